@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: ISC
+# keyveto: make, make check, make install, make demo. GNU make.
+
+VERSION = 0.1.0
+
+PREFIX = /usr
+BINDIR = $(PREFIX)/bin
+LIBEXECDIR = $(PREFIX)/libexec
+MANDIR = $(PREFIX)/share/man
+SYSCONFDIR = /etc
+STATEDIR = /var/lib/keyveto
+PKG_CONFIG = pkg-config
+# Where this system keeps its PAM modules.
+PAMDIR = $(or $(shell $(PKG_CONFIG) --variable=libdir pam 2>/dev/null),/usr/lib)/security
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+BUILD = build
+
+# What the local sshd tolerates of a user's files: see keyveto.conf(5).
+STRICTMODES_DEFAULT = $(if $(wildcard /etc/debian_version),PRIVATE_GROUP,YES)
+
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wvla -Wformat=2
+# Each of these costs nothing that a login would notice.
+HARDENING = -fstack-protector-strong -fstack-clash-protection -fPIE \
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+HARDENING_LD = -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
+ifneq ($(CI),)
+WARNINGS += -Werror
+endif
+
+KV_CPPFLAGS = -D_GNU_SOURCE -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
+	-DKV_STRICTMODES_DEFAULT=KV_STRICTMODES_$(STRICTMODES_DEFAULT) $(CPPFLAGS)
+KV_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) $(CFLAGS)
+KV_LDFLAGS = $(HARDENING_LD) $(LDFLAGS)
+
+LIB_SRC = $(wildcard lib/*.c)
+GUARD_SRC = $(wildcard sshd-helper/*.c)
+PAM_SRC = $(wildcard pam/*.c)
+TEST_SRC = $(wildcard tests/unit/test_*.c)
+
+LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
+GUARD_OBJ = $(GUARD_SRC:%.c=$(BUILD)/%.o)
+# The module's objects are position independent and hide their symbols.
+PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
+TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+
+BINARIES = $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
+
+Q = $(if $(V),,@)
+say = $(if $(V),,@echo "  $(1)	$(2)")
+
+all: $(BINARIES)
+
+$(BUILD)/%.o: %.c Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CPPFLAGS) $(KV_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/pic/%.o: %.c Makefile
+	$(call say,CC,$< (module))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CPPFLAGS) $(KV_CFLAGS) -fPIC -fvisibility=hidden \
+		-MMD -MP -c -o $@ $<
+
+$(BUILD)/libkeyveto.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJ)
+
+$(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(GUARD_OBJ) \
+		$(BUILD)/libkeyveto.a -lmd
+
+$(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -fPIC -shared $(KV_LDFLAGS) -Wl,-z,defs \
+		-Wl,--version-script=pam/pam_keyveto.map -o $@ $(PAM_OBJ) \
+		-lpam -lmd
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all clean
+-include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(PAM_OBJ:.o=.d)

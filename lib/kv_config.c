@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: ISC */
+#include "kv_config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <syslog.h>
+#include <unistd.h>
+
+/* The Makefile says what the local sshd checks (Debian's is laxer). */
+#ifndef KV_STRICTMODES_DEFAULT
+#define KV_STRICTMODES_DEFAULT KV_STRICTMODES_YES
+#endif
+
+#define DEFAULT_MESSAGE \
+	"This SSH key is refused: %t %f is publicly known to be compromised. " \
+	"Make a new key with ssh-keygen, or ask your administrator."
+
+#define MAX_WORDS 512
+#define BLANKS " \t\r"
+#define SECONDS_A_DAY 86400
+
+struct parser {
+	struct kv_config *c;
+	const char *path;
+	unsigned long line;
+	char *why;
+	bool failed;
+	/* Keywords that hold one value: the first counts, as in sshd_config. */
+	bool seen_on_hit, seen_on_error, seen_on_unsupported, seen_patterns;
+	bool seen_strictmodes, seen_facility, seen_message, seen_filter;
+};
+
+static const char *const default_patterns[] = {
+	".ssh/authorized_keys", ".ssh/authorized_keys2"
+};
+
+struct word_value {
+	const char *word;
+	int value;
+};
+
+static const struct word_value deny_warn[] = {
+	{ "deny", KV_ACTION_DENY }, { "warn", KV_ACTION_WARN }, { NULL, 0 }
+};
+static const struct word_value deny_allow[] = {
+	{ "deny", KV_ACTION_DENY }, { "allow", KV_ACTION_ALLOW }, { NULL, 0 }
+};
+static const struct word_value strictmodes[] = {
+	{ "yes", KV_STRICTMODES_YES },
+	{ "private-group", KV_STRICTMODES_PRIVATE_GROUP },
+	{ "no", KV_STRICTMODES_NO },
+	{ NULL, 0 }
+};
+/* The names that sshd_config(5) takes. */
+static const struct word_value facilities[] = {
+	{ "DAEMON", LOG_DAEMON }, { "USER", LOG_USER }, { "AUTH", LOG_AUTH },
+	{ "AUTHPRIV", LOG_AUTHPRIV },
+	{ "LOCAL0", LOG_LOCAL0 }, { "LOCAL1", LOG_LOCAL1 },
+	{ "LOCAL2", LOG_LOCAL2 }, { "LOCAL3", LOG_LOCAL3 },
+	{ "LOCAL4", LOG_LOCAL4 }, { "LOCAL5", LOG_LOCAL5 },
+	{ "LOCAL6", LOG_LOCAL6 }, { "LOCAL7", LOG_LOCAL7 },
+	{ NULL, 0 }
+};
+
+/* Remembers the first mistake; the text comes from an administrator's file. */
+__attribute__((format(printf, 2, 3)))
+static void
+mistake(struct parser *ps, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (ps->failed)
+		return;
+	ps->failed = true;
+	n = snprintf(ps->why, KV_CONFIG_WHY_BYTES, "%s:%lu: ", ps->path,
+	    ps->line);
+	if (n < 0 || n >= KV_CONFIG_WHY_BYTES)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(ps->why + n, KV_CONFIG_WHY_BYTES - (size_t)n, fmt, ap);
+	va_end(ap);
+}
+
+/*
+ * Cuts a line into words in place: blanks separate, double quotes hold blanks
+ * (with \" and \\ inside), a # that starts a word starts a comment, and one =
+ * may follow the keyword. Returns the number of words, or -1 after a mistake.
+ */
+static int
+split(struct parser *ps, char *line, char *word[static MAX_WORDS])
+{
+	char *in = line;
+	bool equals = false;
+	int n = 0;
+
+	for (;;) {
+		bool quoted = false;
+		char *out, stop;
+
+		in += strspn(in, BLANKS);
+		if (n == 1 && !equals && *in == '=') {
+			equals = true;
+			in += 1 + strspn(in + 1, BLANKS);
+		}
+		if (*in == '\0' || *in == '#')
+			return n;
+		if (n == MAX_WORDS) {
+			mistake(ps, "more than %d words", MAX_WORDS);
+			return -1;
+		}
+		word[n++] = out = in;
+		for (; *in != '\0'; in++) {
+			if (*in == '"') {
+				quoted = !quoted;
+				continue;
+			}
+			if (!quoted && (strchr(BLANKS, *in) != NULL ||
+			    (n == 1 && *in == '=')))
+				break;
+			if (quoted && in[0] == '\\' &&
+			    (in[1] == '"' || in[1] == '\\'))
+				in++;
+			*out++ = *in;
+		}
+		if (quoted) {
+			mistake(ps, "unterminated quote");
+			return -1;
+		}
+		/* The NUL may overwrite what stopped the word. */
+		if ((stop = *in) != '\0')
+			in++;
+		*out = '\0';
+		equals = equals || stop == '=';
+	}
+}
+
+/* The words from number i on, joined by single blanks, in their own place. */
+static const char *
+join(char *word[], int n, int i)
+{
+	char *start, *out;
+
+	if (i >= n)
+		return "";
+	start = word[i];
+	out = start + strlen(start);
+	for (i++; i < n; i++) {
+		size_t len = strlen(word[i]);
+
+		*out++ = ' ';
+		memmove(out, word[i], len + 1);
+		out += len;
+	}
+	return start;
+}
+
+static bool
+one_argument(struct parser *ps, char *word[], int n)
+{
+	if (n == 2 && word[1][0] != '\0')
+		return true;
+	mistake(ps, n > 2 ? "%s takes one argument" : "%s needs an argument",
+	    word[0]);
+	return false;
+}
+
+/* Sets *valuep by the table; the first line of a keyword wins. */
+static void
+set_word(struct parser *ps, char *word[], int n,
+    const struct word_value *table, bool *seen, int *valuep)
+{
+	if (!one_argument(ps, word, n))
+		return;
+	for (; table->word != NULL; table++) {
+		if (strcasecmp(table->word, word[1]) == 0) {
+			if (!*seen)
+				*valuep = table->value;
+			*seen = true;
+			return;
+		}
+	}
+	mistake(ps, "bad value \"%s\" for %s", word[1], word[0]);
+}
+
+static void
+set_filter(struct parser *ps, char *word[], int n)
+{
+	if (!one_argument(ps, word, n))
+		return;
+	if (word[1][0] != '/') {
+		mistake(ps, "Filter needs an absolute path, not \"%s\"",
+		    word[1]);
+		return;
+	}
+	if (!ps->seen_filter)
+		ps->c->n_filters = 0;
+	ps->seen_filter = true;
+	if (ps->c->n_filters == KV_CONFIG_MAX_FILTERS) {
+		mistake(ps, "more than %d filters", KV_CONFIG_MAX_FILTERS);
+		return;
+	}
+	ps->c->filter[ps->c->n_filters++] = word[1];
+}
+
+static void
+set_patterns(struct parser *ps, char *word[], int n)
+{
+	static const struct kv_account nobody = { "", 0, "/" };
+	char path[4096];
+
+	if (n < 2) {
+		mistake(ps, "%s needs an argument", word[0]);
+		return;
+	}
+	if (n - 1 > KV_CONFIG_MAX_PATTERNS) {
+		mistake(ps, "more than %d patterns", KV_CONFIG_MAX_PATTERNS);
+		return;
+	}
+	for (int i = 1; i < n; i++) {
+		if (kv_userfile_expand(word[i], &nobody, path,
+		    sizeof(path)) != KV_OK) {
+			mistake(ps, "bad pattern \"%s\" (tokens are %%h %%u "
+			    "%%U %%%%)", word[i]);
+			return;
+		}
+	}
+	if (ps->seen_patterns)
+		return;
+	ps->seen_patterns = true;
+	ps->c->n_patterns = 0;
+	for (int i = 1; i < n; i++) {
+		if (strcasecmp(word[i], "none") != 0)
+			ps->c->pattern[ps->c->n_patterns++] = word[i];
+	}
+}
+
+static bool
+read_digits(const char *s, int n, int *valuep)
+{
+	*valuep = 0;
+	while (n-- > 0) {
+		if (*s < '0' || *s > '9')
+			return false;
+		*valuep = *valuep * 10 + (*s++ - '0');
+	}
+	return true;
+}
+
+/* YYYY-MM-DD to days since 1970-01-01; false when there is no such day. */
+static bool
+read_date(const char *s, int64_t *daysp)
+{
+	static const int month_days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30,
+		31, 30, 31 };
+	int y, m, d, leap;
+	int64_t days;
+
+	if (strlen(s) != 10 || s[4] != '-' || s[7] != '-' ||
+	    !read_digits(s, 4, &y) || !read_digits(s + 5, 2, &m) ||
+	    !read_digits(s + 8, 2, &d) || y < 1970 || m < 1 || m > 12)
+		return false;
+	leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
+	if (d < 1 || d > month_days[m - 1] + (m == 2 && leap))
+		return false;
+	/* Leap days before this year, counted from year 0. */
+	days = (int64_t)(y - 1970) * 365 + (y - 1) / 4 - (y - 1) / 100 +
+	    (y - 1) / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
+	for (int i = 1; i < m; i++)
+		days += month_days[i - 1] + (i == 2 && leap);
+	*daysp = days + d - 1;
+	return true;
+}
+
+static void
+add_allowed(struct parser *ps, char *word[], int n)
+{
+	struct kv_allowed_key key = { .until = KV_CONFIG_NO_DATE };
+	struct kv_allowed_key *grown;
+	int i = 2;
+
+	if (n < 2) {
+		mistake(ps, "%s needs a fingerprint", word[0]);
+		return;
+	}
+	if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)word[1],
+	    strlen(word[1]) }, key.digest) != KV_OK) {
+		mistake(ps, "bad fingerprint \"%s\" (SHA256:... as "
+		    "ssh-keygen -l prints it)", word[1]);
+		return;
+	}
+	if (n > 2 && strncmp(word[2], "until=", 6) == 0) {
+		if (!read_date(word[2] + 6, &key.until)) {
+			mistake(ps, "bad date \"%s\" (until=YYYY-MM-DD)",
+			    word[2] + 6);
+			return;
+		}
+		i = 3;
+	}
+	key.reason = join(word, n, i);
+	/* Grown by doubling: the array's size is the power of two above n. */
+	if ((ps->c->n_allowed & (ps->c->n_allowed - 1)) == 0) {
+		size_t cap = ps->c->n_allowed == 0 ? 1 : ps->c->n_allowed * 2;
+
+		grown = reallocarray(ps->c->allowed, cap, sizeof(key));
+		if (grown == NULL) {
+			mistake(ps, "out of memory");
+			return;
+		}
+		ps->c->allowed = grown;
+	}
+	ps->c->allowed[ps->c->n_allowed++] = key;
+}
+
+static void
+set_message(struct parser *ps, char *word[], int n)
+{
+	if (n < 2) {
+		mistake(ps, "%s needs a text", word[0]);
+		return;
+	}
+	if (!ps->seen_message)
+		ps->c->message = join(word, n, 1);
+	ps->seen_message = true;
+}
+
+static void
+parse_line(struct parser *ps, char *line)
+{
+	struct kv_config *c = ps->c;
+	char *word[MAX_WORDS];
+	int n = split(ps, line, word), value;
+
+	if (n < 1)
+		return;
+	if (strcasecmp(word[0], "Filter") == 0) {
+		set_filter(ps, word, n);
+	} else if (strcasecmp(word[0], "AllowKey") == 0) {
+		add_allowed(ps, word, n);
+	} else if (strcasecmp(word[0], "OnHit") == 0) {
+		value = c->on_hit;
+		set_word(ps, word, n, deny_warn, &ps->seen_on_hit, &value);
+		c->on_hit = (enum kv_action)value;
+	} else if (strcasecmp(word[0], "OnError") == 0) {
+		value = c->on_error;
+		set_word(ps, word, n, deny_allow, &ps->seen_on_error, &value);
+		c->on_error = (enum kv_action)value;
+	} else if (strcasecmp(word[0], "OnUnsupported") == 0) {
+		value = c->on_unsupported;
+		set_word(ps, word, n, deny_allow, &ps->seen_on_unsupported,
+		    &value);
+		c->on_unsupported = (enum kv_action)value;
+	} else if (strcasecmp(word[0], "AuthorizedKeysFile") == 0) {
+		set_patterns(ps, word, n);
+	} else if (strcasecmp(word[0], "StrictModes") == 0) {
+		value = c->strictmodes;
+		set_word(ps, word, n, strictmodes, &ps->seen_strictmodes,
+		    &value);
+		c->strictmodes = (enum kv_strictmodes)value;
+	} else if (strcasecmp(word[0], "SyslogFacility") == 0) {
+		set_word(ps, word, n, facilities, &ps->seen_facility,
+		    &c->syslog_facility);
+	} else if (strcasecmp(word[0], "Message") == 0) {
+		set_message(ps, word, n);
+	} else
+		mistake(ps, "unknown keyword \"%s\"", word[0]);
+}
+
+void
+kv_config_defaults(struct kv_config *c)
+{
+	*c = (struct kv_config){
+		.filter = { KV_CONFIG_FILTER_PATH },
+		.n_filters = 1,
+		.pattern = { default_patterns[0], default_patterns[1] },
+		.n_patterns = 2,
+		.on_hit = KV_ACTION_DENY,
+		.on_error = KV_ACTION_DENY,
+		.on_unsupported = KV_ACTION_ALLOW,
+		.strictmodes = KV_STRICTMODES_DEFAULT,
+		.syslog_facility = LOG_AUTHPRIV,
+		.message = DEFAULT_MESSAGE,
+	};
+}
+
+/* Parses text, which the config owns and which has a NUL after len bytes. */
+static enum kv_err
+parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
+    char why[static KV_CONFIG_WHY_BYTES])
+{
+	struct parser ps = { .c = c, .path = path, .why = why };
+	char *line = text, *end = text + len;
+
+	c->text = text;
+	while (line < end) {
+		char *nl = memchr(line, '\n', (size_t)(end - line));
+		char *stop = nl != NULL ? nl : end;
+
+		ps.line++;
+		*stop = '\0';
+		if (memchr(line, '\0', (size_t)(stop - line)) != NULL)
+			mistake(&ps, "NUL byte");
+		else
+			parse_line(&ps, line);
+		line = stop + 1;
+	}
+	return ps.failed ? KV_ERR_CONFIG : KV_OK;
+}
+
+enum kv_err
+kv_config_parse(const char *text, size_t len, const char *path,
+    struct kv_config *c, char why[static KV_CONFIG_WHY_BYTES])
+{
+	char *copy;
+
+	kv_config_defaults(c);
+	why[0] = '\0';
+	if (len > KV_CONFIG_MAX_BYTES) {
+		snprintf(why, KV_CONFIG_WHY_BYTES, "%s:1: file too large",
+		    path);
+		return KV_ERR_CONFIG;
+	}
+	if ((copy = malloc(len + 1)) == NULL) {
+		snprintf(why, KV_CONFIG_WHY_BYTES, "%s: out of memory", path);
+		return KV_ERR_MEMORY;
+	}
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return parse_owned(c, copy, len, path, why);
+}
+
+enum kv_err
+kv_config_read(int fd, const char *path, struct kv_config *c,
+    char why[static KV_CONFIG_WHY_BYTES])
+{
+	size_t cap = 0, len = 0;
+	char *text = NULL, *grown;
+	ssize_t n;
+
+	kv_config_defaults(c);
+	why[0] = '\0';
+	for (;;) {
+		/* One byte more than was read stays for the NUL. */
+		if (cap - len < 2) {
+			cap += 4096;
+			if ((grown = realloc(text, cap)) == NULL) {
+				free(text);
+				snprintf(why, KV_CONFIG_WHY_BYTES,
+				    "%s: out of memory", path);
+				return KV_ERR_MEMORY;
+			}
+			text = grown;
+		}
+		n = read(fd, text + len, cap - len - 1);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1) {
+			int saved = errno;
+
+			free(text);
+			snprintf(why, KV_CONFIG_WHY_BYTES, "%s: %s", path,
+			    strerror(saved));
+			errno = saved;
+			return KV_ERR_SYSTEM;
+		}
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (len > KV_CONFIG_MAX_BYTES) {
+			free(text);
+			snprintf(why, KV_CONFIG_WHY_BYTES,
+			    "%s:1: file too large", path);
+			return KV_ERR_CONFIG;
+		}
+	}
+	text[len] = '\0';
+	return parse_owned(c, text, len, path, why);
+}
+
+void
+kv_config_free(struct kv_config *c)
+{
+	free(c->text);
+	free(c->allowed);
+	c->text = NULL;
+	c->allowed = NULL;
+	c->n_allowed = 0;
+	c->n_filters = 0;
+	c->n_patterns = 0;
+}
+
+const struct kv_allowed_key *
+kv_config_find_allowed(const struct kv_config *c,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now)
+{
+	for (size_t i = 0; i < c->n_allowed; i++) {
+		if (memcmp(c->allowed[i].digest, digest,
+		    KV_SHA256_BYTES) == 0 &&
+		    now / SECONDS_A_DAY <= c->allowed[i].until)
+			return &c->allowed[i];
+	}
+	return NULL;
+}
+
+void
+kv_config_message(const struct kv_config *c, const char *fingerprint,
+    const char *type, char *out, size_t cap)
+{
+	size_t len = 0;
+
+	for (const char *p = c->message; *p != '\0' && len + 1 < cap; p++) {
+		const char *add = NULL;
+
+		if (p[0] == '%' && p[1] == 'f')
+			add = fingerprint;
+		else if (p[0] == '%' && p[1] == 't')
+			add = type;
+		else if (p[0] == '%' && p[1] == '%')
+			add = "%";
+		if (add == NULL) {
+			out[len++] = *p;
+			continue;
+		}
+		p++;
+		while (*add != '\0' && len + 1 < cap)
+			out[len++] = *add++;
+	}
+	out[len] = '\0';
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * kv_keytype: the names of SSH public key types, as OpenSSH 9.2 to 10.5 knows
+ * them (sshkey.c: keyimpls[]).
+ */
+#ifndef KV_KEYTYPE_H
+#define KV_KEYTYPE_H
+
+#include <stdbool.h>
+
+#include "kv_bytes.h"
+
+enum kv_keytype {
+	KV_KEY_NONE = 0,
+	KV_KEY_RSA,
+	KV_KEY_DSA,
+	KV_KEY_ECDSA_P256,
+	KV_KEY_ECDSA_P384,
+	KV_KEY_ECDSA_P521,
+	KV_KEY_ED25519,
+	KV_KEY_ED448,
+	KV_KEY_SK_ED25519,
+	KV_KEY_SK_ECDSA_P256,
+	KV_KEY_MLDSA44_ED25519,
+};
+
+/* One name that a key type goes by. */
+struct kv_keyname {
+	const char *name;
+	enum kv_keytype type;
+	bool is_cert;
+};
+
+/*
+ * The exact name of a type in text (before the base64) or in sshd's %t, its
+ * aliases such as rsa-sha2-256 included; NULL when no sshd knows it.
+ */
+const struct kv_keyname *kv_keyname_find(struct kv_span name);
+
+/*
+ * The name of a type inside a key blob: besides the above, the short names of
+ * plain keys in any case (RSA, ed25519, ...), which sshd 9.2 takes. The short
+ * name ECDSA leaves the curve open: its entry has type KV_KEY_ECDSA_P256 and
+ * *any_curvep is set.
+ */
+const struct kv_keyname *kv_keyname_find_in_blob(struct kv_span name,
+    bool *any_curvep);
+
+/* The canonical name of a plain type ("ssh-rsa"); "" for KV_KEY_NONE. */
+const char *kv_keytype_name(enum kv_keytype type);
+
+/*
+ * The curve's name in the blob ("nistp256"), or NULL for types without one.
+ */
+const char *kv_keytype_curve(enum kv_keytype type);
+
+/* Bytes of an uncompressed point (RFC 5656 section 3.1), 0 without a curve. */
+size_t kv_keytype_point_bytes(enum kv_keytype type);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+#include "kv_line.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "kv_base64.h"
+
+static bool
+is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static void
+skip_blanks(struct kv_bytes *b)
+{
+	while (b->left > 0 && is_blank(*b->p)) {
+		b->p++;
+		b->left--;
+	}
+}
+
+/* Cuts off what stands before the next blank, and the blanks after it. */
+static struct kv_span
+take_field(struct kv_bytes *b)
+{
+	struct kv_span field = { b->p, 0 };
+
+	while (b->left > 0 && !is_blank(*b->p)) {
+		b->p++;
+		b->left--;
+		field.len++;
+	}
+	skip_blanks(b);
+	return field;
+}
+
+/*
+ * Cuts off the options. A backslash escapes nothing but a quote, so that the
+ * quote in "A\\" closes the string: that is how sshd reads it.
+ */
+static enum kv_err
+take_options(struct kv_bytes *b, struct kv_span *options)
+{
+	bool quoted = false;
+
+	*options = (struct kv_span){ b->p, 0 };
+	while (b->left > 0 && (quoted || !is_blank(*b->p))) {
+		size_t n = 1;
+
+		if (*b->p == '\\' && b->left > 1 && b->p[1] == '"')
+			n = 2;
+		else if (*b->p == '"')
+			quoted = !quoted;
+		b->p += n;
+		b->left -= n;
+		options->len += n;
+	}
+	skip_blanks(b);
+	return quoted ? KV_ERR_LINE_QUOTE : KV_OK;
+}
+
+/* Whether blob starts with its own type name, as every SSH key does. */
+static bool
+names_itself(struct kv_span blob, struct kv_span type)
+{
+	struct kv_bytes b = { blob.p, blob.len };
+	struct kv_span name;
+
+	return type.len > 0 && kv_bytes_get_name(&b, &name) == KV_OK &&
+	    kv_span_equal(name, type);
+}
+
+/*
+ * Reads "type base64 comment". *foundp tells whether this is a key at all,
+ * good or broken; *b moves past it only when it is good.
+ */
+static enum kv_err
+read_key(struct kv_bytes *b, uint8_t *blob, size_t cap, struct kv_line *line,
+    bool *foundp)
+{
+	struct kv_bytes ahead = *b;
+	struct kv_span type = take_field(&ahead);
+	struct kv_span text = take_field(&ahead);
+	const struct kv_keyname *kn = kv_keyname_find(type);
+	struct kv_span decoded = { blob, 0 };
+	enum kv_err r;
+
+	*foundp = kn != NULL && text.len > 0;
+	if (text.len == 0)
+		return KV_ERR_LINE_NO_KEY;
+	r = kv_base64_decode((const char *)text.p, text.len, blob, cap,
+	    &decoded.len);
+	if (kn == NULL) {
+		if (r != KV_OK || !names_itself(decoded, type))
+			return KV_ERR_LINE_NO_KEY;
+		*foundp = true;
+		line->type = type;
+		line->blob = decoded;
+		line->comment = (struct kv_span){ ahead.p, ahead.left };
+		return KV_ERR_TYPE_UNKNOWN;
+	}
+	line->type = type;
+	line->comment = (struct kv_span){ ahead.p, ahead.left };
+	if (r != KV_OK)
+		return r;
+	line->blob = decoded;
+	if ((r = kv_sshkey_parse(decoded.p, decoded.len, &line->key)) != KV_OK)
+		return r;
+	if (line->key.key.type != kn->type || line->key.is_cert != kn->is_cert)
+		return KV_ERR_TYPE_MISMATCH;
+	return KV_OK;
+}
+
+/* Protocol 1 keys were "bits exponent modulus comment", in decimal. */
+static bool
+is_ssh1(struct kv_bytes b)
+{
+	for (int i = 0; i < 3; i++) {
+		struct kv_span field = take_field(&b);
+
+		if (field.len == 0)
+			return false;
+		for (size_t j = 0; j < field.len; j++) {
+			if (field.p[j] < '0' || field.p[j] > '9')
+				return false;
+		}
+	}
+	return true;
+}
+
+/* A line ends at a NUL; a carriage return before its end is none of it. */
+static struct kv_bytes
+effective(struct kv_span text)
+{
+	struct kv_bytes b = { text.p, text.len };
+	const uint8_t *nul = text.len > 0 ? memchr(text.p, '\0', text.len) :
+	    NULL;
+
+	if (nul != NULL)
+		b.left = (size_t)(nul - text.p);
+	while (b.left > 0 && b.p[b.left - 1] == '\r')
+		b.left--;
+	skip_blanks(&b);
+	return b;
+}
+
+enum kv_err
+kv_line_parse(struct kv_span text, uint8_t *blob, size_t cap,
+    struct kv_line *line)
+{
+	struct kv_bytes b = effective(text);
+	enum kv_err first, second;
+	bool found;
+
+	*line = (struct kv_line){ 0 };
+	if (b.left == 0 || *b.p == '#') {
+		line->is_blank = true;
+		return KV_OK;
+	}
+	first = read_key(&b, blob, cap, line, &found);
+	if (first == KV_OK || found)
+		return first;
+	if (is_ssh1(b))
+		return KV_ERR_LINE_SSH1;
+	if ((second = take_options(&b, &line->options)) != KV_OK)
+		return second;
+	second = read_key(&b, blob, cap, line, &found);
+	if (!found && is_ssh1(b))
+		return KV_ERR_LINE_SSH1;
+	return second;
+}
+
+bool
+kv_line_has_option(struct kv_span options, const char *name)
+{
+	size_t len = strlen(name), start = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i <= options.len; i++) {
+		if (i < options.len && options.p[i] == '\\' &&
+		    i + 1 < options.len && options.p[i + 1] == '"') {
+			i++;
+			continue;
+		}
+		if (i < options.len && options.p[i] == '"')
+			quoted = !quoted;
+		if (i < options.len && (quoted || options.p[i] != ','))
+			continue;
+		if (i - start == len && strncasecmp(
+		    (const char *)options.p + start, name, len) == 0)
+			return true;
+		start = i + 1;
+	}
+	return false;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+#include "kv_userfile.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum kv_err
+kv_userfile_expand(const char *pattern, const struct kv_account *account,
+    char *path, size_t cap)
+{
+	char uid[3 * sizeof(uid_t) + 1];
+	size_t len = 0;
+
+	snprintf(uid, sizeof(uid), "%lu", (unsigned long)account->uid);
+	for (const char *p = pattern; *p != '\0'; p++) {
+		char one[2] = { *p, '\0' };
+		const char *add = one;
+		size_t n;
+
+		if (*p == '%') {
+			switch (*++p) {
+			case 'h':
+				add = account->home;
+				break;
+			case 'u':
+				add = account->name;
+				break;
+			case 'U':
+				add = uid;
+				break;
+			case '%':
+				break;
+			default:
+				return KV_ERR_CONFIG;
+			}
+		}
+		/* A relative path is one whose expansion is relative. */
+		if (len == 0 && add[0] != '\0' && add[0] != '/') {
+			n = strlen(account->home);
+			if (n + 2 > cap)
+				return KV_ERR_NO_SPACE;
+			memcpy(path, account->home, n);
+			path[n] = '/';
+			len = n + 1;
+		}
+		if ((n = strlen(add)) >= cap - len)
+			return KV_ERR_NO_SPACE;
+		memcpy(path + len, add, n);
+		len += n;
+	}
+	if (len == 0)
+		return KV_ERR_CONFIG;
+	path[len] = '\0';
+	return KV_OK;
+}
+
+/*
+ * Whether the account is the only member of group gid, counting primary and
+ * supplementary members: the rule of Debian's sshd.
+ */
+static bool
+is_private_group(gid_t gid, uid_t owner, uid_t uid)
+{
+	const struct group *gr;
+	const struct passwd *pw;
+	bool member = false, stranger = false;
+
+	if ((gr = getgrgid(gid)) == NULL)
+		return false;
+	setpwent();
+	while ((pw = getpwent()) != NULL) {
+		if (pw->pw_gid != gid)
+			continue;
+		member = true;
+		if (pw->pw_uid != uid)
+			stranger = true;
+	}
+	endpwent();
+	if (stranger || (pw = getpwuid(owner)) == NULL)
+		return false;
+	if (gr->gr_mem[0] != NULL) {
+		member = true;
+		if (strcmp(gr->gr_mem[0], pw->pw_name) != 0 ||
+		    gr->gr_mem[1] != NULL)
+			return false;
+	}
+	return member;
+}
+
+static bool
+is_secure(const struct stat *st, uid_t uid, enum kv_strictmodes mode)
+{
+	if (st->st_uid != 0 && st->st_uid != uid)
+		return false;
+	if ((st->st_mode & S_IWOTH) != 0)
+		return false;
+	if ((st->st_mode & S_IWGRP) == 0)
+		return true;
+	return mode == KV_STRICTMODES_PRIVATE_GROUP &&
+	    is_private_group(st->st_gid, st->st_uid, uid);
+}
+
+/* The file behind st, and each directory of path up to the home. */
+static enum kv_err
+check_path(const char *path, const struct stat *st,
+    const struct kv_account *account, enum kv_strictmodes mode,
+    char why[static KV_USERFILE_WHY_BYTES])
+{
+	char place[PATH_MAX], home[PATH_MAX];
+	bool have_home = realpath(account->home, home) != NULL;
+	struct stat dir;
+
+	if (realpath(path, place) == NULL) {
+		snprintf(why, KV_USERFILE_WHY_BYTES, "%.400s: %s", path,
+		    strerror(errno));
+		return KV_ERR_SYSTEM;
+	}
+	if (!is_secure(st, account->uid, mode)) {
+		snprintf(why, KV_USERFILE_WHY_BYTES,
+		    "bad ownership or modes for file %.400s", place);
+		return KV_ERR_INSECURE;
+	}
+	do {
+		/* dirname shortens place in place. */
+		char *parent = dirname(place);
+
+		if (parent != place)
+			memmove(place, parent, strlen(parent) + 1);
+		if (stat(place, &dir) == -1 ||
+		    !is_secure(&dir, account->uid, mode)) {
+			snprintf(why, KV_USERFILE_WHY_BYTES,
+			    "bad ownership or modes for directory %.400s",
+			    place);
+			return KV_ERR_INSECURE;
+		}
+		if (have_home && strcmp(home, place) == 0)
+			break;
+	} while (strcmp(place, "/") != 0);
+	return KV_OK;
+}
+
+enum kv_err
+kv_userfile_open(const char *path, const struct kv_account *account,
+    enum kv_strictmodes mode, int *fdp, char why[static KV_USERFILE_WHY_BYTES])
+{
+	struct stat st;
+	enum kv_err r = KV_OK;
+	int fd, saved;
+
+	*fdp = -1;
+	why[0] = '\0';
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		saved = errno;
+		snprintf(why, KV_USERFILE_WHY_BYTES, "%.400s: %s", path,
+		    strerror(saved));
+		if (fd != -1)
+			close(fd);
+		errno = saved;
+		return KV_ERR_SYSTEM;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		snprintf(why, KV_USERFILE_WHY_BYTES,
+		    "%.400s is not a regular file", path);
+		r = KV_ERR_NOT_REGULAR;
+	} else if (mode != KV_STRICTMODES_NO)
+		r = check_path(path, &st, account, mode, why);
+	if (r != KV_OK) {
+		saved = errno;
+		close(fd);
+		errno = saved;
+		return r;
+	}
+	*fdp = fd;
+	return KV_OK;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: ISC */
+#include "kv_verdict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kv_base64.h"
+#include "kv_spki.h"
+
+const char *
+kv_verdict_name(enum kv_verdict verdict)
+{
+	switch (verdict) {
+	case KV_VERDICT_LISTED:
+		return "listed";
+	case KV_VERDICT_ALLOWED:
+		return "allowed";
+	case KV_VERDICT_UNSUPPORTED:
+		return "unsupported";
+	case KV_VERDICT_CLEAN:
+		return "clean";
+	case KV_VERDICT_ERROR:
+		break;
+	}
+	return "error";
+}
+
+const char *
+kv_action_name(enum kv_action action)
+{
+	switch (action) {
+	case KV_ACTION_WARN:
+		return "warn";
+	case KV_ACTION_ALLOW:
+		return "allow";
+	case KV_ACTION_DENY:
+		break;
+	}
+	return "deny";
+}
+
+const char *
+kv_part_name(enum kv_part part)
+{
+	return part == KV_PART_CA ? "ca" : "key";
+}
+
+/* The one line of the program that turns a verdict into what is done. */
+static enum kv_action
+action_for(const struct kv_config *c, enum kv_verdict verdict)
+{
+	switch (verdict) {
+	case KV_VERDICT_CLEAN:
+	case KV_VERDICT_ALLOWED:
+		return KV_ACTION_ALLOW;
+	case KV_VERDICT_LISTED:
+		return c->on_hit;
+	case KV_VERDICT_UNSUPPORTED:
+		return c->on_unsupported;
+	case KV_VERDICT_ERROR:
+		return c->on_error;
+	}
+	return KV_ACTION_DENY;
+}
+
+static void
+decide(const struct kv_judge *j, struct kv_decision *d,
+    enum kv_verdict verdict)
+{
+	d->verdict = verdict;
+	d->action = action_for(&j->config, verdict);
+}
+
+static void
+decide_error(const struct kv_judge *j, struct kv_decision *d,
+    const char *reason)
+{
+	snprintf(d->reason, sizeof(d->reason), "%s", reason);
+	decide(j, d, KV_VERDICT_ERROR);
+}
+
+static void
+open_filter(struct kv_filter *f, const char *path, uid_t owner)
+{
+	enum kv_err r;
+	int fd;
+
+	f->path = path;
+	f->pkbf.fd = -1;
+	if (kv_trusted_open(path, owner, &fd, f->why) != KV_OK)
+		return;
+	if ((r = kv_pkbf_open_fd(fd, &f->pkbf)) == KV_OK)
+		return;
+	snprintf(f->why, sizeof(f->why), "%s: %s", path,
+	    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
+	close(fd);
+	f->pkbf.fd = -1;
+}
+
+static void
+open_config(struct kv_judge *j, const char *path, uid_t owner)
+{
+	char why[KV_TRUSTED_WHY_BYTES];
+	int fd;
+
+	if (kv_trusted_open(path, owner, &fd, why) != KV_OK) {
+		kv_config_defaults(&j->config);
+		snprintf(j->broken, sizeof(j->broken), "%s", why);
+		return;
+	}
+	if (kv_config_read(fd, path, &j->config, j->broken) != KV_OK &&
+	    j->broken[0] == '\0')
+		snprintf(j->broken, sizeof(j->broken),
+		    "%s: cannot be read", path);
+	close(fd);
+}
+
+void
+kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner)
+{
+	_Static_assert(KV_REASON_BYTES == KV_CONFIG_WHY_BYTES,
+	    "kv_config writes into broken");
+
+	*j = (struct kv_judge){ 0 };
+	open_config(j, config_path, owner);
+	if (j->broken[0] != '\0')
+		return;
+	j->filter = calloc(j->config.n_filters, sizeof(*j->filter));
+	if (j->filter == NULL) {
+		snprintf(j->broken, sizeof(j->broken), "out of memory");
+		return;
+	}
+	j->n_filters = j->config.n_filters;
+	for (size_t i = 0; i < j->n_filters; i++)
+		open_filter(&j->filter[i], j->config.filter[i], owner);
+}
+
+void
+kv_judge_close(struct kv_judge *j)
+{
+	for (size_t i = 0; i < j->n_filters; i++)
+		kv_pkbf_close(&j->filter[i].pkbf);
+	free(j->filter);
+	j->filter = NULL;
+	j->n_filters = 0;
+	kv_config_free(&j->config);
+}
+
+/* Asks filter number i for one SPKI; false and d->reason after an error. */
+static bool
+ask_filter(const struct kv_judge *j, size_t i, const struct kv_pkbf_hash *h,
+    struct kv_decision *d)
+{
+	const struct kv_filter *f = &j->filter[i];
+	bool listed;
+	enum kv_err r;
+
+	if (f->pkbf.fd == -1) {
+		snprintf(d->reason, sizeof(d->reason), "%s", f->why);
+		return false;
+	}
+	if ((r = kv_pkbf_lookup(&f->pkbf, h, &listed)) != KV_OK) {
+		snprintf(d->reason, sizeof(d->reason), "%s: %s", f->path,
+		    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
+		return false;
+	}
+	if (listed) {
+		d->hits |= (uint64_t)1 << i;
+		if (d->filter == NULL)
+			d->filter = f;
+	}
+	return true;
+}
+
+/* Asks every filter for every SPKI of key; any hit counts. */
+static enum kv_verdict
+look_up(const struct kv_judge *j, const struct kv_pubkey *key,
+    struct kv_decision *d)
+{
+	_Static_assert(KV_CONFIG_MAX_FILTERS <= 64, "hits has 64 bits");
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	size_t count = kv_spki_count(key), len;
+	bool complete = count > 0 && j->n_filters > 0;
+
+	if (!complete)
+		snprintf(d->reason, sizeof(d->reason), "nothing to look up");
+	for (size_t i = 0; i < count; i++) {
+		struct kv_pkbf_hash h;
+		enum kv_err r;
+
+		r = kv_spki_encode(key, i, spki, sizeof(spki), &len);
+		if (r != KV_OK) {
+			snprintf(d->reason, sizeof(d->reason), "SPKI: %s",
+			    kv_strerror(r));
+			complete = false;
+			continue;
+		}
+		h = kv_pkbf_hash(spki, len);
+		for (size_t f = 0; f < j->n_filters; f++) {
+			if (!ask_filter(j, f, &h, d))
+				complete = false;
+		}
+	}
+	if (d->hits != 0)
+		return KV_VERDICT_LISTED;
+	return complete ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
+}
+
+/*
+ * AllowKey turns a hit, or the lack of a verdict, into "allowed": it is what
+ * an administrator falls back on when a filter is wrong or broken.
+ */
+static enum kv_verdict
+apply_allowed(const struct kv_judge *j,
+    const uint8_t digest[static KV_SHA256_BYTES], int64_t now,
+    struct kv_decision *d)
+{
+	const struct kv_allowed_key *allowed =
+	    kv_config_find_allowed(&j->config, digest, now);
+
+	if (allowed == NULL)
+		return d->verdict;
+	snprintf(d->reason, sizeof(d->reason), "%s", allowed->reason);
+	return KV_VERDICT_ALLOWED;
+}
+
+void
+kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
+    int64_t now, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	*d = (struct kv_decision){ 0 };
+	snprintf(d->key_type, sizeof(d->key_type), "%s",
+	    kv_keytype_name(key->type));
+	if (j->broken[0] != '\0') {
+		kv_fingerprint_digest(key, digest);
+		kv_fingerprint_format(digest, d->fingerprint);
+		decide_error(j, d, j->broken);
+		return;
+	}
+	decide(j, d, look_up(j, key, d));
+	if (d->verdict == KV_VERDICT_CLEAN)
+		return;
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+	decide(j, d, apply_allowed(j, digest, now, d));
+}
+
+static void
+copy_type(struct kv_decision *d, struct kv_span type)
+{
+	size_t len = type.len < sizeof(d->key_type) - 1 ? type.len :
+	    sizeof(d->key_type) - 1;
+
+	if (len > 0)
+		memcpy(d->key_type, type.p, len);
+	d->key_type[len] = '\0';
+}
+
+/* A type whose name we do not know: there is only its blob to go by. */
+static void
+judge_unknown(const struct kv_judge *j, struct kv_span type,
+    struct kv_span blob, int64_t now, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	*d = (struct kv_decision){ 0 };
+	copy_type(d, type);
+	kv_fingerprint_digest_blob(blob.p, blob.len, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+	if (j->broken[0] != '\0') {
+		decide_error(j, d, j->broken);
+		return;
+	}
+	decide(j, d, KV_VERDICT_UNSUPPORTED);
+	decide(j, d, apply_allowed(j, digest, now, d));
+}
+
+/* How much a verdict weighs against the key. */
+static int
+weight(enum kv_verdict verdict)
+{
+	switch (verdict) {
+	case KV_VERDICT_LISTED:
+		return 4;
+	case KV_VERDICT_ERROR:
+		return 3;
+	case KV_VERDICT_UNSUPPORTED:
+		return 2;
+	case KV_VERDICT_ALLOWED:
+		return 1;
+	case KV_VERDICT_CLEAN:
+		return 0;
+	}
+	return 3;
+}
+
+/* Judges one key inside the offered one and keeps the worse decision in *d. */
+static void
+judge_part(const struct kv_judge *j, const struct kv_pubkey *key,
+    enum kv_part part, int64_t now, struct kv_decision *d)
+{
+	struct kv_decision other;
+
+	if (key->type == KV_KEY_NONE)
+		return;
+	kv_judge_pubkey(j, key, now, &other);
+	other.part = part;
+	if (weight(other.verdict) > weight(d->verdict))
+		*d = other;
+}
+
+void
+kv_judge_offered(const struct kv_judge *j, struct kv_span type,
+    struct kv_span text, uint8_t *blob, size_t cap, int64_t now,
+    struct kv_decision *d)
+{
+	const struct kv_keyname *kn = kv_keyname_find(type);
+	struct kv_span decoded = { blob, 0 };
+	struct kv_decision whole = { 0 };
+	struct kv_sshkey key;
+	enum kv_err r;
+
+	/* What is to be said of the blob as a whole: an error until it parses. */
+	copy_type(&whole, type);
+	r = kv_base64_decode((const char *)text.p, text.len, blob, cap,
+	    &decoded.len);
+	if (r == KV_OK && decoded.len == 0)
+		r = KV_ERR_TRUNCATED;
+	if (r != KV_OK) {
+		*d = whole;
+		decide_error(j, d, j->broken[0] != '\0' ? j->broken :
+		    kv_strerror(r));
+		return;
+	}
+	/* On an error the keys that were whole are in there all the same. */
+	r = kv_sshkey_parse(decoded.p, decoded.len, &key);
+	if (r == KV_OK && kn != NULL &&
+	    (key.key.type != kn->type || key.is_cert != kn->is_cert))
+		r = KV_ERR_TYPE_MISMATCH;
+	if (kn == NULL) {
+		/* sshd knows this type and we do not, whatever is inside. */
+		judge_unknown(j, type, decoded, now, &whole);
+	} else if (r != KV_OK) {
+		decide_error(j, &whole, j->broken[0] != '\0' ? j->broken :
+		    kv_strerror(r));
+	} else {
+		decide(j, &whole, KV_VERDICT_CLEAN);
+	}
+	*d = whole;
+	judge_part(j, &key.key, KV_PART_KEY, now, d);
+	judge_part(j, &key.ca, KV_PART_CA, now, d);
+}

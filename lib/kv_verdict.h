@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * kv_verdict: the one place where it is decided whether a key is let in. The
+ * guard, the PAM module and the keyveto command all ask here.
+ */
+#ifndef KV_VERDICT_H
+#define KV_VERDICT_H
+
+#include "kv_config.h"
+#include "kv_pkbf.h"
+#include "kv_trusted.h"
+
+#define KV_REASON_BYTES 1024
+#define KV_KEY_TYPE_BYTES 64
+
+/* What is known of a key; the zero value is no verdict. */
+enum kv_verdict {
+	KV_VERDICT_ERROR = 0,
+	KV_VERDICT_LISTED,
+	KV_VERDICT_ALLOWED,	/* AllowKey */
+	KV_VERDICT_UNSUPPORTED,	/* a type without an SPKI known to us */
+	KV_VERDICT_CLEAN,
+};
+
+/* Which key of an offered one the verdict is about. */
+enum kv_part {
+	KV_PART_KEY = 0,
+	KV_PART_CA,		/* the CA that signed the certificate */
+};
+
+struct kv_filter {
+	const char *path;	/* the config's */
+	struct kv_pkbf pkbf;	/* fd -1 when it could not be opened */
+	char why[KV_TRUSTED_WHY_BYTES];	/* the reason then */
+};
+
+/* A configuration and its open filters. */
+struct kv_judge {
+	struct kv_config config;
+	/* Why no verdict can be reached whatever the key; "" if it can. */
+	char broken[KV_REASON_BYTES];
+	struct kv_filter *filter;
+	size_t n_filters;
+};
+
+/*
+ * A verdict, and what the configuration makes of it. A caller lets a key in
+ * only if action is not KV_ACTION_DENY.
+ */
+struct kv_decision {
+	enum kv_verdict verdict;
+	enum kv_action action;
+	enum kv_part part;
+	char key_type[KV_KEY_TYPE_BYTES];	/* raw: may hold any byte */
+	char fingerprint[KV_FINGERPRINT_BYTES];	/* "" if there is none */
+	const struct kv_filter *filter;	/* the first that lists it, or NULL */
+	uint64_t hits;		/* bit i: judge->filter[i] lists it */
+	/* Errors: why there is no verdict. Allowed: AllowKey's own words. */
+	char reason[KV_REASON_BYTES];
+};
+
+/*
+ * Reads the configuration at config_path and opens its filters, by the rules
+ * of kv_trusted with owner. Never fails: what went wrong becomes the verdict
+ * of each key judged. Ended by kv_judge_close.
+ */
+void kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner);
+void kv_judge_close(struct kv_judge *j);
+
+/*
+ * Judges one plain key at time now (seconds since 1970).
+ */
+void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
+    int64_t now, struct kv_decision *d);
+
+/*
+ * Judges an offered key or certificate: the key inside and the CA. type is the
+ * name that sshd gave it (%t, SSH_AUTH_INFO_0), text its base64. blob is the
+ * caller's memory for the decoded key, of cap bytes; KV_BLOB_MAX_BYTES do for
+ * all that sshd can pass. Of several findings the worst for the key counts:
+ * listed, then error, then unsupported, then allowed, then clean.
+ */
+void kv_judge_offered(const struct kv_judge *j, struct kv_span type,
+    struct kv_span text, uint8_t *blob, size_t cap, int64_t now,
+    struct kv_decision *d);
+
+const char *kv_verdict_name(enum kv_verdict verdict);
+const char *kv_action_name(enum kv_action action);
+const char *kv_part_name(enum kv_part part);
+
+#endif
