@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto-authorized-keys: the guard that sshd runs as AuthorizedKeysCommand
+ * (or AuthorizedPrincipalsCommand) for every key that is offered. It judges
+ * that key; only if it may pass does it print the account's authorized keys
+ * files, or becomes the command it stands in front of.
+ *
+ * sshd takes the output only if the exit status is 0 (auth2-pubkey.c:
+ * user_key_command_allowed2) and may throw standard error away.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kv_base64.h"
+#include "kv_line.h"
+#include "kv_log.h"
+#include "options.h"
+#include "privilege.h"
+#include "userfiles.h"
+
+#define IDENT "keyveto-authorized-keys"
+
+enum exit_status {
+	EXIT_DECIDED = 0,	/* let in, or refused: the output tells */
+	EXIT_NO_VERDICT = 1,
+	EXIT_USAGE = 2,
+};
+
+/* The offered key once more, for the account's lines to be compared with. */
+static uint8_t blob[KV_BLOB_MAX_BYTES];
+
+struct guard {
+	struct guard_options options;
+	struct kv_judge judge;
+	struct kv_account account;
+	struct kv_log_context context;
+	char rhost[128];
+};
+
+static struct kv_span
+span_of(const char *s)
+{
+	return (struct kv_span){ (const uint8_t *)s, strlen(s) };
+}
+
+static void
+log_decision(const struct guard *g, const struct kv_decision *d)
+{
+	char line[KV_LOG_LINE_BYTES];
+
+	kv_log_format(&g->context, d, line);
+	syslog(g->judge.config.syslog_facility |
+	    kv_log_priority(&g->context, d), "%s", line);
+}
+
+/* A file that is left out is no verdict on the key, but must be explained. */
+static void
+log_refused_file(const char *why, void *arg)
+{
+	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
+
+	snprintf(d.reason, sizeof(d.reason), "%s", why);
+	log_decision(arg, &d);
+}
+
+static int
+usage_error(const char *why)
+{
+	struct kv_log_context context = { .via = "guard" };
+	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
+	char line[KV_LOG_LINE_BYTES];
+
+	snprintf(d.reason, sizeof(d.reason), "bad usage: %s", why);
+	kv_log_format(&context, &d, line);
+	openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
+	syslog(LOG_AUTHPRIV | LOG_ERR, "%s", line);
+	fprintf(stderr, "%s: %s\n%s", IDENT, why, GUARD_USAGE);
+	return EXIT_USAGE;
+}
+
+/* The client's address is the first word of %C. */
+static void
+set_context(struct guard *g)
+{
+	const char *connection = g->options.connection;
+
+	g->context.via = "guard";
+	g->context.user = g->options.user;
+	if (connection != NULL && *connection != '\0') {
+		snprintf(g->rhost, sizeof(g->rhost), "%.*s",
+		    (int)strcspn(connection, " "), connection);
+		g->context.rhost = g->rhost;
+	}
+}
+
+static enum kv_authorized
+look_up_authorized(const struct guard *g)
+{
+	struct kv_sshkey offered;
+	size_t len;
+
+	/* Without --home the account's files are none of ours to read. */
+	if (g->options.command != NULL)
+		return KV_AUTHORIZED_UNKNOWN;
+	if (kv_base64_decode(g->options.key, strlen(g->options.key), blob,
+	    sizeof(blob), &len) != KV_OK)
+		return KV_AUTHORIZED_UNKNOWN;
+	/* A malformed certificate is listed for the keys that are whole. */
+	(void)!kv_sshkey_parse(blob, len, &offered);
+	return userfiles_list_key(&g->judge.config, &g->account, &offered) ?
+	    KV_AUTHORIZED_YES : KV_AUTHORIZED_NO;
+}
+
+/* Judges the key, logs it, and returns whether it may pass. */
+static bool
+judge(struct guard *g, struct kv_decision *d)
+{
+	kv_judge_offered(&g->judge, span_of(g->options.type),
+	    span_of(g->options.key), blob, sizeof(blob), time(NULL), d);
+	if (d->verdict == KV_VERDICT_LISTED)
+		g->context.authorized = look_up_authorized(g);
+	if (d->verdict != KV_VERDICT_CLEAN)
+		log_decision(g, d);
+	g->context.authorized = KV_AUTHORIZED_UNKNOWN;
+	return d->action != KV_ACTION_DENY;
+}
+
+static int
+no_verdict(struct guard *g, const char *why)
+{
+	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
+
+	snprintf(d.reason, sizeof(d.reason), "%s", why);
+	log_decision(g, &d);
+	return EXIT_NO_VERDICT;
+}
+
+/* Becomes the command, if only root could have written it; never returns 0. */
+static int
+become_command(struct guard *g)
+{
+	char why[KV_TRUSTED_WHY_BYTES];
+	char reason[KV_TRUSTED_WHY_BYTES + 32];
+	int fd;
+
+	if (kv_trusted_open(g->options.command[0], 0, &fd, why) != KV_OK) {
+		snprintf(reason, sizeof(reason), "command: %s", why);
+		return no_verdict(g, reason);
+	}
+	close(fd);
+	execv(g->options.command[0], g->options.command);
+	snprintf(reason, sizeof(reason), "command: %.256s: %s",
+	    g->options.command[0], strerror(errno));
+	return no_verdict(g, reason);
+}
+
+static int
+print_files(struct guard *g)
+{
+	if (!userfiles_print(&g->judge.config, &g->account, STDOUT_FILENO,
+	    log_refused_file, g)) {
+		char why[256];
+
+		snprintf(why, sizeof(why), "authorized keys files: %s",
+		    strerror(errno));
+		return no_verdict(g, why);
+	}
+	return EXIT_DECIDED;
+}
+
+static int
+guard(struct guard *g)
+{
+	struct kv_decision d;
+	char why[256];
+
+	/* Root's files first, as root; everything of the user's as the user. */
+	kv_judge_open(&g->judge, g->options.config, 0);
+	openlog(IDENT, LOG_PID, g->judge.config.syslog_facility);
+	if (g->options.command == NULL && !guard_become_user(&g->options,
+	    &g->account, why, sizeof(why)))
+		return no_verdict(g, why);
+	if (!judge(g, &d))
+		return d.verdict == KV_VERDICT_ERROR ? EXIT_NO_VERDICT :
+		    EXIT_DECIDED;
+	if (g->options.command != NULL)
+		return become_command(g);
+	return print_files(g);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct guard g;
+	char why[256];
+
+	guard_harden();
+	if (!guard_options_read(argc, argv, &g.options, why, sizeof(why)))
+		return usage_error(why);
+	if (g.options.help) {
+		fputs(GUARD_USAGE, stdout);
+		return EXIT_DECIDED;
+	}
+	if (g.options.version) {
+		puts(IDENT " " KEYVETO_VERSION);
+		return EXIT_DECIDED;
+	}
+	set_context(&g);
+	return guard(&g);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv_config.h"
+
+/* A decimal uid: digits only, and not the reserved (uid_t)-1. */
+static bool
+read_uid(const char *text, uid_t *uidp)
+{
+	unsigned long long n;
+	char *end;
+
+	if (*text == '\0' || text[strspn(text, "0123456789")] != '\0')
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno != 0 || n >= (uid_t)-1)
+		return false;
+	*uidp = (uid_t)n;
+	return true;
+}
+
+static bool
+fail(char *why, size_t cap, const char *what, const char *which)
+{
+	snprintf(why, cap, "%s %.100s", what, which);
+	return false;
+}
+
+/* What is missing or makes no sense together. */
+static bool
+check(const struct guard_options *o, char *why, size_t cap)
+{
+	const char *missing = NULL;
+
+	if (o->key == NULL)
+		missing = "--key";
+	if (o->type == NULL)
+		missing = "--type";
+	if (o->home == NULL && o->command == NULL)
+		missing = "--home";
+	if (o->user == NULL && o->command == NULL)
+		missing = "--user";
+	if (missing != NULL)
+		return fail(why, cap, "missing", missing);
+	if (*o->key == '\0')
+		return fail(why, cap, "empty", "--key");
+	if (*o->type == '\0')
+		return fail(why, cap, "empty", "--type");
+	if (o->user != NULL && *o->user == '\0')
+		return fail(why, cap, "empty", "--user");
+	if (o->home != NULL && *o->home != '\0' && *o->home != '/')
+		return fail(why, cap, "not an absolute path:", o->home);
+	return true;
+}
+
+bool
+guard_options_read(int argc, char **argv, struct guard_options *o,
+    char *why, size_t cap)
+{
+	const char *uid = NULL;
+	const struct {
+		const char *name;
+		const char **valuep;
+	} table[] = {
+		{ "--user", &o->user }, { "--home", &o->home },
+		{ "--type", &o->type }, { "--key", &o->key },
+		{ "--uid", &uid }, { "--connection", &o->connection },
+		{ "--config", &o->config },
+	};
+
+	*o = (struct guard_options){ 0 };
+	for (int i = 1; i < argc; i++) {
+		size_t t = 0;
+
+		if (strcmp(argv[i], "--") == 0) {
+			if (i + 1 == argc)
+				return fail(why, cap, "no command after", "--");
+			o->command = argv + i + 1;
+			break;
+		}
+		if (strcmp(argv[i], "--help") == 0)
+			return o->help = true;
+		if (strcmp(argv[i], "--version") == 0)
+			return o->version = true;
+		while (t < sizeof(table) / sizeof(table[0]) &&
+		    strcmp(argv[i], table[t].name) != 0)
+			t++;
+		if (t == sizeof(table) / sizeof(table[0]))
+			return fail(why, cap, "unknown option", argv[i]);
+		if (i + 1 == argc)
+			return fail(why, cap, "missing value of", argv[i]);
+		if (*table[t].valuep != NULL)
+			return fail(why, cap, "repeated option", argv[i]);
+		*table[t].valuep = argv[++i];
+	}
+	o->have_uid = uid != NULL;
+	if (uid != NULL && !read_uid(uid, &o->uid))
+		return fail(why, cap, "bad --uid", uid);
+	if (o->config == NULL)
+		o->config = KV_CONFIG_PATH;
+	return check(o, why, cap);
+}

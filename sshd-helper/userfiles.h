@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: ISC */
+/* userfiles: what the guard does with an account's authorized keys files. */
+#ifndef GUARD_USERFILES_H
+#define GUARD_USERFILES_H
+
+#include "kv_config.h"
+
+/* Told of a file that sshd would refuse, with the reason. */
+typedef void (*userfiles_refused)(const char *why, void *arg);
+
+/*
+ * Writes the account's files to descriptor out byte for byte, one after the
+ * other, with a line end between two when the first lacks one (sshd reads them
+ * apart). A missing file is empty; one that sshd would refuse is left out and
+ * told. False, with errno, when something could not be read or written whole:
+ * the output must not be used then.
+ */
+bool userfiles_print(const struct kv_config *config,
+    const struct kv_account *account, int out, userfiles_refused refused,
+    void *arg);
+
+/*
+ * Whether the account lists the offered key: as a plain key, or its CA on a
+ * cert-authority line. Only for the log; what cannot be read does not list it.
+ */
+bool userfiles_list_key(const struct kv_config *config,
+    const struct kv_account *account, const struct kv_sshkey *offered);
+
+#endif
