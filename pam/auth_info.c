@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+#include "auth_info.h"
+
+/* Cuts off what stands before the separator, and the separator. */
+static struct kv_span
+take(struct kv_span *text, char separator)
+{
+	struct kv_span part = { text->p, 0 };
+
+	while (part.len < text->len && text->p[part.len] != separator)
+		part.len++;
+	text->p += part.len;
+	text->len -= part.len;
+	if (text->len > 0) {
+		text->p++;
+		text->len--;
+	}
+	return part;
+}
+
+bool
+auth_info_next_key(struct kv_span *text, struct auth_info_key *key)
+{
+	while (text->len > 0) {
+		struct kv_span line = take(text, '\n');
+		struct kv_span rest = line;
+		struct kv_span name = take(&rest, ' ');
+		struct kv_span method = take(&name, '/');
+
+		if (!kv_span_is(method, "publickey") &&
+		    !kv_span_is(method, "hostbased"))
+			continue;
+		key->type = take(&rest, ' ');
+		key->base64 = take(&rest, ' ');
+		return true;
+	}
+	return false;
+}

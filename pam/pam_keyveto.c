@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * pam_keyveto: refuses a login by a compromised key, in the phases where sshd
+ * lets a module see the key. It only ever subtracts: without a key in it, a
+ * login is none of its business.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+
+#include <security/pam_ext.h>
+/* The entry points are the only symbols that the module shows. */
+#pragma GCC visibility push(default)
+#include <security/pam_modules.h>
+#pragma GCC visibility pop
+
+#include "auth_info.h"
+#include "kv_base64.h"
+#include "kv_log.h"
+
+#define AUTH_INFO "SSH_AUTH_INFO_0"
+#define MESSAGE_BYTES 1024
+
+#define NO_VERDICT_MESSAGE \
+	"keyveto could not check your SSH key, so this login is refused. " \
+	"The administrator finds the reason in the system log."
+
+/* What a phase answers. */
+struct phase {
+	const char *name;
+	int clean;		/* clean, or no key in it */
+	int no_verdict;		/* and OnError is deny */
+};
+
+static const struct phase auth = {
+	"auth", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL
+};
+static const struct phase account = {
+	"account", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL
+};
+static const struct phase session = {
+	"session", PAM_SUCCESS, PAM_SESSION_ERR
+};
+
+struct call {
+	pam_handle_t *pamh;
+	const struct phase *phase;
+	bool silent;		/* PAM_SILENT */
+	bool debug;
+	const char *config;
+	const char *bad_option;	/* NULL if there is none */
+	struct kv_judge judge;
+	struct kv_log_context context;
+};
+
+static const char *
+get_item(pam_handle_t *pamh, int item)
+{
+	const void *value = NULL;
+
+	if (pam_get_item(pamh, item, &value) != PAM_SUCCESS || value == NULL)
+		return NULL;
+	return *(const char *)value != '\0' ? value : NULL;
+}
+
+/* Unknown options are remembered and refuse the key, not shrugged off. */
+static void
+read_options(struct call *c, int argc, const char **argv)
+{
+	c->config = KV_CONFIG_PATH;
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "debug") == 0)
+			c->debug = true;
+		else if (strncmp(argv[i], "config=/", 8) == 0)
+			c->config = argv[i] + 7;
+		else if (c->bad_option == NULL)
+			c->bad_option = argv[i];
+	}
+}
+
+/* syslog directly: pam_syslog knows no other facility than AUTHPRIV. */
+static void
+log_decision(const struct call *c, const struct kv_decision *d)
+{
+	const char *service = get_item(c->pamh, PAM_SERVICE);
+	char line[KV_LOG_LINE_BYTES];
+
+	kv_log_format(&c->context, d, line);
+	syslog(c->judge.config.syslog_facility |
+	    kv_log_priority(&c->context, d), "pam_keyveto(%s:%s): %s",
+	    service != NULL ? service : "?", c->phase->name, line);
+}
+
+static void
+tell(const struct call *c, const struct kv_decision *d)
+{
+	char text[MESSAGE_BYTES] = NO_VERDICT_MESSAGE;
+
+	if (c->silent)
+		return;
+	if (d->verdict != KV_VERDICT_ERROR)
+		kv_config_message(&c->judge.config, d->fingerprint,
+		    d->key_type, text, sizeof(text));
+	/* Whether the person saw it changes nothing about the verdict. */
+	(void)pam_error(c->pamh, "%s", text);
+}
+
+static void
+judge_key(const struct call *c, const struct auth_info_key *key,
+    struct kv_decision *d)
+{
+	size_t cap = KV_BASE64_DECODED_MAX(key->base64.len);
+	uint8_t *blob = malloc(cap);
+
+	if (blob == NULL) {
+		*d = (struct kv_decision){ .reason = "out of memory" };
+		d->action = c->judge.config.on_error;
+		return;
+	}
+	kv_judge_offered(&c->judge, key->type, key->base64, blob, cap,
+	    time(NULL), d);
+	free(blob);
+}
+
+/* The answer of the phase to one decision. */
+static int
+answer(const struct call *c, const struct kv_decision *d)
+{
+	if (d->action != KV_ACTION_DENY)
+		return c->phase->clean;
+	return d->verdict == KV_VERDICT_ERROR ? c->phase->no_verdict :
+	    PAM_PERM_DENIED;
+}
+
+/* Judges each key in text; a refusal stands whatever follows. */
+static int
+judge_all(struct call *c, struct kv_span text)
+{
+	struct auth_info_key key;
+	int result = c->phase->clean;
+
+	kv_judge_open(&c->judge, c->config, 0);
+	if (c->bad_option != NULL)
+		snprintf(c->judge.broken, sizeof(c->judge.broken),
+		    "unknown module option \"%.64s\"", c->bad_option);
+	while (auth_info_next_key(&text, &key)) {
+		struct kv_decision d;
+		int r;
+
+		judge_key(c, &key, &d);
+		if (d.verdict != KV_VERDICT_CLEAN || c->debug)
+			log_decision(c, &d);
+		if ((r = answer(c, &d)) == c->phase->clean)
+			continue;
+		tell(c, &d);
+		if (result != PAM_PERM_DENIED)
+			result = r;
+	}
+	kv_judge_close(&c->judge);
+	return result;
+}
+
+static int
+run_phase(pam_handle_t *pamh, const struct phase *phase, int flags, int argc,
+    const char **argv)
+{
+	struct call c = {
+		.pamh = pamh,
+		.phase = phase,
+		.silent = ((unsigned int)flags & PAM_SILENT) != 0,
+	};
+	const char *info = pam_getenv(pamh, AUTH_INFO);
+	struct kv_span text;
+	struct auth_info_key key;
+
+	if (info == NULL)
+		return phase->clean;
+	text = (struct kv_span){ (const uint8_t *)info, strlen(info) };
+	/* A login without a key must not depend on filters at all. */
+	if (!auth_info_next_key(&(struct kv_span){ text.p, text.len }, &key))
+		return phase->clean;
+	read_options(&c, argc, argv);
+	c.context.via = "pam";
+	c.context.user = get_item(pamh, PAM_USER);
+	c.context.rhost = get_item(pamh, PAM_RHOST);
+	return judge_all(&c, text);
+}
+
+int
+pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv)
+{
+	return run_phase(pamh, &auth, flags, argc, argv);
+}
+
+int
+pam_sm_setcred(pam_handle_t *pamh, int flags, int argc, const char **argv)
+{
+	(void)pamh, (void)flags, (void)argc, (void)argv;
+	return PAM_IGNORE;
+}
+
+int
+pam_sm_acct_mgmt(pam_handle_t *pamh, int flags, int argc, const char **argv)
+{
+	return run_phase(pamh, &account, flags, argc, argv);
+}
+
+int
+pam_sm_open_session(pam_handle_t *pamh, int flags, int argc, const char **argv)
+{
+	return run_phase(pamh, &session, flags, argc, argv);
+}
+
+int
+pam_sm_close_session(pam_handle_t *pamh, int flags, int argc,
+    const char **argv)
+{
+	(void)pamh, (void)flags, (void)argc, (void)argv;
+	return PAM_SUCCESS;
+}
+
+int
+pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const char **argv)
+{
+	(void)pamh, (void)flags, (void)argc, (void)argv;
+	return PAM_IGNORE;
+}
