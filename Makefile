@@ -38,12 +38,14 @@ KV_LDFLAGS = $(HARDENING_LD) $(LDFLAGS)
 LIB_SRC = $(wildcard lib/*.c)
 GUARD_SRC = $(wildcard sshd-helper/*.c)
 PAM_SRC = $(wildcard pam/*.c)
+CLI_SRC = $(wildcard cli/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
 GUARD_OBJ = $(GUARD_SRC:%.c=$(BUILD)/%.o)
 # The module's objects are position independent and hide their symbols.
 PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
+CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 BINARIES = $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
@@ -74,14 +76,72 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(GUARD_OBJ) \
 		$(BUILD)/libkeyveto.a -lmd
 
+# Libraries beyond libc and libmd are for the command alone.
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libmd)
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson)
+
+$(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(CLI_OBJ) \
+		$(BUILD)/libkeyveto.a $(CLI_LIBS) -lpthread -lm
+
 $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -fPIC -shared $(KV_LDFLAGS) -Wl,-z,defs \
 		-Wl,--version-script=pam/pam_keyveto.map -o $@ $(PAM_OBJ) \
 		-lpam -lmd
 
+# The demonstration and the tests install what they lack: see scripts/deps.
+demo:
+	@scripts/deps
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 demo/demo.py --build $(BUILD)
+
+check:
+	@scripts/deps
+	@$(MAKE) --no-print-directory run-tests
+
+TEST_LIBS = -lcmocka $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libmd)
+TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/unit/testlib.o
+$(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
+# What of the programs has unit tests of its own.
+TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/pam/auth_info.o
+
+$(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
+		$(BUILD)/tests/unit/testlib.o $(TESTED_OBJ) $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(TEST_LIBS) \
+		-lpam -ldl
+
+run-tests: all $(TESTS)
+	@tests/run $(BUILD)
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
+		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
+		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
+		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
+	install -m 755 $(BUILD)/keyveto-authorized-keys $(DESTDIR)$(LIBEXECDIR)/
+	install -m 644 $(BUILD)/pam_keyveto.so $(DESTDIR)$(PAMDIR)/
+	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
+	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
+	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
+		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
+
+# The configuration and the filters are the administrator's, and stay.
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/keyveto \
+		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
+		$(DESTDIR)$(PAMDIR)/pam_keyveto.so
+	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
+		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
+		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all clean
--include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(PAM_OBJ:.o=.d)
+.PHONY: all check clean demo install run-tests uninstall
+.SECONDARY:
+-include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
+	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)

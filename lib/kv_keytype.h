@@ -46,6 +46,9 @@ const struct kv_keyname *kv_keyname_find(struct kv_span name);
 const struct kv_keyname *kv_keyname_find_in_blob(struct kv_span name,
     bool *any_curvep);
 
+/* Holds any name of a type, and its NUL. */
+#define KV_KEYTYPE_NAME_BYTES 64
+
 /* The canonical name of a plain type ("ssh-rsa"); "" for KV_KEY_NONE. */
 const char *kv_keytype_name(enum kv_keytype type);
 

@@ -82,14 +82,14 @@ decide_error(const struct kv_judge *j, struct kv_decision *d,
 }
 
 static void
-open_filter(struct kv_filter *f, const char *path, uid_t owner)
+open_filter(struct kv_filter *f, const char *path, kv_open_fn open, void *arg)
 {
 	enum kv_err r;
 	int fd;
 
 	f->path = path;
 	f->pkbf.fd = -1;
-	if (kv_trusted_open(path, owner, &fd, f->why) != KV_OK)
+	if (open(path, &fd, f->why, arg) != KV_OK)
 		return;
 	if ((r = kv_pkbf_open_fd(fd, &f->pkbf)) == KV_OK)
 		return;
@@ -100,13 +100,15 @@ open_filter(struct kv_filter *f, const char *path, uid_t owner)
 }
 
 static void
-open_config(struct kv_judge *j, const char *path, uid_t owner)
+open_config(struct kv_judge *j, const char *path, kv_open_fn open, void *arg)
 {
 	char why[KV_TRUSTED_WHY_BYTES];
 	int fd;
 
-	if (kv_trusted_open(path, owner, &fd, why) != KV_OK) {
-		kv_config_defaults(&j->config);
+	kv_config_defaults(&j->config);
+	if (path == NULL)
+		return;
+	if (open(path, &fd, why, arg) != KV_OK) {
 		snprintf(j->broken, sizeof(j->broken), "%s", why);
 		return;
 	}
@@ -118,23 +120,43 @@ open_config(struct kv_judge *j, const char *path, uid_t owner)
 }
 
 void
-kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner)
+kv_judge_open_with(struct kv_judge *j, const char *config_path,
+    const char *const *filters, size_t n, kv_open_fn open, void *arg)
 {
 	_Static_assert(KV_REASON_BYTES == KV_CONFIG_WHY_BYTES,
 	    "kv_config writes into broken");
 
 	*j = (struct kv_judge){ 0 };
-	open_config(j, config_path, owner);
+	open_config(j, config_path, open, arg);
 	if (j->broken[0] != '\0')
 		return;
-	j->filter = calloc(j->config.n_filters, sizeof(*j->filter));
-	if (j->filter == NULL) {
-		snprintf(j->broken, sizeof(j->broken), "out of memory");
+	if (filters == NULL) {
+		filters = j->config.filter;
+		n = j->config.n_filters;
+	}
+	if (n > KV_CONFIG_MAX_FILTERS ||
+	    (j->filter = calloc(n, sizeof(*j->filter))) == NULL) {
+		snprintf(j->broken, sizeof(j->broken), "%s",
+		    n > KV_CONFIG_MAX_FILTERS ? "too many filters" :
+		    "out of memory");
 		return;
 	}
-	j->n_filters = j->config.n_filters;
-	for (size_t i = 0; i < j->n_filters; i++)
-		open_filter(&j->filter[i], j->config.filter[i], owner);
+	j->n_filters = n;
+	for (size_t i = 0; i < n; i++)
+		open_filter(&j->filter[i], filters[i], open, arg);
+}
+
+static enum kv_err
+open_trusted(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+{
+	return kv_trusted_open(path, *(const uid_t *)arg, fdp, why);
+}
+
+void
+kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner)
+{
+	kv_judge_open_with(j, config_path, NULL, 0, open_trusted, &owner);
 }
 
 void
@@ -174,38 +196,55 @@ ask_filter(const struct kv_judge *j, size_t i, const struct kv_pkbf_hash *h,
 	return true;
 }
 
-/* Asks every filter for every SPKI of key; any hit counts. */
+/* Asks every filter for one SPKI; false after an error. */
+static bool
+ask_all(const struct kv_judge *j, const uint8_t *spki, size_t len,
+    struct kv_decision *d)
+{
+	_Static_assert(KV_CONFIG_MAX_FILTERS <= 64, "hits has 64 bits");
+	struct kv_pkbf_hash h = kv_pkbf_hash(spki, len);
+	bool complete = j->n_filters > 0;
+
+	if (!complete)
+		snprintf(d->reason, sizeof(d->reason), "no filter");
+	for (size_t i = 0; i < j->n_filters; i++) {
+		if (!ask_filter(j, i, &h, d))
+			complete = false;
+	}
+	return complete;
+}
+
+/* A hit counts even where another filter could not be asked. */
+static enum kv_verdict
+verdict_of(struct kv_decision *d, bool complete)
+{
+	if (d->hits != 0) {
+		d->reason[0] = '\0';
+		return KV_VERDICT_LISTED;
+	}
+	return complete ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
+}
+
+/* Asks every filter for every SPKI of key. */
 static enum kv_verdict
 look_up(const struct kv_judge *j, const struct kv_pubkey *key,
     struct kv_decision *d)
 {
-	_Static_assert(KV_CONFIG_MAX_FILTERS <= 64, "hits has 64 bits");
 	uint8_t spki[KV_SPKI_MAX_BYTES];
 	size_t count = kv_spki_count(key), len;
-	bool complete = count > 0 && j->n_filters > 0;
+	bool complete = count > 0;
+	enum kv_err r;
 
-	if (!complete)
-		snprintf(d->reason, sizeof(d->reason), "nothing to look up");
 	for (size_t i = 0; i < count; i++) {
-		struct kv_pkbf_hash h;
-		enum kv_err r;
-
 		r = kv_spki_encode(key, i, spki, sizeof(spki), &len);
 		if (r != KV_OK) {
 			snprintf(d->reason, sizeof(d->reason), "SPKI: %s",
 			    kv_strerror(r));
 			complete = false;
-			continue;
-		}
-		h = kv_pkbf_hash(spki, len);
-		for (size_t f = 0; f < j->n_filters; f++) {
-			if (!ask_filter(j, f, &h, d))
-				complete = false;
-		}
+		} else if (!ask_all(j, spki, len, d))
+			complete = false;
 	}
-	if (d->hits != 0)
-		return KV_VERDICT_LISTED;
-	return complete ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
+	return verdict_of(d, complete);
 }
 
 /*
@@ -247,6 +286,17 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, d->fingerprint);
 	decide(j, d, apply_allowed(j, digest, now, d));
+}
+
+void
+kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
+    struct kv_decision *d)
+{
+	*d = (struct kv_decision){ 0 };
+	if (j->broken[0] != '\0')
+		decide_error(j, d, j->broken);
+	else
+		decide(j, d, verdict_of(d, ask_all(j, spki, len, d)));
 }
 
 static void

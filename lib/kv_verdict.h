@@ -11,7 +11,6 @@
 #include "kv_trusted.h"
 
 #define KV_REASON_BYTES 1024
-#define KV_KEY_TYPE_BYTES 64
 
 /* What is known of a key; the zero value is no verdict. */
 enum kv_verdict {
@@ -51,7 +50,7 @@ struct kv_decision {
 	enum kv_verdict verdict;
 	enum kv_action action;
 	enum kv_part part;
-	char key_type[KV_KEY_TYPE_BYTES];	/* raw: may hold any byte */
+	char key_type[KV_KEYTYPE_NAME_BYTES];	/* raw: may hold any byte */
 	char fingerprint[KV_FINGERPRINT_BYTES];	/* "" if there is none */
 	const struct kv_filter *filter;	/* the first that lists it, or NULL */
 	uint64_t hits;		/* bit i: judge->filter[i] lists it */
@@ -60,11 +59,26 @@ struct kv_decision {
 };
 
 /*
+ * Opens path read-only; on an error why holds a sentence and *fdp is -1.
+ */
+typedef enum kv_err (*kv_open_fn)(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg);
+
+/*
  * Reads the configuration at config_path and opens its filters, by the rules
  * of kv_trusted with owner. Never fails: what went wrong becomes the verdict
  * of each key judged. Ended by kv_judge_close.
  */
 void kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner);
+
+/*
+ * The same for the command, which opens files by its own rules. config_path
+ * may be NULL: the defaults hold. Where filters is not NULL, these n paths (at
+ * most KV_CONFIG_MAX_FILTERS, living as long as j) are consulted instead of
+ * the configuration's.
+ */
+void kv_judge_open_with(struct kv_judge *j, const char *config_path,
+    const char *const *filters, size_t n, kv_open_fn open, void *arg);
 void kv_judge_close(struct kv_judge *j);
 
 /*
@@ -72,6 +86,13 @@ void kv_judge_close(struct kv_judge *j);
  */
 void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d);
+
+/*
+ * Judges a key of which only its SPKI is known: a type without an SSH form.
+ * There is no fingerprint then, and no AllowKey.
+ */
+void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
+    struct kv_decision *d);
 
 /*
  * Judges an offered key or certificate: the key inside and the CA. type is the

@@ -2,7 +2,6 @@
 #include "privilege.h"
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,6 @@
 void
 guard_harden(void)
 {
-	const struct rlimit none = { 0, 0 };
 	int fd;
 
 	/* A file opened later must not become standard output. */
@@ -25,9 +23,8 @@ guard_harden(void)
 			_exit(1);
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	/* Neither can fail for a process on itself; both are extra walls. */
+	/* Not a limit on cores, which a chained command would inherit. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	(void)setrlimit(RLIMIT_CORE, &none);
 }
 
 /* Groups, gid and uid of pw, checked by asking the kernel. */
