@@ -506,12 +506,12 @@ kv_config_find_allowed(const struct kv_config *c,
 }
 
 void
-kv_config_message(const struct kv_config *c, const char *fingerprint,
+kv_config_message(const char *message, const char *fingerprint,
     const char *type, char *out, size_t cap)
 {
 	size_t len = 0;
 
-	for (const char *p = c->message; *p != '\0' && len + 1 < cap; p++) {
+	for (const char *p = message; *p != '\0' && len + 1 < cap; p++) {
 		const char *add = NULL;
 
 		if (p[0] == '%' && p[1] == 'f')

@@ -9,8 +9,16 @@
 #include "kv_fingerprint.h"
 #include "kv_userfile.h"
 
-#define KV_CONFIG_PATH "/etc/keyveto/keyveto.conf"
-#define KV_CONFIG_FILTER_PATH "/var/lib/keyveto/filter.pkbf"
+/* The Makefile may say otherwise. */
+#ifndef KV_SYSCONFDIR
+#define KV_SYSCONFDIR "/etc"
+#endif
+#ifndef KV_STATEDIR
+#define KV_STATEDIR "/var/lib/keyveto"
+#endif
+
+#define KV_CONFIG_PATH KV_SYSCONFDIR "/keyveto/keyveto.conf"
+#define KV_CONFIG_FILTER_PATH KV_STATEDIR "/filter.pkbf"
 #define KV_CONFIG_WHY_BYTES 1024
 
 /* Bounds, so that a damaged file cannot make a login slow. */
@@ -75,9 +83,10 @@ const struct kv_allowed_key *kv_config_find_allowed(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now);
 
 /*
- * Message with %f and %t replaced and a NUL at its end, cut to fit cap bytes.
+ * A message with %f, %t and %% replaced and a NUL at its end, cut to fit cap
+ * bytes.
  */
-void kv_config_message(const struct kv_config *c, const char *fingerprint,
+void kv_config_message(const char *message, const char *fingerprint,
     const char *type, char *out, size_t cap);
 
 #endif

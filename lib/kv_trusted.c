@@ -19,6 +19,7 @@ struct walk {
 	char place[PATH_MAX];	/* its name, for messages */
 	char rest[PATH_MAX];	/* what of the path is still to be walked */
 	unsigned int links;
+	int flags;		/* how the file itself is opened */
 	char *why;
 };
 
@@ -175,7 +176,7 @@ step(struct walk *w, int *fdp)
 	 * opened non-blocking, so that a FIFO or a device cannot hold us up.
 	 */
 	fd = openat(w->dir, name, O_NOFOLLOW | O_CLOEXEC |
-	    (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY));
+	    (last ? w->flags : O_PATH | O_DIRECTORY));
 	if (fd == -1)
 		return refuse(w, KV_ERR_SYSTEM, name, NULL);
 	if (!last)
@@ -188,11 +189,12 @@ step(struct walk *w, int *fdp)
 	return KV_OK;
 }
 
-enum kv_err
-kv_trusted_open(const char *path, uid_t owner, int *fdp,
-    char why[static KV_TRUSTED_WHY_BYTES])
+static enum kv_err
+open_path(const char *path, uid_t owner, int flags, int *fdp, char *why)
 {
-	struct walk w = { .owner = owner, .dir = -1, .why = why };
+	struct walk w = {
+		.owner = owner, .dir = -1, .flags = flags, .why = why
+	};
 	enum kv_err r;
 	int saved;
 
@@ -200,7 +202,7 @@ kv_trusted_open(const char *path, uid_t owner, int *fdp,
 	why[0] = '\0';
 	if (path[0] != '/' || strlen(path) >= sizeof(w.rest)) {
 		snprintf(why, KV_TRUSTED_WHY_BYTES,
-		    "%s: not an absolute path of a file", path);
+		    "%.400s: not an absolute path of a file", path);
 		return KV_ERR_INSECURE;
 	}
 	memcpy(w.rest, path, strlen(path) + 1);
@@ -211,5 +213,25 @@ kv_trusted_open(const char *path, uid_t owner, int *fdp,
 	if (w.dir != -1)
 		close(w.dir);
 	errno = saved;
+	return r;
+}
+
+enum kv_err
+kv_trusted_open(const char *path, uid_t owner, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES])
+{
+	return open_path(path, owner, O_RDONLY | O_NONBLOCK | O_NOCTTY, fdp,
+	    why);
+}
+
+enum kv_err
+kv_trusted_check(const char *path, uid_t owner,
+    char why[static KV_TRUSTED_WHY_BYTES])
+{
+	enum kv_err r;
+	int fd;
+
+	if ((r = open_path(path, owner, O_PATH, &fd, why)) == KV_OK)
+		close(fd);
 	return r;
 }

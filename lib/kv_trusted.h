@@ -30,4 +30,11 @@
 KV_MUST_CHECK enum kv_err kv_trusted_open(const char *path, uid_t owner,
     int *fdp, char why[static KV_TRUSTED_WHY_BYTES]);
 
+/*
+ * The same judgement of a file that is to be executed, and need not be
+ * readable; nothing stays open.
+ */
+KV_MUST_CHECK enum kv_err kv_trusted_check(const char *path, uid_t owner,
+    char why[static KV_TRUSTED_WHY_BYTES]);
+
 #endif

@@ -22,6 +22,9 @@
 #define AUTH_INFO "SSH_AUTH_INFO_0"
 #define MESSAGE_BYTES 1024
 
+#define UNSUPPORTED_MESSAGE \
+	"This server accepts only SSH keys that can be checked; keys of type " \
+	"%t cannot. Use another key, or ask your administrator."
 #define NO_VERDICT_MESSAGE \
 	"keyveto could not check your SSH key, so this login is refused. " \
 	"The administrator finds the reason in the system log."
@@ -95,13 +98,17 @@ log_decision(const struct call *c, const struct kv_decision *d)
 static void
 tell(const struct call *c, const struct kv_decision *d)
 {
-	char text[MESSAGE_BYTES] = NO_VERDICT_MESSAGE;
+	const char *message = c->judge.config.message;
+	char text[MESSAGE_BYTES];
 
 	if (c->silent)
 		return;
-	if (d->verdict != KV_VERDICT_ERROR)
-		kv_config_message(&c->judge.config, d->fingerprint,
-		    d->key_type, text, sizeof(text));
+	if (d->verdict == KV_VERDICT_ERROR)
+		message = NO_VERDICT_MESSAGE;
+	else if (d->verdict == KV_VERDICT_UNSUPPORTED)
+		message = UNSUPPORTED_MESSAGE;
+	kv_config_message(message, d->fingerprint, d->key_type, text,
+	    sizeof(text));
 	/* Whether the person saw it changes nothing about the verdict. */
 	(void)pam_error(c->pamh, "%s", text);
 }

@@ -145,13 +145,11 @@ become_command(struct guard *g)
 {
 	char why[KV_TRUSTED_WHY_BYTES];
 	char reason[KV_TRUSTED_WHY_BYTES + 32];
-	int fd;
 
-	if (kv_trusted_open(g->options.command[0], 0, &fd, why) != KV_OK) {
+	if (kv_trusted_check(g->options.command[0], 0, why) != KV_OK) {
 		snprintf(reason, sizeof(reason), "command: %s", why);
 		return no_verdict(g, reason);
 	}
-	close(fd);
 	execv(g->options.command[0], g->options.command);
 	snprintf(reason, sizeof(reason), "command: %.256s: %s",
 	    g->options.command[0], strerror(errno));

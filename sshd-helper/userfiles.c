@@ -30,18 +30,22 @@ static bool
 walk_file(const struct walk *w, const char *path)
 {
 	char why[KV_USERFILE_WHY_BYTES];
-	bool r;
+	enum kv_err err;
+	bool go_on;
 	int fd;
 
-	if (kv_userfile_open(path, w->account, w->config->strictmodes, &fd,
-	    why) != KV_OK) {
-		if (errno != ENOENT && w->refused != NULL)
+	err = kv_userfile_open(path, w->account, w->config->strictmodes, &fd,
+	    why);
+	if (err != KV_OK) {
+		bool missing = err == KV_ERR_SYSTEM && errno == ENOENT;
+
+		if (!missing && w->refused != NULL)
 			w->refused(why, w->refused_arg);
 		return true;
 	}
-	r = w->visit(fd, w->visit_arg);
+	go_on = w->visit(fd, w->visit_arg);
 	close(fd);
-	return r;
+	return go_on;
 }
 
 /* The newest sshd takes a pattern with wildcards for all files it matches. */
