@@ -31,6 +31,7 @@ WARNINGS += -Werror
 endif
 
 KV_CPPFLAGS = -D_GNU_SOURCE -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
+	-DKV_SYSCONFDIR='"$(SYSCONFDIR)"' -DKV_STATEDIR='"$(STATEDIR)"' \
 	-DKV_STRICTMODES_DEFAULT=KV_STRICTMODES_$(STRICTMODES_DEFAULT) $(CPPFLAGS)
 KV_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) $(CFLAGS)
 KV_LDFLAGS = $(HARDENING_LD) $(LDFLAGS)
@@ -48,7 +49,7 @@ PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
-BINARIES = $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
+BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
 Q = $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)	$(2)")
@@ -102,13 +103,15 @@ check:
 	@$(MAKE) --no-print-directory run-tests
 
 TEST_LIBS = -lcmocka $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libmd)
-TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/unit/testlib.o
+TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
+	$(wildcard tests/unit/*.c)))
+TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/pam/auth_info.o
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
-		$(BUILD)/tests/unit/testlib.o $(TESTED_OBJ) $(BUILD)/libkeyveto.a
+		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(TEST_LIBS) \

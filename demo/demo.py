@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""The demonstration behind `make demo`: real logins, with and without a leaked key.
+
+Everything happens in a throw-away copy of this machine (tests/e2e/sandbox.py):
+the accounts, the two sshd and the files under /etc vanish with it.  Where none
+can be had, on a machine where that can do no harm, each change is taken back.
+"""
+
+import argparse
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+# pylint: disable=wrong-import-position
+import keys
+import run as suite
+import sandbox
+import server
+from bench import Bench, World
+from clients import Clients
+from logbook import Logbook
+from machine import Machine
+
+DATA = ROOT / "testdata" / "demo"
+
+
+def title(text):
+    print(f"\n== {text}", flush=True)
+
+
+def show(name, text):
+    for line in text.strip().splitlines() or ["(nothing)"]:
+        print(f"   {name}: {line}", flush=True)
+
+
+class Demo:
+    """One account, its two keys, and what the checks found on the way."""
+
+    def __init__(self, world):
+        self.bench = Bench(world, 0)
+        self.account = self.bench.account()
+        self.clean = self.bench.key()
+        self.leaked = self.published_key()
+        self.account.authorize(self.clean.key, self.leaked.key)
+        self.config = self.bench.config(f"Filter {self.published_filter()}")
+
+    def published_key(self):
+        """ssh insists that a private key is private, even this one."""
+        path = self.bench.folder / "leaked"
+        shutil.copy(DATA / "compromised", path)
+        shutil.copy(DATA / "compromised.pub", f"{path}.pub")
+        path.chmod(0o600)
+        return keys.Identity(path)
+
+    def published_filter(self):
+        return self.bench.write("demo.pkbf", (DATA / "demo.pkbf").read_bytes())
+
+    def start(self, deployment):
+        started = self.bench.server(deployment)
+        show("sshd", f"listens on 127.0.0.1:{started.port}, PAM service {started.service}")
+        return started
+
+    def try_login(self, sshd, identity, entered):
+        outcome = self.bench.login(sshd, self.account, identity)
+        show("the person sees", said(outcome))
+        self.bench.expect(outcome, entered)
+        print(f"   -> {'let in' if entered else 'refused'}", flush=True)
+
+    def show_log(self, via):
+        show("the log says", self.bench.decision(self.account, via=via, verdict="listed").line.text)
+
+
+def said(outcome):
+    """What ssh printed, without its remark on a host it does not know."""
+    lines = (outcome.stdout + outcome.stderr).splitlines()
+    return "\n".join(line for line in lines if "Permanently added" not in line)
+
+
+def demonstrate(demo, build):
+    title("A private sshd with the guard and the PAM module, and a filter of published keys")
+    sshd = demo.start(server.Deployment(server.guard(demo.config).options,
+                                        server.pam_session(demo.config).stack))
+
+    title(f"{demo.account.name} logs in with a clean key")
+    demo.try_login(sshd, demo.clean, entered=True)
+
+    title("the same account, the same authorized_keys, but a key whose private half is public")
+    demo.try_login(sshd, demo.leaked, entered=False)
+    demo.show_log("guard")
+
+    title("a second sshd that reads authorized_keys itself: the module stands alone, and explains")
+    sshd = demo.start(server.pam_session(demo.config))
+    demo.try_login(sshd, demo.clean, entered=True)
+    demo.try_login(sshd, demo.leaked, entered=False)
+    demo.show_log("pam")
+
+    title("the audit of a home directory: keyveto check testdata/demo/home")
+    command = [build / "keyveto", "check", "--filter", DATA / "demo.pkbf", DATA / "home"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    show("keyveto", done.stdout + done.stderr)
+    if done.returncode != 1:
+        raise AssertionError(f"the audit ended with {done.returncode}, not with 1")
+
+
+def play(build, throwaway):
+    machine, scratch, log = Machine(throwaway), suite.make_scratch(), Logbook()
+    try:
+        suite.install(machine, build, scratch)
+        demo = Demo(World(machine, log, Clients(scratch), scratch))
+        try:
+            demonstrate(demo, build)
+        except AssertionError:
+            print(demo.bench.evidence(), file=sys.stderr)
+            raise
+        finally:
+            demo.bench.close()
+    finally:
+        log.close()
+        machine.restore()
+        shutil.rmtree(scratch)
+    title("Done. Everything started here is stopped; nothing of this machine was changed.")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, required=True, help="where the built programs are")
+    build = parser.parse_args().build.resolve()
+    try:
+        suite.check_machine(build)
+        if sandbox.inside():
+            return play(build, throwaway=True)
+        try:
+            return sandbox.run([sys.executable, __file__, "--build", str(build)])
+        except sandbox.Refused as reason:
+            print(f"no throw-away root can be had ({reason}): working on the machine itself")
+        suite.check_untouched()
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # leave through the clean-up
+        return play(build, throwaway=False)
+    except suite.CannotRun as reason:
+        print(f"demo: {reason}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
