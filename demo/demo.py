@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 # pylint: disable=wrong-import-position
 import keys
+import product
 import run as suite
 import sandbox
 import server
@@ -70,7 +71,7 @@ class Demo:
     def try_login(self, sshd, identity, entered):
         outcome = self.bench.login(sshd, self.account, identity)
         show("the person sees", said(outcome))
-        self.bench.expect(outcome, entered)
+        self.bench.expect(outcome, entered, "the demonstration went wrong")
         print(f"   -> {'let in' if entered else 'refused'}", flush=True)
 
     def show_log(self, via):
@@ -112,7 +113,7 @@ def demonstrate(demo, build):
 def play(build, throwaway):
     machine, scratch, log = Machine(throwaway), suite.make_scratch(), Logbook()
     try:
-        suite.install(machine, build, scratch)
+        product.install(machine, build, scratch)
         demo = Demo(World(machine, log, Clients(scratch), scratch))
         try:
             demonstrate(demo, build)
@@ -134,17 +135,17 @@ def main():
     parser.add_argument("--build", type=Path, required=True, help="where the built programs are")
     build = parser.parse_args().build.resolve()
     try:
-        suite.check_machine(build)
+        product.check_machine(build)
         if sandbox.inside():
             return play(build, throwaway=True)
         try:
             return sandbox.run([sys.executable, __file__, "--build", str(build)])
         except sandbox.Refused as reason:
             print(f"no throw-away root can be had ({reason}): working on the machine itself")
-        suite.check_untouched()
+        product.check_untouched()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # leave through the clean-up
         return play(build, throwaway=False)
-    except suite.CannotRun as reason:
+    except product.CannotRun as reason:
         print(f"demo: {reason}", file=sys.stderr)
         return 1
 
