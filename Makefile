@@ -7,6 +7,7 @@ PREFIX = /usr
 BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec
 MANDIR = $(PREFIX)/share/man
+COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
 PKG_CONFIG = pkg-config
@@ -120,15 +121,37 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 run-tests: all $(TESTS)
 	@tests/run $(BUILD)
 
+# Fuzzing needs clang; every target runs for SECONDS, from its corpus.
+SECONDS = 60
+FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
+FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
+$(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
+		$(wildcard cli/pem*.c) fuzz/fuzz.h
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS) -o $@ $< $(LIB_SRC) \
+		pam/auth_info.c $(wildcard cli/pem*.c) $(CLI_LIBS)
+
+fuzz: $(FUZZ)
+	@fuzz/run $(BUILD)/fuzz $(SECONDS)
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
+	install -m 755 $(BUILD)/keyveto $(DESTDIR)$(BINDIR)/
 	install -m 755 $(BUILD)/keyveto-authorized-keys $(DESTDIR)$(LIBEXECDIR)/
 	install -m 644 $(BUILD)/pam_keyveto.so $(DESTDIR)$(PAMDIR)/
+	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
+	install -d $(DESTDIR)$(COMPLETIONDIR)
+	install -m 644 completion/keyveto.bash \
+		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
 		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
 
@@ -136,7 +159,8 @@ install: all
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/keyveto \
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
-		$(DESTDIR)$(PAMDIR)/pam_keyveto.so
+		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
+		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
@@ -144,7 +168,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check clean demo install run-tests uninstall
+.PHONY: all check clean demo fuzz install run-tests uninstall
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)

@@ -265,6 +265,15 @@ apply_allowed(const struct kv_judge *j,
 	return KV_VERDICT_ALLOWED;
 }
 
+static void
+set_fingerprint(const struct kv_pubkey *key, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+}
+
 void
 kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d)
@@ -275,8 +284,7 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 	snprintf(d->key_type, sizeof(d->key_type), "%s",
 	    kv_keytype_name(key->type));
 	if (j->broken[0] != '\0') {
-		kv_fingerprint_digest(key, digest);
-		kv_fingerprint_format(digest, d->fingerprint);
+		set_fingerprint(key, d);
 		decide_error(j, d, j->broken);
 		return;
 	}
@@ -403,4 +411,7 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 	*d = whole;
 	judge_part(j, &key.key, KV_PART_KEY, now, d);
 	judge_part(j, &key.ca, KV_PART_CA, now, d);
+	/* Also what passes can be told apart in a debug log. */
+	if (d->verdict == KV_VERDICT_CLEAN)
+		set_fingerprint(&key.key, d);
 }

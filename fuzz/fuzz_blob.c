@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Key blobs: whatever parses has an SPKI, and OpenSSL, which reads it back,
+ * writes the same bytes.
+ */
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "kv_fingerprint.h"
+#include "kv_spki.h"
+
+/* OpenSSL 3.0 knows no ML-DSA, and does not care for empty integers. */
+static void
+compare(const struct kv_pubkey *key, const uint8_t *spki, size_t len)
+{
+	const uint8_t *p = spki;
+	uint8_t *again = NULL;
+	EVP_PKEY *pkey = d2i_PUBKEY(NULL, &p, (long)len);
+
+	/* Points off their curve are for sshd to refuse: see kv_sshkey.h. */
+	if (pkey != NULL) {
+		int n = i2d_PUBKEY(pkey, &again);
+
+		FUZZ_CHECK(p == spki + len);
+		FUZZ_CHECK(n == (int)len && memcmp(again, spki, len) == 0);
+	} else
+		FUZZ_CHECK(key->type != KV_KEY_RSA &&
+		    key->type != KV_KEY_ED25519 &&
+		    key->type != KV_KEY_SK_ED25519 &&
+		    key->type != KV_KEY_ED448);
+	OPENSSL_free(again);
+	EVP_PKEY_free(pkey);
+	ERR_clear_error();
+}
+
+static void
+examine(const struct kv_pubkey *key)
+{
+	static uint8_t spki[KV_SPKI_MAX_BYTES];
+	uint8_t digest[KV_SHA256_BYTES];
+	char text[KV_FINGERPRINT_BYTES];
+	size_t len;
+
+	if (key->type == KV_KEY_NONE)
+		return;
+	for (size_t i = 0; i < kv_spki_count(key); i++) {
+		FUZZ_CHECK(kv_spki_encode(key, i, spki, sizeof(spki),
+		    &len) == KV_OK);
+		if (key->type != KV_KEY_MLDSA44_ED25519)
+			compare(key, spki, len);
+		FUZZ_CHECK(kv_spki_encode(key, i, spki, len - 1,
+		    &len) == KV_ERR_NO_SPACE);
+	}
+	(void)!kv_spki_encode_compressed(key, spki, sizeof(spki), &len);
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, text);
+	FUZZ_CHECK(kv_fingerprint_parse((struct kv_span){
+	    (uint8_t *)text, strlen(text) }, digest) == KV_OK);
+	FUZZ_CHECK(kv_pubkey_equal(key, key));
+	(void)kv_pubkey_bits(key);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct kv_sshkey key;
+
+	if (kv_sshkey_parse(data, size, &key) == KV_OK)
+		FUZZ_CHECK(key.key.type != KV_KEY_NONE &&
+		    key.is_cert == (key.ca.type != KV_KEY_NONE));
+	examine(&key.key);
+	examine(&key.ca);
+	return 0;
+}

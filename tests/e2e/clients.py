@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: ISC
+"""The ssh client and its kin, set to ask nothing and to remember nothing."""
+
+import contextlib
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+
+GREETING = "let in"
+TIMEOUT = 60
+
+# sshd's ways to say no: in the session phase, to a key or password, and in the
+# account phase.
+REFUSED_SESSION = 254
+REFUSED_WORDS = ("Permission denied (", "Connection closed by 127.0.0.1")
+
+_CONFIG = """\
+Host *
+    HostName 127.0.0.1
+    IdentitiesOnly yes
+    IdentityAgent none
+    GSSAPIAuthentication no
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    GlobalKnownHostsFile /dev/null
+    UpdateHostKeys no
+    ControlMaster no
+    NumberOfPasswordPrompts 1
+    PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com
+    KexAlgorithms curve25519-sha256
+    Ciphers aes128-gcm@openssh.com
+    XAuthLocation /nonexistent
+"""
+
+
+@dataclass
+class Outcome:
+    """How a client ended."""
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def entered(self):
+        """Whether the account's shell ran the command we asked for."""
+        return self.status == 0 and GREETING in self.stdout
+
+    @property
+    def refused(self):
+        """Whether sshd turned the person away, and nothing else went wrong."""
+        return self.status == REFUSED_SESSION or (
+            self.status == 255 and any(words in self.stderr for words in REFUSED_WORDS))
+
+
+class Clients:
+    """Makes client processes; one for the whole suite."""
+
+    def __init__(self, folder):
+        self.config = folder / "ssh_config"
+        self.config.write_text(_CONFIG, encoding="ascii")
+        self.askpass = folder / "askpass"
+        self.askpass.write_text('#!/bin/sh\nprintf "%s\\n" "$KVT_PASSWORD"\n', encoding="ascii")
+        self.askpass.chmod(0o755)
+
+    def _argv(self, program, server, identities, options):
+        argv = [program, "-F", str(self.config), "-o", f"Port={server.port}"]
+        argv += options
+        if not identities:
+            argv += ["-o", "PubkeyAuthentication=no"]
+        for identity in identities:
+            argv += identity.options
+        return argv
+
+    def ssh_argv(self, server, account, identities, options=(), command=()):
+        return self._argv("ssh", server, identities, options) + [f"{account.name}@127.0.0.1", *command]
+
+    def login(self, server, account, identities=(), options=(), command=(f"echo {GREETING}",), **how):
+        """Log in and run a command, which greets unless told otherwise."""
+        return self.run(self.ssh_argv(server, account, identities, options, command), **how)
+
+    def sftp(self, server, account, identity, batch):
+        """Run sftp commands given as lines."""
+        argv = self._argv("sftp", server, [identity], ["-b", "-"])
+        return self.run([*argv, f"{account.name}@127.0.0.1"], stdin=batch)
+
+    def scp(self, server, account, identity, source, target, options=()):
+        """Copy a file of ours into the account."""
+        argv = self._argv("scp", server, [identity], list(options))
+        return self.run([*argv, str(source), f"{account.name}@127.0.0.1:{target}"])
+
+    def password(self, password):
+        """The environment in which ssh gives this password when asked for one."""
+        return {"SSH_ASKPASS": str(self.askpass), "SSH_ASKPASS_REQUIRE": "force", "KVT_PASSWORD": password}
+
+    def run(self, argv, stdin="", environment=None):
+        # A session of its own: without a terminal nothing can ask and wait.
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace",
+                              timeout=TIMEOUT, start_new_session=True,
+                              env={**_environment(), **(environment or {})})
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    @contextlib.contextmanager
+    def connection(self, server, account, identity, options, errors):
+        """A client that stays (ssh -N) for the time of the block, its words in a file."""
+        argv = self.ssh_argv(server, account, [identity], ["-v", "-N", *options])
+        with open(errors, "wb") as stderr:
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=stderr, env=_environment())
+        try:
+            yield Connection(process, errors)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _environment():
+    return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+
+
+class Connection:
+    """A client that stays connected."""
+
+    def __init__(self, process, errors):
+        self._process = process
+        self._errors = errors
+
+    @property
+    def stays(self):
+        return self._process.poll() is None
+
+    def words(self):
+        return self._errors.read_text(encoding="utf-8", errors="replace")
+
+    def wait_for(self, *texts, seconds=20):
+        """Wait until the client has said one of the texts."""
+        deadline = time.monotonic() + seconds
+        while not any(text in self.words() for text in texts):
+            if not self.stays or time.monotonic() > deadline:
+                raise AssertionError(f"the client never said any of {texts}: {self.words()}")
+            time.sleep(0.01)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: ISC
+"""What programs write to syslog, received on /dev/log itself."""
+
+import os
+import re
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+
+AUTHPRIV, LOCAL3 = 10, 19
+ERR, WARNING, NOTICE, DEBUG = 3, 4, 5, 7
+
+_WORD = r'(?:[A-Za-z0-9._:/@+=,-]+|"[\x20\x21\x23-\x7e]*")'
+# One line a decision: the pairs, in the order in which they have to come.
+_PAIRS = (
+    ("verdict", "(?:listed|allowed|unsupported|error)", True),
+    ("action", "(?:deny|warn|allow)", True),
+    ("user", _WORD, False),         # unknown to a guard that was called wrongly
+    ("rhost", _WORD, False),
+    ("via", _WORD, True),
+    ("key_type", _WORD, False),
+    ("key_fp", r"SHA256:[A-Za-z0-9+/]{43}", False),
+    ("part", "(?:key|ca)", False),
+    ("authorized", "(?:yes|no)", False),
+    ("filter", _WORD, False),
+    ("revision", "[0-9]+", False),
+    ("reason", _WORD, False),
+)
+
+
+def _pattern():
+    parts = []
+    for name, value, required in _PAIRS:
+        lead = "" if not parts else " "
+        pair = f"{lead}{name}=(?P<{name}>{value})"
+        parts.append(pair if required else f"(?:{pair})?")
+    return re.compile("".join(parts) + "$")
+
+
+DECISION = _pattern()
+
+
+@dataclass
+class Line:
+    """One datagram: its facility and severity, and the text behind them."""
+    facility: int
+    severity: int
+    text: str
+
+
+@dataclass
+class Decision:
+    """A line about a decision of keyveto, taken apart."""
+    line: Line
+    pairs: dict = field(default_factory=dict)
+
+    def __getattr__(self, name):
+        """A pair's value, without its quotes; None when it is not there."""
+        if name not in DECISION.groupindex:
+            raise AttributeError(name)
+        value = self.pairs.get(name)
+        return value.strip('"') if value else value
+
+
+class Malformed(AssertionError):
+    """A line that speaks of a verdict and breaks the form."""
+
+
+def read_decision(line):
+    """The decision in a line, None if it is about something else."""
+    start = line.text.find("verdict=")
+    if start < 0:
+        return None
+    match = DECISION.match(line.text, start)
+    if match is None:
+        raise Malformed(f"not the form of a log line: {line.text!r}")
+    return Decision(line, match.groupdict())
+
+
+class Logbook:
+    """A syslog daemon of our own: every line since it started, in order."""
+
+    def __init__(self, path="/dev/log"):
+        self.path = path
+        self._lines = []
+        self._arrived = threading.Condition()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(path)
+        os.chmod(path, 0o666)
+        threading.Thread(target=self._collect, daemon=True).start()
+
+    def close(self):
+        os.unlink(self.path)
+
+    def _collect(self):
+        while True:
+            data = self._socket.recv(1 << 16).rstrip(b"\n\0")
+            priority, _, text = data.decode("utf-8", "backslashreplace").partition(">")
+            number = int(priority.lstrip("<"))
+            with self._arrived:
+                self._lines.append(Line(number >> 3, number & 7, text))
+                self._arrived.notify_all()
+
+    def flush(self):
+        """Everything sent before this call is in the book when it returns.
+
+        The socket is a queue, so it is when a line of our own has come through.
+        """
+        mark = f"mark {time.monotonic_ns()} {threading.get_ident()}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(f"<15>{mark}".encode(), self.path)
+        self.wait(lambda line: line.text == mark, f"our own line {mark!r}")
+
+    def wait(self, wanted, what, seconds=15):
+        """The first line for which wanted(line) holds, waited for if need be."""
+        deadline = time.monotonic() + seconds
+        seen = 0
+        with self._arrived:
+            while True:
+                for line in self._lines[seen:]:
+                    if wanted(line):
+                        return line
+                seen = len(self._lines)
+                if not self._arrived.wait(deadline - time.monotonic()):
+                    raise AssertionError(f"no log line within {seconds} s: {what}")
+
+    def about(self, name):
+        """The lines that have come so far and hold this name."""
+        self.flush()
+        with self._arrived:
+            return [line for line in self._lines if name in line.text]
+
+    def decisions(self, account):
+        """keyveto's decisions about an account so far."""
+        found = [read_decision(line) for line in self.about(account.name)]
+        return [decision for decision in found if decision and decision.user == account.name]

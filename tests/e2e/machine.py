@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: ISC
+"""Changes to the machine: accounts and system files, each with its way back.
+
+In the sandbox the way back is not needed and not taken, since everything
+vanishes.  Where no sandbox can be had, every change is undone in reverse order.
+"""
+
+import grp
+import itertools
+import os
+import pwd
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+ACCOUNT_PREFIX = "kvt-"
+
+
+class Account:
+    """A real account with a home directory, made for one case."""
+
+    def __init__(self, name):
+        entry = pwd.getpwnam(name)
+        self.name, self.uid, self.gid = name, entry.pw_uid, entry.pw_gid
+        self.home = Path(entry.pw_dir)
+
+    @property
+    def ssh(self):
+        return self.home / ".ssh"
+
+    @property
+    def authorized_keys(self):
+        return self.ssh / "authorized_keys"
+
+    def write(self, name, content, mode=0o600):
+        """A file below the home, owned by the account, with its folder."""
+        path = self.home / name
+        if not path.parent.exists():
+            path.parent.mkdir(mode=0o700)
+            os.chown(path.parent, self.uid, self.gid)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        os.chown(path, self.uid, self.gid)
+        path.chmod(mode)
+        return path
+
+    def authorize(self, *lines):
+        """Set ~/.ssh/authorized_keys; a key stands for its line."""
+        return self.write(".ssh/authorized_keys", "".join(f"{line}\n" for line in lines))
+
+
+def write_as_root(path, content, mode=0o644):
+    """A file as root would install it."""
+    path = Path(path)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    os.chown(path, 0, 0)
+    path.chmod(mode)
+    return path
+
+
+class Machine:
+    """The machine the suite works on."""
+
+    def __init__(self, throwaway):
+        self.throwaway = throwaway
+        self._undo = []
+        self._accounts = itertools.count(1)
+        # useradd and usermod lock /etc/passwd and fail when they cannot.
+        self._passwd = threading.Lock()
+
+    def restore(self):
+        """Take every change back, the last one first; one that fails does not stop the others."""
+        failures = []
+        while not self.throwaway and self._undo:
+            try:
+                self._undo.pop()()
+            except (OSError, RuntimeError) as failure:
+                failures.append(str(failure))
+        if failures:
+            raise RuntimeError("not taken back: " + "; ".join(failures))
+
+    def write(self, path, content, mode=0o644):
+        """Write a system file, with the folders it needs."""
+        path = Path(path)
+        self.make_folder(path.parent)
+        self._remember(path)
+        return write_as_root(path, content, mode)
+
+    def make_folder(self, path):
+        """Make a folder as root would install it, with the ones above it."""
+        path = Path(path)
+        if path.is_dir():
+            return path
+        self.make_folder(path.parent)
+        path.mkdir()
+        path.chmod(0o755)
+        self._undo.append(lambda: shutil.rmtree(path))
+        return path
+
+    def _remember(self, path):
+        if not path.exists():
+            self._undo.append(lambda: path.unlink(missing_ok=True))
+            return
+        content, mode = path.read_bytes(), path.stat().st_mode & 0o7777
+
+        def put_back():
+            path.write_bytes(content)
+            path.chmod(mode)
+        self._undo.append(put_back)
+
+    def add_account(self, password=None):
+        name = f"{ACCOUNT_PREFIX}{os.getpid()}-{next(self._accounts):04}"
+        with self._passwd:
+            _system("useradd", "--create-home", "--user-group", "--shell", "/bin/sh", name)
+            self._undo.append(lambda: _system("userdel", "--force", "--remove", name))
+            if password is not None:
+                _system("chpasswd", input=f"{name}:{password}\n")
+        return Account(name)
+
+    def add_group(self, *members):
+        """A group shared by the members; its number."""
+        name = f"{ACCOUNT_PREFIX}{os.getpid()}-g{next(self._accounts):04}"
+        with self._passwd:
+            _system("groupadd", "--users", ",".join(account.name for account in members), name)
+            self._undo.append(lambda: _system("groupdel", name))
+        return grp.getgrnam(name).gr_gid
+
+    def add_to_group(self, gid, account):
+        """Make the account a member of a group that another one has as its own."""
+        with self._passwd:
+            _system("gpasswd", "--add", account.name, grp.getgrgid(gid).gr_name)
+
+
+def _system(*argv, **options):
+    done = subprocess.run(argv, stdin=None if "input" in options else subprocess.DEVNULL,
+                          capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(argv)}: {done.stderr.strip()}")

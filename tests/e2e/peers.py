@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: ISC
+"""Far ends for forwardings: they answer a message and remember that it came."""
+
+import contextlib
+import itertools
+import os
+import socket
+import threading
+import time
+
+QUESTION, ANSWER = b"is anybody there?", b"somebody is"
+SECONDS = 20
+
+_display = itertools.count(50)
+
+
+class Peer:
+    """A listener, on TCP or on a path, that gives the answer to any message."""
+
+    def __init__(self, path=None, port=0):
+        self.reached = False
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self._socket.bind(str(path) if path else ("127.0.0.1", port))
+        if path:
+            os.chmod(path, 0o777)
+        else:
+            self.port = self._socket.getsockname()[1]
+        self._socket.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        with contextlib.suppress(OSError):      # closed: no more visitors
+            while True:
+                connection, _ = self._socket.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.settimeout(SECONDS)
+                    if connection.recv(1 << 16):
+                        self.reached = True
+                        connection.sendall(ANSWER)
+
+    def close(self):
+        # A thread that waits in accept() wakes at shutdown, not at close.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def display():
+    """A stand-in for an X server: a peer and the DISPLAY that leads to it."""
+    while True:
+        number = next(_display)
+        with contextlib.suppress(OSError):
+            return Peer(port=6000 + number), f"127.0.0.1:{number}"
+
+
+def connect(target, seconds=SECONDS):
+    """A connection to a port or a path, which may still be on its way up."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return _connect_once(target)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _connect_once(target):
+    connection = socket.socket(socket.AF_INET if isinstance(target, int) else socket.AF_UNIX)
+    try:
+        connection.settimeout(SECONDS)
+        connection.connect(("127.0.0.1", target) if isinstance(target, int) else str(target))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def ask(connection):
+    """Whether the far end of a connection gives the answer."""
+    with connection:
+        try:
+            connection.sendall(QUESTION)
+            return connection.recv(1 << 10) == ANSWER
+        except (ConnectionError, BrokenPipeError):
+            return False
+
+
+def ask_at(target):
+    """Whether anybody answers at a port or a path right now."""
+    try:
+        return ask(_connect_once(target))
+    except OSError:
+        return False
+
+
+def ask_through_socks(port, destination):
+    """Whether a SOCKS proxy leads to a port of this machine."""
+    connection = connect(port)
+    try:
+        connection.sendall(b"\x05\x01\x00")             # version 5, one method: none
+        connection.recv(2)
+        connection.sendall(b"\x05\x01\x00\x01\x7f\0\0\x01" + destination.to_bytes(2, "big"))
+        if connection.recv(10)[1:2] != b"\0":           # anything but "succeeded"
+            connection.close()
+            return False
+    except ConnectionError:
+        connection.close()
+        return False
+    return ask(connection)

@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""Run a command in a throw-away copy of this machine.
+
+    python3 sandbox.py [--share DIR] -- COMMAND [ARG...]
+
+COMMAND sees the machine's own files through an overlay, so it may create
+accounts, edit /etc/pam.d or install under /usr: the changes live in memory
+and vanish with it.  It gets a /run, /dev and /dev/log of its own, so nothing
+it logs and no daemon it talks to is the machine's; a network of its own, which
+holds a loopback and nothing else; and a process namespace, so that whatever it
+left running dies when it ends.  The working directory and the exit status are
+kept.  Directories named by --share (none below /run) are the real ones: what
+is written there stays.
+
+Needs root and the right to mount (CAP_SYS_ADMIN).  Exit status 125 means that
+the sandbox could not be made; the reason is on standard error.
+"""
+
+import argparse
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import struct
+import sys
+
+EXIT_REFUSED = 125
+MARKER = "/run/keyveto-sandbox"    # exists inside only, where /run is our own
+
+# linux/sched.h, linux/mount.h, linux/prctl.h, linux/sockios.h
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x8000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+PR_SET_PDEATHSIG = 1
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+
+# Rebuilt from scratch inside, never copied from the machine.
+OWN_TREES = ("/proc", "/sys", "/dev", "/run")
+# Where the parts are kept: a place that nobody in there will miss, so that no
+# folder of the machine has to be made, and nothing is left if we are killed.
+BASE = "/run"
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+                "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):
+    """The sandbox cannot be made here; the text says what was refused."""
+
+
+def _check(result, what):
+    if result != 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, f"{what}: {os.strerror(errno)}")
+
+
+def _mount(source, target, kind=None, flags=0, data=None):
+    def encode(text):
+        return None if text is None else os.fsencode(text)
+    _check(_libc.mount(encode(source), encode(target), encode(kind), ctypes.c_ulong(flags),
+                       encode(data)), f"mount {kind or 'bind'} on {target}")
+
+
+def _mount_tmpfs(target, mode):
+    os.makedirs(target, exist_ok=True)
+    _mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode:o}")
+
+
+def _machine_mounts():
+    """The machine's mount points below / that hold files, parents first."""
+    points = set()
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+        for line in table:
+            point = line.split()[4].encode().decode("unicode_escape")
+            below_own_tree = any(point == tree or point.startswith(tree + "/") for tree in OWN_TREES)
+            if point != "/" and not below_own_tree:
+                points.add(point)
+    return sorted(points)
+
+
+class _Root:
+    """The throw-away root: an overlay for each file system of the machine."""
+
+    def __init__(self):
+        self.path = os.path.join(BASE, "root")
+        self.layers = 0
+        self.machine_mounts = _machine_mounts()
+        _mount("tmpfs", BASE, "tmpfs", 0, "mode=0755")
+        os.mkdir(self.path)
+
+    def inside(self, path):
+        return self.path + path
+
+    def overlay(self, lower, target):
+        layer = os.path.join(BASE, str(self.layers))
+        self.layers += 1
+        upper, work = os.path.join(layer, "upper"), os.path.join(layer, "work")
+        os.makedirs(upper)
+        os.makedirs(work)
+        # The merged directory shows the mode and owner of the upper one.
+        shutil.copystat(lower, upper)
+        info = os.stat(lower)
+        os.chown(upper, info.st_uid, info.st_gid)
+        _mount("overlay", target, "overlay", 0, f"lowerdir={lower},upperdir={upper},workdir={work}")
+
+    def add_machine_files(self):
+        self.overlay("/", self.path)
+        for point in self.machine_mounts:
+            self.add_mount_point(point)
+
+    def add_mount_point(self, point):
+        """An overlay does not cross mount points, so each gets its own."""
+        target = self.inside(point)
+        if not os.path.exists(point) or not os.path.exists(target):
+            return                      # hidden below another mount
+        if not os.path.isdir(point):
+            if os.path.isfile(point):
+                shutil.copy2(point, target)
+            return
+        try:
+            self.overlay(point, target)
+        except OSError:                 # no overlay over this kind: look, do not touch
+            _mount(point, target, None, MS_BIND)
+            _mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
+
+    def add_own_trees(self):
+        os.makedirs(self.inside("/proc"), exist_ok=True)
+        _mount("proc", self.inside("/proc"), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        os.makedirs(self.inside("/sys"), exist_ok=True)
+        _mount("/sys", self.inside("/sys"), None, MS_BIND | MS_REC)
+        _mount_tmpfs(self.inside("/run"), 0o755)
+        os.makedirs(self.inside("/run/sshd"), mode=0o755)
+        os.makedirs(self.inside("/run/lock"))
+        os.chmod(self.inside("/run/lock"), 0o1777)
+        with open(self.inside(MARKER), "w", encoding="ascii"):
+            pass
+        self.add_devices()
+
+    def add_devices(self):
+        dev = self.inside("/dev")
+        os.makedirs(dev, exist_ok=True)
+        _mount("tmpfs", dev, "tmpfs", MS_NOSUID, "mode=0755")
+        for name in DEVICES:
+            with open(f"{dev}/{name}", "w", encoding="ascii"):
+                pass
+            _mount(f"/dev/{name}", f"{dev}/{name}", None, MS_BIND)
+        for name, target in DEVICE_LINKS.items():
+            os.symlink(target, f"{dev}/{name}")
+        os.mkdir(f"{dev}/pts")
+        _mount("devpts", f"{dev}/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+               "newinstance,ptmxmode=0666,mode=620,gid=5")
+        _mount_tmpfs(f"{dev}/shm", 0o1777)
+
+    def add_shared(self, directory):
+        os.makedirs(self.inside(directory), exist_ok=True)
+        _mount(directory, self.inside(directory), None, MS_BIND)
+
+
+def _raise_loopback():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        request = struct.pack("16sh", b"lo", 0).ljust(40, b"\0")
+        _, flags = struct.unpack_from("16sh", fcntl.ioctl(sock, SIOCGIFFLAGS, request))
+        fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh", b"lo", flags | IFF_UP).ljust(40, b"\0"))
+
+
+def _build(shared):
+    """Make the root and move into it."""
+    cwd = os.getcwd()
+    umask = os.umask(0o022)
+    _mount(None, "/", None, MS_REC | MS_PRIVATE)
+    root = _Root()
+    root.add_machine_files()
+    root.add_own_trees()
+    for directory in shared:
+        root.add_shared(directory)
+    _raise_loopback()
+    os.umask(umask)
+    os.chroot(root.path)
+    os.chdir(cwd)
+
+
+def _spawn(argv):
+    """Start argv; a program that cannot be started is a status of 127."""
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            os.execvp(argv[0], argv)
+        except OSError as error:
+            print(f"sandbox: {argv[0]}: {error.strerror}", file=sys.stderr)
+        os._exit(127)
+    return pid
+
+
+def _reap_until(pid):
+    """Be init: collect every orphan, return the status of pid once it ends."""
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+
+
+def _exit_status(code):
+    return code if code >= 0 else 128 - code
+
+
+def _die_with_parent():
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _be_init(shared, argv, report):
+    """The first process of the new namespaces."""
+    _die_with_parent()
+    _build(shared)
+    os.close(report)
+    return _reap_until(_spawn(argv))
+
+
+def _be_outer(shared, argv, report):
+    """Leave the machine's namespaces and wait for what runs in the new ones.
+
+    A process cannot enter a new process namespace itself, only its children.
+    """
+    _die_with_parent()
+    _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET), "unshare")
+    init = _fork(_be_init, shared, argv, report)
+    os.close(report)
+    return os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
+
+
+def _fork(function, *arguments):
+    """Call function in a child, which ends with the status it returns."""
+    pid = os.fork()
+    if pid == 0:
+        status = EXIT_REFUSED
+        try:
+            status = _exit_status(function(*arguments))
+        except OSError as error:
+            os.write(arguments[-1], f"{error.strerror}\n".encode())
+        finally:
+            os._exit(status)
+    return pid
+
+
+def inside():
+    """Whether this process is in a sandbox already."""
+    return os.path.exists(MARKER)
+
+
+def run(argv, shared=()):
+    """Run argv in a sandbox, return its exit status; Refused if none can be had."""
+    if os.geteuid() != 0:
+        raise Refused("only root can make one")
+    # ^C reaches the whole foreground group: the command decides, we wait for it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    reader, writer = os.pipe()
+    outer = _fork(_be_outer, shared, argv, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as report:
+        reason = report.read().decode().strip()
+    code = os.waitstatus_to_exitcode(os.waitpid(outer, 0)[1])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if reason:
+        raise Refused(reason)
+    return _exit_status(code)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--share", metavar="DIR", action="append", default=[],
+                        help="a directory that is the real one inside")
+    parser.add_argument("command", metavar="-- COMMAND", nargs="+")
+    options = parser.parse_args()
+    try:
+        return run(options.command, [os.path.abspath(path) for path in options.share])
+    except Refused as reason:
+        print(f"sandbox: cannot make a throw-away root: {reason}", file=sys.stderr)
+        return EXIT_REFUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

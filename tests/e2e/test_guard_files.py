@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: ISC
+"""The guard and the accounts' files: it must print just what sshd would have read.
+
+Each arrangement of files is tried twice: by this machine's sshd alone, and by
+the same sshd behind the guard.  Both must agree.
+"""
+
+import hashlib
+import os
+import random
+import time
+
+import server
+from bench import add_case, case, check
+from guard import run_guard
+
+HUGE_BYTES = 200 << 20
+HUGE_SECONDS = 10
+SMALL_MEMORY_KIB = 64 << 10     # address space: far less than a huge file
+HANG_SECONDS = 10
+
+IN, OUT = True, False
+
+
+# Arrangements: what is done to an account whose file lists the key.
+
+def untouched(_bench, _account, _key):
+    pass
+
+
+def missing_file(_bench, account, _key):
+    account.authorized_keys.unlink()
+
+
+def missing_folder(_bench, account, _key):
+    account.authorized_keys.unlink()
+    account.ssh.rmdir()
+
+
+def empty_file(_bench, account, _key):
+    account.authorize()
+
+
+def fifo(_bench, account, _key):
+    account.authorized_keys.unlink()
+    os.mkfifo(account.authorized_keys, 0o600)
+    os.chown(account.authorized_keys, account.uid, account.gid)
+
+
+def folder_in_its_place(_bench, account, _key):
+    account.authorized_keys.unlink()
+    account.write(".ssh/authorized_keys/keys", "")
+
+
+def dangling_link(_bench, account, _key):
+    account.authorized_keys.unlink()
+    account.authorized_keys.symlink_to("/nonexistent/keys")
+
+
+def link_loop(_bench, account, _key):
+    account.authorized_keys.unlink()
+    account.authorized_keys.symlink_to(account.authorized_keys)
+
+
+def link_inside_home(_bench, account, _key):
+    account.authorized_keys.rename(account.home / "keys")
+    account.authorized_keys.symlink_to("../keys")
+
+
+def link_to_public_root_file(bench, account, key):
+    _link_to(account, bench.write("keys", f"{key.key}\n", 0o644))
+
+
+def link_to_private_root_file(bench, account, key):
+    _link_to(account, bench.write("keys", f"{key.key}\n", 0o600))
+
+
+def link_through_open_folder(bench, account, key):
+    folder = bench.path("open")
+    folder.mkdir()
+    folder.chmod(0o777)
+    (folder / "keys").write_text(f"{key.key}\n", encoding="ascii")
+    _link_to(account, folder / "keys")
+
+
+def _link_to(account, target):
+    account.authorized_keys.unlink()
+    account.authorized_keys.symlink_to(target)
+
+
+def file_mode(mode):
+    return lambda _bench, account, _key: account.authorized_keys.chmod(mode)
+
+
+def folder_mode(mode):
+    return lambda _bench, account, _key: account.ssh.chmod(mode)
+
+
+def home_mode(mode):
+    return lambda _bench, account, _key: account.home.chmod(mode)
+
+
+def file_of_shared_group(bench, account, _key):
+    _share(bench, account, account.authorized_keys, 0o664)
+
+
+def folder_of_shared_group(bench, account, _key):
+    _share(bench, account, account.ssh, 0o775)
+
+
+def home_of_shared_group(bench, account, _key):
+    _share(bench, account, account.home, 0o775)
+
+
+def _share(bench, account, path, mode):
+    os.chown(path, account.uid, bench.machine.add_group(account, bench.account()))
+    path.chmod(mode)
+
+
+def file_of_group_alone(bench, account, _key):
+    """A group whose only member is the account, though it is not its primary one."""
+    os.chown(account.authorized_keys, account.uid, bench.machine.add_group(account))
+    account.authorized_keys.chmod(0o664)
+
+
+def private_group_with_a_guest(bench, account, _key):
+    bench.machine.add_to_group(account.gid, bench.account())
+    account.authorized_keys.chmod(0o664)
+
+
+def file_of_another(bench, account, _key):
+    other = bench.account()
+    os.chown(account.authorized_keys, other.uid, other.gid)
+    account.authorized_keys.chmod(0o644)
+
+
+def folder_of_another(bench, account, _key):
+    other = bench.account()
+    os.chown(account.ssh, other.uid, other.gid)
+    account.ssh.chmod(0o755)
+
+
+def home_of_another(bench, account, _key):
+    other = bench.account()
+    os.chown(account.home, other.uid, other.gid)
+    account.home.chmod(0o755)
+
+
+def home_behind_a_link(bench, account, _key):
+    real = account.home.with_name(f"{account.name}.real")
+    account.home.rename(real)
+    account.home.symlink_to(real)
+
+    def put_back():
+        account.home.unlink()
+        real.rename(account.home)
+    bench.at_end(put_back)
+
+
+def file_of_root(_bench, account, _key):
+    os.chown(account.authorized_keys, 0, 0)
+    account.authorized_keys.chmod(0o644)
+
+
+def unreadable_file_of_root(_bench, account, _key):
+    os.chown(account.authorized_keys, 0, 0)
+
+
+def readable_by_supplementary_group(bench, account, _key):
+    """Only a program that took on all the account's groups can read this."""
+    os.chown(account.authorized_keys, 0, bench.machine.add_group(account, bench.account()))
+    account.authorized_keys.chmod(0o640)
+
+
+def second_file_alone(_bench, account, _key):
+    account.authorized_keys.rename(account.ssh / "authorized_keys2")
+
+
+def first_file_without_line_end(bench, account, key):
+    account.write(".ssh/authorized_keys", str(bench.key().key))
+    account.write(".ssh/authorized_keys2", f"{key.key}\n")
+
+
+def content(template):
+    """The file with KEY replaced by the key's line."""
+    def arrange(_bench, account, key):
+        account.write(".ssh/authorized_keys", template.replace("KEY", str(key.key)))
+    return arrange
+
+
+def between_junk(_bench, account, key):
+    junk = random.Random(1).randbytes(1 << 20)
+    account.write(".ssh/authorized_keys", junk + f"\n{key.key}\n".encode() + junk)
+
+
+ARRANGEMENTS = {
+    "a plain file": (untouched, IN),
+    "no file": (missing_file, OUT),
+    "no .ssh": (missing_folder, OUT),
+    "an empty file": (empty_file, OUT),
+    "a FIFO": (fifo, OUT),
+    "a folder in its place": (folder_in_its_place, OUT),
+    "a dangling link": (dangling_link, OUT),
+    "a link to itself": (link_loop, OUT),
+    "a link inside the home": (link_inside_home, IN),
+    "a link to a public file of root": (link_to_public_root_file, IN),
+    "a link to a private file of root": (link_to_private_root_file, OUT),
+    "a link through a folder that all may write": (link_through_open_folder, OUT),
+    "file 0664, private group": (file_mode(0o664), IN),
+    "file 0666": (file_mode(0o666), OUT),
+    "file 0000": (file_mode(0), OUT),
+    "file 0664, shared group": (file_of_shared_group, OUT),
+    "file 0664, a group of its own that is not the primary one": (file_of_group_alone, IN),
+    "file 0664, private group with a guest": (private_group_with_a_guest, OUT),
+    "file of another account": (file_of_another, OUT),
+    "file of root": (file_of_root, IN),
+    "file of root, 0600": (unreadable_file_of_root, OUT),
+    "file readable by a supplementary group": (readable_by_supplementary_group, IN),
+    ".ssh 0775, private group": (folder_mode(0o775), IN),
+    ".ssh 0777": (folder_mode(0o777), OUT),
+    ".ssh 0775, shared group": (folder_of_shared_group, OUT),
+    ".ssh of another account": (folder_of_another, OUT),
+    "home 0775, private group": (home_mode(0o775), IN),
+    "home 0777": (home_mode(0o777), OUT),
+    "home 0775, shared group": (home_of_shared_group, OUT),
+    "home of another account": (home_of_another, OUT),
+    "home behind a link": (home_behind_a_link, IN),
+    "authorized_keys2 alone": (second_file_alone, IN),
+    "two files, the first without a line end": (first_file_without_line_end, IN),
+    "no line end": (content("KEY"), IN),
+    "CRLF": (content("# comment\r\nKEY\r\n"), IN),
+    "NUL and junk behind the key": (content("KEY\0junk\n"), IN),
+    "a byte order mark": (content("\ufeffKEY\n"), OUT),
+    "a line of 200 000 bytes before": (content("#" * 200_000 + "\nKEY\n"), IN),
+    "options": (content('restrict,command="echo \\"let in\\"" KEY\n'), IN),
+    "from= that does not match": (content('from="192.0.2.1" KEY\n'), OUT),
+    "from= that does not match, then a plain line": (content('from="192.0.2.1" KEY\nKEY\n'), IN),
+    "between junk": (between_junk, IN),
+}
+
+
+def agree_on(bench, arrange, expected):
+    account, key = bench.account(), bench.key()
+    account.authorize(key.key)
+    arrange(bench, account, key)
+    agree(bench, account, key, expected)
+
+
+def agree(bench, account, key, expected, sshd_options=(), config=()):
+    alone = bench.server(server.vanilla().adding(*sshd_options))
+    guarded = bench.server(server.guard(bench.config(*config, listed=[bench.key()])))
+    bench.expect(bench.login(alone, account, key), expected, "sshd alone does not do what we thought")
+    bench.expect(bench.login(guarded, account, key), expected, "behind the guard sshd does something else")
+
+
+for _title, (_arrange, _expected) in ARRANGEMENTS.items():
+    add_case(f"guard files: {_title}: {'in' if _expected else 'out'}, as without the guard",
+             lambda bench, arrange=_arrange, expected=_expected: agree_on(bench, arrange, expected))
+
+
+@case("guard files: StrictModes no lets a 0666 file in, as sshd's does")
+def strict_modes_no(bench):
+    account, key = bench.account(), bench.key()
+    account.authorize(key.key)
+    account.authorized_keys.chmod(0o666)
+    agree(bench, account, key, IN, ["StrictModes no"], ["StrictModes no"])
+
+
+@case("guard files: patterns of AuthorizedKeysFile mean what they mean to sshd")
+def patterns(bench):
+    folder = bench.path("keys")
+    folder.mkdir()
+    for pattern, name in ((".keys/%u", ".keys/{0.name}"), ("%h/.keys/%U", ".keys/{0.uid}"),
+                          (".keys/100%%", ".keys/100%"), (f"{folder}/%u /nonexistent", None)):
+        account, key = bench.account(), bench.key()
+        if name:
+            account.write(name.format(account), f"{key.key}\n")
+        else:
+            (folder / account.name).write_text(f"{key.key}\n", encoding="ascii")
+        line = f"AuthorizedKeysFile {pattern}"
+        agree(bench, account, key, IN, [line], [line])
+
+
+# The guard by itself.
+
+def printed(bench, account, *config):
+    """What the guard prints for an account when a clean key is offered."""
+    done = run_guard(account, bench.key(), bench.config(*config, listed=[bench.key()]))
+    check(done.returncode == 0, f"the guard failed: {done}")
+    return done.stdout
+
+
+CONTENTS = {
+    "nothing": b"",
+    "one line": b"ssh-ed25519 AAAA comment\n",
+    "no line end": b"ssh-ed25519 AAAA comment",
+    "CRLF": b"# a\r\n\r\nssh-ed25519 AAAA\r\n",
+    "NULs": b"\0\0ssh-ed25519\0AAAA\n\0",
+    "every byte": bytes(range(256)) * 300,
+    "random bytes": random.Random(2).randbytes(300_000),
+    "blank lines": b"\n\n \n\t\n",
+}
+
+
+@case("guard output: one file comes out byte for byte")
+def byte_for_byte(bench):
+    account = bench.account()
+    for name, data in CONTENTS.items():
+        account.write(".ssh/authorized_keys", data)
+        check(printed(bench, account) == data, f"{name}: not what is in the file")
+
+
+@case("guard output: two files come out one after the other, lines kept apart")
+def two_files(bench):
+    account = bench.account()
+    for first, separator in ((b"one\n", b""), (b"one", b"\n"), (b"", b"")):
+        account.write(".ssh/authorized_keys", first)
+        account.write(".ssh/authorized_keys2", b"two")
+        check(printed(bench, account) == first + separator + b"two", f"wrong after {first!r}")
+
+
+@case("guard output: StrictModes decides which group-writable files are printed")
+def strict_modes(bench):
+    account = bench.account()
+    default = "private-group"       # on Debian and its kin, where sshd is as lax
+    for mode, printed_by in ((0o644, {"yes", "private-group", "no"}), (0o664, {"private-group", "no"}),
+                             (0o666, {"no"})):
+        account.write(".ssh/authorized_keys", b"line\n", mode)
+        for setting in ("yes", "private-group", "no", None):
+            lines = [f"StrictModes {setting}"] if setting else []
+            expected = b"line\n" if (setting or default) in printed_by else b""
+            check(printed(bench, account, *lines) == expected, f"mode {mode:o}, StrictModes {setting}")
+
+
+@case("guard output: a FIFO, a device or a folder does not hold it up")
+def nothing_to_wait_for(bench):
+    account = bench.account()
+    fifo_path, zero = account.ssh / "fifo", account.ssh / "zero"
+    account.authorize()
+    os.mkfifo(fifo_path, 0o600)
+    os.chown(fifo_path, account.uid, account.gid)
+    zero.symlink_to("/dev/zero")
+    begin = time.monotonic()
+    for path in (fifo_path, zero, account.ssh):
+        output = printed(bench, account, f"AuthorizedKeysFile {path}", "StrictModes no")
+        check(output == b"", f"{path} was printed: {output[:40]!r}")
+    check(time.monotonic() - begin < HANG_SECONDS, "it took too long")
+
+
+def _make_huge(account):
+    account.authorize("ssh-ed25519 AAAA first")
+    with open(account.authorized_keys, "r+b") as file:
+        file.truncate(HUGE_BYTES)
+    return account.authorized_keys
+
+
+@case("guard output: a huge file is streamed, in little memory")
+def huge_file(bench):
+    account = bench.account()
+    path = _make_huge(account)
+    with open(path, "rb") as file:
+        expected = hashlib.file_digest(file, "sha256").hexdigest()
+    begin = time.monotonic()
+    limited = ["/bin/sh", "-c", f'ulimit -v {SMALL_MEMORY_KIB} && exec "$@"', "sh"]
+    done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), prefix=limited,
+                     collect=lambda stdout: hashlib.file_digest(stdout, "sha256").hexdigest())
+    check(done.returncode == 0 and done.stdout == expected, f"not the file: {done}")
+    check(time.monotonic() - begin < HUGE_SECONDS, "it took too long")
+
+
+@case("guard output: a listed key and a huge file: nothing is printed, and soon")
+def huge_file_and_listed_key(bench):
+    account, listed = bench.account(), bench.key()
+    _make_huge(account)
+    begin = time.monotonic()
+    done = run_guard(account, listed, bench.config(listed=[listed]))
+    check((done.returncode, done.stdout) == (0, b""), f"something came out: {done}")
+    check(time.monotonic() - begin < HUGE_SECONDS, "it took too long")
+    bench.decision(account, verdict="listed", authorized="no")
+
+
+@case("guard output: a reader that goes away is an error, not a success")
+def reader_goes_away(bench):
+    account = bench.account()
+    _make_huge(account)
+    done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]),
+                     collect=lambda stdout: stdout.close())
+    check(done.returncode != 0, f"the guard claims success: {done}")
+
+
+@case("guard output: a full disk is an error, not a success")
+def full_output(bench):
+    account = bench.account()
+    account.authorize("line")
+    with open("/dev/full", "wb") as full:
+        done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), stdout=full)
+    check(done.returncode == 1, f"the guard claims success: {done}")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: ISC
+"""Every type of key that this machine's sshd takes: clean in, listed out."""
+
+import keys
+import server
+from bench import add_case, check
+
+DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
+
+# Kind and size for ssh-keygen.
+TYPES = {
+    "RSA 1024": ("rsa", 1024),
+    "RSA 2048": ("rsa", 2048),
+    "RSA 3072": ("rsa", 3072),
+    "DSA": ("dsa", None),
+    "ECDSA P-256": ("ecdsa", 256),
+    "ECDSA P-384": ("ecdsa", 384),
+    "ECDSA P-521": ("ecdsa", 521),
+    "Ed25519": ("ed25519", None),
+}
+# sshd takes DSA only if told so.
+TAKE_DSA = ("PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com", "CASignatureAlgorithms +ssh-dss")
+
+
+def clean_then_listed(bench, deploy, account, identity, listed):
+    """The same identity before and after its key is listed."""
+    path = bench.filter(bench.key())
+    sshd = bench.server(deploy(bench.config(f"Filter {path}")).adding(*TAKE_DSA))
+    bench.must_enter(bench.login(sshd, account, identity), "not listed yet")
+    bench.must_be_silent(account)
+    bench.filter(listed).rename(path)
+    bench.must_not_enter(bench.login(sshd, account, identity), "listed now")
+    decision = bench.decision(account, verdict="listed", action="deny", key_fp=listed.key.fingerprint)
+    check(decision.key_type == listed.key.type, f"wrong type: {decision}")
+
+
+def plain(bench, deploy, kind):
+    account, identity = bench.account(), bench.key(*kind)
+    account.authorize(identity.key)
+    clean_then_listed(bench, deploy, account, identity, identity)
+
+
+def certified(bench, deploy, kind):
+    """A key of this type inside a certificate, by a CA of another type."""
+    account, ca, identity = bench.account(), bench.key(), bench.key(*kind)
+    account.authorize(f"cert-authority {ca.key}")
+    clean_then_listed(bench, deploy, account, keys.certify(ca, identity, account.name), identity)
+
+
+def certifying(bench, deploy, kind):
+    """A CA with a key of this type."""
+    account, ca, identity = bench.account(), bench.key(*kind), bench.key()
+    account.authorize(f"cert-authority {ca.key}")
+    clean_then_listed(bench, deploy, account, keys.certify(ca, identity, account.name), ca)
+
+
+for _name, _deploy in DEPLOYMENTS.items():
+    for _type, _kind in TYPES.items():
+        for _title, _attempt in (("a key", plain), ("the key in a certificate", certified), ("a CA", certifying)):
+            add_case(f"key types: {_type}, {_title} × {_name}",
+                     lambda bench, attempt=_attempt, deploy=_deploy, kind=_kind: attempt(bench, deploy, kind))

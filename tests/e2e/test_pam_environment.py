@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: ISC
+"""An account tries to talk the module out of it through ~/.pam_environment.
+
+The stock Debian stack reads that file in its session phase, and what is in it
+replaces what sshd has put into the PAM environment.
+"""
+
+import server
+from bench import case, check
+
+
+class Liar:
+    """An account with a listed key, whose ~/.pam_environment names a clean one."""
+
+    def __init__(self, bench):
+        self.account = bench.account()
+        self.key, clean = bench.key(), bench.key()
+        self.account.authorize(self.key.key)
+        self.account.write(".pam_environment", f'SSH_AUTH_INFO_0 OVERRIDE="publickey {clean.key}"\n', 0o644)
+        self.config = bench.config(listed=[self.key])
+
+
+@case("~/.pam_environment: cannot talk the module out of a refusal")
+def first_session_line_is_safe(bench):
+    liar = Liar(bench)
+    sshd = bench.server(server.pam_session(liar.config))
+    bench.must_not_enter(bench.login(sshd, liar.account, liar.key))
+    bench.decision(liar.account, verdict="listed", key_fp=liar.key.key.fingerprint)
+
+
+@case("~/.pam_environment: fools a module placed behind pam_env, as the README warns")
+def last_session_line_is_fooled(bench):
+    liar = Liar(bench)
+    stack = server.stock_stack() + server.module_line("session", liar.config) + "\n"
+    check("user_readenv=1" in stack, "the stock stack no longer reads ~/.pam_environment: tell the README")
+    sshd = bench.server(server.Deployment((), stack))
+    bench.must_enter(bench.login(sshd, liar.account, liar.key), "thought to be fooled")
+    bench.must_be_silent(liar.account)
+    (liar.account.home / ".pam_environment").unlink()
+    bench.must_not_enter(bench.login(sshd, liar.account, liar.key), "the module itself must work there")
+
+
+@case("PAM service: a server under another name has a stack of its own")
+def own_service(bench):
+    account, key = bench.account(), bench.key()
+    account.authorize(key.key)
+    bench.must_enter(bench.login(bench.server(server.vanilla()), account, key))
+    denying = server.insert_before(server.stock_stack(), "session", "session requisite pam_deny.so")
+    bench.must_not_enter(bench.login(bench.server(server.Deployment((), denying)), account, key))

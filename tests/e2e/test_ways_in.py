@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: ISC
+"""Every way to log in with a key, in every deployment: the table of the README."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import keys
+import server
+from bench import add_case, check
+
+STOPPED, NOT_SEEN, CLEAN_KEY = "stopped", "not seen", "in, by the clean key"
+
+# Stand-ins for the helpers an administrator may have: they print what
+# AuthorizedKeysFile would have held, and the principals of an account.
+LIST_KEYS = 'cat "/home/$1/.ssh/authorized_keys"'
+LIST_PRINCIPALS = 'echo "$1"'
+
+HOST_KEYS = {"ed25519": "ssh-ed25519", "ecdsa": "ecdsa-sha2-nistp256"}
+
+
+@dataclass
+class Route:
+    """One way in, made ready for an account.
+
+    Each of the refused is what the client offers, the public key in it that is
+    listed, and the part of the offer that this key is.
+    """
+    clean: object
+    refused: list
+    options: tuple = ()
+    keys_command: Path = None
+    principals_command: Path = None
+    method: str = "publickey"
+
+
+# The deployments: how each puts keyveto, with this configuration, on a route.
+
+def guard(config, route):
+    command = f"{route.keys_command} %u" if route.keys_command else ""
+    return server.guard(config, command=command).adding(*route.options, *_principals_behind_guard(config, route))
+
+
+def _principals_behind_guard(config, route):
+    if not route.principals_command:
+        return ()
+    return (f"AuthorizedPrincipalsCommand {server.GUARD} --config {config} --user %u --type %t --key %k"
+            f" -- {route.principals_command} %u", "AuthorizedPrincipalsCommandUser root")
+
+
+def pam_session(config, route):
+    return server.pam_session(config).adding(*_without_guard(route))
+
+
+def pam_auth(config, route):
+    return server.pam_auth(config, route.method).adding(*_without_guard(route))
+
+
+def _without_guard(route):
+    options = list(route.options)
+    for keyword, command in (("AuthorizedKeysCommand", route.keys_command),
+                             ("AuthorizedPrincipalsCommand", route.principals_command)):
+        if command:
+            options += [f"{keyword} {command} %u", f"{keyword}User root"]
+    if route.keys_command:
+        options.append("AuthorizedKeysFile none")
+    return options
+
+
+DEPLOYMENTS = {"guard": guard, "PAM session": pam_session, "PAM auth": pam_auth}
+
+
+# The ways in.
+
+def keys_file(bench, account):
+    clean, listed = bench.key(), bench.key()
+    account.authorize(clean.key, listed.key)
+    return Route(clean, [(listed, listed.key, "key")])
+
+
+def keys_command(bench, account):
+    route = keys_file(bench, account)
+    route.keys_command = bench.script(LIST_KEYS)
+    return route
+
+
+def cert_authority_line(bench, account):
+    route, authorities = _certificates(bench, account)
+    account.authorize(*(f"cert-authority {ca}" for ca in authorities))
+    return route
+
+
+def trusted_ca(bench, account):
+    route, authorities = _certificates(bench, account)
+    trusted = bench.write("cas", "".join(f"{ca}\n" for ca in authorities))
+    route.options = (f"TrustedUserCAKeys {trusted}",)
+    return route
+
+
+def trusted_ca_principals(bench, account):
+    route = trusted_ca(bench, account)
+    route.principals_command = bench.script(LIST_PRINCIPALS)
+    return route
+
+
+def _certificates(bench, account):
+    ca, listed_ca, listed = bench.key(), bench.key(), bench.key()
+    route = Route(keys.certify(ca, bench.key(), account.name), [
+        (keys.certify(ca, listed, account.name), listed.key, "key"),
+        (keys.certify(listed_ca, bench.key(), account.name), listed_ca.key, "ca"),
+    ])
+    return route, [ca.key, listed_ca.key]
+
+
+class HostIdentity:
+    """A client that lets its host speak for it, by the host key of one kind."""
+
+    def __init__(self, kind):
+        self.key = keys.PublicKey(f"/etc/ssh/ssh_host_{kind}_key.pub")
+        self.options = ["-o", "HostbasedAuthentication=yes", "-o", "PubkeyAuthentication=no",
+                        "-o", "EnableSSHKeysign=yes", "-o", f"HostbasedAcceptedAlgorithms={HOST_KEYS[kind]}",
+                        "-o", "PreferredAuthentications=hostbased,keyboard-interactive"]
+
+
+def hostbased(_bench, account):
+    clean, listed = HostIdentity("ed25519"), HostIdentity("ecdsa")
+    # The client of these tests is root on the host 127.0.0.1.
+    account.write(".shosts", "127.0.0.1 root\n")
+    account.write(".ssh/known_hosts", f"127.0.0.1 {clean.key}\n127.0.0.1 {listed.key}\n")
+    return Route(clean, [(listed, listed.key, "key")], method="hostbased",
+                 options=("HostbasedAuthentication yes", "IgnoreRhosts no"))
+
+
+WAYS = {
+    "AuthorizedKeysFile": keys_file,
+    "AuthorizedKeysCommand": keys_command,
+    "cert-authority line": cert_authority_line,
+    "TrustedUserCAKeys": trusted_ca,
+    "TrustedUserCAKeys and AuthorizedPrincipalsCommand": trusted_ca_principals,
+    "hostbased": hostbased,
+}
+
+# What sshd never shows to a deployment.
+UNSEEN = {("TrustedUserCAKeys", "guard"), ("hostbased", "guard")}
+
+
+def must_be_stopped(bench, sshd, account, offered, listed, part):
+    """The login fails, and the log says that it was for this key."""
+    bench.must_not_enter(bench.login(sshd, account, *offered), f"a listed {part} must stay out")
+    decision = bench.decision(account, verdict="listed", key_fp=listed.fingerprint)
+    check(decision.action == "deny" and decision.part == part, f"wrong log line: {decision}")
+
+
+def try_route(bench, prepare, deploy, seen):
+    """Clean in; listed out, or in where the deployment is blind, which is then known."""
+    account = bench.account()
+    route = prepare(bench, account)
+    config = bench.config(listed=[key for _, key, _ in route.refused])
+    sshd = bench.server(deploy(config, route))
+    bench.must_enter(bench.login(sshd, account, route.clean), "a clean key must get in")
+    bench.must_be_silent(account)
+    for identity, listed, part in route.refused:
+        if seen:
+            must_be_stopped(bench, sshd, account, [identity], listed, part)
+        else:
+            bench.must_enter(bench.login(sshd, account, identity), "this way is thought to be unseen")
+            bench.must_be_silent(account)
+    return STOPPED if seen else NOT_SEEN
+
+
+def listed_first(bench, deploy):
+    """A client that offers a listed key before a clean one."""
+    account = bench.account()
+    clean, listed = bench.key(), bench.key()
+    account.authorize(clean.key, listed.key)
+    sshd = bench.server(deploy(bench.config(listed=[listed]), Route(clean, [])))
+    if deploy is guard:
+        bench.must_enter(bench.login(sshd, account, listed, clean), "the clean key is enough")
+        bench.decision(account, verdict="listed", key_fp=listed.key.fingerprint)
+        return CLEAN_KEY
+    # sshd has taken the first key, and the client never comes to the second.
+    must_be_stopped(bench, sshd, account, [listed, clean], listed.key, "key")
+    return STOPPED
+
+
+def clean_first(bench, deploy):
+    """A client that offers a clean key before a listed one."""
+    account = bench.account()
+    clean, listed = bench.key(), bench.key()
+    account.authorize(clean.key, listed.key)
+    sshd = bench.server(deploy(bench.config(listed=[listed]), Route(clean, [])))
+    bench.must_enter(bench.login(sshd, account, clean, listed), "the clean key is enough")
+    bench.must_be_silent(account)
+    return CLEAN_KEY
+
+
+def both_required(bench, deploy):
+    """sshd asks for two keys: each of them is judged."""
+    account = bench.account()
+    clean, other, listed = bench.key(), bench.key(), bench.key()
+    account.authorize(clean.key, other.key, listed.key)
+    methods = "publickey,publickey"
+    options = () if deploy is pam_auth else (f"AuthenticationMethods {methods}",)
+    route = Route(clean, [], options=options, method=methods)
+    sshd = bench.server(deploy(bench.config(listed=[listed]), route))
+    bench.must_enter(bench.login(sshd, account, clean, other), "two clean keys must get in")
+    bench.must_be_silent(account)
+    for offered in ([listed, clean], [clean, listed]):
+        must_be_stopped(bench, sshd, account, offered, listed.key, "key")
+    return STOPPED
+
+
+SEVERAL_KEYS = {
+    "two keys offered, listed first": listed_first,
+    "two keys offered, clean first": clean_first,
+    "two keys required, one listed": both_required,
+}
+
+
+def _add_cells():
+    for name, deploy in DEPLOYMENTS.items():
+        for way, prepare in WAYS.items():
+            seen = (way, name) not in UNSEEN
+            add_case(f"ways in: {way} × {name}", way=way, deployment=name,
+                     function=lambda bench, prepare=prepare, deploy=deploy, seen=seen:
+                     try_route(bench, prepare, deploy, seen))
+        for way, attempt in SEVERAL_KEYS.items():
+            add_case(f"ways in: {way} × {name}", way=way, deployment=name,
+                     function=lambda bench, attempt=attempt, deploy=deploy: attempt(bench, deploy))
+
+
+_add_cells()
