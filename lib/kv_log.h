@@ -9,7 +9,7 @@
 #include "kv_verdict.h"
 
 /* Holds a line whatever the values: each is cut to 512 bytes of input. */
-#define KV_LOG_LINE_BYTES 8192
+#define KV_LOG_LINE_BYTES 10240
 
 enum kv_authorized {
 	KV_AUTHORIZED_UNKNOWN = 0,	/* left out of the line */

@@ -10,6 +10,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+static const uint8_t marker[KV_PKBF_MARKER_BYTES] = {
+	'p', 'k', 'b', 'f', 'v', '1'
+};
+
 /* Reads exactly len bytes at offset. */
 static enum kv_err
 read_at(int fd, void *buf, size_t len, off_t offset)
@@ -61,7 +65,7 @@ enum kv_err
 kv_pkbf_header_decode(const uint8_t raw[static KV_PKBF_HEADER_BYTES],
     struct kv_pkbf_header *h)
 {
-	if (memcmp(raw, KV_PKBF_MARKER, KV_PKBF_MARKER_BYTES) != 0)
+	if (memcmp(raw, marker, sizeof(marker)) != 0)
 		return KV_ERR_FILTER_MARKER;
 	h->revision = (uint32_t)load_be(raw + 6, 4);
 	h->time = load_be(raw + 10, 8);
@@ -80,7 +84,7 @@ void
 kv_pkbf_header_encode(const struct kv_pkbf_header *h,
     uint8_t raw[static KV_PKBF_HEADER_BYTES])
 {
-	memcpy(raw, KV_PKBF_MARKER, KV_PKBF_MARKER_BYTES);
+	memcpy(raw, marker, sizeof(marker));
 	store_be(raw + 6, 4, h->revision);
 	store_be(raw + 10, 8, h->time);
 	store_be(raw + 18, 4, h->entries);

@@ -17,7 +17,6 @@
 
 #include "kv_bytes.h"
 
-#define KV_PKBF_MARKER "pkbfv1"
 #define KV_PKBF_MARKER_BYTES 6
 #define KV_PKBF_HEADER_BYTES 24
 #define KV_PKBF_LENGTH_MIN 3	/* p: no whole byte below */

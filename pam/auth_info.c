@@ -3,7 +3,7 @@
 
 /* Cuts off what stands before the separator, and the separator. */
 static struct kv_span
-take(struct kv_span *text, char separator)
+take(struct kv_span *text, uint8_t separator)
 {
 	struct kv_span part = { text->p, 0 };
 

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: ISC */
+#include "options.h"
+
+#include "testlib.h"
+
+#include <string.h>
+
+#include "kv_config.h"
+
+/* A good command line; tests change it. */
+#define GOOD "--user", "alice", "--home", "/home/alice", "--type", \
+	"ssh-rsa", "--key", "AAAA"
+
+static struct guard_options o;
+static char why[256];
+
+/* Reads words after the program's name, up to a NULL. */
+static bool
+read_words(const char *const *words)
+{
+	char **argv = test_alloc(64 * sizeof(*argv));
+	int argc = 0;
+	bool r;
+
+	argv[argc++] = format("keyveto-authorized-keys");
+	while (*words != NULL)
+		argv[argc++] = format("%s", *words++);
+	memset(&o, 0xa5, sizeof(o));
+	memset(why, 'x', sizeof(why));
+	r = guard_options_read(argc, argv, &o, why, sizeof(why));
+	if (!r)
+		assert_non_null(memchr(why, '\0', sizeof(why)));
+	return r;
+}
+
+#define READ(...) read_words((const char *const[]){ __VA_ARGS__, NULL })
+
+#define accepts(...) do { \
+	if (!READ(__VA_ARGS__)) \
+		fail_msg("%s", why); \
+} while (0)
+
+#define refuses(reason, ...) do { \
+	assert_false(READ(__VA_ARGS__)); \
+	assert_string_equal(why, reason); \
+} while (0)
+
+static void
+good_command_line_is_read(void **state)
+{
+	(void)state;
+	accepts(GOOD);
+	assert_string_equal(o.user, "alice");
+	assert_string_equal(o.home, "/home/alice");
+	assert_string_equal(o.type, "ssh-rsa");
+	assert_string_equal(o.key, "AAAA");
+	assert_string_equal(o.config, KV_CONFIG_PATH);
+	assert_null(o.connection);
+	assert_false(o.have_uid);
+	assert_null(o.command);
+	assert_false(o.help);
+	assert_false(o.version);
+}
+
+static void
+order_does_not_matter(void **state)
+{
+	(void)state;
+	accepts("--key", "AAAA", "--config", "/c", "--type", "t", "--uid",
+	    "0", "--connection", "192.0.2.1 22", "--home", "/", "--user", "u");
+	assert_string_equal(o.user, "u");
+	assert_string_equal(o.home, "/");
+	assert_string_equal(o.type, "t");
+	assert_string_equal(o.key, "AAAA");
+	assert_string_equal(o.config, "/c");
+	assert_string_equal(o.connection, "192.0.2.1 22");
+	assert_true(o.have_uid);
+	assert_int_equal(o.uid, 0);
+}
+
+static void
+values_may_look_like_options(void **state)
+{
+	(void)state;
+	accepts("--user", "--home", "--home", "/h", "--type", "--", "--key",
+	    "--help");
+	assert_string_equal(o.user, "--home");
+	assert_string_equal(o.type, "--");
+	assert_string_equal(o.key, "--help");
+	assert_false(o.help);
+	assert_null(o.command);
+}
+
+static void
+missing_options_are_named(void **state)
+{
+	(void)state;
+	refuses("missing --user", "--home", "/h", "--type", "t", "--key", "k");
+	refuses("missing --home", "--user", "u", "--type", "t", "--key", "k");
+	refuses("missing --type", "--user", "u", "--home", "/h", "--key", "k");
+	refuses("missing --key", "--user", "u", "--home", "/h", "--type", "t");
+	assert_false(read_words((const char *const[]){ NULL }));
+	assert_contains(why, "missing --");
+}
+
+static void
+empty_values_are_refused(void **state)
+{
+	(void)state;
+	refuses("empty --user", "--user", "", "--home", "/h", "--type", "t",
+	    "--key", "k");
+	refuses("empty --type", "--user", "u", "--home", "/h", "--type", "",
+	    "--key", "k");
+	refuses("empty --key", "--user", "u", "--home", "/h", "--type", "t",
+	    "--key", "");
+	refuses("empty --user", "--user", "", "--type", "t", "--key", "k",
+	    "--", "/c");
+	/* An account without a home directory is sshd's to judge. */
+	accepts("--user", "u", "--home", "", "--type", "t", "--key", "k");
+	accepts(GOOD, "--connection", "");
+}
+
+static void
+relative_home_is_refused(void **state)
+{
+	(void)state;
+	refuses("not an absolute path: home", "--user", "u", "--home", "home",
+	    "--type", "t", "--key", "k");
+	refuses("not an absolute path: ./h", "--user", "u", "--home", "./h",
+	    "--type", "t", "--key", "k", "--", "/c");
+}
+
+static void
+incomplete_options_are_refused(void **state)
+{
+	static const char *const names[] = {
+		"--user", "--home", "--type", "--key", "--uid",
+		"--connection", "--config",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++)
+		refuses(format("missing value of %s", names[i]), names[i]);
+}
+
+static void
+repeated_options_are_refused(void **state)
+{
+	static const char *const names[] = {
+		"--user", "--home", "--type", "--key", "--uid",
+		"--connection", "--config",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++)
+		refuses(format("repeated option %s", names[i]), names[i],
+		    "1", names[i], "1");
+}
+
+static void
+unknown_options_and_words_are_refused(void **state)
+{
+	(void)state;
+	refuses("unknown option --bogus", GOOD, "--bogus");
+	refuses("unknown option word", GOOD, "word");
+	refuses("unknown option ", GOOD, "");
+	refuses("unknown option -", GOOD, "-");
+	refuses("unknown option -u", "-u", "alice");
+	refuses("unknown option --user=alice", "--user=alice");
+	refuses("unknown option --use", "--use", "alice");
+	refuses("unknown option --USER", "--USER", "alice");
+	refuses("unknown option -h", "-h");
+}
+
+static void
+uid_is_a_decimal_number(void **state)
+{
+	static const char *const bad[] = {
+		"", "-1", "+1", " 1", "1 ", "0x10", "1000a", "4294967295",
+		"4294967296", "18446744073709551616", "99999999999999999999",
+		"1.0", "alice",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		refuses(format("bad --uid %s", bad[i]), GOOD, "--uid",
+		    bad[i]);
+	accepts(GOOD, "--uid", "4294967294");
+	assert_int_equal(o.uid, 4294967294U);
+	accepts(GOOD, "--uid", "0001000");
+	assert_int_equal(o.uid, 1000);
+}
+
+static void
+command_is_what_follows_two_dashes(void **state)
+{
+	(void)state;
+	accepts(GOOD, "--", "/usr/bin/keys", "--user", "alice", "--", "x");
+	assert_string_equal(o.command[0], "/usr/bin/keys");
+	assert_string_equal(o.command[1], "--user");
+	assert_string_equal(o.command[2], "alice");
+	assert_string_equal(o.command[3], "--");
+	assert_string_equal(o.command[4], "x");
+	assert_null(o.command[5]);
+	refuses("no command after --", GOOD, "--");
+}
+
+static void
+command_needs_neither_user_nor_home(void **state)
+{
+	(void)state;
+	accepts("--type", "t", "--key", "k", "--", "/c");
+	assert_null(o.user);
+	assert_null(o.home);
+	refuses("missing --type", "--key", "k", "--", "/c");
+	refuses("missing --key", "--type", "t", "--", "/c");
+}
+
+static void
+help_and_version_need_nothing_else(void **state)
+{
+	(void)state;
+	accepts("--help");
+	assert_true(o.help);
+	accepts("--version");
+	assert_true(o.version);
+	accepts("--user", "u", "--help", "--bogus");
+	assert_true(o.help);
+	/* After -- they are the command's. */
+	accepts(GOOD, "--", "/c", "--help");
+	assert_false(o.help);
+}
+
+static void
+long_words_in_a_reason_are_cut(void **state)
+{
+	char word[1000], small[8];
+	char *argv[] = { word, word, NULL };
+
+	(void)state;
+	memset(word, 'w', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	assert_false(READ(word));
+	assert_string_equal(why, format("unknown option %.100s", word));
+	assert_false(guard_options_read(2, argv, &o, small, sizeof(small)));
+	assert_string_equal(small, "unknown");
+}
+
+static void
+usage_names_every_option(void **state)
+{
+	static const char *const names[] = {
+		"--user", "--home", "--type", "--key", "--uid",
+		"--connection", "--config", "-- COMMAND",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++)
+		assert_contains(GUARD_USAGE, names[i]);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(good_command_line_is_read),
+		TEST(order_does_not_matter),
+		TEST(values_may_look_like_options),
+		TEST(missing_options_are_named),
+		TEST(empty_values_are_refused),
+		TEST(relative_home_is_refused),
+		TEST(incomplete_options_are_refused),
+		TEST(repeated_options_are_refused),
+		TEST(unknown_options_and_words_are_refused),
+		TEST(uid_is_a_decimal_number),
+		TEST(command_is_what_follows_two_dashes),
+		TEST(command_needs_neither_user_nor_home),
+		TEST(help_and_version_need_nothing_else),
+		TEST(long_words_in_a_reason_are_cut),
+		TEST(usage_names_every_option),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: ISC */
+#include "userfiles.h"
+
+#include "testkeys.h"
+#include "testlib.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct kv_config config;
+static struct kv_account account;
+static struct testkey k, ca;
+static struct blob b;
+
+/* What was told of refused files, a line each. */
+static char told[4096];
+
+static void
+tell(const char *why, void *arg)
+{
+	size_t len = strlen(told);
+
+	assert_ptr_equal(arg, told);
+	snprintf(told + len, sizeof(told) - len, "%s\n", why);
+}
+
+/* An account with an empty home and these patterns. */
+static void
+set_up(const char *first, const char *second)
+{
+	account = (struct kv_account){
+		.name = "alice", .uid = geteuid(), .home = tmp_path("home")
+	};
+	kv_config_defaults(&config);
+	config.strictmodes = KV_STRICTMODES_YES;
+	config.pattern[0] = first;
+	config.pattern[1] = second;
+	config.n_patterns = second != NULL ? 2 : 1;
+	assert_return_code(mkdir(account.home, 0755), errno);
+}
+
+static const char *
+home_file(const char *name, const char *text)
+{
+	return tmp_text(format("home/%s", name), text);
+}
+
+/* What is printed must be exactly this. */
+static void
+prints(const void *want, size_t len)
+{
+	const char *path = tmp_path("out");
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	size_t got_len;
+	const uint8_t *got;
+
+	told[0] = '\0';
+	alarm(10);
+	assert_true(userfiles_print(&config, &account, fd, tell, told));
+	alarm(0);
+	close(fd);
+	got = read_whole(path, &got_len);
+	assert_bytes(got, got_len, want, len);
+}
+
+static void
+prints_text(const char *want)
+{
+	prints(want, strlen(want));
+}
+
+static void
+files_are_printed_in_order(void **state)
+{
+	(void)state;
+	set_up("one", "two");
+	home_file("one", "1\n\n# x\n");
+	home_file("two", "2\n");
+	prints_text("1\n\n# x\n2\n");
+	config.pattern[0] = "two";
+	config.pattern[1] = "%h/one";
+	prints_text("2\n1\n\n# x\n");
+	assert_string_equal(told, "");
+}
+
+static void
+bytes_are_left_alone(void **state)
+{
+	static const char text[] = "\xef\xbb\xbf\0\r\n\r\x80\xff \t#\n\0\n";
+
+	(void)state;
+	set_up("one", NULL);
+	tmp_file("home/one", text, sizeof(text) - 1);
+	prints(text, sizeof(text) - 1);
+	/* The last line keeps its lack of an end, too. */
+	tmp_file("home/one", text, 7);
+	prints(text, 7);
+}
+
+static void
+large_files_are_printed_whole(void **state)
+{
+	static uint8_t data[1000 * 1000];
+
+	(void)state;
+	set_up("one", NULL);
+	fresh_bytes(data, sizeof(data));
+	for (size_t len = 65534; len < 65540; len++) {
+		tmp_file("home/one", data, len);
+		prints(data, len);
+	}
+	tmp_file("home/one", data, sizeof(data));
+	prints(data, sizeof(data));
+}
+
+static void
+files_are_kept_apart(void **state)
+{
+	(void)state;
+	set_up("one", "two");
+	home_file("one", "1");
+	home_file("two", "2");
+	prints_text("1\n2");
+	home_file("two", "");
+	prints_text("1");
+	home_file("one", "");
+	home_file("two", "2");
+	prints_text("2");
+	/* An empty file between two makes no difference. */
+	config.pattern[2] = "three";
+	config.n_patterns = 3;
+	home_file("one", "1");
+	home_file("two", "");
+	home_file("three", "\n3");
+	prints_text("1\n\n3");
+}
+
+static void
+missing_files_are_empty(void **state)
+{
+	(void)state;
+	set_up("one", "none/two");
+	prints_text("");
+	home_file("one", "1\n");
+	prints_text("1\n");
+	assert_string_equal(told, "");
+	config.n_patterns = 0;
+	prints_text("");
+}
+
+static void
+refused_files_are_left_out_and_told(void **state)
+{
+	(void)state;
+	set_up("one", "two");
+	home_file("one", "1\n");
+	home_file("two", "2\n");
+	assert_return_code(chmod(tmp_path("home/one"), 0666), errno);
+	prints_text("2\n");
+	assert_string_equal(told, format("bad ownership or modes for file "
+	    "%s/one\n", account.home));
+	config.strictmodes = KV_STRICTMODES_NO;
+	prints_text("1\n2\n");
+	assert_string_equal(told, "");
+}
+
+/* A missing file leaves its errno behind. */
+static void
+refused_file_after_a_missing_one_is_told(void **state)
+{
+	(void)state;
+	set_up("none", "two");
+	home_file("two", "2\n");
+	assert_return_code(chmod(tmp_path("home/two"), 0666), errno);
+	prints_text("");
+	assert_contains(told, "bad ownership or modes");
+	assert_return_code(remove(tmp_path("home/two")), errno);
+	assert_return_code(mkdir(tmp_path("home/two"), 0755), errno);
+	prints_text("");
+	assert_contains(told, "is not a regular file");
+}
+
+static void
+fifos_and_directories_are_told(void **state)
+{
+	(void)state;
+	set_up("fifo", "dir");
+	assert_return_code(mkfifo(tmp_path("home/fifo"), 0600), errno);
+	assert_return_code(mkdir(tmp_path("home/dir"), 0755), errno);
+	prints_text("");
+	assert_string_equal(told, format("%s/fifo is not a regular file\n"
+	    "%s/dir is not a regular file\n", account.home, account.home));
+}
+
+static void
+wildcards_stand_for_every_file_they_match(void **state)
+{
+	(void)state;
+	set_up(".ssh/keys.d/*.pub", NULL);
+	assert_return_code(mkdir(tmp_path("home/.ssh"), 0700), errno);
+	assert_return_code(mkdir(tmp_path("home/.ssh/keys.d"), 0700), errno);
+	prints_text("");
+	home_file(".ssh/keys.d/b.pub", "b");
+	home_file(".ssh/keys.d/a.pub", "a");
+	home_file(".ssh/keys.d/other", "x");
+	prints_text("a\nb");
+	config.pattern[0] = ".ssh/keys.d/[b].pu?";
+	prints_text("b");
+	assert_string_equal(told, "");
+}
+
+/* Those in a user's name or home are not the administrator's. */
+static void
+wildcards_from_tokens_are_none(void **state)
+{
+	(void)state;
+	set_up("%u", NULL);
+	account.name = "*";
+	home_file("*", "star\n");
+	home_file("other", "other\n");
+	prints_text("star\n");
+}
+
+static void
+overlong_paths_are_told(void **state)
+{
+	char name[PATH_MAX];
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	set_up(name, "two");
+	home_file("two", "2\n");
+	prints_text("2\n");
+	assert_contains(told, "too long");
+}
+
+static void
+output_that_cannot_be_written_is_a_failure(void **state)
+{
+	int ends[2], full = open("/dev/full", O_WRONLY);
+
+	(void)state;
+	set_up("one", NULL);
+	home_file("one", "1\n");
+	told[0] = '\0';
+	assert_false(userfiles_print(&config, &account, full, tell, told));
+	assert_int_equal(errno, ENOSPC);
+	close(full);
+	assert_return_code(pipe(ends), errno);
+	close(ends[0]);
+	assert_false(userfiles_print(&config, &account, ends[1], tell, told));
+	assert_int_equal(errno, EPIPE);
+	close(ends[1]);
+	assert_false(userfiles_print(&config, &account, ends[1], tell, told));
+	assert_int_equal(errno, EBADF);
+	/* Nothing to write, nothing to fail. */
+	home_file("one", "");
+	assert_true(userfiles_print(&config, &account, -1, tell, told));
+}
+
+static void
+no_descriptor_is_left_open(void **state)
+{
+	size_t before;
+
+	(void)state;
+	set_up("one", "*");
+	home_file("one", "1\n");
+	home_file("bad", "x\n");
+	assert_return_code(chmod(tmp_path("home/bad"), 0666), errno);
+	before = count_descriptors();
+	prints_text("1\n1\n");
+	assert_int_equal(count_descriptors(), before);
+}
+
+/* Whether the account lists the key in blob. */
+static bool
+lists(const struct blob *blob)
+{
+	struct kv_sshkey key;
+	bool found;
+
+	(void)!kv_sshkey_parse(blob->p, blob->len, &key);
+	alarm(10);
+	found = userfiles_list_key(&config, &account, &key);
+	alarm(0);
+	return found;
+}
+
+static void
+plain_key_is_found_in_any_file(void **state)
+{
+	const char *line;
+
+	(void)state;
+	set_up("one", "two");
+	testkey_new(&k, KV_KEY_ED25519);
+	testkey_new(&ca, KV_KEY_ED25519);
+	line = testkey_line(&k);
+	assert_false(lists(&k.blob));
+	home_file("one", format("# %s\n\n%s\n", line, rsa_line));
+	assert_false(lists(&k.blob));
+	home_file("two", format("%s\ncommand=\"x y\",restrict %s c", rsa_line,
+	    line));
+	assert_true(lists(&k.blob));
+	assert_false(lists(&ca.blob));
+	home_file("one", format("%s\r\n", line));
+	home_file("two", "");
+	assert_true(lists(&k.blob));
+}
+
+static void
+key_is_found_whatever_its_encoding(void **state)
+{
+	static const uint8_t e[] = { 1, 0, 1 };
+	struct blob rsa = { 0 };
+
+	(void)state;
+	set_up("one", NULL);
+	blob_of_line(rsa_line, &rsa);
+	b.len = 0;
+	put_text(&b, "rsa-sha2-256");
+	put_padded(&b, e, 3, 9);
+	put(&b, rsa.p + 4 + 7 + 4 + 3, rsa.len - 18);
+	home_file("one", format("%s\n", line_of("rsa-sha2-512", &b)));
+	assert_true(lists(&rsa));
+	home_file("one", format("%s\n", rsa_line));
+	assert_true(lists(&b));
+}
+
+static void
+certificate_is_found_by_its_ca(void **state)
+{
+	const char *ca_line;
+
+	(void)state;
+	set_up("one", NULL);
+	testkey_new(&k, KV_KEY_ED25519);
+	testkey_new(&ca, KV_KEY_ECDSA_P256);
+	testcert_new(&b, &k, &ca);
+	ca_line = testkey_line(&ca);
+	home_file("one", format("cert-authority %s\n", ca_line));
+	assert_true(lists(&b));
+	home_file("one", format("restrict,Cert-Authority,principals=\"a\" "
+	    "%s\n", ca_line));
+	assert_true(lists(&b));
+	/* A plain line of the CA's key lists that key, not its certificates. */
+	home_file("one", format("%s\n", ca_line));
+	assert_false(lists(&b));
+	assert_true(lists(&ca.blob));
+	/* And the other way round. */
+	home_file("one", format("cert-authority %s\n", ca_line));
+	assert_false(lists(&ca.blob));
+}
+
+static void
+unreadable_lines_do_not_hide_the_rest(void **state)
+{
+	char *text = test_alloc(600 * 1024);
+	const char *line;
+
+	(void)state;
+	set_up("one", NULL);
+	testkey_new(&k, KV_KEY_ED25519);
+	line = testkey_line(&k);
+	memset(text, 'x', 300 * 1024);
+	strcpy(text + 300 * 1024, format("\nssh-rsa AAAA\ncommand=\"x %s\n"
+	    "%s\n", line, line));
+	home_file("one", text);
+	assert_true(lists(&k.blob));
+	home_file("one", format("command=\"x %s\nx x %s\n", line, line));
+	assert_false(lists(&k.blob));
+}
+
+static void
+refused_file_lists_nothing(void **state)
+{
+	(void)state;
+	set_up("one", NULL);
+	testkey_new(&k, KV_KEY_ED25519);
+	home_file("one", testkey_line(&k));
+	assert_true(lists(&k.blob));
+	assert_return_code(chmod(tmp_path("home/one"), 0666), errno);
+	assert_false(lists(&k.blob));
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(files_are_printed_in_order),
+		TEST(bytes_are_left_alone),
+		TEST(large_files_are_printed_whole),
+		TEST(files_are_kept_apart),
+		TEST(missing_files_are_empty),
+		TEST(refused_files_are_left_out_and_told),
+		TEST(refused_file_after_a_missing_one_is_told),
+		TEST(fifos_and_directories_are_told),
+		TEST(wildcards_stand_for_every_file_they_match),
+		TEST(wildcards_from_tokens_are_none),
+		TEST(overlong_paths_are_told),
+		TEST(output_that_cannot_be_written_is_a_failure),
+		TEST(no_descriptor_is_left_open),
+		TEST(plain_key_is_found_in_any_file),
+		TEST(key_is_found_whatever_its_encoding),
+		TEST(certificate_is_found_by_its_ca),
+		TEST(unreadable_lines_do_not_hide_the_rest),
+		TEST(refused_file_lists_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}

@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What pam_keyveto.so answers in each phase, through libpam and a service file
+ * of the test's own: alone, and stacked with pam_permit, which is how
+ * PAM_IGNORE is told from PAM_SUCCESS. The module is build/pam_keyveto.so, or
+ * what KEYVETO_PAM_MODULE names.
+ */
+#include "testkeys.h"
+#include "testlib.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <security/pam_appl.h>
+
+#define MODULE "build/pam_keyveto.so"
+#define RSA_FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
+#define ENTRY_POINTS 6
+
+/* The module's answer to each entry point. */
+struct answers {
+	int auth, setcred, account, open_session, close_session, password;
+};
+
+/* A login without a key, or with a clean one. */
+static const struct answers clean = {
+	PAM_IGNORE, PAM_IGNORE, PAM_IGNORE, PAM_SUCCESS, PAM_SUCCESS,
+	PAM_IGNORE
+};
+static const struct answers refused = {
+	PAM_PERM_DENIED, PAM_IGNORE, PAM_PERM_DENIED, PAM_PERM_DENIED,
+	PAM_SUCCESS, PAM_IGNORE
+};
+static const struct answers no_verdict = {
+	PAM_AUTHINFO_UNAVAIL, PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
+	PAM_SESSION_ERR, PAM_SUCCESS, PAM_IGNORE
+};
+
+static char module[PATH_MAX];
+static struct testkey listed, key, ca;
+static struct blob cert;
+/* A filter of the listed key, by the oracle. */
+static struct {
+	size_t len;
+	uint8_t p[64 * 1024];
+} filter;
+
+/* What the conversation function was given, and what it answers. */
+static struct {
+	char text[4096];
+	int messages, style, answer;
+} said;
+
+static int
+converse(int n, const struct pam_message **msg, struct pam_response **resp,
+    void *arg)
+{
+	(void)arg;
+	*resp = NULL;
+	said.messages += n;
+	for (int i = 0; i < n; i++) {
+		size_t len = strlen(said.text);
+
+		said.style = msg[i]->msg_style;
+		snprintf(said.text + len, sizeof(said.text) - len, "%s\n",
+		    msg[i]->msg);
+	}
+	if (said.answer == PAM_SUCCESS)
+		*resp = calloc((size_t)n, sizeof(**resp));
+	return said.answer;
+}
+
+static void
+make_filter(void)
+{
+	const uint8_t *p;
+
+	tmp_text("keys", rsa_line);
+	output_of(ORACLE "create %s/f --hashes 12 --length 18 %s/keys",
+	    tmp_dir(), tmp_dir());
+	p = read_whole(tmp_path("f"), &filter.len);
+	assert_true(filter.len <= sizeof(filter.p));
+	memcpy(filter.p, p, filter.len);
+}
+
+static int
+set_up(void **state)
+{
+	const char *path = getenv("KEYVETO_PAM_MODULE");
+
+	test_begin(state);
+	path = path != NULL ? path : MODULE;
+	if (realpath(path, module) == NULL) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		return -1;
+	}
+	listed.type = KV_KEY_RSA;
+	blob_of_line(rsa_line, &listed.blob);
+	put(&listed.fields, listed.blob.p + 11, listed.blob.len - 11);
+	testkey_new(&key, KV_KEY_ED25519);
+	testkey_new(&ca, KV_KEY_ECDSA_P384);
+	make_filter();
+	return test_cleanup(state);
+}
+
+/* Both kinds of service, with these arguments to the module. */
+static void
+write_services(const char *arguments)
+{
+	static const char *const types[] = {
+		"auth", "account", "session", "password"
+	};
+	FILE *alone = fopen(tmp_path("alone"), "w");
+	FILE *stacked = fopen(tmp_path("stacked"), "w");
+
+	for (size_t i = 0; i < COUNT(types); i++) {
+		fprintf(alone, "%s required %s %s\n", types[i], module,
+		    arguments);
+		fprintf(stacked, "%s required %s %s\n"
+		    "%s required pam_permit.so\n", types[i], module,
+		    arguments, types[i]);
+	}
+	fclose(alone);
+	fclose(stacked);
+}
+
+/* A filter that lists the RSA example key, and this configuration. */
+static void
+configure(const char *text)
+{
+	tmp_file("f", filter.p, filter.len);
+	tmp_text("keyveto.conf", format("Filter %s/f\n%s", tmp_dir(), text));
+	write_services(format("config=%s", tmp_path("keyveto.conf")));
+}
+
+static pam_handle_t *
+start(const char *service, const char *info)
+{
+	static const struct pam_conv conv = { converse, NULL };
+	pam_handle_t *pamh;
+
+	assert_int_equal(pam_start_confdir(service, "alice", &conv, tmp_dir(),
+	    &pamh), PAM_SUCCESS);
+	if (info != NULL)
+		assert_int_equal(pam_putenv(pamh, format("SSH_AUTH_INFO_0=%s",
+		    info)), PAM_SUCCESS);
+	said.messages = 0;
+	said.text[0] = '\0';
+	return pamh;
+}
+
+static int
+call(pam_handle_t *pamh, size_t entry_point, int flags)
+{
+	switch (entry_point) {
+	case 0:
+		return pam_authenticate(pamh, flags);
+	case 1:
+		return pam_setcred(pamh, flags);
+	case 2:
+		return pam_acct_mgmt(pamh, flags);
+	case 3:
+		return pam_open_session(pamh, flags);
+	case 4:
+		return pam_close_session(pamh, flags);
+	default:
+		return pam_chauthtok(pamh, flags);
+	}
+}
+
+/* libpam's answer, from the module's own. */
+static int
+through_libpam(const char *service, int answer)
+{
+	if (answer != PAM_IGNORE)
+		return answer;
+	return strcmp(service, "alone") == 0 ? PAM_PERM_DENIED : PAM_SUCCESS;
+}
+
+static void
+expect_for_service(const char *service, const struct answers *want,
+    const char *info, int flags)
+{
+	const int answers[ENTRY_POINTS] = {
+		want->auth, want->setcred, want->account, want->open_session,
+		want->close_session, want->password
+	};
+
+	for (size_t i = 0; i < ENTRY_POINTS; i++) {
+		pam_handle_t *pamh = start(service, info);
+		int r = call(pamh, i, flags);
+		int w = through_libpam(service, answers[i]);
+
+		pam_end(pamh, r);
+		if (r != w)
+			fail_msg("%s, entry point %zu: %d instead of %d",
+			    service, i, r, w);
+	}
+}
+
+static void
+expect_with_flags(const struct answers *want, const char *info, int flags)
+{
+	expect_for_service("alone", want, info, flags);
+	expect_for_service("stacked", want, info, flags);
+}
+
+static void
+expect(const struct answers *want, const char *info)
+{
+	expect_with_flags(want, info, 0);
+}
+
+static char *
+info_of(const char *method, const struct testkey *k)
+{
+	return format("%s %s\n", method, testkey_line(k));
+}
+
+static char *
+cert_info_of(const struct testkey *k, const struct testkey *signer)
+{
+	testcert_new(&cert, k, signer);
+	return format("publickey %s\n",
+	    line_of(cert_name_of(kv_keytype_name(k->type)), &cert));
+}
+
+/* What is said to the person when a session is opened. */
+static const char *
+said_at_open_session(const char *info, int flags)
+{
+	pam_handle_t *pamh = start("alone", info);
+
+	pam_end(pamh, pam_open_session(pamh, flags));
+	return said.text;
+}
+
+static void
+login_without_a_key_passes(void **state)
+{
+	(void)state;
+	configure("");
+	expect(&clean, NULL);
+	expect(&clean, "");
+	expect(&clean, "password\n");
+	expect(&clean, "keyboard-interactive/pam\npassword\n");
+	assert_string_equal(said_at_open_session("password\n", 0), "");
+}
+
+/* A password must do where there is no filter, and no configuration. */
+static void
+login_without_a_key_needs_no_configuration(void **state)
+{
+	(void)state;
+	write_services("config=/nonexistent bogus");
+	expect(&clean, NULL);
+	expect(&clean, "password\n");
+}
+
+static void
+clean_key_passes(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect(&clean, info_of("publickey", &key));
+	expect(&clean, info_of("hostbased", &key));
+	expect(&clean, cert_info_of(&key, &ca));
+	assert_string_equal(said_at_open_session(info_of("publickey", &key),
+	    0), "");
+}
+
+static void
+listed_key_is_refused(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect(&refused, info_of("publickey", &listed));
+	expect(&refused, info_of("hostbased", &listed));
+	expect(&refused, format("publickey %s", rsa_line));
+}
+
+static void
+keys_in_a_certificate_are_judged(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect(&refused, cert_info_of(&listed, &ca));
+	expect(&refused, cert_info_of(&key, &listed));
+}
+
+static void
+every_key_of_a_login_is_judged(void **state)
+{
+	const char *bad = info_of("publickey", &listed);
+	const char *good = info_of("publickey", &key);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect(&refused, format("%s%s", bad, good));
+	expect(&refused, format("%s%s", good, bad));
+	expect(&refused, format("password\n%skeyboard-interactive/pam\n%s",
+	    good, bad));
+	expect(&clean, format("%spassword\n%s", good, good));
+}
+
+static void
+on_hit_warn_lets_a_listed_key_in(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("OnHit warn\n");
+	expect(&clean, info_of("publickey", &listed));
+	assert_string_equal(said_at_open_session(info_of("publickey",
+	    &listed), 0), "");
+}
+
+static void
+allowed_key_passes(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("AllowKey " RSA_FP " for a week\n");
+	expect(&clean, info_of("publickey", &listed));
+	configure("AllowKey " RSA_FP " until=2020-01-01\n");
+	expect(&refused, info_of("publickey", &listed));
+}
+
+static void
+missing_filter_is_no_verdict(void **state)
+{
+	const char *info = info_of("publickey", &key);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	assert_return_code(unlink(tmp_path("f")), errno);
+	expect(&no_verdict, info);
+	assert_contains(said_at_open_session(info, 0), "could not");
+	tmp_text("keyveto.conf", format("Filter %s\nOnError allow\n",
+	    tmp_path("f")));
+	expect(&clean, info);
+	assert_string_equal(said_at_open_session(info, 0), "");
+}
+
+static void
+insecure_or_missing_configuration_is_no_verdict(void **state)
+{
+	const char *info = info_of("publickey", &key);
+
+	(void)state;
+	configure("OnError allow\n");
+	assert_return_code(chmod(tmp_path("keyveto.conf"), 0666), errno);
+	expect(&no_verdict, info);
+	write_services("config=/nonexistent");
+	expect(&no_verdict, info);
+}
+
+static void
+mistake_in_the_configuration_is_no_verdict(void **state)
+{
+	const char *info = info_of("publickey", &key);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("Bogus\n");
+	expect(&no_verdict, info);
+	configure("Bogus\nOnError allow\n");
+	expect(&clean, info);
+}
+
+static void
+unknown_option_is_no_verdict(void **state)
+{
+	static const char *const options[] = {
+		"bogus", "Debug", "config", "config=", "config=relative",
+		"debug=1",
+	};
+	const char *info = info_of("publickey", &key);
+
+	(void)state;
+	if (!have_root())
+		return;
+	for (size_t i = 0; i < COUNT(options); i++) {
+		configure("");
+		write_services(format("config=%s %s",
+		    tmp_path("keyveto.conf"), options[i]));
+		expect(&no_verdict, info);
+		write_services(format("%s config=%s", options[i],
+		    tmp_path("keyveto.conf")));
+		expect(&no_verdict, info);
+	}
+	/* OnError decides, as about any error. */
+	configure("OnError allow\n");
+	write_services(format("config=%s bogus", tmp_path("keyveto.conf")));
+	expect(&clean, info);
+}
+
+static void
+debug_changes_no_answer(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	write_services(format("debug config=%s", tmp_path("keyveto.conf")));
+	expect(&clean, info_of("publickey", &key));
+	expect(&refused, info_of("publickey", &listed));
+}
+
+static void
+key_that_cannot_be_read_is_no_verdict(void **state)
+{
+	static const char *const infos[] = {
+		"publickey\n", "publickey ssh-rsa\n", "publickey ssh-rsa \n",
+		"publickey ssh-rsa AAA\n", "publickey ssh-rsa AAAA\n",
+		"hostbased ssh-ed25519 ====\n",
+	};
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	for (size_t i = 0; i < COUNT(infos); i++)
+		expect(&no_verdict, infos[i]);
+	expect(&no_verdict, format("publickey ssh-ed25519 %s\n",
+	    rsa_line + 8 + 100));
+	/* A key that is read must not make up for it. */
+	expect(&no_verdict, format("publickey ssh-rsa AAAA\n%s",
+	    info_of("publickey", &key)));
+	expect(&no_verdict, format("%spublickey ssh-rsa AAAA\n",
+	    info_of("publickey", &key)));
+}
+
+static void
+listed_key_outweighs_one_without_a_verdict(void **state)
+{
+	const char *bad = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect(&refused, format("publickey ssh-rsa AAAA\n%s", bad));
+	expect(&refused, format("%spublickey ssh-rsa AAAA\n", bad));
+}
+
+static void
+unsupported_key_is_what_the_configuration_says(void **state)
+{
+	static const char info[] = "publickey ssh-foo AAAAB3NzaC1mb28=\n";
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect(&clean, info);
+	configure("OnUnsupported deny\n");
+	expect(&refused, info);
+	assert_contains(said_at_open_session(info, 0), "ssh-foo");
+}
+
+static void
+person_is_told_of_a_listed_key(void **state)
+{
+	const char *info = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	assert_contains(said_at_open_session(info, 0), RSA_FP);
+	assert_contains(said.text, "ssh-rsa");
+	assert_int_equal(said.messages, 1);
+	assert_int_equal(said.style, PAM_ERROR_MSG);
+	configure("Message \"Ask %t about %f, 100%%\"\n");
+	assert_string_equal(said_at_open_session(info, 0),
+	    "Ask ssh-rsa about " RSA_FP ", 100%\n");
+}
+
+static void
+person_is_told_in_each_phase(void **state)
+{
+	static const size_t phases[] = { 0, 2, 3 };
+	const char *info = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	for (size_t i = 0; i < COUNT(phases); i++) {
+		pam_handle_t *pamh = start("stacked", info);
+
+		pam_end(pamh, call(pamh, phases[i], 0));
+		assert_int_equal(said.messages, 1);
+		assert_contains(said.text, RSA_FP);
+	}
+}
+
+static void
+silent_call_says_nothing(void **state)
+{
+	const char *info = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect_with_flags(&refused, info, PAM_SILENT);
+	said_at_open_session(info, PAM_SILENT);
+	assert_int_equal(said.messages, 0);
+	/* Other flags are none of it. */
+	said_at_open_session(info, PAM_DISALLOW_NULL_AUTHTOK);
+	assert_int_equal(said.messages, 1);
+}
+
+static void
+conversation_that_fails_changes_no_answer(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	said.answer = PAM_CONV_ERR;
+	expect(&refused, info_of("publickey", &listed));
+	expect(&no_verdict, "publickey ssh-rsa AAAA\n");
+	said.answer = PAM_SUCCESS;
+}
+
+static void
+every_call_reads_the_configuration_anew(void **state)
+{
+	pam_handle_t *pamh;
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("OnHit warn\n");
+	pamh = start("stacked", info_of("publickey", &listed));
+	assert_int_equal(pam_open_session(pamh, 0), PAM_SUCCESS);
+	tmp_text("keyveto.conf", format("Filter %s\n", tmp_path("f")));
+	assert_int_equal(pam_open_session(pamh, 0), PAM_PERM_DENIED);
+	pam_end(pamh, PAM_PERM_DENIED);
+}
+
+static void
+no_descriptor_is_left_open(void **state)
+{
+	size_t before;
+	pam_handle_t *pamh;
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	pamh = start("stacked", info_of("publickey", &listed));
+	(void)pam_open_session(pamh, 0);
+	before = count_descriptors();
+	(void)pam_open_session(pamh, 0);
+	(void)pam_authenticate(pamh, 0);
+	assert_int_equal(count_descriptors(), before);
+	pam_end(pamh, PAM_SUCCESS);
+}
+
+static const char *const entry_points[ENTRY_POINTS] = {
+	"pam_sm_acct_mgmt", "pam_sm_authenticate", "pam_sm_chauthtok",
+	"pam_sm_close_session", "pam_sm_open_session", "pam_sm_setcred",
+};
+
+static void
+module_shows_its_entry_points_only(void **state)
+{
+	static const char *const hidden[] = {
+		"kv_judge_open", "kv_pkbf_lookup", "kv_strerror",
+		"auth_info_next_key", "run_phase", "XXH64",
+	};
+	void *so = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+
+	(void)state;
+	if (so == NULL)
+		fail_msg("%s", dlerror());
+	for (size_t i = 0; i < ENTRY_POINTS; i++)
+		assert_non_null(dlsym(so, entry_points[i]));
+	for (size_t i = 0; i < COUNT(hidden); i++)
+		assert_null(dlsym(so, hidden[i]));
+	dlclose(so);
+}
+
+static void
+nm_sees_nothing_else(void **state)
+{
+	char *want = format("%s", "");
+
+	(void)state;
+	for (size_t i = 0; i < ENTRY_POINTS; i++)
+		want = format("%sT %s\n", want, entry_points[i]);
+	assert_string_equal(output_of("nm -D --defined-only %s | cut -c18- | "
+	    "LC_ALL=C sort", module), want);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(login_without_a_key_passes),
+		TEST(login_without_a_key_needs_no_configuration),
+		TEST(clean_key_passes),
+		TEST(listed_key_is_refused),
+		TEST(keys_in_a_certificate_are_judged),
+		TEST(every_key_of_a_login_is_judged),
+		TEST(on_hit_warn_lets_a_listed_key_in),
+		TEST(allowed_key_passes),
+		TEST(missing_filter_is_no_verdict),
+		TEST(insecure_or_missing_configuration_is_no_verdict),
+		TEST(mistake_in_the_configuration_is_no_verdict),
+		TEST(unknown_option_is_no_verdict),
+		TEST(debug_changes_no_answer),
+		TEST(key_that_cannot_be_read_is_no_verdict),
+		TEST(listed_key_outweighs_one_without_a_verdict),
+		TEST(unsupported_key_is_what_the_configuration_says),
+		TEST(person_is_told_of_a_listed_key),
+		TEST(person_is_told_in_each_phase),
+		TEST(silent_call_says_nothing),
+		TEST(conversation_that_fails_changes_no_answer),
+		TEST(every_call_reads_the_configuration_anew),
+		TEST(no_descriptor_is_left_open),
+		TEST(module_shows_its_entry_points_only),
+		TEST(nm_sees_nothing_else),
+	};
+
+	if (argc > 1)
+		setenv("KEYVETO_PAM_MODULE", argv[1], 1);
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The user database is this file's own: getpwent and the like are defined here
+ * in place of libc's.
+ */
+#include "kv_userfile.h"
+
+#include "testlib.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+static struct passwd users[4];
+static size_t n_users, next_user;
+static struct group the_group;
+static char *members[3];
+
+void
+setpwent(void)
+{
+	next_user = 0;
+}
+
+struct passwd *
+getpwent(void)
+{
+	return next_user < n_users ? &users[next_user++] : NULL;
+}
+
+void
+endpwent(void)
+{
+	next_user = n_users;
+}
+
+struct passwd *
+getpwuid(uid_t uid)
+{
+	for (size_t i = 0; i < n_users; i++) {
+		if (users[i].pw_uid == uid)
+			return &users[i];
+	}
+	return NULL;
+}
+
+struct group *
+getgrgid(gid_t gid)
+{
+	return the_group.gr_name != NULL && the_group.gr_gid == gid ?
+	    &the_group : NULL;
+}
+
+static char alice_name[] = "alice", bob_name[] = "bob";
+static struct kv_account alice;
+
+static void
+add_user(char *name, uid_t uid, gid_t gid)
+{
+	users[n_users++] = (struct passwd){
+		.pw_name = name, .pw_uid = uid, .pw_gid = gid
+	};
+}
+
+/* The group of all files here, with these supplementary members. */
+static void
+set_group(char *first, char *second)
+{
+	members[0] = first;
+	members[1] = second;
+	the_group = (struct group){
+		.gr_name = alice_name, .gr_gid = getegid(), .gr_mem = members
+	};
+}
+
+/* Alice, her home with a file in it, and no user database yet. */
+static const char *
+set_up(void)
+{
+	alice = (struct kv_account){
+		.name = "alice", .uid = geteuid(), .home = tmp_path("home")
+	};
+	n_users = 0;
+	the_group.gr_name = NULL;
+	assert_return_code(mkdir(alice.home, 0755), errno);
+	assert_return_code(mkdir(tmp_path("home/.ssh"), 0700), errno);
+	return tmp_text("home/.ssh/authorized_keys", "hello");
+}
+
+static void
+set_mode(const char *path, mode_t mode)
+{
+	assert_return_code(chmod(path, mode), errno);
+}
+
+static enum kv_err
+try(const char *path, enum kv_strictmodes mode, int *fdp,
+    char why[KV_USERFILE_WHY_BYTES])
+{
+	size_t before = count_descriptors();
+	enum kv_err r;
+	int saved;
+
+	memset(why, 'x', KV_USERFILE_WHY_BYTES);
+	*fdp = 99;
+	errno = 0;
+	alarm(10);
+	r = kv_userfile_open(path, &alice, mode, fdp, why);
+	alarm(0);
+	saved = errno;
+	assert_non_null(memchr(why, '\0', KV_USERFILE_WHY_BYTES));
+	assert_int_equal(count_descriptors() - before, r == KV_OK ? 1 : 0);
+	errno = saved;
+	return r;
+}
+
+static void
+opens(const char *path, enum kv_strictmodes mode)
+{
+	char why[KV_USERFILE_WHY_BYTES], text[6] = "";
+	enum kv_err r;
+	int fd;
+
+	r = try(path, mode, &fd, why);
+	if (r != KV_OK)
+		fail_msg("%s", why);
+	assert_string_equal(why, "");
+	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(read(fd, text, 5), 5);
+	close(fd);
+}
+
+static void
+refuses(const char *path, enum kv_strictmodes mode, enum kv_err err,
+    const char *words)
+{
+	char why[KV_USERFILE_WHY_BYTES];
+	int fd;
+
+	assert_err(try(path, mode, &fd, why), err);
+	assert_int_equal(fd, -1);
+	assert_contains(why, words);
+}
+
+/* Insecure for both of sshd's rules, and fine without any. */
+static void
+insecure(const char *path, const char *words)
+{
+	refuses(path, KV_STRICTMODES_YES, KV_ERR_INSECURE, words);
+	refuses(path, KV_STRICTMODES_PRIVATE_GROUP, KV_ERR_INSECURE, words);
+	opens(path, KV_STRICTMODES_NO);
+}
+
+static void
+secure(const char *path)
+{
+	opens(path, KV_STRICTMODES_YES);
+	opens(path, KV_STRICTMODES_PRIVATE_GROUP);
+	opens(path, KV_STRICTMODES_NO);
+}
+
+/* Writable by a group: upstream refuses, Debian looks at the group. */
+static void
+private_group_decides(const char *path, bool want)
+{
+	refuses(path, KV_STRICTMODES_YES, KV_ERR_INSECURE,
+	    "bad ownership or modes for");
+	opens(path, KV_STRICTMODES_NO);
+	if (want)
+		opens(path, KV_STRICTMODES_PRIVATE_GROUP);
+	else
+		refuses(path, KV_STRICTMODES_PRIVATE_GROUP, KV_ERR_INSECURE,
+		    "bad ownership or modes for");
+}
+
+static void
+expands_to(const char *pattern, const char *want)
+{
+	static const struct kv_account account = {
+		"alice", 1000, "/home/alice"
+	};
+	char path[PATH_MAX];
+
+	assert_err(kv_userfile_expand(pattern, &account, path, sizeof(path)),
+	    KV_OK);
+	assert_string_equal(path, want);
+}
+
+static void
+patterns_are_expanded(void **state)
+{
+	(void)state;
+	expands_to("/etc/keys", "/etc/keys");
+	expands_to(".ssh/authorized_keys", "/home/alice/.ssh/authorized_keys");
+	expands_to("%h/x", "/home/alice/x");
+	expands_to("/keys/%u", "/keys/alice");
+	expands_to("/keys/%U/%u.%u", "/keys/1000/alice.alice");
+	expands_to("/keys/%%u", "/keys/%u");
+	expands_to("/%%%u%%", "/%alice%");
+	expands_to("%u", "/home/alice/alice");
+	expands_to("%U", "/home/alice/1000");
+	expands_to("%%", "/home/alice/%");
+	expands_to("keys/%h", "/home/alice/keys//home/alice");
+}
+
+static void
+values_are_not_expanded_again(void **state)
+{
+	static const struct kv_account account = { "%h", 4294967294, "/%u" };
+	char path[100];
+
+	(void)state;
+	assert_err(kv_userfile_expand("%h/%u/%U", &account, path,
+	    sizeof(path)), KV_OK);
+	assert_string_equal(path, "/%u/%h/4294967294");
+}
+
+static void
+account_without_a_home_has_its_files_at_the_root(void **state)
+{
+	static const struct kv_account account = { "alice", 1000, "" };
+	char path[100];
+
+	(void)state;
+	assert_err(kv_userfile_expand("%h/x", &account, path, sizeof(path)),
+	    KV_OK);
+	assert_string_equal(path, "/x");
+	assert_err(kv_userfile_expand("x", &account, path, sizeof(path)),
+	    KV_OK);
+	assert_string_equal(path, "/x");
+	assert_err(kv_userfile_expand("%h", &account, path, sizeof(path)),
+	    KV_ERR_CONFIG);
+}
+
+static void
+bad_patterns_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"", "%", "/keys/%", "%x", "/keys/%k", "%H", "% h", "/%h%",
+	};
+	char path[100];
+
+	(void)state;
+	set_up();
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_err(kv_userfile_expand(bad[i], &alice, path,
+		    sizeof(path)), KV_ERR_CONFIG);
+}
+
+static void
+path_that_does_not_fit_is_refused(void **state)
+{
+	static const char *const patterns[] = { "x/y", "%h/%u", "/%u/%U/%%" };
+	static const char *const want[] = {
+		"/home/x/y", "/home/alice", "/alice/7/%"
+	};
+	static const struct kv_account account = { "alice", 7, "/home" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(patterns); i++) {
+		size_t need = strlen(want[i]) + 1;
+
+		for (size_t cap = 1; cap <= need; cap++) {
+			char *path = (char *)exact_copy(want[i], cap);
+
+			assert_err(kv_userfile_expand(patterns[i], &account,
+			    path, cap), cap < need ? KV_ERR_NO_SPACE : KV_OK);
+			if (cap == need)
+				assert_string_equal(path, want[i]);
+		}
+	}
+}
+
+static void
+good_file_is_opened(void **state)
+{
+	(void)state;
+	secure(set_up());
+}
+
+static void
+missing_file_is_told_by_errno(void **state)
+{
+	(void)state;
+	set_up();
+	refuses(tmp_path("home/none"), KV_STRICTMODES_YES, KV_ERR_SYSTEM,
+	    tmp_path("home/none: No such file or directory"));
+	assert_int_equal(errno, ENOENT);
+	refuses(tmp_path("home/none/x"), KV_STRICTMODES_NO, KV_ERR_SYSTEM,
+	    "No such file or directory");
+	assert_int_equal(errno, ENOENT);
+}
+
+static void
+refuses_kind(const char *path)
+{
+	refuses(path, KV_STRICTMODES_YES, KV_ERR_NOT_REGULAR,
+	    format("%s is not a regular file", path));
+	refuses(path, KV_STRICTMODES_PRIVATE_GROUP, KV_ERR_NOT_REGULAR, path);
+	refuses(path, KV_STRICTMODES_NO, KV_ERR_NOT_REGULAR, path);
+}
+
+static void
+other_kinds_of_file_are_refused_at_once(void **state)
+{
+	(void)state;
+	set_up();
+	assert_return_code(mkfifo(tmp_path("home/fifo"), 0600), errno);
+	refuses_kind(tmp_path("home/fifo"));
+	refuses_kind(tmp_path("home"));
+	refuses_kind("/dev/null");
+	refuses_kind("/dev/zero");
+}
+
+static void
+file_writable_by_others_is_insecure(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	add_user(alice_name, geteuid(), getegid());
+	set_group(NULL, NULL);
+	set_mode(path, 0646);
+	insecure(path, format("bad ownership or modes for file %s", path));
+	set_mode(path, 0666);
+	insecure(path, format("bad ownership or modes for file %s", path));
+	set_mode(path, 0444);
+	secure(path);
+	set_mode(path, 0777 & ~022);
+	secure(path);
+}
+
+static void
+directory_writable_by_others_is_insecure(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	add_user(alice_name, geteuid(), getegid());
+	set_group(NULL, NULL);
+	set_mode(tmp_path("home/.ssh"), 0707);
+	insecure(path, format("for directory %s/.ssh", alice.home));
+	/* Unlike /tmp, it is not better for being sticky. */
+	set_mode(tmp_path("home/.ssh"), 01707);
+	insecure(path, format("for directory %s/.ssh", alice.home));
+	set_mode(tmp_path("home/.ssh"), 0700);
+	set_mode(alice.home, 0757);
+	insecure(path, format("for directory %s", alice.home));
+}
+
+static void
+directories_above_the_home_do_not_count(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	set_mode(tmp_dir(), 0777);
+	secure(path);
+}
+
+static void
+files_elsewhere_are_checked_up_to_the_root(void **state)
+{
+	(void)state;
+	set_up();
+	secure("/etc/passwd");
+	/* /tmp is writable by everybody. */
+	tmp_text("elsewhere", "hello");
+	insecure(tmp_path("elsewhere"), "for directory /tmp");
+	alice.home = "/nonexistent";
+	insecure(tmp_path("elsewhere"), "for directory /tmp");
+	secure("/etc/passwd");
+}
+
+static void
+links_are_judged_by_where_they_lead(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	assert_return_code(symlink(path, tmp_path("home/link")), errno);
+	secure(tmp_path("home/link"));
+	tmp_text("elsewhere", "hello");
+	assert_return_code(symlink("../elsewhere", tmp_path("home/out")),
+	    errno);
+	insecure(tmp_path("home/out"), "for directory /tmp");
+	set_mode(path, 0666);
+	insecure(tmp_path("home/link"), format("for file %s", path));
+}
+
+static void
+home_may_be_a_link(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	assert_return_code(symlink("home", tmp_path("alias")), errno);
+	alice.home = tmp_path("alias");
+	secure(path);
+	secure(tmp_path("alias/.ssh/authorized_keys"));
+	set_mode(tmp_path("home"), 0777);
+	insecure(path, "for directory");
+}
+
+static void
+group_of_one_primary_member_is_private(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	add_user(bob_name, geteuid() + 1, getegid() + 1);
+	add_user(alice_name, geteuid(), getegid());
+	set_group(NULL, NULL);
+	set_mode(path, 0664);
+	private_group_decides(path, true);
+	set_mode(tmp_path("home/.ssh"), 0770);
+	set_mode(alice.home, 0775);
+	private_group_decides(path, true);
+	set_group(alice_name, NULL);
+	private_group_decides(path, true);
+}
+
+static void
+group_of_one_supplementary_member_is_private(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	add_user(alice_name, geteuid(), getegid() + 1);
+	set_group(alice_name, NULL);
+	set_mode(path, 0664);
+	private_group_decides(path, true);
+}
+
+static void
+group_with_a_stranger_is_not_private(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	set_mode(path, 0664);
+	/* As a supplementary member, first or last or alone. */
+	add_user(alice_name, geteuid(), getegid());
+	set_group(alice_name, bob_name);
+	private_group_decides(path, false);
+	set_group(bob_name, alice_name);
+	private_group_decides(path, false);
+	set_group(bob_name, NULL);
+	private_group_decides(path, false);
+	/* As a primary member. */
+	set_group(NULL, NULL);
+	private_group_decides(path, true);
+	add_user(bob_name, geteuid() + 1, getegid());
+	private_group_decides(path, false);
+	set_group(alice_name, NULL);
+	private_group_decides(path, false);
+}
+
+static void
+group_without_members_or_name_is_not_private(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	set_mode(path, 0664);
+	private_group_decides(path, false);
+	add_user(alice_name, geteuid(), getegid() + 1);
+	set_group(NULL, NULL);
+	private_group_decides(path, false);
+	/* No account has the file's owner. */
+	n_users = 0;
+	set_group(alice_name, NULL);
+	private_group_decides(path, false);
+}
+
+static void
+directory_of_a_shared_group_is_insecure(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	add_user(alice_name, geteuid(), getegid());
+	set_group(alice_name, bob_name);
+	set_mode(alice.home, 0775);
+	private_group_decides(path, false);
+}
+
+static void
+files_of_root_and_the_account_are_secure(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	if (!have_root())
+		return;
+	alice.uid = NOBODY;
+	secure(path);
+	assert_return_code(chown(path, NOBODY, NOBODY), errno);
+	secure(path);
+	assert_return_code(chown(alice.home, NOBODY, NOBODY), errno);
+	secure(path);
+}
+
+static void
+files_of_other_accounts_are_insecure(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	if (!have_root())
+		return;
+	assert_return_code(chown(path, NOBODY, 0), errno);
+	insecure(path, format("for file %s", path));
+	assert_return_code(chown(path, 0, 0), errno);
+	assert_return_code(chown(tmp_path("home/.ssh"), NOBODY, 0), errno);
+	insecure(path, format("for directory %s/.ssh", alice.home));
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(patterns_are_expanded),
+		TEST(values_are_not_expanded_again),
+		TEST(account_without_a_home_has_its_files_at_the_root),
+		TEST(bad_patterns_are_refused),
+		TEST(path_that_does_not_fit_is_refused),
+		TEST(good_file_is_opened),
+		TEST(missing_file_is_told_by_errno),
+		TEST(other_kinds_of_file_are_refused_at_once),
+		TEST(file_writable_by_others_is_insecure),
+		TEST(directory_writable_by_others_is_insecure),
+		TEST(directories_above_the_home_do_not_count),
+		TEST(files_elsewhere_are_checked_up_to_the_root),
+		TEST(links_are_judged_by_where_they_lead),
+		TEST(home_may_be_a_link),
+		TEST(group_of_one_primary_member_is_private),
+		TEST(group_of_one_supplementary_member_is_private),
+		TEST(group_with_a_stranger_is_not_private),
+		TEST(group_without_members_or_name_is_not_private),
+		TEST(directory_of_a_shared_group_is_insecure),
+		TEST(files_of_root_and_the_account_are_secure),
+		TEST(files_of_other_accounts_are_insecure),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}

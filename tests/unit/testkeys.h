@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * testkeys: fresh public keys in their SSH form and in the form that OpenSSL
+ * gives them, and certificates, good and odd. Nothing here uses the code under
+ * test.
+ */
+#ifndef TESTKEYS_H
+#define TESTKEYS_H
+
+#include "kv_keytype.h"
+#include "testlib.h"
+
+/* The publisher's two example keys; filters made from them list these. */
+extern const char rsa_line[], ec_line[];
+
+/* Bytes under construction. */
+struct blob {
+	size_t len;
+	uint8_t p[24 * 1024];
+};
+
+void put(struct blob *b, const void *p, size_t len);
+void put_blob(struct blob *b, const struct blob *what);
+void put_u8(struct blob *b, unsigned int v);
+void put_u32(struct blob *b, uint32_t v);
+void put_u64(struct blob *b, uint64_t v);
+/* SSH strings: a length, then the bytes. */
+void put_string(struct blob *b, const void *p, size_t len);
+void put_text(struct blob *b, const char *s);
+/* A magnitude as it is, after pad zero bytes. */
+void put_padded(struct blob *b, const void *p, size_t len, size_t pad);
+
+/* One key in each of its forms. */
+struct testkey {
+	enum kv_keytype type;
+	struct blob fields;	/* what follows the type's name */
+	struct blob blob;	/* canonical */
+	struct blob spki[3];	/* by OpenSSL */
+	size_t n_spki;
+	struct blob compressed;	/* EC only */
+};
+
+/* A fresh key: RSA 2048, DSA 1024. */
+void testkey_new(struct testkey *k, enum kv_keytype type);
+/* RSA with a modulus of exactly bits bits and a random exponent. */
+void testkey_rsa(struct testkey *k, size_t bits);
+void testkey_rsa_numbers(struct testkey *k, const uint8_t *e, size_t e_len,
+    const uint8_t *n, size_t n_len);
+/* DSA; numbers of exactly so many bits, which is all that matters here. */
+void testkey_dsa(struct testkey *k, size_t p_bits, size_t q_bits);
+/* A security key with the numbers of another key. */
+void testkey_sk(struct testkey *k, const struct testkey *plain,
+    const char *application);
+
+/* "type base64" */
+char *testkey_line(const struct testkey *k);
+char *line_of(const char *type, const struct blob *b);
+/* The type name that a blob starts with. */
+char *name_in(const struct blob *b);
+/* The name of the certificates of a plain type. */
+char *cert_name_of(const char *plain);
+/* What "type base64" holds, by OpenSSL's decoder. */
+void blob_of_line(const char *line, struct blob *b);
+
+/* What a certificate is made of, in order. */
+struct testcert {
+	struct blob name;	/* with all its NULs */
+	const struct blob *fields;
+	uint32_t kind;
+	struct blob key_id, principals, critical, extensions;
+	struct blob ca;
+	/* Set by cert_build: where these are whole. */
+	size_t key_end, ca_end;
+};
+
+/* A good user certificate of k, signed (as it were) by ca. */
+void testcert_init(struct testcert *c, const struct testkey *k,
+    const struct testkey *ca);
+void cert_build(struct testcert *c, struct blob *out);
+/* Both in one. */
+void testcert_new(struct blob *out, const struct testkey *k,
+    const struct testkey *ca);
+
+#endif
