@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: ISC
+# shellcheck shell=bash
+#
+# keyveto(1) for bash: bash-completion loads it by its name, once installed;
+# without bash-completion, source it from ~/.bashrc.
+
+# The options of a command. Those that take a value end in "=".
+_keyveto_options()
+{
+	local judge='--json --all --quiet --config= --filter='
+
+	case $1 in
+	check) echo "$judge --jobs= --help" ;;
+	audit) echo "$judge --user= --timeout= --sshd= --sshd-config= --help" ;;
+	scan) echo "$judge --timeout= --jobs= --help" ;;
+	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
+	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
+	'filter add') echo '--no-compressed --ca --spki --help' ;;
+	'filter merge') echo '--fold --force --help' ;;
+	'filter info') echo '--json --help' ;;
+	'filter verify') echo '--help' ;;
+	'filter explain') echo '--spki --help' ;;
+	filter) echo '--help' ;;
+	'') echo '--help --version' ;;
+	esac
+}
+
+_keyveto_takes_value()
+{
+	[[ " $(_keyveto_options "$1") " == *" $2= "* ]]
+}
+
+_keyveto_words()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+# Files whose names end in $2, if that is given, and directories. If there are
+# none, readline looks by itself, at all names and behind quotes.
+_keyveto_files()
+{
+	local cur=$1 suffix=${2-}
+
+	if [[ -n $suffix ]]; then
+		mapfile -t COMPREPLY < <(
+			compgen -f -X "!*$suffix" -- "$cur"
+			compgen -d -- "$cur"
+		)
+	else
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+	fi
+	# Not known to whoever calls this outside of a completion.
+	if ((${#COMPREPLY[@]} > 0)); then
+		compopt -o filenames 2>/dev/null
+	else
+		compopt -o default 2>/dev/null
+	fi
+	return 0
+}
+
+_keyveto_value()
+{
+	case $1 in
+	--filter) _keyveto_files "$2" .pkbf ;;
+	--config | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
+	esac
+}
+
+# Argument number $2 of a command, the first being 0.
+_keyveto_argument()
+{
+	case $1 in
+	check) _keyveto_files "$3" ;;
+	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
+	spki) (($2 > 0)) || _keyveto_files "$3" ;;
+	'filter merge') _keyveto_files "$3" .pkbf ;;
+	'filter create' | 'filter info' | 'filter verify')
+		(($2 > 0)) || _keyveto_files "$3" .pkbf ;;
+	'filter add')
+		if (($2 > 0)); then
+			_keyveto_files "$3"
+		else
+			_keyveto_files "$3" .pkbf
+		fi ;;
+	'filter explain')
+		case $2 in
+		0) _keyveto_files "$3" .pkbf ;;
+		1) _keyveto_files "$3" ;;
+		esac ;;
+	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter' "$3" ;;
+	esac
+}
+
+_keyveto()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} word command='' option=''
+	local -i i arguments=0
+	local only_arguments=''
+
+	COMPREPLY=()
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		# bash makes three words of --config=FILE.
+		if [[ -n $option && $word == '=' ]]; then
+			continue
+		elif [[ -n $option ]]; then
+			option=
+		elif [[ -z $only_arguments && $word == -- ]]; then
+			only_arguments=yes
+		elif [[ -z $only_arguments && $word == --* ]]; then
+			if _keyveto_takes_value "$command" "$word"; then
+				option=$word
+			fi
+		elif [[ $command == '' ]]; then
+			command=$word
+		elif [[ $command == filter ]]; then
+			command="filter $word"
+		else
+			arguments+=1
+		fi
+	done
+	if [[ -n $option ]]; then
+		[[ $cur == '=' ]] && cur=
+		_keyveto_value "$option" "$cur"
+	elif [[ -z $only_arguments && $cur == -* ]]; then
+		word=$(_keyveto_options "$command")
+		_keyveto_words "${word//=/}" "$cur"
+	else
+		_keyveto_argument "$command" "$arguments" "$cur"
+	fi
+}
+
+complete -F _keyveto keyveto
