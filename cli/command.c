@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void
+cli_print_safe(FILE *out, const void *text, size_t len)
+{
+	const unsigned char *p = text;
+
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] < 0x20 || p[i] > 0x7e)
+			fprintf(out, "\\x%02x", p[i]);
+		else
+			putc(p[i], out);
+	}
+}
+
+void
+cli_error(const char *fmt, ...)
+{
+	char text[8192];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fputs("keyveto: ", stderr);
+	cli_print_safe(stderr, text, strlen(text));
+	putc('\n', stderr);
+}
+
+int
+cli_help(const struct cli_command *cmd)
+{
+	printf("usage: keyveto %s %s\n\n%s.\n\n%s", cmd->name, cmd->synopsis,
+	    cmd->help, cmd->details);
+	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+}
+
+int
+cli_usage_error(const struct cli_command *cmd)
+{
+	fprintf(stderr, "usage: keyveto %s %s\n", cmd->name, cmd->synopsis);
+	return CLI_UNCHECKED;
+}
+
+bool
+cli_stdout_ok(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return true;
+	cli_error("standard output: %s", strerror(errno));
+	return false;
+}
+
+bool
+cli_read_number(const char *text, uint64_t min, uint64_t max,
+    uint64_t *valuep)
+{
+	unsigned long long n;
+
+	if (*text == '\0' || text[strspn(text, "0123456789")] != '\0')
+		return false;
+	errno = 0;
+	n = strtoull(text, NULL, 10);
+	if (errno != 0 || n < min || n > max)
+		return false;
+	*valuep = n;
+	return true;
+}
+
+bool
+cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
+{
+	if (opt == CLI_OPT_CONFIG) {
+		o->config = value;
+		return true;
+	}
+	if (o->n_filters == KV_CONFIG_MAX_FILTERS) {
+		cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
+		return false;
+	}
+	o->filter[o->n_filters++] = value;
+	return true;
+}
+
+/*
+ * The guard would refuse an insecure file; here it is worth a warning, since
+ * the person may be looking at files of their own.
+ */
+static enum kv_err
+open_with_warning(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+{
+	char absolute[4096];
+
+	(void)arg;
+	if (realpath(path, absolute) == NULL) {
+		snprintf(why, KV_TRUSTED_WHY_BYTES, "%.400s: %s", path,
+		    strerror(errno));
+		*fdp = -1;
+		return KV_ERR_SYSTEM;
+	}
+	if (kv_trusted_open(absolute, 0, fdp, why) == KV_OK)
+		return KV_OK;
+	*fdp = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fdp == -1) {
+		snprintf(why, KV_TRUSTED_WHY_BYTES, "%.400s: %s", path,
+		    strerror(errno));
+		return KV_ERR_SYSTEM;
+	}
+	cli_error("warning: %s: a login would not trust this file", why);
+	return KV_OK;
+}
+
+bool
+cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
+{
+	const char *config = o->config;
+	bool ok = true;
+
+	if (config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
+		config = KV_CONFIG_PATH;
+	kv_judge_open_with(j, config, o->n_filters > 0 ? o->filter : NULL,
+	    o->n_filters, open_with_warning, NULL);
+	if (j->broken[0] != '\0') {
+		cli_error("%s", j->broken);
+		ok = false;
+	}
+	for (size_t i = 0; i < j->n_filters; i++) {
+		if (j->filter[i].pkbf.fd == -1) {
+			cli_error("%s", j->filter[i].why);
+			ok = false;
+		}
+	}
+	if (!ok) {
+		if (o->n_filters == 0)
+			cli_error("name a filter with --filter FILE, or a "
+			    "configuration with --config FILE");
+		kv_judge_close(j);
+	}
+	return ok;
+}

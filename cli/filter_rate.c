@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+/* filter_rate: how large a filter must be, and how often it is wrong. */
+#include <math.h>
+
+#include "filter.h"
+
+/* ln(1 - 2^-p): what one bit set at random leaves of a bit's chances. */
+static double
+log_missed(uint8_t length)
+{
+	return log1p(-ldexp(1, -length));
+}
+
+double
+filter_rate(uint8_t hashes, uint8_t length, double n)
+{
+	/* (1 - (1 - 2^-p)^(k n))^k, where 1 - 2^-p is all but 1. */
+	return pow(-expm1(hashes * n * log_missed(length)), hashes);
+}
+
+double
+filter_entries(uint8_t hashes, uint8_t length, double share)
+{
+	return log1p(-share) / (hashes * log_missed(length));
+}
+
+bool
+filter_parameters(uint64_t n, double rate, uint8_t *hashesp, uint8_t *lengthp)
+{
+	const double ln2 = 0.693147180559945309417;
+	double bits = -(double)n * log(rate) / (ln2 * ln2);
+	double p = ceil(log2(bits));
+
+	/* k is a whole number: now and then none will do for the first p. */
+	for (p = fmax(p, KV_PKBF_LENGTH_MIN); p <= KV_PKBF_LENGTH_MAX; p++) {
+		for (unsigned int k = 1; k <= UINT8_MAX; k++) {
+			if (filter_rate((uint8_t)k, (uint8_t)p, (double)n) >=
+			    rate)
+				continue;
+			*hashesp = (uint8_t)k;
+			*lengthp = (uint8_t)p;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto: check, audit, scan, and the tools for filters. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+
+static const struct cli_command *const commands[] = {
+	&cli_check, &cli_audit, &cli_scan, &cli_spki, &cli_filter
+};
+
+#define COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void
+print_usage(FILE *out)
+{
+	fputs("usage: keyveto COMMAND [OPTION...] [ARGUMENT...]\n\n", out);
+	for (size_t i = 0; i < COUNT; i++)
+		fprintf(out, "  %-8s %s\n", commands[i]->name,
+		    commands[i]->help);
+	fputs("\n'keyveto COMMAND --help' tells more; so does keyveto(1).\n",
+	    out);
+}
+
+static int
+print_version(void)
+{
+	puts("keyveto " KEYVETO_VERSION);
+	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	static char name[] = "keyveto";
+
+	if (argc > 1 && strcmp(argv[1], "--version") == 0)
+		return print_version();
+	argv[0] = name;		/* which getopt starts its messages with */
+	return cmd->run(cmd, argc, argv);
+}
+
+int
+main(int argc, char **argv)
+{
+	/* A message in one piece, also among those of other processes. */
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+	if (argc < 2) {
+		print_usage(stderr);
+		return CLI_UNCHECKED;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		print_usage(stdout);
+		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+	}
+	if (strcmp(argv[1], "--version") == 0)
+		return print_version();
+	for (size_t i = 0; i < COUNT; i++) {
+		if (strcmp(argv[1], commands[i]->name) == 0)
+			return run(commands[i], argc - 1, argv + 1);
+	}
+	cli_error("unknown command %s", argv[1]);
+	print_usage(stderr);
+	return CLI_UNCHECKED;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto spki: what is looked up for a key. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <openssl/pem.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "command.h"
+#include "input.h"
+#include "kv_spki.h"
+
+enum form { FORM_PEM, FORM_DER, FORM_SHA256, FORM_XXH64 };
+
+struct printer {
+	enum form form;
+	bool failed;
+	uint64_t keys;
+};
+
+static void
+print_spki(struct printer *p, const uint8_t *spki, size_t len)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	switch (p->form) {
+	case FORM_PEM:
+		if (PEM_write(stdout, "PUBLIC KEY", "", spki, (long)len) <= 0)
+			p->failed = true;
+		return;
+	case FORM_DER:
+		fwrite(spki, 1, len, stdout);
+		return;
+	case FORM_SHA256:
+		kv_fingerprint_digest_blob(spki, len, digest);
+		for (size_t i = 0; i < sizeof(digest); i++)
+			printf("%02x", digest[i]);
+		putchar('\n');
+		return;
+	case FORM_XXH64:
+		printf("%016" PRIx64 " %016" PRIx64 "\n",
+		    (uint64_t)XXH64(spki, len, 0),
+		    (uint64_t)XXH64(spki, len, 1));
+		return;
+	}
+}
+
+static void
+on_key(const struct input_key *key, void *arg)
+{
+	struct printer *p = arg;
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	size_t len;
+
+	p->keys++;
+	if (key->key.type == KV_KEY_NONE)
+		print_spki(p, key->spki.p, key->spki.len);
+	for (size_t i = 0; i < kv_spki_count(&key->key); i++) {
+		if (kv_spki_encode(&key->key, i, spki, sizeof(spki),
+		    &len) == KV_OK)
+			print_spki(p, spki, len);
+		else
+			p->failed = true;
+	}
+}
+
+static void
+on_problem(const struct input_problem *problem, void *arg)
+{
+	struct printer *p = arg;
+
+	p->failed = true;
+	if (problem->line > 0)
+		cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
+		    problem->reason);
+	else
+		cli_error("%s: %s", problem->path, problem->reason);
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "pem", no_argument, NULL, FORM_PEM },
+		{ "der", no_argument, NULL, FORM_DER },
+		{ "sha256", no_argument, NULL, FORM_SHA256 },
+		{ "xxh64", no_argument, NULL, FORM_XXH64 },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 }
+	};
+	struct printer p = { .form = FORM_PEM };
+	const struct input_sink sink = {
+		.key = on_key, .problem = on_problem, .arg = &p
+	};
+	const char *path;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?')
+			return cli_usage_error(cmd);
+		p.form = (enum form)opt;
+	}
+	if (argc - optind > 1)
+		return cli_usage_error(cmd);
+	path = optind < argc ? argv[optind] : "-";
+	input_read(path, &sink);
+	if (p.keys == 0 && !p.failed) {
+		cli_error("%s: no key in it", path);
+		p.failed = true;
+	}
+	return cli_stdout_ok() && !p.failed ? 0 : CLI_UNCHECKED;
+}
+
+const struct cli_command cli_spki = {
+	.name = "spki",
+	.synopsis = "[--pem|--der|--sha256|--xxh64] [FILE|-]",
+	.help = "Print what is looked up for each key in FILE",
+	.details =
+	    "  --pem      SubjectPublicKeyInfo as PEM (the default)\n"
+	    "  --der      the same as DER, one after the other\n"
+	    "  --sha256   its SHA-256, in hexadecimal\n"
+	    "  --xxh64    its XXH64 with seed 0 and with seed 1\n",
+	.run = run,
+};

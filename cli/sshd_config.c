@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd_config.h"
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define ANSWER_BYTES (1024 * 1024)
+#define ANSWER_SECONDS 60
+#define SPEC_BYTES 512
+
+/* The lines of an answer that count. */
+static const char *const keywords[] = {
+	"authorizedkeysfile ", "authorizedkeyscommand ",
+	"trustedusercakeys ", "strictmodes ", "hostkey ", "hostcertificate ",
+};
+
+#define KEYWORDS (sizeof(keywords) / sizeof(keywords[0]))
+
+/* Starts path with argv, all that it prints going to fd. 0 or errno. */
+static int
+spawn(const char *path, char *const *argv, int fd, pid_t *pidp)
+{
+	char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+	char locale[] = "LC_ALL=C";
+	char *const env[] = { search, locale, NULL };
+	posix_spawn_file_actions_t actions;
+	int error;
+
+	if ((error = posix_spawn_file_actions_init(&actions)) != 0)
+		return error;
+	if ((error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
+	    "/dev/null", O_RDONLY, 0)) == 0 &&
+	    (error = posix_spawn_file_actions_adddup2(&actions, fd,
+	    STDOUT_FILENO)) == 0 &&
+	    (error = posix_spawn_file_actions_adddup2(&actions, fd,
+	    STDERR_FILENO)) == 0)
+		error = posix_spawn(pidp, path, &actions, NULL, argv, env);
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}
+
+void
+sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
+{
+	/* All that a Match line may ask for, lest sshd refuse to answer. */
+	static const char rest[] = "host=localhost,addr=127.0.0.1,"
+	    "laddr=127.0.0.1,lport=22,rdomain=";
+	char spec[SPEC_BYTES], path[4096], config[4096];
+	char test[] = "-T", connection[] = "-C", file[] = "-f";
+	char *argv[] = {
+		path, test, connection, spec, file, config, NULL
+	};
+	int ends[2];
+
+	*q = (struct sshd_question){ .pid = -1, .fd = -1, .error = EINVAL };
+	/* A comma would end the name. */
+	if (strchr(user, ',') != NULL ||
+	    snprintf(spec, sizeof(spec), "user=%s,%s", user, rest) >=
+	    (int)sizeof(spec))
+		return;
+	snprintf(path, sizeof(path), "%s", sshd->path);
+	if (sshd->config != NULL)
+		snprintf(config, sizeof(config), "%s", sshd->config);
+	else
+		argv[4] = NULL;
+	if (pipe2(ends, O_CLOEXEC) == -1) {
+		q->error = errno;
+		return;
+	}
+	q->error = spawn(path, argv, ends[1], &q->pid);
+	close(ends[1]);
+	if (q->error == 0)
+		q->fd = ends[0];
+	else {
+		close(ends[0]);
+		q->pid = -1;
+	}
+}
+
+/* Reads all of it, and a NUL; false with errno. */
+static bool
+read_answer(int fd, char *buf)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < ANSWER_BYTES - 1) {
+		if (poll(&p, 1, ANSWER_SECONDS * 1000) == 0) {
+			errno = ETIMEDOUT;
+			return false;
+		}
+		n = read(fd, buf + len, ANSWER_BYTES - 1 - len);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return false;
+		buf[len += (size_t)n] = '\0';
+		if (n == 0)
+			return true;
+	}
+	errno = EMSGSIZE;
+	return false;
+}
+
+/* What a program that failed has said, as one line. */
+static const char *
+join_lines(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0 && strchr("\r\n", text[len - 1]) != NULL)
+		text[--len] = '\0';
+	/* sshd ends its lines with both. */
+	for (char *p = text; *p != '\0'; p++) {
+		if (*p == '\r')
+			*p = ';';
+		else if (*p == '\n')
+			*p = p > text && p[-1] == ';' ? ' ' : ';';
+	}
+	return len > 0 ? text : "it failed without a word";
+}
+
+struct sshd_settings *
+sshd_answer(struct sshd_question *q, char *why, size_t cap)
+{
+	struct sshd_settings *s = NULL;
+	char *text = malloc(ANSWER_BYTES);
+	int status = 0;
+	bool whole;
+
+	if (q->pid == -1) {
+		snprintf(why, cap, "%s", q->error == EINVAL ?
+		    "sshd cannot be asked about such a name" :
+		    strerror(q->error));
+		free(text);
+		return NULL;
+	}
+	whole = text != NULL && read_answer(q->fd, text);
+	if (!whole) {
+		snprintf(why, cap, "sshd -T: %s", strerror(errno));
+		kill(q->pid, SIGKILL);
+	}
+	close(q->fd);
+	while (waitpid(q->pid, &status, 0) == -1 && errno == EINTR)
+		;
+	if (whole && status != 0)
+		snprintf(why, cap, "sshd -T: %s", join_lines(text));
+	else if (whole && (s = sshd_settings_parse(text)) == NULL)
+		snprintf(why, cap, "%s", strerror(errno));
+	free(text);
+	return s;
+}
+
+/* The lines of text that count, as a string of their own. */
+static char *
+select_lines(const char *text)
+{
+	char *out = malloc(strlen(text) + 2), *end = out;
+
+	if (out == NULL)
+		return NULL;
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		for (size_t i = 0; i < KEYWORDS; i++) {
+			if (strncasecmp(text, keywords[i],
+			    strlen(keywords[i])) != 0)
+				continue;
+			memcpy(end, text, len);
+			end += len;
+			*end++ = '\n';
+		}
+		text += len + (text[len] == '\n');
+	}
+	*end = '\0';
+	return out;
+}
+
+/* Cuts the words of s apart; quotes hold blanks together. */
+static void
+split_words(char *s, const char **word, size_t *np)
+{
+	while (*(s += strspn(s, " \t")) != '\0' && *np < SSHD_WORDS_MAX) {
+		size_t len;
+
+		if (*s == '"')
+			len = strcspn(++s, "\"");
+		else
+			len = strcspn(s, " \t");
+		word[(*np)++] = s;
+		s += len;
+		if (*s != '\0')
+			*s++ = '\0';
+	}
+}
+
+static void
+add_path(const char *path, const char **list, size_t *np)
+{
+	if (strcasecmp(path, "none") != 0 && *np < SSHD_WORDS_MAX)
+		list[(*np)++] = path;
+}
+
+static void
+take_line(struct sshd_settings *s, char *line)
+{
+	char *value = line + strcspn(line, " ");
+	const char *path;
+
+	*value++ = '\0';
+	path = strcasecmp(value, "none") == 0 ? NULL : value;
+	if (strcasecmp(line, "authorizedkeysfile") == 0) {
+		if (path != NULL)
+			split_words(value, s->pattern, &s->n_patterns);
+	} else if (strcasecmp(line, "authorizedkeyscommand") == 0)
+		s->command = path;
+	else if (strcasecmp(line, "trustedusercakeys") == 0)
+		s->user_ca = path;
+	else if (strcasecmp(line, "strictmodes") == 0)
+		s->strictmodes = strcasecmp(value, "no") != 0;
+	else if (strcasecmp(line, "hostkey") == 0)
+		add_path(value, s->host_key, &s->n_host_keys);
+	else
+		add_path(value, s->host_certificate,
+		    &s->n_host_certificates);
+}
+
+struct sshd_settings *
+sshd_settings_parse(const char *text)
+{
+	struct sshd_settings *s = calloc(1, sizeof(*s));
+	char *rest, *line;
+
+	if (s == NULL)
+		return NULL;
+	s->strictmodes = true;
+	if ((s->text = select_lines(text)) == NULL ||
+	    (s->memory = strdup(s->text)) == NULL) {
+		sshd_settings_free(s);
+		return NULL;
+	}
+	rest = s->memory;
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			take_line(s, line);
+	return s;
+}
+
+void
+sshd_settings_free(struct sshd_settings *s)
+{
+	if (s == NULL)
+		return;
+	free(s->text);
+	free(s->memory);
+	free(s);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd_overview: what can be seen in sshd's configuration files without asking
+ * sshd about each account.
+ */
+#ifndef CLI_SSHD_OVERVIEW_H
+#define CLI_SSHD_OVERVIEW_H
+
+#include "sshd_config.h"
+#include "sshd_match.h"
+
+struct sshd_overview {
+	bool varies;		/* accounts may have different settings */
+	bool by_origin;		/* clients from elsewhere may have, too */
+	bool blank_in_pattern;	/* sshd -T cannot show such a file's name */
+	struct sshd_match match;	/* by which accounts differ then */
+};
+
+/*
+ * Looks for Match blocks that set what counts here. In doubt (a file cannot be
+ * read, sshd's own file is not known) it says that the settings vary, and
+ * that it is unknown by what. Ended by sshd_overview_free.
+ */
+void sshd_overview(const struct sshd *sshd, struct sshd_overview *o);
+void sshd_overview_free(struct sshd_overview *o);
+
+#endif

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: ISC
+"""What the manuals, --help, the completion and the README say of one another.
+
+    python3 tests/cli/test_docs.py [TITLE-PART...]
+
+KEYVETO names the program (default build/keyveto).
+"""
+
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import sys
+import time
+
+from cases import KEYVETO, ROOT, case, contains, equal, keyveto, run_all
+
+PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
+PAGE = ROOT / "man/keyveto.1"
+README = ROOT / "README.md"
+COMPLETION = ROOT / "completion/keyveto.bash"
+SOURCES = sorted([*(ROOT / "cli").glob("*.c"), *(ROOT / "lib").glob("*.c")])
+
+LINES = re.MULTILINE | re.DOTALL     # ^ and $ are those of lines, . is anything
+
+JUDGING = ("check", "audit", "scan")
+SHARED_TITLE = "Options of check, audit and scan"
+# The page has these beside the commands' own options, once for all.
+EVERYWHERE = {"--help"}
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def options_in(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text))
+
+
+def help_of(command):
+    return keyveto(*command.split(), "--help", status=0).stdout
+
+
+def subcommands(text):
+    """The names in the list of commands that --help prints."""
+    return re.findall(r"^  (\w+) +[A-Z]", text, re.MULTILINE)
+
+
+def commands():
+    """All commands that take options: "check", "filter add"..."""
+    found = []
+    for name in subcommands(keyveto("--help", status=0).stdout):
+        below = subcommands(help_of(name)) if name == "filter" else []
+        found += [f"{name} {word}" for word in below] or [name]
+    assert len(found) > 5, f"--help lists only {found}"
+    return found
+
+
+def same(what, actual, expected):
+    missing, surplus = set(expected) - set(actual), set(actual) - set(expected)
+    assert not missing and not surplus, f"{what}: lacks {sorted(missing)}, has besides {sorted(surplus)}"
+
+
+# The manual page of the command, as mdoc source.
+
+def section(title, macro):
+    """The lines below a heading, up to the next one of its kind or above."""
+    found = re.search(rf"^\.{macro} {re.escape(title)}\n(.*?)(?=^\.Sh |^\.Ss |\Z)", read(PAGE), LINES)
+    assert found, f"keyveto.1 has no section {title}"
+    return found[1]
+
+
+def mdoc_options(text):
+    """--json for each "Fl -json"; "Fl -pem | -der" names two."""
+    found = set()
+    for line in text.splitlines():
+        for words in re.findall(r"\bFl ((?:-[a-z][\w-]*(?: \| )?)+)", line):
+            found |= {"-" + word for word in re.findall(r"-[a-z][\w-]*", words)}
+    return found
+
+
+def synopsis_options(command):
+    forms = re.findall(rf"^\.Cm {command}\n(.*?)(?=^\.Nm$|\Z)", section("SYNOPSIS", "Sh"), LINES)
+    assert forms, f"the synopsis lacks {command}"
+    return set().union(*map(mdoc_options, forms))
+
+
+def described_options(command):
+    text = section(command, "Ss")
+    if command in JUDGING:
+        text += section(SHARED_TITLE, "Ss")
+    return set().union(*(mdoc_options(line) for line in text.splitlines() if line.startswith(".It ")))
+
+
+@case("each command's --help names an option in its usage, and tells what it does")
+def _(_scratch):
+    for command in commands():
+        usage, details = help_of(command).split("\n", 1)
+        described = set(re.findall(r"^  (--[a-z0-9-]+)", details, re.MULTILINE))
+        same(f"the options below the usage of {command}", described, options_in(usage))
+
+
+@case("--help names all options that the program knows, and no others")
+def _(_scratch):
+    table = re.compile(r'\{ "([a-z0-9-]+)", (?:no|required)_argument')
+    headers = sorted((ROOT / "cli").glob("*.h"))
+    known = {f"--{name}" for path in [*SOURCES, *headers] for name in table.findall(read(path))}
+    same("--help", set().union(*(options_in(help_of(command)) for command in commands())) | EVERYWHERE, known)
+
+
+@case("keyveto(1) has each command's options in its synopsis, and no others")
+def _(_scratch):
+    for command in commands():
+        same(f"the synopsis of {command}", synopsis_options(command), options_in(help_of(command)) - EVERYWHERE)
+
+
+@case("keyveto(1) describes each command's options, and no others")
+def _(_scratch):
+    for command in commands():
+        same(f"the section {command}", described_options(command), options_in(help_of(command)) - EVERYWHERE)
+    contains(section("DESCRIPTION", "Sh"), ".Fl -help ", ".Fl -version\n")
+
+
+@case("keyveto(1) has a section for each command")
+def _(_scratch):
+    titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
+    same("keyveto.1", [title for title in titles if title.split()[0] in (*JUDGING, "spki", "filter")], commands())
+
+
+def source_text():
+    """All sources, strings put together, conversions and variable parts out."""
+    text = "".join(map(read, SOURCES))
+    text = re.sub(r'"\s*(?:PRI\w+|[A-Z][A-Z_]+)?\s*"', "", text)
+    return re.sub(r"%\.?[\w*]*?(?:llu|ju|jd|zu|lu|[sudg])", "\0", text)
+
+
+@case("each diagnostic of keyveto(1) is a message of the program")
+def _(_scratch):
+    source, found = source_text(), 0
+    for message in re.findall(r"^\.It (.*)$", section("DIAGNOSTICS", "Sh"), re.MULTILINE):
+        for part in re.split(r"\b[A-Z]{4,}\b|\bN\b", message):
+            part = part.strip(": ")
+            assert part in source or part == "No such file or directory", f"no source has {part!r}"
+            found += part != ""
+    assert found > 10, "no diagnostics found"
+
+
+# The formats that scripts read.
+
+@case("keyveto(1) names the keys of all JSON objects")
+def _(scratch):
+    (scratch / "unknown").write_text("ssh-foo AAAAB3NzaC1mb28AAAABeA==\n", encoding="ascii")
+    demo = ROOT / "testdata/demo"
+    output = keyveto("check", "--json", "--filter", demo / "demo.pkbf", demo / "home", scratch / "unknown").stdout
+    names = set(re.findall(r'"(\w+)":', output)) - {"SHA256"}
+    contains(str(names), "fingerprint", "reason")
+    page = section("OUTPUT", "Sh")
+    table = set(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE))))
+    same("the table of JSON keys", table - {"account"}, names)
+    info = keyveto("filter", "info", "--json", demo / "demo.pkbf", status=0).stdout
+    marked = " ".join(re.findall(r"^\.Cm (.*)$", section("filter info", "Ss"), re.MULTILINE))
+    same("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
+
+
+# Every page.
+
+@case("mandoc finds nothing in any manual page")
+def _(_scratch):
+    assert len(PAGES) > 4, PAGES
+    done = subprocess.run(["mandoc", "-T", "lint", *map(str, PAGES)], capture_output=True, text=True, check=False)
+    lines = [line for line in (done.stdout + done.stderr).splitlines()
+             if "referenced manual not found" not in line and "mandoc.db" not in line]
+    equal("\n".join(lines), "")
+
+
+@case("the manual pages that pages and README name are there")
+def _(_scratch):
+    have = {(page.stem, page.suffix[1:]) for page in PAGES}
+    ours = re.compile(r"(?:pam_)?keyveto|pkbf")
+    for page in PAGES:
+        named = {pair for pair in re.findall(r"^\.Xr (\S+) (\d)", read(page), re.MULTILINE) if ours.match(pair[0])}
+        assert named <= have, f"{page.name} names {sorted(named - have)}"
+    named = {pair for pair in re.findall(r"\b([\w.-]+)\((\d)\)", read(README)) if ours.match(pair[0])}
+    same("the README", named, have)
+
+
+@case("each page ends its list of references in the order of sections and names")
+def _(_scratch):
+    for page in PAGES:
+        block = re.search(r"^\.Sh SEE ALSO\n(.*?)(?=^\.Sh |\Z)", read(page), LINES)[1]
+        named = [(int(number), name) for name, number in re.findall(r"^\.Xr (\S+) (\d)", block, re.MULTILINE)]
+        equal(named, sorted(named), page.name)
+
+
+# keyveto.conf
+
+def known_keywords():
+    return set(re.findall(r'strcasecmp\(word\[0\], "(\w+)"\)', read(ROOT / "lib/kv_config.c")))
+
+
+@case("each keyword of keyveto.conf is in keyveto.conf(5), in order, and in the sample")
+def _(_scratch):
+    page = read(ROOT / "man/keyveto.conf.5")
+    listed = re.search(r"^The keywords are:\n(.*?)^\.El$", page, LINES)[1]
+    documented = re.findall(r"^\.It Cm (\w+)", listed, re.MULTILINE)
+    assert len(known_keywords()) > 8, known_keywords()
+    same("keyveto.conf.5", documented, known_keywords())
+    equal(documented, sorted(documented))
+    sample = re.findall(r"^#([A-Z]\w+)", read(ROOT / "etc/keyveto.conf"), re.MULTILINE)
+    same("etc/keyveto.conf", sample, known_keywords())
+
+
+@case("the sample keyveto.conf is valid, its examples uncommented too")
+def _(scratch):
+    sample = read(ROOT / "etc/keyveto.conf")
+    demo = ROOT / "testdata/demo"
+    for number, text in enumerate((sample, re.sub(r"^#([A-Z]\w+)", r"\1", sample, flags=re.MULTILINE))):
+        config = scratch / f"keyveto.conf{number}"
+        config.write_text(text, encoding="utf-8")
+        keyveto("check", "--quiet", "--config", config, "--filter", demo / "demo.pkbf", demo / "compromised.pub",
+                status=1)
+
+
+# The README.
+
+@case("the README's files, folders and links are there")
+def _(_scratch):
+    text = read(README)
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (ROOT / target).exists(), f"link to {target}"
+    relative = r"(?<![\w/.~:+=@^-])((?:[a-z][\w-]*/)+[\w.-]*)"
+    named = {name for quoted in re.findall(r"`([^`\n]+)`", text) for name in re.findall(relative, quoted)}
+    folders = tuple(f"{one.name}/" for one in ROOT.iterdir() if one.is_dir())
+    named |= {name for name in re.findall(relative, text) if name.startswith(folders)}
+    assert {"lib/", "scripts/deps", "testdata/demo/home"} <= named, named
+    for path in sorted(named):
+        assert (ROOT / path).exists() or path.startswith("build/"), f"the README names {path}"
+
+
+@case("the README's layout names every folder")
+def _(_scratch):
+    layout = read(README).split("## Layout", 1)[1]
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name != "build"}
+    same("the layout", re.findall(r"`([\w-]+)/`", layout), folders)
+
+
+@case("the README's headings are there for those who are sent to them")
+def _(_scratch):
+    text = read(README)
+    headings = re.findall(r"^##+ (.*)$|^\*\*(.*?)\.\*\*", text, re.MULTILINE)
+    quoted = re.findall(r'"([A-Z][a-z ]+)"', re.sub(r"\s+", " ", re.sub(r"^    .*$", "", text, flags=re.MULTILINE)))
+    assert len(quoted) > 3, quoted
+    for phrase in quoted:
+        assert any(phrase in one for pair in headings for one in pair), f"no heading {phrase!r}"
+
+
+@case("the README's and the pages' make targets are in the Makefile")
+def _(_scratch):
+    targets = set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    for text in map(read, (README, *PAGES)):
+        named = set(re.findall(r"(?:`|&& |^ {4}|^)make ([a-z]+)(?=`|\n)", text, re.MULTILINE))
+        assert named <= targets, f"no targets {sorted(named - targets)}"
+
+
+@case("the README's examples print what it says, as anybody and anywhere")
+def _(scratch):
+    for name in ("build", "testdata"):
+        (scratch / name).mkdir()
+    (scratch / "build/keyveto").symlink_to(KEYVETO)
+    (scratch / "testdata/demo").symlink_to(ROOT / "testdata/demo")
+    ran = 0
+    for command, expected in re.findall(r"^    \$ (.*)\n((?:    [^$#].*\n)*)", read(README), re.MULTILINE):
+        done = subprocess.run(shlex.split(command), cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        # Run by anybody but root, there is more to say of files that are not root's.
+        actual = re.sub(r"; but a login would not trust it: .*|^keyveto: warning: .*\n", "", done.stdout,
+                        flags=re.MULTILINE)
+        equal(actual.splitlines(), [line.removeprefix("    ") for line in expected.splitlines()], command)
+        ran += 1
+    assert ran >= 4, f"only {ran} examples"
+
+
+@case("commands in examples have only options that there are")
+def _(_scratch):
+    ran = 0
+    for text in map(read, (README, PAGE, ROOT / "man/pkbf.5")):
+        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|filter \w+) .*$", text, re.MULTILINE):
+            for name, rest in re.findall(r"\bkeyveto (filter \w+|\w+)([^|]*)", line):
+                if options_in(rest):
+                    surplus = options_in(rest) - options_in(help_of(name))
+                    assert not surplus, f"{line}: {surplus}"
+                    ran += 1
+    assert ran > 6, f"only {ran} examples"
+
+
+# The completion.
+
+def complete(*words, cwd=None):
+    """What bash offers for the last of the words, an empty one for a new one."""
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
+              ' _keyveto; ((${#COMPREPLY[@]} == 0)) || printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "--norc", "-uc", script, "bash", str(COMPLETION), "keyveto", *words], cwd=cwd,
+                          capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stderr), (0, ""))
+    return set(done.stdout.splitlines())
+
+
+@case("bash takes the completion, and leaves other commands alone")
+def _(_scratch):
+    done = subprocess.run(["bash", "--norc", "-euc", 'source "$1"; complete -p', "bash", str(COMPLETION)],
+                          capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stdout, done.stderr), (0, "complete -F _keyveto keyveto\n", ""))
+
+
+@case("the completion offers each command, and each option of it, and no others")
+def _(_scratch):
+    same("the commands", complete(""), {command.split()[0] for command in commands()})
+    same("the filter commands", complete("filter", ""), {c.split()[1] for c in commands() if " " in c})
+    same("the options before a command", complete("-"), {"--help", "--version"})
+    same("the options of filter", complete("filter", "-"), {"--help"})
+    for command in commands():
+        same(f"the options of {command}", complete(*command.split(), "-"), options_in(help_of(command)) | EVERYWHERE)
+
+
+@case("the completion knows which options take a value")
+def _(_scratch):
+    for command in commands():
+        usage = help_of(command).split("\n", 1)[0]
+        for option in options_in(usage):
+            takes = re.search(rf"{option} [A-Z]", usage) is not None
+            offered = complete(*command.split(), option, "--")
+            equal(offered == set(), takes, f"{command} {option}: {offered}")
+
+
+@case("the completion offers files, filters, accounts and hosts where they belong")
+def _(scratch):
+    for name in ("a.pub", "a.pkbf", "b c.pub"):
+        (scratch / name).touch()
+    (scratch / "d").mkdir()
+    everything, filters = {"a.pub", "a.pkbf", "b c.pub", "d"}, {"a.pkbf", "d"}
+    for words, expected in ((("check", ""), everything), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
+                            (("check", "--filter", ""), filters), (("check", "--filter", "=", ""), filters),
+                            (("check", "--filter", "="), filters), (("check", "--config", "a.pu"), {"a.pub"}),
+                            (("filter", "add", ""), filters), (("filter", "add", "x", "b"), {"b c.pub"}),
+                            (("filter", "add", "--ca", "x", "--spki", ""), everything),
+                            (("filter", "explain", ""), filters), (("filter", "explain", "x", ""), everything),
+                            (("filter", "explain", "x", "y", ""), set()), (("filter", "merge", "x", "y", ""), filters),
+                            (("filter", "verify", "x", ""), set()), (("spki", "--der", ""), everything),
+                            (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set())):
+        equal(complete(*words, cwd=scratch), expected, str(words))
+    contains(complete("audit", "--user", "nobo"), "nobody")
+    contains(complete("scan", "localh"), "localhost")
+
+
+class Terminal:
+    """An interactive bash with the completion, and a keyveto that prints its arguments."""
+
+    def __init__(self, cwd):
+        self.text = ""
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.chdir(cwd)
+            os.environ.update(PS1="", TERM="dumb", INPUTRC="/dev/null", HOME=str(cwd))
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        self.pid = pid
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait_for(self, wanted):
+        deadline = time.monotonic() + 60
+        while wanted not in self.text:
+            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"no {wanted!r} in\n{self.text}"
+            self.text += os.read(self.fd, 4096).decode(errors="replace")
+
+    def close(self):
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+@case("in a terminal, a name with a blank is completed to one argument")
+def _(scratch):
+    (scratch / "some keys.pub").touch()
+    (scratch / "folder").mkdir()
+    (scratch / "folder/odd name").touch()
+    terminal = Terminal(scratch)
+    try:
+        terminal.type(f"keyveto() {{ printf '<%s>' \"$@\"; }}; source {shlex.quote(str(COMPLETION))}\n")
+        for typed, arguments in (("keyveto ch\tsome\t\n", "<check><some keys.pub>"),
+                                 ("keyveto check some\\ k\t\n", "<check><some keys.pub>"),
+                                 ("keyveto check --fil\tfo\todd.pkbf\n", "<check><--filter><folder/odd.pkbf>"),
+                                 ("keyveto filter ad\tfo\todd\t\n", "<filter><add><folder/odd name>")):
+            terminal.type(typed)
+            terminal.wait_for(arguments)
+            terminal.text = ""
+    finally:
+        terminal.close()
+
+
+if __name__ == "__main__":
+    sys.exit(run_all())
