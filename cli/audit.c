@@ -310,7 +310,7 @@ audit(struct audit *a)
 
 	if (!find_accounts(a))
 		return false;
-	a->policy_of = calloc(a->accounts.n, sizeof(*a->policy_of));
+	a->policy_of = calloc(a->accounts.n, sizeof(struct audit_policy *));
 	if (!root)
 		cli_error("note: only root can ask sshd for its settings: your "
 		    "files are taken from keyveto.conf");
@@ -463,7 +463,7 @@ const struct cli_command cli_audit = {
 	.details =
 	    "As root: the authorized keys of every account, read as that "
 	    "account, then the\nhost keys and the trusted user CA keys, from "
-	    "the files that sshd uses. Anybody\nmay audit the own account "
+	    "the files that sshd uses. Anybody\nmay audit their own account "
 	    "with --user.\n\n"
 	    "  --user NAME      only this account, and no host keys; may "
 	    "repeat\n"

@@ -138,7 +138,7 @@ add_policy(struct finder *f, struct sshd_settings *settings)
 	struct audit_policy *policy = calloc(1, sizeof(*policy));
 	struct audit_policy **v;
 
-	v = realloc(f->p->v, (f->p->n + 1) * sizeof(*v));
+	v = realloc(f->p->v, (f->p->n + 1) * sizeof(struct audit_policy *));
 	if (v != NULL)
 		f->p->v = v;
 	if (policy == NULL || v == NULL) {

@@ -240,7 +240,7 @@ wait_for_news(struct scan *s, struct pollfd *p, bool want_line)
 		if ((n = record_fill(&slot->in, slot->child.fd)) <= 0)
 			finish(s, slot, n == -1);
 	}
-	return p[s->n_slots].revents != 0;
+	return want_line && p[s->n_slots].revents != 0;
 }
 
 static void
@@ -248,11 +248,9 @@ scan_all(struct scan *s, struct pollfd *p)
 {
 	while (have_hosts(s) || s->n_busy > 0) {
 		bool can_start = s->n_busy < s->n_slots && have_hosts(s);
-		bool buffered = s->lines.start < s->lines.end;
+		bool at_hand = !s->reading || s->lines.start < s->lines.end;
 
-		if (can_start && (!s->reading || buffered))
-			start_next(s);
-		else if (wait_for_news(s, p, can_start) && can_start)
+		if ((can_start && at_hand) || wait_for_news(s, p, can_start))
 			start_next(s);
 	}
 }

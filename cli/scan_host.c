@@ -91,17 +91,20 @@ connect_to(const struct host *h)
 	struct pollfd p = { .events = POLLOUT };
 	socklen_t size = sizeof(int);
 	int error = 0;
+	bool done;
 
 	p.fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	if (p.fd == -1)
 		return -1;
-	if (connect(p.fd, address, h->address_len) == 0)
-		return p.fd;
-	if (errno != EINPROGRESS)
-		error = errno;
-	else if (poll(&p, 1, (int)h->job->timeout * 1000) != 1)
-		error = ETIMEDOUT;
-	else if (getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1)
+	done = connect(p.fd, address, h->address_len) == 0;
+	if (!done && errno == EINPROGRESS) {
+		if (poll(&p, 1, (int)h->job->timeout * 1000) == 1)
+			done = getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error,
+			    &size) == 0;
+		else
+			errno = ETIMEDOUT;
+	}
+	if (!done)
 		error = errno;
 	if (error == 0)
 		return p.fd;

@@ -5,6 +5,7 @@
  */
 #include <libssh/libssh.h>
 #include <openssl/evp.h>
+#include <string.h>
 
 #include "fuzz.h"
 #include "kv_line.h"
