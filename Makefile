@@ -118,8 +118,35 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(TEST_LIBS) \
 		-lpam -ldl
 
-run-tests: all $(TESTS)
+unit-tests: $(TESTS)
+
+run-tests: all unit-tests
 	@tests/run $(BUILD)
+
+lint:
+	@scripts/lint
+
+# The tests again, with what finds more than they ask for. PAM modules cannot
+# carry ASan into sshd, so the logins run with UBSan alone, which traps.
+SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+sanitize:
+	@$(MAKE) --no-print-directory BUILD=build/asan HARDENING=-fPIE \
+		CFLAGS='$(SANITIZE) -fsanitize=address,undefined' all unit-tests
+	@tests/run build/asan unit cli
+	@$(MAKE) --no-print-directory BUILD=build/ubsan \
+		CFLAGS='$(SANITIZE) -fsanitize=undefined -fsanitize-undefined-trap-on-error' \
+		all unit-tests
+	@tests/run build/ubsan logins
+
+valgrind: all unit-tests
+	@TEST_WRAPPER='valgrind -q --error-exitcode=9 --leak-check=full' \
+		tests/run $(BUILD) unit
+
+# Lines and branches of the login path that the tests reach.
+coverage:
+	@$(MAKE) --no-print-directory BUILD=build/coverage HARDENING=-fPIE \
+		CFLAGS='-O0 -g --coverage' all unit-tests
+	@scripts/coverage build/coverage
 
 # Fuzzing needs clang; every target runs for SECONDS, from its corpus.
 SECONDS = 60
@@ -168,7 +195,8 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check clean demo fuzz install run-tests uninstall
+.PHONY: all check clean coverage demo fuzz install lint run-tests sanitize \
+	uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)

@@ -91,8 +91,8 @@ def keyveto(*arguments, status=None, **options):
     """Run the program; .seconds tells how long it took, .cpu_seconds how much work that was."""
     started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(word) for word in (KEYVETO, *arguments)], capture_output=True, text=True,
-                          errors="surrogateescape", timeout=PATIENCE, check=False,
-                          **{"stdin": None if "input" in options else subprocess.DEVNULL, **options})
+                          errors="surrogateescape", check=False,
+                          **{"timeout": PATIENCE, "stdin": None if "input" in options else subprocess.DEVNULL, **options})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     done.seconds = time.monotonic() - started
     done.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

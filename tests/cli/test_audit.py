@@ -25,6 +25,7 @@ DROP_INS = Path("/etc/ssh/sshd_config.d")
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 GUARD_ARGUMENTS = "--user %u --home %h --type %t --key %k"
 FIRST_ID = 20000
+MANY_PATIENCE = 900         # on a machine that has other things to do
 SECONDS_FOR_MANY = 20       # of one processor, for 10,000 accounts
 
 
@@ -575,13 +576,13 @@ def make_many(w, count):
 def _(folder):
     with world(folder) as w:
         listed = make_many(w, 10000)
-        done = w.audit(status=1)
+        done = w.audit(status=1, timeout=MANY_PATIENCE)
         equal([line.split(": ")[0] for line in done.stdout.splitlines() if ": listed: " in line], listed)
         equal(done.stdout.count("\nmany"), 10000)
         assert done.cpu_seconds < SECONDS_FOR_MANY, f"it took {done.cpu_seconds} s"
         print(f"10,000 accounts: {done.seconds:.1f} s, {done.cpu_seconds:.1f} s of them work")
         w.sshd_config("Match User many20*,!many20000,root Group many*", " AuthorizedKeysFile none")
-        done = w.audit(status=1)
+        done = w.audit(status=1, timeout=MANY_PATIENCE)
         equal([line.split(": ")[0] for line in done.stdout.splitlines() if ": listed: " in line], listed)
         equal(done.stdout.count("\nmany"), 9001)
         assert done.cpu_seconds < 2 * SECONDS_FOR_MANY, f"with Match it took {done.cpu_seconds} s"

@@ -23,6 +23,7 @@ import keys
 
 JSON_KEYS = {"file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment",
              "filters", "reason"}
+SLACK = 15      # seconds that a busy machine may add to a time limit
 FOUR_TYPES = (("ed25519", None), ("ecdsa", 256), ("ecdsa", 521), ("rsa", 3072))
 
 
@@ -265,7 +266,7 @@ def check_time_out(folder, talk, seconds=1):
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", seconds, name(server.port), status=2)
     contains(done.stderr, f"keyveto: {name(server.port)}: no answer within {seconds} seconds")
-    assert seconds <= done.seconds < seconds + 2, f"it took {done.seconds} s"
+    assert seconds <= done.seconds < seconds + SLACK, f"it took {done.seconds} s"
 
 
 @case("a server that says nothing is given up in time")
@@ -304,7 +305,7 @@ def _(folder):
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", 2, name(server.port), status=2)
-    assert done.seconds < 4, f"it took {done.seconds} s"
+    assert done.seconds < 2 + SLACK, f"it took {done.seconds} s"
 
 
 @case("a server that is none of SSH is a problem")
@@ -375,7 +376,7 @@ def _(folder):
         done = keyveto("scan", "--filter", bad, "--timeout", 2, "--jobs", 64, *hosts, status=1)
     equal(done.stderr.count("no answer within"), 60)
     equal(len(done.stdout.splitlines()), 1)
-    assert done.seconds < 10, f"it took {done.seconds} s"
+    assert done.seconds < 2 + SLACK, f"it took {done.seconds} s"
 
 
 @case("--jobs bounds how many servers are asked at a time")
