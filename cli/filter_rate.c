@@ -29,16 +29,17 @@ filter_parameters(uint64_t n, double rate, uint8_t *hashesp, uint8_t *lengthp)
 {
 	const double ln2 = 0.693147180559945309417;
 	double bits = -(double)n * log(rate) / (ln2 * ln2);
-	double p = ceil(log2(bits));
+	double first = fmax(ceil(log2(bits)), KV_PKBF_LENGTH_MIN);
 
+	if (!(first <= KV_PKBF_LENGTH_MAX))
+		return false;
 	/* k is a whole number: now and then none will do for the first p. */
-	for (p = fmax(p, KV_PKBF_LENGTH_MIN); p <= KV_PKBF_LENGTH_MAX; p++) {
+	for (uint8_t p = (uint8_t)first; p <= KV_PKBF_LENGTH_MAX; p++) {
 		for (unsigned int k = 1; k <= UINT8_MAX; k++) {
-			if (filter_rate((uint8_t)k, (uint8_t)p, (double)n) >=
-			    rate)
+			if (filter_rate((uint8_t)k, p, (double)n) >= rate)
 				continue;
 			*hashesp = (uint8_t)k;
-			*lengthp = (uint8_t)p;
+			*lengthp = p;
 			return true;
 		}
 	}

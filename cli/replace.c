@@ -219,8 +219,10 @@ take_lock(struct replace *r)
 			break;
 		if (lock_is_current(r)) {
 			leftover.dir = r->dir;
-			strcpy(leftover.lock_name, r->lock_name);
-			strcpy(leftover.new_name, r->new_name);
+			memcpy(leftover.lock_name, r->lock_name,
+			    sizeof(leftover.lock_name));
+			memcpy(leftover.new_name, r->new_name,
+			    sizeof(leftover.new_name));
 			leftover.locked = 1;
 			return true;
 		}

@@ -26,6 +26,10 @@ print_spki(struct printer *p, const uint8_t *spki, size_t len)
 {
 	uint8_t digest[KV_SHA256_BYTES];
 
+	if (spki == NULL) {
+		p->failed = true;
+		return;
+	}
 	switch (p->form) {
 	case FORM_PEM:
 		if (PEM_write(stdout, "PUBLIC KEY", "", spki, (long)len) <= 0)

@@ -60,7 +60,8 @@ void kv_pkbf_header_encode(const struct kv_pkbf_header *h,
 KV_MUST_CHECK enum kv_err kv_pkbf_open_fd(int fd, struct kv_pkbf *f);
 void kv_pkbf_close(struct kv_pkbf *f);
 
-struct kv_pkbf_hash kv_pkbf_hash(const uint8_t *spki, size_t len);
+struct kv_pkbf_hash kv_pkbf_hash(const uint8_t *spki, size_t len)
+    __attribute__((nonnull));
 
 /* Bit position number i (from 0) in a filter of 2^length bits. */
 uint64_t kv_pkbf_position(const struct kv_pkbf_hash *h, unsigned int i,

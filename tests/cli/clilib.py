@@ -226,12 +226,11 @@ def built():
     point = sshkey.Reader(made()["p256"].blob)
     point.string()
     point = point.point()[1]
-    raw = made()["ed25519"].blob[-32:]
     rows = {
         "sk-ed25519": sshkey.build_plain(sshkey.SK_ED25519, sshkey.fields_sk_ed25519(os.urandom(32))),
         "sk-p256": sshkey.build_plain(sshkey.SK_ECDSA, sshkey.fields_sk_ecdsa(point)),
         "ed448": sshkey.build_plain("ssh-ed448", sshkey.fields_raw(os.urandom(57))),
-        "mldsa": sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(os.urandom(1312) + raw)),
+        "mldsa": sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(os.urandom(1344))),
     }
     return {name: Key(name, blob, comment=f"{name} built") for name, blob in rows.items()}
 

@@ -135,13 +135,14 @@ def names(folder):
 
 def has_open(process, path):
     """Whether a process has this file open: then it is past taking the lock."""
-    found = []
     for fd in Path(f"/proc/{process.pid}/fd").iterdir():
         try:
-            found.append(os.readlink(fd))
+            # Not by name: a process in another mount namespace has others.
+            if os.path.samefile(fd, path):
+                return True
         except FileNotFoundError:       # closed by now
             pass
-    return str(path) in found
+    return False
 
 
 def peak_memory(*words):
