@@ -132,7 +132,7 @@ SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitize:
 	@$(MAKE) --no-print-directory BUILD=build/asan HARDENING=-fPIE \
 		CFLAGS='$(SANITIZE) -fsanitize=address,undefined' all unit-tests
-	@tests/run build/asan unit cli
+	@KEYVETO_SLOWER=10 tests/run build/asan unit cli
 	@$(MAKE) --no-print-directory BUILD=build/ubsan \
 		CFLAGS='$(SANITIZE) -fsanitize=undefined -fsanitize-undefined-trap-on-error' \
 		all unit-tests

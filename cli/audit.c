@@ -413,16 +413,12 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 	int opt;
 
 	*statusp = CLI_UNCHECKED;
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP) {
 			*statusp = cli_help(cmd);
 			return -1;
 		}
-		if (opt == '?') {
-			*statusp = cli_usage_error(cmd);
-			return -1;
-		}
-		if (!take_option(o, opt))
+		if (opt == '?' || !take_option(o, opt))
 			return -1;
 	}
 	if (optind == argc)

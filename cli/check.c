@@ -37,7 +37,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 
 	*o = (struct options){ .jobs = 1 };
 	*statusp = CLI_UNCHECKED;
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		switch (opt) {
 		case JSON:
 			o->json = true;
@@ -63,7 +63,6 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 			*statusp = cli_help(cmd);
 			return -1;
 		default:
-			*statusp = cli_usage_error(cmd);
 			return -1;
 		}
 	}

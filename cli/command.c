@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,26 @@ cli_usage_error(const struct cli_command *cmd)
 {
 	fprintf(stderr, "usage: keyveto %s %s\n", cmd->name, cmd->synopsis);
 	return CLI_UNCHECKED;
+}
+
+int
+cli_getopt(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options)
+{
+	int opt;
+
+	opterr = 0;
+	opt = getopt_long(argc, argv, ":", options, NULL);
+	if (opt != '?' && opt != ':')
+		return opt;
+	if (opt == ':')
+		cli_error("option %s needs a value", argv[optind - 1]);
+	else if (optopt > 0 && optopt <= UCHAR_MAX)
+		cli_error("unknown option -%c", optopt);
+	else
+		cli_error("bad option %s", argv[optind - 1]);
+	cli_usage_error(cmd);
+	return '?';
 }
 
 bool

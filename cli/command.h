@@ -59,9 +59,17 @@ bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
  */
 bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
 
+/*
+ * getopt_long without short options. '?' after a message and the usage, for
+ * an option that is unknown or lacks its value: exit with CLI_UNCHECKED.
+ */
+struct option;
+int cli_getopt(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options);
+
 /* Prints usage and help of a command: to stdout for --help, 0 is returned. */
 int cli_help(const struct cli_command *cmd);
-/* After a message of getopt or cli_error: the usage on stderr, returns 2. */
+/* After a message of cli_error: the usage on stderr, returns 2. */
 int cli_usage_error(const struct cli_command *cmd);
 
 /* "keyveto: " and the message, control bytes made harmless, on stderr. */

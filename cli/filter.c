@@ -68,26 +68,6 @@ const struct cli_command cli_filter = {
 	.run = run_filter,
 };
 
-int
-filter_option(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options)
-{
-	int opt;
-
-	opterr = 0;
-	opt = getopt_long(argc, argv, ":", options, NULL);
-	if (opt != '?' && opt != ':')
-		return opt;
-	if (opt == ':')
-		cli_error("option %s needs a value", argv[optind - 1]);
-	else if (optopt > 0 && optopt <= UCHAR_MAX)
-		cli_error("unknown option -%c", optopt);
-	else
-		cli_error("bad option %s", argv[optind - 1]);
-	cli_usage_error(cmd);
-	return '?';
-}
-
 static void
 print_bad_filter(const char *path, int fd, enum kv_err err, int saved_errno,
     const struct kv_pkbf *f)

@@ -15,13 +15,6 @@
 extern const struct cli_command filter_create, filter_add, filter_merge,
     filter_info, filter_verify, filter_explain;
 
-/*
- * The next option as getopt_long has it, -1 after the last; '?' after a
- * message and the usage.
- */
-int filter_option(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options);
-
 /* Opens a filter file and validates it; false after a message. */
 bool filter_open(const char *path, struct kv_pkbf *f);
 /* The same for an open descriptor, which stays the caller's on false. */

@@ -131,7 +131,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 	struct wish wish = { .entries = 0 };
 	int opt;
 
-	while ((opt = filter_option(cmd, argc, argv, options)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
 		if (opt == '?' || !read_wish(opt, optarg, &wish))

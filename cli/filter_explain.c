@@ -145,7 +145,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 	bool raw = false;
 	int opt;
 
-	while ((opt = filter_option(cmd, argc, argv, options)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
 		if (opt != OPT_SPKI)

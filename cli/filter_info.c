@@ -220,7 +220,7 @@ run_info(const struct cli_command *cmd, int argc, char **argv)
 	bool json = false;
 	int opt;
 
-	while ((opt = filter_option(cmd, argc, argv, info_options)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, info_options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
 		if (opt != OPT_JSON)
@@ -291,7 +291,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 	struct facts facts;
 	int opt;
 
-	while ((opt = filter_option(cmd, argc, argv, verify_options)) != -1)
+	while ((opt = cli_getopt(cmd, argc, argv, verify_options)) != -1)
 		return opt == CLI_OPT_HELP ? cli_help(cmd) : CLI_UNCHECKED;
 	if (argc - optind != 1) {
 		cli_error("give one filter");

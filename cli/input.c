@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,10 @@
 
 /* Also the longest line: any key sshd takes, with room for options. */
 #define BLOCK_BYTES (1024 * 1024)
+/* What other threads are given at a time: their findings are kept meanwhile. */
+#define SHARE_BYTES (32 * 1024)
+/* Where a NUL shows that a file is not text. */
+#define BINARY_BYTES 4096
 #define DEPTH_MAX 64
 
 /* What is known of the text being read. */
@@ -185,12 +190,37 @@ tell_unknown_type(const struct reader *r, const struct kv_line *line)
 	r->sink->problem(&p, r->sink->arg);
 }
 
-/* Whether an error means that there is nothing like a key on the line. */
+/* Protocol 1 keys have a modulus of hundreds of digits; tables do not. */
+#define SSH1_LINE_BYTES 128
+
+/*
+ * Whether an error means that there is nothing like a key on the line. Every
+ * SSH blob starts with the length of a short name, so its base64 with AAAA;
+ * prose about ssh-rsa keys does not.
+ */
 static bool
-is_no_key(enum kv_err err)
+is_no_key(enum kv_err err, struct kv_span text, const struct kv_line *line)
 {
-	return err == KV_ERR_LINE_NO_KEY || err == KV_ERR_LINE_QUOTE ||
-	    err == KV_ERR_LINE_MARKER;
+	if (err == KV_ERR_LINE_SSH1)
+		return text.len < SSH1_LINE_BYTES;
+	if (err == KV_ERR_LINE_NO_KEY || err == KV_ERR_LINE_QUOTE ||
+	    err == KV_ERR_LINE_MARKER)
+		return true;
+	return line->base64.len < 4 || memcmp(line->base64.p, "AAAA", 4) != 0;
+}
+
+/* A key behind a byte order mark, which sshd does not find, nor do we. */
+static bool
+has_marked_key(const struct reader *r, struct kv_span text)
+{
+	struct kv_line line;
+
+	if (text.len < 3 || memcmp(text.p, "\xef\xbb\xbf", 3) != 0)
+		return false;
+	text.p += 3;
+	text.len -= 3;
+	return kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES,
+	    &line) == KV_OK && !line.is_blank;
 }
 
 static void
@@ -218,7 +248,10 @@ read_line(struct reader *r, struct kv_span text)
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
 		tell_unknown_type(r, &line);
-	} else if (!r->walked || !is_no_key(err)) {
+	} else if (has_marked_key(r, text)) {
+		tell_problem(r, r->line, "byte order mark before the key: "
+		    "sshd does not read this line");
+	} else if (!r->walked || !is_no_key(err, text, &line)) {
 		tell_problem(r, r->line, kv_strerror(err));
 	}
 }
@@ -265,6 +298,15 @@ input_read_block(const struct input_block *block,
 	free(r.pem);
 }
 
+/* Whether a pipe has more to read, or has ended, right now. */
+static bool
+is_ready(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
 /*
  * Reads into buf behind its first *lenp bytes and sets *eofp at the end. A
  * regular file fills the buffer; from a pipe, what is there has to do, so that
@@ -287,7 +329,7 @@ fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 		if (r->sink->progress != NULL)
 			r->sink->progress((uint64_t)n, r->sink->arg);
 		*lenp += (size_t)n;
-		if (!r->regular &&
+		if (!r->regular && !is_ready(fd) &&
 		    !pem_looks_like_der((struct kv_span){ buf, *lenp }))
 			break;
 	}
@@ -310,11 +352,6 @@ whole_lines(const uint8_t *buf, size_t len, bool at_end)
 static void
 dispatch(struct reader *r, struct kv_span text, bool long_text)
 {
-	const struct input_block block = {
-		.path = r->path, .first_line = r->line + 1, .text = text,
-		.walked = r->walked,
-	};
-
 	if (!long_text || r->sink->block == NULL || r->pem != NULL ||
 	    memmem(text.p, text.len, "---- BEGIN", 10) != NULL ||
 	    memmem(text.p, text.len, "-----BEGIN", 10) != NULL ||
@@ -322,8 +359,22 @@ dispatch(struct reader *r, struct kv_span text, bool long_text)
 		read_lines(r, text);
 		return;
 	}
-	r->sink->block(&block, r->sink->arg);
-	r->line += count_lines(text);
+	while (text.len > 0) {
+		size_t len = text.len <= SHARE_BYTES ? text.len :
+		    whole_lines(text.p, SHARE_BYTES, false);
+		struct input_block block = {
+			.path = r->path, .first_line = r->line + 1,
+			.walked = r->walked,
+		};
+
+		if (len == 0)	/* a line longer than a share */
+			len = text.len;
+		block.text = (struct kv_span){ text.p, len };
+		r->sink->block(&block, r->sink->arg);
+		r->line += count_lines(block.text);
+		text.p += len;
+		text.len -= len;
+	}
 }
 
 /* Drops the rest of a line that does not fit; the buffer is full of it. */
@@ -333,7 +384,9 @@ skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 	uint8_t *nl;
 
 	r->line++;
-	tell_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+	/* In a directory, a long run of binary data is not worth a word. */
+	if (!r->walked || memchr(buf, '\0', BINARY_BYTES) == NULL)
+		tell_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
 	do {
 		*lenp = 0;
 		if (!fill(r, fd, buf, lenp, eofp))
@@ -387,7 +440,12 @@ read_stream(struct reader *r, int fd, uint8_t *buf)
 		}
 		if (use > 0)
 			dispatch(r, (struct kv_span){ buf, use },
-			    !first || !eof);
+			    (!first || !eof) && (r->regular ||
+			    len == BLOCK_BYTES));
+		/* A slow writer: show what was found before waiting again. */
+		if (!r->regular && len < BLOCK_BYTES && !eof &&
+		    r->sink->progress != NULL)
+			r->sink->progress(0, r->sink->arg);
 		first = false;
 		len -= use;
 		memmove(buf, buf + use, len);

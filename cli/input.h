@@ -52,7 +52,10 @@ typedef void (*input_block_fn)(const struct input_block *block, void *arg);
 struct input_sink {
 	void (*key)(const struct input_key *key, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
-	/* Told from time to time how many more bytes were read; may be NULL. */
+	/*
+	 * Told from time to time how many more bytes were read, and 0 before a
+	 * wait for more; may be NULL.
+	 */
 	void (*progress)(uint64_t bytes, void *arg);
 	/* Told of each file that is read, before its keys; may be NULL. */
 	void (*file)(const char *path, void *arg);

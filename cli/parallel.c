@@ -153,6 +153,16 @@ settle(struct pool *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* A short line can make a long message: do not let them pile up. */
+static void
+print_if_much(struct pool *p)
+{
+	const struct report *r = &p->here.report;
+
+	if (r->problems + r->unsupported + r->keys >= 1024)
+		print_unit(p, &p->here);
+}
+
 static void
 here_key(const struct input_key *key, void *arg)
 {
@@ -160,6 +170,7 @@ here_key(const struct input_key *key, void *arg)
 
 	settle(p);
 	report_key(&p->here.report, key);
+	print_if_much(p);
 }
 
 static void
@@ -169,6 +180,7 @@ here_problem(const struct input_problem *problem, void *arg)
 
 	settle(p);
 	report_problem(&p->here.report, problem);
+	print_if_much(p);
 }
 
 static void
@@ -185,6 +197,8 @@ here_progress(uint64_t bytes, void *arg)
 {
 	struct pool *p = arg;
 
+	if (bytes == 0)
+		settle(p);
 	print_unit(p, &p->here);
 	progress_add(p->progress, bytes);
 }

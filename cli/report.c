@@ -10,18 +10,24 @@
 
 #define SHA256_HEX_BYTES (2 * KV_SHA256_BYTES + 1)
 
-/* Whether the bytes are text that may stand in JSON as it is. */
+/*
+ * Whether the bytes are text that may stand in JSON as it is: UTF-8, and
+ * without DEL, the one control character that JSON leaves alone.
+ */
 static bool
-is_utf8(const uint8_t *p, size_t len)
+is_json_text(const uint8_t *p, size_t len)
 {
 	json_t *s = json_stringn((const char *)p, len);
-	bool ok = s != NULL;
+	bool ok = s != NULL && memchr(p, 0x7f, len) == NULL;
 
 	json_decref(s);
 	return ok;
 }
 
-/* A JSON string of untrusted bytes: those that are not UTF-8 become \xNN. */
+/*
+ * A JSON string of untrusted bytes: where they are no text, all that is not
+ * printable ASCII becomes \xNN.
+ */
 static json_t *
 json_untrusted(const void *text, size_t len)
 {
@@ -31,7 +37,7 @@ json_untrusted(const void *text, size_t len)
 
 	if (len == 0)
 		return json_string("");
-	if (is_utf8(p, len))
+	if (is_json_text(p, len))
 		return json_stringn(text, len);
 	if ((escaped = malloc(len * 4 + 1)) == NULL)
 		return NULL;

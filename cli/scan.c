@@ -345,8 +345,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		.jobs = JOBS_DEFAULT, .timeout = TIMEOUT_DEFAULT
 	};
 	*statusp = CLI_UNCHECKED;
-	while (ok && (opt = getopt_long(argc, argv, "", options,
-	    NULL)) != -1) {
+	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		switch (opt) {
 		case JSON:
 			o->json = true;
@@ -372,7 +371,6 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 			*statusp = cli_help(cmd);
 			return -1;
 		default:
-			*statusp = cli_usage_error(cmd);
 			return -1;
 		}
 	}

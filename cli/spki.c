@@ -102,11 +102,11 @@ run(const struct cli_command *cmd, int argc, char **argv)
 	const char *path;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
 		if (opt == '?')
-			return cli_usage_error(cmd);
+			return CLI_UNCHECKED;
 		p.form = (enum form)opt;
 	}
 	if (argc - optind > 1)

@@ -97,11 +97,13 @@ read_key(struct kv_bytes *b, uint8_t *blob, size_t cap, struct kv_line *line,
 			return KV_ERR_LINE_NO_KEY;
 		*foundp = true;
 		line->type = type;
+		line->base64 = text;
 		line->blob = decoded;
 		line->comment = (struct kv_span){ ahead.p, ahead.left };
 		return KV_ERR_TYPE_UNKNOWN;
 	}
 	line->type = type;
+	line->base64 = text;
 	line->comment = (struct kv_span){ ahead.p, ahead.left };
 	if (r != KV_OK)
 		return r;

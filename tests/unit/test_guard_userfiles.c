@@ -4,11 +4,13 @@
 #include "testkeys.h"
 #include "testlib.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,6 +268,43 @@ output_that_cannot_be_written_is_a_failure(void **state)
 	assert_true(userfiles_print(&config, &account, -1, tell, told));
 }
 
+/* The one line end that the guard adds must be written, too. */
+static void
+line_end_that_cannot_be_written_is_a_failure(void **state)
+{
+	struct rlimit was, limit;
+	int fd;
+
+	(void)state;
+	set_up("one", "two");
+	home_file("one", "1");
+	home_file("two", "2");
+	fd = open(tmp_path("out"), O_WRONLY | O_CREAT, 0600);
+	assert_return_code(getrlimit(RLIMIT_FSIZE, &was), errno);
+	limit = was;
+	limit.rlim_cur = 1;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_return_code(setrlimit(RLIMIT_FSIZE, &limit), errno);
+	assert_false(userfiles_print(&config, &account, fd, tell, told));
+	assert_int_equal(errno, EFBIG);
+	assert_return_code(setrlimit(RLIMIT_FSIZE, &was), errno);
+	close(fd);
+}
+
+/* A process's memory is a regular file that has no first byte. */
+static void
+file_that_cannot_be_read_whole_is_a_failure(void **state)
+{
+	(void)state;
+	set_up("/proc/self/mem", "two");
+	config.strictmodes = KV_STRICTMODES_NO;
+	home_file("two", "2\n");
+	told[0] = '\0';
+	assert_false(userfiles_print(&config, &account, STDOUT_FILENO, tell,
+	    told));
+	assert_int_equal(errno, EIO);
+}
+
 static void
 no_descriptor_is_left_open(void **state)
 {
@@ -352,6 +391,9 @@ certificate_is_found_by_its_ca(void **state)
 	home_file("one", format("restrict,Cert-Authority,principals=\"a\" "
 	    "%s\n", ca_line));
 	assert_true(lists(&b));
+	/* Another CA is none of it. */
+	home_file("one", format("cert-authority %s\n", rsa_line));
+	assert_false(lists(&b));
 	/* A plain line of the CA's key lists that key, not its certificates. */
 	home_file("one", format("%s\n", ca_line));
 	assert_false(lists(&b));
@@ -359,6 +401,9 @@ certificate_is_found_by_its_ca(void **state)
 	/* And the other way round. */
 	home_file("one", format("cert-authority %s\n", ca_line));
 	assert_false(lists(&ca.blob));
+	/* An account that lists the key inside is exposed as well. */
+	home_file("one", format("%s\n", testkey_line(&k)));
+	assert_true(lists(&b));
 }
 
 static void
@@ -378,6 +423,34 @@ unreadable_lines_do_not_hide_the_rest(void **state)
 	assert_true(lists(&k.blob));
 	home_file("one", format("command=\"x %s\nx x %s\n", line, line));
 	assert_false(lists(&k.blob));
+}
+
+static void
+unreadable_file_does_not_hide_the_next(void **state)
+{
+	(void)state;
+	set_up("/proc/self/mem", "two");
+	config.strictmodes = KV_STRICTMODES_NO;
+	testkey_new(&k, KV_KEY_ED25519);
+	home_file("two", testkey_line(&k));
+	assert_true(lists(&k.blob));
+}
+
+/* sshd takes a certificate offered for no line but its CA's. */
+static void
+certificate_on_a_line_lists_nothing(void **state)
+{
+	const char *name = "ssh-ed25519-cert-v01@openssh.com";
+
+	(void)state;
+	set_up("one", NULL);
+	testkey_new(&k, KV_KEY_ED25519);
+	testkey_new(&ca, KV_KEY_ED25519);
+	testcert_new(&b, &k, &ca);
+	home_file("one", format("%s\ncert-authority %s\n", line_of(name, &b),
+	    line_of(name, &b)));
+	assert_false(lists(&k.blob));
+	assert_false(lists(&b));
 }
 
 static void
@@ -408,11 +481,15 @@ main(void)
 		TEST(wildcards_from_tokens_are_none),
 		TEST(overlong_paths_are_told),
 		TEST(output_that_cannot_be_written_is_a_failure),
+		TEST(line_end_that_cannot_be_written_is_a_failure),
+		TEST(file_that_cannot_be_read_whole_is_a_failure),
 		TEST(no_descriptor_is_left_open),
 		TEST(plain_key_is_found_in_any_file),
 		TEST(key_is_found_whatever_its_encoding),
 		TEST(certificate_is_found_by_its_ca),
+		TEST(certificate_on_a_line_lists_nothing),
 		TEST(unreadable_lines_do_not_hide_the_rest),
+		TEST(unreadable_file_does_not_hide_the_next),
 		TEST(refused_file_lists_nothing),
 	};
 

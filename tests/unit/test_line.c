@@ -66,6 +66,7 @@ plain_lines_are_read(void **state)
 	(void)state;
 	expect(rsa_line, KV_KEY_RSA, "", "");
 	assert_span_is(line.type, "ssh-rsa");
+	assert_span_is(line.base64, rsa_line + 8);
 	expect(ec_line, KV_KEY_ECDSA_P256, "", "");
 	assert_span_is(line.type, "ecdsa-sha2-nistp256");
 	expect(format("%s alice@example", rsa_line), KV_KEY_RSA, "",
@@ -105,6 +106,7 @@ blanks_and_tabs_separate_fields(void **state)
 	expect(format("ssh-rsa %s  x \t", text), KV_KEY_RSA, "", "x \t");
 	expect(format("restrict \t ssh-rsa %s", text), KV_KEY_RSA, "restrict",
 	    "");
+	assert_span_is(line.base64, text);
 	/* No other byte does, though isspace knows it. */
 	refused(format("ssh-rsa\v%s", text), KV_ERR_LINE_NO_KEY);
 	refused(format("ssh-rsa\r%s", text), KV_ERR_LINE_NO_KEY);

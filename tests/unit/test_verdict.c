@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include <openssl/evp.h>
@@ -191,12 +192,15 @@ clean_keys_pass(void **state)
 		expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
 		assert_string_equal(d.key_type,
 		    kv_keytype_name((enum kv_keytype)t));
+		/* For a debug log. */
+		assert_contains(d.fingerprint, "SHA256:");
 		assert_string_equal(d.reason, "");
 		assert_null(d.filter);
 		assert_true(d.hits == 0);
 	}
 	judge(&ec);
 	expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
+	assert_string_equal(d.fingerprint, EC_FP);
 }
 
 static void
@@ -512,6 +516,8 @@ unreadable_configuration_is_no_verdict_and_denied(void **state)
 	judge(&clean);
 	expect_error(tmp_path("none.conf: No such file or directory"));
 	assert_int_equal(d.action, KV_ACTION_DENY);
+	/* There is a facility to log to all the same. */
+	assert_int_equal(j.config.syslog_facility, LOG_AUTHPRIV);
 	kv_judge_close(&j);
 
 	kv_judge_open(&j, tmp_dir(), geteuid());
@@ -724,17 +730,22 @@ unknown_type_with_a_broken_configuration_is_no_verdict(void **state)
 static void
 long_type_names_are_cut(void **state)
 {
+	const size_t most = KV_KEYTYPE_NAME_BYTES - 1;
 	char type[200];
 
 	(void)state;
-	memset(type, 'x', sizeof(type) - 1);
-	type[sizeof(type) - 1] = '\0';
 	configure_rsa("");
 	unknown_blob();
-	judge_as(type, &b);
-	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_ALLOW);
-	assert_int_equal(strlen(d.key_type), KV_KEYTYPE_NAME_BYTES - 1);
-	assert_memory_equal(d.key_type, type, KV_KEYTYPE_NAME_BYTES - 1);
+	memset(type, 'x', sizeof(type));
+	for (size_t len = 1; len < sizeof(type); len++) {
+		type[len] = '\0';
+		judge_as(type, &b);
+		expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_ALLOW);
+		assert_string_equal(d.key_type, format("%.*s",
+		    (int)(len < most ? len : most), type));
+		assert_contains(d.fingerprint, "SHA256:");
+		type[len] = 'x';
+	}
 }
 
 static void
@@ -867,6 +878,7 @@ command_may_open_files_by_its_own_rules(void **state)
 	kv_judge_close(&j);
 	/* Without a configuration the defaults hold. */
 	kv_judge_open_with(&j, NULL, filters, 1, open_any, &asked);
+	assert_int_equal(j.config.on_unsupported, KV_ACTION_ALLOW);
 	judge(&rsa);
 	expect_listed(RSA_FP, KV_PART_KEY);
 	judge(&clean);
@@ -883,7 +895,7 @@ command_without_filters_has_no_verdict(void **state)
 	(void)state;
 	kv_judge_open_with(&j, NULL, filters, 0, open_any, &asked);
 	judge(&clean);
-	expect_error("");
+	expect_error("no filter");
 	kv_judge_close(&j);
 	kv_judge_open_with(&j, NULL, filters, COUNT(filters), open_any,
 	    &asked);
