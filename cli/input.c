@@ -377,6 +377,27 @@ dispatch(struct reader *r, struct kv_span text, bool long_text)
 	}
 }
 
+/*
+ * The start of a line that does not fit. sshd reads lines of any length, so a
+ * key in front of a long comment counts; of what lies behind, only that there
+ * is something can be told.
+ */
+static void
+tell_long_line(struct reader *r, struct kv_span start)
+{
+	const struct kv_span no_comment = { start.p, 0 };
+	struct kv_line line;
+
+	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK) {
+		if (!line.is_blank)
+			tell_sshkey(r, r->line, &line.key, no_comment);
+		return;
+	}
+	/* In a directory, a long run of binary data is not worth a word. */
+	if (!r->walked || memchr(start.p, '\0', BINARY_BYTES) == NULL)
+		tell_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+}
+
 /* Drops the rest of a line that does not fit; the buffer is full of it. */
 static bool
 skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
@@ -384,9 +405,7 @@ skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 	uint8_t *nl;
 
 	r->line++;
-	/* In a directory, a long run of binary data is not worth a word. */
-	if (!r->walked || memchr(buf, '\0', BINARY_BYTES) == NULL)
-		tell_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+	tell_long_line(r, (struct kv_span){ buf, *lenp });
 	do {
 		*lenp = 0;
 		if (!fill(r, fd, buf, lenp, eofp))

@@ -341,22 +341,22 @@ parse_line(struct parser *ps, char *line)
 	} else if (strcasecmp(word[0], "AllowKey") == 0) {
 		add_allowed(ps, word, n);
 	} else if (strcasecmp(word[0], "OnHit") == 0) {
-		value = c->on_hit;
+		value = (int)c->on_hit;
 		set_word(ps, word, n, deny_warn, &ps->seen_on_hit, &value);
 		c->on_hit = (enum kv_action)value;
 	} else if (strcasecmp(word[0], "OnError") == 0) {
-		value = c->on_error;
+		value = (int)c->on_error;
 		set_word(ps, word, n, deny_allow, &ps->seen_on_error, &value);
 		c->on_error = (enum kv_action)value;
 	} else if (strcasecmp(word[0], "OnUnsupported") == 0) {
-		value = c->on_unsupported;
+		value = (int)c->on_unsupported;
 		set_word(ps, word, n, deny_allow, &ps->seen_on_unsupported,
 		    &value);
 		c->on_unsupported = (enum kv_action)value;
 	} else if (strcasecmp(word[0], "AuthorizedKeysFile") == 0) {
 		set_patterns(ps, word, n);
 	} else if (strcasecmp(word[0], "StrictModes") == 0) {
-		value = c->strictmodes;
+		value = (int)c->strictmodes;
 		set_word(ps, word, n, strictmodes, &ps->seen_strictmodes,
 		    &value);
 		c->strictmodes = (enum kv_strictmodes)value;

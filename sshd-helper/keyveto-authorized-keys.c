@@ -111,8 +111,7 @@ look_up_authorized(const struct guard *g)
 		return KV_AUTHORIZED_UNKNOWN;
 	/* A malformed certificate is listed for the keys that are whole. */
 	(void)!kv_sshkey_parse(blob, len, &offered);
-	return userfiles_list_key(&g->judge.config, &g->account, &offered) ?
-	    KV_AUTHORIZED_YES : KV_AUTHORIZED_NO;
+	return userfiles_list_key(&g->judge.config, &g->account, &offered);
 }
 
 /* Judges the key, logs it, and returns whether it may pass. */

@@ -12,7 +12,8 @@
 #include "kv_lines.h"
 
 #define COPY_BYTES (64 * 1024)
-#define LINE_BYTES (256 * 1024)
+/* Memory that is touched only as far as a file fills it. */
+#define LINE_BYTES (2 * 1024 * 1024)
 
 /* What is done with each open file; false stops the walk. */
 typedef bool (*visit_fn)(int fd, void *arg);
@@ -83,7 +84,7 @@ walk_all(const struct walk *w)
 				    "too long", w->refused_arg);
 			continue;
 		}
-		/* Only the administrator's own wildcards count. */
+		/* A name alone must not turn a plain path into a pattern. */
 		if (strpbrk(pattern, "*?[") != NULL)
 			r = walk_glob(w, path);
 		else
@@ -162,6 +163,7 @@ userfiles_print(const struct kv_config *config,
 struct search {
 	const struct kv_sshkey *offered;
 	bool found;
+	bool unread;		/* there was a line too long to be read */
 };
 
 static bool
@@ -190,8 +192,10 @@ search_file(int fd, void *arg)
 	while (more && !s->found) {
 		enum kv_err r = kv_lines_next(&lines, &text, &more);
 
-		if (r == KV_ERR_LINE_TOO_LONG)
+		if (r == KV_ERR_LINE_TOO_LONG) {
+			s->unread = true;
 			continue;
+		}
 		if (r != KV_OK)
 			return true;
 		if (more && kv_line_parse(text, blob, sizeof(blob),
@@ -201,7 +205,7 @@ search_file(int fd, void *arg)
 	return !s->found;
 }
 
-bool
+enum kv_authorized
 userfiles_list_key(const struct kv_config *config,
     const struct kv_account *account, const struct kv_sshkey *offered)
 {
@@ -212,5 +216,7 @@ userfiles_list_key(const struct kv_config *config,
 	};
 
 	(void)walk_all(&w);
-	return s.found;
+	if (s.found)
+		return KV_AUTHORIZED_YES;
+	return s.unread ? KV_AUTHORIZED_UNKNOWN : KV_AUTHORIZED_NO;
 }

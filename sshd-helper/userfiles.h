@@ -3,7 +3,7 @@
 #ifndef GUARD_USERFILES_H
 #define GUARD_USERFILES_H
 
-#include "kv_config.h"
+#include "kv_log.h"
 
 /* Told of a file that sshd would refuse, with the reason. */
 typedef void (*userfiles_refused)(const char *why, void *arg);
@@ -21,9 +21,10 @@ bool userfiles_print(const struct kv_config *config,
 
 /*
  * Whether the account lists the offered key: as a plain key, or its CA on a
- * cert-authority line. Only for the log; what cannot be read does not list it.
+ * cert-authority line. Only for the log; unknown where a line was too long to
+ * be read and no other line lists the key.
  */
-bool userfiles_list_key(const struct kv_config *config,
+enum kv_authorized userfiles_list_key(const struct kv_config *config,
     const struct kv_account *account, const struct kv_sshkey *offered);
 
 #endif

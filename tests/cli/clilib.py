@@ -55,14 +55,20 @@ class Run(NamedTuple):
         return self.out.decode("ascii").splitlines()
 
     @property
+    def warnings(self):
+        """About filters that a login would not trust: all of them, unless they are root's."""
+        return [line for line in self.err.decode("ascii").splitlines() if line.startswith("keyveto: warning: ")]
+
+    @property
     def messages(self):
-        return self.err.decode("ascii").splitlines()
+        """The other lines on standard error."""
+        return [line for line in self.err.decode("ascii").splitlines() if not line.startswith("keyveto: warning: ")]
 
     @property
     def problems(self):
-        """The messages, without "keyveto: " and without the summary and warnings."""
+        """The messages, without "keyveto: " and without the summary."""
         lines = [line.removeprefix("keyveto: ") for line in self.messages]
-        return [line for line in lines if not re.match(r"\d+ keys? in |warning: ", line)]
+        return [line for line in lines if not re.match(r"\d+ keys? in ", line)]
 
     @property
     def summary(self):

@@ -329,7 +329,8 @@ lists(const struct blob *blob)
 
 	(void)!kv_sshkey_parse(blob->p, blob->len, &key);
 	alarm(10);
-	found = userfiles_list_key(&config, &account, &key);
+	found = userfiles_list_key(&config, &account, &key) ==
+	    KV_AUTHORIZED_YES;
 	alarm(0);
 	return found;
 }
