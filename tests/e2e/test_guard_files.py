@@ -376,7 +376,8 @@ def huge_file_and_listed_key(bench):
     done = run_guard(account, listed, bench.config(listed=[listed]))
     check((done.returncode, done.stdout) == (0, b""), f"something came out: {done}")
     check(time.monotonic() - begin < HUGE_SECONDS, "it took too long")
-    bench.decision(account, verdict="listed", authorized="no")
+    # Nobody knows what is in a line of that length, and the log does not claim to.
+    bench.decision(account, verdict="listed", authorized=None)
 
 
 @case("guard output: a reader that goes away is an error, not a success")
