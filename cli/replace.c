@@ -143,8 +143,13 @@ open_lock(struct replace *r)
 	if (r->lock != -1) {
 		if (fchmod(r->lock, 0600) == -1 ||
 		    (geteuid() == 0 && r->dir_st.st_uid != 0 &&
-		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == -1))
+		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == -1)) {
+			int saved = errno;
+
+			(void)unlinkat(r->dir, r->lock_name, 0);
+			errno = saved;
 			return false;
+		}
 		return true;
 	}
 	if (errno != EEXIST)

@@ -78,7 +78,11 @@ usage_error(const char *why)
 	kv_log_format(&context, &d, line);
 	openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
 	syslog(LOG_AUTHPRIV | LOG_ERR, "%s", line);
-	fprintf(stderr, "%s: %s\n%s", IDENT, why, GUARD_USAGE);
+	fprintf(stderr, "%s: ", IDENT);
+	/* It holds words of the command line, and may go to a terminal. */
+	for (; *why != '\0'; why++)
+		putc(*why >= 0x20 && *why < 0x7f ? *why : '?', stderr);
+	fprintf(stderr, "\n%s", GUARD_USAGE);
 	return EXIT_USAGE;
 }
 
@@ -195,7 +199,12 @@ main(int argc, char **argv)
 	static struct guard g;
 	char why[256];
 
-	guard_harden();
+	if (!guard_harden()) {
+		snprintf(why, sizeof(why), "/dev/null: %s", strerror(errno));
+		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
+		g.context.via = "guard";
+		return no_verdict(&g, why);
+	}
 	if (!guard_options_read(argc, argv, &g.options, why, sizeof(why)))
 		return usage_error(why);
 	if (g.options.help) {

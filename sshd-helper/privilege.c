@@ -12,7 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-void
+/*
+ * No core, no tracing by the account. Not a limit on cores, which a chained
+ * command would inherit.
+ */
+static void
+shut(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+bool
 guard_harden(void)
 {
 	int fd;
@@ -20,11 +30,11 @@ guard_harden(void)
 	/* A file opened later must not become standard output. */
 	do {
 		if ((fd = open("/dev/null", O_RDWR)) == -1)
-			_exit(1);
+			return false;
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	/* Not a limit on cores, which a chained command would inherit. */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	shut();
+	return true;
 }
 
 /* Groups, gid and uid of pw, checked by asking the kernel. */
@@ -40,6 +50,8 @@ drop_to(const struct passwd *pw)
 	    getresgid(&rgid, &egid, &sgid) == -1 ||
 	    getresuid(&ruid, &euid, &suid) == -1)
 		return false;
+	/* The kernel has set it anew, to what fs.suid_dumpable says. */
+	shut();
 	errno = EPERM;
 	if (rgid != pw->pw_gid || egid != pw->pw_gid || sgid != pw->pw_gid ||
 	    ruid != pw->pw_uid || euid != pw->pw_uid || suid != pw->pw_uid)

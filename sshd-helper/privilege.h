@@ -11,9 +11,10 @@
 
 /*
  * First thing of all: standard descriptors are open, no core is dumped and
- * nobody but root may trace the process.
+ * nobody but root may trace the process. False, with errno, if /dev/null
+ * cannot be opened for a standard descriptor that may be closed.
  */
-void guard_harden(void);
+bool guard_harden(void);
 
 /*
  * Finds the account of --user and, when started as root, becomes it for good:

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "userfiles.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -11,6 +13,7 @@
 #include "kv_line.h"
 #include "kv_lines.h"
 
+#define SEARCH_MAX_BYTES (64 * 1024 * 1024)
 #define COPY_BYTES (64 * 1024)
 /* Memory that is touched only as far as a file fills it. */
 #define LINE_BYTES (2 * 1024 * 1024)
@@ -184,10 +187,16 @@ search_file(int fd, void *arg)
 	static uint8_t buf[LINE_BYTES], blob[KV_BLOB_MAX_BYTES];
 	struct search *s = arg;
 	struct kv_lines lines;
+	struct stat st;
 	struct kv_line line;
 	struct kv_span text;
 	bool more = true;
 
+	/* What a file as large holds is not worth the wait for the log line. */
+	if (fstat(fd, &st) == -1 || st.st_size > SEARCH_MAX_BYTES) {
+		s->unread = true;
+		return true;
+	}
 	kv_lines_init(&lines, fd, buf, sizeof(buf));
 	while (more && !s->found) {
 		enum kv_err r = kv_lines_next(&lines, &text, &more);
