@@ -1,0 +1,323 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""The guard when system calls fail: each in turn, by strace.
+
+Whatever fails, the outcome is one that the configuration allows:
+  - a listed key gets nothing, unless OnError is allow and the log says that
+    there was no verdict;
+  - a clean key gets its files whole, or a status that makes sshd ignore them;
+  - a file that could not be opened is left out whole, and the log says so;
+  - a refusal without a verdict leaves a line with the reason in the log.
+Never a crash, never a hang. What fails before main began may keep the guard
+from starting, and a log line may be lost when sending it is what failed.
+"""
+
+import functools
+import sys
+from dataclasses import dataclass
+
+import tracer
+from stage import DEFAULT_FILTER, Malformed, keys, play
+
+ERRORS = [tracer.error(name) for name in ("EIO", "ENOMEM", "EINTR", "EACCES", "EMFILE")]
+# No bytes at all: the end of a file, or a write that has to be repeated.
+NOTHING = tracer.result(0)
+NOTHING_CALLS = ("read", "pread64", "write")
+# A change of identity that was never made.
+UNEARNED = tracer.result(0)
+UNEARNED_CALLS = ("setresuid", "setresgid")
+SIGNALS = [tracer.kill_by(name) for name in ("SIGKILL", "SIGTERM", "SIGPIPE", "SIGALRM")]
+HARMLESS = [tracer.kill_by(name) for name in ("SIGCHLD", "SIGWINCH", "SIGCONT")]
+
+SHORT_SHARE = 40        # of the short form: one run in so many
+
+
+@dataclass
+class Scenario:
+    """One way to call the guard, and what may come of it."""
+    title: str
+    argv: list              # but for --connection, which names the run
+    listed: bool
+    allow: bool             # OnError
+    files: list             # the contents of the account's files, or what the command prints
+    user: str = None        # started as this account, not as root
+    command: tuple = ()
+    behind: str = None      # only what comes after the last call of this name is of interest
+
+    def argv_of(self, run):
+        return [*self.argv, "--connection", f"{run} 22 192.0.2.1 22", *(["--", *self.command] if self.command else [])]
+
+    @property
+    def whole(self):
+        return join(self.files)
+
+
+def join(files):
+    """Several files as the guard prints them: each begins on a line of its own."""
+    out = b""
+    for content in files:
+        if out and content and not out.endswith(b"\n"):
+            out += b"\n"
+        out += content
+    return out
+
+
+def subsets(files):
+    """What may come out when any of the files is left out."""
+    if not files:
+        return {b""}
+    return {join(list(part)) for part in _choices(files)}
+
+
+def _choices(files):
+    if not files:
+        return [()]
+    rest = _choices(files[1:])
+    return [(files[0], *one) for one in rest] + rest
+
+
+def make_scenarios(stage):
+    account, clean, listed, ca = stage.account(), stage.key(), stage.key(), stage.key()
+    certificate = keys.certify(ca, clean, account.name).certificate
+    stage.machine.write(DEFAULT_FILTER, stage.filter(listed, ca).read_bytes())
+    # Two files, the first without a last line end, and long enough for two reads.
+    first = f"{clean.key}\n{listed.key}\ncert-authority {ca.key}\n# " + "x" * (70_000 if stage.long else 300)
+    second = f"{clean.key} again\n"
+    account.authorize()
+    account.write(".ssh/authorized_keys", first)
+    account.write(".ssh/authorized_keys2", second)
+    files = [first.encode(), second.encode()]
+    shared = stage.account()
+    shared.write(".ssh/authorized_keys", second, 0o664)
+
+    found = []
+    for on_error in ("deny", "allow"):
+        config = stage.config(f"OnError {on_error}", listed=[listed, ca])
+        for start in ("root", "account"):
+            for kind, public in (("clean key", clean.key), ("listed key", listed.key),
+                                 ("certificate by a listed CA", certificate)):
+                argv = [stage.guard, "--config", config, "--user", account.name, "--home", account.home,
+                        "--type", public.type, "--key", public.blob]
+                make = functools.partial(Scenario, argv=argv, listed=kind != "clean key", allow=on_error == "allow",
+                                         user=account.name if start == "account" else None)
+                words = f"{kind}, started as {start}, OnError {on_error}"
+                found.append(make(words, files=files))
+                found.append(make(f"{words}, -- COMMAND", files=[b"ran\n"], command=("/bin/echo", "ran")))
+    found += _of_other_files(stage, shared, clean.key, second.encode(), listed)
+    return found
+
+
+def _of_other_files(stage, shared, public, content, listed):
+    """What the account's file needs beyond being opened."""
+    argv = [stage.guard, "--user", shared.name, "--home", shared.home, "--type", public.type, "--key", public.blob]
+    lines = {
+        "a file that the account's own group may write": ("StrictModes private-group",),
+        "a pattern with a wildcard": ("AuthorizedKeysFile .ssh/authorized_key[s]", "StrictModes no"),
+    }
+    return [Scenario(f"clean key, {words}", [*argv, "--config", stage.config(*config, listed=[listed])],
+                     listed=False, allow=False, files=[content], behind="pread64") for words, config in lines.items()]
+
+
+class Baseline:
+    """The calls of a run without a fault, and what they are for."""
+
+    def __init__(self, stage, scenario):
+        done, self.calls = tracer.list_calls(stage.path("trace"), scenario.argv_of(stage.name_run()),
+                                             user=scenario.user)
+        expected = b"" if scenario.listed else scenario.whole
+        if (done.returncode, done.stdout) != (0, expected):
+            raise AssertionError(f"without any fault: {done}")
+        # The first thing that the guard does.
+        self.first = next(call for call in self.calls if '"/dev/null", O_RDWR' in call.text)
+        self.begin = self.first.index
+        self.interesting = max((call.index for call in self.calls if call.name == scenario.behind), default=0) + 1
+        self.end = self._end(bool(scenario.command) and not scenario.listed)
+        self.logging = self._find_logging()
+
+    def _end(self, becomes_command):
+        """The guard's last call; behind it is the command that it became."""
+        if not becomes_command:
+            return len(self.calls)
+        return next(call.index for call in self.calls if call.name == "execve" and call.nth == 2) + 1
+
+    def _find_logging(self):
+        """The calls without which no line can reach the log."""
+        found = set()
+        for call in self.calls:
+            if call.name == "connect" and '"/dev/log"' in call.text:
+                sockets = [one.index for one in self.calls[:call.index] if one.name == "socket"]
+                found |= {sockets[-1], call.index}
+            if call.name in ("sendto", "sendmsg"):
+                found.add(call.index)
+        return found
+
+    @property
+    def guards_own(self):
+        """All but the execve that started it, and the first, which has a case of its own."""
+        return [call for call in self.calls[self.interesting:self.end] if call is not self.first]
+
+
+def faults_of(call):
+    """Each fault that is tried on a call."""
+    faults = [fault for fault in ERRORS if tracer.applies(fault, call)]
+    if call.name in NOTHING_CALLS:
+        faults.append(NOTHING)
+    if call.name in UNEARNED_CALLS:
+        faults.append(UNEARNED)
+    return faults + SIGNALS + HARMLESS
+
+
+class Judge:
+    """Whether an outcome is allowed; what is not is in whys."""
+
+    def __init__(self, scenario, where, fault=None, before_main=False, log_may_be_lost=False):
+        self.scenario, self.where, self.fault = scenario, where, fault
+        self.before_main, self.log_may_be_lost = before_main, log_may_be_lost or before_main
+        self.whys = []
+
+    @classmethod
+    def of_call(cls, scenario, baseline, call, fault, onwards):
+        """For a system call that failed."""
+        judge = cls(scenario, f"{fault} {'from here on at' if onwards else 'at'} {call}", fault,
+                    call.index < baseline.begin, onwards or call.index in baseline.logging)
+        judge.file_may_end = fault is NOTHING and call.name == "read"
+        return judge
+
+    file_may_end = False
+
+    def say(self, what, done, decisions):
+        logged = "; ".join(one.line.text[one.line.text.find("verdict="):] for one in decisions) or "nothing"
+        self.whys.append(f"{self.where}: {what}: {done}, logged {logged}")
+
+    def verdict(self, done, decisions):
+        said = {(one.verdict, one.action) for one in decisions if one.verdict != "error" or one.reason}
+        complain = functools.partial(self.say, done=done, decisions=decisions)
+        if done.hung:
+            complain("it hangs")
+        elif done.returncode < 0:
+            self._killed(done, complain)
+        elif self.scenario.listed:
+            self._listed(done, said, complain)
+        else:
+            self._clean(done, said, complain)
+
+    def _killed(self, done, complain):
+        expected = self.fault and self.fault.is_signal and self.fault not in HARMLESS
+        if not expected and not self.before_main:
+            complain("it crashed")
+        if self.scenario.listed and done.stdout:
+            complain("something was printed for a listed key")
+
+    def _listed(self, done, said, complain):
+        if done.stdout:
+            if not (self.scenario.allow and ("error", "allow") in said):
+                complain("something was printed for a listed key")
+            return
+        if self.log_may_be_lost:
+            return
+        if done.returncode == 0 and ("listed", "deny") not in said:
+            complain("refused without a line in the log")
+        if done.returncode != 0 and not any(verdict == "error" for verdict, _ in said):
+            complain("no verdict, and no reason in the log")
+
+    def _clean(self, done, said, complain):
+        if done.returncode != 0:
+            if not self.log_may_be_lost and not any(verdict == "error" for verdict, _ in said):
+                complain("no verdict, and no reason in the log")
+            return
+        if done.stdout == self.scenario.whole:
+            return
+        if self.scenario.command or done.stdout not in self._may_be_printed():
+            complain("not the whole output, and success")
+        elif not self.log_may_be_lost and not self.file_may_end and not any(v == "error" for v, _ in said):
+            complain("a file was left out, and the log does not say so")
+
+    def _may_be_printed(self):
+        found = subsets(self.scenario.files)
+        if self.file_may_end:
+            # The end of the file, as far as anybody can tell: it was cut short.
+            step = 64 * 1024
+            cut = [self.scenario.files[0][:n] for n in range(0, len(self.scenario.files[0]), step)]
+            found |= {join([one, *self.scenario.files[1:]]) for one in cut}
+        return found
+
+
+def try_one(stage, scenario, baseline, call, fault, onwards=False):
+    """One run; why its outcome is not allowed."""
+    judge = Judge.of_call(scenario, baseline, call, fault, onwards)
+    run = stage.name_run()
+    try:
+        done, _ = tracer.inject(stage.path("trace"), scenario.argv_of(run), call, fault, onwards, user=scenario.user)
+        judge.verdict(done, stage.log.decisions(run))
+    except (AssertionError, Malformed) as why:
+        judge.whys.append(str(why))
+    return judge.whys
+
+
+def try_scenario(stage, report, scenario):
+    with report.case(f"guard: {scenario.title}: every call in turn") as case:
+        baseline = Baseline(stage, scenario)
+        plan = [(call, fault) for call in baseline.guards_own for fault in faults_of(call)]
+        plan = stage.some(plan, 4 if scenario.behind else SHORT_SHARE)
+        report.count(case, stage.each(lambda one: try_one(stage, scenario, baseline, *one), plan),
+                     f"runs, {len(baseline.guards_own)} calls")
+
+
+def try_first_call(stage, report, scenario):
+    """Standard descriptors that cannot be had: the guard stops before anything else."""
+    with report.case(f"guard: {scenario.title}: without /dev/null it refuses, and the log says why") as case:
+        baseline = Baseline(stage, scenario)
+        report.count(case, [try_one(stage, scenario, baseline, baseline.first, fault) for fault in ERRORS])
+
+
+def try_short_transfers(stage, report, scenario):
+    """All data comes and goes in pieces, or any one transfer of it is short or empty."""
+    with report.case(f"guard: {scenario.title}: short reads and writes") as case:
+        def one(setting):
+            size, at = setting
+            name = stage.name_run()
+            done, hit = stage.run_preloaded("shortio.c", scenario.argv_of(name), {"BYTES": size, "AT": at})
+            decisions = stage.log.decisions(name)
+            said = {(found.verdict, found.action) for found in decisions}
+            whole = b"" if scenario.listed else scenario.whole
+            right = done.returncode == 0 and done.stdout == whole and said == ({("listed", "deny")} if scenario.listed
+                                                                               else set())
+            if size == 0 and not right:
+                # What ended too soon may be a file: no verdict, or an account's file that was cut short.
+                right = (done.returncode == 1 and ("error", "deny") in said if scenario.listed or done.returncode
+                         else whole.startswith(done.stdout) or whole.endswith(done.stdout))
+                right = right and not (scenario.listed and done.stdout)
+            whys = [] if right else [f"{size} bytes at transfer {at or 'any'}: {done}, logged {said}"]
+            return hit, whys + ([] if at or hit == "!" else ["never hit"])
+        results = [one((1, 0)), one((7, 0)), one((4096, 0)), *stage.until_unhit(lambda at: one((0, at))),
+                   *stage.until_unhit(lambda at: one((1, at)))]
+        report.count(case, [whys for _, whys in results])
+
+
+def try_lasting(stage, report, scenario):
+    """A disk that stays broken, a limit that stays reached."""
+    with report.case(f"guard: {scenario.title}: every call, and all of its name after it") as case:
+        baseline = Baseline(stage, scenario)
+        plan = [(call, fault, True) for call in baseline.guards_own if call.index >= baseline.begin
+                for fault in ERRORS if fault.title != "EINTR" and tracer.applies(fault, call)]
+        plan = stage.some(plan, SHORT_SHARE)
+        report.count(case, stage.each(lambda one: try_one(stage, scenario, baseline, *one), plan))
+
+
+def cases(stage, report):
+    scenarios = [one for one in make_scenarios(stage) if report.wants(one.title)]
+    for scenario in scenarios:
+        try_scenario(stage, report, scenario)
+    for scenario in scenarios:
+        if not scenario.allow and not scenario.user:
+            try_lasting(stage, report, scenario)
+    for scenario in scenarios:
+        if not scenario.allow and not scenario.command and not scenario.behind:
+            if stage.long or not scenario.user:
+                try_short_transfers(stage, report, scenario)
+    for scenario in scenarios[:1]:
+        try_first_call(stage, report, scenario)
+
+
+if __name__ == "__main__":
+    sys.exit(play(__doc__, cases))

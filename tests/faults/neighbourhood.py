@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: ISC
+"""Where the hostile neighbours live: accounts, keys, a filter, and things that are none of their business."""
+
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+
+from stage import ENVIRONMENT, as_account, run
+
+PYTHON = "/usr/bin/python3"     # every account may run this one
+SECRET = b"nobody but root may read this\n"
+QUICK_SECONDS = 1
+
+
+class Neighbourhood:
+    """A clean and a listed key, an account that lists both, and ways to ask the guard about them."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.clean, self.listed = stage.key(), stage.key()
+        self.account, self.other = stage.account(), stage.account()
+        self.lines = f"{self.clean.key}\n{self.listed.key}\n".encode()
+        for account in (self.account, self.other):
+            account.write(".ssh/authorized_keys", self.lines)
+        self.config = stage.config(listed=[self.listed])
+        self.filter = Path(self.config.read_text(encoding="ascii").split()[1])
+        self.secret = stage.write("secret", SECRET, 0o600)
+
+    def argv(self, offered, name, *more, **instead):
+        """The guard's arguments as sshd gives them; instead replaces their values."""
+        values = {"config": self.config, "user": self.account.name, "home": self.account.home,
+                  "type": offered.key.type, "key": offered.key.blob, "connection": f"{name} 22 192.0.2.1 22", **instead}
+        words = [word for option, value in values.items() if value is not None for word in (f"--{option}", value)]
+        return [self.stage.guard, *words, *more]
+
+    def ask(self, key, *more, prefix=(), instead=None, **options):
+        """One run of the guard, and what it logged."""
+        name = self.stage.name_run()
+        done = run([*prefix, *self.argv(key, name, *more, **instead or {})], **options)
+        return done, self.stage.log.decisions(name)
+
+    def check_both(self, case, what, seconds=QUICK_SECONDS, output=None, **how):
+        """A clean key is served whole and a listed one refused, soon."""
+        output = self.lines if output is None else output
+        done, _ = self.ask(self.clean, **how)
+        case.check((done.returncode, done.stdout) == (0, output), f"{what}: a clean key: {done}")
+        case.check(done.seconds < seconds, f"{what}: a clean key waits {done.seconds:.1f} s")
+        done, said = self.ask(self.listed, **how)
+        case.check((done.returncode, done.stdout) == (0, b""), f"{what}: a listed key: {done}")
+        case.check([one.verdict for one in said] == ["listed"], f"{what}: a listed key, logged: {said}")
+        case.check(done.seconds < seconds, f"{what}: a listed key waits {done.seconds:.1f} s")
+
+
+@contextlib.contextmanager
+def neighbour(account, code, *arguments, **environment):
+    """A program in Python that runs as an account until the block ends; the words of its first line."""
+    argv = [PYTHON, "-c", code, *map(os.fspath, arguments)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd="/",
+                          env={**ENVIRONMENT, **environment}, **as_account(account)) as process:
+        try:
+            yield process.stdout.readline().decode().split()
+        finally:
+            process.kill()

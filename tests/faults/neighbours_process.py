@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: ISC
+"""Neighbours of the process: limits, arguments, environments, descriptors, ptrace and core dumps."""
+
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import termios
+import time
+
+import tracer
+from neighbourhood import PYTHON, QUICK_SECONDS, SECRET
+from stage import ENVIRONMENT, HANG_SECONDS, Malformed, as_account, read_decision, run
+
+KIB, MIB = 1024, 1024 * 1024
+# What no log line and no terminal should be given as it is.
+NASTY = ("x\nJan  1 00:00:00 host sshd[1]: Accepted publickey for root", "x\r\n<38>verdict=clean action=allow",
+         'x" verdict=allowed action=allow user="root', "x verdict=clean", "\x1b[2J\x1b]0;title\x07", "\x01\x02\x7f\t",
+         "\\x0a\\n", "%s%n%x%1000000d", "é\u2028\u202e", "\udcff\udc80", "'; id; '", "$(id)`id`", "../../etc/shadow",
+         "-", "--", "root", "a" * 1_000, "b" * 100_000, "\n" * 5_000)
+
+
+# Limits
+
+LIMITS = {
+    "RLIMIT_NOFILE": list(range(13)),
+    "RLIMIT_AS": [n * 256 * KIB for n in range(1, 57)],
+    "RLIMIT_DATA": [n * 64 * KIB for n in range(33)],
+    "RLIMIT_STACK": [n * 4 * KIB for n in range(1, 33)],
+    "RLIMIT_FSIZE": [0, 1, 100],
+    "RLIMIT_NPROC": [0, 1],
+    "RLIMIT_MEMLOCK": [0],
+    "RLIMIT_CORE": [0],
+    "RLIMIT_CPU": [1],
+}
+
+
+def _limited(limit, value):
+    """A prefix that starts a program under a limit."""
+    option = {"RLIMIT_FSIZE": "fsize"}.get(limit, limit.removeprefix("RLIMIT_").lower())
+    return ["prlimit", f"--{option}={value}:{value}", "--"]
+
+
+def limits(hood, report):
+    """The outcome is right, or no outcome; what ends by a signal or an error is refused by sshd."""
+    stage = hood.stage
+    for limit, values in LIMITS.items():
+        with report.case(f"neighbours: started under {limit}") as case:
+            served = []
+
+            def one(value, limit=limit, served=served):
+                whys = []
+                for how in ({}, as_account(hood.account)):
+                    done, _ = hood.ask(hood.listed, prefix=_limited(limit, value), **how)
+                    if done.hung or done.stdout:
+                        whys.append(f"{value}: a listed key: {done}")
+                    done, _ = hood.ask(hood.clean, prefix=_limited(limit, value), **how)
+                    served.append(done.returncode == 0)
+                    if done.hung or done.returncode == 0 and done.stdout != hood.lines:
+                        whys.append(f"{value}: a clean key: {done}")
+                return whys
+
+            report.count(case, stage.each(one, values if stage.long else values[::max(1, len(values) // 6)]))
+            case.note += f", {served.count(True)} of {len(served)} clean keys served"
+
+
+def limited_output(hood, report):
+    """The output goes to a file that may not grow."""
+    with report.case("neighbours: output to a file, under RLIMIT_FSIZE") as case:
+        for size in (0, 10, len(hood.lines) - 1):
+            for ignore in (False, True):        # SIGXFSZ
+                path = hood.stage.path("output")
+                prefix = _limited("RLIMIT_FSIZE", size)
+                if ignore:
+                    prefix = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", *prefix]
+                with open(path, "wb") as output:
+                    done, _ = hood.ask(hood.clean, prefix=prefix, stdout=output)
+                case.check(done.returncode != 0, f"{size} bytes, SIGXFSZ ignored: {ignore}: success")
+
+
+# Arguments
+
+def _check_lines(case, what, lines):
+    for line in lines:
+        if "verdict=" not in line.text:
+            continue
+        try:
+            decision = read_decision(line)
+        except Malformed as why:
+            case.check(False, f"{what}: {why}")
+            continue
+        bad = re.search(r"[^\x20-\x7e]", line.text)
+        case.check(not bad, f"{what}: a log line with {bad and bad[0]!r}")
+        case.check(decision.verdict not in ("clean", "allowed"), f"{what}: {line.text[:200]}")
+        case.check(decision.via == "guard", f"{what}: via {decision.via}")
+
+
+def nasty_arguments(hood, report):
+    """Each argument in turn, as an ordinary user who runs the guard by hand."""
+    stage = hood.stage
+    places = {
+        "--user": lambda text: {"user": text}, "--home": lambda text: {"home": text},
+        "--home, absolute": lambda text: {"home": "/" + text}, "--type": lambda text: {"type": text},
+        "--key": lambda text: {"key": text}, "--connection": lambda text: {"connection": text},
+        "--uid": lambda text: {"uid": text}, "--config": lambda text: {"config": text},
+        "--config, absolute": lambda text: {"config": "/" + text},
+    }
+    for place, instead in places.items():
+        with report.case(f"neighbours: by hand, with control bytes and the like in {place}") as case:
+            stage.log.take_rest()
+
+            def one(text, instead=instead, place=place, case=case):
+                name = stage.name_run()
+                done = run(hood.argv(hood.listed, name, **instead(text)), **as_account(hood.account))
+                what = f"{place} {text[:40]!r}"
+                case.check(not done.hung and done.returncode >= 0, f"{what}: {done}")
+                case.check(done.stdout == b"", f"{what}: printed for a listed key: {done}")
+                _check_lines(case, what, stage.log.about(name))
+                return []
+
+            report.count(case, stage.each(one, NASTY))
+            _check_lines(case, place, stage.log.take_rest())
+    with report.case("neighbours: by hand, with control bytes in words that are no option") as case:
+        stage.log.take_rest()
+        for text in NASTY:
+            done = run([stage.guard, text], **as_account(hood.account))
+            case.check((done.returncode, done.stdout) == (2, b""), f"{text[:40]!r}: {done}")
+        _check_lines(case, "a word", stage.log.take_rest())
+
+
+def nasty_words_on_standard_error(hood, report):
+    """What sshd passes on to its own standard error, and so to its log, is one line a line too."""
+    with report.case("neighbours: by hand, with control bytes: none of them on standard error") as case:
+        for text in NASTY:
+            for argv in ([text], ["--user", "x", "--home", text], ["--uid", text]):
+                done = run([hood.stage.guard, *argv], **as_account(hood.account))
+                first, _, rest = done.stderr.partition(b"\n")
+                case.check(first.startswith(b"keyveto-authorized-keys: ") and not re.search(rb"[^\x20-\x7e]", first)
+                           and rest.startswith(b"usage: "), f"{argv}: {done.stderr[:160]!r}")
+
+
+def files_of_others(hood, report):
+    """By hand the guard may read what its user may, and nothing else."""
+    stage, account, other = hood.stage, hood.account, hood.other
+    with report.case("neighbours: by hand, it reads no file that its user may not") as case:
+        stage.log.take_rest()
+        private_filter = stage.write("private", hood.filter.read_bytes(), 0o600)
+        tries = {
+            "another's home": {"user": other.name, "home": other.home},
+            "another's home under one's own name": {"home": other.home},
+            "root's home": {"user": "root", "home": "/root"},
+            "a private configuration": {"config": hood.secret},
+            "/etc/shadow as the configuration": {"config": "/etc/shadow"},
+            "a private filter": {"config": stage.config(f"Filter {private_filter}")},
+            "/etc/shadow as the filter": {"config": stage.config("Filter /etc/shadow")},
+            "a private file as authorized keys": {"config": stage.config(f"AuthorizedKeysFile {hood.secret}",
+                                                                         listed=[hood.listed])},
+        }
+        for what, instead in tries.items():
+            name = stage.name_run()
+            done = run(hood.argv(hood.clean, name, **instead), **as_account(account))
+            logged = "".join(line.text for line in stage.log.about(name))
+            case.check(done.stdout == b"", f"{what}: {done}")
+            for secret in (SECRET.decode().strip(), "root:", "pkbfv1"):
+                case.check(secret not in done.stderr.decode("latin1") + logged, f"{what}: {secret!r} is told")
+    with report.case("neighbours: by hand, a configuration or filter of one's own is not believed") as case:
+        own_config = account.write("keyveto.conf", f"Filter {hood.filter}\nOnHit warn\nOnError allow\n", 0o644)
+        link = account.home / "link.conf"
+        link.symlink_to(hood.config)
+        os.chown(link, account.uid, account.gid, follow_symlinks=False)
+        for path in (own_config, link):
+            done, said = hood.ask(hood.listed, instead={"config": path})
+            case.check((done.returncode, done.stdout) == (1, b""), f"{path}: {done}")
+            case.check([one.verdict for one in said] == ["error"], f"{path}: logged {said}")
+    with report.case("neighbours: the guard runs with nobody's rights but its caller's") as case:
+        mode = stage.guard.stat().st_mode
+        case.check(not mode & (stat.S_ISUID | stat.S_ISGID), f"mode {mode:o}")
+        done, _ = hood.ask(hood.clean, "--", "/usr/bin/id", "-u", **as_account(account))
+        case.check(done.stdout.split() == [str(account.uid).encode()], f"{done}")
+
+
+def commands_of_others(hood, report):
+    """What stands behind -- must be root's, and so must the way to it."""
+    stage, account = hood.stage, hood.account
+    with report.case("neighbours: -- COMMAND must be root's alone") as case:
+        echo = "#!/bin/sh\necho ran\n"
+        good = stage.write("command", echo, 0o755)
+        own = account.write("command", echo, 0o755)
+        open_folder = stage.make_folder("open", 0o777)
+        in_open_folder = open_folder / "command"
+        in_open_folder.write_text(echo, encoding="ascii")
+        in_open_folder.chmod(0o755)
+        link = account.home / "link"
+        link.symlink_to(good)
+        os.chown(link, account.uid, account.gid, follow_symlinks=False)
+        done, _ = hood.ask(hood.clean, "--", good)
+        case.check((done.returncode, done.stdout) == (0, b"ran\n"), f"a good one: {done}")
+        for command in (own, in_open_folder, link, stage.write("command", echo, 0o775),
+                        stage.write("command", echo, 0o757)):
+            done, said = hood.ask(hood.clean, "--", command)
+            case.check((done.returncode, done.stdout) == (1, b""), f"{command}: {done}")
+            case.check([one.verdict for one in said] == ["error"], f"{command}: logged {said}")
+
+
+# Environment
+
+ENVIRONMENTS = (
+    {"LANG": "tr_TR.UTF-8", "LC_ALL": "xx_XX"}, {"TZ": ":/etc/shadow"}, {"TZ": "../../../etc/shadow"},
+    {"HOME": "/nonexistent"}, {"HOME": ""}, {"PATH": "/nonexistent"}, {"PATH": ""}, {"TMPDIR": "/nonexistent"},
+    {"IFS": "/"}, {"POSIXLY_CORRECT": "1"}, {"CHARSET": "x"}, {"RES_OPTIONS": "debug"}, {"HOSTALIASES": "/etc/shadow"},
+    {"MALLOC_PERTURB_": "165"}, {"MALLOC_ARENA_MAX": "1"}, {"GLIBC_TUNABLES": "glibc.malloc.check=3"},
+    {"GCONV_PATH": "/tmp"}, {"LOCPATH": "/tmp"}, {"NLSPATH": "/tmp/%N"}, {"LD_BIND_NOW": "1"},
+    {"LD_LIBRARY_PATH": "/tmp"}, {"LD_PRELOAD": "/nonexistent.so"}, {"LD_AUDIT": "/nonexistent.so"},
+    {"LD_DEBUG": "files"}, {"SHELL": "/bin/false", "ENV": "/etc/shadow", "BASH_ENV": "/etc/shadow"},
+    {"KEYVETO_CONFIG": "/dev/null", "SSH_AUTH_INFO_0": "publickey x"}, {"x" * 1000: "y" * 100_000},
+)
+
+
+def environments(hood, report):
+    with report.case("neighbours: no environment changes a verdict or the output") as case:
+        for extra in ({}, *ENVIRONMENTS):
+            hood.check_both(case, f"{str(extra)[:60]}", env={**ENVIRONMENT, **extra})
+        hood.check_both(case, "an empty environment", env={})
+
+
+# Descriptors
+
+def closed_descriptors(hood, report):
+    """Nothing that the guard opens may take the place of a standard descriptor."""
+    stage = hood.stage
+    with report.case("neighbours: started with standard descriptors closed") as case:
+        kept = (hood.config, hood.filter, hood.account.authorized_keys)
+        before = [path.read_bytes() for path in kept]
+        for closed in itertools.chain.from_iterable(itertools.combinations((0, 1, 2), n) for n in range(4)):
+            for how in ({}, as_account(hood.account)):
+                script = 'exec "$@"' + "".join(f" {fd}>&-" for fd in closed)
+                prefix = ["sh", "-c", script, "sh"]
+                done, _ = hood.ask(hood.clean, prefix=prefix, **how)
+                expected = b"" if 1 in closed else hood.lines
+                case.check(done.returncode in (0, 1) and done.stdout == expected, f"{closed} closed: {done}")
+                case.check(1 not in closed or not done.stderr, f"{closed} closed: {done}")
+                done, said = hood.ask(hood.listed, prefix=prefix, **how)
+                case.check((done.returncode, done.stdout, done.stderr) == (0, b"", b""), f"{closed} closed: {done}")
+                case.check([one.verdict for one in said] == ["listed"], f"{closed} closed: logged {said}")
+                done, _ = hood.ask(hood.clean, "--", "/bin/sh", "-c", "ls /proc/self/fd >&2; ls /proc/self/fd",
+                                   prefix=prefix, **how)
+                shown = (done.stdout or done.stderr).split()
+                case.check(shown in ([], [b"0", b"1", b"2", b"3"]), f"{closed} closed, -- COMMAND sees {shown}")
+        case.check([path.read_bytes() for path in kept] == before, "a file was written")
+
+
+def leaks_into_the_command(hood, report):
+    """The command gets the standard descriptors, whatever the guard had to open on the way to it."""
+    stage = hood.stage
+    with report.case("neighbours: -- COMMAND gets no descriptor of the guard's") as case:
+        filters = [stage.filter(hood.listed) for _ in range(5)]
+        broken = stage.write("broken", b"pkbfv1 but short")
+        configs = {
+            "one filter": hood.config,
+            "five filters": stage.config(*(f"Filter {path}" for path in filters)),
+            "a broken filter": stage.config(f"Filter {filters[0]}", f"Filter {broken}", "OnError allow"),
+            "a missing filter": stage.config(f"Filter {filters[0]}", "Filter /nonexistent", "OnError allow"),
+            "a mistake": stage.config("Nonsense yes", "OnError allow", listed=[hood.listed]),
+            "a hit that is let in": stage.config("OnHit warn", listed=[hood.listed]),
+        }
+        for what, config in configs.items():
+            for key in (hood.clean, hood.listed):
+                for how in ({}, as_account(hood.account)):
+                    done, _ = hood.ask(key, "--", "/bin/ls", "/proc/self/fd", instead={"config": config}, **how)
+                    # ls itself opens the folder that it lists.
+                    case.check(done.stdout.split() in ([], [b"0", b"1", b"2", b"3"]), f"{what}: {done}")
+                    case.check(key is hood.listed or done.stdout, f"{what}: the command did not run: {done}")
+
+
+def log_out_of_order(hood, report):
+    """Without a log daemon, and with one that takes nothing more."""
+    stage = hood.stage
+    away = f"{stage.log.path}.away"
+    with report.case("neighbours: no /dev/log, or one that nobody reads") as case:
+        os.rename(stage.log.path, away)
+        try:
+            for listener in (None, "full"):
+                with contextlib.ExitStack() as ends:
+                    if listener:
+                        ends.enter_context(_deaf_daemon(stage.log.path))
+                    done = run(hood.argv(hood.clean, stage.name_run()))
+                    case.check((done.returncode, done.stdout) == (0, hood.lines), f"a clean key: {done}")
+                    case.check(done.seconds < QUICK_SECONDS, f"a clean key waits {done.seconds:.1f} s")
+                    done = run(hood.argv(hood.listed, stage.name_run()), 2)
+                    # As with sshd itself, whoever logs waits for a daemon that is there and does not read.
+                    case.check(done.stdout == b"" and (listener or done.returncode == 0), f"a listed key: {done}")
+                    case.note = "a listed key waits for a daemon that does not read" if done.hung else ""
+        finally:
+            os.rename(away, stage.log.path)
+
+
+@contextlib.contextmanager
+def _deaf_daemon(path):
+    """A log daemon whose queue is full, as any local user can have it filled when it does not read."""
+    with contextlib.ExitStack() as ends:
+        daemon = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        daemon.bind(path)
+        ends.callback(os.unlink, path)
+        os.chmod(path, 0o666)
+        sent = 1
+        while sent:         # each sender has a limit of its own; the queue is full when a new one gets nothing in
+            sender, sent = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)), 0
+            sender.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    sender.sendto(b"<15>nothing", path)
+                    sent += 1
+        yield
+
+
+# ptrace, memory, core dumps
+
+# What an account tries with a process of its own uid; prints what succeeded.
+PRYING = """
+import ctypes, json, os, sys
+pid = int(sys.argv[1])
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.restype = ctypes.c_long
+got = []
+def attempt(what, function):
+    try:
+        if function():
+            got.append(what)
+    except OSError:
+        pass
+def read(name):
+    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+        file.seek(int(sys.argv[2], 16) if name == "mem" else 0)
+        return file.read(1) is not None
+class Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+def readv():
+    buffer = ctypes.create_string_buffer(8)
+    local, remote = Iovec(ctypes.addressof(buffer), 8), Iovec(int(sys.argv[2], 16), 8)
+    return libc.process_vm_readv(pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0) > 0
+def take_descriptor():
+    PIDFD_GETFD = 438
+    return libc.syscall(PIDFD_GETFD, os.pidfd_open(pid), 1, 0) >= 0
+PTRACE_ATTACH, PTRACE_SEIZE = 16, 0x4206
+for name in ("mem", "environ", "maps", "auxv", "syscall", "stack"):
+    attempt(name, lambda: read(name))
+attempt("list of descriptors", lambda: os.listdir(f"/proc/{pid}/fd"))
+attempt("a descriptor", lambda: os.open(f"/proc/{pid}/fd/0", os.O_RDONLY) >= 0)
+attempt("program", lambda: os.readlink(f"/proc/{pid}/exe"))
+attempt("folder", lambda: os.readlink(f"/proc/{pid}/cwd"))
+attempt("process_vm_readv", readv)
+attempt("pidfd_getfd", take_descriptor)
+attempt("PTRACE_SEIZE", lambda: libc.ptrace(PTRACE_SEIZE, pid, None, None) == 0)
+attempt("PTRACE_ATTACH", lambda: libc.ptrace(PTRACE_ATTACH, pid, None, None) == 0)
+print(json.dumps(got))
+"""
+
+
+@contextlib.contextmanager
+def blocked_guard(hood, **how):
+    """A guard in the middle of printing: nobody reads what it prints."""
+    account = hood.stage.account()
+    account.write(".ssh/authorized_keys", hood.lines + b"#" * MIB)
+    folder = hood.stage.make_folder("cwd", 0o777)
+    started_as = as_account(account) if how.get("by_hand") else {}
+    reader, writer = os.pipe()
+    argv = list(map(os.fspath, hood.argv(hood.clean, hood.stage.name_run(), user=account.name, home=account.home)))
+    prefix = ["prlimit", "--core=unlimited", "--"]
+    process = subprocess.Popen([*prefix, *argv], stdout=writer, stdin=subprocess.DEVNULL, cwd=folder, env=ENVIRONMENT,
+                               **started_as)
+    os.close(writer)
+    try:
+        deadline = time.monotonic() + HANG_SECONDS
+        while _waiting_bytes(reader) < 60 * KIB:
+            if time.monotonic() > deadline or process.poll() is not None:
+                raise AssertionError(f"it does not fill the pipe: status {process.returncode}")
+            time.sleep(0.01)
+        yield process, account, folder
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reader)
+
+
+def _waiting_bytes(reader):
+    return struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, struct.pack("i", 0)))[0]
+
+
+def _pry(process, account):
+    """What an account gets at in a process."""
+    with open(f"/proc/{process.pid}/maps", encoding="ascii") as maps:
+        address = next(line.split("-")[0] for line in maps if " rw-p " in line)
+    done = run([PYTHON, "-c", PRYING, str(process.pid), address], **as_account(account))
+    if done.returncode != 0:
+        raise AssertionError(f"it could not try: {done}")
+    return json.loads(done.stdout)
+
+
+def prying(hood, report):
+    for words, by_hand in (("started by root", False), ("started by the account", True)):
+        with report.case(f"neighbours: the account cannot look into the guard, {words}") as case:
+            with blocked_guard(hood, by_hand=by_hand) as (process, account, _):
+                uid = next(line.split()[1:] for line in open(f"/proc/{process.pid}/status", encoding="ascii")
+                           if line.startswith("Uid:"))
+                case.check(set(uid) == {str(account.uid)}, f"it runs as {uid}")
+                got = _pry(process, account)
+                case.check(not got, f"it gets at {got}")
+        with report.case(f"neighbours: the guard leaves no core, {words}") as case:
+            with blocked_guard(hood, by_hand=by_hand) as (process, account, folder):
+                run(["kill", "-SEGV", str(process.pid)], **as_account(account))
+                _, status = os.waitpid(process.pid, 0)
+                process.returncode = status
+                case.check(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSEGV, f"status {status:#x}")
+                case.check(not os.WCOREDUMP(status) and not os.listdir(folder), f"a core: {os.listdir(folder)}")
+            case.note = "" if _dumps_cores(hood) else "but nothing dumps core here"
+    with report.case("neighbours: another process of the account can be looked into") as case:
+        # So that it means something when the guard cannot.
+        account = hood.account
+        with subprocess.Popen(["sleep", "60"], env=ENVIRONMENT, **as_account(account)) as process:
+            time.sleep(0.05)
+            got = _pry(process, account)
+            process.kill()
+        case.check({"mem", "PTRACE_SEIZE"} <= set(got), f"only {got}")
+
+
+def _dumps_cores(hood):
+    """Whether an ordinary process would have left a core."""
+    folder = hood.stage.make_folder("cwd", 0o777)
+    with subprocess.Popen(["prlimit", "--core=unlimited", "--", "sleep", "60"], cwd=folder,
+                          **as_account(hood.account)) as process:
+        time.sleep(0.05)
+        process.send_signal(signal.SIGSEGV)
+        _, status = os.waitpid(process.pid, 0)
+        process.returncode = status
+    return os.WCOREDUMP(status) or bool(os.listdir(folder))
+
+
+def undumpable_to_the_end(hood, report):
+    """A change of identity sets the dumpable flag to what fs.suid_dumpable says, 1 or 2 on some machines."""
+    with report.case("neighbours: the guard gives up being dumpable after it became the account, too") as case:
+        _, calls = tracer.list_calls(hood.stage.path("trace"), hood.argv(hood.clean, hood.stage.name_run()))
+        changes = [call.index for call in calls
+                   if call.name in ("setresuid", "setresgid") and call.text.endswith("= 0")]
+        flags = [call.index for call in calls if call.name == "prctl" and "PR_SET_DUMPABLE" in call.text]
+        case.check(changes and flags, f"no such calls: {changes} {flags}")
+        case.check(flags[-1] > changes[-1], f"PR_SET_DUMPABLE is call {flags[-1]}, the last change call {changes[-1]}")
+
+
+ALL = (limits, limited_output, nasty_arguments, nasty_words_on_standard_error, files_of_others, commands_of_others,
+       environments, closed_descriptors, leaks_into_the_command, log_out_of_order, prying, undumpable_to_the_end)
