@@ -315,9 +315,21 @@ is_ready(int fd)
 static bool
 fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 {
-	while (*lenp < BLOCK_BYTES) {
-		ssize_t n = read(fd, buf + *lenp, BLOCK_BYTES - *lenp);
+	bool got = false;
 
+	while (*lenp < BLOCK_BYTES) {
+		ssize_t n;
+
+		if (!r->regular && !is_ready(fd)) {
+			if (got && !pem_looks_like_der(
+			    (struct kv_span){ buf, *lenp }))
+				break;
+			/* Show what was found before waiting for more. */
+			if (r->sink->progress != NULL)
+				r->sink->progress(0, r->sink->arg);
+		}
+		got = true;
+		n = read(fd, buf + *lenp, BLOCK_BYTES - *lenp);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
@@ -329,9 +341,6 @@ fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 		if (r->sink->progress != NULL)
 			r->sink->progress((uint64_t)n, r->sink->arg);
 		*lenp += (size_t)n;
-		if (!r->regular && !is_ready(fd) &&
-		    !pem_looks_like_der((struct kv_span){ buf, *lenp }))
-			break;
 	}
 	return true;
 }
@@ -377,6 +386,17 @@ dispatch(struct reader *r, struct kv_span text, bool long_text)
 	}
 }
 
+/* Blanks before a key may be as many as one likes. */
+static bool
+is_all_blanks(struct kv_span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.p[i] != ' ' && text.p[i] != '\t')
+			return false;
+	}
+	return true;
+}
+
 /*
  * The start of a line that does not fit. sshd reads lines of any length, so a
  * key in front of a long comment counts; of what lies behind, only that there
@@ -391,7 +411,8 @@ tell_long_line(struct reader *r, struct kv_span start)
 	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK) {
 		if (!line.is_blank)
 			tell_sshkey(r, r->line, &line.key, no_comment);
-		return;
+		if (!line.is_blank || !is_all_blanks(start))
+			return;
 	}
 	/* In a directory, a long run of binary data is not worth a word. */
 	if (!r->walked || memchr(start.p, '\0', BINARY_BYTES) == NULL)
@@ -461,10 +482,6 @@ read_stream(struct reader *r, int fd, uint8_t *buf)
 			dispatch(r, (struct kv_span){ buf, use },
 			    (!first || !eof) && (r->regular ||
 			    len == BLOCK_BYTES));
-		/* A slow writer: show what was found before waiting again. */
-		if (!r->regular && len < BLOCK_BYTES && !eof &&
-		    r->sink->progress != NULL)
-			r->sink->progress(0, r->sink->arg);
 		first = false;
 		len -= use;
 		memmove(buf, buf + use, len);

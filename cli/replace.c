@@ -131,27 +131,19 @@ find_place(struct replace *r)
 }
 
 /*
- * Opens the lock file, or makes it. Made by root in somebody's directory it
- * goes to that user, who could not wait for it otherwise. False with r->lock
- * -1 and errno.
+ * Opens the lock file, or makes it: *madep. Made by root in somebody's
+ * directory it goes to that user, who could not wait for it otherwise. False
+ * with errno.
  */
 static bool
-open_lock(struct replace *r)
+open_lock(struct replace *r, bool *madep)
 {
 	r->lock = openat(r->dir, r->lock_name,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (r->lock != -1) {
-		if (fchmod(r->lock, 0600) == -1 ||
-		    (geteuid() == 0 && r->dir_st.st_uid != 0 &&
-		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == -1)) {
-			int saved = errno;
-
-			(void)unlinkat(r->dir, r->lock_name, 0);
-			errno = saved;
-			return false;
-		}
-		return true;
-	}
+	if ((*madep = r->lock != -1))
+		return fchmod(r->lock, 0600) == 0 && (geteuid() != 0 ||
+		    r->dir_st.st_uid == 0 ||
+		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == 0);
 	if (errno != EEXIST)
 		return false;
 	r->lock = openat(r->dir, r->lock_name,
@@ -208,10 +200,10 @@ wait_for_lock(const struct replace *r, bool *toldp)
 static bool
 take_lock(struct replace *r)
 {
-	bool told = false;
+	bool told = false, made = false;
 
 	for (;;) {
-		if (!open_lock(r)) {
+		if (!open_lock(r, &made)) {
 			/* Its holder removed it between our two attempts. */
 			if (errno == ENOENT)
 				continue;
@@ -233,6 +225,8 @@ take_lock(struct replace *r)
 		}
 		close(r->lock);
 	}
+	if (made)
+		(void)unlinkat(r->dir, r->lock_name, 0);
 	if (r->lock != -1)
 		close(r->lock);
 	r->lock = -1;

@@ -92,7 +92,6 @@ set_context(struct guard *g)
 {
 	const char *connection = g->options.connection;
 
-	g->context.via = "guard";
 	g->context.user = g->options.user;
 	if (connection != NULL && *connection != '\0') {
 		snprintf(g->rhost, sizeof(g->rhost), "%.*s",
@@ -197,15 +196,20 @@ int
 main(int argc, char **argv)
 {
 	static struct guard g;
-	char why[256];
+	char why[256], what[256];
+	bool usable;
 
+	/* The words come first: without them no log line can say who it was. */
+	usable = guard_options_read(argc, argv, &g.options, why, sizeof(why));
+	g.context.via = "guard";
+	if (usable)
+		set_context(&g);
 	if (!guard_harden()) {
-		snprintf(why, sizeof(why), "/dev/null: %s", strerror(errno));
+		snprintf(what, sizeof(what), "/dev/null: %s", strerror(errno));
 		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
-		g.context.via = "guard";
-		return no_verdict(&g, why);
+		return no_verdict(&g, what);
 	}
-	if (!guard_options_read(argc, argv, &g.options, why, sizeof(why)))
+	if (!usable)
 		return usage_error(why);
 	if (g.options.help) {
 		fputs(GUARD_USAGE, stdout);
@@ -215,6 +219,5 @@ main(int argc, char **argv)
 		puts(IDENT " " KEYVETO_VERSION);
 		return EXIT_DECIDED;
 	}
-	set_context(&g);
 	return guard(&g);
 }

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -52,18 +53,89 @@ walk_file(const struct walk *w, const char *path)
 	return go_on;
 }
 
+/*
+ * glob(3) passes over what it cannot read without a word. These are its own
+ * calls, which keep the reason: 0, or an errno.
+ */
+static int glob_errno;
+
+static void
+note_glob_error(void)
+{
+	if (errno != 0 && errno != ENOENT && errno != ENOTDIR)
+		glob_errno = errno;
+}
+
+static void *
+glob_opendir(const char *path)
+{
+	DIR *dir = opendir(path);
+
+	if (dir == NULL)
+		note_glob_error();
+	return dir;
+}
+
+static struct dirent *
+glob_readdir(void *dir)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	if ((entry = readdir(dir)) == NULL)
+		note_glob_error();
+	return entry;
+}
+
+static void
+glob_closedir(void *dir)
+{
+	closedir(dir);
+}
+
+static int
+glob_stat(const char *path, struct stat *st)
+{
+	int r = stat(path, st);
+
+	if (r == -1)
+		note_glob_error();
+	return r;
+}
+
+static int
+glob_lstat(const char *path, struct stat *st)
+{
+	int r = lstat(path, st);
+
+	if (r == -1)
+		note_glob_error();
+	return r;
+}
+
 /* The newest sshd takes a pattern with wildcards for all files it matches. */
 static bool
 walk_glob(const struct walk *w, const char *pattern)
 {
-	glob_t found;
+	glob_t found = {
+		.gl_opendir = glob_opendir, .gl_readdir = glob_readdir,
+		.gl_closedir = glob_closedir, .gl_stat = glob_stat,
+		.gl_lstat = glob_lstat,
+	};
+	char why[KV_USERFILE_WHY_BYTES];
 	bool r = true;
 	int error;
 
-	error = glob(pattern, GLOB_NOCHECK, NULL, &found);
+	glob_errno = 0;
+	error = glob(pattern, GLOB_NOCHECK | GLOB_ALTDIRFUNC, NULL, &found);
 	if (error != 0) {
 		errno = error == GLOB_NOSPACE ? ENOMEM : EIO;
 		return false;
+	}
+	if (glob_errno != 0 && w->refused != NULL) {
+		snprintf(why, sizeof(why), "%.256s: cannot be searched: %.100s",
+		    pattern, strerror(glob_errno));
+		w->refused(why, w->refused_arg);
 	}
 	for (size_t i = 0; r && i < found.gl_pathc; i++)
 		r = walk_file(w, found.gl_pathv[i]);

@@ -68,6 +68,7 @@ FIGURES = {     # what is counted, and what it is called
     "refused by the guard": "listed keys that vanilla sshd accepts, refused by the guard",
     "refused by PAM": "sessions with a listed key, refused by PAM",
     "named": "lines reported by keyveto check",
+    "unread": "of these as too long to be read",
     "logins": "logins with a signature",
     "logins with ssh": "logins by ssh itself",
     "failed": "disagreements",
@@ -331,11 +332,12 @@ class Judge:
             path.unlink()
         named = {tuple(int(number) for number in found)
                  for found in re.findall(rb"/check/(\d+)-(\d):(\d+): listed: ", done.stdout)}
-        # Behind megabytes of options it finds no key, but does not keep that to itself.
-        unread = {tuple(int(number) for number in found)
-                  for found in re.findall(rb"/check/(\d+)-(\d):(\d+): line too long", done.stderr)}
         if done.returncode not in (0, 1, 2) or (done.returncode == 1) != bool(named):
             raise RuntimeError(f"keyveto check exits with {done.returncode} and names {len(named)} lines")
+        # Megabytes of options, or a key that no guard can be told of: it says that it did not look.
+        unread = {tuple(int(number) for number in found)
+                  for found in re.findall(rb"/check/(\d+)-(\d):(\d+): (?:line )?too long", done.stderr)}
+        self.result.figures["unread"] += len(unread)
         return named | unread
 
 

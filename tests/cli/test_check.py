@@ -320,6 +320,28 @@ def _(tmp):
     equal(one(check_all(path, status=0)[0], path).fingerprint, ed.fingerprint, "long options")
 
 
+@case("a key in a line over 1 MiB is never passed over: before a comment or a NUL, behind options or blanks")
+def _(tmp):
+    ed = made()["ed25519"]
+    bad = listing(tmp / "bad.pkbf", ed)
+    size = MIB + MIB // 2
+    rows = {"a comment": (f"{ed.plain} {'x' * size}", True), "NUL": (f"{ed.plain}\0{'x' * size}", True),
+            "zeros": (ed.plain + "\0" * size, True), "options": (f'command="{"x" * size}" {ed.plain}', False),
+            "blanks": (" " * size + ed.plain, False), "tabs": ("\t" * size + f"no-pty {ed.plain}", False),
+            "blanks in the middle": (f"no-pty {' ' * size}{ed.plain}", False),
+            "CR in the base64": (f"ssh-ed25519 {ed.base64[:20]}{chr(13) * size}{ed.base64[20:]}", False)}
+    for title, (line, found) in rows.items():
+        equal(ssh_keygen_reads(line.encode()) is not None, title != "blanks in the middle", f"{title}: ssh-keygen")
+        path = write(tmp / "walked" / "file", line, "\n")
+        for words in ((path,), (tmp / "walked",), ("--jobs", 2, path), ("-",)):
+            result = check(*words, filters=[bad], stdin=path.read_bytes())
+            said = result.lines or [message for message in result.problems if ":1: " in message]
+            assert said, f"{title}: nothing said, {words}"
+            assert result.status in ((1,) if found else (1, 2)), f"{title}, {words}: status {result.status}"
+    # A comment of that length is nothing to speak of.
+    check_all(write(tmp / "comment", "#", "x" * size, "\n"), status=0)
+
+
 @case("several long lines, one after the other and apart, keep the count of lines right")
 def _(tmp):
     ed = made()["ed25519"]
@@ -684,6 +706,28 @@ def test_stream(jobs, tmp):
 
 for _jobs in (1, 2):
     case(f"a slow pipe gets its findings before it ends, --jobs {_jobs}")(functools.partial(test_stream, _jobs))
+
+
+@case("a burst of any length gets its findings before the pipe ends")
+def _(tmp):
+    ed = made()["ed25519"]
+    bad = listing(tmp / "bad.pkbf", ed)
+    line = f"{ed.line}\n".encode()
+    for size in (MIB - 1, MIB, MIB + 1, MIB + 50, 2 * MIB, 3 * MIB - 1):
+        for jobs in (1, 2):
+            pad = b"#" * 99 + b"\n"
+            data = pad * ((size - len(line) - 100) // 100)
+            data += b"#" * (size - len(line) - len(data) - 1) + b"\n" + line
+            with started([KEYVETO, "check", "--jobs", jobs, "--filter", bad], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                process.stdin.write(data)
+                process.stdin.flush()
+                try:
+                    wait_for(process.stdout, f"-:{data.count(bytes([10]))}: listed: ".encode())
+                except AssertionError as error:
+                    raise AssertionError(f"{size} bytes, --jobs {jobs}: {error}") from None
+                process.stdin.close()
+                process.wait(PATIENCE)
 
 
 @case("a stream in pieces of any size is the same as a file")
@@ -1223,6 +1267,13 @@ for _kind in ("line", "PEM", "OpenSSH", "PuTTY"):
 
 # --- progress ----------------------------------------------------------------
 
+@functools.cache
+def twenty_megabytes():
+    """The first part of that, which is enough to see a bar."""
+    with open(sixty_megabytes(), "rb") as file:
+        return write(folder() / "twenty", file.read(20_000_000))
+
+
 class Screen:
     """A terminal of one line: what is on it, and what has scrolled off."""
 
@@ -1283,7 +1334,7 @@ BAR = re.compile(r"checking \d+\.\d MiB( of \d+\.\d MiB +\d+%)? \d+\.\d MiB/s( \
 
 @case("progress on a terminal: a bar with rate and time left, and findings not glued to it")
 def _(tmp):
-    path = sixty_megabytes()
+    path = twenty_megabytes()
     bad = listing(tmp / "bad.pkbf", made()["ed25519"])
     wanted = check(path, filters=[bad], status=1)
     messages = wanted.warnings + wanted.messages
@@ -1324,7 +1375,7 @@ def _(tmp):
 
 @case("no progress in a pipe, and none with --quiet")
 def _(tmp):
-    path = sixty_megabytes()
+    path = twenty_megabytes()
     result = check(path)
     lacks(result.err.decode(), "MiB", "\r")
     screen, out, _ = on_terminal([KEYVETO, "check", "--quiet", "--filter", empty_filter(), path], False)
@@ -1408,7 +1459,7 @@ def _(tmp):
 @case("nothing but problems: bounded memory")
 def _(tmp):
     for words in ((), ("--json",), ("--json", "--jobs", "2")):
-        large_stream(itertools.repeat(b"y\n" * (MIB // 2), 4), *words, filters=[empty_filter()])
+        large_stream([b"y\n" * (MIB // 2)], *words, filters=[empty_filter()])
 
 
 @case("several threads, PEM without end, blank lines: bounded memory")
