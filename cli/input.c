@@ -227,6 +227,7 @@ static void
 read_line(struct reader *r, struct kv_span text)
 {
 	struct kv_line line = { 0 };
+	bool marked;
 	enum kv_err err;
 
 	r->line++;
@@ -238,10 +239,11 @@ read_line(struct reader *r, struct kv_span text)
 			tell_sshkey(r, r->line, &line.key, line.comment);
 		return;
 	}
-	if (!skip_marker(&text))
+	marked = !skip_marker(&text);
+	err = kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line);
+	/* Before a key it may also be options that nobody knows. */
+	if (marked && err != KV_OK)
 		err = KV_ERR_LINE_MARKER;
-	else
-		err = kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line);
 	if (err == KV_OK) {
 		if (!line.is_blank)
 			tell_sshkey(r, r->line, &line.key, line.comment);

@@ -70,6 +70,7 @@ FIGURES = {     # what is counted, and what it is called
     "named": "lines reported by keyveto check",
     "unread": "of these as too long to be read",
     "logins": "logins with a signature",
+    "no session": "of these broken off by sshd itself, whose monitor takes no message of a command so long",
     "logins with ssh": "logins by ssh itself",
     "failed": "disagreements",
 }
@@ -202,7 +203,8 @@ class Judge:
         lane.list_only(None)
         complaints = self._compare(variant, vanilla, lane.ask("guard", offer))
         if logs_in:
-            complaints += self._log_in(variant)
+            wrong, logs_in = self._log_in(variant)
+            complaints += wrong
         for part in offer.parts:
             lane.list_only(part[1])
             complaints += self._refuse(part, vanilla, offer)
@@ -260,17 +262,20 @@ class Judge:
         return [] if _too_long_to_pass(offer) else _wrong_log(found, part, "guard")
 
     def _log_in(self, variant):
-        """Logins for real, not listed: the same command runs and says the same."""
+        """Logins for real, not listed: the same command runs and says the same. Also whether sshd goes through with it."""
         lane, offer = self.lane, variant.offer
         outcomes = {name: lane.login(name, offer, COMMAND) for name in ("vanilla", "guard", "PAM")}
         self.result.figures["logins"] += len(outcomes)
         complaints = [f"clean key: logged in, vanilla gives {outcomes['vanilla']}, {name} {outcomes[name]}"
                       for name in ("guard", "PAM") if outcomes[name] != outcomes["vanilla"]]
+        if outcomes["vanilla"] is lanes.NO_SESSION:
+            self.result.figures["no session"] += len(outcomes)
+            return complaints, False
         if variant.by_ssh and hasattr(offer.pair, "private_fields"):
             entered = [name for name in outcomes if self._ssh(name, offer)]
             if entered != list(outcomes):
                 complaints.append(f"clean key: ssh gets in by {entered} only")
-        return complaints
+        return complaints, True
 
     def _refuse_login(self, variant, part):
         """(b) A listed key, with a signature: nothing by the guard, no session by PAM."""

@@ -99,10 +99,10 @@ def judge(keyveto, empty_filter, folder, lines):
 def _by_sentinel(output, sentinel, count):
     found = [set() for _ in range(count)]
     current, marks = None, 0
-    for fingerprint, rest in re.findall(rb"^\d+ (SHA256:\S{43}) (.*)$", output, re.MULTILINE):
-        mark = re.match(rb"mark-(\d+) \(ED25519\)$", rest)
+    # A comment of thousands of characters is cut off together with its line end.
+    for fingerprint, mark in re.findall(rb"\d+ (SHA256:\S{43}) (?:mark-(\d+) \(ED25519\)$)?", output, re.MULTILINE):
         if fingerprint == sentinel and mark:
-            current = int(mark[1])
+            current = int(mark)
             marks += 1
         else:
             found[current].add(fingerprint)

@@ -32,7 +32,7 @@ import sshkey  # noqa: E402
 from clients import Clients  # noqa: E402
 from logbook import Line, read_decision  # noqa: E402
 from machine import Machine  # noqa: E402
-from tinyclient import Connection, Lost  # noqa: E402
+from tinyclient import Connection, Lost, Session  # noqa: E402
 
 BUILD = HERE.parent.parent / "build"
 SSHDS = ("/usr/sbin/sshd", "/usr/local/sbin/sshd", "/opt/*/sbin/sshd")
@@ -40,6 +40,7 @@ FILES = ("authorized_keys", "authorized_keys2")
 SYSLOG = "/dev/log"
 STARTUP_SECONDS, LOG_SECONDS = 15, 20
 REFUSED_SESSION = 254           # sshd's, when open_session fails
+NO_SESSION = Session(None, b"", b"")
 QUESTIONS_PER_CONNECTION = 500  # sshd ends a connection with too many
 
 # Every algorithm that this sshd has, and no patience lost.
@@ -236,13 +237,16 @@ class Lane:
             self._connections.pop(name).close()
 
     def login(self, name, offer, command):
-        """Log in and run a command; None when the key is refused."""
+        """Log in and run a command; None when the key is refused, NO_SESSION when sshd hangs up after that."""
         with Connection(self._daemons[name].port) as connection:
             def sign(data):
                 return offer.pair.sign(data, _signature_algorithm(offer))
             if not connection.authenticate(self.account.name, offer.algorithm, offer.blob, sign):
                 return None
-            return connection.run(command)
+            try:
+                return connection.run(command)
+            except Lost:
+                return NO_SESSION
 
     def decisions(self):
         """keyveto's decisions about the account since the last call."""

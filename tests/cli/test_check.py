@@ -391,6 +391,11 @@ def _(tmp):
     path = write(tmp / "known_hosts", *(f"{row}\n" for row in rows))
     found, wrong = check_all(path, status=2)
     equal((found, wrong), ([], list(enumerate(rows.values(), 1))), "report")
+    # Right before a key, a mistyped marker may be options for all one knows.
+    line = f"@cert-authoity {ed.plain}"
+    assert ssh_keygen_reads(line.encode()) is not None
+    path = write(tmp / "authorized_keys", line, "\n")
+    equal(one(check_all(path, status=0)[0], path).fingerprint, ed.fingerprint, "mistyped marker")
 
 
 @case("what ssh-keyscan prints, comments and all")
@@ -1506,8 +1511,7 @@ def mutate(rnd, line):
 
 
 # Where keyveto and ssh-keygen -l differ, and are meant to:
-# - ssh-keygen knows no markers: "@revoked KEY" is a key with options for it, "@revoked HOST KEY" is none. An unknown
-#   marker is a problem for keyveto, a key with options for ssh-keygen (and bad options for sshd).
+# - ssh-keygen knows no markers: "@revoked KEY" is a key with options for it, "@revoked HOST KEY" is none.
 # - after options ssh-keygen expects no more than one blank.
 # - after a number ssh-keygen expects an SSH-1 key, and gives up: "1 ssh-rsa AAAA..." is none. sshd takes the number for
 #   options, and so does keyveto.
@@ -1518,7 +1522,7 @@ def mutate(rnd, line):
 #   sshd refuses it: there is no such option.
 def only_ssh_keygen_reads(line):
     text = line.lstrip(b" \t")
-    return text.startswith(b"@") or sshkey.type_of_token(re.split(rb"[ \t]", text)[0].decode("latin-1")) is not None
+    return sshkey.type_of_token(re.split(rb"[ \t]", text)[0].decode("latin-1")) is not None
 
 
 def only_keyveto_reads(line, key):
