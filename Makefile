@@ -130,9 +130,13 @@ lint:
 # carry ASan into sshd, so the logins run with UBSan alone, which traps.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitize:
+	@mkdir -p build/asan
+	@$(CC) -fPIE -c -o build/asan/options.o tests/asan_options.c
 	@$(MAKE) --no-print-directory BUILD=build/asan HARDENING=-fPIE \
-		CFLAGS='$(SANITIZE) -fsanitize=address,undefined' all unit-tests
-	@KEYVETO_SLOWER=10 tests/run build/asan unit cli
+		CFLAGS='$(SANITIZE) -fsanitize=address,undefined' \
+		LDFLAGS=build/asan/options.o all unit-tests
+	@KEYVETO_SLOWER=10 ASAN_OPTIONS=detect_leaks=1 \
+		tests/run build/asan unit cli
 	@$(MAKE) --no-print-directory BUILD=build/ubsan \
 		CFLAGS='$(SANITIZE) -fsanitize=undefined -fsanitize-undefined-trap-on-error' \
 		all unit-tests
