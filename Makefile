@@ -142,12 +142,18 @@ sanitize:
 		all unit-tests
 	@tests/run build/ubsan logins
 
-# Without _FORTIFY_SOURCE, whose memmove valgrind takes for memcpy.
+# Without _FORTIFY_SOURCE, whose memmove valgrind takes for memcpy. The logins
+# run the guard under it, but for two cases: one compares the environment, to
+# which valgrind adds, the other allows the guard less memory than valgrind has.
+VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
 		unit-tests
-	@TEST_WRAPPER='valgrind -q --error-exitcode=9 --leak-check=full' \
-		tests/run build/valgrind unit
+	@TEST_WRAPPER='$(VALGRIND)' tests/run build/valgrind unit
+	@TEST_WRAPPER='$(VALGRIND)' /usr/bin/python3 tests/e2e/run.py \
+		--build $(CURDIR)/build/valgrind \
+		--except 'signals, limits, environment and folder' \
+		--except 'a huge file is streamed'
 
 # Lines and branches of the login path that the tests reach.
 coverage:
@@ -171,6 +177,11 @@ $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
+
+# The long forms of what `make check` samples, and fuzzing; two hours.
+CAMPAIGN_SECONDS = 530
+campaign: all $(FUZZ)
+	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
@@ -202,7 +213,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all check clean coverage demo fuzz install lint run-tests sanitize \
+.PHONY: all campaign check clean coverage demo fuzz install lint run-tests sanitize \
 	uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \

@@ -58,7 +58,12 @@ def _pam_folder():
 def install(machine, build, scratch):
     """Put the programs in their places, and add what some ways to log in need."""
     guard, module = _built(build)
-    machine.write(GUARD, guard.read_bytes(), 0o755)
+    wrapper = os.environ.get("TEST_WRAPPER")
+    if wrapper:
+        machine.write(f"{GUARD}.watched", guard.read_bytes(), 0o755)
+        machine.write(GUARD, f'#!/bin/sh\nexec {wrapper} {GUARD}.watched "$@"\n', 0o755)
+    else:
+        machine.write(GUARD, guard.read_bytes(), 0o755)
     machine.write(_pam_folder() / module.name, module.read_bytes())
     machine.make_folder(CONFIG_FOLDER)
     machine.make_folder(FILTER_FOLDER)
