@@ -79,8 +79,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 		$(BUILD)/libkeyveto.a -lmd
 
 # Libraries beyond libc and libmd are for the command alone.
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson)
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd)
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
