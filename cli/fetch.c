@@ -93,20 +93,10 @@ set_path(struct fetch_place *p, const char *path)
 static bool
 parse_file_url(CURLU *u, struct fetch_place *p)
 {
-	char *host = get_part(u, CURLUPART_HOST, 0);
+	/* One of another host is none for libcurl. */
 	char *path = get_part(u, CURLUPART_PATH, CURLU_URLDECODE);
-	bool local = host == NULL || *host == '\0' ||
-	    strcmp(host, "localhost") == 0;
-	bool ok = false;
+	bool ok = path != NULL ? set_path(p, path) : out_of_memory();
 
-	if (!local)
-		cli_error("a file URL names a file of this machine: write "
-		    "file:///PATH");
-	else if (path == NULL)
-		cli_error("the file URL has no path: write file:///PATH");
-	else
-		ok = set_path(p, path);
-	curl_free(host);
 	curl_free(path);
 	return ok;
 }

@@ -19,6 +19,9 @@
 /* The numbers that the files have in the child. */
 enum { FD_SIGNATURE = 3, FD_ALLOWED = 4, FD_COUNT };
 
+/* The status of a child that could not become ssh-keygen; that has others. */
+#define NOT_RUN 127
+
 /* What ssh-keygen is to say, cut to fit. */
 #define ANSWER_BYTES 512
 
@@ -60,12 +63,12 @@ be_keygen(int data, int signature, int allowed, int answer,
 	    dup2(signature, FD_SIGNATURE) == -1 ||
 	    dup2(allowed, FD_ALLOWED) == -1 ||
 	    close_range(FD_COUNT, ~0U, 0) == -1)
-		_exit(126);
+		_exit(NOT_RUN);
 	signal(SIGPIPE, SIG_DFL);
 	child_die_with_parent();
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	execve(SIGNATURE_KEYGEN_PATH, argv, envp);
-	_exit(127);
+	_exit(NOT_RUN);
 }
 
 /* All that comes is read, its start kept. */
@@ -133,7 +136,7 @@ judge(int status, const char *answer, const char *identity, const char *shown)
 	if (status == -1)
 		cli_error("%s: %s cannot be run: %s", shown,
 		    SIGNATURE_KEYGEN_PATH, strerror(errno));
-	else if (WIFEXITED(status) && WEXITSTATUS(status) >= 126)
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN)
 		cli_error("%s: %s cannot be run; install openssh-client",
 		    shown, SIGNATURE_KEYGEN_PATH);
 	else

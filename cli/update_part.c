@@ -82,9 +82,8 @@ update_part_open(struct update_part *p, int dir, const char *name)
 }
 
 static bool
-no_room(struct update_part *p)
+no_room(const struct update_part *p)
 {
-	p->no_room = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
 	cli_error("%s: cannot be written beside the filter: %s; it needs "
 	    "%jd bytes", p->shown, strerror(errno), (intmax_t)p->expected);
 	return false;

@@ -22,7 +22,6 @@ struct update_part {
 	off_t len;		/* received so far */
 	off_t expected;		/* in all, by its header; 0 before that */
 	uint64_t max_bytes;	/* without the header */
-	bool no_room;		/* the disk was full */
 	/* Says what is wrong before it returns false. */
 	bool (*judge)(const struct kv_pkbf_header *h, void *arg);
 	void *arg;

@@ -137,16 +137,17 @@ update_target_open_previous(const struct update_target *t)
 }
 
 bool
-update_target_exchange(const struct update_target *t)
+update_target_exchange(const struct update_target *t, bool *donep)
 {
 	unsigned int how = t->fd != -1 ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	struct replace r;
-	bool ok;
+	bool ok = replace_open(&r, t->path) && is_unchanged(t, &r);
 
-	ok = replace_open(&r, t->path) && is_unchanged(t, &r);
-	if (ok && renameat2(r.dir, t->previous, r.dir, r.name, how) == -1)
+	*donep = ok &&
+	    renameat2(r.dir, t->previous, r.dir, r.name, how) == 0;
+	if (ok && !*donep)
 		ok = fail(t, "cannot be exchanged with the previous one");
-	if (ok && fsync(r.dir) == -1 && errno != EINVAL)
+	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
 		ok = fail(t, "exchanged, but not sure to survive a crash");
 	replace_close(&r);
 	return ok;

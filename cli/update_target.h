@@ -37,8 +37,8 @@ bool update_target_replace(const struct update_target *t, int fd,
 
 /* Opens the previous one for reading. -1 after a message. */
 int update_target_open_previous(const struct update_target *t);
-/* Exchanges the two; false after a message. */
-bool update_target_exchange(const struct update_target *t);
+/* Exchanges the two; *donep and the return value mean the same as above. */
+bool update_target_exchange(const struct update_target *t, bool *donep);
 
 /*
  * Reads all of a filter and judges it: false after a message that says why it
