@@ -10,6 +10,8 @@ MANDIR = $(PREFIX)/share/man
 COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
+# Set it (/lib/systemd/system) to install the units of keyveto update, too.
+SYSTEMDUNITDIR =
 PKG_CONFIG = pkg-config
 # Where this system keeps its PAM modules.
 PAMDIR = $(or $(shell $(PKG_CONFIG) --variable=libdir pam 2>/dev/null),/usr/lib)/security
@@ -183,6 +185,8 @@ CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
+UNITS = keyveto-update.service keyveto-update.timer
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
@@ -199,6 +203,19 @@ install: all
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
 		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
+	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/update.conf || \
+		install -m 644 etc/update.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
+ifneq ($(SYSTEMDUNITDIR),)
+	install -d $(DESTDIR)$(SYSTEMDUNITDIR)
+	for unit in $(UNITS); do \
+		sed -e 's|/usr/bin/keyveto|$(BINDIR)/keyveto|' \
+			-e 's|/etc/keyveto|$(SYSCONFDIR)/keyveto|' \
+			-e 's|/var/lib/keyveto|$(STATEDIR)|' \
+			packaging/systemd/$$unit \
+			>$(DESTDIR)$(SYSTEMDUNITDIR)/$$unit && \
+		chmod 644 $(DESTDIR)$(SYSTEMDUNITDIR)/$$unit || exit 1; \
+	done
+endif
 
 # The configuration and the filters are the administrator's, and stay.
 uninstall:
@@ -206,6 +223,7 @@ uninstall:
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%))
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))

@@ -45,8 +45,8 @@ static void
 be_keygen(int data, int signature, int allowed, int answer,
     const char *identity)
 {
-	char *argv[] = { "ssh-keygen", "-Y", "verify", "-f", "/dev/fd/4",
-		"-I", NULL, "-n", SIGNATURE_NAMESPACE, "-s", "/dev/fd/3",
+	char *argv[] = { "ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4",
+		"-I", NULL, "-n", SIGNATURE_NAMESPACE, "-s", "/proc/self/fd/3",
 		NULL };
 	char *envp[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
 
