@@ -75,7 +75,7 @@ be_keygen(int data, int signature, int allowed, int answer,
 static void
 read_answer(int fd, char answer[static ANSWER_BYTES])
 {
-	char rest[256];
+	char rest[256] = "";
 	size_t len = 0;
 	ssize_t n;
 

@@ -21,12 +21,14 @@ struct names {
 	char state[NAME_MAX + 1], fresh[NAME_MAX + 1];
 };
 
-static void
-make_names(const char *name, struct names *n)
+static struct names
+names_for(const char *name)
 {
-	snprintf(n->state, sizeof(n->state), ".%.230s.keyveto-update", name);
-	snprintf(n->fresh, sizeof(n->fresh), ".%.230s.keyveto-update-new",
-	    name);
+	struct names n = { "", "" };
+
+	snprintf(n.state, sizeof(n.state), ".%.230s.keyveto-update", name);
+	snprintf(n.fresh, sizeof(n.fresh), ".%.230s.keyveto-update-new", name);
+	return n;
 }
 
 void
@@ -106,14 +108,13 @@ read_small(int fd, char *buf, size_t cap)
 void
 update_state_load(int dir, const char *name, struct update_state *s)
 {
-	struct names names;
+	struct names names = names_for(name);
 	struct stat st;
 	json_t *object;
 	char *buf;
 	int fd;
 
 	update_state_clear(s);
-	make_names(name, &names);
 	fd = openat(dir, names.state,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1)
@@ -160,11 +161,10 @@ void
 update_state_save(int dir, const char *name, const struct update_state *s)
 {
 	json_t *object = make_object(s);
-	struct names names;
+	struct names names = names_for(name);
 	bool ok;
 	int fd;
 
-	make_names(name, &names);
 	/* Whoever left this behind is dead: a lock is held. */
 	(void)unlinkat(dir, names.fresh, 0);
 	fd = openat(dir, names.fresh,

@@ -24,6 +24,9 @@
 
 struct parser {
 	struct kv_config *c;
+	/* The config's, from the end on. */
+	struct kv_allowed_key *allowed;
+	size_t n_allowed;
 	const char *path;
 	unsigned long line;
 	char *why;
@@ -249,17 +252,17 @@ add_allowed(struct parser *ps, char *word[], int n)
 	}
 	key.reason = join(word, n, i);
 	/* Grown by doubling: the array's size is the power of two above n. */
-	if ((ps->c->n_allowed & (ps->c->n_allowed - 1)) == 0) {
-		size_t cap = ps->c->n_allowed == 0 ? 1 : ps->c->n_allowed * 2;
+	if ((ps->n_allowed & (ps->n_allowed - 1)) == 0) {
+		size_t cap = ps->n_allowed == 0 ? 1 : ps->n_allowed * 2;
 
-		grown = reallocarray(ps->c->allowed, cap, sizeof(key));
+		grown = reallocarray(ps->allowed, cap, sizeof(key));
 		if (grown == NULL) {
 			mistake(ps, "out of memory");
 			return;
 		}
-		ps->c->allowed = grown;
+		ps->allowed = grown;
 	}
-	ps->c->allowed[ps->c->n_allowed++] = key;
+	ps->allowed[ps->n_allowed++] = key;
 }
 
 static void
@@ -357,6 +360,8 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 			parse_line(&ps, line);
 		line = stop + 1;
 	}
+	c->allowed = ps.allowed;
+	c->n_allowed = ps.n_allowed;
 	return ps.failed ? KV_ERR_CONFIG : KV_OK;
 }
 
