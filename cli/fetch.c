@@ -30,8 +30,8 @@ struct transfer {
 	bool begun;
 	bool refused;		/* somebody said why */
 	bool in_body;		/* what follows as headers are trailers */
-	char range[FETCH_VALIDATOR_BYTES];
-	char encoding[FETCH_VALIDATOR_BYTES];
+	char range[HTTP_VALUE_BYTES];
+	char encoding[HTTP_VALUE_BYTES];
 };
 
 /* --- places ------------------------------------------------------------- */
@@ -197,70 +197,6 @@ fetch_place_free(struct fetch_place *p)
 
 /* --- headers ------------------------------------------------------------ */
 
-bool
-fetch_is_validator(const char *text)
-{
-	size_t len = strlen(text);
-
-	if (len >= FETCH_VALIDATOR_BYTES)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] < 0x20 || text[i] > 0x7e)
-			return false;
-	}
-	return true;
-}
-
-bool
-fetch_is_strong(const char *etag)
-{
-	size_t len = strlen(etag);
-
-	return len >= 2 && etag[0] == '"' && etag[len - 1] == '"';
-}
-
-off_t
-fetch_range_start(const char *content_range)
-{
-	static const char unit[] = "bytes ";
-	const char *p = content_range + sizeof(unit) - 1;
-	long long start;
-	char *end;
-
-	if (strncasecmp(content_range, unit, sizeof(unit) - 1) != 0 ||
-	    *p < '0' || *p > '9')
-		return -1;
-	errno = 0;
-	start = strtoll(p, &end, 10);
-	return errno == 0 && *end == '-' ? (off_t)start : -1;
-}
-
-/* Keeps the value of a header that has this name; "" if it is no good. */
-static void
-keep_header(const char *line, size_t len, const char *name,
-    char value[static FETCH_VALIDATOR_BYTES])
-{
-	size_t n = strlen(name);
-
-	if (len <= n || line[n] != ':' || strncasecmp(line, name, n) != 0)
-		return;
-	line += n + 1;
-	len -= n + 1;
-	while (len > 0 && strchr(" \t", *line) != NULL) {
-		line++;
-		len--;
-	}
-	while (len > 0 && strchr(" \t\r\n", line[len - 1]) != NULL)
-		len--;
-	value[0] = '\0';
-	if (len >= FETCH_VALIDATOR_BYTES || memchr(line, '\0', len) != NULL)
-		return;
-	memcpy(value, line, len);
-	value[len] = '\0';
-	if (!fetch_is_validator(value))
-		value[0] = '\0';
-}
-
 static size_t
 on_header(char *line, size_t size, size_t n, void *arg)
 {
@@ -273,10 +209,10 @@ on_header(char *line, size_t size, size_t n, void *arg)
 	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
 		t->f->etag[0] = t->f->last_modified[0] = t->range[0] =
 		    t->encoding[0] = '\0';
-	keep_header(line, len, "ETag", t->f->etag);
-	keep_header(line, len, "Last-Modified", t->f->last_modified);
-	keep_header(line, len, "Content-Range", t->range);
-	keep_header(line, len, "Content-Encoding", t->encoding);
+	http_header_keep(line, len, "ETag", t->f->etag);
+	http_header_keep(line, len, "Last-Modified", t->f->last_modified);
+	http_header_keep(line, len, "Content-Range", t->range);
+	http_header_keep(line, len, "Content-Encoding", t->encoding);
 	return len;
 }
 
@@ -302,7 +238,7 @@ begin(struct transfer *t)
 	t->in_body = true;
 	if (status == 206) {
 		at = f->from;
-		if (at == 0 || fetch_range_start(t->range) != at ||
+		if (at == 0 || http_range_start(t->range) != at ||
 		    (f->etag[0] != '\0' && strcmp(f->etag, f->if_range) != 0))
 			return false;
 	} else if (status != 200)
@@ -346,7 +282,7 @@ static bool
 add_header(struct curl_slist **list, const char *name, const char *value)
 {
 	struct curl_slist *longer;
-	char line[FETCH_VALIDATOR_BYTES + 64];
+	char line[HTTP_VALUE_BYTES + 64];
 
 	if (value[0] == '\0')
 		return true;

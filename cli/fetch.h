@@ -14,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest validator (ETag, Last-Modified) that is taken, with its NUL. */
-#define FETCH_VALIDATOR_BYTES 256
+#include "http_header.h"
 
 /* Where a file is; all strings are its own. */
 struct fetch_place {
@@ -59,8 +58,8 @@ struct fetch {
 	bool (*data)(const void *p, size_t len, void *arg);
 	void *arg;
 	/* Set before begin, and by FETCH_NOT_MODIFIED; "" without any. */
-	char etag[FETCH_VALIDATOR_BYTES];
-	char last_modified[FETCH_VALIDATOR_BYTES];
+	char etag[HTTP_VALUE_BYTES];
+	char last_modified[HTTP_VALUE_BYTES];
 };
 
 enum fetch_end {
@@ -71,13 +70,5 @@ enum fetch_end {
 };
 
 enum fetch_end fetch_run(struct fetch *f);
-
-/* Whether equal ETags mean equal bytes. */
-bool fetch_is_strong(const char *etag);
-/* Whether text may stand in a header: printable ASCII that is not too long. */
-bool fetch_is_validator(const char *text);
-
-/* For tests: where a Content-Range says that its part begins; -1 if nowhere. */
-off_t fetch_range_start(const char *content_range);
 
 #endif

@@ -81,7 +81,7 @@ on_begin(const struct fetch *f, off_t at, void *arg)
 
 	if (at == 0) {
 		update_state_forget_part(s);
-		if (u->from.url != NULL && fetch_is_strong(f->etag)) {
+		if (u->from.url != NULL && http_etag_is_strong(f->etag)) {
 			memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
 			memcpy(s->part_source, u->source,
 			    sizeof(s->part_source));
@@ -120,13 +120,13 @@ can_resume(const struct update *u)
 	return u->part.len > 0 && boot[0] != '\0' &&
 	    strcmp(s->part_boot, boot) == 0 &&
 	    strcmp(s->part_source, u->source) == 0 &&
-	    fetch_is_strong(s->part_etag);
+	    http_etag_is_strong(s->part_etag);
 }
 
 static enum fetch_end
 receive(struct update *u, struct fetch *f)
 {
-	char part_etag[FETCH_VALIDATOR_BYTES];
+	char part_etag[HTTP_VALUE_BYTES];
 	enum fetch_end end;
 
 	memcpy(part_etag, u->state.part_etag, sizeof(part_etag));

@@ -59,7 +59,7 @@ get_text(const json_t *object, const char *key, char *out, size_t cap)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	out[0] = '\0';
-	if (text != NULL && strlen(text) < cap && fetch_is_validator(text))
+	if (text != NULL && strlen(text) < cap && http_value_is_safe(text))
 		memcpy(out, text, strlen(text) + 1);
 }
 

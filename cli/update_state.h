@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-#include "fetch.h"
+#include "http_header.h"
 
 #define UPDATE_SOURCE_CHARS 65
 #define UPDATE_BOOT_CHARS 64
@@ -18,8 +18,8 @@ struct update_state {
 	/* The SHA-256 of the URL, which may be a secret. */
 	char source[UPDATE_SOURCE_CHARS];
 	/* What the server calls the filter that is installed. */
-	char etag[FETCH_VALIDATOR_BYTES];
-	char last_modified[FETCH_VALIDATOR_BYTES];
+	char etag[HTTP_VALUE_BYTES];
+	char last_modified[HTTP_VALUE_BYTES];
 	bool is_signed;		/* its signature was found to be good */
 	/* The file that this is said of; it may have been changed since. */
 	int64_t size, mtime, mtime_ns;
@@ -29,7 +29,7 @@ struct update_state {
 	 * The ETag of what was received in part, or "", and since which start
 	 * of the machine: after a crash it may have holes.
 	 */
-	char part_etag[FETCH_VALIDATOR_BYTES];
+	char part_etag[HTTP_VALUE_BYTES];
 	char part_source[UPDATE_SOURCE_CHARS];
 	char part_boot[UPDATE_BOOT_CHARS];
 };
