@@ -9,11 +9,14 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
 
 #include "kv_trusted.h"
+
+#define SECONDS_A_DAY 86400
 
 enum { OPT_SETTINGS = 2000, OPT_FORCE, OPT_DRY_RUN, OPT_QUIET, OPT_ROLLBACK };
 
@@ -137,6 +140,25 @@ say_unchanged(const struct update *u)
 		cli_error("%s: there still is no filter", t->path);
 }
 
+/*
+ * A server that never has anything new may be holding it back, which neither a
+ * certificate nor a signature shows.
+ */
+static bool
+is_recent(const struct update *u)
+{
+	const struct kv_pkbf_header *h = &u->target.header;
+	uint64_t now = (uint64_t)time(NULL), days;
+
+	days = now > h->time ? (now - h->time) / SECONDS_A_DAY : 0;
+	if (u->settings.max_age == 0 || days <= u->settings.max_age)
+		return true;
+	cli_error("%s: is %" PRIu64 " days old, more than MaxAge allows (%"
+	    PRIu64 "), and the server has no newer one: ask its publisher",
+	    u->target.path, days, u->settings.max_age);
+	return false;
+}
+
 static enum update_outcome
 update(struct update *u)
 {
@@ -151,7 +173,9 @@ update(struct update *u)
 		update_state_forget_installed(&u->state);
 	outcome = u->rollback ? find_and_roll_back(u) : update_fetch(u);
 	update_part_close(&u->part, u->keep_part);
-	if (u->replaced)
+	if (outcome == UPDATE_CURRENT && !is_recent(u))
+		outcome = UPDATE_FAILED;
+	else if (u->replaced)
 		warn_if_distrusted(t->path);
 	else if (outcome == UPDATE_FAILED)
 		say_unchanged(u);
@@ -256,6 +280,7 @@ const struct cli_command cli_update = {
 	    "  --filter FILE    the filter, in the place of that one\n"
 	    "  --rollback       exchange the filter and the one before it\n\n"
 	    "Exit status: 0 if the filter is the new one or was current "
-	    "already, else 2;\nthe filter is as it was then.\n",
+	    "already, else 2.\nWhatever fails, the filter that is installed "
+	    "stays as it is.\n",
 	.run = run_update,
 };

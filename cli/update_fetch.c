@@ -87,7 +87,8 @@ on_begin(const struct fetch *f, off_t at, void *arg)
 			    sizeof(s->part_source));
 			update_state_boot(s->part_boot);
 		}
-		save_state(u);
+		if (!u->dry_run)
+			save_state(u);
 	}
 	u->keep_part = s->part_etag[0] != '\0' && s->part_boot[0] != '\0' &&
 	    !u->dry_run;

@@ -12,6 +12,7 @@
 
 #define GIB ((uint64_t)1 << 30)
 #define TIMEOUT_MAX (7 * 86400)
+#define AGE_MAX 36500
 
 /* A keyword: how its argument is read, and where it goes. */
 struct keyword {
@@ -57,16 +58,27 @@ read_digits(const char *text, uint64_t *np, char **endp)
 }
 
 static bool
-read_seconds(const char *text, void *value)
+read_number(const char *text, uint64_t max, void *value)
 {
 	uint64_t n;
 	char *end;
 
-	if (!read_digits(text, &n, &end) || *end != '\0' || n == 0 ||
-	    n > TIMEOUT_MAX)
+	if (!read_digits(text, &n, &end) || *end != '\0' || n == 0 || n > max)
 		return false;
 	*(uint64_t *)value = n;
 	return true;
+}
+
+static bool
+read_seconds(const char *text, void *value)
+{
+	return read_number(text, TIMEOUT_MAX, value);
+}
+
+static bool
+read_days(const char *text, void *value)
+{
+	return read_number(text, AGE_MAX, value);
 }
 
 static bool
@@ -113,6 +125,7 @@ static const struct keyword keywords[] = {
 	    AT(allowed_signers) },
 	{ "CAFile", read_path, "an absolute path", AT(ca_file) },
 	{ "Identity", read_text, "a name", AT(identity) },
+	{ "MaxAge", read_days, "days, 1 to 36500", AT(max_age) },
 	{ "MaxFalsePositives", read_rate, "a number between 0 and 1",
 	    AT(max_rate) },
 	{ "MaxSize", read_size, "a number of bytes, K, M, G or T after it",

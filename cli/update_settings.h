@@ -25,6 +25,7 @@ struct update_settings {
 	uint64_t max_bytes;
 	uint64_t timeout, stall_timeout;	/* seconds */
 	double max_rate;		/* of false positives */
+	uint64_t max_age;		/* days; 0: any */
 };
 
 /* The values that hold without a file. */

@@ -267,7 +267,7 @@ def _(place):
 def _(place):
     equal(place.run("--quiet", "--dry-run", status=0).out, b"")
     contains(place.update("--dry-run"), "would be updated, revision 1, ")
-    assert not place.target.exists() and not place.part.exists()
+    equal(place.names(), [])
     equal(place.run("--quiet", status=0).out, b"")
     place.page.body, place.page.etag = a_filter(2), '"two"'
     before = place.snapshot()
@@ -277,6 +277,24 @@ def _(place):
     equal(place.run("--quiet", status=0).out, b"")
     contains(place.update("--dry-run", "--rollback"), "would be rolled back, revision 2 -> 1, ")
     equal(revision_of(place.target), 2)
+
+
+@placed("a filter that has been the newest for longer than MaxAge is a failure, and stays")
+def _(place):
+    place.update()
+    days = (int(time.time()) - 1700000000) // 86400
+    place.lines["MaxAge"] = days + 1
+    place.update()
+    place.lines["MaxAge"] = days - 1
+    for etag in ('"one"', None):
+        place.page.etag = etag
+        equal(place.run(status=2).problems, [
+            f"{place.target}: is {days} days old, more than MaxAge allows ({days - 1}), and the server has no newer "
+            "one: ask its publisher"])
+    equal(revision_of(place.target), 1)
+    # It is not held against a newer one, since the old one is no better.
+    place.page.body = a_filter(2)
+    place.update()
 
 
 @placed("a symbolic link is followed, and stays")
@@ -1169,6 +1187,92 @@ def _(place):
     equal(place.target.read_bytes(), source.read_bytes())
     assert any(status == -signal.SIGKILL for status, _ in seen), f"none was killed in time: {seen}"
     lacks(" ".join(place.names()), "keyveto-part", "keyveto-new", "keyveto-old", "update-new", ".lock")
+
+
+CALLS = ("umask", "openat", "flock", "fstat,newfstatat,statx", "pwrite64", "pread64", "fallocate", "ftruncate", "fchmod", "fsync",
+         "linkat", "unlinkat", "rename,renameat,renameat2", "write", "close", "memfd_create", "pipe2",
+         "vfork,fork,clone,clone3", "wait4", "execve")
+
+
+def traced(place, options, source):
+    """(status, messages) of an update from a file, under strace."""
+    done = subprocess.run(["strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
+                           *map(str, place.arguments("--force", source))], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    return done.returncode, done.stderr
+
+
+def numbers_of_calls(place, source):
+    """For each of CALLS the numbers of those that keyveto makes once it has been loaded: some, the last ones all."""
+    equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], source), (0, ""))
+    names = re.findall(r"^(\w+)\(", place.settings.with_name("trace").read_text(encoding="utf-8", errors="replace"),
+                       re.MULTILINE)
+    begun = names.index("umask")
+    found = {}
+    for group in CALLS:
+        total = sum(name in group.split(",") for name in names)
+        loading = sum(name in group.split(",") for name in names[:begun])
+        mine = range(loading + 1, total + 1)
+        found[group] = sorted({*mine[::max(1, len(mine) // 6)], *mine[-8:]})
+    return found
+
+
+def at_each_call(place, injected, judge):
+    """Updates from 1 to 2, with something injected into one system call after the other; how many."""
+    older, old, new = large(0), large(1), large(2)
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    source = place.state.parent / "source"
+    source.write_bytes(new)
+    source.with_name("source.sig").write_bytes(signer.sign(new))
+
+    def reset():
+        for path in place.state.iterdir():
+            path.unlink()
+        place.put(old)
+        place.previous.write_bytes(older)
+        place.previous.chmod(0o644)
+
+    reset()
+    turns = 0
+    for call, numbers in numbers_of_calls(place, source).items():
+        for number in numbers:
+            reset()
+            status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:{injected}:when={number}"],
+                                      source)
+            turns += 1
+            what = f"{call} {number}: status {status}: {messages}"
+            now, before = place.target.read_bytes(), place.previous.read_bytes()
+            assert now in (old, new) and before in (older, old), what
+            assert now != new or before == old, f"the old one is lost: {what}"
+            judge(status, messages, now == new, what)
+            place.update("--force", source)
+            equal(place.target.read_bytes() == new, True, what)
+            # Where nothing had to be written any more, the lock file of the dead stays for the next who writes.
+            left = set(place.names()) - ({".filter.pkbf.lock"} if now == new else set())
+            equal(left, {".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"}, what)
+    return turns
+
+
+@placed("killed at each of its system calls, it leaves the old filter or the new one")
+def _(place):
+    def judge(status, _messages, _new, what):
+        assert status in (-signal.SIGKILL, 128 + signal.SIGKILL), what
+
+    turns = at_each_call(place, "signal=KILL", judge)
+    assert turns > 60, f"only {turns} calls"
+
+
+@placed("when one of its system calls fails, it says so, and leaves the old filter or the new one")
+def _(place):
+    def judge(status, messages, new, what):
+        assert status in (0, 2), what
+        assert status == 0 or messages.startswith("keyveto: "), what
+        assert status != 0 or new, f"success without the new one: {what}"
+        assert "stays as it is" not in messages or not new, what
+
+    turns = at_each_call(place, "error=EIO", judge)
+    assert turns > 60, f"only {turns} calls"
 
 
 @placed("a filter that is damaged is replaced, and does not push out the one before")

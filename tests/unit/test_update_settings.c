@@ -55,6 +55,7 @@ empty_file_gives_the_defaults(void **state)
 	assert_int_equal(s.max_bytes, (uint64_t)4 << 30);
 	assert_int_equal(s.timeout, 21600);
 	assert_int_equal(s.stall_timeout, 60);
+	assert_int_equal(s.max_age, 0);
 	assert_true(s.max_rate > 0.000999 && s.max_rate < 0.001001);
 	update_settings_free(&s);
 }
@@ -70,7 +71,8 @@ each_keyword_sets_its_value(void **state)
 	    "Identity=\"a \\\"name\\\"\"\n"
 	    "CAFile /ca.pem\nProxy http://p:1\n"
 	    "MaxSize 12k\nMaxFalsePositives 1e-6\n"
-	    "Timeout 604800\nStallTimeout 1");
+	    "Timeout 604800\nStallTimeout 1\nMaxAge 36500");
+	assert_int_equal(s.max_age, 36500);
 	assert_string_equal(s.url, "https://example.com/f");
 	assert_string_equal(s.signature_url, "https://example.com/a b");
 	assert_string_equal(s.allowed_signers, "/etc/signers");
@@ -149,6 +151,7 @@ mistakes_name_the_line(void **state)
 	mistake("URL \"\"", PATH ":1: URL needs a URL");
 	mistake("URL a b", PATH ":1: URL takes one argument");
 	mistake("Filter /x", PATH ":1: unknown keyword \"Filter\"");
+	mistake("MaxAge 36501", PATH ":1: MaxAge needs days, 1 to 36500");
 	mistake("CAFile x", PATH ":1: CAFile needs an absolute path");
 	mistake("URL \"x", PATH ":1: unterminated quote");
 	update_settings_free(&s);
