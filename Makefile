@@ -171,12 +171,14 @@ FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
+FUZZ_UPDATE_SRC = cli/http_header.c cli/update_settings.c
+
 $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
-		$(wildcard cli/pem*.c) fuzz/fuzz.h
+		$(wildcard cli/pem*.c) $(FUZZ_UPDATE_SRC) fuzz/fuzz.h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS) -o $@ $< $(LIB_SRC) \
-		pam/auth_info.c $(wildcard cli/pem*.c) $(CLI_LIBS)
+		pam/auth_info.c $(wildcard cli/pem*.c) $(FUZZ_UPDATE_SRC) $(CLI_LIBS)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
