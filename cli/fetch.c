@@ -218,6 +218,13 @@ on_header(char *line, size_t size, size_t n, void *arg)
 
 /* --- over HTTPS --------------------------------------------------------- */
 
+static void
+before_message(const struct fetch *f)
+{
+	if (f->before_message != NULL)
+		f->before_message(f->arg);
+}
+
 static long
 status_of(const struct transfer *t)
 {
@@ -381,6 +388,7 @@ fail_by_status(const struct transfer *t)
 
 	if ((status == 416 || status == 206) && t->f->from > 0)
 		return FETCH_NO_RANGE;
+	before_message(t->f);
 	if (status == 200)
 		cli_error("%s: the server sends it in another encoding (%s); "
 		    "have it send the file as it is", shown, t->encoding);
@@ -419,6 +427,7 @@ fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 		return FETCH_FAILED;
 	if (code == CURLE_WRITE_ERROR)
 		return fail_by_status(t);
+	before_message(t->f);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		cli_error("%s: interrupted", t->f->place->shown);
 	else
@@ -478,14 +487,16 @@ copy_file(const struct fetch *f, int fd)
 		n = read(fd, buf, FILE_BLOCK_BYTES);
 		if (n == -1 && errno == EINTR && !f->limits->stopped())
 			continue;
-		if (n == -1) {
-			cli_error("%s: %s", shown, strerror(errno));
-			ok = false;
-		} else if (f->limits->stopped()) {
-			cli_error("%s: interrupted", shown);
-			ok = false;
-		} else if (n > 0)
+		ok = n != -1 && !f->limits->stopped();
+		if (ok && n > 0) {
 			ok = f->data(buf, (size_t)n, f->arg);
+		} else if (!ok) {
+			int saved = errno;
+
+			before_message(f);
+			cli_error("%s: %s", shown, n == -1 ? strerror(saved) :
+			    "interrupted");
+		}
 	}
 	free(buf);
 	return ok;

@@ -56,6 +56,8 @@ struct fetch {
 	 */
 	bool (*begin)(const struct fetch *f, off_t at, void *arg);
 	bool (*data)(const void *p, size_t len, void *arg);
+	/* Before a message, such as to wipe a progress line; may be NULL. */
+	void (*before_message)(void *arg);
 	void *arg;
 	/* Set before begin, and by FETCH_NOT_MODIFIED; "" without any. */
 	char etag[HTTP_VALUE_BYTES];

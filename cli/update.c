@@ -166,7 +166,8 @@ update(struct update *u)
 	enum update_outcome outcome;
 
 	if (!update_target_open(t, t->path) ||
-	    !update_part_open(&u->part, t->place.dir, t->place.name))
+	    !update_part_open(&u->part, t->place.dir, t->place.name,
+	    t->path))
 		return UPDATE_FAILED;
 	update_state_load(t->place.dir, t->place.name, &u->state);
 	if (!t->is_filter || !update_state_fits(&u->state, &t->st))

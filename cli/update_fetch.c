@@ -66,6 +66,7 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 	}
 	if (u->force || !t->is_filter || h->revision >= t->header.revision)
 		return true;
+	progress_clear(&u->part.progress);
 	cli_error("%s: is revision %" PRIu32 ", older than the revision %"
 	    PRIu32 " that is installed; somebody may want old keys to be "
 	    "accepted again. If it is right, use --force",
@@ -110,6 +111,14 @@ on_data(const void *p, size_t len, void *arg)
 	return false;
 }
 
+static void
+on_message(void *arg)
+{
+	struct update *u = arg;
+
+	progress_clear(&u->part.progress);
+}
+
 /* Whether what an earlier run received can be gone on from. */
 static bool
 can_resume(const struct update *u)
@@ -135,7 +144,8 @@ receive(struct update *u, struct fetch *f)
 		.if_none_match = u->state.etag,
 		.if_modified_since = u->state.etag[0] != '\0' ? "" :
 		    u->state.last_modified,
-		.if_range = "", .begin = on_begin, .data = on_data, .arg = u };
+		.if_range = "", .begin = on_begin, .data = on_data,
+		.before_message = on_message, .arg = u };
 	if (can_resume(u)) {
 		u->keep_part = !u->dry_run;
 		f->if_range = part_etag;

@@ -17,7 +17,8 @@
 static bool
 fail(const struct update_part *p, const char *what)
 {
-	cli_error("%s: %s: %s", p->name, what, strerror(errno));
+	cli_error("%s: %s %s beside it: %s", p->path, what, p->name,
+	    strerror(errno));
 	return false;
 }
 
@@ -38,17 +39,17 @@ try_open(struct update_part *p)
 	p->fd = openat(p->dir, p->name, O_RDWR | O_CREAT | O_NOFOLLOW |
 	    O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (p->fd == -1 && errno != ELOOP)
-		return fail(p, "cannot be made beside the filter"), -1;
+		return fail(p, "cannot make"), -1;
 	if (p->fd == -1 || fstat(p->fd, &st) == -1 || !is_ours(&st)) {
 		if (unlinkat(p->dir, p->name, 0) == -1 && errno != ENOENT)
-			return fail(p, "is in the way"), -1;
+			return fail(p, "cannot remove"), -1;
 		return 0;
 	}
 	if (flock(p->fd, LOCK_EX | LOCK_NB) == -1) {
 		if (errno != EWOULDBLOCK)
-			return fail(p, "cannot be locked"), -1;
-		cli_error("another keyveto update of this filter is running; "
-		    "wait for its end");
+			return fail(p, "cannot lock"), -1;
+		cli_error("%s: another keyveto update of it is running; wait "
+		    "for its end", p->path);
 		return -1;
 	}
 	/* The last holder of the lock may have made it the filter. */
@@ -61,11 +62,13 @@ try_open(struct update_part *p)
 }
 
 bool
-update_part_open(struct update_part *p, int dir, const char *name)
+update_part_open(struct update_part *p, int dir, const char *name,
+    const char *path)
 {
 	int r;
 
 	p->dir = dir;
+	p->path = path;
 	p->fd = -1;
 	p->len = p->expected = 0;
 	snprintf(p->name, sizeof(p->name), ".%.230s.keyveto-part", name);
@@ -82,10 +85,13 @@ update_part_open(struct update_part *p, int dir, const char *name)
 }
 
 static bool
-no_room(const struct update_part *p)
+no_room(struct update_part *p)
 {
+	int saved = errno;
+
+	progress_clear(&p->progress);
 	cli_error("%s: cannot be written beside the filter: %s; it needs "
-	    "%jd bytes", p->shown, strerror(errno), (intmax_t)p->expected);
+	    "%jd bytes", p->shown, strerror(saved), (intmax_t)p->expected);
 	return false;
 }
 
@@ -101,6 +107,7 @@ judge(struct update_part *p)
 		return true;
 	if (!filter_read_at(p->shown, p->fd, raw, sizeof(raw), 0))
 		return false;
+	progress_clear(&p->progress);
 	if ((r = kv_pkbf_header_decode(raw, &h)) != KV_OK) {
 		cli_error("%s: %s: not a filter; correct URL", p->shown,
 		    kv_strerror(r));
@@ -130,7 +137,7 @@ update_part_begin(struct update_part *p, off_t at)
 {
 	p->expected = 0;
 	if (ftruncate(p->fd, at) == -1)
-		return fail(p, "cannot be written");
+		return fail(p, "cannot write");
 	p->len = at;
 	progress_start(&p->progress, "fetching", 0);
 	return judge(p);
@@ -168,6 +175,7 @@ update_part_add(struct update_part *p, const void *data, size_t len)
 		return false;
 	if (len - head > (uint64_t)(p->expected - p->len) &&
 	    p->expected != 0) {
+		progress_clear(&p->progress);
 		cli_error("%s: is longer than the %jd bytes that its header "
 		    "says: damaged, or not a filter", p->shown,
 		    (intmax_t)p->expected);

@@ -18,7 +18,8 @@ struct update_part {
 	int dir;		/* the caller's */
 	char name[NAME_MAX + 1];
 	int fd;
-	const char *shown;	/* where it comes from, for messages */
+	/* For messages: that filter, and where this one comes from. */
+	const char *path, *shown;
 	off_t len;		/* received so far */
 	off_t expected;		/* in all, by its header; 0 before that */
 	uint64_t max_bytes;	/* without the header */
@@ -29,10 +30,11 @@ struct update_part {
 };
 
 /*
- * Opens the file for the filter called name in dir, with what there is of it:
- * p->len. Mode 0600. False after a message; another process may have it.
+ * Opens the file for the filter called name in dir, and path in messages, with
+ * what there is of it: p->len. Mode 0600. False after a message; another process may have it.
  */
-bool update_part_open(struct update_part *p, int dir, const char *name);
+bool update_part_open(struct update_part *p, int dir, const char *name,
+    const char *path);
 
 /* Drops what is beyond at; what is left is judged, if that is possible. */
 bool update_part_begin(struct update_part *p, off_t at);

@@ -13,6 +13,7 @@ import fcntl
 import functools
 import json
 import os
+import pty
 import random
 import re
 import signal
@@ -152,6 +153,12 @@ def revision_of(path):
     return pkbf.Filter.read(path).revision
 
 
+def untouched(path):
+    """What only stays if nobody writes the file, or replaces it."""
+    seen = path.stat()
+    return seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns
+
+
 def wait_until(true, what):
     end = time.monotonic() + PATIENCE
     while not true():
@@ -175,10 +182,10 @@ def _(place):
 @placed("what is current is not fetched again: ETag")
 def _(place):
     place.update()
-    before = place.target.stat()
+    before = untouched(place.target)
     equal(place.update(), "already current, revision 1")
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
-    equal(place.target.stat(), before)
+    equal(untouched(place.target), before)
     # What the server says of another file than the one there counts for nothing.
     place.put(a_filter(revision=1))
     equal(place.update(), "already current, revision 1")
@@ -201,9 +208,9 @@ def _(place):
 @placed("without either it is fetched and compared", etag=None)
 def _(place):
     place.update()
-    before = place.target.stat()
+    before = untouched(place.target)
     equal(place.update(), "already current, revision 1")
-    equal(place.target.stat(), before)
+    equal(untouched(place.target), before)
     equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf"])
 
 
@@ -1022,7 +1029,8 @@ def _(place):
     place.update("--force")
     equal(victim.read_bytes(), b"untouched")
     place.part.mkdir()
-    contains(place.run("--force", status=2).problems[0], "cannot be made beside the filter: Is a directory")
+    equal(place.run("--force", status=2).problems[0],
+          f"{place.target}: cannot make .filter.pkbf.keyveto-part beside it: Is a directory")
 
 
 @placed("a state that is damaged, or somebody's trick, does no harm")
@@ -1073,6 +1081,33 @@ def _(place):
     assert not place.part.exists()
 
 
+@placed("on a terminal, progress is shown, and is gone before a message", body=large())
+def _(place):
+    def on_terminal():
+        shown = b""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execv(KEYVETO, [str(KEYVETO), *map(str, place.arguments())])
+        with contextlib.suppress(OSError):      # the end, for a terminal
+            while data := os.read(fd, 65536):
+                shown += data
+        os.close(fd)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+    over = threading.Event()
+    place.page.cut = 700_000
+    place.page.pause = (400_000, over)
+    threading.Timer(1, over.set).start()
+    status, shown = on_terminal()
+    equal(status, 2)
+    assert re.search(rb"\rfetching|\033\[Kfetching \d\.\d MiB of 1\.0 MiB ", shown), shown
+    assert re.search(rb"\r\033\[Kkeyveto: https", shown), shown
+    place.page.cut = place.page.pause = None
+    status, shown = on_terminal()
+    equal(status, 0, shown)
+    assert shown.endswith(b"false positives 5.87e-27\r\n"), shown
+
+
 @placed("two at a time: the second gives way", body=large())
 def _(place):
     over = threading.Event()
@@ -1080,7 +1115,7 @@ def _(place):
     with place.start() as first:
         wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "the first receives")
         second = place.run(status=2)
-        equal(second.problems[0], "another keyveto update of this filter is running; wait for its end")
+        equal(second.problems[0], f"{place.target}: another keyveto update of it is running; wait for its end")
         over.set()
         first.communicate(timeout=PATIENCE)
         equal(first.returncode, 0)
