@@ -184,6 +184,27 @@ CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
+# Ratios to references measured beside: see bench/README.md.
+BENCH = $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+BENCH_FLAGS =
+bench: all $(BENCH) $(BUILD)/bench/dynamic
+	@scripts/deps all
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench/portable \
+		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
+	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
+
+$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/pkbf_map.o $(BUILD)/libkeyveto.a
+	$(call say,BENCH,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \
+		-o $@ $^ -lpam -lmd
+
+$(BUILD)/bench/static: bench/static.c
+	$(Q)$(CC) -O2 -static -o $@ $<
+
+$(BUILD)/bench/dynamic: bench/static.c
+	$(Q)$(CC) -O2 -o $@ $<
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
@@ -214,7 +235,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all campaign check clean coverage demo fuzz install lint run-tests sanitize \
+.PHONY: all bench campaign check clean coverage demo fuzz install lint run-tests sanitize \
 	uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \

@@ -3,7 +3,7 @@
 
 #include "kv_base64.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(KV_PORTABLE)
 
 #include <immintrin.h>
 #include <stdbool.h>
