@@ -31,6 +31,7 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 	p = mmap(NULL, m->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
 	if (p == MAP_FAILED)
 		return false;
+	m->map = p;
 	m->file = p;
 	sigemptyset(&sa.sa_mask);
 	return sigaction(SIGBUS, &sa, NULL) == 0;
@@ -39,7 +40,8 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 void
 pkbf_map_close(struct pkbf_map *m)
 {
-	munmap((void *)(uintptr_t)m->file, m->bytes);
+	munmap(m->map, m->bytes);
+	m->map = NULL;
 	m->file = NULL;
 }
 

@@ -19,7 +19,8 @@
 #define PKBF_MAP_BATCH 256
 
 struct pkbf_map {
-	const uint8_t *file;	/* header and bits */
+	void *map;
+	const uint8_t *file;	/* the same: header and bits */
 	size_t bytes;
 	struct kv_pkbf_header header;
 };
