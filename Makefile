@@ -10,6 +10,8 @@ MANDIR = $(PREFIX)/share/man
 COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
+# Set it (/lib/systemd/system) to install the units of keyveto update, too.
+SYSTEMDUNITDIR =
 PKG_CONFIG = pkg-config
 # Where this system keeps its PAM modules.
 PAMDIR = $(or $(shell $(PKG_CONFIG) --variable=libdir pam 2>/dev/null),/usr/lib)/security
@@ -79,8 +81,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 		$(BUILD)/libkeyveto.a -lmd
 
 # Libraries beyond libc and libmd are for the command alone.
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson)
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd)
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
@@ -110,7 +112,8 @@ TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
-	$(patsubst %,$(BUILD)/cli/%.o,quick base64_vector pkbf_map pem pem_ssh pem_der pem_openssl)
+	$(patsubst %,$(BUILD)/cli/%.o,base64_vector http_header pem pem_der \
+	pem_openssl pem_ssh pkbf_map quick update_settings)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -205,6 +208,8 @@ $(BUILD)/bench/static: bench/static.c
 $(BUILD)/bench/dynamic: bench/static.c
 	$(Q)$(CC) -O2 -o $@ $<
 
+UNITS = keyveto-update.service keyveto-update.timer
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
@@ -221,6 +226,19 @@ install: all
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
 		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
+	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/update.conf || \
+		install -m 644 etc/update.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
+ifneq ($(SYSTEMDUNITDIR),)
+	install -d $(DESTDIR)$(SYSTEMDUNITDIR)
+	for unit in $(UNITS); do \
+		sed -e 's|/usr/bin/keyveto|$(BINDIR)/keyveto|' \
+			-e 's|/etc/keyveto|$(SYSCONFDIR)/keyveto|' \
+			-e 's|/var/lib/keyveto|$(STATEDIR)|' \
+			packaging/systemd/$$unit \
+			>$(DESTDIR)$(SYSTEMDUNITDIR)/$$unit && \
+		chmod 644 $(DESTDIR)$(SYSTEMDUNITDIR)/$$unit || exit 1; \
+	done
+endif
 
 # The configuration and the filters are the administrator's, and stay.
 uninstall:
@@ -228,6 +246,7 @@ uninstall:
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%))
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))

@@ -253,6 +253,14 @@ open_old(struct replace *r)
 }
 
 bool
+replace_find(struct replace *r, const char *path)
+{
+	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+		.fd = -1 };
+	return find_place(r);
+}
+
+bool
 replace_open(struct replace *r, const char *path)
 {
 	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
@@ -288,6 +296,19 @@ replace_begin(struct replace *r)
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (r->fd == -1)
 		return fail(r, "cannot make a file beside it");
+	r->named = true;
+	return true;
+}
+
+bool
+replace_adopt(struct replace *r, int fd, const char *name)
+{
+	if (r->old == -1 && fchmod(fd, 0644) == -1)
+		return fail(r, "cannot be written");
+	leftover.named = 1;
+	if (renameat(r->dir, name, r->dir, r->new_name) == -1)
+		return fail(r, "cannot name the new file");
+	r->fd = fd;
 	r->named = true;
 	return true;
 }
@@ -371,11 +392,35 @@ publish_first(struct replace *r)
 	return true;
 }
 
+/*
+ * The old file gets a second name, in the place of the one before it; so there
+ * is no moment without either.
+ */
+static bool
+keep_previous(const struct replace *r)
+{
+	char link[NAME_MAX + 1];
+	bool ok;
+
+	snprintf(link, sizeof(link), ".%.235s.keyveto-old", r->name);
+	if (unlinkat(r->dir, link, 0) == -1 && errno != ENOENT)
+		return fail(r, "cannot keep the old one");
+	ok = linkat(r->dir, r->name, r->dir, link, 0) == 0 &&
+	    renameat(r->dir, link, r->dir, r->previous_name) == 0;
+	if (!ok)
+		fail(r, "cannot keep the old one");
+	/* Still there if both were names of the old one before. */
+	(void)unlinkat(r->dir, link, 0);
+	return ok;
+}
+
 static bool
 publish(struct replace *r)
 {
 	if (r->old == -1)
 		return publish_first(r);
+	if (r->previous_name[0] != '\0' && !keep_previous(r))
+		return false;
 	if (!r->named) {
 		leftover.named = 1;
 		if (name_new_file(r, r->new_name) == -1)

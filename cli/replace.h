@@ -37,6 +37,8 @@ struct replace {
 	struct stat old_st;
 	int fd;			/* the new file; -1 before replace_begin */
 	bool named;		/* it goes by new_name */
+	/* Set after replace_open, if not "": the name that the old one gets. */
+	char previous_name[NAME_MAX + 1];
 };
 
 /*
@@ -47,8 +49,20 @@ struct replace {
  */
 bool replace_open(struct replace *r, const char *path);
 
+/*
+ * Without the lock, only finds the file's directory and its name in it: r->dir,
+ * r->name. This counts as none of those that are open.
+ */
+bool replace_find(struct replace *r, const char *path);
+
 /* Opens the new file, empty: r->fd. */
 bool replace_begin(struct replace *r);
+
+/*
+ * Or makes a file in the same directory, that was written already, the new
+ * one; it loses its name, and fd is taken over.
+ */
+bool replace_adopt(struct replace *r, int fd, const char *name);
 
 /*
  * Puts the new file in the place of the old, whose owner and mode it takes

@@ -21,6 +21,7 @@ _keyveto_options()
 	'filter verify') echo '--help' ;;
 	'filter explain') echo '--spki --help' ;;
 	filter) echo '--help' ;;
+	update) echo '--force --dry-run --quiet --settings= --config= --filter= --rollback --help' ;;
 	'') echo '--help --version' ;;
 	esac
 }
@@ -62,7 +63,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--config | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--config | --settings | --sshd | --sshd-config) _keyveto_files "$2" ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
 }
@@ -74,6 +75,7 @@ _keyveto_argument()
 	check) _keyveto_files "$3" ;;
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
 	spki) (($2 > 0)) || _keyveto_files "$3" ;;
+	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
 	'filter merge') _keyveto_files "$3" .pkbf ;;
 	'filter create' | 'filter info' | 'filter verify')
 		(($2 > 0)) || _keyveto_files "$3" .pkbf ;;
@@ -89,7 +91,7 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter update' "$3" ;;
 	esac
 }
 

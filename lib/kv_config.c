@@ -9,6 +9,8 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "kv_words.h"
+
 /* The Makefile says what the local sshd checks (Debian's is laxer). */
 #ifndef KV_STRICTMODES_DEFAULT
 #define KV_STRICTMODES_DEFAULT KV_STRICTMODES_YES
@@ -18,12 +20,13 @@
 	"This SSH key is refused: %t %f is publicly known to be compromised. " \
 	"Make a new key with ssh-keygen, or ask your administrator."
 
-#define MAX_WORDS 512
-#define BLANKS " \t\r"
 #define SECONDS_A_DAY 86400
 
 struct parser {
 	struct kv_config *c;
+	/* The config's, from the end on. */
+	struct kv_allowed_key *allowed;
+	size_t n_allowed;
 	const char *path;
 	unsigned long line;
 	char *why;
@@ -83,59 +86,6 @@ mistake(struct parser *ps, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(ps->why + n, KV_CONFIG_WHY_BYTES - (size_t)n, fmt, ap);
 	va_end(ap);
-}
-
-/*
- * Cuts a line into words in place: blanks separate, double quotes hold blanks
- * (with \" and \\ inside), a # that starts a word starts a comment, and one =
- * may follow the keyword. Returns the number of words, or -1 after a mistake.
- */
-static int
-split(struct parser *ps, char *line, char *word[static MAX_WORDS])
-{
-	char *in = line;
-	bool equals = false;
-	int n = 0;
-
-	for (;;) {
-		bool quoted = false;
-		char *out, stop;
-
-		in += strspn(in, BLANKS);
-		if (n == 1 && !equals && *in == '=') {
-			equals = true;
-			in += 1 + strspn(in + 1, BLANKS);
-		}
-		if (*in == '\0' || *in == '#')
-			return n;
-		if (n == MAX_WORDS) {
-			mistake(ps, "more than %d words", MAX_WORDS);
-			return -1;
-		}
-		word[n++] = out = in;
-		for (; *in != '\0'; in++) {
-			if (*in == '"') {
-				quoted = !quoted;
-				continue;
-			}
-			if (!quoted && (strchr(BLANKS, *in) != NULL ||
-			    (n == 1 && *in == '=')))
-				break;
-			if (quoted && in[0] == '\\' &&
-			    (in[1] == '"' || in[1] == '\\'))
-				in++;
-			*out++ = *in;
-		}
-		if (quoted) {
-			mistake(ps, "unterminated quote");
-			return -1;
-		}
-		/* The NUL may overwrite what stopped the word. */
-		if ((stop = *in) != '\0')
-			in++;
-		*out = '\0';
-		equals = equals || stop == '=';
-	}
 }
 
 /* The words from number i on, joined by single blanks, in their own place. */
@@ -302,17 +252,17 @@ add_allowed(struct parser *ps, char *word[], int n)
 	}
 	key.reason = join(word, n, i);
 	/* Grown by doubling: the array's size is the power of two above n. */
-	if ((ps->c->n_allowed & (ps->c->n_allowed - 1)) == 0) {
-		size_t cap = ps->c->n_allowed == 0 ? 1 : ps->c->n_allowed * 2;
+	if ((ps->n_allowed & (ps->n_allowed - 1)) == 0) {
+		size_t cap = ps->n_allowed == 0 ? 1 : ps->n_allowed * 2;
 
-		grown = reallocarray(ps->c->allowed, cap, sizeof(key));
+		grown = reallocarray(ps->allowed, cap, sizeof(key));
 		if (grown == NULL) {
 			mistake(ps, "out of memory");
 			return;
 		}
-		ps->c->allowed = grown;
+		ps->allowed = grown;
 	}
-	ps->c->allowed[ps->c->n_allowed++] = key;
+	ps->allowed[ps->n_allowed++] = key;
 }
 
 static void
@@ -331,9 +281,12 @@ static void
 parse_line(struct parser *ps, char *line)
 {
 	struct kv_config *c = ps->c;
-	char *word[MAX_WORDS];
-	int n = split(ps, line, word), value;
+	char *word[KV_WORDS_MAX];
+	const char *why = NULL;
+	int n = kv_words_split(line, word, &why), value;
 
+	if (n == -1)
+		mistake(ps, "%s", why);
 	if (n < 1)
 		return;
 	if (strcasecmp(word[0], "Filter") == 0) {
@@ -407,6 +360,8 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 			parse_line(&ps, line);
 		line = stop + 1;
 	}
+	c->allowed = ps.allowed;
+	c->n_allowed = ps.n_allowed;
 	return ps.failed ? KV_ERR_CONFIG : KV_OK;
 }
 

@@ -126,7 +126,7 @@ def _(_scratch):
 @case("keyveto(1) has a section for each command")
 def _(_scratch):
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
-    same("keyveto.1", [title for title in titles if title.split()[0] in (*JUDGING, "spki", "filter")], commands())
+    same("keyveto.1", [title for title in titles if title.split()[0] in (*JUDGING, "spki", "filter", "update")], commands())
 
 
 def source_text():
@@ -200,16 +200,27 @@ def known_keywords():
     return set(re.findall(r'strcasecmp\(word\[0\], "(\w+)"\)', read(ROOT / "lib/kv_config.c")))
 
 
+def update_keywords():
+    return set(re.findall(r'^\t\{ "(\w+)", read_', read(ROOT / "cli/update_settings.c"), re.MULTILINE))
+
+
+def keywords_are_documented(known, page, sample):
+    listed = re.search(r"^The keywords are:\n(.*?)^\.El$", read(ROOT / page), LINES)[1]
+    documented = re.findall(r"^\.It Cm (\w+)", listed, re.MULTILINE)
+    assert len(known) > 8, known
+    same(page, documented, known)
+    equal(documented, sorted(documented))
+    same(sample, re.findall(r"^#([A-Z]\w+)", read(ROOT / sample), re.MULTILINE), known)
+
+
 @case("each keyword of keyveto.conf is in keyveto.conf(5), in order, and in the sample")
 def _(_scratch):
-    page = read(ROOT / "man/keyveto.conf.5")
-    listed = re.search(r"^The keywords are:\n(.*?)^\.El$", page, LINES)[1]
-    documented = re.findall(r"^\.It Cm (\w+)", listed, re.MULTILINE)
-    assert len(known_keywords()) > 8, known_keywords()
-    same("keyveto.conf.5", documented, known_keywords())
-    equal(documented, sorted(documented))
-    sample = re.findall(r"^#([A-Z]\w+)", read(ROOT / "etc/keyveto.conf"), re.MULTILINE)
-    same("etc/keyveto.conf", sample, known_keywords())
+    keywords_are_documented(known_keywords(), "man/keyveto.conf.5", "etc/keyveto.conf")
+
+
+@case("each keyword of update.conf is in keyveto-update.conf(5), in order, and in the sample")
+def _(_scratch):
+    keywords_are_documented(update_keywords(), "man/keyveto-update.conf.5", "etc/update.conf")
 
 
 @case("the sample keyveto.conf is valid, its examples uncommented too")
@@ -221,6 +232,28 @@ def _(scratch):
         config.write_text(text, encoding="utf-8")
         keyveto("check", "--quiet", "--config", config, "--filter", demo / "demo.pkbf", demo / "compromised.pub",
                 status=1)
+
+
+@case("the sample update.conf is valid, its examples uncommented too, and says the defaults")
+def _(scratch):
+    sample, config = read(ROOT / "etc/update.conf"), scratch / "update.conf"
+    arguments = ("update", "--settings", config, "--filter", scratch / "f.pkbf", "--rollback")
+    for text in (sample, re.sub(r"^#([A-Z]\w+)", r"\1", sample, flags=re.MULTILINE)):
+        config.write_text(text, encoding="utf-8")
+        contains(keyveto(*arguments, status=2).stderr, "there is no previous one")
+    unit = {"G": 1 << 30, "": 1}
+    source = re.sub(r"\s+", " ", read(ROOT / "cli/update_settings.c"))
+    defaults = dict(re.findall(r"\.(\w+) = ([^,;]+),", re.search(r"\*s = \(struct update_settings\)\{(.*?)\}",
+                                                               source)[1]))
+    for keyword, member in (("Identity", "identity"), ("MaxSize", "max_bytes"), ("Timeout", "timeout"),
+                            ("StallTimeout", "stall_timeout"), ("MaxFalsePositives", "max_rate")):
+        value = re.search(rf"^#{keyword} (\S+)", sample, re.MULTILINE)[1]
+        if member == "identity":
+            equal(f'"{value}"', defaults[member])
+            continue
+        number, suffix = re.fullmatch(r"([\d.]+)([G]?)", value).groups()
+        expected = eval(defaults[member].replace("GIB", str(1 << 30)))   # pylint: disable=eval-used
+        equal(float(number) * unit[suffix], expected, keyword)
 
 
 # The README.
@@ -340,7 +373,7 @@ def _(scratch):
         (scratch / name).touch()
     (scratch / "d").mkdir()
     everything, filters = {"a.pub", "a.pkbf", "b c.pub", "d"}, {"a.pkbf", "d"}
-    for words, expected in ((("check", ""), everything), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
+    for words, expected in ((("check", ""), everything), (("update", ""), filters), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
                             (("check", "--filter", ""), filters), (("check", "--filter", "=", ""), filters),
                             (("check", "--filter", "="), filters), (("check", "--config", "a.pu"), {"a.pub"}),
                             (("filter", "add", ""), filters), (("filter", "add", "x", "b"), {"b c.pub"}),
