@@ -6,16 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "filter.h"
+#include "filter_facts.h"
+#include "json_text.h"
 #include "kv_trusted.h"
-#include "progress.h"
-
-#define BLOCK_BYTES (1024 * 1024)
 
 enum { OPT_JSON = 2000 };
 
@@ -30,107 +28,26 @@ static const struct option verify_options[] = {
 	{ NULL, 0, NULL, 0 }
 };
 
-/* All there is to know of a filter. */
-struct facts {
-	const char *path;
-	struct kv_pkbf_header header;
-	uint64_t bits, set;
-	double share;		/* of bits set */
-	double entries;		/* by the bits; infinite if all are set */
-};
-
-static uint64_t
-count_ones(const uint8_t *p, size_t len)
-{
-	uint64_t n = 0, word;
-
-	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		n += (uint64_t)__builtin_popcountll(word);
-	}
-	for (; len > 0; len--)
-		n += (uint64_t)__builtin_popcount(*p++);
-	return n;
-}
-
 static bool
-count_set_bits(const char *path, const struct kv_pkbf *f, uint64_t *setp)
-{
-	off_t end = kv_pkbf_file_bytes(f->header.length);
-	uint8_t *buf = malloc(BLOCK_BYTES);
-	struct progress progress;
-	bool ok = buf != NULL;
-
-	*setp = 0;
-	if (!ok)
-		cli_error("%s: %s", path, strerror(errno));
-	progress_start(&progress, "reading", (uint64_t)end);
-	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
-	    at += BLOCK_BYTES) {
-		size_t len = end - at < BLOCK_BYTES ? (size_t)(end - at) :
-		    BLOCK_BYTES;
-
-		progress_add(&progress, len);
-		if (filter_is_hole(f->fd, at, len))
-			continue;
-		ok = filter_read_at(path, f->fd, buf, len, at);
-		if (ok)
-			*setp += count_ones(buf, len);
-	}
-	progress_end(&progress);
-	free(buf);
-	return ok;
-}
-
-static bool
-learn(const char *path, struct facts *facts)
+learn(const char *path, struct filter_facts *facts)
 {
 	struct kv_pkbf f;
 	bool ok;
 
 	if (!filter_open(path, &f))
 		return false;
-	*facts = (struct facts){ .path = path, .header = f.header,
-		.bits = (uint64_t)1 << f.header.length };
-	ok = count_set_bits(path, &f, &facts->set);
+	ok = filter_learn(path, &f, facts);
 	kv_pkbf_close(&f);
-	facts->share = (double)facts->set / (double)facts->bits;
-	facts->entries = filter_entries(f.header.hashes, f.header.length,
-	    facts->share);
 	return ok;
 }
 
-static double
-rate_by_header(const struct facts *f)
-{
-	return filter_rate(f->header.hashes, f->header.length,
-	    f->header.entries);
-}
-
-static double
-rate_by_bits(const struct facts *f)
-{
-	return pow(f->share, f->header.hashes);
-}
-
-/* ISO 8601; false for a time that has no such form. */
-static bool
-format_time(uint64_t when, char *text, size_t cap)
-{
-	time_t t = (time_t)when;
-	struct tm tm;
-
-	return when <= FILTER_TIME_MAX && gmtime_r(&t, &tm) != NULL &&
-	    strftime(text, cap, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0;
-}
-
 static void
-print_facts(const struct facts *f)
+print_facts(const struct filter_facts *f)
 {
 	const struct kv_pkbf_header *h = &f->header;
 	char when[64];
 
-	if (!format_time(h->time, when, sizeof(when)))
+	if (!filter_format_time(h->time, when, sizeof(when)))
 		snprintf(when, sizeof(when), "second %" PRIu64, h->time);
 	fputs("file               ", stdout);
 	cli_print_safe(stdout, f->path, strlen(f->path));
@@ -149,38 +66,20 @@ print_facts(const struct facts *f)
 	else
 		printf("entries by bits    unknown: all bits are set\n");
 	puts("false positives");
-	printf("  by the header    %.4g\n", rate_by_header(f));
-	printf("  by the bits      %.4g\n", rate_by_bits(f));
-}
-
-/* A path need not be text. */
-static json_t *
-path_to_json(const char *path)
-{
-	json_t *value = json_string(path);
-	char *text = NULL;
-	size_t len;
-	FILE *out;
-
-	if (value != NULL || (out = open_memstream(&text, &len)) == NULL)
-		return value;
-	cli_print_safe(out, path, strlen(path));
-	if (fclose(out) == 0)
-		value = json_string(text);
-	free(text);
-	return value;
+	printf("  by the header    %.4g\n", filter_rate_by_header(f));
+	printf("  by the bits      %.4g\n", filter_rate_by_bits(f));
 }
 
 static json_t *
-facts_to_json(const struct facts *f)
+facts_to_json(const struct filter_facts *f)
 {
 	const struct kv_pkbf_header *h = &f->header;
 	char when[64];
-	bool dated = format_time(h->time, when, sizeof(when));
+	bool dated = filter_format_time(h->time, when, sizeof(when));
 
 	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:i, s:i, s:I, s:I, s:I, "
 	    "s:f, s:f, s:f, s:o}",
-	    "file", path_to_json(f->path),
+	    "file", json_text(f->path),
 	    "revision", (json_int_t)h->revision,
 	    "time", dated ? json_string(when) : json_null(),
 	    "time_seconds", h->time <= INT64_MAX ?
@@ -192,14 +91,14 @@ facts_to_json(const struct facts *f)
 	    "size", (json_int_t)kv_pkbf_file_bytes(h->length),
 	    "set_bits", (json_int_t)f->set,
 	    "fill", f->share,
-	    "fpr_by_header", rate_by_header(f),
-	    "fpr_by_bits", rate_by_bits(f),
+	    "fpr_by_header", filter_rate_by_header(f),
+	    "fpr_by_bits", filter_rate_by_bits(f),
 	    "entries_by_bits", isfinite(f->entries) ?
 	    json_real(f->entries) : json_null());
 }
 
 static bool
-print_json(const struct facts *f)
+print_json(const struct filter_facts *f)
 {
 	json_t *object = facts_to_json(f);
 	bool ok = object != NULL &&
@@ -216,7 +115,7 @@ print_json(const struct facts *f)
 static int
 run_info(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct facts facts;
+	struct filter_facts facts;
 	bool json = false;
 	int opt;
 
@@ -239,36 +138,6 @@ run_info(const struct cli_command *cmd, int argc, char **argv)
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
-/*
- * Where header and bits contradict each other. An entry sets at least one bit
- * and at most k, but a filter that was merged may count entries several
- * times: only a tenfold difference is held against it.
- */
-static bool
-is_consistent(const struct facts *f, char *why, size_t cap)
-{
-	const struct kv_pkbf_header *h = &f->header;
-
-	if (f->set == f->bits)
-		snprintf(why, cap, "every bit is set, so that every key would "
-		    "be listed; make a larger filter");
-	else if (f->set > (uint64_t)h->hashes * h->entries)
-		snprintf(why, cap, "the header says %" PRIu32 " entries, which "
-		    "cannot set %" PRIu64 " bits; get it or build it again",
-		    h->entries, f->set);
-	else if ((double)h->entries > 10 * f->entries + 10 ||
-	    (h->entries > 0 && f->set == 0))
-		snprintf(why, cap, "the header says %" PRIu32 " entries, the "
-		    "bits look like %.0f; get it or build it again",
-		    h->entries, f->entries);
-	else if (h->time > FILTER_TIME_MAX)
-		snprintf(why, cap, "the header's time, second %" PRIu64 ", is "
-		    "no date; get it or build it again", h->time);
-	else
-		return true;
-	return false;
-}
-
 /* What the guard would hold against the file; "" if nothing. */
 static void
 find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
@@ -288,7 +157,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 {
 	char why[256], distrust[KV_TRUSTED_WHY_BYTES];
 	const char *path;
-	struct facts facts;
+	struct filter_facts facts;
 	int opt;
 
 	while ((opt = cli_getopt(cmd, argc, argv, verify_options)) != -1)
@@ -300,7 +169,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 	path = argv[optind];
 	if (!learn(path, &facts))
 		return CLI_UNCHECKED;
-	if (!is_consistent(&facts, why, sizeof(why))) {
+	if (!filter_is_consistent(&facts, why, sizeof(why))) {
 		cli_error("%s: %s", path, why);
 		return CLI_UNCHECKED;
 	}
