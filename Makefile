@@ -80,7 +80,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Libraries beyond libc and libmd are for the command alone.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson)
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson) \
+	-DKEYVETO_PAMDIR='"$(PAMDIR)"'
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
