@@ -36,7 +36,7 @@ static const struct {
 	{ "hostbased", doctor_hostbased },
 	{ "tunnel", doctor_tunnel },
 	{ "pam", doctor_pam },
-	{ "pam-session", doctor_pam_session },
+	{ "pam-control", doctor_pam_control },
 	{ "pam-order", doctor_pam_order },
 	{ "pam-module", doctor_pam_module },
 	{ "syslog", doctor_syslog },

@@ -135,7 +135,7 @@ void doctor_guard_path(struct doctor *d, const char *check);
 void doctor_guard_user(struct doctor *d, const char *check);
 
 void doctor_pam(struct doctor *d, const char *check);
-void doctor_pam_session(struct doctor *d, const char *check);
+void doctor_pam_control(struct doctor *d, const char *check);
 void doctor_pam_order(struct doctor *d, const char *check);
 void doctor_pam_module(struct doctor *d, const char *check);
 

@@ -47,6 +47,17 @@ doctor_filter(struct doctor *d, const char *check)
 		    "there is no filter");
 }
 
+/* A check that had no filter to look at says so. */
+static void
+tell_none(struct doctor *d, const char *check)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->finding[i].check == check)
+			return;
+	doctor_warning(d, check, NULL, "not looked at, since no filter can be "
+	    "read");
+}
+
 static void
 judge_age(struct doctor *d, const char *check, const struct filter_facts *f)
 {
@@ -78,6 +89,7 @@ doctor_filter_age(struct doctor *d, const char *check)
 	for (size_t i = 0; i < d->judge.n_filters; i++)
 		if (d->learnt[i])
 			judge_age(d, check, &d->facts[i]);
+	tell_none(d, check);
 }
 
 void
@@ -97,6 +109,7 @@ doctor_filter_rate(struct doctor *d, const char *check)
 		    "%s: %.4g%% of its bits are set: lists a clean key with a "
 		    "chance of %.3g", f->path, f->share * 100, rate);
 	}
+	tell_none(d, check);
 }
 
 /* The keys of the canary file, looked up in all filters. */

@@ -3,10 +3,14 @@
 #include "doctor.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "child.h"
 
 #define MODULE "pam_keyveto.so"
 #define FIRST "make 'session requisite " MODULE "' the very first session line"
@@ -98,11 +102,14 @@ get_action(const char *control, const char *value, char *action, size_t cap)
 		get_action(control, "default", action, cap);
 }
 
-/* How a refusal counts: the worse for the key, the better. */
+/* What the module answers when it refuses. */
+static const char *const session_refusals[] = { "perm_denied", "session_err" };
+static const char *const auth_refusals[] = { "perm_denied", "authinfo_unavail" };
+
+/* What a control makes of a refusal: the worse for the key, the better. */
 static enum doctor_status
-weigh_control(const char *control)
+weigh_control(const char *control, const char *const *refusals)
 {
-	static const char *const refusals[] = { "perm_denied", "session_err" };
 	enum doctor_status worst = DOCTOR_OK;
 	char action[32];
 
@@ -123,29 +130,36 @@ weigh_control(const char *control)
 	return worst;
 }
 
-void
-doctor_pam_session(struct doctor *d, const char *check)
+static void
+look_at_control(struct doctor *d, const char *check, const char *type,
+    const char *const *refusals)
 {
 	const struct pam_line *l;
 	enum doctor_status status;
 	size_t i;
 
-	if (!d->module.session) {
-		doctor_ok(d, check, "there is no session line");
+	if ((l = find_module(d, type, &i)) == NULL)
 		return;
-	}
-	l = find_module(d, "session", &i);
-	status = weigh_control(l->control);
+	status = weigh_control(l->control, refusals);
 	doctor_say(d, check, status, "write requisite there",
-	    "%s:%u: %s: %s", l->file, l->line, l->control,
+	    "%s:%u: %s %s: %s", l->file, l->line, l->type, l->control,
 	    status == DOCTOR_OK ? "a refusal ends the stack" :
 	    status == DOCTOR_WARNING ?
 	    "after a refusal the other lines run all the same" :
 	    "a refusal has no effect");
 	if (l->optional)
 		doctor_warning(d, check, "take the '-' away",
-		    "%s:%u: with -session a missing module lets everybody in",
-		    l->file, l->line);
+		    "%s:%u: with -%s a module that is missing lets everybody "
+		    "in", l->file, l->line, l->type);
+}
+
+void
+doctor_pam_control(struct doctor *d, const char *check)
+{
+	look_at_control(d, check, "session", session_refusals);
+	look_at_control(d, check, "auth", auth_refusals);
+	if (!d->module.session && !d->module.auth)
+		doctor_ok(d, check, "there is no line to look at");
 }
 
 static const char *
@@ -205,55 +219,56 @@ may_skip(const char *control, size_t distance)
 	return false;
 }
 
-/* Judges a line of the same type before the module's; false after a finding. */
-static bool
-is_harmless(struct doctor *d, const char *check, const struct pam_line *l,
+/* Judges a line of the same type that comes before the module's. */
+static void
+look_at_earlier(struct doctor *d, const char *check, const struct pam_line *l,
     size_t distance)
 {
+	const bool session = strcmp(l->type, "session") == 0;
+
 	if (may_skip(l->control, distance))
-		doctor_broken(d, check, FIRST, "%s:%u: %s %s comes before the "
-		    "module, and may keep PAM from running it", l->file,
-		    l->line, l->control, l->module);
-	else if (strcmp(base_name(l->module), "pam_env.so") == 0 &&
+		doctor_broken(d, check, FIRST, "%s:%u: %s %s %s comes before "
+		    "the module, and may keep PAM from running it", l->file,
+		    l->line, l->type, l->control, l->module);
+	else if (session && strcmp(base_name(l->module), "pam_env.so") == 0 &&
 	    is_word_in(l->args, "user_readenv=1"))
 		doctor_broken(d, check, FIRST, "%s:%u: pam_env.so "
 		    "user_readenv=1 comes before the module: "
 		    "~/.pam_environment can replace the key that it sees",
 		    l->file, l->line);
-	else if (!leaves_environment(l->module))
+	else if (session && !leaves_environment(l->module))
 		doctor_warning(d, check, FIRST, "%s:%u: %s comes before the "
 		    "module, and may change what it sees of the key", l->file,
 		    l->line, l->module);
-	else
-		return true;
-	return false;
+}
+
+static void
+look_at_order(struct doctor *d, const char *check, const char *type)
+{
+	size_t end, before = 0, seen = 0;
+
+	if (find_module(d, type, &end) == NULL)
+		return;
+	for (size_t i = 0; i < end; i++)
+		before += strcmp(d->pam.line[i].type, type) == 0;
+	for (size_t i = 0; i < end; i++)
+		if (strcmp(d->pam.line[i].type, type) == 0)
+			look_at_earlier(d, check, &d->pam.line[i],
+			    before - seen++);
 }
 
 void
 doctor_pam_order(struct doctor *d, const char *check)
 {
-	size_t end, before = 0, seen = 0;
-
-	if (!d->module.session) {
-		doctor_ok(d, check, "there is no session line");
-		return;
-	}
-	(void)find_module(d, "session", &end);
-	for (size_t i = 0; i < end; i++)
-		before += strcmp(d->pam.line[i].type, "session") == 0;
-	for (size_t i = 0; i < end; i++) {
-		const struct pam_line *l = &d->pam.line[i];
-
-		if (strcmp(l->type, "session") == 0)
-			(void)is_harmless(d, check, l, before - seen++);
-	}
+	look_at_order(d, check, "session");
+	look_at_order(d, check, "auth");
 	if (doctor_status(d, check) != DOCTOR_OK)
 		return;
-	if (before == 0)
-		doctor_ok(d, check, "it is the first session line");
+	if (d->module.session || d->module.auth)
+		doctor_ok(d, check, "no line before the module's gets in its "
+		    "way");
 	else
-		doctor_ok(d, check, "no session line before it changes what "
-		    "it sees");
+		doctor_ok(d, check, "there is no line to look at");
 }
 
 /* The config= argument and the file that is looked at here. */
@@ -277,6 +292,45 @@ compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 		    l->file, l->line, path, d->config);
 }
 
+static void
+load(struct record_out *out, void *arg)
+{
+	void *module = dlopen(arg, RTLD_NOW | RTLD_LOCAL);
+
+	if (module != NULL && dlsym(module, "pam_sm_open_session") != NULL)
+		return;
+	record_begin(out, 1);
+	record_add_text(out, dlerror());
+	record_end(out);
+}
+
+/* As libpam does it, in a process of its own. */
+static bool
+can_be_loaded(char *path, char *why, size_t cap)
+{
+	struct record_in in = { 0 };
+	struct kv_bytes payload;
+	struct kv_span said;
+	struct child c;
+	uint8_t tag;
+	bool ok, bad;
+
+	if (!child_start(&c, load, path)) {
+		snprintf(why, cap, "%s", strerror(errno));
+		return false;
+	}
+	while (record_fill(&in, c.fd) > 0)
+		;
+	ok = !record_next(&in, &tag, &payload, &bad) && !bad;
+	if (!ok && !bad && kv_bytes_get_string(&payload, &said) == KV_OK)
+		snprintf(why, cap, "%.*s", (int)said.len,
+		    (const char *)said.p);
+	else
+		snprintf(why, cap, "%.400s: cannot be loaded", path);
+	record_in_free(&in);
+	return child_wait(&c) == 0 && ok;
+}
+
 void
 doctor_pam_module(struct doctor *d, const char *check)
 {
@@ -296,6 +350,10 @@ doctor_pam_module(struct doctor *d, const char *check)
 	if (kv_trusted_check(path, 0, why) != KV_OK)
 		doctor_broken(d, check, "install it again, owned by root: "
 		    "where it is missing, every login is refused", "%s", why);
+	else if (!can_be_loaded(path, why, sizeof(why)))
+		doctor_broken(d, check, "install it again, with the libraries "
+		    "that it needs: until then every login is refused",
+		    "%s", why);
 	else
 		doctor_ok(d, check, "%s is there, and root's alone", path);
 	compare_configs(d, check, l);

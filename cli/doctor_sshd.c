@@ -120,7 +120,7 @@ doctor_has_sshd(struct doctor *d, const char *check)
 {
 	if (d->sshd_text != NULL)
 		return true;
-	doctor_warning(d, check, "see the check sshd",
+	doctor_warning(d, check, NULL,
 	    "not looked at, since sshd gave no answer");
 	return false;
 }
@@ -213,18 +213,44 @@ doctor_guard(struct doctor *d, const char *check)
 		    "run the module: no key is judged");
 }
 
-/* Accounts for which the guard is not what it is for root. */
+/* Whether no certificate of a trusted CA is judged. */
+static bool
+leaves_user_ca(const struct doctor *d, const struct doctor_ways *w)
+{
+	return w->user_ca && !(d->use_pam && d->module.session) &&
+	    (!w->principals || w->principals_file);
+}
+
+static bool
+leaves_hostbased(const struct doctor *d, const struct doctor_ways *w)
+{
+	return w->hostbased && !(d->use_pam && d->module.session);
+}
+
+static bool
+leaves_guard(const struct doctor_ways *w)
+{
+	return !w->guard || w->files;
+}
+
+/* Accounts and clients for which settings differ, and leave a key unjudged. */
 struct escapes {
 	struct doctor *d;
 	const char *check;
-	size_t accounts, problems, lines;
+	bool differ;
+	size_t accounts, problems;
 	char names[512];
 };
 
+/* What holds for root, too, is told by other checks. */
 static bool
-escapes_guard(const struct doctor_ways *w)
+escapes(const struct doctor *d, const struct doctor_ways *w)
 {
-	return !w->guard || w->files;
+	const struct doctor_ways *root = &d->root;
+
+	return (leaves_guard(w) && !leaves_guard(root)) ||
+	    (leaves_user_ca(d, w) && !leaves_user_ca(d, root)) ||
+	    (leaves_hostbased(d, w) && !leaves_hostbased(d, root));
 }
 
 static void
@@ -249,7 +275,7 @@ ask_about(const struct escapes *e, const char *name, bool *escapesp)
 	if ((text = sshd_answer_text(&q, why, sizeof(why))) == NULL)
 		return false;
 	doctor_read_ways(text, &w);
-	*escapesp = escapes_guard(&w);
+	*escapesp = escapes(e->d, &w);
 	free(text);
 	return true;
 }
@@ -260,41 +286,71 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 {
 	struct accounts a = { 0 };
 	size_t *like = NULL;
-	bool *escapes = NULL;
+	bool *escaping = NULL;
 
 	if (accounts_add_all(&a) && a.n > 0) {
 		like = calloc(a.n, sizeof(*like));
-		escapes = calloc(a.n, sizeof(*escapes));
+		escaping = calloc(a.n, sizeof(*escaping));
 	}
-	if (like == NULL || escapes == NULL)
+	if (like == NULL || escaping == NULL)
 		e->problems++;
 	else if (o->match.unknown || !sshd_match_alike(&a, &o->match, like))
 		for (size_t i = 0; i < a.n; i++)
 			like[i] = i;
-	for (size_t i = 0; like != NULL && escapes != NULL && i < a.n; i++) {
+	for (size_t i = 0; like != NULL && escaping != NULL && i < a.n; i++) {
 		if (like[i] != i)
-			escapes[i] = escapes[like[i]];
-		else if (!ask_about(e, a.v[i].name, &escapes[i]))
+			escaping[i] = escaping[like[i]];
+		else if (!ask_about(e, a.v[i].name, &escaping[i]))
 			e->problems++;
-		if (escapes[i])
+		if (escaping[i])
 			add_escape(e, a.v[i].name);
 	}
 	free(like);
-	free(escapes);
+	free(escaping);
 	accounts_free(&a);
 }
 
-/* Whether a value in a Match block leads past the guard. */
+/* Compares the first word of a line's value: a comment may follow. */
 static bool
-leads_past(const struct sshd_match_line *line)
+is_word(const char *value, const char *word)
 {
+	const size_t len = strlen(word);
+
+	value += *value == '"';
+	return strncasecmp(value, word, len) == 0 &&
+	    (value[len] == '\0' || strchr(" \t\"", value[len]) != NULL);
+}
+
+/* Whether a value in a Match block leads past what holds without it. */
+static bool
+leads_past(const struct doctor *d, const struct sshd_match_line *line)
+{
+	const bool module = d->use_pam && d->module.session;
 	const char *args;
 
 	if (strcasecmp(line->keyword, "AuthorizedKeysFile") == 0)
-		return strcasecmp(line->value, "none") != 0;
+		return !is_word(line->value, "none");
 	if (strcasecmp(line->keyword, "AuthorizedKeysCommand") == 0)
 		return !guard_command(line->value, &args);
+	if (strcasecmp(line->keyword, "TrustedUserCAKeys") == 0)
+		return !module && !is_word(line->value, "none");
+	if (strcasecmp(line->keyword, "HostbasedAuthentication") == 0)
+		return !module && !is_word(line->value, "no");
+	if (strcasecmp(line->keyword, "AuthorizedPrincipalsCommand") == 0)
+		return !module && d->root.principals &&
+		    !guard_command(line->value, &args);
+	if (strcasecmp(line->keyword, "AuthorizedPrincipalsFile") == 0)
+		return !module && d->root.principals &&
+		    !is_word(line->value, "none");
 	return false;
+}
+
+/* The module sees what gets past the guard, if late. */
+static enum doctor_status
+weigh_escape(const struct doctor *d)
+{
+	return d->use_pam && d->module.session ? DOCTOR_WARNING :
+	    DOCTOR_BROKEN;
 }
 
 static void
@@ -302,15 +358,15 @@ on_match_line(const struct sshd_match_line *line, void *arg)
 {
 	struct escapes *e = arg;
 
-	if (!leads_past(line))
+	if (!leads_past(e->d, line))
 		return;
-	e->lines++;
+	e->differ = true;
 	/* Of the others, sshd is asked what they make of each account. */
 	if (line->by_origin)
-		doctor_broken(e->d, e->check, "take the line out of the Match "
-		    "block", "%s:%u: for some clients, %s %s leads past the "
-		    "guard", line->file, line->line, line->keyword,
-		    line->value);
+		doctor_say(e->d, e->check, weigh_escape(e->d),
+		    "take the line out of the Match block",
+		    "%s:%u: %s %s leads past the guard for some clients",
+		    line->file, line->line, line->keyword, line->value);
 }
 
 void
@@ -326,15 +382,13 @@ doctor_match(struct doctor *d, const char *check)
 		return;
 	}
 	sshd_overview_told(&d->o->sshd, &o, on_match_line, &e);
-	if (e.lines > 0 || o.varies || o.match.unknown)
+	if (e.differ || o.match.unknown)
 		ask_about_accounts(&e, &o);
-	/* The check "guard" has told of a guard that is no use to anybody. */
-	if (e.accounts > 0 && !escapes_guard(&d->root))
-		doctor_broken(d, check, "let no Match block set "
-		    "AuthorizedKeysFile or AuthorizedKeysCommand",
-		    "%zu accounts are let in past the guard: %s%s",
-		    e.accounts, e.names,
-		    e.accounts > NAMES_SHOWN ? ", ..." : "");
+	if (e.accounts > 0)
+		doctor_say(d, check, weigh_escape(d), "see sshd -T -C "
+		    "user=NAME, and take out what the Match block sets",
+		    "%zu accounts get past the guard: %s%s", e.accounts,
+		    e.names, e.accounts > NAMES_SHOWN ? ", ..." : "");
 	if (e.problems > 0)
 		doctor_warning(d, check, "see sshd -T -C user=NAME",
 		    "sshd could not be asked about %zu accounts", e.problems);
@@ -352,17 +406,15 @@ doctor_user_ca(struct doctor *d, const char *check)
 		return;
 	if (!w->user_ca)
 		doctor_ok(d, check, "TrustedUserCAKeys is not set");
-	else if (d->use_pam && d->module.session)
-		doctor_ok(d, check, "TrustedUserCAKeys %s: the module judges "
-		    "those certificates", w->user_ca_file);
-	else if (w->principals && !w->principals_file)
-		doctor_ok(d, check, "TrustedUserCAKeys %s: the guard stands "
-		    "before AuthorizedPrincipalsCommand", w->user_ca_file);
-	else
+	else if (leaves_user_ca(d, w))
 		doctor_broken(d, check, "put the module into PAM, or the "
 		    "guard before AuthorizedPrincipalsCommand",
 		    "TrustedUserCAKeys %s: nothing judges those certificates",
 		    w->user_ca_file);
+	else
+		doctor_ok(d, check, "TrustedUserCAKeys %s: %s judges those "
+		    "certificates", w->user_ca_file, d->use_pam &&
+		    d->module.session ? "the module" : "the guard");
 }
 
 void
@@ -372,13 +424,13 @@ doctor_hostbased(struct doctor *d, const char *check)
 		return;
 	if (!d->root.hostbased)
 		doctor_ok(d, check, "HostbasedAuthentication is off");
-	else if (d->use_pam && d->module.session)
-		doctor_ok(d, check, "HostbasedAuthentication is on: the "
-		    "module judges those keys");
-	else
+	else if (leaves_hostbased(d, &d->root))
 		doctor_broken(d, check, "put the module into PAM, or set "
 		    "HostbasedAuthentication no", "HostbasedAuthentication is "
 		    "on: nothing judges those keys");
+	else
+		doctor_ok(d, check, "HostbasedAuthentication is on: the "
+		    "module judges those keys");
 }
 
 void

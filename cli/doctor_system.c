@@ -218,7 +218,10 @@ doctor_service(struct doctor *d, const char *check)
 	look_at_defaults(&a, "/etc/sysconfig/sshd", "OPTIONS");
 	if (a.overrides > 0)
 		return;
-	if (n == 0)
+	if (geteuid() != 0)
+		doctor_warning(d, check, "run keyveto doctor as root",
+		    "only root can see the arguments of sshd");
+	else if (n == 0)
 		doctor_ok(d, check, "no sshd listens at present, and none is "
 		    "to be given options that count");
 	else
