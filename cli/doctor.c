@@ -42,7 +42,7 @@ static const struct {
 	{ "syslog", doctor_syslog },
 };
 
-static void
+__attribute__((format(printf, 5, 0))) static void
 add(struct doctor *d, const char *check, enum doctor_status status,
     const char *remedy, const char *fmt, va_list ap)
 {

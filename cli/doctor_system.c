@@ -166,6 +166,7 @@ look_at_process(struct arguments *a, const char *pid)
 		snprintf(place, sizeof(place), "sshd, process %.20s", pid);
 		a->place = place;
 		look_at_words(a, text);
+		a->place = NULL;
 	}
 	free(text);
 	return listens;

@@ -13,6 +13,7 @@ _keyveto_options()
 	check) echo "$judge --jobs= --help" ;;
 	audit) echo "$judge --user= --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
+	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --help' ;;
 	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
 	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
 	'filter add') echo '--no-compressed --ca --spki --help' ;;
@@ -62,7 +63,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--config | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--config | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
 }
@@ -89,7 +90,7 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter doctor' "$3" ;;
 	esac
 }
 
