@@ -43,8 +43,8 @@ doctor_filter(struct doctor *d, const char *check)
 			    " entries", f->path, h->revision, h->entries);
 	}
 	if (d->judge.n_filters == 0)
-		doctor_broken(d, check, "mend keyveto.conf, which names them",
-		    "there is no filter");
+		doctor_warning(d, check, NULL, "not looked at, since %s cannot "
+		    "be read", d->config);
 }
 
 /* A check that had no filter to look at says so. */
@@ -184,6 +184,10 @@ doctor_canaries(struct doctor *d, const char *check)
 			doctor_ok(d, check, "there is no %s", path);
 			return;
 		}
+	}
+	if (d->judge.n_filters == 0) {
+		tell_none(d, check);
+		return;
 	}
 	input_read(path, &sink);
 	if (c.missing > CANARIES_SHOWN)

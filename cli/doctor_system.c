@@ -124,19 +124,33 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 	return true;
 }
 
-/* Whether the program of a process is an sshd, by the kernel's word. */
+/* Where a link of /proc leads to; false if that cannot be seen. */
+static bool
+read_link(const char *pid, const char *name, char path[static PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/%s", pid, name);
+	if ((n = readlink(link, path, PATH_MAX - 1)) <= 0)
+		return false;
+	path[n] = '\0';
+	return true;
+}
+
+/*
+ * Whether a process is an sshd, by the kernel's word, and not in a container
+ * of its own.
+ */
 static bool
 is_sshd(const char *pid)
 {
-	char link[64], path[PATH_MAX], *name;
-	ssize_t n;
+	char path[PATH_MAX], own[PATH_MAX], *name;
 
-	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
-	if ((n = readlink(link, path, sizeof(path) - 1)) <= 0)
-		return false;
-	path[n] = '\0';
-	name = strrchr(path, '/');
-	if (name == NULL)
+	if (!read_link(pid, "ns/pid", path) ||
+	    !read_link("self", "ns/pid", own) || strcmp(path, own) != 0 ||
+	    !read_link(pid, "exe", path) ||
+	    (name = strrchr(path, '/')) == NULL)
 		return false;
 	/* After an upgrade: the old one still runs. */
 	name[strcspn(name, " ")] = '\0';

@@ -8,6 +8,7 @@ those beside KEYVETO_PAM_MODULE (default build/). Needs root.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -297,14 +298,15 @@ def _(folder):
 @case("config: missing, mistaken, or writable by others")
 def _(folder):
     with machine(folder) as m:
+        m.canaries(m.listed)
+        unseen = ["filter", "filter-age", "filter-rate", "canaries"]
         CONFIG.chmod(0o666)
-        expect("config", "broken", "writable by group or others", others=["filter", "filter-age", "filter-rate"])
+        expect("config", "broken", "writable by group or others", others=unseen)
         CONFIG.chmod(0o644)
         m.config("OnHit deny", "Nonsense")
-        expect("config", "broken", f"{CONFIG}:2: ", others=["filter", "filter-age", "filter-rate"]
-               if doctor()[0]["filter"][0]["status"] != "ok" else [])
+        expect("config", "broken", f"{CONFIG}:2: ", others=unseen)
         CONFIG.unlink()
-        expect("config", "broken", "No such file", others=["filter", "filter-age", "filter-rate"])
+        expect("config", "broken", "No such file", others=unseen)
         other = folder / "other.conf"
         other.write_text("", encoding="utf-8")
         expect("guard", "warning", str(CONFIG), str(other), arguments=("--config", other), others=["pam-module"])
@@ -455,8 +457,11 @@ def _(folder):
 @case("guard-path: what sshd itself would refuse to run")
 def _(folder):
     with machine(folder) as m:
+        os.chown(GUARD, 0, 65534)
         GUARD.chmod(0o775)
         expect("guard-path", "broken", f"{GUARD} is writable by group")
+        os.chown(GUARD, 0, 0)
+        expect("guard-path", "warning", f"{GUARD} is writable by root's group")
         GUARD.chmod(0o755)
         os.chown(GUARD, 65534, 0)
         expect("guard-path", "broken", f"{GUARD} is not owned by root")
@@ -466,6 +471,8 @@ def _(folder):
         # sshd makes no exception for a sticky folder, as there is for filters.
         GUARD.parent.chmod(0o1777)
         expect("guard-path", "broken", f"{GUARD.parent} is writable")
+        GUARD.parent.chmod(0o775)
+        expect("guard-path", "warning", f"{GUARD.parent} is writable by root's group")
         GUARD.parent.chmod(0o755)
         well()
         moved = GUARD.with_name("moved")
@@ -473,7 +480,7 @@ def _(folder):
         expect("guard-path", "broken", "No such file")
         GUARD.symlink_to(moved)
         well()
-        moved.chmod(0o775)
+        moved.chmod(0o757)
         expect("guard-path", "broken", f"{moved} is writable")
         moved.unlink()
         GUARD.unlink()
@@ -676,6 +683,140 @@ def _(folder):
         m.module.write_bytes(content)
         m.pam(SESSION.replace("\n", " config=/etc/keyveto/other.conf\n") + STOCK_STACK)
         expect("pam-module", "warning", "/etc/keyveto/other.conf")
+
+
+# The same questions put to libpam, with modules that answer what they are told.
+
+class Conversation(ctypes.Structure):
+    _fields_ = [("function", ctypes.c_void_p), ("data", ctypes.c_void_p)]
+
+
+class Message(ctypes.Structure):
+    _fields_ = [("style", ctypes.c_int), ("text", ctypes.c_char_p)]
+
+
+CONVERSE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.POINTER(Message)),
+                            ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)
+
+
+def open_session(folder, *lines):
+    """(whether libpam lets a session with this stack open, what pam_echo said in it)."""
+    folder = folder / "pam"
+    folder.mkdir(exist_ok=True)
+    (folder / "doctor").write_text("".join(f"session {line}\n" for line in lines), encoding="utf-8")
+    libpam, libc = ctypes.CDLL("libpam.so.0"), ctypes.CDLL(None)
+    libc.calloc.restype = ctypes.c_void_p
+    said = []
+
+    @CONVERSE
+    def converse(count, messages, answers, _):
+        said.extend(messages[number][0].text for number in range(count))
+        answers[0] = libc.calloc(ctypes.c_size_t(count), ctypes.c_size_t(16))
+        return 0
+    conversation = Conversation(ctypes.cast(converse, ctypes.c_void_p), None)
+    handle = ctypes.c_void_p()
+    status = libpam.pam_start_confdir(b"doctor", b"root", ctypes.byref(conversation), os.fsencode(folder),
+                                      ctypes.byref(handle))
+    equal(status, 0)
+    status = libpam.pam_open_session(handle, 0)
+    libpam.pam_end(handle, status)
+    return status == 0, said
+
+
+CONTROLS = ["requisite", "required", "optional", "sufficient", "[default=die]", "[default=bad]", "[success=ok]",
+            "[success=ok default=ignore]", "[success=done default=bad]", "[perm_denied=die default=ignore]",
+            "[session_err=die perm_denied=die default=ok]", "[perm_denied=bad session_err=die default=die]",
+            "[success=ok new_authtok_reqd=ok ignore=ignore default=1]", "[default=1 perm_denied=2 session_err=bad]"]
+
+
+@case("pam-control says what libpam makes of each control")
+def _(folder):
+    with machine(folder) as m:
+        seen = set()
+        for control in CONTROLS:
+            outcomes = [open_session(folder, f"{control} pam_debug.so open_session={refusal}",
+                                     "optional pam_echo.so later", *["required pam_permit.so"] * 4)
+                        for refusal in ("perm_denied", "session_err")]
+            opened, went_on = any(one[0] for one in outcomes), any(b"later" in one[1] for one in outcomes)
+            status = "broken" if opened else "warning" if went_on else "ok"
+            m.pam(f"session {control} pam_keyveto.so\nsession optional pam_echo.so x\nsession required pam_permit.so\n")
+            expect("pam-control", status, control)
+            seen.add(status)
+        equal(seen, set(RANK))
+
+
+@case("pam-order knows the lines that keep libpam from running the module")
+def _(folder):
+    with machine(folder) as m:
+        seen = set()
+        for control in [*CONTROLS, "[success=2]", "[success=1]", "[success=3 default=ignore]", "[success=ok]"]:
+            earlier = [f"{control} pam_permit.so", "optional pam_permit.so"]
+            opened, said = open_session(folder, *earlier, "required pam_echo.so the module",
+                                        *["required pam_permit.so"] * 4)
+            status = "broken" if opened and b"the module" not in said else "ok"
+            m.pam("".join(f"session {line}\n" for line in earlier) + SESSION + "session required pam_permit.so\n")
+            found, _ = doctor()
+            equal(max((one["status"] for one in found["pam-order"]), key=RANK.get), status, f"{control}: {found}")
+            seen.add(status)
+        equal(seen, {"ok", "broken"})
+
+
+# The same question put to sshd: does it run the guard?
+
+def can_log_in(folder, key, name):
+    """Whether a real sshd takes a key for an account by the guard, and what it logs."""
+    log = folder / "sshd.log"
+    log.unlink(missing_ok=True)
+    with running_sshd(folder, "-E", str(log), "-o", "LogLevel=VERBOSE", "-o", "UsePAM=no"):
+        done = subprocess.run(["ssh", "-F", "none", "-p", "20022", "-i", str(key), "-o", "BatchMode=yes",
+                               "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
+                               "-o", "UserKnownHostsFile=/dev/null", "-o", "PreferredAuthentications=publickey",
+                               f"{name}@127.0.0.1", "true"], capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=60, check=False)
+    return done.returncode == 0, log.read_text(encoding="utf-8", errors="replace")
+
+
+@case("what guard, guard-path and guard-user call broken, a real sshd refuses")
+def _(folder):
+    with machine(folder) as m:
+        home = folder / "home"
+        (home / ".ssh").mkdir(parents=True)
+        made = keys.generate(folder)
+        shutil.copy(made.key.path, home / ".ssh/authorized_keys")
+        for path in (home, home / ".ssh", home / ".ssh/authorized_keys"):
+            os.chown(path, 21001, 65534)
+        with open("/etc/passwd", "a", encoding="utf-8") as file:
+            file.write(f"keyowner:x:21001:65534::{home}:/bin/sh\n")
+
+        def compare(check, status):
+            found, _ = doctor()
+            equal(max((one["status"] for one in found[check]), key=RANK.get), status, str(found[check]))
+            logged_in, log = can_log_in(folder, made.path, "keyowner")
+            equal(logged_in, status == "ok", f"{check} is {found[check]}, but sshd says:\n{log}")
+
+        def change(check, path, **new):
+            before = os.stat(path)
+            os.chown(path, new.get("uid", 0), new.get("gid", 0))
+            os.chmod(path, new.get("mode", before.st_mode & 0o7777))
+            compare(check, "broken")
+            os.chown(path, before.st_uid, before.st_gid)
+            os.chmod(path, before.st_mode & 0o7777)
+
+        compare("guard", "ok")
+        change("guard-path", GUARD, mode=0o775, gid=65534)
+        change("guard-path", GUARD, mode=0o757)
+        change("guard-path", GUARD, uid=65534)
+        change("guard-path", GUARD.parent, mode=0o1777)
+        change("guard-path", GUARD.parent.parent, mode=0o775, gid=1)
+        m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser missing")
+        compare("guard-user", "broken")
+        m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser keyowner")
+        compare("guard-user", "ok")
+        change("guard-user", FILTER, mode=0o600)
+        m.sshd_config(GUARDED[0], GUARDED[1].replace("--key %k", ""), GUARDED[2])
+        compare("guard", "broken")
+        m.sshd_config(*GUARDED)
+        compare("guard", "ok")
 
 
 # What runs.
