@@ -750,10 +750,14 @@ def _(folder):
     with machine(folder) as m:
         seen = set()
         for control in [*CONTROLS, "[success=2]", "[success=1]", "[success=3 default=ignore]", "[success=ok]"]:
+            status = "ok"
+            for answer in ("success", "perm_denied", "session_err", "new_authtok_reqd", "ignore"):
+                opened, said = open_session(folder, f"{control} pam_debug.so open_session={answer}",
+                                            "optional pam_permit.so", "required pam_echo.so the module",
+                                            *["required pam_permit.so"] * 4)
+                if opened and b"the module" not in said:
+                    status = "broken"
             earlier = [f"{control} pam_permit.so", "optional pam_permit.so"]
-            opened, said = open_session(folder, *earlier, "required pam_echo.so the module",
-                                        *["required pam_permit.so"] * 4)
-            status = "broken" if opened and b"the module" not in said else "ok"
             m.pam("".join(f"session {line}\n" for line in earlier) + SESSION + "session required pam_permit.so\n")
             found, _ = doctor()
             equal(max((one["status"] for one in found["pam-order"]), key=RANK.get), status, f"{control}: {found}")
