@@ -167,15 +167,16 @@ coverage:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_CLI_SRC = $(wildcard cli/pem*.c) cli/pam_stack.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
 $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
-		$(wildcard cli/pem*.c) fuzz/fuzz.h
+		$(FUZZ_CLI_SRC) fuzz/fuzz.h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS) -o $@ $< $(LIB_SRC) \
-		pam/auth_info.c $(wildcard cli/pem*.c) $(CLI_LIBS)
+		pam/auth_info.c $(FUZZ_CLI_SRC) $(CLI_LIBS)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)

@@ -49,8 +49,8 @@ struct doctor_ways {
 	bool hostbased;
 	bool tunnel;
 	bool pam_methods;	/* AuthenticationMethods ask PAM after the key */
-	char command[DOCTOR_VALUE_BYTES];
-	char command_user[256];
+	char command[DOCTOR_VALUE_BYTES], command_user[256];
+	char principals_command[DOCTOR_VALUE_BYTES], principals_user[256];
 	char user_ca_file[DOCTOR_VALUE_BYTES];
 };
 

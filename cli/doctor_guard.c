@@ -66,28 +66,40 @@ is_safe_up(struct doctor *d, const char *check, char *path)
 	return is_safe(d, check, "/");
 }
 
-void
-doctor_guard_path(struct doctor *d, const char *check)
+static void
+look_at_path(struct doctor *d, const char *check, const char *command)
 {
 	char path[PATH_MAX], real[PATH_MAX];
 	struct stat st;
 
-	if (!doctor_has_sshd(d, check))
-		return;
-	if (!d->root.guard || !get_path(d->root.command, path)) {
-		doctor_ok(d, check, "the guard is not in use");
-		return;
-	}
-	if (realpath(path, real) == NULL || stat(real, &st) == -1)
-		doctor_broken(d, check, "install it there: until then no key "
-		    "is let in", "%s: %s", path, strerror(errno));
+	if (!get_path(command, path))
+		doctor_broken(d, check, NULL, "%s: %s", command,
+		    strerror(ENAMETOOLONG));
+	else if (realpath(path, real) == NULL || stat(real, &st) == -1)
+		doctor_broken(d, check, "install it there: until then sshd "
+		    "takes no such key", "%s: %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		doctor_broken(d, check, "install it there: until then no key "
-		    "is let in", "%s: not a regular file", path);
+		doctor_broken(d, check, "install it there: until then sshd "
+		    "takes no such key", "%s: not a regular file", path);
 	else if (is_safe_up(d, check, real) &&
 	    doctor_status(d, check) == DOCTOR_OK)
 		doctor_ok(d, check, "%s and all above it are root's alone",
 		    path);
+}
+
+void
+doctor_guard_path(struct doctor *d, const char *check)
+{
+	const struct doctor_ways *w = &d->root;
+
+	if (!doctor_has_sshd(d, check))
+		return;
+	if (w->guard)
+		look_at_path(d, check, w->command);
+	if (w->principals)
+		look_at_path(d, check, w->principals_command);
+	if (!w->guard && !w->principals)
+		doctor_ok(d, check, "the guard is not in use");
 }
 
 /* What the child is to try as the account. */
@@ -146,8 +158,8 @@ take_record(struct doctor *d, const char *check, const struct passwd *pw,
 	    kv_bytes_get_string(&payload, &what) != KV_OK ||
 	    record_get_number(&payload, &error) != KV_OK)
 		return;
-	doctor_broken(d, check, "make it readable by all, or set another "
-	    "AuthorizedKeysCommandUser", "%s cannot %.*s %.*s: %s",
+	doctor_broken(d, check, "give it those permissions, or have sshd run "
+	    "the guard as another account", "%s cannot %.*s %.*s: %s",
 	    pw->pw_name, (int)what.len, (const char *)what.p, (int)path.len,
 	    (const char *)path.p, strerror((int)error));
 }
@@ -181,27 +193,37 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 		    "needs", pw->pw_name);
 }
 
-void
-doctor_guard_user(struct doctor *d, const char *check)
+static void
+look_at_user(struct doctor *d, const char *check, const char *keyword,
+    const char *name, const char *command)
 {
-	const char *name = d->root.command_user;
 	const struct passwd *pw;
 	char path[PATH_MAX];
 
-	if (!doctor_has_sshd(d, check))
-		return;
-	if (!d->root.guard || !get_path(d->root.command, path)) {
-		doctor_ok(d, check, "the guard is not in use");
-		return;
-	}
 	/* Any account: what nobody can read, each of them can. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
 	if ((pw = getpwnam(name)) == NULL)
-		doctor_broken(d, check, "set AuthorizedKeysCommandUser to an "
-		    "account that exists; until then no key is let in",
-		    "AuthorizedKeysCommandUser %s: there is no such account",
-		    name);
-	else
+		doctor_broken(d, check, "name an account that exists; until "
+		    "then sshd takes no such key",
+		    "%s %s: there is no such account", keyword, name);
+	else if (get_path(command, path))
 		try_in_child(d, check, pw, path);
+}
+
+void
+doctor_guard_user(struct doctor *d, const char *check)
+{
+	const struct doctor_ways *w = &d->root;
+
+	if (!doctor_has_sshd(d, check))
+		return;
+	if (w->guard)
+		look_at_user(d, check, "AuthorizedKeysCommandUser",
+		    w->command_user, w->command);
+	if (w->principals)
+		look_at_user(d, check, "AuthorizedPrincipalsCommandUser",
+		    w->principals_user, w->principals_command);
+	if (!w->guard && !w->principals)
+		doctor_ok(d, check, "the guard is not in use");
 }

@@ -74,9 +74,11 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	(void)sshd_text_value(text, "trustedusercakeys", w->user_ca_file,
 	    sizeof(w->user_ca_file));
 	w->user_ca = !is_none(w->user_ca_file);
-	(void)sshd_text_value(text, "authorizedprincipalscommand", value,
-	    sizeof(value));
-	w->principals = guard_command(value, &args);
+	(void)sshd_text_value(text, "authorizedprincipalscommand",
+	    w->principals_command, sizeof(w->principals_command));
+	(void)sshd_text_value(text, "authorizedprincipalscommanduser",
+	    w->principals_user, sizeof(w->principals_user));
+	w->principals = guard_command(w->principals_command, &args);
 	(void)sshd_text_value(text, "authorizedprincipalsfile", value,
 	    sizeof(value));
 	w->principals_file = !is_none(value);
