@@ -58,6 +58,7 @@ struct doctor_ways {
 struct doctor_module {
 	bool known;		/* the stack could be read */
 	bool session, auth, account;
+	bool judges;		/* in session, with nothing in its way */
 	char why[1024];		/* if it is not known */
 };
 

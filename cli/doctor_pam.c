@@ -27,21 +27,6 @@ find_module(const struct doctor *d, const char *type, size_t *ip)
 	return pam_stack_find(&d->pam, type, MODULE, ip);
 }
 
-void
-doctor_learn_pam(struct doctor *d)
-{
-	struct doctor_module *m = &d->module;
-	size_t i;
-
-	m->known = pam_stack_read("", d->service, &d->pam, m->why,
-	    sizeof(m->why));
-	if (!m->known)
-		return;
-	m->session = find_module(d, "session", &i) != NULL;
-	m->auth = find_module(d, "auth", &i) != NULL;
-	m->account = find_module(d, "account", &i) != NULL;
-}
-
 static bool
 is_in_pam(const struct doctor *d)
 {
@@ -104,7 +89,9 @@ get_action(const char *control, const char *value, char *action, size_t cap)
 
 /* What the module answers when it refuses. */
 static const char *const session_refusals[] = { "perm_denied", "session_err" };
-static const char *const auth_refusals[] = { "perm_denied", "authinfo_unavail" };
+static const char *const auth_refusals[] = {
+	"perm_denied", "authinfo_unavail"
+};
 
 /* What a control makes of a refusal: the worse for the key, the better. */
 static enum doctor_status
@@ -219,6 +206,14 @@ may_skip(const char *control, size_t distance)
 	return false;
 }
 
+/* Whether the account can change what later session lines see. */
+static bool
+reads_users_file(const struct pam_line *l)
+{
+	return strcmp(base_name(l->module), "pam_env.so") == 0 &&
+	    is_word_in(l->args, "user_readenv=1");
+}
+
 /* Judges a line of the same type that comes before the module's. */
 static void
 look_at_earlier(struct doctor *d, const char *check, const struct pam_line *l,
@@ -230,8 +225,7 @@ look_at_earlier(struct doctor *d, const char *check, const struct pam_line *l,
 		doctor_broken(d, check, FIRST, "%s:%u: %s %s %s comes before "
 		    "the module, and may keep PAM from running it", l->file,
 		    l->line, l->type, l->control, l->module);
-	else if (session && strcmp(base_name(l->module), "pam_env.so") == 0 &&
-	    is_word_in(l->args, "user_readenv=1"))
+	else if (session && reads_users_file(l))
 		doctor_broken(d, check, FIRST, "%s:%u: pam_env.so "
 		    "user_readenv=1 comes before the module: "
 		    "~/.pam_environment can replace the key that it sees",
@@ -242,19 +236,65 @@ look_at_earlier(struct doctor *d, const char *check, const struct pam_line *l,
 		    l->line, l->module);
 }
 
+/* How many lines of a type come before index end. */
+static size_t
+count_lines(const struct doctor *d, const char *type, size_t end)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < end; i++)
+		n += strcmp(d->pam.line[i].type, type) == 0;
+	return n;
+}
+
 static void
 look_at_order(struct doctor *d, const char *check, const char *type)
 {
-	size_t end, before = 0, seen = 0;
+	size_t end, distance;
 
 	if (find_module(d, type, &end) == NULL)
 		return;
-	for (size_t i = 0; i < end; i++)
-		before += strcmp(d->pam.line[i].type, type) == 0;
+	distance = count_lines(d, type, end);
 	for (size_t i = 0; i < end; i++)
 		if (strcmp(d->pam.line[i].type, type) == 0)
-			look_at_earlier(d, check, &d->pam.line[i],
-			    before - seen++);
+			look_at_earlier(d, check, &d->pam.line[i], distance--);
+}
+
+/* Whether the session line refuses in truth, and by the key that sshd saw. */
+static bool
+is_in_effect(const struct doctor *d)
+{
+	size_t end, distance;
+	const struct pam_line *l = find_module(d, "session", &end);
+
+	if (weigh_control(l->control, session_refusals) == DOCTOR_BROKEN)
+		return false;
+	distance = count_lines(d, "session", end);
+	for (size_t i = 0; i < end; i++) {
+		l = &d->pam.line[i];
+		if (strcmp(l->type, "session") != 0)
+			continue;
+		if (reads_users_file(l) || may_skip(l->control, distance))
+			return false;
+		distance--;
+	}
+	return true;
+}
+
+void
+doctor_learn_pam(struct doctor *d)
+{
+	struct doctor_module *m = &d->module;
+	size_t i;
+
+	m->known = pam_stack_read("", d->service, &d->pam, m->why,
+	    sizeof(m->why));
+	if (!m->known)
+		return;
+	m->session = find_module(d, "session", &i) != NULL;
+	m->auth = find_module(d, "auth", &i) != NULL;
+	m->account = find_module(d, "account", &i) != NULL;
+	m->judges = m->session && is_in_effect(d);
 }
 
 void

@@ -198,7 +198,7 @@ look_at_guard(struct doctor *d, const char *check)
 void
 doctor_guard(struct doctor *d, const char *check)
 {
-	const bool module = d->use_pam && d->module.session;
+	const bool module = d->use_pam && d->module.judges;
 
 	if (!doctor_has_sshd(d, check))
 		return;
@@ -211,22 +211,22 @@ doctor_guard(struct doctor *d, const char *check)
 		    "stands alone");
 	else
 		doctor_broken(d, check, SSHD_REMEDY,
-		    "the guard is not AuthorizedKeysCommand, and PAM does not "
-		    "run the module: no key is judged");
+		    "neither the guard as AuthorizedKeysCommand nor the module "
+		    "in PAM's session phase is in effect: no key is judged");
 }
 
 /* Whether no certificate of a trusted CA is judged. */
 static bool
 leaves_user_ca(const struct doctor *d, const struct doctor_ways *w)
 {
-	return w->user_ca && !(d->use_pam && d->module.session) &&
+	return w->user_ca && !(d->use_pam && d->module.judges) &&
 	    (!w->principals || w->principals_file);
 }
 
 static bool
 leaves_hostbased(const struct doctor *d, const struct doctor_ways *w)
 {
-	return w->hostbased && !(d->use_pam && d->module.session);
+	return w->hostbased && !(d->use_pam && d->module.judges);
 }
 
 static bool
@@ -327,7 +327,7 @@ is_word(const char *value, const char *word)
 static bool
 leads_past(const struct doctor *d, const struct sshd_match_line *line)
 {
-	const bool module = d->use_pam && d->module.session;
+	const bool module = d->use_pam && d->module.judges;
 	const char *args;
 
 	if (strcasecmp(line->keyword, "AuthorizedKeysFile") == 0)
@@ -351,7 +351,7 @@ leads_past(const struct doctor *d, const struct sshd_match_line *line)
 static enum doctor_status
 weigh_escape(const struct doctor *d)
 {
-	return d->use_pam && d->module.session ? DOCTOR_WARNING :
+	return d->use_pam && d->module.judges ? DOCTOR_WARNING :
 	    DOCTOR_BROKEN;
 }
 
@@ -416,7 +416,7 @@ doctor_user_ca(struct doctor *d, const char *check)
 	else
 		doctor_ok(d, check, "TrustedUserCAKeys %s: %s judges those "
 		    "certificates", w->user_ca_file, d->use_pam &&
-		    d->module.session ? "the module" : "the guard");
+		    d->module.judges ? "the module" : "the guard");
 }
 
 void

@@ -552,6 +552,11 @@ def _(folder):
         guarded = (*GUARDED, "TrustedUserCAKeys /etc/ssh/ca.pub")
         m.sshd_config(*guarded)
         contains(well()["user-ca"][0]["found"], "the module judges")
+        # A module that can be got around is none.
+        m.pam(STOCK_STACK + SESSION)
+        expect("user-ca", "broken", "nothing judges", others=["pam-order"])
+        m.pam(SESSION.replace("requisite", "optional") + STOCK_STACK)
+        expect("user-ca", "broken", "nothing judges", others=["pam-control"])
         m.pam(STOCK_STACK)
         expect("user-ca", "broken", "nothing judges")
         principals = (f"AuthorizedPrincipalsCommand {GUARD} --user %u --type %t --key %k -- /bin/echo %u",
