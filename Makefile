@@ -110,8 +110,9 @@ TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
 TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
-TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
-	$(BUILD)/pam/auth_info.o $(BUILD)/cli/pam_stack.o
+TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
+	$(patsubst %,$(BUILD)/cli/%.o,quick base64_vector pkbf_map pem pem_ssh pem_der pem_openssl)
+TESTED_OBJ += $(BUILD)/cli/pam_stack.o
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -186,6 +187,27 @@ CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
+# Ratios to references measured beside: see bench/README.md.
+BENCH = $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+BENCH_FLAGS =
+bench: all $(BENCH) $(BUILD)/bench/dynamic
+	@scripts/deps all
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench/portable \
+		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
+	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
+
+$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/pkbf_map.o $(BUILD)/libkeyveto.a
+	$(call say,BENCH,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \
+		-o $@ $^ -lpam -lmd
+
+$(BUILD)/bench/static: bench/static.c
+	$(Q)$(CC) -O2 -static -o $@ $<
+
+$(BUILD)/bench/dynamic: bench/static.c
+	$(Q)$(CC) -O2 -o $@ $<
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
@@ -216,7 +238,7 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all campaign check clean coverage demo fuzz install lint run-tests sanitize \
+.PHONY: all bench campaign check clean coverage demo fuzz install lint run-tests sanitize \
 	uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \

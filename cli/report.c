@@ -177,6 +177,13 @@ report_key(struct report *r, const struct input_key *key)
 }
 
 void
+report_clean(struct report *r, uint64_t keys)
+{
+	r->keys += keys;
+	r->clean += keys;
+}
+
+void
 report_problem(struct report *r, const struct input_problem *problem)
 {
 	const char *type = problem->unknown_type ? problem->type : "";
