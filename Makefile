@@ -82,7 +82,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Libraries beyond libc and libmd are for the command alone.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl) \
+	-DKEYVETO_PAMDIR='"$(PAMDIR)"'
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
@@ -112,8 +113,8 @@ TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
-	$(patsubst %,$(BUILD)/cli/%.o,base64_vector http_header pem pem_der \
-	pem_openssl pem_ssh pkbf_map quick update_settings)
+	$(patsubst %,$(BUILD)/cli/%.o,base64_vector http_header pam_stack pem \
+	pem_der pem_openssl pem_ssh pkbf_map quick update_settings)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -169,15 +170,16 @@ coverage:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_CLI_SRC = $(wildcard cli/pem*.c) cli/pam_stack.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
 $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
-		$(wildcard cli/pem*.c) fuzz/fuzz.h
+		$(FUZZ_CLI_SRC) fuzz/fuzz.h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS) -o $@ $< $(LIB_SRC) \
-		pam/auth_info.c $(wildcard cli/pem*.c) $(CLI_LIBS)
+		pam/auth_info.c $(FUZZ_CLI_SRC) $(CLI_LIBS)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)

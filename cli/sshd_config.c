@@ -132,13 +132,12 @@ join_lines(char *text)
 	return len > 0 ? text : "it failed without a word";
 }
 
-struct sshd_settings *
-sshd_answer(struct sshd_question *q, char *why, size_t cap)
+char *
+sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 {
-	struct sshd_settings *s = NULL;
 	char *text = malloc(ANSWER_BYTES);
 	int status = 0;
-	bool whole;
+	bool ok;
 
 	if (q->pid == -1) {
 		snprintf(why, cap, "%s", q->error == EINVAL ?
@@ -147,20 +146,56 @@ sshd_answer(struct sshd_question *q, char *why, size_t cap)
 		free(text);
 		return NULL;
 	}
-	whole = text != NULL && read_answer(q->fd, text);
-	if (!whole) {
+	ok = text != NULL && read_answer(q->fd, text);
+	if (!ok) {
 		snprintf(why, cap, "sshd -T: %s", strerror(errno));
 		kill(q->pid, SIGKILL);
 	}
 	close(q->fd);
 	while (waitpid(q->pid, &status, 0) == -1 && errno == EINTR)
 		;
-	if (whole && status != 0)
+	if (ok && status != 0) {
 		snprintf(why, cap, "sshd -T: %s", join_lines(text));
-	else if (whole && (s = sshd_settings_parse(text)) == NULL)
+		ok = false;
+	}
+	if (ok)
+		return text;
+	free(text);
+	return NULL;
+}
+
+struct sshd_settings *
+sshd_answer(struct sshd_question *q, char *why, size_t cap)
+{
+	char *text = sshd_answer_text(q, why, cap);
+	struct sshd_settings *s;
+
+	if (text == NULL)
+		return NULL;
+	if ((s = sshd_settings_parse(text)) == NULL)
 		snprintf(why, cap, "%s", strerror(errno));
 	free(text);
 	return s;
+}
+
+bool
+sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
+{
+	const size_t len = strlen(keyword);
+
+	while (*text != '\0') {
+		size_t line = strcspn(text, "\n");
+
+		if (line > len && strncasecmp(text, keyword, len) == 0 &&
+		    text[len] == ' ') {
+			snprintf(value, cap, "%.*s", (int)(line - len - 1),
+			    text + len + 1);
+			return true;
+		}
+		text += line + (text[line] == '\n');
+	}
+	*value = '\0';
+	return false;
 }
 
 /* The lines of text that count, as a string of their own. */

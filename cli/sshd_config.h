@@ -55,6 +55,16 @@ void sshd_ask(const struct sshd *sshd, const char *user,
 struct sshd_settings *sshd_answer(struct sshd_question *q, char *why,
     size_t cap);
 
+/*
+ * The same, all that sshd said: a line for each keyword, in lower case, and
+ * its value. To be freed.
+ */
+char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
+
+/* The first value of a keyword in such a text; false, and "", without it. */
+bool sshd_text_value(const char *text, const char *keyword, char *value,
+    size_t cap);
+
 /* The settings that such lines make: NULL without memory. */
 struct sshd_settings *sshd_settings_parse(const char *text);
 void sshd_settings_free(struct sshd_settings *s);

@@ -13,6 +13,7 @@ _keyveto_options()
 	check) echo "$judge --jobs= --help" ;;
 	audit) echo "$judge --user= --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
+	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --help' ;;
 	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
 	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
 	'filter add') echo '--no-compressed --ca --spki --help' ;;
@@ -63,7 +64,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--config | --settings | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--config | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
 }
@@ -91,7 +92,7 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter update' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter update doctor' "$3" ;;
 	esac
 }
 

@@ -6,6 +6,7 @@
 KEYVETO names the program (default build/keyveto).
 """
 
+import json
 import os
 import pty
 import re
@@ -126,7 +127,8 @@ def _(_scratch):
 @case("keyveto(1) has a section for each command")
 def _(_scratch):
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
-    same("keyveto.1", [title for title in titles if title.split()[0] in (*JUDGING, "spki", "filter", "update")], commands())
+    named = (*JUDGING, "spki", "filter", "update", "doctor")
+    same("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
 
 
 def source_text():
@@ -162,6 +164,21 @@ def _(scratch):
     info = keyveto("filter", "info", "--json", demo / "demo.pkbf", status=0).stdout
     marked = " ".join(re.findall(r"^\.Cm (.*)$", section("filter info", "Ss"), re.MULTILINE))
     same("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
+
+
+@case("keyveto(1) names the checks of doctor, the keys of its JSON, and its metrics")
+def _(_scratch):
+    demo, page = ROOT / "testdata/demo/demo.pkbf", section("doctor", "Ss")
+    options = ("--config", ROOT / "etc/keyveto.conf", "--filter", demo)
+    report = json.loads(keyveto("doctor", "--json", *options).stdout)
+    items = re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE)
+    same("the checks of doctor", re.findall(r"[\w-]+", " ".join(items)), {one["check"] for one in report["checks"]})
+    metrics = set(re.findall(r"^(keyveto_\w+)", keyveto("doctor", "--prometheus", *options).stdout, re.MULTILINE))
+    same("the metrics of doctor", re.findall(r"keyveto_\w+", page), metrics)
+    described = re.search(r"^\.It Fl -json\n(.*?)^\.It ", page, LINES)[1]
+    marked = re.findall(r"\w+", " ".join(re.findall(r"^\.Cm (.*)$", described, re.MULTILINE)))
+    assert report["filters"] and report["checks"], report
+    same("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0]})
 
 
 # Every page.
