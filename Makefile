@@ -8,6 +8,7 @@ BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec
 MANDIR = $(PREFIX)/share/man
 COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
+DATADIR = $(PREFIX)/share/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
 PKG_CONFIG = pkg-config
@@ -183,6 +184,9 @@ CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
+# Configuration for the programs around keyveto. None of it is active there.
+SAMPLES = apparmor fail2ban grafana journald prometheus rsyslog selinux sshd
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
@@ -197,6 +201,11 @@ install: all
 	install -d $(DESTDIR)$(COMPLETIONDIR)
 	install -m 644 completion/keyveto.bash \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	for folder in $(SAMPLES); do \
+		install -d $(DESTDIR)$(DATADIR)/$$folder && \
+		install -m 644 packaging/$$folder/* \
+			$(DESTDIR)$(DATADIR)/$$folder/ || exit 1; \
+	done
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
 		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
 
@@ -206,15 +215,29 @@ uninstall:
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	rm -rf $(DESTDIR)$(DATADIR)
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
 
+# Debian packages, under build/deb/; an RPM, under build/rpm/. What is in
+# packaging/ is explained there. The tests of it need `scripts/deps packages`.
+deb:
+	@packaging/build-deb $(VERSION)
+
+rpm:
+	@packaging/build-rpm $(VERSION)
+
+check-packages:
+	@scripts/deps packages
+	@$(MAKE) --no-print-directory all
+	@tests/run $(BUILD) packages
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all campaign check clean coverage demo fuzz install lint run-tests sanitize \
-	uninstall unit-tests valgrind
+.PHONY: all campaign check check-packages clean coverage deb demo fuzz install \
+	lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
