@@ -184,6 +184,10 @@ CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
+# $(call put,MODE,FILE,FOLDER): a login meanwhile meets the old file or the new.
+put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
+	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
+
 # Configuration for the programs around keyveto. None of it is active there.
 SAMPLES = apparmor fail2ban grafana journald prometheus rsyslog selinux sshd
 
@@ -193,8 +197,8 @@ install: all
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
 	install -m 755 $(BUILD)/keyveto $(DESTDIR)$(BINDIR)/
-	install -m 755 $(BUILD)/keyveto-authorized-keys $(DESTDIR)$(LIBEXECDIR)/
-	install -m 644 $(BUILD)/pam_keyveto.so $(DESTDIR)$(PAMDIR)/
+	$(call put,755,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
+	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/

@@ -35,11 +35,11 @@ ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto")
 class Host(readme.Reader):
     """A machine with two accounts, its sshd running, and packages to be put on it."""
 
-    def __init__(self, part, folder):
+    def __init__(self, part, folder, log=None):
         self.part, self.folder = part, folder
         machine = Machine(throwaway=True)
         machine.make_folder("/run/sshd")
-        super().__init__(machine, Logbook(), suite.make_scratch())
+        super().__init__(machine, log or Logbook(), suite.make_scratch())
         self.server.start()
 
     def ok(self, what):
@@ -238,6 +238,9 @@ def rpm(part, folder):
     host = Host(part, folder)
     made = sorted((folder / "rpm/build/rpm/RPMS").rglob("*.rpm"))
     call("rpm", "--initdb")
+    # Other packages of an RPM system own these.
+    for needed in ("/usr/lib64/security", "/usr/share/licenses"):
+        Path(needed).mkdir(parents=True, exist_ok=True)
     before = snapshot()
     call("rpm", "-i", "--nodeps", *made)
     call("keyveto", "--version")
