@@ -53,6 +53,14 @@ TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
+# $(call put,MODE,FILE,FOLDER): a login meanwhile meets the old file or the new.
+put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
+	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
+
+# Configuration for the programs around keyveto. None of it is active there.
+SAMPLES = $(filter-out debian rpm systemd,$(notdir \
+	$(patsubst %/,%,$(wildcard packaging/*/))))
+
 Q = $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)	$(2)")
 
@@ -183,13 +191,6 @@ fuzz: $(FUZZ)
 CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
-
-# $(call put,MODE,FILE,FOLDER): a login meanwhile meets the old file or the new.
-put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
-	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
-
-# Configuration for the programs around keyveto. None of it is active there.
-SAMPLES = apparmor fail2ban grafana journald prometheus rsyslog selinux sshd
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
