@@ -29,7 +29,7 @@ _spec.loader.exec_module(readme)
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 DROP_IN = Path("/etc/ssh/sshd_config.d/00-keyveto.conf")
 STACK, COMMON_SESSION = Path("/etc/pam.d/sshd"), Path("/etc/pam.d/common-session")
-ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto")
+ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/etc/systemd/system", "/etc/cron.d")
 
 
 class Host(readme.Reader):
@@ -111,6 +111,10 @@ def packages(part, folder):
     added = [line for line in difference(before_active, active()) if not line.startswith("+ /etc/keyveto")]
     check(not added, f"the installation has changed {added}")
     host.expect("installed, and not active", mallory_enters=True)
+    if (ROOT / "packaging/systemd").exists():
+        # As somebody does who wants the updates: upgrade and purge must cope.
+        call("systemctl", "enable", "keyveto-update.timer")
+        part.ok("the timer of keyveto update is off until it is enabled")
 
     for name in ("filter", "rehearse", "guard", "pam", "validate", "reload"):
         host.follow(name)
