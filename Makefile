@@ -8,6 +8,7 @@ BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec
 MANDIR = $(PREFIX)/share/man
 COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
+DATADIR = $(PREFIX)/share/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
 # Set it (/lib/systemd/system) to install the units of keyveto update, too.
@@ -53,6 +54,14 @@ CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
+
+# $(call put,MODE,FILE,FOLDER): a login meanwhile meets the old file or the new.
+put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
+	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
+
+# Configuration for the programs around keyveto. None of it is active there.
+SAMPLES = $(filter-out debian rpm systemd,$(notdir \
+	$(patsubst %/,%,$(wildcard packaging/*/))))
 
 Q = $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)	$(2)")
@@ -218,14 +227,19 @@ install: all
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
 	install -m 755 $(BUILD)/keyveto $(DESTDIR)$(BINDIR)/
-	install -m 755 $(BUILD)/keyveto-authorized-keys $(DESTDIR)$(LIBEXECDIR)/
-	install -m 644 $(BUILD)/pam_keyveto.so $(DESTDIR)$(PAMDIR)/
+	$(call put,755,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
+	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
 	install -d $(DESTDIR)$(COMPLETIONDIR)
 	install -m 644 completion/keyveto.bash \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	for folder in $(SAMPLES); do \
+		install -d $(DESTDIR)$(DATADIR)/$$folder && \
+		install -m 644 packaging/$$folder/* \
+			$(DESTDIR)$(DATADIR)/$$folder/ || exit 1; \
+	done
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
 		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/update.conf || \
@@ -249,15 +263,29 @@ uninstall:
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%))
+	rm -rf $(DESTDIR)$(DATADIR)
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
 
+# Debian packages, under build/deb/; an RPM, under build/rpm/. What is in
+# packaging/ is explained there. The tests of it need `scripts/deps packages`.
+deb:
+	@packaging/build-deb $(VERSION)
+
+rpm:
+	@packaging/build-rpm $(VERSION)
+
+check-packages:
+	@scripts/deps packages
+	@$(MAKE) --no-print-directory all
+	@tests/run $(BUILD) packages
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check clean coverage demo fuzz install lint run-tests sanitize \
-	uninstall unit-tests valgrind
+.PHONY: all bench campaign check check-packages clean coverage deb demo fuzz \
+	install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
