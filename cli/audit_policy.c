@@ -37,9 +37,8 @@ add_patterns(struct audit_policy *policy, const char *const *pattern,
 		policy->pattern[policy->n_patterns++] = pattern[i];
 }
 
-/* Whether the command is the guard: then *argsp is what follows its name. */
-static bool
-is_guard(const char *command, const char **argsp)
+bool
+audit_policy_is_guard(const char *command, const char **argsp)
 {
 	size_t len = strcspn(command, " \t\"");
 	const size_t name = strlen(GUARD_NAME);
@@ -116,7 +115,7 @@ look_at_command(struct audit_policy *policy, struct report *r)
 
 	if (command == NULL)
 		return;
-	guard = is_guard(command, &args);
+	guard = audit_policy_is_guard(command, &args);
 	if (!guard || strstr(args, " -- ") != NULL) {
 		if (!r->quiet)
 			cli_error("note: sshd also asks AuthorizedKeysCommand "

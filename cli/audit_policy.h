@@ -34,6 +34,9 @@ bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
     const struct accounts *accounts, const struct audit_policy **of_account,
     struct report *r);
 
+/* Whether a command is the guard: then *argsp is what follows its name. */
+bool audit_policy_is_guard(const char *command, const char **argsp);
+
 void audit_policies_free(struct audit_policies *p);
 
 #endif

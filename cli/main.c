@@ -6,7 +6,8 @@
 #include "command.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_check, &cli_audit, &cli_scan, &cli_spki, &cli_filter
+	&cli_check, &cli_audit, &cli_scan, &cli_spki, &cli_filter,
+	&cli_sshd
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
