@@ -23,19 +23,6 @@ struct enabling {
 	bool guard, pam;	/* what is on in the end */
 };
 
-/* Match lines ask the groups of this machine, not of that below root. */
-static void
-tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
-{
-	for (size_t i = 0; *o->root != '\0' && i < t->n_lines; i++)
-		if (strcasecmp(t->line[i].keyword, "Match") == 0 &&
-		    strcasestr(t->line[i].value, "group") != NULL)
-			cli_error("note: %s%s:%zu: Match Group is answered by "
-			    "the accounts of this machine, not by those below "
-			    "%s", o->root, t->file[t->line[i].file],
-			    t->line[i].number, o->root);
-}
-
 /* What sshd says without keyveto's lines. False after a message. */
 static bool
 look(struct enabling *e)
@@ -48,7 +35,7 @@ look(struct enabling *e)
 	    (e->base_dump = sshd_ask_tree(o, &e->base, NULL)) == NULL ||
 	    !sshd_find_accounts(o, &e->accounts))
 		return false;
-	tell_groups(o, &e->base);
+	(void)sshd_plan_tell_groups(o, &e->base);
 	return true;
 }
 
@@ -62,6 +49,11 @@ plan(struct enabling *e)
 	/* Without a word, both; what is on stays on. */
 	e->guard = o->guard || !o->pam || e->p.state.guard;
 	e->pam = o->pam || !o->guard || e->p.state.pam;
+	if (e->pam && !o->pam && !sshd_dump_is(e->base_dump, "usepam", "yes")) {
+		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
+		    "guard is all there can be");
+		e->pam = false;
+	}
 	e->plan.guard = e->guard;
 	e->plan.pam = e->pam;
 	if (!sshd_plan_make(o, &e->p, &e->base, e->base_dump, &e->accounts,

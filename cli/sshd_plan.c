@@ -21,8 +21,8 @@ static const char *const guards[] = {
 	"AuthorizedPrincipalsCommandUser",
 };
 
-bool
-sshd_plan_is_guards(const char *keyword)
+static bool
+is_guards(const char *keyword)
 {
 	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++)
 		if (strcasecmp(keyword, guards[i]) == 0)
@@ -482,17 +482,53 @@ sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 		const struct sshd_line *m;
 		const char *args;
 
-		if (l->match == 0 || !sshd_plan_is_guards(l->keyword) ||
-		    strlen(l->keyword) > 4 + strlen("AuthorizedPrincipalsCommand"))
-			continue;
-		if (strcasecmp(l->keyword, "AuthorizedKeysCommandUser") == 0 ||
-		    (strcasecmp(l->keyword, "AuthorizedKeysFile") != 0 &&
-		    audit_policy_is_guard(l->value, &args)))
+		/* Neither the users of commands nor what is closed counts. */
+		if (l->match == 0 || !is_guards(l->keyword) ||
+		    is(l, "AuthorizedKeysCommandUser") ||
+		    is(l, "AuthorizedPrincipalsCommandUser") ||
+		    is_none(l->value) || audit_policy_is_guard(l->value, &args))
 			continue;
 		m = &t->line[l->match - 1];
 		cli_error("note: %s%s:%zu: Match %s sets %s again: the guard is "
 		    "not asked about that", root, t->file[l->file], l->number,
 		    m->value, l->keyword);
+		n++;
+	}
+	return n;
+}
+
+/* Whether the Match block of that number sets something that counts here. */
+static bool
+match_counts(const struct sshd_tree *t, size_t match)
+{
+	static const char *const others[] = {
+		"TrustedUserCAKeys", "AuthorizedPrincipalsFile",
+		"HostbasedAuthentication", "PubkeyAuthentication",
+	};
+
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == match && is_guards(t->line[i].keyword))
+			return true;
+	for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+		if (match_sets(t, match, others[k]))
+			return true;
+	return false;
+}
+
+size_t
+sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; *o->root != '\0' && i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+
+		if (!is(l, "Match") || strcasestr(l->value, "group") == NULL ||
+		    !match_counts(t, i + 1))
+			continue;
+		cli_error("%s%s:%zu: Match Group is answered by the groups of "
+		    "this machine, not by those below %s", o->root,
+		    t->file[l->file], l->number, o->root);
 		n++;
 	}
 	return n;

@@ -41,7 +41,12 @@ bool sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
  */
 size_t sshd_plan_tell_matches(const char *root, const struct sshd_tree *t);
 
-/* Whether a line sets what the guard goes by. */
-bool sshd_plan_is_guards(const char *keyword);
+/*
+ * Tells of each Match block for groups, below another root, that sets what
+ * counts here: sshd asks the groups of this machine about it. Returns their
+ * number.
+ */
+size_t sshd_plan_tell_groups(const struct sshd_options *o,
+    const struct sshd_tree *t);
 
 #endif

@@ -151,17 +151,41 @@ keep_file(int dir, const struct sshd_file *f, size_t number)
 	    (json_int_t)f->st.st_uid, "gid", (json_int_t)f->st.st_gid);
 }
 
+static int
+compare_paths(const void *a, const void *b)
+{
+	const struct sshd_file *const *f = a, *const *g = b;
+
+	return strcmp((*f)->path, (*g)->path);
+}
+
+/* Those that are to be changed, in an order of their own; NULL without memory. */
+static struct sshd_file **
+changed_files(const struct sshd_files *fs, size_t *np)
+{
+	struct sshd_file **v = calloc(fs->n + 1, sizeof(*v));
+
+	*np = 0;
+	for (size_t i = 0; v != NULL && i < fs->n; i++)
+		if (fs->v[i]->next != NULL)
+			v[(*np)++] = fs->v[i];
+	if (*np > 1)
+		qsort(v, *np, sizeof(*v), compare_paths);
+	return v;
+}
+
 static bool
 write_state(int dir, const struct sshd_files *fs, bool guard, bool pam)
 {
 	json_t *list = json_array(), *all = NULL;
 	char *text = NULL;
-	bool ok = list != NULL;
+	size_t n;
+	struct sshd_file **v = changed_files(fs, &n);
+	bool ok = list != NULL && v != NULL;
 
-	for (size_t i = 0; ok && i < fs->n; i++)
-		if (fs->v[i]->next != NULL)
-			ok = json_array_append_new(list,
-			    keep_file(dir, fs->v[i], i)) == 0;
+	for (size_t i = 0; ok && i < n; i++)
+		ok = json_array_append_new(list, keep_file(dir, v[i], i)) == 0;
+	free(v);
 	if (ok)
 		all = json_pack("{s:i, s:b, s:b, s:O}", "version", 1, "guard",
 		    guard, "pam", pam, "files", list);

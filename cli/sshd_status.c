@@ -10,6 +10,7 @@
 #include "pam_stack.h"
 #include "sshd_command.h"
 #include "sshd_overview.h"
+#include "sshd_plan.h"
 
 enum way {
 	WAY_FILES = 0, WAY_COMMAND, WAY_CA_LINE, WAY_USER_CA, WAY_HOSTBASED,
@@ -399,13 +400,7 @@ look(struct status *s)
 	free(dump);
 	sshd.config = s->tree.top;
 	sshd_overview(&sshd, &overview);
-	for (size_t i = 0; *s->o->root != '\0' && i < overview.match.group.n;
-	    i++) {
-		cli_error("%s" SSHD_TREE_TOP ": Match Group %s is answered by "
-		    "the accounts of this machine, not by those below %s",
-		    s->o->root, overview.match.group.v[i], s->o->root);
-		s->unknown = true;
-	}
+	s->unknown |= sshd_plan_tell_groups(s->o, &s->tree) > 0;
 	ok = ask_about_each(s, &overview.match);
 	sshd_overview_free(&overview);
 	if (!ok)
