@@ -76,7 +76,11 @@ class Machine:
         return path
 
     def read(self, path):
-        return self.path(path).read_text(encoding="utf-8")
+        path = self.path(path)
+        while path.is_symlink():        # an image's links lead to places in it
+            path = self.path(path.parent.relative_to(self.root) / os.readlink(path)
+                             if not os.readlink(path).startswith("/") else os.readlink(path))
+        return path.read_text(encoding="utf-8")
 
     def run(self, *words, status=None, **options):
         where = [] if self.here else ["--root", self.root]
@@ -369,6 +373,520 @@ def add_shape(shape):
 
 for one in SHAPES:
     add_shape(one)
+
+
+# Before anything is changed.
+
+class Image(Machine):
+    """An image with a clean account, one with a leaked key, and one with both."""
+
+    def __init__(self, scratch, config=INCLUDE, **settings):
+        super().__init__(scratch, scratch / "image", config, **settings)
+        for path in ("/etc/passwd", "/etc/group"):
+            self.path(path).write_text("", encoding="ascii")
+        self.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n"
+                   "sshd:x:103:65534::/run/sshd:/bin/false\n")
+        self.write("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
+        self._uid = 20000
+
+    def account(self, name, *lines, where=".ssh/authorized_keys"):
+        self._uid += 1
+        for path, line in (("/etc/passwd", f"{name}:x:{self._uid}:{self._uid}::/home/{name}:/bin/sh\n"),
+                           ("/etc/group", f"{name}:x:{self._uid}:\n")):
+            self.write(path, self.read(path) + line)
+        home = self.path(f"/home/{name}")
+        home.mkdir(parents=True)
+        self.path("/home").chmod(0o755)
+        path = self.write(where if where.startswith("/") else f"/home/{name}/{where}",
+                          "".join(f"{line}\n" for line in lines), 0o600)
+        while path != self.path("/home") and home in (path, *path.parents):
+            os.chown(path, self._uid, self._uid)
+            path = path.parent
+        return home
+
+
+def must_refuse(machine, *options, status=2, says=()):
+    """enable does nothing, and says why."""
+    snapshot = machine.snapshot()
+    done = machine.run("enable", *options, status=status)
+    contains(done.stdout + done.stderr, *says)
+    restored(snapshot, machine.snapshot())
+    equal(leftovers(), [])
+    return done
+
+
+@case("the rehearsal names who would be refused and who locked out, and goes no further")
+def _(scratch):
+    image = Image(scratch)
+    filter_of(scratch)
+    image.account("alice", _made["clean"])
+    image.account("mallory", "# comment", _made["leaked"])
+    image.account("bob", _made["leaked"], _made["clean"])
+    done = must_refuse(image, status=1, says=(
+        "/home/mallory/.ssh/authorized_keys:2: listed: ", "locked out, with no key left that is not listed: mallory\n",
+        "refused with a listed key, let in with another: bob\n", "2 accounts with a listed key, 1 of them", "--yes"))
+    lacks(done.stdout, "alice")
+    image.run("enable", "--dry-run", status=0)
+    image.run("enable", "--yes", status=0)
+    image.run("disable", status=0)
+
+
+@case("--warn goes on whoever has a listed key, and enable without it enforces, if nobody has")
+def _(scratch):
+    image = Image(scratch)
+    filter_of(scratch)
+    image.account("mallory", _made["leaked"])
+    snapshot = image.snapshot()
+    image.run("enable", "--warn", status=0)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\nOnError allow\n")
+    contains(image.run("status", status=1).stderr, "OnHit warn")
+    image.run("enable", status=1)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
+    image.path("/home/mallory/.ssh/authorized_keys").write_text(f"{_made['clean']}\n", encoding="ascii")
+    image.run("enable", status=0)
+    lacks(re.sub("^#.*", "", image.read("/etc/keyveto/keyveto.conf"), flags=re.MULTILINE), "OnHit")
+    image.run("status", status=0)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+@case("the rehearsal reads the files of each account that sshd would, and an allowed key is one")
+def _(scratch):
+    filter_of(scratch)
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u\n")
+    image.account("mallory", _made["leaked"], where="/etc/ssh/keys/mallory")
+    image.path("/etc/ssh/keys/mallory").chmod(0o644)
+    os.chown(image.path("/etc/ssh/keys"), 0, 0)
+    image.path("/etc/ssh/keys").chmod(0o755)
+    must_refuse(image, status=1, says=("/etc/ssh/keys/mallory:1: listed: ", ": mallory\n"))
+    image.write("/etc/keyveto/keyveto.conf", f"AllowKey {_made['leaked'].fingerprint} for now\n")
+    image.run("enable", status=0)
+    image.run("disable", status=0)
+
+
+@case("an image's links lead nowhere out of it")
+def _(scratch):
+    filter_of(scratch)
+    image = Image(scratch)
+    outside = scratch / "outside"
+    outside.write_text(f"{_made['leaked']}\n", encoding="ascii")
+    outside.chmod(0o644)
+    home = image.account("mallory", _made["clean"])
+    (home / ".ssh/authorized_keys").unlink()
+    (home / ".ssh/authorized_keys").symlink_to(outside)
+    # Of the image such a link leads to nothing, which cannot be read.
+    contains(image.run("enable", "--dry-run", status=0).stderr, "symbolic link to nothing")
+    (scratch / "sshd.conf").write_text(INCLUDE)
+    image.path(TOP).unlink()
+    image.path(TOP).symlink_to(scratch / "sshd.conf")
+    contains(image.run("enable", status=2).stderr, f"{TOP}: No such file or directory")
+
+
+def broken_guard(image):
+    image.path(GUARD).unlink()
+
+
+def loose_guard(image):
+    image.path(GUARD).chmod(0o775)
+
+
+def loose_folder(image):
+    image.path(GUARD).parent.chmod(0o777)
+
+
+def no_module(image):
+    image.path(PAM_FOLDER / "pam_keyveto.so").unlink()
+
+
+def no_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").unlink()
+
+
+def loose_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o666)
+
+
+def short_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").write_bytes(b"pkbf")
+
+
+def bad_config(image):
+    image.write("/etc/keyveto/keyveto.conf", "OnHit perhaps\n")
+
+
+def no_config(image):
+    image.path("/etc/keyveto/keyveto.conf").unlink()
+
+
+def no_stack(image):
+    image.path("/etc/pam.d/sshd").unlink()
+
+
+def bad_stack(image):
+    image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n")
+
+
+def bad_sshd_config(image):
+    image.write(TOP, INCLUDE + "NoSuchKeyword yes\n")
+
+
+def mark_without_end(image):
+    image.write(TOP, INCLUDE + "# BEGIN keyveto\nPort 22\n")
+
+
+for prepare, says in ((broken_guard, f"{GUARD}: No such file"), (loose_guard, GUARD),
+                      (loose_folder, "/usr/libexec"), (no_module, "pam_keyveto.so: No such file"),
+                      (no_filter, "filter.pkbf: No such file"), (loose_filter, "filter.pkbf"),
+                      (short_filter, "filter.pkbf"), (bad_config, "/etc/keyveto/keyveto.conf:1:"),
+                      (no_config, "/etc/keyveto/keyveto.conf: not there"), (no_stack, "/etc/pam.d/sshd: not there"),
+                      (bad_stack, "/etc/pam.d/sshd:1:"), (bad_sshd_config, f"{TOP}: line 3: Bad configuration option"),
+                      (mark_without_end, f"{TOP}:3: a mark of keyveto's without the other")):
+    def _(scratch, prepare=prepare, says=says):
+        image = Image(scratch)
+        prepare(image)
+        must_refuse(image, says=(says,))
+    case(f"enable does nothing with: {prepare.__name__.replace('_', ' ')}")(_)
+
+
+@case("enable does nothing where the guard could not take over what sshd does")
+def _(scratch):
+    for number, (config, options, says) in enumerate((
+            (INCLUDE + WITH_COMMAND, ("--guard",), "Add --pam"),
+            (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', (), "a file with a blank"),
+            (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", (),
+             "set both in each of them"),
+            (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
+        (scratch / str(number)).mkdir()
+        must_refuse(Image(scratch / str(number), config), *options, says=(says,))
+
+
+@case("a filter that a chained command's user cannot read is refused")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND)
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o600)
+    must_refuse(image, says=("filter.pkbf", "read as nobody"))
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o644)
+    image.run("enable", status=0)
+
+
+@case("only root may do it, and options are checked")
+def _(scratch):
+    image = Image(scratch)
+    for words in (("enable", "--reload"), ("status", "--yes"), ("disable", "--guard"), ("enable", "thing"),
+                  ("enable", "--sshd", "sshd"), ("enable", "--timeout", "0"), ("sing",), ()):
+        image.run(*words, status=2)
+    done = keyveto("sshd", "status", "--root", scratch / "nothing", status=2)
+    contains(done.stderr, "No such file or directory")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", shutil.copy(
+        os.environ.get("KEYVETO", ROOT / "build/keyveto"), "/usr/bin/keyveto"), "sshd", "status"], capture_output=True,
+                          text=True, check=False)
+    os.unlink("/usr/bin/keyveto")
+    equal(done.returncode, 2)
+    contains(done.stderr, "only root")
+
+
+# What goes wrong on the way.
+
+def wrapper(scratch, body):
+    """An sshd that counts how often it is asked to test its configuration."""
+    path = scratch / "odd-sshd"
+    path.write_text(f'#!/bin/sh\ncase " $* " in *" -t "*) echo >>{scratch}/asked;; esac\n'
+                    f'n=$(wc -l <{scratch}/asked 2>/dev/null || echo 0)\n{body}\nexec {SSHD} "$@"\n', encoding="ascii")
+    path.chmod(0o755)
+    (scratch / "asked").write_text("", encoding="ascii")
+    return path
+
+
+@case("if sshd refuses what was written, everything is put back by itself")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
+    must_refuse(image, "--sshd", sshd, says=("no such thing", "everything was put back as it was"))
+    # The same when it was on before: then that is what stays.
+    image.run("enable", "--warn", status=0)
+    (scratch / "asked").write_text("", encoding="ascii")
+    must_refuse(image, "--sshd", sshd, says=("everything was put back as it was",))
+    image.run("status", status=1)
+
+
+@case("a file that cannot be replaced stops it, and the others are put back")
+def _(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    # A bind mount has no other name that a rename could give it.
+    for path in ("/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"):
+        target = str(image.path(path))
+        subprocess.run(["mount", "--bind", target, target], check=True)
+        try:
+            done = image.run("enable", status=2)
+            contains(done.stderr, "cannot be replaced", "everything was put back")
+            restored(snapshot, image.snapshot())
+        finally:
+            subprocess.run(["umount", target], check=True)
+    image.run("enable", status=0)
+
+
+CALLS = ("mkdirat", "linkat", "renameat", "renameat2", "unlinkat", "fsync")
+
+
+def kills(image, verb):
+    """Kills a run with SIGKILL at each call that names, makes or removes something; how often that was."""
+    count = 0
+    for call in CALLS:
+        number = 1
+        while killed_at(image, verb, call, number):
+            yield count
+            count += 1
+            number += 1
+        yield None
+
+
+def killed_at(image, verb, call, number):
+    """Whether the run was killed, or came to its end before."""
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                           f"inject={call}:signal=KILL:when={number}", os.environ.get("KEYVETO", ROOT / "build/keyveto"),
+                           "sshd", verb, "--root", image.root], capture_output=True, check=False, timeout=PATIENCE)
+    assert done.returncode in (0, -9, 137), done
+    return done.returncode != 0
+
+
+def remove_litter(image):
+    """What a killed run may leave: its lock and copy; and the locks of files, which do no harm."""
+    for path in leftovers():
+        shutil.rmtree(path)
+    for path in image.path("/").rglob(".*.lock"):
+        path.unlink()
+    for path in image.path("/").rglob(".*.keyveto-new"):
+        path.unlink()
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state.new"), ignore_errors=True)
+
+
+@case("killed anywhere, disable leads back and enable leads on")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    enabled = image.snapshot()
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+    most = 0
+    for number in kills(image, "enable"):
+        image.must_start()
+        if number is None:              # it came through
+            restored(enabled, image.snapshot())
+        elif number % 2:
+            image.run("enable", status=0)
+            remove_litter(image)
+            restored(enabled, image.snapshot())
+        most = max(most, number or 0)
+        image.run("disable", status=0)
+        remove_litter(image)
+        restored(snapshot, image.snapshot())
+    assert most > 20, f"killed only {most} times"
+    most = 0
+    image.run("enable", status=0)
+    for number in kills(image, "disable"):
+        image.must_start()
+        if number is not None:
+            image.run("disable" if number % 2 else "enable", status=0)
+            image.run("disable", status=0)
+        most = max(most, number or 0)
+        remove_litter(image)
+        restored(snapshot, image.snapshot())
+        image.run("enable", status=0)
+    assert most > 12, f"killed only {most} times"
+
+
+@case("two at a time do not get in each other's way")
+def _(scratch):
+    image = Image(scratch)
+    sshd = wrapper(scratch, 'sleep 0.2')
+    argv = [os.environ.get("KEYVETO", str(ROOT / "build/keyveto")), "sshd", "enable", "--root", str(image.root), "--sshd",
+            str(sshd)]
+    runs = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    ends = [(one.communicate()[1], one.returncode) for one in runs]
+    assert any(status == 0 for _, status in ends), ends
+    for text, status in ends:
+        assert status == 0 or "another keyveto sshd is at work" in text, text
+    image.run("status", status=0)
+
+
+# What others do in between.
+
+@case("what the administrator changed since stays, and only keyveto's lines go")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    image.run("enable", status=0)
+    config = image.read(TOP)
+    image.write(TOP, config + "PrintMotd no\n", 0o600)
+    image.write("/etc/pam.d/sshd", "# on top\n" + image.read("/etc/pam.d/sshd"))
+    done = image.run("disable", status=0)
+    contains(done.stderr, f"{TOP}: was changed since", "/etc/pam.d/sshd: was changed since")
+    equal(image.read(TOP), WITHOUT_INCLUDE + "PrintMotd no\n")
+    equal(stat.S_IMODE(image.path(TOP).stat().st_mode), 0o600)
+    equal(image.read("/etc/pam.d/sshd"), "# on top\n" + STOCK_STACK)
+
+
+@case("lines that were added to keyveto's own file stay in it")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.write(DROP_IN, image.read(DROP_IN) + "PrintMotd no\n")
+    contains(image.run("disable", status=0).stderr, f"{DROP_IN}: has other lines")
+    equal(image.read(DROP_IN), "PrintMotd no\n")
+
+
+@case("files that went, and blocks that were taken out by hand, are no hindrance")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.path(DROP_IN).unlink()
+    image.write("/etc/pam.d/sshd", STOCK_STACK)
+    image.run("status", status=1)
+    contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd: keyveto's lines were not in it any more")
+    contains(image.run("disable", status=0).stdout, "nowhere")
+
+
+@case("without the state the marks are enough to lead back")
+def _(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+@case("what is kept is for root alone, and is what was there")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    image.run("enable", status=0)
+    state = image.path("/var/lib/keyveto/sshd-state")
+    equal((state.stat().st_uid, stat.S_IMODE(state.stat().st_mode)), (0, 0o700))
+    kept = {one["path"]: one for one in json.loads((state / "manifest.json").read_text(encoding="utf-8"))["files"]}
+    equal(set(kept), {TOP, "/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"})
+    equal((state / kept[TOP]["bytes"]).read_text(encoding="utf-8"), WITHOUT_INCLUDE)
+    equal((kept[TOP]["mode"], kept[TOP]["uid"]), (0o644, 0))
+    (state / "manifest.json").write_text("{", encoding="ascii")
+    contains(image.run("disable", status=2).stderr, "manifest.json: damaged")
+
+
+@case("guard and PAM may be put in one after the other")
+def _(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "@include common-auth")
+    image.run("enable", "--pam", status=0)
+    equal(image.first_session_line(), "session requisite pam_keyveto.so")
+    equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+@case("what was put in by hand is left as it is")
+def _(scratch):
+    image = Image(scratch, INCLUDE + f"AuthorizedKeysFile none\nAuthorizedKeysCommand {FILES_COMMAND}\n"
+                  "AuthorizedKeysCommandUser root\n")
+    image.write("/etc/pam.d/sshd", "session requisite pam_keyveto.so\n" + STOCK_STACK)
+    snapshot = image.snapshot()
+    image.run("status", status=0)
+    contains(image.run("enable", status=0).stderr, "is the guard already", "is its first session line already")
+    equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+# What status tells.
+
+def ways(image, status):
+    """By account ("" for all) and way: open, guard, pam."""
+    found = {}
+    for line in image.run("status", "--json", status=status).stdout.splitlines():
+        one = json.loads(line)
+        for name in one["accounts"] or [""]:
+            found[name, one["way"]] = (one["open"], one["guard"], one["pam"])
+        equal(one["guarded"], not one["open"] or one["guard"] or one["pam"])
+    return found
+
+
+@case("status tells each way in, for each kind of account")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca\nHostbasedAuthentication yes\n"
+                  "Match User mallory\nAuthorizedKeysFile .ssh/m\nMatch User bob\nPubkeyAuthentication no\n"
+                  "HostbasedAuthentication no\n")
+    for name in ("alice", "bob", "mallory"):
+        image.account(name)
+    found = ways(image, 1)
+    equal(found["alice", "authorized_keys"], (True, False, False))
+    equal(found["bob", "authorized_keys"], (False, False, False))
+    image.run("enable", "--guard", status=0)
+    found = ways(image, 1)
+    equal(found["alice", "authorized_keys"], (True, True, False))
+    equal(found["alice", "cert-authority line"], (True, True, False))
+    equal(found["alice", "TrustedUserCAKeys"], (True, True, False))
+    equal(found["alice", "hostbased"], (True, False, False))
+    equal(found["bob", "hostbased"], (False, False, False))
+    equal(found["mallory", "authorized_keys"], (True, False, False))
+    image.run("enable", "--pam", status=0)
+    found = ways(image, 0)
+    equal(found["mallory", "authorized_keys"], (True, False, True))
+    equal(found["alice", "hostbased"], (True, False, True))
+
+
+@case("status tells of Match blocks for addresses, which it does not ask about")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n")
+    image.run("enable", "--guard", status=0)
+    equal(image.settings("root", "192.0.2.1")["authorizedkeysfile"], ".ssh/far")
+    contains(image.run("status", status=1).stderr, "sshd_config:7: not guarded: Match Address 192.0.2.0/24")
+    image.run("enable", "--pam", status=0)
+    image.run("status", status=0)
+
+
+@case("a module that is not the first session line, or not requisite, does not count")
+def _(scratch):
+    image = Image(scratch)
+    for stack, says in (("session optional pam_env.so user_readenv=1\nsession requisite pam_keyveto.so\n",
+                         "/etc/pam.d/sshd:2: pam_keyveto.so is not the first session line"),
+                        ("session required pam_keyveto.so\n", "/etc/pam.d/sshd:1: pam_keyveto.so is not requisite"),
+                        ("account requisite pam_keyveto.so\n", "")):
+        image.write("/etc/pam.d/sshd", stack)
+        contains(image.run("status", status=1).stderr, says)
+    image.write("/etc/pam.d/sshd", "@include other\n")
+    image.write("/etc/pam.d/other", "session requisite pam_keyveto.so\n")
+    image.run("status", status=0)
+
+
+@case("guarded by what does not work is nothing that status can vouch for")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.run("status", status=0)
+    filter_path = image.path("/var/lib/keyveto/filter.pkbf")
+    kept = filter_path.read_bytes()
+    filter_path.unlink()
+    contains(image.run("status", status=2).stderr, "filter.pkbf: No such file")
+    filter_path.write_bytes(kept)
+    image.path(GUARD).chmod(0o777)
+    contains(image.run("status", status=2).stderr, GUARD)
+
+
+@case("groups below another root are not guessed at")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match Group staff\nAuthorizedKeysFile .ssh/s\n")
+    contains(image.run("enable", status=0).stderr, "sshd_config:3: Match Group is answered by the groups of this machine")
+    contains(image.run("status", status=2).stderr, "Match Group")
+
+
+@case("an image without host keys and without accounts can be asked about")
+def _(scratch):
+    image = Image(scratch)
+    equal(list(image.path("/etc/ssh").glob("ssh_host*")), [])
+    image.path("/etc/passwd").unlink()
+    contains(image.run("enable", "--pam", status=0).stderr, "/etc/passwd: not there")
+    image.run("status", status=0)
 
 
 def prepare_machine(_folder):
