@@ -20,7 +20,12 @@ _keyveto_options()
 	'filter info') echo '--json --help' ;;
 	'filter verify') echo '--help' ;;
 	'filter explain') echo '--spki --help' ;;
-	filter) echo '--help' ;;
+	'sshd status') echo '--json --root= --sshd= --help' ;;
+	'sshd enable')
+		echo '--guard --pam --warn --yes --dry-run --reload --root='\
+			'--sshd= --timeout= --help' ;;
+	'sshd disable') echo '--reload --root= --sshd= --help' ;;
+	filter | sshd) echo '--help' ;;
 	'') echo '--help --version' ;;
 	esac
 }
@@ -63,6 +68,8 @@ _keyveto_value()
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
 	--config | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--root) mapfile -t COMPREPLY < <(compgen -d -- "$2")
+		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
 }
@@ -89,7 +96,8 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter' "$3" ;;
+	sshd) _keyveto_words 'status enable disable' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter sshd' "$3" ;;
 	esac
 }
 
@@ -115,8 +123,8 @@ _keyveto()
 			fi
 		elif [[ $command == '' ]]; then
 			command=$word
-		elif [[ $command == filter ]]; then
-			command="filter $word"
+		elif [[ $command == filter || $command == sshd ]]; then
+			command="$command $word"
 		else
 			arguments+=1
 		fi
