@@ -2,6 +2,9 @@
 /* sshd: putting keyveto into sshd, and taking it out. */
 #include "sshd_command.h"
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -9,8 +12,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "root_file.h"
@@ -404,23 +406,16 @@ reload_unit(const char *unit)
 static bool
 is_sshd(pid_t pid)
 {
-	char path[64], name[32] = "";
-	size_t len;
-	char *text;
+	char path[64], name[32];
+	ssize_t n;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	/* Files in /proc have no size: this is a line, read by hand. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd != -1 ? read(fd, name, sizeof(name) - 1) : -1;
-
-	if (fd != -1)
-		close(fd);
-	if (n <= 0)
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
 		return false;
-	name[n] = '\0';
-	text = strchr(name, '(');
-	len = text != NULL ? strcspn(text, ")") : 0;
-	return len == 5 && strncmp(text, "(sshd", 5) == 0;
+	n = read(fd, name, sizeof(name));
+	close(fd);
+	return n == 5 && memcmp(name, "sshd\n", 5) == 0;
 }
 
 bool

@@ -9,6 +9,14 @@
 #include "sshd_files.h"
 #include "sshd_state.h"
 
+/* The Makefile may say otherwise. */
+#ifndef KV_LIBEXECDIR
+#define KV_LIBEXECDIR "/usr/libexec"
+#endif
+#ifndef KV_PAMDIR
+#define KV_PAMDIR "/usr/lib/security"
+#endif
+
 #define SSHD_GUARD_PATH KV_LIBEXECDIR "/keyveto-authorized-keys"
 #define SSHD_MODULE "pam_keyveto.so"
 #define SSHD_MODULE_PATH KV_PAMDIR "/" SSHD_MODULE

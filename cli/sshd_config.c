@@ -59,16 +59,16 @@ put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
 {
 	size_t k = 0;
 
-	argv[k++] = (char *)(uintptr_t)sshd->path;
+	argv[k++] = (char *)sshd->path;
 	for (size_t i = 0; i < n && k < ARGUMENTS_MAX - 5; i++)
-		argv[k++] = (char *)(uintptr_t)argument[i];
+		argv[k++] = (char *)argument[i];
 	if (sshd->config != NULL) {
-		argv[k++] = (char *)(uintptr_t)"-f";
-		argv[k++] = (char *)(uintptr_t)sshd->config;
+		argv[k++] = (char *)"-f";
+		argv[k++] = (char *)sshd->config;
 	}
 	if (sshd->host_key != NULL) {
-		argv[k++] = (char *)(uintptr_t)"-h";
-		argv[k++] = (char *)(uintptr_t)sshd->host_key;
+		argv[k++] = (char *)"-h";
+		argv[k++] = (char *)sshd->host_key;
 	}
 	argv[k] = NULL;
 }

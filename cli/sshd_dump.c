@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_dump.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "sshd_config.h"
 
@@ -15,6 +17,10 @@ ask(const char *path, struct sshd_tree *t, bool foreign,
 	struct sshd sshd = { .path = path, .config = t->top };
 	char *text;
 
+	if (access(path, X_OK) == -1) {
+		snprintf(why, cap, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
 	if (foreign && !sshd_tree_make_host_key(t, why, cap))
 		return NULL;
 	sshd.host_key = t->host_key;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_files.h"
 
+#include <sys/xattr.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -64,7 +66,7 @@ sshd_files_add(struct sshd_files *fs, const char *path)
 
 	if (f != NULL)
 		return f;
-	v = realloc(fs->v, (fs->n + 1) * sizeof(*v));
+	v = realloc(fs->v, (fs->n + 1) * sizeof(struct sshd_file *));
 	if (v != NULL)
 		fs->v = v;
 	f = calloc(1, sizeof(*f));
@@ -170,6 +172,26 @@ write_all(const struct replace *r, const char *text, size_t len)
 	return true;
 }
 
+/*
+ * Access control lists and the like go over to the new file, as far as the
+ * file system takes them: labels it gives by itself.
+ */
+static void
+copy_attributes(const struct replace *r)
+{
+	char names[4096], value[4096];
+	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
+	    0;
+
+	for (const char *name = names; len > 0 && name < names + len;
+	    name += strlen(name) + 1) {
+		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
+
+		if (n >= 0)
+			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
+	}
+}
+
 /* The name alone goes; the file it stood for was keyveto's. */
 static bool
 remove_file(const struct replace *r)
@@ -225,7 +247,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		ok = remove_file(&r);
 	else if (ok)
 		ok = replace_begin(&r) && write_all(&r, text, len) &&
-		    replace_commit(&r);
+		    (copy_attributes(&r), replace_commit(&r));
 	replace_close(&r);
 	return ok && note_written(f, text, len, !gone);
 }

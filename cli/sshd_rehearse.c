@@ -85,7 +85,7 @@ rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	bool ok;
 
 	readers.policy_of = calloc(accounts->n + 1,
-	    sizeof(*readers.policy_of));
+	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL && audit_policies_find(&policies, &sshd,
 	    accounts, readers.policy_of, r) &&
 	    audit_accounts(r, &readers, take_account, h);

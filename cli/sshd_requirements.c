@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "root_file.h"
@@ -79,6 +78,7 @@ sshd_require_filters(const struct sshd_options *o, const char *user,
     const struct accounts *accounts)
 {
 	unsigned int uid = NOBODY, gid = NOBODY;
+	struct accounts asked = { 0 };
 	char why[SSHD_WHY_BYTES];
 	bool known = strcmp(user, "%u") == 0;
 
@@ -93,6 +93,13 @@ sshd_require_filters(const struct sshd_options *o, const char *user,
 		gid = accounts->v[i].gid;
 		known = true;
 	}
+	/* Not every name service lists all that it knows. */
+	if (!known && *o->root == '\0' && accounts_add(&asked, user)) {
+		uid = asked.v[0].uid;
+		gid = asked.v[0].gid;
+		known = true;
+	}
+	accounts_free(&asked);
 	if (!known) {
 		cli_error("account %s: there is none of that name, and sshd is "
 		    "to run a command as it", user);
@@ -125,7 +132,7 @@ sshd_judge_open(const struct sshd_options *o, struct kv_judge *j)
 	const char *wrong = NULL;
 
 	kv_judge_open_with(j, KV_CONFIG_PATH, NULL, 0, open_below,
-	    (char *)(uintptr_t)o->root);
+	    (char *)o->root);
 	if (j->broken[0] != '\0')
 		wrong = j->broken;
 	for (size_t i = 0; wrong == NULL && i < j->n_filters; i++)

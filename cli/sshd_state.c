@@ -163,14 +163,15 @@ compare_paths(const void *a, const void *b)
 static struct sshd_file **
 changed_files(const struct sshd_files *fs, size_t *np)
 {
-	struct sshd_file **v = calloc(fs->n + 1, sizeof(*v));
+	struct sshd_file **v = calloc(fs->n + 1,
+	    sizeof(struct sshd_file *));
 
 	*np = 0;
 	for (size_t i = 0; v != NULL && i < fs->n; i++)
 		if (fs->v[i]->next != NULL)
 			v[(*np)++] = fs->v[i];
 	if (*np > 1)
-		qsort(v, *np, sizeof(*v), compare_paths);
+		qsort(v, *np, sizeof(struct sshd_file *), compare_paths);
 	return v;
 }
 
@@ -251,7 +252,7 @@ take_kept(const char *root, struct sshd_state *s, const json_t *one)
 	struct sshd_kept *k = &s->v[s->n];
 	int there = 0;
 
-	if (json_unpack((json_t *)(uintptr_t)one, "{s:s, s:b, s?s}", "path",
+	if (json_unpack((json_t *)one, "{s:s, s:b, s?s}", "path",
 	    &path, "there", &there, "bytes", &name) == -1 || *path != '/' ||
 	    (there && (name == NULL || strchr(name, '/') != NULL)))
 		return false;
@@ -271,7 +272,7 @@ take_manifest(const char *root, struct sshd_state *s, const json_t *all)
 	const json_t *list = json_object_get(all, "files");
 	int guard, pam, version;
 
-	if (json_unpack((json_t *)(uintptr_t)all, "{s:i, s:b, s:b}", "version",
+	if (json_unpack((json_t *)all, "{s:i, s:b, s:b}", "version",
 	    &version, "guard", &guard, "pam", &pam) == -1 || version != 1 ||
 	    !json_is_array(list))
 		return false;

@@ -4,11 +4,13 @@
 #include <sys/wait.h>
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -141,7 +143,6 @@ find_included(const struct reader *r, const char *pattern, struct names *names)
 {
 	char full[2 * PATH_MAX];
 	const size_t skip = strlen(r->root);
-	const struct sshd_change *c;
 	bool ok = true;
 	glob_t found;
 	int error;
@@ -154,13 +155,14 @@ find_included(const struct reader *r, const char *pattern, struct names *names)
 	for (size_t i = 0; error == 0 && ok && i < found.gl_pathc; i++) {
 		const char *path = found.gl_pathv[i] + skip;
 
-		if ((c = find_change(r, path)) == NULL)
+		if (find_change(r, path) == NULL)
 			ok = add_name(names, path);
 	}
 	if (error == 0)
 		globfree(&found);
 	for (size_t i = 0; ok && i < r->n_changes; i++) {
-		c = &r->change[i];
+		const struct sshd_change *c = &r->change[i];
+
 		if (c->text != NULL && fnmatch(pattern, c->path,
 		    FNM_PATHNAME | FNM_PERIOD) == 0)
 			ok = add_name(names, c->path);
@@ -267,9 +269,9 @@ read_text(struct reader *r, FILE *out, size_t file, const char *text,
 		const char *nl = memchr(text, '\n', (size_t)(end - text));
 		size_t n = nl != NULL ? (size_t)(nl - text) + 1 :
 		    (size_t)(end - text);
-		struct sshd_line l = { .file = file, .number = ++number,
-			.match = r->match };
+		struct sshd_line l = { .file = file, .match = r->match };
 
+		l.number = ++number;
 		if (!parse_line(text, n, &l)) {
 			fwrite(text, 1, n, out);
 			text += n;
@@ -299,8 +301,8 @@ copy_text(struct reader *r, size_t file, const char *text, size_t len,
 {
 	const size_t match = r->match;
 	char path[PATH_MAX];
+	bool ok, whole;
 	FILE *out;
-	bool ok;
 
 	snprintf(path, sizeof(path), "%s/%zu.conf", r->t->copy, file);
 	if ((out = fopen(path, "wxe")) == NULL)
@@ -308,7 +310,8 @@ copy_text(struct reader *r, size_t file, const char *text, size_t len,
 	ok = read_text(r, out, file, text, len, depth);
 	/* A Match block ends with its file. */
 	r->match = match;
-	if ((ferror(out) != 0) | (fclose(out) != 0))
+	whole = ferror(out) == 0;
+	if (fclose(out) != 0 || !whole)
 		return fail(r, "%s: cannot be written", path);
 	return ok;
 }
@@ -343,6 +346,70 @@ read_file(struct reader *r, const char *path, unsigned int depth)
 	return ok;
 }
 
+/* Removes a directory of files. */
+static void
+remove_copy(const char *path)
+{
+	const struct dirent *e;
+	DIR *dir = opendir(path);
+
+	if (dir == NULL)
+		return;
+	while ((e = readdir(dir)) != NULL)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	(void)rmdir(path);
+}
+
+/* Waits until nobody holds the other end any more: closed, or dead. */
+static void
+be_remover(const char *path, int fd)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	char byte;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		signal(signals[i], SIG_IGN);
+	/* The caller's output is not to be held open by us. */
+	if (dup2(fd, STDIN_FILENO) == -1 || close_range(1, ~0U, 0) == -1)
+		_exit(1);
+	while (read(STDIN_FILENO, &byte, 1) == -1 && errno == EINTR)
+		;
+	remove_copy(path);
+	_exit(0);
+}
+
+/*
+ * Makes the directory of the copy, and a process that removes it when we close
+ * our end of a pipe, however we end. False with errno.
+ */
+static bool
+make_copy_dir(struct sshd_tree *t)
+{
+	char name[] = "/tmp/keyveto-sshd.XXXXXX";
+	int ends[2], saved;
+
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return false;
+	if (mkdtemp(name) != NULL && (t->copy = strdup(name)) != NULL) {
+		if ((t->remover = fork()) == 0)
+			be_remover(name, ends[0]);
+		if (t->remover > 0) {
+			close(ends[0]);
+			t->alive = ends[1];
+			return true;
+		}
+	}
+	saved = errno;
+	(void)rmdir(name);
+	t->remover = 0;
+	close(ends[0]);
+	close(ends[1]);
+	errno = saved;
+	return false;
+}
+
 bool
 sshd_tree_open(struct sshd_tree *t, const char *root,
     const struct sshd_change *change, size_t n, char *why, size_t cap)
@@ -351,13 +418,12 @@ sshd_tree_open(struct sshd_tree *t, const char *root,
 		.t = t, .root = root, .change = change, .n_changes = n,
 		.why = why, .cap = cap,
 	};
-	char name[] = "/tmp/keyveto-sshd.XXXXXX";
 
 	*t = (struct sshd_tree){ 0 };
-	if (mkdtemp(name) == NULL)
-		return fail(&r, "%s: %s", name, strerror(errno));
-	if ((t->copy = strdup(name)) == NULL ||
-	    asprintf(&t->top, "%s/0.conf", name) == -1) {
+	if (!make_copy_dir(t))
+		return fail(&r, "/tmp: no directory for a copy: %s",
+		    strerror(errno));
+	if (asprintf(&t->top, "%s/0.conf", t->copy) == -1) {
 		t->top = NULL;
 		return fail(&r, "out of memory");
 	}
@@ -367,19 +433,11 @@ sshd_tree_open(struct sshd_tree *t, const char *root,
 void
 sshd_tree_close(struct sshd_tree *t)
 {
-	char path[PATH_MAX];
-
-	for (size_t i = 0; t->copy != NULL && i < t->n_files; i++) {
-		snprintf(path, sizeof(path), "%s/%zu.conf", t->copy, i);
-		(void)unlink(path);
+	if (t->remover > 0) {
+		close(t->alive);
+		while (waitpid(t->remover, NULL, 0) == -1 && errno == EINTR)
+			;
 	}
-	if (t->host_key != NULL) {
-		(void)unlink(t->host_key);
-		snprintf(path, sizeof(path), "%s.pub", t->host_key);
-		(void)unlink(path);
-	}
-	if (t->copy != NULL)
-		(void)rmdir(t->copy);
 	for (size_t i = 0; i < t->n_files; i++)
 		free(t->file[i]);
 	for (size_t i = 0; i < t->n_lines; i++) {

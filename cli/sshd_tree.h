@@ -11,6 +11,8 @@
 #ifndef CLI_SSHD_TREE_H
 #define CLI_SSHD_TREE_H
 
+#include <sys/types.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -39,6 +41,8 @@ struct sshd_tree {
 	char *copy;		/* the directory */
 	char *top;		/* the copy of SSHD_TREE_TOP */
 	char *host_key;		/* one that was made for sshd, or NULL */
+	pid_t remover;		/* removes the copy, even if we are killed */
+	int alive;		/* what it waits for the end of */
 };
 
 /*

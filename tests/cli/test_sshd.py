@@ -14,9 +14,11 @@ import os
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from cases import PATIENCE, ROOT, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
@@ -24,6 +26,7 @@ import keys
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD = "/usr/libexec/keyveto-authorized-keys"
+NO_ID = 0xffffffff
 PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
 FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k"
 CHAIN = f"{GUARD} --user %u --type %t --key %k -- "
@@ -172,7 +175,11 @@ def this_machine(scratch, **settings):
 
 
 def leftovers():
-    return glob.glob("/tmp/keyveto-sshd.*")
+    """Copies of configurations that stay behind; a run that was killed has them removed in a moment."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := glob.glob("/tmp/keyveto-sshd.*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
 
 
 # Round trips: (title, sshd_config, more files, what is expected). "options" go to
@@ -570,6 +577,12 @@ def _(scratch):
     image.run("enable", status=0)
 
 
+@case("an sshd that is not there is named")
+def _(scratch):
+    for verb in ("enable", "status"):
+        contains(Image(scratch / verb).run(verb, "--sshd", "/no/sshd", status=2).stderr, "/no/sshd: No such file")
+
+
 @case("only root may do it, and options are checked")
 def _(scratch):
     image = Image(scratch)
@@ -652,9 +665,8 @@ def killed_at(image, verb, call, number):
 
 
 def remove_litter(image):
-    """What a killed run may leave: its lock and copy; and the locks of files, which do no harm."""
-    for path in leftovers():
-        shutil.rmtree(path)
+    """What a killed run may leave: its lock, those of files, and what was not finished; none does harm."""
+    equal(leftovers(), [])
     for path in image.path("/").rglob(".*.lock"):
         path.unlink()
     for path in image.path("/").rglob(".*.keyveto-new"):
@@ -710,6 +722,18 @@ def _(scratch):
     for text, status in ends:
         assert status == 0 or "another keyveto sshd is at work" in text, text
     image.run("status", status=0)
+
+
+@case("access control lists stay")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    # Version 2; the owner rw, user 2 r, the group r, the mask r, others r.
+    entries = ((1, 6, NO_ID), (2, 4, 2), (4, 4, NO_ID), (16, 4, NO_ID), (32, 4, NO_ID))
+    wanted = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
+    os.setxattr(image.path(TOP), "system.posix_acl_access", wanted)
+    for verb in ("enable", "disable"):
+        image.run(verb, status=0)
+        equal(os.getxattr(image.path(TOP), "system.posix_acl_access"), wanted)
 
 
 # What others do in between.
