@@ -22,7 +22,7 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_audit, cli_check, cli_doctor, cli_filter,
-    cli_scan, cli_spki, cli_update;
+    cli_scan, cli_spki, cli_sshd, cli_update;
 
 /*
  * Options that all commands with a verdict take: --config FILE, --filter FILE.
