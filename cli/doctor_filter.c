@@ -2,6 +2,8 @@
 /* The filters: whether they are read, fresh, not too full, and list enough. */
 #include "doctor.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -177,6 +179,7 @@ doctor_canaries(struct doctor *d, const char *check)
 		.key = on_canary, .problem = on_problem, .arg = &c
 	};
 	const char *path = d->o->canary;
+	struct stat st;
 
 	if (path == NULL) {
 		path = DOCTOR_CANARY_PATH;
@@ -187,6 +190,12 @@ doctor_canaries(struct doctor *d, const char *check)
 	}
 	if (d->judge.n_filters == 0) {
 		tell_none(d, check);
+		return;
+	}
+	/* A FIFO, or a device without an end, must not hold us up. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		doctor_warning(d, check, "mend the file",
+		    "%s: not a regular file", path);
 		return;
 	}
 	input_read(path, &sink);

@@ -405,6 +405,10 @@ def _(folder):
         expect("canaries", "ok", arguments=("--canary", m.listed.path))
         expect("canaries", "broken", arguments=("--canary", m.clean.path))
         expect("canaries", "warning", "No such file", arguments=("--canary", folder / "missing"))
+        for path in ("/dev/zero", folder, folder / "fifo"):
+            if not Path(path).exists():
+                os.mkfifo(path)
+            expect("canaries", "warning", "not a regular file", arguments=("--canary", path))
         # AllowKey does not hide that a filter lists it.
         CANARIES.unlink()
         m.config(f"AllowKey {m.listed.fingerprint}")
