@@ -53,14 +53,21 @@ any_match_sets(const struct sshd_tree *t, const char *keyword)
 	return false;
 }
 
+/* The first line of that Match block with the keyword, or NULL. */
+static const struct sshd_line *
+find_in_match(const struct sshd_tree *t, size_t match, const char *keyword)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == match && is(&t->line[i], keyword))
+			return &t->line[i];
+	return NULL;
+}
+
 /* Whether the Match block of that number sets it. */
 static bool
 match_sets(const struct sshd_tree *t, size_t match, const char *keyword)
 {
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match && is(&t->line[i], keyword))
-			return true;
-	return false;
+	return find_in_match(t, match, keyword) != NULL;
 }
 
 /* What a block without the other of the two is given. */
@@ -73,23 +80,66 @@ struct completion {
  * A Match block that sets AuthorizedKeysFile alone would now have the guard's
  * command as well, which hands out the files of all others; one that sets
  * AuthorizedKeysCommand alone would lose the files. Each gets the line that
- * keeps what it had, right after its Match line. The last block of a file goes
- * first, so that numbers stay right.
+ * keeps what it had, right after its Match line, and before that again its
+ * AuthorizedPrincipalsCommand, which sshd 9.2 overlooks after an
+ * AuthorizedKeysCommand. The last block of a file goes first, so that numbers
+ * stay right.
  */
 static bool
 complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
     const struct completion *c)
 {
 	for (size_t i = t->n_lines; i > 0; i--) {
-		const struct sshd_line *l = &t->line[i - 1];
+		const struct sshd_line *l = &t->line[i - 1], *again;
 		struct sshd_file *f;
+		char *text;
+		bool ok;
 
 		if (!is(l, "Match") || !match_sets(t, i, c->has) ||
 		    match_sets(t, i, c->lacks))
 			continue;
-		f = sshd_files_add(fs, t->file[l->file]);
-		if (f == NULL || !sshd_file_insert(f, l->number + 1, c->line))
+		again = find_in_match(t, i, "AuthorizedPrincipalsCommand");
+		if (asprintf(&text, "%s%s%s%s", again != NULL ?
+		    "AuthorizedPrincipalsCommand " : "", again != NULL ?
+		    again->value : "", again != NULL ? "\n" : "",
+		    c->line) == -1) {
+			cli_error("%s", strerror(errno));
 			return false;
+		}
+		f = sshd_files_add(fs, t->file[l->file]);
+		ok = f != NULL && sshd_file_insert(f, l->number + 1, text);
+		free(text);
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a Match block would lose its AuthorizedPrincipalsCommand by such a
+ * line in one before it that sets none. False after a message.
+ */
+static bool
+spares_principals(const char *root, const struct sshd_tree *t)
+{
+	static const char command[] = "AuthorizedPrincipalsCommand";
+	bool before = false;
+
+	for (size_t i = 1; i <= t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i - 1];
+
+		if (!is(l, "Match"))
+			continue;
+		if (match_sets(t, i, command) && before) {
+			cli_error("%s%s:%zu: this Match block sets "
+			    "AuthorizedPrincipalsCommand after another one "
+			    "that sets AuthorizedKeysFile; put it before that, "
+			    "or use --pam alone", root, t->file[l->file],
+			    l->number);
+			return false;
+		}
+		before |= match_sets(t, i, "AuthorizedKeysFile") &&
+		    !match_sets(t, i, command);
 	}
 	return true;
 }
@@ -141,7 +191,8 @@ plan_matches(struct sshd_present *p, const struct sshd_tree *t,
 		c.has = files;
 		c.lacks = command;
 		snprintf(line, sizeof(line), "AuthorizedKeysCommand none\n");
-		return complete_matches(&p->files, t, &c);
+		return spares_principals(p->files.root, t) &&
+		    complete_matches(&p->files, t, &c);
 	}
 	if (n_commands > 0) {
 		c.has = command;

@@ -11,6 +11,7 @@ import contextlib
 import glob
 import json
 import os
+import random
 import re
 import shutil
 import stat
@@ -38,6 +39,7 @@ CHANGED = ("authorizedkeysfile", "authorizedkeyscommand", "authorizedkeyscommand
            "authorizedprincipalscommanduser")
 STOCK_CONFIG = Path("/etc/ssh/sshd_config").read_text(encoding="utf-8")
 STOCK_STACK = Path("/etc/pam.d/sshd").read_text(encoding="utf-8")
+TRIPS = int(os.environ.get("TRIPS", "40"))
 WATCHED = ("etc", "var/lib/keyveto")
 
 
@@ -911,6 +913,91 @@ def _(scratch):
     image.path("/etc/passwd").unlink()
     contains(image.run("enable", "--pam", status=0).stderr, "/etc/passwd: not there")
     image.run("status", status=0)
+
+
+# Configurations by chance.
+
+def random_settings(rnd):
+    """Some lines that count, and some that do not."""
+    pool = ("PermitRootLogin no", "# a comment", "", "\tX11Forwarding  yes", "AuthorizedKeysFile .ssh/a .ssh/b",
+            "authorizedkeysfile=/etc/keys/%u", 'AuthorizedKeysFile "%h/.ssh/c"', "AuthorizedKeysFile none",
+            WITH_COMMAND.rstrip("\n"), "AuthorizedKeysCommand none", "TrustedUserCAKeys /etc/ssh/ca",
+            "AuthorizedPrincipalsFile .ssh/principals",
+            f"AuthorizedPrincipalsCommand {COMMAND} p\nAuthorizedPrincipalsCommandUser daemon", "PasswordAuthentication no")
+    return [rnd.choice(pool) for _ in range(rnd.randrange(4))]
+
+
+def random_config(rnd, names=()):
+    """A file that may include some of these, at its top, in its middle, or in a Match block."""
+    lines = random_settings(rnd)
+    for _ in range(rnd.randrange(3)):
+        lines.append("Match " + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
+                                            "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
+        lines += random_settings(rnd)
+    for name in names:
+        lines.insert(rnd.randrange(len(lines) + 1), rnd.choice(("Include", "include", "\tInclude ")) + " " + name)
+    end = rnd.choice(("\n", "\r\n"))
+    return end.join("\n".join(lines).split("\n")) + rnd.choice((end, ""))
+
+
+def sources(settings, conf_files):
+    """Where sshd gets keys and principals for an account, the guard seen through."""
+    files, command = settings["authorizedkeysfile"], settings["authorizedkeyscommand"]
+    user = settings["authorizedkeyscommanduser"]
+    if command.startswith(CHAIN):
+        command = command.removeprefix(CHAIN)
+    elif command == FILES_COMMAND:
+        equal(files, "none", "the guard hands out files, and sshd reads some too")
+        files, command = conf_files, "none"
+    principals = settings["authorizedprincipalscommand"].removeprefix(CHAIN)
+    if principals == "/bin/echo %u":
+        equal(settings["authorizedprincipalsfile"], "none", "names by themselves beside a file")
+        principals = "none"
+    return (files, command, user if command != "none" else "", principals,
+            settings["authorizedprincipalscommanduser"] if principals != "none" else "")
+
+
+REFUSALS = ("set both in each of them", "put it before that", "Add --pam", "nothing for the guard to do")
+
+
+def random_trip(machine, rnd):
+    """Whether it was enabled: then nobody's keys come from elsewhere than before."""
+    folder = machine.path("/etc/ssh/sshd_config.d")
+    for path in folder.glob("*"):
+        path.unlink()
+    for name in rnd.sample(("00-a.conf", "10-b.conf", "zz.conf"), rnd.randrange(4)):
+        machine.write(folder / name, random_config(rnd))
+    machine.write("/etc/ssh/other", random_config(rnd))
+    machine.write(TOP, "UsePAM yes\n" + random_config(rnd, rnd.sample(
+        ("/etc/ssh/sshd_config.d/*.conf", "other", "sshd_config.d/zz* /nowhere/*"), rnd.randrange(3))))
+    if machine.sshd("-t").returncode != 0:
+        return False
+    users = ("root", "daemon", "nobody")
+    where = [(user, address) for user in users for address in ("127.0.0.1", "192.0.2.9")]
+    before, snapshot = [machine.settings(*one) for one in where], machine.snapshot()
+    done = machine.run("enable", "--pam", "--guard")
+    if done.returncode != 0:
+        assert any(words in done.stderr for words in REFUSALS), done.stderr
+        restored(snapshot, machine.snapshot())
+        return False
+    found = re.search("^AuthorizedKeysFile (.*)$", machine.read("/etc/keyveto/keyveto.conf"), re.MULTILINE)
+    machine.must_start()
+    for one, was in zip(where, before):
+        now = machine.settings(*one)
+        equal(sources(now, found and found[1]), sources(was, None), f"{one}\n{machine.read(TOP)}\n{done.stderr}")
+        surplus = differences(was, now) - set(CHANGED)
+        assert not surplus, f"enable changed {surplus} for {one}"
+    machine.run("status", status=0)
+    machine.run("disable", status=0)
+    restored(snapshot, machine.snapshot())
+    return True
+
+
+@case("configurations by chance: each account keeps the sources of its keys, and the way back is exact")
+def _(scratch):
+    with this_machine(scratch) as machine:
+        enabled = sum(random_trip(machine, random.Random(seed)) for seed in range(TRIPS))
+    assert enabled > TRIPS / 4, f"only {enabled} of {TRIPS} were enabled"
 
 
 def prepare_machine(_folder):
