@@ -8,6 +8,7 @@ BINDIR = $(PREFIX)/bin
 LIBEXECDIR = $(PREFIX)/libexec
 MANDIR = $(PREFIX)/share/man
 COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
+DATADIR = $(PREFIX)/share/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
 # Set it (/lib/systemd/system) to install the units of keyveto update, too.
@@ -35,6 +36,7 @@ endif
 
 KV_CPPFLAGS = -D_GNU_SOURCE -Ilib -DKEYVETO_VERSION='"$(VERSION)"' \
 	-DKV_SYSCONFDIR='"$(SYSCONFDIR)"' -DKV_STATEDIR='"$(STATEDIR)"' \
+	-DKV_LIBEXECDIR='"$(LIBEXECDIR)"' -DKV_PAMDIR='"$(PAMDIR)"' \
 	-DKV_STRICTMODES_DEFAULT=KV_STRICTMODES_$(STRICTMODES_DEFAULT) $(CPPFLAGS)
 KV_CFLAGS = -std=c11 $(WARNINGS) $(HARDENING) $(CFLAGS)
 KV_LDFLAGS = $(HARDENING_LD) $(LDFLAGS)
@@ -53,6 +55,14 @@ CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
+
+# $(call put,MODE,FILE,FOLDER): a login meanwhile meets the old file or the new.
+put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
+	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
+
+# Configuration for the programs around keyveto. None of it is active there.
+SAMPLES = $(filter-out debian rpm systemd,$(notdir \
+	$(patsubst %/,%,$(wildcard packaging/*/))))
 
 Q = $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1)	$(2)")
@@ -82,7 +92,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Libraries beyond libc and libmd are for the command alone.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl) \
+	-DKEYVETO_PAMDIR='"$(PAMDIR)"'
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
@@ -112,7 +123,8 @@ TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
-	$(BUILD)/cli/http_header.o $(BUILD)/cli/update_settings.o
+	$(patsubst %,$(BUILD)/cli/%.o,base64_vector http_header pam_stack pem \
+	pem_der pem_openssl pem_ssh pkbf_map quick sshd_block update_settings)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -168,17 +180,17 @@ coverage:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
+FUZZ_CLI_SRC = $(wildcard cli/pem*.c) cli/pam_stack.c \
+	cli/http_header.c cli/update_settings.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
-FUZZ_UPDATE_SRC = cli/http_header.c cli/update_settings.c
-
 $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
-		$(wildcard cli/pem*.c) $(FUZZ_UPDATE_SRC) fuzz/fuzz.h
+		$(FUZZ_CLI_SRC) fuzz/fuzz.h
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS) -o $@ $< $(LIB_SRC) \
-		pam/auth_info.c $(wildcard cli/pem*.c) $(FUZZ_UPDATE_SRC) $(CLI_LIBS)
+		pam/auth_info.c $(FUZZ_CLI_SRC) $(CLI_LIBS)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
@@ -188,6 +200,27 @@ CAMPAIGN_SECONDS = 530
 campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
 
+# Ratios to references measured beside: see bench/README.md.
+BENCH = $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+BENCH_FLAGS =
+bench: all $(BENCH) $(BUILD)/bench/dynamic
+	@scripts/deps all
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/bench/portable \
+		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
+	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
+
+$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/pkbf_map.o $(BUILD)/libkeyveto.a
+	$(call say,BENCH,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \
+		-o $@ $^ -lpam -lmd
+
+$(BUILD)/bench/static: bench/static.c
+	$(Q)$(CC) -O2 -static -o $@ $<
+
+$(BUILD)/bench/dynamic: bench/static.c
+	$(Q)$(CC) -O2 -o $@ $<
+
 UNITS = keyveto-update.service keyveto-update.timer
 
 install: all
@@ -196,14 +229,19 @@ install: all
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
 	install -m 755 $(BUILD)/keyveto $(DESTDIR)$(BINDIR)/
-	install -m 755 $(BUILD)/keyveto-authorized-keys $(DESTDIR)$(LIBEXECDIR)/
-	install -m 644 $(BUILD)/pam_keyveto.so $(DESTDIR)$(PAMDIR)/
+	$(call put,755,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
+	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
 	install -d $(DESTDIR)$(COMPLETIONDIR)
 	install -m 644 completion/keyveto.bash \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
+	for folder in $(SAMPLES); do \
+		install -d $(DESTDIR)$(DATADIR)/$$folder && \
+		install -m 644 packaging/$$folder/* \
+			$(DESTDIR)$(DATADIR)/$$folder/ || exit 1; \
+	done
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/keyveto.conf || \
 		install -m 644 etc/keyveto.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/update.conf || \
@@ -227,15 +265,29 @@ uninstall:
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%))
+	rm -rf $(DESTDIR)$(DATADIR)
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
 
+# Debian packages, under build/deb/; an RPM, under build/rpm/. What is in
+# packaging/ is explained there. The tests of it need `scripts/deps packages`.
+deb:
+	@packaging/build-deb $(VERSION)
+
+rpm:
+	@packaging/build-rpm $(VERSION)
+
+check-packages:
+	@scripts/deps packages
+	@$(MAKE) --no-print-directory all
+	@tests/run $(BUILD) packages
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all campaign check clean coverage demo fuzz install lint run-tests sanitize \
-	uninstall unit-tests valgrind
+.PHONY: all bench campaign check check-packages clean coverage deb demo fuzz \
+	install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)

@@ -46,28 +46,48 @@ keep_name(void *name)
 	(void)name;	/* the account's */
 }
 
-bool
-accounts_add_all(struct accounts *a)
+/* passwd NULL: the system's own list. */
+static bool
+add_each(struct accounts *a, FILE *passwd)
 {
 	const struct passwd *pw;
 	void *seen = NULL;
 	bool ok = true;
 	int saved;
 
-	setpwent();
-	while (ok && (errno = 0, pw = getpwent()) != NULL) {
+	while (ok && (errno = 0, pw = passwd != NULL ? fgetpwent(passwd) :
+	    getpwent()) != NULL) {
 		if (tfind(pw->pw_name, &seen, compare_names) != NULL)
 			continue;
 		ok = append(a, pw) && tsearch(a->v[a->n - 1].name, &seen,
 		    compare_names) != NULL;
 	}
 	saved = errno;
-	endpwent();
 	tdestroy(seen, keep_name);
-	/* What else modules leave in errno at the end is no error. */
 	errno = saved;
+	/* What else modules leave in errno at the end is no error. */
 	return ok && saved != EIO && saved != EMFILE && saved != ENFILE &&
 	    saved != ENOMEM;
+}
+
+bool
+accounts_add_all(struct accounts *a)
+{
+	bool ok;
+	int saved;
+
+	setpwent();
+	ok = add_each(a, NULL);
+	saved = errno;
+	endpwent();
+	errno = saved;
+	return ok;
+}
+
+bool
+accounts_add_file(struct accounts *a, FILE *passwd)
+{
+	return add_each(a, passwd);
 }
 
 bool

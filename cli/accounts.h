@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct account {
 	char *name, *home;
@@ -25,6 +26,9 @@ struct accounts {
  * name the first counts, as it does for sshd. False with errno.
  */
 bool accounts_add_all(struct accounts *a);
+
+/* The same for a file like /etc/passwd; it is not closed. False with errno. */
+bool accounts_add_file(struct accounts *a, FILE *passwd);
 
 /*
  * Adds one account by its name. False with errno: ENOENT if there is none.

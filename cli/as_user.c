@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "kv_lines.h"
+#include "root_file.h"
 
 /* A line longer than this holds no key that sshd could be offered. */
 #define LINE_BYTES (256 * 1024)
@@ -225,6 +226,11 @@ read_account(struct record_out *out, void *arg)
 		.account = { .name = a->name, .uid = a->uid, .home = a->home },
 	};
 
+	/* Files of another machine, its links and its groups. */
+	if (*u->root != '\0' && !root_enter(u->root)) {
+		tell_problem(&r, u->root, 0, "cannot become the root directory");
+		return;
+	}
 	if (geteuid() == 0 && !become(a)) {
 		tell_problem(&r, a->name, 0, "cannot become this account");
 		return;

@@ -14,6 +14,7 @@
 /* What is to be read; must live until as_user_finish. */
 struct as_user {
 	const struct account *account;
+	const char *root;	/* the reader's root directory; "" for ours */
 	const char *const *pattern;	/* as in AuthorizedKeysFile */
 	size_t n_patterns;
 	enum kv_strictmodes strictmodes;

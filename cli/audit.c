@@ -8,15 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "as_user.h"
-#include "audit_policy.h"
+#include "audit_accounts.h"
 #include "audit_table.h"
 #include "command.h"
 #include "report.h"
 
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600
-#define READERS_MAX 16
 
 struct options {
 	struct cli_judge_options judge;
@@ -37,12 +35,6 @@ struct audit {
 };
 
 static void
-on_key(const struct input_key *key, void *arg)
-{
-	report_key(arg, key);
-}
-
-static void
 on_ca_key(const struct input_key *key, void *arg)
 {
 	struct input_key ca = *key;
@@ -51,86 +43,11 @@ on_ca_key(const struct input_key *key, void *arg)
 	report_key(arg, &ca);
 }
 
-static void
-on_problem(const struct input_problem *problem, void *arg)
-{
-	report_problem(arg, problem);
-}
-
-static void
-on_file(const char *path, void *arg)
-{
-	struct report *r = arg;
-
-	(void)path;
-	r->files++;
-}
-
-static void
-on_note(const char *text, void *arg)
-{
-	const struct report *r = arg;
-
-	if (!r->quiet)
-		cli_error("note: %s: sshd does not use this file; its keys are "
-		    "audited all the same", text);
-}
-
-static void
-start_reader(const struct audit *a, size_t i, struct as_user *u)
-{
-	const struct audit_policy *policy = a->policy_of[i];
-
-	*u = (struct as_user){
-		.account = &a->accounts.v[i], .pattern = policy->pattern,
-		.n_patterns = policy->n_patterns,
-		.strictmodes = policy->strictmodes,
-	};
-	as_user_start(u);
-}
-
-static size_t
-readers_at_a_time(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (n < 2)
-		n = 2;
-	return n >= READERS_MAX ? READERS_MAX : (size_t)n + 1;
-}
-
-/*
- * Some readers are ahead of the one that is listened to, until their pipes are
- * full: findings come in the order of the accounts, and none is kept.
- */
 static bool
-audit_accounts(struct audit *a)
+add_account(const struct account *account, const struct report *before,
+    const struct report *r, void *arg)
 {
-	const struct as_user_sink sink = {
-		.input = {
-			.key = on_key, .problem = on_problem, .file = on_file,
-			.arg = &a->report,
-		},
-		.note = on_note,
-	};
-	const size_t ring = readers_at_a_time(), n = a->accounts.n;
-	struct as_user reader[READERS_MAX];
-	size_t started = 0;
-	bool ok = true;
-
-	for (size_t i = 0; ok && i < n; i++) {
-		const struct report before = a->report;
-
-		for (; started < n && started - i < ring; started++)
-			start_reader(a, started, &reader[started % ring]);
-		a->report.account = a->accounts.v[i].name;
-		as_user_finish(&reader[i % ring],
-		    (unsigned int)a->o->timeout, &sink);
-		a->report.account = NULL;
-		ok = audit_table_add(&a->table, "account",
-		    a->accounts.v[i].name, &before, &a->report);
-	}
-	return ok;
+	return audit_table_add(arg, "account", account->name, before, r);
 }
 
 /* Keeps the first problem of a file for later. */
@@ -165,7 +82,7 @@ on_host_file(const char *path, void *arg)
 {
 	struct host_file *h = arg;
 
-	on_file(path, h->r);
+	audit_on_file(path, h->r);
 }
 
 /*
@@ -208,7 +125,8 @@ audit_host_keys(struct audit *a)
 	const struct sshd_settings *s = NULL;
 	const struct report before = a->report;
 	const struct input_sink sink = {
-		.key = on_key, .problem = on_problem, .file = on_file,
+		.key = audit_on_key, .problem = audit_on_problem,
+		.file = audit_on_file,
 		.arg = &a->report,
 	};
 
@@ -250,7 +168,8 @@ audit_user_cas(struct audit *a)
 {
 	const struct report before = a->report;
 	const struct input_sink sink = {
-		.key = on_ca_key, .problem = on_problem, .file = on_file,
+		.key = on_ca_key, .problem = audit_on_problem,
+		.file = audit_on_file,
 		.arg = &a->report,
 	};
 
@@ -306,6 +225,10 @@ static bool
 audit(struct audit *a)
 {
 	const bool root = geteuid() == 0;
+	struct audit_readers readers = {
+		.accounts = &a->accounts, .root = "",
+		.timeout = (unsigned int)a->o->timeout,
+	};
 	bool ok;
 
 	if (!find_accounts(a))
@@ -317,7 +240,8 @@ audit(struct audit *a)
 	ok = a->policy_of != NULL && audit_policies_find(&a->policies,
 	    root ? &a->o->sshd : NULL, &a->accounts, a->policy_of,
 	    &a->report) &&
-	    audit_accounts(a) &&
+	    (readers.policy_of = a->policy_of) != NULL &&
+	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
 	    (a->o->n_users > 0 || audit_host_keys(a)) &&
 	    audit_user_cas(a);
 	if (!ok)

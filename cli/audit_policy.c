@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "guard_command.h"
 #include "sshd_overview.h"
 
-#define GUARD_NAME "keyveto-authorized-keys"
 #define QUESTIONS_MAX 16	/* to sshd, at a time */
 
 struct finder {
@@ -35,36 +34,6 @@ add_patterns(struct audit_policy *policy, const char *const *pattern,
 {
 	for (size_t i = 0; i < n; i++)
 		policy->pattern[policy->n_patterns++] = pattern[i];
-}
-
-/* Whether the command is the guard: then *argsp is what follows its name. */
-static bool
-is_guard(const char *command, const char **argsp)
-{
-	size_t len = strcspn(command, " \t\"");
-	const size_t name = strlen(GUARD_NAME);
-
-	*argsp = command + len;
-	return len > name && command[len - name - 1] == '/' &&
-	    strncmp(command + len - name, GUARD_NAME, name) == 0;
-}
-
-/* The guard's --config FILE, if it comes before a chained command. */
-static bool
-find_guard_config(const char *args, char *path, size_t cap)
-{
-	static const char option[] = "--config";
-	const char *end = strstr(args, " -- ");
-	const char *found = strstr(args, option);
-
-	if (found == NULL || (end != NULL && end < found))
-		return false;
-	found += sizeof(option) - 1;
-	if (*found != '=' && *found != ' ')
-		return false;
-	found += strspn(found, "= \t\"");
-	snprintf(path, cap, "%.*s", (int)strcspn(found, " \t\""), found);
-	return true;
 }
 
 /* Where it is wrong, the guard has the default files, and so has this. */
@@ -98,7 +67,7 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 	const struct kv_config *config = &r->judge->config;
 	char path[4096];
 
-	if (find_guard_config(args, path, sizeof(path))) {
+	if (guard_config(args, path, sizeof(path))) {
 		read_guard_config(policy, path, r);
 		config = &policy->guard;
 	}
@@ -116,7 +85,7 @@ look_at_command(struct audit_policy *policy, struct report *r)
 
 	if (command == NULL)
 		return;
-	guard = is_guard(command, &args);
+	guard = guard_command(command, &args);
 	if (!guard || strstr(args, " -- ") != NULL) {
 		if (!r->quiet)
 			cli_error("note: sshd also asks AuthorizedKeysCommand "
@@ -203,55 +172,6 @@ questions_at_a_time(void)
 	return n > QUESTIONS_MAX ? QUESTIONS_MAX : (size_t)n;
 }
 
-/* An account and what Match lines can see of it. */
-struct signed_account {
-	char *signature;
-	size_t i;
-};
-
-static int
-compare_signatures(const void *a, const void *b)
-{
-	return strcmp(((const struct signed_account *)a)->signature,
-	    ((const struct signed_account *)b)->signature);
-}
-
-static void
-keep_signed(void *account)
-{
-	(void)account;	/* an element of the array */
-}
-
-/*
- * Sets like[i] to the first account that no Match line tells from account i.
- * False without memory: then each account is to be asked about.
- */
-static bool
-find_alike(const struct accounts *accounts, const struct sshd_match *match,
-    size_t *like)
-{
-	struct signed_account *s = calloc(accounts->n, sizeof(*s));
-	void *seen = NULL;
-	bool ok = s != NULL;
-
-	for (size_t i = 0; ok && i < accounts->n; i++) {
-		struct signed_account **first;
-
-		s[i].i = i;
-		s[i].signature = sshd_match_signature(match,
-		    &accounts->v[i]);
-		ok = s[i].signature != NULL && (first = tsearch(&s[i], &seen,
-		    compare_signatures)) != NULL;
-		if (ok)
-			like[i] = (*first)->i;
-	}
-	tdestroy(seen, keep_signed);
-	for (size_t i = 0; s != NULL && i < accounts->n; i++)
-		free(s[i].signature);
-	free(s);
-	return ok;
-}
-
 /* The next account from i on that is to be asked about. */
 static size_t
 next_question(const size_t *like, size_t i, size_t n)
@@ -302,7 +222,7 @@ ask_about_all(struct finder *f, const struct sshd_overview *overview)
 	if (like == NULL)
 		return false;
 	if (overview->match.unknown ||
-	    !find_alike(f->accounts, &overview->match, like)) {
+	    !sshd_match_alike(f->accounts, &overview->match, like)) {
 		for (size_t i = 0; i < f->accounts->n; i++)
 			like[i] = i;
 	}

@@ -28,19 +28,44 @@ struct adding {
 };
 
 static bool
-add_spki(struct kv_span spki, void *arg)
+add_hash(struct adding *a, const struct kv_pkbf_hash *h)
 {
-	struct adding *a = arg;
-	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
 	bool added;
 
-	if (!pkbf_writer_add(&a->writer, &h, &added))
+	if (!pkbf_writer_add(&a->writer, h, &added))
 		return false;
 	if (added)
 		a->added++;
 	else
 		a->known++;
 	return true;
+}
+
+static bool
+add_spki(struct kv_span spki, void *arg)
+{
+	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
+
+	return add_hash(arg, &h);
+}
+
+/* Keys on NIST's curves have a second SPKI, unless that is not wanted. */
+static size_t
+on_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct adding *a = arg;
+	struct kv_pkbf_hash hash[QUICK_LINES];
+	size_t n_hashes, n;
+
+	/* In order: which of two keys with the same bits is new depends on it. */
+	n = quick_hash(text, QUICK_IN_ORDER | (a->compressed ? 0 :
+	    QUICK_ECDSA), line, hash, &n_hashes);
+	for (size_t i = 0; i < n_hashes && !a->failed; i++) {
+		if (!add_hash(a, &hash[i]))
+			a->failed = true;
+	}
+	return n;
 }
 
 static void
@@ -94,7 +119,7 @@ static void
 read_inputs(struct adding *a, int n, char **paths)
 {
 	struct input_sink sink = { .key = on_key, .problem = on_problem,
-		.progress = on_progress, .arg = a };
+		.progress = on_progress, .quick = on_lines, .arg = a };
 
 	progress_start(&a->progress, "adding", total_bytes(n, paths));
 	for (int i = 0; i < n && !a->failed; i++) {

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "filter.h"
 #include "progress.h"
@@ -93,6 +94,16 @@ double
 filter_facts_rate_by_bits(const struct filter_facts *f)
 {
 	return pow(f->share, f->header.hashes);
+}
+
+bool
+filter_facts_format_time(uint64_t when, char *text, size_t cap)
+{
+	time_t t = (time_t)when;
+	struct tm tm;
+
+	return when <= FILTER_TIME_MAX && gmtime_r(&t, &tm) != NULL &&
+	    strftime(text, cap, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0;
 }
 
 /*

@@ -3,6 +3,9 @@
 #ifndef CLI_FILTER_FACTS_H
 #define CLI_FILTER_FACTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "kv_pkbf.h"
 
 struct filter_facts {
@@ -22,6 +25,9 @@ bool filter_facts_learn(const char *path, struct filter_facts *facts);
 /* The share of clean keys that it calls listed. */
 double filter_facts_rate_by_header(const struct filter_facts *f);
 double filter_facts_rate_by_bits(const struct filter_facts *f);
+
+/* The time of a header in ISO 8601; false for one that has no such form. */
+bool filter_facts_format_time(uint64_t when, char *text, size_t cap);
 
 /* False, with a sentence in why, where header and bits contradict each other. */
 bool filter_facts_are_consistent(const struct filter_facts *f, char *why,

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "filter.h"
 #include "filter_facts.h"
+#include "json_text.h"
 #include "kv_trusted.h"
 
 enum { OPT_JSON = 2000 };
@@ -28,24 +28,13 @@ static const struct option verify_options[] = {
 	{ NULL, 0, NULL, 0 }
 };
 
-/* ISO 8601; false for a time that has no such form. */
-static bool
-format_time(uint64_t when, char *text, size_t cap)
-{
-	time_t t = (time_t)when;
-	struct tm tm;
-
-	return when <= FILTER_TIME_MAX && gmtime_r(&t, &tm) != NULL &&
-	    strftime(text, cap, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0;
-}
-
 static void
 print_facts(const struct filter_facts *f)
 {
 	const struct kv_pkbf_header *h = &f->header;
 	char when[64];
 
-	if (!format_time(h->time, when, sizeof(when)))
+	if (!filter_facts_format_time(h->time, when, sizeof(when)))
 		snprintf(when, sizeof(when), "second %" PRIu64, h->time);
 	fputs("file               ", stdout);
 	cli_print_safe(stdout, f->path, strlen(f->path));
@@ -68,34 +57,16 @@ print_facts(const struct filter_facts *f)
 	printf("  by the bits      %.4g\n", filter_facts_rate_by_bits(f));
 }
 
-/* A path need not be text. */
-static json_t *
-path_to_json(const char *path)
-{
-	json_t *value = json_string(path);
-	char *text = NULL;
-	size_t len;
-	FILE *out;
-
-	if (value != NULL || (out = open_memstream(&text, &len)) == NULL)
-		return value;
-	cli_print_safe(out, path, strlen(path));
-	if (fclose(out) == 0)
-		value = json_string(text);
-	free(text);
-	return value;
-}
-
 static json_t *
 facts_to_json(const struct filter_facts *f)
 {
 	const struct kv_pkbf_header *h = &f->header;
 	char when[64];
-	bool dated = format_time(h->time, when, sizeof(when));
+	bool dated = filter_facts_format_time(h->time, when, sizeof(when));
 
 	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:i, s:i, s:I, s:I, s:I, "
 	    "s:f, s:f, s:f, s:o}",
-	    "file", path_to_json(f->path),
+	    "file", json_text(f->path),
 	    "revision", (json_int_t)h->revision,
 	    "time", dated ? json_string(when) : json_null(),
 	    "time_seconds", h->time <= INT64_MAX ?

@@ -15,9 +15,11 @@
 #include "pem.h"
 
 /* Also the longest line: any key sshd takes, with room for options. */
-#define BLOCK_BYTES (1024 * 1024)
+#define BLOCK_BYTES INPUT_BUFFER_BYTES
+/* What is read of a file at a time: it is still in the cache when it is used. */
+#define READ_BYTES (256 * 1024)
 /* What other threads are given at a time: their findings are kept meanwhile. */
-#define SHARE_BYTES (32 * 1024)
+#define SHARE_BYTES (128 * 1024)
 /* Where a NUL shows that a file is not text. */
 #define BINARY_BYTES 4096
 #define DEPTH_MAX 64
@@ -35,6 +37,7 @@ struct reader {
 	uint64_t pem_line;
 	bool pem_too_long;
 	uint8_t *blob;		/* KV_BLOB_MAX_BYTES, for decoded keys */
+	uint8_t *buf;		/* BLOCK_BYTES of the text */
 };
 
 static void
@@ -258,32 +261,47 @@ read_line(struct reader *r, struct kv_span text)
 	}
 }
 
+/* The line that text starts with is taken off it, and read. */
+static void
+read_next_line(struct reader *r, struct kv_span *text)
+{
+	const uint8_t *nl = memchr(text->p, '\n', text->len);
+	size_t len = nl != NULL ? (size_t)(nl - text->p) : text->len;
+
+	read_line(r, (struct kv_span){ text->p, len });
+	len += nl != NULL;
+	text->p += len;
+	text->len -= len;
+}
+
+/* As many lines as the sink can look at in one go. */
+static void
+read_quickly(struct reader *r, struct kv_span *text)
+{
+	struct quick_line line[QUICK_LINES];
+	size_t n = r->sink->quick(*text, line, r->sink->arg);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!line[i].done) {
+			read_next_line(r, text);
+			continue;
+		}
+		r->line++;
+		text->p += line[i].len;
+		text->len -= line[i].len;
+	}
+}
+
 static void
 read_lines(struct reader *r, struct kv_span text)
 {
 	while (text.len > 0) {
-		const uint8_t *nl = memchr(text.p, '\n', text.len);
-		size_t len = nl != NULL ? (size_t)(nl - text.p) : text.len;
-
-		read_line(r, (struct kv_span){ text.p, len });
-		if (nl == NULL)
-			return;
-		text.p += len + 1;
-		text.len -= len + 1;
+		/* In a PEM block a line is a part of that, too. */
+		if (r->sink->quick != NULL && r->pem == NULL)
+			read_quickly(r, &text);
+		else
+			read_next_line(r, &text);
 	}
-}
-
-static uint64_t
-count_lines(struct kv_span text)
-{
-	uint64_t n = 0;
-	const uint8_t *p = text.p, *end = text.p + text.len;
-
-	while (p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL) {
-		p++;
-		n++;
-	}
-	return n;
 }
 
 void
@@ -322,16 +340,19 @@ fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 	while (*lenp < BLOCK_BYTES) {
 		ssize_t n;
 
-		if (!r->regular && !is_ready(fd)) {
-			if (got && !pem_looks_like_der(
-			    (struct kv_span){ buf, *lenp }))
-				break;
+		bool wait = !r->regular && !is_ready(fd);
+
+		if (got && (wait || (r->regular && *lenp >= READ_BYTES)) &&
+		    !pem_looks_like_der((struct kv_span){ buf, *lenp }))
+			break;
+		if (wait) {
 			/* Show what was found before waiting for more. */
 			if (r->sink->progress != NULL)
 				r->sink->progress(0, r->sink->arg);
 		}
 		got = true;
-		n = read(fd, buf + *lenp, BLOCK_BYTES - *lenp);
+		n = read(fd, buf + *lenp, r->regular && *lenp < READ_BYTES ?
+		    READ_BYTES - *lenp : BLOCK_BYTES - *lenp);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
@@ -359,33 +380,58 @@ whole_lines(const uint8_t *buf, size_t len, bool at_end)
 	return nl != NULL ? (size_t)(nl - buf) + 1 : 0;
 }
 
-/* Gives a run of lines to another thread, or reads them here. */
-static void
+/*
+ * A share for another thread: whole lines from the start of text, and their
+ * number. It ends before a line that starts a PEM block.
+ */
+static size_t
+cut_share(struct kv_span text, uint64_t *linesp)
+{
+	size_t len = 0;
+
+	*linesp = 0;
+	while (len < text.len && len < SHARE_BYTES) {
+		const uint8_t *p = text.p + len;
+		const uint8_t *nl = memchr(p, '\n', text.len - len);
+		size_t n = nl != NULL ? (size_t)(nl - p) : text.len - len;
+
+		if (pem_is_begin((struct kv_span){ p, n }))
+			break;
+		++*linesp;
+		len += n + (nl != NULL);
+	}
+	return len;
+}
+
+/*
+ * Gives lines to other threads, or reads them here: a PEM block may go on in
+ * the next block. Returns whether text is in use elsewhere now.
+ */
+static bool
 dispatch(struct reader *r, struct kv_span text, bool long_text)
 {
-	if (!long_text || r->sink->block == NULL || r->pem != NULL ||
-	    memmem(text.p, text.len, "---- BEGIN", 10) != NULL ||
-	    memmem(text.p, text.len, "-----BEGIN", 10) != NULL ||
-	    memmem(text.p, text.len, "PuTTY-User-Key-File-", 20) != NULL) {
-		read_lines(r, text);
-		return;
-	}
-	while (text.len > 0) {
-		size_t len = text.len <= SHARE_BYTES ? text.len :
-		    whole_lines(text.p, SHARE_BYTES, false);
+	bool shared = false;
+
+	while (text.len > 0 && long_text && r->sink->block != NULL &&
+	    r->pem == NULL) {
 		struct input_block block = {
 			.path = r->path, .first_line = r->line + 1,
-			.walked = r->walked,
+			.walked = r->walked, .buffer = r->buf,
 		};
+		uint64_t lines;
 
-		if (len == 0)	/* a line longer than a share */
-			len = text.len;
-		block.text = (struct kv_span){ text.p, len };
+		block.text = (struct kv_span){ text.p,
+			cut_share(text, &lines) };
+		if (block.text.len == 0)
+			break;
 		r->sink->block(&block, r->sink->arg);
-		r->line += count_lines(block.text);
-		text.p += len;
-		text.len -= len;
+		shared = true;
+		r->line += lines;
+		text.p += block.text.len;
+		text.len -= block.text.len;
 	}
+	read_lines(r, text);
+	return shared;
 }
 
 /* Blanks before a key may be as many as one likes. */
@@ -459,34 +505,70 @@ read_der(struct reader *r, struct kv_span data)
 	read_lines(r, data);
 }
 
-/* Reads the text block by block; buf has BLOCK_BYTES. False with errno. */
+static uint8_t *
+take_buffer(const struct input_sink *sink)
+{
+	return sink->block != NULL ? sink->take_buffer(sink->arg) :
+	    malloc(BLOCK_BYTES);
+}
+
+static void
+give_buffer(const struct input_sink *sink, uint8_t *buf)
+{
+	if (sink->block != NULL)
+		sink->give_buffer(buf, sink->arg);
+	else
+		free(buf);
+}
+
+/* Keeps the len bytes at start for the next block. */
 static bool
-read_stream(struct reader *r, int fd, uint8_t *buf)
+keep(struct reader *r, const uint8_t *start, size_t len, bool shared)
+{
+	uint8_t *old = r->buf, *next;
+
+	if (!shared) {
+		memmove(old, start, len);
+		return true;
+	}
+	if ((next = take_buffer(r->sink)) == NULL)
+		return false;
+	memcpy(next, start, len);
+	r->buf = next;
+	give_buffer(r->sink, old);
+	return true;
+}
+
+/* Reads the text block by block. False with errno. */
+static bool
+read_stream(struct reader *r, int fd)
 {
 	size_t len = 0, use;
-	bool first = true, eof = false;
+	bool first = true, eof = false, shared = false;
 
 	while (!eof) {
-		if (!fill(r, fd, buf, &len, &eof))
+		if (!fill(r, fd, r->buf, &len, &eof))
 			return false;
 		if (first && eof &&
-		    pem_looks_like_der((struct kv_span){ buf, len })) {
-			read_der(r, (struct kv_span){ buf, len });
+		    pem_looks_like_der((struct kv_span){ r->buf, len })) {
+			read_der(r, (struct kv_span){ r->buf, len });
 			return true;
 		}
-		use = whole_lines(buf, len, eof);
+		use = whole_lines(r->buf, len, eof);
 		if (use == 0 && len == BLOCK_BYTES) {
-			if (!skip_line(r, fd, buf, &len, &eof))
+			if (!skip_line(r, fd, r->buf, &len, &eof))
 				return false;
-			use = whole_lines(buf, len, eof);
+			use = whole_lines(r->buf, len, eof);
 		}
 		if (use > 0)
-			dispatch(r, (struct kv_span){ buf, use },
+			shared = dispatch(r, (struct kv_span){ r->buf, use },
 			    (!first || !eof) && (r->regular ||
 			    len == BLOCK_BYTES));
 		first = false;
 		len -= use;
-		memmove(buf, buf + use, len);
+		if (!keep(r, r->buf + use, len, shared))
+			return false;
+		shared = false;
 	}
 	return true;
 }
@@ -495,24 +577,25 @@ static void
 read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
 {
 	struct reader r = { .sink = sink, .path = path, .walked = walked };
-	uint8_t *buf = malloc(BLOCK_BYTES);
 	struct stat st;
 
+	r.buf = take_buffer(sink);
 	r.regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	r.blob = malloc(KV_BLOB_MAX_BYTES);
-	if (buf == NULL || r.blob == NULL) {
+	if (r.buf == NULL || r.blob == NULL) {
 		tell_problem(&r, 0, strerror(errno));
 	} else {
 		if (sink->file != NULL)
 			sink->file(path, sink->arg);
-		if (!read_stream(&r, fd, buf))
+		if (!read_stream(&r, fd))
 			tell_problem(&r, 0, strerror(errno));
 		if (r.pem != NULL)
 			tell_problem(&r, r.pem_line, "PEM block has no end");
 	}
 	free(r.pem);
 	free(r.blob);
-	free(buf);
+	if (r.buf != NULL)
+		give_buffer(sink, r.buf);
 }
 
 void

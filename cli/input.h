@@ -10,6 +10,9 @@
 
 #include "kv_line.h"
 #include "kv_verdict.h"
+#include "quick.h"
+
+#define INPUT_BUFFER_BYTES (1024 * 1024)
 
 /* One key found. Everything belongs to the reader, until the callback ends. */
 struct input_key {
@@ -39,13 +42,16 @@ struct input_problem {
 struct input_block {
 	const char *path;
 	uint64_t first_line;
-	struct kv_span text;
+	struct kv_span text;	/* in buffer */
+	uint8_t *buffer;
 	bool walked;		/* found in a directory */
 };
 
 /*
  * Takes over the blocks of long texts that hold no PEM: it must read each with
- * input_read_block later, on any thread, after copying the text.
+ * input_read_block later, on any thread. Text and path are the block's: the
+ * path must be copied; the buffer is written to again only after the reader
+ * has given it back and taken it anew.
  */
 typedef void (*input_block_fn)(const struct input_block *block, void *arg);
 
@@ -60,6 +66,18 @@ struct input_sink {
 	/* Told of each file that is read, before its keys; may be NULL. */
 	void (*file)(const char *path, void *arg);
 	input_block_fn block;	/* may be NULL */
+	/*
+	 * With block: INPUT_BUFFER_BYTES to read into, and the reader's end of
+	 * it. Blocks in it may be unread by then.
+	 */
+	uint8_t *(*take_buffer)(void *arg);
+	void (*give_buffer)(uint8_t *buffer, void *arg);
+	/*
+	 * Takes the keys of the next lines of a text where that is no matter
+	 * of doubt (quick.h): lines that are done are not read. May be NULL.
+	 */
+	size_t (*quick)(struct kv_span text,
+	    struct quick_line line[static QUICK_LINES], void *arg);
 	void *arg;
 };
 

@@ -7,7 +7,7 @@
 
 static const struct cli_command *const commands[] = {
 	&cli_check, &cli_audit, &cli_scan, &cli_spki, &cli_filter,
-	&cli_update
+	&cli_update, &cli_sshd, &cli_doctor
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -11,11 +11,16 @@ struct unit {
 	enum { UNIT_FREE, UNIT_QUEUED, UNIT_DONE } state;
 	struct input_block block;
 	char *path;		/* block.path; the walk's own name goes away */
-	uint8_t *text;		/* block.text, copied */
-	size_t text_cap;
+	const struct quick *quick;	/* NULL: look at every key */
 	struct report report;	/* prints to the two buffers below */
 	char *out, *err;
 	size_t out_len, err_len;
+};
+
+/* Memory that blocks are read into, and how many users it has. */
+struct buffer {
+	uint8_t *bytes;
+	size_t users;
 };
 
 /*
@@ -27,6 +32,7 @@ struct pool {
 	pthread_cond_t work, done;
 	struct unit *unit;
 	size_t n_units, head, tail, next;	/* ever growing; modulo n_units */
+	struct buffer *buffer;			/* n_units + 2 of them */
 	bool stop;
 	pthread_t *thread;
 	size_t n_threads;
@@ -78,22 +84,38 @@ print_unit(struct pool *p, struct unit *u)
 }
 
 static void
-on_key(const struct input_key *key, void *arg)
+unit_key(const struct input_key *key, void *arg)
 {
-	report_key(arg, key);
+	struct unit *u = arg;
+
+	report_key(&u->report, key);
 }
 
 static void
-on_problem(const struct input_problem *problem, void *arg)
+unit_problem(const struct input_problem *problem, void *arg)
 {
-	report_problem(arg, problem);
+	struct unit *u = arg;
+
+	report_problem(&u->report, problem);
+}
+
+static size_t
+unit_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct unit *u = arg;
+	size_t clean, n = quick_judge(u->quick, text, line, &clean);
+
+	report_clean(&u->report, clean);
+	return n;
 }
 
 static void
 run_unit(struct unit *u)
 {
 	const struct input_sink sink = {
-		.key = on_key, .problem = on_problem, .arg = &u->report
+		.key = unit_key, .problem = unit_problem,
+		.quick = u->quick != NULL ? unit_quick : NULL, .arg = u,
 	};
 
 	input_read_block(&u->block, &sink);
@@ -123,6 +145,43 @@ worker(void *arg)
 	return NULL;
 }
 
+static struct buffer *
+find_buffer(const struct pool *p, const uint8_t *bytes)
+{
+	struct buffer *b = p->buffer;
+
+	while (b->bytes != bytes)
+		b++;
+	return b;
+}
+
+/* There is always a free one: the others are in use by units, or the reader. */
+static uint8_t *
+take_buffer(void *arg)
+{
+	struct pool *p = arg;
+	struct buffer *b = p->buffer;
+
+	pthread_mutex_lock(&p->lock);
+	while (b->users > 0)
+		b++;
+	b->users = 1;
+	pthread_mutex_unlock(&p->lock);
+	if (b->bytes == NULL && (b->bytes = malloc(INPUT_BUFFER_BYTES)) == NULL)
+		out_of_memory();
+	return b->bytes;
+}
+
+static void
+give_buffer(uint8_t *bytes, void *arg)
+{
+	struct pool *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	find_buffer(p, bytes)->users--;
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* Prints the units at the head until at most keep are left; lock is held. */
 static void
 drain(struct pool *p, size_t keep)
@@ -138,6 +197,7 @@ drain(struct pool *p, size_t keep)
 		u->path = NULL;
 		pthread_mutex_lock(&p->lock);
 		u->state = UNIT_FREE;
+		find_buffer(p, u->block.buffer)->users--;
 		p->head++;
 	}
 }
@@ -183,6 +243,15 @@ here_problem(const struct input_problem *problem, void *arg)
 	print_if_much(p);
 }
 
+static size_t
+here_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct pool *p = arg;
+
+	return unit_quick(text, line, &p->here);
+}
+
 static void
 here_file(const char *path, void *arg)
 {
@@ -214,18 +283,11 @@ here_block(const struct input_block *block, void *arg)
 	pthread_mutex_lock(&p->lock);
 	drain(p, p->n_units - 1);
 	u = &p->unit[p->tail % p->n_units];
-	if (u->text_cap < block->text.len) {
-		free(u->text);
-		u->text_cap = block->text.len;
-		if ((u->text = malloc(u->text_cap)) == NULL)
-			out_of_memory();
-	}
-	memcpy(u->text, block->text.p, block->text.len);
 	if ((u->path = strdup(block->path)) == NULL)
 		out_of_memory();
 	u->block = *block;
 	u->block.path = u->path;
-	u->block.text.p = u->text;
+	find_buffer(p, block->buffer)->users++;
 	u->state = UNIT_QUEUED;
 	p->tail++;
 	pthread_cond_signal(&p->work);
@@ -233,7 +295,7 @@ here_block(const struct input_block *block, void *arg)
 }
 
 static void
-start(struct pool *p, size_t jobs)
+start(struct pool *p, size_t jobs, const struct quick *quick)
 {
 	if (!open_buffers(&p->here, p->total))
 		out_of_memory();
@@ -243,14 +305,16 @@ start(struct pool *p, size_t jobs)
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->done, NULL);
 	/* The reader can be this far ahead of the slowest worker. */
-	p->n_units = 2 * jobs;
+	p->n_units = 8 * jobs;
 	p->unit = calloc(p->n_units, sizeof(*p->unit));
 	p->thread = calloc(jobs, sizeof(*p->thread));
-	if (p->unit == NULL || p->thread == NULL)
+	p->buffer = calloc(p->n_units + 2, sizeof(*p->buffer));
+	if (p->unit == NULL || p->thread == NULL || p->buffer == NULL)
 		out_of_memory();
 	for (size_t i = 0; i < p->n_units; i++) {
 		if (!open_buffers(&p->unit[i], p->total))
 			out_of_memory();
+		p->unit[i].quick = quick;
 	}
 	for (; p->n_threads < jobs; p->n_threads++) {
 		int error = pthread_create(&p->thread[p->n_threads], NULL,
@@ -274,7 +338,6 @@ close_buffers(struct unit *u)
 	fclose(u->report.err);
 	free(u->out);
 	free(u->err);
-	free(u->text);
 }
 
 static void
@@ -292,6 +355,9 @@ finish(struct pool *p)
 		pthread_join(p->thread[i], NULL);
 	for (size_t i = 0; i < p->n_units; i++)
 		close_buffers(&p->unit[i]);
+	for (size_t i = 0; p->buffer != NULL && i < p->n_units + 2; i++)
+		free(p->buffer[i].bytes);
+	free(p->buffer);
 	close_buffers(&p->here);
 	free(p->unit);
 	free(p->thread);
@@ -302,14 +368,22 @@ parallel_check(struct report *r, char **paths, size_t jobs,
     struct progress *progress)
 {
 	struct pool p = { .total = r, .progress = progress };
+	struct quick quick;
+	/* Where every key is shown, none is passed over quickly. */
+	bool is_quick = !r->all && quick_open(&quick, r->judge);
 	const struct input_sink sink = {
 		.key = here_key, .problem = here_problem, .file = here_file,
 		.progress = here_progress,
-		.block = jobs > 1 ? here_block : NULL, .arg = &p,
+		.block = jobs > 1 ? here_block : NULL,
+		.take_buffer = take_buffer, .give_buffer = give_buffer,
+		.quick = is_quick ? here_quick : NULL, .arg = &p,
 	};
 
-	start(&p, jobs);
+	p.here.quick = &quick;
+	start(&p, jobs, is_quick ? &quick : NULL);
 	for (; *paths != NULL; paths++)
 		input_read(*paths, &sink);
 	finish(&p);
+	if (is_quick)
+		quick_close(&quick);
 }

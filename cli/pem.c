@@ -273,6 +273,10 @@ pem_is_begin(struct kv_span line)
 {
 	struct kv_span label;
 
+	/* Most lines start with a letter, and need no closer look. */
+	if (line.len == 0 || (line.p[0] != '-' && line.p[0] != 'P' &&
+	    line.p[0] > ' ' && line.p[0] != 0xef))
+		return false;
 	line = trim(skip_bom(line));
 	return find_begin(line, &label) != NULL || pem_is_ppk(line);
 }

@@ -6,58 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_text.h"
 #include "kv_spki.h"
 
 #define SHA256_HEX_BYTES (2 * KV_SHA256_BYTES + 1)
-
-/*
- * Whether the bytes are text that may stand in JSON as it is: UTF-8, and
- * without DEL, the one control character that JSON leaves alone.
- */
-static bool
-is_json_text(const uint8_t *p, size_t len)
-{
-	json_t *s = json_stringn((const char *)p, len);
-	bool ok = s != NULL && memchr(p, 0x7f, len) == NULL;
-
-	json_decref(s);
-	return ok;
-}
-
-/*
- * A JSON string of untrusted bytes: where they are no text, all that is not
- * printable ASCII becomes \xNN.
- */
-static json_t *
-json_untrusted(const void *text, size_t len)
-{
-	const uint8_t *p = text;
-	json_t *value;
-	char *escaped, *out;
-
-	if (len == 0)
-		return json_string("");
-	if (is_json_text(p, len))
-		return json_stringn(text, len);
-	if ((escaped = malloc(len * 4 + 1)) == NULL)
-		return NULL;
-	out = escaped;
-	for (size_t i = 0; i < len; i++) {
-		if (p[i] >= 0x20 && p[i] < 0x7f)
-			*out++ = (char)p[i];
-		else
-			out += sprintf(out, "\\x%02x", p[i]);
-	}
-	value = json_stringn(escaped, (size_t)(out - escaped));
-	free(escaped);
-	return value;
-}
-
-static json_t *
-json_text(const char *s)
-{
-	return json_untrusted(s, strlen(s));
-}
 
 /* The SPKI that a key is looked up by: the first, if it has several. */
 static struct kv_span
@@ -115,7 +67,7 @@ print_key_json(struct report *r, const struct input_key *key,
 	    "fingerprint", d->fingerprint,
 	    "spki_sha256", hex,
 	    "part", kv_part_name(key->part),
-	    "comment", json_untrusted(key->comment.p, key->comment.len),
+	    "comment", json_bytes(key->comment.p, key->comment.len),
 	    "filters", filters,
 	    "reason", json_text(d->reason)));
 }
@@ -222,6 +174,13 @@ report_key(struct report *r, const struct input_key *key)
 		print_key_json(r, key, &d);
 	else
 		print_key_text(r, key, &d);
+}
+
+void
+report_clean(struct report *r, uint64_t keys)
+{
+	r->keys += keys;
+	r->clean += keys;
 }
 
 void

@@ -26,6 +26,9 @@ struct report {
  */
 void report_key(struct report *r, const struct input_key *key);
 
+/* So many more keys were judged, and are clean; not for r->all. */
+void report_clean(struct report *r, uint64_t keys);
+
 /* "keyveto: PATH:LINE: reason" on r->err, and JSON if asked for. */
 void report_problem(struct report *r, const struct input_problem *problem);
 

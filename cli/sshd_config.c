@@ -50,35 +50,56 @@ spawn(const char *path, char *const *argv, int fd, pid_t *pidp)
 	return error;
 }
 
-void
-sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
+#define ARGUMENTS_MAX 16
+
+/* Puts together what sshd is started with. */
+static void
+put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
+    char **argv)
+{
+	size_t k = 0;
+
+	argv[k++] = (char *)sshd->path;
+	for (size_t i = 0; i < n && k < ARGUMENTS_MAX - 5; i++)
+		argv[k++] = (char *)argument[i];
+	if (sshd->config != NULL) {
+		argv[k++] = (char *)"-f";
+		argv[k++] = (char *)sshd->config;
+	}
+	if (sshd->host_key != NULL) {
+		argv[k++] = (char *)"-h";
+		argv[k++] = (char *)sshd->host_key;
+	}
+	argv[k] = NULL;
+}
+
+bool
+sshd_connection(const char *user, char *spec, size_t cap)
 {
 	/* All that a Match line may ask for, lest sshd refuse to answer. */
 	static const char rest[] = "host=localhost,addr=127.0.0.1,"
 	    "laddr=127.0.0.1,lport=22,rdomain=";
-	char spec[SPEC_BYTES], path[4096], config[4096];
-	char test[] = "-T", connection[] = "-C", file[] = "-f";
-	char *argv[] = {
-		path, test, connection, spec, file, config, NULL
-	};
+
+	/* A comma would end the name. */
+	return strchr(user, ',') == NULL &&
+	    snprintf(spec, cap, "user=%s,%s", user, rest) < (int)cap;
+}
+
+/* Starts sshd; q tells how that went. */
+static void
+start(const struct sshd *sshd, const char *const *argument, size_t n,
+    struct sshd_question *q)
+{
+	char *argv[ARGUMENTS_MAX];
 	int ends[2];
 
-	*q = (struct sshd_question){ .pid = -1, .fd = -1, .error = EINVAL };
-	/* A comma would end the name. */
-	if (strchr(user, ',') != NULL ||
-	    snprintf(spec, sizeof(spec), "user=%s,%s", user, rest) >=
-	    (int)sizeof(spec))
-		return;
-	snprintf(path, sizeof(path), "%s", sshd->path);
-	if (sshd->config != NULL)
-		snprintf(config, sizeof(config), "%s", sshd->config);
-	else
-		argv[4] = NULL;
+	*q = (struct sshd_question){ .pid = -1, .fd = -1 };
+	put_arguments(sshd, argument, n, argv);
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		q->error = errno;
 		return;
 	}
-	q->error = spawn(path, argv, ends[1], &q->pid);
+	q->error = spawn(sshd->path, argv, ends[1], &q->pid);
 	close(ends[1]);
 	if (q->error == 0)
 		q->fd = ends[0];
@@ -86,6 +107,17 @@ sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 		close(ends[0]);
 		q->pid = -1;
 	}
+}
+
+void
+sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
+{
+	char spec[SPEC_BYTES];
+	const char *const argument[] = { "-T", "-C", spec };
+
+	*q = (struct sshd_question){ .pid = -1, .fd = -1, .error = EINVAL };
+	if (sshd_connection(user, spec, sizeof(spec)))
+		start(sshd, argument, 3, q);
 }
 
 /* Reads all of it, and a NUL; false with errno. */
@@ -132,13 +164,12 @@ join_lines(char *text)
 	return len > 0 ? text : "it failed without a word";
 }
 
-struct sshd_settings *
-sshd_answer(struct sshd_question *q, char *why, size_t cap)
+char *
+sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 {
-	struct sshd_settings *s = NULL;
 	char *text = malloc(ANSWER_BYTES);
 	int status = 0;
-	bool whole;
+	bool ok;
 
 	if (q->pid == -1) {
 		snprintf(why, cap, "%s", q->error == EINVAL ?
@@ -147,20 +178,66 @@ sshd_answer(struct sshd_question *q, char *why, size_t cap)
 		free(text);
 		return NULL;
 	}
-	whole = text != NULL && read_answer(q->fd, text);
-	if (!whole) {
+	ok = text != NULL && read_answer(q->fd, text);
+	if (!ok) {
 		snprintf(why, cap, "sshd -T: %s", strerror(errno));
 		kill(q->pid, SIGKILL);
 	}
 	close(q->fd);
 	while (waitpid(q->pid, &status, 0) == -1 && errno == EINTR)
 		;
-	if (whole && status != 0)
+	if (ok && status != 0) {
 		snprintf(why, cap, "sshd -T: %s", join_lines(text));
-	else if (whole && (s = sshd_settings_parse(text)) == NULL)
+		ok = false;
+	}
+	if (ok)
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *
+sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
+    char *why, size_t cap)
+{
+	struct sshd_question q;
+
+	start(sshd, argument, n, &q);
+	return sshd_answer_text(&q, why, cap);
+}
+
+struct sshd_settings *
+sshd_answer(struct sshd_question *q, char *why, size_t cap)
+{
+	char *text = sshd_answer_text(q, why, cap);
+	struct sshd_settings *s;
+
+	if (text == NULL)
+		return NULL;
+	if ((s = sshd_settings_parse(text)) == NULL)
 		snprintf(why, cap, "%s", strerror(errno));
 	free(text);
 	return s;
+}
+
+bool
+sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
+{
+	const size_t len = strlen(keyword);
+
+	while (*text != '\0') {
+		size_t line = strcspn(text, "\n");
+
+		if (line > len && strncasecmp(text, keyword, len) == 0 &&
+		    text[len] == ' ') {
+			snprintf(value, cap, "%.*s", (int)(line - len - 1),
+			    text + len + 1);
+			return true;
+		}
+		text += line + (text[line] == '\n');
+	}
+	*value = '\0';
+	return false;
 }
 
 /* The lines of text that count, as a string of their own. */

@@ -33,7 +33,15 @@ struct sshd_settings {
 struct sshd {
 	const char *path;
 	const char *config;
+	const char *host_key;	/* one that it may take for its own, or NULL */
 };
+
+/*
+ * Runs sshd with n more arguments (-t, or -T and a -C) and returns what it
+ * printed, to be freed. NULL with a sentence in why if it fails.
+ */
+char *sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
+    char *why, size_t cap);
 
 /* A question that sshd is thinking about. */
 struct sshd_question {
@@ -41,6 +49,12 @@ struct sshd_question {
 	int fd;
 	int error;
 };
+
+/*
+ * What -C takes for a login of user from this machine; false if sshd cannot be
+ * asked about such a name.
+ */
+bool sshd_connection(const char *user, char *spec, size_t cap);
 
 /*
  * Asks what holds for a login of user from this machine. Several questions may
@@ -53,6 +67,16 @@ void sshd_ask(const struct sshd *sshd, const char *user,
  * Waits for the answer. NULL with a sentence in why if there is none.
  */
 struct sshd_settings *sshd_answer(struct sshd_question *q, char *why,
+    size_t cap);
+
+/*
+ * The same, all that sshd said: a line for each keyword, in lower case, and
+ * its value. To be freed.
+ */
+char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
+
+/* The first value of a keyword in such a text; false, and "", without it. */
+bool sshd_text_value(const char *text, const char *keyword, char *value,
     size_t cap);
 
 /* The settings that such lines make: NULL without memory. */

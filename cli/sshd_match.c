@@ -2,6 +2,7 @@
 #include "sshd_match.h"
 
 #include <grp.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,51 @@ sshd_match_signature(const struct sshd_match *m, const struct account *a)
 		return signature;
 	free(signature);
 	return NULL;
+}
+
+/* An account and what Match lines can see of it. */
+struct signed_account {
+	char *signature;
+	size_t i;
+};
+
+static int
+compare_signatures(const void *a, const void *b)
+{
+	return strcmp(((const struct signed_account *)a)->signature,
+	    ((const struct signed_account *)b)->signature);
+}
+
+static void
+keep_signed(void *account)
+{
+	(void)account;	/* an element of the array */
+}
+
+bool
+sshd_match_alike(const struct accounts *accounts,
+    const struct sshd_match *match, size_t *like)
+{
+	struct signed_account *s = calloc(accounts->n, sizeof(*s));
+	void *seen = NULL;
+	bool ok = s != NULL;
+
+	for (size_t i = 0; ok && i < accounts->n; i++) {
+		struct signed_account **first;
+
+		s[i].i = i;
+		s[i].signature = sshd_match_signature(match,
+		    &accounts->v[i]);
+		ok = s[i].signature != NULL && (first = tsearch(&s[i], &seen,
+		    compare_signatures)) != NULL;
+		if (ok)
+			like[i] = (*first)->i;
+	}
+	tdestroy(seen, keep_signed);
+	for (size_t i = 0; s != NULL && i < accounts->n; i++)
+		free(s[i].signature);
+	free(s);
+	return ok;
 }
 
 static void

@@ -34,6 +34,13 @@ void sshd_match_add(struct sshd_match *m, const char *criterion,
 char *sshd_match_signature(const struct sshd_match *m,
     const struct account *a);
 
+/*
+ * Sets like[i] to the first account that no Match line tells from account i.
+ * False without memory: then each account is to be asked about.
+ */
+bool sshd_match_alike(const struct accounts *accounts,
+    const struct sshd_match *match, size_t *like);
+
 /* sshd's patterns know * and ? (match.c:match_pattern). */
 bool sshd_match_pattern(const char *name, const char *pattern);
 

@@ -15,7 +15,13 @@
 
 struct walk {
 	struct sshd_overview *o;
-	bool in_match;
+	sshd_match_line_fn told;	/* of lines in Match blocks; or NULL */
+	void *arg;
+	const char *file;
+	unsigned int line;
+	bool in_match;		/* in one, or after one */
+	bool in_block;		/* really in one */
+	bool by_origin;		/* and that asks for more than the account */
 	unsigned int depth;
 };
 
@@ -80,7 +86,8 @@ read_match(struct walk *w, char *rest)
 {
 	const char *criterion, *argument;
 
-	w->in_match = true;
+	w->in_match = w->in_block = true;
+	w->by_origin = false;
 	while ((criterion = next_word(&rest)) != NULL && *criterion != '#') {
 		argument = NULL;
 		if (sshd_match_has_argument(criterion))
@@ -88,7 +95,7 @@ read_match(struct walk *w, char *rest)
 		sshd_match_add(&w->o->match, criterion, argument);
 		if (strcasecmp(criterion, "user") != 0 &&
 		    strcasecmp(criterion, "group") != 0 && argument != NULL)
-			w->o->by_origin = true;
+			w->by_origin = w->o->by_origin = true;
 	}
 }
 
@@ -108,6 +115,25 @@ has_quoted_blank(const char *s)
 	return false;
 }
 
+static void
+tell_line(const struct walk *w, const char *keyword, const char *rest)
+{
+	char value[1024];
+	struct sshd_match_line line = {
+		.file = w->file, .line = w->line, .keyword = keyword,
+		.value = value, .by_origin = w->by_origin
+	};
+
+	if (w->told == NULL || !w->in_block)
+		return;
+	rest += strspn(rest, BLANKS "=");
+	snprintf(value, sizeof(value), "%s", rest);
+	for (size_t len = strlen(value);
+	    len > 0 && strchr(BLANKS, value[len - 1]) != NULL; len--)
+		value[len - 1] = '\0';
+	w->told(&line, w->arg);
+}
+
 /*
  * A Match block ends with its file, but to be safe everything after the first
  * one is taken to be in it, the rest of the including file too.
@@ -117,8 +143,9 @@ read_keyword(struct walk *w, char *line)
 {
 	const char *keyword = next_word(&line);
 
-	if (keyword == NULL)
+	if (keyword == NULL || *keyword == '#')
 		return;
+	tell_line(w, keyword, line);
 	if (strcasecmp(keyword, "Include") == 0)
 		read_include(w, line);
 	else if (strcasecmp(keyword, "Match") == 0)
@@ -134,6 +161,7 @@ read_keyword(struct walk *w, char *line)
 static void
 read_config(struct walk *w, const char *path)
 {
+	const struct walk before = *w;
 	char *line = NULL;
 	size_t cap = 0;
 	FILE *f;
@@ -143,19 +171,28 @@ read_config(struct walk *w, const char *path)
 		return;
 	}
 	w->depth++;
-	while (getline(&line, &cap, f) != -1)
+	w->file = path;
+	w->line = 0;
+	while (getline(&line, &cap, f) != -1) {
+		w->line++;
 		read_keyword(w, line);
+	}
 	if (ferror(f))
 		give_up(w);
 	w->depth--;
+	w->file = before.file;
+	w->line = before.line;
+	w->in_block = before.in_block;
+	w->by_origin = before.by_origin;
 	free(line);
 	fclose(f);
 }
 
 void
-sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
+sshd_overview_told(const struct sshd *sshd, struct sshd_overview *o,
+    sshd_match_line_fn told, void *arg)
 {
-	struct walk w = { .o = o };
+	struct walk w = { .o = o, .told = told, .arg = arg };
 
 	*o = (struct sshd_overview){ 0 };
 	if (sshd->config != NULL)
@@ -164,6 +201,12 @@ sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 		read_config(&w, CONFIG_PATH);
 	else
 		give_up(&w);
+}
+
+void
+sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
+{
+	sshd_overview_told(sshd, o, NULL, NULL);
 }
 
 void

@@ -13,6 +13,7 @@ _keyveto_options()
 	check) echo "$judge --jobs= --help" ;;
 	audit) echo "$judge --user= --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
+	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --help' ;;
 	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
 	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
 	'filter add') echo '--no-compressed --ca --spki --help' ;;
@@ -20,8 +21,13 @@ _keyveto_options()
 	'filter info') echo '--json --help' ;;
 	'filter verify') echo '--help' ;;
 	'filter explain') echo '--spki --help' ;;
-	filter) echo '--help' ;;
 	update) echo '--force --dry-run --quiet --settings= --config= --filter= --rollback --help' ;;
+	'sshd status') echo '--json --root= --sshd= --help' ;;
+	'sshd enable')
+		echo '--guard --pam --warn --yes --dry-run --reload --root='\
+			'--sshd= --timeout= --help' ;;
+	'sshd disable') echo '--reload --root= --sshd= --help' ;;
+	filter | sshd) echo '--help' ;;
 	'') echo '--help --version' ;;
 	esac
 }
@@ -63,7 +69,9 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--config | --settings | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--config | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--root) mapfile -t COMPREPLY < <(compgen -d -- "$2")
+		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
 }
@@ -91,7 +99,8 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter update' "$3" ;;
+	sshd) _keyveto_words 'status enable disable' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter update sshd doctor' "$3" ;;
 	esac
 }
 
@@ -117,8 +126,8 @@ _keyveto()
 			fi
 		elif [[ $command == '' ]]; then
 			command=$word
-		elif [[ $command == filter ]]; then
-			command="filter $word"
+		elif [[ $command == filter || $command == sshd ]]; then
+			command="$command $word"
 		else
 			arguments+=1
 		fi

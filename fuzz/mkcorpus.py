@@ -80,6 +80,9 @@ def main():
     seed("config", "all", "Filter /a\nfilter=\"/b c\"\nAllowKey SHA256:" + "A" * 43
          + " until=2026-02-28 because\nOnHit warn\nOnError allow\nOnUnsupported deny\n"
          "AuthorizedKeysFile .ssh/%u %h/x %% none\nStrictModes no\nSyslogFacility LOCAL3\nMessage \"%f \\\" %t\"\n")
+    seed("pam_stack", "lines", "# a comment\n-auth [success=1 default=ignore] pam_unix.so [a b] nullok\n"
+         "account required \\\n pam_permit.so # more\n@include sshd\nsession substack /etc/pam.d/missing\n")
+    seed("pam_stack", "include", "session requisite pam_keyveto.so\nsession include sshd\n")
     make_pem()
 
 

@@ -34,13 +34,9 @@ static const uint8_t values[256] = {
 #undef P
 #undef X
 
-/*
- * Whole groups of four from text, as far as they are nothing but digits and
- * there is room; where this stops, the careful loop goes on. Returns how many
- * characters were used; three quarters of that were written.
- */
-static size_t
-decode_groups(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
+size_t
+kv_base64_decode_groups(const uint8_t *text, size_t len, uint8_t *out,
+    size_t cap)
 {
 	size_t groups = len / 4 < cap / 3 ? len / 4 : cap / 3;
 	size_t i;
@@ -74,8 +70,9 @@ kv_base64_decode(const char *text, size_t len, uint8_t *out, size_t cap,
 		uint8_t v;
 
 		if (have == 0 && pads == 0) {
-			size_t used = decode_groups(in + i, len - i, out + n,
-			    cap - n);
+			/* This stops at whatever takes more care. */
+			size_t used = kv_base64_decode_groups(in + i, len - i,
+			    out + n, cap - n);
 
 			i += used;
 			n += used / 4 * 3;

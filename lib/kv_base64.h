@@ -25,6 +25,14 @@ KV_MUST_CHECK enum kv_err kv_base64_decode(const char *text, size_t len,
     uint8_t *out, size_t cap, size_t *lenp);
 
 /*
+ * Decodes whole groups of four characters, as far as they are nothing but
+ * digits and out has room. Returns how many characters were used; three
+ * quarters of that were written. What comes next takes kv_base64_decode.
+ */
+size_t kv_base64_decode_groups(const uint8_t *text, size_t len, uint8_t *out,
+    size_t cap);
+
+/*
  * Encodes len bytes without padding, as fingerprints have it, and ends the
  * text with a NUL. out holds at least (len * 4 + 2) / 3 + 1 characters.
  */

@@ -133,16 +133,6 @@ kv_pkbf_hash(const uint8_t *spki, size_t len)
 	return h;
 }
 
-uint64_t
-kv_pkbf_position(const struct kv_pkbf_hash *h, unsigned int i, uint8_t length)
-{
-	uint64_t n = i;
-
-	/* 2^p divides 2^64, so wrapping around is exact. */
-	return (h->h1 + n * h->h2 + (n * n * n - n) / 6) &
-	    (((uint64_t)1 << length) - 1);
-}
-
 enum kv_err
 kv_pkbf_lookup(const struct kv_pkbf *f, const struct kv_pkbf_hash *h,
     bool *listedp)

@@ -64,8 +64,15 @@ struct kv_pkbf_hash kv_pkbf_hash(const uint8_t *spki, size_t len)
     __attribute__((nonnull));
 
 /* Bit position number i (from 0) in a filter of 2^length bits. */
-uint64_t kv_pkbf_position(const struct kv_pkbf_hash *h, unsigned int i,
-    uint8_t length);
+static inline uint64_t
+kv_pkbf_position(const struct kv_pkbf_hash *h, unsigned int i, uint8_t length)
+{
+	uint64_t n = i;
+
+	/* 2^p divides 2^64, so wrapping around is exact. */
+	return (h->h1 + n * h->h2 + (n * n * n - n) / 6) &
+	    (((uint64_t)1 << length) - 1);
+}
 
 /*
  * Sets *listedp to whether the filter (probably) holds the SPKI. Reads single

@@ -6,6 +6,7 @@
 KEYVETO names the program (default build/keyveto).
 """
 
+import json
 import os
 import pty
 import re
@@ -52,7 +53,7 @@ def commands():
     """All commands that take options: "check", "filter add"..."""
     found = []
     for name in subcommands(keyveto("--help", status=0).stdout):
-        below = subcommands(help_of(name)) if name == "filter" else []
+        below = subcommands(help_of(name)) if name in ("filter", "sshd") else []
         found += [f"{name} {word}" for word in below] or [name]
     assert len(found) > 5, f"--help lists only {found}"
     return found
@@ -126,7 +127,8 @@ def _(_scratch):
 @case("keyveto(1) has a section for each command")
 def _(_scratch):
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
-    same("keyveto.1", [title for title in titles if title.split()[0] in (*JUDGING, "spki", "filter", "update")], commands())
+    named = (*JUDGING, "spki", "filter", "update", "sshd", "doctor")
+    same("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
 
 
 def source_text():
@@ -159,9 +161,28 @@ def _(scratch):
     page = section("OUTPUT", "Sh")
     table = set(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE))))
     same("the table of JSON keys", table - {"account"}, names)
+    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|way_names|c->open|is_guarded)', read(ROOT / "cli/sshd_status.c"))
+    text = re.search(r"^\.It Fl -json\n(.*?)^\.It ", section("sshd status", "Ss"), LINES)[1]
+    marked = " ".join(re.findall(r"^\.Cm (.*)$", text, re.MULTILINE))
+    same("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
     info = keyveto("filter", "info", "--json", demo / "demo.pkbf", status=0).stdout
     marked = " ".join(re.findall(r"^\.Cm (.*)$", section("filter info", "Ss"), re.MULTILINE))
     same("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
+
+
+@case("keyveto(1) names the checks of doctor, the keys of its JSON, and its metrics")
+def _(_scratch):
+    demo, page = ROOT / "testdata/demo/demo.pkbf", section("doctor", "Ss")
+    options = ("--config", ROOT / "etc/keyveto.conf", "--filter", demo)
+    report = json.loads(keyveto("doctor", "--json", *options).stdout)
+    items = re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE)
+    same("the checks of doctor", re.findall(r"[\w-]+", " ".join(items)), {one["check"] for one in report["checks"]})
+    metrics = set(re.findall(r"^(keyveto_\w+)", keyveto("doctor", "--prometheus", *options).stdout, re.MULTILINE))
+    same("the metrics of doctor", re.findall(r"keyveto_\w+", page), metrics)
+    described = re.search(r"^\.It Fl -json\n(.*?)^\.It ", page, LINES)[1]
+    marked = re.findall(r"\w+", " ".join(re.findall(r"^\.Cm (.*)$", described, re.MULTILINE)))
+    assert report["filters"] and report["checks"], report
+    same("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0]})
 
 
 # Every page.
@@ -319,8 +340,8 @@ def _(scratch):
 def _(_scratch):
     ran = 0
     for text in map(read, (README, PAGE, ROOT / "man/pkbf.5")):
-        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|filter \w+) .*$", text, re.MULTILINE):
-            for name, rest in re.findall(r"\bkeyveto (filter \w+|\w+)([^|]*)", line):
+        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|(?:filter|sshd) \w+) .*$", text, re.MULTILINE):
+            for name, rest in re.findall(r"\bkeyveto ((?:filter|sshd) \w+|\w+)([^|]*)", line):
                 if options_in(rest):
                     surplus = options_in(rest) - options_in(help_of(name))
                     assert not surplus, f"{line}: {surplus}"
@@ -350,9 +371,11 @@ def _(_scratch):
 @case("the completion offers each command, and each option of it, and no others")
 def _(_scratch):
     same("the commands", complete(""), {command.split()[0] for command in commands()})
-    same("the filter commands", complete("filter", ""), {c.split()[1] for c in commands() if " " in c})
+    for name in ("filter", "sshd"):
+        same(f"the {name} commands", complete(name, ""),
+             {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
+        same(f"the options of {name}", complete(name, "-"), {"--help"})
     same("the options before a command", complete("-"), {"--help", "--version"})
-    same("the options of filter", complete("filter", "-"), {"--help"})
     for command in commands():
         same(f"the options of {command}", complete(*command.split(), "-"), options_in(help_of(command)) | EVERYWHERE)
 
@@ -381,6 +404,7 @@ def _(scratch):
                             (("filter", "explain", ""), filters), (("filter", "explain", "x", ""), everything),
                             (("filter", "explain", "x", "y", ""), set()), (("filter", "merge", "x", "y", ""), filters),
                             (("filter", "verify", "x", ""), set()), (("spki", "--der", ""), everything),
+                            (("sshd", "status", "--root", ""), {"d"}), (("sshd", "enable", ""), set()),
                             (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set())):
         equal(complete(*words, cwd=scratch), expected, str(words))
     contains(complete("audit", "--user", "nobo"), "nobody")

@@ -79,7 +79,7 @@ class Reader:
     """Somebody who follows the README, and those who log in meanwhile."""
 
     def __init__(self, machine, log, scratch):
-        self.log, self.scratch = log, scratch
+        self.machine, self.log, self.scratch = machine, log, scratch
         self.steps = read_steps()
         self.server, self.clients = StockServer(), Clients(scratch)
         self.alice, self.mallory = machine.add_account(), machine.add_account()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: ISC
+"""What is measured with: lines of keys, and filters half full, made once from fixed seeds."""
+
+import base64
+import random
+import struct
+import time
+
+SEED = 5
+MIXTURE = (("ed25519", 0.55), ("rsa2048", 0.20), ("rsa4096", 0.25))
+HASHES = 20
+CHUNK = 1 << 24
+
+
+def _string(data):
+    return struct.pack(">I", len(data)) + data
+
+
+def _blob(rng, kind):
+    """A public key of random numbers: nobody here minds that it is no product of primes."""
+    if kind == "ed25519":
+        return b"ssh-ed25519", _string(b"ssh-ed25519") + _string(rng.randbytes(32))
+    size = int(kind.removeprefix("rsa")) // 8
+    modulus = b"\0" + bytes([rng.getrandbits(8) | 0x80]) + rng.randbytes(size - 2) + bytes([rng.getrandbits(8) | 1])
+    return b"ssh-rsa", _string(b"ssh-rsa") + _string(b"\1\0\1") + _string(modulus)
+
+
+def lines(rng, count, mixture=MIXTURE):
+    """Lines of an authorized_keys file, kinds in random order."""
+    kinds, weights = zip(*mixture)
+    for number, kind in enumerate(rng.choices(kinds, weights, k=count)):
+        name, blob = _blob(rng, kind)
+        yield b"%s %s user%d@example.org\n" % (name, base64.b64encode(blob), number)
+
+
+def write_once(path, make):
+    """A file that is whole or not there."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        with open(part, "wb") as file:
+            make(file)
+        part.rename(path)
+    return path
+
+
+def key_file(folder, count, mixture=MIXTURE, name="mixed"):
+    """authorized_keys lines; the same for the same count."""
+    def make(file):
+        rng = random.Random(f"{SEED} {name} {count}")
+        file.writelines(lines(rng, count, mixture))
+    return write_once(folder / f"{name}-{count}.keys", make)
+
+
+def filter_file(folder, length, hashes=HASHES):
+    """A filter of 2**length bits, every other of which is set."""
+    def make(file):
+        rng = random.Random(f"{SEED} filter {length}")
+        file.write(b"pkbfv1" + struct.pack(">IQIBB", 1, int(time.time()), (1 << length) // 29, hashes, length))
+        left = 1 << (length - 3)
+        while left > 0:
+            file.write(rng.randbytes(min(left, CHUNK)))
+            left -= CHUNK
+    return write_once(folder / f"half-{length}.pkbf", make)

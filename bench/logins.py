@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""One login by ssh: sshd with RevokedKeys and a KRL of n hashes, and with the guard and a filter of as many.
+
+    logins.py [--rounds N] [--build DIR] COUNT...
+
+Prints a line for each COUNT: COUNT, seconds without either, with the KRL, with
+the guard (medians of N, in alternation). Needs root.
+"""
+
+import argparse
+import base64
+import random
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests/campaign"))
+
+import keypairs     # noqa: E402
+import lanes        # noqa: E402
+import pkbf         # noqa: E402
+from lanes import server    # noqa: E402
+
+from logbook import Logbook     # noqa: E402
+
+
+class Identity:
+    def __init__(self, folder, pair):
+        path = folder / "key"
+        path.touch(0o600)
+        path.write_text(keypairs.private_key_file(pair), encoding="ascii")
+        self.options = ["-i", str(path)]
+
+
+def write_krl(folder, rng, count):
+    spec, krl = folder / f"spec{count}", folder / f"krl{count}"
+    spec.write_text("".join(f"hash: SHA256:{base64.b64encode(rng.randbytes(32)).decode().rstrip('=')}\n"
+                            for _ in range(count)))
+    subprocess.run(["ssh-keygen", "-q", "-k", "-f", krl, spec], check=True)
+    return krl
+
+
+def write_filter(folder, rng, count):
+    made = pkbf.Filter.create(20, max(8, (count * 29).bit_length()), revision=1)
+    for _ in range(count):
+        made.add(rng.randbytes(44))
+    path = folder / f"filter{count}.pkbf"
+    path.write_bytes(made.to_bytes())
+    config = folder / f"keyveto{count}.conf"
+    config.write_text(f"Filter {path}\n")
+    return config
+
+
+def measure(world, counts, rounds):
+    rng = random.Random(5)
+    folder = world.scratch
+    account = world.machine.add_account()
+    pair = keypairs.Ed25519(rng)
+    identity = Identity(folder, pair)
+    account.authorize(f"ssh-ed25519 {base64.b64encode(pair.blob).decode()}")
+    for count in counts:
+        deployments = (server.vanilla(),
+                       server.vanilla().adding(f"RevokedKeys {write_krl(folder, rng, count)}"),
+                       server.guard(write_filter(folder, rng, count)))
+        servers = [server.Server(world.machine, folder, world.host_key, one) for one in deployments]
+        took = [[] for _ in servers]
+        try:
+            for one in servers:
+                one.start()
+            for number in range(rounds + 1):
+                for one, times in zip(servers, took):
+                    begin = time.perf_counter()
+                    outcome = world.clients.login(one, account, [identity])
+                    if not outcome.entered:
+                        raise RuntimeError(f"refused: {outcome}")
+                    if number:
+                        times.append(time.perf_counter() - begin)
+        finally:
+            for one in servers:
+                one.stop()
+        print(count, *(f"{statistics.median(times):.4f}" for times in took), flush=True)
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--build", type=Path, default=lanes.BUILD)
+    parser.add_argument("counts", type=int, nargs="+")
+    options = parser.parse_args()
+
+    def isolated():
+        with lanes.world(options.build.resolve(), Logbook) as world:
+            return measure(world, options.counts, options.rounds)
+    return lanes.run_isolated(__file__, options.build, isolated)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * lookups: look-ups in a filter, many at a time, against reads of single bytes
+ * of the same memory at random places that do not depend on each other.
+ *
+ *   lookups FILTER ROUNDS
+ *
+ * Prints nanoseconds: per look-up, and per byte read; medians of ROUNDS.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pkbf_map.h"
+
+#define COUNT (1 << 20)
+
+static uint64_t state = 88172645463325252U;
+
+static uint64_t
+next(void)
+{
+	state ^= state >> 12;
+	state ^= state << 25;
+	state ^= state >> 27;
+	return state * 2685821657736338717U;
+}
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct kv_pkbf_hash *h = malloc(COUNT * sizeof(*h));
+	uint64_t *place = malloc(COUNT * sizeof(*place));
+	int rounds = argc == 3 ? atoi(argv[2]) : 0;
+	double *look, *read;
+	volatile unsigned int sum;
+	struct pkbf_map map;
+	struct kv_pkbf f;
+
+	if (rounds < 1 || h == NULL || place == NULL ||
+	    kv_pkbf_open_fd(open(argv[1], O_RDONLY), &f) != KV_OK ||
+	    !pkbf_map_open(&map, &f))
+		return 2;
+	look = calloc((size_t)rounds, sizeof(*look));
+	read = calloc((size_t)rounds, sizeof(*read));
+	for (int r = -1; r < rounds; r++) {
+		bool listed[PKBF_MAP_BATCH];
+		unsigned int n = 0;
+		double begin;
+
+		for (size_t i = 0; i < COUNT; i++) {
+			h[i] = (struct kv_pkbf_hash){ next(), next() | 1 };
+			place[i] = next() % map.bytes;
+		}
+		begin = now();
+		for (size_t i = 0; i < COUNT; i += PKBF_MAP_BATCH)
+			pkbf_map_lookup(&map, h + i, PKBF_MAP_BATCH, listed);
+		if (r >= 0)
+			look[r] = (now() - begin) / COUNT;
+		begin = now();
+		for (size_t i = 0; i < COUNT; i++)
+			n += map.file[place[i]];
+		sum = n;
+		if (r >= 0)
+			read[r] = (now() - begin) / COUNT;
+	}
+	(void)sum;
+	qsort(look, (size_t)rounds, sizeof(*look), compare);
+	qsort(read, (size_t)rounds, sizeof(*read), compare);
+	printf("%.2f %.2f\n", look[rounds / 2], read[rounds / 2]);
+	return 0;
+}

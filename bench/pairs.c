@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * pairs: how long programs take, whole processes in alternation.
+ *
+ *   pairs COUNT PROGRAM [ARG...] --and-- PROGRAM [ARG...] ...
+ *
+ * Prints a line for each program: median microseconds, and the peak of its
+ * memory in KiB. Each round runs all of them once, so that what disturbs the
+ * machine disturbs all alike; their output goes to /dev/null.
+ */
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROGRAMS_MAX 16
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* One run: its time; *peakp becomes its memory if that is more. */
+static double
+run(char **argv, int out, long *peakp)
+{
+	struct rusage usage;
+	double begin = now();
+	pid_t pid = vfork();
+	int status;
+
+	if (pid == 0) {
+		dup2(out, STDOUT_FILENO);
+		dup2(out, STDERR_FILENO);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	if (pid == -1 || wait4(pid, &status, 0, &usage) != pid ||
+	    !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		fprintf(stderr, "%s: failed\n", argv[0]);
+		exit(1);
+	}
+	if (usage.ru_maxrss > *peakp)
+		*peakp = usage.ru_maxrss;
+	return now() - begin;
+}
+
+int
+main(int argc, char **argv)
+{
+	char **program[PROGRAMS_MAX] = { argv + 2 };
+	long peak[PROGRAMS_MAX] = { 0 };
+	double *took[PROGRAMS_MAX];
+	int out = open("/dev/null", O_WRONLY | O_CLOEXEC), n = 1;
+	int count = argc > 2 ? atoi(argv[1]) : 0;
+
+	if (count < 1 || out == -1)
+		return 2;
+	for (int i = 2; i < argc; i++) {
+		if (strcmp(argv[i], "--and--") != 0)
+			continue;
+		if (n == PROGRAMS_MAX)
+			return 2;
+		argv[i] = NULL;
+		program[n++] = argv + i + 1;
+	}
+	for (int i = 0; i < n; i++)
+		took[i] = calloc((size_t)count, sizeof(double));
+	for (int round = -2; round < count; round++) {
+		for (int i = 0; i < n; i++) {
+			double t = run(program[i], out, &peak[i]);
+
+			if (round >= 0)
+				took[i][round] = t;
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		qsort(took[i], (size_t)count, sizeof(double), compare);
+		printf("%.1f %ld\n", took[i][count / 2], peak[i]);
+		free(took[i]);
+	}
+	return 0;
+}

@@ -1,0 +1,275 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""Measures keyveto beside what it is to be compared with, and prints a table.
+
+    bench/run.py [--build DIR] [--quick] [--csv] [--only WORD]
+
+Medians of whole runs in alternation; no time is a pass mark. Writes table.csv
+and plots (SVG) to BUILD/bench. Needs root, and what scripts/deps all installs.
+"""
+
+import argparse
+import contextlib
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import data
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+MILLION = 1_000_000
+
+
+@dataclass
+class Row:
+    metric: str
+    ours: str
+    reference: str
+    ratio: "float | None" = None
+    goal: str = ""
+
+
+class Bench:
+    """The programs, the data, and a folder that a login would trust."""
+
+    def __init__(self, build, quick, scratch):
+        self.build, self.scratch, self.quick = build, scratch, quick
+        self.data = build / "bench/data"
+        self.rows = []
+        self.count = MILLION // 20 if quick else MILLION
+        self.lengths = (28, 30) if quick else (31, 33)
+        self.keyveto = build / "keyveto"
+        self.guard = self._installed(build / "keyveto-authorized-keys")
+
+    def tool(self, name):
+        return self.build / "bench" / name
+
+    def _installed(self, program):
+        """Where sshd would take it from, so to speak."""
+        path = self.scratch / program.name
+        shutil.copy(program, path)
+        path.chmod(0o755)
+        return path
+
+    def rounds(self, count):
+        return max(3, count // 10) if self.quick else count
+
+    def pairs(self, rounds, *commands, user=None):
+        """Median microseconds and peak KiB of each."""
+        argv = [self._installed(self.tool("pairs")), str(rounds)]
+        for number, command in enumerate(commands):
+            argv += ["--and--"] * bool(number) + [str(word) for word in command]
+        if user:
+            argv = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups", *argv]
+        done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
+        return [(float(time), int(peak)) for time, peak in (line.split() for line in done.stdout.splitlines())]
+
+    def add(self, metric, ours, reference, goal="", unit="µs"):
+        """A row of two times in the same unit."""
+        ratio = ours / reference
+        self.rows.append(Row(metric, f"{ours:.5g} {unit}", f"{reference:.5g} {unit}", ratio, goal))
+
+    def report(self, metric, ours, reference, goal=""):
+        self.rows.append(Row(metric, ours, reference, None, goal))
+
+    # The guard
+
+    def config(self, length):
+        """A configuration with a filter of that size, in memory and trusted."""
+        path = self.scratch / f"keyveto-{length}.conf"
+        if not path.exists():
+            target = self.scratch / f"half-{length}.pkbf"
+            shutil.copy(data.filter_file(self.data, length), target)
+            target.chmod(0o644)
+            path.write_text(f"Filter {target}\n")
+        return path
+
+    def home(self, lines, user):
+        """An account's home with a file of so many lines."""
+        home = self.scratch / f"home-{user}-{lines}"
+        if not home.exists():
+            (home / ".ssh").mkdir(parents=True)
+            with open(data.key_file(self.data, lines, (("ed25519", 1),), "guard"), "rb") as file:
+                (home / ".ssh/authorized_keys").write_bytes(file.read())
+            for path in (home, home / ".ssh", home / ".ssh/authorized_keys"):
+                shutil.chown(path, user)
+                path.chmod(0o755 if path.is_dir() else 0o644)
+        return home
+
+    def asked(self, length, lines, user):
+        """The guard's command line for a clean key."""
+        with open(self.home(lines, user) / ".ssh/authorized_keys", encoding="ascii") as file:
+            kind, text, _ = file.readline().split()
+        return [self.guard, "--config", self.config(length), "--user", user, "--home", self.home(lines, user),
+                "--type", kind, "--key", text]
+
+    def measure_guard(self):
+        rounds = self.rounds(1000)
+        static, dynamic, account = (self._installed(self.tool(name)) for name in ("static", "dynamic", "account"))
+        small, large = self.lengths
+        for user in ("nobody", "root"):
+            (nothing, least), (loaded, _), (found, _), (guard, peak) = self.pairs(
+                rounds, [static], [dynamic], [account, user], self.asked(small, 10, user),
+                user=user if user != "root" else None)
+            who = "started as the account (%u)" if user == "nobody" else "started as root"
+            self.add(f"guard, clean key, {who}: whole process", guard, nothing, "≤ 1.6")
+            self.add("  of which libc being loaded: the same program, dynamic", loaded, nothing)
+            self.add("  and the account being looked up" + ", with its groups" * (user == "root"), found, nothing)
+            self.report(f"guard, {who}: peak memory", f"{peak} KiB", f"{least} KiB",
+                        f"+ ≤ 2048 KiB: {peak - least:+}")
+        (one, _), (big, _), (long, _) = self.pairs(
+            rounds, self.asked(small, 10, "nobody"), self.asked(large, 10, "nobody"),
+            self.asked(small, 10_000, "nobody"), user="nobody")
+        self.add(f"guard, filter of {2 ** (large - 23)} MiB instead of {2 ** (small - 23)}", big, one, "≤ 1.1")
+        self.add("guard, 10,000 lines instead of 10", long, one, "≤ 2")
+        points = []
+        for length in range(20, large + 1, 2):
+            (time, peak), (nothing, _) = self.pairs(self.rounds(200), self.asked(length, 10, "nobody"), [static],
+                                                    user="nobody")
+            points.append((2 ** (length - 3) / 2 ** 20, time, nothing))
+        self.plot("guard-filter", points, "filter, MiB", "µs", ("guard", "a static program"), logx=True)
+        points = []
+        for lines in (1, 10, 100, 1000, 10_000):
+            (time, _), (nothing, _) = self.pairs(self.rounds(200), self.asked(small, lines, "nobody"), [static],
+                                                 user="nobody")
+            points.append((lines, time, nothing))
+        self.plot("guard-lines", points, "lines in authorized_keys", "µs", ("guard", "a static program"), logx=True)
+
+    def measure_pam(self):
+        folder = self.scratch / "pam.d"
+        folder.mkdir()
+        module = self.scratch / "pam_keyveto.so"
+        shutil.copy(self.build / "pam_keyveto.so", module)
+        config = self.config(self.lengths[0])
+        (folder / "ours").write_text(f"session requisite {module} config={config}\n")
+        (folder / "permit").write_text("session requisite pam_permit.so\n")
+        key = " ".join(self.asked(self.lengths[0], 10, "nobody")[8:11:2])
+        done = subprocess.run([self.tool("session"), folder, "ours", "permit", f"SSH_AUTH_INFO_0=publickey {key}\n",
+                               str(self.rounds(2000))], check=True, stdout=subprocess.PIPE, text=True)
+        ours, permit = map(float, done.stdout.split())
+        self.report("PAM session check", f"{ours:.1f} µs", f"{permit:.1f} µs (pam_permit)",
+                    f"≤ 50 µs more: {ours - permit:+.1f}")
+
+    # The command
+
+    def checked(self, *words, program=None, count=None):
+        return [program or self.keyveto, "check", *words, "--filter", data.filter_file(self.data, self.lengths[0]),
+                data.key_file(self.data, count or self.count)]
+
+    def measure_check(self):
+        keys = data.key_file(self.data, self.count)
+        hashed = [shutil.which("xxhsum"), "-H1", keys]
+        portable = self.build / "bench/portable/keyveto"
+        (ours, _), (plain, _), (two, _), (reference, _) = self.pairs(
+            self.rounds(15), self.checked(), self.checked(program=portable), self.checked("--jobs", "2"), hashed)
+        what = f"check, {self.count:,} mixed lines"
+        self.add(f"{what}, one thread (xxhsum -H1)", ours / 1000, reference / 1000, "≤ 3.0", "ms")
+        self.add(f"{what}, one thread, portable C", plain / 1000, reference / 1000, "≤ 3.0", "ms")
+        self.add(f"{what}, --jobs 2", two / 1000, reference / 1000, "≤ 1.7", "ms")
+        points = []
+        for count in (self.count // 1000, self.count // 100, self.count // 10, self.count):
+            (time, _), (reference, _) = self.pairs(self.rounds(10), self.checked(count=count),
+                                                   [*hashed[:2], data.key_file(self.data, count)])
+            points.append((count, time / 1000, reference / 1000))
+        self.plot("check-lines", points, "lines", "ms", ("check", "xxhsum -H1"), logx=True)
+
+    def measure_lookups(self):
+        path = data.filter_file(self.data, self.lengths[1])
+        done = subprocess.run([self.tool("lookups"), path, str(self.rounds(15))], check=True, stdout=subprocess.PIPE,
+                              text=True)
+        look, read = map(float, done.stdout.split())
+        self.add(f"look-ups, {2 ** (self.lengths[1] - 23)} MiB filter, in batches (two random reads)", look, 2 * read,
+                 "≤ 1.5", "ns")
+
+    def measure_add(self):
+        folder = self.build / "bench"
+        empty, work = folder / "empty.pkbf", folder / "work.pkbf"
+        keys = data.key_file(self.data, self.count)
+        subprocess.run([self.keyveto, "filter", "create", "--force", empty, "--entries", str(self.count), "--fpr", "1e-9"],
+                       check=True, stderr=subprocess.DEVNULL)
+        adding = ["/bin/sh", "-c", 'cp "$1" "$2" && exec "$0" filter add "$2" "$3"', self.keyveto, empty, work, keys]
+        (ours, _), (check, _) = self.pairs(self.rounds(11), adding, self.checked())
+        self.add(f"filter add of these, into a filter for {self.count:,} at 1e-9 (check of them)", ours / 1000,
+                 check / 1000, "≤ 1.5", "ms")
+        large = data.filter_file(self.data, self.lengths[0])
+        # The bound: the new file has to be a copy of the old that is safe on disk.
+        adding[4] = large
+        copying = ["/bin/sh", "-c", 'cp "$1" "$2" && cp "$2" "$2.new" && sync "$2.new"', "sh", large, work]
+        (ours, _), (copy, _) = self.pairs(max(3, self.rounds(5)), adding, copying)
+        self.add(f"the same into the half-full {2 ** (self.lengths[0] - 23)} MiB filter (cp and sync of it)",
+                 ours / 1000, copy / 1000, "", "ms")
+        for path in (empty, work, Path(f"{work}.new")):
+            path.unlink()
+
+    def measure_python(self):
+        count = self.count // 100
+        script = ["/usr/bin/python3", HERE / "in_python.py", data.filter_file(self.data, self.lengths[0]),
+                  data.key_file(self.data, count)]
+        (ours, _), (theirs, _) = self.pairs(self.rounds(5), self.checked(count=count), script)
+        self.add(f"check, {count:,} lines (Python with xxhash and cryptography)", ours / 1000, theirs / 1000, "report",
+                 "ms")
+
+    def measure_logins(self):
+        counts = (1000, 2000) if self.quick else (10_000, 20_000, 40_000)
+        done = subprocess.run([sys.executable, HERE / "logins.py", "--build", self.build, "--rounds",
+                               str(self.rounds(9)), *map(str, counts)], check=True, stdout=subprocess.PIPE, text=True)
+        points = [tuple(map(float, line.split())) for line in done.stdout.splitlines() if line[:1].isdigit()]
+        for count, without, krl, guard in points:
+            self.add(f"a login, {count:,.0f} keys: the guard (RevokedKeys with a KRL)", guard * 1000, krl * 1000,
+                     f"report; neither: {without * 1000:.0f} ms", "ms")
+        self.plot("logins", points, "keys listed", "s", ("neither", "RevokedKeys, KRL", "guard"))
+
+    # Results
+
+    def plot(self, name, points, xlabel, ylabel, titles, logx=False):
+        table = self.build / "bench" / f"{name}.dat"
+        table.write_text("".join(" ".join(map(str, point)) + "\n" for point in points))
+        curves = ", ".join(f"'{table}' using 1:{column} with linespoints title '{title}'"
+                           for column, title in enumerate(titles, 2))
+        script = (f"set terminal svg size 640,400; set output '{table.with_suffix('.svg')}'; set xlabel '{xlabel}'; "
+                  f"set ylabel '{ylabel}'; set yrange [0:*]; set key left top; "
+                  f"{'set logscale x; ' if logx else ''}plot {curves}")
+        subprocess.run(["gnuplot", "-e", script], check=True)
+
+    def print_table(self, as_csv):
+        header = ("metric", "ours", "reference", "ratio", "goal")
+        rows = [(row.metric, row.ours, row.reference, "" if row.ratio is None else f"{row.ratio:.2f}", row.goal)
+                for row in self.rows]
+        with open(self.build / "bench/table.csv", "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+        if as_csv:
+            csv.writer(sys.stdout).writerows([header, *rows])
+            return
+        widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+        for row in [header, *rows]:
+            print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the built programs are")
+    parser.add_argument("--quick", action="store_true", help="small data and few rounds: whether it runs at all")
+    parser.add_argument("--csv", action="store_true", help="the table as CSV")
+    parser.add_argument("--only", default="", metavar="WORD", help="only this part: guard, pam, check, …")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("bench/run.py: the guard's part needs root")
+    with contextlib.ExitStack() as stack:
+        # Not /tmp: sshd's rules, and keyveto's, are about the folders above, too.
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
+        scratch.chmod(0o755)
+        bench = Bench(options.build.resolve(), options.quick, scratch)
+        for part in ("guard", "pam", "check", "lookups", "add", "python", "logins"):
+            if options.only in part:
+                getattr(bench, f"measure_{part}")()
+        bench.print_table(options.csv)
+
+
+if __name__ == "__main__":
+    main()

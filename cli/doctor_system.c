@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: ISC */
+/* What runs: the arguments of the sshd that listens, and the log. */
+#include "doctor.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "guard_command.h"
+
+#define LOG_SOCKET "/dev/log"
+#define ARGUMENTS_BYTES (64 * 1024)
+#define BLANKS " \t\r\n\"'"
+
+/* Arguments of an sshd, and where they were seen. */
+struct arguments {
+	struct doctor *d;
+	const char *check;
+	const char *place;
+	size_t overrides;
+};
+
+/*
+ * -o options count before the file. The words of a running sshd have lost
+ * their quotes: a value is taken to be one word.
+ */
+static void
+look_at_option(struct arguments *a, const char *keyword, const char *value)
+{
+	static const char *const others[] = {
+		"AuthorizedKeysCommandUser", "AuthorizedPrincipalsCommand",
+		"AuthorizedPrincipalsCommandUser", "AuthorizedPrincipalsFile",
+		"AuthenticationMethods", "HostbasedAuthentication", "Include",
+		"PAMServiceName", "PermitTunnel", "TrustedUserCAKeys",
+	};
+	static const char remedy[] = "take the option out of the service's "
+	    "arguments, and write it into sshd_config";
+	const char *args;
+	bool bad = false, known = false;
+
+	if (strcasecmp(keyword, "AuthorizedKeysFile") == 0)
+		bad = a->d->root.guard && strcasecmp(value, "none") != 0;
+	else if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0)
+		bad = !guard_command(value, &args);
+	else if (strcasecmp(keyword, "UsePAM") == 0)
+		bad = strcasecmp(value, "yes") != 0;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		known |= strcasecmp(keyword, others[i]) == 0;
+	if (bad)
+		doctor_broken(a->d, a->check, remedy, "%s: -o %s=%s leads past "
+		    "keyveto, whatever sshd_config says", a->place, keyword,
+		    value);
+	else if (known)
+		doctor_warning(a->d, a->check, remedy, "%s: -o %s=%s is not "
+		    "seen by the other checks", a->place, keyword, value);
+	a->overrides += bad || known;
+}
+
+static void
+look_at_file(struct arguments *a, const char *path)
+{
+	const char *asked = a->d->o->sshd.config;
+
+	if (strcmp(path, asked != NULL ? asked : "/etc/ssh/sshd_config") == 0)
+		return;
+	doctor_warning(a->d, a->check, "name that file with --sshd-config",
+	    "%s: its configuration is %s, which the other checks have not "
+	    "seen", a->place, path);
+	a->overrides++;
+}
+
+/* Goes through the words of text, which it cuts apart. */
+static void
+look_at_words(struct arguments *a, char *text)
+{
+	static char none[] = "";
+	char *rest = NULL, *word, *value;
+
+	for (word = strtok_r(text, BLANKS, &rest); word != NULL;
+	    word = strtok_r(NULL, BLANKS, &rest)) {
+		const bool file = strncmp(word, "-f", 2) == 0;
+
+		if (!file && strncmp(word, "-o", 2) != 0)
+			continue;
+		word += 2;
+		if (*word == '\0' &&
+		    (word = strtok_r(NULL, BLANKS, &rest)) == NULL)
+			return;
+		if (file) {
+			look_at_file(a, word);
+			continue;
+		}
+		if ((value = strchr(word, '=')) != NULL)
+			*value++ = '\0';
+		else if ((value = strtok_r(NULL, BLANKS, &rest)) == NULL)
+			value = none;
+		look_at_option(a, word, value);
+	}
+}
+
+/* Reads a small file of /proc or /etc, as text. False if there is none. */
+static bool
+read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n;
+
+	*lenp = 0;
+	if (fd == -1)
+		return false;
+	while (*lenp < ARGUMENTS_BYTES - 1 && (n = read(fd, text + *lenp,
+	    ARGUMENTS_BYTES - 1 - *lenp)) > 0)
+		*lenp += (size_t)n;
+	close(fd);
+	text[*lenp] = '\0';
+	return true;
+}
+
+/* Where a link of /proc leads to; false if that cannot be seen. */
+static bool
+read_link(const char *pid, const char *name, char path[static PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/%s", pid, name);
+	if ((n = readlink(link, path, PATH_MAX - 1)) <= 0)
+		return false;
+	path[n] = '\0';
+	return true;
+}
+
+/*
+ * Whether a process is an sshd, by the kernel's word, and not in a container
+ * of its own.
+ */
+static bool
+is_sshd(const char *pid)
+{
+	char path[PATH_MAX], own[PATH_MAX], *name;
+
+	if (!read_link(pid, "ns/pid", path) ||
+	    !read_link("self", "ns/pid", own) || strcmp(path, own) != 0 ||
+	    !read_link(pid, "exe", path) ||
+	    (name = strrchr(path, '/')) == NULL)
+		return false;
+	/* After an upgrade: the old one still runs. */
+	name[strcspn(name, " ")] = '\0';
+	return strcmp(name, "/sshd") == 0;
+}
+
+/* A listening sshd, which shows its arguments; a login shows its account. */
+static bool
+look_at_process(struct arguments *a, const char *pid)
+{
+	char path[64], place[64];
+	char *text = malloc(ARGUMENTS_BYTES);
+	size_t len;
+	bool listens;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+	if (text == NULL || !is_sshd(pid) || !read_text(path, text, &len)) {
+		free(text);
+		return false;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	listens = strncmp(text, "sshd: ", 6) != 0 ||
+	    strstr(text, "[listener]") != NULL;
+	if (listens) {
+		snprintf(place, sizeof(place), "sshd, process %.20s", pid);
+		a->place = place;
+		look_at_words(a, text);
+		a->place = NULL;
+	}
+	free(text);
+	return listens;
+}
+
+static size_t
+look_at_processes(struct arguments *a)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	size_t n = 0;
+
+	if (dir == NULL)
+		return 0;
+	while ((e = readdir(dir)) != NULL)
+		if (e->d_name[strspn(e->d_name, "0123456789")] == '\0')
+			n += look_at_process(a, e->d_name);
+	closedir(dir);
+	return n;
+}
+
+/* A file of the shell's assignments, whose words sshd is started with. */
+static void
+look_at_defaults(struct arguments *a, const char *path, const char *variable)
+{
+	char *text = malloc(ARGUMENTS_BYTES), *rest, *line;
+	const size_t name = strlen(variable);
+	size_t len;
+
+	if (text != NULL && read_text(path, text, &len)) {
+		a->place = path;
+		rest = text;
+		while ((line = strsep(&rest, "\n")) != NULL) {
+			line += strspn(line, " \t");
+			if (strncmp(line, variable, name) == 0 &&
+			    line[name] == '=')
+				look_at_words(a, line + name + 1);
+		}
+	}
+	free(text);
+}
+
+void
+doctor_service(struct doctor *d, const char *check)
+{
+	struct arguments a = { .d = d, .check = check };
+	size_t n = look_at_processes(&a);
+
+	look_at_defaults(&a, "/etc/default/ssh", "SSHD_OPTS");
+	look_at_defaults(&a, "/etc/sysconfig/sshd", "OPTIONS");
+	if (a.overrides > 0)
+		return;
+	if (geteuid() != 0)
+		doctor_warning(d, check, "run keyveto doctor as root",
+		    "only root can see the arguments of sshd");
+	else if (n == 0)
+		doctor_ok(d, check, "no sshd listens at present, and none is "
+		    "to be given options that count");
+	else
+		doctor_ok(d, check, "%zu sshd %s, without options that count",
+		    n, n == 1 ? "listens" : "listen");
+}
+
+/* Connects and goes away; nothing is logged. 0 or errno. */
+static int
+reach_log(int type)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int error = 0;
+
+	if (fd == -1)
+		return errno;
+	memcpy(address.sun_path, LOG_SOCKET, sizeof(LOG_SOCKET));
+	if (connect(fd, (const struct sockaddr *)&address,
+	    sizeof(address)) == -1)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+void
+doctor_syslog(struct doctor *d, const char *check)
+{
+	int error = reach_log(SOCK_DGRAM);
+
+	if (error == EPROTOTYPE)
+		error = reach_log(SOCK_STREAM);
+	if (error == 0)
+		doctor_ok(d, check, LOG_SOCKET " takes what is logged");
+	else
+		doctor_warning(d, check, "start the machine's log service; "
+		    "until then nobody sees who is refused, or why",
+		    LOG_SOCKET ": %s", strerror(error));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * pkbf_map: many look-ups at a time in a filter that is mapped into memory.
+ *
+ * Only for the keyveto command: a mapped file that is cut short by another
+ * program ends the process (with a message, and status 2), which a login must
+ * never depend on. The answers are those of kv_pkbf_lookup.
+ */
+#ifndef CLI_PKBF_MAP_H
+#define CLI_PKBF_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kv_pkbf.h"
+
+/* What one call can look up. */
+#define PKBF_MAP_BATCH 256
+
+struct pkbf_map {
+	void *map;
+	const uint8_t *file;	/* the same: header and bits */
+	size_t bytes;
+	struct kv_pkbf_header header;
+};
+
+/* Maps an open filter, which stays the caller's. False with errno. */
+bool pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f);
+void pkbf_map_close(struct pkbf_map *m);
+
+/* Sets listed[i] for each of n hashes, at most PKBF_MAP_BATCH, that is in it. */
+void pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
+    size_t n, bool *listed);
+
+#endif

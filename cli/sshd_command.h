@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: ISC */
+/* sshd_command: what the subcommands of keyveto sshd share. */
+#ifndef CLI_SSHD_COMMAND_H
+#define CLI_SSHD_COMMAND_H
+
+#include "audit_policy.h"
+#include "command.h"
+#include "sshd_dump.h"
+#include "sshd_files.h"
+#include "sshd_state.h"
+
+/* The Makefile may say otherwise. */
+#ifndef KV_LIBEXECDIR
+#define KV_LIBEXECDIR "/usr/libexec"
+#endif
+#ifndef KV_PAMDIR
+#define KV_PAMDIR "/usr/lib/security"
+#endif
+
+#define SSHD_GUARD_PATH KV_LIBEXECDIR "/keyveto-authorized-keys"
+#define SSHD_MODULE "pam_keyveto.so"
+#define SSHD_MODULE_PATH KV_PAMDIR "/" SSHD_MODULE
+#define SSHD_DROP_IN SSHD_TREE_DROP_INS "/00-keyveto.conf"
+#define SSHD_WHY_BYTES 2048
+#define SSHD_NOT_DONE 1	/* exit status: somebody would be refused */
+
+/* Their names hold both words ("sshd status"), for usage and --help. */
+extern const struct cli_command sshd_status, sshd_enable, sshd_disable;
+
+struct sshd_options {
+	char root[4096];	/* "" for this machine */
+	const char *sshd;
+	uint64_t timeout;
+	bool guard, pam, warn, yes, dry_run, reload, json;
+};
+
+/*
+ * Reads the options of cmd that are in its synopsis. 0 to go on; else the
+ * process is to exit with *statusp.
+ */
+int sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
+    struct sshd_options *o, int *statusp);
+
+/* A tree of the configuration with changes; false after a message. */
+bool sshd_open_tree(const struct sshd_options *o, struct sshd_tree *t,
+    const struct sshd_change *change, size_t n);
+/* The same without keyveto's lines, or as it is to be. */
+bool sshd_open_changed(const struct sshd_options *o,
+    const struct sshd_files *fs, bool next, struct sshd_tree *t);
+/* What sshd says of a tree; NULL after a message. */
+char *sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
+    const char *user);
+
+/* Everything that is there before enable or disable does something. */
+struct sshd_present {
+	struct sshd_state state;
+	struct sshd_files files;
+	struct sshd_tree now;
+};
+
+/*
+ * Reads what enable and disable start from: all files of sshd's, and those in
+ * the state. False after a message; ended by sshd_present_close in any case.
+ */
+bool sshd_present_open(const struct sshd_options *o, struct sshd_present *p);
+void sshd_present_close(struct sshd_present *p);
+
+/*
+ * Whether the copy says what the files themselves say to sshd: else keyveto
+ * reads Include lines in another way. True where that cannot be asked.
+ */
+bool sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t);
+
+/* The name of sshd's PAM service. */
+void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);
+
+/* The accounts of the machine; false after a message. */
+bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
+
+/* Makes the running sshd read its files; false after a message. */
+bool sshd_reload(const char *dump);
+
+/* sshd_rehearse.c */
+
+/* What enabling keyveto would do to those who log in. */
+struct sshd_rehearsal {
+	size_t refused;		/* accounts with a listed key */
+	size_t locked_out;	/* those of them without another key */
+	size_t unknown;		/* accounts that could not be read */
+};
+
+/*
+ * Audits all accounts by the settings of a tree without keyveto's lines, and
+ * prints what would come of it. False after a message.
+ */
+bool sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
+    struct sshd_rehearsal *found);
+
+/* sshd_requirements.c: what has to be there before keyveto is enabled. */
+
+/* Each is false after a message. */
+bool sshd_require_guard(const struct sshd_options *o);
+bool sshd_require_module(const struct sshd_options *o);
+/*
+ * keyveto.conf and its filters, as a login reads them that runs as user; ""
+ * is for root, "%u" for anybody.
+ */
+bool sshd_require_filters(const struct sshd_options *o, const char *user,
+    const struct accounts *accounts);
+
+/* keyveto.conf below a root, opened by this process: for judging. */
+bool sshd_judge_open(const struct sshd_options *o, struct kv_judge *j);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+/* PAM services: any file is read, or refused with its place. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "pam_stack.h"
+
+static char root[] = "/tmp/keyveto-fuzz.XXXXXX";
+static char path[256];
+
+static void
+remove_root(void)
+{
+	unlink(path);
+	while (strcmp(path, root) != 0) {
+		*strrchr(path, '/') = '\0';
+		rmdir(path);
+	}
+}
+
+static void
+make_root(void)
+{
+	FUZZ_CHECK(mkdtemp(root) != NULL);
+	snprintf(path, sizeof(path), "%s/etc", root);
+	FUZZ_CHECK(mkdir(path, 0755) == 0);
+	strcat(path, "/pam.d");
+	FUZZ_CHECK(mkdir(path, 0755) == 0);
+	strcat(path, "/sshd");
+	atexit(remove_root);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct pam_stack stack;
+	char why[1024] = "";
+	FILE *f;
+	bool ok;
+
+	if (path[0] == '\0')
+		make_root();
+	FUZZ_CHECK((f = fopen(path, "w")) != NULL);
+	FUZZ_CHECK(fwrite(data, 1, size, f) == size);
+	FUZZ_CHECK(fclose(f) == 0);
+	ok = pam_stack_read(root, "sshd", &stack, why, sizeof(why));
+	FUZZ_CHECK(ok == (why[0] == '\0'));
+	FUZZ_CHECK(ok || strncmp(why, root, strlen(root)) == 0);
+	for (size_t i = 0; i < stack.n; i++)
+		FUZZ_CHECK(stack.line[i].line > 0 &&
+		    stack.line[i].module[0] != '\0' &&
+		    strlen(stack.line[i].args) <= size);
+	pam_stack_free(&stack);
+	return 0;
+}

@@ -1,0 +1,1018 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd: in and out of many a configuration, judged by sshd itself.
+
+    python3 tests/cli/test_sshd.py [TITLE-PART...]
+
+KEYVETO names the program (default build/keyveto), KEYVETO_PAM_MODULE the module
+(default build/pam_keyveto.so, with the guard beside it). Needs root.
+"""
+
+import contextlib
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cases import PATIENCE, ROOT, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
+import keys
+
+MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
+GUARD = "/usr/libexec/keyveto-authorized-keys"
+NO_ID = 0xffffffff
+PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
+FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k"
+CHAIN = f"{GUARD} --user %u --type %t --key %k -- "
+DROP_IN = "/etc/ssh/sshd_config.d/00-keyveto.conf"
+INCLUDE = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
+DEFAULT_FILES = ".ssh/authorized_keys .ssh/authorized_keys2"
+# What enable may change of what sshd says.
+CHANGED = ("authorizedkeysfile", "authorizedkeyscommand", "authorizedkeyscommanduser", "authorizedprincipalscommand",
+           "authorizedprincipalscommanduser")
+STOCK_CONFIG = Path("/etc/ssh/sshd_config").read_text(encoding="utf-8")
+STOCK_STACK = Path("/etc/pam.d/sshd").read_text(encoding="utf-8")
+TRIPS = int(os.environ.get("TRIPS", "40"))
+WATCHED = ("etc", "var/lib/keyveto")
+
+
+class Machine:
+    """A machine's files below a folder, or in this throw-away root."""
+
+    def __init__(self, scratch, root, config=STOCK_CONFIG, files=None):
+        self.scratch, self.root = scratch, Path(root)
+        self.here = str(root) == "/"
+        if not self.here:
+            self._furnish()
+        self.write("/etc/ssh/sshd_config", config)
+        for path, content in (files or {}).items():
+            self.write(path, content)
+        self.write("/etc/keyveto/keyveto.conf", (ROOT / "etc/keyveto.conf").read_bytes())
+        self.write("/var/lib/keyveto/filter.pkbf", filter_of(scratch).read_bytes())
+
+    def _furnish(self):
+        """What an image has that enable asks for."""
+        for name in ("passwd", "group", "pam.d", "nsswitch.conf"):
+            source, target = Path("/etc") / name, self.path(f"/etc/{name}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
+        (self.root / "lib").symlink_to("usr/lib")
+        self.write(GUARD, (MODULE.parent / "keyveto-authorized-keys").read_bytes(), 0o755)
+        self.write(PAM_FOLDER / "pam_keyveto.so", MODULE.read_bytes())
+        self.path("/etc/ssh/sshd_config.d").mkdir(parents=True)
+        for folder, _, _ in os.walk(self.root):
+            os.chmod(folder, 0o755)
+
+    def path(self, path):
+        return self.root / str(path).lstrip("/")
+
+    def write(self, path, content, mode=0o644):
+        path = self.path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.chmod(mode)
+        return path
+
+    def read(self, path):
+        path = self.path(path)
+        while path.is_symlink():        # an image's links lead to places in it
+            path = self.path(path.parent.relative_to(self.root) / os.readlink(path)
+                             if not os.readlink(path).startswith("/") else os.readlink(path))
+        return path.read_text(encoding="utf-8")
+
+    def run(self, *words, status=None, **options):
+        where = [] if self.here else ["--root", self.root]
+        done = keyveto("sshd", *words, *where, **options)
+        if status is not None:
+            equal(done.returncode, status, f"keyveto sshd {words}\n{done.stdout}{done.stderr}")
+        return done
+
+    def sshd(self, *arguments):
+        """What this machine's sshd says, from its own place in the file system."""
+        argv = [SSHD, *arguments]
+        if not self.here:
+            # Host keys are the real machine's: those of an image need not be there.
+            argv = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /etc && shift && exec "$@"', "sh",
+                    self.path("/etc"), *argv, "-h", host_key(self.scratch)]
+        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+    def settings(self, user=None, address="127.0.0.1"):
+        """What sshd -T says, by keyword."""
+        who = ["-C", f"user={user},host=localhost,addr={address}"] if user else []
+        done = self.sshd("-T", *who)
+        equal(done.returncode, 0, done.stderr)
+        rows = {}
+        for line in done.stdout.splitlines():
+            keyword, _, value = line.partition(" ")
+            if keyword != "hostkey":
+                rows.setdefault(keyword, []).append(value)
+        return {keyword: " | ".join(values) for keyword, values in rows.items()}
+
+    def must_start(self):
+        done = self.sshd("-t")
+        equal((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def snapshot(self):
+        """Names, kinds, modes, owners and contents of all files."""
+        found = {}
+        for top in WATCHED:
+            for path in sorted(self.path(top).rglob("*")):
+                info = path.lstat()
+                if path.is_symlink():
+                    content = os.readlink(path)
+                else:
+                    content = path.read_bytes() if stat.S_ISREG(info.st_mode) else ""
+                found[str(path)] = (oct(info.st_mode), info.st_uid, info.st_gid, content)
+        return found
+
+    def first_session_line(self):
+        lines = re.findall(r"^(-?session\s.*|@include.*)$", self.read("/etc/pam.d/sshd"), re.MULTILINE)
+        return lines[0]
+
+
+_made = {}
+
+
+def filter_of(_scratch):
+    """Lists one key, and that is .leaked."""
+    if "filter" not in _made:
+        folder = Path(tempfile.mkdtemp())
+        _made["leaked"], _made["clean"] = keys.generate(folder).key, keys.generate(folder).key
+        _made["filter"] = make_filter(folder / "filter.pkbf", _made["leaked"])
+    return _made["filter"]
+
+
+def host_key(_scratch):
+    if "host" not in _made:
+        _made["host"] = keys.generate(Path(tempfile.mkdtemp()))
+    return _made["host"].path
+
+
+def restored(before, after):
+    for path in sorted(set(before) | set(after)):
+        equal(after.get(path), before.get(path), f"{path} is not what it was")
+
+
+@contextlib.contextmanager
+def this_machine(scratch, **settings):
+    """The throw-away root itself; what is changed comes back whole at the end."""
+    folders = [Path("/etc/ssh"), Path("/etc/pam.d"), Path("/etc/keyveto"), Path("/var/lib/keyveto")]
+    kept = scratch / "kept"
+    kept.mkdir()
+    for number, folder in enumerate(folders):
+        subprocess.run(["cp", "-a", folder, kept / str(number)], check=True)
+    try:
+        yield Machine(scratch, "/", **settings)
+    finally:
+        for number, folder in enumerate(folders):
+            shutil.rmtree(folder)
+            subprocess.run(["cp", "-a", kept / str(number), folder], check=True)
+
+
+def leftovers():
+    """Copies of configurations that stay behind; a run that was killed has them removed in a moment."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := glob.glob("/tmp/keyveto-sshd.*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
+# Round trips: (title, sshd_config, more files, what is expected). "options" go to
+# enable; other keys are what sshd -T says afterwards, for all or for a user.
+
+EMPTY = ""
+WITHOUT_INCLUDE = "Port 22\nUsePAM yes\nPermitRootLogin no\nSubsystem sftp /usr/lib/openssh/sftp-server\n"
+COMMAND = "/usr/bin/env true"
+BY_GUARD = {"authorizedkeysfile": "none", "authorizedkeyscommand": FILES_COMMAND, "authorizedkeyscommanduser": "root"}
+CHAINED = {"authorizedkeyscommand": CHAIN + COMMAND, "authorizedkeyscommanduser": "nobody"}
+WITH_COMMAND = f"AuthorizedKeysCommand {COMMAND}\nAuthorizedKeysCommandUser nobody\n"
+
+
+class Shape:
+    def __init__(self, title, config, *options, files=None, after=None, users=None, place=DROP_IN, status=0, conf=None,
+                 prepare=None, pam=True):
+        self.title, self.config, self.options, self.files = title, config, options, files
+        self.after, self.users, self.place = BY_GUARD if after is None else after, users or {}, place
+        self.status, self.conf, self.prepare, self.pam = status, conf, prepare, pam
+
+
+TOP = "/etc/ssh/sshd_config"
+
+
+def link_config(target):
+    def prepare(machine):
+        path = machine.path("/etc/ssh/sshd_config")
+        real = machine.path("/etc/site/sshd_config.real")
+        real.parent.mkdir(exist_ok=True)
+        path.rename(real)
+        path.symlink_to(target)
+    return prepare
+
+
+def protect(mode, uid, gid):
+    def prepare(machine):
+        path = machine.path("/etc/ssh/sshd_config")
+        os.chown(path, uid, gid)
+        path.chmod(mode)
+    return prepare
+
+
+SHAPES = [
+    Shape("Debian's own", STOCK_CONFIG, conf=DEFAULT_FILES),
+    Shape("no Include", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES),
+    Shape("an empty file", EMPTY, place=TOP, conf=DEFAULT_FILES, pam=False),
+    Shape("Include after AuthorizedKeysFile", "AuthorizedKeysFile .ssh/one\n" + INCLUDE, place=TOP, conf=".ssh/one"),
+    Shape("Include after other settings", "Port 22\nPermitRootLogin no\n" + INCLUDE, conf=DEFAULT_FILES),
+    Shape("Include within a Match block", "Port 22\nUsePAM yes\nMatch User daemon\n" + INCLUDE.split("\n", maxsplit=1)[0] + "\n", place=TOP, conf=DEFAULT_FILES),
+    Shape("several files with tokens",
+          INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u %h/.ssh/authorized_keys .ssh/%u-100%%\n",
+          conf="/etc/ssh/keys/%u %h/.ssh/authorized_keys .ssh/%u-100%%"),
+    Shape("a drop-in that comes before ours", INCLUDE, files={
+        "/etc/ssh/sshd_config.d/00-first.conf": "AuthorizedKeysFile .ssh/first\n",
+        "/etc/ssh/sshd_config.d/50-later.conf": "AuthorizedKeysFile .ssh/later\n"}, place=TOP, conf=".ssh/first"),
+    Shape("a drop-in that comes after ours", INCLUDE, files={
+        "/etc/ssh/sshd_config.d/50-cloud.conf": "PasswordAuthentication no\nAuthorizedKeysFile .ssh/cloud\n"},
+          conf=".ssh/cloud"),
+    Shape("a 00-keyveto.conf of the administrator's", INCLUDE, files={DROP_IN: "# mine\nPermitRootLogin no\n"},
+          conf=DEFAULT_FILES),
+    Shape("an empty 00-keyveto.conf", INCLUDE, files={DROP_IN: ""}, conf=DEFAULT_FILES),
+    Shape("an AuthorizedKeysCommand, no files", INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND,
+          after={"authorizedkeysfile": "none", **CHAINED}),
+    Shape("an AuthorizedKeysCommand and files", INCLUDE + WITH_COMMAND, "--guard", "--pam",
+          after={"authorizedkeysfile": DEFAULT_FILES, **CHAINED}),
+    Shape("an AuthorizedKeysCommand with quotes and tokens, as %u",
+          INCLUDE + 'AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/printf "%%s\\n" "%u of %h" %f\n'
+          "AuthorizedKeysCommandUser %u\n",
+          after={"authorizedkeysfile": "none", "authorizedkeyscommanduser": "%u",
+                 "authorizedkeyscommand": CHAIN + '/usr/bin/printf "%%s\\n" "%u of %h" %f'}),
+    Shape("an AuthorizedPrincipalsCommand and TrustedUserCAKeys",
+          INCLUDE + f"TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand {COMMAND} %i\n"
+          "AuthorizedPrincipalsCommandUser daemon\n", conf=DEFAULT_FILES,
+          after={**BY_GUARD, "authorizedprincipalscommand": f"{CHAIN}{COMMAND} %i",
+                 "authorizedprincipalscommanduser": "daemon"}),
+    Shape("TrustedUserCAKeys alone", INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n", "--guard", conf=DEFAULT_FILES,
+          after={**BY_GUARD, "authorizedprincipalscommand": CHAIN + "/bin/echo %u",
+                 "authorizedprincipalscommanduser": "nobody"}, pam=False),
+    Shape("TrustedUserCAKeys and AuthorizedPrincipalsFile, the guard alone",
+          INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsFile .ssh/principals\n", "--guard",
+          conf=DEFAULT_FILES, status=1, pam=False),
+    Shape("TrustedUserCAKeys in a Match block, the guard alone",
+          INCLUDE + "Match User daemon\n  TrustedUserCAKeys /etc/ssh/ca.pub\n", "--guard", conf=DEFAULT_FILES,
+          status=1, pam=False),
+    Shape("AuthenticationMethods", INCLUDE + "AuthenticationMethods publickey,password publickey,publickey\n",
+          conf=DEFAULT_FILES),
+    Shape("UsePAM no, the guard alone", INCLUDE.replace("yes", "no"), "--guard", conf=DEFAULT_FILES, pam=False),
+    Shape("StrictModes no", INCLUDE + "StrictModes no\n", conf=DEFAULT_FILES),
+    Shape("hostbased, the guard alone", INCLUDE + "HostbasedAuthentication yes\n", "--guard", conf=DEFAULT_FILES,
+          status=1, pam=False),
+    Shape("hostbased, guard and PAM", INCLUDE + "HostbasedAuthentication yes\n", conf=DEFAULT_FILES),
+    Shape("Match blocks about other things",
+          INCLUDE + "Match User daemon\n  ForceCommand internal-sftp\n  ChrootDirectory /srv\nMatch Address 10.0.0.0/8\n"
+          "  PasswordAuthentication no\n", conf=DEFAULT_FILES, users={"daemon": BY_GUARD, "root": BY_GUARD}),
+    Shape("a Match block with AuthorizedKeysFile",
+          INCLUDE + "Match User daemon\n\tAuthorizedKeysFile /etc/ssh/daemon_keys\nMatch Group root\n\tX11Forwarding no\n",
+          conf=DEFAULT_FILES, users={
+              "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"},
+              "root": BY_GUARD}),
+    Shape("a Match block with AuthorizedKeysFile, no Include",
+          WITHOUT_INCLUDE + "Match User daemon\n\tAuthorizedKeysFile /etc/ssh/daemon_keys\n", place=TOP,
+          conf=DEFAULT_FILES, users={
+              "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"},
+              "root": BY_GUARD}),
+    Shape("a Match block with AuthorizedKeysCommand",
+          INCLUDE + "AuthorizedKeysFile .ssh/k\nMatch User daemon\n" + WITH_COMMAND, conf=".ssh/k", users={
+              "daemon": {"authorizedkeysfile": ".ssh/k", "authorizedkeyscommand": COMMAND}, "root": BY_GUARD}),
+    Shape("a Match block with both", INCLUDE + "Match User daemon\nAuthorizedKeysFile none\n" + WITH_COMMAND,
+          conf=DEFAULT_FILES, users={"daemon": {"authorizedkeysfile": "none", "authorizedkeyscommand": COMMAND},
+                                     "root": BY_GUARD}),
+    Shape("a Match block in an included file", INCLUDE, files={
+        "/etc/ssh/sshd_config.d/70-sftp.conf": "Match User daemon\n    AuthorizedKeysFile /etc/ssh/daemon_keys"},
+          conf=DEFAULT_FILES, users={
+              "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"},
+              "root": BY_GUARD}),
+    Shape("two Match blocks for one account", INCLUDE + "Match User daemon\nAuthorizedKeysFile .ssh/a\n"
+          "Match User dae*\nAuthorizedKeysFile .ssh/b\n", conf=DEFAULT_FILES, users={
+              "daemon": {"authorizedkeysfile": ".ssh/a", "authorizedkeyscommand": "none"}, "root": BY_GUARD}),
+    Shape("Match all at the end", INCLUDE + "Match all\nAuthorizedKeysFile .ssh/all\n", conf=".ssh/all",
+          after={"authorizedkeysfile": ".ssh/all", "authorizedkeyscommand": "none"}),
+    Shape("CR LF", (INCLUDE + "PermitRootLogin no\nAuthorizedKeysFile .ssh/x\n").replace("\n", "\r\n"), conf=".ssh/x"),
+    Shape("CR LF, no Include", "UsePAM yes\r\nPermitRootLogin no\r\nAuthorizedKeysFile .ssh/x\r\n", conf=".ssh/x", place=TOP),
+    Shape("no newline at the end", "UsePAM yes\nPermitRootLogin no\nAuthorizedKeysFile .ssh/x", conf=".ssh/x", place=TOP),
+    Shape("a link, relative", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES,
+          prepare=link_config("../site/sshd_config.real")),
+    Shape("a link, absolute", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES,
+          prepare=link_config("/etc/site/sshd_config.real")),
+    Shape("mode 0400", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES, prepare=protect(0o400, 0, 0)),
+    Shape("mode 0640 and another group", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES, prepare=protect(0o640, 0, 2)),
+    Shape("Include written in other ways",
+          'usePAM = yes\ninclude="sshd_config.d/*.conf" # not this: Include nowhere\nINCLUDE sshd_config.d/../more/a.conf /etc/none/*\n',
+          files={"/etc/ssh/more/a.conf": "Include /etc/ssh/more/b*\n", "/etc/ssh/more/b 1": "AuthorizedKeysFile .ssh/b\n",
+                 "/etc/ssh/more/b2": "AuthorizedKeysFile .ssh/c\n"}, conf=".ssh/b"),
+    Shape("no such folder as sshd_config.d", INCLUDE, place=TOP, conf=DEFAULT_FILES,
+          prepare=lambda machine: shutil.rmtree(machine.path("/etc/ssh/sshd_config.d"))),
+]
+
+
+def differences(before, after):
+    return {keyword for keyword in before.keys() | after.keys() if before.get(keyword) != after.get(keyword)}
+
+
+def expect_enabled(machine, shape, before):
+    machine.must_start()
+    after = machine.settings()
+    for keyword, value in shape.after.items():
+        equal(after[keyword], value, keyword)
+    surplus = differences(before, after) - set(CHANGED)
+    assert not surplus, f"enable changed {surplus}"
+    for user, expected in shape.users.items():
+        said = machine.settings(user)
+        for keyword, value in expected.items():
+            equal(said[keyword], value, f"{keyword} of {user}")
+    contains(machine.read(shape.place), "# BEGIN keyveto", "# END keyveto")
+    conf = machine.read("/etc/keyveto/keyveto.conf")
+    if shape.conf:
+        contains(conf, f"\nAuthorizedKeysFile {shape.conf}\n")
+        equal("\nStrictModes no\n" in conf, before["strictmodes"] == "no")
+    else:
+        lacks(conf, "# BEGIN keyveto")
+    equal(machine.first_session_line() == "session requisite pam_keyveto.so", shape.pam)
+
+
+def round_trip(machine, shape):
+    if shape.prepare:
+        shape.prepare(machine)
+    before, snapshot = machine.settings(), machine.snapshot()
+    said = {user: machine.settings(user) for user in ("root", "daemon")}
+    machine.run("status", status=1)
+    dry = machine.run("enable", "--dry-run", *shape.options, status=0)
+    contains(dry.stdout, "AuthorizedKeysCommand ")
+    restored(snapshot, machine.snapshot())
+    machine.run("enable", *shape.options, status=0)
+    expect_enabled(machine, shape, before)
+    machine.run("status", status=shape.status)
+    enabled = machine.snapshot()
+    # Once more: nothing is put in twice, and the way back is not lost.
+    machine.run("enable", *shape.options, status=0)
+    restored(enabled, machine.snapshot())
+    machine.run("disable", status=0)
+    restored(snapshot, machine.snapshot())
+    equal(machine.settings(), before)
+    for user, settings in said.items():
+        equal(machine.settings(user), settings)
+    equal(leftovers(), [])
+
+
+def add_shape(shape):
+    @case(f"there and back, an image: {shape.title}")
+    def _(scratch):
+        round_trip(Machine(scratch, scratch / "image", shape.config, shape.files), shape)
+
+    @case(f"there and back, this machine: {shape.title}")
+    def _(scratch):
+        with this_machine(scratch, config=shape.config, files=shape.files) as machine:
+            round_trip(machine, shape)
+
+
+for one in SHAPES:
+    add_shape(one)
+
+
+# Before anything is changed.
+
+class Image(Machine):
+    """An image with a clean account, one with a leaked key, and one with both."""
+
+    def __init__(self, scratch, config=INCLUDE, **settings):
+        super().__init__(scratch, scratch / "image", config, **settings)
+        for path in ("/etc/passwd", "/etc/group"):
+            self.path(path).write_text("", encoding="ascii")
+        self.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n"
+                   "sshd:x:103:65534::/run/sshd:/bin/false\n")
+        self.write("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
+        self._uid = 20000
+
+    def account(self, name, *lines, where=".ssh/authorized_keys"):
+        self._uid += 1
+        for path, line in (("/etc/passwd", f"{name}:x:{self._uid}:{self._uid}::/home/{name}:/bin/sh\n"),
+                           ("/etc/group", f"{name}:x:{self._uid}:\n")):
+            self.write(path, self.read(path) + line)
+        home = self.path(f"/home/{name}")
+        home.mkdir(parents=True)
+        self.path("/home").chmod(0o755)
+        path = self.write(where if where.startswith("/") else f"/home/{name}/{where}",
+                          "".join(f"{line}\n" for line in lines), 0o600)
+        while path != self.path("/home") and home in (path, *path.parents):
+            os.chown(path, self._uid, self._uid)
+            path = path.parent
+        return home
+
+
+def must_refuse(machine, *options, status=2, says=()):
+    """enable does nothing, and says why."""
+    snapshot = machine.snapshot()
+    done = machine.run("enable", *options, status=status)
+    contains(done.stdout + done.stderr, *says)
+    restored(snapshot, machine.snapshot())
+    equal(leftovers(), [])
+    return done
+
+
+@case("the rehearsal names who would be refused and who locked out, and goes no further")
+def _(scratch):
+    image = Image(scratch)
+    filter_of(scratch)
+    image.account("alice", _made["clean"])
+    image.account("mallory", "# comment", _made["leaked"])
+    image.account("bob", _made["leaked"], _made["clean"])
+    done = must_refuse(image, status=1, says=(
+        "/home/mallory/.ssh/authorized_keys:2: listed: ", "locked out, with no key left that is not listed: mallory\n",
+        "refused with a listed key, let in with another: bob\n", "2 accounts with a listed key, 1 of them", "--yes"))
+    lacks(done.stdout, "alice")
+    image.run("enable", "--dry-run", status=0)
+    image.run("enable", "--yes", status=0)
+    image.run("disable", status=0)
+
+
+@case("--warn goes on whoever has a listed key, and enable without it enforces, if nobody has")
+def _(scratch):
+    image = Image(scratch)
+    filter_of(scratch)
+    image.account("mallory", _made["leaked"])
+    snapshot = image.snapshot()
+    image.run("enable", "--warn", status=0)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\nOnError allow\n")
+    contains(image.run("status", status=1).stderr, "OnHit warn")
+    image.run("enable", status=1)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
+    image.path("/home/mallory/.ssh/authorized_keys").write_text(f"{_made['clean']}\n", encoding="ascii")
+    image.run("enable", status=0)
+    lacks(re.sub("^#.*", "", image.read("/etc/keyveto/keyveto.conf"), flags=re.MULTILINE), "OnHit")
+    image.run("status", status=0)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+@case("the rehearsal reads the files of each account that sshd would, and an allowed key is one")
+def _(scratch):
+    filter_of(scratch)
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u\n")
+    image.account("mallory", _made["leaked"], where="/etc/ssh/keys/mallory")
+    image.path("/etc/ssh/keys/mallory").chmod(0o644)
+    os.chown(image.path("/etc/ssh/keys"), 0, 0)
+    image.path("/etc/ssh/keys").chmod(0o755)
+    must_refuse(image, status=1, says=("/etc/ssh/keys/mallory:1: listed: ", ": mallory\n"))
+    image.write("/etc/keyveto/keyveto.conf", f"AllowKey {_made['leaked'].fingerprint} for now\n")
+    image.run("enable", status=0)
+    image.run("disable", status=0)
+
+
+@case("an image's links lead nowhere out of it")
+def _(scratch):
+    filter_of(scratch)
+    image = Image(scratch)
+    outside = scratch / "outside"
+    outside.write_text(f"{_made['leaked']}\n", encoding="ascii")
+    outside.chmod(0o644)
+    home = image.account("mallory", _made["clean"])
+    (home / ".ssh/authorized_keys").unlink()
+    (home / ".ssh/authorized_keys").symlink_to(outside)
+    # Of the image such a link leads to nothing, which cannot be read.
+    contains(image.run("enable", "--dry-run", status=0).stderr, "symbolic link to nothing")
+    (scratch / "sshd.conf").write_text(INCLUDE)
+    image.path(TOP).unlink()
+    image.path(TOP).symlink_to(scratch / "sshd.conf")
+    contains(image.run("enable", status=2).stderr, f"{TOP}: No such file or directory")
+
+
+def broken_guard(image):
+    image.path(GUARD).unlink()
+
+
+def loose_guard(image):
+    image.path(GUARD).chmod(0o775)
+
+
+def loose_folder(image):
+    image.path(GUARD).parent.chmod(0o777)
+
+
+def no_module(image):
+    image.path(PAM_FOLDER / "pam_keyveto.so").unlink()
+
+
+def no_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").unlink()
+
+
+def loose_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o666)
+
+
+def short_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").write_bytes(b"pkbf")
+
+
+def bad_config(image):
+    image.write("/etc/keyveto/keyveto.conf", "OnHit perhaps\n")
+
+
+def no_config(image):
+    image.path("/etc/keyveto/keyveto.conf").unlink()
+
+
+def no_stack(image):
+    image.path("/etc/pam.d/sshd").unlink()
+
+
+def bad_stack(image):
+    image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n")
+
+
+def bad_sshd_config(image):
+    image.write(TOP, INCLUDE + "NoSuchKeyword yes\n")
+
+
+def mark_without_end(image):
+    image.write(TOP, INCLUDE + "# BEGIN keyveto\nPort 22\n")
+
+
+for prepare, says in ((broken_guard, f"{GUARD}: No such file"), (loose_guard, GUARD),
+                      (loose_folder, "/usr/libexec"), (no_module, "pam_keyveto.so: No such file"),
+                      (no_filter, "filter.pkbf: No such file"), (loose_filter, "filter.pkbf"),
+                      (short_filter, "filter.pkbf"), (bad_config, "/etc/keyveto/keyveto.conf:1:"),
+                      (no_config, "/etc/keyveto/keyveto.conf: not there"), (no_stack, "/etc/pam.d/sshd: not there"),
+                      (bad_stack, "/etc/pam.d/sshd:1:"), (bad_sshd_config, f"{TOP}: line 3: Bad configuration option"),
+                      (mark_without_end, f"{TOP}:3: a mark of keyveto's without the other")):
+    def _(scratch, prepare=prepare, says=says):
+        image = Image(scratch)
+        prepare(image)
+        must_refuse(image, says=(says,))
+    case(f"enable does nothing with: {prepare.__name__.replace('_', ' ')}")(_)
+
+
+@case("enable does nothing where the guard could not take over what sshd does")
+def _(scratch):
+    for number, (config, options, says) in enumerate((
+            (INCLUDE + WITH_COMMAND, ("--guard",), "Add --pam"),
+            (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', (), "a file with a blank"),
+            (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", (),
+             "set both in each of them"),
+            (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
+        (scratch / str(number)).mkdir()
+        must_refuse(Image(scratch / str(number), config), *options, says=(says,))
+
+
+@case("a filter that a chained command's user cannot read is refused")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND)
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o600)
+    must_refuse(image, says=("filter.pkbf", "read as nobody"))
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o644)
+    image.run("enable", status=0)
+
+
+@case("an sshd that is not there is named")
+def _(scratch):
+    for verb in ("enable", "status"):
+        contains(Image(scratch / verb).run(verb, "--sshd", "/no/sshd", status=2).stderr, "/no/sshd: No such file")
+
+
+@case("only root may do it, and options are checked")
+def _(scratch):
+    image = Image(scratch)
+    for words in (("enable", "--reload"), ("status", "--yes"), ("disable", "--guard"), ("enable", "thing"),
+                  ("enable", "--sshd", "sshd"), ("enable", "--timeout", "0"), ("sing",), ()):
+        image.run(*words, status=2)
+    done = keyveto("sshd", "status", "--root", scratch / "nothing", status=2)
+    contains(done.stderr, "No such file or directory")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", shutil.copy(
+        os.environ.get("KEYVETO", ROOT / "build/keyveto"), "/usr/bin/keyveto"), "sshd", "status"], capture_output=True,
+                          text=True, check=False)
+    os.unlink("/usr/bin/keyveto")
+    equal(done.returncode, 2)
+    contains(done.stderr, "only root")
+
+
+# What goes wrong on the way.
+
+def wrapper(scratch, body):
+    """An sshd that counts how often it is asked to test its configuration."""
+    path = scratch / "odd-sshd"
+    path.write_text(f'#!/bin/sh\ncase " $* " in *" -t "*) echo >>{scratch}/asked;; esac\n'
+                    f'n=$(wc -l <{scratch}/asked 2>/dev/null || echo 0)\n{body}\nexec {SSHD} "$@"\n', encoding="ascii")
+    path.chmod(0o755)
+    (scratch / "asked").write_text("", encoding="ascii")
+    return path
+
+
+@case("if sshd refuses what was written, everything is put back by itself")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
+    must_refuse(image, "--sshd", sshd, says=("no such thing", "everything was put back as it was"))
+    # The same when it was on before: then that is what stays.
+    image.run("enable", "--warn", status=0)
+    (scratch / "asked").write_text("", encoding="ascii")
+    must_refuse(image, "--sshd", sshd, says=("everything was put back as it was",))
+    image.run("status", status=1)
+
+
+@case("a file that cannot be replaced stops it, and the others are put back")
+def _(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    # A bind mount has no other name that a rename could give it.
+    for path in ("/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"):
+        target = str(image.path(path))
+        subprocess.run(["mount", "--bind", target, target], check=True)
+        try:
+            done = image.run("enable", status=2)
+            contains(done.stderr, "cannot be replaced", "everything was put back")
+            restored(snapshot, image.snapshot())
+        finally:
+            subprocess.run(["umount", target], check=True)
+    image.run("enable", status=0)
+
+
+CALLS = ("mkdirat", "linkat", "renameat", "renameat2", "unlinkat", "fsync")
+
+
+def kills(image, verb):
+    """Kills a run with SIGKILL at each call that names, makes or removes something; how often that was."""
+    count = 0
+    for call in CALLS:
+        number = 1
+        while killed_at(image, verb, call, number):
+            yield count
+            count += 1
+            number += 1
+        yield None
+
+
+def killed_at(image, verb, call, number):
+    """Whether the run was killed, or came to its end before."""
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                           f"inject={call}:signal=KILL:when={number}", os.environ.get("KEYVETO", ROOT / "build/keyveto"),
+                           "sshd", verb, "--root", image.root], capture_output=True, check=False, timeout=PATIENCE)
+    assert done.returncode in (0, -9, 137), done
+    return done.returncode != 0
+
+
+def remove_litter(image):
+    """What a killed run may leave: its lock, those of files, and what was not finished; none does harm."""
+    equal(leftovers(), [])
+    for path in image.path("/").rglob(".*.lock"):
+        path.unlink()
+    for path in image.path("/").rglob(".*.keyveto-new"):
+        path.unlink()
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state.new"), ignore_errors=True)
+
+
+@case("killed anywhere, disable leads back and enable leads on")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    enabled = image.snapshot()
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+    most = 0
+    for number in kills(image, "enable"):
+        image.must_start()
+        if number is None:              # it came through
+            restored(enabled, image.snapshot())
+        elif number % 2:
+            image.run("enable", status=0)
+            remove_litter(image)
+            restored(enabled, image.snapshot())
+        most = max(most, number or 0)
+        image.run("disable", status=0)
+        remove_litter(image)
+        restored(snapshot, image.snapshot())
+    assert most > 20, f"killed only {most} times"
+    most = 0
+    image.run("enable", status=0)
+    for number in kills(image, "disable"):
+        image.must_start()
+        if number is not None:
+            image.run("disable" if number % 2 else "enable", status=0)
+            image.run("disable", status=0)
+        most = max(most, number or 0)
+        remove_litter(image)
+        restored(snapshot, image.snapshot())
+        image.run("enable", status=0)
+    assert most > 12, f"killed only {most} times"
+
+
+@case("two at a time do not get in each other's way")
+def _(scratch):
+    image = Image(scratch)
+    sshd = wrapper(scratch, 'sleep 0.2')
+    argv = [os.environ.get("KEYVETO", str(ROOT / "build/keyveto")), "sshd", "enable", "--root", str(image.root), "--sshd",
+            str(sshd)]
+    runs = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    ends = [(one.communicate()[1], one.returncode) for one in runs]
+    assert any(status == 0 for _, status in ends), ends
+    for text, status in ends:
+        assert status == 0 or "another keyveto sshd is at work" in text, text
+    image.run("status", status=0)
+
+
+@case("access control lists stay")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    # Version 2; the owner rw, user 2 r, the group r, the mask r, others r.
+    entries = ((1, 6, NO_ID), (2, 4, 2), (4, 4, NO_ID), (16, 4, NO_ID), (32, 4, NO_ID))
+    wanted = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
+    os.setxattr(image.path(TOP), "system.posix_acl_access", wanted)
+    for verb in ("enable", "disable"):
+        image.run(verb, status=0)
+        equal(os.getxattr(image.path(TOP), "system.posix_acl_access"), wanted)
+
+
+# What others do in between.
+
+@case("what the administrator changed since stays, and only keyveto's lines go")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    image.run("enable", status=0)
+    config = image.read(TOP)
+    image.write(TOP, config + "PrintMotd no\n", 0o600)
+    image.write("/etc/pam.d/sshd", "# on top\n" + image.read("/etc/pam.d/sshd"))
+    done = image.run("disable", status=0)
+    contains(done.stderr, f"{TOP}: was changed since", "/etc/pam.d/sshd: was changed since")
+    equal(image.read(TOP), WITHOUT_INCLUDE + "PrintMotd no\n")
+    equal(stat.S_IMODE(image.path(TOP).stat().st_mode), 0o600)
+    equal(image.read("/etc/pam.d/sshd"), "# on top\n" + STOCK_STACK)
+
+
+@case("lines that were added to keyveto's own file stay in it")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.write(DROP_IN, image.read(DROP_IN) + "PrintMotd no\n")
+    contains(image.run("disable", status=0).stderr, f"{DROP_IN}: has other lines")
+    equal(image.read(DROP_IN), "PrintMotd no\n")
+
+
+@case("files that went, and blocks that were taken out by hand, are no hindrance")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.path(DROP_IN).unlink()
+    image.write("/etc/pam.d/sshd", STOCK_STACK)
+    image.run("status", status=1)
+    contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd: keyveto's lines were not in it any more")
+    contains(image.run("disable", status=0).stdout, "nowhere")
+
+
+@case("without the state the marks are enough to lead back")
+def _(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+@case("what is kept is for root alone, and is what was there")
+def _(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    image.run("enable", status=0)
+    state = image.path("/var/lib/keyveto/sshd-state")
+    equal((state.stat().st_uid, stat.S_IMODE(state.stat().st_mode)), (0, 0o700))
+    kept = {one["path"]: one for one in json.loads((state / "manifest.json").read_text(encoding="utf-8"))["files"]}
+    equal(set(kept), {TOP, "/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"})
+    equal((state / kept[TOP]["bytes"]).read_text(encoding="utf-8"), WITHOUT_INCLUDE)
+    equal((kept[TOP]["mode"], kept[TOP]["uid"]), (0o644, 0))
+    (state / "manifest.json").write_text("{", encoding="ascii")
+    contains(image.run("disable", status=2).stderr, "manifest.json: damaged")
+
+
+@case("guard and PAM may be put in one after the other")
+def _(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "@include common-auth")
+    image.run("enable", "--pam", status=0)
+    equal(image.first_session_line(), "session requisite pam_keyveto.so")
+    equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+@case("what was put in by hand is left as it is")
+def _(scratch):
+    image = Image(scratch, INCLUDE + f"AuthorizedKeysFile none\nAuthorizedKeysCommand {FILES_COMMAND}\n"
+                  "AuthorizedKeysCommandUser root\n")
+    image.write("/etc/pam.d/sshd", "session requisite pam_keyveto.so\n" + STOCK_STACK)
+    snapshot = image.snapshot()
+    image.run("status", status=0)
+    contains(image.run("enable", status=0).stderr, "is the guard already", "is its first session line already")
+    equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+# What status tells.
+
+def ways(image, status):
+    """By account ("" for all) and way: open, guard, pam."""
+    found = {}
+    for line in image.run("status", "--json", status=status).stdout.splitlines():
+        one = json.loads(line)
+        for name in one["accounts"] or [""]:
+            found[name, one["way"]] = (one["open"], one["guard"], one["pam"])
+        equal(one["guarded"], not one["open"] or one["guard"] or one["pam"])
+    return found
+
+
+@case("status tells each way in, for each kind of account")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca\nHostbasedAuthentication yes\n"
+                  "Match User mallory\nAuthorizedKeysFile .ssh/m\nMatch User bob\nPubkeyAuthentication no\n"
+                  "HostbasedAuthentication no\n")
+    for name in ("alice", "bob", "mallory"):
+        image.account(name)
+    found = ways(image, 1)
+    equal(found["alice", "authorized_keys"], (True, False, False))
+    equal(found["bob", "authorized_keys"], (False, False, False))
+    image.run("enable", "--guard", status=0)
+    found = ways(image, 1)
+    equal(found["alice", "authorized_keys"], (True, True, False))
+    equal(found["alice", "cert-authority line"], (True, True, False))
+    equal(found["alice", "TrustedUserCAKeys"], (True, True, False))
+    equal(found["alice", "hostbased"], (True, False, False))
+    equal(found["bob", "hostbased"], (False, False, False))
+    equal(found["mallory", "authorized_keys"], (True, False, False))
+    image.run("enable", "--pam", status=0)
+    found = ways(image, 0)
+    equal(found["mallory", "authorized_keys"], (True, False, True))
+    equal(found["alice", "hostbased"], (True, False, True))
+
+
+@case("status tells of Match blocks for addresses, which it does not ask about")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n")
+    image.run("enable", "--guard", status=0)
+    equal(image.settings("root", "192.0.2.1")["authorizedkeysfile"], ".ssh/far")
+    contains(image.run("status", status=1).stderr, "sshd_config:7: not guarded: Match Address 192.0.2.0/24")
+    image.run("enable", "--pam", status=0)
+    image.run("status", status=0)
+
+
+@case("a module that is not the first session line, or not requisite, does not count")
+def _(scratch):
+    image = Image(scratch)
+    for stack, says in (("session optional pam_env.so user_readenv=1\nsession requisite pam_keyveto.so\n",
+                         "/etc/pam.d/sshd:2: pam_keyveto.so is not the first session line"),
+                        ("session required pam_keyveto.so\n", "/etc/pam.d/sshd:1: pam_keyveto.so is not requisite"),
+                        ("account requisite pam_keyveto.so\n", "")):
+        image.write("/etc/pam.d/sshd", stack)
+        contains(image.run("status", status=1).stderr, says)
+    image.write("/etc/pam.d/sshd", "@include other\n")
+    image.write("/etc/pam.d/other", "session requisite pam_keyveto.so\n")
+    image.run("status", status=0)
+
+
+@case("guarded by what does not work is nothing that status can vouch for")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.run("status", status=0)
+    filter_path = image.path("/var/lib/keyveto/filter.pkbf")
+    kept = filter_path.read_bytes()
+    filter_path.unlink()
+    contains(image.run("status", status=2).stderr, "filter.pkbf: No such file")
+    filter_path.write_bytes(kept)
+    image.path(GUARD).chmod(0o777)
+    contains(image.run("status", status=2).stderr, GUARD)
+
+
+@case("groups below another root are not guessed at")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match Group staff\nAuthorizedKeysFile .ssh/s\n")
+    contains(image.run("enable", status=0).stderr, "sshd_config:3: Match Group is answered by the groups of this machine")
+    contains(image.run("status", status=2).stderr, "Match Group")
+
+
+@case("an image without host keys and without accounts can be asked about")
+def _(scratch):
+    image = Image(scratch)
+    equal(list(image.path("/etc/ssh").glob("ssh_host*")), [])
+    image.path("/etc/passwd").unlink()
+    contains(image.run("enable", "--pam", status=0).stderr, "/etc/passwd: not there")
+    image.run("status", status=0)
+
+
+# Configurations by chance.
+
+def random_settings(rnd):
+    """Some lines that count, and some that do not."""
+    pool = ("PermitRootLogin no", "# a comment", "", "\tX11Forwarding  yes", "AuthorizedKeysFile .ssh/a .ssh/b",
+            "authorizedkeysfile=/etc/keys/%u", 'AuthorizedKeysFile "%h/.ssh/c"', "AuthorizedKeysFile none",
+            WITH_COMMAND.rstrip("\n"), "AuthorizedKeysCommand none", "TrustedUserCAKeys /etc/ssh/ca",
+            "AuthorizedPrincipalsFile .ssh/principals",
+            f"AuthorizedPrincipalsCommand {COMMAND} p\nAuthorizedPrincipalsCommandUser daemon", "PasswordAuthentication no")
+    return [rnd.choice(pool) for _ in range(rnd.randrange(4))]
+
+
+def random_config(rnd, names=()):
+    """A file that may include some of these, at its top, in its middle, or in a Match block."""
+    lines = random_settings(rnd)
+    for _ in range(rnd.randrange(3)):
+        lines.append("Match " + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
+                                            "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
+        lines += random_settings(rnd)
+    for name in names:
+        lines.insert(rnd.randrange(len(lines) + 1), rnd.choice(("Include", "include", "\tInclude ")) + " " + name)
+    end = rnd.choice(("\n", "\r\n"))
+    return end.join("\n".join(lines).split("\n")) + rnd.choice((end, ""))
+
+
+def sources(settings, conf_files):
+    """Where sshd gets keys and principals for an account, the guard seen through."""
+    files, command = settings["authorizedkeysfile"], settings["authorizedkeyscommand"]
+    user = settings["authorizedkeyscommanduser"]
+    if command.startswith(CHAIN):
+        command = command.removeprefix(CHAIN)
+    elif command == FILES_COMMAND:
+        equal(files, "none", "the guard hands out files, and sshd reads some too")
+        files, command = conf_files, "none"
+    principals = settings["authorizedprincipalscommand"].removeprefix(CHAIN)
+    if principals == "/bin/echo %u":
+        equal(settings["authorizedprincipalsfile"], "none", "names by themselves beside a file")
+        principals = "none"
+    return (files, command, user if command != "none" else "", principals,
+            settings["authorizedprincipalscommanduser"] if principals != "none" else "")
+
+
+REFUSALS = ("set both in each of them", "put it before that", "Add --pam", "nothing for the guard to do")
+
+
+def random_trip(machine, rnd):
+    """Whether it was enabled: then nobody's keys come from elsewhere than before."""
+    folder = machine.path("/etc/ssh/sshd_config.d")
+    for path in folder.glob("*"):
+        path.unlink()
+    for name in rnd.sample(("00-a.conf", "10-b.conf", "zz.conf"), rnd.randrange(4)):
+        machine.write(folder / name, random_config(rnd))
+    machine.write("/etc/ssh/other", random_config(rnd))
+    machine.write(TOP, "UsePAM yes\n" + random_config(rnd, rnd.sample(
+        ("/etc/ssh/sshd_config.d/*.conf", "other", "sshd_config.d/zz* /nowhere/*"), rnd.randrange(3))))
+    if machine.sshd("-t").returncode != 0:
+        return False
+    users = ("root", "daemon", "nobody")
+    where = [(user, address) for user in users for address in ("127.0.0.1", "192.0.2.9")]
+    before, snapshot = [machine.settings(*one) for one in where], machine.snapshot()
+    done = machine.run("enable", "--pam", "--guard")
+    if done.returncode != 0:
+        assert any(words in done.stderr for words in REFUSALS), done.stderr
+        restored(snapshot, machine.snapshot())
+        return False
+    found = re.search("^AuthorizedKeysFile (.*)$", machine.read("/etc/keyveto/keyveto.conf"), re.MULTILINE)
+    machine.must_start()
+    for one, was in zip(where, before):
+        now = machine.settings(*one)
+        equal(sources(now, found and found[1]), sources(was, None), f"{one}\n{machine.read(TOP)}\n{done.stderr}")
+        surplus = differences(was, now) - set(CHANGED)
+        assert not surplus, f"enable changed {surplus} for {one}"
+    machine.run("status", status=0)
+    machine.run("disable", status=0)
+    restored(snapshot, machine.snapshot())
+    return True
+
+
+@case("configurations by chance: each account keeps the sources of its keys, and the way back is exact")
+def _(scratch):
+    with this_machine(scratch) as machine:
+        enabled = sum(random_trip(machine, random.Random(seed)) for seed in range(TRIPS))
+    assert enabled > TRIPS / 4, f"only {enabled} of {TRIPS} were enabled"
+
+
+def prepare_machine(_folder):
+    """The programs in their places; what is there of keyveto makes room."""
+    Path("/run/sshd").mkdir(exist_ok=True)
+    for path, source in ((Path(GUARD), MODULE.parent / "keyveto-authorized-keys"),
+                         (PAM_FOLDER / "pam_keyveto.so", MODULE)):
+        path.parent.mkdir(exist_ok=True)
+        shutil.copy(source, path)
+        path.chmod(0o755)
+    for path in Path("/etc/ssh/sshd_config.d").glob("*"):
+        path.unlink()
+    for folder in ("/etc/keyveto", "/var/lib/keyveto", "/etc/ssh/sshd_config.d"):
+        Path(folder).mkdir(exist_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_sandbox(needs_root=True, prepare=prepare_machine))

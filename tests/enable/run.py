@@ -1,0 +1,289 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""Logins through what `keyveto sshd enable` makes of a server, and after disable.
+
+    python3 tests/enable/run.py [--build DIR]
+
+Runs in a throw-away copy of this machine, whose own sshd listens on port 22 of
+a network of its own.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+# pylint: disable=wrong-import-position
+import keys
+import product
+import run as suite
+import sandbox
+from bench import check
+from clients import Clients
+from logbook import Logbook
+from machine import Machine
+from server import SSHD
+
+CONFIG = Path("/etc/ssh/sshd_config")
+STACK = Path("/etc/pam.d/sshd")
+STATE = Path("/var/lib/keyveto/sshd-state")
+PID_FILE = Path("/run/sshd.pid")
+WATCHED = (Path("/etc/ssh"), Path("/etc/pam.d"), Path("/etc/keyveto"), Path("/var/lib/keyveto"))
+STOCK_HEAD = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nKbdInteractiveAuthentication no\n"
+
+
+def snapshot():
+    """Names, modes, owners and contents of all that enable may touch."""
+    found = {}
+    for top in WATCHED:
+        for path in sorted(top.rglob("*")):
+            info = path.lstat()
+            found[str(path)] = (info.st_mode, info.st_uid, info.st_gid, path.read_bytes() if path.is_file() else b"")
+    return found
+
+
+class Server:
+    """This machine's own sshd; clients.py wants to know the port."""
+    port = 22
+
+    def start(self):
+        subprocess.run([SSHD], check=True)
+        self.wait()
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def wait(self):
+        """Until it answers; a reload closes the socket for a moment."""
+        time.sleep(0.05)
+        deadline = time.monotonic() + 15
+        while subprocess.run(["ssh-keyscan", "-T", "1", "-t", "ed25519", "127.0.0.1"], capture_output=True,
+                             check=False).stdout == b"":
+            check(time.monotonic() < deadline, "sshd does not answer")
+
+    def stop(self):
+        pid = int(PID_FILE.read_text(encoding="ascii"))
+        os.kill(pid, 15)
+        while Path(f"/proc/{pid}").exists():
+            time.sleep(0.005)
+
+
+class World:
+    def __init__(self, machine, log, scratch, keyveto):
+        self.machine, self.log, self.scratch, self.keyveto = machine, log, scratch, keyveto
+        self.server, self.clients = Server(), Clients(scratch)
+        self.clean, self.leaked = keys.generate(scratch), keys.generate(scratch)
+        keys.write_filter("/var/lib/keyveto/filter.pkbf", [self.leaked.key])
+        shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto/keyveto.conf")
+        self.config = CONFIG.read_text(encoding="utf-8")
+        self.passed = 0
+
+    def run(self, *words, status=0):
+        done = subprocess.run([self.keyveto, "sshd", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
+        check(done.returncode == status, f"keyveto sshd {words} ended with {done.returncode}, not {status}:\n"
+              f"{done.stdout}{done.stderr}")
+        if "--reload" in words and status == 0:
+            self.server.wait()
+        return done.stdout + done.stderr
+
+    def expect(self, when, account, identity, enters):
+        outcome = self.clients.login(self.server, account, [identity])
+        check(outcome.entered == enters, f"{when}: {outcome}")
+        if not enters:
+            check(outcome.refused, f"{when}: not refused, but {outcome}")
+        self.ok(f"{when}: {'in' if enters else 'out'}")
+
+    def expect_logged(self, account, **pairs):
+        found = self.log.decisions(account)
+        wanted = any(all(getattr(d, k) == v for k, v in pairs.items()) for d in found)
+        check(wanted, f"no decision with {pairs} in {found}")
+        self.ok(f"logged: {pairs}")
+
+    def ok(self, what):
+        self.passed += 1
+        print(f"ok     {what}", flush=True)
+
+    def configure(self, config):
+        """sshd runs with this, without keyveto."""
+        CONFIG.write_text(config, encoding="utf-8")
+        self.server.restart()
+
+
+def stock(w):
+    """Debian's own configuration, from rehearsal to the way back."""
+    alice, mallory = w.machine.add_account(), w.machine.add_account()
+    alice.authorize(w.clean.key)
+    mallory.authorize(w.leaked.key)
+    before = snapshot()
+    w.expect("before, a clean key", alice, w.clean, True)
+    w.expect("before, a leaked key", mallory, w.leaked, True)
+    check(f": {mallory.name}\n" in w.run("enable", "--reload", status=1), "nobody is named")
+    check(snapshot() == before, "a rehearsal changed something")
+    w.expect("after the rehearsal, a leaked key", mallory, w.leaked, True)
+    w.run("status", status=1)
+    w.run("enable", "--warn", "--reload")
+    w.expect("--warn, a clean key", alice, w.clean, True)
+    w.expect("--warn, a leaked key", mallory, w.leaked, True)
+    w.expect_logged(mallory, verdict="listed", action="warn", via="guard", authorized="yes")
+    w.expect_logged(mallory, verdict="listed", action="warn", via="pam")
+    w.run("enable", "--yes")
+    w.expect("enforced, a clean key", alice, w.clean, True)
+    w.expect("enforced, a leaked key", mallory, w.leaked, False)
+    w.expect_logged(mallory, verdict="listed", action="deny", via="guard", authorized="yes")
+    w.run("status", status=0)
+    w.run("disable", "--reload")
+    w.expect("disabled, a leaked key", mallory, w.leaked, True)
+    check(snapshot() == before, "the way back does not lead to where it began")
+    mallory.authorize()
+    w.ok("everything is what it was")
+
+
+def pam_alone(w):
+    """The running sshd needs no reload for PAM."""
+    alice, mallory = w.machine.add_account(), w.machine.add_account()
+    alice.authorize(w.clean.key)
+    mallory.authorize(w.leaked.key)
+    w.configure(STOCK_HEAD)
+    w.run("enable", "--pam", "--yes")
+    w.expect("PAM alone, a clean key", alice, w.clean, True)
+    w.expect("PAM alone, a leaked key", mallory, w.leaked, False)
+    w.expect_logged(mallory, verdict="listed", action="deny", via="pam")
+    w.run("disable")
+    w.expect("PAM taken out, a leaked key", mallory, w.leaked, True)
+    mallory.authorize()
+
+
+def command(w):
+    """Another AuthorizedKeysCommand, which hands out both keys for everybody."""
+    alice = w.machine.add_account()
+    printed = w.scratch / "printed"
+    printed.write_text(f"{w.clean.key}\n{w.leaked.key}\n", encoding="ascii")
+    printed.chmod(0o644)
+    lines = f"AuthorizedKeysCommand /bin/cat {printed}\nAuthorizedKeysCommandUser nobody\n"
+    w.configure(f"{STOCK_HEAD}AuthorizedKeysFile none\n{lines}")
+    w.expect("a command, a leaked key", alice, w.leaked, True)
+    w.run("enable", "--guard", "--reload")
+    w.expect("in front of a command, a clean key", alice, w.clean, True)
+    w.expect("in front of a command, a leaked key", alice, w.leaked, False)
+    w.expect_logged(alice, verdict="listed", action="deny", via="guard")
+    w.run("disable", "--reload")
+    w.expect("a command again, a leaked key", alice, w.leaked, True)
+    bob = w.machine.add_account()
+    bob.authorize(w.leaked.key)
+    printed.write_text(f"{w.clean.key}\n", encoding="ascii")
+    w.configure(STOCK_HEAD + lines)
+    w.run("enable", "--yes", "--reload")
+    w.expect("a command beside files, its key", bob, w.clean, True)
+    w.expect("a command beside files, a leaked key of the files", bob, w.leaked, False)
+    w.expect_logged(bob, verdict="listed", action="deny", via="pam")
+    w.run("disable", "--reload")
+    bob.authorize()
+
+
+def certificates(w):
+    """TrustedUserCAKeys, which only a principals command lets the guard see."""
+    alice = w.machine.add_account()
+    ca = keys.generate(w.scratch)
+    trusted = w.scratch / "ca.pub"
+    trusted.write_text(f"{ca.key}\n", encoding="ascii")
+    trusted.chmod(0o644)
+    good, bad = (keys.certify(ca, one, alice.name) for one in (w.clean, w.leaked))
+    other = keys.certify(ca, w.clean, "somebody")
+    w.configure(f"{STOCK_HEAD}TrustedUserCAKeys {trusted}\n")
+    w.expect("a certificate, a leaked key", alice, bad, True)
+    w.run("enable", "--guard", "--reload")
+    w.run("status", status=0)
+    w.expect("guarded certificates, a clean key", alice, good, True)
+    w.expect("guarded certificates, a clean key for somebody else", alice, other, False)
+    w.expect("guarded certificates, a leaked key", alice, bad, False)
+    w.expect_logged(alice, verdict="listed", action="deny", via="guard")
+    w.run("disable", "--reload")
+    w.expect("certificates again, a leaked key", alice, bad, True)
+
+
+def match(w):
+    """What a Match block closes must not be opened by the guard."""
+    carol, alice = w.machine.add_account(), w.machine.add_account()
+    mine, else_where = keys.generate(w.scratch), keys.generate(w.scratch)
+    carol.authorize(else_where.key)
+    alice.authorize(else_where.key)
+    listed = w.scratch / "carol_keys"
+    listed.write_text(f"{mine.key}\n{w.leaked.key}\n", encoding="ascii")
+    listed.chmod(0o644)
+    w.configure(f"{STOCK_HEAD}Match User {carol.name}\nAuthorizedKeysFile {listed}\n")
+    for when in ("before", "enabled", "disabled"):
+        if when == "enabled":
+            w.run("enable", "--yes", "--reload")
+        elif when == "disabled":
+            w.run("disable", "--reload")
+        w.expect(f"a Match block, {when}, its key", carol, mine, True)
+        w.expect(f"a Match block, {when}, the key in the home", carol, else_where, False)
+        w.expect(f"a Match block, {when}, a leaked key", carol, w.leaked, when != "enabled")
+        w.expect(f"a Match block, {when}, somebody else", alice, else_where, True)
+    w.expect_logged(carol, verdict="listed", action="deny", via="pam")
+
+
+def without_include(w):
+    """The lines at the top of sshd_config, and files in another place."""
+    alice, mallory = w.machine.add_account(), w.machine.add_account()
+    alice.write(".ssh/mine", f"{w.clean.key}\n")
+    mallory.write(".ssh/mine", f"{w.leaked.key}\n")
+    mallory.authorize(w.clean.key)
+    w.configure(STOCK_HEAD.replace("Include", "#Include") + "AuthorizedKeysFile %h/.ssh/mine")
+    w.run("enable", "--guard", "--yes", "--reload")
+    w.expect("no Include, a clean key", alice, w.clean, True)
+    w.expect("no Include, a leaked key", mallory, w.leaked, False)
+    w.expect("no Include, a key in a file that sshd does not use", mallory, w.clean, False)
+    w.run("disable", "--reload")
+    w.expect("no Include, disabled, a leaked key", mallory, w.leaked, True)
+
+
+def play(options):
+    machine, scratch, log = Machine(True), suite.make_scratch(), Logbook()
+    world, failed = None, 0
+    try:
+        product.install(machine, options.build, scratch)
+        for path in Path("/etc/ssh/sshd_config.d").glob("*"):
+            path.unlink()
+        world = World(machine, log, scratch, options.build / "keyveto")
+        world.server.start()
+        for scene in (stock, pam_alone, command, certificates, match, without_include):
+            scene(world)
+            check(not STATE.exists(), "disable leaves its state behind")
+            world.configure(world.config)
+    except AssertionError as reason:
+        print(f"FAILED {reason}")
+        failed = 1
+    finally:
+        if PID_FILE.exists():
+            Server().stop()
+        log.close()
+        shutil.rmtree(scratch)
+    print(f"{world.passed if world else 0} passed, {failed} failed")
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
+    options = parser.parse_args()
+    try:
+        product.check_machine(options.build)
+        if sandbox.inside():
+            return play(options)
+        return sandbox.run([sys.executable, __file__, *sys.argv[1:]])
+    except (product.CannotRun, sandbox.Refused) as reason:
+        print(f"logins after keyveto sshd enable: {reason}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: ISC
+"""OPERATIONS.md followed to the letter: the filter breaks, and people get in again."""
+
+import os
+import re
+import subprocess
+import threading
+from pathlib import Path
+
+from steps import ROOT, call, check
+
+STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
+CONFIG = Path("/etc/keyveto/keyveto.conf")
+FILTER = Path("/var/lib/keyveto/filter.pkbf")
+GUARD = Path("/usr/libexec/keyveto-authorized-keys")
+
+
+class Emergency:
+    """A server on which keyveto is in force, and the three who log in."""
+
+    def __init__(self, host):
+        self.host = host
+        # On this machine the log is in a file, not in a journal.
+        self.steps = {name: re.sub(r"journalctl .*", "true", text) for name, text in
+                      STEP.findall((ROOT / "OPERATIONS.md").read_text(encoding="utf-8"))}
+        self.followed = set()
+        self.good_config, self.good_filter = CONFIG.read_text(encoding="utf-8"), FILTER.read_bytes()
+        self.bob = host.machine.add_account(password="open sesame")
+
+    def follow(self, name, **environment):
+        self.followed.add(name)
+        call("bash", "-euo", "pipefail", "-c", self.steps[name], env={**os.environ, **environment})
+        self.host.ok(f"step {name}")
+
+    def expect(self, when, alice, mallory):
+        for account, key, enters in ((self.host.alice, self.host.clean, alice),
+                                     (self.host.mallory, self.host.leaked, mallory)):
+            outcome = self.host.clients.login(self.host.server, account, [key])
+            check(outcome.entered == enters, f"{when}: {account.name}: {outcome}")
+        self.host.ok(f"{when}: clean key {'in' if alice else 'out'}, leaked key {'in' if mallory else 'out'}")
+
+    def mend(self):
+        CONFIG.write_text(self.good_config, encoding="utf-8")
+        CONFIG.chmod(0o644)
+        FILTER.write_bytes(self.good_filter)
+        FILTER.chmod(0o644)
+
+
+def break_filter_truncated():
+    FILTER.write_bytes(FILTER.read_bytes()[:100])
+
+
+def break_filter_missing():
+    FILTER.unlink()
+
+
+def break_filter_writable():
+    FILTER.chmod(0o666)
+
+
+def break_config():
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + "OnHitt deny\n", encoding="utf-8")
+
+
+def config_missing():
+    CONFIG.unlink()
+
+
+def config_writable():
+    CONFIG.chmod(0o666)
+
+
+def filter_breaks(emergency):
+    host = emergency.host
+    for damage in (break_filter_truncated, break_filter_missing, break_filter_writable, break_config):
+        damage()
+        name = damage.__name__.replace("_", " ")
+        emergency.expect(name, alice=False, mallory=False)
+        emergency.follow("look")
+        reasons = [decision.reason for decision in host.log.decisions(host.alice) if decision.verdict == "error"]
+        wanted = "keyveto.conf" if damage is break_config else str(FILTER)
+        check(reasons and wanted in reasons[-1], f"the reasons do not name {wanted}: {reasons}")
+        emergency.follow("open")
+        emergency.expect(f"{name}, glass broken", alice=True, mallory=True)
+        emergency.follow("close")
+        emergency.expect(f"{name}, glass mended", alice=False, mallory=False)
+        emergency.mend()
+        emergency.expect(f"{name}, no more", alice=True, mallory=False)
+
+
+def config_is_lost(emergency):
+    for damage in (config_missing, config_writable):
+        damage()
+        name = damage.__name__.replace("_", " ")
+        emergency.expect(name, alice=False, mallory=False)
+        emergency.follow("renew")
+        # The filter is as good as ever: only what has no verdict is let in.
+        emergency.expect(f"{name}, made anew", alice=True, mallory=False)
+        emergency.mend()
+
+
+def passwords_still_work(emergency):
+    host = emergency.host
+    break_filter_missing()
+    outcome = host.clients.login(host.server, emergency.bob, environment=host.clients.password("open sesame"))
+    check(outcome.entered, f"no login by password without a filter: {outcome}")
+    outcome = host.clients.login(host.server, emergency.bob, environment=host.clients.password("open, please"))
+    check(not outcome.entered, f"a wrong password gets in: {outcome}")
+    host.ok("passwords still work without a filter")
+    emergency.mend()
+
+
+def prepared(emergency):
+    host = emergency.host
+    emergency.follow("prepare", ADMIN_KEY=str(host.clean.key.path))
+    break_filter_truncated()
+    emergency.expect("an AllowKey line, and no filter", alice=True, mallory=False)
+    emergency.mend()
+
+
+def change_in_a_copy(emergency):
+    editor = emergency.host.scratch / "editor"
+    editor.write_text('#!/bin/sh\necho "$LINE" >>"$1"\n', encoding="ascii")
+    editor.chmod(0o755)
+    emergency.follow("change", EDITOR=str(editor), LINE="OnUnsupported deny")
+    check("OnUnsupported deny" in CONFIG.read_text(encoding="utf-8"), "the change is lost")
+    try:
+        emergency.follow("change", EDITOR=str(editor), LINE="OnUnsupported maybe")
+    except AssertionError:
+        check("maybe" not in CONFIG.read_text(encoding="utf-8"), "a mistake took the place of the file")
+        emergency.host.ok("a mistake in the copy stays there")
+        return
+    raise AssertionError("the guard accepts a mistake")
+
+
+def installing_meanwhile(part):
+    """make install while somebody is always about to log in."""
+    done = threading.Event()
+    failures, runs = [], 0
+
+    def install():
+        try:
+            for _ in range(15):
+                call("make", "install", cwd=ROOT, env={"PATH": os.environ["PATH"]})
+        except AssertionError as reason:
+            failures.append(str(reason))
+        done.set()
+    thread = threading.Thread(target=install)
+    thread.start()
+    while not done.is_set():
+        runs += 1
+        try:
+            status = subprocess.run([GUARD, "--version"], stdout=subprocess.DEVNULL, check=False).returncode
+        except OSError as reason:
+            status = str(reason)
+        if status != 0:
+            failures.append(f"run {runs}: {status}")
+    thread.join()
+    check(not failures and runs > 100, f"{len(failures)} of {runs}: {failures[:3]}")
+    part.ok(f"make install, 15 times: the guard could be run each of {runs} times meanwhile")
+
+
+def operations(part, folder):
+    from stages import Host     # pylint: disable=import-outside-toplevel,cyclic-import
+    host = Host(part, folder)
+    host.install()
+    for name in ("filter", "guard", "pam", "validate", "reload"):
+        host.follow(name)
+    emergency = Emergency(host)
+    emergency.expect("in force", alice=True, mallory=False)
+    filter_breaks(emergency)
+    config_is_lost(emergency)
+    passwords_still_work(emergency)
+    prepared(emergency)
+    change_in_a_copy(emergency)
+    check(emergency.followed == set(emergency.steps), f"not tried: {set(emergency.steps) - emergency.followed}")
+    installing_meanwhile(part)
+    host.close()

@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""The packages and the samples of packaging/: built, checked, and put to use.
+
+Builds the Debian packages twice, compares them byte for byte, then installs,
+uses, upgrades, removes and purges them in throw-away copies of this machine.
+Needs root and `scripts/deps packages`; what is missing fails by name.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from steps import ROOT, Part, call, check, clean_environment
+
+HERE = Path(__file__).resolve().parent
+SANDBOX = ROOT / "tests/e2e/sandbox.py"
+TOOLS = ("dpkg-buildpackage", "dh", "lintian", "rpmbuild", "checkmodule", "semodule_package", "apparmor_parser",
+         "fail2ban-regex", "rsyslogd", "pam-auth-update", "sshd", "make")
+# What every Debian build has: build-essential.
+ESSENTIAL = {"gcc", "libc6-dev", "make"}
+
+
+def in_sandbox(*argv, shared=(), **options):
+    """Run something in a throw-away root, which has no network but a loopback."""
+    shares = [word for folder in shared for word in ("--share", folder)]
+    return call(sys.executable, SANDBOX, *shares, "--", *argv, **options)
+
+
+def copy_tree(target):
+    """A clean copy of the sources, as a clone has them."""
+    shutil.copytree(ROOT, target, symlinks=True, ignore=lambda folder, names: {
+        name for name in names if name in (".git", "__pycache__") or (name == "build" and Path(folder) == ROOT)})
+    return target
+
+
+def digests(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.deb"))}
+
+
+def version():
+    return re.search(r"^VERSION = (\S+)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+
+
+def builds(part, folder):
+    """Two builds that differ in all that must not matter."""
+    one = copy_tree(folder / "one")
+    call("make", "deb", cwd=one, env=clean_environment())
+    made = digests(one / "build/deb")
+    wanted = {f"{name}_{version()}_" for name in ("keyveto", "libpam-keyveto")}
+    check(all(any(name.startswith(stem) for name in made) for stem in wanted), f"only {sorted(made)} was built")
+    part.ok("make deb: keyveto and libpam-keyveto, whose unit tests pass")
+
+    (folder / "elsewhere").mkdir()
+    two = copy_tree(folder / "elsewhere/a-path-of-another-length")
+    in_sandbox("sh", "-c", "umask 077 && make deb", shared=[folder], cwd=two, env=clean_environment(
+        DEB_BUILD_OPTIONS="nocheck parallel=1", TZ="Pacific/Kiritimati", LC_ALL="C", HOME="/nonexistent"))
+    check(digests(two / "build/deb") == made, f"another build has other bytes: {made} {digests(two / 'build/deb')}")
+    part.ok(f"a build without a network, in another folder, time zone and umask: the same {len(made)} files")
+    make_upgrade(folder)
+
+
+def lint(part, folder):
+    said = call("lintian", "--allow-root", "-EvIL", "+pedantic", "--fail-on", "error,warning,info,pedantic",
+                *sorted((folder / "one/build/deb").glob("*.changes")))
+    found = [line for line in said.splitlines() if re.match(r"[EWIPX]: ", line)]
+    check(not found, "\n".join(found))
+    part.ok("lintian has nothing to say, down to pedantic")
+
+
+def metadata(part, _folder):
+    """What is written down twice says the same."""
+    first = (ROOT / "packaging/debian/changelog").read_text(encoding="utf-8").split("\n", 1)[0]
+    check(f"({version()})" in first, f"the changelog begins with {first!r}, the Makefile has {version()}")
+    deps = re.search(r"^build='([^']*)'", (ROOT / "scripts/deps").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    control = (ROOT / "packaging/debian/control").read_text(encoding="utf-8").split("\n\n", 1)[0]
+    named = set(re.findall(r"^ ([a-z0-9.+-]+)", control, re.MULTILINE))
+    missing = set(deps.split()) - ESSENTIAL - named
+    check(not missing, f"Build-Depends lacks what scripts/deps installs: {missing}")
+    part.ok("version and build dependencies agree with the Makefile and scripts/deps")
+
+
+def rpms(part, folder):
+    tree = copy_tree(folder / "rpm")
+    call("packaging/build-rpm", version(), "--nodeps", cwd=tree, env=clean_environment())
+    made = sorted(path.name for path in (tree / "build/rpm/RPMS").rglob("*.rpm"))
+    check(len(made) >= 2, f"only {made} was built")
+    part.ok(f"rpmbuild: {', '.join(made)}")
+
+
+def confinement(part, folder):
+    made = folder / "selinux"
+    shutil.copytree(ROOT / "packaging/selinux", made)
+    # The commands are the ones that the file tells people.
+    told = [line[1:].strip() for line in (made / "keyveto.te").read_text(encoding="utf-8").splitlines()
+            if re.match(r"#\s+(checkmodule|semodule_package) ", line)]
+    check(len(told) == 2, f"keyveto.te tells {told}")
+    for command in told:
+        call(*command.split(), cwd=made)
+    check((made / "keyveto.pp").stat().st_size > 0, "the policy package is empty")
+    part.ok("SELinux: the module compiles, and makes a package")
+
+    profile = ROOT / "packaging/apparmor/usr.libexec.keyveto-authorized-keys"
+    call("apparmor_parser", "-Q", "-K", profile)
+    broken = folder / "broken"
+    broken.write_text(profile.read_text(encoding="utf-8").replace("capability setuid", "capability setuidd"),
+                      encoding="utf-8")
+    call("apparmor_parser", "-Q", "-K", broken, status="failure")
+    part.ok("AppArmor: the profile compiles")
+
+
+def make_upgrade(folder):
+    """The same packages under the next version, as an upgrade would bring them."""
+    target = folder / "upgrade"
+    target.mkdir()
+    (folder / "unpacked").mkdir()
+    for path in (folder / "one/build/deb").glob("*.deb"):
+        if "dbgsym" in path.name:
+            continue
+        tree = folder / "unpacked" / path.name
+        call("dpkg-deb", "-R", path, tree)
+        control = tree / "DEBIAN/control"
+        control.write_text(re.sub(rf"(Version: |\(= ){re.escape(version())}", r"\g<1>999.0",
+                                  control.read_text(encoding="utf-8")), encoding="utf-8")
+        call("dpkg-deb", "--root-owner-group", "-b", tree, target)
+
+
+def life(part, folder, stage):
+    """A stage of stages.py, in a throw-away root of its own."""
+    said = in_sandbox(sys.executable, HERE / "stages.py", stage, folder, shared=[], env=clean_environment(), cwd=ROOT)
+    print(said, end="")
+    counted = re.search(r"(\d+) passed, 0 failed\s*$", said)
+    check(counted and int(counted[1]) > 0, f"{stage} says nothing of its result")
+    part.passed += int(counted[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the built programs are")
+    parser.add_argument("--keep", type=Path, help="work in this folder, and keep what it holds already built")
+    options = parser.parse_args()
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if os.geteuid() != 0 or missing:
+        print("packages: " + (f"missing: {' '.join(missing)}" if missing else "run this as root"))
+        return 1
+    part = Part()
+    # Not below /tmp or /root, which the comparisons leave out.
+    folder = options.keep or Path(tempfile.mkdtemp(prefix="kvt-packages-", dir="/var/lib"))
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    try:
+        if not (folder / "upgrade").exists():
+            part.run(builds, folder)
+        for check_it in (lint, metadata, rpms, confinement):
+            part.run(check_it, folder)
+        (folder / "programs").mkdir(exist_ok=True)
+        for name in ("keyveto", "keyveto-authorized-keys", "pam_keyveto.so"):
+            shutil.copy2(options.build / name, folder / "programs")
+        for stage in ("packages", "profile", "rpm", "operations", "samples"):
+            part.run(life, folder, stage)
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder)
+    return part.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,296 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""What becomes of a machine with the packages on it; run by run.py, in a throw-away root.
+
+    python3 stages.py STAGE FOLDER
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from steps import ROOT, Part, call, check, difference, same, snapshot
+
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+# pylint: disable=wrong-import-position,wrong-import-order
+import sandbox
+import run as suite
+from logbook import Logbook
+from machine import Machine
+
+_spec = importlib.util.spec_from_file_location("readme_steps", ROOT / "tests/readme/run.py")
+readme = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(readme)
+
+GUARD = "/usr/libexec/keyveto-authorized-keys"
+DROP_IN = Path("/etc/ssh/sshd_config.d/00-keyveto.conf")
+STACK, COMMON_SESSION = Path("/etc/pam.d/sshd"), Path("/etc/pam.d/common-session")
+ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/etc/systemd/system", "/etc/cron.d")
+
+
+class Host(readme.Reader):
+    """A machine with two accounts, its sshd running, and packages to be put on it."""
+
+    def __init__(self, part, folder, log=None):
+        self.part, self.folder = part, folder
+        machine = Machine(throwaway=True)
+        machine.make_folder("/run/sshd")
+        super().__init__(machine, log or Logbook(), suite.make_scratch())
+        self.server.start()
+
+    def ok(self, what):
+        self.part.ok(what)
+
+    def debs(self, of="one/build/deb"):
+        return sorted(path for path in (self.folder / of).glob("*.deb") if "dbgsym" not in path.name)
+
+    def install(self, of="one/build/deb"):
+        call("dpkg", "--force-confold", "-i", *self.debs(of))
+
+    def refused(self, *argv, because):
+        said = call(*argv, status="failure")
+        check(because in said, f"{' '.join(argv)}: {because!r} is not in\n{said}")
+        for package in ("keyveto", "libpam-keyveto"):
+            state = subprocess.run(["dpkg-query", "-W", "-f=${db:Status-Status}", package], capture_output=True,
+                                   text=True, check=False).stdout
+            check(package not in argv or state == "installed", f"{package} is {state}")
+
+    def status(self, package):
+        return subprocess.run(["dpkg-query", "-W", "-f=${db:Status-Status}", package], capture_output=True,
+                              text=True, check=False).stdout
+
+    def close(self):
+        self.server.stop()
+        self.log.close()
+        shutil.rmtree(self.scratch)
+
+
+def active():
+    """What an upgrade, and an installation, must leave as it is."""
+    return {name: what for top in ACTIVE for name, what in snapshot(top).items()}
+
+
+def check_installed(host):
+    """Everything is where it belongs, root's, and writable by nobody else."""
+    call("dpkg", "--verify", "keyveto", "libpam-keyveto")
+    module = next(Path("/usr/lib").glob("*/security/pam_unix.so")).with_name("pam_keyveto.so")
+    for path in (Path("/usr/bin/keyveto"), Path(GUARD), module, Path("/etc/keyveto/keyveto.conf"),
+                 Path("/var/lib/keyveto"), Path("/usr/share/bash-completion/completions/keyveto"),
+                 *(Path("/usr/share/man") / page for page in (
+                     "man1/keyveto.1.gz", "man5/keyveto.conf.5.gz", "man5/pkbf.5.gz",
+                     "man8/keyveto-authorized-keys.8.gz", "man8/pam_keyveto.8.gz"))):
+        info = path.stat()
+        check((info.st_uid, info.st_gid, info.st_mode & 0o022) == (0, 0, 0), f"{path}: {info}")
+    for path in (ROOT / "packaging").glob("*/*"):
+        target = Path("/usr/share/keyveto") / path.parent.name / path.name
+        check(path.parent.name in ("debian", "rpm", "systemd") or target.read_bytes() == path.read_bytes(),
+              f"{target} is not {path}")
+    version = call("keyveto", "--version").split()
+    check(version[0] == "keyveto" and version[1] in call("dpkg-query", "-W", "keyveto"), f"it calls itself {version}")
+
+
+def check_drop_in(host):
+    """The shipped drop-in says what the README's steps say."""
+    shipped = Path("/usr/share/keyveto/sshd/00-keyveto.conf").read_text(encoding="utf-8")
+    lines = [line for line in shipped.splitlines() if line and not line.startswith("#")]
+    check("\n".join(lines) in host.steps["guard"], f"the README does not have {lines}")
+
+
+def packages(part, folder):
+    """Installed, put to use by the README's steps, upgraded, removed, purged."""
+    host = Host(part, folder)
+    before, before_active = snapshot(), active()
+    host.expect("before keyveto", mallory_enters=True)
+    host.install()
+    check_installed(host)
+    check_drop_in(host)
+    added = [line for line in difference(before_active, active()) if not line.startswith("+ /etc/keyveto")]
+    check(not added, f"the installation has changed {added}")
+    host.expect("installed, and not active", mallory_enters=True)
+    if (ROOT / "packaging/systemd").exists():
+        # As somebody does who wants the updates: upgrade and purge must cope.
+        call("systemctl", "enable", "keyveto-update.timer")
+        part.ok("the timer of keyveto update is off until it is enabled")
+
+    for name in ("filter", "rehearse", "guard", "pam", "validate", "reload"):
+        host.follow(name)
+    host.expect("rehearsal", mallory_enters=True)
+    host.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
+    host.expect_logged(verdict="listed", action="warn", via="pam")
+    host.follow("enforce")
+    host.expect("enforced", mallory_enters=False)
+
+    upgrade(host)
+    removal_is_refused(host)
+    remove_step_by_step(host)
+
+    Path("/etc/keyveto/canaries").write_text("left by somebody\n", encoding="ascii")
+    call("dpkg", "--purge", "keyveto", "libpam-keyveto")
+    host.expect("purged", mallory_enters=True)
+    same(before, snapshot(), "the purge leaves something, or took too much")
+    part.ok("the purge leaves nothing")
+    host.close()
+
+
+def upgrade(host):
+    before, pid = active(), readme.PID_FILE.read_text(encoding="ascii")
+    host.install("upgrade")
+    check(call("dpkg-query", "-W", "-f=${Version}", "keyveto") == "999.0", "the upgrade is no upgrade")
+    same(before, active(), "the upgrade changes what is active")
+    check(readme.PID_FILE.read_text(encoding="ascii") == pid, "sshd was restarted")
+    host.ok("an upgrade changes neither sshd's configuration nor PAM's, and restarts nothing")
+    host.expect("upgraded", mallory_enters=False)
+
+
+def removal_is_refused(host):
+    before = active()
+    host.refused("dpkg", "--remove", "libpam-keyveto", because="/etc/pam.d/sshd:")
+    # dpkg would rather break a dependency than leave somebody outside.
+    host.refused("dpkg", "--force-depends", "--remove", "keyveto", because="00-keyveto.conf:")
+    host.refused("apt-get", "-y", "--no-download", "purge", "keyveto", "libpam-keyveto", because="is not removed")
+    same(before, active(), "a removal that is refused changes something")
+    host.ok("no removal while PAM and sshd name module and guard, and the reason is told")
+    host.expect("removal refused", mallory_enters=False)
+
+
+def remove_step_by_step(host):
+    stack = STACK.read_text(encoding="utf-8")
+    STACK.write_text(stack.replace("session requisite pam_keyveto.so", "session requisite \\\n    pam_keyveto.so"),
+                     encoding="utf-8")
+    host.refused("dpkg", "--remove", "libpam-keyveto", because="/etc/pam.d/sshd:")
+    STACK.write_text(stack.replace("session requisite pam_keyveto.so\n", "# no pam_keyveto.so here\n"),
+                     encoding="utf-8")
+    call("dpkg", "--remove", "libpam-keyveto")
+    host.expect("without the module", mallory_enters=False)
+    STACK.write_text(stack.replace("session requisite pam_keyveto.so\n", ""), encoding="utf-8")
+
+    # The guard named where the first look does not find it.
+    elsewhere = Path("/etc/ssh/elsewhere.conf")
+    DROP_IN.rename(elsewhere)
+    DROP_IN.write_text(f"Include {elsewhere}\n", encoding="ascii")
+    host.refused("dpkg", "--remove", "keyveto", because="authorizedkeyscommand")
+    elsewhere.unlink()
+
+    DROP_IN.unlink()
+    host.expect("sshd not reloaded", mallory_enters=False)
+    host.refused("dpkg", "--remove", "keyveto", because="reload")
+    host.ok("no removal while sshd has not been told that the guard is gone")
+    host.follow("reload")
+    call("dpkg", "--remove", "keyveto")
+    host.expect("removed", mallory_enters=True)
+
+
+def profile(part, folder):
+    """The profile of pam-auth-update: off, on, attacked, and gone."""
+    host = Host(part, folder)
+    before, stacks = snapshot(), snapshot("/etc/pam.d")
+    host.install()
+    host.follow("filter")
+    same(stacks, snapshot("/etc/pam.d"), "the profile is on by itself")
+    host.expect("profile off", mallory_enters=True)
+
+    call("pam-auth-update", "--package", "--enable", "keyveto")
+    found = [line for line in difference(stacks, snapshot("/etc/pam.d")) if line.startswith("!")]
+    check(found == ["! /etc/pam.d/common-session"], f"the profile changes {found}")
+    host.expect("profile on", mallory_enters=False)
+    host.expect_logged(verdict="listed", action="deny", via="pam")
+    host.mallory.write(".pam_environment", f'SSH_AUTH_INFO_0 OVERRIDE="publickey {host.clean.key}"\n', 0o644)
+    host.expect("profile on, and a ~/.pam_environment that lies", mallory_enters=False)
+
+    config = Path("/etc/keyveto/keyveto.conf")
+    good = config.read_text(encoding="utf-8")
+    config.write_text("no such keyword\n", encoding="ascii")
+    check(not host.clients.login(host.server, host.alice, [host.clean]).entered, "a key gets in without a verdict")
+    call("su", "-", host.alice.name, "-c", "true")
+    part.ok("other services that include common-session do not depend on keyveto.conf")
+    config.write_text(good, encoding="utf-8")
+
+    with_profile = snapshot("/etc/pam.d")
+    host.install("upgrade")
+    same(with_profile, snapshot("/etc/pam.d"), "the upgrade changes the stacks")
+    host.expect("upgraded with the profile on", mallory_enters=False)
+
+    # Two things that pam-auth-update leaves alone: the module must stay.
+    changed = COMMON_SESSION.read_text(encoding="utf-8")
+    line = next(line for line in changed.splitlines() if "pam_keyveto" in line)
+    for why, text in (("a line of somebody's own", f"session requisite pam_keyveto.so debug\n{changed}"),
+                      ("a managed part changed by hand",
+                       changed.replace(line, f"session optional pam_permit.so\n{line}"))):
+        COMMON_SESSION.write_text(text, encoding="utf-8")
+        host.refused("dpkg", "--remove", "libpam-keyveto", because="common-session:")
+        check(COMMON_SESSION.read_text(encoding="utf-8").count("pam_keyveto") == text.count("pam_keyveto"),
+              f"{why}: the profile was taken out all the same")
+        host.expect(f"common-session with {why}, removal refused", mallory_enters=False)
+    COMMON_SESSION.write_text(changed, encoding="utf-8")
+
+    call("dpkg", "--remove", "libpam-keyveto", "keyveto")
+    check("keyveto" not in COMMON_SESSION.read_text(encoding="utf-8"), "the line is still there")
+    host.expect("removed with the profile on", mallory_enters=True)
+    call("dpkg", "--purge", "libpam-keyveto", "keyveto")
+    (host.mallory.home / ".pam_environment").unlink()
+    same(before, snapshot(), "the purge leaves something, or took too much")
+    part.ok("the profile goes with the package, and the purge leaves nothing")
+    host.close()
+
+
+def rpm(part, folder):
+    """The RPMs, which here bring files and refuse to go while they are needed."""
+    host = Host(part, folder)
+    made = sorted((folder / "rpm/build/rpm/RPMS").rglob("*.rpm"))
+    call("rpm", "--initdb")
+    # Other packages of an RPM system own these.
+    for needed in ("/usr/lib64/security", "/usr/share/licenses"):
+        Path(needed).mkdir(parents=True, exist_ok=True)
+    before = snapshot()
+    call("rpm", "-i", "--nodeps", *made)
+    call("keyveto", "--version")
+    host.expect("the RPMs are installed, and not active", mallory_enters=True)
+    host.follow("filter")
+    host.follow("guard")
+    host.follow("reload")
+    host.expect("guard put in", mallory_enters=False)
+    stack = STACK.read_text(encoding="utf-8")
+    STACK.write_text(stack + "session requisite pam_keyveto.so\n", encoding="utf-8")
+    rpm_stays(host, "pam_keyveto", "/etc/pam.d/sshd:")
+    STACK.write_text(stack, encoding="utf-8")
+    call("rpm", "-e", "pam_keyveto")
+    rpm_stays(host, "keyveto", "00-keyveto.conf:")
+    DROP_IN.unlink()
+    rpm_stays(host, "keyveto", "until you reload it")
+    host.follow("reload")
+    call("rpm", "-e", "keyveto")
+    host.expect("removed", mallory_enters=True)
+    left = [line for line in difference(before, snapshot()) if "/var/lib/keyveto" not in line
+            and "/etc/keyveto" not in line and "/rpm" not in line]
+    check(not left, f"left behind: {left}")
+    part.ok("the RPMs leave the filters and a changed keyveto.conf, and nothing else")
+    host.close()
+
+
+def rpm_stays(host, package, because):
+    said = call("rpm", "-e", package, status="failure")
+    check(because in said and package in call("rpm", "-qa"), said)
+    host.ok(f"{package} is not removed, since: {because}")
+
+
+def main():
+    if not sandbox.inside():
+        print("stages.py makes accounts and installs packages: run.py runs it in a throw-away root")
+        return 1
+    # pylint: disable=import-outside-toplevel
+    import operations
+    import samples
+    stages = {"packages": packages, "profile": profile, "rpm": rpm, "operations": operations.operations,
+              "samples": samples.samples}
+    os.environ["DEBIAN_FRONTEND"] = "noninteractive"
+    part = Part()
+    part.run(stages[sys.argv[1]], Path(sys.argv[2]))
+    return part.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The quick way through many lines against the careful one: what quick says is
+ * done must be, to kv_line and kv_spki, one key with the same hashes; and what
+ * pkbf_map finds must be what kv_pkbf finds.
+ */
+#include "quick.h"
+
+#include "testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base64_vector.h"
+#include "kv_base64.h"
+#include "kv_line.h"
+#include "kv_spki.h"
+#include "pem.h"
+
+#define LINE_BYTES 8192
+
+static void
+fill(uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)rng_next();
+}
+
+static uint8_t *
+put_u32(uint8_t *p, size_t n)
+{
+	*p++ = (uint8_t)(n >> 24);
+	*p++ = (uint8_t)(n >> 16);
+	*p++ = (uint8_t)(n >> 8);
+	*p++ = (uint8_t)n;
+	return p;
+}
+
+static uint8_t *
+put_string(uint8_t *p, const void *s, size_t len)
+{
+	p = put_u32(p, len);
+	if (len > 0)
+		memcpy(p, s, len);
+	return p + len;
+}
+
+static uint8_t *
+put_text(uint8_t *p, const char *s)
+{
+	return put_string(p, s, strlen(s));
+}
+
+/* A positive number of len bytes, with a zero in front when it takes one. */
+static uint8_t *
+put_number(uint8_t *p, size_t len)
+{
+	uint8_t n[2048] = { 0 };
+	bool zero = rng_below(2) == 0;
+
+	fill(n + 1, len);
+	n[1] = (uint8_t)(zero ? n[1] | 0x80 : (n[1] & 0x7f) | 1);
+	return zero ? put_string(p, n, len + 1) : put_string(p, n + 1, len);
+}
+
+static const struct {
+	const char *name, *curve;
+	size_t len;
+} types[] = {
+	{ "ssh-ed25519", NULL, 32 },
+	{ "ecdsa-sha2-nistp256", "nistp256", 65 },
+	{ "ecdsa-sha2-nistp384", "nistp384", 97 },
+	{ "ecdsa-sha2-nistp521", "nistp521", 133 },
+	{ "ssh-rsa", NULL, 0 },
+};
+
+#define TYPES (sizeof(types) / sizeof(types[0]))
+
+/* The line of a key of random numbers, as ssh-keygen would write it. */
+static size_t
+make_line(size_t type, char *line)
+{
+	uint8_t blob[4096], key[256], *end;
+	size_t len;
+
+	end = put_text(blob, types[type].name);
+	if (types[type].curve != NULL)
+		end = put_text(end, types[type].curve);
+	if (types[type].len == 0) {
+		end = put_number(end, 1 + rng_below(7));
+		end = put_number(end, 128 + rng_below(900));
+	} else {
+		fill(key, types[type].len);
+		if (types[type].curve != NULL)
+			key[0] = 4;
+		end = put_string(end, key, types[type].len);
+	}
+	len = (size_t)sprintf(line, "%s ", types[type].name);
+	kv_base64_encode_unpadded(blob, (size_t)(end - blob), line + len);
+	len += strlen(line + len);
+	for (size_t n = (size_t)(end - blob) % 3; n > 0 && n < 3; n++)
+		line[len++] = '=';
+	if (rng_below(4) > 0)
+		len += (size_t)sprintf(line + len, " somebody@host%zu", rng_below(99));
+	return len;
+}
+
+/* Something an attacker, an editor or a broken disk might have done to it. */
+static size_t
+spoil(char *line, size_t len)
+{
+	static const char odd[] = "=\r\t \0\v#\"\\,-AAz09+/_P@\x80\xff";
+	size_t at = rng_below(len), n;
+
+	switch (rng_below(7)) {
+	case 0:
+		line[at] = odd[rng_below(sizeof(odd) - 1)];
+		return len;
+	case 1:
+		memmove(line + at + 1, line + at, len - at);
+		line[at] = odd[rng_below(sizeof(odd) - 1)];
+		return len + 1;
+	case 2:
+		memmove(line + at, line + at + 1, len - at - 1);
+		return len - 1;
+	case 3:
+		return at;
+	case 4:
+		line[at] = (char)rng_below(256);
+		return len;
+	case 5:		/* one bit near the start: type names and lengths */
+		at = rng_below(48);
+		line[at < len ? at : 0] ^= (char)(1 << rng_below(7));
+		return len;
+	default:	/* lengths that go on */
+		n = rng_below(40);
+		memset(line + len, odd[rng_below(sizeof(odd) - 1)], n);
+		return len + n;
+	}
+}
+
+/* What the careful way makes of a line; false if it is not one key. */
+static bool
+read_carefully(struct kv_span text, struct kv_line *line,
+    struct kv_pkbf_hash *h, size_t *spkis)
+{
+	static uint8_t blob[KV_BLOB_MAX_BYTES];
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	size_t len;
+
+	if (pem_is_begin(text) ||
+	    kv_line_parse(text, blob, sizeof(blob), line) != KV_OK ||
+	    line->is_blank || line->options.len > 0 || line->key.is_cert)
+		return false;
+	*spkis = kv_spki_count(&line->key.key);
+	assert_int_equal(kv_spki_encode(&line->key.key, 0, spki, sizeof(spki),
+	    &len), KV_OK);
+	*h = kv_pkbf_hash(spki, len);
+	return true;
+}
+
+/* Compares one line, alone in its text; whether it was done. */
+static bool
+compare(const char *line, size_t len)
+{
+	struct quick_line found[QUICK_LINES];
+	struct kv_pkbf_hash quick[QUICK_LINES], careful;
+	struct kv_line parsed;
+	struct kv_span text;
+	size_t n, n_hashes, spkis;
+	uint8_t *copy = malloc(len > 0 ? len : 1);
+
+	/* The end of the text is the end of the memory. */
+	assert_non_null(copy);
+	memcpy(copy, line, len);
+	text = (struct kv_span){ copy, len };
+	n = quick_hash(text, QUICK_ECDSA, found, quick, &n_hashes);
+	assert_int_equal(n, len > 0);
+	if (n == 1 && found[0].done) {
+		assert_int_equal(n_hashes, 1);
+		assert_int_equal(found[0].len, len);
+		assert_true(read_carefully(text, &parsed, &careful, &spkis));
+		assert_int_equal(spkis, 1);
+		assert_true(quick[0].h1 == careful.h1 &&
+		    quick[0].h2 == careful.h2);
+	} else {
+		assert_int_equal(n_hashes, 0);
+	}
+	free(copy);
+	return n == 1 && found[0].done;
+}
+
+static void
+plain_lines_are_done(void **state)
+{
+	char line[LINE_BYTES];
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		size_t len = make_line((size_t)i % TYPES, line);
+
+		assert_true(compare(line, len));
+		line[len] = '\r';
+		assert_true(compare(line, len + 1));
+	}
+}
+
+static void
+spoilt_lines_agree(void **state)
+{
+	char line[LINE_BYTES + 64];
+	unsigned int done = 0;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		size_t len = make_line(rng_below(TYPES), line);
+
+		for (size_t n = rng_below(3) + 1; n > 0 && len > 0; n--)
+			len = spoil(line, len);
+		/* A line end in it would make it two. */
+		for (size_t k = 0; k < len; k++) {
+			if (line[k] == '\n')
+				line[k] = ' ';
+		}
+		done += compare(line, len);
+	}
+	/* Neither all nor nothing: comments and key bytes may change. */
+	assert_in_range(done, 1000, 90000);
+}
+
+static void
+lines_of_a_text(void **state)
+{
+	static char text[600 * LINE_BYTES / 8];
+	struct quick_line line[QUICK_LINES];
+	struct kv_pkbf_hash hash[QUICK_LINES];
+	size_t len = 0, at = 0, lines = 0, keys = 0, n, n_hashes;
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		if (i % 50 == 7)
+			len += (size_t)sprintf(text + len, "# comment");
+		else if (i == 300)
+			len += (size_t)sprintf(text + len,
+			    "-----BEGIN PUBLIC KEY-----");
+		else
+			len += make_line(0, text + len);
+		text[len++] = '\n';
+	}
+	while (at < len) {
+		n = quick_hash((struct kv_span){ (uint8_t *)text + at,
+			len - at }, QUICK_ECDSA, line, hash, &n_hashes);
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(text[at + line[i].len - 1], '\n');
+			assert_int_equal(line[i].done, text[at] == 's');
+			at += line[i].len;
+			lines++;
+			/* What follows a BEGIN line may be part of a block. */
+			if (text[at - line[i].len] == '-')
+				assert_int_equal(i, n - 1);
+		}
+		keys += n_hashes;
+	}
+	assert_int_equal(lines, 500);
+	assert_int_equal(keys, 489);
+}
+
+static void
+curves_can_be_left_out(void **state)
+{
+	char line[LINE_BYTES];
+	struct quick_line found[QUICK_LINES];
+	struct kv_pkbf_hash hash[QUICK_LINES];
+	size_t n_hashes;
+
+	(void)state;
+	for (size_t type = 0; type < TYPES; type++) {
+		size_t len = make_line(type, line);
+
+		quick_hash((struct kv_span){ (uint8_t *)line, len }, 0,
+		    found, hash, &n_hashes);
+		assert_int_equal(found[0].done, types[type].curve == NULL);
+	}
+}
+
+static void
+base64_is_the_same(void **state)
+{
+	static const char odd[] = "=\r\n\t \0-_,@[`{:\x80\xc1\xff";
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint8_t one[512 + BASE64_VECTOR_SLACK], two[512];
+
+	(void)state;
+	/* Every byte in every place of a vector, and every length. */
+	for (int i = 0; i < 200000; i++) {
+		size_t len = rng_below(400), cap = rng_below(320), used;
+		uint8_t *text = malloc(len > 0 ? len : 1);
+
+		assert_non_null(text);
+		for (size_t k = 0; k < len; k++)
+			text[k] = (uint8_t)digits[rng_below(64)];
+		if (len > 0 && rng_below(4) > 0)
+			text[rng_below(len)] = rng_below(2) > 0 ?
+			    (uint8_t)rng_below(256) : (uint8_t)odd[rng_below(sizeof(odd) -
+			    1)];
+		used = base64_vector_groups(text, len, one, cap);
+		assert_int_equal(used, kv_base64_decode_groups(text, len, two,
+		    cap));
+		assert_memory_equal(one, two, used / 4 * 3);
+		free(text);
+	}
+}
+
+static void
+map_finds_the_same(void **state)
+{
+	const struct kv_pkbf_header header = { .hashes = 5, .length = 16 };
+	const size_t len = KV_PKBF_HEADER_BYTES + (1 << 13);
+	uint8_t *file = test_alloc(len);
+	struct kv_pkbf_hash h[PKBF_MAP_BATCH];
+	bool found[PKBF_MAP_BATCH], listed;
+	unsigned int hits = 0;
+	struct pkbf_map map;
+	struct kv_pkbf f;
+
+	(void)state;
+	fill(file, len);
+	kv_pkbf_header_encode(&header, file);
+	assert_err(kv_pkbf_open_fd(open_read(tmp_file("filter", file, len)),
+	    &f), KV_OK);
+	assert_true(pkbf_map_open(&map, &f));
+	for (int i = 0; i < 200; i++) {
+		size_t n = rng_below(PKBF_MAP_BATCH + 1);
+
+		for (size_t k = 0; k < n; k++) {
+			fill((uint8_t *)&h[k], sizeof(h[k]));
+			h[k].h2 |= 1;
+		}
+		pkbf_map_lookup(&map, h, n, found);
+		for (size_t k = 0; k < n; k++) {
+			assert_int_equal(kv_pkbf_lookup(&f, &h[k], &listed),
+			    KV_OK);
+			assert_int_equal(found[k], listed);
+			hits += listed;
+		}
+	}
+	/* About one in 2^5. */
+	assert_in_range(hits, 200, 2000);
+	pkbf_map_close(&map);
+	kv_pkbf_close(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(plain_lines_are_done),
+		TEST(spoilt_lines_agree),
+		TEST(lines_of_a_text),
+		TEST(curves_can_be_left_out),
+		TEST(base64_is_the_same),
+		TEST(map_finds_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}

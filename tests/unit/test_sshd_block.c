@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd_block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "testlib.h"
+
+#define LINES "AuthorizedKeysFile none\n"
+
+static char *
+remove_all(const char *text, size_t len, size_t *out_lenp, size_t *np)
+{
+	char why[256];
+
+	return sshd_block_remove(text, len, out_lenp, np, why, sizeof(why));
+}
+
+/* Any bytes, with and without line ends, NULs and carriage returns. */
+static void
+test_removal_undoes_insertion(void **state)
+{
+	static const char bytes[] = { '\n', '\r', '#', ' ', 'a', '\0' };
+	char text[64];
+
+	(void)state;
+	srandom(1);
+	for (int i = 0; i < 20000; i++) {
+		size_t len = (size_t)random() % sizeof(text), lines = 0;
+		size_t out_len, back_len, n;
+		char *out, *again, *back;
+
+		for (size_t k = 0; k < len; k++) {
+			text[k] = bytes[(size_t)random() % sizeof(bytes)];
+			lines += text[k] == '\n';
+		}
+		out = sshd_block_insert(text, len,
+		    1 + (size_t)random() % (lines + 1), LINES, &out_len);
+		assert_non_null(out);
+		assert_non_null(memmem(out, out_len, LINES, strlen(LINES)));
+		again = sshd_block_insert(out, out_len, 1, LINES, &out_len);
+		assert_non_null(again);
+		back = remove_all(again, out_len, &back_len, &n);
+		assert_non_null(back);
+		assert_int_equal(n, 2);
+		assert_int_equal(back_len, len);
+		assert_memory_equal(back, text, len);
+		free(out);
+		free(again);
+		free(back);
+	}
+}
+
+static void
+test_text_without_marks_stays(void **state)
+{
+	static const char text[] = "a\n # BEGIN keyveto\n#BEGIN keyveto\nb";
+	size_t len, n;
+	char *out = remove_all(text, sizeof(text) - 1, &len, &n);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(n, 0);
+	assert_string_equal(out, text);
+	free(out);
+}
+
+static void
+test_marks_in_disorder_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *line;
+	} bad[] = {
+		{ "a\n# BEGIN keyveto\nb\n", "2:" },
+		{ "# END keyveto\n", "1:" },
+		{ "# BEGIN keyveto\n# BEGIN keyveto\n# END keyveto\n", "1:" },
+		{ "# BEGIN keyveto\r\n# END keyveto\r\nx\n# END keyveto", "4:" },
+	};
+	char why[256];
+	size_t len, n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_null(sshd_block_remove(bad[i].text, strlen(bad[i].text),
+		    &len, &n, why, sizeof(why)));
+		assert_memory_equal(why, bad[i].line, 2);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_removal_undoes_insertion),
+		TEST(test_text_without_marks_stays),
+		TEST(test_marks_in_disorder_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}
