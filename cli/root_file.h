@@ -40,8 +40,8 @@ bool root_enter(const char *root);
 
 /*
  * Calls f(arg, why, cap) in a process whose root directory is root, and which
- * is uid and gid, and returns what it returned. Where that cannot be done: false,
- * and why says so.
+ * is uid and gid, and returns what it returned. Where that cannot be done:
+ * false, and why says so.
  */
 bool root_ask(const char *root, unsigned int uid, unsigned int gid,
     bool (*f)(void *arg, char *why, size_t cap), void *arg, char *why,

@@ -76,6 +76,25 @@ struct completion {
 	const char *line;
 };
 
+static bool
+needs(const struct sshd_tree *t, size_t match, const struct completion *c)
+{
+	return match_sets(t, match, c->has) && !match_sets(t, match, c->lacks);
+}
+
+/* Whether an earlier line is the same one, of a file included twice. */
+static bool
+is_known(const struct sshd_tree *t, size_t match)
+{
+	const struct sshd_line *l = &t->line[match - 1];
+
+	for (size_t i = 0; i + 1 < match; i++)
+		if (t->line[i].number == l->number &&
+		    strcmp(t->file[t->line[i].file], t->file[l->file]) == 0)
+			return true;
+	return false;
+}
+
 /*
  * A Match block that sets AuthorizedKeysFile alone would now have the guard's
  * command as well, which hands out the files of all others; one that sets
@@ -95,8 +114,7 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 		char *text;
 		bool ok;
 
-		if (!is(l, "Match") || !match_sets(t, i, c->has) ||
-		    match_sets(t, i, c->lacks))
+		if (!is(l, "Match") || !needs(t, i, c) || is_known(t, i))
 			continue;
 		again = find_in_match(t, i, "AuthorizedPrincipalsCommand");
 		if (asprintf(&text, "%s%s%s%s", again != NULL ?
@@ -116,30 +134,32 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 }
 
 /*
- * Whether a Match block would lose its AuthorizedPrincipalsCommand by such a
- * line in one before it that sets none. False after a message.
+ * Whether no AuthorizedPrincipalsCommand comes after the line for a Match block
+ * that belongs to another one: sshd 9.2 would overlook it. False after a
+ * message.
  */
 static bool
-spares_principals(const char *root, const struct sshd_tree *t)
+spares_principals(const char *root, const struct sshd_tree *t,
+    const struct completion *c)
 {
 	static const char command[] = "AuthorizedPrincipalsCommand";
-	bool before = false;
 
 	for (size_t i = 1; i <= t->n_lines; i++) {
-		const struct sshd_line *l = &t->line[i - 1];
-
-		if (!is(l, "Match"))
+		if (!is(&t->line[i - 1], "Match") || !needs(t, i, c))
 			continue;
-		if (match_sets(t, i, command) && before) {
-			cli_error("%s%s:%zu: this Match block sets "
-			    "AuthorizedPrincipalsCommand after another one "
-			    "that sets AuthorizedKeysFile; put it before that, "
-			    "or use --pam alone", root, t->file[l->file],
-			    l->number);
+		for (size_t k = i; k < t->n_lines; k++) {
+			const struct sshd_line *l = &t->line[k];
+
+			if (l->match == 0 || !is(l, command))
+				continue;
+			if (l->match == i)
+				break;
+			cli_error("%s%s:%zu: sshd would overlook this line, "
+			    "since a Match block before it sets "
+			    "AuthorizedKeysFile; put it before that, or use "
+			    "--pam alone", root, t->file[l->file], l->number);
 			return false;
 		}
-		before |= match_sets(t, i, "AuthorizedKeysFile") &&
-		    !match_sets(t, i, command);
 	}
 	return true;
 }
@@ -191,7 +211,7 @@ plan_matches(struct sshd_present *p, const struct sshd_tree *t,
 		c.has = files;
 		c.lacks = command;
 		snprintf(line, sizeof(line), "AuthorizedKeysCommand none\n");
-		return spares_principals(p->files.root, t) &&
+		return spares_principals(p->files.root, t, &c) &&
 		    complete_matches(&p->files, t, &c);
 	}
 	if (n_commands > 0) {

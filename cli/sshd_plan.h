@@ -21,8 +21,8 @@ struct sshd_plan {
 
 /*
  * Fills in the next of each file in p, from what sshd says of base. False
- * after a message that says what is in the way. *plan_guard and plan_pam say
- * what is wanted; what needs no lines is told and left out.
+ * after a message that says what is in the way. plan->guard and plan->pam say
+ * what is wanted; what needs no lines is told, and they become false.
  */
 bool sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
     struct sshd_tree *base, const char *dump, const struct accounts *accounts,

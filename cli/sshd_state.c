@@ -159,7 +159,7 @@ compare_paths(const void *a, const void *b)
 	return strcmp((*f)->path, (*g)->path);
 }
 
-/* Those that are to be changed, in an order of their own; NULL without memory. */
+/* Those that are to be changed, by their names; NULL without memory. */
 static struct sshd_file **
 changed_files(const struct sshd_files *fs, size_t *np)
 {
