@@ -21,7 +21,7 @@ from steps import ROOT, Part, call, check, clean_environment
 HERE = Path(__file__).resolve().parent
 SANDBOX = ROOT / "tests/e2e/sandbox.py"
 TOOLS = ("dpkg-buildpackage", "dh", "lintian", "rpmbuild", "checkmodule", "semodule_package", "apparmor_parser",
-         "fail2ban-regex", "rsyslogd", "pam-auth-update", "sshd", "make")
+         "fail2ban-regex", "rsyslogd", "pam-auth-update", "sshd", "make", "strace")
 # What every Debian build has: build-essential.
 ESSENTIAL = {"gcc", "libc6-dev", "make"}
 
