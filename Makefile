@@ -92,8 +92,7 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Libraries beyond libc and libmd are for the command alone.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl) \
-	-DKEYVETO_PAMDIR='"$(PAMDIR)"'
+$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)

@@ -16,8 +16,8 @@
 #define FIRST "make 'session requisite " MODULE "' the very first session line"
 
 /* Where libpam looks for modules; the Makefile knows. */
-#ifndef KEYVETO_PAMDIR
-#define KEYVETO_PAMDIR "/lib/security"
+#ifndef KV_PAMDIR
+#define KV_PAMDIR "/lib/security"
 #endif
 
 static const struct pam_line *
@@ -386,7 +386,7 @@ doctor_pam_module(struct doctor *d, const char *check)
 		return;
 	}
 	snprintf(path, sizeof(path), "%s%s", *l->module == '/' ? "" :
-	    KEYVETO_PAMDIR "/", l->module);
+	    KV_PAMDIR "/", l->module);
 	if (kv_trusted_check(path, 0, why) != KV_OK)
 		doctor_broken(d, check, "install it again, owned by root: "
 		    "where it is missing, every login is refused", "%s", why);
