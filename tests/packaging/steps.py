@@ -9,7 +9,11 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOREIGN = {"/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/root"}
+# Where packages put things. Elsewhere the machine's people may be at work, and
+# what they do shows through.
+TOPS = ("/bin", "/boot", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/srv", "/usr", "/var")
+FOREIGN = {"/var/tmp", str(ROOT)}
+SCRATCH = "kvt-"        # other tests' folders, in /var/lib
 # dpkg's own records, and what caches of other packages say of ours.
 RECORDS = {"/var/lib/dpkg", "/var/log", "/var/cache/man", "/var/cache/debconf", "/var/cache/ldconfig",
            "/etc/ld.so.cache", "/var/lib/apt"}
@@ -63,11 +67,19 @@ def clean_environment(**more):
     return {"LC_ALL": "C.UTF-8", **kept, **more}
 
 
-def snapshot(top="/"):
-    """Each file below top: kind, mode, owner, and for small ones the content."""
+def snapshot(*tops):
+    """Each file below the tops: kind, mode, owner, and for small ones the content."""
+    found = {}
+    for top in tops or TOPS:
+        found.update(_walk(top))
+    return found
+
+
+def _walk(top):
     found = {}
     for folder, folders, files in os.walk(top):
-        folders[:] = [name for name in folders if os.path.join(folder, name) not in FOREIGN | RECORDS]
+        folders[:] = [name for name in folders if os.path.join(folder, name) not in FOREIGN | RECORDS
+                      and not (folder == "/var/lib" and name.startswith(SCRATCH))]
         for name in [*folders, *files]:
             path = os.path.join(folder, name)
             if path not in RECORDS:
