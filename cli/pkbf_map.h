@@ -2,9 +2,10 @@
 /*
  * pkbf_map: many look-ups at a time in a filter that is mapped into memory.
  *
- * Only for the keyveto command: a mapped file that is cut short by another
- * program ends the process (with a message, and status 2), which a login must
- * never depend on. The answers are those of kv_pkbf_lookup.
+ * Only for the keyveto command, which lives with a file that another program
+ * cuts short: to such a filter everything is listed, here, and kv_pkbf_lookup
+ * has to be asked. A login must not depend on that. Otherwise the answers are
+ * those of kv_pkbf_lookup.
  */
 #ifndef CLI_PKBF_MAP_H
 #define CLI_PKBF_MAP_H
@@ -19,6 +20,7 @@
 #define PKBF_MAP_BATCH 256
 
 struct pkbf_map {
+	int fd;			/* the filter's */
 	void *map;
 	const uint8_t *file;	/* the same: header and bits */
 	size_t bytes;

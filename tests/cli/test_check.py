@@ -713,6 +713,27 @@ for _jobs in (1, 2):
     case(f"a slow pipe gets its findings before it ends, --jobs {_jobs}")(functools.partial(test_stream, _jobs))
 
 
+@case("a filter that is cut short while it is asked makes no key clean, and what was listed stays listed")
+def _(tmp):
+    ed, rsa = made()["ed25519"], made()["rsa"]
+    # Within its last page there are zeros then; beyond it, no memory at all.
+    for jobs, (first, status), length in itertools.product((1, 2), (([ed], 1), ([], 2)), (12, 24)):
+        bad = listing(tmp / f"bad-{jobs}-{status}-{length}.pkbf", ed, p=length)
+        with started([KEYVETO, "check", "--jobs", jobs, "--filter", bad, "-"], stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            for key in first:
+                process.stdin.write(f"{key.line}\n".encode())
+                process.stdin.flush()
+                wait_for(process.stdout, key.fingerprint.encode())
+            time.sleep(0.2)
+            os.truncate(bad, 24)
+            process.stdin.write(f"{rsa.line}\n".encode())
+            process.stdin.close()
+            text = process.stderr.read().decode()
+            contains(text, f"-:{len(first) + 1}: {bad}: file size does not match", " 0 clean", "1 problem")
+            equal(process.wait(PATIENCE), status, "status")
+
+
 @case("a burst of any length gets its findings before the pipe ends")
 def _(tmp):
     ed = made()["ed25519"]
