@@ -23,14 +23,11 @@ static size_t page_bytes;
  * asked, and tells what is wrong with the file.
  */
 static bool
-replace_page(uintptr_t at)
+replace_page(uint8_t *page)
 {
-	uint8_t *page;
-
-	at -= at % page_bytes;
-	page = mmap((void *)at, page_bytes, PROT_READ | PROT_WRITE,	/* NOLINT */
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	if (page == MAP_FAILED)
+	page -= (uintptr_t)page % page_bytes;
+	if (mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	for (size_t i = 0; i < page_bytes; i++)
 		page[i] = 0xff;
@@ -48,7 +45,7 @@ on_bus_error(int sig, siginfo_t *info, void *context)
 	(void)context;
 	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
 		if (at >= mapped[i].start && at < mapped[i].end &&
-		    replace_page(at))
+		    replace_page(info->si_addr))
 			return;
 	}
 	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
