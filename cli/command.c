@@ -23,6 +23,42 @@ cli_print_safe(FILE *out, const void *text, size_t len)
 	}
 }
 
+static void
+print_subcommands(FILE *out, const struct cli_command *cmd,
+    const struct cli_command *const *subcommand, size_t n, const char *more)
+{
+	fprintf(out, "usage: keyveto %s %s\n\n", cmd->name, cmd->synopsis);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "  %-8s %s\n", subcommand[i]->name +
+		    strlen(cmd->name) + 1, subcommand[i]->help);
+	fprintf(out, "\n'keyveto %s COMMAND --help' tells more; %s.\n",
+	    cmd->name, more);
+}
+
+int
+cli_run_subcommand(const struct cli_command *cmd,
+    const struct cli_command *const *subcommand, size_t n, const char *more,
+    int argc, char **argv)
+{
+	if (argc < 2) {
+		print_subcommands(stderr, cmd, subcommand, n, more);
+		return CLI_UNCHECKED;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		print_subcommands(stdout, cmd, subcommand, n, more);
+		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(argv[1], subcommand[i]->name + strlen(cmd->name) +
+		    1) == 0)
+			return subcommand[i]->run(subcommand[i], argc - 1,
+			    argv + 1);
+	}
+	cli_error("unknown command %s %s", cmd->name, argv[1]);
+	print_subcommands(stderr, cmd, subcommand, n, more);
+	return CLI_UNCHECKED;
+}
+
 void
 cli_error(const char *fmt, ...)
 {

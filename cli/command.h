@@ -72,6 +72,14 @@ int cli_help(const struct cli_command *cmd);
 /* After a message of cli_error: the usage on stderr, returns 2. */
 int cli_usage_error(const struct cli_command *cmd);
 
+/*
+ * Runs the one of n subcommands that argv[1] names; their names are cmd's and
+ * that word. more ("so does keyveto(1)") ends the usage.
+ */
+int cli_run_subcommand(const struct cli_command *cmd,
+    const struct cli_command *const *subcommand, size_t n, const char *more,
+    int argc, char **argv);
+
 /* "keyveto: " and the message, control bytes made harmless, on stderr. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

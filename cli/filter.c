@@ -18,46 +18,11 @@ static const struct cli_command *const commands[] = {
 	&filter_verify, &filter_explain
 };
 
-#define COUNT (sizeof(commands) / sizeof(commands[0]))
-
-static const char *
-second_word(const struct cli_command *cmd)
-{
-	return cmd->name + strlen("filter ");
-}
-
-static void
-print_usage(FILE *out)
-{
-	fputs("usage: keyveto filter COMMAND [OPTION...] [ARGUMENT...]\n\n",
-	    out);
-	for (size_t i = 0; i < COUNT; i++)
-		fprintf(out, "  %-8s %s\n", second_word(commands[i]),
-		    commands[i]->help);
-	fputs("\n'keyveto filter COMMAND --help' tells more; so do keyveto(1) "
-	    "and pkbf(5).\n", out);
-}
-
 static int
 run_filter(const struct cli_command *cmd, int argc, char **argv)
 {
-	(void)cmd;
-	if (argc < 2) {
-		print_usage(stderr);
-		return CLI_UNCHECKED;
-	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-		print_usage(stdout);
-		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
-	}
-	for (size_t i = 0; i < COUNT; i++) {
-		if (strcmp(argv[1], second_word(commands[i])) == 0)
-			return commands[i]->run(commands[i], argc - 1,
-			    argv + 1);
-	}
-	cli_error("unknown command filter %s", argv[1]);
-	print_usage(stderr);
-	return CLI_UNCHECKED;
+	return cli_run_subcommand(cmd, commands, sizeof(commands) /
+	    sizeof(commands[0]), "so do keyveto(1) and pkbf(5)", argc, argv);
 }
 
 const struct cli_command cli_filter = {

@@ -25,45 +25,11 @@ static const struct cli_command *const commands[] = {
 	&sshd_status, &sshd_enable, &sshd_disable
 };
 
-#define COUNT (sizeof(commands) / sizeof(commands[0]))
-
-static const char *
-second_word(const struct cli_command *cmd)
-{
-	return cmd->name + strlen("sshd ");
-}
-
-static void
-print_usage(FILE *out)
-{
-	fputs("usage: keyveto sshd COMMAND [OPTION...]\n\n", out);
-	for (size_t i = 0; i < COUNT; i++)
-		fprintf(out, "  %-8s %s\n", second_word(commands[i]),
-		    commands[i]->help);
-	fputs("\n'keyveto sshd COMMAND --help' tells more; so does "
-	    "keyveto(1).\n", out);
-}
-
 static int
 run_sshd(const struct cli_command *cmd, int argc, char **argv)
 {
-	(void)cmd;
-	if (argc < 2) {
-		print_usage(stderr);
-		return CLI_UNCHECKED;
-	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-		print_usage(stdout);
-		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
-	}
-	for (size_t i = 0; i < COUNT; i++) {
-		if (strcmp(argv[1], second_word(commands[i])) == 0)
-			return commands[i]->run(commands[i], argc - 1,
-			    argv + 1);
-	}
-	cli_error("unknown command sshd %s", argv[1]);
-	print_usage(stderr);
-	return CLI_UNCHECKED;
+	return cli_run_subcommand(cmd, commands, sizeof(commands) /
+	    sizeof(commands[0]), "so does keyveto(1)", argc, argv);
 }
 
 const struct cli_command cli_sshd = {
