@@ -80,14 +80,14 @@ static int
 open_below(const char *root, const char *path)
 {
 	/* A FIFO must not hold us up. */
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 	struct open_how how = {
-		.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT
+		.flags = FLAGS, .resolve = RESOLVE_IN_ROOT
 	};
 	int dir, fd, saved;
 
 	if (*root == '\0')
-		return open(path, flags);
+		return open(path, FLAGS);
 	if ((dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return -1;
 	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
