@@ -6,6 +6,7 @@ real rsyslogd, as on Debian; fail2ban reads the file that comes of it.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +30,10 @@ class Daemons:
 
     def __init__(self):
         JOURNAL.mkdir(parents=True)
+        machine = Path("/etc/machine-id")
+        if not machine.exists() or len(machine.read_bytes()) != 33:
+            # journald does not start without; an image may have none yet.
+            machine.write_text(f"{os.urandom(16).hex()}\n", encoding="ascii")
         folder = Path("/etc/systemd/journald.conf.d")
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(SHIPPED / "journald/keyveto.conf", folder)
