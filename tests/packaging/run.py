@@ -34,6 +34,7 @@ def in_sandbox(*argv, shared=(), **options):
 
 def copy_tree(target):
     """A clean copy of the sources, as a clone has them."""
+    shutil.rmtree(target, ignore_errors=True)       # of an earlier run, with --keep
     shutil.copytree(ROOT, target, symlinks=True, ignore=lambda folder, names: {
         name for name in names if name in (".git", "__pycache__") or (name == "build" and Path(folder) == ROOT)})
     return target
@@ -95,7 +96,7 @@ def rpms(part, folder):
 
 def confinement(part, folder):
     made = folder / "selinux"
-    shutil.copytree(ROOT / "packaging/selinux", made)
+    shutil.copytree(ROOT / "packaging/selinux", made, dirs_exist_ok=True)
     # The commands are the ones that the file tells people.
     told = [line[1:].strip() for line in (made / "keyveto.te").read_text(encoding="utf-8").splitlines()
             if re.match(r"#\s+(checkmodule|semodule_package) ", line)]

@@ -20,15 +20,25 @@ PACKAGING = ROOT / "packaging"
 SHIPPED = Path("/usr/share/keyveto")
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 JOURNAL, RSYSLOG = Path("/run/systemd/journal"), Path("/etc/rsyslog.conf")
+CGROUPS, QUEUE = Path("/sys/fs/cgroup"), Path("/proc/sys/net/unix/max_dgram_qlen")
 AUTH_LOG, KEYVETO_LOG = Path("/var/log/auth.log"), Path("/var/log/keyveto.log")
 # Addresses for documentation: nobody's. The last one must never be found.
 KNOCKER, USER, INNOCENT = "192.0.2.7", "198.51.100.4", "203.0.113.9"
+
+
+def do_as_systemd_does():
+    """What journald counts on, and systemd would have done for it at boot."""
+    if not CGROUPS.is_mount():
+        call("mount", "-t", "cgroup2", "none", CGROUPS)
+    # journald drops a line when ten others wait for rsyslogd.
+    QUEUE.write_text("512\n", encoding="ascii")
 
 
 class Daemons:
     """journald and rsyslogd, in the places of the machine's own."""
 
     def __init__(self):
+        do_as_systemd_does()
         JOURNAL.mkdir(parents=True)
         machine = Path("/etc/machine-id")
         if not machine.exists() or len(machine.read_bytes()) != 33:
@@ -47,16 +57,24 @@ class Daemons:
         for path in (AUTH_LOG, KEYVETO_LOG):
             path.unlink(missing_ok=True)
         call("rsyslogd", "-N1")
-        self.running = [subprocess.Popen(["rsyslogd", "-n", "-iNONE"], stderr=subprocess.DEVNULL)]
+        self.running = {}
+        self.start("rsyslogd", "-n", "-iNONE")
         self.wait(lambda: (JOURNAL / "syslog").exists(), "rsyslogd does not listen")
-        self.running.append(subprocess.Popen(["/lib/systemd/systemd-journald"], stderr=subprocess.DEVNULL))
+        self.start("/lib/systemd/systemd-journald")
         self.wait(lambda: (JOURNAL / "dev-log").exists(), "journald does not listen")
         Path("/dev/log").symlink_to(JOURNAL / "dev-log")
 
-    @staticmethod
-    def wait(until, what):
+    def start(self, *argv):
+        # In a file, not in a pipe that nobody empties.
+        said = Path("/run", Path(argv[0]).name + ".said")
+        with said.open("w", encoding="utf-8") as output:
+            self.running[said] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+    def wait(self, until, what):
         deadline = time.monotonic() + 20
         while not until():
+            for said, process in self.running.items():
+                check(process.poll() is None, f"{what}: {process.args[0]} has ended: {said.read_text()}")
             check(time.monotonic() < deadline, what)
             time.sleep(0.02)
 
@@ -71,7 +89,7 @@ class Daemons:
         raise AssertionError("the lines are in files here")
 
     def close(self):
-        for process in self.running:
+        for process in self.running.values():
             process.terminate()
             process.wait()
 

@@ -15,8 +15,8 @@ TOPS = ("/bin", "/boot", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/srv", "/us
 FOREIGN = {"/var/tmp", str(ROOT)}
 SCRATCH = "kvt-"        # other tests' folders, in /var/lib
 # dpkg's own records, and what caches of other packages say of ours.
-RECORDS = {"/var/lib/dpkg", "/var/log", "/var/cache/man", "/var/cache/debconf", "/var/cache/ldconfig",
-           "/etc/ld.so.cache", "/var/lib/apt"}
+RECORDS = {"/var/lib/dpkg", "/var/log", "/var/cache/apt", "/var/cache/man", "/var/cache/debconf",
+           "/var/cache/ldconfig", "/etc/ld.so.cache", "/var/lib/apt"}
 
 
 class Part:
