@@ -210,11 +210,12 @@ bench: all $(BENCH) $(BUILD)/bench/dynamic
 		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
 	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
 
-$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/pkbf_map.o $(BUILD)/libkeyveto.a
+$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/pkbf_map.o $(BUILD)/libkeyveto.a \
+		bench/timing.h
 	$(call say,BENCH,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \
-		-o $@ $^ -lpam -lmd
+		-o $@ $(filter-out %.h,$^) -lpam -lmd
 
 $(BUILD)/bench/static: bench/static.c
 	$(Q)$(CC) -O2 -static -o $@ $<

@@ -10,9 +10,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "pkbf_map.h"
+#include "timing.h"
 
 #define COUNT (1 << 20)
 
@@ -25,23 +25,6 @@ next(void)
 	state ^= state << 25;
 	state ^= state >> 27;
 	return state * 2685821657736338717U;
-}
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 int
@@ -74,17 +57,16 @@ main(int argc, char **argv)
 		for (size_t i = 0; i < COUNT; i += PKBF_MAP_BATCH)
 			pkbf_map_lookup(&map, h + i, PKBF_MAP_BATCH, listed);
 		if (r >= 0)
-			look[r] = (now() - begin) / COUNT;
+			look[r] = 1e3 * (now() - begin) / COUNT;
 		begin = now();
 		for (size_t i = 0; i < COUNT; i++)
 			n += map.file[place[i]];
 		sum = n;
 		if (r >= 0)
-			read[r] = (now() - begin) / COUNT;
+			read[r] = 1e3 * (now() - begin) / COUNT;
 	}
 	(void)sum;
-	qsort(look, (size_t)rounds, sizeof(*look), compare);
-	qsort(read, (size_t)rounds, sizeof(*read), compare);
-	printf("%.2f %.2f\n", look[rounds / 2], read[rounds / 2]);
+	printf("%.2f %.2f\n", median(look, (size_t)rounds),
+	    median(read, (size_t)rounds));
 	return 0;
 }

@@ -15,27 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "timing.h"
+
 #define PROGRAMS_MAX 16
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* One run: its time; *peakp becomes its memory if that is more. */
 static double
@@ -92,8 +76,7 @@ main(int argc, char **argv)
 		}
 	}
 	for (int i = 0; i < n; i++) {
-		qsort(took[i], (size_t)count, sizeof(double), compare);
-		printf("%.1f %ld\n", took[i][count / 2], peak[i]);
+		printf("%.1f %ld\n", median(took[i], (size_t)count), peak[i]);
 		free(took[i]);
 	}
 	return 0;

@@ -11,24 +11,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+#include "timing.h"
 
 static int
 converse(int n, const struct pam_message **m, struct pam_response **r, void *a)
@@ -73,8 +57,7 @@ main(int argc, char **argv)
 		one[r] = open_session(argv[1], argv[2], argv[4]);
 		two[r] = open_session(argv[1], argv[3], argv[4]);
 	}
-	qsort(one, (size_t)rounds, sizeof(*one), compare);
-	qsort(two, (size_t)rounds, sizeof(*two), compare);
-	printf("%.1f %.1f\n", one[rounds / 2], two[rounds / 2]);
+	printf("%.1f %.1f\n", median(one, (size_t)rounds),
+	    median(two, (size_t)rounds));
 	return 0;
 }

@@ -17,7 +17,10 @@ struct unit {
 	size_t out_len, err_len;
 };
 
-/* Memory that blocks are read into, and how many users it has. */
+/*
+ * Memory that blocks are read into, and how many users it has: only the
+ * reading thread takes and gives them, when it fills and prints units.
+ */
 struct buffer {
 	uint8_t *bytes;
 	size_t users;
@@ -32,7 +35,7 @@ struct pool {
 	pthread_cond_t work, done;
 	struct unit *unit;
 	size_t n_units, head, tail, next;	/* ever growing; modulo n_units */
-	struct buffer *buffer;			/* n_units + 2 of them */
+	struct buffer *buffer;	/* n_units + 2 of them; the reader's own */
 	bool stop;
 	pthread_t *thread;
 	size_t n_threads;
@@ -162,11 +165,9 @@ take_buffer(void *arg)
 	struct pool *p = arg;
 	struct buffer *b = p->buffer;
 
-	pthread_mutex_lock(&p->lock);
 	while (b->users > 0)
 		b++;
 	b->users = 1;
-	pthread_mutex_unlock(&p->lock);
 	if (b->bytes == NULL && (b->bytes = malloc(INPUT_BUFFER_BYTES)) == NULL)
 		out_of_memory();
 	return b->bytes;
@@ -175,11 +176,7 @@ take_buffer(void *arg)
 static void
 give_buffer(uint8_t *bytes, void *arg)
 {
-	struct pool *p = arg;
-
-	pthread_mutex_lock(&p->lock);
-	find_buffer(p, bytes)->users--;
-	pthread_mutex_unlock(&p->lock);
+	find_buffer(arg, bytes)->users--;
 }
 
 /* Prints the units at the head until at most keep are left; lock is held. */

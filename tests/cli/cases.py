@@ -101,6 +101,10 @@ def keyveto(*arguments, status=None, **options):
     return done
 
 
+def check(condition, sentence):
+    assert condition, sentence
+
+
 def equal(actual, expected, more=""):
     assert actual == expected, f"expected {expected!r}, got {actual!r}\n{more}"
 

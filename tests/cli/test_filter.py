@@ -23,20 +23,15 @@ import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "oracle"))
-import pkbf  # noqa: E402
+from cases import KEYVETO, PATIENCE, case, check, equal, run_all
+import pkbf  # noqa: E402  (cases has set the path)
 import sshkey  # noqa: E402
 
-KEYVETO = Path(os.environ.get("KEYVETO", HERE.parents[1] / "build/keyveto")).resolve()
 EPOCH = 1555799917
-PATIENCE = 120      # seconds; only a hang takes as long
 
 PUBLISHED = """\
 ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCdjWIIuoUy+RGCPtkPGcZtZSk437aUFB2CgIkvfiA5H3iB+mg6yk8yotIf0tVVYMy16h7Yr1zmyLAngTIUpoBzuQg5E66wn70QxkB065sy3FYM8D4wkMW9OP2J91SoeoYnkwJ0nu8LHTF/T9GpTvxJCVvSMoYEsF1GHFFCwl4YQOYPscerqxr7dfP/mwlulLrwBxYmbXcDRtukf8eANy6Xo8ckesGhJ9ndhe/W600n6xZTNToBXiWyI1/jWkzvRj3NvgAvPH2ypJm6AQD1wkNVFp+yNVqoL9xZJS+LLh2Nu3cwGucS9QI7Rg4f4M/naL065eDYLxEFegSM5ZfAp9cn
@@ -54,28 +49,6 @@ KNOWN_POSITIONS = {     # k, p: RSA, P-256 uncompressed, P-256 compressed
     (5, 12): ([3560, 873, 2283, 3695, 1014], [565, 3114, 1568, 24, 2579],
               [961, 3814, 2572, 1332, 95]),
 }
-
-cases = []
-
-
-def case(title):
-    def register(run):
-        cases.append((title, run))
-        return run
-    return register
-
-
-class Failure(Exception):
-    """What was seen, where something else was expected."""
-
-
-def check(ok, why):
-    if not ok:
-        raise Failure(why)
-
-
-def equal(seen, wanted, what):
-    check(seen == wanted, f"{what}: {seen!r}, not {wanted!r}")
 
 
 # --- running it ------------------------------------------------------------
@@ -101,7 +74,7 @@ def run(*words, status=0, stdin=b"", epoch=EPOCH):
         out, err = process.communicate(stdin, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
-        raise Failure(f"{words} hangs") from None
+        raise AssertionError(f"{words} hangs") from None
     for text in (out, err):
         check(all(byte == 10 or 32 <= byte < 127 for byte in text), f"{words} prints raw bytes: {text!r}")
     out, err = out.decode(), err.decode()
@@ -1299,28 +1272,5 @@ def _(tmp):
         equal(process.returncode, 2, f"{words[0]}: status ({err})")
 
 
-def main():
-    wanted = sys.argv[1:]
-    passed = failed = 0
-    for title, function in cases:
-        if wanted and not any(part in title for part in wanted):
-            continue
-        # Below a directory that others may enter: some cases run as nobody.
-        folder = Path(tempfile.mkdtemp(prefix="keyveto-filter-"))
-        folder.chmod(0o755)
-        try:
-            function(folder)
-            passed += 1
-            print(f"ok {title}", flush=True)
-        except Exception as error:  # whatever it is, the case failed
-            failed += 1
-            why = str(error) if isinstance(error, Failure) else traceback.format_exc()
-            print(f"FAILED {title}: {why}", flush=True)
-        finally:
-            shutil.rmtree(folder)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or passed == 0 else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all())

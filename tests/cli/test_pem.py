@@ -19,21 +19,16 @@ import os
 import pty
 import random
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import termios
-import traceback
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "oracle"))
-import pkbf  # noqa: E402
+from cases import KEYVETO, PATIENCE, case, check, equal, run_all
+from clilib import empty_filter, tool
+import pkbf  # noqa: E402  (clilib has set the path)
 import sshkey  # noqa: E402
 
-KEYVETO = Path(os.environ.get("KEYVETO", HERE.parents[1] / "build/keyveto")).resolve()
-PATIENCE = 60       # seconds; only a hang takes as long
 ENCRYPTED = "encrypted, its public half too: give its public key (.pub) instead"
 
 CURVES = {"P-256": "nistp256", "P-384": "nistp384", "P-521": "nistp521"}
@@ -55,38 +50,8 @@ TYPES = {           # name: type and bits that keyveto shows
     "x25519": ("X25519", 253), "x448": ("X448", 448),
 }
 
-cases = []
-
-
-def case(title):
-    def register(run):
-        cases.append((title, run))
-        return run
-    return register
-
-
-class Failure(Exception):
-    """What was seen, where something else was expected."""
-
-
-def check(ok, why):
-    if not ok:
-        raise Failure(why)
-
-
-def equal(seen, wanted, what):
-    check(seen == wanted, f"{what}: {seen!r}, not {wanted!r}")
-
 
 # --- running it ------------------------------------------------------------
-
-def tool(*words, stdin=None):
-    """Standard output of openssl or ssh-keygen, which must succeed."""
-    done = subprocess.run(list(map(str, words)), input=stdin, capture_output=True,
-                          timeout=PATIENCE, check=False)
-    check(done.returncode == 0, f"{words} failed: {done.stderr.decode(errors='replace')}")
-    return done.stdout
-
 
 def run(*words, stdin=b"", status=(0,), **more):
     """(standard output, standard error) of keyveto."""
@@ -94,19 +59,12 @@ def run(*words, stdin=b"", status=(0,), **more):
         done = subprocess.run([KEYVETO, *map(str, words)], input=stdin, capture_output=True,
                               timeout=PATIENCE, check=False, **more)
     except subprocess.TimeoutExpired:
-        raise Failure(f"keyveto {words} hangs") from None
+        raise AssertionError(f"keyveto {words} hangs") from None
     for text in (done.stdout, done.stderr):
         check(all(byte == 10 or 32 <= byte < 127 for byte in text), f"raw bytes are printed: {text!r}")
     out, err = done.stdout.decode(), done.stderr.decode()
     check(done.returncode in status, f"keyveto {words}: status {done.returncode}, not {status}: {out}{err}")
     return out, err
-
-
-@functools.cache
-def empty_filter():
-    folder = Path(tempfile.mkdtemp(prefix="keyveto-pem-"))
-    pkbf.Filter.create(3, 14).write(folder / "empty.pkbf")
-    return folder / "empty.pkbf"
 
 
 def findings(path, status=(0,), **more):
@@ -308,8 +266,8 @@ def test_forms(name, tmp):
                 equal(found[4], sshkey.fingerprint(blob_of(name, key.spki)), "fingerprint")
             else:
                 equal(found[4], "-", "fingerprint")
-        except Failure as error:
-            raise Failure(f"{form}: {error}") from None
+        except AssertionError as error:
+            raise AssertionError(f"{form}: {error}") from None
 
 
 for _name in TYPES:
@@ -442,7 +400,7 @@ def _(tmp):
         out, err = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
-        raise Failure("it waits for a passphrase") from None
+        raise AssertionError("it waits for a passphrase") from None
     finally:
         os.close(slave)
         os.set_blocking(master, False)
@@ -834,27 +792,5 @@ def _(tmp):
     check(len(out.splitlines()) > 100, "hardly any key was left")
 
 
-def main():
-    wanted = sys.argv[1:]
-    passed = failed = 0
-    for title, function in cases:
-        if wanted and not any(part in title for part in wanted):
-            continue
-        folder = Path(tempfile.mkdtemp(prefix="keyveto-pem-"))
-        try:
-            function(folder)
-            passed += 1
-            print(f"ok {title}", flush=True)
-        except Exception as error:  # whatever it is, the case failed
-            failed += 1
-            why = str(error) if isinstance(error, Failure) else traceback.format_exc()
-            print(f"FAILED {title}: {why}", flush=True)
-        finally:
-            shutil.rmtree(folder)
-    shutil.rmtree(empty_filter().parent)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or passed == 0 else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all())
