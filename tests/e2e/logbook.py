@@ -135,3 +135,9 @@ class Logbook:
         """keyveto's decisions about an account so far."""
         found = [read_decision(line) for line in self.about(account.name)]
         return [decision for decision in found if decision and decision.user == account.name]
+
+    def expect(self, account, **pairs):
+        """A decision about the account has these pairs."""
+        found = self.decisions(account)
+        if not any(all(getattr(one, name) == value for name, value in pairs.items()) for one in found):
+            raise AssertionError(f"no decision with {pairs} in {found}")

@@ -21,6 +21,7 @@ import sandbox
 import run as suite
 from logbook import Logbook
 from machine import Machine
+from stock import PID_FILE
 
 _spec = importlib.util.spec_from_file_location("readme_steps", ROOT / "tests/readme/run.py")
 readme = importlib.util.module_from_spec(_spec)
@@ -137,11 +138,11 @@ def packages(part, folder):
 
 
 def upgrade(host):
-    before, pid = active(), readme.PID_FILE.read_text(encoding="ascii")
+    before, pid = active(), PID_FILE.read_text(encoding="ascii")
     host.install("upgrade")
     check(call("dpkg-query", "-W", "-f=${Version}", "keyveto") == "999.0", "the upgrade is no upgrade")
     same(before, active(), "the upgrade changes what is active")
-    check(readme.PID_FILE.read_text(encoding="ascii") == pid, "sshd was restarted")
+    check(PID_FILE.read_text(encoding="ascii") == pid, "sshd was restarted")
     host.ok("an upgrade changes neither sshd's configuration nor PAM's, and restarts nothing")
     host.expect("upgraded", mallory_enters=False)
 

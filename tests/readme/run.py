@@ -4,16 +4,15 @@
 
 Takes the marked shell blocks out of README.md and runs them in a throw-away
 copy of this machine, whose sshd listens on port 22 of a network of its own;
-between the steps, people log in.  At the end, /etc must be what it was.
+between the steps, people log in.  At the end, /etc must be what it was.  Once
+by `keyveto sshd enable`, once by hand.
 """
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,51 +27,15 @@ from bench import check
 from clients import Clients
 from logbook import Logbook
 from machine import Machine
-from server import SSHD
+from stock import PID_FILE, StockServer, snapshot
 
 DATA = ROOT / "testdata" / "demo"
-TOUCHED = (Path("/etc/ssh"), Path("/etc/pam.d"))
-PID_FILE = Path("/run/sshd.pid")
+TOUCHED = ("/etc/ssh", "/etc/pam.d")
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
 def read_steps():
     return dict(STEP.findall((ROOT / "README.md").read_text(encoding="utf-8")))
-
-
-def snapshot():
-    """Everything below the touched folders: names, modes, owners, contents."""
-    found = {}
-    for top in TOUCHED:
-        for path in sorted(top.rglob("*")):
-            info = path.lstat()
-            content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-            found[str(path)] = (info.st_mode, info.st_uid, info.st_gid, content)
-    return found
-
-
-class StockServer:
-    """What clients.py wants to know of a server: the port."""
-    port = 22
-
-    def start(self):
-        subprocess.run([SSHD], check=True)
-        self.wait_for_greeting()
-
-    def reload(self):
-        """As `systemctl reload ssh` does, where there is no systemd."""
-        os.kill(int(PID_FILE.read_text(encoding="ascii")), 1)
-        time.sleep(0.05)        # until the old process has closed its socket
-        self.wait_for_greeting()
-
-    def wait_for_greeting(self):
-        deadline = time.monotonic() + 15
-        while subprocess.run(["ssh-keyscan", "-T", "1", "-t", "ed25519", "127.0.0.1"],
-                             capture_output=True, check=False).stdout == b"":
-            check(time.monotonic() < deadline, "the stock sshd does not answer")
-
-    def stop(self):
-        os.kill(int(PID_FILE.read_text(encoding="ascii")), 15)
 
 
 class Reader:
@@ -90,21 +53,28 @@ class Reader:
 
     def published_key(self):
         path = self.scratch / "leaked"
-        shutil.copy(DATA / "compromised", path)
+        shutil.copyfile(DATA / "compromised", path)
         shutil.copy(DATA / "compromised.pub", f"{path}.pub")
         path.chmod(0o600)
         return keys.Identity(path)
 
-    def follow(self, name):
+    def follow(self, name, change="", status=0):
+        """Run a step, with words added to its last line; what it printed."""
         if name == "reload" and not Path("/run/systemd/system").exists():
             self.server.reload()
+            printed = ""
         else:
             environment = {**os.environ, "FILTER": str(DATA / "demo.pkbf")}
             environment.pop("MAKEFLAGS", None)
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.steps[name]], cwd=ROOT,
-                                  env=environment, capture_output=True, text=True, check=False)
-            check(done.returncode == 0, f"step {name}: {done.stdout}{done.stderr}")
-        self.ok(f"step {name}")
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.steps[name].rstrip() + change], cwd=ROOT,
+                                  env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  check=False)
+            printed = done.stdout
+            check(done.returncode == status, f"step {name}: status {done.returncode}: {printed}")
+            if "--reload" in self.steps[name]:
+                self.server.wait()
+        self.ok(f"step {name}{change}" + (f": status {status}" if status else ""))
+        return printed
 
     def expect(self, when, mallory_enters):
         """Alice always gets in; the one with the leaked key as told."""
@@ -115,9 +85,7 @@ class Reader:
         self.ok(f"{when}: clean key in, leaked key {'in' if mallory_enters else 'out'}")
 
     def expect_logged(self, **pairs):
-        found = self.log.decisions(self.mallory)
-        wanted = any(all(getattr(d, k) == v for k, v in pairs.items()) for d in found)
-        check(wanted, f"no decision with {pairs} in {found}")
+        self.log.expect(self.mallory, **pairs)
         self.ok(f"logged: {pairs}")
 
     def ok(self, what):
@@ -125,9 +93,40 @@ class Reader:
         print(f"ok     {what}", flush=True)
 
 
-def follow_all(reader):
-    before = snapshot()
-    reader.server.start()
+def follow_command(reader):
+    """`keyveto sshd enable`, and back."""
+    before = snapshot(*TOUCHED)
+    reader.expect("before keyveto", mallory_enters=True)
+    for name in ("install", "filter"):
+        reader.follow(name)
+    installed = snapshot(*TOUCHED, "/etc/keyveto", "/var/lib/keyveto")
+    said = reader.follow("warn")
+    check(reader.mallory.name in said and reader.alice.name not in said, f"it does not tell who: {said}")
+    reader.expect("rehearsal", mallory_enters=True)
+    reader.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
+    reader.expect_logged(verdict="listed", action="warn", via="pam")
+    check("uid=" in reader.follow("try"), "the demo's key does not get in")
+    reader.follow("clean")
+    rehearsed = snapshot(*TOUCHED, "/etc/keyveto")
+    check(reader.mallory.name in reader.follow("enable", status=1), "it does not tell who")
+    check(snapshot(*TOUCHED, "/etc/keyveto") == rehearsed, "it stopped, but has changed something")
+    reader.follow("enable", " --yes")
+    reader.expect("enforced", mallory_enters=False)
+    reader.expect_logged(verdict="listed", action="deny", via="guard", authorized="yes")
+    said = reader.follow("try")
+    check(said.rstrip().endswith("refused") and "Permission denied" in said, f"the demo's key: {said}")
+    reader.follow("clean")
+    reader.follow("disable")
+    reader.expect("after the way back", mallory_enters=True)
+    check(snapshot(*TOUCHED, "/etc/keyveto", "/var/lib/keyveto") == installed, "something is not what it was")
+    reader.follow("uninstall")
+    check(snapshot(*TOUCHED) == before, "the way back does not lead to where it began")
+    reader.ok("/etc/ssh, /etc/pam.d, /etc/keyveto and /var/lib/keyveto are what they were")
+
+
+def follow_by_hand(reader):
+    """Line by line, and back."""
+    before = snapshot(*TOUCHED)
     reader.expect("before keyveto", mallory_enters=True)
     for name in ("install", "filter", "rehearse", "guard", "pam", "validate", "reload"):
         reader.follow(name)
@@ -140,28 +139,32 @@ def follow_all(reader):
     for name in ("back", "reload", "uninstall"):
         reader.follow(name)
     reader.expect("after the way back", mallory_enters=True)
-    check(snapshot() == before, "the way back does not lead to where it began")
+    check(snapshot(*TOUCHED) == before, "the way back does not lead to where it began")
     reader.ok("/etc/ssh and /etc/pam.d are what they were")
 
 
 def play(throwaway):
     machine, scratch, log = Machine(throwaway), suite.make_scratch(), Logbook()
-    reader = None
-    failed = 0
+    passed = failed = 0
     machine.make_folder("/run/sshd")
     try:
-        reader = Reader(machine, log, scratch)
-        follow_all(reader)
+        StockServer().start()
+        for way in (follow_command, follow_by_hand):
+            print(f"# {way.__doc__}")
+            reader = Reader(machine, log, scratch)
+            try:
+                way(reader)
+            finally:
+                passed += reader.passed
     except AssertionError as reason:
         print(f"FAILED {reason}")
         failed = 1
     finally:
-        if PID_FILE.exists():
-            StockServer().stop()
+        StockServer.stop()
         log.close()
         machine.restore()
         shutil.rmtree(scratch)
-    print(f"{reader.passed if reader else 0} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed")
     return failed
 
 
