@@ -277,8 +277,9 @@ struct joined {
 };
 
 /*
- * Adds a line as it stands in the file. PAM passes over blank lines and
- * comments in between; a comment ends the whole.
+ * Adds a line as it stands in the file; a comment behind it ends the whole.
+ * Where a line goes on with a blank one or a comment, Linux-PAM 1.5 passes over
+ * that, and 1.7 ends there, so that what follows is a line of its own.
  */
 static bool
 join(const struct reader *r, const struct file *f, struct joined *j,
@@ -294,7 +295,8 @@ join(const struct reader *r, const struct file *f, struct joined *j,
 		len--;
 	}
 	if (len == 0 || *p == '#')
-		return true;
+		return !j->open || fail(r, f, "goes on with a blank line or a "
+		    "comment, which versions of PAM read differently");
 	j->open = false;
 	if ((hash = memchr(p, '#', len)) != NULL)
 		len = (size_t)(hash - p);

@@ -37,10 +37,10 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import lanes        # sets the path of what comes next
 import files
 import judged_lines
 import keypairs
-import lanes
 import offers
 
 SHORT_COUNT, LONG_COUNT = 200, 60_000       # combinations at random

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import files
 import keypairs
 import offers
+import openssh
 
 BATCH = 500
 SEED = "keyveto lines"
@@ -65,7 +66,8 @@ class Lines:
         text = files.line_of(pair, encoding, **pieces).text()
         if rng.random() < 0.3:
             text = files.mutate(rng, text)
-        return text.replace(b"\n", b"")
+        text = text.replace(b"\n", b"")
+        return text if openssh.keygen_reads_cr() else text.replace(b"\r", b"")
 
 
 def _starts_as_key(options):

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from cases import KEYVETO, PATIENCE, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
 import keys
+from openssh import without_penalties
 
 JSON_KEYS = {"file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment",
              "filters", "reason"}
@@ -47,7 +48,7 @@ def sshd(folder, identities, *options):
     port = free_port()
     config, log = folder / f"sshd{port}", folder / f"log{port}"
     lines = [f"Port {port}", "ListenAddress 127.0.0.1", "ListenAddress ::1", "PidFile none", "LogLevel DEBUG2",
-             "MaxStartups 100", "UsePAM no", "StrictModes no", *(f"HostKey {one.path}" for one in identities), *options]
+             "MaxStartups 100", "UsePAM no", "StrictModes no", *without_penalties(), *(f"HostKey {one.path}" for one in identities), *options]
     config.write_text("".join(f"{line}\n" for line in lines))
     with open(log, "wb") as sink, subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
                                                    stderr=sink) as process:

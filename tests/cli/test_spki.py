@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 
 from cases import KEYVETO, PATIENCE, case, contains, equal, run_all
-from clilib import (KNOWN, KNOWN_RSA, MIB, built, certificate, every_key, made, oracle_reads, random_blob, run, sshkey,
-                    tool, write)
+from clilib import (KNOWN, KNOWN_RSA, MIB, built, certificate, every_key, made, oracle_reads, random_blob, run, some,
+                    sshkey, tool, write)
 from xxh64 import xxh64
 
 FORMS = ("--pem", "--der", "--sha256", "--xxh64")
@@ -58,13 +58,12 @@ def by_openssl(pem):
 
 @case("keys of ssh-keygen: what ssh-keygen -e -m PKCS8 and openssl pkey make of them")
 def _(tmp):
-    for name in ("rsa", "rsa-3072", "dsa", "p256", "p384", "p521"):
-        key = made()[name]
+    for key in some("rsa", "rsa-3072", "dsa", "p256", "p384", "p521"):
         pem = tool("ssh-keygen", "-e", "-m", "PKCS8", "-f", key.public)
         der = by_openssl(pem)
         prints(key.public, [der])
-        equal(pem_of(der), pem, f"{name}: the same PEM")
-        equal(list(key.oracle.spkis), [der], f"{name}: the oracle")
+        equal(pem_of(der), pem, f"{key.name}: the same PEM")
+        equal(list(key.oracle.spkis), [der], f"{key.name}: the oracle")
 
 
 @case("Ed25519 and Ed448: what openssl pkey makes of them, whose DER ssh-keygen cannot write")
@@ -127,9 +126,9 @@ def _(tmp):
 def _(tmp):
     for ca in (made()[name] for name in ("rsa-3072", "p384", "other")):
         wanted, certificates = [], []
-        for number, name in enumerate(("rsa", "dsa", "p256", "p384", "p521", "ed25519")):
-            path = certificate(made()[name], ca, *(("-h",) if number % 2 else ()))
-            wanted.append(made()[name].oracle.spkis + ca.oracle.spkis)
+        for number, key in enumerate(some("rsa", "dsa", "p256", "p384", "p521", "ed25519")):
+            path = certificate(key, ca, *(("-h",) if number % 2 else ()))
+            wanted.append(key.oracle.spkis + ca.oracle.spkis)
             certificates.append(path.read_bytes())
         prints(path, wanted[-1])
         for key in built().values():
@@ -183,8 +182,7 @@ def _(tmp):
 
 @case("what spki prints, spki reads, and so does check")
 def _(tmp):
-    for name in ("rsa", "dsa", "p256", "p384", "p521", "ed25519"):
-        key = made()[name]
+    for key in some("rsa", "dsa", "p256", "p384", "p521", "ed25519"):
         for form in ("--pem", "--der"):
             path = write(tmp / "key", spki(form, key.public).out)
             prints(path, key.oracle.spkis)

@@ -7,6 +7,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+from openssh import dsa_only
+
 GREETING = "let in"
 TIMEOUT = 60
 
@@ -15,6 +17,7 @@ TIMEOUT = 60
 REFUSED_SESSION = 254
 REFUSED_WORDS = ("Permission denied (", "Connection closed by 127.0.0.1")
 
+_DSA = "    PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com\n"
 _CONFIG = """\
 Host *
     HostName 127.0.0.1
@@ -27,7 +30,6 @@ Host *
     UpdateHostKeys no
     ControlMaster no
     NumberOfPasswordPrompts 1
-    PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com
     KexAlgorithms curve25519-sha256
     Ciphers aes128-gcm@openssh.com
     XAuthLocation /nonexistent
@@ -58,7 +60,7 @@ class Clients:
 
     def __init__(self, folder):
         self.config = folder / "ssh_config"
-        self.config.write_text(_CONFIG, encoding="ascii")
+        self.config.write_text("".join((_CONFIG, *dsa_only(_DSA))), encoding="ascii")
         self.askpass = folder / "askpass"
         self.askpass.write_text('#!/bin/sh\nprintf "%s\\n" "$KVT_PASSWORD"\n', encoding="ascii")
         self.askpass.chmod(0o755)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import product
 import sandbox
-from bench import CASES, World, run_case
+from bench import CASES, LEFT_OUT, World, run_case
 from clients import Clients
 from logbook import Logbook
 from machine import Machine
@@ -100,6 +100,8 @@ def run_suite(options, chosen, throwaway):
     failed = sum(bool(result.failure) for result in results)
     if options.left_out:
         print(f"\nleft out on request: {sum(any(w in one.title for w in options.left_out) for one in CASES)}")
+    for thing in sorted(set(LEFT_OUT.values())):
+        print(f"\nleft out, since this OpenSSH has no {thing}: {list(LEFT_OUT.values()).count(thing)}")
     print(f"\n{len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from openssh import without_penalties
+
 SSHD = "/usr/sbin/sshd"
 STOCK_STACK = Path("/etc/pam.d/sshd")
 STARTUP_SECONDS = 15
@@ -127,7 +129,7 @@ class Server:
         self.config = folder / f"{self.service}.conf"
         self.config.write_text("\n".join((
             *deployment.options, *_own_service(self.service, host_key), f"Port {self.port}",
-            f"HostKey {host_key}", f"PidFile {folder / self.service}.pid", BASE)), encoding="utf-8")
+            f"HostKey {host_key}", f"PidFile {folder / self.service}.pid", *without_penalties(), BASE)), encoding="utf-8")
         self._process = None
 
     def start(self):

@@ -4,6 +4,7 @@
 import keys
 import server
 from bench import add_case, check
+from openssh import dsa_only, has_dsa
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
@@ -19,7 +20,8 @@ TYPES = {
     "Ed25519": ("ed25519", None),
 }
 # sshd takes DSA only if told so.
-TAKE_DSA = ("PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com", "CASignatureAlgorithms +ssh-dss")
+TAKE_DSA = dsa_only("PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com",
+                    "CASignatureAlgorithms +ssh-dss")
 
 
 def clean_then_listed(bench, deploy, account, identity, listed):
@@ -58,4 +60,5 @@ for _name, _deploy in DEPLOYMENTS.items():
     for _type, _kind in TYPES.items():
         for _title, _attempt in (("a key", plain), ("the key in a certificate", certified), ("a CA", certifying)):
             add_case(f"key types: {_type}, {_title} × {_name}",
-                     lambda bench, attempt=_attempt, deploy=_deploy, kind=_kind: attempt(bench, deploy, kind))
+                     lambda bench, attempt=_attempt, deploy=_deploy, kind=_kind: attempt(bench, deploy, kind),
+                     lacks="" if has_dsa() or _type != "DSA" else "DSA")

@@ -55,6 +55,10 @@ XXH64_VALUES = ((b"", 0, 0xef46db3751d8e999), (b"", 1, 0xd5afba1336a3be4b),
                 (b"Nobody inspects the spammish repetition", 0,
                  0xfbcea83c8a378bf1))
 
+# Gone from ssh-keygen 10.0.
+DSA = (("dsa", 1024),) if b"ssh-dss" in subprocess.run(
+    ["ssh", "-Q", "key"], stdout=subprocess.PIPE, check=True).stdout.split() else ()
+
 passed = failed = 0
 
 
@@ -168,7 +172,7 @@ def test_known_answers(directory):
 def test_keygen_types(directory):
     """RSA, DSA and ECDSA: ssh-keygen can say both forms."""
     for kind, bits in (("rsa", 1024), ("rsa", 1025), ("rsa", 2048),
-                       ("rsa", 3072), ("rsa", 4096), ("dsa", 1024),
+                       ("rsa", 3072), ("rsa", 4096), *DSA,
                        ("ecdsa", 256), ("ecdsa", 384), ("ecdsa", 521)):
         path = f"{directory}/{kind}{bits}"
         run("ssh-keygen", "-q", "-t", kind, "-b", str(bits), "-N", "",
@@ -234,7 +238,7 @@ def test_certificates(directory):
     run("ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", ca_path)
     with open(ca_path + ".pub", "rb") as file:
         ca = sshkey.parse_line(file.read())
-    for kind in ("rsa", "dsa", "ecdsa", "ed25519"):
+    for kind in ("rsa", *(kind for kind, _ in DSA), "ecdsa", "ed25519"):
         path = f"{directory}/user_{kind}"
         run("ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path)
         run("ssh-keygen", "-q", "-s", ca_path, "-I", "id", "-n", "a,b",

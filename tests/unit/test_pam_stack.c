@@ -190,14 +190,19 @@ lines_are_joined_at_a_backslash(void **state)
 {
 	(void)state;
 	put("sshd",
-	    "auth \\\n  required\\\n\n   # a comment in between\n"
+	    "# a comment \\\n\nauth \\\n  required\\\n"
 	    "pam_a.so one \\  \n two\n"
 	    "auth required pam_b.so one # \\\n"
 	    "auth required pam_c.so\n");
 	expect("sshd",
-	    "/etc/pam.d/sshd:1 0 auth|required|pam_a.so|one  two\n"
+	    "/etc/pam.d/sshd:3 0 auth|required|pam_a.so|one  two\n"
 	    "/etc/pam.d/sshd:7 0 auth|required|pam_b.so|one\n"
 	    "/etc/pam.d/sshd:8 0 auth|required|pam_c.so|\n");
+	/* Linux-PAM 1.5 joins these three lines, 1.7 reads two. */
+	put("sshd", "auth required pam_a.so \\\n\nauth required pam_b.so\n");
+	expect_refused("/etc/pam.d/sshd:1", "differently");
+	put("sshd", "auth required pam_a.so \\\n # b\nauth required pam_b.so\n");
+	expect_refused("/etc/pam.d/sshd:1", "differently");
 	put("sshd", "auth required pam_a.so\nauth required \\\n");
 	expect_refused("/etc/pam.d/sshd:2", "goes on");
 }
@@ -443,7 +448,7 @@ put_service(const char *dir)
 	    "session required pam_echo.so 1\n"
 	    "@include %s/any\n"
 	    "session include %s/any\n"
-	    "session \\\n # not this\n\n optional \\  \n pam_echo.so 2 # two\n"
+	    "# not this \\\n\nsession \\\n optional \\  \n pam_echo.so 2 # two\n"
 	    "session substack %s/deep\n"
 	    "auth include %s/any\n"
 	    "Session [default=ignore]pam_echo.so 3\n"
