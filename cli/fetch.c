@@ -245,8 +245,9 @@ begin(struct transfer *t)
 	t->in_body = true;
 	if (status == 206) {
 		at = f->from;
+		/* No ETag, no word on which file this is a part of. */
 		if (at == 0 || http_range_start(t->range) != at ||
-		    (f->etag[0] != '\0' && strcmp(f->etag, f->if_range) != 0))
+		    strcmp(f->etag, f->if_range) != 0)
 			return false;
 	} else if (status != 200)
 		return false;
