@@ -88,7 +88,7 @@ roll_back(struct update *u, int previous)
 	if (t->is_filter && t->header.revision > facts.header.revision)
 		u->state.unwanted = t->header.revision;
 	update_state_fit(&u->state, &st);
-	update_state_save(t->place.dir, t->place.name, &u->state);
+	update_state_keep(t->place.dir, t->place.name, &u->state);
 	if (!ok)
 		return UPDATE_FAILED;
 	update_report_replaced(u, &facts, "rolled back");
@@ -172,6 +172,8 @@ update(struct update *u)
 	update_state_load(t->place.dir, t->place.name, &u->state);
 	if (!t->is_filter || !update_state_fits(&u->state, &t->st))
 		update_state_forget_installed(&u->state);
+	if (u->dry_run && !u->rollback)
+		update_part_unname(&u->part);
 	outcome = u->rollback ? find_and_roll_back(u) : update_fetch(u);
 	update_part_close(&u->part, u->keep_part);
 	if (outcome == UPDATE_CURRENT && !is_recent(u))

@@ -736,7 +736,7 @@ def _(place):
 def _(place):
     good = place.page
     for content_range, etag in (("bytes 5-1048599/1048600", '"one"'), ("bytes */1048600", '"one"'),
-                                ("junk", '"one"'), (None, '"one"'), ("right", '"other"')):
+                                ("junk", '"one"'), (None, '"one"'), ("right", '"other"'), ("right", None)):
         good.cut = 400_000
         place.refuse(kept=True)
         start = place.part.stat().st_size - 1
@@ -748,7 +748,8 @@ def _(place):
                 if content_range:
                     handler.send_header("Content-Range", content_range if content_range != "right" else
                                         f"bytes {start}-{len(large()) - 1}/{len(large())}")
-                handler.send_header("ETag", etag)
+                if etag:
+                    handler.send_header("ETag", etag)
                 handler.send_header("Content-Length", str(len(large()) - start))
                 handler.end_headers()
                 handler.wfile.write(bytes(len(large()) - start))
@@ -758,8 +759,53 @@ def _(place):
 
         good.answer = answer
         place.update("--force")
-        equal(place.target.read_bytes(), large())
+        equal(place.target.read_bytes() == large(), True, f"{content_range}, ETag {etag}")
         place.target.unlink()
+
+
+@placed("killed while a part is begun anew, the next run does not glue two files together", body=large())
+def _(place):
+    calls = ("ftruncate", "fsync", "rename,renameat,renameat2", "unlinkat", "fallocate", "pwrite64")
+    for call, number in [(call, number) for call in calls for number in range(1, 4)]:
+        place.page.body, place.page.etag, place.page.cut = large(), '"one"', 400_000
+        place.refuse(kept=True)
+        place.page.body, place.page.etag = large(2), '"two"'
+        traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"])
+        place.page.cut = None
+        place.update()
+        equal(place.target.read_bytes() == large(2), True, f"killed at {call} {number}")
+        for path in place.state.iterdir():
+            path.unlink()
+
+
+@placed("what cannot be remembered of a part ends it, before there is one", body=large())
+def _(place):
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.body, place.page.etag = large(2), '"two"'
+    renames = "rename,renameat,renameat2"
+    status, messages = traced(place, ["-e", f"trace={renames}", "-e", f"inject={renames}:error=EIO"])
+    equal(status, 2, messages)
+    contains(messages, ".filter.pkbf.keyveto-update beside it: Input/output error", "there still is no filter")
+    assert not place.part.exists()
+
+
+@placed("killed in --dry-run, it leaves no part that bears the name of another", body=large())
+def _(place):
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.body, place.page.etag, place.page.cut = large(2), '"two"', None
+    over = threading.Event()
+    place.page.pause = (600_000, over)
+    with place.start("--dry-run") as process:
+        wait_until(lambda: len(place.site.requests) == 2, "it asks")
+        time.sleep(0.3)
+        process.kill()
+        over.set()
+        process.communicate(timeout=PATIENCE)
+    place.page.body, place.page.etag, place.page.pause = large(), '"one"', None
+    place.update()
+    equal(place.target.read_bytes() == large(), True)
 
 
 @placed("a range that the server cannot satisfy leads to all of it", body=large())
@@ -1226,17 +1272,17 @@ CALLS = ("umask", "openat", "flock", "fstat,newfstatat,statx", "pwrite64", "prea
          "vfork,fork,clone,clone3", "wait4", "execve")
 
 
-def traced(place, options, source):
-    """(status, messages) of an update from a file, under strace."""
+def traced(place, options, *words):
+    """(status, messages) of an update under strace."""
     done = subprocess.run(["strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
-                           *map(str, place.arguments("--force", source))], capture_output=True, text=True,
+                           *map(str, place.arguments(*words))], capture_output=True, text=True,
                           timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     return done.returncode, done.stderr
 
 
 def numbers_of_calls(place, source):
     """For each of CALLS the numbers of those that keyveto makes once it has been loaded: some, the last ones all."""
-    equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], source), (0, ""))
+    equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], "--force", source), (0, ""))
     names = re.findall(r"^(\w+)\(", place.settings.with_name("trace").read_text(encoding="utf-8", errors="replace"),
                        re.MULTILINE)
     begun = names.index("umask")
@@ -1271,7 +1317,7 @@ def at_each_call(place, injected, judge):
         for number in numbers:
             reset()
             status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:{injected}:when={number}"],
-                                      source)
+                                      "--force", source)
             turns += 1
             what = f"{call} {number}: status {status}: {messages}"
             now, before = place.target.read_bytes(), place.previous.read_bytes()
