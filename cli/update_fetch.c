@@ -22,8 +22,6 @@ limit_state(struct update *u)
 {
 	struct update_state *s = &u->state;
 
-	if (u->force)
-		s->unwanted = -1;
 	if (u->force || strcmp(s->source, u->source) != 0 ||
 	    (u->signers != -1 && !s->is_signed))
 		s->etag[0] = s->last_modified[0] = '\0';
@@ -53,7 +51,8 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 	struct update *u = arg;
 	const struct update_target *t = &u->target;
 
-	if (u->state.unwanted == h->revision) {
+	if (!u->force && h->revision <= u->state.unwanted &&
+	    h->revision > t->header.revision) {
 		u->unwanted = true;
 		return false;
 	}
@@ -315,10 +314,8 @@ install(struct update *u, const struct fetch *f,
 	u->part.fd = -1;
 	ok = update_target_replace(&u->target, fd, u->part.name,
 	    &u->replaced);
-	if (u->replaced) {
-		u->state.unwanted = -1;
+	if (u->replaced)
 		note_installed(u, f, &st);
-	}
 	if (!ok)
 		return UPDATE_FAILED;
 	update_report_replaced(u, facts, u->target.is_filter ? "updated" :

@@ -36,7 +36,7 @@ update_state_forget_installed(struct update_state *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
 	s->is_signed = false;
-	s->size = s->mtime = s->mtime_ns = s->unwanted = -1;
+	s->size = s->mtime = s->mtime_ns = -1;
 }
 
 void
@@ -50,6 +50,7 @@ update_state_clear(struct update_state *s)
 {
 	update_state_forget_installed(s);
 	update_state_forget_part(s);
+	s->unwanted = -1;
 }
 
 /* A text that can do no harm in a header; else "". */

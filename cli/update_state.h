@@ -25,7 +25,7 @@ struct update_state {
 	bool is_signed;		/* its signature was found to be good */
 	/* The file that this is said of; it may have been changed since. */
 	int64_t size, mtime, mtime_ns;
-	/* A revision that was rolled back from; -1: none. */
+	/* The latest revision that was rolled back from; -1: none. */
 	int64_t unwanted;
 	/*
 	 * The ETag of what was received in part, or "", and since which start

@@ -286,6 +286,18 @@ def _(place):
     equal(revision_of(place.target), 2)
 
 
+@placed("with MaxAge, a filter from the future is not fresh for ever")
+def _(place):
+    body = bytearray(a_filter())
+    body[10:18] = (int(time.time()) + 3 * 86400).to_bytes(8, "big")
+    place.page.body = bytes(body)
+    place.update()
+    place.update()
+    place.lines["MaxAge"] = 30
+    contains(place.run(status=2).problems[0], f"{place.target}: is from the future, by its header, so that MaxAge",
+             "compare the clocks")
+
+
 @placed("a filter that has been the newest for longer than MaxAge is a failure, and stays")
 def _(place):
     place.update()
@@ -349,6 +361,51 @@ def _(place):
         place.page.body, place.page.etag = a_filter(3), etag and '"third"'
         contains(place.update(), "updated, revision 1 -> 3, ")
         place.page.body = a_filter(1)
+
+
+@placed("what was rolled back from stays away, whatever else happens meanwhile")
+def _(place):
+    def publish(revision):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+
+    def waits(revision, unwanted):
+        contains(place.update(), f"stays at revision {revision}: revision {unwanted} was rolled back, ")
+
+    for revision in (1, 5):
+        publish(revision)
+        place.update()
+    place.update("--rollback")
+    # --force that came to nothing.
+    place.page.cut = 4000
+    place.refuse("--force", kept=True)
+    place.page.cut = None
+    waits(1, 5)
+    # The file was touched, and changed.
+    os.utime(place.target)
+    waits(1, 5)
+    run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+    waits(2, 5)
+    # Only a later one comes by itself.
+    publish(4)
+    waits(2, 5)
+    contains(place.update("--force"), "updated, revision 2 -> 4, ")
+    publish(5)
+    waits(4, 5)
+    place.update("--rollback")
+    waits(2, 5)
+    publish(6)
+    contains(place.update(), "updated, revision 2 -> 6, ")
+    contains(place.update(), "already current, revision 6")
+
+
+@placed("a rollback to a later revision does not take what the server has for it")
+def _(place):
+    for revision, words in ((5, ()), (4, ("--force",))):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update(*words)
+    contains(place.update("--rollback"), "rolled back, revision 4 -> 5, ")
+    contains(place.refuse(), "is revision 4, older than the revision 5 that is installed")
+    equal(place.site.requests[-1].headers["If-None-Match"], None)
 
 
 @placed("a rollback to nothing, or to something bad, is refused")
