@@ -904,7 +904,7 @@ def _(place):
     place.lines["CAFile"] = None
     contains(place.refuse(), "the server is not who it claims to be")
     place.lines["CAFile"] = place.state / "missing"
-    place.refuse()
+    contains(place.refuse(early=True), "missing: No such file or directory")
     equal(place.site.requests, [])
 
 
@@ -951,6 +951,18 @@ def _(place):
         proxy.close()
     place.lines["Proxy"] = f"http://127.0.0.1:{proxy.port}"
     contains(place.refuse("--force"), "check the network, URL and Proxy")
+
+
+@placed("what is secret in Proxy is not repeated")
+def _(place):
+    for bad in ("htp://alice:hidden@localhost:1", "http://alice:hidden@local host:1", "http://alice:hidden@[::1",
+                "http://alice:hidden@localhost:99999", "http://alice:hidden@127.0.0.1:1"):
+        place.lines["Proxy"] = bad
+        messages = place.refuse()
+        lacks(messages, "hidden", "alice")
+        contains(messages, f"{place.site.url()}: ", "check the network, URL and Proxy")
+        place.lines["Proxy"] = None
+        lacks(place.refuse(env={**os.environ, "https_proxy": bad, "no_proxy": ""}), "hidden", "alice")
 
 
 # --- signatures ----------------------------------------------------------------------
@@ -1056,6 +1068,32 @@ def _(place):
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
+@placed("an Identity that looks like an option is a name")
+def _(place):
+    signer = Signer(place.settings.parent, "publisher")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    for name in ("-h", "--", "-Y", "-Overify-time=20200101", "*", "key*", "!keyveto", "a,keyveto"):
+        place.lines["Identity"] = name
+        with_signers(place, f"keyveto {signer.public}")
+        contains(place.refuse(), f"no good signature by {name} for this filter (ssh-keygen: ")
+    for name in ("-h", "--", "-Overify-time=20200101"):
+        place.lines["Identity"] = name
+        with_signers(place, f"{name} {signer.public}")
+        place.update("--force")
+
+
+@placed("when ssh-keygen is killed, the signature is not called a bad one")
+def _(place):
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    # Only the child that is to become it makes this call.
+    status, messages = traced(place, ["-f", "-e", "trace=close_range", "-e", "inject=close_range:signal=KILL"])
+    equal(status, 2, messages)
+    contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there still is no filter")
+    lacks(messages, "no good signature")
+
+
 @placed("ssh-keygen gets the files it needs, and nothing else of keyveto's", body=large())
 def _(place):
     signer = Signer(place.settings.parent, "publisher")
@@ -1101,6 +1139,18 @@ def _(place):
     result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
     equal(result.problems, [f"{place.settings}: No such file or directory"])
     equal(place.site.requests, [])
+
+
+@placed("CAs that others may write are refused")
+def _(place):
+    own = place.settings.with_name("ca.pem")
+    own.write_bytes(authority().certificate.read_bytes())
+    own.chmod(0o666)
+    place.lines["CAFile"] = own
+    contains(place.refuse(early=True), "ca.pem: writable by group or others; correct owner and mode")
+    equal(place.site.requests, [])
+    own.chmod(0o644)
+    place.update()
 
 
 @placed("settings, or a place, that others may write are refused")
