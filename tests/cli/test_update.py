@@ -426,6 +426,17 @@ def _(place):
     contains(place.run("--rollback", "--force", status=2).err.decode(), "--rollback takes no URL")
 
 
+@placed("where two files cannot be exchanged, a rollback says how it can be done")
+def _(place):
+    for revision in (1, 2):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update()
+    before = place.snapshot()
+    status, messages = traced(place, ["-e", "trace=renameat2", "-e", "inject=renameat2:error=EINVAL"], "--rollback")
+    equal((status, place.snapshot()), (2, before), messages)
+    contains(messages, "the file system cannot exchange it with the previous one; move that over it: ", "stays as it")
+
+
 @placed("a rollback brings a filter back where there is none, or a damaged one")
 def _(place):
     for revision in (1, 2):
