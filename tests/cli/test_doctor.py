@@ -447,6 +447,8 @@ def _(folder):
         m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/cat /dev/null",
                       GUARDED[2])
         expect("guard", "ok", "before another command")
+        m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t -- /bin/echo --key %k", GUARDED[2])
+        expect("guard", "broken", "lacks --key")
         m.sshd_config(GUARDED[0], "AuthorizedKeysCommand /bin/echo %u", GUARDED[2])
         expect("guard", "warning", "stands alone")
 
@@ -540,6 +542,39 @@ def _(folder):
         well()
 
 
+@case("match: a guard that is only in Match blocks leaves the others unguarded")
+def _(folder):
+    with machine(folder) as m:
+        with open("/etc/passwd", "a", encoding="utf-8") as file:
+            file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+        m.pam(STOCK_STACK)
+        guarded = [f" {line}" for line in GUARDED]
+        m.sshd_config("Match User *,!backup2", *guarded)
+        expect("match", "broken", "1 accounts get past the guard: backup2")
+        m.sshd_config("Match User root", *guarded)
+        expect("match", "broken", " accounts get past the guard: ", "...")
+        # Whoever comes from elsewhere than this machine is not in the block.
+        m.sshd_config("Match Address 127.0.0.1,::1", *guarded)
+        expect("match", "broken", f"{DROP_IN}:2: the guard is set for some clients only")
+        m.sshd_config("Match all", *guarded)
+        well()
+        m.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", GUARDED[0])
+        well()
+        m.pam(SESSION + STOCK_STACK)
+        m.sshd_config("Match Address 127.0.0.1,::1", *guarded)
+        expect("match", "warning", "the guard is set for some clients only")
+
+
+@case("match: what cannot be seen is not well")
+def _(folder):
+    with machine(folder) as m:
+        another = folder / "sshd"
+        shutil.copy(SSHD, another)
+        expect("match", "warning", "Match blocks cannot be seen", arguments=("--sshd", another))
+        expect("match", "ok", arguments=("--sshd", another, "--sshd-config", SSHD_CONFIG))
+        assert m.listed
+
+
 @case("match: a block ends with its file")
 def _(folder):
     with machine(folder) as m:
@@ -567,6 +602,10 @@ def _(folder):
                       "AuthorizedPrincipalsCommandUser nobody")
         m.sshd_config(*principals, *guarded)
         contains(well()["user-ca"][0]["found"], "the guard judges")
+        for command, lack in ((f"{GUARD} --user %u --type %t -- /bin/echo %u --key", "--key"),
+                              (f"{GUARD} --user %u --home %h --type %t --key %k", "--")):
+            m.sshd_config(f"AuthorizedPrincipalsCommand {command}", principals[1], *guarded)
+            expect("user-ca", "broken", f"lacks {lack}: sshd takes no such certificate")
         m.sshd_config(principals[0], "AuthorizedPrincipalsCommandUser missing", *guarded)
         expect("guard-user", "broken", "AuthorizedPrincipalsCommandUser missing: there is no such account")
         m.sshd_config(principals[0].replace(str(GUARD), f"/nowhere{GUARD}"), principals[1], *guarded)
@@ -586,6 +625,12 @@ def _(folder):
         expect("tunnel", "warning", "PermitTunnel is on")
         m.sshd_config("PermitTunnel ethernet")
         expect("tunnel", "broken", "although PAM refuses", others=["guard"])
+        m.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel point-to-point")
+        expect("tunnel", "warning", f"{DROP_IN}:5: PermitTunnel point-to-point for some clients")
+        m.sshd_config(*GUARDED, "Match User root", " PermitTunnel yes")
+        expect("tunnel", "warning", "PermitTunnel is on")
+        m.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel no")
+        well()
         m.sshd_config("PermitTunnel yes", "KbdInteractiveAuthentication yes",
                       "AuthenticationMethods publickey,keyboard-interactive:pam")
         m.pam("auth requisite pam_keyveto.so\n" + SESSION + STOCK_STACK)
