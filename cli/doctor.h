@@ -115,6 +115,9 @@ void doctor_read_ways(const char *text, struct doctor_ways *w);
 /* False, after a warning that says so, if sshd gave no answer. */
 bool doctor_has_sshd(struct doctor *d, const char *check);
 
+/* A warning that says so: keyveto.conf could not be read. */
+void doctor_not_looked_at(struct doctor *d, const char *check);
+
 /* The checks, by file. */
 void doctor_config(struct doctor *d, const char *check);
 void doctor_policy(struct doctor *d, const char *check);

@@ -45,8 +45,7 @@ doctor_filter(struct doctor *d, const char *check)
 			    " entries", f->path, h->revision, h->entries);
 	}
 	if (d->judge.n_filters == 0)
-		doctor_warning(d, check, NULL, "not looked at, since %s cannot "
-		    "be read", d->config);
+		doctor_not_looked_at(d, check);
 }
 
 /* A check that had no filter to look at says so. */
@@ -183,7 +182,7 @@ doctor_canaries(struct doctor *d, const char *check)
 
 	if (path == NULL) {
 		path = DOCTOR_CANARY_PATH;
-		if (access(path, F_OK) == -1 && errno == ENOENT) {
+		if (lstat(path, &st) == -1 && errno == ENOENT) {
 			doctor_ok(d, check, "there is no %s", path);
 			return;
 		}

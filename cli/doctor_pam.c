@@ -332,15 +332,17 @@ compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 		    l->file, l->line, path, d->config);
 }
 
+enum { LOADED = 1, NOT_LOADED };
+
 static void
 load(struct record_out *out, void *arg)
 {
 	void *module = dlopen(arg, RTLD_NOW | RTLD_LOCAL);
+	const bool ok = module != NULL &&
+	    dlsym(module, "pam_sm_open_session") != NULL;
 
-	if (module != NULL && dlsym(module, "pam_sm_open_session") != NULL)
-		return;
-	record_begin(out, 1);
-	record_add_text(out, dlerror());
+	record_begin(out, ok ? LOADED : NOT_LOADED);
+	record_add_text(out, ok ? "" : dlerror());
 	record_end(out);
 }
 
@@ -352,8 +354,8 @@ can_be_loaded(char *path, char *why, size_t cap)
 	struct kv_bytes payload;
 	struct kv_span said;
 	struct child c;
-	uint8_t tag;
-	bool ok, bad;
+	uint8_t tag = 0;
+	bool bad;
 
 	if (!child_start(&c, load, path)) {
 		snprintf(why, cap, "%s", strerror(errno));
@@ -361,14 +363,13 @@ can_be_loaded(char *path, char *why, size_t cap)
 	}
 	while (record_fill(&in, c.fd) > 0)
 		;
-	ok = !record_next(&in, &tag, &payload, &bad) && !bad;
-	if (!ok && !bad && kv_bytes_get_string(&payload, &said) == KV_OK)
+	snprintf(why, cap, "%.400s: cannot be loaded", path);
+	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_LOADED &&
+	    kv_bytes_get_string(&payload, &said) == KV_OK)
 		snprintf(why, cap, "%.*s", (int)said.len,
 		    (const char *)said.p);
-	else
-		snprintf(why, cap, "%.400s: cannot be loaded", path);
 	record_in_free(&in);
-	return child_wait(&c) == 0 && ok;
+	return child_wait(&c) == 0 && tag == LOADED;
 }
 
 void

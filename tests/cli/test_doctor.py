@@ -299,14 +299,21 @@ def _(folder):
 def _(folder):
     with machine(folder) as m:
         m.canaries(m.listed)
-        unseen = ["filter", "filter-age", "filter-rate", "canaries"]
+        unseen = ["policy", "exceptions", "filter", "filter-age", "filter-rate", "canaries"]
         CONFIG.chmod(0o666)
         expect("config", "broken", "writable by group or others", others=unseen)
         CONFIG.chmod(0o644)
         m.config("OnHit deny", "Nonsense")
         expect("config", "broken", f"{CONFIG}:2: ", others=unseen)
         CONFIG.unlink()
-        expect("config", "broken", "No such file", others=unseen)
+        expect("config", "broken", "No such file", others=[*unseen, "guard-user"])
+        # Only what a login makes of the mistake is known.
+        m.config("OnHit deny", "OnError deny", "Nonsense")
+        found = expect("policy", "warning", "not looked at", "OnError deny: no key is let in", others=["config", *unseen[1:]])
+        lacks(str(found["policy"]), "OnHit deny: ")
+        m.config("OnError allow", "Nonsense")
+        expect("policy", "warning", "OnError allow: listed keys are let in", others=["config", *unseen[1:]])
+        CONFIG.unlink()
         other = folder / "other.conf"
         other.write_text("", encoding="utf-8")
         expect("guard", "warning", str(CONFIG), str(other), arguments=("--config", other), others=["pam-module"])
@@ -342,7 +349,13 @@ def _(folder):
         FILTER.write_bytes(whole[:-1])
         expect("filter", "broken", str(FILTER), others=gone)
         FILTER.unlink()
-        expect("filter", "broken", "No such file", others=gone)
+        expect("filter", "broken", "No such file", others=[*gone, "guard-user"])
+        FILTER.write_bytes(whole[:18] + bytes(4) + whole[22:24] + bytes(len(whole) - 24))
+        expect("filter", "broken", "is empty: it lists no key")
+        FILTER.write_bytes(b"")
+        expect("filter", "broken", str(FILTER), others=gone)
+        FILTER.write_bytes(whole + b"x")
+        expect("filter", "broken", str(FILTER), others=gone)
         FILTER.write_bytes(whole[:24] + bytes(len(whole) - 24))
         expect("filter", "broken", str(FILTER))
         FILTER.write_bytes(whole[:24] + b"\xff" * (len(whole) - 24))
@@ -356,7 +369,7 @@ def _(folder):
 def _(folder):
     with machine(folder) as m:
         m.config(f"Filter {FILTER}", "Filter /var/lib/keyveto/other.pkbf")
-        found = expect("filter", "broken", "other.pkbf")
+        found = expect("filter", "broken", "other.pkbf", others=["guard-user"])
         equal([one["status"] for one in found["filter"]], ["ok", "broken"])
         m.make_filter(path=FILTER.with_name("other.pkbf"))
         well()
@@ -394,6 +407,9 @@ def _(folder):
 def _(folder):
     with machine(folder) as m:
         contains(well()["canaries"][0]["found"], f"no {CANARIES}")
+        CANARIES.symlink_to("missing")
+        expect("canaries", "warning", "No such file")
+        CANARIES.unlink()
         m.canaries(m.listed)
         contains(well()["canaries"][0]["found"], "1 of 1 keys")
         m.canaries(m.listed, m.clean)
@@ -483,7 +499,9 @@ def _(folder):
         well()
         moved = GUARD.with_name("moved")
         GUARD.rename(moved)
-        expect("guard-path", "broken", "No such file")
+        expect("guard-path", "broken", "No such file", others=["guard-user"])
+        found = expect("guard-user", "warning", f"root has no {GUARD} to execute", others=["guard-path"])
+        lacks(str(found["guard-user"]), "can run the guard")
         GUARD.symlink_to(moved)
         well()
         moved.chmod(0o757)
@@ -513,6 +531,22 @@ def _(folder):
         m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
         GUARD.chmod(0o700)
         expect("guard-user", "broken", f"nobody cannot execute {GUARD}")
+
+
+@case("a child that dies, or cannot be heard, has not found all well")
+def _(folder):
+    with machine(folder) as m:
+        m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
+        # setgroups is for the look-up as an account; the module's loader maps the module.
+        for call, injected, check in (("setgroups", "signal=KILL", "guard-user"), ("setresuid", "error=EPERM", "guard-user"),
+                                      ("setresuid", "signal=SEGV", "guard-user"),
+                                      ("close_range", "error=EPERM", "guard-user"),
+                                      ("close_range", "signal=KILL", "pam-module")):
+            done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                                   f"inject={call}:{injected}", KEYVETO, "doctor", "--json"], capture_output=True,
+                                  text=True, timeout=60, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+            found = [one["status"] for one in json.loads(done.stdout)["checks"] if one["check"] == check]
+            assert found and "ok" not in found, f"{call} {injected}: {check} is {found}"
 
 
 @case("match: accounts and clients that get past the guard")
@@ -609,7 +643,7 @@ def _(folder):
         m.sshd_config(principals[0], "AuthorizedPrincipalsCommandUser missing", *guarded)
         expect("guard-user", "broken", "AuthorizedPrincipalsCommandUser missing: there is no such account")
         m.sshd_config(principals[0].replace(str(GUARD), f"/nowhere{GUARD}"), principals[1], *guarded)
-        expect("guard-path", "broken", f"/nowhere{GUARD}: No such file")
+        expect("guard-path", "broken", f"/nowhere{GUARD}: No such file", others=["guard-user"])
         m.sshd_config(*principals, *guarded, "AuthorizedPrincipalsFile .ssh/principals")
         expect("user-ca", "broken", "nothing judges")
         m.sshd_config(*GUARDED, "HostbasedAuthentication yes")
