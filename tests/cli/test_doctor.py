@@ -9,6 +9,7 @@ those beside KEYVETO_PAM_MODULE (default build/). Needs root.
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import re
@@ -918,11 +919,11 @@ def _(folder):
 # What runs.
 
 @contextlib.contextmanager
-def running_sshd(folder, *arguments):
+def running_sshd(folder, *arguments, **options):
     """A real sshd with these arguments."""
     pid_file = folder / "sshd.pid"
     argv = [SSHD, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
         try:
             deadline = time.monotonic() + 30
             while not pid_file.exists():
@@ -949,6 +950,10 @@ def _(folder):
                                     (("-o", f"AuthorizedKeysCommand={GUARD} --user %u"), "ok", ""),
                                     (("-o", "AuthorizedKeysCommand=none"), "broken", "none"),
                                     (("-o", "PermitTunnel=yes"), "warning", "PermitTunnel=yes"),
+                                    (("-4o", "UsePAM=no"), "broken", "UsePAM=no"),
+                                    (("-4oUsePAM=no",), "broken", "UsePAM=no"),
+                                    (("-4f", str(SSHD_CONFIG)), "ok", ""),
+                                    (("-E", f"{folder}/-oUsePAM=no"), "ok", ""),
                                     (("-o", "LogLevel=VERBOSE", "-o", "PermitTunnel yes"), "warning", "PermitTunnel")):
             with running_sshd(folder, *words) as process:
                 expect("service", status, part)
@@ -968,6 +973,41 @@ def _(folder):
         expect("service", "broken", f"{DEFAULTS}: -o UsePAM=no")
         DEFAULTS.write_text("SSHD_OPTS=\"-4\"\n", encoding="utf-8")
         well()
+
+
+@case("service: what cannot be read is told")
+def _(folder):
+    def spoilt(path, call, error):
+        done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
+                               f"inject={call}:error={error}", KEYVETO, "doctor", "--json"], capture_output=True,
+                              text=True, timeout=60, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        found = [one for one in json.loads(done.stdout)["checks"] if one["check"] == "service"]
+        assert found and all(one["status"] == "warning" for one in found), f"{path}, {call}: {found}"
+        contains(str(found), os.strerror(error if isinstance(error, int) else getattr(errno, error)))
+
+    with machine(folder), running_sshd(folder) as process:
+        well()
+        for path, calls in (("/proc", ("openat", "getdents64")), (f"/proc/{process.pid}/cmdline", ("openat", "read")),
+                            (DEFAULTS, ("openat", "read")), ("/etc/sysconfig/sshd", ("openat",))):
+            DEFAULTS.write_text("SSHD_OPTS=-4\n", encoding="utf-8")
+            for call in calls:
+                spoilt(path, call, "EIO")
+        for link in ("exe", "ns/pid"):
+            spoilt(f"/proc/{process.pid}/{link}", "readlink", "EACCES")
+        # One that has gone meanwhile is no news.
+        (folder / "trace").touch()
+        done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", f"/proc/{process.pid}/exe", "-e",
+                               "trace=readlink", "-e", "inject=readlink:error=ENOENT", KEYVETO, "doctor"],
+                              capture_output=True, text=True, timeout=60, check=False,
+                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        contains(done.stdout, "no sshd listens")
+
+
+@case("service: a listener whose title is cut off is one all the same")
+def _(folder):
+    with machine(folder), running_sshd(folder, "-o", "UsePAM=no", env={}) as process:
+        lacks(Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8"), "[listener]")
+        expect("service", "warning", f"process {process.pid}: its arguments are cut off: sshd: {SSHD} -D")
 
 
 @case("syslog: nobody listens")
