@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -532,6 +533,18 @@ def _(folder):
         m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
         GUARD.chmod(0o700)
         expect("guard-user", "broken", f"nobody cannot execute {GUARD}")
+
+
+@case("a parent that ignores the end of its children changes nothing")
+def _(folder):
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    with machine(folder) as m:
+        equal(doctor(preexec_fn=ignore)[1]["status"], "ok")
+        m.sshd_config(*GUARDED, "Nonsense yes")
+        found, _ = doctor(preexec_fn=ignore)
+        equal(found["sshd"][0]["status"], "broken", str(found["sshd"]))
 
 
 @case("a child that dies, or cannot be heard, has not found all well")

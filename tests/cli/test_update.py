@@ -1079,6 +1079,19 @@ def _(place):
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
+@placed("a signature is checked, too, where the end of children is ignored")
+def _(place):
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter(2)))
+    contains(place.refuse(preexec_fn=ignore), "no good signature by keyveto")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    place.update(preexec_fn=ignore)
+
+
 @placed("an Identity that looks like an option is a name")
 def _(place):
     signer = Signer(place.settings.parent, "publisher")
