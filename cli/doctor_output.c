@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "json_text.h"
 
 #define COLUMN (8 + 1 + 12 + 1)	/* where the sentences start */
@@ -98,16 +96,7 @@ all_to_json(const struct doctor *d)
 bool
 doctor_print_json(const struct doctor *d)
 {
-	json_t *object = all_to_json(d);
-	bool ok = object != NULL &&
-	    json_dumpf(object, stdout, JSON_ENSURE_ASCII) == 0;
-
-	if (object == NULL)
-		cli_error("out of memory");
-	else
-		putchar('\n');
-	json_decref(object);
-	return cli_stdout_ok() && ok;
+	return json_print(all_to_json(d));
 }
 
 /*
