@@ -102,8 +102,6 @@ const char *doctor_status_name(enum doctor_status status);
 bool doctor_print_text(const struct doctor *d);
 bool doctor_print_json(const struct doctor *d);
 bool doctor_print_prometheus(const struct doctor *d);
-/* Whether filter i is the first of that name: its figures are shown once. */
-bool doctor_shows_filter(const struct doctor *d, size_t i);
 
 /* What several checks need: called once, before the checks. */
 bool doctor_learn_filters(struct doctor *d);
