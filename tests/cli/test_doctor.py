@@ -754,6 +754,9 @@ def _(folder):
         for line, status in (("required pam_loginuid.so", "ok"), ("required pam_env.so", "warning"),
                              ("required pam_env.so user_readenv=1", "broken"),
                              ("required pam_env.so user_readenv=0", "warning"),
+                             ("required pam_env.so readenv=0 user_readenv=2", "broken"),
+                             ("required pam_env.so [user_readenv=1]", "broken"),
+                             ("SUFFICIENT pam_permit.so", "broken"),
                              ("required pam_exec.so /bin/true", "warning"),
                              ("sufficient pam_permit.so", "broken"),
                              ("[success=1 default=ignore] pam_permit.so", "broken"),
@@ -789,6 +792,12 @@ def _(folder):
         m.module.write_bytes(content)
         m.pam(SESSION.replace("\n", " config=/etc/keyveto/other.conf\n") + STOCK_STACK)
         expect("pam-module", "warning", "/etc/keyveto/other.conf")
+        m.pam(SESSION.replace("\n", " [config=/etc/keyveto/other.conf]\n") + STOCK_STACK)
+        expect("pam-module", "warning", "/etc/keyveto/other.conf")
+        m.pam(f"auth requisite pam_keyveto.so config=/etc/keyveto/other.conf\n{SESSION}{STOCK_STACK}")
+        expect("pam-module", "warning", f"{STACK}:1: the module reads /etc/keyveto/other.conf")
+        m.pam(f"auth requisite /nowhere/pam_keyveto.so\n{SESSION}{STOCK_STACK}")
+        expect("pam-module", "broken", "/nowhere: No such file")
 
 
 # The same questions put to libpam, with modules that answer what they are told.
