@@ -79,6 +79,7 @@ struct doctor {
 	struct doctor_ways root;	/* zeroes if sshd does not answer */
 	bool use_pam;
 	char service[256];	/* that sshd gives to PAM */
+	bool service_set;	/* by PAMServiceName, not by sshd's own name */
 	struct pam_stack pam;
 	struct doctor_module module;
 };

@@ -16,13 +16,12 @@
 
 #define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
 
-/* The path alone of the command; false if it does not fit. */
-static bool
-get_path(const char *command, char path[static PATH_MAX])
+/* The path alone of the command. */
+static void
+get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
 {
-	const size_t len = strcspn(command, " \t\"");
-
-	return snprintf(path, PATH_MAX, "%.*s", (int)len, command) < PATH_MAX;
+	snprintf(path, DOCTOR_VALUE_BYTES, "%.*s",
+	    (int)strcspn(command, " \t\""), command);
 }
 
 /* One file or folder by sshd's rule, which knows no sticky folders. */
@@ -69,13 +68,11 @@ is_safe_up(struct doctor *d, const char *check, char *path)
 static void
 look_at_path(struct doctor *d, const char *check, const char *command)
 {
-	char path[PATH_MAX], real[PATH_MAX];
+	char path[DOCTOR_VALUE_BYTES], real[PATH_MAX];
 	struct stat st;
 
-	if (!get_path(command, path))
-		doctor_broken(d, check, NULL, "%s: %s", command,
-		    strerror(ENAMETOOLONG));
-	else if (realpath(path, real) == NULL || stat(real, &st) == -1)
+	get_path(command, path);
+	if (realpath(path, real) == NULL || stat(real, &st) == -1)
 		doctor_broken(d, check, "install it there: until then sshd "
 		    "takes no such key", "%s: %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
@@ -216,8 +213,9 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
     const char *name, const char *command)
 {
 	const struct passwd *pw;
-	char path[PATH_MAX];
+	char path[DOCTOR_VALUE_BYTES];
 
+	get_path(command, path);
 	/* Any account: what nobody can read, each of them can. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
@@ -225,7 +223,7 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
 		doctor_broken(d, check, "name an account that exists; until "
 		    "then sshd takes no such key",
 		    "%s %s: there is no such account", keyword, name);
-	else if (get_path(command, path))
+	else
 		try_in_child(d, check, pw, path);
 }
 

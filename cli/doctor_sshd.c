@@ -30,25 +30,40 @@ has_value(const char *text, const char *keyword, const char *value)
 	    strcasecmp(found, value) == 0;
 }
 
+/* The last step of a list of methods that is done with a key, or NULL. */
+static const char *
+find_last_key(const char *list)
+{
+	static const char *const methods[] = { "publickey", "hostbased" };
+	const char *last = NULL;
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+		for (const char *p = list;
+		    (p = strstr(p, methods[i])) != NULL; p++)
+			if (last == NULL || p > last)
+				last = p;
+	return last;
+}
+
 /*
- * Whether every list of methods asks PAM after the key, which is when the auth
- * phase sees it: "publickey,keyboard-interactive:pam".
+ * Whether every list of methods asks PAM after the keys, which is when the auth
+ * phase sees them: "publickey,keyboard-interactive:pam".
  */
 static bool
-ask_pam_after_key(const char *methods)
+ask_pam_after_keys(const char *methods)
 {
 	char copy[DOCTOR_VALUE_BYTES], *rest = copy, *list;
 	bool all = true, any = false;
 
 	snprintf(copy, sizeof(copy), "%s", methods);
 	while ((list = strsep(&rest, " ")) != NULL) {
-		const char *key = strstr(list, "publickey");
-		const char *pam = strstr(list, "keyboard-interactive");
+		const char *key = find_last_key(list);
 
 		if (*list == '\0' || strcmp(list, "any") == 0)
 			continue;
 		any = true;
-		all &= key == NULL || (pam != NULL && pam > key);
+		all &= key == NULL ||
+		    strstr(key, "keyboard-interactive") != NULL;
 	}
 	return any && all;
 }
@@ -88,7 +103,17 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
 	(void)sshd_text_value(text, "authenticationmethods", value,
 	    sizeof(value));
-	w->pam_methods = ask_pam_after_key(value);
+	w->pam_methods = ask_pam_after_keys(value);
+}
+
+/* Without PAMServiceName it is the name that sshd was started by. */
+static void
+take_service_of(struct doctor *d, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(d->service, sizeof(d->service), "%s",
+	    slash != NULL ? slash + 1 : path);
 }
 
 void
@@ -96,7 +121,7 @@ doctor_learn_sshd(struct doctor *d)
 {
 	struct sshd_question q;
 
-	snprintf(d->service, sizeof(d->service), "sshd");
+	take_service_of(d, d->o->sshd.path);
 	if (geteuid() != 0) {
 		snprintf(d->sshd_why, sizeof(d->sshd_why),
 		    "only root can ask sshd for its settings");
@@ -113,9 +138,10 @@ doctor_learn_sshd(struct doctor *d)
 		return;
 	doctor_read_ways(d->sshd_text, &d->root);
 	d->use_pam = has_value(d->sshd_text, "usepam", "yes");
-	if (!sshd_text_value(d->sshd_text, "pamservicename", d->service,
-	    sizeof(d->service)))
-		snprintf(d->service, sizeof(d->service), "sshd");
+	d->service_set = sshd_text_value(d->sshd_text, "pamservicename",
+	    d->service, sizeof(d->service));
+	if (!d->service_set)
+		take_service_of(d, d->o->sshd.path);
 }
 
 bool

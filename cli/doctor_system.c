@@ -222,6 +222,26 @@ is_listener(const char *title, bool *cutp)
 	return !*cutp || title[6] == '/';
 }
 
+/* An sshd of 9.2 takes the name that it was started by for that of PAM. */
+static void
+look_at_name(struct arguments *a, const char *title)
+{
+	const char *word = title + (strncmp(title, "sshd: ", 6) == 0 ? 6 : 0);
+	size_t len = strcspn(word, " ");
+	const char *name = memrchr(word, '/', len);
+
+	name = name != NULL ? name + 1 : word;
+	len -= (size_t)(name - word);
+	if (a->d->service_set || (len == strlen(a->d->service) &&
+	    strncmp(name, a->d->service, len) == 0))
+		return;
+	doctor_warning(a->d, a->check, "start it by the name of that service",
+	    "%s: goes by the name of %.*s, and so does its PAM service; the "
+	    "other checks have seen %s", a->place, (int)len, name,
+	    a->d->service);
+	a->overrides++;
+}
+
 static bool
 look_at_process(struct arguments *a, const char *pid,
     char text[static ARGUMENTS_BYTES])
@@ -249,6 +269,7 @@ look_at_process(struct arguments *a, const char *pid,
 		a->unseen++;
 	}
 	a->place = place;
+	look_at_name(a, text);
 	look_at_words(a, text);
 	a->place = NULL;
 	return true;

@@ -699,8 +699,13 @@ def _(folder):
         m.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes",
                       "AuthenticationMethods publickey,keyboard-interactive:pam")
         contains(well()["pam"][0]["found"], "AuthenticationMethods")
-        m.sshd_config(*GUARDED, "AuthenticationMethods publickey,keyboard-interactive:pam publickey")
-        expect("pam", "warning", "only in auth")
+        for methods in ("publickey,keyboard-interactive:pam publickey", "publickey,keyboard-interactive:pam,publickey",
+                        "keyboard-interactive:pam,publickey"):
+            m.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", f"AuthenticationMethods {methods}")
+            expect("pam", "warning", "only in auth")
+        m.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", "HostbasedAuthentication yes",
+                      "AuthenticationMethods publickey,keyboard-interactive:pam,hostbased")
+        expect("pam", "warning", "only in auth", others=["hostbased"])
         m.sshd_config()
         m.pam("account requisite pam_keyveto.so\n" + STOCK_STACK)
         expect("pam", "broken", "only in account", others=["guard"])
@@ -941,10 +946,10 @@ def _(folder):
 # What runs.
 
 @contextlib.contextmanager
-def running_sshd(folder, *arguments, **options):
+def running_sshd(folder, *arguments, executable=SSHD, **options):
     """A real sshd with these arguments."""
     pid_file = folder / "sshd.pid"
-    argv = [SSHD, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
+    argv = [executable, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
         try:
             deadline = time.monotonic() + 30
@@ -995,6 +1000,15 @@ def _(folder):
         expect("service", "broken", f"{DEFAULTS}: -o UsePAM=no")
         DEFAULTS.write_text("SSHD_OPTS=\"-4\"\n", encoding="utf-8")
         well()
+
+
+@case("service: an sshd by another name has another PAM service")
+def _(folder):
+    with machine(folder):
+        alias = folder / "other-sshd"
+        alias.symlink_to(SSHD)
+        with running_sshd(folder, executable=alias) as process:
+            expect("service", "warning", f"process {process.pid}: goes by the name of other-sshd")
 
 
 @case("service: what cannot be read is told")
