@@ -3,6 +3,7 @@
 #include "doctor.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -310,6 +311,35 @@ ask_about(const struct escapes *e, const char *name, bool *escapesp)
 	return true;
 }
 
+static void
+add_missing(struct escapes *e, struct accounts *a, const char *name)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->v[i].name, name) == 0)
+			return;
+	if (!accounts_add(a, name) && errno != ENOENT)
+		e->problems++;
+}
+
+/*
+ * The accounts that Match lines name by themselves or by a group: not every
+ * name service tells of all that it has.
+ */
+static void
+add_named(struct escapes *e, struct accounts *a, const struct sshd_match *m)
+{
+	const struct group *gr;
+
+	for (size_t i = 0; i < m->user.n; i++)
+		add_missing(e, a, m->user.v[i]);
+	for (size_t i = 0; i < m->group.n; i++) {
+		if ((gr = getgrnam(m->group.v[i])) == NULL)
+			continue;
+		for (char **member = gr->gr_mem; *member != NULL; member++)
+			add_missing(e, a, *member);
+	}
+}
+
 /* One question for all accounts that Match lines cannot tell apart. */
 static void
 ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
@@ -319,6 +349,7 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 	bool *escaping = NULL;
 
 	if (accounts_add_all(&a) && a.n > 0) {
+		add_named(e, &a, &o->match);
 		like = calloc(a.n, sizeof(*like));
 		escaping = calloc(a.n, sizeof(*escaping));
 	}

@@ -613,6 +613,44 @@ def _(folder):
         expect("match", "warning", "the guard is set for some clients only")
 
 
+HIDING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pwd.h>
+#include <string.h>
+struct passwd *getpwent(void)
+{
+	struct passwd *(*next)(void) = (struct passwd *(*)(void))dlsym(RTLD_NEXT, "getpwent"), *pw;
+
+	do
+		pw = next();
+	while (pw != NULL && strcmp(pw->pw_name, "backup2") == 0);
+	return pw;
+}
+"""
+
+
+@case("match: accounts that the name service does not list, but knows")
+def _(folder):
+    (folder / "hide.c").write_text(HIDING, encoding="ascii")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "hide.so", folder / "hide.c", "-ldl"], check=True)
+    hidden = {"env": {**os.environ, "LD_PRELOAD": str(folder / "hide.so"),
+                      "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}}
+    groups = Path("/etc/group").read_bytes()
+    with machine(folder) as m:
+        with open("/etc/passwd", "a", encoding="utf-8") as file:
+            file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+        with open("/etc/group", "a", encoding="utf-8") as file:
+            file.write("backups:x:21001:backup2\n")
+        for criterion in ("User backup2", "User nobody,backup2", "Group backups"):
+            m.sshd_config(*GUARDED, f"Match {criterion}", " AuthorizedKeysCommand none")
+            found, _ = doctor(**hidden)
+            contains(str(found["match"]), "get past the guard: ", "backup2")
+        m.sshd_config(*GUARDED, "Match User absent", " AuthorizedKeysCommand none")
+        equal(doctor(**hidden)[1]["status"], "ok")
+    Path("/etc/group").write_bytes(groups)
+
+
 @case("match: what cannot be seen is not well")
 def _(folder):
     with machine(folder) as m:
