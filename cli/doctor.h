@@ -48,7 +48,7 @@ struct doctor_ways {
 	bool principals_file;	/* which is asked first */
 	bool hostbased;
 	bool tunnel;
-	bool pam_methods;	/* AuthenticationMethods ask PAM after the key */
+	bool pam_methods;	/* PAM is asked after the keys, at each login */
 	char command[DOCTOR_VALUE_BYTES], command_user[256];
 	char principals_command[DOCTOR_VALUE_BYTES], principals_user[256];
 	char user_ca_file[DOCTOR_VALUE_BYTES];

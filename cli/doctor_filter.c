@@ -33,7 +33,8 @@ doctor_filter(struct doctor *d, const char *check)
 		else if (!d->learnt[i])
 			doctor_broken(d, check, "get it or build it again",
 			    "%s: cannot be read to its end", f->path);
-		else if (!filter_facts_are_consistent(&d->facts[i], why, sizeof(why)))
+		else if (!filter_facts_are_consistent(&d->facts[i], why,
+		    sizeof(why)))
 			doctor_broken(d, check, "see keyveto filter info",
 			    "%s: %s", f->path, why);
 		else if (d->facts[i].set == 0)

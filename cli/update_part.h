@@ -32,8 +32,8 @@ struct update_part {
 
 /*
  * Opens the file for the filter called name in dir, and path in messages, with
- * what there is of it: p->len. Mode 0600. False after a message; another process
- * may have it.
+ * what there is of it: p->len. Mode 0600. False after a message; another
+ * process may have it.
  */
 bool update_part_open(struct update_part *p, int dir, const char *name,
     const char *path);

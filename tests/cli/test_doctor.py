@@ -311,7 +311,8 @@ def _(folder):
         expect("config", "broken", "No such file", others=[*unseen, "guard-user"])
         # Only what a login makes of the mistake is known.
         m.config("OnHit deny", "OnError deny", "Nonsense")
-        found = expect("policy", "warning", "not looked at", "OnError deny: no key is let in", others=["config", *unseen[1:]])
+        found = expect("policy", "warning", "not looked at", "OnError deny: no key is let in",
+                       others=["config", *unseen[1:]])
         lacks(str(found["policy"]), "OnHit deny: ")
         m.config("OnError allow", "Nonsense")
         expect("policy", "warning", "OnError allow: listed keys are let in", others=["config", *unseen[1:]])
@@ -465,7 +466,8 @@ def _(folder):
         m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/cat /dev/null",
                       GUARDED[2])
         expect("guard", "ok", "before another command")
-        m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t -- /bin/echo --key %k", GUARDED[2])
+        m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t -- /bin/echo --key %k",
+                      GUARDED[2])
         expect("guard", "broken", "lacks --key")
         m.sshd_config(GUARDED[0], "AuthorizedKeysCommand /bin/echo %u", GUARDED[2])
         expect("guard", "warning", "stands alone")
@@ -535,6 +537,17 @@ def _(folder):
         expect("guard-user", "broken", f"nobody cannot execute {GUARD}")
 
 
+def injected(*words):
+    """The checks by name, as --json says them under an strace that spoils something."""
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json"], timeout=60,
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    found = {}
+    for one in json.loads(done.stdout)["checks"]:
+        found.setdefault(one["check"], []).append(one)
+    return found
+
+
 @case("a parent that ignores the end of its children changes nothing")
 def _(folder):
     def ignore():
@@ -552,15 +565,13 @@ def _(folder):
     with machine(folder) as m:
         m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
         # setgroups is for the look-up as an account; the module's loader maps the module.
-        for call, injected, check in (("setgroups", "signal=KILL", "guard-user"), ("setresuid", "error=EPERM", "guard-user"),
-                                      ("setresuid", "signal=SEGV", "guard-user"),
-                                      ("close_range", "error=EPERM", "guard-user"),
-                                      ("close_range", "signal=KILL", "pam-module")):
-            done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
-                                   f"inject={call}:{injected}", KEYVETO, "doctor", "--json"], capture_output=True,
-                                  text=True, timeout=60, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-            found = [one["status"] for one in json.loads(done.stdout)["checks"] if one["check"] == check]
-            assert found and "ok" not in found, f"{call} {injected}: {check} is {found}"
+        for call, what, check in (("setgroups", "signal=KILL", "guard-user"),
+                                  ("setresuid", "error=EPERM", "guard-user"),
+                                  ("setresuid", "signal=SEGV", "guard-user"),
+                                  ("close_range", "error=EPERM", "guard-user"),
+                                  ("close_range", "signal=KILL", "pam-module")):
+            found = injected("-f", "-e", f"trace={call}", "-e", f"inject={call}:{what}")[check]
+            assert all(one["status"] != "ok" for one in found), f"{call} {what}: {found}"
 
 
 @case("match: accounts and clients that get past the guard")
@@ -1052,12 +1063,12 @@ def _(folder):
 @case("service: what cannot be read is told")
 def _(folder):
     def spoilt(path, call, error):
-        done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
-                               f"inject={call}:error={error}", KEYVETO, "doctor", "--json"], capture_output=True,
-                              text=True, timeout=60, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-        found = [one for one in json.loads(done.stdout)["checks"] if one["check"] == "service"]
-        assert found and all(one["status"] == "warning" for one in found), f"{path}, {call}: {found}"
-        contains(str(found), os.strerror(error if isinstance(error, int) else getattr(errno, error)))
+        return injected("-P", path, "-e", f"trace={call}", "-e", f"inject={call}:error={error}")["service"]
+
+    def unseen(path, call, error):
+        found = spoilt(path, call, error)
+        assert all(one["status"] == "warning" for one in found), f"{path}, {call}: {found}"
+        contains(str(found), os.strerror(getattr(errno, error)))
 
     with machine(folder), running_sshd(folder) as process:
         well()
@@ -1065,16 +1076,11 @@ def _(folder):
                             (DEFAULTS, ("openat", "read")), ("/etc/sysconfig/sshd", ("openat",))):
             DEFAULTS.write_text("SSHD_OPTS=-4\n", encoding="utf-8")
             for call in calls:
-                spoilt(path, call, "EIO")
+                unseen(path, call, "EIO")
         for link in ("exe", "ns/pid"):
-            spoilt(f"/proc/{process.pid}/{link}", "readlink", "EACCES")
+            unseen(f"/proc/{process.pid}/{link}", "readlink", "EACCES")
         # One that has gone meanwhile is no news.
-        (folder / "trace").touch()
-        done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", f"/proc/{process.pid}/exe", "-e",
-                               "trace=readlink", "-e", "inject=readlink:error=ENOENT", KEYVETO, "doctor"],
-                              capture_output=True, text=True, timeout=60, check=False,
-                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
-        contains(done.stdout, "no sshd listens")
+        contains(str(spoilt(f"/proc/{process.pid}/exe", "readlink", "ENOENT")), "no sshd listens")
 
 
 @case("service: a listener whose title is cut off is one all the same")
