@@ -237,7 +237,8 @@ child_start(struct child *c, void (*work)(struct record_out *, void *),
 int
 child_wait(struct child *c)
 {
-	int status = 0;
+	/* What cannot be told did not go well. */
+	int status = SIGKILL;
 
 	close(c->fd);
 	while (waitpid(c->pid, &status, 0) == -1 && errno == EINTR)

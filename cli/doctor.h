@@ -48,7 +48,7 @@ struct doctor_ways {
 	bool principals_file;	/* which is asked first */
 	bool hostbased;
 	bool tunnel;
-	bool pam_methods;	/* AuthenticationMethods ask PAM after the key */
+	bool pam_methods;	/* PAM is asked after the keys, at each login */
 	char command[DOCTOR_VALUE_BYTES], command_user[256];
 	char principals_command[DOCTOR_VALUE_BYTES], principals_user[256];
 	char user_ca_file[DOCTOR_VALUE_BYTES];
@@ -79,6 +79,7 @@ struct doctor {
 	struct doctor_ways root;	/* zeroes if sshd does not answer */
 	bool use_pam;
 	char service[256];	/* that sshd gives to PAM */
+	bool service_set;	/* by PAMServiceName, not by sshd's own name */
 	struct pam_stack pam;
 	struct doctor_module module;
 };
@@ -102,8 +103,6 @@ const char *doctor_status_name(enum doctor_status status);
 bool doctor_print_text(const struct doctor *d);
 bool doctor_print_json(const struct doctor *d);
 bool doctor_print_prometheus(const struct doctor *d);
-/* Whether filter i is the first of that name: its figures are shown once. */
-bool doctor_shows_filter(const struct doctor *d, size_t i);
 
 /* What several checks need: called once, before the checks. */
 bool doctor_learn_filters(struct doctor *d);
@@ -114,6 +113,9 @@ void doctor_learn_pam(struct doctor *d);
 void doctor_read_ways(const char *text, struct doctor_ways *w);
 /* False, after a warning that says so, if sshd gave no answer. */
 bool doctor_has_sshd(struct doctor *d, const char *check);
+
+/* A warning that says so: keyveto.conf could not be read. */
+void doctor_not_looked_at(struct doctor *d, const char *check);
 
 /* The checks, by file. */
 void doctor_config(struct doctor *d, const char *check);

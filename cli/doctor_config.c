@@ -57,11 +57,21 @@ doctor_config(struct doctor *d, const char *check)
 }
 
 void
+doctor_not_looked_at(struct doctor *d, const char *check)
+{
+	doctor_warning(d, check, NULL, "not looked at, since %s cannot be read",
+	    d->config);
+}
+
+void
 doctor_policy(struct doctor *d, const char *check)
 {
 	const struct kv_config *c = &d->judge.config;
 
-	if (c->on_hit == KV_ACTION_DENY)
+	/* What it is is unknown but for OnError, which holds just then. */
+	if (d->judge.broken[0] != '\0')
+		doctor_not_looked_at(d, check);
+	else if (c->on_hit == KV_ACTION_DENY)
 		doctor_ok(d, check, "OnHit deny: a listed key is refused");
 	else
 		doctor_warning(d, check, "once the log holds no surprises, "
@@ -86,6 +96,10 @@ doctor_exceptions(struct doctor *d, const char *check)
 	const int64_t today = d->now / DAY_SECONDS;
 	size_t past = 0, endless = 0;
 
+	if (d->judge.broken[0] != '\0') {
+		doctor_not_looked_at(d, check);
+		return;
+	}
 	for (size_t i = 0; i < c->n_allowed; i++) {
 		past += c->allowed[i].until < today;
 		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;

@@ -33,7 +33,8 @@ doctor_filter(struct doctor *d, const char *check)
 		else if (!d->learnt[i])
 			doctor_broken(d, check, "get it or build it again",
 			    "%s: cannot be read to its end", f->path);
-		else if (!filter_facts_are_consistent(&d->facts[i], why, sizeof(why)))
+		else if (!filter_facts_are_consistent(&d->facts[i], why,
+		    sizeof(why)))
 			doctor_broken(d, check, "see keyveto filter info",
 			    "%s: %s", f->path, why);
 		else if (d->facts[i].set == 0)
@@ -45,8 +46,7 @@ doctor_filter(struct doctor *d, const char *check)
 			    " entries", f->path, h->revision, h->entries);
 	}
 	if (d->judge.n_filters == 0)
-		doctor_warning(d, check, NULL, "not looked at, since %s cannot "
-		    "be read", d->config);
+		doctor_not_looked_at(d, check);
 }
 
 /* A check that had no filter to look at says so. */
@@ -183,7 +183,7 @@ doctor_canaries(struct doctor *d, const char *check)
 
 	if (path == NULL) {
 		path = DOCTOR_CANARY_PATH;
-		if (access(path, F_OK) == -1 && errno == ENOENT) {
+		if (lstat(path, &st) == -1 && errno == ENOENT) {
 			doctor_ok(d, check, "there is no %s", path);
 			return;
 		}

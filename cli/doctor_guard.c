@@ -16,13 +16,12 @@
 
 #define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
 
-/* The path alone of the command; false if it does not fit. */
-static bool
-get_path(const char *command, char path[static PATH_MAX])
+/* The path alone of the command. */
+static void
+get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
 {
-	const size_t len = strcspn(command, " \t\"");
-
-	return snprintf(path, PATH_MAX, "%.*s", (int)len, command) < PATH_MAX;
+	snprintf(path, DOCTOR_VALUE_BYTES, "%.*s",
+	    (int)strcspn(command, " \t\""), command);
 }
 
 /* One file or folder by sshd's rule, which knows no sticky folders. */
@@ -69,13 +68,11 @@ is_safe_up(struct doctor *d, const char *check, char *path)
 static void
 look_at_path(struct doctor *d, const char *check, const char *command)
 {
-	char path[PATH_MAX], real[PATH_MAX];
+	char path[DOCTOR_VALUE_BYTES], real[PATH_MAX];
 	struct stat st;
 
-	if (!get_path(command, path))
-		doctor_broken(d, check, NULL, "%s: %s", command,
-		    strerror(ENAMETOOLONG));
-	else if (realpath(path, real) == NULL || stat(real, &st) == -1)
+	get_path(command, path);
+	if (realpath(path, real) == NULL || stat(real, &st) == -1)
 		doctor_broken(d, check, "install it there: until then sshd "
 		    "takes no such key", "%s: %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
@@ -109,17 +106,26 @@ struct trial {
 	const char *guard;
 };
 
+/* The records of the child: what failed, and that it came to its end. */
+enum { CANNOT = 1, TRIED_ALL };
+
+static void
+tell(struct record_out *out, const char *what, const char *name)
+{
+	const int error = errno;
+
+	record_begin(out, CANNOT);
+	record_add_text(out, what);
+	record_add_text(out, name);
+	record_add_number(out, (uint64_t)error);
+	record_end(out);
+}
+
 static void
 try(struct record_out *out, const char *path, int mode, const char *what)
 {
-	/* Other checks tell of a file that is not there. */
-	if (access(path, mode) == 0 || errno == ENOENT)
-		return;
-	record_begin(out, 1);
-	record_add_text(out, path);
-	record_add_text(out, what);
-	record_add_number(out, (uint64_t)errno);
-	record_end(out);
+	if (access(path, mode) == -1)
+		tell(out, what, path);
 }
 
 static void
@@ -131,37 +137,42 @@ try_as_account(struct record_out *out, void *arg)
 	if (pw->pw_uid != 0 && (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)) {
-		record_begin(out, 1);
-		record_add_text(out, pw->pw_name);
-		record_add_text(out, "become");
-		record_add_number(out, (uint64_t)errno);
-		record_end(out);
-		record_flush(out);
-		return;
+		tell(out, "become", pw->pw_name);
+	} else {
+		child_die_with_parent();
+		try(out, t->guard, X_OK, "execute");
+		try(out, t->d->config, R_OK, "read");
+		for (size_t i = 0; i < t->d->judge.n_filters; i++)
+			try(out, t->d->judge.filter[i].path, R_OK, "read");
 	}
-	child_die_with_parent();
-	try(out, t->guard, X_OK, "execute");
-	try(out, t->d->config, R_OK, "read");
-	for (size_t i = 0; i < t->d->judge.n_filters; i++)
-		try(out, t->d->judge.filter[i].path, R_OK, "read");
-	record_flush(out);
+	record_begin(out, TRIED_ALL);
+	record_end(out);
 }
 
-static void
+/* False if the record is none of those that the child makes. */
+static bool
 take_record(struct doctor *d, const char *check, const struct passwd *pw,
     struct kv_bytes payload)
 {
-	struct kv_span path, what;
+	struct kv_span what, name;
 	uint64_t error;
 
-	if (kv_bytes_get_string(&payload, &path) != KV_OK ||
-	    kv_bytes_get_string(&payload, &what) != KV_OK ||
+	if (kv_bytes_get_string(&payload, &what) != KV_OK ||
+	    kv_bytes_get_string(&payload, &name) != KV_OK ||
 	    record_get_number(&payload, &error) != KV_OK)
-		return;
-	doctor_broken(d, check, "give it those permissions, or have sshd run "
-	    "the guard as another account", "%s cannot %.*s %.*s: %s",
-	    pw->pw_name, (int)what.len, (const char *)what.p, (int)path.len,
-	    (const char *)path.p, strerror((int)error));
+		return false;
+	/* Another check says what is to be done. */
+	if (error == ENOENT)
+		doctor_warning(d, check, NULL, "%s has no %.*s to %.*s",
+		    pw->pw_name, (int)name.len, (const char *)name.p,
+		    (int)what.len, (const char *)what.p);
+	else
+		doctor_broken(d, check, "give it those permissions, or have "
+		    "sshd run the guard as another account",
+		    "%s cannot %.*s %.*s: %s", pw->pw_name, (int)what.len,
+		    (const char *)what.p, (int)name.len, (const char *)name.p,
+		    strerror((int)error));
+	return true;
 }
 
 static void
@@ -172,8 +183,8 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
 	struct child c;
+	bool all = false, heard = true, bad = false;
 	uint8_t tag;
-	bool bad = false;
 
 	if (!child_start(&c, try_as_account, &t)) {
 		doctor_warning(d, check, NULL, "not looked at: %s",
@@ -182,10 +193,14 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 	}
 	while (record_fill(&in, c.fd) > 0)
 		;
-	while (record_next(&in, &tag, &payload, &bad))
-		take_record(d, check, pw, payload);
+	while (record_next(&in, &tag, &payload, &bad)) {
+		if (tag == TRIED_ALL)
+			all = true;
+		else
+			heard &= take_record(d, check, pw, payload);
+	}
 	record_in_free(&in);
-	if (child_wait(&c) != 0 || bad)
+	if (child_wait(&c) != 0 || !all || !heard)
 		doctor_warning(d, check, NULL, "the look-up as %s failed",
 		    pw->pw_name);
 	else if (doctor_status(d, check) == DOCTOR_OK)
@@ -198,8 +213,9 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
     const char *name, const char *command)
 {
 	const struct passwd *pw;
-	char path[PATH_MAX];
+	char path[DOCTOR_VALUE_BYTES];
 
+	get_path(command, path);
 	/* Any account: what nobody can read, each of them can. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
@@ -207,7 +223,7 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
 		doctor_broken(d, check, "name an account that exists; until "
 		    "then sshd takes no such key",
 		    "%s %s: there is no such account", keyword, name);
-	else if (get_path(command, path))
+	else
 		try_in_child(d, check, pw, path);
 }
 

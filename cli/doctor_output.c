@@ -8,26 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "json_text.h"
 
 #define COLUMN (8 + 1 + 12 + 1)	/* where the sentences start */
 
-bool
-doctor_shows_filter(const struct doctor *d, size_t i)
+/* Whether filter i is the first of that name: its figures are shown once. */
+static bool
+shows_filter(const struct doctor *d, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (strcmp(d->judge.filter[j].path,
 		    d->judge.filter[i].path) == 0)
 			return false;
 	return d->learnt[i];
-}
-
-static double
-age_of(const struct doctor *d, const struct filter_facts *f)
-{
-	return (double)d->now - (double)f->header.time;
 }
 
 bool
@@ -83,7 +76,7 @@ all_to_json(const struct doctor *d)
 		ok &= json_array_append_new(checks,
 		    finding_to_json(&d->finding[i])) == 0;
 	for (size_t i = 0; i < d->judge.n_filters; i++)
-		if (doctor_shows_filter(d, i))
+		if (shows_filter(d, i))
 			ok &= json_array_append_new(filters,
 			    filter_to_json(d, &d->facts[i])) == 0;
 	if (ok)
@@ -98,16 +91,7 @@ all_to_json(const struct doctor *d)
 bool
 doctor_print_json(const struct doctor *d)
 {
-	json_t *object = all_to_json(d);
-	bool ok = object != NULL &&
-	    json_dumpf(object, stdout, JSON_ENSURE_ASCII) == 0;
-
-	if (object == NULL)
-		cli_error("out of memory");
-	else
-		putchar('\n');
-	json_decref(object);
-	return cli_stdout_ok() && ok;
+	return json_print(all_to_json(d));
 }
 
 /*
@@ -140,39 +124,19 @@ print_head(const char *name, const char *help)
 	printf("# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-static double
-get_revision(const struct doctor *d, const struct filter_facts *f)
-{
-	(void)d;
-	return f->header.revision;
-}
+/* The figures of a filter, in the order in which they are printed. */
+enum { REVISION, TIMESTAMP, AGE, ENTRIES, FILL, RATE, FIGURES };
 
-static double
-get_time(const struct doctor *d, const struct filter_facts *f)
+static void
+get_figures(const struct doctor *d, const struct filter_facts *f,
+    double figure[static FIGURES])
 {
-	(void)d;
-	return (double)f->header.time;
-}
-
-static double
-get_entries(const struct doctor *d, const struct filter_facts *f)
-{
-	(void)d;
-	return f->header.entries;
-}
-
-static double
-get_fill(const struct doctor *d, const struct filter_facts *f)
-{
-	(void)d;
-	return f->share;
-}
-
-static double
-get_rate(const struct doctor *d, const struct filter_facts *f)
-{
-	(void)d;
-	return filter_facts_rate_by_bits(f);
+	figure[REVISION] = f->header.revision;
+	figure[TIMESTAMP] = (double)f->header.time;
+	figure[AGE] = (double)d->now - (double)f->header.time;
+	figure[ENTRIES] = f->header.entries;
+	figure[FILL] = f->share;
+	figure[RATE] = filter_facts_rate_by_bits(f);
 }
 
 static void
@@ -180,33 +144,31 @@ print_filters(const struct doctor *d)
 {
 	static const struct {
 		const char *name, *help;
-		double (*get)(const struct doctor *d,
-		    const struct filter_facts *f);
-	} metrics[] = {
-		{ "keyveto_filter_revision", "Revision of the filter.",
-		    get_revision },
-		{ "keyveto_filter_timestamp_seconds",
-		    "When the filter was last changed, by its header.",
-		    get_time },
-		{ "keyveto_filter_age_seconds",
-		    "How long ago that was when this was written.", age_of },
-		{ "keyveto_filter_entries",
-		    "Entries of the filter, by its header.", get_entries },
-		{ "keyveto_filter_fill_ratio",
-		    "Share of the filter's bits that are set.", get_fill },
-		{ "keyveto_filter_false_positive_rate",
-		    "Share of clean keys that the filter lists, by its bits.",
-		    get_rate },
+	} metrics[FIGURES] = {
+		[REVISION] = { "keyveto_filter_revision",
+		    "Revision of the filter." },
+		[TIMESTAMP] = { "keyveto_filter_timestamp_seconds",
+		    "When the filter was last changed, by its header." },
+		[AGE] = { "keyveto_filter_age_seconds",
+		    "How long ago that was when this was written." },
+		[ENTRIES] = { "keyveto_filter_entries",
+		    "Entries of the filter, by its header." },
+		[FILL] = { "keyveto_filter_fill_ratio",
+		    "Share of the filter's bits that are set." },
+		[RATE] = { "keyveto_filter_false_positive_rate",
+		    "Share of clean keys that the filter lists, by its bits." },
 	};
+	double figure[FIGURES];
 
-	for (size_t m = 0; m < sizeof(metrics) / sizeof(*metrics); m++) {
+	for (size_t m = 0; m < FIGURES; m++) {
 		print_head(metrics[m].name, metrics[m].help);
 		for (size_t i = 0; i < d->judge.n_filters; i++) {
-			if (!doctor_shows_filter(d, i))
+			if (!shows_filter(d, i))
 				continue;
+			get_figures(d, &d->facts[i], figure);
 			printf("%s{filter=\"", metrics[m].name);
 			print_label_value(d->facts[i].path);
-			printf("\"} %.17g\n", metrics[m].get(d, &d->facts[i]));
+			printf("\"} %.17g\n", figure[m]);
 		}
 	}
 }

@@ -157,18 +157,6 @@ base_name(const char *module)
 	return slash != NULL ? slash + 1 : module;
 }
 
-static bool
-is_word_in(const char *args, const char *word)
-{
-	const size_t len = strlen(word);
-
-	for (const char *p = args; (p = strstr(p, word)) != NULL; p++)
-		if ((p == args || isspace((unsigned char)p[-1])) &&
-		    (p[len] == '\0' || isspace((unsigned char)p[len])))
-			return true;
-	return false;
-}
-
 /* Modules that set nothing in the PAM environment. */
 static bool
 leaves_environment(const char *module)
@@ -210,8 +198,17 @@ may_skip(const char *control, size_t distance)
 static bool
 reads_users_file(const struct pam_line *l)
 {
-	return strcmp(base_name(l->module), "pam_env.so") == 0 &&
-	    is_word_in(l->args, "user_readenv=1");
+	static const char option[] = "user_readenv=";
+
+	if (strcmp(base_name(l->module), "pam_env.so") != 0)
+		return false;
+	/* Any number but 0 will do, also in brackets. */
+	for (const char *p = l->args; (p = strstr(p, option)) != NULL;) {
+		p += sizeof(option) - 1;
+		if (strtol(p, NULL, 10) != 0)
+			return true;
+	}
+	return false;
 }
 
 /* Judges a line of the same type that comes before the module's. */
@@ -320,8 +317,8 @@ compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s", KV_CONFIG_PATH);
-	if (found != NULL && (found == l->args || found[-1] == ' ' ||
-	    found[-1] == '\t')) {
+	if (found != NULL && (found == l->args ||
+	    strchr(" \t[", found[-1]) != NULL)) {
 		found += sizeof(option) - 1;
 		snprintf(path, sizeof(path), "%.*s",
 		    (int)strcspn(found, " \t]"), found);
@@ -332,15 +329,17 @@ compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 		    l->file, l->line, path, d->config);
 }
 
+enum { LOADED = 1, NOT_LOADED };
+
 static void
 load(struct record_out *out, void *arg)
 {
 	void *module = dlopen(arg, RTLD_NOW | RTLD_LOCAL);
+	const bool ok = module != NULL &&
+	    dlsym(module, "pam_sm_open_session") != NULL;
 
-	if (module != NULL && dlsym(module, "pam_sm_open_session") != NULL)
-		return;
-	record_begin(out, 1);
-	record_add_text(out, dlerror());
+	record_begin(out, ok ? LOADED : NOT_LOADED);
+	record_add_text(out, ok ? "" : dlerror());
 	record_end(out);
 }
 
@@ -352,8 +351,8 @@ can_be_loaded(char *path, char *why, size_t cap)
 	struct kv_bytes payload;
 	struct kv_span said;
 	struct child c;
-	uint8_t tag;
-	bool ok, bad;
+	uint8_t tag = 0;
+	bool bad;
 
 	if (!child_start(&c, load, path)) {
 		snprintf(why, cap, "%s", strerror(errno));
@@ -361,30 +360,20 @@ can_be_loaded(char *path, char *why, size_t cap)
 	}
 	while (record_fill(&in, c.fd) > 0)
 		;
-	ok = !record_next(&in, &tag, &payload, &bad) && !bad;
-	if (!ok && !bad && kv_bytes_get_string(&payload, &said) == KV_OK)
+	snprintf(why, cap, "%.400s: cannot be loaded", path);
+	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_LOADED &&
+	    kv_bytes_get_string(&payload, &said) == KV_OK)
 		snprintf(why, cap, "%.*s", (int)said.len,
 		    (const char *)said.p);
-	else
-		snprintf(why, cap, "%.400s: cannot be loaded", path);
 	record_in_free(&in);
-	return child_wait(&c) == 0 && ok;
+	return child_wait(&c) == 0 && tag == LOADED;
 }
 
-void
-doctor_pam_module(struct doctor *d, const char *check)
+static void
+look_at_module(struct doctor *d, const char *check, const struct pam_line *l)
 {
-	static const char *const types[] = { "session", "auth", "account" };
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
-	const struct pam_line *l = NULL;
-	size_t i;
 
-	for (size_t t = 0; l == NULL && t < 3; t++)
-		l = find_module(d, types[t], &i);
-	if (l == NULL) {
-		doctor_ok(d, check, "the module is not in use");
-		return;
-	}
 	snprintf(path, sizeof(path), "%s%s", *l->module == '/' ? "" :
 	    KV_PAMDIR "/", l->module);
 	if (kv_trusted_check(path, 0, why) != KV_OK)
@@ -396,5 +385,23 @@ doctor_pam_module(struct doctor *d, const char *check)
 		    "%s", why);
 	else
 		doctor_ok(d, check, "%s is there, and root's alone", path);
-	compare_configs(d, check, l);
+}
+
+void
+doctor_pam_module(struct doctor *d, const char *check)
+{
+	static const char *const types[] = { "session", "auth", "account" };
+	const struct pam_line *l, *seen = NULL;
+	size_t i;
+
+	for (size_t t = 0; t < sizeof(types) / sizeof(*types); t++) {
+		if ((l = find_module(d, types[t], &i)) == NULL)
+			continue;
+		if (seen == NULL || strcmp(l->module, seen->module) != 0)
+			look_at_module(d, check, l);
+		compare_configs(d, check, l);
+		seen = l;
+	}
+	if (seen == NULL)
+		doctor_ok(d, check, "the module is not in use");
 }

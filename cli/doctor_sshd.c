@@ -3,6 +3,7 @@
 #include "doctor.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +13,7 @@
 #include "sshd_overview.h"
 
 #define NAMES_SHOWN 5
+#define TUNNEL_REMEDY "set PermitTunnel no where nobody needs it"
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
 
 static bool
@@ -29,25 +31,40 @@ has_value(const char *text, const char *keyword, const char *value)
 	    strcasecmp(found, value) == 0;
 }
 
+/* The last step of a list of methods that is done with a key, or NULL. */
+static const char *
+find_last_key(const char *list)
+{
+	static const char *const methods[] = { "publickey", "hostbased" };
+	const char *last = NULL;
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+		for (const char *p = list;
+		    (p = strstr(p, methods[i])) != NULL; p++)
+			if (last == NULL || p > last)
+				last = p;
+	return last;
+}
+
 /*
- * Whether every list of methods asks PAM after the key, which is when the auth
- * phase sees it: "publickey,keyboard-interactive:pam".
+ * Whether every list of methods asks PAM after the keys, which is when the auth
+ * phase sees them: "publickey,keyboard-interactive:pam".
  */
 static bool
-ask_pam_after_key(const char *methods)
+ask_pam_after_keys(const char *methods)
 {
 	char copy[DOCTOR_VALUE_BYTES], *rest = copy, *list;
 	bool all = true, any = false;
 
 	snprintf(copy, sizeof(copy), "%s", methods);
 	while ((list = strsep(&rest, " ")) != NULL) {
-		const char *key = strstr(list, "publickey");
-		const char *pam = strstr(list, "keyboard-interactive");
+		const char *key = find_last_key(list);
 
 		if (*list == '\0' || strcmp(list, "any") == 0)
 			continue;
 		any = true;
-		all &= key == NULL || (pam != NULL && pam > key);
+		all &= key == NULL ||
+		    strstr(key, "keyboard-interactive") != NULL;
 	}
 	return any && all;
 }
@@ -87,7 +104,17 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
 	(void)sshd_text_value(text, "authenticationmethods", value,
 	    sizeof(value));
-	w->pam_methods = ask_pam_after_key(value);
+	w->pam_methods = ask_pam_after_keys(value);
+}
+
+/* Without PAMServiceName it is the name that sshd was started by. */
+static void
+take_service_of(struct doctor *d, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(d->service, sizeof(d->service), "%s",
+	    slash != NULL ? slash + 1 : path);
 }
 
 void
@@ -95,7 +122,7 @@ doctor_learn_sshd(struct doctor *d)
 {
 	struct sshd_question q;
 
-	snprintf(d->service, sizeof(d->service), "sshd");
+	take_service_of(d, d->o->sshd.path);
 	if (geteuid() != 0) {
 		snprintf(d->sshd_why, sizeof(d->sshd_why),
 		    "only root can ask sshd for its settings");
@@ -112,9 +139,10 @@ doctor_learn_sshd(struct doctor *d)
 		return;
 	doctor_read_ways(d->sshd_text, &d->root);
 	d->use_pam = has_value(d->sshd_text, "usepam", "yes");
-	if (!sshd_text_value(d->sshd_text, "pamservicename", d->service,
-	    sizeof(d->service)))
-		snprintf(d->service, sizeof(d->service), "sshd");
+	d->service_set = sshd_text_value(d->sshd_text, "pamservicename",
+	    d->service, sizeof(d->service));
+	if (!d->service_set)
+		take_service_of(d, d->o->sshd.path);
 }
 
 bool
@@ -141,22 +169,22 @@ doctor_sshd(struct doctor *d, const char *check)
 		    "then it will not start again", "%s", d->sshd_why);
 }
 
-/* Whether the guard is told all that it needs. */
-static bool
-has_arguments(const char *args, bool chained, const char **lackp)
+/* What the guard is not told of all that it needs; NULL if nothing. */
+static const char *
+find_lack(const char *args)
 {
 	static const char *const needed[] = {
 		"--user", "--type", "--key", "--home"
 	};
+	const char *chain = strstr(args, " -- ");
+	const size_t len = chain != NULL ? (size_t)(chain - args) :
+	    strlen(args);
 
 	/* A chained guard prints no files of the account's. */
-	for (size_t i = 0; i < (chained ? 3U : 4U); i++) {
-		if (strstr(args, needed[i]) == NULL) {
-			*lackp = needed[i];
-			return false;
-		}
-	}
-	return true;
+	for (size_t i = 0; i < (chain != NULL ? 3U : 4U); i++)
+		if (memmem(args, len, needed[i], strlen(needed[i])) == NULL)
+			return needed[i];
+	return NULL;
 }
 
 /* The file that the guard reads and the one that is looked at here. */
@@ -180,7 +208,7 @@ look_at_guard(struct doctor *d, const char *check)
 	const char *args, *lack;
 
 	(void)guard_command(w->command, &args);
-	if (!has_arguments(args, w->chained, &lack))
+	if ((lack = find_lack(args)) != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
 		    "AuthorizedKeysCommand %s lacks %s", w->command, lack);
 	else if (w->files)
@@ -240,6 +268,7 @@ struct escapes {
 	struct doctor *d;
 	const char *check;
 	bool differ;
+	char guarded[512];	/* "FILE:LINE" of a guard for some clients */
 	size_t accounts, problems;
 	char names[512];
 };
@@ -282,6 +311,35 @@ ask_about(const struct escapes *e, const char *name, bool *escapesp)
 	return true;
 }
 
+static void
+add_missing(struct escapes *e, struct accounts *a, const char *name)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->v[i].name, name) == 0)
+			return;
+	if (!accounts_add(a, name) && errno != ENOENT)
+		e->problems++;
+}
+
+/*
+ * The accounts that Match lines name by themselves or by a group: not every
+ * name service tells of all that it has.
+ */
+static void
+add_named(struct escapes *e, struct accounts *a, const struct sshd_match *m)
+{
+	const struct group *gr;
+
+	for (size_t i = 0; i < m->user.n; i++)
+		add_missing(e, a, m->user.v[i]);
+	for (size_t i = 0; i < m->group.n; i++) {
+		if ((gr = getgrnam(m->group.v[i])) == NULL)
+			continue;
+		for (char **member = gr->gr_mem; *member != NULL; member++)
+			add_missing(e, a, *member);
+	}
+}
+
 /* One question for all accounts that Match lines cannot tell apart. */
 static void
 ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
@@ -291,6 +349,7 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 	bool *escaping = NULL;
 
 	if (accounts_add_all(&a) && a.n > 0) {
+		add_named(e, &a, &o->match);
 		like = calloc(a.n, sizeof(*like));
 		escaping = calloc(a.n, sizeof(*escaping));
 	}
@@ -321,6 +380,22 @@ is_word(const char *value, const char *word)
 	value += *value == '"';
 	return strncasecmp(value, word, len) == 0 &&
 	    (value[len] == '\0' || strchr(" \t\"", value[len]) != NULL);
+}
+
+/* Whether a keyword in a Match block can make a difference here. */
+static bool
+counts(const char *keyword)
+{
+	static const char *const keywords[] = {
+		"AuthorizedKeysFile", "AuthorizedKeysCommand",
+		"TrustedUserCAKeys", "HostbasedAuthentication",
+		"AuthorizedPrincipalsCommand", "AuthorizedPrincipalsFile",
+	};
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
+		if (strcasecmp(keyword, keywords[i]) == 0)
+			return true;
+	return false;
 }
 
 /* Whether a value in a Match block leads past what holds without it. */
@@ -360,15 +435,50 @@ on_match_line(const struct sshd_match_line *line, void *arg)
 {
 	struct escapes *e = arg;
 
-	if (!leads_past(e->d, line))
+	/* A block that leads to the guard leads past it where it is not. */
+	if (!counts(line->keyword))
 		return;
 	e->differ = true;
 	/* Of the others, sshd is asked what they make of each account. */
-	if (line->by_origin)
+	if (!line->by_origin)
+		return;
+	if (!leads_past(e->d, line)) {
+		if (*e->guarded == '\0')
+			snprintf(e->guarded, sizeof(e->guarded), "%.400s:%u",
+			    line->file, line->line);
+	} else
 		doctor_say(e->d, e->check, weigh_escape(e->d),
 		    "take the line out of the Match block",
 		    "%s:%u: %s %s leads past the guard for some clients",
 		    line->file, line->line, line->keyword, line->value);
+}
+
+/* Whether there is no guard where no Match block is about the client. */
+static void
+ask_about_others(struct escapes *e)
+{
+	static const char *const argument[] = { "-T" };
+	char why[1024];
+	char *text = sshd_run(&e->d->o->sshd, argument, 1, why, sizeof(why));
+	struct doctor_ways w;
+
+	if (text == NULL) {
+		doctor_warning(e->d, e->check, NULL, "%s", why);
+		return;
+	}
+	doctor_read_ways(text, &w);
+	if (escapes(e->d, &w))
+		doctor_say(e->d, e->check, weigh_escape(e->d),
+		    "set it before the first Match line",
+		    "%s: the guard is set for some clients only", e->guarded);
+	free(text);
+}
+
+/* The file that sshd reads is where the blocks are looked for. */
+static bool
+knows_file(const struct sshd *sshd)
+{
+	return sshd->config != NULL || strcmp(sshd->path, SSHD_PATH) == 0;
 }
 
 void
@@ -391,6 +501,12 @@ doctor_match(struct doctor *d, const char *check)
 		    "user=NAME, and take out what the Match block sets",
 		    "%zu accounts get past the guard: %s%s", e.accounts,
 		    e.names, e.accounts > NAMES_SHOWN ? ", ..." : "");
+	if (*e.guarded != '\0')
+		ask_about_others(&e);
+	if (!knows_file(&d->o->sshd))
+		doctor_warning(d, check, "name its file with --sshd-config",
+		    "Match blocks cannot be seen: which file %s reads is not "
+		    "known", d->o->sshd.path);
 	if (e.problems > 0)
 		doctor_warning(d, check, "see sshd -T -C user=NAME",
 		    "sshd could not be asked about %zu accounts", e.problems);
@@ -399,14 +515,31 @@ doctor_match(struct doctor *d, const char *check)
 		doctor_ok(d, check, "no Match block leads past the guard");
 }
 
+/* What the guard before the principals is not told; NULL if nothing. */
+static const char *
+find_principals_lack(const struct doctor_ways *w)
+{
+	const char *args;
+
+	if (!guard_command(w->principals_command, &args))
+		return NULL;
+	/* By itself it would print keys, which are no principals. */
+	return strstr(args, " -- ") == NULL ? "--" : find_lack(args);
+}
+
 void
 doctor_user_ca(struct doctor *d, const char *check)
 {
 	const struct doctor_ways *w = &d->root;
+	const char *lack;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (!w->user_ca)
+	if (w->user_ca && (lack = find_principals_lack(w)) != NULL)
+		doctor_broken(d, check, SSHD_REMEDY,
+		    "AuthorizedPrincipalsCommand %s lacks %s: sshd takes no "
+		    "such certificate", w->principals_command, lack);
+	else if (!w->user_ca)
 		doctor_ok(d, check, "TrustedUserCAKeys is not set");
 	else if (leaves_user_ca(d, w))
 		doctor_broken(d, check, "put the module into PAM, or the "
@@ -435,23 +568,41 @@ doctor_hostbased(struct doctor *d, const char *check)
 		    "module judges those keys");
 }
 
+/* What sshd says of root holds from this machine only. */
+static void
+on_tunnel_line(const struct sshd_match_line *line, void *arg)
+{
+	const struct escapes *e = arg;
+
+	if (line->by_origin && strcasecmp(line->keyword, "PermitTunnel") == 0 &&
+	    !is_word(line->value, "no"))
+		doctor_warning(e->d, e->check, TUNNEL_REMEDY, "%s:%u: "
+		    "PermitTunnel %s for some clients: root may get a tunnel "
+		    "with a listed key that only the PAM session refuses",
+		    line->file, line->line, line->value);
+}
+
 void
 doctor_tunnel(struct doctor *d, const char *check)
 {
 	const struct doctor_ways *w = &d->root;
 	const bool early = (w->guard && !w->files) ||
 	    (d->module.auth && w->pam_methods);
+	struct escapes e = { .d = d, .check = check };
+	struct sshd_overview o;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (!w->tunnel)
-		doctor_ok(d, check, "PermitTunnel is off");
-	else if (early)
-		doctor_warning(d, check, "set PermitTunnel no where nobody "
-		    "needs it", "PermitTunnel is on: root may get a tunnel "
-		    "with a listed key that only the PAM session refuses");
-	else
+	sshd_overview_told(&d->o->sshd, &o, on_tunnel_line, &e);
+	sshd_overview_free(&o);
+	if (w->tunnel && early)
+		doctor_warning(d, check, TUNNEL_REMEDY, "PermitTunnel is on: "
+		    "root may get a tunnel with a listed key that only the "
+		    "PAM session refuses");
+	else if (w->tunnel)
 		doctor_broken(d, check, "set PermitTunnel no, or put the "
 		    "guard in", "PermitTunnel is on: with a listed key root "
 		    "gets a tunnel although PAM refuses the session");
+	else if (doctor_status(d, check) == DOCTOR_OK)
+		doctor_ok(d, check, "PermitTunnel is off");
 }

@@ -25,7 +25,7 @@ struct arguments {
 	struct doctor *d;
 	const char *check;
 	const char *place;
-	size_t overrides;
+	size_t overrides, unseen;
 };
 
 /*
@@ -77,51 +77,83 @@ look_at_file(struct arguments *a, const char *path)
 	a->overrides++;
 }
 
+/* An option and its value: either may be behind a blank. */
+static void
+look_at_setting(struct arguments *a, char *keyword, char **rest)
+{
+	static char none[] = "";
+	char *value = strchr(keyword, '=');
+
+	if (value != NULL)
+		*value++ = '\0';
+	else if ((value = strtok_r(NULL, BLANKS, rest)) == NULL)
+		value = none;
+	look_at_option(a, keyword, value);
+}
+
+/* A word of options, such as "-Do": the last may have an argument. */
+static void
+look_at_word(struct arguments *a, char *word, char **rest)
+{
+	/* Those of all versions up to 10.5 (sshd.c, getopt). */
+	static const char with_argument[] = "CEbcfghkopu";
+	char option, *argument;
+
+	while (*++word != '\0' && strchr(with_argument, *word) == NULL)
+		;
+	if ((option = *word) == '\0')
+		return;
+	argument = word[1] != '\0' ? word + 1 : strtok_r(NULL, BLANKS, rest);
+	if (argument != NULL && option == 'f')
+		look_at_file(a, argument);
+	else if (argument != NULL && option == 'o')
+		look_at_setting(a, argument, rest);
+}
+
 /* Goes through the words of text, which it cuts apart. */
 static void
 look_at_words(struct arguments *a, char *text)
 {
-	static char none[] = "";
-	char *rest = NULL, *word, *value;
+	char *rest = NULL, *word;
 
 	for (word = strtok_r(text, BLANKS, &rest); word != NULL;
-	    word = strtok_r(NULL, BLANKS, &rest)) {
-		const bool file = strncmp(word, "-f", 2) == 0;
-
-		if (!file && strncmp(word, "-o", 2) != 0)
-			continue;
-		word += 2;
-		if (*word == '\0' &&
-		    (word = strtok_r(NULL, BLANKS, &rest)) == NULL)
-			return;
-		if (file) {
-			look_at_file(a, word);
-			continue;
-		}
-		if ((value = strchr(word, '=')) != NULL)
-			*value++ = '\0';
-		else if ((value = strtok_r(NULL, BLANKS, &rest)) == NULL)
-			value = none;
-		look_at_option(a, word, value);
-	}
+	    word = strtok_r(NULL, BLANKS, &rest))
+		if (word[0] == '-' && word[1] != '-')
+			look_at_word(a, word, &rest);
 }
 
-/* Reads a small file of /proc or /etc, as text. False if there is none. */
+/* From errno; what is not there, or has just gone, is no news. */
+static void
+tell_unseen(struct arguments *a, const char *path)
+{
+	if (errno == ENOENT || errno == ESRCH)
+		return;
+	doctor_warning(a->d, a->check, NULL, "%s: %s: what sshd is started "
+	    "with cannot be seen there", path, strerror(errno));
+	a->unseen++;
+}
+
+/* Reads a small file of /proc or /etc, as text. False with errno. */
 static bool
 read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n;
+	ssize_t n = 1;
+	int saved;
 
 	*lenp = 0;
 	if (fd == -1)
 		return false;
-	while (*lenp < ARGUMENTS_BYTES - 1 && (n = read(fd, text + *lenp,
-	    ARGUMENTS_BYTES - 1 - *lenp)) > 0)
-		*lenp += (size_t)n;
+	while (*lenp < ARGUMENTS_BYTES - 1 && n > 0) {
+		n = read(fd, text + *lenp, ARGUMENTS_BYTES - 1 - *lenp);
+		if (n > 0)
+			*lenp += (size_t)n;
+	}
+	saved = errno;
 	close(fd);
 	text[*lenp] = '\0';
-	return true;
+	errno = n > 0 ? E2BIG : saved;
+	return n == 0;
 }
 
 /* Where a link of /proc leads to; false if that cannot be seen. */
@@ -138,105 +170,174 @@ read_link(const char *pid, const char *name, char path[static PATH_MAX])
 	return true;
 }
 
+static bool
+is_named_sshd(const char *pid, char text[static ARGUMENTS_BYTES])
+{
+	char path[64];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	return read_text(path, text, &len) && strcmp(text, "sshd\n") == 0;
+}
+
 /*
  * Whether a process is an sshd, by the kernel's word, and not in a container
- * of its own.
+ * of its own. Where the kernel does not tell, its name makes it suspicious.
  */
 static bool
-is_sshd(const char *pid)
+is_sshd(struct arguments *a, const char *pid,
+    char text[static ARGUMENTS_BYTES])
 {
 	char path[PATH_MAX], own[PATH_MAX], *name;
+	int error;
 
 	if (!read_link(pid, "ns/pid", path) ||
-	    !read_link("self", "ns/pid", own) || strcmp(path, own) != 0 ||
-	    !read_link(pid, "exe", path) ||
-	    (name = strrchr(path, '/')) == NULL)
+	    !read_link("self", "ns/pid", own) ||
+	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path))) {
+		error = errno;
+		if (!is_named_sshd(pid, text))
+			return false;
+		snprintf(path, sizeof(path), "/proc/%.20s", pid);
+		errno = error;
+		tell_unseen(a, path);
+		return false;
+	}
+	if ((name = strrchr(path, '/')) == NULL)
 		return false;
 	/* After an upgrade: the old one still runs. */
 	name[strcspn(name, " ")] = '\0';
 	return strcmp(name, "/sshd") == 0;
 }
 
-/* A listening sshd, which shows its arguments; a login shows its account. */
+/*
+ * A listening sshd shows its arguments, a login its account. Where there is
+ * little room for its title, the end of that is cut off.
+ */
 static bool
-look_at_process(struct arguments *a, const char *pid)
+is_listener(const char *title, bool *cutp)
+{
+	const bool titled = strncmp(title, "sshd: ", 6) == 0;
+
+	*cutp = titled && strstr(title, "[listener]") == NULL;
+	return !*cutp || title[6] == '/';
+}
+
+/* An sshd of 9.2 takes the name that it was started by for that of PAM. */
+static void
+look_at_name(struct arguments *a, const char *title)
+{
+	const char *word = title + (strncmp(title, "sshd: ", 6) == 0 ? 6 : 0);
+	size_t len = strcspn(word, " ");
+	const char *name = memrchr(word, '/', len);
+
+	name = name != NULL ? name + 1 : word;
+	len -= (size_t)(name - word);
+	if (a->d->service_set || (len == strlen(a->d->service) &&
+	    strncmp(name, a->d->service, len) == 0))
+		return;
+	doctor_warning(a->d, a->check, "start it by the name of that service",
+	    "%s: goes by the name of %.*s, and so does its PAM service; the "
+	    "other checks have seen %s", a->place, (int)len, name,
+	    a->d->service);
+	a->overrides++;
+}
+
+static bool
+look_at_process(struct arguments *a, const char *pid,
+    char text[static ARGUMENTS_BYTES])
 {
 	char path[64], place[64];
-	char *text = malloc(ARGUMENTS_BYTES);
 	size_t len;
-	bool listens;
+	bool cut;
 
+	if (!is_sshd(a, pid, text))
+		return false;
 	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
-	if (text == NULL || !is_sshd(pid) || !read_text(path, text, &len)) {
-		free(text);
+	if (!read_text(path, text, &len)) {
+		tell_unseen(a, path);
 		return false;
 	}
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';
-	listens = strncmp(text, "sshd: ", 6) != 0 ||
-	    strstr(text, "[listener]") != NULL;
-	if (listens) {
-		snprintf(place, sizeof(place), "sshd, process %.20s", pid);
-		a->place = place;
-		look_at_words(a, text);
-		a->place = NULL;
+	if (!is_listener(text, &cut))
+		return false;
+	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
+	if (cut) {
+		doctor_warning(a->d, a->check, NULL, "%s: its arguments are "
+		    "cut off: %s", place, text);
+		a->unseen++;
 	}
-	free(text);
-	return listens;
+	a->place = place;
+	look_at_name(a, text);
+	look_at_words(a, text);
+	a->place = NULL;
+	return true;
 }
 
 static size_t
-look_at_processes(struct arguments *a)
+look_at_processes(struct arguments *a, char text[static ARGUMENTS_BYTES])
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *e;
 	size_t n = 0;
 
-	if (dir == NULL)
+	/* Where there is no /proc, nothing can be seen either. */
+	if (dir == NULL && errno == ENOENT)
+		errno = ENOTDIR;
+	if (dir == NULL) {
+		tell_unseen(a, "/proc");
 		return 0;
-	while ((e = readdir(dir)) != NULL)
+	}
+	while (errno = 0, (e = readdir(dir)) != NULL)
 		if (e->d_name[strspn(e->d_name, "0123456789")] == '\0')
-			n += look_at_process(a, e->d_name);
+			n += look_at_process(a, e->d_name, text);
+	if (errno != 0)
+		tell_unseen(a, "/proc");
 	closedir(dir);
 	return n;
 }
 
 /* A file of the shell's assignments, whose words sshd is started with. */
 static void
-look_at_defaults(struct arguments *a, const char *path, const char *variable)
+look_at_defaults(struct arguments *a, const char *path, const char *variable,
+    char text[static ARGUMENTS_BYTES])
 {
-	char *text = malloc(ARGUMENTS_BYTES), *rest, *line;
 	const size_t name = strlen(variable);
+	char *rest = text, *line;
 	size_t len;
 
-	if (text != NULL && read_text(path, text, &len)) {
-		a->place = path;
-		rest = text;
-		while ((line = strsep(&rest, "\n")) != NULL) {
-			line += strspn(line, " \t");
-			if (strncmp(line, variable, name) == 0 &&
-			    line[name] == '=')
-				look_at_words(a, line + name + 1);
-		}
+	if (!read_text(path, text, &len)) {
+		tell_unseen(a, path);
+		return;
 	}
-	free(text);
+	a->place = path;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		line += strspn(line, " \t");
+		if (strncmp(line, variable, name) == 0 && line[name] == '=')
+			look_at_words(a, line + name + 1);
+	}
 }
 
 void
 doctor_service(struct doctor *d, const char *check)
 {
+	static char text[ARGUMENTS_BYTES];
 	struct arguments a = { .d = d, .check = check };
-	size_t n = look_at_processes(&a);
+	size_t n = 0;
 
-	look_at_defaults(&a, "/etc/default/ssh", "SSHD_OPTS");
-	look_at_defaults(&a, "/etc/sysconfig/sshd", "OPTIONS");
-	if (a.overrides > 0)
-		return;
-	if (geteuid() != 0)
+	if (geteuid() == 0) {
+		n = look_at_processes(&a, text);
+	} else {
 		doctor_warning(d, check, "run keyveto doctor as root",
 		    "only root can see the arguments of sshd");
-	else if (n == 0)
+		a.unseen++;
+	}
+	look_at_defaults(&a, "/etc/default/ssh", "SSHD_OPTS", text);
+	look_at_defaults(&a, "/etc/sysconfig/sshd", "OPTIONS", text);
+	if (a.overrides + a.unseen > 0)
+		return;
+	if (n == 0)
 		doctor_ok(d, check, "no sshd listens at present, and none is "
 		    "to be given options that count");
 	else

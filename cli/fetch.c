@@ -245,8 +245,9 @@ begin(struct transfer *t)
 	t->in_body = true;
 	if (status == 206) {
 		at = f->from;
+		/* No ETag, no word on which file this is a part of. */
 		if (at == 0 || http_range_start(t->range) != at ||
-		    (f->etag[0] != '\0' && strcmp(f->etag, f->if_range) != 0))
+		    strcmp(f->etag, f->if_range) != 0)
 			return false;
 	} else if (status != 200)
 		return false;
@@ -420,6 +421,17 @@ hint_for_error(CURLcode code)
 	}
 }
 
+/*
+ * libcurl's own words, or less: of a proxy that it does not understand they
+ * repeat all, with the password.
+ */
+static const char *
+explain(CURLcode code, const char *why)
+{
+	return why[0] != '\0' && strchr(why, '@') == NULL ? why :
+	    curl_easy_strerror(code);
+}
+
 static enum fetch_end
 fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 {
@@ -431,8 +443,8 @@ fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		cli_error("%s: interrupted", t->f->place->shown);
 	else
-		cli_error("%s: %s%s", t->f->place->shown, why[0] != '\0' ?
-		    why : curl_easy_strerror(code), hint_for_error(code));
+		cli_error("%s: %s%s", t->f->place->shown, explain(code, why),
+		    hint_for_error(code));
 	return FETCH_FAILED;
 }
 

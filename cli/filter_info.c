@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "filter.h"
 #include "filter_facts.h"
 #include "json_text.h"
@@ -84,21 +82,6 @@ facts_to_json(const struct filter_facts *f)
 	    json_real(f->entries) : json_null());
 }
 
-static bool
-print_json(const struct filter_facts *f)
-{
-	json_t *object = facts_to_json(f);
-	bool ok = object != NULL &&
-	    json_dumpf(object, stdout, JSON_ENSURE_ASCII) == 0;
-
-	if (object == NULL)
-		cli_error("out of memory");
-	else
-		putchar('\n');
-	json_decref(object);
-	return cli_stdout_ok() && ok;
-}
-
 static int
 run_info(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -120,7 +103,7 @@ run_info(const struct cli_command *cmd, int argc, char **argv)
 	if (!filter_facts_learn(argv[optind], &facts))
 		return CLI_UNCHECKED;
 	if (json)
-		return print_json(&facts) ? 0 : CLI_UNCHECKED;
+		return json_print(facts_to_json(&facts)) ? 0 : CLI_UNCHECKED;
 	print_facts(&facts);
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "json_text.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "command.h"
 
 /*
  * Whether the bytes are text that may stand in JSON as it is: UTF-8, and
@@ -50,4 +51,18 @@ json_t *
 json_text(const char *s)
 {
 	return json_bytes(s, strlen(s));
+}
+
+bool
+json_print(json_t *object)
+{
+	bool ok = object != NULL &&
+	    json_dumpf(object, stdout, JSON_ENSURE_ASCII) == 0;
+
+	if (object == NULL)
+		cli_error("out of memory");
+	else
+		putchar('\n');
+	json_decref(object);
+	return cli_stdout_ok() && ok;
 }

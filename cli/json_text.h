@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* json_text: JSON strings of bytes that may be anything. */
+/* json_text: JSON of bytes that may be anything. */
 #ifndef CLI_JSON_TEXT_H
 #define CLI_JSON_TEXT_H
 
 #include <jansson.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -14,5 +15,11 @@
 json_t *json_bytes(const void *text, size_t len);
 /* The same of a C string. */
 json_t *json_text(const char *s);
+
+/*
+ * Prints an object, which is freed, as a line on standard output. NULL is want
+ * of memory. False after a message.
+ */
+bool json_print(json_t *object);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto: check, audit, scan, and the tools for filters. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,8 @@ main(int argc, char **argv)
 {
 	/* A message in one piece, also among those of other processes. */
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+	/* Where a parent ignores it, nobody is told how a child ended. */
+	signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		print_usage(stderr);
 		return CLI_UNCHECKED;

@@ -139,6 +139,9 @@ judge(int status, const char *answer, const char *identity, const char *shown)
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_RUN)
 		cli_error("%s: %s cannot be run; install openssh-client",
 		    shown, SIGNATURE_KEYGEN_PATH);
+	else if (WIFSIGNALED(status))
+		cli_error("%s: %s was ended by signal %d; run this again",
+		    shown, SIGNATURE_KEYGEN_PATH, WTERMSIG(status));
 	else
 		cli_error("%s: no good signature by %s for this filter "
 		    "(ssh-keygen: %s); if the publisher has a new key, put it "

@@ -65,6 +65,26 @@ catch_signals(void)
 
 /* --- going back --------------------------------------------------------- */
 
+/*
+ * The next update is not to bring back what was rolled back from, whose ETag
+ * tells when the server has another one. The ETag of an older one goes: by it
+ * the later one would pass for what the server has.
+ */
+static void
+note_rollback(struct update *u, const struct filter_facts *facts,
+    const struct stat *st)
+{
+	const struct update_target *t = &u->target;
+	struct update_state *s = &u->state;
+
+	if (!t->is_filter || t->header.revision <= facts->header.revision)
+		update_state_forget_installed(s);
+	else if (s->unwanted < t->header.revision)
+		s->unwanted = t->header.revision;
+	update_state_fit(s, st);
+	update_state_keep(t->place.dir, t->place.name, s);
+}
+
 static enum update_outcome
 roll_back(struct update *u, int previous)
 {
@@ -83,12 +103,7 @@ roll_back(struct update *u, int previous)
 	ok = update_target_exchange(t, &u->replaced);
 	if (!u->replaced)
 		return UPDATE_FAILED;
-	/* The next update is not to bring back what was rolled back from. */
-	u->state.unwanted = -1;
-	if (t->is_filter && t->header.revision > facts.header.revision)
-		u->state.unwanted = t->header.revision;
-	update_state_fit(&u->state, &st);
-	update_state_save(t->place.dir, t->place.name, &u->state);
+	note_rollback(u, &facts, &st);
 	if (!ok)
 		return UPDATE_FAILED;
 	update_report_replaced(u, &facts, "rolled back");
@@ -150,8 +165,16 @@ is_recent(const struct update *u)
 	const struct kv_pkbf_header *h = &u->target.header;
 	uint64_t now = (uint64_t)time(NULL), days;
 
+	if (u->settings.max_age == 0)
+		return true;
+	if (h->time > now && h->time - now > SECONDS_A_DAY) {
+		cli_error("%s: is from the future, by its header, so that "
+		    "MaxAge cannot be judged: compare the clocks of this "
+		    "machine and of its publisher's", u->target.path);
+		return false;
+	}
 	days = now > h->time ? (now - h->time) / SECONDS_A_DAY : 0;
-	if (u->settings.max_age == 0 || days <= u->settings.max_age)
+	if (days <= u->settings.max_age)
 		return true;
 	cli_error("%s: is %" PRIu64 " days old, more than MaxAge allows (%"
 	    PRIu64 "), and the server has no newer one: ask its publisher",
@@ -172,6 +195,11 @@ update(struct update *u)
 	update_state_load(t->place.dir, t->place.name, &u->state);
 	if (!t->is_filter || !update_state_fits(&u->state, &t->st))
 		update_state_forget_installed(&u->state);
+	/* It is there again, or nothing is that could be preferred to it. */
+	if (!t->is_filter || u->state.unwanted <= t->header.revision)
+		u->state.unwanted = -1;
+	if (u->dry_run && !u->rollback)
+		update_part_unname(&u->part);
 	outcome = u->rollback ? find_and_roll_back(u) : update_fetch(u);
 	update_part_close(&u->part, u->keep_part);
 	if (outcome == UPDATE_CURRENT && !is_recent(u))

@@ -16,21 +16,12 @@
 
 /* --- what is known ------------------------------------------------------ */
 
-static void
-save_state(const struct update *u)
-{
-	update_state_save(u->target.place.dir, u->target.place.name,
-	    &u->state);
-}
-
 /* Forgets what does not hold of this URL, and of these options. */
 static void
 limit_state(struct update *u)
 {
 	struct update_state *s = &u->state;
 
-	if (u->force)
-		s->unwanted = -1;
 	if (u->force || strcmp(s->source, u->source) != 0 ||
 	    (u->signers != -1 && !s->is_signed))
 		s->etag[0] = s->last_modified[0] = '\0';
@@ -48,7 +39,7 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 	s->is_signed = u->signers != -1;
 	update_state_fit(s, st);
 	update_state_forget_part(s);
-	save_state(u);
+	update_state_keep(u->target.place.dir, u->target.place.name, s);
 }
 
 /* --- receiving ---------------------------------------------------------- */
@@ -60,7 +51,8 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 	struct update *u = arg;
 	const struct update_target *t = &u->target;
 
-	if (u->state.unwanted == h->revision) {
+	if (!u->force && h->revision <= u->state.unwanted &&
+	    h->revision > t->header.revision) {
 		u->unwanted = true;
 		return false;
 	}
@@ -74,29 +66,45 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 	return false;
 }
 
+/*
+ * Whose part this is going to be. If that could not be written down, the bytes
+ * would go by the name that is there, and the next run add those of another
+ * file to them.
+ */
+static bool
+name_part(struct update *u, const struct fetch *f)
+{
+	const struct update_target *t = &u->target;
+	struct update_state *s = &u->state;
+
+	update_state_forget_part(s);
+	if (u->from.url != NULL && http_etag_is_strong(f->etag)) {
+		memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
+		memcpy(s->part_source, u->source, sizeof(s->part_source));
+		update_state_boot(s->part_boot);
+	}
+	if (u->dry_run || update_state_save(t->place.dir, t->place.name, s))
+		return true;
+	progress_clear(&u->part.progress);
+	cli_error("%s: cannot write .%s.keyveto-update beside it: %s", t->path,
+	    t->place.name, strerror(errno));
+	return false;
+}
+
 static bool
 on_begin(const struct fetch *f, off_t at, void *arg)
 {
 	struct update *u = arg;
-	struct update_state *s = &u->state;
+	const struct update_state *s = &u->state;
 
-	if (at == 0) {
-		update_state_forget_part(s);
-		if (u->from.url != NULL && http_etag_is_strong(f->etag)) {
-			memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
-			memcpy(s->part_source, u->source,
-			    sizeof(s->part_source));
-			update_state_boot(s->part_boot);
-		}
-		if (!u->dry_run)
-			save_state(u);
-	}
+	u->keep_part = false;
+	/* Killed in between, there is a name without bytes: that is safe. */
+	if (!update_part_begin(&u->part, at) ||
+	    (at == 0 && !name_part(u, f)))
+		return false;
 	u->keep_part = s->part_etag[0] != '\0' && s->part_boot[0] != '\0' &&
 	    !u->dry_run;
-	if (update_part_begin(&u->part, at))
-		return true;
-	u->keep_part = false;
-	return false;
+	return true;
 }
 
 static bool
@@ -306,10 +314,8 @@ install(struct update *u, const struct fetch *f,
 	u->part.fd = -1;
 	ok = update_target_replace(&u->target, fd, u->part.name,
 	    &u->replaced);
-	if (u->replaced) {
-		u->state.unwanted = -1;
+	if (u->replaced)
 		note_installed(u, f, &st);
-	}
 	if (!ok)
 		return UPDATE_FAILED;
 	update_report_replaced(u, facts, u->target.is_filter ? "updated" :

@@ -76,12 +76,21 @@ update_part_open(struct update_part *p, int dir, const char *name,
 		if (p->fd != -1)
 			close(p->fd);
 	}
-	if (r == 1)
+	p->named = r == 1;
+	if (p->named)
 		return true;
 	if (p->fd != -1)
 		close(p->fd);
 	p->fd = -1;
 	return false;
+}
+
+void
+update_part_unname(struct update_part *p)
+{
+	if (p->named)
+		(void)unlinkat(p->dir, p->name, 0);
+	p->named = false;
 }
 
 static bool
@@ -208,7 +217,7 @@ update_part_close(struct update_part *p, bool keep)
 		return;
 	progress_end(&p->progress);
 	if (!keep)
-		(void)unlinkat(p->dir, p->name, 0);
+		update_part_unname(p);
 	else if (ftruncate(p->fd, p->len) == -1)
 		/* Only what was set aside in vain would be given back. */
 		errno = 0;

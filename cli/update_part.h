@@ -17,6 +17,7 @@
 struct update_part {
 	int dir;		/* the caller's */
 	char name[NAME_MAX + 1];
+	bool named;		/* it still goes by that */
 	int fd;
 	/* For messages: that filter, and where this one comes from. */
 	const char *path, *shown;
@@ -31,10 +32,14 @@ struct update_part {
 
 /*
  * Opens the file for the filter called name in dir, and path in messages, with
- * what there is of it: p->len. Mode 0600. False after a message; another process may have it.
+ * what there is of it: p->len. Mode 0600. False after a message; another
+ * process may have it.
  */
 bool update_part_open(struct update_part *p, int dir, const char *name,
     const char *path);
+
+/* Takes its name away: nothing of it outlives this process. */
+void update_part_unname(struct update_part *p);
 
 /* Drops what is beyond at; what is left is judged, if that is possible. */
 bool update_part_begin(struct update_part *p, off_t at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "update_settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,7 +94,7 @@ read_size(const char *text, void *value)
 	if (!read_digits(text, &n, &end) || n == 0)
 		return false;
 	if (*end != '\0') {
-		unit = strchr(units, *end & ~0x20);
+		unit = strchr(units, toupper((unsigned char)*end));
 		if (unit == NULL || end[1] != '\0')
 			return false;
 		shift = 10 * (unsigned int)(unit - units + 1);

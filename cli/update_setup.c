@@ -33,6 +33,16 @@ open_trusted(const char *path)
 	}
 }
 
+static bool
+is_trusted(const char *path)
+{
+	int fd = open_trusted(path);
+
+	if (fd != -1)
+		close(fd);
+	return fd != -1;
+}
+
 /* All of a file of at most cap bytes; the length, or -1 after a message. */
 static ssize_t
 read_file(const char *path, int fd, char *buf, size_t cap)
@@ -110,6 +120,8 @@ find_places(struct update *u)
 {
 	const char *url = u->url != NULL ? u->url : u->settings.url;
 
+	if (u->settings.ca_file != NULL && !is_trusted(u->settings.ca_file))
+		return false;
 	if (url == NULL) {
 		cli_error("no URL to fetch a filter from: give one, or set URL "
 		    "in %s", u->settings_path != NULL ? u->settings_path :

@@ -36,7 +36,7 @@ update_state_forget_installed(struct update_state *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
 	s->is_signed = false;
-	s->size = s->mtime = s->mtime_ns = s->unwanted = -1;
+	s->size = s->mtime = s->mtime_ns = -1;
 }
 
 void
@@ -50,6 +50,7 @@ update_state_clear(struct update_state *s)
 {
 	update_state_forget_installed(s);
 	update_state_forget_part(s);
+	s->unwanted = -1;
 }
 
 /* A text that can do no harm in a header; else "". */
@@ -157,13 +158,13 @@ write_all(int fd, const json_t *object)
 	    write(fd, "\n", 1) == 1 && fsync(fd) == 0;
 }
 
-void
+bool
 update_state_save(int dir, const char *name, const struct update_state *s)
 {
 	json_t *object = make_object(s);
 	struct names names = names_for(name);
+	int fd, saved;
 	bool ok;
-	int fd;
 
 	/* Whoever left this behind is dead: a lock is held. */
 	(void)unlinkat(dir, names.fresh, 0);
@@ -171,16 +172,23 @@ update_state_save(int dir, const char *name, const struct update_state *s)
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	ok = fd != -1 && write_all(fd, object) &&
 	    renameat(dir, names.fresh, dir, names.state) == 0;
-	if (!ok) {
-		cli_error("warning: cannot write %s beside the filter (%s); "
-		    "the next update fetches all of it", names.state,
-		    strerror(errno));
-		if (fd != -1)
-			(void)unlinkat(dir, names.fresh, 0);
-	}
+	saved = errno;
+	if (!ok && fd != -1)
+		(void)unlinkat(dir, names.fresh, 0);
 	if (fd != -1)
 		close(fd);
 	json_decref(object);
+	errno = saved;
+	return ok;
+}
+
+void
+update_state_keep(int dir, const char *name, const struct update_state *s)
+{
+	if (!update_state_save(dir, name, s))
+		cli_error("warning: cannot write .%s.keyveto-update beside the "
+		    "filter (%s); the next update fetches all of it", name,
+		    strerror(errno));
 }
 
 bool

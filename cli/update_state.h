@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * update_state: what keyveto update remembers of a filter, in a file
- * .NAME.keyveto-update beside it. Nothing depends on it but how much has to be
- * fetched: one that is missing, damaged or out of date is ignored.
+ * .NAME.keyveto-update beside it. One that is missing, damaged or out of date
+ * is ignored: then all is fetched again, and what was rolled back from may
+ * return. But a part that is called by another's ETag would be completed with
+ * bytes of that other file: see update_fetch.c, name_part.
  */
 #ifndef CLI_UPDATE_STATE_H
 #define CLI_UPDATE_STATE_H
@@ -23,7 +25,7 @@ struct update_state {
 	bool is_signed;		/* its signature was found to be good */
 	/* The file that this is said of; it may have been changed since. */
 	int64_t size, mtime, mtime_ns;
-	/* A revision that was rolled back from; -1: none. */
+	/* The latest revision that was rolled back from; -1: none. */
 	int64_t unwanted;
 	/*
 	 * The ETag of what was received in part, or "", and since which start
@@ -38,8 +40,11 @@ void update_state_clear(struct update_state *s);
 
 /* Of the filter called name in dir. Clear, if there is nothing to be read. */
 void update_state_load(int dir, const char *name, struct update_state *s);
-/* In one step. A failure is only said. */
-void update_state_save(int dir, const char *name,
+/* In one step. False with errno. */
+bool update_state_save(int dir, const char *name,
+    const struct update_state *s);
+/* The same, where a failure need only be told. */
+void update_state_keep(int dir, const char *name,
     const struct update_state *s);
 
 /* Whether what it says of the filter installed is about this file. */

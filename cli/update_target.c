@@ -146,7 +146,9 @@ update_target_exchange(const struct update_target *t, bool *donep)
 	*donep = ok &&
 	    renameat2(r.dir, t->previous, r.dir, r.name, how) == 0;
 	if (ok && !*donep)
-		ok = fail(t, "cannot be exchanged with the previous one");
+		ok = fail(t, errno == EINVAL ? "the file system cannot "
+		    "exchange it with the previous one; move that over it" :
+		    "cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
 		ok = fail(t, "exchanged, but not sure to survive a crash");
 	replace_close(&r);

@@ -9,10 +9,12 @@ those beside KEYVETO_PAM_MODULE (default build/). Needs root.
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -301,14 +303,22 @@ def _(folder):
 def _(folder):
     with machine(folder) as m:
         m.canaries(m.listed)
-        unseen = ["filter", "filter-age", "filter-rate", "canaries"]
+        unseen = ["policy", "exceptions", "filter", "filter-age", "filter-rate", "canaries"]
         CONFIG.chmod(0o666)
         expect("config", "broken", "writable by group or others", others=unseen)
         CONFIG.chmod(0o644)
         m.config("OnHit deny", "Nonsense")
         expect("config", "broken", f"{CONFIG}:2: ", others=unseen)
         CONFIG.unlink()
-        expect("config", "broken", "No such file", others=unseen)
+        expect("config", "broken", "No such file", others=[*unseen, "guard-user"])
+        # Only what a login makes of the mistake is known.
+        m.config("OnHit deny", "OnError deny", "Nonsense")
+        found = expect("policy", "warning", "not looked at", "OnError deny: no key is let in",
+                       others=["config", *unseen[1:]])
+        lacks(str(found["policy"]), "OnHit deny: ")
+        m.config("OnError allow", "Nonsense")
+        expect("policy", "warning", "OnError allow: listed keys are let in", others=["config", *unseen[1:]])
+        CONFIG.unlink()
         other = folder / "other.conf"
         other.write_text("", encoding="utf-8")
         expect("guard", "warning", str(CONFIG), str(other), arguments=("--config", other), others=["pam-module"])
@@ -344,7 +354,13 @@ def _(folder):
         FILTER.write_bytes(whole[:-1])
         expect("filter", "broken", str(FILTER), others=gone)
         FILTER.unlink()
-        expect("filter", "broken", "No such file", others=gone)
+        expect("filter", "broken", "No such file", others=[*gone, "guard-user"])
+        FILTER.write_bytes(whole[:18] + bytes(4) + whole[22:24] + bytes(len(whole) - 24))
+        expect("filter", "broken", "is empty: it lists no key")
+        FILTER.write_bytes(b"")
+        expect("filter", "broken", str(FILTER), others=gone)
+        FILTER.write_bytes(whole + b"x")
+        expect("filter", "broken", str(FILTER), others=gone)
         FILTER.write_bytes(whole[:24] + bytes(len(whole) - 24))
         expect("filter", "broken", str(FILTER))
         FILTER.write_bytes(whole[:24] + b"\xff" * (len(whole) - 24))
@@ -358,7 +374,7 @@ def _(folder):
 def _(folder):
     with machine(folder) as m:
         m.config(f"Filter {FILTER}", "Filter /var/lib/keyveto/other.pkbf")
-        found = expect("filter", "broken", "other.pkbf")
+        found = expect("filter", "broken", "other.pkbf", others=["guard-user"])
         equal([one["status"] for one in found["filter"]], ["ok", "broken"])
         m.make_filter(path=FILTER.with_name("other.pkbf"))
         well()
@@ -396,6 +412,9 @@ def _(folder):
 def _(folder):
     with machine(folder) as m:
         contains(well()["canaries"][0]["found"], f"no {CANARIES}")
+        CANARIES.symlink_to("missing")
+        expect("canaries", "warning", "No such file")
+        CANARIES.unlink()
         m.canaries(m.listed)
         contains(well()["canaries"][0]["found"], "1 of 1 keys")
         m.canaries(m.listed, m.clean)
@@ -449,6 +468,9 @@ def _(folder):
         m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/cat /dev/null",
                       GUARDED[2])
         expect("guard", "ok", "before another command")
+        m.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t -- /bin/echo --key %k",
+                      GUARDED[2])
+        expect("guard", "broken", "lacks --key")
         m.sshd_config(GUARDED[0], "AuthorizedKeysCommand /bin/echo %u", GUARDED[2])
         expect("guard", "warning", "stands alone")
 
@@ -483,7 +505,9 @@ def _(folder):
         well()
         moved = GUARD.with_name("moved")
         GUARD.rename(moved)
-        expect("guard-path", "broken", "No such file")
+        expect("guard-path", "broken", "No such file", others=["guard-user"])
+        found = expect("guard-user", "warning", f"root has no {GUARD} to execute", others=["guard-path"])
+        lacks(str(found["guard-user"]), "can run the guard")
         GUARD.symlink_to(moved)
         well()
         moved.chmod(0o757)
@@ -515,6 +539,43 @@ def _(folder):
         expect("guard-user", "broken", f"nobody cannot execute {GUARD}")
 
 
+def injected(*words):
+    """The checks by name, as --json says them under an strace that spoils something."""
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json"], timeout=60,
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    found = {}
+    for one in json.loads(done.stdout)["checks"]:
+        found.setdefault(one["check"], []).append(one)
+    return found
+
+
+@case("a parent that ignores the end of its children changes nothing")
+def _(folder):
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    with machine(folder) as m:
+        equal(doctor(preexec_fn=ignore)[1]["status"], "ok")
+        m.sshd_config(*GUARDED, "Nonsense yes")
+        found, _ = doctor(preexec_fn=ignore)
+        equal(found["sshd"][0]["status"], "broken", str(found["sshd"]))
+
+
+@case("a child that dies, or cannot be heard, has not found all well")
+def _(folder):
+    with machine(folder) as m:
+        m.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
+        # setgroups is for the look-up as an account; the module's loader maps the module.
+        for call, what, check in (("setgroups", "signal=KILL", "guard-user"),
+                                  ("setresuid", "error=EPERM", "guard-user"),
+                                  ("setresuid", "signal=SEGV", "guard-user"),
+                                  ("close_range", "error=EPERM", "guard-user"),
+                                  ("close_range", "signal=KILL", "pam-module")):
+            found = injected("-f", "-e", f"trace={call}", "-e", f"inject={call}:{what}")[check]
+            assert all(one["status"] != "ok" for one in found), f"{call} {what}: {found}"
+
+
 @case("match: accounts and clients that get past the guard")
 def _(folder):
     with machine(folder) as m:
@@ -540,6 +601,77 @@ def _(folder):
         expect("match", "broken", "backup2")
         m.pam(SESSION + STOCK_STACK)
         well()
+
+
+@case("match: a guard that is only in Match blocks leaves the others unguarded")
+def _(folder):
+    with machine(folder) as m:
+        with open("/etc/passwd", "a", encoding="utf-8") as file:
+            file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+        m.pam(STOCK_STACK)
+        guarded = [f" {line}" for line in GUARDED]
+        m.sshd_config("Match User *,!backup2", *guarded)
+        expect("match", "broken", "1 accounts get past the guard: backup2")
+        m.sshd_config("Match User root", *guarded)
+        expect("match", "broken", " accounts get past the guard: ", "...")
+        # Whoever comes from elsewhere than this machine is not in the block.
+        m.sshd_config("Match Address 127.0.0.1,::1", *guarded)
+        expect("match", "broken", f"{DROP_IN}:2: the guard is set for some clients only")
+        m.sshd_config("Match all", *guarded)
+        well()
+        m.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", GUARDED[0])
+        well()
+        m.pam(SESSION + STOCK_STACK)
+        m.sshd_config("Match Address 127.0.0.1,::1", *guarded)
+        expect("match", "warning", "the guard is set for some clients only")
+
+
+HIDING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pwd.h>
+#include <string.h>
+struct passwd *getpwent(void)
+{
+	struct passwd *(*next)(void) = (struct passwd *(*)(void))dlsym(RTLD_NEXT, "getpwent"), *pw;
+
+	do
+		pw = next();
+	while (pw != NULL && strcmp(pw->pw_name, "backup2") == 0);
+	return pw;
+}
+"""
+
+
+@case("match: accounts that the name service does not list, but knows")
+def _(folder):
+    (folder / "hide.c").write_text(HIDING, encoding="ascii")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "hide.so", folder / "hide.c", "-ldl"], check=True)
+    hidden = {"env": {**os.environ, "LD_PRELOAD": str(folder / "hide.so"),
+                      "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}}
+    groups = Path("/etc/group").read_bytes()
+    with machine(folder) as m:
+        with open("/etc/passwd", "a", encoding="utf-8") as file:
+            file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+        with open("/etc/group", "a", encoding="utf-8") as file:
+            file.write("backups:x:21001:backup2\n")
+        for criterion in ("User backup2", "User nobody,backup2", "Group backups"):
+            m.sshd_config(*GUARDED, f"Match {criterion}", " AuthorizedKeysCommand none")
+            found, _ = doctor(**hidden)
+            contains(str(found["match"]), "get past the guard: ", "backup2")
+        m.sshd_config(*GUARDED, "Match User absent", " AuthorizedKeysCommand none")
+        equal(doctor(**hidden)[1]["status"], "ok")
+    Path("/etc/group").write_bytes(groups)
+
+
+@case("match: what cannot be seen is not well")
+def _(folder):
+    with machine(folder) as m:
+        another = folder / "sshd"
+        shutil.copy(SSHD, another)
+        expect("match", "warning", "Match blocks cannot be seen", arguments=("--sshd", another))
+        expect("match", "ok", arguments=("--sshd", another, "--sshd-config", SSHD_CONFIG))
+        assert m.listed
 
 
 @case("match: a block ends with its file")
@@ -569,10 +701,14 @@ def _(folder):
                       "AuthorizedPrincipalsCommandUser nobody")
         m.sshd_config(*principals, *guarded)
         contains(well()["user-ca"][0]["found"], "the guard judges")
+        for command, lack in ((f"{GUARD} --user %u --type %t -- /bin/echo %u --key", "--key"),
+                              (f"{GUARD} --user %u --home %h --type %t --key %k", "--")):
+            m.sshd_config(f"AuthorizedPrincipalsCommand {command}", principals[1], *guarded)
+            expect("user-ca", "broken", f"lacks {lack}: sshd takes no such certificate")
         m.sshd_config(principals[0], "AuthorizedPrincipalsCommandUser missing", *guarded)
         expect("guard-user", "broken", "AuthorizedPrincipalsCommandUser missing: there is no such account")
         m.sshd_config(principals[0].replace(str(GUARD), f"/nowhere{GUARD}"), principals[1], *guarded)
-        expect("guard-path", "broken", f"/nowhere{GUARD}: No such file")
+        expect("guard-path", "broken", f"/nowhere{GUARD}: No such file", others=["guard-user"])
         m.sshd_config(*principals, *guarded, "AuthorizedPrincipalsFile .ssh/principals")
         expect("user-ca", "broken", "nothing judges")
         m.sshd_config(*GUARDED, "HostbasedAuthentication yes")
@@ -588,6 +724,12 @@ def _(folder):
         expect("tunnel", "warning", "PermitTunnel is on")
         m.sshd_config("PermitTunnel ethernet")
         expect("tunnel", "broken", "although PAM refuses", others=["guard"])
+        m.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel point-to-point")
+        expect("tunnel", "warning", f"{DROP_IN}:5: PermitTunnel point-to-point for some clients")
+        m.sshd_config(*GUARDED, "Match User root", " PermitTunnel yes")
+        expect("tunnel", "warning", "PermitTunnel is on")
+        m.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel no")
+        well()
         m.sshd_config("PermitTunnel yes", "KbdInteractiveAuthentication yes",
                       "AuthenticationMethods publickey,keyboard-interactive:pam")
         m.pam("auth requisite pam_keyveto.so\n" + SESSION + STOCK_STACK)
@@ -608,8 +750,13 @@ def _(folder):
         m.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes",
                       "AuthenticationMethods publickey,keyboard-interactive:pam")
         contains(well()["pam"][0]["found"], "AuthenticationMethods")
-        m.sshd_config(*GUARDED, "AuthenticationMethods publickey,keyboard-interactive:pam publickey")
-        expect("pam", "warning", "only in auth")
+        for methods in ("publickey,keyboard-interactive:pam publickey", "publickey,keyboard-interactive:pam,publickey",
+                        "keyboard-interactive:pam,publickey"):
+            m.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", f"AuthenticationMethods {methods}")
+            expect("pam", "warning", "only in auth")
+        m.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", "HostbasedAuthentication yes",
+                      "AuthenticationMethods publickey,keyboard-interactive:pam,hostbased")
+        expect("pam", "warning", "only in auth", others=["hostbased"])
         m.sshd_config()
         m.pam("account requisite pam_keyveto.so\n" + STOCK_STACK)
         expect("pam", "broken", "only in account", others=["guard"])
@@ -662,6 +809,9 @@ def _(folder):
         for line, status in (("required pam_loginuid.so", "ok"), ("required pam_env.so", "warning"),
                              ("required pam_env.so user_readenv=1", "broken"),
                              ("required pam_env.so user_readenv=0", "warning"),
+                             ("required pam_env.so readenv=0 user_readenv=2", "broken"),
+                             ("required pam_env.so [user_readenv=1]", "broken"),
+                             ("SUFFICIENT pam_permit.so", "broken"),
                              ("required pam_exec.so /bin/true", "warning"),
                              ("sufficient pam_permit.so", "broken"),
                              ("[success=1 default=ignore] pam_permit.so", "broken"),
@@ -697,6 +847,12 @@ def _(folder):
         m.module.write_bytes(content)
         m.pam(SESSION.replace("\n", " config=/etc/keyveto/other.conf\n") + STOCK_STACK)
         expect("pam-module", "warning", "/etc/keyveto/other.conf")
+        m.pam(SESSION.replace("\n", " [config=/etc/keyveto/other.conf]\n") + STOCK_STACK)
+        expect("pam-module", "warning", "/etc/keyveto/other.conf")
+        m.pam(f"auth requisite pam_keyveto.so config=/etc/keyveto/other.conf\n{SESSION}{STOCK_STACK}")
+        expect("pam-module", "warning", f"{STACK}:1: the module reads /etc/keyveto/other.conf")
+        m.pam(f"auth requisite /nowhere/pam_keyveto.so\n{SESSION}{STOCK_STACK}")
+        expect("pam-module", "broken", "/nowhere: No such file")
 
 
 # The same questions put to libpam, with modules that answer what they are told.
@@ -840,11 +996,11 @@ def _(folder):
 # What runs.
 
 @contextlib.contextmanager
-def running_sshd(folder, *arguments):
+def running_sshd(folder, *arguments, executable=SSHD, **options):
     """A real sshd with these arguments."""
     pid_file = folder / "sshd.pid"
-    argv = [SSHD, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    argv = [executable, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
         try:
             deadline = time.monotonic() + 30
             while not pid_file.exists():
@@ -871,6 +1027,10 @@ def _(folder):
                                     (("-o", f"AuthorizedKeysCommand={GUARD} --user %u"), "ok", ""),
                                     (("-o", "AuthorizedKeysCommand=none"), "broken", "none"),
                                     (("-o", "PermitTunnel=yes"), "warning", "PermitTunnel=yes"),
+                                    (("-4o", "UsePAM=no"), "broken", "UsePAM=no"),
+                                    (("-4oUsePAM=no",), "broken", "UsePAM=no"),
+                                    (("-4f", str(SSHD_CONFIG)), "ok", ""),
+                                    (("-E", f"{folder}/-oUsePAM=no"), "ok", ""),
                                     (("-o", "LogLevel=VERBOSE", "-o", "PermitTunnel yes"), "warning", "PermitTunnel")):
             with running_sshd(folder, *words) as process:
                 expect("service", status, part)
@@ -890,6 +1050,45 @@ def _(folder):
         expect("service", "broken", f"{DEFAULTS}: -o UsePAM=no")
         DEFAULTS.write_text("SSHD_OPTS=\"-4\"\n", encoding="utf-8")
         well()
+
+
+@case("service: an sshd by another name has another PAM service")
+def _(folder):
+    with machine(folder):
+        alias = folder / "other-sshd"
+        alias.symlink_to(SSHD)
+        with running_sshd(folder, executable=alias) as process:
+            expect("service", "warning", f"process {process.pid}: goes by the name of other-sshd")
+
+
+@case("service: what cannot be read is told")
+def _(folder):
+    def spoilt(path, call, error):
+        return injected("-P", path, "-e", f"trace={call}", "-e", f"inject={call}:error={error}")["service"]
+
+    def unseen(path, call, error):
+        found = spoilt(path, call, error)
+        assert all(one["status"] == "warning" for one in found), f"{path}, {call}: {found}"
+        contains(str(found), os.strerror(getattr(errno, error)))
+
+    with machine(folder), running_sshd(folder) as process:
+        well()
+        for path, calls in (("/proc", ("openat", "getdents64")), (f"/proc/{process.pid}/cmdline", ("openat", "read")),
+                            (DEFAULTS, ("openat", "read")), ("/etc/sysconfig/sshd", ("openat",))):
+            DEFAULTS.write_text("SSHD_OPTS=-4\n", encoding="utf-8")
+            for call in calls:
+                unseen(path, call, "EIO")
+        for link in ("exe", "ns/pid"):
+            unseen(f"/proc/{process.pid}/{link}", "readlink", "EACCES")
+        # One that has gone meanwhile is no news.
+        contains(str(spoilt(f"/proc/{process.pid}/exe", "readlink", "ENOENT")), "no sshd listens")
+
+
+@case("service: a listener whose title is cut off is one all the same")
+def _(folder):
+    with machine(folder), running_sshd(folder, "-o", "UsePAM=no", env={}) as process:
+        lacks(Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8"), "[listener]")
+        expect("service", "warning", f"process {process.pid}: its arguments are cut off: sshd: {SSHD} -D")
 
 
 @case("syslog: nobody listens")

@@ -286,6 +286,18 @@ def _(place):
     equal(revision_of(place.target), 2)
 
 
+@placed("with MaxAge, a filter from the future is not fresh for ever")
+def _(place):
+    body = bytearray(a_filter())
+    body[10:18] = (int(time.time()) + 3 * 86400).to_bytes(8, "big")
+    place.page.body = bytes(body)
+    place.update()
+    place.update()
+    place.lines["MaxAge"] = 30
+    contains(place.run(status=2).problems[0], f"{place.target}: is from the future, by its header, so that MaxAge",
+             "compare the clocks")
+
+
 @placed("a filter that has been the newest for longer than MaxAge is a failure, and stays")
 def _(place):
     place.update()
@@ -351,6 +363,51 @@ def _(place):
         place.page.body = a_filter(1)
 
 
+@placed("what was rolled back from stays away, whatever else happens meanwhile")
+def _(place):
+    def publish(revision):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+
+    def waits(revision, unwanted):
+        contains(place.update(), f"stays at revision {revision}: revision {unwanted} was rolled back, ")
+
+    for revision in (1, 5):
+        publish(revision)
+        place.update()
+    place.update("--rollback")
+    # --force that came to nothing.
+    place.page.cut = 4000
+    place.refuse("--force", kept=True)
+    place.page.cut = None
+    waits(1, 5)
+    # The file was touched, and changed.
+    os.utime(place.target)
+    waits(1, 5)
+    run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+    waits(2, 5)
+    # Only a later one comes by itself.
+    publish(4)
+    waits(2, 5)
+    contains(place.update("--force"), "updated, revision 2 -> 4, ")
+    publish(5)
+    waits(4, 5)
+    place.update("--rollback")
+    waits(2, 5)
+    publish(6)
+    contains(place.update(), "updated, revision 2 -> 6, ")
+    contains(place.update(), "already current, revision 6")
+
+
+@placed("a rollback to a later revision does not take what the server has for it")
+def _(place):
+    for revision, words in ((5, ()), (4, ("--force",))):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update(*words)
+    contains(place.update("--rollback"), "rolled back, revision 4 -> 5, ")
+    contains(place.refuse(), "is revision 4, older than the revision 5 that is installed")
+    equal(place.site.requests[-1].headers["If-None-Match"], None)
+
+
 @placed("a rollback to nothing, or to something bad, is refused")
 def _(place):
     place.update()
@@ -367,6 +424,17 @@ def _(place):
     os.link(place.target, place.previous)
     contains(place.refuse("--rollback"), "the previous one is the same file")
     contains(place.run("--rollback", "--force", status=2).err.decode(), "--rollback takes no URL")
+
+
+@placed("where two files cannot be exchanged, a rollback says how it can be done")
+def _(place):
+    for revision in (1, 2):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update()
+    before = place.snapshot()
+    status, messages = traced(place, ["-e", "trace=renameat2", "-e", "inject=renameat2:error=EINVAL"], "--rollback")
+    equal((status, place.snapshot()), (2, before), messages)
+    contains(messages, "the file system cannot exchange it with the previous one; move that over it: ", "stays as it")
 
 
 @placed("a rollback brings a filter back where there is none, or a damaged one")
@@ -736,7 +804,7 @@ def _(place):
 def _(place):
     good = place.page
     for content_range, etag in (("bytes 5-1048599/1048600", '"one"'), ("bytes */1048600", '"one"'),
-                                ("junk", '"one"'), (None, '"one"'), ("right", '"other"')):
+                                ("junk", '"one"'), (None, '"one"'), ("right", '"other"'), ("right", None)):
         good.cut = 400_000
         place.refuse(kept=True)
         start = place.part.stat().st_size - 1
@@ -748,7 +816,8 @@ def _(place):
                 if content_range:
                     handler.send_header("Content-Range", content_range if content_range != "right" else
                                         f"bytes {start}-{len(large()) - 1}/{len(large())}")
-                handler.send_header("ETag", etag)
+                if etag:
+                    handler.send_header("ETag", etag)
                 handler.send_header("Content-Length", str(len(large()) - start))
                 handler.end_headers()
                 handler.wfile.write(bytes(len(large()) - start))
@@ -758,8 +827,53 @@ def _(place):
 
         good.answer = answer
         place.update("--force")
-        equal(place.target.read_bytes(), large())
+        equal(place.target.read_bytes() == large(), True, f"{content_range}, ETag {etag}")
         place.target.unlink()
+
+
+@placed("killed while a part is begun anew, the next run does not glue two files together", body=large())
+def _(place):
+    calls = ("ftruncate", "fsync", "rename,renameat,renameat2", "unlinkat", "fallocate", "pwrite64")
+    for call, number in [(call, number) for call in calls for number in range(1, 4)]:
+        place.page.body, place.page.etag, place.page.cut = large(), '"one"', 400_000
+        place.refuse(kept=True)
+        place.page.body, place.page.etag = large(2), '"two"'
+        traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"])
+        place.page.cut = None
+        place.update()
+        equal(place.target.read_bytes() == large(2), True, f"killed at {call} {number}")
+        for path in place.state.iterdir():
+            path.unlink()
+
+
+@placed("what cannot be remembered of a part ends it, before there is one", body=large())
+def _(place):
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.body, place.page.etag = large(2), '"two"'
+    renames = "rename,renameat,renameat2"
+    status, messages = traced(place, ["-e", f"trace={renames}", "-e", f"inject={renames}:error=EIO"])
+    equal(status, 2, messages)
+    contains(messages, ".filter.pkbf.keyveto-update beside it: Input/output error", "there still is no filter")
+    assert not place.part.exists()
+
+
+@placed("killed in --dry-run, it leaves no part that bears the name of another", body=large())
+def _(place):
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.body, place.page.etag, place.page.cut = large(2), '"two"', None
+    over = threading.Event()
+    place.page.pause = (600_000, over)
+    with place.start("--dry-run") as process:
+        wait_until(lambda: len(place.site.requests) == 2, "it asks")
+        time.sleep(0.3)
+        process.kill()
+        over.set()
+        process.communicate(timeout=PATIENCE)
+    place.page.body, place.page.etag, place.page.pause = large(), '"one"', None
+    place.update()
+    equal(place.target.read_bytes() == large(), True)
 
 
 @placed("a range that the server cannot satisfy leads to all of it", body=large())
@@ -801,7 +915,7 @@ def _(place):
     place.lines["CAFile"] = None
     contains(place.refuse(), "the server is not who it claims to be")
     place.lines["CAFile"] = place.state / "missing"
-    place.refuse()
+    contains(place.refuse(early=True), "missing: No such file or directory")
     equal(place.site.requests, [])
 
 
@@ -848,6 +962,18 @@ def _(place):
         proxy.close()
     place.lines["Proxy"] = f"http://127.0.0.1:{proxy.port}"
     contains(place.refuse("--force"), "check the network, URL and Proxy")
+
+
+@placed("what is secret in Proxy is not repeated")
+def _(place):
+    for bad in ("htp://alice:hidden@localhost:1", "http://alice:hidden@local host:1", "http://alice:hidden@[::1",
+                "http://alice:hidden@localhost:99999", "http://alice:hidden@127.0.0.1:1"):
+        place.lines["Proxy"] = bad
+        messages = place.refuse()
+        lacks(messages, "hidden", "alice")
+        contains(messages, f"{place.site.url()}: ", "check the network, URL and Proxy")
+        place.lines["Proxy"] = None
+        lacks(place.refuse(env={**os.environ, "https_proxy": bad, "no_proxy": ""}), "hidden", "alice")
 
 
 # --- signatures ----------------------------------------------------------------------
@@ -953,6 +1079,45 @@ def _(place):
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
+@placed("a signature is checked, too, where the end of children is ignored")
+def _(place):
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter(2)))
+    contains(place.refuse(preexec_fn=ignore), "no good signature by keyveto")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    place.update(preexec_fn=ignore)
+
+
+@placed("an Identity that looks like an option is a name")
+def _(place):
+    signer = Signer(place.settings.parent, "publisher")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    for name in ("-h", "--", "-Y", "-Overify-time=20200101", "*", "key*", "!keyveto", "a,keyveto"):
+        place.lines["Identity"] = name
+        with_signers(place, f"keyveto {signer.public}")
+        contains(place.refuse(), f"no good signature by {name} for this filter (ssh-keygen: ")
+    for name in ("-h", "--", "-Overify-time=20200101"):
+        place.lines["Identity"] = name
+        with_signers(place, f"{name} {signer.public}")
+        place.update("--force")
+
+
+@placed("when ssh-keygen is killed, the signature is not called a bad one")
+def _(place):
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    # Only the child that is to become it makes this call.
+    status, messages = traced(place, ["-f", "-e", "trace=close_range", "-e", "inject=close_range:signal=KILL"])
+    equal(status, 2, messages)
+    contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there still is no filter")
+    lacks(messages, "no good signature")
+
+
 @placed("ssh-keygen gets the files it needs, and nothing else of keyveto's", body=large())
 def _(place):
     signer = Signer(place.settings.parent, "publisher")
@@ -998,6 +1163,18 @@ def _(place):
     result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
     equal(result.problems, [f"{place.settings}: No such file or directory"])
     equal(place.site.requests, [])
+
+
+@placed("CAs that others may write are refused")
+def _(place):
+    own = place.settings.with_name("ca.pem")
+    own.write_bytes(authority().certificate.read_bytes())
+    own.chmod(0o666)
+    place.lines["CAFile"] = own
+    contains(place.refuse(early=True), "ca.pem: writable by group or others; correct owner and mode")
+    equal(place.site.requests, [])
+    own.chmod(0o644)
+    place.update()
 
 
 @placed("settings, or a place, that others may write are refused")
@@ -1226,17 +1403,17 @@ CALLS = ("umask", "openat", "flock", "fstat,newfstatat,statx", "pwrite64", "prea
          "vfork,fork,clone,clone3", "wait4", "execve")
 
 
-def traced(place, options, source):
-    """(status, messages) of an update from a file, under strace."""
+def traced(place, options, *words):
+    """(status, messages) of an update under strace."""
     done = subprocess.run(["strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
-                           *map(str, place.arguments("--force", source))], capture_output=True, text=True,
+                           *map(str, place.arguments(*words))], capture_output=True, text=True,
                           timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     return done.returncode, done.stderr
 
 
 def numbers_of_calls(place, source):
     """For each of CALLS the numbers of those that keyveto makes once it has been loaded: some, the last ones all."""
-    equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], source), (0, ""))
+    equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], "--force", source), (0, ""))
     names = re.findall(r"^(\w+)\(", place.settings.with_name("trace").read_text(encoding="utf-8", errors="replace"),
                        re.MULTILINE)
     begun = names.index("umask")
@@ -1271,7 +1448,7 @@ def at_each_call(place, injected, judge):
         for number in numbers:
             reset()
             status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:{injected}:when={number}"],
-                                      source)
+                                      "--force", source)
             turns += 1
             what = f"{call} {number}: status {status}: {messages}"
             now, before = place.target.read_bytes(), place.previous.read_bytes()

@@ -104,7 +104,7 @@ sizes_have_units_and_an_end(void **state)
 {
 	static const char *const bad[] = { "0", "-1", "+1", "1.5", "1KB", "1P",
 		"K", "0x10", "9223372036854775808", "8388608T",
-		"99999999999999999999" };
+		"99999999999999999999", "\"1 \"", "1\v", "1+" };
 
 	(void)state;
 	parses("MaxSize 1\n");
