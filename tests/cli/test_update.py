@@ -586,6 +586,8 @@ def _(place):
         handler.send_header("Connection", "close")
         handler.end_headers()
         handler.wfile.write(large()[:500_000])
+        # Said to be the end, by TLS.
+        handler.connection = handler.connection.unwrap()
 
     place.page.answer = until_close
     contains(place.refuse(), "ends after 500000 of the 1048600 bytes that its header says: cut short")

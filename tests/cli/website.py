@@ -31,7 +31,7 @@ class Authority:
                 "-addext", "keyUsage=critical,keyCertSign", "-keyout", self.key, "-out", self.certificate)
 
     def issue(self, name, hosts="DNS:localhost", days="2"):
-        """(certificate, key) of a server."""
+        """(certificate, key) of a server; days may be negative, for one that has ended."""
         key, request, certificate, extensions = (self.folder / f"{self.name}-{name}.{end}"
                                                  for end in ("key", "csr", "pem", "ext"))
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
