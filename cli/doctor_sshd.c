@@ -10,15 +10,10 @@
 
 #include "guard_command.h"
 #include "sshd_overview.h"
+#include "sshd_words.h"
 
 #define NAMES_SHOWN 5
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
-
-static bool
-is_none(const char *value)
-{
-	return *value == '\0' || strcasecmp(value, "none") == 0;
-}
 
 static bool
 has_value(const char *text, const char *keyword, const char *value)
@@ -63,17 +58,17 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	    sizeof(w->command));
 	(void)sshd_text_value(text, "authorizedkeyscommanduser",
 	    w->command_user, sizeof(w->command_user));
-	if (!is_none(w->command)) {
+	if (!sshd_words_none(w->command)) {
 		w->guard = guard_command(w->command, &args);
 		w->chained = w->guard && strstr(args, " -- ") != NULL;
 		w->other_command = !w->guard;
 	}
 	(void)sshd_text_value(text, "authorizedkeysfile", value,
 	    sizeof(value));
-	w->files = !is_none(value);
+	w->files = !sshd_words_none(value);
 	(void)sshd_text_value(text, "trustedusercakeys", w->user_ca_file,
 	    sizeof(w->user_ca_file));
-	w->user_ca = !is_none(w->user_ca_file);
+	w->user_ca = !sshd_words_none(w->user_ca_file);
 	(void)sshd_text_value(text, "authorizedprincipalscommand",
 	    w->principals_command, sizeof(w->principals_command));
 	(void)sshd_text_value(text, "authorizedprincipalscommanduser",
@@ -81,7 +76,7 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	w->principals = guard_command(w->principals_command, &args);
 	(void)sshd_text_value(text, "authorizedprincipalsfile", value,
 	    sizeof(value));
-	w->principals_file = !is_none(value);
+	w->principals_file = !sshd_words_none(value);
 	w->hostbased = has_value(text, "hostbasedauthentication", "yes");
 	(void)sshd_text_value(text, "permittunnel", value, sizeof(value));
 	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
@@ -312,17 +307,6 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 	accounts_free(&a);
 }
 
-/* Compares the first word of a line's value: a comment may follow. */
-static bool
-is_word(const char *value, const char *word)
-{
-	const size_t len = strlen(word);
-
-	value += *value == '"';
-	return strncasecmp(value, word, len) == 0 &&
-	    (value[len] == '\0' || strchr(" \t\"", value[len]) != NULL);
-}
-
 /* Whether a value in a Match block leads past what holds without it. */
 static bool
 leads_past(const struct doctor *d, const struct sshd_match_line *line)
@@ -331,19 +315,19 @@ leads_past(const struct doctor *d, const struct sshd_match_line *line)
 	const char *args;
 
 	if (strcasecmp(line->keyword, "AuthorizedKeysFile") == 0)
-		return !is_word(line->value, "none");
+		return !sshd_words_is(line->value, "none");
 	if (strcasecmp(line->keyword, "AuthorizedKeysCommand") == 0)
 		return !guard_command(line->value, &args);
 	if (strcasecmp(line->keyword, "TrustedUserCAKeys") == 0)
-		return !module && !is_word(line->value, "none");
+		return !module && !sshd_words_is(line->value, "none");
 	if (strcasecmp(line->keyword, "HostbasedAuthentication") == 0)
-		return !module && !is_word(line->value, "no");
+		return !module && !sshd_words_is(line->value, "no");
 	if (strcasecmp(line->keyword, "AuthorizedPrincipalsCommand") == 0)
 		return !module && d->root.principals &&
 		    !guard_command(line->value, &args);
 	if (strcasecmp(line->keyword, "AuthorizedPrincipalsFile") == 0)
 		return !module && d->root.principals &&
-		    !is_word(line->value, "none");
+		    !sshd_words_is(line->value, "none");
 	return false;
 }
 

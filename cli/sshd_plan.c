@@ -9,7 +9,9 @@
 #include "guard_command.h"
 #include "pam_stack.h"
 #include "root_file.h"
+#include "sshd_escape.h"
 #include "sshd_overview.h"
+#include "sshd_words.h"
 
 #define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
 #define ARGUMENTS_CHAIN "--user %u --type %t --key %k"
@@ -35,12 +37,6 @@ static bool
 is(const struct sshd_line *l, const char *keyword)
 {
 	return strcasecmp(l->keyword, keyword) == 0;
-}
-
-static bool
-is_none(const char *value)
-{
-	return *value == '\0' || strcasecmp(value, "none") == 0;
 }
 
 /* Whether any Match block sets the keyword. */
@@ -235,7 +231,7 @@ write_principals(FILE *out, const char *dump, const struct sshd_tree *t,
 
 	sshd_dump_value(dump, "authorizedprincipalscommand", command);
 	sshd_dump_value(dump, "authorizedprincipalscommanduser", user);
-	if (is_none(command)) {
+	if (sshd_words_none(command)) {
 		/* A Match block that sets one of these wants no other. */
 		plain = !sshd_dump_is(dump, "trustedusercakeys", "none") &&
 		    sshd_dump_is(dump, "authorizedprincipalsfile", "none") &&
@@ -275,8 +271,8 @@ write_keys(FILE *out, const char *dump, struct sshd_present *p,
 	sshd_dump_value(dump, "authorizedkeyscommanduser", user);
 	sshd_dump_value(dump, "authorizedkeysfile", plan->files);
 	plan->strictmodes_no = sshd_dump_is(dump, "strictmodes", "no");
-	if (is_none(command)) {
-		if (is_none(plan->files)) {
+	if (sshd_words_none(command)) {
+		if (sshd_words_none(plan->files)) {
 			cli_error("note: sshd takes keys from no file and no "
 			    "command: there is nothing for the guard to do");
 			plan->guard = false;
@@ -297,14 +293,14 @@ write_keys(FILE *out, const char *dump, struct sshd_present *p,
 		plan->guard = false;
 		return true;
 	}
-	if (!is_none(plan->files) && !plan->pam) {
+	if (!sshd_words_none(plan->files) && !plan->pam) {
 		cli_error("sshd asks AuthorizedKeysCommand %s, and reads %s "
 		    "too: the guard can stand in front of one of them only. "
 		    "Add --pam, which sees both, or set AuthorizedKeysFile "
 		    "none", command, plan->files);
 		return false;
 	}
-	if (!is_none(plan->files))
+	if (!sshd_words_none(plan->files))
 		cli_error("note: the guard stands in front of "
 		    "AuthorizedKeysCommand %s; the keys in %s are left to "
 		    "the PAM module", command, plan->files);
@@ -385,12 +381,12 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 	bool ok;
 
 	sshd_overview(&sshd, &overview);
-	ok = !overview.blank_in_pattern;
+	ok = !overview.odd_pattern;
 	sshd_overview_free(&overview);
 	if (!ok) {
-		cli_error("AuthorizedKeysFile names a file with a blank, which "
-		    "sshd -T does not show as one: use --pam alone, or put the "
-		    "guard in by hand");
+		cli_error("AuthorizedKeysFile names a file with a blank, "
+		    "quote, backslash or #, which sshd -T does not show as "
+		    "one: use --pam alone, or put the guard in by hand");
 		return false;
 	}
 	if ((out = open_memstream(&lines, &len)) == NULL) {
@@ -528,11 +524,11 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 		sshd_dump_value(base, small, was);
 		sshd_dump_value(next, small, value);
 		if (i == 1)
-			good = plan->takes_files ? is_none(value) :
+			good = plan->takes_files ? sshd_words_none(value) :
 			    strcmp(was, value) == 0;
 		else
 			good = guard_command(value, &args) ||
-			    (i == 0 && is_none(was) && is_none(value)) ||
+			    (i == 0 && sshd_words_none(was) && sshd_words_none(value)) ||
 			    (i == 0 && strcmp(was, value) == 0);
 		/* Of a Match block people are told. */
 		if (good || any_match_sets(t, watched[i]))
@@ -552,13 +548,8 @@ sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 		const struct sshd_line *m;
-		const char *args;
 
-		/* Neither the users of commands nor what is closed counts. */
-		if (l->match == 0 || !is_guards(l->keyword) ||
-		    is(l, "AuthorizedKeysCommandUser") ||
-		    is(l, "AuthorizedPrincipalsCommandUser") ||
-		    is_none(l->value) || guard_command(l->value, &args))
+		if (l->match == 0 || !sshd_escape_opens(t, l))
 			continue;
 		m = &t->line[l->match - 1];
 		cli_error("note: %s%s:%zu: Match %s sets %s again: the guard is "

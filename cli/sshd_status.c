@@ -10,8 +10,10 @@
 #include "guard_command.h"
 #include "pam_stack.h"
 #include "sshd_command.h"
+#include "sshd_escape.h"
 #include "sshd_overview.h"
 #include "sshd_plan.h"
+#include "sshd_words.h"
 
 enum way {
 	WAY_FILES = 0, WAY_COMMAND, WAY_CA_LINE, WAY_USER_CA, WAY_HOSTBASED,
@@ -40,12 +42,6 @@ struct status {
 	bool unguarded, unknown;
 };
 
-static bool
-is_none(const char *value)
-{
-	return *value == '\0' || strcasecmp(value, "none") == 0;
-}
-
 /* What stands before the guard's own way: "--" and another command. */
 static bool
 is_chained(const char *args)
@@ -67,13 +63,13 @@ read_cover(const struct status *s, const char *dump, struct cover *c)
 	sshd_dump_value(dump, "authorizedkeysfile", files);
 	sshd_dump_value(dump, "authorizedkeyscommand", command);
 	sshd_dump_value(dump, "authorizedprincipalscommand", principals);
-	guard = !is_none(command) && guard_command(command, &args);
+	guard = !sshd_words_none(command) && guard_command(command, &args);
 	guards_command = guard && is_chained(args);
-	guards_files = guard && !guards_command && is_none(files);
-	c->open[WAY_FILES] = keys && (!is_none(files) ||
+	guards_files = guard && !guards_command && sshd_words_none(files);
+	c->open[WAY_FILES] = keys && (!sshd_words_none(files) ||
 	    (guard && !guards_command));
 	c->guard[WAY_FILES] = guards_files;
-	c->open[WAY_COMMAND] = keys && !is_none(command) &&
+	c->open[WAY_COMMAND] = keys && !sshd_words_none(command) &&
 	    (!guard || guards_command);
 	c->guard[WAY_COMMAND] = guards_command;
 	c->open[WAY_CA_LINE] = c->open[WAY_FILES] || c->open[WAY_COMMAND];
@@ -83,7 +79,7 @@ read_cover(const struct status *s, const char *dump, struct cover *c)
 	    !sshd_dump_is(dump, "trustedusercakeys", "none");
 	c->guard[WAY_USER_CA] =
 	    sshd_dump_is(dump, "authorizedprincipalsfile", "none") &&
-	    !is_none(principals) && guard_command(principals, &args);
+	    !sshd_words_none(principals) && guard_command(principals, &args);
 	c->open[WAY_HOSTBASED] =
 	    sshd_dump_is(dump, "hostbasedauthentication", "yes");
 	for (int w = 0; w < WAYS; w++)
@@ -190,38 +186,6 @@ ask_about_each(struct status *s, const struct sshd_match *match)
 	return ok;
 }
 
-/* Whether a Match line asks for more than who logs in. */
-static bool
-asks_for_origin(const char *criteria)
-{
-	static const char *const origins[] = {
-		"address", "host", "localaddress", "localport", "rdomain"
-	};
-
-	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++)
-		if (strcasestr(criteria, origins[i]) != NULL)
-			return true;
-	return false;
-}
-
-/* Whether a setting, where it holds, opens a way that the guard sees not. */
-static bool
-opens_unguarded(const struct sshd_line *l)
-{
-	const char *args;
-
-	if (strcasecmp(l->keyword, "AuthorizedKeysFile") == 0 ||
-	    strcasecmp(l->keyword, "TrustedUserCAKeys") == 0 ||
-	    strcasecmp(l->keyword, "AuthorizedPrincipalsFile") == 0)
-		return !is_none(l->value);
-	if (strcasecmp(l->keyword, "AuthorizedKeysCommand") == 0 ||
-	    strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") == 0)
-		return !is_none(l->value) &&
-		    !guard_command(l->value, &args);
-	return strcasecmp(l->keyword, "HostbasedAuthentication") == 0 &&
-	    strcasecmp(l->value, "no") != 0;
-}
-
 /*
  * What holds for clients from elsewhere is not asked, since there is no end of
  * addresses: each setting that a block for them makes counts by itself.
@@ -234,8 +198,8 @@ look_at_origins(struct status *s)
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 
-		if (l->match == 0 || s->pam || !opens_unguarded(l) ||
-		    !asks_for_origin(t->line[l->match - 1].value))
+		if (s->pam || !sshd_escape_opens(t, l) ||
+		    !sshd_escape_by_origin(t, l))
 			continue;
 		cli_error("%s%s:%zu: not guarded: Match %s sets %s",
 		    s->o->root, t->file[l->file], l->number,

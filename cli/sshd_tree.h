@@ -30,7 +30,11 @@ struct sshd_line {
 	size_t file;		/* of those in the tree */
 	size_t number;		/* from 1 */
 	char *keyword, *value;	/* the value as written, no blanks around */
-	size_t match;		/* 0: global; else 1 + that Match line's index */
+	/*
+	 * The Match block it is in, as 1 + the index of its Match line; 0: none.
+	 * That of a Match line itself is the one in which its file is included.
+	 */
+	size_t match;
 };
 
 struct sshd_tree {

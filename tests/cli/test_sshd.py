@@ -873,6 +873,46 @@ def _(scratch):
     image.run("status", status=0)
 
 
+# In a Match block for addresses, each opens a way that the guard does not see; it cannot be asked about.
+CA = "TrustedUserCAKeys /etc/ssh/ca\n"
+ESCAPES = {
+    "a quote in a keyword": (INCLUDE + 'Mat"ch" Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n', {}),
+    "an equals sign before a keyword": (INCLUDE + "=Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n", {}),
+    "an empty word before a keyword": (INCLUDE + '"" Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n', {}),
+    "an Include with a quote": (INCLUDE + 'Inc"lude" /etc/ssh/far\n', {
+        "/etc/ssh/far": "Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n"}),
+    "a Match block within one": (INCLUDE + "Match Address 192.0.2.0/24\nInclude /etc/ssh/far\n", {
+        "/etc/ssh/far": "Match User root\nAuthorizedKeysFile .ssh/far\n"}),
+    "principals by the name alone": (
+        f"{INCLUDE}{CA}AuthorizedPrincipalsCommand {COMMAND}\nAuthorizedPrincipalsCommandUser nobody\n"
+        "Match Address 192.0.2.0/24\nAuthorizedPrincipalsCommand none\n", {}),
+    "hostbased": (INCLUDE + "Match Host far\nHostbasedAuthentication yes\n", {}),
+}
+
+
+@case("status overlooks no Match block for addresses, however it is written")
+def _(scratch):
+    for number, (title, (config, files)) in enumerate(ESCAPES.items()):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number), config, files=files)
+        contains(image.run("enable", "--guard", status=0).stderr, ": the guard is not asked about that")
+        done = image.run("status")
+        equal(done.returncode, 1, f"{title}\n{done.stdout}{done.stderr}")
+        contains(done.stderr, "not guarded: Match ")
+        image.run("enable", "--pam", status=0)
+        image.run("status", status=0)
+
+
+@case("a name that sounds like an origin is none, and closing a way opens none")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User hostmaster\nAuthorizedKeysFile \"none\" # by nobody\n"
+                  "Match Address 192.0.2.0/24\nAuthorizedKeysFile none\nHostbasedAuthentication \"no\"\n"
+                  "AuthorizedPrincipalsFile .ssh/principals\n")
+    image.account("hostmaster")
+    image.run("enable", "--guard", status=0)
+    equal(image.run("status", status=0).stderr, "")
+
+
 @case("a module that is not the first session line, or not requisite, does not count")
 def _(scratch):
     image = Image(scratch)
@@ -923,6 +963,7 @@ def random_settings(rnd):
     """Some lines that count, and some that do not."""
     pool = ("PermitRootLogin no", "# a comment", "", "\tX11Forwarding  yes", "AuthorizedKeysFile .ssh/a .ssh/b",
             "authorizedkeysfile=/etc/keys/%u", 'AuthorizedKeysFile "%h/.ssh/c"', "AuthorizedKeysFile none",
+            "=AuthorizedKeysFile .ssh/d", 'Authorized"KeysFile".ssh/e', ' "AuthorizedKeysFile" .ssh/f \f',
             WITH_COMMAND.rstrip("\n"), "AuthorizedKeysCommand none", "TrustedUserCAKeys /etc/ssh/ca",
             "AuthorizedPrincipalsFile .ssh/principals",
             f"AuthorizedPrincipalsCommand {COMMAND} p\nAuthorizedPrincipalsCommandUser daemon", "PasswordAuthentication no")
@@ -933,11 +974,11 @@ def random_config(rnd, names=()):
     """A file that may include some of these, at its top, in its middle, or in a Match block."""
     lines = random_settings(rnd)
     for _ in range(rnd.randrange(3)):
-        lines.append("Match " + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
+        lines.append(rnd.choice(("Match ", "Match ", "Match=", "=Match ", 'Mat"ch" ', '"" match\t')) + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
                                             "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
         lines += random_settings(rnd)
     for name in names:
-        lines.insert(rnd.randrange(len(lines) + 1), rnd.choice(("Include", "include", "\tInclude ")) + " " + name)
+        lines.insert(rnd.randrange(len(lines) + 1), rnd.choice(("Include", "include", "\tInclude ", " = Include", 'Incl"ude"')) + " " + name)
     end = rnd.choice(("\n", "\r\n"))
     return end.join("\n".join(lines).split("\n")) + rnd.choice((end, ""))
 
