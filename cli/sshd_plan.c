@@ -347,10 +347,13 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 	struct sshd_file *f = sshd_files_add(&p->files, SSHD_DROP_IN);
 	char place[PATH_MAX];
 	struct sshd_tree t;
-	bool first = false;
+	bool first = false, planned;
+	size_t had;
 
 	plan->place = SSHD_DROP_IN;
 	if (f != NULL && root_resolve(o->root, SSHD_DROP_IN, place)) {
+		planned = f->next != NULL;
+		had = planned ? f->next_len : f->base_len;
 		if (!sshd_file_insert(f, FIRST_LINE, lines))
 			return false;
 		if (!sshd_open_changed(o, &p->files, true, &t)) {
@@ -361,8 +364,13 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 		sshd_tree_close(&t);
 		if (first)
 			return true;
-		free(f->next);
-		f->next = NULL;
+		/* What its own Match blocks were given stays in it. */
+		memmove(f->next, f->next + f->next_len - had, had + 1);
+		f->next_len = had;
+		if (!planned) {
+			free(f->next);
+			f->next = NULL;
+		}
 	}
 	plan->place = SSHD_TREE_TOP;
 	f = sshd_files_add(&p->files, SSHD_TREE_TOP);

@@ -243,6 +243,9 @@ SHAPES = [
           conf=".ssh/cloud"),
     Shape("a 00-keyveto.conf of the administrator's", INCLUDE, files={DROP_IN: "# mine\nPermitRootLogin no\n"},
           conf=DEFAULT_FILES),
+    Shape("a 00-keyveto.conf of the administrator's with a Match block", INCLUDE, files={
+        DROP_IN: "Match User daemon\nAuthorizedKeysFile /etc/ssh/daemon_keys\n"}, place=TOP, conf=DEFAULT_FILES, users={
+            "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"}, "root": BY_GUARD}),
     Shape("an empty 00-keyveto.conf", INCLUDE, files={DROP_IN: ""}, conf=DEFAULT_FILES),
     Shape("an AuthorizedKeysCommand, no files", INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND,
           after={"authorizedkeysfile": "none", **CHAINED}),
