@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -92,38 +91,19 @@ free_names(struct names *names)
 	free(names->v);
 }
 
-/* The pattern below root, whose own name is nothing to be matched. */
-static bool
-rooted_pattern(const char *root, const char *pattern, char *out, size_t cap)
-{
-	size_t n = 0;
-
-	for (; *root != '\0' && n + 2 < cap; root++) {
-		if (strchr("*?[]\\", *root) != NULL)
-			out[n++] = '\\';
-		out[n++] = *root;
-	}
-	return *root == '\0' &&
-	    snprintf(out + n, cap - n, "%s", pattern) < (int)(cap - n);
-}
-
 /* The files that a pattern stands for, with the changes, in sshd's order. */
 static bool
 find_included(const struct reader *r, const char *pattern, struct names *names)
 {
-	char full[2 * PATH_MAX];
-	const size_t skip = strlen(r->root);
 	bool ok = true;
 	glob_t found;
 	int error;
 
-	if (!rooted_pattern(r->root, pattern, full, sizeof(full)))
-		return fail(r, "%.300s: too long", pattern);
-	error = glob(full, 0, NULL, &found);
+	error = root_glob(r->root, pattern, &found);
 	if (error != 0 && error != GLOB_NOMATCH)
 		return fail(r, "%.300s: cannot look for such files", pattern);
 	for (size_t i = 0; error == 0 && ok && i < found.gl_pathc; i++) {
-		const char *path = found.gl_pathv[i] + skip;
+		const char *path = found.gl_pathv[i];
 
 		if (find_change(r, path) == NULL)
 			ok = add_name(names, path);

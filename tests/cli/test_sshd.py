@@ -477,6 +477,21 @@ def _(scratch):
     image.run("disable", status=0)
 
 
+@case("an image's links to folders lead to places in it, for Include too")
+def _(scratch):
+    image = Image(scratch, "Include /etc/ssh/site/*.conf\nUsePAM yes\n")
+    outside = f"/tmp/site-{os.getpid()}"
+    image.path("/etc/ssh/site").symlink_to(outside)
+    image.write(f"{outside}/10-in.conf", "AuthorizedKeysFile .ssh/in\n")
+    Path(outside).mkdir()
+    try:
+        Path(outside, "10-out.conf").write_text("AuthorizedKeysFile .ssh/out\n", encoding="ascii")
+        image.run("enable", "--guard", status=0)
+    finally:
+        shutil.rmtree(outside)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/in\n")
+
+
 @case("an image's links lead nowhere out of it")
 def _(scratch):
     filter_of(scratch)
