@@ -175,6 +175,12 @@ validate(struct enabling *e)
 		cli_error("%s", why);
 		ok = false;
 	}
+	/* Another file may have come, or one that was only read be changed. */
+	if (ok && !sshd_tree_equals(&t, &e->next)) {
+		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
+		    "was changed meanwhile; run this again", o->root);
+		ok = false;
+	}
 	sshd_tree_close(&t);
 	ok = ok && sshd_require_filters(o, "", &e->accounts);
 	if (!ok || !e->pam)

@@ -396,6 +396,23 @@ sshd_tree_close(struct sshd_tree *t)
 }
 
 bool
+sshd_tree_equals(const struct sshd_tree *a, const struct sshd_tree *b)
+{
+	if (a->n_lines != b->n_lines)
+		return false;
+	for (size_t i = 0; i < a->n_lines; i++) {
+		const struct sshd_line *l = &a->line[i], *m = &b->line[i];
+
+		if (l->match != m->match || l->number != m->number ||
+		    strcmp(l->keyword, m->keyword) != 0 ||
+		    strcmp(l->value, m->value) != 0 ||
+		    strcmp(a->file[l->file], b->file[m->file]) != 0)
+			return false;
+	}
+	return true;
+}
+
+bool
 sshd_tree_make_host_key(struct sshd_tree *t, char *why, size_t cap)
 {
 	char path[PATH_MAX];

@@ -58,6 +58,9 @@ bool sshd_tree_open(struct sshd_tree *t, const char *root,
     const struct sshd_change *change, size_t n, char *why, size_t cap);
 void sshd_tree_close(struct sshd_tree *t);
 
+/* Whether all lines are the same, in the same places. */
+bool sshd_tree_equals(const struct sshd_tree *a, const struct sshd_tree *b);
+
 /* Makes a host key in the copy: sshd says nothing without one. */
 bool sshd_tree_make_host_key(struct sshd_tree *t, char *why, size_t cap);
 

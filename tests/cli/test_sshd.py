@@ -644,6 +644,36 @@ def _(scratch):
     image.run("status", status=1)
 
 
+@case("a file that comes while the others are written is not overlooked")
+def _(scratch):
+    image = Image(scratch)
+    sshd = wrapper(scratch, f'[ $n -lt 1 ] || echo "AuthorizedKeysFile .ssh/late" '
+                   f'>{image.path("/etc/ssh/sshd_config.d/00-a.conf")}')
+    done = image.run("enable", "--guard", "--sshd", sshd, status=2)
+    contains(done.stderr, "was changed meanwhile", "everything was put back as it was")
+    lacks(image.read("/etc/keyveto/keyveto.conf"), "# BEGIN keyveto")
+
+
+@case("what was not put in is not put in by the next run either")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", "--guard", status=0)
+    sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
+    image.run("enable", "--pam", "--sshd", sshd, status=2)
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "@include common-auth")
+
+
+@case("what is on stays on, though the state is lost")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", "--pam", status=0)
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "session requisite pam_keyveto.so")
+    contains(image.read(DROP_IN), "AuthorizedKeysCommand")
+
+
 @case("a file that cannot be replaced stops it, and the others are put back")
 def _(scratch):
     image = Image(scratch)
