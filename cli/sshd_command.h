@@ -22,7 +22,8 @@
 #define SSHD_MODULE_PATH KV_PAMDIR "/" SSHD_MODULE
 #define SSHD_DROP_IN SSHD_TREE_DROP_INS "/00-keyveto.conf"
 #define SSHD_WHY_BYTES 2048
-#define SSHD_NOT_DONE 1	/* exit status: somebody would be refused */
+/* Exit status: somebody would be refused, or may be. */
+#define SSHD_NOT_DONE 1
 
 /* Their names hold both words ("sshd status"), for usage and --help. */
 extern const struct cli_command sshd_status, sshd_enable, sshd_disable;
@@ -86,7 +87,7 @@ bool sshd_reload(const char *dump);
 struct sshd_rehearsal {
 	size_t refused;		/* accounts with a listed key */
 	size_t locked_out;	/* those of them without another key */
-	size_t unknown;		/* accounts that could not be read */
+	bool unknown;		/* not everything could be judged */
 };
 
 /*

@@ -85,12 +85,13 @@ rehearse(struct enabling *e)
 		cli_error("%zu account%s with a listed key, %zu of them without "
 		    "another", found.refused, found.refused == 1 ? "" : "s",
 		    found.locked_out);
-	if (found.unknown > 0)
-		cli_error("warning: of %zu account%s not everything could be "
-		    "read", found.unknown, found.unknown == 1 ? "" : "s");
-	if (found.refused == 0 || e->o->warn || e->o->yes || e->o->dry_run)
+	if (found.unknown)
+		cli_error("not everything could be judged: there may be more "
+		    "listed keys");
+	if ((found.refused == 0 && !found.unknown) || e->o->warn ||
+	    e->o->yes || e->o->dry_run)
 		return 0;
-	cli_error("nothing was changed: see to those keys first, let them in "
+	cli_error("nothing was changed: see to that first, let everybody in "
 	    "for now with --warn, or go on with --yes");
 	return SSHD_NOT_DONE;
 }
@@ -342,7 +343,7 @@ const struct cli_command sshd_enable = {
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
 	    "As root. Audits every account first, and changes nothing if "
-	    "somebody would be\nrefused. What is written stands between marks, "
+	    "somebody would be\nrefused, or could not be judged. What is written stands between marks, "
 	    "is judged by sshd -t, and taken\nback if sshd does not like it. "
 	    "What was there is kept for 'keyveto sshd disable'.\n\n"
 	    "  --guard          the guard, as AuthorizedKeysCommand; without "
@@ -350,7 +351,8 @@ const struct cli_command sshd_enable = {
 	    "                   both\n"
 	    "  --pam            the PAM module, as the first session line\n"
 	    "  --warn           for now only log: OnHit warn, OnError allow\n"
-	    "  --yes            go on although somebody will be refused\n"
+	    "  --yes            go on although somebody will, or may, be "
+	    "refused\n"
 	    "  --dry-run        print the lines, and change nothing\n"
 	    "  --reload         reload sshd in the end\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
@@ -358,7 +360,7 @@ const struct cli_command sshd_enable = {
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
-	    "\nExit status: 0 done, 1 not done because somebody would be "
-	    "refused, 2 not done.\n",
+	    "\nExit status: 0 done, 1 not done because somebody would, or "
+	    "may, be refused,\n2 not done.\n",
 	.run = run,
 };

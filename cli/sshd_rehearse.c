@@ -12,7 +12,7 @@ struct rehearsal {
 	struct sshd_rehearsal *found;
 	struct audit_table table;
 	bool unsupported_enter;
-	char *refused, *locked_out;	/* their names, in a row */
+	char *refused, *locked_out, *unknown;	/* their names, in a row */
 };
 
 /* False without memory. */
@@ -37,8 +37,9 @@ take_account(const struct account *account, const struct report *before,
 
 	if (h->unsupported_enter)
 		good += r->unsupported - before->unsupported;
-	if (r->problems > before->problems)
-		h->found->unknown++;
+	if (r->problems > before->problems &&
+	    !add_name(&h->unknown, account->name))
+		return false;
 	if (r->listed == before->listed)
 		return true;
 	h->found->refused++;
@@ -52,15 +53,16 @@ take_account(const struct account *account, const struct report *before,
 static void
 tell(const struct rehearsal *h)
 {
-	const char *names[] = { h->refused, h->locked_out };
+	const char *names[] = { h->refused, h->locked_out, h->unknown };
 	static const char *const what[] = {
 		"refused with a listed key, let in with another:",
-		"locked out, with no key left that is not listed:"
+		"locked out, with no key left that is not listed:",
+		"whose keys could not all be judged:"
 	};
 
 	if (h->table.n > 0)
 		audit_table_print(&h->table, stdout);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
 		if (names[i] == NULL)
 			continue;
 		fputs(what[i], stdout);
@@ -116,6 +118,8 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	ok = sshd_find_accounts(o, &accounts) &&
 	    rehearse(o, base, &h, &r, &accounts);
 	if (ok) {
+		/* What sshd does not tell, no account's count holds. */
+		found->unknown = r.problems > 0;
 		tell(&h);
 		report_summary(&r);
 		ok = cli_stdout_ok();
@@ -123,6 +127,7 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	audit_table_free(&h.table);
 	free(h.refused);
 	free(h.locked_out);
+	free(h.unknown);
 	accounts_free(&accounts);
 	kv_judge_close(&judge);
 	return ok;

@@ -444,6 +444,30 @@ def _(scratch):
     image.run("disable", status=0)
 
 
+@case("an account that cannot be judged is no clean one")
+def _(scratch):
+    image = Image(scratch)
+    filter_of(scratch)
+    home = image.account("alice", _made["clean"])
+    (home / ".ssh/authorized_keys").unlink()
+    (home / ".ssh/authorized_keys").symlink_to("nothing")
+    done = must_refuse(image, status=1, says=("could not all be judged: alice\n", "--yes"))
+    lacks(done.stdout, "refused")
+    image.run("enable", "--dry-run", status=0)
+    for option in ("--warn", "--yes"):
+        image.run("enable", option, status=0)
+        image.run("disable", status=0)
+
+
+@case("where sshd does not tell an account's files, nobody is said to be safe")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User *\nX11Forwarding no\nMatch Group nogroup\nAuthorizedKeysFile .ssh/a\n")
+    odd = scratch / "odd"
+    odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n', encoding="ascii")
+    odd.chmod(0o755)
+    must_refuse(image, "--sshd", odd, status=1, says=("gone", "--yes"))
+
+
 @case("--warn goes on whoever has a listed key, and enable without it enforces, if nobody has")
 def _(scratch):
     image = Image(scratch)
@@ -582,6 +606,8 @@ def _(scratch):
             (INCLUDE + WITH_COMMAND, ("--guard",), "Add --pam"),
             (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
             (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', (), "a file with a blank"),
+            (INCLUDE + "AuthorizedKeysFile .ssh/my\\ keys\n", (), "a file with a blank"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/a" "#b"\n', (), "a file with a blank"),
             (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", (),
              "set both in each of them"),
             (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
