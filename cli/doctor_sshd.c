@@ -15,15 +15,6 @@
 #define NAMES_SHOWN 5
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
 
-static bool
-has_value(const char *text, const char *keyword, const char *value)
-{
-	char found[DOCTOR_VALUE_BYTES];
-
-	return sshd_text_value(text, keyword, found, sizeof(found)) &&
-	    strcasecmp(found, value) == 0;
-}
-
 /*
  * Whether every list of methods asks PAM after the key, which is when the auth
  * phase sees it: "publickey,keyboard-interactive:pam".
@@ -77,7 +68,7 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	(void)sshd_text_value(text, "authorizedprincipalsfile", value,
 	    sizeof(value));
 	w->principals_file = !sshd_words_none(value);
-	w->hostbased = has_value(text, "hostbasedauthentication", "yes");
+	w->hostbased = sshd_text_is(text, "hostbasedauthentication", "yes");
 	(void)sshd_text_value(text, "permittunnel", value, sizeof(value));
 	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
 	(void)sshd_text_value(text, "authenticationmethods", value,
@@ -106,7 +97,7 @@ doctor_learn_sshd(struct doctor *d)
 	if (d->sshd_text == NULL)
 		return;
 	doctor_read_ways(d->sshd_text, &d->root);
-	d->use_pam = has_value(d->sshd_text, "usepam", "yes");
+	d->use_pam = sshd_text_is(d->sshd_text, "usepam", "yes");
 	if (!sshd_text_value(d->sshd_text, "pamservicename", d->service,
 	    sizeof(d->service)))
 		snprintf(d->service, sizeof(d->service), "sshd");

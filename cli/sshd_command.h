@@ -5,6 +5,7 @@
 
 #include "audit_policy.h"
 #include "command.h"
+#include "sshd_config.h"
 #include "sshd_dump.h"
 #include "sshd_files.h"
 #include "sshd_state.h"
@@ -52,19 +53,39 @@ bool sshd_open_changed(const struct sshd_options *o,
 char *sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
     const char *user);
 
+/* The name of sshd's PAM service. */
+void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);
+
+/* The accounts of the machine; false after a message. */
+bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
+
+/* sshd_present.c */
+
 /* Everything that is there before enable or disable does something. */
 struct sshd_present {
 	struct sshd_state state;
-	struct sshd_files files;
+	struct sshd_files files;	/* sshd's, keyveto.conf, the state's */
 	struct sshd_tree now;
+	struct sshd_tree base;	/* without keyveto's lines */
+	char *dump;		/* what sshd says of base; NULL: nothing */
 };
 
 /*
- * Reads what enable and disable start from: all files of sshd's, and those in
- * the state. False after a message; ended by sshd_present_close in any case.
+ * Reads the options of cmd, and calls change with what is there, while no other
+ * keyveto changes it. The exit status of the process.
  */
-bool sshd_present_open(const struct sshd_options *o, struct sshd_present *p);
-void sshd_present_close(struct sshd_present *p);
+int sshd_run_change(const struct cli_command *cmd, int argc, char **argv,
+    int (*change)(const struct sshd_options *o, struct sshd_present *p));
+
+/*
+ * Asks sshd about base, and adds the file of its PAM service, which dump names.
+ * False after a message, but for sshd's silence: that is in why.
+ */
+bool sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
+    char *why, size_t cap);
+
+/* Whether lines of keyveto's are in a file of sshd's, or else in one of PAM's. */
+bool sshd_present_has(const struct sshd_present *p, bool sshds);
 
 /*
  * Whether the copy says what the files themselves say to sshd: else keyveto
@@ -72,11 +93,7 @@ void sshd_present_close(struct sshd_present *p);
  */
 bool sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t);
 
-/* The name of sshd's PAM service. */
-void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);
-
-/* The accounts of the machine; false after a message. */
-bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
+/* sshd_reload.c */
 
 /* Makes the running sshd read its files; false after a message. */
 bool sshd_reload(const char *dump);

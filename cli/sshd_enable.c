@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
 #include "pam_stack.h"
 #include "sshd_command.h"
@@ -15,9 +13,9 @@
 
 struct enabling {
 	const struct sshd_options *o;
-	struct sshd_present p;
-	struct sshd_tree base, next;
-	char *base_dump, *next_dump;
+	struct sshd_present *p;
+	struct sshd_tree next;
+	char *next_dump;	/* what sshd says of next */
 	struct accounts accounts;
 	struct sshd_plan plan;
 	bool guard, pam;	/* what is on in the end */
@@ -28,15 +26,17 @@ static bool
 look(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
+	char why[SSHD_WHY_BYTES];
 
-	if (!sshd_present_open(o, &e->p) ||
-	    !sshd_copy_is_faithful(o, &e->p.now) ||
-	    !sshd_open_changed(o, &e->p.files, false, &e->base) ||
-	    (e->base_dump = sshd_ask_tree(o, &e->base, NULL)) == NULL ||
-	    !sshd_find_accounts(o, &e->accounts))
+	if (!sshd_copy_is_faithful(o, &e->p->now) ||
+	    !sshd_present_ask(o, e->p, why, sizeof(why)))
 		return false;
-	(void)sshd_plan_tell_groups(o, &e->base);
-	return true;
+	if (e->p->dump == NULL) {
+		cli_error("%s", why);
+		return false;
+	}
+	(void)sshd_plan_tell_groups(o, &e->p->base);
+	return sshd_find_accounts(o, &e->accounts);
 }
 
 /* The lines, and what sshd makes of them before they are in place. */
@@ -47,17 +47,17 @@ plan(struct enabling *e)
 	char why[SSHD_WHY_BYTES];
 
 	/* Without a word, both; what is on stays on. */
-	e->guard = o->guard || !o->pam || e->p.state.guard;
-	e->pam = o->pam || !o->guard || e->p.state.pam;
-	if (e->pam && !o->pam && !sshd_dump_is(e->base_dump, "usepam", "yes")) {
+	e->guard = o->guard || !o->pam || sshd_present_has(e->p, true);
+	e->pam = o->pam || !o->guard || sshd_present_has(e->p, false);
+	if (e->pam && !o->pam && !sshd_text_is(e->p->dump, "usepam", "yes")) {
 		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
 		    "guard is all there can be");
 		e->pam = false;
 	}
 	e->plan.guard = e->guard;
 	e->plan.pam = e->pam;
-	if (!sshd_plan_make(o, &e->p, &e->base, e->base_dump, &e->accounts,
-	    &e->plan) || !sshd_open_changed(o, &e->p.files, true, &e->next))
+	if (!sshd_plan_make(o, e->p, &e->accounts, &e->plan) ||
+	    !sshd_open_changed(o, &e->p->files, true, &e->next))
 		return false;
 	if (!sshd_dump_valid(o->sshd, &e->next, *o->root != '\0', why,
 	    sizeof(why))) {
@@ -66,7 +66,7 @@ plan(struct enabling *e)
 	}
 	e->next_dump = sshd_ask_tree(o, &e->next, NULL);
 	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next,
-	    e->base_dump, e->next_dump))
+	    e->p->dump, e->next_dump))
 		return false;
 	if (e->plan.guard)
 		sshd_plan_tell_matches(o->root, &e->next);
@@ -79,7 +79,7 @@ rehearse(struct enabling *e)
 {
 	struct sshd_rehearsal found;
 
-	if (!sshd_rehearse(e->o, &e->base, &found))
+	if (!sshd_rehearse(e->o, &e->p->base, &found))
 		return CLI_UNCHECKED;
 	if (found.refused > 0)
 		cli_error("%zu account%s with a listed key, %zu of them without "
@@ -99,7 +99,7 @@ rehearse(struct enabling *e)
 static void
 print_plan(const struct enabling *e)
 {
-	const struct sshd_files *fs = &e->p.files;
+	const struct sshd_files *fs = &e->p->files;
 
 	for (size_t i = 0; i < fs->n; i++) {
 		const struct sshd_file *f = fs->v[i];
@@ -125,13 +125,6 @@ print_plan(const struct enabling *e)
 	}
 }
 
-static bool
-is_sshds(const struct sshd_file *f)
-{
-	return strcmp(f->path, KV_CONFIG_PATH) != 0 &&
-	    strncmp(f->path, "/etc/pam.d/", 11) != 0;
-}
-
 /*
  * keyveto.conf first, since the guard reads it, then PAM, then sshd's own
  * files, which count from a reload on. Where next is NULL the base is written:
@@ -140,13 +133,13 @@ is_sshds(const struct sshd_file *f)
 static bool
 write_files(struct enabling *e)
 {
-	struct sshd_files *fs = &e->p.files;
+	struct sshd_files *fs = &e->p->files;
 
 	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < fs->n; i++) {
 			struct sshd_file *f = fs->v[i];
-			int its = is_sshds(f) ? 2 :
-			    strcmp(f->path, KV_CONFIG_PATH) == 0 ? 0 : 1;
+			int its = sshd_file_is_sshds(f) ? 2 :
+			    sshd_file_is_pams(f) ? 1 : 0;
 
 			if (its != turn)
 				continue;
@@ -234,15 +227,15 @@ remember(const struct sshd_files *fs)
 static bool
 roll_back(struct enabling *e, const struct former *was)
 {
-	struct sshd_files *fs = &e->p.files;
+	struct sshd_files *fs = &e->p->files;
 	bool ok = true;
 
 	for (int turn = 0; turn < 2; turn++)
 		for (size_t i = 0; i < fs->n; i++)
-			if (is_sshds(fs->v[i]) == (turn == 0))
+			if (sshd_file_is_sshds(fs->v[i]) == (turn == 0))
 				ok &= sshd_file_write(fs, fs->v[i],
 				    was[i].text, was[i].len);
-	if (ok && !e->p.state.found)
+	if (ok && !e->p->state.found)
 		ok = sshd_state_remove(e->o->root);
 	cli_error(ok ? "everything was put back as it was" :
 	    "not everything could be put back: see to it before the next "
@@ -253,19 +246,19 @@ roll_back(struct enabling *e, const struct former *was)
 static bool
 carry_out(struct enabling *e)
 {
-	struct former *was = remember(&e->p.files);
+	struct former *was = remember(&e->p->files);
 	bool ok;
 
 	if (was == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_state_save(&e->p.files, e->guard, e->pam);
+	ok = sshd_state_save(&e->p->files);
 	if (ok && !(write_files(e) && validate(e))) {
 		roll_back(e, was);
 		ok = false;
 	}
-	for (size_t i = 0; i < e->p.files.n; i++)
+	for (size_t i = 0; i < e->p->files.n; i++)
 		free(was[i].text);
 	free(was);
 	return ok;
@@ -294,7 +287,7 @@ tell(const struct enabling *e)
 }
 
 static int
-enable(struct enabling *e)
+enable_all(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
 	int status;
@@ -314,26 +307,21 @@ enable(struct enabling *e)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+enable(const struct sshd_options *o, struct sshd_present *p)
 {
-	struct sshd_options o;
-	struct enabling e = { .o = &o };
-	int status, lock;
+	struct enabling e = { .o = o, .p = p };
+	int status = enable_all(&e);
 
-	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
-		return status;
-	umask(022);
-	if (!sshd_state_lock(o.root, &lock))
-		return CLI_UNCHECKED;
-	status = enable(&e);
-	free(e.base_dump);
 	free(e.next_dump);
 	accounts_free(&e.accounts);
-	sshd_tree_close(&e.base);
 	sshd_tree_close(&e.next);
-	sshd_present_close(&e.p);
-	sshd_state_unlock(o.root, lock);
 	return status;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	return sshd_run_change(cmd, argc, argv, enable);
 }
 
 const struct cli_command sshd_enable = {

@@ -182,9 +182,9 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
  * line for one would take something from the other.
  */
 static bool
-plan_matches(struct sshd_present *p, const struct sshd_tree *t,
-    const struct sshd_plan *plan)
+plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
 {
+	const struct sshd_tree *t = &p->base;
 	static const char files[] = "AuthorizedKeysFile";
 	static const char command[] = "AuthorizedKeysCommand";
 	char line[SSHD_VALUE_BYTES + 64];
@@ -222,19 +222,21 @@ plan_matches(struct sshd_present *p, const struct sshd_tree *t,
 
 /* The lines for certificates by TrustedUserCAKeys; false without memory. */
 static bool
-write_principals(FILE *out, const char *dump, const struct sshd_tree *t,
+write_principals(FILE *out, const struct sshd_present *p,
     struct sshd_plan *plan)
 {
+	const struct sshd_tree *t = &p->base;
+	const char *dump = p->dump;
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
 	const char *args;
 	bool plain;
 
-	sshd_dump_value(dump, "authorizedprincipalscommand", command);
-	sshd_dump_value(dump, "authorizedprincipalscommanduser", user);
+	sshd_text_value(dump, "authorizedprincipalscommand", command, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedprincipalscommanduser", user, SSHD_VALUE_BYTES);
 	if (sshd_words_none(command)) {
 		/* A Match block that sets one of these wants no other. */
-		plain = !sshd_dump_is(dump, "trustedusercakeys", "none") &&
-		    sshd_dump_is(dump, "authorizedprincipalsfile", "none") &&
+		plain = !sshd_text_is(dump, "trustedusercakeys", "none") &&
+		    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
 		    !any_match_sets(t, "AuthorizedPrincipalsCommand") &&
 		    !any_match_sets(t, "AuthorizedPrincipalsFile") &&
 		    !any_match_sets(t, "TrustedUserCAKeys");
@@ -261,16 +263,16 @@ write_principals(FILE *out, const char *dump, const struct sshd_tree *t,
  * false if there is nothing for the guard to do.
  */
 static bool
-write_keys(FILE *out, const char *dump, struct sshd_present *p,
-    struct sshd_tree *t, struct sshd_plan *plan)
+write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 {
+	const char *dump = p->dump;
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
 	const char *args;
 
-	sshd_dump_value(dump, "authorizedkeyscommand", command);
-	sshd_dump_value(dump, "authorizedkeyscommanduser", user);
-	sshd_dump_value(dump, "authorizedkeysfile", plan->files);
-	plan->strictmodes_no = sshd_dump_is(dump, "strictmodes", "no");
+	sshd_text_value(dump, "authorizedkeyscommand", command, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedkeyscommanduser", user, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedkeysfile", plan->files, SSHD_VALUE_BYTES);
+	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
 	if (sshd_words_none(command)) {
 		if (sshd_words_none(plan->files)) {
 			cli_error("note: sshd takes keys from no file and no "
@@ -285,7 +287,7 @@ write_keys(FILE *out, const char *dump, struct sshd_present *p,
 		    "AuthorizedKeysCommand %s %s\n"
 		    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
 		    ARGUMENTS_FILES);
-		return plan_matches(p, t, plan);
+		return plan_matches(p, plan);
 	}
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
@@ -377,11 +379,27 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 	return f != NULL && sshd_file_insert(f, FIRST_LINE, lines);
 }
 
+/* Whether what sshd says of all that the guard takes over is known in full. */
+static bool
+is_known_in_full(const char *dump)
+{
+	char value[SSHD_VALUE_BYTES];
+
+	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
+		(void)sshd_text_value(dump, guards[i], value, sizeof(value));
+		if (strlen(value) + 1 == sizeof(value)) {
+			cli_error("%s is too long", guards[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool
 plan_guard(const struct sshd_options *o, struct sshd_present *p,
-    struct sshd_tree *base, const char *dump, struct sshd_plan *plan)
+    struct sshd_plan *plan)
 {
-	struct sshd sshd = { .path = o->sshd, .config = base->top };
+	struct sshd sshd = { .path = o->sshd, .config = p->base.top };
 	struct sshd_overview overview;
 	char *lines = NULL;
 	size_t len;
@@ -397,13 +415,14 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 		    "one: use --pam alone, or put the guard in by hand");
 		return false;
 	}
+	if (!is_known_in_full(p->dump))
+		return false;
 	if ((out = open_memstream(&lines, &len)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
 	/* sshd 9.2 overlooks a principals command after the keys command. */
-	ok = write_principals(out, dump, base, plan) &&
-	    write_keys(out, dump, p, base, plan);
+	ok = write_principals(out, p, plan) && write_keys(out, p, plan);
 	if (fclose(out) != 0 || lines == NULL)
 		ok = false;
 	else if (ok && plan->guard)
@@ -426,14 +445,14 @@ has_module_first(const struct pam_stack *s)
 
 static bool
 plan_pam(const struct sshd_options *o, struct sshd_present *p,
-    const char *dump, struct sshd_plan *plan)
+    struct sshd_plan *plan)
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 	struct pam_stack stack;
 	struct sshd_file *f;
 	bool readable, first;
 
-	if (!sshd_dump_is(dump, "usepam", "yes")) {
+	if (!sshd_text_is(p->dump, "usepam", "yes")) {
 		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
 		    "yes, or use --guard alone");
 		return false;
@@ -491,14 +510,13 @@ plan_config(const struct sshd_options *o, struct sshd_present *p,
 
 bool
 sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
-    struct sshd_tree *base, const char *dump, const struct accounts *accounts,
-    struct sshd_plan *plan)
+    const struct accounts *accounts, struct sshd_plan *plan)
 {
 	bool ok;
 
-	sshd_pam_service(dump, plan->service);
-	ok = (!plan->guard || plan_guard(o, p, base, dump, plan)) &&
-	    (!plan->pam || plan_pam(o, p, dump, plan)) &&
+	sshd_pam_service(p->dump, plan->service);
+	ok = (!plan->guard || plan_guard(o, p, plan)) &&
+	    (!plan->pam || plan_pam(o, p, plan)) &&
 	    plan_config(o, p, plan) &&
 	    (!plan->guard || sshd_require_guard(o)) &&
 	    (!plan->pam || sshd_require_module(o)) &&
@@ -518,7 +536,7 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 		"AuthorizedPrincipalsCommand", "AuthorizedKeysFile",
 		"AuthorizedKeysCommand",
 	};
-	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES], small[64];
+	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES];
 	const char *args;
 
 	if (!plan->guard)
@@ -526,11 +544,8 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
 		bool good;
 
-		snprintf(small, sizeof(small), "%s", watched[i]);
-		for (char *c = small; *c != '\0'; c++)
-			*c = (char)(*c | 0x20);
-		sshd_dump_value(base, small, was);
-		sshd_dump_value(next, small, value);
+		sshd_text_value(base, watched[i], was, sizeof(was));
+		sshd_text_value(next, watched[i], value, sizeof(value));
 		if (i == 1)
 			good = plan->takes_files ? sshd_words_none(value) :
 			    strcmp(was, value) == 0;

@@ -56,13 +56,13 @@ read_cover(const struct status *s, const char *dump, struct cover *c)
 	char files[SSHD_VALUE_BYTES], command[SSHD_VALUE_BYTES];
 	char principals[SSHD_VALUE_BYTES];
 	const char *args = "";
-	bool keys = !sshd_dump_is(dump, "pubkeyauthentication", "no");
+	bool keys = !sshd_text_is(dump, "pubkeyauthentication", "no");
 	bool guard, guards_files, guards_command;
 
 	*c = (struct cover){ .n = 0 };
-	sshd_dump_value(dump, "authorizedkeysfile", files);
-	sshd_dump_value(dump, "authorizedkeyscommand", command);
-	sshd_dump_value(dump, "authorizedprincipalscommand", principals);
+	sshd_text_value(dump, "authorizedkeysfile", files, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedkeyscommand", command, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedprincipalscommand", principals, SSHD_VALUE_BYTES);
 	guard = !sshd_words_none(command) && guard_command(command, &args);
 	guards_command = guard && is_chained(args);
 	guards_files = guard && !guards_command && sshd_words_none(files);
@@ -76,12 +76,12 @@ read_cover(const struct status *s, const char *dump, struct cover *c)
 	c->guard[WAY_CA_LINE] = (!c->open[WAY_FILES] || guards_files) &&
 	    (!c->open[WAY_COMMAND] || guards_command);
 	c->open[WAY_USER_CA] = keys &&
-	    !sshd_dump_is(dump, "trustedusercakeys", "none");
+	    !sshd_text_is(dump, "trustedusercakeys", "none");
 	c->guard[WAY_USER_CA] =
-	    sshd_dump_is(dump, "authorizedprincipalsfile", "none") &&
+	    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
 	    !sshd_words_none(principals) && guard_command(principals, &args);
 	c->open[WAY_HOSTBASED] =
-	    sshd_dump_is(dump, "hostbasedauthentication", "yes");
+	    sshd_text_is(dump, "hostbasedauthentication", "yes");
 	for (int w = 0; w < WAYS; w++)
 		c->pam[w] = s->pam;
 }
@@ -217,7 +217,7 @@ look_at_pam(struct status *s, const char *dump)
 	struct pam_stack stack;
 	size_t i = 0, first = 0;
 
-	if (!sshd_dump_is(dump, "usepam", "yes"))
+	if (!sshd_text_is(dump, "usepam", "yes"))
 		return;
 	sshd_pam_service(dump, service);
 	if (!pam_stack_read(s->o->root, service, &stack, why, sizeof(why))) {
