@@ -86,7 +86,7 @@ look_at_command(struct audit_policy *policy, struct report *r)
 	if (command == NULL)
 		return;
 	guard = guard_command(command, &args);
-	if (!guard || strstr(args, " -- ") != NULL) {
+	if (!guard || guard_chained(args)) {
 		if (!r->quiet)
 			cli_error("note: sshd also asks AuthorizedKeysCommand "
 			    "%s: the keys it prints are not seen here",

@@ -51,7 +51,7 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	    w->command_user, sizeof(w->command_user));
 	if (!sshd_words_none(w->command)) {
 		w->guard = guard_command(w->command, &args);
-		w->chained = w->guard && strstr(args, " -- ") != NULL;
+		w->chained = w->guard && guard_chained(args);
 		w->other_command = !w->guard;
 	}
 	(void)sshd_text_value(text, "authorizedkeysfile", value,

@@ -5,6 +5,7 @@
 
 #include "audit_policy.h"
 #include "command.h"
+#include "pam_stack.h"
 #include "sshd_config.h"
 #include "sshd_dump.h"
 #include "sshd_files.h"
@@ -117,16 +118,25 @@ bool sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 /* sshd_requirements.c: what has to be there before keyveto is enabled. */
 
 /* Each is false after a message. */
-bool sshd_require_guard(const struct sshd_options *o);
-bool sshd_require_module(const struct sshd_options *o);
+bool sshd_require_guard(const struct sshd_options *o, const char *path);
+/* module is as in a line of PAM's. */
+bool sshd_require_module(const struct sshd_options *o, const char *module);
 /*
- * keyveto.conf and its filters, as a login reads them that runs as user; ""
+ * A keyveto.conf and its filters, as a login reads them that runs as user; ""
  * is for root, "%u" for anybody.
  */
-bool sshd_require_filters(const struct sshd_options *o, const char *user,
-    const struct accounts *accounts);
+bool sshd_require_filters(const struct sshd_options *o, const char *config,
+    const char *user, const struct accounts *accounts);
 
-/* keyveto.conf below a root, opened by this process: for judging. */
-bool sshd_judge_open(const struct sshd_options *o, struct kv_judge *j);
+/*
+ * The module's first session line, or NULL; in place, if that is the very first
+ * one, lest another hides the key from it, and requisite.
+ */
+const struct pam_line *sshd_find_module(const struct pam_stack *s,
+    bool *in_placep);
+
+/* A keyveto.conf below a root, opened by this process: for judging. */
+bool sshd_judge_open(const struct sshd_options *o, const char *config,
+    struct kv_judge *j);
 
 #endif

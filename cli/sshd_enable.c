@@ -160,8 +160,7 @@ validate(struct enabling *e)
 	struct pam_stack stack = { 0 };
 	char why[SSHD_WHY_BYTES];
 	struct sshd_tree t;
-	size_t i = 0, first = 0;
-	bool ok;
+	bool ok, first = false;
 
 	ok = sshd_open_tree(o, &t, NULL, 0) && sshd_copy_is_faithful(o, &t);
 	if (ok && !sshd_dump_valid(o->sshd, &t, *o->root != '\0', why,
@@ -176,7 +175,8 @@ validate(struct enabling *e)
 		ok = false;
 	}
 	sshd_tree_close(&t);
-	ok = ok && sshd_require_filters(o, "", &e->accounts);
+	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "",
+	    &e->accounts);
 	if (!ok || !e->pam)
 		return ok;
 	if (!pam_stack_read(o->root, e->plan.service, &stack, why,
@@ -184,13 +184,11 @@ validate(struct enabling *e)
 		cli_error("%s", why);
 		ok = false;
 	}
-	while (first < stack.n &&
-	    strcmp(stack.line[first].type, "session") != 0)
-		first++;
-	if (ok && (pam_stack_find(&stack, "session", SSHD_MODULE, &i) == NULL ||
-	    i != first)) {
-		cli_error("%s/etc/pam.d/%s: pam_keyveto.so is not its first "
-		    "session line", o->root, e->plan.service);
+	if (ok)
+		(void)sshd_find_module(&stack, &first);
+	if (ok && !first) {
+		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
+		    "first session line", o->root, e->plan.service);
 		ok = false;
 	}
 	pam_stack_free(&stack);

@@ -431,18 +431,6 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 	return ok;
 }
 
-/* The first session line of the service, without keyveto's own block. */
-static bool
-has_module_first(const struct pam_stack *s)
-{
-	size_t i = 0, first = 0;
-
-	while (first < s->n && strcmp(s->line[first].type, "session") != 0)
-		first++;
-	return pam_stack_find(s, "session", SSHD_MODULE, &i) != NULL &&
-	    i == first && strcmp(s->line[i].control, "requisite") == 0;
-}
-
 static bool
 plan_pam(const struct sshd_options *o, struct sshd_present *p,
     struct sshd_plan *plan)
@@ -450,7 +438,7 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 	struct pam_stack stack;
 	struct sshd_file *f;
-	bool readable, first;
+	bool readable, first = false;
 
 	if (!sshd_text_is(p->dump, "usepam", "yes")) {
 		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
@@ -467,7 +455,8 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 	}
 	readable = pam_stack_read(o->root, plan->service, &stack, why,
 	    sizeof(why));
-	first = readable && has_module_first(&stack);
+	if (readable)
+		(void)sshd_find_module(&stack, &first);
 	pam_stack_free(&stack);
 	if (!readable) {
 		cli_error("%s", why);
@@ -518,13 +507,15 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
 	ok = (!plan->guard || plan_guard(o, p, plan)) &&
 	    (!plan->pam || plan_pam(o, p, plan)) &&
 	    plan_config(o, p, plan) &&
-	    (!plan->guard || sshd_require_guard(o)) &&
-	    (!plan->pam || sshd_require_module(o)) &&
-	    sshd_require_filters(o, "", accounts);
+	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
+	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&
+	    sshd_require_filters(o, KV_CONFIG_PATH, "", accounts);
 	if (ok && *plan->command_user != '\0')
-		ok = sshd_require_filters(o, plan->command_user, accounts);
+		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		    plan->command_user, accounts);
 	if (ok && *plan->principals_user != '\0')
-		ok = sshd_require_filters(o, plan->principals_user, accounts);
+		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		    plan->principals_user, accounts);
 	return ok;
 }
 

@@ -112,7 +112,7 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	bool ok;
 
 	*found = (struct sshd_rehearsal){ 0 };
-	if (!sshd_judge_open(o, &judge))
+	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
 		return false;
 	h.unsupported_enter = judge.config.on_unsupported != KV_ACTION_DENY;
 	ok = sshd_find_accounts(o, &accounts) &&

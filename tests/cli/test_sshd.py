@@ -987,6 +987,88 @@ def _(scratch):
     equal(image.run("status", status=0).stderr, "")
 
 
+@case("a Match block for an account that no name service lists is not taken for closed")
+def _(scratch):
+    for number, lines in enumerate(("AuthorizedKeysFile .ssh/far", "HostbasedAuthentication yes", "TrustedUserCAKeys /etc/ca",
+                                    f"AuthorizedKeysFile none\n{WITH_COMMAND}")):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number), f"{INCLUDE}Match User far*\n{lines}\n")
+        image.run("enable", "--guard", status=0)
+        contains(image.run("status", status=2).stderr, "not guarded, for accounts that are not listed: Match User far*")
+        image.account("faraway")
+        lacks(image.run("status", status=1).stderr, "not listed")
+        image.run("enable", "--pam", status=0)
+        image.run("status", status=0)
+
+
+@case("keys that are taken from some clients only are a way in")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "PubkeyAuthentication no\n")
+    image.run("status", status=0)
+    image.write(TOP, image.read(TOP) + "Match Address 192.0.2.0/24\nPubkeyAuthentication yes\n")
+    equal(ways(image, 1)["", "authorized_keys"], (True, False, False))
+    image.run("enable", status=0)
+    image.run("status", status=0)
+
+
+@case("status looks at the keyveto.conf that a guard, or the module, is told to read, and as whom")
+def _(scratch):
+    image = Image(scratch)
+    image.write("/etc/other.conf", "OnHit warn\n")
+    image.run("enable", status=0)
+    for path, old, new in ((DROP_IN, " --key %k", " --key\t%k\t--config /etc/other.conf"),
+                           ("/etc/pam.d/sshd", "keyveto.so", "keyveto.so debug config=/etc/other.conf")):
+        content = image.read(path)
+        image.write(path, content.replace(old, new, 1))
+        contains(image.run("status", status=1).stderr, "/etc/other.conf: OnHit warn")
+        image.write(path, content)
+        image.run("status", status=0)
+    # Behind another command the guard is whom that one is to be.
+    image.run("disable", status=0)
+    image.write(TOP, f"{INCLUDE}AuthorizedKeysFile none\n{WITH_COMMAND}")
+    image.write("/etc/keyveto/keyveto.conf", "OnError allow\n")
+    image.run("enable", "--guard", status=0)
+    image.run("status", status=0)
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o600)
+    contains(image.run("status", status=2).stderr, "(read as nobody)")
+
+
+@case("a guard, or a module, in another place is looked at there")
+def _(scratch):
+    image = Image(scratch)
+    other = "/opt/keyveto-authorized-keys"
+    image.run("enable", "--guard", status=0)
+    image.write(DROP_IN, image.read(DROP_IN).replace(GUARD, other))
+    contains(image.run("status", status=2).stderr, f"{other}: No such file")
+    image.run("disable", status=0)
+    image.run("enable", "--pam", status=0)
+    image.write("/etc/pam.d/sshd", image.read("/etc/pam.d/sshd").replace("pam_keyveto.so", "/opt/pam_keyveto.so"))
+    contains(image.run("status", status=1).stderr, "/opt/pam_keyveto.so: No such file")
+
+
+@case("a Match block's PAM service, which newer ones have, is the one that counts")
+def _(scratch):
+    image = Image(scratch)
+    image.account("alice")
+    image.account("bob")
+    image.write("/etc/pam.d/other", STOCK_STACK)
+    image.run("enable", "--pam", status=0)
+    # 9.2 knows no such keyword: it is taken out of the copy, and put into the answer.
+    odd = scratch / "odd"
+    odd.write_text(f"""#!/bin/sh
+for word; do case $word in */0.conf) sed -i /PAMServiceName/d "${{word%/*}}"/*.conf;; esac; done
+case "$*" in *user=bob,*) echo pamservicename other;; *-T*) echo pamservicename sshd;; esac
+exec {SSHD} "$@"
+""", encoding="ascii")
+    odd.chmod(0o755)
+    image.run("status", status=0)
+    image.write(TOP, image.read(TOP) + "Match User bob\nPAMServiceName other\n")
+    done = image.run("status", "--json", "--sshd", odd, status=1)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    equal({tuple(row["accounts"]): row["pam"] for row in rows if row["way"] == "authorized_keys"},
+          {("root", "nobody", "sshd", "alice"): True, ("bob",): False})
+
+
 @case("a module that is not the first session line, or not requisite, does not count")
 def _(scratch):
     image = Image(scratch)
