@@ -83,15 +83,22 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	 * Until it is reloaded sshd runs the guard, which reads keyveto.conf:
 	 * that goes last.
 	 */
-	if (!take_out(p, true, &taken) || (o->reload && taken > 0 &&
-	    (p->dump == NULL || !sshd_reload(p->dump))) ||
-	    !take_out(p, false, &taken) || !sshd_state_remove(o->root))
+	if (!take_out(p, true, &taken))
+		return CLI_UNCHECKED;
+	if (o->reload && taken > 0 && (p->dump == NULL ||
+	    !sshd_reload(p->dump))) {
+		cli_error("PAM's lines and those in keyveto.conf stay for now: "
+		    "reload sshd, then run this again without --reload");
+		return CLI_UNCHECKED;
+	}
+	if (!take_out(p, false, &taken) || !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
 	if (taken == 0)
 		puts("keyveto's lines were nowhere");
 	else if (*o->root == '\0' && !o->reload)
-		puts("sshd goes by it once it is reloaded (systemctl reload "
-		    "ssh): do that now");
+		puts("sshd runs the guard until it is reloaded (systemctl "
+		    "reload ssh), and that goes by keyveto.conf without "
+		    "keyveto's lines: do that now");
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

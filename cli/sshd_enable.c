@@ -264,7 +264,7 @@ carry_out(struct enabling *e)
 
 /* What the person is to know and do. */
 static void
-tell(const struct enabling *e)
+tell(const struct enabling *e, bool reloaded)
 {
 	const struct sshd_options *o = e->o;
 
@@ -276,7 +276,7 @@ tell(const struct enabling *e)
 	if (o->warn)
 		puts("listed keys are let in and logged (OnHit warn): run this "
 		    "again without --warn to refuse them");
-	if (o->reload)
+	if (reloaded)
 		puts("sshd was reloaded; keep a session open, and log in anew "
 		    "to see that it works");
 	else if (e->plan.guard && *o->root == '\0')
@@ -288,6 +288,7 @@ static int
 enable_all(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
+	bool reloaded;
 	int status;
 
 	if (!look(e) || !plan(e))
@@ -298,10 +299,11 @@ enable_all(struct enabling *e)
 		print_plan(e);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	if (!carry_out(e) || (o->reload && !sshd_reload(e->next_dump)))
+	if (!carry_out(e))
 		return CLI_UNCHECKED;
-	tell(e);
-	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+	reloaded = o->reload && sshd_reload(e->next_dump);
+	tell(e, reloaded);
+	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
 }
 
 static int

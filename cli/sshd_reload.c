@@ -13,15 +13,18 @@
 #include "root_file.h"
 #include "sshd_command.h"
 
+#define SYSTEMCTL "/usr/bin/systemctl"
+
+/* By its full name: root's PATH may be another's, after su. */
 static int
-run_quietly(char *const *argv)
+run_systemctl(char *const *argv)
 {
 	char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 	char *const env[] = { search, NULL };
 	int status = 0;
 	pid_t pid;
 
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, env) != 0)
+	if (posix_spawn(&pid, SYSTEMCTL, NULL, NULL, argv, env) != 0)
 		return -1;
 	while (waitpid(pid, &status, 0) == -1)
 		if (errno != EINTR)
@@ -38,7 +41,7 @@ reload_unit(const char *unit)
 	char *const tell[] = { systemctl, reload, name, NULL };
 
 	snprintf(name, sizeof(name), "%s", unit);
-	return run_quietly(ask) == 0 && run_quietly(tell) == 0;
+	return run_systemctl(ask) == 0 && run_systemctl(tell) == 0;
 }
 
 /* Whether the process is an sshd, as far as its name tells. */

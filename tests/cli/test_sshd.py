@@ -788,6 +788,54 @@ def _(scratch):
     assert most > 12, f"killed only {most} times"
 
 
+@contextlib.contextmanager
+def systemd(scratch, active):
+    """A systemctl that notes what it is told; by it these units are active."""
+    program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
+    kept = program.read_bytes() if program.exists() else None
+    program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;;'
+                       ' *) exit 3;; esac\n', encoding="ascii")
+    program.chmod(0o755)
+    (scratch / "told").write_text("", encoding="ascii")
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield lambda: (scratch / "told").read_text(encoding="ascii").splitlines()
+    finally:
+        if kept is None:
+            program.unlink()
+        else:
+            program.write_bytes(kept)
+        if made:
+            folder.rmdir()
+
+
+@case("--reload asks systemd for the unit that is active, before keyveto.conf changes on the way back")
+def _(scratch):
+    with this_machine(scratch, config=INCLUDE + "AuthorizedKeysFile .ssh/k\n") as machine:
+        snapshot = machine.snapshot()
+        for unit in ("ssh.service", "sshd.service"):
+            with systemd(scratch, unit) as told:
+                contains(machine.run("enable", "--reload", status=0).stdout, "sshd was reloaded")
+                equal(told()[-2:], [f"--quiet is-active {unit}", f"reload {unit}"])
+                lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
+                equal(told()[-1], f"reload {unit}")
+                restored(snapshot, machine.snapshot())
+        # Neither systemd knows of one, nor is there a PID file.
+        with systemd(scratch, "") as told:
+            done = machine.run("enable", "--reload", status=2)
+            contains(done.stderr, "no running sshd was found")
+            contains(done.stdout, "lines put into", "once it is reloaded")
+            lacks("".join(told()), "reload")
+            done = machine.run("disable", "--reload", status=2)
+            contains(done.stderr, "no running sshd was found", "stay for now")
+            equal(machine.settings()["authorizedkeysfile"], ".ssh/k")
+            contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/k\n")
+            equal(machine.first_session_line(), "session requisite pam_keyveto.so")
+            contains(machine.run("disable", status=0).stdout, "until it is reloaded")
+            restored(snapshot, machine.snapshot())
+
+
 @case("two at a time do not get in each other's way")
 def _(scratch):
     image = Image(scratch)
