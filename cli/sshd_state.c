@@ -221,8 +221,10 @@ sshd_state_save(const struct sshd_files *fs)
 	    (dir = openat(parent, NEW,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
 	    write_state(dir, fs) && publish(parent);
-	if (!ok)
+	if (!ok) {
 		fail(fs->root, NEW);
+		(void)remove_dir(parent, NEW);
+	}
 	if (dir != -1)
 		close(dir);
 	close(parent);
