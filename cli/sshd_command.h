@@ -105,6 +105,7 @@ bool sshd_reload(const char *dump);
 struct sshd_rehearsal {
 	size_t refused;		/* accounts with a listed key */
 	size_t locked_out;	/* those of them without another key */
+	size_t listed_cas;	/* CAs of users' certificates */
 	bool unknown;		/* not everything could be judged */
 };
 

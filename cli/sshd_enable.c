@@ -85,11 +85,15 @@ rehearse(struct enabling *e)
 		cli_error("%zu account%s with a listed key, %zu of them without "
 		    "another", found.refused, found.refused == 1 ? "" : "s",
 		    found.locked_out);
+	if (found.listed_cas > 0)
+		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
+		    "with such a certificate would be refused",
+		    found.listed_cas, found.listed_cas == 1 ? "" : "s");
 	if (found.unknown)
 		cli_error("not everything could be judged: there may be more "
 		    "listed keys");
-	if ((found.refused == 0 && !found.unknown) || e->o->warn ||
-	    e->o->yes || e->o->dry_run)
+	if ((found.refused == 0 && found.listed_cas == 0 &&
+	    !found.unknown) || e->o->warn || e->o->yes || e->o->dry_run)
 		return 0;
 	cli_error("nothing was changed: see to that first, let everybody in "
 	    "for now with --warn, or go on with --yes");

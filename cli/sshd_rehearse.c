@@ -6,6 +6,7 @@
 
 #include "audit_accounts.h"
 #include "audit_table.h"
+#include "audit_user_ca.h"
 #include "sshd_command.h"
 
 struct rehearsal {
@@ -14,6 +15,22 @@ struct rehearsal {
 	bool unsupported_enter;
 	char *refused, *locked_out, *unknown;	/* their names, in a row */
 };
+
+/*
+ * A listed CA takes all its certificates with it, whoever has one: nothing here
+ * tells who.
+ */
+static bool
+rehearse_user_cas(struct report *r, const struct audit_policies *policies,
+    const char *root, struct rehearsal *h)
+{
+	const struct report before = *r;
+
+	audit_user_cas(r, policies, root, false);
+	h->found->listed_cas = r->listed - before.listed;
+	return h->found->listed_cas == 0 || audit_table_add(&h->table,
+	    "user CA keys", NULL, &before, r);
+}
 
 /* False without memory. */
 static bool
@@ -90,7 +107,8 @@ rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL && audit_policies_find(&policies, &sshd,
 	    accounts, readers.policy_of, r) &&
-	    audit_accounts(r, &readers, take_account, h);
+	    audit_accounts(r, &readers, take_account, h) &&
+	    rehearse_user_cas(r, &policies, o->root, h);
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	free(readers.policy_of);

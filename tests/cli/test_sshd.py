@@ -468,6 +468,53 @@ def _(scratch):
     must_refuse(image, "--sshd", odd, status=1, says=("gone", "--yes"))
 
 
+@case("a listed CA stops the rehearsal, since all its certificates would be refused")
+def _(scratch):
+    filter_of(scratch)
+    image = Image(scratch, INCLUDE + "Match User nobody\nTrustedUserCAKeys /etc/ssh/ca.pub\n")
+    image.write("/etc/ssh/ca.pub", f"{_made['clean']}\n")
+    image.run("enable", "--dry-run", status=0)
+    image.write("/etc/ssh/ca.pub", f"{_made['clean']}\n{_made['leaked']}\n")
+    must_refuse(image, status=1, says=("/etc/ssh/ca.pub:2: listed: ", "1 listed CA in TrustedUserCAKeys", "--yes"))
+    image.run("enable", "--yes", status=0)
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@case("on a full disk nothing is half done")
+def _(scratch):
+    with small_disk(scratch / "image", "16m"):
+        image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+        snapshot, filler = image.snapshot(), image.path("/filler")
+        ends = set()
+        for pages in range(0, 24):
+            with open(filler, "wb", buffering=0) as out:
+                with contextlib.suppress(OSError):
+                    while out.write(bytes(4096)):
+                        pass
+            os.truncate(filler, filler.stat().st_size - pages * 4096)
+            done = image.run("enable")
+            ends.add(done.returncode)
+            image.must_start()
+            if done.returncode == 0:
+                filler.unlink()
+                image.run("status", status=0)
+                image.run("disable", status=0)
+            else:
+                contains(done.stderr, "No space left on device")
+                filler.unlink()
+            restored(snapshot, image.snapshot())
+        equal(ends, {0, 2})
+
+
 @case("--warn goes on whoever has a listed key, and enable without it enforces, if nobody has")
 def _(scratch):
     image = Image(scratch)
