@@ -95,15 +95,16 @@ is_known(const struct sshd_tree *t, size_t match)
  * A Match block that sets AuthorizedKeysFile alone would now have the guard's
  * command as well, which hands out the files of all others; one that sets
  * AuthorizedKeysCommand alone would lose the files. Each gets the line that
- * keeps what it had, right after its Match line, and before that again its
- * AuthorizedPrincipalsCommand, which sshd 9.2 overlooks after an
- * AuthorizedKeysCommand. The last block of a file goes first, so that numbers
- * stay right.
+ * keeps what it had, right after its Match line. Before a command that is again
+ * its AuthorizedPrincipalsCommand: sshd 9.2 overlooks one that comes after. The
+ * last block of a file goes first, so that numbers stay right.
  */
 static bool
 complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
     const struct completion *c)
 {
+	const bool is_command = strcmp(c->lacks, "AuthorizedKeysCommand") == 0;
+
 	for (size_t i = t->n_lines; i > 0; i--) {
 		const struct sshd_line *l = &t->line[i - 1], *again;
 		struct sshd_file *f;
@@ -112,7 +113,8 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 
 		if (!is(l, "Match") || !needs(t, i, c) || is_known(t, i))
 			continue;
-		again = find_in_match(t, i, "AuthorizedPrincipalsCommand");
+		again = is_command ?
+		    find_in_match(t, i, "AuthorizedPrincipalsCommand") : NULL;
 		if (asprintf(&text, "%s%s%s%s", again != NULL ?
 		    "AuthorizedPrincipalsCommand " : "", again != NULL ?
 		    again->value : "", again != NULL ? "\n" : "",

@@ -293,6 +293,11 @@ SHAPES = [
     Shape("a Match block with AuthorizedKeysCommand",
           INCLUDE + "AuthorizedKeysFile .ssh/k\nMatch User daemon\n" + WITH_COMMAND, conf=".ssh/k", users={
               "daemon": {"authorizedkeysfile": ".ssh/k", "authorizedkeyscommand": COMMAND}, "root": BY_GUARD}),
+    Shape("a Match block with a principals command that sshd overlooks",
+          INCLUDE + f"Match User daemon\n{WITH_COMMAND}AuthorizedPrincipalsCommand {COMMAND} p\n"
+          "AuthorizedPrincipalsCommandUser daemon\n", conf=DEFAULT_FILES, users={
+              "daemon": {"authorizedkeysfile": DEFAULT_FILES, "authorizedkeyscommand": COMMAND,
+                         "authorizedprincipalscommand": "none"}, "root": BY_GUARD}),
     Shape("a Match block with both", INCLUDE + "Match User daemon\nAuthorizedKeysFile none\n" + WITH_COMMAND,
           conf=DEFAULT_FILES, users={"daemon": {"authorizedkeysfile": "none", "authorizedkeyscommand": COMMAND},
                                      "root": BY_GUARD}),
