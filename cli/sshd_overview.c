@@ -47,7 +47,8 @@ read_include(struct walk *w, char *rest)
 	while ((word = sshd_words_next(&rest)) != NULL) {
 		snprintf(path, sizeof(path), "%s%s",
 		    *word == '/' ? "" : CONFIG_DIRECTORY "/", word);
-		switch (glob(path, 0, NULL, &found)) {
+		switch (*word == '~' ? GLOB_ABORTED :
+		    glob(path, 0, NULL, &found)) {
 		case 0:
 			for (size_t i = 0; i < found.gl_pathc; i++)
 				read_config(w, found.gl_pathv[i]);

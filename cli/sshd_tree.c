@@ -135,7 +135,11 @@ take_include(struct reader *r, FILE *out, const struct sshd_line *l,
 	while (ok && (word = sshd_words_next(&s)) != NULL) {
 		struct names names = { 0 };
 
-		ok = snprintf(pattern, sizeof(pattern), "%s%s",
+		/* Those sshd looks for where it happens to be started. */
+		ok = (*word != '~' || fail(r, "%s%s:%zu: Include %.300s: not "
+		    "an absolute path", r->root, r->t->file[l->file],
+		    l->number, word)) &&
+		    snprintf(pattern, sizeof(pattern), "%s%s",
 		    *word == '/' ? "" : "/etc/ssh/", word) <
 		    (int)sizeof(pattern) && find_included(r, pattern, &names);
 		for (size_t i = 0; ok && i < names.n; i++) {
@@ -223,8 +227,9 @@ read_text(struct reader *r, FILE *out, size_t file, const char *text,
 
 	for (; text < end; text += n) {
 		const char *nl = memchr(text, '\n', (size_t)(end - text));
-		struct sshd_line l = { .file = file, .number = ++number };
+		struct sshd_line l = { .file = file };
 
+		l.number = ++number;
 		n = (size_t)((nl != NULL ? nl + 1 : end) - text);
 		if (!parse_line(text, n, &l))
 			return fail(r, "%s", strerror(errno));
@@ -363,6 +368,7 @@ sshd_tree_open(struct sshd_tree *t, const char *root,
 	};
 
 	*t = (struct sshd_tree){ 0 };
+	(void)fail(&r, "an Include line is too long, or no memory is left");
 	if (!make_copy_dir(t))
 		return fail(&r, "/tmp: no directory for a copy: %s",
 		    strerror(errno));

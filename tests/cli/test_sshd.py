@@ -658,6 +658,7 @@ def _(scratch):
             (INCLUDE + WITH_COMMAND, ("--guard",), "Add --pam"),
             (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
             (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', (), "a file with a blank"),
+            (INCLUDE + "Include ~/.ssh/more\n", (), "sshd_config:3: Include ~/.ssh/more: not an absolute path"),
             (INCLUDE + "AuthorizedKeysFile .ssh/my\\ keys\n", (), "a file with a blank"),
             (INCLUDE + 'AuthorizedKeysFile ".ssh/a" "#b"\n', (), "a file with a blank"),
             (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", (),
