@@ -85,7 +85,7 @@ int sshd_run_change(const struct cli_command *cmd, int argc, char **argv,
 bool sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
     char *why, size_t cap);
 
-/* Whether lines of keyveto's are in a file of sshd's, or else in one of PAM's. */
+/* Whether keyveto's lines are in a file of sshd's, or else in one of PAM's. */
 bool sshd_present_has(const struct sshd_present *p, bool sshds);
 
 /*

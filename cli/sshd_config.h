@@ -77,8 +77,8 @@ struct sshd_settings *sshd_answer(struct sshd_question *q, char *why,
 char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
 
 /*
- * The first value of a keyword in such a text, as much of it as fits; false, and
- * "", without it. "none" is a value.
+ * The first value of a keyword in such a text, as much of it as fits; false,
+ * and "", without it. "none" is a value.
  */
 bool sshd_text_value(const char *text, const char *keyword, char *value,
     size_t cap);

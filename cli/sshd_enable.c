@@ -335,9 +335,10 @@ const struct cli_command sshd_enable = {
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
 	    "As root. Audits every account first, and changes nothing if "
-	    "somebody would be\nrefused, or could not be judged. What is written stands between marks, "
-	    "is judged by sshd -t, and taken\nback if sshd does not like it. "
-	    "What was there is kept for 'keyveto sshd disable'.\n\n"
+	    "somebody would be\nrefused, or could not be judged. What is "
+	    "written stands between marks, is judged\nby sshd -t, and taken "
+	    "back if sshd does not like it. What was there is kept for\n"
+	    "'keyveto sshd disable'.\n\n"
 	    "  --guard          the guard, as AuthorizedKeysCommand; without "
 	    "--guard and --pam,\n"
 	    "                   both\n"

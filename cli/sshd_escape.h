@@ -8,7 +8,7 @@
 
 #include "sshd_tree.h"
 
-/* Whether a line, where it holds, opens a way in that the guard does not see. */
+/* Whether a line, where it holds, opens a way in that the guard sees not. */
 bool sshd_escape_opens(const struct sshd_tree *t, const struct sshd_line *l);
 
 /*

@@ -233,8 +233,10 @@ write_principals(FILE *out, const struct sshd_present *p,
 	const char *args;
 	bool plain;
 
-	sshd_text_value(dump, "authorizedprincipalscommand", command, SSHD_VALUE_BYTES);
-	sshd_text_value(dump, "authorizedprincipalscommanduser", user, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedprincipalscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedprincipalscommanduser", user,
+	    sizeof(user));
 	if (sshd_words_none(command)) {
 		/* A Match block that sets one of these wants no other. */
 		plain = !sshd_text_is(dump, "trustedusercakeys", "none") &&
@@ -271,9 +273,11 @@ write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
 	const char *args;
 
-	sshd_text_value(dump, "authorizedkeyscommand", command, SSHD_VALUE_BYTES);
-	sshd_text_value(dump, "authorizedkeyscommanduser", user, SSHD_VALUE_BYTES);
-	sshd_text_value(dump, "authorizedkeysfile", plan->files, SSHD_VALUE_BYTES);
+	sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedkeyscommanduser", user, sizeof(user));
+	sshd_text_value(dump, "authorizedkeysfile", plan->files,
+	    sizeof(plan->files));
 	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
 	if (sshd_words_none(command)) {
 		if (sshd_words_none(plan->files)) {
@@ -544,7 +548,8 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 			    strcmp(was, value) == 0;
 		else
 			good = guard_command(value, &args) ||
-			    (i == 0 && sshd_words_none(was) && sshd_words_none(value)) ||
+			    (i == 0 && sshd_words_none(was) &&
+			    sshd_words_none(value)) ||
 			    (i == 0 && strcmp(was, value) == 0);
 		/* Of a Match block people are told. */
 		if (good || any_match_sets(t, watched[i]))

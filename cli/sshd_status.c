@@ -38,7 +38,7 @@ struct status {
 	struct cover *v;	/* each differs from the others */
 	size_t n;
 	struct sshd_means means;
-	bool keys_by_origin;	/* keys open doors to some clients, if to any */
+	bool keys_by_origin;	/* some clients may come by key, at least */
 	bool pam;		/* the module judges in every service */
 	bool unguarded, unknown;
 };

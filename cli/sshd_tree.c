@@ -30,7 +30,7 @@ struct reader {
 	const char *root;
 	const struct sshd_change *change;
 	size_t n_changes;
-	size_t outer;		/* the Match block that includes the file */
+	size_t outer;		/* Match block that includes the file */
 	size_t match;		/* that of the lines now read */
 	char *why;
 	size_t cap;

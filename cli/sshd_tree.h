@@ -31,7 +31,7 @@ struct sshd_line {
 	size_t number;		/* from 1 */
 	char *keyword, *value;	/* the value as written, no blanks around */
 	/*
-	 * The Match block it is in, as 1 + the index of its Match line; 0: none.
+	 * The Match block it is in: 1 + the index of its Match line; 0: none.
 	 * That of a Match line itself is the one in which its file is included.
 	 */
 	size_t match;

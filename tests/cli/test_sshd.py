@@ -245,7 +245,8 @@ SHAPES = [
           conf=DEFAULT_FILES),
     Shape("a 00-keyveto.conf of the administrator's with a Match block", INCLUDE, files={
         DROP_IN: "Match User daemon\nAuthorizedKeysFile /etc/ssh/daemon_keys\n"}, place=TOP, conf=DEFAULT_FILES, users={
-            "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"}, "root": BY_GUARD}),
+            "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"},
+            "root": BY_GUARD}),
     Shape("an empty 00-keyveto.conf", INCLUDE, files={DROP_IN: ""}, conf=DEFAULT_FILES),
     Shape("an AuthorizedKeysCommand, no files", INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND,
           after={"authorizedkeysfile": "none", **CHAINED}),
@@ -468,7 +469,8 @@ def _(scratch):
 def _(scratch):
     image = Image(scratch, INCLUDE + "Match User *\nX11Forwarding no\nMatch Group nogroup\nAuthorizedKeysFile .ssh/a\n")
     odd = scratch / "odd"
-    odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n', encoding="ascii")
+    odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n',
+                   encoding="ascii")
     odd.chmod(0o755)
     must_refuse(image, "--sshd", odd, status=1, says=("gone", "--yes"))
 
@@ -846,8 +848,8 @@ def systemd(scratch, active):
     """A systemctl that notes what it is told; by it these units are active."""
     program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
     kept = program.read_bytes() if program.exists() else None
-    program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;;'
-                       ' *) exit 3;; esac\n', encoding="ascii")
+    program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n'
+                       f'[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;; *) exit 3;; esac\n', encoding="ascii")
     program.chmod(0o755)
     (scratch / "told").write_text("", encoding="ascii")
     made = not folder.exists()
@@ -1090,8 +1092,8 @@ def _(scratch):
 
 @case("a Match block for an account that no name service lists is not taken for closed")
 def _(scratch):
-    for number, lines in enumerate(("AuthorizedKeysFile .ssh/far", "HostbasedAuthentication yes", "TrustedUserCAKeys /etc/ca",
-                                    f"AuthorizedKeysFile none\n{WITH_COMMAND}")):
+    for number, lines in enumerate(("AuthorizedKeysFile .ssh/far", "HostbasedAuthentication yes",
+                                    "TrustedUserCAKeys /etc/ca", f"AuthorizedKeysFile none\n{WITH_COMMAND}")):
         (scratch / str(number)).mkdir()
         image = Image(scratch / str(number), f"{INCLUDE}Match User far*\n{lines}\n")
         image.run("enable", "--guard", status=0)
@@ -1231,11 +1233,13 @@ def random_config(rnd, names=()):
     """A file that may include some of these, at its top, in its middle, or in a Match block."""
     lines = random_settings(rnd)
     for _ in range(rnd.randrange(3)):
-        lines.append(rnd.choice(("Match ", "Match ", "Match=", "=Match ", 'Mat"ch" ', '"" match\t')) + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
-                                            "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
+        match = rnd.choice(("Match ", "Match ", "Match=", "=Match ", 'Mat"ch" ', '"" match\t'))
+        lines.append(match + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
+                                        "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
         lines += random_settings(rnd)
     for name in names:
-        lines.insert(rnd.randrange(len(lines) + 1), rnd.choice(("Include", "include", "\tInclude ", " = Include", 'Incl"ude"')) + " " + name)
+        include = rnd.choice(("Include", "include", "\tInclude ", " = Include", 'Incl"ude"'))
+        lines.insert(rnd.randrange(len(lines) + 1), f"{include} {name}")
     end = rnd.choice(("\n", "\r\n"))
     return end.join("\n".join(lines).split("\n")) + rnd.choice((end, ""))
 
