@@ -123,7 +123,8 @@ $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
 	$(patsubst %,$(BUILD)/cli/%.o,base64_vector http_header pam_stack pem \
-	pem_der pem_openssl pem_ssh pkbf_map quick sshd_block update_settings)
+	pem_der pem_openssl pem_ssh pkbf_map quick sshd_block sshd_words \
+	update_settings)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a

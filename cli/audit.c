@@ -10,6 +10,7 @@
 
 #include "audit_accounts.h"
 #include "audit_table.h"
+#include "audit_user_ca.h"
 #include "command.h"
 #include "report.h"
 
@@ -33,15 +34,6 @@ struct audit {
 	const struct audit_policy **policy_of;	/* of each account */
 	struct audit_table table;
 };
-
-static void
-on_ca_key(const struct input_key *key, void *arg)
-{
-	struct input_key ca = *key;
-
-	ca.part = KV_PART_CA;
-	report_key(arg, &ca);
-}
 
 static bool
 add_account(const struct account *account, const struct report *before,
@@ -147,38 +139,12 @@ audit_host_keys(struct audit *a)
 	    &a->report);
 }
 
-/* Whether a policy before number i has the same file. */
 static bool
-seen_user_ca(const struct audit *a, size_t i)
-{
-	const char *path = a->policies.v[i]->settings->user_ca;
-
-	for (size_t j = 0; j < i; j++) {
-		const struct sshd_settings *s = a->policies.v[j]->settings;
-
-		if (s != NULL && s->user_ca != NULL &&
-		    strcmp(s->user_ca, path) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool
-audit_user_cas(struct audit *a)
+audit_cas(struct audit *a)
 {
 	const struct report before = a->report;
-	const struct input_sink sink = {
-		.key = on_ca_key, .problem = audit_on_problem,
-		.file = audit_on_file,
-		.arg = &a->report,
-	};
 
-	for (size_t i = 0; i < a->policies.n; i++) {
-		const struct sshd_settings *s = a->policies.v[i]->settings;
-
-		if (s != NULL && s->user_ca != NULL && !seen_user_ca(a, i))
-			input_read(s->user_ca, &sink);
-	}
+	audit_user_cas(&a->report, &a->policies, "", true);
 	return audit_table_add(&a->table, "user CA keys", NULL, &before,
 	    &a->report);
 }
@@ -243,7 +209,7 @@ audit(struct audit *a)
 	    (readers.policy_of = a->policy_of) != NULL &&
 	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
 	    (a->o->n_users > 0 || audit_host_keys(a)) &&
-	    audit_user_cas(a);
+	    audit_cas(a);
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	return ok;

@@ -86,7 +86,7 @@ look_at_command(struct audit_policy *policy, struct report *r)
 	if (command == NULL)
 		return;
 	guard = guard_command(command, &args);
-	if (!guard || strstr(args, " -- ") != NULL) {
+	if (!guard || guard_chained(args)) {
 		if (!r->quiet)
 			cli_error("note: sshd also asks AuthorizedKeysCommand "
 			    "%s: the keys it prints are not seen here",
@@ -237,10 +237,10 @@ tell_overview(const struct finder *f, const struct sshd_overview *o)
 	if (o->varies && o->by_origin && !f->r->quiet)
 		cli_error("note: Match blocks of sshd's configuration look at "
 		    "where a client is: this is what holds for 127.0.0.1");
-	if (o->blank_in_pattern)
+	if (o->odd_pattern)
 		tell_problem(f->r, f->sshd->path, "AuthorizedKeysFile names a "
-		    "file with a blank, which sshd -T does not show as one: "
-		    "run keyveto check on it");
+		    "file with a blank, quote, backslash or #, which sshd -T "
+		    "does not show as one: run keyveto check on it");
 }
 
 bool

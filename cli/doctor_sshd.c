@@ -11,25 +11,11 @@
 
 #include "guard_command.h"
 #include "sshd_overview.h"
+#include "sshd_words.h"
 
 #define NAMES_SHOWN 5
 #define TUNNEL_REMEDY "set PermitTunnel no where nobody needs it"
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
-
-static bool
-is_none(const char *value)
-{
-	return *value == '\0' || strcasecmp(value, "none") == 0;
-}
-
-static bool
-has_value(const char *text, const char *keyword, const char *value)
-{
-	char found[DOCTOR_VALUE_BYTES];
-
-	return sshd_text_value(text, keyword, found, sizeof(found)) &&
-	    strcasecmp(found, value) == 0;
-}
 
 /* The last step of a list of methods that is done with a key, or NULL. */
 static const char *
@@ -80,17 +66,17 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	    sizeof(w->command));
 	(void)sshd_text_value(text, "authorizedkeyscommanduser",
 	    w->command_user, sizeof(w->command_user));
-	if (!is_none(w->command)) {
+	if (!sshd_words_none(w->command)) {
 		w->guard = guard_command(w->command, &args);
-		w->chained = w->guard && strstr(args, " -- ") != NULL;
+		w->chained = w->guard && guard_chained(args);
 		w->other_command = !w->guard;
 	}
 	(void)sshd_text_value(text, "authorizedkeysfile", value,
 	    sizeof(value));
-	w->files = !is_none(value);
+	w->files = !sshd_words_none(value);
 	(void)sshd_text_value(text, "trustedusercakeys", w->user_ca_file,
 	    sizeof(w->user_ca_file));
-	w->user_ca = !is_none(w->user_ca_file);
+	w->user_ca = !sshd_words_none(w->user_ca_file);
 	(void)sshd_text_value(text, "authorizedprincipalscommand",
 	    w->principals_command, sizeof(w->principals_command));
 	(void)sshd_text_value(text, "authorizedprincipalscommanduser",
@@ -98,8 +84,8 @@ doctor_read_ways(const char *text, struct doctor_ways *w)
 	w->principals = guard_command(w->principals_command, &args);
 	(void)sshd_text_value(text, "authorizedprincipalsfile", value,
 	    sizeof(value));
-	w->principals_file = !is_none(value);
-	w->hostbased = has_value(text, "hostbasedauthentication", "yes");
+	w->principals_file = !sshd_words_none(value);
+	w->hostbased = sshd_text_is(text, "hostbasedauthentication", "yes");
 	(void)sshd_text_value(text, "permittunnel", value, sizeof(value));
 	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
 	(void)sshd_text_value(text, "authenticationmethods", value,
@@ -138,7 +124,7 @@ doctor_learn_sshd(struct doctor *d)
 	if (d->sshd_text == NULL)
 		return;
 	doctor_read_ways(d->sshd_text, &d->root);
-	d->use_pam = has_value(d->sshd_text, "usepam", "yes");
+	d->use_pam = sshd_text_is(d->sshd_text, "usepam", "yes");
 	d->service_set = sshd_text_value(d->sshd_text, "pamservicename",
 	    d->service, sizeof(d->service));
 	if (!d->service_set)
@@ -371,17 +357,6 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 	accounts_free(&a);
 }
 
-/* Compares the first word of a line's value: a comment may follow. */
-static bool
-is_word(const char *value, const char *word)
-{
-	const size_t len = strlen(word);
-
-	value += *value == '"';
-	return strncasecmp(value, word, len) == 0 &&
-	    (value[len] == '\0' || strchr(" \t\"", value[len]) != NULL);
-}
-
 /* Whether a keyword in a Match block can make a difference here. */
 static bool
 counts(const char *keyword)
@@ -406,19 +381,19 @@ leads_past(const struct doctor *d, const struct sshd_match_line *line)
 	const char *args;
 
 	if (strcasecmp(line->keyword, "AuthorizedKeysFile") == 0)
-		return !is_word(line->value, "none");
+		return !sshd_words_is(line->value, "none");
 	if (strcasecmp(line->keyword, "AuthorizedKeysCommand") == 0)
 		return !guard_command(line->value, &args);
 	if (strcasecmp(line->keyword, "TrustedUserCAKeys") == 0)
-		return !module && !is_word(line->value, "none");
+		return !module && !sshd_words_is(line->value, "none");
 	if (strcasecmp(line->keyword, "HostbasedAuthentication") == 0)
-		return !module && !is_word(line->value, "no");
+		return !module && !sshd_words_is(line->value, "no");
 	if (strcasecmp(line->keyword, "AuthorizedPrincipalsCommand") == 0)
 		return !module && d->root.principals &&
 		    !guard_command(line->value, &args);
 	if (strcasecmp(line->keyword, "AuthorizedPrincipalsFile") == 0)
 		return !module && d->root.principals &&
-		    !is_word(line->value, "none");
+		    !sshd_words_is(line->value, "none");
 	return false;
 }
 
@@ -575,7 +550,7 @@ on_tunnel_line(const struct sshd_match_line *line, void *arg)
 	const struct escapes *e = arg;
 
 	if (line->by_origin && strcasecmp(line->keyword, "PermitTunnel") == 0 &&
-	    !is_word(line->value, "no"))
+	    !sshd_words_is(line->value, "no"))
 		doctor_warning(e->d, e->check, TUNNEL_REMEDY, "%s:%u: "
 		    "PermitTunnel %s for some clients: root may get a tunnel "
 		    "with a listed key that only the PAM session refuses",

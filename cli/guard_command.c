@@ -2,7 +2,10 @@
 #include "guard_command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "sshd_words.h"
 
 bool
 guard_command(const char *command, const char **argsp)
@@ -15,19 +18,39 @@ guard_command(const char *command, const char **argsp)
 	    strncmp(command + len - name, GUARD_NAME, name) == 0;
 }
 
+/* Up to "--" each argument of the guard's is an option and has a value. */
+bool
+guard_chained(const char *args)
+{
+	char *copy = strdup(args), *rest = copy;
+	const char *option;
+	bool chained = false;
+
+	while (copy != NULL && !chained &&
+	    (option = sshd_words_next(&rest)) != NULL) {
+		chained = strcmp(option, "--") == 0;
+		if (!chained)
+			(void)sshd_words_next(&rest);
+	}
+	free(copy);
+	return chained;
+}
+
 bool
 guard_config(const char *args, char *path, size_t cap)
 {
-	static const char option[] = "--config";
-	const char *end = strstr(args, " -- ");
-	const char *found = strstr(args, option);
+	char *copy = strdup(args), *rest = copy;
+	const char *option, *value;
+	bool found = false;
 
-	if (found == NULL || (end != NULL && end < found))
-		return false;
-	found += sizeof(option) - 1;
-	if (*found != '=' && *found != ' ')
-		return false;
-	found += strspn(found, "= \t\"");
-	snprintf(path, cap, "%.*s", (int)strcspn(found, " \t\""), found);
-	return true;
+	while (copy != NULL && !found &&
+	    (option = sshd_words_next(&rest)) != NULL &&
+	    strcmp(option, "--") != 0) {
+		value = sshd_words_next(&rest);
+		found = value != NULL && strcmp(option, "--config") == 0;
+		if (found)
+			snprintf(path, cap, "%s", value);
+	}
+	free(copy);
+	return found;
 }

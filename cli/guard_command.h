@@ -11,6 +11,9 @@
 /* Whether the command is the guard: then *argsp is what follows its name. */
 bool guard_command(const char *command, const char **argsp);
 
+/* Whether "--" and another command are among these arguments. */
+bool guard_chained(const char *args);
+
 /* The guard's --config FILE, if it comes before a chained command. */
 bool guard_config(const char *args, char *path, size_t cap);
 

@@ -7,6 +7,7 @@
 
 #include <linux/openat2.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -142,6 +143,68 @@ root_read(const char *root, const char *path, size_t *lenp)
 	close(fd);
 	errno = saved;
 	return text;
+}
+
+/* glob(3) tells its functions nothing but a name. */
+static const char *glob_root;
+
+static void *
+glob_opendir(const char *path)
+{
+	int fd = root_open(glob_root, path, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd != -1 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL && fd != -1)
+		close(fd);
+	return dir;
+}
+
+static struct dirent *
+glob_readdir(void *dir)
+{
+	return readdir(dir);
+}
+
+static void
+glob_closedir(void *dir)
+{
+	closedir(dir);
+}
+
+static int
+glob_look(const char *path, int flags, struct stat *st)
+{
+	int fd = root_open(glob_root, path, O_PATH | flags), n;
+
+	if (fd == -1)
+		return -1;
+	n = fstat(fd, st);
+	close(fd);
+	return n;
+}
+
+static int
+glob_stat(const char *path, struct stat *st)
+{
+	return glob_look(path, 0, st);
+}
+
+static int
+glob_lstat(const char *path, struct stat *st)
+{
+	return glob_look(path, O_NOFOLLOW, st);
+}
+
+int
+root_glob(const char *root, const char *pattern, glob_t *found)
+{
+	*found = (glob_t){
+		.gl_opendir = glob_opendir, .gl_readdir = glob_readdir,
+		.gl_closedir = glob_closedir, .gl_stat = glob_stat,
+		.gl_lstat = glob_lstat,
+	};
+	glob_root = root;
+	return glob(pattern, GLOB_ALTDIRFUNC, NULL, found);
 }
 
 bool

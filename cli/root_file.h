@@ -8,6 +8,7 @@
 #ifndef CLI_ROOT_FILE_H
 #define CLI_ROOT_FILE_H
 
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,12 @@ bool root_resolve(const char *root, const char *path,
  * EMSGSIZE if it is too large, EINVAL if it is no regular file.
  */
 char *root_read(const char *root, const char *path, size_t *lenp);
+
+/*
+ * As glob(3), without flags; the names found are as that machine has them. One
+ * at a time in a process.
+ */
+int root_glob(const char *root, const char *pattern, glob_t *found);
 
 /*
  * Makes root the root directory of this process, for good; names of users and

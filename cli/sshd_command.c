@@ -3,20 +3,15 @@
 #include "sshd_command.h"
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "root_file.h"
-#include "sshd_config.h"
 
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600
@@ -221,95 +216,11 @@ sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
 	return dump;
 }
 
-/* What the state knows better than a look at the file. */
-static bool
-apply_state(struct sshd_present *p)
-{
-	for (size_t i = 0; i < p->state.n; i++) {
-		const struct sshd_kept *k = &p->state.v[i];
-		struct sshd_file *f = sshd_files_add(&p->files, k->path);
-
-		if (f == NULL)
-			return false;
-		if (f->blocks > 0)
-			f->made = !k->there;
-	}
-	return true;
-}
-
-bool
-sshd_present_open(const struct sshd_options *o, struct sshd_present *p)
-{
-	*p = (struct sshd_present){ .files.root = o->root };
-	return sshd_state_load(o->root, &p->state) &&
-	    sshd_open_tree(o, &p->now, NULL, 0) &&
-	    sshd_files_add_tree(&p->files, &p->now) &&
-	    sshd_files_add(&p->files, SSHD_DROP_IN) != NULL &&
-	    sshd_files_add(&p->files, KV_CONFIG_PATH) != NULL &&
-	    apply_state(p);
-}
-
-void
-sshd_present_close(struct sshd_present *p)
-{
-	sshd_tree_close(&p->now);
-	sshd_files_free(&p->files);
-	sshd_state_free(&p->state);
-}
-
-/* Without the lines that differ by the host key that was made for sshd. */
-static bool
-same_settings(const char *a, const char *b)
-{
-	for (;;) {
-		size_t n, m;
-
-		while (strncasecmp(a, "hostkey ", 8) == 0)
-			a += strcspn(a, "\n") + (strchr(a, '\n') != NULL);
-		while (strncasecmp(b, "hostkey ", 8) == 0)
-			b += strcspn(b, "\n") + (strchr(b, '\n') != NULL);
-		n = strcspn(a, "\n");
-		m = strcspn(b, "\n");
-		if (n != m || memcmp(a, b, n) != 0)
-			return false;
-		if (a[n] == '\0' || b[n] == '\0')
-			return a[n] == b[n];
-		a += n + 1;
-		b += n + 1;
-	}
-}
-
-bool
-sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t)
-{
-	static const char *const argument[] = { "-T" };
-	struct sshd sshd = { .path = o->sshd, .config = SSHD_TREE_TOP };
-	char why[SSHD_WHY_BYTES], *real, *copy;
-	bool same;
-
-	if (*o->root != '\0')
-		return true;
-	if ((copy = sshd_ask_tree(o, t, NULL)) == NULL)
-		return false;
-	sshd.host_key = t->host_key;
-	real = sshd_run(&sshd, argument, 1, why, sizeof(why));
-	same = real != NULL && same_settings(real, copy);
-	if (real == NULL)
-		cli_error("%s", why);
-	else if (!same)
-		cli_error(SSHD_TREE_TOP ": sshd reads this file in another way "
-		    "than keyveto does, or it is being changed; put keyveto in "
-		    "by hand");
-	free(real);
-	free(copy);
-	return same;
-}
-
 void
 sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES])
 {
 	/* Only newer ones can be told another. */
-	if (!sshd_dump_value(dump, "pamservicename", name))
+	if (!sshd_text_value(dump, "pamservicename", name, SSHD_VALUE_BYTES))
 		snprintf(name, SSHD_VALUE_BYTES, "sshd");
 }
 
@@ -337,75 +248,5 @@ sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
 	if (!ok)
 		cli_error("%s: the list of accounts: %s", *o->root != '\0' ?
 		    o->root : "/etc/passwd", strerror(errno));
-	return ok;
-}
-
-static int
-run_quietly(char *const *argv)
-{
-	char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-	char *const env[] = { search, NULL };
-	int status = 0;
-	pid_t pid;
-
-	if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, env) != 0)
-		return -1;
-	while (waitpid(pid, &status, 0) == -1)
-		if (errno != EINTR)
-			return -1;
-	return status;
-}
-
-static bool
-reload_unit(const char *unit)
-{
-	char systemctl[] = "systemctl", quiet[] = "--quiet";
-	char active[] = "is-active", reload[] = "reload", name[32];
-	char *const ask[] = { systemctl, quiet, active, name, NULL };
-	char *const tell[] = { systemctl, reload, name, NULL };
-
-	snprintf(name, sizeof(name), "%s", unit);
-	return run_quietly(ask) == 0 && run_quietly(tell) == 0;
-}
-
-/* Whether the process is an sshd, as far as its name tells. */
-static bool
-is_sshd(pid_t pid)
-{
-	char path[64], name[32];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return false;
-	n = read(fd, name, sizeof(name));
-	close(fd);
-	return n == 5 && memcmp(name, "sshd\n", 5) == 0;
-}
-
-bool
-sshd_reload(const char *dump)
-{
-	char path[SSHD_VALUE_BYTES], *text;
-	size_t len;
-	uint64_t pid;
-	bool ok;
-
-	if (access("/run/systemd/system", F_OK) == 0 &&
-	    (reload_unit("ssh.service") || reload_unit("sshd.service")))
-		return true;
-	if (!sshd_dump_value(dump, "pidfile", path) ||
-	    (text = root_read("", path, &len)) == NULL) {
-		cli_error("no running sshd was found to be reloaded");
-		return false;
-	}
-	text[strcspn(text, "\r\n \t")] = '\0';
-	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
-	    is_sshd((pid_t)pid) && kill((pid_t)pid, SIGHUP) == 0;
-	free(text);
-	if (!ok)
-		cli_error("%s: names no running sshd; nothing was reloaded",
-		    path);
 	return ok;
 }

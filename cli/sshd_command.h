@@ -5,6 +5,8 @@
 
 #include "audit_policy.h"
 #include "command.h"
+#include "pam_stack.h"
+#include "sshd_config.h"
 #include "sshd_dump.h"
 #include "sshd_files.h"
 #include "sshd_state.h"
@@ -22,7 +24,8 @@
 #define SSHD_MODULE_PATH KV_PAMDIR "/" SSHD_MODULE
 #define SSHD_DROP_IN SSHD_TREE_DROP_INS "/00-keyveto.conf"
 #define SSHD_WHY_BYTES 2048
-#define SSHD_NOT_DONE 1	/* exit status: somebody would be refused */
+/* Exit status: somebody would be refused, or may be. */
+#define SSHD_NOT_DONE 1
 
 /* Their names hold both words ("sshd status"), for usage and --help. */
 extern const struct cli_command sshd_status, sshd_enable, sshd_disable;
@@ -51,19 +54,39 @@ bool sshd_open_changed(const struct sshd_options *o,
 char *sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
     const char *user);
 
+/* The name of sshd's PAM service. */
+void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);
+
+/* The accounts of the machine; false after a message. */
+bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
+
+/* sshd_present.c */
+
 /* Everything that is there before enable or disable does something. */
 struct sshd_present {
 	struct sshd_state state;
-	struct sshd_files files;
+	struct sshd_files files;	/* sshd's, keyveto.conf, the state's */
 	struct sshd_tree now;
+	struct sshd_tree base;	/* without keyveto's lines */
+	char *dump;		/* what sshd says of base; NULL: nothing */
 };
 
 /*
- * Reads what enable and disable start from: all files of sshd's, and those in
- * the state. False after a message; ended by sshd_present_close in any case.
+ * Reads the options of cmd, and calls change with what is there, while no other
+ * keyveto changes it. The exit status of the process.
  */
-bool sshd_present_open(const struct sshd_options *o, struct sshd_present *p);
-void sshd_present_close(struct sshd_present *p);
+int sshd_run_change(const struct cli_command *cmd, int argc, char **argv,
+    int (*change)(const struct sshd_options *o, struct sshd_present *p));
+
+/*
+ * Asks sshd about base, and adds the file of its PAM service, which dump names.
+ * False after a message, but for sshd's silence: that is in why.
+ */
+bool sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
+    char *why, size_t cap);
+
+/* Whether keyveto's lines are in a file of sshd's, or else in one of PAM's. */
+bool sshd_present_has(const struct sshd_present *p, bool sshds);
 
 /*
  * Whether the copy says what the files themselves say to sshd: else keyveto
@@ -71,11 +94,7 @@ void sshd_present_close(struct sshd_present *p);
  */
 bool sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t);
 
-/* The name of sshd's PAM service. */
-void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);
-
-/* The accounts of the machine; false after a message. */
-bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
+/* sshd_reload.c */
 
 /* Makes the running sshd read its files; false after a message. */
 bool sshd_reload(const char *dump);
@@ -86,7 +105,8 @@ bool sshd_reload(const char *dump);
 struct sshd_rehearsal {
 	size_t refused;		/* accounts with a listed key */
 	size_t locked_out;	/* those of them without another key */
-	size_t unknown;		/* accounts that could not be read */
+	size_t listed_cas;	/* CAs of users' certificates */
+	bool unknown;		/* not everything could be judged */
 };
 
 /*
@@ -99,16 +119,25 @@ bool sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 /* sshd_requirements.c: what has to be there before keyveto is enabled. */
 
 /* Each is false after a message. */
-bool sshd_require_guard(const struct sshd_options *o);
-bool sshd_require_module(const struct sshd_options *o);
+bool sshd_require_guard(const struct sshd_options *o, const char *path);
+/* module is as in a line of PAM's. */
+bool sshd_require_module(const struct sshd_options *o, const char *module);
 /*
- * keyveto.conf and its filters, as a login reads them that runs as user; ""
+ * A keyveto.conf and its filters, as a login reads them that runs as user; ""
  * is for root, "%u" for anybody.
  */
-bool sshd_require_filters(const struct sshd_options *o, const char *user,
-    const struct accounts *accounts);
+bool sshd_require_filters(const struct sshd_options *o, const char *config,
+    const char *user, const struct accounts *accounts);
 
-/* keyveto.conf below a root, opened by this process: for judging. */
-bool sshd_judge_open(const struct sshd_options *o, struct kv_judge *j);
+/*
+ * The module's first session line, or NULL; in place, if that is the very first
+ * one, lest another hides the key from it, and requisite.
+ */
+const struct pam_line *sshd_find_module(const struct pam_stack *s,
+    bool *in_placep);
+
+/* A keyveto.conf below a root, opened by this process: for judging. */
+bool sshd_judge_open(const struct sshd_options *o, const char *config,
+    struct kv_judge *j);
 
 #endif

@@ -240,6 +240,15 @@ sshd_text_value(const char *text, const char *keyword, char *value, size_t cap)
 	return false;
 }
 
+bool
+sshd_text_is(const char *text, const char *keyword, const char *value)
+{
+	char have[SSHD_VALUE_BYTES];
+
+	return sshd_text_value(text, keyword, have, sizeof(have)) &&
+	    strcasecmp(have, value) == 0;
+}
+
 /* The lines of text that count, as a string of their own. */
 static char *
 select_lines(const char *text)

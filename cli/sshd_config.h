@@ -13,6 +13,7 @@
 
 #define SSHD_PATH "/usr/sbin/sshd"
 #define SSHD_WORDS_MAX 256
+#define SSHD_VALUE_BYTES 8192	/* more than a value needs */
 
 /* The part of an answer that counts here. All strings are its own. */
 struct sshd_settings {
@@ -75,9 +76,15 @@ struct sshd_settings *sshd_answer(struct sshd_question *q, char *why,
  */
 char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
 
-/* The first value of a keyword in such a text; false, and "", without it. */
+/*
+ * The first value of a keyword in such a text, as much of it as fits; false,
+ * and "", without it. "none" is a value.
+ */
 bool sshd_text_value(const char *text, const char *keyword, char *value,
     size_t cap);
+
+/* Whether it is this one, in any case; a keyword that is missing has none. */
+bool sshd_text_is(const char *text, const char *keyword, const char *value);
 
 /* The settings that such lines make: NULL without memory. */
 struct sshd_settings *sshd_settings_parse(const char *text);

@@ -1,54 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto sshd disable: everything as it was before enable. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "sshd_command.h"
-
-struct disabling {
-	const struct sshd_options *o;
-	struct sshd_present p;
-	struct sshd_tree base;
-	char *dump;		/* of base */
-	size_t taken;		/* files that had keyveto's lines */
-};
-
-/* PAM's files are not sshd's, and are known by their lines or the state. */
-static bool
-find_pam(struct disabling *d, const char *dump)
-{
-	char service[SSHD_VALUE_BYTES], path[SSHD_VALUE_BYTES + 16];
-
-	if (dump == NULL)
-		snprintf(service, sizeof(service), "sshd");
-	else
-		sshd_pam_service(dump, service);
-	snprintf(path, sizeof(path), "/etc/pam.d/%s", service);
-	return sshd_files_add(&d->p.files, path) != NULL;
-}
 
 /*
  * Without keyveto's lines sshd must still start. If it would not start with
  * them either, that is none of their doing.
  */
 static bool
-check(struct disabling *d)
+check(const struct sshd_options *o, struct sshd_present *p)
 {
-	const struct sshd_options *o = d->o;
 	const bool foreign = *o->root != '\0';
 	char why[SSHD_WHY_BYTES], before[SSHD_WHY_BYTES];
 
-	if (!sshd_open_changed(o, &d->p.files, false, &d->base))
+	if (!sshd_present_ask(o, p, why, sizeof(why)))
 		return false;
-	d->dump = sshd_dump(o->sshd, &d->base, foreign, NULL, why,
-	    sizeof(why));
-	if (!find_pam(d, d->dump))
-		return false;
-	if (sshd_dump_valid(o->sshd, &d->base, foreign, why, sizeof(why)))
+	if (sshd_dump_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
 		return true;
-	if (sshd_dump_valid(o->sshd, &d->p.now, foreign, before,
+	if (sshd_dump_valid(o->sshd, &p->now, foreign, before,
 	    sizeof(before))) {
 		cli_error("%s; nothing was changed", why);
 		return false;
@@ -59,97 +29,83 @@ check(struct disabling *d)
 
 /* What differs from what was kept is the administrator's. */
 static void
-tell_kept(const struct disabling *d, const struct sshd_file *f)
+tell_kept(const struct sshd_present *p, const struct sshd_file *f)
 {
-	const struct sshd_kept *k = sshd_state_find(&d->p.state, f->path);
+	const struct sshd_kept *k = sshd_state_find(&p->state, f->path);
+	const char *root = p->files.root;
 
 	if (k == NULL)
 		return;
 	if (!k->there && f->base_len > 0)
 		cli_error("note: %s%s: has other lines than keyveto's by now: "
-		    "it stays", d->o->root, f->path);
+		    "it stays", root, f->path);
 	else if (k->there && f->blocks > 0 && (k->len != f->base_len ||
 	    memcmp(k->text, f->base, k->len) != 0))
 		cli_error("note: %s%s: was changed since keyveto was enabled: "
-		    "only keyveto's lines were taken out", d->o->root,
+		    "only keyveto's lines were taken out", root,
 		    f->path);
 	else if (k->there && f->blocks == 0 && f->there)
 		cli_error("note: %s%s: keyveto's lines were not in it any more",
-		    d->o->root, f->path);
+		    root, f->path);
 	else if (k->there && !f->there)
 		cli_error("note: %s%s: is not there any more; " SSHD_STATE_DIR
-		    " had what it was", d->o->root, f->path);
+		    " had what it was", root, f->path);
 }
 
+/* From sshd's own files, or from the others; counts them. */
 static bool
-take_out(struct disabling *d, struct sshd_file *f)
+take_out(struct sshd_present *p, bool sshds, size_t *np)
 {
-	if (f->blocks == 0)
-		return true;
-	d->taken++;
-	return sshd_file_write(&d->p.files, f, f->base, f->base_len);
-}
-
-/* sshd's own files, or the others. */
-static bool
-take_out_all(struct disabling *d, bool sshds)
-{
-	struct sshd_files *fs = &d->p.files;
+	struct sshd_files *fs = &p->files;
 
 	for (size_t i = 0; i < fs->n; i++) {
-		const char *path = fs->v[i]->path;
-		bool its = strcmp(path, KV_CONFIG_PATH) != 0 &&
-		    strncmp(path, "/etc/pam.d/", 11) != 0;
+		struct sshd_file *f = fs->v[i];
 
-		if (its == sshds && !take_out(d, fs->v[i]))
+		if (f->blocks == 0 || sshd_file_is_sshds(f) != sshds)
+			continue;
+		++*np;
+		if (!sshd_file_write(fs, f, f->base, f->base_len))
 			return false;
 	}
 	return true;
 }
 
 static int
-disable(struct disabling *d)
+disable(const struct sshd_options *o, struct sshd_present *p)
 {
-	const struct sshd_options *o = d->o;
+	size_t taken = 0;
 
-	if (!sshd_present_open(o, &d->p) || !check(d))
+	if (!check(o, p))
 		return CLI_UNCHECKED;
-	for (size_t i = 0; i < d->p.files.n; i++)
-		tell_kept(d, d->p.files.v[i]);
+	for (size_t i = 0; i < p->files.n; i++)
+		tell_kept(p, p->files.v[i]);
 	/*
 	 * Until it is reloaded sshd runs the guard, which reads keyveto.conf:
 	 * that goes last.
 	 */
-	if (!take_out_all(d, true) || (o->reload && d->taken > 0 &&
-	    (d->dump == NULL || !sshd_reload(d->dump))) ||
-	    !take_out_all(d, false) || !sshd_state_remove(o->root))
+	if (!take_out(p, true, &taken))
 		return CLI_UNCHECKED;
-	if (d->taken == 0)
+	if (o->reload && taken > 0 && (p->dump == NULL ||
+	    !sshd_reload(p->dump))) {
+		cli_error("PAM's lines and those in keyveto.conf stay for now: "
+		    "reload sshd, then run this again without --reload");
+		return CLI_UNCHECKED;
+	}
+	if (!take_out(p, false, &taken) || !sshd_state_remove(o->root))
+		return CLI_UNCHECKED;
+	if (taken == 0)
 		puts("keyveto's lines were nowhere");
 	else if (*o->root == '\0' && !o->reload)
-		puts("sshd goes by it once it is reloaded (systemctl reload "
-		    "ssh): do that now");
+		puts("sshd runs the guard until it is reloaded (systemctl "
+		    "reload ssh), and that goes by keyveto.conf without "
+		    "keyveto's lines: do that now");
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
 static int
 run(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct sshd_options o;
-	struct disabling d = { .o = &o };
-	int status, lock;
-
-	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
-		return status;
-	umask(022);
-	if (!sshd_state_lock(o.root, &lock))
-		return CLI_UNCHECKED;
-	status = disable(&d);
-	free(d.dump);
-	sshd_tree_close(&d.base);
-	sshd_present_close(&d.p);
-	sshd_state_unlock(o.root, lock);
-	return status;
+	return sshd_run_change(cmd, argc, argv, disable);
 }
 
 const struct cli_command sshd_disable = {

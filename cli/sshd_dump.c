@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "sshd_config.h"
@@ -60,36 +59,4 @@ sshd_dump_valid(const char *sshd, struct sshd_tree *t, bool foreign,
 
 	free(text);
 	return text != NULL;
-}
-
-bool
-sshd_dump_value(const char *dump, const char *keyword,
-    char value[static SSHD_VALUE_BYTES])
-{
-	const size_t len = strlen(keyword);
-
-	*value = '\0';
-	while (*dump != '\0') {
-		size_t n = strcspn(dump, "\r\n");
-
-		if (n > len && dump[len] == ' ' &&
-		    strncasecmp(dump, keyword, len) == 0) {
-			if (n - len > SSHD_VALUE_BYTES)
-				return false;
-			memcpy(value, dump + len + 1, n - len - 1);
-			value[n - len - 1] = '\0';
-			return true;
-		}
-		dump += n + strspn(dump + n, "\r\n");
-	}
-	return false;
-}
-
-bool
-sshd_dump_is(const char *dump, const char *keyword, const char *value)
-{
-	char have[SSHD_VALUE_BYTES];
-
-	return sshd_dump_value(dump, keyword, have) &&
-	    strcasecmp(have, value) == 0;
 }

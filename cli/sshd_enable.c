@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
 #include "pam_stack.h"
 #include "sshd_command.h"
@@ -15,9 +13,9 @@
 
 struct enabling {
 	const struct sshd_options *o;
-	struct sshd_present p;
-	struct sshd_tree base, next;
-	char *base_dump, *next_dump;
+	struct sshd_present *p;
+	struct sshd_tree next;
+	char *next_dump;	/* what sshd says of next */
 	struct accounts accounts;
 	struct sshd_plan plan;
 	bool guard, pam;	/* what is on in the end */
@@ -28,15 +26,17 @@ static bool
 look(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
+	char why[SSHD_WHY_BYTES];
 
-	if (!sshd_present_open(o, &e->p) ||
-	    !sshd_copy_is_faithful(o, &e->p.now) ||
-	    !sshd_open_changed(o, &e->p.files, false, &e->base) ||
-	    (e->base_dump = sshd_ask_tree(o, &e->base, NULL)) == NULL ||
-	    !sshd_find_accounts(o, &e->accounts))
+	if (!sshd_copy_is_faithful(o, &e->p->now) ||
+	    !sshd_present_ask(o, e->p, why, sizeof(why)))
 		return false;
-	(void)sshd_plan_tell_groups(o, &e->base);
-	return true;
+	if (e->p->dump == NULL) {
+		cli_error("%s", why);
+		return false;
+	}
+	(void)sshd_plan_tell_groups(o, &e->p->base);
+	return sshd_find_accounts(o, &e->accounts);
 }
 
 /* The lines, and what sshd makes of them before they are in place. */
@@ -47,17 +47,17 @@ plan(struct enabling *e)
 	char why[SSHD_WHY_BYTES];
 
 	/* Without a word, both; what is on stays on. */
-	e->guard = o->guard || !o->pam || e->p.state.guard;
-	e->pam = o->pam || !o->guard || e->p.state.pam;
-	if (e->pam && !o->pam && !sshd_dump_is(e->base_dump, "usepam", "yes")) {
+	e->guard = o->guard || !o->pam || sshd_present_has(e->p, true);
+	e->pam = o->pam || !o->guard || sshd_present_has(e->p, false);
+	if (e->pam && !o->pam && !sshd_text_is(e->p->dump, "usepam", "yes")) {
 		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
 		    "guard is all there can be");
 		e->pam = false;
 	}
 	e->plan.guard = e->guard;
 	e->plan.pam = e->pam;
-	if (!sshd_plan_make(o, &e->p, &e->base, e->base_dump, &e->accounts,
-	    &e->plan) || !sshd_open_changed(o, &e->p.files, true, &e->next))
+	if (!sshd_plan_make(o, e->p, &e->accounts, &e->plan) ||
+	    !sshd_open_changed(o, &e->p->files, true, &e->next))
 		return false;
 	if (!sshd_dump_valid(o->sshd, &e->next, *o->root != '\0', why,
 	    sizeof(why))) {
@@ -66,7 +66,7 @@ plan(struct enabling *e)
 	}
 	e->next_dump = sshd_ask_tree(o, &e->next, NULL);
 	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next,
-	    e->base_dump, e->next_dump))
+	    e->p->dump, e->next_dump))
 		return false;
 	if (e->plan.guard)
 		sshd_plan_tell_matches(o->root, &e->next);
@@ -79,18 +79,23 @@ rehearse(struct enabling *e)
 {
 	struct sshd_rehearsal found;
 
-	if (!sshd_rehearse(e->o, &e->base, &found))
+	if (!sshd_rehearse(e->o, &e->p->base, &found))
 		return CLI_UNCHECKED;
 	if (found.refused > 0)
 		cli_error("%zu account%s with a listed key, %zu of them without "
 		    "another", found.refused, found.refused == 1 ? "" : "s",
 		    found.locked_out);
-	if (found.unknown > 0)
-		cli_error("warning: of %zu account%s not everything could be "
-		    "read", found.unknown, found.unknown == 1 ? "" : "s");
-	if (found.refused == 0 || e->o->warn || e->o->yes || e->o->dry_run)
+	if (found.listed_cas > 0)
+		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
+		    "with such a certificate would be refused",
+		    found.listed_cas, found.listed_cas == 1 ? "" : "s");
+	if (found.unknown)
+		cli_error("not everything could be judged: there may be more "
+		    "listed keys");
+	if ((found.refused == 0 && found.listed_cas == 0 &&
+	    !found.unknown) || e->o->warn || e->o->yes || e->o->dry_run)
 		return 0;
-	cli_error("nothing was changed: see to those keys first, let them in "
+	cli_error("nothing was changed: see to that first, let everybody in "
 	    "for now with --warn, or go on with --yes");
 	return SSHD_NOT_DONE;
 }
@@ -98,7 +103,7 @@ rehearse(struct enabling *e)
 static void
 print_plan(const struct enabling *e)
 {
-	const struct sshd_files *fs = &e->p.files;
+	const struct sshd_files *fs = &e->p->files;
 
 	for (size_t i = 0; i < fs->n; i++) {
 		const struct sshd_file *f = fs->v[i];
@@ -124,13 +129,6 @@ print_plan(const struct enabling *e)
 	}
 }
 
-static bool
-is_sshds(const struct sshd_file *f)
-{
-	return strcmp(f->path, KV_CONFIG_PATH) != 0 &&
-	    strncmp(f->path, "/etc/pam.d/", 11) != 0;
-}
-
 /*
  * keyveto.conf first, since the guard reads it, then PAM, then sshd's own
  * files, which count from a reload on. Where next is NULL the base is written:
@@ -139,13 +137,13 @@ is_sshds(const struct sshd_file *f)
 static bool
 write_files(struct enabling *e)
 {
-	struct sshd_files *fs = &e->p.files;
+	struct sshd_files *fs = &e->p->files;
 
 	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < fs->n; i++) {
 			struct sshd_file *f = fs->v[i];
-			int its = is_sshds(f) ? 2 :
-			    strcmp(f->path, KV_CONFIG_PATH) == 0 ? 0 : 1;
+			int its = sshd_file_is_sshds(f) ? 2 :
+			    sshd_file_is_pams(f) ? 1 : 0;
 
 			if (its != turn)
 				continue;
@@ -166,8 +164,7 @@ validate(struct enabling *e)
 	struct pam_stack stack = { 0 };
 	char why[SSHD_WHY_BYTES];
 	struct sshd_tree t;
-	size_t i = 0, first = 0;
-	bool ok;
+	bool ok, first = false;
 
 	ok = sshd_open_tree(o, &t, NULL, 0) && sshd_copy_is_faithful(o, &t);
 	if (ok && !sshd_dump_valid(o->sshd, &t, *o->root != '\0', why,
@@ -175,8 +172,15 @@ validate(struct enabling *e)
 		cli_error("%s", why);
 		ok = false;
 	}
+	/* Another file may have come, or one that was only read be changed. */
+	if (ok && !sshd_tree_equals(&t, &e->next)) {
+		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
+		    "was changed meanwhile; run this again", o->root);
+		ok = false;
+	}
 	sshd_tree_close(&t);
-	ok = ok && sshd_require_filters(o, "", &e->accounts);
+	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "",
+	    &e->accounts);
 	if (!ok || !e->pam)
 		return ok;
 	if (!pam_stack_read(o->root, e->plan.service, &stack, why,
@@ -184,13 +188,11 @@ validate(struct enabling *e)
 		cli_error("%s", why);
 		ok = false;
 	}
-	while (first < stack.n &&
-	    strcmp(stack.line[first].type, "session") != 0)
-		first++;
-	if (ok && (pam_stack_find(&stack, "session", SSHD_MODULE, &i) == NULL ||
-	    i != first)) {
-		cli_error("%s/etc/pam.d/%s: pam_keyveto.so is not its first "
-		    "session line", o->root, e->plan.service);
+	if (ok)
+		(void)sshd_find_module(&stack, &first);
+	if (ok && !first) {
+		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
+		    "first session line", o->root, e->plan.service);
 		ok = false;
 	}
 	pam_stack_free(&stack);
@@ -227,15 +229,15 @@ remember(const struct sshd_files *fs)
 static bool
 roll_back(struct enabling *e, const struct former *was)
 {
-	struct sshd_files *fs = &e->p.files;
+	struct sshd_files *fs = &e->p->files;
 	bool ok = true;
 
 	for (int turn = 0; turn < 2; turn++)
 		for (size_t i = 0; i < fs->n; i++)
-			if (is_sshds(fs->v[i]) == (turn == 0))
+			if (sshd_file_is_sshds(fs->v[i]) == (turn == 0))
 				ok &= sshd_file_write(fs, fs->v[i],
 				    was[i].text, was[i].len);
-	if (ok && !e->p.state.found)
+	if (ok && !e->p->state.found)
 		ok = sshd_state_remove(e->o->root);
 	cli_error(ok ? "everything was put back as it was" :
 	    "not everything could be put back: see to it before the next "
@@ -246,19 +248,19 @@ roll_back(struct enabling *e, const struct former *was)
 static bool
 carry_out(struct enabling *e)
 {
-	struct former *was = remember(&e->p.files);
+	struct former *was = remember(&e->p->files);
 	bool ok;
 
 	if (was == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_state_save(&e->p.files, e->guard, e->pam);
+	ok = sshd_state_save(&e->p->files);
 	if (ok && !(write_files(e) && validate(e))) {
 		roll_back(e, was);
 		ok = false;
 	}
-	for (size_t i = 0; i < e->p.files.n; i++)
+	for (size_t i = 0; i < e->p->files.n; i++)
 		free(was[i].text);
 	free(was);
 	return ok;
@@ -266,7 +268,7 @@ carry_out(struct enabling *e)
 
 /* What the person is to know and do. */
 static void
-tell(const struct enabling *e)
+tell(const struct enabling *e, bool reloaded)
 {
 	const struct sshd_options *o = e->o;
 
@@ -278,7 +280,7 @@ tell(const struct enabling *e)
 	if (o->warn)
 		puts("listed keys are let in and logged (OnHit warn): run this "
 		    "again without --warn to refuse them");
-	if (o->reload)
+	if (reloaded)
 		puts("sshd was reloaded; keep a session open, and log in anew "
 		    "to see that it works");
 	else if (e->plan.guard && *o->root == '\0')
@@ -287,9 +289,10 @@ tell(const struct enabling *e)
 }
 
 static int
-enable(struct enabling *e)
+enable_all(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
+	bool reloaded;
 	int status;
 
 	if (!look(e) || !plan(e))
@@ -300,33 +303,29 @@ enable(struct enabling *e)
 		print_plan(e);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	if (!carry_out(e) || (o->reload && !sshd_reload(e->next_dump)))
+	if (!carry_out(e))
 		return CLI_UNCHECKED;
-	tell(e);
-	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+	reloaded = o->reload && sshd_reload(e->next_dump);
+	tell(e, reloaded);
+	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
+}
+
+static int
+enable(const struct sshd_options *o, struct sshd_present *p)
+{
+	struct enabling e = { .o = o, .p = p };
+	int status = enable_all(&e);
+
+	free(e.next_dump);
+	accounts_free(&e.accounts);
+	sshd_tree_close(&e.next);
+	return status;
 }
 
 static int
 run(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct sshd_options o;
-	struct enabling e = { .o = &o };
-	int status, lock;
-
-	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
-		return status;
-	umask(022);
-	if (!sshd_state_lock(o.root, &lock))
-		return CLI_UNCHECKED;
-	status = enable(&e);
-	free(e.base_dump);
-	free(e.next_dump);
-	accounts_free(&e.accounts);
-	sshd_tree_close(&e.base);
-	sshd_tree_close(&e.next);
-	sshd_present_close(&e.p);
-	sshd_state_unlock(o.root, lock);
-	return status;
+	return sshd_run_change(cmd, argc, argv, enable);
 }
 
 const struct cli_command sshd_enable = {
@@ -336,15 +335,17 @@ const struct cli_command sshd_enable = {
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
 	    "As root. Audits every account first, and changes nothing if "
-	    "somebody would be\nrefused. What is written stands between marks, "
-	    "is judged by sshd -t, and taken\nback if sshd does not like it. "
-	    "What was there is kept for 'keyveto sshd disable'.\n\n"
+	    "somebody would be\nrefused, or could not be judged. What is "
+	    "written stands between marks, is judged\nby sshd -t, and taken "
+	    "back if sshd does not like it. What was there is kept for\n"
+	    "'keyveto sshd disable'.\n\n"
 	    "  --guard          the guard, as AuthorizedKeysCommand; without "
 	    "--guard and --pam,\n"
 	    "                   both\n"
 	    "  --pam            the PAM module, as the first session line\n"
 	    "  --warn           for now only log: OnHit warn, OnError allow\n"
-	    "  --yes            go on although somebody will be refused\n"
+	    "  --yes            go on although somebody will, or may, be "
+	    "refused\n"
 	    "  --dry-run        print the lines, and change nothing\n"
 	    "  --reload         reload sshd in the end\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
@@ -352,7 +353,7 @@ const struct cli_command sshd_enable = {
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
-	    "\nExit status: 0 done, 1 not done because somebody would be "
-	    "refused, 2 not done.\n",
+	    "\nExit status: 0 done, 1 not done because somebody would, or "
+	    "may, be refused,\n2 not done.\n",
 	.run = run,
 };

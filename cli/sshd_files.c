@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "kv_config.h"
 #include "replace.h"
 #include "root_file.h"
 #include "sshd_block.h"
@@ -22,6 +23,18 @@ sshd_files_find(const struct sshd_files *fs, const char *path)
 		if (strcmp(fs->v[i]->path, path) == 0)
 			return fs->v[i];
 	return NULL;
+}
+
+bool
+sshd_file_is_pams(const struct sshd_file *f)
+{
+	return strncmp(f->path, SSHD_PAM_DIR, sizeof(SSHD_PAM_DIR) - 1) == 0;
+}
+
+bool
+sshd_file_is_sshds(const struct sshd_file *f)
+{
+	return !sshd_file_is_pams(f) && strcmp(f->path, KV_CONFIG_PATH) != 0;
 }
 
 /* False after a message. */

@@ -10,6 +10,8 @@
 
 #include "sshd_tree.h"
 
+#define SSHD_PAM_DIR "/etc/pam.d/"
+
 struct sshd_file {
 	char *path;		/* below root */
 	bool there;
@@ -33,6 +35,10 @@ struct sshd_files {
 struct sshd_file *sshd_files_add(struct sshd_files *fs, const char *path);
 struct sshd_file *sshd_files_find(const struct sshd_files *fs,
     const char *path);
+
+/* Whose it is, by its name; keyveto.conf is neither's. */
+bool sshd_file_is_pams(const struct sshd_file *f);
+bool sshd_file_is_sshds(const struct sshd_file *f);
 
 /* Adds all files of a tree; false after a message. */
 bool sshd_files_add_tree(struct sshd_files *fs, const struct sshd_tree *t);

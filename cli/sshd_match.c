@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define BLANKS " \t\r\n"
+
 bool
 sshd_match_pattern(const char *name, const char *pattern)
 {
@@ -54,11 +56,52 @@ add_list(struct sshd_patterns *p, const char *list)
 	}
 }
 
-bool
-sshd_match_has_argument(const char *criterion)
+/* Cuts off a word, which may stand in quotes; NULL at the end. */
+static char *
+next_word(char **sp)
+{
+	char *word = *sp + strspn(*sp, BLANKS "=");
+	char quote = *word == '"' || *word == '\'' ? *word : '\0';
+	char *end;
+
+	if (*word == '\0')
+		return NULL;
+	if (quote != '\0') {
+		word++;
+		end = strchr(word, quote);
+		if (end == NULL)
+			end = word + strlen(word);
+	} else
+		end = word + strcspn(word, BLANKS "=");
+	*sp = end + (*end != '\0');
+	*end = '\0';
+	return word;
+}
+
+static bool
+has_argument(const char *criterion)
 {
 	return strcasecmp(criterion, "all") != 0 &&
 	    strcasecmp(criterion, "invalid-user") != 0;
+}
+
+bool
+sshd_match_next(char **sp, const char **criterionp, const char **argumentp)
+{
+	*argumentp = NULL;
+	*criterionp = next_word(sp);
+	if (*criterionp == NULL || **criterionp == '#')
+		return false;
+	if (has_argument(*criterionp))
+		*argumentp = next_word(sp);
+	return true;
+}
+
+bool
+sshd_match_is_origin(const char *criterion)
+{
+	return has_argument(criterion) && strcasecmp(criterion, "user") != 0 &&
+	    strcasecmp(criterion, "group") != 0;
 }
 
 void
@@ -70,7 +113,7 @@ sshd_match_add(struct sshd_match *m, const char *criterion,
 		"host", "address", "localaddress", "localport", "rdomain"
 	};
 
-	if (!sshd_match_has_argument(criterion))
+	if (!has_argument(criterion))
 		return;
 	if (argument == NULL || strpbrk(argument, "\"'\\") != NULL) {
 		m->unknown = true;

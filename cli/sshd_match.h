@@ -20,8 +20,14 @@ struct sshd_match {
 	bool unknown;		/* they ask for something else, too */
 };
 
-/* Whether a criterion of a Match line is followed by an argument. */
-bool sshd_match_has_argument(const char *criterion);
+/*
+ * Cuts the next criterion off a Match line's value, and its argument: NULL if
+ * it takes none, or lacks it. False at the end.
+ */
+bool sshd_match_next(char **sp, const char **criterionp,
+    const char **argumentp);
+/* Whether it asks for something else than who logs in. */
+bool sshd_match_is_origin(const char *criterion);
 /* Takes a criterion in; an argument that it should have may be NULL. */
 void sshd_match_add(struct sshd_match *m, const char *criterion,
     const char *argument);

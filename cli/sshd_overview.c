@@ -8,9 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sshd_words.h"
+
 #define CONFIG_DIRECTORY "/etc/ssh"
 #define CONFIG_PATH CONFIG_DIRECTORY "/sshd_config"
-#define BLANKS " \t\r\n"
 #define DEPTH_MAX 16	/* as sshd's own: servconf.h */
 
 struct walk {
@@ -22,32 +23,11 @@ struct walk {
 	bool in_match;		/* in one, or after one */
 	bool in_block;		/* really in one */
 	bool by_origin;		/* and that asks for more than the account */
+	bool included_by_origin;	/* as such a block has the whole file */
 	unsigned int depth;
 };
 
 static void read_config(struct walk *w, const char *path);
-
-/* Cuts off a word, which may stand in quotes; NULL at the end. */
-static char *
-next_word(char **sp)
-{
-	char *word = *sp + strspn(*sp, BLANKS "=");
-	char quote = *word == '"' || *word == '\'' ? *word : '\0';
-	char *end;
-
-	if (*word == '\0')
-		return NULL;
-	if (quote != '\0') {
-		word++;
-		end = strchr(word, quote);
-		if (end == NULL)
-			end = word + strlen(word);
-	} else
-		end = word + strcspn(word, BLANKS "=");
-	*sp = end + (*end != '\0');
-	*end = '\0';
-	return word;
-}
 
 /* What cannot be seen may be anything. */
 static void
@@ -64,10 +44,11 @@ read_include(struct walk *w, char *rest)
 	const char *word;
 	glob_t found;
 
-	while ((word = next_word(&rest)) != NULL) {
+	while ((word = sshd_words_next(&rest)) != NULL) {
 		snprintf(path, sizeof(path), "%s%s",
 		    *word == '/' ? "" : CONFIG_DIRECTORY "/", word);
-		switch (glob(path, 0, NULL, &found)) {
+		switch (*word == '~' ? GLOB_ABORTED :
+		    glob(path, 0, NULL, &found)) {
 		case 0:
 			for (size_t i = 0; i < found.gl_pathc; i++)
 				read_config(w, found.gl_pathv[i]);
@@ -87,51 +68,38 @@ read_match(struct walk *w, char *rest)
 	const char *criterion, *argument;
 
 	w->in_match = w->in_block = true;
-	w->by_origin = false;
-	while ((criterion = next_word(&rest)) != NULL && *criterion != '#') {
-		argument = NULL;
-		if (sshd_match_has_argument(criterion))
-			argument = next_word(&rest);
+	w->by_origin = w->included_by_origin;
+	while (sshd_match_next(&rest, &criterion, &argument)) {
 		sshd_match_add(&w->o->match, criterion, argument);
-		if (strcasecmp(criterion, "user") != 0 &&
-		    strcasecmp(criterion, "group") != 0 && argument != NULL)
-			w->by_origin = w->o->by_origin = true;
+		w->by_origin |= sshd_match_is_origin(criterion);
 	}
+	w->o->by_origin |= w->by_origin;
 }
 
+/* Whether the name of a file, as -T prints it, is another one to us. */
 static bool
-has_quoted_blank(const char *s)
+has_odd_pattern(const char *value)
 {
-	char quote = '\0';
+	char *copy = strdup(value), *rest = copy;
+	const char *word;
+	bool odd = copy == NULL;
 
-	for (; *s != '\0'; s++) {
-		if (quote != '\0' && (*s == ' ' || *s == '\t'))
-			return true;
-		if (*s == quote)
-			quote = '\0';
-		else if (quote == '\0' && (*s == '"' || *s == '\''))
-			quote = *s;
-	}
-	return false;
+	while (!odd && (word = sshd_words_next(&rest)) != NULL)
+		odd = strpbrk(word, " \t\"'\\#") != NULL;
+	free(copy);
+	return odd;
 }
 
 static void
-tell_line(const struct walk *w, const char *keyword, const char *rest)
+tell_line(const struct walk *w, const char *keyword, const char *value)
 {
-	char value[1024];
 	struct sshd_match_line line = {
 		.file = w->file, .line = w->line, .keyword = keyword,
 		.value = value, .by_origin = w->by_origin
 	};
 
-	if (w->told == NULL || !w->in_block)
-		return;
-	rest += strspn(rest, BLANKS "=");
-	snprintf(value, sizeof(value), "%s", rest);
-	for (size_t len = strlen(value);
-	    len > 0 && strchr(BLANKS, value[len - 1]) != NULL; len--)
-		value[len - 1] = '\0';
-	w->told(&line, w->arg);
+	if (w->told != NULL && w->in_block)
+		w->told(&line, w->arg);
 }
 
 /*
@@ -141,17 +109,18 @@ tell_line(const struct walk *w, const char *keyword, const char *rest)
 static void
 read_keyword(struct walk *w, char *line)
 {
-	const char *keyword = next_word(&line);
+	char *value;
+	const char *keyword = sshd_words_keyword(line, &value);
 
-	if (keyword == NULL || *keyword == '#')
+	if (keyword == NULL)
 		return;
-	tell_line(w, keyword, line);
+	tell_line(w, keyword, value);
 	if (strcasecmp(keyword, "Include") == 0)
-		read_include(w, line);
+		read_include(w, value);
 	else if (strcasecmp(keyword, "Match") == 0)
-		read_match(w, line);
+		read_match(w, value);
 	else if (strcasecmp(keyword, "AuthorizedKeysFile") == 0) {
-		w->o->blank_in_pattern |= has_quoted_blank(line);
+		w->o->odd_pattern |= has_odd_pattern(value);
 		w->o->varies |= w->in_match;
 	} else if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ||
 	    strcasecmp(keyword, "TrustedUserCAKeys") == 0)
@@ -173,6 +142,7 @@ read_config(struct walk *w, const char *path)
 	w->depth++;
 	w->file = path;
 	w->line = 0;
+	w->included_by_origin = w->by_origin;
 	while (getline(&line, &cap, f) != -1) {
 		w->line++;
 		read_keyword(w, line);
@@ -184,6 +154,7 @@ read_config(struct walk *w, const char *path)
 	w->line = before.line;
 	w->in_block = before.in_block;
 	w->by_origin = before.by_origin;
+	w->included_by_origin = before.included_by_origin;
 	free(line);
 	fclose(f);
 }

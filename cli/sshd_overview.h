@@ -12,7 +12,7 @@
 struct sshd_overview {
 	bool varies;		/* accounts may have different settings */
 	bool by_origin;		/* clients from elsewhere may have, too */
-	bool blank_in_pattern;	/* sshd -T cannot show such a file's name */
+	bool odd_pattern;	/* sshd -T does not show such a file's name */
 	struct sshd_match match;	/* by which accounts differ then */
 };
 

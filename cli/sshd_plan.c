@@ -9,7 +9,9 @@
 #include "guard_command.h"
 #include "pam_stack.h"
 #include "root_file.h"
+#include "sshd_escape.h"
 #include "sshd_overview.h"
+#include "sshd_words.h"
 
 #define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
 #define ARGUMENTS_CHAIN "--user %u --type %t --key %k"
@@ -35,12 +37,6 @@ static bool
 is(const struct sshd_line *l, const char *keyword)
 {
 	return strcasecmp(l->keyword, keyword) == 0;
-}
-
-static bool
-is_none(const char *value)
-{
-	return *value == '\0' || strcasecmp(value, "none") == 0;
 }
 
 /* Whether any Match block sets the keyword. */
@@ -99,15 +95,16 @@ is_known(const struct sshd_tree *t, size_t match)
  * A Match block that sets AuthorizedKeysFile alone would now have the guard's
  * command as well, which hands out the files of all others; one that sets
  * AuthorizedKeysCommand alone would lose the files. Each gets the line that
- * keeps what it had, right after its Match line, and before that again its
- * AuthorizedPrincipalsCommand, which sshd 9.2 overlooks after an
- * AuthorizedKeysCommand. The last block of a file goes first, so that numbers
- * stay right.
+ * keeps what it had, right after its Match line. Before a command that is again
+ * its AuthorizedPrincipalsCommand: sshd 9.2 overlooks one that comes after. The
+ * last block of a file goes first, so that numbers stay right.
  */
 static bool
 complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
     const struct completion *c)
 {
+	const bool is_command = strcmp(c->lacks, "AuthorizedKeysCommand") == 0;
+
 	for (size_t i = t->n_lines; i > 0; i--) {
 		const struct sshd_line *l = &t->line[i - 1], *again;
 		struct sshd_file *f;
@@ -116,7 +113,8 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 
 		if (!is(l, "Match") || !needs(t, i, c) || is_known(t, i))
 			continue;
-		again = find_in_match(t, i, "AuthorizedPrincipalsCommand");
+		again = is_command ?
+		    find_in_match(t, i, "AuthorizedPrincipalsCommand") : NULL;
 		if (asprintf(&text, "%s%s%s%s", again != NULL ?
 		    "AuthorizedPrincipalsCommand " : "", again != NULL ?
 		    again->value : "", again != NULL ? "\n" : "",
@@ -186,9 +184,9 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
  * line for one would take something from the other.
  */
 static bool
-plan_matches(struct sshd_present *p, const struct sshd_tree *t,
-    const struct sshd_plan *plan)
+plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
 {
+	const struct sshd_tree *t = &p->base;
 	static const char files[] = "AuthorizedKeysFile";
 	static const char command[] = "AuthorizedKeysCommand";
 	char line[SSHD_VALUE_BYTES + 64];
@@ -226,19 +224,23 @@ plan_matches(struct sshd_present *p, const struct sshd_tree *t,
 
 /* The lines for certificates by TrustedUserCAKeys; false without memory. */
 static bool
-write_principals(FILE *out, const char *dump, const struct sshd_tree *t,
+write_principals(FILE *out, const struct sshd_present *p,
     struct sshd_plan *plan)
 {
+	const struct sshd_tree *t = &p->base;
+	const char *dump = p->dump;
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
 	const char *args;
 	bool plain;
 
-	sshd_dump_value(dump, "authorizedprincipalscommand", command);
-	sshd_dump_value(dump, "authorizedprincipalscommanduser", user);
-	if (is_none(command)) {
+	sshd_text_value(dump, "authorizedprincipalscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedprincipalscommanduser", user,
+	    sizeof(user));
+	if (sshd_words_none(command)) {
 		/* A Match block that sets one of these wants no other. */
-		plain = !sshd_dump_is(dump, "trustedusercakeys", "none") &&
-		    sshd_dump_is(dump, "authorizedprincipalsfile", "none") &&
+		plain = !sshd_text_is(dump, "trustedusercakeys", "none") &&
+		    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
 		    !any_match_sets(t, "AuthorizedPrincipalsCommand") &&
 		    !any_match_sets(t, "AuthorizedPrincipalsFile") &&
 		    !any_match_sets(t, "TrustedUserCAKeys");
@@ -265,18 +267,20 @@ write_principals(FILE *out, const char *dump, const struct sshd_tree *t,
  * false if there is nothing for the guard to do.
  */
 static bool
-write_keys(FILE *out, const char *dump, struct sshd_present *p,
-    struct sshd_tree *t, struct sshd_plan *plan)
+write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 {
+	const char *dump = p->dump;
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
 	const char *args;
 
-	sshd_dump_value(dump, "authorizedkeyscommand", command);
-	sshd_dump_value(dump, "authorizedkeyscommanduser", user);
-	sshd_dump_value(dump, "authorizedkeysfile", plan->files);
-	plan->strictmodes_no = sshd_dump_is(dump, "strictmodes", "no");
-	if (is_none(command)) {
-		if (is_none(plan->files)) {
+	sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedkeyscommanduser", user, sizeof(user));
+	sshd_text_value(dump, "authorizedkeysfile", plan->files,
+	    sizeof(plan->files));
+	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
+	if (sshd_words_none(command)) {
+		if (sshd_words_none(plan->files)) {
 			cli_error("note: sshd takes keys from no file and no "
 			    "command: there is nothing for the guard to do");
 			plan->guard = false;
@@ -289,7 +293,7 @@ write_keys(FILE *out, const char *dump, struct sshd_present *p,
 		    "AuthorizedKeysCommand %s %s\n"
 		    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
 		    ARGUMENTS_FILES);
-		return plan_matches(p, t, plan);
+		return plan_matches(p, plan);
 	}
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
@@ -297,14 +301,14 @@ write_keys(FILE *out, const char *dump, struct sshd_present *p,
 		plan->guard = false;
 		return true;
 	}
-	if (!is_none(plan->files) && !plan->pam) {
+	if (!sshd_words_none(plan->files) && !plan->pam) {
 		cli_error("sshd asks AuthorizedKeysCommand %s, and reads %s "
 		    "too: the guard can stand in front of one of them only. "
 		    "Add --pam, which sees both, or set AuthorizedKeysFile "
 		    "none", command, plan->files);
 		return false;
 	}
-	if (!is_none(plan->files))
+	if (!sshd_words_none(plan->files))
 		cli_error("note: the guard stands in front of "
 		    "AuthorizedKeysCommand %s; the keys in %s are left to "
 		    "the PAM module", command, plan->files);
@@ -351,10 +355,13 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 	struct sshd_file *f = sshd_files_add(&p->files, SSHD_DROP_IN);
 	char place[PATH_MAX];
 	struct sshd_tree t;
-	bool first = false;
+	bool first = false, planned;
+	size_t had;
 
 	plan->place = SSHD_DROP_IN;
 	if (f != NULL && root_resolve(o->root, SSHD_DROP_IN, place)) {
+		planned = f->next != NULL;
+		had = planned ? f->next_len : f->base_len;
 		if (!sshd_file_insert(f, FIRST_LINE, lines))
 			return false;
 		if (!sshd_open_changed(o, &p->files, true, &t)) {
@@ -365,19 +372,40 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 		sshd_tree_close(&t);
 		if (first)
 			return true;
-		free(f->next);
-		f->next = NULL;
+		/* What its own Match blocks were given stays in it. */
+		memmove(f->next, f->next + f->next_len - had, had + 1);
+		f->next_len = had;
+		if (!planned) {
+			free(f->next);
+			f->next = NULL;
+		}
 	}
 	plan->place = SSHD_TREE_TOP;
 	f = sshd_files_add(&p->files, SSHD_TREE_TOP);
 	return f != NULL && sshd_file_insert(f, FIRST_LINE, lines);
 }
 
+/* Whether what sshd says of all that the guard takes over is known in full. */
+static bool
+is_known_in_full(const char *dump)
+{
+	char value[SSHD_VALUE_BYTES];
+
+	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
+		(void)sshd_text_value(dump, guards[i], value, sizeof(value));
+		if (strlen(value) + 1 == sizeof(value)) {
+			cli_error("%s is too long", guards[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool
 plan_guard(const struct sshd_options *o, struct sshd_present *p,
-    struct sshd_tree *base, const char *dump, struct sshd_plan *plan)
+    struct sshd_plan *plan)
 {
-	struct sshd sshd = { .path = o->sshd, .config = base->top };
+	struct sshd sshd = { .path = o->sshd, .config = p->base.top };
 	struct sshd_overview overview;
 	char *lines = NULL;
 	size_t len;
@@ -385,21 +413,22 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 	bool ok;
 
 	sshd_overview(&sshd, &overview);
-	ok = !overview.blank_in_pattern;
+	ok = !overview.odd_pattern;
 	sshd_overview_free(&overview);
 	if (!ok) {
-		cli_error("AuthorizedKeysFile names a file with a blank, which "
-		    "sshd -T does not show as one: use --pam alone, or put the "
-		    "guard in by hand");
+		cli_error("AuthorizedKeysFile names a file with a blank, "
+		    "quote, backslash or #, which sshd -T does not show as "
+		    "one: use --pam alone, or put the guard in by hand");
 		return false;
 	}
+	if (!is_known_in_full(p->dump))
+		return false;
 	if ((out = open_memstream(&lines, &len)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
 	/* sshd 9.2 overlooks a principals command after the keys command. */
-	ok = write_principals(out, dump, base, plan) &&
-	    write_keys(out, dump, p, base, plan);
+	ok = write_principals(out, p, plan) && write_keys(out, p, plan);
 	if (fclose(out) != 0 || lines == NULL)
 		ok = false;
 	else if (ok && plan->guard)
@@ -408,28 +437,16 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 	return ok;
 }
 
-/* The first session line of the service, without keyveto's own block. */
-static bool
-has_module_first(const struct pam_stack *s)
-{
-	size_t i = 0, first = 0;
-
-	while (first < s->n && strcmp(s->line[first].type, "session") != 0)
-		first++;
-	return pam_stack_find(s, "session", SSHD_MODULE, &i) != NULL &&
-	    i == first && strcmp(s->line[i].control, "requisite") == 0;
-}
-
 static bool
 plan_pam(const struct sshd_options *o, struct sshd_present *p,
-    const char *dump, struct sshd_plan *plan)
+    struct sshd_plan *plan)
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 	struct pam_stack stack;
 	struct sshd_file *f;
-	bool readable, first;
+	bool readable, first = false;
 
-	if (!sshd_dump_is(dump, "usepam", "yes")) {
+	if (!sshd_text_is(p->dump, "usepam", "yes")) {
 		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
 		    "yes, or use --guard alone");
 		return false;
@@ -444,7 +461,8 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 	}
 	readable = pam_stack_read(o->root, plan->service, &stack, why,
 	    sizeof(why));
-	first = readable && has_module_first(&stack);
+	if (readable)
+		(void)sshd_find_module(&stack, &first);
 	pam_stack_free(&stack);
 	if (!readable) {
 		cli_error("%s", why);
@@ -487,22 +505,23 @@ plan_config(const struct sshd_options *o, struct sshd_present *p,
 
 bool
 sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
-    struct sshd_tree *base, const char *dump, const struct accounts *accounts,
-    struct sshd_plan *plan)
+    const struct accounts *accounts, struct sshd_plan *plan)
 {
 	bool ok;
 
-	sshd_pam_service(dump, plan->service);
-	ok = (!plan->guard || plan_guard(o, p, base, dump, plan)) &&
-	    (!plan->pam || plan_pam(o, p, dump, plan)) &&
+	sshd_pam_service(p->dump, plan->service);
+	ok = (!plan->guard || plan_guard(o, p, plan)) &&
+	    (!plan->pam || plan_pam(o, p, plan)) &&
 	    plan_config(o, p, plan) &&
-	    (!plan->guard || sshd_require_guard(o)) &&
-	    (!plan->pam || sshd_require_module(o)) &&
-	    sshd_require_filters(o, "", accounts);
+	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
+	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&
+	    sshd_require_filters(o, KV_CONFIG_PATH, "", accounts);
 	if (ok && *plan->command_user != '\0')
-		ok = sshd_require_filters(o, plan->command_user, accounts);
+		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		    plan->command_user, accounts);
 	if (ok && *plan->principals_user != '\0')
-		ok = sshd_require_filters(o, plan->principals_user, accounts);
+		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		    plan->principals_user, accounts);
 	return ok;
 }
 
@@ -514,7 +533,7 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 		"AuthorizedPrincipalsCommand", "AuthorizedKeysFile",
 		"AuthorizedKeysCommand",
 	};
-	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES], small[64];
+	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES];
 	const char *args;
 
 	if (!plan->guard)
@@ -522,17 +541,15 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
 		bool good;
 
-		snprintf(small, sizeof(small), "%s", watched[i]);
-		for (char *c = small; *c != '\0'; c++)
-			*c = (char)(*c | 0x20);
-		sshd_dump_value(base, small, was);
-		sshd_dump_value(next, small, value);
+		sshd_text_value(base, watched[i], was, sizeof(was));
+		sshd_text_value(next, watched[i], value, sizeof(value));
 		if (i == 1)
-			good = plan->takes_files ? is_none(value) :
+			good = plan->takes_files ? sshd_words_none(value) :
 			    strcmp(was, value) == 0;
 		else
 			good = guard_command(value, &args) ||
-			    (i == 0 && is_none(was) && is_none(value)) ||
+			    (i == 0 && sshd_words_none(was) &&
+			    sshd_words_none(value)) ||
 			    (i == 0 && strcmp(was, value) == 0);
 		/* Of a Match block people are told. */
 		if (good || any_match_sets(t, watched[i]))
@@ -552,13 +569,8 @@ sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 		const struct sshd_line *m;
-		const char *args;
 
-		/* Neither the users of commands nor what is closed counts. */
-		if (l->match == 0 || !is_guards(l->keyword) ||
-		    is(l, "AuthorizedKeysCommandUser") ||
-		    is(l, "AuthorizedPrincipalsCommandUser") ||
-		    is_none(l->value) || guard_command(l->value, &args))
+		if (l->match == 0 || !sshd_escape_opens(t, l))
 			continue;
 		m = &t->line[l->match - 1];
 		cli_error("note: %s%s:%zu: Match %s sets %s again: the guard is "

@@ -20,13 +20,12 @@ struct sshd_plan {
 };
 
 /*
- * Fills in the next of each file in p, from what sshd says of base. False
+ * Fills in the next of each file in p, from what sshd says of its base. False
  * after a message that says what is in the way. plan->guard and plan->pam say
  * what is wanted; what needs no lines is told, and they become false.
  */
 bool sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
-    struct sshd_tree *base, const char *dump, const struct accounts *accounts,
-    struct sshd_plan *plan);
+    const struct accounts *accounts, struct sshd_plan *plan);
 
 /*
  * Whether sshd takes the lines as they are meant: next is what it says of the

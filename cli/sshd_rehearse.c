@@ -6,14 +6,31 @@
 
 #include "audit_accounts.h"
 #include "audit_table.h"
+#include "audit_user_ca.h"
 #include "sshd_command.h"
 
 struct rehearsal {
 	struct sshd_rehearsal *found;
 	struct audit_table table;
 	bool unsupported_enter;
-	char *refused, *locked_out;	/* their names, in a row */
+	char *refused, *locked_out, *unknown;	/* their names, in a row */
 };
+
+/*
+ * A listed CA takes all its certificates with it, whoever has one: nothing here
+ * tells who.
+ */
+static bool
+rehearse_user_cas(struct report *r, const struct audit_policies *policies,
+    const char *root, struct rehearsal *h)
+{
+	const struct report before = *r;
+
+	audit_user_cas(r, policies, root, false);
+	h->found->listed_cas = r->listed - before.listed;
+	return h->found->listed_cas == 0 || audit_table_add(&h->table,
+	    "user CA keys", NULL, &before, r);
+}
 
 /* False without memory. */
 static bool
@@ -37,8 +54,9 @@ take_account(const struct account *account, const struct report *before,
 
 	if (h->unsupported_enter)
 		good += r->unsupported - before->unsupported;
-	if (r->problems > before->problems)
-		h->found->unknown++;
+	if (r->problems > before->problems &&
+	    !add_name(&h->unknown, account->name))
+		return false;
 	if (r->listed == before->listed)
 		return true;
 	h->found->refused++;
@@ -52,15 +70,16 @@ take_account(const struct account *account, const struct report *before,
 static void
 tell(const struct rehearsal *h)
 {
-	const char *names[] = { h->refused, h->locked_out };
+	const char *names[] = { h->refused, h->locked_out, h->unknown };
 	static const char *const what[] = {
 		"refused with a listed key, let in with another:",
-		"locked out, with no key left that is not listed:"
+		"locked out, with no key left that is not listed:",
+		"whose keys could not all be judged:"
 	};
 
 	if (h->table.n > 0)
 		audit_table_print(&h->table, stdout);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
 		if (names[i] == NULL)
 			continue;
 		fputs(what[i], stdout);
@@ -88,7 +107,8 @@ rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL && audit_policies_find(&policies, &sshd,
 	    accounts, readers.policy_of, r) &&
-	    audit_accounts(r, &readers, take_account, h);
+	    audit_accounts(r, &readers, take_account, h) &&
+	    rehearse_user_cas(r, &policies, o->root, h);
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	free(readers.policy_of);
@@ -110,12 +130,14 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	bool ok;
 
 	*found = (struct sshd_rehearsal){ 0 };
-	if (!sshd_judge_open(o, &judge))
+	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
 		return false;
 	h.unsupported_enter = judge.config.on_unsupported != KV_ACTION_DENY;
 	ok = sshd_find_accounts(o, &accounts) &&
 	    rehearse(o, base, &h, &r, &accounts);
 	if (ok) {
+		/* What sshd does not tell, no account's count holds. */
+		found->unknown = r.problems > 0;
 		tell(&h);
 		report_summary(&r);
 		ok = cli_stdout_ok();
@@ -123,6 +145,7 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 	audit_table_free(&h.table);
 	free(h.refused);
 	free(h.locked_out);
+	free(h.unknown);
 	accounts_free(&accounts);
 	kv_judge_close(&judge);
 	return ok;

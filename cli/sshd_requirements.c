@@ -44,38 +44,62 @@ require(const struct sshd_options *o, const char *path, int mode,
 }
 
 bool
-sshd_require_guard(const struct sshd_options *o)
+sshd_require_guard(const struct sshd_options *o, const char *path)
 {
-	return require(o, SSHD_GUARD_PATH, X_OK, "the guard must be there, be "
-	    "root's, and be writable by nobody else, or sshd will not run it");
+	return require(o, path, X_OK, "the guard must be there, be root's, "
+	    "and be writable by nobody else, or sshd will not run it");
 }
 
 bool
-sshd_require_module(const struct sshd_options *o)
+sshd_require_module(const struct sshd_options *o, const char *module)
 {
-	return require(o, SSHD_MODULE_PATH, R_OK, "the module must be there, "
-	    "or PAM refuses every login");
+	return require(o, *module == '/' ? module : SSHD_MODULE_PATH, R_OK,
+	    "the module must be there, or PAM refuses every login");
+}
+
+const struct pam_line *
+sshd_find_module(const struct pam_stack *s, bool *in_placep)
+{
+	const struct pam_line *l;
+	size_t i = 0, first = 0;
+
+	while (first < s->n && strcmp(s->line[first].type, "session") != 0)
+		first++;
+	l = pam_stack_find(s, "session", SSHD_MODULE, &i);
+	*in_placep = l != NULL && i == first &&
+	    strcmp(l->control, "requisite") == 0;
+	return l;
+}
+
+/* Why there is no verdict by it; NULL if there is one. */
+static const char *
+wrong_with(const struct kv_judge *j)
+{
+	if (j->broken[0] != '\0')
+		return j->broken;
+	for (size_t i = 0; i < j->n_filters; i++)
+		if (j->filter[i].pkbf.fd == -1)
+			return j->filter[i].why;
+	return j->n_filters == 0 ? "no filter is named" : NULL;
 }
 
 /* As the guard does at a login. */
 static bool
 judge_works(void *arg, char *why, size_t cap)
 {
+	const char *config = arg, *wrong;
 	struct kv_judge j;
 
-	(void)arg;
-	kv_judge_open(&j, KV_CONFIG_PATH, 0);
-	snprintf(why, cap, "%s", j.broken);
-	for (size_t i = 0; *why == '\0' && i < j.n_filters; i++)
-		if (j.filter[i].pkbf.fd == -1)
-			snprintf(why, cap, "%s", j.filter[i].why);
+	kv_judge_open(&j, config, 0);
+	if ((wrong = wrong_with(&j)) != NULL)
+		snprintf(why, cap, "%s", wrong);
 	kv_judge_close(&j);
-	return *why == '\0';
+	return wrong == NULL;
 }
 
 bool
-sshd_require_filters(const struct sshd_options *o, const char *user,
-    const struct accounts *accounts)
+sshd_require_filters(const struct sshd_options *o, const char *config,
+    const char *user, const struct accounts *accounts)
 {
 	unsigned int uid = NOBODY, gid = NOBODY;
 	struct accounts asked = { 0 };
@@ -105,7 +129,8 @@ sshd_require_filters(const struct sshd_options *o, const char *user,
 		    "to run a command as it", user);
 		return false;
 	}
-	if (root_ask(o->root, uid, gid, judge_works, NULL, why, sizeof(why)))
+	if (root_ask(o->root, uid, gid, judge_works, (char *)config, why,
+	    sizeof(why)))
 		return true;
 	cli_error("%s%s%s%s%s; a login would have no verdict", o->root, why,
 	    uid != 0 ? " (read as " : "", uid != 0 ? user : "",
@@ -127,18 +152,13 @@ open_below(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 }
 
 bool
-sshd_judge_open(const struct sshd_options *o, struct kv_judge *j)
+sshd_judge_open(const struct sshd_options *o, const char *config,
+    struct kv_judge *j)
 {
-	const char *wrong = NULL;
+	const char *wrong;
 
-	kv_judge_open_with(j, KV_CONFIG_PATH, NULL, 0, open_below,
-	    (char *)o->root);
-	if (j->broken[0] != '\0')
-		wrong = j->broken;
-	for (size_t i = 0; wrong == NULL && i < j->n_filters; i++)
-		if (j->filter[i].pkbf.fd == -1)
-			wrong = j->filter[i].why;
-	if (wrong == NULL)
+	kv_judge_open_with(j, config, NULL, 0, open_below, (char *)o->root);
+	if ((wrong = wrong_with(j)) == NULL)
 		return true;
 	cli_error("%s", wrong);
 	kv_judge_close(j);

@@ -176,7 +176,7 @@ changed_files(const struct sshd_files *fs, size_t *np)
 }
 
 static bool
-write_state(int dir, const struct sshd_files *fs, bool guard, bool pam)
+write_state(int dir, const struct sshd_files *fs)
 {
 	json_t *list = json_array(), *all = NULL;
 	char *text = NULL;
@@ -188,8 +188,7 @@ write_state(int dir, const struct sshd_files *fs, bool guard, bool pam)
 		ok = json_array_append_new(list, keep_file(dir, v[i], i)) == 0;
 	free(v);
 	if (ok)
-		all = json_pack("{s:i, s:b, s:b, s:O}", "version", 1, "guard",
-		    guard, "pam", pam, "files", list);
+		all = json_pack("{s:i, s:O}", "version", 1, "files", list);
 	if (all != NULL)
 		text = json_dumps(all, JSON_INDENT(1));
 	ok = text != NULL && write_file(dir, MANIFEST, text, strlen(text)) &&
@@ -211,7 +210,7 @@ publish(int parent)
 }
 
 bool
-sshd_state_save(const struct sshd_files *fs, bool guard, bool pam)
+sshd_state_save(const struct sshd_files *fs)
 {
 	int parent = open_statedir(fs->root), dir = -1;
 	bool ok;
@@ -221,9 +220,11 @@ sshd_state_save(const struct sshd_files *fs, bool guard, bool pam)
 	ok = remove_dir(parent, NEW) && mkdirat(parent, NEW, 0700) == 0 &&
 	    (dir = openat(parent, NEW,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
-	    write_state(dir, fs, guard, pam) && publish(parent);
-	if (!ok)
+	    write_state(dir, fs) && publish(parent);
+	if (!ok) {
 		fail(fs->root, NEW);
+		(void)remove_dir(parent, NEW);
+	}
 	if (dir != -1)
 		close(dir);
 	close(parent);
@@ -270,14 +271,11 @@ static bool
 take_manifest(const char *root, struct sshd_state *s, const json_t *all)
 {
 	const json_t *list = json_object_get(all, "files");
-	int guard, pam, version;
+	int version;
 
-	if (json_unpack((json_t *)all, "{s:i, s:b, s:b}", "version",
-	    &version, "guard", &guard, "pam", &pam) == -1 || version != 1 ||
-	    !json_is_array(list))
+	if (json_unpack((json_t *)all, "{s:i}", "version", &version) == -1 ||
+	    version != 1 || !json_is_array(list))
 		return false;
-	s->guard = guard != 0;
-	s->pam = pam != 0;
 	s->v = calloc(json_array_size(list) + 1, sizeof(*s->v));
 	for (size_t i = 0; s->v != NULL && i < json_array_size(list); i++)
 		if (!take_kept(root, s, json_array_get(list, i)))

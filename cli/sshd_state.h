@@ -22,7 +22,6 @@ struct sshd_kept {
 /* Zeroes are none. */
 struct sshd_state {
 	bool found;
-	bool guard, pam;	/* what was put in place */
 	struct sshd_kept *v;
 	size_t n;
 };
@@ -41,7 +40,7 @@ const struct sshd_kept *sshd_state_find(const struct sshd_state *s,
  * Keeps the base of each file that has a next, in the place of what was kept
  * before. False after a message.
  */
-bool sshd_state_save(const struct sshd_files *fs, bool guard, bool pam);
+bool sshd_state_save(const struct sshd_files *fs);
 bool sshd_state_remove(const char *root);
 
 #endif

@@ -8,10 +8,11 @@
 #include <strings.h>
 
 #include "guard_command.h"
-#include "pam_stack.h"
-#include "sshd_command.h"
+#include "sshd_escape.h"
+#include "sshd_means.h"
 #include "sshd_overview.h"
 #include "sshd_plan.h"
+#include "sshd_words.h"
 
 enum way {
 	WAY_FILES = 0, WAY_COMMAND, WAY_CA_LINE, WAY_USER_CA, WAY_HOSTBASED,
@@ -36,58 +37,78 @@ struct status {
 	struct accounts accounts;
 	struct cover *v;	/* each differs from the others */
 	size_t n;
-	bool pam;		/* the module is in place */
+	struct sshd_means means;
+	bool keys_by_origin;	/* some clients may come by key, at least */
+	bool pam;		/* the module judges in every service */
 	bool unguarded, unknown;
 };
 
+/* Notes a guard; whether the command is one. */
 static bool
-is_none(const char *value)
+take_guard(struct status *s, const char *dump, const char *command,
+    const char *user_keyword)
 {
-	return *value == '\0' || strcasecmp(value, "none") == 0;
+	char user[SSHD_VALUE_BYTES];
+	const char *args;
+
+	if (!guard_command(command, &args))
+		return false;
+	(void)sshd_text_value(dump, user_keyword, user, sizeof(user));
+	sshd_means_guard(&s->means, command, user);
+	return true;
 }
 
-/* What stands before the guard's own way: "--" and another command. */
+/* Whether PAM asks the module about such an account. */
 static bool
-is_chained(const char *args)
+pam_judges(struct status *s, const char *dump)
 {
-	return strstr(args, " -- ") != NULL;
+	char service[SSHD_VALUE_BYTES];
+
+	if (!sshd_text_is(dump, "usepam", "yes"))
+		return false;
+	sshd_pam_service(dump, service);
+	return sshd_means_service(&s->means, service);
 }
 
 /* What sshd says for an account, as ways in. */
 static void
-read_cover(const struct status *s, const char *dump, struct cover *c)
+read_cover(struct status *s, const char *dump, struct cover *c)
 {
 	char files[SSHD_VALUE_BYTES], command[SSHD_VALUE_BYTES];
 	char principals[SSHD_VALUE_BYTES];
 	const char *args = "";
-	bool keys = !sshd_dump_is(dump, "pubkeyauthentication", "no");
-	bool guard, guards_files, guards_command;
+	bool keys = s->keys_by_origin ||
+	    !sshd_text_is(dump, "pubkeyauthentication", "no");
+	bool guard, guards_files, guards_command, pam = pam_judges(s, dump);
 
 	*c = (struct cover){ .n = 0 };
-	sshd_dump_value(dump, "authorizedkeysfile", files);
-	sshd_dump_value(dump, "authorizedkeyscommand", command);
-	sshd_dump_value(dump, "authorizedprincipalscommand", principals);
-	guard = !is_none(command) && guard_command(command, &args);
-	guards_command = guard && is_chained(args);
-	guards_files = guard && !guards_command && is_none(files);
-	c->open[WAY_FILES] = keys && (!is_none(files) ||
+	sshd_text_value(dump, "authorizedkeysfile", files, sizeof(files));
+	sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedprincipalscommand", principals,
+	    sizeof(principals));
+	guard = keys && guard_command(command, &args) &&
+	    take_guard(s, dump, command, "authorizedkeyscommanduser");
+	guards_command = guard && guard_chained(args);
+	guards_files = guard && !guards_command && sshd_words_none(files);
+	c->open[WAY_FILES] = keys && (!sshd_words_none(files) ||
 	    (guard && !guards_command));
 	c->guard[WAY_FILES] = guards_files;
-	c->open[WAY_COMMAND] = keys && !is_none(command) &&
+	c->open[WAY_COMMAND] = keys && !sshd_words_none(command) &&
 	    (!guard || guards_command);
 	c->guard[WAY_COMMAND] = guards_command;
 	c->open[WAY_CA_LINE] = c->open[WAY_FILES] || c->open[WAY_COMMAND];
 	c->guard[WAY_CA_LINE] = (!c->open[WAY_FILES] || guards_files) &&
 	    (!c->open[WAY_COMMAND] || guards_command);
 	c->open[WAY_USER_CA] = keys &&
-	    !sshd_dump_is(dump, "trustedusercakeys", "none");
-	c->guard[WAY_USER_CA] =
-	    sshd_dump_is(dump, "authorizedprincipalsfile", "none") &&
-	    !is_none(principals) && guard_command(principals, &args);
+	    !sshd_text_is(dump, "trustedusercakeys", "none");
+	c->guard[WAY_USER_CA] = c->open[WAY_USER_CA] &&
+	    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
+	    take_guard(s, dump, principals, "authorizedprincipalscommanduser");
 	c->open[WAY_HOSTBASED] =
-	    sshd_dump_is(dump, "hostbasedauthentication", "yes");
+	    sshd_text_is(dump, "hostbasedauthentication", "yes");
 	for (int w = 0; w < WAYS; w++)
-		c->pam[w] = s->pam;
+		c->pam[w] = pam;
 }
 
 static bool
@@ -104,7 +125,8 @@ find_cover(struct status *s, const struct cover *c)
 
 	for (size_t i = 0; i < s->n; i++)
 		if (memcmp(s->v[i].open, c->open, sizeof(c->open)) == 0 &&
-		    memcmp(s->v[i].guard, c->guard, sizeof(c->guard)) == 0)
+		    memcmp(s->v[i].guard, c->guard, sizeof(c->guard)) == 0 &&
+		    memcmp(s->v[i].pam, c->pam, sizeof(c->pam)) == 0)
 			return &s->v[i];
 	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
 		return NULL;
@@ -190,119 +212,82 @@ ask_about_each(struct status *s, const struct sshd_match *match)
 	return ok;
 }
 
-/* Whether a Match line asks for more than who logs in. */
 static bool
-asks_for_origin(const char *criteria)
+is(const struct sshd_line *l, const char *keyword)
 {
-	static const char *const origins[] = {
-		"address", "host", "localaddress", "localport", "rdomain"
-	};
-
-	for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++)
-		if (strcasestr(criteria, origins[i]) != NULL)
-			return true;
-	return false;
-}
-
-/* Whether a setting, where it holds, opens a way that the guard sees not. */
-static bool
-opens_unguarded(const struct sshd_line *l)
-{
-	const char *args;
-
-	if (strcasecmp(l->keyword, "AuthorizedKeysFile") == 0 ||
-	    strcasecmp(l->keyword, "TrustedUserCAKeys") == 0 ||
-	    strcasecmp(l->keyword, "AuthorizedPrincipalsFile") == 0)
-		return !is_none(l->value);
-	if (strcasecmp(l->keyword, "AuthorizedKeysCommand") == 0 ||
-	    strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") == 0)
-		return !is_none(l->value) &&
-		    !guard_command(l->value, &args);
-	return strcasecmp(l->keyword, "HostbasedAuthentication") == 0 &&
-	    strcasecmp(l->value, "no") != 0;
+	return strcasecmp(l->keyword, keyword) == 0;
 }
 
 /*
- * What holds for clients from elsewhere is not asked, since there is no end of
- * addresses: each setting that a block for them makes counts by itself.
+ * What Match blocks may change for clients from elsewhere, and what sshd tells
+ * only if it is asked from there.
  */
 static void
-look_at_origins(struct status *s)
+look_for_origins(struct status *s)
 {
 	const struct sshd_tree *t = &s->tree;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
+		char *value, *rest, *name;
 
-		if (l->match == 0 || s->pam || !opens_unguarded(l) ||
-		    !asks_for_origin(t->line[l->match - 1].value))
+		if (l->match != 0 && is(l, "PubkeyAuthentication") &&
+		    sshd_escape_by_origin(t, l))
+			s->keys_by_origin |= !sshd_words_is(l->value, "no");
+		if (l->match == 0 || !is(l, "PAMServiceName"))
 			continue;
-		cli_error("%s%s:%zu: not guarded: Match %s sets %s",
-		    s->o->root, t->file[l->file], l->number,
-		    t->line[l->match - 1].value, l->keyword);
-		s->unguarded = true;
+		rest = value = strdup(l->value);
+		name = value != NULL ? sshd_words_next(&rest) : NULL;
+		s->pam &= name != NULL && sshd_means_service(&s->means, name);
+		free(value);
 	}
 }
 
-/* Whether the module is where it sees every key, and its no counts. */
-static void
-look_at_pam(struct status *s, const char *dump)
+/* The way in that a setting is about. */
+static enum way
+way_of(const struct sshd_line *l)
 {
-	char service[SSHD_VALUE_BYTES], why[SSHD_WHY_BYTES];
-	const struct pam_line *l;
-	struct pam_stack stack;
-	size_t i = 0, first = 0;
-
-	if (!sshd_dump_is(dump, "usepam", "yes"))
-		return;
-	sshd_pam_service(dump, service);
-	if (!pam_stack_read(s->o->root, service, &stack, why, sizeof(why))) {
-		cli_error("%s", why);
-		s->unknown = true;
-		pam_stack_free(&stack);
-		return;
-	}
-	while (first < stack.n &&
-	    strcmp(stack.line[first].type, "session") != 0)
-		first++;
-	l = pam_stack_find(&stack, "session", SSHD_MODULE, &i);
-	if (l != NULL && i != first)
-		cli_error("note: %s%s:%u: pam_keyveto.so is not the first "
-		    "session line; what comes before it may hide the key from "
-		    "it", s->o->root, l->file, l->line);
-	else if (l != NULL && strcmp(l->control, "requisite") != 0)
-		cli_error("note: %s%s:%u: pam_keyveto.so is not requisite",
-		    s->o->root, l->file, l->line);
-	else if (l != NULL && sshd_require_module(s->o))
-		s->pam = true;
-	pam_stack_free(&stack);
+	return is(l, "AuthorizedKeysFile") ? WAY_FILES :
+	    is(l, "AuthorizedKeysCommand") ? WAY_COMMAND :
+	    is(l, "HostbasedAuthentication") ? WAY_HOSTBASED : WAY_USER_CA;
 }
 
-/* Guarded only in name, if keyveto.conf lets listed keys in. */
-static void
-look_at_config(struct status *s)
+/* Whether that way is known to be open, and unguarded, for an account. */
+static bool
+is_told(const struct status *s, enum way w)
 {
-	struct kv_judge judge;
-	bool in_place = s->pam, guard = false;
-
 	for (size_t i = 0; i < s->n; i++)
-		for (int w = 0; w < WAYS; w++)
-			guard |= s->v[i].open[w] && s->v[i].guard[w];
-	if (!in_place && !guard)
-		return;
-	if (guard && !sshd_require_guard(s->o))
-		s->unknown = true;
-	if (!sshd_require_filters(s->o, "", &s->accounts) ||
-	    !sshd_judge_open(s->o, &judge)) {
-		s->unknown = true;
-		return;
+		if (!is_guarded(&s->v[i], w))
+			return true;
+	return false;
+}
+
+/*
+ * What holds for clients from elsewhere is not asked, since there is no end of
+ * addresses: each setting that a block for them makes counts by itself. One for
+ * accounts may be for some that no name service lists, and nobody asked about.
+ */
+static void
+look_at_blocks(struct status *s)
+{
+	const struct sshd_tree *t = &s->tree;
+
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		bool origin = sshd_escape_by_origin(t, l);
+
+		if (s->pam || l->match == 0 || !sshd_escape_opens(t, l) ||
+		    (!origin && is_told(s, way_of(l))))
+			continue;
+		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
+		    t->file[l->file], l->number, origin ? "not guarded" :
+		    "not guarded, for accounts that are not listed",
+		    t->line[l->match - 1].value, l->keyword);
+		if (origin)
+			s->unguarded = true;
+		else
+			s->unknown = true;
 	}
-	if (judge.config.on_hit != KV_ACTION_DENY) {
-		cli_error("%s" KV_CONFIG_PATH ": OnHit warn: listed keys are "
-		    "let in, and logged", s->o->root);
-		s->unguarded = true;
-	}
-	kv_judge_close(&judge);
 }
 
 static const char *
@@ -397,8 +382,9 @@ look(struct status *s)
 	    !sshd_find_accounts(s->o, &s->accounts) ||
 	    (dump = sshd_ask_tree(s->o, &s->tree, NULL)) == NULL)
 		return false;
-	look_at_pam(s, dump);
+	s->pam = pam_judges(s, dump);
 	free(dump);
+	look_for_origins(s);
 	sshd.config = s->tree.top;
 	sshd_overview(&sshd, &overview);
 	s->unknown |= sshd_plan_tell_groups(s->o, &s->tree) > 0;
@@ -406,8 +392,9 @@ look(struct status *s)
 	sshd_overview_free(&overview);
 	if (!ok)
 		return false;
-	look_at_origins(s);
-	look_at_config(s);
+	look_at_blocks(s);
+	s->unguarded |= !sshd_means_refuse(&s->means, &s->accounts);
+	s->unknown |= s->means.unknown;
 	return true;
 }
 
@@ -438,7 +425,7 @@ static int
 run(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct sshd_options o;
-	struct status s = { .o = &o };
+	struct status s = { .o = &o, .means.o = &o };
 	int status;
 
 	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
@@ -447,6 +434,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 	for (size_t i = 0; i < s.n; i++)
 		free(s.v[i].account);
 	free(s.v);
+	sshd_means_free(&s.means);
 	accounts_free(&s.accounts);
 	sshd_tree_close(&s.tree);
 	return status;

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,18 +19,19 @@
 #include <unistd.h>
 
 #include "root_file.h"
+#include "sshd_words.h"
 
 #define DEPTH_MAX 16	/* sshd's own: servconf.h */
 #define FILES_MAX 1024
 #define LINES_MAX 100000
-#define BLANKS " \t\r\n\f\v"
 
 struct reader {
 	struct sshd_tree *t;
 	const char *root;
 	const struct sshd_change *change;
 	size_t n_changes;
-	size_t match;		/* of the lines now read */
+	size_t outer;		/* Match block that includes the file */
+	size_t match;		/* that of the lines now read */
 	char *why;
 	size_t cap;
 };
@@ -56,37 +56,6 @@ find_change(const struct reader *r, const char *path)
 		if (strcmp(r->change[i].path, path) == 0)
 			return &r->change[i];
 	return NULL;
-}
-
-/*
- * Cuts off the next argument as misc.c:argv_split does: quotes of both kinds,
- * backslashes before quotes, backslashes and blanks; a word that starts with #
- * ends the line. NULL at the end.
- */
-static char *
-next_argument(char **sp)
-{
-	char *p = *sp + strspn(*sp, " \t"), *word = p, *out = p;
-	char quote = '\0';
-
-	if (*p == '\0' || *p == '#')
-		return NULL;
-	for (; *p != '\0'; p++) {
-		if (*p == '\\' && (p[1] == '\'' || p[1] == '"' ||
-		    p[1] == '\\' || (quote == '\0' && p[1] == ' ')))
-			*out++ = *++p;
-		else if (quote == '\0' && (*p == ' ' || *p == '\t'))
-			break;
-		else if (quote == '\0' && (*p == '"' || *p == '\''))
-			quote = *p;
-		else if (quote != '\0' && *p == quote)
-			quote = '\0';
-		else
-			*out++ = *p;
-	}
-	*sp = p + (*p != '\0');
-	*out = '\0';
-	return word;
 }
 
 static int
@@ -122,38 +91,19 @@ free_names(struct names *names)
 	free(names->v);
 }
 
-/* The pattern below root, whose own name is nothing to be matched. */
-static bool
-rooted_pattern(const char *root, const char *pattern, char *out, size_t cap)
-{
-	size_t n = 0;
-
-	for (; *root != '\0' && n + 2 < cap; root++) {
-		if (strchr("*?[]\\", *root) != NULL)
-			out[n++] = '\\';
-		out[n++] = *root;
-	}
-	return *root == '\0' &&
-	    snprintf(out + n, cap - n, "%s", pattern) < (int)(cap - n);
-}
-
 /* The files that a pattern stands for, with the changes, in sshd's order. */
 static bool
 find_included(const struct reader *r, const char *pattern, struct names *names)
 {
-	char full[2 * PATH_MAX];
-	const size_t skip = strlen(r->root);
 	bool ok = true;
 	glob_t found;
 	int error;
 
-	if (!rooted_pattern(r->root, pattern, full, sizeof(full)))
-		return fail(r, "%.300s: too long", pattern);
-	error = glob(full, 0, NULL, &found);
+	error = root_glob(r->root, pattern, &found);
 	if (error != 0 && error != GLOB_NOMATCH)
 		return fail(r, "%.300s: cannot look for such files", pattern);
 	for (size_t i = 0; error == 0 && ok && i < found.gl_pathc; i++) {
-		const char *path = found.gl_pathv[i] + skip;
+		const char *path = found.gl_pathv[i];
 
 		if (find_change(r, path) == NULL)
 			ok = add_name(names, path);
@@ -182,10 +132,14 @@ take_include(struct reader *r, FILE *out, const struct sshd_line *l,
 	char pattern[PATH_MAX], *rest = strdup(l->value), *s = rest, *word;
 	bool ok = rest != NULL, any = false;
 
-	while (ok && (word = next_argument(&s)) != NULL) {
+	while (ok && (word = sshd_words_next(&s)) != NULL) {
 		struct names names = { 0 };
 
-		ok = snprintf(pattern, sizeof(pattern), "%s%s",
+		/* Those sshd looks for where it happens to be started. */
+		ok = (*word != '~' || fail(r, "%s%s:%zu: Include %.300s: not "
+		    "an absolute path", r->root, r->t->file[l->file],
+		    l->number, word)) &&
+		    snprintf(pattern, sizeof(pattern), "%s%s",
 		    *word == '/' ? "" : "/etc/ssh/", word) <
 		    (int)sizeof(pattern) && find_included(r, pattern, &names);
 		for (size_t i = 0; ok && i < names.n; i++) {
@@ -220,77 +174,69 @@ add_line(struct sshd_tree *t, const struct sshd_line *l)
 	return true;
 }
 
-/*
- * Takes keyword and value apart, between which blanks stand, or an equals
- * sign. False for a line that says nothing.
- */
+/* Takes keyword and value apart: NULL in a line that says nothing. */
 static bool
 parse_line(const char *text, size_t len, struct sshd_line *l)
 {
-	char *copy = strndup(text, len), *p, *end;
-	size_t n;
+	char *copy = strndup(text, len), *value;
+	const char *keyword;
+	bool ok = copy != NULL;
 
-	if (copy == NULL)
-		return false;
-	end = copy + strlen(copy);
-	while (end > copy && strchr(BLANKS, end[-1]) != NULL)
-		*--end = '\0';
-	p = copy + strspn(copy, BLANKS);
-	n = *p == '"' ? strcspn(p + 1, "\"") : strcspn(p, BLANKS "=");
-	if (*p == '\0' || *p == '#') {
-		free(copy);
-		return false;
+	keyword = ok ? sshd_words_keyword(copy, &value) : NULL;
+	if (keyword != NULL) {
+		l->keyword = strdup(keyword);
+		l->value = strdup(value);
+		ok = l->keyword != NULL && l->value != NULL;
 	}
-	l->keyword = strndup(*p == '"' ? p + 1 : p, n);
-	p += n + (*p == '"' ? 2 : 0);
-	if (p > end)
-		p = end;
-	p += strspn(p, " \t");
-	if (*p == '=')
-		p += 1 + strspn(p + 1, " \t");
-	l->value = strdup(p);
+	if (!ok) {
+		free(l->keyword);
+		free(l->value);
+	}
 	free(copy);
-	if (l->keyword != NULL && l->value != NULL)
-		return true;
-	free(l->keyword);
-	free(l->value);
-	return false;
+	return ok;
+}
+
+/* A line with a keyword, which becomes the tree's. */
+static bool
+take_line(struct reader *r, FILE *out, struct sshd_line *l, const char *text,
+    size_t len, unsigned int depth)
+{
+	struct sshd_tree *t = r->t;
+	const bool match = strcasecmp(l->keyword, "Match") == 0;
+
+	l->match = match ? r->outer : r->match;
+	if (t->n_lines == LINES_MAX || !add_line(t, l)) {
+		free(l->keyword);
+		free(l->value);
+		return fail(r, "%s: too many lines", t->file[l->file]);
+	}
+	if (strcasecmp(l->keyword, "Include") == 0)
+		return take_include(r, out, l, depth);
+	if (match)
+		r->match = t->n_lines;
+	fwrite(text, 1, len, out);
+	return true;
 }
 
 static bool
 read_text(struct reader *r, FILE *out, size_t file, const char *text,
     size_t len, unsigned int depth)
 {
-	struct sshd_tree *t = r->t;
 	const char *end = text + len;
-	size_t number = 0;
+	size_t number = 0, n;
 
-	while (text < end) {
+	for (; text < end; text += n) {
 		const char *nl = memchr(text, '\n', (size_t)(end - text));
-		size_t n = nl != NULL ? (size_t)(nl - text) + 1 :
-		    (size_t)(end - text);
-		struct sshd_line l = { .file = file, .match = r->match };
+		struct sshd_line l = { .file = file };
 
 		l.number = ++number;
-		if (!parse_line(text, n, &l)) {
+		n = (size_t)((nl != NULL ? nl + 1 : end) - text);
+		if (!parse_line(text, n, &l))
+			return fail(r, "%s", strerror(errno));
+		if (l.keyword == NULL)
 			fwrite(text, 1, n, out);
-			text += n;
-			continue;
-		}
-		if (t->n_lines == LINES_MAX || !add_line(t, &l)) {
-			free(l.keyword);
-			free(l.value);
-			return fail(r, "%s: too many lines", t->file[file]);
-		}
-		if (strcasecmp(l.keyword, "Include") == 0) {
-			if (!take_include(r, out, &l, depth))
-				return false;
-		} else {
-			if (strcasecmp(l.keyword, "Match") == 0)
-				r->match = t->n_lines;
-			fwrite(text, 1, n, out);
-		}
-		text += n;
+		else if (!take_line(r, out, &l, text, n, depth))
+			return false;
 	}
 	return true;
 }
@@ -299,7 +245,7 @@ static bool
 copy_text(struct reader *r, size_t file, const char *text, size_t len,
     unsigned int depth)
 {
-	const size_t match = r->match;
+	const size_t outer = r->outer, match = r->match;
 	char path[PATH_MAX];
 	bool ok, whole;
 	FILE *out;
@@ -307,8 +253,10 @@ copy_text(struct reader *r, size_t file, const char *text, size_t len,
 	snprintf(path, sizeof(path), "%s/%zu.conf", r->t->copy, file);
 	if ((out = fopen(path, "wxe")) == NULL)
 		return fail(r, "%s: %s", path, strerror(errno));
+	r->outer = match;
 	ok = read_text(r, out, file, text, len, depth);
 	/* A Match block ends with its file. */
+	r->outer = outer;
 	r->match = match;
 	whole = ferror(out) == 0;
 	if (fclose(out) != 0 || !whole)
@@ -420,6 +368,7 @@ sshd_tree_open(struct sshd_tree *t, const char *root,
 	};
 
 	*t = (struct sshd_tree){ 0 };
+	(void)fail(&r, "an Include line is too long, or no memory is left");
 	if (!make_copy_dir(t))
 		return fail(&r, "/tmp: no directory for a copy: %s",
 		    strerror(errno));
@@ -450,6 +399,23 @@ sshd_tree_close(struct sshd_tree *t)
 	free(t->top);
 	free(t->host_key);
 	*t = (struct sshd_tree){ 0 };
+}
+
+bool
+sshd_tree_equals(const struct sshd_tree *a, const struct sshd_tree *b)
+{
+	if (a->n_lines != b->n_lines)
+		return false;
+	for (size_t i = 0; i < a->n_lines; i++) {
+		const struct sshd_line *l = &a->line[i], *m = &b->line[i];
+
+		if (l->match != m->match || l->number != m->number ||
+		    strcmp(l->keyword, m->keyword) != 0 ||
+		    strcmp(l->value, m->value) != 0 ||
+		    strcmp(a->file[l->file], b->file[m->file]) != 0)
+			return false;
+	}
+	return true;
 }
 
 bool

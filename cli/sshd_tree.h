@@ -30,7 +30,11 @@ struct sshd_line {
 	size_t file;		/* of those in the tree */
 	size_t number;		/* from 1 */
 	char *keyword, *value;	/* the value as written, no blanks around */
-	size_t match;		/* 0: global; else 1 + that Match line's index */
+	/*
+	 * The Match block it is in: 1 + the index of its Match line; 0: none.
+	 * That of a Match line itself is the one in which its file is included.
+	 */
+	size_t match;
 };
 
 struct sshd_tree {
@@ -53,6 +57,9 @@ struct sshd_tree {
 bool sshd_tree_open(struct sshd_tree *t, const char *root,
     const struct sshd_change *change, size_t n, char *why, size_t cap);
 void sshd_tree_close(struct sshd_tree *t);
+
+/* Whether all lines are the same, in the same places. */
+bool sshd_tree_equals(const struct sshd_tree *a, const struct sshd_tree *b);
 
 /* Makes a host key in the copy: sshd says nothing without one. */
 bool sshd_tree_make_host_key(struct sshd_tree *t, char *why, size_t cap);

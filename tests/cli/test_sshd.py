@@ -243,6 +243,10 @@ SHAPES = [
           conf=".ssh/cloud"),
     Shape("a 00-keyveto.conf of the administrator's", INCLUDE, files={DROP_IN: "# mine\nPermitRootLogin no\n"},
           conf=DEFAULT_FILES),
+    Shape("a 00-keyveto.conf of the administrator's with a Match block", INCLUDE, files={
+        DROP_IN: "Match User daemon\nAuthorizedKeysFile /etc/ssh/daemon_keys\n"}, place=TOP, conf=DEFAULT_FILES, users={
+            "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"},
+            "root": BY_GUARD}),
     Shape("an empty 00-keyveto.conf", INCLUDE, files={DROP_IN: ""}, conf=DEFAULT_FILES),
     Shape("an AuthorizedKeysCommand, no files", INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND,
           after={"authorizedkeysfile": "none", **CHAINED}),
@@ -290,6 +294,11 @@ SHAPES = [
     Shape("a Match block with AuthorizedKeysCommand",
           INCLUDE + "AuthorizedKeysFile .ssh/k\nMatch User daemon\n" + WITH_COMMAND, conf=".ssh/k", users={
               "daemon": {"authorizedkeysfile": ".ssh/k", "authorizedkeyscommand": COMMAND}, "root": BY_GUARD}),
+    Shape("a Match block with a principals command that sshd overlooks",
+          INCLUDE + f"Match User daemon\n{WITH_COMMAND}AuthorizedPrincipalsCommand {COMMAND} p\n"
+          "AuthorizedPrincipalsCommandUser daemon\n", conf=DEFAULT_FILES, users={
+              "daemon": {"authorizedkeysfile": DEFAULT_FILES, "authorizedkeyscommand": COMMAND,
+                         "authorizedprincipalscommand": "none"}, "root": BY_GUARD}),
     Shape("a Match block with both", INCLUDE + "Match User daemon\nAuthorizedKeysFile none\n" + WITH_COMMAND,
           conf=DEFAULT_FILES, users={"daemon": {"authorizedkeysfile": "none", "authorizedkeyscommand": COMMAND},
                                      "root": BY_GUARD}),
@@ -441,6 +450,78 @@ def _(scratch):
     image.run("disable", status=0)
 
 
+@case("an account that cannot be judged is no clean one")
+def _(scratch):
+    image = Image(scratch)
+    filter_of(scratch)
+    home = image.account("alice", _made["clean"])
+    (home / ".ssh/authorized_keys").unlink()
+    (home / ".ssh/authorized_keys").symlink_to("nothing")
+    done = must_refuse(image, status=1, says=("could not all be judged: alice\n", "--yes"))
+    lacks(done.stdout, "refused")
+    image.run("enable", "--dry-run", status=0)
+    for option in ("--warn", "--yes"):
+        image.run("enable", option, status=0)
+        image.run("disable", status=0)
+
+
+@case("where sshd does not tell an account's files, nobody is said to be safe")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User *\nX11Forwarding no\nMatch Group nogroup\nAuthorizedKeysFile .ssh/a\n")
+    odd = scratch / "odd"
+    odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n',
+                   encoding="ascii")
+    odd.chmod(0o755)
+    must_refuse(image, "--sshd", odd, status=1, says=("gone", "--yes"))
+
+
+@case("a listed CA stops the rehearsal, since all its certificates would be refused")
+def _(scratch):
+    filter_of(scratch)
+    image = Image(scratch, INCLUDE + "Match User nobody\nTrustedUserCAKeys /etc/ssh/ca.pub\n")
+    image.write("/etc/ssh/ca.pub", f"{_made['clean']}\n")
+    image.run("enable", "--dry-run", status=0)
+    image.write("/etc/ssh/ca.pub", f"{_made['clean']}\n{_made['leaked']}\n")
+    must_refuse(image, status=1, says=("/etc/ssh/ca.pub:2: listed: ", "1 listed CA in TrustedUserCAKeys", "--yes"))
+    image.run("enable", "--yes", status=0)
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@case("on a full disk nothing is half done")
+def _(scratch):
+    with small_disk(scratch / "image", "16m"):
+        image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+        snapshot, filler = image.snapshot(), image.path("/filler")
+        ends = set()
+        for pages in range(0, 24):
+            with open(filler, "wb", buffering=0) as out:
+                with contextlib.suppress(OSError):
+                    while out.write(bytes(4096)):
+                        pass
+            os.truncate(filler, filler.stat().st_size - pages * 4096)
+            done = image.run("enable")
+            ends.add(done.returncode)
+            image.must_start()
+            if done.returncode == 0:
+                filler.unlink()
+                image.run("status", status=0)
+                image.run("disable", status=0)
+            else:
+                contains(done.stderr, "No space left on device")
+                filler.unlink()
+            restored(snapshot, image.snapshot())
+        equal(ends, {0, 2})
+
+
 @case("--warn goes on whoever has a listed key, and enable without it enforces, if nobody has")
 def _(scratch):
     image = Image(scratch)
@@ -472,6 +553,21 @@ def _(scratch):
     image.write("/etc/keyveto/keyveto.conf", f"AllowKey {_made['leaked'].fingerprint} for now\n")
     image.run("enable", status=0)
     image.run("disable", status=0)
+
+
+@case("an image's links to folders lead to places in it, for Include too")
+def _(scratch):
+    image = Image(scratch, "Include /etc/ssh/site/*.conf\nUsePAM yes\n")
+    outside = f"/tmp/site-{os.getpid()}"
+    image.path("/etc/ssh/site").symlink_to(outside)
+    image.write(f"{outside}/10-in.conf", "AuthorizedKeysFile .ssh/in\n")
+    Path(outside).mkdir()
+    try:
+        Path(outside, "10-out.conf").write_text("AuthorizedKeysFile .ssh/out\n", encoding="ascii")
+        image.run("enable", "--guard", status=0)
+    finally:
+        shutil.rmtree(outside)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/in\n")
 
 
 @case("an image's links lead nowhere out of it")
@@ -564,6 +660,9 @@ def _(scratch):
             (INCLUDE + WITH_COMMAND, ("--guard",), "Add --pam"),
             (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
             (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', (), "a file with a blank"),
+            (INCLUDE + "Include ~/.ssh/more\n", (), "sshd_config:3: Include ~/.ssh/more: not an absolute path"),
+            (INCLUDE + "AuthorizedKeysFile .ssh/my\\ keys\n", (), "a file with a blank"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/a" "#b"\n', (), "a file with a blank"),
             (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", (),
              "set both in each of them"),
             (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
@@ -624,6 +723,36 @@ def _(scratch):
     (scratch / "asked").write_text("", encoding="ascii")
     must_refuse(image, "--sshd", sshd, says=("everything was put back as it was",))
     image.run("status", status=1)
+
+
+@case("a file that comes while the others are written is not overlooked")
+def _(scratch):
+    image = Image(scratch)
+    sshd = wrapper(scratch, f'[ $n -lt 1 ] || echo "AuthorizedKeysFile .ssh/late" '
+                   f'>{image.path("/etc/ssh/sshd_config.d/00-a.conf")}')
+    done = image.run("enable", "--guard", "--sshd", sshd, status=2)
+    contains(done.stderr, "was changed meanwhile", "everything was put back as it was")
+    lacks(image.read("/etc/keyveto/keyveto.conf"), "# BEGIN keyveto")
+
+
+@case("what was not put in is not put in by the next run either")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", "--guard", status=0)
+    sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
+    image.run("enable", "--pam", "--sshd", sshd, status=2)
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "@include common-auth")
+
+
+@case("what is on stays on, though the state is lost")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", "--pam", status=0)
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "session requisite pam_keyveto.so")
+    contains(image.read(DROP_IN), "AuthorizedKeysCommand")
 
 
 @case("a file that cannot be replaced stops it, and the others are put back")
@@ -712,6 +841,54 @@ def _(scratch):
         restored(snapshot, image.snapshot())
         image.run("enable", status=0)
     assert most > 12, f"killed only {most} times"
+
+
+@contextlib.contextmanager
+def systemd(scratch, active):
+    """A systemctl that notes what it is told; by it these units are active."""
+    program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
+    kept = program.read_bytes() if program.exists() else None
+    program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n'
+                       f'[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;; *) exit 3;; esac\n', encoding="ascii")
+    program.chmod(0o755)
+    (scratch / "told").write_text("", encoding="ascii")
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield lambda: (scratch / "told").read_text(encoding="ascii").splitlines()
+    finally:
+        if kept is None:
+            program.unlink()
+        else:
+            program.write_bytes(kept)
+        if made:
+            folder.rmdir()
+
+
+@case("--reload asks systemd for the unit that is active, before keyveto.conf changes on the way back")
+def _(scratch):
+    with this_machine(scratch, config=INCLUDE + "AuthorizedKeysFile .ssh/k\n") as machine:
+        snapshot = machine.snapshot()
+        for unit in ("ssh.service", "sshd.service"):
+            with systemd(scratch, unit) as told:
+                contains(machine.run("enable", "--reload", status=0).stdout, "sshd was reloaded")
+                equal(told()[-2:], [f"--quiet is-active {unit}", f"reload {unit}"])
+                lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
+                equal(told()[-1], f"reload {unit}")
+                restored(snapshot, machine.snapshot())
+        # Neither systemd knows of one, nor is there a PID file.
+        with systemd(scratch, "") as told:
+            done = machine.run("enable", "--reload", status=2)
+            contains(done.stderr, "no running sshd was found")
+            contains(done.stdout, "lines put into", "once it is reloaded")
+            lacks("".join(told()), "reload")
+            done = machine.run("disable", "--reload", status=2)
+            contains(done.stderr, "no running sshd was found", "stay for now")
+            equal(machine.settings()["authorizedkeysfile"], ".ssh/k")
+            contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/k\n")
+            equal(machine.first_session_line(), "session requisite pam_keyveto.so")
+            contains(machine.run("disable", status=0).stdout, "until it is reloaded")
+            restored(snapshot, machine.snapshot())
 
 
 @case("two at a time do not get in each other's way")
@@ -873,6 +1050,128 @@ def _(scratch):
     image.run("status", status=0)
 
 
+# In a Match block for addresses, each opens a way that the guard does not see; it cannot be asked about.
+CA = "TrustedUserCAKeys /etc/ssh/ca\n"
+ESCAPES = {
+    "a quote in a keyword": (INCLUDE + 'Mat"ch" Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n', {}),
+    "an equals sign before a keyword": (INCLUDE + "=Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n", {}),
+    "an empty word before a keyword": (INCLUDE + '"" Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n', {}),
+    "an Include with a quote": (INCLUDE + 'Inc"lude" /etc/ssh/far\n', {
+        "/etc/ssh/far": "Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n"}),
+    "a Match block within one": (INCLUDE + "Match Address 192.0.2.0/24\nInclude /etc/ssh/far\n", {
+        "/etc/ssh/far": "Match User root\nAuthorizedKeysFile .ssh/far\n"}),
+    "principals by the name alone": (
+        f"{INCLUDE}{CA}AuthorizedPrincipalsCommand {COMMAND}\nAuthorizedPrincipalsCommandUser nobody\n"
+        "Match Address 192.0.2.0/24\nAuthorizedPrincipalsCommand none\n", {}),
+    "hostbased": (INCLUDE + "Match Host far\nHostbasedAuthentication yes\n", {}),
+}
+
+
+@case("status overlooks no Match block for addresses, however it is written")
+def _(scratch):
+    for number, (title, (config, files)) in enumerate(ESCAPES.items()):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number), config, files=files)
+        contains(image.run("enable", "--guard", status=0).stderr, ": the guard is not asked about that")
+        done = image.run("status")
+        equal(done.returncode, 1, f"{title}\n{done.stdout}{done.stderr}")
+        contains(done.stderr, "not guarded: Match ")
+        image.run("enable", "--pam", status=0)
+        image.run("status", status=0)
+
+
+@case("a name that sounds like an origin is none, and closing a way opens none")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User hostmaster\nAuthorizedKeysFile \"none\" # by nobody\n"
+                  "Match Address 192.0.2.0/24\nAuthorizedKeysFile none\nHostbasedAuthentication \"no\"\n"
+                  "AuthorizedPrincipalsFile .ssh/principals\n")
+    image.account("hostmaster")
+    image.run("enable", "--guard", status=0)
+    equal(image.run("status", status=0).stderr, "")
+
+
+@case("a Match block for an account that no name service lists is not taken for closed")
+def _(scratch):
+    for number, lines in enumerate(("AuthorizedKeysFile .ssh/far", "HostbasedAuthentication yes",
+                                    "TrustedUserCAKeys /etc/ca", f"AuthorizedKeysFile none\n{WITH_COMMAND}")):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number), f"{INCLUDE}Match User far*\n{lines}\n")
+        image.run("enable", "--guard", status=0)
+        contains(image.run("status", status=2).stderr, "not guarded, for accounts that are not listed: Match User far*")
+        image.account("faraway")
+        lacks(image.run("status", status=1).stderr, "not listed")
+        image.run("enable", "--pam", status=0)
+        image.run("status", status=0)
+
+
+@case("keys that are taken from some clients only are a way in")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "PubkeyAuthentication no\n")
+    image.run("status", status=0)
+    image.write(TOP, image.read(TOP) + "Match Address 192.0.2.0/24\nPubkeyAuthentication yes\n")
+    equal(ways(image, 1)["", "authorized_keys"], (True, False, False))
+    image.run("enable", status=0)
+    image.run("status", status=0)
+
+
+@case("status looks at the keyveto.conf that a guard, or the module, is told to read, and as whom")
+def _(scratch):
+    image = Image(scratch)
+    image.write("/etc/other.conf", "OnHit warn\n")
+    image.run("enable", status=0)
+    for path, old, new in ((DROP_IN, " --key %k", " --key\t%k\t--config /etc/other.conf"),
+                           ("/etc/pam.d/sshd", "keyveto.so", "keyveto.so debug config=/etc/other.conf")):
+        content = image.read(path)
+        image.write(path, content.replace(old, new, 1))
+        contains(image.run("status", status=1).stderr, "/etc/other.conf: OnHit warn")
+        image.write(path, content)
+        image.run("status", status=0)
+    # Behind another command the guard is whom that one is to be.
+    image.run("disable", status=0)
+    image.write(TOP, f"{INCLUDE}AuthorizedKeysFile none\n{WITH_COMMAND}")
+    image.write("/etc/keyveto/keyveto.conf", "OnError allow\n")
+    image.run("enable", "--guard", status=0)
+    image.run("status", status=0)
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o600)
+    contains(image.run("status", status=2).stderr, "(read as nobody)")
+
+
+@case("a guard, or a module, in another place is looked at there")
+def _(scratch):
+    image = Image(scratch)
+    other = "/opt/keyveto-authorized-keys"
+    image.run("enable", "--guard", status=0)
+    image.write(DROP_IN, image.read(DROP_IN).replace(GUARD, other))
+    contains(image.run("status", status=2).stderr, f"{other}: No such file")
+    image.run("disable", status=0)
+    image.run("enable", "--pam", status=0)
+    image.write("/etc/pam.d/sshd", image.read("/etc/pam.d/sshd").replace("pam_keyveto.so", "/opt/pam_keyveto.so"))
+    contains(image.run("status", status=1).stderr, "/opt/pam_keyveto.so: No such file")
+
+
+@case("a Match block's PAM service, which newer ones have, is the one that counts")
+def _(scratch):
+    image = Image(scratch)
+    image.account("alice")
+    image.account("bob")
+    image.write("/etc/pam.d/other", STOCK_STACK)
+    image.run("enable", "--pam", status=0)
+    # 9.2 knows no such keyword: it is taken out of the copy, and put into the answer.
+    odd = scratch / "odd"
+    odd.write_text(f"""#!/bin/sh
+for word; do case $word in */0.conf) sed -i /PAMServiceName/d "${{word%/*}}"/*.conf;; esac; done
+case "$*" in *user=bob,*) echo pamservicename other;; *-T*) echo pamservicename sshd;; esac
+exec {SSHD} "$@"
+""", encoding="ascii")
+    odd.chmod(0o755)
+    image.run("status", status=0)
+    image.write(TOP, image.read(TOP) + "Match User bob\nPAMServiceName other\n")
+    done = image.run("status", "--json", "--sshd", odd, status=1)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    equal({tuple(row["accounts"]): row["pam"] for row in rows if row["way"] == "authorized_keys"},
+          {("root", "nobody", "sshd", "alice"): True, ("bob",): False})
+
+
 @case("a module that is not the first session line, or not requisite, does not count")
 def _(scratch):
     image = Image(scratch)
@@ -923,6 +1222,7 @@ def random_settings(rnd):
     """Some lines that count, and some that do not."""
     pool = ("PermitRootLogin no", "# a comment", "", "\tX11Forwarding  yes", "AuthorizedKeysFile .ssh/a .ssh/b",
             "authorizedkeysfile=/etc/keys/%u", 'AuthorizedKeysFile "%h/.ssh/c"', "AuthorizedKeysFile none",
+            "=AuthorizedKeysFile .ssh/d", 'Authorized"KeysFile".ssh/e', ' "AuthorizedKeysFile" .ssh/f \f',
             WITH_COMMAND.rstrip("\n"), "AuthorizedKeysCommand none", "TrustedUserCAKeys /etc/ssh/ca",
             "AuthorizedPrincipalsFile .ssh/principals",
             f"AuthorizedPrincipalsCommand {COMMAND} p\nAuthorizedPrincipalsCommandUser daemon", "PasswordAuthentication no")
@@ -933,11 +1233,13 @@ def random_config(rnd, names=()):
     """A file that may include some of these, at its top, in its middle, or in a Match block."""
     lines = random_settings(rnd)
     for _ in range(rnd.randrange(3)):
-        lines.append("Match " + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
-                                            "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
+        match = rnd.choice(("Match ", "Match ", "Match=", "=Match ", 'Mat"ch" ', '"" match\t'))
+        lines.append(match + rnd.choice(("User daemon", "User root,nobody", "Group root", "all", "Address 127.0.0.0/8",
+                                        "User !root,*", 'User "daemon"', "Address 192.0.2.0/24")))
         lines += random_settings(rnd)
     for name in names:
-        lines.insert(rnd.randrange(len(lines) + 1), rnd.choice(("Include", "include", "\tInclude ")) + " " + name)
+        include = rnd.choice(("Include", "include", "\tInclude ", " = Include", 'Incl"ude"'))
+        lines.insert(rnd.randrange(len(lines) + 1), f"{include} {name}")
     end = rnd.choice(("\n", "\r\n"))
     return end.join("\n".join(lines).split("\n")) + rnd.choice((end, ""))
 
