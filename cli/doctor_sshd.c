@@ -106,6 +106,7 @@ take_service_of(struct doctor *d, const char *path)
 void
 doctor_learn_sshd(struct doctor *d)
 {
+	char service[sizeof(d->service)];
 	struct sshd_question q;
 
 	take_service_of(d, d->o->sshd.path);
@@ -125,10 +126,12 @@ doctor_learn_sshd(struct doctor *d)
 		return;
 	doctor_read_ways(d->sshd_text, &d->root);
 	d->use_pam = sshd_text_is(d->sshd_text, "usepam", "yes");
-	d->service_set = sshd_text_value(d->sshd_text, "pamservicename",
-	    d->service, sizeof(d->service));
-	if (!d->service_set)
-		take_service_of(d, d->o->sshd.path);
+	/* A later sshd shows its own name, too, where nothing is set. */
+	if (sshd_text_value(d->sshd_text, "pamservicename", service,
+	    sizeof(service)) && strcmp(service, d->service) != 0) {
+		snprintf(d->service, sizeof(d->service), "%s", service);
+		d->service_set = true;
+	}
 }
 
 bool

@@ -210,23 +210,37 @@ is_sshd(struct arguments *a, const char *pid,
 }
 
 /*
+ * What stands behind "sshd: ", or another name of sshd's; NULL where a process
+ * has no title of that form, but still the arguments it was started with.
+ */
+static const char *
+find_titled(const char *title)
+{
+	const size_t len = strcspn(title, " ");
+
+	return len > 0 && title[len] == ' ' && title[len - 1] == ':' ?
+	    title + len + 1 : NULL;
+}
+
+/*
  * A listening sshd shows its arguments, a login its account. Where there is
  * little room for its title, the end of that is cut off.
  */
 static bool
 is_listener(const char *title, bool *cutp)
 {
-	const bool titled = strncmp(title, "sshd: ", 6) == 0;
+	const char *shown = find_titled(title);
 
-	*cutp = titled && strstr(title, "[listener]") == NULL;
-	return !*cutp || title[6] == '/';
+	*cutp = shown != NULL && strstr(title, "[listener]") == NULL;
+	return !*cutp || *shown == '/';
 }
 
-/* An sshd of 9.2 takes the name that it was started by for that of PAM. */
+/* sshd takes the name that it was started by for that of its PAM service. */
 static void
 look_at_name(struct arguments *a, const char *title)
 {
-	const char *word = title + (strncmp(title, "sshd: ", 6) == 0 ? 6 : 0);
+	const char *shown = find_titled(title);
+	const char *word = shown != NULL ? shown : title;
 	size_t len = strcspn(word, " ");
 	const char *name = memrchr(word, '/', len);
 

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from cases import PATIENCE, ROOT, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
 import keys
+from openssh import version
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD = "/usr/libexec/keyveto-authorized-keys"
@@ -298,7 +299,8 @@ SHAPES = [
           INCLUDE + f"Match User daemon\n{WITH_COMMAND}AuthorizedPrincipalsCommand {COMMAND} p\n"
           "AuthorizedPrincipalsCommandUser daemon\n", conf=DEFAULT_FILES, users={
               "daemon": {"authorizedkeysfile": DEFAULT_FILES, "authorizedkeyscommand": COMMAND,
-                         "authorizedprincipalscommand": "none"}, "root": BY_GUARD}),
+                         "authorizedprincipalscommand": "none" if version() < (10, 0) else f"{COMMAND} p"},
+              "root": BY_GUARD}),
     Shape("a Match block with both", INCLUDE + "Match User daemon\nAuthorizedKeysFile none\n" + WITH_COMMAND,
           conf=DEFAULT_FILES, users={"daemon": {"authorizedkeysfile": "none", "authorizedkeyscommand": COMMAND},
                                      "root": BY_GUARD}),

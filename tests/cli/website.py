@@ -37,8 +37,12 @@ class Authority:
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                 "-keyout", key, "-out", request)
         extensions.write_text(f"subjectAltName={hosts}\n", encoding="ascii")
-        openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial",
-                "-days", days, "-extfile", extensions, "-out", certificate)
+        sign = ("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial",
+                "-extfile", extensions, "-out", certificate)
+        try:
+            openssl(*sign, "-days", days)
+        except subprocess.CalledProcessError:       # OpenSSL 3.4 and later take no negative number
+            openssl(*sign, "-not_before", "20200101000000Z", "-not_after", "20200102000000Z")
         return certificate, key
 
 
