@@ -357,15 +357,24 @@ run_quietly(char *const *argv)
 }
 
 static bool
-reload_unit(const char *unit)
+is_active(const char *unit)
 {
 	char systemctl[] = "systemctl", quiet[] = "--quiet";
-	char active[] = "is-active", reload[] = "reload", name[32];
+	char active[] = "is-active", name[32];
 	char *const ask[] = { systemctl, quiet, active, name, NULL };
+
+	snprintf(name, sizeof(name), "%s", unit);
+	return run_quietly(ask) == 0;
+}
+
+static bool
+reload_unit(const char *unit)
+{
+	char systemctl[] = "systemctl", reload[] = "reload", name[32];
 	char *const tell[] = { systemctl, reload, name, NULL };
 
 	snprintf(name, sizeof(name), "%s", unit);
-	return run_quietly(ask) == 0 && run_quietly(tell) == 0;
+	return is_active(unit) && run_quietly(tell) == 0;
 }
 
 /* Whether the process is an sshd, as far as its name tells. */
@@ -384,28 +393,41 @@ is_sshd(pid_t pid)
 	return n == 5 && memcmp(name, "sshd\n", 5) == 0;
 }
 
-bool
-sshd_reload(const char *dump)
+/* SIGHUP for the sshd whose process id is in the file. */
+static bool
+signal_listener(const char *path)
 {
-	char path[SSHD_VALUE_BYTES], *text;
-	size_t len;
 	uint64_t pid;
+	char *text;
+	size_t len;
 	bool ok;
 
-	if (access("/run/systemd/system", F_OK) == 0 &&
-	    (reload_unit("ssh.service") || reload_unit("sshd.service")))
-		return true;
-	if (!sshd_dump_value(dump, "pidfile", path) ||
-	    (text = root_read("", path, &len)) == NULL) {
-		cli_error("no running sshd was found to be reloaded");
+	/* PidFile may be none. */
+	if (*path != '/' || (text = root_read("", path, &len)) == NULL)
 		return false;
-	}
 	text[strcspn(text, "\r\n \t")] = '\0';
 	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
 	    is_sshd((pid_t)pid) && kill((pid_t)pid, SIGHUP) == 0;
 	free(text);
-	if (!ok)
-		cli_error("%s: names no running sshd; nothing was reloaded",
-		    path);
 	return ok;
+}
+
+bool
+sshd_reload(const char *dump)
+{
+	const bool systemd = access("/run/systemd/system", F_OK) == 0;
+	char path[SSHD_VALUE_BYTES];
+
+	if (systemd &&
+	    (reload_unit("ssh.service") || reload_unit("sshd.service")))
+		return true;
+	if (!sshd_dump_value(dump, "pidfile", path))
+		snprintf(path, sizeof(path), "none");
+	if (signal_listener(path))
+		return true;
+	/* The sshd that systemd starts for a connection reads its files then. */
+	if (systemd && (is_active("ssh.socket") || is_active("sshd.socket")))
+		return true;
+	cli_error("%s: names no running sshd; nothing was reloaded", path);
+	return false;
 }
