@@ -357,24 +357,27 @@ run_quietly(char *const *argv)
 }
 
 static bool
-is_active(const char *unit)
+systemctl(const char *what, const char *unit)
 {
-	char systemctl[] = "systemctl", quiet[] = "--quiet";
-	char active[] = "is-active", name[32];
-	char *const ask[] = { systemctl, quiet, active, name, NULL };
+	char program[] = "systemctl", quiet[] = "--quiet";
+	char verb[32], name[32];
+	char *const argv[] = { program, quiet, verb, name, NULL };
 
+	snprintf(verb, sizeof(verb), "%s", what);
 	snprintf(name, sizeof(name), "%s", unit);
-	return run_quietly(ask) == 0;
+	return run_quietly(argv) == 0;
 }
 
+/*
+ * Debian 12's sshd does not take systemd's socket a second time: reloaded, it
+ * ends, and its unit has failed until the next connection. Sessions outlive a
+ * restart.
+ */
 static bool
-reload_unit(const char *unit)
+reload_unit(const char *service, const char *socket)
 {
-	char systemctl[] = "systemctl", reload[] = "reload", name[32];
-	char *const tell[] = { systemctl, reload, name, NULL };
-
-	snprintf(name, sizeof(name), "%s", unit);
-	return is_active(unit) && run_quietly(tell) == 0;
+	return systemctl("is-active", service) && systemctl(systemctl(
+	    "is-active", socket) ? "try-restart" : "reload", service);
 }
 
 /* Whether the process is an sshd, as far as its name tells. */
@@ -418,15 +421,16 @@ sshd_reload(const char *dump)
 	const bool systemd = access("/run/systemd/system", F_OK) == 0;
 	char path[SSHD_VALUE_BYTES];
 
-	if (systemd &&
-	    (reload_unit("ssh.service") || reload_unit("sshd.service")))
+	if (systemd && (reload_unit("ssh.service", "ssh.socket") ||
+	    reload_unit("sshd.service", "sshd.socket")))
 		return true;
 	if (!sshd_dump_value(dump, "pidfile", path))
 		snprintf(path, sizeof(path), "none");
 	if (signal_listener(path))
 		return true;
 	/* The sshd that systemd starts for a connection reads its files then. */
-	if (systemd && (is_active("ssh.socket") || is_active("sshd.socket")))
+	if (systemd && (systemctl("is-active", "ssh.socket") ||
+	    systemctl("is-active", "sshd.socket")))
 		return true;
 	cli_error("%s: names no running sshd; nothing was reloaded", path);
 	return false;
