@@ -61,15 +61,15 @@ def by_the_readme(world):
     check(not journal.decisions("user=alice"), "a clean key leaves a trace")
     world.ok("the journal has both decisions of the rehearsal, and none of the clean key")
     entries = [entry for entry in journal.entries() if "verdict=listed" in str(entry.get("MESSAGE"))]
-    check({entry.get("_SYSTEMD_UNIT") for entry in entries} <= {"ssh.service"}
-          or all(str(entry.get("_SYSTEMD_UNIT")).startswith(("ssh.service", "session-")) for entry in entries),
-          f"units: {sorted({str(entry.get('_SYSTEMD_UNIT')) for entry in entries})}")
     for tag in ("keyveto-authorized-keys", "sshd"):
         of_tag = [entry for entry in entries if entry.get("SYSLOG_IDENTIFIER") == tag]
         check(of_tag and all(entry["PRIORITY"] == "4" and entry["SYSLOG_FACILITY"] == "10" for entry in of_tag),
               f"{tag}: {of_tag}")
-    world.ok(f"journald vouches for them: {', '.join(sorted({entry['_SYSTEMD_UNIT'] for entry in entries}))}; "
-             "warning, authpriv")
+        units = {entry.get("_SYSTEMD_UNIT") for entry in of_tag}
+        # The guard may be gone when journald asks the kernel whose it was.
+        check(units <= ({"ssh.service"} if tag == "sshd" else {"ssh.service", None}), f"{tag}: units {units}")
+        named = sum("_SYSTEMD_UNIT" in entry for entry in of_tag)
+        world.ok(f"{tag}: warning, authpriv; journald has the unit of {named} lines of {len(of_tag)}")
     journal = Journal()
     world.follow("enforce")
     world.expect("enforced")
