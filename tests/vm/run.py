@@ -139,6 +139,8 @@ def main():
     # Not in a file system that is memory.
     options.folder = options.keep or Path(tempfile.mkdtemp(prefix="kvt-vm-", dir="/var/tmp"))
     options.folder.mkdir(exist_ok=True, parents=True)
+    # apt fetches as a user of its own.
+    options.folder.chmod(0o755)
     try:
         return run(options, debs)
     finally:
