@@ -42,7 +42,7 @@ def switch(part):
         said = keyveto("sshd", "enable", "--yes", "--reload", status="failure")
         check("no running sshd" in said or "nothing was reloaded" in said, said)
         part.ok("with no sshd at all, --reload says so")
-    keyveto("sshd", "disable")
+    keyveto("sshd", "disable", "--reload")
     world.expect("and back", mallory=True)
 
 
