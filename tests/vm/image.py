@@ -13,7 +13,7 @@ SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 PACKAGES = ("systemd-sysv", "udev", "dbus", "libpam-systemd", "linux-image-cloud-amd64", "initramfs-tools", "kmod",
             "openssh-server", "openssh-sftp-server", "rsyslog", "logrotate", "apparmor", "selinux-policy-default",
             "policycoreutils", "checkpolicy", "semodule-utils", "python3", "openssl", "procps", "iproute2",
-            "ca-certificates")
+            "ca-certificates", "netbase")
 # Fetched, not installed: the machine itself has no network.
 FETCHED = ("fail2ban", "python3-systemd", "nftables")
 # How apt reaches the archive, and what it puts up with there.
