@@ -286,10 +286,16 @@ check-packages:
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) packages
 
+# A Debian 12 of its own, booted in qemu: see tests/README.md.
+check-vm:
+	@scripts/deps vm
+	@$(MAKE) --no-print-directory all deb
+	@tests/run $(BUILD) vm
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-packages clean coverage deb demo fuzz \
+.PHONY: all bench campaign check check-packages check-vm clean coverage deb demo fuzz \
 	install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "guard_command.h"
+#include "sshd_config.h"
 
 #define LOG_SOCKET "/dev/log"
 #define ARGUMENTS_BYTES (64 * 1024)
 #define BLANKS " \t\r\n\"'"
+#define SYSTEMCTL "/usr/bin/systemctl"
 
 /* Arguments of an sshd, and where they were seen. */
 struct arguments {
@@ -333,6 +335,72 @@ look_at_defaults(struct arguments *a, const char *path, const char *variable,
 	}
 }
 
+static char *
+ask_systemd(const char *what, const char *how, const char *unit)
+{
+	const char *const argument[] = { what, how, unit };
+	struct sshd systemctl = { .path = SYSTEMCTL };
+	char why[1024];
+
+	return sshd_run(&systemctl, argument, 3, why, sizeof(why));
+}
+
+/* Returns the answer, to be freed; one that equals known is an alias's. */
+static char *
+look_at_unit(struct arguments *a, const char *place, const char *unit,
+    const char *known)
+{
+	char *text = ask_systemd("show", "--property=ExecStart", unit);
+	char *words = text != NULL ? strdup(text) : NULL;
+
+	a->place = place;
+	if (words == NULL) {
+		doctor_warning(a->d, a->check, NULL, "%s: systemd does not "
+		    "tell how it starts that", place);
+		a->unseen++;
+	} else if (known == NULL || strcmp(text, known) != 0)
+		look_at_words(a, words);
+	a->place = NULL;
+	free(words);
+	return text;
+}
+
+/* The answer about a socket's template, which any instance of it shows. */
+static char *
+look_at_template(struct arguments *a, const char *name, const char *known)
+{
+	char place[64], unit[64], *active;
+
+	snprintf(unit, sizeof(unit), "%s.socket", name);
+	if ((active = ask_systemd("is-active", "--quiet", unit)) == NULL)
+		return NULL;
+	free(active);
+	snprintf(place, sizeof(place), "%s@.service", name);
+	snprintf(unit, sizeof(unit), "%s@keyveto.service", name);
+	return look_at_unit(a, place, unit, known);
+}
+
+/*
+ * What systemd starts sshd with, from the next start on. With a socket there is
+ * no process to look at before somebody connects.
+ */
+static void
+look_at_units(struct arguments *a)
+{
+	char *ssh, *sshd, *from_ssh, *from_sshd;
+
+	if (access("/run/systemd/system", F_OK) == -1)
+		return;
+	ssh = look_at_unit(a, "ssh.service", "ssh.service", NULL);
+	sshd = look_at_unit(a, "sshd.service", "sshd.service", ssh);
+	from_ssh = look_at_template(a, "ssh", NULL);
+	from_sshd = look_at_template(a, "sshd", from_ssh);
+	free(ssh);
+	free(sshd);
+	free(from_ssh);
+	free(from_sshd);
+}
+
 void
 doctor_service(struct doctor *d, const char *check)
 {
@@ -349,6 +417,7 @@ doctor_service(struct doctor *d, const char *check)
 	}
 	look_at_defaults(&a, "/etc/default/ssh", "SSHD_OPTS", text);
 	look_at_defaults(&a, "/etc/sysconfig/sshd", "OPTIONS", text);
+	look_at_units(&a);
 	if (a.overrides + a.unseen > 0)
 		return;
 	if (n == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -85,6 +86,19 @@ sshd_connection(const char *user, char *spec, size_t cap)
 	    snprintf(spec, cap, "user=%s,%s", user, rest) < (int)cap;
 }
 
+/*
+ * Debian's sshd answers no question without this folder. systemd makes it when
+ * it starts ssh.service; with ssh.socket that is at the first connection, hours
+ * after the boot perhaps. It makes the same: an empty one, root's alone.
+ */
+static void
+make_run_folder(void)
+{
+	if (geteuid() == 0 && access("/run/systemd/system", F_OK) == 0 &&
+	    access("/lib/systemd/system/ssh.service", F_OK) == 0)
+		(void)mkdir("/run/sshd", 0755);
+}
+
 /* Starts sshd; q tells how that went. */
 static void
 start(const struct sshd *sshd, const char *const *argument, size_t n,
@@ -95,6 +109,7 @@ start(const struct sshd *sshd, const char *const *argument, size_t n,
 
 	*q = (struct sshd_question){ .pid = -1, .fd = -1 };
 	put_arguments(sshd, argument, n, argv);
+	make_run_folder();
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		q->error = errno;
 		return;

@@ -281,8 +281,8 @@ tell(const struct enabling *e, bool reloaded)
 		puts("listed keys are let in and logged (OnHit warn): run this "
 		    "again without --warn to refuse them");
 	if (reloaded)
-		puts("sshd was reloaded; keep a session open, and log in anew "
-		    "to see that it works");
+		puts("sshd goes by it now; keep a session open, and log in "
+		    "anew to see that it works");
 	else if (e->plan.guard && *o->root == '\0')
 		puts("sshd goes by it once it is reloaded (systemctl reload "
 		    "ssh); keep a session open until you have logged in anew");

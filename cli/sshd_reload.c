@@ -33,15 +33,27 @@ run_systemctl(char *const *argv)
 }
 
 static bool
-reload_unit(const char *unit)
+systemctl(const char *what, const char *unit)
 {
-	char systemctl[] = "systemctl", quiet[] = "--quiet";
-	char active[] = "is-active", reload[] = "reload", name[32];
-	char *const ask[] = { systemctl, quiet, active, name, NULL };
-	char *const tell[] = { systemctl, reload, name, NULL };
+	char program[] = "systemctl", quiet[] = "--quiet";
+	char verb[32], name[32];
+	char *const argv[] = { program, quiet, verb, name, NULL };
 
+	snprintf(verb, sizeof(verb), "%s", what);
 	snprintf(name, sizeof(name), "%s", unit);
-	return run_systemctl(ask) == 0 && run_systemctl(tell) == 0;
+	return run_systemctl(argv) == 0;
+}
+
+/*
+ * Debian 12's sshd does not take systemd's socket a second time: reloaded, it
+ * ends, and its unit has failed until the next connection. Sessions outlive a
+ * restart.
+ */
+static bool
+reload_unit(const char *service, const char *socket)
+{
+	return systemctl("is-active", service) && systemctl(systemctl(
+	    "is-active", socket) ? "try-restart" : "reload", service);
 }
 
 /* Whether the process is an sshd, as far as its name tells. */
@@ -60,28 +72,42 @@ is_sshd(pid_t pid)
 	return n == 5 && memcmp(name, "sshd\n", 5) == 0;
 }
 
-bool
-sshd_reload(const char *dump)
+/* SIGHUP for the sshd whose process id is in the file. */
+static bool
+signal_listener(const char *path)
 {
-	char path[SSHD_VALUE_BYTES], *text;
-	size_t len;
 	uint64_t pid;
+	char *text;
+	size_t len;
 	bool ok;
 
-	if (access("/run/systemd/system", F_OK) == 0 &&
-	    (reload_unit("ssh.service") || reload_unit("sshd.service")))
-		return true;
-	if (!sshd_text_value(dump, "pidfile", path, SSHD_VALUE_BYTES) ||
-	    (text = root_read("", path, &len)) == NULL) {
-		cli_error("no running sshd was found to be reloaded");
+	/* PidFile may be none. */
+	if (*path != '/' || (text = root_read("", path, &len)) == NULL)
 		return false;
-	}
 	text[strcspn(text, "\r\n \t")] = '\0';
 	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
 	    is_sshd((pid_t)pid) && kill((pid_t)pid, SIGHUP) == 0;
 	free(text);
-	if (!ok)
-		cli_error("%s: names no running sshd; nothing was reloaded",
-		    path);
 	return ok;
+}
+
+bool
+sshd_reload(const char *dump)
+{
+	const bool systemd = access("/run/systemd/system", F_OK) == 0;
+	char path[SSHD_VALUE_BYTES];
+
+	if (systemd && (reload_unit("ssh.service", "ssh.socket") ||
+	    reload_unit("sshd.service", "sshd.socket")))
+		return true;
+	if (!sshd_text_value(dump, "pidfile", path, sizeof(path)))
+		snprintf(path, sizeof(path), "none");
+	if (signal_listener(path))
+		return true;
+	/* The sshd that systemd starts for a connection reads its files then. */
+	if (systemd && (systemctl("is-active", "ssh.socket") ||
+	    systemctl("is-active", "sshd.socket")))
+		return true;
+	cli_error("%s: names no running sshd; nothing was reloaded", path);
+	return false;
 }

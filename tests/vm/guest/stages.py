@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: ISC
+"""What is tried, by the names that run.py gives on the kernel command line."""
+# pylint: disable=unused-import
+
+from apparmor import apparmor
+from logs import logs
+from packages import packages, removal
+from selinux import selinux_enforcing, selinux_permissive
+from switch import doctor, switch
+from update import update
