@@ -871,21 +871,24 @@ def systemd(scratch, active):
 def _(scratch):
     with this_machine(scratch, config=INCLUDE + "AuthorizedKeysFile .ssh/k\n") as machine:
         snapshot = machine.snapshot()
-        for unit in ("ssh.service", "sshd.service"):
-            with systemd(scratch, unit) as told:
-                contains(machine.run("enable", "--reload", status=0).stdout, "sshd was reloaded")
-                equal(told()[-2:], [f"--quiet is-active {unit}", f"reload {unit}"])
+        for active, last in (("ssh.service", "reload ssh.service"), ("sshd.service", "reload sshd.service"),
+                             # A reload would end it; and where none runs, there is nothing to reload.
+                             ("ssh.service ssh.socket", "try-restart ssh.service"),
+                             ("ssh.socket", "is-active ssh.socket"), ("sshd.socket", "is-active sshd.socket")):
+            with systemd(scratch, active) as told:
+                contains(machine.run("enable", "--reload", status=0).stdout, "sshd goes by it now")
+                equal(told()[-1], f"--quiet {last}")
                 lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
-                equal(told()[-1], f"reload {unit}")
+                equal(told()[-1], f"--quiet {last}")
                 restored(snapshot, machine.snapshot())
         # Neither systemd knows of one, nor is there a PID file.
         with systemd(scratch, "") as told:
             done = machine.run("enable", "--reload", status=2)
-            contains(done.stderr, "no running sshd was found")
+            contains(done.stderr, "names no running sshd; nothing was reloaded")
             contains(done.stdout, "lines put into", "once it is reloaded")
-            lacks("".join(told()), "reload")
+            lacks("".join(told()), "reload", "restart")
             done = machine.run("disable", "--reload", status=2)
-            contains(done.stderr, "no running sshd was found", "stay for now")
+            contains(done.stderr, "names no running sshd", "stay for now")
             equal(machine.settings()["authorizedkeysfile"], ".ssh/k")
             contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/k\n")
             equal(machine.first_session_line(), "session requisite pam_keyveto.so")
