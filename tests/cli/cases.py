@@ -3,6 +3,7 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,8 @@ def _failure_of(function):
 
 def run_all():
     """Run the cases whose titles hold an argument; the exit status."""
+    # A shell has its background jobs ignore it, and they their children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:]
     results = []
     for title, function in _cases:
