@@ -308,21 +308,13 @@ doctor_pam_order(struct doctor *d, const char *check)
 		doctor_ok(d, check, "there is no line to look at");
 }
 
-/* The config= argument and the file that is looked at here. */
+/* The file that the module reads, and the one that is looked at here. */
 static void
 compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 {
-	static const char option[] = "config=";
-	const char *found = strstr(l->args, option);
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s", KV_CONFIG_PATH);
-	if (found != NULL && (found == l->args ||
-	    strchr(" \t[", found[-1]) != NULL)) {
-		found += sizeof(option) - 1;
-		snprintf(path, sizeof(path), "%.*s",
-		    (int)strcspn(found, " \t]"), found);
-	}
+	pam_stack_config(l, path, sizeof(path));
 	if (strcmp(path, d->config) != 0)
 		doctor_warning(d, check, "name that file with --config",
 		    "%s:%u: the module reads %s, and this looked at %s",

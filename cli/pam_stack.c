@@ -17,6 +17,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "kv_config.h"
 #include "kv_lines.h"
 
 /* Linux-PAM's limit on files within files, and of its line buffer. */
@@ -424,6 +425,31 @@ pam_stack_free(struct pam_stack *s)
 		free_line(&s->line[i]);
 	free(s->line);
 	*s = (struct pam_stack){ 0 };
+}
+
+void
+pam_stack_config(const struct pam_line *l, char *path, size_t cap)
+{
+	static const char option[] = "config=/";
+	const char *rest = l->args;
+	char word[LINE_BYTES], *argument;
+
+	snprintf(path, cap, "%s", KV_CONFIG_PATH);
+	while (*(rest += strspn(rest, BLANKS)) != '\0') {
+		/* A bracket that is not closed holds all that follows. */
+		if (!next_word(&rest, word)) {
+			snprintf(word, sizeof(word), "%s]", rest);
+			rest += strlen(rest);
+		}
+		argument = word;
+		if (*word == '[') {
+			argument++;
+			word[strlen(word) - 1] = '\0';
+		}
+		if (strncmp(argument, option, sizeof(option) - 1) == 0)
+			snprintf(path, cap, "%s",
+			    argument + sizeof(option) - 2);
+	}
 }
 
 const struct pam_line *

@@ -43,4 +43,11 @@ void pam_stack_free(struct pam_stack *s);
 const struct pam_line *pam_stack_find(const struct pam_stack *s,
     const char *type, const char *module, size_t *ip);
 
+/*
+ * The keyveto.conf that pam_keyveto.so reads when it is called by a line: its
+ * last config= argument, also in brackets, else KV_CONFIG_PATH. path has cap
+ * bytes (pam_keyveto.c:read_options; libpam's _pam_mkargv).
+ */
+void pam_stack_config(const struct pam_line *l, char *path, size_t cap);
+
 #endif

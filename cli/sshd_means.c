@@ -54,31 +54,13 @@ sshd_means_guard(struct sshd_means *m, const char *command, const char *user)
 	    strcmp(user, "root") == 0 ? "" : user, &new);
 }
 
-/* The keyveto.conf that the module reads: pam_keyveto.c:read_options. */
-static void
-take_module_config(struct sshd_means *m, const char *args)
-{
-	char config[PATH_MAX] = KV_CONFIG_PATH;
-	bool new;
-
-	while (*(args += strspn(args, " \t")) != '\0') {
-		size_t len = strcspn(args, " \t");
-
-		if (strncmp(args, "config=/", 8) == 0)
-			snprintf(config, sizeof(config), "%.*s",
-			    (int)(len - 7), args + 7);
-		args += len;
-	}
-	(void)find(m, SSHD_MEAN_CONFIG, config, "", &new);
-}
-
 static bool
 look_at_service(struct sshd_means *m, const char *service)
 {
 	const struct pam_line *l;
 	struct pam_stack stack;
-	char why[SSHD_WHY_BYTES];
-	bool in_place = false;
+	char why[SSHD_WHY_BYTES], config[PATH_MAX];
+	bool in_place = false, new;
 
 	if (!pam_stack_read(m->o->root, service, &stack, why, sizeof(why))) {
 		cli_error("%s", why);
@@ -89,7 +71,8 @@ look_at_service(struct sshd_means *m, const char *service)
 	l = sshd_find_module(&stack, &in_place);
 	if (in_place) {
 		in_place = sshd_require_module(m->o, l->module);
-		take_module_config(m, l->args);
+		pam_stack_config(l, config, sizeof(config));
+		(void)find(m, SSHD_MEAN_CONFIG, config, "", &new);
 	} else if (l != NULL && strcmp(l->control, "requisite") != 0)
 		cli_error("note: %s%s:%u: pam_keyveto.so is not requisite",
 		    m->o->root, l->file, l->line);

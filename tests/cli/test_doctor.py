@@ -851,6 +851,8 @@ def _(folder):
         expect("pam-module", "warning", "/etc/keyveto/other.conf")
         m.pam(SESSION.replace("\n", " [config=/etc/keyveto/other.conf]\n") + STOCK_STACK)
         expect("pam-module", "warning", "/etc/keyveto/other.conf")
+        m.pam(SESSION.replace("\n", " config=/etc/keyveto/keyveto.conf config=/etc/keyveto/other.conf\n") + STOCK_STACK)
+        expect("pam-module", "warning", "/etc/keyveto/other.conf")
         m.pam(f"auth requisite pam_keyveto.so config=/etc/keyveto/other.conf\n{SESSION}{STOCK_STACK}")
         expect("pam-module", "warning", f"{STACK}:1: the module reads /etc/keyveto/other.conf")
         m.pam(f"auth requisite /nowhere/pam_keyveto.so\n{SESSION}{STOCK_STACK}")

@@ -1125,7 +1125,10 @@ def _(scratch):
     image.write("/etc/other.conf", "OnHit warn\n")
     image.run("enable", status=0)
     for path, old, new in ((DROP_IN, " --key %k", " --key\t%k\t--config /etc/other.conf"),
-                           ("/etc/pam.d/sshd", "keyveto.so", "keyveto.so debug config=/etc/other.conf")):
+                           ("/etc/pam.d/sshd", "keyveto.so", "keyveto.so debug config=/etc/other.conf"),
+                           ("/etc/pam.d/sshd", "keyveto.so", "keyveto.so [config=/etc/other.conf]"),
+                           ("/etc/pam.d/sshd", "keyveto.so",
+                            "keyveto.so config=/etc/keyveto/keyveto.conf config=/etc/other.conf")):
         content = image.read(path)
         image.write(path, content.replace(old, new, 1))
         contains(image.run("status", status=1).stderr, "/etc/other.conf: OnHit warn")

@@ -3,6 +3,7 @@
  * The order of lines is compared with what libpam itself runs: each module is
  * pam_echo, which says its own number in a conversation.
  */
+#include "kv_config.h"
 #include "pam_stack.h"
 
 #include "testlib.h"
@@ -381,6 +382,38 @@ lines_are_found_by_module(void **state)
 	pam_stack_free(&stack);
 }
 
+/* pam_echo of libpam 1.5 and 1.7 shows the same arguments. */
+static void
+module_reads_its_last_config(void **state)
+{
+	static const struct {
+		const char *args, *want;
+	} cases[] = {
+		{ "", KV_CONFIG_PATH },
+		{ "debug", KV_CONFIG_PATH },
+		{ "config=x", KV_CONFIG_PATH },
+		{ "xconfig=/a", KV_CONFIG_PATH },
+		{ "[debug config=/a]", KV_CONFIG_PATH },
+		{ "x[config=/a]", KV_CONFIG_PATH },
+		{ "config=/a", "/a" },
+		{ "debug\tconfig=/a x", "/a" },
+		{ "[config=/a b] x", "/a b" },
+		{ "[config=/a b", "/a b" },
+		{ "config=/a config=/b", "/b" },
+		{ "[] config=/a config=b", "/a" },
+		{ "[config=/b][config=/a]", "/a" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct pam_line l = { .args = (char *)cases[i].args };
+		char path[64];
+
+		pam_stack_config(&l, path, sizeof(path));
+		assert_string_equal(path, cases[i].want);
+	}
+}
+
 /* What libpam has said in a session, a line each. */
 static char heard[4096];
 
@@ -508,6 +541,7 @@ main(void)
 		TEST(recursion_ends),
 		TEST(sizes_are_bounded),
 		TEST(lines_are_found_by_module),
+		TEST(module_reads_its_last_config),
 		TEST(order_is_that_of_libpam),
 		TEST(mutants_do_no_harm),
 	};
