@@ -44,7 +44,7 @@ KV_LDFLAGS = $(HARDENING_LD) $(LDFLAGS)
 LIB_SRC = $(wildcard lib/*.c)
 GUARD_SRC = $(wildcard sshd-helper/*.c)
 PAM_SRC = $(wildcard pam/*.c)
-CLI_SRC = $(wildcard cli/*.c)
+CLI_SRC = $(wildcard cli/*.c cli/*/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -92,7 +92,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Libraries beyond libc and libmd are for the command alone.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd)
-$(CLI_OBJ): KV_CPPFLAGS += $(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
+$(CLI_OBJ): KV_CPPFLAGS += -Icli \
+	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
@@ -122,9 +123,9 @@ TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
-	$(patsubst %,$(BUILD)/cli/%.o,base64_vector http_header pam_stack pem \
-	pem_der pem_openssl pem_ssh pkbf_map quick sshd_block sshd_words \
-	update_settings)
+	$(patsubst %,$(BUILD)/cli/%.o,input/base64_vector input/pkbf_map \
+	input/quick pem/der pem/openssl pem/pem pem/ssh shared/pam_stack \
+	sshd/block sshd_config/words update/http_header update/settings)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -182,8 +183,8 @@ coverage:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZ_CLI_SRC = $(wildcard cli/pem*.c) cli/pam_stack.c \
-	cli/http_header.c cli/update_settings.c
+FUZZ_CLI_SRC = $(wildcard cli/pem/*.c) cli/shared/pam_stack.c \
+	cli/update/http_header.c cli/update/settings.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
@@ -211,8 +212,8 @@ bench: all $(BENCH) $(BUILD)/bench/dynamic
 		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
 	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
 
-$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/pkbf_map.o $(BUILD)/libkeyveto.a \
-		bench/timing.h
+$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/input/pkbf_map.o \
+		$(BUILD)/libkeyveto.a bench/timing.h
 	$(call say,BENCH,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \

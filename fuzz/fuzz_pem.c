@@ -2,7 +2,7 @@
 /* PEM, DER and private key files: a key or a reason. */
 #include "fuzz.h"
 #include "kv_spki.h"
-#include "pem.h"
+#include "pem/pem.h"
 
 static void
 examine(bool ok, struct pem_key *key, const char *why)

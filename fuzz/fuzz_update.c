@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "http_header.h"
-#include "update_settings.h"
+#include "update/http_header.h"
+#include "update/settings.h"
 
 static void
 read_header(const char *line, size_t len)

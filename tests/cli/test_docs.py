@@ -22,7 +22,7 @@ PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
 PAGE = ROOT / "man/keyveto.1"
 README = ROOT / "README.md"
 COMPLETION = ROOT / "completion/keyveto.bash"
-SOURCES = sorted([*(ROOT / "cli").glob("*.c"), *(ROOT / "lib").glob("*.c")])
+SOURCES = sorted([*(ROOT / "cli").rglob("*.c"), *(ROOT / "lib").glob("*.c")])
 
 LINES = re.MULTILINE | re.DOTALL     # ^ and $ are those of lines, . is anything
 
@@ -106,7 +106,7 @@ def _(_scratch):
 @case("--help names all options that the program knows, and no others")
 def _(_scratch):
     table = re.compile(r'\{ "([a-z0-9-]+)", (?:no|required)_argument')
-    headers = sorted((ROOT / "cli").glob("*.h"))
+    headers = sorted((ROOT / "cli").rglob("*.h"))
     known = {f"--{name}" for path in [*SOURCES, *headers] for name in table.findall(read(path))}
     same("--help", set().union(*(options_in(help_of(command)) for command in commands())) | EVERYWHERE, known)
 
@@ -161,7 +161,7 @@ def _(scratch):
     page = section("OUTPUT", "Sh")
     table = set(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE))))
     same("the table of JSON keys", table - {"account"}, names)
-    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|way_names|c->open|is_guarded)', read(ROOT / "cli/sshd_status.c"))
+    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|way_names|c->open|is_guarded)', read(ROOT / "cli/sshd/status.c"))
     text = re.search(r"^\.It Fl -json\n(.*?)^\.It ", section("sshd status", "Ss"), LINES)[1]
     marked = " ".join(re.findall(r"^\.Cm (.*)$", text, re.MULTILINE))
     same("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
@@ -222,7 +222,7 @@ def known_keywords():
 
 
 def update_keywords():
-    return set(re.findall(r'^\t\{ "(\w+)", read_', read(ROOT / "cli/update_settings.c"), re.MULTILINE))
+    return set(re.findall(r'^\t\{ "(\w+)", read_', read(ROOT / "cli/update/settings.c"), re.MULTILINE))
 
 
 def keywords_are_documented(known, page, sample):
@@ -263,7 +263,7 @@ def _(scratch):
         config.write_text(text, encoding="utf-8")
         contains(keyveto(*arguments, status=2).stderr, "there is no previous one")
     unit = {"G": 1 << 30, "": 1}
-    source = re.sub(r"\s+", " ", read(ROOT / "cli/update_settings.c"))
+    source = re.sub(r"\s+", " ", read(ROOT / "cli/update/settings.c"))
     defaults = dict(re.findall(r"\.(\w+) = ([^,;]+),", re.search(r"\*s = \(struct update_settings\)\{(.*?)\}",
                                                                source)[1]))
     for keyword, member in (("Identity", "identity"), ("MaxSize", "max_bytes"), ("Timeout", "timeout"),

@@ -178,7 +178,7 @@ def fail2ban(part):
 
 def metric_names():
     """What keyveto doctor writes for Prometheus."""
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "cli").glob("doctor*.c"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "cli/doctor").glob("*.c"))
     return set(re.findall(r'"(?:# [A-Z]+ )?(keyveto_[a-z_]+)', sources))
 
 
@@ -202,7 +202,7 @@ def dashboards(part):
     rules = (PACKAGING / "prometheus/keyveto.rules.yml").read_text(encoding="utf-8")
     metrics |= set(re.findall(r"\bkeyveto_[a-z_]+", rules))
     known = metric_names()
-    if (ROOT / "cli/doctor.c").exists():
+    if (ROOT / "cli/doctor/doctor.c").exists():
         check(metrics <= known, f"keyveto doctor does not write {metrics - known}")
     part.ok(f"dashboards: JSON, {len(labels)} fields of the log line, {len(metrics)} metrics")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "http_header.h"
+#include "update/http_header.h"
 
 #include "testlib.h"
 

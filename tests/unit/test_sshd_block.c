@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd_block.h"
+#include "sshd/block.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd_words.h"
+#include "sshd_config/words.h"
 
 #include <stdlib.h>
 #include <string.h>

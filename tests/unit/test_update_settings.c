@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update_settings.h"
+#include "update/settings.h"
 
 #include "testlib.h"
 

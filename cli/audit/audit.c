@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto audit: which keys does this machine let in, and which are listed? */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/accounts.h"
+#include "audit/table.h"
+#include "audit/user_ca.h"
+#include "command.h"
+#include "shared/report.h"
+
+#define TIMEOUT_DEFAULT 30
+#define TIMEOUT_MAX 3600
+
+struct options {
+	struct cli_judge_options judge;
+	struct sshd sshd;
+	const char **user;
+	size_t n_users;
+	uint64_t timeout;
+	bool json, all, quiet;
+};
+
+struct audit {
+	const struct options *o;
+	struct report report;
+	struct accounts accounts;
+	struct audit_policies policies;
+	const struct audit_policy **policy_of;	/* of each account */
+	struct audit_table table;
+};
+
+static bool
+add_account(const struct account *account, const struct report *before,
+    const struct report *r, void *arg)
+{
+	return audit_table_add(arg, "account", account->name, before, r);
+}
+
+/* Keeps the first problem of a file for later. */
+struct host_file {
+	struct report *r;
+	uint64_t keys, line;
+	char *problem;
+};
+
+static void
+on_host_key(const struct input_key *key, void *arg)
+{
+	struct host_file *h = arg;
+
+	h->keys++;
+	report_key(h->r, key);
+}
+
+static void
+on_host_problem(const struct input_problem *problem, void *arg)
+{
+	struct host_file *h = arg;
+
+	if (h->problem != NULL)
+		return;
+	h->line = problem->line;
+	h->problem = strdup(problem->reason);
+}
+
+static void
+on_host_file(const char *path, void *arg)
+{
+	struct host_file *h = arg;
+
+	audit_on_file(path, h->r);
+}
+
+/*
+ * The public half of a host key, from the file that sshd reads or, if that
+ * does not show it, from the one beside it. sshd passes over a missing file.
+ */
+static void
+audit_host_key(struct report *r, const char *path)
+{
+	struct host_file h = { .r = r };
+	const struct input_sink sink = {
+		.key = on_host_key, .problem = on_host_problem,
+		.file = on_host_file, .arg = &h,
+	};
+	struct input_problem p = { .path = path };
+	char *public = NULL;
+
+	if (asprintf(&public, "%s.pub", path) == -1)
+		public = NULL;
+	if (access(path, F_OK) == 0)
+		input_read(path, &sink);
+	if (h.keys == 0 && public != NULL && access(public, F_OK) == 0)
+		input_read(public, &sink);
+	if (h.keys == 0 && h.problem != NULL) {
+		p.line = h.line;
+		p.reason = h.problem;
+		report_problem(r, &p);
+	}
+	free(h.problem);
+	free(public);
+}
+
+static bool
+audit_host_keys(struct audit *a)
+{
+	static const char *const defaults[] = {
+		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
+		"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
+	};
+	const struct sshd_settings *s = NULL;
+	const struct report before = a->report;
+	const struct input_sink sink = {
+		.key = audit_on_key, .problem = audit_on_problem,
+		.file = audit_on_file,
+		.arg = &a->report,
+	};
+
+	/* They are the same for all accounts. */
+	for (size_t i = 0; s == NULL && i < a->policies.n; i++)
+		s = a->policies.v[i]->settings;
+	if (s == NULL) {
+		for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults);
+		    i++)
+			audit_host_key(&a->report, defaults[i]);
+	} else {
+		for (size_t i = 0; i < s->n_host_keys; i++)
+			audit_host_key(&a->report, s->host_key[i]);
+		for (size_t i = 0; i < s->n_host_certificates; i++)
+			input_read(s->host_certificate[i], &sink);
+	}
+	return audit_table_add(&a->table, "host keys", NULL, &before,
+	    &a->report);
+}
+
+static bool
+audit_cas(struct audit *a)
+{
+	const struct report before = a->report;
+
+	audit_user_cas(&a->report, &a->policies, "", true);
+	return audit_table_add(&a->table, "user CA keys", NULL, &before,
+	    &a->report);
+}
+
+/* Whether there are accounts, and this process may read their files. */
+static bool
+are_all_mine(const struct accounts *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->v[i].uid != geteuid())
+			return false;
+	return a->n > 0;
+}
+
+/* The accounts to be audited; false after a message. */
+static bool
+find_accounts(struct audit *a)
+{
+	const struct options *o = a->o;
+	const uid_t uid = geteuid();
+
+	for (size_t i = 0; i < o->n_users; i++) {
+		if (accounts_add(&a->accounts, o->user[i]))
+			continue;
+		cli_error("account %s: %s", o->user[i], errno == ENOENT ?
+		    "there is none of that name" : strerror(errno));
+		return false;
+	}
+	if (uid != 0 && !are_all_mine(&a->accounts)) {
+		cli_error("only root can audit the accounts of others: run it "
+		    "as root, or with --user and your own name");
+		return false;
+	}
+	if (o->n_users == 0 && !accounts_add_all(&a->accounts)) {
+		cli_error("the list of accounts: %s", strerror(errno));
+		return false;
+	}
+	if (a->accounts.n == 0)
+		cli_error("the system lists no account");
+	return a->accounts.n > 0;
+}
+
+static bool
+audit(struct audit *a)
+{
+	const bool root = geteuid() == 0;
+	struct audit_readers readers = {
+		.accounts = &a->accounts, .root = "",
+		.timeout = (unsigned int)a->o->timeout,
+	};
+	bool ok;
+
+	if (!find_accounts(a))
+		return false;
+	a->policy_of = calloc(a->accounts.n, sizeof(struct audit_policy *));
+	if (!root)
+		cli_error("note: only root can ask sshd for its settings: your "
+		    "files are taken from keyveto.conf");
+	ok = a->policy_of != NULL && audit_policies_find(&a->policies,
+	    root ? &a->o->sshd : NULL, &a->accounts, a->policy_of,
+	    &a->report) &&
+	    (readers.policy_of = a->policy_of) != NULL &&
+	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
+	    (a->o->n_users > 0 || audit_host_keys(a)) &&
+	    audit_cas(a);
+	if (!ok)
+		cli_error("%s", strerror(errno));
+	return ok;
+}
+
+static int
+run_audit(const struct options *o, const struct kv_judge *judge)
+{
+	struct audit a = {
+		.o = o,
+		.report = {
+			.judge = judge, .json = o->json, .all = o->all,
+			.quiet = o->quiet, .out = stdout, .err = stderr,
+			.now = time(NULL),
+		},
+	};
+	int status = CLI_UNCHECKED;
+
+	if (audit(&a)) {
+		if (o->json && !o->quiet)
+			audit_table_print_json(&a.table, stdout);
+		else if (!o->quiet)
+			audit_table_print(&a.table, stdout);
+		status = report_status(&a.report);
+		if (!cli_stdout_ok())
+			status = CLI_UNCHECKED;
+		if (!o->quiet)
+			report_summary(&a.report);
+	}
+	audit_table_free(&a.table);
+	free(a.policy_of);
+	audit_policies_free(&a.policies);
+	accounts_free(&a.accounts);
+	return status;
+}
+
+enum { JSON = 1, ALL, QUIET, USER, TIMEOUT, SSHD, SSHD_CONFIG };
+
+/* False after a message. */
+static bool
+take_option(struct options *o, int opt)
+{
+	switch (opt) {
+	case JSON:
+		o->json = true;
+		return true;
+	case ALL:
+		o->all = true;
+		return true;
+	case QUIET:
+		o->quiet = true;
+		return true;
+	case USER:
+		o->user[o->n_users++] = optarg;
+		return true;
+	case TIMEOUT:
+		if (cli_read_number(optarg, 1, TIMEOUT_MAX, &o->timeout))
+			return true;
+		cli_error("--timeout takes a number from 1 to %d, not %s",
+		    TIMEOUT_MAX, optarg);
+		return false;
+	case SSHD:
+		o->sshd.path = optarg;
+		if (*optarg == '/')
+			return true;
+		cli_error("--sshd takes an absolute path, not %s", optarg);
+		return false;
+	case SSHD_CONFIG:
+		o->sshd.config = optarg;
+		return true;
+	}
+	return cli_judge_option(&o->judge, opt, optarg);
+}
+
+/* 0 to go on; else the process is to exit with *statusp. */
+static int
+read_options(const struct cli_command *cmd, int argc, char **argv,
+    struct options *o, int *statusp)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, JSON },
+		{ "all", no_argument, NULL, ALL },
+		{ "quiet", no_argument, NULL, QUIET },
+		{ "user", required_argument, NULL, USER },
+		{ "timeout", required_argument, NULL, TIMEOUT },
+		{ "sshd", required_argument, NULL, SSHD },
+		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
+		CLI_JUDGE_LONGOPTS,
+		{ NULL, 0, NULL, 0 }
+	};
+	int opt;
+
+	*statusp = CLI_UNCHECKED;
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP) {
+			*statusp = cli_help(cmd);
+			return -1;
+		}
+		if (opt == '?' || !take_option(o, opt))
+			return -1;
+	}
+	if (optind == argc)
+		return 0;
+	cli_error("audit takes no argument %s: accounts are named with --user",
+	    argv[optind]);
+	*statusp = cli_usage_error(cmd);
+	return -1;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct options o = {
+		.sshd = { .path = SSHD_PATH }, .timeout = TIMEOUT_DEFAULT
+	};
+	struct kv_judge judge;
+	int status = CLI_UNCHECKED;
+
+	o.user = calloc((size_t)argc, sizeof(*o.user));
+	if (o.user == NULL)
+		cli_error("%s", strerror(errno));
+	else if (read_options(cmd, argc, argv, &o, &status) == 0 &&
+	    cli_judge_open(&judge, &o.judge)) {
+		status = run_audit(&o, &judge);
+		kv_judge_close(&judge);
+	}
+	free(o.user);
+	return status;
+}
+
+const struct cli_command cli_audit = {
+	.name = "audit",
+	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
+	    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
+	    "[--config FILE] [--filter FILE]...",
+	.help = "Tell which keys that this machine accepts or has are listed",
+	.details =
+	    "As root: the authorized keys of every account, read as that "
+	    "account, then the\nhost keys and the trusted user CA keys, from "
+	    "the files that sshd uses. Anybody\nmay audit their own account "
+	    "with --user.\n\n"
+	    "  --user NAME      only this account, and no host keys; may "
+	    "repeat\n"
+	    "  --json           one JSON object a line; in the end, one an "
+	    "account with\n"
+	    "                   \"summary\": true\n"
+	    "  --all            every key with its verdict, not only listed "
+	    "ones\n"
+	    "  --quiet          print nothing but errors; the exit status "
+	    "tells\n"
+	    "  --timeout S      seconds that an account's files may take "
+	    "(default 30)\n"
+	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
+	    "  --sshd-config FILE\n"
+	    "                   its configuration, if it is not its own "
+	    "default\n"
+	    CLI_JUDGE_HELP
+	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
+	    "listed but\nsomething could not be checked, or bad usage.\n",
+	.run = run,
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sshd_config/guard_command.h"
+#include "sshd_config/overview.h"
+
+#define QUESTIONS_MAX 16	/* to sshd, at a time */
+
+struct finder {
+	struct audit_policies *p;
+	const struct sshd *sshd;
+	const struct accounts *accounts;
+	const struct audit_policy **of_account;
+	struct report *r;
+};
+
+static void
+tell_problem(struct report *r, const char *place, const char *reason)
+{
+	const struct input_problem p = { .path = place, .reason = reason };
+
+	report_problem(r, &p);
+}
+
+static void
+add_patterns(struct audit_policy *policy, const char *const *pattern,
+    size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		policy->pattern[policy->n_patterns++] = pattern[i];
+}
+
+/* Where it is wrong, the guard has the default files, and so has this. */
+static void
+read_guard_config(struct audit_policy *policy, const char *path,
+    struct report *r)
+{
+	char why[KV_CONFIG_WHY_BYTES];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	enum kv_err err;
+
+	if (fd == -1) {
+		tell_problem(r, path, strerror(errno));
+		return;
+	}
+	err = kv_config_read(fd, path, &policy->guard, why);
+	if (err == KV_ERR_SYSTEM)
+		tell_problem(r, path, strerror(errno));
+	else if (err != KV_OK)
+		tell_problem(r, GUARD_NAME, why);
+	close(fd);
+}
+
+/*
+ * The guard hands out the files that keyveto.conf names: its own, where its
+ * arguments name one.
+ */
+static void
+add_guarded(struct audit_policy *policy, const char *args, struct report *r)
+{
+	const struct kv_config *config = &r->judge->config;
+	char path[4096];
+
+	if (guard_config(args, path, sizeof(path))) {
+		read_guard_config(policy, path, r);
+		config = &policy->guard;
+	}
+	if (policy->settings->strictmodes)
+		policy->strictmodes = config->strictmodes;
+	add_patterns(policy, config->pattern, config->n_patterns);
+}
+
+/* What sshd's own words leave out, and what people may not expect. */
+static void
+look_at_command(struct audit_policy *policy, struct report *r)
+{
+	const char *command = policy->settings->command, *args;
+	bool guard;
+
+	if (command == NULL)
+		return;
+	guard = guard_command(command, &args);
+	if (!guard || guard_chained(args)) {
+		if (!r->quiet)
+			cli_error("note: sshd also asks AuthorizedKeysCommand "
+			    "%s: the keys it prints are not seen here",
+			    command);
+		return;
+	}
+	if (policy->n_patterns > 0)
+		cli_error("warning: AuthorizedKeysFile is not none: sshd lets "
+		    "in the keys of those files without asking the guard %s",
+		    command);
+	add_guarded(policy, args, r);
+}
+
+static struct audit_policy *
+add_policy(struct finder *f, struct sshd_settings *settings)
+{
+	const struct kv_config *config = &f->r->judge->config;
+	struct audit_policy *policy = calloc(1, sizeof(*policy));
+	struct audit_policy **v;
+
+	v = realloc(f->p->v, (f->p->n + 1) * sizeof(struct audit_policy *));
+	if (v != NULL)
+		f->p->v = v;
+	if (policy == NULL || v == NULL) {
+		sshd_settings_free(settings);
+		free(policy);
+		return NULL;
+	}
+	v[f->p->n++] = policy;
+	kv_config_defaults(&policy->guard);
+	policy->settings = settings;
+	policy->strictmodes = config->strictmodes;
+	if (settings == NULL) {
+		add_patterns(policy, config->pattern, config->n_patterns);
+		return policy;
+	}
+	if (!settings->strictmodes)
+		policy->strictmodes = KV_STRICTMODES_NO;
+	add_patterns(policy, settings->pattern, settings->n_patterns);
+	look_at_command(policy, f->r);
+	return policy;
+}
+
+/*
+ * The policy that settings make, which are taken over; NULL stands for
+ * keyveto.conf. NULL without memory.
+ */
+static struct audit_policy *
+find_policy(struct finder *f, struct sshd_settings *settings)
+{
+	for (size_t i = 0; i < f->p->n; i++) {
+		struct audit_policy *policy = f->p->v[i];
+		const struct sshd_settings *known = policy->settings;
+
+		if (settings == NULL && known == NULL)
+			return policy;
+		if (settings != NULL && known != NULL &&
+		    strcmp(settings->text, known->text) == 0) {
+			sshd_settings_free(settings);
+			return policy;
+		}
+	}
+	return add_policy(f, settings);
+}
+
+static bool
+set_all(struct finder *f, struct sshd_settings *settings)
+{
+	struct audit_policy *policy = find_policy(f, settings);
+
+	for (size_t i = 0; i < f->accounts->n; i++)
+		f->of_account[i] = policy;
+	return policy != NULL;
+}
+
+static size_t
+questions_at_a_time(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (n < 2)
+		return 2;
+	return n > QUESTIONS_MAX ? QUESTIONS_MAX : (size_t)n;
+}
+
+/* The next account from i on that is to be asked about. */
+static size_t
+next_question(const size_t *like, size_t i, size_t n)
+{
+	while (i < n && like[i] != i)
+		i++;
+	return i;
+}
+
+/* Asks about each account that differs from those before it. */
+static bool
+ask_for_each(struct finder *f, const size_t *like)
+{
+	struct sshd_question q[QUESTIONS_MAX];
+	const size_t ring = questions_at_a_time(), n = f->accounts->n;
+	size_t asked = 0, answered = 0;
+	size_t ahead = next_question(like, 0, n);
+	char why[1024];
+
+	for (size_t i = 0; i < n; i++) {
+		struct sshd_settings *s;
+
+		if (like[i] != i) {
+			f->of_account[i] = f->of_account[like[i]];
+			continue;
+		}
+		while (ahead < n && asked - answered < ring) {
+			sshd_ask(f->sshd, f->accounts->v[ahead].name,
+			    &q[asked++ % ring]);
+			ahead = next_question(like, ahead + 1, n);
+		}
+		s = sshd_answer(&q[answered++ % ring], why, sizeof(why));
+		if (s == NULL)
+			tell_problem(f->r, f->accounts->v[i].name, why);
+		if ((f->of_account[i] = find_policy(f, s)) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Some ten milliseconds for each question, but no other way is right. */
+static bool
+ask_about_all(struct finder *f, const struct sshd_overview *overview)
+{
+	size_t *like = calloc(f->accounts->n, sizeof(*like));
+	bool ok;
+
+	if (like == NULL)
+		return false;
+	if (overview->match.unknown ||
+	    !sshd_match_alike(f->accounts, &overview->match, like)) {
+		for (size_t i = 0; i < f->accounts->n; i++)
+			like[i] = i;
+	}
+	ok = ask_for_each(f, like);
+	free(like);
+	return ok;
+}
+
+static void
+tell_overview(const struct finder *f, const struct sshd_overview *o)
+{
+	if (o->varies && o->by_origin && !f->r->quiet)
+		cli_error("note: Match blocks of sshd's configuration look at "
+		    "where a client is: this is what holds for 127.0.0.1");
+	if (o->odd_pattern)
+		tell_problem(f->r, f->sshd->path, "AuthorizedKeysFile names a "
+		    "file with a blank, quote, backslash or #, which sshd -T "
+		    "does not show as one: run keyveto check on it");
+}
+
+bool
+audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
+    const struct accounts *accounts, const struct audit_policy **of_account,
+    struct report *r)
+{
+	struct finder f = {
+		.p = p, .sshd = sshd, .accounts = accounts,
+		.of_account = of_account, .r = r,
+	};
+	struct sshd_overview overview;
+	struct sshd_settings *s;
+	struct sshd_question q;
+	char why[1024];
+	bool ok;
+
+	*p = (struct audit_policies){ 0 };
+	if (sshd == NULL)
+		return set_all(&f, NULL);
+	if (access(sshd->path, X_OK) == -1) {
+		cli_error("warning: %s: %s: the accounts' files are taken from "
+		    "keyveto.conf (--sshd names another sshd)", sshd->path,
+		    strerror(errno));
+		return set_all(&f, NULL);
+	}
+	/* root serves to see whether sshd answers at all. */
+	sshd_ask(sshd, "root", &q);
+	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
+		tell_problem(r, sshd->path, why);
+		cli_error("the accounts' files are taken from keyveto.conf "
+		    "until 'sshd -T' works here");
+		return set_all(&f, NULL);
+	}
+	sshd_overview(sshd, &overview);
+	tell_overview(&f, &overview);
+	if (overview.varies) {
+		sshd_settings_free(s);
+		ok = ask_about_all(&f, &overview);
+	} else
+		ok = set_all(&f, s);
+	sshd_overview_free(&overview);
+	return ok;
+}
+
+void
+audit_policies_free(struct audit_policies *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		sshd_settings_free(p->v[i]->settings);
+		kv_config_free(&p->v[i]->guard);
+		free(p->v[i]);
+	}
+	free(p->v);
+	*p = (struct audit_policies){ 0 };
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/table.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_COLUMNS_MIN 20
+
+bool
+audit_table_add(struct audit_table *t, const char *what, const char *account,
+    const struct report *before, const struct report *r)
+{
+	size_t cap = t->cap > 0 ? 2 * t->cap : 64;
+	struct audit_row *row;
+	struct report *f;
+
+	if (r->keys == before->keys && r->problems == before->problems &&
+	    r->unsupported == before->unsupported)
+		return true;
+	if (t->n == t->cap) {
+		if ((row = realloc(t->row, cap * sizeof(*row))) == NULL)
+			return false;
+		t->row = row;
+		t->cap = cap;
+	}
+	row = &t->row[t->n++];
+	*row = (struct audit_row){ .what = what, .account = account };
+	f = &row->found;
+	f->files = r->files - before->files;
+	f->keys = r->keys - before->keys;
+	f->listed = r->listed - before->listed;
+	f->allowed = r->allowed - before->allowed;
+	f->clean = r->clean - before->clean;
+	f->unsupported = r->unsupported - before->unsupported;
+	f->problems = r->problems - before->problems;
+	return true;
+}
+
+static size_t
+shown_columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		n += *s < 0x20 || *s > 0x7e ? 4 : 1;
+	return n;
+}
+
+static void
+print_name(FILE *out, const char *name, size_t columns)
+{
+	cli_print_safe(out, name, strlen(name));
+	for (size_t n = shown_columns(name); n < columns; n++)
+		putc(' ', out);
+}
+
+static size_t
+name_columns(const struct audit_table *t)
+{
+	size_t columns = NAME_COLUMNS_MIN;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const char *name = t->row[i].account;
+
+		if (name != NULL && shown_columns(name) > columns)
+			columns = shown_columns(name);
+	}
+	return columns;
+}
+
+void
+audit_table_print(const struct audit_table *t, FILE *out)
+{
+	const size_t columns = name_columns(t);
+	char what[NAME_COLUMNS_MIN];
+
+	if (t->n == 0)
+		return;
+	putc('\n', out);
+	print_name(out, "account", columns);
+	fputs("   files    keys  listed allowed unknown problems\n", out);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct audit_row *row = &t->row[i];
+		const struct report *f = &row->found;
+
+		snprintf(what, sizeof(what), "(%s)", row->what);
+		print_name(out, row->account != NULL ? row->account : what,
+		    columns);
+		fprintf(out, "%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64
+		    "%8" PRIu64 "%9" PRIu64 "\n", f->files, f->keys, f->listed,
+		    f->allowed, f->unsupported, f->problems);
+	}
+}
+
+/* The name service may hold any byte; JSON only UTF-8. */
+static json_t *
+json_name(const char *name)
+{
+	json_t *s = json_string(name);
+	char *shown = NULL;
+	size_t len;
+	FILE *f;
+
+	if (s != NULL || (f = open_memstream(&shown, &len)) == NULL)
+		return s;
+	cli_print_safe(f, name, strlen(name));
+	fclose(f);
+	s = json_string(shown);
+	free(shown);
+	return s;
+}
+
+void
+audit_table_print_json(const struct audit_table *t, FILE *out)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct audit_row *row = &t->row[i];
+		const struct report *f = &row->found;
+		json_t *o = json_pack("{sb ss so sI sI sI sI sI sI sI}",
+		    "summary", 1, "what", row->what,
+		    "account", row->account != NULL ?
+		    json_name(row->account) : json_null(),
+		    "files", (json_int_t)f->files,
+		    "keys", (json_int_t)f->keys,
+		    "listed", (json_int_t)f->listed,
+		    "allowed", (json_int_t)f->allowed,
+		    "clean", (json_int_t)f->clean,
+		    "unsupported", (json_int_t)f->unsupported,
+		    "problems", (json_int_t)f->problems);
+
+		if (json_dumpf(o, out, JSON_COMPACT) == 0)
+			putc('\n', out);
+		json_decref(o);
+	}
+}
+
+void
+audit_table_free(struct audit_table *t)
+{
+	free(t->row);
+	*t = (struct audit_table){ 0 };
+}

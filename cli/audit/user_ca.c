@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/user_ca.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/accounts.h"
+#include "shared/root_file.h"
+
+static void
+on_ca_key(const struct input_key *key, void *arg)
+{
+	struct input_key ca = *key;
+
+	ca.part = KV_PART_CA;
+	report_key(arg, &ca);
+}
+
+/* Whether a policy before number i has the same file. */
+static bool
+is_known(const struct audit_policies *p, size_t i)
+{
+	const char *path = p->v[i]->settings->user_ca;
+
+	for (size_t j = 0; j < i; j++) {
+		const struct sshd_settings *s = p->v[j]->settings;
+
+		if (s != NULL && s->user_ca != NULL &&
+		    strcmp(s->user_ca, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+audit_file(struct report *r, const char *path, const char *root,
+    bool absent_is_problem)
+{
+	const struct input_sink sink = {
+		.key = on_ca_key, .problem = audit_on_problem,
+		.file = audit_on_file, .arg = r,
+	};
+	struct input_problem problem = { .path = path };
+	int fd = root_open(root, path, O_RDONLY);
+
+	if (fd != -1) {
+		input_read_fd(fd, path, &sink);
+		close(fd);
+	} else if (errno != ENOENT || absent_is_problem) {
+		problem.reason = strerror(errno);
+		report_problem(r, &problem);
+	}
+}
+
+void
+audit_user_cas(struct report *r, const struct audit_policies *policies,
+    const char *root, bool absent_is_problem)
+{
+	for (size_t i = 0; i < policies->n; i++) {
+		const struct sshd_settings *s = policies->v[i]->settings;
+
+		if (s != NULL && s->user_ca != NULL && !is_known(policies, i))
+			audit_file(r, s->user_ca, root, absent_is_problem);
+	}
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: ISC */
+#include "check/parallel.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What of the input one thread reads, and what it found. */
+struct unit {
+	enum { UNIT_FREE, UNIT_QUEUED, UNIT_DONE } state;
+	struct input_block block;
+	char *path;		/* block.path; the walk's own name goes away */
+	const struct quick *quick;	/* NULL: look at every key */
+	struct report report;	/* prints to the two buffers below */
+	char *out, *err;
+	size_t out_len, err_len;
+};
+
+/*
+ * Memory that blocks are read into, and how many users it has: only the
+ * reading thread takes and gives them, when it fills and prints units.
+ */
+struct buffer {
+	uint8_t *bytes;
+	size_t users;
+};
+
+/*
+ * Units in a ring: the reading thread fills them at the tail and prints them
+ * at the head, workers take queued ones from head on.
+ */
+struct pool {
+	pthread_mutex_t lock;
+	pthread_cond_t work, done;
+	struct unit *unit;
+	size_t n_units, head, tail, next;	/* ever growing; modulo n_units */
+	struct buffer *buffer;	/* n_units + 2 of them; the reader's own */
+	bool stop;
+	pthread_t *thread;
+	size_t n_threads;
+	struct report *total;
+	struct progress *progress;
+	struct unit here;	/* what the reading thread finds itself */
+};
+
+static bool
+open_buffers(struct unit *u, const struct report *model)
+{
+	u->report = (struct report){
+		.judge = model->judge, .json = model->json, .all = model->all,
+		.quiet = model->quiet, .account = model->account,
+		.now = model->now,
+	};
+	u->report.out = open_memstream(&u->out, &u->out_len);
+	u->report.err = open_memstream(&u->err, &u->err_len);
+	return u->report.out != NULL && u->report.err != NULL;
+}
+
+static void
+out_of_memory(void)
+{
+	cli_error("%s", strerror(ENOMEM));
+	exit(CLI_UNCHECKED);
+}
+
+/* Prints what a unit found, and empties it. */
+static void
+print_unit(struct pool *p, struct unit *u)
+{
+	if (fflush(u->report.out) != 0 || fflush(u->report.err) != 0)
+		out_of_memory();
+	if (u->out_len + u->err_len > 0)
+		progress_clear(p->progress);
+	if (u->err_len > 0)
+		fwrite(u->err, 1, u->err_len, p->total->err);
+	if (u->out_len > 0) {
+		fwrite(u->out, 1, u->out_len, p->total->out);
+		fflush(p->total->out);
+	}
+	rewind(u->report.out);
+	rewind(u->report.err);
+	report_add(p->total, &u->report);
+	u->report.files = u->report.keys = u->report.listed = 0;
+	u->report.allowed = u->report.clean = 0;
+	u->report.unsupported = u->report.problems = 0;
+}
+
+static void
+unit_key(const struct input_key *key, void *arg)
+{
+	struct unit *u = arg;
+
+	report_key(&u->report, key);
+}
+
+static void
+unit_problem(const struct input_problem *problem, void *arg)
+{
+	struct unit *u = arg;
+
+	report_problem(&u->report, problem);
+}
+
+static size_t
+unit_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct unit *u = arg;
+	size_t clean, n = quick_judge(u->quick, text, line, &clean);
+
+	report_clean(&u->report, clean);
+	return n;
+}
+
+static void
+run_unit(struct unit *u)
+{
+	const struct input_sink sink = {
+		.key = unit_key, .problem = unit_problem,
+		.quick = u->quick != NULL ? unit_quick : NULL, .arg = u,
+	};
+
+	input_read_block(&u->block, &sink);
+}
+
+static void *
+worker(void *arg)
+{
+	struct pool *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct unit *u;
+
+		while (p->next == p->tail && !p->stop)
+			pthread_cond_wait(&p->work, &p->lock);
+		if (p->next == p->tail)
+			break;
+		u = &p->unit[p->next++ % p->n_units];
+		pthread_mutex_unlock(&p->lock);
+		run_unit(u);
+		pthread_mutex_lock(&p->lock);
+		u->state = UNIT_DONE;
+		pthread_cond_signal(&p->done);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static struct buffer *
+find_buffer(const struct pool *p, const uint8_t *bytes)
+{
+	struct buffer *b = p->buffer;
+
+	while (b->bytes != bytes)
+		b++;
+	return b;
+}
+
+/* There is always a free one: the others are in use by units, or the reader. */
+static uint8_t *
+take_buffer(void *arg)
+{
+	struct pool *p = arg;
+	struct buffer *b = p->buffer;
+
+	while (b->users > 0)
+		b++;
+	b->users = 1;
+	if (b->bytes == NULL && (b->bytes = malloc(INPUT_BUFFER_BYTES)) == NULL)
+		out_of_memory();
+	return b->bytes;
+}
+
+static void
+give_buffer(uint8_t *bytes, void *arg)
+{
+	find_buffer(arg, bytes)->users--;
+}
+
+/* Prints the units at the head until at most keep are left; lock is held. */
+static void
+drain(struct pool *p, size_t keep)
+{
+	while (p->tail - p->head > keep) {
+		struct unit *u = &p->unit[p->head % p->n_units];
+
+		while (u->state != UNIT_DONE)
+			pthread_cond_wait(&p->done, &p->lock);
+		pthread_mutex_unlock(&p->lock);
+		print_unit(p, u);
+		free(u->path);
+		u->path = NULL;
+		pthread_mutex_lock(&p->lock);
+		u->state = UNIT_FREE;
+		find_buffer(p, u->block.buffer)->users--;
+		p->head++;
+	}
+}
+
+/* Everything queued comes before what this thread finds from now on. */
+static void
+settle(struct pool *p)
+{
+	if (p->n_threads == 0)
+		return;
+	pthread_mutex_lock(&p->lock);
+	drain(p, 0);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* A short line can make a long message: do not let them pile up. */
+static void
+print_if_much(struct pool *p)
+{
+	const struct report *r = &p->here.report;
+
+	if (r->problems + r->unsupported + r->keys >= 1024)
+		print_unit(p, &p->here);
+}
+
+static void
+here_key(const struct input_key *key, void *arg)
+{
+	struct pool *p = arg;
+
+	settle(p);
+	report_key(&p->here.report, key);
+	print_if_much(p);
+}
+
+static void
+here_problem(const struct input_problem *problem, void *arg)
+{
+	struct pool *p = arg;
+
+	settle(p);
+	report_problem(&p->here.report, problem);
+	print_if_much(p);
+}
+
+static size_t
+here_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct pool *p = arg;
+
+	return unit_quick(text, line, &p->here);
+}
+
+static void
+here_file(const char *path, void *arg)
+{
+	struct pool *p = arg;
+
+	(void)path;
+	p->total->files++;
+}
+
+static void
+here_progress(uint64_t bytes, void *arg)
+{
+	struct pool *p = arg;
+
+	if (bytes == 0)
+		settle(p);
+	print_unit(p, &p->here);
+	progress_add(p->progress, bytes);
+}
+
+/* Gives a block to the workers. */
+static void
+here_block(const struct input_block *block, void *arg)
+{
+	struct pool *p = arg;
+	struct unit *u;
+
+	print_unit(p, &p->here);
+	pthread_mutex_lock(&p->lock);
+	drain(p, p->n_units - 1);
+	u = &p->unit[p->tail % p->n_units];
+	if ((u->path = strdup(block->path)) == NULL)
+		out_of_memory();
+	u->block = *block;
+	u->block.path = u->path;
+	find_buffer(p, block->buffer)->users++;
+	u->state = UNIT_QUEUED;
+	p->tail++;
+	pthread_cond_signal(&p->work);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void
+start(struct pool *p, size_t jobs, const struct quick *quick)
+{
+	if (!open_buffers(&p->here, p->total))
+		out_of_memory();
+	if (jobs < 2)
+		return;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->work, NULL);
+	pthread_cond_init(&p->done, NULL);
+	/* The reader can be this far ahead of the slowest worker. */
+	p->n_units = 8 * jobs;
+	p->unit = calloc(p->n_units, sizeof(*p->unit));
+	p->thread = calloc(jobs, sizeof(*p->thread));
+	p->buffer = calloc(p->n_units + 2, sizeof(*p->buffer));
+	if (p->unit == NULL || p->thread == NULL || p->buffer == NULL)
+		out_of_memory();
+	for (size_t i = 0; i < p->n_units; i++) {
+		if (!open_buffers(&p->unit[i], p->total))
+			out_of_memory();
+		p->unit[i].quick = quick;
+	}
+	for (; p->n_threads < jobs; p->n_threads++) {
+		int error = pthread_create(&p->thread[p->n_threads], NULL,
+		    worker, p);
+
+		/* One worker is enough to go on with. */
+		if (error != 0 && p->n_threads == 0) {
+			cli_error("cannot start a thread: %s",
+			    strerror(error));
+			exit(CLI_UNCHECKED);
+		}
+		if (error != 0)
+			break;
+	}
+}
+
+static void
+close_buffers(struct unit *u)
+{
+	fclose(u->report.out);
+	fclose(u->report.err);
+	free(u->out);
+	free(u->err);
+}
+
+static void
+finish(struct pool *p)
+{
+	settle(p);
+	print_unit(p, &p->here);
+	if (p->n_threads > 0) {
+		pthread_mutex_lock(&p->lock);
+		p->stop = true;
+		pthread_cond_broadcast(&p->work);
+		pthread_mutex_unlock(&p->lock);
+	}
+	for (size_t i = 0; i < p->n_threads; i++)
+		pthread_join(p->thread[i], NULL);
+	for (size_t i = 0; i < p->n_units; i++)
+		close_buffers(&p->unit[i]);
+	for (size_t i = 0; p->buffer != NULL && i < p->n_units + 2; i++)
+		free(p->buffer[i].bytes);
+	free(p->buffer);
+	close_buffers(&p->here);
+	free(p->unit);
+	free(p->thread);
+}
+
+void
+parallel_check(struct report *r, char **paths, size_t jobs,
+    struct progress *progress)
+{
+	struct pool p = { .total = r, .progress = progress };
+	struct quick quick;
+	/* Where every key is shown, none is passed over quickly. */
+	bool is_quick = !r->all && quick_open(&quick, r->judge);
+	const struct input_sink sink = {
+		.key = here_key, .problem = here_problem, .file = here_file,
+		.progress = here_progress,
+		.block = jobs > 1 ? here_block : NULL,
+		.take_buffer = take_buffer, .give_buffer = give_buffer,
+		.quick = is_quick ? here_quick : NULL, .arg = &p,
+	};
+
+	p.here.quick = &quick;
+	start(&p, jobs, is_quick ? &quick : NULL);
+	for (; *paths != NULL; paths++)
+		input_read(*paths, &sink);
+	finish(&p);
+	if (is_quick)
+		quick_close(&quick);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto.conf: whether it is read, and what it makes of a listed key. */
+#include "doctor/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DAY_SECONDS 86400
+
+/* As a login does it, with no mercy for files that others may write. */
+static enum kv_err
+open_strictly(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+{
+	char *absolute = *path != '/' ? realpath(path, NULL) : NULL;
+	enum kv_err err;
+
+	(void)arg;
+	err = kv_trusted_open(absolute != NULL ? absolute : path, 0, fdp, why);
+	free(absolute);
+	return err;
+}
+
+bool
+doctor_learn_filters(struct doctor *d)
+{
+	const struct cli_judge_options *o = &d->o->judge;
+
+	d->config = o->config != NULL ? o->config : KV_CONFIG_PATH;
+	kv_judge_open_with(&d->judge, d->config, o->n_filters > 0 ?
+	    o->filter : NULL, o->n_filters, open_strictly, NULL);
+	/* One more, lest there be nothing to allocate. */
+	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));
+	d->learnt = calloc(d->judge.n_filters + 1, sizeof(*d->learnt));
+	if (d->facts == NULL || d->learnt == NULL)
+		return false;
+	for (size_t i = 0; i < d->judge.n_filters; i++) {
+		const struct kv_filter *f = &d->judge.filter[i];
+
+		d->learnt[i] = f->pkbf.fd != -1 &&
+		    filter_facts_read(f->path, &f->pkbf, &d->facts[i]);
+	}
+	return true;
+}
+
+void
+doctor_config(struct doctor *d, const char *check)
+{
+	if (d->judge.broken[0] != '\0')
+		doctor_broken(d, check, "mend the file as said; until then "
+		    "no key gets a verdict, and OnError decides",
+		    "%s", d->judge.broken);
+	else
+		doctor_ok(d, check, "%s can be read, and is root's alone",
+		    d->config);
+}
+
+void
+doctor_not_looked_at(struct doctor *d, const char *check)
+{
+	doctor_warning(d, check, NULL, "not looked at, since %s cannot be read",
+	    d->config);
+}
+
+void
+doctor_policy(struct doctor *d, const char *check)
+{
+	const struct kv_config *c = &d->judge.config;
+
+	/* What it is is unknown but for OnError, which holds just then. */
+	if (d->judge.broken[0] != '\0')
+		doctor_not_looked_at(d, check);
+	else if (c->on_hit == KV_ACTION_DENY)
+		doctor_ok(d, check, "OnHit deny: a listed key is refused");
+	else
+		doctor_warning(d, check, "once the log holds no surprises, "
+		    "set OnHit deny in keyveto.conf",
+		    "OnHit %s: a listed key is let in, and logged",
+		    kv_action_name(c->on_hit));
+	if (c->on_error == KV_ACTION_DENY)
+		doctor_ok(d, check, "OnError deny: no key is let in while a "
+		    "filter or keyveto.conf cannot be read");
+	else
+		doctor_warning(d, check, "set OnError deny in keyveto.conf, "
+		    "or watch the log for verdict=error",
+		    "OnError %s: listed keys are let in while a filter or "
+		    "keyveto.conf cannot be read",
+		    kv_action_name(c->on_error));
+}
+
+void
+doctor_exceptions(struct doctor *d, const char *check)
+{
+	const struct kv_config *c = &d->judge.config;
+	const int64_t today = d->now / DAY_SECONDS;
+	size_t past = 0, endless = 0;
+
+	if (d->judge.broken[0] != '\0') {
+		doctor_not_looked_at(d, check);
+		return;
+	}
+	for (size_t i = 0; i < c->n_allowed; i++) {
+		past += c->allowed[i].until < today;
+		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
+	}
+	if (past > 0)
+		doctor_warning(d, check, "remove those lines, or give them a "
+		    "new date", "%zu of %zu AllowKey lines are past their "
+		    "date and count no more", past, c->n_allowed);
+	else
+		doctor_ok(d, check, "%zu AllowKey lines, %zu of them without "
+		    "an end", c->n_allowed, endless);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: ISC */
+/* The filters: whether they are read, fresh, not too full, and list enough. */
+#include "doctor/doctor.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "input/input.h"
+
+#define DAY_SECONDS 86400
+#define CANARIES_SHOWN 3
+#define RATE_HIGH 1e-4		/* one clean key in ten thousand */
+#define RATE_TOO_HIGH 1e-2
+
+void
+doctor_filter(struct doctor *d, const char *check)
+{
+	char why[256];
+
+	for (size_t i = 0; i < d->judge.n_filters; i++) {
+		const struct kv_filter *f = &d->judge.filter[i];
+		const struct kv_pkbf_header *h = &d->facts[i].header;
+
+		if (f->pkbf.fd == -1)
+			doctor_broken(d, check, "install it again, owned by "
+			    "root and writable by nobody else; until then "
+			    "OnError decides", "%s", f->why);
+		else if (!d->learnt[i])
+			doctor_broken(d, check, "get it or build it again",
+			    "%s: cannot be read to its end", f->path);
+		else if (!filter_facts_are_consistent(&d->facts[i], why,
+		    sizeof(why)))
+			doctor_broken(d, check, "see keyveto filter info",
+			    "%s: %s", f->path, why);
+		else if (d->facts[i].set == 0)
+			doctor_broken(d, check, "install a filter, or add "
+			    "keys with keyveto filter add",
+			    "%s is empty: it lists no key", f->path);
+		else
+			doctor_ok(d, check, "%s: revision %" PRIu32 ", %" PRIu32
+			    " entries", f->path, h->revision, h->entries);
+	}
+	if (d->judge.n_filters == 0)
+		doctor_not_looked_at(d, check);
+}
+
+/* A check that had no filter to look at says so. */
+static void
+tell_none(struct doctor *d, const char *check)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->finding[i].check == check)
+			return;
+	doctor_warning(d, check, NULL, "not looked at, since no filter can be "
+	    "read");
+}
+
+static void
+judge_age(struct doctor *d, const char *check, const struct filter_facts *f)
+{
+	const uint64_t now = (uint64_t)d->now, time = f->header.time;
+	char when[64];
+
+	if (!filter_facts_format_time(time, when, sizeof(when)))
+		return;		/* doctor_filter has said so */
+	if (time == 0)
+		doctor_warning(d, check, "install one with a date",
+		    "%s does not say when it was made", f->path);
+	else if (time > now + DAY_SECONDS)
+		doctor_warning(d, check, "compare the clocks of this machine "
+		    "and of the one that made it",
+		    "%s: is from the future: %s", f->path, when);
+	else if (d->o->max_age > 0 && time < now &&
+	    now - time > d->o->max_age * DAY_SECONDS)
+		doctor_warning(d, check, "install a newer one; what was "
+		    "leaked since is let in",
+		    "%s: is of %s, %" PRIu64 " days old", f->path, when,
+		    (now - time) / DAY_SECONDS);
+	else
+		doctor_ok(d, check, "%s: is of %s", f->path, when);
+}
+
+void
+doctor_filter_age(struct doctor *d, const char *check)
+{
+	for (size_t i = 0; i < d->judge.n_filters; i++)
+		if (d->learnt[i])
+			judge_age(d, check, &d->facts[i]);
+	tell_none(d, check);
+}
+
+void
+doctor_filter_rate(struct doctor *d, const char *check)
+{
+	for (size_t i = 0; i < d->judge.n_filters; i++) {
+		const struct filter_facts *f = &d->facts[i];
+		double rate;
+
+		if (!d->learnt[i])
+			continue;
+		rate = filter_facts_rate_by_bits(f);
+		doctor_say(d, check, rate >= RATE_TOO_HIGH ? DOCTOR_BROKEN :
+		    rate >= RATE_HIGH ? DOCTOR_WARNING : DOCTOR_OK,
+		    "use a larger filter; until then AllowKey lets in who is "
+		    "refused by chance",
+		    "%s: %.4g%% of its bits are set: lists a clean key with a "
+		    "chance of %.3g", f->path, f->share * 100, rate);
+	}
+	tell_none(d, check);
+}
+
+/* The keys of the canary file, looked up in all filters. */
+struct canaries {
+	struct doctor *d;
+	const char *check;
+	uint64_t keys, problems, missing;
+};
+
+/* "SHA256:...", or "" for a type that has no such name. */
+static void
+format_fingerprint(const struct input_key *key,
+    char text[static KV_FINGERPRINT_BYTES])
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	text[0] = '\0';
+	if (key->key.type == KV_KEY_NONE)
+		return;
+	kv_fingerprint_digest(&key->key, digest);
+	kv_fingerprint_format(digest, text);
+}
+
+static void
+on_canary(const struct input_key *key, void *arg)
+{
+	struct canaries *c = arg;
+	char fingerprint[KV_FINGERPRINT_BYTES];
+	struct kv_decision decision;
+
+	c->keys++;
+	if (key->key.type != KV_KEY_NONE)
+		kv_judge_pubkey(&c->d->judge, &key->key, c->d->now, &decision);
+	else
+		kv_judge_spki(&c->d->judge, key->spki.p, key->spki.len,
+		    &decision);
+	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0)
+		return;
+	format_fingerprint(key, fingerprint);
+	if (c->missing++ < CANARIES_SHOWN)
+		doctor_broken(c->d, c->check, "install a filter that lists "
+		    "it, or take it out of the file",
+		    "%s:%" PRIu64 ": %s %s is %s", key->path, key->line,
+		    key->type, fingerprint,
+		    decision.verdict == KV_VERDICT_ERROR ?
+		    decision.reason : "not listed");
+}
+
+static void
+on_problem(const struct input_problem *problem, void *arg)
+{
+	struct canaries *c = arg;
+
+	if (c->problems++ == 0)
+		doctor_warning(c->d, c->check, "mend the file",
+		    "%s:%" PRIu64 ": %s", problem->path, problem->line,
+		    problem->reason);
+}
+
+void
+doctor_canaries(struct doctor *d, const char *check)
+{
+	struct canaries c = { .d = d, .check = check };
+	const struct input_sink sink = {
+		.key = on_canary, .problem = on_problem, .arg = &c
+	};
+	const char *path = d->o->canary;
+	struct stat st;
+
+	if (path == NULL) {
+		path = DOCTOR_CANARY_PATH;
+		if (lstat(path, &st) == -1 && errno == ENOENT) {
+			doctor_ok(d, check, "there is no %s", path);
+			return;
+		}
+	}
+	if (d->judge.n_filters == 0) {
+		tell_none(d, check);
+		return;
+	}
+	/* A FIFO, or a device without an end, must not hold us up. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		doctor_warning(d, check, "mend the file",
+		    "%s: not a regular file", path);
+		return;
+	}
+	input_read(path, &sink);
+	if (c.missing > CANARIES_SHOWN)
+		doctor_broken(d, check, NULL, "%s: %" PRIu64 " more keys are "
+		    "not listed", path, c.missing - CANARIES_SHOWN);
+	else if (c.keys == 0 && c.problems == 0)
+		doctor_warning(d, check, "put keys into it that the filters "
+		    "must list, or remove it", "%s: no key in it", path);
+	else if (c.missing == 0 && c.problems == 0)
+		doctor_ok(d, check, "%s: %" PRIu64 " of %" PRIu64
+		    " keys are listed", path, c.keys, c.keys);
+}

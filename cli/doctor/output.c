@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: ISC */
+/* What keyveto doctor found: for people, for programs, for Prometheus. */
+#include "doctor/doctor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/json_text.h"
+
+#define COLUMN (8 + 1 + 12 + 1)	/* where the sentences start */
+
+/* Whether filter i is the first of that name: its figures are shown once. */
+static bool
+shows_filter(const struct doctor *d, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(d->judge.filter[j].path,
+		    d->judge.filter[i].path) == 0)
+			return false;
+	return d->learnt[i];
+}
+
+bool
+doctor_print_text(const struct doctor *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		const struct doctor_finding *f = &d->finding[i];
+
+		printf("%-8s %-12s ", doctor_status_name(f->status), f->check);
+		cli_print_safe(stdout, f->found, strlen(f->found));
+		putchar('\n');
+		if (f->remedy == NULL)
+			continue;
+		printf("%*s-> ", COLUMN, "");
+		cli_print_safe(stdout, f->remedy, strlen(f->remedy));
+		putchar('\n');
+	}
+	return cli_stdout_ok();
+}
+
+static json_t *
+finding_to_json(const struct doctor_finding *f)
+{
+	return json_pack("{s:s, s:s, s:o, s:o}", "check", f->check,
+	    "status", doctor_status_name(f->status),
+	    "found", json_text(f->found),
+	    "remedy", f->remedy != NULL ? json_text(f->remedy) : json_null());
+}
+
+static json_t *
+filter_to_json(const struct doctor *d, const struct filter_facts *f)
+{
+	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:f, s:f}",
+	    "file", json_text(f->path),
+	    "revision", (json_int_t)f->header.revision,
+	    "time_seconds", f->header.time <= INT64_MAX ?
+	    json_integer((json_int_t)f->header.time) : json_null(),
+	    "age_seconds", f->header.time <= INT64_MAX ?
+	    json_integer((json_int_t)(d->now - (int64_t)f->header.time)) :
+	    json_null(),
+	    "entries", (json_int_t)f->header.entries,
+	    "fill", f->share,
+	    "fpr_by_bits", filter_facts_rate_by_bits(f));
+}
+
+static json_t *
+all_to_json(const struct doctor *d)
+{
+	json_t *checks = json_array(), *filters = json_array();
+	bool ok = true;
+
+	for (size_t i = 0; i < d->n; i++)
+		ok &= json_array_append_new(checks,
+		    finding_to_json(&d->finding[i])) == 0;
+	for (size_t i = 0; i < d->judge.n_filters; i++)
+		if (shows_filter(d, i))
+			ok &= json_array_append_new(filters,
+			    filter_to_json(d, &d->facts[i])) == 0;
+	if (ok)
+		return json_pack("{s:s, s:o, s:o}", "status",
+		    doctor_status_name(doctor_status(d, NULL)),
+		    "checks", checks, "filters", filters);
+	json_decref(checks);
+	json_decref(filters);
+	return NULL;
+}
+
+bool
+doctor_print_json(const struct doctor *d)
+{
+	return json_print(all_to_json(d));
+}
+
+/*
+ * The value of a label: untrusted bytes made printable, then backslashes and
+ * quotes escaped, as the text format wants it.
+ */
+static void
+print_label_value(const char *text)
+{
+	char *safe = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&safe, &len);
+
+	if (out == NULL)
+		return;
+	cli_print_safe(out, text, strlen(text));
+	if (fclose(out) == 0) {
+		for (size_t i = 0; i < len; i++) {
+			if (safe[i] == '\\' || safe[i] == '"')
+				putchar('\\');
+			putchar(safe[i]);
+		}
+	}
+	free(safe);
+}
+
+static void
+print_head(const char *name, const char *help)
+{
+	printf("# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+}
+
+/* The figures of a filter, in the order in which they are printed. */
+enum { REVISION, TIMESTAMP, AGE, ENTRIES, FILL, RATE, FIGURES };
+
+static void
+get_figures(const struct doctor *d, const struct filter_facts *f,
+    double figure[static FIGURES])
+{
+	figure[REVISION] = f->header.revision;
+	figure[TIMESTAMP] = (double)f->header.time;
+	figure[AGE] = (double)d->now - (double)f->header.time;
+	figure[ENTRIES] = f->header.entries;
+	figure[FILL] = f->share;
+	figure[RATE] = filter_facts_rate_by_bits(f);
+}
+
+static void
+print_filters(const struct doctor *d)
+{
+	static const struct {
+		const char *name, *help;
+	} metrics[FIGURES] = {
+		[REVISION] = { "keyveto_filter_revision",
+		    "Revision of the filter." },
+		[TIMESTAMP] = { "keyveto_filter_timestamp_seconds",
+		    "When the filter was last changed, by its header." },
+		[AGE] = { "keyveto_filter_age_seconds",
+		    "How long ago that was when this was written." },
+		[ENTRIES] = { "keyveto_filter_entries",
+		    "Entries of the filter, by its header." },
+		[FILL] = { "keyveto_filter_fill_ratio",
+		    "Share of the filter's bits that are set." },
+		[RATE] = { "keyveto_filter_false_positive_rate",
+		    "Share of clean keys that the filter lists, by its bits." },
+	};
+	double figure[FIGURES];
+
+	for (size_t m = 0; m < FIGURES; m++) {
+		print_head(metrics[m].name, metrics[m].help);
+		for (size_t i = 0; i < d->judge.n_filters; i++) {
+			if (!shows_filter(d, i))
+				continue;
+			get_figures(d, &d->facts[i], figure);
+			printf("%s{filter=\"", metrics[m].name);
+			print_label_value(d->facts[i].path);
+			printf("\"} %.17g\n", figure[m]);
+		}
+	}
+}
+
+/* Whether finding i is the first of its check. */
+static bool
+is_first(const struct doctor *d, size_t i)
+{
+	return i == 0 || d->finding[i - 1].check != d->finding[i].check;
+}
+
+bool
+doctor_print_prometheus(const struct doctor *d)
+{
+	print_head("keyveto_status",
+	    "The worst of all checks: 0 ok, 1 warning, 2 broken.");
+	printf("keyveto_status %d\n", (int)doctor_status(d, NULL));
+	print_head("keyveto_check_status",
+	    "What each check found: 0 ok, 1 warning, 2 broken.");
+	for (size_t i = 0; i < d->n; i++)
+		if (is_first(d, i))
+			printf("keyveto_check_status{check=\"%s\"} %d\n",
+			    d->finding[i].check,
+			    (int)doctor_status(d, d->finding[i].check));
+	print_filters(d);
+	print_head("keyveto_checked_timestamp_seconds",
+	    "When this was written.");
+	printf("keyveto_checked_timestamp_seconds %" PRId64 "\n", d->now);
+	return cli_stdout_ok();
+}

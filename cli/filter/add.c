@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: ISC */
+/* filter add: puts the keys of any input into a filter. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "filter/filter.h"
+#include "filter/pkbf_writer.h"
+#include "shared/progress.h"
+
+enum { OPT_NO_COMPRESSED = 2000, OPT_CA, OPT_SPKI };
+
+static const struct option options[] = {
+	{ "no-compressed", no_argument, NULL, OPT_NO_COMPRESSED },
+	{ "ca", no_argument, NULL, OPT_CA },
+	{ "spki", no_argument, NULL, OPT_SPKI },
+	CLI_HELP_LONGOPT,
+	{ NULL, 0, NULL, 0 }
+};
+
+/* One run of add. */
+struct adding {
+	struct pkbf_writer writer;
+	struct progress progress;
+	bool compressed, ca, raw;
+	uint64_t added, known, problems;
+	bool failed;		/* the writer said why */
+};
+
+static bool
+add_hash(struct adding *a, const struct kv_pkbf_hash *h)
+{
+	bool added;
+
+	if (!pkbf_writer_add(&a->writer, h, &added))
+		return false;
+	if (added)
+		a->added++;
+	else
+		a->known++;
+	return true;
+}
+
+static bool
+add_spki(struct kv_span spki, void *arg)
+{
+	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
+
+	return add_hash(arg, &h);
+}
+
+/* Keys on NIST's curves have a second SPKI, unless that is not wanted. */
+static size_t
+on_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct adding *a = arg;
+	struct kv_pkbf_hash hash[QUICK_LINES];
+	size_t n_hashes, n;
+
+	/* In order: which of two keys with the same bits is new depends on it. */
+	n = quick_hash(text, QUICK_IN_ORDER | (a->compressed ? 0 :
+	    QUICK_ECDSA), line, hash, &n_hashes);
+	for (size_t i = 0; i < n_hashes && !a->failed; i++) {
+		if (!add_hash(a, &hash[i]))
+			a->failed = true;
+	}
+	return n;
+}
+
+static void
+on_key(const struct input_key *key, void *arg)
+{
+	struct adding *a = arg;
+
+	if (a->failed || (key->part == KV_PART_CA && !a->ca))
+		return;
+	if (!filter_each_spki(key, a->compressed, add_spki, a))
+		a->failed = true;
+}
+
+static void
+on_problem(const struct input_problem *problem, void *arg)
+{
+	struct adding *a = arg;
+
+	a->problems++;
+	if (a->failed)
+		return;
+	progress_clear(&a->progress);
+	filter_print_problem(problem);
+}
+
+static void
+on_progress(uint64_t bytes, void *arg)
+{
+	struct adding *a = arg;
+
+	progress_add(&a->progress, bytes);
+}
+
+/* 0 unless the size of every input can be told, and there is a use for it. */
+static uint64_t
+total_bytes(int n, char **paths)
+{
+	uint64_t total = 0, bytes;
+
+	if (isatty(STDERR_FILENO) != 1)
+		return 0;
+	for (int i = 0; i < n; i++) {
+		if ((bytes = input_size(paths[i])) == 0)
+			return 0;
+		total += bytes;
+	}
+	return total;
+}
+
+static void
+read_inputs(struct adding *a, int n, char **paths)
+{
+	struct input_sink sink = { .key = on_key, .problem = on_problem,
+		.progress = on_progress, .quick = on_lines, .arg = a };
+
+	progress_start(&a->progress, "adding", total_bytes(n, paths));
+	for (int i = 0; i < n && !a->failed; i++) {
+		if (a->raw)
+			filter_read_spki(paths[i], &sink);
+		else
+			input_read(paths[i], &sink);
+	}
+	progress_end(&a->progress);
+}
+
+/* A run counts once, and only if it added something. */
+static bool
+finish(struct adding *a, uint64_t now)
+{
+	struct kv_pkbf_header *h = &a->writer.header;
+	const char *path = a->writer.file.path;
+
+	if (a->added == 0) {
+		cli_error("%s: nothing added, %" PRIu64 " there already; left "
+		    "as it was", path, a->known);
+		return true;
+	}
+	h->revision++;
+	h->time = now;
+	if (!pkbf_writer_commit(&a->writer))
+		return false;
+	cli_error("%s: %" PRIu64 " added, %" PRIu64 " there already; now "
+	    "revision %" PRIu32 " with %" PRIu32 " entries", path, a->added,
+	    a->known, h->revision, h->entries);
+	return true;
+}
+
+static bool
+add(struct adding *a, const char *path, int n, char **inputs)
+{
+	uint64_t now;
+	bool ok = false;
+
+	if (!filter_now(&now))
+		return false;
+	if (!pkbf_writer_open(&a->writer, path) ||
+	    !pkbf_writer_load(&a->writer))
+		goto out;
+	if (a->writer.header.revision == UINT32_MAX) {
+		cli_error("%s: revision %" PRIu32 " is the last one; merge it "
+		    "into a new filter", path, UINT32_MAX);
+		goto out;
+	}
+	read_inputs(a, n, inputs);
+	ok = !a->failed && finish(a, now) && a->problems == 0;
+out:
+	pkbf_writer_close(&a->writer);
+	return ok;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	static char dash[] = "-";
+	static char *standard_input[] = { dash };
+	struct adding a = { .compressed = true };
+	int opt, n;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == OPT_NO_COMPRESSED)
+			a.compressed = false;
+		else if (opt == OPT_CA)
+			a.ca = true;
+		else if (opt == OPT_SPKI)
+			a.raw = true;
+		else
+			return CLI_UNCHECKED;
+	}
+	if (optind == argc) {
+		cli_error("give the filter that keys are to be added to");
+		return cli_usage_error(cmd);
+	}
+	n = argc - optind - 1;
+	return add(&a, argv[optind], n > 0 ? n : 1,
+	    n > 0 ? argv + optind + 1 : standard_input) ? 0 : CLI_UNCHECKED;
+}
+
+const struct cli_command filter_add = {
+	.name = "filter add",
+	.synopsis = "FILE [--no-compressed] [--ca] [--spki] "
+	    "[INPUT|DIRECTORY|-]...",
+	.help = "Add keys to a filter",
+	.details =
+	    "Reads whatever 'keyveto check' reads; standard input without an "
+	    "INPUT.\n"
+	    "\n"
+	    "  --no-compressed  add elliptic curve keys once, not also with "
+	    "their point\n"
+	    "                   in compressed form\n"
+	    "  --ca             of a certificate, add the key of its CA too\n"
+	    "  --spki           inputs are SubjectPublicKeyInfo in DER, which "
+	    "are added as\n"
+	    "                   they are\n"
+	    "\n"
+	    "What cannot be read is reported, the rest is added, and the exit "
+	    "status is 2.\n"
+	    "The filter is replaced in one step when all is read. Others that "
+	    "write it wait;\n"
+	    "the file .NAME.lock beside it goes away at the end.\n"
+	    "SOURCE_DATE_EPOCH in the environment stands for the time.\n",
+	.run = run,
+};

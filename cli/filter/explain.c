@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+/* filter explain: why a key is listed, bit by bit. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "filter/filter.h"
+#include "kv_fingerprint.h"
+
+enum { OPT_SPKI = 2000 };
+
+static const struct option options[] = {
+	{ "spki", no_argument, NULL, OPT_SPKI },
+	CLI_HELP_LONGOPT,
+	{ NULL, 0, NULL, 0 }
+};
+
+struct explaining {
+	const char *path;	/* of the filter */
+	struct kv_pkbf filter;
+	bool listed;		/* the key at hand, by any of its SPKIs */
+	uint64_t keys, problems;
+	bool failed;
+};
+
+static void
+print_hex(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		printf("%02x", p[i]);
+}
+
+/* Prints the row of one hash; false after a message. */
+static bool
+print_row(const struct explaining *e, const struct kv_pkbf_hash *h,
+    unsigned int i, bool *setp)
+{
+	uint64_t bit = kv_pkbf_position(h, i, e->filter.header.length);
+	off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
+	uint8_t mask = (uint8_t)(0x80U >> bit % 8), byte;
+
+	if (!filter_read_at(e->path, e->filter.fd, &byte, 1, at))
+		return false;
+	*setp = (byte & mask) != 0;
+	printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit, (intmax_t)at,
+	    mask, *setp ? "yes" : "no");
+	return true;
+}
+
+static bool
+explain_spki(struct kv_span spki, void *arg)
+{
+	struct explaining *e = arg;
+	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
+	uint8_t digest[KV_SHA256_BYTES];
+	bool all = true, set;
+
+	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
+	fputs("spki sha256 ", stdout);
+	print_hex(digest, sizeof(digest));
+	printf("\nh1 %016" PRIx64 " h2 %016" PRIx64 "\n", h.h1, h.h2);
+	printf("%4s %13s %12s %4s %s\n", "hash", "position", "byte", "mask",
+	    "set");
+	for (unsigned int i = 0; i < e->filter.header.hashes; i++) {
+		if (!print_row(e, &h, i, &set))
+			return false;
+		all = all && set;
+	}
+	if (all)
+		e->listed = true;
+	return true;
+}
+
+static void
+print_key(const struct input_key *key)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
+
+	cli_print_safe(stdout, key->path, strlen(key->path));
+	printf(":%" PRIu64 ": ", key->line);
+	cli_print_safe(stdout, key->type, strlen(key->type));
+	if (key->bits > 0)
+		printf(" %u", key->bits);
+	if (key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, fingerprint);
+		printf(" %s", fingerprint);
+	}
+	puts(key->part == KV_PART_CA ? " (the certificate's CA)" : "");
+}
+
+static void
+on_key(const struct input_key *key, void *arg)
+{
+	struct explaining *e = arg;
+
+	if (e->failed)
+		return;
+	if (e->keys++ > 0)
+		putchar('\n');
+	print_key(key);
+	e->listed = false;
+	/* A lookup never asks for a compressed point. */
+	if (!filter_each_spki(key, false, explain_spki, e)) {
+		e->failed = true;
+		return;
+	}
+	puts(e->listed ? "listed" : "not listed");
+}
+
+static void
+on_problem(const struct input_problem *problem, void *arg)
+{
+	struct explaining *e = arg;
+
+	e->problems++;
+	filter_print_problem(problem);
+}
+
+static int
+explain(const char *path, const char *input, bool raw)
+{
+	struct explaining e = { .path = path };
+	struct input_sink sink = { .key = on_key, .problem = on_problem,
+		.arg = &e };
+
+	if (!filter_open(path, &e.filter))
+		return CLI_UNCHECKED;
+	if (raw)
+		filter_read_spki(input, &sink);
+	else
+		input_read(input, &sink);
+	kv_pkbf_close(&e.filter);
+	if (e.keys == 0 && e.problems == 0) {
+		cli_error("%s: no key in it", input);
+		e.problems++;
+	}
+	return cli_stdout_ok() && !e.failed && e.problems == 0 ? 0 :
+	    CLI_UNCHECKED;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	bool raw = false;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt != OPT_SPKI)
+			return CLI_UNCHECKED;
+		raw = true;
+	}
+	if (argc - optind != 2) {
+		cli_error("give a filter, and a file with a key or -");
+		return cli_usage_error(cmd);
+	}
+	return explain(argv[optind], argv[optind + 1], raw);
+}
+
+const struct cli_command filter_explain = {
+	.name = "filter explain",
+	.synopsis = "[--spki] FILE KEY",
+	.help = "Show each bit that a key is looked up by",
+	.details =
+	    "KEY is a file with anything that 'keyveto check' reads, or - for "
+	    "standard input.\n"
+	    "\n"
+	    "  --spki   KEY is a SubjectPublicKeyInfo in DER, as it is\n"
+	    "\n"
+	    "A table for each SubjectPublicKeyInfo of a key: the number of "
+	    "the hash, the\n"
+	    "position among the bits, the byte of the file, the mask in it, "
+	    "and whether the\n"
+	    "bit is set; at the end of each key 'listed' or 'not listed'.\n",
+	.run = run,
+};

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+/* filter info, filter verify: what a filter file is, and whether it is sane. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "filter/facts.h"
+#include "filter/filter.h"
+#include "kv_trusted.h"
+#include "shared/json_text.h"
+
+enum { OPT_JSON = 2000 };
+
+static const struct option info_options[] = {
+	{ "json", no_argument, NULL, OPT_JSON },
+	CLI_HELP_LONGOPT,
+	{ NULL, 0, NULL, 0 }
+};
+
+static const struct option verify_options[] = {
+	CLI_HELP_LONGOPT,
+	{ NULL, 0, NULL, 0 }
+};
+
+static void
+print_facts(const struct filter_facts *f)
+{
+	const struct kv_pkbf_header *h = &f->header;
+	char when[64];
+
+	if (!filter_facts_format_time(h->time, when, sizeof(when)))
+		snprintf(when, sizeof(when), "second %" PRIu64, h->time);
+	fputs("file               ", stdout);
+	cli_print_safe(stdout, f->path, strlen(f->path));
+	printf("\nrevision           %" PRIu32 "\n", h->revision);
+	printf("time               %s\n", when);
+	printf("entries            %" PRIu32 "\n", h->entries);
+	printf("hashes (k)         %u\n", h->hashes);
+	printf("length (p)         %u\n", h->length);
+	printf("bits               %" PRIu64 "\n", f->bits);
+	printf("size in bytes      %jd\n",
+	    (intmax_t)kv_pkbf_file_bytes(h->length));
+	printf("bits set           %" PRIu64 " (%.4g%%)\n", f->set,
+	    f->share * 100);
+	if (isfinite(f->entries))
+		printf("entries by bits    %.0f\n", f->entries);
+	else
+		printf("entries by bits    unknown: all bits are set\n");
+	puts("false positives");
+	printf("  by the header    %.4g\n", filter_facts_rate_by_header(f));
+	printf("  by the bits      %.4g\n", filter_facts_rate_by_bits(f));
+}
+
+static json_t *
+facts_to_json(const struct filter_facts *f)
+{
+	const struct kv_pkbf_header *h = &f->header;
+	char when[64];
+	bool dated = filter_facts_format_time(h->time, when, sizeof(when));
+
+	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:i, s:i, s:I, s:I, s:I, "
+	    "s:f, s:f, s:f, s:o}",
+	    "file", json_text(f->path),
+	    "revision", (json_int_t)h->revision,
+	    "time", dated ? json_string(when) : json_null(),
+	    "time_seconds", h->time <= INT64_MAX ?
+	    json_integer((json_int_t)h->time) : json_null(),
+	    "entries", (json_int_t)h->entries,
+	    "hashes", h->hashes,
+	    "length", h->length,
+	    "bits", (json_int_t)f->bits,
+	    "size", (json_int_t)kv_pkbf_file_bytes(h->length),
+	    "set_bits", (json_int_t)f->set,
+	    "fill", f->share,
+	    "fpr_by_header", filter_facts_rate_by_header(f),
+	    "fpr_by_bits", filter_facts_rate_by_bits(f),
+	    "entries_by_bits", isfinite(f->entries) ?
+	    json_real(f->entries) : json_null());
+}
+
+static int
+run_info(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct filter_facts facts;
+	bool json = false;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, info_options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt != OPT_JSON)
+			return CLI_UNCHECKED;
+		json = true;
+	}
+	if (argc - optind != 1) {
+		cli_error("give one filter");
+		return cli_usage_error(cmd);
+	}
+	if (!filter_facts_learn(argv[optind], &facts))
+		return CLI_UNCHECKED;
+	if (json)
+		return json_print(facts_to_json(&facts)) ? 0 : CLI_UNCHECKED;
+	print_facts(&facts);
+	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+}
+
+/* What the guard would hold against the file; "" if nothing. */
+static void
+find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
+{
+	char absolute[PATH_MAX];
+	int fd = -1;
+
+	why[0] = '\0';
+	if (realpath(path, absolute) == NULL)
+		return;
+	if (kv_trusted_open(absolute, 0, &fd, why) == KV_OK)
+		close(fd);
+}
+
+static int
+run_verify(const struct cli_command *cmd, int argc, char **argv)
+{
+	char why[256], distrust[KV_TRUSTED_WHY_BYTES];
+	const char *path;
+	struct filter_facts facts;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, verify_options)) != -1)
+		return opt == CLI_OPT_HELP ? cli_help(cmd) : CLI_UNCHECKED;
+	if (argc - optind != 1) {
+		cli_error("give one filter");
+		return cli_usage_error(cmd);
+	}
+	path = argv[optind];
+	if (!filter_facts_learn(path, &facts))
+		return CLI_UNCHECKED;
+	if (!filter_facts_are_consistent(&facts, why, sizeof(why))) {
+		cli_error("%s: %s", path, why);
+		return CLI_UNCHECKED;
+	}
+	find_distrust(path, distrust);
+	cli_print_safe(stdout, path, strlen(path));
+	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " entries",
+	    facts.header.hashes, facts.header.length, facts.header.revision,
+	    facts.header.entries);
+	if (distrust[0] != '\0') {
+		fputs("; but a login would not trust it: ", stdout);
+		cli_print_safe(stdout, distrust, strlen(distrust));
+	}
+	putchar('\n');
+	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+}
+
+const struct cli_command filter_info = {
+	.name = "filter info",
+	.synopsis = "[--json] FILE",
+	.help = "Show header, size, fill and rate of false positives",
+	.details =
+	    "  --json   one JSON object: file revision time time_seconds "
+	    "entries hashes\n"
+	    "           length bits size set_bits fill fpr_by_header "
+	    "fpr_by_bits\n"
+	    "           entries_by_bits\n",
+	.run = run_info,
+};
+
+const struct cli_command filter_verify = {
+	.name = "filter verify",
+	.synopsis = "FILE",
+	.help = "Say in one line whether a filter is good, or what is wrong",
+	.details = "The exit status is 0 for a good filter, 2 for any other.\n",
+	.run = run_verify,
+};

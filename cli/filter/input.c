@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+/* filter/input: the SPKIs that an input holds. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter/filter.h"
+#include "kv_spki.h"
+#include "pem/pem.h"
+
+#define TAG_OID 0x06
+#define TAG_BIT_STRING 0x03
+#define TAG_SEQUENCE 0x30
+
+/* The longest header of an element of up to PEM_MAX_BYTES. */
+#define HEADER_BYTES 5
+
+/*
+ * The length of an element's content from its header, of which have bytes are
+ * there: tag, then the length in one byte, or 0x80 + n and n bytes of it
+ * (X.690 8.1.3), in its shortest form (10.1). False for anything else.
+ */
+static bool
+der_length(const uint8_t *p, size_t have, size_t *header_lenp, size_t *lenp)
+{
+	size_t n, len = 0;
+
+	if (have < 2)
+		return false;
+	*header_lenp = 2;
+	*lenp = p[1];
+	if (p[1] < 0x80)
+		return true;
+	n = p[1] & 0x7f;
+	if (n < 1 || n > HEADER_BYTES - 2 || n > have - 2 || p[2] == 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		len = len << 8 | p[2 + i];
+	*header_lenp = 2 + n;
+	*lenp = len;
+	return len >= 0x80;
+}
+
+static bool
+der_take(struct kv_bytes *b, uint8_t tag, struct kv_bytes *contentp)
+{
+	size_t header, len;
+
+	if (b->left == 0 || b->p[0] != tag ||
+	    !der_length(b->p, b->left, &header, &len) ||
+	    kv_bytes_skip(b, header) != KV_OK)
+		return false;
+	*contentp = (struct kv_bytes){ b->p, len };
+	return kv_bytes_skip(b, len) == KV_OK;
+}
+
+/* SEQUENCE { SEQUENCE { OBJECT IDENTIFIER ... } BIT STRING } and no more. */
+static bool
+is_spki(const uint8_t *p, size_t len)
+{
+	struct kv_bytes all = { p, len }, outer, algorithm, oid, key;
+
+	return der_take(&all, TAG_SEQUENCE, &outer) && all.left == 0 &&
+	    der_take(&outer, TAG_SEQUENCE, &algorithm) &&
+	    der_take(&outer, TAG_BIT_STRING, &key) && outer.left == 0 &&
+	    der_take(&algorithm, TAG_OID, &oid) && oid.left > 0 &&
+	    key.left > 1 && key.p[0] < 8;
+}
+
+/*
+ * Reads the next element into buf of PEM_MAX_BYTES. Returns NULL, with the
+ * length in *lenp (0 at the end of the input), or why there is none.
+ */
+static const char *
+next_element(FILE *in, uint8_t *buf, size_t *lenp)
+{
+	size_t have = 0, header, len;
+
+	*lenp = 0;
+	/* Byte by byte, so as not to read beyond a short element. */
+	while (have < HEADER_BYTES) {
+		int c = getc(in);
+
+		if (c == EOF)
+			break;
+		buf[have++] = (uint8_t)c;
+		if (have >= 2 && have >= 2 + (size_t)(buf[1] < 0x80 ? 0 :
+		    buf[1] & 0x7f))
+			break;
+	}
+	if (ferror(in))
+		return strerror(errno);
+	if (have == 0)
+		return NULL;
+	if (buf[0] == '-')
+		return "not raw DER but PEM, perhaps, which is read without "
+		    "--spki";
+	if (buf[0] != TAG_SEQUENCE || !der_length(buf, have, &header, &len))
+		return "not a SubjectPublicKeyInfo in DER";
+	if (len > PEM_MAX_BYTES - header)
+		return "longer than any key";
+	if (fread(buf + header, 1, len, in) != len)
+		return ferror(in) ? strerror(errno) : "ends too early";
+	*lenp = header + len;
+	return is_spki(buf, *lenp) ? NULL : "not a SubjectPublicKeyInfo in DER";
+}
+
+static void
+report(const struct input_sink *sink, const char *path, const char *reason)
+{
+	struct input_problem problem = { .path = path, .reason = reason };
+
+	sink->problem(&problem, sink->arg);
+}
+
+void
+filter_read_spki(const char *path, const struct input_sink *sink)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	struct input_key key = { .path = path, .line = 1, .type = "SPKI" };
+	FILE *in = is_stdin ? stdin : fopen(path, "re");
+	uint8_t *buf = malloc(PEM_MAX_BYTES);
+	const char *why = NULL;
+	size_t len = 0;
+
+	if (in == NULL || buf == NULL) {
+		report(sink, path, strerror(errno));
+		goto out;
+	}
+	while ((why = next_element(in, buf, &len)) == NULL && len > 0) {
+		key.spki = (struct kv_span){ buf, len };
+		sink->key(&key, sink->arg);
+		if (sink->progress != NULL)
+			sink->progress(len, sink->arg);
+	}
+	/* There is no telling where the next one would start. */
+	if (why != NULL)
+		report(sink, path, why);
+out:
+	free(buf);
+	if (in != NULL && !is_stdin)
+		fclose(in);
+}
+
+bool
+filter_each_spki(const struct input_key *key, bool compressed,
+    bool (*f)(struct kv_span spki, void *arg), void *arg)
+{
+	uint8_t buf[KV_SPKI_MAX_BYTES];
+	struct kv_span spki = { buf, 0 };
+
+	if (key->key.type == KV_KEY_NONE)
+		return f(key->spki, arg);
+	for (size_t i = 0; i < kv_spki_count(&key->key); i++) {
+		if (kv_spki_encode(&key->key, i, buf, sizeof(buf),
+		    &spki.len) != KV_OK) {
+			cli_error("%s: internal error", key->path);
+			return false;
+		}
+		if (!f(spki, arg))
+			return false;
+	}
+	if (compressed && kv_spki_encode_compressed(&key->key, buf,
+	    sizeof(buf), &spki.len) == KV_OK)
+		return f(spki, arg);
+	return true;
+}
+
+void
+filter_print_problem(const struct input_problem *problem)
+{
+	if (problem->line == 0)
+		cli_error("%s: %s", problem->path, problem->reason);
+	else
+		cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
+		    problem->reason);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: ISC */
+/* filter merge: one filter that lists whatever any of several lists. */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter/filter.h"
+#include "filter/pkbf_writer.h"
+#include "shared/progress.h"
+
+#define BLOCK_BYTES (1024 * 1024)
+
+enum { OPT_FOLD = 2000, OPT_FORCE };
+
+static const struct option options[] = {
+	{ "fold", no_argument, NULL, OPT_FOLD },
+	{ "force", no_argument, NULL, OPT_FORCE },
+	CLI_HELP_LONGOPT,
+	{ NULL, 0, NULL, 0 }
+};
+
+struct source {
+	const char *path;
+	struct kv_pkbf pkbf;	/* fd -1: the same file as an earlier one */
+	struct stat st;
+};
+
+struct merging {
+	struct pkbf_writer writer;
+	struct source *source;
+	size_t n;
+	bool fold, force;
+	struct progress progress;
+	uint8_t *out, *in;	/* a block each */
+	bool used;		/* out holds anything */
+};
+
+static off_t
+bit_bytes(uint8_t length)
+{
+	return kv_pkbf_file_bytes(length) - KV_PKBF_HEADER_BYTES;
+}
+
+static bool
+same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Opens all inputs. A file that is given twice is read, and counts, once. */
+static bool
+open_sources(struct merging *m, char **paths)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct source *s = &m->source[i];
+
+		s->path = paths[i];
+		if (!filter_open(s->path, &s->pkbf))
+			return false;
+		if (fstat(s->pkbf.fd, &s->st) == -1) {
+			cli_error("%s: %s", s->path, strerror(errno));
+			return false;
+		}
+		for (size_t j = 0; j < i; j++) {
+			if (same_file(&s->st, &m->source[j].st))
+				kv_pkbf_close(&s->pkbf);
+		}
+	}
+	return true;
+}
+
+/* What stood under the name of the result must be part of it. */
+static bool
+may_replace(const struct merging *m)
+{
+	const struct replace *file = &m->writer.file;
+
+	if (file->old == -1 || m->force)
+		return true;
+	for (size_t i = 0; i < m->n; i++) {
+		if (same_file(&file->old_st, &m->source[i].st))
+			return true;
+	}
+	cli_error("%s: exists, and is not among the filters to merge; name it "
+	    "again to keep what it lists, or give --force", file->path);
+	return false;
+}
+
+/*
+ * The header of the result: as short as the shortest, a revision after all of
+ * theirs. How many keys are in several inputs cannot be told, so the number
+ * of entries is the sum, an upper bound.
+ */
+static bool
+combine_headers(const struct merging *m, struct kv_pkbf_header *h)
+{
+	const struct source *first = &m->source[0];
+	uint64_t entries = 0, revision = 0;
+
+	*h = first->pkbf.header;
+	for (size_t i = 0; i < m->n; i++) {
+		const struct source *s = &m->source[i];
+		const struct kv_pkbf_header *from = &s->pkbf.header;
+
+		if (from->hashes != h->hashes) {
+			cli_error("%s has k %u and %s k %u: such filters "
+			    "cannot be merged, add the keys to one instead",
+			    first->path, h->hashes, s->path, from->hashes);
+			return false;
+		}
+		if (from->length != first->pkbf.header.length && !m->fold) {
+			cli_error("%s has p %u and %s p %u: --fold makes all "
+			    "as short as the shortest, with more false "
+			    "positives",
+			    first->path, first->pkbf.header.length, s->path,
+			    from->length);
+			return false;
+		}
+		if (from->length < h->length)
+			h->length = from->length;
+		if (from->revision > revision)
+			revision = from->revision;
+		if (s->pkbf.fd != -1)
+			entries += from->entries;
+	}
+	h->entries = entries < UINT32_MAX ? (uint32_t)entries : UINT32_MAX;
+	h->revision = revision < UINT32_MAX ? (uint32_t)revision + 1 :
+	    UINT32_MAX;
+	return filter_now(&h->time);
+}
+
+/*
+ * Ors what source s has for a block of the result, len bytes at byte `at` of
+ * its bits, into m->out. In a filter of 2^q bits a key's positions are those
+ * in one of 2^p bits modulo 2^q, so folding is or-ing one stretch of 2^q bits
+ * over the other. Where the result is shorter than a block, many stretches
+ * are read at once.
+ */
+static bool
+or_source(struct merging *m, const struct source *s, size_t len, off_t at,
+    off_t stretch)
+{
+	off_t end = bit_bytes(s->pkbf.header.length);
+	size_t want = len;
+
+	if (len < BLOCK_BYTES) {
+		want = end < BLOCK_BYTES ? (size_t)end : BLOCK_BYTES;
+		stretch = (off_t)want;
+	}
+	for (; at < end; at += stretch) {
+		off_t from = KV_PKBF_HEADER_BYTES + at;
+
+		progress_add(&m->progress, want);
+		if (filter_is_hole(s->pkbf.fd, from, want))
+			continue;
+		if (!filter_read_at(s->path, s->pkbf.fd, m->in, want, from))
+			return false;
+		if (!m->used)
+			memset(m->out, 0, len);
+		m->used = true;
+		for (size_t done = 0; done < want; done += len) {
+			for (size_t i = 0; i < len; i++)
+				m->out[i] |= m->in[done + i];
+		}
+	}
+	return true;
+}
+
+static bool
+merge_bits(struct merging *m, uint8_t length)
+{
+	off_t bytes = bit_bytes(length);
+	size_t len = bytes < BLOCK_BYTES ? (size_t)bytes : BLOCK_BYTES;
+	uint64_t total = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->source[i].pkbf.fd != -1)
+			total += (uint64_t)bit_bytes(
+			    m->source[i].pkbf.header.length);
+	}
+	progress_start(&m->progress, "merging", total);
+	for (off_t at = 0; ok && at < bytes; at += (off_t)len) {
+		m->used = false;
+		for (size_t i = 0; ok && i < m->n; i++) {
+			if (m->source[i].pkbf.fd != -1)
+				ok = or_source(m, &m->source[i], len, at,
+				    bytes);
+		}
+		if (ok && m->used)
+			ok = pkbf_writer_put(&m->writer, m->out, len, at);
+	}
+	progress_end(&m->progress);
+	return ok;
+}
+
+static bool
+merge(struct merging *m, const char *path, char **inputs)
+{
+	struct kv_pkbf_header h;
+
+	/* The lock first: the result is often one of the inputs. */
+	if (!pkbf_writer_open(&m->writer, path) || !open_sources(m, inputs) ||
+	    !may_replace(m) || !combine_headers(m, &h) ||
+	    !pkbf_writer_start(&m->writer, &h) || !merge_bits(m, h.length) ||
+	    !pkbf_writer_commit(&m->writer))
+		return false;
+	cli_error("%s: merged: k %u, p %u, revision %" PRIu32 ", at most %"
+	    PRIu32 " entries", path, h.hashes, h.length, h.revision,
+	    h.entries);
+	return true;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct merging m = { .n = 0 };
+	bool ok = false;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == OPT_FOLD)
+			m.fold = true;
+		else if (opt == OPT_FORCE)
+			m.force = true;
+		else
+			return CLI_UNCHECKED;
+	}
+	if (argc - optind < 2) {
+		cli_error("give the resulting filter and those to merge");
+		return cli_usage_error(cmd);
+	}
+	m.n = (size_t)(argc - optind - 1);
+	m.source = calloc(m.n, sizeof(*m.source));
+	m.out = malloc(BLOCK_BYTES);
+	m.in = malloc(BLOCK_BYTES);
+	if (m.source == NULL || m.out == NULL || m.in == NULL)
+		cli_error("%s", strerror(errno));
+	else {
+		for (size_t i = 0; i < m.n; i++)
+			m.source[i].pkbf.fd = -1;
+		ok = merge(&m, argv[optind], argv + optind + 1);
+		for (size_t i = 0; i < m.n; i++)
+			kv_pkbf_close(&m.source[i].pkbf);
+		pkbf_writer_close(&m.writer);
+	}
+	free(m.in);
+	free(m.out);
+	free(m.source);
+	return ok ? 0 : CLI_UNCHECKED;
+}
+
+const struct cli_command filter_merge = {
+	.name = "filter merge",
+	.synopsis = "OUT IN... [--fold] [--force]",
+	.help = "Make one filter of several",
+	.details =
+	    "OUT may be one of the filters to merge, or new. All must have "
+	    "the same k.\n"
+	    "\n"
+	    "  --fold    if p differs, make all as short as the shortest\n"
+	    "  --force   replace an OUT that is not among them\n"
+	    "\n"
+	    "The number of entries becomes the sum, an upper bound: keys that "
+	    "several filters\n"
+	    "list cannot be told apart.\n",
+	.run = run,
+};

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: ISC */
+#include "filter/pkbf_writer.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <linux/fs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "filter/filter.h"
+
+#define COPY_BYTES (1024 * 1024)
+/* Zeros are left out in blocks of this size: a page, on most systems. */
+#define HOLE_BYTES 4096
+
+/* What the handler says; written before the first map. */
+static char bus_error[4 * PATH_MAX + 256];
+static size_t bus_error_len;
+
+/*
+ * A mapped page that cannot be had is a signal: no space left for a page of
+ * the new file, an I/O error, or the old file truncated under us.
+ */
+static void
+on_bus_error(int sig)
+{
+	(void)sig;
+	(void)!write(STDERR_FILENO, bus_error, bus_error_len);
+	replace_abandon();
+	_exit(CLI_UNCHECKED);
+}
+
+static bool
+catch_bus_error(const char *path)
+{
+	struct sigaction sa = { .sa_handler = on_bus_error };
+	FILE *text;
+	long len;
+
+	text = fmemopen(bus_error, sizeof(bus_error), "w");
+	if (text == NULL) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
+	fputs("keyveto: ", text);
+	cli_print_safe(text, path, strlen(path));
+	fputs(": no space left on the device, an I/O error, or a file cut "
+	    "short meanwhile; nothing was written\n", text);
+	fflush(text);
+	len = ftell(text);
+	fclose(text);
+	bus_error_len = len > 0 ? (size_t)len : 0;
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGBUS, &sa, NULL);
+	return true;
+}
+
+static bool
+fail(const struct pkbf_writer *w, const char *what)
+{
+	cli_error("%s: %s: %s", w->file.path, what, strerror(errno));
+	return false;
+}
+
+static void
+unmap(struct pkbf_writer *w)
+{
+	if (w->map != NULL)
+		munmap(w->map, w->map_bytes);
+	w->map = NULL;
+}
+
+/* Maps the new file, or the old one before that is begun. */
+static bool
+map(struct pkbf_writer *w)
+{
+	bool is_new = w->file.fd != -1;
+	off_t bytes = kv_pkbf_file_bytes(w->header.length);
+	void *p;
+
+	unmap(w);
+	if ((uintmax_t)bytes > SIZE_MAX) {
+		cli_error("%s: too large for this machine", w->file.path);
+		return false;
+	}
+	w->map_bytes = (size_t)bytes;
+	p = mmap(NULL, w->map_bytes, is_new ? PROT_READ | PROT_WRITE :
+	    PROT_READ, MAP_SHARED, is_new ? w->file.fd : w->file.old, 0);
+	if (p == MAP_FAILED)
+		return fail(w, "cannot be mapped");
+	w->map = p;
+	return true;
+}
+
+bool
+pkbf_writer_open(struct pkbf_writer *w, const char *path)
+{
+	*w = (struct pkbf_writer){ .map = NULL };
+	return replace_open(&w->file, path);
+}
+
+static bool
+has_holes(const struct stat *st)
+{
+	return st->st_blocks < st->st_size / 512;
+}
+
+bool
+pkbf_writer_load(struct pkbf_writer *w)
+{
+	struct kv_pkbf f;
+
+	if (w->file.old == -1) {
+		cli_error("%s: no such file; 'keyveto filter create' makes one",
+		    w->file.path);
+		return false;
+	}
+	if (!filter_adopt(w->file.path, w->file.old, &f))
+		return false;
+	w->header = f.header;
+	if (!catch_bus_error(w->file.path))
+		return false;
+	/* In a tmpfs, even looking through a map fills holes. */
+	return has_holes(&w->file.old_st) || map(w);
+}
+
+bool
+pkbf_writer_start(struct pkbf_writer *w, const struct kv_pkbf_header *h)
+{
+	w->header = *h;
+	if (!replace_begin(&w->file))
+		return false;
+	if (ftruncate(w->file.fd, kv_pkbf_file_bytes(h->length)) == -1)
+		return fail(w, "cannot be made that large");
+	return true;
+}
+
+static bool
+write_at(const struct pkbf_writer *w, const uint8_t *p, size_t len, off_t at)
+{
+	while (len > 0) {
+		ssize_t n = pwrite(w->file.fd, p, len, at);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return fail(w, "cannot be written");
+		p += n;
+		len -= (size_t)n;
+		at += n;
+	}
+	return true;
+}
+
+/* Copies a range by way of our own memory. */
+static bool
+copy_plainly(const struct pkbf_writer *w, off_t at, off_t end)
+{
+	uint8_t *buf = malloc(COPY_BYTES);
+	bool ok = buf != NULL;
+
+	if (!ok)
+		fail(w, "cannot be copied");
+	while (ok && at < end) {
+		size_t len = end - at < COPY_BYTES ? (size_t)(end - at) :
+		    COPY_BYTES;
+
+		ok = filter_read_at(w->file.path, w->file.old, buf, len, at) &&
+		    write_at(w, buf, len, at);
+		at += (off_t)len;
+	}
+	free(buf);
+	return ok;
+}
+
+/* Copies a range inside the kernel, if it can. */
+static bool
+copy_range(const struct pkbf_writer *w, off_t at, off_t end)
+{
+	while (at < end) {
+		off_t from = at, to = at;
+		ssize_t n = copy_file_range(w->file.old, &from, w->file.fd, &to,
+		    (size_t)(end - at < SSIZE_MAX / 2 ? end - at :
+		    SSIZE_MAX / 2), 0);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1 && (errno == ENOSPC || errno == EDQUOT ||
+		    errno == EIO || errno == EFBIG))
+			return fail(w, "cannot be copied");
+		if (n <= 0)
+			return copy_plainly(w, at, end);
+		at += n;
+	}
+	return true;
+}
+
+/* The new file becomes a copy of the old, holes and all. */
+static bool
+copy_old(const struct pkbf_writer *w)
+{
+	off_t end = kv_pkbf_file_bytes(w->header.length), at = 0, hole;
+
+	if (ioctl(w->file.fd, FICLONE, w->file.old) == 0)
+		return true;
+	if (ftruncate(w->file.fd, end) == -1)
+		return fail(w, "cannot be made that large");
+	while (at < end) {
+		off_t data = lseek(w->file.old, at, SEEK_DATA);
+
+		if (data == -1 && errno == ENXIO)
+			break;
+		if (data != -1)
+			at = data;
+		hole = lseek(w->file.old, at, SEEK_HOLE);
+		if (hole == -1 || hole > end)
+			hole = end;
+		if (!copy_range(w, at, hole))
+			return false;
+		at = hole;
+	}
+	return true;
+}
+
+static bool
+is_mapped(const struct pkbf_writer *w, const struct kv_pkbf_hash *h)
+{
+	for (unsigned int i = 0; i < w->header.hashes; i++) {
+		uint64_t bit = kv_pkbf_position(h, i, w->header.length);
+
+		if ((w->map[KV_PKBF_HEADER_BYTES + bit / 8] &
+		    0x80U >> bit % 8) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the old file has it already. */
+static bool
+look_up_old(const struct pkbf_writer *w, const struct kv_pkbf_hash *h,
+    bool *knownp)
+{
+	struct kv_pkbf old = { w->file.old, w->header };
+	enum kv_err r;
+
+	if (w->map != NULL) {
+		*knownp = is_mapped(w, h);
+		return true;
+	}
+	if ((r = kv_pkbf_lookup(&old, h, knownp)) == KV_OK)
+		return true;
+	cli_error("%s: %s", w->file.path, r == KV_ERR_SYSTEM ?
+	    strerror(errno) : kv_strerror(r));
+	return false;
+}
+
+/* Sets the bits in the new file, and tells whether all had been set. */
+static bool
+set_bits(struct pkbf_writer *w, const struct kv_pkbf_hash *h)
+{
+	uint8_t *byte[UINT8_MAX], mask[UINT8_MAX];
+	unsigned int k = w->header.hashes;
+	bool all = true;
+
+	/* All places first: they can be fetched side by side. */
+	for (unsigned int i = 0; i < k; i++) {
+		uint64_t bit = kv_pkbf_position(h, i, w->header.length);
+
+		byte[i] = w->map + KV_PKBF_HEADER_BYTES + bit / 8;
+		mask[i] = (uint8_t)(0x80U >> bit % 8);
+		__builtin_prefetch(byte[i], 1);
+	}
+	for (unsigned int i = 0; i < k; i++) {
+		if ((*byte[i] & mask[i]) != 0)
+			continue;
+		*byte[i] |= mask[i];
+		all = false;
+	}
+	return all;
+}
+
+bool
+pkbf_writer_add(struct pkbf_writer *w, const struct kv_pkbf_hash *h,
+    bool *addedp)
+{
+	bool known;
+
+	*addedp = false;
+	if (w->file.fd == -1) {
+		if (!look_up_old(w, h, &known))
+			return false;
+		if (known)
+			return true;
+		if (!replace_begin(&w->file) || !copy_old(w) || !map(w))
+			return false;
+	}
+	if (set_bits(w, h))
+		return true;
+	if (w->header.entries == UINT32_MAX) {
+		cli_error("%s: has %lu entries, and its header cannot count "
+		    "more; nothing was written", w->file.path,
+		    (unsigned long)UINT32_MAX);
+		return false;
+	}
+	w->header.entries++;
+	*addedp = true;
+	return true;
+}
+
+static bool
+is_zero(const uint8_t *p, size_t len)
+{
+	/* The first byte is zero, and each other equals the one before. */
+	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
+}
+
+bool
+pkbf_writer_put(struct pkbf_writer *w, const uint8_t *bits, size_t len,
+    off_t at)
+{
+	at += KV_PKBF_HEADER_BYTES;
+	while (len > 0) {
+		size_t n = HOLE_BYTES - (size_t)(at % HOLE_BYTES);
+
+		if (n > len)
+			n = len;
+		if (!is_zero(bits, n) && !write_at(w, bits, n, at))
+			return false;
+		bits += n;
+		len -= n;
+		at += (off_t)n;
+	}
+	return true;
+}
+
+bool
+pkbf_writer_commit(struct pkbf_writer *w)
+{
+	uint8_t raw[KV_PKBF_HEADER_BYTES];
+
+	if (w->file.fd == -1)
+		return true;
+	unmap(w);
+	kv_pkbf_header_encode(&w->header, raw);
+	return write_at(w, raw, sizeof(raw), 0) && replace_commit(&w->file);
+}
+
+void
+pkbf_writer_close(struct pkbf_writer *w)
+{
+	unmap(w);
+	replace_close(&w->file);
+}

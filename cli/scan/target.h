@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/* scan/target: HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT in parts. */
+#ifndef CLI_SCAN_TARGET_H
+#define CLI_SCAN_TARGET_H
+
+#include <stdbool.h>
+
+#define SCAN_DEFAULT_PORT "22"
+#define SCAN_HOST_BYTES 256	/* DNS allows 253 */
+
+struct scan_target {
+	char host[SCAN_HOST_BYTES];
+	char port[6];
+	/* HOST:PORT or [ADDRESS]:PORT, as findings show it */
+	char name[SCAN_HOST_BYTES + sizeof("[]:65535")];
+};
+
+/* NULL, or what is wrong with the text. */
+const char *scan_target_parse(const char *text, struct scan_target *t);
+
+#endif

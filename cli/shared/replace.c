@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: ISC */
+#include "shared/replace.h"
+
+#include <sys/file.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* What a signal handler removes; each name only while its flag is set. */
+static struct {
+	int dir;
+	char lock_name[NAME_MAX + 1], new_name[NAME_MAX + 1];
+	volatile sig_atomic_t locked, named;
+} leftover;
+
+void
+replace_abandon(void)
+{
+	if (leftover.named)
+		(void)unlinkat(leftover.dir, leftover.new_name, 0);
+	if (leftover.locked)
+		(void)unlinkat(leftover.dir, leftover.lock_name, 0);
+}
+
+static void
+on_signal(int sig)
+{
+	replace_abandon();
+	/* The handler was reset: this ends the process as usual. */
+	raise(sig);
+}
+
+static void
+catch_signals(void)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
+		SIGTERM, SIGXCPU };
+	struct sigaction sa = { .sa_handler = on_signal,
+		.sa_flags = (int)SA_RESETHAND }, was;
+
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		/* What is ignored, as under nohup, stays ignored. */
+		if (sigaction(ending[i], NULL, &was) == 0 &&
+		    was.sa_handler != SIG_IGN)
+			sigaction(ending[i], &sa, NULL);
+	}
+	/* A write beyond the limit is to fail, not to kill. */
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Says what went wrong with the file, from errno. */
+static bool
+fail(const struct replace *r, const char *what)
+{
+	cli_error("%s: %s: %s", r->path, what, strerror(errno));
+	return false;
+}
+
+/*
+ * The absolute path without links; of a file that is not there yet, that of
+ * its directory and the name.
+ */
+static bool
+resolve(const struct replace *r, char place[static PATH_MAX])
+{
+	const char *slash = strrchr(r->path, '/');
+	const char *name = slash != NULL ? slash + 1 : r->path;
+	char dir[PATH_MAX], *real;
+	struct stat st;
+	int n;
+
+	if (realpath(r->path, place) != NULL)
+		return true;
+	if (errno != ENOENT)
+		return fail(r, "cannot be found");
+	if (lstat(r->path, &st) == 0) {
+		cli_error("%s: a symbolic link to a file that does not exist; "
+		    "remove the link, or name that file", r->path);
+		return false;
+	}
+	if (*name == '\0' || (size_t)(name - r->path) >= sizeof(dir))
+		return fail(r, "not the name of a file");
+	snprintf(dir, sizeof(dir), "%.*s", (int)(name - r->path), r->path);
+	if ((real = realpath(*dir != '\0' ? dir : ".", NULL)) == NULL)
+		return fail(r, "its directory");
+	n = snprintf(place, PATH_MAX, "%s/%s", real, name);
+	free(real);
+	errno = ENAMETOOLONG;
+	return n < PATH_MAX || fail(r, "cannot be found");
+}
+
+/* Opens the directory and makes up the three names in it. */
+static bool
+find_place(struct replace *r)
+{
+	char place[PATH_MAX], *slash;
+	struct stat st;
+	int n;
+
+	if (!resolve(r, place))
+		return false;
+	slash = strrchr(place, '/');
+	n = snprintf(r->name, sizeof(r->name), "%s", slash + 1);
+	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", slash + 1);
+	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new",
+	    slash + 1);
+	if (n == 0 || n > NAME_MAX - 16) {
+		cli_error("%s: %s", r->path, n == 0 ? "not a regular file" :
+		    "the name is too long");
+		return false;
+	}
+	/* What remains is the directory; of "/name" that is "/". */
+	slash[slash == place] = '\0';
+	r->dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->dir == -1 || fstat(r->dir, &r->dir_st) == -1)
+		return fail(r, "its directory");
+	/* Nothing is made in a place like /dev. */
+	if (fstatat(r->dir, r->name, &st, 0) == 0 && !S_ISREG(st.st_mode)) {
+		cli_error("%s: not a regular file", r->path);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Opens the lock file, or makes it: *madep. Made by root in somebody's
+ * directory it goes to that user, who could not wait for it otherwise. False
+ * with errno.
+ */
+static bool
+open_lock(struct replace *r, bool *madep)
+{
+	r->lock = openat(r->dir, r->lock_name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if ((*madep = r->lock != -1))
+		return fchmod(r->lock, 0600) == 0 && (geteuid() != 0 ||
+		    r->dir_st.st_uid == 0 ||
+		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == 0);
+	if (errno != EEXIST)
+		return false;
+	r->lock = openat(r->dir, r->lock_name,
+	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return r->lock != -1;
+}
+
+/* Nobody may hold the lock who could not write the file anyway. */
+static bool
+lock_is_safe(const struct replace *r)
+{
+	struct stat st;
+
+	if (fstat(r->lock, &st) == -1)
+		return fail(r, "its lock file");
+	if (S_ISREG(st.st_mode) && (st.st_mode & 077) == 0 &&
+	    (st.st_uid == 0 || st.st_uid == geteuid() ||
+	    st.st_uid == r->dir_st.st_uid))
+		return true;
+	cli_error("%s: the lock file %s beside it is somebody else's, or not "
+	    "a file of mode 0600; remove it", r->path, r->lock_name);
+	return false;
+}
+
+/* Whether the name still stands for the file that is locked. */
+static bool
+lock_is_current(const struct replace *r)
+{
+	struct stat mine, named;
+
+	return fstat(r->lock, &mine) == 0 &&
+	    fstatat(r->dir, r->lock_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+static bool
+wait_for_lock(const struct replace *r, bool *toldp)
+{
+	int how = LOCK_EX | LOCK_NB;
+
+	while (flock(r->lock, how) == -1) {
+		if (errno == EWOULDBLOCK) {
+			how = LOCK_EX;
+			if (!*toldp && isatty(STDERR_FILENO) == 1)
+				cli_error("%s: waiting for another keyveto "
+				    "that writes it", r->path);
+			*toldp = true;
+		} else if (errno != EINTR)
+			return fail(r, "cannot be locked");
+	}
+	return true;
+}
+
+static bool
+take_lock(struct replace *r)
+{
+	bool told = false, made = false;
+
+	for (;;) {
+		if (!open_lock(r, &made)) {
+			/* Its holder removed it between our two attempts. */
+			if (errno == ENOENT)
+				continue;
+			cli_error("%s: cannot make or open the lock file %s "
+			    "beside it: %s", r->path, r->lock_name,
+			    strerror(errno));
+			break;
+		}
+		if (!lock_is_safe(r) || !wait_for_lock(r, &told))
+			break;
+		if (lock_is_current(r)) {
+			leftover.dir = r->dir;
+			memcpy(leftover.lock_name, r->lock_name,
+			    sizeof(leftover.lock_name));
+			memcpy(leftover.new_name, r->new_name,
+			    sizeof(leftover.new_name));
+			leftover.locked = 1;
+			return true;
+		}
+		close(r->lock);
+	}
+	if (made)
+		(void)unlinkat(r->dir, r->lock_name, 0);
+	if (r->lock != -1)
+		close(r->lock);
+	r->lock = -1;
+	return false;
+}
+
+static bool
+open_old(struct replace *r)
+{
+	r->old = openat(r->dir, r->name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (r->old == -1 && errno == ENOENT)
+		return true;
+	if (r->old == -1 || fstat(r->old, &r->old_st) == -1)
+		return fail(r, "cannot be opened");
+	if (!S_ISREG(r->old_st.st_mode)) {
+		cli_error("%s: not a regular file", r->path);
+		return false;
+	}
+	/* It could be replaced all the same, but that is not what 0444 says. */
+	if (faccessat(r->dir, r->name, W_OK, AT_EACCESS) == -1)
+		return fail(r, "cannot be written");
+	return true;
+}
+
+bool
+replace_find(struct replace *r, const char *path)
+{
+	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+		.fd = -1 };
+	return find_place(r);
+}
+
+bool
+replace_open(struct replace *r, const char *path)
+{
+	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+		.fd = -1 };
+	catch_signals();
+	if (!find_place(r) || !take_lock(r))
+		return false;
+	/* Whoever left this behind is dead: the lock is ours. */
+	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
+		cli_error("%s: cannot remove %s beside it, left by a run that "
+		    "was killed: %s", path, r->new_name, strerror(errno));
+		return false;
+	}
+	return open_old(r);
+}
+
+bool
+replace_begin(struct replace *r)
+{
+	mode_t mode = r->old != -1 ? 0600 : 0644;
+
+	/* A file without a name can get one only by way of /proc. */
+	if (access("/proc/self/fd", X_OK) == 0) {
+		r->fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+		    mode);
+		if (r->fd != -1)
+			return true;
+		if (errno != EOPNOTSUPP && errno != EINVAL && errno != EISDIR)
+			return fail(r, "cannot make a file beside it");
+	}
+	leftover.named = 1;
+	r->fd = openat(r->dir, r->new_name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (r->fd == -1)
+		return fail(r, "cannot make a file beside it");
+	r->named = true;
+	return true;
+}
+
+bool
+replace_adopt(struct replace *r, int fd, const char *name)
+{
+	if (r->old == -1 && fchmod(fd, 0644) == -1)
+		return fail(r, "cannot be written");
+	leftover.named = 1;
+	if (renameat(r->dir, name, r->dir, r->new_name) == -1)
+		return fail(r, "cannot name the new file");
+	r->fd = fd;
+	r->named = true;
+	return true;
+}
+
+static bool
+take_over_owner(const struct replace *r)
+{
+	struct stat st;
+
+	if (r->old == -1)
+		return true;
+	if (fstat(r->fd, &st) == -1)
+		return fail(r, "cannot be written");
+	if ((st.st_uid != r->old_st.st_uid || st.st_gid != r->old_st.st_gid) &&
+	    fchown(r->fd, r->old_st.st_uid, r->old_st.st_gid) == -1) {
+		cli_error("%s: belongs to another user or group, who would "
+		    "lose it (%s); run this as root or as its owner", r->path,
+		    strerror(errno));
+		return false;
+	}
+	if (fchmod(r->fd, r->old_st.st_mode & 07777) == -1)
+		return fail(r, "cannot keep its mode");
+	return true;
+}
+
+/*
+ * Whether all is still as it was found. Only a program that does not know of
+ * the lock, or a person, can have changed it; what they did must not be lost.
+ */
+static bool
+is_undisturbed(const struct replace *r)
+{
+	struct stat old, named;
+
+	if (!lock_is_current(r)) {
+		cli_error("%s: somebody removed the lock file %s beside it; "
+		    "nothing was written, run this again", r->path,
+		    r->lock_name);
+		return false;
+	}
+	if (r->old == -1)
+		return true;
+	if (fstat(r->old, &old) == 0 &&
+	    fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    named.st_dev == r->old_st.st_dev &&
+	    named.st_ino == r->old_st.st_ino &&
+	    old.st_size == r->old_st.st_size &&
+	    old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
+	    old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec)
+		return true;
+	cli_error("%s: another program changed it meanwhile; nothing was "
+	    "written, run this again", r->path);
+	return false;
+}
+
+/* Gives the new file a name that is still free. */
+static int
+name_new_file(const struct replace *r, const char *name)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
+	return linkat(AT_FDCWD, link, r->dir, name, AT_SYMLINK_FOLLOW);
+}
+
+/* A name that is free is not taken from whoever was faster. */
+static bool
+publish_first(struct replace *r)
+{
+	int n = r->named ? linkat(r->dir, r->new_name, r->dir, r->name, 0) :
+	    name_new_file(r, r->name);
+
+	/* FAT and its kin know no links, but they are no place for a race. */
+	if (n == -1 && r->named && (errno == EPERM || errno == EOPNOTSUPP)) {
+		n = renameat(r->dir, r->new_name, r->dir, r->name);
+		if (n == 0)
+			r->named = false;
+	}
+	if (n == -1)
+		return fail(r, "cannot be made");
+	return true;
+}
+
+/*
+ * The old file gets a second name, in the place of the one before it; so there
+ * is no moment without either.
+ */
+static bool
+keep_previous(const struct replace *r)
+{
+	char link[NAME_MAX + 1];
+	bool ok;
+
+	snprintf(link, sizeof(link), ".%.235s.keyveto-old", r->name);
+	if (unlinkat(r->dir, link, 0) == -1 && errno != ENOENT)
+		return fail(r, "cannot keep the old one");
+	ok = linkat(r->dir, r->name, r->dir, link, 0) == 0 &&
+	    renameat(r->dir, link, r->dir, r->previous_name) == 0;
+	if (!ok)
+		fail(r, "cannot keep the old one");
+	/* Still there if both were names of the old one before. */
+	(void)unlinkat(r->dir, link, 0);
+	return ok;
+}
+
+static bool
+publish(struct replace *r)
+{
+	if (r->old == -1)
+		return publish_first(r);
+	if (r->previous_name[0] != '\0' && !keep_previous(r))
+		return false;
+	if (!r->named) {
+		leftover.named = 1;
+		if (name_new_file(r, r->new_name) == -1)
+			return fail(r, "cannot name the new file");
+		r->named = true;
+	}
+	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1)
+		return fail(r, "cannot be replaced");
+	r->named = false;
+	return true;
+}
+
+bool
+replace_commit(struct replace *r)
+{
+	if (!take_over_owner(r))
+		return false;
+	if (fsync(r->fd) == -1)
+		return fail(r, "cannot be written");
+	if (!is_undisturbed(r) || !publish(r))
+		return false;
+	/* Some file systems know no flushing of directories. */
+	if (fsync(r->dir) == -1 && errno != EINVAL)
+		return fail(r, "written, but not sure to survive a crash");
+	return true;
+}
+
+void
+replace_close(struct replace *r)
+{
+	if (r->named)
+		(void)unlinkat(r->dir, r->new_name, 0);
+	/*
+	 * The flags go first: once the lock file is gone, these names may be
+	 * somebody else's.
+	 */
+	leftover.named = leftover.locked = 0;
+	if (r->lock != -1 && lock_is_current(r))
+		(void)unlinkat(r->dir, r->lock_name, 0);
+	if (r->fd != -1)
+		close(r->fd);
+	if (r->old != -1)
+		close(r->old);
+	if (r->lock != -1)
+		close(r->lock);
+	if (r->dir != -1)
+		close(r->dir);
+	r->fd = r->old = r->lock = r->dir = -1;
+	r->named = false;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * shared/replace: a new file that takes the place of an old one in one step,
+ * written by one process at a time.
+ *
+ * The new file has no name while it is written (O_TMPFILE), or the hidden name
+ * .NAME.keyveto-new where the file system cannot do that. It is flushed to
+ * disk, gets the name in one step (rename, or link when there was no file
+ * before), and then the directory is flushed. So a run that fails or is killed
+ * leaves the old file as it was; at worst the hidden name stays, and the next
+ * run removes it.
+ *
+ * Writers take turns by a lock on .NAME.lock, mode 0600. It is not on the file
+ * itself: whoever may read a file may lock it, and could keep the
+ * administrator out. The lock file is removed by the one who holds the lock,
+ * before it is given up; whoever gets the lock checks that the name still
+ * stands for what was locked, and else starts again. So nothing is left behind
+ * by a run that ends, and what a killed one leaves does no harm.
+ */
+#ifndef CLI_SHARED_REPLACE_H
+#define CLI_SHARED_REPLACE_H
+
+#include <sys/stat.h>
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct replace {
+	const char *path;	/* as given, for messages; the caller's */
+	int dir;		/* of the file itself: links are resolved */
+	struct stat dir_st;
+	char name[NAME_MAX + 1];
+	char lock_name[NAME_MAX + 1];
+	char new_name[NAME_MAX + 1];
+	int lock;
+	int old;		/* the file there is, read-only; -1: none */
+	struct stat old_st;
+	int fd;			/* the new file; -1 before replace_begin */
+	bool named;		/* it goes by new_name */
+	/* Set after replace_open, if not "": the name that the old one gets. */
+	char previous_name[NAME_MAX + 1];
+};
+
+/*
+ * Waits for the lock, then opens the file if there is one: r->old. A symbolic
+ * link is followed, and what it points to will be replaced. At most one of
+ * these may be open in a process; it is ended by replace_close, also after
+ * false. False comes after a message, from here as from all that follow.
+ */
+bool replace_open(struct replace *r, const char *path);
+
+/*
+ * Without the lock, only finds the file's directory and its name in it: r->dir,
+ * r->name. This counts as none of those that are open.
+ */
+bool replace_find(struct replace *r, const char *path);
+
+/* Opens the new file, empty: r->fd. */
+bool replace_begin(struct replace *r);
+
+/*
+ * Or makes a file in the same directory, that was written already, the new
+ * one; it loses its name, and fd is taken over.
+ */
+bool replace_adopt(struct replace *r, int fd, const char *name);
+
+/*
+ * Puts the new file in the place of the old, whose owner and mode it takes
+ * over; a file where there was none has mode 0644 less the umask.
+ */
+bool replace_commit(struct replace *r);
+
+/* Drops what was not committed, and gives up the lock. */
+void replace_close(struct replace *r);
+
+/* Removes what has a name; for a signal handler that ends the process. */
+void replace_abandon(void);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/block.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whatever else such a line says. */
+#define BEGIN "# BEGIN keyveto"
+#define END "# END keyveto"
+#define BEGIN_LINE BEGIN ": written by \"keyveto sshd enable\", taken out " \
+	"by \"keyveto sshd disable\"\n"
+#define END_LINE END "\n"
+
+static bool
+starts_with(const char *line, size_t len, const char *mark)
+{
+	size_t n = strlen(mark);
+
+	return len >= n && memcmp(line, mark, n) == 0;
+}
+
+char *
+sshd_block_remove(const char *text, size_t len, size_t *out_lenp, size_t *np,
+    char *why, size_t cap)
+{
+	char *out = malloc(len + 1);
+	size_t begun = 0, number = 0, kept = 0;
+
+	*np = 0;
+	if (out == NULL) {
+		snprintf(why, cap, "out of memory");
+		return NULL;
+	}
+	for (const char *p = text, *end = text + len; p < end;) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t n = nl != NULL ? (size_t)(nl - p) + 1 :
+		    (size_t)(end - p);
+
+		number++;
+		if (starts_with(p, n, BEGIN)) {
+			if (begun != 0)
+				break;
+			begun = number;
+			++*np;
+		} else if (starts_with(p, n, END)) {
+			if (begun == 0) {
+				begun = number;
+				break;
+			}
+			begun = 0;
+		} else if (begun == 0) {
+			memcpy(out + kept, p, n);
+			kept += n;
+		}
+		p += n;
+	}
+	if (begun != 0) {
+		snprintf(why, cap, "%zu: a mark of keyveto's without the "
+		    "other one; take out keyveto's lines, and the marks, by "
+		    "hand", begun);
+		free(out);
+		return NULL;
+	}
+	out[kept] = '\0';
+	*out_lenp = kept;
+	return out;
+}
+
+char *
+sshd_block_insert(const char *text, size_t len, size_t line,
+    const char *lines, size_t *out_lenp)
+{
+	const size_t head = sizeof(BEGIN_LINE) - 1, tail = sizeof(END_LINE) - 1;
+	const size_t body = strlen(lines);
+	char *out = malloc(len + head + body + tail + 1), *p = out;
+	size_t at = 0;
+
+	if (out == NULL)
+		return NULL;
+	while (line-- > 1) {
+		const char *nl = memchr(text + at, '\n', len - at);
+
+		if (nl == NULL)
+			break;
+		at = (size_t)(nl - text) + 1;
+	}
+	memcpy(p, text, at);
+	p += at;
+	memcpy(p, BEGIN_LINE, head);
+	p += head;
+	memcpy(p, lines, body);
+	p += body;
+	memcpy(p, END_LINE, tail);
+	p += tail;
+	memcpy(p, text + at, len - at);
+	p += len - at;
+	*p = '\0';
+	*out_lenp = (size_t)(p - out);
+	return out;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto sshd enable: rehearses, keeps what is there, writes, has sshd judge
+ * the result, and takes all of it back if that says no.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared/pam_stack.h"
+#include "sshd/plan.h"
+#include "sshd/sshd.h"
+
+struct enabling {
+	const struct sshd_options *o;
+	struct sshd_present *p;
+	struct sshd_tree next;
+	char *next_dump;	/* what sshd says of next */
+	struct accounts accounts;
+	struct sshd_plan plan;
+	bool guard, pam;	/* what is on in the end */
+};
+
+/* What sshd says without keyveto's lines. False after a message. */
+static bool
+look(struct enabling *e)
+{
+	const struct sshd_options *o = e->o;
+	char why[SSHD_WHY_BYTES];
+
+	if (!sshd_copy_is_faithful(o, &e->p->now) ||
+	    !sshd_present_ask(o, e->p, why, sizeof(why)))
+		return false;
+	if (e->p->dump == NULL) {
+		cli_error("%s", why);
+		return false;
+	}
+	(void)sshd_plan_tell_groups(o, &e->p->base);
+	return sshd_find_accounts(o, &e->accounts);
+}
+
+/* The lines, and what sshd makes of them before they are in place. */
+static bool
+plan(struct enabling *e)
+{
+	const struct sshd_options *o = e->o;
+	char why[SSHD_WHY_BYTES];
+
+	/* Without a word, both; what is on stays on. */
+	e->guard = o->guard || !o->pam || sshd_present_has(e->p, true);
+	e->pam = o->pam || !o->guard || sshd_present_has(e->p, false);
+	if (e->pam && !o->pam && !sshd_text_is(e->p->dump, "usepam", "yes")) {
+		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
+		    "guard is all there can be");
+		e->pam = false;
+	}
+	e->plan.guard = e->guard;
+	e->plan.pam = e->pam;
+	if (!sshd_plan_make(o, e->p, &e->accounts, &e->plan) ||
+	    !sshd_open_changed(o, &e->p->files, true, &e->next))
+		return false;
+	if (!sshd_dump_valid(o->sshd, &e->next, *o->root != '\0', why,
+	    sizeof(why))) {
+		cli_error("%s; nothing was changed", why);
+		return false;
+	}
+	e->next_dump = sshd_ask_tree(o, &e->next, NULL);
+	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next,
+	    e->p->dump, e->next_dump))
+		return false;
+	if (e->plan.guard)
+		sshd_plan_tell_matches(o->root, &e->next);
+	return true;
+}
+
+/* 0 to go on, or the exit status. */
+static int
+rehearse(struct enabling *e)
+{
+	struct sshd_rehearsal found;
+
+	if (!sshd_rehearse(e->o, &e->p->base, &found))
+		return CLI_UNCHECKED;
+	if (found.refused > 0)
+		cli_error("%zu account%s with a listed key, %zu of them without "
+		    "another", found.refused, found.refused == 1 ? "" : "s",
+		    found.locked_out);
+	if (found.listed_cas > 0)
+		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
+		    "with such a certificate would be refused",
+		    found.listed_cas, found.listed_cas == 1 ? "" : "s");
+	if (found.unknown)
+		cli_error("not everything could be judged: there may be more "
+		    "listed keys");
+	if ((found.refused == 0 && found.listed_cas == 0 &&
+	    !found.unknown) || e->o->warn || e->o->yes || e->o->dry_run)
+		return 0;
+	cli_error("nothing was changed: see to that first, let everybody in "
+	    "for now with --warn, or go on with --yes");
+	return SSHD_NOT_DONE;
+}
+
+static void
+print_plan(const struct enabling *e)
+{
+	const struct sshd_files *fs = &e->p->files;
+
+	for (size_t i = 0; i < fs->n; i++) {
+		const struct sshd_file *f = fs->v[i];
+		const char *line = f->next;
+		bool ours = false;
+
+		if (f->next == NULL)
+			continue;
+		printf("%s%s:\n", fs->root, f->path);
+		while (*line != '\0') {
+			size_t n = strcspn(line, "\n");
+
+			ours |= strncmp(line, "# BEGIN keyveto", 15) == 0;
+			if (ours) {
+				fputs("  ", stdout);
+				cli_print_safe(stdout, line, n);
+				putchar('\n');
+			}
+			if (strncmp(line, "# END keyveto", 13) == 0)
+				ours = false;
+			line += n + (line[n] == '\n');
+		}
+	}
+}
+
+/*
+ * keyveto.conf first, since the guard reads it, then PAM, then sshd's own
+ * files, which count from a reload on. Where next is NULL the base is written:
+ * lines of an earlier run that are no longer wanted go.
+ */
+static bool
+write_files(struct enabling *e)
+{
+	struct sshd_files *fs = &e->p->files;
+
+	for (int turn = 0; turn < 3; turn++) {
+		for (size_t i = 0; i < fs->n; i++) {
+			struct sshd_file *f = fs->v[i];
+			int its = sshd_file_is_sshds(f) ? 2 :
+			    sshd_file_is_pams(f) ? 1 : 0;
+
+			if (its != turn)
+				continue;
+			if (!(f->next != NULL ? sshd_file_write(fs, f, f->next,
+			    f->next_len) : sshd_file_write(fs, f, f->base,
+			    f->base_len)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* As it is now, on disk. False after a message. */
+static bool
+validate(struct enabling *e)
+{
+	const struct sshd_options *o = e->o;
+	struct pam_stack stack = { 0 };
+	char why[SSHD_WHY_BYTES];
+	struct sshd_tree t;
+	bool ok, first = false;
+
+	ok = sshd_open_tree(o, &t, NULL, 0) && sshd_copy_is_faithful(o, &t);
+	if (ok && !sshd_dump_valid(o->sshd, &t, *o->root != '\0', why,
+	    sizeof(why))) {
+		cli_error("%s", why);
+		ok = false;
+	}
+	/* Another file may have come, or one that was only read be changed. */
+	if (ok && !sshd_tree_equals(&t, &e->next)) {
+		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
+		    "was changed meanwhile; run this again", o->root);
+		ok = false;
+	}
+	sshd_tree_close(&t);
+	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "",
+	    &e->accounts);
+	if (!ok || !e->pam)
+		return ok;
+	if (!pam_stack_read(o->root, e->plan.service, &stack, why,
+	    sizeof(why))) {
+		cli_error("%s", why);
+		ok = false;
+	}
+	if (ok)
+		(void)sshd_find_module(&stack, &first);
+	if (ok && !first) {
+		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
+		    "first session line", o->root, e->plan.service);
+		ok = false;
+	}
+	pam_stack_free(&stack);
+	return ok;
+}
+
+/* What each file held when we came. */
+struct former {
+	char *text;
+	size_t len;
+	bool made;
+};
+
+static struct former *
+remember(const struct sshd_files *fs)
+{
+	struct former *was = calloc(fs->n + 1, sizeof(*was));
+
+	for (size_t i = 0; was != NULL && i < fs->n; i++) {
+		was[i] = (struct former){ .len = fs->v[i]->now_len };
+		was[i].text = malloc(was[i].len + 1);
+		if (was[i].text == NULL) {
+			while (i-- > 0)
+				free(was[i].text);
+			free(was);
+			return NULL;
+		}
+		memcpy(was[i].text, fs->v[i]->now, was[i].len);
+	}
+	return was;
+}
+
+/* sshd's files go back first: they name what the others serve. */
+static bool
+roll_back(struct enabling *e, const struct former *was)
+{
+	struct sshd_files *fs = &e->p->files;
+	bool ok = true;
+
+	for (int turn = 0; turn < 2; turn++)
+		for (size_t i = 0; i < fs->n; i++)
+			if (sshd_file_is_sshds(fs->v[i]) == (turn == 0))
+				ok &= sshd_file_write(fs, fs->v[i],
+				    was[i].text, was[i].len);
+	if (ok && !e->p->state.found)
+		ok = sshd_state_remove(e->o->root);
+	cli_error(ok ? "everything was put back as it was" :
+	    "not everything could be put back: see to it before the next "
+	    "login; %s" SSHD_STATE_DIR " has what was there", e->o->root);
+	return ok;
+}
+
+static bool
+carry_out(struct enabling *e)
+{
+	struct former *was = remember(&e->p->files);
+	bool ok;
+
+	if (was == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	ok = sshd_state_save(&e->p->files);
+	if (ok && !(write_files(e) && validate(e))) {
+		roll_back(e, was);
+		ok = false;
+	}
+	for (size_t i = 0; i < e->p->files.n; i++)
+		free(was[i].text);
+	free(was);
+	return ok;
+}
+
+/* What the person is to know and do. */
+static void
+tell(const struct enabling *e, bool reloaded)
+{
+	const struct sshd_options *o = e->o;
+
+	if (e->plan.guard)
+		printf("guard: lines put into %s%s\n", o->root, e->plan.place);
+	if (e->plan.pam)
+		printf("PAM: a line put into %s/etc/pam.d/%s; it counts from "
+		    "the next login on\n", o->root, e->plan.service);
+	if (o->warn)
+		puts("listed keys are let in and logged (OnHit warn): run this "
+		    "again without --warn to refuse them");
+	if (reloaded)
+		puts("sshd goes by it now; keep a session open, and log in "
+		    "anew to see that it works");
+	else if (e->plan.guard && *o->root == '\0')
+		puts("sshd goes by it once it is reloaded (systemctl reload "
+		    "ssh); keep a session open until you have logged in anew");
+}
+
+static int
+enable_all(struct enabling *e)
+{
+	const struct sshd_options *o = e->o;
+	bool reloaded;
+	int status;
+
+	if (!look(e) || !plan(e))
+		return CLI_UNCHECKED;
+	if ((status = rehearse(e)) != 0)
+		return status;
+	if (o->dry_run) {
+		print_plan(e);
+		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+	}
+	if (!carry_out(e))
+		return CLI_UNCHECKED;
+	reloaded = o->reload && sshd_reload(e->next_dump);
+	tell(e, reloaded);
+	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
+}
+
+static int
+enable(const struct sshd_options *o, struct sshd_present *p)
+{
+	struct enabling e = { .o = o, .p = p };
+	int status = enable_all(&e);
+
+	free(e.next_dump);
+	accounts_free(&e.accounts);
+	sshd_tree_close(&e.next);
+	return status;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	return sshd_run_change(cmd, argc, argv, enable);
+}
+
+const struct cli_command sshd_enable = {
+	.name = "sshd enable",
+	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] "
+	    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
+	.help = "Rehearse, then put keyveto into sshd and PAM",
+	.details =
+	    "As root. Audits every account first, and changes nothing if "
+	    "somebody would be\nrefused, or could not be judged. What is "
+	    "written stands between marks, is judged\nby sshd -t, and taken "
+	    "back if sshd does not like it. What was there is kept for\n"
+	    "'keyveto sshd disable'.\n\n"
+	    "  --guard          the guard, as AuthorizedKeysCommand; without "
+	    "--guard and --pam,\n"
+	    "                   both\n"
+	    "  --pam            the PAM module, as the first session line\n"
+	    "  --warn           for now only log: OnHit warn, OnError allow\n"
+	    "  --yes            go on although somebody will, or may, be "
+	    "refused\n"
+	    "  --dry-run        print the lines, and change nothing\n"
+	    "  --reload         reload sshd in the end\n"
+	    "  --root DIR       the machine whose file system is below DIR, "
+	    "not this one\n"
+	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
+	    "  --timeout S      seconds that an account's files may take "
+	    "(default 30)\n"
+	    "\nExit status: 0 done, 1 not done because somebody would, or "
+	    "may, be refused,\n2 not done.\n",
+	.run = run,
+};

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/files.h"
+
+#include <sys/xattr.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "kv_config.h"
+#include "shared/replace.h"
+#include "shared/root_file.h"
+#include "sshd/block.h"
+
+struct sshd_file *
+sshd_files_find(const struct sshd_files *fs, const char *path)
+{
+	for (size_t i = 0; i < fs->n; i++)
+		if (strcmp(fs->v[i]->path, path) == 0)
+			return fs->v[i];
+	return NULL;
+}
+
+bool
+sshd_file_is_pams(const struct sshd_file *f)
+{
+	return strncmp(f->path, SSHD_PAM_DIR, sizeof(SSHD_PAM_DIR) - 1) == 0;
+}
+
+bool
+sshd_file_is_sshds(const struct sshd_file *f)
+{
+	return !sshd_file_is_pams(f) && strcmp(f->path, KV_CONFIG_PATH) != 0;
+}
+
+/* False after a message. */
+static bool
+load(const struct sshd_files *fs, struct sshd_file *f)
+{
+	char why[512], place[PATH_MAX];
+
+	f->now = root_read(fs->root, f->path, &f->now_len);
+	f->there = f->now != NULL;
+	if (!f->there && errno == ENOENT)
+		f->now = strdup("");
+	if (f->now == NULL || (f->there &&
+	    (!root_resolve(fs->root, f->path, place) ||
+	    stat(place, &f->st) == -1))) {
+		cli_error("%s%s: %s", fs->root, f->path, errno == EINVAL ?
+		    "not a regular file" : strerror(errno));
+		return false;
+	}
+	f->base = sshd_block_remove(f->now, f->now_len, &f->base_len,
+	    &f->blocks, why, sizeof(why));
+	if (f->base == NULL)
+		cli_error("%s%s:%s", fs->root, f->path, why);
+	f->made = !f->there || (f->blocks > 0 && f->base_len == 0);
+	return f->base != NULL;
+}
+
+static void
+free_file(struct sshd_file *f)
+{
+	free(f->path);
+	free(f->now);
+	free(f->base);
+	free(f->next);
+	free(f);
+}
+
+struct sshd_file *
+sshd_files_add(struct sshd_files *fs, const char *path)
+{
+	struct sshd_file *f = sshd_files_find(fs, path), **v;
+
+	if (f != NULL)
+		return f;
+	v = realloc(fs->v, (fs->n + 1) * sizeof(struct sshd_file *));
+	if (v != NULL)
+		fs->v = v;
+	f = calloc(1, sizeof(*f));
+	if (v == NULL || f == NULL || (f->path = strdup(path)) == NULL) {
+		cli_error("%s", strerror(errno));
+		free(f);
+		return NULL;
+	}
+	if (!load(fs, f)) {
+		free_file(f);
+		return NULL;
+	}
+	return fs->v[fs->n++] = f;
+}
+
+bool
+sshd_files_add_tree(struct sshd_files *fs, const struct sshd_tree *t)
+{
+	for (size_t i = 0; i < t->n_files; i++)
+		if (sshd_files_add(fs, t->file[i]) == NULL)
+			return false;
+	return true;
+}
+
+bool
+sshd_file_insert(struct sshd_file *f, size_t line, const char *lines)
+{
+	const char *text = f->next != NULL ? f->next : f->base;
+	size_t len = f->next != NULL ? f->next_len : f->base_len;
+	char *next = sshd_block_insert(text, len, line, lines, &len);
+
+	if (next == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	free(f->next);
+	f->next = next;
+	f->next_len = len;
+	return true;
+}
+
+struct sshd_change *
+sshd_files_changes(const struct sshd_files *fs, bool next, size_t *np)
+{
+	struct sshd_change *c = calloc(fs->n + 1, sizeof(*c));
+	size_t n = 0;
+
+	for (size_t i = 0; c != NULL && i < fs->n; i++) {
+		const struct sshd_file *f = fs->v[i];
+		bool by_next = next && f->next != NULL;
+
+		c[n].path = f->path;
+		c[n].text = by_next ? f->next : f->base;
+		c[n].len = by_next ? f->next_len : f->base_len;
+		if (f->made && c[n].len == 0)
+			c[n].text = NULL;
+		n++;
+	}
+	*np = n;
+	return c;
+}
+
+/* Whether nobody has changed the file since it was read. */
+static bool
+is_as_read(const struct replace *r, const struct sshd_file *f)
+{
+	char *text = malloc(f->now_len + 1);
+	size_t len = 0;
+	ssize_t n = 1;
+	bool same;
+
+	while (r->old != -1 && text != NULL && n > 0 && len <= f->now_len) {
+		n = pread(r->old, text + len, f->now_len + 1 - len,
+		    (off_t)len);
+		if (n > 0)
+			len += (size_t)n;
+	}
+	same = text != NULL && n != -1 && (r->old != -1) == f->there &&
+	    len == f->now_len && memcmp(text, f->now, len) == 0;
+	free(text);
+	if (!same)
+		cli_error("%s: another program changed it meanwhile; nothing "
+		    "was written, run this again", r->path);
+	return same;
+}
+
+static bool
+write_all(const struct replace *r, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(r->fd, text, len);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			cli_error("%s: %s", r->path, n == -1 ?
+			    strerror(errno) : "cannot be written");
+			return false;
+		}
+		text += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/*
+ * Access control lists and the like go over to the new file, as far as the
+ * file system takes them: labels it gives by itself.
+ */
+static void
+copy_attributes(const struct replace *r)
+{
+	char names[4096], value[4096];
+	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
+	    0;
+
+	for (const char *name = names; len > 0 && name < names + len;
+	    name += strlen(name) + 1) {
+		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
+
+		if (n >= 0)
+			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
+	}
+}
+
+/* The name alone goes; the file it stood for was keyveto's. */
+static bool
+remove_file(const struct replace *r)
+{
+	if ((unlinkat(r->dir, r->name, 0) == -1 && errno != ENOENT) ||
+	    (fsync(r->dir) == -1 && errno != EINVAL)) {
+		cli_error("%s: cannot be removed: %s", r->path,
+		    strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/* What was written is what there is. */
+static bool
+note_written(struct sshd_file *f, const char *text, size_t len, bool there)
+{
+	char *now = malloc(len + 1);
+
+	if (now == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	memcpy(now, text, len);
+	now[len] = '\0';
+	free(f->now);
+	f->now = now;
+	f->now_len = len;
+	f->there = there;
+	return true;
+}
+
+bool
+sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
+    const char *text, size_t len)
+{
+	const bool gone = len == 0 && f->made;
+	char place[PATH_MAX];
+	struct replace r;
+	bool ok;
+
+	if (f->there != gone && len == f->now_len &&
+	    memcmp(text, f->now, len) == 0)
+		return true;
+	if (gone && !f->there)
+		return true;
+	if (!root_resolve(fs->root, f->path, place)) {
+		cli_error("%s%s: %s", fs->root, f->path, strerror(errno));
+		return false;
+	}
+	ok = replace_open(&r, place) && is_as_read(&r, f);
+	if (ok && gone)
+		ok = remove_file(&r);
+	else if (ok)
+		ok = replace_begin(&r) && write_all(&r, text, len) &&
+		    (copy_attributes(&r), replace_commit(&r));
+	replace_close(&r);
+	return ok && note_written(f, text, len, !gone);
+}
+
+void
+sshd_files_free(struct sshd_files *fs)
+{
+	for (size_t i = 0; i < fs->n; i++)
+		free_file(fs->v[i]);
+	free(fs->v);
+	fs->v = NULL;
+	fs->n = 0;
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "shared/pam_stack.h"
+#include "shared/root_file.h"
+#include "sshd_config/escape.h"
+#include "sshd_config/guard_command.h"
+#include "sshd_config/overview.h"
+#include "sshd_config/words.h"
+
+#define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
+#define ARGUMENTS_CHAIN "--user %u --type %t --key %k"
+#define FIRST_LINE 1
+
+/* What the guard's lines set; of each the first value counts. */
+static const char *const guards[] = {
+	"AuthorizedKeysFile", "AuthorizedKeysCommand",
+	"AuthorizedKeysCommandUser", "AuthorizedPrincipalsCommand",
+	"AuthorizedPrincipalsCommandUser",
+};
+
+static bool
+is_guards(const char *keyword)
+{
+	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++)
+		if (strcasecmp(keyword, guards[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+is(const struct sshd_line *l, const char *keyword)
+{
+	return strcasecmp(l->keyword, keyword) == 0;
+}
+
+/* Whether any Match block sets the keyword. */
+static bool
+any_match_sets(const struct sshd_tree *t, const char *keyword)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match != 0 && is(&t->line[i], keyword))
+			return true;
+	return false;
+}
+
+/* The first line of that Match block with the keyword, or NULL. */
+static const struct sshd_line *
+find_in_match(const struct sshd_tree *t, size_t match, const char *keyword)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == match && is(&t->line[i], keyword))
+			return &t->line[i];
+	return NULL;
+}
+
+/* Whether the Match block of that number sets it. */
+static bool
+match_sets(const struct sshd_tree *t, size_t match, const char *keyword)
+{
+	return find_in_match(t, match, keyword) != NULL;
+}
+
+/* What a block without the other of the two is given. */
+struct completion {
+	const char *has, *lacks;
+	const char *line;
+};
+
+static bool
+needs(const struct sshd_tree *t, size_t match, const struct completion *c)
+{
+	return match_sets(t, match, c->has) && !match_sets(t, match, c->lacks);
+}
+
+/* Whether an earlier line is the same one, of a file included twice. */
+static bool
+is_known(const struct sshd_tree *t, size_t match)
+{
+	const struct sshd_line *l = &t->line[match - 1];
+
+	for (size_t i = 0; i + 1 < match; i++)
+		if (t->line[i].number == l->number &&
+		    strcmp(t->file[t->line[i].file], t->file[l->file]) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * A Match block that sets AuthorizedKeysFile alone would now have the guard's
+ * command as well, which hands out the files of all others; one that sets
+ * AuthorizedKeysCommand alone would lose the files. Each gets the line that
+ * keeps what it had, right after its Match line. Before a command that is again
+ * its AuthorizedPrincipalsCommand: sshd 9.2 overlooks one that comes after. The
+ * last block of a file goes first, so that numbers stay right.
+ */
+static bool
+complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
+    const struct completion *c)
+{
+	const bool is_command = strcmp(c->lacks, "AuthorizedKeysCommand") == 0;
+
+	for (size_t i = t->n_lines; i > 0; i--) {
+		const struct sshd_line *l = &t->line[i - 1], *again;
+		struct sshd_file *f;
+		char *text;
+		bool ok;
+
+		if (!is(l, "Match") || !needs(t, i, c) || is_known(t, i))
+			continue;
+		again = is_command ?
+		    find_in_match(t, i, "AuthorizedPrincipalsCommand") : NULL;
+		if (asprintf(&text, "%s%s%s%s", again != NULL ?
+		    "AuthorizedPrincipalsCommand " : "", again != NULL ?
+		    again->value : "", again != NULL ? "\n" : "",
+		    c->line) == -1) {
+			cli_error("%s", strerror(errno));
+			return false;
+		}
+		f = sshd_files_add(fs, t->file[l->file]);
+		ok = f != NULL && sshd_file_insert(f, l->number + 1, text);
+		free(text);
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether no AuthorizedPrincipalsCommand comes after the line for a Match block
+ * that belongs to another one: sshd 9.2 would overlook it. False after a
+ * message.
+ */
+static bool
+spares_principals(const char *root, const struct sshd_tree *t,
+    const struct completion *c)
+{
+	static const char command[] = "AuthorizedPrincipalsCommand";
+
+	for (size_t i = 1; i <= t->n_lines; i++) {
+		if (!is(&t->line[i - 1], "Match") || !needs(t, i, c))
+			continue;
+		for (size_t k = i; k < t->n_lines; k++) {
+			const struct sshd_line *l = &t->line[k];
+
+			if (l->match == 0 || !is(l, command))
+				continue;
+			if (l->match == i)
+				break;
+			cli_error("%s%s:%zu: sshd would overlook this line, "
+			    "since a Match block before it sets "
+			    "AuthorizedKeysFile; put it before that, or use "
+			    "--pam alone", root, t->file[l->file], l->number);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* How many Match blocks set the one and not the other. */
+static size_t
+count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
+    size_t *firstp)
+{
+	size_t n = 0;
+
+	for (size_t i = t->n_lines; i > 0; i--) {
+		if (!is(&t->line[i - 1], "Match") || !match_sets(t, i, has) ||
+		    match_sets(t, i, lacks))
+			continue;
+		*firstp = i - 1;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * Of two blocks that both match, each may lack what the other sets: then a
+ * line for one would take something from the other.
+ */
+static bool
+plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
+{
+	const struct sshd_tree *t = &p->base;
+	static const char files[] = "AuthorizedKeysFile";
+	static const char command[] = "AuthorizedKeysCommand";
+	char line[SSHD_VALUE_BYTES + 64];
+	struct completion c = { .line = line };
+	size_t first = 0, n_files, n_commands;
+	const struct sshd_line *l;
+
+	n_files = count_matches(t, files, command, &first);
+	n_commands = count_matches(t, command, files, &first);
+	if ((n_files > 0 && any_match_sets(t, command)) ||
+	    (n_commands > 0 && any_match_sets(t, files))) {
+		l = &t->line[first];
+		cli_error("%s%s:%zu: this Match block and another one set one "
+		    "of AuthorizedKeysFile and AuthorizedKeysCommand each; set "
+		    "both in each of them, or use --pam alone", p->files.root,
+		    t->file[l->file], l->number);
+		return false;
+	}
+	if (n_files > 0) {
+		c.has = files;
+		c.lacks = command;
+		snprintf(line, sizeof(line), "AuthorizedKeysCommand none\n");
+		return spares_principals(p->files.root, t, &c) &&
+		    complete_matches(&p->files, t, &c);
+	}
+	if (n_commands > 0) {
+		c.has = command;
+		c.lacks = files;
+		snprintf(line, sizeof(line), "AuthorizedKeysFile %s\n",
+		    plan->files);
+		return complete_matches(&p->files, t, &c);
+	}
+	return true;
+}
+
+/* The lines for certificates by TrustedUserCAKeys; false without memory. */
+static bool
+write_principals(FILE *out, const struct sshd_present *p,
+    struct sshd_plan *plan)
+{
+	const struct sshd_tree *t = &p->base;
+	const char *dump = p->dump;
+	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
+	const char *args;
+	bool plain;
+
+	sshd_text_value(dump, "authorizedprincipalscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedprincipalscommanduser", user,
+	    sizeof(user));
+	if (sshd_words_none(command)) {
+		/* A Match block that sets one of these wants no other. */
+		plain = !sshd_text_is(dump, "trustedusercakeys", "none") &&
+		    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
+		    !any_match_sets(t, "AuthorizedPrincipalsCommand") &&
+		    !any_match_sets(t, "AuthorizedPrincipalsFile") &&
+		    !any_match_sets(t, "TrustedUserCAKeys");
+		if (!plain)
+			return true;
+		/* What sshd does by itself. */
+		snprintf(command, sizeof(command), "/bin/echo %%u");
+		snprintf(user, sizeof(user), "nobody");
+	}
+	if (guard_command(command, &args))
+		fprintf(out, "AuthorizedPrincipalsCommand %s\n", command);
+	else {
+		fprintf(out, "AuthorizedPrincipalsCommand %s %s -- %s\n",
+		    SSHD_GUARD_PATH, ARGUMENTS_CHAIN, command);
+		snprintf(plan->principals_user, sizeof(plan->principals_user),
+		    "%s", user);
+	}
+	fprintf(out, "AuthorizedPrincipalsCommandUser %s\n", user);
+	return true;
+}
+
+/*
+ * The lines for AuthorizedKeysCommand. False after a message; plan->guard turns
+ * false if there is nothing for the guard to do.
+ */
+static bool
+write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
+{
+	const char *dump = p->dump;
+	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
+	const char *args;
+
+	sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedkeyscommanduser", user, sizeof(user));
+	sshd_text_value(dump, "authorizedkeysfile", plan->files,
+	    sizeof(plan->files));
+	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
+	if (sshd_words_none(command)) {
+		if (sshd_words_none(plan->files)) {
+			cli_error("note: sshd takes keys from no file and no "
+			    "command: there is nothing for the guard to do");
+			plan->guard = false;
+			return true;
+		}
+		plan->takes_files = true;
+		snprintf(plan->command_user, sizeof(plan->command_user),
+		    "root");
+		fprintf(out, "AuthorizedKeysFile none\n"
+		    "AuthorizedKeysCommand %s %s\n"
+		    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
+		    ARGUMENTS_FILES);
+		return plan_matches(p, plan);
+	}
+	if (guard_command(command, &args)) {
+		cli_error("note: AuthorizedKeysCommand is the guard already, "
+		    "by a line that is not keyveto's own: left as it is");
+		plan->guard = false;
+		return true;
+	}
+	if (!sshd_words_none(plan->files) && !plan->pam) {
+		cli_error("sshd asks AuthorizedKeysCommand %s, and reads %s "
+		    "too: the guard can stand in front of one of them only. "
+		    "Add --pam, which sees both, or set AuthorizedKeysFile "
+		    "none", command, plan->files);
+		return false;
+	}
+	if (!sshd_words_none(plan->files))
+		cli_error("note: the guard stands in front of "
+		    "AuthorizedKeysCommand %s; the keys in %s are left to "
+		    "the PAM module", command, plan->files);
+	snprintf(plan->command_user, sizeof(plan->command_user), "%s", user);
+	fprintf(out, "AuthorizedKeysCommand %s %s -- %s\n"
+	    "AuthorizedKeysCommandUser %s\n", SSHD_GUARD_PATH, ARGUMENTS_CHAIN,
+	    command, user);
+	return true;
+}
+
+/*
+ * Whether the drop-in sets each of its keywords before anybody else does, so
+ * that its values count.
+ */
+static bool
+drop_in_is_first(const struct sshd_tree *t)
+{
+	bool seen[sizeof(guards) / sizeof(guards[0])] = { false };
+	bool any = false;
+
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		bool ours = strcmp(t->file[l->file], SSHD_DROP_IN) == 0;
+
+		if (ours && l->match != 0)
+			return false;
+		any |= ours;
+		for (size_t k = 0; k < sizeof(guards) / sizeof(guards[0]); k++) {
+			if (l->match != 0 || !is(l, guards[k]))
+				continue;
+			if (ours && seen[k])
+				return false;
+			seen[k] |= !ours;
+		}
+	}
+	return any;
+}
+
+/* Puts the lines into a file of their own, or at the top of sshd_config. */
+static bool
+place_lines(const struct sshd_options *o, struct sshd_present *p,
+    const char *lines, struct sshd_plan *plan)
+{
+	struct sshd_file *f = sshd_files_add(&p->files, SSHD_DROP_IN);
+	char place[PATH_MAX];
+	struct sshd_tree t;
+	bool first = false, planned;
+	size_t had;
+
+	plan->place = SSHD_DROP_IN;
+	if (f != NULL && root_resolve(o->root, SSHD_DROP_IN, place)) {
+		planned = f->next != NULL;
+		had = planned ? f->next_len : f->base_len;
+		if (!sshd_file_insert(f, FIRST_LINE, lines))
+			return false;
+		if (!sshd_open_changed(o, &p->files, true, &t)) {
+			sshd_tree_close(&t);
+			return false;
+		}
+		first = drop_in_is_first(&t);
+		sshd_tree_close(&t);
+		if (first)
+			return true;
+		/* What its own Match blocks were given stays in it. */
+		memmove(f->next, f->next + f->next_len - had, had + 1);
+		f->next_len = had;
+		if (!planned) {
+			free(f->next);
+			f->next = NULL;
+		}
+	}
+	plan->place = SSHD_TREE_TOP;
+	f = sshd_files_add(&p->files, SSHD_TREE_TOP);
+	return f != NULL && sshd_file_insert(f, FIRST_LINE, lines);
+}
+
+/* Whether what sshd says of all that the guard takes over is known in full. */
+static bool
+is_known_in_full(const char *dump)
+{
+	char value[SSHD_VALUE_BYTES];
+
+	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
+		(void)sshd_text_value(dump, guards[i], value, sizeof(value));
+		if (strlen(value) + 1 == sizeof(value)) {
+			cli_error("%s is too long", guards[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+plan_guard(const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
+{
+	struct sshd sshd = { .path = o->sshd, .config = p->base.top };
+	struct sshd_overview overview;
+	char *lines = NULL;
+	size_t len;
+	FILE *out;
+	bool ok;
+
+	sshd_overview(&sshd, &overview);
+	ok = !overview.odd_pattern;
+	sshd_overview_free(&overview);
+	if (!ok) {
+		cli_error("AuthorizedKeysFile names a file with a blank, "
+		    "quote, backslash or #, which sshd -T does not show as "
+		    "one: use --pam alone, or put the guard in by hand");
+		return false;
+	}
+	if (!is_known_in_full(p->dump))
+		return false;
+	if ((out = open_memstream(&lines, &len)) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	/* sshd 9.2 overlooks a principals command after the keys command. */
+	ok = write_principals(out, p, plan) && write_keys(out, p, plan);
+	if (fclose(out) != 0 || lines == NULL)
+		ok = false;
+	else if (ok && plan->guard)
+		ok = place_lines(o, p, lines, plan);
+	free(lines);
+	return ok;
+}
+
+static bool
+plan_pam(const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
+{
+	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
+	struct pam_stack stack;
+	struct sshd_file *f;
+	bool readable, first = false;
+
+	if (!sshd_text_is(p->dump, "usepam", "yes")) {
+		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
+		    "yes, or use --guard alone");
+		return false;
+	}
+	snprintf(path, sizeof(path), "/etc/pam.d/%s", plan->service);
+	if ((f = sshd_files_add(&p->files, path)) == NULL)
+		return false;
+	if (!f->there) {
+		cli_error("%s%s: not there; PAM's lines for sshd are elsewhere, "
+		    "copy them to this file first", o->root, path);
+		return false;
+	}
+	readable = pam_stack_read(o->root, plan->service, &stack, why,
+	    sizeof(why));
+	if (readable)
+		(void)sshd_find_module(&stack, &first);
+	pam_stack_free(&stack);
+	if (!readable) {
+		cli_error("%s", why);
+		return false;
+	}
+	if (first && f->blocks == 0) {
+		cli_error("note: %s%s: pam_keyveto.so is its first session "
+		    "line already, not by keyveto: left as it is", o->root,
+		    path);
+		plan->pam = false;
+		return true;
+	}
+	/* First of the session lines wherever those stand. */
+	return sshd_file_insert(f, FIRST_LINE,
+	    "session requisite " SSHD_MODULE "\n");
+}
+
+static bool
+plan_config(const struct sshd_options *o, struct sshd_present *p,
+    const struct sshd_plan *plan)
+{
+	struct sshd_file *f = sshd_files_add(&p->files, KV_CONFIG_PATH);
+	char lines[SSHD_VALUE_BYTES + 128];
+
+	if (f == NULL)
+		return false;
+	if (f->made) {
+		cli_error("%s" KV_CONFIG_PATH ": not there; make install makes "
+		    "it", o->root);
+		return false;
+	}
+	snprintf(lines, sizeof(lines), "%s%s%s%s%s",
+	    plan->takes_files ? "AuthorizedKeysFile " : "",
+	    plan->takes_files ? plan->files : "",
+	    plan->takes_files ? "\n" : "",
+	    plan->takes_files && plan->strictmodes_no ? "StrictModes no\n" : "",
+	    o->warn ? "OnHit warn\nOnError allow\n" : "");
+	return *lines == '\0' || sshd_file_insert(f, FIRST_LINE, lines);
+}
+
+bool
+sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
+    const struct accounts *accounts, struct sshd_plan *plan)
+{
+	bool ok;
+
+	sshd_pam_service(p->dump, plan->service);
+	ok = (!plan->guard || plan_guard(o, p, plan)) &&
+	    (!plan->pam || plan_pam(o, p, plan)) &&
+	    plan_config(o, p, plan) &&
+	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
+	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&
+	    sshd_require_filters(o, KV_CONFIG_PATH, "", accounts);
+	if (ok && *plan->command_user != '\0')
+		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		    plan->command_user, accounts);
+	if (ok && *plan->principals_user != '\0')
+		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		    plan->principals_user, accounts);
+	return ok;
+}
+
+bool
+sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
+    const char *base, const char *next)
+{
+	static const char *const watched[] = {
+		"AuthorizedPrincipalsCommand", "AuthorizedKeysFile",
+		"AuthorizedKeysCommand",
+	};
+	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES];
+	const char *args;
+
+	if (!plan->guard)
+		return true;
+	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
+		bool good;
+
+		sshd_text_value(base, watched[i], was, sizeof(was));
+		sshd_text_value(next, watched[i], value, sizeof(value));
+		if (i == 1)
+			good = plan->takes_files ? sshd_words_none(value) :
+			    strcmp(was, value) == 0;
+		else
+			good = guard_command(value, &args) ||
+			    (i == 0 && sshd_words_none(was) &&
+			    sshd_words_none(value)) ||
+			    (i == 0 && strcmp(was, value) == 0);
+		/* Of a Match block people are told. */
+		if (good || any_match_sets(t, watched[i]))
+			continue;
+		cli_error("sshd takes %s for %s all the same; nothing was "
+		    "changed", value, watched[i]);
+		return false;
+	}
+	return true;
+}
+
+size_t
+sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		const struct sshd_line *m;
+
+		if (l->match == 0 || !sshd_escape_opens(t, l))
+			continue;
+		m = &t->line[l->match - 1];
+		cli_error("note: %s%s:%zu: Match %s sets %s again: the guard is "
+		    "not asked about that", root, t->file[l->file], l->number,
+		    m->value, l->keyword);
+		n++;
+	}
+	return n;
+}
+
+/* Whether the Match block of that number sets something that counts here. */
+static bool
+match_counts(const struct sshd_tree *t, size_t match)
+{
+	static const char *const others[] = {
+		"TrustedUserCAKeys", "AuthorizedPrincipalsFile",
+		"HostbasedAuthentication", "PubkeyAuthentication",
+	};
+
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == match && is_guards(t->line[i].keyword))
+			return true;
+	for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+		if (match_sets(t, match, others[k]))
+			return true;
+	return false;
+}
+
+size_t
+sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; *o->root != '\0' && i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+
+		if (!is(l, "Match") || strcasestr(l->value, "group") == NULL ||
+		    !match_counts(t, i + 1))
+			continue;
+		cli_error("%s%s:%zu: Match Group is answered by the groups of "
+		    "this machine, not by those below %s", o->root,
+		    t->file[l->file], l->number, o->root);
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: ISC */
+/* What enable and disable start from. */
+#include <sys/stat.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sshd/sshd.h"
+
+/* What the state knows better than a look at the file. */
+static bool
+apply_state(struct sshd_present *p)
+{
+	for (size_t i = 0; i < p->state.n; i++) {
+		const struct sshd_kept *k = &p->state.v[i];
+		struct sshd_file *f = sshd_files_add(&p->files, k->path);
+
+		if (f == NULL)
+			return false;
+		if (f->blocks > 0)
+			f->made = !k->there;
+	}
+	return true;
+}
+
+static bool
+open_present(const struct sshd_options *o, struct sshd_present *p)
+{
+	return sshd_state_load(o->root, &p->state) &&
+	    sshd_open_tree(o, &p->now, NULL, 0) &&
+	    sshd_files_add_tree(&p->files, &p->now) &&
+	    sshd_files_add(&p->files, SSHD_DROP_IN) != NULL &&
+	    sshd_files_add(&p->files, KV_CONFIG_PATH) != NULL &&
+	    apply_state(p);
+}
+
+static void
+close_present(struct sshd_present *p)
+{
+	free(p->dump);
+	sshd_tree_close(&p->base);
+	sshd_tree_close(&p->now);
+	sshd_files_free(&p->files);
+	sshd_state_free(&p->state);
+}
+
+int
+sshd_run_change(const struct cli_command *cmd, int argc, char **argv,
+    int (*change)(const struct sshd_options *o, struct sshd_present *p))
+{
+	struct sshd_options o;
+	struct sshd_present p = { .files.root = o.root };
+	int status, lock;
+
+	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
+		return status;
+	umask(022);
+	if (!sshd_state_lock(o.root, &lock))
+		return CLI_UNCHECKED;
+	status = open_present(&o, &p) ? change(&o, &p) : CLI_UNCHECKED;
+	close_present(&p);
+	sshd_state_unlock(o.root, lock);
+	return status;
+}
+
+bool
+sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
+    char *why, size_t cap)
+{
+	char service[SSHD_VALUE_BYTES], path[SSHD_VALUE_BYTES + 16];
+
+	if (!sshd_open_changed(o, &p->files, false, &p->base))
+		return false;
+	p->dump = sshd_dump(o->sshd, &p->base, *o->root != '\0', NULL, why,
+	    cap);
+	sshd_pam_service(p->dump != NULL ? p->dump : "", service);
+	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", service);
+	return sshd_files_add(&p->files, path) != NULL;
+}
+
+bool
+sshd_present_has(const struct sshd_present *p, bool sshds)
+{
+	for (size_t i = 0; i < p->files.n; i++) {
+		const struct sshd_file *f = p->files.v[i];
+
+		if (f->blocks > 0 && (sshds ? sshd_file_is_sshds(f) :
+		    sshd_file_is_pams(f)))
+			return true;
+	}
+	return false;
+}
+
+/* Without the lines that differ by the host key that was made for sshd. */
+static bool
+same_settings(const char *a, const char *b)
+{
+	for (;;) {
+		size_t n, m;
+
+		while (strncasecmp(a, "hostkey ", 8) == 0)
+			a += strcspn(a, "\n") + (strchr(a, '\n') != NULL);
+		while (strncasecmp(b, "hostkey ", 8) == 0)
+			b += strcspn(b, "\n") + (strchr(b, '\n') != NULL);
+		n = strcspn(a, "\n");
+		m = strcspn(b, "\n");
+		if (n != m || memcmp(a, b, n) != 0)
+			return false;
+		if (a[n] == '\0' || b[n] == '\0')
+			return a[n] == b[n];
+		a += n + 1;
+		b += n + 1;
+	}
+}
+
+bool
+sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t)
+{
+	static const char *const argument[] = { "-T" };
+	struct sshd sshd = { .path = o->sshd, .config = SSHD_TREE_TOP };
+	char why[SSHD_WHY_BYTES], *real, *copy;
+	bool same;
+
+	if (*o->root != '\0')
+		return true;
+	if ((copy = sshd_ask_tree(o, t, NULL)) == NULL)
+		return false;
+	sshd.host_key = t->host_key;
+	real = sshd_run(&sshd, argument, 1, why, sizeof(why));
+	same = real != NULL && same_settings(real, copy);
+	if (real == NULL)
+		cli_error("%s", why);
+	else if (!same)
+		cli_error(SSHD_TREE_TOP ": sshd reads this file in another way "
+		    "than keyveto does, or it is being changed; put keyveto in "
+		    "by hand");
+	free(real);
+	free(copy);
+	return same;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: ISC */
+/* Makes the running sshd read its files anew. */
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/root_file.h"
+#include "sshd/sshd.h"
+
+#define SYSTEMCTL "/usr/bin/systemctl"
+
+/* By its full name: root's PATH may be another's, after su. */
+static int
+run_systemctl(char *const *argv)
+{
+	char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+	char *const env[] = { search, NULL };
+	int status = 0;
+	pid_t pid;
+
+	if (posix_spawn(&pid, SYSTEMCTL, NULL, NULL, argv, env) != 0)
+		return -1;
+	while (waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+static bool
+systemctl(const char *what, const char *unit)
+{
+	char program[] = "systemctl", quiet[] = "--quiet";
+	char verb[32], name[32];
+	char *const argv[] = { program, quiet, verb, name, NULL };
+
+	snprintf(verb, sizeof(verb), "%s", what);
+	snprintf(name, sizeof(name), "%s", unit);
+	return run_systemctl(argv) == 0;
+}
+
+/*
+ * Debian 12's sshd does not take systemd's socket a second time: reloaded, it
+ * ends, and its unit has failed until the next connection. Sessions outlive a
+ * restart.
+ */
+static bool
+reload_unit(const char *service, const char *socket)
+{
+	return systemctl("is-active", service) && systemctl(systemctl(
+	    "is-active", socket) ? "try-restart" : "reload", service);
+}
+
+/* Whether the process is an sshd, as far as its name tells. */
+static bool
+is_sshd(pid_t pid)
+{
+	char path[64], name[32];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return false;
+	n = read(fd, name, sizeof(name));
+	close(fd);
+	return n == 5 && memcmp(name, "sshd\n", 5) == 0;
+}
+
+/* SIGHUP for the sshd whose process id is in the file. */
+static bool
+signal_listener(const char *path)
+{
+	uint64_t pid;
+	char *text;
+	size_t len;
+	bool ok;
+
+	/* PidFile may be none. */
+	if (*path != '/' || (text = root_read("", path, &len)) == NULL)
+		return false;
+	text[strcspn(text, "\r\n \t")] = '\0';
+	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
+	    is_sshd((pid_t)pid) && kill((pid_t)pid, SIGHUP) == 0;
+	free(text);
+	return ok;
+}
+
+bool
+sshd_reload(const char *dump)
+{
+	const bool systemd = access("/run/systemd/system", F_OK) == 0;
+	char path[SSHD_VALUE_BYTES];
+
+	if (systemd && (reload_unit("ssh.service", "ssh.socket") ||
+	    reload_unit("sshd.service", "sshd.socket")))
+		return true;
+	if (!sshd_text_value(dump, "pidfile", path, sizeof(path)))
+		snprintf(path, sizeof(path), "none");
+	if (signal_listener(path))
+		return true;
+	/* The sshd that systemd starts for a connection reads its files then. */
+	if (systemd && (systemctl("is-active", "ssh.socket") ||
+	    systemctl("is-active", "sshd.socket")))
+		return true;
+	cli_error("%s: names no running sshd; nothing was reloaded", path);
+	return false;
+}

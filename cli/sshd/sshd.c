@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: ISC */
+/* sshd: putting keyveto into sshd, and taking it out. */
+#include "sshd/sshd.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/root_file.h"
+
+#define TIMEOUT_DEFAULT 30
+#define TIMEOUT_MAX 3600
+
+static const struct cli_command *const commands[] = {
+	&sshd_status, &sshd_enable, &sshd_disable
+};
+
+static int
+run_sshd(const struct cli_command *cmd, int argc, char **argv)
+{
+	return cli_run_subcommand(cmd, commands, sizeof(commands) /
+	    sizeof(commands[0]), "so does keyveto(1)", argc, argv);
+}
+
+const struct cli_command cli_sshd = {
+	.name = "sshd",
+	.synopsis = "COMMAND [OPTION...]",
+	.help = "Put keyveto into sshd, take it out, tell what is guarded",
+	.details = "",
+	.run = run_sshd,
+};
+
+enum { ROOT = 1, SSHD, TIMEOUT, GUARD, PAM, WARN, YES, DRY_RUN, RELOAD, JSON };
+
+/* False after a message. */
+static bool
+take_root(struct sshd_options *o, const char *path)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (realpath(path, real) == NULL || stat(real, &st) == -1) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode) || strlen(real) >= sizeof(o->root)) {
+		cli_error("%s: not a directory", path);
+		return false;
+	}
+	/* "/" is this machine, of which no copy is needed. */
+	snprintf(o->root, sizeof(o->root), "%s",
+	    strcmp(real, "/") == 0 ? "" : real);
+	return true;
+}
+
+static bool
+take_option(struct sshd_options *o, int opt)
+{
+	switch (opt) {
+	case ROOT:
+		return take_root(o, optarg);
+	case SSHD:
+		o->sshd = optarg;
+		if (*optarg == '/')
+			return true;
+		cli_error("--sshd takes an absolute path, not %s", optarg);
+		return false;
+	case TIMEOUT:
+		if (cli_read_number(optarg, 1, TIMEOUT_MAX, &o->timeout))
+			return true;
+		cli_error("--timeout takes a number from 1 to %d, not %s",
+		    TIMEOUT_MAX, optarg);
+		return false;
+	case GUARD:
+		o->guard = true;
+		return true;
+	case PAM:
+		o->pam = true;
+		return true;
+	case WARN:
+		o->warn = true;
+		return true;
+	case YES:
+		o->yes = true;
+		return true;
+	case DRY_RUN:
+		o->dry_run = true;
+		return true;
+	case RELOAD:
+		o->reload = true;
+		return true;
+	default:
+		o->json = true;
+		return true;
+	}
+}
+
+/* Each subcommand has some of these. */
+static const struct option options[] = {
+	{ "root", required_argument, NULL, ROOT },
+	{ "sshd", required_argument, NULL, SSHD },
+	{ "timeout", required_argument, NULL, TIMEOUT },
+	{ "guard", no_argument, NULL, GUARD },
+	{ "pam", no_argument, NULL, PAM },
+	{ "warn", no_argument, NULL, WARN },
+	{ "yes", no_argument, NULL, YES },
+	{ "dry-run", no_argument, NULL, DRY_RUN },
+	{ "reload", no_argument, NULL, RELOAD },
+	{ "json", no_argument, NULL, JSON },
+	CLI_HELP_LONGOPT,
+	{ NULL, 0, NULL, 0 }
+};
+
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+/* Those that the synopsis names. */
+static void
+choose_options(const struct cli_command *cmd, struct option *chosen)
+{
+	char name[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < OPTIONS; i++) {
+		if (options[i].name != NULL)
+			snprintf(name, sizeof(name), "[--%s%s",
+			    options[i].name, options[i].has_arg ==
+			    required_argument ? " " : "]");
+		if (options[i].name == NULL ||
+		    options[i].val == CLI_OPT_HELP ||
+		    strstr(cmd->synopsis, name) != NULL)
+			chosen[n++] = options[i];
+	}
+}
+
+int
+sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
+    struct sshd_options *o, int *statusp)
+{
+	struct option chosen[OPTIONS];
+	int opt;
+
+	*o = (struct sshd_options){
+		.sshd = SSHD_PATH, .timeout = TIMEOUT_DEFAULT
+	};
+	*statusp = CLI_UNCHECKED;
+	choose_options(cmd, chosen);
+	while ((opt = cli_getopt(cmd, argc, argv, chosen)) != -1) {
+		if (opt == CLI_OPT_HELP) {
+			*statusp = cli_help(cmd);
+			return -1;
+		}
+		if (opt == '?' || !take_option(o, opt))
+			return -1;
+	}
+	if (optind < argc) {
+		cli_error("%s takes no argument %s", cmd->name, argv[optind]);
+		*statusp = cli_usage_error(cmd);
+		return -1;
+	}
+	if (o->reload && *o->root != '\0') {
+		cli_error("--reload is for the sshd of this machine, not for "
+		    "one below %s", o->root);
+		return -1;
+	}
+	if (geteuid() == 0)
+		return 0;
+	cli_error("only root can ask sshd for its settings: run it as root");
+	return -1;
+}
+
+bool
+sshd_open_tree(const struct sshd_options *o, struct sshd_tree *t,
+    const struct sshd_change *change, size_t n)
+{
+	char why[SSHD_WHY_BYTES];
+
+	if (sshd_tree_open(t, o->root, change, n, why, sizeof(why)))
+		return true;
+	cli_error("%s", why);
+	return false;
+}
+
+bool
+sshd_open_changed(const struct sshd_options *o, const struct sshd_files *fs,
+    bool next, struct sshd_tree *t)
+{
+	size_t n;
+	struct sshd_change *change = sshd_files_changes(fs, next, &n);
+	bool ok;
+
+	*t = (struct sshd_tree){ 0 };
+	if (change == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	ok = sshd_open_tree(o, t, change, n);
+	free(change);
+	return ok;
+}
+
+char *
+sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
+    const char *user)
+{
+	char why[SSHD_WHY_BYTES];
+	char *dump = sshd_dump(o->sshd, t, *o->root != '\0', user, why,
+	    sizeof(why));
+
+	if (dump == NULL)
+		cli_error("%s", why);
+	return dump;
+}
+
+void
+sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES])
+{
+	/* Only newer ones can be told another. */
+	if (!sshd_text_value(dump, "pamservicename", name, SSHD_VALUE_BYTES))
+		snprintf(name, SSHD_VALUE_BYTES, "sshd");
+}
+
+bool
+sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
+{
+	FILE *f;
+	bool ok;
+	int fd;
+
+	if (*o->root == '\0') {
+		ok = accounts_add_all(a);
+	} else {
+		fd = root_open(o->root, "/etc/passwd", O_RDONLY);
+		if (fd == -1 && errno == ENOENT) {
+			cli_error("note: %s/etc/passwd: not there: no account "
+			    "is known, and none can be looked at", o->root);
+			return true;
+		}
+		f = fd != -1 ? fdopen(fd, "r") : NULL;
+		ok = f != NULL && accounts_add_file(a, f);
+		if (f != NULL)
+			fclose(f);
+	}
+	if (!ok)
+		cli_error("%s: the list of accounts: %s", *o->root != '\0' ?
+		    o->root : "/etc/passwd", strerror(errno));
+	return ok;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto sshd status: which ways in are guarded, and by what. */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sshd/means.h"
+#include "sshd/plan.h"
+#include "sshd_config/escape.h"
+#include "sshd_config/guard_command.h"
+#include "sshd_config/overview.h"
+#include "sshd_config/words.h"
+
+enum way {
+	WAY_FILES = 0, WAY_COMMAND, WAY_CA_LINE, WAY_USER_CA, WAY_HOSTBASED,
+	WAYS
+};
+
+static const char *const way_names[WAYS] = {
+	"authorized_keys", "AuthorizedKeysCommand", "cert-authority line",
+	"TrustedUserCAKeys", "hostbased"
+};
+
+/* How an account, or many, can be entered. */
+struct cover {
+	bool open[WAYS], guard[WAYS], pam[WAYS];
+	char **account;		/* names that belong to the accounts */
+	size_t n;
+};
+
+struct status {
+	const struct sshd_options *o;
+	struct sshd_tree tree;
+	struct accounts accounts;
+	struct cover *v;	/* each differs from the others */
+	size_t n;
+	struct sshd_means means;
+	bool keys_by_origin;	/* some clients may come by key, at least */
+	bool pam;		/* the module judges in every service */
+	bool unguarded, unknown;
+};
+
+/* Notes a guard; whether the command is one. */
+static bool
+take_guard(struct status *s, const char *dump, const char *command,
+    const char *user_keyword)
+{
+	char user[SSHD_VALUE_BYTES];
+	const char *args;
+
+	if (!guard_command(command, &args))
+		return false;
+	(void)sshd_text_value(dump, user_keyword, user, sizeof(user));
+	sshd_means_guard(&s->means, command, user);
+	return true;
+}
+
+/* Whether PAM asks the module about such an account. */
+static bool
+pam_judges(struct status *s, const char *dump)
+{
+	char service[SSHD_VALUE_BYTES];
+
+	if (!sshd_text_is(dump, "usepam", "yes"))
+		return false;
+	sshd_pam_service(dump, service);
+	return sshd_means_service(&s->means, service);
+}
+
+/* What sshd says for an account, as ways in. */
+static void
+read_cover(struct status *s, const char *dump, struct cover *c)
+{
+	char files[SSHD_VALUE_BYTES], command[SSHD_VALUE_BYTES];
+	char principals[SSHD_VALUE_BYTES];
+	const char *args = "";
+	bool keys = s->keys_by_origin ||
+	    !sshd_text_is(dump, "pubkeyauthentication", "no");
+	bool guard, guards_files, guards_command, pam = pam_judges(s, dump);
+
+	*c = (struct cover){ .n = 0 };
+	sshd_text_value(dump, "authorizedkeysfile", files, sizeof(files));
+	sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	sshd_text_value(dump, "authorizedprincipalscommand", principals,
+	    sizeof(principals));
+	guard = keys && guard_command(command, &args) &&
+	    take_guard(s, dump, command, "authorizedkeyscommanduser");
+	guards_command = guard && guard_chained(args);
+	guards_files = guard && !guards_command && sshd_words_none(files);
+	c->open[WAY_FILES] = keys && (!sshd_words_none(files) ||
+	    (guard && !guards_command));
+	c->guard[WAY_FILES] = guards_files;
+	c->open[WAY_COMMAND] = keys && !sshd_words_none(command) &&
+	    (!guard || guards_command);
+	c->guard[WAY_COMMAND] = guards_command;
+	c->open[WAY_CA_LINE] = c->open[WAY_FILES] || c->open[WAY_COMMAND];
+	c->guard[WAY_CA_LINE] = (!c->open[WAY_FILES] || guards_files) &&
+	    (!c->open[WAY_COMMAND] || guards_command);
+	c->open[WAY_USER_CA] = keys &&
+	    !sshd_text_is(dump, "trustedusercakeys", "none");
+	c->guard[WAY_USER_CA] = c->open[WAY_USER_CA] &&
+	    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
+	    take_guard(s, dump, principals, "authorizedprincipalscommanduser");
+	c->open[WAY_HOSTBASED] =
+	    sshd_text_is(dump, "hostbasedauthentication", "yes");
+	for (int w = 0; w < WAYS; w++)
+		c->pam[w] = pam;
+}
+
+static bool
+is_guarded(const struct cover *c, int w)
+{
+	return !c->open[w] || c->guard[w] || c->pam[w];
+}
+
+/* The cover like c, which becomes one of s's; NULL without memory. */
+static struct cover *
+find_cover(struct status *s, const struct cover *c)
+{
+	struct cover *v;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (memcmp(s->v[i].open, c->open, sizeof(c->open)) == 0 &&
+		    memcmp(s->v[i].guard, c->guard, sizeof(c->guard)) == 0 &&
+		    memcmp(s->v[i].pam, c->pam, sizeof(c->pam)) == 0)
+			return &s->v[i];
+	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
+		return NULL;
+	s->v = v;
+	v[s->n] = *c;
+	return &v[s->n++];
+}
+
+static bool
+add_account(struct status *s, size_t cover, char *name)
+{
+	struct cover *c = &s->v[cover];
+	char **v = realloc(c->account, (c->n + 1) * sizeof(*v));
+
+	if (v == NULL)
+		return false;
+	c->account = v;
+	v[c->n++] = name;
+	return true;
+}
+
+/* What an account that was asked about, and those like it, have. */
+struct asked {
+	char *signature;
+	size_t cover;
+};
+
+/* The cover of an account as a number; false after a message. */
+static bool
+ask_about(struct status *s, const char *user, size_t *coverp)
+{
+	char *dump = sshd_ask_tree(s->o, &s->tree, user);
+	struct cover c, *mine;
+
+	if (dump == NULL)
+		return false;
+	read_cover(s, dump, &c);
+	free(dump);
+	if ((mine = find_cover(s, &c)) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	*coverp = (size_t)(mine - s->v);
+	return true;
+}
+
+/* Accounts that no Match line tells apart are asked about once. */
+static bool
+ask_about_each(struct status *s, const struct sshd_match *match)
+{
+	struct asked *asked = calloc(s->accounts.n + 1, sizeof(*asked));
+	bool ok = asked != NULL;
+	size_t n = 0;
+
+	if (ok && s->accounts.n == 0) {
+		s->unknown |= match->user.n + match->group.n > 0;
+		ok = ask_about(s, NULL, &n);
+		n = 0;
+	}
+	for (size_t i = 0; ok && i < s->accounts.n; i++) {
+		char *signature = match->unknown ? NULL :
+		    sshd_match_signature(match, &s->accounts.v[i]);
+		size_t k = 0;
+
+		while (k < n && (signature == NULL ||
+		    asked[k].signature == NULL ||
+		    strcmp(asked[k].signature, signature) != 0))
+			k++;
+		if (k < n)
+			free(signature);
+		else {
+			asked[k].signature = signature;
+			n++;
+			ok = ask_about(s, s->accounts.v[i].name,
+			    &asked[k].cover);
+		}
+		ok = ok && add_account(s, asked[k].cover,
+		    s->accounts.v[i].name);
+	}
+	for (size_t k = 0; k < n; k++)
+		free(asked[k].signature);
+	free(asked);
+	return ok;
+}
+
+static bool
+is(const struct sshd_line *l, const char *keyword)
+{
+	return strcasecmp(l->keyword, keyword) == 0;
+}
+
+/*
+ * What Match blocks may change for clients from elsewhere, and what sshd tells
+ * only if it is asked from there.
+ */
+static void
+look_for_origins(struct status *s)
+{
+	const struct sshd_tree *t = &s->tree;
+
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		char *value, *rest, *name;
+
+		if (l->match != 0 && is(l, "PubkeyAuthentication") &&
+		    sshd_escape_by_origin(t, l))
+			s->keys_by_origin |= !sshd_words_is(l->value, "no");
+		if (l->match == 0 || !is(l, "PAMServiceName"))
+			continue;
+		rest = value = strdup(l->value);
+		name = value != NULL ? sshd_words_next(&rest) : NULL;
+		s->pam &= name != NULL && sshd_means_service(&s->means, name);
+		free(value);
+	}
+}
+
+/* The way in that a setting is about. */
+static enum way
+way_of(const struct sshd_line *l)
+{
+	return is(l, "AuthorizedKeysFile") ? WAY_FILES :
+	    is(l, "AuthorizedKeysCommand") ? WAY_COMMAND :
+	    is(l, "HostbasedAuthentication") ? WAY_HOSTBASED : WAY_USER_CA;
+}
+
+/* Whether that way is known to be open, and unguarded, for an account. */
+static bool
+is_told(const struct status *s, enum way w)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!is_guarded(&s->v[i], w))
+			return true;
+	return false;
+}
+
+/*
+ * What holds for clients from elsewhere is not asked, since there is no end of
+ * addresses: each setting that a block for them makes counts by itself. One for
+ * accounts may be for some that no name service lists, and nobody asked about.
+ */
+static void
+look_at_blocks(struct status *s)
+{
+	const struct sshd_tree *t = &s->tree;
+
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		bool origin = sshd_escape_by_origin(t, l);
+
+		if (s->pam || l->match == 0 || !sshd_escape_opens(t, l) ||
+		    (!origin && is_told(s, way_of(l))))
+			continue;
+		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
+		    t->file[l->file], l->number, origin ? "not guarded" :
+		    "not guarded, for accounts that are not listed",
+		    t->line[l->match - 1].value, l->keyword);
+		if (origin)
+			s->unguarded = true;
+		else
+			s->unknown = true;
+	}
+}
+
+static const char *
+yes_or_no(bool yes)
+{
+	return yes ? "yes" : "no";
+}
+
+static void
+print_cover(const struct status *s, const struct cover *c)
+{
+	if (s->n > 1) {
+		fputs("accounts:", stdout);
+		for (size_t i = 0; i < c->n; i++) {
+			putchar(' ');
+			cli_print_safe(stdout, c->account[i],
+			    strlen(c->account[i]));
+		}
+		putchar('\n');
+	}
+	printf("%-22s %-5s %-6s %-4s %s\n", "way in", "open", "guard", "PAM",
+	    "guarded");
+	for (int w = 0; w < WAYS; w++) {
+		if (c->open[w])
+			printf("%-22s %-5s %-6s %-4s %s\n", way_names[w],
+			    "yes", yes_or_no(c->guard[w]),
+			    yes_or_no(c->pam[w]),
+			    is_guarded(c, w) ? "yes" : "NO");
+		else
+			printf("%-22s no\n", way_names[w]);
+	}
+}
+
+/* JSON wants UTF-8: what is not becomes \xNN. */
+static json_t *
+to_json(const char *text)
+{
+	json_t *s = json_string(text);
+	char *safe = NULL;
+	size_t len;
+	FILE *out;
+
+	if (s != NULL || (out = open_memstream(&safe, &len)) == NULL)
+		return s;
+	cli_print_safe(out, text, strlen(text));
+	fclose(out);
+	s = json_string(safe);
+	free(safe);
+	return s;
+}
+
+/* null: all accounts there are. */
+static json_t *
+accounts_to_json(const struct status *s, const struct cover *c)
+{
+	json_t *list;
+
+	if (s->n == 1)
+		return json_null();
+	list = json_array();
+	for (size_t i = 0; i < c->n; i++)
+		json_array_append_new(list, to_json(c->account[i]));
+	return list;
+}
+
+static void
+print_json(const struct status *s, const struct cover *c)
+{
+	for (int w = 0; w < WAYS; w++) {
+		json_t *one = json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
+		    "accounts", accounts_to_json(s, c), "way", way_names[w],
+		    "open", c->open[w], "guard", c->open[w] && c->guard[w],
+		    "pam", c->open[w] && c->pam[w], "guarded",
+		    is_guarded(c, w));
+
+		json_dumpf(one, stdout, JSON_COMPACT);
+		putchar('\n');
+		json_decref(one);
+	}
+}
+
+static bool
+look(struct status *s)
+{
+	struct sshd sshd = { .path = s->o->sshd };
+	struct sshd_overview overview;
+	char *dump;
+	bool ok;
+
+	if (!sshd_open_tree(s->o, &s->tree, NULL, 0) ||
+	    !sshd_copy_is_faithful(s->o, &s->tree) ||
+	    !sshd_find_accounts(s->o, &s->accounts) ||
+	    (dump = sshd_ask_tree(s->o, &s->tree, NULL)) == NULL)
+		return false;
+	s->pam = pam_judges(s, dump);
+	free(dump);
+	look_for_origins(s);
+	sshd.config = s->tree.top;
+	sshd_overview(&sshd, &overview);
+	s->unknown |= sshd_plan_tell_groups(s->o, &s->tree) > 0;
+	ok = ask_about_each(s, &overview.match);
+	sshd_overview_free(&overview);
+	if (!ok)
+		return false;
+	look_at_blocks(s);
+	s->unguarded |= !sshd_means_refuse(&s->means, &s->accounts);
+	s->unknown |= s->means.unknown;
+	return true;
+}
+
+static int
+print(struct status *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct cover *c = &s->v[i];
+
+		if (s->o->json)
+			print_json(s, c);
+		else {
+			if (i > 0)
+				putchar('\n');
+			print_cover(s, c);
+		}
+		for (int w = 0; w < WAYS; w++)
+			s->unguarded |= !is_guarded(c, w);
+	}
+	if (!cli_stdout_ok())
+		return CLI_UNCHECKED;
+	if (s->unguarded)
+		return 1;
+	return s->unknown ? CLI_UNCHECKED : 0;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct sshd_options o;
+	struct status s = { .o = &o, .means.o = &o };
+	int status;
+
+	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
+		return status;
+	status = look(&s) ? print(&s) : CLI_UNCHECKED;
+	for (size_t i = 0; i < s.n; i++)
+		free(s.v[i].account);
+	free(s.v);
+	sshd_means_free(&s.means);
+	accounts_free(&s.accounts);
+	sshd_tree_close(&s.tree);
+	return status;
+}
+
+const struct cli_command sshd_status = {
+	.name = "sshd status",
+	.synopsis = "[--json] [--root DIR] [--sshd PATH]",
+	.help = "Tell which ways in are guarded",
+	.details =
+	    "As root. Asks sshd about every account that Match blocks may tell "
+	    "from the\nothers, and reads PAM's lines.\n\n"
+	    "  --json           one JSON object a line, for each way in\n"
+	    "  --root DIR       the machine whose file system is below DIR, "
+	    "not this one\n"
+	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
+	    "\nExit status: 0 every open way in is guarded, 1 one is not, 2 it "
+	    "could not be\ntold.\n",
+	.run = run,
+};

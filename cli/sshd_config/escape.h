@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd_config/escape: Match blocks that set again what the guard goes by, so
+ * that it is not asked about somebody's keys.
+ */
+#ifndef CLI_SSHD_CONFIG_ESCAPE_H
+#define CLI_SSHD_CONFIG_ESCAPE_H
+
+#include "sshd_config/tree.h"
+
+/* Whether a line, where it holds, opens a way in that the guard sees not. */
+bool sshd_escape_opens(const struct sshd_tree *t, const struct sshd_line *l);
+
+/*
+ * Whether the line's Match block, or one that includes its file, asks for more
+ * than who logs in.
+ */
+bool sshd_escape_by_origin(const struct sshd_tree *t,
+    const struct sshd_line *l);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd_config/match: which accounts sshd's Match blocks cannot tell apart, so
+ * that one question to sshd does for all of them.
+ */
+#ifndef CLI_SSHD_CONFIG_MATCH_H
+#define CLI_SSHD_CONFIG_MATCH_H
+
+#include "shared/accounts.h"
+
+/* Single patterns, without the "!" before them. */
+struct sshd_patterns {
+	char **v;
+	size_t n;
+};
+
+/* All that Match lines ask of an account. Zeroes are an empty one. */
+struct sshd_match {
+	struct sshd_patterns user, group;
+	bool unknown;		/* they ask for something else, too */
+};
+
+/*
+ * Cuts the next criterion off a Match line's value, and its argument: NULL if
+ * it takes none, or lacks it. False at the end.
+ */
+bool sshd_match_next(char **sp, const char **criterionp,
+    const char **argumentp);
+/* Whether it asks for something else than who logs in. */
+bool sshd_match_is_origin(const char *criterion);
+/* Takes a criterion in; an argument that it should have may be NULL. */
+void sshd_match_add(struct sshd_match *m, const char *criterion,
+    const char *argument);
+
+/*
+ * A string that two accounts have in common only if each of their names and of
+ * their groups' names matches the same patterns: whatever Match lines make of
+ * these, it is the same for both. NULL without memory.
+ */
+char *sshd_match_signature(const struct sshd_match *m,
+    const struct account *a);
+
+/*
+ * Sets like[i] to the first account that no Match line tells from account i.
+ * False without memory: then each account is to be asked about.
+ */
+bool sshd_match_alike(const struct accounts *accounts,
+    const struct sshd_match *match, size_t *like);
+
+/* sshd's patterns know * and ? (match.c:match_pattern). */
+bool sshd_match_pattern(const char *name, const char *pattern);
+
+void sshd_match_free(struct sshd_match *m);
+
+#endif

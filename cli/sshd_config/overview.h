@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd_config/overview: what can be seen in sshd's configuration files without
+ * asking sshd about each account.
+ */
+#ifndef CLI_SSHD_CONFIG_OVERVIEW_H
+#define CLI_SSHD_CONFIG_OVERVIEW_H
+
+#include "sshd_config/match.h"
+#include "sshd_config/sshd_config.h"
+
+struct sshd_overview {
+	bool varies;		/* accounts may have different settings */
+	bool by_origin;		/* clients from elsewhere may have, too */
+	bool odd_pattern;	/* sshd -T does not show such a file's name */
+	struct sshd_match match;	/* by which accounts differ then */
+};
+
+/*
+ * Looks for Match blocks that set what counts here. In doubt (a file cannot be
+ * read, sshd's own file is not known) it says that the settings vary, and
+ * that it is unknown by what. Ended by sshd_overview_free.
+ */
+void sshd_overview(const struct sshd *sshd, struct sshd_overview *o);
+
+/* A line in a Match block. The strings are the walker's. */
+struct sshd_match_line {
+	const char *file;
+	unsigned int line;
+	const char *keyword, *value;
+	bool by_origin;		/* the block asks for more than the account */
+};
+
+/* The same, and told is called for each such line. */
+typedef void (*sshd_match_line_fn)(const struct sshd_match_line *line,
+    void *arg);
+void sshd_overview_told(const struct sshd *sshd, struct sshd_overview *o,
+    sshd_match_line_fn told, void *arg);
+
+void sshd_overview_free(struct sshd_overview *o);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd_config: what sshd itself says of its configuration ("sshd -T"), for an
+ * account.
+ */
+#ifndef CLI_SSHD_CONFIG_SSHD_CONFIG_H
+#define CLI_SSHD_CONFIG_SSHD_CONFIG_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SSHD_PATH "/usr/sbin/sshd"
+#define SSHD_WORDS_MAX 256
+#define SSHD_VALUE_BYTES 8192	/* more than a value needs */
+
+/* The part of an answer that counts here. All strings are its own. */
+struct sshd_settings {
+	char *text;		/* the lines that count, as sshd wrote them */
+	char *memory;		/* what the strings below point into */
+	const char *pattern[SSHD_WORDS_MAX];	/* AuthorizedKeysFile */
+	size_t n_patterns;
+	const char *host_key[SSHD_WORDS_MAX];
+	size_t n_host_keys;
+	const char *host_certificate[SSHD_WORDS_MAX];
+	size_t n_host_certificates;
+	const char *command;	/* AuthorizedKeysCommand, or NULL */
+	const char *user_ca;	/* TrustedUserCAKeys, or NULL */
+	bool strictmodes;
+};
+
+/* Which sshd is asked, about which file (NULL: its own). */
+struct sshd {
+	const char *path;
+	const char *config;
+	const char *host_key;	/* one that it may take for its own, or NULL */
+};
+
+/*
+ * Runs sshd with n more arguments (-t, or -T and a -C) and returns what it
+ * printed, to be freed. NULL with a sentence in why if it fails.
+ */
+char *sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
+    char *why, size_t cap);
+
+/* A question that sshd is thinking about. */
+struct sshd_question {
+	pid_t pid;		/* -1: could not be asked; errno in error */
+	int fd;
+	int error;
+};
+
+/*
+ * What -C takes for a login of user from this machine; false if sshd cannot be
+ * asked about such a name.
+ */
+bool sshd_connection(const char *user, char *spec, size_t cap);
+
+/*
+ * Asks what holds for a login of user from this machine. Several questions may
+ * be asked before the answers are read.
+ */
+void sshd_ask(const struct sshd *sshd, const char *user,
+    struct sshd_question *q);
+
+/*
+ * Waits for the answer. NULL with a sentence in why if there is none.
+ */
+struct sshd_settings *sshd_answer(struct sshd_question *q, char *why,
+    size_t cap);
+
+/*
+ * The same, all that sshd said: a line for each keyword, in lower case, and
+ * its value. To be freed.
+ */
+char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
+
+/*
+ * The first value of a keyword in such a text, as much of it as fits; false,
+ * and "", without it. "none" is a value.
+ */
+bool sshd_text_value(const char *text, const char *keyword, char *value,
+    size_t cap);
+
+/* Whether it is this one, in any case; a keyword that is missing has none. */
+bool sshd_text_is(const char *text, const char *keyword, const char *value);
+
+/* The settings that such lines make: NULL without memory. */
+struct sshd_settings *sshd_settings_parse(const char *text);
+void sshd_settings_free(struct sshd_settings *s);
+
+#endif

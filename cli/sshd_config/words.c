@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd_config/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* misc.c: WHITESPACE. */
+#define BLANKS " \t\r\n"
+
+/*
+ * misc.c:strdelim: a word ends at a blank, at an equals sign, or at the second
+ * quote, wherever the first one stands. NULL if that is missing.
+ */
+static char *
+cut_word(char **sp)
+{
+	char *word = *sp, *end = word + strcspn(word, BLANKS "\"=");
+	bool equals = *end == '=';
+
+	if (*end == '"') {
+		memmove(end, end + 1, strlen(end));
+		end += strcspn(end, "\"");
+		if (*end == '\0')
+			return NULL;
+		*end++ = '\0';
+		*sp = end + strspn(end, BLANKS);
+		return word;
+	}
+	if (*end != '\0')
+		*end++ = '\0';
+	end += strspn(end, BLANKS);
+	if (*end == '=' && !equals) {
+		end++;
+		end += strspn(end, BLANKS);
+	}
+	*sp = end;
+	return word;
+}
+
+char *
+sshd_words_keyword(char *line, char **restp)
+{
+	size_t len = strlen(line);
+	char *word;
+
+	/* As servconf.c does, which takes a form feed for a blank only here. */
+	while (len > 0 && strchr(BLANKS "\f", line[len - 1]) != NULL)
+		line[--len] = '\0';
+	*restp = line;
+	word = cut_word(restp);
+	/* An empty word, before leading blanks, say, is passed over once. */
+	if (word != NULL && *word == '\0')
+		word = cut_word(restp);
+	return word == NULL || *word == '\0' || *word == '#' ? NULL : word;
+}
+
+/*
+ * misc.c:argv_split: quotes of both kinds, backslashes before quotes,
+ * backslashes and blanks; a word that starts with # ends the line.
+ */
+char *
+sshd_words_next(char **sp)
+{
+	char *p = *sp + strspn(*sp, " \t"), *word = p, *out = p;
+	char quote = '\0';
+
+	if (*p == '\0' || *p == '#')
+		return NULL;
+	for (; *p != '\0'; p++) {
+		if (*p == '\\' && (p[1] == '\'' || p[1] == '"' ||
+		    p[1] == '\\' || (quote == '\0' && p[1] == ' ')))
+			*out++ = *++p;
+		else if (quote == '\0' && (*p == ' ' || *p == '\t'))
+			break;
+		else if (quote == '\0' && (*p == '"' || *p == '\''))
+			quote = *p;
+		else if (quote != '\0' && *p == quote)
+			quote = '\0';
+		else
+			*out++ = *p;
+	}
+	*sp = p + (*p != '\0');
+	*out = '\0';
+	return word;
+}
+
+bool
+sshd_words_is(const char *value, const char *word)
+{
+	char *copy = strdup(value), *rest = copy, *first;
+	bool same = copy != NULL && (first = sshd_words_next(&rest)) != NULL &&
+	    strcasecmp(first, word) == 0 && sshd_words_next(&rest) == NULL;
+
+	free(copy);
+	return same;
+}
+
+bool
+sshd_words_none(const char *value)
+{
+	return *value == '\0' || sshd_words_is(value, "none");
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: ISC */
+/* update/install: a filter is received, verified, and installed. */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "filter/filter.h"
+#include "update/signature.h"
+#include "update/update.h"
+
+/* A new filter with less than this share of the old one's entries is odd. */
+#define ENTRIES_SHARE_MIN 0.5
+#define COMPARE_BYTES (256 * 1024)
+
+/* --- what is known ------------------------------------------------------ */
+
+/* Forgets what does not hold of this URL, and of these options. */
+static void
+limit_state(struct update *u)
+{
+	struct update_state *s = &u->state;
+
+	if (u->force || strcmp(s->source, u->source) != 0 ||
+	    (u->signers != -1 && !s->is_signed))
+		s->etag[0] = s->last_modified[0] = '\0';
+}
+
+/* The file is known by this name from now on; st is that of the filter. */
+static void
+note_installed(struct update *u, const struct fetch *f, const struct stat *st)
+{
+	struct update_state *s = &u->state;
+
+	memcpy(s->source, u->source, sizeof(s->source));
+	memcpy(s->etag, f->etag, sizeof(s->etag));
+	memcpy(s->last_modified, f->last_modified, sizeof(s->last_modified));
+	s->is_signed = u->signers != -1;
+	update_state_fit(s, st);
+	update_state_forget_part(s);
+	update_state_keep(u->target.place.dir, u->target.place.name, s);
+}
+
+/* --- receiving ---------------------------------------------------------- */
+
+/* By its header, before the rest is received. */
+static bool
+judge_header(const struct kv_pkbf_header *h, void *arg)
+{
+	struct update *u = arg;
+	const struct update_target *t = &u->target;
+
+	if (!u->force && h->revision <= u->state.unwanted &&
+	    h->revision > t->header.revision) {
+		u->unwanted = true;
+		return false;
+	}
+	if (u->force || !t->is_filter || h->revision >= t->header.revision)
+		return true;
+	progress_clear(&u->part.progress);
+	cli_error("%s: is revision %" PRIu32 ", older than the revision %"
+	    PRIu32 " that is installed; somebody may want old keys to be "
+	    "accepted again. If it is right, use --force",
+	    u->from.shown, h->revision, t->header.revision);
+	return false;
+}
+
+/*
+ * Whose part this is going to be. If that could not be written down, the bytes
+ * would go by the name that is there, and the next run add those of another
+ * file to them.
+ */
+static bool
+name_part(struct update *u, const struct fetch *f)
+{
+	const struct update_target *t = &u->target;
+	struct update_state *s = &u->state;
+
+	update_state_forget_part(s);
+	if (u->from.url != NULL && http_etag_is_strong(f->etag)) {
+		memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
+		memcpy(s->part_source, u->source, sizeof(s->part_source));
+		update_state_boot(s->part_boot);
+	}
+	if (u->dry_run || update_state_save(t->place.dir, t->place.name, s))
+		return true;
+	progress_clear(&u->part.progress);
+	cli_error("%s: cannot write .%s.keyveto-update beside it: %s", t->path,
+	    t->place.name, strerror(errno));
+	return false;
+}
+
+static bool
+on_begin(const struct fetch *f, off_t at, void *arg)
+{
+	struct update *u = arg;
+	const struct update_state *s = &u->state;
+
+	u->keep_part = false;
+	/* Killed in between, there is a name without bytes: that is safe. */
+	if (!update_part_begin(&u->part, at) ||
+	    (at == 0 && !name_part(u, f)))
+		return false;
+	u->keep_part = s->part_etag[0] != '\0' && s->part_boot[0] != '\0' &&
+	    !u->dry_run;
+	return true;
+}
+
+static bool
+on_data(const void *p, size_t len, void *arg)
+{
+	struct update *u = arg;
+
+	if (update_part_add(&u->part, p, len))
+		return true;
+	/* More of the same would not make it better. */
+	u->keep_part = false;
+	return false;
+}
+
+static void
+on_message(void *arg)
+{
+	struct update *u = arg;
+
+	progress_clear(&u->part.progress);
+}
+
+/* Whether what an earlier run received can be gone on from. */
+static bool
+can_resume(const struct update *u)
+{
+	const struct update_state *s = &u->state;
+	char boot[UPDATE_BOOT_CHARS];
+
+	update_state_boot(boot);
+	return u->part.len > 0 && boot[0] != '\0' &&
+	    strcmp(s->part_boot, boot) == 0 &&
+	    strcmp(s->part_source, u->source) == 0 &&
+	    http_etag_is_strong(s->part_etag);
+}
+
+static enum fetch_end
+receive(struct update *u, struct fetch *f)
+{
+	char part_etag[HTTP_VALUE_BYTES];
+	enum fetch_end end;
+
+	memcpy(part_etag, u->state.part_etag, sizeof(part_etag));
+	*f = (struct fetch){ .place = &u->from, .limits = &u->limits,
+		.if_none_match = u->state.etag,
+		.if_modified_since = u->state.etag[0] != '\0' ? "" :
+		    u->state.last_modified,
+		.if_range = "", .begin = on_begin, .data = on_data,
+		.before_message = on_message, .arg = u };
+	if (can_resume(u)) {
+		u->keep_part = !u->dry_run;
+		f->if_range = part_etag;
+		/* A byte that is there already: a part may be complete. */
+		f->from = u->part.len - 1;
+	}
+	end = fetch_run(f);
+	if (end != FETCH_NO_RANGE)
+		return end;
+	f->if_range = "";
+	f->from = 0;
+	end = fetch_run(f);
+	if (end == FETCH_NO_RANGE) {
+		cli_error("%s: the server answers with a part of it that "
+		    "nobody asked for; try again later", u->from.shown);
+		end = FETCH_FAILED;
+	}
+	return end;
+}
+
+/* --- the signature ------------------------------------------------------ */
+
+struct memory {
+	const char *shown;
+	size_t len;
+	uint8_t bytes[SIGNATURE_MAX_BYTES];
+};
+
+static bool
+on_signature_begin(const struct fetch *f, off_t at, void *arg)
+{
+	struct memory *m = arg;
+
+	(void)f;
+	(void)at;
+	m->len = 0;
+	return true;
+}
+
+static bool
+on_signature_data(const void *p, size_t len, void *arg)
+{
+	struct memory *m = arg;
+
+	if (len > sizeof(m->bytes) - m->len) {
+		cli_error("%s: too long for a signature; correct SignatureURL",
+		    m->shown);
+		return false;
+	}
+	memcpy(m->bytes + m->len, p, len);
+	m->len += len;
+	return true;
+}
+
+static bool
+check_signature(struct update *u)
+{
+	static struct memory m;
+	struct fetch f = { .place = &u->signature, .limits = &u->limits,
+		.if_none_match = "", .if_modified_since = "", .if_range = "",
+		.begin = on_signature_begin, .data = on_signature_data,
+		.arg = &m };
+
+	if (u->signers == -1)
+		return true;
+	m.shown = u->signature.shown;
+	if (fetch_run(&f) != FETCH_DONE) {
+		cli_error("%s: has no signature that could be checked, and "
+		    "AllowedSigners asks for one", u->from.shown);
+		return false;
+	}
+	/* What has no good signature is not gone on from either. */
+	u->keep_part = false;
+	return signature_verify(u->part.fd, m.bytes, m.len, u->signers,
+	    u->settings.identity, u->signature.shown);
+}
+
+/* --- judging it --------------------------------------------------------- */
+
+/* Whether two files of this size are equal: 1, 0, -1 after a message. */
+static int
+compare(const struct update *u, off_t size)
+{
+	static char a[COMPARE_BYTES], b[COMPARE_BYTES];
+
+	for (off_t at = 0; at < size; at += COMPARE_BYTES) {
+		size_t len = size - at < COMPARE_BYTES ? (size_t)(size - at) :
+		    COMPARE_BYTES;
+
+		if (!filter_read_at(u->target.path, u->target.fd, a, len, at) ||
+		    !filter_read_at(u->from.shown, u->part.fd, b, len, at))
+			return -1;
+		if (memcmp(a, b, len) != 0)
+			return 0;
+	}
+	return 1;
+}
+
+/* Whether it is the one that is installed: 1, 0, -1 after a message. */
+static int
+is_the_same(const struct update *u, const struct filter_facts *fresh)
+{
+	const struct update_target *t = &u->target;
+	int same;
+
+	if (!t->is_filter || t->header.revision != fresh->header.revision)
+		return 0;
+	same = t->st.st_size != u->part.len ? 0 : compare(u, u->part.len);
+	if (same != 0 || u->force)
+		return same;
+	cli_error("%s: is revision %" PRIu32 ", as the one that is installed, "
+	    "but differs from it. Either keys were added to that one here, "
+	    "which would be lost (keep them in a filter of their own), or "
+	    "somebody changed it without a new revision. If it is right, use "
+	    "--force", u->from.shown, t->header.revision);
+	return -1;
+}
+
+/* A filter that lists hardly anything any more protects nobody. */
+static bool
+holds_enough(const struct update *u, const struct filter_facts *fresh)
+{
+	const struct update_target *t = &u->target;
+	struct filter_facts old;
+	struct kv_pkbf f = { .fd = t->fd, .header = t->header };
+
+	if (u->force || !t->is_filter)
+		return true;
+	if (!filter_facts_read(t->path, &f, &old))
+		return false;
+	/* One that is full beyond counting is no measure. */
+	if (old.set == old.bits ||
+	    fresh->entries >= ENTRIES_SHARE_MIN * old.entries)
+		return true;
+	cli_error("%s: its bits look like %.0f entries, those of the installed "
+	    "one like %.0f: most keys would be accepted again. If it is "
+	    "right, use --force", u->from.shown, fresh->entries, old.entries);
+	return false;
+}
+
+static enum update_outcome
+install(struct update *u, const struct fetch *f,
+    const struct filter_facts *facts)
+{
+	int fd = u->part.fd;
+	struct stat st;
+	bool ok;
+
+	if (u->dry_run) {
+		update_report_replaced(u, facts, "would be updated");
+		return UPDATE_REPLACED;
+	}
+	if (fstat(fd, &st) == -1) {
+		cli_error("%s: %s", u->target.path, strerror(errno));
+		return UPDATE_FAILED;
+	}
+	/* From here on a signal ends this by way of replace. */
+	u->part.fd = -1;
+	ok = update_target_replace(&u->target, fd, u->part.name,
+	    &u->replaced);
+	if (u->replaced)
+		note_installed(u, f, &st);
+	if (!ok)
+		return UPDATE_FAILED;
+	update_report_replaced(u, facts, u->target.is_filter ? "updated" :
+	    "installed");
+	return UPDATE_REPLACED;
+}
+
+/* It is all there: the rest is to find out whether it is good. */
+static enum update_outcome
+take(struct update *u, const struct fetch *f)
+{
+	struct filter_facts facts;
+	int same;
+
+	if (!update_part_end(&u->part)) {
+		/* As the server has it; there is no more to come. */
+		u->keep_part = false;
+		return UPDATE_FAILED;
+	}
+	if (!check_signature(u))
+		return UPDATE_FAILED;
+	u->keep_part = false;
+	if (!update_target_judge(u->from.shown, u->part.fd,
+	    u->settings.max_rate, &facts) ||
+	    (same = is_the_same(u, &facts)) == -1)
+		return UPDATE_FAILED;
+	if (same == 1) {
+		if (!u->dry_run)
+			note_installed(u, f, &u->target.st);
+		update_report_current(u);
+		return UPDATE_CURRENT;
+	}
+	if (!holds_enough(u, &facts))
+		return UPDATE_FAILED;
+	if (u->limits.stopped()) {
+		cli_error("%s: interrupted", u->from.shown);
+		return UPDATE_FAILED;
+	}
+	return install(u, f, &facts);
+}
+
+static enum update_outcome
+receive_and_take(struct update *u)
+{
+	struct fetch f;
+
+	switch (receive(u, &f)) {
+	case FETCH_DONE:
+		return take(u, &f);
+	case FETCH_NOT_MODIFIED:
+		break;
+	default:
+		if (!u->unwanted)
+			return UPDATE_FAILED;
+	}
+	u->keep_part = false;
+	update_report_current(u);
+	return UPDATE_CURRENT;
+}
+
+enum update_outcome
+update_install(struct update *u)
+{
+	limit_state(u);
+	u->part.shown = u->from.shown;
+	u->part.max_bytes = u->settings.max_bytes;
+	u->part.judge = judge_header;
+	u->part.arg = u;
+	return receive_and_take(u);
+}

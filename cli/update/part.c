@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: ISC */
+#include "update/part.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "filter/filter.h"
+
+static bool
+fail(const struct update_part *p, const char *what)
+{
+	cli_error("%s: %s %s beside it: %s", p->path, what, p->name,
+	    strerror(errno));
+	return false;
+}
+
+/* A file that is ours alone: nobody else can write what was verified. */
+static bool
+is_ours(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	    st->st_nlink == 1 && (st->st_mode & 077) == 0;
+}
+
+/* One try: -1 after a message; 0 if another process was faster; else 1. */
+static int
+try_open(struct update_part *p)
+{
+	struct stat st, named;
+
+	p->fd = openat(p->dir, p->name, O_RDWR | O_CREAT | O_NOFOLLOW |
+	    O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	if (p->fd == -1 && errno != ELOOP)
+		return fail(p, "cannot make"), -1;
+	if (p->fd == -1 || fstat(p->fd, &st) == -1 || !is_ours(&st)) {
+		if (unlinkat(p->dir, p->name, 0) == -1 && errno != ENOENT)
+			return fail(p, "cannot remove"), -1;
+		return 0;
+	}
+	if (flock(p->fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK)
+			return fail(p, "cannot lock"), -1;
+		cli_error("%s: another keyveto update of it is running; wait "
+		    "for its end", p->path);
+		return -1;
+	}
+	/* The last holder of the lock may have made it the filter. */
+	if (fstat(p->fd, &st) == -1 || fstatat(p->dir, p->name, &named,
+	    AT_SYMLINK_NOFOLLOW) == -1 || st.st_dev != named.st_dev ||
+	    st.st_ino != named.st_ino)
+		return 0;
+	p->len = st.st_size;
+	return 1;
+}
+
+bool
+update_part_open(struct update_part *p, int dir, const char *name,
+    const char *path)
+{
+	int r;
+
+	p->dir = dir;
+	p->path = path;
+	p->fd = -1;
+	p->len = p->expected = 0;
+	snprintf(p->name, sizeof(p->name), ".%.230s.keyveto-part", name);
+	while ((r = try_open(p)) == 0) {
+		if (p->fd != -1)
+			close(p->fd);
+	}
+	p->named = r == 1;
+	if (p->named)
+		return true;
+	if (p->fd != -1)
+		close(p->fd);
+	p->fd = -1;
+	return false;
+}
+
+void
+update_part_unname(struct update_part *p)
+{
+	if (p->named)
+		(void)unlinkat(p->dir, p->name, 0);
+	p->named = false;
+}
+
+static bool
+no_room(struct update_part *p)
+{
+	int saved = errno;
+
+	progress_clear(&p->progress);
+	cli_error("%s: cannot be written beside the filter: %s; it needs "
+	    "%jd bytes", p->shown, strerror(saved), (intmax_t)p->expected);
+	return false;
+}
+
+/* Judges the header as soon as all of it is there. */
+static bool
+judge(struct update_part *p)
+{
+	uint8_t raw[KV_PKBF_HEADER_BYTES];
+	struct kv_pkbf_header h;
+	enum kv_err r;
+
+	if (p->expected != 0 || p->len < KV_PKBF_HEADER_BYTES)
+		return true;
+	if (!filter_read_at(p->shown, p->fd, raw, sizeof(raw), 0))
+		return false;
+	progress_clear(&p->progress);
+	if ((r = kv_pkbf_header_decode(raw, &h)) != KV_OK) {
+		cli_error("%s: %s: not a filter; correct URL", p->shown,
+		    kv_strerror(r));
+		return false;
+	}
+	p->expected = kv_pkbf_file_bytes(h.length);
+	if ((uint64_t)(p->expected - KV_PKBF_HEADER_BYTES) > p->max_bytes) {
+		cli_error("%s: would have %jd bytes, which is more than "
+		    "MaxSize allows (%" PRIu64 "); if that is right, raise "
+		    "MaxSize", p->shown, (intmax_t)p->expected, p->max_bytes);
+		return false;
+	}
+	if (!p->judge(&h, p->arg))
+		return false;
+	progress_end(&p->progress);
+	progress_start(&p->progress, "fetching", (uint64_t)p->expected);
+	progress_add(&p->progress, (uint64_t)p->len);
+	/* Rather now than after an hour. Some file systems cannot say. */
+	if (fallocate(p->fd, FALLOC_FL_KEEP_SIZE, 0, p->expected) == -1 &&
+	    errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
+		return no_room(p);
+	return true;
+}
+
+bool
+update_part_begin(struct update_part *p, off_t at)
+{
+	p->expected = 0;
+	if (ftruncate(p->fd, at) == -1)
+		return fail(p, "cannot write");
+	p->len = at;
+	progress_start(&p->progress, "fetching", 0);
+	return judge(p);
+}
+
+static bool
+write_all(struct update_part *p, const uint8_t *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = pwrite(p->fd, data, len, p->len);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return no_room(p);
+		p->len += n;
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+bool
+update_part_add(struct update_part *p, const void *data, size_t len)
+{
+	const uint8_t *bytes = data;
+	size_t head = 0;
+
+	/* What is behind the header waits until the header was judged. */
+	if (p->len < KV_PKBF_HEADER_BYTES) {
+		head = KV_PKBF_HEADER_BYTES - (size_t)p->len;
+		head = head < len ? head : len;
+	}
+	if (!write_all(p, bytes, head) || !judge(p))
+		return false;
+	if (len - head > (uint64_t)(p->expected - p->len) &&
+	    p->expected != 0) {
+		progress_clear(&p->progress);
+		cli_error("%s: is longer than the %jd bytes that its header "
+		    "says: damaged, or not a filter", p->shown,
+		    (intmax_t)p->expected);
+		return false;
+	}
+	progress_add(&p->progress, len);
+	return write_all(p, bytes + head, len - head);
+}
+
+bool
+update_part_end(struct update_part *p)
+{
+	progress_end(&p->progress);
+	if (p->expected != 0 && p->len == p->expected)
+		return true;
+	if (p->expected == 0)
+		cli_error("%s: has %jd bytes, fewer than the header of a "
+		    "filter; correct URL", p->shown, (intmax_t)p->len);
+	else
+		cli_error("%s: ends after %jd of the %jd bytes that its header "
+		    "says: cut short; try again later", p->shown,
+		    (intmax_t)p->len, (intmax_t)p->expected);
+	return false;
+}
+
+void
+update_part_close(struct update_part *p, bool keep)
+{
+	if (p->fd == -1)
+		return;
+	progress_end(&p->progress);
+	if (!keep)
+		update_part_unname(p);
+	else if (ftruncate(p->fd, p->len) == -1)
+		/* Only what was set aside in vain would be given back. */
+		errno = 0;
+	close(p->fd);
+	p->fd = -1;
+}

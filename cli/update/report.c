@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: ISC */
+/* update/report: what keyveto update says of its success. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "update/update.h"
+
+static void
+print_filter(const struct filter_facts *f)
+{
+	printf(", %" PRIu32 " entries, %.3g%% of the bits set, false positives "
+	    "%.3g\n", f->header.entries, f->share * 100,
+	    filter_facts_rate_by_bits(f));
+}
+
+/* "PATH: " on standard output; false if nothing is to be said. */
+static bool
+print_path(const struct update *u)
+{
+	if (u->quiet)
+		return false;
+	cli_print_safe(stdout, u->target.path, strlen(u->target.path));
+	fputs(": ", stdout);
+	return true;
+}
+
+void
+update_report_replaced(const struct update *u,
+    const struct filter_facts *fresh, const char *verb)
+{
+	const struct update_target *t = &u->target;
+
+	if (!print_path(u))
+		return;
+	if (t->is_filter)
+		printf("%s, revision %" PRIu32 " -> %" PRIu32, verb,
+		    t->header.revision, fresh->header.revision);
+	else
+		printf("%s, revision %" PRIu32, verb, fresh->header.revision);
+	print_filter(fresh);
+}
+
+void
+update_report_current(const struct update *u)
+{
+	if (u->state.unwanted > u->target.header.revision) {
+		if (print_path(u))
+			printf("stays at revision %" PRIu32 ": revision %"
+			    PRId64 " was rolled back, and only a later one is "
+			    "installed (or that one, by --force)\n",
+			    u->target.header.revision, u->state.unwanted);
+	} else if (print_path(u))
+		printf("already current, revision %" PRIu32 "\n",
+		    u->target.header.revision);
+}

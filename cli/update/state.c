@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: ISC */
+#include "update/state.h"
+
+#include <sys/types.h>	/* sha2.h of libmd needs u_int types */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sha2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "command.h"
+
+#define STATE_MAX_BYTES (64 * 1024)
+
+struct names {
+	char state[NAME_MAX + 1], fresh[NAME_MAX + 1];
+};
+
+static struct names
+names_for(const char *name)
+{
+	struct names n = { "", "" };
+
+	snprintf(n.state, sizeof(n.state), ".%.230s.keyveto-update", name);
+	snprintf(n.fresh, sizeof(n.fresh), ".%.230s.keyveto-update-new", name);
+	return n;
+}
+
+void
+update_state_forget_installed(struct update_state *s)
+{
+	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
+	s->is_signed = false;
+	s->size = s->mtime = s->mtime_ns = -1;
+}
+
+void
+update_state_forget_part(struct update_state *s)
+{
+	s->part_etag[0] = s->part_source[0] = s->part_boot[0] = '\0';
+}
+
+void
+update_state_clear(struct update_state *s)
+{
+	update_state_forget_installed(s);
+	update_state_forget_part(s);
+	s->unwanted = -1;
+}
+
+/* A text that can do no harm in a header; else "". */
+static void
+get_text(const json_t *object, const char *key, char *out, size_t cap)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	out[0] = '\0';
+	if (text != NULL && strlen(text) < cap && http_value_is_safe(text))
+		memcpy(out, text, strlen(text) + 1);
+}
+
+static int64_t
+get_number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+static void
+read_object(const json_t *o, struct update_state *s)
+{
+	get_text(o, "source", s->source, sizeof(s->source));
+	get_text(o, "etag", s->etag, sizeof(s->etag));
+	get_text(o, "last_modified", s->last_modified,
+	    sizeof(s->last_modified));
+	s->is_signed = json_is_true(json_object_get(o, "signed"));
+	s->size = get_number(o, "size");
+	s->mtime = get_number(o, "mtime");
+	s->mtime_ns = get_number(o, "mtime_ns");
+	s->unwanted = get_number(o, "unwanted_revision");
+	get_text(o, "part_etag", s->part_etag, sizeof(s->part_etag));
+	get_text(o, "part_source", s->part_source, sizeof(s->part_source));
+	get_text(o, "part_boot", s->part_boot, sizeof(s->part_boot));
+}
+
+/* Reads a small file; the number of bytes, 0 for any trouble. */
+static size_t
+read_small(int fd, char *buf, size_t cap)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < cap && (n = read(fd, buf + len, cap - len)) != 0) {
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return 0;
+		len += (size_t)n;
+	}
+	return len;
+}
+
+void
+update_state_load(int dir, const char *name, struct update_state *s)
+{
+	struct names names = names_for(name);
+	struct stat st;
+	json_t *object;
+	char *buf;
+	int fd;
+
+	update_state_clear(s);
+	fd = openat(dir, names.state,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
+	    (buf = malloc(STATE_MAX_BYTES)) != NULL) {
+		object = json_loadb(buf, read_small(fd, buf, STATE_MAX_BYTES),
+		    0, NULL);
+		read_object(object, s);
+		json_decref(object);
+		free(buf);
+	}
+	close(fd);
+}
+
+static json_t *
+make_object(const struct update_state *s)
+{
+	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:s, s:s, "
+	    "s:s}",
+	    "source", s->source,
+	    "etag", s->etag,
+	    "last_modified", s->last_modified,
+	    "signed", s->is_signed,
+	    "size", (json_int_t)s->size,
+	    "mtime", (json_int_t)s->mtime,
+	    "mtime_ns", (json_int_t)s->mtime_ns,
+	    "unwanted_revision", (json_int_t)s->unwanted,
+	    "part_etag", s->part_etag,
+	    "part_source", s->part_source,
+	    "part_boot", s->part_boot);
+}
+
+static bool
+write_all(int fd, const json_t *object)
+{
+	return object != NULL &&
+	    json_dumpfd(object, fd, JSON_INDENT(2)) == 0 &&
+	    write(fd, "\n", 1) == 1 && fsync(fd) == 0;
+}
+
+bool
+update_state_save(int dir, const char *name, const struct update_state *s)
+{
+	json_t *object = make_object(s);
+	struct names names = names_for(name);
+	int fd, saved;
+	bool ok;
+
+	/* Whoever left this behind is dead: a lock is held. */
+	(void)unlinkat(dir, names.fresh, 0);
+	fd = openat(dir, names.fresh,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ok = fd != -1 && write_all(fd, object) &&
+	    renameat(dir, names.fresh, dir, names.state) == 0;
+	saved = errno;
+	if (!ok && fd != -1)
+		(void)unlinkat(dir, names.fresh, 0);
+	if (fd != -1)
+		close(fd);
+	json_decref(object);
+	errno = saved;
+	return ok;
+}
+
+void
+update_state_keep(int dir, const char *name, const struct update_state *s)
+{
+	if (!update_state_save(dir, name, s))
+		cli_error("warning: cannot write .%s.keyveto-update beside the "
+		    "filter (%s); the next update fetches all of it", name,
+		    strerror(errno));
+}
+
+bool
+update_state_fits(const struct update_state *s, const struct stat *st)
+{
+	return s->size == st->st_size && s->mtime == st->st_mtim.tv_sec &&
+	    s->mtime_ns == st->st_mtim.tv_nsec;
+}
+
+void
+update_state_fit(struct update_state *s, const struct stat *st)
+{
+	s->size = st->st_size;
+	s->mtime = st->st_mtim.tv_sec;
+	s->mtime_ns = st->st_mtim.tv_nsec;
+}
+
+void
+update_state_source(const char *url, char source[UPDATE_SOURCE_CHARS])
+{
+	(void)SHA256Data((const uint8_t *)url, strlen(url), source);
+}
+
+void
+update_state_boot(char boot[UPDATE_BOOT_CHARS])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+
+	if (fd != -1) {
+		len = read_small(fd, boot, UPDATE_BOOT_CHARS - 1);
+		close(fd);
+	}
+	boot[len] = '\0';
+	boot[strcspn(boot, "\n")] = '\0';
+}

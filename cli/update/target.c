@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: ISC */
+#include "update/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "filter/filter.h"
+
+static bool
+fail(const struct update_target *t, const char *what)
+{
+	cli_error("%s: %s: %s", t->path, what, strerror(errno));
+	return false;
+}
+
+static bool
+is_our_directory(const struct update_target *t)
+{
+	const struct stat *st = &t->place.dir_st;
+
+	if ((st->st_uid == 0 || st->st_uid == geteuid()) &&
+	    ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0))
+		return true;
+	cli_error("%s: its directory is somebody else's, or others may write "
+	    "there; correct owner and mode, or run this as its owner", t->path);
+	return false;
+}
+
+bool
+update_target_open(struct update_target *t, const char *path)
+{
+	struct kv_pkbf f;
+	enum kv_err r;
+
+	*t = (struct update_target){ .path = path, .fd = -1 };
+	if (!replace_find(&t->place, path) || !is_our_directory(t))
+		return false;
+	snprintf(t->previous, sizeof(t->previous), "%.240s.previous",
+	    t->place.name);
+	t->fd = openat(t->place.dir, t->place.name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (t->fd == -1 && errno == ENOENT)
+		return true;
+	if (t->fd == -1 || fstat(t->fd, &t->st) == -1)
+		return fail(t, "cannot be opened");
+	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_OK) {
+		t->is_filter = true;
+		t->header = f.header;
+	} else if (r == KV_ERR_SYSTEM)
+		return fail(t, "cannot be read");
+	else
+		cli_error("warning: %s: what is installed is no good filter: "
+		    "%s", path, kv_strerror(r));
+	return true;
+}
+
+void
+update_target_close(struct update_target *t)
+{
+	if (t->fd != -1)
+		close(t->fd);
+	t->fd = -1;
+	replace_close(&t->place);
+}
+
+/* Whether all is as it was when it was looked at; the lock is held now. */
+static bool
+is_unchanged(const struct update_target *t, const struct replace *r)
+{
+	bool same = r->dir_st.st_dev == t->place.dir_st.st_dev &&
+	    r->dir_st.st_ino == t->place.dir_st.st_ino &&
+	    strcmp(r->name, t->place.name) == 0 &&
+	    (r->old == -1) == (t->fd == -1);
+
+	if (same && (r->old == -1 || (r->old_st.st_dev == t->st.st_dev &&
+	    r->old_st.st_ino == t->st.st_ino &&
+	    r->old_st.st_ctim.tv_sec == t->st.st_ctim.tv_sec &&
+	    r->old_st.st_ctim.tv_nsec == t->st.st_ctim.tv_nsec)))
+		return true;
+	cli_error("%s: another program changed it meanwhile; nothing was "
+	    "written, run this again", t->path);
+	return false;
+}
+
+bool
+update_target_replace(const struct update_target *t, int fd,
+    const char *name, bool *donep)
+{
+	struct stat mine, named;
+	struct replace r;
+	bool ok;
+
+	*donep = false;
+	ok = replace_open(&r, t->path) && is_unchanged(t, &r);
+	/* What is damaged must not push out a good one. */
+	if (ok && t->is_filter)
+		memcpy(r.previous_name, t->previous, sizeof(r.previous_name));
+	ok = ok && replace_adopt(&r, fd, name) && replace_commit(&r);
+	*donep = fstat(fd, &mine) == 0 && r.dir != -1 &&
+	    fstatat(r.dir, t->place.name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+	if (r.fd == -1)
+		close(fd);
+	replace_close(&r);
+	return ok;
+}
+
+int
+update_target_open_previous(const struct update_target *t)
+{
+	struct stat st;
+	int fd = openat(t->place.dir, t->previous,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd == -1 && errno == ENOENT) {
+		cli_error("%s: there is no previous one (%s beside it)",
+		    t->path, t->previous);
+	} else if (fd == -1 || fstat(fd, &st) == -1) {
+		fail(t, "the previous one cannot be opened");
+	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
+	    (st.st_mode & 022) != 0) {
+		cli_error("%s: the previous one, %s, is somebody else's, or "
+		    "others may write it; correct owner and mode", t->path,
+		    t->previous);
+	} else if (t->fd != -1 && st.st_dev == t->st.st_dev &&
+	    st.st_ino == t->st.st_ino) {
+		cli_error("%s: the previous one is the same file", t->path);
+	} else
+		return fd;
+	if (fd != -1)
+		close(fd);
+	return -1;
+}
+
+bool
+update_target_exchange(const struct update_target *t, bool *donep)
+{
+	unsigned int how = t->fd != -1 ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+	struct replace r;
+	bool ok = replace_open(&r, t->path) && is_unchanged(t, &r);
+
+	*donep = ok &&
+	    renameat2(r.dir, t->previous, r.dir, r.name, how) == 0;
+	if (ok && !*donep)
+		ok = fail(t, errno == EINVAL ? "the file system cannot "
+		    "exchange it with the previous one; move that over it" :
+		    "cannot be exchanged with the previous one");
+	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
+		ok = fail(t, "exchanged, but not sure to survive a crash");
+	replace_close(&r);
+	return ok;
+}
+
+bool
+update_target_judge(const char *shown, int fd, double max_rate,
+    struct filter_facts *facts)
+{
+	struct kv_pkbf f;
+	char why[256];
+	double rate;
+
+	if (!filter_adopt(shown, fd, &f) ||
+	    !filter_facts_read(shown, &f, facts))
+		return false;
+	if (!filter_facts_are_consistent(facts, why, sizeof(why))) {
+		cli_error("%s: %s", shown, why);
+		return false;
+	}
+	if (facts->set == 0) {
+		cli_error("%s: no bit is set, so that no key would be listed; "
+		    "correct URL", shown);
+		return false;
+	}
+	rate = filter_facts_rate_by_bits(facts);
+	if (rate <= max_rate)
+		return true;
+	cli_error("%s: would refuse %.3g of all keys by chance, which is more "
+	    "than MaxFalsePositives allows (%.3g); ask its publisher for a "
+	    "larger one", shown, rate, max_rate);
+	return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * update/target: the filter that keyveto update replaces, and the one before
+ * it, NAME.previous, which a rollback brings back.
+ */
+#ifndef CLI_UPDATE_TARGET_H
+#define CLI_UPDATE_TARGET_H
+
+#include "filter/facts.h"
+#include "shared/replace.h"
+
+struct update_target {
+	const char *path;	/* the caller's */
+	struct replace place;	/* found only: directory and name */
+	char previous[NAME_MAX + 1];
+	int fd;			/* -1: there is none yet */
+	struct stat st;
+	bool is_filter;		/* and not something damaged */
+	struct kv_pkbf_header header;
+};
+
+/*
+ * Finds out what there is. False after a message; to be closed in both cases.
+ * A directory that somebody else may write is refused: what was verified there
+ * could be exchanged.
+ */
+bool update_target_open(struct update_target *t, const char *path);
+void update_target_close(struct update_target *t);
+
+/*
+ * Puts the file that is open as fd and called name beside the target in its
+ * place, which becomes the previous one. Takes over fd. *donep tells if the
+ * filter is the new one; it may be, also after false, which is after a message.
+ */
+bool update_target_replace(const struct update_target *t, int fd,
+    const char *name, bool *donep);
+
+/* Opens the previous one for reading. -1 after a message. */
+int update_target_open_previous(const struct update_target *t);
+/* Exchanges the two; *donep and the return value mean the same as above. */
+bool update_target_exchange(const struct update_target *t, bool *donep);
+
+/*
+ * Reads all of a filter and judges it: false after a message that says why it
+ * must not be used, where shown stands for its name.
+ */
+bool update_target_judge(const char *shown, int fd, double max_rate,
+    struct filter_facts *facts);
+
+#endif

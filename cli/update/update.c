@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: ISC */
+/* update: the filter that logins consult, from its publisher. */
+#include "update/update.h"
+
+#include <sys/stat.h>
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "kv_trusted.h"
+
+#define SECONDS_A_DAY 86400
+
+enum { OPT_SETTINGS = 2000, OPT_FORCE, OPT_DRY_RUN, OPT_QUIET, OPT_ROLLBACK };
+
+static const struct option options[] = {
+	CLI_JUDGE_LONGOPTS,
+	{ "settings", required_argument, NULL, OPT_SETTINGS },
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
+	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
+	{ NULL, 0, NULL, 0 }
+};
+
+static volatile sig_atomic_t signal_caught;
+
+static void
+on_signal(int sig)
+{
+	signal_caught = sig;
+}
+
+static bool
+stopped(void)
+{
+	return signal_caught != 0;
+}
+
+/* What is underway comes to its own end, which leaves nothing behind. */
+static void
+catch_signals(void)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
+	struct sigaction sa = { .sa_handler = on_signal,
+		.sa_flags = (int)SA_RESETHAND }, was;
+
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		if (sigaction(ending[i], NULL, &was) == 0 &&
+		    was.sa_handler != SIG_IGN)
+			sigaction(ending[i], &sa, NULL);
+	}
+	/* What is written in vain is to fail, not to kill. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* --- going back --------------------------------------------------------- */
+
+/*
+ * The next update is not to bring back what was rolled back from, whose ETag
+ * tells when the server has another one. The ETag of an older one goes: by it
+ * the later one would pass for what the server has.
+ */
+static void
+note_rollback(struct update *u, const struct filter_facts *facts,
+    const struct stat *st)
+{
+	const struct update_target *t = &u->target;
+	struct update_state *s = &u->state;
+
+	if (!t->is_filter || t->header.revision <= facts->header.revision)
+		update_state_forget_installed(s);
+	else if (s->unwanted < t->header.revision)
+		s->unwanted = t->header.revision;
+	update_state_fit(s, st);
+	update_state_keep(t->place.dir, t->place.name, s);
+}
+
+static enum update_outcome
+roll_back(struct update *u, int previous)
+{
+	const struct update_target *t = &u->target;
+	struct filter_facts facts;
+	struct stat st;
+	bool ok;
+
+	if (!update_target_judge(t->previous, previous, u->settings.max_rate,
+	    &facts) || fstat(previous, &st) == -1)
+		return UPDATE_FAILED;
+	if (u->dry_run) {
+		update_report_replaced(u, &facts, "would be rolled back");
+		return UPDATE_REPLACED;
+	}
+	ok = update_target_exchange(t, &u->replaced);
+	if (!u->replaced)
+		return UPDATE_FAILED;
+	note_rollback(u, &facts, &st);
+	if (!ok)
+		return UPDATE_FAILED;
+	update_report_replaced(u, &facts, "rolled back");
+	return UPDATE_REPLACED;
+}
+
+static enum update_outcome
+find_and_roll_back(struct update *u)
+{
+	int previous = update_target_open_previous(&u->target);
+	enum update_outcome outcome = UPDATE_FAILED;
+
+	/* What was received of a newer one has nothing to do with this. */
+	u->keep_part = u->part.len > 0;
+	if (previous != -1) {
+		outcome = roll_back(u, previous);
+		close(previous);
+	}
+	return outcome;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+static void
+warn_if_distrusted(const char *path)
+{
+	char absolute[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
+	int fd;
+
+	/* Anybody else has filters that are not for logins. */
+	if (geteuid() != 0 || realpath(path, absolute) == NULL)
+		return;
+	if (kv_trusted_open(absolute, 0, &fd, why) == KV_OK)
+		close(fd);
+	else
+		cli_error("warning: %s: a login would not trust this file",
+		    why);
+}
+
+static void
+say_unchanged(const struct update *u)
+{
+	const struct update_target *t = &u->target;
+
+	if (t->is_filter)
+		cli_error("%s: stays as it is, revision %" PRIu32, t->path,
+		    t->header.revision);
+	else if (t->fd == -1)
+		cli_error("%s: there still is no filter", t->path);
+}
+
+/*
+ * A server that never has anything new may be holding it back, which neither a
+ * certificate nor a signature shows.
+ */
+static bool
+is_recent(const struct update *u)
+{
+	const struct kv_pkbf_header *h = &u->target.header;
+	uint64_t now = (uint64_t)time(NULL), days;
+
+	if (u->settings.max_age == 0)
+		return true;
+	if (h->time > now && h->time - now > SECONDS_A_DAY) {
+		cli_error("%s: is from the future, by its header, so that "
+		    "MaxAge cannot be judged: compare the clocks of this "
+		    "machine and of its publisher's", u->target.path);
+		return false;
+	}
+	days = now > h->time ? (now - h->time) / SECONDS_A_DAY : 0;
+	if (days <= u->settings.max_age)
+		return true;
+	cli_error("%s: is %" PRIu64 " days old, more than MaxAge allows (%"
+	    PRIu64 "), and the server has no newer one: ask its publisher",
+	    u->target.path, days, u->settings.max_age);
+	return false;
+}
+
+static enum update_outcome
+update(struct update *u)
+{
+	struct update_target *t = &u->target;
+	enum update_outcome outcome;
+
+	if (!update_target_open(t, t->path) ||
+	    !update_part_open(&u->part, t->place.dir, t->place.name,
+	    t->path))
+		return UPDATE_FAILED;
+	update_state_load(t->place.dir, t->place.name, &u->state);
+	if (!t->is_filter || !update_state_fits(&u->state, &t->st))
+		update_state_forget_installed(&u->state);
+	/* It is there again, or nothing is that could be preferred to it. */
+	if (!t->is_filter || u->state.unwanted <= t->header.revision)
+		u->state.unwanted = -1;
+	if (u->dry_run && !u->rollback)
+		update_part_unname(&u->part);
+	outcome = u->rollback ? find_and_roll_back(u) : update_install(u);
+	update_part_close(&u->part, u->keep_part);
+	if (outcome == UPDATE_CURRENT && !is_recent(u))
+		outcome = UPDATE_FAILED;
+	else if (u->replaced)
+		warn_if_distrusted(t->path);
+	else if (outcome == UPDATE_FAILED)
+		say_unchanged(u);
+	update_target_close(t);
+	return outcome;
+}
+
+static bool
+read_options(const struct cli_command *cmd, struct update *u, int argc,
+    char **argv, int *statusp)
+{
+	int opt;
+
+	*statusp = CLI_UNCHECKED;
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		switch (opt) {
+		case CLI_OPT_HELP:
+			*statusp = cli_help(cmd);
+			return false;
+		case CLI_OPT_CONFIG:
+		case CLI_OPT_FILTER:
+			if (!cli_judge_option(&u->judge, opt, optarg))
+				return false;
+			break;
+		case OPT_SETTINGS:
+			u->settings_path = optarg;
+			break;
+		case OPT_FORCE:
+			u->force = true;
+			break;
+		case OPT_DRY_RUN:
+			u->dry_run = true;
+			break;
+		case OPT_QUIET:
+			u->quiet = true;
+			break;
+		case OPT_ROLLBACK:
+			u->rollback = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	if (optind < argc)
+		u->url = argv[optind++];
+	if (optind < argc)
+		cli_error("give one URL");
+	else if (u->judge.n_filters > 1)
+		cli_error("give one filter");
+	else if (u->rollback && (u->url != NULL || u->force))
+		cli_error("--rollback takes no URL and no --force");
+	else
+		return true;
+	cli_usage_error(cmd);
+	return false;
+}
+
+static int
+run_update(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct update u = { .signers = -1, .limits = { .stopped = stopped },
+		.part = { .fd = -1 },
+		.target = { .fd = -1, .place = { .dir = -1, .lock = -1,
+		.old = -1, .fd = -1 } } };
+	enum update_outcome outcome = UPDATE_FAILED;
+	int status;
+
+	if (!read_options(cmd, &u, argc, argv, &status))
+		return status;
+	catch_signals();
+	(void)umask(022);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		cli_error("libcurl cannot be started");
+		return CLI_UNCHECKED;
+	}
+	if (update_setup(&u))
+		outcome = update(&u);
+	update_teardown(&u);
+	curl_global_cleanup();
+	if (signal_caught != 0 && outcome == UPDATE_FAILED)
+		raise(signal_caught);
+	return cli_stdout_ok() && outcome != UPDATE_FAILED ? 0 : CLI_UNCHECKED;
+}
+
+const struct cli_command cli_update = {
+	.name = "update",
+	.synopsis = "[--force] [--dry-run] [--quiet] [--settings FILE] "
+	    "[--config FILE] "
+	    "[--filter FILE] [URL | --rollback]",
+	.help = "Fetch a newer filter, verify it, and install it",
+	.details =
+	    "URL is https://..., or the path of a file; without one it is that "
+	    "of the\nsettings.\n\n"
+	    "  --force          also an older revision, or one with far fewer "
+	    "entries\n"
+	    "  --dry-run        fetch and verify, but change nothing\n"
+	    "  --quiet          say nothing but what went wrong\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default "
+	    UPDATE_SETTINGS_PATH ")\n"
+	    "  --config FILE    the configuration whose first filter this is "
+	    "about\n                   (default " KV_CONFIG_PATH ")\n"
+	    "  --filter FILE    the filter, in the place of that one\n"
+	    "  --rollback       exchange the filter and the one before it\n\n"
+	    "Exit status: 0 if the filter is the new one or was current "
+	    "already, else 2.\nWhatever fails, the filter that is installed "
+	    "stays as it is.\n",
+	.run = run_update,
+};
