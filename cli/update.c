@@ -93,8 +93,8 @@ roll_back(struct update *u, int previous)
 	struct stat st;
 	bool ok;
 
-	if (!update_target_judge(t->previous, previous, u->settings.max_rate,
-	    &facts) || fstat(previous, &st) == -1)
+	if (!update_target_judge(t->place.previous_name, previous,
+	    u->settings.max_rate, &facts) || fstat(previous, &st) == -1)
 		return UPDATE_FAILED;
 	if (u->dry_run) {
 		update_report_replaced(u, &facts, "would be rolled back");
@@ -188,9 +188,11 @@ update(struct update *u)
 	struct update_target *t = &u->target;
 	enum update_outcome outcome;
 
-	if (!update_target_open(t, t->path) ||
-	    !update_part_open(&u->part, t->place.dir, t->place.name,
-	    t->path))
+	if (!update_target_open(t, t->path))
+		return UPDATE_FAILED;
+	/* Not before: to end a killed run, replace catches them as well. */
+	catch_signals();
+	if (!update_part_open(&u->part, t->place.dir, t->place.name, t->path))
 		return UPDATE_FAILED;
 	update_state_load(t->place.dir, t->place.name, &u->state);
 	if (!t->is_filter || !update_state_fits(&u->state, &t->st))
@@ -274,7 +276,6 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 
 	if (!read_options(cmd, &u, argc, argv, &status))
 		return status;
-	catch_signals();
 	(void)umask(022);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		cli_error("libcurl cannot be started");

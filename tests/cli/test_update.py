@@ -11,6 +11,7 @@ ssh-keygen makes the signatures, openssl the certificates.
 import contextlib
 import fcntl
 import functools
+import itertools
 import json
 import os
 import pty
@@ -74,6 +75,7 @@ class Place:
         self.target = self.state / "filter.pkbf"
         self.previous = self.state / "filter.pkbf.previous"
         self.part = self.state / ".filter.pkbf.keyveto-part"
+        self.old = self.state / ".filter.pkbf.keyveto-old"
         self.settings = scratch / "update.conf"
         self.site = Site(authority().server)
         self.page = self.site.pages["/filter.pkbf"] = Page(body if body is not None else a_filter(), etag)
@@ -1457,10 +1459,11 @@ def at_each_call(place, injected, judge):
             what = f"{call} {number}: status {status}: {messages}"
             now, before = place.target.read_bytes(), place.previous.read_bytes()
             assert now in (old, new) and before in (older, old), what
-            assert now != new or before == old, f"the old one is lost: {what}"
+            assert now == new or before == older, f"the older one is lost: {what}"
+            assert now != new or before == old or place.old.read_bytes() == old, f"the old one is lost: {what}"
             judge(status, messages, now == new, what)
             place.update("--force", source)
-            equal(place.target.read_bytes() == new, True, what)
+            equal((place.target.read_bytes() == new, place.previous.read_bytes() == old), (True, True), what)
             # Where nothing had to be written any more, the lock file of the dead stays for the next who writes.
             left = set(place.names()) - ({".filter.pkbf.lock"} if now == new else set())
             equal(left, {".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"}, what)
@@ -1474,6 +1477,110 @@ def _(place):
 
     turns = at_each_call(place, "signal=KILL", judge)
     assert turns > 60, f"only {turns} calls"
+
+
+PLACING = ("linkat", "renameat", "renameat2", "unlinkat", "fsync")
+
+
+def killed_while_placing(place, prepare, *words):
+    """After each kill of an update at a call that names files, or makes names last; what the kill was at."""
+    for call in PLACING:
+        for number in itertools.count(1):
+            for path in place.state.iterdir():
+                path.unlink()
+            prepare()
+            status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"],
+                                      *words)
+            assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), messages
+            if status == 0:
+                break
+            yield f"{call} {number}"
+
+
+def three_revisions(place):
+    """Installs 1 and 2; the server has 3."""
+    for revision in (1, 2):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update()
+    place.page.body, place.page.etag = a_filter(3), '"3"'
+
+
+@placed("killed while it puts the new one in place, a rollback leads back by one")
+def _(place):
+    seen = set()
+    for what in killed_while_placing(place, lambda: three_revisions(place)):
+        now = revision_of(place.target)
+        contains(place.update("--rollback"), f"rolled back, revision {now} -> {now - 1}, ")
+        equal((revision_of(place.target), revision_of(place.previous)), (now - 1, now), what)
+        lacks(" ".join(place.names()), "keyveto-old")
+        seen.add(now)
+    equal(seen, {2, 3})
+
+
+@placed("the older one before is given up only once the new filter is on disk")
+def _(place):
+    place.put(a_filter(0))
+    equal(traced(place, ["-y", "-e", "trace=linkat,renameat,fsync"]), (0, ""))
+    calls = re.findall(r"^(\w+)\((.*)\) += 0$", place.settings.with_name("trace").read_text(encoding="utf-8"), re.MULTILINE)
+    steps = [(call, *(re.findall(r'"(.*?)"', what) or [what[:-1].rpartition("/")[2]])) for call, what in calls]
+    equal([step for step in steps if not any("keyveto-update" in name for name in step)], [
+        ("renameat", ".filter.pkbf.keyveto-part", ".filter.pkbf.keyveto-new"),
+        ("fsync", ".filter.pkbf.keyveto-new"),
+        ("linkat", "filter.pkbf", ".filter.pkbf.keyveto-old"),
+        ("renameat", ".filter.pkbf.keyveto-new", "filter.pkbf"),
+        ("fsync", "state"),
+        ("renameat", ".filter.pkbf.keyveto-old", "filter.pkbf.previous"),
+        ("fsync", "state")])
+
+
+@placed("killed while it puts the new one in place, what it remembers is of the one that is there")
+def _(place):
+    seen = set()
+    for what in killed_while_placing(place, lambda: three_revisions(place)):
+        now = revision_of(place.target)
+        place.update()
+        asked = place.site.requests[-1].headers["If-None-Match"]
+        assert asked in (None, f'"{now}"'), f"{what}: revision {now}, {asked}"
+        equal((revision_of(place.target), revision_of(place.previous)), (3, 2), what)
+        seen.add((now, asked))
+    equal(seen, {(2, '"2"'), (3, None)})
+
+
+@placed("of what a killed run left, only a filter that was replaced becomes the one before")
+def _(place):
+    def make_fifo():
+        os.mkfifo(place.old)
+
+    def give_away():
+        place.old.write_bytes(a_filter(7))
+        os.chown(place.old, 65534, 65534)
+
+    three_revisions(place)
+    place.update()
+    for leave in (lambda: os.link(place.target, place.old), lambda: place.old.symlink_to(place.previous), make_fifo,
+                  *([give_away] if os.geteuid() == 0 else [])):
+        leave()
+        equal(place.update(), "already current, revision 3")
+        equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
+        lacks(" ".join(place.names()), "keyveto-old", ".lock")
+    # A replacement that did not happen, and then one by others, who keep none.
+    os.link(place.target, place.old)
+    run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+    equal((revision_of(place.target), revision_of(place.previous)), (4, 2))
+    lacks(" ".join(place.names()), "keyveto-old")
+    place.old.mkdir()
+    contains(place.refuse("--force", early=True), "cannot make .filter.pkbf.keyveto-old beside it, left by a run that "
+             "was killed, filter.pkbf.previous: Is a directory")
+
+
+@placed("the one before may be another name of the one installed")
+def _(place):
+    three_revisions(place)
+    place.previous.unlink()
+    os.link(place.target, place.previous)
+    place.update()
+    equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
+    equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
 
 
 @placed("when one of its system calls fails, it says so, and leaves the old filter or the new one")
