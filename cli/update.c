@@ -68,7 +68,9 @@ catch_signals(void)
 /*
  * The next update is not to bring back what was rolled back from, whose ETag
  * tells when the server has another one. The ETag of an older one goes: by it
- * the later one would pass for what the server has.
+ * the later one would pass for what the server has. All this is written down
+ * before, since a run that is killed after it did its work cannot; of a filter
+ * that was not rolled back it does not hold, see update().
  */
 static void
 note_rollback(struct update *u, const struct filter_facts *facts,
@@ -91,7 +93,6 @@ roll_back(struct update *u, int previous)
 	const struct update_target *t = &u->target;
 	struct filter_facts facts;
 	struct stat st;
-	bool ok;
 
 	if (!update_target_judge(t->place.previous_name, previous,
 	    u->settings.max_rate, &facts) || fstat(previous, &st) == -1)
@@ -100,11 +101,8 @@ roll_back(struct update *u, int previous)
 		update_report_replaced(u, &facts, "would be rolled back");
 		return UPDATE_REPLACED;
 	}
-	ok = update_target_exchange(t, &u->replaced);
-	if (!u->replaced)
-		return UPDATE_FAILED;
 	note_rollback(u, &facts, &st);
-	if (!ok)
+	if (!update_target_exchange(t, &u->replaced))
 		return UPDATE_FAILED;
 	update_report_replaced(u, &facts, "rolled back");
 	return UPDATE_REPLACED;

@@ -1583,6 +1583,22 @@ def _(place):
     equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
 
 
+@placed("killed in a rollback, the two are exchanged or not, and what was rolled back from stays away")
+def _(place):
+    def two_revisions():
+        three_revisions(place)
+        place.page.body, place.page.etag = a_filter(2), '"2"'
+
+    seen = set()
+    for what in killed_while_placing(place, two_revisions, "--rollback"):
+        both = (revision_of(place.target), revision_of(place.previous))
+        contains(place.update(), {(2, 1): "already current, revision 2",
+                                  (1, 2): "stays at revision 1: revision 2 was rolled back, "}[both])
+        equal((revision_of(place.target), revision_of(place.previous)), both, what)
+        seen.add(both)
+    equal(seen, {(1, 2), (2, 1)})
+
+
 @placed("when one of its system calls fails, it says so, and leaves the old filter or the new one")
 def _(place):
     def judge(status, messages, new, what):
