@@ -1083,6 +1083,49 @@ def _(place):
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
+@placed("when AllowedSigners or Identity changes, what is installed is judged anew, and stays in any case")
+def _(place):
+    def asks_for_all():
+        return place.site.requests[-2].headers["If-None-Match"] is None
+
+    signer, next_signer = (Signer(place.settings.parent, name) for name in ("publisher", "next"))
+    with_signers(place, f"keyveto {signer.public}")
+    signature = place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    place.update()
+    before = untouched(place.target)
+    # Others who still vouch for it.
+    for lines, identity in (([f"keyveto {next_signer.public}", f"keyveto {signer.public}"], None),
+                            ([f"keyveto,other {signer.public}"], None), ([f"keyveto,other {signer.public}"], "other")):
+        with_signers(place, *lines)
+        place.lines["Identity"] = identity
+        equal(place.update(), "already current, revision 1")
+        equal((place.site.requests[-1].path, asks_for_all()), ("/filter.pkbf.sig", True))
+        equal(place.update(), "already current, revision 1")
+        equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    # One who does not, as often as it is asked, until the publisher signs it anew.
+    with_signers(place, f"other {next_signer.public}")
+    for _ in range(2):
+        contains(place.refuse(), "no good signature by other for this filter",
+                 f"{place.target}: what is installed is that very filter, so the same holds of it; ask its publisher")
+        equal(asks_for_all(), True)
+    del place.site.pages["/filter.pkbf.sig"]
+    contains(place.refuse(kept=True), "has no signature that could be checked", "what is installed is that very filter")
+    # Of another one the same cannot be said.
+    place.page.body, place.page.etag = a_filter(2), '"two"'
+    lacks(place.refuse(kept=True), "what is installed")
+    place.page.body, place.page.etag = a_filter(), '"one"'
+    signature.body = next_signer.sign(a_filter())
+    place.site.pages["/filter.pkbf.sig"] = signature
+    equal(place.update(), "already current, revision 1")
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    equal(untouched(place.target), before)
+    # Where nobody is asked, nobody has changed.
+    place.lines["AllowedSigners"] = place.lines["Identity"] = None
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+
+
 @placed("a signature is checked, too, where the end of children is ignored")
 def _(place):
     def ignore():
