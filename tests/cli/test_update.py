@@ -1389,6 +1389,8 @@ def _(place):
         over = threading.Event()
         place.part.unlink(missing_ok=True)
         place.page.etag, place.page.pause = etag, (300_000, over)
+        # Also where a killed run is to be ended, which is done under the lock and its way with signals.
+        os.link(place.target, place.old)
         with place.start() as process:
             wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
             process.send_signal(sig)
