@@ -42,16 +42,9 @@ catch_signals(void)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
 		SIGTERM, SIGXCPU };
-	struct sigaction sa = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND }, was;
 
-	sigemptyset(&sa.sa_mask);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		/* What is ignored, as under nohup, stays ignored. */
-		if (sigaction(ending[i], NULL, &was) == 0 &&
-		    was.sa_handler != SIG_IGN)
-			sigaction(ending[i], &sa, NULL);
-	}
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    on_signal);
 	/* A write beyond the limit is to fail, not to kill. */
 	signal(SIGXFSZ, SIG_IGN);
 }

@@ -49,15 +49,9 @@ static void
 catch_signals(void)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
-	struct sigaction sa = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND }, was;
 
-	sigemptyset(&sa.sa_mask);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		if (sigaction(ending[i], NULL, &was) == 0 &&
-		    was.sa_handler != SIG_IGN)
-			sigaction(ending[i], &sa, NULL);
-	}
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    on_signal);
 	/* What is written in vain is to fail, not to kill. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
