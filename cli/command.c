@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,19 @@ cli_getopt(const struct cli_command *cmd, int argc, char **argv,
 		cli_error("bad option %s", argv[optind - 1]);
 	cli_usage_error(cmd);
 	return '?';
+}
+
+void
+cli_catch_signals(const int *signals, size_t n, void (*handler)(int))
+{
+	struct sigaction sa = { .sa_handler = handler,
+		.sa_flags = (int)SA_RESETHAND }, was;
+
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < n; i++)
+		if (sigaction(signals[i], NULL, &was) == 0 &&
+		    was.sa_handler != SIG_IGN)
+			sigaction(signals[i], &sa, NULL);
 }
 
 bool

@@ -93,6 +93,12 @@ void cli_print_safe(FILE *out, const void *text, size_t len);
 bool cli_read_number(const char *text, uint64_t min, uint64_t max,
     uint64_t *valuep);
 
+/*
+ * Has handler called for the first of each of n signals; but what is ignored,
+ * as under nohup, stays ignored.
+ */
+void cli_catch_signals(const int *signals, size_t n, void (*handler)(int));
+
 /* Flushes and checks standard output: false, after a message, if it failed. */
 bool cli_stdout_ok(void);
 

@@ -42,16 +42,9 @@ catch_signals(void)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
 		SIGTERM, SIGXCPU };
-	struct sigaction sa = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND }, was;
 
-	sigemptyset(&sa.sa_mask);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		/* What is ignored, as under nohup, stays ignored. */
-		if (sigaction(ending[i], NULL, &was) == 0 &&
-		    was.sa_handler != SIG_IGN)
-			sigaction(ending[i], &sa, NULL);
-	}
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    on_signal);
 	/* A write beyond the limit is to fail, not to kill. */
 	signal(SIGXFSZ, SIG_IGN);
 }
@@ -97,7 +90,18 @@ resolve(const struct replace *r, char place[static PATH_MAX])
 	return n < PATH_MAX || fail(r, "cannot be found");
 }
 
-/* Opens the directory and makes up the three names in it. */
+/* The names that belong to name, which is not too long for them. */
+static void
+make_up_names(struct replace *r, const char *name)
+{
+	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", name);
+	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new", name);
+	snprintf(r->old_name, sizeof(r->old_name), ".%.240s.keyveto-old", name);
+	snprintf(r->previous_name, sizeof(r->previous_name), "%.240s.previous",
+	    name);
+}
+
+/* Opens the directory and makes up the names in it. */
 static bool
 find_place(struct replace *r)
 {
@@ -109,9 +113,7 @@ find_place(struct replace *r)
 		return false;
 	slash = strrchr(place, '/');
 	n = snprintf(r->name, sizeof(r->name), "%s", slash + 1);
-	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", slash + 1);
-	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new",
-	    slash + 1);
+	make_up_names(r, slash + 1);
 	if (n == 0 || n > NAME_MAX - 16) {
 		cli_error("%s: %s", r->path, n == 0 ? "not a regular file" :
 		    "the name is too long");
@@ -168,6 +170,12 @@ lock_is_safe(const struct replace *r)
 	return false;
 }
 
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* Whether the name still stands for the file that is locked. */
 static bool
 lock_is_current(const struct replace *r)
@@ -176,7 +184,7 @@ lock_is_current(const struct replace *r)
 
 	return fstat(r->lock, &mine) == 0 &&
 	    fstatat(r->dir, r->lock_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+	    is_same(&mine, &named);
 }
 
 static bool
@@ -233,6 +241,60 @@ take_lock(struct replace *r)
 	return false;
 }
 
+/* The second name of a file that was replaced becomes that of the previous. */
+static bool
+name_previous(const struct replace *r)
+{
+	if (renameat(r->dir, r->old_name, r->dir, r->previous_name) == -1)
+		return false;
+	/* Still there if both were names of one file before. */
+	return unlinkat(r->dir, r->old_name, 0) == 0 || errno == ENOENT;
+}
+
+/*
+ * Whether what goes by the second name was replaced, and is not just another
+ * name of the file there is. What somebody else put there is neither.
+ */
+static bool
+was_replaced(const struct replace *r, const struct stat *old)
+{
+	struct stat named;
+
+	if (!S_ISREG(old->st_mode) ||
+	    (old->st_uid != 0 && old->st_uid != geteuid()))
+		return false;
+	return fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 ?
+	    !is_same(old, &named) : errno == ENOENT;
+}
+
+static bool
+settle_old(const struct replace *r)
+{
+	struct stat old;
+
+	if (fstatat(r->dir, r->old_name, &old, AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT;
+	return was_replaced(r, &old) ? name_previous(r) :
+	    unlinkat(r->dir, r->old_name, 0) == 0;
+}
+
+/* Whoever left something behind is dead: the lock is ours. */
+static bool
+clean_up(const struct replace *r)
+{
+	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
+		cli_error("%s: cannot remove %s beside it, left by a run that "
+		    "was killed: %s", r->path, r->new_name, strerror(errno));
+		return false;
+	}
+	if (settle_old(r))
+		return true;
+	cli_error("%s: cannot make %s beside it, left by a run that was "
+	    "killed, %s: %s", r->path, r->old_name, r->previous_name,
+	    strerror(errno));
+	return false;
+}
+
 static bool
 open_old(struct replace *r)
 {
@@ -266,15 +328,7 @@ replace_open(struct replace *r, const char *path)
 	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
 		.fd = -1 };
 	catch_signals();
-	if (!find_place(r) || !take_lock(r))
-		return false;
-	/* Whoever left this behind is dead: the lock is ours. */
-	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
-		cli_error("%s: cannot remove %s beside it, left by a run that "
-		    "was killed: %s", path, r->new_name, strerror(errno));
-		return false;
-	}
-	return open_old(r);
+	return find_place(r) && take_lock(r) && clean_up(r) && open_old(r);
 }
 
 bool
@@ -353,8 +407,7 @@ is_undisturbed(const struct replace *r)
 		return true;
 	if (fstat(r->old, &old) == 0 &&
 	    fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    named.st_dev == r->old_st.st_dev &&
-	    named.st_ino == r->old_st.st_ino &&
+	    is_same(&named, &r->old_st) &&
 	    old.st_size == r->old_st.st_size &&
 	    old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
 	    old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec)
@@ -392,44 +445,34 @@ publish_first(struct replace *r)
 	return true;
 }
 
-/*
- * The old file gets a second name, in the place of the one before it; so there
- * is no moment without either.
- */
 static bool
-keep_previous(const struct replace *r)
+publish_in_place(struct replace *r)
 {
-	char link[NAME_MAX + 1];
-	bool ok;
-
-	snprintf(link, sizeof(link), ".%.235s.keyveto-old", r->name);
-	if (unlinkat(r->dir, link, 0) == -1 && errno != ENOENT)
-		return fail(r, "cannot keep the old one");
-	ok = linkat(r->dir, r->name, r->dir, link, 0) == 0 &&
-	    renameat(r->dir, link, r->dir, r->previous_name) == 0;
-	if (!ok)
-		fail(r, "cannot keep the old one");
-	/* Still there if both were names of the old one before. */
-	(void)unlinkat(r->dir, link, 0);
-	return ok;
-}
-
-static bool
-publish(struct replace *r)
-{
-	if (r->old == -1)
-		return publish_first(r);
-	if (r->previous_name[0] != '\0' && !keep_previous(r))
-		return false;
 	if (!r->named) {
 		leftover.named = 1;
 		if (name_new_file(r, r->new_name) == -1)
 			return fail(r, "cannot name the new file");
 		r->named = true;
 	}
-	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1)
-		return fail(r, "cannot be replaced");
+	if (r->keep_old &&
+	    linkat(r->dir, r->name, r->dir, r->old_name, 0) == -1)
+		return fail(r, "cannot keep the old one");
+	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1) {
+		fail(r, "cannot be replaced");
+		if (r->keep_old)
+			(void)unlinkat(r->dir, r->old_name, 0);
+		return false;
+	}
 	r->named = false;
+	return true;
+}
+
+static bool
+flush_directory(const struct replace *r)
+{
+	/* Some file systems know no flushing of directories. */
+	if (fsync(r->dir) == -1 && errno != EINVAL)
+		return fail(r, "written, but not sure to survive a crash");
 	return true;
 }
 
@@ -440,12 +483,15 @@ replace_commit(struct replace *r)
 		return false;
 	if (fsync(r->fd) == -1)
 		return fail(r, "cannot be written");
-	if (!is_undisturbed(r) || !publish(r))
+	if (!is_undisturbed(r) ||
+	    !(r->old == -1 ? publish_first(r) : publish_in_place(r)) ||
+	    !flush_directory(r))
 		return false;
-	/* Some file systems know no flushing of directories. */
-	if (fsync(r->dir) == -1 && errno != EINVAL)
-		return fail(r, "written, but not sure to survive a crash");
-	return true;
+	if (r->old == -1 || !r->keep_old)
+		return true;
+	if (!name_previous(r))
+		return fail(r, "replaced, but the old one cannot be kept");
+	return flush_directory(r);
 }
 
 void

@@ -10,6 +10,12 @@
  * leaves the old file as it was; at worst the hidden name stays, and the next
  * run removes it.
  *
+ * Who asks for it finds the old file as NAME.previous then. It gets a second
+ * name before it loses its own, .NAME.keyveto-old, and that becomes the
+ * previous one only after the new file is sure to be there. So what was the
+ * previous one is not lost for a replacement that did not happen; and where a
+ * run was killed after it happened, the next one that takes the lock ends it.
+ *
  * Writers take turns by a lock on .NAME.lock, mode 0600. It is not on the file
  * itself: whoever may read a file may lock it, and could keep the
  * administrator out. The lock file is removed by the one who holds the lock,
@@ -32,26 +38,27 @@ struct replace {
 	char name[NAME_MAX + 1];
 	char lock_name[NAME_MAX + 1];
 	char new_name[NAME_MAX + 1];
+	char old_name[NAME_MAX + 1];
+	char previous_name[NAME_MAX + 1];
 	int lock;
 	int old;		/* the file there is, read-only; -1: none */
 	struct stat old_st;
 	int fd;			/* the new file; -1 before replace_begin */
 	bool named;		/* it goes by new_name */
-	/* Set after replace_open, if not "": the name that the old one gets. */
-	char previous_name[NAME_MAX + 1];
+	bool keep_old;		/* as previous_name; set after replace_open */
 };
 
 /*
- * Waits for the lock, then opens the file if there is one: r->old. A symbolic
- * link is followed, and what it points to will be replaced. At most one of
+ * Waits for the lock, ends what a killed run began, then opens the file if there
+ * is one: r->old. A symbolic link is followed, and what it points to will be replaced. At most one of
  * these may be open in a process; it is ended by replace_close, also after
  * false. False comes after a message, from here as from all that follow.
  */
 bool replace_open(struct replace *r, const char *path);
 
 /*
- * Without the lock, only finds the file's directory and its name in it: r->dir,
- * r->name. This counts as none of those that are open.
+ * Without the lock, only finds the file's directory and the names in it: r->dir,
+ * r->name and so on. This counts as none of those that are open.
  */
 bool replace_find(struct replace *r, const char *path);
 

@@ -23,7 +23,7 @@ limit_state(struct update *u)
 	struct update_state *s = &u->state;
 
 	if (u->force || strcmp(s->source, u->source) != 0 ||
-	    (u->signers != -1 && !s->is_signed))
+	    (u->signers != -1 && strcmp(s->signers, u->signers_name) != 0))
 		s->etag[0] = s->last_modified[0] = '\0';
 }
 
@@ -36,7 +36,7 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 	memcpy(s->source, u->source, sizeof(s->source));
 	memcpy(s->etag, f->etag, sizeof(s->etag));
 	memcpy(s->last_modified, f->last_modified, sizeof(s->last_modified));
-	s->is_signed = u->signers != -1;
+	memcpy(s->signers, u->signers_name, sizeof(s->signers));
 	update_state_fit(s, st);
 	update_state_forget_part(s);
 	update_state_keep(u->target.place.dir, u->target.place.name, s);
@@ -294,6 +294,18 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
 	return false;
 }
 
+/* After a message about what was received: whether it is true of both. */
+static void
+tell_if_installed(const struct update *u)
+{
+	const struct update_target *t = &u->target;
+
+	if (t->is_filter && t->st.st_size == u->part.len &&
+	    compare(u, u->part.len) == 1)
+		cli_error("%s: what is installed is that very filter, so the "
+		    "same holds of it; ask its publisher", t->path);
+}
+
 static enum update_outcome
 install(struct update *u, const struct fetch *f,
     const struct filter_facts *facts)
@@ -335,8 +347,10 @@ take(struct update *u, const struct fetch *f)
 		u->keep_part = false;
 		return UPDATE_FAILED;
 	}
-	if (!check_signature(u))
+	if (!check_signature(u)) {
+		tell_if_installed(u);
 		return UPDATE_FAILED;
+	}
 	u->keep_part = false;
 	if (!update_target_judge(u->from.shown, u->part.fd,
 	    u->settings.max_rate, &facts) ||

@@ -114,6 +114,20 @@ find_target(struct update *u)
 	return NULL;
 }
 
+static bool
+open_signers(struct update *u)
+{
+	const char *path = u->settings.allowed_signers;
+
+	if ((u->signers = open_trusted(path)) == -1)
+		return false;
+	if (update_state_signers(u->signers, u->settings.identity,
+	    u->signers_name))
+		return true;
+	cli_error("%s: %s", path, strerror(errno));
+	return false;
+}
+
 /* Where the filter and its signature come from. */
 static bool
 find_places(struct update *u)
@@ -134,9 +148,8 @@ find_places(struct update *u)
 	    u->source);
 	if (u->settings.allowed_signers == NULL)
 		return true;
-	u->signers = open_trusted(u->settings.allowed_signers);
 	/* Of another file than usual the signature is another, too. */
-	return u->signers != -1 && (u->settings.signature_url != NULL &&
+	return open_signers(u) && (u->settings.signature_url != NULL &&
 	    u->url == NULL ?
 	    fetch_place_parse(u->settings.signature_url, &u->signature) :
 	    fetch_place_signature(&u->from, &u->signature));

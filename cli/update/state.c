@@ -35,7 +35,7 @@ void
 update_state_forget_installed(struct update_state *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
-	s->is_signed = false;
+	s->signers[0] = '\0';
 	s->size = s->mtime = s->mtime_ns = -1;
 }
 
@@ -79,7 +79,7 @@ read_object(const json_t *o, struct update_state *s)
 	get_text(o, "etag", s->etag, sizeof(s->etag));
 	get_text(o, "last_modified", s->last_modified,
 	    sizeof(s->last_modified));
-	s->is_signed = json_is_true(json_object_get(o, "signed"));
+	get_text(o, "signers", s->signers, sizeof(s->signers));
 	s->size = get_number(o, "size");
 	s->mtime = get_number(o, "mtime");
 	s->mtime_ns = get_number(o, "mtime_ns");
@@ -135,12 +135,12 @@ update_state_load(int dir, const char *name, struct update_state *s)
 static json_t *
 make_object(const struct update_state *s)
 {
-	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:s, s:s, "
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, "
 	    "s:s}",
 	    "source", s->source,
 	    "etag", s->etag,
 	    "last_modified", s->last_modified,
-	    "signed", s->is_signed,
+	    "signers", s->signers,
 	    "size", (json_int_t)s->size,
 	    "mtime", (json_int_t)s->mtime,
 	    "mtime_ns", (json_int_t)s->mtime_ns,
@@ -207,9 +207,33 @@ update_state_fit(struct update_state *s, const struct stat *st)
 }
 
 void
-update_state_source(const char *url, char source[UPDATE_SOURCE_CHARS])
+update_state_source(const char *url, char source[UPDATE_DIGEST_CHARS])
 {
 	(void)SHA256Data((const uint8_t *)url, strlen(url), source);
+}
+
+bool
+update_state_signers(int allowed_signers, const char *identity,
+    char signers[UPDATE_DIGEST_CHARS])
+{
+	uint8_t buf[4096];
+	SHA2_CTX ctx;
+	off_t at = 0;
+	ssize_t n;
+
+	SHA256Init(&ctx);
+	/* With its end: none of it passes for the start of the file. */
+	SHA256Update(&ctx, (const uint8_t *)identity, strlen(identity) + 1);
+	while ((n = pread(allowed_signers, buf, sizeof(buf), at)) != 0) {
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return false;
+		SHA256Update(&ctx, buf, (size_t)n);
+		at += n;
+	}
+	(void)SHA256End(&ctx, signers);
+	return true;
 }
 
 void

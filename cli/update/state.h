@@ -13,16 +13,17 @@
 
 #include "update/http_header.h"
 
-#define UPDATE_SOURCE_CHARS 65
+#define UPDATE_DIGEST_CHARS 65	/* SHA-256 */
 #define UPDATE_BOOT_CHARS 64
 
 struct update_state {
 	/* The SHA-256 of the URL, which may be a secret. */
-	char source[UPDATE_SOURCE_CHARS];
+	char source[UPDATE_DIGEST_CHARS];
 	/* What the server calls the filter that is installed. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
-	bool is_signed;		/* its signature was found to be good */
+	/* By whom its signature was found to be good; "" by nobody. */
+	char signers[UPDATE_DIGEST_CHARS];
 	/* The file that this is said of; it may have been changed since. */
 	int64_t size, mtime, mtime_ns;
 	/* The latest revision that was rolled back from; -1: none. */
@@ -32,7 +33,7 @@ struct update_state {
 	 * of the machine: after a crash it may have holes.
 	 */
 	char part_etag[HTTP_VALUE_BYTES];
-	char part_source[UPDATE_SOURCE_CHARS];
+	char part_source[UPDATE_DIGEST_CHARS];
 	char part_boot[UPDATE_BOOT_CHARS];
 };
 
@@ -55,7 +56,13 @@ void update_state_forget_installed(struct update_state *s);
 void update_state_forget_part(struct update_state *s);
 
 /* The name that source gets for a URL. */
-void update_state_source(const char *url, char source[UPDATE_SOURCE_CHARS]);
+void update_state_source(const char *url, char source[UPDATE_DIGEST_CHARS]);
+/*
+ * The name that signers gets for that identity in a file of allowed signers,
+ * which is only read. False with errno.
+ */
+bool update_state_signers(int allowed_signers, const char *identity,
+    char signers[UPDATE_DIGEST_CHARS]);
 /* Which start of the machine this is; "" if it cannot be told. */
 void update_state_boot(char boot[UPDATE_BOOT_CHARS]);
 

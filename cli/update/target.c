@@ -30,6 +30,21 @@ is_our_directory(const struct update_target *t)
 	return false;
 }
 
+/* An update that was killed may not have come to name the previous one. */
+static bool
+end_killed_run(const struct update_target *t)
+{
+	struct replace r;
+	bool ok;
+
+	if (faccessat(t->place.dir, t->place.old_name, F_OK,
+	    AT_SYMLINK_NOFOLLOW) == -1)
+		return true;
+	ok = replace_open(&r, t->path);
+	replace_close(&r);
+	return ok;
+}
+
 bool
 update_target_open(struct update_target *t, const char *path)
 {
@@ -37,10 +52,9 @@ update_target_open(struct update_target *t, const char *path)
 	enum kv_err r;
 
 	*t = (struct update_target){ .path = path, .fd = -1 };
-	if (!replace_find(&t->place, path) || !is_our_directory(t))
+	if (!replace_find(&t->place, path) || !is_our_directory(t) ||
+	    !end_killed_run(t))
 		return false;
-	snprintf(t->previous, sizeof(t->previous), "%.240s.previous",
-	    t->place.name);
 	t->fd = openat(t->place.dir, t->place.name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (t->fd == -1 && errno == ENOENT)
@@ -97,8 +111,7 @@ update_target_replace(const struct update_target *t, int fd,
 	*donep = false;
 	ok = replace_open(&r, t->path) && is_unchanged(t, &r);
 	/* What is damaged must not push out a good one. */
-	if (ok && t->is_filter)
-		memcpy(r.previous_name, t->previous, sizeof(r.previous_name));
+	r.keep_old = t->is_filter;
 	ok = ok && replace_adopt(&r, fd, name) && replace_commit(&r);
 	*donep = fstat(fd, &mine) == 0 && r.dir != -1 &&
 	    fstatat(r.dir, t->place.name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -113,19 +126,19 @@ int
 update_target_open_previous(const struct update_target *t)
 {
 	struct stat st;
-	int fd = openat(t->place.dir, t->previous,
+	int fd = openat(t->place.dir, t->place.previous_name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	if (fd == -1 && errno == ENOENT) {
 		cli_error("%s: there is no previous one (%s beside it)",
-		    t->path, t->previous);
+		    t->path, t->place.previous_name);
 	} else if (fd == -1 || fstat(fd, &st) == -1) {
 		fail(t, "the previous one cannot be opened");
 	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 	    (st.st_mode & 022) != 0) {
 		cli_error("%s: the previous one, %s, is somebody else's, or "
 		    "others may write it; correct owner and mode", t->path,
-		    t->previous);
+		    t->place.previous_name);
 	} else if (t->fd != -1 && st.st_dev == t->st.st_dev &&
 	    st.st_ino == t->st.st_ino) {
 		cli_error("%s: the previous one is the same file", t->path);
@@ -144,7 +157,7 @@ update_target_exchange(const struct update_target *t, bool *donep)
 	bool ok = replace_open(&r, t->path) && is_unchanged(t, &r);
 
 	*donep = ok &&
-	    renameat2(r.dir, t->previous, r.dir, r.name, how) == 0;
+	    renameat2(r.dir, t->place.previous_name, r.dir, r.name, how) == 0;
 	if (ok && !*donep)
 		ok = fail(t, errno == EINVAL ? "the file system cannot "
 		    "exchange it with the previous one; move that over it" :

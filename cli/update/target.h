@@ -11,8 +11,7 @@
 
 struct update_target {
 	const char *path;	/* the caller's */
-	struct replace place;	/* found only: directory and name */
-	char previous[NAME_MAX + 1];
+	struct replace place;	/* found only: directory and names */
 	int fd;			/* -1: there is none yet */
 	struct stat st;
 	bool is_filter;		/* and not something damaged */
@@ -20,7 +19,8 @@ struct update_target {
 };
 
 /*
- * Finds out what there is. False after a message; to be closed in both cases.
+ * Finds out what there is, after what a killed run began was ended. False after
+ * a message; to be closed in both cases.
  * A directory that somebody else may write is refused: what was verified there
  * could be exchanged.
  */

@@ -49,15 +49,9 @@ static void
 catch_signals(void)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
-	struct sigaction sa = { .sa_handler = on_signal,
-		.sa_flags = (int)SA_RESETHAND }, was;
 
-	sigemptyset(&sa.sa_mask);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		if (sigaction(ending[i], NULL, &was) == 0 &&
-		    was.sa_handler != SIG_IGN)
-			sigaction(ending[i], &sa, NULL);
-	}
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    on_signal);
 	/* What is written in vain is to fail, not to kill. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -68,7 +62,9 @@ catch_signals(void)
 /*
  * The next update is not to bring back what was rolled back from, whose ETag
  * tells when the server has another one. The ETag of an older one goes: by it
- * the later one would pass for what the server has.
+ * the later one would pass for what the server has. All this is written down
+ * before, since a run that is killed after it did its work cannot; of a filter
+ * that was not rolled back it does not hold, see update().
  */
 static void
 note_rollback(struct update *u, const struct filter_facts *facts,
@@ -91,20 +87,16 @@ roll_back(struct update *u, int previous)
 	const struct update_target *t = &u->target;
 	struct filter_facts facts;
 	struct stat st;
-	bool ok;
 
-	if (!update_target_judge(t->previous, previous, u->settings.max_rate,
-	    &facts) || fstat(previous, &st) == -1)
+	if (!update_target_judge(t->place.previous_name, previous,
+	    u->settings.max_rate, &facts) || fstat(previous, &st) == -1)
 		return UPDATE_FAILED;
 	if (u->dry_run) {
 		update_report_replaced(u, &facts, "would be rolled back");
 		return UPDATE_REPLACED;
 	}
-	ok = update_target_exchange(t, &u->replaced);
-	if (!u->replaced)
-		return UPDATE_FAILED;
 	note_rollback(u, &facts, &st);
-	if (!ok)
+	if (!update_target_exchange(t, &u->replaced))
 		return UPDATE_FAILED;
 	update_report_replaced(u, &facts, "rolled back");
 	return UPDATE_REPLACED;
@@ -188,9 +180,11 @@ update(struct update *u)
 	struct update_target *t = &u->target;
 	enum update_outcome outcome;
 
-	if (!update_target_open(t, t->path) ||
-	    !update_part_open(&u->part, t->place.dir, t->place.name,
-	    t->path))
+	if (!update_target_open(t, t->path))
+		return UPDATE_FAILED;
+	/* Not before: to end a killed run, replace catches them as well. */
+	catch_signals();
+	if (!update_part_open(&u->part, t->place.dir, t->place.name, t->path))
 		return UPDATE_FAILED;
 	update_state_load(t->place.dir, t->place.name, &u->state);
 	if (!t->is_filter || !update_state_fits(&u->state, &t->st))
@@ -274,7 +268,6 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 
 	if (!read_options(cmd, &u, argc, argv, &status))
 		return status;
-	catch_signals();
 	(void)umask(022);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		cli_error("libcurl cannot be started");

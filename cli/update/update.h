@@ -24,9 +24,10 @@ struct update {
 	struct update_settings settings;
 	struct kv_config config;
 	int signers;			/* -1: no signature is asked for */
+	char signers_name[UPDATE_DIGEST_CHARS];	/* "" then */
 	struct fetch_place from, signature;
 	struct fetch_limits limits;
-	char source[UPDATE_SOURCE_CHARS];
+	char source[UPDATE_DIGEST_CHARS];
 
 	/* The filter, what is to replace it, and what is known of both. */
 	struct update_target target;

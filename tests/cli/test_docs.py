@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from cases import KEYVETO, ROOT, case, contains, equal, keyveto, run_all
 
@@ -183,6 +184,18 @@ def _(_scratch):
     marked = re.findall(r"\w+", " ".join(re.findall(r"^\.Cm (.*)$", described, re.MULTILINE)))
     assert report["filters"] and report["checks"], report
     same("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0]})
+
+
+@case("the alerts watch the file that keyveto(1) has written, and notice when there is none")
+def _(_scratch):
+    rules = read(ROOT / "packaging/prometheus/keyveto.rules.yml")
+    written = re.search(r"^M=(\S+)$", read(ROOT / "man/keyveto.1"), LINES)[1] + ".prom"
+    contains(rules, f"{written}.new {written}\n", "expr: absent(keyveto_status)\n", " unless keyveto_status)")
+    watched = re.search(r'time\(\) - node_textfile_mtime_seconds\{file=~"(.*?)"\} > ', rules)[1]
+    # By its path, or for older ones of node_exporter its name.
+    for name, is_ours in ((written, True), (Path(written).name, True), (written + ".new", False),
+                          (Path(written).with_name("other.prom"), False)):
+        equal(bool(re.fullmatch(watched, str(name))), is_ours, name)
 
 
 # Every page.

@@ -11,6 +11,7 @@ ssh-keygen makes the signatures, openssl the certificates.
 import contextlib
 import fcntl
 import functools
+import itertools
 import json
 import os
 import pty
@@ -74,6 +75,7 @@ class Place:
         self.target = self.state / "filter.pkbf"
         self.previous = self.state / "filter.pkbf.previous"
         self.part = self.state / ".filter.pkbf.keyveto-part"
+        self.old = self.state / ".filter.pkbf.keyveto-old"
         self.settings = scratch / "update.conf"
         self.site = Site(authority().server)
         self.page = self.site.pages["/filter.pkbf"] = Page(body if body is not None else a_filter(), etag)
@@ -1081,6 +1083,49 @@ def _(place):
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
+@placed("when AllowedSigners or Identity changes, what is installed is judged anew, and stays in any case")
+def _(place):
+    def asks_for_all():
+        return place.site.requests[-2].headers["If-None-Match"] is None
+
+    signer, next_signer = (Signer(place.settings.parent, name) for name in ("publisher", "next"))
+    with_signers(place, f"keyveto {signer.public}")
+    signature = place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    place.update()
+    before = untouched(place.target)
+    # Others who still vouch for it.
+    for lines, identity in (([f"keyveto {next_signer.public}", f"keyveto {signer.public}"], None),
+                            ([f"keyveto,other {signer.public}"], None), ([f"keyveto,other {signer.public}"], "other")):
+        with_signers(place, *lines)
+        place.lines["Identity"] = identity
+        equal(place.update(), "already current, revision 1")
+        equal((place.site.requests[-1].path, asks_for_all()), ("/filter.pkbf.sig", True))
+        equal(place.update(), "already current, revision 1")
+        equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    # One who does not, as often as it is asked, until the publisher signs it anew.
+    with_signers(place, f"other {next_signer.public}")
+    for _ in range(2):
+        contains(place.refuse(), "no good signature by other for this filter",
+                 f"{place.target}: what is installed is that very filter, so the same holds of it; ask its publisher")
+        equal(asks_for_all(), True)
+    del place.site.pages["/filter.pkbf.sig"]
+    contains(place.refuse(kept=True), "has no signature that could be checked", "what is installed is that very filter")
+    # Of another one the same cannot be said.
+    place.page.body, place.page.etag = a_filter(2), '"two"'
+    lacks(place.refuse(kept=True), "what is installed")
+    place.page.body, place.page.etag = a_filter(), '"one"'
+    signature.body = next_signer.sign(a_filter())
+    place.site.pages["/filter.pkbf.sig"] = signature
+    equal(place.update(), "already current, revision 1")
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    equal(untouched(place.target), before)
+    # Where nobody is asked, nobody has changed.
+    place.lines["AllowedSigners"] = place.lines["Identity"] = None
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+
+
 @placed("a signature is checked, too, where the end of children is ignored")
 def _(place):
     def ignore():
@@ -1344,6 +1389,8 @@ def _(place):
         over = threading.Event()
         place.part.unlink(missing_ok=True)
         place.page.etag, place.page.pause = etag, (300_000, over)
+        # Also where a killed run is to be ended, which is done under the lock and its way with signals.
+        os.link(place.target, place.old)
         with place.start() as process:
             wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
             process.send_signal(sig)
@@ -1400,9 +1447,9 @@ def _(place):
     lacks(" ".join(place.names()), "keyveto-part", "keyveto-new", "keyveto-old", "update-new", ".lock")
 
 
-CALLS = ("umask", "openat", "flock", "fstat,newfstatat,statx", "pwrite64", "pread64", "fallocate", "ftruncate", "fchmod", "fsync",
-         "linkat", "unlinkat", "rename,renameat,renameat2", "write", "close", "memfd_create", "pipe2",
-         "vfork,fork,clone,clone3", "wait4", "execve")
+CALLS = ("umask", "openat", "flock", "fstat", "newfstatat", "statx", "pwrite64", "pread64", "fallocate", "ftruncate", "fchmod",
+         "fsync", "linkat", "unlinkat", "rename", "renameat", "renameat2", "write", "close", "memfd_create", "pipe2",
+         "vfork", "fork", "clone", "clone3", "wait4", "execve")
 
 
 def traced(place, options, *words):
@@ -1414,17 +1461,19 @@ def traced(place, options, *words):
 
 
 def numbers_of_calls(place, source):
-    """For each of CALLS the numbers of those that keyveto makes once it has been loaded: some, the last ones all."""
+    """The numbers of the calls that keyveto makes once it has been loaded, by name: some, the last ones all.
+
+    By the names that are seen: strace's when= counts each for itself, and which of them are made is the C library's
+    affair (fstat is newfstatat for glibc 2.36, and a call of its own for 2.41).
+    """
     equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], "--force", source), (0, ""))
     names = re.findall(r"^(\w+)\(", place.settings.with_name("trace").read_text(encoding="utf-8", errors="replace"),
                        re.MULTILINE)
     begun = names.index("umask")
     found = {}
-    for group in CALLS:
-        total = sum(name in group.split(",") for name in names)
-        loading = sum(name in group.split(",") for name in names[:begun])
-        mine = range(loading + 1, total + 1)
-        found[group] = sorted({*mine[::max(1, len(mine) // 6)], *mine[-8:]})
+    for name in dict.fromkeys(names[begun:]):
+        mine = range(names[:begun].count(name) + 1, names.count(name) + 1)
+        found[name] = sorted({*mine[::max(1, len(mine) // 6)], *mine[-8:]})
     return found
 
 
@@ -1455,10 +1504,11 @@ def at_each_call(place, injected, judge):
             what = f"{call} {number}: status {status}: {messages}"
             now, before = place.target.read_bytes(), place.previous.read_bytes()
             assert now in (old, new) and before in (older, old), what
-            assert now != new or before == old, f"the old one is lost: {what}"
+            assert now == new or before == older, f"the older one is lost: {what}"
+            assert now != new or before == old or place.old.read_bytes() == old, f"the old one is lost: {what}"
             judge(status, messages, now == new, what)
             place.update("--force", source)
-            equal(place.target.read_bytes() == new, True, what)
+            equal((place.target.read_bytes() == new, place.previous.read_bytes() == old), (True, True), what)
             # Where nothing had to be written any more, the lock file of the dead stays for the next who writes.
             left = set(place.names()) - ({".filter.pkbf.lock"} if now == new else set())
             equal(left, {".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"}, what)
@@ -1472,6 +1522,126 @@ def _(place):
 
     turns = at_each_call(place, "signal=KILL", judge)
     assert turns > 60, f"only {turns} calls"
+
+
+PLACING = ("linkat", "renameat", "renameat2", "unlinkat", "fsync")
+
+
+def killed_while_placing(place, prepare, *words):
+    """After each kill of an update at a call that names files, or makes names last; what the kill was at."""
+    for call in PLACING:
+        for number in itertools.count(1):
+            for path in place.state.iterdir():
+                path.unlink()
+            prepare()
+            status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"],
+                                      *words)
+            assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), messages
+            if status == 0:
+                break
+            yield f"{call} {number}"
+
+
+def three_revisions(place):
+    """Installs 1 and 2; the server has 3."""
+    for revision in (1, 2):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update()
+    place.page.body, place.page.etag = a_filter(3), '"3"'
+
+
+@placed("killed while it puts the new one in place, a rollback leads back by one")
+def _(place):
+    seen = set()
+    for what in killed_while_placing(place, lambda: three_revisions(place)):
+        now = revision_of(place.target)
+        contains(place.update("--rollback"), f"rolled back, revision {now} -> {now - 1}, ")
+        equal((revision_of(place.target), revision_of(place.previous)), (now - 1, now), what)
+        lacks(" ".join(place.names()), "keyveto-old")
+        seen.add(now)
+    equal(seen, {2, 3})
+
+
+@placed("the older one before is given up only once the new filter is on disk")
+def _(place):
+    place.put(a_filter(0))
+    equal(traced(place, ["-y", "-e", "trace=linkat,renameat,fsync"]), (0, ""))
+    calls = re.findall(r"^(\w+)\((.*)\) += 0$", place.settings.with_name("trace").read_text(encoding="utf-8"), re.MULTILINE)
+    steps = [(call, *(re.findall(r'"(.*?)"', what) or [what[:-1].rpartition("/")[2]])) for call, what in calls]
+    equal([step for step in steps if not any("keyveto-update" in name for name in step)], [
+        ("renameat", ".filter.pkbf.keyveto-part", ".filter.pkbf.keyveto-new"),
+        ("fsync", ".filter.pkbf.keyveto-new"),
+        ("linkat", "filter.pkbf", ".filter.pkbf.keyveto-old"),
+        ("renameat", ".filter.pkbf.keyveto-new", "filter.pkbf"),
+        ("fsync", "state"),
+        ("renameat", ".filter.pkbf.keyveto-old", "filter.pkbf.previous"),
+        ("fsync", "state")])
+
+
+@placed("killed while it puts the new one in place, what it remembers is of the one that is there")
+def _(place):
+    seen = set()
+    for what in killed_while_placing(place, lambda: three_revisions(place)):
+        now = revision_of(place.target)
+        place.update()
+        asked = place.site.requests[-1].headers["If-None-Match"]
+        assert asked in (None, f'"{now}"'), f"{what}: revision {now}, {asked}"
+        equal((revision_of(place.target), revision_of(place.previous)), (3, 2), what)
+        seen.add((now, asked))
+    equal(seen, {(2, '"2"'), (3, None)})
+
+
+@placed("of what a killed run left, only a filter that was replaced becomes the one before")
+def _(place):
+    def make_fifo():
+        os.mkfifo(place.old)
+
+    def give_away():
+        place.old.write_bytes(a_filter(7))
+        os.chown(place.old, 65534, 65534)
+
+    three_revisions(place)
+    place.update()
+    for leave in (lambda: os.link(place.target, place.old), lambda: place.old.symlink_to(place.previous), make_fifo,
+                  *([give_away] if os.geteuid() == 0 else [])):
+        leave()
+        equal(place.update(), "already current, revision 3")
+        equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
+        lacks(" ".join(place.names()), "keyveto-old", ".lock")
+    # A replacement that did not happen, and then one by others, who keep none.
+    os.link(place.target, place.old)
+    run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+    equal((revision_of(place.target), revision_of(place.previous)), (4, 2))
+    lacks(" ".join(place.names()), "keyveto-old")
+    place.old.mkdir()
+    contains(place.refuse("--force", early=True), "cannot make .filter.pkbf.keyveto-old beside it, left by a run that "
+             "was killed, filter.pkbf.previous: Is a directory")
+
+
+@placed("the one before may be another name of the one installed")
+def _(place):
+    three_revisions(place)
+    place.previous.unlink()
+    os.link(place.target, place.previous)
+    place.update()
+    equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
+    equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
+
+
+@placed("killed in a rollback, the two are exchanged or not, and what was rolled back from stays away")
+def _(place):
+    def two_revisions():
+        three_revisions(place)
+        place.page.body, place.page.etag = a_filter(2), '"2"'
+
+    seen = set()
+    for what in killed_while_placing(place, two_revisions, "--rollback"):
+        both = (revision_of(place.target), revision_of(place.previous))
+        contains(place.update(), {(2, 1): "already current, revision 2",
+                                  (1, 2): "stays at revision 1: revision 2 was rolled back, "}[both])
+        equal((revision_of(place.target), revision_of(place.previous)), both, what)
+        seen.add(both)
+    equal(seen, {(1, 2), (2, 1)})
 
 
 @placed("when one of its system calls fails, it says so, and leaves the old filter or the new one")
