@@ -49,10 +49,11 @@ struct replace {
 };
 
 /*
- * Waits for the lock, ends what a killed run began, then opens the file if there
- * is one: r->old. A symbolic link is followed, and what it points to will be replaced. At most one of
- * these may be open in a process; it is ended by replace_close, also after
- * false. False comes after a message, from here as from all that follow.
+ * Waits for the lock, ends what a killed run began, then opens the file if
+ * there is one: r->old. A symbolic link is followed, and what it points to will
+ * be replaced. At most one of these may be open in a process; it is ended by
+ * replace_close, also after false. False comes after a message, from here as
+ * from all that follow.
  */
 bool replace_open(struct replace *r, const char *path);
 
