@@ -27,7 +27,7 @@ import threading
 import time
 from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, case, check, equal, run_all
+from cases import KEYVETO, PATIENCE, case, check, equal, run_all, wait_until, wait_until_read
 import pkbf  # noqa: E402  (cases has set the path)
 import sshkey  # noqa: E402
 
@@ -93,13 +93,6 @@ def make(path, k, p, *inputs):
 
 def information(path):
     return json.loads(run("info", "--json", path)[0])
-
-
-def wait_until(true, what):
-    end = time.monotonic() + PATIENCE
-    while not true():
-        check(time.monotonic() < end, f"waited in vain until {what}")
-        time.sleep(0.001)
 
 
 def names(folder):
@@ -545,14 +538,22 @@ def _(tmp):
 
     reader = threading.Thread(target=read)
     reader.start()
-    writers = [start("add", f, stdout=subprocess.DEVNULL) for _ in lines]
-    for writer, line in zip(writers, lines):
-        writer.stdin.write(line.encode())
-        writer.stdin.close()
-    errors = [writer.stderr.read() for writer in writers]
-    statuses = {writer.wait(PATIENCE) for writer in writers}
-    stop.set()
-    reader.join()
+    writers = []
+    try:
+        # Group by group: else they could come to their end before the reader comes to read.
+        for first in range(0, len(lines), 40):
+            before = seen[-1] if seen else 0
+            group = [start("add", f, stdout=subprocess.DEVNULL) for _ in lines[first:first + 40]]
+            for writer, line in zip(group, lines[first:]):
+                writer.stdin.write(line.encode())
+                writer.stdin.close()
+            writers += group
+            wait_until(lambda before=before: broken or seen and seen[-1] > before, "the reader sees what they write")
+        errors = [writer.stderr.read() for writer in writers]
+        statuses = {writer.wait(PATIENCE) for writer in writers}
+    finally:
+        stop.set()
+        reader.join()
     equal(statuses, {0}, f"statuses ({[error for error in errors if b'1 added' not in error][:3]})")
     oracle = pkbf.Filter.create(20, 18)
     for line in lines:
@@ -713,7 +714,8 @@ def _(tmp):
         process = start("add", f)
         process.stdin.write(line)
         process.stdin.flush()
-        wait_until(lambda: has_open(process, f), "it has opened the filter")
+        # Then it knows the filter, of which it may have no more than opened the file before.
+        wait_until_read(process.stdin)
         meddle()
         _, err = process.communicate(b"", timeout=PATIENCE)
         equal(process.returncode, 2, f"status ({err})")
