@@ -1443,6 +1443,8 @@ def large_stream(parts, *words, filters):
                 view = memoryview(part)
                 while view:
                     view = view[os.write(process.stdin.fileno(), view):]
+            # A megabyte fits into the pipe while it has yet to begin.
+            wait_until_read(process.stdin)
             status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
             process.stdin.close()
             _, code, usage = os.wait4(process.pid, 0)
