@@ -23,6 +23,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -93,6 +94,15 @@ def make(path, k, p, *inputs):
 
 def information(path):
     return json.loads(run("info", "--json", path)[0])
+
+
+def wait_until_later(path):
+    """Until a change of the file has another time than its last one: they are counted in milliseconds."""
+    with tempfile.NamedTemporaryFile(dir=path.parent.parent) as other:
+        def is_later():
+            os.utime(other.name)
+            return os.stat(other.name).st_ctime_ns > os.stat(path).st_ctime_ns
+        wait_until(is_later, "the clock goes on")
 
 
 def names(folder):
@@ -711,6 +721,7 @@ def _(tmp):
     for meddle, expected in ((replace, other), (lambda: f.write_bytes(other), other), (f.unlink, None),
                              (lock_of(f).unlink, pkbf.Filter.create(3, 10).to_bytes())):
         make(f, 3, 10)
+        wait_until_later(f)
         process = start("add", f)
         process.stdin.write(line)
         process.stdin.flush()
