@@ -32,13 +32,13 @@ import sshkey  # noqa: E402
 from clients import Clients  # noqa: E402
 from logbook import Line, read_decision  # noqa: E402
 from machine import Machine  # noqa: E402
+from patience import PATIENCE  # noqa: E402
 from tinyclient import Connection, Lost, Session  # noqa: E402
 
 BUILD = HERE.parent.parent / "build"
 SSHDS = ("/usr/sbin/sshd", "/usr/local/sbin/sshd", "/opt/*/sbin/sshd")
 FILES = ("authorized_keys", "authorized_keys2")
 SYSLOG = "/dev/log"
-STARTUP_SECONDS, LOG_SECONDS = 15, 20
 REFUSED_SESSION = 254           # sshd's, when open_session fails
 NO_SESSION = Session(None, b"", b"")
 QUESTIONS_PER_CONNECTION = 500  # sshd ends a connection with too many
@@ -112,7 +112,7 @@ class Daemon:
         self._wait()
 
     def _wait(self):
-        deadline, said = time.monotonic() + STARTUP_SECONDS, b""
+        deadline, said = time.monotonic() + PATIENCE, b""
         while b"Server listening" not in said:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"sshd did not start: {said.decode(errors='replace')}")
@@ -300,7 +300,7 @@ class Dispatcher:
 class _LaneLog:
     def __init__(self, reader):
         self._socket = reader
-        reader.settimeout(LOG_SECONDS)
+        reader.settimeout(PATIENCE)
 
     def next(self):
         data = self._socket.recv(1 << 16).rstrip(b"\n\0")

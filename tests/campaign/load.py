@@ -178,7 +178,7 @@ def run_deployment(world, name, options):
 
 
 def campaign(options):
-    clients.TIMEOUT = PATIENCE
+    clients.PATIENCE = PATIENCE
     passed = failed = 0
     with lanes.world(options.build, Logbook) as world:
         for name in ("guard", "pam"):

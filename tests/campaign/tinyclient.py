@@ -21,7 +21,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "oracle"))
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("e2e", "oracle")]
+from patience import PATIENCE  # noqa: E402
 from sshkey import mpint, string  # noqa: E402
 
 # RFC 4250 §4.1
@@ -34,7 +35,6 @@ CHANNEL_REQUEST, CHANNEL_SUCCESS, CHANNEL_FAILURE = 98, 99, 100
 
 NOISE = (IGNORE, DEBUG, EXT_INFO, USERAUTH_BANNER, GLOBAL_REQUEST)
 VERSION = b"SSH-2.0-keyveto_campaign"
-SECONDS = 60
 WINDOW = 1 << 20
 BLOCK, MAC = 16, 32
 
@@ -55,7 +55,7 @@ class Connection:
     """A connection to an sshd on loopback."""
 
     def __init__(self, port):
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._stream = self._socket.makefile("rb")
         self._seal, self._unseal = _Plain(), _Plain()

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: ISC
 """Cases with titles, and what those of scan and audit share."""
 
+import fcntl
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 from pathlib import Path
@@ -14,11 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/oracle")]
 import keys  # noqa: E402
+from patience import PATIENCE  # noqa: E402
 import sandbox  # noqa: E402
 
 KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
 SSHD = "/usr/sbin/sshd"
-PATIENCE = 120      # seconds; only a hang takes as long
 
 _cases = []
 
@@ -102,6 +105,20 @@ def keyveto(*arguments, status=None, **options):
     if status is not None:
         equal(done.returncode, status, done.stderr)
     return done
+
+
+def wait_until(true, what):
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        time.sleep(0.001)
+
+
+def wait_until_read(pipe):
+    """Until what was written to a pipe has been taken out at its other end."""
+    def is_empty():
+        return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0)))[0] == 0
+    wait_until(is_empty, "what was written is read")
 
 
 def check(condition, sentence):

@@ -34,7 +34,7 @@ import time
 import unicodedata
 from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, lacks, run_all
+from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, lacks, run_all, wait_until_read
 from clilib import (JSON_KEYS, KNOWN, MIB, Key, as_nobody, built, certificate, ed25519_line, empty_filter, every_key,
                     findings, folder, listing, made, nothing_raw, oracle_reads, pkbf, problems, random_blob, run,
                     some, ssh_keygen_reads, sshkey, tool, write)
@@ -679,12 +679,12 @@ def started(argv, **streams):
             timer.cancel()
 
 
-def wait_for(stream, needle, seconds=10):
-    """What a pipe gives until needle is in it; fails after some seconds."""
-    text, end = b"", time.monotonic() + seconds
+def wait_for(stream, needle):
+    """What a pipe gives until needle is in it."""
+    text, end = b"", time.monotonic() + PATIENCE
     while needle not in text:
         ready, _, _ = select.select([stream], [], [], max(0, end - time.monotonic()))
-        assert ready, f"after {seconds} s: {text!r}, no {needle!r}"
+        assert ready, f"in vain: {text!r}, no {needle!r}"
         more = os.read(stream.fileno(), 65536)
         assert more, f"ended with {text!r}, no {needle!r}"
         text += more
@@ -726,12 +726,15 @@ def _(tmp):
                 process.stdin.write(f"{key.line}\n".encode())
                 process.stdin.flush()
                 wait_for(process.stdout, key.fingerprint.encode())
-            time.sleep(0.2)
+            # Whoever reads has opened its filters.
+            process.stdin.write(b"# a comment\n")
+            process.stdin.flush()
+            wait_until_read(process.stdin)
             os.truncate(bad, 24)
             process.stdin.write(f"{rsa.line}\n".encode())
             process.stdin.close()
             text = process.stderr.read().decode()
-            contains(text, f"-:{len(first) + 1}: {bad}: file size does not match", " 0 clean", "1 problem")
+            contains(text, f"-:{len(first) + 2}: {bad}: file size does not match", " 0 clean", "1 problem")
             equal(process.wait(PATIENCE), status, "status")
 
 
@@ -1440,6 +1443,8 @@ def large_stream(parts, *words, filters):
                 view = memoryview(part)
                 while view:
                     view = view[os.write(process.stdin.fileno(), view):]
+            # A megabyte fits into the pipe while it has yet to begin.
+            wait_until_read(process.stdin)
             status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
             process.stdin.close()
             _, code, usage = os.wait4(process.pid, 0)

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from cases import KEYVETO, ROOT, case, contains, equal, keyveto, run_all
+from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, keyveto, run_all
 
 PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
 PAGE = ROOT / "man/keyveto.1"
@@ -440,7 +440,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait_for(self, wanted):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while wanted not in self.text:
             ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
             assert ready, f"no {wanted!r} in\n{self.text}"

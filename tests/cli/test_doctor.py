@@ -22,7 +22,7 @@ import threading
 import time
 from pathlib import Path
 
-from cases import KEYVETO, ROOT, SSHD, case, contains, equal, keyveto, lacks, run_in_sandbox
+from cases import KEYVETO, PATIENCE, ROOT, SSHD, case, contains, equal, keyveto, lacks, run_in_sandbox, wait_until
 import keys
 
 MODULE_SOURCE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
@@ -543,7 +543,7 @@ def _(folder):
 
 def injected(*words):
     """The checks by name, as --json says them under an strace that spoils something."""
-    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json"], timeout=60,
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json"], timeout=PATIENCE,
                           capture_output=True, text=True, check=False,
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     found = {}
@@ -950,7 +950,7 @@ def can_log_in(folder, key, name):
                                "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
                                "-o", "UserKnownHostsFile=/dev/null", "-o", "PreferredAuthentications=publickey",
                                f"{name}@127.0.0.1", "true"], capture_output=True, stdin=subprocess.DEVNULL,
-                              timeout=60, check=False)
+                              timeout=PATIENCE, check=False)
     return done.returncode == 0, log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -1001,19 +1001,19 @@ def _(folder):
 
 @contextlib.contextmanager
 def running_sshd(folder, *arguments, executable=SSHD, **options):
-    """A real sshd with these arguments."""
+    """A real sshd with these arguments, once it listens and bears the title of one that does."""
     pid_file = folder / "sshd.pid"
     argv = [executable, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:
         try:
-            deadline = time.monotonic() + 30
-            while not pid_file.exists():
-                assert process.poll() is None and time.monotonic() < deadline, f"{argv} does not start"
-                time.sleep(0.02)
+            title = f"{Path(executable).name}: ".encode()
+            wait_until(lambda: process.poll() is not None or pid_file.exists() and
+                       Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(title), f"{argv} listens")
+            equal(process.poll(), None, f"{argv} has ended")
             yield process
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE)
             pid_file.unlink(missing_ok=True)
 
 

@@ -23,11 +23,12 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, case, check, equal, run_all
+from cases import KEYVETO, PATIENCE, case, check, equal, run_all, wait_until, wait_until_read
 import pkbf  # noqa: E402  (cases has set the path)
 import sshkey  # noqa: E402
 
@@ -95,11 +96,13 @@ def information(path):
     return json.loads(run("info", "--json", path)[0])
 
 
-def wait_until(true, what):
-    end = time.monotonic() + PATIENCE
-    while not true():
-        check(time.monotonic() < end, f"waited in vain until {what}")
-        time.sleep(0.001)
+def wait_until_later(path):
+    """Until a change of the file has another time than its last one: they are counted in milliseconds."""
+    with tempfile.NamedTemporaryFile(dir=path.parent.parent) as other:
+        def is_later():
+            os.utime(other.name)
+            return os.stat(other.name).st_ctime_ns > os.stat(path).st_ctime_ns
+        wait_until(is_later, "the clock goes on")
 
 
 def names(folder):
@@ -545,14 +548,22 @@ def _(tmp):
 
     reader = threading.Thread(target=read)
     reader.start()
-    writers = [start("add", f, stdout=subprocess.DEVNULL) for _ in lines]
-    for writer, line in zip(writers, lines):
-        writer.stdin.write(line.encode())
-        writer.stdin.close()
-    errors = [writer.stderr.read() for writer in writers]
-    statuses = {writer.wait(PATIENCE) for writer in writers}
-    stop.set()
-    reader.join()
+    writers = []
+    try:
+        # Group by group: else they could come to their end before the reader comes to read.
+        for first in range(0, len(lines), 40):
+            before = seen[-1] if seen else 0
+            group = [start("add", f, stdout=subprocess.DEVNULL) for _ in lines[first:first + 40]]
+            for writer, line in zip(group, lines[first:]):
+                writer.stdin.write(line.encode())
+                writer.stdin.close()
+            writers += group
+            wait_until(lambda before=before: broken or seen and seen[-1] > before, "the reader sees what they write")
+        errors = [writer.stderr.read() for writer in writers]
+        statuses = {writer.wait(PATIENCE) for writer in writers}
+    finally:
+        stop.set()
+        reader.join()
     equal(statuses, {0}, f"statuses ({[error for error in errors if b'1 added' not in error][:3]})")
     oracle = pkbf.Filter.create(20, 18)
     for line in lines:
@@ -710,10 +721,12 @@ def _(tmp):
     for meddle, expected in ((replace, other), (lambda: f.write_bytes(other), other), (f.unlink, None),
                              (lock_of(f).unlink, pkbf.Filter.create(3, 10).to_bytes())):
         make(f, 3, 10)
+        wait_until_later(f)
         process = start("add", f)
         process.stdin.write(line)
         process.stdin.flush()
-        wait_until(lambda: has_open(process, f), "it has opened the filter")
+        # Then it knows the filter, of which it may have no more than opened the file before.
+        wait_until_read(process.stdin)
         meddle()
         _, err = process.communicate(b"", timeout=PATIENCE)
         equal(process.returncode, 2, f"status ({err})")

@@ -24,7 +24,6 @@ from openssh import without_penalties
 
 JSON_KEYS = {"file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment",
              "filters", "reason"}
-SLACK = 15      # seconds that a busy machine may add to a time limit
 FOUR_TYPES = (("ed25519", None), ("ecdsa", 256), ("ecdsa", 521), ("rsa", 3072))
 
 
@@ -33,10 +32,18 @@ def free_port():
         return sock.getsockname()[1]
 
 
+@contextlib.contextmanager
+def closed_port():
+    """A port that nobody listens on, nor can while it is ours."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        yield sock.getsockname()[1]
+
+
 def wait_for(port, process, log):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), PATIENCE):
             return
         time.sleep(0.05)
     raise AssertionError(f"sshd does not answer: {log.read_text()}")
@@ -137,6 +144,11 @@ def name(port):
     return f"127.0.0.1:{port}"
 
 
+def scan(*arguments, **options):
+    """keyveto scan, of servers that answer in time, on a machine with other things to do, too."""
+    return keyveto("scan", "--timeout", PATIENCE, *arguments, **options)
+
+
 def fingerprints(text):
     return sorted(word for word in text.split() if word.startswith("SHA256:"))
 
@@ -145,7 +157,7 @@ def fingerprints(text):
 def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, _log):
-        done = keyveto("scan", "--filter", bad, name(port), status=1)
+        done = scan("--filter", bad, name(port), status=1)
     equal(done.stdout, f"{name(port)}: listed: ecdsa-sha2-nistp256 256 {identities[1].key.fingerprint} [{bad}]\n")
     contains(done.stderr, "4 keys of 1 server", "1 listed, 3 clean")
 
@@ -154,8 +166,8 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, log):
-        every = keyveto("scan", "--all", "--filter", bad, name(port), status=1)
-        quiet = keyveto("scan", "--quiet", "--filter", bad, name(port), status=1)
+        every = scan("--all", "--filter", bad, name(port), status=1)
+        quiet = scan("--quiet", "--filter", bad, name(port), status=1)
     equal(fingerprints(every.stdout), sorted(one.key.fingerprint for one in identities))
     equal(len(every.stdout.splitlines()), 4)
     equal(quiet.stdout, "")
@@ -167,7 +179,7 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder, listed=None)
     with sshd(folder, identities) as (port, _log):
-        done = keyveto("scan", "--filter", bad, name(port), status=0)
+        done = scan("--filter", bad, name(port), status=0)
     equal(done.stdout, "")
 
 
@@ -175,14 +187,14 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, _log):
-        done = keyveto("scan", "--filter", bad, f"[::1]:{port}", f"localhost:{port}", status=1)
+        done = scan("--filter", bad, f"[::1]:{port}", f"localhost:{port}", status=1)
     equal(sorted(line.split(": ")[0] for line in done.stdout.splitlines()), [f"[::1]:{port}", f"localhost:{port}"])
 
 
 @case("an IPv6 address without a port gets port 22")
 def _(folder):
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
-    done = keyveto("scan", "--filter", bad, "::1", "[::1]", status=2)
+    done = scan("--filter", bad, "::1", "[::1]", status=2)
     equal(done.stderr.count("keyveto: [::1]:22: cannot connect: Connection refused\n"), 2, done.stderr)
 
 
@@ -191,7 +203,7 @@ def _(folder):
     identities, bad = fixture(folder, 0, (("rsa", 1024),))
     with sshd(folder, identities, "HostKeyAlgorithms ssh-rsa", "KexAlgorithms diffie-hellman-group14-sha1",
               "Ciphers aes128-cbc", "MACs hmac-sha1") as (port, _log):
-        done = keyveto("scan", "--filter", bad, name(port), status=1)
+        done = scan("--filter", bad, name(port), status=1)
     contains(done.stdout, f"listed: ssh-rsa 1024 {identities[0].key.fingerprint}")
 
 
@@ -202,7 +214,7 @@ def _(folder):
     subprocess.run(["ssh-keygen", "-q", "-h", "-s", ca.path, "-I", "host", identities[0].key.path], check=True,
                    stdin=subprocess.DEVNULL)
     with sshd(folder, identities, f"HostCertificate {identities[0].path}-cert.pub") as (port, _log):
-        done = keyveto("scan", "--all", "--filter", bad, name(port), status=1)
+        done = scan("--all", "--filter", bad, name(port), status=1)
     equal(len(done.stdout.splitlines()), 1, done.stdout)
     contains(done.stderr, "1 key of 1 server: 1 listed, 0 clean\n")
 
@@ -216,8 +228,7 @@ def _(folder):
     with sshd(folder, identities) as (port, _log):
         (home / "known_hosts").write_text(f"[127.0.0.1]:{port} {keys.generate(folder).key}\n")
         before = sorted(path.name for path in home.iterdir())
-        done = keyveto("scan", "--all", "--filter", bad, name(port), status=1,
-                       env={**os.environ, "HOME": str(home.parent)})
+        done = scan("--all", "--filter", bad, name(port), status=1, env={**os.environ, "HOME": str(home.parent)})
     equal(len(done.stdout.splitlines()), 4)
     equal(sorted(path.name for path in home.iterdir()), before)
 
@@ -225,9 +236,8 @@ def _(folder):
 @case("JSON lines, with findings and with problems")
 def _(folder):
     identities, bad = fixture(folder)
-    closed = free_port()
-    with sshd(folder, identities) as (port, _log):
-        done = keyveto("scan", "--json", "--all", "--filter", bad, name(port), name(closed), status=1)
+    with closed_port() as closed, sshd(folder, identities) as (port, _log):
+        done = scan("--json", "--all", "--filter", bad, name(port), name(closed), status=1)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert all(set(one) == JSON_KEYS for one in found), found
     verdicts = sorted((one["file"], one["verdict"], one["fingerprint"]) for one in found if one["verdict"] != "error")
@@ -241,12 +251,11 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder)
     clean = make_filter(folder / "other.pkbf", keys.generate(folder).key)
-    closed = free_port()
-    with sshd(folder, identities) as (port, _log):
+    with closed_port() as closed, sshd(folder, identities) as (port, _log):
         hosts = (name(closed), "no-such-host.invalid", "[::1", "someone@host", "host:0", "host:65536", "host:ssh", "",
                  name(port))
-        listed = keyveto("scan", "--filter", bad, *hosts, status=1)
-        unchecked = keyveto("scan", "--filter", clean, *hosts, status=2)
+        listed = scan("--filter", bad, *hosts, status=1)
+        unchecked = scan("--filter", clean, *hosts, status=2)
     equal(len(listed.stdout.splitlines()), 1)
     equal(unchecked.stdout, "")
     contains(unchecked.stderr, f"keyveto: {name(closed)}: cannot connect: Connection refused\n",
@@ -260,7 +269,7 @@ def check_time_out(folder, talk, seconds=1):
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", seconds, name(server.port), status=2)
     contains(done.stderr, f"keyveto: {name(server.port)}: no answer within {seconds} seconds")
-    assert seconds <= done.seconds < seconds + SLACK, f"it took {done.seconds} s"
+    assert seconds <= done.seconds, f"it took {done.seconds} s"
 
 
 @case("a server that says nothing is given up in time")
@@ -299,7 +308,7 @@ def _(folder):
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", 2, name(server.port), status=2)
-    assert done.seconds < 2 + SLACK, f"it took {done.seconds} s"
+    contains(done.stderr, "1 problem")
 
 
 @case("a server that is none of SSH is a problem")
@@ -309,7 +318,7 @@ def _(folder):
         connection.sendall(b"HTTP/1.1 400 Bad \x1b[31mRequest\r\n\r\n")
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
-        done = keyveto("scan", "--filter", bad, "--timeout", 5, name(server.port), status=2)
+        done = scan("--filter", bad, name(server.port), status=2)
     contains(done.stderr, f"keyveto: {name(server.port)}: asking which keys it has: before it said that it speaks SSH: ",
              r"it said: HTTP/1.1 400 Bad \x1b[31mRequest", "1 problem")
     lacks(done.stderr, "\x1b")
@@ -324,7 +333,7 @@ def _(folder):
         connection.recv(4096)
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
-        done = keyveto("scan", "--filter", bad, "--timeout", 5, name(server.port), status=2)
+        done = scan("--filter", bad, name(server.port), status=2)
     contains(done.stderr, r"asking which keys it has: it disconnected: go \x1b[31maway")
 
 
@@ -339,7 +348,7 @@ def _(folder):
             connection.sendall(b"SSH-2.0-made-up\r\n" + words)
             connection.recv(4096)
         with Server(talk) as server:
-            done = keyveto("scan", "--filter", bad, "--timeout", 5, name(server.port), status=2)
+            done = scan("--filter", bad, name(server.port), status=2)
         contains(done.stderr, f"{name(server.port)}: asking which keys it has: ", "0 listed, 0 clean, 1 problem")
 
 
@@ -347,7 +356,7 @@ def _(folder):
 def _(folder):
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
     with Server(offer(b"new-\x1b[31m@example.com,ssh-ed25519-cert-v01@openssh.com,ssh-ed448")) as server:
-        done = keyveto("scan", "--json", "--filter", bad, "--timeout", 5, name(server.port), status=2)
+        done = scan("--json", "--filter", bad, name(server.port), status=2)
     lacks(done.stderr + done.stdout, "\x1b")
     lacks(done.stderr, "cert-v01")
     contains(done.stderr, r"unknown key type new-\x1b[31m@example.com", "ssh-ed448: the server offers such a key")
@@ -359,18 +368,38 @@ def _(folder):
 def _(folder):
     _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
     with Server(offer(b"")) as server:
-        keyveto("scan", "--filter", bad, "--timeout", 5, name(server.port), status=2)
+        scan("--filter", bad, name(server.port), status=2)
 
 
-@case("many stalled servers cost the time of one")
+@contextlib.contextmanager
+def running(*arguments, stdin=subprocess.DEVNULL):
+    """keyveto scan at work; its standard output and standard error are pipes."""
+    with subprocess.Popen([str(word) for word in (KEYVETO, "scan", "--timeout", PATIENCE, *arguments)],
+                          stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
+        try:
+            yield process
+        finally:
+            watchdog.cancel()
+            process.kill()
+
+
+@case("many stalled servers cost the time of one, and hold up no other")
 def _(folder):
     identities, bad = fixture(folder)
-    with Server(say_nothing) as server, sshd(folder, identities) as (port, _log):
-        hosts = 60 * [name(server.port)] + [name(port)]
-        done = keyveto("scan", "--filter", bad, "--timeout", 2, "--jobs", 64, *hosts, status=1)
-    equal(done.stderr.count("no answer within"), 60)
-    equal(len(done.stdout.splitlines()), 1)
-    assert done.seconds < 2 + SLACK, f"it took {done.seconds} s"
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as stalled, sshd(folder, identities) as (port, _log):
+        hosts = 60 * [name(stalled.getsockname()[1])] + [name(port)]
+        with running("--filter", bad, "--jobs", 64, *hosts) as process:
+            stalled.settimeout(PATIENCE)
+            # Each is asked while none of them answers.
+            asked = [stalled.accept()[0] for _ in range(60)]
+            contains(process.stdout.readline(), f"{name(port)}: listed: ")
+            for connection in asked:
+                connection.close()
+            out, told = process.communicate(timeout=PATIENCE)
+    equal((process.returncode, out), (1, ""))
+    contains(told, "of 61 servers", "60 problems")
 
 
 @case("--jobs bounds how many servers are asked at a time")
@@ -379,9 +408,7 @@ def _(folder):
     # Only this server ends a connection, so it knows at each moment how many are open.
     with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
         hosts = 7 * [name(server.getsockname()[1])]
-        command = subprocess.Popen([KEYVETO, "scan", "--filter", bad, "--timeout", str(PATIENCE), "--jobs", "3", *hosts],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        try:
+        with running("--filter", bad, "--jobs", 3, *hosts) as command:
             server.settimeout(PATIENCE)
             asked = [server.accept()[0] for _ in range(3)]
             for _ in hosts[3:]:
@@ -395,8 +422,6 @@ def _(folder):
             for connection in asked:
                 connection.close()
             _, told = command.communicate(timeout=PATIENCE)
-        finally:
-            command.kill()
     equal(command.returncode, 2)
     contains(told, "of 7 servers", "7 problems")
 
@@ -405,7 +430,7 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, _log):
-        done = keyveto("scan", "--all", "--filter", bad, "--jobs", 8, "--timeout", 60, *40 * [name(port)], status=1)
+        done = scan("--all", "--filter", bad, "--jobs", 8, *40 * [name(port)], status=1)
     lines = [f"{name(port)}: {'listed' if one is identities[1] else 'clean'}: " for one in identities]
     equal(len(done.stdout.splitlines()), 160, done.stderr)
     assert all(line.startswith(tuple(lines)) for line in done.stdout.splitlines()), done.stdout
@@ -416,7 +441,7 @@ def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, _log):
         text = f"# servers\n\n  {name(port)}  # the first\r\n\t\n[::1]:{port}\nhost:no\n{5000 * 'x'}\n{name(port)}"
-        done = keyveto("scan", "--filter", bad, "-", status=1, input=text)
+        done = scan("--filter", bad, "-", status=1, input=text)
     equal(len(done.stdout.splitlines()), 3, done.stderr)
     contains(done.stderr, "2 problems", "keyveto: host:no: a port", "keyveto: -: ")
 
@@ -425,7 +450,7 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, _log):
-        done = keyveto("scan", "--filter", bad, name(port), "-", name(port), status=1, input=f"{name(port)}\n")
+        done = scan("--filter", bad, name(port), "-", name(port), status=1, input=f"{name(port)}\n")
         closed = keyveto("scan", "--filter", bad, "-", status=0, input="")
     equal(len(done.stdout.splitlines()), 3, done.stderr)
     equal(closed.stdout, "")
@@ -435,17 +460,13 @@ def _(folder):
 def _(folder):
     identities, bad = fixture(folder)
     with sshd(folder, identities) as (port, _log), \
-            subprocess.Popen([str(KEYVETO), "scan", "--filter", str(bad), "-"], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        watchdog = threading.Timer(PATIENCE, process.kill)
-        watchdog.start()
+            running("--filter", bad, "-", stdin=subprocess.PIPE) as process:
         for _ in range(3):
             process.stdin.write(f"{name(port)}\n")
             process.stdin.flush()
             contains(process.stdout.readline(), f"{name(port)}: listed: ")
-        process.stdin.close()
-        equal(process.wait(), 1)
-        watchdog.cancel()
+        process.communicate(timeout=PATIENCE)
+        equal(process.returncode, 1)
 
 
 @case("bad usage is a status of 2")

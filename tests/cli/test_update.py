@@ -18,6 +18,7 @@ import pty
 import random
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -26,14 +27,11 @@ import threading
 import time
 from pathlib import Path
 
-import website
-from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, lacks, run_all
+from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, lacks, run_all, wait_until
 from clilib import run, tool
 from website import Authority, Page, Proxy, Site
 
 import pkbf  # noqa: E402  (clilib has set the path)
-
-SLOWER = float(os.environ.get("KEYVETO_SLOWER", "1"))
 
 
 # --- filters -----------------------------------------------------------------
@@ -105,8 +103,8 @@ class Place:
     def refuse(self, *words, kept=False, early=False, **options):
         """One that fails and changes nothing: its messages.
 
-        kept: what was received stays for the next run; early: before it looks
-        at the filter.
+        kept: what was received stays for the next run (None: it may); early:
+        before it looks at the filter.
         """
         before = self.snapshot()
         result = self.run(*words, status=2, **options)
@@ -119,7 +117,8 @@ class Place:
                 equal(last, f"{self.target}: stays as it is, revision {revision_of(self.target)}")
             else:
                 equal(last, f"{self.target}: there still is no filter")
-        equal(self.part.exists(), kept, "what was received is kept")
+        if kept is not None:
+            equal(self.part.exists(), kept, "what was received is kept")
         return "\n".join(messages)
 
     def snapshot(self):
@@ -159,13 +158,6 @@ def untouched(path):
     """What only stays if nobody writes the file, or replaces it."""
     seen = path.stat()
     return seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns
-
-
-def wait_until(true, what):
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end, f"waited in vain until {what}"
-        time.sleep(0.005)
 
 
 # --- what works ------------------------------------------------------------------
@@ -302,8 +294,16 @@ def _(place):
 
 @placed("a filter that has been the newest for longer than MaxAge is a failure, and stays")
 def _(place):
+    days = 100
+
+    def aged(revision):
+        body = bytearray(a_filter(revision))
+        # So many, and a half: none ends while this runs.
+        body[10:18] = (int(time.time()) - days * 86400 - 43200).to_bytes(8, "big")
+        return bytes(body)
+
+    place.page.body = aged(1)
     place.update()
-    days = (int(time.time()) - 1700000000) // 86400
     place.lines["MaxAge"] = days + 1
     place.update()
     place.lines["MaxAge"] = days - 1
@@ -314,7 +314,7 @@ def _(place):
             "one: ask its publisher"])
     equal(revision_of(place.target), 1)
     # It is not held against a newer one, since the old one is no better.
-    place.page.body = a_filter(2)
+    place.page.body = aged(2)
     place.update()
 
 
@@ -553,32 +553,44 @@ def _(place):
 
 @placed("a server that is silent is given up, by StallTimeout and by Timeout", body=large())
 def _(place):
-    place.put(a_filter(0))
-    for keyword in ("StallTimeout", "Timeout"):
+    def give_up(keyword, seconds):
+        """Whether anything was received before."""
         over = threading.Event()
         place.page.pause = (300_000, over)
-        place.lines[keyword] = 2
-        started = time.monotonic()
-        messages = place.refuse(kept=True)
+        place.lines = {**lines, keyword: seconds}
+        place.part.unlink(missing_ok=True)
+        messages = place.refuse(kept=None)
         over.set()
-        assert time.monotonic() - started < 20 * SLOWER, "took too long"
-        assert re.search(r"(Operation too slow|Operation timed out)", messages), messages
-        del place.lines[keyword]
+        assert re.search(r"(too slow|timed out|connection timeout)", messages), messages
+        return place.part.exists() and place.part.stat().st_size > 200_000
+
+    place.put(a_filter(0))
+    lines = place.lines
+    for keyword in ("StallTimeout", "Timeout"):
+        # A machine with other things to do may take longer than a few seconds to shake hands.
+        assert any(give_up(keyword, seconds) for seconds in (2, 10, 50)), f"{keyword}: what was received is not kept"
+    place.lines = lines
     place.page.pause = None
     place.update()
+    assert place.site.requests[-1].headers["Range"]
 
 
 @placed("a server that does not even shake hands is given up")
 def _(place):
-    with contextlib.closing(website.socket.create_server(("127.0.0.1", 0))) as silent:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
         place.lines["URL"] = f"https://localhost:{silent.getsockname()[1]}/f"
         place.lines["Timeout"] = 2
         contains(place.refuse(), "timed out")
-        port = silent.getsockname()[1]
-    place.lines["URL"] = f"https://localhost:{port}/f"
-    contains(place.refuse(), "Failed to connect", "check the network, URL and Proxy")
+        del place.lines["Timeout"]
+    with contextlib.closing(socket.socket()) as deaf:
+        # Nobody else can have the port, and nobody listens on it.
+        deaf.bind(("127.0.0.1", 0))
+        place.lines["URL"] = f"https://localhost:{deaf.getsockname()[1]}/f"
+        contains(place.refuse(), "Failed to connect", "check the network, URL and Proxy")
     place.lines["URL"] = "https://name.invalid/f"
-    contains(place.refuse(), "Could not resolve host: name.invalid; check the network")
+    # Where no name server answers, the resolver's own patience would outlast that of the connection.
+    contains(place.refuse(env={**os.environ, "RES_OPTIONS": "timeout:1 attempts:1"}),
+             "Could not resolve host: name.invalid; check the network")
 
 
 @placed("a file without a length that ends early is cut short", body=large(), etag=None)

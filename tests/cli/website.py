@@ -13,7 +13,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-PATIENCE = 60
+from cases import PATIENCE
 
 
 def openssl(*words):

@@ -8,9 +8,9 @@ import time
 from dataclasses import dataclass
 
 from openssh import dsa_only
+from patience import PATIENCE
 
 GREETING = "let in"
-TIMEOUT = 60
 
 # sshd's ways to say no: in the session phase, to a key or password, and in the
 # account phase.
@@ -98,7 +98,7 @@ class Clients:
     def run(self, argv, stdin="", environment=None):
         # A session of its own: without a terminal nothing can ask and wait.
         done = subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace",
-                              timeout=TIMEOUT, start_new_session=True,
+                              timeout=PATIENCE, start_new_session=True,
                               env={**_environment(), **(environment or {})})
         return Outcome(done.returncode, done.stdout, done.stderr)
 
@@ -134,7 +134,7 @@ class Connection:
     def words(self):
         return self._errors.read_text(encoding="utf-8", errors="replace")
 
-    def wait_for(self, *texts, seconds=20):
+    def wait_for(self, *texts, seconds=PATIENCE):
         """Wait until the client has said one of the texts."""
         deadline = time.monotonic() + seconds
         while not any(text in self.words() for text in texts):

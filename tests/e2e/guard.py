@@ -5,9 +5,8 @@ import subprocess
 import threading
 from dataclasses import dataclass
 
+from patience import PATIENCE
 from server import GUARD
-
-TIMEOUT = 30
 
 # What sshd gives it (auth2-pubkey.c, subprocess): little else.
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/games", "LANG": "C.UTF-8"}
@@ -46,7 +45,7 @@ def start(argv, collect=None, stdout=subprocess.PIPE, **options):
     """
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
                           env=ENVIRONMENT, cwd="/", **options) as process:
-        too_long = threading.Timer(TIMEOUT, process.kill)
+        too_long = threading.Timer(PATIENCE, process.kill)
         too_long.start()
         try:
             if collect is None:

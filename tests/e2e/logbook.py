@@ -8,6 +8,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from patience import PATIENCE
+
 AUTHPRIV, LOCAL3 = 10, 19
 ERR, WARNING, NOTICE, DEBUG = 3, 4, 5, 7
 
@@ -112,7 +114,7 @@ class Logbook:
             sender.sendto(f"<15>{mark}".encode(), self.path)
         self.wait(lambda line: line.text == mark, f"our own line {mark!r}")
 
-    def wait(self, wanted, what, seconds=15):
+    def wait(self, wanted, what, seconds=PATIENCE):
         """The first line for which wanted(line) holds, waited for if need be."""
         deadline = time.monotonic() + seconds
         seen = 0

@@ -14,13 +14,13 @@ import subprocess
 import time
 
 from keys import Identity, PublicKey
+from patience import PATIENCE
 
 # PROTOCOL.certkeys, and the ssh-agent protocol (draft-ietf-sshm-ssh-agent)
 USER_CERTIFICATE = 1
 FOREVER = 0xFFFFFFFFFFFFFFFF
 SIGN_REQUEST, SIGN_RESPONSE = 13, 14
 SIGN_WITH_SHA512 = 4
-SECONDS = 10
 
 
 def string(data):
@@ -50,8 +50,12 @@ class Agent:
         self._process.wait()
 
     def _wait(self):
-        deadline = time.monotonic() + SECONDS
-        while not os.path.exists(self._path):
+        """Until it listens, which is after its socket is there."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with socket.socket(socket.AF_UNIX) as probe:
+                if probe.connect_ex(self._path) == 0:
+                    return
             if time.monotonic() > deadline:
                 raise RuntimeError("ssh-agent did not start")
             time.sleep(0.005)
@@ -60,7 +64,7 @@ class Agent:
         request = struct.pack(">B", SIGN_REQUEST) + string(self._blob) + string(data)
         request += struct.pack(">I", SIGN_WITH_SHA512)
         with socket.socket(socket.AF_UNIX) as agent:
-            agent.settimeout(SECONDS)
+            agent.settimeout(PATIENCE)
             agent.connect(self._path)
             agent.sendall(string(request))
             answer = agent.makefile("rb")

@@ -8,8 +8,9 @@ import socket
 import threading
 import time
 
+from patience import PATIENCE
+
 QUESTION, ANSWER = b"is anybody there?", b"somebody is"
-SECONDS = 20
 
 _display = itertools.count(50)
 
@@ -34,7 +35,7 @@ class Peer:
             while True:
                 connection, _ = self._socket.accept()
                 with connection, contextlib.suppress(OSError):
-                    connection.settimeout(SECONDS)
+                    connection.settimeout(PATIENCE)
                     if connection.recv(1 << 16):
                         self.reached = True
                         connection.sendall(ANSWER)
@@ -54,7 +55,7 @@ def display():
             return Peer(port=6000 + number), f"127.0.0.1:{number}"
 
 
-def connect(target, seconds=SECONDS):
+def connect(target, seconds=PATIENCE):
     """A connection to a port or a path, which may still be on its way up."""
     deadline = time.monotonic() + seconds
     while True:
@@ -69,7 +70,7 @@ def connect(target, seconds=SECONDS):
 def _connect_once(target):
     connection = socket.socket(socket.AF_INET if isinstance(target, int) else socket.AF_UNIX)
     try:
-        connection.settimeout(SECONDS)
+        connection.settimeout(PATIENCE)
         connection.connect(("127.0.0.1", target) if isinstance(target, int) else str(target))
     except OSError:
         connection.close()

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openssh import without_penalties
+from patience import PATIENCE
 
 SSHD = "/usr/sbin/sshd"
 STOCK_STACK = Path("/etc/pam.d/sshd")
-STARTUP_SECONDS = 15
 
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 
@@ -28,7 +28,7 @@ PasswordAuthentication no
 UseDNS no
 PrintMotd no
 PrintLastLog no
-LoginGraceTime 60
+LoginGraceTime 240
 MaxAuthTries 20
 MaxStartups 100
 LogLevel VERBOSE
@@ -136,7 +136,7 @@ class Server:
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen([self.program, "-D", "-e", "-f", self.config],
                                              stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + STARTUP_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while "Server listening" not in self.read_log():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"sshd did not start: {self.read_log()}")

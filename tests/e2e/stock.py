@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from bench import check
-from server import SSHD, STARTUP_SECONDS
+from patience import PATIENCE
+from server import SSHD
 
 PID_FILE = Path("/run/sshd.pid")
 
@@ -26,6 +27,9 @@ class StockServer:
     """Where there is no systemd; clients.py wants to know the port."""
     port = 22
 
+    def __init__(self):
+        self._known = _open_pid_file()
+
     def start(self):
         subprocess.run([SSHD], check=True)
         self.wait()
@@ -39,14 +43,26 @@ class StockServer:
         self.stop()
         self.start()
 
-    @staticmethod
-    def wait():
-        """Until it answers; a reload closes the socket for a moment."""
-        time.sleep(0.05)
-        deadline = time.monotonic() + STARTUP_SECONDS
-        while subprocess.run(["ssh-keyscan", "-T", "1", "-t", "ed25519", "127.0.0.1"], capture_output=True,
-                             check=False).stdout == b"":
-            check(time.monotonic() < deadline, "the stock sshd does not answer")
+    def wait(self):
+        """Until it listens, by what it has read since it was started, or was told to reload.
+
+        Before it reads its files it removes its PID file, and when it listens it
+        writes one. Until then, the one that answers goes by what it read before.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while not self._has_begun():
+            check(time.monotonic() < deadline, "the stock sshd does not begin anew")
+            time.sleep(0.01)
+
+    def _has_begun(self):
+        """Whether there is another PID file than the one we know, which keeps its number while it is open."""
+        found = _open_pid_file()
+        if found is None or (self._known and os.path.sameopenfile(found.fileno(), self._known.fileno())):
+            return False
+        if not found.read().endswith("\n"):
+            return False
+        self._known = found
+        return True
 
     @staticmethod
     def stop():
@@ -56,3 +72,10 @@ class StockServer:
         os.kill(pid, 15)
         while Path(f"/proc/{pid}").exists():
             time.sleep(0.005)
+
+
+def _open_pid_file():
+    try:
+        return open(PID_FILE, encoding="ascii")     # pylint: disable=consider-using-with
+    except FileNotFoundError:
+        return None

@@ -8,16 +8,14 @@ the same sshd behind the guard.  Both must agree.
 import hashlib
 import os
 import random
-import time
 
 import server
 from bench import add_case, case, check
 from guard import run_guard
 
 HUGE_BYTES = 200 << 20
-HUGE_SECONDS = 10
+ENDLESS_BYTES = 1 << 40        # minutes, for one that reads them all
 SMALL_MEMORY_KIB = 64 << 10     # address space: far less than a huge file
-HANG_SECONDS = 10
 
 IN, OUT = True, False
 
@@ -340,17 +338,16 @@ def nothing_to_wait_for(bench):
     os.mkfifo(fifo_path, 0o600)
     os.chown(fifo_path, account.uid, account.gid)
     zero.symlink_to("/dev/zero")
-    begin = time.monotonic()
+    # One that waited would be killed, and not have succeeded.
     for path in (fifo_path, zero, account.ssh):
         output = printed(bench, account, f"AuthorizedKeysFile {path}", "StrictModes no")
         check(output == b"", f"{path} was printed: {output[:40]!r}")
-    check(time.monotonic() - begin < HANG_SECONDS, "it took too long")
 
 
-def _make_huge(account):
+def _make_huge(account, size=HUGE_BYTES):
     account.authorize("ssh-ed25519 AAAA first")
     with open(account.authorized_keys, "r+b") as file:
-        file.truncate(HUGE_BYTES)
+        file.truncate(size)
     return account.authorized_keys
 
 
@@ -360,22 +357,18 @@ def huge_file(bench):
     path = _make_huge(account)
     with open(path, "rb") as file:
         expected = hashlib.file_digest(file, "sha256").hexdigest()
-    begin = time.monotonic()
     limited = ["/bin/sh", "-c", f'ulimit -v {SMALL_MEMORY_KIB} && exec "$@"', "sh"]
     done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), prefix=limited,
                      collect=lambda stdout: hashlib.file_digest(stdout, "sha256").hexdigest())
     check(done.returncode == 0 and done.stdout == expected, f"not the file: {done}")
-    check(time.monotonic() - begin < HUGE_SECONDS, "it took too long")
 
 
 @case("guard output: a listed key and a huge file: nothing is printed, and soon")
 def huge_file_and_listed_key(bench):
     account, listed = bench.account(), bench.key()
-    _make_huge(account)
-    begin = time.monotonic()
+    _make_huge(account, ENDLESS_BYTES)
     done = run_guard(account, listed, bench.config(listed=[listed]))
     check((done.returncode, done.stdout) == (0, b""), f"something came out: {done}")
-    check(time.monotonic() - begin < HUGE_SECONDS, "it took too long")
     # Nobody knows what is in a line of that length, and the log does not claim to.
     bench.decision(account, verdict="listed", authorized=None)
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from neighbourhood import QUICK_SECONDS, SECRET, neighbour
-from stage import HANG_SECONDS, as_account, run
+from stage import PATIENCE, as_account, run
 
 FILTER = "filter.pkbf"
 LOCKS = ("flock", "fcntl", "open file description", "lease")
@@ -78,7 +78,7 @@ def lock_on_a_filter_being_written(hood, report):
         with neighbour(hood.account, HOLDER, path, LOCK="flock") as (_, held):
             case.check(held == "1", "the user could not take the lock")
             done = run([hood.stage.keyveto, "filter", "add", path, hood.clean.key.path])
-            case.check(done.returncode == 0 and done.seconds < 2 * QUICK_SECONDS, f"{done.seconds:.1f} s: {done}")
+            case.check(done.returncode == 0 and done.seconds < QUICK_SECONDS, f"{done.seconds:.1f} s: {done}")
         case.check(os.listdir(folder) == [FILTER], f"left behind: {os.listdir(folder)}")
 
 
@@ -274,7 +274,7 @@ def huge_files(hood, report):
     instead = {"user": account.name, "home": account.home}
     os.truncate(account.authorized_keys, 1 << 40)
     with report.case("neighbours: a sparse authorized_keys of 1 TiB: a listed key is soon in the log") as case:
-        done, said = hood.ask(hood.listed, instead=instead, seconds=3)
+        done, said = hood.ask(hood.listed, instead=instead, seconds=QUICK_SECONDS)
         case.check((done.returncode, done.stdout) == (0, b""), f"after {done.seconds:.1f} s: {done}")
         case.check([one.verdict for one in said] == ["listed"], f"logged: {said}")
         case.note = f"{done.seconds:.1f} s"
@@ -286,7 +286,7 @@ def huge_files(hood, report):
             os.close(reader)
             begin = time.monotonic()
             try:
-                status = process.wait(HANG_SECONDS)
+                status = process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 status = 0
@@ -304,7 +304,7 @@ def many_files(hood, report):
             (folder / str(number)).symlink_to("0")
         config = hood.stage.config("AuthorizedKeysFile keys.d/*", listed=[hood.listed])
         instead = {"user": account.name, "home": account.home, "config": config}
-        hood.check_both(case, "20000 files", seconds=HANG_SECONDS, output=b"", instead=instead)
+        hood.check_both(case, "20000 files", seconds=PATIENCE, output=b"", instead=instead)
 
 
 # A full disk

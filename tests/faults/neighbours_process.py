@@ -17,7 +17,7 @@ import time
 
 import tracer
 from neighbourhood import PYTHON, QUICK_SECONDS, SECRET
-from stage import ENVIRONMENT, HANG_SECONDS, Malformed, as_account, read_decision, run
+from stage import ENVIRONMENT, PATIENCE, Malformed, as_account, read_decision, run
 
 KIB, MIB = 1024, 1024 * 1024
 # What no log line and no terminal should be given as it is.
@@ -293,7 +293,7 @@ def log_out_of_order(hood, report):
                     done = run(hood.argv(hood.clean, stage.name_run()))
                     case.check((done.returncode, done.stdout) == (0, hood.lines), f"a clean key: {done}")
                     case.check(done.seconds < QUICK_SECONDS, f"a clean key waits {done.seconds:.1f} s")
-                    done = run(hood.argv(hood.listed, stage.name_run()), 2)
+                    done = run(hood.argv(hood.listed, stage.name_run()), 2 if listener else PATIENCE)
                     # As with sshd itself, whoever logs waits for a daemon that is there and does not read.
                     case.check(done.stdout == b"" and (listener or done.returncode == 0), f"a listed key: {done}")
                     case.note = "a listed key waits for a daemon that does not read" if done.hung else ""
@@ -377,7 +377,7 @@ def blocked_guard(hood, **how):
                                **started_as)
     os.close(writer)
     try:
-        deadline = time.monotonic() + HANG_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while _waiting_bytes(reader) < 60 * KIB:
             if time.monotonic() > deadline or process.poll() is not None:
                 raise AssertionError(f"it does not fill the pipe: status {process.returncode}")

@@ -31,13 +31,13 @@ import product  # noqa: E402
 import sandbox  # noqa: E402
 from logbook import Line, Malformed, read_decision  # noqa: E402,F401
 from machine import Machine  # noqa: E402
+from patience import PATIENCE  # noqa: E402
 
 SCRATCH_PARENT = "/var/lib"     # root's all the way up, and open to every account
 DEFAULT_FILTER = "/var/lib/keyveto/filter.pkbf"
 PROGRAMS = ("keyveto", "keyveto-authorized-keys", "pam_keyveto.so")
 LIBRARIES = ("failalloc.c", "shortio.c")
 TOOLS = ("strace", "cc", "useradd", "userdel", "ssh-keygen")
-HANG_SECONDS = 10
 WHYS_SHOWN = 12
 SHORT_COUNT = 60
 
@@ -144,7 +144,7 @@ class Journal:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(f"<15>{mark}".encode(), self.path)
         with self._arrived:
-            if not self._arrived.wait_for(lambda: mark in self._marks, 15):
+            if not self._arrived.wait_for(lambda: mark in self._marks, PATIENCE):
                 raise AssertionError("our own log line does not come through")
             self._marks.discard(mark)
 
@@ -185,7 +185,7 @@ def _shorten(data):
     return f"{data[:120]!r}… ({len(data)} bytes)" if len(data) > 120 else repr(data)
 
 
-def run(argv, seconds=HANG_SECONDS, **options):
+def run(argv, seconds=PATIENCE, **options):
     """Run a program to its end, or to the end of our patience."""
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                "env": ENVIRONMENT, "cwd": "/", "start_new_session": True, **options}
@@ -253,7 +253,7 @@ class Stage:
         """A program or, by its name, a library to be preloaded, in C."""
         target = self.folder / "bin" / Path(source).stem
         kind = ["-shared", "-fPIC"] if source in LIBRARIES else []
-        done = run(["cc", "-O2", "-Wall", "-Wextra", *kind, "-o", target, HERE / source, *more], 120, env=None)
+        done = run(["cc", "-O2", "-Wall", "-Wextra", *kind, "-o", target, HERE / source, *more], env=None)
         if done.returncode != 0:
             raise RuntimeError(f"{source}: {done.stderr.decode()}")
         return target

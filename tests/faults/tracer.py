@@ -5,7 +5,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from stage import HANG_SECONDS, Done, run
+from stage import PATIENCE, Done, run
 
 _CALL = re.compile(r"^\d+ +([a-z_0-9]+)\((.*)$")
 _RESUMED = re.compile(r"^\d+ +<\.\.\. ")
@@ -84,7 +84,7 @@ def expression(call, fault, onwards=False):
     return f"inject={call.name}:{action}:when={nth}{'+' if onwards else ''}"
 
 
-def trace(path, argv, *more, user=None, seconds=HANG_SECONDS, **options):
+def trace(path, argv, *more, user=None, seconds=PATIENCE, **options):
     """Run argv under strace; how it ended, and the trace, which is then gone."""
     command = ["strace", "-f", "-s", "512", "-o", path, *more]
     if user:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import logbook
+from patience import PATIENCE
 from steps import ROOT, call, check
 
 PACKAGING = ROOT / "packaging"
@@ -71,7 +72,7 @@ class Daemons:
             self.running[said] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def wait(self, until, what):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not until():
             for said, process in self.running.items():
                 check(process.poll() is None, f"{what}: {process.args[0]} has ended: {said.read_text()}")

@@ -71,7 +71,7 @@ class Reader:
                                   check=False)
             printed = done.stdout
             check(done.returncode == status, f"step {name}: status {done.returncode}: {printed}")
-            if "--reload" in self.steps[name]:
+            if "--reload" in self.steps[name] and status == 0:
                 self.server.wait()
         self.ok(f"step {name}{change}" + (f": status {status}" if status else ""))
         return printed

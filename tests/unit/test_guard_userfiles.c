@@ -64,7 +64,7 @@ prints(const void *want, size_t len)
 	const uint8_t *got;
 
 	told[0] = '\0';
-	alarm(10);
+	alarm(PATIENCE);
 	assert_true(userfiles_print(&config, &account, fd, tell, told));
 	alarm(0);
 	close(fd);
@@ -328,7 +328,7 @@ lists(const struct blob *blob)
 	bool found;
 
 	(void)!kv_sshkey_parse(blob->p, blob->len, &key);
-	alarm(10);
+	alarm(PATIENCE);
 	found = userfiles_list_key(&config, &account, &key) ==
 	    KV_AUTHORIZED_YES;
 	alarm(0);

@@ -365,7 +365,7 @@ other_kinds_of_file_are_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(mkfifo(tmp_path("fifo"), 0600), 0);
-	alarm(10);
+	alarm(PATIENCE);
 	assert_refused(tmp_path("fifo"), KV_ERR_NOT_REGULAR);
 	assert_refused(tmp_dir(), KV_ERR_NOT_REGULAR);
 	assert_refused("/dev/null", KV_ERR_NOT_REGULAR);
@@ -544,7 +544,7 @@ lookup_neither_waits_for_a_lock_nor_moves_the_offset(void **state)
 	(void)state;
 	example_hashes(h);
 	assert_return_code(flock(locker, LOCK_EX), errno);
-	alarm(10);
+	alarm(PATIENCE);
 	open_filter(path, &f);
 	assert_true(is_listed(&f, &h[0]));
 	alarm(0);

@@ -50,7 +50,7 @@ try(const char *path, uid_t owner, int *fdp, char why[KV_TRUSTED_WHY_BYTES])
 	memset(why, 'x', KV_TRUSTED_WHY_BYTES);
 	*fdp = 99;
 	errno = 0;
-	alarm(10);
+	alarm(PATIENCE);
 	r = kv_trusted_open(path, owner, fdp, why);
 	alarm(0);
 	saved = errno;

@@ -113,7 +113,7 @@ try(const char *path, enum kv_strictmodes mode, int *fdp,
 	memset(why, 'x', KV_USERFILE_WHY_BYTES);
 	*fdp = 99;
 	errno = 0;
-	alarm(10);
+	alarm(PATIENCE);
 	r = kv_userfile_open(path, &alice, mode, fdp, why);
 	alarm(0);
 	saved = errno;

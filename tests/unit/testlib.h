@@ -20,6 +20,9 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Seconds for what must not wait. Only a hang takes as long. */
+#define PATIENCE 120
+
 /* A test after which its memory and its temporary directory are gone. */
 #define TEST(f) cmocka_unit_test_setup_teardown(f, NULL, test_cleanup)
 

@@ -54,7 +54,8 @@ def make_payload(folder, debs, build):
     payload = folder / "payload"
     shutil.rmtree(payload, ignore_errors=True)
     shutil.copytree(HERE / "guest", payload / "guest", ignore=shutil.ignore_patterns("__pycache__", "*.c"))
-    for path in ("tests/packaging/steps.py", "tests/e2e/clients.py", "tests/e2e/keys.py", "tests/e2e/openssh.py"):
+    for path in ("tests/packaging/steps.py", *(f"tests/e2e/{name}.py" for name in (
+            "clients", "keys", "openssh", "patience"))):
         shutil.copy(ROOT / path, payload / "guest")
     for name in ("README.md", "OPERATIONS.md", "testdata/demo"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
