@@ -186,7 +186,8 @@ def _run_the_race(hood, report, title, prepare):
             instead = {"config": configs[number % 2], "user": account.name, "home": home}
             done, said = hood.ask(key, instead=instead)
             slowest[0] = max(slowest[0], done.seconds)
-            outputs.add(done.stdout)
+            if key is hood.clean:
+                outputs.add(done.stdout)
             whys = []
             if done.hung or done.returncode not in (0, 1):
                 whys.append(f"it hangs or crashes: {done}")
@@ -197,7 +198,11 @@ def _run_the_race(hood, report, title, prepare):
             return whys
 
         with swapping(hood, account, name, others):
-            report.count(case, stage.each(one, range(4000 if stage.long else 160)))
+            runs, enough = [], time.monotonic() + PATIENCE
+            # On a machine with other things to do, the swapper may have to wait for its turn.
+            while not runs or len(outputs) == 1 and time.monotonic() < enough:
+                runs += stage.each(one, range(4000 if stage.long else 160))
+            report.count(case, runs)
         case.check(len(outputs) > 1, f"there was no race: {outputs}")
         case.note += f", the slowest {slowest[0]:.2f} s"
 
