@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -145,6 +146,26 @@ cli_read_number(const char *text, uint64_t min, uint64_t max,
 		return false;
 	*valuep = n;
 	return true;
+}
+
+bool
+cli_option_number(const char *option, uint64_t max, uint64_t *valuep)
+{
+	if (cli_read_number(optarg, 1, max, valuep))
+		return true;
+	cli_error("%s takes a number from 1 to %" PRIu64 ", not %s", option,
+	    max, optarg);
+	return false;
+}
+
+bool
+cli_option_path(const char *option, const char **pathp)
+{
+	*pathp = optarg;
+	if (*optarg == '/')
+		return true;
+	cli_error("%s takes an absolute path, not %s", option, optarg);
+	return false;
 }
 
 bool

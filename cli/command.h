@@ -94,6 +94,13 @@ bool cli_read_number(const char *text, uint64_t min, uint64_t max,
     uint64_t *valuep);
 
 /*
+ * What getopt_long found behind such an option, in optarg: a whole number from
+ * 1 to max; an absolute path. False after a message.
+ */
+bool cli_option_number(const char *option, uint64_t max, uint64_t *valuep);
+bool cli_option_path(const char *option, const char **pathp);
+
+/*
  * Has handler called for the first of each of n signals; but what is ignored,
  * as under nohup, stays ignored.
  */

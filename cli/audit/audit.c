@@ -266,17 +266,10 @@ take_option(struct options *o, int opt)
 		o->user[o->n_users++] = optarg;
 		return true;
 	case TIMEOUT:
-		if (cli_read_number(optarg, 1, TIMEOUT_MAX, &o->timeout))
-			return true;
-		cli_error("--timeout takes a number from 1 to %d, not %s",
-		    TIMEOUT_MAX, optarg);
-		return false;
+		return cli_option_number("--timeout", TIMEOUT_MAX,
+		    &o->timeout);
 	case SSHD:
-		o->sshd.path = optarg;
-		if (*optarg == '/')
-			return true;
-		cli_error("--sshd takes an absolute path, not %s", optarg);
-		return false;
+		return cli_option_path("--sshd", &o->sshd.path);
 	case SSHD_CONFIG:
 		o->sshd.config = optarg;
 		return true;

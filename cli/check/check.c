@@ -49,11 +49,9 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 			o->quiet = true;
 			break;
 		case JOBS:
-			if (cli_read_number(optarg, 1, JOBS_MAX, &o->jobs))
-				break;
-			cli_error("--jobs takes a number from 1 to %d, not %s",
-			    JOBS_MAX, optarg);
-			return -1;
+			if (!cli_option_number("--jobs", JOBS_MAX, &o->jobs))
+				return -1;
+			break;
 		case CLI_OPT_CONFIG:
 		case CLI_OPT_FILTER:
 			if (!cli_judge_option(&o->judge, opt, optarg))

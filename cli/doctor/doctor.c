@@ -199,11 +199,7 @@ take_option(struct doctor_options *o, struct form *form, int opt)
 		    "%s", MAX_AGE_MAX, optarg);
 		return false;
 	case SSHD:
-		o->sshd.path = optarg;
-		if (*optarg == '/')
-			return true;
-		cli_error("--sshd takes an absolute path, not %s", optarg);
-		return false;
+		return cli_option_path("--sshd", &o->sshd.path);
 	case SSHD_CONFIG:
 		o->sshd.config = optarg;
 		return true;

@@ -313,16 +313,6 @@ out:
 	return status;
 }
 
-static bool
-read_number(const char *option, uint64_t max, uint64_t *valuep)
-{
-	if (cli_read_number(optarg, 1, max, valuep))
-		return true;
-	cli_error("%s takes a number from 1 to %" PRIu64 ", not %s", option,
-	    max, optarg);
-	return false;
-}
-
 /* 0 to go on; else the process is to exit with *statusp. */
 static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
@@ -357,10 +347,10 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 			o->quiet = true;
 			break;
 		case JOBS:
-			ok = read_number("--jobs", JOBS_MAX, &o->jobs);
+			ok = cli_option_number("--jobs", JOBS_MAX, &o->jobs);
 			break;
 		case TIMEOUT:
-			ok = read_number("--timeout", TIMEOUT_MAX,
+			ok = cli_option_number("--timeout", TIMEOUT_MAX,
 			    &o->timeout);
 			break;
 		case CLI_OPT_CONFIG:

@@ -65,17 +65,10 @@ take_option(struct sshd_options *o, int opt)
 	case ROOT:
 		return take_root(o, optarg);
 	case SSHD:
-		o->sshd = optarg;
-		if (*optarg == '/')
-			return true;
-		cli_error("--sshd takes an absolute path, not %s", optarg);
-		return false;
+		return cli_option_path("--sshd", &o->sshd);
 	case TIMEOUT:
-		if (cli_read_number(optarg, 1, TIMEOUT_MAX, &o->timeout))
-			return true;
-		cli_error("--timeout takes a number from 1 to %d, not %s",
-		    TIMEOUT_MAX, optarg);
-		return false;
+		return cli_option_number("--timeout", TIMEOUT_MAX,
+		    &o->timeout);
 	case GUARD:
 		o->guard = true;
 		return true;
