@@ -16,14 +16,21 @@
 
 /* --- what is known ------------------------------------------------------ */
 
+/* Whether those who are asked now were asked about the one installed. */
+static bool
+is_vouched_for(const struct update *u)
+{
+	return u->signers == -1 ||
+	    strcmp(u->state.signers, u->signers_name) == 0;
+}
+
 /* Forgets what does not hold of this URL, and of these options. */
 static void
 limit_state(struct update *u)
 {
 	struct update_state *s = &u->state;
 
-	if (u->force || strcmp(s->source, u->source) != 0 ||
-	    (u->signers != -1 && strcmp(s->signers, u->signers_name) != 0))
+	if (u->force || strcmp(s->source, u->source) != 0 || !is_vouched_for(u))
 		s->etag[0] = s->last_modified[0] = '\0';
 }
 
@@ -294,14 +301,17 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
 	return false;
 }
 
-/* After a message about what was received: whether it is true of both. */
+/*
+ * After a message about the signature of what was received: whether it is true
+ * of the one installed. A good one was not taken back by one that is missing.
+ */
 static void
 tell_if_installed(const struct update *u)
 {
 	const struct update_target *t = &u->target;
 
-	if (t->is_filter && t->st.st_size == u->part.len &&
-	    compare(u, u->part.len) == 1)
+	if (!is_vouched_for(u) && t->is_filter &&
+	    t->st.st_size == u->part.len && compare(u, u->part.len) == 1)
 		cli_error("%s: what is installed is that very filter, so the "
 		    "same holds of it; ask its publisher", t->path);
 }

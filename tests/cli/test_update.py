@@ -1131,6 +1131,14 @@ def _(place):
     equal(place.update(), "already current, revision 1")
     place.update()
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    # It is vouched for by those who are asked now, whatever its signature's server does.
+    place.page.etag = None
+    place.update()
+    del place.site.pages["/filter.pkbf.sig"]
+    lacks(place.refuse(), "what is installed")
+    place.page.etag = '"one"'
+    place.site.pages["/filter.pkbf.sig"] = signature
+    place.update()
     equal(untouched(place.target), before)
     # Where nobody is asked, nobody has changed.
     place.lines["AllowedSigners"] = place.lines["Identity"] = None
