@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <grp.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "kv_lines.h"
+#include "shared/become.h"
 #include "shared/root_file.h"
 
 /* A line longer than this holds no key that sshd could be offered. */
@@ -52,26 +52,6 @@ tell_problem(const struct reader *r, const char *path, uint64_t line,
 	record_add_number(r->out, line);
 	record_add_text(r->out, reason);
 	record_end(r->out);
-}
-
-/* Groups, gid and uid, checked by asking the kernel. */
-static bool
-become(const struct account *a)
-{
-	uid_t ruid, euid, suid;
-	gid_t rgid, egid, sgid;
-
-	if (initgroups(a->name, a->gid) == -1 ||
-	    setresgid(a->gid, a->gid, a->gid) == -1 ||
-	    setresuid(a->uid, a->uid, a->uid) == -1 ||
-	    getresgid(&rgid, &egid, &sgid) == -1 ||
-	    getresuid(&ruid, &euid, &suid) == -1)
-		return false;
-	errno = EPERM;
-	if (rgid != a->gid || egid != a->gid || sgid != a->gid ||
-	    ruid != a->uid || euid != a->uid || suid != a->uid)
-		return false;
-	return a->uid == 0 || (setuid(0) == -1 && seteuid(0) == -1);
 }
 
 /* Nobody whose files are read may look into the reader, or at its remains. */
@@ -231,7 +211,7 @@ read_account(struct record_out *out, void *arg)
 		tell_problem(&r, u->root, 0, "cannot become the root directory");
 		return;
 	}
-	if (geteuid() == 0 && !become(a)) {
+	if (geteuid() == 0 && !become_account(a->name, a->uid, a->gid)) {
 		tell_problem(&r, a->name, 0, "cannot become this account");
 		return;
 	}
