@@ -12,6 +12,8 @@
 #include "shared/accounts.h"
 #include "shared/pam_stack.h"
 #include "sshd_config/sshd_config.h"
+#include "ways/module.h"
+#include "ways/ways.h"
 
 #define DOCTOR_CANARY_PATH KV_SYSCONFDIR "/keyveto/canaries"
 #define DOCTOR_VALUE_BYTES 4096
@@ -37,16 +39,10 @@ struct doctor_options {
 	uint64_t max_age;	/* of a filter, in days; 0: any */
 };
 
-/* What the key of a login meets, by the settings that sshd has for it. */
-struct doctor_ways {
+/* What sshd says of root, as far as a check shows it to people. */
+struct doctor_settings {
 	bool guard;		/* AuthorizedKeysCommand is the guard */
-	bool chained;		/* it stands in front of another command */
-	bool files;		/* AuthorizedKeysFile is not none */
-	bool other_command;	/* AuthorizedKeysCommand is not the guard */
-	bool user_ca;		/* TrustedUserCAKeys */
 	bool principals;	/* the guard is in front of the principals */
-	bool principals_file;	/* which is asked first */
-	bool hostbased;
 	bool tunnel;
 	bool pam_methods;	/* PAM is asked after the keys, at each login */
 	char command[DOCTOR_VALUE_BYTES], command_user[256];
@@ -58,7 +54,8 @@ struct doctor_ways {
 struct doctor_module {
 	bool known;		/* the stack could be read */
 	bool session, auth, account;
-	bool judges;		/* in session, with nothing in its way */
+	bool judges;		/* as ways_find_module says */
+	bool stays;		/* it does not end root's connection */
 	char why[1024];		/* if it is not known */
 };
 
@@ -76,7 +73,7 @@ struct doctor {
 
 	char *sshd_text;	/* for root; NULL, with why */
 	char sshd_why[1024];
-	struct doctor_ways root;	/* zeroes if sshd does not answer */
+	struct doctor_settings root;	/* zeroes if sshd does not answer */
 	bool use_pam;
 	char service[256];	/* that sshd gives to PAM */
 	bool service_set;	/* by PAMServiceName, not by sshd's own name */
@@ -109,8 +106,11 @@ bool doctor_learn_filters(struct doctor *d);
 void doctor_learn_sshd(struct doctor *d);
 void doctor_learn_pam(struct doctor *d);
 
+/* Root's ways in; none are open if sshd gave no answer. */
+void doctor_read_root_ways(const struct doctor *d, struct ways *w);
+
 /* The settings in the text that sshd -T prints. */
-void doctor_read_ways(const char *text, struct doctor_ways *w);
+void doctor_read_settings(const char *text, struct doctor_settings *w);
 /* False, after a warning that says so, if sshd gave no answer. */
 bool doctor_has_sshd(struct doctor *d, const char *check);
 

@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "shared/become.h"
 #include "shared/child.h"
 
 #define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
@@ -87,7 +87,7 @@ look_at_path(struct doctor *d, const char *check, const char *command)
 void
 doctor_guard_path(struct doctor *d, const char *check)
 {
-	const struct doctor_ways *w = &d->root;
+	const struct doctor_settings *w = &d->root;
 
 	if (!doctor_has_sshd(d, check))
 		return;
@@ -134,9 +134,8 @@ try_as_account(struct record_out *out, void *arg)
 	const struct trial *t = arg;
 	const struct passwd *pw = t->pw;
 
-	if (pw->pw_uid != 0 && (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
-	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)) {
+	if (pw->pw_uid != 0 && !become_account(pw->pw_name, pw->pw_uid,
+	    pw->pw_gid)) {
 		tell(out, "become", pw->pw_name);
 	} else {
 		child_die_with_parent();
@@ -230,7 +229,7 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
 void
 doctor_guard_user(struct doctor *d, const char *check)
 {
-	const struct doctor_ways *w = &d->root;
+	const struct doctor_settings *w = &d->root;
 
 	if (!doctor_has_sshd(d, check))
 		return;

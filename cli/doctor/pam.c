@@ -12,7 +12,7 @@
 
 #include "shared/child.h"
 
-#define MODULE "pam_keyveto.so"
+#define MODULE WAYS_MODULE
 #define FIRST "make 'session requisite " MODULE "' the very first session line"
 
 /* Where libpam looks for modules; the Makefile knows. */
@@ -37,8 +37,11 @@ void
 doctor_pam(struct doctor *d, const char *check)
 {
 	const struct doctor_module *m = &d->module;
-	/* The guard judges all keys that do not come by one of these. */
-	const bool guarded = d->root.guard && !d->root.files;
+	struct ways w;
+	bool guarded;
+
+	doctor_read_root_ways(d, &w);
+	guarded = w.guard[WAY_CA_LINE];
 
 	if (!m->known)
 		doctor_broken(d, check, "mend the line: PAM refuses logins "
@@ -257,31 +260,11 @@ look_at_order(struct doctor *d, const char *check, const char *type)
 			look_at_earlier(d, check, &d->pam.line[i], distance--);
 }
 
-/* Whether the session line refuses in truth, and by the key that sshd saw. */
-static bool
-is_in_effect(const struct doctor *d)
-{
-	size_t end, distance;
-	const struct pam_line *l = find_module(d, "session", &end);
-
-	if (weigh_control(l->control, session_refusals) == DOCTOR_BROKEN)
-		return false;
-	distance = count_lines(d, "session", end);
-	for (size_t i = 0; i < end; i++) {
-		l = &d->pam.line[i];
-		if (strcmp(l->type, "session") != 0)
-			continue;
-		if (reads_users_file(l) || may_skip(l->control, distance))
-			return false;
-		distance--;
-	}
-	return true;
-}
-
 void
 doctor_learn_pam(struct doctor *d)
 {
 	struct doctor_module *m = &d->module;
+	const struct pam_line *l;
 	size_t i;
 
 	m->known = pam_stack_read("", d->service, &d->pam, m->why,
@@ -291,7 +274,8 @@ doctor_learn_pam(struct doctor *d)
 	m->session = find_module(d, "session", &i) != NULL;
 	m->auth = find_module(d, "auth", &i) != NULL;
 	m->account = find_module(d, "account", &i) != NULL;
-	m->judges = m->session && is_in_effect(d);
+	l = ways_find_module(&d->pam, &m->judges);
+	m->stays = l != NULL && strstr(l->args, "disconnect=never") != NULL;
 }
 
 void

@@ -14,8 +14,12 @@
 #include "sshd_config/words.h"
 
 #define NAMES_SHOWN 5
-#define TUNNEL_REMEDY "set PermitTunnel no where nobody needs it"
+#define TUNNEL_REMEDY "take disconnect=never out of the module's line"
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
+#define ENABLE_REMEDY "run 'keyveto sshd enable', which changes nothing if " \
+	"somebody would be refused"
+#define ENABLE_PAM_REMEDY "run 'keyveto sshd enable --pam', which puts the " \
+	"module into PAM"
 
 /* The last step of a list of methods that is done with a key, or NULL. */
 static const char *
@@ -56,36 +60,24 @@ ask_pam_after_keys(const char *methods)
 }
 
 void
-doctor_read_ways(const char *text, struct doctor_ways *w)
+doctor_read_settings(const char *text, struct doctor_settings *w)
 {
 	char value[DOCTOR_VALUE_BYTES];
 	const char *args;
 
-	*w = (struct doctor_ways){ 0 };
+	*w = (struct doctor_settings){ 0 };
 	(void)sshd_text_value(text, "authorizedkeyscommand", w->command,
 	    sizeof(w->command));
 	(void)sshd_text_value(text, "authorizedkeyscommanduser",
 	    w->command_user, sizeof(w->command_user));
-	if (!sshd_words_none(w->command)) {
-		w->guard = guard_command(w->command, &args);
-		w->chained = w->guard && guard_chained(args);
-		w->other_command = !w->guard;
-	}
-	(void)sshd_text_value(text, "authorizedkeysfile", value,
-	    sizeof(value));
-	w->files = !sshd_words_none(value);
+	w->guard = guard_command(w->command, &args);
 	(void)sshd_text_value(text, "trustedusercakeys", w->user_ca_file,
 	    sizeof(w->user_ca_file));
-	w->user_ca = !sshd_words_none(w->user_ca_file);
 	(void)sshd_text_value(text, "authorizedprincipalscommand",
 	    w->principals_command, sizeof(w->principals_command));
 	(void)sshd_text_value(text, "authorizedprincipalscommanduser",
 	    w->principals_user, sizeof(w->principals_user));
 	w->principals = guard_command(w->principals_command, &args);
-	(void)sshd_text_value(text, "authorizedprincipalsfile", value,
-	    sizeof(value));
-	w->principals_file = !sshd_words_none(value);
-	w->hostbased = sshd_text_is(text, "hostbasedauthentication", "yes");
 	(void)sshd_text_value(text, "permittunnel", value, sizeof(value));
 	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
 	(void)sshd_text_value(text, "authenticationmethods", value,
@@ -124,7 +116,7 @@ doctor_learn_sshd(struct doctor *d)
 	d->sshd_text = sshd_answer_text(&q, d->sshd_why, sizeof(d->sshd_why));
 	if (d->sshd_text == NULL)
 		return;
-	doctor_read_ways(d->sshd_text, &d->root);
+	doctor_read_settings(d->sshd_text, &d->root);
 	d->use_pam = sshd_text_is(d->sshd_text, "usepam", "yes");
 	/* A later sshd shows its own name, too, where nothing is set. */
 	if (sshd_text_value(d->sshd_text, "pamservicename", service,
@@ -190,66 +182,83 @@ compare_configs(struct doctor *d, const char *check, const char *args)
 		    d->config);
 }
 
+/* The ways in of an account, by what sshd says of it. */
 static void
-look_at_guard(struct doctor *d, const char *check)
+read_ways(const struct doctor *d, const char *text, struct ways *w)
 {
-	const struct doctor_ways *w = &d->root;
-	const char *args, *lack;
+	const struct ways_context context = { .pam = d->module.judges };
 
-	(void)guard_command(w->command, &args);
-	if ((lack = find_lack(args)) != NULL)
-		doctor_broken(d, check, SSHD_REMEDY,
-		    "AuthorizedKeysCommand %s lacks %s", w->command, lack);
-	else if (w->files)
-		doctor_broken(d, check, "set AuthorizedKeysFile none in "
-		    "sshd_config, and the patterns in keyveto.conf",
-		    "AuthorizedKeysFile is not none: sshd takes the keys of "
-		    "those files without asking the guard");
-	else
-		doctor_ok(d, check, "AuthorizedKeysCommand is the guard%s, "
-		    "and AuthorizedKeysFile is none",
-		    w->chained ? ", before another command" : "");
-	compare_configs(d, check, args);
+	ways_read(text, &context, w);
+}
+
+void
+doctor_read_root_ways(const struct doctor *d, struct ways *w)
+{
+	*w = (struct ways){ 0 };
+	if (d->sshd_text != NULL)
+		read_ways(d, d->sshd_text, w);
+}
+
+/* A way in by key that neither the guard nor the module judges, or WAYS. */
+static enum way
+find_unjudged_key_way(const struct ways *w)
+{
+	static const enum way by_key[] = {
+		WAY_FILES, WAY_COMMAND, WAY_CA_LINE
+	};
+
+	for (size_t i = 0; i < sizeof(by_key) / sizeof(*by_key); i++)
+		if (!ways_is_guarded(w, by_key[i]))
+			return by_key[i];
+	return WAYS;
+}
+
+/* Which of the two judges the keys that sshd takes from files and commands. */
+static void
+say_who_judges(struct doctor *d, const char *check, const struct ways *w)
+{
+	const char *args;
+	bool chained;
+
+	if (!d->root.guard) {
+		doctor_ok(d, check, "the PAM module alone judges keys, once "
+		    "sshd has accepted them");
+		return;
+	}
+	(void)guard_command(d->root.command, &args);
+	chained = guard_chained(args);
+	doctor_ok(d, check, "AuthorizedKeysCommand is the guard%s%s",
+	    chained ? ", before another command" : "",
+	    w->open[WAY_FILES] && !w->guard[WAY_FILES] ? "; the PAM module "
+	    "judges the keys in AuthorizedKeysFile" :
+	    ", and AuthorizedKeysFile is none");
 }
 
 void
 doctor_guard(struct doctor *d, const char *check)
 {
-	const bool module = d->use_pam && d->module.judges;
+	const char *args = "", *lack = NULL;
+	struct ways w;
+	enum way open;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (d->root.guard)
-		look_at_guard(d, check);
-	else if (module)
-		doctor_warning(d, check, "put the guard in too: a listed key "
-		    "is then refused before the login completes",
-		    "the guard is not AuthorizedKeysCommand: the PAM module "
-		    "stands alone");
-	else
+	if (d->root.guard) {
+		(void)guard_command(d->root.command, &args);
+		lack = find_lack(args);
+	}
+	doctor_read_root_ways(d, &w);
+	if (lack != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
-		    "neither the guard as AuthorizedKeysCommand nor the module "
-		    "in PAM's session phase is in effect: no key is judged");
-}
-
-/* Whether no certificate of a trusted CA is judged. */
-static bool
-leaves_user_ca(const struct doctor *d, const struct doctor_ways *w)
-{
-	return w->user_ca && !(d->use_pam && d->module.judges) &&
-	    (!w->principals || w->principals_file);
-}
-
-static bool
-leaves_hostbased(const struct doctor *d, const struct doctor_ways *w)
-{
-	return w->hostbased && !(d->use_pam && d->module.judges);
-}
-
-static bool
-leaves_guard(const struct doctor_ways *w)
-{
-	return !w->guard || w->files;
+		    "AuthorizedKeysCommand %s lacks %s", d->root.command, lack);
+	else if ((open = find_unjudged_key_way(&w)) != WAYS)
+		doctor_broken(d, check, ENABLE_REMEDY, "%s: neither the guard "
+		    "nor the module in PAM's session phase judges these keys",
+		    ways_name(open));
+	else
+		say_who_judges(d, check, &w);
+	if (d->root.guard)
+		compare_configs(d, check, args);
 }
 
 /* Accounts and clients for which settings differ, and leave a key unjudged. */
@@ -257,20 +266,23 @@ struct escapes {
 	struct doctor *d;
 	const char *check;
 	bool differ;
+	bool user_ca;		/* TrustedUserCAKeys is set somewhere */
 	char guarded[512];	/* "FILE:LINE" of a guard for some clients */
 	size_t accounts, problems;
 	char names[512];
 };
 
-/* What holds for root, too, is told by other checks. */
+/* Whether a way in is unjudged that is judged for root: other checks have root. */
 static bool
-escapes(const struct doctor *d, const struct doctor_ways *w)
+has_other_open_way(const struct doctor *d, const struct ways *w)
 {
-	const struct doctor_ways *root = &d->root;
+	struct ways root;
 
-	return (leaves_guard(w) && !leaves_guard(root)) ||
-	    (leaves_user_ca(d, w) && !leaves_user_ca(d, root)) ||
-	    (leaves_hostbased(d, w) && !leaves_hostbased(d, root));
+	doctor_read_root_ways(d, &root);
+	for (enum way i = 0; i < WAYS; i++)
+		if (!ways_is_guarded(w, i) && ways_is_guarded(&root, i))
+			return true;
+	return false;
 }
 
 static void
@@ -287,15 +299,15 @@ add_escape(struct escapes *e, const char *name)
 static bool
 ask_about(const struct escapes *e, const char *name, bool *escapesp)
 {
-	struct doctor_ways w;
 	struct sshd_question q;
 	char why[1024], *text;
+	struct ways w;
 
 	sshd_ask(&e->d->o->sshd, name, &q);
 	if ((text = sshd_answer_text(&q, why, sizeof(why))) == NULL)
 		return false;
-	doctor_read_ways(text, &w);
-	*escapesp = escapes(e->d, &w);
+	read_ways(e->d, text, &w);
+	*escapesp = has_other_open_way(e->d, &w);
 	free(text);
 	return true;
 }
@@ -376,58 +388,35 @@ counts(const char *keyword)
 	return false;
 }
 
-/* Whether a value in a Match block leads past what holds without it. */
-static bool
-leads_past(const struct doctor *d, const struct sshd_match_line *line)
-{
-	const bool module = d->use_pam && d->module.judges;
-	const char *args;
-
-	if (strcasecmp(line->keyword, "AuthorizedKeysFile") == 0)
-		return !sshd_words_is(line->value, "none");
-	if (strcasecmp(line->keyword, "AuthorizedKeysCommand") == 0)
-		return !guard_command(line->value, &args);
-	if (strcasecmp(line->keyword, "TrustedUserCAKeys") == 0)
-		return !module && !sshd_words_is(line->value, "none");
-	if (strcasecmp(line->keyword, "HostbasedAuthentication") == 0)
-		return !module && !sshd_words_is(line->value, "no");
-	if (strcasecmp(line->keyword, "AuthorizedPrincipalsCommand") == 0)
-		return !module && d->root.principals &&
-		    !guard_command(line->value, &args);
-	if (strcasecmp(line->keyword, "AuthorizedPrincipalsFile") == 0)
-		return !module && d->root.principals &&
-		    !sshd_words_is(line->value, "none");
-	return false;
-}
-
-/* The module sees what gets past the guard, if late. */
-static enum doctor_status
-weigh_escape(const struct doctor *d)
-{
-	return d->use_pam && d->module.judges ? DOCTOR_WARNING :
-	    DOCTOR_BROKEN;
-}
-
+/* Notes whether any Match block trusts a CA. */
 static void
-on_match_line(const struct sshd_match_line *line, void *arg)
+note_user_ca(const struct sshd_match_line *line, void *arg)
 {
 	struct escapes *e = arg;
 
-	/* A block that leads to the guard leads past it where it is not. */
+	e->user_ca |= strcasecmp(line->keyword, "TrustedUserCAKeys") == 0 &&
+	    !sshd_words_none(line->value);
+}
+
+static void
+weigh_match_line(const struct sshd_match_line *line, void *arg)
+{
+	struct escapes *e = arg;
+
 	if (!counts(line->keyword))
 		return;
 	e->differ = true;
-	/* Of the others, sshd is asked what they make of each account. */
+	/* Where the account decides, sshd is asked about each account. */
 	if (!line->by_origin)
 		return;
-	if (!leads_past(e->d, line)) {
+	/* A block that sets the guard for some clients leaves the others without. */
+	if (!ways_line_opens(line->keyword, line->value, e->user_ca)) {
 		if (*e->guarded == '\0')
 			snprintf(e->guarded, sizeof(e->guarded), "%.400s:%u",
 			    line->file, line->line);
-	} else
-		doctor_say(e->d, e->check, weigh_escape(e->d),
-		    "take the line out of the Match block",
-		    "%s:%u: %s %s leads past the guard for some clients",
+	} else if (!(e->d->use_pam && e->d->module.judges))
+		doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
+		    "%s:%u: %s %s bypasses the guard for some clients",
 		    line->file, line->line, line->keyword, line->value);
 }
 
@@ -438,16 +427,15 @@ ask_about_others(struct escapes *e)
 	static const char *const argument[] = { "-T" };
 	char why[1024];
 	char *text = sshd_run(&e->d->o->sshd, argument, 1, why, sizeof(why));
-	struct doctor_ways w;
+	struct ways w;
 
 	if (text == NULL) {
 		doctor_warning(e->d, e->check, NULL, "%s", why);
 		return;
 	}
-	doctor_read_ways(text, &w);
-	if (escapes(e->d, &w))
-		doctor_say(e->d, e->check, weigh_escape(e->d),
-		    "set it before the first Match line",
+	read_ways(e->d, text, &w);
+	if (has_other_open_way(e->d, &w))
+		doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
 		    "%s: the guard is set for some clients only", e->guarded);
 	free(text);
 }
@@ -468,17 +456,20 @@ doctor_match(struct doctor *d, const char *check)
 	if (!doctor_has_sshd(d, check))
 		return;
 	if (!d->root.guard) {
-		doctor_ok(d, check, "there is no guard to get past");
+		doctor_ok(d, check, "the guard is not in use");
 		return;
 	}
-	sshd_overview_told(&d->o->sshd, &o, on_match_line, &e);
+	e.user_ca = !sshd_words_none(d->root.user_ca_file);
+	sshd_overview_told(&d->o->sshd, &o, note_user_ca, &e);
+	sshd_overview_free(&o);
+	sshd_overview_told(&d->o->sshd, &o, weigh_match_line, &e);
 	if (e.differ || o.match.unknown)
 		ask_about_accounts(&e, &o);
 	if (e.accounts > 0)
-		doctor_say(d, check, weigh_escape(d), "see sshd -T -C "
-		    "user=NAME, and take out what the Match block sets",
-		    "%zu accounts get past the guard: %s%s", e.accounts,
-		    e.names, e.accounts > NAMES_SHOWN ? ", ..." : "");
+		doctor_broken(d, check, ENABLE_PAM_REMEDY, "%zu account%s can "
+		    "be entered with a key that nothing judges: %s%s",
+		    e.accounts, e.accounts == 1 ? "" : "s", e.names,
+		    e.accounts > NAMES_SHOWN ? ", ..." : "");
 	if (*e.guarded != '\0')
 		ask_about_others(&e);
 	if (!knows_file(&d->o->sshd))
@@ -487,15 +478,16 @@ doctor_match(struct doctor *d, const char *check)
 		    "known", d->o->sshd.path);
 	if (e.problems > 0)
 		doctor_warning(d, check, "see sshd -T -C user=NAME",
-		    "sshd could not be asked about %zu accounts", e.problems);
+		    "sshd could not be asked about %zu account%s", e.problems,
+		    e.problems == 1 ? "" : "s");
 	sshd_overview_free(&o);
 	if (doctor_status(d, check) == DOCTOR_OK)
-		doctor_ok(d, check, "no Match block leads past the guard");
+		doctor_ok(d, check, "no Match block opens a way in that nothing judges");
 }
 
 /* What the guard before the principals is not told; NULL if nothing. */
 static const char *
-find_principals_lack(const struct doctor_ways *w)
+find_principals_lack(const struct doctor_settings *w)
 {
 	const char *args;
 
@@ -508,38 +500,42 @@ find_principals_lack(const struct doctor_ways *w)
 void
 doctor_user_ca(struct doctor *d, const char *check)
 {
-	const struct doctor_ways *w = &d->root;
+	const struct doctor_settings *w = &d->root;
 	const char *lack;
+	struct ways ways;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (w->user_ca && (lack = find_principals_lack(w)) != NULL)
+	doctor_read_root_ways(d, &ways);
+	if (ways.open[WAY_USER_CA] && (lack = find_principals_lack(w)) != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
 		    "AuthorizedPrincipalsCommand %s lacks %s: sshd takes no "
 		    "such certificate", w->principals_command, lack);
-	else if (!w->user_ca)
+	else if (!ways.open[WAY_USER_CA])
 		doctor_ok(d, check, "TrustedUserCAKeys is not set");
-	else if (leaves_user_ca(d, w))
-		doctor_broken(d, check, "put the module into PAM, or the "
-		    "guard before AuthorizedPrincipalsCommand",
+	else if (!ways_is_guarded(&ways, WAY_USER_CA))
+		doctor_broken(d, check, ENABLE_PAM_REMEDY,
 		    "TrustedUserCAKeys %s: nothing judges those certificates",
 		    w->user_ca_file);
 	else
 		doctor_ok(d, check, "TrustedUserCAKeys %s: %s judges those "
-		    "certificates", w->user_ca_file, d->use_pam &&
-		    d->module.judges ? "the module" : "the guard");
+		    "certificates", w->user_ca_file,
+		    ways.guard[WAY_USER_CA] ? "the guard" : "the module");
 }
 
 void
 doctor_hostbased(struct doctor *d, const char *check)
 {
+	struct ways ways;
+
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (!d->root.hostbased)
+	doctor_read_root_ways(d, &ways);
+	if (!ways.open[WAY_HOSTBASED])
 		doctor_ok(d, check, "HostbasedAuthentication is off");
-	else if (leaves_hostbased(d, &d->root))
-		doctor_broken(d, check, "put the module into PAM, or set "
-		    "HostbasedAuthentication no", "HostbasedAuthentication is "
+	else if (!ways_is_guarded(&ways, WAY_HOSTBASED))
+		doctor_broken(d, check, ENABLE_PAM_REMEDY,
+		    "HostbasedAuthentication is "
 		    "on: nothing judges those keys");
 	else
 		doctor_ok(d, check, "HostbasedAuthentication is on: the "
@@ -548,39 +544,43 @@ doctor_hostbased(struct doctor *d, const char *check)
 
 /* What sshd says of root holds from this machine only. */
 static void
-on_tunnel_line(const struct sshd_match_line *line, void *arg)
+note_tunnel(const struct sshd_match_line *line, void *arg)
 {
-	const struct escapes *e = arg;
+	bool *tunnelp = arg;
 
-	if (line->by_origin && strcasecmp(line->keyword, "PermitTunnel") == 0 &&
-	    !sshd_words_is(line->value, "no"))
-		doctor_warning(e->d, e->check, TUNNEL_REMEDY, "%s:%u: "
-		    "PermitTunnel %s for some clients: root may get a tunnel "
-		    "with a listed key that only the PAM session refuses",
-		    line->file, line->line, line->value);
+	*tunnelp |= line->by_origin &&
+	    strcasecmp(line->keyword, "PermitTunnel") == 0 &&
+	    !sshd_words_is(line->value, "no");
 }
 
+/*
+ * sshd opens a tunnel for root in a session that PAM has refused. That is open
+ * only if the module is told not to end the connection, and nothing else
+ * refuses the key before the session.
+ */
 void
 doctor_tunnel(struct doctor *d, const char *check)
 {
-	const struct doctor_ways *w = &d->root;
-	const bool early = (w->guard && !w->files) ||
-	    (d->module.auth && w->pam_methods);
-	struct escapes e = { .d = d, .check = check };
 	struct sshd_overview o;
+	struct ways w;
+	bool tunnel, early;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	sshd_overview_told(&d->o->sshd, &o, on_tunnel_line, &e);
+	doctor_read_root_ways(d, &w);
+	early = (w.guard[WAY_FILES] && w.guard[WAY_CA_LINE]) ||
+	    (d->module.auth && d->root.pam_methods);
+	tunnel = d->root.tunnel;
+	sshd_overview_told(&d->o->sshd, &o, note_tunnel, &tunnel);
 	sshd_overview_free(&o);
-	if (w->tunnel && early)
-		doctor_warning(d, check, TUNNEL_REMEDY, "PermitTunnel is on: "
-		    "root may get a tunnel with a listed key that only the "
-		    "PAM session refuses");
-	else if (w->tunnel)
-		doctor_broken(d, check, "set PermitTunnel no, or put the "
-		    "guard in", "PermitTunnel is on: with a listed key root "
-		    "gets a tunnel although PAM refuses the session");
-	else if (doctor_status(d, check) == DOCTOR_OK)
+	if (!tunnel)
 		doctor_ok(d, check, "PermitTunnel is off");
+	else if (!d->module.stays)
+		doctor_ok(d, check, "PermitTunnel is on; no connection of "
+		    "root's outlives a refusal by the module");
+	else
+		doctor_say(d, check, early ? DOCTOR_WARNING : DOCTOR_BROKEN,
+		    TUNNEL_REMEDY, "PermitTunnel is on, and the module's line "
+		    "says disconnect=never: with a listed key root may get a "
+		    "tunnel although PAM refuses the session");
 }

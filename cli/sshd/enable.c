@@ -189,7 +189,7 @@ validate(struct enabling *e)
 		ok = false;
 	}
 	if (ok)
-		(void)sshd_find_module(&stack, &first);
+		(void)ways_find_module(&stack, &first);
 	if (ok && !first) {
 		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
 		    "first session line", o->root, e->plan.service);

@@ -68,7 +68,7 @@ look_at_service(struct sshd_means *m, const char *service)
 		pam_stack_free(&stack);
 		return false;
 	}
-	l = sshd_find_module(&stack, &in_place);
+	l = ways_find_module(&stack, &in_place);
 	if (in_place) {
 		in_place = sshd_require_module(m->o, l->module);
 		pam_stack_config(l, config, sizeof(config));

@@ -462,7 +462,7 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 	readable = pam_stack_read(o->root, plan->service, &stack, why,
 	    sizeof(why));
 	if (readable)
-		(void)sshd_find_module(&stack, &first);
+		(void)ways_find_module(&stack, &first);
 	pam_stack_free(&stack);
 	if (!readable) {
 		cli_error("%s", why);

@@ -44,6 +44,15 @@ require(const struct sshd_options *o, const char *path, int mode,
 }
 
 bool
+sshd_guard_would_run(const struct sshd_options *o, const char *program,
+    char *why, size_t cap)
+{
+	struct program p = { .path = program, .mode = X_OK };
+
+	return root_ask(o->root, 0, 0, is_trusted, &p, why, cap);
+}
+
+bool
 sshd_require_guard(const struct sshd_options *o, const char *path)
 {
 	return require(o, path, X_OK, "the guard must be there, be root's, "
@@ -55,20 +64,6 @@ sshd_require_module(const struct sshd_options *o, const char *module)
 {
 	return require(o, *module == '/' ? module : SSHD_MODULE_PATH, R_OK,
 	    "the module must be there, or PAM refuses every login");
-}
-
-const struct pam_line *
-sshd_find_module(const struct pam_stack *s, bool *in_placep)
-{
-	const struct pam_line *l;
-	size_t i = 0, first = 0;
-
-	while (first < s->n && strcmp(s->line[first].type, "session") != 0)
-		first++;
-	l = pam_stack_find(s, "session", SSHD_MODULE, &i);
-	*in_placep = l != NULL && i == first &&
-	    strcmp(l->control, "requisite") == 0;
-	return l;
 }
 
 /* Why there is no verdict by it; NULL if there is one. */

@@ -10,6 +10,7 @@
 #include "sshd/state.h"
 #include "sshd_config/dump.h"
 #include "sshd_config/sshd_config.h"
+#include "ways/module.h"
 
 /* The Makefile may say otherwise. */
 #ifndef KV_LIBEXECDIR
@@ -20,7 +21,7 @@
 #endif
 
 #define SSHD_GUARD_PATH KV_LIBEXECDIR "/keyveto-authorized-keys"
-#define SSHD_MODULE "pam_keyveto.so"
+#define SSHD_MODULE WAYS_MODULE
 #define SSHD_MODULE_PATH KV_PAMDIR "/" SSHD_MODULE
 #define SSHD_DROP_IN SSHD_TREE_DROP_INS "/00-keyveto.conf"
 #define SSHD_WHY_BYTES 2048
@@ -120,6 +121,12 @@ bool sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
 
 /* Each is false after a message. */
 bool sshd_require_guard(const struct sshd_options *o, const char *path);
+/*
+ * Whether the guard, in front of a program, would become it: only if nobody but
+ * root can have written that. Without a message; why says why not.
+ */
+bool sshd_guard_would_run(const struct sshd_options *o, const char *program,
+    char *why, size_t cap);
 /* module is as in a line of PAM's. */
 bool sshd_require_module(const struct sshd_options *o, const char *module);
 /*
@@ -128,13 +135,6 @@ bool sshd_require_module(const struct sshd_options *o, const char *module);
  */
 bool sshd_require_filters(const struct sshd_options *o, const char *config,
     const char *user, const struct accounts *accounts);
-
-/*
- * The module's first session line, or NULL; in place, if that is the very first
- * one, lest another hides the key from it, and requisite.
- */
-const struct pam_line *sshd_find_module(const struct pam_stack *s,
-    bool *in_placep);
 
 /* A keyveto.conf below a root, opened by this process: for judging. */
 bool sshd_judge_open(const struct sshd_options *o, const char *config,

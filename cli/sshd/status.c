@@ -13,20 +13,11 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
+#include "ways/ways.h"
 
-enum way {
-	WAY_FILES = 0, WAY_COMMAND, WAY_CA_LINE, WAY_USER_CA, WAY_HOSTBASED,
-	WAYS
-};
-
-static const char *const way_names[WAYS] = {
-	"authorized_keys", "AuthorizedKeysCommand", "cert-authority line",
-	"TrustedUserCAKeys", "hostbased"
-};
-
-/* How an account, or many, can be entered. */
+/* The accounts that have these ways in. */
 struct cover {
-	bool open[WAYS], guard[WAYS], pam[WAYS];
+	struct ways ways;
 	char **account;		/* names that belong to the accounts */
 	size_t n;
 };
@@ -43,19 +34,16 @@ struct status {
 	bool unguarded, unknown;
 };
 
-/* Notes a guard; whether the command is one. */
-static bool
-take_guard(struct status *s, const char *dump, const char *command,
+/* Notes the guard that a keyword names, if it does, to be looked at later. */
+static void
+note_guard(struct status *s, const char *dump, const char *keyword,
     const char *user_keyword)
 {
-	char user[SSHD_VALUE_BYTES];
-	const char *args;
+	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
 
-	if (!guard_command(command, &args))
-		return false;
+	(void)sshd_text_value(dump, keyword, command, sizeof(command));
 	(void)sshd_text_value(dump, user_keyword, user, sizeof(user));
 	sshd_means_guard(&s->means, command, user);
-	return true;
 }
 
 /* Whether PAM asks the module about such an account. */
@@ -70,51 +58,21 @@ pam_judges(struct status *s, const char *dump)
 	return sshd_means_service(&s->means, service);
 }
 
-/* What sshd says for an account, as ways in. */
+/* What sshd says of an account, as ways in. */
 static void
 read_cover(struct status *s, const char *dump, struct cover *c)
 {
-	char files[SSHD_VALUE_BYTES], command[SSHD_VALUE_BYTES];
-	char principals[SSHD_VALUE_BYTES];
-	const char *args = "";
-	bool keys = s->keys_by_origin ||
-	    !sshd_text_is(dump, "pubkeyauthentication", "no");
-	bool guard, guards_files, guards_command, pam = pam_judges(s, dump);
+	const struct ways_context context = {
+		.pam = pam_judges(s, dump), .keys_elsewhere = s->keys_by_origin,
+	};
 
 	*c = (struct cover){ .n = 0 };
-	sshd_text_value(dump, "authorizedkeysfile", files, sizeof(files));
-	sshd_text_value(dump, "authorizedkeyscommand", command,
-	    sizeof(command));
-	sshd_text_value(dump, "authorizedprincipalscommand", principals,
-	    sizeof(principals));
-	guard = keys && guard_command(command, &args) &&
-	    take_guard(s, dump, command, "authorizedkeyscommanduser");
-	guards_command = guard && guard_chained(args);
-	guards_files = guard && !guards_command && sshd_words_none(files);
-	c->open[WAY_FILES] = keys && (!sshd_words_none(files) ||
-	    (guard && !guards_command));
-	c->guard[WAY_FILES] = guards_files;
-	c->open[WAY_COMMAND] = keys && !sshd_words_none(command) &&
-	    (!guard || guards_command);
-	c->guard[WAY_COMMAND] = guards_command;
-	c->open[WAY_CA_LINE] = c->open[WAY_FILES] || c->open[WAY_COMMAND];
-	c->guard[WAY_CA_LINE] = (!c->open[WAY_FILES] || guards_files) &&
-	    (!c->open[WAY_COMMAND] || guards_command);
-	c->open[WAY_USER_CA] = keys &&
-	    !sshd_text_is(dump, "trustedusercakeys", "none");
-	c->guard[WAY_USER_CA] = c->open[WAY_USER_CA] &&
-	    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
-	    take_guard(s, dump, principals, "authorizedprincipalscommanduser");
-	c->open[WAY_HOSTBASED] =
-	    sshd_text_is(dump, "hostbasedauthentication", "yes");
-	for (int w = 0; w < WAYS; w++)
-		c->pam[w] = pam;
-}
-
-static bool
-is_guarded(const struct cover *c, int w)
-{
-	return !c->open[w] || c->guard[w] || c->pam[w];
+	ways_read(dump, &context, &c->ways);
+	note_guard(s, dump, "authorizedkeyscommand",
+	    "authorizedkeyscommanduser");
+	if (c->ways.guard[WAY_USER_CA])
+		note_guard(s, dump, "authorizedprincipalscommand",
+		    "authorizedprincipalscommanduser");
 }
 
 /* The cover like c, which becomes one of s's; NULL without memory. */
@@ -124,9 +82,7 @@ find_cover(struct status *s, const struct cover *c)
 	struct cover *v;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (memcmp(s->v[i].open, c->open, sizeof(c->open)) == 0 &&
-		    memcmp(s->v[i].guard, c->guard, sizeof(c->guard)) == 0 &&
-		    memcmp(s->v[i].pam, c->pam, sizeof(c->pam)) == 0)
+		if (memcmp(&s->v[i].ways, &c->ways, sizeof(c->ways)) == 0)
 			return &s->v[i];
 	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
 		return NULL;
@@ -243,21 +199,12 @@ look_for_origins(struct status *s)
 	}
 }
 
-/* The way in that a setting is about. */
-static enum way
-way_of(const struct sshd_line *l)
-{
-	return is(l, "AuthorizedKeysFile") ? WAY_FILES :
-	    is(l, "AuthorizedKeysCommand") ? WAY_COMMAND :
-	    is(l, "HostbasedAuthentication") ? WAY_HOSTBASED : WAY_USER_CA;
-}
-
 /* Whether that way is known to be open, and unguarded, for an account. */
 static bool
 is_told(const struct status *s, enum way w)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (!is_guarded(&s->v[i], w))
+		if (!ways_is_guarded(&s->v[i].ways, w))
 			return true;
 	return false;
 }
@@ -277,7 +224,7 @@ look_at_blocks(struct status *s)
 		bool origin = sshd_escape_by_origin(t, l);
 
 		if (s->pam || l->match == 0 || !sshd_escape_opens(t, l) ||
-		    (!origin && is_told(s, way_of(l))))
+		    (!origin && is_told(s, ways_of_keyword(l->keyword))))
 			continue;
 		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
 		    t->file[l->file], l->number, origin ? "not guarded" :
@@ -310,14 +257,14 @@ print_cover(const struct status *s, const struct cover *c)
 	}
 	printf("%-22s %-5s %-6s %-4s %s\n", "way in", "open", "guard", "PAM",
 	    "guarded");
-	for (int w = 0; w < WAYS; w++) {
-		if (c->open[w])
-			printf("%-22s %-5s %-6s %-4s %s\n", way_names[w],
-			    "yes", yes_or_no(c->guard[w]),
-			    yes_or_no(c->pam[w]),
-			    is_guarded(c, w) ? "yes" : "NO");
+	for (enum way w = 0; w < WAYS; w++) {
+		if (c->ways.open[w])
+			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w),
+			    "yes", yes_or_no(c->ways.guard[w]),
+			    yes_or_no(c->ways.pam[w]),
+			    ways_is_guarded(&c->ways, w) ? "yes" : "NO");
 		else
-			printf("%-22s no\n", way_names[w]);
+			printf("%-22s no\n", ways_name(w));
 	}
 }
 
@@ -356,12 +303,12 @@ accounts_to_json(const struct status *s, const struct cover *c)
 static void
 print_json(const struct status *s, const struct cover *c)
 {
-	for (int w = 0; w < WAYS; w++) {
+	for (enum way w = 0; w < WAYS; w++) {
 		json_t *one = json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
-		    "accounts", accounts_to_json(s, c), "way", way_names[w],
-		    "open", c->open[w], "guard", c->open[w] && c->guard[w],
-		    "pam", c->open[w] && c->pam[w], "guarded",
-		    is_guarded(c, w));
+		    "accounts", accounts_to_json(s, c), "way", ways_name(w),
+		    "open", c->ways.open[w], "guard", c->ways.open[w] && c->ways.guard[w],
+		    "pam", c->ways.open[w] && c->ways.pam[w], "guarded",
+		    ways_is_guarded(&c->ways, w));
 
 		json_dumpf(one, stdout, JSON_COMPACT);
 		putchar('\n');
@@ -411,8 +358,8 @@ print(struct status *s)
 				putchar('\n');
 			print_cover(s, c);
 		}
-		for (int w = 0; w < WAYS; w++)
-			s->unguarded |= !is_guarded(c, w);
+		for (enum way w = 0; w < WAYS; w++)
+			s->unguarded |= !ways_is_guarded(&c->ways, w);
 	}
 	if (!cli_stdout_ok())
 		return CLI_UNCHECKED;

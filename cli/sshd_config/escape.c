@@ -5,22 +5,15 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sshd_config/guard_command.h"
 #include "sshd_config/match.h"
 #include "sshd_config/words.h"
+#include "ways/ways.h"
 
-static bool
-is(const struct sshd_line *l, const char *keyword)
-{
-	return strcasecmp(l->keyword, keyword) == 0;
-}
-
-/* Whether certificates by a CA are taken anywhere. */
-static bool
-trusts_user_ca(const struct sshd_tree *t)
+bool
+sshd_escape_trusts_user_ca(const struct sshd_tree *t)
 {
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (is(&t->line[i], "TrustedUserCAKeys") &&
+		if (strcasecmp(t->line[i].keyword, "TrustedUserCAKeys") == 0 &&
 		    !sshd_words_none(t->line[i].value))
 			return true;
 	return false;
@@ -29,20 +22,8 @@ trusts_user_ca(const struct sshd_tree *t)
 bool
 sshd_escape_opens(const struct sshd_tree *t, const struct sshd_line *l)
 {
-	const char *args;
-
-	if (is(l, "AuthorizedKeysFile") || is(l, "TrustedUserCAKeys"))
-		return !sshd_words_none(l->value);
-	if (is(l, "AuthorizedKeysCommand"))
-		return !sshd_words_none(l->value) &&
-		    !guard_command(l->value, &args);
-	/* Without a command, sshd itself takes the account's name. */
-	if (is(l, "AuthorizedPrincipalsCommand"))
-		return !guard_command(l->value, &args) && trusts_user_ca(t);
-	if (is(l, "AuthorizedPrincipalsFile"))
-		return !sshd_words_none(l->value) && trusts_user_ca(t);
-	return is(l, "HostbasedAuthentication") &&
-	    !sshd_words_is(l->value, "no");
+	return ways_line_opens(l->keyword, l->value,
+	    sshd_escape_trusts_user_ca(t));
 }
 
 static bool

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * sshd_config/escape: Match blocks that set again what the guard goes by, so
- * that it is not asked about somebody's keys.
+ * that sshd does not ask it about some keys.
  */
 #ifndef CLI_SSHD_CONFIG_ESCAPE_H
 #define CLI_SSHD_CONFIG_ESCAPE_H
 
 #include "sshd_config/tree.h"
 
-/* Whether a line, where it holds, opens a way in that the guard sees not. */
+/* Whether TrustedUserCAKeys is set anywhere, in a Match block too. */
+bool sshd_escape_trusts_user_ca(const struct sshd_tree *t);
+
+/* Whether a line, where it holds, opens a way in that bypasses the guard. */
 bool sshd_escape_opens(const struct sshd_tree *t, const struct sshd_line *l);
 
 /*

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: ISC */
+/* ways/module: whether PAM asks pam_keyveto.so about every key. */
+#ifndef CLI_WAYS_MODULE_H
+#define CLI_WAYS_MODULE_H
+
+#include "shared/pam_stack.h"
+
+#define WAYS_MODULE "pam_keyveto.so"
+
+/*
+ * The module's first session line, or NULL. *judgesp: it is the very first
+ * session line, so that no other line hides the key from it, and requisite, so
+ * that its refusal ends the stack. Nothing else counts as guarded.
+ */
+const struct pam_line *ways_find_module(const struct pam_stack *s,
+    bool *judgesp);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: ISC */
+#include "ways/ways.h"
+
+#include <strings.h>
+
+#include "sshd_config/guard_command.h"
+#include "sshd_config/sshd_config.h"
+#include "sshd_config/words.h"
+
+static bool
+has_value(const char *dump, const char *keyword)
+{
+	char value[SSHD_VALUE_BYTES];
+
+	(void)sshd_text_value(dump, keyword, value, sizeof(value));
+	return !sshd_words_none(value);
+}
+
+/* Keys in files, keys by a command, and the CAs that either names. */
+static void
+read_key_ways(const char *dump, struct ways *w)
+{
+	char command[SSHD_VALUE_BYTES];
+	const char *args;
+	bool guard, chained, files = has_value(dump, "authorizedkeysfile");
+
+	(void)sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	guard = guard_command(command, &args);
+	chained = guard && guard_chained(args);
+	/* Without a command behind it, the guard prints the files. */
+	w->open[WAY_FILES] = files || (guard && !chained);
+	w->guard[WAY_FILES] = !files && guard && !chained;
+	w->open[WAY_COMMAND] = !sshd_words_none(command) &&
+	    (!guard || chained);
+	w->guard[WAY_COMMAND] = chained;
+	w->open[WAY_CA_LINE] = w->open[WAY_FILES] || w->open[WAY_COMMAND];
+	w->guard[WAY_CA_LINE] =
+	    (!w->open[WAY_FILES] || w->guard[WAY_FILES]) &&
+	    (!w->open[WAY_COMMAND] || w->guard[WAY_COMMAND]);
+}
+
+static void
+read_user_ca_way(const char *dump, struct ways *w)
+{
+	char command[SSHD_VALUE_BYTES];
+	const char *args;
+
+	w->open[WAY_USER_CA] = has_value(dump, "trustedusercakeys");
+	(void)sshd_text_value(dump, "authorizedprincipalscommand", command,
+	    sizeof(command));
+	/* sshd asks AuthorizedPrincipalsFile before the command. */
+	w->guard[WAY_USER_CA] = w->open[WAY_USER_CA] &&
+	    !has_value(dump, "authorizedprincipalsfile") &&
+	    guard_command(command, &args) && guard_chained(args);
+}
+
+void
+ways_read(const char *dump, const struct ways_context *c, struct ways *w)
+{
+	const bool pam = c->pam && sshd_text_is(dump, "usepam", "yes");
+
+	*w = (struct ways){ 0 };
+	if (c->keys_elsewhere ||
+	    !sshd_text_is(dump, "pubkeyauthentication", "no")) {
+		read_key_ways(dump, w);
+		read_user_ca_way(dump, w);
+	}
+	w->open[WAY_HOSTBASED] =
+	    sshd_text_is(dump, "hostbasedauthentication", "yes");
+	for (int i = 0; i < WAYS; i++)
+		w->pam[i] = pam;
+}
+
+bool
+ways_is_guarded(const struct ways *w, enum way way)
+{
+	return !w->open[way] || w->guard[way] || w->pam[way];
+}
+
+const char *
+ways_name(enum way way)
+{
+	switch (way) {
+	case WAY_FILES:
+		return "authorized_keys";
+	case WAY_COMMAND:
+		return "AuthorizedKeysCommand";
+	case WAY_CA_LINE:
+		return "cert-authority line";
+	case WAY_USER_CA:
+		return "TrustedUserCAKeys";
+	case WAY_HOSTBASED:
+	case WAYS:
+		break;
+	}
+	return "hostbased";
+}
+
+bool
+ways_line_opens(const char *keyword, const char *value, bool user_ca)
+{
+	const char *args;
+
+	if (strcasecmp(keyword, "AuthorizedKeysFile") == 0 ||
+	    strcasecmp(keyword, "TrustedUserCAKeys") == 0)
+		return !sshd_words_none(value);
+	if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0)
+		return !sshd_words_none(value) && !guard_command(value, &args);
+	/* Without a command, sshd itself takes the account's name. */
+	if (strcasecmp(keyword, "AuthorizedPrincipalsCommand") == 0)
+		return !guard_command(value, &args) && user_ca;
+	if (strcasecmp(keyword, "AuthorizedPrincipalsFile") == 0)
+		return !sshd_words_none(value) && user_ca;
+	return strcasecmp(keyword, "HostbasedAuthentication") == 0 &&
+	    !sshd_words_is(value, "no");
+}
+
+enum way
+ways_of_keyword(const char *keyword)
+{
+	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ? WAY_FILES :
+	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ? WAY_COMMAND :
+	    strcasecmp(keyword, "HostbasedAuthentication") == 0 ?
+	    WAY_HOSTBASED : WAY_USER_CA;
+}
