@@ -9,6 +9,7 @@
 
 #include "shared/pam_stack.h"
 #include "sshd/plan.h"
+#include "sshd/same_keys.h"
 #include "sshd/sshd.h"
 
 struct enabling {
@@ -18,7 +19,7 @@ struct enabling {
 	char *next_dump;	/* what sshd says of next */
 	struct accounts accounts;
 	struct sshd_plan plan;
-	bool guard, pam;	/* what is on in the end */
+	bool pam;		/* the module is on in the end */
 };
 
 /* What sshd says without keyveto's lines. False after a message. */
@@ -39,6 +40,26 @@ look(struct enabling *e)
 	return sshd_find_accounts(o, &e->accounts);
 }
 
+/*
+ * What is wanted. Without a word, both; what is on stays on. enable_all tells
+ * where the guard is left out all the same.
+ */
+static void
+choose_parts(struct enabling *e)
+{
+	const struct sshd_options *o = e->o;
+
+	e->plan.guard = o->guard || !o->pam || sshd_present_has(e->p, true);
+	e->plan.pam = o->pam || !o->guard || sshd_present_has(e->p, false);
+	if (e->plan.pam && !o->pam &&
+	    !sshd_text_is(e->p->dump, "usepam", "yes")) {
+		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
+		    "guard is all there can be");
+		e->plan.pam = false;
+	}
+	e->pam = e->plan.pam;
+}
+
 /* The lines, and what sshd makes of them before they are in place. */
 static bool
 plan(struct enabling *e)
@@ -46,16 +67,7 @@ plan(struct enabling *e)
 	const struct sshd_options *o = e->o;
 	char why[SSHD_WHY_BYTES];
 
-	/* Without a word, both; what is on stays on. */
-	e->guard = o->guard || !o->pam || sshd_present_has(e->p, true);
-	e->pam = o->pam || !o->guard || sshd_present_has(e->p, false);
-	if (e->pam && !o->pam && !sshd_text_is(e->p->dump, "usepam", "yes")) {
-		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
-		    "guard is all there can be");
-		e->pam = false;
-	}
-	e->plan.guard = e->guard;
-	e->plan.pam = e->pam;
+	choose_parts(e);
 	if (!sshd_plan_make(o, e->p, &e->accounts, &e->plan) ||
 	    !sshd_open_changed(o, &e->p->files, true, &e->next))
 		return false;
@@ -71,6 +83,57 @@ plan(struct enabling *e)
 	if (e->plan.guard)
 		sshd_plan_tell_matches(o->root, &e->next);
 	return true;
+}
+
+/*
+ * Whether to go on although sshd will ask the files after TrustedUserCAKeys; a
+ * message says what that means. ca_lines is how many accounts it is about.
+ */
+static bool
+accept_order(const struct enabling *e, size_t ca_lines)
+{
+	if (!e->plan.changes_order)
+		return true;
+	cli_error("note: TrustedUserCAKeys is set. With the guard, sshd asks "
+	    "the accounts' files after it: a certificate that both accept "
+	    "loses the restrictions of its cert-authority line, a forced "
+	    "command among them. --pam alone changes no order");
+	if (ca_lines == 0 || e->o->yes)
+		return true;
+	cli_error("%zu account%s a cert-authority line in the files; nothing "
+	    "was changed: use --pam, or go on with --yes", ca_lines,
+	    ca_lines == 1 ? " has" : "s have");
+	return false;
+}
+
+/*
+ * Runs guard and module with the keyveto.conf that is to be, and compares what
+ * sshd is given for each account. Below another root nothing is run: those are
+ * another machine's programs. 0 to go on, or the exit status.
+ */
+static int
+try_out(struct enabling *e)
+{
+	const struct sshd_file *f = sshd_files_find(&e->p->files,
+	    KV_CONFIG_PATH);
+	struct sshd_same_keys same = {
+		.o = e->o, .base = &e->p->base, .next = &e->next,
+		.accounts = &e->accounts,
+	};
+	struct sshd_tryout t;
+	bool ok;
+
+	if (*e->o->root != '\0')
+		return accept_order(e, 0) ? 0 : SSHD_NOT_DONE;
+	ok = sshd_tryout_open(&t, e->o, f->next != NULL ? f->next : f->base,
+	    f->next != NULL ? f->next_len : f->base_len);
+	same.tryout = &t;
+	ok = ok && (!e->plan.pam || sshd_tryout_module(&t)) &&
+	    (!e->plan.guard || sshd_same_keys(&same));
+	sshd_tryout_close(&t);
+	if (!ok)
+		return CLI_UNCHECKED;
+	return accept_order(e, same.ca_lines) ? 0 : SSHD_NOT_DONE;
 }
 
 /* 0 to go on, or the exit status. */
@@ -277,6 +340,10 @@ tell(const struct enabling *e, bool reloaded)
 	if (e->plan.pam)
 		printf("PAM: a line put into %s/etc/pam.d/%s; it counts from "
 		    "the next login on\n", o->root, e->plan.service);
+	if (e->plan.pam_alone)
+		puts("the PAM module does the work alone: sshd accepts a listed "
+		    "key, then the module ends the connection before anything "
+		    "runs");
 	if (o->warn)
 		puts("listed keys are let in and logged (OnHit warn): run this "
 		    "again without --warn to refuse them");
@@ -297,7 +364,7 @@ enable_all(struct enabling *e)
 
 	if (!look(e) || !plan(e))
 		return CLI_UNCHECKED;
-	if ((status = rehearse(e)) != 0)
+	if ((status = rehearse(e)) != 0 || (status = try_out(e)) != 0)
 		return status;
 	if (o->dry_run) {
 		print_plan(e);
@@ -335,13 +402,16 @@ const struct cli_command sshd_enable = {
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
 	    "As root. Audits every account first, and changes nothing if "
-	    "somebody would be\nrefused, or could not be judged. What is "
-	    "written stands between marks, is judged\nby sshd -t, and taken "
-	    "back if sshd does not like it. What was there is kept for\n"
-	    "'keyveto sshd disable'.\n\n"
-	    "  --guard          the guard, as AuthorizedKeysCommand; without "
-	    "--guard and --pam,\n"
-	    "                   both\n"
+	    "somebody would be\nrefused, or could not be judged. Runs the "
+	    "guard and the module before anything is\nwritten, and compares "
+	    "what sshd is given for each account. What is written stands\n"
+	    "between marks, is judged by sshd -t, and taken back if sshd does "
+	    "not like it. What\nwas there is kept for 'keyveto sshd "
+	    "disable'.\n\n"
+	    "Without --guard and --pam: both, where the guard takes away only; "
+	    "else the module\nalone, which then ends the connection of a "
+	    "listed key.\n\n"
+	    "  --guard          the guard, as AuthorizedKeysCommand\n"
 	    "  --pam            the PAM module, as the first session line\n"
 	    "  --warn           for now only log: OnHit warn, OnError allow\n"
 	    "  --yes            go on although somebody will, or may, be "

@@ -11,10 +11,13 @@
 #include "sshd_config/escape.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
+#include "sshd_config/version.h"
 #include "sshd_config/words.h"
 
 #define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
 #define ARGUMENTS_CHAIN "--user %u --type %t --key %k"
+/* sshd 9.3 and earlier refuse every key over a token that they do not know. */
+#define ARGUMENT_CONNECTION " --connection %C"
 #define FIRST_LINE 1
 
 /* What the guard's lines set; of each the first value counts. */
@@ -47,6 +50,18 @@ any_match_sets(const struct sshd_tree *t, const char *keyword)
 		if (t->line[i].match != 0 && is(&t->line[i], keyword))
 			return true;
 	return false;
+}
+
+/* Whether a command has words after the program's name. */
+static bool
+has_arguments(const char *command)
+{
+	char *copy = strdup(command), *rest = copy;
+	bool has = copy == NULL || (sshd_words_next(&rest) != NULL &&
+	    sshd_words_next(&rest) != NULL);
+
+	free(copy);
+	return has;
 }
 
 /* The first line of that Match block with the keyword, or NULL. */
@@ -133,12 +148,12 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 
 /*
  * Whether no AuthorizedPrincipalsCommand comes after the line for a Match block
- * that belongs to another one: sshd 9.2 would overlook it. False after a
- * message.
+ * that belongs to another one: sshd 9.2 would overlook it. If not, plan->unfit
+ * says so.
  */
 static bool
 spares_principals(const char *root, const struct sshd_tree *t,
-    const struct completion *c)
+    const struct completion *c, struct sshd_plan *plan)
 {
 	static const char command[] = "AuthorizedPrincipalsCommand";
 
@@ -152,10 +167,10 @@ spares_principals(const char *root, const struct sshd_tree *t,
 				continue;
 			if (l->match == i)
 				break;
-			cli_error("%s%s:%zu: sshd would overlook this line, "
-			    "since a Match block before it sets "
-			    "AuthorizedKeysFile; put it before that, or use "
-			    "--pam alone", root, t->file[l->file], l->number);
+			snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: "
+			    "sshd would overlook this line, since a Match "
+			    "block before it sets AuthorizedKeysFile", root,
+			    t->file[l->file], l->number);
 			return false;
 		}
 	}
@@ -181,10 +196,11 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
 
 /*
  * Of two blocks that both match, each may lack what the other sets: then a
- * line for one would take something from the other.
+ * line for one would take something from the other. False after a message, or
+ * with plan->unfit.
  */
 static bool
-plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
+plan_matches(struct sshd_present *p, struct sshd_plan *plan)
 {
 	const struct sshd_tree *t = &p->base;
 	static const char files[] = "AuthorizedKeysFile";
@@ -199,9 +215,9 @@ plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
 	if ((n_files > 0 && any_match_sets(t, command)) ||
 	    (n_commands > 0 && any_match_sets(t, files))) {
 		l = &t->line[first];
-		cli_error("%s%s:%zu: this Match block and another one set one "
-		    "of AuthorizedKeysFile and AuthorizedKeysCommand each; set "
-		    "both in each of them, or use --pam alone", p->files.root,
+		snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: this "
+		    "Match block and another one set one of AuthorizedKeysFile "
+		    "and AuthorizedKeysCommand each", p->files.root,
 		    t->file[l->file], l->number);
 		return false;
 	}
@@ -209,7 +225,7 @@ plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
 		c.has = files;
 		c.lacks = command;
 		snprintf(line, sizeof(line), "AuthorizedKeysCommand none\n");
-		return spares_principals(p->files.root, t, &c) &&
+		return spares_principals(p->files.root, t, &c, plan) &&
 		    complete_matches(&p->files, t, &c);
 	}
 	if (n_commands > 0) {
@@ -222,55 +238,110 @@ plan_matches(struct sshd_present *p, const struct sshd_plan *plan)
 	return true;
 }
 
-/* The lines for certificates by TrustedUserCAKeys; false without memory. */
-static bool
-write_principals(FILE *out, const struct sshd_present *p,
-    struct sshd_plan *plan)
+/*
+ * The guard in front of a command of sshd's, with what sshd gives to that
+ * command. sshd adds the account's name to an AuthorizedKeysCommand that has no
+ * arguments (auth2-pubkey.c:user_key_command_allowed2), and only to that one:
+ * behind "--" the name has to be written.
+ */
+static void
+print_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
+    const char *command, bool implicit)
 {
-	const struct sshd_tree *t = &p->base;
-	const char *dump = p->dump;
-	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
-	const char *args;
-	bool plain;
-
-	sshd_text_value(dump, "authorizedprincipalscommand", command,
-	    sizeof(command));
-	sshd_text_value(dump, "authorizedprincipalscommanduser", user,
-	    sizeof(user));
-	if (sshd_words_none(command)) {
-		/* A Match block that sets one of these wants no other. */
-		plain = !sshd_text_is(dump, "trustedusercakeys", "none") &&
-		    sshd_text_is(dump, "authorizedprincipalsfile", "none") &&
-		    !any_match_sets(t, "AuthorizedPrincipalsCommand") &&
-		    !any_match_sets(t, "AuthorizedPrincipalsFile") &&
-		    !any_match_sets(t, "TrustedUserCAKeys");
-		if (!plain)
-			return true;
-		/* What sshd does by itself. */
-		snprintf(command, sizeof(command), "/bin/echo %%u");
-		snprintf(user, sizeof(user), "nobody");
-	}
-	if (guard_command(command, &args))
-		fprintf(out, "AuthorizedPrincipalsCommand %s\n", command);
-	else {
-		fprintf(out, "AuthorizedPrincipalsCommand %s %s -- %s\n",
-		    SSHD_GUARD_PATH, ARGUMENTS_CHAIN, command);
-		snprintf(plan->principals_user, sizeof(plan->principals_user),
-		    "%s", user);
-	}
-	fprintf(out, "AuthorizedPrincipalsCommandUser %s\n", user);
-	return true;
+	fprintf(out, "%s %s %s%s -- %s%s\n", keyword, SSHD_GUARD_PATH,
+	    ARGUMENTS_CHAIN, plan->connection ? ARGUMENT_CONNECTION : "",
+	    command, implicit && !has_arguments(command) ? " %u" : "");
 }
 
 /*
- * The lines for AuthorizedKeysCommand. False after a message; plan->guard turns
- * false if there is nothing for the guard to do.
+ * Whether the guard can stand in front of a command: it must be willing to
+ * become it, and sshd must read the command's words in the new place as it did
+ * in the old one. why says what is in the way.
  */
 static bool
-write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
+can_stand_before(const struct sshd_options *o, const char *command, char *why,
+    size_t cap)
+{
+	char *copy = strdup(command), *rest = copy;
+	const char *program = copy != NULL ? sshd_words_next(&rest) : NULL;
+	bool ok = false;
+
+	if (program == NULL)
+		snprintf(why, cap, "%s: names no program", command);
+	else if (strpbrk(program, "%#") != NULL || strchr(command, '#') != NULL)
+		snprintf(why, cap, "%s: has a %% in the program's name, or "
+		    "a #", command);
+	else
+		ok = sshd_guard_would_run(o, program, why, cap);
+	free(copy);
+	return ok;
+}
+
+/*
+ * The lines for an AuthorizedPrincipalsCommand that is there. Where there is
+ * none, nothing is put in its place: what sshd does by itself then, no command
+ * does for every name. sshd 9.2 overlooks a line that comes after
+ * AuthorizedKeysCommand, so that it is repeated here even as it is.
+ */
+static void
+write_principals(FILE *out, const struct sshd_options *o,
+    const struct sshd_present *p, struct sshd_plan *plan)
+{
+	static const char keyword[] = "AuthorizedPrincipalsCommand";
+	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
+	char why[SSHD_WHY_BYTES];
+	const char *args;
+
+	sshd_text_value(p->dump, keyword, command, sizeof(command));
+	sshd_text_value(p->dump, "AuthorizedPrincipalsCommandUser", user,
+	    sizeof(user));
+	if (sshd_words_none(command))
+		return;
+	if (guard_command(command, &args))
+		fprintf(out, "%s %s\n", keyword, command);
+	else if (can_stand_before(o, command, why, sizeof(why))) {
+		print_chain(out, plan, keyword, command, false);
+		snprintf(plan->principals_user, sizeof(plan->principals_user),
+		    "%s", user);
+	} else {
+		cli_error("note: the guard is not put in front of %s: %s",
+		    keyword, why);
+		fprintf(out, "%s %s\n", keyword, command);
+	}
+	fprintf(out, "%sUser %s\n", keyword, user);
+}
+
+/* The guard takes over the files; false after a message, or with plan->unfit. */
+static bool
+write_files_guard(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
+{
+	if (strpbrk(plan->files, "*?[") != NULL) {
+		snprintf(plan->unfit, sizeof(plan->unfit), "AuthorizedKeysFile "
+		    "%.1000s has wildcards, which not every sshd reads alike",
+		    plan->files);
+		return false;
+	}
+	plan->takes_files = true;
+	plan->changes_order = sshd_escape_trusts_user_ca(&p->base);
+	snprintf(plan->command_user, sizeof(plan->command_user), "root");
+	fprintf(out, "AuthorizedKeysFile none\n"
+	    "AuthorizedKeysCommand %s %s%s\n"
+	    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
+	    ARGUMENTS_FILES, plan->connection ? ARGUMENT_CONNECTION : "");
+	return plan_matches(p, plan);
+}
+
+/*
+ * The lines for AuthorizedKeysCommand. False after a message, or with
+ * plan->unfit; plan->guard turns false if there is nothing for the guard to do.
+ */
+static bool
+write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
 {
 	const char *dump = p->dump;
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
+	char why[SSHD_WHY_BYTES];
 	const char *args;
 
 	sshd_text_value(dump, "authorizedkeyscommand", command,
@@ -279,33 +350,31 @@ write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 	sshd_text_value(dump, "authorizedkeysfile", plan->files,
 	    sizeof(plan->files));
 	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
-	if (sshd_words_none(command)) {
-		if (sshd_words_none(plan->files)) {
-			cli_error("note: sshd takes keys from no file and no "
-			    "command: there is nothing for the guard to do");
-			plan->guard = false;
-			return true;
-		}
-		plan->takes_files = true;
-		snprintf(plan->command_user, sizeof(plan->command_user),
-		    "root");
-		fprintf(out, "AuthorizedKeysFile none\n"
-		    "AuthorizedKeysCommand %s %s\n"
-		    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
-		    ARGUMENTS_FILES);
-		return plan_matches(p, plan);
+	if (sshd_words_none(command) && sshd_words_none(plan->files)) {
+		cli_error("note: sshd takes keys from no file and no command: "
+		    "there is nothing for the guard to do");
+		plan->guard = false;
+		return true;
 	}
+	if (sshd_words_none(command))
+		return write_files_guard(out, p, plan);
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
 		    "by a line that is not keyveto's own: left as it is");
 		plan->guard = false;
+		plan->foreign_guard = true;
 		return true;
 	}
+	if (!can_stand_before(o, command, why, sizeof(why))) {
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "AuthorizedKeysCommand %s", why);
+		return false;
+	}
 	if (!sshd_words_none(plan->files) && !plan->pam) {
-		cli_error("sshd asks AuthorizedKeysCommand %s, and reads %s "
-		    "too: the guard can stand in front of one of them only. "
-		    "Add --pam, which sees both, or set AuthorizedKeysFile "
-		    "none", command, plan->files);
+		snprintf(plan->unfit, sizeof(plan->unfit), "sshd asks "
+		    "AuthorizedKeysCommand %.500s, and reads %.500s too; the guard can "
+		    "stand in front of one of them only, and only the PAM "
+		    "module sees both", command, plan->files);
 		return false;
 	}
 	if (!sshd_words_none(plan->files))
@@ -313,9 +382,8 @@ write_keys(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 		    "AuthorizedKeysCommand %s; the keys in %s are left to "
 		    "the PAM module", command, plan->files);
 	snprintf(plan->command_user, sizeof(plan->command_user), "%s", user);
-	fprintf(out, "AuthorizedKeysCommand %s %s -- %s\n"
-	    "AuthorizedKeysCommandUser %s\n", SSHD_GUARD_PATH, ARGUMENTS_CHAIN,
-	    command, user);
+	print_chain(out, plan, "AuthorizedKeysCommand", command, true);
+	fprintf(out, "AuthorizedKeysCommandUser %s\n", user);
 	return true;
 }
 
@@ -385,50 +453,51 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 	return f != NULL && sshd_file_insert(f, FIRST_LINE, lines);
 }
 
-/* Whether what sshd says of all that the guard takes over is known in full. */
+/* Whether all that the guard takes over is known; else plan->unfit says why. */
 static bool
-is_known_in_full(const char *dump)
-{
-	char value[SSHD_VALUE_BYTES];
-
-	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
-		(void)sshd_text_value(dump, guards[i], value, sizeof(value));
-		if (strlen(value) + 1 == sizeof(value)) {
-			cli_error("%s is too long", guards[i]);
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool
-plan_guard(const struct sshd_options *o, struct sshd_present *p,
+is_known_in_full(const struct sshd_options *o, struct sshd_present *p,
     struct sshd_plan *plan)
 {
 	struct sshd sshd = { .path = o->sshd, .config = p->base.top };
 	struct sshd_overview overview;
+	char value[SSHD_VALUE_BYTES];
+
+	sshd_overview(&sshd, &overview);
+	if (overview.odd_pattern)
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "AuthorizedKeysFile names a file with a blank, quote, "
+		    "backslash or #, which sshd -T does not show as one");
+	sshd_overview_free(&overview);
+	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
+		(void)sshd_text_value(p->dump, guards[i], value,
+		    sizeof(value));
+		if (strlen(value) + 1 == sizeof(value))
+			snprintf(plan->unfit, sizeof(plan->unfit),
+			    "%s is too long", guards[i]);
+	}
+	return *plan->unfit == '\0';
+}
+
+/* False after a message, or with plan->unfit. */
+static bool
+plan_guard(const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
+{
 	char *lines = NULL;
 	size_t len;
 	FILE *out;
 	bool ok;
 
-	sshd_overview(&sshd, &overview);
-	ok = !overview.odd_pattern;
-	sshd_overview_free(&overview);
-	if (!ok) {
-		cli_error("AuthorizedKeysFile names a file with a blank, "
-		    "quote, backslash or #, which sshd -T does not show as "
-		    "one: use --pam alone, or put the guard in by hand");
-		return false;
-	}
-	if (!is_known_in_full(p->dump))
+	if (!is_known_in_full(o, p, plan))
 		return false;
 	if ((out = open_memstream(&lines, &len)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
+	plan->connection = sshd_version_at_least(o->sshd, 9, 4);
 	/* sshd 9.2 overlooks a principals command after the keys command. */
-	ok = write_principals(out, p, plan) && write_keys(out, p, plan);
+	write_principals(out, o, p, plan);
+	ok = write_keys(out, o, p, plan);
 	if (fclose(out) != 0 || lines == NULL)
 		ok = false;
 	else if (ok && plan->guard)
@@ -476,8 +545,34 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 		return true;
 	}
 	/* First of the session lines wherever those stand. */
-	return sshd_file_insert(f, FIRST_LINE,
+	plan->pam_alone = !plan->guard && !plan->foreign_guard;
+	return sshd_file_insert(f, FIRST_LINE, plan->pam_alone ?
+	    "session requisite " SSHD_MODULE " disconnect=always\n" :
 	    "session requisite " SSHD_MODULE "\n");
+}
+
+/*
+ * The StrictModes line that keyveto.conf needs for the guard to read what sshd
+ * reads now; "" if it says so already.
+ */
+static const char *
+strictmodes_line(const struct sshd_options *o, const struct sshd_plan *plan)
+{
+	enum kv_strictmodes now;
+	struct kv_judge judge;
+
+	if (!plan->takes_files)
+		return "";
+	if (plan->strictmodes_no)
+		return "StrictModes no\n";
+	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
+		return "";
+	now = judge.config.strictmodes;
+	kv_judge_close(&judge);
+	if (now == KV_STRICTMODES_DEFAULT)
+		return "";
+	return KV_STRICTMODES_DEFAULT == KV_STRICTMODES_PRIVATE_GROUP ?
+	    "StrictModes private-group\n" : "StrictModes yes\n";
 }
 
 static bool
@@ -498,9 +593,52 @@ plan_config(const struct sshd_options *o, struct sshd_present *p,
 	    plan->takes_files ? "AuthorizedKeysFile " : "",
 	    plan->takes_files ? plan->files : "",
 	    plan->takes_files ? "\n" : "",
-	    plan->takes_files && plan->strictmodes_no ? "StrictModes no\n" : "",
-	    o->warn ? "OnHit warn\nOnError allow\n" : "");
+	    strictmodes_line(o, plan),
+	    o->warn ? "OnHit warn\nOnError allow\nOnUnsupported allow\n" :
+	    "");
 	return *lines == '\0' || sshd_file_insert(f, FIRST_LINE, lines);
+}
+
+/* What an attempt to put the guard in has planned so far goes. */
+static void
+forget_guard(struct sshd_present *p, struct sshd_plan *plan)
+{
+	for (size_t i = 0; i < p->files.n; i++) {
+		free(p->files.v[i]->next);
+		p->files.v[i]->next = NULL;
+	}
+	plan->guard = plan->takes_files = plan->changes_order = false;
+	*plan->command_user = *plan->principals_user = '\0';
+}
+
+/*
+ * Plans the guard. Where it cannot be shown to take away only, and nobody has
+ * asked for it by name, the module does the work alone. False after a message.
+ */
+static bool
+plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
+{
+	bool ok = plan_guard(o, p, plan);
+
+	if (ok && plan->changes_order && !o->guard)
+		snprintf(plan->unfit, sizeof(plan->unfit), "TrustedUserCAKeys "
+		    "is set: behind the guard, sshd asks the accounts' files "
+		    "after it, and a certificate that both accept loses the "
+		    "restrictions of its cert-authority line");
+	if (ok && *plan->unfit == '\0')
+		return true;
+	if (*plan->unfit == '\0')
+		return false;
+	forget_guard(p, plan);
+	if (!o->guard && plan->pam) {
+		cli_error("note: the guard is left out: %s", plan->unfit);
+		return true;
+	}
+	cli_error("the guard cannot be put in so that it takes away only: %s; "
+	    "%s", plan->unfit, o->guard ? "use --pam" : "UsePAM is no, so the "
+	    "PAM module cannot do the work either");
+	return false;
 }
 
 bool
@@ -510,7 +648,7 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
 	bool ok;
 
 	sshd_pam_service(p->dump, plan->service);
-	ok = (!plan->guard || plan_guard(o, p, plan)) &&
+	ok = (!plan->guard || plan_guard_or_none(o, p, plan)) &&
 	    (!plan->pam || plan_pam(o, p, plan)) &&
 	    plan_config(o, p, plan) &&
 	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
@@ -551,7 +689,7 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 			    (i == 0 && sshd_words_none(was) &&
 			    sshd_words_none(value)) ||
 			    (i == 0 && strcmp(was, value) == 0);
-		/* Of a Match block people are told. */
+		/* Match blocks are reported by sshd_plan_tell_matches. */
 		if (good || any_match_sets(t, watched[i]))
 			continue;
 		cli_error("sshd takes %s for %s all the same; nothing was "

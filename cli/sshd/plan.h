@@ -9,6 +9,12 @@
 
 struct sshd_plan {
 	bool guard, pam;	/* what there is to do; enable says what for */
+	bool pam_alone;		/* the module does the work without a guard */
+	bool foreign_guard;	/* a guard is there, by a line not keyveto's */
+	bool connection;	/* this sshd has %C */
+	bool changes_order;	/* TrustedUserCAKeys would come before the files */
+	/* Why the guard would not take away only; "" if it would. */
+	char unfit[SSHD_WHY_BYTES + 256];
 	bool takes_files;	/* the guard hands out the accounts' files */
 	bool strictmodes_no;	/* sshd's StrictModes is no */
 	char files[SSHD_VALUE_BYTES];	/* sshd's AuthorizedKeysFile */

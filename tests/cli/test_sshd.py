@@ -33,6 +33,7 @@ PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
 FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k"
 CHAIN = f"{GUARD} --user %u --type %t --key %k -- "
 DROP_IN = "/etc/ssh/sshd_config.d/00-keyveto.conf"
+MODULE_LINE, ALONE = "session requisite pam_keyveto.so", " disconnect=always"
 INCLUDE = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
 DEFAULT_FILES = ".ssh/authorized_keys .ssh/authorized_keys2"
 # What enable may change of what sshd says.
@@ -69,6 +70,8 @@ class Machine:
         self.write(GUARD, (MODULE.parent / "keyveto-authorized-keys").read_bytes(), 0o755)
         self.write(PAM_FOLDER / "pam_keyveto.so", MODULE.read_bytes())
         self.path("/etc/ssh/sshd_config.d").mkdir(parents=True)
+        for program in ("env", "printf"):
+            self.write(f"/usr/bin/{program}", b"#!/bin/sh\n", 0o755)
         for folder, _, _ in os.walk(self.root):
             os.chmod(folder, 0o755)
 
@@ -199,10 +202,11 @@ WITH_COMMAND = f"AuthorizedKeysCommand {COMMAND}\nAuthorizedKeysCommandUser nobo
 
 class Shape:
     def __init__(self, title, config, *options, files=None, after=None, users=None, place=DROP_IN, status=0, conf=None,
-                 prepare=None, pam=True):
+                 prepare=None, pam=True, alone=False):
         self.title, self.config, self.options, self.files = title, config, options, files
         self.after, self.users, self.place = BY_GUARD if after is None else after, users or {}, place
         self.status, self.conf, self.prepare, self.pam = status, conf, prepare, pam
+        self.alone = alone      # the module does the work without a guard
 
 
 TOP = "/etc/ssh/sshd_config"
@@ -223,6 +227,13 @@ def protect(mode, uid, gid):
         path = machine.path("/etc/ssh/sshd_config")
         os.chown(path, uid, gid)
         path.chmod(mode)
+    return prepare
+
+
+def loosen(path):
+    """Root's group may write it: Debian's sshd runs it, the guard does not."""
+    def prepare(machine):
+        machine.path(path).chmod(0o775)
     return prepare
 
 
@@ -260,12 +271,33 @@ SHAPES = [
                  "authorizedkeyscommand": CHAIN + '/usr/bin/printf "%%s\\n" "%u of %h" %f'}),
     Shape("an AuthorizedPrincipalsCommand and TrustedUserCAKeys",
           INCLUDE + f"TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand {COMMAND} %i\n"
-          "AuthorizedPrincipalsCommandUser daemon\n", conf=DEFAULT_FILES,
+          "AuthorizedPrincipalsCommandUser daemon\n", after={}, alone=True),
+    Shape("an AuthorizedPrincipalsCommand and TrustedUserCAKeys, the guard by name",
+          INCLUDE + f"TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand {COMMAND} %i\n"
+          "AuthorizedPrincipalsCommandUser daemon\n", "--guard", conf=DEFAULT_FILES, pam=False,
           after={**BY_GUARD, "authorizedprincipalscommand": f"{CHAIN}{COMMAND} %i",
                  "authorizedprincipalscommanduser": "daemon"}),
-    Shape("TrustedUserCAKeys alone", INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n", "--guard", conf=DEFAULT_FILES,
-          after={**BY_GUARD, "authorizedprincipalscommand": CHAIN + "/bin/echo %u",
-                 "authorizedprincipalscommanduser": "nobody"}, pam=False),
+    Shape("an AuthorizedPrincipalsCommand, and keys by a command alone",
+          INCLUDE + f"TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand {COMMAND}\n"
+          f"AuthorizedPrincipalsCommandUser daemon\nAuthorizedKeysFile none\n{WITH_COMMAND}",
+          after={**CHAINED, "authorizedprincipalscommand": f"{CHAIN}{COMMAND}",
+                 "authorizedprincipalscommanduser": "daemon"}),
+    Shape("TrustedUserCAKeys", INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n", after={}, alone=True),
+    Shape("TrustedUserCAKeys in a Match block", INCLUDE + "Match User daemon\n  TrustedUserCAKeys /etc/ssh/ca.pub\n",
+          after={}, alone=True),
+    Shape("TrustedUserCAKeys, the guard alone", INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n", "--guard",
+          conf=DEFAULT_FILES, after={**BY_GUARD, "authorizedprincipalscommand": "none"}, pam=False, status=1),
+    Shape("a file with a blank in its name", INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', "--yes", after={},
+          alone=True),
+    Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", after={}, alone=True),
+    Shape("an AuthorizedKeysCommand without arguments",
+          INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/env\nAuthorizedKeysCommandUser nobody\n",
+          after={"authorizedkeyscommand": CHAIN + "/usr/bin/env %u", "authorizedkeyscommanduser": "nobody"}),
+    Shape("an AuthorizedKeysCommand that others may write",
+          INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /etc/ssh/keys %u\nAuthorizedKeysCommandUser nobody\n",
+          files={"/etc/ssh/keys": "#!/bin/sh\n"}, prepare=loosen("/etc/ssh/keys"), after={}, alone=True),
+    Shape("Match blocks that set files and commands by themselves",
+          INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", after={}, alone=True),
     Shape("TrustedUserCAKeys and AuthorizedPrincipalsFile, the guard alone",
           INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsFile .ssh/principals\n", "--guard",
           conf=DEFAULT_FILES, status=1, pam=False),
@@ -347,14 +379,17 @@ def expect_enabled(machine, shape, before):
         said = machine.settings(user)
         for keyword, value in expected.items():
             equal(said[keyword], value, f"{keyword} of {user}")
-    contains(machine.read(shape.place), "# BEGIN keyveto", "# END keyveto")
+    if shape.alone:
+        equal(differences(before, after), set())
+    else:
+        contains(machine.read(shape.place), "# BEGIN keyveto", "# END keyveto")
     conf = machine.read("/etc/keyveto/keyveto.conf")
     if shape.conf:
         contains(conf, f"\nAuthorizedKeysFile {shape.conf}\n")
         equal("\nStrictModes no\n" in conf, before["strictmodes"] == "no")
     else:
         lacks(conf, "# BEGIN keyveto")
-    equal(machine.first_session_line() == "session requisite pam_keyveto.so", shape.pam)
+    equal(machine.first_session_line() == MODULE_LINE + (ALONE if shape.alone else ""), shape.pam)
 
 
 def round_trip(machine, shape):
@@ -364,7 +399,7 @@ def round_trip(machine, shape):
     said = {user: machine.settings(user) for user in ("root", "daemon")}
     machine.run("status", status=1)
     dry = machine.run("enable", "--dry-run", *shape.options, status=0)
-    contains(dry.stdout, "AuthorizedKeysCommand ")
+    contains(dry.stdout, "pam_keyveto.so" if shape.alone else "AuthorizedKeysCommand ")
     restored(snapshot, machine.snapshot())
     machine.run("enable", *shape.options, status=0)
     expect_enabled(machine, shape, before)
@@ -659,14 +694,15 @@ for prepare, says in ((broken_guard, f"{GUARD}: No such file"), (loose_guard, GU
 @case("enable does nothing where the guard could not take over what sshd does")
 def _(scratch):
     for number, (config, options, says) in enumerate((
-            (INCLUDE + WITH_COMMAND, ("--guard",), "Add --pam"),
+            (INCLUDE + WITH_COMMAND, ("--guard",), "only the PAM module sees both"),
             (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
-            (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', (), "a file with a blank"),
+            (INCLUDE.replace("yes", "no") + "TrustedUserCAKeys /etc/ssh/ca\n", (), "TrustedUserCAKeys is set"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', ("--guard",), "a file with a blank"),
             (INCLUDE + "Include ~/.ssh/more\n", (), "sshd_config:3: Include ~/.ssh/more: not an absolute path"),
-            (INCLUDE + "AuthorizedKeysFile .ssh/my\\ keys\n", (), "a file with a blank"),
-            (INCLUDE + 'AuthorizedKeysFile ".ssh/a" "#b"\n', (), "a file with a blank"),
-            (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", (),
-             "set both in each of them"),
+            (INCLUDE + "AuthorizedKeysFile .ssh/my\\ keys\n", ("--guard", "--pam"), "a file with a blank"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/a" "#b"\n', ("--guard",), "a file with a blank"),
+            (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", ("--guard",),
+             "this Match block and another one set one of"),
             (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
         (scratch / str(number)).mkdir()
         must_refuse(Image(scratch / str(number), config), *options, says=(says,))
@@ -1037,7 +1073,7 @@ def _(scratch):
     found = ways(image, 1)
     equal(found["alice", "authorized_keys"], (True, True, False))
     equal(found["alice", "cert-authority line"], (True, True, False))
-    equal(found["alice", "TrustedUserCAKeys"], (True, True, False))
+    equal(found["alice", "TrustedUserCAKeys"], (True, False, False))
     equal(found["alice", "hostbased"], (True, False, False))
     equal(found["bob", "hostbased"], (False, False, False))
     equal(found["mallory", "authorized_keys"], (True, False, False))
@@ -1277,7 +1313,8 @@ def all_text(machine):
                       machine.path("/etc/ssh/other")))
 
 
-REFUSALS = ("set both in each of them", "put it before that", "Add --pam", "nothing for the guard to do")
+REFUSALS = ("this Match block and another one", "sshd would overlook this line", "only the PAM module sees both",
+            "nothing for the guard to do")
 
 
 def random_trip(machine, rnd):

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/tryout.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <security/pam_appl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shared/child.h"
+#include "sshd_config/guard_command.h"
+#include "sshd_config/words.h"
+
+#define SERVICE "sshd"		/* of the stack that is tried */
+#define WORDS_MAX 256
+#define KEY_BYTES 32
+#define TRIES 100
+
+static bool
+write_file(const char *folder, const char *name, const char *text, size_t len,
+    char *path, size_t cap)
+{
+	FILE *f;
+	bool ok;
+
+	snprintf(path, cap, "%s/%s", folder, name);
+	if ((f = fopen(path, "wxe")) == NULL)
+		return false;
+	ok = fwrite(text, 1, len, f) == len && fchmod(fileno(f), 0644) == 0;
+	return fclose(f) == 0 && ok;
+}
+
+/* RFC 8709 section 4: string "ssh-ed25519", string key of 32 bytes. */
+static bool
+make_key(struct sshd_tryout *t)
+{
+	static const char head[] = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
+	uint8_t blob[sizeof(head) - 1 + KEY_BYTES];
+
+	memcpy(blob, head, sizeof(head) - 1);
+	if (getrandom(blob + sizeof(head) - 1, KEY_BYTES, 0) != KEY_BYTES)
+		return false;
+	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
+	return EVP_EncodeBlock((unsigned char *)t->key, blob,
+	    (int)sizeof(blob)) > 0;
+}
+
+/* Makes keys until one is in no list. False after a message. */
+static bool
+make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
+{
+	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
+	struct kv_judge judge;
+	uint8_t blob[256];
+	bool made = true;
+
+	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
+		return false;
+	for (int i = 0; made && i < TRIES && d.verdict != KV_VERDICT_CLEAN;
+	    i++) {
+		made = make_key(t);
+		kv_judge_offered(&judge, (struct kv_span){
+		    (const uint8_t *)t->type, strlen(t->type) },
+		    (struct kv_span){ (const uint8_t *)t->key,
+		    strlen(t->key) }, blob, sizeof(blob), time(NULL), &d);
+		memcpy(t->fingerprint, d.fingerprint, sizeof(t->fingerprint));
+	}
+	kv_judge_close(&judge);
+	if (made && d.verdict == KV_VERDICT_CLEAN)
+		return true;
+	cli_error("%s: of %d keys made for a trial each one is listed, or "
+	    "cannot be judged", KV_CONFIG_PATH, TRIES);
+	return false;
+}
+
+bool
+sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
+    const char *config, size_t len)
+{
+	*t = (struct sshd_tryout){
+		.folder = "/tmp/keyveto-tryout.XXXXXX",
+		.timeout = (unsigned int)o->timeout,
+	};
+	if (mkdtemp(t->folder) == NULL) {
+		cli_error("%s: %s", t->folder, strerror(errno));
+		*t->folder = '\0';
+		return false;
+	}
+	/* Whoever runs the guard reads it. */
+	if (chmod(t->folder, 0755) == -1 || !write_file(t->folder,
+	    "keyveto.conf", config, len, t->config, sizeof(t->config))) {
+		cli_error("%s: %s", t->folder, strerror(errno));
+		return false;
+	}
+	return make_clean_key(t, o);
+}
+
+void
+sshd_tryout_close(struct sshd_tryout *t)
+{
+	static const char *const names[] = { "keyveto.conf", SERVICE };
+	char path[sizeof(t->folder) + 16];
+
+	if (*t->folder == '\0')
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", t->folder, names[i]);
+		(void)unlink(path);
+	}
+	(void)rmdir(t->folder);
+	*t->folder = '\0';
+}
+
+/* What sshd puts in the place of a token; NULL for one that it does not know. */
+static const char *
+value_of_token(const struct sshd_tryout *t, const struct account *account,
+    const char *uid, char token)
+{
+	switch (token) {
+	case '%':
+		return "%";
+	case 'u':
+		return account->name;
+	case 'h':
+		return account->home;
+	case 'U':
+		return uid;
+	case 't':
+		return t->type;
+	case 'k':
+		return t->key;
+	case 'f':
+		return t->fingerprint;
+	case 'C':
+		return "127.0.0.1 22 127.0.0.1 50000";
+	case 'D':
+		return "";
+	default:
+		return NULL;
+	}
+}
+
+/* A word with its tokens expanded, to be freed; NULL with errno. */
+static char *
+expand_word(const struct sshd_tryout *t, const struct account *account,
+    const char *word)
+{
+	char uid[32], *text = NULL;
+	const char *value = "";
+	size_t len;
+	FILE *out;
+
+	snprintf(uid, sizeof(uid), "%llu", (unsigned long long)account->uid);
+	if ((out = open_memstream(&text, &len)) == NULL)
+		return NULL;
+	for (; *word != '\0' && value != NULL; word++) {
+		if (*word != '%')
+			putc(*word, out);
+		else if ((value = value_of_token(t, account, uid,
+		    *++word)) != NULL)
+			fputs(value, out);
+		else
+			errno = EINVAL;
+	}
+	if (fclose(out) == 0 && value != NULL)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void
+free_words(char **argv)
+{
+	for (size_t i = 0; argv[i] != NULL; i++)
+		free(argv[i]);
+}
+
+/*
+ * The words of a command as sshd makes them; a guard gets --config in front of
+ * its own. False with errno.
+ */
+static bool
+make_words(const struct sshd_tryout *t, const char *command,
+    const struct account *account, char **argv)
+{
+	char *copy = strdup(command), *rest = copy;
+	const char *args, *word;
+	bool ok = copy != NULL;
+	size_t n = 0;
+
+	while (ok && (word = sshd_words_next(&rest)) != NULL) {
+		ok = n < WORDS_MAX - 4 && (argv[n] = n == 0 ? strdup(word) :
+		    expand_word(t, account, word)) != NULL;
+		n += ok;
+		if (n != 1 || !guard_command(command, &args))
+			continue;
+		argv[n++] = strdup("--config");
+		argv[n++] = strdup(t->config);
+		ok = argv[n - 2] != NULL && argv[n - 1] != NULL;
+	}
+	/* Without arguments a command gets the account's name. */
+	if (ok && n == 1)
+		ok = (argv[n++] = strdup(account->name)) != NULL;
+	free(copy);
+	return ok && n > 0;
+}
+
+bool
+sshd_tryout_command(const struct sshd_tryout *t, const char *command,
+    const char *user, const struct account *account,
+    struct program_output *out, char *why, size_t cap)
+{
+	struct accounts as = { 0 };
+	char *argv[WORDS_MAX] = { NULL };
+	char *name = expand_word(t, account, user);
+	bool ok = false;
+
+	if (name == NULL || !accounts_add(&as, name))
+		snprintf(why, cap, "AuthorizedKeysCommandUser %s: %s", user,
+		    name == NULL ? "has a token that is not known here" :
+		    "there is no such account");
+	else if (!make_words(t, command, account, argv))
+		snprintf(why, cap, "AuthorizedKeysCommand %s: %s", command,
+		    errno == EINVAL ? "has a token that is not known here" :
+		    strerror(errno));
+	else
+		ok = program_run(argv, &as.v[0], t->timeout, out, why, cap);
+	free_words(argv);
+	accounts_free(&as);
+	free(name);
+	return ok;
+}
+
+/* Nobody is there to answer. */
+static int
+refuse_to_talk(int n, const struct pam_message **message,
+    struct pam_response **response, void *arg)
+{
+	(void)n, (void)message, (void)arg;
+	*response = NULL;
+	return PAM_CONV_ERR;
+}
+
+enum { OPENED = 1, NOT_OPENED };
+
+/* As sshd opens a session of root's with the key. */
+static void
+open_session(struct record_out *out, void *arg)
+{
+	const struct pam_conv conv = { refuse_to_talk, NULL };
+	const struct sshd_tryout *t = arg;
+	char info[sizeof(t->type) + sizeof(t->key) + 64];
+	pam_handle_t *pamh = NULL;
+	int r;
+
+	snprintf(info, sizeof(info), "SSH_AUTH_INFO_0=publickey %s %s",
+	    t->type, t->key);
+	r = pam_start_confdir(SERVICE, "root", &conv, t->folder, &pamh);
+	if (r == PAM_SUCCESS && (r = pam_putenv(pamh, info)) == PAM_SUCCESS)
+		r = pam_open_session(pamh, 0);
+	record_begin(out, r == PAM_SUCCESS ? OPENED : NOT_OPENED);
+	record_add_text(out, pam_strerror(pamh, r));
+	record_end(out);
+}
+
+bool
+sshd_tryout_module(const struct sshd_tryout *t)
+{
+	char line[160], path[sizeof(t->folder) + 16];
+	struct record_in in = { 0 };
+	struct kv_bytes payload;
+	struct kv_span said = { (const uint8_t *)"it ended the process", 20 };
+	struct child c;
+	uint8_t tag = 0;
+	bool bad;
+
+	snprintf(line, sizeof(line), "session requisite " SSHD_MODULE
+	    " config=%s\n", t->config);
+	if (!write_file(t->folder, SERVICE, line, strlen(line), path,
+	    sizeof(path)) || !child_start(&c, open_session, (void *)t)) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
+	while (record_fill(&in, c.fd) > 0)
+		;
+	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_OPENED)
+		(void)!kv_bytes_get_string(&payload, &said);
+	if (tag != OPENED)
+		cli_error("%s: PAM opens no session with it: %.*s; the system "
+		    "log says more. Install it again: 'make install', or its "
+		    "package", SSHD_MODULE_PATH, (int)said.len,
+		    (const char *)said.p);
+	record_in_free(&in);
+	return child_wait(&c) == 0 && tag == OPENED;
+}
