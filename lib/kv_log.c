@@ -86,6 +86,8 @@ kv_log_format(const struct kv_log_context *ctx, const struct kv_decision *d,
 		append_pair(&l, "revision", revision);
 	}
 	append_pair(&l, "reason", or_null(d->reason));
+	if (ctx->disconnected)
+		append_pair(&l, "disconnected", "yes");
 }
 
 int

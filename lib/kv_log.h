@@ -23,6 +23,7 @@ struct kv_log_context {
 	const char *user;
 	const char *rhost;
 	enum kv_authorized authorized;
+	bool disconnected;	/* the connection ends after this line */
 };
 
 /*

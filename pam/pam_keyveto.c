@@ -8,12 +8,14 @@
 #include <string.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <security/pam_ext.h>
 /* The entry points are the only symbols that the module shows. */
 #pragma GCC visibility push(default)
 #include <security/pam_modules.h>
 #pragma GCC visibility pop
+#include <security/pam_modutil.h>
 
 #include "auth_info.h"
 #include "kv_base64.h"
@@ -46,11 +48,19 @@ static const struct phase session = {
 	"session", PAM_SUCCESS, PAM_SESSION_ERR
 };
 
+/* disconnect=: for whom a refused session ends the whole connection. */
+enum disconnect {
+	DISCONNECT_ROOT = 0,
+	DISCONNECT_ALWAYS,
+	DISCONNECT_NEVER,
+};
+
 struct call {
 	pam_handle_t *pamh;
 	const struct phase *phase;
 	bool silent;		/* PAM_SILENT */
 	bool debug;
+	enum disconnect disconnect;
 	const char *config;
 	const char *bad_option;	/* NULL if there is none */
 	struct kv_judge judge;
@@ -77,9 +87,64 @@ read_options(struct call *c, int argc, const char **argv)
 			c->debug = true;
 		else if (strncmp(argv[i], "config=/", 8) == 0)
 			c->config = argv[i] + 7;
+		else if (strcmp(argv[i], "disconnect=root") == 0)
+			c->disconnect = DISCONNECT_ROOT;
+		else if (strcmp(argv[i], "disconnect=always") == 0)
+			c->disconnect = DISCONNECT_ALWAYS;
+		else if (strcmp(argv[i], "disconnect=never") == 0)
+			c->disconnect = DISCONNECT_NEVER;
 		else if (c->bad_option == NULL)
 			c->bad_option = argv[i];
 	}
+}
+
+/*
+ * Whether the caller is sshd, which calls its terminal "ssh" as long as the
+ * client has none (auth-pam.c:sshpam_init). Any other program that uses the
+ * stack, also one that tries the module out, lives on after a refusal.
+ */
+static bool
+is_called_by_sshd(const struct call *c)
+{
+	const char *tty = get_item(c->pamh, PAM_TTY);
+
+	return tty != NULL && strcmp(tty, "ssh") == 0;
+}
+
+/*
+ * Whether a refusal in this call ends the connection. An account that cannot
+ * be looked up may be root's.
+ */
+static bool
+refusal_disconnects(const struct call *c)
+{
+	const char *user = c->context.user;
+	const struct passwd *pw;
+
+	if (c->phase != &session || !is_called_by_sshd(c))
+		return false;
+	if (c->disconnect != DISCONNECT_ROOT)
+		return c->disconnect == DISCONNECT_ALWAYS;
+	if (user == NULL || (pw = pam_modutil_getpwnam(c->pamh, user)) == NULL)
+		return true;
+	return pw->pw_uid == 0;
+}
+
+/*
+ * Ends the connection, with the process. sshd opens the session in the one
+ * process that it has left for the connection, and has served nothing that the
+ * client sent behind its authentication: not even what has arrived already can
+ * be answered after this.
+ *
+ * The status is 0: sshd (from 9.8 on) holds any other against the client's
+ * address (PerSourcePenalties), which the people behind one address share.
+ * Nothing registered with atexit runs, since that could wait or fail in here.
+ */
+__attribute__((noreturn))
+static void
+disconnect(void)
+{
+	_exit(0);
 }
 
 /* syslog directly: pam_syslog knows no other facility than AUTHPRIV. */
@@ -96,7 +161,7 @@ log_decision(const struct call *c, const struct kv_decision *d)
 }
 
 static void
-tell(const struct call *c, const struct kv_decision *d)
+show_message(const struct call *c, const struct kv_decision *d)
 {
 	const char *message = c->judge.config.message;
 	char text[MESSAGE_BYTES];
@@ -146,6 +211,7 @@ judge_all(struct call *c, struct kv_span text)
 {
 	struct auth_info_key key;
 	int result = c->phase->clean;
+	bool disconnects = false;
 
 	kv_judge_open(&c->judge, c->config, 0);
 	if (c->bad_option != NULL)
@@ -156,15 +222,21 @@ judge_all(struct call *c, struct kv_span text)
 		int r;
 
 		judge_key(c, &key, &d);
+		r = answer(c, &d);
+		c->context.disconnected = r != c->phase->clean &&
+		    refusal_disconnects(c);
+		disconnects = disconnects || c->context.disconnected;
 		if (d.verdict != KV_VERDICT_CLEAN || c->debug)
 			log_decision(c, &d);
-		if ((r = answer(c, &d)) == c->phase->clean)
+		if (r == c->phase->clean)
 			continue;
-		tell(c, &d);
+		show_message(c, &d);
 		if (result != PAM_PERM_DENIED)
 			result = r;
 	}
 	kv_judge_close(&c->judge);
+	if (disconnects)
+		disconnect();
 	return result;
 }
 

@@ -172,4 +172,4 @@ def _own_service(name, host_key):
 @functools.cache
 def _knows_service_name(host_key):
     shown = subprocess.run([SSHD, "-T", "-f", "/dev/null", "-h", host_key], capture_output=True, text=True)
-    return "pamservicename" in shown.stdout
+    return "pamservicename" in shown.stdout.lower()     # mixed case from 10.5 on

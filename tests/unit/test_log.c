@@ -51,7 +51,7 @@ static void
 line_is_that_of_the_contract(void **state)
 {
 	const struct kv_log_context ctx = {
-		"pam", "alice", "192.0.2.7", KV_AUTHORIZED_YES
+		"pam", "alice", "192.0.2.7", KV_AUTHORIZED_YES, false
 	};
 	struct kv_decision d = listed();
 
@@ -63,10 +63,28 @@ line_is_that_of_the_contract(void **state)
 }
 
 static void
+end_of_the_connection_is_the_last_pair(void **state)
+{
+	const struct kv_log_context ctx = {
+		.via = "pam", .user = "root", .disconnected = true
+	};
+	struct kv_decision d = listed();
+
+	(void)state;
+	assert_string_equal(line_of(&ctx, &d), "verdict=listed action=deny "
+	    "user=root via=pam key_type=ssh-rsa key_fp=" FP " part=key "
+	    "filter=/var/lib/keyveto/filter.pkbf revision=12 "
+	    "disconnected=yes");
+	d = (struct kv_decision){ .reason = "a b" };
+	assert_string_equal(line_of(&ctx, &d), "verdict=error action=deny "
+	    "user=root via=pam reason=\"a b\" disconnected=yes");
+}
+
+static void
 every_pair_has_its_place(void **state)
 {
 	const struct kv_log_context ctx = {
-		"guard", "bob", "2001:db8::1", KV_AUTHORIZED_NO
+		"guard", "bob", "2001:db8::1", KV_AUTHORIZED_NO, false
 	};
 	struct kv_decision d = listed();
 
@@ -167,7 +185,7 @@ no_value_forges_a_pair_or_a_line(void **state)
 static void
 every_value_is_quoted(void **state)
 {
-	const struct kv_log_context ctx = { "a b", "c d", "e f", 0 };
+	const struct kv_log_context ctx = { "a b", "c d", "e f", 0, false };
 	struct kv_decision d = {
 		.key_type = "g\nh", .fingerprint = "i j",
 		.filter = filter_of("/k l", 0), .reason = "m\"n"
@@ -229,7 +247,7 @@ longest_line_is_whole(void **state)
 {
 	char value[VALUE_MAX_BYTES + 1];
 	const struct kv_log_context ctx = {
-		"guard", value, value, KV_AUTHORIZED_YES
+		"guard", value, value, KV_AUTHORIZED_YES, false
 	};
 	struct kv_decision d = listed();
 
@@ -248,7 +266,7 @@ random_values_make_whole_lines(void **state)
 	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		char user[100], rhost[100];
-		struct kv_log_context ctx = { "pam", user, rhost, 0 };
+		struct kv_log_context ctx = { "pam", user, rhost, 0, false };
 		struct kv_decision d = listed();
 
 		for (size_t i = 0; i < sizeof(user); i++) {
@@ -302,6 +320,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(line_is_that_of_the_contract),
+		TEST(end_of_the_connection_is_the_last_pair),
 		TEST(every_pair_has_its_place),
 		TEST(what_is_not_known_is_left_out),
 		TEST(plain_values_are_not_quoted),

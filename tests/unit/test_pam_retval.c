@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <security/pam_appl.h>
@@ -391,7 +392,8 @@ unknown_option_is_no_verdict(void **state)
 {
 	static const char *const options[] = {
 		"bogus", "Debug", "config", "config=", "config=relative",
-		"debug=1",
+		"debug=1", "disconnect", "disconnect=", "disconnect=yes",
+		"disconnect=Always", "disconnect=root,always",
 	};
 	const char *info = info_of("publickey", &key);
 
@@ -411,6 +413,148 @@ unknown_option_is_no_verdict(void **state)
 	configure("OnError allow\n");
 	write_services(format("config=%s bogus", tmp_path("keyveto.conf")));
 	expect(&clean, info);
+}
+
+/* What a child answers that was not ended: no status of the module's. */
+#define LIVES_ON 100
+
+/*
+ * Calls an entry point in a child, for a user at a terminal (NULL for none).
+ * Returns the child's exit status: LIVES_ON and the module's answer, or what
+ * the module ended it with.
+ */
+static int
+status_after(size_t entry_point, const char *service, const char *user,
+    const char *tty, const char *info)
+{
+	pam_handle_t *pamh = start(service, info);
+	pid_t pid;
+	int status;
+
+	assert_int_equal(pam_set_item(pamh, PAM_USER, user), PAM_SUCCESS);
+	if (tty != NULL)
+		assert_int_equal(pam_set_item(pamh, PAM_TTY, tty),
+		    PAM_SUCCESS);
+	assert_return_code(pid = fork(), errno);
+	if (pid == 0)
+		_exit(LIVES_ON + call(pamh, entry_point, 0));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	pam_end(pamh, PAM_SUCCESS);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static const char *const services[] = { "alone", "stacked" };
+
+/* How a session ends that the module answers so, in sshd and elsewhere. */
+static void
+expect_end(const char *user, const char *info, int answer, bool disconnects)
+{
+	static const char *const others[] = { NULL, "pts/1", "/dev/ssh", "" };
+
+	for (size_t i = 0; i < COUNT(services); i++) {
+		assert_int_equal(status_after(3, services[i], user, "ssh",
+		    info), disconnects ? 0 : LIVES_ON + answer);
+		for (size_t j = 0; j < COUNT(others); j++)
+			assert_int_equal(status_after(3, services[i], user,
+			    others[j], info), LIVES_ON + answer);
+	}
+}
+
+/* root has the uid 0, nobody has another; the third one does not exist. */
+static void
+expect_ends(bool root, bool other, bool unknown)
+{
+	static const char broken[] = "publickey ssh-rsa AAAA\n";
+	const struct {
+		const char *user;
+		bool disconnects;
+	} users[] = {
+		{ "root", root }, { "nobody", other },
+		{ "kvt-no-such-account", unknown },
+	};
+
+	for (size_t i = 0; i < COUNT(users); i++) {
+		const char *user = users[i].user;
+
+		expect_end(user, info_of("publickey", &listed),
+		    PAM_PERM_DENIED, users[i].disconnects);
+		expect_end(user, broken, PAM_SESSION_ERR,
+		    users[i].disconnects);
+		expect_end(user, format("%s%s", info_of("publickey", &key),
+		    info_of("publickey", &listed)), PAM_PERM_DENIED,
+		    users[i].disconnects);
+		/* What is let in goes on, and so does what has no key. */
+		expect_end(user, info_of("publickey", &key), PAM_SUCCESS,
+		    false);
+		expect_end(user, "password\n", PAM_SUCCESS, false);
+	}
+}
+
+static void
+refused_session_of_root_ends_the_connection(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect_ends(true, false, true);
+	write_services(format("config=%s disconnect=root",
+	    tmp_path("keyveto.conf")));
+	expect_ends(true, false, true);
+}
+
+static void
+refused_session_ends_the_connection_as_the_option_says(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	write_services(format("config=%s disconnect=always",
+	    tmp_path("keyveto.conf")));
+	expect_ends(true, true, true);
+	write_services(format("config=%s disconnect=never",
+	    tmp_path("keyveto.conf")));
+	expect_ends(false, false, false);
+}
+
+static void
+session_that_may_go_on_is_not_ended(void **state)
+{
+	const char *info = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("OnHit warn\nOnError allow\n");
+	write_services(format("disconnect=always config=%s",
+	    tmp_path("keyveto.conf")));
+	expect_end("root", info, PAM_SUCCESS, false);
+	expect_end("root", "publickey ssh-rsa AAAA\n", PAM_SUCCESS, false);
+	configure("AllowKey " RSA_FP "\n");
+	write_services(format("disconnect=always config=%s",
+	    tmp_path("keyveto.conf")));
+	expect_end("root", info, PAM_SUCCESS, false);
+}
+
+static void
+other_phases_end_no_connection(void **state)
+{
+	const char *info = info_of("publickey", &listed);
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	write_services(format("disconnect=always config=%s",
+	    tmp_path("keyveto.conf")));
+	for (size_t i = 0; i < COUNT(services); i++) {
+		assert_int_equal(status_after(0, services[i], "root", "ssh",
+		    info), LIVES_ON + PAM_PERM_DENIED);
+		assert_int_equal(status_after(2, services[i], "root", "ssh",
+		    info), LIVES_ON + PAM_PERM_DENIED);
+	}
 }
 
 static void
@@ -631,6 +775,10 @@ main(int argc, char **argv)
 		TEST(insecure_or_missing_configuration_is_no_verdict),
 		TEST(mistake_in_the_configuration_is_no_verdict),
 		TEST(unknown_option_is_no_verdict),
+		TEST(refused_session_of_root_ends_the_connection),
+		TEST(refused_session_ends_the_connection_as_the_option_says),
+		TEST(session_that_may_go_on_is_not_ended),
+		TEST(other_phases_end_no_connection),
 		TEST(debug_changes_no_answer),
 		TEST(key_that_cannot_be_read_is_no_verdict),
 		TEST(listed_key_outweighs_one_without_a_verdict),
