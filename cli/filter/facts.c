@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -93,7 +92,8 @@ filter_facts_rate_by_header(const struct filter_facts *f)
 double
 filter_facts_rate_by_bits(const struct filter_facts *f)
 {
-	return pow(f->share, f->header.hashes);
+	return filter_rate_by_share(f->header.hashes, f->header.length,
+	    f->share);
 }
 
 bool

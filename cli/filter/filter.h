@@ -37,13 +37,20 @@ bool filter_now(uint64_t *timep);
 
 /* filter/rate.c: sizes and rates. */
 
-/* The share of clean keys that a filter of n entries calls listed. */
+/*
+ * The share of clean keys that a filter of n entries calls listed: the larger
+ * of what its bits and what its patterns let expect. Where both are of one size
+ * it can be twice that.
+ */
 double filter_rate(uint8_t hashes, uint8_t length, double n);
+/* The same of a filter in which this share of the bits is set. */
+double filter_rate_by_share(uint8_t hashes, uint8_t length, double share);
 /* The number of entries at which so many of the bits would be set. */
 double filter_entries(uint8_t hashes, uint8_t length, double share);
 /*
  * The smallest filter for n entries at a rate of false positives below rate,
- * 0 < rate < 1. False if it would need more than 2^KV_PKBF_LENGTH_MAX bits.
+ * 0 < rate < 1, with all that filter_rate leaves out. False if it would need
+ * more than 2^KV_PKBF_LENGTH_MAX bits.
  */
 bool filter_parameters(uint64_t n, double rate, uint8_t *hashesp,
     uint8_t *lengthp);

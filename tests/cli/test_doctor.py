@@ -408,6 +408,8 @@ def _(folder):
         expect("filter-rate", "broken", "0.0625")
         m.make_filter(hashes=2, length=12)      # 2 of 4096, squared
         expect("filter-rate", "ok", "2.38e-07")
+        m.make_filter(hashes=12, length=6)      # one of 2^11 patterns, whatever the bits
+        expect("filter-rate", "warning", "chance of 0.000")
 
 
 @case("canaries: each key in the file must be listed")

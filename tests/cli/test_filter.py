@@ -15,6 +15,7 @@ import math
 import os
 import pty
 import random
+import re
 import resource
 import shlex
 import shutil
@@ -223,12 +224,48 @@ def _(tmp):
 @case("create: the parameters are the oracle's, also where the first p has no k")
 def _(tmp):
     rnd = random.Random(1)
-    wishes = [(1709, 0.01), (1, 0.5), (1, 0.999), (3, 1e-9), (20, 1e-60)]
+    wishes = [(1709, 0.01), (1, 0.5), (1, 0.999), (3, 1e-9), (10, 1e-9), (20, 1e-21), (200000, 1e-9)]
     wishes += [(int(10 ** rnd.uniform(0, 6)), round(10 ** rnd.uniform(-9, -0.1), 12)) for _ in range(60)]
     for n, rate in wishes:
         run("create", tmp / "f", "--entries", n, "--fpr", repr(rate), "--force")
         seen = information(tmp / "f")
         equal((seen["hashes"], seen["length"]), pkbf.parameters(n, rate), f"n {n} r {rate}")
+
+
+def listed(f, lines):
+    """How many of these keys a filter lists."""
+    path = f.with_name("lines")
+    path.write_text("".join(lines))
+    done = subprocess.run([KEYVETO, "check", "--json", "--filter", f, path], capture_output=True, check=False,
+                          timeout=PATIENCE)
+    check(done.returncode in (0, 1), f"status {done.returncode}: {done.stderr[:500]}")
+    return done.stdout.count(b'"verdict":"listed"')
+
+
+@case("create: of a million clean keys none is listed where a billionth was allowed")
+def _(tmp):
+    rnd = random.Random(12)
+    run("create", tmp / "f", "--entries", 10, "--fpr", "1e-9")
+    mine = key_lines(rnd, 10)
+    run("add", tmp / "f", stdin="".join(mine).encode())
+    equal(listed(tmp / "f", mine), 10, "keys that were added")
+    equal(listed(tmp / "f", key_lines(rnd, 1_000_000)), 0, "clean keys that are listed")
+    seen = information(tmp / "f")
+    check(seen["fpr_by_header"] < 1e-9 and seen["fpr_by_bits"] < 1e-9, f"{seen}")
+
+
+@case("info, verify: the rate has a floor that no number of bits for a key goes below")
+def _(tmp):
+    rnd = random.Random(13)
+    lines = key_lines(rnd, 1_000_000)
+    for k, p, n in ((29, 9, 5), (4, 10, 20)):
+        run("create", tmp / "f", "--hashes", k, "--length", p, "--force")
+        run("add", tmp / "f", stdin="".join(key_lines(rnd, n)).encode())
+        seen, wrong = information(tmp / "f"), listed(tmp / "f", lines) / len(lines)
+        for name in ("fpr_by_header", "fpr_by_bits"):
+            check(0.7 * seen[name] < wrong < 2.5 * seen[name], f"k {k} p {p} n {n}: {name} {seen[name]}, measured {wrong}")
+        said = float(re.search(r"lists a clean key with a chance of ([-\de.]+)$", run("verify", tmp / "f")[0])[1])
+        check(math.isclose(said, seen["fpr_by_bits"], rel_tol=0.01), f"k {k} p {p} n {n}: verify says {said}")
 
 
 @case("create: an empty filter is revision 0, time 0, no entries, no bits")
@@ -280,7 +317,7 @@ def _(tmp):
                     ("0", "-1", "4294967296", "1e3", "", " 5", "5 ", "18446744073709551621")),
                   *([f, "--hashes", bad, "--length", 9] for bad in ("0", "256", "x", "-3")),
                   *([f, "--hashes", 3, "--length", bad] for bad in ("2", "41", "0", "\x1b[2J")),
-                  [f, "--entries", 4294967295, "--fpr", "1e-300"],
+                  [f, "--entries", 4294967295, "--fpr", "1e-300"], [f, "--entries", 20, "--fpr", "1e-60"],
                   [f, "--hashes", 3, "--length", 9, "--bogus"], [f, "-x"], [f, "--force=yes"], [f, "--hashes"]):
         _, err = run("create", *words, status=2)
         check(len(err) > 20, f"{words}: says only {err!r}")
@@ -1045,7 +1082,7 @@ def _(tmp):
                "entries": f.entries, "hashes": k, "length": p, "bits": 2 ** p, "size": 24 + 2 ** p // 8,
                "set_bits": f.set_bits(), "fill": share}, "facts")
         check(math.isclose(seen["fpr_by_header"], f.rate(), rel_tol=1e-9), "rate by the header")
-        check(math.isclose(seen["fpr_by_bits"], share ** k, rel_tol=1e-9), "rate by the bits")
+        check(math.isclose(seen["fpr_by_bits"], pkbf.rate_by_bits(k, p, share), rel_tol=1e-9), "rate by the bits")
         if share == 1:
             equal(seen["entries_by_bits"], None, "entries by the bits")
         else:
@@ -1057,13 +1094,15 @@ def _(tmp):
 def _(tmp):
     (tmp / "keys").write_text(PUBLISHED)
     out, _ = run("info", make(tmp / "f", 5, 12, tmp / "keys"))
-    facts = dict(line.split("  ", 1) for line in out.splitlines() if "  " in line.strip())
+    facts = dict(line.strip().split("  ", 1) for line in out.splitlines() if "  " in line.strip())
     facts = {name.strip(): value.strip() for name, value in facts.items()}
     for name, value in (("file", str(tmp / "f")), ("revision", "1"), ("time", "2019-04-20T22:38:37Z"),
                         ("entries", "3"), ("hashes (k)", "5"), ("length (p)", "12"), ("bits", "4096"),
                         ("size in bytes", "536"), ("bits set", "15 (0.3662%)"), ("entries by bits", "3")):
         equal(facts.get(name), value, name)
-    check(f"{pkbf.predicted_rate(5, 12, 3):.4g}" in out and f"{(15 / 4096) ** 5:.4g}" in out, f"rates: {out}")
+    for name, rate in (("by the header", pkbf.predicted_rate(5, 12, 3)),
+                       ("by the bits", pkbf.rate_by_bits(5, 12, 15 / 4096))):
+        equal(facts.get(name), f"{rate:.4g}", name)
 
 
 @case("info: odd paths and times make no bad JSON")

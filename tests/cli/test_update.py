@@ -712,10 +712,13 @@ def _(place):
     nearly = bytearray(all_ones())
     nearly[-1] = 0
     dense = a_filter(9, entries=20_000, k=3, p=16)
+    short = pkbf.Filter.create(10, 5, revision=9, time=1700000000)
+    short.add(b"one")       # few bits, but one of 512 patterns
     for words in ((), ("--force",)):
         for body, why in ((all_ones(), "every bit is set, so that every key would be listed"),
                           (bytes(nearly), "would refuse 0.99"),
                           (dense, "which is more than MaxFalsePositives allows (0.001)"),
+                          (short.to_bytes(), "would refuse 0.00177 of all keys by chance"),
                           (a_filter(9, entries=0), "no bit is set, so that no key would be listed"),
                           (a_filter(9)[:18] + b"\0\0\0\1" + a_filter(9)[22:], "the header says 1 entries"),
                           (b"pkbfv1" + bytes(16) + b"\0\20" + bytes(8192), "not a filter; correct URL")):

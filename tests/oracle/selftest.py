@@ -9,6 +9,7 @@ and `ssh-keygen`; without them it fails.
 import hashlib
 import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -50,6 +51,8 @@ PARAMETERS = ((42, 0.1, 2, 8), (1000, 0.01, 3, 14), (1_200_000, 0.01, 3, 24))
 RATES = ((4, 2, 1, 0.01466), (32, 20, 440_000_000, 0.0633),
          (32, 20, 220_000_000, 0.000137), (32, 20, 110_000_000, 1.14e-8),
          (32, 20, 80_000_000, 7.2e-11))
+COUNTED = ((2, 6, 3), (3, 6, 2), (5, 6, 5), (12, 6, 5), (30, 6, 1), (60, 6, 1), (8, 5, 3), (12, 5, 1), (4, 7, 6),
+           (10, 7, 8), (30, 7, 3), (30, 8, 5))
 XXH64_VALUES = ((b"", 0, 0xef46db3751d8e999), (b"", 1, 0xd5afba1336a3be4b),
                 (b"a", 0, 0xd24ec4f1a98c6e5b), (b"abc", 0, 0x44bc2cf5ad770999),
                 (b"Nobody inspects the spammish repetition", 0,
@@ -121,6 +124,16 @@ def test_xxh64():
                   xxhash.xxh64_intdigest(data[:size], seed))
 
 
+def counted_rate(k, p, n, filters=40):
+    """The share of all patterns that filters of n random ones list, as every pattern is equally likely for a key."""
+    rnd = random.Random(f"{k} {p} {n}")
+    total, every = 0, [set(pkbf.pattern(h1, h2, k, p)) for h1 in range(2 ** p) for h2 in range(1, 2 ** p, 2)]
+    for _ in range(filters):
+        bits = set().union(*rnd.sample(every, n))
+        total += sum(one <= bits for one in every)
+    return total / filters / len(every)
+
+
 def test_known_answers(directory):
     rsa, ec = sshkey.parse_line(RSA_LINE), sshkey.parse_line(EC_LINE)
     spkis = [*rsa.published, *ec.published]
@@ -157,6 +170,12 @@ def test_known_answers(directory):
         got = pkbf.predicted_rate(k, p, n)
         check(f"rate for p {p}, k {k}, n {n}: {got}",
               math.isclose(got, want, rel_tol=0.01), True)
+
+    for k, p, n in COUNTED:
+        rate, most = pkbf.predicted_rate(k, p, n), pkbf.rate_at_most(k, p, n)
+        counted = counted_rate(k, p, n)
+        check(f"rate for p {p}, k {k}, n {n}: {counted}, from {rate} to {most}",
+              pkbf.patterns_rate(p, n) <= counted and 0.8 * rate < counted < 1.03 * most, True)
 
     good = pkbf.Filter.create(2, 4).to_bytes()
     for title, bad in (("no bytes", b""), ("short header", good[:23]),
