@@ -21,8 +21,8 @@ struct cli_command {
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 
-extern const struct cli_command cli_audit, cli_check, cli_doctor, cli_filter,
-    cli_scan, cli_spki, cli_sshd, cli_update;
+extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
+    cli_doctor, cli_filter, cli_scan, cli_spki, cli_sshd, cli_update;
 
 /*
  * Options that all commands with a verdict take: --config FILE, --filter FILE.

@@ -27,7 +27,10 @@ _keyveto_options()
 		echo '--guard --pam --warn --yes --dry-run --reload --root='\
 			'--sshd= --timeout= --help' ;;
 	'sshd disable') echo '--reload --root= --sshd= --help' ;;
-	filter | sshd) echo '--help' ;;
+	'config check') echo '--config= --help' ;;
+	'config edit') echo '--yes --config= --help' ;;
+	allow) echo '--until= --forever --remove --config= --help' ;;
+	filter | sshd | config) echo '--help' ;;
 	'') echo '--help --version' ;;
 	esac
 }
@@ -82,7 +85,7 @@ _keyveto_argument()
 	case $1 in
 	check) _keyveto_files "$3" ;;
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
-	spki) (($2 > 0)) || _keyveto_files "$3" ;;
+	spki | 'config check' | allow) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
 	'filter merge') _keyveto_files "$3" .pkbf ;;
 	'filter create' | 'filter info' | 'filter verify')
@@ -100,7 +103,8 @@ _keyveto_argument()
 		esac ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
 	sshd) _keyveto_words 'status enable disable' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter update sshd doctor' "$3" ;;
+	config) _keyveto_words 'check edit' "$3" ;;
+	'') _keyveto_words 'check audit scan spki filter update sshd config allow doctor' "$3" ;;
 	esac
 }
 
@@ -126,7 +130,7 @@ _keyveto()
 			fi
 		elif [[ $command == '' ]]; then
 			command=$word
-		elif [[ $command == filter || $command == sshd ]]; then
+		elif [[ $command == filter || $command == sshd || $command == config ]]; then
 			command="$command $word"
 		else
 			arguments+=1

@@ -20,9 +20,10 @@ starts_with(const char *line, size_t len, const char *mark)
 	return len >= n && memcmp(line, mark, n) == 0;
 }
 
-char *
-sshd_block_remove(const char *text, size_t len, size_t *out_lenp, size_t *np,
-    char *why, size_t cap)
+/* Copies the lines of all blocks, or else all other lines. */
+static char *
+copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
+    size_t *np, char *why, size_t cap)
 {
 	char *out = malloc(len + 1);
 	size_t begun = 0, number = 0, kept = 0;
@@ -36,6 +37,7 @@ sshd_block_remove(const char *text, size_t len, size_t *out_lenp, size_t *np,
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t n = nl != NULL ? (size_t)(nl - p) + 1 :
 		    (size_t)(end - p);
+		bool is_mark = true;
 
 		number++;
 		if (starts_with(p, n, BEGIN)) {
@@ -49,7 +51,9 @@ sshd_block_remove(const char *text, size_t len, size_t *out_lenp, size_t *np,
 				break;
 			}
 			begun = 0;
-		} else if (begun == 0) {
+		} else
+			is_mark = false;
+		if (!is_mark && (begun != 0) == inside) {
 			memcpy(out + kept, p, n);
 			kept += n;
 		}
@@ -65,6 +69,20 @@ sshd_block_remove(const char *text, size_t len, size_t *out_lenp, size_t *np,
 	out[kept] = '\0';
 	*out_lenp = kept;
 	return out;
+}
+
+char *
+sshd_block_remove(const char *text, size_t len, size_t *out_lenp, size_t *np,
+    char *why, size_t cap)
+{
+	return copy_lines(text, len, false, out_lenp, np, why, cap);
+}
+
+char *
+sshd_block_lines(const char *text, size_t len, size_t *out_lenp, size_t *np,
+    char *why, size_t cap)
+{
+	return copy_lines(text, len, true, out_lenp, np, why, cap);
 }
 
 char *

@@ -18,6 +18,10 @@
 char *sshd_block_remove(const char *text, size_t len, size_t *out_lenp,
     size_t *np, char *why, size_t cap);
 
+/* The same, of the lines between the marks alone. */
+char *sshd_block_lines(const char *text, size_t len, size_t *out_lenp,
+    size_t *np, char *why, size_t cap);
+
 /*
  * Copies text with a block of these lines before line number line (from 1),
  * which must be there, or be 1; to be freed. NULL without memory.

@@ -28,6 +28,8 @@ SOURCES = sorted([*(ROOT / "cli").rglob("*.c"), *(ROOT / "lib").glob("*.c")])
 LINES = re.MULTILINE | re.DOTALL     # ^ and $ are those of lines, . is anything
 
 JUDGING = ("check", "audit", "scan")
+# Commands that have commands of their own.
+GROUPS = ("filter", "sshd", "config")
 SHARED_TITLE = "Options of check, audit and scan"
 # The page has these beside the commands' own options, once for all.
 EVERYWHERE = {"--help"}
@@ -54,7 +56,7 @@ def commands():
     """All commands that take options: "check", "filter add"..."""
     found = []
     for name in subcommands(keyveto("--help", status=0).stdout):
-        below = subcommands(help_of(name)) if name in ("filter", "sshd") else []
+        below = subcommands(help_of(name)) if name in GROUPS else []
         found += [f"{name} {word}" for word in below] or [name]
     assert len(found) > 5, f"--help lists only {found}"
     return found
@@ -128,7 +130,7 @@ def _(_scratch):
 @case("keyveto(1) has a section for each command")
 def _(_scratch):
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
-    named = (*JUDGING, "spki", "filter", "update", "sshd", "doctor")
+    named = (*JUDGING, *GROUPS, "spki", "update", "allow", "doctor")
     same("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
 
 
@@ -353,8 +355,8 @@ def _(scratch):
 def _(_scratch):
     ran = 0
     for text in map(read, (README, PAGE, ROOT / "man/pkbf.5")):
-        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|(?:filter|sshd) \w+) .*$", text, re.MULTILINE):
-            for name, rest in re.findall(r"\bkeyveto ((?:filter|sshd) \w+|\w+)([^|]*)", line):
+        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|allow|(?:filter|sshd|config) \w+) .*$", text, re.MULTILINE):
+            for name, rest in re.findall(r"\bkeyveto ((?:filter|sshd|config) \w+|\w+)([^|]*)", line):
                 if options_in(rest):
                     surplus = options_in(rest) - options_in(help_of(name))
                     assert not surplus, f"{line}: {surplus}"
@@ -384,7 +386,7 @@ def _(_scratch):
 @case("the completion offers each command, and each option of it, and no others")
 def _(_scratch):
     same("the commands", complete(""), {command.split()[0] for command in commands()})
-    for name in ("filter", "sshd"):
+    for name in GROUPS:
         same(f"the {name} commands", complete(name, ""),
              {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
         same(f"the options of {name}", complete(name, "-"), {"--help"})
@@ -417,7 +419,9 @@ def _(scratch):
                             (("filter", "explain", ""), filters), (("filter", "explain", "x", ""), everything),
                             (("filter", "explain", "x", "y", ""), set()), (("filter", "merge", "x", "y", ""), filters),
                             (("filter", "verify", "x", ""), set()), (("spki", "--der", ""), everything),
-                            (("sshd", "status", "--root", ""), {"d"}), (("sshd", "enable", ""), set()),
+                            (("config", "check", ""), everything), (("config", "check", "x", ""), set()),
+                            (("config", "edit", ""), set()), (("allow", "--until", "2030-01-01", ""), everything),
+                            (("allow", "x", ""), set()), (("sshd", "status", "--root", ""), {"d"}), (("sshd", "enable", ""), set()),
                             (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set())):
         equal(complete(*words, cwd=scratch), expected, str(words))
     contains(complete("audit", "--user", "nobo"), "nobody")

@@ -51,6 +51,30 @@ test_removal_undoes_insertion(void **state)
 	}
 }
 
+/* The lines of all blocks together, without the marks. */
+static void
+test_lines_are_those_between_the_marks(void **state)
+{
+	static const char text[] = "a\n# BEGIN keyveto x\nb\nc\n# END keyveto\n"
+	    "d\n# BEGIN keyveto\n# END keyveto\n# BEGIN keyveto\ne\n"
+	    "# END keyveto";
+	char why[256], *out;
+	size_t len, n;
+
+	(void)state;
+	out = sshd_block_lines(text, sizeof(text) - 1, &len, &n, why,
+	    sizeof(why));
+	assert_non_null(out);
+	assert_int_equal(n, 3);
+	assert_string_equal(out, "b\nc\ne\n");
+	assert_int_equal(len, 6);
+	free(out);
+	assert_null(sshd_block_lines(text, sizeof(text) - 2 - 13, &len, &n, why,
+	    sizeof(why)));
+	assert_string_equal(why, "9: a mark of keyveto's without the other "
+	    "one; take out keyveto's lines, and the marks, by hand");
+}
+
 static void
 test_text_without_marks_stays(void **state)
 {
@@ -92,6 +116,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_removal_undoes_insertion),
+		TEST(test_lines_are_those_between_the_marks),
 		TEST(test_text_without_marks_stays),
 		TEST(test_marks_in_disorder_are_refused),
 	};

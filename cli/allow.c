@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto allow: one AllowKey line of keyveto.conf, put in or taken out. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "config/findings.h"
+#include "config/swap.h"
+#include "input/input.h"
+#include "sshd/block.h"
+
+#define DAY_SECONDS 86400
+#define REASON_MAX 512
+
+struct request {
+	const char *config;	/* keyveto.conf, as given */
+	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
+	const char *until;	/* NULL: for ever */
+	char reason[REASON_MAX + 1];
+	bool forever, remove;
+	char *line;		/* to be written, without its end */
+};
+
+/* The keys of a file, of which there must be one. */
+struct found_key {
+	uint8_t digest[KV_SHA256_BYTES];
+	size_t n;
+	bool failed;
+};
+
+static void
+on_key(const struct input_key *key, void *arg)
+{
+	struct found_key *f = arg;
+	uint8_t digest[KV_SHA256_BYTES];
+
+	/* Of a certificate it is the key inside. */
+	if (key->part == KV_PART_CA || key->key.type == KV_KEY_NONE)
+		return;
+	kv_fingerprint_digest(&key->key, digest);
+	if (f->n > 0 && memcmp(digest, f->digest, sizeof(digest)) == 0)
+		return;
+	memcpy(f->digest, digest, sizeof(digest));
+	f->n++;
+}
+
+static void
+on_problem(const struct input_problem *problem, void *arg)
+{
+	struct found_key *f = arg;
+
+	cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
+	    problem->reason);
+	f->failed = true;
+}
+
+/* From a fingerprint, or a file with a key. False after a message. */
+static bool
+set_key(struct request *q, const char *key)
+{
+	struct found_key f = { .n = 0 };
+	const struct input_sink sink = {
+		.key = on_key, .problem = on_problem, .arg = &f
+	};
+
+	if (strncmp(key, "SHA256:", 7) == 0) {
+		if (kv_fingerprint_parse((struct kv_span){
+		    (const uint8_t *)key, strlen(key) }, q->digest) != KV_OK) {
+			cli_error("%s: not a fingerprint; it is SHA256: and 43 "
+			    "characters, as ssh-keygen -l prints it", key);
+			return false;
+		}
+	} else {
+		input_read(key, &sink);
+		if (f.failed || f.n != 1) {
+			if (!f.failed)
+				cli_error("%s: %zu SSH keys in it; name one "
+				    "by its fingerprint, as ssh-keygen -l "
+				    "prints it", key, f.n);
+			return false;
+		}
+		memcpy(q->digest, f.digest, sizeof(q->digest));
+	}
+	kv_fingerprint_format(q->digest, q->fingerprint);
+	return true;
+}
+
+/* Of keyveto.conf's own parser, so that both agree on what a date is. */
+static bool
+set_date(struct request *q, const char *date)
+{
+	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
+	struct kv_allowed_key key;
+	char line[KV_FINGERPRINT_BYTES + 64];
+	int n;
+
+	q->until = date;
+	n = snprintf(line, sizeof(line), "AllowKey %s until=%s",
+	    q->fingerprint, date);
+	if (strlen(date) != 10 || date[strspn(date, "0123456789-")] != '\0' ||
+	    !config_line_allows(line, (size_t)n, &key)) {
+		cli_error("--until takes a date, YYYY-MM-DD, not %s", date);
+		return false;
+	}
+	if (key.until >= today)
+		return true;
+	cli_error("--until %s: that day is past", date);
+	return false;
+}
+
+static bool
+set_reason(struct request *q, char **word, int n)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < n; i++) {
+		const size_t more = strlen(word[i]) + (i > 0);
+
+		if (len + more > REASON_MAX) {
+			cli_error("a reason of more than %d bytes", REASON_MAX);
+			return false;
+		}
+		len += (size_t)sprintf(q->reason + len, "%s%s",
+		    i > 0 ? " " : "", word[i]);
+	}
+	for (const char *p = q->reason; *p != '\0'; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f) {
+			cli_error("a control character in the reason");
+			return false;
+		}
+	}
+	/* Which keyveto.conf would take for a date. */
+	if (strncmp(q->reason, "until=", 6) == 0) {
+		cli_error("a reason cannot begin with until=; the date is "
+		    "given by --until");
+		return false;
+	}
+	if (q->reason[strspn(q->reason, " ")] != '\0')
+		return true;
+	cli_error("give a reason: it is written beside the key, and to the log "
+	    "whenever the key is used");
+	return false;
+}
+
+/* In quotes where its words alone would be read as something else. */
+static bool
+make_line(struct request *q)
+{
+	const bool quoted = strpbrk(q->reason, "\"\\#") != NULL ||
+	    strstr(q->reason, "  ") != NULL || q->reason[0] == ' ' ||
+	    q->reason[strlen(q->reason) - 1] == ' ';
+	char reason[2 * REASON_MAX + 3], *out = reason;
+
+	if (quoted)
+		*out++ = '"';
+	for (const char *p = q->reason; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			*out++ = '\\';
+		*out++ = *p;
+	}
+	if (quoted)
+		*out++ = '"';
+	*out = '\0';
+	if (asprintf(&q->line, "AllowKey %s%s%s %s", q->fingerprint,
+	    q->until != NULL ? " until=" : "",
+	    q->until != NULL ? q->until : "", reason) != -1)
+		return true;
+	q->line = NULL;
+	cli_error("%s", strerror(errno));
+	return false;
+}
+
+/* Whether the line, without its end, is one about the key. */
+static bool
+is_about(const struct request *q, const char *line, size_t len)
+{
+	struct kv_allowed_key key;
+
+	return config_line_allows(line, len, &key) &&
+	    memcmp(key.digest, q->digest, sizeof(key.digest)) == 0;
+}
+
+/* The length of the line at p, without its end. */
+static size_t
+line_length(const char *p, const char *end)
+{
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+	return (size_t)((nl != NULL ? nl : end) - p);
+}
+
+/* What "keyveto sshd" wrote is not to be changed. False after a message. */
+static bool
+marks_allow(const struct request *q, const struct config_text *t)
+{
+	char why[256], *lines;
+	size_t len, blocks;
+	bool inside = false;
+
+	lines = sshd_block_lines(t->text, t->len, &len, &blocks, why,
+	    sizeof(why));
+	if (lines == NULL) {
+		cli_error("%s:%s", q->config, why);
+		return false;
+	}
+	for (const char *p = lines, *end = lines + len; p < end;
+	    p += line_length(p, end) + 1)
+		inside |= is_about(q, p, line_length(p, end));
+	free(lines);
+	if (inside)
+		cli_error("%s: an AllowKey line of this key stands between "
+		    "keyveto's marks; move it below them with "
+		    CONFIG_EDIT_COMMAND, q->config);
+	return !inside;
+}
+
+/* What becomes of a text. */
+struct change {
+	struct config_text now;
+	size_t n;		/* lines that were about the key */
+	char *was;		/* the first of them */
+};
+
+/*
+ * The first line about the key is replaced, others go; a new line goes to the
+ * end. All other bytes stay.
+ */
+static bool
+make_change(const struct request *q, const struct config_text *t,
+    struct change *c)
+{
+	const size_t more = q->line != NULL ? strlen(q->line) + 2 : 0;
+	const char *end = t->text + t->len;
+	char *out = malloc(t->len + more + 1);
+
+	*c = (struct change){ .now.text = out };
+	if (out == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	for (const char *p = t->text; p < end;) {
+		const size_t len = line_length(p, end);
+		const size_t whole = len + (p + len < end);
+
+		if (!is_about(q, p, len)) {
+			memcpy(out, p, whole);
+			out += whole;
+		} else if (c->n++ == 0) {
+			c->was = strndup(p, len);
+			if (q->line != NULL)
+				out += sprintf(out, "%s\n", q->line);
+		}
+		p += whole;
+	}
+	if (q->line != NULL && c->n == 0)
+		out += sprintf(out, "%s%s\n", out > c->now.text &&
+		    out[-1] != '\n' ? "\n" : "", q->line);
+	*out = '\0';
+	c->now.len = (size_t)(out - c->now.text);
+	return true;
+}
+
+static bool
+has_mistakes(const struct request *q, const struct config_text *t, bool silent)
+{
+	const struct config_subject s = {
+		.name = q->config, .text = t->text, .len = t->len,
+		.silent = silent
+	};
+	struct config_findings f;
+	bool has;
+
+	has = !config_findings_make(&f, &s) || f.mistakes > 0;
+	config_findings_free(&f);
+	return has;
+}
+
+/* Whether the text says of the key what was asked for, and has no mistake. */
+static bool
+is_as_asked(const struct request *q, const struct config_text *t)
+{
+	char why[KV_CONFIG_WHY_BYTES];
+	const struct kv_allowed_key *key;
+	struct kv_config c;
+	bool ok;
+
+	ok = kv_config_parse(t->text, t->len, q->config, &c, why) == KV_OK;
+	if (!ok)
+		cli_error("%s", why);
+	key = kv_config_find_allowed(&c, q->digest,
+	    q->remove ? 0 : (int64_t)time(NULL));
+	if (ok && (q->remove ? key != NULL :
+	    key == NULL || strcmp(key->reason, q->reason) != 0)) {
+		cli_error("%s: this line would not be read as it is meant: %s",
+		    q->config, q->line != NULL ? q->line : q->fingerprint);
+		ok = false;
+	}
+	kv_config_free(&c);
+	return ok;
+}
+
+static void
+print_done(const struct request *q, const struct change *c)
+{
+	const bool other = strcmp(q->config, KV_CONFIG_PATH) != 0;
+
+	if (c->was != NULL) {
+		fputs(q->remove ? "taken out: " : "before: ", stdout);
+		cli_print_safe(stdout, c->was, strlen(c->was));
+		putchar('\n');
+	}
+	if (q->remove) {
+		printf("%s is judged as any other key, from the next login "
+		    "on\n", q->fingerprint);
+		return;
+	}
+	printf("%s is let in from the next login on, %s%s%s; each use is "
+	    "logged\n", q->fingerprint,
+	    q->until != NULL ? "through " : "for ever",
+	    q->until != NULL ? q->until : "",
+	    q->until != NULL ? " (UTC)" : "");
+	printf("to take this back: keyveto allow --remove %s%s",
+	    q->fingerprint, other ? " --config " : "");
+	if (other)
+		cli_print_safe(stdout, q->config, strlen(q->config));
+	putchar('\n');
+}
+
+/* With the lock. */
+static bool
+change_file(const struct request *q, struct config_swap *s)
+{
+	struct change c;
+	bool ok, same;
+
+	if (s->r.old == -1) {
+		cli_error("%s: not there; make one with " CONFIG_EDIT_COMMAND,
+		    q->config);
+		return false;
+	}
+	if (has_mistakes(q, &s->was, true)) {
+		(void)has_mistakes(q, &s->was, false);
+		cli_error("%s: has a mistake, and until it is mended no "
+		    "AllowKey line counts: mend it with " CONFIG_EDIT_COMMAND,
+		    q->config);
+		return false;
+	}
+	if (!marks_allow(q, &s->was) || !make_change(q, &s->was, &c))
+		return false;
+	same = c.now.len == s->was.len &&
+	    memcmp(c.now.text, s->was.text, c.now.len) == 0;
+	if (q->remove && c.n == 0) {
+		cli_error("%s: no AllowKey line of %s", q->config,
+		    q->fingerprint);
+		ok = false;
+	} else if (same) {
+		printf("%s is let in already, by that very line\n",
+		    q->fingerprint);
+		ok = true;
+	} else {
+		ok = is_as_asked(q, &c.now) &&
+		    config_swap_commit(s, c.now.text, c.now.len);
+		if (ok)
+			print_done(q, &c);
+	}
+	free(c.now.text);
+	free(c.was);
+	return ok;
+}
+
+static int
+allow(struct request *q)
+{
+	char place[PATH_MAX];
+	struct config_swap s;
+	bool ok;
+
+	if (!config_absolute(q->config, place, sizeof(place)) ||
+	    !config_may_be_changed(place) || (!q->remove && !make_line(q)))
+		return CLI_UNCHECKED;
+	ok = config_swap_open(&s, q->config) && change_file(q, &s);
+	config_swap_close(&s);
+	free(q->line);
+	return cli_stdout_ok() && ok ? 0 : CLI_UNCHECKED;
+}
+
+enum { UNTIL = 1, FOREVER, REMOVE };
+
+/* What stands behind the options. False after a message. */
+static bool
+read_arguments(struct request *q, const char *date, int n, char **word)
+{
+	if (n == 0)
+		cli_error("allow needs a fingerprint, or a file with a key");
+	else if (q->remove && (date != NULL || q->forever || n > 1))
+		cli_error("--remove takes a fingerprint, and nothing else");
+	else if (!q->remove && (date != NULL) == q->forever)
+		cli_error("say until when: --until YYYY-MM-DD, or --forever");
+	else
+		return set_key(q, word[0]) && (q->remove ||
+		    ((date == NULL || set_date(q, date)) &&
+		    set_reason(q, word + 1, n - 1)));
+	return false;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "until", required_argument, NULL, UNTIL },
+		{ "forever", no_argument, NULL, FOREVER },
+		{ "remove", no_argument, NULL, REMOVE },
+		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 }
+	};
+	struct request q = { .config = KV_CONFIG_PATH };
+	const char *date = NULL;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?')
+			return CLI_UNCHECKED;
+		if (opt == UNTIL)
+			date = optarg;
+		else if (opt == CLI_OPT_CONFIG)
+			q.config = optarg;
+		q.forever |= opt == FOREVER;
+		q.remove |= opt == REMOVE;
+	}
+	if (!read_arguments(&q, date, argc - optind, argv + optind))
+		return cli_usage_error(cmd);
+	return allow(&q);
+}
+
+const struct cli_command cli_allow = {
+	.name = "allow",
+	.synopsis = "(--until DATE | --forever | --remove) [--config FILE] "
+	    "KEY [REASON...]",
+	.help = "Let a key in although it is listed, until a date",
+	.details =
+	    "Writes an AllowKey line into keyveto.conf, checks the whole "
+	    "file, and puts it in\nplace in one step. KEY is a fingerprint "
+	    "(SHA256:...), a file with one key, or -.\n\n"
+	    "  --until DATE     through that day, YYYY-MM-DD (UTC)\n"
+	    "  --forever        without an end\n"
+	    "  --remove         take the line of KEY out again\n"
+	    "  --config FILE    change FILE (default " KV_CONFIG_PATH ")\n"
+	    "\nExit status: 0 done, 2 not done.\n",
+	.run = run,
+};

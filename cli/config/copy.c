@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/copy.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shared/replace.h"
+
+/* Where the file is that path stands for; its directory is there. */
+static bool
+find_folder(const char *path, char folder[static PATH_MAX])
+{
+	char parent[PATH_MAX], *slash;
+
+	if (realpath(path, folder) != NULL) {
+		slash = strrchr(folder, '/');
+		slash[slash == folder] = '\0';
+		return true;
+	}
+	snprintf(parent, sizeof(parent), "%s", path);
+	slash = strrchr(parent, '/');
+	if (slash == NULL)
+		return realpath(".", folder) != NULL;
+	slash[slash == parent] = '\0';
+	return realpath(parent, folder) != NULL;
+}
+
+static bool
+make_names(struct config_copy *c, const char *path)
+{
+	char folder[PATH_MAX];
+	struct replace r;
+	int n;
+
+	/* Which is the place that a link leads to. */
+	if (!replace_find(&r, path)) {
+		if (r.dir != -1)
+			close(r.dir);
+		return false;
+	}
+	c->dir = r.dir;
+	if (!find_folder(path, folder)) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
+	snprintf(c->name, sizeof(c->name), "%.240s.edit", r.name);
+	snprintf(c->lock_name, sizeof(c->lock_name), ".%.240s.edit.lock",
+	    r.name);
+	n = snprintf(c->path, sizeof(c->path), "%s/%s",
+	    strcmp(folder, "/") == 0 ? "" : folder, c->name);
+	if (n >= 0 && (size_t)n < sizeof(c->path))
+		return true;
+	cli_error("%s: %s", path, strerror(ENAMETOOLONG));
+	return false;
+}
+
+/* Whether the name still stands for the lock. */
+static bool
+lock_is_current(const struct config_copy *c)
+{
+	struct stat mine, named;
+
+	return fstat(c->lock, &mine) == 0 && fstatat(c->dir, c->lock_name,
+	    &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+static bool
+take_lock(struct config_copy *c, const char *path)
+{
+	do {
+		if (c->lock != -1)
+			close(c->lock);
+		c->lock = openat(c->dir, c->lock_name, O_RDWR | O_CREAT |
+		    O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		if (c->lock == -1) {
+			cli_error("%s: cannot make or open the lock file %s "
+			    "beside it: %s", path, c->lock_name,
+			    strerror(errno));
+			return false;
+		}
+		if (flock(c->lock, LOCK_EX | LOCK_NB) == 0)
+			continue;
+		if (errno == EWOULDBLOCK)
+			cli_error("%s: somebody else is at work on it with "
+			    CONFIG_EDIT_COMMAND "; try again when they have "
+			    "finished", path);
+		else
+			cli_error("%s: %s: %s", path, c->lock_name,
+			    strerror(errno));
+		/* It is not ours to remove. */
+		close(c->lock);
+		c->lock = -1;
+		return false;
+	} while (!lock_is_current(c));
+	return true;
+}
+
+bool
+config_copy_open(struct config_copy *c, const char *path)
+{
+	*c = (struct config_copy){ .dir = -1, .lock = -1 };
+	return make_names(c, path) && take_lock(c, path);
+}
+
+static bool
+write_copy(int fd, const struct config_text *t)
+{
+	size_t len = 0;
+
+	while (len < t->len) {
+		ssize_t n = write(fd, t->text + len, t->len - len);
+
+		if (n == -1 && errno != EINTR)
+			return false;
+		if (n > 0)
+			len += (size_t)n;
+	}
+	return fchmod(fd, 0600) == 0 && fsync(fd) == 0;
+}
+
+/* There is one already: is it the same text? */
+static enum config_copy_made
+take_over(const struct config_copy *c, const struct config_text *t)
+{
+	struct config_text found;
+	bool same;
+
+	if (!config_copy_read(c, &found))
+		return CONFIG_COPY_FAILED;
+	same = found.len == t->len && memcmp(found.text, t->text, t->len) == 0;
+	free(found.text);
+	return same ? CONFIG_COPY_NEW : CONFIG_COPY_THERE;
+}
+
+enum config_copy_made
+config_copy_make(const struct config_copy *c, const struct config_text *t)
+{
+	int fd = openat(c->dir, c->name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool ok;
+
+	if (fd == -1 && errno == EEXIST)
+		return take_over(c, t);
+	ok = fd != -1 && write_copy(fd, t);
+	if (!ok)
+		cli_error("%s: %s; nothing was changed", c->path,
+		    strerror(errno));
+	if (fd != -1)
+		close(fd);
+	if (fd != -1 && !ok)
+		config_copy_remove(c);
+	return ok ? CONFIG_COPY_NEW : CONFIG_COPY_FAILED;
+}
+
+bool
+config_copy_read(const struct config_copy *c, struct config_text *t)
+{
+	struct stat st;
+	bool ok = false;
+	int fd;
+
+	*t = (struct config_text){ NULL, 0 };
+	fd = openat(c->dir, c->name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1 || fstat(fd, &st) == -1)
+		cli_error("%s: %s", c->path, strerror(errno));
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		cli_error("%s: not a file of yours; move it away", c->path);
+	else
+		ok = config_read_fd(fd, c->path, t);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
+void
+config_copy_remove(const struct config_copy *c)
+{
+	if (unlinkat(c->dir, c->name, 0) == -1 && errno != ENOENT)
+		cli_error("%s: cannot be removed: %s", c->path,
+		    strerror(errno));
+}
+
+void
+config_copy_close(struct config_copy *c)
+{
+	/* The name goes first: afterwards it may be somebody else's. */
+	if (c->lock != -1 && lock_is_current(c))
+		(void)unlinkat(c->dir, c->lock_name, 0);
+	if (c->lock != -1)
+		close(c->lock);
+	if (c->dir != -1)
+		close(c->dir);
+	c->lock = c->dir = -1;
+}

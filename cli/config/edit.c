@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto config edit: keyveto.conf changed in a copy, which is checked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "config/copy.h"
+#include "config/doubts.h"
+#include "config/editor.h"
+#include "config/findings.h"
+#include "config/swap.h"
+
+struct edit {
+	const char *path;	/* as given */
+	char place[PATH_MAX];	/* absolute */
+	bool yes;
+	bool terminal;		/* there is somebody to ask */
+	bool there;		/* the file */
+	struct config_text base;	/* what it held when this began */
+	struct config_readers readers;
+	struct config_copy copy;
+};
+
+enum answer { EDIT_AGAIN, LEAVE, SAVE, KEEP_COPY };
+
+/* The first letter of the line that is typed; '\0' at the end of input. */
+static char
+read_letter(void)
+{
+	char first = '\0', c;
+	ssize_t n;
+
+	for (;;) {
+		n = read(STDIN_FILENO, &c, 1);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n != 1)
+			return '\0';
+		if (c == '\n')
+			return first != '\0' ? first : ' ';
+		if (first == '\0')
+			first = c;
+	}
+}
+
+/* Asks until one of the letters is typed; '\0' if nobody answers. */
+static char
+ask(const char *question, const char *help, const char *letters)
+{
+	char c;
+
+	for (;;) {
+		fprintf(stderr, "%s ", question);
+		fflush(stderr);
+		c = read_letter();
+		if (c == '\0') {
+			putc('\n', stderr);
+			return c;
+		}
+		if (c != ' ' && strchr(letters, c) != NULL)
+			return c;
+		fputs(help, stderr);
+	}
+}
+
+static enum answer
+ask_what_now(bool may_save)
+{
+	char c = may_save ?
+	    ask("What now? (e)dit again, (x)it without saving, (s)ave all the "
+	    "same, (?)", "  e  run the editor again\n"
+	    "  x  leave the file as it was, and drop the change\n"
+	    "  s  save, although people may be locked out\n", "exs") :
+	    ask("What now? (e)dit again, (x)it without saving, (?)",
+	    "  e  run the editor again\n"
+	    "  x  leave the file as it was, and drop the change\n", "ex");
+
+	return c == 'e' ? EDIT_AGAIN : c == 's' ? SAVE :
+	    c == 'x' ? LEAVE : KEEP_COPY;
+}
+
+static bool
+is_unchanged(const struct edit *e, const struct config_text *t)
+{
+	return t->len == e->base.len &&
+	    memcmp(t->text, e->base.text, t->len) == 0;
+}
+
+/* Checks the text, and compares it with the file as it is. */
+static enum answer
+judge(const struct edit *e, const struct config_text *t)
+{
+	struct config_subject before = {
+		.name = e->path, .path = e->there ? e->place : NULL,
+		.text = e->base.text, .len = e->base.len,
+		.readers = &e->readers, .silent = true
+	};
+	struct config_subject now = before;
+	struct config_findings was, is;
+	enum answer answer = LEAVE;
+	size_t doubts;
+	bool ok;
+
+	now.name = e->copy.path;
+	now.text = t->text;
+	now.len = t->len;
+	now.silent = false;
+	ok = config_findings_make(&was, &before);
+	ok = config_findings_make(&is, &now) && ok;
+	if (ok && is.mistakes > 0)
+		answer = e->terminal ? ask_what_now(false) : LEAVE;
+	else if (ok) {
+		doubts = config_doubts(&before, &was, &now, &is);
+		if (doubts == 0 || e->yes)
+			answer = SAVE;
+		else if (e->terminal)
+			answer = ask_what_now(true);
+		else
+			cli_error("%s: with --yes it is saved all the same",
+			    e->path);
+	}
+	config_findings_free(&was);
+	config_findings_free(&is);
+	return answer;
+}
+
+static void
+tell_kept(const struct edit *e)
+{
+	cli_error("%s: as it was; your text is kept in %s, and the next "
+	    CONFIG_EDIT_COMMAND " asks about it", e->path, e->copy.path);
+}
+
+/* Puts the text in the file's place, if that is still what it was. */
+static int
+save(const struct edit *e, const struct config_text *t)
+{
+	struct config_swap s;
+	bool ok = config_swap_open(&s, e->path);
+
+	if (ok && ((s.r.old != -1) != e->there || s.was.len != e->base.len ||
+	    memcmp(s.was.text, e->base.text, e->base.len) != 0)) {
+		cli_error("%s: somebody else changed it meanwhile; nothing was "
+		    "written", e->path);
+		ok = false;
+	}
+	ok = ok && config_swap_commit(&s, t->text, t->len);
+	config_swap_close(&s);
+	if (!ok) {
+		tell_kept(e);
+		return CLI_UNCHECKED;
+	}
+	config_copy_remove(&e->copy);
+	cli_print_safe(stdout, e->path, strlen(e->path));
+	puts(": saved; it counts from the next login on");
+	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
+}
+
+/* The editor failed: what it leaves is judged only by the person. */
+static enum answer
+after_failure(const struct edit *e)
+{
+	struct config_text t;
+	bool worth = config_copy_read(&e->copy, &t) && !is_unchanged(e, &t);
+
+	free(t.text);
+	if (!worth)
+		return LEAVE;
+	return e->terminal ? ask_what_now(false) : KEEP_COPY;
+}
+
+/* Once: the editor, the check, and what is to be done then. */
+static enum answer
+edit_once(const struct edit *e, struct config_text *t)
+{
+	if (!editor_run(e->copy.path))
+		return after_failure(e);
+	if (!config_copy_read(&e->copy, t))
+		return LEAVE;
+	return judge(e, t);
+}
+
+static int
+edit_copy(const struct edit *e)
+{
+	struct config_text t;
+	enum answer answer;
+	int status = CLI_UNCHECKED;
+
+	do {
+		t = (struct config_text){ NULL, 0 };
+		answer = edit_once(e, &t);
+		if (answer == KEEP_COPY)
+			tell_kept(e);
+		else if (answer == LEAVE || (answer == SAVE &&
+		    is_unchanged(e, &t))) {
+			config_copy_remove(&e->copy);
+			cli_error("%s: unchanged", e->path);
+			status = answer == SAVE ? 0 : CLI_UNCHECKED;
+		} else if (answer == SAVE)
+			status = save(e, &t);
+		free(t.text);
+	} while (answer == EDIT_AGAIN);
+	return status;
+}
+
+/* What is to be done with the copy that a killed run left. */
+static enum answer
+ask_about_copy(const struct edit *e)
+{
+	char c;
+
+	cli_error("%s: left by an edit that did not come to its end",
+	    e->copy.path);
+	if (!e->terminal) {
+		cli_error("compare it with %s, then move it away, or run "
+		    CONFIG_EDIT_COMMAND " on a terminal, which asks", e->path);
+		return KEEP_COPY;
+	}
+	c = ask("(c)ontinue with it, (d)elete it and begin anew, (x)it, (?)",
+	    "  c  edit that text, and save it in the place of the file\n"
+	    "  d  delete it, and edit the file as it is now\n"
+	    "  x  leave both as they are\n", "cdx");
+	return c == 'c' ? EDIT_AGAIN : c == 'd' ? LEAVE : KEEP_COPY;
+}
+
+static int
+begin(const struct edit *e)
+{
+	enum config_copy_made made = config_copy_make(&e->copy, &e->base);
+	enum answer answer;
+
+	if (made == CONFIG_COPY_THERE) {
+		answer = ask_about_copy(e);
+		if (answer == KEEP_COPY)
+			return CLI_UNCHECKED;
+		if (answer == LEAVE) {
+			config_copy_remove(&e->copy);
+			made = config_copy_make(&e->copy, &e->base);
+		}
+	}
+	return made == CONFIG_COPY_FAILED ? CLI_UNCHECKED : edit_copy(e);
+}
+
+static bool
+read_base(struct edit *e)
+{
+	int fd = open(e->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool ok;
+
+	e->there = fd != -1;
+	if (fd != -1) {
+		ok = config_read_fd(fd, e->path, &e->base) &&
+		    config_text_is_whole(&e->base, e->path);
+		close(fd);
+		return ok;
+	}
+	if (errno == ENOENT) {
+		cli_error("note: %s: not there yet", e->path);
+		e->base.text = calloc(1, 1);
+		return e->base.text != NULL;
+	}
+	cli_error("%s: %s", e->path, strerror(errno));
+	return false;
+}
+
+static int
+edit_file(struct edit *e)
+{
+	int status = CLI_UNCHECKED;
+
+	if (!config_absolute(e->path, e->place, sizeof(e->place)) ||
+	    !config_may_be_changed(e->place))
+		return status;
+	e->terminal = isatty(STDIN_FILENO) == 1;
+	/* Read under the lock: another edit has ended by then. */
+	if (config_copy_open(&e->copy, e->path) && read_base(e)) {
+		config_readers_find(&e->readers, e->place);
+		status = begin(e);
+	}
+	config_copy_close(&e->copy);
+	free(e->base.text);
+	return status;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	enum { YES = 1 };
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
+		{ "yes", no_argument, NULL, YES },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 }
+	};
+	struct edit e = { .path = KV_CONFIG_PATH };
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?')
+			return CLI_UNCHECKED;
+		if (opt == YES)
+			e.yes = true;
+		else
+			e.path = optarg;
+	}
+	if (optind < argc) {
+		cli_error("%s takes no argument %s; name a file with --config",
+		    cmd->name, argv[optind]);
+		return cli_usage_error(cmd);
+	}
+	return edit_file(&e);
+}
+
+const struct cli_command config_edit = {
+	.name = "config edit",
+	.synopsis = "[--yes] [--config FILE]",
+	.help = "Edit keyveto.conf; a mistake is never installed",
+	.details =
+	    "Runs $VISUAL or $EDITOR on a copy, checks the copy as config "
+	    "check does, and\nputs it in the place of the file in one step. "
+	    "A copy with a mistake never gets\nthere. On a terminal it asks "
+	    "what to do then.\n\n"
+	    "  --yes            save what has no mistake, although people may "
+	    "be locked out\n"
+	    "  --config FILE    edit FILE (default " KV_CONFIG_PATH ")\n"
+	    "\nExit status: 0 saved, or unchanged; 2 not saved.\n",
+	.run = run,
+};

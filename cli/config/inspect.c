@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto config check: what a login makes of a keyveto.conf. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "config/findings.h"
+
+enum { CONFIG_FINE = 0, CONFIG_NOTICES = 1, CONFIG_NO_VERDICT = 2 };
+
+/* Also what a login would not trust is read, to find the mistakes in it. */
+static bool
+read_file(const char *path, struct config_text *t)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool ok;
+
+	if (fd == -1) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
+	ok = config_read_fd(fd, path, t);
+	close(fd);
+	return ok;
+}
+
+static int
+check_file(const char *name)
+{
+	struct config_readers readers;
+	struct config_findings f;
+	char path[PATH_MAX];
+	struct config_text t;
+	struct config_subject s = {
+		.name = name, .path = path, .readers = &readers
+	};
+	int status;
+
+	if (!config_absolute(name, path, sizeof(path)) || !read_file(name, &t))
+		return CONFIG_NO_VERDICT;
+	config_readers_find(&readers, path);
+	s.text = t.text;
+	s.len = t.len;
+	if (!config_findings_make(&f, &s)) {
+		config_findings_free(&f);
+		free(t.text);
+		return CONFIG_NO_VERDICT;
+	}
+	config_findings_print(&f, name);
+	status = config_findings_no_verdict(&f) ? CONFIG_NO_VERDICT :
+	    f.notices > 0 ? CONFIG_NOTICES : CONFIG_FINE;
+	config_findings_free(&f);
+	free(t.text);
+	return cli_stdout_ok() ? status : CONFIG_NO_VERDICT;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 }
+	};
+	const char *name = NULL;
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?')
+			return CONFIG_NO_VERDICT;
+		name = optarg;
+	}
+	if (argc - optind > (name == NULL ? 1 : 0)) {
+		cli_error("%s takes one file", cmd->name);
+		return cli_usage_error(cmd);
+	}
+	if (optind < argc)
+		name = argv[optind];
+	return check_file(name != NULL ? name : KV_CONFIG_PATH);
+}
+
+const struct cli_command config_check = {
+	.name = "config check",
+	.synopsis = "[--config FILE] [FILE]",
+	.help = "Say each mistake in keyveto.conf, and what a login does now",
+	.details =
+	    "Reads FILE (default " KV_CONFIG_PATH ") and its filters as\n"
+	    "the guard and the PAM module do at a login. It changes "
+	    "nothing.\n\n"
+	    "  --config FILE    the same as FILE\n"
+	    "\nExit status: 0 all is well; 1 it works, but something deserves "
+	    "a look;\n2 a login by key has no verdict, or bad usage.\n",
+	.run = run,
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: ISC */
+#include "config/readers.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "shared/accounts.h"
+#include "sshd_config/guard_command.h"
+#include "sshd_config/overview.h"
+#include "sshd_config/words.h"
+
+#define NOBODY 65534U
+
+static void
+add_reader(struct config_readers *r, const char *user)
+{
+	struct config_reader one = { .uid = NOBODY, .gid = NOBODY };
+	struct accounts a = { 0 };
+
+	snprintf(one.name, sizeof(one.name), "%s", user);
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->v[i].name, one.name) == 0)
+			return;
+	if (r->n == CONFIG_READERS_MAX)
+		return;
+	if (strcmp(user, "%u") != 0) {
+		/* sshd does not run a command as an account without a name. */
+		if (!accounts_add(&a, user))
+			return;
+		one.uid = a.v[0].uid;
+		one.gid = a.v[0].gid;
+		accounts_free(&a);
+	}
+	if (one.uid != 0)
+		r->v[r->n++] = one;
+}
+
+/* Whether the command is the guard, and reads the configuration at path. */
+static bool
+reads_path(const char *command, const char *path)
+{
+	char config[PATH_MAX];
+	const char *args;
+
+	if (!guard_command(command, &args))
+		return false;
+	if (!guard_config(args, config, sizeof(config)))
+		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+	return strcmp(config, path) == 0;
+}
+
+static void
+add_commands_user(struct config_readers *r, const char *dump,
+    const char *command, const char *path)
+{
+	char value[SSHD_VALUE_BYTES], keyword[64], user[SSHD_VALUE_BYTES];
+
+	snprintf(keyword, sizeof(keyword), "%suser", command);
+	if (sshd_text_value(dump, command, value, sizeof(value)) &&
+	    reads_path(value, path) &&
+	    sshd_text_value(dump, keyword, user, sizeof(user)) &&
+	    !sshd_words_none(user))
+		add_reader(r, user);
+}
+
+/* What Match blocks name. */
+struct match_arg {
+	struct config_readers *r;
+	const char *path;
+	bool guard;		/* some block, or what holds for all, has it */
+};
+
+static bool
+is_one_of(const struct sshd_match_line *line, const char *a, const char *b)
+{
+	return strcasecmp(line->keyword, a) == 0 ||
+	    strcasecmp(line->keyword, b) == 0;
+}
+
+static void
+note_guard(const struct sshd_match_line *line, void *arg)
+{
+	struct match_arg *m = arg;
+
+	m->guard |= is_one_of(line, "AuthorizedKeysCommand",
+	    "AuthorizedPrincipalsCommand") && reads_path(line->value, m->path);
+}
+
+/* Its command may stand in another block. */
+static void
+add_user(const struct sshd_match_line *line, void *arg)
+{
+	struct match_arg *m = arg;
+
+	if (is_one_of(line, "AuthorizedKeysCommandUser",
+	    "AuthorizedPrincipalsCommandUser") &&
+	    !sshd_words_none(line->value))
+		add_reader(m->r, line->value);
+}
+
+void
+config_readers_find(struct config_readers *r, const char *path)
+{
+	const struct sshd sshd = { .path = SSHD_PATH };
+	struct match_arg m = { .r = r, .path = path };
+	struct sshd_overview overview;
+	struct sshd_question q;
+	char why[1024], *dump;
+
+	*r = (struct config_readers){ 0 };
+	if (access(SSHD_PATH, X_OK) == -1)
+		return;
+	if (geteuid() != 0) {
+		cli_error("note: only root can ask sshd as whom it runs the "
+		    "guard: not looked at");
+		return;
+	}
+	sshd_ask(&sshd, "root", &q);
+	if ((dump = sshd_answer_text(&q, why, sizeof(why))) == NULL) {
+		cli_error("note: as whom sshd runs the guard is not known: %s",
+		    why);
+		return;
+	}
+	add_commands_user(r, dump, "authorizedkeyscommand", path);
+	add_commands_user(r, dump, "authorizedprincipalscommand", path);
+	sshd_overview_told(&sshd, &overview, note_guard, &m);
+	sshd_overview_free(&overview);
+	if (m.guard || r->n > 0) {
+		sshd_overview_told(&sshd, &overview, add_user, &m);
+		sshd_overview_free(&overview);
+	}
+	free(dump);
+}
