@@ -424,11 +424,12 @@ weigh_match_line(const struct sshd_match_line *line, void *arg)
 static void
 ask_about_others(struct escapes *e)
 {
-	static const char *const argument[] = { "-T" };
-	char why[1024];
-	char *text = sshd_run(&e->d->o->sshd, argument, 1, why, sizeof(why));
+	struct sshd_question q;
+	char why[1024], *text;
 	struct ways w;
 
+	sshd_ask(&e->d->o->sshd, NULL, &q);
+	text = sshd_answer_text(&q, why, sizeof(why));
 	if (text == NULL) {
 		doctor_warning(e->d, e->check, NULL, "%s", why);
 		return;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "sshd/sshd.h"
+#include "sshd_config/subject.h"
 
 /* What the state knows better than a look at the file. */
 static bool
@@ -114,11 +115,36 @@ same_settings(const char *a, const char *b)
 	}
 }
 
+/* False after a message if sshd reads another file than keyveto does. */
+static bool
+reads_our_file(const struct sshd *sshd)
+{
+	const struct sshd_subject *s = sshd_subject(sshd);
+	struct stat its, ours;
+
+	if (*s->refused != '\0') {
+		cli_error("%s", s->refused);
+		return false;
+	}
+	if (strcmp(s->file, SSHD_TREE_TOP) == 0 || (stat(s->file, &its) == 0 &&
+	    stat(SSHD_TREE_TOP, &ours) == 0 && its.st_dev == ours.st_dev &&
+	    its.st_ino == ours.st_ino))
+		return true;
+	if (*s->file != '\0')
+		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
+		    "reads " SSHD_TREE_TOP ": put keyveto in by hand there",
+		    sshd->path, s->file);
+	else
+		cli_error("%s does not tell (sshd -dd -T) that it reads "
+		    SSHD_TREE_TOP ": put keyveto in by hand", sshd->path);
+	return false;
+}
+
 bool
 sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t)
 {
-	static const char *const argument[] = { "-T" };
-	struct sshd sshd = { .path = o->sshd, .config = SSHD_TREE_TOP };
+	struct sshd sshd = { .path = o->sshd };
+	struct sshd_question q;
 	char why[SSHD_WHY_BYTES], *real, *copy;
 	bool same;
 
@@ -127,7 +153,13 @@ sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t)
 	if ((copy = sshd_ask_tree(o, t, NULL)) == NULL)
 		return false;
 	sshd.host_key = t->host_key;
-	real = sshd_run(&sshd, argument, 1, why, sizeof(why));
+	if (!reads_our_file(&sshd)) {
+		free(copy);
+		return false;
+	}
+	/* Without -f: what it reads when it is started as usual. */
+	sshd_ask(&sshd, NULL, &q);
+	real = sshd_answer_text(&q, why, sizeof(why));
 	same = real != NULL && same_settings(real, copy);
 	if (real == NULL)
 		cli_error("%s", why);

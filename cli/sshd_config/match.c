@@ -127,6 +127,8 @@ sshd_match_add(struct sshd_match *m, const char *criterion,
 		m->unknown |= !add_list(&m->group, argument);
 		return;
 	}
+	if (strcasecmp(criterion, "localport") == 0)
+		m->unknown |= !add_list(&m->port, argument);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcasecmp(criterion, others[i]) == 0)
 			return;
@@ -253,5 +255,6 @@ sshd_match_free(struct sshd_match *m)
 {
 	free_patterns(&m->user);
 	free_patterns(&m->group);
+	free_patterns(&m->port);
 	*m = (struct sshd_match){ 0 };
 }

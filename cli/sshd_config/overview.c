@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/overview.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "sshd_config/words.h"
 
@@ -76,6 +81,33 @@ read_match(struct walk *w, char *rest)
 	w->o->by_origin |= w->by_origin;
 }
 
+/* Whether whoever opens the file waits there. */
+static bool
+blocks(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) ||
+	    (S_ISCHR(st.st_mode) && st.st_rdev != makedev(1, 3)));
+}
+
+/* sshd opens a host key, and its public half, before it answers. */
+static void
+look_at_key(struct walk *w, const char *keyword, char *rest)
+{
+	const char *path = sshd_words_next(&rest);
+	char half[PATH_MAX];
+
+	if (path == NULL || *w->o->blocking != '\0')
+		return;
+	snprintf(half, sizeof(half), "%s.pub", path);
+	if (!blocks(path) && !blocks(half))
+		return;
+	snprintf(w->o->blocking, sizeof(w->o->blocking), "%.300s:%u: %s %.300s "
+	    "is a FIFO or a device, for which sshd would wait: name a file",
+	    w->file, w->line, keyword, blocks(path) ? path : half);
+}
+
 /* Whether the name of a file, as -T prints it, is another one to us. */
 static bool
 has_odd_pattern(const char *value)
@@ -119,12 +151,30 @@ read_keyword(struct walk *w, char *line)
 		read_include(w, value);
 	else if (strcasecmp(keyword, "Match") == 0)
 		read_match(w, value);
+	else if (strcasecmp(keyword, "HostKey") == 0 ||
+	    strcasecmp(keyword, "HostCertificate") == 0)
+		look_at_key(w, keyword, value);
 	else if (strcasecmp(keyword, "AuthorizedKeysFile") == 0) {
 		w->o->odd_pattern |= has_odd_pattern(value);
 		w->o->varies |= w->in_match;
 	} else if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ||
 	    strcasecmp(keyword, "TrustedUserCAKeys") == 0)
 		w->o->varies |= w->in_match;
+}
+
+/* NULL if it cannot be read, or is no file. */
+static FILE *
+open_config(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	FILE *f = NULL;
+
+	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		f = fdopen(fd, "r");
+	if (fd != -1 && f == NULL)
+		close(fd);
+	return f;
 }
 
 static void
@@ -135,7 +185,7 @@ read_config(struct walk *w, const char *path)
 	size_t cap = 0;
 	FILE *f;
 
-	if (w->depth == DEPTH_MAX || (f = fopen(path, "re")) == NULL) {
+	if (w->depth == DEPTH_MAX || (f = open_config(path)) == NULL) {
 		give_up(w);
 		return;
 	}

@@ -13,6 +13,8 @@ struct sshd_overview {
 	bool varies;		/* accounts may have different settings */
 	bool by_origin;		/* clients from elsewhere may have, too */
 	bool odd_pattern;	/* sshd -T does not show such a file's name */
+	char blocking[1024];	/* "" or the line that names a file sshd would
+				 * wait for, whenever it is asked */
 	struct sshd_match match;	/* by which accounts differ then */
 };
 

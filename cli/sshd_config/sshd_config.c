@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "sshd_config/subject.h"
+
 #define ANSWER_BYTES (1024 * 1024)
-#define ANSWER_SECONDS 60
+#define ANSWER_SECONDS 10
 #define SPEC_BYTES 512
 
 /* The lines of an answer that count. */
@@ -74,18 +77,6 @@ put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
 	argv[k] = NULL;
 }
 
-bool
-sshd_connection(const char *user, char *spec, size_t cap)
-{
-	/* All that a Match line may ask for, lest sshd refuse to answer. */
-	static const char rest[] = "host=localhost,addr=127.0.0.1,"
-	    "laddr=127.0.0.1,lport=22,rdomain=";
-
-	/* A comma would end the name. */
-	return strchr(user, ',') == NULL &&
-	    snprintf(spec, cap, "user=%s,%s", user, rest) < (int)cap;
-}
-
 /*
  * Debian's sshd answers no question without this folder. systemd makes it when
  * it starts ssh.service; with ssh.socket that is at the first connection, hours
@@ -99,15 +90,26 @@ make_run_folder(void)
 		(void)mkdir("/run/sshd", 0755);
 }
 
-/* Starts sshd; q tells how that went. */
-static void
-start(const struct sshd *sshd, const char *const *argument, size_t n,
+static int64_t
+monotonic_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void
+sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
     struct sshd_question *q)
 {
 	char *argv[ARGUMENTS_MAX];
 	int ends[2];
 
-	*q = (struct sshd_question){ .pid = -1, .fd = -1 };
+	*q = (struct sshd_question){
+		.pid = -1, .fd = -1,
+		.deadline = monotonic_ms() + ANSWER_SECONDS * 1000
+	};
 	put_arguments(sshd, argument, n, argv);
 	make_run_folder();
 	if (pipe2(ends, O_CLOEXEC) == -1) {
@@ -124,31 +126,74 @@ start(const struct sshd *sshd, const char *const *argument, size_t n,
 	}
 }
 
+/*
+ * What -C is to say. All that a Match line may ask for, lest sshd refuse to
+ * answer; but of nobody in particular no more than a port, which sshd wants to
+ * be told where a Match LocalPort stands. Other criteria then match nothing.
+ */
+static bool
+put_connection(const struct sshd_subject *s, const char *user,
+    char spec[static SPEC_BYTES])
+{
+	int n;
+
+	if (user == NULL)
+		n = snprintf(spec, SPEC_BYTES, "lport=%u", s->free_port);
+	else
+		n = snprintf(spec, SPEC_BYTES, "user=%s,host=localhost,"
+		    "addr=127.0.0.1,laddr=%s,lport=%u,rdomain=", user,
+		    s->address, s->port);
+	return n < SPEC_BYTES;
+}
+
 void
 sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 {
+	const struct sshd_subject *s = sshd_subject(sshd);
 	char spec[SPEC_BYTES];
 	const char *const argument[] = { "-T", "-C", spec };
 
-	*q = (struct sshd_question){ .pid = -1, .fd = -1, .error = EINVAL };
-	if (sshd_connection(user, spec, sizeof(spec)))
-		start(sshd, argument, 3, q);
+	*q = (struct sshd_question){ .pid = -1, .fd = -1 };
+	if (*s->refused != '\0')
+		q->refused = s->refused;
+	else if (user != NULL && strchr(user, ',') != NULL)
+		q->refused = "sshd cannot be asked about a name with a comma: "
+		    "sshd -C takes it for the end of the name";
+	else if (!put_connection(s, user, spec))
+		q->refused = "sshd is not asked about so long a name";
+	else
+		sshd_start(sshd, argument, 3, q);
+	q->asked = true;
+}
+
+/* Waits for more; what comes late, but comes, may take a second longer. */
+static bool
+wait_for_more(const struct sshd_question *q)
+{
+	struct pollfd p = { .fd = q->fd, .events = POLLIN };
+	int64_t left = q->deadline - monotonic_ms();
+	int n;
+
+	do
+		n = poll(&p, 1, left > 1000 ? (int)left : 1000);
+	while (n == -1 && errno == EINTR);
+	return n > 0;
 }
 
 /* Reads all of it, and a NUL; false with errno. */
 static bool
-read_answer(int fd, char *buf)
+read_answer(struct sshd_question *q, char *buf)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
 	size_t len = 0;
 	ssize_t n;
 
 	while (len < ANSWER_BYTES - 1) {
-		if (poll(&p, 1, ANSWER_SECONDS * 1000) == 0) {
+		if (!wait_for_more(q)) {
+			q->timed_out = true;
 			errno = ETIMEDOUT;
 			return false;
 		}
-		n = read(fd, buf + len, ANSWER_BYTES - 1 - len);
+		n = read(q->fd, buf + len, ANSWER_BYTES - 1 - len);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
@@ -179,6 +224,21 @@ join_lines(char *text)
 	return len > 0 ? text : "it failed without a word";
 }
 
+/* Why there is no answer, from errno where it was being read. */
+static void
+put_reason(const struct sshd_question *q, char *why, size_t cap)
+{
+	if (!q->timed_out)
+		snprintf(why, cap, "sshd -T: %s", strerror(errno));
+	else
+		snprintf(why, cap, "sshd -T: no answer within %d seconds; "
+		    "either a file that it opens, such as a HostKey, is a FIFO, "
+		    "or the name service (nsswitch.conf) does not answer",
+		    ANSWER_SECONDS);
+	if (q->timed_out && q->asked)
+		sshd_subject_refuse(why);
+}
+
 char *
 sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 {
@@ -187,15 +247,14 @@ sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 	bool ok;
 
 	if (q->pid == -1) {
-		snprintf(why, cap, "%s", q->error == EINVAL ?
-		    "sshd cannot be asked about such a name" :
+		snprintf(why, cap, "%s", q->refused != NULL ? q->refused :
 		    strerror(q->error));
 		free(text);
 		return NULL;
 	}
-	ok = text != NULL && read_answer(q->fd, text);
+	ok = text != NULL && read_answer(q, text);
 	if (!ok) {
-		snprintf(why, cap, "sshd -T: %s", strerror(errno));
+		put_reason(q, why, cap);
 		kill(q->pid, SIGKILL);
 	}
 	close(q->fd);
@@ -217,7 +276,7 @@ sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
 {
 	struct sshd_question q;
 
-	start(sshd, argument, n, &q);
+	sshd_start(sshd, argument, n, &q);
 	return sshd_answer_text(&q, why, cap);
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SSHD_PATH "/usr/sbin/sshd"
 #define SSHD_WORDS_MAX 256
@@ -37,29 +38,33 @@ struct sshd {
 	const char *host_key;	/* one that it may take for its own, or NULL */
 };
 
+/* A question that sshd is thinking about. */
+struct sshd_question {
+	pid_t pid;		/* -1: it could not be asked */
+	int fd;
+	int error;		/* then errno, or a sentence in refused */
+	const char *refused;
+	int64_t deadline;	/* milliseconds of the monotonic clock */
+	bool asked;		/* by sshd_ask */
+	bool timed_out;
+};
+
+/* Starts sshd with n more arguments, which say what it is to do. */
+void sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
+    struct sshd_question *q);
+
 /*
- * Runs sshd with n more arguments (-t, or -T and a -C) and returns what it
- * printed, to be freed. NULL with a sentence in why if it fails.
+ * Does so, and returns what it printed, to be freed. NULL with a sentence in
+ * why if it fails, or has said nothing for some seconds.
  */
 char *sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
     char *why, size_t cap);
 
-/* A question that sshd is thinking about. */
-struct sshd_question {
-	pid_t pid;		/* -1: could not be asked; errno in error */
-	int fd;
-	int error;
-};
-
 /*
- * What -C takes for a login of user from this machine; false if sshd cannot be
- * asked about such a name.
- */
-bool sshd_connection(const char *user, char *spec, size_t cap);
-
-/*
- * Asks what holds for a login of user from this machine. Several questions may
- * be asked before the answers are read.
+ * Asks what holds for a login of user from this machine, at the place where
+ * this sshd listens; or with user NULL, where no Match line asks for anything.
+ * Several questions may be asked before the answers are read. An sshd that did
+ * not answer in time is not asked again.
  */
 void sshd_ask(const struct sshd *sshd, const char *user,
     struct sshd_question *q);
@@ -71,8 +76,8 @@ struct sshd_settings *sshd_answer(struct sshd_question *q, char *why,
     size_t cap);
 
 /*
- * The same, all that sshd said: a line for each keyword, in lower case, and
- * its value. To be freed.
+ * The same, all that sshd said: a line for each keyword and its value. To be
+ * freed. Keywords are in lower case up to OpenSSH 10.4, in mixed case later.
  */
 char *sshd_answer_text(struct sshd_question *q, char *why, size_t cap);
 

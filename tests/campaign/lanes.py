@@ -83,7 +83,8 @@ def _describe(path, host_key):
                            capture_output=True, text=True)
     if shown.returncode != 0:
         raise product.CannotRun(f"{path}: {shown.stderr.strip()}")
-    settings = dict(line.partition(" ")[::2] for line in shown.stdout.splitlines())
+    rows = (line.partition(" ") for line in shown.stdout.splitlines())
+    settings = {keyword.lower(): value for keyword, _, value in rows}
     name = re.search(r"OpenSSH_[^\s,]+", version)
     return Program(path, name[0] if name else path, frozenset(settings),
                    frozenset(settings["pubkeyacceptedalgorithms"].split(",")))

@@ -378,7 +378,7 @@ def _(folder):
         for account in accounts:
             said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr=127.0.0.1"], check=True,
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-            patterns = [line.split()[1:] for line in said.splitlines() if line.startswith("authorizedkeysfile ")][0]
+            patterns = [line.split()[1:] for line in said.splitlines() if line.lower().startswith("authorizedkeysfile ")][0]
             equal([one["file"] for one in findings if one.get("account") == account.name],
                   [f"{account.home}/{pattern}" for pattern in patterns], account.name)
 
@@ -503,6 +503,41 @@ def _(folder):
         done = w.audit(status=2)
         contains(done.stderr, f"keyveto: {SSHD}: sshd -T: ", "NonsenseKeyword", "until 'sshd -T' works here")
         equal(row_of(done.stdout, "uma")[1], 1)
+
+
+@case("accounts are asked about at the port and the address where sshd listens")
+def _(folder):
+    with world(folder) as w:
+        uta = w.account("uta")
+        uta.write("there", w.bad)
+        for place, match in (("Port 2222", "LocalPort 2222"), ("ListenAddress 192.0.2.7:2222", "LocalPort 2222"),
+                             ("ListenAddress 192.0.2.7", "LocalAddress 192.0.2.7"),
+                             ("ListenAddress [2001:db8::7]:22", "LocalAddress 2001:db8::/32")):
+            CONFIG.write_text(f"{place}\nMatch {match}\n AuthorizedKeysFile there\n")
+            equal(places(w.findings(status=1)[0]), [f"{uta.home}/there:1"], place)
+        CONFIG.write_text("Match LocalPort 2222\n AuthorizedKeysFile there\n")
+        equal(places(w.findings(status=0)[0]), [])
+
+
+@case("an sshd that would wait for a FIFO is not asked, and one that hangs only once")
+def _(folder):
+    with world(folder) as w:
+        for number in range(60):
+            w.account(f"u{number}").authorize(w.clean)
+        fifo = folder / "fifo"
+        os.mkfifo(fifo)
+        CONFIG.write_text(f"HostKey {fifo}\n")
+        done = w.audit(status=2)
+        contains(done.stderr, f"{CONFIG}:1: HostKey {fifo} is a FIFO", "the accounts' files are taken from keyveto.conf")
+        assert done.seconds < 9, f"{done.seconds} seconds"
+        CONFIG.write_text("Match User *0\n AuthorizedKeysFile a\n"
+                          + "".join(f"Match User u{number}\n AuthorizedKeysFile b\n" for number in range(60)))
+        sshd, asked = folder / "sshd", folder / "asked"
+        sshd.write_text(f'#!/bin/sh\ncase "$*" in *user=u*) echo >>{asked}; exec sleep 1000;; esac\nexec {SSHD} "$@"\n')
+        sshd.chmod(0o755)
+        done = w.audit("--sshd", sshd, "--sshd-config", CONFIG, status=2)
+        contains(done.stderr, "no answer within 10 seconds")
+        assert len(asked.read_text()) <= 16, "sshd was asked again and again"
 
 
 @case("--sshd-config names another configuration")

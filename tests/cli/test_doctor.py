@@ -681,6 +681,26 @@ def _(folder):
         assert m.listed
 
 
+@case("match: with LocalPort, too, sshd is asked about those for whom no block is")
+def _(folder):
+    with machine(folder) as m:
+        m.sshd_config(*GUARDED, "Match LocalPort 65535", " AuthorizedKeysFile none")
+        well()
+        m.sshd_config("Match LocalPort 22", *(f" {line}" for line in GUARDED))
+        expect("match", "warning", "the guard is set for some clients only")
+        assert m.listed
+
+
+@case("sshd: a HostKey that is a FIFO is named with its line")
+def _(folder):
+    with machine(folder) as m:
+        fifo = folder / "fifo"
+        os.mkfifo(fifo)
+        m.sshd_config(*GUARDED, f"HostKey {fifo}")
+        found, _ = doctor()
+        contains(found["sshd"][0]["found"], f"{DROP_IN}:{len(GUARDED) + 1}: HostKey {fifo} is a FIFO")
+
+
 @case("match: a block ends with its file")
 def _(folder):
     with machine(folder) as m:

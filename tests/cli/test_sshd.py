@@ -110,12 +110,13 @@ class Machine:
 
     def settings(self, user=None, address="127.0.0.1"):
         """What sshd -T says, by keyword."""
-        who = ["-C", f"user={user},host=localhost,addr={address}"] if user else []
+        who = ["-C", f"user={user},host=localhost,addr={address},laddr=127.0.0.1,lport=22" if user else "lport=65533"]
         done = self.sshd("-T", *who)
         equal(done.returncode, 0, done.stderr)
         rows = {}
         for line in done.stdout.splitlines():
             keyword, _, value = line.partition(" ")
+            keyword = keyword.lower()       # mixed case from OpenSSH 10.5 on
             if keyword != "hostkey":
                 rows.setdefault(keyword, []).append(value)
         return {keyword: " | ".join(values) for keyword, values in rows.items()}
@@ -170,7 +171,7 @@ def this_machine(scratch, **settings):
     """The throw-away root itself; what is changed comes back whole at the end."""
     folders = [Path("/etc/ssh"), Path("/etc/pam.d"), Path("/etc/keyveto"), Path("/var/lib/keyveto")]
     kept = scratch / "kept"
-    kept.mkdir()
+    kept.mkdir(parents=True)
     for number, folder in enumerate(folders):
         subprocess.run(["cp", "-a", folder, kept / str(number)], check=True)
     try:
@@ -1044,6 +1045,140 @@ def _(scratch):
     equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
     image.run("disable", status=0)
     restored(snapshot, image.snapshot())
+
+
+# What sshd is asked.
+
+@case("where a Match LocalPort stands, sshd is told a port, and none that such a line names")
+def _(scratch):
+    far = "".join(f"Match LocalPort {port}\nAuthorizedKeysFile .ssh/far\n" for port in (65534, 65535, 22))
+    image = Image(scratch, INCLUDE + far)
+    image.account("alice", _made["clean"])
+    image.run("status", status=1)
+    image.run("enable", "--guard", status=0)
+    contains(image.read("/etc/keyveto/keyveto.conf"), f"\nAuthorizedKeysFile {DEFAULT_FILES}\n")
+    image.run("disable", status=0)
+    with this_machine(scratch, config=INCLUDE + far) as machine:
+        before = machine.snapshot()
+        machine.run("status", status=1)
+        machine.run("enable", "--pam", status=0)
+        machine.run("status", status=0)
+        machine.run("disable", status=0)
+        restored(before, machine.snapshot())
+
+
+@case("an account's name with a comma is not asked about, and that is said")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "Match User *b\nAuthorizedKeysFile .ssh/b\n")
+    image.account("a,b", _made["clean"])
+    contains(must_refuse(image, status=1).stderr, "a,b: sshd cannot be asked about a name with a comma")
+
+
+def other_sshd(scratch, config):
+    """An sshd of another prefix: without -f it reads another file."""
+    path = scratch / "other-sshd"
+    path.write_text(f'#!/bin/sh\ncase " $* " in *" -f "*) exec {SSHD} "$@";; esac\nexec {SSHD} -f {config} "$@"\n',
+                    encoding="ascii")
+    path.chmod(0o755)
+    return path
+
+
+@case("an sshd that reads another file than /etc/ssh/sshd_config is refused")
+def _(scratch):
+    config = scratch / "sshd_config"
+    with this_machine(scratch, config=INCLUDE) as machine:
+        config.write_text(INCLUDE, encoding="ascii")    # it says the same, today
+        other = other_sshd(scratch, config)
+        before = machine.snapshot()
+        for verb in ("status", "enable"):
+            done = machine.run(verb, "--sshd", other, status=2)
+            contains(done.stderr, f"{other} reads {config}", "put keyveto in by hand there")
+            lacks(done.stdout, "way in")
+        silent = wrapper(scratch, f'case " $* " in *" -dd "*) {SSHD} "$@" 2>/dev/null; exit;; esac')
+        contains(machine.run("enable", "--sshd", silent, status=2).stderr, "does not tell (sshd -dd -T)")
+        restored(before, machine.snapshot())
+        config.unlink()
+        config.symlink_to("/etc/ssh/sshd_config")       # another name for the same file
+        machine.run("status", "--sshd", other, status=1)
+
+
+@case("a HostKey that would hold sshd up is named with its line, and sshd is not asked")
+def _(scratch):
+    os.mkfifo(scratch / "fifo")
+    os.mkfifo(scratch / "half.pub")
+    for number, name in enumerate(("fifo", "half")):
+        line = f"HostKey {scratch}/{name}"
+        image = Image(scratch / str(number), INCLUDE,
+                      files={"/etc/ssh/sshd_config.d/50-keys.conf": f"# keys\n{line}\n"})
+        for verb in ("status", "enable"):
+            done = image.run(verb, status=2)
+            contains(done.stderr, f"/etc/ssh/sshd_config.d/50-keys.conf:2: {line}", "is a FIFO or a device")
+            assert done.seconds < 9, f"{done.seconds} seconds"
+        with this_machine(scratch / str(number), config=f"{line}\n{INCLUDE}") as machine:
+            for verb in ("status", "enable"):
+                contains(machine.run(verb, status=2).stderr, f"/etc/ssh/sshd_config:1: {line}")
+
+
+@case("an sshd that does not answer for one account is not asked about all the others")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "".join(f"Match User u{n}\nAuthorizedKeysFile .ssh/{n}\n" for n in range(40)))
+    for number in range(40):
+        image.account(f"u{number}", _made["clean"])
+    for verb, status in (("status", 2), ("enable", 1)):
+        sshd = wrapper(scratch, f'case "$*" in *user=u[0-9]*) echo >>{scratch}/hung; exec sleep 1000;; esac')
+        (scratch / "hung").write_text("", encoding="ascii")
+        done = image.run(verb, "--sshd", sshd, status=status)
+        contains(done.stderr, "no answer within 10 seconds")
+        assert len((scratch / "hung").read_text(encoding="ascii")) <= 16, "sshd was asked again and again"
+
+
+MIXED = {name.lower(): name for name in """AuthorizedKeysFile AuthorizedKeysCommand AuthorizedKeysCommandUser
+AuthorizedPrincipalsCommand AuthorizedPrincipalsCommandUser AuthorizedPrincipalsFile HostKey TrustedUserCAKeys UsePAM
+StrictModes ListenAddress Port PubkeyAuthentication HostbasedAuthentication""".split()}
+
+
+def mixed_case_sshd(folder):
+    """It prints keywords as that of OpenSSH 10.5 and later does."""
+    path = folder / "sshd"
+    words = ";".join(f"s/^{lower} /{name} /I" for lower, name in MIXED.items())
+    path.write_text(f'#!/bin/sh\nout=$({SSHD} "$@" 2>&1); status=$?\nprintf "%s\\n" "$out" | sed "{words}"\n'
+                    "exit $status\n", encoding="ascii")
+    path.chmod(0o755)
+    return path
+
+
+@case("an sshd that prints keywords in mixed case is understood")
+def _(scratch):
+    with this_machine(scratch, config=INCLUDE + "Port 2222\nAuthorizedKeysFile .ssh/mine\n") as machine:
+        before = machine.snapshot()
+        sshd = mixed_case_sshd(scratch)
+        contains(subprocess.run([sshd, "-T"], capture_output=True, text=True, check=True).stdout, "AuthorizedKeysFile .ssh/mine")
+        machine.run("enable", "--sshd", sshd, status=0)
+        contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/mine\n")
+        machine.run("status", "--sshd", sshd, status=0)
+        machine.run("disable", "--sshd", sshd, status=0)
+        restored(before, machine.snapshot())
+
+
+@case("README's steps by hand take over sshd's settings, whatever case it prints them in")
+def _(scratch):
+    steps = dict(re.findall(r"<!-- step: (guard|validate) -->\n```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"),
+                            re.DOTALL))
+    config = INCLUDE + ("AuthorizedKeysFile .ssh/mine\nTrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand "
+                        "/bin/echo %u\nAuthorizedPrincipalsCommandUser nobody\nMatch LocalPort 2222\nX11Forwarding no\n")
+    mixed_case_sshd(scratch)
+    for search in (os.environ["PATH"], f"{scratch}:{os.environ['PATH']}"):
+        with this_machine(scratch / str(len(search)), config=config) as machine:
+            before = {name: value for name, value in machine.settings("root").items()}
+            subprocess.run(["bash", "-euo", "pipefail", "-c", steps["guard"]], env={**os.environ, "PATH": search}, check=True)
+            contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/mine\n")
+            after = machine.settings("root")
+            equal(after["authorizedkeyscommand"], FILES_COMMAND)
+            for keyword in ("authorizedprincipalscommand", "authorizedprincipalscommanduser"):
+                equal(after[keyword], before[keyword])
+            last = steps["validate"].rstrip().splitlines()[-1]
+            subprocess.run(["bash", "-euo", "pipefail", "-c", last], env={**os.environ, "PATH": search}, check=True,
+                           stdout=subprocess.DEVNULL)
 
 
 # What status tells.
