@@ -132,8 +132,8 @@ reads_our_file(const struct sshd *sshd)
 		return true;
 	if (*s->file != '\0')
 		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
-		    "reads " SSHD_TREE_TOP ": put keyveto in by hand there",
-		    sshd->path, s->file);
+		    "reads another file (" SSHD_TREE_TOP "): put keyveto in "
+		    "by hand there", sshd->path, s->file);
 	else
 		cli_error("%s does not tell (sshd -dd -T) that it reads "
 		    SSHD_TREE_TOP ": put keyveto in by hand", sshd->path);
