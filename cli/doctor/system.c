@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "sshd_config/guard_command.h"
+#include "sshd_config/process.h"
 #include "sshd_config/sshd_config.h"
 
 #define LOG_SOCKET "/dev/log"
@@ -158,59 +159,6 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 	return n == 0;
 }
 
-/* Where a link of /proc leads to; false if that cannot be seen. */
-static bool
-read_link(const char *pid, const char *name, char path[static PATH_MAX])
-{
-	char link[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%.20s/%s", pid, name);
-	if ((n = readlink(link, path, PATH_MAX - 1)) <= 0)
-		return false;
-	path[n] = '\0';
-	return true;
-}
-
-static bool
-is_named_sshd(const char *pid, char text[static ARGUMENTS_BYTES])
-{
-	char path[64];
-	size_t len;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
-	return read_text(path, text, &len) && strcmp(text, "sshd\n") == 0;
-}
-
-/*
- * Whether a process is an sshd, by the kernel's word, and not in a container
- * of its own. Where the kernel does not tell, its name makes it suspicious.
- */
-static bool
-is_sshd(struct arguments *a, const char *pid,
-    char text[static ARGUMENTS_BYTES])
-{
-	char path[PATH_MAX], own[PATH_MAX], *name;
-	int error;
-
-	if (!read_link(pid, "ns/pid", path) ||
-	    !read_link("self", "ns/pid", own) ||
-	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path))) {
-		error = errno;
-		if (!is_named_sshd(pid, text))
-			return false;
-		snprintf(path, sizeof(path), "/proc/%.20s", pid);
-		errno = error;
-		tell_unseen(a, path);
-		return false;
-	}
-	if ((name = strrchr(path, '/')) == NULL)
-		return false;
-	/* After an upgrade: the old one still runs. */
-	name[strcspn(name, " ")] = '\0';
-	return strcmp(name, "/sshd") == 0;
-}
-
 /*
  * What stands behind "sshd: ", or another name of sshd's; NULL where a process
  * has no title of that form, but still the arguments it was started with.
@@ -262,11 +210,15 @@ static bool
 look_at_process(struct arguments *a, const char *pid,
     char text[static ARGUMENTS_BYTES])
 {
+	const enum sshd_process what = sshd_process_look(pid);
 	char path[64], place[64];
 	size_t len;
 	bool cut;
 
-	if (!is_sshd(a, pid, text))
+	snprintf(path, sizeof(path), "/proc/%.20s", pid);
+	if (what == SSHD_PROCESS_UNSEEN)
+		tell_unseen(a, path);
+	if (what != SSHD_PROCESS_SSHD)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
 	if (!read_text(path, text, &len)) {

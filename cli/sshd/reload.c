@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "shared/root_file.h"
 #include "sshd/sshd.h"
+#include "sshd_config/process.h"
 
 #define SYSTEMCTL "/usr/bin/systemctl"
 
@@ -56,22 +56,6 @@ reload_unit(const char *service, const char *socket)
 	    "is-active", socket) ? "try-restart" : "reload", service);
 }
 
-/* Whether the process is an sshd, as far as its name tells. */
-static bool
-is_sshd(pid_t pid)
-{
-	char path[64], name[32];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return false;
-	n = read(fd, name, sizeof(name));
-	close(fd);
-	return n == 5 && memcmp(name, "sshd\n", 5) == 0;
-}
-
 /* SIGHUP for the sshd whose process id is in the file. */
 static bool
 signal_listener(const char *path)
@@ -86,7 +70,8 @@ signal_listener(const char *path)
 		return false;
 	text[strcspn(text, "\r\n \t")] = '\0';
 	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
-	    is_sshd((pid_t)pid) && kill((pid_t)pid, SIGHUP) == 0;
+	    sshd_process_look(text) == SSHD_PROCESS_SSHD &&
+	    kill((pid_t)pid, SIGHUP) == 0;
 	free(text);
 	return ok;
 }

@@ -1092,6 +1092,26 @@ def _(folder):
             expect("service", "warning", f"process {process.pid}: goes by the name of other-sshd")
 
 
+@case("service: a process that only calls itself sshd says nothing about sshd")
+def _(folder):
+    with machine(folder) as m:
+        mine, theirs = folder / "mine", folder / "theirs"
+        for place, owner in ((mine, 0), (theirs, 65534)):
+            place.mkdir(mode=0o755)
+            shutil.copy("/bin/sleep", place / "sshd")
+            os.chown(place / "sshd", owner, owner)
+        words = ["sshd: /usr/sbin/sshd -o UsePAM=no -o AuthorizedKeysCommand=/tmp/x [listener] 0 of 10-100 startups", "1000"]
+        # A file of root's, run by an account; an account's file, run by root.
+        for place, user in ((mine, 65534), (theirs, 65534), (theirs, 0)):
+            with subprocess.Popen(words, executable=place / "sshd", user=user, group=user) as process:
+                try:
+                    equal(Path(f"/proc/{process.pid}/comm").read_text(encoding="ascii"), "sshd\n")
+                    contains(well()["service"][0]["found"], "no sshd listens")
+                finally:
+                    process.kill()
+        assert m.listed
+
+
 @case("service: what cannot be read is told")
 def _(folder):
     def spoilt(path, call, error):
