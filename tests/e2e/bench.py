@@ -76,7 +76,7 @@ class Bench:
     # What a case needs
 
     def account(self, password=None):
-        account = self.machine.add_account(password)
+        account = self.machine.add_account(password=password)
         self.accounts.append(account)
         return account
 

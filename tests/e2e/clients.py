@@ -15,7 +15,9 @@ GREETING = "let in"
 # sshd's ways to say no: in the session phase, to a key or password, and in the
 # account phase.
 REFUSED_SESSION = 254
-REFUSED_WORDS = ("Permission denied (", "Connection closed by 127.0.0.1")
+REFUSED_WORDS = ("Permission denied (", "Connection closed by 127.0.0.1",
+                 # The connection is ended after the key was accepted; which of these depends on what is under way.
+                 "closed by remote host", "client_loop: send disconnect: Broken pipe", "Connection reset by")
 
 _DSA = "    PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com\n"
 _CONFIG = """\

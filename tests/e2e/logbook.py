@@ -28,6 +28,7 @@ _PAIRS = (
     ("filter", _WORD, False),
     ("revision", "[0-9]+", False),
     ("reason", _WORD, False),
+    ("disconnected", "yes", False),
 )
 
 

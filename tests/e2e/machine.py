@@ -108,10 +108,12 @@ class Machine:
             path.chmod(mode)
         self._undo.append(put_back)
 
-    def add_account(self, password=None):
-        name = f"{ACCOUNT_PREFIX}{os.getpid()}-{next(self._accounts):04}"
+    def add_account(self, name=None, password=None):
+        """An account, by a name that useradd may not like."""
+        odd = ["--badname"] if name else []
+        name = name or f"{ACCOUNT_PREFIX}{os.getpid()}-{next(self._accounts):04}"
         with self._passwd:
-            _system("useradd", "--create-home", "--user-group", "--shell", "/bin/sh", name)
+            _system("useradd", "--create-home", "--user-group", "--shell", "/bin/sh", *odd, name)
             self._undo.append(lambda: _system("userdel", "--force", "--remove", name))
             if password is not None:
                 _system("chpasswd", input=f"{name}:{password}\n")

@@ -26,6 +26,7 @@ from bench import check
 from clients import Clients
 from logbook import Logbook
 from machine import Machine
+from server import GUARD
 from stock import StockServer, snapshot
 
 CONFIG = Path("/etc/ssh/sshd_config")
@@ -33,6 +34,10 @@ STACK = Path("/etc/pam.d/sshd")
 STATE = Path("/var/lib/keyveto/sshd-state")
 WATCHED = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/var/lib/keyveto")
 STOCK_HEAD = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nKbdInteractiveAuthentication no\n"
+
+
+def module_path():
+    return next(Path("/usr/lib").glob("*/security/pam_keyveto.so"))
 
 
 class World:
@@ -146,25 +151,133 @@ def command(w):
     bob.authorize()
 
 
-def certificates(w):
-    """TrustedUserCAKeys, which only a principals command lets the guard see."""
-    alice = w.machine.add_account()
+def trust_ca(w):
+    """A CA that TrustedUserCAKeys names, and the line that does."""
     ca = keys.generate(w.scratch)
-    trusted = w.scratch / "ca.pub"
+    trusted = w.scratch / f"{ca.path.name}.trusted"
     trusted.write_text(f"{ca.key}\n", encoding="ascii")
     trusted.chmod(0o644)
+    return ca, f"TrustedUserCAKeys {trusted}\n"
+
+
+def certificates(w):
+    """TrustedUserCAKeys: the module does the work alone."""
+    alice = w.machine.add_account()
+    ca, line = trust_ca(w)
     good, bad = (keys.certify(ca, one, alice.name) for one in (w.clean, w.leaked))
     other = keys.certify(ca, w.clean, "somebody")
-    w.configure(f"{STOCK_HEAD}TrustedUserCAKeys {trusted}\n")
+    w.configure(STOCK_HEAD + line)
+    before = snapshot("/etc/ssh")
     w.expect("a certificate, a leaked key", alice, bad, True)
-    w.run("enable", "--guard", "--reload")
+    check("the guard is left out: TrustedUserCAKeys is set" in w.run("enable", "--reload"), "nobody is told")
+    check(snapshot("/etc/ssh") == before, "sshd's files were changed")
     w.run("status", status=0)
     w.expect("guarded certificates, a clean key", alice, good, True)
     w.expect("guarded certificates, a clean key for somebody else", alice, other, False)
     w.expect("guarded certificates, a leaked key", alice, bad, False)
-    w.expect_logged(alice, verdict="listed", action="deny", via="guard")
-    w.run("disable", "--reload")
+    w.expect_logged(alice, verdict="listed", action="deny", via="pam", disconnected="yes")
+    w.run("disable")    # nothing of sshd's own was changed
     w.expect("certificates again, a leaked key", alice, bad, True)
+
+
+def forced_command(w):
+    """A certificate that its cert-authority line restricts, and TrustedUserCAKeys accepts too."""
+    alice = w.machine.add_account()
+    ca, line = trust_ca(w)
+    mine = keys.certify(ca, w.clean, alice.name)
+    alice.authorize(f'cert-authority,restrict,command="echo forced" {ca.key}')
+    w.configure(STOCK_HEAD + line)
+
+    def runs(when):
+        outcome = w.clients.login(w.server, alice, [mine])
+        check((outcome.status, outcome.stdout) == (0, "forced\n"), f"{when}: {outcome}")
+        w.ok(f"a forced command of a cert-authority line, {when}")
+    runs("before")
+    for options in (("--warn",), (), ("--pam",)):
+        w.run("enable", *options, "--reload")
+        runs(f"enable {' '.join(options)}")
+        w.run("disable")
+    said = w.run("enable", "--guard", "--reload", status=1)
+    check("loses the restrictions of its cert-authority line" in said and "1 account has" in said, said)
+    runs("enable --guard, which goes no further")
+    alice.authorize()
+
+
+def principals(w):
+    """Names that a command would print as something else than a principal."""
+    ca, line = trust_ca(w)
+    alice = w.machine.add_account()
+    odd = [w.machine.add_account(name) for name in ("restrict alice", "john smith")]
+    w.configure(STOCK_HEAD + line)
+    for when in ("before", "--warn", "enabled", "disabled"):
+        if when in ("--warn", "enabled"):
+            w.run("enable", *(("--warn",) if when == "--warn" else ()), "--reload")
+        elif when == "disabled":
+            w.run("disable")
+        for account in odd:
+            w.expect(f"{account.name}, {when}, its own certificate", account, keys.certify(ca, w.clean, account.name), True)
+        w.expect(f"{odd[0].name}, {when}, the certificate of alice", odd[0], keys.certify(ca, w.clean, "alice"), False)
+        w.expect(f"another account, {when}", alice, keys.certify(ca, w.clean, alice.name), True)
+
+
+def implicit_argument(w):
+    """AuthorizedKeysCommand without arguments, as SSSD's manual has it."""
+    alice, bob = w.machine.add_account(), w.machine.add_account()
+    program = w.scratch / "keys_of"
+    program.write_text(f'#!/bin/sh\n[ "$#" = 1 ] && [ "$1" = {alice.name} ] && echo "{w.clean.key}\n{w.leaked.key}"\n'
+                       "exit 0\n", encoding="ascii")
+    program.chmod(0o755)
+    bob.authorize(w.clean.key)
+    w.configure(f"{STOCK_HEAD}AuthorizedKeysCommand {program}\nAuthorizedKeysCommandUser nobody\n")
+    for when, options in (("before", None), ("--warn", ("--warn",)), ("enabled", ()), ("disabled", None)):
+        if options is not None:
+            w.run("enable", *options, "--reload")
+        elif when == "disabled":
+            w.run("disable", "--reload")
+        w.expect(f"a command without arguments, {when}, its key", alice, w.clean, True)
+        w.expect(f"a command without arguments, {when}, a leaked key", alice, w.leaked, when != "enabled")
+        w.expect(f"a command without arguments, {when}, a key in a file", bob, w.clean, True)
+        if when == "enabled":
+            doctor = subprocess.run([w.keyveto, "doctor"], capture_output=True, text=True, check=False)
+            check("AuthorizedKeysFile none" not in doctor.stdout and "broken" not in doctor.stdout, doctor.stdout)
+            w.run("status", status=0)
+    # A command that the guard would not become is left to the module.
+    program.chmod(0o775)
+    check("the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--reload"), "nobody is told")
+    w.expect("a command that root's group may write, its key", alice, w.clean, True)
+    w.expect("a command that root's group may write, a leaked key", alice, w.leaked, False)
+    w.run("disable")
+    bob.authorize()
+
+
+def tried_out(w):
+    """What cannot work is found before the first byte is written."""
+    alice = w.machine.add_account()
+    alice.authorize(w.clean.key)
+    w.configure(STOCK_HEAD)
+    before = snapshot(*WATCHED)
+    for path, words in ((Path(GUARD), "cannot be run by root"), (module_path(), "PAM opens no session with it")):
+        content, mode = path.read_bytes(), path.stat().st_mode & 0o7777
+        path.write_bytes(b"\x7fELF nothing\n")
+        said = w.run("enable", "--warn", status=2)
+        check(words in said, f"{words!r} is not said: {said}")
+        check(snapshot(*WATCHED) == before, f"{path} cannot work, and something was changed")
+        path.write_bytes(content)
+        path.chmod(mode)
+        w.ok(f"{path.name}, which cannot work, is found before anything is written")
+    path = module_path()
+    content = path.read_bytes()
+    # It loads, and refuses a key that no list knows.
+    shutil.copy(path.with_name("pam_deny.so"), path)
+    check("PAM opens no session with it" in w.run("enable", "--pam", "--warn", status=2), "a module that refuses")
+    path.write_bytes(content)
+    w.ok("a module that refuses a clean key is found before anything is written")
+    w.configure(f"{STOCK_HEAD}AuthorizedKeysFile none\nAuthorizedKeysCommand /bin/cat /proc/sys/kernel/random/uuid\n"
+                "AuthorizedKeysCommandUser nobody\n")
+    before = snapshot(*WATCHED)
+    check("prints something else behind the guard" in w.run("enable", "--warn", status=2), "another output")
+    check(snapshot(*WATCHED) == before, "another output, and something was changed")
+    w.ok("a command that prints something else behind the guard is found before anything is written")
 
 
 def match(w):
@@ -213,7 +326,8 @@ def play(options):
             path.unlink()
         world = World(machine, log, scratch, options.build / "keyveto")
         world.server.start()
-        for scene in (stock, pam_alone, command, certificates, match, without_include):
+        for scene in (stock, pam_alone, command, certificates, forced_command, principals, implicit_argument, tried_out,
+                      match, without_include):
             scene(world)
             check(not STATE.exists(), "disable leaves its state behind")
             world.configure(world.config)
