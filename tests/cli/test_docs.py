@@ -164,7 +164,7 @@ def _(scratch):
     page = section("OUTPUT", "Sh")
     table = set(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE))))
     same("the table of JSON keys", table - {"account"}, names)
-    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|way_names|c->open|is_guarded)', read(ROOT / "cli/sshd/status.c"))
+    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|ways_name|c->ways\.open|ways_is_guarded)', read(ROOT / "cli/sshd/status.c"))
     text = re.search(r"^\.It Fl -json\n(.*?)^\.It ", section("sshd status", "Ss"), LINES)[1]
     marked = " ".join(re.findall(r"^\.Cm (.*)$", text, re.MULTILINE))
     same("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
