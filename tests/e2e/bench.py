@@ -75,8 +75,8 @@ class Bench:
 
     # What a case needs
 
-    def account(self, password=None):
-        account = self.machine.add_account(password=password)
+    def account(self, password=None, as_root=False):
+        account = self.machine.add_account(password=password, as_root=as_root)
         self.accounts.append(account)
         return account
 

@@ -107,7 +107,7 @@ class Clients:
     @contextlib.contextmanager
     def connection(self, server, account, identity, options, errors):
         """A client that stays (ssh -N) for the time of the block, its words in a file."""
-        argv = self.ssh_argv(server, account, [identity], ["-v", "-N", *options])
+        argv = self.ssh_argv(server, account, [identity], ["-vv", "-N", *options])
         with open(errors, "wb") as stderr:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                        stderr=stderr, env=_environment())
@@ -132,6 +132,13 @@ class Connection:
     @property
     def stays(self):
         return self._process.poll() is None
+
+    def wait_for_end(self, seconds=PATIENCE):
+        """Wait until the client has ended by itself."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the client stays connected: {self.words()}") from None
 
     def words(self):
         return self._errors.read_text(encoding="utf-8", errors="replace")

@@ -108,12 +108,13 @@ class Machine:
             path.chmod(mode)
         self._undo.append(put_back)
 
-    def add_account(self, name=None, password=None):
-        """An account, by a name that useradd may not like."""
+    def add_account(self, name=None, password=None, as_root=False):
+        """A fresh account, by a name that useradd may not like; as_root gives it the uid 0."""
         odd = ["--badname"] if name else []
         name = name or f"{ACCOUNT_PREFIX}{os.getpid()}-{next(self._accounts):04}"
+        uid = ("--non-unique", "--uid", "0") if as_root else ()
         with self._passwd:
-            _system("useradd", "--create-home", "--user-group", "--shell", "/bin/sh", *odd, name)
+            _system("useradd", "--create-home", "--user-group", "--shell", "/bin/sh", *odd, *uid, name)
             self._undo.append(lambda: _system("userdel", "--force", "--remove", name))
             if password is not None:
                 _system("chpasswd", input=f"{name}:{password}\n")

@@ -31,6 +31,19 @@ def password_step_shows_key():
     return version() >= (10, 0)
 
 
+def tunnels_after_refusal():
+    """ssh -w gets root a tunnel in a session that PAM refused."""
+    return version() < (10, 5)
+
+
+def asks_root_no_old_password():
+    """When a password has expired, sshd runs passwd as the account, which asks root for no old one.
+
+    Both do so in a session that PAM refused. The sshd before has PAM change it, and PAM asks.
+    """
+    return version() >= (9, 8)
+
+
 def keygen_reads_cr():
     """ssh-keygen takes a CR within base64 as sshd does; later it ends the line for ssh-keygen alone."""
     return version() < (10, 0)

@@ -101,7 +101,7 @@ def run_suite(options, chosen, throwaway):
     if options.left_out:
         print(f"\nleft out on request: {sum(any(w in one.title for w in options.left_out) for one in CASES)}")
     for thing in sorted(set(LEFT_OUT.values())):
-        print(f"\nleft out, since this OpenSSH has no {thing}: {list(LEFT_OUT.values()).count(thing)}")
+        print(f"\nleft out, since there is no {thing} here: {list(LEFT_OUT.values()).count(thing)}")
     print(f"\n{len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -43,6 +43,7 @@ OWN_TREES = ("/proc", "/sys", "/dev", "/run")
 # folder of the machine has to be made, and nothing is left if we are killed.
 BASE = "/run"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+TUNNELS = "net/tun"                # a machine without it has no ssh -w
 DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                 "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
 
@@ -145,7 +146,8 @@ class _Root:
         dev = self.inside("/dev")
         os.makedirs(dev, exist_ok=True)
         _mount("tmpfs", dev, "tmpfs", MS_NOSUID, "mode=0755")
-        for name in DEVICES:
+        os.mkdir(f"{dev}/net")
+        for name in (*DEVICES, *([TUNNELS] if os.path.exists(f"/dev/{TUNNELS}") else [])):
             with open(f"{dev}/{name}", "w", encoding="ascii"):
                 pass
             _mount(f"/dev/{name}", f"{dev}/{name}", None, MS_BIND)

@@ -148,6 +148,12 @@ class Server:
             self._process.terminate()
             self._process.wait()
 
+    def children(self):
+        """The processes that are there for its clients."""
+        found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(self._process.pid)],
+                               capture_output=True, text=True)
+        return found.stdout.splitlines()
+
     def read_log(self):
         return self.log.read_text(encoding="utf-8", errors="replace")
 

@@ -2,32 +2,51 @@
 """What is left of a login that the PAM session phase refused: nothing usable.
 
 Each probe really tries to move something, once with a clean key, where it must
-arrive, and once with a listed one, where it must not.
+arrive, and once with a listed one, where it must not. Where the module ends the
+connection with the session (disconnect=), the client must end as well.
 """
 
+import os
+import subprocess
+import threading
+import time
 from pathlib import Path
 
+import openssh
 import peers
 import server
-from bench import add_case, check
+from bench import add_case, case, check
 from clients import GREETING
+from patience import PATIENCE
 from remote_probe import TOLD_TO_XAUTH
 
 PROBE = Path(__file__).with_name("remote_probe.py").read_text(encoding="utf-8")
 ANSWER = peers.ANSWER.decode()
 
 
+OLD_PASSWORD, NEW_PASSWORD = "an-0ld-Password-of-keyveto", "a-New-passw0rd-of-keyvet0"
+
+# What ssh says when the server is gone: which of them depends on what it was just doing.
+GONE = ("closed by remote host", "Connection closed", "Connection reset", "Broken pipe")
+
+# For whom the module ends the connection: the account, and what stands on the module's line.
+LIVES_ON = {"": (False, ()), "root, disconnect=never": (True, ("disconnect=never",))}
+ENDS = {"root": (True, ()), "disconnect=always": (False, ("disconnect=always",))}
+
+
 class Setting:
     """An account, a server with the module, and the key to come with."""
 
-    def __init__(self, bench, listed):
+    def __init__(self, bench, listed, as_root=False, arguments=(), options=()):
         self.bench = bench
-        self.account = bench.account()
+        self.account = bench.account(OLD_PASSWORD, as_root)
         self.key = bench.key()
         self.account.authorize(self.key.key)
+        self.listed = listed
+        self.ended = listed and (as_root, arguments) in ENDS.values()
         config = bench.config(listed=[self.key if listed else bench.key()])
-        self.server = bench.server(server.pam_session(config).adding(
-            "X11Forwarding yes", f"XAuthLocation {bench.script(f'cat > ~/{TOLD_TO_XAUTH}')}"))
+        self.server = bench.server(server.pam_session(config, *arguments).adding(
+            *options, "X11Forwarding yes", f"XAuthLocation {bench.script(f'cat > ~/{TOLD_TO_XAUTH}')}"))
 
     def run(self, *command, options=(), **how):
         return self.bench.login(self.server, self.account, self.key, command=command, options=options, **how)
@@ -95,39 +114,37 @@ def scp_old_protocol(setting):
 def local_port(setting):
     peer, port = setting.peer(), server.free_port()
     with setting.connection("-L", f"127.0.0.1:{port}:127.0.0.1:{peer.port}") as connection:
-        return _came_through(connection, peer, peers.ask(peers.connect(port)))
+        return _came_through(setting, connection, peer, lambda: peers.ask(peers.connect(port)))
 
 
 def local_port_to_socket(setting):
     peer, port = setting.peer(setting.bench.path("far")), server.free_port()
     with setting.connection("-L", f"127.0.0.1:{port}:{peer.path}") as connection:
-        return _came_through(connection, peer, peers.ask(peers.connect(port)))
+        return _came_through(setting, connection, peer, lambda: peers.ask(peers.connect(port)))
 
 
 def local_socket(setting):
     peer, near = setting.peer(setting.bench.path("far")), setting.bench.path("near")
     with setting.connection("-L", f"{near}:{peer.path}") as connection:
-        return _came_through(connection, peer, peers.ask(peers.connect(near)))
+        return _came_through(setting, connection, peer, lambda: peers.ask(peers.connect(near)))
 
 
 def remote_port(setting):
     peer, port = setting.peer(), server.free_port()
     with setting.connection("-R", f"127.0.0.1:{port}:127.0.0.1:{peer.port}") as connection:
-        _wait_for_remote_forward(connection)
-        return _came_through(connection, peer, peers.ask_at(port))
+        return _came_through(setting, connection, peer, lambda: _asked_remotely(connection, port))
 
 
 def remote_socket(setting):
     peer, far = setting.peer(), setting.account.home / "far"
     with setting.connection("-R", f"{far}:127.0.0.1:{peer.port}") as connection:
-        _wait_for_remote_forward(connection)
-        return _came_through(connection, peer, peers.ask_at(far))
+        return _came_through(setting, connection, peer, lambda: _asked_remotely(connection, far))
 
 
 def socks(setting):
     peer, port = setting.peer(), server.free_port()
     with setting.connection("-D", f"127.0.0.1:{port}") as connection:
-        return _came_through(connection, peer, peers.ask_through_socks(port, peer.port))
+        return _came_through(setting, connection, peer, lambda: peers.ask_through_socks(port, peer.port))
 
 
 def standard_streams(setting):
@@ -157,12 +174,17 @@ def _probe(setting):
     return str(setting.bench.write("probe", PROBE, 0o755))
 
 
-def _wait_for_remote_forward(connection):
+def _asked_remotely(connection, target):
     connection.wait_for("remote forward success", "remote forward failure")
+    return peers.ask_at(target)
 
 
-def _came_through(connection, peer, answered):
-    """A refused session is not cut off: the client idles, and nothing passes."""
+def _came_through(setting, connection, peer, ask):
+    """A client that is cut off cannot ask; one that is not idles, and nothing passes."""
+    if setting.ended:
+        connection.wait_for_end()
+        return peer.reached
+    answered = ask()
     check(connection.stays, f"the client should stay connected: {connection.words()}")
     return answered or peer.reached
 
@@ -188,13 +210,136 @@ PROBES = {
 }
 
 
-def nothing_comes_through(bench, probe):
-    check(probe(Setting(bench, listed=False)), "the probe must work with a clean key, to prove anything")
-    refused = Setting(bench, listed=True)
+def nothing_comes_through(bench, probe, whom):
+    check(probe(Setting(bench, False, *whom)), "the probe must work with a clean key, to prove anything")
+    refused = Setting(bench, True, *whom)
     check(not probe(refused), "it works with a listed key")
-    bench.decision(refused.account, verdict="listed", action="deny")
+    bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes" if refused.ended else None)
 
 
-for _name, _probe_function in PROBES.items():
-    add_case(f"refused session: no {_name}",
-             lambda bench, probe=_probe_function: nothing_comes_through(bench, probe))
+for _whom, _arguments in {**LIVES_ON, **ENDS}.items():
+    for _name, _probe_function in PROBES.items():
+        add_case(f"refused session{_whom and f' ({_whom})'}: no {_name}",
+                 lambda bench, probe=_probe_function, whom=_arguments: nothing_comes_through(bench, probe, whom))
+
+
+# What sshd leaves open after a refused session. Only the end of the connection closes it.
+
+def tunnel(setting):
+    with setting.connection("-w", "any:any") as connection:
+        if setting.ended:
+            connection.wait_for_end()
+            return "open confirm" in connection.words()
+        connection.wait_for("open confirm", "open failed")
+        return "open confirm" in connection.words()
+
+
+def stays(setting):
+    with setting.connection() as connection:
+        if setting.ended:
+            connection.wait_for_end()
+            return False
+        connection.wait_for("Entering interactive session")
+        time.sleep(0.1)
+        return connection.stays
+
+
+def new_password(setting):
+    """Whether sshd lets a person change the password that has expired."""
+    subprocess.run(["chage", "-d", "0", setting.account.name], check=True)
+    # passwd goes by the uid, and takes it for root's.
+    before, root = _shadow(setting.account.name), _shadow("root")
+    setting.bench.at_end(lambda: subprocess.run(["usermod", "-p", root, "root"], check=True))
+    argv = setting.bench.clients.ssh_argv(setting.server, setting.account, [setting.key], ["-tt"],
+                                          ["true"])
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        too_long = threading.Timer(PATIENCE, process.kill)
+        too_long.start()
+        said = b""
+        while chunk := os.read(process.stdout.fileno(), 1 << 10):
+            said += chunk
+            if said.rstrip().endswith(b"assword:"):
+                # Somebody with a listed key does not know the old one.
+                answer = OLD_PASSWORD if b"urrent" in said and not setting.listed else NEW_PASSWORD
+                process.stdin.write(f"{answer}\n".encode())
+                process.stdin.flush()
+                said = b""
+        too_long.cancel()
+    return (_shadow(setting.account.name), _shadow("root")) != (before, root)
+
+
+def _shadow(name):
+    return next(line.split(":")[1] for line in Path("/etc/shadow").read_text(encoding="utf-8").splitlines()
+                if line.startswith(f"{name}:"))
+
+
+def hole(bench, probe, options, is_open):
+    """Root's: it is there with a clean key, with a listed one as sshd has it, and closed by default."""
+    check(probe(Setting(bench, False, True, (), options)), "the probe must work with a clean key, to prove anything")
+    refused = Setting(bench, True, *LIVES_ON["root, disconnect=never"], options)
+    check(probe(refused) == is_open, f"without the end of the connection this should be {is_open}")
+    bench.decision(refused.account, verdict="listed", disconnected=None)
+    for whom in ENDS.values():
+        if not whom[0]:
+            continue
+        refused = Setting(bench, True, *whom, options)
+        check(not probe(refused), "it works with a listed key")
+        bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes")
+
+
+add_case("refused session of root: no tunnel (ssh -w)", lacks="" if os.path.exists("/dev/net/tun") else "/dev/net/tun",
+         function=lambda bench: hole(bench, tunnel, ("PermitTunnel yes",), openssh.tunnels_after_refusal()))
+add_case("refused session of root: no connection that stays (ssh -N)",
+         function=lambda bench: hole(bench, stays, (), True))
+add_case("refused session of root: an expired password is not changed",
+         function=lambda bench: hole(bench, new_password, (), openssh.asks_root_no_old_password()))
+
+
+@case("refused session that ends the connection: what the person sees")
+def words_at_the_end(bench):
+    setting = Setting(bench, True, *ENDS["root"])
+    clients = bench.clients
+    source = bench.write("source", GREETING)
+    for what, outcome in {
+        "shell": setting.ssh("-T", stdin="exit\n"),
+        "command": setting.run("true"),
+        "sftp": clients.sftp(setting.server, setting.account, setting.key, "pwd\n"),
+        "scp": clients.scp(setting.server, setting.account, setting.key, source, "arrived"),
+    }.items():
+        check(outcome.status == 255, f"{what}: status {outcome.status}: {outcome}")
+        check(any(words in outcome.stderr for words in GONE), f"{what}: not the end of a connection: {outcome}")
+        check("bad line length" not in outcome.stderr and "too long" not in outcome.stderr,
+              f"{what}: a broken protocol: {outcome}")
+
+
+@case("refused session that ends the connection: sshd has its slot back, and holds nothing against the address")
+def nothing_is_held(bench):
+    options = ["MaxStartups 1"]
+    if openssh.version() >= (9, 8):
+        # One refusal that counts would keep the next client out.
+        options += [f"PerSourcePenalties {one}" for one in
+                    ("yes", "min:1s", *(f"{kind}:60s" for kind in ("crash", "authfail", "noauth")))]
+    setting = Setting(bench, True, *ENDS["root"], options)
+    clean = bench.key()
+    setting.account.authorize(setting.key.key, clean.key)
+    for _ in range(5):
+        outcome = setting.run("true")
+        check(any(words in outcome.stderr for words in GONE), f"not the end of a connection: {outcome}")
+    deadline = time.monotonic() + PATIENCE
+    while setting.server.children():
+        check(time.monotonic() < deadline, f"processes are left: {setting.server.children()}")
+        time.sleep(0.01)
+    bench.must_enter(bench.login(setting.server, setting.account, clean))
+    found = [one for one in bench.log.decisions(setting.account) if one.disconnected == "yes"]
+    check(len(found) == 5, f"not a line for each: {found}")
+
+
+@case("refused session that ends the connection: no entry in utmp and wtmp")
+def no_entry(bench):
+    for listed, expected in ((False, True), (True, False)):
+        setting = Setting(bench, listed, *ENDS["root"])
+        setting.ssh("-tt", stdin="exit\n")
+        entries = b"".join(Path(path).read_bytes() for path in ("/var/run/utmp", "/var/log/wtmp")
+                           if os.path.exists(path))
+        check((setting.account.name.encode() in entries) == expected or not expected or not entries,
+              f"listed {listed}: an entry should be there: {expected}")
