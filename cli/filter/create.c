@@ -110,6 +110,8 @@ create(const char *path, const struct wish *wish)
 		return false;
 	if (!pkbf_writer_open(&w, path))
 		goto out;
+	if (!pkbf_writer_may_replace(&w, wish->force))
+		goto out;
 	if (w.file.old != -1 && !wish->force) {
 		cli_error("%s: exists; --force replaces it by an empty filter",
 		    path);
@@ -156,7 +158,8 @@ const struct cli_command filter_create = {
 	    "listed (0.001)\n"
 	    "  --hashes K    or: set K bits for each key, 1 to 255\n"
 	    "  --length P    of 2^P bits in all, 3 to 40\n"
-	    "  --force       replace a file that exists\n"
+	    "  --force       replace a filter that exists; keep any other file "
+	    "beside it\n"
 	    "\n"
 	    "Elliptic curve keys take two entries each (see 'keyveto filter "
 	    "add --help').\n",

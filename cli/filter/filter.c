@@ -83,6 +83,32 @@ filter_open(const char *path, struct kv_pkbf *f)
 	return false;
 }
 
+void
+filter_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
+{
+	char absolute[PATH_MAX];
+	int fd = -1;
+
+	why[0] = '\0';
+	if (realpath(path, absolute) == NULL)
+		return;
+	if (kv_trusted_open(absolute, 0, &fd, why) == KV_OK)
+		close(fd);
+}
+
+void
+filter_warn_if_distrusted(const char *path)
+{
+	char why[KV_TRUSTED_WHY_BYTES];
+
+	if (geteuid() != 0)
+		return;
+	filter_find_distrust(path, why);
+	if (why[0] != '\0')
+		cli_error("warning: %s: a login would not trust this file",
+		    why);
+}
+
 bool
 filter_read_at(const char *path, int fd, void *buf, size_t len, off_t at)
 {

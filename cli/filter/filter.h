@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "input/input.h"
+#include "kv_trusted.h"
 
 /* A time past the year 9999 is nothing that ISO 8601 has a form for. */
 #define FILTER_TIME_MAX 253402300799U
@@ -19,6 +20,12 @@ extern const struct cli_command filter_create, filter_add, filter_merge,
 bool filter_open(const char *path, struct kv_pkbf *f);
 /* The same for an open descriptor, which stays the caller's on false. */
 bool filter_adopt(const char *path, int fd, struct kv_pkbf *f);
+
+/* What a login would hold against the file; "" if nothing. */
+void filter_find_distrust(const char *path,
+    char why[static KV_TRUSTED_WHY_BYTES]);
+/* A message about that, if this is root: anybody else has other filters. */
+void filter_warn_if_distrusted(const char *path);
 
 /* Reads exactly len bytes; false after a message. */
 bool filter_read_at(const char *path, int fd, void *buf, size_t len, off_t at);

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /* filter info, filter verify: what a filter file is, and whether it is sane. */
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "filter/facts.h"
 #include "filter/filter.h"
-#include "kv_trusted.h"
 #include "shared/json_text.h"
 
 enum { OPT_JSON = 2000 };
@@ -108,20 +103,6 @@ run_info(const struct cli_command *cmd, int argc, char **argv)
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
-/* What the guard would hold against the file; "" if nothing. */
-static void
-find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
-{
-	char absolute[PATH_MAX];
-	int fd = -1;
-
-	why[0] = '\0';
-	if (realpath(path, absolute) == NULL)
-		return;
-	if (kv_trusted_open(absolute, 0, &fd, why) == KV_OK)
-		close(fd);
-}
-
 static int
 run_verify(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -143,7 +124,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("%s: %s", path, why);
 		return CLI_UNCHECKED;
 	}
-	find_distrust(path, distrust);
+	filter_find_distrust(path, distrust);
 	cli_print_safe(stdout, path, strlen(path));
 	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " entries, "
 	    "lists a clean key with a chance of %.3g", facts.header.hashes,

@@ -74,10 +74,12 @@ open_sources(struct merging *m, char **paths)
 
 /* What stood under the name of the result must be part of it. */
 static bool
-may_replace(const struct merging *m)
+may_replace(struct merging *m)
 {
 	const struct replace *file = &m->writer.file;
 
+	if (!pkbf_writer_may_replace(&m->writer, m->force))
+		return false;
 	if (file->old == -1 || m->force)
 		return true;
 	for (size_t i = 0; i < m->n; i++) {
@@ -264,7 +266,9 @@ const struct cli_command filter_merge = {
 	    "the same k.\n"
 	    "\n"
 	    "  --fold    if p differs, make all as short as the shortest\n"
-	    "  --force   replace an OUT that is not among them\n"
+	    "  --force   replace an OUT that is not among them; one that is "
+	    "no filter is\n"
+	    "            kept beside it\n"
 	    "\n"
 	    "The number of entries becomes the sum, an upper bound: keys that "
 	    "several filters\n"

@@ -104,7 +104,30 @@ bool
 pkbf_writer_open(struct pkbf_writer *w, const char *path)
 {
 	*w = (struct pkbf_writer){ .map = NULL };
-	return replace_open(&w->file, path);
+	if (!replace_open(&w->file, path))
+		return false;
+	w->file.root_only = true;
+	return true;
+}
+
+bool
+pkbf_writer_may_replace(struct pkbf_writer *w, bool force)
+{
+	struct kv_pkbf f;
+	enum kv_err r;
+
+	if (w->file.old == -1 ||
+	    (r = kv_pkbf_open_fd(w->file.old, &f)) == KV_OK)
+		return true;
+	if (!force) {
+		cli_error("%s: is not a filter (%s); --force keeps it beside "
+		    "under another name, and makes a filter here",
+		    w->file.path, r == KV_ERR_SYSTEM ? strerror(errno) :
+		    kv_strerror(r));
+		return false;
+	}
+	w->file.keep_beside = true;
+	return true;
 }
 
 static bool
@@ -350,7 +373,10 @@ pkbf_writer_commit(struct pkbf_writer *w)
 		return true;
 	unmap(w);
 	kv_pkbf_header_encode(&w->header, raw);
-	return write_at(w, raw, sizeof(raw), 0) && replace_commit(&w->file);
+	if (!write_at(w, raw, sizeof(raw), 0) || !replace_commit(&w->file))
+		return false;
+	filter_warn_if_distrusted(w->file.path);
+	return true;
 }
 
 void

@@ -24,6 +24,13 @@ struct pkbf_writer {
  */
 bool pkbf_writer_open(struct pkbf_writer *w, const char *path);
 
+/*
+ * Before start: whether what is there may be replaced. A filter may. With force
+ * anything else may, and will be kept beside the new filter. False after a
+ * message.
+ */
+bool pkbf_writer_may_replace(struct pkbf_writer *w, bool force);
+
 /* Goes on from the filter that is there; there must be one. */
 bool pkbf_writer_load(struct pkbf_writer *w);
 
@@ -47,8 +54,8 @@ bool pkbf_writer_put(struct pkbf_writer *w, const uint8_t *bits, size_t len,
     off_t at);
 
 /*
- * Writes the header, and puts the filter in place. Does nothing if nothing was
- * begun or added.
+ * Writes the header, and puts the filter in place; as root, it warns if a login
+ * would not trust it there. Does nothing if nothing was begun or added.
  */
 bool pkbf_writer_commit(struct pkbf_writer *w);
 

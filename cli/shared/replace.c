@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "shared/place.h"
 
 /* What a signal handler removes; each name only while its flag is set. */
 static struct {
@@ -57,39 +58,6 @@ fail(const struct replace *r, const char *what)
 	return false;
 }
 
-/*
- * The absolute path without links; of a file that is not there yet, that of
- * its directory and the name.
- */
-static bool
-resolve(const struct replace *r, char place[static PATH_MAX])
-{
-	const char *slash = strrchr(r->path, '/');
-	const char *name = slash != NULL ? slash + 1 : r->path;
-	char dir[PATH_MAX], *real;
-	struct stat st;
-	int n;
-
-	if (realpath(r->path, place) != NULL)
-		return true;
-	if (errno != ENOENT)
-		return fail(r, "cannot be found");
-	if (lstat(r->path, &st) == 0) {
-		cli_error("%s: a symbolic link to a file that does not exist; "
-		    "remove the link, or name that file", r->path);
-		return false;
-	}
-	if (*name == '\0' || (size_t)(name - r->path) >= sizeof(dir))
-		return fail(r, "not the name of a file");
-	snprintf(dir, sizeof(dir), "%.*s", (int)(name - r->path), r->path);
-	if ((real = realpath(*dir != '\0' ? dir : ".", NULL)) == NULL)
-		return fail(r, "its directory");
-	n = snprintf(place, PATH_MAX, "%s/%s", real, name);
-	free(real);
-	errno = ENAMETOOLONG;
-	return n < PATH_MAX || fail(r, "cannot be found");
-}
-
 /* The names that belong to name, which is not too long for them. */
 static void
 make_up_names(struct replace *r, const char *name)
@@ -105,30 +73,15 @@ make_up_names(struct replace *r, const char *name)
 static bool
 find_place(struct replace *r)
 {
-	char place[PATH_MAX], *slash;
-	struct stat st;
-	int n;
-
-	if (!resolve(r, place))
+	if (!place_find(r->path, &r->dir, r->name))
 		return false;
-	slash = strrchr(place, '/');
-	n = snprintf(r->name, sizeof(r->name), "%s", slash + 1);
-	make_up_names(r, slash + 1);
-	if (n == 0 || n > NAME_MAX - 16) {
-		cli_error("%s: %s", r->path, n == 0 ? "not a regular file" :
-		    "the name is too long");
+	if (strlen(r->name) > NAME_MAX - 16) {
+		cli_error("%s: the name is too long", r->path);
 		return false;
 	}
-	/* What remains is the directory; of "/name" that is "/". */
-	slash[slash == place] = '\0';
-	r->dir = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->dir == -1 || fstat(r->dir, &r->dir_st) == -1)
+	make_up_names(r, r->name);
+	if (fstat(r->dir, &r->dir_st) == -1)
 		return fail(r, "its directory");
-	/* Nothing is made in a place like /dev. */
-	if (fstatat(r->dir, r->name, &st, 0) == 0 && !S_ISREG(st.st_mode)) {
-		cli_error("%s: not a regular file", r->path);
-		return false;
-	}
 	return true;
 }
 
@@ -367,25 +320,64 @@ replace_adopt(struct replace *r, int fd, const char *name)
 	return true;
 }
 
+/* The owner, group and mode that the new file gets, an old one being there. */
+static void
+choose_attributes(const struct replace *r, struct stat *st)
+{
+	const struct stat *old = &r->old_st;
+
+	*st = *old;
+	if (!r->root_only || geteuid() != 0)
+		return;
+	/* Only root chose the group of a file of root's. */
+	st->st_uid = 0;
+	st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
+	st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
+}
+
 static bool
 take_over_owner(const struct replace *r)
 {
-	struct stat st;
+	struct stat st, wanted;
 
 	if (r->old == -1)
 		return true;
+	choose_attributes(r, &wanted);
 	if (fstat(r->fd, &st) == -1)
 		return fail(r, "cannot be written");
-	if ((st.st_uid != r->old_st.st_uid || st.st_gid != r->old_st.st_gid) &&
-	    fchown(r->fd, r->old_st.st_uid, r->old_st.st_gid) == -1) {
+	if ((st.st_uid != wanted.st_uid || st.st_gid != wanted.st_gid) &&
+	    fchown(r->fd, wanted.st_uid, wanted.st_gid) == -1) {
 		cli_error("%s: belongs to another user or group, who would "
 		    "lose it (%s); run this as root or as its owner", r->path,
 		    strerror(errno));
 		return false;
 	}
-	if (fchmod(r->fd, r->old_st.st_mode & 07777) == -1)
+	if (fchmod(r->fd, wanted.st_mode & 07777) == -1)
 		return fail(r, "cannot keep its mode");
 	return true;
+}
+
+/* After the new file is there: what of the old one it did not take over. */
+static void
+report_changes(const struct replace *r)
+{
+	struct stat st;
+
+	if (r->old == -1)
+		return;
+	choose_attributes(r, &st);
+	if (st.st_uid != r->old_st.st_uid)
+		cli_error("%s: belonged to user %u, and belongs to root now, "
+		    "with mode %04o", r->path, (unsigned int)r->old_st.st_uid,
+		    (unsigned int)st.st_mode & 07777);
+	else if (((st.st_mode ^ r->old_st.st_mode) & 07777) != 0)
+		cli_error("%s: had mode %04o, and has %04o now: only root may "
+		    "write it", r->path,
+		    (unsigned int)r->old_st.st_mode & 07777,
+		    (unsigned int)st.st_mode & 07777);
+	if (r->kept_name[0] != '\0')
+		cli_error("%s: what was there is kept beside it as %s",
+		    r->path, r->kept_name);
 }
 
 /*
@@ -445,6 +437,39 @@ publish_first(struct replace *r)
 	return true;
 }
 
+/* Gives what is there a second name that was free: r->kept_name. */
+static bool
+name_kept(struct replace *r)
+{
+	struct stat kept;
+	int n = -1;
+
+	errno = EEXIST;
+	for (unsigned int i = 1; n == -1 && errno == EEXIST && i < 1000; i++) {
+		snprintf(r->kept_name, sizeof(r->kept_name), i == 1 ?
+		    "%.240s.kept" : "%.240s.kept%u", r->name, i);
+		n = linkat(r->dir, r->name, r->dir, r->kept_name, 0);
+	}
+	if (n == -1) {
+		r->kept_name[0] = '\0';
+		return fail(r, "cannot keep what is there; move it away");
+	}
+	if (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_same(&kept, &r->old_st))
+		return true;
+	cli_error("%s: another program changed it meanwhile; nothing was "
+	    "written, run this again", r->path);
+	return false;
+}
+
+static void
+unname_kept(struct replace *r)
+{
+	if (r->kept_name[0] != '\0')
+		(void)unlinkat(r->dir, r->kept_name, 0);
+	r->kept_name[0] = '\0';
+}
+
 static bool
 publish_in_place(struct replace *r)
 {
@@ -457,8 +482,13 @@ publish_in_place(struct replace *r)
 	if (r->keep_old &&
 	    linkat(r->dir, r->name, r->dir, r->old_name, 0) == -1)
 		return fail(r, "cannot keep the old one");
+	if (r->keep_beside && !name_kept(r)) {
+		unname_kept(r);
+		return false;
+	}
 	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1) {
 		fail(r, "cannot be replaced");
+		unname_kept(r);
 		if (r->keep_old)
 			(void)unlinkat(r->dir, r->old_name, 0);
 		return false;
@@ -487,6 +517,7 @@ replace_commit(struct replace *r)
 	    !(r->old == -1 ? publish_first(r) : publish_in_place(r)) ||
 	    !flush_directory(r))
 		return false;
+	report_changes(r);
 	if (r->old == -1 || !r->keep_old)
 		return true;
 	if (!name_previous(r))

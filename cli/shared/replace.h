@@ -33,7 +33,7 @@
 
 struct replace {
 	const char *path;	/* as given, for messages; the caller's */
-	int dir;		/* of the file itself: links are resolved */
+	int dir;		/* of the file itself, as shared/place finds it */
 	struct stat dir_st;
 	char name[NAME_MAX + 1];
 	char lock_name[NAME_MAX + 1];
@@ -45,13 +45,18 @@ struct replace {
 	struct stat old_st;
 	int fd;			/* the new file; -1 before replace_begin */
 	bool named;		/* it goes by new_name */
-	bool keep_old;		/* as previous_name; set after replace_open */
+	/* For replace_commit, to be set after replace_open. */
+	bool keep_old;		/* as previous_name */
+	bool keep_beside;	/* as kept_name, which was free; that is told */
+	bool root_only;		/* as root: only root may write the new file */
+	char kept_name[NAME_MAX + 1];	/* NAME.kept; "" before the commit */
 };
 
 /*
  * Waits for the lock, ends what a killed run began, then opens the file if
  * there is one: r->old. A symbolic link is followed, and what it points to will
- * be replaced. At most one of these may be open in a process; it is ended by
+ * be replaced; root follows only those that shared/place trusts.
+ * At most one of these may be open in a process; it is ended by
  * replace_close, also after false. False comes after a message, from here as
  * from all that follow.
  */
@@ -75,6 +80,9 @@ bool replace_adopt(struct replace *r, int fd, const char *name);
 /*
  * Puts the new file in the place of the old, whose owner and mode it takes
  * over; a file where there was none has mode 0644 less the umask.
+ * With root_only, as root, the new file is root's: it takes over the group of a
+ * file of root's, and its mode less what lets group and others write; in the
+ * place of somebody else's it is root:root with mode 0644. Changes are told.
  */
 bool replace_commit(struct replace *r);
 

@@ -45,8 +45,38 @@ end_killed_run(const struct update_target *t)
 	return ok;
 }
 
+/*
+ * Whether it begins as a filter does. A filter that was damaged is replaced
+ * without a question; anything else was named by mistake.
+ */
+static bool
+has_marker(int fd)
+{
+	uint8_t raw[KV_PKBF_HEADER_BYTES] = { 0 };
+	struct kv_pkbf_header h;
+
+	return pread(fd, raw, sizeof(raw), 0) > 0 &&
+	    kv_pkbf_header_decode(raw, &h) != KV_ERR_FILTER_MARKER;
+}
+
+/* Judges a file that is not a whole filter, for the reason r. */
+static bool
+judge_damaged(struct update_target *t, enum kv_err r, bool force)
+{
+	t->is_other = !has_marker(t->fd);
+	if (!t->is_other || force) {
+		cli_error("warning: %s: what is installed is no good filter: "
+		    "%s", t->path, kv_strerror(r));
+		return true;
+	}
+	cli_error("%s: is not a filter, and stays as it is; name the filter, "
+	    "or give --force to keep this file beside it under another name",
+	    t->path);
+	return false;
+}
+
 bool
-update_target_open(struct update_target *t, const char *path)
+update_target_open(struct update_target *t, const char *path, bool force)
 {
 	struct kv_pkbf f;
 	enum kv_err r;
@@ -67,8 +97,7 @@ update_target_open(struct update_target *t, const char *path)
 	} else if (r == KV_ERR_SYSTEM)
 		return fail(t, "cannot be read");
 	else
-		cli_error("warning: %s: what is installed is no good filter: "
-		    "%s", path, kv_strerror(r));
+		return judge_damaged(t, r, force);
 	return true;
 }
 
@@ -112,6 +141,8 @@ update_target_replace(const struct update_target *t, int fd,
 	ok = replace_open(&r, t->path) && is_unchanged(t, &r);
 	/* What is damaged must not push out a good one. */
 	r.keep_old = t->is_filter;
+	r.keep_beside = t->is_other;
+	r.root_only = true;
 	ok = ok && replace_adopt(&r, fd, name) && replace_commit(&r);
 	*donep = fstat(fd, &mine) == 0 && r.dir != -1 &&
 	    fstatat(r.dir, t->place.name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -15,6 +15,7 @@ struct update_target {
 	int fd;			/* -1: there is none yet */
 	struct stat st;
 	bool is_filter;		/* and not something damaged */
+	bool is_other;		/* a file that never was a filter */
 	struct kv_pkbf_header header;
 };
 
@@ -22,9 +23,10 @@ struct update_target {
  * Finds out what there is, after what a killed run began was ended. False after
  * a message; to be closed in both cases.
  * A directory that somebody else may write is refused: what was verified there
- * could be exchanged.
+ * could be exchanged. So is a file that never was a filter, unless force is
+ * given: then it will be kept beside.
  */
-bool update_target_open(struct update_target *t, const char *path);
+bool update_target_open(struct update_target *t, const char *path, bool force);
 void update_target_close(struct update_target *t);
 
 /*

@@ -6,15 +6,12 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <curl/curl.h>
 
-#include "kv_trusted.h"
+#include "filter/filter.h"
 
 #define SECONDS_A_DAY 86400
 
@@ -120,22 +117,6 @@ find_and_roll_back(struct update *u)
 /* --- the command -------------------------------------------------------- */
 
 static void
-warn_if_distrusted(const char *path)
-{
-	char absolute[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
-	int fd;
-
-	/* Anybody else has filters that are not for logins. */
-	if (geteuid() != 0 || realpath(path, absolute) == NULL)
-		return;
-	if (kv_trusted_open(absolute, 0, &fd, why) == KV_OK)
-		close(fd);
-	else
-		cli_error("warning: %s: a login would not trust this file",
-		    why);
-}
-
-static void
 say_unchanged(const struct update *u)
 {
 	const struct update_target *t = &u->target;
@@ -180,7 +161,7 @@ update(struct update *u)
 	struct update_target *t = &u->target;
 	enum update_outcome outcome;
 
-	if (!update_target_open(t, t->path))
+	if (!update_target_open(t, t->path, u->force))
 		return UPDATE_FAILED;
 	/* Not before: to end a killed run, replace catches them as well. */
 	catch_signals();
@@ -199,7 +180,7 @@ update(struct update *u)
 	if (outcome == UPDATE_CURRENT && !is_recent(u))
 		outcome = UPDATE_FAILED;
 	else if (u->replaced)
-		warn_if_distrusted(t->path);
+		filter_warn_if_distrusted(t->path);
 	else if (outcome == UPDATE_FAILED)
 		say_unchanged(u);
 	update_target_close(t);
@@ -292,7 +273,8 @@ const struct cli_command cli_update = {
 	    "URL is https://..., or the path of a file; without one it is that "
 	    "of the\nsettings.\n\n"
 	    "  --force          also an older revision, or one with far fewer "
-	    "entries\n"
+	    "entries, or in\n"
+	    "                   the place of a file that is no filter\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
 	    "  --quiet          say nothing but what went wrong\n"
 	    "  --settings FILE  keyveto-update.conf(5) (default "

@@ -20,6 +20,7 @@ import resource
 import shlex
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -277,12 +278,13 @@ def _(tmp):
 
 @case("create: an existing file is replaced only with --force")
 def _(tmp):
-    (tmp / "f").write_text("dear to me")
+    make(tmp / "f", 3, 10)
+    before = (tmp / "f").read_bytes()
     _, err = run("create", tmp / "f", "--hashes", 3, "--length", 14, status=2)
     check("--force" in err and str(tmp / "f") in err, f"no way out: {err}")
-    equal((tmp / "f").read_text(), "dear to me", "the file")
+    equal((tmp / "f").read_bytes(), before, "the file")
     run("create", tmp / "f", "--hashes", 3, "--length", 14, "--force")
-    pkbf.Filter.read(tmp / "f")
+    equal(pkbf.Filter.read(tmp / "f").p, 14, "the length")
     equal(names(tmp), ["f"], "files")
 
 
@@ -811,10 +813,10 @@ def _(tmp):
 @case("writing: owner and mode stay, a new file heeds the umask")
 def _(tmp):
     f = make(tmp / "f", 3, 10)
-    for mode in (0o600, 0o640, 0o644, 0o664, 0o444):
+    for mode in (0o600, 0o640, 0o644, 0o444):
         f.chmod(mode)
         if os.geteuid() == 0:
-            os.chown(f, 12345, 12346)
+            os.chown(f, 0, 12346)
         elif mode == 0o444:
             continue
         for name, *rest in (["add"], ["merge", f], ["create", "--hashes", 3, "--length", 10, "--force"]):
@@ -828,6 +830,298 @@ def _(tmp):
         subprocess.run([*prefix, KEYVETO, "filter", "create", f, "--hashes", "3", "--length", "10"], check=True,
                        umask=mask, stderr=subprocess.DEVNULL)
         equal(stat.S_IMODE(f.stat().st_mode), 0o644 & ~mask, f"mode with umask {mask:o}")
+
+
+FORCED = (["create", "--hashes", 3, "--length", 10, "--force"], ["merge", "--force"])
+
+
+def forced(words, target, other):
+    """The arguments that have a filter made at target, whatever is there; other is a filter."""
+    return [words[0], target, *([other] if words[0] == "merge" else []), *words[1:]]
+
+
+@case("writing: what is no filter is never replaced; with --force it is kept beside")
+def _(tmp):
+    other = make(tmp / "other", 3, 10)
+    damaged = other.read_bytes()[:-1]
+    for words in FORCED:
+        for content in (b"127.0.0.1 localhost\n", b"", b"pkbf", damaged):
+            folder = tmp / "folder"
+            folder.mkdir()
+            f = folder / "f"
+            f.write_bytes(content)
+            f.chmod(0o640)
+            before = f.stat()
+            unforced = forced(words, f, other)[:-1]
+            for bad in (unforced, ["add", f], ["merge", f, f]):
+                _, err = run(*bad, status=2, stdin=PUBLISHED.encode())
+                equal((f.read_bytes(), f.stat().st_ino, names(folder)), (content, before.st_ino, ["f"]), err)
+            _, err = run(*unforced, status=2)
+            check(f"{f}: is not a filter" in err and "--force" in err, err)
+            _, err = run(*forced(words, f, other))
+            check(f"{f}: what was there is kept beside it as f.kept" in err, err)
+            kept = folder / "f.kept"
+            equal((kept.read_bytes(), kept.stat().st_ino, kept.stat().st_mode), (content, before.st_ino, before.st_mode))
+            pkbf.Filter.read(f)
+            f.write_bytes(b"another")
+            _, err = run(*forced(words, f, other))
+            check("as f.kept2" in err, err)
+            equal((names(folder), kept.read_bytes(), (folder / "f.kept2").read_bytes()),
+                  (["f", "f.kept", "f.kept2"], content, b"another"), "files")
+            # A filter is just replaced.
+            _, err = run(*forced(words, f, other))
+            equal((names(folder), "kept" in err), (["f", "f.kept", "f.kept2"], False), err)
+            shutil.rmtree(folder)
+
+
+def needs_root():
+    check(os.geteuid() == 0, "needs root")
+
+
+NOBODY = 65534
+
+
+class Victim:
+    """Root's files, which must stay as they are."""
+
+    def __init__(self, tmp):
+        self.folder = tmp / "victim"
+        self.folder.mkdir(mode=0o755)
+        self.secret = self.folder / "shadow"
+        self.secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
+        self.secret.chmod(0o600)
+        self.filter = make(self.folder / "filter", 3, 12)
+        self.before = self.state()
+
+    def state(self):
+        return {path.name: (path.read_bytes(), path.lstat()[:6], path.lstat().st_mtime_ns, path.lstat().st_ctime_ns)
+                for path in self.folder.iterdir()}
+
+    def check_untouched(self, what):
+        equal(self.state(), self.before, what)
+
+
+@case("writing: root follows no link that is not root's, anybody else follows theirs")
+def _(tmp):
+    needs_root()
+    victim = Victim(tmp)
+    other = make(tmp / "other", 3, 10)
+    theirs, mine, sticky = tmp / "theirs", tmp / "mine", tmp / "sticky"
+    for folder in (theirs, mine, sticky):
+        folder.mkdir()
+    sticky.chmod(0o1777)
+    os.chown(theirs, NOBODY, NOBODY)
+
+    def plant(folder, target, owner):
+        link = folder / "link"
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        os.chown(link, owner, owner, follow_symlinks=False)
+        return link
+
+    # A link of root's in a folder of somebody else's may have been moved there.
+    for folder, owner in ((theirs, NOBODY), (sticky, NOBODY), (mine, NOBODY), (theirs, 0)):
+        for target, below in ((victim.secret, ""), (victim.filter, ""), (victim.folder, "shadow"), (victim.folder, "filter"),
+                              (victim.folder, "new"), (tmp, "victim/filter"), ("../victim", "filter")):
+            link = plant(folder, target, owner)
+            (tmp / "root-link").unlink(missing_ok=True)
+            (tmp / "root-link").symlink_to(link)
+            for path in (link / below, Path(os.path.relpath(link)) / below, tmp / "root-link" / below):
+                for words in (*(forced(words, path, other) for words in FORCED), ["add", path]):
+                    _, err = run(*words, status=2, stdin=PUBLISHED.encode())
+                    check("root does not follow the symbolic link" in err and "'link'" in err, f"{words}: {err}")
+                    victim.check_untouched(f"{words}")
+            equal(names(folder), ["link"], "files")
+    # Links of root's, in a folder of root's or a sticky one, lead on.
+    for folder in (mine, sticky):
+        for words in FORCED:
+            run(*forced(words, plant(folder, victim.filter, 0), other))
+            check(victim.state() != victim.before, "nothing was written")
+            check((folder / "link").is_symlink(), "the link was replaced")
+        run(*forced(FORCED[0], plant(folder, tmp, 0) / "victim" / "filter", other))
+    # Nobody may follow their own.
+    os.chmod(tmp, 0o755)
+    os.chown(victim.folder, NOBODY, NOBODY)
+    os.chown(victim.filter, NOBODY, NOBODY)
+    status, err = as_nobody("create", plant(theirs, victim.filter, NOBODY), "--hashes", 4, "--length", 11, "--force")
+    equal((status, pkbf.Filter.read(victim.filter).p), (0, 11), err)
+
+
+@case("writing: root's filters never get another owner, nor a mode that lets others write")
+def _(tmp):
+    needs_root()
+    other = make(tmp / "other", 3, 10)
+    sticky = tmp / "sticky"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    f = sticky / "f"
+    for uid, gid, mode, expected, told in ((NOBODY, NOBODY, 0o666, (0, 0, 0o644), f"belonged to user {NOBODY}"),
+                                           (NOBODY, 0, 0o600, (0, 0, 0o644), f"belonged to user {NOBODY}"),
+                                           (0, 12346, 0o660, (0, 12346, 0o640), "had mode 0660, and has 0640 now"),
+                                           (0, 0, 0o4755, (0, 0, 0o755), "had mode 4755"),
+                                           (0, 12346, 0o640, (0, 12346, 0o640), None)):
+        for words in (*(forced(words, f, other) for words in FORCED), ["merge", f, f], ["add", f]):
+            shutil.copy(other, f)
+            os.chown(f, uid, gid)
+            f.chmod(mode)
+            _, err = run(*words, stdin=PUBLISHED.encode())
+            seen = f.stat()
+            equal((seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)), expected, f"{words}: {err}")
+            check(told in err if told else "mode" not in err and "owner" not in err, f"{words}: {err}")
+            check("trust" not in run("verify", f)[0], "a login would not trust it")
+    f.unlink()
+    run("create", f, "--hashes", 3, "--length", 10)
+    equal((f.stat().st_uid, stat.S_IMODE(f.stat().st_mode)), (0, 0o644), "a new one")
+
+
+@case("writing: root is told that others can exchange the filter")
+def _(tmp):
+    needs_root()
+    theirs = tmp / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    _, err = run("create", theirs / "f", "--hashes", 3, "--length", 10)
+    check(f"warning: {theirs}: directory is not owned by root: a login would not trust this file" in err, err)
+    equal((names(theirs), (theirs / "f").stat().st_uid), (["f"], 0), "files")
+
+
+@case("writing: what is not a regular file is refused, not waited for, and stays")
+def _(tmp):
+    other = make(tmp / "other", 3, 10)
+    os.mkfifo(tmp / "fifo")
+    (tmp / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp / "socket"))
+        if os.geteuid() == 0:
+            os.mknod(tmp / "device", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        before = {path.name: path.lstat()[:2] for path in tmp.iterdir()}
+        for name in sorted(before.keys() - {"other"}):
+            for words in (*(forced(words, tmp / name, other) for words in FORCED), ["add", tmp / name]):
+                _, err = run(*words, status=2, stdin=PUBLISHED.encode())
+                check(f"{tmp / name}: not a regular file" in err, err)
+        equal({path.name: path.lstat()[:2] for path in tmp.iterdir()}, before, "files")
+
+
+@case("writing: of a file with two names, the other one stays as it was")
+def _(tmp):
+    other, f = make(tmp / "other", 4, 10), make(tmp / "f", 3, 10)
+    for content in (f.read_bytes(), b"no filter"):
+        for words in FORCED:
+            for name in ("f", "second", "f.kept"):
+                (tmp / name).unlink(missing_ok=True)
+            f.write_bytes(content)
+            os.link(f, tmp / "second")
+            run(*forced(words, f, other))
+            equal(((tmp / "second").read_bytes(), pkbf.Filter.read(f).p), (content, 10), "the other name")
+            check(f.stat().st_ino != (tmp / "second").stat().st_ino, "written in place")
+
+
+def exchanging(steps, owner=NOBODY):
+    """A process of that user's that makes these steps, each a function, over and over; to be killed."""
+    ready, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(owner, owner, owner)
+            os.setresuid(owner, owner, owner)
+            os.write(told, b"x")
+            while True:
+                for step in steps:
+                    try:
+                        step()
+                    except OSError:     # it is somebody else's for now
+                        pass
+        finally:
+            os._exit(1)
+    os.close(told)
+    os.read(ready, 1)
+    os.close(ready)
+    return child
+
+
+@case("writing: a link and a file exchanged all the time lead root nowhere else")
+def _(tmp):
+    needs_root()
+    victim, other = Victim(tmp), make(tmp / "other", 3, 10)
+    content = other.read_bytes()
+    sticky, theirs = tmp / "sticky", tmp / "theirs"
+    for folder in (sticky, theirs, theirs / "way"):
+        folder.mkdir()
+        os.chown(folder, NOBODY, NOBODY)
+    os.chown(sticky, 0, 0)
+    sticky.chmod(0o1777)
+    shutil.copy(other, theirs / "way" / "filter")
+
+    def put(folder, name, make_it):
+        def step():
+            new = folder / ".new"
+            new.unlink(missing_ok=True)
+            make_it(new)
+            os.rename(new, folder / name)
+        return step
+
+    def swap_folder(target):
+        def step():
+            os.rename(theirs / "way", theirs / "real")
+            os.symlink(target, theirs / "way")
+            (theirs / "way").unlink()
+            os.rename(theirs / "real", theirs / "way")
+        return step
+
+    seen = set()
+    for folder, f, steps in (
+            (sticky, sticky / "f", [put(sticky, "f", lambda new: new.symlink_to(victim.secret)),
+                                    put(sticky, "f", lambda new: new.symlink_to(victim.filter)),
+                                    put(sticky, "f", lambda new: new.write_bytes(content)),
+                                    put(sticky, "f", lambda new: new.write_bytes(b"text"))]),
+            (theirs, theirs / "way" / "filter", [swap_folder(victim.folder), swap_folder("../victim")])):
+        child = exchanging(steps)
+        try:
+            for turn in range(300):
+                words = (*(forced(words, f, other) for words in FORCED), ["add", f])[turn % 3]
+                with start(*words) as process:
+                    _, err = process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
+                check(process.returncode in (0, 2), f"{words}: status {process.returncode}: {err}")
+                seen.add((folder.name, process.returncode))
+                if folder == sticky:
+                    for path in sticky.iterdir():
+                        path.unlink(missing_ok=True)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        victim.check_untouched(f"{f}")
+    check(len(seen) == 4, f"not each of them came to both ends: {seen}")
+
+
+@case("writing: standard descriptors that are closed are not mistaken for the filter")
+def _(tmp):
+    (tmp / "keys").write_text(PUBLISHED)
+    other = make(tmp / "other", 3, 12, tmp / "keys")
+    f = tmp / "f"
+    for words in (["create", f, "--hashes", 3, "--length", 12], ["create", f, "--hashes", 3, "--length", 12, "--force"],
+                  ["add", f, tmp / "keys"], ["merge", f, other, f], ["merge", f, other, other], ["add", f]):
+        for closed in range(8):
+            make(f, 3, 12)
+            before = f.read_bytes()
+            if "--force" not in words and f not in words[2:] and words[0] != "add":
+                f.unlink()
+            stdin = PUBLISHED.encode() if len(words) == 2 else b""
+            redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)
+            done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO, "filter", *map(str, words)],
+                                  input=stdin, capture_output=True, env=environment(EPOCH), timeout=PATIENCE, check=False)
+            content = f.read_bytes()
+            if len(words) == 2 and closed & 1:
+                expected = (2, before)      # there was nothing to read from
+            elif closed == 0:
+                good, expected = content, (0, content)
+            else:
+                expected = (0, good)
+            equal((done.returncode, content), expected, f"{words} {redirection}: {done.stderr}")
+            equal(done.stdout, b"", "standard output")
+            check(bool(done.stderr) != bool(closed & 4), f"{words} {redirection}: {done.stderr}")
+            pkbf.Filter.read(f)
+            equal(names(tmp), ["f", "keys", "other"], "files")
 
 
 def as_nobody(*words):
