@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto: check, audit, scan, and the tools for filters. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 
@@ -31,6 +33,22 @@ print_version(void)
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
+/*
+ * Sees to it that 0, 1 and 2 are open: a file that is opened later must not
+ * become the standard error that messages go to. What was closed can neither
+ * be read nor written, so that this still is an error.
+ */
+static bool
+open_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) == -1 && open("/dev/null",
+		    fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return false;
+	}
+	return true;
+}
+
 static int
 run(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -45,6 +63,8 @@ run(const struct cli_command *cmd, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	if (!open_standard_descriptors())
+		return CLI_UNCHECKED;
 	/* A message in one piece, also among those of other processes. */
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	/* Where a parent ignores it, nobody is told how a child ended. */
