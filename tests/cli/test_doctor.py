@@ -687,7 +687,9 @@ def _(folder):
         m.sshd_config(*GUARDED, "Match LocalPort 65535", " AuthorizedKeysFile none")
         well()
         m.sshd_config("Match LocalPort 22", *(f" {line}" for line in GUARDED))
-        expect("match", "warning", "the guard is set for some clients only")
+        well()
+        m.pam(STOCK_STACK)
+        expect("match", "broken", "the guard is set for some clients only")
         assert m.listed
 
 
