@@ -233,7 +233,8 @@ install: all
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
 	install -m 755 $(BUILD)/keyveto $(DESTDIR)$(BINDIR)/
-	$(call put,755,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
+	# Nobody but root may read it: whoever runs it cannot trace it then.
+	$(call put,711,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
 	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/

@@ -136,9 +136,10 @@ refusal_disconnects(const struct call *c)
  * client sent behind its authentication: not even what has arrived already can
  * be answered after this.
  *
- * The status is 0: sshd (from 9.8 on) holds any other against the client's
- * address (PerSourcePenalties), which the people behind one address share.
- * Nothing registered with atexit runs, since that could wait or fail in here.
+ * The status is 0. The listening sshd (from 9.8 on) may see a process end before
+ * it reads that the login succeeded, and holds any other status against the
+ * client's address (PerSourcePenalties), which many people may share.
+ * Functions registered with atexit do not run: they could wait, or fail in here.
  */
 __attribute__((noreturn))
 static void

@@ -35,6 +35,7 @@ static uint8_t blob[KV_BLOB_MAX_BYTES];
 
 struct guard {
 	struct guard_options options;
+	pid_t parent;		/* sshd, as long as it lives */
 	struct kv_judge judge;
 	struct kv_account account;
 	struct kv_log_context context;
@@ -152,6 +153,7 @@ become_command(struct guard *g)
 		snprintf(reason, sizeof(reason), "command: %s", why);
 		return no_verdict(g, reason);
 	}
+	guard_outlive_parent();
 	execv(g->options.command[0], g->options.command);
 	snprintf(reason, sizeof(reason), "command: %.256s: %s",
 	    g->options.command[0], strerror(errno));
@@ -182,7 +184,7 @@ guard(struct guard *g)
 	kv_judge_open(&g->judge, g->options.config, 0);
 	openlog(IDENT, LOG_PID, g->judge.config.syslog_facility);
 	if (g->options.command == NULL && !guard_become_user(&g->options,
-	    &g->account, why, sizeof(why)))
+	    g->parent, &g->account, why, sizeof(why)))
 		return no_verdict(g, why);
 	if (!judge(g, &d))
 		return d.verdict == KV_VERDICT_ERROR ? EXIT_NO_VERDICT :
@@ -199,6 +201,7 @@ main(int argc, char **argv)
 	char why[256], what[256];
 	bool usable;
 
+	g.parent = getppid();
 	/* The words come first: without them no log line can say who it was. */
 	usable = guard_options_read(argc, argv, &g.options, why, sizeof(why));
 	g.context.via = "guard";
@@ -208,6 +211,10 @@ main(int argc, char **argv)
 		snprintf(what, sizeof(what), "/dev/null: %s", strerror(errno));
 		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
 		return no_verdict(&g, what);
+	}
+	if (!guard_die_with_parent(g.parent)) {
+		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
+		return no_verdict(&g, "sshd has ended");
 	}
 	if (!usable)
 		return usage_error(why);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,24 +38,54 @@ guard_harden(void)
 	return true;
 }
 
-/* Groups, gid and uid of pw, checked by asking the kernel. */
+bool
+guard_die_with_parent(pid_t parent)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
+	    getppid() == parent;
+}
+
+void
+guard_outlive_parent(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+}
+
+/* Whether the kernel says that all IDs are those of pw. */
 static bool
-drop_to(const struct passwd *pw)
+has_become(const struct passwd *pw)
 {
 	uid_t ruid, euid, suid;
 	gid_t rgid, egid, sgid;
 
+	return getresgid(&rgid, &egid, &sgid) == 0 &&
+	    getresuid(&ruid, &euid, &suid) == 0 &&
+	    rgid == pw->pw_gid && egid == pw->pw_gid && sgid == pw->pw_gid &&
+	    ruid == pw->pw_uid && euid == pw->pw_uid && suid == pw->pw_uid;
+}
+
+/*
+ * Groups, gid and uid of pw, checked by asking the kernel.
+ *
+ * A change of the effective uid makes the kernel forget that the process dies
+ * with its parent, and sets dumpable to what fs.suid_dumpable says. A change of
+ * the real and saved uid alone does neither, and until that change no process
+ * of the account may send a signal or trace. So the effective uid comes first.
+ */
+static bool
+drop_to(const struct passwd *pw, pid_t parent)
+{
 	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1 ||
-	    getresgid(&rgid, &egid, &sgid) == -1 ||
-	    getresuid(&ruid, &euid, &suid) == -1)
+	    setresuid((uid_t)-1, pw->pw_uid, (uid_t)-1) == -1)
 		return false;
-	/* The kernel has set it anew, to what fs.suid_dumpable says. */
 	shut();
+	errno = ESRCH;
+	if (!guard_die_with_parent(parent) ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
+		return false;
 	errno = EPERM;
-	if (rgid != pw->pw_gid || egid != pw->pw_gid || sgid != pw->pw_gid ||
-	    ruid != pw->pw_uid || euid != pw->pw_uid || suid != pw->pw_uid)
+	if (!has_become(pw))
 		return false;
 	/* Nobody but root may be able to go back. */
 	if (pw->pw_uid != 0 && (setuid(0) != -1 || seteuid(0) != -1))
@@ -63,8 +94,8 @@ drop_to(const struct passwd *pw)
 }
 
 bool
-guard_become_user(const struct guard_options *o, struct kv_account *account,
-    char *why, size_t cap)
+guard_become_user(const struct guard_options *o, pid_t parent,
+    struct kv_account *account, char *why, size_t cap)
 {
 	const struct passwd *pw;
 
@@ -79,9 +110,9 @@ guard_become_user(const struct guard_options *o, struct kv_account *account,
 		    "says", o->user);
 		return false;
 	}
-	if (geteuid() == 0 && !drop_to(pw)) {
+	if (geteuid() == 0 && !drop_to(pw, parent)) {
 		snprintf(why, cap, "cannot become %.100s: %s", o->user,
-		    strerror(errno));
+		    errno == ESRCH ? "sshd has ended" : strerror(errno));
 		return false;
 	}
 	*account = (struct kv_account){

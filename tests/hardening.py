@@ -5,6 +5,7 @@
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 BUILD = Path(sys.argv[1] if len(sys.argv) > 1 else "build")
@@ -66,8 +67,19 @@ def check_module():
                f"the module keeps state between calls: {section} has {size and size.group(1)} bytes")
 
 
+def check_installation():
+    """Whoever runs the guard must not be able to read it: it could be traced then, before it can forbid that."""
+    with tempfile.TemporaryDirectory() as folder:
+        read("make", "-s", "-o", "all", f"BUILD={BUILD}", "install", f"DESTDIR={folder}")
+        for name, mode in ((GUARD.name, 0o711), (MODULE.name, 0o644), (COMMAND.name, 0o755)):
+            found = [path.stat().st_mode & 0o7777 for path in Path(folder).rglob(name)
+                     if path.parent.name in ("libexec", "security", "bin")]
+            expect(found == [mode], f"{name} is installed with mode {mode:o}, not {found}")
+
+
 for each in (GUARD, MODULE, COMMAND):
     check(each)
 check_module()
+check_installation()
 print(f"{passed} passed, {len(failures)} failed")
 sys.exit(1 if failures else 0)

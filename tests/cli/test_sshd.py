@@ -67,7 +67,7 @@ class Machine:
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
         (self.root / "lib").symlink_to("usr/lib")
-        self.write(GUARD, (MODULE.parent / "keyveto-authorized-keys").read_bytes(), 0o755)
+        self.write(GUARD, (MODULE.parent / "keyveto-authorized-keys").read_bytes(), 0o711)
         self.write(PAM_FOLDER / "pam_keyveto.so", MODULE.read_bytes())
         self.path("/etc/ssh/sshd_config.d").mkdir(parents=True)
         for program in ("env", "printf"):

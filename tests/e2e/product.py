@@ -63,7 +63,7 @@ def install(machine, build, scratch):
         machine.write(f"{GUARD}.watched", guard.read_bytes(), 0o755)
         machine.write(GUARD, f'#!/bin/sh\nexec {wrapper} {GUARD}.watched "$@"\n', 0o755)
     else:
-        machine.write(GUARD, guard.read_bytes(), 0o755)
+        machine.write(GUARD, guard.read_bytes(), 0o711)
     machine.write(_pam_folder() / module.name, module.read_bytes())
     machine.make_folder(CONFIG_FOLDER)
     machine.make_folder(FILTER_FOLDER)

@@ -443,14 +443,19 @@ def _dumps_cores(hood):
 
 
 def undumpable_to_the_end(hood, report):
-    """A change of identity sets the dumpable flag to what fs.suid_dumpable says, 1 or 2 on some machines."""
-    with report.case("neighbours: the guard gives up being dumpable after it became the account, too") as case:
+    """A change of the effective IDs sets the dumpable flag to what fs.suid_dumpable says, 1 or 2 on some machines.
+
+    It also takes back that the guard dies with its parent.
+    """
+    with report.case("neighbours: the guard cannot be traced or left over from when it becomes the account") as case:
         _, calls = tracer.list_calls(hood.stage.path("trace"), hood.argv(hood.clean, hood.stage.name_run()))
         changes = [call.index for call in calls
                    if call.name in ("setresuid", "setresgid") and call.text.endswith("= 0")]
-        flags = [call.index for call in calls if call.name == "prctl" and "PR_SET_DUMPABLE" in call.text]
-        case.check(changes and flags, f"no such calls: {changes} {flags}")
-        case.check(flags[-1] > changes[-1], f"PR_SET_DUMPABLE is call {flags[-1]}, the last change call {changes[-1]}")
+        case.check(len(changes) == 3, f"not the group, the effective uid and the others: {changes}")
+        # Until the last one, which leaves the effective IDs alone, the account can do nothing to it.
+        for flag in ("PR_SET_DUMPABLE", "PR_SET_PDEATHSIG"):
+            set_at = [call.index for call in calls if call.name == "prctl" and flag in call.text]
+            case.check(set_at and changes[-2] < set_at[-1] < changes[-1], f"{flag} is set at {set_at}, IDs at {changes}")
 
 
 ALL = (limits, limited_output, nasty_arguments, nasty_words_on_standard_error, files_of_others, commands_of_others,

@@ -86,6 +86,7 @@ def check_installed(host):
                      "man8/keyveto-authorized-keys.8.gz", "man8/pam_keyveto.8.gz"))):
         info = path.stat()
         check((info.st_uid, info.st_gid, info.st_mode & 0o022) == (0, 0, 0), f"{path}: {info}")
+    check(Path(GUARD).stat().st_mode & 0o777 == 0o711, f"{GUARD} may be read by those who run it")
     for path in (ROOT / "packaging").glob("*/*"):
         target = Path("/usr/share/keyveto") / path.parent.name / path.name
         check(path.parent.name in ("debian", "rpm", "systemd") or target.read_bytes() == path.read_bytes(),

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: ISC
+"""What a process that shares the guard's uid can do to it, on a real sshd."""
+
+import concurrent.futures
+import contextlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from bench import add_case, case, check
+from patience import PATIENCE
+from server import GUARD, Deployment, guard, stock_stack
+
+INTRUDER = Path(__file__).with_name("intruder.py").read_text(encoding="utf-8")
+NAME = Path(GUARD).name
+LOGINS = 20
+YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+
+
+class Intruder:
+    """A process of the account; pids are those that it got hold of so far."""
+
+    def __init__(self, bench, account, what):
+        self.output = bench.path("intruder.log")
+        script = bench.write("intruder", INTRUDER, 0o755)
+        with open(self.output, "wb") as output:
+            self.process = subprocess.Popen([script, what, NAME], stdout=output,
+                                            user=account.uid, group=account.gid, extra_groups=[])
+        bench.at_end(self.end)
+        _wait_for(lambda: "ready" in self.output.read_text(encoding="ascii"), "the intruder does not begin")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def pids(self):
+        return [int(line) for line in self.output.read_text(encoding="ascii").splitlines()[1:] if line]
+
+
+def _wait_for(condition, what, seconds=PATIENCE):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < deadline, what)
+        time.sleep(0.01)
+
+
+def _state(pid):
+    """The letter that ps shows for a process; None when it is gone, or collected by nobody yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if state in "ZX" else state
+
+
+def _program(bench, mode):
+    """A copy of the guard with a mode of its own."""
+    watched = Path(f"{GUARD}.watched")      # what a wrapper runs, if there is one
+    folder = bench.path("libexec")
+    folder.mkdir()
+    return bench.write(f"{folder.name}/{NAME}", (watched if watched.exists() else Path(GUARD)).read_bytes(), mode)
+
+
+def traced(bench, mode, logins):
+    """How often a guard of this mode was traced by a process of its uid."""
+    account, somebody, clean = bench.account(), bench.account(), bench.key()
+    account.authorize(clean.key)
+    for path, readable in ((account.home, 0o755), (account.ssh, 0o755), (account.authorized_keys, 0o644)):
+        path.chmod(readable)
+    program = _program(bench, mode)
+    sshd = bench.server(Deployment((
+        "AuthorizedKeysFile none",
+        f"AuthorizedKeysCommand {program} --config {bench.config(listed=[bench.key()])}"
+        " --user %u --home %h --type %t --key %k",
+        f"AuthorizedKeysCommandUser {somebody.name}"), stock_stack()))
+    intruder = Intruder(bench, somebody, "trace")
+    entered = 0
+    for _ in range(logins):
+        entered += bench.login(sshd, account, clean).entered
+        if intruder.pids:
+            break
+    check(intruder.pids or entered == logins, f"only {entered} of {logins} logins")
+    return len(intruder.pids)
+
+
+add_case("guard neighbours: one that may be read is traced by a process of its uid",
+         lacks="ptrace without Yama" if YAMA.exists() and YAMA.read_text(encoding="ascii").strip() != "0" else "",
+         function=lambda bench: check(traced(bench, 0o755, 500), "the intruder cannot trace anything: it proves nothing"))
+
+
+@case("guard neighbours: the mode with which it is installed keeps it from being traced")
+def cannot_be_traced(bench):
+    mode = Path(GUARD).stat().st_mode & 0o777
+    if not Path(f"{GUARD}.watched").exists():
+        check(mode == 0o711, f"installed with mode {mode:o}")
+    check(traced(bench, 0o711, 2 * LOGINS) == 0, "it was traced")
+
+
+def stopped(bench):
+    """It is stopped as soon as the kernel lets the account do so, and must not be left over."""
+    account = bench.account()
+    account.authorize(bench.key().key)
+    offered = [bench.key() for _ in range(6)]
+    sshd = bench.server(guard(bench.config(listed=[bench.key()])).adding("LoginGraceTime 4"))
+    intruder = Intruder(bench, account, "stop")
+    with contextlib.ExitStack() as ends:
+        pool = ends.enter_context(concurrent.futures.ThreadPoolExecutor(LOGINS))
+        deadline = time.monotonic() + PATIENCE
+        while len(intruder.pids) < LOGINS:
+            check(time.monotonic() < deadline, f"stopped only {intruder.pids}")
+            list(pool.map(lambda _: bench.login(sshd, account, *offered), range(LOGINS)))
+    _wait_for(lambda: not sshd.children(), "sshd does not end its connections")
+    left = []
+
+    def look():
+        left[:] = [(pid, _state(pid)) for pid in intruder.pids if _state(pid)]
+        return not left
+    with contextlib.suppress(AssertionError):
+        _wait_for(look, "", seconds=10)
+    for pid, _ in left:
+        os.kill(pid, 9)
+    check(not left, f"of {len(intruder.pids)} that were stopped these outlived their sshd: {left}")
+
+
+add_case("guard neighbours: one that is stopped ends with its sshd", stopped,
+         lacks="guard without a wrapper" if "TEST_WRAPPER" in os.environ else "")
