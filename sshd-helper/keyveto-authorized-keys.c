@@ -87,16 +87,34 @@ usage_error(const char *why)
 	return EXIT_USAGE;
 }
 
-/* The client's address is the first word of %C. */
+/*
+ * The client's address in what sshd makes of %C for this command: local
+ * address, local port, remote address, remote port (auth2-pubkey.c:
+ * user_key_allowed), each parted by a blank. Empty when there is no third word.
+ */
+static struct kv_span
+client_address(const char *connection)
+{
+	for (int i = 0; i < 2; i++) {
+		connection += strcspn(connection, " ");
+		connection += strspn(connection, " ");
+	}
+	return (struct kv_span){ (const uint8_t *)connection,
+		strcspn(connection, " ") };
+}
+
 static void
 set_context(struct guard *g)
 {
-	const char *connection = g->options.connection;
+	struct kv_span client = { NULL, 0 };
 
 	g->context.user = g->options.user;
-	if (connection != NULL && *connection != '\0') {
-		snprintf(g->rhost, sizeof(g->rhost), "%.*s",
-		    (int)strcspn(connection, " "), connection);
+	if (g->options.connection != NULL)
+		client = client_address(g->options.connection);
+	/* No address is better than somebody else's: it may get banned. */
+	if (client.len > 0) {
+		snprintf(g->rhost, sizeof(g->rhost), "%.*s", (int)client.len,
+		    (const char *)client.p);
 		g->context.rhost = g->rhost;
 	}
 }

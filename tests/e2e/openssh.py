@@ -31,6 +31,11 @@ def password_step_shows_key():
     return version() >= (10, 0)
 
 
+def has_connection_token():
+    """AuthorizedKeysCommand can be told of the connection, by %C."""
+    return version() >= (9, 4)
+
+
 def tunnels_after_refusal():
     """ssh -w gets root a tunnel in a session that PAM refused."""
     return version() < (10, 5)

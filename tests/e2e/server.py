@@ -68,13 +68,14 @@ def vanilla():
     return Deployment((), stock_stack())
 
 
-def guard(config=None, run_as="root", command=""):
+def guard(config=None, run_as="root", command="", connection=False):
     """The guard in front of the accounts' files, or of another command."""
     named = f"--config {config} " if config else ""
     chained = f" -- {command}" if command else ""
     return Deployment((
         "AuthorizedKeysFile none",
-        f"AuthorizedKeysCommand {GUARD} {named}--user %u --home %h --type %t --key %k{chained}",
+        f"AuthorizedKeysCommand {GUARD} {named}--user %u --home %h --type %t --key %k"
+        f"{' --connection %C' if connection else ''}{chained}",
         f"AuthorizedKeysCommandUser {run_as}",
     ), stock_stack())
 

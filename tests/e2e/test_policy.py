@@ -5,6 +5,7 @@ import datetime
 
 import keys
 import logbook
+import openssh
 import server
 from bench import add_case, case, check
 from guard import run, run_guard
@@ -167,8 +168,33 @@ def authorized(bench):
 @case("log line: --connection gives the client's address")
 def connection(bench):
     account, listed = bench.account(), bench.key()
-    run_guard(account, listed, bench.config(listed=[listed]), "--connection", "192.0.2.7 50022 192.0.2.1 22")
-    bench.decision(account, verdict="listed", rhost="192.0.2.7")
+    config = bench.config(listed=[listed])
+    for value, expected in (
+            ("192.0.2.1 22 192.0.2.7 50022", "192.0.2.7"), ("2001:db8::1 22 2001:db8::7 50022", "2001:db8::7"),
+            ("192.0.2.1 22 192.0.2.8", "192.0.2.8"),
+            # The server's address is not the client's, and it would be banned.
+            ("192.0.2.1 22", None), ("192.0.2.1 22 ", None), ("192.0.2.1", None), ("", None), ("  ", None)):
+        run_guard(account, listed, config, "--connection", value)
+        last = bench.log.decisions(account)[-1]
+        check((last.verdict, last.rhost) == ("listed", expected), f"{value!r}: {last}")
+
+
+def connection_of_sshd(bench):
+    """Client and server have different addresses, and only one of them is the client's."""
+    account, clean, listed = bench.account(), bench.key(), bench.key()
+    account.authorize(clean.key)
+    config = bench.config(listed=[listed])
+    sshd = bench.server(server.guard(config, connection=True).adding("ListenAddress 127.0.0.2"))
+    options = ["-o", "HostName=127.0.0.2", "-b", "127.0.0.3"]
+    bench.must_enter(bench.login(sshd, account, clean, options=options))
+    bench.must_not_enter(bench.login(sshd, account, listed, options=options))
+    found = bench.log.decisions(account)
+    check(found and all((one.rhost, one.via, one.authorized) == ("127.0.0.3", "guard", "no") for one in found),
+          f"not the client's address: {found}")
+
+
+add_case("log line: --connection %C, through sshd, gives the client's address", connection_of_sshd,
+         lacks="" if openssh.has_connection_token() else "%C in AuthorizedKeysCommand")
 
 
 @case("log line: a user name cannot forge another line")

@@ -46,7 +46,7 @@ class Scenario:
     behind: str = None      # only what comes after the last call of this name is of interest
 
     def argv_of(self, run):
-        return [*self.argv, "--connection", f"{run} 22 192.0.2.1 22", *(["--", *self.command] if self.command else [])]
+        return [*self.argv, "--connection", f"192.0.2.1 22 {run} 22", *(["--", *self.command] if self.command else [])]
 
     @property
     def whole(self):

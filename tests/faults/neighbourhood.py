@@ -32,7 +32,7 @@ class Neighbourhood:
     def argv(self, offered, name, *more, **instead):
         """The guard's arguments as sshd gives them; instead replaces their values."""
         values = {"config": self.config, "user": self.account.name, "home": self.account.home,
-                  "type": offered.key.type, "key": offered.key.blob, "connection": f"{name} 22 192.0.2.1 22", **instead}
+                  "type": offered.key.type, "key": offered.key.blob, "connection": f"192.0.2.1 22 {name} 22", **instead}
         words = [word for option, value in values.items() if value is not None for word in (f"--{option}", value)]
         return [self.stage.guard, *words, *more]
 

@@ -109,6 +109,7 @@ def nasty_arguments(hood, report):
         "--user": lambda text: {"user": text}, "--home": lambda text: {"home": text},
         "--home, absolute": lambda text: {"home": "/" + text}, "--type": lambda text: {"type": text},
         "--key": lambda text: {"key": text}, "--connection": lambda text: {"connection": text},
+        "--connection, the client": lambda text: {"connection": f"192.0.2.1 22 {text} 22"},
         "--uid": lambda text: {"uid": text}, "--config": lambda text: {"config": text},
         "--config, absolute": lambda text: {"config": "/" + text},
     }

@@ -104,7 +104,7 @@ def write_real_lines(host, daemons):
     key_type, key = (host.scratch / "leaked.pub").read_text(encoding="ascii").split()[:2]
     for account, address in ((host.alice, KNOCKER), (host.mallory, USER)):
         call(GUARD, "--user", account.name, "--home", account.home, "--type", key_type, "--key", key,
-             "--connection", f"{address} 40022 192.0.2.1 22")
+             "--connection", f"192.0.2.1 22 {address} 40022")
     Path("/etc/ssh/sshd_config.d/00-keyveto.conf").unlink()
     for name in ("pam", "reload"):
         host.follow(name)

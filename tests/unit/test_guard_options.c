@@ -67,13 +67,14 @@ order_does_not_matter(void **state)
 {
 	(void)state;
 	accepts("--key", "AAAA", "--config", "/c", "--type", "t", "--uid",
-	    "0", "--connection", "192.0.2.1 22", "--home", "/", "--user", "u");
+	    "0", "--connection", "192.0.2.1 22 192.0.2.7 50022", "--home", "/",
+	    "--user", "u");
 	assert_string_equal(o.user, "u");
 	assert_string_equal(o.home, "/");
 	assert_string_equal(o.type, "t");
 	assert_string_equal(o.key, "AAAA");
 	assert_string_equal(o.config, "/c");
-	assert_string_equal(o.connection, "192.0.2.1 22");
+	assert_string_equal(o.connection, "192.0.2.1 22 192.0.2.7 50022");
 	assert_true(o.have_uid);
 	assert_int_equal(o.uid, 0);
 }
