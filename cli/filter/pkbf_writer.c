@@ -119,11 +119,12 @@ pkbf_writer_may_replace(struct pkbf_writer *w, bool force)
 	if (w->file.old == -1 ||
 	    (r = kv_pkbf_open_fd(w->file.old, &f)) == KV_OK)
 		return true;
+	if (r == KV_ERR_SYSTEM)
+		return fail(w, "cannot be read; move it away");
 	if (!force) {
 		cli_error("%s: is not a filter (%s); --force keeps it beside "
 		    "under another name, and makes a filter here",
-		    w->file.path, r == KV_ERR_SYSTEM ? strerror(errno) :
-		    kv_strerror(r));
+		    w->file.path, kv_strerror(r));
 		return false;
 	}
 	w->file.keep_beside = true;
