@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto: check, audit, scan, and the tools for filters. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,8 +43,9 @@ static bool
 open_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) == -1 && open("/dev/null",
-		    fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY :
+		    O_RDONLY) != fd)
 			return false;
 	}
 	return true;
