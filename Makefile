@@ -263,8 +263,11 @@ ifneq ($(SYSTEMDUNITDIR),)
 	done
 endif
 
-# The configuration and the filters are the administrator's, and stay.
+# The configuration and the filters are the administrator's, and stay. Nothing
+# goes while a login would fail without it.
 uninstall:
+	@scripts/in-use $(if $(DESTDIR),--root '$(DESTDIR)') \
+		$(LIBEXECDIR)/keyveto-authorized-keys
 	rm -f $(DESTDIR)$(BINDIR)/keyveto \
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \

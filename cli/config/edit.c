@@ -87,7 +87,7 @@ ask_what_now(bool may_save)
 static bool
 is_unchanged(const struct edit *e, const struct config_text *t)
 {
-	return t->len == e->base.len &&
+	return t->text != NULL && t->len == e->base.len &&
 	    memcmp(t->text, e->base.text, t->len) == 0;
 }
 
