@@ -48,8 +48,8 @@ void
 doctor_config(struct doctor *d, const char *check)
 {
 	if (d->judge.broken[0] != '\0')
-		doctor_broken(d, check, "mend the file as said; until then "
-		    "no key gets a verdict, and OnError decides",
+		doctor_broken(d, check, "mend it with keyveto config edit; "
+		    "until then no key gets a verdict, and OnError decides",
 		    "%s", d->judge.broken);
 	else
 		doctor_ok(d, check, "%s can be read, and is root's alone",
@@ -75,7 +75,7 @@ doctor_policy(struct doctor *d, const char *check)
 		doctor_ok(d, check, "OnHit deny: a listed key is refused");
 	else
 		doctor_warning(d, check, "once the log holds no surprises, "
-		    "set OnHit deny in keyveto.conf",
+		    "set OnHit deny in keyveto.conf (keyveto config edit)",
 		    "OnHit %s: a listed key is let in, and logged",
 		    kv_action_name(c->on_hit));
 	if (c->on_error == KV_ACTION_DENY)
@@ -105,8 +105,8 @@ doctor_exceptions(struct doctor *d, const char *check)
 		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
 	}
 	if (past > 0)
-		doctor_warning(d, check, "remove those lines, or give them a "
-		    "new date", "%zu of %zu AllowKey lines are past their "
+		doctor_warning(d, check, "keyveto allow --remove takes such a "
+		    "line out, keyveto allow gives it a new date", "%zu of %zu AllowKey lines are past their "
 		    "date and count no more", past, c->n_allowed);
 	else
 		doctor_ok(d, check, "%zu AllowKey lines, %zu of them without "

@@ -14,7 +14,7 @@ SSH_CONFIG = Path("/etc/ssh/ssh_config")
 HOST_KEY_KINDS = ("ed25519", "ecdsa")
 
 TOOLS = (SSHD, "ssh", "ssh-keygen", "sftp", "scp", "/usr/lib/openssh/ssh-keysign",
-         "/usr/lib/openssh/sftp-server", "ssh-agent", "ssh-add", "useradd", "userdel", "groupadd", "groupdel",
+         "/usr/lib/openssh/sftp-server", "ssh-agent", "ssh-add", "git", "useradd", "userdel", "groupadd", "groupdel",
          "gpasswd", "chpasswd")
 
 

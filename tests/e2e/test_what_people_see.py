@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: ISC
+"""What ssh, sftp, scp and git say to somebody who is refused: the README's Troubleshooting quotes it."""
+
+import re
+from pathlib import Path
+
+import server
+from bench import case, check
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def quotes():
+    """What the table of symptoms puts into quotes."""
+    section = README.read_text(encoding="utf-8").split("\n## Troubleshooting\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return [quote for row in rows for quote in re.findall(r"`([^`]+)`", row)]
+
+
+class Refused:
+    """Somebody with a listed key, and what each client says to them."""
+
+    def __init__(self, bench, deploy, *lines):
+        self.bench = bench
+        self.account, self.key = bench.account(), bench.key()
+        self.account.authorize(self.key.key)
+        config = bench.config(*lines) if lines else bench.config(listed=[self.key])
+        self.server = bench.server(deploy(config))
+
+    def ssh(self, *options):
+        return self._text(self.bench.login(self.server, self.account, self.key, options=options))
+
+    def sftp(self):
+        return self._text(self.bench.clients.sftp(self.server, self.account, self.key, "ls\n"))
+
+    def scp(self):
+        source = self.bench.write("source", "text\n")
+        return self._text(self.bench.clients.scp(self.server, self.account, self.key, source, "arrived"))
+
+    def git(self):
+        command = " ".join(self.bench.clients.ssh_argv(self.server, self.account, [self.key])[:-1])
+        return self._text(self.bench.clients.run(["git", "ls-remote", f"{self.account.name}@127.0.0.1:repository"],
+                                                 environment={"GIT_SSH_COMMAND": command}))
+
+    def _text(self, outcome):
+        check(outcome.status != 0, f"it works with a listed key: {outcome}")
+        return (outcome.stdout + outcome.stderr).replace(self.key.key.fingerprint, "SHA256:…")
+
+
+def says(text, quote):
+    check(quote in quotes(), f"the README does not quote {quote!r}")
+    check(quote in text, f"nobody sees {quote!r}, but {text!r}")
+
+
+@case("what people see: from the guard, Permission denied")
+def _(bench):
+    refused = Refused(bench, server.guard)
+    for text in (refused.ssh(), refused.sftp(), refused.scp(), refused.git()):
+        says(text, "Permission denied (publickey).")
+
+
+@case("what people see: from a refused session, Message, which sftp, scp and git take for something else")
+def _(bench):
+    refused = Refused(bench, server.pam_session)
+    for text in (refused.ssh(), refused.ssh("-tt")):
+        says(text, "This SSH key is refused: ssh-ed25519 SHA256:… is publicly known to be compromised.")
+    for text in (refused.sftp(), refused.scp()):
+        says(text, "Received message too long 1416128883")
+    says(refused.git(), "fatal: protocol error: bad line length character: This")
+
+
+@case("what people see: without a verdict, PAM's other message")
+def _(bench):
+    refused = Refused(bench, server.pam_session, "Filter /nowhere.pkbf")
+    says(refused.ssh(), "keyveto could not check your SSH key, so this login is refused.")
+    for text in (refused.sftp(), refused.scp()):
+        says(text, "Received message too long 1801812342")
+    says(refused.git(), "fatal: protocol error: bad line length character: keyv")
