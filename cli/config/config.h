@@ -29,7 +29,7 @@ struct config_text {
  */
 bool config_read_fd(int fd, const char *path, struct config_text *t);
 
-/* False, after a message, for a text that was cut so: it must not be written. */
+/* False, after a message, for a text that was cut: it must not be written. */
 bool config_text_is_whole(const struct config_text *t, const char *path);
 
 #endif

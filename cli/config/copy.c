@@ -72,7 +72,7 @@ lock_is_current(const struct config_copy *c)
 }
 
 static bool
-take_lock(struct config_copy *c, const char *path)
+lock_copy(struct config_copy *c, const char *path)
 {
 	do {
 		if (c->lock != -1)
@@ -106,7 +106,7 @@ bool
 config_copy_open(struct config_copy *c, const char *path)
 {
 	*c = (struct config_copy){ .dir = -1, .lock = -1 };
-	return make_names(c, path) && take_lock(c, path);
+	return make_names(c, path) && lock_copy(c, path);
 }
 
 static bool
@@ -127,7 +127,7 @@ write_copy(int fd, const struct config_text *t)
 
 /* There is one already: is it the same text? */
 static enum config_copy_made
-take_over(const struct config_copy *c, const struct config_text *t)
+compare_with_left(const struct config_copy *c, const struct config_text *t)
 {
 	struct config_text found;
 	bool same;
@@ -147,7 +147,7 @@ config_copy_make(const struct config_copy *c, const struct config_text *t)
 	bool ok;
 
 	if (fd == -1 && errno == EEXIST)
-		return take_over(c, t);
+		return compare_with_left(c, t);
 	ok = fd != -1 && write_copy(fd, t);
 	if (!ok)
 		cli_error("%s: %s; nothing was changed", c->path,

@@ -93,7 +93,7 @@ is_unchanged(const struct edit *e, const struct config_text *t)
 
 /* Checks the text, and compares it with the file as it is. */
 static enum answer
-judge(const struct edit *e, const struct config_text *t)
+decide_about(const struct edit *e, const struct config_text *t)
 {
 	struct config_subject before = {
 		.name = e->path, .path = e->there ? e->place : NULL,
@@ -130,7 +130,7 @@ judge(const struct edit *e, const struct config_text *t)
 }
 
 static void
-tell_kept(const struct edit *e)
+print_where_text_is(const struct edit *e)
 {
 	cli_error("%s: as it was; your text is kept in %s, and the next "
 	    CONFIG_EDIT_COMMAND " asks about it", e->path, e->copy.path);
@@ -152,7 +152,7 @@ save(const struct edit *e, const struct config_text *t)
 	ok = ok && config_swap_commit(&s, t->text, t->len);
 	config_swap_close(&s);
 	if (!ok) {
-		tell_kept(e);
+		print_where_text_is(e);
 		return CLI_UNCHECKED;
 	}
 	config_copy_remove(&e->copy);
@@ -182,7 +182,7 @@ edit_once(const struct edit *e, struct config_text *t)
 		return after_failure(e);
 	if (!config_copy_read(&e->copy, t))
 		return LEAVE;
-	return judge(e, t);
+	return decide_about(e, t);
 }
 
 static int
@@ -196,7 +196,7 @@ edit_copy(const struct edit *e)
 		t = (struct config_text){ NULL, 0 };
 		answer = edit_once(e, &t);
 		if (answer == KEEP_COPY)
-			tell_kept(e);
+			print_where_text_is(e);
 		else if (answer == LEAVE || (answer == SAVE &&
 		    is_unchanged(e, &t))) {
 			config_copy_remove(&e->copy);
@@ -230,7 +230,7 @@ ask_about_copy(const struct edit *e)
 }
 
 static int
-begin(const struct edit *e)
+edit_with_copy(const struct edit *e)
 {
 	enum config_copy_made made = config_copy_make(&e->copy, &e->base);
 	enum answer answer;
@@ -281,7 +281,7 @@ edit_file(struct edit *e)
 	/* Read under the lock: another edit has ended by then. */
 	if (config_copy_open(&e->copy, e->path) && read_base(e)) {
 		config_readers_find(&e->readers, e->place);
-		status = begin(e);
+		status = edit_with_copy(e);
 	}
 	config_copy_close(&e->copy);
 	free(e->base.text);

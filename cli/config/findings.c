@@ -27,7 +27,7 @@ static const char *const single[] = {
 
 __attribute__((format(printf, 2, 3)))
 static void
-say(const struct config_subject *s, const char *fmt, ...)
+report(const struct config_subject *s, const char *fmt, ...)
 {
 	char text[KV_REASON_BYTES + 512];
 	va_list ap;
@@ -98,7 +98,7 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 			return false;
 		}
 		f->mistakes++;
-		say(s, "%s", why);
+		report(s, "%s", why);
 		line = strlen(why) > place ? strtoul(why + place, NULL, 10) : 0;
 		if (f->mistakes == MISTAKES_MAX ||
 		    !blank_line(text, s->len, line))
@@ -130,7 +130,7 @@ join_words(char *word[], int n)
 
 /* A second line of such a keyword does nothing, which is easily overlooked. */
 static void
-look_at_words(struct config_findings *f, const struct config_subject *s,
+count_idle_keyword(struct config_findings *f, const struct config_subject *s,
     struct firsts *first, char *word[], int n, unsigned long number)
 {
 	char *value;
@@ -147,9 +147,9 @@ look_at_words(struct config_findings *f, const struct config_subject *s,
 		}
 		if (strcasecmp(value, first->value[i]) != 0) {
 			f->notices++;
-			say(s, "%s:%lu: this %s does not count, since line "
-			    "%lu has one, and the first one counts", s->name,
-			    number, single[i], first->line[i]);
+			report(s, "%s:%lu: this %s does not count, since "
+			    "line %lu has one, and the first one counts",
+			    s->name, number, single[i], first->line[i]);
 		}
 		free(value);
 		return;
@@ -180,7 +180,7 @@ config_line_allows(const char *line, size_t len, struct kv_allowed_key *key)
 }
 
 static void
-look_at_line(struct config_findings *f, const struct config_subject *s,
+count_idle_line(struct config_findings *f, const struct config_subject *s,
     struct firsts *first, char *line, size_t len, unsigned long number)
 {
 	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
@@ -191,17 +191,17 @@ look_at_line(struct config_findings *f, const struct config_subject *s,
 
 	if (config_line_allows(line, len, &key) && key.until < today) {
 		f->notices++;
-		say(s, "%s:%lu: this AllowKey line is past its date, and "
+		report(s, "%s:%lu: this AllowKey line is past its date, and "
 		    "counts no more", s->name, number);
 	}
 	line[len] = '\0';
 	if ((n = kv_words_split(line, word, &why)) > 0)
-		look_at_words(f, s, first, word, n, number);
+		count_idle_keyword(f, s, first, word, n, number);
 }
 
 /* The text has no mistakes any more; it is cut to pieces. */
 static void
-look_at_lines(struct config_findings *f, const struct config_subject *s,
+count_idle_lines(struct config_findings *f, const struct config_subject *s,
     char *text)
 {
 	struct firsts first = { 0 };
@@ -212,7 +212,7 @@ look_at_lines(struct config_findings *f, const struct config_subject *s,
 		char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t len = (size_t)((nl != NULL ? nl : end) - p);
 
-		look_at_line(f, s, &first, p, len, ++number);
+		count_idle_line(f, s, &first, p, len, ++number);
 		p += len + 1;
 	}
 	for (size_t i = 0; i < SINGLE; i++)
@@ -256,7 +256,7 @@ can_read_all(void *arg, char *why, size_t cap)
 
 /* The file as it is read from its place: owner, mode, the folders above. */
 static void
-look_at_place(struct config_findings *f, const struct config_subject *s)
+count_unsafe_place(struct config_findings *f, const struct config_subject *s)
 {
 	char why[KV_TRUSTED_WHY_BYTES];
 	int fd;
@@ -270,14 +270,18 @@ look_at_place(struct config_findings *f, const struct config_subject *s)
 	f->unreadable++;
 	/* Nothing of a file that is not read holds. */
 	f->on_error = KV_ACTION_DENY;
-	say(s, "%s: a login does not read this file; it must belong to root, "
-	    "and only root may write to it and to the folders above", why);
+	report(s, "%s: a login does not read this file; it must belong to "
+	    "root, and only root may write to it and to the folders above",
+	    why);
 }
 
 static void
-look_at_filters(struct config_findings *f, const struct config_subject *s)
+count_unusable_filters(struct config_findings *f,
+    const struct config_subject *s)
 {
-	struct reading q = { .path = s->path, .config = &f->config };
+	struct reading q = {
+		.path = s->draft ? NULL : s->path, .config = &f->config
+	};
 	const size_t before = f->unreadable;
 	char why[KV_REASON_BYTES];
 
@@ -285,13 +289,13 @@ look_at_filters(struct config_findings *f, const struct config_subject *s)
 	    f->config.n_filters, open_as_login, NULL);
 	if (f->judge.broken[0] != '\0') {
 		f->unreadable++;
-		say(s, "%s", f->judge.broken);
+		report(s, "%s", f->judge.broken);
 	}
 	for (size_t i = 0; i < f->judge.n_filters; i++) {
 		if (f->judge.filter[i].pkbf.fd != -1)
 			continue;
 		f->unreadable++;
-		say(s, "%s: a login has no verdict without this filter",
+		report(s, "%s: a login has no verdict without this filter",
 		    f->judge.filter[i].why);
 	}
 	for (size_t i = 0; f->unreadable == before && s->readers != NULL &&
@@ -302,23 +306,23 @@ look_at_filters(struct config_findings *f, const struct config_subject *s)
 		    sizeof(why)))
 			continue;
 		f->unreadable++;
-		say(s, "%s, as %s, as whom sshd runs the guard: a login has no "
-		    "verdict", why, strcmp(r->name, "%u") == 0 ?
+		report(s, "%s, as %s, as whom sshd runs the guard: a login "
+		    "has no verdict", why, strcmp(r->name, "%u") == 0 ?
 		    "an account of no rights" : r->name);
 	}
 }
 
 static void
-look_at_actions(struct config_findings *f, const struct config_subject *s)
+count_lenient_actions(struct config_findings *f, const struct config_subject *s)
 {
 	if (f->config.on_hit != KV_ACTION_DENY) {
 		f->notices++;
-		say(s, "%s: OnHit warn: a listed key is let in, and logged",
+		report(s, "%s: OnHit warn: a listed key is let in, and logged",
 		    s->name);
 	}
 	if (f->config.on_error != KV_ACTION_DENY) {
 		f->notices++;
-		say(s, "%s: OnError allow: listed keys are let in while a "
+		report(s, "%s: OnError allow: listed keys are let in while a "
 		    "filter or this file cannot be read", s->name);
 	}
 }
@@ -339,10 +343,10 @@ config_findings_make(struct config_findings *f, const struct config_subject *s)
 	text[s->len] = '\0';
 	ok = find_mistakes(f, s, text);
 	if (ok) {
-		look_at_place(f, s);
-		look_at_filters(f, s);
-		look_at_lines(f, s, text);
-		look_at_actions(f, s);
+		count_unsafe_place(f, s);
+		count_unusable_filters(f, s);
+		count_idle_lines(f, s, text);
+		count_lenient_actions(f, s);
 	}
 	free(text);
 	return ok;

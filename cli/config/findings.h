@@ -15,17 +15,18 @@ struct config_subject {
 	const char *path;	/* where logins find it; NULL: nowhere yet */
 	const char *text;	/* what is in it, or is to be in it */
 	size_t len;
-	const struct config_readers *readers;
+	const struct config_readers *readers;	/* of the filters */
+	bool draft;		/* readers will find it in another place */
 	bool silent;		/* no message */
 };
 
 struct config_findings {
-	struct kv_config config;	/* what holds, lines with mistakes left out */
+	struct kv_config config;	/* what holds, without mistakes */
 	struct kv_judge judge;		/* its filters */
 	size_t mistakes;	/* lines that are wrong */
-	size_t unreadable;	/* the file, or filters, as somebody reads them */
+	size_t unreadable;	/* the file, or filters, by a user */
 	size_t notices;		/* it works, but deserves a look */
-	enum kv_action on_error;	/* what a login without a verdict meets */
+	enum kv_action on_error;	/* of a login now */
 };
 
 /*
@@ -47,6 +48,7 @@ void config_findings_print(const struct config_findings *f, const char *name);
  * Whether the line, without its end, is an AllowKey line without a mistake. Its
  * reason is cut off.
  */
-bool config_line_allows(const char *line, size_t len, struct kv_allowed_key *key);
+bool config_line_allows(const char *line, size_t len,
+    struct kv_allowed_key *key);
 
 #endif

@@ -44,6 +44,11 @@ check_file(const char *name)
 	if (!config_absolute(name, path, sizeof(path)) || !read_file(name, &t))
 		return CONFIG_NO_VERDICT;
 	config_readers_find(&readers, path);
+	/* A file that no guard reads yet is one that is to take its place. */
+	if (readers.n == 0 && strcmp(path, KV_CONFIG_PATH) != 0) {
+		config_readers_find(&readers, KV_CONFIG_PATH);
+		s.draft = true;
+	}
 	s.text = t.text;
 	s.len = t.len;
 	if (!config_findings_make(&f, &s)) {

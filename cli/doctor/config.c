@@ -106,8 +106,9 @@ doctor_exceptions(struct doctor *d, const char *check)
 	}
 	if (past > 0)
 		doctor_warning(d, check, "keyveto allow --remove takes such a "
-		    "line out, keyveto allow gives it a new date", "%zu of %zu AllowKey lines are past their "
-		    "date and count no more", past, c->n_allowed);
+		    "line out, keyveto allow gives it a new date",
+		    "%zu of %zu AllowKey lines are past their date and count "
+		    "no more", past, c->n_allowed);
 	else
 		doctor_ok(d, check, "%zu AllowKey lines, %zu of them without "
 		    "an end", c->n_allowed, endless);

@@ -221,6 +221,11 @@ def _(scratch):
                 if concerned:
                     contains(done.stderr, f"{path}: Permission denied", "as whom sshd runs the guard: a login has no verdict")
                     assert not world.lets_in(world.clean, **as_nobody)
+                # A draft, which only root reads where it is.
+                draft = scratch / "draft"
+                draft.write_text("OnHit deny\n", encoding="ascii")
+                draft.chmod(0o600)
+                keyveto("config", "check", draft, status=2 if concerned and path is FILTER else 0)
                 path.chmod(0o644)
     finally:
         sshd_config.write_text(good, encoding="utf-8")
