@@ -76,3 +76,19 @@ def _(bench):
     for text in (refused.sftp(), refused.scp()):
         says(text, "Received message too long 1801812342")
     says(refused.git(), "fatal: protocol error: bad line length character: keyv")
+
+
+@case("what people see: where the connection is ended, that alone")
+def _(bench):
+    refused = Refused(bench, lambda config: server.pam_session(config, "disconnect=always"))
+    ended = ("Connection to server closed by remote host.", "client_loop: send disconnect: Broken pipe")
+    for client, more in ((refused.ssh, ""), (lambda: refused.ssh("-N"), ""), (lambda: refused.ssh("-tt"), ""),
+                         (refused.sftp, "Connection closed"), (refused.scp, "Connection closed"),
+                         (refused.git, "fatal: Could not read from remote repository.")):
+        text = client().replace("Connection to 127.0.0.1 ", "Connection to server ")
+        # Whether the client reads or writes first is a matter of chance.
+        says(text, next((quote for quote in ended if quote in text), ended[0]))
+        if more:
+            says(text, more)
+        check("This SSH key is refused" not in text, f"Message is shown: {text!r}")
+    bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes")
