@@ -124,8 +124,9 @@ $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o $(BUILD)/pam/auth_info.o \
 	$(patsubst %,$(BUILD)/cli/%.o,input/base64_vector input/pkbf_map \
-	input/quick pem/der pem/openssl pem/pem pem/ssh shared/pam_stack \
-	sshd/block sshd_config/words update/http_header update/settings)
+	input/quick pem/der pem/openssl pem/pem pem/ssh shared/child \
+	shared/pam_stack shared/root_file sshd/block sshd_config/words \
+	update/http_header update/settings)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -184,7 +185,8 @@ SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = $(wildcard cli/pem/*.c) cli/shared/pam_stack.c \
-	cli/update/http_header.c cli/update/settings.c
+	cli/shared/root_file.c cli/shared/child.c cli/update/http_header.c \
+	cli/update/settings.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 

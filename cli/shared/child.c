@@ -186,6 +186,36 @@ child_die_with_parent(void)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
+/* Numbers below this one are a child's own. */
+#define KEPT_MIN 10
+
+static int kept_fd = -1;
+
+int
+child_keep(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, KEPT_MIN);
+
+	if (high == -1)
+		high = fd;
+	else
+		close(fd);
+	kept_fd = high;
+	return high;
+}
+
+/* Closes all from first on, but for what is kept. */
+static bool
+close_others(unsigned int first)
+{
+	const unsigned int kept = (unsigned int)kept_fd;
+
+	if (kept_fd == -1 || kept < first)
+		return close_range(first, ~0U, 0) == 0;
+	return (kept == first || close_range(first, kept - 1, 0) == 0) &&
+	    close_range(kept + 1, ~0U, 0) == 0;
+}
+
 /*
  * The child must not hold what its parent has open: filters that only root may
  * read, the pipes of other children.
@@ -201,7 +231,7 @@ be_child(int fd, void (*work)(struct record_out *, void *), void *arg)
 	fd = fcntl(fd, F_DUPFD, kept);
 	if (null == -1 || fd == -1 || dup2(null, STDIN_FILENO) == -1 ||
 	    dup2(null, STDOUT_FILENO) == -1 || dup2(fd, kept) == -1 ||
-	    close_range((unsigned int)kept + 1, ~0U, 0) == -1)
+	    !close_others((unsigned int)kept + 1))
 		_exit(1);
 	signal(SIGPIPE, SIG_DFL);
 	child_die_with_parent();

@@ -2,9 +2,6 @@
 #include "shared/pam_stack.h"
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
-
-#include <linux/openat2.h>
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,6 +16,7 @@
 
 #include "kv_config.h"
 #include "kv_lines.h"
+#include "shared/root_file.h"
 
 /* Linux-PAM's limit on files within files, and of its line buffer. */
 #define DEPTH_MAX 16
@@ -73,31 +71,6 @@ fail(const struct reader *r, const struct file *f, const char *fmt, ...)
 	return false;
 }
 
-/*
- * Opens a path below root, where links lead to places below root, too.
- * -1 with errno.
- */
-static int
-open_below(const char *root, const char *path)
-{
-	/* A FIFO must not hold us up. */
-	enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
-	struct open_how how = {
-		.flags = FLAGS, .resolve = RESOLVE_IN_ROOT
-	};
-	int dir, fd, saved;
-
-	if (*root == '\0')
-		return open(path, FLAGS);
-	if ((dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
-		return -1;
-	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-	saved = errno;
-	close(dir);
-	errno = saved;
-	return fd;
-}
-
 /* Where PAM looks for a name: path is where it is, or should be. */
 static int
 open_named(const char *root, const char *name, char path[static PATH_MAX])
@@ -111,12 +84,12 @@ open_named(const char *root, const char *name, char path[static PATH_MAX])
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if ((fd = open_below(root, path)) != -1 || *name == '/' ||
+	if ((fd = root_open(root, path, O_RDONLY)) != -1 || *name == '/' ||
 	    errno != ENOENT)
 		return fd;
 	saved = errno;
 	snprintf(other, sizeof(other), "%s%.*s", dirs[1], NAME_MAX, name);
-	if ((fd = open_below(root, other)) != -1)
+	if ((fd = root_open(root, other, O_RDONLY)) != -1)
 		memcpy(path, other, sizeof(other));
 	errno = saved;
 	return fd;

@@ -284,6 +284,37 @@ replace_open(struct replace *r, const char *path)
 	return find_place(r) && take_lock(r) && clean_up(r) && open_old(r);
 }
 
+/* Takes over dir as the directory of name. */
+static bool
+use_place(struct replace *r, const char *name)
+{
+	struct stat st;
+
+	if (strlen(name) > NAME_MAX - 16) {
+		cli_error("%s: the name is too long", r->path);
+		return false;
+	}
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	make_up_names(r, r->name);
+	if (fstat(r->dir, &r->dir_st) == -1)
+		return fail(r, "its directory");
+	if (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISREG(st.st_mode)) {
+		cli_error("%s: not a regular file", r->path);
+		return false;
+	}
+	return true;
+}
+
+bool
+replace_open_at(struct replace *r, const char *path, int dir, const char *name)
+{
+	*r = (struct replace){ .path = path, .dir = dir, .lock = -1, .old = -1,
+		.fd = -1 };
+	catch_signals();
+	return use_place(r, name) && take_lock(r) && clean_up(r) && open_old(r);
+}
+
 bool
 replace_begin(struct replace *r)
 {

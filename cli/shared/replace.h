@@ -63,6 +63,13 @@ struct replace {
 bool replace_open(struct replace *r, const char *path);
 
 /*
+ * The same for the file name in dir, which is taken over: no path is looked up.
+ * path is for messages.
+ */
+bool replace_open_at(struct replace *r, const char *path, int dir,
+    const char *name);
+
+/*
  * Without the lock, only finds the file's directory and the names in it: r->dir,
  * r->name and so on. This counts as none of those that are open.
  */

@@ -20,25 +20,94 @@
 #include "shared/child.h"
 
 #define REASON_BYTES 1024
+/* Of a path with "..", while somebody renames files anywhere. */
+#define TRIES_MAX 1000
+
+/* What root_hold opened. */
+static struct {
+	int fd;
+	char name[PATH_MAX];
+} held = { .fd = -1 };
+
+/* openat2(2), links leading to places below dir. */
+static int
+open_in(int dir, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned int)flags,
+		.resolve = RESOLVE_IN_ROOT
+	};
+
+	int fd, tries = 0;
+
+	/* It knows no O_NONBLOCK together with O_PATH. */
+	if ((flags & O_PATH) != 0)
+		how.flags &= ~(uint64_t)(O_NONBLOCK | O_NOCTTY);
+	do
+		fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	while (fd == -1 && errno == EAGAIN && tries++ < TRIES_MAX);
+	return fd;
+}
+
+static bool
+is_own_root(int fd)
+{
+	struct stat st, own;
+
+	return fstat(fd, &st) == 0 && stat("/", &own) == 0 &&
+	    st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+}
+
+bool
+root_hold(const char *root, char *why, size_t cap)
+{
+	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), probe;
+
+	if (fd == -1) {
+		snprintf(why, cap, "%s: %s", root, strerror(errno));
+		return false;
+	}
+	if (is_own_root(fd)) {
+		snprintf(why, cap, "%s: the root directory of this machine "
+		    "itself, which is meant without --root", root);
+		close(fd);
+		return false;
+	}
+	if ((probe = open_in(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1 ||
+	    (size_t)snprintf(held.name, sizeof(held.name), "%s", root) >=
+	    sizeof(held.name)) {
+		snprintf(why, cap, "%s: %s", root, probe != -1 ?
+		    "too long a name" : errno == ENOSYS ? "a directory other "
+		    "than / needs openat2(2), of Linux 5.6 and later" :
+		    strerror(errno));
+		if (probe != -1)
+			close(probe);
+		close(fd);
+		return false;
+	}
+	close(probe);
+	held.fd = child_keep(fd);
+	return true;
+}
 
 int
 root_open(const char *root, const char *path, int flags)
 {
 	const int all = flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	struct open_how how = {
-		.flags = (uint64_t)(unsigned int)all,
-		.resolve = RESOLVE_IN_ROOT
-	};
 	int dir, fd, saved;
 
 	if (*root == '\0')
 		return open(path, all);
+	if (held.fd != -1) {
+		/* One at a time: another one was never looked at. */
+		if (strcmp(held.name, root) == 0)
+			return open_in(held.fd, path, all);
+		errno = EINVAL;
+		return -1;
+	}
 	if ((dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return -1;
-	/* openat2 knows no O_NONBLOCK together with O_PATH. */
-	if ((flags & O_PATH) != 0)
-		how.flags = (uint64_t)(unsigned int)(flags | O_CLOEXEC);
-	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	fd = open_in(dir, path, all);
 	saved = errno;
 	close(dir);
 	errno = saved;
@@ -94,6 +163,75 @@ root_resolve(const char *root, const char *path, char place[static PATH_MAX])
 	/* The root directory ends in a slash already. */
 	memcpy(place + len - (len == 1), name, strlen(name) + 1);
 	return true;
+}
+
+#define LINKS_MAX 40	/* as the kernel's */
+
+/* What a link leads to, as a path like its own; false with errno. */
+static bool
+follow_link(int dir, const char *name, char place[static PATH_MAX])
+{
+	const size_t len = (size_t)(strrchr(place, '/') + 1 - place);
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target));
+
+	if (n == -1)
+		return false;
+	if ((size_t)n + len >= sizeof(target)) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	target[n] = '\0';
+	memcpy(*target == '/' ? place : place + len, target, (size_t)n + 1);
+	return true;
+}
+
+int
+root_open_place(const char *root, const char *path,
+    char name[static NAME_MAX + 1])
+{
+	char place[PATH_MAX], above[PATH_MAX];
+	const char *slash;
+	struct stat st;
+	int dir, links, saved;
+
+	if (snprintf(place, sizeof(place), "%s", path) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	for (links = 0; links < LINKS_MAX; links++) {
+		slash = strrchr(place, '/');
+		if (slash == NULL || slash[1] == '\0' ||
+		    strlen(slash + 1) > NAME_MAX ||
+		    strcmp(slash, "/..") == 0 || strcmp(slash, "/.") == 0) {
+			errno = EINVAL;
+			return -1;
+		}
+		snprintf(name, NAME_MAX + 1, "%s", slash + 1);
+		snprintf(above, sizeof(above), "%.*s",
+		    (int)(slash + 1 - place), place);
+		dir = root_open(root, above, O_RDONLY | O_DIRECTORY);
+		if (dir == -1)
+			return -1;
+		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1) {
+			if (errno == ENOENT && links == 0)
+				return dir;
+			break;
+		}
+		if (!S_ISLNK(st.st_mode))
+			return dir;
+		if (!follow_link(dir, name, place))
+			break;
+		close(dir);
+	}
+	if (links == LINKS_MAX) {
+		errno = ELOOP;
+		return -1;
+	}
+	saved = errno;
+	close(dir);
+	errno = saved;
+	return -1;
 }
 
 static char *
@@ -210,7 +348,12 @@ root_glob(const char *root, const char *pattern, glob_t *found)
 bool
 root_enter(const char *root)
 {
-	return chroot(root) == 0 && chdir("/") == 0 &&
+	const int dir = root_open(root, "/", O_PATH | O_DIRECTORY);
+	const bool there = dir != -1 && fchdir(dir) == 0 && chroot(".") == 0;
+
+	if (dir != -1)
+		close(dir);
+	return there &&
 	    __nss_configure_lookup("passwd", "files") == 0 &&
 	    __nss_configure_lookup("group", "files") == 0 &&
 	    __nss_configure_lookup("initgroups", "files") == 0;

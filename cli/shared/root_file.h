@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * shared/root_file: files of a machine whose file system is below a directory,
- * an image that is being made, say. root is that directory without a slash at
- * its end, or "" for this machine. A path is absolute, as that machine would
- * have it, and its links lead to places below root, too.
+ * an image that is being made, say. root is the name of that directory, or ""
+ * for this machine. A path is absolute, as that machine would have it, and its
+ * links lead to places below root, too.
+ *
+ * root_hold opens the directory, once. From then on its name is only for
+ * messages: whatever takes its place does not count.
  */
 #ifndef CLI_SHARED_ROOT_FILE_H
 #define CLI_SHARED_ROOT_FILE_H
@@ -16,6 +19,13 @@
 /* Larger files are no configuration. */
 #define ROOT_FILE_MAX_BYTES (4 * 1024 * 1024)
 
+/*
+ * Opens the directory for all that follows in this process and in its children
+ * (shared/child). False with a sentence in why; also if it is this machine's own
+ * root directory, by whatever name.
+ */
+bool root_hold(const char *root, char *why, size_t cap);
+
 /* As open(2), close-on-exec, and without waiting for a FIFO. -1 with errno. */
 int root_open(const char *root, const char *path, int flags);
 
@@ -25,6 +35,14 @@ int root_open(const char *root, const char *path, int flags);
  */
 bool root_resolve(const char *root, const char *path,
     char place[static PATH_MAX]);
+
+/*
+ * Opens the directory in which the file that path stands for is, or would be,
+ * links resolved, and sets its name there. -1 with errno: ENOENT for a link to
+ * nothing, which is no place to put a file.
+ */
+int root_open_place(const char *root, const char *path,
+    char name[static NAME_MAX + 1]);
 
 /*
  * A whole regular file, with a NUL after it; to be freed. NULL with errno:

@@ -37,19 +37,29 @@ sshd_file_is_sshds(const struct sshd_file *f)
 	return !sshd_file_is_pams(f) && strcmp(f->path, KV_CONFIG_PATH) != 0;
 }
 
+/* False with errno. */
+static bool
+find_status(const struct sshd_files *fs, struct sshd_file *f)
+{
+	int fd = root_open(fs->root, f->path, O_PATH);
+	bool ok = fd != -1 && fstat(fd, &f->st) == 0;
+
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
 /* False after a message. */
 static bool
 load(const struct sshd_files *fs, struct sshd_file *f)
 {
-	char why[512], place[PATH_MAX];
+	char why[512];
 
 	f->now = root_read(fs->root, f->path, &f->now_len);
 	f->there = f->now != NULL;
 	if (!f->there && errno == ENOENT)
 		f->now = strdup("");
-	if (f->now == NULL || (f->there &&
-	    (!root_resolve(fs->root, f->path, place) ||
-	    stat(place, &f->st) == -1))) {
+	if (f->now == NULL || (f->there && !find_status(fs, f))) {
 		cli_error("%s%s: %s", fs->root, f->path, errno == EINVAL ?
 		    "not a regular file" : strerror(errno));
 		return false;
@@ -242,20 +252,22 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
     const char *text, size_t len)
 {
 	const bool gone = len == 0 && f->made;
-	char place[PATH_MAX];
+	char name[NAME_MAX + 1], shown[PATH_MAX];
 	struct replace r;
 	bool ok;
+	int dir;
 
 	if (f->there != gone && len == f->now_len &&
 	    memcmp(text, f->now, len) == 0)
 		return true;
 	if (gone && !f->there)
 		return true;
-	if (!root_resolve(fs->root, f->path, place)) {
-		cli_error("%s%s: %s", fs->root, f->path, strerror(errno));
+	snprintf(shown, sizeof(shown), "%s%s", fs->root, f->path);
+	if ((dir = root_open_place(fs->root, f->path, name)) == -1) {
+		cli_error("%s: %s", shown, strerror(errno));
 		return false;
 	}
-	ok = replace_open(&r, place) && is_as_read(&r, f);
+	ok = replace_open_at(&r, shown, dir, name) && is_as_read(&r, f);
 	if (ok && gone)
 		ok = remove_file(&r);
 	else if (ok)

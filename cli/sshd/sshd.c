@@ -2,8 +2,6 @@
 /* sshd: putting keyveto into sshd, and taking it out. */
 #include "sshd/sshd.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -37,25 +35,24 @@ const struct cli_command cli_sshd = {
 
 enum { ROOT = 1, SSHD, TIMEOUT, GUARD, PAM, WARN, YES, DRY_RUN, RELOAD, JSON };
 
-/* False after a message. */
+/* False after a message. Only what is opened here is ever looked at. */
 static bool
-take_root(struct sshd_options *o, const char *path)
+hold_root(struct sshd_options *o, const char *path)
 {
-	char real[PATH_MAX];
-	struct stat st;
+	char why[SSHD_WHY_BYTES];
+	size_t len = strlen(path);
 
-	if (realpath(path, real) == NULL || stat(real, &st) == -1) {
-		cli_error("%s: %s", path, strerror(errno));
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	if (len >= sizeof(o->root)) {
+		cli_error("--root: too long a name");
 		return false;
 	}
-	if (!S_ISDIR(st.st_mode) || strlen(real) >= sizeof(o->root)) {
-		cli_error("%s: not a directory", path);
-		return false;
-	}
-	/* "/" is this machine, of which no copy is needed. */
-	snprintf(o->root, sizeof(o->root), "%s",
-	    strcmp(real, "/") == 0 ? "" : real);
-	return true;
+	snprintf(o->root, sizeof(o->root), "%.*s", (int)len, path);
+	if (root_hold(o->root, why, sizeof(why)))
+		return true;
+	cli_error("%s", why);
+	return false;
 }
 
 static bool
@@ -63,7 +60,7 @@ take_option(struct sshd_options *o, int opt)
 {
 	switch (opt) {
 	case ROOT:
-		return take_root(o, optarg);
+		return hold_root(o, optarg);
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd);
 	case TIMEOUT:

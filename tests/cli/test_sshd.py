@@ -43,6 +43,7 @@ STOCK_CONFIG = Path("/etc/ssh/sshd_config").read_text(encoding="utf-8")
 STOCK_STACK = Path("/etc/pam.d/sshd").read_text(encoding="utf-8")
 FIRST_TRIP = int(os.environ.get("FIRST_TRIP", "0"))
 TRIPS = int(os.environ.get("TRIPS", "40"))
+ROOT_ROUNDS = int(os.environ.get("ROOT_ROUNDS", "40"))
 WATCHED = ("etc", "var/lib/keyveto")
 
 
@@ -1179,6 +1180,70 @@ def _(scratch):
             last = steps["validate"].rstrip().splitlines()[-1]
             subprocess.run(["bash", "-euo", "pipefail", "-c", last], env={**os.environ, "PATH": search}, check=True,
                            stdout=subprocess.DEVNULL)
+
+
+# Below another root.
+
+EXCHANGER = """
+import ctypes, random, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+one, other = (name.encode() for name in sys.argv[1:])
+print(flush=True)
+while True:
+    if libc.renameat2(-100, one, -100, other, 2):
+        raise OSError(ctypes.get_errno(), "renameat2")
+    time.sleep(random.choice((0, 0, 0.0001, 0.001, 0.01)))
+"""
+
+
+@case("--root is refused if it stands for this machine's root directory, whatever its name")
+def _(scratch):
+    with this_machine(scratch, config=INCLUDE) as machine:
+        before = machine.snapshot()
+        link, bind = scratch / "link", scratch / "bind"
+        link.symlink_to("/")
+        bind.mkdir()
+        subprocess.run(["mount", "--bind", "/", bind], check=True)
+        try:
+            for root in ("/", "//", link, f"{link}/", bind, f"{bind}/.", "/proc/self/root", "/etc/.."):
+                for verb in ("status", "enable", "disable"):
+                    done = keyveto("sshd", verb, "--root", root, status=2)
+                    contains(done.stderr, "the root directory of this machine itself, which is meant without --root")
+                    equal(done.stdout, "")
+        finally:
+            subprocess.run(["umount", bind], check=True)
+        restored(before, machine.snapshot())
+
+
+@case("a folder that is exchanged for a link to / while --root works below it does not change this machine")
+def _(scratch):
+    with this_machine(scratch, config=INCLUDE) as machine:
+        before = machine.snapshot()
+        folder = scratch / "there"
+        folder.mkdir()
+        image = Image(folder)
+        image.account("alice", _made["clean"])
+        pristine = image.snapshot()
+        link = folder / "link"
+        link.symlink_to("/")
+        ends = {"done": 0, "refused": 0}
+        with subprocess.Popen([sys.executable, "-c", EXCHANGER, image.root, link], stdout=subprocess.PIPE) as exchanger:
+            try:
+                exchanger.stdout.readline()
+                for number in range(ROOT_ROUNDS):
+                    verb = ("enable", "disable")[number % 2]
+                    done = keyveto("sshd", verb, "--root", image.root)
+                    restored(before, machine.snapshot())
+                    assert done.returncode in (0, 2), done.stdout + done.stderr
+                    ends["done" if done.returncode == 0 else "refused"] += 1
+            finally:
+                exchanger.kill()
+        assert ends["done"] and ends["refused"], f"no race: {ends}"
+        if link.is_dir() and not link.is_symlink():
+            image.root.unlink()
+            link.rename(image.root)
+        image.run("disable", status=0)
+        restored(pristine, image.snapshot())
 
 
 # What status tells.
