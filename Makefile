@@ -293,6 +293,12 @@ check-packages:
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) packages
 
+# Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group.
+check-neighbours:
+	@scripts/deps neighbours
+	@$(MAKE) --no-print-directory all
+	@tests/run $(BUILD) neighbours
+
 # A Debian 12 of its own, booted in qemu: see tests/README.md.
 check-vm:
 	@scripts/deps vm
@@ -302,8 +308,8 @@ check-vm:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-packages check-vm clean coverage deb demo fuzz \
-	install lint rpm run-tests sanitize uninstall unit-tests valgrind
+.PHONY: all bench campaign check check-neighbours check-packages check-vm clean \
+	coverage deb demo fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group.
+
+    python3 tests/neighbours/run.py [--build DIR] [NEIGHBOUR...]
+
+Each in a throw-away copy of this machine, into which Debian's packages of the
+neighbour are put; there the machine's own sshd listens on port 22.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+# pylint: disable=wrong-import-position
+import chroot
+import gitolite
+import host
+import keys
+import product
+import run as suite
+import sandbox
+import sssd
+import userdb
+from clients import Clients
+from logbook import Logbook
+from machine import Machine
+from stock import StockServer
+from switch import Switch
+
+NEIGHBOURS = {"sssd": sssd, "userdb": userdb, "gitolite": gitolite, "chroot": chroot}
+FILTER = "/var/lib/keyveto/filter.pkbf"
+CLOSING = re.compile(r"(\d+) passed, (\d+) failed\s*\Z")
+
+
+class World:
+    """What a neighbour works with, and the count of what held."""
+
+    def __init__(self, scratch, build, log):
+        self.machine, self.log, self.scratch = Machine(True), log, scratch
+        self.server, self.clients = StockServer(), Clients(scratch)
+        self.keyveto = build / "keyveto"
+        self.clean, self.listed, self.stranger = (keys.generate(scratch) for _ in range(3))
+        self.passed = self.failed = 0
+        self._noted = set()
+
+    def expect(self, holds, title, otherwise):
+        """A case, by what holds; the next one is tried however it went."""
+        if holds:
+            self.passed += 1
+            print(f"ok     {title}")
+        else:
+            self.failed += 1
+            print(f"FAILED {title}\n       {otherwise}")
+        sys.stdout.flush()
+
+    def note(self, *words):
+        """What a person sees, told once."""
+        if words not in self._noted:
+            self._noted.add(words)
+            print(f"seen   {'; '.join(words)}")
+
+    def sshd(self, *words):
+        """The exit status of `keyveto sshd`, and all that it says."""
+        done = self._run("sshd", *words)
+        return done.returncode, done.stdout + done.stderr
+
+    def doctor(self):
+        done = self._run("doctor", "--json")
+        return json.loads(done.stdout)["checks"]
+
+    def _run(self, *words):
+        return subprocess.run([self.keyveto, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False)
+
+
+def play(name, build):
+    """One neighbour, in its throw-away root."""
+    neighbour = NEIGHBOURS[name]
+    scratch, log = suite.make_scratch(), Logbook()
+    world = None
+    try:
+        host.install(*neighbour.PACKAGES)
+        product.install(Machine(True), build, scratch)
+        world = World(scratch, build, log)
+        keys.write_filter(FILTER, [world.listed.key])
+        shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto/keyveto.conf")
+        for path in Path("/etc/ssh/sshd_config.d").glob("*"):
+            path.unlink()
+        world.server.start()
+        for arrangement in neighbour.arrange(world):
+            Switch(world, arrangement).play()
+    except Exception:       # pylint: disable=broad-except
+        print(f"FAILED {name}: it could not be played to its end\n{traceback.format_exc()}")
+        print(f"{world.passed if world else 0} passed, {(world.failed if world else 0) + 1} failed")
+        return 1
+    print(f"{world.passed} passed, {world.failed} failed")
+    return world.failed != 0
+
+
+def play_in_root(name, build):
+    """The output of one neighbour, from a process whose root is thrown away."""
+    done = subprocess.run([sys.executable, str(HERE / "run.py"), "--build", str(build), "--inside", name],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    return name, done
+
+
+def play_all(names, build):
+    passed = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, done in pool.map(lambda name: play_in_root(name, build), names):
+            print(done.stdout, end="", flush=True)
+            counted = CLOSING.search(done.stdout)
+            if counted is None or (done.returncode != 0 and counted[2] == "0"):
+                print(f"FAILED {name}: ended with {done.returncode}, without a count")
+                failed += 1
+            else:
+                passed, failed = passed + int(counted[1]), failed + int(counted[2])
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("neighbours", metavar="NEIGHBOUR", nargs="*", default=list(NEIGHBOURS),
+                        help=", ".join(NEIGHBOURS))
+    options = parser.parse_args()
+    unknown = set(options.neighbours) - set(NEIGHBOURS)
+    if unknown:
+        parser.error(f"no such neighbour: {', '.join(sorted(unknown))}")
+    try:
+        product.check_machine(options.build)
+        if not options.inside:
+            return play_all(options.neighbours, options.build)
+        if sandbox.inside():
+            return play(options.neighbours[0], options.build)
+        return sandbox.run([sys.executable, __file__, *sys.argv[1:]])
+    except (product.CannotRun, sandbox.Refused) as reason:
+        print(f"neighbours: {reason}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
