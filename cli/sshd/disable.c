@@ -73,7 +73,7 @@ take_out(struct sshd_present *p, bool sshds, size_t *np)
 static int
 disable(const struct sshd_options *o, struct sshd_present *p)
 {
-	size_t taken = 0;
+	size_t taken = 0, sshds;
 
 	if (!check(o, p))
 		return CLI_UNCHECKED;
@@ -85,7 +85,8 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	 */
 	if (!take_out(p, true, &taken))
 		return CLI_UNCHECKED;
-	if (o->reload && taken > 0 && (p->dump == NULL ||
+	sshds = taken;
+	if (o->reload && sshds > 0 && (p->dump == NULL ||
 	    !sshd_reload(p->dump))) {
 		cli_error("PAM's lines and those in keyveto.conf stay for now: "
 		    "reload sshd, then run this again without --reload");
@@ -94,11 +95,11 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	if (!take_out(p, false, &taken) || !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
 	if (taken == 0)
-		puts("keyveto's lines were nowhere");
-	else if (*o->root == '\0' && !o->reload)
-		puts("sshd runs the guard until it is reloaded (systemctl "
-		    "reload ssh), and that goes by keyveto.conf without "
-		    "keyveto's lines: do that now");
+		puts("no keyveto lines found");
+	else if (sshds > 0 && *o->root == '\0' && !o->reload)
+		puts("sshd runs the guard until it is reloaded, and the guard "
+		    "reads keyveto.conf without these lines: run systemctl "
+		    "reload ssh now");
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

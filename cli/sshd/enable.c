@@ -10,6 +10,7 @@
 #include "shared/pam_stack.h"
 #include "sshd/plan.h"
 #include "sshd/same_keys.h"
+#include "ways/ways.h"
 #include "sshd/sshd.h"
 
 struct enabling {
@@ -60,6 +61,22 @@ choose_parts(struct enabling *e)
 	e->pam = e->plan.pam;
 }
 
+/* Notes each way in that stays open with nothing in front of it. */
+static void
+note_unguarded(const struct enabling *e)
+{
+	const struct ways_context context = { .pam = e->pam };
+	struct ways w;
+
+	ways_read(e->next_dump, &context, &w);
+	for (enum way way = 0; way < WAYS; way++)
+		if (!ways_is_guarded(&w, way))
+			cli_error("note: %s: neither the guard nor the module "
+			    "will judge the keys on this way in%s",
+			    ways_name(way), sshd_text_is(e->next_dump,
+			    "usepam", "yes") ? "; add --pam" : "");
+}
+
 /* The lines, and what sshd makes of them before they are in place. */
 static bool
 plan(struct enabling *e)
@@ -80,6 +97,7 @@ plan(struct enabling *e)
 	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next,
 	    e->p->dump, e->next_dump))
 		return false;
+	note_unguarded(e);
 	if (e->plan.guard)
 		sshd_plan_tell_matches(o->root, &e->next);
 	return true;

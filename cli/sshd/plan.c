@@ -711,8 +711,8 @@ sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 		if (l->match == 0 || !sshd_escape_opens(t, l))
 			continue;
 		m = &t->line[l->match - 1];
-		cli_error("note: %s%s:%zu: Match %s sets %s again: the guard is "
-		    "not asked about that", root, t->file[l->file], l->number,
+		cli_error("note: %s%s:%zu: Match %s sets %s again, which "
+		    "bypasses the guard", root, t->file[l->file], l->number,
 		    m->value, l->keyword);
 		n++;
 	}
