@@ -194,13 +194,13 @@ static int kept_fd = -1;
 int
 child_keep(int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, KEPT_MIN);
+	const int high = fcntl(fd, F_DUPFD_CLOEXEC, KEPT_MIN);
+	const int error = errno;
 
-	if (high == -1)
-		high = fd;
-	else
-		close(fd);
-	kept_fd = high;
+	close(fd);
+	errno = error;
+	if (high != -1)
+		kept_fd = high;
 	return high;
 }
 

@@ -59,14 +59,15 @@ struct child {
 /*
  * Starts a process that does work(out, arg) and ends. It has standard input
  * and output closed to it, and no other descriptor of its parent but standard
- * error and what child_keep was given. False with errno if there can be no process.
+ * error and what child_keep was given. False with errno if there can be no
+ * process.
  */
 bool child_start(struct child *c, void (*work)(struct record_out *, void *),
     void *arg);
 
 /*
  * Children get this descriptor, too, under the same number. Takes it over, and
- * returns the number that it has from now on. One in a process.
+ * returns the number that it has from now on; -1 with errno. One in a process.
  */
 int child_keep(int fd);
 

@@ -73,9 +73,9 @@ root_hold(const char *root, char *why, size_t cap)
 		close(fd);
 		return false;
 	}
-	if ((probe = open_in(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1 ||
-	    (size_t)snprintf(held.name, sizeof(held.name), "%s", root) >=
-	    sizeof(held.name)) {
+	probe = open_in(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (probe == -1 || (size_t)snprintf(held.name,
+	    sizeof(held.name), "%s", root) >= sizeof(held.name)) {
 		snprintf(why, cap, "%s: %s", root, probe != -1 ?
 		    "too long a name" : errno == ENOSYS ? "a directory other "
 		    "than / needs openat2(2), of Linux 5.6 and later" :
@@ -86,8 +86,9 @@ root_hold(const char *root, char *why, size_t cap)
 		return false;
 	}
 	close(probe);
-	held.fd = child_keep(fd);
-	return true;
+	if ((held.fd = child_keep(fd)) == -1)
+		snprintf(why, cap, "%s: %s", root, strerror(errno));
+	return held.fd != -1;
 }
 
 int

@@ -21,8 +21,8 @@
 
 /*
  * Opens the directory for all that follows in this process and in its children
- * (shared/child). False with a sentence in why; also if it is this machine's own
- * root directory, by whatever name.
+ * (shared/child). False with a sentence in why; also if it is this machine's
+ * own root directory, by whatever name.
  */
 bool root_hold(const char *root, char *why, size_t cap);
 
