@@ -15,7 +15,8 @@ GUARD, MODULE, COMMAND = (BUILD / name for name in ("keyveto-authorized-keys", "
 NEEDED = {
     GUARD: {"libmd.so.0", "libc.so.6"},
     MODULE: {"libpam.so.0", "libmd.so.0", "libc.so.6"},
-    COMMAND: {"libmd.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4", "libcurl.so.4",
+    # libpam, since keyveto sshd enable has PAM try the module out.
+    COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4", "libcurl.so.4",
               "libm.so.6"},
 }
 ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
