@@ -195,6 +195,37 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
 }
 
 /*
+ * Whether each Match block sets AuthorizedKeysCommand and its user together. The
+ * guard's lines give the other of the two to a block that sets one alone: its
+ * command, which sshd skips now for want of a user, would run as root; or the
+ * guard would run as its user. If not, plan->unfit says so.
+ */
+static bool
+keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
+{
+	const struct sshd_tree *t = &p->base;
+
+	for (size_t i = 1; i <= t->n_lines; i++) {
+		const struct sshd_line *match = &t->line[i - 1], *command;
+		bool user;
+
+		if (!is(match, "Match"))
+			continue;
+		command = find_in_match(t, i, "AuthorizedKeysCommand");
+		user = match_sets(t, i, "AuthorizedKeysCommandUser");
+		if (command != NULL ?
+		    user || sshd_words_none(command->value) : !user)
+			continue;
+		snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: this "
+		    "Match block sets %s alone", p->files.root,
+		    t->file[match->file], match->number, command != NULL ?
+		    "AuthorizedKeysCommand" : "AuthorizedKeysCommandUser");
+		return false;
+	}
+	return true;
+}
+
+/*
  * Of two blocks that both match, each may lack what the other sets: then a
  * line for one would take something from the other. False after a message, or
  * with plan->unfit.
@@ -328,7 +359,7 @@ write_files_guard(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 	    "AuthorizedKeysCommand %s %s%s\n"
 	    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
 	    ARGUMENTS_FILES, plan->connection ? ARGUMENT_CONNECTION : "");
-	return plan_matches(p, plan);
+	return keeps_command_users(p, plan) && plan_matches(p, plan);
 }
 
 /*

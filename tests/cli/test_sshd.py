@@ -298,6 +298,10 @@ SHAPES = [
     Shape("an AuthorizedKeysCommand that others may write",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /etc/ssh/keys %u\nAuthorizedKeysCommandUser nobody\n",
           files={"/etc/ssh/keys": "#!/bin/sh\n"}, prepare=loosen("/etc/ssh/keys"), after={}, alone=True),
+    Shape("a Match block with a command, but no user to run it as",
+          INCLUDE + f"Match Address 192.0.2.0/24\nAuthorizedKeysCommand {COMMAND}\n", after={}, alone=True),
+    Shape("a Match block with a user for no command",
+          INCLUDE + "Match Address 192.0.2.0/24\nAuthorizedKeysCommandUser nobody\n", after={}, alone=True),
     Shape("Match blocks that set files and commands by themselves",
           INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", after={}, alone=True),
     Shape("TrustedUserCAKeys and AuthorizedPrincipalsFile, the guard alone",
@@ -1513,7 +1517,7 @@ def all_text(machine):
                       machine.path("/etc/ssh/other")))
 
 
-REFUSALS = ("this Match block and another one", "sshd would overlook this line", "only the PAM module sees both",
+REFUSALS = ("this Match block and another one", "this Match block sets AuthorizedKeysCommand", "sshd would overlook this line", "only the PAM module sees both",
             "nothing for the guard to do")
 
 
