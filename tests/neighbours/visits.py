@@ -21,7 +21,8 @@ _RESTRICTION = re.compile(r"key options: .*|remote port forwarding failed|remote
 # first word of the refusal, "This", for a part of their protocol.
 _NO = re.compile(r"Permission denied \([a-z,-]+\)|Connection closed by 127\.0\.0\.1|Connection reset by 127\.0\.0\.1"
                  r"|Connection to 127\.0\.0\.1 closed by remote host|client_loop: send disconnect: "
-                 r"|Received message too long 1416128883|bad line length character: This")
+                 r"|Read from remote host 127\.0\.0\.1: |Received message too long 1416128883"
+                 r"|bad line length character: This")
 # What ssh -v tells of every connection.
 _CHATTER = ("debug", "OpenSSH_", "Authenticated to", "Transferred:", "Bytes per second:", "Allocated port",
             "Warning: Permanently", "Warning: remote port forwarding failed")
