@@ -26,6 +26,7 @@ import signal
 import socket
 import struct
 import sys
+import traceback
 
 EXIT_REFUSED = 125
 MARKER = "/run/keyveto-sandbox"    # exists inside only, where /run is our own
@@ -85,12 +86,13 @@ def _machine_mounts():
 
 
 class _Root:
-    """The throw-away root: an overlay for each file system of the machine."""
+    """The throw-away root: an overlay for each file system of the machine, or for a folder with another system."""
 
-    def __init__(self):
+    def __init__(self, template):
         self.path = os.path.join(BASE, "root")
         self.layers = 0
-        self.machine_mounts = _machine_mounts()
+        self.template = template
+        self.machine_mounts = _machine_mounts() if template == "/" else []
         _mount("tmpfs", BASE, "tmpfs", 0, "mode=0755")
         os.mkdir(self.path)
 
@@ -110,7 +112,7 @@ class _Root:
         _mount("overlay", target, "overlay", 0, f"lowerdir={lower},upperdir={upper},workdir={work}")
 
     def add_machine_files(self):
-        self.overlay("/", self.path)
+        self.overlay(self.template, self.path)
         for point in self.machine_mounts:
             self.add_mount_point(point)
 
@@ -170,12 +172,12 @@ def _raise_loopback():
         fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh", b"lo", flags | IFF_UP).ljust(40, b"\0"))
 
 
-def _build(shared):
+def _build(shared, template):
     """Make the root and move into it."""
-    cwd = os.getcwd()
+    cwd = os.getcwd() if template == "/" else "/"
     umask = os.umask(0o022)
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
-    root = _Root()
+    root = _Root(template)
     root.add_machine_files()
     root.add_own_trees()
     for directory in shared:
@@ -186,16 +188,29 @@ def _build(shared):
     os.chdir(cwd)
 
 
-def _spawn(argv):
-    """Start argv; a program that cannot be started is a status of 127."""
+def _become(argv):
+    """Become argv; a program that cannot be started is a status of 127."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        print(f"sandbox: {argv[0]}: {error.strerror}", file=sys.stderr)
+    return 127
+
+
+def _spawn(work):
+    """Call work in a child, which ends with the status that it returns, or with 1."""
     pid = os.fork()
     if pid == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        status = 1
         try:
-            os.execvp(argv[0], argv)
-        except OSError as error:
-            print(f"sandbox: {argv[0]}: {error.strerror}", file=sys.stderr)
-        os._exit(127)
+            status = work()
+        except BaseException:       # pylint: disable=broad-exception-caught
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
     return pid
 
 
@@ -215,22 +230,22 @@ def _die_with_parent():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _be_init(shared, argv, report):
+def _be_init(place, work, report):
     """The first process of the new namespaces."""
     _die_with_parent()
-    _build(shared)
+    _build(*place)
     os.close(report)
-    return _reap_until(_spawn(argv))
+    return _reap_until(_spawn(work))
 
 
-def _be_outer(shared, argv, report):
+def _be_outer(place, work, report):
     """Leave the machine's namespaces and wait for what runs in the new ones.
 
     A process cannot enter a new process namespace itself, only its children.
     """
     _die_with_parent()
     _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET), "unshare")
-    init = _fork(_be_init, shared, argv, report)
+    init = _fork(_be_init, place, work, report)
     os.close(report)
     return os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
 
@@ -256,12 +271,22 @@ def inside():
 
 def run(argv, shared=()):
     """Run argv in a sandbox, return its exit status; Refused if none can be had."""
+    return call(lambda: _become(argv), shared)
+
+
+def call(work, shared=(), template="/"):
+    """Call work in a sandbox, return the exit status that it returns; Refused if none can be had.
+
+    template is the folder with the system that the sandbox is a copy of. Where it
+    is another than this machine's, work has to have imported what it needs: the
+    Python in there is another one.
+    """
     if os.geteuid() != 0:
         raise Refused("only root can make one")
     # ^C reaches the whole foreground group: the command decides, we wait for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reader, writer = os.pipe()
-    outer = _fork(_be_outer, shared, argv, writer)
+    outer = _fork(_be_outer, (shared, template), work, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as report:
         reason = report.read().decode().strip()
