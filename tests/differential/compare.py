@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: ISC
+"""What a login may come to once keyveto is enabled, by what it came to before."""
+
+import json
+import re
+from dataclasses import dataclass
+
+import grammar
+
+# What a note of `keyveto sshd status` about a Match block leaves open.
+_WAYS_OF = {
+    "authorizedkeysfile": ("authorized_keys", "cert-authority line"),
+    "authorizedkeyscommand": ("AuthorizedKeysCommand", "cert-authority line"),
+    "trustedusercakeys": ("TrustedUserCAKeys",), "authorizedprincipalsfile": ("TrustedUserCAKeys",),
+    "authorizedprincipalscommand": ("TrustedUserCAKeys",),
+    "pubkeyauthentication": ("authorized_keys", "AuthorizedKeysCommand", "cert-authority line", "TrustedUserCAKeys"),
+}
+
+
+@dataclass
+class Difference:
+    """Something that is not as the law has it."""
+    kind: str
+    phase: str
+    client: object = None       # its number; None if it is about no login
+    text: str = ""
+
+
+class Claims:
+    """What `keyveto sshd status` says is guarded."""
+
+    def __init__(self, output, notes):
+        self.rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        self.open_questions = set()
+        for keyword in re.findall(r"not guarded.* sets (\w+)", notes):
+            self.open_questions.update(_WAYS_OF.get(keyword.lower(), ()))
+
+    def guards(self, account, way):
+        """Whether the way is guarded for the account; None where status leaves it open."""
+        if way in self.open_questions:
+            return None
+        for row in self.rows:
+            if row["way"] == way and (row["accounts"] is None or account in row["accounts"]):
+                return row["guarded"] and row["open"] or None
+        return None
+
+
+def reduced(client):
+    """The client without what the filter lists; None if that is all it has."""
+    kept = []
+    for identity in client["identities"]:
+        if identity["key"] in grammar.LISTED_KEYS:
+            continue
+        kept.append({"key": identity["key"]} if grammar.is_listed(identity) else identity)
+    if kept == client["identities"] or not (kept or client["password"]):
+        return None
+    return {**client, "identities": kept}
+
+
+def listed_ways(record):
+    """The ways by which sshd accepted something that the filter lists."""
+    listed = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
+    return {one.way for one in record.accepted if any(name in listed for name in one.fingerprints)}
+
+
+def judge(client, before, without, after, enforced, claims):
+    """What is wrong with a login after; None if nothing is.
+
+    without is what the same client came to, before, without its listed keys: None
+    if it has nothing else.
+    """
+    offers_listed = any(map(grammar.is_listed, client["identities"]))
+    ways = listed_ways(before)
+    if enforced and offers_listed and before.is_nothing and after.is_nothing:
+        return None                 # refused for another reason, or in other words
+    if not enforced or not ways:
+        return None if after == before else _name(before, after)
+    claimed = [claims.guards(client["account"], way) for way in ways]
+    refused = after.is_nothing or after == without
+    if any(claimed):
+        return None if refused else "listed, and not refused"
+    if None in claimed:
+        return None if refused or after == before else _name(before, after)
+    return None if after == before else "refused, where status says it is not"
+
+
+def _name(before, after):
+    if before.is_nothing and not after.is_nothing:
+        return "let in"
+    return "locked out" if after.is_nothing and not before.is_nothing else "changed"

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: ISC
+"""One draw from beginning to end: logins before, after each form of enable, and after disable."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+
+# pylint: disable=wrong-import-position
+import observe
+import world
+from compare import Claims, Difference, judge, listed_ways, reduced
+from server import SSHD
+from stock import StockServer, snapshot
+
+PHASES = ("warn", "enable", "guard", "pam")
+_FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
+WATCHED = ("/etc", "/var/lib/keyveto")
+REDUCED = 60                    # added to the number of a client that is tried without its listed keys
+
+
+@dataclass
+class Result:
+    """What came of a draw."""
+    invalid: str = ""           # why sshd does not take the configuration
+    differences: list = field(default_factory=list)
+    refusals: dict = field(default_factory=dict)        # phase: the reason, in a few words
+    logins: int = 0             # all that were made
+    entered: int = 0            # before, of the draw's own
+    listed: int = 0             # of those, by something that the filter lists
+    clients: int = 0
+    unsteady: list = field(default_factory=list)        # logins that differed once, and not when repeated
+
+
+class Experiment:
+    def __init__(self, draw, pool, binaries, settings):
+        self.draw, self.clients = draw, draw["clients"]
+        self.keyveto = str(binaries / "keyveto")
+        self.result = Result(clients=len(self.clients))
+        world.build(draw, pool, binaries, settings)
+        self.server, self.observer = StockServer(), None
+        self.pool = pool
+        self.before, self.without, self.seen = [], {}, {}
+
+    def run(self, phases=PHASES):
+        """All phases; the differences are in the result."""
+        checked = subprocess.run([SSHD, "-t"], capture_output=True, text=True, check=False)
+        if checked.returncode != 0:
+            self.result.invalid = checked.stderr.strip()
+            return self.result
+        self.observer = observe.Observer(self.draw, self.pool)
+        self.server.start()
+        self.look_before()
+        self.etc = snapshot(*WATCHED)
+        for phase in phases:
+            self.try_phase(phase)
+        self.server.reload()
+        self.compare("disabled", self.observe(), False, None)
+        self.server.stop()
+        return self.result
+
+    def observe(self):
+        self.result.logins += len(self.clients)
+        return self.observer.observe(list(enumerate(self.clients)))
+
+    def look_before(self):
+        self.before = self.observe()
+        again = [(number + REDUCED, reduced(client)) for number, client in enumerate(self.clients)
+                 if listed_ways(self.before[number])]
+        again = [(number, client) for number, client in again if client]
+        self.result.logins += len(again)
+        for (number, _), record in zip(again, self.observer.observe(again)):
+            self.without[number - REDUCED] = _as_if(record, number)
+        self.result.entered = sum(not record.is_nothing for record in self.before)
+        self.result.listed = sum(bool(listed_ways(record)) for record in self.before)
+
+    # keyveto
+
+    def switch(self, *words):
+        return subprocess.run([self.keyveto, "sshd", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", check=False)
+
+    def try_phase(self, phase):
+        flags = self.draw["warn"] if phase == "warn" else _FLAGS[phase]
+        done = self.switch("enable", *flags)
+        if done.returncode == 1:
+            self.expect_etc(phase, "a refusal changed things")
+            done = self.switch("enable", *flags, "--yes")
+        if done.returncode != 0:
+            self.result.refusals[phase] = reason_of(done.stderr, self.draw)
+            self.expect_etc(phase, "a refusal changed things")
+            return
+        self.look_enabled(phase)
+        done = self.switch("disable")
+        if done.returncode != 0:
+            self.add(phase, "disable fails", text=done.stderr)
+        self.expect_etc(phase, "disable leaves a difference")
+
+    def look_enabled(self, phase):
+        """Where two forms of enable write the same bytes, the logins are made once."""
+        state = repr(sorted((path, entry) for path, entry in snapshot(*WATCHED).items()
+                            if entry != self.etc.get(path) and "sshd-state" not in path))
+        if state not in self.seen:
+            self.server.reload()
+            status = self.switch("status", "--json")
+            if status.returncode == 2 and not status.stdout:
+                self.add(phase, "status fails", text=status.stderr)
+            self.seen[state] = (self.observe(), Claims(status.stdout, status.stderr))
+        records, claims = self.seen[state]
+        self.compare(phase, records, phase != "warn", claims)
+
+    def expect_etc(self, phase, kind):
+        now = snapshot(*WATCHED)
+        changed = [path for path in sorted(now.keys() | self.etc.keys()) if now.get(path) != self.etc.get(path)]
+        if changed:
+            self.add(phase, kind, text="".join(f"    {path}\n" for path in changed))
+            self.etc = now
+
+    # Differences
+
+    def add(self, phase, kind, client=None, text=""):
+        self.result.differences.append(Difference(kind, phase, client, text))
+
+    def compare(self, phase, records, enforced, claims):
+        """A login that differs is made once more: what counts is what it does twice."""
+        for number, client in enumerate(self.clients):
+            def wrong(record, n=number, who=client):
+                return judge(who, self.before[n], self.without.get(n), record, enforced, claims)
+            kind = wrong(records[number])
+            if not kind:
+                continue
+            self.result.logins += 1
+            again = self.observer.observe([(number, client)])[0]
+            if wrong(again) != kind:
+                self.result.unsteady.append(f"{phase}, client {number}: {kind}\nonce:\n{records[number].describe()}"
+                                            f"again:\n{again.describe()}")
+                records[number] = again
+                continue
+            self.add(phase, kind, number, f"before:\n{self.before[number].describe()}{phase}:\n{again.describe()}")
+
+
+def _as_if(record, number):
+    """A record as it would be from the address and port of the client that it stands for."""
+    def renamed(words):
+        return tuple(re.sub(rf"\b(127\.0\.\d)\.{number + 1}\b", rf"\1.{number - REDUCED + 1}", word) for word in words)
+    return observe.Record(record.status, renamed(record.ran), renamed(record.words), record.listening, record.tunnel)
+
+
+def reason_of(stderr, draw):
+    """The message that says why, without the draw's own names and numbers."""
+    lines = [line for line in stderr.splitlines() if line and "note: " not in line]
+    line = lines[0] if lines else "no message"
+    line = re.sub(r"^keyveto( sshd)?( enable)?: ", "", line)
+    for account in sorted(draw["accounts"], key=lambda one: -len(one["name"])):
+        line = re.sub(rf"(?<![\w/]){re.escape(account['name'])}(?!\w)", "NAME", line)
+    line = re.sub(r"/opt/kvd/command\d+( [^;:,]*)?", "COMMAND", line)
+    line = re.sub(r"(/etc/[\w./*-]+|%h\S*|\.ssh/\S+)(:\d+)?", "FILE", line)
+    return re.sub(r"\d+", "N", line)[:160]

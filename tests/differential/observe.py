@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: ISC
+"""Logs the clients of a draw in, and records who gets in and what runs.
+
+A login is one ssh that asks for everything at once: a command, a terminal, an
+agent, X11, a port that sshd listens on, one that the client listens on, and a
+tunnel. What runs in the session (probe) says what it was given, and uses the
+client's port. Each login comes from an address of its own, by which sshd's log
+tells what it accepted, and by which line.
+"""
+
+import concurrent.futures
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grammar
+import openssh
+import world
+from logbook import Logbook
+from patience import PATIENCE
+
+TOGETHER = 3                    # logins at a time
+LISTEN = 31000                  # the first port that clients listen on
+REFUSED_SESSION = 254
+STAYS, HANGS = "stays connected", "hangs"
+
+SSH_CONFIG = f"""\
+Host *
+    IdentitiesOnly yes
+    GSSAPIAuthentication no
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    GlobalKnownHostsFile /dev/null
+    UpdateHostKeys no
+    ControlMaster no
+    NumberOfPasswordPrompts 1
+    HostKeyAlgorithms ssh-ed25519
+    KexAlgorithms curve25519-sha256
+    Ciphers aes128-gcm@openssh.com
+    XAuthLocation /nonexistent
+    ForwardX11 yes
+    ForwardX11Trusted yes
+    ForwardAgent yes
+    LogLevel INFO
+    RemoteForward 0 127.0.0.1:{grammar.ECHO_PORT}
+"""
+
+
+@dataclass
+class Record:
+    """What a login came to. Equal records are equal logins."""
+    status: object              # ssh's, or STAYS, or HANGS
+    ran: tuple                  # what the probe said; empty: it did not run
+    words: tuple                # all other words that the client saw, or sshd's own to it
+    listening: bool             # whether sshd listens for the client
+    tunnel: bool
+    accepted: tuple = field(compare=False, default=())      # Accepted, as sshd's log has them
+
+    @property
+    def is_nothing(self):
+        """Whether nothing of the login was granted."""
+        return not (self.ran or self.listening or self.tunnel) and self.status in (255, REFUSED_SESSION, STAYS)
+
+    def describe(self):
+        lines = [f"status {self.status}" + (", sshd listens for it" if self.listening else "") + (
+            ", a tunnel is open" if self.tunnel else "")]
+        lines += [f"ran: {line}" for line in self.ran] + [f"said: {line}" for line in self.words]
+        return "".join(f"    {line}\n" for line in [*lines, *(str(one) for one in self.accepted)])
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A key or certificate that sshd took, and where it found that it may."""
+    fingerprints: tuple
+    way: str                    # as `keyveto sshd status` calls it
+
+    def __str__(self):
+        return f"sshd accepted {' by '.join(self.fingerprints)} through {self.way}"
+
+
+# Words that differ from login to login.
+_VARIABLE = (
+    # How the client learns of a connection's end depends on what it does then.
+    (re.compile(r"^(client_loop: send disconnect: .*|Connection (closed|reset) by .*|Connection to .* closed.*"
+                r"|.*: Broken pipe|.*: Connection reset by peer)$"), ""),
+    (re.compile(r"Allocated port \d+"), "Allocated port N"),
+    (re.compile(r"\bport \d{5}\b"), "port N"),
+    (re.compile(r"^(Warning: Permanently added|debug\d).*"), ""),
+    (re.compile(r"/run/kvd-keys/[^ :']*"), "KEY"),
+    (re.compile(r"channel \d+:"), "channel N:"),
+)
+
+
+def _normal(text):
+    lines = []
+    for line in text.replace("\r", "").split("\n"):
+        for pattern, instead in _VARIABLE:
+            line = pattern.sub(instead, line)
+        if line.strip():
+            lines.append(line.rstrip())
+    return lines
+
+
+class Echo:
+    """The far ends of what is forwarded: a port that greets, and an agent without keys."""
+
+    def __init__(self):
+        self.agent = "/run/kvd-agent"
+        for made, address, answer in ((socket.socket(), ("127.0.0.1", grammar.ECHO_PORT), b"greeting\n"),
+                                      (socket.socket(socket.AF_UNIX), self.agent, b"\0\0\0\1\5")):
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+            made.listen(64)
+            threading.Thread(target=self._serve, args=(made, answer), daemon=True).start()
+
+    @staticmethod
+    def _serve(listener, answer):
+        while True:
+            connection = listener.accept()[0]
+            try:
+                connection.sendall(answer)
+                connection.close()
+            except OSError:
+                pass
+
+
+class Observer:
+    """Logs clients in."""
+
+    def __init__(self, draw, pool):
+        self.draw, self.pool = draw, pool
+        self.log = Logbook()
+        self.echo = Echo()
+        self.identities = world.Identities(pool)
+        self.config, self.askpass = Path("/run/kvd-ssh-config"), Path("/run/kvd-askpass")
+        self.config.write_text(SSH_CONFIG, encoding="ascii")
+        self.askpass.write_text('#!/bin/sh\nprintf "%s\\n" "$KVD_PASSWORD"\n', encoding="ascii")
+        self.askpass.chmod(0o755)
+
+    def observe(self, numbered):
+        """The record of each login, given as (number, client); the number makes its address."""
+        self.log.flush()
+        before = len(self._log_lines())
+        with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
+            records = list(pool.map(lambda one: self._login(*one), numbered))
+        accepted = self._accepted(before)
+        for (number, client), record in zip(numbered, records):
+            record.accepted = tuple(accepted.get(_address(number, client), ()))
+        return records
+
+    def command_line(self, number, client):
+        """What is run for a client."""
+        argv = ["ssh", "-F", str(self.config), "-b", _address(number, client), "-p", str(client["port"]),
+                "-l", client["account"], "-o", f"RequestTTY={'auto' if client['tty'] else 'no'}",
+                "-L", f"127.0.0.1:{LISTEN + number}:127.0.0.1:{grammar.ECHO_PORT}"]
+        for identity in client["identities"]:
+            argv += self.identities.options(identity)
+        if not client["identities"]:
+            argv += ["-o", "PubkeyAuthentication=no"]
+        if client["password"] is None:
+            argv += ["-o", "PasswordAuthentication=no"]
+        if client["tunnel"]:
+            argv += ["-N", "-w", "any:any", "-o", "LogLevel=DEBUG1"]
+        else:
+            # As an option: ssh then goes on where it gets no terminal.
+            argv += ["-o", f"RemoteCommand={grammar.PROBE} asked {LISTEN + number}"]
+        return [*argv, client["to"]]
+
+    def _login(self, number, client):
+        environment = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "DISPLAY": "127.0.0.1:77", "TERM": "xterm",
+                       "SSH_AUTH_SOCK": self.echo.agent, "KVD_CLIENT": "sent"}
+        environment |= {"SSH_ASKPASS": str(self.askpass), "SSH_ASKPASS_REQUIRE": "force", "KVD_PASSWORD": {
+            "good": world.PASSWORD, "wrong": "wrong-one", None: ""}[client["password"]]}
+        argv = self.command_line(number, client)
+        argv[1:1] = ["-o", "SendEnv=KVD_CLIENT"]
+        if client["tunnel"]:
+            return _dig(argv, environment)
+        with _stdin(client["tty"]) as stdin:
+            try:
+                done = subprocess.run(argv, stdin=stdin, capture_output=True, timeout=PATIENCE,
+                                      start_new_session=True, env=environment, check=False)
+            except subprocess.TimeoutExpired as late:
+                return _record(HANGS, late.stdout or b"", late.stderr or b"")
+        return _record(done.returncode, done.stdout, done.stderr)
+
+    # sshd's log
+
+    def _log_lines(self):
+        with self.log._arrived:     # pylint: disable=protected-access
+            return list(self.log._lines)    # pylint: disable=protected-access
+
+    def _accepted(self, start):
+        """What sshd accepted from each address, from its log since that line on."""
+        self.log.flush()
+        origin, candidate, found = {}, {}, {}
+        for line in self._log_lines()[start:]:
+            said = _FROM_SSHD.search(line.text)
+            if not said:
+                continue
+            pid, text = said.groups()
+            if match := _CONNECTION.match(text):
+                origin[pid] = match.group(1)
+            elif match := _CANDIDATE.match(text):
+                candidate[pid] = _way(match.group(1), match.group(2))
+            elif (match := _ACCEPTED.match(text)) and pid in origin:
+                prints = tuple(self.pool.name_of(one) for one in re.findall(r"SHA256:[A-Za-z0-9+/]{43}", match.group(1)))
+                found.setdefault(origin[pid], []).append(Accepted(prints, candidate.get(pid, "unknown")))
+        return found
+
+
+_FROM_SSHD = re.compile(r"sshd(?:-session|-auth)?\[(\d+)\]: (.*)")
+_CONNECTION = re.compile(r"Connection from (\S+) port")
+_CANDIDATE = re.compile(r"Accepted (key|certificate) .* (found at .*|via .*)")
+_ACCEPTED = re.compile(r"(?:Accepted|Partial) publickey for .* ssh2: (.*)")
+
+
+def _way(kind, where):
+    """The way in, by the place that sshd names."""
+    if where.startswith("via "):
+        return "TrustedUserCAKeys"
+    if kind == "certificate":
+        return "cert-authority line"
+    return "authorized_keys" if where.startswith("found at /") and not where.startswith(f"found at {grammar.HOME}/") \
+        else "AuthorizedKeysCommand"
+
+
+def _address(number, client):
+    return f"127.0.{client['net']}.{number + 1}"
+
+
+@contextlib.contextmanager
+def _stdin(tty):
+    """What the client reads: a terminal, for which it asks for one there, or nothing."""
+    if not tty:
+        yield subprocess.DEVNULL
+        return
+    ours, its = os.openpty()
+    try:
+        yield its
+    finally:
+        os.close(ours)
+        os.close(its)
+
+
+def _dig(argv, environment):
+    """The record of a client that wants a tunnel and runs nothing (ssh -N); its debugging words tell."""
+    talk, tunnel, status = [], False, None
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          start_new_session=True, env=environment) as client:
+        late = threading.Timer(PATIENCE, client.kill)
+        late.start()
+        for line in client.stderr:
+            talk.append(line)
+            if b"tunnel forward established" in line:
+                tunnel = True
+            if tunnel or b"open failed" in line:
+                status = STAYS
+                break
+        late.cancel()
+        client.kill()
+    record = _record(status or client.returncode, b"", b"".join(talk))
+    record.tunnel = tunnel
+    return record
+
+
+def _record(status, stdout, stderr):
+    """The client's words, taken apart."""
+    shown, told = _normal(stdout.decode(errors="replace")), _normal(stderr.decode(errors="replace"))
+    ran = tuple(_without_port(line) for line in shown if line.startswith("kvd "))
+    words = [line for line in (*shown, *told) if not line.startswith(("kvd ", "Allocated port"))]
+    return Record(status, ran, tuple(words), any(line.startswith("Allocated port") for line in told), False)
+
+
+def _without_port(line):
+    return re.sub(r"\b31\d{3}\b", "PORT", line)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: ISC
+"""The keys of all draws, made once for a run, and the filter that lists some of them."""
+
+import base64
+import hashlib
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("e2e", "oracle")]
+
+# pylint: disable=wrong-import-position
+import grammar
+import keys
+
+ECDSA = ("clean3", "listed2")
+
+
+class Key:
+    """A key pair, held in memory."""
+
+    def __init__(self, identity):
+        self.private = identity.path.read_text(encoding="ascii")
+        self.type, self.blob = identity.key.type, identity.key.blob
+        self.fingerprint = identity.key.fingerprint
+
+    @property
+    def line(self):
+        return f"{self.type} {self.blob}"
+
+
+class Pool:
+    """Every key by its name in the grammar, and the bytes of the filter."""
+
+    def __init__(self):
+        listed = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
+        with tempfile.TemporaryDirectory() as scratch:
+            made = {name: keys.generate(scratch, "ecdsa" if name in ECDSA else "ed25519")
+                    for name in (*grammar.CLEAN_KEYS, *grammar.CLEAN_CAS, *listed)}
+            path = keys.write_filter(Path(scratch) / "filter", [made[name].key for name in listed])
+            self.filter = path.read_bytes()
+            self.keys = {name: Key(identity) for name, identity in made.items()}
+        self.listed = {self.keys[name].fingerprint for name in listed}
+
+    def name_of(self, fingerprint):
+        """A key's name in the grammar; the fingerprint of a key that is none of ours."""
+        for name, key in self.keys.items():
+            if key.fingerprint == fingerprint:
+                return name
+        return fingerprint
+
+
+def fingerprint_of(blob):
+    """As sshd's %f has it."""
+    digest = hashlib.sha256(base64.b64decode(blob)).digest()
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
