@@ -33,7 +33,8 @@ struct parser {
 	bool failed;
 	/* Keywords that hold one value: the first counts, as in sshd_config. */
 	bool seen_on_hit, seen_on_error, seen_on_unsupported, seen_patterns;
-	bool seen_strictmodes, seen_facility, seen_message, seen_filter;
+	bool seen_strictmodes, seen_wildcards, seen_facility, seen_message;
+	bool seen_filter;
 };
 
 static const char *const default_patterns[] = {
@@ -56,6 +57,9 @@ static const struct word_value strictmodes[] = {
 	{ "private-group", KV_STRICTMODES_PRIVATE_GROUP },
 	{ "no", KV_STRICTMODES_NO },
 	{ NULL, 0 }
+};
+static const struct word_value wildcards[] = {
+	{ "yes", KV_WILDCARDS_YES }, { "no", KV_WILDCARDS_NO }, { NULL, 0 }
 };
 /* The names that sshd_config(5) takes. */
 static const struct word_value facilities[] = {
@@ -308,6 +312,10 @@ parse_line(struct parser *ps, char *line)
 		c->on_unsupported = (enum kv_action)value;
 	} else if (strcasecmp(word[0], "AuthorizedKeysFile") == 0) {
 		set_patterns(ps, word, n);
+	} else if (strcasecmp(word[0], "AuthorizedKeysFileWildcards") == 0) {
+		value = (int)c->wildcards;
+		set_word(ps, word, n, wildcards, &ps->seen_wildcards, &value);
+		c->wildcards = (enum kv_wildcards)value;
 	} else if (strcasecmp(word[0], "StrictModes") == 0) {
 		value = (int)c->strictmodes;
 		set_word(ps, word, n, strictmodes, &ps->seen_strictmodes,

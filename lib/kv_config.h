@@ -33,6 +33,14 @@ enum kv_action {
 	KV_ACTION_ALLOW,
 };
 
+/* What AuthorizedKeysFileWildcards says of names in AuthorizedKeysFile. */
+enum kv_wildcards {
+	/* Without it: a pattern that has wildcards itself is one. */
+	KV_WILDCARDS_WRITTEN = 0,
+	KV_WILDCARDS_YES,	/* as sshd from 10.0 on: each is a pattern */
+	KV_WILDCARDS_NO,	/* as sshd before: each is a name */
+};
+
 /* AllowKey: a key that is not vetoed. */
 struct kv_allowed_key {
 	uint8_t digest[KV_SHA256_BYTES];
@@ -52,6 +60,7 @@ struct kv_config {
 	size_t n_patterns;
 	enum kv_action on_hit, on_error, on_unsupported;
 	enum kv_strictmodes strictmodes;
+	enum kv_wildcards wildcards;
 	int syslog_facility;	/* LOG_AUTHPRIV, ... */
 	const char *message;
 };

@@ -11,10 +11,12 @@
 #include "kv_sshkey.h"
 
 /*
- * The longest key blob a line (or %k, which cannot pass 128 KiB of base64) is
- * read for.
+ * The longest key blob that is read. sshd takes no longer packet (packet.c:
+ * PACKET_MAX_SIZE), so no key that it knows of is longer. In %k the kernel may
+ * pass all of it: 128 KiB of base64 where a page has 4 KiB, 2 MiB where it has
+ * 64.
  */
-#define KV_BLOB_MAX_BYTES (96 * 1024)
+#define KV_BLOB_MAX_BYTES (256 * 1024)
 
 struct kv_line {
 	bool is_blank;		/* empty or a comment: nothing else is set */

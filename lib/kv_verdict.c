@@ -392,6 +392,9 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 		*d = whole;
 		decide_error(j, d, j->broken[0] != '\0' ? j->broken :
 		    kv_strerror(r));
+		/* OnError is no way past the list for a key that is too long. */
+		if (r == KV_ERR_NO_SPACE)
+			d->action = KV_ACTION_DENY;
 		return;
 	}
 	/* On an error the keys that were whole are in there all the same. */

@@ -3,9 +3,7 @@
 
 #include <sys/stat.h>
 
-#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +11,18 @@
 
 #include "kv_line.h"
 #include "kv_lines.h"
+#include "wildcards.h"
 
 #define SEARCH_MAX_BYTES (64 * 1024 * 1024)
 #define COPY_BYTES (64 * 1024)
 /* Memory that is touched only as far as a file fills it. */
 #define LINE_BYTES (2 * 1024 * 1024)
 
-/* What is done with each open file; false stops the walk. */
-typedef bool (*visit_fn)(int fd, void *arg);
+/*
+ * What is done with each open file. False stops the walk. *errorp is the errno
+ * of a read that failed: that is the end of the file, as it is for sshd.
+ */
+typedef bool (*visit_fn)(int fd, void *arg, int *errorp);
 
 struct walk {
 	const struct kv_config *config;
@@ -29,122 +31,92 @@ struct walk {
 	void *refused_arg;
 	visit_fn visit;
 	void *visit_arg;
+	bool *incompletep;	/* set when something could not be looked at */
 };
 
-static bool
-walk_file(const struct walk *w, const char *path)
+/* Something that is there could not be read, or not to its end. */
+static void
+report_error(const struct walk *w, const char *path, const char *what,
+    int error)
 {
 	char why[KV_USERFILE_WHY_BYTES];
+
+	snprintf(why, sizeof(why), "%.300s: %s%.100s", path, what,
+	    strerror(error));
+	if (w->refused != NULL)
+		w->refused(why, w->refused_arg);
+	if (w->incompletep != NULL)
+		*w->incompletep = true;
+}
+
+static bool
+walk_file(const char *path, void *arg)
+{
+	const struct walk *w = arg;
+	char why[KV_USERFILE_WHY_BYTES];
 	enum kv_err err;
+	int fd, saved, error = 0;
 	bool go_on;
-	int fd;
 
 	err = kv_userfile_open(path, w->account, w->config->strictmodes, &fd,
 	    why);
 	if (err != KV_OK) {
-		bool missing = err == KV_ERR_SYSTEM && errno == ENOENT;
-
-		if (!missing && w->refused != NULL)
+		if (err == KV_ERR_SYSTEM && errno == ENOENT)
+			return true;
+		/* What sshd refuses for its modes lists nothing for sure. */
+		if (err == KV_ERR_SYSTEM && errno != ENOTDIR &&
+		    w->incompletep != NULL)
+			*w->incompletep = true;
+		if (w->refused != NULL)
 			w->refused(why, w->refused_arg);
 		return true;
 	}
-	go_on = w->visit(fd, w->visit_arg);
+	go_on = w->visit(fd, w->visit_arg, &error);
+	saved = errno;
 	close(fd);
+	if (error != 0)
+		report_error(w, path, "cannot be read to its end: ", error);
+	errno = saved;
 	return go_on;
 }
 
-/*
- * glob(3) passes over what it cannot read without a word. These are its own
- * calls, which keep the reason: 0, or an errno.
- */
-static int glob_errno;
-
-static void
-note_glob_error(void)
+/* sshd passes over what it cannot search without a word. */
+static bool
+walk_pattern(struct walk *w, const char *pattern)
 {
-	if (errno != 0 && errno != ENOENT && errno != ENOTDIR)
-		glob_errno = errno;
-}
-
-static void *
-glob_opendir(const char *path)
-{
-	DIR *dir = opendir(path);
-
-	if (dir == NULL)
-		note_glob_error();
-	return dir;
-}
-
-static struct dirent *
-glob_readdir(void *dir)
-{
-	struct dirent *entry;
+	enum kv_err r;
+	int error = 0;
 
 	errno = 0;
-	if ((entry = readdir(dir)) == NULL)
-		note_glob_error();
-	return entry;
-}
-
-static void
-glob_closedir(void *dir)
-{
-	closedir(dir);
-}
-
-static int
-glob_stat(const char *path, struct stat *st)
-{
-	int r = stat(path, st);
-
-	if (r == -1)
-		note_glob_error();
-	return r;
-}
-
-static int
-glob_lstat(const char *path, struct stat *st)
-{
-	int r = lstat(path, st);
-
-	if (r == -1)
-		note_glob_error();
-	return r;
-}
-
-/* The newest sshd takes a pattern with wildcards for all files it matches. */
-static bool
-walk_glob(const struct walk *w, const char *pattern)
-{
-	glob_t found = {
-		.gl_opendir = glob_opendir, .gl_readdir = glob_readdir,
-		.gl_closedir = glob_closedir, .gl_stat = glob_stat,
-		.gl_lstat = glob_lstat,
-	};
-	char why[KV_USERFILE_WHY_BYTES];
-	bool r = true;
-	int error;
-
-	glob_errno = 0;
-	error = glob(pattern, GLOB_NOCHECK | GLOB_ALTDIRFUNC, NULL, &found);
-	if (error != 0) {
-		errno = error == GLOB_NOSPACE ? ENOMEM : EIO;
+	r = wildcards_find(pattern, walk_file, w, &error);
+	if (r == KV_ERR_MEMORY) {
+		errno = ENOMEM;
 		return false;
 	}
-	if (glob_errno != 0 && w->refused != NULL) {
-		snprintf(why, sizeof(why), "%.256s: cannot be searched: %.100s",
-		    pattern, strerror(glob_errno));
-		w->refused(why, w->refused_arg);
-	}
-	for (size_t i = 0; r && i < found.gl_pathc; i++)
-		r = walk_file(w, found.gl_pathv[i]);
-	globfree(&found);
-	return r;
+	if (r != KV_OK)
+		error = ENAMETOOLONG;
+	if (error != 0)
+		report_error(w, pattern, "cannot be searched: ", error);
+	return true;
 }
 
 static bool
-walk_all(const struct walk *w)
+is_wild(const struct kv_config *config, const char *pattern)
+{
+	switch (config->wildcards) {
+	case KV_WILDCARDS_YES:
+		return true;
+	case KV_WILDCARDS_NO:
+		return false;
+	case KV_WILDCARDS_WRITTEN:
+		break;
+	}
+	/* A name alone must not turn a plain path into a pattern. */
+	return strpbrk(pattern, "*?[") != NULL;
+}
+
+static bool
+walk_all(struct walk *w)
 {
 	char path[PATH_MAX];
 
@@ -159,11 +131,10 @@ walk_all(const struct walk *w)
 				    "too long", w->refused_arg);
 			continue;
 		}
-		/* A name alone must not turn a plain path into a pattern. */
-		if (strpbrk(pattern, "*?[") != NULL)
-			r = walk_glob(w, path);
+		if (is_wild(w->config, pattern))
+			r = walk_pattern(w, path);
 		else
-			r = walk_file(w, path);
+			r = walk_file(path, w);
 		if (!r)
 			return false;
 	}
@@ -192,7 +163,7 @@ write_all(int fd, const char *p, size_t len)
 }
 
 static bool
-copy_file(int fd, void *arg)
+copy_file(int fd, void *arg, int *errorp)
 {
 	static char buf[COPY_BYTES];
 	struct output *out = arg;
@@ -205,8 +176,8 @@ copy_file(int fd, void *arg)
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
-			return false;
-		if (n == 0)
+			*errorp = errno;
+		if (n <= 0)
 			break;
 		if (empty && out->unfinished && !write_all(out->fd, "\n", 1))
 			return false;
@@ -226,7 +197,7 @@ userfiles_print(const struct kv_config *config,
     void *arg)
 {
 	struct output o = { .fd = out };
-	const struct walk w = {
+	struct walk w = {
 		.config = config, .account = account,
 		.refused = refused, .refused_arg = arg,
 		.visit = copy_file, .visit_arg = &o,
@@ -238,7 +209,7 @@ userfiles_print(const struct kv_config *config,
 struct search {
 	const struct kv_sshkey *offered;
 	bool found;
-	bool unread;		/* there was a line too long to be read */
+	bool unread;		/* something could not be looked at */
 };
 
 static bool
@@ -254,7 +225,7 @@ line_lists(const struct kv_line *line, const struct kv_sshkey *offered)
 
 /* Stops the walk, by returning false, once the key is found. */
 static bool
-search_file(int fd, void *arg)
+search_file(int fd, void *arg, int *errorp)
 {
 	static uint8_t buf[LINE_BYTES], blob[KV_BLOB_MAX_BYTES];
 	struct search *s = arg;
@@ -277,8 +248,10 @@ search_file(int fd, void *arg)
 			s->unread = true;
 			continue;
 		}
-		if (r != KV_OK)
+		if (r != KV_OK) {
+			*errorp = errno;
 			return true;
+		}
 		if (more && kv_line_parse(text, blob, sizeof(blob),
 		    &line) == KV_OK)
 			s->found = line_lists(&line, s->offered);
@@ -291,12 +264,14 @@ userfiles_list_key(const struct kv_config *config,
     const struct kv_account *account, const struct kv_sshkey *offered)
 {
 	struct search s = { .offered = offered };
-	const struct walk w = {
+	struct walk w = {
 		.config = config, .account = account,
 		.visit = search_file, .visit_arg = &s,
+		.incompletep = &s.unread,
 	};
 
-	(void)walk_all(&w);
+	if (!walk_all(&w) && !s.found)
+		s.unread = true;
 	if (s.found)
 		return KV_AUTHORIZED_YES;
 	return s.unread ? KV_AUTHORIZED_UNKNOWN : KV_AUTHORIZED_NO;

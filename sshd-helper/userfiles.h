@@ -12,8 +12,9 @@ typedef void (*userfiles_refused)(const char *why, void *arg);
  * Writes the account's files to descriptor out byte for byte, one after the
  * other, with a line end between two when the first lacks one (sshd reads them
  * apart). A missing file is empty; one that sshd would refuse is left out and
- * told. False, with errno, when something could not be read or written whole:
- * the output must not be used then.
+ * told. A read error is the end of a file, as it is for sshd, and told. False,
+ * with errno, when something could not be written whole, or memory ran out: the
+ * output must not be used then.
  */
 bool userfiles_print(const struct kv_config *config,
     const struct kv_account *account, int out, userfiles_refused refused,
@@ -21,8 +22,9 @@ bool userfiles_print(const struct kv_config *config,
 
 /*
  * Whether the account lists the offered key: as a plain key, or its CA on a
- * cert-authority line. Only for the log; unknown where a line was too long to
- * be read and no other line lists the key.
+ * cert-authority line. Only for the log; unknown where a file could not be
+ * opened, searched for or read, or a line was too long, and no other line lists
+ * the key.
  */
 enum kv_authorized userfiles_list_key(const struct kv_config *config,
     const struct kv_account *account, const struct kv_sshkey *offered);

@@ -149,6 +149,12 @@ every_value_is_read(void **state)
 	assert_int_equal(c.on_hit, KV_ACTION_DENY);
 	assert_int_equal(c.on_error, KV_ACTION_DENY);
 	assert_int_equal(c.on_unsupported, KV_ACTION_ALLOW);
+	parses("AuthorizedKeysFileWildcards no\nAuthorizedKeysFileWildcards yes");
+	assert_int_equal(c.wildcards, KV_WILDCARDS_NO);
+	parses("authorizedkeysfilewildcards YES");
+	assert_int_equal(c.wildcards, KV_WILDCARDS_YES);
+	parses("# nothing");
+	assert_int_equal(c.wildcards, KV_WILDCARDS_WRITTEN);
 	parses("StrictModes yes");
 	assert_int_equal(c.strictmodes, KV_STRICTMODES_YES);
 	parses("StrictModes private-group");

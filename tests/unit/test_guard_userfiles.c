@@ -220,6 +220,67 @@ wildcards_stand_for_every_file_they_match(void **state)
 
 /* Those in a user's name or home are not the administrator's. */
 static void
+wildcards_are_read_as_sshd_does(void **state)
+{
+	static const struct {
+		const char *pattern, *want;
+	} cases[] = {
+		{ "[^a]", "^a" }, { "[!a]", "*^b" }, { "\\a", "a" },
+		{ "\\*", "*" }, { "*", "*^ab" }, { "[a-b]", "ab" },
+		{ "[[:alpha:]]", "ab" }, { "[[:nonsense:]]", "" },
+		{ "[", "" }, { "[]a]", "a" }, { ".hidde?", "h" },
+		{ "?hidden", "" }, { "[a/b]", "" },
+	};
+
+	(void)state;
+	set_up("*", NULL);
+	config.wildcards = KV_WILDCARDS_YES;
+	home_file("a", "a");
+	home_file("b", "b");
+	home_file("^", "^");
+	home_file("*", "*");
+	home_file(".hidden", "h");
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		/* Each file is one byte, so only line ends are to be added. */
+		char want[16] = "";
+
+		for (const char *p = cases[i].want; *p != '\0'; p++)
+			snprintf(want + strlen(want), sizeof(want) -
+			    strlen(want), "%s%c", *want != '\0' ? "\n" : "",
+			    *p);
+		config.pattern[0] = cases[i].pattern;
+		prints_text(want);
+	}
+}
+
+static void
+wildcards_are_only_where_they_are_wanted(void **state)
+{
+	(void)state;
+	set_up("[ab]", NULL);
+	config.strictmodes = KV_STRICTMODES_NO;
+	home_file("a", "a\n");
+	home_file("[ab]", "literal\n");
+	prints_text("a\n");
+	config.wildcards = KV_WILDCARDS_YES;
+	prints_text("a\n");
+	config.wildcards = KV_WILDCARDS_NO;
+	prints_text("literal\n");
+	/* In the name of the home they count for sshd from 10.0 on. */
+	assert_return_code(mkdir(tmp_path("home/[x]"), 0755), errno);
+	assert_return_code(mkdir(tmp_path("home/x"), 0755), errno);
+	home_file("[x]/keys", "own\n");
+	home_file("x/keys", "other\n");
+	account.home = tmp_path("home/[x]");
+	config.pattern[0] = "keys";
+	prints_text("own\n");
+	config.wildcards = KV_WILDCARDS_WRITTEN;
+	prints_text("own\n");
+	config.wildcards = KV_WILDCARDS_YES;
+	prints_text("other\n");
+}
+
+static void
 wildcards_from_tokens_are_none(void **state)
 {
 	(void)state;
@@ -293,16 +354,15 @@ line_end_that_cannot_be_written_is_a_failure(void **state)
 
 /* A process's memory is a regular file that has no first byte. */
 static void
-file_that_cannot_be_read_whole_is_a_failure(void **state)
+read_error_is_the_end_of_the_file(void **state)
 {
 	(void)state;
 	set_up("/proc/self/mem", "two");
 	config.strictmodes = KV_STRICTMODES_NO;
 	home_file("two", "2\n");
-	told[0] = '\0';
-	assert_false(userfiles_print(&config, &account, STDOUT_FILENO, tell,
-	    told));
-	assert_int_equal(errno, EIO);
+	prints_text("2\n");
+	assert_contains(told, "/proc/self/mem: cannot be read to its end: ");
+	assert_contains(told, strerror(EIO));
 }
 
 static void
@@ -454,6 +514,36 @@ certificate_on_a_line_lists_nothing(void **state)
 	assert_false(lists(&b));
 }
 
+/* What could not be read may hold the key; a missing file does not. */
+static void
+unread_file_leaves_it_unknown(void **state)
+{
+	struct kv_sshkey offered;
+
+	(void)state;
+	set_up("/proc/self/mem", "missing");
+	config.strictmodes = KV_STRICTMODES_NO;
+	testkey_new(&k, KV_KEY_ED25519);
+	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
+	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+	config.pattern[0] = "one/below-a-file";
+	home_file("one", "");
+	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	    KV_AUTHORIZED_NO);
+	/* A link to itself is there, and cannot be opened. */
+	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
+	config.pattern[0] = "loop";
+	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+	config.pattern[0] = "loop/*";
+	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+	config.pattern[0] = "missing/*";
+	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	    KV_AUTHORIZED_NO);
+}
+
 static void
 refused_file_lists_nothing(void **state)
 {
@@ -479,11 +569,13 @@ main(void)
 		TEST(refused_file_after_a_missing_one_is_told),
 		TEST(fifos_and_directories_are_told),
 		TEST(wildcards_stand_for_every_file_they_match),
+		TEST(wildcards_are_read_as_sshd_does),
+		TEST(wildcards_are_only_where_they_are_wanted),
 		TEST(wildcards_from_tokens_are_none),
 		TEST(overlong_paths_are_told),
 		TEST(output_that_cannot_be_written_is_a_failure),
 		TEST(line_end_that_cannot_be_written_is_a_failure),
-		TEST(file_that_cannot_be_read_whole_is_a_failure),
+		TEST(read_error_is_the_end_of_the_file),
 		TEST(no_descriptor_is_left_open),
 		TEST(plain_key_is_found_in_any_file),
 		TEST(key_is_found_whatever_its_encoding),
@@ -491,6 +583,7 @@ main(void)
 		TEST(certificate_on_a_line_lists_nothing),
 		TEST(unreadable_lines_do_not_hide_the_rest),
 		TEST(unreadable_file_does_not_hide_the_next),
+		TEST(unread_file_leaves_it_unknown),
 		TEST(refused_file_lists_nothing),
 	};
 
