@@ -31,6 +31,11 @@ def password_step_shows_key():
     return version() >= (10, 0)
 
 
+def takes_wildcards():
+    """AuthorizedKeysFile may hold wildcards, which sshd looks for after it has put in the home."""
+    return version() >= (10, 0)
+
+
 def has_connection_token():
     """AuthorizedKeysCommand can be told of the connection, by %C."""
     return version() >= (9, 4)

@@ -8,7 +8,9 @@ the same sshd behind the guard.  Both must agree.
 import hashlib
 import os
 import random
+import subprocess
 
+import openssh
 import server
 from bench import add_case, case, check
 from guard import run_guard
@@ -389,3 +391,60 @@ def full_output(bench):
     with open("/dev/full", "wb") as full:
         done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), stdout=full)
     check(done.returncode == 1, f"the guard claims success: {done}")
+
+
+# Wildcards
+
+WILD_NAMES = ("a", "b", "^", "*", "[a]", "\\a")
+
+
+def wildcards(bench, pattern):
+    """Whichever of the files this machine's sshd reads for a pattern, the guard reads."""
+    account, folder = bench.account(), "k"
+    offered = {name: bench.key() for name in WILD_NAMES}
+    for name, key in offered.items():
+        account.write(f"{folder}/{name}", f"{key.key}\n")
+    pattern = f"{folder}/{pattern}"
+    setting = "yes" if openssh.takes_wildcards() else "no"
+    config = bench.config(f"AuthorizedKeysFile {pattern}", f"AuthorizedKeysFileWildcards {setting}",
+                          listed=[bench.key()])
+    vanilla = bench.server(server.vanilla().adding(f"AuthorizedKeysFile {pattern}"))
+    guarded = bench.server(server.guard(config))
+    read = [name for name, key in offered.items() if bench.login(vanilla, account, key).entered]
+    found = [name for name, key in offered.items() if bench.login(guarded, account, key).entered]
+    check(found == read, f"sshd reads {read}, the guard {found}")
+
+
+for _pattern in ("[^b]", "[!b]", "*", "\\a", "\\*", "[ab]", "[a]", "?", "[[:alpha:]]"):
+    add_case(f"guard files, wildcards: {_pattern}", lambda bench, pattern=_pattern: wildcards(bench, pattern))
+
+
+@case("guard files, wildcards: a home with brackets in its name")
+def brackets_in_the_home(bench):
+    account, clean = bench.account(), bench.key()
+    account.authorize(clean.key)
+    home = account.home.with_name(f"{account.name}[x]")
+    subprocess.run(["usermod", "--home", home, "--move-home", account.name], check=True)
+    bench.at_end(lambda: subprocess.run(["usermod", "--home", account.home, "--move-home", account.name], check=True))
+    setting = "yes" if openssh.takes_wildcards() else "no"
+    config = bench.config(f"AuthorizedKeysFileWildcards {setting}", listed=[bench.key()])
+    alone = bench.login(bench.server(server.vanilla()), account, clean)
+    bench.expect(alone, not openssh.takes_wildcards(), "this is what sshd is thought to do")
+    bench.expect(bench.login(bench.server(server.guard(config)), account, clean), alone.entered, "not as sshd alone")
+
+
+@case("guard files: one that cannot be read to its end does not hide the next")
+def read_error(bench):
+    account, clean, listed = bench.account(), bench.key(), bench.key()
+    account.authorize()
+    account.authorized_keys.unlink()
+    # Reading the speed of a loopback is an error.
+    account.authorized_keys.symlink_to("/sys/class/net/lo/speed")
+    account.write(".ssh/authorized_keys2", f"{clean.key}\n")
+    bench.must_enter(bench.login(bench.server(server.vanilla()), account, clean), "sshd alone must take it")
+    sshd = bench.server(server.guard(bench.config(listed=[listed])))
+    bench.must_enter(bench.login(sshd, account, clean), "the guard must not hide the second file")
+    said = bench.decision(account, verdict="error")
+    check("authorized_keys: cannot be read to its end: " in said.reason, f"not the file and the reason: {said}")
+    bench.must_not_enter(bench.login(sshd, account, listed))
+    bench.decision(account, verdict="listed", authorized=None)

@@ -664,6 +664,40 @@ key_too_long_for_its_memory_is_no_verdict(void **state)
 	expect_listed(RSA_FP, KV_PART_KEY);
 }
 
+/* A certificate of the listed key, with zeros up to len bytes behind the key. */
+static void
+judge_long_cert(size_t len)
+{
+	uint8_t *bytes = test_alloc(len);
+	const char *text;
+
+	testcert_init(&cert, &rsa, &clean);
+	cert_build(&cert, &b);
+	memset(bytes, 0, len);
+	memcpy(bytes, b.p, cert.key_end);
+	text = base64_of(bytes, len);
+	judge_bytes(cert_name_of("ssh-rsa"), text, strlen(text));
+}
+
+/* Where a page has 64 KiB, %k can hold two million characters. */
+static void
+long_keys_are_judged_or_refused(void **state)
+{
+	(void)state;
+	configure_rsa("OnError allow\n");
+	judge_long_cert(100 * 1024);
+	expect_listed(RSA_FP, KV_PART_KEY);
+	assert_int_equal(d.action, KV_ACTION_DENY);
+	judge_long_cert(256 * 1024);
+	expect_listed(RSA_FP, KV_PART_KEY);
+	judge_long_cert(256 * 1024 + 1);
+	assert_int_equal(d.verdict, KV_VERDICT_ERROR);
+	assert_int_equal(d.action, KV_ACTION_DENY);
+	/* Other errors are OnError's. */
+	judge_bytes("ssh-rsa", "AAA", 3);
+	assert_int_equal(d.action, KV_ACTION_ALLOW);
+}
+
 /* A blob of a type that nobody knows, and its fingerprint. */
 static const char *
 unknown_blob(void)
@@ -1036,6 +1070,7 @@ main(void)
 		TEST(type_other_than_inside_is_no_verdict),
 		TEST(text_that_is_no_base64_is_no_verdict),
 		TEST(key_too_long_for_its_memory_is_no_verdict),
+		TEST(long_keys_are_judged_or_refused),
 		TEST(unknown_type_is_unsupported),
 		TEST(listed_key_under_an_unknown_type_is_listed),
 		TEST(unknown_type_with_a_broken_configuration_is_no_verdict),
