@@ -80,15 +80,32 @@ walk_file(const char *path, void *arg)
 	return go_on;
 }
 
+/* The files of a pattern, one after the other. */
+struct matched {
+	struct walk *walk;
+	bool go_on;
+	int error;		/* errno when it stopped */
+};
+
+static bool
+walk_matched(const char *path, void *arg)
+{
+	struct matched *m = arg;
+
+	m->go_on = walk_file(path, m->walk);
+	m->error = errno;
+	return m->go_on;
+}
+
 /* sshd passes over what it cannot search without a word. */
 static bool
 walk_pattern(struct walk *w, const char *pattern)
 {
+	struct matched m = { .walk = w, .go_on = true };
 	enum kv_err r;
 	int error = 0;
 
-	errno = 0;
-	r = wildcards_find(pattern, walk_file, w, &error);
+	r = wildcards_find(pattern, walk_matched, &m, &error);
 	if (r == KV_ERR_MEMORY) {
 		errno = ENOMEM;
 		return false;
@@ -97,7 +114,8 @@ walk_pattern(struct walk *w, const char *pattern)
 		error = ENAMETOOLONG;
 	if (error != 0)
 		report_error(w, pattern, "cannot be searched: ", error);
-	return true;
+	errno = m.error;
+	return m.go_on;
 }
 
 static bool

@@ -220,6 +220,21 @@ wildcards_stand_for_every_file_they_match(void **state)
 
 /* Those in a user's name or home are not the administrator's. */
 static void
+output_of_a_pattern_that_cannot_be_written_is_a_failure(void **state)
+{
+	int full = open("/dev/full", O_WRONLY);
+
+	(void)state;
+	set_up("on*", "two");
+	home_file("one", "1\n");
+	told[0] = '\0';
+	assert_return_code(full, errno);
+	assert_false(userfiles_print(&config, &account, full, tell, told));
+	assert_int_equal(errno, ENOSPC);
+	close(full);
+}
+
+static void
 wildcards_are_read_as_sshd_does(void **state)
 {
 	static const struct {
@@ -569,6 +584,7 @@ main(void)
 		TEST(refused_file_after_a_missing_one_is_told),
 		TEST(fifos_and_directories_are_told),
 		TEST(wildcards_stand_for_every_file_they_match),
+		TEST(output_of_a_pattern_that_cannot_be_written_is_a_failure),
 		TEST(wildcards_are_read_as_sshd_does),
 		TEST(wildcards_are_only_where_they_are_wanted),
 		TEST(wildcards_from_tokens_are_none),
