@@ -123,7 +123,7 @@ TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
-	$(BUILD)/sshd-helper/wildcards.o $(BUILD)/pam/auth_info.o \
+	$(BUILD)/pam/auth_info.o \
 	$(patsubst %,$(BUILD)/cli/%.o,input/base64_vector input/pkbf_map \
 	input/quick pem/der pem/openssl pem/pem pem/ssh shared/child \
 	shared/pam_stack shared/root_file sshd/block sshd_config/words \

@@ -8,6 +8,7 @@
 
 #include "kv_fingerprint.h"
 #include "kv_userfile.h"
+#include "kv_wildcards.h"
 
 /* The Makefile may say otherwise. */
 #ifndef KV_SYSCONFDIR
@@ -31,14 +32,6 @@ enum kv_action {
 	KV_ACTION_DENY = 0,
 	KV_ACTION_WARN,		/* log and let in */
 	KV_ACTION_ALLOW,
-};
-
-/* What AuthorizedKeysFileWildcards says of names in AuthorizedKeysFile. */
-enum kv_wildcards {
-	/* Without it: a pattern that has wildcards itself is one. */
-	KV_WILDCARDS_WRITTEN = 0,
-	KV_WILDCARDS_YES,	/* as sshd from 10.0 on: each is a pattern */
-	KV_WILDCARDS_NO,	/* as sshd before: each is a name */
 };
 
 /* AllowKey: a key that is not vetoed. */

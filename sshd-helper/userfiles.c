@@ -11,7 +11,7 @@
 
 #include "kv_line.h"
 #include "kv_lines.h"
-#include "wildcards.h"
+#include "kv_wildcards.h"
 
 #define SEARCH_MAX_BYTES (64 * 1024 * 1024)
 #define COPY_BYTES (64 * 1024)
@@ -105,7 +105,7 @@ walk_pattern(struct walk *w, const char *pattern)
 	enum kv_err r;
 	int error = 0;
 
-	r = wildcards_find(pattern, walk_matched, &m, &error);
+	r = kv_wildcards_find(pattern, walk_matched, &m, &error);
 	if (r == KV_ERR_MEMORY) {
 		errno = ENOMEM;
 		return false;
@@ -116,21 +116,6 @@ walk_pattern(struct walk *w, const char *pattern)
 		report_error(w, pattern, "cannot be searched: ", error);
 	errno = m.error;
 	return m.go_on;
-}
-
-static bool
-is_wild(const struct kv_config *config, const char *pattern)
-{
-	switch (config->wildcards) {
-	case KV_WILDCARDS_YES:
-		return true;
-	case KV_WILDCARDS_NO:
-		return false;
-	case KV_WILDCARDS_WRITTEN:
-		break;
-	}
-	/* A name alone must not turn a plain path into a pattern. */
-	return strpbrk(pattern, "*?[") != NULL;
 }
 
 static bool
@@ -149,7 +134,7 @@ walk_all(struct walk *w)
 				    "too long", w->refused_arg);
 			continue;
 		}
-		if (is_wild(w->config, pattern))
+		if (kv_wildcards_apply(w->config->wildcards, pattern))
 			r = walk_pattern(w, path);
 		else
 			r = walk_file(path, w);

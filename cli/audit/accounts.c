@@ -47,6 +47,7 @@ start_reader(const struct audit_readers *a, size_t i, struct as_user *u)
 		.account = &a->accounts->v[i], .root = a->root,
 		.pattern = policy->pattern, .n_patterns = policy->n_patterns,
 		.strictmodes = policy->strictmodes,
+		.wildcards = policy->wildcards,
 	};
 	as_user_start(u);
 }

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "kv_lines.h"
+#include "kv_wildcards.h"
 #include "shared/become.h"
 #include "shared/root_file.h"
 
@@ -167,12 +167,19 @@ read_file(const struct reader *r, const char *path)
 	}
 }
 
-/* The newest sshd takes a pattern with wildcards for all files it matches. */
+static bool
+read_found_file(const char *path, void *reader)
+{
+	read_file(reader, path);
+	return true;
+}
+
+/* sshd from 10.0 on takes a pattern for all files that it matches. */
 static void
 read_pattern(const struct reader *r, const char *pattern)
 {
 	char path[PATH_MAX];
-	glob_t found;
+	int error = 0;
 	enum kv_err err;
 
 	err = kv_userfile_expand(pattern, &r->account, path, sizeof(path));
@@ -182,18 +189,15 @@ read_pattern(const struct reader *r, const char *pattern)
 		    "path of the authorized keys file is too long");
 		return;
 	}
-	/* Only the administrator's own wildcards count. */
-	if (strpbrk(pattern, "*?[") == NULL) {
+	if (!kv_wildcards_apply(r->u->wildcards, pattern)) {
 		read_file(r, path);
 		return;
 	}
-	if (glob(path, GLOB_NOCHECK, NULL, &found) != 0) {
-		tell_problem(r, path, 0, "cannot look for such files");
-		return;
-	}
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		read_file(r, found.gl_pathv[i]);
-	globfree(&found);
+	err = kv_wildcards_find(path, read_found_file, (void *)r, &error);
+	if (err != KV_OK)
+		tell_problem(r, path, 0, kv_strerror(err));
+	else if (error != 0)
+		tell_problem(r, path, 0, strerror(error));
 }
 
 static void

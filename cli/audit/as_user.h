@@ -18,6 +18,7 @@ struct as_user {
 	const char *const *pattern;	/* as in AuthorizedKeysFile */
 	size_t n_patterns;
 	enum kv_strictmodes strictmodes;
+	enum kv_wildcards wildcards;
 	struct child child;
 	int error;		/* errno, if there is no child */
 };

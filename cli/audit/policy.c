@@ -9,6 +9,7 @@
 
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
+#include "sshd_config/version.h"
 
 #define QUESTIONS_MAX 16	/* to sshd, at a time */
 
@@ -18,6 +19,7 @@ struct finder {
 	const struct accounts *accounts;
 	const struct audit_policy **of_account;
 	struct report *r;
+	enum kv_wildcards sshd_wildcards;
 };
 
 static void
@@ -73,6 +75,7 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 	}
 	if (policy->settings->strictmodes)
 		policy->strictmodes = config->strictmodes;
+	policy->wildcards = config->wildcards;
 	add_patterns(policy, config->pattern, config->n_patterns);
 }
 
@@ -119,12 +122,14 @@ add_policy(struct finder *f, struct sshd_settings *settings)
 	kv_config_defaults(&policy->guard);
 	policy->settings = settings;
 	policy->strictmodes = config->strictmodes;
+	policy->wildcards = config->wildcards;
 	if (settings == NULL) {
 		add_patterns(policy, config->pattern, config->n_patterns);
 		return policy;
 	}
 	if (!settings->strictmodes)
 		policy->strictmodes = KV_STRICTMODES_NO;
+	policy->wildcards = f->sshd_wildcards;
 	add_patterns(policy, settings->pattern, settings->n_patterns);
 	look_at_command(policy, f->r);
 	return policy;
@@ -275,6 +280,9 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 		    "until 'sshd -T' works here");
 		return set_all(&f, NULL);
 	}
+	/* An older one has no wildcards; it does no harm to look there, too. */
+	if (sshd_version_at_least(sshd->path, 10, 0))
+		f.sshd_wildcards = KV_WILDCARDS_YES;
 	sshd_overview(sshd, &overview);
 	tell_overview(&f, &overview);
 	if (overview.varies) {

@@ -15,6 +15,7 @@ struct audit_policy {
 	const char *pattern[SSHD_WORDS_MAX + KV_CONFIG_MAX_PATTERNS];
 	size_t n_patterns;
 	enum kv_strictmodes strictmodes;
+	enum kv_wildcards wildcards;
 	struct kv_config guard;	/* the guard's own, if it names one */
 };
 

@@ -342,16 +342,10 @@ write_principals(FILE *out, const struct sshd_options *o,
 	fprintf(out, "%sUser %s\n", keyword, user);
 }
 
-/* The guard takes over the files; false after a message, or with plan->unfit. */
+/* The guard takes over the files. False after a message, or with plan->unfit. */
 static bool
 write_files_guard(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
 {
-	if (strpbrk(plan->files, "*?[") != NULL) {
-		snprintf(plan->unfit, sizeof(plan->unfit), "AuthorizedKeysFile "
-		    "%.1000s has wildcards, which not every sshd reads alike",
-		    plan->files);
-		return false;
-	}
 	plan->takes_files = true;
 	plan->changes_order = sshd_escape_trusts_user_ca(&p->base);
 	snprintf(plan->command_user, sizeof(plan->command_user), "root");
@@ -606,12 +600,24 @@ strictmodes_line(const struct sshd_options *o, const struct sshd_plan *plan)
 	    "StrictModes private-group\n" : "StrictModes yes\n";
 }
 
+/* Whether the guard is to look for wildcards, as the local sshd does or not. */
+static const char *
+wildcards_line(const struct sshd_options *o, const struct sshd_plan *plan)
+{
+	if (!plan->takes_files)
+		return "";
+	if (sshd_version_at_least(o->sshd, 10, 0))
+		return "AuthorizedKeysFileWildcards yes\n";
+	return strpbrk(plan->files, "*?[") != NULL ?
+	    "AuthorizedKeysFileWildcards no\n" : "";
+}
+
 static bool
 plan_config(const struct sshd_options *o, struct sshd_present *p,
     const struct sshd_plan *plan)
 {
 	struct sshd_file *f = sshd_files_add(&p->files, KV_CONFIG_PATH);
-	char lines[SSHD_VALUE_BYTES + 128];
+	char lines[SSHD_VALUE_BYTES + 192];
 
 	if (f == NULL)
 		return false;
@@ -620,11 +626,11 @@ plan_config(const struct sshd_options *o, struct sshd_present *p,
 		    "it", o->root);
 		return false;
 	}
-	snprintf(lines, sizeof(lines), "%s%s%s%s%s",
+	snprintf(lines, sizeof(lines), "%s%s%s%s%s%s",
 	    plan->takes_files ? "AuthorizedKeysFile " : "",
 	    plan->takes_files ? plan->files : "",
 	    plan->takes_files ? "\n" : "",
-	    strictmodes_line(o, plan),
+	    wildcards_line(o, plan), strictmodes_line(o, plan),
 	    o->warn ? "OnHit warn\nOnError allow\nOnUnsupported allow\n" :
 	    "");
 	return *lines == '\0' || sshd_file_insert(f, FIRST_LINE, lines);

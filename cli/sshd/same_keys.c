@@ -12,10 +12,12 @@
 
 #include "kv_line.h"
 #include "kv_lines.h"
+#include "kv_wildcards.h"
 #include "shared/become.h"
 #include "shared/child.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
+#include "sshd_config/version.h"
 #include "sshd_config/words.h"
 
 #define LINE_BYTES (256 * 1024)
@@ -73,8 +75,10 @@ find_other_change(const char *base, const char *next)
 /* In the child that reads an account's files. */
 struct reading {
 	const struct account *account;
+	struct kv_account kv;	/* the same */
 	const struct sshd_settings *settings;
 	enum kv_strictmodes strictmodes;
+	bool wildcards;		/* sshd looks for them in each name */
 	SHA2_CTX hash;
 	bool unfinished;	/* the last file did not end with a line end */
 	bool ca_line;
@@ -127,30 +131,44 @@ has_ca_line(int fd)
 	return found;
 }
 
+/* One that is missing, or that StrictModes refuses, is none for sshd either. */
+static bool
+read_file(const char *path, void *arg)
+{
+	struct reading *r = arg;
+	char why[KV_USERFILE_WHY_BYTES];
+	int fd;
+
+	if (kv_userfile_open(path, &r->kv, r->strictmodes, &fd, why) !=
+	    KV_OK)
+		return true;
+	hash_file(r, fd);
+	r->ca_line |= has_ca_line(fd);
+	close(fd);
+	return true;
+}
+
 static void
 read_files(struct record_out *out, void *arg)
 {
 	struct reading *r = arg;
 	const struct account *a = r->account;
-	const struct kv_account account = {
-		.name = a->name, .uid = a->uid, .home = a->home
-	};
 	uint8_t digest[SHA256_DIGEST_LENGTH];
-	char path[PATH_MAX], why[KV_USERFILE_WHY_BYTES];
-	int fd;
+	char path[PATH_MAX];
+	int error;
 
 	if (!become_account(a->name, a->uid, a->gid))
 		return;
 	child_die_with_parent();
 	SHA256Init(&r->hash);
 	for (size_t i = 0; i < r->settings->n_patterns; i++) {
-		if (kv_userfile_expand(r->settings->pattern[i], &account, path,
-		    sizeof(path)) != KV_OK || kv_userfile_open(path, &account,
-		    r->strictmodes, &fd, why) != KV_OK)
+		if (kv_userfile_expand(r->settings->pattern[i], &r->kv,
+		    path, sizeof(path)) != KV_OK)
 			continue;
-		hash_file(r, fd);
-		r->ca_line |= has_ca_line(fd);
-		close(fd);
+		if (r->wildcards)
+			(void)!kv_wildcards_find(path, read_file, r, &error);
+		else
+			(void)read_file(path, r);
 	}
 	SHA256Final(digest, &r->hash);
 	record_begin(out, FILES_READ);
@@ -168,7 +186,10 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
     const char *dump, uint8_t digest[static SHA256_DIGEST_LENGTH],
     bool *ca_linep, char *why, size_t cap)
 {
-	struct reading r = { .account = account };
+	struct reading r = {
+		.account = account, .wildcards = s->wildcards,
+		.kv = { account->name, account->uid, account->home },
+	};
 	struct sshd_settings *settings = sshd_settings_parse(dump);
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
@@ -359,6 +380,7 @@ sshd_same_keys(struct sshd_same_keys *s)
 	struct kind *kind = calloc(n + 1, sizeof(*kind));
 	bool ok = like != NULL && kind != NULL;
 
+	s->wildcards = sshd_version_at_least(s->o->sshd, 10, 0);
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	sshd_overview(&sshd, &overview);

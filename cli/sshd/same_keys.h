@@ -13,6 +13,7 @@ struct sshd_same_keys {
 	struct sshd_tree *base, *next;	/* without and with keyveto's lines */
 	const struct accounts *accounts;
 	const struct sshd_tryout *tryout;
+	bool wildcards;		/* sshd is 10.0 or later; set by sshd_same_keys */
 	size_t ca_lines;	/* accounts with a cert-authority line */
 };
 

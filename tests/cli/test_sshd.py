@@ -291,7 +291,7 @@ SHAPES = [
           conf=DEFAULT_FILES, after={**BY_GUARD, "authorizedprincipalscommand": "none"}, pam=False, status=1),
     Shape("a file with a blank in its name", INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', "--yes", after={},
           alone=True),
-    Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", after={}, alone=True),
+    Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", conf=".ssh/*.pub"),
     Shape("an AuthorizedKeysCommand without arguments",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/env\nAuthorizedKeysCommandUser nobody\n",
           after={"authorizedkeyscommand": CHAIN + "/usr/bin/env %u", "authorizedkeyscommanduser": "nobody"}),

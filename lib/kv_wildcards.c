@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "wildcards.h"
+#include "kv_wildcards.h"
 
 #include <sys/stat.h>
 
@@ -323,8 +323,23 @@ compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+bool
+kv_wildcards_apply(enum kv_wildcards mode, const char *pattern)
+{
+	switch (mode) {
+	case KV_WILDCARDS_YES:
+		return true;
+	case KV_WILDCARDS_NO:
+		return false;
+	case KV_WILDCARDS_WRITTEN:
+		break;
+	}
+	/* A home's name alone must not turn a plain path into a pattern. */
+	return strpbrk(pattern, "*?[") != NULL;
+}
+
 enum kv_err
-wildcards_find(const char *pattern, wildcards_found found, void *arg,
+kv_wildcards_find(const char *pattern, kv_wildcards_found found, void *arg,
     int *errorp)
 {
 	static struct compiler k;
