@@ -304,8 +304,12 @@ compare_account(struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	char was[SSHD_VALUE_BYTES], is[SSHD_VALUE_BYTES];
+	char files[SSHD_VALUE_BYTES];
 	const char *args;
 
+	/* sshd 10.6 leaves the line out where AuthorizedKeysFile is none. */
+	(void)sshd_text_value(k->next, "authorizedkeysfile", files,
+	    sizeof(files));
 	(void)sshd_text_value(k->base, "authorizedkeyscommand", was,
 	    sizeof(was));
 	(void)sshd_text_value(k->next, "authorizedkeyscommand", is,
@@ -319,7 +323,7 @@ compare_account(struct sshd_same_keys *s, const struct kind *k,
 		snprintf(why, cap, "sshd would take its keys from another "
 		    "place: AuthorizedKeysCommand %.500s", is);
 	else if (sshd_words_none(was) && !guard_chained(args) &&
-	    sshd_text_is(k->next, "authorizedkeysfile", "none"))
+	    sshd_words_none(files))
 		return files_are_same(s, k, account, why, cap);
 	else if (guard_chained(args) && same_value(k, "authorizedkeysfile") &&
 	    same_value(k, "authorizedkeyscommanduser"))
