@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: ISC
 """One draw from beginning to end: logins before, after each form of enable, and after disable."""
 
+import os
 import re
+import stat
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ import observe
 import world
 from compare import Claims, Difference, judge, listed_ways, reduced
 from server import SSHD
-from stock import StockServer, snapshot
+from stock import StockServer
 
 PHASES = ("warn", "enable", "guard", "pam")
 _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
@@ -35,6 +37,39 @@ class Result:
     unsteady: list = field(default_factory=list)        # logins that differed once, and not when repeated
 
 
+class Snapshots:
+    """Everything below the watched folders: names, modes, owners, contents.
+
+    A file whose inode and times are those of the last time is not read again.
+    """
+
+    def __init__(self):
+        self._known = {}
+
+    def take(self):
+        found, known = {}, {}
+        for top in WATCHED:
+            for folder, folders, files in os.walk(top):
+                for path in (os.path.join(folder, name) for name in (*folders, *files)):
+                    info = os.lstat(path)
+                    sign = (info.st_ino, info.st_mtime_ns, info.st_ctime_ns, info.st_size)
+                    was = self._known.get(path)
+                    content = was[1] if was and was[0] == sign else _content(path, info.st_mode)
+                    known[path] = sign, content
+                    found[path] = info.st_mode, info.st_uid, info.st_gid, content
+        self._known = known
+        return found
+
+
+def _content(path, mode):
+    if stat.S_ISLNK(mode):
+        return os.fsencode(os.readlink(path))
+    if not stat.S_ISREG(mode):
+        return b""
+    with open(path, "rb") as source:
+        return source.read()
+
+
 class Experiment:
     def __init__(self, draw, pool, binaries, settings):
         self.draw, self.clients = draw, draw["clients"]
@@ -44,6 +79,7 @@ class Experiment:
         self.server, self.observer = StockServer(), None
         self.pool = pool
         self.before, self.without, self.seen = [], {}, {}
+        self.snapshots = Snapshots()
 
     def run(self, phases=PHASES):
         """All phases; the differences are in the result."""
@@ -54,7 +90,7 @@ class Experiment:
         self.observer = observe.Observer(self.draw, self.pool)
         self.server.start()
         self.look_before()
-        self.etc = snapshot(*WATCHED)
+        self.etc = self.snapshots.take()
         for phase in phases:
             self.try_phase(phase)
         self.server.reload()
@@ -101,7 +137,7 @@ class Experiment:
 
     def look_enabled(self, phase):
         """Where two forms of enable write the same bytes, the logins are made once."""
-        state = repr(sorted((path, entry) for path, entry in snapshot(*WATCHED).items()
+        state = repr(sorted((path, entry) for path, entry in self.snapshots.take().items()
                             if entry != self.etc.get(path) and "sshd-state" not in path))
         if state not in self.seen:
             self.server.reload()
@@ -113,7 +149,7 @@ class Experiment:
         self.compare(phase, records, phase != "warn", claims)
 
     def expect_etc(self, phase, kind):
-        now = snapshot(*WATCHED)
+        now = self.snapshots.take()
         changed = [path for path in sorted(now.keys() | self.etc.keys()) if now.get(path) != self.etc.get(path)]
         if changed:
             self.add(phase, kind, text="".join(f"    {path}\n" for path in changed))

@@ -268,7 +268,7 @@ class Grammar:
     def methods(self):
         return [["AuthenticationMethods", self.pick({
             "publickey": 2, "publickey,publickey": 1, "publickey,password": 2, "publickey password": 1,
-            "publickey,keyboard-interactive:pam": 1, "password,publickey": 1, "any": 0.5})]]
+            "publickey,keyboard-interactive:pam": 1, "password,publickey": 1})]]
 
     def pubkey(self):
         return [["PubkeyAuthentication", self.r.choice(("yes", "no"))]]
@@ -397,9 +397,7 @@ class Grammar:
         client["net"] = self.pick({1: 4, 2: 4, 3: 1})
         client["to"] = self.pick({LOCAL_ADDRESSES[0]: 5, LOCAL_ADDRESSES[1]: 1.5})
         client["port"] = self.pick({PORTS[0]: 4, PORTS[1]: 1.5})
-        # A password that has to be changed would be asked for on a terminal.
-        changes = any(a["name"] == client["account"] and a["password"] == "change" for a in self.draw["accounts"])
-        client["tty"] = not changes and self.maybe(0.6)
+        client["tty"] = self.maybe(0.6)
         # Asks for a tunnel and runs nothing.
         client["tunnel"] = self.maybe(0.3) and any(name == "PermitTunnel" for name, _ in settings_of(self.draw))
         return client

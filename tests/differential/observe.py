@@ -9,9 +9,9 @@ tells what it accepted, and by which line.
 """
 
 import concurrent.futures
-import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -27,6 +27,8 @@ from patience import PATIENCE
 TOGETHER = 3                    # logins at a time
 LISTEN = 31000                  # the first port that clients listen on
 REFUSED_SESSION = 254
+# An account whose password has expired, without a terminal: nothing runs.
+NO_CHANGE = "Password change required but no TTY available."
 STAYS, HANGS = "stays connected", "hangs"
 
 SSH_CONFIG = f"""\
@@ -64,7 +66,8 @@ class Record:
     @property
     def is_nothing(self):
         """Whether nothing of the login was granted."""
-        return not (self.ran or self.listening or self.tunnel) and self.status in (255, REFUSED_SESSION, STAYS)
+        return not (self.ran or self.listening or self.tunnel or any("assword:" in word for word in self.words)) and (
+            self.status in (255, REFUSED_SESSION, STAYS) or NO_CHANGE in self.words)
 
     def describe(self):
         lines = [f"status {self.status}" + (", sshd listens for it" if self.listening else "") + (
@@ -180,13 +183,7 @@ class Observer:
         argv[1:1] = ["-o", "SendEnv=KVD_CLIENT"]
         if client["tunnel"]:
             return _dig(argv, environment)
-        with _stdin(client["tty"]) as stdin:
-            try:
-                done = subprocess.run(argv, stdin=stdin, capture_output=True, timeout=PATIENCE,
-                                      start_new_session=True, env=environment, check=False)
-            except subprocess.TimeoutExpired as late:
-                return _record(HANGS, late.stdout or b"", late.stderr or b"")
-        return _record(done.returncode, done.stdout, done.stderr)
+        return _talk(argv, environment, client["tty"])
 
     # sshd's log
 
@@ -233,18 +230,31 @@ def _address(number, client):
     return f"127.0.{client['net']}.{number + 1}"
 
 
-@contextlib.contextmanager
-def _stdin(tty):
-    """What the client reads: a terminal, for which it asks for one there, or nothing."""
-    if not tty:
-        yield subprocess.DEVNULL
-        return
-    ours, its = os.openpty()
-    try:
-        yield its
-    finally:
-        os.close(ours)
-        os.close(its)
+def _talk(argv, environment, tty):
+    """The record of a client that runs something.
+
+    With a terminal on standard input, it asks for one there. Whoever is asked for
+    a new password then answers with the end of the file.
+    """
+    ours, its = os.openpty() if tty else (None, None)
+    with subprocess.Popen(argv, stdin=its if tty else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          start_new_session=True, env=environment) as client:
+        late = threading.Timer(PATIENCE, client.kill)
+        late.start()
+        told = []
+        listener = threading.Thread(target=lambda: told.append(client.stderr.read()))
+        listener.start()
+        shown = b""
+        while chunk := client.stdout.read1():
+            shown += chunk
+            if tty and b"assword:" in chunk:
+                os.write(ours, b"\4")
+        listener.join()
+        status = client.wait()
+        late.cancel()
+    for end in (ours, its) if tty else ():
+        os.close(end)
+    return _record(HANGS if status == -signal.SIGKILL else status, shown, told[0])
 
 
 def _dig(argv, environment):
