@@ -23,7 +23,7 @@ HOME = "/opt/kvd"               # the harness's own folder in the throw-away roo
 PROBE = f"{HOME}/probe"
 ECHO_PORT = 7007                # what direct forwardings reach
 ROLE = "webadmin"               # a principal that is no account's name
-CLIENTS = (6, 9)
+CLIENTS = (11, 13)             # more than are tried to the end: see experiment.py
 
 ODD_NAMES = ("john smith", "restrict alice", "dot.ted", "DOM\\erin", "Frank", "x" * 32, "hash#tag", "per%cent",
              "star*", "jos\u00e9", "dash-_", "m$")
@@ -398,6 +398,9 @@ class Grammar:
         client["to"] = self.pick({LOCAL_ADDRESSES[0]: 5, LOCAL_ADDRESSES[1]: 1.5})
         client["port"] = self.pick({PORTS[0]: 4, PORTS[1]: 1.5})
         client["tty"] = self.maybe(0.6)
+        if client["password"] is None and self.maybe(0.7) and any(
+                name == "AuthenticationMethods" and "password" in value for name, value in settings_of(self.draw)):
+            client["password"] = "good"
         # Asks for a tunnel and runs nothing.
         client["tunnel"] = self.maybe(0.3) and any(name == "PermitTunnel" for name, _ in settings_of(self.draw))
         return client

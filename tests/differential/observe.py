@@ -9,6 +9,7 @@ tells what it accepted, and by which line.
 """
 
 import concurrent.futures
+import concurrent.futures.thread       # noqa: F401    in another root it could not be loaded when it is needed
 import os
 import re
 import signal

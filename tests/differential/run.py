@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / name) for name in ("e2e", "differential")]
 
 # pylint: disable=wrong-import-position
-import encodings.idna               # noqa: F401    in another root it could not be loaded
+import encodings.idna               # noqa: F401    in another root it could not be loaded when it is needed
 
 import grammar
 import sandbox
