@@ -34,8 +34,8 @@ def plain_blobs():
     yield "short-name", sshkey.build_plain("eD25519", sshkey.fields_raw(key), nuls=1)
     yield "ed448", sshkey.build_plain("ssh-ed448", sshkey.fields_raw(bytes(57)))
     yield "sk", sshkey.build_plain("sk-ssh-ed25519@openssh.com", sshkey.fields_sk_ed25519(key))
-    yield "mldsa", sshkey.build_plain("ssh-mldsa44-ed25519@openssh.com",
-                                      sshkey.fields_raw(bytes(1344)))
+    yield "mldsa", sshkey.build_plain(sshkey.MLDSA_OLD, sshkey.fields_raw(bytes(1344)))
+    yield "mldsa-10.6", sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(bytes(1344)))
 
 
 def blobs():

@@ -12,7 +12,8 @@
 /*
  * The digest of a key's canonical blob (sshkey.c:sshkey_fingerprint_raw), so
  * that all encodings of a key have one fingerprint; a certificate's key has
- * that of the plain key.
+ * that of the plain key. The blob starts with the type's name, so a composite
+ * key has another fingerprint under its old name, for OpenSSH too.
  */
 void kv_fingerprint_digest(const struct kv_pubkey *key,
     uint8_t digest[static KV_SHA256_BYTES]);

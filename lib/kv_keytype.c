@@ -33,8 +33,11 @@ static const struct kv_keyname names[] = {
 	{ "ssh-dss" CERT, KV_KEY_DSA, true },
 	{ "ssh-ed448", KV_KEY_ED448, false },
 	{ "ssh-ed448" CERT, KV_KEY_ED448, true },
-	{ "ssh-mldsa44-ed25519@openssh.com", KV_KEY_MLDSA44_ED25519, false },
-	{ "ssh-mldsa44-ed25519" CERT, KV_KEY_MLDSA44_ED25519, true },
+	{ "ssh-mldsa44-ed25519", KV_KEY_MLDSA44_ED25519, false },
+	{ "ssh-mldsa44-ed25519-cert", KV_KEY_MLDSA44_ED25519, true },
+	{ "ssh-mldsa44-ed25519@openssh.com",
+	    KV_KEY_MLDSA44_ED25519_OLD, false },
+	{ "ssh-mldsa44-ed25519" CERT, KV_KEY_MLDSA44_ED25519_OLD, true },
 };
 
 static const struct kv_keyname short_names[] = {
@@ -104,6 +107,7 @@ kv_keytype_curve(enum kv_keytype type)
 	case KV_KEY_ED448:
 	case KV_KEY_SK_ED25519:
 	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
 		break;
 	}
 	return NULL;
@@ -127,6 +131,7 @@ kv_keytype_point_bytes(enum kv_keytype type)
 	case KV_KEY_ED448:
 	case KV_KEY_SK_ED25519:
 	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
 		break;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * kv_keytype: the names of SSH public key types, as OpenSSH 9.2 to 10.5 knows
+ * kv_keytype: the names of SSH public key types, as OpenSSH 9.2 to 10.6 knows
  * them (sshkey.c: keyimpls[]).
  */
 #ifndef KV_KEYTYPE_H
@@ -22,6 +22,11 @@ enum kv_keytype {
 	KV_KEY_SK_ED25519,
 	KV_KEY_SK_ECDSA_P256,
 	KV_KEY_MLDSA44_ED25519,
+	/*
+	 * The same composite key under its name in OpenSSH 10.5, which 10.6
+	 * does not know. The name is part of the fingerprint.
+	 */
+	KV_KEY_MLDSA44_ED25519_OLD,
 };
 
 /* One name that a key type goes by. */

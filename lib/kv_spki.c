@@ -192,7 +192,8 @@ kv_spki_count(const struct kv_pubkey *key)
 {
 	if (key->type == KV_KEY_NONE)
 		return 0;
-	return key->type == KV_KEY_MLDSA44_ED25519 ? 3 : 1;
+	return key->type == KV_KEY_MLDSA44_ED25519 ||
+	    key->type == KV_KEY_MLDSA44_ED25519_OLD ? 3 : 1;
 }
 
 enum kv_err
@@ -225,6 +226,7 @@ kv_spki_encode(const struct kv_pubkey *key, size_t index, uint8_t *out,
 		put_raw(&w, SPAN_OF(oid_ed448), key->field[0]);
 		break;
 	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
 		put_mldsa44_ed25519(&w, key, index);
 		break;
 	case KV_KEY_NONE:

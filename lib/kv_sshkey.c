@@ -117,6 +117,7 @@ get_fields(struct kv_bytes *b, enum kv_keytype type, bool any_curve,
 			r = kv_bytes_get_name(b, &k.application);
 		break;
 	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
 		r = get_mldsa44_ed25519(b, &k);
 		break;
 	case KV_KEY_NONE:
@@ -275,8 +276,10 @@ kv_pubkey_bits(const struct kv_pubkey *key)
 	case KV_KEY_SK_ECDSA_P256:
 	case KV_KEY_ED25519:
 	case KV_KEY_SK_ED25519:
-	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
 		return 256;
+	case KV_KEY_MLDSA44_ED25519:
+		return 512;
 	case KV_KEY_NONE:
 		break;
 	}

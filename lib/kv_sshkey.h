@@ -50,7 +50,11 @@ struct kv_sshkey {
 KV_MUST_CHECK enum kv_err kv_sshkey_parse(const uint8_t *blob, size_t len,
     struct kv_sshkey *key);
 
-/* Whether both are the same key, whatever encoding they came in. */
+/*
+ * Whether both are the same key to an sshd, whatever encoding they came in. A
+ * composite key under its old name is another key than under its new one: no
+ * version of sshd knows both names.
+ */
 bool kv_pubkey_equal(const struct kv_pubkey *a, const struct kv_pubkey *b);
 
 /* The size of a key in bits, as ssh-keygen -l prints it. */

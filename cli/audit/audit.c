@@ -113,6 +113,7 @@ audit_host_keys(struct audit *a)
 	static const char *const defaults[] = {
 		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
 		"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
+		"/etc/ssh/ssh_host_mldsa44_ed25519_key",
 	};
 	const struct sshd_settings *s = NULL;
 	const struct report before = a->report;

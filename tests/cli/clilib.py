@@ -192,7 +192,7 @@ class Key:
 
     @property
     def bits(self):
-        fixed = {"ssh-ed448": 456, "ecdsa-sha2-nistp384": 384, "ecdsa-sha2-nistp521": 521}
+        fixed = {"ssh-ed448": 456, sshkey.MLDSA: 512, "ecdsa-sha2-nistp384": 384, "ecdsa-sha2-nistp521": 521}
         if self.type not in ("ssh-rsa", "ssh-dss"):
             return fixed.get(self.type, 256)
         fields = sshkey.Reader(self.oracle.blob)
@@ -246,6 +246,7 @@ def built():
         "sk-p256": sshkey.build_plain(sshkey.SK_ECDSA, sshkey.fields_sk_ecdsa(point)),
         "ed448": sshkey.build_plain("ssh-ed448", sshkey.fields_raw(os.urandom(57))),
         "mldsa": sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(os.urandom(1344))),
+        "mldsa-old": sshkey.build_plain(sshkey.MLDSA_OLD, sshkey.fields_raw(os.urandom(1344))),
     }
     return {name: Key(name, blob, comment=f"{name} built") for name, blob in rows.items()}
 
@@ -289,7 +290,8 @@ def random_blob(rnd):
     if kind == 5:
         return sshkey.build_plain(sshkey.SK_ED25519, sshkey.fields_sk_ed25519(rnd.randbytes(32)))
     if kind == 6:
-        return sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(rnd.randbytes(1344)))
+        return sshkey.build_plain(rnd.choice((sshkey.MLDSA, sshkey.MLDSA_OLD)),
+                                  sshkey.fields_raw(rnd.randbytes(1344)))
     return sshkey.build_plain("ssh-ed448", sshkey.fields_raw(rnd.randbytes(57)))
 
 

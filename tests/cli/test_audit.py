@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cases import SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
+from cases import ROOT, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
 import keys
 
 SYSTEM_FILES = [Path(f"/etc/{name}") for name in ("passwd", "group", "ssh/sshd_config")]
@@ -493,6 +493,24 @@ def _(folder):
         equal(places(findings), [f"{tina.home}/mine:1"])
         equal(summaries["host keys"]["keys"], 3)
         contains(errors, "warning: /none/sshd: No such file or directory: the accounts' files are taken from keyveto.conf")
+
+
+@case("without an sshd, the host key that ssh-keygen -A of OpenSSH 10.6 makes is read too")
+def _(folder):
+    key = keys.PublicKey(ROOT / "testdata/openssh-10.6/composite.pub")
+    place = Path("/etc/ssh/ssh_host_mldsa44_ed25519_key.pub")
+    with world(folder) as w:
+        before = w.findings("--sshd", "/none/sshd", status=0)[1]["host keys"]["keys"]
+        shutil.copy(key.path, place)
+        try:
+            bad = make_filter(folder / "composite.pkbf", key)
+            findings, summaries, _ = w.findings("--sshd", "/none/sshd", "--filter", bad, status=1)
+        finally:
+            place.unlink()
+        equal(summaries["host keys"]["keys"], before + 1)
+        equal(places(findings), [f"{place}:1"])
+        equal([one["fingerprint"] for one in findings if one["verdict"] == "listed"],
+              ["SHA256:YVP+is6TTsDTh/h4QOxOCMCDm7ywita4ZM4CT4mO6pU"])
 
 
 @case("an sshd that cannot tell is a problem")

@@ -1209,7 +1209,8 @@ def sixty_megabytes():
     rnd = random.Random(8)
     path = folder() / "sixty"
     plain = b"".join(ed25519_line(rnd.randbytes(32), f"c{number}").encode() + b"\n" for number in range(30000))
-    odd = mixed_text(rnd, 400_000)
+    # Each kind of block at least once, whatever is drawn.
+    odd = b"".join(pem_blocks()) + mixed_text(rnd, 400_000)
     with open(path, "wb") as file:
         while file.tell() < 60_000_000:
             file.write(odd)

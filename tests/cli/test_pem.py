@@ -480,7 +480,8 @@ def _(tmp):
                          ("ssh-dss", sshkey.fields_dsa(2**1023 + 1, 2**159 + 1, 3, 5)),
                          (sshkey.SK_ED25519, sshkey.fields_sk_ed25519(bytes(range(32)))),
                          (sshkey.SK_ECDSA, sshkey.fields_sk_ecdsa(point)),
-                         (sshkey.MLDSA, sshkey.fields_raw(bytes(1344)))):
+                         (sshkey.MLDSA, sshkey.fields_raw(bytes(1344))),
+                         (sshkey.MLDSA_OLD, sshkey.fields_raw(bytes(1344)))):
         blob = sshkey.build_plain(name, fields)
         for cipher in (b"none", b"aes256-ctr", b"a cipher of the future"):
             found = same_blob(write(tmp / "file", openssh_pem(blob, cipher=cipher)), blob)

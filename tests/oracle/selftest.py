@@ -243,12 +243,28 @@ def test_raw_types(directory):
               keygen_fingerprint(blob))
 
     half = hashlib.shake_256(b"ML-DSA-44").digest(1312)
-    blob = sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(half + raw))
-    check("mldsa44-ed25519", sshkey.spkis(blob), [
-        bytes.fromhex("30820551300a06082b0601050507062703820541" "00") + half + raw,
-        bytes.fromhex("30820532300b060960864801650304031103820521" "00") + half,
-        spki])
-    check("no compressed form", sshkey.compressed_spkis(blob), [])
+    for name in (sshkey.MLDSA, sshkey.MLDSA_OLD):
+        blob = sshkey.build_plain(name, sshkey.fields_raw(half + raw))
+        check(name, sshkey.spkis(blob), [
+            bytes.fromhex("30820551300a06082b0601050507062703820541" "00") + half + raw,
+            bytes.fromhex("30820532300b060960864801650304031103820521" "00") + half,
+            spki])
+        check("no compressed form", sshkey.compressed_spkis(blob), [])
+
+
+def test_openssh_10_6():
+    """Lines that its ssh-keygen made, and the fingerprint that it prints."""
+    keys = {}
+    for name in ("composite", "composite-cert", "plain-cert"):
+        path = os.path.join(HERE, f"../../testdata/openssh-10.6/{name}.pub")
+        with open(path, "rb") as file:
+            keys[name] = sshkey.parse_line(file.read())
+    composite = keys["composite"]
+    check("fingerprint", composite.fingerprint,
+          "SHA256:YVP+is6TTsDTh/h4QOxOCMCDm7ywita4ZM4CT4mO6pU")
+    check("key of a certificate", keys["composite-cert"].blob, composite.blob)
+    check("CA of a certificate", keys["plain-cert"].ca, composite)
+    check("SPKIs of a CA", keys["plain-cert"].ca.spkis, composite.spkis)
 
 
 def test_certificates(directory):
@@ -353,6 +369,7 @@ def main():
         test_known_answers(directory)
         test_keygen_types(directory)
         test_raw_types(directory)
+        test_openssh_10_6()
         test_certificates(directory)
         test_lines()
     print(f"{passed} passed, {failed} failed")

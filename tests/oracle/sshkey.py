@@ -2,8 +2,8 @@
 
 Wire formats: RFC 4253 §6.6 (RSA, DSA), RFC 5656 §3.1 (ECDSA), RFC 8709 §4
 (Ed25519, Ed448), OpenSSH's PROTOCOL.u2f (sk keys) and PROTOCOL.certkeys
-(certificates); ssh-mldsa44-ed25519@openssh.com is one string holding an
-ML-DSA-44 key and then an Ed25519 key.
+(certificates); ssh-mldsa44-ed25519 (with @openssh.com in OpenSSH 10.5) is one
+string holding an ML-DSA-44 key and then an Ed25519 key.
 
 SubjectPublicKeyInfo: RFC 3279 §2.3 (RSA, DSA), RFC 5480 (EC, both point
 forms), RFC 8410 (Ed25519, Ed448), RFC 9881 (ML-DSA) and the LAMPS composite
@@ -36,12 +36,13 @@ RAW_OIDS = {  # keys that are a bare byte string, without parameters
 }
 RAW_SIZES = {"ed25519": 32, "ed448": 57, "mldsa44": 1312}
 
-MLDSA = "ssh-mldsa44-ed25519@openssh.com"
+MLDSA = "ssh-mldsa44-ed25519"
+MLDSA_OLD = "ssh-mldsa44-ed25519@openssh.com"  # in OpenSSH 10.5
 SK_ED25519 = "sk-ssh-ed25519@openssh.com"
 SK_ECDSA = "sk-ecdsa-sha2-nistp256@openssh.com"
 PLAIN_TYPES = ("ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256",
                "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-ed25519",
-               "ssh-ed448", SK_ED25519, SK_ECDSA, MLDSA)
+               "ssh-ed448", SK_ED25519, SK_ECDSA, MLDSA, MLDSA_OLD)
 ALIASES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa",
            "webauthn-sk-ecdsa-sha2-nistp256@openssh.com": SK_ECDSA}
 ANY_ECDSA = "ecdsa-sha2-*"  # the short name leaves the curve to the blob
@@ -128,7 +129,7 @@ def compress(point):
 
 def cert_name(name):
     """The certificate type name that belongs to a plain type name."""
-    return name.partition("@")[0] + CERT_SUFFIX
+    return name + "-cert" if name == MLDSA else name.partition("@")[0] + CERT_SUFFIX
 
 
 _EXACT = {name: (name, False) for name in PLAIN_TYPES}
@@ -240,7 +241,7 @@ def _read_fields(r, plain):
         key = r.string(RAW_SIZES["ed25519"])
         spkis = (spki_raw("ed25519", key),)
         fields = fields_sk_ed25519(key, r.name().encode("latin-1"))
-    elif plain == MLDSA:
+    elif plain in (MLDSA, MLDSA_OLD):
         split = RAW_SIZES["mldsa44"]
         key = r.string(split + RAW_SIZES["ed25519"])
         spkis = (spki_raw("mldsa44-ed25519", key),

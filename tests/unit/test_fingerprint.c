@@ -11,7 +11,7 @@
 #include <openssl/evp.h>
 
 #define FIRST_TYPE KV_KEY_RSA
-#define LAST_TYPE KV_KEY_MLDSA44_ED25519
+#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 
 /* Printed by ssh-keygen -l for the example keys. */
 #define RSA_FINGERPRINT "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
@@ -154,6 +154,27 @@ example_keys_have_their_known_fingerprints(void **state)
 	blob_of_line(ec_line, &b);
 	parse(&b, &key);
 	assert_string_equal(fingerprint_of(&key.key), EC_FINGERPRINT);
+}
+
+static void
+keys_of_openssh_10_6_have_its_fingerprint_and_bits(void **state)
+{
+	static const char *const names[] = { "composite", "composite-cert" };
+	struct kv_sshkey key;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		blob_of_line(line_of_openssh_10_6(names[i]), &b);
+		parse(&b, &key);
+		assert_int_equal(key.key.type, KV_KEY_MLDSA44_ED25519);
+		assert_int_equal(key.is_cert, i == 1);
+		assert_string_equal(fingerprint_of(&key.key),
+		    COMPOSITE_FINGERPRINT);
+		assert_int_equal(kv_pubkey_bits(&key.key), COMPOSITE_BITS);
+	}
+	blob_of_line(line_of_openssh_10_6("plain-cert"), &b);
+	parse(&b, &key);
+	assert_string_equal(fingerprint_of(&key.ca), COMPOSITE_FINGERPRINT);
 }
 
 static char *
@@ -319,6 +340,7 @@ main(void)
 		TEST(odd_encodings_have_the_same_fingerprint),
 		TEST(application_of_a_security_key_counts),
 		TEST(example_keys_have_their_known_fingerprints),
+		TEST(keys_of_openssh_10_6_have_its_fingerprint_and_bits),
 		TEST(libssh_agrees),
 		TEST(ssh_keygen_agrees_on_fingerprint_and_bits),
 		TEST(digest_of_a_blob_is_its_sha256),

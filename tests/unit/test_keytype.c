@@ -30,8 +30,10 @@ static const struct {
 	    KV_KEY_SK_ECDSA_P256 },
 	{ "webauthn-sk-ecdsa-sha2-nistp256@openssh.com",
 	    "webauthn-sk-ecdsa-sha2-nistp256" CERT, KV_KEY_SK_ECDSA_P256 },
-	{ "ssh-mldsa44-ed25519@openssh.com", "ssh-mldsa44-ed25519" CERT,
+	{ "ssh-mldsa44-ed25519", "ssh-mldsa44-ed25519-cert",
 	    KV_KEY_MLDSA44_ED25519 },
+	{ "ssh-mldsa44-ed25519@openssh.com", "ssh-mldsa44-ed25519" CERT,
+	    KV_KEY_MLDSA44_ED25519_OLD },
 };
 
 static void
@@ -159,7 +161,7 @@ static void
 canonical_names_name_their_type(void **state)
 {
 	(void)state;
-	for (int t = KV_KEY_RSA; t <= KV_KEY_MLDSA44_ED25519; t++) {
+	for (int t = KV_KEY_RSA; t <= KV_KEY_MLDSA44_ED25519_OLD; t++) {
 		const char *name = kv_keytype_name((enum kv_keytype)t);
 		const struct kv_keyname *kn = kv_keyname_find(span_of(name));
 
@@ -189,6 +191,7 @@ curves_have_names_and_point_sizes(void **state)
 	static const enum kv_keytype others[] = {
 		KV_KEY_NONE, KV_KEY_RSA, KV_KEY_DSA, KV_KEY_ED25519,
 		KV_KEY_ED448, KV_KEY_SK_ED25519, KV_KEY_MLDSA44_ED25519,
+		KV_KEY_MLDSA44_ED25519_OLD,
 	};
 
 	(void)state;

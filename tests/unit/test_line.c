@@ -11,7 +11,7 @@
 #include "kv_fingerprint.h"
 
 #define FIRST_TYPE KV_KEY_RSA
-#define LAST_TYPE KV_KEY_MLDSA44_ED25519
+#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 
 static uint8_t blob[KV_BLOB_MAX_BYTES];
 static struct kv_line line;

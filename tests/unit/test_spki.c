@@ -11,7 +11,7 @@
 #include <openssl/evp.h>
 
 #define FIRST_TYPE KV_KEY_RSA
-#define LAST_TYPE KV_KEY_MLDSA44_ED25519
+#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 #define LONGEST_INTEGER 2049
 
 static struct testkey k, ca;

@@ -10,7 +10,7 @@
 #include "kv_spki.h"
 
 #define FIRST_TYPE KV_KEY_RSA
-#define LAST_TYPE KV_KEY_MLDSA44_ED25519
+#define LAST_TYPE KV_KEY_MLDSA44_ED25519_OLD
 /* sshkey.h: SSHKEY_CERT_MAX_PRINCIPALS */
 #define MAX_PRINCIPALS 256
 #define LONGEST_INTEGER 2049
@@ -39,7 +39,8 @@ write_fields(const struct kv_pubkey *key, struct blob *out)
 	if (numbers > 0)
 		return;
 	assert_int_equal(key->field[1].len,
-	    key->type == KV_KEY_MLDSA44_ED25519 ? KV_ED25519_BYTES : 0);
+	    key->type == KV_KEY_MLDSA44_ED25519 ||
+	    key->type == KV_KEY_MLDSA44_ED25519_OLD ? KV_ED25519_BYTES : 0);
 	if (kv_keytype_curve(key->type) != NULL)
 		put_text(out, kv_keytype_curve(key->type));
 	put_u32(out, (uint32_t)(key->field[0].len + key->field[1].len));
@@ -566,6 +567,7 @@ fixed_keys_of_another_length_are_refused(void **state)
 	} types[] = {
 		{ "ssh-ed25519", 32 }, { "ssh-ed448", 57 },
 		{ "sk-ssh-ed25519@openssh.com", 32 },
+		{ "ssh-mldsa44-ed25519", 1344 },
 		{ "ssh-mldsa44-ed25519@openssh.com", 1344 },
 	};
 	static const uint8_t zeros[1345];

@@ -186,7 +186,7 @@ clean_keys_pass(void **state)
 {
 	(void)state;
 	configure_rsa("");
-	for (int t = KV_KEY_RSA; t <= KV_KEY_MLDSA44_ED25519; t++) {
+	for (int t = KV_KEY_RSA; t <= KV_KEY_MLDSA44_ED25519_OLD; t++) {
 		testkey_new(&other, (enum kv_keytype)t);
 		judge(&other);
 		expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
@@ -310,6 +310,55 @@ composite_key_is_listed_for_any_of_its_parts(void **state)
 	assert_false(listed_by_spki(&other, &clean.spki[0]));
 	/* The Ed25519 half, used as a plain key, is another key. */
 	assert_false(listed_by_spki(&clean, &other.spki[2]));
+}
+
+/* The blob of a line, called by the line's own name. */
+static void
+judge_line(const char *line)
+{
+	blob_of_line(line, &b);
+	judge_as(format("%.*s", (int)strcspn(line, " "), line), &b);
+}
+
+/* A filter that was made of a key's new name knows it by its old one. */
+static void
+composite_key_is_listed_under_both_of_its_names(void **state)
+{
+	static const char *const names[] = {
+		"composite", "composite-cert", "plain-cert"
+	};
+	struct filter_bytes lists_composite;
+	const char *filter;
+
+	(void)state;
+	make_filter(&lists_composite, line_of_openssh_10_6("composite"));
+	filter = format("Filter %s\n", filter_file("composite.pkbf",
+	    &lists_composite));
+	configure(filter);
+	for (size_t i = 0; i < COUNT(names); i++) {
+		judge_line(line_of_openssh_10_6(names[i]));
+		expect_listed(COMPOSITE_FINGERPRINT,
+		    i == 2 ? KV_PART_CA : KV_PART_KEY);
+		assert_string_equal(d.key_type, "ssh-mldsa44-ed25519");
+	}
+	other.blob.len = 0;
+	put_text(&other.blob, "ssh-mldsa44-ed25519@openssh.com");
+	blob_of_line(line_of_openssh_10_6("composite"), &b);
+	put(&other.blob, b.p + 4 + b.p[3], b.len - 4 - b.p[3]);
+	judge_as("ssh-mldsa44-ed25519@openssh.com", &other.blob);
+	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
+	assert_string_equal(d.key_type, "ssh-mldsa44-ed25519@openssh.com");
+	assert_string_not_equal(d.fingerprint, COMPOSITE_FINGERPRINT);
+	/* No sshd mixes them. */
+	judge_as("ssh-mldsa44-ed25519", &other.blob);
+	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
+	/* AllowKey takes what ssh-keygen -l prints for the name in the file. */
+	configure(format("%sAllowKey %s\n", filter, COMPOSITE_FINGERPRINT));
+	judge_line(line_of_openssh_10_6("composite"));
+	expect(KV_VERDICT_ALLOWED, KV_ACTION_ALLOW);
+	judge_as("ssh-mldsa44-ed25519@openssh.com", &other.blob);
+	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
+	free(lists_composite.p);
 }
 
 static void
@@ -1051,6 +1100,7 @@ main(void)
 		TEST(odd_encodings_of_a_listed_key_are_listed),
 		TEST(listed_point_as_a_security_key_is_listed),
 		TEST(composite_key_is_listed_for_any_of_its_parts),
+		TEST(composite_key_is_listed_under_both_of_its_names),
 		TEST(allowed_key_is_not_vetoed),
 		TEST(allowed_key_is_vetoed_again_after_its_date),
 		TEST(any_filter_counts),

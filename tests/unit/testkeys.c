@@ -271,7 +271,7 @@ security_key_new(struct testkey *k, enum kv_keytype type)
  * from RFC 9881 and the composite signatures draft, and the key.
  */
 static void
-mldsa_new(struct testkey *k)
+mldsa_new(struct testkey *k, enum kv_keytype type)
 {
 	static const uint8_t composite[] = { 0x30, 0x82, 0x05, 0x51, 0x30, 0x0a,
 		0x06, 0x08, 0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x06, 0x27,
@@ -285,9 +285,10 @@ mldsa_new(struct testkey *k)
 	testkey_new(&half, KV_KEY_ED25519);
 	fresh_bytes(raw, 1312);
 	memcpy(raw + 1312, half.fields.p + 4, 32);
-	k->type = KV_KEY_MLDSA44_ED25519;
+	k->type = type;
 	put_string(&k->fields, raw, sizeof(raw));
-	put_text(&k->blob, "ssh-mldsa44-ed25519@openssh.com");
+	put_text(&k->blob, type == KV_KEY_MLDSA44_ED25519 ?
+	    "ssh-mldsa44-ed25519" : "ssh-mldsa44-ed25519@openssh.com");
 	put_blob(&k->blob, &k->fields);
 	k->n_spki = 3;
 	put(&k->spki[0], composite, sizeof(composite));
@@ -328,7 +329,8 @@ testkey_new(struct testkey *k, enum kv_keytype type)
 		security_key_new(k, type);
 		break;
 	case KV_KEY_MLDSA44_ED25519:
-		mldsa_new(k);
+	case KV_KEY_MLDSA44_ED25519_OLD:
+		mldsa_new(k, type);
 		break;
 	case KV_KEY_NONE:
 		fail_msg("no such key");
@@ -356,8 +358,20 @@ testkey_line(const struct testkey *k)
 char *
 cert_name_of(const char *plain)
 {
+	if (strcmp(plain, "ssh-mldsa44-ed25519") == 0)
+		return format("%s-cert", plain);
 	return format("%.*s-cert-v01@openssh.com", (int)strcspn(plain, "@"),
 	    plain);
+}
+
+char *
+line_of_openssh_10_6(const char *name)
+{
+	size_t len;
+	uint8_t *text = read_whole(format("testdata/openssh-10.6/%s.pub",
+	    name), &len);
+
+	return format("%.*s", (int)strcspn((char *)text, "\n"), (char *)text);
 }
 
 void

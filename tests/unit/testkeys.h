@@ -13,6 +13,11 @@
 /* The publisher's two example keys; filters made from them list these. */
 extern const char rsa_line[], ec_line[];
 
+/* What that ssh-keygen -l prints for composite.pub. */
+#define COMPOSITE_FINGERPRINT \
+	"SHA256:YVP+is6TTsDTh/h4QOxOCMCDm7ywita4ZM4CT4mO6pU"
+#define COMPOSITE_BITS 512
+
 /* Bytes under construction. */
 struct blob {
 	size_t len;
@@ -59,6 +64,8 @@ char *line_of(const char *type, const struct blob *b);
 char *name_in(const struct blob *b);
 /* The name of the certificates of a plain type. */
 char *cert_name_of(const char *plain);
+/* A line that ssh-keygen of OpenSSH 10.6 made; see testdata/openssh-10.6. */
+char *line_of_openssh_10_6(const char *name);
 /* What "type base64" holds, by OpenSSL's decoder. */
 void blob_of_line(const char *line, struct blob *b);
 
