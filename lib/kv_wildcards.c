@@ -49,8 +49,8 @@ struct compiler {
 
 struct search {
 	char path[PATH_MAX];
-	char **found;
-	size_t n;
+	char *found;		/* n paths, each with a NUL, len bytes in all */
+	size_t n, len, cap;
 	int error;
 };
 
@@ -242,19 +242,22 @@ note_error(struct search *s)
 static enum kv_err
 add_if_there(struct search *s)
 {
+	const size_t size = strlen(s->path) + 1;
 	struct stat st;
-	char **grown;
+	char *grown;
 
 	if (lstat(s->path, &st) == -1) {
 		note_error(s);
 		return KV_OK;
 	}
-	grown = reallocarray(s->found, s->n + 1, sizeof(*grown));
-	if (grown == NULL)
-		return KV_ERR_MEMORY;
-	s->found = grown;
-	if ((s->found[s->n] = strdup(s->path)) == NULL)
-		return KV_ERR_MEMORY;
+	if (s->cap - s->len < size) {
+		if ((grown = realloc(s->found, 2 * s->cap + PATH_MAX)) == NULL)
+			return KV_ERR_MEMORY;
+		s->found = grown;
+		s->cap = 2 * s->cap + PATH_MAX;
+	}
+	memcpy(s->found + s->len, s->path, size);
+	s->len += size;
 	s->n++;
 	return KV_OK;
 }
@@ -320,7 +323,7 @@ find_below(struct search *s, size_t len, const uint16_t *p)
 static int
 compare(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 bool
@@ -338,6 +341,26 @@ kv_wildcards_apply(enum kv_wildcards mode, const char *pattern)
 	return strpbrk(pattern, "*?[") != NULL;
 }
 
+/* Tells found of each path, in the order of strcmp. */
+static enum kv_err
+tell_sorted(const struct search *s, kv_wildcards_found found, void *arg)
+{
+	const char **path = calloc(s->n + 1, sizeof(*path));
+	const char *next = s->found;
+
+	if (path == NULL)
+		return KV_ERR_MEMORY;
+	for (size_t i = 0; i < s->n; i++) {
+		path[i] = next;
+		next += strlen(next) + 1;
+	}
+	qsort(path, s->n, sizeof(*path), compare);
+	for (size_t i = 0; i < s->n && found(path[i], arg); i++)
+		;
+	free(path);
+	return KV_OK;
+}
+
 enum kv_err
 kv_wildcards_find(const char *pattern, kv_wildcards_found found, void *arg,
     int *errorp)
@@ -345,12 +368,11 @@ kv_wildcards_find(const char *pattern, kv_wildcards_found found, void *arg,
 	static struct compiler k;
 	static struct search s;
 	enum kv_err r = KV_OK;
-	bool go_on = true;
 
 	*errorp = 0;
 	if (strlen(pattern) >= PATH_MAX)
 		return KV_ERR_NO_SPACE;
-	k.n = k.at = k.len = s.n = 0;
+	k.n = k.at = k.len = s.n = s.len = s.cap = 0;
 	k.matches_nothing = false;
 	s.found = NULL;
 	s.error = 0;
@@ -358,11 +380,7 @@ kv_wildcards_find(const char *pattern, kv_wildcards_found found, void *arg,
 	if (!k.matches_nothing)
 		r = find_below(&s, 0, k.out);
 	if (r == KV_OK && s.n > 0)
-		qsort(s.found, s.n, sizeof(*s.found), compare);
-	for (size_t i = 0; i < s.n; i++) {
-		go_on = go_on && r == KV_OK && found(s.found[i], arg);
-		free(s.found[i]);
-	}
+		r = tell_sorted(&s, found, arg);
 	free(s.found);
 	*errorp = s.error;
 	return r;
