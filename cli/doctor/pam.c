@@ -139,8 +139,8 @@ look_at_control(struct doctor *d, const char *check, const char *type,
 	    "a refusal has no effect");
 	if (l->optional)
 		doctor_warning(d, check, "take the '-' away",
-		    "%s:%u: with -%s a module that is missing lets everybody "
-		    "in", l->file, l->line, l->type);
+		    "%s:%u: with -%s PAM does not log that a module is "
+		    "missing", l->file, l->line, l->type);
 }
 
 void

@@ -14,7 +14,7 @@ struct pam_line {
 	char *file;		/* that it stands in, below root */
 	unsigned int line;	/* from 1 */
 	char *type;		/* auth, account, password, session */
-	bool optional;		/* "-session": no error if the module is missing */
+	bool optional;		/* "-session": a missing module is not logged */
 	char *control;		/* "requisite", "[success=1 default=ignore]" */
 	char *module;		/* as written: "pam_env.so", or a path */
 	char *args;		/* the rest of the line, "" if there is none */
