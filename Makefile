@@ -126,8 +126,10 @@ TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
 	$(BUILD)/pam/auth_info.o \
 	$(patsubst %,$(BUILD)/cli/%.o,input/base64_vector input/pkbf_map \
 	input/quick pem/der pem/openssl pem/pem pem/ssh shared/child \
-	shared/pam_stack shared/root_file sshd/block sshd_config/words \
-	update/http_header update/settings)
+	shared/pam_stack shared/root_file sshd/block sshd_config/guard_command \
+	sshd_config/match sshd_config/overview sshd_config/sshd_config \
+	sshd_config/subject sshd_config/words update/http_header \
+	update/settings ways/module ways/ways)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a

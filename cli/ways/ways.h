@@ -21,7 +21,8 @@ enum way {
 
 struct ways {
 	bool open[WAYS];
-	bool guard[WAYS];	/* the guard judges before sshd accepts the key */
+	/* The guard judges before sshd accepts the key; if the way is open. */
+	bool guard[WAYS];
 	bool pam[WAYS];		/* the module judges once sshd has accepted it */
 };
 

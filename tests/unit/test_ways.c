@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What sshd -T prints is given as text, once in the small letters of OpenSSH up
+ * to 10.4 and once in the mixed case of 10.5. Which module PAM asks first, and
+ * whether its no ends the session, is compared with what libpam does.
+ */
+#include "ways/module.h"
+#include "ways/ways.h"
+
+#include "testlib.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <security/pam_appl.h>
+
+#define GUARD "/usr/libexec/keyveto-authorized-keys --user %u --home %h " \
+	"--type %t --key %k"
+#define SSSD "/usr/bin/sss_ssh_authorizedkeys %u"
+#define CHAINED GUARD " -- " SSSD
+#define CA "TrustedUserCAKeys /etc/ssh/ca.pub\n"
+
+/* Ways by their letters: Files, command (K), CA line, User CA, Hostbased. */
+static const char letters[WAYS + 1] = "FKCUH";
+
+static const char *
+lower_keywords(const char *text)
+{
+	char *copy = format("%s", text);
+	bool keyword = true;
+
+	for (char *c = copy; *c != '\0'; c++) {
+		if (*c == ' ')
+			keyword = false;
+		else if (*c == '\n')
+			keyword = true;
+		else if (keyword)
+			*c = (char)tolower((unsigned char)*c);
+	}
+	return copy;
+}
+
+static const char *
+ways_shown(const bool way[WAYS])
+{
+	char *text = format("%s", letters), *end = text;
+
+	for (int i = 0; i < WAYS; i++)
+		if (way[i])
+			*end++ = letters[i];
+	*end = '\0';
+	return text;
+}
+
+static void
+expect_ways(const char *dump, const struct ways_context *c, const char *open,
+    const char *guard, bool pam)
+{
+	struct ways w;
+
+	memset(&w, 0xa5, sizeof(w));
+	ways_read(dump, c, &w);
+	/* Of a way that is closed the guard's answer means nothing. */
+	for (int i = 0; i < WAYS; i++)
+		w.guard[i] = w.guard[i] && w.open[i];
+	if (strcmp(ways_shown(w.open), open) != 0 ||
+	    strcmp(ways_shown(w.guard), guard) != 0)
+		fail_msg("open %s, guard %s, instead of %s, %s for\n%s",
+		    ways_shown(w.open), ways_shown(w.guard), open, guard, dump);
+	for (int i = 0; i < WAYS; i++) {
+		assert_int_equal(w.pam[i], pam);
+		assert_int_equal(ways_is_guarded(&w, (enum way)i),
+		    strchr(open, letters[i]) == NULL ||
+		    strchr(guard, letters[i]) != NULL || pam);
+	}
+}
+
+/* With and without the module, in both spellings of keywords. */
+static void
+expect_open(const char *text, const char *open, const char *guard)
+{
+	static const struct {
+		bool module, usepam;
+	} pam[] = {
+		{ false, false }, { true, false }, { false, true },
+		{ true, true },
+	};
+
+	for (size_t i = 0; i < COUNT(pam); i++) {
+		const struct ways_context c = { .pam = pam[i].module };
+		const char *dump = format("Port 22\nUsePAM %s\n%s",
+		    pam[i].usepam ? "yes" : "no", text);
+		bool judges = pam[i].module && pam[i].usepam;
+
+		expect_ways(dump, &c, open, guard, judges);
+		expect_ways(lower_keywords(dump), &c, open, guard, judges);
+	}
+}
+
+static void
+each_way_is_open_or_guarded_as_sshd_says(void **state)
+{
+	static const struct {
+		const char *dump, *open, *guard;
+	} rows[] = {
+		{ "", "", "" },
+		{ "AuthorizedKeysFile .ssh/authorized_keys\n", "FC", "" },
+		{ "AuthorizedKeysFile none\n", "", "" },
+		{ "AuthorizedKeysFile NONE\nAuthorizedKeysCommand None\n", "",
+		    "" },
+		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
+		    "AuthorizedKeysCommand " SSSD "\n", "FKC", "" },
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " SSSD "\n",
+		    "KC", "" },
+		/* The guard prints the files that sshd does not read. */
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n",
+		    "FC", "FC" },
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " CHAINED
+		    "\n", "KC", "KC" },
+		/* sshd reads the files itself, before it asks the guard. */
+		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
+		    "AuthorizedKeysCommand " GUARD "\n", "FC", "" },
+		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
+		    "AuthorizedKeysCommand " CHAINED "\n", "FKC", "K" },
+		/* Not the guard, but something of a like name. */
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " SSSD
+		    " keyveto-authorized-keys\n", "KC", "" },
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
+		    "/usr/libexec/keyveto-authorized-keys.old %u\n", "KC",
+		    "" },
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
+		    "/usr/libexec/my-keyveto-authorized-keys %u\n", "KC", "" },
+		/* "--" as the value of an option chains nothing. */
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
+		    "/usr/libexec/keyveto-authorized-keys --user -- --home %h"
+		    "\n", "FC", "FC" },
+		/* Whoever has a certificate does not pass the guard of keys. */
+		{ CA, "U", "" },
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n"
+		    CA, "FCU", "FC" },
+		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n", "U", "U" },
+		{ CA "AuthorizedPrincipalsCommand " GUARD "\n", "U", "" },
+		{ CA "AuthorizedPrincipalsCommand " SSSD "\n", "U", "" },
+		{ CA "AuthorizedPrincipalsCommand none\n", "U", "" },
+		/* sshd asks the file first. */
+		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n"
+		    "AuthorizedPrincipalsFile .ssh/principals\n", "U", "" },
+		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n"
+		    "AuthorizedPrincipalsFile none\n", "U", "U" },
+		/* Principals are of no use without a CA. */
+		{ "AuthorizedPrincipalsCommand " CHAINED "\n", "", "" },
+		{ "AuthorizedPrincipalsFile .ssh/principals\n", "", "" },
+		{ "TrustedUserCAKeys none\n", "", "" },
+		{ "PubkeyAuthentication no\n"
+		    "AuthorizedKeysFile .ssh/authorized_keys\n"
+		    "AuthorizedKeysCommand " SSSD "\n" CA, "", "" },
+		{ "PubkeyAuthentication yes\n"
+		    "AuthorizedKeysFile .ssh/authorized_keys\n", "FC", "" },
+		{ "HostbasedAuthentication yes\n", "H", "" },
+		{ "HostbasedAuthentication no\n", "", "" },
+		/* The guard sees no host key. */
+		{ "HostbasedAuthentication yes\nPubkeyAuthentication no\n"
+		    "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD
+		    "\n", "H", "" },
+		{ "HostbasedAuthentication yes\nAuthorizedKeysFile none\n"
+		    "AuthorizedKeysCommand " GUARD "\n" CA
+		    "AuthorizedPrincipalsCommand " CHAINED "\n", "FCUH",
+		    "FCU" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		expect_open(rows[i].dump, rows[i].open, rows[i].guard);
+}
+
+static void
+other_clients_may_come_by_key(void **state)
+{
+	const struct ways_context c = { .keys_elsewhere = true };
+	const char *dump = "PubkeyAuthentication no\n"
+	    "AuthorizedKeysFile .ssh/authorized_keys\nUsePAM yes\n";
+
+	(void)state;
+	expect_ways(dump, &c, "FC", "", false);
+	expect_ways(lower_keywords(dump), &c, "FC", "", false);
+}
+
+/* A line of a Match block that opens a way which the guard does not see. */
+static void
+lines_of_match_blocks_open_ways(void **state)
+{
+	static const struct {
+		const char *keyword, *value;
+		bool without_ca, with_ca;
+		enum way way;
+	} rows[] = {
+		{ "AuthorizedKeysFile", "/etc/keys/%u", true, true,
+		    WAY_FILES },
+		{ "AuthorizedKeysFile", "none", false, false, WAY_FILES },
+		{ "AuthorizedKeysCommand", SSSD, true, true, WAY_COMMAND },
+		{ "AuthorizedKeysCommand", "none", false, false, WAY_COMMAND },
+		{ "AuthorizedKeysCommand", GUARD, false, false, WAY_COMMAND },
+		{ "AuthorizedKeysCommand", CHAINED, false, false,
+		    WAY_COMMAND },
+		{ "TrustedUserCAKeys", "/etc/ca", true, true, WAY_USER_CA },
+		{ "TrustedUserCAKeys", "none", false, false, WAY_USER_CA },
+		{ "AuthorizedPrincipalsCommand", SSSD, false, true,
+		    WAY_USER_CA },
+		{ "AuthorizedPrincipalsCommand", "none", false, true,
+		    WAY_USER_CA },
+		{ "AuthorizedPrincipalsCommand", CHAINED, false, false,
+		    WAY_USER_CA },
+		{ "AuthorizedPrincipalsFile", ".ssh/p", false, true,
+		    WAY_USER_CA },
+		{ "AuthorizedPrincipalsFile", "none", false, false,
+		    WAY_USER_CA },
+		{ "HostbasedAuthentication", "yes", true, true,
+		    WAY_HOSTBASED },
+		{ "HostbasedAuthentication", "no", false, false,
+		    WAY_HOSTBASED },
+		{ "PasswordAuthentication", "yes", false, false, WAY_USER_CA },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *keyword = rows[i].keyword;
+
+		for (int j = 0; j < 2; j++) {
+			assert_int_equal(ways_line_opens(keyword,
+			    rows[i].value, false), rows[i].without_ca);
+			assert_int_equal(ways_line_opens(keyword,
+			    rows[i].value, true), rows[i].with_ca);
+			assert_int_equal(ways_of_keyword(keyword),
+			    rows[i].way);
+			keyword = lower_keywords(keyword);
+		}
+	}
+}
+
+static void
+ways_have_names(void **state)
+{
+	static const char *const names[WAYS] = {
+		"authorized_keys", "AuthorizedKeysCommand",
+		"cert-authority line", "TrustedUserCAKeys", "hostbased",
+	};
+
+	(void)state;
+	for (int i = 0; i < WAYS; i++)
+		assert_string_equal(ways_name((enum way)i), names[i]);
+}
+
+static int
+no_conversation(int n, const struct pam_message **msg,
+    struct pam_response **resp, void *arg)
+{
+	(void)n;
+	(void)msg;
+	(void)resp;
+	(void)arg;
+	return PAM_CONV_ERR;
+}
+
+/* What libpam makes of the session phase of etc/pam.d/sshd. */
+static int
+libpam_says(void)
+{
+	const struct pam_conv conv = { no_conversation, NULL };
+	pam_handle_t *pamh;
+	int r;
+
+	assert_int_equal(pam_start_confdir("sshd", "alice", &conv,
+	    tmp_path("etc/pam.d"), &pamh), PAM_SUCCESS);
+	r = pam_open_session(pamh, 0);
+	pam_end(pamh, r);
+	return r;
+}
+
+static void
+put_stack(const char *text)
+{
+	static const char *const dirs[] = { "etc", "etc/pam.d" };
+
+	for (size_t i = 0; i < COUNT(dirs); i++)
+		if (mkdir(tmp_path("%s", dirs[i]), 0755) == -1)
+			assert_int_equal(errno, EEXIST);
+	tmp_text("etc/pam.d/common", "session required pam_permit.so\n");
+	tmp_text("etc/pam.d/sshd", text);
+}
+
+#define KEYVETO "pam_keyveto.so"
+#define REST "\nsession required pam_permit.so\n"
+
+static const struct {
+	const char *text;
+	bool found, judges;
+} stacks[] = {
+	{ "session requisite " KEYVETO REST, true, true },
+	{ "session requisite " KEYVETO " disconnect=always" REST, true, true },
+	{ "session\trequisite\t/usr/lib/security/" KEYVETO REST, true, true },
+	{ "SESSION Requisite " KEYVETO REST, true, true },
+	{ "auth required pam_permit.so\naccount required pam_permit.so\n"
+	    "session requisite " KEYVETO REST, true, true },
+	{ "auth include common\nsession requisite " KEYVETO REST, true,
+	    true },
+	/* What comes after a no that does not end the stack still runs. */
+	{ "session required " KEYVETO REST, true, false },
+	{ "session optional " KEYVETO REST, true, false },
+	{ "session sufficient " KEYVETO REST, true, false },
+	{ "session [success=ok default=die] " KEYVETO REST, true, false },
+	{ "session [default=ignore] " KEYVETO REST, true, false },
+	/* What comes before may have hidden the key. */
+	{ "session required pam_permit.so\nsession requisite " KEYVETO REST,
+	    true, false },
+	{ "session include common\nsession requisite " KEYVETO REST, true,
+	    false },
+	{ "@include common\nsession requisite " KEYVETO REST, true, false },
+	{ "-session optional pam_none.so\nsession requisite " KEYVETO REST,
+	    true, false },
+	{ "session required pam_permit.so\n", false, false },
+	{ "auth requisite " KEYVETO "\naccount requisite " KEYVETO REST, false,
+	    false },
+	{ "session requisite my" KEYVETO REST, false, false },
+	{ "session requisite " KEYVETO ".old" REST, false, false },
+	{ "#session requisite " KEYVETO REST, false, false },
+	/* The "-" only keeps PAM from logging that a module is missing. */
+	{ "-session requisite " KEYVETO REST, true, true },
+};
+
+static void
+module_judges_only_as_first_requisite_line(void **state)
+{
+	struct pam_stack s;
+	char why[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(stacks); i++) {
+		const struct pam_line *l;
+		bool judges = !stacks[i].judges;
+
+		put_stack(stacks[i].text);
+		if (!pam_stack_read(tmp_dir(), "sshd", &s, why, sizeof(why)))
+			fail_msg("%s", why);
+		l = ways_find_module(&s, &judges);
+		if ((l != NULL) != stacks[i].found ||
+		    judges != stacks[i].judges)
+			fail_msg("found %d, judges %d:\n%s", l != NULL, judges,
+			    stacks[i].text);
+		pam_stack_free(&s);
+	}
+}
+
+/*
+ * Two things are asked of libpam about a line that judges: a no must end the
+ * stack, and a module that is missing must be a no.
+ */
+static void
+libpam_ends_where_the_module_judges(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(stacks); i++) {
+		const char *name = strstr(stacks[i].text, KEYVETO);
+
+		if (!stacks[i].judges)
+			continue;
+		/* No such module anywhere. */
+		assert_non_null(name);
+		put_stack(format("%.*s%s", (int)(name - stacks[i].text),
+		    stacks[i].text, format("pam_gone.so%s",
+		    name + strlen(KEYVETO))));
+		assert_int_not_equal(libpam_says(), PAM_SUCCESS);
+	}
+	put_stack("session requisite pam_deny.so" REST);
+	assert_int_not_equal(libpam_says(), PAM_SUCCESS);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(each_way_is_open_or_guarded_as_sshd_says),
+		TEST(other_clients_may_come_by_key),
+		TEST(lines_of_match_blocks_open_ways),
+		TEST(ways_have_names),
+		TEST(module_judges_only_as_first_requisite_line),
+		TEST(libpam_ends_where_the_module_judges),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}
