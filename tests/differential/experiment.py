@@ -200,4 +200,5 @@ def reason_of(stderr, draw):
         line = re.sub(rf"(?<![\w/]){re.escape(account['name'])}(?!\w)", "NAME", line)
     line = re.sub(r"/opt/kvd/command\d+( [^;:,]*)?", "COMMAND", line)
     line = re.sub(r"(/etc/[\w./*-]+|%h\S*|\.ssh/\S+)(:\d+)?", "FILE", line)
+    line = re.sub(r"FILE[^ :;,]*( FILE[^ :;,]*)+", "FILES", line)
     return re.sub(r"\d+", "N", line)[:160]

@@ -139,6 +139,8 @@ class Grammar:
         if self.maybe(0.55):
             main += self.keys_file()
         if self.maybe(0.4):
+            # The guard alone can stand in front of one of them only.
+            main = [["AuthorizedKeysFile", "none"]] if self.maybe(0.45) else main
             main += self.keys_command()
         if self.maybe(0.45):
             main += self.trust()
