@@ -43,13 +43,14 @@ struct file {
 	const char *path;	/* below root */
 	const char *type;	/* only such lines count; NULL: all do */
 	unsigned int depth;
+	bool substack;		/* or included by one */
 	unsigned int line;	/* at which the present one starts */
 	dev_t dev;
 	ino_t ino;
 };
 
 static bool read_file(struct reader *r, const struct file *parent,
-    const char *name, const char *type);
+    const char *name, const char *type, bool substack);
 
 /* False, after a sentence that names the place. */
 __attribute__((format(printf, 3, 4))) static bool
@@ -160,7 +161,7 @@ add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 		.type = strdup(words->type), .optional = words->optional,
 		.control = strdup(words->control),
 		.module = strdup(words->module), .args = strdup(words->args),
-		.depth = f->depth
+		.depth = f->depth, .substack = f->substack
 	};
 
 	if (r->s->n == LINES_MAX) {
@@ -198,7 +199,8 @@ take_module(struct reader *r, const struct file *f,
 	if (!next_word(&rest, module))
 		return fail(r, f, "no module, or a bracket that is not closed");
 	if (one_of(control, includes, 2))
-		return read_file(r, f, module, l.type);
+		return read_file(r, f, module, l.type,
+		    f->substack || strcasecmp(control, "substack") == 0);
 	if (*control != '[') {
 		if (!one_of(control, words, 4))
 			return fail(r, f, "unknown control flag %.300s",
@@ -231,7 +233,7 @@ take_line(struct reader *r, const struct file *f, const char *text)
 	if (strcasecmp(word, "@include") == 0) {
 		if (!next_word(&text, word))
 			return fail(r, f, "@include names no file");
-		return read_file(r, f, word, f->type);
+		return read_file(r, f, word, f->type, f->substack);
 	}
 	l.optional = *word == '-';
 	l.type = word + l.optional;
@@ -346,12 +348,13 @@ look_at(const struct reader *r, struct file *f, int fd)
 
 static bool
 read_file(struct reader *r, const struct file *parent, const char *name,
-    const char *type)
+    const char *type, bool substack)
 {
 	char path[PATH_MAX];
 	struct file f = {
 		.parent = parent, .path = path, .type = type,
-		.depth = parent != NULL ? parent->depth + 1 : 0
+		.depth = parent != NULL ? parent->depth + 1 : 0,
+		.substack = substack
 	};
 	bool ok;
 	int fd;
@@ -388,7 +391,7 @@ pam_stack_read(const char *root, const char *service, struct pam_stack *s,
 	memcpy(name, service, strlen(service) + 1);
 	/* As pam_start(3) does. */
 	lower(name);
-	return read_file(&r, NULL, name, NULL);
+	return read_file(&r, NULL, name, NULL, false);
 }
 
 void

@@ -19,6 +19,7 @@ struct pam_line {
 	char *module;		/* as written: "pam_env.so", or a path */
 	char *args;		/* the rest of the line, "" if there is none */
 	unsigned int depth;	/* 0 in the service's own file */
+	bool substack;		/* what ends the stack ends only a part of it */
 };
 
 struct pam_stack {

@@ -12,7 +12,7 @@ ways_find_module(const struct pam_stack *s, bool *judgesp)
 	while (first < s->n && strcmp(s->line[first].type, "session") != 0)
 		first++;
 	l = pam_stack_find(s, "session", WAYS_MODULE, &i);
-	*judgesp = l != NULL && i == first &&
+	*judgesp = l != NULL && i == first && !l->substack &&
 	    strcmp(l->control, "requisite") == 0;
 	return l;
 }

@@ -9,8 +9,9 @@
 
 /*
  * The module's first session line, or NULL. *judgesp: it is the very first
- * session line, so that no other line hides the key from it, and requisite, so
- * that its refusal ends the stack. Nothing else counts as guarded.
+ * session line, so that no other line hides the key from it, and requisite and
+ * in no substack, so that its refusal ends the stack. Nothing else counts as
+ * guarded.
  */
 const struct pam_line *ways_find_module(const struct pam_stack *s,
     bool *judgesp);

@@ -254,11 +254,16 @@ ways_have_names(void **state)
 		assert_string_equal(ways_name((enum way)i), names[i]);
 }
 
+#define KEYVETO "pam_keyveto.so"
+
+static int messages;
+
+/* Counts what pam_echo says. */
 static int
-no_conversation(int n, const struct pam_message **msg,
+count_messages(int n, const struct pam_message **msg,
     struct pam_response **resp, void *arg)
 {
-	(void)n;
+	messages += n;
 	(void)msg;
 	(void)resp;
 	(void)arg;
@@ -269,10 +274,11 @@ no_conversation(int n, const struct pam_message **msg,
 static int
 libpam_says(void)
 {
-	const struct pam_conv conv = { no_conversation, NULL };
+	const struct pam_conv conv = { count_messages, NULL };
 	pam_handle_t *pamh;
 	int r;
 
+	messages = 0;
 	assert_int_equal(pam_start_confdir("sshd", "alice", &conv,
 	    tmp_path("etc/pam.d"), &pamh), PAM_SUCCESS);
 	r = pam_open_session(pamh, 0);
@@ -289,10 +295,12 @@ put_stack(const char *text)
 		if (mkdir(tmp_path("%s", dirs[i]), 0755) == -1)
 			assert_int_equal(errno, EEXIST);
 	tmp_text("etc/pam.d/common", "session required pam_permit.so\n");
+	tmp_text("etc/pam.d/keyveto", "session requisite " KEYVETO "\n");
+	tmp_text("etc/pam.d/nested", "session include keyveto\n");
+	tmp_text("etc/pam.d/deny", "session requisite pam_deny.so\n");
 	tmp_text("etc/pam.d/sshd", text);
 }
 
-#define KEYVETO "pam_keyveto.so"
 #define REST "\nsession required pam_permit.so\n"
 
 static const struct {
@@ -307,6 +315,13 @@ static const struct {
 	    "session requisite " KEYVETO REST, true, true },
 	{ "auth include common\nsession requisite " KEYVETO REST, true,
 	    true },
+	{ "session include keyveto" REST, true, true },
+	{ "@include keyveto" REST, true, true },
+	/* A no there ends the substack, and what follows still runs. */
+	{ "session substack keyveto" REST, true, false },
+	{ "session substack nested" REST, true, false },
+	{ "session substack common\nsession requisite " KEYVETO REST, true,
+	    false },
 	/* What comes after a no that does not end the stack still runs. */
 	{ "session required " KEYVETO REST, true, false },
 	{ "session optional " KEYVETO REST, true, false },
@@ -354,12 +369,9 @@ module_judges_only_as_first_requisite_line(void **state)
 	}
 }
 
-/*
- * Two things are asked of libpam about a line that judges: a no must end the
- * stack, and a module that is missing must be a no.
- */
+/* Where the module judges, one that is missing must be a no. */
 static void
-libpam_ends_where_the_module_judges(void **state)
+libpam_refuses_where_the_module_is_missing(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(stacks); i++) {
@@ -367,15 +379,44 @@ libpam_ends_where_the_module_judges(void **state)
 
 		if (!stacks[i].judges)
 			continue;
+		/* Only what needs no other file is told apart here. */
+		if (name == NULL || strstr(stacks[i].text, "include"))
+			continue;
 		/* No such module anywhere. */
-		assert_non_null(name);
 		put_stack(format("%.*s%s", (int)(name - stacks[i].text),
 		    stacks[i].text, format("pam_gone.so%s",
 		    name + strlen(KEYVETO))));
 		assert_int_not_equal(libpam_says(), PAM_SUCCESS);
 	}
-	put_stack("session requisite pam_deny.so" REST);
-	assert_int_not_equal(libpam_says(), PAM_SUCCESS);
+}
+
+/* The line after a refusal runs where ways_find_module says "no". */
+static void
+libpam_runs_what_follows_a_refusal_in_a_substack(void **state)
+{
+	static const struct {
+		const char *line;
+		int messages;
+	} rows[] = {
+		{ "session requisite pam_deny.so", 0 },
+		{ "session include ", 0 },
+		{ "@include ", 0 },
+		{ "session substack ", 1 },
+		{ "session required pam_deny.so", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		bool module = strstr(rows[i].line, ".so") != NULL;
+
+		/* Linux-PAM 1.5 looks for other names in /etc/pam.d alone. */
+		put_stack(format("%s%s\nsession optional pam_echo.so runs\n",
+		    rows[i].line, module ? "" : tmp_path("etc/pam.d/deny")));
+		assert_int_equal(libpam_says(), PAM_SESSION_ERR);
+		if (messages != rows[i].messages)
+			fail_msg("%d messages after %s", messages,
+			    rows[i].line);
+	}
 }
 
 int
@@ -387,7 +428,8 @@ main(void)
 		TEST(lines_of_match_blocks_open_ways),
 		TEST(ways_have_names),
 		TEST(module_judges_only_as_first_requisite_line),
-		TEST(libpam_ends_where_the_module_judges),
+		TEST(libpam_refuses_where_the_module_is_missing),
+		TEST(libpam_runs_what_follows_a_refusal_in_a_substack),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);
