@@ -203,10 +203,17 @@ $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
 
-# The long forms of what `make check` samples, and fuzzing; two hours.
+# The long forms of what `make check` samples, and fuzzing; two hours, and an
+# hour for the differential logins of each sshd: this machine's, and those of
+# the Debian releases that CAMPAIGN_SUITES names.
 CAMPAIGN_SECONDS = 530
+CAMPAIGN_SUITES = trixie sid
 campaign: all $(FUZZ)
-	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) tests/run $(BUILD) long
+	@scripts/deps all
+	@tests/differential/roots $(BUILD)/roots $(CAMPAIGN_SUITES)
+	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) \
+		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
+		tests/run $(BUILD) long
 
 # Ratios to references measured beside: see bench/README.md.
 BENCH = $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
