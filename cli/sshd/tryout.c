@@ -206,7 +206,7 @@ make_words(const struct sshd_tryout *t, const char *command,
 	}
 	/* Without arguments a command gets the account's name. */
 	if (ok && n == 1)
-		ok = (argv[n++] = strdup(account->name)) != NULL;
+		ok = (argv[n++] = expand_word(t, account, "%u")) != NULL;
 	free(copy);
 	return ok && n > 0;
 }
