@@ -181,6 +181,18 @@ free_words(char **argv)
 		free(argv[i]);
 }
 
+/* Takes word over, which may be NULL: false then, or where there is no room. */
+static bool
+add_word(char **argv, size_t *np, char *word)
+{
+	if (word == NULL || *np == WORDS_MAX - 1) {
+		free(word);
+		return false;
+	}
+	argv[(*np)++] = word;
+	return true;
+}
+
 /*
  * The words of a command as sshd makes them; a guard gets --config in front of
  * its own. False with errno.
@@ -195,18 +207,17 @@ make_words(const struct sshd_tryout *t, const char *command,
 	size_t n = 0;
 
 	while (ok && (word = sshd_words_next(&rest)) != NULL) {
-		ok = n < WORDS_MAX - 4 && (argv[n] = n == 0 ? strdup(word) :
-		    expand_word(t, account, word)) != NULL;
-		n += ok;
-		if (n != 1 || !guard_command(command, &args))
-			continue;
-		argv[n++] = strdup("--config");
-		argv[n++] = strdup(t->config);
-		ok = argv[n - 2] != NULL && argv[n - 1] != NULL;
+		const bool program = n == 0;
+
+		ok = add_word(argv, &n, program ? strdup(word) :
+		    expand_word(t, account, word));
+		if (ok && program && guard_command(command, &args))
+			ok = add_word(argv, &n, strdup("--config")) &&
+			    add_word(argv, &n, strdup(t->config));
 	}
 	/* Without arguments a command gets the account's name. */
 	if (ok && n == 1)
-		ok = (argv[n++] = expand_word(t, account, "%u")) != NULL;
+		ok = add_word(argv, &n, expand_word(t, account, "%u"));
 	free(copy);
 	return ok && n > 0;
 }
