@@ -30,8 +30,10 @@ MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so"
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 NO_ID = 0xffffffff
 PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
-FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k"
-CHAIN = f"{GUARD} --user %u --type %t --key %k -- "
+# The client's address, which sshd gives from 9.4 on.
+CONNECTION = " --connection %C" if version() >= (9, 4) else ""
+FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k{CONNECTION}"
+CHAIN = f"{GUARD} --user %u --type %t --key %k{CONNECTION} -- "
 DROP_IN = "/etc/ssh/sshd_config.d/00-keyveto.conf"
 MODULE_LINE, ALONE = "session requisite pam_keyveto.so", " disconnect=always"
 INCLUDE = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
@@ -435,6 +437,28 @@ def add_shape(shape):
 
 for one in SHAPES:
     add_shape(one)
+
+
+def sshd_of_version(folder, name):
+    """This machine's sshd, which calls itself another version."""
+    path = folder / "sshd"
+    path.write_text(f'#!/bin/sh\n[ "$1" = -V ] && {{ echo "{name}, OpenSSL" >&2; exit 0; }}\nexec {SSHD} "$@"\n',
+                    encoding="ascii")
+    path.chmod(0o755)
+    return path
+
+
+@case("the guard is told the client's address, and of wildcards, where the local sshd has them")
+def _(scratch):
+    for number, (name, connection, wildcards) in enumerate((
+            ("OpenSSH_9.3p2 Debian-1", False, False), ("OpenSSH_9.4p1", True, False), ("OpenSSH_9.9p2", True, False),
+            ("OpenSSH_10.0p2 Debian-7", True, True), ("OpenSSH_11.1", True, True), ("another sshd", False, False))):
+        folder = scratch / str(number)
+        folder.mkdir()
+        image = Machine(folder, folder / "image", INCLUDE)
+        image.run("enable", "--sshd", sshd_of_version(folder, name), status=0)
+        equal(" --connection %C" in image.settings()["authorizedkeyscommand"], connection, name)
+        equal("\nAuthorizedKeysFileWildcards yes\n" in image.read("/etc/keyveto/keyveto.conf"), wildcards, name)
 
 
 # Before anything is changed.
