@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "config/swap.h"
 
-#include <sys/xattr.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,56 +18,16 @@ config_swap_open(struct config_swap *s, const char *path)
 	    config_text_is_whole(&s->was, path);
 }
 
-/*
- * Access control lists and the like go over to the new file, as far as the
- * file system takes them. Labels it gives by itself.
- */
-static void
-copy_attributes(const struct replace *r)
-{
-	char names[4096], value[4096];
-	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
-	    0;
-
-	for (const char *name = names; len > 0 && name < names + len;
-	    name += strlen(name) + 1) {
-		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
-
-		if (n >= 0)
-			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
-	}
-}
-
-static bool
-write_all(const struct replace *r, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(r->fd, text, len);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			cli_error("%s: cannot be written, and is as it was: "
-			    "%s", r->path, strerror(errno));
-			return false;
-		}
-		text += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 bool
 config_swap_commit(struct config_swap *s, const char *text, size_t len)
 {
-	if (!replace_begin(&s->r) || !write_all(&s->r, text, len))
+	if (!replace_begin(&s->r) || !replace_write_text(&s->r, text, len))
 		return false;
 	/* Whatever the umask is: each user that sshd names must read it. */
 	if (s->r.old == -1 && fchmod(s->r.fd, 0644) == -1) {
 		cli_error("%s: %s", s->r.path, strerror(errno));
 		return false;
 	}
-	copy_attributes(&s->r);
 	return replace_commit(&s->r);
 }
 

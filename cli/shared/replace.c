@@ -2,6 +2,7 @@
 #include "shared/replace.h"
 
 #include <sys/file.h>
+#include <sys/xattr.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -335,6 +336,42 @@ replace_begin(struct replace *r)
 	if (r->fd == -1)
 		return fail(r, "cannot make a file beside it");
 	r->named = true;
+	return true;
+}
+
+static void
+copy_attributes(const struct replace *r)
+{
+	char names[4096], value[4096];
+	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
+	    0;
+
+	for (const char *name = names; len > 0 && name < names + len;
+	    name += strlen(name) + 1) {
+		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
+
+		if (n >= 0)
+			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
+	}
+}
+
+bool
+replace_write_text(const struct replace *r, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(r->fd, text, len);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			cli_error("%s: cannot be written, and is as it was: "
+			    "%s", r->path, strerror(errno));
+			return false;
+		}
+		text += n;
+		len -= (size_t)n;
+	}
+	copy_attributes(r);
 	return true;
 }
 

@@ -30,6 +30,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct replace {
 	const char *path;	/* as given, for messages; the caller's */
@@ -77,6 +78,13 @@ bool replace_find(struct replace *r, const char *path);
 
 /* Opens the new file, empty: r->fd. */
 bool replace_begin(struct replace *r);
+
+/*
+ * Writes a whole text into the new file, and gives it the extended attributes
+ * of the old one, access control lists among them, as far as the file system
+ * takes them. Labels it gives by itself. False after a message.
+ */
+bool replace_write_text(const struct replace *r, const char *text, size_t len);
 
 /*
  * Or makes a file in the same directory, that was written already, the new

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/files.h"
 
-#include <sys/xattr.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,45 +175,6 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 	return same;
 }
 
-static bool
-write_all(const struct replace *r, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(r->fd, text, len);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			cli_error("%s: %s", r->path, n == -1 ?
-			    strerror(errno) : "cannot be written");
-			return false;
-		}
-		text += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
-/*
- * Access control lists and the like go over to the new file, as far as the
- * file system takes them: labels it gives by itself.
- */
-static void
-copy_attributes(const struct replace *r)
-{
-	char names[4096], value[4096];
-	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
-	    0;
-
-	for (const char *name = names; len > 0 && name < names + len;
-	    name += strlen(name) + 1) {
-		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
-
-		if (n >= 0)
-			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
-	}
-}
-
 /* The name alone goes; the file it stood for was keyveto's. */
 static bool
 remove_file(const struct replace *r)
@@ -271,8 +231,8 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 	if (ok && gone)
 		ok = remove_file(&r);
 	else if (ok)
-		ok = replace_begin(&r) && write_all(&r, text, len) &&
-		    (copy_attributes(&r), replace_commit(&r));
+		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
+		    replace_commit(&r);
 	replace_close(&r);
 	return ok && note_written(f, text, len, !gone);
 }
