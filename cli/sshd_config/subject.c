@@ -107,7 +107,7 @@ find_place(const char *text, struct sshd_subject *s)
 	/* Whoever listens everywhere is reached by the usual address. */
 	if (strcmp(address, "::") != 0 && strcmp(address, "0.0.0.0") != 0 &&
 	    strlen(address) < sizeof(s->address))
-		snprintf(s->address, sizeof(s->address), "%s", address);
+		memcpy(s->address, address, strlen(address) + 1);
 }
 
 /* No Match block can change what is asked for here. */
