@@ -365,8 +365,8 @@ enum kv_err
 kv_wildcards_find(const char *pattern, kv_wildcards_found found, void *arg,
     int *errorp)
 {
-	static struct compiler k;
-	static struct search s;
+	struct compiler k;
+	struct search s;
 	enum kv_err r = KV_OK;
 
 	*errorp = 0;

@@ -52,6 +52,8 @@ def run_all():
     """Run the cases whose titles hold an argument; the exit status."""
     # A shell has its background jobs ignore it, and they their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # nohup has its children ignore it.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     wanted = sys.argv[1:]
     results = []
     for title, function in _cases:

@@ -28,8 +28,8 @@ from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, keyveto, make_
 import keys
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
-GUARD = MODULE.parent / "keyveto-authorized-keys"
-INSTALLED_GUARD = Path("/usr/libexec/keyveto-authorized-keys")
+BUILT_GUARD = MODULE.parent / "keyveto-authorized-keys"
+GUARD = Path("/usr/libexec/keyveto-authorized-keys")
 FOLDER, STATE = Path("/etc/keyveto"), Path("/var/lib/keyveto")
 CONFIG, COPY = FOLDER / "keyveto.conf", FOLDER / "keyveto.conf.edit"
 FILTER = STATE / "filter.pkbf"
@@ -54,6 +54,10 @@ class World:
         for folder in (FOLDER, STATE):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o755)
+        # Where everybody can run it, which may not hold for the folder of the build.
+        GUARD.parent.mkdir(exist_ok=True)
+        shutil.copy(BUILT_GUARD, GUARD)
+        GUARD.chmod(0o711)
         shutil.copy(make_filter(scratch / "filter.pkbf", self.leaked), FILTER)
         self.home = scratch / "home"
         (self.home / ".ssh").mkdir(parents=True)
@@ -199,12 +203,9 @@ def _(scratch):
 @case("check: as whom sshd runs the guard, that user must be able to read it all")
 def _(scratch):
     world = World(scratch)
-    INSTALLED_GUARD.parent.mkdir(exist_ok=True)
-    shutil.copy(GUARD, INSTALLED_GUARD)
-    INSTALLED_GUARD.chmod(0o755)
     sshd_config = Path("/etc/ssh/sshd_config")
     good = sshd_config.read_text(encoding="utf-8")
-    guard = f"AuthorizedKeysCommand {INSTALLED_GUARD} --user %u --type %t --key %k -- /bin/true\n"
+    guard = f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/true\n"
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     try:
         for settings, concerned in ((f"{guard}AuthorizedKeysCommandUser nobody\n", True),
