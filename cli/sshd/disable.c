@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto sshd disable: everything as it was before enable. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "sshd/block.h"
 #include "sshd/sshd.h"
 
 /*
@@ -70,10 +72,31 @@ take_out(struct sshd_present *p, bool sshds, size_t *np)
 	return true;
 }
 
+/*
+ * Whether keyveto's lines in keyveto.conf hand out the accounts' files: then the
+ * guard was in sshd, perhaps until an earlier run that could not reload it.
+ */
+static bool
+guard_hands_out_files(const struct sshd_present *p)
+{
+	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	char *lines, why[SSHD_WHY_BYTES];
+	size_t len, n;
+	bool found;
+
+	if (f == NULL || (lines = sshd_block_lines(f->now, f->now_len, &len,
+	    &n, why, sizeof(why))) == NULL)
+		return false;
+	found = strstr(lines, "AuthorizedKeysFile ") != NULL;
+	free(lines);
+	return found;
+}
+
 static int
 disable(const struct sshd_options *o, struct sshd_present *p)
 {
-	size_t taken = 0, sshds;
+	size_t taken = 0;
+	bool guard;
 
 	if (!check(o, p))
 		return CLI_UNCHECKED;
@@ -85,8 +108,8 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	 */
 	if (!take_out(p, true, &taken))
 		return CLI_UNCHECKED;
-	sshds = taken;
-	if (o->reload && sshds > 0 && (p->dump == NULL ||
+	guard = taken > 0 || guard_hands_out_files(p);
+	if (o->reload && taken > 0 && (p->dump == NULL ||
 	    !sshd_reload(p->dump))) {
 		cli_error("PAM's lines and those in keyveto.conf stay for now: "
 		    "reload sshd, then run this again without --reload");
@@ -96,7 +119,7 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 		return CLI_UNCHECKED;
 	if (taken == 0)
 		puts("no keyveto lines found");
-	else if (sshds > 0 && *o->root == '\0' && !o->reload)
+	else if (guard && *o->root == '\0' && !o->reload)
 		puts("sshd runs the guard until it is reloaded, and the guard "
 		    "reads keyveto.conf without these lines: run systemctl "
 		    "reload ssh now");
