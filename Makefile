@@ -163,14 +163,15 @@ sanitize:
 	@tests/run build/ubsan logins
 
 # Without _FORTIFY_SOURCE, whose memmove valgrind takes for memcpy; without
-# test_pam_stack, whose openat2(2) Debian 12's valgrind does not know. The logins
+# test_pam_stack and test_ways, which read PAM's stacks by openat2(2): Debian 12's
+# valgrind does not know that. The logins
 # run the guard under it, but for two cases: one compares the environment, to
 # which valgrind adds, the other allows the guard less memory than valgrind has.
 VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
 		unit-tests
-	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT=test_pam_stack \
+	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT='test_pam_stack test_ways' \
 		tests/run build/valgrind unit
 	@TEST_WRAPPER='$(VALGRIND)' /usr/bin/python3 tests/e2e/run.py \
 		--build $(CURDIR)/build/valgrind \
