@@ -63,12 +63,22 @@ def listed_ways(record):
     return {one.way for one in record.accepted if any(name in listed for name in one.fingerprints)}
 
 
-def judge(client, before, without, after, enforced, claims):
+def _moved(before, after):
+    """Whether a certificate came by a line of the account's files before, and by TrustedUserCAKeys after."""
+    return {one.way for one in before.accepted} == {"cert-authority line"} and \
+        {one.way for one in after.accepted} == {"TrustedUserCAKeys"}
+
+
+def judge(client, before, without, after, enforced, claims, reordered=False):   # pylint: disable=too-many-arguments
     """What is wrong with a login after; None if nothing is.
 
     without is what the same client came to, before, without its listed keys: None
-    if it has nothing else.
+    if it has nothing else. reordered: enable has said that sshd will ask
+    TrustedUserCAKeys before the files, and what a certificate loses by that.
     """
+    if reordered and _moved(before, after):
+        claimed = enforced and any(claims.guards(client["account"], way) for way in listed_ways(after))
+        return "listed, and not refused" if claimed else None
     offers_listed = any(map(grammar.is_listed, client["identities"]))
     ways = listed_ways(before)
     if enforced and offers_listed and before.is_nothing and after.is_nothing:

@@ -21,6 +21,8 @@ from stock import StockServer
 PHASES = ("warn", "enable", "guard", "pam")
 _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
 WATCHED = ("/etc", "/var/lib/keyveto")
+# What enable says where the guard changes the order of TrustedUserCAKeys and the files.
+REORDERS = "sshd asks the accounts' files after it"
 KEEP_IN, KEEP_OUT = 7, 2         # clients that go on after the first logins: of those that got in, of the others
 REDUCED = 60                    # added to the number of a client that is tried without its listed keys
 
@@ -81,6 +83,7 @@ class Experiment:
         self.pool = pool
         self.before, self.without, self.seen = {}, {}, {}
         self.snapshots = Snapshots()
+        self.consent = ()
 
     def run(self, phases=PHASES):
         """All phases; the differences are in the result."""
@@ -126,21 +129,23 @@ class Experiment:
 
     def try_phase(self, phase):
         flags = self.draw["warn"] if phase == "warn" else _FLAGS[phase]
-        done = self.switch("enable", *flags)
+        done = self.switch("enable", *flags, *self.consent)
         if done.returncode == 1:
             self.expect_etc(phase, "a refusal changed things")
-            done = self.switch("enable", *flags, "--yes")
+            # Later forms are not asked without it: that would be the same question again.
+            self.consent = ("--yes",)
+            done = self.switch("enable", *flags, *self.consent)
         if done.returncode != 0:
             self.result.refusals[phase] = reason_of(done.stderr, self.draw)
             self.expect_etc(phase, "a refusal changed things")
             return
-        self.look_enabled(phase)
+        self.look_enabled(phase, REORDERS in done.stderr)
         done = self.switch("disable")
         if done.returncode != 0:
             self.add(phase, "disable fails", text=done.stderr)
         self.expect_etc(phase, "disable leaves a difference")
 
-    def look_enabled(self, phase):
+    def look_enabled(self, phase, reordered):
         """Where two forms of enable write the same bytes, the logins are made once."""
         state = repr(sorted((path, entry) for path, entry in self.snapshots.take().items()
                             if entry != self.etc.get(path) and "sshd-state" not in path))
@@ -151,7 +156,7 @@ class Experiment:
                 self.add(phase, "status fails", text=status.stderr)
             self.seen[state] = (self.observe(), Claims(status.stdout, status.stderr))
         records, claims = self.seen[state]
-        self.compare(phase, records, phase != "warn", claims)
+        self.compare(phase, records, phase != "warn", claims, reordered)
 
     def expect_etc(self, phase, kind):
         now = self.snapshots.take()
@@ -165,11 +170,11 @@ class Experiment:
     def add(self, phase, kind, client=None, text=""):
         self.result.differences.append(Difference(kind, phase, client, text))
 
-    def compare(self, phase, records, enforced, claims):
+    def compare(self, phase, records, enforced, claims, reordered=False):
         """A login that differs is made once more: what counts is what it does twice."""
         for number, client in list(self.clients.items()):
             def wrong(record, n=number, who=client):
-                return judge(who, self.before[n], self.without.get(n), record, enforced, claims)
+                return judge(who, self.before[n], self.without.get(n), record, enforced, claims, reordered)
             kind = wrong(records[number])
             if not kind:
                 continue

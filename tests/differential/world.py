@@ -23,6 +23,7 @@ PASSWORD = "right-one"
 # openssl passwd -5 -salt differential right-one
 PASSWORD_HASH = "$5$differential$vWlzwWH/GaBPretuTLhcooO9nUZIi/VQFB4KWhNYtO1"
 READER = 2900                   # the uid of kvd-reader, which runs commands
+SHELL_FILES = (".profile", ".bash_profile", ".bash_login", ".bashrc")
 TODAY = 20000                   # days: an account that expired then, and passwords set then
 CONFIG = Path("/etc/ssh/sshd_config")
 DROP_INS = "/etc/ssh/sshd_config.d"
@@ -31,6 +32,7 @@ TUN = os.makedev(10, 200)
 # What no draw sets, behind what a draw sets: sshd takes the first value.
 FRAME = f"""\
 AddressFamily inet
+HostKey /etc/ssh/ssh_host_ed25519_key
 Port {grammar.PORTS[0]}
 Port {grammar.PORTS[1]}
 AcceptEnv KVD_CLIENT
@@ -203,6 +205,7 @@ def _write_programs(machine):
     machine.write(f"{grammar.HOME}/xauth", "#!/bin/sh\nexec cat >/dev/null\n", 0o755)
     machine.write(f"{grammar.HOME}/banner", "a banner\n")
     machine.make_folder(f"{grammar.HOME}/jail")
+    shutil.rmtree("/etc/update-motd.d", ignore_errors=True)
 
 
 # Read at once: in another root the path leads nowhere.
@@ -250,7 +253,8 @@ def _make_home(account):
     home.mkdir(exist_ok=True)
     os.chown(home, account["uid"], account["gid"])
     home.chmod(account["home_mode"])
-    for name in (".ssh/authorized_keys", ".ssh/authorized_keys2"):
+    # What root's own shell is told on this machine is none of a draw's business.
+    for name in (".ssh/authorized_keys", ".ssh/authorized_keys2", *SHELL_FILES):
         (home / name).unlink(missing_ok=True)
 
 
