@@ -23,7 +23,7 @@ _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
 WATCHED = ("/etc", "/var/lib/keyveto")
 # What enable says where the guard changes the order of TrustedUserCAKeys and the files.
 REORDERS = "sshd asks the accounts' files after it"
-KEEP_IN, KEEP_OUT = 7, 2         # clients that go on after the first logins: of those that got in, of the others
+KEEP_IN, KEEP_OUT = 6, 1         # clients that go on after the first logins: of those that got in, of the others
 REDUCED = 60                    # added to the number of a client that is tried without its listed keys
 
 
