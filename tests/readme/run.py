@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -27,9 +28,11 @@ from bench import check
 from clients import Clients
 from logbook import Logbook
 from machine import Machine
+from patience import PATIENCE
 from stock import PID_FILE, StockServer, snapshot
 
 DATA = ROOT / "testdata" / "demo"
+VISITOR = "kvtry"       # the account of the steps try and clean
 TOUCHED = ("/etc/ssh", "/etc/pam.d")
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
@@ -88,9 +91,51 @@ class Reader:
         self.log.expect(self.mallory, **pairs)
         self.ok(f"logged: {pairs}")
 
+    def login_as_visitor(self, *options):
+        """With the key that the step try has given to its account."""
+        return self.clients.login(self.server, Visitor, [self.leaked], options=options)
+
+    def try_from_elsewhere(self):
+        """The key of the step try is public: it may be of use from this machine alone, and only for id."""
+        outcome = self.login_as_visitor()
+        check("uid=" in outcome.stdout, f"the demo's key does not get in, or runs anything but id: {outcome}")
+        outcome = self.login_as_visitor("-o", "BindAddress=127.0.0.2")
+        check(outcome.refused and "uid=" not in outcome.stdout, f"the demo's key from another address: {outcome}")
+        self.ok("while the account of the step try is there, its key is of no use from another address")
+
+    def clean_while_logged_in(self):
+        """The account's key goes first; the account goes although somebody is logged in."""
+        first, rest = self.steps["clean"].split("\n", 1)
+        with self.clients.connection(self.server, Visitor, self.leaked, (), self.scratch / "visitor") as visitor:
+            visitor.wait_for("Entering interactive session")
+            wait_for_process_of(VISITOR)
+            self.steps["interrupted"] = first
+            self.follow("interrupted")
+            outcome = self.login_as_visitor()
+            check(outcome.refused, f"the step clean, interrupted, leaves the account open: {outcome}")
+            self.steps["goes on"] = rest
+            self.follow("goes on")
+            visitor.wait_for_end()
+        check(f"\n{VISITOR}:" not in Path("/etc/passwd").read_text(encoding="utf-8"), f"{VISITOR} is still there")
+        check(not Path("/home", VISITOR).exists() and not Path("/root/compromised").exists(), "clean leaves files")
+        self.ok("step clean, while somebody is logged in with the demo's key")
+
     def ok(self, what):
         self.passed += 1
         print(f"ok     {what}", flush=True)
+
+
+def wait_for_process_of(name):
+    """Until sshd's process for the connection has become the account, which is after the client is told."""
+    deadline = time.monotonic() + PATIENCE
+    while subprocess.run(["pgrep", "-u", name], stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        check(time.monotonic() < deadline, f"no process of {name}")
+        time.sleep(0.01)
+
+
+class Visitor:      # pylint: disable=too-few-public-methods
+    """What clients.py wants to know of an account."""
+    name = VISITOR
 
 
 def follow_command(reader):
@@ -106,7 +151,8 @@ def follow_command(reader):
     reader.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
     reader.expect_logged(verdict="listed", action="warn", via="pam")
     check("uid=" in reader.follow("try"), "the demo's key does not get in")
-    reader.follow("clean")
+    reader.try_from_elsewhere()
+    reader.clean_while_logged_in()
     rehearsed = snapshot(*TOUCHED, "/etc/keyveto")
     check(reader.mallory.name in reader.follow("enable", status=1), "it does not tell who")
     check(snapshot(*TOUCHED, "/etc/keyveto") == rehearsed, "it stopped, but has changed something")
