@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the manuals, --help, the completion and the README say of one another.
+"""What the manuals, --help, the completion, README.md and docs/ say of one another.
 
     python3 tests/cli/test_docs.py [TITLE-PART...]
 
@@ -22,6 +22,9 @@ from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, keyveto, run_a
 PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
 PAGE = ROOT / "man/keyveto.1"
 README = ROOT / "README.md"
+DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+# A path in a document may stand for one below these, whose names the text gives.
+PATH_TOPS = (ROOT, ROOT / "packaging", ROOT / "tests", ROOT / "cli")
 COMPLETION = ROOT / "completion/keyveto.bash"
 SOURCES = sorted([*(ROOT / "cli").rglob("*.c"), *(ROOT / "lib").glob("*.c")])
 
@@ -211,15 +214,18 @@ def _(_scratch):
     equal("\n".join(lines), "")
 
 
-@case("the manual pages that pages and README name are there")
+@case("the manual pages that pages and documents name are there")
 def _(_scratch):
     have = {(page.stem, page.suffix[1:]) for page in PAGES}
     ours = re.compile(r"(?:pam_)?keyveto|pkbf")
     for page in PAGES:
         named = {pair for pair in re.findall(r"^\.Xr (\S+) (\d)", read(page), re.MULTILINE) if ours.match(pair[0])}
         assert named <= have, f"{page.name} names {sorted(named - have)}"
-    named = {pair for pair in re.findall(r"\b([\w.-]+)\((\d)\)", read(README)) if ours.match(pair[0])}
-    same("the README", named, have)
+    for document in DOCUMENTS:
+        named = {pair for pair in re.findall(r"\b([\w.-]+)\((\d)\)", read(document)) if ours.match(pair[0])}
+        assert named <= have, f"{document.name} names {sorted(named - have)}"
+        if document == README:
+            same("the README", named, have)
 
 
 @case("each page ends its list of references in the order of sections and names")
@@ -292,55 +298,95 @@ def _(scratch):
         equal(float(number) * unit[suffix], expected, keyword)
 
 
-# The README.
+# README.md, docs/ and the other documents.
 
-@case("the README's files, folders and links are there")
+def headings(document):
+    """The headings, and the bold words that begin a paragraph."""
+    found = re.findall(r"^#+ (.*)$|^\*\*(.*?)\.?\*\*", read(document), re.MULTILINE)
+    return [heading.replace("`", "") or bold.replace("`", "") for heading, bold in found]
+
+
+def anchors(document):
+    """What GitHub makes of the headings."""
+    text = re.sub(r"^```.*?^```$", "", read(document), flags=LINES)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+            for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+@case("the documents' links lead to files and headings that are there")
 def _(_scratch):
-    text = read(README)
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (ROOT / target).exists(), f"link to {target}"
+    found = 0
+    for document in [*DOCUMENTS, ROOT / "tests/README.md"]:
+        for target in re.findall(r"\]\((?!https?:)([^)]+)\)", read(document)):
+            name, _, anchor = target.partition("#")
+            path = document.parent / name if name else document
+            assert path.exists(), f"{document.name}: link to {target}"
+            assert not anchor or anchor in anchors(path), f"{document.name}: {path.name} has no heading {anchor}"
+            found += 1
+    assert found > 20, f"only {found} links"
+
+
+@case("the README leads to every document")
+def _(_scratch):
+    linked = set(re.findall(r"\]\(([\w/.-]+\.md)[#)]", read(README)))
+    same("the README", linked, {str(path.relative_to(ROOT)) for path in DOCUMENTS if path != README})
+
+
+@case("the files and folders that the documents name are there")
+def _(_scratch):
     relative = r"(?<![\w/.~:+=@^-])((?:[a-z][\w-]*/)+[\w.-]*)"
-    named = {name for quoted in re.findall(r"`([^`\n]+)`", text) for name in re.findall(relative, quoted)}
-    folders = tuple(f"{one.name}/" for one in ROOT.iterdir() if one.is_dir())
-    named |= {name for name in re.findall(relative, text) if name.startswith(folders)}
-    assert {"lib/", "scripts/deps", "testdata/demo/home"} <= named, named
-    for path in sorted(named):
-        assert (ROOT / path).exists() or path.startswith("build/"), f"the README names {path}"
+    everything = set()
+    for document in DOCUMENTS:
+        text = read(document)
+        named = {name for quoted in re.findall(r"`([^`\n]+)`", text) for name in re.findall(relative, quoted)}
+        folders = tuple(f"{one.name}/" for one in ROOT.iterdir() if one.is_dir())
+        named |= {name for name in re.findall(relative, text) if name.startswith(folders)}
+        for path in sorted(named):
+            there = path.startswith("build/") or "NAME" in path or any((top / path).exists() for top in (*PATH_TOPS, document.parent))
+            assert there, f"{document.name} names {path}"
+        everything |= named
+    assert {"lib/", "scripts/deps", "testdata/demo/home"} <= everything, everything
 
 
-@case("the README's layout names every folder")
+@case("the layout names every folder")
 def _(_scratch):
-    layout = read(README).split("## Layout", 1)[1]
+    layout = read(ROOT / "docs/how-it-works.md").split("## Layout of the repository", 1)[1]
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name != "build"}
     same("the layout", re.findall(r"`([\w-]+)/`", layout), folders)
 
 
-@case("the README's headings are there for those who are sent to them")
+@case("the headings are there for those who are sent to them, by documents and by messages")
 def _(_scratch):
-    text = read(README)
-    headings = re.findall(r"^##+ (.*)$|^\*\*(.*?)\.\*\*", text, re.MULTILINE)
-    quoted = re.findall(r'"([A-Z][a-z ]+)"', re.sub(r"\s+", " ", re.sub(r"^    .*$", "", text, flags=re.MULTILINE)))
+    there, quoted = [heading for document in DOCUMENTS for heading in headings(document)], []
+    for document in DOCUMENTS[:-1]:     # SECURITY.md quotes a form of the repository's site
+        text = re.sub(r"^    .*$|^```.*?^```$", "", read(document), flags=LINES)
+        quoted += re.findall(r'"([A-Z][A-Za-z= ]+)"', re.sub(r"\s+", " ", text))
     assert len(quoted) > 3, quoted
+    messages = re.findall(r'see \\"(.*?)\\" in the README', source_text())
+    assert messages, "no message names a heading of the README"
     for phrase in quoted:
-        assert any(phrase in one for pair in headings for one in pair), f"no heading {phrase!r}"
+        assert any(phrase in one for one in there), f"no heading {phrase!r}"
+    for phrase in messages:
+        assert any(phrase in one for one in headings(README)), f"the README has no heading {phrase!r}"
 
 
-@case("the README's and the pages' make targets are in the Makefile")
+@case("the documents' and the pages' make targets are in the Makefile")
 def _(_scratch):
     targets = set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE))
-    for text in map(read, (README, *PAGES)):
+    for text in map(read, (*DOCUMENTS, *PAGES)):
         named = set(re.findall(r"(?:`|&& |^ {4}|^)make ([a-z]+)(?=`|\n)", text, re.MULTILINE))
         assert named <= targets, f"no targets {sorted(named - targets)}"
 
 
-@case("the README's examples print what it says, as anybody and anywhere")
+@case("the documents' examples print what they say, as anybody and anywhere")
 def _(scratch):
     for name in ("build", "testdata"):
         (scratch / name).mkdir()
     (scratch / "build/keyveto").symlink_to(KEYVETO)
     (scratch / "testdata/demo").symlink_to(ROOT / "testdata/demo")
     ran = 0
-    for command, expected in re.findall(r"^    \$ (.*)\n((?:    [^$#].*\n)*)", read(README), re.MULTILINE):
+    text = "".join(map(read, DOCUMENTS))
+    for command, expected in re.findall(r"^    \$ (.*)\n((?:    [^$#].*\n)*)", text, re.MULTILINE):
         done = subprocess.run(shlex.split(command), cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, check=False)
         # Run by anybody but root, there is more to say of files that are not root's.
@@ -354,7 +400,7 @@ def _(scratch):
 @case("commands in examples have only options that there are")
 def _(_scratch):
     ran = 0
-    for text in map(read, (README, PAGE, ROOT / "man/pkbf.5")):
+    for text in map(read, (*DOCUMENTS, PAGE, ROOT / "man/pkbf.5")):
         for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|allow|(?:filter|sshd|config) \w+) .*$", text, re.MULTILINE):
             for name, rest in re.findall(r"\bkeyveto ((?:filter|sshd|config) \w+|\w+)([^|]*)", line):
                 if options_in(rest):

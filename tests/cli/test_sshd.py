@@ -1189,10 +1189,10 @@ def _(scratch):
         restored(before, machine.snapshot())
 
 
-@case("README's steps by hand take over sshd's settings, whatever case it prints them in")
+@case("the steps by hand take over sshd's settings, whatever case it prints them in")
 def _(scratch):
-    steps = dict(re.findall(r"<!-- step: (guard|validate) -->\n```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"),
-                            re.DOTALL))
+    steps = dict(re.findall(r"<!-- step: (guard|validate) -->\n```sh\n(.*?)```",
+                            (ROOT / "docs/by-hand.md").read_text("utf-8"), re.DOTALL))
     config = INCLUDE + ("AuthorizedKeysFile .ssh/mine\nTrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand "
                         "/bin/echo %u\nAuthorizedPrincipalsCommandUser nobody\nMatch LocalPort 2222\nX11Forwarding no\n")
     mixed_case_sshd(scratch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The programs under test, and the machine they are put on, as the README has it."""
+"""The programs under test, and the machine they are put on, as docs/by-hand.md has it."""
 
 import glob
 import os

@@ -28,7 +28,7 @@ def first_session_line_is_safe(bench):
     bench.decision(liar.account, verdict="listed", key_fp=liar.key.key.fingerprint)
 
 
-@case("~/.pam_environment: fools a module placed behind pam_env, as the README warns")
+@case("~/.pam_environment: fools a module placed behind pam_env, as docs/by-hand.md warns")
 def last_session_line_is_fooled(bench):
     liar = Liar(bench)
     # Debian 12 has such a line of its own, Debian 13 has not.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What ssh, sftp, scp and git say to somebody who is refused: the README's Troubleshooting quotes it."""
+"""What ssh, sftp, scp and git say to somebody who is refused: docs/troubleshooting.md quotes it."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,12 @@ from pathlib import Path
 import server
 from bench import case, check
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+TROUBLESHOOTING = Path(__file__).resolve().parents[2] / "docs/troubleshooting.md"
 
 
 def quotes():
     """What the table of symptoms puts into quotes."""
-    section = README.read_text(encoding="utf-8").split("\n## Troubleshooting\n")[1].split("\n## ")[0]
+    section = TROUBLESHOOTING.read_text(encoding="utf-8").split("\n## What the person sees\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return [quote for row in rows for quote in re.findall(r"`([^`]+)`", row)]
 
@@ -48,7 +48,7 @@ class Refused:
 
 
 def says(text, quote):
-    check(quote in quotes(), f"the README does not quote {quote!r}")
+    check(quote in quotes(), f"docs/troubleshooting.md does not quote {quote!r}")
     check(quote in text, f"nobody sees {quote!r}, but {text!r}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""OPERATIONS.md followed to the letter: the filter breaks, and people get in again."""
+"""docs/operations.md followed to the letter: the filter breaks, and people get in again."""
 
 import os
 import re
@@ -20,7 +20,7 @@ class Emergency:
         self.host = host
         # On this machine the log is in a file, not in a journal.
         self.steps = {name: re.sub(r"journalctl .*", "true", text) for name, text in
-                      STEP.findall((ROOT / "OPERATIONS.md").read_text(encoding="utf-8"))}
+                      STEP.findall((ROOT / "docs/operations.md").read_text(encoding="utf-8"))}
         self.followed = set()
         self.good_config, self.good_filter = CONFIG.read_text(encoding="utf-8"), FILTER.read_bytes()
         self.bob = host.machine.add_account(password="open sesame")

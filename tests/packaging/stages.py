@@ -96,14 +96,14 @@ def check_installed(host):
 
 
 def check_drop_in(host):
-    """The shipped drop-in says what the README's steps say."""
+    """The shipped drop-in says what the steps by hand say."""
     shipped = Path("/usr/share/keyveto/sshd/00-keyveto.conf").read_text(encoding="utf-8")
     lines = [line for line in shipped.splitlines() if line and not line.startswith("#")]
-    check("\n".join(lines) in host.steps["guard"], f"the README does not have {lines}")
+    check("\n".join(lines) in host.steps["guard"], f"docs/by-hand.md does not have {lines}")
 
 
 def packages(part, folder):
-    """Installed, put to use by the README's steps, upgraded, removed, purged."""
+    """Installed, put to use by the steps by hand, upgraded, removed, purged."""
     host = Host(part, folder)
     before, before_active = snapshot(), active()
     host.expect("before keyveto", mallory_enters=True)

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The README's server steps, followed to the letter on a stock sshd.
+"""The steps of README.md and docs/by-hand.md, followed to the letter on a stock sshd.
 
-Takes the marked shell blocks out of README.md and runs them in a throw-away
-copy of this machine, whose sshd listens on port 22 of a network of its own;
+Takes the marked shell blocks out of both and runs them in a throw-away copy of this machine, whose sshd listens on port 22 of a network of its own;
 between the steps, people log in.  At the end, /etc must be what it was.  Once
 by `keyveto sshd enable`, once by hand.
 """
@@ -33,16 +32,21 @@ from stock import PID_FILE, StockServer, snapshot
 
 DATA = ROOT / "testdata" / "demo"
 VISITOR = "kvtry"       # the account of the steps try and clean
+DOCUMENTS = ("README.md", "docs/by-hand.md")
 TOUCHED = ("/etc/ssh", "/etc/pam.d")
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
 def read_steps():
-    return dict(STEP.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+    """Each step's name and its commands."""
+    found = [step for name in DOCUMENTS for step in STEP.findall((ROOT / name).read_text(encoding="utf-8"))]
+    steps = dict(found)
+    check(len(steps) == len(found), "two steps have the same name")
+    return steps
 
 
 class Reader:
-    """Somebody who follows the README, and those who log in meanwhile."""
+    """Somebody who follows the documents, and those who log in meanwhile."""
 
     def __init__(self, machine, log, scratch):
         self.machine, self.log, self.scratch = machine, log, scratch

@@ -57,7 +57,7 @@ def make_payload(folder, debs, build):
     for path in ("tests/packaging/steps.py", *(f"tests/e2e/{name}.py" for name in (
             "clients", "keys", "openssh", "patience"))):
         shutil.copy(ROOT / path, payload / "guest")
-    for name in ("README.md", "OPERATIONS.md", "testdata/demo"):
+    for name in ("README.md", "docs/by-hand.md", "docs/operations.md", "testdata/demo"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, payload / name.rsplit("/", maxsplit=1)[-1])
     (payload / "debs").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The packages on a stock machine: put in by apt, put to use by the README's steps, taken out."""
+"""The packages on a stock machine: put in by apt, put to use by the documents' steps, taken out."""
 
 import json
 import os

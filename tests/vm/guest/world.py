@@ -75,7 +75,7 @@ class World:
             with reloaded():
                 call("keyveto", "sshd", "disable", "--reload")
         self.steps = {}
-        for name in ("OPERATIONS.md", "README.md"):
+        for name in ("operations.md", "by-hand.md", "README.md"):
             self.steps.update(STEP.findall((DISK / name).read_text(encoding="utf-8")))
 
     @staticmethod
@@ -97,7 +97,7 @@ class World:
         self.ok(f"{when}: clean key {'in' if alice else 'out'}, leaked key {'in' if mallory else 'out'}")
 
     def follow(self, name, **environment):
-        """A step of README.md or OPERATIONS.md, as it stands there."""
+        """A step of one of the documents, as it stands there."""
         with reloaded() if name == "reload" else contextlib.nullcontext():
             said = call("bash", "-euo", "pipefail", "-c", self.steps[name], env={**os.environ, **environment})
         self.ok(f"step {name}")
