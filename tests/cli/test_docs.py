@@ -25,6 +25,8 @@ README = ROOT / "README.md"
 DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 # A path in a document may stand for one below these, whose names the text gives.
 PATH_TOPS = (ROOT, ROOT / "packaging", ROOT / "tests", ROOT / "cli")
+# man(1) leaves two columns of a terminal of 80 free.
+COLUMNS = 78
 COMPLETION = ROOT / "completion/keyveto.bash"
 SOURCES = sorted([*(ROOT / "cli").rglob("*.c"), *(ROOT / "lib").glob("*.c")])
 
@@ -212,6 +214,22 @@ def _(_scratch):
     lines = [line for line in (done.stdout + done.stderr).splitlines()
              if "referenced manual not found" not in line and "mandoc.db" not in line]
     equal("\n".join(lines), "")
+
+
+def rendered(*argv):
+    """A page as a terminal shows it: a list of lines, without bold and underline."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    equal(done.stderr, "", argv[0])
+    lines = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout).expandtabs(8).splitlines()
+    assert len(lines) > 80, f"{argv}: only {len(lines)} lines"
+    return lines
+
+
+@case("each manual page fits on a terminal of 80 columns, by mandoc and by groff")
+def _(_scratch):
+    for page in PAGES:
+        for argv in (("mandoc", "-Tutf8", f"-Owidth={COLUMNS}"), ("groff", "-mandoc", "-Tutf8", f"-rLL={COLUMNS}n")):
+            equal([line for line in rendered(*argv, str(page)) if len(line) > COLUMNS], [], f"{page.name}, {argv[0]}")
 
 
 @case("the manual pages that pages and documents name are there")
