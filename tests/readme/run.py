@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: ISC
 """The steps of README.md and docs/by-hand.md, followed to the letter on a stock sshd.
 
-Takes the marked shell blocks out of both and runs them in a throw-away copy of this machine, whose sshd listens on port 22 of a network of its own;
-between the steps, people log in.  At the end, /etc must be what it was.  Once
-by `keyveto sshd enable`, once by hand.
+Takes the marked shell blocks out of both and runs them in a throw-away copy of
+this machine, whose sshd listens on port 22 of a network of its own.  Between
+the steps, people log in.  At the end, /etc must be what it was.  One run uses
+`keyveto sshd enable`, the other the steps by hand.
 """
 
 import os
