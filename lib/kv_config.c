@@ -122,6 +122,45 @@ one_argument(struct parser *ps, char *word[], int n)
 	return false;
 }
 
+static const struct word_value *
+find_word(const struct word_value *table, const char *word)
+{
+	for (; table->word != NULL; table++)
+		if (strcasecmp(table->word, word) == 0)
+			return table;
+	return NULL;
+}
+
+bool
+kv_config_read_strictmodes(const char *word, enum kv_strictmodes *mode)
+{
+	const struct word_value *found = find_word(strictmodes, word);
+
+	if (found != NULL)
+		*mode = (enum kv_strictmodes)found->value;
+	return found != NULL;
+}
+
+bool
+kv_config_read_wildcards(const char *word, enum kv_wildcards *mode)
+{
+	const struct word_value *found = find_word(wildcards, word);
+
+	if (found != NULL)
+		*mode = (enum kv_wildcards)found->value;
+	return found != NULL;
+}
+
+const char *
+kv_config_strictmodes_word(enum kv_strictmodes mode)
+{
+	const struct word_value *w = strictmodes;
+
+	while (w->value != (int)mode)
+		w++;
+	return w->word;
+}
+
 /* Sets *valuep by the table; the first line of a keyword wins. */
 static void
 set_word(struct parser *ps, char *word[], int n,
@@ -129,15 +168,13 @@ set_word(struct parser *ps, char *word[], int n,
 {
 	if (!one_argument(ps, word, n))
 		return;
-	for (; table->word != NULL; table++) {
-		if (strcasecmp(table->word, word[1]) == 0) {
-			if (!*seen)
-				*valuep = table->value;
-			*seen = true;
-			return;
-		}
+	if ((table = find_word(table, word[1])) == NULL) {
+		mistake(ps, "bad value \"%s\" for %s", word[1], word[0]);
+		return;
 	}
-	mistake(ps, "bad value \"%s\" for %s", word[1], word[0]);
+	if (!*seen)
+		*valuep = table->value;
+	*seen = true;
 }
 
 static void

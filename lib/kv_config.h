@@ -3,6 +3,7 @@
 #ifndef KV_CONFIG_H
 #define KV_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -57,6 +58,15 @@ struct kv_config {
 	int syslog_facility;	/* LOG_AUTHPRIV, ... */
 	const char *message;
 };
+
+/*
+ * The values of StrictModes and AuthorizedKeysFileWildcards, as they are
+ * written, in any case. False for another word.
+ */
+bool kv_config_read_strictmodes(const char *word, enum kv_strictmodes *mode);
+bool kv_config_read_wildcards(const char *word, enum kv_wildcards *wildcards);
+/* The word for a value of StrictModes. */
+const char *kv_config_strictmodes_word(enum kv_strictmodes mode);
 
 /* The values that hold without a configuration file. */
 void kv_config_defaults(struct kv_config *c);

@@ -65,6 +65,21 @@ kv_userfile_expand(const char *pattern, const struct kv_account *account,
 	return KV_OK;
 }
 
+enum kv_err
+kv_userfile_place(const char *expanded, const struct kv_account *account,
+    char *path, size_t cap)
+{
+	int n;
+
+	if (*expanded == '\0')
+		return KV_ERR_CONFIG;
+	if (*expanded == '/')
+		n = snprintf(path, cap, "%s", expanded);
+	else
+		n = snprintf(path, cap, "%s/%s", account->home, expanded);
+	return n >= 0 && (size_t)n < cap ? KV_OK : KV_ERR_NO_SPACE;
+}
+
 /*
  * Whether the account is the only member of group gid, counting primary and
  * supplementary members: the rule of Debian's sshd.

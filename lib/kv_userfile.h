@@ -36,6 +36,13 @@ KV_MUST_CHECK enum kv_err kv_userfile_expand(const char *pattern,
     const struct kv_account *account, char *path, size_t cap);
 
 /*
+ * The same for a path whose tokens sshd has expanded already: puts the home
+ * directory before a relative one. KV_ERR_CONFIG for an empty path.
+ */
+KV_MUST_CHECK enum kv_err kv_userfile_place(const char *expanded,
+    const struct kv_account *account, char *path, size_t cap);
+
+/*
  * Opens path for reading as the running process (which should have become the
  * user) without ever waiting for a FIFO or a device. The file must be regular;
  * unless mode is KV_STRICTMODES_NO, it and each directory up to the home must

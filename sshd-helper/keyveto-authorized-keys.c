@@ -38,6 +38,7 @@ struct guard {
 	pid_t parent;		/* sshd, as long as it lives */
 	struct kv_judge judge;
 	struct kv_account account;
+	struct userfiles files;
 	struct kv_log_context context;
 	char rhost[128];
 };
@@ -119,6 +120,29 @@ set_context(struct guard *g)
 	}
 }
 
+/*
+ * The command line goes before keyveto.conf: it belongs to the sshd that runs
+ * this guard, which may have read its configuration long ago.
+ */
+static void
+choose_files(struct guard *g)
+{
+	const struct guard_options *o = &g->options;
+
+	userfiles_of_config(&g->judge.config, &g->files);
+	if (o->n_files > 0) {
+		g->files.pattern = o->file;
+		g->files.n = o->n_files;
+		g->files.expanded = true;
+		/* A name in an account's home is no wildcard. */
+		g->files.wildcards = KV_WILDCARDS_NO;
+	}
+	if (o->have_strictmodes)
+		g->files.strictmodes = o->strictmodes;
+	if (o->have_wildcards)
+		g->files.wildcards = o->wildcards;
+}
+
 static enum kv_authorized
 look_up_authorized(const struct guard *g)
 {
@@ -133,7 +157,7 @@ look_up_authorized(const struct guard *g)
 		return KV_AUTHORIZED_UNKNOWN;
 	/* A malformed certificate is listed for the keys that are whole. */
 	(void)!kv_sshkey_parse(blob, len, &offered);
-	return userfiles_list_key(&g->judge.config, &g->account, &offered);
+	return userfiles_list_key(&g->files, &g->account, &offered);
 }
 
 /* Judges the key, logs it, and returns whether it may pass. */
@@ -181,7 +205,7 @@ become_command(struct guard *g)
 static int
 print_files(struct guard *g)
 {
-	if (!userfiles_print(&g->judge.config, &g->account, STDOUT_FILENO,
+	if (!userfiles_print(&g->files, &g->account, STDOUT_FILENO,
 	    log_refused_file, g)) {
 		char why[256];
 
@@ -201,6 +225,7 @@ guard(struct guard *g)
 	/* Root's files first, as root; everything of the user's as the user. */
 	kv_judge_open(&g->judge, g->options.config, 0);
 	openlog(IDENT, LOG_PID, g->judge.config.syslog_facility);
+	choose_files(g);
 	if (g->options.command == NULL && !guard_become_user(&g->options,
 	    g->parent, &g->account, why, sizeof(why)))
 		return no_verdict(g, why);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kv_config.h"
-
 /* A decimal uid: digits only, and not the reserved (uid_t)-1. */
 static bool
 read_uid(const char *text, uid_t *uidp)
@@ -56,6 +54,25 @@ check(const struct guard_options *o, char *why, size_t cap)
 		return fail(why, cap, "empty", "--user");
 	if (o->home != NULL && *o->home != '\0' && *o->home != '/')
 		return fail(why, cap, "not an absolute path:", o->home);
+	for (size_t i = 0; i < o->n_files; i++)
+		if (*o->file[i] == '\0')
+			return fail(why, cap, "empty", "--file");
+	return true;
+}
+
+/* The words of --strictmodes and --wildcards; NULL where one is not given. */
+static bool
+read_modes(struct guard_options *o, const char *strictmodes,
+    const char *wildcards, char *why, size_t cap)
+{
+	o->have_strictmodes = strictmodes != NULL;
+	if (strictmodes != NULL &&
+	    !kv_config_read_strictmodes(strictmodes, &o->strictmodes))
+		return fail(why, cap, "bad --strictmodes", strictmodes);
+	o->have_wildcards = wildcards != NULL;
+	if (wildcards != NULL &&
+	    !kv_config_read_wildcards(wildcards, &o->wildcards))
+		return fail(why, cap, "bad --wildcards", wildcards);
 	return true;
 }
 
@@ -63,7 +80,8 @@ bool
 guard_options_read(int argc, char **argv, struct guard_options *o,
     char *why, size_t cap)
 {
-	const char *uid = NULL;
+	const char *uid = NULL, *strictmodes = NULL, *wildcards = NULL;
+	const char *file = NULL;
 	const struct {
 		const char *name;
 		const char **valuep;
@@ -71,7 +89,9 @@ guard_options_read(int argc, char **argv, struct guard_options *o,
 		{ "--user", &o->user }, { "--home", &o->home },
 		{ "--type", &o->type }, { "--key", &o->key },
 		{ "--uid", &uid }, { "--connection", &o->connection },
-		{ "--config", &o->config },
+		{ "--config", &o->config }, { "--file", &file },
+		{ "--strictmodes", &strictmodes },
+		{ "--wildcards", &wildcards },
 	};
 
 	*o = (struct guard_options){ 0 };
@@ -98,11 +118,17 @@ guard_options_read(int argc, char **argv, struct guard_options *o,
 		if (*table[t].valuep != NULL)
 			return fail(why, cap, "repeated option", argv[i]);
 		*table[t].valuep = argv[++i];
+		if (file != NULL && o->n_files == KV_CONFIG_MAX_PATTERNS)
+			return fail(why, cap, "too many times", "--file");
+		if (file != NULL)
+			o->file[o->n_files++] = file;
+		file = NULL;
 	}
 	o->have_uid = uid != NULL;
 	if (uid != NULL && !read_uid(uid, &o->uid))
 		return fail(why, cap, "bad --uid", uid);
 	if (o->config == NULL)
 		o->config = KV_CONFIG_PATH;
-	return check(o, why, cap);
+	return read_modes(o, strictmodes, wildcards, why, cap) &&
+	    check(o, why, cap);
 }

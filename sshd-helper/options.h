@@ -7,10 +7,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "kv_config.h"
+
 #define GUARD_USAGE \
 	"usage: keyveto-authorized-keys --user NAME --home DIR --type TYPE " \
 	"--key BASE64\n" \
 	"           [--uid UID] [--connection STR] [--config FILE]\n" \
+	"           [--file PATH]... [--strictmodes yes|private-group|no]\n" \
+	"           [--wildcards yes|no]\n" \
 	"           [-- COMMAND [ARG...]]\n"
 
 /* All strings are argv's. */
@@ -18,6 +22,12 @@ struct guard_options {
 	const char *user, *home, *type, *key, *connection, *config;
 	uid_t uid;
 	bool have_uid;
+	/* --file: the account's files; sshd has expanded their tokens. */
+	const char *file[KV_CONFIG_MAX_PATTERNS];
+	size_t n_files;		/* 0: keyveto.conf names them */
+	enum kv_strictmodes strictmodes;
+	enum kv_wildcards wildcards;
+	bool have_strictmodes, have_wildcards;	/* else by keyveto.conf */
 	char **command;		/* NULL without -- COMMAND */
 	bool help, version;
 };
@@ -25,7 +35,7 @@ struct guard_options {
 /*
  * Reads the command line. Returns true, or false with a reason in why: an
  * unknown, repeated or incomplete option, a word that is none, or a missing
- * one. --user and --home may be left out before -- COMMAND.
+ * one. --file may be repeated. --user and --home may be left out before -- COMMAND.
  */
 bool guard_options_read(int argc, char **argv, struct guard_options *o,
     char *why, size_t cap);

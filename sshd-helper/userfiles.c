@@ -25,7 +25,7 @@
 typedef bool (*visit_fn)(int fd, void *arg, int *errorp);
 
 struct walk {
-	const struct kv_config *config;
+	const struct userfiles *files;
 	const struct kv_account *account;
 	userfiles_refused refused;
 	void *refused_arg;
@@ -58,7 +58,7 @@ walk_file(const char *path, void *arg)
 	int fd, saved, error = 0;
 	bool go_on;
 
-	err = kv_userfile_open(path, w->account, w->config->strictmodes, &fd,
+	err = kv_userfile_open(path, w->account, w->files->strictmodes, &fd,
 	    why);
 	if (err != KV_OK) {
 		if (err == KV_ERR_SYSTEM && errno == ENOENT)
@@ -123,18 +123,21 @@ walk_all(struct walk *w)
 {
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < w->config->n_patterns; i++) {
-		const char *pattern = w->config->pattern[i];
+	const struct userfiles *files = w->files;
+
+	for (size_t i = 0; i < files->n; i++) {
+		const char *pattern = files->pattern[i];
 		bool r;
 
-		if (kv_userfile_expand(pattern, w->account, path,
-		    sizeof(path)) != KV_OK) {
+		if ((files->expanded ? kv_userfile_place(pattern, w->account,
+		    path, sizeof(path)) : kv_userfile_expand(pattern,
+		    w->account, path, sizeof(path))) != KV_OK) {
 			if (w->refused != NULL)
 				w->refused("path of authorized keys file is "
 				    "too long", w->refused_arg);
 			continue;
 		}
-		if (kv_wildcards_apply(w->config->wildcards, pattern))
+		if (kv_wildcards_apply(files->wildcards, pattern))
 			r = walk_pattern(w, path);
 		else
 			r = walk_file(path, w);
@@ -194,14 +197,24 @@ copy_file(int fd, void *arg, int *errorp)
 	return true;
 }
 
+void
+userfiles_of_config(const struct kv_config *config, struct userfiles *files)
+{
+	*files = (struct userfiles){
+		.pattern = config->pattern, .n = config->n_patterns,
+		.strictmodes = config->strictmodes,
+		.wildcards = config->wildcards,
+	};
+}
+
 bool
-userfiles_print(const struct kv_config *config,
+userfiles_print(const struct userfiles *files,
     const struct kv_account *account, int out, userfiles_refused refused,
     void *arg)
 {
 	struct output o = { .fd = out };
 	struct walk w = {
-		.config = config, .account = account,
+		.files = files, .account = account,
 		.refused = refused, .refused_arg = arg,
 		.visit = copy_file, .visit_arg = &o,
 	};
@@ -263,12 +276,12 @@ search_file(int fd, void *arg, int *errorp)
 }
 
 enum kv_authorized
-userfiles_list_key(const struct kv_config *config,
+userfiles_list_key(const struct userfiles *files,
     const struct kv_account *account, const struct kv_sshkey *offered)
 {
 	struct search s = { .offered = offered };
 	struct walk w = {
-		.config = config, .account = account,
+		.files = files, .account = account,
 		.visit = search_file, .visit_arg = &s,
 		.incompletep = &s.unread,
 	};

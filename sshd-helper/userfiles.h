@@ -5,6 +5,19 @@
 
 #include "kv_log.h"
 
+/* Which files an account has, and how they are read. */
+struct userfiles {
+	const char *const *pattern;	/* as AuthorizedKeysFile has them */
+	size_t n;
+	bool expanded;		/* sshd has expanded their tokens */
+	enum kv_strictmodes strictmodes;
+	enum kv_wildcards wildcards;
+};
+
+/* Those that keyveto.conf names, which own the patterns. */
+void userfiles_of_config(const struct kv_config *config,
+    struct userfiles *files);
+
 /* Told of a file that sshd would refuse, with the reason. */
 typedef void (*userfiles_refused)(const char *why, void *arg);
 
@@ -16,7 +29,7 @@ typedef void (*userfiles_refused)(const char *why, void *arg);
  * with errno, when something could not be written whole, or memory ran out: the
  * output must not be used then.
  */
-bool userfiles_print(const struct kv_config *config,
+bool userfiles_print(const struct userfiles *files,
     const struct kv_account *account, int out, userfiles_refused refused,
     void *arg);
 
@@ -26,7 +39,7 @@ bool userfiles_print(const struct kv_config *config,
  * opened, searched for or read, or a line was too long, and no other line lists
  * the key.
  */
-enum kv_authorized userfiles_list_key(const struct kv_config *config,
+enum kv_authorized userfiles_list_key(const struct userfiles *files,
     const struct kv_account *account, const struct kv_sshkey *offered);
 
 #endif

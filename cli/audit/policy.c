@@ -60,8 +60,8 @@ read_guard_config(struct audit_policy *policy, const char *path,
 }
 
 /*
- * The guard hands out the files that keyveto.conf names: its own, where its
- * arguments name one.
+ * The guard hands out the files that its arguments name, else those that
+ * keyveto.conf names: its own, where its arguments name one.
  */
 static void
 add_guarded(struct audit_policy *policy, const char *args, struct report *r)
@@ -76,7 +76,20 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 	if (policy->settings->strictmodes)
 		policy->strictmodes = config->strictmodes;
 	policy->wildcards = config->wildcards;
-	add_patterns(policy, config->pattern, config->n_patterns);
+	if (!guard_files_read(args, &policy->files))
+		tell_problem(r, GUARD_NAME, strerror(errno));
+	if (policy->files.n == 0)
+		add_patterns(policy, config->pattern, config->n_patterns);
+	else {
+		add_patterns(policy, policy->files.pattern, policy->files.n);
+		policy->wildcards = KV_WILDCARDS_NO;
+	}
+	if (policy->files.strictmodes != NULL)
+		(void)kv_config_read_strictmodes(policy->files.strictmodes,
+		    &policy->strictmodes);
+	if (policy->files.wildcards != NULL)
+		(void)kv_config_read_wildcards(policy->files.wildcards,
+		    &policy->wildcards);
 }
 
 /* What sshd's own words leave out, and what people may not expect. */
@@ -300,6 +313,7 @@ audit_policies_free(struct audit_policies *p)
 	for (size_t i = 0; i < p->n; i++) {
 		sshd_settings_free(p->v[i]->settings);
 		kv_config_free(&p->v[i]->guard);
+		guard_files_free(&p->v[i]->files);
 		free(p->v[i]);
 	}
 	free(p->v);

@@ -8,6 +8,7 @@
 
 #include "shared/accounts.h"
 #include "shared/report.h"
+#include "sshd_config/guard_command.h"
 #include "sshd_config/sshd_config.h"
 
 struct audit_policy {
@@ -17,6 +18,7 @@ struct audit_policy {
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
 	struct kv_config guard;	/* the guard's own, if it names one */
+	struct guard_files files;	/* those of its arguments */
 };
 
 /* The different policies there are; most machines have one. */

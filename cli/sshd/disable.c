@@ -54,16 +54,25 @@ tell_kept(const struct sshd_present *p, const struct sshd_file *f)
 		    " had what it was", root, f->path);
 }
 
-/* From sshd's own files, or from the others; counts them. */
+enum whose { SSHDS, PAMS, KEYVETOS };
+
+static enum whose
+whose_file(const struct sshd_file *f)
+{
+	return sshd_file_is_sshds(f) ? SSHDS : sshd_file_is_pams(f) ? PAMS :
+	    KEYVETOS;
+}
+
+/* From sshd's own files, PAM's, or keyveto.conf; counts them. */
 static bool
-take_out(struct sshd_present *p, bool sshds, size_t *np)
+take_out(struct sshd_present *p, enum whose whose, size_t *np)
 {
 	struct sshd_files *fs = &p->files;
 
 	for (size_t i = 0; i < fs->n; i++) {
 		struct sshd_file *f = fs->v[i];
 
-		if (f->blocks == 0 || sshd_file_is_sshds(f) != sshds)
+		if (f->blocks == 0 || whose_file(f) != whose)
 			continue;
 		++*np;
 		if (!sshd_file_write(fs, f, f->base, f->base_len))
@@ -72,54 +81,31 @@ take_out(struct sshd_present *p, bool sshds, size_t *np)
 	return true;
 }
 
-/*
- * Whether keyveto's lines in keyveto.conf hand out the accounts' files: then the
- * guard was in sshd, perhaps until an earlier run that could not reload it.
- */
-static bool
-guard_hands_out_files(const struct sshd_present *p)
-{
-	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
-	char *lines, why[SSHD_WHY_BYTES];
-	size_t len, n;
-	bool found;
-
-	if (f == NULL || (lines = sshd_block_lines(f->now, f->now_len, &len,
-	    &n, why, sizeof(why))) == NULL)
-		return false;
-	found = strstr(lines, "AuthorizedKeysFile ") != NULL;
-	free(lines);
-	return found;
-}
-
 static int
 disable(const struct sshd_options *o, struct sshd_present *p)
 {
-	size_t taken = 0;
-	bool guard;
+	size_t taken = 0, guard;
 
 	if (!check(o, p))
 		return CLI_UNCHECKED;
 	for (size_t i = 0; i < p->files.n; i++)
 		tell_kept(p, p->files.v[i]);
-	/*
-	 * Until it is reloaded sshd runs the guard, which reads keyveto.conf:
-	 * that goes last.
-	 */
-	if (!take_out(p, true, &taken))
+	/* keyveto.conf goes last: the others' lines may only warn by it. */
+	if (!take_out(p, SSHDS, &taken))
 		return CLI_UNCHECKED;
-	guard = taken > 0 || guard_hands_out_files(p);
+	guard = taken;
 	if (o->reload && taken > 0 && (p->dump == NULL ||
 	    !sshd_reload(p->dump))) {
 		cli_error("PAM's lines and those in keyveto.conf stay for now: "
 		    "reload sshd, then run this again without --reload");
 		return CLI_UNCHECKED;
 	}
-	if (!take_out(p, false, &taken) || !sshd_state_remove(o->root))
+	if (!take_out(p, PAMS, &taken) ||
+	    !take_out(p, KEYVETOS, &taken) || !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
 	if (taken == 0)
 		puts("no keyveto lines found");
-	else if (guard && *o->root == '\0' && !o->reload)
+	else if (guard > 0 && *o->root == '\0' && !o->reload)
 		puts("sshd runs the guard until it is reloaded, and the guard "
 		    "reads keyveto.conf without these lines: run systemctl "
 		    "reload ssh now");

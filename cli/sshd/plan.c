@@ -342,17 +342,54 @@ write_principals(FILE *out, const struct sshd_options *o,
 	fprintf(out, "%sUser %s\n", keyword, user);
 }
 
+/*
+ * What sshd reads now, as arguments of the guard: an sshd that was not told to
+ * read its configuration again keeps the files that it had, whatever comes into
+ * keyveto.conf meanwhile. sshd expands the tokens. False after a message, or
+ * with plan->unfit.
+ */
+static bool
+print_file_arguments(FILE *out, const struct sshd_options *o,
+    struct sshd_plan *plan)
+{
+	char *copy = strdup(plan->files), *rest = copy;
+	size_t n = 0, len = strlen(plan->files);
+	const char *word;
+
+	if (copy == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	for (; (word = sshd_words_next(&rest)) != NULL; n++)
+		fprintf(out, " --file %s", word);
+	free(copy);
+	if (n > KV_CONFIG_MAX_PATTERNS ||
+	    len + n * sizeof(" --file") + 512 > SSHD_VALUE_BYTES) {
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "AuthorizedKeysFile names too many files");
+		return false;
+	}
+	fprintf(out, " --strictmodes %s --wildcards %s",
+	    kv_config_strictmodes_word(plan->strictmodes_no ?
+	    KV_STRICTMODES_NO : KV_STRICTMODES_DEFAULT),
+	    sshd_version_at_least(o->sshd, 10, 0) ? "yes" : "no");
+	return true;
+}
+
 /* The guard takes over the files. False after a message, or with plan->unfit. */
 static bool
-write_files_guard(FILE *out, struct sshd_present *p, struct sshd_plan *plan)
+write_files_guard(FILE *out, const struct sshd_options *o,
+    struct sshd_present *p, struct sshd_plan *plan)
 {
 	plan->takes_files = true;
 	plan->changes_order = sshd_escape_trusts_user_ca(&p->base);
 	snprintf(plan->command_user, sizeof(plan->command_user), "root");
 	fprintf(out, "AuthorizedKeysFile none\n"
-	    "AuthorizedKeysCommand %s %s%s\n"
-	    "AuthorizedKeysCommandUser root\n", SSHD_GUARD_PATH,
+	    "AuthorizedKeysCommand %s %s%s", SSHD_GUARD_PATH,
 	    ARGUMENTS_FILES, plan->connection ? ARGUMENT_CONNECTION : "");
+	if (!print_file_arguments(out, o, plan))
+		return false;
+	fputs("\nAuthorizedKeysCommandUser root\n", out);
 	return keeps_command_users(p, plan) && plan_matches(p, plan);
 }
 
@@ -382,7 +419,7 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
 		return true;
 	}
 	if (sshd_words_none(command))
-		return write_files_guard(out, p, plan);
+		return write_files_guard(out, o, p, plan);
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
 		    "by a line that is not keyveto's own: left as it is");
@@ -576,48 +613,10 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 	    "session requisite " SSHD_MODULE "\n");
 }
 
-/*
- * The StrictModes line that keyveto.conf needs for the guard to read what sshd
- * reads now; "" if it says so already.
- */
-static const char *
-strictmodes_line(const struct sshd_options *o, const struct sshd_plan *plan)
-{
-	enum kv_strictmodes now;
-	struct kv_judge judge;
-
-	if (!plan->takes_files)
-		return "";
-	if (plan->strictmodes_no)
-		return "StrictModes no\n";
-	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
-		return "";
-	now = judge.config.strictmodes;
-	kv_judge_close(&judge);
-	if (now == KV_STRICTMODES_DEFAULT)
-		return "";
-	return KV_STRICTMODES_DEFAULT == KV_STRICTMODES_PRIVATE_GROUP ?
-	    "StrictModes private-group\n" : "StrictModes yes\n";
-}
-
-/* Whether the guard is to look for wildcards, as the local sshd does or not. */
-static const char *
-wildcards_line(const struct sshd_options *o, const struct sshd_plan *plan)
-{
-	if (!plan->takes_files)
-		return "";
-	if (sshd_version_at_least(o->sshd, 10, 0))
-		return "AuthorizedKeysFileWildcards yes\n";
-	return strpbrk(plan->files, "*?[") != NULL ?
-	    "AuthorizedKeysFileWildcards no\n" : "";
-}
-
 static bool
-plan_config(const struct sshd_options *o, struct sshd_present *p,
-    const struct sshd_plan *plan)
+plan_config(const struct sshd_options *o, struct sshd_present *p)
 {
 	struct sshd_file *f = sshd_files_add(&p->files, KV_CONFIG_PATH);
-	char lines[SSHD_VALUE_BYTES + 192];
 
 	if (f == NULL)
 		return false;
@@ -626,14 +625,8 @@ plan_config(const struct sshd_options *o, struct sshd_present *p,
 		    "it", o->root);
 		return false;
 	}
-	snprintf(lines, sizeof(lines), "%s%s%s%s%s%s",
-	    plan->takes_files ? "AuthorizedKeysFile " : "",
-	    plan->takes_files ? plan->files : "",
-	    plan->takes_files ? "\n" : "",
-	    wildcards_line(o, plan), strictmodes_line(o, plan),
-	    o->warn ? "OnHit warn\nOnError allow\nOnUnsupported allow\n" :
-	    "");
-	return *lines == '\0' || sshd_file_insert(f, FIRST_LINE, lines);
+	return !o->warn || sshd_file_insert(f, FIRST_LINE,
+	    "OnHit warn\nOnError allow\nOnUnsupported allow\n");
 }
 
 /* What an attempt to put the guard in has planned so far goes. */
@@ -687,7 +680,7 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
 	sshd_pam_service(p->dump, plan->service);
 	ok = (!plan->guard || plan_guard_or_none(o, p, plan)) &&
 	    (!plan->pam || plan_pam(o, p, plan)) &&
-	    plan_config(o, p, plan) &&
+	    plan_config(o, p) &&
 	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
 	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&
 	    sshd_require_filters(o, KV_CONFIG_PATH, "", accounts);

@@ -54,3 +54,33 @@ guard_config(const char *args, char *path, size_t cap)
 	free(copy);
 	return found;
 }
+
+bool
+guard_files_read(const char *args, struct guard_files *f)
+{
+	const char *option, *value;
+	char *rest;
+
+	*f = (struct guard_files){ .memory = strdup(args) };
+	if ((rest = f->memory) == NULL)
+		return false;
+	while ((option = sshd_words_next(&rest)) != NULL &&
+	    strcmp(option, "--") != 0 &&
+	    (value = sshd_words_next(&rest)) != NULL) {
+		if (strcmp(option, "--strictmodes") == 0)
+			f->strictmodes = value;
+		else if (strcmp(option, "--wildcards") == 0)
+			f->wildcards = value;
+		else if (strcmp(option, "--file") == 0 &&
+		    f->n < KV_CONFIG_MAX_PATTERNS)
+			f->pattern[f->n++] = value;
+	}
+	return true;
+}
+
+void
+guard_files_free(struct guard_files *f)
+{
+	free(f->memory);
+	*f = (struct guard_files){ 0 };
+}

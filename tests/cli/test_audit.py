@@ -460,6 +460,29 @@ def _(folder):
         contains(w.audit(status=2).stderr, f"keyveto: {conf}: No such file or directory")
 
 
+@case("behind the guard, the files are those of its arguments before those of keyveto.conf")
+def _(folder):
+    with world(folder) as w:
+        tess = w.account("tess")
+        tess.authorize(w.bad)
+        tess.write("guarded", w.bad)
+        tess.write("k*", w.bad)
+        tess.write("kk", w.bad)
+        conf = folder / "keyveto.conf"
+        conf.write_text("AuthorizedKeysFile .ssh/authorized_keys\n")
+
+        base = CONFIG.read_text()
+
+        def found(*arguments):
+            command = " ".join((GUARD, "--config", str(conf), GUARD_ARGUMENTS, *arguments))
+            CONFIG.write_text(f"{base}AuthorizedKeysFile none\nAuthorizedKeysCommandUser root\n"
+                              f"AuthorizedKeysCommand {command}\n")
+            return places(w.findings(status=1)[0])
+        equal(found("--file", "guarded"), [f"{tess.home}/guarded:1"])
+        equal(found("--file", "%h/k*", "--wildcards", "no"), [f"{tess.home}/k*:1"])
+        equal(found("--file", "%h/k*", "--wildcards", "yes"), [f"{tess.home}/k*:1", f"{tess.home}/kk:1"])
+
+
 @case("behind the guard with its default configuration, the default files")
 def _(folder):
     with world(folder) as w:

@@ -317,6 +317,61 @@ def without_include(w):
     w.expect("no Include, disabled, a leaked key", mallory, w.leaked, True)
 
 
+def not_reloaded(w):
+    """Until sshd is told to read its files again it goes by what it read: who gets in stays, whatever is typed."""
+    alice, mallory = w.machine.add_account(), w.machine.add_account()
+    mine = keys.generate(w.scratch)
+    folder = Path("/etc/ssh/keys-of")
+    folder.mkdir()
+    for account, key in ((alice, mine), (mallory, w.leaked)):
+        account.authorize(w.clean.key)
+        (folder / account.name).write_text(f"{key.key}\n", encoding="ascii")
+        (folder / account.name).chmod(0o644)
+    w.configure(f"{STOCK_HEAD}AuthorizedKeysFile {folder}/%u\n")
+
+    def same(when, leaked):
+        w.expect(f"{when}, the key of sshd's own file", alice, mine, True)
+        w.expect(f"{when}, a key in the home", alice, w.clean, False)
+        w.expect(f"{when}, a leaked key", mallory, w.leaked, leaked)
+    same("before", True)
+    w.run("enable", "--guard", "--yes", "--reload")
+    same("enabled", False)
+    w.run("disable")
+    same("disabled and not reloaded", False)
+    w.run("enable", "--guard", "--warn")
+    same("--warn", True)
+    w.run("disable", "--reload")
+    same("disabled", True)
+    w.run("enable", "--guard", "--yes", "--reload")
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + trust_ca(w)[1], encoding="utf-8")
+    w.run("enable", "--yes")
+    same("TrustedUserCAKeys since, enabled again, not reloaded", False)
+    w.server.reload()
+    same("and reloaded", False)
+    w.run("disable")
+    shutil.rmtree(folder)
+
+
+def odd_names(w):
+    """Tokens of AuthorizedKeysFile in names that hold a token, a blank or a quote."""
+    names = ("per%ucent", "mary jane", "hash#tag", "star*", "dom\\erin")
+    folder = Path("/etc/ssh/keys-of")
+    folder.mkdir()
+    accounts = [w.machine.add_account(name) for name in names]
+    for account in accounts:
+        (folder / account.name).write_text(f"{w.clean.key}\n{w.leaked.key}\n", encoding="ascii")
+        (folder / account.name).chmod(0o644)
+    w.configure(f"{STOCK_HEAD}AuthorizedKeysFile .ssh/none {folder}/%u\n")
+    before = {account: w.clients.login(w.server, account, [w.clean]).entered for account in accounts}
+    check(sum(before.values()) >= 4, f"too few of them come in at all: {before}")
+    w.run("enable", "--guard", "--yes", "--reload")
+    for account, entered in before.items():
+        w.expect(f"{account.name}, a clean key", account, w.clean, entered)
+        w.expect(f"{account.name}, a leaked key", account, w.leaked, False)
+    w.run("disable", "--reload")
+    shutil.rmtree(folder)
+
+
 def play(options):
     machine, scratch, log = Machine(True), suite.make_scratch(), Logbook()
     world, failed = None, 0
@@ -327,7 +382,7 @@ def play(options):
         world = World(machine, log, scratch, options.build / "keyveto")
         world.server.start()
         for scene in (stock, pam_alone, command, certificates, forced_command, principals, implicit_argument, tried_out,
-                      match, without_include):
+                      match, without_include, not_reloaded, odd_names):
             scene(world)
             check(not STATE.exists(), "disable leaves its state behind")
             world.configure(world.config)

@@ -260,6 +260,53 @@ usage_names_every_option(void **state)
 		assert_contains(GUARD_USAGE, names[i]);
 }
 
+static void
+files_may_be_named_many_times(void **state)
+{
+	char **argv = test_alloc(1024 * sizeof(*argv));
+	int argc = 0;
+
+	(void)state;
+	accepts(GOOD);
+	assert_int_equal(o.n_files, 0);
+	assert_false(o.have_strictmodes || o.have_wildcards);
+	accepts(GOOD, "--file", "a", "--file", "--", "--file", "/b/%u");
+	assert_int_equal(o.n_files, 3);
+	assert_string_equal(o.file[0], "a");
+	assert_string_equal(o.file[1], "--");
+	assert_string_equal(o.file[2], "/b/%u");
+	refuses("empty --file", GOOD, "--file", "");
+	refuses("missing value of --file", GOOD, "--file");
+	for (const char *const *w = (const char *const[]){ "guard", GOOD,
+	    NULL }; *w != NULL; w++)
+		argv[argc++] = format("%s", *w);
+	for (int i = 0; i < KV_CONFIG_MAX_PATTERNS; i++) {
+		argv[argc++] = format("--file");
+		argv[argc++] = format("%d", i);
+	}
+	assert_true(guard_options_read(argc, argv, &o, why, sizeof(why)));
+	assert_int_equal(o.n_files, KV_CONFIG_MAX_PATTERNS);
+	argv[argc++] = format("--file");
+	argv[argc++] = format("more");
+	assert_false(guard_options_read(argc, argv, &o, why, sizeof(why)));
+	assert_string_equal(why, "too many times --file");
+}
+
+static void
+modes_are_words_of_keyveto_conf(void **state)
+{
+	(void)state;
+	accepts(GOOD, "--strictmodes", "no", "--wildcards", "yes");
+	assert_true(o.have_strictmodes && o.have_wildcards);
+	assert_int_equal(o.strictmodes, KV_STRICTMODES_NO);
+	assert_int_equal(o.wildcards, KV_WILDCARDS_YES);
+	accepts(GOOD, "--strictmodes", "private-group");
+	assert_int_equal(o.strictmodes, KV_STRICTMODES_PRIVATE_GROUP);
+	assert_false(o.have_wildcards);
+	refuses("bad --strictmodes maybe", GOOD, "--strictmodes", "maybe");
+	refuses("bad --wildcards *", GOOD, "--wildcards", "*");
+}
+
 int
 main(void)
 {
@@ -279,6 +326,8 @@ main(void)
 		TEST(help_and_version_need_nothing_else),
 		TEST(long_words_in_a_reason_are_cut),
 		TEST(usage_names_every_option),
+		TEST(files_may_be_named_many_times),
+		TEST(modes_are_words_of_keyveto_conf),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);

@@ -21,6 +21,16 @@ static struct kv_account account;
 static struct testkey k, ca;
 static struct blob b;
 
+/* Those that the configuration names now. */
+static const struct userfiles *
+files(void)
+{
+	static struct userfiles named;
+
+	userfiles_of_config(&config, &named);
+	return &named;
+}
+
 /* What was told of refused files, a line each. */
 static char told[4096];
 
@@ -65,7 +75,7 @@ prints(const void *want, size_t len)
 
 	told[0] = '\0';
 	alarm(PATIENCE);
-	assert_true(userfiles_print(&config, &account, fd, tell, told));
+	assert_true(userfiles_print(files(), &account, fd, tell, told));
 	alarm(0);
 	close(fd);
 	got = read_whole(path, &got_len);
@@ -90,6 +100,39 @@ files_are_printed_in_order(void **state)
 	config.pattern[1] = "%h/one";
 	prints_text("2\n1\n\n# x\n");
 	assert_string_equal(told, "");
+}
+
+static void
+expanded_names_are_taken_as_they_are(void **state)
+{
+	const char *const names[] = { "100%", "%h/x", format("%s/[ab]*",
+	    tmp_path("home")), NULL };
+	const struct userfiles expanded = {
+		.pattern = names, .n = 3, .expanded = true,
+		.strictmodes = KV_STRICTMODES_YES,
+		.wildcards = KV_WILDCARDS_NO,
+	};
+	const uint8_t *got;
+	const char *path;
+	size_t len;
+	int fd;
+
+	(void)state;
+	set_up("one", NULL);
+	home_file("one", "not this one\n");
+	home_file("100%", "1\n");
+	home_file("[ab]*", "3\n");
+	home_file("a", "a wildcard\n");
+	assert_return_code(mkdir(tmp_path("home/%%h"), 0755), errno);
+	tmp_text("home/%h/x", "2\n");
+	path = tmp_path("out");
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	told[0] = '\0';
+	assert_true(userfiles_print(&expanded, &account, fd, tell, told));
+	close(fd);
+	assert_string_equal(told, "");
+	got = read_whole(path, &len);
+	assert_bytes(got, len, "1\n2\n3\n", 6);
 }
 
 static void
@@ -229,7 +272,7 @@ output_of_a_pattern_that_cannot_be_written_is_a_failure(void **state)
 	home_file("one", "1\n");
 	told[0] = '\0';
 	assert_return_code(full, errno);
-	assert_false(userfiles_print(&config, &account, full, tell, told));
+	assert_false(userfiles_print(files(), &account, full, tell, told));
 	assert_int_equal(errno, ENOSPC);
 	close(full);
 }
@@ -329,19 +372,19 @@ output_that_cannot_be_written_is_a_failure(void **state)
 	set_up("one", NULL);
 	home_file("one", "1\n");
 	told[0] = '\0';
-	assert_false(userfiles_print(&config, &account, full, tell, told));
+	assert_false(userfiles_print(files(), &account, full, tell, told));
 	assert_int_equal(errno, ENOSPC);
 	close(full);
 	assert_return_code(pipe(ends), errno);
 	close(ends[0]);
-	assert_false(userfiles_print(&config, &account, ends[1], tell, told));
+	assert_false(userfiles_print(files(), &account, ends[1], tell, told));
 	assert_int_equal(errno, EPIPE);
 	close(ends[1]);
-	assert_false(userfiles_print(&config, &account, ends[1], tell, told));
+	assert_false(userfiles_print(files(), &account, ends[1], tell, told));
 	assert_int_equal(errno, EBADF);
 	/* Nothing to write, nothing to fail. */
 	home_file("one", "");
-	assert_true(userfiles_print(&config, &account, -1, tell, told));
+	assert_true(userfiles_print(files(), &account, -1, tell, told));
 }
 
 /* The one line end that the guard adds must be written, too. */
@@ -361,7 +404,7 @@ line_end_that_cannot_be_written_is_a_failure(void **state)
 	limit.rlim_cur = 1;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_return_code(setrlimit(RLIMIT_FSIZE, &limit), errno);
-	assert_false(userfiles_print(&config, &account, fd, tell, told));
+	assert_false(userfiles_print(files(), &account, fd, tell, told));
 	assert_int_equal(errno, EFBIG);
 	assert_return_code(setrlimit(RLIMIT_FSIZE, &was), errno);
 	close(fd);
@@ -404,7 +447,7 @@ lists(const struct blob *blob)
 
 	(void)!kv_sshkey_parse(blob->p, blob->len, &key);
 	alarm(PATIENCE);
-	found = userfiles_list_key(&config, &account, &key) ==
+	found = userfiles_list_key(files(), &account, &key) ==
 	    KV_AUTHORIZED_YES;
 	alarm(0);
 	return found;
@@ -540,22 +583,22 @@ unread_file_leaves_it_unknown(void **state)
 	config.strictmodes = KV_STRICTMODES_NO;
 	testkey_new(&k, KV_KEY_ED25519);
 	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
-	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_UNKNOWN);
 	config.pattern[0] = "one/below-a-file";
 	home_file("one", "");
-	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_NO);
 	/* A link to itself is there, and cannot be opened. */
 	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
 	config.pattern[0] = "loop";
-	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_UNKNOWN);
 	config.pattern[0] = "loop/*";
-	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_UNKNOWN);
 	config.pattern[0] = "missing/*";
-	assert_int_equal(userfiles_list_key(&config, &account, &offered),
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_NO);
 }
 
@@ -576,6 +619,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(files_are_printed_in_order),
+		TEST(expanded_names_are_taken_as_they_are),
 		TEST(bytes_are_left_alone),
 		TEST(large_files_are_printed_whole),
 		TEST(files_are_kept_apart),
