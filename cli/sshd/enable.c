@@ -77,6 +77,25 @@ note_unguarded(const struct enabling *e)
 			    "usepam", "yes") ? "; add --pam" : "");
 }
 
+/* Notes that keyveto.conf lets listed keys in by a line that is not ours. */
+static void
+note_policy(const struct enabling *e)
+{
+	const struct sshd_file *f = sshd_files_find(&e->p->files,
+	    KV_CONFIG_PATH);
+	char why[KV_CONFIG_WHY_BYTES];
+	struct kv_config config;
+
+	if (e->o->warn)
+		return;
+	if (kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
+	    KV_OK && config.on_hit != KV_ACTION_DENY)
+		cli_error("note: %s%s says OnHit warn: listed keys are let in, "
+		    "and logged; keyveto config edit changes it", e->o->root,
+		    f->path);
+	kv_config_free(&config);
+}
+
 /* The lines, and what sshd makes of them before they are in place. */
 static bool
 plan(struct enabling *e)
@@ -98,6 +117,7 @@ plan(struct enabling *e)
 	    e->p->dump, e->next_dump))
 		return false;
 	note_unguarded(e);
+	note_policy(e);
 	if (e->plan.guard)
 		sshd_plan_tell_matches(o->root, &e->next);
 	return true;

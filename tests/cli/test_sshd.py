@@ -1071,6 +1071,17 @@ def _(scratch):
     restored(snapshot, image.snapshot())
 
 
+@case("that keyveto.conf only warns, by a line that is not keyveto's, is said")
+def _(scratch):
+    image = Image(scratch)
+    conf = image.read("/etc/keyveto/keyveto.conf")
+    lacks(image.run("enable", status=0).stderr, "OnHit")
+    image.write("/etc/keyveto/keyveto.conf", conf + "OnHit warn\n")
+    contains(image.run("enable", status=0).stderr, "/etc/keyveto/keyveto.conf says OnHit warn: listed keys are let in")
+    lacks(image.run("enable", "--warn", status=0).stderr, "says OnHit")
+    image.run("disable", status=0)
+
+
 @case("what was put in by hand is left as it is")
 def _(scratch):
     image = Image(scratch, INCLUDE + f"AuthorizedKeysFile none\nAuthorizedKeysCommand {FILES_COMMAND}\n"
