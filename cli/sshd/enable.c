@@ -338,8 +338,9 @@ roll_back(struct enabling *e, const struct former *was)
 			if (sshd_file_is_sshds(fs->v[i]) == (turn == 0))
 				ok &= sshd_file_write(fs, fs->v[i],
 				    was[i].text, was[i].len);
-	if (ok && !e->p->state.found)
-		ok = sshd_state_remove(e->o->root);
+	if (ok)
+		ok = e->p->state.found ? sshd_state_save(fs, true) :
+		    sshd_state_remove(e->o->root);
 	cli_error(ok ? "everything was put back as it was" :
 	    "not everything could be put back: see to it before the next "
 	    "login; %s" SSHD_STATE_DIR " has what was there", e->o->root);
@@ -356,7 +357,7 @@ carry_out(struct enabling *e)
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_state_save(&e->p->files);
+	ok = sshd_state_save(&e->p->files, false);
 	if (ok && !(write_files(e) && validate(e))) {
 		roll_back(e, was);
 		ok = false;

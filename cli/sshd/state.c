@@ -159,16 +159,16 @@ compare_paths(const void *a, const void *b)
 	return strcmp((*f)->path, (*g)->path);
 }
 
-/* Those that are to be changed, by their names; NULL without memory. */
+/* Those to be kept, by their names; NULL without memory. */
 static struct sshd_file **
-changed_files(const struct sshd_files *fs, size_t *np)
+kept_files(const struct sshd_files *fs, bool now, size_t *np)
 {
 	struct sshd_file **v = calloc(fs->n + 1,
 	    sizeof(struct sshd_file *));
 
 	*np = 0;
 	for (size_t i = 0; v != NULL && i < fs->n; i++)
-		if (fs->v[i]->next != NULL)
+		if (now ? fs->v[i]->blocks > 0 : fs->v[i]->next != NULL)
 			v[(*np)++] = fs->v[i];
 	if (*np > 1)
 		qsort(v, *np, sizeof(struct sshd_file *), compare_paths);
@@ -176,12 +176,12 @@ changed_files(const struct sshd_files *fs, size_t *np)
 }
 
 static bool
-write_state(int dir, const struct sshd_files *fs)
+write_state(int dir, const struct sshd_files *fs, bool now)
 {
 	json_t *list = json_array(), *all = NULL;
 	char *text = NULL;
 	size_t n;
-	struct sshd_file **v = changed_files(fs, &n);
+	struct sshd_file **v = kept_files(fs, now, &n);
 	bool ok = list != NULL && v != NULL;
 
 	for (size_t i = 0; ok && i < n; i++)
@@ -210,7 +210,7 @@ publish(int parent)
 }
 
 bool
-sshd_state_save(const struct sshd_files *fs)
+sshd_state_save(const struct sshd_files *fs, bool now)
 {
 	int parent = open_statedir(fs->root), dir = -1;
 	bool ok;
@@ -220,7 +220,7 @@ sshd_state_save(const struct sshd_files *fs)
 	ok = remove_dir(parent, NEW) && mkdirat(parent, NEW, 0700) == 0 &&
 	    (dir = openat(parent, NEW,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
-	    write_state(dir, fs) && publish(parent);
+	    write_state(dir, fs, now) && publish(parent);
 	if (!ok) {
 		fail(fs->root, NEW);
 		(void)remove_dir(parent, NEW);

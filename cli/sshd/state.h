@@ -37,10 +37,11 @@ const struct sshd_kept *sshd_state_find(const struct sshd_state *s,
     const char *path);
 
 /*
- * Keeps the base of each file that has a next, in the place of what was kept
- * before. False after a message.
+ * Keeps the base of each file that has a next, or with now of each file that
+ * holds keyveto's lines now, in the place of what was kept before. False after
+ * a message.
  */
-bool sshd_state_save(const struct sshd_files *fs);
+bool sshd_state_save(const struct sshd_files *fs, bool now);
 bool sshd_state_remove(const char *root);
 
 #endif
