@@ -126,10 +126,10 @@ TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
 	$(BUILD)/pam/auth_info.o \
 	$(patsubst %,$(BUILD)/cli/%.o,input/base64_vector input/pkbf_map \
 	input/quick pem/der pem/openssl pem/pem pem/ssh shared/child \
-	shared/pam_stack shared/root_file sshd/block sshd_config/guard_command \
-	sshd_config/match sshd_config/overview sshd_config/sshd_config \
-	sshd_config/subject sshd_config/words update/http_header \
-	update/settings ways/module ways/ways)
+	shared/pam_decision shared/pam_stack shared/root_file sshd/block \
+	sshd_config/guard_command sshd_config/match sshd_config/overview \
+	sshd_config/sshd_config sshd_config/subject sshd_config/words \
+	update/http_header update/settings ways/module ways/ways)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -163,15 +163,15 @@ sanitize:
 	@tests/run build/ubsan logins
 
 # Without _FORTIFY_SOURCE, whose memmove valgrind takes for memcpy; without
-# test_pam_stack and test_ways, which read PAM's stacks by openat2(2): Debian 12's
-# valgrind does not know that. The logins
+# test_pam_stack, test_pam_decision and test_ways, which read PAM's stacks by
+# openat2(2): Debian 12's valgrind does not know that. The logins
 # run the guard under it, but for two cases: one compares the environment, to
 # which valgrind adds, the other allows the guard less memory than valgrind has.
 VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
 		unit-tests
-	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT='test_pam_stack test_ways' \
+	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT='test_pam_decision test_pam_stack test_ways' \
 		tests/run build/valgrind unit
 	@TEST_WRAPPER='$(VALGRIND)' /usr/bin/python3 tests/e2e/run.py \
 		--build $(CURDIR)/build/valgrind \
