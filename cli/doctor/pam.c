@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "shared/child.h"
+#include "shared/pam_decision.h"
 
 #define MODULE WAYS_MODULE
 #define FIRST "make 'session requisite " MODULE "' the very first session line"
@@ -143,10 +144,31 @@ look_at_control(struct doctor *d, const char *check, const char *type,
 		    "missing", l->file, l->line, l->type);
 }
 
+/* A stack that PAM decides by the module's line, which is there to refuse. */
+static void
+look_at_decision(struct doctor *d, const char *check)
+{
+	const struct pam_line *l;
+	enum pam_decision decision;
+	size_t i;
+
+	if ((l = find_module(d, "session", &i)) == NULL ||
+	    (decision = pam_decision_judge(&d->pam, MODULE)) ==
+	    PAM_DECISION_SURE)
+		return;
+	doctor_warning(d, check, "use the guard alone (keyveto sshd enable "
+	    "--guard); see first who gets in by this line alone",
+	    "%s:%u: this line decides the stack: %s", l->file, l->line,
+	    decision == PAM_DECISION_OTHER ? "without it PAM would use "
+	    "/etc/pam.d/other" : "no other session line is sure to, so that "
+	    "PAM may let in whom it would refuse");
+}
+
 void
 doctor_pam_control(struct doctor *d, const char *check)
 {
 	look_at_control(d, check, "session", session_refusals);
+	look_at_decision(d, check);
 	look_at_control(d, check, "auth", auth_refusals);
 	if (!d->module.session && !d->module.auth)
 		doctor_ok(d, check, "there is no line to look at");

@@ -12,28 +12,20 @@
  * did, and a substack can be left before its last line.
  */
 
-static const char *
-file_name(const char *module)
-{
-	const char *slash = strrchr(module, '/');
-
-	return slash != NULL ? slash + 1 : module;
-}
-
 /*
  * Modules whose pam_sm_open_session never answers PAM_IGNORE: "required" lets
  * that pass without a decision. A module that cannot be loaded counts as
  * PAM_MODULE_UNKNOWN, which is "bad".
  */
 static bool
-never_ignores(const char *module)
+never_ignores(const struct pam_line *l)
 {
 	static const char *const names[] = {
 		"pam_deny.so", "pam_limits.so", "pam_permit.so", "pam_unix.so"
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(file_name(module), names[i]) == 0)
+		if (strcmp(pam_line_module(l), names[i]) == 0)
 			return true;
 	return false;
 }
@@ -69,7 +61,7 @@ word_decides(const char *word, size_t len, bool ignores)
 static bool
 line_decides(const struct pam_line *l)
 {
-	const bool ignores = !never_ignores(l->module);
+	const bool ignores = !never_ignores(l);
 	const char *p = l->control;
 
 	if (*p != '[')
@@ -114,7 +106,7 @@ pam_decision_judge(const struct pam_stack *s, const char *apart)
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct pam_line *l = &s->line[i];
-		bool counts = strcmp(file_name(l->module), apart) != 0;
+		bool counts = strcmp(pam_line_module(l), apart) != 0;
 
 		if (strcmp(l->type, "session") != 0)
 			continue;

@@ -428,16 +428,23 @@ pam_stack_config(const struct pam_line *l, char *path, size_t cap)
 	}
 }
 
+const char *
+pam_line_module(const struct pam_line *l)
+{
+	const char *slash = strrchr(l->module, '/');
+
+	return slash != NULL ? slash + 1 : l->module;
+}
+
 const struct pam_line *
 pam_stack_find(const struct pam_stack *s, const char *type,
     const char *module, size_t *ip)
 {
 	for (size_t i = *ip; i < s->n; i++) {
 		const struct pam_line *l = &s->line[i];
-		const char *slash = strrchr(l->module, '/');
 
-		if (strcmp(l->type, type) == 0 && strcmp(slash != NULL ?
-		    slash + 1 : l->module, module) == 0) {
+		if (strcmp(l->type, type) == 0 &&
+		    strcmp(pam_line_module(l), module) == 0) {
 			*ip = i;
 			return l;
 		}

@@ -37,6 +37,9 @@ bool pam_stack_read(const char *root, const char *service,
     struct pam_stack *s, char *why, size_t cap);
 void pam_stack_free(struct pam_stack *s);
 
+/* The file name of a line's module, without its directory. */
+const char *pam_line_module(const struct pam_line *l);
+
 /*
  * The first line of a type at or after index *ip whose module's file name is
  * module; *ip becomes its index. NULL if there is none.

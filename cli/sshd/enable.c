@@ -73,8 +73,9 @@ note_unguarded(const struct enabling *e)
 		if (!ways_is_guarded(&w, way))
 			cli_error("note: %s: neither the guard nor the module "
 			    "will judge the keys on this way in%s",
-			    ways_name(way), sshd_text_is(e->next_dump,
-			    "usepam", "yes") ? "; add --pam" : "");
+			    ways_name(way), *e->plan.pam_unfit == '\0' &&
+			    sshd_text_is(e->next_dump, "usepam", "yes") ?
+			    "; add --pam" : "");
 }
 
 /* Notes that keyveto.conf lets listed keys in by a line that is not ours. */
@@ -107,6 +108,8 @@ plan(struct enabling *e)
 	if (!sshd_plan_make(o, e->p, &e->accounts, &e->plan) ||
 	    !sshd_open_changed(o, &e->p->files, true, &e->next))
 		return false;
+	if (*e->plan.pam_unfit != '\0')
+		e->pam = false;
 	if (!sshd_dump_valid(o->sshd, &e->next, *o->root != '\0', why,
 	    sizeof(why))) {
 		cli_error("%s; nothing was changed", why);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared/pam_decision.h"
 #include "sshd_config/guard_command.h"
 
 /* The one of that name, which may be new: *newp. NULL without memory. */
@@ -71,6 +72,11 @@ look_at_service(struct sshd_means *m, const char *service)
 	l = ways_find_module(&stack, &in_place);
 	if (in_place) {
 		in_place = sshd_require_module(m->o, l->module);
+		if (pam_decision_judge(&stack, WAYS_MODULE) !=
+		    PAM_DECISION_SURE)
+			cli_error("note: %s%s:%u: this line decides the stack: "
+			    "no other session line is sure to", m->o->root,
+			    l->file, l->line);
 		pam_stack_config(l, config, sizeof(config));
 		(void)find(m, SSHD_MEAN_CONFIG, config, "", &new);
 	} else if (l != NULL && strcmp(l->control, "requisite") != 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "shared/pam_stack.h"
+#include "shared/pam_decision.h"
 #include "shared/root_file.h"
 #include "sshd_config/escape.h"
 #include "sshd_config/guard_command.h"
@@ -568,38 +568,123 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 	return ok;
 }
 
+/*
+ * Fills in plan->pam_unfit: the module answers PAM_SUCCESS for a clean key, and
+ * no session that PAM refuses now may be opened by that.
+ */
+static void
+find_pam_unfit(const char *root, const struct sshd_file *f,
+    const struct pam_stack *stack, struct sshd_plan *plan)
+{
+	switch (pam_decision_judge(stack, SSHD_MODULE)) {
+	case PAM_DECISION_OTHER:
+		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit), "%.1000s%.200s: "
+		    "%s, so that PAM opens sessions by " SSHD_PAM_DIR "other, "
+		    "and would not with keyveto's line (with the line 'session "
+		    "include other' in that file, PAM's answer stays the same)",
+		    root, f->path, f->there ? "has no session line" :
+		    "not there");
+		break;
+	case PAM_DECISION_OPEN:
+		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit), "%.1000s%.200s: "
+		    "no session line is sure to decide, so that keyveto's line "
+		    "would, and would let in whom PAM refuses now (a line that "
+		    "is sure to is required or requisite, names pam_unix.so, "
+		    "pam_limits.so, pam_permit.so or pam_deny.so, and is "
+		    "neither in a substack nor jumped over)", root, f->path);
+		break;
+	case PAM_DECISION_SURE:
+		break;
+	}
+}
+
+/*
+ * Looks at PAM's lines for sshd: plan->pam_there, or plan->pam_unfit. False
+ * after a message.
+ */
 static bool
-plan_pam(const struct sshd_options *o, struct sshd_present *p,
+look_at_pam(const struct sshd_options *o, struct sshd_present *p,
     struct sshd_plan *plan)
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
 	struct pam_stack stack;
 	struct sshd_file *f;
-	bool readable, first = false;
+	bool readable, missing, first = false;
 
 	if (!sshd_text_is(p->dump, "usepam", "yes")) {
 		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
 		    "yes, or use --guard alone");
 		return false;
 	}
-	snprintf(path, sizeof(path), "/etc/pam.d/%s", plan->service);
+	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", plan->service);
 	if ((f = sshd_files_add(&p->files, path)) == NULL)
 		return false;
-	if (!f->there) {
-		cli_error("%s%s: not there; PAM's lines for sshd are elsewhere, "
-		    "copy them to this file first", o->root, path);
-		return false;
-	}
 	readable = pam_stack_read(o->root, plan->service, &stack, why,
 	    sizeof(why));
+	missing = !f->there && stack.n == 0;
 	if (readable)
 		(void)ways_find_module(&stack, &first);
+	plan->pam_there = first && f->blocks == 0;
+	if (missing || (readable && f->there && !plan->pam_there))
+		find_pam_unfit(o->root, f, &stack, plan);
 	pam_stack_free(&stack);
-	if (!readable) {
+	if (missing)
+		return true;
+	if (!f->there)
+		cli_error("%s%s: not there; PAM's lines for sshd are elsewhere, "
+		    "copy them to this file first", o->root, path);
+	else if (!readable)
 		cli_error("%s", why);
+	return f->there && readable;
+}
+
+/*
+ * Whether the module can be put in. Where it cannot, the guard works alone,
+ * unless the module was asked for by name. False after a message.
+ */
+static bool
+plan_pam_or_none(const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
+{
+	if (!look_at_pam(o, p, plan))
+		return false;
+	if (*plan->pam_unfit == '\0')
+		return true;
+	if (o->pam) {
+		cli_error("%s; nothing was changed: use --guard alone",
+		    plan->pam_unfit);
 		return false;
 	}
-	if (first && f->blocks == 0) {
+	plan->pam = false;
+	return true;
+}
+
+/* Where the module is left out, there must be a guard. */
+static bool
+has_guard_for_pam(const struct sshd_plan *plan)
+{
+	if (*plan->pam_unfit == '\0')
+		return true;
+	if (plan->guard || plan->foreign_guard) {
+		cli_error("note: the PAM module is left out: %s",
+		    plan->pam_unfit);
+		return true;
+	}
+	cli_error("%s; nothing was changed", plan->pam_unfit);
+	return false;
+}
+
+static bool
+plan_pam(const struct sshd_options *o, struct sshd_present *p,
+    struct sshd_plan *plan)
+{
+	char path[SSHD_VALUE_BYTES + 16];
+	struct sshd_file *f;
+
+	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", plan->service);
+	if ((f = sshd_files_add(&p->files, path)) == NULL)
+		return false;
+	if (plan->pam_there) {
 		cli_error("note: %s%s: pam_keyveto.so is its first session "
 		    "line already, not by keyveto: left as it is", o->root,
 		    path);
@@ -666,8 +751,9 @@ plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
 		return true;
 	}
 	cli_error("the guard cannot be put in so that it takes away only: %s; "
-	    "%s", plan->unfit, o->guard ? "use --pam" : "UsePAM is no, so the "
-	    "PAM module cannot do the work either");
+	    "%s%s", plan->unfit, *plan->pam_unfit != '\0' ? "nor can the PAM "
+	    "module: " : o->guard ? "use --pam" : "UsePAM is no, so the "
+	    "PAM module cannot do the work either", plan->pam_unfit);
 	return false;
 }
 
@@ -678,8 +764,9 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
 	bool ok;
 
 	sshd_pam_service(p->dump, plan->service);
-	ok = (!plan->guard || plan_guard_or_none(o, p, plan)) &&
-	    (!plan->pam || plan_pam(o, p, plan)) &&
+	ok = (!plan->pam || plan_pam_or_none(o, p, plan)) &&
+	    (!plan->guard || plan_guard_or_none(o, p, plan)) &&
+	    has_guard_for_pam(plan) && (!plan->pam || plan_pam(o, p, plan)) &&
 	    plan_config(o, p) &&
 	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
 	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&

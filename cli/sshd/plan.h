@@ -15,6 +15,9 @@ struct sshd_plan {
 	bool changes_order;	/* TrustedUserCAKeys would come before the files */
 	/* Why the guard would not take away only; "" if it would. */
 	char unfit[SSHD_WHY_BYTES + 256];
+	bool pam_there;		/* the module is, by a line not keyveto's */
+	/* Why the module's line would change PAM's own answer; "" if not. */
+	char pam_unfit[SSHD_WHY_BYTES];
 	bool takes_files;	/* the guard hands out the accounts' files */
 	bool strictmodes_no;	/* sshd's StrictModes is no */
 	char files[SSHD_VALUE_BYTES];	/* sshd's AuthorizedKeysFile */

@@ -823,6 +823,20 @@ def _(folder):
         expect("pam-control", "warning", "does not log that a module is missing")
 
 
+@case("pam-control: a stack that the module's line decides")
+def _(folder):
+    with machine(folder) as m:
+        permit = "session required pam_permit.so\n"
+        for stack, status, says in ((permit, "ok", "a refusal ends the stack"),
+                                    ("session include other\n", "ok", "a refusal ends the stack"),
+                                    ("", "warning", "PAM would use /etc/pam.d/other"),
+                                    ("session optional pam_permit.so\n", "warning", f"{STACK}:1: this line decides"),
+                                    (f"session [success=1 default=ignore] pam_env.so\n{permit}", "warning",
+                                     "PAM may let in whom it would refuse")):
+            m.pam(SESSION + stack)
+            expect("pam-control", status, says)
+
+
 @case("pam-order: Debian's own stack, with the line in the wrong place")
 def _(folder):
     with machine(folder) as m:

@@ -700,10 +700,6 @@ def no_config(image):
     image.path("/etc/keyveto/keyveto.conf").unlink()
 
 
-def no_stack(image):
-    image.path("/etc/pam.d/sshd").unlink()
-
-
 def bad_stack(image):
     image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n")
 
@@ -720,7 +716,7 @@ for prepare, says in ((broken_guard, f"{GUARD}: No such file"), (loose_guard, GU
                       (loose_folder, "/usr/libexec"), (no_module, "pam_keyveto.so: No such file"),
                       (no_filter, "filter.pkbf: No such file"), (loose_filter, "filter.pkbf"),
                       (short_filter, "filter.pkbf"), (bad_config, "/etc/keyveto/keyveto.conf:1:"),
-                      (no_config, "/etc/keyveto/keyveto.conf: not there"), (no_stack, "/etc/pam.d/sshd: not there"),
+                      (no_config, "/etc/keyveto/keyveto.conf: not there"),
                       (bad_stack, "/etc/pam.d/sshd:1:"), (bad_sshd_config, f"{TOP}: line 3: Bad configuration option"),
                       (mark_without_end, f"{TOP}:3: a mark of keyveto's without the other")):
     def _(scratch, prepare=prepare, says=says):
@@ -745,6 +741,67 @@ def _(scratch):
             (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
         (scratch / str(number)).mkdir()
         must_refuse(Image(scratch / str(number), config), *options, says=(says,))
+
+
+SUFFICIENT = "session sufficient pam_succeed_if.so quiet user = alice\n"
+WITHOUT_SESSION = "@include common-auth\n@include common-account\n"
+# The stack of sshd, and what is said of it.
+UNDECIDED = (
+    (SUFFICIENT, "no session line is sure to decide"),
+    ("session optional pam_permit.so\n", "no session line is sure to decide"),
+    ("session required pam_loginuid.so\n", "no session line is sure to decide"),
+    ("session substack common-session\n", "no session line is sure to decide"),
+    ("session [success=1 default=ignore] pam_env.so\nsession required pam_permit.so\n", "no session line is sure to"),
+    (WITHOUT_SESSION, "has no session line, so that PAM opens sessions by /etc/pam.d/other"),
+    (None, "not there, so that PAM opens sessions by /etc/pam.d/other"),
+)
+
+
+@case("the module is not put into a PAM stack that its line would decide")
+def _(scratch):
+    for number, (stack, says) in enumerate(UNDECIDED):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number))
+        if stack is None:
+            image.path("/etc/pam.d/sshd").unlink()
+        else:
+            image.write("/etc/pam.d/sshd", stack)
+        snapshot = image.snapshot()
+        must_refuse(image, "--pam", says=(says, "/etc/pam.d/sshd", "nothing was changed"))
+        must_refuse(image, "--pam", "--guard", says=(says,))
+        # Without a word the guard does the work alone; with one it always did.
+        contains(image.run("enable", status=0).stderr, f"note: the PAM module is left out: {image.root}", says)
+        lacks(image.run("enable", "--guard", status=0).stderr, says)
+        equal(image.path("/etc/pam.d/sshd").exists() and image.read("/etc/pam.d/sshd"), stack or False)
+        contains(image.read(DROP_IN), "AuthorizedKeysCommand")
+        image.run("disable", status=0)
+        restored(snapshot, image.snapshot())
+        # Nothing is put in where the guard cannot be either.
+        image.write(TOP, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n")
+        must_refuse(image, says=("TrustedUserCAKeys is set", "nor can the PAM module: ", says))
+        image.write(TOP, INCLUDE + "AuthorizedKeysFile none\n")
+        must_refuse(image, says=(says, "nothing was changed"))
+
+
+@case("the line that is advised for a stack without session lines makes one that the module can be put into")
+def _(scratch):
+    image = Image(scratch)
+    image.write("/etc/pam.d/sshd", WITHOUT_SESSION + "session include other\n")
+    image.run("enable", "--pam", status=0)
+    equal(image.first_session_line(), MODULE_LINE + ALONE)
+
+
+@case("a module in a stack that its line decides is told of, and taken out by the next enable")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    lacks(image.run("status", status=0).stderr, "decides the stack")
+    image.write("/etc/pam.d/sshd", image.read("/etc/pam.d/sshd").replace(STOCK_STACK, SUFFICIENT))
+    contains(image.run("status", status=0).stderr, "/etc/pam.d/sshd:2: this line decides the stack")
+    must_refuse(image, "--pam", says=("no session line is sure to decide",))
+    contains(image.run("enable", status=0).stderr, "the PAM module is left out")
+    equal(image.read("/etc/pam.d/sshd"), SUFFICIENT)
+    image.run("status", status=0)
 
 
 @case("a filter that a chained command's user cannot read is refused")

@@ -31,6 +31,7 @@ from stock import StockServer, snapshot
 
 CONFIG = Path("/etc/ssh/sshd_config")
 STACK = Path("/etc/pam.d/sshd")
+OTHER = Path("/etc/pam.d/other")
 STATE = Path("/var/lib/keyveto/sshd-state")
 WATCHED = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/var/lib/keyveto")
 STOCK_HEAD = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nKbdInteractiveAuthentication no\n"
@@ -64,6 +65,12 @@ class World:
         check(outcome.entered == enters, f"{when}: {outcome}")
         if not enters:
             check(outcome.refused, f"{when}: not refused, but {outcome}")
+        self.ok(f"{when}: {'in' if enters else 'out'}")
+
+    def expect_session(self, when, account, identity, enters):
+        """PAM refuses the session once sshd has accepted the key."""
+        outcome = self.clients.login(self.server, account, [identity])
+        check(outcome.entered == enters, f"{when}: {outcome}")
         self.ok(f"{when}: {'in' if enters else 'out'}")
 
     def expect_logged(self, account, **pairs):
@@ -122,6 +129,37 @@ def pam_alone(w):
     w.run("disable")
     w.expect("PAM taken out, a leaked key", mallory, w.leaked, True)
     mallory.authorize()
+
+
+def pam_decides(w):
+    """Stacks that the module's line would decide: whom PAM refuses stays out."""
+    alice, bob = w.machine.add_account(), w.machine.add_account()
+    for account in (alice, bob):
+        account.authorize(w.clean.key, w.leaked.key)
+    w.configure(STOCK_HEAD)
+    stock_stack, other = STACK.read_text(encoding="utf-8"), OTHER.read_text(encoding="utf-8")
+    head = "@include common-auth\n@include common-account\n"
+    for title, lines, others, enters in (
+            ("a sufficient line for one account", f"session sufficient pam_succeed_if.so quiet user = {alice.name}\n", other, True),
+            ("no session line, and other refuses", "", "session required pam_deny.so\n", False)):
+        STACK.write_text(head + lines, encoding="utf-8")
+        OTHER.write_text(others, encoding="utf-8")
+        before = snapshot(*WATCHED)
+        for options in (None, ("--pam", "--warn"), ("--pam", "--yes"), ("--warn",), ("--guard", "--warn")):
+            refused = options is not None and "--pam" in options
+            if options is not None:
+                said = w.run("enable", *options, *(() if refused else ("--reload",)), status=2 if refused else 0)
+                check("the PAM module is left out" in said or options != ("--warn",), said)
+                check(not refused or snapshot(*WATCHED) == before, "a refusal changed something")
+            when = f"{title}, {'before' if options is None else ' '.join(options)}"
+            w.expect_session(when, alice, w.clean, enters)
+            w.expect_session(when, bob, w.clean, False)
+        w.run("disable", "--reload")
+        check(snapshot(*WATCHED) == before, "the way back does not lead to where it began")
+    STACK.write_text(stock_stack, encoding="utf-8")
+    OTHER.write_text(other, encoding="utf-8")
+    for account in (alice, bob):
+        account.authorize()
 
 
 def command(w):
@@ -381,8 +419,8 @@ def play(options):
             path.unlink()
         world = World(machine, log, scratch, options.build / "keyveto")
         world.server.start()
-        for scene in (stock, pam_alone, command, certificates, forced_command, principals, implicit_argument, tried_out,
-                      match, without_include, not_reloaded, odd_names):
+        for scene in (stock, pam_alone, pam_decides, command, certificates, forced_command, principals,
+                      implicit_argument, tried_out, match, without_include, not_reloaded, odd_names):
             scene(world)
             check(not STATE.exists(), "disable leaves its state behind")
             world.configure(world.config)
