@@ -85,6 +85,28 @@ sshd_block_lines(const char *text, size_t len, size_t *out_lenp, size_t *np,
 	return copy_lines(text, len, true, out_lenp, np, why, cap);
 }
 
+size_t
+sshd_block_line_outside(const char *text, size_t len, size_t line)
+{
+	char why[128], *base;
+	size_t end = 0, base_len, blocks, n = 1;
+
+	while (line-- > 0) {
+		const char *nl = memchr(text + end, '\n', len - end);
+
+		end = nl != NULL ? (size_t)(nl - text) + 1 : len;
+	}
+	/* Within a block, what ends here lacks the other mark. */
+	base = sshd_block_remove(text, end, &base_len, &blocks, why,
+	    sizeof(why));
+	if (base == NULL)
+		return 0;
+	for (size_t i = 0; i + 1 < base_len; i++)
+		n += base[i] == '\n';
+	free(base);
+	return n;
+}
+
 char *
 sshd_block_insert(const char *text, size_t len, size_t line,
     const char *lines, size_t *out_lenp)

@@ -23,6 +23,12 @@ char *sshd_block_lines(const char *text, size_t len, size_t *out_lenp,
     size_t *np, char *why, size_t cap);
 
 /*
+ * The number that a line (from 1) has once the blocks are taken out; 0 if it is
+ * in one. The text's marks are in order, or all of it counts as outside.
+ */
+size_t sshd_block_line_outside(const char *text, size_t len, size_t line);
+
+/*
  * Copies text with a block of these lines before line number line (from 1),
  * which must be there, or be 1; to be freed. NULL without memory.
  */

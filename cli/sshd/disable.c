@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sshd/block.h"
+#include "sshd/remains.h"
 #include "sshd/sshd.h"
 
 /*
@@ -81,12 +82,23 @@ take_out(struct sshd_present *p, enum whose whose, size_t *np)
 	return true;
 }
 
+/* Whether keyveto's lines are in a file that is not sshd's. */
+static bool
+has_other_lines(const struct sshd_present *p)
+{
+	for (size_t i = 0; i < p->files.n; i++)
+		if (p->files.v[i]->blocks > 0 &&
+		    !sshd_file_is_sshds(p->files.v[i]))
+			return true;
+	return false;
+}
+
 static int
 disable(const struct sshd_options *o, struct sshd_present *p)
 {
 	size_t taken = 0, guard;
 
-	if (!check(o, p))
+	if (!check(o, p) || !sshd_remains_allow(o, p))
 		return CLI_UNCHECKED;
 	for (size_t i = 0; i < p->files.n; i++)
 		tell_kept(p, p->files.v[i]);
@@ -94,10 +106,12 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	if (!take_out(p, SSHDS, &taken))
 		return CLI_UNCHECKED;
 	guard = taken;
-	if (o->reload && taken > 0 && (p->dump == NULL ||
-	    !sshd_reload(p->dump))) {
-		cli_error("PAM's lines and those in keyveto.conf stay for now: "
-		    "reload sshd, then run this again without --reload");
+	/* An earlier run may have taken them out, and not have reloaded. */
+	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
+		cli_error(has_other_lines(p) ? "PAM's lines and those in "
+		    "keyveto.conf stay for now: reload sshd, then run this "
+		    "again without --reload" : "sshd was not reloaded: reload "
+		    "it, then run this again without --reload");
 		return CLI_UNCHECKED;
 	}
 	if (!take_out(p, PAMS, &taken) ||

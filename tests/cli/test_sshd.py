@@ -1025,8 +1025,13 @@ def _(scratch):
             contains(done.stderr, "names no running sshd", "stay for now")
             equal(machine.settings()["authorizedkeysfile"], ".ssh/k")
             equal(machine.first_session_line(), "session requisite pam_keyveto.so")
+            # Though nothing of sshd's is left to take out, it still runs the guard.
+            contains(machine.run("disable", "--reload", status=2).stderr, "names no running sshd", "stay for now")
+            equal(machine.first_session_line(), "session requisite pam_keyveto.so")
             machine.run("disable", status=0)
             restored(snapshot, machine.snapshot())
+            done = machine.run("disable", "--reload", status=2)
+            contains(done.stderr, "names no running sshd", "sshd was not reloaded")
 
 
 @case("two at a time do not get in each other's way")
@@ -1150,6 +1155,65 @@ def _(scratch):
     equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
     image.run("disable", status=0)
     restored(snapshot, image.snapshot())
+
+
+def without_marks(text):
+    return "".join(line for line in text.splitlines(keepends=True) if not re.match("# (BEGIN|END) keyveto", line))
+
+
+@case("disable does not leave a module that refuses what was only logged")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", "--pam", "--warn", status=0)
+    stack, line = image.read("/etc/pam.d/sshd"), MODULE_LINE + ALONE
+    for text, place in ((f"{line}\n" + stack.replace(f"{line}\n", ""), 1),
+                        (stack + "account required /lib/security/pam_keyveto.so\n", len(stack.splitlines()) + 1)):
+        image.write("/etc/pam.d/sshd", text)
+        snapshot = image.snapshot()
+        done = image.run("disable", status=2)
+        contains(done.stderr, f"/etc/pam.d/sshd:{place}: pam_keyveto.so stays", "refuse the keys that are only logged",
+                 "nothing was changed")
+        restored(snapshot, image.snapshot())
+    # Another keyveto.conf stays as it is.
+    image.write("/etc/pam.d/sshd", stack + "account required pam_keyveto.so config=/etc/other.conf\n")
+    done = image.run("disable", status=0)
+    contains(done.stderr, f"note: {image.root}/etc/pam.d/sshd:{len(STOCK_STACK.splitlines()) + 1}: pam_keyveto.so stays")
+    lacks(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
+
+
+@case("what disable advises for a module that stays keeps what it does")
+def _(scratch):
+    image = Image(scratch)
+    image.run("enable", "--pam", "--warn", status=0)
+    image.write("/etc/pam.d/sshd", without_marks(image.read("/etc/pam.d/sshd")))
+    image.run("disable", status=2)
+    conf = without_marks(image.read("/etc/keyveto/keyveto.conf"))
+    image.write("/etc/keyveto/keyveto.conf", conf)
+    contains(image.run("disable", status=0).stderr, "note: ", "/etc/pam.d/sshd:1: pam_keyveto.so stays")
+    contains("\n" + conf, "\nOnHit warn\n")
+    equal(image.read("/etc/keyveto/keyveto.conf"), conf)
+    # Enforced, a module that stays does what it did.
+    image.write("/etc/keyveto/keyveto.conf", (ROOT / "etc/keyveto.conf").read_bytes())
+    image.write("/etc/pam.d/sshd", STOCK_STACK)
+    image.run("enable", "--pam", status=0)
+    image.write("/etc/pam.d/sshd", without_marks(image.read("/etc/pam.d/sshd")))
+    contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd:1: pam_keyveto.so stays")
+
+
+@case("disable does not leave a guard that refuses what was only logged")
+def _(scratch):
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile .ssh/k\n")
+    image.run("enable", "--guard", "--warn", status=0)
+    image.write(DROP_IN, without_marks(image.read(DROP_IN)))
+    snapshot = image.snapshot()
+    done = image.run("disable", status=2)
+    contains(done.stderr, f"{DROP_IN}:2: the guard stays", "refuse the keys that are only logged",
+             "nothing was changed")
+    restored(snapshot, image.snapshot())
+    conf = without_marks(image.read("/etc/keyveto/keyveto.conf"))
+    image.write("/etc/keyveto/keyveto.conf", conf)
+    contains(image.run("disable", status=0).stderr, f"{DROP_IN}:2: the guard stays")
+    equal(image.read("/etc/keyveto/keyveto.conf"), conf)
 
 
 # What sshd is asked.

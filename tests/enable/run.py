@@ -32,6 +32,7 @@ from stock import StockServer, snapshot
 CONFIG = Path("/etc/ssh/sshd_config")
 STACK = Path("/etc/pam.d/sshd")
 OTHER = Path("/etc/pam.d/other")
+CONF = Path("/etc/keyveto/keyveto.conf")
 STATE = Path("/var/lib/keyveto/sshd-state")
 WATCHED = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/var/lib/keyveto")
 STOCK_HEAD = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nKbdInteractiveAuthentication no\n"
@@ -160,6 +161,31 @@ def pam_decides(w):
     OTHER.write_text(other, encoding="utf-8")
     for account in (alice, bob):
         account.authorize()
+
+
+def line_that_stays(w):
+    """A line of PAM's that was moved out of the marks: what is only logged stays so."""
+    mallory = w.machine.add_account()
+    mallory.authorize(w.leaked.key)
+    w.configure(STOCK_HEAD)
+    stack, conf = STACK.read_text(encoding="utf-8"), CONF.read_text(encoding="utf-8")
+    w.run("enable", "--pam", "--warn")
+    line = "session requisite pam_keyveto.so disconnect=always\n"
+    enabled = STACK.read_text(encoding="utf-8")
+    check(line in enabled, enabled)
+    STACK.write_text(line + enabled.replace(line, ""), encoding="utf-8")
+    w.expect("a line moved by hand, --warn, a leaked key", mallory, w.leaked, True)
+    check(f"{STACK}:1: pam_keyveto.so stays" in w.run("disable", status=2), "the line is not named")
+    w.expect("a line moved by hand, after disable, a leaked key", mallory, w.leaked, True)
+    # As disable advises: the lines in keyveto.conf are the administrator's now.
+    kept = [one for one in CONF.read_text(encoding="utf-8").splitlines(keepends=True)
+            if not one.startswith(("# BEGIN keyveto", "# END keyveto"))]
+    CONF.write_text("".join(kept), encoding="utf-8")
+    check(f"{STACK}:1: pam_keyveto.so stays" in w.run("disable"), "the line is not named")
+    w.expect("a line moved by hand, the marks deleted, a leaked key", mallory, w.leaked, True)
+    STACK.write_text(stack, encoding="utf-8")
+    CONF.write_text(conf, encoding="utf-8")
+    mallory.authorize()
 
 
 def command(w):
@@ -419,8 +445,8 @@ def play(options):
             path.unlink()
         world = World(machine, log, scratch, options.build / "keyveto")
         world.server.start()
-        for scene in (stock, pam_alone, pam_decides, command, certificates, forced_command, principals,
-                      implicit_argument, tried_out, match, without_include, not_reloaded, odd_names):
+        for scene in (stock, pam_alone, pam_decides, line_that_stays, command, certificates, forced_command,
+                      principals, implicit_argument, tried_out, match, without_include, not_reloaded, odd_names):
             scene(world)
             check(not STATE.exists(), "disable leaves its state behind")
             world.configure(world.config)
