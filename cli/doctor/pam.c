@@ -146,7 +146,7 @@ look_at_control(struct doctor *d, const char *check, const char *type,
 
 /* A stack that PAM decides by the module's line, which is there to refuse. */
 static void
-look_at_decision(struct doctor *d, const char *check)
+say_what_decides(struct doctor *d, const char *check)
 {
 	const struct pam_line *l;
 	enum pam_decision decision;
@@ -168,7 +168,7 @@ void
 doctor_pam_control(struct doctor *d, const char *check)
 {
 	look_at_control(d, check, "session", session_refusals);
-	look_at_decision(d, check);
+	say_what_decides(d, check);
 	look_at_control(d, check, "auth", auth_refusals);
 	if (!d->module.session && !d->module.auth)
 		doctor_ok(d, check, "there is no line to look at");

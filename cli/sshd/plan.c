@@ -599,11 +599,11 @@ find_pam_unfit(const char *root, const struct sshd_file *f,
 }
 
 /*
- * Looks at PAM's lines for sshd: plan->pam_there, or plan->pam_unfit. False
+ * Reads PAM's lines for sshd: plan->pam_there, or plan->pam_unfit. False
  * after a message.
  */
 static bool
-look_at_pam(const struct sshd_options *o, struct sshd_present *p,
+read_pam_stack(const struct sshd_options *o, struct sshd_present *p,
     struct sshd_plan *plan)
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
@@ -646,7 +646,7 @@ static bool
 plan_pam_or_none(const struct sshd_options *o, struct sshd_present *p,
     struct sshd_plan *plan)
 {
-	if (!look_at_pam(o, p, plan))
+	if (!read_pam_stack(o, p, plan))
 		return false;
 	if (*plan->pam_unfit == '\0')
 		return true;

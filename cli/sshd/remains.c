@@ -88,7 +88,7 @@ is_ours(const struct remains *r, const char *path, size_t line)
 }
 
 static void
-look_at_service(struct remains *r)
+find_modules(struct remains *r)
 {
 	char service[SSHD_VALUE_BYTES], why[SSHD_WHY_BYTES];
 	char config[PATH_MAX];
@@ -112,7 +112,7 @@ look_at_service(struct remains *r)
 }
 
 static void
-look_at_sshd(struct remains *r)
+find_guards(struct remains *r)
 {
 	const struct sshd_tree *t = &r->p->now;
 	char config[PATH_MAX];
@@ -140,13 +140,13 @@ sshd_remains_allow(const struct sshd_options *o, const struct sshd_present *p)
 	struct remains r = { .o = o, .p = p };
 
 	read_conf(&r);
-	look_at_service(&r);
-	look_at_sshd(&r);
+	find_modules(&r);
+	find_guards(&r);
 	r.allowed = !(r.module && r.conf_lenient) &&
 	    !(r.guard && r.conf_lines);
 	r.names = true;
-	look_at_service(&r);
-	look_at_sshd(&r);
+	find_modules(&r);
+	find_guards(&r);
 	if (r.allowed)
 		return true;
 	cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines there, what "

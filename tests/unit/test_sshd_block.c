@@ -51,6 +51,21 @@ test_removal_undoes_insertion(void **state)
 	}
 }
 
+/* Each line's number without the blocks; those of a block, marks apart, are 0. */
+static void
+test_lines_keep_their_number_outside(void **state)
+{
+	static const char text[] = "1\n# BEGIN keyveto x\nb\nc\n# END keyveto\n"
+	    "2\n# BEGIN keyveto\nd\n# END keyveto\n3\n\n5";
+	static const size_t want[] = { 1, 0, 0, 0, 2, 2, 0, 0, 3, 3, 4, 5 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(want); i++)
+		if (i != 4 && i != 8)
+			assert_int_equal(sshd_block_line_outside(text,
+			    sizeof(text) - 1, i + 1), want[i]);
+}
+
 /* The lines of all blocks together, without the marks. */
 static void
 test_lines_are_those_between_the_marks(void **state)
@@ -116,6 +131,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_removal_undoes_insertion),
+		TEST(test_lines_keep_their_number_outside),
 		TEST(test_lines_are_those_between_the_marks),
 		TEST(test_text_without_marks_stays),
 		TEST(test_marks_in_disorder_are_refused),
