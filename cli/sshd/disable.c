@@ -93,10 +93,25 @@ has_other_lines(const struct sshd_present *p)
 	return false;
 }
 
+/* Whether enable put lines into a file of sshd's, by what it kept. */
+static bool
+had_guard(const struct sshd_present *p)
+{
+	for (size_t i = 0; i < p->state.n; i++) {
+		const struct sshd_file *f = sshd_files_find(&p->files,
+		    p->state.v[i].path);
+
+		if (f != NULL && sshd_file_is_sshds(f))
+			return true;
+	}
+	return false;
+}
+
 static int
 disable(const struct sshd_options *o, struct sshd_present *p)
 {
-	size_t taken = 0, guard;
+	size_t taken = 0;
+	bool guard;
 
 	if (!check(o, p) || !sshd_remains_allow(o, p))
 		return CLI_UNCHECKED;
@@ -105,7 +120,7 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	/* keyveto.conf goes last: the others' lines may only warn by it. */
 	if (!take_out(p, SSHDS, &taken))
 		return CLI_UNCHECKED;
-	guard = taken;
+	guard = taken > 0 || had_guard(p);
 	/* An earlier run may have taken them out, and not have reloaded. */
 	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
 		cli_error(has_other_lines(p) ? "PAM's lines and those in "
@@ -119,7 +134,7 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 		return CLI_UNCHECKED;
 	if (taken == 0)
 		puts("no keyveto lines found");
-	else if (guard > 0 && *o->root == '\0' && !o->reload)
+	else if (guard && *o->root == '\0' && !o->reload)
 		puts("sshd runs the guard until it is reloaded, and the guard "
 		    "reads keyveto.conf without these lines: run systemctl "
 		    "reload ssh now");

@@ -1028,7 +1028,7 @@ def _(scratch):
             # Though nothing of sshd's is left to take out, it still runs the guard.
             contains(machine.run("disable", "--reload", status=2).stderr, "names no running sshd", "stay for now")
             equal(machine.first_session_line(), "session requisite pam_keyveto.so")
-            machine.run("disable", status=0)
+            contains(machine.run("disable", status=0).stdout, "until it is reloaded")
             restored(snapshot, machine.snapshot())
             done = machine.run("disable", "--reload", status=2)
             contains(done.stderr, "names no running sshd", "sshd was not reloaded")
