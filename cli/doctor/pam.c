@@ -152,9 +152,9 @@ say_what_decides(struct doctor *d, const char *check)
 	enum pam_decision decision;
 	size_t i;
 
-	if ((l = find_module(d, "session", &i)) == NULL ||
-	    (decision = pam_decision_judge(&d->pam, MODULE)) ==
-	    PAM_DECISION_SURE)
+	if (!d->module.known ||
+	    (l = find_module(d, "session", &i)) == NULL || (decision =
+	    pam_decision_judge(&d->pam, MODULE)) == PAM_DECISION_SURE)
 		return;
 	doctor_warning(d, check, "use the guard alone (keyveto sshd enable "
 	    "--guard); see first who gets in by this line alone",
