@@ -1085,6 +1085,35 @@ def _(folder):
                     expect("service", status, f"process {process.pid}")
 
 
+@case("service: the advice about an option takes keyveto's lines out before the option moves")
+def _(folder):
+    with machine(folder), running_sshd(folder, "-o", "AuthorizedKeysCommand /usr/bin/eic %u %f"):
+        remedy = doctor()[0]["service"][0]["remedy"]
+        steps = ("keyveto sshd disable --reload", "take the option out", "at the top of sshd_config", "restart sshd",
+                 "keyveto sshd enable")
+        places = [remedy.find(step) for step in steps]
+        assert -1 not in places and places == sorted(places), remedy
+
+
+@case("service: an sshd that is only asked something is not one that listens")
+def _(folder):
+    with machine(folder):
+        fifo, other = folder / "included", folder / "asked"
+        os.mkfifo(fifo)
+        other.write_text(f"Include {fifo}\n", encoding="ascii")
+        for question in ("-T", "-t", "-4T"):
+            # It waits for what it is to include.
+            with subprocess.Popen([SSHD, question, "-o", "UsePAM=no", "-f", other], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                try:
+                    wait_until(lambda process=process: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(
+                        SSHD.encode()), "sshd is started")
+                    contains(well()["service"][0]["found"], "no sshd listens")
+                    equal(process.poll(), None, f"sshd {question} has ended")
+                finally:
+                    process.kill()
+
+
 @case("service: another configuration file, and the defaults of the service")
 def _(folder):
     with machine(folder):

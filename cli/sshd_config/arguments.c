@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd_config/arguments.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "sshd_config/process.h"
+#include "sshd_config/sshd_config.h"
+
+#define ARGUMENTS_BYTES (64 * 1024)
+#define BLANKS " \t\r\n\"'"
+#define SYSTEMCTL "/usr/bin/systemctl"
+
+bool
+sshd_arguments_decide(const char *keyword)
+{
+	static const char *const keywords[] = {
+		"AuthenticationMethods", "AuthorizedKeysCommand",
+		"AuthorizedKeysCommandUser", "AuthorizedKeysFile",
+		"AuthorizedPrincipalsCommand",
+		"AuthorizedPrincipalsCommandUser", "AuthorizedPrincipalsFile",
+		"HostbasedAuthentication", "Include", "PAMServiceName",
+		"PubkeyAuthentication", "StrictModes", "TrustedUserCAKeys",
+		"UsePAM",
+	};
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strcasecmp(keyword, keywords[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The words of a command line, which are cut apart. */
+struct words {
+	char *text, *rest;	/* for strtok_r */
+	const char *letters;	/* of a word such as "-Do", those still to read */
+};
+
+static char *
+next_word(struct words *w)
+{
+	char *word = strtok_r(w->text, BLANKS, &w->rest);
+
+	w->text = NULL;
+	return word;
+}
+
+/*
+ * The next option, as its letter; '\0' at the end. *argumentp is its argument,
+ * or NULL.
+ */
+static char
+next_option(struct words *w, const char **argumentp)
+{
+	/* Those of all versions up to 10.5 (sshd.c, getopt). */
+	static const char with_argument[] = "CEbcfghkopu";
+	const char *word;
+	char letter;
+
+	*argumentp = NULL;
+	while (w->letters == NULL || *w->letters == '\0') {
+		if ((word = next_word(w)) == NULL)
+			return '\0';
+		if (word[0] == '-' && word[1] != '-')
+			w->letters = word + 1;
+	}
+	letter = *w->letters++;
+	if (strchr(with_argument, letter) == NULL)
+		return letter;
+	*argumentp = *w->letters != '\0' ? w->letters : next_word(w);
+	w->letters = NULL;
+	return letter;
+}
+
+/* An -o option: its value is behind a blank or a "=". */
+static void
+call_option(const struct sshd_arguments *found, const struct sshd_start *start,
+    const char *setting, struct words *w)
+{
+	char *keyword = strdup(setting), *value;
+	const char *word = NULL;
+
+	if (keyword == NULL)
+		return;
+	if ((value = strchr(keyword, '=')) != NULL)
+		*value++ = '\0';
+	else
+		word = next_word(w);
+	found->option(found->arg, start, keyword, value != NULL ? value :
+	    word != NULL ? word : "");
+	free(keyword);
+}
+
+/* Whether an sshd with these words was only asked something. */
+static bool
+is_question(const char *text)
+{
+	char *copy = strdup(text);
+	struct words w = { .text = copy };
+	const char *argument;
+	bool asks = false;
+	char letter;
+
+	while (copy != NULL && (letter = next_option(&w, &argument)) != '\0')
+		asks |= strchr("tTGV", letter) != NULL;
+	free(copy);
+	return asks;
+}
+
+/* The -f of these words, of which the last counts; NULL without one. */
+static const char *
+find_file(char *text)
+{
+	struct words w = { .text = text };
+	const char *argument, *file = NULL;
+	char letter;
+
+	while ((letter = next_option(&w, &argument)) != '\0')
+		if (letter == 'f' && argument != NULL)
+			file = argument;
+	return file;
+}
+
+static void
+look_at_words(const struct sshd_arguments *found, const char *place,
+    const char *text)
+{
+	char *first = strdup(text), *second = strdup(text);
+	struct sshd_start start = { .place = place };
+	struct words w = { .text = second };
+	const bool ok = first != NULL && second != NULL;
+	const char *argument;
+	char letter;
+
+	if (ok)
+		start.file = find_file(first);
+	else
+		found->unseen(found->arg, place, strerror(ENOMEM));
+	while (ok && (letter = next_option(&w, &argument)) != '\0') {
+		if (letter == 'f' && argument != NULL)
+			found->file(found->arg, &start, argument);
+		else if (letter == 'o' && argument != NULL)
+			call_option(found, &start, argument, &w);
+	}
+	free(first);
+	free(second);
+}
+
+/* From errno; what is not there, or has just gone, is no news. */
+static void
+call_unseen(const struct sshd_arguments *found, const char *path)
+{
+	char why[256];
+
+	if (errno == ENOENT || errno == ESRCH)
+		return;
+	snprintf(why, sizeof(why), "%s: what sshd is started with cannot be "
+	    "seen there", strerror(errno));
+	found->unseen(found->arg, path, why);
+}
+
+/* Reads a small file of /proc or /etc, as text. False with errno. */
+static bool
+read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = 1;
+	int saved;
+
+	*lenp = 0;
+	if (fd == -1)
+		return false;
+	while (*lenp < ARGUMENTS_BYTES - 1 && n > 0) {
+		n = read(fd, text + *lenp, ARGUMENTS_BYTES - 1 - *lenp);
+		if (n > 0)
+			*lenp += (size_t)n;
+	}
+	saved = errno;
+	close(fd);
+	text[*lenp] = '\0';
+	errno = n > 0 ? E2BIG : saved;
+	return n == 0;
+}
+
+/*
+ * What stands behind "sshd: ", or another name of sshd's; NULL where a process
+ * has no title of that form, but still the arguments it was started with.
+ */
+static const char *
+find_titled(const char *title)
+{
+	const size_t len = strcspn(title, " ");
+
+	return len > 0 && title[len] == ' ' && title[len - 1] == ':' ?
+	    title + len + 1 : NULL;
+}
+
+/*
+ * A listening sshd shows its arguments, a login its account. Where there is
+ * little room for its title, the end of that is cut off.
+ */
+static bool
+is_listener(const char *title, bool *cutp)
+{
+	const char *shown = find_titled(title);
+
+	*cutp = shown != NULL && strstr(title, "[listener]") == NULL;
+	return !*cutp || *shown == '/';
+}
+
+/* sshd takes the name that it was started by for that of its PAM service. */
+static void
+call_name(const struct sshd_arguments *found, const struct sshd_start *start,
+    const char *title)
+{
+	const char *shown = find_titled(title);
+	const char *word = shown != NULL ? shown : title;
+	size_t len = strcspn(word, " ");
+	const char *base = memrchr(word, '/', len);
+	char *name;
+
+	base = base != NULL ? base + 1 : word;
+	len -= (size_t)(base - word);
+	if ((name = strndup(base, len)) == NULL)
+		return;
+	found->name(found->arg, start, name);
+	free(name);
+}
+
+/* The arguments of a listening sshd, in text. False if it is none. */
+static bool
+look_at_listener(const struct sshd_arguments *found, const char *pid, const char *text)
+{
+	char place[64], *why;
+	const struct sshd_start start = { .place = place };
+	bool cut;
+
+	if (!is_listener(text, &cut) || is_question(text))
+		return false;
+	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
+	if (cut) {
+		if (asprintf(&why, "its arguments are cut off: %s", text) == -1)
+			why = NULL;
+		found->unseen(found->arg, place, why != NULL ? why :
+		    "its arguments are cut off");
+		free(why);
+	}
+	call_name(found, &start, text);
+	look_at_words(found, place, text);
+	return true;
+}
+
+static bool
+look_at_process(const struct sshd_arguments *found, const char *pid,
+    char text[static ARGUMENTS_BYTES])
+{
+	const enum sshd_process what = sshd_process_look(pid);
+	char path[64];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%.20s", pid);
+	if (what == SSHD_PROCESS_UNSEEN)
+		call_unseen(found, path);
+	if (what != SSHD_PROCESS_SSHD)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+	if (!read_text(path, text, &len)) {
+		call_unseen(found, path);
+		return false;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	return look_at_listener(found, pid, text);
+}
+
+static size_t
+look_at_processes(const struct sshd_arguments *found, char text[static ARGUMENTS_BYTES])
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	size_t n = 0;
+
+	/* Where there is no /proc, nothing can be seen either. */
+	if (dir == NULL && errno == ENOENT)
+		errno = ENOTDIR;
+	if (dir == NULL) {
+		call_unseen(found, "/proc");
+		return 0;
+	}
+	while (errno = 0, (e = readdir(dir)) != NULL)
+		if (e->d_name[strspn(e->d_name, "0123456789")] == '\0')
+			n += look_at_process(found, e->d_name, text);
+	if (errno != 0)
+		call_unseen(found, "/proc");
+	closedir(dir);
+	return n;
+}
+
+/* A file of the shell's assignments, whose words sshd is started with. */
+static void
+look_at_defaults(const struct sshd_arguments *found, const char *path, const char *variable,
+    char text[static ARGUMENTS_BYTES])
+{
+	const size_t name = strlen(variable);
+	char *rest = text, *line;
+	size_t len;
+
+	if (!read_text(path, text, &len)) {
+		call_unseen(found, path);
+		return;
+	}
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		line += strspn(line, " \t");
+		if (strncmp(line, variable, name) == 0 && line[name] == '=')
+			look_at_words(found, path, line + name + 1);
+	}
+}
+
+static char *
+ask_systemd(const char *what, const char *how, const char *unit)
+{
+	const char *const argument[] = { what, how, unit };
+	struct sshd systemctl = { .path = SYSTEMCTL };
+	char why[1024];
+
+	return sshd_run(&systemctl, argument, 3, why, sizeof(why));
+}
+
+/* Returns the answer, to be freed; one that equals known is an alias's. */
+static char *
+look_at_unit(const struct sshd_arguments *found, const char *place, const char *unit,
+    const char *known)
+{
+	char *text = ask_systemd("show", "--property=ExecStart", unit);
+
+	if (text == NULL)
+		found->unseen(found->arg, place, "systemd does not tell how it "
+		    "starts that");
+	else if (known == NULL || strcmp(text, known) != 0)
+		look_at_words(found, place, text);
+	return text;
+}
+
+/* The answer about a socket's template, which any instance of it shows. */
+static char *
+look_at_template(const struct sshd_arguments *found, const char *name, const char *known)
+{
+	char place[64], unit[64], *active;
+
+	snprintf(unit, sizeof(unit), "%s.socket", name);
+	if ((active = ask_systemd("is-active", "--quiet", unit)) == NULL)
+		return NULL;
+	free(active);
+	snprintf(place, sizeof(place), "%s@.service", name);
+	snprintf(unit, sizeof(unit), "%s@keyveto.service", name);
+	return look_at_unit(found, place, unit, known);
+}
+
+/*
+ * What systemd starts sshd with, from the next start on. With a socket there is
+ * no process to look at before somebody connects.
+ */
+static void
+look_at_units(const struct sshd_arguments *found)
+{
+	char *ssh, *sshd, *from_ssh, *from_sshd;
+
+	if (access("/run/systemd/system", F_OK) == -1)
+		return;
+	ssh = look_at_unit(found, "ssh.service", "ssh.service", NULL);
+	sshd = look_at_unit(found, "sshd.service", "sshd.service", ssh);
+	from_ssh = look_at_template(found, "ssh", NULL);
+	from_sshd = look_at_template(found, "sshd", from_ssh);
+	free(ssh);
+	free(sshd);
+	free(from_ssh);
+	free(from_sshd);
+}
+
+size_t
+sshd_arguments_look(const struct sshd_arguments *found)
+{
+	static char text[ARGUMENTS_BYTES];
+	size_t n = 0;
+
+	if (geteuid() == 0)
+		n = look_at_processes(found, text);
+	look_at_defaults(found, "/etc/default/ssh", "SSHD_OPTS", text);
+	look_at_defaults(found, "/etc/sysconfig/sshd", "OPTIONS", text);
+	look_at_units(found);
+	return n;
+}
