@@ -404,7 +404,7 @@ enable_all(struct enabling *e)
 	bool reloaded;
 	int status;
 
-	if (!look(e) || !plan(e))
+	if (!look(e) || !plan(e) || !sshd_started_allows(o, e->p))
 		return CLI_UNCHECKED;
 	if ((status = rehearse(e)) != 0 || (status = try_out(e)) != 0)
 		return status;

@@ -169,7 +169,8 @@ sshd_open_tree(const struct sshd_options *o, struct sshd_tree *t,
 {
 	char why[SSHD_WHY_BYTES];
 
-	if (sshd_tree_open(t, o->root, change, n, why, sizeof(why)))
+	if (sshd_tree_open(t, o->root, SSHD_TREE_TOP, change, n, why,
+	    sizeof(why)))
 		return true;
 	cli_error("%s", why);
 	return false;

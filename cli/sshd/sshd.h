@@ -95,6 +95,21 @@ bool sshd_present_has(const struct sshd_present *p, bool sshds);
  */
 bool sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t);
 
+/* sshd/started.c: sshd's arguments, which count before its files do. */
+
+/*
+ * Whether each sshd of this machine goes by what enable is to write, which p
+ * has, or is not touched by it. False after messages. What cannot be seen is
+ * noted. True below another root.
+ */
+bool sshd_started_allows(const struct sshd_options *o, struct sshd_present *p);
+
+/*
+ * Whether each sshd of this machine goes by what sshd says of its files, dump.
+ * False after messages; true below another root.
+ */
+bool sshd_started_goes_by(const struct sshd_options *o, const char *dump);
+
 /* sshd/reload.c */
 
 /* Makes the running sshd read its files; false after a message. */

@@ -330,6 +330,7 @@ look(struct status *s)
 	    (dump = sshd_ask_tree(s->o, &s->tree, NULL)) == NULL)
 		return false;
 	s->pam = pam_judges(s, dump);
+	s->unknown |= !sshd_started_goes_by(s->o, dump);
 	free(dump);
 	look_for_origins(s);
 	sshd.config = s->tree.top;

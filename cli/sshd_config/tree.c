@@ -359,7 +359,7 @@ make_copy_dir(struct sshd_tree *t)
 }
 
 bool
-sshd_tree_open(struct sshd_tree *t, const char *root,
+sshd_tree_open(struct sshd_tree *t, const char *root, const char *top,
     const struct sshd_change *change, size_t n, char *why, size_t cap)
 {
 	struct reader r = {
@@ -376,7 +376,7 @@ sshd_tree_open(struct sshd_tree *t, const char *root,
 		t->top = NULL;
 		return fail(&r, "out of memory");
 	}
-	return read_file(&r, SSHD_TREE_TOP, 0);
+	return read_file(&r, top, 0);
 }
 
 void

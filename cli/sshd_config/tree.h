@@ -43,18 +43,18 @@ struct sshd_tree {
 	struct sshd_line *line;	/* all but blanks and comments */
 	size_t n_lines;
 	char *copy;		/* the directory */
-	char *top;		/* the copy of SSHD_TREE_TOP */
+	char *top;		/* the copy of the first file */
 	char *host_key;		/* one that was made for sshd, or NULL */
 	pid_t remover;		/* removes the copy, even if we are killed */
 	int alive;		/* what it waits for the end of */
 };
 
 /*
- * Reads SSHD_TREE_TOP below root with n changes, and copies it. False with a
- * sentence in why. Ended by sshd_tree_close in any case, which removes the
- * copy.
+ * Reads the file top (SSHD_TREE_TOP, or another that an sshd is started with)
+ * below root with n changes, and copies it. False with a sentence in why. Ended
+ * by sshd_tree_close in any case, which removes the copy.
  */
-bool sshd_tree_open(struct sshd_tree *t, const char *root,
+bool sshd_tree_open(struct sshd_tree *t, const char *root, const char *top,
     const struct sshd_change *change, size_t n, char *why, size_t cap);
 void sshd_tree_close(struct sshd_tree *t);
 

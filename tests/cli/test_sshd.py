@@ -1034,6 +1034,129 @@ def _(scratch):
             contains(done.stderr, "names no running sshd", "sshd was not reloaded")
 
 
+@contextlib.contextmanager
+def unit(text):
+    """A systemd that shows this for ssh.service, as `systemctl show --property=ExecStart` does."""
+    program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
+    kept = program.read_bytes() if program.exists() else None
+    program.write_text(f"#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n*' ssh.service') cat <<'EOF'\n{text}\nEOF\nesac\n",
+                       encoding="ascii")
+    program.chmod(0o755)
+    folder.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        folder.rmdir()
+        program.unlink()
+        if kept is not None:
+            program.write_bytes(kept)
+            program.chmod(0o755)
+
+
+@contextlib.contextmanager
+def defaults(text):
+    path = Path("/etc/default/ssh")
+    kept = path.read_bytes() if path.exists() else None
+    path.write_text(text, encoding="ascii")
+    try:
+        yield
+    finally:
+        path.unlink()
+        if kept is not None:
+            path.write_bytes(kept)
+
+
+EIC = '"AuthorizedKeysCommand /usr/share/eic/run %u %f" -o "AuthorizedKeysCommandUser eic"'
+
+
+@case("options that sshd is started with stop enable, and status does not vouch for what they lead past")
+def _(scratch):
+    start = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D -o {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
+    with this_machine(scratch) as machine:
+        image = Image(scratch / "image", STOCK_CONFIG)
+        wholes = [(unit(start.format(words)), "ssh.service", parts)
+                  for words, parts in ((EIC, ("AuthorizedKeysCommand=/usr/share/eic/run", "AuthorizedKeysCommandUser=eic")),
+                                       (EIC.replace('"', ""), ("AuthorizedKeysCommand=/usr/share/eic/run",)),
+                                       (EIC.replace('"', "'"), ("AuthorizedKeysCommand=/usr/share/eic/run",)))]
+        wholes += [(defaults(f'SSHD_OPTS="-4 -o {keyword}={value}"\n'), "/etc/default/ssh", (f"{keyword}={value}",))
+                   for keyword, value in (("authorizedkeysfile", "/etc/keys/%u"), ("UsePAM", "no"), ("StrictModes", "no"),
+                                          ("Include", "/etc/ssh/more"), ("AuthenticationMethods", "publickey"),
+                                          ("TrustedUserCAKeys", "/etc/ssh/ca"), ("PubkeyAuthentication", "no"),
+                                          ("AuthorizedPrincipalsFile", "none"), ("HostbasedAuthentication", "yes"))]
+        for number, (where, place, parts) in enumerate(wholes):
+            with where:
+                before = machine.snapshot()
+                for options in (("--warn", "--yes"), ("--dry-run",))[:1 if number else 2]:
+                    done = machine.run("enable", *options, status=2)
+                    contains(done.stderr, *(f"{place}: -o {part} counts before" for part in parts), "nothing was changed",
+                             "at the top of /etc/ssh/sshd_config")
+                    restored(before, machine.snapshot())
+                if number:
+                    continue
+                # Without keyveto there is an open way, which is the worse of the two.
+                contains(machine.run("status", status=1).stderr, f"{place}: -o {parts[0]} counts before")
+                # Nothing of this machine counts below another root.
+                lacks(image.run("enable", status=0).stderr, "counts before")
+                lacks(image.run("status", status=0).stderr, "counts before")
+        with defaults("SSHD_OPTS='-o UsePAM=yes -o StrictModes=yes -o LogLevel=VERBOSE -4'\n"):
+            machine.run("enable", status=0)
+            machine.run("status", status=0)
+        with defaults("SSHD_OPTS=-oUsePAM=no\n"):
+            contains(machine.run("status", status=2).stderr, "cannot be told", "keyveto sshd disable --reload")
+            contains(machine.run("status", "--json", status=2).stderr, "cannot be told")
+            contains(machine.run("enable", status=2).stderr, "run 'keyveto sshd disable --reload'")
+            machine.run("disable", status=0)
+
+
+@case("a unit that starts sshd with another file stops enable if that includes keyveto's lines, or cannot be read")
+def _(scratch):
+    other = scratch / "other"
+    with this_machine(scratch) as machine:
+        for text, part in ((None, "No such file"), ("Include sshd_config.d/*.conf\n", "includes /etc/ssh/sshd_config.d/00"),
+                           ("Include /etc/ssh/sshd_config\n", "includes /etc/ssh/sshd_config"),
+                           ("Include ~/x\n", "cannot be told")):
+            if text is not None:
+                other.write_text(text, encoding="ascii")
+            with defaults(f"SSHD_OPTS='-f {other}'\n"):
+                before = machine.snapshot()
+                contains(machine.run("enable", "--warn", status=2).stderr,
+                         f"/etc/default/ssh: its configuration is {other}", part)
+                restored(before, machine.snapshot())
+                # The module alone writes none of sshd's files.
+                machine.run("enable", "--pam", status=2 if part in ("No such file", "cannot be told") else 0)
+                machine.run("disable", status=0)
+        with defaults("SSHD_OPTS='-f other'\n"):
+            contains(machine.run("enable", status=2).stderr, "nobody can tell where that is")
+        link = scratch / "link"
+        link.symlink_to("/etc/ssh/sshd_config")
+        for path in ("/etc/ssh/sshd_config", "/etc/ssh/../ssh/sshd_config", link):
+            with defaults(f"SSHD_OPTS='-f {path}'\n"):
+                machine.run("enable", status=0)
+                machine.run("status", status=0)
+                machine.run("disable", status=0)
+        other.write_text("UsePAM no\n", encoding="ascii")
+        for path in (other, "none"):
+            with defaults(f"SSHD_OPTS='-o UsePAM=no -f {path}'\n"):
+                contains(machine.run("enable", status=0).stderr, f"note: /etc/default/ssh: its configuration is {path}")
+                contains(machine.run("status", status=2).stderr, f"its configuration is {path}, and not looked at")
+                machine.run("disable", status=0)
+
+
+@case("what cannot be seen of sshd's arguments is noted, and no hindrance")
+def _(scratch):
+    with this_machine(scratch) as machine:
+        for path, call in (("/proc", "getdents64"), ("/etc/default/ssh", "read")):
+            with defaults("SSHD_OPTS=-4\n"):
+                done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
+                                       f"inject={call}:error=EIO", os.environ.get("KEYVETO", ROOT / "build/keyveto"), "sshd",
+                                       "enable"], capture_output=True, text=True, check=False, timeout=PATIENCE,
+                                      env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+                equal(done.returncode, 0, done.stderr)
+                contains(done.stderr, f"note: {path}: Input/output error: what sshd is started with cannot be seen there")
+                machine.run("status", status=0)
+                machine.run("disable", status=0)
+
+
 @case("two at a time do not get in each other's way")
 def _(scratch):
     image = Image(scratch)

@@ -12,6 +12,7 @@ import argparse
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,7 +27,8 @@ from bench import check
 from clients import Clients
 from logbook import Logbook
 from machine import Machine
-from server import GUARD
+from patience import PATIENCE
+from server import GUARD, SSHD
 from stock import StockServer, snapshot
 
 CONFIG = Path("/etc/ssh/sshd_config")
@@ -436,6 +438,148 @@ def odd_names(w):
     shutil.rmtree(folder)
 
 
+class OtherSshd:
+    """One more sshd, with these arguments, on a port of its own."""
+
+    def __init__(self, w, *arguments, program=SSHD):
+        self.port, self._pid_file = 2202, w.scratch / "other.pid"
+        self._pid_file.unlink(missing_ok=True)
+        self._argv = [program, "-D", "-p", str(self.port), "-o", f"PidFile={self._pid_file}", *map(str, arguments)]
+        self._process = None
+
+    def __enter__(self):
+        self._process = subprocess.Popen(self._argv, stderr=subprocess.DEVNULL)     # pylint: disable=R1732
+        deadline = time.monotonic() + PATIENCE
+        while not self._listens():
+            check(time.monotonic() < deadline, f"{self._argv} does not listen")
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait()
+
+    def _listens(self):
+        check(self._process.poll() is None, f"{self._argv} has ended")
+        return self._pid_file.exists() and self._pid_file.read_text(encoding="ascii").endswith("\n")
+
+
+def refused(w, *parts):
+    """Nothing is changed by enable, however it is called; status does not vouch for anything."""
+    before = snapshot(*WATCHED)
+    for options in (("--warn", "--yes"), ("--yes",), ("--guard", "--yes"), ("--dry-run",)):
+        said = w.run("enable", *options, status=2)
+        missing = [part for part in parts if part not in said]
+        check(not missing, f"enable {options} does not say {missing}: {said}")
+        check(snapshot(*WATCHED) == before, f"enable {options} changed something")
+    w.ok(f"refused: {parts[0]}")
+
+
+def options_count_first(w):
+    """What a running sshd was told by -o, whatever its files say."""
+    alice = w.machine.add_account()
+    alice.authorize(keys.generate(w.scratch).key)
+    mine = w.scratch / "mine"
+    mine.mkdir(mode=0o755)
+    (mine / alice.name).write_text(f"{w.clean.key}\n", encoding="ascii")
+    (mine / alice.name).chmod(0o644)
+    ca = keys.generate(w.scratch)
+    trusted = w.scratch / "trusted"
+    trusted.write_text(f"{ca.key}\n", encoding="ascii")
+    trusted.chmod(0o644)
+    certificate = keys.certify(ca, w.clean, alice.name)
+    program = w.scratch / "eic"
+    program.write_text(f"#!/bin/sh\necho '{w.clean.key}'\n", encoding="ascii")
+    program.chmod(0o755)
+    w.configure(STOCK_HEAD)
+    for arguments, identity in (
+            (("-o", f"AuthorizedKeysCommand {program} %u %f", "-o", "AuthorizedKeysCommandUser nobody"), w.clean),
+            (("-o", f"AuthorizedKeysFile={mine}/%u"), w.clean),
+            (("-o", f"TrustedUserCAKeys={trusted}"), certificate)):
+        with OtherSshd(w, *arguments) as other:
+            def enters(when, other=other, identity=identity, arguments=arguments):
+                outcome = w.clients.login(other, alice, [identity])
+                check(outcome.entered, f"{arguments}, {when}: {outcome}")
+                w.ok(f"{arguments[1]}, {when}: in")
+            enters("before")
+            refused(w, f"-o {arguments[1].split()[0].split('=')[0]}=", "counts before /etc/ssh/sshd_config",
+                    "at the top of /etc/ssh/sshd_config")
+            enters("after what was refused")
+    with OtherSshd(w, "-o", "UsePAM=yes", "-o", "strictmodes yes"):
+        w.run("enable", "--yes")
+        w.run("disable", "--reload")
+        w.ok("an option that says what sshd_config says is no hindrance")
+    alice.authorize()
+
+
+def status_sees_options(w):
+    """-o UsePAM=no, where the module alone does the work."""
+    alice = w.machine.add_account()
+    # Without PAM, sshd lets nobody in whose password is locked by a "!".
+    subprocess.run(["usermod", "-p", "*", alice.name], check=True)
+    ca, line = trust_ca(w)
+    bad = keys.certify(ca, w.leaked, alice.name)
+    w.configure(STOCK_HEAD + line)
+    w.run("enable", "--reload")
+    w.run("status", status=0)
+    with OtherSshd(w, "-o", "UsePAM=no") as other:
+        check(w.clients.login(other, alice, [bad]).entered, "the option does not lead past the module")
+        said = w.run("status", status=2)
+        check("-o UsePAM=no counts before" in said and "keyveto sshd disable --reload" in said, said)
+        refused(w, "-o UsePAM=no", "keyveto sshd disable --reload")
+        w.run("disable")    # nothing of sshd's own was changed
+        w.ok("status does not vouch for what -o UsePAM=no leads past, and disable goes on")
+
+
+def other_files(w):
+    """An sshd with a file of its own, which includes keyveto's, or does not."""
+    alice = w.machine.add_account()
+    alice.authorize(w.clean.key)
+    mine, other_config, folder = w.scratch / "of_other", Path("/etc/ssh/sshd2"), Path("/etc/ssh/alias.d")
+    mine.write_text(f"{w.clean.key}\n", encoding="ascii")
+    mine.chmod(0o644)
+    base = f"PasswordAuthentication no\nUsePAM yes\nAuthorizedKeysFile {mine}\n"
+    bob = w.machine.add_account()
+    folder.symlink_to("sshd_config.d")
+    w.configure(STOCK_HEAD)
+    nested = Path("/etc/ssh/nested")
+    for include in ("Include /etc/ssh/sshd_config.d/*.conf\n", "Include nested\n", "Include alias.d/*.conf\n"):
+        nested.write_text("Include /etc/ssh/sshd_config.d/*\n", encoding="ascii")
+        other_config.write_text(include + base, encoding="ascii")
+        with OtherSshd(w, "-f", other_config) as other:
+            refused(w, str(other_config), "includes /etc/ssh/sshd_config.d/00-keyveto.conf", "use --pam alone")
+            check(w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out")
+    with OtherSshd(w, "-f", other_config):
+        other_config.unlink()
+        refused(w, str(other_config), "cannot be told")
+    other_config.write_text(f"{base}AuthorizedKeysCommand {GUARD} --user %u --home %h --type %t --key %k\n"
+                            "AuthorizedKeysCommandUser root\n", encoding="ascii")
+    with OtherSshd(w, "-f", other_config):
+        refused(w, f"{other_config}:4: the guard is called here")
+    other_config.write_text(base, encoding="ascii")
+    with OtherSshd(w, "-f", other_config, "-o", "StrictModes=no") as other:
+        said = w.run("enable", "--reload")
+        check("note: sshd, process" in said and f"its configuration is {other_config}" in said, said)
+        check(w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out")
+        w.expect("beside another sshd", alice, w.clean, True)
+        said = w.run("status", status=2)
+        check(str(other_config) in said, said)
+        w.run("disable", "--reload")
+        check(w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out")
+    w.ok("an sshd whose file includes none of keyveto's is left alone")
+    alias = w.scratch / "other-sshd"
+    alias.symlink_to(SSHD)
+    with OtherSshd(w, program=alias):
+        said = w.run("enable", "--reload")
+        check("note: sshd, process" in said and "goes by the name of other-sshd" in said, said)
+        check("goes by the name of other-sshd" in w.run("status", status=2), "status does not see another name")
+    w.ok("an sshd by another name, which is another PAM service, is nothing that status vouches for")
+    w.run("status", status=0)
+    w.run("disable", "--reload")
+    for path in (other_config, folder, nested):
+        path.unlink()
+
+
 def play(options):
     machine, scratch, log = Machine(True), suite.make_scratch(), Logbook()
     world, failed = None, 0
@@ -446,7 +590,8 @@ def play(options):
         world = World(machine, log, scratch, options.build / "keyveto")
         world.server.start()
         for scene in (stock, pam_alone, pam_decides, line_that_stays, command, certificates, forced_command,
-                      principals, implicit_argument, tried_out, match, without_include, not_reloaded, odd_names):
+                      principals, implicit_argument, tried_out, match, without_include, not_reloaded, odd_names,
+                      options_count_first, status_sees_options, other_files):
             scene(world)
             check(not STATE.exists(), "disable leaves its state behind")
             world.configure(world.config)

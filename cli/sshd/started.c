@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * How the sshd of this machine are started. An -o option counts before
+ * sshd_config does: keyveto's lines would not, or would not mean what sshd -T
+ * says of them. An sshd with another file, by -f, may include the files that
+ * enable writes, and enable knows nothing of its accounts.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "kv_config.h"
+#include "shared/root_file.h"
+#include "sshd/sshd.h"
+#include "sshd_config/arguments.h"
+#include "sshd_config/guard_command.h"
+#include "sshd_config/words.h"
+
+struct started {
+	const struct sshd_options *o;
+	const char *dump;		/* what sshd says of its files */
+	struct sshd_present *p;		/* what enable writes; NULL: nothing */
+	char service[SSHD_VALUE_BYTES];	/* of PAM's, by dump */
+	bool option;			/* one that leads past its files */
+	bool bad;
+};
+
+/* Whether it is the file that keyveto reads, links resolved. */
+static bool
+is_usual_file(const char *path)
+{
+	char its[PATH_MAX], usual[PATH_MAX];
+
+	if (strcmp(path, SSHD_TREE_TOP) == 0)
+		return true;
+	return *path == '/' && root_resolve("", path, its) &&
+	    root_resolve("", SSHD_TREE_TOP, usual) && strcmp(its, usual) == 0;
+}
+
+/*
+ * An option that says what the files say anyhow changes nothing: of those that
+ * enable leaves alone, and whose value is one word.
+ */
+static bool
+says_the_same(const struct started *s, const char *keyword, const char *value)
+{
+	static const char *const keywords[] = {
+		"HostbasedAuthentication", "PubkeyAuthentication",
+		"StrictModes", "UsePAM",
+	};
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strcasecmp(keyword, keywords[i]) == 0)
+			return sshd_text_is(s->dump, keyword, value);
+	return false;
+}
+
+static void
+check_option(void *arg, const struct sshd_start *start, const char *keyword,
+    const char *value)
+{
+	struct started *s = arg;
+
+	if (!sshd_arguments_decide(keyword) ||
+	    says_the_same(s, keyword, value))
+		return;
+	/* What is said about its file is enough. */
+	if (start->file != NULL && !is_usual_file(start->file))
+		return;
+	cli_error("%s: -o %s=%s counts before " SSHD_TREE_TOP, start->place,
+	    keyword, value);
+	s->option = s->bad = true;
+}
+
+/* Whether enable writes that file, or has written it. */
+static bool
+is_written(const struct sshd_file *f)
+{
+	return sshd_file_is_sshds(f) && (f->next != NULL || f->blocks > 0);
+}
+
+/*
+ * Whether an Include pattern stands for a file, or will once that is there;
+ * place is where the file is, links resolved.
+ */
+static bool
+pattern_stands_for(const char *pattern, const char *place)
+{
+	char folder[PATH_MAX], its[PATH_MAX];
+	const char *name;
+	bool found = false;
+	glob_t folders;
+
+	snprintf(folder, sizeof(folder), "%s%s", *pattern == '/' ? "" :
+	    "/etc/ssh/", pattern);
+	name = strrchr(pattern, '/') != NULL ? strrchr(pattern, '/') + 1 :
+	    pattern;
+	folder[strlen(folder) - strlen(name)] = '\0';
+	if (root_glob("", folder, &folders) != 0)
+		return false;
+	for (size_t i = 0; i < folders.gl_pathc && !found; i++)
+		found = root_resolve("", folders.gl_pathv[i], its) &&
+		    strncmp(place, its, strlen(its)) == 0 &&
+		    place[strlen(its)] == '/' && fnmatch(name, place +
+		    strlen(its) + 1, FNM_PATHNAME | FNM_PERIOD) == 0;
+	globfree(&folders);
+	return found;
+}
+
+/* The same for all patterns of an Include line. */
+static bool
+include_stands_for(const struct sshd_line *l, const char *place)
+{
+	char *value = strdup(l->value), *rest = value;
+	const char *word;
+	bool found = value == NULL;
+
+	while (!found && (word = sshd_words_next(&rest)) != NULL)
+		found = strlen(word) + sizeof("/etc/ssh/") < PATH_MAX &&
+		    pattern_stands_for(word, place);
+	free(value);
+	return found;
+}
+
+static bool
+tree_has(const struct sshd_tree *t, const struct sshd_file *f)
+{
+	char place[PATH_MAX], its[PATH_MAX];
+
+	if (!root_resolve("", f->path, place))
+		snprintf(place, sizeof(place), "%s", f->path);
+	for (size_t i = 0; i < t->n_files; i++)
+		if (strcmp(t->file[i], f->path) == 0 ||
+		    (root_resolve("", t->file[i], its) &&
+		    strcmp(its, place) == 0))
+			return true;
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (strcasecmp(t->line[i].keyword, "Include") == 0 &&
+		    include_stands_for(&t->line[i], place))
+			return true;
+	return false;
+}
+
+/* The guard's line in a tree that goes by keyveto.conf; NULL without one. */
+static const struct sshd_line *
+find_guard(const struct sshd_tree *t)
+{
+	char config[PATH_MAX];
+	const char *args;
+
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (guard_command(t->line[i].value, &args) &&
+		    (!guard_config(args, config, sizeof(config)) ||
+		    strcmp(config, KV_CONFIG_PATH) == 0))
+			return &t->line[i];
+	return NULL;
+}
+
+/* Whether what enable writes is none of the tree's business. */
+static bool
+leaves_alone(const struct started *s, const struct sshd_start *start,
+    const char *path, const struct sshd_tree *t)
+{
+	const struct sshd_files *fs = &s->p->files;
+	const struct sshd_line *l;
+
+	for (size_t i = 0; i < fs->n; i++) {
+		if (!is_written(fs->v[i]) || !tree_has(t, fs->v[i]))
+			continue;
+		cli_error("%s: its configuration is %s, which includes %s, "
+		    "where keyveto's lines for another sshd go; nothing was "
+		    "changed: %suse --pam alone, which writes no file of "
+		    "sshd's", start->place, path, fs->v[i]->path,
+		    sshd_present_has(s->p, true) ?
+		    "run 'keyveto sshd disable --reload', then " : "");
+		return false;
+	}
+	if ((l = find_guard(t)) == NULL)
+		return true;
+	cli_error("%s: %s:%zu: the guard is called here, and would go by the "
+	    "lines in " KV_CONFIG_PATH " that are meant for another sshd; "
+	    "nothing was changed: give it a copy of that file there "
+	    "(--config FILE), reload that sshd, and run this again", start->place,
+	    t->file[l->file], l->number);
+	return false;
+}
+
+/* Whether an sshd with that file may stay as it is. False after a message. */
+static bool
+file_allows(const struct started *s, const struct sshd_start *start,
+    const char *path)
+{
+	struct sshd_change *change;
+	char why[SSHD_WHY_BYTES];
+	struct sshd_tree t;
+	size_t n;
+	bool ok;
+
+	/* "none" is no file, for sshd. */
+	if (strcmp(path, "none") == 0)
+		return true;
+	if (*path != '/') {
+		cli_error("%s: its configuration is %s, and nobody can tell "
+		    "where that is: start it with the whole path, and run "
+		    "this again", start->place, path);
+		return false;
+	}
+	if ((change = sshd_files_changes(&s->p->files, true, &n)) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	ok = sshd_tree_open(&t, "", path, change, n, why, sizeof(why));
+	if (!ok)
+		cli_error("%s: its configuration is %s, and whether that "
+		    "includes keyveto's lines cannot be told: %s",
+		    start->place, path, why);
+	ok = ok && leaves_alone(s, start, path, &t);
+	sshd_tree_close(&t);
+	free(change);
+	return ok;
+}
+
+static void
+check_file(void *arg, const struct sshd_start *start, const char *path)
+{
+	struct started *s = arg;
+
+	/* The last -f is the one that counts. */
+	if (is_usual_file(path) || strcmp(path, start->file) != 0)
+		return;
+	if (s->p == NULL) {
+		cli_error("%s: its configuration is %s, and not looked at: ask "
+		    "keyveto doctor --sshd-config %s", start->place, path,
+		    path);
+		s->bad = true;
+	} else if (!file_allows(s, start, path))
+		s->bad = true;
+	else
+		cli_error("note: %s: its configuration is %s, where no line of "
+		    "keyveto's goes: the guard does not judge there; the "
+		    "module does, if it asks PAM's service %s", start->place,
+		    path, s->service);
+}
+
+static void
+check_name(void *arg, const struct sshd_start *start, const char *name)
+{
+	struct started *s = arg;
+	char set[SSHD_VALUE_BYTES];
+
+	if (strcmp(name, s->service) == 0 || sshd_text_value(s->dump,
+	    "pamservicename", set, sizeof(set)))
+		return;
+	cli_error("%s%s: goes by the name of %s, and so does its PAM service: "
+	    "the module in %s is not asked there", s->p != NULL ? "note: " :
+	    "", start->place, name, s->service);
+	s->bad |= s->p == NULL;
+}
+
+static void
+note_unseen(void *arg, const char *place, const char *why)
+{
+	(void)arg;
+	cli_error("note: %s: %s", place, why);
+}
+
+static void
+look(struct started *s)
+{
+	const struct sshd_arguments found = {
+		.arg = s, .option = check_option, .file = check_file,
+		.name = check_name, .unseen = note_unseen,
+	};
+
+	sshd_pam_service(s->dump, s->service);
+	(void)sshd_arguments_look(&found);
+}
+
+bool
+sshd_started_allows(const struct sshd_options *o, struct sshd_present *p)
+{
+	struct started s = { .o = o, .p = p, .dump = p->dump };
+
+	if (*o->root != '\0')
+		return true;
+	look(&s);
+	if (s.option && (sshd_present_has(p, true) ||
+	    sshd_present_has(p, false)))
+		cli_error("nothing was changed: " SSHD_ARGUMENTS_REMEDY);
+	else if (s.option)
+		cli_error("nothing was changed: take each such option out of "
+		    "the service's arguments, write it at the top of "
+		    SSHD_TREE_TOP " (%%%% in a unit is %% there), restart "
+		    "sshd, and run this again");
+	return !s.bad;
+}
+
+bool
+sshd_started_goes_by(const struct sshd_options *o, const char *dump)
+{
+	struct started s = { .o = o, .dump = dump };
+
+	if (*o->root != '\0')
+		return true;
+	look(&s);
+	if (s.option)
+		cli_error("whether a way in is guarded cannot be told then: "
+		    SSHD_ARGUMENTS_REMEDY);
+	return !s.bad;
+}
