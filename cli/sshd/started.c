@@ -26,6 +26,7 @@ struct started {
 	struct sshd_present *p;		/* what enable writes; NULL: nothing */
 	char service[SSHD_VALUE_BYTES];	/* of PAM's, by dump */
 	bool option;			/* one that leads past its files */
+	size_t usual, other;		/* that listen, by the file they read */
 	bool bad;
 };
 
@@ -233,10 +234,10 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 	if (is_usual_file(path) || strcmp(path, start->file) != 0)
 		return;
 	if (s->p == NULL) {
-		cli_error("%s: its configuration is %s, and not looked at: ask "
-		    "keyveto doctor --sshd-config %s", start->place, path,
-		    path);
-		s->bad = true;
+		cli_error("%s%s: its configuration is %s, and not looked at: "
+		    "ask keyveto doctor --sshd-config %s", start->listens ?
+		    "note: " : "", start->place, path, path);
+		s->bad |= !start->listens;
 	} else if (!file_allows(s, start, path))
 		s->bad = true;
 	else
@@ -252,6 +253,10 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 	struct started *s = arg;
 	char set[SSHD_VALUE_BYTES];
 
+	if (start->file == NULL || is_usual_file(start->file))
+		s->usual++;
+	else
+		s->other++;
 	if (strcmp(name, s->service) == 0 || sshd_text_value(s->dump,
 	    "pamservicename", set, sizeof(set)))
 		return;
@@ -307,6 +312,12 @@ sshd_started_goes_by(const struct sshd_options *o, const char *dump)
 	if (*o->root != '\0')
 		return true;
 	look(&s);
+	/* Beside one that reads sshd_config, another is its own business. */
+	if (s.other > 0 && s.usual == 0) {
+		cli_error("no sshd listens that reads " SSHD_TREE_TOP ": "
+		    "whether a way in is guarded cannot be told");
+		s.bad = true;
+	}
 	if (s.option)
 		cli_error("whether a way in is guarded cannot be told then: "
 		    SSHD_ARGUMENTS_REMEDY);

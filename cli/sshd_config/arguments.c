@@ -127,12 +127,45 @@ find_file(char *text)
 	return file;
 }
 
+/*
+ * What stands behind "sshd: ", or another name of sshd's; NULL where a process
+ * has no title of that form, but still the arguments it was started with.
+ */
+static const char *
+find_titled(const char *title)
+{
+	const size_t len = strcspn(title, " ");
+
+	return len > 0 && title[len] == ' ' && title[len - 1] == ':' ?
+	    title + len + 1 : NULL;
+}
+
+/* sshd takes the name that it was started by for that of its PAM service. */
+static void
+call_name(const struct sshd_arguments *found, const struct sshd_start *start,
+    const char *title)
+{
+	const char *shown = find_titled(title);
+	const char *word = shown != NULL ? shown : title;
+	size_t len = strcspn(word, " ");
+	const char *base = memrchr(word, '/', len);
+	char *name;
+
+	base = base != NULL ? base + 1 : word;
+	len -= (size_t)(base - word);
+	if ((name = strndup(base, len)) == NULL)
+		return;
+	found->name(found->arg, start, name);
+	free(name);
+}
+
+/* Words that start an sshd; title is that of a process, or NULL. */
 static void
 look_at_words(const struct sshd_arguments *found, const char *place,
-    const char *text)
+    const char *text, const char *title)
 {
 	char *first = strdup(text), *second = strdup(text);
-	struct sshd_start start = { .place = place };
+	struct sshd_start start = { .place = place, .listens = title != NULL };
 	struct words w = { .text = second };
 	const bool ok = first != NULL && second != NULL;
 	const char *argument;
@@ -142,6 +175,8 @@ look_at_words(const struct sshd_arguments *found, const char *place,
 		start.file = find_file(first);
 	else
 		found->unseen(found->arg, place, strerror(ENOMEM));
+	if (title != NULL)
+		call_name(found, &start, title);
 	while (ok && (letter = next_option(&w, &argument)) != '\0') {
 		if (letter == 'f' && argument != NULL)
 			found->file(found->arg, &start, argument);
@@ -189,19 +224,6 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 }
 
 /*
- * What stands behind "sshd: ", or another name of sshd's; NULL where a process
- * has no title of that form, but still the arguments it was started with.
- */
-static const char *
-find_titled(const char *title)
-{
-	const size_t len = strcspn(title, " ");
-
-	return len > 0 && title[len] == ' ' && title[len - 1] == ':' ?
-	    title + len + 1 : NULL;
-}
-
-/*
  * A listening sshd shows its arguments, a login its account. Where there is
  * little room for its title, the end of that is cut off.
  */
@@ -214,31 +236,11 @@ is_listener(const char *title, bool *cutp)
 	return !*cutp || *shown == '/';
 }
 
-/* sshd takes the name that it was started by for that of its PAM service. */
-static void
-call_name(const struct sshd_arguments *found, const struct sshd_start *start,
-    const char *title)
-{
-	const char *shown = find_titled(title);
-	const char *word = shown != NULL ? shown : title;
-	size_t len = strcspn(word, " ");
-	const char *base = memrchr(word, '/', len);
-	char *name;
-
-	base = base != NULL ? base + 1 : word;
-	len -= (size_t)(base - word);
-	if ((name = strndup(base, len)) == NULL)
-		return;
-	found->name(found->arg, start, name);
-	free(name);
-}
-
 /* The arguments of a listening sshd, in text. False if it is none. */
 static bool
 look_at_listener(const struct sshd_arguments *found, const char *pid, const char *text)
 {
 	char place[64], *why;
-	const struct sshd_start start = { .place = place };
 	bool cut;
 
 	if (!is_listener(text, &cut) || is_question(text))
@@ -251,8 +253,7 @@ look_at_listener(const struct sshd_arguments *found, const char *pid, const char
 		    "its arguments are cut off");
 		free(why);
 	}
-	call_name(found, &start, text);
-	look_at_words(found, place, text);
+	look_at_words(found, place, text, text);
 	return true;
 }
 
@@ -319,7 +320,7 @@ look_at_defaults(const struct sshd_arguments *found, const char *path, const cha
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		line += strspn(line, " \t");
 		if (strncmp(line, variable, name) == 0 && line[name] == '=')
-			look_at_words(found, path, line + name + 1);
+			look_at_words(found, path, line + name + 1, NULL);
 	}
 }
 
@@ -344,7 +345,7 @@ look_at_unit(const struct sshd_arguments *found, const char *place, const char *
 		found->unseen(found->arg, place, "systemd does not tell how it "
 		    "starts that");
 	else if (known == NULL || strcmp(text, known) != 0)
-		look_at_words(found, place, text);
+		look_at_words(found, place, text, NULL);
 	return text;
 }
 

@@ -14,6 +14,7 @@
 struct sshd_start {
 	const char *place;	/* for messages: a process, a file, a unit */
 	const char *file;	/* its -f; NULL without one */
+	bool listens;		/* a process: not what starts the next one */
 };
 
 /* What is called with each thing that is found. The strings do not last. */
@@ -28,7 +29,10 @@ struct sshd_arguments {
 	/* An -f FILE. */
 	void (*file)(void *arg, const struct sshd_start *start,
 	    const char *path);
-	/* The name that a process was started by: it names its PAM service. */
+	/*
+	 * The name that a process was started by, which names its PAM service:
+	 * once for each that listens.
+	 */
 	void (*name)(void *arg, const struct sshd_start *start,
 	    const char *name);
 	/* Something there cannot be seen. */
