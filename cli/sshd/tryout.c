@@ -18,7 +18,7 @@
 #include "sshd_config/words.h"
 
 #define SERVICE "sshd"		/* of the stack that is tried */
-#define WORDS_MAX 256
+#define WORDS_MAX 1024	/* two for each file, and some */
 #define KEY_BYTES 32
 #define TRIES 100
 

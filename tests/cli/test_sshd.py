@@ -251,6 +251,9 @@ def loosen(path):
     return prepare
 
 
+MANY_FILES = " ".join(f".ssh/keys{number}" for number in range(200))
+
+
 SHAPES = [
     Shape("Debian's own", STOCK_CONFIG, conf=DEFAULT_FILES),
     Shape("no Include", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES),
@@ -303,6 +306,7 @@ SHAPES = [
           conf=DEFAULT_FILES, after={**BY_GUARD, "authorizedprincipalscommand": "none"}, pam=False, status=1),
     Shape("a file with a blank in its name", INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', "--yes", after={},
           alone=True),
+    Shape("two hundred files", INCLUDE + f"AuthorizedKeysFile {MANY_FILES}\n", conf=MANY_FILES),
     Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", conf=".ssh/*.pub"),
     Shape("an AuthorizedKeysCommand without arguments",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/env\nAuthorizedKeysCommandUser nobody\n",
