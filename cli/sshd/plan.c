@@ -2,10 +2,12 @@
 #include "sshd/plan.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "kv_userfile.h"
 #include "shared/pam_decision.h"
 #include "shared/root_file.h"
 #include "sshd_config/escape.h"
@@ -343,6 +345,26 @@ write_principals(FILE *out, const struct sshd_options *o,
 }
 
 /*
+ * Whether sshd can expand the name of an authorized keys file. If not, it ends
+ * every login that asks for keys (misc.c:vdollar_percent_expand,
+ * auth.c:expand_authorized_keys), and plan->unfit says so: the guard would let
+ * such logins in.
+ */
+static bool
+can_expand(const char *pattern, struct sshd_plan *plan)
+{
+	const struct kv_account account = { .name = "root", .home = "/" };
+	char path[PATH_MAX];
+
+	if (kv_userfile_expand(pattern, &account, path, sizeof(path)) == KV_OK)
+		return true;
+	snprintf(plan->unfit, sizeof(plan->unfit), "AuthorizedKeysFile names "
+	    "%.500s, which has a token that sshd does not know there, or is "
+	    "too long: sshd ends each login with a key", pattern);
+	return false;
+}
+
+/*
  * What sshd reads now, as arguments of the guard: an sshd that was not told to
  * read its configuration again keeps the files that it had, whatever comes into
  * keyveto.conf meanwhile. sshd expands the tokens. False after a message, or
@@ -355,14 +377,23 @@ print_file_arguments(FILE *out, const struct sshd_options *o,
 	char *copy = strdup(plan->files), *rest = copy;
 	size_t n = 0, len = strlen(plan->files);
 	const char *word;
+	bool ok = true;
 
 	if (copy == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	for (; (word = sshd_words_next(&rest)) != NULL; n++)
+	while (ok && (word = sshd_words_next(&rest)) != NULL) {
+		/* auth2-pubkey.c:user_key_allowed2 passes over the word. */
+		if (strcasecmp(word, "none") == 0)
+			continue;
+		ok = can_expand(word, plan);
 		fprintf(out, " --file %s", word);
+		n++;
+	}
 	free(copy);
+	if (!ok)
+		return false;
 	if (n > KV_CONFIG_MAX_PATTERNS ||
 	    len + n * sizeof(" --file") + 512 > SSHD_VALUE_BYTES) {
 		snprintf(plan->unfit, sizeof(plan->unfit),

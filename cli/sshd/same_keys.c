@@ -162,9 +162,10 @@ read_files(struct record_out *out, void *arg)
 	child_die_with_parent();
 	SHA256Init(&r->hash);
 	for (size_t i = 0; i < r->settings->n_patterns; i++) {
+		/* Where sshd cannot, it ends the login: no answer is right. */
 		if (kv_userfile_expand(r->settings->pattern[i], &r->kv,
 		    path, sizeof(path)) != KV_OK)
-			continue;
+			return;
 		if (r->wildcards)
 			(void)!kv_wildcards_find(path, read_file, r, &error);
 		else

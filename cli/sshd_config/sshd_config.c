@@ -348,29 +348,34 @@ select_lines(const char *text)
 	return out;
 }
 
-/* Cuts the words of s apart; quotes hold blanks together. */
 static void
-split_words(char *s, const char **word, size_t *np)
+add_path(const char *path, const char **list, size_t *np)
 {
-	while (*(s += strspn(s, " \t")) != '\0' && *np < SSHD_WORDS_MAX) {
+	if (strcasecmp(path, "none") != 0 && *np < SSHD_WORDS_MAX)
+		list[(*np)++] = path;
+}
+
+/*
+ * Cuts the words of s apart; quotes hold blanks together. sshd passes over
+ * "none" beside other files (auth2-pubkey.c:user_key_allowed2).
+ */
+static void
+add_paths(char *s, const char **list, size_t *np)
+{
+	while (*(s += strspn(s, " \t")) != '\0') {
+		const char *word;
 		size_t len;
 
 		if (*s == '"')
 			len = strcspn(++s, "\"");
 		else
 			len = strcspn(s, " \t");
-		word[(*np)++] = s;
+		word = s;
 		s += len;
 		if (*s != '\0')
 			*s++ = '\0';
+		add_path(word, list, np);
 	}
-}
-
-static void
-add_path(const char *path, const char **list, size_t *np)
-{
-	if (strcasecmp(path, "none") != 0 && *np < SSHD_WORDS_MAX)
-		list[(*np)++] = path;
 }
 
 static void
@@ -381,10 +386,9 @@ take_line(struct sshd_settings *s, char *line)
 
 	*value++ = '\0';
 	path = strcasecmp(value, "none") == 0 ? NULL : value;
-	if (strcasecmp(line, "authorizedkeysfile") == 0) {
-		if (path != NULL)
-			split_words(value, s->pattern, &s->n_patterns);
-	} else if (strcasecmp(line, "authorizedkeyscommand") == 0)
+	if (strcasecmp(line, "authorizedkeysfile") == 0)
+		add_paths(value, s->pattern, &s->n_patterns);
+	else if (strcasecmp(line, "authorizedkeyscommand") == 0)
 		s->command = path;
 	else if (strcasecmp(line, "trustedusercakeys") == 0)
 		s->user_ca = path;

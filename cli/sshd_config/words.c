@@ -99,5 +99,13 @@ sshd_words_is(const char *value, const char *word)
 bool
 sshd_words_none(const char *value)
 {
-	return *value == '\0' || sshd_words_is(value, "none");
+	char *copy = strdup(value), *rest = copy, *word;
+	bool none = *value == '\0';
+
+	/* Up to 10.0, AuthorizedKeysFile may say it more than once. */
+	while (copy != NULL && (word = sshd_words_next(&rest)) != NULL &&
+	    (none = strcasecmp(word, "none") == 0))
+		;
+	free(copy);
+	return none;
 }

@@ -20,7 +20,7 @@ char *sshd_words_next(char **sp);
 /* Whether a value, as it is written, is that one word, in any case. */
 bool sshd_words_is(const char *value, const char *word);
 
-/* Whether it is "none", or nothing. */
+/* Whether each of its words is "none", or it is empty. */
 bool sshd_words_none(const char *value);
 
 #endif

@@ -251,6 +251,8 @@ def loosen(path):
     return prepare
 
 
+# 10.5 and later take "none" only alone.
+NONE_BESIDE = "" if version() >= (10, 1) else " none"
 MANY_FILES = " ".join(f".ssh/keys{number}" for number in range(200))
 
 
@@ -307,6 +309,10 @@ SHAPES = [
     Shape("a file with a blank in its name", INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', "--yes", after={},
           alone=True),
     Shape("two hundred files", INCLUDE + f"AuthorizedKeysFile {MANY_FILES}\n", conf=MANY_FILES),
+    Shape("none beside other files", INCLUDE + f"AuthorizedKeysFile{NONE_BESIDE.upper()} .ssh/one{NONE_BESIDE}\n",
+          conf=".ssh/one"),
+    Shape("a file with a token that sshd does not know there", INCLUDE + "AuthorizedKeysFile .ssh/one .ssh/%k\n", "--yes", after={},
+          alone=True),
     Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", conf=".ssh/*.pub"),
     Shape("an AuthorizedKeysCommand without arguments",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/env\nAuthorizedKeysCommandUser nobody\n",
