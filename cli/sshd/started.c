@@ -230,8 +230,9 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 {
 	struct started *s = arg;
 
-	/* The last -f is the one that counts. */
-	if (is_usual_file(path) || strcmp(path, start->file) != 0)
+	/* The last -f is the one that counts; none is sure if it is NULL. */
+	if (is_usual_file(path) ||
+	    (start->file != NULL && strcmp(path, start->file) != 0))
 		return;
 	if (s->p == NULL) {
 		cli_error("%s%s: its configuration is %s, and not looked at: "

@@ -14,7 +14,8 @@
 #include "sshd_config/sshd_config.h"
 
 #define ARGUMENTS_BYTES (64 * 1024)
-#define BLANKS " \t\r\n\"'"
+/* The backslash: the shell's, or that of a tab in a title that sshd has set. */
+#define BLANKS " \t\r\n\"'\\"
 #define SYSTEMCTL "/usr/bin/systemctl"
 
 bool
@@ -40,7 +41,28 @@ sshd_arguments_decide(const char *keyword)
 struct words {
 	char *text, *rest;	/* for strtok_r */
 	const char *letters;	/* of a word such as "-Do", those still to read */
+	bool doubtful;		/* an option may be a part of an -o value */
 };
+
+/*
+ * Whether the value of an -o option may have words that look like options. The
+ * quotes around it are lost: what comes after it may still belong to it.
+ */
+static bool
+may_go_on(const char *setting)
+{
+	static const char *const keywords[] = {
+		"AuthorizedKeysCommand", "AuthorizedPrincipalsCommand",
+		"ForceCommand", "SetEnv", "Subsystem", "VersionAddendum",
+	};
+	const size_t len = strcspn(setting, "=");
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strlen(keywords[i]) == len &&
+		    strncasecmp(setting, keywords[i], len) == 0)
+			return true;
+	return false;
+}
 
 static char *
 next_word(struct words *w)
@@ -75,6 +97,8 @@ next_option(struct words *w, const char **argumentp)
 		return letter;
 	*argumentp = *w->letters != '\0' ? w->letters : next_word(w);
 	w->letters = NULL;
+	if (letter == 'o' && *argumentp != NULL && may_go_on(*argumentp))
+		w->doubtful = true;
 	return letter;
 }
 
@@ -97,7 +121,10 @@ call_option(const struct sshd_arguments *found, const struct sshd_start *start,
 	free(keyword);
 }
 
-/* Whether an sshd with these words was only asked something. */
+/*
+ * Whether an sshd with these words, which are no title, was only asked
+ * something.
+ */
 static bool
 is_question(const char *text)
 {
@@ -108,12 +135,15 @@ is_question(const char *text)
 	char letter;
 
 	while (copy != NULL && (letter = next_option(&w, &argument)) != '\0')
-		asks |= strchr("tTGV", letter) != NULL;
+		asks |= !w.doubtful && strchr("tTGV", letter) != NULL;
 	free(copy);
 	return asks;
 }
 
-/* The -f of these words, of which the last counts; NULL without one. */
+/*
+ * The -f of these words, of which the last counts; NULL without one that is
+ * surely an option.
+ */
 static const char *
 find_file(char *text)
 {
@@ -122,7 +152,7 @@ find_file(char *text)
 	char letter;
 
 	while ((letter = next_option(&w, &argument)) != '\0')
-		if (letter == 'f' && argument != NULL)
+		if (letter == 'f' && argument != NULL && !w.doubtful)
 			file = argument;
 	return file;
 }
@@ -219,7 +249,7 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 	saved = errno;
 	close(fd);
 	text[*lenp] = '\0';
-	errno = n > 0 ? E2BIG : saved;
+	errno = n > 0 ? EFBIG : saved;
 	return n == 0;
 }
 
@@ -236,16 +266,26 @@ is_listener(const char *title, bool *cutp)
 	return !*cutp || *shown == '/';
 }
 
-/* The arguments of a listening sshd, in text. False if it is none. */
+/*
+ * The arguments of a listening sshd, in text. False if it is none. A title that
+ * sshd has set is never that of a question.
+ */
 static bool
-look_at_listener(const struct sshd_arguments *found, const char *pid, const char *text)
+look_at_listener(const struct sshd_arguments *found, const char *pid,
+    enum sshd_process what, const char *text)
 {
 	char place[64], *why;
 	bool cut;
 
-	if (!is_listener(text, &cut) || is_question(text))
+	if (!is_listener(text, &cut) ||
+	    (find_titled(text) == NULL && is_question(text)))
 		return false;
 	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
+	if (what == SSHD_PROCESS_ELSEWHERE) {
+		found->unseen(found->arg, place, "it runs in a chroot, and "
+		    "reads another /etc/ssh/sshd_config there: not looked at");
+		return false;
+	}
 	if (cut) {
 		if (asprintf(&why, "its arguments are cut off: %s", text) == -1)
 			why = NULL;
@@ -268,7 +308,7 @@ look_at_process(const struct sshd_arguments *found, const char *pid,
 	snprintf(path, sizeof(path), "/proc/%.20s", pid);
 	if (what == SSHD_PROCESS_UNSEEN)
 		call_unseen(found, path);
-	if (what != SSHD_PROCESS_SSHD)
+	if (what != SSHD_PROCESS_SSHD && what != SSHD_PROCESS_ELSEWHERE)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
 	if (!read_text(path, text, &len)) {
@@ -278,7 +318,7 @@ look_at_process(const struct sshd_arguments *found, const char *pid,
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';
-	return look_at_listener(found, pid, text);
+	return look_at_listener(found, pid, what, text);
 }
 
 static size_t
@@ -288,11 +328,13 @@ look_at_processes(const struct sshd_arguments *found, char text[static ARGUMENTS
 	const struct dirent *e;
 	size_t n = 0;
 
-	/* Where there is no /proc, nothing can be seen either. */
-	if (dir == NULL && errno == ENOENT)
-		errno = ENOTDIR;
-	if (dir == NULL) {
+	/* Where there is no /proc, or an empty one, nothing can be seen. */
+	if (dir == NULL || access("/proc/self", F_OK) == -1) {
+		if (errno == ENOENT)
+			errno = ENOTDIR;
 		call_unseen(found, "/proc");
+		if (dir != NULL)
+			closedir(dir);
 		return 0;
 	}
 	while (errno = 0, (e = readdir(dir)) != NULL)
@@ -302,6 +344,24 @@ look_at_processes(const struct sshd_arguments *found, char text[static ARGUMENTS
 		call_unseen(found, "/proc");
 	closedir(dir);
 	return n;
+}
+
+/* Cuts off a comment of the shell's. */
+static void
+cut_comment(char *value)
+{
+	char quote = '\0';
+
+	for (char *p = value; *p != '\0'; p++) {
+		if (quote != '\0')
+			quote = *p == quote ? '\0' : quote;
+		else if (*p == '"' || *p == '\'')
+			quote = *p;
+		else if (*p == '#' && p > value && strchr(" \t", p[-1]) != NULL)
+			*p = '\0';
+		if (*p == '\0')
+			return;
+	}
 }
 
 /* A file of the shell's assignments, whose words sshd is started with. */
@@ -317,10 +377,26 @@ look_at_defaults(const struct sshd_arguments *found, const char *path, const cha
 		call_unseen(found, path);
 		return;
 	}
+	/* A backslash at the end of a line goes on with the next one. */
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\0' || (text[i] == '\n' && i > 0 &&
+		    text[i - 1] == '\\'))
+			text[i] = ' ';
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		line += strspn(line, " \t");
-		if (strncmp(line, variable, name) == 0 && line[name] == '=')
-			look_at_words(found, path, line + name + 1, NULL);
+		if (strncmp(line, "export", 6) == 0 &&
+		    strchr(" \t", line[6]) != NULL)
+			line += 6 + strspn(line + 6, " \t");
+		if (strncmp(line, variable, name) != 0)
+			continue;
+		line += name + (line[name] == '+');
+		if (*line++ != '=')
+			continue;
+		cut_comment(line);
+		if (strpbrk(line, "$`") != NULL)
+			found->unseen(found->arg, path, "it takes options from "
+			    "elsewhere ($), which cannot be seen there");
+		look_at_words(found, path, line, NULL);
 	}
 }
 

@@ -13,7 +13,7 @@
 /* Where arguments were seen. */
 struct sshd_start {
 	const char *place;	/* for messages: a process, a file, a unit */
-	const char *file;	/* its -f; NULL without one */
+	const char *file;	/* its -f; NULL without one that is sure */
 	bool listens;		/* a process: not what starts the next one */
 };
 

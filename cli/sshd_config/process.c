@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define STATUS_BYTES 4096
+#define CONFIG_PATH "/etc/ssh/sshd_config"
 
 /* The beginning of a file of /proc; false with errno. */
 static bool
@@ -76,6 +77,32 @@ runs_file_of_root(const char *pid)
 	return stat(link, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0;
 }
 
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/*
+ * Whether it runs in a chroot, and finds another sshd_config there than we do.
+ * What cannot be seen is taken to be ours.
+ */
+static bool
+is_elsewhere(const char *pid)
+{
+	struct stat its, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.20s/root/", pid);
+	if (stat(path, &its) == -1 || stat("/", &ours) == -1 ||
+	    is_same_file(&its, &ours))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%.20s/root" CONFIG_PATH, pid);
+	if (stat(path, &its) == -1)
+		return errno == ENOENT;
+	return stat(CONFIG_PATH, &ours) == -1 || !is_same_file(&its, &ours);
+}
+
 enum sshd_process
 sshd_process_look(const char *pid)
 {
@@ -97,6 +124,7 @@ sshd_process_look(const char *pid)
 		return SSHD_PROCESS_OTHER;
 	/* After an upgrade, " (deleted)" is there: the old one still runs. */
 	name[strcspn(name, " ")] = '\0';
-	return strcmp(name, "/sshd") == 0 && runs_file_of_root(pid) ?
-	    SSHD_PROCESS_SSHD : SSHD_PROCESS_OTHER;
+	if (strcmp(name, "/sshd") != 0 || !runs_file_of_root(pid))
+		return SSHD_PROCESS_OTHER;
+	return is_elsewhere(pid) ? SSHD_PROCESS_ELSEWHERE : SSHD_PROCESS_SSHD;
 }

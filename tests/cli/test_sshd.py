@@ -1152,6 +1152,69 @@ def _(scratch):
                 machine.run("disable", status=0)
 
 
+@contextlib.contextmanager
+def listener(scratch, *words, root=None):
+    """A process of root's that shows what an sshd shows that was started with these words, and listens."""
+    program = scratch / "sshd"
+    shutil.copy("/bin/sleep", program)
+    title = " ".join(("sshd: /usr/sbin/sshd -D", *words, "[listener] 0 of 10-100 startups"))
+    with subprocess.Popen([title, "1000"], executable=program, preexec_fn=root and (lambda: os.chroot(root))) as process:
+        try:
+            yield f"sshd, process {process.pid}"
+        finally:
+            process.kill()
+
+
+@case("words in an option's value that look like options hide no option of a running sshd")
+def _(scratch):
+    with this_machine(scratch) as machine:
+        for words in (("-o AuthorizedKeysCommand /opt/keys -t %t -u %u",), ("-o ForceCommand=/bin/x -t", "-o UsePAM=no"),
+                      ("-o AuthorizedKeysCommand=/opt/keys -f /etc/ssh/moduli %u",), ("-o AuthorizedKeysFile\\t/etc/keys",),
+                      ("-o ForceCommand /bin/x -f /etc/ssh/moduli", "-oStrictModes=no")):
+            with listener(scratch, *words) as place:
+                contains(machine.run("enable", "--warn", status=2).stderr, f"{place}: -o ", "counts before", "nothing was changed")
+                contains(machine.run("status", status=1).stderr, f"{place}: -o ", "counts before")
+        with listener(scratch, "-o ForceCommand=/bin/x -t", "-oCiphers=aes256-ctr"):
+            lacks(machine.run("enable", "--dry-run", status=0).stderr, "sshd, process")
+
+
+@case("an sshd in a chroot with an sshd_config of its own is noted, one with this machine's counts")
+def _(scratch):
+    room = scratch / "room"
+    (room / "etc/ssh").mkdir(parents=True)
+    # The loader, the library and the program, by the names that they have here.
+    for place in ("usr", "lib", "lib64", scratch.relative_to("/")):
+        (room / place).mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "--bind", f"/{place}", room / place], check=True)
+    with this_machine(scratch / "here") as machine, contextlib.ExitStack() as mounts:
+        for place in (scratch.relative_to("/"), "lib64", "lib", "usr"):
+            mounts.callback(subprocess.run, ["umount", "--lazy", room / place], check=True)
+        (room / "etc/ssh/sshd_config").write_text("Port 2222\n", encoding="ascii")
+        with listener(scratch, "-o UsePAM=no", root=room) as place:
+            contains(machine.run("enable", "--dry-run", status=0).stderr, f"note: {place}: it runs in a chroot")
+        (room / "etc/ssh/sshd_config").unlink()
+        os.link("/etc/ssh/sshd_config", room / "etc/ssh/sshd_config")
+        with listener(scratch, "-o UsePAM=no", root=room) as place:
+            contains(machine.run("enable", "--dry-run", status=2).stderr, f"{place}: -o UsePAM=no counts before")
+
+
+@case("the shell's ways to write /etc/default/ssh: comments, export, lines that go on")
+def _(scratch):
+    with this_machine(scratch) as machine:
+        for text, status in (('SSHD_OPTS="-4" # such as -o UsePAM=no\n', 0), ("SSHD_OPTS= # -o UsePAM=no\n", 0),
+                             ('SSHD_OPTS="-4 # -o UsePAM=no"\n', 2), ("export SSHD_OPTS=-oUsePAM=no\n", 2),
+                             ('SSHD_OPTS="-4 \\\n -o UsePAM=no"\n', 2), ('SSHD_OPTS+=" -o UsePAM=no"\n', 2),
+                             ("SSHD_OPTS=-o\\ UsePAM=no\n", 2), ("A=\0\nSSHD_OPTS=-oUsePAM=no\n", 2),
+                             ("exported=-oUsePAM=no\nexport\n", 0)):
+            with defaults(text):
+                done = machine.run("enable", "--dry-run", status=status)
+                (contains if status else lacks)(done.stderr, "/etc/default/ssh: -o UsePAM=no counts before")
+        with defaults('SSHD_OPTS="$MORE"\n'):
+            contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: it takes options from elsewhere")
+        with defaults("#" * 70000):
+            contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: File too large")
+
+
 @case("what cannot be seen of sshd's arguments is noted, and no hindrance")
 def _(scratch):
     with this_machine(scratch) as machine:
