@@ -46,6 +46,18 @@ keep_name(void *name)
 	(void)name;	/* the account's */
 }
 
+/*
+ * Whether a line of /etc/passwd is one of NIS ("+::::::"), which getpwent shows
+ * as an account of that name, and getpwnam does not find: sshd lets nobody in
+ * by it.
+ */
+static bool
+is_nis_line(const char *name, bool system)
+{
+	return (*name == '+' || *name == '-') &&
+	    (!system || getpwnam(name) == NULL);
+}
+
 /* passwd NULL: the system's own list. */
 static bool
 add_each(struct accounts *a, FILE *passwd)
@@ -57,7 +69,8 @@ add_each(struct accounts *a, FILE *passwd)
 
 	while (ok && (errno = 0, pw = passwd != NULL ? fgetpwent(passwd) :
 	    getpwent()) != NULL) {
-		if (tfind(pw->pw_name, &seen, compare_names) != NULL)
+		if (tfind(pw->pw_name, &seen, compare_names) != NULL ||
+		    is_nis_line(pw->pw_name, passwd == NULL))
 			continue;
 		ok = append(a, pw) && tsearch(a->v[a->n - 1].name, &seen,
 		    compare_names) != NULL;

@@ -1215,6 +1215,22 @@ def _(scratch):
             contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: File too large")
 
 
+@case("a line of NIS in /etc/passwd is no account, and no hindrance")
+def _(scratch):
+    passwd = Path("/etc/passwd")
+    kept = passwd.read_text(encoding="utf-8")
+    with this_machine(scratch) as machine:
+        image = Image(scratch / "image", STOCK_CONFIG)
+        image.write("/etc/passwd", kept + "-guest::::::\n+::::::\n")
+        lacks(image.run("enable", "--dry-run", status=0).stderr, "+", "-guest")
+        try:
+            passwd.write_text(kept + "-guest::::::\n+::::::\n", encoding="utf-8")
+            machine.run("enable", status=0)
+            machine.run("status", status=0)
+        finally:
+            passwd.write_text(kept, encoding="utf-8")
+
+
 @case("what cannot be seen of sshd's arguments is noted, and no hindrance")
 def _(scratch):
     with this_machine(scratch) as machine:
