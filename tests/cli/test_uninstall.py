@@ -82,8 +82,9 @@ def _(_scratch):
             Path(folder).mkdir(exist_ok=True)
             Path(folder, "mine").touch()
         CONFIG.write_text(CONFIG.read_text(encoding="utf-8") + f"#{LINE}# {LINE}", encoding="utf-8")
-        (PAM / "sshd").write_text(f"# pam_keyveto.so\n-session requisite pam_keyveto.so\n{(PAM / 'sshd').read_text()}",
-                                  encoding="utf-8")
+        (PAM / "sshd").write_text(f"# pam_keyveto.so\n-session optional pam_keyveto.so\n"
+                                  "-session [success=ok module_unknown=ignore default=die] pam_keyveto.so\n"
+                                  f"{(PAM / 'sshd').read_text()}", encoding="utf-8")
         (DROP_INS / "off.conf.disabled").write_text(LINE + RUN_AS, encoding="ascii")
         done()
         gone()
@@ -118,6 +119,9 @@ def _(_scratch):
                        (PAM / "common-session", "session\t[success=ok default=die] pam_keyveto.so\n"),
                        (PAM / "sshd", f"session requisite {PAM_FOLDER}/pam_keyveto.so\n"),
                        (PAM / "mine", "session requisite \\\n  pam_keyveto.so\n"),
+                       # PAM refuses the login all the same, and only does not say why.
+                       (PAM / "sshd", "-session requisite pam_keyveto.so\n"),
+                       (PAM / "sshd", " -session\t[success=ok default=die] pam_keyveto.so\n"),
                        (Path("/etc/pam.conf"), "sshd session requisite pam_keyveto.so\n")):
         with machine():
             was = path.read_text(encoding="utf-8") if path.exists() else None
