@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Whatever else such a line says. */
 #define BEGIN "# BEGIN keyveto"
@@ -20,7 +21,68 @@ starts_with(const char *line, size_t len, const char *mark)
 	return len >= n && memcmp(line, mark, n) == 0;
 }
 
-/* Copies the lines of all blocks, or else all other lines. */
+/* The length of the line at p, with its end. */
+static size_t
+line_length(const char *p, const char *end)
+{
+	const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+	return (size_t)((nl != NULL ? nl + 1 : end) - p);
+}
+
+/* The same, with the lines that PAM takes for the rest of it. */
+static size_t
+whole_length(const char *p, const char *end)
+{
+	size_t n = 0, last;
+
+	do {
+		n += line_length(p + n, end);
+		for (last = n; last > 0 && strchr(" \t\r\n", p[last - 1]) !=
+		    NULL; last--)
+			;
+	} while (p + n < end && last > 0 && p[last - 1] == '\\' &&
+	    !starts_with(p + n, (size_t)(end - p) - n, BEGIN) &&
+	    !starts_with(p + n, (size_t)(end - p) - n, END));
+	return n;
+}
+
+/*
+ * Whether a line of a block is of a kind that enable writes, or says nothing.
+ * Any other one is the administrator's, and may keep somebody out.
+ */
+static bool
+is_of_our_kind(const char *line, size_t len)
+{
+	static const char *const keywords[] = {
+		"AuthorizedKeysFile", "AuthorizedKeysCommand",
+		"AuthorizedKeysCommandUser", "AuthorizedPrincipalsCommand",
+		"AuthorizedPrincipalsCommandUser", "OnError", "OnHit",
+		"OnUnsupported",
+	};
+	static const char module[] = "pam_keyveto.so";
+	size_t n = 0;
+
+	while (len > 0 && strchr(" \t\r\n", *line) != NULL) {
+		line++;
+		len--;
+	}
+	if (len == 0 || *line == '#' ||
+	    memmem(line, len, module, sizeof(module) - 1) != NULL)
+		return true;
+	while (n < len && strchr(" \t\r\n=\"", line[n]) == NULL)
+		n++;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (n == strlen(keywords[i]) &&
+		    strncasecmp(line, keywords[i], n) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Copies the lines of all blocks, or else all other lines and those in a block
+ * that are not keyveto's.
+ */
 static char *
 copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
     size_t *np, char *why, size_t cap)
@@ -34,10 +96,8 @@ copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
 		return NULL;
 	}
 	for (const char *p = text, *end = text + len; p < end;) {
-		const char *nl = memchr(p, '\n', (size_t)(end - p));
-		size_t n = nl != NULL ? (size_t)(nl - p) + 1 :
-		    (size_t)(end - p);
-		bool is_mark = true;
+		size_t n = line_length(p, end);
+		bool is_mark = true, wanted;
 
 		number++;
 		if (starts_with(p, n, BEGIN)) {
@@ -53,7 +113,15 @@ copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
 			begun = 0;
 		} else
 			is_mark = false;
-		if (!is_mark && (begun != 0) == inside) {
+		wanted = (begun != 0) == inside;
+		if (!is_mark && begun != 0 && !inside) {
+			size_t whole = whole_length(p, end);
+
+			wanted = !is_of_our_kind(p, whole);
+			for (; n < whole; number++)
+				n += line_length(p + n, end);
+		}
+		if (!is_mark && wanted) {
 			memcpy(out + kept, p, n);
 			kept += n;
 		}

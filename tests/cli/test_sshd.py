@@ -1297,6 +1297,23 @@ def _(scratch):
     equal(image.read(DROP_IN), "PrintMotd no\n")
 
 
+@case("lines that were added between keyveto's marks stay, and keep out whom they kept out")
+def _(scratch):
+    image = Image(scratch, INCLUDE)
+    image.run("enable", "--warn", status=0)
+    conf = "/etc/keyveto/keyveto.conf"
+    kept = {DROP_IN: "AllowUsers root\n", "/etc/pam.d/sshd": "account required pam_access.so\n",
+            conf: f"AllowKey SHA256:{'A' * 43} until=2999-01-01 mine\n"}
+    for path, line in kept.items():
+        image.write(path, image.read(path).replace("# END keyveto", f"{line}# END keyveto"))
+    for words, before in ((("enable",), True), (("enable", "--warn"), True), (("disable",), False)):
+        image.run(*words, status=0)
+        equal(image.settings()["allowusers"], "root")
+        for path, line in kept.items():
+            contains(re.sub("(?ms)^# BEGIN keyveto.*?^# END keyveto\n", "", image.read(path)), line)
+            equal("# BEGIN keyveto" in image.read(path), before and (path != conf or "--warn" in words))
+
+
 @case("files that went, and blocks that were taken out by hand, are no hindrance")
 def _(scratch):
     image = Image(scratch)

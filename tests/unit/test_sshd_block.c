@@ -55,8 +55,8 @@ test_removal_undoes_insertion(void **state)
 static void
 test_lines_keep_their_number_outside(void **state)
 {
-	static const char text[] = "1\n# BEGIN keyveto x\nb\nc\n# END keyveto\n"
-	    "2\n# BEGIN keyveto\nd\n# END keyveto\n3\n\n5";
+	static const char text[] = "1\n# BEGIN keyveto x\nOnHit b\nOnError c\n"
+	    "# END keyveto\n2\n# BEGIN keyveto\n#d\n# END keyveto\n3\n\n5";
 	static const size_t want[] = { 1, 0, 0, 0, 2, 2, 0, 0, 3, 3, 4, 5 };
 
 	(void)state;
@@ -88,6 +88,30 @@ test_lines_are_those_between_the_marks(void **state)
 	    sizeof(why)));
 	assert_string_equal(why, "9: a mark of keyveto's without the other "
 	    "one; take out keyveto's lines, and the marks, by hand");
+}
+
+/* What the administrator wrote between the marks is not keyveto's. */
+static void
+test_lines_of_other_kinds_stay(void **state)
+{
+	static const char text[] = "a\n# BEGIN keyveto x\n"
+	    "AuthorizedKeysFile none\n\tallowusers alice\n# why\n\n"
+	    "authorizedkeyscommanduser=root\nAuthorizedKeysCommandUsers x\n"
+	    "session requisite pam_keyveto.so\r\nauth required pam_a.so\n"
+	    "session requisite \\\n  pam_keyveto.so\n"
+	    "session required \\ \r\n  pam_b.so\nOnHit warn\n"
+	    "AllowKey x\\\n# END keyveto\nb";
+	size_t len, n;
+	char *out = remove_all(text, sizeof(text) - 1, &len, &n);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(n, 1);
+	assert_string_equal(out, "a\n\tallowusers alice\n"
+	    "AuthorizedKeysCommandUsers x\nauth required pam_a.so\n"
+	    "session required \\ \r\n  pam_b.so\nAllowKey x\\\nb");
+	assert_int_equal(len, strlen(out));
+	free(out);
 }
 
 static void
@@ -133,6 +157,7 @@ main(void)
 		TEST(test_removal_undoes_insertion),
 		TEST(test_lines_keep_their_number_outside),
 		TEST(test_lines_are_those_between_the_marks),
+		TEST(test_lines_of_other_kinds_stay),
 		TEST(test_text_without_marks_stays),
 		TEST(test_marks_in_disorder_are_refused),
 	};
