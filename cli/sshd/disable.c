@@ -113,7 +113,8 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	size_t taken = 0;
 	bool guard;
 
-	if (!check(o, p) || !sshd_remains_allow(o, p))
+	if (!check(o, p) || !sshd_present_keeps_keys(o, p) ||
+	    !sshd_remains_allow(o, p))
 		return CLI_UNCHECKED;
 	for (size_t i = 0; i < p->files.n; i++)
 		tell_kept(p, p->files.v[i]);

@@ -37,6 +37,8 @@ look(struct enabling *e)
 		cli_error("%s", why);
 		return false;
 	}
+	if (!sshd_present_keeps_keys(o, e->p))
+		return false;
 	(void)sshd_plan_tell_groups(o, &e->p->base);
 	return sshd_find_accounts(o, &e->accounts);
 }

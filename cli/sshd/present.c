@@ -8,6 +8,7 @@
 
 #include "sshd/sshd.h"
 #include "sshd_config/subject.h"
+#include "sshd_config/words.h"
 
 /* What the state knows better than a look at the file. */
 static bool
@@ -78,6 +79,52 @@ sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
 	sshd_pam_service(p->dump != NULL ? p->dump : "", service);
 	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", service);
 	return sshd_files_add(&p->files, path) != NULL;
+}
+
+/* Whether sshd takes keys from no file and no command. */
+static bool
+takes_no_keys(const char *dump)
+{
+	char files[SSHD_VALUE_BYTES], command[SSHD_VALUE_BYTES];
+
+	sshd_text_value(dump, "authorizedkeysfile", files, sizeof(files));
+	sshd_text_value(dump, "authorizedkeyscommand", command,
+	    sizeof(command));
+	return sshd_words_none(files) && sshd_words_none(command);
+}
+
+/* Where sshd is told to read no file, outside Match blocks. */
+static const struct sshd_line *
+find_no_files(const struct sshd_tree *t)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == 0 && strcasecmp(t->line[i].keyword,
+		    "AuthorizedKeysFile") == 0)
+			return &t->line[i];
+	return NULL;
+}
+
+bool
+sshd_present_keeps_keys(const struct sshd_options *o, struct sshd_present *p)
+{
+	const struct sshd_line *l;
+	char *now, why[SSHD_WHY_BYTES];
+	bool keeps;
+
+	if (p->dump == NULL || !takes_no_keys(p->dump))
+		return true;
+	now = sshd_dump(o->sshd, &p->now, *o->root != '\0', NULL, why,
+	    sizeof(why));
+	keeps = now == NULL || takes_no_keys(now);
+	free(now);
+	if (keeps)
+		return true;
+	l = find_no_files(&p->base);
+	cli_error("%s%s: AuthorizedKeysFile is none here, outside keyveto's "
+	    "marks: without keyveto's lines nobody would get in by key; "
+	    "nothing was changed: delete that line, and run this again",
+	    o->root, l != NULL ? p->base.file[l->file] : SSHD_TREE_TOP);
+	return false;
 }
 
 bool

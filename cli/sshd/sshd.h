@@ -86,6 +86,14 @@ int sshd_run_change(const struct cli_command *cmd, int argc, char **argv,
 bool sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
     char *why, size_t cap);
 
+/*
+ * Whether sshd without keyveto's lines takes keys from a file or a command, if
+ * it does with them. False after a message: a line that belongs to the guard
+ * stands outside the marks. True where sshd does not tell.
+ */
+bool sshd_present_keeps_keys(const struct sshd_options *o,
+    struct sshd_present *p);
+
 /* Whether keyveto's lines are in a file of sshd's, or else in one of PAM's. */
 bool sshd_present_has(const struct sshd_present *p, bool sshds);
 

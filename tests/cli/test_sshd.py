@@ -1314,6 +1314,28 @@ def _(scratch):
             equal("# BEGIN keyveto" in image.read(path), before and (path != conf or "--warn" in words))
 
 
+@case("AuthorizedKeysFile none that was moved out of the marks does not stay alone")
+def _(scratch):
+    none = "AuthorizedKeysFile none\n"
+    image = Image(scratch, INCLUDE)
+    for options in ((), ("--warn",)):
+        image.run("enable", *options, status=0)
+        drop_in, top = image.read(DROP_IN), image.read(TOP)
+        for place, text in ((DROP_IN, none + drop_in.replace(none, "")), (TOP, top + none)):
+            image.write(place, text)
+            snapshot = image.snapshot()
+            for words in (("disable",), ("enable",), ("enable", "--pam")):
+                contains(image.run(*words, status=2).stderr, f"{place}: AuthorizedKeysFile is none here", "nothing was changed")
+                restored(snapshot, image.snapshot())
+            image.write(TOP, top)
+            image.write(DROP_IN, drop_in)
+        image.run("disable", status=0)
+    # Where sshd takes no keys anyhow, that is no hindrance.
+    image.write(TOP, INCLUDE + none)
+    image.run("enable", "--pam", status=0)
+    image.run("disable", status=0)
+
+
 @case("files that went, and blocks that were taken out by hand, are no hindrance")
 def _(scratch):
     image = Image(scratch)
