@@ -2,12 +2,14 @@
 #include "sshd/remains.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "shared/root_file.h"
 #include "sshd/block.h"
+#include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 
 struct remains {
@@ -18,6 +20,7 @@ struct remains {
 	/* What keyveto's lines in keyveto.conf say. */
 	bool conf_lines, conf_lenient;
 	bool module, guard;	/* there is one that goes by them */
+	char *named;		/* "FILE:LINE\n" for each message so far */
 };
 
 /* Whether keyveto's lines let in what keyveto.conf would refuse otherwise. */
@@ -61,16 +64,53 @@ is_our_conf(const struct remains *r, const char *path)
 	    root_resolve(r->o->root, path, its) && strcmp(ours, its) == 0);
 }
 
+/* The file of that path, or that it is a link to; NULL for none of ours. */
+static const struct sshd_file *
+find_file(const struct remains *r, const char *path)
+{
+	const struct sshd_files *fs = &r->p->files;
+	const struct sshd_file *f = sshd_files_find(fs, path);
+	char its[PATH_MAX], other[PATH_MAX];
+
+	if (f != NULL || !root_resolve(r->o->root, path, its))
+		return f;
+	for (size_t i = 0; i < fs->n; i++)
+		if (fs->v[i]->there && root_resolve(r->o->root,
+		    fs->v[i]->path, other) && strcmp(its, other) == 0)
+			return fs->v[i];
+	return NULL;
+}
+
+/* Whether a line was not named yet: several services may include it. */
+static bool
+is_new(struct remains *r, const char *path, size_t line)
+{
+	const char *old = r->named != NULL ? r->named : "\n";
+	char *place, *longer;
+	bool new;
+
+	if (asprintf(&place, "\n%s:%zu\n", path, line) == -1)
+		return true;
+	new = strstr(old, place) == NULL;
+	if (new && asprintf(&longer, "%s%s", old, place + 1) != -1) {
+		free(r->named);
+		r->named = longer;
+	}
+	free(place);
+	return new;
+}
+
 /*
  * Tells of one, by its line as it is now; if nothing is changed, that is its
  * number, else the one that it will have.
  */
 static void
-name_one(const struct remains *r, const char *path, size_t line,
-    const char *what)
+name_one(struct remains *r, const char *path, size_t line, const char *what)
 {
-	const struct sshd_file *f = sshd_files_find(&r->p->files, path);
+	const struct sshd_file *f = find_file(r, path);
 
+	if (!is_new(r, f != NULL ? f->path : path, line))
+		return;
 	if (r->allowed && f != NULL)
 		line = sshd_block_line_outside(f->now, f->now_len, line);
 	cli_error("%s%s%s:%zu: %s stays: this line is not one of keyveto's",
@@ -81,20 +121,19 @@ name_one(const struct remains *r, const char *path, size_t line,
 static bool
 is_ours(const struct remains *r, const char *path, size_t line)
 {
-	const struct sshd_file *f = sshd_files_find(&r->p->files, path);
+	const struct sshd_file *f = find_file(r, path);
 
 	return f != NULL &&
 	    sshd_block_line_outside(f->now, f->now_len, line) == 0;
 }
 
+/* The module's lines in what one PAM service reads, without keyveto's own. */
 static void
-find_modules(struct remains *r)
+find_modules_of(struct remains *r, const char *service)
 {
-	char service[SSHD_VALUE_BYTES], why[SSHD_WHY_BYTES];
-	char config[PATH_MAX];
+	char why[SSHD_WHY_BYTES], config[PATH_MAX];
 	struct pam_stack stack;
 
-	sshd_pam_service(r->p->dump != NULL ? r->p->dump : "", service);
 	/* What PAM cannot read beyond some line, it does not run. */
 	(void)pam_stack_read(r->o->root, service, &stack, why, sizeof(why));
 	for (size_t i = 0; i < stack.n; i++) {
@@ -111,10 +150,32 @@ find_modules(struct remains *r)
 	pam_stack_free(&stack);
 }
 
+/*
+ * In all services: another sshd has one of its own, by the name that it is
+ * started by, or for a Match block.
+ */
 static void
-find_guards(struct remains *r)
+find_modules(struct remains *r)
 {
-	const struct sshd_tree *t = &r->p->now;
+	static const char *const dirs[] = { SSHD_PAM_DIR, "/usr/lib/pam.d/" };
+	char service[SSHD_VALUE_BYTES], pattern[64];
+	glob_t found;
+
+	sshd_pam_service(r->p->dump != NULL ? r->p->dump : "", service);
+	find_modules_of(r, service);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(pattern, sizeof(pattern), "%s*", dirs[i]);
+		if (root_glob(r->o->root, pattern, &found) != 0)
+			continue;
+		for (size_t k = 0; k < found.gl_pathc; k++)
+			find_modules_of(r, found.gl_pathv[k] + strlen(dirs[i]));
+		globfree(&found);
+	}
+}
+
+static void
+find_guards_in(struct remains *r, const struct sshd_tree *t)
+{
 	char config[PATH_MAX];
 	const char *args;
 
@@ -134,6 +195,56 @@ find_guards(struct remains *r)
 	}
 }
 
+/* In the file that another sshd of this machine is started with. */
+static void
+find_guards_of_other(void *arg, const struct sshd_start *start,
+    const char *path)
+{
+	struct remains *r = arg;
+	char why[SSHD_WHY_BYTES];
+	struct sshd_tree t;
+
+	(void)start;
+	/* What cannot be read from its beginning to its end, sshd refuses. */
+	if (*path != '/' || strcmp(path, SSHD_TREE_TOP) == 0)
+		return;
+	if (sshd_tree_open(&t, "", path, NULL, 0, why, sizeof(why)))
+		find_guards_in(r, &t);
+	sshd_tree_close(&t);
+}
+
+static void
+pass_option(void *arg, const struct sshd_start *start, const char *keyword,
+    const char *value)
+{
+	(void)arg, (void)start, (void)keyword, (void)value;
+}
+
+static void
+pass_name(void *arg, const struct sshd_start *start, const char *name)
+{
+	(void)arg, (void)start, (void)name;
+}
+
+static void
+pass_unseen(void *arg, const char *place, const char *why)
+{
+	(void)arg, (void)place, (void)why;
+}
+
+static void
+find_guards(struct remains *r)
+{
+	const struct sshd_arguments other = {
+		.arg = r, .option = pass_option, .file = find_guards_of_other,
+		.name = pass_name, .unseen = pass_unseen,
+	};
+
+	find_guards_in(r, &r->p->now);
+	if (*r->o->root == '\0')
+		(void)sshd_arguments_look(&other);
+}
+
 bool
 sshd_remains_allow(const struct sshd_options *o, const struct sshd_present *p)
 {
@@ -147,6 +258,7 @@ sshd_remains_allow(const struct sshd_options *o, const struct sshd_present *p)
 	r.names = true;
 	find_modules(&r);
 	find_guards(&r);
+	free(r.named);
 	if (r.allowed)
 		return true;
 	cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines there, what "

@@ -1432,6 +1432,27 @@ def _(scratch):
     lacks(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
 
 
+@case("disable sees the module in other services, too, and keyveto's lines by another name")
+def _(scratch):
+    image = Image(scratch)
+    image.path("/etc/pam.d/alias").symlink_to("sshd")
+    snapshot = image.snapshot()
+    image.run("enable", "--pam", "--warn", status=0)
+    equal(image.run("disable", status=0).stderr, "")
+    restored(snapshot, image.snapshot())
+    image.write("/etc/pam.d/shared", "session required pam_permit.so\nsession requisite pam_keyveto.so\n")
+    for service in ("sshd2", "sshd3"):
+        image.write(f"/etc/pam.d/{service}", "session include shared\n")
+    for options, status in (("--warn",), 2), ((), 0):
+        image.run("enable", "--pam", *options, status=0)
+        snapshot = image.snapshot()
+        said = image.run("disable", status=status).stderr
+        equal(said.count("/etc/pam.d/shared:2: pam_keyveto.so stays"), 1, said)
+        if status == 2:
+            restored(snapshot, image.snapshot())
+    equal(image.read("/etc/pam.d/sshd"), STOCK_STACK)
+
+
 @case("what disable advises for a module that stays keeps what it does")
 def _(scratch):
     image = Image(scratch)

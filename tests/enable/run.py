@@ -190,6 +190,36 @@ def line_that_stays(w):
     mallory.authorize()
 
 
+def others_that_stay(w):
+    """Another sshd's own lines, written after enable --warn: what is only logged there stays so."""
+    mallory = w.machine.add_account()
+    mallory.authorize(w.leaked.key)
+    w.configure(STOCK_HEAD)
+    alias, service, config = w.scratch / "sshd2", Path("/etc/pam.d/sshd2"), Path("/etc/ssh/sshd2")
+    alias.symlink_to(SSHD)
+    base = "PasswordAuthentication no\nUsePAM yes\n"
+    stock_stack = STACK.read_text(encoding="utf-8")
+    for which, lines, module in (("module", "", "session requisite pam_keyveto.so\n"), ("guard", "", "")):
+        w.run("enable", "--warn", "--reload")
+        if which == "guard":
+            drop_in = Path("/etc/ssh/sshd_config.d/00-keyveto.conf").read_text(encoding="utf-8")
+            lines = "".join(line for line in drop_in.splitlines(keepends=True) if not line.startswith("#"))
+        service.write_text(module + stock_stack, encoding="utf-8")
+        config.write_text(base + lines, encoding="utf-8")
+        with OtherSshd(w, "-f", config, program=alias) as other:
+            for when, status in ("--warn", None), ("disable", 2):
+                if status is not None:
+                    said = w.run("disable", "--reload", status=status)
+                    check("refuse the keys that are only logged now" in said, said)
+                check(w.clients.login(other, mallory, [w.leaked]).entered, f"{when}, another sshd's {which}: out")
+                w.ok(f"{when}, another sshd's {which}: in")
+        for path in (service, config):
+            path.unlink()
+        w.run("disable", "--reload")
+    alias.unlink()
+    mallory.authorize()
+
+
 def command(w):
     """Another AuthorizedKeysCommand, which hands out both keys for everybody."""
     alice = w.machine.add_account()
@@ -593,8 +623,8 @@ def play(options):
             path.unlink()
         world = World(machine, log, scratch, options.build / "keyveto")
         world.server.start()
-        for scene in (stock, pam_alone, pam_decides, line_that_stays, command, certificates, forced_command,
-                      principals, implicit_argument, tried_out, match, without_include, not_reloaded, odd_names,
+        for scene in (stock, pam_alone, pam_decides, line_that_stays, others_that_stay, command, certificates,
+                      forced_command, principals, implicit_argument, tried_out, match, without_include, not_reloaded, odd_names,
                       options_count_first, status_sees_options, other_files):
             scene(world)
             check(not STATE.exists(), "disable leaves its state behind")
