@@ -89,7 +89,11 @@ sshd_state_unlock(const char *root, int fd)
 	close(fd);
 }
 
-/* Removes a directory of plain files, if it is there; false with errno. */
+/*
+ * Removes a directory of plain files, if it is there; false with errno. The
+ * manifest goes first: whoever is killed here leaves none that names files that
+ * are gone, which no later run could read.
+ */
 static bool
 remove_dir(int parent, const char *name)
 {
@@ -104,6 +108,7 @@ remove_dir(int parent, const char *name)
 		close(fd);
 		return false;
 	}
+	(void)unlinkat(dirfd(dir), MANIFEST, 0);
 	while ((e = readdir(dir)) != NULL)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			(void)unlinkat(dirfd(dir), e->d_name, 0);

@@ -989,6 +989,27 @@ def _(scratch):
     assert most > 12, f"killed only {most} times"
 
 
+@case("killed while it removes what it kept, in whatever order, disable can be run again")
+def _(scratch):
+    image = Image(scratch)
+    state = image.path("/var/lib/keyveto/sshd-state")
+    for number in range(1, 20):
+        image.run("enable", "--warn", status=0)
+        # Some file systems list the oldest file first, others the newest: another one than the manifest, here.
+        manifest = state / "manifest.json"
+        for path in sorted(state.iterdir(), key=lambda path: path != manifest, reverse=next(state.iterdir()) != manifest):
+            content = path.read_bytes()
+            path.unlink()
+            path.write_bytes(content)
+        assert next(state.iterdir()) != manifest
+        came_through = not killed_at(image, "disable", "unlinkat", number)
+        image.run("disable", status=0)
+        assert not state.exists()
+        if came_through:
+            break
+    assert number > 5
+
+
 @contextlib.contextmanager
 def systemd(scratch, active):
     """A systemctl that notes what it is told; by it these units are active."""
