@@ -266,7 +266,8 @@ join(const struct reader *r, const struct file *f, struct joined *j,
 
 	if (len > 0 && memchr(p, '\0', len) != NULL)
 		return fail(r, f, "a NUL byte");
-	while (len > 0 && is_blank(*p)) {
+	/* Which PAM passes over here, and nowhere else: CR, VT and FF. */
+	while (len > 0 && isspace((unsigned char)*p)) {
 		p++;
 		len--;
 	}

@@ -176,14 +176,15 @@ words_are_cut_as_pam_does(void **state)
 	    "SESSION Required /lib/security/pam_b.so # said\n"
 	    "auth [default=ok]pam_c.so [a b] [c \\] d] e\n"
 	    "auth\trequisite\tpam_d.so\tx=y\t z  \n"
-	    "password sufficient pam_e.so");
+	    "\r\n \f\n\v# more\n"
+	    "\r\f password sufficient pam_e.so");
 	expect("sshd",
 	    "/etc/pam.d/sshd:5 0 -session|optional|pam_a.so|\n"
 	    "/etc/pam.d/sshd:6 0 session|required|/lib/security/pam_b.so|\n"
 	    "/etc/pam.d/sshd:7 0 auth|[default=ok]|pam_c.so|"
 	    "[a b] [c \\] d] e\n"
 	    "/etc/pam.d/sshd:8 0 auth|requisite|pam_d.so|x=y\t z\n"
-	    "/etc/pam.d/sshd:9 0 password|sufficient|pam_e.so|\n");
+	    "/etc/pam.d/sshd:12 0 password|sufficient|pam_e.so|\n");
 }
 
 static void
@@ -482,8 +483,8 @@ put_service(const char *dir)
 	    "@include %s/any\n"
 	    "session include %s/any\n"
 	    "# not this \\\n\nsession \\\n optional \\  \n pam_echo.so 2 # two\n"
-	    "session substack %s/deep\n"
-	    "auth include %s/any\n"
+	    "session substack %s/deep\n\r\n\f# x\n"
+	    "\vauth include %s/any\n"
 	    "Session [default=ignore]pam_echo.so 3\n"
 	    "-session optional pam_not_there.so\n"
 	    "session required pam_echo.so 4 # \\\n"
