@@ -12,8 +12,8 @@
 
 /*
  * Copies text without the blocks in it; to be freed. A line in a block that is
- * of no kind that enable writes stays. *np says how many blocks there were. NULL with a sentence in why if a mark lacks its other one, or without
- * memory.
+ * of no kind that enable writes stays. *np says how many blocks there were.
+ * NULL with a sentence in why if a mark lacks its other one, or without memory.
  */
 char *sshd_block_remove(const char *text, size_t len, size_t *out_lenp,
     size_t *np, char *why, size_t cap);
