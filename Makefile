@@ -124,12 +124,13 @@ $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
 # What of the programs has unit tests of its own.
 TESTED_OBJ = $(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
 	$(BUILD)/pam/auth_info.o \
-	$(patsubst %,$(BUILD)/cli/%.o,input/base64_vector input/pkbf_map \
-	input/quick pem/der pem/openssl pem/pem pem/ssh shared/child \
-	shared/pam_decision shared/pam_stack shared/root_file sshd/block \
-	sshd_config/guard_command sshd_config/match sshd_config/overview \
-	sshd_config/sshd_config sshd_config/subject sshd_config/words \
-	update/http_header update/settings ways/module ways/ways)
+	$(patsubst %,$(BUILD)/cli/%.o,filter/pkbf_map host/child \
+	host/root_file keys/base64_vector keys/der keys/pem keys/pem_openssl \
+	keys/pem_ssh keys/quick sshd/block sshd_config/guard_command \
+	sshd_config/match sshd_config/overview sshd_config/sshd_config \
+	sshd_config/subject sshd_config/words update/http_header \
+	update/settings ways/module ways/pam_decision ways/pam_stack \
+	ways/ways)
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 		$(TEST_HELP_OBJ) $(TESTED_OBJ) $(BUILD)/libkeyveto.a
@@ -188,9 +189,9 @@ coverage:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZ_CLI_SRC = $(wildcard cli/pem/*.c) cli/shared/pam_stack.c \
-	cli/shared/root_file.c cli/shared/child.c cli/update/http_header.c \
-	cli/update/settings.c
+FUZZ_CLI_SRC = cli/keys/der.c $(wildcard cli/keys/pem*.c) \
+	cli/ways/pam_stack.c cli/host/root_file.c cli/host/child.c \
+	cli/update/http_header.c cli/update/settings.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
@@ -225,7 +226,7 @@ bench: all $(BENCH) $(BUILD)/bench/dynamic
 		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
 	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
 
-$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/input/pkbf_map.o \
+$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/filter/pkbf_map.o \
 		$(BUILD)/libkeyveto.a bench/timing.h
 	$(call say,BENCH,$@)
 	@mkdir -p $(@D)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "input/pkbf_map.h"
+#include "filter/pkbf_map.h"
 #include "timing.h"
 
 #define COUNT (1 << 20)

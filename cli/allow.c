@@ -11,7 +11,7 @@
 #include "command.h"
 #include "config/findings.h"
 #include "config/swap.h"
-#include "input/input.h"
+#include "keys/input.h"
 #include "sshd/block.h"
 
 #define DAY_SECONDS 86400

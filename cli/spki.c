@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "command.h"
-#include "input/input.h"
+#include "keys/input.h"
 #include "kv_spki.h"
 
 enum form { FORM_PEM, FORM_DER, FORM_SHA256, FORM_XXH64 };

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "shared/pam_stack.h"
+#include "ways/pam_stack.h"
 
 static char root[] = "/tmp/keyveto-fuzz.XXXXXX";
 static char path[256];

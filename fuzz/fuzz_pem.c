@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* PEM, DER and private key files: a key or a reason. */
 #include "fuzz.h"
+#include "keys/pem.h"
 #include "kv_spki.h"
-#include "pem/pem.h"
 
 static void
 examine(bool ok, struct pem_key *key, const char *why)

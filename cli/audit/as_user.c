@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/become.h"
+#include "host/root_file.h"
 #include "kv_lines.h"
 #include "kv_wildcards.h"
-#include "shared/become.h"
-#include "shared/root_file.h"
 
 /* A line longer than this holds no key that sshd could be offered. */
 #define LINE_BYTES (256 * 1024)

@@ -7,9 +7,9 @@
 #ifndef CLI_AUDIT_AS_USER_H
 #define CLI_AUDIT_AS_USER_H
 
-#include "input/input.h"
-#include "shared/accounts.h"
-#include "shared/child.h"
+#include "host/accounts.h"
+#include "host/child.h"
+#include "keys/input.h"
 
 /* What is to be read; must live until as_user_finish. */
 struct as_user {

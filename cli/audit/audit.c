@@ -12,7 +12,7 @@
 #include "audit/table.h"
 #include "audit/user_ca.h"
 #include "command.h"
-#include "shared/report.h"
+#include "output/report.h"
 
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600

@@ -6,8 +6,8 @@
 #ifndef CLI_AUDIT_POLICY_H
 #define CLI_AUDIT_POLICY_H
 
-#include "shared/accounts.h"
-#include "shared/report.h"
+#include "host/accounts.h"
+#include "output/report.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/sshd_config.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "audit/accounts.h"
-#include "shared/root_file.h"
+#include "host/root_file.h"
 
 static void
 on_ca_key(const struct input_key *key, void *arg)

@@ -8,8 +8,8 @@
 
 #include "check/parallel.h"
 #include "command.h"
-#include "shared/progress.h"
-#include "shared/report.h"
+#include "output/progress.h"
+#include "output/report.h"
 
 #define JOBS_MAX 256
 

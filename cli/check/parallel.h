@@ -6,8 +6,8 @@
 #ifndef CLI_CHECK_PARALLEL_H
 #define CLI_CHECK_PARALLEL_H
 
-#include "shared/progress.h"
-#include "shared/report.h"
+#include "output/progress.h"
+#include "output/report.h"
 
 /*
  * Reads the paths up to a NULL, reports to r->out and r->err, and adds the

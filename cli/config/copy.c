@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/replace.h"
+#include "host/replace.h"
 
 /* Where the file is that path stands for; its directory is there. */
 static bool

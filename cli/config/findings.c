@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "host/root_file.h"
 #include "kv_words.h"
-#include "shared/root_file.h"
 
 #define MISTAKES_MAX 100
 #define DAY_SECONDS 86400

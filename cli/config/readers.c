@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "shared/accounts.h"
+#include "host/accounts.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"

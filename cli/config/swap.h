@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * config/swap: keyveto.conf replaced in one step, by shared/replace. Owner and
+ * config/swap: keyveto.conf replaced in one step, by host/replace. Owner and
  * mode stay; a file where there was none is root's, mode 0644.
  */
 #ifndef CLI_CONFIG_SWAP_H
 #define CLI_CONFIG_SWAP_H
 
 #include "config/config.h"
-#include "shared/replace.h"
+#include "host/replace.h"
 
 struct config_swap {
 	struct replace r;

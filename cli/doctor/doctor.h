@@ -9,10 +9,10 @@
 
 #include "command.h"
 #include "filter/facts.h"
-#include "shared/accounts.h"
-#include "shared/pam_stack.h"
+#include "host/accounts.h"
 #include "sshd_config/sshd_config.h"
 #include "ways/module.h"
+#include "ways/pam_stack.h"
 #include "ways/ways.h"
 
 #define DOCTOR_CANARY_PATH KV_SYSCONFDIR "/keyveto/canaries"

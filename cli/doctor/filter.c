@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "input/input.h"
+#include "keys/input.h"
 
 #define DAY_SECONDS 86400
 #define CANARIES_SHOWN 3

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/become.h"
-#include "shared/child.h"
+#include "host/become.h"
+#include "host/child.h"
 
 #define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/json_text.h"
+#include "output/json_text.h"
 
 #define COLUMN (8 + 1 + 12 + 1)	/* where the sentences start */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/child.h"
-#include "shared/pam_decision.h"
+#include "host/child.h"
+#include "ways/pam_decision.h"
 
 #define MODULE WAYS_MODULE
 #define FIRST "make 'session requisite " MODULE "' the very first session line"

@@ -6,7 +6,7 @@
 
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
-#include "shared/progress.h"
+#include "output/progress.h"
 
 enum { OPT_NO_COMPRESSED = 2000, OPT_CA, OPT_SPKI };
 

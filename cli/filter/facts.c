@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "filter/filter.h"
-#include "shared/progress.h"
+#include "output/progress.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 

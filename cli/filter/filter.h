@@ -6,7 +6,7 @@
 #include <getopt.h>
 
 #include "command.h"
-#include "input/input.h"
+#include "keys/input.h"
 #include "kv_trusted.h"
 
 /* A time past the year 9999 is nothing that ISO 8601 has a form for. */

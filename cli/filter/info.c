@@ -6,7 +6,7 @@
 
 #include "filter/facts.h"
 #include "filter/filter.h"
-#include "shared/json_text.h"
+#include "output/json_text.h"
 
 enum { OPT_JSON = 2000 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "filter/filter.h"
+#include "keys/pem.h"
 #include "kv_spki.h"
-#include "pem/pem.h"
 
 #define TAG_OID 0x06
 #define TAG_BIT_STRING 0x03

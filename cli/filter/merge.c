@@ -9,7 +9,7 @@
 
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
-#include "shared/progress.h"
+#include "output/progress.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 

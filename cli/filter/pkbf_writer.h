@@ -6,8 +6,8 @@
 #ifndef CLI_FILTER_PKBF_WRITER_H
 #define CLI_FILTER_PKBF_WRITER_H
 
+#include "host/replace.h"
 #include "kv_pkbf.h"
-#include "shared/replace.h"
 
 struct pkbf_writer {
 	struct replace file;

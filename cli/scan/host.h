@@ -3,8 +3,8 @@
 #ifndef CLI_SCAN_HOST_H
 #define CLI_SCAN_HOST_H
 
+#include "host/child.h"
 #include "scan/target.h"
-#include "shared/child.h"
 
 /* What the child tells, each with one string. */
 enum scan_tag {

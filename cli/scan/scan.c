@@ -15,8 +15,8 @@
 #include "command.h"
 #include "kv_base64.h"
 #include "kv_lines.h"
+#include "output/report.h"
 #include "scan/host.h"
-#include "shared/report.h"
 
 #define JOBS_DEFAULT 16
 #define JOBS_MAX 512

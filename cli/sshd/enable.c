@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/pam_stack.h"
 #include "sshd/plan.h"
 #include "sshd/same_keys.h"
-#include "ways/ways.h"
 #include "sshd/sshd.h"
+#include "ways/pam_stack.h"
+#include "ways/ways.h"
 
 struct enabling {
 	const struct sshd_options *o;

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "host/replace.h"
+#include "host/root_file.h"
 #include "kv_config.h"
-#include "shared/replace.h"
-#include "shared/root_file.h"
 #include "sshd/block.h"
 
 struct sshd_file *

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shared/pam_decision.h"
 #include "sshd_config/guard_command.h"
+#include "ways/pam_decision.h"
 
 /* The one of that name, which may be new: *newp. NULL without memory. */
 static struct sshd_mean *

@@ -8,13 +8,13 @@
 #include <strings.h>
 
 #include "kv_userfile.h"
-#include "shared/pam_decision.h"
-#include "shared/root_file.h"
-#include "sshd_config/escape.h"
+#include "host/root_file.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/version.h"
 #include "sshd_config/words.h"
+#include "ways/blocks.h"
+#include "ways/pam_decision.h"
 
 #define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
 #define ARGUMENTS_CHAIN "--user %u --type %t --key %k"

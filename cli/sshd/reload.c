@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/root_file.h"
+#include "host/root_file.h"
+#include "host/sshd_process.h"
 #include "sshd/sshd.h"
-#include "sshd_config/process.h"
 
 #define SYSTEMCTL "/usr/bin/systemctl"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "shared/root_file.h"
+#include "host/root_file.h"
 #include "sshd/block.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/root_file.h"
+#include "host/root_file.h"
 #include "sshd/sshd.h"
 
 #define NOBODY 65534U

@@ -10,11 +10,11 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "host/become.h"
+#include "host/child.h"
 #include "kv_line.h"
 #include "kv_lines.h"
 #include "kv_wildcards.h"
-#include "shared/become.h"
-#include "shared/child.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/version.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shared/root_file.h"
+#include "host/root_file.h"
 
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600

@@ -5,12 +5,12 @@
 
 #include "audit/policy.h"
 #include "command.h"
-#include "shared/pam_stack.h"
 #include "sshd/files.h"
 #include "sshd/state.h"
 #include "sshd_config/dump.h"
 #include "sshd_config/sshd_config.h"
 #include "ways/module.h"
+#include "ways/pam_stack.h"
 
 /* The Makefile may say otherwise. */
 #ifndef KV_LIBEXECDIR

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "host/root_file.h"
 #include "kv_config.h"
-#include "shared/root_file.h"
 #include "sshd/sshd.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"

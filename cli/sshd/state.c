@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "host/root_file.h"
 #include "kv_config.h"
-#include "shared/root_file.h"
 
 #define NAME "sshd-state"
 #define NEW NAME ".new"

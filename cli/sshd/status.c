@@ -9,10 +9,10 @@
 
 #include "sshd/means.h"
 #include "sshd/plan.h"
-#include "sshd_config/escape.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
+#include "ways/blocks.h"
 #include "ways/ways.h"
 
 /* The accounts that have these ways in. */

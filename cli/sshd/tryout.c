@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shared/child.h"
+#include "host/child.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 

@@ -7,7 +7,7 @@
 #ifndef CLI_SSHD_TRYOUT_H
 #define CLI_SSHD_TRYOUT_H
 
-#include "shared/program.h"
+#include "host/program.h"
 #include "sshd/sshd.h"
 
 struct sshd_tryout {

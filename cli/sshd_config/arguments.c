@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "sshd_config/process.h"
+#include "host/sshd_process.h"
 #include "sshd_config/sshd_config.h"
 
 #define ARGUMENTS_BYTES (64 * 1024)

@@ -6,7 +6,7 @@
 #ifndef CLI_SSHD_CONFIG_MATCH_H
 #define CLI_SSHD_CONFIG_MATCH_H
 
-#include "shared/accounts.h"
+#include "host/accounts.h"
 
 /* Single patterns, without the "!" before them. */
 struct sshd_patterns {

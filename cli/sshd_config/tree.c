@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "shared/root_file.h"
+#include "host/root_file.h"
 #include "sshd_config/words.h"
 
 #define DEPTH_MAX 16	/* sshd's own: servconf.h */

@@ -12,7 +12,7 @@
 #include <limits.h>
 
 #include "kv_pkbf.h"
-#include "shared/progress.h"
+#include "output/progress.h"
 
 struct update_part {
 	int dir;		/* the caller's */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "shared/child.h"
+#include "host/child.h"
 
 /* The numbers that the files have in the child. */
 enum { FD_SIGNATURE = 3, FD_ALLOWED = 4, FD_COUNT };

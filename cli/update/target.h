@@ -7,7 +7,7 @@
 #define CLI_UPDATE_TARGET_H
 
 #include "filter/facts.h"
-#include "shared/replace.h"
+#include "host/replace.h"
 
 struct update_target {
 	const char *path;	/* the caller's */

@@ -3,7 +3,7 @@
 #ifndef CLI_WAYS_MODULE_H
 #define CLI_WAYS_MODULE_H
 
-#include "shared/pam_stack.h"
+#include "ways/pam_stack.h"
 
 #define WAYS_MODULE "pam_keyveto.so"
 

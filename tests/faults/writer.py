@@ -3,7 +3,7 @@
 """keyveto filter add, create and merge: killed at each system call, and with each made to fail.
 
 Afterwards the filter is the old one or the new one, byte for byte; what a
-killed run may leave beside it is what cli/shared/replace.h says, and the next
+killed run may leave beside it is what cli/host/replace.h says, and the next
 run takes that away. A run that fails says so, by a message that names a file
 and by status 2, keeps the old filter, and leaves nothing behind.
 """

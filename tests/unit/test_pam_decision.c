@@ -4,7 +4,7 @@
  * the same answer with pam_keyveto.so put in front, for a key that no list
  * knows. Stacks are drawn; pam_debug.so answers what its line says.
  */
-#include "shared/pam_decision.h"
+#include "ways/pam_decision.h"
 
 #include "testlib.h"
 

@@ -4,7 +4,7 @@
  * pam_echo, which says its own number in a conversation.
  */
 #include "kv_config.h"
-#include "shared/pam_stack.h"
+#include "ways/pam_stack.h"
 
 #include "testlib.h"
 

@@ -4,18 +4,18 @@
  * done must be, to kv_line and kv_spki, one key with the same hashes; and what
  * pkbf_map finds must be what kv_pkbf finds.
  */
-#include "input/quick.h"
+#include "keys/quick.h"
 
 #include "testlib.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/base64_vector.h"
+#include "keys/base64_vector.h"
+#include "keys/pem.h"
 #include "kv_base64.h"
 #include "kv_line.h"
 #include "kv_spki.h"
-#include "pem/pem.h"
 
 #define LINE_BYTES 8192
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: ISC */
+#include "filter/pkbf_map.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+/* What is mapped, for the handler. */
+static struct range {
+	uintptr_t start, end;
+} mapped[KV_CONFIG_MAX_FILTERS];
+
+static size_t page_bytes;
+
+/*
+ * A page that is not in the file any more is replaced by one in which every
+ * bit is set: to a look-up here all is listed, so that kv_pkbf_lookup is
+ * asked, and tells what is wrong with the file.
+ */
+static bool
+replace_page(uint8_t *page)
+{
+	page -= (uintptr_t)page % page_bytes;
+	if (mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < page_bytes; i++)
+		page[i] = 0xff;
+	return true;
+}
+
+static void
+on_bus_error(int sig, siginfo_t *info, void *context)
+{
+	static const char message[] =
+	    "keyveto: a filter was cut short while it was read\n";
+	uintptr_t at = (uintptr_t)info->si_addr;
+
+	(void)sig;
+	(void)context;
+	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
+		if (at >= mapped[i].start && at < mapped[i].end &&
+		    replace_page(info->si_addr))
+			return;
+	}
+	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+	_exit(CLI_UNCHECKED);
+}
+
+static bool
+remember(const struct pkbf_map *m)
+{
+	uintptr_t start = (uintptr_t)m->map;
+	size_t i = 0;
+
+	while (i < KV_CONFIG_MAX_FILTERS && mapped[i].end != 0)
+		i++;
+	if (i == KV_CONFIG_MAX_FILTERS)
+		return false;
+	mapped[i] = (struct range){ start, start + m->bytes };
+	return true;
+}
+
+static void
+forget(const struct pkbf_map *m)
+{
+	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
+		if (mapped[i].start == (uintptr_t)m->map)
+			mapped[i] = (struct range){ 0, 0 };
+	}
+}
+
+bool
+pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
+{
+	struct sigaction sa = { .sa_sigaction = on_bus_error,
+		.sa_flags = SA_SIGINFO };
+	void *p;
+
+	m->fd = f->fd;
+	m->header = f->header;
+	m->bytes = (size_t)kv_pkbf_file_bytes(f->header.length);
+	p = mmap(NULL, m->bytes, PROT_READ, MAP_SHARED, f->fd, 0);
+	if (p == MAP_FAILED)
+		return false;
+	m->map = p;
+	m->file = p;
+	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	sigemptyset(&sa.sa_mask);
+	if (remember(m) && sigaction(SIGBUS, &sa, NULL) == 0)
+		return true;
+	pkbf_map_close(m);
+	return false;
+}
+
+void
+pkbf_map_close(struct pkbf_map *m)
+{
+	forget(m);
+	munmap(m->map, m->bytes);
+	m->map = NULL;
+	m->file = NULL;
+}
+
+static const uint8_t *
+byte_at(const struct pkbf_map *m, uint64_t bit)
+{
+	return m->file + KV_PKBF_HEADER_BYTES + bit / 8;
+}
+
+/*
+ * All first bits, then all second bits of those that are left, and so on: the
+ * memory is asked for many at a time instead of waited for one by one.
+ */
+static void
+look_up(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
+    bool *listed)
+{
+	uint16_t left[PKBF_MAP_BATCH];
+	uint64_t bit[PKBF_MAP_BATCH];
+	size_t n_left = n;
+
+	for (size_t j = 0; j < n; j++)
+		left[j] = (uint16_t)j;
+	memset(listed, 0, n * sizeof(*listed));
+	for (unsigned int i = 0; i < m->header.hashes; i++) {
+		size_t kept = 0;
+
+		for (size_t j = 0; j < n_left; j++) {
+			bit[j] = kv_pkbf_position(&h[left[j]], i,
+			    m->header.length);
+			__builtin_prefetch(byte_at(m, bit[j]));
+		}
+		for (size_t j = 0; j < n_left; j++) {
+			bool set = *byte_at(m, bit[j]) & 0x80U >> (bit[j] % 8);
+
+			/* No branch: it could not be foretold. */
+			left[kept] = left[j];
+			kept += set;
+		}
+		n_left = kept;
+		if (n_left == 0)
+			return;
+	}
+	for (size_t j = 0; j < n_left; j++)
+		listed[left[j]] = true;
+}
+
+/*
+ * In the last page of a file that is cut short there are zeros, which would
+ * make keys clean: whether it still was whole is asked after the reading.
+ */
+static bool
+is_whole(const struct pkbf_map *m)
+{
+	struct stat st;
+
+	return fstat(m->fd, &st) == 0 && st.st_size == (off_t)m->bytes;
+}
+
+void
+pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
+    size_t n, bool *listed)
+{
+	look_up(m, h, n, listed);
+	if (is_whole(m))
+		return;
+	for (size_t i = 0; i < n; i++)
+		listed[i] = true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: ISC */
+/* host/accounts: the accounts of this machine. */
+#ifndef CLI_HOST_ACCOUNTS_H
+#define CLI_HOST_ACCOUNTS_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct account {
+	char *name, *home;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Zeroes are an empty list. */
+struct accounts {
+	struct account *v;
+	size_t n, cap;
+};
+
+/*
+ * Adds every account that the system enumerates, in its order; of two with one
+ * name the first counts, as it does for sshd. False with errno.
+ */
+bool accounts_add_all(struct accounts *a);
+
+/* The same for a file like /etc/passwd; it is not closed. False with errno. */
+bool accounts_add_file(struct accounts *a, FILE *passwd);
+
+/*
+ * Adds one account by its name. False with errno: ENOENT if there is none.
+ */
+bool accounts_add(struct accounts *a, const char *name);
+
+void accounts_free(struct accounts *a);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: ISC */
+#include "host/child.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LENGTH_BYTES 4
+
+static void
+put_u32(uint8_t *p, uint32_t n)
+{
+	p[0] = (uint8_t)(n >> 24);
+	p[1] = (uint8_t)(n >> 16);
+	p[2] = (uint8_t)(n >> 8);
+	p[3] = (uint8_t)n;
+}
+
+/* Sends what was finished; nobody is left to tell that it cannot be done. */
+static void
+send_finished(struct record_out *o)
+{
+	size_t sent = 0;
+
+	while (sent < o->start) {
+		ssize_t n = write(o->fd, o->buf + sent, o->start - sent);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			_exit(1);
+		sent += (size_t)n;
+	}
+	memmove(o->buf, o->buf + o->start, o->len - o->start);
+	o->len -= o->start;
+	o->start = 0;
+}
+
+static uint8_t *
+append(struct record_out *o, size_t n)
+{
+	if (n > sizeof(o->buf) - o->len)
+		send_finished(o);
+	if (n > sizeof(o->buf) - o->len)
+		_exit(1);
+	o->len += n;
+	return o->buf + o->len - n;
+}
+
+void
+record_begin(struct record_out *o, uint8_t tag)
+{
+	append(o, LENGTH_BYTES);
+	*append(o, 1) = tag;
+}
+
+void
+record_add_number(struct record_out *o, uint64_t n)
+{
+	uint8_t *p = append(o, 8);
+
+	put_u32(p, (uint32_t)(n >> 32));
+	put_u32(p + 4, (uint32_t)n);
+}
+
+void
+record_add_bytes(struct record_out *o, const void *p, size_t len)
+{
+	put_u32(append(o, LENGTH_BYTES), (uint32_t)len);
+	if (len > 0)
+		memcpy(append(o, len), p, len);
+}
+
+void
+record_add_text(struct record_out *o, const char *text)
+{
+	record_add_bytes(o, text, strlen(text));
+}
+
+void
+record_end(struct record_out *o)
+{
+	put_u32(o->buf + o->start,
+	    (uint32_t)(o->len - o->start - LENGTH_BYTES));
+	o->start = o->len;
+}
+
+void
+record_flush(struct record_out *o)
+{
+	send_finished(o);
+}
+
+static bool
+make_room(struct record_in *in)
+{
+	size_t cap = in->cap > 0 ? 2 * in->cap : 16 * 1024;
+	uint8_t *buf;
+
+	if (in->start > 0) {
+		memmove(in->buf, in->buf + in->start, in->end - in->start);
+		in->end -= in->start;
+		in->start = 0;
+	}
+	if (in->end < in->cap)
+		return true;
+	if (in->cap == RECORD_MAX_BYTES) {
+		errno = EMSGSIZE;
+		return false;
+	}
+	if ((buf = realloc(in->buf, cap)) == NULL)
+		return false;
+	in->buf = buf;
+	in->cap = cap;
+	return true;
+}
+
+ssize_t
+record_fill(struct record_in *in, int fd)
+{
+	ssize_t n;
+
+	if (!make_room(in))
+		return -1;
+	do
+		n = read(fd, in->buf + in->end, in->cap - in->end);
+	while (n == -1 && errno == EINTR);
+	if (n > 0)
+		in->end += (size_t)n;
+	return n;
+}
+
+bool
+record_next(struct record_in *in, uint8_t *tagp, struct kv_bytes *payload,
+    bool *badp)
+{
+	struct kv_bytes b = { in->buf + in->start, in->end - in->start };
+	uint32_t len;
+
+	*badp = false;
+	if (b.left == 0 || kv_bytes_get_u32(&b, &len) != KV_OK)
+		return false;
+	if (len == 0 || len > RECORD_MAX_BYTES - LENGTH_BYTES) {
+		*badp = true;
+		return false;
+	}
+	if (b.left < len)
+		return false;
+	*tagp = *b.p;
+	*payload = (struct kv_bytes){ b.p + 1, len - 1 };
+	in->start += LENGTH_BYTES + len;
+	return true;
+}
+
+void
+record_in_free(struct record_in *in)
+{
+	free(in->buf);
+	*in = (struct record_in){ 0 };
+}
+
+enum kv_err
+record_get_number(struct kv_bytes *b, uint64_t *np)
+{
+	uint32_t high, low;
+	enum kv_err r;
+
+	if ((r = kv_bytes_get_u32(b, &high)) != KV_OK ||
+	    (r = kv_bytes_get_u32(b, &low)) != KV_OK)
+		return r;
+	*np = (uint64_t)high << 32 | low;
+	return KV_OK;
+}
+
+void
+child_die_with_parent(void)
+{
+	/* Only a kernel older than this option could refuse. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+/* Numbers below this one are a child's own. */
+#define KEPT_MIN 10
+
+static int kept_fd = -1;
+
+int
+child_keep(int fd)
+{
+	const int high = fcntl(fd, F_DUPFD_CLOEXEC, KEPT_MIN);
+	const int error = errno;
+
+	close(fd);
+	errno = error;
+	if (high != -1)
+		kept_fd = high;
+	return high;
+}
+
+/* Closes all from first on, but for what is kept. */
+static bool
+close_others(unsigned int first)
+{
+	const unsigned int kept = (unsigned int)kept_fd;
+
+	if (kept_fd == -1 || kept < first)
+		return close_range(first, ~0U, 0) == 0;
+	return (kept == first || close_range(first, kept - 1, 0) == 0) &&
+	    close_range(kept + 1, ~0U, 0) == 0;
+}
+
+/*
+ * The child must not hold what its parent has open: filters that only root may
+ * read, the pipes of other children.
+ */
+static void
+be_child(int fd, void (*work)(struct record_out *, void *), void *arg)
+{
+	static struct record_out out;
+	const int kept = STDERR_FILENO + 1;
+	int null = open("/dev/null", O_RDWR);
+
+	/* Whatever numbers these have, the parent's may have been closed. */
+	fd = fcntl(fd, F_DUPFD, kept);
+	if (null == -1 || fd == -1 || dup2(null, STDIN_FILENO) == -1 ||
+	    dup2(null, STDOUT_FILENO) == -1 || dup2(fd, kept) == -1 ||
+	    !close_others((unsigned int)kept + 1))
+		_exit(1);
+	signal(SIGPIPE, SIG_DFL);
+	child_die_with_parent();
+	out.fd = kept;
+	work(&out, arg);
+	record_flush(&out);
+	_exit(0);
+}
+
+bool
+child_start(struct child *c, void (*work)(struct record_out *, void *),
+    void *arg)
+{
+	int ends[2];
+	int saved;
+
+	*c = (struct child){ .pid = -1, .fd = -1 };
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return false;
+	if ((c->pid = fork()) == 0)
+		be_child(ends[1], work, arg);
+	saved = errno;
+	close(ends[1]);
+	if (c->pid == -1) {
+		close(ends[0]);
+		errno = saved;
+		return false;
+	}
+	c->fd = ends[0];
+	return true;
+}
+
+int
+child_wait(struct child *c)
+{
+	/* What cannot be told did not go well. */
+	int status = SIGKILL;
+
+	close(c->fd);
+	while (waitpid(c->pid, &status, 0) == -1 && errno == EINTR)
+		;
+	*c = (struct child){ .pid = -1, .fd = -1 };
+	return status;
+}
+
+void
+child_kill(struct child *c)
+{
+	const struct timespec moment = { .tv_nsec = 10 * 1000 * 1000 };
+
+	kill(c->pid, SIGKILL);
+	close(c->fd);
+	for (int i = 0; i < 20; i++) {
+		if (waitpid(c->pid, NULL, WNOHANG) != 0)
+			break;
+		nanosleep(&moment, NULL);
+	}
+	*c = (struct child){ .pid = -1, .fd = -1 };
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+#include "host/place.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define LINKS_MAX 40	/* as the kernel's own limit */
+
+struct walk {
+	const char *path;	/* as given, for messages */
+	int dir;		/* the directory reached */
+	char rest[PATH_MAX];	/* what of the path is still to be walked */
+	char name[NAME_MAX + 1];	/* the name that is walked now */
+	unsigned int links;
+	bool linked;		/* the name of the file itself was a link */
+};
+
+/* Says what went wrong, from errno. */
+static bool
+fail(const struct walk *w, const char *what)
+{
+	cli_error("%s: %s: %s", w->path, what, strerror(errno));
+	return false;
+}
+
+static bool
+refuse(const struct walk *w, const char *why)
+{
+	cli_error("%s: %s", w->path, why);
+	return false;
+}
+
+/* Goes on from directory fd, which is taken over; false for fd -1. */
+static bool
+enter(struct walk *w, int fd)
+{
+	if (fd == -1)
+		return fail(w, "its directory");
+	if (w->dir != -1)
+		close(w->dir);
+	w->dir = fd;
+	return true;
+}
+
+static bool
+start(struct walk *w, const char *path)
+{
+	return enter(w, open(*path == '/' ? "/" : ".",
+	    O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* Moves the next name from w->rest to w->name; it is empty at the end. */
+static bool
+next_name(struct walk *w)
+{
+	const char *p = w->rest + strspn(w->rest, "/");
+	size_t len = strcspn(p, "/");
+
+	if (len > NAME_MAX) {
+		errno = ENAMETOOLONG;
+		return fail(w, "cannot be found");
+	}
+	memcpy(w->name, p, len);
+	w->name[len] = '\0';
+	p += len;
+	p += strspn(p, "/");
+	memmove(w->rest, p, strlen(p) + 1);
+	return true;
+}
+
+/* Whether nobody but root can have put this link here, if this is root. */
+static bool
+may_follow(const struct walk *w, const struct stat *link)
+{
+	struct stat dir;
+
+	if (geteuid() != 0)
+		return true;
+	if (link->st_uid != 0) {
+		cli_error("%s: root does not follow the symbolic link '%s' on "
+		    "the way, which belongs to user %u; give the path without "
+		    "that link, or run this as that user", w->path, w->name,
+		    (unsigned int)link->st_uid);
+		return false;
+	}
+	if (fstat(w->dir, &dir) == -1)
+		return fail(w, "cannot be found");
+	if (dir.st_uid == 0 &&
+	    ((dir.st_mode & 022) == 0 || (dir.st_mode & S_ISVTX) != 0))
+		return true;
+	cli_error("%s: root does not follow the symbolic link '%s' on the way, "
+	    "since others may write the directory that it is in; give the "
+	    "path without that link", w->path, w->name);
+	return false;
+}
+
+/* Puts the target of an open link before the rest of the path. */
+static bool
+follow(struct walk *w, int link, const struct stat *st)
+{
+	char target[PATH_MAX], rest[PATH_MAX];
+	ssize_t n;
+	int len;
+
+	if (!may_follow(w, st))
+		return false;
+	if (++w->links > LINKS_MAX) {
+		errno = ELOOP;
+		return fail(w, "cannot be found");
+	}
+	n = readlinkat(link, "", target, sizeof(target) - 1);
+	if (n <= 0)
+		return fail(w, "cannot be found");
+	target[n] = '\0';
+	w->linked = w->linked || w->rest[0] == '\0';
+	memcpy(rest, w->rest, sizeof(rest));
+	len = snprintf(w->rest, sizeof(w->rest), "%s/%s", target, rest);
+	if (len < 0 || (size_t)len >= sizeof(w->rest)) {
+		errno = ENAMETOOLONG;
+		return fail(w, "cannot be found");
+	}
+	return target[0] != '/' || start(w, target);
+}
+
+/* What is not there: a new file, or no place for one. */
+static bool
+judge_missing(const struct walk *w, bool last, bool *foundp)
+{
+	if (errno != ENOENT)
+		return fail(w, "cannot be found");
+	if (w->linked)
+		return refuse(w, "a symbolic link to a file that does not "
+		    "exist; remove the link, or name that file");
+	if (!last)
+		return fail(w, "its directory");
+	*foundp = true;
+	return true;
+}
+
+/* One name of the path; *foundp is set when it is the file's. */
+static bool
+step(struct walk *w, bool *foundp)
+{
+	struct stat st;
+	bool last, ok;
+	int fd;
+
+	if (!next_name(w))
+		return false;
+	if (w->name[0] == '\0')
+		return refuse(w, "not a regular file");
+	last = w->rest[0] == '\0';
+	fd = openat(w->dir, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return judge_missing(w, last, foundp);
+	if (fstat(fd, &st) == -1)
+		ok = fail(w, "cannot be found");
+	else if (S_ISLNK(st.st_mode))
+		ok = follow(w, fd, &st);
+	else if (last)
+		ok = *foundp = S_ISREG(st.st_mode) ||
+		    refuse(w, "not a regular file");
+	else if (S_ISDIR(st.st_mode))
+		return enter(w, fd);
+	else {
+		errno = ENOTDIR;
+		ok = fail(w, "cannot be found");
+	}
+	close(fd);
+	return ok;
+}
+
+bool
+place_find(const char *path, int *dirp, char name[static NAME_MAX + 1])
+{
+	struct walk w = { .path = path, .dir = -1 };
+	size_t len = strlen(path);
+	bool found = false, ok;
+
+	*dirp = -1;
+	if (len == 0 || path[len - 1] == '/')
+		return refuse(&w, "not the name of a file");
+	if (len >= sizeof(w.rest)) {
+		errno = ENAMETOOLONG;
+		return fail(&w, "cannot be found");
+	}
+	memcpy(w.rest, path, len + 1);
+	ok = start(&w, path);
+	while (ok && !found)
+		ok = step(&w, &found);
+	if (ok) {
+		*dirp = openat(w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ok = *dirp != -1 || fail(&w, "its directory");
+		memcpy(name, w.name, sizeof(w.name));
+	}
+	if (w.dir != -1)
+		close(w.dir);
+	return ok;
+}

@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: ISC */
+#include "host/replace.h"
+
+#include <sys/file.h>
+#include <sys/xattr.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "host/place.h"
+
+/* What a signal handler removes; each name only while its flag is set. */
+static struct {
+	int dir;
+	char lock_name[NAME_MAX + 1], new_name[NAME_MAX + 1];
+	volatile sig_atomic_t locked, named;
+} leftover;
+
+void
+replace_abandon(void)
+{
+	if (leftover.named)
+		(void)unlinkat(leftover.dir, leftover.new_name, 0);
+	if (leftover.locked)
+		(void)unlinkat(leftover.dir, leftover.lock_name, 0);
+}
+
+static void
+on_signal(int sig)
+{
+	replace_abandon();
+	/* The handler was reset: this ends the process as usual. */
+	raise(sig);
+}
+
+static void
+catch_signals(void)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
+		SIGTERM, SIGXCPU };
+
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    on_signal);
+	/* A write beyond the limit is to fail, not to kill. */
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Says what went wrong with the file, from errno. */
+static bool
+fail(const struct replace *r, const char *what)
+{
+	cli_error("%s: %s: %s", r->path, what, strerror(errno));
+	return false;
+}
+
+/* The names that belong to name, which is not too long for them. */
+static void
+make_up_names(struct replace *r, const char *name)
+{
+	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", name);
+	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new", name);
+	snprintf(r->old_name, sizeof(r->old_name), ".%.240s.keyveto-old", name);
+	snprintf(r->previous_name, sizeof(r->previous_name), "%.240s.previous",
+	    name);
+}
+
+/* Opens the directory and makes up the names in it. */
+static bool
+find_place(struct replace *r)
+{
+	if (!place_find(r->path, &r->dir, r->name))
+		return false;
+	if (strlen(r->name) > NAME_MAX - 16) {
+		cli_error("%s: the name is too long", r->path);
+		return false;
+	}
+	make_up_names(r, r->name);
+	if (fstat(r->dir, &r->dir_st) == -1)
+		return fail(r, "its directory");
+	return true;
+}
+
+/*
+ * Opens the lock file, or makes it: *madep. Made by root in somebody's
+ * directory it goes to that user, who could not wait for it otherwise. False
+ * with errno.
+ */
+static bool
+open_lock(struct replace *r, bool *madep)
+{
+	r->lock = openat(r->dir, r->lock_name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if ((*madep = r->lock != -1))
+		return fchmod(r->lock, 0600) == 0 && (geteuid() != 0 ||
+		    r->dir_st.st_uid == 0 ||
+		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == 0);
+	if (errno != EEXIST)
+		return false;
+	r->lock = openat(r->dir, r->lock_name,
+	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return r->lock != -1;
+}
+
+/* Nobody may hold the lock who could not write the file anyway. */
+static bool
+lock_is_safe(const struct replace *r)
+{
+	struct stat st;
+
+	if (fstat(r->lock, &st) == -1)
+		return fail(r, "its lock file");
+	if (S_ISREG(st.st_mode) && (st.st_mode & 077) == 0 &&
+	    (st.st_uid == 0 || st.st_uid == geteuid() ||
+	    st.st_uid == r->dir_st.st_uid))
+		return true;
+	cli_error("%s: the lock file %s beside it is somebody else's, or not "
+	    "a file of mode 0600; remove it", r->path, r->lock_name);
+	return false;
+}
+
+static bool
+is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the name still stands for the file that is locked. */
+static bool
+lock_is_current(const struct replace *r)
+{
+	struct stat mine, named;
+
+	return fstat(r->lock, &mine) == 0 &&
+	    fstatat(r->dir, r->lock_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_same(&mine, &named);
+}
+
+static bool
+wait_for_lock(const struct replace *r, bool *toldp)
+{
+	int how = LOCK_EX | LOCK_NB;
+
+	while (flock(r->lock, how) == -1) {
+		if (errno == EWOULDBLOCK) {
+			how = LOCK_EX;
+			if (!*toldp && isatty(STDERR_FILENO) == 1)
+				cli_error("%s: waiting for another keyveto "
+				    "that writes it", r->path);
+			*toldp = true;
+		} else if (errno != EINTR)
+			return fail(r, "cannot be locked");
+	}
+	return true;
+}
+
+static bool
+take_lock(struct replace *r)
+{
+	bool told = false, made = false;
+
+	for (;;) {
+		if (!open_lock(r, &made)) {
+			/* Its holder removed it between our two attempts. */
+			if (errno == ENOENT)
+				continue;
+			cli_error("%s: cannot make or open the lock file %s "
+			    "beside it: %s", r->path, r->lock_name,
+			    strerror(errno));
+			break;
+		}
+		if (!lock_is_safe(r) || !wait_for_lock(r, &told))
+			break;
+		if (lock_is_current(r)) {
+			leftover.dir = r->dir;
+			memcpy(leftover.lock_name, r->lock_name,
+			    sizeof(leftover.lock_name));
+			memcpy(leftover.new_name, r->new_name,
+			    sizeof(leftover.new_name));
+			leftover.locked = 1;
+			return true;
+		}
+		close(r->lock);
+	}
+	if (made)
+		(void)unlinkat(r->dir, r->lock_name, 0);
+	if (r->lock != -1)
+		close(r->lock);
+	r->lock = -1;
+	return false;
+}
+
+/* The second name of a file that was replaced becomes that of the previous. */
+static bool
+name_previous(const struct replace *r)
+{
+	if (renameat(r->dir, r->old_name, r->dir, r->previous_name) == -1)
+		return false;
+	/* Still there if both were names of one file before. */
+	return unlinkat(r->dir, r->old_name, 0) == 0 || errno == ENOENT;
+}
+
+/*
+ * Whether what goes by the second name was replaced, and is not just another
+ * name of the file there is. What somebody else put there is neither.
+ */
+static bool
+was_replaced(const struct replace *r, const struct stat *old)
+{
+	struct stat named;
+
+	if (!S_ISREG(old->st_mode) ||
+	    (old->st_uid != 0 && old->st_uid != geteuid()))
+		return false;
+	return fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 ?
+	    !is_same(old, &named) : errno == ENOENT;
+}
+
+static bool
+settle_old(const struct replace *r)
+{
+	struct stat old;
+
+	if (fstatat(r->dir, r->old_name, &old, AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT;
+	return was_replaced(r, &old) ? name_previous(r) :
+	    unlinkat(r->dir, r->old_name, 0) == 0;
+}
+
+/* Whoever left something behind is dead: the lock is ours. */
+static bool
+clean_up(const struct replace *r)
+{
+	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
+		cli_error("%s: cannot remove %s beside it, left by a run that "
+		    "was killed: %s", r->path, r->new_name, strerror(errno));
+		return false;
+	}
+	if (settle_old(r))
+		return true;
+	cli_error("%s: cannot make %s beside it, left by a run that was "
+	    "killed, %s: %s", r->path, r->old_name, r->previous_name,
+	    strerror(errno));
+	return false;
+}
+
+static bool
+open_old(struct replace *r)
+{
+	r->old = openat(r->dir, r->name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (r->old == -1 && errno == ENOENT)
+		return true;
+	if (r->old == -1 || fstat(r->old, &r->old_st) == -1)
+		return fail(r, "cannot be opened");
+	if (!S_ISREG(r->old_st.st_mode)) {
+		cli_error("%s: not a regular file", r->path);
+		return false;
+	}
+	/* It could be replaced all the same, but that is not what 0444 says. */
+	if (faccessat(r->dir, r->name, W_OK, AT_EACCESS) == -1)
+		return fail(r, "cannot be written");
+	return true;
+}
+
+bool
+replace_find(struct replace *r, const char *path)
+{
+	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+		.fd = -1 };
+	return find_place(r);
+}
+
+bool
+replace_open(struct replace *r, const char *path)
+{
+	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+		.fd = -1 };
+	catch_signals();
+	return find_place(r) && take_lock(r) && clean_up(r) && open_old(r);
+}
+
+/* Takes over dir as the directory of name. */
+static bool
+use_place(struct replace *r, const char *name)
+{
+	struct stat st;
+
+	if (strlen(name) > NAME_MAX - 16) {
+		cli_error("%s: the name is too long", r->path);
+		return false;
+	}
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	make_up_names(r, r->name);
+	if (fstat(r->dir, &r->dir_st) == -1)
+		return fail(r, "its directory");
+	if (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISREG(st.st_mode)) {
+		cli_error("%s: not a regular file", r->path);
+		return false;
+	}
+	return true;
+}
+
+bool
+replace_open_at(struct replace *r, const char *path, int dir, const char *name)
+{
+	*r = (struct replace){ .path = path, .dir = dir, .lock = -1, .old = -1,
+		.fd = -1 };
+	catch_signals();
+	return use_place(r, name) && take_lock(r) && clean_up(r) && open_old(r);
+}
+
+bool
+replace_begin(struct replace *r)
+{
+	mode_t mode = r->old != -1 ? 0600 : 0644;
+
+	/* A file without a name can get one only by way of /proc. */
+	if (access("/proc/self/fd", X_OK) == 0) {
+		r->fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+		    mode);
+		if (r->fd != -1)
+			return true;
+		if (errno != EOPNOTSUPP && errno != EINVAL && errno != EISDIR)
+			return fail(r, "cannot make a file beside it");
+	}
+	leftover.named = 1;
+	r->fd = openat(r->dir, r->new_name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (r->fd == -1)
+		return fail(r, "cannot make a file beside it");
+	r->named = true;
+	return true;
+}
+
+static void
+copy_attributes(const struct replace *r)
+{
+	char names[4096], value[4096];
+	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
+	    0;
+
+	for (const char *name = names; len > 0 && name < names + len;
+	    name += strlen(name) + 1) {
+		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
+
+		if (n >= 0)
+			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
+	}
+}
+
+bool
+replace_write_text(const struct replace *r, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(r->fd, text, len);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			cli_error("%s: cannot be written, and is as it was: "
+			    "%s", r->path, strerror(errno));
+			return false;
+		}
+		text += n;
+		len -= (size_t)n;
+	}
+	copy_attributes(r);
+	return true;
+}
+
+bool
+replace_adopt(struct replace *r, int fd, const char *name)
+{
+	if (r->old == -1 && fchmod(fd, 0644) == -1)
+		return fail(r, "cannot be written");
+	leftover.named = 1;
+	if (renameat(r->dir, name, r->dir, r->new_name) == -1)
+		return fail(r, "cannot name the new file");
+	r->fd = fd;
+	r->named = true;
+	return true;
+}
+
+/* The owner, group and mode that the new file gets, an old one being there. */
+static void
+choose_attributes(const struct replace *r, struct stat *st)
+{
+	const struct stat *old = &r->old_st;
+
+	*st = *old;
+	if (!r->root_only || geteuid() != 0)
+		return;
+	/* Only root chose the group of a file of root's. */
+	st->st_uid = 0;
+	st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
+	st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
+}
+
+static bool
+take_over_owner(const struct replace *r)
+{
+	struct stat st, wanted;
+
+	if (r->old == -1)
+		return true;
+	choose_attributes(r, &wanted);
+	if (fstat(r->fd, &st) == -1)
+		return fail(r, "cannot be written");
+	if ((st.st_uid != wanted.st_uid || st.st_gid != wanted.st_gid) &&
+	    fchown(r->fd, wanted.st_uid, wanted.st_gid) == -1) {
+		cli_error("%s: belongs to another user or group, who would "
+		    "lose it (%s); run this as root or as its owner", r->path,
+		    strerror(errno));
+		return false;
+	}
+	if (fchmod(r->fd, wanted.st_mode & 07777) == -1)
+		return fail(r, "cannot keep its mode");
+	return true;
+}
+
+/* After the new file is there: what of the old one it did not take over. */
+static void
+report_changes(const struct replace *r)
+{
+	struct stat st;
+
+	if (r->old == -1)
+		return;
+	choose_attributes(r, &st);
+	if (st.st_uid != r->old_st.st_uid)
+		cli_error("%s: belonged to user %u, and belongs to root now, "
+		    "with mode %04o", r->path, (unsigned int)r->old_st.st_uid,
+		    (unsigned int)st.st_mode & 07777);
+	else if (((st.st_mode ^ r->old_st.st_mode) & 07777) != 0)
+		cli_error("%s: had mode %04o, and has %04o now: only root may "
+		    "write it", r->path,
+		    (unsigned int)r->old_st.st_mode & 07777,
+		    (unsigned int)st.st_mode & 07777);
+	if (r->kept_name[0] != '\0')
+		cli_error("%s: what was there is kept beside it as %s",
+		    r->path, r->kept_name);
+}
+
+/*
+ * Whether all is still as it was found. Only a program that does not know of
+ * the lock, or a person, can have changed it; what they did must not be lost.
+ */
+static bool
+is_undisturbed(const struct replace *r)
+{
+	struct stat old, named;
+
+	if (!lock_is_current(r)) {
+		cli_error("%s: somebody removed the lock file %s beside it; "
+		    "nothing was written, run this again", r->path,
+		    r->lock_name);
+		return false;
+	}
+	if (r->old == -1)
+		return true;
+	if (fstat(r->old, &old) == 0 &&
+	    fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_same(&named, &r->old_st) &&
+	    old.st_size == r->old_st.st_size &&
+	    old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
+	    old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec)
+		return true;
+	cli_error("%s: another program changed it meanwhile; nothing was "
+	    "written, run this again", r->path);
+	return false;
+}
+
+/* Gives the new file a name that is still free. */
+static int
+name_new_file(const struct replace *r, const char *name)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", r->fd);
+	return linkat(AT_FDCWD, link, r->dir, name, AT_SYMLINK_FOLLOW);
+}
+
+/* A name that is free is not taken from whoever was faster. */
+static bool
+publish_first(struct replace *r)
+{
+	int n = r->named ? linkat(r->dir, r->new_name, r->dir, r->name, 0) :
+	    name_new_file(r, r->name);
+
+	/* FAT and its kin know no links, but they are no place for a race. */
+	if (n == -1 && r->named && (errno == EPERM || errno == EOPNOTSUPP)) {
+		n = renameat(r->dir, r->new_name, r->dir, r->name);
+		if (n == 0)
+			r->named = false;
+	}
+	if (n == -1)
+		return fail(r, "cannot be made");
+	return true;
+}
+
+/* Gives what is there a second name that was free: r->kept_name. */
+static bool
+name_kept(struct replace *r)
+{
+	struct stat kept;
+	int n = -1;
+
+	errno = EEXIST;
+	for (unsigned int i = 1; n == -1 && errno == EEXIST && i < 1000; i++) {
+		snprintf(r->kept_name, sizeof(r->kept_name), i == 1 ?
+		    "%.240s.kept" : "%.240s.kept%u", r->name, i);
+		n = linkat(r->dir, r->name, r->dir, r->kept_name, 0);
+	}
+	if (n == -1) {
+		r->kept_name[0] = '\0';
+		return fail(r, "cannot keep what is there; move it away");
+	}
+	if (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_same(&kept, &r->old_st))
+		return true;
+	cli_error("%s: another program changed it meanwhile; nothing was "
+	    "written, run this again", r->path);
+	return false;
+}
+
+static void
+unname_kept(struct replace *r)
+{
+	if (r->kept_name[0] != '\0')
+		(void)unlinkat(r->dir, r->kept_name, 0);
+	r->kept_name[0] = '\0';
+}
+
+static bool
+publish_in_place(struct replace *r)
+{
+	if (!r->named) {
+		leftover.named = 1;
+		if (name_new_file(r, r->new_name) == -1)
+			return fail(r, "cannot name the new file");
+		r->named = true;
+	}
+	if (r->keep_old &&
+	    linkat(r->dir, r->name, r->dir, r->old_name, 0) == -1)
+		return fail(r, "cannot keep the old one");
+	if (r->keep_beside && !name_kept(r)) {
+		unname_kept(r);
+		return false;
+	}
+	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1) {
+		fail(r, "cannot be replaced");
+		unname_kept(r);
+		if (r->keep_old)
+			(void)unlinkat(r->dir, r->old_name, 0);
+		return false;
+	}
+	r->named = false;
+	return true;
+}
+
+static bool
+flush_directory(const struct replace *r)
+{
+	/* Some file systems know no flushing of directories. */
+	if (fsync(r->dir) == -1 && errno != EINVAL)
+		return fail(r, "written, but not sure to survive a crash");
+	return true;
+}
+
+bool
+replace_commit(struct replace *r)
+{
+	if (!take_over_owner(r))
+		return false;
+	if (fsync(r->fd) == -1)
+		return fail(r, "cannot be written");
+	if (!is_undisturbed(r) ||
+	    !(r->old == -1 ? publish_first(r) : publish_in_place(r)) ||
+	    !flush_directory(r))
+		return false;
+	report_changes(r);
+	if (r->old == -1 || !r->keep_old)
+		return true;
+	if (!name_previous(r))
+		return fail(r, "replaced, but the old one cannot be kept");
+	return flush_directory(r);
+}
+
+void
+replace_close(struct replace *r)
+{
+	if (r->named)
+		(void)unlinkat(r->dir, r->new_name, 0);
+	/*
+	 * The flags go first: once the lock file is gone, these names may be
+	 * somebody else's.
+	 */
+	leftover.named = leftover.locked = 0;
+	if (r->lock != -1 && lock_is_current(r))
+		(void)unlinkat(r->dir, r->lock_name, 0);
+	if (r->fd != -1)
+		close(r->fd);
+	if (r->old != -1)
+		close(r->old);
+	if (r->lock != -1)
+		close(r->lock);
+	if (r->dir != -1)
+		close(r->dir);
+	r->fd = r->old = r->lock = r->dir = -1;
+	r->named = false;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+#include "host/sshd_process.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STATUS_BYTES 4096
+#define CONFIG_PATH "/etc/ssh/sshd_config"
+
+/* The beginning of a file of /proc; false with errno. */
+static bool
+read_start(const char *pid, const char *name, char *text, size_t cap)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+		return false;
+	n = read(fd, text, cap - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static bool
+is_roots(const char *pid)
+{
+	char text[STATUS_BYTES];
+	const char *uid;
+
+	return read_start(pid, "status", text, sizeof(text)) &&
+	    (uid = strstr(text, "\nUid:\t")) != NULL &&
+	    strncmp(uid + 6, "0\t", 2) == 0;
+}
+
+static bool
+is_called_sshd(const char *pid)
+{
+	char text[64];
+
+	return read_start(pid, "comm", text, sizeof(text)) &&
+	    strcmp(text, "sshd\n") == 0;
+}
+
+/* Where a link of /proc leads to; false if that cannot be seen. */
+static bool
+read_link(const char *pid, const char *name, char path[static PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/%s", pid, name);
+	if ((n = readlink(link, path, PATH_MAX - 1)) <= 0)
+		return false;
+	path[n] = '\0';
+	return true;
+}
+
+/* The file itself, though it may have lost its name since. */
+static bool
+runs_file_of_root(const char *pid)
+{
+	char link[64];
+	struct stat st;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
+	return stat(link, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0;
+}
+
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/*
+ * Whether it runs in a chroot, and finds another sshd_config there than we do.
+ * What cannot be seen is taken to be ours.
+ */
+static bool
+is_elsewhere(const char *pid)
+{
+	struct stat its, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.20s/root/", pid);
+	if (stat(path, &its) == -1 || stat("/", &ours) == -1 ||
+	    is_same_file(&its, &ours))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%.20s/root" CONFIG_PATH, pid);
+	if (stat(path, &its) == -1)
+		return errno == ENOENT;
+	return stat(CONFIG_PATH, &ours) == -1 || !is_same_file(&its, &ours);
+}
+
+enum sshd_process
+sshd_process_look(const char *pid)
+{
+	char path[PATH_MAX], own[PATH_MAX], *name;
+	int error;
+
+	if (!is_roots(pid))
+		return SSHD_PROCESS_OTHER;
+	if (!read_link(pid, "ns/pid", path) ||
+	    !read_link("self", "ns/pid", own) ||
+	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path))) {
+		error = errno;
+		if (!is_called_sshd(pid))
+			return SSHD_PROCESS_OTHER;
+		errno = error;
+		return SSHD_PROCESS_UNSEEN;
+	}
+	if ((name = strrchr(path, '/')) == NULL)
+		return SSHD_PROCESS_OTHER;
+	/* After an upgrade, " (deleted)" is there: the old one still runs. */
+	name[strcspn(name, " ")] = '\0';
+	if (strcmp(name, "/sshd") != 0 || !runs_file_of_root(pid))
+		return SSHD_PROCESS_OTHER;
+	return is_elsewhere(pid) ? SSHD_PROCESS_ELSEWHERE : SSHD_PROCESS_SSHD;
+}

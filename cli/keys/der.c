@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: ISC */
+/* Bare DER: which of the forms it is, from its outermost elements. */
+#include "keys/pem_forms.h"
+
+#define TAG_INTEGER 0x02
+#define TAG_BIT_STRING 0x03
+#define TAG_OCTET_STRING 0x04
+#define TAG_OID 0x06
+#define TAG_SEQUENCE 0x30
+#define TAG_SET 0x31
+#define TAG_CONTEXT_0 0xa0
+
+enum header { HEADER_BAD, HEADER_SHORT, HEADER_WHOLE };
+
+/* Tag and length of an element (X.690 section 8.1), taken off the data. */
+static enum header
+get_header(struct kv_span *data, uint8_t *tagp, size_t *lenp)
+{
+	size_t n = 0, len;
+
+	if (data->len < 2)
+		return HEADER_SHORT;
+	len = data->p[1];
+	if (len >= 0x80) {
+		n = len - 0x80;
+		if (n == 0 || n > 4)
+			return HEADER_BAD;
+		if (data->len - 2 < n)
+			return HEADER_SHORT;
+		len = 0;
+		for (size_t i = 0; i < n; i++)
+			len = len << 8 | data->p[2 + i];
+	}
+	*tagp = data->p[0];
+	*lenp = len;
+	data->p += 2 + n;
+	data->len -= 2 + n;
+	return HEADER_WHOLE;
+}
+
+/* Takes a whole element off the data. */
+static bool
+get_element(struct kv_span *data, uint8_t *tagp, struct kv_span *contentp)
+{
+	size_t len;
+
+	if (get_header(data, tagp, &len) != HEADER_WHOLE || len > data->len)
+		return false;
+	*contentp = (struct kv_span){ data->p, len };
+	data->p += len;
+	data->len -= len;
+	return true;
+}
+
+static bool
+is_line_end(struct kv_span s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] != '\r' && s.p[i] != '\n')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A sequence that ends where the data ends, or goes on behind it, and starts
+ * as one of the forms does: with a number, or with a sequence that starts with
+ * an object identifier (SPKI), a version or a number (X.509, PKCS#10; these are
+ * never short). So there is a control byte that no text has among the first
+ * five, with lengths in their shortest form.
+ */
+bool
+pem_looks_like_der(struct kv_span data)
+{
+	size_t len, outer;
+	uint8_t tag;
+
+	if (data.len == 0 || data.p[0] != TAG_SEQUENCE)
+		return false;
+	switch (get_header(&data, &tag, &len)) {
+	case HEADER_BAD:
+		return false;
+	case HEADER_SHORT:
+		return true;
+	case HEADER_WHOLE:
+		break;
+	}
+	outer = len;
+	if (len == 0 || len > PEM_MAX_BYTES || (data.len > len &&
+	    !is_line_end((struct kv_span){ data.p + len, data.len - len })))
+		return false;
+	if (data.len == 0 || data.p[0] == TAG_INTEGER)
+		return true;
+	if (data.p[0] != TAG_SEQUENCE)
+		return false;
+	switch (get_header(&data, &tag, &len)) {
+	case HEADER_BAD:
+		return false;
+	case HEADER_SHORT:
+		return true;
+	case HEADER_WHOLE:
+		break;
+	}
+	return data.len == 0 || data.p[0] == TAG_OID || (outer >= 0x80 &&
+	    (data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));
+}
+
+/* Sequences that start with a number: private keys, and PKCS#1's public. */
+static bool
+read_numbered(struct kv_span der, struct kv_span rest,
+    const struct pem_out *o)
+{
+	struct kv_span content;
+	size_t numbers = 1;
+	uint8_t tag = 0;
+
+	while (get_element(&rest, &tag, &content) && tag == TAG_INTEGER)
+		numbers++;
+	if (numbers == 1 && tag == TAG_SEQUENCE)
+		return pem_read_pkcs8(der, o);
+	if (numbers == 1 && tag == TAG_OCTET_STRING)
+		return pem_read_ec_private(der, o);
+	if (numbers == 2)
+		return pem_read_pkcs1(der, o);
+	if (numbers == 6)
+		return pem_read_dsa_private(der, o);
+	if (numbers >= 9)
+		return pem_read_rsa_private(der, o);
+	return pem_refuse(o, "DER of no kind that holds a key known here");
+}
+
+/*
+ * What is signed, in a request: its version, then a name, a sequence that is
+ * empty or starts with a set. In a certificate: [0], or of version 1 a number
+ * and then an algorithm, a sequence that starts with an identifier.
+ */
+static bool
+is_request(struct kv_span info)
+{
+	struct kv_span content;
+	uint8_t tag;
+
+	return get_element(&info, &tag, &content) && tag == TAG_INTEGER &&
+	    get_element(&info, &tag, &content) && tag == TAG_SEQUENCE &&
+	    (content.len == 0 || content.p[0] == TAG_SET);
+}
+
+static bool
+read_der(struct kv_span der, const struct pem_out *o)
+{
+	struct kv_span data = der, content, first, second;
+	uint8_t tag, next;
+
+	if (!get_element(&data, &tag, &content) ||
+	    !get_element(&content, &tag, &first))
+		return pem_refuse(o, "DER is cut short");
+	if (tag == TAG_INTEGER)
+		return read_numbered(der, content, o);
+	if (!get_element(&content, &next, &second))
+		return pem_refuse(o, "DER is cut short");
+	if (next == TAG_BIT_STRING)
+		return pem_read_spki(der, o);
+	if (next == TAG_OCTET_STRING)
+		return pem_refuse_encrypted(o);
+	return is_request(first) ? pem_read_request(der, o) :
+	    pem_read_certificate(der, o);
+}
+
+bool
+pem_read_der(struct kv_span data, struct pem_key *key, char *why, size_t cap)
+{
+	const struct pem_out o = { .key = key, .why = why, .cap = cap };
+
+	*key = (struct pem_key){ 0 };
+	why[0] = '\0';
+	if (read_der(data, &o)) {
+		why[0] = '\0';
+		return true;
+	}
+	pem_key_free(key);
+	return false;
+}

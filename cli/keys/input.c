@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/input.h"
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "keys/pem.h"
+
+/* Also the longest line: any key sshd takes, with room for options. */
+#define BLOCK_BYTES INPUT_BUFFER_BYTES
+/* What is read of a file at a time: it is still in the cache when it is used. */
+#define READ_BYTES (256 * 1024)
+/* What other threads are given at a time: their findings are kept meanwhile. */
+#define SHARE_BYTES (128 * 1024)
+/* Where a NUL shows that a file is not text. */
+#define BINARY_BYTES 4096
+#define DEPTH_MAX 64
+
+/* What is known of the text being read. */
+struct reader {
+	const struct input_sink *sink;
+	const char *path;
+	bool walked;
+	bool regular;		/* a file, not a pipe */
+	uint64_t line;		/* number of the line being read */
+	/* A PEM block being collected; NULL outside of one. */
+	uint8_t *pem;
+	size_t pem_len;
+	uint64_t pem_line;
+	bool pem_too_long;
+	uint8_t *blob;		/* KV_BLOB_MAX_BYTES, for decoded keys */
+	uint8_t *buf;		/* BLOCK_BYTES of the text */
+};
+
+static void
+tell_problem(const struct reader *r, uint64_t line, const char *reason)
+{
+	const struct input_problem p = {
+		.path = r->path, .line = line, .reason = reason
+	};
+
+	r->sink->problem(&p, r->sink->arg);
+}
+
+static void
+tell_key(const struct reader *r, uint64_t line, enum kv_part part,
+    const struct kv_pubkey *key, struct kv_span comment)
+{
+	const struct input_key k = {
+		.path = r->path, .line = line, .part = part, .key = *key,
+		.type = kv_keytype_name(key->type),
+		.bits = kv_pubkey_bits(key), .comment = comment,
+	};
+
+	r->sink->key(&k, r->sink->arg);
+}
+
+static void
+tell_sshkey(const struct reader *r, uint64_t line,
+    const struct kv_sshkey *key, struct kv_span comment)
+{
+	if (key->key.type != KV_KEY_NONE)
+		tell_key(r, line, KV_PART_KEY, &key->key, comment);
+	if (key->ca.type != KV_KEY_NONE)
+		tell_key(r, line, KV_PART_CA, &key->ca, comment);
+}
+
+static void
+tell_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
+{
+	const struct kv_span comment = {
+		(const uint8_t *)key->comment, strlen(key->comment)
+	};
+	const struct input_key k = {
+		.path = r->path, .line = line,
+		.spki = { key->spki, key->spki_len },
+		.type = key->type, .bits = key->bits, .comment = comment,
+	};
+
+	if (key->ssh.key.type != KV_KEY_NONE)
+		tell_sshkey(r, line, &key->ssh, comment);
+	else
+		r->sink->key(&k, r->sink->arg);
+}
+
+/* The block may be a private key. */
+static void
+drop_pem(struct reader *r)
+{
+	if (r->pem != NULL)
+		explicit_bzero(r->pem, r->pem_len);
+	free(r->pem);
+	r->pem = NULL;
+}
+
+static void
+end_pem(struct reader *r)
+{
+	struct pem_key key;
+	char why[256];
+
+	if (r->pem_too_long)
+		tell_problem(r, r->pem_line, "PEM block is too long");
+	else if (pem_read((struct kv_span){ r->pem, r->pem_len }, &key, why,
+	    sizeof(why))) {
+		tell_pem_key(r, r->pem_line, &key);
+		pem_key_free(&key);
+	} else if (!key.keyless)
+		tell_problem(r, r->pem_line, why);
+	drop_pem(r);
+}
+
+/* Adds a line to the PEM block, its BEGIN line first. */
+static void
+collect_pem(struct reader *r, struct kv_span text)
+{
+	if (r->pem != NULL && pem_is_begin(text)) {
+		tell_problem(r, r->pem_line, "PEM block has no end");
+		drop_pem(r);
+	}
+	if (r->pem == NULL) {
+		if ((r->pem = malloc(PEM_MAX_BYTES)) == NULL) {
+			tell_problem(r, r->line, strerror(errno));
+			return;
+		}
+		r->pem_len = 0;
+		r->pem_line = r->line;
+		r->pem_too_long = false;
+	}
+	if (text.len + 1 > PEM_MAX_BYTES - r->pem_len) {
+		r->pem_too_long = true;
+	} else {
+		if (text.len > 0)
+			memcpy(r->pem + r->pem_len, text.p, text.len);
+		r->pem_len += text.len;
+		r->pem[r->pem_len++] = '\n';
+	}
+	if (pem_is_end(text))
+		end_pem(r);
+}
+
+/*
+ * Known_hosts lines may start with a marker; what follows has the shape of any
+ * other line. False for a marker that ssh does not know either.
+ */
+static bool
+skip_marker(struct kv_span *text)
+{
+	static const char *const markers[] = { "@cert-authority", "@revoked" };
+	size_t blanks = 0, len = 0;
+
+	while (blanks < text->len && (text->p[blanks] == ' ' ||
+	    text->p[blanks] == '\t'))
+		blanks++;
+	if (blanks == text->len || text->p[blanks] != '@')
+		return true;
+	while (blanks + len < text->len && text->p[blanks + len] != ' ' &&
+	    text->p[blanks + len] != '\t')
+		len++;
+	for (size_t i = 0; i < 2; i++) {
+		struct kv_span word = { text->p + blanks, len };
+
+		if (kv_span_is(word, markers[i])) {
+			text->p += blanks + len;
+			text->len -= blanks + len;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+tell_unknown_type(const struct reader *r, const struct kv_line *line)
+{
+	char name[KV_KEYTYPE_NAME_BYTES];
+	size_t len = line->type.len < sizeof(name) - 1 ? line->type.len :
+	    sizeof(name) - 1;
+	const struct input_problem p = {
+		.path = r->path, .line = r->line, .unknown_type = true,
+		.type = name, .reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
+	};
+
+	memcpy(name, line->type.p, len);
+	name[len] = '\0';
+	r->sink->problem(&p, r->sink->arg);
+}
+
+/* Protocol 1 keys have a modulus of hundreds of digits; tables do not. */
+#define SSH1_LINE_BYTES 128
+
+/*
+ * Whether an error means that there is nothing like a key on the line. Every
+ * SSH blob starts with the length of a short name, so its base64 with AAAA;
+ * prose about ssh-rsa keys does not.
+ */
+static bool
+is_no_key(enum kv_err err, struct kv_span text, const struct kv_line *line)
+{
+	if (err == KV_ERR_LINE_SSH1)
+		return text.len < SSH1_LINE_BYTES;
+	if (err == KV_ERR_LINE_NO_KEY || err == KV_ERR_LINE_QUOTE ||
+	    err == KV_ERR_LINE_MARKER)
+		return true;
+	return line->base64.len < 4 || memcmp(line->base64.p, "AAAA", 4) != 0;
+}
+
+/* A key behind a byte order mark, which sshd does not find, nor do we. */
+static bool
+has_marked_key(const struct reader *r, struct kv_span text)
+{
+	struct kv_line line;
+
+	if (text.len < 3 || memcmp(text.p, "\xef\xbb\xbf", 3) != 0)
+		return false;
+	text.p += 3;
+	text.len -= 3;
+	return kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES,
+	    &line) == KV_OK && !line.is_blank;
+}
+
+static void
+read_line(struct reader *r, struct kv_span text)
+{
+	struct kv_line line = { 0 };
+	bool marked;
+	enum kv_err err;
+
+	r->line++;
+	if (r->pem != NULL || pem_is_begin(text)) {
+		collect_pem(r, text);
+		/* sshd knows no blocks: a key on a line in one is a key. */
+		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES,
+		    &line) == KV_OK && !line.is_blank)
+			tell_sshkey(r, r->line, &line.key, line.comment);
+		return;
+	}
+	marked = !skip_marker(&text);
+	err = kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line);
+	/* Before a key it may also be options that nobody knows. */
+	if (marked && err != KV_OK)
+		err = KV_ERR_LINE_MARKER;
+	if (err == KV_OK) {
+		if (!line.is_blank)
+			tell_sshkey(r, r->line, &line.key, line.comment);
+	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
+	    kv_keyname_find(line.type) == NULL) {
+		tell_unknown_type(r, &line);
+	} else if (has_marked_key(r, text)) {
+		tell_problem(r, r->line, "byte order mark before the key: "
+		    "sshd does not read this line");
+	} else if (!r->walked || !is_no_key(err, text, &line)) {
+		tell_problem(r, r->line, kv_strerror(err));
+	}
+}
+
+/* The line that text starts with is taken off it, and read. */
+static void
+read_next_line(struct reader *r, struct kv_span *text)
+{
+	const uint8_t *nl = memchr(text->p, '\n', text->len);
+	size_t len = nl != NULL ? (size_t)(nl - text->p) : text->len;
+
+	read_line(r, (struct kv_span){ text->p, len });
+	len += nl != NULL;
+	text->p += len;
+	text->len -= len;
+}
+
+/* As many lines as the sink can look at in one go. */
+static void
+read_quickly(struct reader *r, struct kv_span *text)
+{
+	struct quick_line line[QUICK_LINES];
+	size_t n = r->sink->quick(*text, line, r->sink->arg);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!line[i].done) {
+			read_next_line(r, text);
+			continue;
+		}
+		r->line++;
+		text->p += line[i].len;
+		text->len -= line[i].len;
+	}
+}
+
+static void
+read_lines(struct reader *r, struct kv_span text)
+{
+	while (text.len > 0) {
+		/* In a PEM block a line is a part of that, too. */
+		if (r->sink->quick != NULL && r->pem == NULL)
+			read_quickly(r, &text);
+		else
+			read_next_line(r, &text);
+	}
+}
+
+void
+input_read_block(const struct input_block *block,
+    const struct input_sink *sink)
+{
+	static _Thread_local uint8_t blob[KV_BLOB_MAX_BYTES];
+	struct reader r = {
+		.sink = sink, .path = block->path, .walked = block->walked,
+		.line = block->first_line - 1, .blob = blob,
+	};
+
+	read_lines(&r, block->text);
+	free(r.pem);
+}
+
+/* Whether a pipe has more to read, or has ended, right now. */
+static bool
+is_ready(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/*
+ * Reads into buf behind its first *lenp bytes and sets *eofp at the end. A
+ * regular file fills the buffer; from a pipe, what is there has to do, so that
+ * a slow writer's keys are judged as they come. False with errno on an error.
+ */
+static bool
+fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
+{
+	bool got = false;
+
+	while (*lenp < BLOCK_BYTES) {
+		ssize_t n;
+
+		bool wait = !r->regular && !is_ready(fd);
+
+		if (got && (wait || (r->regular && *lenp >= READ_BYTES)) &&
+		    !pem_looks_like_der((struct kv_span){ buf, *lenp }))
+			break;
+		if (wait) {
+			/* Show what was found before waiting for more. */
+			if (r->sink->progress != NULL)
+				r->sink->progress(0, r->sink->arg);
+		}
+		got = true;
+		n = read(fd, buf + *lenp, r->regular && *lenp < READ_BYTES ?
+		    READ_BYTES - *lenp : BLOCK_BYTES - *lenp);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return false;
+		if (n == 0) {
+			*eofp = true;
+			break;
+		}
+		if (r->sink->progress != NULL)
+			r->sink->progress((uint64_t)n, r->sink->arg);
+		*lenp += (size_t)n;
+	}
+	return true;
+}
+
+/* Where the last line of buf that is whole ends; 0 if none is. */
+static size_t
+whole_lines(const uint8_t *buf, size_t len, bool at_end)
+{
+	const uint8_t *nl;
+
+	if (at_end || len == 0)
+		return len;
+	nl = memrchr(buf, '\n', len);
+	return nl != NULL ? (size_t)(nl - buf) + 1 : 0;
+}
+
+/*
+ * A share for another thread: whole lines from the start of text, and their
+ * number. It ends before a line that starts a PEM block.
+ */
+static size_t
+cut_share(struct kv_span text, uint64_t *linesp)
+{
+	size_t len = 0;
+
+	*linesp = 0;
+	while (len < text.len && len < SHARE_BYTES) {
+		const uint8_t *p = text.p + len;
+		const uint8_t *nl = memchr(p, '\n', text.len - len);
+		size_t n = nl != NULL ? (size_t)(nl - p) : text.len - len;
+
+		if (pem_is_begin((struct kv_span){ p, n }))
+			break;
+		++*linesp;
+		len += n + (nl != NULL);
+	}
+	return len;
+}
+
+/*
+ * Gives lines to other threads, or reads them here: a PEM block may go on in
+ * the next block. Returns whether text is in use elsewhere now.
+ */
+static bool
+dispatch(struct reader *r, struct kv_span text, bool long_text)
+{
+	bool shared = false;
+
+	while (text.len > 0 && long_text && r->sink->block != NULL &&
+	    r->pem == NULL) {
+		struct input_block block = {
+			.path = r->path, .first_line = r->line + 1,
+			.walked = r->walked, .buffer = r->buf,
+		};
+		uint64_t lines;
+
+		block.text = (struct kv_span){ text.p,
+			cut_share(text, &lines) };
+		if (block.text.len == 0)
+			break;
+		r->sink->block(&block, r->sink->arg);
+		shared = true;
+		r->line += lines;
+		text.p += block.text.len;
+		text.len -= block.text.len;
+	}
+	read_lines(r, text);
+	return shared;
+}
+
+/* Blanks before a key may be as many as one likes. */
+static bool
+is_all_blanks(struct kv_span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.p[i] != ' ' && text.p[i] != '\t')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The start of a line that does not fit. sshd reads lines of any length, so a
+ * key in front of a long comment counts; of what lies behind, only that there
+ * is something can be told.
+ */
+static void
+tell_long_line(struct reader *r, struct kv_span start)
+{
+	const struct kv_span no_comment = { start.p, 0 };
+	struct kv_line line;
+
+	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK) {
+		if (!line.is_blank)
+			tell_sshkey(r, r->line, &line.key, no_comment);
+		if (!line.is_blank || !is_all_blanks(start))
+			return;
+	}
+	/* In a directory, a long run of binary data is not worth a word. */
+	if (!r->walked || memchr(start.p, '\0', BINARY_BYTES) == NULL)
+		tell_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+}
+
+/* Drops the rest of a line that does not fit; the buffer is full of it. */
+static bool
+skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
+{
+	uint8_t *nl;
+
+	r->line++;
+	tell_long_line(r, (struct kv_span){ buf, *lenp });
+	do {
+		*lenp = 0;
+		if (!fill(r, fd, buf, lenp, eofp))
+			return false;
+		nl = *lenp > 0 ? memchr(buf, '\n', *lenp) : NULL;
+	} while (nl == NULL && !*eofp);
+	if (nl == NULL)
+		nl = buf + *lenp - (*lenp > 0);
+	if (*lenp > 0)
+		*lenp = (size_t)(buf + *lenp - (nl + 1));
+	memmove(buf, nl + 1, *lenp);
+	return true;
+}
+
+static void
+read_der(struct reader *r, struct kv_span data)
+{
+	struct pem_key key;
+	char why[256];
+
+	if (pem_read_der(data, &key, why, sizeof(why))) {
+		tell_pem_key(r, 1, &key);
+		pem_key_free(&key);
+	} else if (!r->walked)
+		tell_problem(r, 1, why);
+	/* To sshd it is text like any other: lines in it are keys, too. */
+	r->walked = true;
+	read_lines(r, data);
+}
+
+static uint8_t *
+take_buffer(const struct input_sink *sink)
+{
+	return sink->block != NULL ? sink->take_buffer(sink->arg) :
+	    malloc(BLOCK_BYTES);
+}
+
+static void
+give_buffer(const struct input_sink *sink, uint8_t *buf)
+{
+	if (sink->block != NULL)
+		sink->give_buffer(buf, sink->arg);
+	else
+		free(buf);
+}
+
+/* Keeps the len bytes at start for the next block. */
+static bool
+keep(struct reader *r, const uint8_t *start, size_t len, bool shared)
+{
+	uint8_t *old = r->buf, *next;
+
+	if (!shared) {
+		memmove(old, start, len);
+		return true;
+	}
+	if ((next = take_buffer(r->sink)) == NULL)
+		return false;
+	memcpy(next, start, len);
+	r->buf = next;
+	give_buffer(r->sink, old);
+	return true;
+}
+
+/* Reads the text block by block. False with errno. */
+static bool
+read_stream(struct reader *r, int fd)
+{
+	size_t len = 0, use;
+	bool first = true, eof = false, shared = false;
+
+	while (!eof) {
+		if (!fill(r, fd, r->buf, &len, &eof))
+			return false;
+		if (first && eof &&
+		    pem_looks_like_der((struct kv_span){ r->buf, len })) {
+			read_der(r, (struct kv_span){ r->buf, len });
+			return true;
+		}
+		use = whole_lines(r->buf, len, eof);
+		if (use == 0 && len == BLOCK_BYTES) {
+			if (!skip_line(r, fd, r->buf, &len, &eof))
+				return false;
+			use = whole_lines(r->buf, len, eof);
+		}
+		if (use > 0)
+			shared = dispatch(r, (struct kv_span){ r->buf, use },
+			    (!first || !eof) && (r->regular ||
+			    len == BLOCK_BYTES));
+		first = false;
+		len -= use;
+		if (!keep(r, r->buf + use, len, shared))
+			return false;
+		shared = false;
+	}
+	return true;
+}
+
+static void
+read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
+{
+	struct reader r = { .sink = sink, .path = path, .walked = walked };
+	struct stat st;
+
+	r.buf = take_buffer(sink);
+	r.regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	r.blob = malloc(KV_BLOB_MAX_BYTES);
+	if (r.buf == NULL || r.blob == NULL) {
+		tell_problem(&r, 0, strerror(errno));
+	} else {
+		if (sink->file != NULL)
+			sink->file(path, sink->arg);
+		if (!read_stream(&r, fd))
+			tell_problem(&r, 0, strerror(errno));
+		if (r.pem != NULL)
+			tell_problem(&r, r.pem_line, "PEM block has no end");
+	}
+	free(r.pem);
+	free(r.blob);
+	if (r.buf != NULL)
+		give_buffer(sink, r.buf);
+}
+
+void
+input_read_fd(int fd, const char *path, const struct input_sink *sink)
+{
+	read_fd(fd, path, false, sink);
+}
+
+static void
+problem_at(const char *path, int error, const struct input_sink *sink)
+{
+	const struct input_problem p = {
+		.path = path, .reason = strerror(error)
+	};
+
+	sink->problem(&p, sink->arg);
+}
+
+static void walk(int fd, const char *path, int depth,
+    const struct input_sink *sink);
+
+/* One entry of a directory: a directory or file is read, the rest is not. */
+static void
+walk_entry(int dir, const char *name, const char *path, int depth,
+    const struct input_sink *sink)
+{
+	struct stat st;
+	int fd;
+
+	/* Non-blocking: the name may have become a FIFO since it was listed. */
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+	    O_CLOEXEC);
+	if (fd == -1) {
+		/* Symbolic links, sockets, and files that have just gone. */
+		if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
+			problem_at(path, errno, sink);
+		return;
+	}
+	if (fstat(fd, &st) == -1) {
+		problem_at(path, errno, sink);
+		close(fd);
+	} else if (S_ISDIR(st.st_mode)) {
+		walk(fd, path, depth + 1, sink);
+	} else {
+		if (S_ISREG(st.st_mode))
+			read_fd(fd, path, true, sink);
+		close(fd);
+	}
+}
+
+/* Reads all of a directory; takes fd over. */
+static void
+walk(int fd, const char *path, int depth, const struct input_sink *sink)
+{
+	char below[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+
+	if (depth > DEPTH_MAX || (dir = fdopendir(fd)) == NULL) {
+		problem_at(path, depth > DEPTH_MAX ? ELOOP : errno, sink);
+		close(fd);
+		return;
+	}
+	while (errno = 0, (entry = readdir(dir)) != NULL) {
+		const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+		int n;
+
+		if (strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0)
+			continue;
+		n = snprintf(below, sizeof(below), "%s%s%s", path, slash,
+		    entry->d_name);
+		if (n < 0 || (size_t)n >= sizeof(below))
+			problem_at(path, ENAMETOOLONG, sink);
+		else
+			walk_entry(dirfd(dir), entry->d_name, below, depth,
+			    sink);
+	}
+	if (errno != 0)
+		problem_at(path, errno, sink);
+	closedir(dir);
+}
+
+void
+input_read(const char *path, const struct input_sink *sink)
+{
+	struct stat st;
+	int fd;
+
+	if (strcmp(path, "-") == 0) {
+		read_fd(STDIN_FILENO, path, false, sink);
+		return;
+	}
+	fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		problem_at(path, errno, sink);
+		if (fd != -1)
+			close(fd);
+		return;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		walk(fd, path, 0, sink);
+		return;
+	}
+	read_fd(fd, path, false, sink);
+	close(fd);
+}
+
+uint64_t
+input_size(const char *path)
+{
+	struct stat st;
+
+	/* A directory's size would have to be found by walking it twice. */
+	if (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) == -1 :
+	    stat(path, &st) == -1)
+		return 0;
+	return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}

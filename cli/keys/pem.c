@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/pem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "keys/pem_forms.h"
+#include "kv_base64.h"
+
+/* A label longer than any in use is no label. */
+#define LABEL_MAX_BYTES 64
+
+/* The two styles of armour: RFC 7468 and RFC 4716. */
+struct armour {
+	const char *begin, *end, *tail;
+};
+static const struct armour armours[] = {
+	{ "-----BEGIN ", "-----END ", "-----" },
+	{ "---- BEGIN ", "---- END ", " ----" },
+};
+
+static bool
+refuse_ssh2_private(struct kv_span data, const struct pem_out *o)
+{
+	(void)data;
+	return pem_refuse(o, "private key of the program from ssh.com: "
+	    "give its public key (.pub) instead");
+}
+
+static bool
+refuse_encrypted(struct kv_span data, const struct pem_out *o)
+{
+	(void)data;
+	return pem_refuse_encrypted(o);
+}
+
+/* Blocks that stand beside keys. */
+static bool
+no_key(struct kv_span data, const struct pem_out *o)
+{
+	(void)data;
+	o->key->keyless = true;
+	return pem_refuse(o, "block of a kind that holds no key");
+}
+
+static const struct form {
+	const char *label;
+	pem_read_fn read;
+} forms[] = {
+	{ "OPENSSH PRIVATE KEY", pem_read_openssh },
+	{ "SSH2 PUBLIC KEY", pem_take_blob },
+	{ "SSH2 ENCRYPTED PRIVATE KEY", refuse_ssh2_private },
+	{ "PUBLIC KEY", pem_read_spki },
+	{ "RSA PUBLIC KEY", pem_read_pkcs1 },
+	{ "PRIVATE KEY", pem_read_pkcs8 },
+	{ "ENCRYPTED PRIVATE KEY", refuse_encrypted },
+	{ "RSA PRIVATE KEY", pem_read_rsa_private },
+	{ "DSA PRIVATE KEY", pem_read_dsa_private },
+	{ "EC PRIVATE KEY", pem_read_ec_private },
+	{ "CERTIFICATE", pem_read_certificate },
+	{ "X509 CERTIFICATE", pem_read_certificate },
+	{ "TRUSTED CERTIFICATE", pem_read_certificate },
+	{ "CERTIFICATE REQUEST", pem_read_request },
+	{ "NEW CERTIFICATE REQUEST", pem_read_request },
+	{ "EC PARAMETERS", no_key },
+	{ "DSA PARAMETERS", no_key },
+	{ "DH PARAMETERS", no_key },
+	{ "X9.42 DH PARAMETERS", no_key },
+	{ "X509 CRL", no_key },
+};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+bool
+pem_refuse(const struct pem_out *o, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(o->why, o->cap, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool
+pem_refuse_encrypted(const struct pem_out *o)
+{
+	return pem_refuse(o, "encrypted, its public half too: give its public "
+	    "key (.pub) instead");
+}
+
+/* "unknown key type NAME", for a blob of a type that the library has not. */
+static bool
+refuse_type(struct kv_span blob, const struct pem_out *o)
+{
+	struct kv_bytes b = { blob.p, blob.len };
+	struct kv_span name;
+
+	if (kv_bytes_get_name(&b, &name) != KV_OK || name.len == 0 ||
+	    name.len >= KV_KEYTYPE_NAME_BYTES)
+		return pem_refuse(o, "%s", kv_strerror(KV_ERR_TYPE_UNKNOWN));
+	return pem_refuse(o, "%s %.*s", kv_strerror(KV_ERR_TYPE_UNKNOWN),
+	    (int)name.len, (const char *)name.p);
+}
+
+bool
+pem_take_blob(struct kv_span blob, const struct pem_out *o)
+{
+	struct pem_key *key = o->key;
+	enum kv_err r;
+
+	if (blob.len == 0)
+		return pem_refuse(o, "%s", kv_strerror(KV_ERR_TRUNCATED));
+	if ((key->blob = malloc(blob.len)) == NULL)
+		return pem_refuse(o, "%s", kv_strerror(KV_ERR_MEMORY));
+	memcpy(key->blob, blob.p, blob.len);
+	r = kv_sshkey_parse(key->blob, blob.len, &key->ssh);
+	if (r == KV_ERR_TYPE_UNKNOWN && key->ssh.key.type == KV_KEY_NONE)
+		return refuse_type(blob, o);
+	if (r != KV_OK)
+		return pem_refuse(o, "%s", kv_strerror(r));
+	return true;
+}
+
+void
+pem_set_comment(struct pem_key *key, struct kv_span text)
+{
+	size_t len = text.len < sizeof(key->comment) - 1 ? text.len :
+	    sizeof(key->comment) - 1;
+
+	if (len > 0)
+		memcpy(key->comment, text.p, len);
+	key->comment[len] = '\0';
+}
+
+static bool
+is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct kv_span
+trim(struct kv_span s)
+{
+	while (s.len > 0 && is_blank(s.p[s.len - 1]))
+		s.len--;
+	while (s.len > 0 && is_blank(s.p[0])) {
+		s.p++;
+		s.len--;
+	}
+	return s;
+}
+
+bool
+pem_next_line(struct kv_span *text, struct kv_span *linep)
+{
+	const uint8_t *nl;
+	size_t len;
+
+	if (text->len == 0)
+		return false;
+	nl = memchr(text->p, '\n', text->len);
+	len = nl != NULL ? (size_t)(nl - text->p) : text->len;
+	*linep = trim((struct kv_span){ text->p, len });
+	len += nl != NULL;
+	text->p += len;
+	text->len -= len;
+	return true;
+}
+
+bool
+pem_split_header(struct kv_span line, struct kv_span *namep,
+    struct kv_span *valuep)
+{
+	const uint8_t *colon;
+	size_t len;
+
+	*namep = *valuep = (struct kv_span){ 0 };
+	if (line.len == 0 || (colon = memchr(line.p, ':', line.len)) == NULL)
+		return false;
+	len = (size_t)(colon - line.p);
+	*namep = trim((struct kv_span){ line.p, len });
+	*valuep = trim((struct kv_span){ colon + 1, line.len - len - 1 });
+	return true;
+}
+
+static bool
+is_nocase(struct kv_span a, const char *s)
+{
+	return a.len == strlen(s) && (a.len == 0 ||
+	    strncasecmp((const char *)a.p, s, a.len) == 0);
+}
+
+bool
+pem_decode_and_read(struct kv_span text, pem_read_fn read,
+    const struct pem_out *o)
+{
+	size_t cap = KV_BASE64_DECODED_MAX(text.len), len;
+	uint8_t *data;
+	enum kv_err r;
+	bool ok;
+
+	if ((data = malloc(cap)) == NULL)
+		return pem_refuse(o, "%s", kv_strerror(KV_ERR_MEMORY));
+	r = kv_base64_decode((const char *)text.p, text.len, data, cap, &len);
+	if (r == KV_OK)
+		ok = read((struct kv_span){ data, len }, o);
+	else
+		ok = pem_refuse(o, "damaged: %s", kv_strerror(r));
+	/* It may have been a private key. */
+	explicit_bzero(data, cap);
+	free(data);
+	return ok;
+}
+
+/* Cuts a prefix and a suffix off a line; false if it has not both. */
+static bool
+cut(struct kv_span *line, const char *prefix, const char *suffix)
+{
+	size_t before = strlen(prefix), after = strlen(suffix);
+
+	if (line->len < before + after ||
+	    memcmp(line->p, prefix, before) != 0 ||
+	    memcmp(line->p + line->len - after, suffix, after) != 0)
+		return false;
+	line->p += before;
+	line->len -= before + after;
+	return true;
+}
+
+/* RFC 7468 section 3: printable, no hyphen, words apart by one blank. */
+static bool
+is_label(struct kv_span s)
+{
+	if (s.len == 0 || s.len > LABEL_MAX_BYTES)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] < 0x20 || s.p[i] > 0x7e || s.p[i] == '-')
+			return false;
+	}
+	return s.p[0] != ' ' && s.p[s.len - 1] != ' ';
+}
+
+/* What style of BEGIN line this is and its label; NULL for none. */
+static const struct armour *
+find_begin(struct kv_span line, struct kv_span *labelp)
+{
+	for (size_t i = 0; i < COUNT(armours); i++) {
+		*labelp = line;
+		if (cut(labelp, armours[i].begin, armours[i].tail) &&
+		    is_label(*labelp))
+			return &armours[i];
+	}
+	return NULL;
+}
+
+/* Editors on Windows put a byte order mark before the first line. */
+static struct kv_span
+skip_bom(struct kv_span line)
+{
+	if (line.len >= 3 && memcmp(line.p, "\xef\xbb\xbf", 3) == 0) {
+		line.p += 3;
+		line.len -= 3;
+	}
+	return line;
+}
+
+bool
+pem_is_begin(struct kv_span line)
+{
+	struct kv_span label;
+
+	/* Most lines start with a letter, and need no closer look. */
+	if (line.len == 0 || (line.p[0] != '-' && line.p[0] != 'P' &&
+	    line.p[0] > ' ' && line.p[0] != 0xef))
+		return false;
+	line = trim(skip_bom(line));
+	return find_begin(line, &label) != NULL || pem_is_ppk(line);
+}
+
+bool
+pem_is_end(struct kv_span line)
+{
+	struct kv_span label, name, value;
+
+	line = trim(line);
+	for (size_t i = 0; i < COUNT(armours); i++) {
+		label = line;
+		if (cut(&label, armours[i].end, armours[i].tail))
+			return true;
+	}
+	/* The last line of PuTTY's files; Private-Hash in the oldest. */
+	return pem_split_header(line, &name, &value) &&
+	    (kv_span_is(name, "Private-MAC") ||
+	    kv_span_is(name, "Private-Hash"));
+}
+
+/*
+ * The value of a header of RFC 4716 section 3.3, which goes on in the next
+ * line after a backslash: its first cap bytes, put together in buf. A comment
+ * may stand in quotes.
+ */
+static struct kv_span
+join_value(struct kv_span value, struct kv_span *text, uint8_t *buf,
+    size_t cap)
+{
+	size_t len = 0;
+	bool more;
+
+	do {
+		more = value.len > 0 && value.p[value.len - 1] == '\\';
+		value.len -= more;
+		if (value.len > cap - len)
+			value.len = cap - len;
+		if (value.len > 0)
+			memcpy(buf + len, value.p, value.len);
+		len += value.len;
+	} while (more && pem_next_line(text, &value));
+	value = (struct kv_span){ buf, len };
+	(void)cut(&value, "\"", "\"");
+	return value;
+}
+
+/*
+ * Reads the headers before the base64, of RFC 4716 or of RFC 1421 section 4.6,
+ * and leaves text behind them. Base64 has no colon, so lines with one are
+ * headers. False, with a reason, for what is encrypted.
+ */
+static bool
+read_headers(struct kv_span *text, const struct pem_out *o)
+{
+	struct kv_span line, name, value, after = *text;
+	uint8_t buf[sizeof(o->key->comment)];
+
+	while (pem_next_line(&after, &line)) {
+		if (!pem_split_header(line, &name, &value) && line.len > 0)
+			break;
+		value = join_value(value, &after, buf, sizeof(buf));
+		if (is_nocase(name, "Comment"))
+			pem_set_comment(o->key, value);
+		if (is_nocase(name, "Proc-Type") &&
+		    memmem(value.p, value.len, "ENCRYPTED", 9) != NULL)
+			return pem_refuse_encrypted(o);
+		*text = after;
+	}
+	return true;
+}
+
+/* The lines up to the END line, which must suit the BEGIN line. */
+static bool
+find_body(struct kv_span text, const struct armour *armour,
+    struct kv_span label, struct kv_span *bodyp, const struct pem_out *o)
+{
+	struct kv_span line, end;
+
+	*bodyp = (struct kv_span){ text.p, 0 };
+	while (pem_next_line(&text, &line)) {
+		if (pem_is_begin(line))
+			return pem_refuse(o, "another BEGIN line before the "
+			    "END line");
+		if (!pem_is_end(line)) {
+			bodyp->len = (size_t)(text.p - bodyp->p);
+			continue;
+		}
+		end = line;
+		if (!cut(&end, armour->end, armour->tail) ||
+		    !kv_span_equal(end, label))
+			return pem_refuse(o, "BEGIN and END lines are not of "
+			    "one kind");
+		return true;
+	}
+	return pem_refuse(o, "no END line");
+}
+
+static bool
+read_armoured(struct kv_span text, const struct armour *armour,
+    struct kv_span label, const struct pem_out *o)
+{
+	const struct form *form = NULL;
+	struct kv_span body;
+
+	for (size_t i = 0; i < COUNT(forms); i++) {
+		if (kv_span_is(label, forms[i].label))
+			form = &forms[i];
+	}
+	if (form == NULL)
+		return pem_refuse(o, "%.*s: not a kind of PEM block that holds "
+		    "a key known here", (int)label.len, (const char *)label.p);
+	return find_body(text, armour, label, &body, o) &&
+	    read_headers(&body, o) && pem_decode_and_read(body, form->read, o);
+}
+
+bool
+pem_read(struct kv_span block, struct pem_key *key, char *why, size_t cap)
+{
+	const struct pem_out o = { .key = key, .why = why, .cap = cap };
+	struct kv_span text = block, line, label;
+	const struct armour *armour;
+	bool ok, keyless;
+
+	*key = (struct pem_key){ 0 };
+	why[0] = '\0';
+	if (!pem_next_line(&text, &line))
+		return pem_refuse(&o, "no BEGIN line");
+	line = trim(skip_bom(line));
+	if ((armour = find_begin(line, &label)) != NULL)
+		ok = read_armoured(text, armour, label, &o);
+	else if (pem_is_ppk(line))
+		ok = pem_read_ppk(text, &o);
+	else
+		ok = pem_refuse(&o, "no BEGIN line");
+	if (!ok) {
+		keyless = key->keyless;
+		pem_key_free(key);
+		key->keyless = keyless;
+	}
+	return ok;
+}
+
+void
+pem_key_free(struct pem_key *key)
+{
+	free(key->blob);
+	free(key->spki);
+	*key = (struct pem_key){ 0 };
+}

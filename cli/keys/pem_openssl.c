@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: ISC */
+/* Readers of what OpenSSL decodes: SPKI, PKCS#1, PKCS#8, SEC 1, X.509. */
+#include <openssl/core_names.h>
+#include <openssl/decoder.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys/pem_forms.h"
+
+/* The longest integers sshd takes; OpenSSL would read a megabit. */
+#define BITS_MAX (KV_MPINT_MAX_BYTES * 8)
+
+/*
+ * The longest private keys that OpenSSL is shown: RSA of 16384 bits in PKCS#8
+ * is 9.4 KiB. For DSA it must compute the public half, g^x mod p, which takes
+ * forever with large numbers: keys of 10000 bits, which is its limit for use,
+ * just fit, and nothing takes a second.
+ */
+#define PRIVATE_MAX_BYTES (32 * 1024)
+#define DSA_PRIVATE_MAX_BYTES 2700
+
+/* Of what OpenSSL does not know. */
+#define UNKNOWN_MAX_BYTES (64 * 1024)
+
+/* draft-ietf-lamps-pq-composite-sigs, id-MLDSA44-Ed25519-SHA512 */
+#define OID_MLDSA44_ED25519 "1.3.6.1.5.5.7.6.39"
+
+/*
+ * A context of our own: the system's openssl.cnf may load any provider or
+ * engine into the default one.
+ */
+static OSSL_LIB_CTX *libctx;
+static pthread_once_t libctx_once = PTHREAD_ONCE_INIT;
+
+static void
+make_libctx(void)
+{
+	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	libctx = OSSL_LIB_CTX_new();
+}
+
+static OSSL_LIB_CTX *
+get_libctx(void)
+{
+	(void)pthread_once(&libctx_once, make_libctx);
+	return libctx;
+}
+
+static bool
+refuse_openssl(const struct pem_out *o)
+{
+	return pem_refuse(o, "OpenSSL cannot take this key apart");
+}
+
+static bool
+refuse_malformed(const struct pem_out *o, const char *what)
+{
+	return pem_refuse(o, "%s is malformed", what);
+}
+
+/* An SSH blob under construction; full stays set once it ran over. */
+struct blob {
+	uint8_t p[KV_PUBKEY_FIELDS * (4 + KV_MPINT_MAX_WIRE_BYTES) + 64];
+	size_t len;
+	bool full;
+};
+
+static void
+put_u32(struct blob *b, size_t val)
+{
+	if (sizeof(b->p) - b->len < 4) {
+		b->full = true;
+		return;
+	}
+	for (int shift = 24; shift >= 0; shift -= 8)
+		b->p[b->len++] = (uint8_t)(val >> shift);
+}
+
+static void
+put_string(struct blob *b, const void *p, size_t len)
+{
+	put_u32(b, len);
+	if (b->full || len > sizeof(b->p) - b->len) {
+		b->full = true;
+		return;
+	}
+	if (len > 0)
+		memcpy(b->p + b->len, p, len);
+	b->len += len;
+}
+
+static void
+put_name(struct blob *b, const char *name)
+{
+	put_string(b, name, strlen(name));
+}
+
+static bool
+take_built(const struct blob *b, const struct pem_out *o)
+{
+	if (b->full)
+		return pem_refuse(o, "%s", kv_strerror(KV_ERR_INT_TOO_LARGE));
+	return pem_take_blob((struct kv_span){ b->p, b->len }, o);
+}
+
+/* RFC 4251 section 5: a zero byte goes before a set top bit. */
+static bool
+put_mpint(struct blob *b, const EVP_PKEY *pkey, const char *param)
+{
+	uint8_t buf[1 + KV_MPINT_MAX_BYTES] = { 0 };
+	BIGNUM *n = NULL;
+	int bits;
+
+	if (!EVP_PKEY_get_bn_param(pkey, param, &n))
+		return false;
+	bits = BN_num_bits(n);
+	if (bits > BITS_MAX || BN_bn2binpad(n, buf, bits / 8 + 1) == -1)
+		b->full = true;
+	else
+		put_string(b, buf, bits > 0 ? (size_t)bits / 8 + 1 : 0);
+	BN_free(n);
+	return true;
+}
+
+static bool
+take_rsa(const EVP_PKEY *pkey, const struct pem_out *o)
+{
+	struct blob b = { .len = 0 };
+
+	put_name(&b, kv_keytype_name(KV_KEY_RSA));
+	if (!put_mpint(&b, pkey, OSSL_PKEY_PARAM_RSA_E) ||
+	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_RSA_N))
+		return refuse_openssl(o);
+	return take_built(&b, o);
+}
+
+static bool
+take_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
+{
+	struct blob b = { .len = 0 };
+
+	put_name(&b, kv_keytype_name(KV_KEY_DSA));
+	/* Certificates may leave p, q and g to the issuer's. */
+	if (!put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_P) ||
+	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_Q) ||
+	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_G) ||
+	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_PUB_KEY))
+		return pem_refuse(o, "DSA key without p, q, g or y");
+	return take_built(&b, o);
+}
+
+static bool
+take_edwards(const EVP_PKEY *pkey, enum kv_keytype type,
+    const struct pem_out *o)
+{
+	struct blob b = { .len = 0 };
+	uint8_t raw[KV_ED448_BYTES];
+	size_t len = sizeof(raw);
+
+	if (!EVP_PKEY_get_raw_public_key(pkey, raw, &len))
+		return refuse_openssl(o);
+	put_name(&b, kv_keytype_name(type));
+	put_string(&b, raw, len);
+	return take_built(&b, o);
+}
+
+static enum kv_keytype
+find_curve(const char *group)
+{
+	static const struct {
+		const char *group;
+		enum kv_keytype type;
+	} curves[] = {
+		{ "prime256v1", KV_KEY_ECDSA_P256 },
+		{ "secp384r1", KV_KEY_ECDSA_P384 },
+		{ "secp521r1", KV_KEY_ECDSA_P521 },
+	};
+
+	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++) {
+		if (strcmp(group, curves[i].group) == 0)
+			return curves[i].type;
+	}
+	return KV_KEY_NONE;
+}
+
+static bool
+take_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
+    const struct pem_out *o)
+{
+	struct blob b = { .len = 0 };
+	uint8_t point[1 + 2 * 66];
+	size_t len;
+
+	if (!EVP_PKEY_get_octet_string_param(pkey, OSSL_PKEY_PARAM_PUB_KEY,
+	    point, sizeof(point), &len))
+		return refuse_malformed(o, "point of this EC key");
+	put_name(&b, kv_keytype_name(type));
+	put_name(&b, kv_keytype_curve(type));
+	put_string(&b, point, len);
+	return take_built(&b, o);
+}
+
+/* Keeps len bytes of an SPKI: a key without an SSH form. */
+static bool
+take_spki(const uint8_t *der, int len, unsigned int bits,
+    const struct pem_out *o)
+{
+	struct pem_key *key = o->key;
+
+	if (len <= 0)
+		return refuse_openssl(o);
+	if ((key->spki = malloc((size_t)len)) == NULL)
+		return pem_refuse(o, "%s", kv_strerror(KV_ERR_MEMORY));
+	memcpy(key->spki, der, (size_t)len);
+	key->spki_len = (size_t)len;
+	key->bits = bits;
+	return true;
+}
+
+/* Blanks become hyphens: a type is one word in what is printed. */
+static void
+set_type(struct pem_key *key, const char *name, const char *detail)
+{
+	snprintf(key->type, sizeof(key->type), "%s%s%s", name,
+	    detail[0] != '\0' ? "-" : "", detail);
+	for (char *p = key->type; *p != '\0'; p++) {
+		if (*p == ' ')
+			*p = '-';
+	}
+}
+
+static bool
+take_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
+{
+	const char *name = EVP_PKEY_get0_type_name(pkey);
+	uint8_t *der = NULL;
+	int len;
+	bool ok;
+
+	set_type(o->key, name != NULL ? name : "unknown", detail);
+	len = i2d_PUBKEY(pkey, &der);
+	ok = take_spki(der, len, (unsigned int)EVP_PKEY_get_bits(pkey), o);
+	OPENSSL_free(der);
+	return ok;
+}
+
+/*
+ * However the file has it, the point goes uncompressed into what is looked up,
+ * and the curve by its name: so the publishers of filters have it.
+ */
+static bool
+take_ec(EVP_PKEY *pkey, const struct pem_out *o)
+{
+	char group[KV_KEYTYPE_NAME_BYTES];
+	enum kv_keytype type;
+
+	if (!EVP_PKEY_set_utf8_string_param(pkey,
+	    OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed"))
+		return refuse_openssl(o);
+	if (!EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL))
+		return take_other(pkey, "explicit", o);	/* no named curve */
+	if ((type = find_curve(group)) != KV_KEY_NONE)
+		return take_ecdsa(pkey, type, o);
+	if (!EVP_PKEY_set_utf8_string_param(pkey, OSSL_PKEY_PARAM_EC_ENCODING,
+	    OSSL_PKEY_EC_ENCODING_GROUP))
+		return refuse_openssl(o);
+	return take_other(pkey, group, o);
+}
+
+static bool
+take_pkey(EVP_PKEY *pkey, const struct pem_out *o)
+{
+	int bits = EVP_PKEY_get_bits(pkey);
+
+	if (bits > BITS_MAX)
+		return pem_refuse(o, "key of %d bits; the most that any sshd "
+		    "takes is %d", bits, BITS_MAX);
+	if (EVP_PKEY_is_a(pkey, "RSA"))
+		return take_rsa(pkey, o);
+	if (EVP_PKEY_is_a(pkey, "DSA"))
+		return take_dsa(pkey, o);
+	if (EVP_PKEY_is_a(pkey, "EC"))
+		return take_ec(pkey, o);
+	if (EVP_PKEY_is_a(pkey, "ED25519"))
+		return take_edwards(pkey, KV_KEY_ED25519, o);
+	if (EVP_PKEY_is_a(pkey, "ED448"))
+		return take_edwards(pkey, KV_KEY_ED448, o);
+	return take_other(pkey, "", o);
+}
+
+/* Algorithms of which OpenSSL reads every key that is well-formed. */
+static bool
+is_known(const ASN1_OBJECT *algorithm)
+{
+	switch (OBJ_obj2nid(algorithm)) {
+	case NID_rsaEncryption:
+	case NID_rsassaPss:
+	case NID_dsa:
+	case NID_X9_62_id_ecPublicKey:
+	case NID_ED25519:
+	case NID_ED448:
+	case NID_X25519:
+	case NID_X448:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Kinds too new for this OpenSSL: the SPKI is looked up as it is. */
+static bool
+take_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
+    struct kv_span raw, const struct pem_out *o)
+{
+	char name[KV_KEYTYPE_NAME_BYTES];
+	uint8_t *der = NULL;
+	bool ok;
+	int len;
+
+	if (raw.len > UNKNOWN_MAX_BYTES)
+		return pem_refuse(o, "key of %zu bytes; the most that is "
+		    "looked at is %d", raw.len, UNKNOWN_MAX_BYTES);
+	OBJ_obj2txt(name, sizeof(name), algorithm, 0);
+	set_type(o->key, name, "");
+	len = i2d_X509_PUBKEY(spki, &der);
+	ok = take_spki(der, len, (unsigned int)raw.len * 8, o);
+	OPENSSL_free(der);
+	return ok;
+}
+
+static bool
+take_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
+{
+	struct blob b = { .len = 0 };
+	char oid[sizeof(OID_MLDSA44_ED25519) + 1];
+	ASN1_OBJECT *algorithm;
+	const unsigned char *p;
+	EVP_PKEY *pkey;
+	int len;
+
+	if (!X509_PUBKEY_get0_param(&algorithm, &p, &len, NULL, spki))
+		return refuse_openssl(o);
+	OBJ_obj2txt(oid, sizeof(oid), algorithm, 1);
+	if (strcmp(oid, OID_MLDSA44_ED25519) == 0) {
+		put_name(&b, kv_keytype_name(KV_KEY_MLDSA44_ED25519));
+		put_string(&b, p, (size_t)len);
+		return take_built(&b, o);
+	}
+	if ((pkey = X509_PUBKEY_get0(spki)) != NULL)
+		return take_pkey(pkey, o);
+	if (is_known(algorithm))
+		return refuse_malformed(o, "public key");
+	return take_unknown(spki, algorithm, (struct kv_span){ p, (size_t)len },
+	    o);
+}
+
+bool
+pem_read_spki(struct kv_span der, const struct pem_out *o)
+{
+	X509_PUBKEY *spki = X509_PUBKEY_new_ex(get_libctx(), NULL);
+	const unsigned char *p = der.p;
+	bool ok;
+
+	if (d2i_X509_PUBKEY(&spki, &p, (long)der.len) == NULL)
+		ok = refuse_malformed(o, "public key");
+	else
+		ok = take_x509_pubkey(spki, o);
+	X509_PUBKEY_free(spki);
+	ERR_clear_error();
+	return ok;
+}
+
+bool
+pem_read_certificate(struct kv_span der, const struct pem_out *o)
+{
+	X509 *cert = X509_new_ex(get_libctx(), NULL);
+	const unsigned char *p = der.p;
+	bool ok;
+
+	if (d2i_X509(&cert, &p, (long)der.len) == NULL)
+		ok = refuse_malformed(o, "X.509 certificate");
+	else
+		ok = take_x509_pubkey(X509_get_X509_PUBKEY(cert), o);
+	X509_free(cert);
+	ERR_clear_error();
+	return ok;
+}
+
+bool
+pem_read_request(struct kv_span der, const struct pem_out *o)
+{
+	X509_REQ *req = X509_REQ_new_ex(get_libctx(), NULL);
+	const unsigned char *p = der.p;
+	bool ok;
+
+	if (d2i_X509_REQ(&req, &p, (long)der.len) == NULL)
+		ok = refuse_malformed(o, "certificate request");
+	else
+		ok = take_x509_pubkey(X509_REQ_get_X509_PUBKEY(req), o);
+	X509_REQ_free(req);
+	ERR_clear_error();
+	return ok;
+}
+
+/* Nothing that is decoded here is encrypted; never ask a person. */
+static int
+no_passphrase(char *buf, int size, int rwflag, void *arg)
+{
+	(void)buf;
+	(void)size;
+	(void)rwflag;
+	(void)arg;
+	return -1;
+}
+
+/* A key in the form that is peculiar to its type. */
+static bool
+read_typed(struct kv_span der, const char *type, int selection,
+    const char *what, const struct pem_out *o)
+{
+	const unsigned char *p = der.p;
+	size_t left = der.len;
+	OSSL_DECODER_CTX *ctx;
+	EVP_PKEY *pkey = NULL;
+	bool ok;
+
+	ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, "DER", "type-specific",
+	    type, selection, get_libctx(), NULL);
+	if (ctx == NULL ||
+	    !OSSL_DECODER_CTX_set_pem_password_cb(ctx, no_passphrase, NULL))
+		ok = refuse_openssl(o);
+	else if (!OSSL_DECODER_from_data(ctx, &p, &left))
+		ok = refuse_malformed(o, what);
+	else
+		ok = take_pkey(pkey, o);
+	EVP_PKEY_free(pkey);
+	OSSL_DECODER_CTX_free(ctx);
+	ERR_clear_error();
+	return ok;
+}
+
+bool
+pem_read_pkcs1(struct kv_span der, const struct pem_out *o)
+{
+	return read_typed(der, "RSA", EVP_PKEY_PUBLIC_KEY, "RSA public key",
+	    o);
+}
+
+static bool
+read_private(struct kv_span der, const char *type, const char *what,
+    const struct pem_out *o)
+{
+	if (der.len > PRIVATE_MAX_BYTES)
+		return pem_refuse(o, "%s is too long", what);
+	return read_typed(der, type, EVP_PKEY_KEYPAIR, what, o);
+}
+
+bool
+pem_read_rsa_private(struct kv_span der, const struct pem_out *o)
+{
+	return read_private(der, "RSA", "RSA private key", o);
+}
+
+bool
+pem_read_dsa_private(struct kv_span der, const struct pem_out *o)
+{
+	return read_private(der, "DSA", "DSA private key", o);
+}
+
+bool
+pem_read_ec_private(struct kv_span der, const struct pem_out *o)
+{
+	return read_private(der, "EC", "EC private key", o);
+}
+
+/* OpenSSL is shown no other types, such as DH: they could take long, too. */
+static bool
+take_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
+{
+	char name[KV_KEYTYPE_NAME_BYTES];
+	const ASN1_OBJECT *algorithm;
+	EVP_PKEY *pkey;
+	bool ok;
+
+	if (!PKCS8_pkey_get0(&algorithm, NULL, NULL, NULL, info))
+		return refuse_openssl(o);
+	if (!is_known(algorithm)) {
+		OBJ_obj2txt(name, sizeof(name), algorithm, 0);
+		return pem_refuse(o, "private key of a type unknown here (%s): "
+		    "give its public key instead", name);
+	}
+	if (OBJ_obj2nid(algorithm) == NID_dsa && len > DSA_PRIVATE_MAX_BYTES)
+		return pem_refuse(o, "private key is too long");
+	if ((pkey = EVP_PKCS82PKEY_ex(info, get_libctx(), NULL)) == NULL)
+		return refuse_malformed(o, "private key");
+	ok = take_pkey(pkey, o);
+	EVP_PKEY_free(pkey);
+	return ok;
+}
+
+bool
+pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
+{
+	const unsigned char *p = der.p;
+	PKCS8_PRIV_KEY_INFO *info;
+	bool ok;
+
+	if (der.len > PRIVATE_MAX_BYTES)
+		return pem_refuse(o, "private key is too long");
+	info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &p, (long)der.len);
+	ok = info != NULL ? take_pkcs8(info, der.len, o) :
+	    refuse_malformed(o, "private key");
+	PKCS8_PRIV_KEY_INFO_free(info);
+	ERR_clear_error();
+	return ok;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/quick.h"
+
+#include <string.h>
+
+#include "keys/base64_vector.h"
+#include "keys/pem.h"
+#include "kv_base64.h"
+#include "kv_spki.h"
+
+/* The largest blob looked at: RSA-8192 with room. */
+#define BLOB_BYTES 2048
+/* Before a blob, for an SPKI's head that is longer than the blob's. */
+#define ROOM_BYTES 64
+#define HEAD_BYTES 64
+
+/*
+ * Keys of one size are some bytes that are always the same and the key's own:
+ * in the blob, and in the SPKI.
+ */
+struct form {
+	const char *name;
+	size_t name_len;
+	enum kv_keytype type;
+	uint8_t blob_head[HEAD_BYTES], spki_head[HEAD_BYTES];
+	size_t blob_head_len, spki_head_len, key_len;
+};
+
+/* An RSA key's SPKI: a head, the modulus, two bytes, the exponent. */
+struct rsa_form {
+	size_t n_len, e_len;	/* as they are in the blob */
+	uint8_t head[HEAD_BYTES], middle[2];
+	size_t head_len;
+};
+
+#define FORMS 4
+#define RSA_FORMS 8
+#define RSA_E_MAX 8
+#define RSA_N_MIN 128
+
+/* What a thread works with. */
+struct workshop {
+	bool ready;
+	struct form form[FORMS];	/* Ed25519, then NIST's curves */
+	struct rsa_form rsa[RSA_FORMS];
+	size_t n_rsa;
+	uint8_t room[ROOM_BYTES + BLOB_BYTES + BASE64_VECTOR_SLACK];
+};
+
+static _Thread_local struct workshop workshop;
+
+static uint32_t
+load_u32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+	    (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint8_t *
+store_string(uint8_t *p, const void *s, size_t len)
+{
+	p[0] = p[1] = p[2] = 0;
+	p[3] = (uint8_t)len;
+	if (s != NULL)
+		memcpy(p + 4, s, len);
+	return p + 4 + (s != NULL ? len : 0);
+}
+
+/* Has kv_spki encode a key of zeros, and keeps what is the same for all. */
+static bool
+make_form(struct form *f, enum kv_keytype type)
+{
+	static const uint8_t zeros[256];
+	const char *curve = kv_keytype_curve(type);
+	size_t point = kv_keytype_point_bytes(type);
+	size_t len = point > 0 ? point : KV_ED25519_BYTES;
+	uint8_t key[256] = { 4 }, *end;
+	struct kv_pubkey dummy = { .type = type, .field = { { zeros, len } } };
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	size_t spki_len;
+
+	f->name = kv_keytype_name(type);
+	f->name_len = strlen(f->name);
+	f->type = type;
+	end = store_string(f->blob_head, f->name, f->name_len);
+	if (curve != NULL)
+		end = store_string(end, curve, strlen(curve));
+	end = store_string(end, NULL, len);
+	/* A point starts with what says that it is not compressed. */
+	if (point > 0) {
+		*end++ = key[0];
+		dummy.field[0].p = key;
+	}
+	f->key_len = len - (point > 0);
+	f->blob_head_len = (size_t)(end - f->blob_head);
+	if (kv_spki_encode(&dummy, 0, spki, sizeof(spki), &spki_len) != KV_OK)
+		return false;
+	f->spki_head_len = spki_len - f->key_len;
+	if (f->spki_head_len > sizeof(f->spki_head))
+		return false;
+	memcpy(f->spki_head, spki, f->spki_head_len);
+	return true;
+}
+
+static bool
+make_rsa_form(struct rsa_form *f, size_t n_len, size_t e_len)
+{
+	static const uint8_t e[RSA_E_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	uint8_t n[BLOB_BYTES] = { 0x7f };
+	const struct kv_pubkey dummy = {
+		.type = KV_KEY_RSA, .field = { { e, e_len }, { n, n_len } }
+	};
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	size_t len;
+
+	if (kv_spki_encode(&dummy, 0, spki, sizeof(spki), &len) != KV_OK)
+		return false;
+	f->n_len = n_len;
+	f->e_len = e_len;
+	f->head_len = len - n_len - sizeof(f->middle) - e_len;
+	if (f->head_len > sizeof(f->head))
+		return false;
+	memcpy(f->head, spki, f->head_len);
+	memcpy(f->middle, spki + f->head_len + n_len, sizeof(f->middle));
+	return true;
+}
+
+static bool
+make_ready(struct workshop *w)
+{
+	static const enum kv_keytype types[FORMS] = {
+		KV_KEY_ED25519, KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384,
+		KV_KEY_ECDSA_P521
+	};
+
+	for (size_t i = 0; !w->ready && i < FORMS; i++) {
+		if (!make_form(&w->form[i], types[i]))
+			return false;
+	}
+	w->ready = true;
+	return true;
+}
+
+/*
+ * Decodes canonical base64 up to the first character that is none; *lenp is
+ * how many bytes there are. Returns how many characters, or 0 for any doubt.
+ */
+static size_t
+decode(struct kv_span text, uint8_t *blob, size_t *lenp)
+{
+	size_t used = base64_vector_groups(text.p, text.len, blob, BLOB_BYTES);
+	size_t rest = 0;
+
+	*lenp = used / 4 * 3;
+	if (text.len - used >= 4 && text.p[used + 3] == '=') {
+		if (kv_base64_decode((const char *)text.p + used, 4,
+		    blob + *lenp, BLOB_BYTES - *lenp, &rest) != KV_OK)
+			return 0;
+		*lenp += rest;
+		used += 4;
+	}
+	return used;
+}
+
+static bool
+judge_form(const struct form *f, uint8_t *blob, size_t len,
+    struct kv_pkbf_hash *h)
+{
+	uint8_t *key = blob + f->blob_head_len;
+
+	if (len != f->blob_head_len + f->key_len ||
+	    memcmp(blob, f->blob_head, f->blob_head_len) != 0)
+		return false;
+	memcpy(key - f->spki_head_len, f->spki_head, f->spki_head_len);
+	*h = kv_pkbf_hash(key - f->spki_head_len, f->spki_head_len +
+	    f->key_len);
+	return true;
+}
+
+/* Whether an SSH integer is positive, and has no byte more than it needs. */
+static bool
+is_canonical(const uint8_t *p, size_t len)
+{
+	return (p[0] & 0x80) == 0 && (p[0] != 0 || (len > 1 &&
+	    (p[1] & 0x80) != 0));
+}
+
+static const struct rsa_form *
+find_rsa_form(struct workshop *w, size_t n_len, size_t e_len)
+{
+	struct rsa_form *f;
+
+	for (size_t i = 0; i < w->n_rsa; i++) {
+		if (w->rsa[i].n_len == n_len && w->rsa[i].e_len == e_len)
+			return &w->rsa[i];
+	}
+	if (w->n_rsa == RSA_FORMS)
+		w->n_rsa = 0;
+	f = &w->rsa[w->n_rsa];
+	if (!make_rsa_form(f, n_len, e_len))
+		return NULL;
+	w->n_rsa++;
+	return f;
+}
+
+/* string "ssh-rsa", mpint e, mpint n (RFC 4253 section 6.6) */
+static bool
+judge_rsa(struct workshop *w, uint8_t *blob, size_t len,
+    struct kv_pkbf_hash *h)
+{
+	static const uint8_t head[] = "\0\0\0\7ssh-rsa";
+	const size_t start = sizeof(head) - 1;
+	const struct rsa_form *f;
+	uint8_t e[RSA_E_MAX], *n;
+	size_t e_len, n_len;
+
+	if (len < start + 8 || memcmp(blob, head, start) != 0)
+		return false;
+	e_len = load_u32(blob + start);
+	if (e_len < 1 || e_len > RSA_E_MAX || len < start + 8 + e_len)
+		return false;
+	n = blob + start + 8 + e_len;
+	n_len = load_u32(n - 4);
+	if (n_len < RSA_N_MIN || n_len != len - (start + 8 + e_len))
+		return false;
+	memcpy(e, blob + start + 4, e_len);
+	if (!is_canonical(e, e_len) || !is_canonical(n, n_len) ||
+	    (f = find_rsa_form(w, n_len, e_len)) == NULL)
+		return false;
+	memcpy(n - f->head_len, f->head, f->head_len);
+	memcpy(n + n_len, f->middle, sizeof(f->middle));
+	memcpy(n + n_len + sizeof(f->middle), e, e_len);
+	*h = kv_pkbf_hash(n - f->head_len, f->head_len + n_len +
+	    sizeof(f->middle) + e_len);
+	return true;
+}
+
+static bool
+starts_with(struct kv_span text, const char *name, size_t len)
+{
+	return text.len > len && memcmp(text.p, name, len) == 0 &&
+	    text.p[len] == ' ';
+}
+
+/* The form of the line that text starts with; &rsa for RSA, NULL for others. */
+static const struct form rsa = { .name = "ssh-rsa", .name_len = 7 };
+
+static const struct form *
+find_form(const struct workshop *w, struct kv_span text, bool ecdsa)
+{
+	if (starts_with(text, rsa.name, rsa.name_len))
+		return &rsa;
+	for (size_t i = 0; i < (ecdsa ? FORMS : 1); i++) {
+		if (starts_with(text, w->form[i].name, w->form[i].name_len))
+			return &w->form[i];
+	}
+	return NULL;
+}
+
+/* What may follow the base64: a blank, or the end of the line. */
+static bool
+is_end_of_key(struct kv_span rest)
+{
+	return rest.len == 0 || rest.p[0] == '\n' || rest.p[0] == ' ' ||
+	    rest.p[0] == '\t' ||
+	    (rest.p[0] == '\r' && (rest.len == 1 || rest.p[1] == '\n'));
+}
+
+/*
+ * Reads the line that text starts with, up to the end of its key: *usedp.
+ * True if it is one key for certain, with the hashes of its SPKI.
+ */
+static bool
+read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
+    struct kv_pkbf_hash *h)
+{
+	const struct form *f = find_form(w, text, ecdsa);
+	uint8_t *blob = w->room + ROOM_BYTES;
+	size_t used, len;
+
+	*usedp = 0;
+	if (f == NULL)
+		return false;
+	*usedp = f->name_len + 1;
+	text.p += *usedp;
+	text.len -= *usedp;
+	if ((used = decode(text, blob, &len)) == 0)
+		return false;
+	*usedp += used;
+	text.p += used;
+	text.len -= used;
+	if (!is_end_of_key(text))
+		return false;
+	return f == &rsa ? judge_rsa(w, blob, len, h) :
+	    judge_form(f, blob, len, h);
+}
+
+static bool
+is_empty(const struct kv_judge *j)
+{
+	return j->broken[0] != '\0' || j->n_filters == 0;
+}
+
+bool
+quick_open(struct quick *q, const struct kv_judge *j)
+{
+	q->n_maps = 0;
+	if (is_empty(j))
+		return false;
+	for (size_t i = 0; i < j->n_filters; i++) {
+		if (j->filter[i].pkbf.fd == -1 ||
+		    !pkbf_map_open(&q->map[i], &j->filter[i].pkbf)) {
+			quick_close(q);
+			return false;
+		}
+		q->n_maps++;
+	}
+	return true;
+}
+
+void
+quick_close(struct quick *q)
+{
+	while (q->n_maps > 0)
+		pkbf_map_close(&q->map[--q->n_maps]);
+}
+
+size_t
+quick_hash(struct kv_span text, unsigned int flags,
+    struct quick_line line[static QUICK_LINES],
+    struct kv_pkbf_hash hash[static QUICK_LINES], size_t *n_hashesp)
+{
+	struct workshop *w = &workshop;
+	size_t n = 0, n_hashes = 0;
+	bool able = make_ready(w), more = true;
+
+	for (; n < QUICK_LINES && text.len > 0 && more; n++) {
+		const uint8_t *nl;
+		size_t used = 0;
+
+		line[n].done = able && read_key(w, text,
+		    (flags & QUICK_ECDSA) != 0, &used, &hash[n_hashes]);
+		if (line[n].done)
+			n_hashes++;
+		nl = memchr(text.p + used, '\n', text.len - used);
+		line[n].len = nl != NULL ? (size_t)(nl - text.p) + 1 :
+		    text.len;
+		if (!line[n].done)
+			more = (flags & QUICK_IN_ORDER) == 0 &&
+			    !pem_is_begin((struct kv_span){ text.p,
+			    line[n].len - (nl != NULL) });
+		text.p += line[n].len;
+		text.len -= line[n].len;
+	}
+	*n_hashesp = n_hashes;
+	return n;
+}
+
+size_t
+quick_judge(const struct quick *q, struct kv_span text,
+    struct quick_line line[static QUICK_LINES], size_t *cleanp)
+{
+	struct kv_pkbf_hash hash[QUICK_LINES];
+	bool one[QUICK_LINES], any[QUICK_LINES];
+	size_t n_hashes, n, at = 0;
+
+	n = quick_hash(text, QUICK_ECDSA, line, hash, &n_hashes);
+	memset(any, 0, sizeof(any));
+	for (size_t i = 0; i < q->n_maps; i++) {
+		pkbf_map_lookup(&q->map[i], hash, n_hashes, one);
+		for (size_t k = 0; k < n_hashes; k++)
+			any[k] |= one[k];
+	}
+	*cleanp = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (line[i].done)
+			line[i].done = !any[at++];
+		*cleanp += line[i].done;
+	}
+	return n;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+#include "output/json_text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+/*
+ * Whether the bytes are text that may stand in JSON as it is: UTF-8, and
+ * without DEL, the one control character that JSON leaves alone.
+ */
+static bool
+is_json_text(const uint8_t *p, size_t len)
+{
+	json_t *s = json_stringn((const char *)p, len);
+	bool ok = s != NULL && memchr(p, 0x7f, len) == NULL;
+
+	json_decref(s);
+	return ok;
+}
+
+json_t *
+json_bytes(const void *text, size_t len)
+{
+	const uint8_t *p = text;
+	json_t *value;
+	char *escaped, *out;
+
+	if (len == 0)
+		return json_string("");
+	if (is_json_text(p, len))
+		return json_stringn(text, len);
+	if ((escaped = malloc(len * 4 + 1)) == NULL)
+		return NULL;
+	out = escaped;
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] >= 0x20 && p[i] < 0x7f)
+			*out++ = (char)p[i];
+		else
+			out += sprintf(out, "\\x%02x", p[i]);
+	}
+	value = json_stringn(escaped, (size_t)(out - escaped));
+	free(escaped);
+	return value;
+}
+
+json_t *
+json_text(const char *s)
+{
+	return json_bytes(s, strlen(s));
+}
+
+bool
+json_print(json_t *object)
+{
+	bool ok = object != NULL &&
+	    json_dumpf(object, stdout, JSON_ENSURE_ASCII) == 0;
+
+	if (object == NULL)
+		cli_error("out of memory");
+	else
+		putchar('\n');
+	json_decref(object);
+	return cli_stdout_ok() && ok;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: ISC */
+#include "output/progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define MIB (1024.0 * 1024.0)
+
+static double
+seconds_between(const struct timespec *a, const struct timespec *b)
+{
+	return (double)(b->tv_sec - a->tv_sec) +
+	    (double)(b->tv_nsec - a->tv_nsec) / 1e9;
+}
+
+void
+progress_start(struct progress *p, const char *what, uint64_t total)
+{
+	*p = (struct progress){ .what = what, .total = total };
+	p->shown = isatty(STDERR_FILENO) == 1;
+	if (p->shown)
+		clock_gettime(CLOCK_MONOTONIC, &p->start);
+	p->last = p->start;
+}
+
+static void
+draw(struct progress *p, const struct timespec *now)
+{
+	double elapsed = seconds_between(&p->start, now);
+	double rate = elapsed > 0 ? (double)p->done / elapsed : 0;
+
+	fprintf(stderr, "\r\033[K%s %.1f MiB", p->what, (double)p->done / MIB);
+	if (p->total > 0) {
+		double share = (double)p->done / (double)p->total;
+
+		fprintf(stderr, " of %.1f MiB %3.0f%%",
+		    (double)p->total / MIB, share > 1 ? 100 : share * 100);
+	}
+	fprintf(stderr, " %.1f MiB/s", rate / MIB);
+	if (p->total > p->done && rate > 0) {
+		unsigned long left =
+		    (unsigned long)((double)(p->total - p->done) / rate);
+
+		fprintf(stderr, " %lu:%02lu left", left / 60, left % 60);
+	}
+	fflush(stderr);
+	p->drawn = true;
+}
+
+void
+progress_add(struct progress *p, uint64_t bytes)
+{
+	struct timespec now;
+
+	p->done += bytes;
+	if (!p->shown)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (p->drawn && seconds_between(&p->last, &now) < 0.1)
+		return;
+	p->last = now;
+	draw(p, &now);
+}
+
+void
+progress_clear(struct progress *p)
+{
+	if (p->drawn) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
+	p->drawn = false;
+}
+
+void
+progress_end(struct progress *p)
+{
+	progress_clear(p);
+}

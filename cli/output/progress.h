@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * output/progress: a line on standard error with bytes, rate and time left,
+ * when that is a terminal; nothing in a pipe.
+ */
+#ifndef CLI_OUTPUT_PROGRESS_H
+#define CLI_OUTPUT_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct progress {
+	bool shown;		/* standard error is a terminal */
+	const char *what;	/* "checking" */
+	uint64_t done, total;	/* bytes; total 0 if unknown */
+	struct timespec start, last;
+	bool drawn;
+};
+
+void progress_start(struct progress *p, const char *what, uint64_t total);
+/* Redraws at most ten times a second. */
+void progress_add(struct progress *p, uint64_t bytes);
+/* Wipes the line, so that a message can be printed. */
+void progress_clear(struct progress *p);
+void progress_end(struct progress *p);
+
+#endif

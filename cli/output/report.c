@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: ISC */
+#include "output/report.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv_spki.h"
+#include "output/json_text.h"
+
+#define SHA256_HEX_BYTES (2 * KV_SHA256_BYTES + 1)
+
+/* The SPKI that a key is looked up by: the first, if it has several. */
+static struct kv_span
+spki_of(const struct input_key *key, uint8_t *buf, size_t cap)
+{
+	size_t len;
+
+	if (key->key.type == KV_KEY_NONE)
+		return key->spki;
+	if (kv_spki_encode(&key->key, 0, buf, cap, &len) != KV_OK)
+		len = 0;
+	return (struct kv_span){ buf, len };
+}
+
+static void
+format_sha256(struct kv_span data, char hex[static SHA256_HEX_BYTES])
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	kv_fingerprint_digest_blob(data.p, data.len, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void
+print_json(struct report *r, json_t *object)
+{
+	if (r->account != NULL)
+		json_object_set_new(object, "account", json_text(r->account));
+	if (json_dumpf(object, r->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
+		putc('\n', r->out);
+	json_decref(object);
+}
+
+static void
+print_key_json(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	char hex[SHA256_HEX_BYTES];
+	json_t *filters = json_array();
+
+	format_sha256(spki_of(key, spki, sizeof(spki)), hex);
+	for (size_t i = 0; i < r->judge->n_filters; i++) {
+		if (d->hits >> i & 1)
+			json_array_append_new(filters,
+			    json_text(r->judge->filter[i].path));
+	}
+	print_json(r, json_pack("{so sI ss so sI ss ss ss so so so}",
+	    "file", json_text(key->path),
+	    "line", (json_int_t)key->line,
+	    "verdict", kv_verdict_name(d->verdict),
+	    "type", json_text(key->type),
+	    "bits", (json_int_t)key->bits,
+	    "fingerprint", d->fingerprint,
+	    "spki_sha256", hex,
+	    "part", kv_part_name(key->part),
+	    "comment", json_bytes(key->comment.p, key->comment.len),
+	    "filters", filters,
+	    "reason", json_text(d->reason)));
+}
+
+/* "PATH:LINE: ", or "PATH: " where there are no lines. */
+static void
+print_place(FILE *out, const char *path, uint64_t line)
+{
+	cli_print_safe(out, path, strlen(path));
+	if (line > 0)
+		fprintf(out, ":%" PRIu64, line);
+	fputs(": ", out);
+}
+
+static void
+print_key_text(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	FILE *out = r->out;
+
+	print_place(out, key->path, key->line);
+	fprintf(out, "%s: ", kv_verdict_name(d->verdict));
+	cli_print_safe(out, key->type, strlen(key->type));
+	fprintf(out, " %u %s", key->bits,
+	    d->fingerprint[0] != '\0' ? d->fingerprint : "-");
+	if (key->comment.len > 0) {
+		putc(' ', out);
+		cli_print_safe(out, key->comment.p, key->comment.len);
+	}
+	if (key->part == KV_PART_CA)
+		fputs(" (CA)", out);
+	for (size_t i = 0; i < r->judge->n_filters; i++) {
+		if ((d->hits >> i & 1) == 0)
+			continue;
+		fputs(" [", out);
+		cli_print_safe(out, r->judge->filter[i].path,
+		    strlen(r->judge->filter[i].path));
+		putc(']', out);
+	}
+	if (d->reason[0] != '\0') {
+		fputs(" (", out);
+		cli_print_safe(out, d->reason, strlen(d->reason));
+		putc(')', out);
+	}
+	putc('\n', out);
+}
+
+static void
+count(struct report *r, enum kv_verdict verdict)
+{
+	r->keys++;
+	switch (verdict) {
+	case KV_VERDICT_LISTED:
+		r->listed++;
+		break;
+	case KV_VERDICT_ALLOWED:
+		r->allowed++;
+		break;
+	case KV_VERDICT_CLEAN:
+		r->clean++;
+		break;
+	case KV_VERDICT_UNSUPPORTED:
+		r->unsupported++;
+		break;
+	case KV_VERDICT_ERROR:
+		r->problems++;
+		break;
+	}
+}
+
+/* The judge computes fingerprints only of keys that are not clean. */
+static void
+complete(const struct input_key *key, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	if (d->fingerprint[0] != '\0' || key->key.type == KV_KEY_NONE)
+		return;
+	kv_fingerprint_digest(&key->key, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+}
+
+void
+report_key(struct report *r, const struct input_key *key)
+{
+	struct kv_decision d;
+
+	if (key->key.type != KV_KEY_NONE)
+		kv_judge_pubkey(r->judge, &key->key, r->now, &d);
+	else
+		kv_judge_spki(r->judge, key->spki.p, key->spki.len, &d);
+	count(r, d.verdict);
+	if (d.verdict == KV_VERDICT_ERROR) {
+		fputs("keyveto: ", r->err);
+		print_place(r->err, key->path, key->line);
+		cli_print_safe(r->err, d.reason, strlen(d.reason));
+		putc('\n', r->err);
+	}
+	if (r->quiet || (d.verdict == KV_VERDICT_CLEAN && !r->all) ||
+	    (d.verdict == KV_VERDICT_ALLOWED && !r->all))
+		return;
+	complete(key, &d);
+	if (r->json)
+		print_key_json(r, key, &d);
+	else
+		print_key_text(r, key, &d);
+}
+
+void
+report_clean(struct report *r, uint64_t keys)
+{
+	r->keys += keys;
+	r->clean += keys;
+}
+
+void
+report_problem(struct report *r, const struct input_problem *problem)
+{
+	const char *type = problem->unknown_type ? problem->type : "";
+
+	if (problem->unknown_type)
+		r->unsupported++;
+	else
+		r->problems++;
+	fputs("keyveto: ", r->err);
+	print_place(r->err, problem->path, problem->line);
+	cli_print_safe(r->err, problem->reason, strlen(problem->reason));
+	if (problem->unknown_type) {
+		putc(' ', r->err);
+		cli_print_safe(r->err, type, strlen(type));
+	}
+	putc('\n', r->err);
+	if (!r->json || r->quiet)
+		return;
+	print_json(r, json_pack("{so sI ss so sn sn sn sn sn s[] so}",
+	    "file", json_text(problem->path),
+	    "line", (json_int_t)problem->line,
+	    "verdict", kv_verdict_name(problem->unknown_type ?
+	    KV_VERDICT_UNSUPPORTED : KV_VERDICT_ERROR),
+	    "type", *type != '\0' ? json_text(type) : json_null(),
+	    "bits", "fingerprint", "spki_sha256", "part", "comment",
+	    "filters",
+	    "reason", json_text(problem->reason)));
+}
+
+void
+report_add(struct report *r, const struct report *other)
+{
+	r->files += other->files;
+	r->keys += other->keys;
+	r->listed += other->listed;
+	r->allowed += other->allowed;
+	r->clean += other->clean;
+	r->unsupported += other->unsupported;
+	r->problems += other->problems;
+}
+
+static const char *
+plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void
+report_summary(const struct report *r)
+{
+	fprintf(r->err, "keyveto: %" PRIu64 " key%s in %" PRIu64 " file%s: %"
+	    PRIu64 " listed, %" PRIu64 " clean", r->keys, plural(r->keys),
+	    r->files, plural(r->files), r->listed, r->clean);
+	if (r->allowed > 0)
+		fprintf(r->err, ", %" PRIu64 " allowed", r->allowed);
+	if (r->unsupported > 0)
+		fprintf(r->err, ", %" PRIu64 " of a type unknown here",
+		    r->unsupported);
+	if (r->problems > 0)
+		fprintf(r->err, ", %" PRIu64 " problem%s", r->problems,
+		    plural(r->problems));
+	putc('\n', r->err);
+}
+
+int
+report_status(const struct report *r)
+{
+	if (r->listed > 0)
+		return CLI_LISTED;
+	return r->unsupported + r->problems > 0 ? CLI_UNCHECKED :
+	    CLI_NOTHING_LISTED;
+}

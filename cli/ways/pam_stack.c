@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: ISC */
+#include "ways/pam_stack.h"
+
+#include <sys/stat.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "host/root_file.h"
+#include "kv_config.h"
+#include "kv_lines.h"
+
+/* Linux-PAM's limit on files within files, and of its line buffer. */
+#define DEPTH_MAX 16
+#define LINE_BYTES 1024
+/* More than any service needs; few files can stand for very many lines. */
+#define FILE_BYTES_MAX (1024 * 1024)
+#define FILES_MAX 256
+#define LINES_MAX 4096
+
+#define BLANKS " \t"
+
+/* What all files of a service have in common. */
+struct reader {
+	const char *root;
+	struct pam_stack *s;
+	unsigned int files;	/* opened so far */
+	char *why;
+	size_t cap;
+};
+
+/* A file that is being read, and the one that includes it. */
+struct file {
+	const struct file *parent;
+	const char *path;	/* below root */
+	const char *type;	/* only such lines count; NULL: all do */
+	unsigned int depth;
+	bool substack;		/* or included by one */
+	unsigned int line;	/* at which the present one starts */
+	dev_t dev;
+	ino_t ino;
+};
+
+static bool read_file(struct reader *r, const struct file *parent,
+    const char *name, const char *type, bool substack);
+
+/* False, after a sentence that names the place. */
+__attribute__((format(printf, 3, 4))) static bool
+fail(const struct reader *r, const struct file *f, const char *fmt, ...)
+{
+	char reason[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+	if (f == NULL)
+		snprintf(r->why, r->cap, "%s", reason);
+	else if (f->line == 0)
+		snprintf(r->why, r->cap, "%s%s: %s", r->root, f->path, reason);
+	else
+		snprintf(r->why, r->cap, "%s%s:%u: %s", r->root, f->path,
+		    f->line, reason);
+	return false;
+}
+
+/* Where PAM looks for a name: path is where it is, or should be. */
+static int
+open_named(const char *root, const char *name, char path[static PATH_MAX])
+{
+	static const char *const dirs[] = { "/etc/pam.d/", "/usr/lib/pam.d/" };
+	char other[PATH_MAX];
+	int fd, saved;
+
+	if (snprintf(path, PATH_MAX, "%s%s", *name == '/' ? "" : dirs[0],
+	    name) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if ((fd = root_open(root, path, O_RDONLY)) != -1 || *name == '/' ||
+	    errno != ENOENT)
+		return fd;
+	saved = errno;
+	snprintf(other, sizeof(other), "%s%.*s", dirs[1], NAME_MAX, name);
+	if ((fd = root_open(root, other, O_RDONLY)) != -1)
+		memcpy(path, other, sizeof(other));
+	errno = saved;
+	return fd;
+}
+
+/*
+ * Copies the next word as PAM sees it, and moves *sp behind it: what starts
+ * with '[' ends with ']', which may stand in it after a backslash. False if
+ * there is none, or if the bracket is not closed.
+ */
+static bool
+next_word(const char **sp, char word[static LINE_BYTES])
+{
+	const char *start = *sp + strspn(*sp, BLANKS), *end = start;
+
+	if (*start == '[') {
+		while (*end != '\0' && *end != ']')
+			end += *end == '\\' && end[1] == ']' ? 2 : 1;
+		if (*end == '\0')
+			return false;
+		end++;
+	} else
+		end += strcspn(end, BLANKS);
+	memcpy(word, start, (size_t)(end - start));
+	word[end - start] = '\0';
+	*sp = end;
+	return end > start;
+}
+
+static void
+lower(char *s)
+{
+	for (; *s != '\0'; s++)
+		*s = (char)tolower((unsigned char)*s);
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Whether s is one of n words, in any case. */
+static bool
+one_of(const char *s, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcasecmp(s, words[i]) == 0)
+			return true;
+	return false;
+}
+
+static void
+free_line(struct pam_line *l)
+{
+	free(l->file);
+	free(l->type);
+	free(l->control);
+	free(l->module);
+	free(l->args);
+}
+
+static bool
+add_line(struct reader *r, const struct file *f, const struct pam_line *words)
+{
+	struct pam_line *grown, l = {
+		.file = strdup(f->path), .line = f->line,
+		.type = strdup(words->type), .optional = words->optional,
+		.control = strdup(words->control),
+		.module = strdup(words->module), .args = strdup(words->args),
+		.depth = f->depth, .substack = f->substack
+	};
+
+	if (r->s->n == LINES_MAX) {
+		free_line(&l);
+		return fail(r, f, "more than %d lines", LINES_MAX);
+	}
+	grown = realloc(r->s->line, (r->s->n + 1) * sizeof(l));
+	if (grown != NULL)
+		r->s->line = grown;
+	if (grown == NULL || l.file == NULL || l.type == NULL ||
+	    l.control == NULL || l.module == NULL || l.args == NULL) {
+		free_line(&l);
+		return fail(r, f, "%s", strerror(ENOMEM));
+	}
+	r->s->line[r->s->n++] = l;
+	return true;
+}
+
+/* What follows the type of a line. */
+static bool
+take_module(struct reader *r, const struct file *f,
+    const struct pam_line *typed, const char *rest)
+{
+	static const char *const includes[] = { "include", "substack" };
+	static const char *const words[] = {
+		"required", "requisite", "sufficient", "optional"
+	};
+	char control[LINE_BYTES], module[LINE_BYTES], args[LINE_BYTES];
+	struct pam_line l = *typed;
+	size_t len;
+
+	if (!next_word(&rest, control))
+		return fail(r, f, "no control flag, or a bracket that is not "
+		    "closed");
+	if (!next_word(&rest, module))
+		return fail(r, f, "no module, or a bracket that is not closed");
+	if (one_of(control, includes, 2))
+		return read_file(r, f, module, l.type,
+		    f->substack || strcasecmp(control, "substack") == 0);
+	if (*control != '[') {
+		if (!one_of(control, words, 4))
+			return fail(r, f, "unknown control flag %.300s",
+			    control);
+		lower(control);
+	}
+	rest += strspn(rest, BLANKS);
+	for (len = strlen(rest); len > 0 && is_blank(rest[len - 1]); len--)
+		;
+	memcpy(args, rest, len);
+	args[len] = '\0';
+	l.control = control;
+	l.module = module;
+	l.args = args;
+	return add_line(r, f, &l);
+}
+
+static bool
+take_line(struct reader *r, const struct file *f, const char *text)
+{
+	static const char *const types[] = {
+		"auth", "account", "password", "session"
+	};
+	char word[LINE_BYTES];
+	struct pam_line l = { 0 };
+
+	if (!next_word(&text, word))
+		return fail(r, f, "a bracket that is not closed");
+	/* Debian's: all types, or those that the including file asked for. */
+	if (strcasecmp(word, "@include") == 0) {
+		if (!next_word(&text, word))
+			return fail(r, f, "@include names no file");
+		return read_file(r, f, word, f->type, f->substack);
+	}
+	l.optional = *word == '-';
+	l.type = word + l.optional;
+	if (!one_of(l.type, types, 4))
+		return fail(r, f, "unknown type %.300s", l.type);
+	lower(l.type);
+	if (f->type != NULL && strcmp(l.type, f->type) != 0)
+		return true;
+	return take_module(r, f, &l, text);
+}
+
+/* A line that goes on with the next one, as far as it has been read. */
+struct joined {
+	char text[LINE_BYTES];
+	size_t len;
+	bool open;		/* its end is still to come */
+};
+
+/*
+ * Adds a line as it stands in the file; a comment behind it ends the whole.
+ * Where a line goes on with a blank one or a comment, Linux-PAM 1.5 passes over
+ * that, and 1.7 ends there, so that what follows is a line of its own.
+ */
+static bool
+join(const struct reader *r, const struct file *f, struct joined *j,
+    struct kv_span line)
+{
+	const char *p = (const char *)line.p, *hash;
+	size_t len = line.len;
+
+	if (len > 0 && memchr(p, '\0', len) != NULL)
+		return fail(r, f, "a NUL byte");
+	/* Which PAM passes over here, and nowhere else: CR, VT and FF. */
+	while (len > 0 && isspace((unsigned char)*p)) {
+		p++;
+		len--;
+	}
+	if (len == 0 || *p == '#')
+		return !j->open || fail(r, f, "goes on with a blank line or a "
+		    "comment, which versions of PAM read differently");
+	j->open = false;
+	if ((hash = memchr(p, '#', len)) != NULL)
+		len = (size_t)(hash - p);
+	else {
+		while (len > 0 && is_blank(p[len - 1]))
+			len--;
+		if (p[len - 1] == '\\') {
+			j->open = true;
+			len--;
+		}
+	}
+	if (len + 2 > sizeof(j->text) - j->len)
+		return fail(r, f, "longer than %d bytes", LINE_BYTES - 2);
+	memcpy(j->text + j->len, p, len);
+	j->len += len;
+	j->text[j->len++] = ' ';
+	j->text[j->len] = '\0';
+	return true;
+}
+
+static bool
+read_lines(struct reader *r, struct file *f, int fd)
+{
+	uint8_t buf[LINE_BYTES];
+	struct kv_lines lines;
+	struct joined j = { .len = 0 };
+	struct kv_span line;
+	enum kv_err err;
+	bool more;
+
+	kv_lines_init(&lines, fd, buf, sizeof(buf));
+	while ((err = kv_lines_next(&lines, &line, &more)) == KV_OK && more) {
+		if (j.len == 0)
+			f->line = (unsigned int)lines.number;
+		if (!join(r, f, &j, line))
+			return false;
+		if (j.len == 0 || j.open)
+			continue;
+		if (!take_line(r, f, j.text))
+			return false;
+		j.len = 0;
+	}
+	if (err != KV_OK) {
+		f->line = (unsigned int)lines.number;
+		return fail(r, f, "%s", err == KV_ERR_SYSTEM ?
+		    strerror(errno) : kv_strerror(err));
+	}
+	if (j.open)
+		return fail(r, f, "the file ends where the line goes on");
+	return true;
+}
+
+/* Whether an open file is fit to be read; fills in f. */
+static bool
+look_at(const struct reader *r, struct file *f, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return fail(r, f, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return fail(r, f, "not a regular file");
+	if (st.st_size > FILE_BYTES_MAX)
+		return fail(r, f, "larger than %d bytes", FILE_BYTES_MAX);
+	for (const struct file *p = f->parent; p != NULL; p = p->parent)
+		if (p->dev == st.st_dev && p->ino == st.st_ino)
+			return fail(r, f->parent, "%.400s includes itself",
+			    f->path);
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	return true;
+}
+
+static bool
+read_file(struct reader *r, const struct file *parent, const char *name,
+    const char *type, bool substack)
+{
+	char path[PATH_MAX];
+	struct file f = {
+		.parent = parent, .path = path, .type = type,
+		.depth = parent != NULL ? parent->depth + 1 : 0,
+		.substack = substack
+	};
+	bool ok;
+	int fd;
+
+	if (f.depth == DEPTH_MAX)
+		return fail(r, parent, "more than %d files deep", DEPTH_MAX);
+	if (r->files++ == FILES_MAX)
+		return fail(r, parent, "more than %d files", FILES_MAX);
+	if ((fd = open_named(r->root, name, path)) == -1) {
+		/* The line that asks for it is where to look. */
+		if (parent != NULL)
+			return fail(r, parent, "%.300s: %s", path,
+			    strerror(errno));
+		return fail(r, &f, "%s", strerror(errno));
+	}
+	ok = look_at(r, &f, fd) && read_lines(r, &f, fd);
+	close(fd);
+	return ok;
+}
+
+bool
+pam_stack_read(const char *root, const char *service, struct pam_stack *s,
+    char *why, size_t cap)
+{
+	struct reader r = { .root = root, .s = s, .why = why, .cap = cap };
+	char name[NAME_MAX + 1];
+
+	*s = (struct pam_stack){ 0 };
+	if (*service == '\0' || strlen(service) > NAME_MAX ||
+	    strchr(service, '/') != NULL || strcmp(service, ".") == 0 ||
+	    strcmp(service, "..") == 0)
+		return fail(&r, NULL, "%.300s: not the name of a PAM service",
+		    service);
+	memcpy(name, service, strlen(service) + 1);
+	/* As pam_start(3) does. */
+	lower(name);
+	return read_file(&r, NULL, name, NULL, false);
+}
+
+void
+pam_stack_free(struct pam_stack *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free_line(&s->line[i]);
+	free(s->line);
+	*s = (struct pam_stack){ 0 };
+}
+
+void
+pam_stack_config(const struct pam_line *l, char *path, size_t cap)
+{
+	static const char option[] = "config=/";
+	const char *rest = l->args;
+	char word[LINE_BYTES], *argument;
+
+	snprintf(path, cap, "%s", KV_CONFIG_PATH);
+	while (*(rest += strspn(rest, BLANKS)) != '\0') {
+		/* A bracket that is not closed holds all that follows. */
+		if (!next_word(&rest, word)) {
+			snprintf(word, sizeof(word), "%s]", rest);
+			rest += strlen(rest);
+		}
+		argument = word;
+		if (*word == '[') {
+			argument++;
+			word[strlen(word) - 1] = '\0';
+		}
+		if (strncmp(argument, option, sizeof(option) - 1) == 0)
+			snprintf(path, cap, "%s",
+			    argument + sizeof(option) - 2);
+	}
+}
+
+const char *
+pam_line_module(const struct pam_line *l)
+{
+	const char *slash = strrchr(l->module, '/');
+
+	return slash != NULL ? slash + 1 : l->module;
+}
+
+const struct pam_line *
+pam_stack_find(const struct pam_stack *s, const char *type,
+    const char *module, size_t *ip)
+{
+	for (size_t i = *ip; i < s->n; i++) {
+		const struct pam_line *l = &s->line[i];
+
+		if (strcmp(l->type, type) == 0 &&
+		    strcmp(pam_line_module(l), module) == 0) {
+			*ip = i;
+			return l;
+		}
+	}
+	return NULL;
+}
