@@ -4,13 +4,12 @@
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "host/program.h"
 
 #define WORDS_MAX 64
 #define BLANKS " \t\n"
@@ -23,7 +22,7 @@ static const char *const fallbacks[] = { "sensible-editor", "editor", "vi" };
  * a shell. Returns the number of words, or -1.
  */
 static int
-split_command(char *in, char *word[static WORDS_MAX])
+split_command(char *in, const char *word[static WORDS_MAX])
 {
 	int n = 0;
 
@@ -71,50 +70,11 @@ chosen_editor(const char **variablep)
 	return NULL;
 }
 
-/* In the child: does not return. The error goes to the parent by the pipe. */
-static void
-become_editor(char *word[], int n, const char *path, int report)
-{
-	char *argv[WORDS_MAX + 2];
-	int error;
-
-	for (int i = 0; i < n; i++)
-		argv[i] = word[i];
-	argv[n] = (char *)path;
-	argv[n + 1] = NULL;
-	if (n > 0)
-		execvp(argv[0], argv);
-	for (size_t i = 0; n == 0 && i < sizeof(fallbacks) /
-	    sizeof(fallbacks[0]); i++) {
-		argv[0] = (char *)fallbacks[i];
-		argv[1] = (char *)path;
-		argv[2] = NULL;
-		execvp(argv[0], argv);
-		if (errno != ENOENT)
-			break;
-	}
-	error = errno;
-	(void)!write(report, &error, sizeof(error));
-	_exit(127);
-}
-
-/* Waits for the editor; false after a message. */
+/* Whether the editor ended well; says why not. */
 static bool
-wait_for(pid_t pid, int report, const char *name)
+judge(int error, int status, const char *name)
 {
-	int status, error = 0;
-	ssize_t n;
-
-	while ((n = read(report, &error, sizeof(error))) == -1 &&
-	    errno == EINTR)
-		;
-	while (waitpid(pid, &status, 0) == -1) {
-		if (errno != EINTR) {
-			cli_error("%s: %s", name, strerror(errno));
-			return false;
-		}
-	}
-	if (n == (ssize_t)sizeof(error))
+	if (error != 0)
 		cli_error("%s: cannot be run: %s; name an editor in VISUAL "
 		    "or EDITOR", name, strerror(error));
 	else if (WIFSIGNALED(status))
@@ -128,54 +88,51 @@ wait_for(pid_t pid, int report, const char *name)
 	return false;
 }
 
-/* While the editor runs, ^C is for it alone. */
-static bool
-run_words(char *word[], int n, const char *path)
+/* Runs the words, or the first fallback that is there, on path. */
+static int
+run_words(const char *word[static WORDS_MAX + 2], int n, const char *path,
+    int *statusp)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, was[2];
-	int report[2];
-	bool ok;
-	pid_t pid;
+	struct program editor = {
+		.argv = word, .env = environ, .has_terminal = true,
+	};
+	int error = ENOENT;
 
-	if (pipe2(report, O_CLOEXEC) == -1) {
-		cli_error("%s", strerror(errno));
-		return false;
+	program_fds(&editor, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
+	if (n > 0) {
+		word[n] = path;
+		word[n + 1] = NULL;
+		return program_run(&editor, statusp);
 	}
-	sigemptyset(&ignore.sa_mask);
-	sigaction(SIGINT, &ignore, &was[0]);
-	sigaction(SIGQUIT, &ignore, &was[1]);
-	fflush(stdout);
-	if ((pid = fork()) == 0) {
-		sigaction(SIGINT, &was[0], NULL);
-		sigaction(SIGQUIT, &was[1], NULL);
-		become_editor(word, n, path, report[1]);
+	for (size_t i = 0; error == ENOENT && i < sizeof(fallbacks) /
+	    sizeof(fallbacks[0]); i++) {
+		word[0] = fallbacks[i];
+		word[1] = path;
+		word[2] = NULL;
+		error = program_run(&editor, statusp);
 	}
-	close(report[1]);
-	if (pid == -1)
-		cli_error("%s", strerror(errno));
-	ok = pid != -1 && wait_for(pid, report[0], n > 0 ? word[0] :
-	    fallbacks[0]);
-	close(report[0]);
-	sigaction(SIGINT, &was[0], NULL);
-	sigaction(SIGQUIT, &was[1], NULL);
-	return ok;
+	return error;
 }
 
 bool
 editor_run(const char *path)
 {
 	const char *variable, *value = chosen_editor(&variable);
-	char *word[WORDS_MAX], *copy = strdup(value != NULL ? value : "");
+	char *copy = strdup(value != NULL ? value : "");
+	const char *word[WORDS_MAX + 2];
+	int n, error, status = 0;
 	bool ok = false;
-	int n;
 
 	if (copy == NULL)
 		cli_error("%s", strerror(errno));
 	else if ((n = split_command(copy, word)) == -1)
 		cli_error("%s: %s: no command can be made of it", variable,
 		    value);
-	else
-		ok = run_words(word, n, path);
+	else {
+		fflush(stdout);
+		error = run_words(word, n, path, &status);
+		ok = judge(error, status, word[0]);
+	}
 	free(copy);
 	return ok;
 }

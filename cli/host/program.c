@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "host/program.h"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sha2.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,39 +16,180 @@
 #include "host/become.h"
 #include "host/child.h"
 
+void
+program_fds(struct program *p, int in, int out, int err)
+{
+	p->fd[STDIN_FILENO] = in;
+	p->fd[STDOUT_FILENO] = out;
+	p->fd[STDERR_FILENO] = err;
+	for (int i = STDERR_FILENO + 1; i < PROGRAM_FDS; i++)
+		p->fd[i] = PROGRAM_NULL;
+}
+
 /*
- * Becomes the program; if that fails, errno goes to failure, which the program
- * itself would not inherit.
+ * Gives the descriptors their numbers. The caller's may be any numbers, since
+ * the standard ones may have been closed: all are moved out of the way first.
  */
+static bool
+place_descriptors(const struct program *p, int *failurep)
+{
+	int high[PROGRAM_FDS], null = open("/dev/null", O_RDWR);
+
+	if (null == -1)
+		return false;
+	for (int i = 0; i < PROGRAM_FDS; i++) {
+		int fd = p->fd[i] == PROGRAM_NULL ? null : p->fd[i];
+
+		high[i] = fcntl(fd, F_DUPFD, PROGRAM_FDS + 1);
+		if (high[i] == -1)
+			return false;
+	}
+	if ((*failurep = fcntl(*failurep, F_DUPFD, PROGRAM_FDS + 1)) == -1)
+		return false;
+	for (int i = 0; i < PROGRAM_FDS; i++)
+		if (dup2(high[i], i) == -1)
+			return false;
+	if (dup2(*failurep, PROGRAM_FDS) == -1 ||
+	    fcntl(PROGRAM_FDS, F_SETFD, FD_CLOEXEC) == -1 ||
+	    close_range(PROGRAM_FDS + 1, ~0U, 0) == -1)
+		return false;
+	*failurep = PROGRAM_FDS;
+	for (int i = STDERR_FILENO + 1; i < PROGRAM_FDS; i++)
+		if (p->fd[i] == PROGRAM_NULL)
+			close(i);
+	return true;
+}
+
+static void
+execute(const struct program *p)
+{
+	static char path[] = PROGRAM_PATH, locale[] = "LC_ALL=C";
+	static char *const plain[] = { path, locale, NULL };
+	char *const *argv = (char *const *)p->argv;
+
+	if (p->env == environ)
+		execvp(argv[0], argv);
+	else
+		execve(argv[0], argv, p->env != NULL ? p->env : plain);
+}
+
+/* Signals of the terminal, and what they do to us. */
+struct terminal_signals {
+	struct sigaction interrupt, quit;
+};
+
+static void
+ignore_terminal_signals(struct terminal_signals *was)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigemptyset(&ignore.sa_mask);
+	sigaction(SIGINT, &ignore, &was->interrupt);
+	sigaction(SIGQUIT, &ignore, &was->quit);
+}
+
+static void
+restore_terminal_signals(const struct terminal_signals *was)
+{
+	sigaction(SIGINT, &was->interrupt, NULL);
+	sigaction(SIGQUIT, &was->quit, NULL);
+}
+
 static _Noreturn void
-exec_program(char *const *argv, const struct account *as, int out,
+be_program(const struct program *p, const struct terminal_signals *was,
     int failure)
 {
-	const int kept = STDERR_FILENO + 1;
-	char user[512], logname[512], home[PATH_MAX + 8];
-	char path[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/games";
-	char *const env[] = { path, user, logname, home, NULL };
-	int null = open("/dev/null", O_RDWR), error;
+	int error;
 
-	/* Whatever numbers these have: the standard ones may have been closed. */
-	out = fcntl(out, F_DUPFD, kept + 1);
-	failure = fcntl(failure, F_DUPFD, kept + 1);
-	snprintf(user, sizeof(user), "USER=%s", as->name);
-	snprintf(logname, sizeof(logname), "LOGNAME=%s", as->name);
-	snprintf(home, sizeof(home), "HOME=%s", as->home);
-	if (null != -1 && out != -1 && failure != -1 &&
-	    dup2(null, STDIN_FILENO) != -1 && dup2(out, STDOUT_FILENO) != -1 &&
-	    dup2(null, STDERR_FILENO) != -1 && dup2(failure, kept) != -1 &&
-	    fcntl(kept, F_SETFD, FD_CLOEXEC) != -1 &&
-	    close_range((unsigned int)kept + 1, ~0U, 0) == 0 &&
-	    become_account(as->name, as->uid, as->gid)) {
+	if (was != NULL)
+		restore_terminal_signals(was);
+	if (place_descriptors(p, &failure) && (p->as == NULL ||
+	    become_account(p->as->name, p->as->uid, p->as->gid))) {
 		signal(SIGPIPE, SIG_DFL);
-		child_die_with_parent();
-		execve(argv[0], argv, env);
+		if (p->dies_with_us)
+			child_die_with_parent();
+		if (!p->no_new_privs ||
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+			execute(p);
 	}
 	error = errno;
-	(void)!write(kept, &error, sizeof(error));
-	_exit(1);
+	(void)!write(failure, &error, sizeof(error));
+	_exit(127);
+}
+
+static bool
+start(const struct program *p, const struct terminal_signals *was,
+    struct program_process *process)
+{
+	int failure[2], saved;
+
+	*process = (struct program_process){ .pid = -1, .failure = -1 };
+	if (pipe2(failure, O_CLOEXEC) == -1)
+		return false;
+	if ((process->pid = fork()) == 0)
+		be_program(p, was, failure[1]);
+	saved = errno;
+	close(failure[1]);
+	if (process->pid == -1) {
+		close(failure[0]);
+		errno = saved;
+		return false;
+	}
+	process->failure = failure[0];
+	return true;
+}
+
+bool
+program_start(const struct program *p, struct program_process *process)
+{
+	return start(p, NULL, process);
+}
+
+int
+program_wait(struct program_process *process, int *statusp)
+{
+	int error = 0;
+	ssize_t n;
+
+	while ((n = read(process->failure, &error, sizeof(error))) == -1 &&
+	    errno == EINTR)
+		;
+	if (n != (ssize_t)sizeof(error))
+		error = 0;
+	close(process->failure);
+	*statusp = SIGKILL;
+	while (waitpid(process->pid, statusp, 0) == -1)
+		if (errno != EINTR) {
+			error = errno;
+			break;
+		}
+	*process = (struct program_process){ .pid = -1, .failure = -1 };
+	return error;
+}
+
+void
+program_kill(struct program_process *process)
+{
+	int status;
+
+	kill(process->pid, SIGKILL);
+	(void)program_wait(process, &status);
+}
+
+int
+program_run(const struct program *p, int *statusp)
+{
+	struct program_process process;
+	struct terminal_signals was;
+	int error;
+
+	if (p->has_terminal)
+		ignore_terminal_signals(&was);
+	error = start(p, p->has_terminal ? &was : NULL, &process) ?
+	    program_wait(&process, statusp) : errno;
+	if (p->has_terminal)
+		restore_terminal_signals(&was);
+	return error;
 }
 
 static int64_t
@@ -62,17 +201,16 @@ now_in_milliseconds(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* 0 at the end of the output, or an errno. */
-static int
-hash_output(int fd, unsigned int timeout, struct program_output *out)
+int
+program_read(int fd, unsigned int seconds,
+    int (*take)(const void *p, size_t len, void *arg), void *arg)
 {
-	const int64_t end = now_in_milliseconds() + 1000 * (int64_t)timeout;
+	const int64_t end = now_in_milliseconds() + 1000 * (int64_t)seconds;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint8_t buf[16 * 1024];
-	SHA2_CTX hash;
+	char buf[16 * 1024];
 	ssize_t n;
+	int error;
 
-	SHA256Init(&hash);
 	for (;;) {
 		const int64_t left = end - now_in_milliseconds();
 
@@ -86,57 +224,8 @@ hash_output(int fd, unsigned int timeout, struct program_output *out)
 		if (n == -1)
 			return errno;
 		if (n == 0)
-			break;
-		SHA256Update(&hash, buf, (size_t)n);
-		out->len += (uint64_t)n;
+			return 0;
+		if ((error = take(buf, (size_t)n, arg)) != 0)
+			return error;
 	}
-	SHA256Final(out->digest, &hash);
-	return 0;
-}
-
-bool
-program_run(char *const *argv, const struct account *as, unsigned int timeout,
-    struct program_output *out, char *why, size_t cap)
-{
-	int ends[2], failure[2], error, exec_error = 0;
-	pid_t pid;
-
-	*out = (struct program_output){ .status = SIGKILL };
-	if (pipe2(ends, O_CLOEXEC) == -1) {
-		snprintf(why, cap, "pipe: %s", strerror(errno));
-		return false;
-	}
-	if (pipe2(failure, O_CLOEXEC) == -1) {
-		snprintf(why, cap, "pipe: %s", strerror(errno));
-		close(ends[0]);
-		close(ends[1]);
-		return false;
-	}
-	if ((pid = fork()) == 0)
-		exec_program(argv, as, ends[1], failure[1]);
-	error = pid == -1 ? errno : 0;
-	close(ends[1]);
-	close(failure[1]);
-	if (pid != -1) {
-		error = hash_output(ends[0], timeout, out);
-		if (error != 0)
-			kill(pid, SIGKILL);
-		while (waitpid(pid, &out->status, 0) == -1 && errno == EINTR)
-			;
-		/* Empty, once the program has begun. */
-		if (error == 0 && read(failure[0], &exec_error,
-		    sizeof(exec_error)) != sizeof(exec_error))
-			exec_error = 0;
-	}
-	close(ends[0]);
-	close(failure[0]);
-	if (error != 0)
-		snprintf(why, cap, "%s: %s", argv[0], error == ETIMEDOUT ?
-		    "it did not end in time (--timeout)" : strerror(error));
-	else if (exec_error != 0)
-		snprintf(why, cap, "%s: cannot be run by %s: %s", argv[0],
-		    as->name, strerror(exec_error));
-	else
-		return true;
-	return false;
 }

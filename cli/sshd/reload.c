@@ -1,47 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /* Makes the running sshd read its files anew. */
-#include <sys/wait.h>
-
-#include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "host/program.h"
 #include "host/root_file.h"
 #include "host/sshd_process.h"
 #include "sshd/sshd.h"
 
 #define SYSTEMCTL "/usr/bin/systemctl"
 
-/* By its full name: root's PATH may be another's, after su. */
-static int
-run_systemctl(char *const *argv)
-{
-	char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-	char *const env[] = { search, NULL };
-	int status = 0;
-	pid_t pid;
-
-	if (posix_spawn(&pid, SYSTEMCTL, NULL, NULL, argv, env) != 0)
-		return -1;
-	while (waitpid(pid, &status, 0) == -1)
-		if (errno != EINTR)
-			return -1;
-	return status;
-}
-
 static bool
-systemctl(const char *what, const char *unit)
+systemctl(const char *verb, const char *unit)
 {
-	char program[] = "systemctl", quiet[] = "--quiet";
-	char verb[32], name[32];
-	char *const argv[] = { program, quiet, verb, name, NULL };
+	const char *const argv[] = { SYSTEMCTL, "--quiet", verb, unit, NULL };
+	struct program program = { .argv = argv };
+	int status;
 
-	snprintf(verb, sizeof(verb), "%s", what);
-	snprintf(name, sizeof(name), "%s", unit);
-	return run_systemctl(argv) == 0;
+	program_fds(&program, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
+	return program_run(&program, &status) == 0 && status == 0;
 }
 
 /*

@@ -9,7 +9,7 @@
 
 #define NOBODY 65534U
 
-struct program {
+struct needed_file {
 	const char *path;
 	int mode;		/* as for access(2) */
 };
@@ -18,7 +18,7 @@ struct program {
 static bool
 is_trusted(void *arg, char *why, size_t cap)
 {
-	const struct program *p = arg;
+	const struct needed_file *p = arg;
 	char reason[KV_TRUSTED_WHY_BYTES];
 
 	if (access(p->path, p->mode) == -1)
@@ -34,7 +34,7 @@ static bool
 require(const struct sshd_options *o, const char *path, int mode,
     const char *advice)
 {
-	struct program p = { .path = path, .mode = mode };
+	struct needed_file p = { .path = path, .mode = mode };
 	char why[SSHD_WHY_BYTES];
 
 	if (root_ask(o->root, 0, 0, is_trusted, &p, why, sizeof(why)))
@@ -47,7 +47,7 @@ bool
 sshd_guard_would_run(const struct sshd_options *o, const char *program,
     char *why, size_t cap)
 {
-	struct program p = { .path = program, .mode = X_OK };
+	struct needed_file p = { .path = program, .mode = X_OK };
 
 	return root_ask(o->root, 0, 0, is_trusted, &p, why, cap);
 }

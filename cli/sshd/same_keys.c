@@ -237,7 +237,7 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 
 static bool
 run_keys_command(const struct sshd_same_keys *s, const char *dump,
-    const struct account *account, struct program_output *out, char *why,
+    const struct account *account, struct sshd_output *out, char *why,
     size_t cap)
 {
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
@@ -256,7 +256,7 @@ files_are_same(struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
-	struct program_output out;
+	struct sshd_output out;
 	bool ca_line;
 
 	if (!digest_files(s, account, k->base, digest, &ca_line, why, cap) ||
@@ -276,7 +276,7 @@ static bool
 outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
-	struct program_output before, after;
+	struct sshd_output before, after;
 
 	if (!run_keys_command(s, k->base, account, &before, why, cap) ||
 	    !run_keys_command(s, k->next, account, &after, why, cap))

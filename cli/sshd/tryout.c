@@ -6,14 +6,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <openssl/evp.h>
 #include <security/pam_appl.h>
+#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "host/child.h"
+#include "host/program.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 
@@ -222,10 +225,63 @@ make_words(const struct sshd_tryout *t, const char *command,
 	return ok && n > 0;
 }
 
+static int
+hash_output(const void *p, size_t len, void *hash)
+{
+	SHA256Update(hash, p, len);
+	return 0;
+}
+
+/*
+ * As sshd runs its commands (misc.c:subprocess): as an account, with four
+ * variables, standard input and error from and to /dev/null. False with a
+ * sentence in why if the program did not run to its end.
+ */
+static bool
+run_command(const struct sshd_tryout *t, char *const *argv,
+    const struct account *as, struct sshd_output *out, char *why, size_t cap)
+{
+	char user[512], logname[512], home[PATH_MAX + 8];
+	char path[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/games";
+	char *const env[] = { path, user, logname, home, NULL };
+	struct program program = {
+		.argv = (const char *const *)argv, .env = env, .as = as,
+		.dies_with_us = true,
+	};
+	struct program_process process;
+	int ends[2], error;
+	SHA2_CTX hash;
+
+	snprintf(user, sizeof(user), "USER=%s", as->name);
+	snprintf(logname, sizeof(logname), "LOGNAME=%s", as->name);
+	snprintf(home, sizeof(home), "HOME=%s", as->home);
+	if (pipe2(ends, O_CLOEXEC) == -1) {
+		snprintf(why, cap, "pipe: %s", strerror(errno));
+		return false;
+	}
+	program_fds(&program, PROGRAM_NULL, ends[1], PROGRAM_NULL);
+	SHA256Init(&hash);
+	error = program_start(&program, &process) ? 0 : errno;
+	close(ends[1]);
+	if (error != 0)
+		snprintf(why, cap, "%s: %s", argv[0], strerror(error));
+	else if ((error = program_read(ends[0], t->timeout, hash_output,
+	    &hash)) != 0) {
+		program_kill(&process);
+		snprintf(why, cap, "%s: %s", argv[0], error == ETIMEDOUT ?
+		    "it did not end in time (--timeout)" : strerror(error));
+	} else if ((error = program_wait(&process, &out->status)) != 0)
+		snprintf(why, cap, "%s: cannot be run by %s: %s", argv[0],
+		    as->name, strerror(error));
+	close(ends[0]);
+	SHA256Final(out->digest, &hash);
+	return error == 0;
+}
+
 bool
 sshd_tryout_command(const struct sshd_tryout *t, const char *command,
     const char *user, const struct account *account,
-    struct program_output *out, char *why, size_t cap)
+    struct sshd_output *out, char *why, size_t cap)
 {
 	struct accounts as = { 0 };
 	char *argv[WORDS_MAX] = { NULL };
@@ -241,7 +297,7 @@ sshd_tryout_command(const struct sshd_tryout *t, const char *command,
 		    errno == EINVAL ? "has a token that is not known here" :
 		    strerror(errno));
 	else
-		ok = program_run(argv, &as.v[0], t->timeout, out, why, cap);
+		ok = run_command(t, argv, &as.v[0], out, why, cap);
 	free_words(argv);
 	accounts_free(&as);
 	free(name);

@@ -7,7 +7,7 @@
 #ifndef CLI_SSHD_TRYOUT_H
 #define CLI_SSHD_TRYOUT_H
 
-#include "host/program.h"
+#include "host/accounts.h"
 #include "sshd/sshd.h"
 
 struct sshd_tryout {
@@ -27,6 +27,12 @@ bool sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
     const char *config, size_t len);
 void sshd_tryout_close(struct sshd_tryout *t);
 
+/* What a command printed, and how it ended. */
+struct sshd_output {
+	uint8_t digest[32];	/* SHA-256 of standard output */
+	int status;		/* as waitpid(2) has it */
+};
+
 /*
  * Runs what AuthorizedKeysCommand says for a login to an account, by the rules
  * of auth2-pubkey.c:user_key_command_allowed2; the guard reads the copy of
@@ -35,7 +41,7 @@ void sshd_tryout_close(struct sshd_tryout *t);
  */
 bool sshd_tryout_command(const struct sshd_tryout *t, const char *command,
     const char *user, const struct account *account,
-    struct program_output *out, char *why, size_t cap);
+    struct sshd_output *out, char *why, size_t cap);
 
 /* Opens a session by a stack of the module's line alone. False after a message. */
 bool sshd_tryout_module(const struct sshd_tryout *t);

@@ -2,19 +2,14 @@
 #include "sshd_config/sshd_config.h"
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sshd_config/subject.h"
@@ -31,48 +26,25 @@ static const char *const keywords[] = {
 
 #define KEYWORDS (sizeof(keywords) / sizeof(keywords[0]))
 
-/* Starts path with argv, all that it prints going to fd. 0 or errno. */
-static int
-spawn(const char *path, char *const *argv, int fd, pid_t *pidp)
-{
-	char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-	char locale[] = "LC_ALL=C";
-	char *const env[] = { search, locale, NULL };
-	posix_spawn_file_actions_t actions;
-	int error;
-
-	if ((error = posix_spawn_file_actions_init(&actions)) != 0)
-		return error;
-	if ((error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
-	    "/dev/null", O_RDONLY, 0)) == 0 &&
-	    (error = posix_spawn_file_actions_adddup2(&actions, fd,
-	    STDOUT_FILENO)) == 0 &&
-	    (error = posix_spawn_file_actions_adddup2(&actions, fd,
-	    STDERR_FILENO)) == 0)
-		error = posix_spawn(pidp, path, &actions, NULL, argv, env);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
-}
-
 #define ARGUMENTS_MAX 16
 
 /* Puts together what sshd is started with. */
 static void
 put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
-    char **argv)
+    const char **argv)
 {
 	size_t k = 0;
 
-	argv[k++] = (char *)sshd->path;
+	argv[k++] = sshd->path;
 	for (size_t i = 0; i < n && k < ARGUMENTS_MAX - 5; i++)
-		argv[k++] = (char *)argument[i];
+		argv[k++] = argument[i];
 	if (sshd->config != NULL) {
-		argv[k++] = (char *)"-f";
-		argv[k++] = (char *)sshd->config;
+		argv[k++] = "-f";
+		argv[k++] = sshd->config;
 	}
 	if (sshd->host_key != NULL) {
-		argv[k++] = (char *)"-h";
-		argv[k++] = (char *)sshd->host_key;
+		argv[k++] = "-h";
+		argv[k++] = sshd->host_key;
 	}
 	argv[k] = NULL;
 }
@@ -90,40 +62,29 @@ make_run_folder(void)
 		(void)mkdir("/run/sshd", 0755);
 }
 
-static int64_t
-monotonic_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void
 sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
     struct sshd_question *q)
 {
-	char *argv[ARGUMENTS_MAX];
+	const char *argv[ARGUMENTS_MAX];
+	struct program program = { .argv = argv };
 	int ends[2];
 
-	*q = (struct sshd_question){
-		.pid = -1, .fd = -1,
-		.deadline = monotonic_ms() + ANSWER_SECONDS * 1000
-	};
+	*q = SSHD_NO_QUESTION;
 	put_arguments(sshd, argument, n, argv);
 	make_run_folder();
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		q->error = errno;
 		return;
 	}
-	q->error = spawn(sshd->path, argv, ends[1], &q->pid);
-	close(ends[1]);
-	if (q->error == 0)
+	program_fds(&program, PROGRAM_NULL, ends[1], ends[1]);
+	if (program_start(&program, &q->process))
 		q->fd = ends[0];
 	else {
+		q->error = errno;
 		close(ends[0]);
-		q->pid = -1;
 	}
+	close(ends[1]);
 }
 
 /*
@@ -153,7 +114,7 @@ sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 	char spec[SPEC_BYTES];
 	const char *const argument[] = { "-T", "-C", spec };
 
-	*q = (struct sshd_question){ .pid = -1, .fd = -1 };
+	*q = SSHD_NO_QUESTION;
 	if (*s->refused != '\0')
 		q->refused = s->refused;
 	else if (user != NULL && strchr(user, ',') != NULL)
@@ -166,44 +127,21 @@ sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 	q->asked = true;
 }
 
-/* Waits for more; what comes late, but comes, may take a second longer. */
-static bool
-wait_for_more(const struct sshd_question *q)
+struct answer {
+	char *text;
+	size_t len;
+};
+
+static int
+keep_answer(const void *p, size_t len, void *arg)
 {
-	struct pollfd p = { .fd = q->fd, .events = POLLIN };
-	int64_t left = q->deadline - monotonic_ms();
-	int n;
+	struct answer *a = arg;
 
-	do
-		n = poll(&p, 1, left > 1000 ? (int)left : 1000);
-	while (n == -1 && errno == EINTR);
-	return n > 0;
-}
-
-/* Reads all of it, and a NUL; false with errno. */
-static bool
-read_answer(struct sshd_question *q, char *buf)
-{
-	size_t len = 0;
-	ssize_t n;
-
-	while (len < ANSWER_BYTES - 1) {
-		if (!wait_for_more(q)) {
-			q->timed_out = true;
-			errno = ETIMEDOUT;
-			return false;
-		}
-		n = read(q->fd, buf + len, ANSWER_BYTES - 1 - len);
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return false;
-		buf[len += (size_t)n] = '\0';
-		if (n == 0)
-			return true;
-	}
-	errno = EMSGSIZE;
-	return false;
+	if (len >= ANSWER_BYTES - a->len)
+		return EMSGSIZE;
+	memcpy(a->text + a->len, p, len);
+	a->len += len;
+	return 0;
 }
 
 /* What a program that failed has said, as one line. */
@@ -224,12 +162,12 @@ join_lines(char *text)
 	return len > 0 ? text : "it failed without a word";
 }
 
-/* Why there is no answer, from errno where it was being read. */
+/* Why there is no answer; error is an errno. */
 static void
-put_reason(const struct sshd_question *q, char *why, size_t cap)
+put_reason(const struct sshd_question *q, int error, char *why, size_t cap)
 {
 	if (!q->timed_out)
-		snprintf(why, cap, "sshd -T: %s", strerror(errno));
+		snprintf(why, cap, "sshd -T: %s", strerror(error));
 	else
 		snprintf(why, cap, "sshd -T: no answer within %d seconds; "
 		    "either a file that it opens, such as a HostKey, is a FIFO, "
@@ -242,31 +180,34 @@ put_reason(const struct sshd_question *q, char *why, size_t cap)
 char *
 sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 {
-	char *text = malloc(ANSWER_BYTES);
-	int status = 0;
-	bool ok;
+	struct answer a = { .text = malloc(ANSWER_BYTES) };
+	int status = 0, error;
 
-	if (q->pid == -1) {
+	if (q->fd == -1) {
 		snprintf(why, cap, "%s", q->refused != NULL ? q->refused :
 		    strerror(q->error));
-		free(text);
+		free(a.text);
 		return NULL;
 	}
-	ok = text != NULL && read_answer(q, text);
-	if (!ok) {
-		put_reason(q, why, cap);
-		kill(q->pid, SIGKILL);
-	}
+	error = a.text == NULL ? ENOMEM :
+	    program_read(q->fd, ANSWER_SECONDS, keep_answer, &a);
 	close(q->fd);
-	while (waitpid(q->pid, &status, 0) == -1 && errno == EINTR)
-		;
-	if (ok && status != 0) {
-		snprintf(why, cap, "sshd -T: %s", join_lines(text));
-		ok = false;
+	q->timed_out = error == ETIMEDOUT;
+	if (error != 0)
+		program_kill(&q->process);
+	else
+		error = program_wait(&q->process, &status);
+	if (error == 0 && status == 0) {
+		a.text[a.len] = '\0';
+		return a.text;
 	}
-	if (ok)
-		return text;
-	free(text);
+	if (error != 0)
+		put_reason(q, error, why, cap);
+	else {
+		a.text[a.len] = '\0';
+		snprintf(why, cap, "sshd -T: %s", join_lines(a.text));
+	}
+	free(a.text);
 	return NULL;
 }
 

@@ -6,11 +6,10 @@
 #ifndef CLI_SSHD_CONFIG_SSHD_CONFIG_H
 #define CLI_SSHD_CONFIG_SSHD_CONFIG_H
 
-#include <sys/types.h>
-
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include "host/program.h"
 
 #define SSHD_PATH "/usr/sbin/sshd"
 #define SSHD_WORDS_MAX 256
@@ -40,14 +39,15 @@ struct sshd {
 
 /* A question that sshd is thinking about. */
 struct sshd_question {
-	pid_t pid;		/* -1: it could not be asked */
-	int fd;
+	struct program_process process;
+	int fd;			/* -1: it could not be asked */
 	int error;		/* then errno, or a sentence in refused */
 	const char *refused;
-	int64_t deadline;	/* milliseconds of the monotonic clock */
 	bool asked;		/* by sshd_ask */
 	bool timed_out;
 };
+
+#define SSHD_NO_QUESTION ((struct sshd_question){ .fd = -1 })
 
 /* Starts sshd with n more arguments, which say what it is to do. */
 void sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,

@@ -10,7 +10,6 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "host/program.h"
 #include "host/root_file.h"
 #include "sshd_config/words.h"
 
@@ -422,14 +422,10 @@ bool
 sshd_tree_make_host_key(struct sshd_tree *t, char *why, size_t cap)
 {
 	char path[PATH_MAX];
-	char program[] = "ssh-keygen", quiet[] = "-q", type[] = "-t";
-	char ed25519[] = "ed25519", phrase[] = "-N", none[] = "", file[] = "-f";
-	char *const argv[] = { program, quiet, type, ed25519, phrase, none,
-		file, path, NULL };
-	char search[] = "PATH=/usr/bin:/bin";
-	char *const env[] = { search, NULL };
-	int error, status = 0;
-	pid_t pid;
+	const char *const argv[] = { "/usr/bin/ssh-keygen", "-q", "-t",
+		"ed25519", "-N", "", "-f", path, NULL };
+	struct program keygen = { .argv = argv };
+	int error, status;
 
 	if (t->host_key != NULL)
 		return true;
@@ -438,10 +434,8 @@ sshd_tree_make_host_key(struct sshd_tree *t, char *why, size_t cap)
 		snprintf(why, cap, "out of memory");
 		return false;
 	}
-	error = posix_spawn(&pid, "/usr/bin/ssh-keygen", NULL, NULL, argv, env);
-	while (error == 0 && waitpid(pid, &status, 0) == -1)
-		if (errno != EINTR)
-			error = errno;
+	program_fds(&keygen, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
+	error = program_run(&keygen, &status);
 	if (error == 0 && status == 0)
 		return true;
 	snprintf(why, cap, "ssh-keygen makes no host key, which sshd wants to "
