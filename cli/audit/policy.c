@@ -234,17 +234,9 @@ ask_for_each(struct finder *f, const size_t *like)
 static bool
 ask_about_all(struct finder *f, const struct sshd_overview *overview)
 {
-	size_t *like = calloc(f->accounts->n, sizeof(*like));
-	bool ok;
+	size_t *like = sshd_match_alike(f->accounts, &overview->match);
+	bool ok = like != NULL && ask_for_each(f, like);
 
-	if (like == NULL)
-		return false;
-	if (overview->match.unknown ||
-	    !sshd_match_alike(f->accounts, &overview->match, like)) {
-		for (size_t i = 0; i < f->accounts->n; i++)
-			like[i] = i;
-	}
-	ok = ask_for_each(f, like);
 	free(like);
 	return ok;
 }

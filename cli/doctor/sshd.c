@@ -351,14 +351,11 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 
 	if (accounts_add_all(&a) && a.n > 0) {
 		add_named(e, &a, &o->match);
-		like = calloc(a.n, sizeof(*like));
+		like = sshd_match_alike(&a, &o->match);
 		escaping = calloc(a.n, sizeof(*escaping));
 	}
 	if (like == NULL || escaping == NULL)
 		e->problems++;
-	else if (o->match.unknown || !sshd_match_alike(&a, &o->match, like))
-		for (size_t i = 0; i < a.n; i++)
-			like[i] = i;
 	for (size_t i = 0; like != NULL && escaping != NULL && i < a.n; i++) {
 		if (like[i] != i)
 			escaping[i] = escaping[like[i]];

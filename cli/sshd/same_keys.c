@@ -380,21 +380,18 @@ sshd_same_keys(struct sshd_same_keys *s)
 {
 	const struct sshd sshd = { .path = s->o->sshd, .config = s->base->top };
 	const size_t n = s->accounts->n;
-	struct sshd_overview overview;
-	size_t *like = calloc(n + 1, sizeof(*like));
 	struct kind *kind = calloc(n + 1, sizeof(*kind));
-	bool ok = like != NULL && kind != NULL;
+	struct sshd_overview overview;
+	size_t *like;
+	bool ok;
 
 	s->wildcards = sshd_version_at_least(s->o->sshd, 10, 0);
-	if (!ok)
-		cli_error("%s", strerror(errno));
 	sshd_overview(&sshd, &overview);
-	if (ok && (overview.match.unknown ||
-	    !sshd_match_alike(s->accounts, &overview.match, like)))
-		for (size_t i = 0; i < n; i++)
-			like[i] = i;
-	ok = ok && compare_accounts(s, like, kind);
+	like = sshd_match_alike(s->accounts, &overview.match);
 	sshd_overview_free(&overview);
+	if (like == NULL || kind == NULL)
+		cli_error("%s", strerror(errno));
+	ok = like != NULL && kind != NULL && compare_accounts(s, like, kind);
 	for (size_t i = 0; kind != NULL && i < n; i++) {
 		free(kind[i].base);
 		free(kind[i].next);

@@ -104,12 +104,6 @@ add_account(struct status *s, size_t cover, char *name)
 	return true;
 }
 
-/* What an account that was asked about, and those like it, have. */
-struct asked {
-	char *signature;
-	size_t cover;
-};
-
 /* The cover of an account as a number; false after a message. */
 static bool
 ask_about(struct status *s, const char *user, size_t *coverp)
@@ -133,38 +127,23 @@ ask_about(struct status *s, const char *user, size_t *coverp)
 static bool
 ask_about_each(struct status *s, const struct sshd_match *match)
 {
-	struct asked *asked = calloc(s->accounts.n + 1, sizeof(*asked));
-	bool ok = asked != NULL;
-	size_t n = 0;
+	const struct accounts *a = &s->accounts;
+	size_t *like = sshd_match_alike(a, match);
+	size_t *cover = calloc(a->n + 1, sizeof(*cover));
+	bool ok = like != NULL && cover != NULL;
 
-	if (ok && s->accounts.n == 0) {
+	if (!ok)
+		cli_error("%s", strerror(errno));
+	if (ok && a->n == 0) {
 		s->unknown |= match->user.n + match->group.n > 0;
-		ok = ask_about(s, NULL, &n);
-		n = 0;
+		ok = ask_about(s, NULL, &cover[0]);
 	}
-	for (size_t i = 0; ok && i < s->accounts.n; i++) {
-		char *signature = match->unknown ? NULL :
-		    sshd_match_signature(match, &s->accounts.v[i]);
-		size_t k = 0;
-
-		while (k < n && (signature == NULL ||
-		    asked[k].signature == NULL ||
-		    strcmp(asked[k].signature, signature) != 0))
-			k++;
-		if (k < n)
-			free(signature);
-		else {
-			asked[k].signature = signature;
-			n++;
-			ok = ask_about(s, s->accounts.v[i].name,
-			    &asked[k].cover);
-		}
-		ok = ok && add_account(s, asked[k].cover,
-		    s->accounts.v[i].name);
+	for (size_t i = 0; ok && i < a->n; i++) {
+		ok = like[i] != i || ask_about(s, a->v[i].name, &cover[i]);
+		ok = ok && add_account(s, cover[like[i]], a->v[i].name);
 	}
-	for (size_t k = 0; k < n; k++)
-		free(asked[k].signature);
-	free(asked);
+	free(cover);
+	free(like);
 	return ok;
 }
 

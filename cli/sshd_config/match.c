@@ -177,8 +177,13 @@ print_groups(FILE *out, const struct account *a,
 	return true;
 }
 
-char *
-sshd_match_signature(const struct sshd_match *m, const struct account *a)
+/*
+ * A string that two accounts have in common only if each of their names and of
+ * their groups' names matches the same patterns: whatever Match lines make of
+ * these, it is the same for both. NULL without memory.
+ */
+static char *
+make_signature(const struct sshd_match *m, const struct account *a)
 {
 	char *signature = NULL;
 	size_t len;
@@ -216,11 +221,12 @@ keep_signed(void *account)
 	(void)account;	/* an element of the array */
 }
 
-bool
-sshd_match_alike(const struct accounts *accounts,
+/* Sets like[i] for each account. False without memory. */
+static bool
+compare_accounts(const struct accounts *accounts,
     const struct sshd_match *match, size_t *like)
 {
-	struct signed_account *s = calloc(accounts->n, sizeof(*s));
+	struct signed_account *s = calloc(accounts->n + 1, sizeof(*s));
 	void *seen = NULL;
 	bool ok = s != NULL;
 
@@ -228,8 +234,7 @@ sshd_match_alike(const struct accounts *accounts,
 		struct signed_account **first;
 
 		s[i].i = i;
-		s[i].signature = sshd_match_signature(match,
-		    &accounts->v[i]);
+		s[i].signature = make_signature(match, &accounts->v[i]);
 		ok = s[i].signature != NULL && (first = tsearch(&s[i], &seen,
 		    compare_signatures)) != NULL;
 		if (ok)
@@ -240,6 +245,20 @@ sshd_match_alike(const struct accounts *accounts,
 		free(s[i].signature);
 	free(s);
 	return ok;
+}
+
+size_t *
+sshd_match_alike(const struct accounts *accounts,
+    const struct sshd_match *match)
+{
+	size_t *like = calloc(accounts->n + 1, sizeof(*like));
+
+	if (like == NULL)
+		return NULL;
+	if (match->unknown || !compare_accounts(accounts, match, like))
+		for (size_t i = 0; i < accounts->n; i++)
+			like[i] = i;
+	return like;
 }
 
 static void

@@ -34,19 +34,12 @@ void sshd_match_add(struct sshd_match *m, const char *criterion,
     const char *argument);
 
 /*
- * A string that two accounts have in common only if each of their names and of
- * their groups' names matches the same patterns: whatever Match lines make of
- * these, it is the same for both. NULL without memory.
+ * Returns an array, to be freed: for each account the first one that no Match
+ * line tells from it. Where Match lines ask for something that is not known
+ * here, each account is the first. NULL without memory.
  */
-char *sshd_match_signature(const struct sshd_match *m,
-    const struct account *a);
-
-/*
- * Sets like[i] to the first account that no Match line tells from account i.
- * False without memory: then each account is to be asked about.
- */
-bool sshd_match_alike(const struct accounts *accounts,
-    const struct sshd_match *match, size_t *like);
+size_t *sshd_match_alike(const struct accounts *accounts,
+    const struct sshd_match *match);
 
 /* sshd's patterns know * and ? (match.c:match_pattern). */
 bool sshd_match_pattern(const char *name, const char *pattern);
