@@ -2,9 +2,10 @@
 #include "audit/table.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "output/json_text.h"
 
 #define NAME_COLUMNS_MIN 20
 
@@ -94,24 +95,6 @@ audit_table_print(const struct audit_table *t, FILE *out)
 	}
 }
 
-/* The name service may hold any byte; JSON only UTF-8. */
-static json_t *
-json_name(const char *name)
-{
-	json_t *s = json_string(name);
-	char *shown = NULL;
-	size_t len;
-	FILE *f;
-
-	if (s != NULL || (f = open_memstream(&shown, &len)) == NULL)
-		return s;
-	cli_print_safe(f, name, strlen(name));
-	fclose(f);
-	s = json_string(shown);
-	free(shown);
-	return s;
-}
-
 void
 audit_table_print_json(const struct audit_table *t, FILE *out)
 {
@@ -121,7 +104,7 @@ audit_table_print_json(const struct audit_table *t, FILE *out)
 		json_t *o = json_pack("{sb ss so sI sI sI sI sI sI sI}",
 		    "summary", 1, "what", row->what,
 		    "account", row->account != NULL ?
-		    json_name(row->account) : json_null(),
+		    json_text(row->account) : json_null(),
 		    "files", (json_int_t)f->files,
 		    "keys", (json_int_t)f->keys,
 		    "listed", (json_int_t)f->listed,

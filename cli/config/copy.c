@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/replace.h"
+#include "host/write.h"
 
 /* Where the file is that path stands for; its directory is there. */
 static bool
@@ -112,17 +113,7 @@ config_copy_open(struct config_copy *c, const char *path)
 static bool
 write_copy(int fd, const struct config_text *t)
 {
-	size_t len = 0;
-
-	while (len < t->len) {
-		ssize_t n = write(fd, t->text + len, t->len - len);
-
-		if (n == -1 && errno != EINTR)
-			return false;
-		if (n > 0)
-			len += (size_t)n;
-	}
-	return fchmod(fd, 0600) == 0 && fsync(fd) == 0;
+	return write_all(fd, t->text, t->len) && fchmod(fd, 0600) == 0 && fsync(fd) == 0;
 }
 
 /* There is one already: is it the same text? */

@@ -16,6 +16,7 @@
 
 #include "command.h"
 #include "filter/filter.h"
+#include "host/write.h"
 
 #define COPY_BYTES (1024 * 1024)
 /* Zeros are left out in blocks of this size: a page, on most systems. */
@@ -170,18 +171,8 @@ pkbf_writer_start(struct pkbf_writer *w, const struct kv_pkbf_header *h)
 static bool
 write_at(const struct pkbf_writer *w, const uint8_t *p, size_t len, off_t at)
 {
-	while (len > 0) {
-		ssize_t n = pwrite(w->file.fd, p, len, at);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return fail(w, "cannot be written");
-		p += n;
-		len -= (size_t)n;
-		at += n;
-	}
-	return true;
+	return write_all_at(w->file.fd, p, len, at) ||
+	    fail(w, "cannot be written");
 }
 
 /* Copies a range by way of our own memory. */

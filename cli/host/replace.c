@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "host/place.h"
+#include "host/write.h"
 
 /* What a signal handler removes; each name only while its flag is set. */
 static struct {
@@ -358,18 +359,10 @@ copy_attributes(const struct replace *r)
 bool
 replace_write_text(const struct replace *r, const char *text, size_t len)
 {
-	while (len > 0) {
-		ssize_t n = write(r->fd, text, len);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			cli_error("%s: cannot be written, and is as it was: "
-			    "%s", r->path, strerror(errno));
-			return false;
-		}
-		text += n;
-		len -= (size_t)n;
+	if (!write_all(r->fd, text, len)) {
+		cli_error("%s: cannot be written, and is as it was: %s",
+		    r->path, strerror(errno));
+		return false;
 	}
 	copy_attributes(r);
 	return true;

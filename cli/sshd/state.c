@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "host/root_file.h"
+#include "host/write.h"
 #include "kv_config.h"
 
 #define NAME "sshd-state"
@@ -121,18 +122,8 @@ write_file(int dir, const char *name, const char *text, size_t len)
 {
 	int fd = openat(dir, name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool ok = fd != -1;
+	bool ok = fd != -1 && write_all(fd, text, len) && fsync(fd) == 0;
 
-	while (ok && len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		ok = n > 0;
-		text += n;
-		len -= (size_t)n;
-	}
-	ok = ok && fsync(fd) == 0;
 	if (fd != -1 && close(fd) == -1)
 		ok = false;
 	return ok;

@@ -2,11 +2,11 @@
 /* keyveto sshd status: which ways in are guarded, and by what. */
 #include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "output/json_text.h"
 #include "sshd/means.h"
 #include "sshd/plan.h"
 #include "sshd_config/guard_command.h"
@@ -247,24 +247,6 @@ print_cover(const struct status *s, const struct cover *c)
 	}
 }
 
-/* JSON wants UTF-8: what is not becomes \xNN. */
-static json_t *
-to_json(const char *text)
-{
-	json_t *s = json_string(text);
-	char *safe = NULL;
-	size_t len;
-	FILE *out;
-
-	if (s != NULL || (out = open_memstream(&safe, &len)) == NULL)
-		return s;
-	cli_print_safe(out, text, strlen(text));
-	fclose(out);
-	s = json_string(safe);
-	free(safe);
-	return s;
-}
-
 /* null: all accounts there are. */
 static json_t *
 accounts_to_json(const struct status *s, const struct cover *c)
@@ -275,7 +257,7 @@ accounts_to_json(const struct status *s, const struct cover *c)
 		return json_null();
 	list = json_array();
 	for (size_t i = 0; i < c->n; i++)
-		json_array_append_new(list, to_json(c->account[i]));
+		json_array_append_new(list, json_text(c->account[i]));
 	return list;
 }
 

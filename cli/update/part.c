@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "filter/filter.h"
+#include "host/write.h"
 
 static bool
 fail(const struct update_part *p, const char *what)
@@ -153,19 +154,11 @@ update_part_begin(struct update_part *p, off_t at)
 }
 
 static bool
-write_all(struct update_part *p, const uint8_t *data, size_t len)
+append(struct update_part *p, const uint8_t *data, size_t len)
 {
-	while (len > 0) {
-		ssize_t n = pwrite(p->fd, data, len, p->len);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return no_room(p);
-		p->len += n;
-		data += n;
-		len -= (size_t)n;
-	}
+	if (!write_all_at(p->fd, data, len, p->len))
+		return no_room(p);
+	p->len += (off_t)len;
 	return true;
 }
 
@@ -180,7 +173,7 @@ update_part_add(struct update_part *p, const void *data, size_t len)
 		head = KV_PKBF_HEADER_BYTES - (size_t)p->len;
 		head = head < len ? head : len;
 	}
-	if (!write_all(p, bytes, head) || !judge(p))
+	if (!append(p, bytes, head) || !judge(p))
 		return false;
 	if (len - head > (uint64_t)(p->expected - p->len) &&
 	    p->expected != 0) {
@@ -191,7 +184,7 @@ update_part_add(struct update_part *p, const void *data, size_t len)
 		return false;
 	}
 	progress_add(&p->progress, len);
-	return write_all(p, bytes + head, len - head);
+	return append(p, bytes + head, len - head);
 }
 
 bool

@@ -13,6 +13,7 @@
 
 #include "command.h"
 #include "host/program.h"
+#include "host/write.h"
 
 /* What ssh-keygen is to say, cut to fit. */
 #define ANSWER_BYTES 512
@@ -85,9 +86,8 @@ static int
 make_file(const void *p, size_t len)
 {
 	int fd = memfd_create("signature", MFD_CLOEXEC);
-	ssize_t n = fd != -1 ? write(fd, p, len) : -1;
 
-	if (n != -1 && (size_t)n == len)
+	if (fd != -1 && write_all(fd, p, len))
 		return fd;
 	if (fd != -1)
 		close(fd);

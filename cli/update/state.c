@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "command.h"
+#include "host/write.h"
 
 #define STATE_MAX_BYTES (64 * 1024)
 
@@ -151,11 +152,11 @@ make_object(const struct update_state *s)
 }
 
 static bool
-write_all(int fd, const json_t *object)
+write_object(int fd, const json_t *object)
 {
 	return object != NULL &&
 	    json_dumpfd(object, fd, JSON_INDENT(2)) == 0 &&
-	    write(fd, "\n", 1) == 1 && fsync(fd) == 0;
+	    write_all(fd, "\n", 1) && fsync(fd) == 0;
 }
 
 bool
@@ -170,7 +171,7 @@ update_state_save(int dir, const char *name, const struct update_state *s)
 	(void)unlinkat(dir, names.fresh, 0);
 	fd = openat(dir, names.fresh,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	ok = fd != -1 && write_all(fd, object) &&
+	ok = fd != -1 && write_object(fd, object) &&
 	    renameat(dir, names.fresh, dir, names.state) == 0;
 	saved = errno;
 	if (!ok && fd != -1)
