@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 # keyveto: make, make check, make install, make demo. GNU make.
 
+# The one place of the version; what else begins with it is checked by scripts/lint.
 VERSION = 0.1.0
 
 PREFIX = /usr
@@ -106,14 +107,15 @@ $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
 		-Wl,--version-script=pam/pam_keyveto.map -o $@ $(PAM_OBJ) \
 		-lpam -lmd
 
-# The demonstration and the tests install what they lack: see scripts/deps.
-demo:
+# The demonstration and the tests install the packages that are missing.
+deps:
 	@scripts/deps
+
+demo: deps
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 demo/demo.py --build $(BUILD)
 
-check:
-	@scripts/deps
+check: deps
 	@$(MAKE) --no-print-directory run-tests
 
 TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
@@ -318,7 +320,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all bench campaign check check-neighbours check-packages check-vm clean \
-	coverage deb demo fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
+	coverage deb demo deps fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
