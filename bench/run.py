@@ -191,7 +191,8 @@ class Bench:
         folder = self.build / "bench"
         empty, work = folder / "empty.pkbf", folder / "work.pkbf"
         keys = data.key_file(self.data, self.count)
-        subprocess.run([self.keyveto, "filter", "create", "--force", empty, "--entries", str(self.count), "--fpr", "1e-9"],
+        subprocess.run([self.keyveto, "filter", "create", "--force", empty, "--entries", str(self.count), "--fpr",
+                        "1e-9"],
                        check=True, stderr=subprocess.DEVNULL)
         adding = ["/bin/sh", "-c", 'cp "$1" "$2" && exec "$0" filter add "$2" "$3"', self.keyveto, empty, work, keys]
         (ours, _), (check, _) = self.pairs(self.rounds(11), adding, self.checked())

@@ -262,7 +262,10 @@ class Judge:
         return [] if _too_long_to_pass(offer) else _wrong_log(found, part, "guard")
 
     def _log_in(self, variant):
-        """Logins for real, not listed: the same command runs and says the same. Also whether sshd goes through with it."""
+        """Logins for real, not listed: the same command runs and says the same.
+
+        Also whether sshd goes through with it.
+        """
         lane, offer = self.lane, variant.offer
         outcomes = {name: lane.login(name, offer, COMMAND) for name in ("vanilla", "guard", "PAM")}
         self.result.figures["logins"] += len(outcomes)

@@ -231,7 +231,8 @@ class Grammar:
     def keys_command(self):
         if self.maybe(0.1):
             return [["AuthorizedKeysCommand", "none"]]
-        arguments = self.pick({"": 4, "%u": 4, "%u %k": 1, "%U": 1, "%h": 1, "%t": 1, "%f": 1, "%k": 1, "%u %h %t %f": 0.7,
+        arguments = self.pick({"": 4, "%u": 4, "%u %k": 1, "%U": 1, "%h": 1, "%t": 1, "%f": 1, "%k": 1,
+                               "%u %h %t %f": 0.7,
                                '"two words" %u': 0.5, "100%% %u": 0.5})
         return self.command("keys", "AuthorizedKeysCommand", arguments)
 
@@ -242,7 +243,8 @@ class Grammar:
         for account in self.draw["accounts"]:
             if self.maybe(0.7):
                 serves[account["name"]] = self.key_lines() if kind == "keys" else self.principal_lines(account)
-        self.draw["commands"].append({"number": number, "kind": kind, "arguments": arguments, "user": user, "serves": serves})
+        self.draw["commands"].append({"number": number, "kind": kind, "arguments": arguments,
+                                      "user": user, "serves": serves})
         line = f"{HOME}/command{number} {arguments}".strip()
         pair = [[keyword, line], [f"{keyword}User", user]]
         self.r.shuffle(pair)
@@ -251,7 +253,8 @@ class Grammar:
     def trust(self):
         number = len(self.draw["cas"])
         path = f"/etc/ssh/cas{number}.pub"
-        self.draw["cas"][path] = self.pick({("ca0",): 4, ("ca0", LISTED_CA): 2, ("ca0", "ca1"): 1, (LISTED_CA,): 1, (): 0.2})
+        self.draw["cas"][path] = self.pick({("ca0",): 4, ("ca0", LISTED_CA): 2, ("ca0", "ca1"): 1,
+                                           (LISTED_CA,): 1, (): 0.2})
         trusted = [["TrustedUserCAKeys", path]]
         return trusted + self.principals() if self.maybe(0.5) else trusted
 
@@ -276,7 +279,8 @@ class Grammar:
         return [["PubkeyAuthentication", self.r.choice(("yes", "no"))]]
 
     def root_login(self):
-        return [["PermitRootLogin", self.pick({"yes": 4, "prohibit-password": 2, "forced-commands-only": 1.5, "no": 0.5})]]
+        return [["PermitRootLogin", self.pick({"yes": 4, "prohibit-password": 2, "forced-commands-only": 1.5,
+                                               "no": 0.5})]]
 
     def tunnel(self):
         return [["PermitTunnel", self.r.choice(("yes", "yes", "point-to-point", "ethernet", "no"))]]
@@ -341,7 +345,8 @@ class Grammar:
             lines.insert(self.r.randrange(len(lines) + 1), again)
         if self.maybe(0.15):
             lines.insert(self.r.randrange(len(lines) + 1), {"text": self.r.choice(
-                ("", "# a comment", "   ", "command=\"unclosed ssh-ed25519 AAAA", "nonsense", "ssh-ed25519 AAAAC3Nza"))})
+                ("", "# a comment", "   ", "command=\"unclosed ssh-ed25519 AAAA", "nonsense",
+                 "ssh-ed25519 AAAAC3Nza"))})
         return lines
 
     def key_line(self):
@@ -351,7 +356,8 @@ class Grammar:
             self.r.shuffle(options)
             return {"key": ca, "options": options, "comment": ""}
         key = self.r.choice(CLEAN_KEYS if self.maybe(0.6) else LISTED_KEYS)
-        return {"key": key, "options": self.line_options(False), "comment": self.pick({"": 2, "me@home": 1, "a b": 0.5})}
+        return {"key": key, "options": self.line_options(False),
+                "comment": self.pick({"": 2, "me@home": 1, "a b": 0.5})}
 
     def line_options(self, certificates):
         options = []
@@ -439,7 +445,8 @@ class Grammar:
             principals.append(ROLE)
         options = []
         if self.maybe(0.4):
-            options.append(self.pick({f"force-command={PROBE} forced-by-certificate": 2, "source-address=127.0.2.0/24": 1,
+            options.append(self.pick({f"force-command={PROBE} forced-by-certificate": 2,
+                                      "source-address=127.0.2.0/24": 1,
                                       "no-pty": 1, "clear": 1, "no-port-forwarding": 1, "no-agent-forwarding": 0.5}))
         return {"key": self.r.choice(CLEAN_KEYS if self.maybe(0.65) else LISTED_KEYS),
                 "certificate": {"ca": ca, "principals": list(dict.fromkeys(principals)), "options": options,
@@ -460,14 +467,16 @@ class Grammar:
             if not plain:
                 continue
             for _ in range(2):
-                keys = [self.r.choice(plain), self.r.choice(plain + list(CLEAN_KEYS)), self.r.choice(CLEAN_KEYS + LISTED_KEYS)]
+                keys = [self.r.choice(plain), self.r.choice(plain + list(CLEAN_KEYS)),
+                        self.r.choice(CLEAN_KEYS + LISTED_KEYS)]
                 self.r.shuffle(keys)
                 found.append(_client(account["name"], [{"key": key} for key in dict.fromkeys(keys)],
                                      self.pick({None: 4, "good": 1})))
         return found
 
     def wrong_clients(self):
-        return [_client(account["name"], [{"key": self.r.choice(CLEAN_KEYS + LISTED_KEYS)}]) for account in self.draw["accounts"]]
+        return [_client(account["name"], [{"key": self.r.choice(CLEAN_KEYS + LISTED_KEYS)}])
+                for account in self.draw["accounts"]]
 
 
 def _client(account, identities, password=None):

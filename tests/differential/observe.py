@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grammar
-import openssh
 import world
 from logbook import Logbook
 from patience import PATIENCE
@@ -206,7 +205,8 @@ class Observer:
             elif match := _CANDIDATE.match(text):
                 candidate[pid] = _way(match.group(1), match.group(2))
             elif (match := _ACCEPTED.match(text)) and pid in origin:
-                prints = tuple(self.pool.name_of(one) for one in re.findall(r"SHA256:[A-Za-z0-9+/]{43}", match.group(1)))
+                prints = tuple(self.pool.name_of(one)
+                               for one in re.findall(r"SHA256:[A-Za-z0-9+/]{43}", match.group(1)))
                 found.setdefault(origin[pid], []).append(Accepted(prints, candidate.get(pid, "unknown")))
         return found
 
@@ -238,7 +238,8 @@ def _talk(argv, environment, tty):
     a new password then answers with the end of the file.
     """
     ours, its = os.openpty() if tty else (None, None)
-    with subprocess.Popen(argv, stdin=its if tty else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    with subprocess.Popen(argv, stdin=its if tty else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE,
                           start_new_session=True, env=environment) as client:
         late = threading.Timer(PATIENCE, client.kill)
         late.start()

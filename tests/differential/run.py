@@ -157,10 +157,12 @@ class Report:
             return sum(getattr(result, name) for result in results)
         print(f"\n{self.rooms.version}: {len(results)} draws in {seconds:.0f} s, {total('logins')} logins; of "
               f"{total('clients')} clients {total('entered')} got in before, {total('listed')} by something listed")
-        refused = collections.Counter((phase, reason) for result in results for phase, reason in result.refusals.items())
+        refused = collections.Counter((phase, reason)
+                                      for result in results for phase, reason in result.refusals.items())
         for phase in PHASES:
             count = sum(n for (which, _), n in refused.items() if which == phase)
-            print(f"refused by enable, {phase}: {count} of {len(results)} draws ({100 * count / max(1, len(results)):.0f}%)")
+            print(f"refused by enable, {phase}: {count} of {len(results)} draws "
+                  f"({100 * count / max(1, len(results)):.0f}%)")
         for (phase, reason), count in refused.most_common():
             print(f"  {count:4} {phase:7} {reason}")
         unsteady = [(seed, text) for seed, result in self.results.items() for text in result.unsteady]
@@ -193,7 +195,7 @@ def play_all(options, report):
 
 
 def shrink_some(options, report, failures, workers):
-    """One failure of each kind is cut down and shown, a few of them; others are shown as they are, if they are of no draw."""
+    """One failure of each kind is cut down and shown, a few of them; those of no draw are shown as they are."""
     chosen = {}
     for seed, difference in failures:
         chosen.setdefault((difference.kind, difference.phase), (seed, difference))
@@ -218,7 +220,8 @@ def main():
                         help="a folder with another system, as ./roots makes them: its sshd is the one that is tried")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="draws at a time")
     parser.add_argument("--shrink-seconds", type=int, default=150, metavar="S", help="for each failure; 0: not at all")
-    parser.add_argument("--shrink-kinds", type=int, default=SHRINK_KINDS, metavar="N", help="kinds of failure to cut down")
+    parser.add_argument("--shrink-kinds", type=int, default=SHRINK_KINDS, metavar="N",
+                        help="kinds of failure to cut down")
     options = parser.parse_args()
     global _rooms                   # pylint: disable=global-statement
     try:

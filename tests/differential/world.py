@@ -159,12 +159,15 @@ def describe(draw, pool, frame=FRAME):
         out.append((one["path"] + notes, "".join(f"{_named(line)}\n" for line in one["lines"])))
     for command in draw["commands"]:
         for name, lines in command["serves"].items():
-            out.append((f"{grammar.HOME}/command{command['number']} for {name}", "".join(f"{_named(line)}\n" for line in lines)))
+            out.append((f"{grammar.HOME}/command{command['number']} for {name}",
+                        "".join(f"{_named(line)}\n" for line in lines)))
     return "".join(f"== {title}\n{text}" for title, text in out)
 
 
 def _named(line):
-    return line["text"] if "text" in line else " ".join(filter(None, (",".join(line["options"]), f"<{line['key']}>", line["comment"])))
+    if "text" in line:
+        return line["text"]
+    return " ".join(filter(None, (",".join(line["options"]), f"<{line['key']}>", line["comment"])))
 
 
 def build(draw, pool, binaries, settings):
@@ -215,7 +218,8 @@ PROBE_TEXT = (Path(__file__).resolve().parent / "probe").read_bytes()
 def _write_hosts():
     names = ["127.0.0.1 localhost"]
     for number in range(1, 255):
-        names += [f"127.0.{net}.{number} h{number}.{'trusted' if net == 2 else f'net{net}'}.example" for net in grammar.NETS]
+        names += [f"127.0.{net}.{number} h{number}.{'trusted' if net == 2 else f'net{net}'}.example"
+                  for net in grammar.NETS]
     write_as_root("/etc/hosts", "".join(f"{line}\n" for line in names))
     write_as_root("/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files\n")
 
@@ -240,8 +244,10 @@ def _write_accounts(draw):
         group.append(f"{one['name']}:x:{one['gid']}:{','.join(one['members'])}\n")
     for path, lines in (("/etc/passwd", passwd), ("/etc/group", group), ("/etc/shadow", shadow)):
         mine = {line.partition(":")[0] for line in lines}
-        others = [line for line in Path(path).read_text(encoding="utf-8").splitlines(True) if line.partition(":")[0] not in mine]
-        write_as_root(path, "".join(lines + others if path == "/etc/passwd" else others + lines), 0o640 if "shadow" in path else 0o644)
+        others = [line for line in Path(path).read_text(encoding="utf-8").splitlines(True)
+                  if line.partition(":")[0] not in mine]
+        write_as_root(path, "".join(lines + others if path == "/etc/passwd" else others + lines),
+                      0o640 if "shadow" in path else 0o644)
     for account in draw["accounts"]:
         _make_home(account)
 

@@ -235,7 +235,6 @@ def environments(hood, report):
 
 def closed_descriptors(hood, report):
     """Nothing that the guard opens may take the place of a standard descriptor."""
-    stage = hood.stage
     with report.case("neighbours: started with standard descriptors closed") as case:
         kept = (hood.config, hood.filter, hood.account.authorized_keys)
         before = [path.read_bytes() for path in kept]
@@ -456,7 +455,8 @@ def undumpable_to_the_end(hood, report):
         # Until the last one, which leaves the effective IDs alone, the account can do nothing to it.
         for flag in ("PR_SET_DUMPABLE", "PR_SET_PDEATHSIG"):
             set_at = [call.index for call in calls if call.name == "prctl" and flag in call.text]
-            case.check(set_at and changes[-2] < set_at[-1] < changes[-1], f"{flag} is set at {set_at}, IDs at {changes}")
+            case.check(set_at and changes[-2] < set_at[-1] < changes[-1],
+                       f"{flag} is set at {set_at}, IDs at {changes}")
 
 
 ALL = (limits, limited_output, nasty_arguments, nasty_words_on_standard_error, files_of_others, commands_of_others,

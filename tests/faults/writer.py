@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 
 import tracer
-from stage import ENVIRONMENT, keys, play, run
+from stage import ENVIRONMENT, play, run
 
 FILTER = "filter.pkbf"
 LOCK, NEW = f".{FILTER}.lock", f".{FILTER}.keyveto-new"

@@ -95,7 +95,8 @@ def arrange(world):
         return Visit(title, ACCOUNT, partial(_push, git, identity), **how)
 
     def says(title, name, identity, **how):
-        return Visit(title, ACCOUNT, partial(shell, world, ACCOUNT, identity, f"hello {name}, this is {ACCOUNT}@", "info"),
+        return Visit(title, ACCOUNT, partial(shell, world, ACCOUNT, identity,
+                                             f"hello {name}, this is {ACCOUNT}@", "info"),
                      **how)
     yield Arrangement("gitolite", STOCK, (
         pushes("a clone and a push with a clean key", world.clean),

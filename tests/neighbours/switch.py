@@ -27,7 +27,8 @@ NOT_DONE_LISTED, NOT_DONE = 1, 2
 # Whoever follows this in front of somebody else's keys locks people out.
 LOCKS_OUT = re.compile(r"AuthorizedKeys(?:File|Command) none")
 # What doctor examines of the ways in; the rest is about this machine.
-WAYS = {"sshd", "guard", "guard-path", "guard-user", "match", "user-ca", "pam", "pam-control", "pam-order", "pam-module"}
+WAYS = {"sshd", "guard", "guard-path", "guard-user", "match", "user-ca", "pam", "pam-control", "pam-order",
+        "pam-module"}
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ class Switch:
         open_way = name == "--guard" and any(visit.past_guard for visit in self.arrangement.visits)
         status, said = self.world.sshd("status")
         if stage == "enforced":
-            self.world.expect((status != 0) == open_way, self._title(name, stage, "status tells whether all is guarded"),
+            self.world.expect((status != 0) == open_way,
+                              self._title(name, stage, "status tells whether all is guarded"),
                               f"{status}: {said}")
         checks = [one for one in self.world.doctor() if one["check"] in WAYS]
         broken = [one for one in checks if one["status"] == "broken"]

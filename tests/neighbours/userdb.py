@@ -43,7 +43,8 @@ def _add_record(name, number, lines):
 def _start_userdbd():
     """As systemd starts it: when somebody first asks."""
     SOCKETS.mkdir(parents=True)
-    subprocess.Popen(["systemd-socket-activate", "-l", SERVED, "/lib/systemd/systemd-userdbd"],   # pylint: disable=R1732
+    subprocess.Popen(["systemd-socket-activate", "-l", SERVED,   # pylint: disable=R1732
+                      "/lib/systemd/systemd-userdbd"],
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(_is_listening, "systemd-socket-activate listens")
     SERVED.chmod(0o666)

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from steps import call, check
-from world import CONFIG, DISK, FILTER, GUARD, SHARE, SCRATCH, Journal, World, changed, reloaded, wait_for
+from world import CONFIG, DISK, FILTER, GUARD, SHARE, Journal, World, changed, reloaded, wait_for
 
 PROFILE = Path("/etc/apparmor.d/usr.libexec.keyveto-authorized-keys")
 LOCAL = Path("/etc/apparmor.d/local/usr.libexec.keyveto-authorized-keys")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """What is tried, by the names that run.py gives on the kernel command line."""
 # pylint: disable=unused-import
+# flake8: noqa: F401
 
 from apparmor import apparmor
 from logs import logs
