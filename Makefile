@@ -146,6 +146,9 @@ run-tests: all unit-tests
 lint:
 	@scripts/lint
 
+format:
+	@scripts/format
+
 # The tests again, with what finds more than they ask for. PAM modules cannot
 # carry ASan into sshd, so the logins run with UBSan alone, which traps.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
@@ -320,7 +323,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all bench campaign check check-neighbours check-packages check-vm clean \
-	coverage deb demo deps fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
+	coverage deb demo deps format fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
