@@ -313,11 +313,11 @@ class _LaneLog:
 class World:
     """What all lanes share; the log is a Dispatcher, or something else that listens to syslog."""
 
-    def __init__(self, build, throwaway, log):
+    def __init__(self, build, log):
         self.build, self.log = build, log
         self.scratch = Path(tempfile.mkdtemp(prefix="kvc-", dir="/var/lib"))
         self.scratch.chmod(0o755)
-        self.machine = Machine(throwaway)
+        self.machine = Machine(throwaway=True)
         self.filters = {}
         product.install(self.machine, build, self.scratch)
         self.host_key = keys.generate(self.scratch).path
@@ -325,7 +325,6 @@ class World:
 
     def close(self):
         self.log.close()
-        self.machine.restore()
         shutil.rmtree(self.scratch)
 
     def add_filters(self, pairs):
@@ -342,11 +341,8 @@ class World:
 
 @contextlib.contextmanager
 def world(build, make_log):
-    """The world, in a sandbox or where it can do no harm."""
-    throwaway = sandbox.inside()
-    if not throwaway:
-        product.check_untouched()
-    made = World(build, throwaway, make_log())
+    """The world, in a throw-away root."""
+    made = World(build, make_log())
     try:
         yield made
     finally:
@@ -354,17 +350,15 @@ def world(build, make_log):
 
 
 def run_isolated(program, build, main):
-    """Call main in a throw-away root, if there can be one; returns an exit status."""
+    """Call main in a throw-away root; returns an exit status."""
     try:
         product.check_machine(build)
         if sandbox.inside():
             return main()
-        try:
-            return sandbox.run([sys.executable, program, *sys.argv[1:]])
-        except sandbox.Refused as reason:
-            print(f"no throw-away root can be had ({reason}): working on the machine itself", flush=True)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))      # leave through the clean-up
-        return main()
+        return sandbox.run([sys.executable, program, *sys.argv[1:]])
+    except sandbox.Refused as reason:
+        print(f"{os.path.basename(program)}: no throw-away root can be had: {reason}", file=sys.stderr)
+        return 1
     except product.CannotRun as reason:
         print(f"{os.path.basename(program)}: {reason}", file=sys.stderr)
         return 1

@@ -131,6 +131,17 @@ class _Root:
             _mount(point, target, None, MS_BIND)
             _mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
 
+    def name_localhost(self):
+        """A machine may know localhost by DNS alone, or not at all, and in here there is no DNS."""
+        hosts = self.inside("/etc/hosts")
+        lines = []
+        if os.path.exists(hosts):
+            with open(hosts, encoding="utf-8", errors="surrogateescape") as table:
+                lines = table.read().splitlines()
+        if not any("localhost" in line.partition("#")[0].split()[1:] for line in lines):
+            with open(hosts, "w", encoding="utf-8", errors="surrogateescape") as table:
+                table.write("\n".join([*lines, "127.0.0.1 localhost", "::1 localhost", ""]))
+
     def add_own_trees(self):
         os.makedirs(self.inside("/proc"), exist_ok=True)
         _mount("proc", self.inside("/proc"), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
@@ -179,6 +190,7 @@ def _build(shared, template):
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     root = _Root(template)
     root.add_machine_files()
+    root.name_localhost()
     root.add_own_trees()
     for directory in shared:
         root.add_shared(directory)

@@ -334,20 +334,18 @@ def _check_machine(build):
 
 
 def _perform(options, cases):
-    """The cases themselves, in the sandbox or, failing that, on the machine."""
-    machine = Machine(sandbox.inside())
+    """The cases themselves, in the throw-away root."""
+    machine = Machine(throwaway=True)
     scratch = Path(tempfile.mkdtemp(prefix="kvt-faults-", dir=SCRATCH_PARENT))
     scratch.chmod(0o755)
     log = Journal()
     report = Report(options.k)
     try:
-        if sandbox.inside():
-            # The same system calls on every machine, whatever its name services are.
-            machine.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\n")
+        # The same system calls on every machine, whatever its name services are.
+        machine.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\n")
         cases(Stage(options, machine, scratch, log), report)
     finally:
         log.close()
-        machine.restore()
         shutil.rmtree(scratch, ignore_errors=True)
     return report.end()
 
@@ -358,13 +356,11 @@ def play(description, cases):
     try:
         _check_machine(options.build)
         if not sandbox.inside():
-            try:
-                return sandbox.run([sys.executable, *sys.argv])
-            except sandbox.Refused as reason:
-                print(f"no throw-away root can be had ({reason}): working on the machine itself", flush=True)
-                product.check_untouched()
-                signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))      # leave through the clean-up
+            return sandbox.run([sys.executable, *sys.argv])
         return _perform(options, cases)
+    except sandbox.Refused as reason:
+        print(f"FAILED {Path(sys.argv[0]).name}: no throw-away root can be had: {reason}\n0 passed, 1 failed")
+        return 1
     except product.CannotRun as reason:
         print(f"FAILED {Path(sys.argv[0]).name}: {reason}\n0 passed, 1 failed")
         return 1
