@@ -293,20 +293,32 @@ def call(work, shared=(), template="/"):
     is another than this machine's, work has to have imported what it needs: the
     Python in there is another one.
     """
-    if os.geteuid() != 0:
-        raise Refused("only root can make one")
     # ^C reaches the whole foreground group: the command decides, we wait for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return wait(start(work, shared, template))
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def start(work, shared=(), template="/"):
+    """Begin to call work in a sandbox, as call does, and return the process to wait() for."""
+    if os.geteuid() != 0:
+        raise Refused("only root can make one")
     reader, writer = os.pipe()
     outer = _fork(_be_outer, (shared, template), work, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as report:
         reason = report.read().decode().strip()
-    code = os.waitstatus_to_exitcode(os.waitpid(outer, 0)[1])
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     if reason:
+        wait(outer)
         raise Refused(reason)
-    return _exit_status(code)
+    return outer
+
+
+def wait(outer):
+    """Wait until the sandbox of this process is gone, return the exit status of its work."""
+    return _exit_status(os.waitstatus_to_exitcode(os.waitpid(outer, 0)[1]))
 
 
 def main():
