@@ -176,10 +176,9 @@ valgrind:
 		unit-tests
 	@TEST_WRAPPER='$(VALGRIND)' TEST_LEFT_OUT='test_pam_decision test_pam_stack test_ways' \
 		tests/run build/valgrind unit
-	@TEST_WRAPPER='$(VALGRIND)' /usr/bin/python3 tests/e2e/run.py \
-		--build $(CURDIR)/build/valgrind \
-		--except 'signals, limits, environment and folder' \
-		--except 'a huge file is streamed'
+	@TEST_WRAPPER='$(VALGRIND)' \
+		PYTEST_ADDOPTS='-k "not finds_signals_limits and not huge_file_is_streamed"' \
+		tests/run build/valgrind e2e
 
 # Lines and branches of the login path that the tests reach.
 coverage:

@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 # pylint: disable=wrong-import-position
 import keys
 import product
-import run as suite
 import sandbox
 import server
 from bench import Bench, World
@@ -111,7 +110,7 @@ def demonstrate(demo, build):
 
 
 def play(build, throwaway):
-    machine, scratch, log = Machine(throwaway), suite.make_scratch(), Logbook()
+    machine, scratch, log = Machine(throwaway), product.make_scratch(), Logbook()
     try:
         product.install(machine, build, scratch)
         demo = Demo(World(machine, log, Clients(scratch), scratch))

@@ -4,7 +4,7 @@
 import os
 import signal
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,14 @@ pytest_plugins = ["throwaway"]
 
 def pytest_addoption(parser):
     parser.addoption("--build", metavar="DIR", default="build", help="where the built programs are (build)")
+    parser.addoption("--keep", metavar="DIR", type=_folder_of_root, help="where the end-to-end tests leave "
+                     "configurations and logs")
+
+
+def _folder_of_root(path):
+    """An absolute path, in which sshd takes commands from files only if root owns it all the way up."""
+    os.makedirs(path, mode=0o755, exist_ok=True)
+    return os.path.abspath(path)
 
 
 def pytest_configure():
@@ -43,16 +51,21 @@ def fixture_scratch():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """One line for each file: how its tests went, and how long they took."""
-    files = defaultdict(lambda: defaultdict(int))
-    for outcome in ("passed", "failed", "error", "skipped"):
-        for report in terminalreporter.stats.get(outcome, ()):
-            files[report.nodeid.partition("::")[0]][outcome] += 1
-    seconds = defaultdict(float)
-    for reports in terminalreporter.stats.values():
+    """One line for each file, and one for each reason to leave tests out. tests/run shows both."""
+    files = defaultdict(Counter)
+    seconds = Counter()
+    for outcome, reports in terminalreporter.stats.items():
         for report in reports:
-            seconds[getattr(report, "nodeid", "").partition("::")[0]] += getattr(report, "duration", 0)
+            if isinstance(report, pytest.TestReport):
+                file = report.nodeid.partition("::")[0]
+                seconds[file] += report.duration
+                if outcome:
+                    files[file][outcome] += 1
     for file, counts in sorted(files.items()):
-        word = "FAILED" if counts.keys() & {"failed", "error"} else "ok"
-        went = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        word = "FAILED" if counts["failed"] + counts["error"] else "ok"
+        went = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
         terminalreporter.write_line(f"{word:7} {file} ({seconds[file]:.0f} s): {went}")
+    skipped = terminalreporter.stats.get("skipped", ())
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"{count} skipped: {reason}")

@@ -22,7 +22,7 @@ import sandbox
 
 # Folders that tests in a throw-away root write to for good, separated by colons.
 SHARED = "KEYVETO_SHARED"
-NO_ROOT = "no throw-away root can be had"
+REFUSED = pytest.StashKey()     # why no root can be had
 
 
 def pytest_configure(config):
@@ -33,17 +33,7 @@ def pytest_configure(config):
 def pytest_runtest_setup(item):
     """Before anything of a throwaway test runs: it is inside, or it does not run at all."""
     if item.get_closest_marker("throwaway") and not sandbox.inside():
-        pytest.skip(f"{NO_ROOT}: {item.config.stash[REFUSED]}")
-
-
-REFUSED = pytest.StashKey()
-
-
-def pytest_terminal_summary(terminalreporter):
-    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ())
-               if isinstance(report.longrepr, tuple) and NO_ROOT in report.longrepr[2]]
-    if reasons:
-        terminalreporter.write_line(f"{len(reasons)} tests were skipped, since {reasons[0].removeprefix('Skipped: ')}")
+        pytest.skip(f"no throw-away root can be had: {item.config.stash[REFUSED]}")
 
 
 class Roots:
@@ -99,9 +89,8 @@ class Root:
             os.close(self._orders)
             os.close(self._reports)
             return _serve(session, orders, reports)
-        shared = [path for path in os.environ.get(SHARED, "").split(":") if path]
         try:
-            self._process = sandbox.start(serve, shared)
+            self._process = sandbox.start(serve, _shared(session.config))
         finally:
             os.close(orders)
             os.close(reports)
@@ -146,7 +135,7 @@ class Root:
 
 def _serve(session, orders, reports):
     """Run the tests that are asked for, in the throw-away root."""
-    _open_ways_to_shared()
+    _open_ways_to(_shared(session.config))
     hook = session.config.hook
     with os.fdopen(orders, encoding="utf-8") as told, os.fdopen(reports, "w", encoding="utf-8") as answer:
         # The processes around this one hold the pipes open, too: an end is told.
@@ -158,8 +147,12 @@ def _serve(session, orders, reports):
     return 0
 
 
-def _open_ways_to_shared():
-    """Accounts may pass the folders above the shared ones, which may be /root. Only in there."""
-    for shared in filter(None, os.environ.get(SHARED, "").split(":")):
-        for folder in Path(shared).parents:
-            folder.chmod(folder.stat().st_mode | 0o111)
+def _shared(config):
+    """The folders in a throw-away root that are the real ones."""
+    return [*filter(None, os.environ.get(SHARED, "").split(":")), *filter(None, [config.getoption("--keep")])]
+
+
+def _open_ways_to(folders):
+    """Accounts may pass the folders above these, which may be /root. Only in there."""
+    for folder in {above for each in folders for above in Path(each).parents}:
+        folder.chmod(folder.stat().st_mode | 0o111)

@@ -1,52 +1,17 @@
 # SPDX-License-Identifier: ISC
-"""What the cases are made of: the list of them, and what each one works with."""
+"""What the end-to-end tests work with."""
 
 import contextlib
-import traceback
-from dataclasses import dataclass
 
 import keys
 from machine import write_as_root
 from server import Server
 
-CASES = []
-LEFT_OUT = {}       # title of a case that this machine's OpenSSH cannot play: what it lacks
-FAILURE_CHARACTERS = 10_000
 LOG_CHARACTERS = 4_000
 
 
-@dataclass(frozen=True)
-class Case:
-    """A behaviour, as a sentence, and the function that shows it.
-
-    A case with a way and a deployment fills that cell of the table of ways in
-    with the words its function returns.
-    """
-    title: str
-    function: object
-    way: str = ""
-    deployment: str = ""
-
-
-def add_case(title, function, way="", deployment="", lacks=""):
-    if any(known.title == title for known in CASES):
-        raise ValueError(f"two cases are called {title!r}")
-    if lacks:
-        LEFT_OUT[title] = lacks
-        return
-    CASES.append(Case(title, function, way, deployment))
-
-
-def case(title):
-    """Make a function a case."""
-    def decorate(function):
-        add_case(title, function)
-        return function
-    return decorate
-
-
 class World:
-    """What all cases share: the machine, its log, and the clients."""
+    """What all tests of a file share: the machine, its log, and the clients."""
 
     def __init__(self, machine, log, clients, scratch):
         self.machine, self.log, self.clients, self.scratch = machine, log, clients, scratch
@@ -54,7 +19,7 @@ class World:
 
 
 class Bench:
-    """What one case works with; what it starts ends with it."""
+    """What one test works with; what it starts ends with it."""
 
     def __init__(self, world, number):
         self.machine, self.log, self.clients = world.machine, world.log, world.clients
@@ -155,27 +120,3 @@ def check(condition, sentence):
     """Fail the case with a sentence unless the condition holds."""
     if not condition:
         raise AssertionError(sentence)
-
-
-@dataclass
-class Result:
-    """How a case went: the words for its cell, or why it failed."""
-    case: Case
-    words: str = ""
-    failure: str = ""
-
-
-def _shorten(text):
-    """What went wrong, when it went wrong with the contents of a huge file."""
-    return text if len(text) <= FAILURE_CHARACTERS else f"{text[:FAILURE_CHARACTERS]}…"
-
-
-def run_case(world, number, chosen):
-    """Run one case in a bench of its own."""
-    bench = Bench(world, number)
-    try:
-        return Result(chosen, words=chosen.function(bench) or "")
-    except Exception:       # a case may fail in any way; the next one must still run
-        return Result(chosen, failure=f"{_shorten(traceback.format_exc())}\n{bench.evidence()}")
-    finally:
-        bench.close()

@@ -4,6 +4,7 @@
 import glob
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import keys
@@ -11,6 +12,7 @@ from server import GUARD, SSHD, STOCK_STACK
 
 CONFIG_FOLDER, FILTER_FOLDER = Path("/etc/keyveto"), Path("/var/lib/keyveto")
 SSH_CONFIG = Path("/etc/ssh/ssh_config")
+SCRATCH_PARENT = "/var/lib"     # root's all the way up, as sshd wants it for commands
 HOST_KEY_KINDS = ("ed25519", "ecdsa")
 
 TOOLS = (SSHD, "ssh", "ssh-keygen", "sftp", "scp", "/usr/lib/openssh/ssh-keysign",
@@ -33,6 +35,13 @@ def check_machine(build):
         if not path.exists():
             raise CannotRun(f"{path} does not exist")
     _pam_folder()
+
+
+def make_scratch(parent=None):
+    """A folder that sshd trusts and every account can look into."""
+    scratch = Path(tempfile.mkdtemp(prefix="kvt-e2e-", dir=parent or SCRATCH_PARENT))
+    scratch.chmod(0o755)
+    return scratch
 
 
 def check_untouched():

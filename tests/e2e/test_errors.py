@@ -3,10 +3,13 @@
 
 import os
 
+import pytest
+
 import logbook
 import server
-from bench import add_case, case, check
 from guard import run, run_guard
+
+pytestmark = pytest.mark.throwaway
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
@@ -212,34 +215,31 @@ def no_verdict(bench, deploy, mistake, setting, action):
     sshd = bench.server(deploy(config))
     bench.expect(bench.login(sshd, account, key), action == "allow", f"OnError {setting}")
     decision = bench.decision(account, verdict="error")
-    check(decision.action == action, f"wrong action: {decision}")
-    check(named in (decision.reason or ""), f"the reason should name {named}: {decision}")
-    check(decision.line.severity == logbook.ERR, f"not logged as an error: {decision}")
+    assert decision.action == action, f"wrong action: {decision}"
+    assert named in (decision.reason or ""), f"the reason should name {named}: {decision}"
+    assert decision.line.severity == logbook.ERR, f"not logged as an error: {decision}"
 
 
-def no_verdict_both_ways(bench, deploy, mistake):
+@pytest.mark.parametrize("mistake", ON_ERROR_DECIDES.values(), ids=ON_ERROR_DECIDES)
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_errors_onerror_decides(bench, deploy, mistake):
     for setting in ("deny", "allow"):
         no_verdict(bench, deploy, mistake, setting, action=setting)
 
 
-def _add_cases():
-    for name, deploy in DEPLOYMENTS.items():
-        for title, mistake in ON_ERROR_DECIDES.items():
-            add_case(f"errors: {title} × {name}: OnError decides",
-                     lambda bench, deploy=deploy, mistake=mistake: no_verdict_both_ways(bench, deploy, mistake))
-        for title, mistake in ALWAYS_DENIED.items():
-            add_case(f"errors: {title} × {name}: refused",
-                     lambda bench, deploy=deploy, mistake=mistake:
-                     no_verdict(bench, deploy, mistake, "allow", action="deny"))
-        add_case(f"errors: without OnError × {name}: refused",
-                 lambda bench, deploy=deploy: no_verdict(bench, deploy, without_on_error, "unset", action="deny"))
-        add_case(f"filter replaced between logins × {name}: the new one counts",
-                 lambda bench, deploy=deploy: replaced_filter(bench, deploy))
-        add_case(f"a hit counts beside a broken filter, whatever OnError says × {name}",
-                 lambda bench, deploy=deploy: hit_beside_broken_filter(bench, deploy))
+@pytest.mark.parametrize("mistake", ALWAYS_DENIED.values(), ids=ALWAYS_DENIED)
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_errors_refused_whatever_onerror_says(bench, deploy, mistake):
+    no_verdict(bench, deploy, mistake, "allow", action="deny")
 
 
-def replaced_filter(bench, deploy):
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_errors_refused_without_onerror(bench, deploy):
+    no_verdict(bench, deploy, without_on_error, "unset", action="deny")
+
+
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_filter_replaced_between_logins_the_new_one_counts(bench, deploy):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     path = bench.filter(bench.key())
@@ -251,7 +251,8 @@ def replaced_filter(bench, deploy):
     bench.must_enter(bench.login(sshd, account, key), "the third filter does not")
 
 
-def hit_beside_broken_filter(bench, deploy):
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_a_hit_counts_beside_a_broken_filter_whatever_onerror_says(bench, deploy):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     broken = bench.path("nonexistent")
@@ -261,30 +262,24 @@ def hit_beside_broken_filter(bench, deploy):
     bench.decision(account, verdict="listed", action="deny")
 
 
-_add_cases()
-
-
-@case("errors: the guard's exit status and output")
-def guard_exit_status(bench):
+def test_errors_the_guards_exit_status_and_output(bench):
     account, key = bench.account(), bench.key()
     account.authorize("line")
     for setting, status, output in (("deny", 1, b""), ("allow", 0, b"line\n")):
         config = bench.config(f"OnError {setting}", "Filter /nonexistent")
         done = run_guard(account, key, config)
-        check((done.returncode, done.stdout) == (status, output), f"OnError {setting}: {done}")
+        assert (done.returncode, done.stdout) == (status, output), f"OnError {setting}: {done}"
 
 
-@case("errors: the guard does not become its command when the verdict is missing")
-def guard_command_on_error(bench):
+def test_errors_the_guard_does_not_become_its_command_when_the_verdict_is_missing(bench):
     account, key = bench.account(), bench.key()
     for setting, status, output in (("deny", 1, b""), ("allow", 0, b"ran\n")):
         config = bench.config(f"OnError {setting}", "Filter /nonexistent")
         done = run_guard(account, key, config, "--", "/bin/echo", "ran")
-        check((done.returncode, done.stdout) == (status, output), f"OnError {setting}: {done}")
+        assert (done.returncode, done.stdout) == (status, output), f"OnError {setting}: {done}"
 
 
-@case("errors: a key that cannot be parsed is an error under OnError")
-def unparsable_key(bench):
+def test_errors_a_key_that_cannot_be_parsed_is_an_error_under_onerror(bench):
     account, key = bench.account(), bench.key()
     account.authorize("line")
     for blob in ("AAAA", "!!!!", key.key.blob[:-8], key.key.blob + "AAAA"):
@@ -293,11 +288,10 @@ def unparsable_key(bench):
             arguments = ["--config", config, "--user", account.name, "--home", account.home,
                          "--type", key.key.type, "--key", blob]
             done = run(arguments)
-            check((done.returncode, done.stdout) == (status, output), f"{blob}, OnError {setting}: {done}")
+            assert (done.returncode, done.stdout) == (status, output), f"{blob}, OnError {setting}: {done}"
 
 
-@case("errors: an unknown key type is unsupported, and OnUnsupported decides")
-def unsupported_type(bench):
+def test_errors_an_unknown_key_type_is_unsupported_and_onunsupported_decides(bench):
     account, key = bench.account(), bench.key()
     account.authorize("line")
     for setting, status, output in (("deny", 0, b""), ("allow", 0, b"line\n")):
@@ -305,5 +299,5 @@ def unsupported_type(bench):
         arguments = ["--config", config, "--user", account.name, "--home", account.home,
                      "--type", "ssh-of-the-future@example.com", "--key", key.key.blob]
         done = run(arguments)
-        check((done.returncode, done.stdout) == (status, output), f"OnUnsupported {setting}: {done}")
+        assert (done.returncode, done.stdout) == (status, output), f"OnUnsupported {setting}: {done}"
         bench.decision(account, verdict="unsupported", action=setting)

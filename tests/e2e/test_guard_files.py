@@ -10,10 +10,13 @@ import os
 import random
 import subprocess
 
+import pytest
+
 import openssh
 import server
-from bench import add_case, case, check
 from guard import run_guard
+
+pytestmark = pytest.mark.throwaway
 
 HUGE_BYTES = 200 << 20
 ENDLESS_BYTES = 1 << 40        # minutes, for one that reads them all
@@ -239,7 +242,9 @@ ARRANGEMENTS = {
 }
 
 
-def agree_on(bench, arrange, expected):
+@pytest.mark.parametrize("arrange, expected", ARRANGEMENTS.values(), ids=[
+    f"{title}: {'in' if expected else 'out'}" for title, (_, expected) in ARRANGEMENTS.items()])
+def test_guard_files_let_in_as_sshd_alone_does(bench, arrange, expected):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     arrange(bench, account, key)
@@ -253,21 +258,14 @@ def agree(bench, account, key, expected, sshd_options=(), config=()):
     bench.expect(bench.login(guarded, account, key), expected, "behind the guard sshd does something else")
 
 
-for _title, (_arrange, _expected) in ARRANGEMENTS.items():
-    add_case(f"guard files: {_title}: {'in' if _expected else 'out'}, as without the guard",
-             lambda bench, arrange=_arrange, expected=_expected: agree_on(bench, arrange, expected))
-
-
-@case("guard files: StrictModes no lets a 0666 file in, as sshd's does")
-def strict_modes_no(bench):
+def test_guard_files_strictmodes_no_lets_a_0666_file_in_as_sshds_does(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     account.authorized_keys.chmod(0o666)
     agree(bench, account, key, IN, ["StrictModes no"], ["StrictModes no"])
 
 
-@case("guard files: patterns of AuthorizedKeysFile mean what they mean to sshd")
-def patterns(bench):
+def test_guard_files_patterns_of_authorizedkeysfile_mean_what_they_mean_to_sshd(bench):
     folder = bench.path("keys")
     folder.mkdir()
     for pattern, name in ((".keys/%u", ".keys/{0.name}"), ("%h/.keys/%U", ".keys/{0.uid}"),
@@ -286,7 +284,7 @@ def patterns(bench):
 def printed(bench, account, *config):
     """What the guard prints for an account when a clean key is offered."""
     done = run_guard(account, bench.key(), bench.config(*config, listed=[bench.key()]))
-    check(done.returncode == 0, f"the guard failed: {done}")
+    assert done.returncode == 0, f"the guard failed: {done}"
     return done.stdout
 
 
@@ -302,25 +300,22 @@ CONTENTS = {
 }
 
 
-@case("guard output: one file comes out byte for byte")
-def byte_for_byte(bench):
+def test_guard_output_one_file_comes_out_byte_for_byte(bench):
     account = bench.account()
     for name, data in CONTENTS.items():
         account.write(".ssh/authorized_keys", data)
-        check(printed(bench, account) == data, f"{name}: not what is in the file")
+        assert printed(bench, account) == data, f"{name}: not what is in the file"
 
 
-@case("guard output: two files come out one after the other, lines kept apart")
-def two_files(bench):
+def test_guard_output_two_files_come_out_one_after_the_other_lines_kept_apart(bench):
     account = bench.account()
     for first, separator in ((b"one\n", b""), (b"one", b"\n"), (b"", b"")):
         account.write(".ssh/authorized_keys", first)
         account.write(".ssh/authorized_keys2", b"two")
-        check(printed(bench, account) == first + separator + b"two", f"wrong after {first!r}")
+        assert printed(bench, account) == first + separator + b"two", f"wrong after {first!r}"
 
 
-@case("guard output: StrictModes decides which group-writable files are printed")
-def strict_modes(bench):
+def test_guard_output_strictmodes_decides_which_group_writable_files_are_printed(bench):
     account = bench.account()
     default = "private-group"       # on Debian and its kin, where sshd is as lax
     for mode, printed_by in ((0o644, {"yes", "private-group", "no"}), (0o664, {"private-group", "no"}),
@@ -329,11 +324,10 @@ def strict_modes(bench):
         for setting in ("yes", "private-group", "no", None):
             lines = [f"StrictModes {setting}"] if setting else []
             expected = b"line\n" if (setting or default) in printed_by else b""
-            check(printed(bench, account, *lines) == expected, f"mode {mode:o}, StrictModes {setting}")
+            assert printed(bench, account, *lines) == expected, f"mode {mode:o}, StrictModes {setting}"
 
 
-@case("guard output: a FIFO, a device or a folder does not hold it up")
-def nothing_to_wait_for(bench):
+def test_guard_output_a_fifo_a_device_or_a_folder_does_not_hold_it_up(bench):
     account = bench.account()
     fifo_path, zero = account.ssh / "fifo", account.ssh / "zero"
     account.authorize()
@@ -343,7 +337,7 @@ def nothing_to_wait_for(bench):
     # One that waited would be killed, and not have succeeded.
     for path in (fifo_path, zero, account.ssh):
         output = printed(bench, account, f"AuthorizedKeysFile {path}", "StrictModes no")
-        check(output == b"", f"{path} was printed: {output[:40]!r}")
+        assert output == b"", f"{path} was printed: {output[:40]!r}"
 
 
 def _make_huge(account, size=HUGE_BYTES):
@@ -353,8 +347,7 @@ def _make_huge(account, size=HUGE_BYTES):
     return account.authorized_keys
 
 
-@case("guard output: a huge file is streamed, in little memory")
-def huge_file(bench):
+def test_guard_output_a_huge_file_is_streamed_in_little_memory(bench):
     account = bench.account()
     path = _make_huge(account)
     with open(path, "rb") as file:
@@ -362,35 +355,32 @@ def huge_file(bench):
     limited = ["/bin/sh", "-c", f'ulimit -v {SMALL_MEMORY_KIB} && exec "$@"', "sh"]
     done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), prefix=limited,
                      collect=lambda stdout: hashlib.file_digest(stdout, "sha256").hexdigest())
-    check(done.returncode == 0 and done.stdout == expected, f"not the file: {done}")
+    assert done.returncode == 0 and done.stdout == expected, f"not the file: {done}"
 
 
-@case("guard output: a listed key and a huge file: nothing is printed, and soon")
-def huge_file_and_listed_key(bench):
+def test_guard_output_a_listed_key_and_a_huge_file_nothing_is_printed_and_soon(bench):
     account, listed = bench.account(), bench.key()
     _make_huge(account, ENDLESS_BYTES)
     done = run_guard(account, listed, bench.config(listed=[listed]))
-    check((done.returncode, done.stdout) == (0, b""), f"something came out: {done}")
+    assert (done.returncode, done.stdout) == (0, b""), f"something came out: {done}"
     # Nobody knows what is in a line of that length, and the log does not claim to.
     bench.decision(account, verdict="listed", authorized=None)
 
 
-@case("guard output: a reader that goes away is an error, not a success")
-def reader_goes_away(bench):
+def test_guard_output_a_reader_that_goes_away_is_an_error_not_a_success(bench):
     account = bench.account()
     _make_huge(account)
     done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]),
                      collect=lambda stdout: stdout.close())
-    check(done.returncode != 0, f"the guard claims success: {done}")
+    assert done.returncode != 0, f"the guard claims success: {done}"
 
 
-@case("guard output: a full disk is an error, not a success")
-def full_output(bench):
+def test_guard_output_a_full_disk_is_an_error_not_a_success(bench):
     account = bench.account()
     account.authorize("line")
     with open("/dev/full", "wb") as full:
         done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), stdout=full)
-    check(done.returncode == 1, f"the guard claims success: {done}")
+    assert done.returncode == 1, f"the guard claims success: {done}"
 
 
 # Wildcards
@@ -398,7 +388,8 @@ def full_output(bench):
 WILD_NAMES = ("a", "b", "^", "*", "[a]", "\\a")
 
 
-def wildcards(bench, pattern):
+@pytest.mark.parametrize("pattern", ("[^b]", "[!b]", "*", "\\a", "\\*", "[ab]", "[a]", "?", "[[:alpha:]]"))
+def test_guard_files_wildcards_mean_what_they_mean_to_sshd(bench, pattern):
     """Whichever of the files this machine's sshd reads for a pattern, the guard reads."""
     account, folder = bench.account(), "k"
     offered = {name: bench.key() for name in WILD_NAMES}
@@ -412,15 +403,10 @@ def wildcards(bench, pattern):
     guarded = bench.server(server.guard(config))
     read = [name for name, key in offered.items() if bench.login(vanilla, account, key).entered]
     found = [name for name, key in offered.items() if bench.login(guarded, account, key).entered]
-    check(found == read, f"sshd reads {read}, the guard {found}")
+    assert found == read, f"sshd reads {read}, the guard {found}"
 
 
-for _pattern in ("[^b]", "[!b]", "*", "\\a", "\\*", "[ab]", "[a]", "?", "[[:alpha:]]"):
-    add_case(f"guard files, wildcards: {_pattern}", lambda bench, pattern=_pattern: wildcards(bench, pattern))
-
-
-@case("guard files, wildcards: a home with brackets in its name")
-def brackets_in_the_home(bench):
+def test_guard_files_wildcards_a_home_with_brackets_in_its_name(bench):
     account, clean = bench.account(), bench.key()
     account.authorize(clean.key)
     home = account.home.with_name(f"{account.name}[x]")
@@ -433,8 +419,7 @@ def brackets_in_the_home(bench):
     bench.expect(bench.login(bench.server(server.guard(config)), account, clean), alone.entered, "not as sshd alone")
 
 
-@case("guard files: one that cannot be read to its end does not hide the next")
-def read_error(bench):
+def test_guard_files_one_that_cannot_be_read_to_its_end_does_not_hide_the_next(bench):
     account, clean, listed = bench.account(), bench.key(), bench.key()
     account.authorize()
     account.authorized_keys.unlink()
@@ -445,6 +430,6 @@ def read_error(bench):
     sshd = bench.server(server.guard(bench.config(listed=[listed])))
     bench.must_enter(bench.login(sshd, account, clean), "the guard must not hide the second file")
     said = bench.decision(account, verdict="error")
-    check("authorized_keys: cannot be read to its end: " in said.reason, f"not the file and the reason: {said}")
+    assert "authorized_keys: cannot be read to its end: " in said.reason, f"not the file and the reason: {said}"
     bench.must_not_enter(bench.login(sshd, account, listed))
     bench.decision(account, verdict="listed", authorized=None)

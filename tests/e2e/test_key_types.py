@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: ISC
 """Every type of key that this machine's sshd takes: clean in, listed out."""
 
+import pytest
+
 import keys
 import server
-from bench import add_case, check
 from openssh import dsa_only, has_dsa
+
+pytestmark = pytest.mark.throwaway
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
@@ -33,7 +36,7 @@ def clean_then_listed(bench, deploy, account, identity, listed):
     bench.filter(listed).rename(path)
     bench.must_not_enter(bench.login(sshd, account, identity), "listed now")
     decision = bench.decision(account, verdict="listed", action="deny", key_fp=listed.key.fingerprint)
-    check(decision.key_type == listed.key.type, f"wrong type: {decision}")
+    assert decision.key_type == listed.key.type, f"wrong type: {decision}"
 
 
 def plain(bench, deploy, kind):
@@ -56,9 +59,11 @@ def certifying(bench, deploy, kind):
     clean_then_listed(bench, deploy, account, keys.certify(ca, identity, account.name), ca)
 
 
-for _name, _deploy in DEPLOYMENTS.items():
-    for _type, _kind in TYPES.items():
-        for _title, _attempt in (("a key", plain), ("the key in a certificate", certified), ("a CA", certifying)):
-            add_case(f"key types: {_type}, {_title} × {_name}",
-                     lambda bench, attempt=_attempt, deploy=_deploy, kind=_kind: attempt(bench, deploy, kind),
-                     lacks="" if has_dsa() or _type != "DSA" else "DSA")
+@pytest.mark.parametrize("kind", [
+    pytest.param(kind, id=name, marks=pytest.mark.skipif(name == "DSA" and not has_dsa(),
+                                                         reason="left out, since there is no DSA here"))
+    for name, kind in TYPES.items()])
+@pytest.mark.parametrize("attempt", (plain, certified, certifying), ids=("a key", "the key in a certificate", "a CA"))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_key_types_clean_in_and_listed_out(bench, deploy, attempt, kind):
+    attempt(bench, deploy, kind)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: ISC
 """A certificate written oddly is still a certificate of the same keys."""
 
+import pytest
+
 import openssh
 import oddcerts
 import server
-from bench import add_case
 from oddcerts import odd_curve, odd_name, padded, unchanged
 from test_key_types import clean_then_listed
+
+pytestmark = pytest.mark.throwaway
+
 
 def lacks(title):
     """What a variant needs that later versions dropped."""
@@ -40,23 +44,26 @@ AUTHORITIES = {
 }
 
 
-def odd_key(bench, deploy, kind, bits, change):
+def variants(written):
+    """Parameters: kind, bits and change, without those that this machine's OpenSSH dropped."""
+    return [pytest.param(*how, id=title, marks=pytest.mark.skipif(
+        bool(lacks(title)), reason=f"left out, since there is no {lacks(title)} here"))
+            for title, how in written.items()]
+
+
+@pytest.mark.parametrize("kind, bits, change", variants(KEYS))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_odd_certificates_a_key_written_oddly_is_the_same_key(bench, deploy, kind, bits, change):
     account, ca, identity = bench.account(), bench.key(), bench.key(kind, bits)
     account.authorize(f"cert-authority {ca.key}")
     certified = oddcerts.certify(bench.folder, ca, identity, account.name, change, unchanged)
     clean_then_listed(bench, deploy, account, certified, identity)
 
 
-def odd_authority(bench, deploy, kind, bits, change):
+@pytest.mark.parametrize("kind, bits, change", variants(AUTHORITIES))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_odd_certificates_a_ca_written_oddly_is_the_same_ca(bench, deploy, kind, bits, change):
     account, ca, identity = bench.account(), bench.key(kind, bits), bench.key()
     account.authorize(f"cert-authority {ca.key}")
     certified = oddcerts.certify(bench.folder, ca, identity, account.name, unchanged, change)
     clean_then_listed(bench, deploy, account, certified, ca)
-
-
-for _name, _deploy in DEPLOYMENTS.items():
-    for _part, _attempt, _variants in (("key", odd_key, KEYS), ("CA", odd_authority, AUTHORITIES)):
-        for _title, _how in _variants.items():
-            add_case(f"odd certificates: {_part} {_title} × {_name}",
-                     lambda bench, attempt=_attempt, deploy=_deploy, how=_how: attempt(bench, deploy, *how),
-                     lacks=lacks(_title))

@@ -5,8 +5,11 @@ The stock stack of Debian 12 reads that file in its session phase, and what is i
 it replaces what sshd has put into the PAM environment.
 """
 
+import pytest
+
 import server
-from bench import case
+
+pytestmark = pytest.mark.throwaway
 
 
 class Liar:
@@ -20,16 +23,14 @@ class Liar:
         self.config = bench.config(listed=[self.key])
 
 
-@case("~/.pam_environment: cannot talk the module out of a refusal")
-def first_session_line_is_safe(bench):
+def test_pam_environment_cannot_talk_the_module_out_of_a_refusal(bench):
     liar = Liar(bench)
     sshd = bench.server(server.pam_session(liar.config))
     bench.must_not_enter(bench.login(sshd, liar.account, liar.key))
     bench.decision(liar.account, verdict="listed", key_fp=liar.key.key.fingerprint)
 
 
-@case("~/.pam_environment: fools a module placed behind pam_env, as docs/by-hand.md warns")
-def last_session_line_is_fooled(bench):
+def test_pam_environment_fools_a_module_placed_behind_pam_env_as_docs_by_hand_md_warns(bench):
     liar = Liar(bench)
     # Debian 12 has such a line of its own, Debian 13 has not.
     stack = f"{server.stock_stack()}session required pam_env.so user_readenv=1\n"
@@ -41,8 +42,7 @@ def last_session_line_is_fooled(bench):
     bench.must_not_enter(bench.login(sshd, liar.account, liar.key), "the module itself must work there")
 
 
-@case("PAM service: a server under another name has a stack of its own")
-def own_service(bench):
+def test_pam_service_a_server_under_another_name_has_a_stack_of_its_own(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     bench.must_enter(bench.login(bench.server(server.vanilla()), account, key))

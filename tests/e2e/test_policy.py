@@ -3,12 +3,15 @@
 
 import datetime
 
+import pytest
+
 import keys
 import logbook
 import openssh
 import server
-from bench import add_case, case, check
 from guard import run, run_guard
+
+pytestmark = pytest.mark.throwaway
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
@@ -31,7 +34,7 @@ def on_hit_warn(bench, deploy):
     exposed = Exposed(bench, deploy, "OnHit warn")
     bench.must_enter(exposed.outcome, "OnHit warn lets in")
     decision = bench.decision(exposed.account, verdict="listed", action="warn")
-    check(decision.line.severity == logbook.WARNING, f"not logged as a warning: {decision}")
+    assert decision.line.severity == logbook.WARNING, f"not logged as a warning: {decision}"
 
 
 def allowed_key(bench, deploy):
@@ -76,7 +79,7 @@ def allowed_ca(bench, deploy):
 def facility(bench, deploy):
     exposed = Exposed(bench, deploy, "SyslogFacility LOCAL3")
     decision = bench.decision(exposed.account, verdict="listed")
-    check(decision.line.facility == logbook.LOCAL3, f"wrong facility: {decision}")
+    assert decision.line.facility == logbook.LOCAL3, f"wrong facility: {decision}"
 
 
 def several_filters(bench, deploy):
@@ -101,10 +104,11 @@ BEHAVIOURS = {
     "a hit in any of several filters counts": several_filters,
 }
 
-for _name, _deploy in DEPLOYMENTS.items():
-    for _title, _behaviour in BEHAVIOURS.items():
-        add_case(f"policy: {_title} × {_name}",
-                 lambda bench, behaviour=_behaviour, deploy=_deploy: behaviour(bench, deploy))
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS.values(), ids=BEHAVIOURS)
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_policy(bench, deploy, behaviour):
+    behaviour(bench, deploy)
 
 
 # The log line
@@ -121,35 +125,31 @@ def the_line(bench, deploy, middle):
     filter_path = exposed.config.read_text(encoding="ascii").split()[1]
     decision = bench.decision(exposed.account)
     text = decision.line.text
-    check(text.endswith(expected_line(exposed, middle, filter_path)), f"not what the contract says: {text}")
-    check((decision.line.facility, decision.line.severity) == (logbook.AUTHPRIV, logbook.WARNING),
-          f"wrong priority: {decision}")
+    assert text.endswith(expected_line(exposed, middle, filter_path)), f"not what the contract says: {text}"
+    assert (decision.line.facility, decision.line.severity) == (logbook.AUTHPRIV, logbook.WARNING), \
+        f"wrong priority: {decision}"
 
 
-@case("log line: the guard's, word for word, for an account that lists the key")
-def guard_line(bench):
+def test_log_line_the_guards_word_for_word_for_an_account_that_lists_the_key(bench):
     the_line(bench, server.guard,
              "via=guard key_type={0.type} key_fp={0.fingerprint} part=key authorized=yes")
 
 
-@case("log line: the module's, word for word")
-def pam_line(bench):
+def test_log_line_the_modules_word_for_word(bench):
     the_line(bench, server.pam_session,
              "rhost=127.0.0.1 via=pam key_type={0.type} key_fp={0.fingerprint} part=key")
 
 
-@case("log line: a listed key that the account does not list is a notice")
-def not_authorized(bench):
+def test_log_line_a_listed_key_that_the_account_does_not_list_is_a_notice(bench):
     account, listed = bench.account(), bench.key()
     account.authorize(bench.key().key)
     sshd = bench.server(server.guard(bench.config(listed=[listed])))
     bench.must_not_enter(bench.login(sshd, account, listed))
     decision = bench.decision(account, verdict="listed", action="deny", authorized="no")
-    check(decision.line.severity == logbook.NOTICE, f"not logged as a notice: {decision}")
+    assert decision.line.severity == logbook.NOTICE, f"not logged as a notice: {decision}"
 
 
-@case("log line: authorized= tells what the account's files say of a key or a CA")
-def authorized(bench):
+def test_log_line_authorized_tells_what_the_accounts_files_say_of_a_key_or_a_ca(bench):
     account, listed, listed_ca = bench.account(), bench.key(), bench.key()
     certificate = keys.certify(listed_ca, bench.key(), account.name)
     config = bench.config(listed=[listed, listed_ca])
@@ -162,11 +162,10 @@ def authorized(bench):
         account.authorize("# comment", bench.key().key, line)
         run_guard(account, offered, config)
         last = bench.log.decisions(account)[-1]
-        check((last.verdict, last.authorized) == ("listed", answer), f"{line}: {last}")
+        assert (last.verdict, last.authorized) == ("listed", answer), f"{line}: {last}"
 
 
-@case("log line: --connection gives the client's address")
-def connection(bench):
+def test_log_line_connection_gives_the_clients_address(bench):
     account, listed = bench.account(), bench.key()
     config = bench.config(listed=[listed])
     for value, expected in (
@@ -176,10 +175,12 @@ def connection(bench):
             ("192.0.2.1 22", None), ("192.0.2.1 22 ", None), ("192.0.2.1", None), ("", None), ("  ", None)):
         run_guard(account, listed, config, "--connection", value)
         last = bench.log.decisions(account)[-1]
-        check((last.verdict, last.rhost) == ("listed", expected), f"{value!r}: {last}")
+        assert (last.verdict, last.rhost) == ("listed", expected), f"{value!r}: {last}"
 
 
-def connection_of_sshd(bench):
+@pytest.mark.skipif(not openssh.has_connection_token(),
+                    reason="left out, since there is no %C in AuthorizedKeysCommand here")
+def test_log_line_connection_through_sshd_gives_the_clients_address(bench):
     """Client and server have different addresses, and only one of them is the client's."""
     account, clean, listed = bench.account(), bench.key(), bench.key()
     account.authorize(clean.key)
@@ -189,16 +190,11 @@ def connection_of_sshd(bench):
     bench.must_enter(bench.login(sshd, account, clean, options=options))
     bench.must_not_enter(bench.login(sshd, account, listed, options=options))
     found = bench.log.decisions(account)
-    check(found and all((one.rhost, one.via, one.authorized) == ("127.0.0.3", "guard", "no") for one in found),
-          f"not the client's address: {found}")
+    assert found and all((one.rhost, one.via, one.authorized) == ("127.0.0.3", "guard", "no") for one in found), \
+        f"not the client's address: {found}"
 
 
-add_case("log line: --connection %C, through sshd, gives the client's address", connection_of_sshd,
-         lacks="" if openssh.has_connection_token() else "%C in AuthorizedKeysCommand")
-
-
-@case("log line: a user name cannot forge another line")
-def forged_name(bench):
+def test_log_line_a_user_name_cannot_forge_another_line(bench):
     listed = bench.key()
     name = 'eve\nverdict=allowed action=allow user="root" \x1b[2J\xe9'
     config = bench.config(listed=[listed])
@@ -206,12 +202,11 @@ def forged_name(bench):
          "--", "/bin/true"])
     escaped = r'user="eve\x0averdict=allowed action=allow user=\x22root\x22 \x1b[2J\xc3\xa9"'
     lines = bench.log.about(f"{escaped} via=guard")
-    check(len(lines) == 1, f"not escaped: {bench.log.about('eve')}")
-    check(not bench.log.about('user="root"'), "a line was forged")
+    assert len(lines) == 1, f"not escaped: {bench.log.about('eve')}"
+    assert not bench.log.about('user="root"'), "a line was forged"
 
 
-@case("log line: a clean key is not logged, unless the module is told to")
-def clean_key(bench):
+def test_log_line_a_clean_key_is_not_logged_unless_the_module_is_told_to(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     config = bench.config(listed=[bench.key()])
@@ -220,42 +215,38 @@ def clean_key(bench):
         bench.must_be_silent(account)
     bench.must_enter(bench.login(bench.server(server.pam_session(config, "debug")), account, key))
     said = [line for line in bench.log.about(account.name) if "verdict=clean" in line.text]
-    check([line.severity for line in said] == [logbook.DEBUG], f"not what debug should say: {said}")
+    assert [line.severity for line in said] == [logbook.DEBUG], f"not what debug should say: {said}"
 
 
 # What the person sees
 
-@case("message: a refused session tells the person which key it was")
-def default_message(bench):
+def test_message_a_refused_session_tells_the_person_which_key_it_was(bench):
     exposed = Exposed(bench, server.pam_session)
     bench.must_not_enter(exposed.outcome)
     shown = exposed.outcome.stdout + exposed.outcome.stderr
-    check(exposed.key.key.fingerprint in shown, f"the fingerprint is not shown: {shown}")
+    assert exposed.key.key.fingerprint in shown, f"the fingerprint is not shown: {shown}"
 
 
-@case("message: Message sets the words")
-def own_message(bench):
+def test_message_message_sets_the_words(bench):
     exposed = Exposed(bench, server.pam_session, 'Message "Call 1234 about %t %f, 100%% sure"')
     shown = exposed.outcome.stdout + exposed.outcome.stderr
     key = exposed.key.key
-    check(f"Call 1234 about {key.type} {key.fingerprint}, 100% sure" in shown, f"not shown: {shown}")
+    assert f"Call 1234 about {key.type} {key.fingerprint}, 100% sure" in shown, f"not shown: {shown}"
 
 
-@case("message: a missing verdict is told without details")
-def no_verdict_message(bench):
+def test_message_a_missing_verdict_is_told_without_details(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     sshd = bench.server(server.pam_session(bench.config("Filter /nonexistent/secret-place")))
     outcome = bench.login(sshd, account, key)
     bench.must_not_enter(outcome)
     shown = outcome.stdout + outcome.stderr
-    check("keyveto" in shown and "secret-place" not in shown, f"shown: {shown}")
+    assert "keyveto" in shown and "secret-place" not in shown, f"shown: {shown}"
 
 
 # The default places
 
-@case("default configuration: /etc/keyveto/keyveto.conf is read when none is named")
-def default_places(bench):
+def test_default_configuration_etc_keyveto_keyveto_conf_is_read_when_none_is_named(bench):
     account, listed, clean = bench.account(), bench.key(), bench.key()
     account.authorize(listed.key, clean.key)
     bench.machine.write("/etc/keyveto/keyveto.conf", "# all defaults\n")

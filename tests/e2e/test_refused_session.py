@@ -12,13 +12,16 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 import openssh
 import peers
 import server
-from bench import add_case, case, check
 from clients import GREETING
 from patience import PATIENCE
 from remote_probe import TOLD_TO_XAUTH
+
+pytestmark = pytest.mark.throwaway
 
 PROBE = Path(__file__).with_name("remote_probe.py").read_text(encoding="utf-8")
 ANSWER = peers.ANSWER.decode()
@@ -185,7 +188,7 @@ def _came_through(setting, connection, peer, ask):
         connection.wait_for_end()
         return peer.reached
     answered = ask()
-    check(connection.stays, f"the client should stay connected: {connection.words()}")
+    assert connection.stays, f"the client should stay connected: {connection.words()}"
     return answered or peer.reached
 
 
@@ -210,17 +213,13 @@ PROBES = {
 }
 
 
-def nothing_comes_through(bench, probe, whom):
-    check(probe(Setting(bench, False, *whom)), "the probe must work with a clean key, to prove anything")
+@pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
+@pytest.mark.parametrize("whom", (LIVES_ON | ENDS).values(), ids=[whom or "an account" for whom in LIVES_ON | ENDS])
+def test_refused_session_nothing_comes_through(bench, whom, probe):
+    assert probe(Setting(bench, False, *whom)), "the probe must work with a clean key, to prove anything"
     refused = Setting(bench, True, *whom)
-    check(not probe(refused), "it works with a listed key")
+    assert not probe(refused), "it works with a listed key"
     bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes" if refused.ended else None)
-
-
-for _whom, _arguments in {**LIVES_ON, **ENDS}.items():
-    for _name, _probe_function in PROBES.items():
-        add_case(f"refused session{_whom and f' ({_whom})'}: no {_name}",
-                 lambda bench, probe=_probe_function, whom=_arguments: nothing_comes_through(bench, probe, whom))
 
 
 # What sshd leaves open after a refused session. Only the end of the connection closes it.
@@ -275,28 +274,33 @@ def _shadow(name):
 
 def hole(bench, probe, options, is_open):
     """Root's: it is there with a clean key, with a listed one as sshd has it, and closed by default."""
-    check(probe(Setting(bench, False, True, (), options)), "the probe must work with a clean key, to prove anything")
+    assert probe(Setting(bench, False, True, (), options)), "the probe must work with a clean key, to prove anything"
     refused = Setting(bench, True, *LIVES_ON["root, disconnect=never"], options)
-    check(probe(refused) == is_open, f"without the end of the connection this should be {is_open}")
+    assert probe(refused) == is_open, f"without the end of the connection this should be {is_open}"
     bench.decision(refused.account, verdict="listed", disconnected=None)
     for whom in ENDS.values():
         if not whom[0]:
             continue
         refused = Setting(bench, True, *whom, options)
-        check(not probe(refused), "it works with a listed key")
+        assert not probe(refused), "it works with a listed key"
         bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes")
 
 
-add_case("refused session of root: no tunnel (ssh -w)", lacks="" if os.path.exists("/dev/net/tun") else "/dev/net/tun",
-         function=lambda bench: hole(bench, tunnel, ("PermitTunnel yes",), openssh.tunnels_after_refusal()))
-add_case("refused session of root: no connection that stays (ssh -N)",
-         function=lambda bench: hole(bench, stays, (), True))
-add_case("refused session of root: an expired password is not changed",
-         function=lambda bench: hole(bench, new_password, (), openssh.asks_root_no_old_password()))
+@pytest.mark.skipif(not os.path.exists("/dev/net/tun"),
+                    reason="left out, since there is no /dev/net/tun here")
+def test_refused_session_of_root_no_tunnel_by_ssh_w(bench):
+    hole(bench, tunnel, ("PermitTunnel yes",), openssh.tunnels_after_refusal())
 
 
-@case("refused session that ends the connection: what the person sees")
-def words_at_the_end(bench):
+def test_refused_session_of_root_no_connection_that_stays_by_ssh_n(bench):
+    hole(bench, stays, (), True)
+
+
+def test_refused_session_of_root_an_expired_password_is_not_changed(bench):
+    hole(bench, new_password, (), openssh.asks_root_no_old_password())
+
+
+def test_refused_session_that_ends_the_connection_what_the_person_sees(bench):
     setting = Setting(bench, True, *ENDS["root"])
     clients = bench.clients
     source = bench.write("source", GREETING)
@@ -306,14 +310,13 @@ def words_at_the_end(bench):
         "sftp": clients.sftp(setting.server, setting.account, setting.key, "pwd\n"),
         "scp": clients.scp(setting.server, setting.account, setting.key, source, "arrived"),
     }.items():
-        check(outcome.status == 255, f"{what}: status {outcome.status}: {outcome}")
-        check(any(words in outcome.stderr for words in GONE), f"{what}: not the end of a connection: {outcome}")
-        check("bad line length" not in outcome.stderr and "too long" not in outcome.stderr,
-              f"{what}: a broken protocol: {outcome}")
+        assert outcome.status == 255, f"{what}: status {outcome.status}: {outcome}"
+        assert any(words in outcome.stderr for words in GONE), f"{what}: not the end of a connection: {outcome}"
+        assert "bad line length" not in outcome.stderr and "too long" not in outcome.stderr, \
+            f"{what}: a broken protocol: {outcome}"
 
 
-@case("refused session that ends the connection: sshd has its slot back, and holds nothing against the address")
-def nothing_is_held(bench):
+def test_refused_session_that_ends_the_connection_sshd_has_its_slot_back_and_holds_nothing_against_the_address(bench):
     options = ["MaxStartups 1"]
     if openssh.version() >= (9, 8):
         # One refusal that counts would keep the next client out.
@@ -324,22 +327,21 @@ def nothing_is_held(bench):
     setting.account.authorize(setting.key.key, clean.key)
     for _ in range(5):
         outcome = setting.run("true")
-        check(any(words in outcome.stderr for words in GONE), f"not the end of a connection: {outcome}")
+        assert any(words in outcome.stderr for words in GONE), f"not the end of a connection: {outcome}"
     deadline = time.monotonic() + PATIENCE
     while setting.server.children():
-        check(time.monotonic() < deadline, f"processes are left: {setting.server.children()}")
+        assert time.monotonic() < deadline, f"processes are left: {setting.server.children()}"
         time.sleep(0.01)
     bench.must_enter(bench.login(setting.server, setting.account, clean))
     found = [one for one in bench.log.decisions(setting.account) if one.disconnected == "yes"]
-    check(len(found) == 5, f"not a line for each: {found}")
+    assert len(found) == 5, f"not a line for each: {found}"
 
 
-@case("refused session that ends the connection: no entry in utmp and wtmp")
-def no_entry(bench):
+def test_refused_session_that_ends_the_connection_no_entry_in_utmp_and_wtmp(bench):
     for listed, expected in ((False, True), (True, False)):
         setting = Setting(bench, listed, *ENDS["root"])
         setting.ssh("-tt", stdin="exit\n")
         entries = b"".join(Path(path).read_bytes() for path in ("/var/run/utmp", "/var/log/wtmp")
                            if os.path.exists(path))
-        check((setting.account.name.encode() in entries) == expected or not expected or not entries,
-              f"listed {listed}: an entry should be there: {expected}")
+        assert (setting.account.name.encode() in entries) == expected or not expected or not entries, \
+            f"listed {listed}: an entry should be there: {expected}"

@@ -4,8 +4,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import server
-from bench import case, check
+
+pytestmark = pytest.mark.throwaway
 
 TROUBLESHOOTING = Path(__file__).resolve().parents[2] / "docs/troubleshooting.md"
 
@@ -43,24 +46,22 @@ class Refused:
                                                  environment={"GIT_SSH_COMMAND": command}))
 
     def _text(self, outcome):
-        check(outcome.status != 0, f"it works with a listed key: {outcome}")
+        assert outcome.status != 0, f"it works with a listed key: {outcome}"
         return (outcome.stdout + outcome.stderr).replace(self.key.key.fingerprint, "SHA256:…")
 
 
 def says(text, quote):
-    check(quote in quotes(), f"docs/troubleshooting.md does not quote {quote!r}")
-    check(quote in text, f"nobody sees {quote!r}, but {text!r}")
+    assert quote in quotes(), f"docs/troubleshooting.md does not quote {quote!r}"
+    assert quote in text, f"nobody sees {quote!r}, but {text!r}"
 
 
-@case("what people see: from the guard, Permission denied")
-def _(bench):
+def test_what_people_see_from_the_guard_permission_denied(bench):
     refused = Refused(bench, server.guard)
     for text in (refused.ssh(), refused.sftp(), refused.scp(), refused.git()):
         says(text, "Permission denied (publickey).")
 
 
-@case("what people see: from a refused session, Message, which sftp, scp and git take for something else")
-def _(bench):
+def test_what_people_see_from_a_refused_session_message_which_sftp_scp_and_git_take_for_something_else(bench):
     refused = Refused(bench, server.pam_session)
     for text in (refused.ssh(), refused.ssh("-tt")):
         says(text, "This SSH key is refused: ssh-ed25519 SHA256:… is publicly known to be compromised.")
@@ -69,8 +70,7 @@ def _(bench):
     says(refused.git(), "fatal: protocol error: bad line length character: This")
 
 
-@case("what people see: without a verdict, PAM's other message")
-def _(bench):
+def test_what_people_see_without_a_verdict_pams_other_message(bench):
     refused = Refused(bench, server.pam_session, "Filter /nowhere.pkbf")
     says(refused.ssh(), "keyveto could not check your SSH key, so this login is refused.")
     for text in (refused.sftp(), refused.scp()):
@@ -78,8 +78,7 @@ def _(bench):
     says(refused.git(), "fatal: protocol error: bad line length character: keyv")
 
 
-@case("what people see: where the connection is ended, that alone")
-def _(bench):
+def test_what_people_see_where_the_connection_is_ended_that_alone(bench):
     refused = Refused(bench, lambda config: server.pam_session(config, "disconnect=always"))
     ended = ("Connection to server closed by remote host.", "client_loop: send disconnect: Broken pipe")
     for client, more in ((refused.ssh, ""), (lambda: refused.ssh("-N"), ""), (lambda: refused.ssh("-tt"), ""),
@@ -90,5 +89,5 @@ def _(bench):
         says(text, next((quote for quote in ended if quote in text), ended[0]))
         if more:
             says(text, more)
-        check("This SSH key is refused" not in text, f"Message is shown: {text!r}")
+        assert "This SSH key is refused" not in text, f"Message is shown: {text!r}"
     bench.decision(refused.account, verdict="listed", action="deny", disconnected="yes")

@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 # pylint: disable=wrong-import-position
 import keys
 import product
-import run as suite
 import sandbox
 from bench import check
 from clients import Clients
@@ -615,7 +614,7 @@ def other_files(w):
 
 
 def play(options):
-    machine, scratch, log = Machine(True), suite.make_scratch(), Logbook()
+    machine, scratch, log = Machine(True), product.make_scratch(), Logbook()
     world, failed = None, 0
     try:
         product.install(machine, options.build, scratch)

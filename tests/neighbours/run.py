@@ -29,7 +29,6 @@ import gitolite
 import host
 import keys
 import product
-import run as suite
 import sandbox
 import sssd
 import userdb
@@ -88,7 +87,7 @@ class World:
 def play(name, build):
     """One neighbour, in its throw-away root."""
     neighbour = NEIGHBOURS[name]
-    scratch, log = suite.make_scratch(), Logbook()
+    scratch, log = product.make_scratch(), Logbook()
     world = None
     try:
         host.install(*neighbour.PACKAGES)

@@ -17,8 +17,8 @@ from steps import ROOT, Part, call, check, difference, same, snapshot
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 # pylint: disable=wrong-import-position,wrong-import-order
+import product
 import sandbox
-import run as suite
 from logbook import Logbook
 from machine import Machine
 from stock import PID_FILE
@@ -40,7 +40,7 @@ class Host(readme.Reader):
         self.part, self.folder = part, folder
         machine = Machine(throwaway=True)
         machine.make_folder("/run/sshd")
-        super().__init__(machine, log or Logbook(), suite.make_scratch())
+        super().__init__(machine, log or Logbook(), product.make_scratch())
         self.server.start()
 
     def ok(self, what):

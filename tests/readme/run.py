@@ -22,7 +22,6 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 # pylint: disable=wrong-import-position
 import keys
 import product
-import run as suite
 import sandbox
 from bench import check
 from clients import Clients
@@ -195,7 +194,7 @@ def follow_by_hand(reader):
 
 
 def play(throwaway):
-    machine, scratch, log = Machine(throwaway), suite.make_scratch(), Logbook()
+    machine, scratch, log = Machine(throwaway), product.make_scratch(), Logbook()
     passed = failed = 0
     machine.make_folder("/run/sshd")
     try:
