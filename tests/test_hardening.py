@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: ISC
+"""How the binaries are built: what they link, what they show, what guards them."""
+
+import re
+import subprocess
+
+import pytest
+
+GUARD, MODULE, COMMAND = BINARIES = ("keyveto-authorized-keys", "pam_keyveto.so", "keyveto")
+
+# The login path links these and nothing else, by its own wish.
+NEEDED = {
+    GUARD: {"libmd.so.0", "libc.so.6"},
+    MODULE: {"libpam.so.0", "libmd.so.0", "libc.so.6"},
+    # libpam, since keyveto sshd enable has PAM try the module out.
+    COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4",
+              "libcurl.so.4", "libm.so.6"},
+}
+ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
+                "pam_sm_close_session", "pam_sm_chauthtok"}
+# What the compiler's own start-up files put into writable sections.
+START_UP_BYTES = 8
+
+
+def read(*arguments):
+    return subprocess.run([str(word) for word in arguments], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(name="binary", params=BINARIES)
+def fixture_binary(request, build):
+    return build / request.param
+
+
+def test_is_position_independent(binary):
+    assert "DYN (" in read("readelf", "-Wh", binary)
+
+
+def test_has_full_relro(binary):
+    assert "GNU_RELRO" in read("readelf", "-Wl", binary)
+    assert "BIND_NOW" in read("readelf", "-Wd", binary)
+
+
+def test_has_no_executable_stack(binary):
+    assert re.search(r"GNU_STACK.* RW +0x", read("readelf", "-Wl", binary))
+
+
+def test_has_no_segment_that_is_writable_and_executable(binary):
+    assert not re.search(r"LOAD.* RWE ", read("readelf", "-Wl", binary))
+
+
+def test_has_no_text_relocations(binary):
+    assert "TEXTREL" not in read("readelf", "-Wd", binary)
+
+
+def test_has_no_search_path_of_its_own(binary):
+    assert not re.search("RPATH|RUNPATH", read("readelf", "-Wd", binary))
+
+
+def test_has_the_stack_protector(binary):
+    assert "__stack_chk_fail" in read("readelf", "-Ws", binary)
+
+
+def test_is_fortified(binary):
+    assert re.search(r"__\w+_chk\b", read("readelf", "-Ws", binary).replace("__stack_chk", ""))
+
+
+def test_links_nothing_else(binary):
+    assert set(re.findall(r"\(NEEDED\).*\[(.*)\]", read("readelf", "-Wd", binary))) <= NEEDED[binary.name]
+
+
+def test_the_module_shows_the_entry_points_of_pam_alone(build):
+    assert set(re.findall(r" T (\w+)", read("nm", "-D", "--defined-only", build / MODULE))) == ENTRY_POINTS
+
+
+# Constants live in .data.rel.ro; what could change between calls, in these.
+@pytest.mark.parametrize("section", (".data", ".bss"))
+def test_the_module_keeps_no_state_between_calls(build, section):
+    size = re.search(rf"\s\{section}\s+\w+\s+\w+\s+\w+\s+(\w+)", read("readelf", "-WS", build / MODULE))
+    assert size is None or int(size.group(1), 16) <= START_UP_BYTES
+
+
+# Whoever runs the guard must not be able to read it: it could be traced then, before it can forbid that.
+@pytest.mark.parametrize("name, mode", ((GUARD, 0o711), (MODULE, 0o644), (COMMAND, 0o755)))
+def test_is_installed_with_its_mode(build, scratch, pytestconfig, name, mode):
+    read("make", "-s", "-C", pytestconfig.rootpath, "-o", "all", f"BUILD={build}", "install", f"DESTDIR={scratch}")
+    found = [path.stat().st_mode & 0o7777 for path in scratch.rglob(name)
+             if path.parent.name in ("libexec", "security", "bin")]
+    assert found == [mode]
