@@ -1,28 +1,20 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
 """Logins through what `keyveto sshd enable` makes of a server, and after disable.
 
-    python3 tests/enable/run.py [--build DIR]
-
-Runs in a throw-away copy of this machine, whose own sshd listens on port 22 of
-a network of its own.
+They run in a throw-away copy of this machine, whose own sshd listens on port 22
+of a network of its own.
 """
 
-import argparse
+import contextlib
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import pytest
 
-# pylint: disable=wrong-import-position
 import keys
 import product
-import sandbox
-from bench import check
 from clients import Clients
 from logbook import Logbook
 from machine import Machine
@@ -30,6 +22,9 @@ from patience import PATIENCE
 from server import GUARD, SSHD
 from stock import StockServer, snapshot
 
+pytestmark = pytest.mark.throwaway
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIG = Path("/etc/ssh/sshd_config")
 STACK = Path("/etc/pam.d/sshd")
 OTHER = Path("/etc/pam.d/other")
@@ -51,36 +46,36 @@ class World:
         keys.write_filter("/var/lib/keyveto/filter.pkbf", [self.leaked.key])
         shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto/keyveto.conf")
         self.config = CONFIG.read_text(encoding="utf-8")
-        self.passed = 0
 
     def run(self, *words, status=0):
         done = subprocess.run([self.keyveto, "sshd", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False)
-        check(done.returncode == status, f"keyveto sshd {words} ended with {done.returncode}, not {status}:\n"
-              f"{done.stdout}{done.stderr}")
+        assert done.returncode == status, \
+            f"keyveto sshd {words} ended with {done.returncode}, not {status}:\n" f"{done.stdout}{done.stderr}"
         if "--reload" in words and status == 0:
             self.server.wait()
         return done.stdout + done.stderr
 
     def expect(self, when, account, identity, enters):
         outcome = self.clients.login(self.server, account, [identity])
-        check(outcome.entered == enters, f"{when}: {outcome}")
+        assert outcome.entered == enters, f"{when}: {outcome}"
         if not enters:
-            check(outcome.refused, f"{when}: not refused, but {outcome}")
+            assert outcome.refused, f"{when}: not refused, but {outcome}"
         self.ok(f"{when}: {'in' if enters else 'out'}")
 
     def expect_session(self, when, account, identity, enters):
         """PAM refuses the session once sshd has accepted the key."""
         outcome = self.clients.login(self.server, account, [identity])
-        check(outcome.entered == enters, f"{when}: {outcome}")
+        assert outcome.entered == enters, f"{when}: {outcome}"
         self.ok(f"{when}: {'in' if enters else 'out'}")
 
     def expect_logged(self, account, **pairs):
         self.log.expect(account, **pairs)
         self.ok(f"logged: {pairs}")
 
-    def ok(self, what):
-        self.passed += 1
+    @staticmethod
+    def ok(what):
+        """How far a test came is shown beside its failure."""
         print(f"ok     {what}", flush=True)
 
     def configure(self, config):
@@ -89,7 +84,36 @@ class World:
         self.server.restart()
 
 
-def stock(w):
+@pytest.fixture(scope="module", name="world")
+def fixture_world(build):
+    """The machine with keyveto installed, and its own sshd running."""
+    try:
+        product.check_machine(build)
+    except product.CannotRun as reason:
+        pytest.fail(str(reason), pytrace=False)
+    machine, scratch = Machine(True), product.make_scratch()
+    with contextlib.closing(Logbook()) as log:
+        product.install(machine, build, scratch)
+        for path in Path("/etc/ssh/sshd_config.d").glob("*"):
+            path.unlink()
+        world = World(machine, log, scratch, build / "keyveto")
+        world.server.start()
+        yield world
+        StockServer.stop()
+
+
+@pytest.fixture(name="w")
+def fixture_w(world):
+    """The same, with sshd's own configuration after each test, which must have come back to it."""
+    yield world
+    left = STATE.exists()
+    if left:
+        world.run("disable")
+    world.configure(world.config)
+    assert not left, "disable leaves its state behind"
+
+
+def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
     """Debian's own configuration, from rehearsal to the way back."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     alice.authorize(w.clean.key)
@@ -97,8 +121,8 @@ def stock(w):
     before = snapshot(*WATCHED)
     w.expect("before, a clean key", alice, w.clean, True)
     w.expect("before, a leaked key", mallory, w.leaked, True)
-    check(f": {mallory.name}\n" in w.run("enable", "--reload", status=1), "nobody is named")
-    check(snapshot(*WATCHED) == before, "a rehearsal changed something")
+    assert f": {mallory.name}\n" in w.run("enable", "--reload", status=1), "nobody is named"
+    assert snapshot(*WATCHED) == before, "a rehearsal changed something"
     w.expect("after the rehearsal, a leaked key", mallory, w.leaked, True)
     w.run("status", status=1)
     w.run("enable", "--warn", "--reload")
@@ -113,12 +137,12 @@ def stock(w):
     w.run("status", status=0)
     w.run("disable", "--reload")
     w.expect("disabled, a leaked key", mallory, w.leaked, True)
-    check(snapshot(*WATCHED) == before, "the way back does not lead to where it began")
+    assert snapshot(*WATCHED) == before, "the way back does not lead to where it began"
     mallory.authorize()
     w.ok("everything is what it was")
 
 
-def pam_alone(w):
+def test_pam_alone_needs_no_reload(w):
     """The running sshd needs no reload for PAM."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     alice.authorize(w.clean.key)
@@ -133,7 +157,7 @@ def pam_alone(w):
     mallory.authorize()
 
 
-def pam_decides(w):
+def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide(w):
     """Stacks that the module's line would decide: whom PAM refuses stays out."""
     alice, bob = w.machine.add_account(), w.machine.add_account()
     for account in (alice, bob):
@@ -142,7 +166,8 @@ def pam_decides(w):
     stock_stack, other = STACK.read_text(encoding="utf-8"), OTHER.read_text(encoding="utf-8")
     head = "@include common-auth\n@include common-account\n"
     for title, lines, others, enters in (
-            ("a sufficient line for one account", f"session sufficient pam_succeed_if.so quiet user = {alice.name}\n", other, True),
+            ("a sufficient line for one account",
+             f"session sufficient pam_succeed_if.so quiet user = {alice.name}\n", other, True),
             ("no session line, and other refuses", "", "session required pam_deny.so\n", False)):
         STACK.write_text(head + lines, encoding="utf-8")
         OTHER.write_text(others, encoding="utf-8")
@@ -151,20 +176,20 @@ def pam_decides(w):
             refused = options is not None and "--pam" in options
             if options is not None:
                 said = w.run("enable", *options, *(() if refused else ("--reload",)), status=2 if refused else 0)
-                check("the PAM module is left out" in said or options != ("--warn",), said)
-                check(not refused or snapshot(*WATCHED) == before, "a refusal changed something")
+                assert "the PAM module is left out" in said or options != ("--warn",), said
+                assert not refused or snapshot(*WATCHED) == before, "a refusal changed something"
             when = f"{title}, {'before' if options is None else ' '.join(options)}"
             w.expect_session(when, alice, w.clean, enters)
             w.expect_session(when, bob, w.clean, False)
         w.run("disable", "--reload")
-        check(snapshot(*WATCHED) == before, "the way back does not lead to where it began")
+        assert snapshot(*WATCHED) == before, "the way back does not lead to where it began"
     STACK.write_text(stock_stack, encoding="utf-8")
     OTHER.write_text(other, encoding="utf-8")
     for account in (alice, bob):
         account.authorize()
 
 
-def line_that_stays(w):
+def test_a_line_moved_out_of_the_marks_goes_on_logging_only(w):
     """A line of PAM's that was moved out of the marks: what is only logged stays so."""
     mallory = w.machine.add_account()
     mallory.authorize(w.leaked.key)
@@ -173,23 +198,23 @@ def line_that_stays(w):
     w.run("enable", "--pam", "--warn")
     line = "session requisite pam_keyveto.so disconnect=always\n"
     enabled = STACK.read_text(encoding="utf-8")
-    check(line in enabled, enabled)
+    assert line in enabled, enabled
     STACK.write_text(line + enabled.replace(line, ""), encoding="utf-8")
     w.expect("a line moved by hand, --warn, a leaked key", mallory, w.leaked, True)
-    check(f"{STACK}:1: pam_keyveto.so stays" in w.run("disable", status=2), "the line is not named")
+    assert f"{STACK}:1: pam_keyveto.so stays" in w.run("disable", status=2), "the line is not named"
     w.expect("a line moved by hand, after disable, a leaked key", mallory, w.leaked, True)
     # As disable advises: the lines in keyveto.conf are the administrator's now.
     kept = [one for one in CONF.read_text(encoding="utf-8").splitlines(keepends=True)
             if not one.startswith(("# BEGIN keyveto", "# END keyveto"))]
     CONF.write_text("".join(kept), encoding="utf-8")
-    check(f"{STACK}:1: pam_keyveto.so stays" in w.run("disable"), "the line is not named")
+    assert f"{STACK}:1: pam_keyveto.so stays" in w.run("disable"), "the line is not named"
     w.expect("a line moved by hand, the marks deleted, a leaked key", mallory, w.leaked, True)
     STACK.write_text(stack, encoding="utf-8")
     CONF.write_text(conf, encoding="utf-8")
     mallory.authorize()
 
 
-def others_that_stay(w):
+def test_what_another_sshd_only_logs_stays_so(w):
     """Another sshd's own lines, written after enable --warn: what is only logged there stays so."""
     mallory = w.machine.add_account()
     mallory.authorize(w.leaked.key)
@@ -209,8 +234,8 @@ def others_that_stay(w):
             for when, status in ("--warn", None), ("disable", 2):
                 if status is not None:
                     said = w.run("disable", "--reload", status=status)
-                    check("refuse the keys that are only logged now" in said, said)
-                check(w.clients.login(other, mallory, [w.leaked]).entered, f"{when}, another sshd's {which}: out")
+                    assert "refuse the keys that are only logged now" in said, said
+                assert w.clients.login(other, mallory, [w.leaked]).entered, f"{when}, another sshd's {which}: out"
                 w.ok(f"{when}, another sshd's {which}: in")
         for path in (service, config):
             path.unlink()
@@ -219,7 +244,7 @@ def others_that_stay(w):
     mallory.authorize()
 
 
-def command(w):
+def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
     """Another AuthorizedKeysCommand, which hands out both keys for everybody."""
     alice = w.machine.add_account()
     printed = w.scratch / "printed"
@@ -255,7 +280,7 @@ def trust_ca(w):
     return ca, f"TrustedUserCAKeys {trusted}\n"
 
 
-def certificates(w):
+def test_trustedusercakeys_is_guarded_by_the_module_alone(w):
     """TrustedUserCAKeys: the module does the work alone."""
     alice = w.machine.add_account()
     ca, line = trust_ca(w)
@@ -264,8 +289,8 @@ def certificates(w):
     w.configure(STOCK_HEAD + line)
     before = snapshot("/etc/ssh")
     w.expect("a certificate, a leaked key", alice, bad, True)
-    check("the guard is left out: TrustedUserCAKeys is set" in w.run("enable", "--reload"), "nobody is told")
-    check(snapshot("/etc/ssh") == before, "sshd's files were changed")
+    assert "the guard is left out: TrustedUserCAKeys is set" in w.run("enable", "--reload"), "nobody is told"
+    assert snapshot("/etc/ssh") == before, "sshd's files were changed"
     w.run("status", status=0)
     w.expect("guarded certificates, a clean key", alice, good, True)
     w.expect("guarded certificates, a clean key for somebody else", alice, other, False)
@@ -275,7 +300,7 @@ def certificates(w):
     w.expect("certificates again, a leaked key", alice, bad, True)
 
 
-def forced_command(w):
+def test_a_certificate_stays_restricted_by_its_cert_authority_line(w):
     """A certificate that its cert-authority line restricts, and TrustedUserCAKeys accepts too."""
     alice = w.machine.add_account()
     ca, line = trust_ca(w)
@@ -285,7 +310,7 @@ def forced_command(w):
 
     def runs(when):
         outcome = w.clients.login(w.server, alice, [mine])
-        check((outcome.status, outcome.stdout) == (0, "forced\n"), f"{when}: {outcome}")
+        assert (outcome.status, outcome.stdout) == (0, "forced\n"), f"{when}: {outcome}"
         w.ok(f"a forced command of a cert-authority line, {when}")
     runs("before")
     for options in (("--warn",), (), ("--pam",)):
@@ -293,12 +318,12 @@ def forced_command(w):
         runs(f"enable {' '.join(options)}")
         w.run("disable")
     said = w.run("enable", "--guard", "--reload", status=1)
-    check("loses the restrictions of its cert-authority line" in said and "1 account has" in said, said)
+    assert "loses the restrictions of its cert-authority line" in said and "1 account has" in said, said
     runs("enable --guard, which goes no further")
     alice.authorize()
 
 
-def principals(w):
+def test_names_that_a_command_would_print_as_something_else_than_a_principal(w):
     """Names that a command would print as something else than a principal."""
     ca, line = trust_ca(w)
     alice = w.machine.add_account()
@@ -310,12 +335,13 @@ def principals(w):
         elif when == "disabled":
             w.run("disable")
         for account in odd:
-            w.expect(f"{account.name}, {when}, its own certificate", account, keys.certify(ca, w.clean, account.name), True)
+            own = keys.certify(ca, w.clean, account.name)
+            w.expect(f"{account.name}, {when}, its own certificate", account, own, True)
         w.expect(f"{odd[0].name}, {when}, the certificate of alice", odd[0], keys.certify(ca, w.clean, "alice"), False)
         w.expect(f"another account, {when}", alice, keys.certify(ca, w.clean, alice.name), True)
 
 
-def implicit_argument(w):
+def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
     """AuthorizedKeysCommand without arguments, as SSSD's manual has it."""
     alice, bob = w.machine.add_account(), w.machine.add_account()
     program = w.scratch / "keys_of"
@@ -334,18 +360,18 @@ def implicit_argument(w):
         w.expect(f"a command without arguments, {when}, a key in a file", bob, w.clean, True)
         if when == "enabled":
             doctor = subprocess.run([w.keyveto, "doctor"], capture_output=True, text=True, check=False)
-            check("AuthorizedKeysFile none" not in doctor.stdout and "broken" not in doctor.stdout, doctor.stdout)
+            assert "AuthorizedKeysFile none" not in doctor.stdout and "broken" not in doctor.stdout, doctor.stdout
             w.run("status", status=0)
     # A command that the guard would not become is left to the module.
     program.chmod(0o775)
-    check("the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--reload"), "nobody is told")
+    assert "the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--reload"), "nobody is told"
     w.expect("a command that root's group may write, its key", alice, w.clean, True)
     w.expect("a command that root's group may write, a leaked key", alice, w.leaked, False)
     w.run("disable")
     bob.authorize()
 
 
-def tried_out(w):
+def test_what_cannot_work_is_found_before_the_first_byte_is_written(w):
     """What cannot work is found before the first byte is written."""
     alice = w.machine.add_account()
     alice.authorize(w.clean.key)
@@ -355,8 +381,8 @@ def tried_out(w):
         content, mode = path.read_bytes(), path.stat().st_mode & 0o7777
         path.write_bytes(b"\x7fELF nothing\n")
         said = w.run("enable", "--warn", status=2)
-        check(words in said, f"{words!r} is not said: {said}")
-        check(snapshot(*WATCHED) == before, f"{path} cannot work, and something was changed")
+        assert words in said, f"{words!r} is not said: {said}"
+        assert snapshot(*WATCHED) == before, f"{path} cannot work, and something was changed"
         path.write_bytes(content)
         path.chmod(mode)
         w.ok(f"{path.name}, which cannot work, is found before anything is written")
@@ -364,18 +390,18 @@ def tried_out(w):
     content = path.read_bytes()
     # It loads, and refuses a key that no list knows.
     shutil.copy(path.with_name("pam_deny.so"), path)
-    check("PAM opens no session with it" in w.run("enable", "--pam", "--warn", status=2), "a module that refuses")
+    assert "PAM opens no session with it" in w.run("enable", "--pam", "--warn", status=2), "a module that refuses"
     path.write_bytes(content)
     w.ok("a module that refuses a clean key is found before anything is written")
     w.configure(f"{STOCK_HEAD}AuthorizedKeysFile none\nAuthorizedKeysCommand /bin/cat /proc/sys/kernel/random/uuid\n"
                 "AuthorizedKeysCommandUser nobody\n")
     before = snapshot(*WATCHED)
-    check("prints something else behind the guard" in w.run("enable", "--warn", status=2), "another output")
-    check(snapshot(*WATCHED) == before, "another output, and something was changed")
+    assert "prints something else behind the guard" in w.run("enable", "--warn", status=2), "another output"
+    assert snapshot(*WATCHED) == before, "another output, and something was changed"
     w.ok("a command that prints something else behind the guard is found before anything is written")
 
 
-def match(w):
+def test_what_a_match_block_closes_is_not_opened_by_the_guard(w):
     """What a Match block closes must not be opened by the guard."""
     carol, alice = w.machine.add_account(), w.machine.add_account()
     mine, else_where = keys.generate(w.scratch), keys.generate(w.scratch)
@@ -397,7 +423,7 @@ def match(w):
     w.expect_logged(carol, verdict="listed", action="deny", via="pam")
 
 
-def without_include(w):
+def test_lines_at_the_top_of_sshd_config_and_files_in_another_place(w):
     """The lines at the top of sshd_config, and files in another place."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     alice.write(".ssh/mine", f"{w.clean.key}\n")
@@ -412,7 +438,7 @@ def without_include(w):
     w.expect("no Include, disabled, a leaked key", mallory, w.leaked, True)
 
 
-def not_reloaded(w):
+def test_until_sshd_reads_its_files_again_who_gets_in_stays(w):
     """Until sshd is told to read its files again it goes by what it read: who gets in stays, whatever is typed."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     mine = keys.generate(w.scratch)
@@ -447,7 +473,7 @@ def not_reloaded(w):
     shutil.rmtree(folder)
 
 
-def odd_names(w):
+def test_tokens_of_authorizedkeysfile_in_odd_names(w):
     """Tokens of AuthorizedKeysFile in names that hold a token, a blank or a quote."""
     names = ("per%ucent", "mary jane", "hash#tag", "star*", "dom\\erin")
     folder = Path("/etc/ssh/keys-of")
@@ -458,7 +484,7 @@ def odd_names(w):
         (folder / account.name).chmod(0o644)
     w.configure(f"{STOCK_HEAD}AuthorizedKeysFile .ssh/none {folder}/%u\n")
     before = {account: w.clients.login(w.server, account, [w.clean]).entered for account in accounts}
-    check(sum(before.values()) >= 4, f"too few of them come in at all: {before}")
+    assert sum(before.values()) >= 4, f"too few of them come in at all: {before}"
     w.run("enable", "--guard", "--yes", "--reload")
     for account, entered in before.items():
         w.expect(f"{account.name}, a clean key", account, w.clean, entered)
@@ -480,7 +506,7 @@ class OtherSshd:
         self._process = subprocess.Popen(self._argv, stderr=subprocess.DEVNULL)     # pylint: disable=R1732
         deadline = time.monotonic() + PATIENCE
         while not self._listens():
-            check(time.monotonic() < deadline, f"{self._argv} does not listen")
+            assert time.monotonic() < deadline, f"{self._argv} does not listen"
             time.sleep(0.01)
         return self
 
@@ -489,7 +515,7 @@ class OtherSshd:
         self._process.wait()
 
     def _listens(self):
-        check(self._process.poll() is None, f"{self._argv} has ended")
+        assert self._process.poll() is None, f"{self._argv} has ended"
         return self._pid_file.exists() and self._pid_file.read_text(encoding="ascii").endswith("\n")
 
 
@@ -499,12 +525,12 @@ def refused(w, *parts):
     for options in (("--warn", "--yes"), ("--yes",), ("--guard", "--yes"), ("--dry-run",)):
         said = w.run("enable", *options, status=2)
         missing = [part for part in parts if part not in said]
-        check(not missing, f"enable {options} does not say {missing}: {said}")
-        check(snapshot(*WATCHED) == before, f"enable {options} changed something")
+        assert not missing, f"enable {options} does not say {missing}: {said}"
+        assert snapshot(*WATCHED) == before, f"enable {options} changed something"
     w.ok(f"refused: {parts[0]}")
 
 
-def options_count_first(w):
+def test_what_a_running_sshd_was_told_by_o_counts_whatever_its_files_say(w):
     """What a running sshd was told by -o, whatever its files say."""
     alice = w.machine.add_account()
     alice.authorize(keys.generate(w.scratch).key)
@@ -528,7 +554,7 @@ def options_count_first(w):
         with OtherSshd(w, *arguments) as other:
             def enters(when, other=other, identity=identity, arguments=arguments):
                 outcome = w.clients.login(other, alice, [identity])
-                check(outcome.entered, f"{arguments}, {when}: {outcome}")
+                assert outcome.entered, f"{arguments}, {when}: {outcome}"
                 w.ok(f"{arguments[1]}, {when}: in")
             enters("before")
             refused(w, f"-o {arguments[1].split()[0].split('=')[0]}=", "counts before /etc/ssh/sshd_config",
@@ -541,7 +567,7 @@ def options_count_first(w):
     alice.authorize()
 
 
-def status_sees_options(w):
+def test_the_module_alone_where_an_sshd_was_told_usepam_no(w):
     """-o UsePAM=no, where the module alone does the work."""
     alice = w.machine.add_account()
     # Without PAM, sshd lets nobody in whose password is locked by a "!".
@@ -552,15 +578,15 @@ def status_sees_options(w):
     w.run("enable", "--reload")
     w.run("status", status=0)
     with OtherSshd(w, "-o", "UsePAM=no") as other:
-        check(w.clients.login(other, alice, [bad]).entered, "the option does not lead past the module")
+        assert w.clients.login(other, alice, [bad]).entered, "the option does not lead past the module"
         said = w.run("status", status=2)
-        check("-o UsePAM=no counts before" in said and "keyveto sshd disable --reload" in said, said)
+        assert "-o UsePAM=no counts before" in said and "keyveto sshd disable --reload" in said, said
         refused(w, "-o UsePAM=no", "keyveto sshd disable --reload")
         w.run("disable")    # nothing of sshd's own was changed
         w.ok("status does not vouch for what -o UsePAM=no leads past, and disable goes on")
 
 
-def other_files(w):
+def test_an_sshd_with_a_file_of_its_own(w):
     """An sshd with a file of its own, which includes keyveto's, or does not."""
     alice = w.machine.add_account()
     alice.authorize(w.clean.key)
@@ -577,7 +603,7 @@ def other_files(w):
         other_config.write_text(include + base, encoding="ascii")
         with OtherSshd(w, "-f", other_config) as other:
             refused(w, str(other_config), "includes /etc/ssh/sshd_config.d/00-keyveto.conf", "use --pam alone")
-            check(w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out")
+            assert w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out"
     with OtherSshd(w, "-f", other_config):
         other_config.unlink()
         refused(w, str(other_config), "cannot be told")
@@ -588,70 +614,26 @@ def other_files(w):
     other_config.write_text(base, encoding="ascii")
     with OtherSshd(w, "-f", other_config, "-o", "StrictModes=no") as other:
         said = w.run("enable", "--reload")
-        check("note: sshd, process" in said and f"its configuration is {other_config}" in said, said)
-        check(w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out")
+        assert "note: sshd, process" in said and f"its configuration is {other_config}" in said, said
+        assert w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out"
         w.expect("beside another sshd", alice, w.clean, True)
         said = w.run("status", status=0)
-        check("note: sshd, process" in said and str(other_config) in said, said)
+        assert "note: sshd, process" in said and str(other_config) in said, said
         w.server.stop()
         said = w.run("status", status=2)
-        check("no sshd listens that reads /etc/ssh/sshd_config" in said, said)
+        assert "no sshd listens that reads /etc/ssh/sshd_config" in said, said
         w.server.start()
         w.run("disable", "--reload")
-        check(w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out")
+        assert w.clients.login(other, bob, [w.clean]).entered, "bob has been locked out"
     w.ok("an sshd whose file includes none of keyveto's is left alone")
     alias = w.scratch / "other-sshd"
     alias.symlink_to(SSHD)
     with OtherSshd(w, program=alias):
         said = w.run("enable", "--reload")
-        check("note: sshd, process" in said and "goes by the name of other-sshd" in said, said)
-        check("goes by the name of other-sshd" in w.run("status", status=2), "status does not see another name")
+        assert "note: sshd, process" in said and "goes by the name of other-sshd" in said, said
+        assert "goes by the name of other-sshd" in w.run("status", status=2), "status does not see another name"
     w.ok("an sshd by another name, which is another PAM service, is nothing that status vouches for")
     w.run("status", status=0)
     w.run("disable", "--reload")
     for path in (other_config, folder, nested):
         path.unlink()
-
-
-def play(options):
-    machine, scratch, log = Machine(True), product.make_scratch(), Logbook()
-    world, failed = None, 0
-    try:
-        product.install(machine, options.build, scratch)
-        for path in Path("/etc/ssh/sshd_config.d").glob("*"):
-            path.unlink()
-        world = World(machine, log, scratch, options.build / "keyveto")
-        world.server.start()
-        for scene in (stock, pam_alone, pam_decides, line_that_stays, others_that_stay, command, certificates,
-                      forced_command, principals, implicit_argument, tried_out, match, without_include, not_reloaded, odd_names,
-                      options_count_first, status_sees_options, other_files):
-            scene(world)
-            check(not STATE.exists(), "disable leaves its state behind")
-            world.configure(world.config)
-    except AssertionError as reason:
-        print(f"FAILED {reason}")
-        failed = 1
-    finally:
-        StockServer.stop()
-        log.close()
-        shutil.rmtree(scratch)
-    print(f"{world.passed if world else 0} passed, {failed} failed")
-    return failed
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
-    options = parser.parse_args()
-    try:
-        product.check_machine(options.build)
-        if sandbox.inside():
-            return play(options)
-        return sandbox.run([sys.executable, __file__, *sys.argv[1:]])
-    except (product.CannotRun, sandbox.Refused) as reason:
-        print(f"logins after keyveto sshd enable: {reason}", file=sys.stderr)
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
