@@ -23,7 +23,7 @@ from logbook import Logbook
 from machine import Machine
 from stock import PID_FILE
 
-_spec = importlib.util.spec_from_file_location("readme_steps", ROOT / "tests/readme/run.py")
+_spec = importlib.util.spec_from_file_location("readme_steps", ROOT / "tests/readme/reader.py")
 readme = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(readme)
 

@@ -1,12 +1,5 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The steps of README.md and docs/by-hand.md, followed to the letter on a stock sshd.
-
-Takes the marked shell blocks out of both and runs them in a throw-away copy of
-this machine, whose sshd listens on port 22 of a network of its own.  Between
-the steps, people log in.  At the end, /etc must be what it was.  One run uses
-`keyveto sshd enable`, the other the steps by hand.
-"""
+"""Somebody who follows the marked shell blocks of README.md and docs/by-hand.md to the letter."""
 
 import os
 import re
@@ -21,19 +14,14 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 # pylint: disable=wrong-import-position
 import keys
-import product
-import sandbox
 from bench import check
 from clients import Clients
-from logbook import Logbook
-from machine import Machine
 from patience import PATIENCE
-from stock import PID_FILE, StockServer, snapshot
+from stock import StockServer
 
 DATA = ROOT / "testdata" / "demo"
 VISITOR = "kvtry"       # the account of the steps try and clean
 DOCUMENTS = ("README.md", "docs/by-hand.md")
-TOUCHED = ("/etc/ssh", "/etc/pam.d")
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
@@ -56,7 +44,6 @@ class Reader:
         self.clean, self.leaked = keys.generate(scratch), self.published_key()
         self.alice.authorize(self.clean.key)
         self.mallory.authorize(self.leaked.key)
-        self.passed = 0
 
     def published_key(self):
         path = self.scratch / "leaked"
@@ -125,7 +112,7 @@ class Reader:
         self.ok("step clean, while somebody is logged in with the demo's key")
 
     def ok(self, what):
-        self.passed += 1
+        """How far a test came is shown beside its failure."""
         print(f"ok     {what}", flush=True)
 
 
@@ -140,100 +127,3 @@ def wait_for_process_of(name):
 class Visitor:      # pylint: disable=too-few-public-methods
     """What clients.py wants to know of an account."""
     name = VISITOR
-
-
-def follow_command(reader):
-    """`keyveto sshd enable`, and back."""
-    before = snapshot(*TOUCHED)
-    reader.expect("before keyveto", mallory_enters=True)
-    for name in ("install", "filter"):
-        reader.follow(name)
-    installed = snapshot(*TOUCHED, "/etc/keyveto", "/var/lib/keyveto")
-    said = reader.follow("warn")
-    check(reader.mallory.name in said and reader.alice.name not in said, f"it does not tell who: {said}")
-    reader.expect("rehearsal", mallory_enters=True)
-    reader.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
-    reader.expect_logged(verdict="listed", action="warn", via="pam")
-    check("uid=" in reader.follow("try"), "the demo's key does not get in")
-    reader.try_from_elsewhere()
-    reader.clean_while_logged_in()
-    rehearsed = snapshot(*TOUCHED, "/etc/keyveto")
-    check(reader.mallory.name in reader.follow("enable", status=1), "it does not tell who")
-    check(snapshot(*TOUCHED, "/etc/keyveto") == rehearsed, "it stopped, but has changed something")
-    reader.follow("enable", " --yes")
-    reader.expect("enforced", mallory_enters=False)
-    reader.expect_logged(verdict="listed", action="deny", via="guard", authorized="yes")
-    said = reader.follow("try")
-    check(said.rstrip().endswith("refused") and "Permission denied" in said, f"the demo's key: {said}")
-    reader.follow("clean")
-    reader.follow("disable")
-    reader.expect("after the way back", mallory_enters=True)
-    check(snapshot(*TOUCHED, "/etc/keyveto", "/var/lib/keyveto") == installed, "something is not what it was")
-    reader.follow("uninstall")
-    check(snapshot(*TOUCHED) == before, "the way back does not lead to where it began")
-    reader.ok("/etc/ssh, /etc/pam.d, /etc/keyveto and /var/lib/keyveto are what they were")
-
-
-def follow_by_hand(reader):
-    """Line by line, and back."""
-    before = snapshot(*TOUCHED)
-    reader.expect("before keyveto", mallory_enters=True)
-    for name in ("install", "filter", "rehearse", "guard", "pam", "validate", "reload"):
-        reader.follow(name)
-    reader.expect("rehearsal", mallory_enters=True)
-    reader.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
-    reader.expect_logged(verdict="listed", action="warn", via="pam")
-    reader.follow("enforce")
-    reader.expect("enforced", mallory_enters=False)
-    reader.expect_logged(verdict="listed", action="deny", via="guard")
-    for name in ("back", "reload", "uninstall"):
-        reader.follow(name)
-    reader.expect("after the way back", mallory_enters=True)
-    check(snapshot(*TOUCHED) == before, "the way back does not lead to where it began")
-    reader.ok("/etc/ssh and /etc/pam.d are what they were")
-
-
-def play(throwaway):
-    machine, scratch, log = Machine(throwaway), product.make_scratch(), Logbook()
-    passed = failed = 0
-    machine.make_folder("/run/sshd")
-    try:
-        StockServer().start()
-        for way in (follow_command, follow_by_hand):
-            print(f"# {way.__doc__}")
-            reader = Reader(machine, log, scratch)
-            try:
-                way(reader)
-            finally:
-                passed += reader.passed
-    except AssertionError as reason:
-        print(f"FAILED {reason}")
-        failed = 1
-    finally:
-        StockServer.stop()
-        log.close()
-        machine.restore()
-        shutil.rmtree(scratch)
-    print(f"{passed} passed, {failed} failed")
-    return failed
-
-
-def main():
-    try:
-        product.check_machine(ROOT / "build")
-        if sandbox.inside():
-            return play(throwaway=True)
-        try:
-            return sandbox.run([sys.executable, __file__])
-        except sandbox.Refused as reason:
-            print(f"no throw-away root can be had ({reason}): working on the machine itself")
-        product.check_untouched()
-        check(not PID_FILE.exists(), "an sshd runs here: these tests would use its port")
-        return play(throwaway=False)
-    except (product.CannotRun, AssertionError) as reason:
-        print(f"README: {reason}", file=sys.stderr)
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
