@@ -13,7 +13,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from cases import PATIENCE
+from program import PATIENCE
 
 
 def openssl(*words):

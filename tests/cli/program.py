@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: ISC
+"""The keyveto program, run; and what is compared with what it says.
+
+KEYVETO names the program (default build/keyveto).
+"""
+
+import fcntl
+import os
+import resource
+import struct
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+import keys
+from patience import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
+SSHD = "/usr/sbin/sshd"
+
+
+def keyveto(*arguments, status=None, **options):
+    """Run the program; .seconds tells how long it took, .cpu_seconds how much work that was."""
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([str(word) for word in (KEYVETO, *arguments)], capture_output=True, text=True,
+                          errors="surrogateescape", check=False,
+                          **{"timeout": PATIENCE, "stdin": None if "input" in options else subprocess.DEVNULL, **options})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done.seconds = time.monotonic() - started
+    done.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if status is not None:
+        equal(done.returncode, status, done.stderr)
+    return done
+
+
+def wait_until(true, what):
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        time.sleep(0.001)
+
+
+def wait_until_read(pipe):
+    """Until what was written to a pipe has been taken out at its other end."""
+    def is_empty():
+        return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0)))[0] == 0
+    wait_until(is_empty, "what was written is read")
+
+
+def mount_namespace():
+    """The words that run a command where mounting harms nobody; where that may not be, the test is skipped."""
+    words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    done = subprocess.run([*words, "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode != 0:
+        pytest.skip(f"no mount namespace can be had: {done.stderr.strip()}")
+    return words
+
+
+def check(condition, sentence):
+    __tracebackhide__ = True
+    assert condition, sentence
+
+
+def equal(actual, expected, more=""):
+    __tracebackhide__ = True
+    assert actual == expected, f"expected {expected!r}, got {actual!r}\n{more}"
+
+
+def contains(text, *parts):
+    __tracebackhide__ = True
+    for part in parts:
+        assert part in text, f"{part!r} is not in\n{text}"
+
+
+def lacks(text, *parts):
+    __tracebackhide__ = True
+    for part in parts:
+        assert part not in text, f"{part!r} is in\n{text}"
+
+
+def make_filter(path, *listed):
+    return keys.write_filter(path, listed)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: ISC
+"""keyveto check, spki and update, run; and what they say, taken apart."""
+
+import os
+import re
+import subprocess
+from typing import NamedTuple
+
+import sshkey
+from program import KEYVETO, PATIENCE, equal
+
+JSON_KEYS = ["file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment", "filters",
+             "reason"]
+
+
+class Run(NamedTuple):
+    """How keyveto ended."""
+    out: bytes
+    err: bytes
+    status: int
+
+    @property
+    def lines(self):
+        return self.out.decode("ascii").splitlines()
+
+    @property
+    def warnings(self):
+        """About filters that a login would not trust: all of them, unless they are root's."""
+        return [line for line in self.err.decode("ascii").splitlines() if line.startswith("keyveto: warning: ")]
+
+    @property
+    def messages(self):
+        """The other lines on standard error."""
+        return [line for line in self.err.decode("ascii").splitlines() if not line.startswith("keyveto: warning: ")]
+
+    @property
+    def problems(self):
+        """The messages, without "keyveto: " and without the summary."""
+        lines = [line.removeprefix("keyveto: ") for line in self.messages]
+        return [line for line in lines if not re.match(r"\d+ keys? in ", line)]
+
+    @property
+    def summary(self):
+        """The counts in the summary, by name: keys, files, listed, clean..."""
+        last = self.messages[-1]
+        match = re.fullmatch(r"keyveto: (\d+) keys? in (\d+) files?: (\d+) listed, (\d+) clean"
+                             r"(?:, (\d+) allowed)?(?:, (\d+) of a type unknown here)?(?:, (\d+) problems?)?", last)
+        assert match, f"no summary: {last!r}"
+        names = ("keys", "files", "listed", "clean", "allowed", "unknown", "problems")
+        return {name: int(count or 0) for name, count in zip(names, match.groups())}
+
+
+def run(*words, status=None, stdin=b"", **options):
+    """Run keyveto with arguments (str, bytes, Path, int); nothing raw may come out of it."""
+    argv = [word if isinstance(word, bytes) else str(word) for word in (KEYVETO, *words)]
+    try:
+        done = subprocess.run(argv, input=stdin, capture_output=True, timeout=PATIENCE, check=False, **options)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"keyveto {words} hangs") from None
+    result = Run(done.stdout, done.stderr, done.returncode)
+    if status is not None:
+        equal(result.status, status, f"status of {argv}\n{result.out[-2000:]!r}\n{result.err[-2000:]!r}")
+    assert result.status in (0, 1, 2), f"status {result.status} of {argv}: {result.err[-2000:]!r}"
+    if "--json" not in words and "--der" not in words:
+        nothing_raw(result.out)
+    nothing_raw(result.err)
+    return result
+
+
+def nothing_raw(text):
+    raw = sorted(set(text) - {10, *range(32, 127)})
+    assert not raw, f"raw bytes {bytes(raw)!r} in {text[:2000]!r}"
+
+
+def tool(*words, stdin=None):
+    """Standard output of another program, which must succeed."""
+    done = subprocess.run(list(map(str, words)), input=stdin, capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, f"{words} failed: {done.stderr.decode(errors='replace')}"
+    return done.stdout
+
+
+def as_nobody(*words):
+    """The arguments that run a command as somebody without privileges."""
+    if os.geteuid() != 0:
+        return list(words)
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *words]
+
+
+class Found(NamedTuple):
+    """A finding, as a line says it."""
+    line: int
+    verdict: str
+    type: str
+    bits: int
+    fingerprint: str
+    rest: str           # comment, (CA), [filters], (reason)
+
+
+def findings(result, path):
+    """The findings in a run's output, which must all be in this file."""
+    pattern = re.compile(rf"{re.escape(str(path))}:(\d+): (\w+): (\S+) (\d+) (SHA256:\S{{43}}|-)(?: (.*))?")
+    found = []
+    for line in result.lines:
+        match = pattern.fullmatch(line)
+        assert match, f"odd line {line!r}"
+        number, verdict, kind, bits, fingerprint, rest = match.groups()
+        found.append(Found(int(number), verdict, kind, int(bits), fingerprint, rest or ""))
+    return found
+
+
+def problems(result, path):
+    """(line, reason) of each message, which must all be of this file."""
+    found = []
+    for message in result.problems:
+        match = re.fullmatch(rf"{re.escape(str(path))}:(\d+): (.+)", message)
+        assert match, f"odd message {message!r}"
+        found.append((int(match[1]), match[2]))
+    return found
+
+
+def ssh_keygen_reads(data):
+    """(bits, fingerprint) that ssh-keygen -l sees in the line, or None."""
+    done = subprocess.run(["ssh-keygen", "-l", "-f", "-"], input=data, capture_output=True, timeout=PATIENCE,
+                          check=False)
+    match = re.match(rb"(\d+) (SHA256:\S+)", done.stdout)
+    return (int(match[1]), match[2].decode()) if match and done.returncode == 0 else None
+
+
+def oracle_reads(line):
+    """The oracle's key in a line of bytes, or None."""
+    try:
+        return sshkey.parse_line(line)
+    except sshkey.BadKey:
+        return None
