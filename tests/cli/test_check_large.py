@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: ISC
+"""keyveto check: several threads, and a gigabyte in bounded memory."""
+
+import fcntl
+import itertools
+import os
+import random
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import sshkey
+from check_runs import check, check_all, mixed_text, pem_blocks, sixty_megabytes, started
+from program import KEYVETO, contains, equal, wait_until_read
+from runs import findings
+from samples import MIB, ed25519_line, empty_filter, listing, made, random_blob, write
+
+
+def ppk():
+    """A PuTTY key file."""
+    ed = made()["ed25519"]
+    text = ed.base64
+    return (f"PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: c\n"
+            f"Public-Lines: 2\n{text[:64]}\n{text[64:]}\nPrivate-Lines: 1\nAAAA\nPrivate-MAC: 00\n").encode()
+
+
+def test_any_number_of_jobs_gives_the_same_output(scratch):
+    """--jobs 1, 2 and 4: the same output byte for byte, and the same totals, on 60 MB of everything."""
+    path = sixty_megabytes()
+    bad = listing(scratch / "bad.pkbf", *(made()[name] for name in ("rsa", "ed25519", "p521")))
+    results = {jobs: check("--jobs", jobs, path, filters=[bad], status=1) for jobs in (1, 2, 4)}
+    text = path.read_bytes()
+    counts = results[1].summary
+    assert counts["keys"] > 500_000 and counts["listed"] > 500 and counts["problems"] > 1000, f"{counts}"
+    # Of the PEM blocks, and of all lines, the last: the count of lines is right to the end.
+    seen = [found.line for found in findings(results[1], path)]
+    equal(seen[-1], text.count(b"\n") + 1, "the last line")
+    for begin in (b"\n-----BEGIN PUBLIC KEY", b"\n---- BEGIN SSH2 PUBLIC KEY", b"\n-----BEGIN OPENSSH PRIVATE"):
+        place = text.rindex(begin)
+        number = text.count(b"\n", 0, place) + 2
+        assert number in seen, f"{begin} in line {number} was not seen"
+    for jobs in (2, 4):
+        assert results[jobs].out == results[1].out, f"--jobs {jobs}: other findings"
+        equal(results[jobs].summary, counts, f"--jobs {jobs}: totals")
+        assert results[jobs].err == results[1].err, f"--jobs {jobs}: other messages"
+
+
+def test_any_number_of_jobs_gives_the_same_json(scratch):
+    """--jobs 1, 2 and 4: the same with --all, as JSON, and from a pipe."""
+    rnd = random.Random(9)
+    data = b"".join(mixed_text(rnd, 100_000) for _ in range(50))
+    path = write(scratch / "file", data)
+    for words in (("--all",), ("--all", "--json")):
+        wanted = check(*words, path)
+        for jobs in (2, 4):
+            same = check(*words, "--jobs", jobs, path)
+            assert (same.out, same.err) == (wanted.out, wanted.err), f"{words} --jobs {jobs}: another output"
+        for jobs in (1, 2, 4):
+            piped = check(*words, "--jobs", jobs, stdin=data)
+            equal(piped.out.count(b"\n"), wanted.out.count(b"\n"), f"pipe, --jobs {jobs}: lines")
+            equal(piped.summary, wanted.summary, f"pipe, --jobs {jobs}: totals")
+
+
+def test_jobs_many_files_and_directories_come_out_in_their_order(scratch):
+    rnd = random.Random(10)
+    for number in range(300):
+        write(scratch / "d" / f"{number % 7}" / f"{number}", mixed_text(rnd, rnd.choice((100, 3000, 30000))))
+    for number in range(4):
+        write(scratch / f"large{number}", mixed_text(rnd, 2 * MIB))
+    paths = [scratch / "large0", scratch / "d", scratch / "large1", scratch / "missing", scratch / "large2", scratch / "large3"]
+    wanted = check("--all", *paths)
+    for jobs in (2, 3, 7):
+        same = check("--all", "--jobs", jobs, *paths)
+        assert same.out == wanted.out, f"--jobs {jobs}: another output"
+        equal(same.summary, wanted.summary, f"--jobs {jobs}: totals")
+
+
+@pytest.mark.parametrize("kind", ("line", "PEM", "OpenSSH", "PuTTY"))
+def test_a_key_across_the_border_of_two_blocks_is_found(scratch, kind):
+    """At every place around the border of what is read at once."""
+    ed = made()["ed25519"]
+    data = {"line": ed.line.encode() + b"\n", "PEM": pem_blocks()[0], "OpenSSH": pem_blocks()[3], "PuTTY": ppk()}[kind]
+    size = len(data)
+    places = sorted({0, 1, 2, size - 2, size - 1, size, size + 1, *range(0, size + 5, max(1, size // 12))})
+    fingerprint = made()["rsa"].fingerprint if kind == "PEM" else ed.fingerprint
+    pad = b"# " + b"." * 97 + b"\n"
+    for place in places:
+        before = pad * ((MIB - place) // len(pad))
+        before += b"#" * (MIB - place - len(before) - 1) + b"\n" if len(before) < MIB - place else b""
+        equal(len(before), MIB - place, "length")
+        path = write(scratch / "file", before, data, pad * 12000)
+        for jobs in (1, 2):
+            found, wrong = check_all(path, "--jobs", jobs)
+            where = f"{place} bytes before the border, --jobs {jobs}"
+            equal(wrong, [], f"problems, {where}")
+            equal([(one.line, one.fingerprint) for one in found], [(before.count(b"\n") + 1, fingerprint)], where)
+
+
+GIGABYTE = 1 << 30
+# AddressSanitizer takes its own.
+FACTOR = 8 if b"__asan_init" in KEYVETO.read_bytes() else 1
+MEMORY = FACTOR * 64 << 10      # KiB
+SECONDS = FACTOR * 25
+
+
+def large_stream(parts, *words, filters):
+    """Feeds keyveto with parts: its findings, and how much memory and time it took.
+
+    The time is that of the processor, since others may want it, too.
+    """
+    argv = [KEYVETO, "check", *(word for path in filters for word in ("--filter", path)), *words]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with started(argv, stdin=subprocess.PIPE, stdout=out, stderr=err) as process:
+            fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, MIB)
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[os.write(process.stdin.fileno(), view):]
+            # A megabyte fits into the pipe while it has yet to begin.
+            wait_until_read(process.stdin)
+            status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+            process.stdin.close()
+            _, code, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(code)
+        peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+        out.seek(0), err.seek(0)
+        seconds = usage.ru_utime + usage.ru_stime
+        assert peak < MEMORY, f"{peak} KiB of memory"
+        assert seconds < SECONDS, f"{seconds} s"
+        return process.returncode, out.read().decode(), err.read().decode()
+
+
+def test_1_gb_of_keys_through_a_pipe_in_bounded_memory_and_time(scratch):
+    rnd = random.Random(11)
+    last = made()["ed25519"]
+    bad = listing(scratch / "bad.pkbf", last)
+    lines = [sshkey.key_line(random_blob(rnd), comment=f"c{number}") for number in range(200)]
+    lines += [ed25519_line(rnd.randbytes(32), f"c{number}") for number in range(5000)]
+    numbers = [rnd.getrandbits(2048) | 1 << 2047 for _ in range(3000)]
+    lines += [sshkey.key_line(sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(65537, n))) for n in numbers]
+    rnd.shuffle(lines)
+    chunk = "".join(f"{line}\n" for line in lines).encode()
+    times = GIGABYTE // len(chunk) + 1
+    clean = times * len(lines)
+    parts = itertools.chain(itertools.repeat(chunk, times), [last.line.encode()])
+    status, out, err = large_stream(parts, filters=[bad])
+    equal(status, 1, err)
+    equal(out, f"-:{clean + 1}: listed: {last.type} {last.bits} {last.fingerprint} {last.comment} [{bad}]\n", "finding")
+    contains(err, f"keyveto: {clean + 1} keys in 1 file: 1 listed, {clean} clean\n")
+
+
+def test_a_line_of_1_gb_takes_bounded_memory(scratch):
+    """A line of 1 GB, in bounded memory and time, and what follows it is read."""
+    last = made()["ed25519"]
+    bad = listing(scratch / "bad.pkbf", last)
+    chunk = b"ssh-ed25519 AAAA" * (MIB // 4)
+    line = last.line.encode()
+    parts = itertools.chain([line, b"\n"], itertools.repeat(chunk, GIGABYTE // len(chunk)), [b"\n", line])
+    status, out, err = large_stream(parts, filters=[bad])
+    equal(status, 1, err)
+    equal([line.split(": ")[0] for line in out.splitlines()], ["-:1", "-:3"], "findings")
+    contains(err, "keyveto: -:2: line too long\n", "2 listed, 0 clean, 1 problem\n")
+
+
+def test_nothing_but_problems_bounded_memory():
+    for words in ((), ("--json",), ("--json", "--jobs", "2")):
+        large_stream([b"y\n" * (MIB // 2)], *words, filters=[empty_filter()])
+
+
+def test_several_threads_take_bounded_memory():
+    """Several threads, PEM without end, blank lines: bounded memory."""
+    plain = b"".join(ed25519_line(bytes([n % 256, n // 256] * 16)).encode() + b"\n" for n in range(10000))
+    bad = [empty_filter()]
+    large_stream(itertools.repeat(plain, 100), "--jobs", "4", filters=bad)
+    large_stream(itertools.repeat(b"\n" * MIB, 20), filters=bad)
+    endless = itertools.repeat((b"A" * 64 + b"\n") * 10_000, 50)
+    large_stream(itertools.chain([b"-----BEGIN PUBLIC KEY-----\n"], endless), filters=bad)
