@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto spki, from the outside: what is looked up for keys of every type.
-
-    python3 tests/cli/test_spki.py [TITLE-PART...]
-
-KEYVETO names the program (default build/keyveto). OpenSSL, ssh-keygen and the
-oracle say what is right. Prints a line for each case; the exit status is 1 if
-any failed. What a case cannot do fails, too.
-"""
+"""keyveto spki: what is looked up for keys of every type."""
 
 import base64
 import hashlib
@@ -14,12 +7,12 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, case, contains, equal, run_all
-from clilib import (KNOWN, KNOWN_RSA, MIB, built, certificate, every_key, made, oracle_reads, random_blob, run, some,
-                    sshkey, tool, write)
+import sshkey
+from program import KEYVETO, PATIENCE, contains, equal
+from runs import oracle_reads, run, tool
+from samples import KNOWN, KNOWN_RSA, MIB, built, certificate, every_key, made, random_blob, some, write
 from xxh64 import xxh64
 
 FORMS = ("--pem", "--der", "--sha256", "--xxh64")
@@ -56,8 +49,8 @@ def by_openssl(pem):
     return tool("openssl", "pkey", "-pubin", "-outform", "DER", stdin=pem)
 
 
-@case("keys of ssh-keygen: what ssh-keygen -e -m PKCS8 and openssl pkey make of them")
-def _(tmp):
+def test_spki_is_that_of_ssh_keygen_and_openssl():
+    """Keys of ssh-keygen: what ssh-keygen -e -m PKCS8 and openssl pkey make of them."""
     for key in some("rsa", "rsa-3072", "dsa", "p256", "p384", "p521"):
         pem = tool("ssh-keygen", "-e", "-m", "PKCS8", "-f", key.public)
         der = by_openssl(pem)
@@ -66,37 +59,37 @@ def _(tmp):
         equal(list(key.oracle.spkis), [der], f"{key.name}: the oracle")
 
 
-@case("Ed25519 and Ed448: what openssl pkey makes of them, whose DER ssh-keygen cannot write")
-def _(tmp):
+def test_spki_of_ed25519_and_ed448_is_that_of_openssl(scratch):
+    """Ed25519 and Ed448: what openssl pkey makes of them, whose DER ssh-keygen cannot write."""
     for name in ("ed25519", "ed448"):
-        private = tmp / name
+        private = scratch / name
         tool("openssl", "genpkey", "-algorithm", name, "-out", private)
         der = tool("openssl", "pkey", "-in", private, "-pubout", "-outform", "DER")
         size = sshkey.RAW_SIZES[name]
         line = sshkey.key_line(sshkey.build_plain(f"ssh-{name}", sshkey.fields_raw(der[-size:])))
-        prints(write(tmp / "key.pub", line, "\n"), [der])
+        prints(write(scratch / "key.pub", line, "\n"), [der])
         prints(private, [der])
         equal(pem_of(der), tool("openssl", "pkey", "-in", private, "-pubout"), f"{name}: the same PEM")
     key = made()["ed25519"]
     prints(key.public, [bytes.fromhex("302a300506032b6570032100") + key.blob[-32:]])
 
 
-@case("the published keys: SHA-256 and XXH64 are the known answers")
-def _(tmp):
+def test_the_published_keys_have_the_published_hashes(scratch):
+    """The published keys: SHA-256 and XXH64 are the known answers."""
     for line, (sha256, xxh) in KNOWN.items():
-        path = write(tmp / "key", line, "\n")
+        path = write(scratch / "key", line, "\n")
         equal(spki("--sha256", path).lines, [sha256], "SHA-256")
         equal(spki("--xxh64", path).lines, [xxh], "XXH64")
         equal(hashlib.sha256(spki("--der", path).out).hexdigest(), sha256, "DER")
-    path = write(tmp / "both", *(f"{line}\n" for line in KNOWN))
+    path = write(scratch / "both", *(f"{line}\n" for line in KNOWN))
     equal(spki("--sha256", path).lines, [sha256 for sha256, _ in KNOWN.values()], "both")
 
 
-@case("a composite key is looked up as the whole and as both of its halves")
-def _(tmp):
+def test_a_composite_key_is_looked_up_as_the_whole(scratch):
+    """A composite key is looked up as the whole and as both of its halves."""
     key = built()["mldsa"]
     equal(len(key.oracle.spkis), 3, "the oracle's")
-    path = write(tmp / "key", key.line, "\n")
+    path = write(scratch / "key", key.line, "\n")
     prints(path, key.oracle.spkis)
     out = spki("--der", path).out
     whole, lattice, curve = out[:1366], out[1366:-44], out[-44:]
@@ -106,24 +99,24 @@ def _(tmp):
     equal(curve.hex(), "302a300506032b6570032100" + raw[1312:].hex(), "Ed25519")
 
 
-@case("keys on hardware are the keys inside, whatever their application")
-def _(tmp):
+def test_keys_on_hardware_are_the_keys_inside(scratch):
+    """Keys on hardware are the keys inside, whatever their application."""
     raw = os.urandom(32)
     plain = sshkey.spkis(sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(raw)))
     for application in (b"ssh:", b"", b"ssh:some\xc3\xa9 thing", b"x" * 1000, b"ssh:\0"):
         for nuls in (0, 1):
             blob = sshkey.build_plain(sshkey.SK_ED25519, sshkey.fields_sk_ed25519(raw, application), nuls=nuls)
-            prints(write(tmp / "key", sshkey.key_line(blob, sshkey.SK_ED25519), "\n"), plain)
+            prints(write(scratch / "key", sshkey.key_line(blob, sshkey.SK_ED25519), "\n"), plain)
     p256 = made()["p256"]
     der = by_openssl(tool("ssh-keygen", "-e", "-m", "PKCS8", "-f", p256.public))
     for application in (b"ssh:", b""):
         blob = sshkey.build_plain(sshkey.SK_ECDSA, sshkey.fields_sk_ecdsa(p256.blob[-65:], application))
         for token in (sshkey.SK_ECDSA, "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"):
-            prints(write(tmp / "key", sshkey.key_line(blob, token), "\n"), [der])
+            prints(write(scratch / "key", sshkey.key_line(blob, token), "\n"), [der])
 
 
-@case("a certificate is looked up as its key and its CA's, of every type")
-def _(tmp):
+def test_a_certificate_is_looked_up_as_its_key_and_its_cas(scratch):
+    """A certificate is looked up as its key and its CA's, of every type."""
     for ca in (made()[name] for name in ("rsa-3072", "p384", "other")):
         wanted, certificates = [], []
         for number, key in enumerate(some("rsa", "dsa", "p256", "p384", "p521", "ed25519")):
@@ -135,28 +128,27 @@ def _(tmp):
             blob = sshkey.build_cert(sshkey.cert_name(key.token), key.blob[4 + len(key.token):], ca.blob)
             wanted.append(key.oracle.spkis + ca.oracle.spkis)
             certificates.append(f"{sshkey.key_line(blob)}\n".encode())
-        prints(write(tmp / "certificates", *certificates), [one for spkis in wanted for one in spkis])
+        prints(write(scratch / "certificates", *certificates), [one for spkis in wanted for one in spkis])
     # A CA whose key is a composite one has three.
     ca, key = built()["mldsa"], made()["ed25519"]
     blob = sshkey.build_cert(sshkey.cert_name("ssh-ed25519"), key.blob[-36:], ca.blob)
-    prints(write(tmp / "cert", sshkey.key_line(blob), "\n"), key.oracle.spkis + ca.oracle.spkis)
+    prints(write(scratch / "cert", sshkey.key_line(blob), "\n"), key.oracle.spkis + ca.oracle.spkis)
 
 
-@case("odd encodings of a key are looked up as the key")
-def _(tmp):
+def test_odd_encodings_of_a_key_are_looked_up_as_the_key(scratch):
     fields = sshkey.Reader(made()["rsa"].blob)
     fields.string()
     e, n = fields.mpint(), fields.mpint()
     for pad in (0, 1, 100):
         for name, nuls in (("ssh-rsa", 0), ("ssh-rsa", 1), ("RSA", 0), ("rsa-sha2-256", 0)):
             blob = sshkey.build_plain(name, sshkey.fields_rsa(e, n, pad), nuls)
-            prints(write(tmp / "key", sshkey.key_line(blob, "ssh-rsa"), "\n"), made()["rsa"].oracle.spkis)
+            prints(write(scratch / "key", sshkey.key_line(blob, "ssh-rsa"), "\n"), made()["rsa"].oracle.spkis)
             cert = sshkey.build_cert(sshkey.cert_name("ssh-rsa"), sshkey.fields_rsa(e, n, pad), blob)
-            prints(write(tmp / "key", sshkey.key_line(cert), "\n"), made()["rsa"].oracle.spkis * 2)
+            prints(write(scratch / "key", sshkey.key_line(cert), "\n"), made()["rsa"].oracle.spkis * 2)
 
 
-@case("numbers at the edges: small ones, a set top bit, exponents of all lengths, 16384 bits")
-def _(tmp):
+def test_numbers_at_the_edges_are_encoded_as_the_oracle_does(scratch):
+    """Numbers at the edges: small ones, a set top bit, exponents of all lengths, 16384 bits."""
     blobs, wanted = [], []
     for e in (1, 3, 127, 128, 255, 256, 65537, 2**32 + 1, 2**255 + 1, 2**2047 + 1):
         for n in (1, 127, 128, 2**1024 - 1, 2**1024 + 1, 2**2047 + 1, 2**16383 + 1, 2**16384 - 1):
@@ -165,63 +157,61 @@ def _(tmp):
     for numbers in ((0, 0, 0, 0), (2**1023 + 1, 2**159 + 1, 2, 2**1022 + 5), (128, 127, 255, 256)):
         blobs.append(sshkey.build_plain("ssh-dss", sshkey.fields_dsa(*numbers)))
         wanted.append(sshkey.spki_dsa(*numbers))
-    prints(write(tmp / "keys", *(f"{sshkey.key_line(blob)}\n" for blob in blobs)), wanted)
+    prints(write(scratch / "keys", *(f"{sshkey.key_line(blob)}\n" for blob in blobs)), wanted)
 
 
-@case("400 random keys of all types: all forms as the oracle has them")
-def _(tmp):
+def test_random_keys_of_all_types_have_the_oracles_forms(scratch):
+    """400 random keys of all types: all forms as the oracle has them."""
     rnd = random.Random(3)
     lines = [sshkey.key_line(random_blob(rnd), comment="c") for _ in range(400)]
     wanted = [one for line in lines for one in oracle_reads(line.encode()).spkis]
-    path = write(tmp / "keys", *(f"{line}\n" for line in lines))
+    path = write(scratch / "keys", *(f"{line}\n" for line in lines))
     equal(spki("--der", path).out, b"".join(wanted), "--der")
     equal(spki("--sha256", path).lines, [hashlib.sha256(one).hexdigest() for one in wanted], "--sha256")
     equal(spki("--xxh64", path).lines, [xxh64_line(one) for one in wanted], "--xxh64")
     equal(spki("--pem", path).out, b"".join(pem_of(one) for one in wanted), "--pem")
 
 
-@case("what spki prints, spki reads, and so does check")
-def _(tmp):
+def test_what_spki_prints_spki_reads_and_so_does_check(scratch):
     for key in some("rsa", "dsa", "p256", "p384", "p521", "ed25519"):
         for form in ("--pem", "--der"):
-            path = write(tmp / "key", spki(form, key.public).out)
+            path = write(scratch / "key", spki(form, key.public).out)
             prints(path, key.oracle.spkis)
             prints("-", key.oracle.spkis, stdin=path.read_bytes())
 
 
-@case("lines with options, known_hosts, private keys and RFC 4716 are looked up as the key in them")
-def _(tmp):
+def test_other_forms_are_looked_up_as_the_key_in_them(scratch):
+    """Lines with options, known_hosts, private keys and RFC 4716 are looked up as the key in them."""
     for name in ("rsa", "ed25519", "p521"):
         key = made()[name]
         for text in (f'from="a b",no-pty {key.line}\r\n', f"@revoked host {key.plain}\n",
                      f"# x\n\nhost,[b]:22 {key.line}"):
-            prints(write(tmp / "file", text), key.oracle.spkis)
+            prints(write(scratch / "file", text), key.oracle.spkis)
         prints(key.path, key.oracle.spkis)
-        prints(write(tmp / "file", tool("ssh-keygen", "-e", "-f", key.public)), key.oracle.spkis)
-        secret = tmp / f"{name}-encrypted"
+        prints(write(scratch / "file", tool("ssh-keygen", "-e", "-f", key.public)), key.oracle.spkis)
+        secret = scratch / f"{name}-encrypted"
         shutil.copy(key.path, secret)
         secret.chmod(0o600)
         tool("ssh-keygen", "-q", "-p", "-P", "", "-N", "a passphrase", "-f", secret)
         prints(secret, key.oracle.spkis)
 
 
-@case("standard input, named or not, and several keys in a file")
-def _(tmp):
+def test_standard_input_named_or_not_and_several_keys_in_a_file(scratch):
     keys = list(every_key().values())
     text = "".join(f"{key.line}\n" for key in keys)
     wanted = [one for key in keys for one in key.oracle.spkis]
-    path = write(tmp / "file", text)
+    path = write(scratch / "file", text)
     for words in ((), ("-",), (path,)):
         equal(spki("--der", *words, stdin=text.encode()).out, b"".join(wanted), f"{words}")
     equal(spki("--sha256", "--xxh64", "--der", path).out, b"".join(wanted), "the last form counts")
 
 
-@case("a file with a broken line: that is reported, the rest is printed, status 2")
-def _(tmp):
+def test_a_broken_line_is_reported_and_the_rest_is_printed(scratch):
+    """A file with a broken line: that is reported, the rest is printed, status 2."""
     key = made()["ed25519"]
     unknown = sshkey.key_line(sshkey.build_plain("ssh-new\x1b", b""))
     lines = (key.line, "broken", key.line, f"ssh-rsa {key.base64}", unknown, "x" * (MIB + 9), key.line)
-    path = write(tmp / "file", *(f"{line}\n" for line in lines))
+    path = write(scratch / "file", *(f"{line}\n" for line in lines))
     result = spki("--sha256", path, status=2)
     equal(result.lines, key.spki_sha256 * 3, "keys")
     numbers = [line.removeprefix(f"keyveto: {path}:").split(":")[0] for line in result.messages]
@@ -230,23 +220,22 @@ def _(tmp):
     contains(result.messages[2], "unknown key type")
 
 
-@case("nothing to print: status 2, and the file is named with the reason")
-def _(tmp):
-    closed = write(tmp / "closed", made()["rsa"].line)
+def test_nothing_to_print_is_status_2(scratch):
+    """Nothing to print: status 2, and the file is named with the reason."""
+    closed = write(scratch / "closed", made()["rsa"].line)
     for text in (b"", b"\n", b"# comment\n"):
-        path = write(tmp / "file", text)
+        path = write(scratch / "file", text)
         result = spki(path, status=2)
         equal((result.out, result.messages), (b"", [f"keyveto: {path}: no key in it"]), repr(text))
         equal(spki(stdin=text, status=2).messages, ["keyveto: -: no key in it"], repr(text))
-    for path, reason in ((tmp / "missing", "No such file or directory"), (closed / "x", "Not a directory")):
+    for path, reason in ((scratch / "missing", "No such file or directory"), (closed / "x", "Not a directory")):
         equal(spki(path, status=2).messages, [f"keyveto: {path}: {reason}"], reason)
-    err = spki(os.fsencode(tmp) + b"/\x1b[0m\xe9", status=2).err.decode()
-    contains(err, f"keyveto: {tmp}/\\x1b[0m\\xe9: No such file")
+    err = spki(os.fsencode(scratch) + b"/\x1b[0m\xe9", status=2).err.decode()
+    contains(err, f"keyveto: {scratch}/\\x1b[0m\\xe9: No such file")
 
 
-@case("bad usage: status 2 and the usage; --help: status 0")
-def _(tmp):
-    path = write(tmp / "file", KNOWN_RSA)
+def test_bad_usage_is_status_2_and_help_0(scratch):
+    path = write(scratch / "file", KNOWN_RSA)
     for words in (("--nonsense", path), (path, path), ("--pem=x", path), ("-x",), ("--filter", path, path)):
         result = spki(*words, status=2)
         equal(result.out, b"", f"{words}")
@@ -257,17 +246,13 @@ def _(tmp):
     equal(result.err, b"", "--help")
 
 
-@case("write errors on standard output: status 2 and a message, in every form")
-def _(tmp):
-    large = write(tmp / "large", f"{KNOWN_RSA}\n" * 3000)
-    for path in (write(tmp / "small", KNOWN_RSA), large, Path("--help")):
+def test_write_errors_are_status_2(scratch):
+    """Write errors on standard output: status 2 and a message, in every form."""
+    large = write(scratch / "large", f"{KNOWN_RSA}\n" * 3000)
+    for path in (write(scratch / "small", KNOWN_RSA), large, Path("--help")):
         for form in FORMS:
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([KEYVETO, "spki", form, path], stdin=subprocess.DEVNULL, stdout=full,
                                       stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
             equal(done.returncode, 2, f"{form} {path}")
             contains(done.stderr.decode(), "keyveto: standard output: No space left on device\n")
-
-
-if __name__ == "__main__":
-    sys.exit(run_all())
