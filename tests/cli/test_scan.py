@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto scan against a private sshd, and against servers that misbehave.
-
-    python3 tests/cli/test_scan.py [TITLE-PART...]
-
-KEYVETO names the program (default build/keyveto). Run by root, the cases are in
-a throw-away root with a network of its own.
-"""
+"""keyveto scan against a private sshd, and against servers that misbehave."""
 
 import contextlib
 import json
@@ -13,14 +7,17 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox
+import pytest
+
 import keys
 from openssh import without_penalties
+from program import KEYVETO, PATIENCE, SSHD, contains, equal, keyveto, lacks, make_filter
+
+# Of root's sshd and of port 22 a machine has one each. Anybody else's servers are in nobody's way.
+pytestmark = [pytest.mark.throwaway] if os.geteuid() == 0 else []
 
 JSON_KEYS = {"file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment",
              "filters", "reason"}
@@ -133,7 +130,7 @@ def offer(host_key_algorithms):
     return talk
 
 
-def fixture(folder, listed=1, kinds=FOUR_TYPES):
+def keys_and_filter(folder, listed=1, kinds=FOUR_TYPES):
     """Host keys, and a filter with one of them (None: with another key)."""
     identities = [keys.generate(folder, *kind) for kind in kinds]
     chosen = keys.generate(folder) if listed is None else identities[listed]
@@ -153,19 +150,18 @@ def fingerprints(text):
     return sorted(word for word in text.split() if word.startswith("SHA256:"))
 
 
-@case("one of four host keys is listed, and the exit status is 1")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, _log):
+def test_one_of_four_host_keys_is_listed(scratch):
+    """One of four host keys is listed, and the exit status is 1."""
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, name(port), status=1)
     equal(done.stdout, f"{name(port)}: listed: ecdsa-sha2-nistp256 256 {identities[1].key.fingerprint} [{bad}]\n")
     contains(done.stderr, "4 keys of 1 server", "1 listed, 3 clean")
 
 
-@case("--all shows every type, --quiet none, and nobody logs in")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, log):
+def test_all_shows_every_type_quiet_none_and_nobody_logs_in(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, log):
         every = scan("--all", "--filter", bad, name(port), status=1)
         quiet = scan("--quiet", "--filter", bad, name(port), status=1)
     equal(fingerprints(every.stdout), sorted(one.key.fingerprint for one in identities))
@@ -175,68 +171,61 @@ def _(folder):
     lacks(log.read_text(), "userauth-request")
 
 
-@case("nothing listed is a status of 0")
-def _(folder):
-    identities, bad = fixture(folder, listed=None)
-    with sshd(folder, identities) as (port, _log):
+def test_nothing_listed_is_a_status_of_0(scratch):
+    identities, bad = keys_and_filter(scratch, listed=None)
+    with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, name(port), status=0)
     equal(done.stdout, "")
 
 
-@case("IPv6 addresses with a port, and names")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, _log):
+def test_ipv6_addresses_with_a_port_and_names(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, f"[::1]:{port}", f"localhost:{port}", status=1)
     equal(sorted(line.split(": ")[0] for line in done.stdout.splitlines()), [f"[::1]:{port}", f"localhost:{port}"])
 
 
-@case("an IPv6 address without a port gets port 22")
-def _(folder):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+def test_an_ipv6_address_without_a_port_gets_port_22(scratch):
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     done = scan("--filter", bad, "::1", "[::1]", status=2)
     equal(done.stderr.count("keyveto: [::1]:22: cannot connect: Connection refused\n"), 2, done.stderr)
 
 
-@case("host keys of RSA with 1024 bits, by old algorithms")
-def _(folder):
-    identities, bad = fixture(folder, 0, (("rsa", 1024),))
-    with sshd(folder, identities, "HostKeyAlgorithms ssh-rsa", "KexAlgorithms diffie-hellman-group14-sha1",
+def test_host_keys_of_rsa_with_1024_bits_by_old_algorithms(scratch):
+    identities, bad = keys_and_filter(scratch, 0, (("rsa", 1024),))
+    with sshd(scratch, identities, "HostKeyAlgorithms ssh-rsa", "KexAlgorithms diffie-hellman-group14-sha1",
               "Ciphers aes128-cbc", "MACs hmac-sha1") as (port, _log):
         done = scan("--filter", bad, name(port), status=1)
     contains(done.stdout, f"listed: ssh-rsa 1024 {identities[0].key.fingerprint}")
 
 
-@case("a host certificate is passed over")
-def _(folder):
-    identities, bad = fixture(folder, 0, FOUR_TYPES[:1])
-    ca = keys.generate(folder)
+def test_a_host_certificate_is_passed_over(scratch):
+    identities, bad = keys_and_filter(scratch, 0, FOUR_TYPES[:1])
+    ca = keys.generate(scratch)
     subprocess.run(["ssh-keygen", "-q", "-h", "-s", ca.path, "-I", "host", identities[0].key.path], check=True,
                    stdin=subprocess.DEVNULL)
-    with sshd(folder, identities, f"HostCertificate {identities[0].path}-cert.pub") as (port, _log):
+    with sshd(scratch, identities, f"HostCertificate {identities[0].path}-cert.pub") as (port, _log):
         done = scan("--all", "--filter", bad, name(port), status=1)
     equal(len(done.stdout.splitlines()), 1, done.stdout)
     contains(done.stderr, "1 key of 1 server: 1 listed, 0 clean\n")
 
 
-@case("the scanner's own ssh configuration does not count")
-def _(folder):
-    identities, bad = fixture(folder)
-    home = folder / "home/.ssh"
+def test_the_scanners_own_ssh_configuration_does_not_count(scratch):
+    identities, bad = keys_and_filter(scratch)
+    home = scratch / "home/.ssh"
     home.mkdir(parents=True)
     (home / "config").write_text("Host *\n ProxyCommand false\n HostKeyAlgorithms ssh-rsa\n HostName 192.0.2.1\n")
-    with sshd(folder, identities) as (port, _log):
-        (home / "known_hosts").write_text(f"[127.0.0.1]:{port} {keys.generate(folder).key}\n")
+    with sshd(scratch, identities) as (port, _log):
+        (home / "known_hosts").write_text(f"[127.0.0.1]:{port} {keys.generate(scratch).key}\n")
         before = sorted(path.name for path in home.iterdir())
         done = scan("--all", "--filter", bad, name(port), status=1, env={**os.environ, "HOME": str(home.parent)})
     equal(len(done.stdout.splitlines()), 4)
     equal(sorted(path.name for path in home.iterdir()), before)
 
 
-@case("JSON lines, with findings and with problems")
-def _(folder):
-    identities, bad = fixture(folder)
-    with closed_port() as closed, sshd(folder, identities) as (port, _log):
+def test_json_lines_with_findings_and_with_problems(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with closed_port() as closed, sshd(scratch, identities) as (port, _log):
         done = scan("--json", "--all", "--filter", bad, name(port), name(closed), status=1)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert all(set(one) == JSON_KEYS for one in found), found
@@ -247,11 +236,10 @@ def _(folder):
           [(name(closed), "cannot connect: Connection refused")])
 
 
-@case("what cannot be reached does not stop the rest")
-def _(folder):
-    identities, bad = fixture(folder)
-    clean = make_filter(folder / "other.pkbf", keys.generate(folder).key)
-    with closed_port() as closed, sshd(folder, identities) as (port, _log):
+def test_what_cannot_be_reached_does_not_stop_the_rest(scratch):
+    identities, bad = keys_and_filter(scratch)
+    clean = make_filter(scratch / "other.pkbf", keys.generate(scratch).key)
+    with closed_port() as closed, sshd(scratch, identities) as (port, _log):
         hosts = (name(closed), "no-such-host.invalid", "[::1", "someone@host", "host:0", "host:65536", "host:ssh", "",
                  name(port))
         listed = scan("--filter", bad, *hosts, status=1)
@@ -265,58 +253,53 @@ def _(folder):
 
 
 def check_time_out(folder, talk, seconds=1):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+    _, bad = keys_and_filter(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", seconds, name(server.port), status=2)
     contains(done.stderr, f"keyveto: {name(server.port)}: no answer within {seconds} seconds")
     assert seconds <= done.seconds, f"it took {done.seconds} s"
 
 
-@case("a server that says nothing is given up in time")
-def _(folder):
-    check_time_out(folder, say_nothing)
+def test_a_server_that_says_nothing_is_given_up_in_time(scratch):
+    check_time_out(scratch, say_nothing)
 
 
-@case("a server that trickles its banner is given up in time")
-def _(folder):
-    check_time_out(folder, trickle(b"SSH-2.0-" + 200 * b"slow"))
+def test_a_server_that_trickles_its_banner_is_given_up_in_time(scratch):
+    check_time_out(scratch, trickle(b"SSH-2.0-" + 200 * b"slow"))
 
 
-@case("a server that trickles lines before its banner is given up in time")
-def _(folder):
-    check_time_out(folder, trickle(b"hello\r\n"))
+def test_a_server_that_trickles_lines_is_given_up_in_time(scratch):
+    """A server that trickles lines before its banner is given up in time."""
+    check_time_out(scratch, trickle(b"hello\r\n"))
 
 
-@case("a server that trickles its packets is given up in time")
-def _(folder):
+def test_a_server_that_trickles_its_packets_is_given_up_in_time(scratch):
     def talk(connection):
         connection.sendall(b"SSH-2.0-slow\r\n")
         trickle(kexinit(b"ssh-ed25519"))(connection)
-    check_time_out(folder, talk, 2)
+    check_time_out(scratch, talk, 2)
 
 
-@case("a server that stalls after it has said what it offers is given up in time")
-def _(folder):
-    check_time_out(folder, offer(b"ssh-ed25519"))
+def test_a_server_that_stalls_after_its_offer_is_given_up_in_time(scratch):
+    """A server that stalls after it has said what it offers is given up in time."""
+    check_time_out(scratch, offer(b"ssh-ed25519"))
 
 
-@case("a server that talks without end is given up in time")
-def _(folder):
+def test_a_server_that_talks_without_end_is_given_up_in_time(scratch):
     def talk(connection):
         while True:
             connection.sendall(65536 * b"\0")
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", 2, name(server.port), status=2)
     contains(done.stderr, "1 problem")
 
 
-@case("a server that is none of SSH is a problem")
-def _(folder):
+def test_a_server_that_is_none_of_ssh_is_a_problem(scratch):
     def talk(connection):
         connection.recv(4096)
         connection.sendall(b"HTTP/1.1 400 Bad \x1b[31mRequest\r\n\r\n")
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = scan("--filter", bad, name(server.port), status=2)
     contains(done.stderr, f"keyveto: {name(server.port)}: asking which keys it has: before it said that it speaks SSH: ",
@@ -324,22 +307,21 @@ def _(folder):
     lacks(done.stderr, "\x1b")
 
 
-@case("a server's reason to disconnect is told, escaped")
-def _(folder):
+def test_a_servers_reason_to_disconnect_is_told_escaped(scratch):
     def talk(connection):
         connection.recv(4096)
         connection.sendall(b"SSH-2.0-made-up\r\n" + packet(b"\x02" + string(b"ignore this")) +
                            packet(b"\x01" + struct.pack(">I", 11) + string(b"go \x1b[31maway") + string(b"")))
         connection.recv(4096)
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = scan("--filter", bad, name(server.port), status=2)
     contains(done.stderr, r"asking which keys it has: it disconnected: go \x1b[31maway")
 
 
-@case("packets that are none, and servers that break off, are problems")
-def _(folder):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+def test_packets_that_are_none_and_servers_that_break_off(scratch):
+    """Packets that are none, and servers that break off, are problems."""
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     whole = kexinit(b"ssh-ed25519")
     for words in (b"\xff" * 64, bytes(64), whole[:4] + b"\xff" + whole[5:], whole[:60], packet(b"\x14" + bytes(20)),
                   packet(b"\x14" + bytes(16) + b"\0\0\xff\xff" + bytes(40))):
@@ -352,9 +334,9 @@ def _(folder):
         contains(done.stderr, f"{name(server.port)}: asking which keys it has: ", "0 listed, 0 clean, 1 problem")
 
 
-@case("offered algorithms that nobody here knows are told, escaped")
-def _(folder):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+def test_unknown_algorithms_that_are_offered_are_told_escaped(scratch):
+    """Offered algorithms that nobody here knows are told, escaped."""
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     with Server(offer(b"new-\x1b[31m@example.com,ssh-ed25519-cert-v01@openssh.com,ssh-ed448")) as server:
         done = scan("--json", "--filter", bad, name(server.port), status=2)
     lacks(done.stderr + done.stdout, "\x1b")
@@ -364,9 +346,8 @@ def _(folder):
     equal(sorted(verdicts), ["error", "unsupported"])
 
 
-@case("a server that offers no host key at all is a problem")
-def _(folder):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+def test_a_server_that_offers_no_host_key_at_all_is_a_problem(scratch):
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     with Server(offer(b"")) as server:
         scan("--filter", bad, name(server.port), status=2)
 
@@ -385,10 +366,10 @@ def running(*arguments, stdin=subprocess.DEVNULL):
             process.kill()
 
 
-@case("many stalled servers cost the time of one, and hold up no other")
-def _(folder):
-    identities, bad = fixture(folder)
-    with socket.create_server(("127.0.0.1", 0), backlog=200) as stalled, sshd(folder, identities) as (port, _log):
+def test_many_stalled_servers_cost_the_time_of_one(scratch):
+    """Many stalled servers cost the time of one, and hold up no other."""
+    identities, bad = keys_and_filter(scratch)
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as stalled, sshd(scratch, identities) as (port, _log):
         hosts = 60 * [name(stalled.getsockname()[1])] + [name(port)]
         with running("--filter", bad, "--jobs", 64, *hosts) as process:
             stalled.settimeout(PATIENCE)
@@ -402,9 +383,8 @@ def _(folder):
     contains(told, "of 61 servers", "60 problems")
 
 
-@case("--jobs bounds how many servers are asked at a time")
-def _(folder):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+def test_jobs_bounds_how_many_servers_are_asked_at_a_time(scratch):
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     # Only this server ends a connection, so it knows at each moment how many are open.
     with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
         hosts = 7 * [name(server.getsockname()[1])]
@@ -426,40 +406,36 @@ def _(folder):
     contains(told, "of 7 servers", "7 problems")
 
 
-@case("many servers at once, and no line is torn")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, _log):
+def test_many_servers_at_once_and_no_line_is_torn(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, _log):
         done = scan("--all", "--filter", bad, "--jobs", 8, *40 * [name(port)], status=1)
     lines = [f"{name(port)}: {'listed' if one is identities[1] else 'clean'}: " for one in identities]
     equal(len(done.stdout.splitlines()), 160, done.stderr)
     assert all(line.startswith(tuple(lines)) for line in done.stdout.splitlines()), done.stdout
 
 
-@case("hosts from standard input, with comments and blank lines")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, _log):
+def test_hosts_from_standard_input_with_comments_and_blank_lines(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, _log):
         text = f"# servers\n\n  {name(port)}  # the first\r\n\t\n[::1]:{port}\nhost:no\n{5000 * 'x'}\n{name(port)}"
         done = scan("--filter", bad, "-", status=1, input=text)
     equal(len(done.stdout.splitlines()), 3, done.stderr)
     contains(done.stderr, "2 problems", "keyveto: host:no: a port", "keyveto: -: ")
 
 
-@case("standard input and arguments together")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, _log):
+def test_standard_input_and_arguments_together(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, name(port), "-", name(port), status=1, input=f"{name(port)}\n")
         closed = keyveto("scan", "--filter", bad, "-", status=0, input="")
     equal(len(done.stdout.splitlines()), 3, done.stderr)
     equal(closed.stdout, "")
 
 
-@case("a host is scanned as soon as its line comes")
-def _(folder):
-    identities, bad = fixture(folder)
-    with sshd(folder, identities) as (port, _log), \
+def test_a_host_is_scanned_as_soon_as_its_line_comes(scratch):
+    identities, bad = keys_and_filter(scratch)
+    with sshd(scratch, identities) as (port, _log), \
             running("--filter", bad, "-", stdin=subprocess.PIPE) as process:
         for _ in range(3):
             process.stdin.write(f"{name(port)}\n")
@@ -469,19 +445,13 @@ def _(folder):
         equal(process.returncode, 1)
 
 
-@case("bad usage is a status of 2")
-def _(folder):
-    _, bad = fixture(folder, kinds=FOUR_TYPES[:2])
+def test_bad_usage_is_a_status_of_2(scratch):
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     for arguments in ((), ("--jobs", "0", "h"), ("--jobs", "x", "h"), ("--timeout", "0", "h"), ("--timeout", "1.5", "h"),
                       ("--nonsense", "h")):
         done = keyveto("scan", "--filter", bad, *arguments, status=2)
         equal(done.stdout, "")
         assert done.stderr, arguments
-    done = keyveto("scan", "--filter", folder / "missing.pkbf", "127.0.0.1:1", status=2)
+    done = keyveto("scan", "--filter", scratch / "missing.pkbf", "127.0.0.1:1", status=2)
     contains(done.stderr, "missing.pkbf")
     contains(keyveto("scan", "--help", status=0).stdout, "--timeout S", "--jobs N", "Exit status")
-
-
-if __name__ == "__main__":
-    os.chdir(Path(__file__).resolve().parents[2])
-    sys.exit(run_in_sandbox(needs_root=False))
