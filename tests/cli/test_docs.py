@@ -1,23 +1,14 @@
 # SPDX-License-Identifier: ISC
-"""What the manuals, --help, the completion, README.md and docs/ say of one another.
-
-    python3 tests/cli/test_docs.py [TITLE-PART...]
-
-KEYVETO names the program (default build/keyveto).
-"""
+"""What the manuals, --help, README.md and docs/ say of one another."""
 
 import json
-import os
-import pty
 import re
-import select
 import shlex
 import subprocess
-import sys
-import time
 from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, ROOT, case, contains, equal, keyveto, run_all
+from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same
+from program import KEYVETO, ROOT, contains, equal, keyveto
 
 PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
 PAGE = ROOT / "man/keyveto.1"
@@ -27,52 +18,17 @@ DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING
 PATH_TOPS = (ROOT, ROOT / "packaging", ROOT / "tests", ROOT / "cli")
 # man(1) leaves two columns of a terminal of 80 free.
 COLUMNS = 78
-COMPLETION = ROOT / "completion/keyveto.bash"
 SOURCES = sorted([*(ROOT / "cli").rglob("*.c"), *(ROOT / "lib").glob("*.c")])
 
 LINES = re.MULTILINE | re.DOTALL     # ^ and $ are those of lines, . is anything
 
 JUDGING = ("check", "audit", "scan")
-# Commands that have commands of their own.
-GROUPS = ("filter", "sshd", "config")
 SHARED_TITLE = "Options of check, audit and scan"
-# The page has these beside the commands' own options, once for all.
-EVERYWHERE = {"--help"}
 
 
 def read(path):
     return path.read_text(encoding="utf-8")
 
-
-def options_in(text):
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text))
-
-
-def help_of(command):
-    return keyveto(*command.split(), "--help", status=0).stdout
-
-
-def subcommands(text):
-    """The names in the list of commands that --help prints."""
-    return re.findall(r"^  (\w+) +[A-Z]", text, re.MULTILINE)
-
-
-def commands():
-    """All commands that take options: "check", "filter add"..."""
-    found = []
-    for name in subcommands(keyveto("--help", status=0).stdout):
-        below = subcommands(help_of(name)) if name in GROUPS else []
-        found += [f"{name} {word}" for word in below] or [name]
-    assert len(found) > 5, f"--help lists only {found}"
-    return found
-
-
-def same(what, actual, expected):
-    missing, surplus = set(expected) - set(actual), set(actual) - set(expected)
-    assert not missing and not surplus, f"{what}: lacks {sorted(missing)}, has besides {sorted(surplus)}"
-
-
-# The manual page of the command, as mdoc source.
 
 def section(title, macro):
     """The lines below a heading, up to the next one of its kind or above."""
@@ -103,37 +59,35 @@ def described_options(command):
     return set().union(*(mdoc_options(line) for line in text.splitlines() if line.startswith(".It ")))
 
 
-@case("each command's --help names an option in its usage, and tells what it does")
-def _(_scratch):
+def test_each_commands_help_names_an_option_in_its_usage():
+    """Each command's --help names an option in its usage, and tells what it does."""
     for command in commands():
         usage, details = help_of(command).split("\n", 1)
         described = set(re.findall(r"^  (--[a-z0-9-]+)", details, re.MULTILINE))
         same(f"the options below the usage of {command}", described, options_in(usage))
 
 
-@case("--help names all options that the program knows, and no others")
-def _(_scratch):
+def test_help_names_all_options_that_the_program_knows():
+    """--help names all options that the program knows, and no others."""
     table = re.compile(r'\{ "([a-z0-9-]+)", (?:no|required)_argument')
     headers = sorted((ROOT / "cli").rglob("*.h"))
     known = {f"--{name}" for path in [*SOURCES, *headers] for name in table.findall(read(path))}
     same("--help", set().union(*(options_in(help_of(command)) for command in commands())) | EVERYWHERE, known)
 
 
-@case("keyveto(1) has each command's options in its synopsis, and no others")
-def _(_scratch):
+def test_keyveto_1_has_each_commands_options_in_its_synopsis():
+    """keyveto(1) has each command's options in its synopsis, and no others."""
     for command in commands():
         same(f"the synopsis of {command}", synopsis_options(command), options_in(help_of(command)) - EVERYWHERE)
 
 
-@case("keyveto(1) describes each command's options, and no others")
-def _(_scratch):
+def test_keyveto_1_describes_each_commands_options_and_no_others():
     for command in commands():
         same(f"the section {command}", described_options(command), options_in(help_of(command)) - EVERYWHERE)
     contains(section("DESCRIPTION", "Sh"), ".Fl -help ", ".Fl -version\n")
 
 
-@case("keyveto(1) has a section for each command")
-def _(_scratch):
+def test_keyveto_1_has_a_section_for_each_command():
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
     named = (*JUDGING, *GROUPS, "spki", "update", "allow", "doctor")
     same("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
@@ -146,8 +100,8 @@ def source_text():
     return re.sub(r"%\.?[\w*]*?(?:llu|ju|jd|zu|lu|[sudg])", "\0", text)
 
 
-@case("each diagnostic of keyveto(1) is a message of the program")
-def _(_scratch):
+def test_each_diagnostic_of_the_page_is_a_message_of_the_program():
+    """Each diagnostic of keyveto(1) is a message of the program."""
     source, found = source_text(), 0
     for message in re.findall(r"^\.It (.*)$", section("DIAGNOSTICS", "Sh"), re.MULTILINE):
         for part in re.split(r"\b[A-Z]{4,}\b|\bN\b", message):
@@ -157,10 +111,7 @@ def _(_scratch):
     assert found > 10, "no diagnostics found"
 
 
-# The formats that scripts read.
-
-@case("keyveto(1) names the keys of all JSON objects")
-def _(scratch):
+def test_keyveto_1_names_the_keys_of_all_json_objects(scratch):
     (scratch / "unknown").write_text("ssh-foo AAAAB3NzaC1mb28AAAABeA==\n", encoding="ascii")
     demo = ROOT / "testdata/demo"
     output = keyveto("check", "--json", "--filter", demo / "demo.pkbf", demo / "home", scratch / "unknown").stdout
@@ -178,8 +129,8 @@ def _(scratch):
     same("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
 
 
-@case("keyveto(1) names the checks of doctor, the keys of its JSON, and its metrics")
-def _(_scratch):
+def test_the_page_names_the_checks_the_json_and_the_metrics_of_doctor():
+    """keyveto(1) names the checks of doctor, the keys of its JSON, and its metrics."""
     demo, page = ROOT / "testdata/demo/demo.pkbf", section("doctor", "Ss")
     options = ("--config", ROOT / "etc/keyveto.conf", "--filter", demo)
     report = json.loads(keyveto("doctor", "--json", *options).stdout)
@@ -193,8 +144,8 @@ def _(_scratch):
     same("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0]})
 
 
-@case("the alerts watch the file that keyveto(1) has written, and notice when there is none")
-def _(_scratch):
+def test_the_alerts_watch_the_file_that_keyveto_1_has_written():
+    """The alerts watch the file that keyveto(1) has written, and notice when there is none."""
     rules = read(ROOT / "packaging/prometheus/keyveto.rules.yml")
     written = re.search(r"^M=(\S+)$", read(ROOT / "man/keyveto.1"), LINES)[1] + ".prom"
     contains(rules, f"{written}.new {written}\n", "expr: absent(keyveto_status)\n", " unless keyveto_status)")
@@ -205,10 +156,7 @@ def _(_scratch):
         equal(bool(re.fullmatch(watched, str(name))), is_ours, name)
 
 
-# Every page.
-
-@case("mandoc finds nothing in any manual page")
-def _(_scratch):
+def test_mandoc_finds_nothing_in_any_manual_page():
     assert len(PAGES) > 4, PAGES
     done = subprocess.run(["mandoc", "-T", "lint", *map(str, PAGES)], capture_output=True, text=True, check=False)
     lines = [line for line in (done.stdout + done.stderr).splitlines()
@@ -225,15 +173,15 @@ def rendered(*argv):
     return lines
 
 
-@case("each manual page fits on a terminal of 80 columns, by mandoc and by groff")
-def _(_scratch):
+def test_each_manual_page_fits_on_a_terminal_of_80_columns():
+    """Each manual page fits on a terminal of 80 columns, by mandoc and by groff."""
     for page in PAGES:
         for argv in (("mandoc", "-Tutf8", f"-Owidth={COLUMNS}"), ("groff", "-mandoc", "-Tutf8", f"-rLL={COLUMNS}n")):
             equal([line for line in rendered(*argv, str(page)) if len(line) > COLUMNS], [], f"{page.name}, {argv[0]}")
 
 
-@case("the manual pages that pages and documents name are there")
-def _(_scratch):
+def test_the_manual_pages_that_are_named_are_there():
+    """The manual pages that pages and documents name are there."""
     have = {(page.stem, page.suffix[1:]) for page in PAGES}
     ours = re.compile(r"(?:pam_)?keyveto|pkbf")
     for page in PAGES:
@@ -246,15 +194,13 @@ def _(_scratch):
             same("the README", named, have)
 
 
-@case("each page ends its list of references in the order of sections and names")
-def _(_scratch):
+def test_the_references_of_each_page_are_in_order():
+    """Each page ends its list of references in the order of sections and names."""
     for page in PAGES:
         block = re.search(r"^\.Sh SEE ALSO\n(.*?)(?=^\.Sh |\Z)", read(page), LINES)[1]
         named = [(int(number), name) for name, number in re.findall(r"^\.Xr (\S+) (\d)", block, re.MULTILINE)]
         equal(named, sorted(named), page.name)
 
-
-# keyveto.conf
 
 def known_keywords():
     return set(re.findall(r'strcasecmp\(word\[0\], "(\w+)"\)', read(ROOT / "lib/kv_config.c")))
@@ -273,18 +219,18 @@ def keywords_are_documented(known, page, sample):
     same(sample, re.findall(r"^#([A-Z]\w+)", read(ROOT / sample), re.MULTILINE), known)
 
 
-@case("each keyword of keyveto.conf is in keyveto.conf(5), in order, and in the sample")
-def _(_scratch):
+def test_each_keyword_of_keyveto_conf_is_in_its_page_and_the_sample():
+    """Each keyword of keyveto.conf is in keyveto.conf(5), in order, and in the sample."""
     keywords_are_documented(known_keywords(), "man/keyveto.conf.5", "etc/keyveto.conf")
 
 
-@case("each keyword of update.conf is in keyveto-update.conf(5), in order, and in the sample")
-def _(_scratch):
+def test_each_keyword_of_update_conf_is_in_its_page_and_the_sample():
+    """Each keyword of update.conf is in keyveto-update.conf(5), in order, and in the sample."""
     keywords_are_documented(update_keywords(), "man/keyveto-update.conf.5", "etc/update.conf")
 
 
-@case("the sample keyveto.conf is valid, its examples uncommented too")
-def _(scratch):
+def test_the_sample_keyveto_conf_is_valid(scratch):
+    """The sample keyveto.conf is valid, its examples uncommented too."""
     sample = read(ROOT / "etc/keyveto.conf")
     demo = ROOT / "testdata/demo"
     for number, text in enumerate((sample, re.sub(r"^#([A-Z]\w+)", r"\1", sample, flags=re.MULTILINE))):
@@ -294,8 +240,8 @@ def _(scratch):
                 status=1)
 
 
-@case("the sample update.conf is valid, its examples uncommented too, and says the defaults")
-def _(scratch):
+def test_the_sample_update_conf_is_valid(scratch):
+    """The sample update.conf is valid, its examples uncommented too, and says the defaults."""
     sample, config = read(ROOT / "etc/update.conf"), scratch / "update.conf"
     arguments = ("update", "--settings", config, "--filter", scratch / "f.pkbf", "--rollback")
     for text in (sample, re.sub(r"^#([A-Z]\w+)", r"\1", sample, flags=re.MULTILINE)):
@@ -316,8 +262,6 @@ def _(scratch):
         equal(float(number) * unit[suffix], expected, keyword)
 
 
-# README.md, docs/ and the other documents.
-
 def headings(document):
     """The headings, and the bold words that begin a paragraph."""
     found = re.findall(r"^#+ (.*)$|^\*\*(.*?)\.?\*\*", read(document), re.MULTILINE)
@@ -331,8 +275,8 @@ def anchors(document):
             for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
-@case("the documents' links lead to files and headings that are there")
-def _(_scratch):
+def test_the_documents_links_lead_to_files():
+    """The documents' links lead to files and headings that are there."""
     found = 0
     for document in [*DOCUMENTS, ROOT / "tests/README.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)]+)\)", read(document)):
@@ -344,14 +288,12 @@ def _(_scratch):
     assert found > 20, f"only {found} links"
 
 
-@case("the README leads to every document")
-def _(_scratch):
+def test_the_readme_leads_to_every_document():
     linked = set(re.findall(r"\]\(([\w/.-]+\.md)[#)]", read(README)))
     same("the README", linked, {str(path.relative_to(ROOT)) for path in DOCUMENTS if path != README})
 
 
-@case("the files and folders that the documents name are there")
-def _(_scratch):
+def test_the_files_and_folders_that_the_documents_name_are_there():
     relative = r"(?<![\w/.~:+=@^-])((?:[a-z][\w-]*/)+[\w.-]*)"
     everything = set()
     for document in DOCUMENTS:
@@ -367,15 +309,14 @@ def _(_scratch):
     assert {"lib/", "scripts/deps", "testdata/demo/home"} <= everything, everything
 
 
-@case("the layout names every folder")
-def _(_scratch):
+def test_the_layout_names_every_folder():
     layout = read(ROOT / "docs/how-it-works.md").split("## Layout of the repository", 1)[1]
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name != "build"}
     same("the layout", re.findall(r"`([\w-]+)/`", layout), folders)
 
 
-@case("the headings are there for those who are sent to them, by documents and by messages")
-def _(_scratch):
+def test_the_headings_are_there_for_those_who_are_sent_to_them():
+    """The headings are there for those who are sent to them, by documents and by messages."""
     there, quoted = [heading for document in DOCUMENTS for heading in headings(document)], []
     for document in DOCUMENTS[:-1]:     # SECURITY.md quotes a form of the repository's site
         text = re.sub(r"^    .*$|^```.*?^```$", "", read(document), flags=LINES)
@@ -389,16 +330,16 @@ def _(_scratch):
         assert any(phrase in one for one in headings(README)), f"the README has no heading {phrase!r}"
 
 
-@case("the documents' and the pages' make targets are in the Makefile")
-def _(_scratch):
+def test_make_targets_that_are_named_are_in_the_makefile():
+    """The documents' and the pages' make targets are in the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE))
     for text in map(read, (*DOCUMENTS, *PAGES)):
         named = set(re.findall(r"(?:`|&& |^ {4}|^)make ([a-z]+)(?=`|\n)", text, re.MULTILINE))
         assert named <= targets, f"no targets {sorted(named - targets)}"
 
 
-@case("the documents' examples print what they say, as anybody and anywhere")
-def _(scratch):
+def test_the_documents_examples_print_what_they_say_as_anybody(scratch):
+    """The documents' examples print what they say, as anybody and anywhere."""
     for name in ("build", "testdata"):
         (scratch / name).mkdir()
     (scratch / "build/keyveto").symlink_to(KEYVETO)
@@ -416,8 +357,7 @@ def _(scratch):
     assert ran >= 4, f"only {ran} examples"
 
 
-@case("commands in examples have only options that there are")
-def _(_scratch):
+def test_commands_in_examples_have_only_options_that_there_are():
     ran = 0
     for text in map(read, (*DOCUMENTS, PAGE, ROOT / "man/pkbf.5")):
         for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|allow|(?:filter|sshd|config) \w+) .*$", text, re.MULTILINE):
@@ -427,117 +367,3 @@ def _(_scratch):
                     assert not surplus, f"{line}: {surplus}"
                     ran += 1
     assert ran > 6, f"only {ran} examples"
-
-
-# The completion.
-
-def complete(*words, cwd=None):
-    """What bash offers for the last of the words, an empty one for a new one."""
-    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
-              ' _keyveto; ((${#COMPREPLY[@]} == 0)) || printf "%s\\n" "${COMPREPLY[@]}"')
-    done = subprocess.run(["bash", "--norc", "-uc", script, "bash", str(COMPLETION), "keyveto", *words], cwd=cwd,
-                          capture_output=True, text=True, check=False)
-    equal((done.returncode, done.stderr), (0, ""))
-    return set(done.stdout.splitlines())
-
-
-@case("bash takes the completion, and leaves other commands alone")
-def _(_scratch):
-    done = subprocess.run(["bash", "--norc", "-euc", 'source "$1"; complete -p', "bash", str(COMPLETION)],
-                          capture_output=True, text=True, check=False)
-    equal((done.returncode, done.stdout, done.stderr), (0, "complete -F _keyveto keyveto\n", ""))
-
-
-@case("the completion offers each command, and each option of it, and no others")
-def _(_scratch):
-    same("the commands", complete(""), {command.split()[0] for command in commands()})
-    for name in GROUPS:
-        same(f"the {name} commands", complete(name, ""),
-             {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
-        same(f"the options of {name}", complete(name, "-"), {"--help"})
-    same("the options before a command", complete("-"), {"--help", "--version"})
-    for command in commands():
-        same(f"the options of {command}", complete(*command.split(), "-"), options_in(help_of(command)) | EVERYWHERE)
-
-
-@case("the completion knows which options take a value")
-def _(_scratch):
-    for command in commands():
-        usage = help_of(command).split("\n", 1)[0]
-        for option in options_in(usage):
-            takes = re.search(rf"{option} [A-Z]", usage) is not None
-            offered = complete(*command.split(), option, "--")
-            equal(offered == set(), takes, f"{command} {option}: {offered}")
-
-
-@case("the completion offers files, filters, accounts and hosts where they belong")
-def _(scratch):
-    for name in ("a.pub", "a.pkbf", "b c.pub"):
-        (scratch / name).touch()
-    (scratch / "d").mkdir()
-    everything, filters = {"a.pub", "a.pkbf", "b c.pub", "d"}, {"a.pkbf", "d"}
-    for words, expected in ((("check", ""), everything), (("update", ""), filters), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
-                            (("check", "--filter", ""), filters), (("check", "--filter", "=", ""), filters),
-                            (("check", "--filter", "="), filters), (("check", "--config", "a.pu"), {"a.pub"}),
-                            (("filter", "add", ""), filters), (("filter", "add", "x", "b"), {"b c.pub"}),
-                            (("filter", "add", "--ca", "x", "--spki", ""), everything),
-                            (("filter", "explain", ""), filters), (("filter", "explain", "x", ""), everything),
-                            (("filter", "explain", "x", "y", ""), set()), (("filter", "merge", "x", "y", ""), filters),
-                            (("filter", "verify", "x", ""), set()), (("spki", "--der", ""), everything),
-                            (("config", "check", ""), everything), (("config", "check", "x", ""), set()),
-                            (("config", "edit", ""), set()), (("allow", "--until", "2030-01-01", ""), everything),
-                            (("allow", "x", ""), set()), (("sshd", "status", "--root", ""), {"d"}), (("sshd", "enable", ""), set()),
-                            (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set())):
-        equal(complete(*words, cwd=scratch), expected, str(words))
-    contains(complete("audit", "--user", "nobo"), "nobody")
-    contains(complete("scan", "localh"), "localhost")
-
-
-class Terminal:
-    """An interactive bash with the completion, and a keyveto that prints its arguments."""
-
-    def __init__(self, cwd):
-        self.text = ""
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            os.chdir(cwd)
-            os.environ.update(PS1="", TERM="dumb", INPUTRC="/dev/null", HOME=str(cwd))
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
-        self.pid = pid
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def wait_for(self, wanted):
-        deadline = time.monotonic() + PATIENCE
-        while wanted not in self.text:
-            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"no {wanted!r} in\n{self.text}"
-            self.text += os.read(self.fd, 4096).decode(errors="replace")
-
-    def close(self):
-        os.close(self.fd)
-        os.waitpid(self.pid, 0)
-
-
-@case("in a terminal, a name with a blank is completed to one argument")
-def _(scratch):
-    (scratch / "some keys.pub").touch()
-    (scratch / "folder").mkdir()
-    (scratch / "folder/odd name").touch()
-    terminal = Terminal(scratch)
-    try:
-        terminal.type(f"keyveto() {{ printf '<%s>' \"$@\"; }}; source {shlex.quote(str(COMPLETION))}\n")
-        for typed, arguments in (("keyveto ch\tsome\t\n", "<check><some keys.pub>"),
-                                 ("keyveto check some\\ k\t\n", "<check><some keys.pub>"),
-                                 ("keyveto check --fil\tfo\todd.pkbf\n", "<check><--filter><folder/odd.pkbf>"),
-                                 ("keyveto filter ad\tfo\todd\t\n", "<filter><add><folder/odd name>")):
-            terminal.type(typed)
-            terminal.wait_for(arguments)
-            terminal.text = ""
-    finally:
-        terminal.close()
-
-
-if __name__ == "__main__":
-    sys.exit(run_all())
