@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: ISC
+"""keyveto allow, judged by the guard itself."""
+
+import datetime
+import json
+import random
+import re
+import subprocess
+
+import pytest
+
+import keys
+from config_machine import CONFIG, FILTER, FINGERPRINT, MARKED, SAMPLE, TODAY, YESTERDAY, World
+from program import KEYVETO, PATIENCE, contains, equal, keyveto
+
+pytestmark = pytest.mark.throwaway
+
+LATER = str(TODAY + datetime.timedelta(days=30))
+AFTER_THAT = str(TODAY + datetime.timedelta(days=60))
+
+
+def test_the_guard_lets_the_key_in_from_then_on(scratch):
+    """The guard lets the key in from then on, until it is taken back; all other bytes stay."""
+    for number, text in enumerate((SAMPLE, MARKED + SAMPLE, "OnError deny", b"OnError deny\r\n# \xff\n", "", SAMPLE + MARKED)):
+        text = text if isinstance(text, bytes) else text.encode()
+        folder = scratch / str(number)
+        folder.mkdir(mode=0o755)
+        world = World(folder, text)
+        assert not world.lets_in(world.leaked)
+        done = keyveto("allow", world.leaked.fingerprint, "--until", LATER, "build host,", "ticket 4711", status=0)
+        contains(done.stdout, f"through {LATER} (UTC)", f"keyveto allow --remove {world.leaked.fingerprint}\n")
+        end = b"" if text in (b"",) or text.endswith(b"\n") else b"\n"
+        line = f"AllowKey {world.leaked.fingerprint} until={LATER} build host, ticket 4711\n".encode()
+        equal(CONFIG.read_bytes(), text + end + line)
+        assert world.lets_in(world.leaked) and world.lets_in(world.clean)
+        contains(keyveto("check", "--all", world.leaked.path, status=0).stdout, ": allowed: ", "(build host, ticket 4711)")
+        contains(keyveto("allow", world.leaked.fingerprint, "--until", LATER, "build host, ticket 4711", status=0).stdout,
+                 "already")
+        contains(keyveto("allow", "--remove", world.leaked.fingerprint, status=0).stdout, "taken out: AllowKey")
+        equal(CONFIG.read_bytes(), text + end)
+        assert not world.lets_in(world.leaked)
+        contains(keyveto("allow", "--remove", world.leaked.fingerprint, status=2).stderr, "no AllowKey line of")
+        world.nothing_left()
+
+
+def test_a_key_that_is_allowed_already_is_updated_in_its_place(scratch):
+    """A key that is allowed already is updated in its place, once."""
+    world = World(scratch)
+    mine = world.leaked.fingerprint
+    head, tail = SAMPLE[:400], SAMPLE[400:]
+    head, tail = head[:head.rindex("\n") + 1], head[head.rindex("\n") + 1:] + tail
+    world.write(f"{head}  allowkey = {mine} until={YESTERDAY} old # why\n{tail}AllowKey \"{mine}\"\nAllowKey {FINGERPRINT}")
+    done = keyveto("allow", mine, "--until", AFTER_THAT, "new", status=0)
+    contains(done.stdout, f"before:   allowkey = {mine} until={YESTERDAY} old # why\n")
+    equal(world.text, f"{head}AllowKey {mine} until={AFTER_THAT} new\n{tail}AllowKey {FINGERPRINT}")
+    keyveto("allow", mine, "--forever", "for ever", status=0)
+    equal(world.text, f"{head}AllowKey {mine} for ever\n{tail}AllowKey {FINGERPRINT}")
+    assert world.lets_in(world.leaked)
+    keyveto("allow", "--remove", FINGERPRINT, status=0)
+    equal(world.text, f"{head}AllowKey {mine} for ever\n{tail}")
+
+
+def test_one_key_is_taken_from_a_file_or_standard_input(scratch):
+    """From a file with a key, and from standard input; several keys are refused."""
+    world = World(scratch)
+    keyveto("allow", world.leaked.path, "--until", str(TODAY), "x", status=0)
+    contains(world.text, f"AllowKey {world.leaked.fingerprint} until={TODAY} x\n")
+    keyveto("allow", "--remove", "-", status=0, input=f"# a key\nrestrict {world.leaked} c\n")
+    equal(world.text, SAMPLE)
+    certificate = keys.certify(keys.generate(scratch), keys.Identity(str(world.leaked.path)[:-4]), "root").certificate
+    keyveto("allow", certificate.path, "--forever", "x", status=0)
+    contains(world.text, f"AllowKey {world.leaked.fingerprint} x\n")
+    for text, message in ((f"{world.leaked}\n{world.clean}\n", "2 SSH keys in it"), ("", "0 SSH keys in it"),
+                          ("ssh-ed25519 AAAA\n", "-:1: ")):
+        contains(keyveto("allow", "-", "--forever", "x", status=2, input=text).stderr, message)
+    contains(keyveto("allow", scratch / "none", "--forever", "x", status=2).stderr, "No such file")
+
+
+def test_what_cannot_be_meant_is_refused_and_nothing_is_written(scratch):
+    world = World(scratch)
+    before = CONFIG.stat()
+    for words, message in (((FINGERPRINT, "x"), "say until when"), ((FINGERPRINT, "--forever"), "give a reason"),
+                           ((FINGERPRINT, "--forever", " "), "give a reason"),
+                           ((FINGERPRINT, "--forever", "a\nOnHit warn"), "control character"),
+                           ((FINGERPRINT, "--forever", "a\tb"), "control character"),
+                           ((FINGERPRINT, "--forever", "\x7f"), "control character"),
+                           ((FINGERPRINT, "--forever", "until=tomorrow"), "cannot begin with until="),
+                           ((FINGERPRINT, "--forever", "x" * 513), "more than 512 bytes"),
+                           ((FINGERPRINT, "--forever", "--until", LATER, "x"), "say until when"),
+                           ((FINGERPRINT, "--until", YESTERDAY, "x"), "is past"), ((), "allow needs a fingerprint"),
+                           ((FINGERPRINT[:-1], "--forever", "x"), "not a fingerprint"),
+                           (("--remove", FINGERPRINT, "x"), "and nothing else"),
+                           *(((FINGERPRINT, "--until", date, "x"), "takes a date") for date in
+                             ("2030-02-30", "2030-1-1", "tomorrow", "2030-01-01 ", "2030-01-01\n", "", "2030/01/01"))):
+        done = keyveto("allow", *words, status=2)
+        contains(done.stderr, message)
+    equal((CONFIG.stat().st_ino, world.text), (before.st_ino, SAMPLE))
+    world.nothing_left()
+
+
+def test_any_reason_is_logged_as_it_was_given(scratch):
+    world, rnd = World(scratch), random.Random(2)
+    for _ in range(60):
+        reason = "".join(rnd.choice("ab #\"\\'=,$%;é ") for _ in range(rnd.randrange(1, 12)))
+        if not reason.strip(" "):
+            continue
+        keyveto("allow", world.leaked.fingerprint, "--until", LATER, *reason.split(" "), status=0)
+        done = keyveto("check", "--json", "--all", world.leaked.path, status=0)
+        contains(done.stdout, '"verdict":"allowed"')
+        logged = re.search(r'"reason":("(?:[^"\\]|\\.)*")', done.stdout)[1]
+        equal(json.loads(logged), reason, world.text.splitlines()[-1])
+        assert world.lets_in(world.leaked)
+
+
+def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
+    """In a file with a mistake no AllowKey line counts, so it refuses and tells how to mend it."""
+    world = World(scratch)
+    for text, message in ((SAMPLE + "OnHitt deny\n", "mend it with keyveto config edit"),
+                          (MARKED.split("# END")[0] + SAMPLE, "a mark of keyveto's without the other one"),
+                          (MARKED.replace("# END", f"AllowKey {FINGERPRINT}\n# END") + SAMPLE, "between keyveto's marks")):
+        world.write(text)
+        contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, message)
+        equal(world.text, text)
+    # A filter that is lost does not hold it up: that is what AllowKey is for.
+    world.write(SAMPLE)
+    FILTER.unlink()
+    assert not world.lets_in(world.clean)
+    keyveto("allow", world.clean.fingerprint, "--until", LATER, "the administrator", status=0)
+    assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
+    CONFIG.unlink()
+    contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "not there; make one")
+    assert not CONFIG.exists()
+
+
+def test_of_twenty_at_the_same_time_none_is_lost(scratch):
+    world = World(scratch)
+    some = [keys.generate(scratch).key.fingerprint for _ in range(20)]
+    running = [subprocess.Popen([KEYVETO, "allow", one, "--until", LATER, "x"], stdout=subprocess.DEVNULL)  # pylint: disable=consider-using-with
+               for one in some]
+    for process in running:
+        equal(process.wait(PATIENCE), 0)
+    added = world.text.removeprefix(SAMPLE).splitlines()
+    equal(sorted(added), sorted(f"AllowKey {one} until={LATER} x" for one in some))
+    world.nothing_left()

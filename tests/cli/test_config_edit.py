@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: ISC
+"""keyveto config edit: no mistake gets into the file, and no text is lost."""
+
+import contextlib
+import os
+import pty
+import select
+import shlex
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+from config_machine import BAD_LINES, CONFIG, COPY, FINGERPRINT, FOLDER, MARKED, NOBODY, SAMPLE, STATE, World
+from program import KEYVETO, PATIENCE, contains, equal, keyveto
+
+pytestmark = pytest.mark.throwaway
+
+TEMPORARY = {".keyveto.conf.lock", ".keyveto.conf.keyveto-new", ".keyveto.conf.edit.lock"}
+
+
+def append(line):
+    return f"printf '%s\\n' {shlex.quote(line)} >>\"$1\""
+
+
+def test_a_change_is_saved_to_the_byte_owner_and_mode_stay(scratch):
+    """A change is saved, to the byte; owner and mode stay, nothing else is left."""
+    world = World(scratch)
+    os.chown(CONFIG, 0, NOBODY)
+    CONFIG.chmod(0o640)
+    contains(world.edit(append(f"AllowKey {world.leaked.fingerprint} a trial")).stdout, f"{CONFIG}: saved")
+    equal(world.text, SAMPLE + f"AllowKey {world.leaked.fingerprint} a trial\n")
+    info = CONFIG.stat()
+    equal((info.st_uid, info.st_gid, stat.S_IMODE(info.st_mode)), (0, NOBODY, 0o640))
+    assert world.lets_in(world.leaked)
+    world.nothing_left()
+    inode = info.st_ino
+    contains(world.edit("true").stderr, "unchanged")
+    equal(CONFIG.stat().st_ino, inode)
+    world.nothing_left()
+
+
+def test_a_mistake_that_refuses_everybody_is_not_saved(scratch):
+    """With the mistake in place everybody would be refused; it never gets there."""
+    world = World(scratch)
+    for line in BAD_LINES[:-3]:
+        world.write(SAMPLE + line + "\n")
+        assert not world.lets_in(world.clean), line
+        world.write(SAMPLE)
+        done = world.edit(append(line), status=2)
+        contains(done.stderr, f"{COPY}:{SAMPLE.count(chr(10)) + 1}: ", "unchanged")
+        equal(world.text, SAMPLE)
+        assert world.lets_in(world.clean)
+        world.nothing_left()
+    world.edit(append("OnHitt"), "--yes", status=2)
+    equal(world.text, SAMPLE)
+
+
+class Terminal:
+    """keyveto config edit on a terminal."""
+
+    def __init__(self, editor, *arguments):
+        self.text = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ["VISUAL"] = str(editor)
+            os.execv(KEYVETO, [str(KEYVETO), "config", "edit", *arguments])
+
+    def answer(self, question, letter):
+        self.wait_for(question)
+        self.text = ""
+        os.write(self.fd, letter.encode() + b"\n")
+
+    def wait_for(self, wanted):
+        deadline = time.monotonic() + PATIENCE
+        while wanted not in self.text:
+            ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"no {wanted!r} in\n{self.text}"
+            self.text += os.read(self.fd, 4096).decode(errors="replace")
+
+    def end(self, status):
+        with contextlib.suppress(OSError):          # EIO, when the other end is closed
+            while data := os.read(self.fd, 4096):
+                self.text += data.decode(errors="replace")
+        _, ended = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        equal(os.waitstatus_to_exitcode(ended), status, self.text)
+        return self.text
+
+
+def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(scratch):
+    world = World(scratch)
+    # The first time it makes a mistake, the second time it mends it.
+    editor = world.editor('if grep -q Hitt "$1"; then sed -i s/Hitt/Hit/ "$1"; else echo "OnHitt warn" >>"$1"; fi')
+    terminal = Terminal(editor)
+    terminal.answer("What now? (e)dit again, (x)it without saving, (?)", "?")
+    terminal.answer("drop the change", "")
+    terminal.answer("What now?", "s")               # which is not offered
+    terminal.answer("What now?", "e")
+    contains(terminal.end(0), "saved")
+    equal(world.text, SAMPLE + "OnHit warn\n")
+    world.write(SAMPLE)
+    terminal = Terminal(editor)
+    terminal.answer("What now?", "x")
+    contains(terminal.end(2), "unchanged")
+    equal(world.text, SAMPLE)
+    world.nothing_left()
+
+
+def test_whoever_hangs_up_loses_nothing(scratch):
+    world = World(scratch)
+    terminal = Terminal(world.editor(append("OnHitt warn")))
+    terminal.wait_for("What now?")
+    os.close(terminal.fd)
+    os.waitpid(terminal.pid, 0)
+    equal(world.text, SAMPLE)
+    equal(COPY.read_text(encoding="utf-8"), SAMPLE + "OnHitt warn\n")
+
+
+def test_a_change_that_locks_everybody_out_is_saved_only_on_request(scratch):
+    """A change that locks everybody out without a mistake is saved only on request."""
+    world = World(scratch)
+    nowhere = 'sed -i "1i Filter /nowhere.pkbf" "$1"'
+    done = world.edit(nowhere, status=2)
+    contains(done.stderr, "/nowhere.pkbf: No such file or directory", "each login by key would be refused", "--yes")
+    equal(world.text, SAMPLE)
+    for letter, status in (("x", 2), ("s", 0)):
+        terminal = Terminal(world.editor(nowhere))
+        terminal.answer("(s)ave all the same", letter)
+        terminal.end(status)
+        equal("/nowhere" in world.text, letter == "s")
+    assert not world.lets_in(world.clean)
+    # What is so already does not hold up whoever mends it, or breaks the glass.
+    world.edit('sed -i "1i OnError allow" "$1"')
+    assert world.lets_in(world.clean)
+    world.write(SAMPLE)
+    world.edit(nowhere, "--yes")
+    contains(world.text, "/nowhere")
+
+
+def test_keyvetos_marks_are_not_lost_unasked(scratch):
+    """keyveto's marks, what is between them, and AuthorizedKeysFile are not lost unasked."""
+    world = World(scratch, MARKED + SAMPLE)
+    for script, message in (('sed -i "/^# END keyveto/d" "$1"', f"{COPY}:1: a mark of keyveto's without the other one"),
+                            ('sed -i "/keyveto: written/d" "$1"', f"{COPY}:2: a mark of keyveto's without the other one"),
+                            ('sed -i "1,3d" "$1"', "the lines between keyveto's marks are gone"),
+                            ('sed -i "2d" "$1"', "lines between keyveto's marks were changed"),
+                            ('sed -i "2i OnHit warn" "$1"', "lines between keyveto's marks were changed"),
+                            ('sed -i "1i AuthorizedKeysFile /etc/keys/%u" "$1"', "AuthorizedKeysFile is another one")):
+        contains(world.edit(script, status=2).stderr, message)
+        equal(world.text, MARKED + SAMPLE)
+        world.edit(script, "--yes")
+        assert world.text != MARKED + SAMPLE
+        world.write(MARKED + SAMPLE)
+    for script in (append("OnUnsupported deny"), 'sed -i "1i OnHit warn" "$1"', 'sed -i "4,$ d" "$1"'):
+        world.edit(script)
+        world.write(MARKED + SAMPLE)
+    # Marks that were broken before can be mended.
+    world.write(MARKED.split("# END")[0] + SAMPLE)
+    world.edit('sed -i "2a # END keyveto" "$1"')
+    equal(world.text, MARKED + SAMPLE)
+
+
+def test_an_editor_that_fails_leaves_the_file(scratch):
+    """An editor that fails, is killed, or is not there leaves the file; its text is kept."""
+    world = World(scratch)
+    for script, message in (("exit 3", "ended with status 3"), ("kill -9 $$", "ended by signal 9"),
+                            ('rm "$1"', "No such file"), ('rm "$1"; ln -s /etc/passwd "$1"', "symbolic links"),
+                            ('rm "$1"; mkfifo "$1"', "not a file of yours")):
+        contains(world.edit(script, status=2).stderr, message)
+        equal(world.text, SAMPLE)
+        world.nothing_left()
+    contains(world.edit("", status=2, VISUAL="/nowhere/editor").stderr, "cannot be run", "VISUAL or EDITOR")
+    contains(world.edit("", status=2, VISUAL="ed 'it").stderr, "no command can be made of it")
+    world.nothing_left()
+    for end in ("kill -9 $$", "exit 1"):
+        done = world.edit(f"{append('OnHit warn')}\n{end}", status=2)
+        contains(done.stderr, f"your text is kept in {COPY}")
+        equal((world.text, COPY.read_text(encoding="utf-8")), (SAMPLE, SAMPLE + "OnHit warn\n"))
+        equal(stat.S_IMODE(COPY.stat().st_mode), 0o600)
+        contains(world.edit(append("OnHit deny"), status=2).stderr, "did not come to its end")
+        equal(COPY.read_text(encoding="utf-8"), SAMPLE + "OnHit warn\n")
+        terminal = Terminal("true")
+        terminal.answer("(c)ontinue with it, (d)elete it", "c" if end == "exit 1" else "d")
+        terminal.end(0)
+        world.nothing_left()
+        equal(world.text, SAMPLE + ("OnHit warn\n" if end == "exit 1" else ""))
+
+
+def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
+    """VISUAL comes before EDITOR, both may have arguments, and no shell reads them."""
+    world = World(scratch)
+    editor = world.editor('printf "# %s\\n" "$#" "$1" >>"${3-${2-$1}}"')
+    rows = (({"VISUAL": str(editor), "EDITOR": "false"}, f"# 1\n# {COPY}\n"),
+            ({"VISUAL": " ", "EDITOR": str(editor)}, f"# 1\n# {COPY}\n"),
+            ({"VISUAL": f"{editor} '-a  b'"}, "# 2\n# -a  b\n"),
+            ({"VISUAL": f'{editor} $(id)\\;"`ls` " x'}, None),
+            ({"VISUAL": f'{editor} "\\"q" $HOME;id'}, "# 3\n# \"q\n"))
+    for environment, added in rows:
+        environment = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")} | environment
+        if added is None:
+            environment["VISUAL"] = f'{editor} "$(touch {scratch}/ran)`ls`"'
+            added = f"# 2\n# $(touch {scratch}/ran)`ls`\n"
+        keyveto("config", "edit", env=environment, status=0)
+        equal(world.text, SAMPLE + added)
+        world.write(SAMPLE)
+    assert not (scratch / "ran").exists()
+    fallback = scratch / "bin"
+    fallback.mkdir()
+    for name in ("vi", "editor", "sensible-editor"):
+        (fallback / name).write_text(f'#!/bin/sh\necho "# {name}" >>"$1"\n', encoding="ascii")
+        (fallback / name).chmod(0o755)
+        environment = {"PATH": f"{fallback}:/nowhere"}
+        (fallback / "sh").exists() or (fallback / "sh").symlink_to("/bin/sh")
+        keyveto("config", "edit", env=environment, status=0)
+        equal(world.text, SAMPLE + f"# {name}\n")
+        world.write(SAMPLE)
+
+
+def test_what_somebody_else_writes_meanwhile_is_not_lost(scratch):
+    """What somebody else writes meanwhile is not lost, nor is the text."""
+    world = World(scratch)
+    for theirs in (f"echo '# theirs' >>{CONFIG}", f"{KEYVETO} allow {FINGERPRINT} --forever theirs", f"rm {CONFIG}"):
+        world.write(SAMPLE)
+        contains(world.edit(f"{append('# mine')}\n{theirs}", status=2).stderr, "changed it meanwhile",
+                 f"your text is kept in {COPY}")
+        equal(COPY.read_text(encoding="utf-8"), SAMPLE + "# mine\n")
+        equal(CONFIG.exists() and "theirs" in world.text, "theirs" in theirs)
+        COPY.unlink()
+
+
+def test_one_at_a_time(scratch):
+    world = World(scratch)
+    fifo = scratch / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen([KEYVETO, "config", "edit"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          env={**os.environ, "VISUAL": str(world.editor(f"cat {fifo} >>\"$1\""))}) as first:
+        with open(fifo, "w", encoding="ascii") as pipe:     # which waits for the first's editor
+            done = keyveto("config", "edit", status=2, env={**os.environ, "VISUAL": "true"})
+            contains(done.stderr, "somebody else is at work on it")
+            pipe.write("OnHit warn\n")
+        equal(first.wait(PATIENCE), 0)
+    equal(world.text, SAMPLE + "OnHit warn\n")
+    world.nothing_left()
+
+
+def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(scratch):
+    """A link is followed, and stays; a new file is for all to read, whatever the umask."""
+    world = World(scratch)
+    place = STATE / "shared.conf"
+    CONFIG.rename(place)
+    CONFIG.symlink_to(place)
+    world.edit(append("OnHit warn"))
+    assert CONFIG.is_symlink()
+    equal(place.read_text(encoding="utf-8"), SAMPLE + "OnHit warn\n")
+    equal(sorted(path.name for path in STATE.iterdir()), ["filter.pkbf", "shared.conf"])
+    place.unlink()
+    contains(world.edit(append("OnHit warn"), status=2).stderr, "a symbolic link to a file that does not exist")
+    CONFIG.unlink()
+    world.edit("true")
+    assert not CONFIG.exists()
+    was = os.umask(0o077)
+    try:
+        contains(world.edit(append("OnHit warn")).stderr, "not there yet")
+    finally:
+        os.umask(was)
+    equal((world.text, stat.S_IMODE(CONFIG.stat().st_mode), CONFIG.stat().st_uid), ("OnHit warn\n", 0o644, 0))
+    assert world.lets_in(world.leaked)
+
+
+def test_a_file_that_a_login_does_not_read_is_not_edited(scratch):
+    """A file that a login does not read is not edited, but given back to root first."""
+    world = World(scratch)
+    for path, spoil, mend in ((CONFIG, lambda path: path.chmod(0o666), lambda path: path.chmod(0o644)),
+                              (FOLDER, lambda path: path.chmod(0o777), lambda path: path.chmod(0o755)),
+                              (CONFIG, lambda path: os.chown(path, NOBODY, NOBODY), lambda path: os.chown(path, 0, 0))):
+        spoil(path)
+        contains(world.edit(append("OnHit warn"), status=2).stderr, "chown root and chmod go-w")
+        contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "chown root and chmod go-w")
+        equal(world.text, SAMPLE)
+        mend(path)
+        world.nothing_left()
+    for words in (("config", "edit"), ("allow", FINGERPRINT, "--forever", "x")):
+        done = keyveto(*words, status=2, user=NOBODY, group=NOBODY, extra_groups=[])
+        contains(done.stderr, "run this as root")
+
+
+@contextlib.contextmanager
+def small_folder(kilobytes):
+    """/etc/keyveto on a file system of its own, with little room."""
+    texts = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0755", "none", FOLDER], check=True)
+    try:
+        for name, text in texts.items():
+            (FOLDER / name).write_bytes(text)
+            (FOLDER / name).chmod(0o644)
+        yield
+    finally:
+        subprocess.run(["umount", FOLDER], check=True)
+
+
+def fill():
+    """Until there is no room any more."""
+    with open(FOLDER / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+
+
+def test_edit_and_allow_a_full_disk_leaves_the_file(scratch):
+    """Edit and allow: a full disk leaves the file, and keeps the text."""
+    world = World(scratch)
+    with small_folder(40):
+        fill()
+        contains(world.edit(append("OnHit warn"), status=2).stderr, "No space left on device", "nothing was changed")
+        world.nothing_left("full")
+        contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "No space left on device")
+        equal(world.text, SAMPLE)
+        world.nothing_left("full")
+        (FOLDER / "full").unlink()
+        done = world.edit(f"{append('OnHit warn')}\ncat /dev/zero >{FOLDER}/full 2>/dev/null; true", status=2)
+        contains(done.stderr, "No space left on device", f"your text is kept in {COPY}")
+        equal((world.text, COPY.read_text(encoding="utf-8")), (SAMPLE, SAMPLE + "OnHit warn\n"))
+        assert world.lets_in(world.clean)
+        (FOLDER / "full").unlink()
+        terminal = Terminal("true")
+        terminal.answer("(c)ontinue", "c")
+        terminal.end(0)
+        equal(world.text, SAMPLE + "OnHit warn\n")
+        world.nothing_left()
+
+
+CALLS = ("openat", "write", "fchmod", "fsync", "linkat", "renameat", "unlinkat", "flock", "wait4", "execve", "pipe2")
+
+
+def killed_at(call, number, *arguments):
+    """Whether keyveto was killed at that call, or came to its end before."""
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                           f"inject={call}:signal=KILL:when={number}", KEYVETO, *arguments], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, timeout=PATIENCE,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})     # which cannot be with strace
+    assert done.returncode in (0, -signal.SIGKILL, 128 + signal.SIGKILL), done
+    return done.returncode != 0
+
+
+def test_edit_and_allow_killed_anywhere_leave_a_whole_file(scratch):
+    """Edit and allow: killed anywhere, the file is the old one or the new, and the next run works."""
+    world = World(scratch)
+    os.environ["VISUAL"] = str(world.editor(append("OnHit warn")))
+    edited, allowed = SAMPLE + "OnHit warn\n", f"{SAMPLE}AllowKey {FINGERPRINT} x\n"
+    kills = 0
+    for words, new in ((("config", "edit"), edited), (("allow", FINGERPRINT, "--forever", "x"), allowed)):
+        for call in CALLS:
+            number = 1
+            while killed_at(call, number, *words):
+                assert world.text in (SAMPLE, new), world.text
+                assert world.lets_in(world.clean)
+                left = {path.name for path in FOLDER.iterdir()} - TEMPORARY - {"keyveto.conf"}
+                assert left <= {COPY.name}, left
+                if COPY.exists():
+                    # The old text, as far as it was copied, or the new.
+                    assert edited.startswith(COPY.read_text(encoding="utf-8")), COPY.read_text(encoding="utf-8")
+                    COPY.unlink()
+                world.write(SAMPLE)
+                keyveto(*words, status=0)
+                equal(world.text, new)
+                equal({path.name for path in FOLDER.iterdir()} - {".keyveto.conf.keyveto-new"}, {"keyveto.conf"})
+                world.write(SAMPLE)
+                number += 1
+                kills += 1
+            equal(world.text, new)
+            world.write(SAMPLE)
+    assert kills > 40, kills
