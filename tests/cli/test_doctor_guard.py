@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: ISC
+"""keyveto doctor: the guard in sshd_config, compared with what a real sshd does."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+import keys
+from doctor_machine import (CONFIG, FILTER, GUARD, GUARDED, RANK, SESSION, STOCK_STACK, doctor, expect, injected,
+                            running_sshd, well)
+from program import PATIENCE, equal, lacks
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+
+def test_sshd_a_configuration_that_it_does_not_take_or_no_sshd(scratch, machine):
+    rest = ["guard", "guard-path", "guard-user", "match", "user-ca", "hostbased", "tunnel"]
+    machine.sshd_config(*GUARDED, "Nonsense yes")
+    expect("sshd", "broken", "Nonsense", others=rest)
+    machine.sshd_config(*GUARDED)
+    expect("sshd", "broken", "No such file", arguments=("--sshd", "/nowhere/sshd"), others=rest)
+    other = scratch / "sshd_config"
+    other.write_text("UsePAM yes\n", encoding="utf-8")
+    expect("guard", "ok", "the PAM module alone judges keys", arguments=("--sshd-config", other))
+
+
+def test_guard_absent_or_without_its_arguments_is_broken(machine):
+    """guard: absent, without its arguments, or with AuthorizedKeysFile beside it."""
+    machine.sshd_config()
+    expect("guard", "ok", "the PAM module alone judges keys")
+    machine.pam(STOCK_STACK)
+    expect("guard", "broken", "neither the guard nor the module", others=["pam"])
+    machine.sshd_config(*GUARDED[1:])
+    found = expect("guard", "broken", "neither the guard nor the module", others=["pam"])
+    lacks(str(found), "AuthorizedKeysFile none")
+    machine.pam(SESSION + STOCK_STACK)
+    expect("guard", "ok", "the PAM module judges the keys in AuthorizedKeysFile")
+    machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --home %h --type %t", GUARDED[2])
+    expect("guard", "broken", "lacks --key")
+    machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k", GUARDED[2])
+    expect("guard", "broken", "lacks --home")
+    machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/cat /dev/null",
+                  GUARDED[2])
+    expect("guard", "ok", "before another command")
+    machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t -- /bin/echo --key %k",
+                  GUARDED[2])
+    expect("guard", "broken", "lacks --key")
+    machine.sshd_config(GUARDED[0], "AuthorizedKeysCommand /bin/echo %u", GUARDED[2])
+    expect("guard", "ok", "the PAM module alone judges keys")
+
+
+def test_guard_its_own_config_is_compared_with_the_one_looked_at(machine):
+    machine.sshd_config(GUARDED[0], f"{GUARDED[1]} --config /etc/keyveto/other.conf", GUARDED[2])
+    expect("guard", "warning", "/etc/keyveto/other.conf")
+
+
+def test_guard_path_what_sshd_itself_would_refuse_to_run(machine):
+    os.chown(GUARD, 0, 65534)
+    GUARD.chmod(0o775)
+    expect("guard-path", "broken", f"{GUARD} is writable by group")
+    os.chown(GUARD, 0, 0)
+    expect("guard-path", "warning", f"{GUARD} is writable by root's group")
+    GUARD.chmod(0o755)
+    os.chown(GUARD, 65534, 0)
+    expect("guard-path", "broken", f"{GUARD} is not owned by root")
+    os.chown(GUARD, 0, 0)
+    GUARD.parent.chmod(0o777)
+    expect("guard-path", "broken", f"{GUARD.parent} is writable")
+    # sshd makes no exception for a sticky folder, as there is for filters.
+    GUARD.parent.chmod(0o1777)
+    expect("guard-path", "broken", f"{GUARD.parent} is writable")
+    GUARD.parent.chmod(0o775)
+    expect("guard-path", "warning", f"{GUARD.parent} is writable by root's group")
+    GUARD.parent.chmod(0o755)
+    well()
+    moved = GUARD.with_name("moved")
+    GUARD.rename(moved)
+    expect("guard-path", "broken", "No such file", others=["guard-user"])
+    found = expect("guard-user", "warning", f"root has no {GUARD} to execute", others=["guard-path"])
+    lacks(str(found["guard-user"]), "can run the guard")
+    GUARD.symlink_to(moved)
+    well()
+    moved.chmod(0o757)
+    expect("guard-path", "broken", f"{moved} is writable")
+    moved.unlink()
+    GUARD.unlink()
+    assert machine.listed
+
+
+def test_guard_user_must_exist_and_read_the_files(machine):
+    """guard-user: it must exist, run the guard, and read the files."""
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
+    well()
+    FILTER.chmod(0o600)
+    expect("guard-user", "broken", f"nobody cannot read {FILTER}")
+    FILTER.chmod(0o644)
+    CONFIG.parent.chmod(0o700)
+    expect("guard-user", "broken", f"nobody cannot read {CONFIG}")
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser %u")
+    expect("guard-user", "broken", f"nobody cannot read {CONFIG}")
+    machine.sshd_config(*GUARDED)
+    well()
+    CONFIG.parent.chmod(0o755)
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser missing")
+    expect("guard-user", "broken", "no such account")
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
+    GUARD.chmod(0o700)
+    expect("guard-user", "broken", f"nobody cannot execute {GUARD}")
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing(machine):
+    """A parent that ignores the end of its children changes nothing."""
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    equal(doctor(preexec_fn=ignore)[1]["status"], "ok")
+    machine.sshd_config(*GUARDED, "Nonsense yes")
+    found, _ = doctor(preexec_fn=ignore)
+    equal(found["sshd"][0]["status"], "broken", str(found["sshd"]))
+
+
+def test_a_child_that_dies_has_not_found_all_well(machine):
+    """A child that dies, or cannot be heard, has not found all well."""
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
+    # setgroups is for the look-up as an account; the module's loader maps the module.
+    for call, what, check in (("setgroups", "signal=KILL", "guard-user"),
+                              ("setresuid", "error=EPERM", "guard-user"),
+                              ("setresuid", "signal=SEGV", "guard-user"),
+                              ("close_range", "error=EPERM", "guard-user"),
+                              ("close_range", "signal=KILL", "pam-module")):
+        found = injected("-f", "-e", f"trace={call}", "-e", f"inject={call}:{what}")[check]
+        assert all(one["status"] != "ok" for one in found), f"{call} {what}: {found}"
+
+
+def can_log_in(folder, key, name):
+    """Whether a real sshd takes a key for an account by the guard, and what it logs."""
+    log = folder / "sshd.log"
+    log.unlink(missing_ok=True)
+    with running_sshd(folder, "-E", str(log), "-o", "LogLevel=VERBOSE", "-o", "UsePAM=no"):
+        done = subprocess.run(["ssh", "-F", "none", "-p", "20022", "-i", str(key), "-o", "BatchMode=yes",
+                               "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=no",
+                               "-o", "UserKnownHostsFile=/dev/null", "-o", "PreferredAuthentications=publickey",
+                               f"{name}@127.0.0.1", "true"], capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE, check=False)
+    return done.returncode == 0, log.read_text(encoding="utf-8", errors="replace")
+
+
+def test_what_guard_guard_path_and_guard_user_call_broken(scratch, machine):
+    """What guard, guard-path and guard-user call broken, a real sshd refuses."""
+    home = scratch / "home"
+    (home / ".ssh").mkdir(parents=True)
+    made = keys.generate(scratch)
+    shutil.copy(made.key.path, home / ".ssh/authorized_keys")
+    for path in (home, home / ".ssh", home / ".ssh/authorized_keys"):
+        os.chown(path, 21001, 65534)
+    with open("/etc/passwd", "a", encoding="utf-8") as file:
+        file.write(f"keyowner:x:21001:65534::{home}:/bin/sh\n")
+
+    def compare(check, status):
+        found, _ = doctor()
+        equal(max((one["status"] for one in found[check]), key=RANK.get), status, str(found[check]))
+        logged_in, log = can_log_in(scratch, made.path, "keyowner")
+        equal(logged_in, status == "ok", f"{check} is {found[check]}, but sshd says:\n{log}")
+
+    def change(check, path, **new):
+        before = os.stat(path)
+        os.chown(path, new.get("uid", 0), new.get("gid", 0))
+        os.chmod(path, new.get("mode", before.st_mode & 0o7777))
+        compare(check, "broken")
+        os.chown(path, before.st_uid, before.st_gid)
+        os.chmod(path, before.st_mode & 0o7777)
+
+    compare("guard", "ok")
+    change("guard-path", GUARD, mode=0o775, gid=65534)
+    change("guard-path", GUARD, mode=0o757)
+    change("guard-path", GUARD, uid=65534)
+    change("guard-path", GUARD.parent, mode=0o1777)
+    change("guard-path", GUARD.parent.parent, mode=0o775, gid=1)
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser missing")
+    compare("guard-user", "broken")
+    machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser keyowner")
+    compare("guard-user", "ok")
+    change("guard-user", FILTER, mode=0o600)
+    machine.sshd_config(GUARDED[0], GUARDED[1].replace("--key %k", ""), GUARDED[2])
+    compare("guard", "broken")
+    machine.sshd_config(*GUARDED)
+    compare("guard", "ok")

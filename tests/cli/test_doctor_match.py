@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: ISC
+"""keyveto doctor: Match blocks and other ways past the guard."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from doctor_machine import DROP_IN, GUARD, GUARDED, SESSION, SSHD_CONFIG, STOCK_STACK, doctor, expect, well
+from program import SSHD, contains, equal
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+
+def test_match_accounts_and_clients_that_get_past_the_guard(machine):
+    with open("/etc/passwd", "a", encoding="utf-8") as file:
+        file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+    machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile .ssh/authorized_keys")
+    expect("match", "ok")
+    machine.pam(STOCK_STACK)
+    expect("match", "broken", "1 account can be entered with a key that nothing judges: backup2")
+    machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysCommand none")
+    well()      # neither files nor a command: no key gets in at all
+    machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile none # as ever")
+    well()
+    # The first block counts, which is what sshd says; the words alone would not tell.
+    machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile none", "Match User backup2",
+                  " AuthorizedKeysFile .ssh/authorized_keys")
+    well()
+    machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " AuthorizedKeysFile .ssh/authorized_keys")
+    expect("match", "broken", f"{DROP_IN}:5: ", "for some clients")
+    machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " X11Forwarding no")
+    well()
+    machine.sshd_config(*GUARDED, "Match User backup2", " TrustedUserCAKeys /etc/ssh/ca.pub")
+    expect("match", "broken", "backup2")
+    machine.pam(SESSION + STOCK_STACK)
+    well()
+
+
+def test_match_a_guard_only_in_match_blocks_leaves_others_unguarded(machine):
+    """match: a guard that is only in Match blocks leaves the others unguarded."""
+    with open("/etc/passwd", "a", encoding="utf-8") as file:
+        file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+    machine.pam(STOCK_STACK)
+    guarded = [f" {line}" for line in GUARDED]
+    machine.sshd_config("Match User *,!backup2", *guarded)
+    expect("match", "broken", "1 account can be entered with a key that nothing judges: backup2")
+    machine.sshd_config("Match User root", *guarded)
+    expect("match", "broken", " accounts can be entered with a key that nothing judges: ", "...")
+    # Whoever comes from elsewhere than this machine is not in the block.
+    machine.sshd_config("Match Address 127.0.0.1,::1", *guarded)
+    expect("match", "broken", f"{DROP_IN}:2: the guard is set for some clients only")
+    machine.sshd_config("Match all", *guarded)
+    well()
+    machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", GUARDED[0])
+    well()
+    machine.pam(SESSION + STOCK_STACK)
+    machine.sshd_config("Match Address 127.0.0.1,::1", *guarded)
+    well()
+
+
+HIDING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pwd.h>
+#include <string.h>
+struct passwd *getpwent(void)
+{
+	struct passwd *(*next)(void) = (struct passwd *(*)(void))dlsym(RTLD_NEXT, "getpwent"), *pw;
+
+	do
+		pw = next();
+	while (pw != NULL && strcmp(pw->pw_name, "backup2") == 0);
+	return pw;
+}
+"""
+
+
+def test_match_knows_accounts_that_are_not_listed(scratch, machine):
+    """match: accounts that the name service does not list, but knows."""
+    (scratch / "hide.c").write_text(HIDING, encoding="ascii")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", scratch / "hide.so", scratch / "hide.c", "-ldl"], check=True)
+    hidden = {"env": {**os.environ, "LD_PRELOAD": str(scratch / "hide.so"),
+                      "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}}
+    groups = Path("/etc/group").read_bytes()
+    with open("/etc/passwd", "a", encoding="utf-8") as file:
+        file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
+    with open("/etc/group", "a", encoding="utf-8") as file:
+        file.write("backups:x:21001:backup2\n")
+    for criterion in ("User backup2", "User nobody,backup2", "Group backups"):
+        machine.sshd_config(*GUARDED, f"Match {criterion}", " AuthorizedKeysFile .ssh/authorized_keys")
+        machine.pam(STOCK_STACK)
+        found, _ = doctor(**hidden)
+        contains(str(found["match"]), "can be entered with a key that nothing judges: ", "backup2")
+    machine.sshd_config(*GUARDED, "Match User absent", " AuthorizedKeysCommand none")
+    equal(doctor(**hidden)[1]["status"], "ok")
+    Path("/etc/group").write_bytes(groups)
+
+
+def test_match_what_cannot_be_seen_is_not_well(scratch, machine):
+    another = scratch / "sshd"
+    shutil.copy(SSHD, another)
+    expect("match", "warning", "Match blocks cannot be seen", arguments=("--sshd", another))
+    expect("match", "ok", arguments=("--sshd", another, "--sshd-config", SSHD_CONFIG))
+    assert machine.listed
+
+
+def test_match_with_localport_asks_about_those_without_a_block(machine):
+    """match: with LocalPort, too, sshd is asked about those for whom no block is."""
+    machine.sshd_config(*GUARDED, "Match LocalPort 65535", " AuthorizedKeysFile none")
+    well()
+    machine.sshd_config("Match LocalPort 22", *(f" {line}" for line in GUARDED))
+    well()
+    machine.pam(STOCK_STACK)
+    expect("match", "broken", "the guard is set for some clients only")
+    assert machine.listed
+
+
+def test_sshd_a_hostkey_that_is_a_fifo_is_named_with_its_line(scratch, machine):
+    fifo = scratch / "fifo"
+    os.mkfifo(fifo)
+    machine.sshd_config(*GUARDED, f"HostKey {fifo}")
+    found, _ = doctor()
+    contains(found["sshd"][0]["found"], f"{DROP_IN}:{len(GUARDED) + 1}: HostKey {fifo} is a FIFO")
+
+
+def test_match_a_block_ends_with_its_file(machine):
+    machine.sshd_config("Match Address 192.0.2.1", " X11Forwarding no")
+    SSHD_CONFIG.write_text(f"Include {DROP_IN}\nUsePAM yes\n" + "".join(f"{line}\n" for line in GUARDED)
+                           + "AuthorizedKeysFile .ssh/authorized_keys\n", encoding="utf-8")
+    well()
+    assert machine.listed
+
+
+def test_user_ca_and_hostbased_that_nothing_sees(machine):
+    """user-ca and hostbased: what neither guard nor module sees."""
+    guarded = (*GUARDED, "TrustedUserCAKeys /etc/ssh/ca.pub")
+    machine.sshd_config(*guarded)
+    contains(well()["user-ca"][0]["found"], "the module judges")
+    # A module that can be got around is none.
+    machine.pam(STOCK_STACK + SESSION)
+    expect("user-ca", "broken", "nothing judges", others=["pam-order"])
+    machine.pam(SESSION.replace("requisite", "optional") + STOCK_STACK)
+    expect("user-ca", "broken", "nothing judges", others=["pam-control"])
+    machine.pam(STOCK_STACK)
+    expect("user-ca", "broken", "nothing judges")
+    principals = (f"AuthorizedPrincipalsCommand {GUARD} --user %u --type %t --key %k -- /bin/echo %u",
+                  "AuthorizedPrincipalsCommandUser nobody")
+    machine.sshd_config(*principals, *guarded)
+    contains(well()["user-ca"][0]["found"], "the guard judges")
+    for command, lack in ((f"{GUARD} --user %u --type %t -- /bin/echo %u --key", "--key"),
+                          (f"{GUARD} --user %u --home %h --type %t --key %k", "--")):
+        machine.sshd_config(f"AuthorizedPrincipalsCommand {command}", principals[1], *guarded)
+        expect("user-ca", "broken", f"lacks {lack}: sshd takes no such certificate")
+    machine.sshd_config(principals[0], "AuthorizedPrincipalsCommandUser missing", *guarded)
+    expect("guard-user", "broken", "AuthorizedPrincipalsCommandUser missing: there is no such account")
+    machine.sshd_config(principals[0].replace(str(GUARD), f"/nowhere{GUARD}"), principals[1], *guarded)
+    expect("guard-path", "broken", f"/nowhere{GUARD}: No such file", others=["guard-user"])
+    machine.sshd_config(*principals, *guarded, "AuthorizedPrincipalsFile .ssh/principals")
+    expect("user-ca", "broken", "nothing judges")
+    machine.sshd_config(*GUARDED, "HostbasedAuthentication yes")
+    expect("hostbased", "broken", "nothing judges")
+    machine.pam(SESSION + STOCK_STACK)
+    contains(well()["hostbased"][0]["found"], "the module judges")
+
+
+def test_tunnel_what_a_refused_session_leaves_open(machine):
+    machine.sshd_config("PermitTunnel ethernet")
+    contains(well()["tunnel"][0]["found"], "no connection of root's outlives a refusal")
+    machine.pam(SESSION.replace(".so", ".so disconnect=never") + STOCK_STACK)
+    expect("tunnel", "broken", "although PAM refuses")
+    machine.sshd_config(*GUARDED, "PermitTunnel yes")
+    expect("tunnel", "warning", "PermitTunnel is on")
+    machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel point-to-point")
+    expect("tunnel", "warning", "PermitTunnel is on")
+    machine.sshd_config(*GUARDED, "Match User root", " PermitTunnel yes")
+    expect("tunnel", "warning", "PermitTunnel is on")
+    machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel no")
+    well()
+    machine.sshd_config("PermitTunnel yes", "KbdInteractiveAuthentication yes",
+                  "AuthenticationMethods publickey,keyboard-interactive:pam")
+    machine.pam("auth requisite pam_keyveto.so\n" + SESSION.replace(".so", ".so disconnect=never") + STOCK_STACK)
+    expect("tunnel", "warning")

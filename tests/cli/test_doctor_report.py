@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: ISC
+"""keyveto doctor: its screen, JSON and metrics; it changes nothing."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from doctor_machine import CHECKS, CONFIG, DAY, DROP_IN, FILTER, RANK, SSHD_CONFIG, STACK, doctor, well
+from program import KEYVETO, contains, equal, keyveto, lacks
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_machine_set_up_by_the_readme_is_well():
+    found = well()
+    contains(found["filter"][0]["found"], str(FILTER), "revision 7", "1 entries")
+    contains(found["guard"][0]["found"], "AuthorizedKeysFile is none")
+    contains(found["pam"][0]["found"], "session")
+
+
+def test_the_screen_has_a_line_for_each_check(machine):
+    """The screen has a line for each check, and an arrow for what is to be done."""
+    done = keyveto("doctor", status=0)
+    equal([line.split()[:2] for line in done.stdout.splitlines() if line[0] != " "],
+          [["ok", name] for name in CHECKS if name != "policy" for _ in range(1)][:1]
+          + [["ok", "policy"]] * 2 + [["ok", name] for name in CHECKS[2:]])
+    lacks(done.stdout, "->")
+    machine.config("OnHit warn")
+    done = keyveto("doctor", status=1)
+    contains(done.stdout, "warning  policy       OnHit warn: ", "\n                      -> ")
+    equal(done.stderr, "")
+
+
+def test_only_one_form_at_a_time_and_no_arguments(scratch):
+    """One form at a time, no arguments, and numbers in their bounds."""
+    for words in (("--json", "--prometheus"), ("x",), ("--max-age", "-1"), ("--max-age", "x"), ("--sshd", "sshd"),
+                  ("--canary",)):
+        done = keyveto("doctor", *words, status=2)
+        equal(done.stdout, "")
+        contains(done.stderr, "keyveto: ")
+    assert scratch.exists()
+
+
+def test_nothing_raw_comes_out_of_hostile_names(scratch, machine):
+    path = scratch / "odd\x1b[2J\n\"q\\ \xe4.pkbf"
+    machine.make_filter(path=path)
+    done = keyveto("doctor", "--filter", path, status=0)
+    contains(done.stdout, "odd\\x1b[2J\\x0a\"q\\ \\xc3\\xa4.pkbf")
+    equal([line for line in done.stdout.splitlines() if "\x1b" in line], [])
+    _, report = doctor("--filter", path)
+    equal(report["filters"][0]["file"], str(path))
+    samples = prometheus("--filter", path)
+    equal([dict(labels) for name, labels in samples if name == "keyveto_filter_revision"],
+          [{"filter": str(scratch) + "/odd\\x1b[2J\\x0a\"q\\ \\xc3\\xa4.pkbf"}])
+
+
+@pytest.mark.usefixtures("machine")
+def test_somebody_who_is_not_root_is_told_so_and_sees_the_rest(scratch):
+    # Where others can reach it, too.
+    mine = shutil.copy(KEYVETO, scratch)
+    found, report = doctor(executable=mine, preexec_fn=lambda: os.setuid(65534))
+    equal(report["status"], "warning", str(found))
+    contains(found["sshd"][0]["found"], "only root")
+    contains(found["service"][0]["found"], "only root")
+    equal(found["filter"][0]["status"], "ok")
+
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+SAMPLE = re.compile(rf'({NAME})(?:\{{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)*)\}})? (\S+)')
+
+
+def parse_prometheus(text):
+    """{(name, labels): value}; every sample after its HELP and TYPE, together, and once."""
+    assert text.endswith("\n") and text.isascii(), text
+    samples, helped, typed, current = {}, set(), set(), None
+    for line in text.splitlines():
+        comment = re.fullmatch(rf"# (HELP|TYPE) ({NAME}) (.+)", line)
+        if comment:
+            kind, name, rest = comment.groups()
+            done = helped if kind == "HELP" else typed
+            assert name not in done, f"{name} twice"
+            assert kind == "HELP" or (rest == "gauge" and name == current), line
+            done.add(name)
+            current = name
+            continue
+        sample = SAMPLE.fullmatch(line)
+        assert sample, f"odd line {line!r}"
+        name, labels, value = sample.groups()
+        assert name == current and name in helped and name in typed, f"{line!r} is out of place"
+        pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or "")
+        read = tuple((key, re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), text)) for key, text in pairs)
+        assert (name, read) not in samples, f"{line!r} twice"
+        samples[name, read] = float(value)
+    equal(helped, typed)
+    return samples
+
+
+def prometheus(*arguments, status=None):
+    return parse_prometheus(keyveto("doctor", "--prometheus", *arguments, status=status).stdout)
+
+
+def test_prometheus_says_what_json_says(machine):
+    machine.config("OnHit warn", f"Filter {FILTER}", f"Filter {FILTER}")
+    made = int(time.time()) - 3 * DAY
+    machine.make_filter("--time", made)
+    found, report = doctor()
+    samples = prometheus(status=1)
+    equal({dict(labels)["check"]: value for (name, labels), value in samples.items()
+           if name == "keyveto_check_status"},
+          {name: max(RANK[one["status"]] for one in ones) for name, ones in found.items()})
+    equal(samples["keyveto_status", ()], RANK[report["status"]])
+    facts = json.loads(keyveto("filter", "info", "--json", FILTER, status=0).stdout)
+    of = (("filter", str(FILTER)),)
+    equal(samples["keyveto_filter_revision", of], facts["revision"])
+    equal(samples["keyveto_filter_timestamp_seconds", of], made)
+    equal(samples["keyveto_filter_entries", of], 1)
+    equal(samples["keyveto_filter_fill_ratio", of], facts["fill"])
+    equal(samples["keyveto_filter_false_positive_rate", of], facts["fpr_by_bits"])
+    assert 0 <= samples["keyveto_filter_age_seconds", of] - 3 * DAY < 100, samples
+    assert abs(samples["keyveto_checked_timestamp_seconds", ()] - time.time()) < 100
+    equal(len(report["filters"]), 1)
+    equal(report["filters"][0]["revision"], 7)
+
+
+@pytest.mark.usefixtures("machine")
+def test_nothing_is_changed_and_nothing_is_sent_to_the_log():
+    Path("/dev/log").unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind("/dev/log")
+        log.setblocking(False)
+        before = {path: os.stat(path).st_mtime_ns for path in (CONFIG, FILTER, STACK, SSHD_CONFIG, DROP_IN)}
+        well()
+        equal(before, {path: os.stat(path).st_mtime_ns for path in before})
+        try:
+            raise AssertionError(f"logged: {log.recv(4096)!r}")
+        except BlockingIOError:
+            pass

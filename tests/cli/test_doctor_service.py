@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: ISC
+"""keyveto doctor: the sshd that runs, its service, and syslog."""
+
+import errno
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from doctor_machine import DEFAULTS, GUARD, GUARDED, SSHD_CONFIG, doctor, expect, injected, running_sshd, well
+from program import SSHD, contains, equal, lacks, wait_until
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_arguments_that_lead_past_the_guard(scratch):
+    """service: arguments of a running sshd that lead past the guard."""
+    contains(well()["service"][0]["found"], "no sshd listens")
+    with running_sshd(scratch):
+        contains(well()["service"][0]["found"], "1 sshd listens")
+    for words, status, part in ((("-o", "AuthorizedKeysFile=.ssh/x"), "broken", "AuthorizedKeysFile=.ssh/x"),
+                                (("-oAuthorizedKeysFile .ssh/x",), "broken", "AuthorizedKeysFile=.ssh/x"),
+                                (("-o", "authorizedkeysfile none"), "ok", ""),
+                                (("-o", "UsePAM=no"), "broken", "UsePAM=no"),
+                                (("-o", "UsePAM=yes"), "ok", ""),
+                                (("-o", f"AuthorizedKeysCommand={GUARD} --user %u"), "ok", ""),
+                                (("-o", "AuthorizedKeysCommand=none"), "broken", "none"),
+                                (("-o", "PermitTunnel=yes"), "warning", "PermitTunnel=yes"),
+                                (("-4o", "UsePAM=no"), "broken", "UsePAM=no"),
+                                (("-4oUsePAM=no",), "broken", "UsePAM=no"),
+                                (("-4f", str(SSHD_CONFIG)), "ok", ""),
+                                (("-E", f"{scratch}/-oUsePAM=no"), "ok", ""),
+                                (("-o", "LogLevel=VERBOSE", "-o", "PermitTunnel yes"), "warning", "PermitTunnel")):
+        with running_sshd(scratch, *words) as process:
+            expect("service", status, part)
+            if status != "ok":
+                expect("service", status, f"process {process.pid}")
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_advice_takes_the_lines_out_before_an_option_moves(scratch):
+    """service: the advice about an option takes keyveto's lines out before the option moves."""
+    with running_sshd(scratch, "-o", "AuthorizedKeysCommand /usr/bin/eic %u %f"):
+        remedy = doctor()[0]["service"][0]["remedy"]
+        steps = ("keyveto sshd disable --reload", "take the option out", "at the top of sshd_config", "restart sshd",
+                 "keyveto sshd enable")
+        places = [remedy.find(step) for step in steps]
+        assert -1 not in places and places == sorted(places), remedy
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_an_sshd_that_is_only_asked_does_not_listen(scratch):
+    """service: an sshd that is only asked something is not one that listens."""
+    fifo, other = scratch / "included", scratch / "asked"
+    os.mkfifo(fifo)
+    other.write_text(f"Include {fifo}\n", encoding="ascii")
+    for question in ("-T", "-t", "-4T"):
+        # It waits for what it is to include.
+        with subprocess.Popen([SSHD, question, "-o", "UsePAM=no", "-f", other], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            try:
+                wait_until(lambda process=process: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(
+                    SSHD.encode()), "sshd is started")
+                contains(well()["service"][0]["found"], "no sshd listens")
+                equal(process.poll(), None, f"sshd {question} has ended")
+            finally:
+                process.kill()
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_another_configuration_file(scratch):
+    """service: another configuration file, and the defaults of the service."""
+    other = scratch / "sshd_config"
+    other.write_text("UsePAM yes\n" + "".join(f"{line}\n" for line in GUARDED), encoding="utf-8")
+    with running_sshd(scratch, "-f", str(other)):
+        expect("service", "warning", str(other))
+        expect("service", "ok", arguments=("--sshd-config", other))
+    DEFAULTS.write_text("# SSHD_OPTS=-oUsePAM=no\nSSHD_OPTS='-oUsePAM=no -4'\n", encoding="utf-8")
+    expect("service", "broken", f"{DEFAULTS}: -o UsePAM=no")
+    DEFAULTS.write_text("SSHD_OPTS=\"-4\"\n", encoding="utf-8")
+    well()
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_an_sshd_by_another_name_has_another_pam_service(scratch):
+    alias = scratch / "other-sshd"
+    alias.symlink_to(SSHD)
+    with running_sshd(scratch, executable=alias) as process:
+        expect("service", "warning", f"process {process.pid}: goes by the name of other-sshd")
+
+
+def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):
+    """service: a process that only calls itself sshd says nothing about sshd."""
+    mine, theirs = scratch / "mine", scratch / "theirs"
+    for place, owner in ((mine, 0), (theirs, 65534)):
+        place.mkdir(mode=0o755)
+        shutil.copy("/bin/sleep", place / "sshd")
+        os.chown(place / "sshd", owner, owner)
+    words = ["sshd: /usr/sbin/sshd -o UsePAM=no -o AuthorizedKeysCommand=/tmp/x [listener] 0 of 10-100 startups", "1000"]
+    # A file of root's, run by an account; an account's file, run by root.
+    for place, user in ((mine, 65534), (theirs, 65534), (theirs, 0)):
+        with subprocess.Popen(words, executable=place / "sshd", user=user, group=user) as process:
+            try:
+                equal(Path(f"/proc/{process.pid}/comm").read_text(encoding="ascii"), "sshd\n")
+                contains(well()["service"][0]["found"], "no sshd listens")
+            finally:
+                process.kill()
+    assert machine.listed
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_what_cannot_be_read_is_told(scratch):
+    def spoilt(path, call, error):
+        return injected("-P", path, "-e", f"trace={call}", "-e", f"inject={call}:error={error}")["service"]
+
+    def unseen(path, call, error):
+        found = spoilt(path, call, error)
+        assert all(one["status"] == "warning" for one in found), f"{path}, {call}: {found}"
+        contains(str(found), os.strerror(getattr(errno, error)))
+
+    with running_sshd(scratch) as process:
+        well()
+        for path, calls in (("/proc", ("openat", "getdents64")), (f"/proc/{process.pid}/cmdline", ("openat", "read")),
+                            (DEFAULTS, ("openat", "read")), ("/etc/sysconfig/sshd", ("openat",))):
+            DEFAULTS.write_text("SSHD_OPTS=-4\n", encoding="utf-8")
+            for call in calls:
+                unseen(path, call, "EIO")
+        for link in ("exe", "ns/pid"):
+            unseen(f"/proc/{process.pid}/{link}", "readlink", "EACCES")
+        # One that has gone meanwhile is no news.
+        contains(str(spoilt(f"/proc/{process.pid}/exe", "readlink", "ENOENT")), "no sshd listens")
+
+
+@pytest.mark.usefixtures("machine")
+def test_service_a_listener_with_a_cut_title_is_one(scratch):
+    """service: a listener whose title is cut off is one all the same."""
+    with running_sshd(scratch, "-o", "UsePAM=no", env={}) as process:
+        lacks(Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8"), "[listener]")
+        expect("service", "warning", f"process {process.pid}: its arguments are cut off: sshd: {SSHD} -D")
+
+
+@pytest.mark.usefixtures("machine")
+def test_syslog_nobody_listens():
+    Path("/dev/log").unlink()
+    expect("syslog", "warning", "/dev/log: No such file")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind("/dev/log")
+    expect("syslog", "warning", "/dev/log: Connection refused")
+    Path("/dev/log").unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as log:
+        log.bind("/dev/log")
+        log.listen()
+        well()
