@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: ISC
+"""keyveto filter: writing beside others, killed, on a full disk: the filter is the old one or the new one."""
+
+import fcntl
+import os
+import random
+import resource
+import shlex
+import signal
+import stat
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pkbf
+from filter_runs import (EPOCH, PUBLISHED, any_line, as_nobody, environment, information, key_lines, make, names,
+                         published, run, start, without_proc)
+from program import KEYVETO, PATIENCE, check, equal, mount_namespace, wait_until, wait_until_read
+
+
+def wait_until_later(path):
+    """Until a change of the file has another time than its last one: they are counted in milliseconds."""
+    with tempfile.NamedTemporaryFile(dir=path.parent.parent) as other:
+        def is_later():
+            os.utime(other.name)
+            return os.stat(other.name).st_ctime_ns > os.stat(path).st_ctime_ns
+        wait_until(is_later, "the clock goes on")
+
+
+def has_open(process, path):
+    """Whether a process has this file open: then it is past taking the lock."""
+    for fd in Path(f"/proc/{process.pid}/fd").iterdir():
+        try:
+            # Not by name: a process in another mount namespace has others.
+            if os.path.samefile(fd, path):
+                return True
+        except FileNotFoundError:       # closed by now
+            pass
+    return False
+
+
+def lock_of(path):
+    return path.with_name(f".{path.name}.lock")
+
+
+def new_of(path):
+    return path.with_name(f".{path.name}.keyveto-new")
+
+
+def in_mount_namespace(script):
+    """Runs a shell script where mounting harms nobody."""
+    done = subprocess.run([*mount_namespace(), "sh", "-euc", script], capture_output=True,
+                          env=environment(EPOCH), timeout=PATIENCE, check=False)
+    check(done.returncode == 0, f"in a mount namespace: status {done.returncode}: {done.stderr.decode()}")
+    return done.stdout.decode()
+
+
+def test_two_hundred_at_once_lose_nothing(scratch):
+    """Two hundred at once lose nothing, and readers see whole filters."""
+    lines = key_lines(random.Random(20), 200)
+    f = make(scratch / "f", 20, 18)
+    stop, broken, seen = threading.Event(), [], []
+
+    def read():
+        while not stop.is_set():
+            try:
+                now = pkbf.Filter.read(f)
+                if now.revision != now.entries or (seen and now.entries < seen[-1]):
+                    broken.append(f"revision {now.revision}, entries {now.entries}, before {seen[-1:]}")
+                seen.append(now.entries)
+            except (pkbf.BadFilter, OSError, struct.error) as error:
+                broken.append(repr(error))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    writers = []
+    try:
+        # Group by group: else they could come to their end before the reader comes to read.
+        for first in range(0, len(lines), 40):
+            before = seen[-1] if seen else 0
+            group = [start("add", f, stdout=subprocess.DEVNULL) for _ in lines[first:first + 40]]
+            for writer, line in zip(group, lines[first:]):
+                writer.stdin.write(line.encode())
+                writer.stdin.close()
+            writers += group
+            wait_until(lambda before=before: broken or seen and seen[-1] > before, "the reader sees what they write")
+        errors = [writer.stderr.read() for writer in writers]
+        statuses = {writer.wait(PATIENCE) for writer in writers}
+    finally:
+        stop.set()
+        reader.join()
+    equal(statuses, {0}, f"statuses ({[error for error in errors if b'1 added' not in error][:3]})")
+    oracle = pkbf.Filter.create(20, 18)
+    for line in lines:
+        oracle.add_run(published([line]), EPOCH)
+    check(f.read_bytes() == oracle.to_bytes(), f"differs from the oracle's: {information(f)}")
+    check(not broken, f"a reader saw {broken[:3]}")
+    check(len(set(seen)) > 3, f"the reader saw too little to tell: {set(seen)}")
+    equal(names(scratch), ["f"], "files")
+
+
+def kill_at_random(tmp, rnd, prefix):
+    """Kills adds at random moments; each leaves the old filter or the new."""
+    keys = tmp / "keys"
+    keys.write_text("".join(key_lines(rnd, 2000)))
+    f = make(tmp / "f", 10, 26)
+    old = f.read_bytes()
+    began = time.monotonic()
+    run("add", f, keys)
+    whole, new = time.monotonic() - began, f.read_bytes()
+    outcomes = {"old": 0, "new": 0}
+    for turn in range(30):
+        f.write_bytes(old)
+        process = subprocess.Popen([*prefix, KEYVETO, "filter", "add", f, keys], env=environment(EPOCH),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
+        time.sleep(whole * 1.3 * turn / 29)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        data = f.read_bytes()
+        check(data in (old, new), f"killed in turn {turn}: the filter is neither old nor new")
+        outcomes["old" if data == old else "new"] += 1
+        check(set(names(tmp)) <= {"f", "keys", ".f.lock", ".f.keyveto-new"}, f"files {names(tmp)}")
+    f.write_bytes(old)
+    run("add", f, keys)
+    check(f.read_bytes() == new, "the run after all differs")
+    equal(names(tmp), ["f", "keys"], "files after the next run")
+    check(outcomes["old"] > 0, f"nothing was killed in time: {outcomes}")
+
+
+def test_killed_at_any_moment_the_filter_is_old_or_new(scratch):
+    """Killed at any moment, the filter is the old or the new one."""
+    kill_at_random(scratch, random.Random(21), [])
+
+
+def test_the_same_where_the_new_file_has_a_name_from_the_start(scratch):
+    kill_at_random(scratch, random.Random(22), without_proc())
+
+
+def test_what_a_killed_run_left_is_removed_a_lock_file_too(scratch):
+    (scratch / "f").write_bytes(pkbf.Filter.create(3, 10).to_bytes())
+    new_of(scratch / "f").write_bytes(b"half a fil")
+    lock_of(scratch / "f").touch(0o600)
+    run("add", scratch / "f", stdin=PUBLISHED.encode())
+    equal(names(scratch), ["f"], "files")
+    equal(pkbf.Filter.read(scratch / "f").entries, 3, "entries")
+
+
+def test_a_signal_ends_it_cleanly_whichever_way_it_writes(scratch):
+    line = key_lines(random.Random(23), 1)[0].encode()
+    f = make(scratch / "f", 3, 10)
+    before = f.read_bytes()
+    for prefix in ([], without_proc()):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            process = subprocess.Popen([*prefix, KEYVETO, "filter", "add", f], stdin=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, env=environment(EPOCH))
+            process.stdin.write(line)
+            process.stdin.flush()
+            wait_until(lambda: has_open(process, f), "it has opened the filter")
+            if prefix:
+                wait_until(new_of(f).exists, "it writes")
+            process.send_signal(number)
+            process.wait(PATIENCE)
+            process.stdin.close()
+            process.stderr.close()
+            equal(process.returncode, -number, "status")
+            equal(names(scratch), ["f"], f"files after signal {number}")
+            equal(f.read_bytes(), before, "the filter")
+
+
+def test_a_hang_up_is_ignored_where_it_was_as_under_nohup(scratch):
+    f = make(scratch / "f", 3, 10)
+    process = start("add", f, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_until(lock_of(f).exists, "it runs")
+    process.send_signal(signal.SIGHUP)
+    process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
+    equal((process.returncode, pkbf.Filter.read(f).entries), (0, 3), "status and entries")
+
+
+def test_a_reader_cannot_keep_writers_out(scratch):
+    """One who may only read the filter cannot keep writers out."""
+    f = make(scratch / "f", 3, 10)
+    with open(f, "rb") as reader:
+        fcntl.flock(reader, fcntl.LOCK_EX)
+        fcntl.lockf(os.open(f, os.O_RDWR), fcntl.LOCK_EX)
+        run("add", f, stdin=PUBLISHED.encode())
+    process = start("add", f)
+    wait_until(lock_of(f).exists, "the lock file is there")
+    mode = lock_of(f).stat().st_mode
+    process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
+    equal(stat.S_IMODE(mode), 0o600, "mode of the lock file")
+
+
+def test_a_lock_file_that_is_a_trap_is_refused(scratch):
+    f = make(scratch / "f", 3, 10)
+    lock, before = lock_of(f), f.read_bytes()
+
+    def link():
+        (scratch / "victim").touch()
+        lock.symlink_to("victim")
+
+    def readable():
+        lock.touch()
+        lock.chmod(0o644)
+
+    traps = [link, lambda: os.mkfifo(lock, 0o600), lambda: lock.mkdir(0o700), readable]
+    if os.geteuid() == 0:
+        traps.append(lambda: (lock.touch(0o600), os.chown(lock, 12345, 12345)))
+    for trap in traps:
+        trap()
+        was = os.lstat(lock)
+        _, err = run("add", f, stdin=PUBLISHED.encode(), status=2)
+        check(lock.name in err, f"does not name it: {err}")
+        equal((os.lstat(lock).st_ino, os.lstat(lock).st_mode), (was.st_ino, was.st_mode), "the trap")
+        equal(f.read_bytes(), before, "the filter")
+        if lock.is_dir() and not lock.is_symlink():
+            lock.rmdir()
+        else:
+            lock.unlink()
+    run("add", f, stdin=PUBLISHED.encode())
+
+
+def test_what_another_program_did_meanwhile_is_not_lost(scratch):
+    f, line = make(scratch / "f", 3, 10), key_lines(random.Random(24), 1)[0].encode()
+    other = pkbf.Filter.create(3, 10, revision=99).to_bytes()
+
+    def replace():
+        (scratch / "other").write_bytes(other)
+        (scratch / "other").replace(f)
+
+    for meddle, expected in ((replace, other), (lambda: f.write_bytes(other), other), (f.unlink, None),
+                             (lock_of(f).unlink, pkbf.Filter.create(3, 10).to_bytes())):
+        make(f, 3, 10)
+        wait_until_later(f)
+        process = start("add", f)
+        process.stdin.write(line)
+        process.stdin.flush()
+        # Then it knows the filter, of which it may have no more than opened the file before.
+        wait_until_read(process.stdin)
+        meddle()
+        _, err = process.communicate(b"", timeout=PATIENCE)
+        equal(process.returncode, 2, f"status ({err})")
+        check(any(word in err for word in (b"again", b"cannot be", b"cut short")), err)
+        equal(f.read_bytes() if f.exists() else None, expected, "the filter")
+        equal(names(scratch), ["f"] if expected else [], "files")
+
+
+def test_a_filter_that_is_cut_short_under_it_is_an_error(scratch):
+    """A filter that is cut short under it is an error, no crash."""
+    f = scratch / "f"
+    for bits in (bytes(2 ** 17), b"\x11" * 2 ** 17):     # with holes and without
+        f.write_bytes(struct.pack(">6sIQIBB", b"pkbfv1", 1, EPOCH, 9, 9, 20) + bits)
+        process = start("add", f)
+        wait_until(lambda: has_open(process, f), "it has opened the filter")
+        # It waits for input now, whether it has mapped the filter yet or not.
+        os.truncate(f, 24)
+        _, err = process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
+        equal(process.returncode, 2, f"status ({err})")
+        check(err.count(b"\n") == 1 and str(f).encode() in err, err)
+        equal((f.stat().st_size, names(scratch)), (24, ["f"]), "the file as it was left")
+
+
+def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(scratch):
+    """Standard descriptors that are closed are not mistaken for the filter."""
+    (scratch / "keys").write_text(PUBLISHED)
+    other = make(scratch / "other", 3, 12, scratch / "keys")
+    f = scratch / "f"
+    for words in (["create", f, "--hashes", 3, "--length", 12], ["create", f, "--hashes", 3, "--length", 12, "--force"],
+                  ["add", f, scratch / "keys"], ["merge", f, other, f], ["merge", f, other, other], ["add", f]):
+        for closed in range(8):
+            make(f, 3, 12)
+            before = f.read_bytes()
+            if "--force" not in words and f not in words[2:] and words[0] != "add":
+                f.unlink()
+            stdin = PUBLISHED.encode() if len(words) == 2 else b""
+            redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)
+            done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO, "filter", *map(str, words)],
+                                  input=stdin, capture_output=True, env=environment(EPOCH), timeout=PATIENCE, check=False)
+            content = f.read_bytes()
+            if len(words) == 2 and closed & 1:
+                expected = (2, before)      # there was nothing to read from
+            elif closed == 0:
+                good, expected = content, (0, content)
+            else:
+                expected = (0, good)
+            equal((done.returncode, content), expected, f"{words} {redirection}: {done.stderr}")
+            equal(done.stdout, b"", "standard output")
+            check(bool(done.stderr) != bool(closed & 4), f"{words} {redirection}: {done.stderr}")
+            pkbf.Filter.read(f)
+            equal(names(scratch), ["f", "keys", "other"], "files")
+
+
+def test_what_the_user_may_not_write_is_refused_with_the_reason(scratch):
+    f = make(scratch / "f", 3, 10)
+    before = f.read_bytes()
+    f.chmod(0o444)
+    scratch.chmod(0o777)    # a directory where the file could be replaced
+    status, err = as_nobody("add", f)
+    equal((status, "ermission denied" in err), (2, True), err)
+    scratch.chmod(0o555)
+    f.chmod(0o666)
+    if os.geteuid() == 0:
+        status, err = as_nobody("add", f)
+        equal((status, lock_of(f).name in err), (2, True), err)
+        # A file of root's in a directory of the user's: it would change hands.
+        scratch.chmod(0o777)
+        status, err = as_nobody("add", f)
+        equal((status, "owner" in err), (2, True), err)
+    scratch.chmod(0o755)
+    equal(f.read_bytes(), before, "the filter")
+    equal(names(scratch), ["f"], "files")
+
+
+def test_a_full_disk_is_reported_and_leaves_the_old_filter(scratch):
+    """A full disk is reported, and leaves the old filter and nothing else."""
+    lines = key_lines(random.Random(25), 5000)
+    (scratch / "keys").write_text("".join(lines))
+    make(scratch / "half", 3, 20, scratch / "keys")       # 128 KiB, and no holes
+    make(scratch / "other", 3, 20)
+    make(scratch / "sparse", 3, 34)                   # 2 GiB of holes
+    program = shlex.quote(str(KEYVETO))
+    script = f"""
+    disk={shlex.quote(str(scratch))}/disk
+    mkdir "$disk"
+    mount -t tmpfs -o size=200k none "$disk"
+    fails() {{
+        status=0
+        "$@" 2>message || status=$?
+        [ $status = 2 ] || {{ echo "$*: status $status"; cat message; }}
+        grep -qi 'no space left' message || {{ echo "$*: no reason"; cat message; }}
+        grep -q "$disk" message || {{ echo "$*: no name"; cat message; }}
+        rm message
+    }}
+    run() {{
+        cp --sparse=always half sparse "$disk"
+        # Copying, setting bits in a hole, merging, writing a new one.
+        fails {program} filter add "$disk/half" more
+        fails {program} filter add "$disk/sparse" keys
+        fails {program} filter merge "$disk/half" "$disk/half" other
+        fails {program} filter merge "$disk/new" "$disk/half"
+        [ "$(ls -A "$disk" | tr '\\n' ' ')" = 'half sparse ' ] || ls -lA "$disk"
+        cmp half "$disk/half"
+        [ "$(du -k "$disk/sparse" | cut -f1)" -lt 8 ] || echo 'the sparse one was filled'
+        {program} filter info --json "$disk/sparse" | grep -q '"set_bits": 0,' || echo 'bits were set'
+    }}
+    cd {shlex.quote(str(scratch))}
+    printf '%s\\n' {shlex.quote(key_lines(random.Random(26), 1)[0].strip())} > more
+    run
+    mount -t tmpfs none /proc
+    run
+    """
+    equal(in_mount_namespace(script), "", "complaints")
+
+
+def test_a_file_size_limit_is_reported(scratch):
+    f = make(scratch / "f", 3, 20)
+    before = f.read_bytes()
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+
+    for words in (["add", f], ["create", scratch / "g", "--hashes", "3", "--length", "20"]):
+        process = start(*words, preexec_fn=limit)
+        _, err = process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
+        equal(process.returncode, 2, f"status ({err})")
+        check(b"File too large" in err, err)
+    equal((names(scratch), f.read_bytes()), (["f"], before), "the filter")
+
+
+def test_the_same_inputs_and_time_make_the_same_bytes(scratch):
+    (scratch / "keys").write_text("".join(any_line(random.Random(27)) for _ in range(50)))
+    for name in ("a", "b"):
+        make(scratch / name, 9, 16, scratch / "keys")
+        run("merge", scratch / f"{name}{name}", scratch / name)
+    equal((scratch / "a").read_bytes(), (scratch / "b").read_bytes(), "add")
+    equal((scratch / "aa").read_bytes(), (scratch / "bb").read_bytes(), "merge")
