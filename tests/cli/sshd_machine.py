@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: ISC
+"""A machine's files below a folder or in this throw-away root, for the tests of keyveto sshd."""
+
+import atexit
+import contextlib
+import functools
+import glob
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import keys
+from openssh import version
+from program import PATIENCE, ROOT, SSHD, contains, equal, keyveto, make_filter
+
+MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
+GUARD = "/usr/libexec/keyveto-authorized-keys"
+PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
+# As the local sshd has them: Debian's lets an account's own group write its files.
+STRICTMODES, WILDCARDS = "private-group", "yes" if version() >= (10, 0) else "no"
+# The client's address, which sshd gives from 9.4 on.
+CONNECTION = " --connection %C" if version() >= (9, 4) else ""
+FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k{CONNECTION}"
+DEFAULT_FILES = ".ssh/authorized_keys .ssh/authorized_keys2"
+
+
+def by_files(patterns, strictmodes=STRICTMODES, wildcards=WILDCARDS):
+    """The guard in front of these files."""
+    return FILES_COMMAND + "".join(f" --file {one}" for one in patterns.split()) + (
+        f" --strictmodes {strictmodes} --wildcards {wildcards}")
+
+
+DROP_IN = "/etc/ssh/sshd_config.d/00-keyveto.conf"
+MODULE_LINE, ALONE = "session requisite pam_keyveto.so", " disconnect=always"
+INCLUDE = "Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
+STOCK_CONFIG = Path("/etc/ssh/sshd_config").read_text(encoding="utf-8")
+STOCK_STACK = Path("/etc/pam.d/sshd").read_text(encoding="utf-8")
+WATCHED = ("etc", "var/lib/keyveto")
+
+
+class Machine:
+    """A machine's files below a folder, or in this throw-away root."""
+
+    def __init__(self, scratch, root, config=STOCK_CONFIG, files=None):
+        self.scratch, self.root = scratch, Path(root)
+        self.here = str(root) == "/"
+        if not self.here:
+            self._furnish()
+        self.write("/etc/ssh/sshd_config", config)
+        for path, content in (files or {}).items():
+            self.write(path, content)
+        self.write("/etc/keyveto/keyveto.conf", (ROOT / "etc/keyveto.conf").read_bytes())
+        self.write("/var/lib/keyveto/filter.pkbf", leaked_filter())
+
+    def _furnish(self):
+        """What an image has that enable asks for."""
+        for name in ("passwd", "group", "pam.d", "nsswitch.conf"):
+            source, target = Path("/etc") / name, self.path(f"/etc/{name}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
+        (self.root / "lib").symlink_to("usr/lib")
+        self.write(GUARD, (MODULE.parent / "keyveto-authorized-keys").read_bytes(), 0o711)
+        self.write(PAM_FOLDER / "pam_keyveto.so", MODULE.read_bytes())
+        self.path("/etc/ssh/sshd_config.d").mkdir(parents=True)
+        for program in ("env", "printf"):
+            self.write(f"/usr/bin/{program}", b"#!/bin/sh\n", 0o755)
+        for folder, _, _ in os.walk(self.root):
+            os.chmod(folder, 0o755)
+
+    def path(self, path):
+        return self.root / str(path).lstrip("/")
+
+    def write(self, path, content, mode=0o644):
+        path = self.path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.chmod(mode)
+        return path
+
+    def read(self, path):
+        path = self.path(path)
+        while path.is_symlink():        # an image's links lead to places in it
+            path = self.path(path.parent.relative_to(self.root) / os.readlink(path)
+                             if not os.readlink(path).startswith("/") else os.readlink(path))
+        return path.read_text(encoding="utf-8")
+
+    def run(self, *words, status=None, **options):
+        where = [] if self.here else ["--root", self.root]
+        done = keyveto("sshd", *words, *where, **options)
+        if status is not None:
+            equal(done.returncode, status, f"keyveto sshd {words}\n{done.stdout}{done.stderr}")
+        return done
+
+    def sshd(self, *arguments):
+        """What this machine's sshd says, from its own place in the file system."""
+        argv = [SSHD, *arguments]
+        if not self.here:
+            # Host keys are the real machine's: those of an image need not be there.
+            argv = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /etc && shift && exec "$@"', "sh",
+                    self.path("/etc"), *argv, "-h", host_key()]
+        return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+    def settings(self, user=None, address="127.0.0.1"):
+        """What sshd -T says, by keyword."""
+        who = ["-C", f"user={user},host=localhost,addr={address},laddr=127.0.0.1,lport=22" if user else "lport=65533"]
+        done = self.sshd("-T", *who)
+        equal(done.returncode, 0, done.stderr)
+        rows = {}
+        for line in done.stdout.splitlines():
+            keyword, _, value = line.partition(" ")
+            keyword = keyword.lower()       # mixed case from OpenSSH 10.5 on
+            if keyword != "hostkey":
+                rows.setdefault(keyword, []).append(value)
+        return {keyword: " | ".join(values) for keyword, values in rows.items()}
+
+    def must_start(self):
+        done = self.sshd("-t")
+        equal((done.returncode, done.stdout), (0, ""), done.stderr)
+
+    def snapshot(self):
+        """Names, kinds, modes, owners and contents of all files."""
+        found = {}
+        for top in WATCHED:
+            for path in sorted(self.path(top).rglob("*")):
+                info = path.lstat()
+                if path.is_symlink():
+                    content = os.readlink(path)
+                else:
+                    content = path.read_bytes() if stat.S_ISREG(info.st_mode) else ""
+                found[str(path)] = (oct(info.st_mode), info.st_uid, info.st_gid, content)
+        return found
+
+    def first_session_line(self):
+        lines = re.findall(r"^(-?session\s.*|@include.*)$", self.read("/etc/pam.d/sshd"), re.MULTILINE)
+        return lines[0]
+
+
+@functools.cache
+def key_folder():
+    """Where the keys of all tests are; gone at the end."""
+    path = tempfile.mkdtemp(prefix="keyveto-keys-")
+    atexit.register(shutil.rmtree, path)
+    return Path(path)
+
+
+@functools.cache
+def leaked_key():
+    return keys.generate(key_folder()).key
+
+
+@functools.cache
+def clean_key():
+    return keys.generate(key_folder()).key
+
+
+@functools.cache
+def leaked_filter():
+    """The bytes of a filter that lists leaked_key() alone."""
+    return make_filter(key_folder() / "filter.pkbf", leaked_key()).read_bytes()
+
+
+@functools.cache
+def host_key():
+    """The path of a private key for sshd."""
+    return keys.generate(key_folder()).path
+
+
+def restored(before, after):
+    for path in sorted(set(before) | set(after)):
+        equal(after.get(path), before.get(path), f"{path} is not what it was")
+
+
+@contextlib.contextmanager
+def this_machine(scratch, **settings):
+    """The throw-away root itself; what is changed comes back whole at the end."""
+    folders = [Path("/etc/ssh"), Path("/etc/pam.d"), Path("/etc/keyveto"), Path("/var/lib/keyveto")]
+    kept = scratch / "kept"
+    kept.mkdir(parents=True)
+    for number, folder in enumerate(folders):
+        subprocess.run(["cp", "-a", folder, kept / str(number)], check=True)
+    try:
+        yield Machine(scratch, "/", **settings)
+    finally:
+        for number, folder in enumerate(folders):
+            shutil.rmtree(folder)
+            subprocess.run(["cp", "-a", kept / str(number), folder], check=True)
+
+
+def leftovers():
+    """Copies of configurations that stay behind; a run that was killed has them removed in a moment."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := glob.glob("/tmp/keyveto-sshd.*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
+WITHOUT_INCLUDE = "Port 22\nUsePAM yes\nPermitRootLogin no\nSubsystem sftp /usr/lib/openssh/sftp-server\n"
+COMMAND = "/usr/bin/env true"
+WITH_COMMAND = f"AuthorizedKeysCommand {COMMAND}\nAuthorizedKeysCommandUser nobody\n"
+TOP = "/etc/ssh/sshd_config"
+
+
+class Image(Machine):
+    """An image with a clean account, one with a leaked key, and one with both."""
+
+    def __init__(self, scratch, config=INCLUDE, **settings):
+        super().__init__(scratch, scratch / "image", config, **settings)
+        for path in ("/etc/passwd", "/etc/group"):
+            self.path(path).write_text("", encoding="ascii")
+        self.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n"
+                   "sshd:x:103:65534::/run/sshd:/bin/false\n")
+        self.write("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
+        self._uid = 20000
+
+    def account(self, name, *lines, where=".ssh/authorized_keys"):
+        self._uid += 1
+        for path, line in (("/etc/passwd", f"{name}:x:{self._uid}:{self._uid}::/home/{name}:/bin/sh\n"),
+                           ("/etc/group", f"{name}:x:{self._uid}:\n")):
+            self.write(path, self.read(path) + line)
+        home = self.path(f"/home/{name}")
+        home.mkdir(parents=True)
+        self.path("/home").chmod(0o755)
+        path = self.write(where if where.startswith("/") else f"/home/{name}/{where}",
+                          "".join(f"{line}\n" for line in lines), 0o600)
+        while path != self.path("/home") and home in (path, *path.parents):
+            os.chown(path, self._uid, self._uid)
+            path = path.parent
+        return home
+
+
+def must_refuse(machine, *options, status=2, says=()):
+    """enable does nothing, and says why."""
+    snapshot = machine.snapshot()
+    done = machine.run("enable", *options, status=status)
+    contains(done.stdout + done.stderr, *says)
+    restored(snapshot, machine.snapshot())
+    equal(leftovers(), [])
+    return done
+
+
+def wrapper(scratch, body):
+    """An sshd that counts how often it is asked to test its configuration."""
+    path = scratch / "odd-sshd"
+    path.write_text(f'#!/bin/sh\ncase " $* " in *" -t "*) echo >>{scratch}/asked;; esac\n'
+                    f'n=$(wc -l <{scratch}/asked 2>/dev/null || echo 0)\n{body}\nexec {SSHD} "$@"\n', encoding="ascii")
+    path.chmod(0o755)
+    (scratch / "asked").write_text("", encoding="ascii")
+    return path
+
+
+def prepare_machine():
+    """The programs in their places; what is there of keyveto makes room."""
+    Path("/run/sshd").mkdir(exist_ok=True)
+    for path, source in ((Path(GUARD), MODULE.parent / "keyveto-authorized-keys"),
+                         (PAM_FOLDER / "pam_keyveto.so", MODULE)):
+        path.parent.mkdir(exist_ok=True)
+        shutil.copy(source, path)
+        path.chmod(0o755)
+    for path in Path("/etc/ssh/sshd_config.d").glob("*"):
+        path.unlink()
+    for folder in ("/etc/keyveto", "/var/lib/keyveto", "/etc/ssh/sshd_config.d"):
+        Path(folder).mkdir(exist_ok=True)

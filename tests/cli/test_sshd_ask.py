@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd: what sshd is asked, and when it is not."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from program import ROOT, SSHD, contains, equal, lacks
+from sshd_machine import (DEFAULT_FILES, FILES_COMMAND, INCLUDE, Image, by_files, clean_key, must_refuse, restored,
+                          this_machine, wrapper)
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
+
+
+def test_where_a_match_localport_stands_sshd_is_told_a_port(scratch):
+    """Where a Match LocalPort stands, sshd is told a port, and none that such a line names."""
+    far = "".join(f"Match LocalPort {port}\nAuthorizedKeysFile .ssh/far\n" for port in (65534, 65535, 22))
+    image = Image(scratch, INCLUDE + far)
+    image.account("alice", clean_key())
+    image.run("status", status=1)
+    image.run("enable", "--guard", status=0)
+    equal(image.settings()["authorizedkeyscommand"], by_files(DEFAULT_FILES))
+    image.run("disable", status=0)
+    with this_machine(scratch, config=INCLUDE + far) as machine:
+        before = machine.snapshot()
+        machine.run("status", status=1)
+        machine.run("enable", "--pam", status=0)
+        machine.run("status", status=0)
+        machine.run("disable", status=0)
+        restored(before, machine.snapshot())
+
+
+def test_an_accounts_name_with_a_comma_is_not_asked_about(scratch):
+    """An account's name with a comma is not asked about, and that is said."""
+    image = Image(scratch, INCLUDE + "Match User *b\nAuthorizedKeysFile .ssh/b\n")
+    image.account("a,b", clean_key())
+    contains(must_refuse(image, status=1).stderr, "a,b: sshd cannot be asked about a name with a comma")
+
+
+def other_sshd(scratch, config):
+    """An sshd of another prefix: without -f it reads another file."""
+    path = scratch / "other-sshd"
+    path.write_text(f'#!/bin/sh\ncase " $* " in *" -f "*) exec {SSHD} "$@";; esac\nexec {SSHD} -f {config} "$@"\n',
+                    encoding="ascii")
+    path.chmod(0o755)
+    return path
+
+
+def test_an_sshd_that_reads_another_file_is_refused(scratch):
+    """An sshd that reads another file than /etc/ssh/sshd_config is refused."""
+    config = scratch / "sshd_config"
+    with this_machine(scratch, config=INCLUDE) as machine:
+        config.write_text(INCLUDE, encoding="ascii")    # it says the same, today
+        other = other_sshd(scratch, config)
+        before = machine.snapshot()
+        for verb in ("status", "enable"):
+            done = machine.run(verb, "--sshd", other, status=2)
+            contains(done.stderr, f"{other} reads {config}", "put keyveto in by hand there")
+            lacks(done.stdout, "way in")
+        silent = wrapper(scratch, f'case " $* " in *" -dd "*) {SSHD} "$@" 2>/dev/null; exit;; esac')
+        contains(machine.run("enable", "--sshd", silent, status=2).stderr, "does not tell (sshd -dd -T)")
+        restored(before, machine.snapshot())
+        config.unlink()
+        config.symlink_to("/etc/ssh/sshd_config")       # another name for the same file
+        machine.run("status", "--sshd", other, status=1)
+
+
+def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
+    """A HostKey that would hold sshd up is named with its line, and sshd is not asked."""
+    os.mkfifo(scratch / "fifo")
+    os.mkfifo(scratch / "half.pub")
+    for number, name in enumerate(("fifo", "half")):
+        line = f"HostKey {scratch}/{name}"
+        image = Image(scratch / str(number), INCLUDE,
+                      files={"/etc/ssh/sshd_config.d/50-keys.conf": f"# keys\n{line}\n"})
+        for verb in ("status", "enable"):
+            done = image.run(verb, status=2)
+            contains(done.stderr, f"/etc/ssh/sshd_config.d/50-keys.conf:2: {line}", "is a FIFO or a device")
+            assert done.seconds < 9, f"{done.seconds} seconds"
+        with this_machine(scratch / str(number), config=f"{line}\n{INCLUDE}") as machine:
+            for verb in ("status", "enable"):
+                contains(machine.run(verb, status=2).stderr, f"/etc/ssh/sshd_config:1: {line}")
+
+
+def test_an_sshd_that_does_not_answer_is_not_asked_again(scratch):
+    """An sshd that does not answer for one account is not asked about all the others."""
+    image = Image(scratch, INCLUDE + "".join(f"Match User u{n}\nAuthorizedKeysFile .ssh/{n}\n" for n in range(40)))
+    for number in range(40):
+        image.account(f"u{number}", clean_key())
+    for verb, status in (("status", 2), ("enable", 1)):
+        sshd = wrapper(scratch, f'case "$*" in *user=u[0-9]*) echo >>{scratch}/hung; exec sleep 1000;; esac')
+        (scratch / "hung").write_text("", encoding="ascii")
+        done = image.run(verb, "--sshd", sshd, status=status)
+        contains(done.stderr, "no answer within 10 seconds")
+        assert len((scratch / "hung").read_text(encoding="ascii")) <= 16, "sshd was asked again and again"
+
+
+MIXED = {name.lower(): name for name in """AuthorizedKeysFile AuthorizedKeysCommand AuthorizedKeysCommandUser
+AuthorizedPrincipalsCommand AuthorizedPrincipalsCommandUser AuthorizedPrincipalsFile HostKey TrustedUserCAKeys UsePAM
+StrictModes ListenAddress Port PubkeyAuthentication HostbasedAuthentication""".split()}
+
+
+def mixed_case_sshd(folder):
+    """It prints keywords as that of OpenSSH 10.5 and later does."""
+    path = folder / "sshd"
+    words = ";".join(f"s/^{lower} /{name} /I" for lower, name in MIXED.items())
+    path.write_text(f'#!/bin/sh\nout=$({SSHD} "$@" 2>&1); status=$?\nprintf "%s\\n" "$out" | sed "{words}"\n'
+                    "exit $status\n", encoding="ascii")
+    path.chmod(0o755)
+    return path
+
+
+def test_keywords_in_mixed_case_are_understood(scratch):
+    """An sshd that prints keywords in mixed case is understood."""
+    with this_machine(scratch, config=INCLUDE + "Port 2222\nAuthorizedKeysFile .ssh/mine\n") as machine:
+        before = machine.snapshot()
+        sshd = mixed_case_sshd(scratch)
+        contains(subprocess.run([sshd, "-T"], capture_output=True, text=True, check=True).stdout, "AuthorizedKeysFile .ssh/mine")
+        machine.run("enable", "--sshd", sshd, status=0)
+        equal(machine.settings()["authorizedkeyscommand"], by_files(".ssh/mine"))
+        machine.run("status", "--sshd", sshd, status=0)
+        machine.run("disable", "--sshd", sshd, status=0)
+        restored(before, machine.snapshot())
+
+
+def test_the_steps_by_hand_take_over_sshds_settings(scratch):
+    """The steps by hand take over sshd's settings, whatever case it prints them in."""
+    steps = dict(re.findall(r"<!-- step: (guard|validate) -->\n```sh\n(.*?)```",
+                            (ROOT / "docs/by-hand.md").read_text("utf-8"), re.DOTALL))
+    config = INCLUDE + ("AuthorizedKeysFile .ssh/mine\nTrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand "
+                        "/bin/echo %u\nAuthorizedPrincipalsCommandUser nobody\nMatch LocalPort 2222\nX11Forwarding no\n")
+    mixed_case_sshd(scratch)
+    for search in (os.environ["PATH"], f"{scratch}:{os.environ['PATH']}"):
+        with this_machine(scratch / str(len(search)), config=config) as machine:
+            before = {name: value for name, value in machine.settings("root").items()}
+            subprocess.run(["bash", "-euo", "pipefail", "-c", steps["guard"]], env={**os.environ, "PATH": search}, check=True)
+            contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/mine\n")
+            after = machine.settings("root")
+            equal(after["authorizedkeyscommand"], FILES_COMMAND)
+            for keyword in ("authorizedprincipalscommand", "authorizedprincipalscommanduser"):
+                equal(after[keyword], before[keyword])
+            last = steps["validate"].rstrip().splitlines()[-1]
+            subprocess.run(["bash", "-euo", "pipefail", "-c", last], env={**os.environ, "PATH": search}, check=True,
+                           stdout=subprocess.DEVNULL)

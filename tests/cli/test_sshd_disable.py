@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd disable, and what others changed since enable."""
+
+import json
+import re
+import shutil
+import stat
+
+import pytest
+
+from program import ROOT, contains, equal, lacks
+from sshd_machine import (ALONE, DEFAULT_FILES, DROP_IN, FILES_COMMAND, INCLUDE, MODULE_LINE, STOCK_STACK, TOP,
+                          WITHOUT_INCLUDE, Image, by_files, restored)
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
+
+
+def test_what_the_administrator_changed_since_stays(scratch):
+    """What the administrator changed since stays, and only keyveto's lines go."""
+    image = Image(scratch, WITHOUT_INCLUDE)
+    image.run("enable", status=0)
+    config = image.read(TOP)
+    image.write(TOP, config + "PrintMotd no\n", 0o600)
+    image.write("/etc/pam.d/sshd", "# on top\n" + image.read("/etc/pam.d/sshd"))
+    done = image.run("disable", status=0)
+    contains(done.stderr, f"{TOP}: was changed since", "/etc/pam.d/sshd: was changed since")
+    equal(image.read(TOP), WITHOUT_INCLUDE + "PrintMotd no\n")
+    equal(stat.S_IMODE(image.path(TOP).stat().st_mode), 0o600)
+    equal(image.read("/etc/pam.d/sshd"), "# on top\n" + STOCK_STACK)
+
+
+def test_lines_that_were_added_to_keyvetos_own_file_stay_in_it(scratch):
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.write(DROP_IN, image.read(DROP_IN) + "PrintMotd no\n")
+    contains(image.run("disable", status=0).stderr, f"{DROP_IN}: has other lines")
+    equal(image.read(DROP_IN), "PrintMotd no\n")
+
+
+def test_lines_that_were_added_between_keyvetos_marks_stay(scratch):
+    """Lines that were added between keyveto's marks stay, and keep out whom they kept out."""
+    image = Image(scratch, INCLUDE)
+    image.run("enable", "--warn", status=0)
+    conf = "/etc/keyveto/keyveto.conf"
+    kept = {DROP_IN: "AllowUsers root\n", "/etc/pam.d/sshd": "account required pam_access.so\n",
+            conf: f"AllowKey SHA256:{'A' * 43} until=2999-01-01 mine\n"}
+    for path, line in kept.items():
+        image.write(path, image.read(path).replace("# END keyveto", f"{line}# END keyveto"))
+    for words, before in ((("enable",), True), (("enable", "--warn"), True), (("disable",), False)):
+        image.run(*words, status=0)
+        equal(image.settings()["allowusers"], "root")
+        for path, line in kept.items():
+            contains(re.sub("(?ms)^# BEGIN keyveto.*?^# END keyveto\n", "", image.read(path)), line)
+            equal("# BEGIN keyveto" in image.read(path), before and (path != conf or "--warn" in words))
+
+
+def test_authorizedkeysfile_none_outside_the_marks_does_not_stay_alone(scratch):
+    """AuthorizedKeysFile none that was moved out of the marks does not stay alone."""
+    none = "AuthorizedKeysFile none\n"
+    image = Image(scratch, INCLUDE)
+    for options in ((), ("--warn",)):
+        image.run("enable", *options, status=0)
+        drop_in, top = image.read(DROP_IN), image.read(TOP)
+        for place, text in ((DROP_IN, none + drop_in.replace(none, "")), (TOP, top + none)):
+            image.write(place, text)
+            snapshot = image.snapshot()
+            for words in (("disable",), ("enable",), ("enable", "--pam")):
+                contains(image.run(*words, status=2).stderr, f"{place}: AuthorizedKeysFile is none here", "nothing was changed")
+                restored(snapshot, image.snapshot())
+            image.write(TOP, top)
+            image.write(DROP_IN, drop_in)
+        image.run("disable", status=0)
+    # Where sshd takes no keys anyhow, that is no hindrance.
+    image.write(TOP, INCLUDE + none)
+    image.run("enable", "--pam", status=0)
+    image.run("disable", status=0)
+
+
+def test_files_and_blocks_that_went_are_no_hindrance(scratch):
+    """Files that went, and blocks that were taken out by hand, are no hindrance."""
+    image = Image(scratch)
+    image.run("enable", status=0)
+    image.path(DROP_IN).unlink()
+    image.write("/etc/pam.d/sshd", STOCK_STACK)
+    image.run("status", status=1)
+    contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd: keyveto's lines were not in it any more")
+    contains(image.run("disable", status=0).stdout, "no keyveto lines found")
+
+
+def test_without_the_state_the_marks_are_enough_to_lead_back(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+def test_what_is_kept_is_for_root_alone_and_is_what_was_there(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    image.run("enable", "--warn", status=0)
+    state = image.path("/var/lib/keyveto/sshd-state")
+    equal((state.stat().st_uid, stat.S_IMODE(state.stat().st_mode)), (0, 0o700))
+    kept = {one["path"]: one for one in json.loads((state / "manifest.json").read_text(encoding="utf-8"))["files"]}
+    equal(set(kept), {TOP, "/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"})
+    equal((state / kept[TOP]["bytes"]).read_text(encoding="utf-8"), WITHOUT_INCLUDE)
+    equal((kept[TOP]["mode"], kept[TOP]["uid"]), (0o644, 0))
+    (state / "manifest.json").write_text("{", encoding="ascii")
+    contains(image.run("disable", status=2).stderr, "manifest.json: damaged")
+
+
+def test_guard_and_pam_may_be_put_in_one_after_the_other(scratch):
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "@include common-auth")
+    image.run("enable", "--pam", status=0)
+    equal(image.first_session_line(), "session requisite pam_keyveto.so")
+    equal(image.settings()["authorizedkeyscommand"], by_files(DEFAULT_FILES))
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+def test_a_keyveto_conf_that_only_warns_is_told(scratch):
+    """That keyveto.conf only warns, by a line that is not keyveto's, is said."""
+    image = Image(scratch)
+    conf = image.read("/etc/keyveto/keyveto.conf")
+    lacks(image.run("enable", status=0).stderr, "OnHit")
+    image.write("/etc/keyveto/keyveto.conf", conf + "OnHit warn\n")
+    contains(image.run("enable", status=0).stderr, "/etc/keyveto/keyveto.conf says OnHit warn: listed keys are let in")
+    lacks(image.run("enable", "--warn", status=0).stderr, "says OnHit")
+    image.run("disable", status=0)
+
+
+def test_what_was_put_in_by_hand_is_left_as_it_is(scratch):
+    image = Image(scratch, INCLUDE + f"AuthorizedKeysFile none\nAuthorizedKeysCommand {FILES_COMMAND}\n"
+                  "AuthorizedKeysCommandUser root\n")
+    image.write("/etc/pam.d/sshd", "session requisite pam_keyveto.so\n" + STOCK_STACK)
+    snapshot = image.snapshot()
+    image.run("status", status=0)
+    contains(image.run("enable", status=0).stderr, "is the guard already", "is its first session line already")
+    equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+def without_marks(text):
+    return "".join(line for line in text.splitlines(keepends=True) if not re.match("# (BEGIN|END) keyveto", line))
+
+
+def test_disable_leaves_no_module_that_refuses_what_was_logged(scratch):
+    """Disable does not leave a module that refuses what was only logged."""
+    image = Image(scratch)
+    image.run("enable", "--pam", "--warn", status=0)
+    stack, line = image.read("/etc/pam.d/sshd"), MODULE_LINE + ALONE
+    for text, place in ((f"{line}\n" + stack.replace(f"{line}\n", ""), 1),
+                        (stack + "account required /lib/security/pam_keyveto.so\n", len(stack.splitlines()) + 1)):
+        image.write("/etc/pam.d/sshd", text)
+        snapshot = image.snapshot()
+        done = image.run("disable", status=2)
+        contains(done.stderr, f"/etc/pam.d/sshd:{place}: pam_keyveto.so stays", "refuse the keys that are only logged",
+                 "nothing was changed")
+        restored(snapshot, image.snapshot())
+    # Another keyveto.conf stays as it is.
+    image.write("/etc/pam.d/sshd", stack + "account required pam_keyveto.so config=/etc/other.conf\n")
+    done = image.run("disable", status=0)
+    contains(done.stderr, f"note: {image.root}/etc/pam.d/sshd:{len(STOCK_STACK.splitlines()) + 1}: pam_keyveto.so stays")
+    lacks(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
+
+
+def test_disable_sees_the_module_in_other_services_too(scratch):
+    """Disable sees the module in other services, too, and keyveto's lines by another name."""
+    image = Image(scratch)
+    image.path("/etc/pam.d/alias").symlink_to("sshd")
+    snapshot = image.snapshot()
+    image.run("enable", "--pam", "--warn", status=0)
+    equal(image.run("disable", status=0).stderr, "")
+    restored(snapshot, image.snapshot())
+    image.write("/etc/pam.d/shared", "session required pam_permit.so\nsession requisite pam_keyveto.so\n")
+    for service in ("sshd2", "sshd3"):
+        image.write(f"/etc/pam.d/{service}", "session include shared\n")
+    for options, status in (("--warn",), 2), ((), 0):
+        image.run("enable", "--pam", *options, status=0)
+        snapshot = image.snapshot()
+        said = image.run("disable", status=status).stderr
+        equal(said.count("/etc/pam.d/shared:2: pam_keyveto.so stays"), 1, said)
+        if status == 2:
+            restored(snapshot, image.snapshot())
+    equal(image.read("/etc/pam.d/sshd"), STOCK_STACK)
+
+
+def test_the_advice_for_a_module_that_stays_keeps_what_it_does(scratch):
+    """What disable advises for a module that stays keeps what it does."""
+    image = Image(scratch)
+    image.run("enable", "--pam", "--warn", status=0)
+    image.write("/etc/pam.d/sshd", without_marks(image.read("/etc/pam.d/sshd")))
+    image.run("disable", status=2)
+    conf = without_marks(image.read("/etc/keyveto/keyveto.conf"))
+    image.write("/etc/keyveto/keyveto.conf", conf)
+    contains(image.run("disable", status=0).stderr, "note: ", "/etc/pam.d/sshd:1: pam_keyveto.so stays")
+    contains("\n" + conf, "\nOnHit warn\n")
+    equal(image.read("/etc/keyveto/keyveto.conf"), conf)
+    # Enforced, a module that stays does what it did.
+    image.write("/etc/keyveto/keyveto.conf", (ROOT / "etc/keyveto.conf").read_bytes())
+    image.write("/etc/pam.d/sshd", STOCK_STACK)
+    image.run("enable", "--pam", status=0)
+    image.write("/etc/pam.d/sshd", without_marks(image.read("/etc/pam.d/sshd")))
+    contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd:1: pam_keyveto.so stays")
+
+
+def test_disable_leaves_no_guard_that_refuses_what_was_logged(scratch):
+    """Disable does not leave a guard that refuses what was only logged."""
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile .ssh/k\n")
+    image.run("enable", "--guard", "--warn", status=0)
+    image.write(DROP_IN, without_marks(image.read(DROP_IN)))
+    snapshot = image.snapshot()
+    done = image.run("disable", status=2)
+    contains(done.stderr, f"{DROP_IN}:2: the guard stays", "refuse the keys that are only logged",
+             "nothing was changed")
+    restored(snapshot, image.snapshot())
+    conf = without_marks(image.read("/etc/keyveto/keyveto.conf"))
+    image.write("/etc/keyveto/keyveto.conf", conf)
+    contains(image.run("disable", status=0).stderr, f"{DROP_IN}:2: the guard stays")
+    equal(image.read("/etc/keyveto/keyveto.conf"), conf)

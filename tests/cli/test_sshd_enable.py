@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd enable: the rehearsal, and what it refuses before anything is changed."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from program import ROOT, SSHD, contains, equal, keyveto, lacks
+from sshd_machine import (ALONE, DROP_IN, GUARD, INCLUDE, MODULE_LINE, PAM_FOLDER, STOCK_CONFIG, STOCK_STACK, TOP,
+                          WITH_COMMAND, Image, clean_key, leaked_key, must_refuse, restored, this_machine)
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
+
+
+def test_the_rehearsal_names_who_would_be_refused(scratch):
+    """The rehearsal names who would be refused and who locked out, and goes no further."""
+    image = Image(scratch)
+    image.account("alice", clean_key())
+    image.account("mallory", "# comment", leaked_key())
+    image.account("bob", leaked_key(), clean_key())
+    done = must_refuse(image, status=1, says=(
+        "/home/mallory/.ssh/authorized_keys:2: listed: ", "locked out, with no key left that is not listed: mallory\n",
+        "refused with a listed key, let in with another: bob\n", "2 accounts with a listed key, 1 of them", "--yes"))
+    lacks(done.stdout, "alice")
+    image.run("enable", "--dry-run", status=0)
+    image.run("enable", "--yes", status=0)
+    image.run("disable", status=0)
+
+
+def test_an_account_that_cannot_be_judged_is_no_clean_one(scratch):
+    image = Image(scratch)
+    home = image.account("alice", clean_key())
+    (home / ".ssh/authorized_keys").unlink()
+    (home / ".ssh/authorized_keys").symlink_to("nothing")
+    done = must_refuse(image, status=1, says=("could not all be judged: alice\n", "--yes"))
+    lacks(done.stdout, "refused")
+    image.run("enable", "--dry-run", status=0)
+    for option in ("--warn", "--yes"):
+        image.run("enable", option, status=0)
+        image.run("disable", status=0)
+
+
+def test_where_sshd_names_no_files_nobody_is_said_to_be_safe(scratch):
+    """Where sshd does not tell an account's files, nobody is said to be safe."""
+    image = Image(scratch, INCLUDE + "Match User *\nX11Forwarding no\nMatch Group nogroup\nAuthorizedKeysFile .ssh/a\n")
+    odd = scratch / "odd"
+    odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n',
+                   encoding="ascii")
+    odd.chmod(0o755)
+    must_refuse(image, "--sshd", odd, status=1, says=("gone", "--yes"))
+
+
+def test_a_listed_ca_stops_the_rehearsal(scratch):
+    """A listed CA stops the rehearsal, since all its certificates would be refused."""
+    image = Image(scratch, INCLUDE + "Match User nobody\nTrustedUserCAKeys /etc/ssh/ca.pub\n")
+    image.write("/etc/ssh/ca.pub", f"{clean_key()}\n")
+    image.run("enable", "--dry-run", status=0)
+    image.write("/etc/ssh/ca.pub", f"{clean_key()}\n{leaked_key()}\n")
+    must_refuse(image, status=1, says=("/etc/ssh/ca.pub:2: listed: ", "1 listed CA in TrustedUserCAKeys", "--yes"))
+    image.run("enable", "--yes", status=0)
+
+
+def test_warn_goes_on_whoever_has_a_listed_key(scratch):
+    """--warn goes on whoever has a listed key, and enable without it enforces, if nobody has."""
+    image = Image(scratch)
+    image.account("mallory", leaked_key())
+    snapshot = image.snapshot()
+    image.run("enable", "--warn", status=0)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\nOnError allow\n")
+    contains(image.run("status", status=1).stderr, "OnHit warn")
+    image.run("enable", status=1)
+    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
+    image.path("/home/mallory/.ssh/authorized_keys").write_text(f"{clean_key()}\n", encoding="ascii")
+    image.run("enable", status=0)
+    lacks(re.sub("^#.*", "", image.read("/etc/keyveto/keyveto.conf"), flags=re.MULTILINE), "OnHit")
+    image.run("status", status=0)
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+def test_the_rehearsal_reads_the_files_that_sshd_would(scratch):
+    """The rehearsal reads the files of each account that sshd would, and an allowed key is one."""
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u\n")
+    image.account("mallory", leaked_key(), where="/etc/ssh/keys/mallory")
+    image.path("/etc/ssh/keys/mallory").chmod(0o644)
+    os.chown(image.path("/etc/ssh/keys"), 0, 0)
+    image.path("/etc/ssh/keys").chmod(0o755)
+    must_refuse(image, status=1, says=("/etc/ssh/keys/mallory:1: listed: ", ": mallory\n"))
+    image.write("/etc/keyveto/keyveto.conf", f"AllowKey {leaked_key().fingerprint} for now\n")
+    image.run("enable", status=0)
+    image.run("disable", status=0)
+
+
+def broken_guard(image):
+    image.path(GUARD).unlink()
+
+
+def loose_guard(image):
+    image.path(GUARD).chmod(0o775)
+
+
+def loose_folder(image):
+    image.path(GUARD).parent.chmod(0o777)
+
+
+def no_module(image):
+    image.path(PAM_FOLDER / "pam_keyveto.so").unlink()
+
+
+def no_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").unlink()
+
+
+def loose_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o666)
+
+
+def short_filter(image):
+    image.path("/var/lib/keyveto/filter.pkbf").write_bytes(b"pkbf")
+
+
+def bad_config(image):
+    image.write("/etc/keyveto/keyveto.conf", "OnHit perhaps\n")
+
+
+def no_config(image):
+    image.path("/etc/keyveto/keyveto.conf").unlink()
+
+
+def bad_stack(image):
+    image.write("/etc/pam.d/sshd", "session whatever pam_unix.so\n")
+
+
+def bad_sshd_config(image):
+    image.write(TOP, INCLUDE + "NoSuchKeyword yes\n")
+
+
+def mark_without_end(image):
+    image.write(TOP, INCLUDE + "# BEGIN keyveto\nPort 22\n")
+
+
+HINDRANCES = ((broken_guard, f"{GUARD}: No such file"), (loose_guard, GUARD),
+              (loose_folder, "/usr/libexec"), (no_module, "pam_keyveto.so: No such file"),
+              (no_filter, "filter.pkbf: No such file"), (loose_filter, "filter.pkbf"),
+              (short_filter, "filter.pkbf"), (bad_config, "/etc/keyveto/keyveto.conf:1:"),
+              (no_config, "/etc/keyveto/keyveto.conf: not there"),
+              (bad_stack, "/etc/pam.d/sshd:1:"), (bad_sshd_config, f"{TOP}: line 3: Bad configuration option"),
+              (mark_without_end, f"{TOP}:3: a mark of keyveto's without the other"))
+
+
+@pytest.mark.parametrize("prepare, says", [pytest.param(*row, id=row[0].__name__) for row in HINDRANCES])
+def test_enable_does_nothing_with(scratch, prepare, says):
+    image = Image(scratch)
+    prepare(image)
+    must_refuse(image, says=(says,))
+
+
+def test_enable_does_nothing_where_the_guard_cannot_take_over(scratch):
+    """Enable does nothing where the guard could not take over what sshd does."""
+    for number, (config, options, says) in enumerate((
+            (INCLUDE + WITH_COMMAND, ("--guard",), "only the PAM module sees both"),
+            (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
+            (INCLUDE.replace("yes", "no") + "TrustedUserCAKeys /etc/ssh/ca\n", (), "TrustedUserCAKeys is set"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', ("--guard",), "a file with a blank"),
+            (INCLUDE + "Include ~/.ssh/more\n", (), "sshd_config:3: Include ~/.ssh/more: not an absolute path"),
+            (INCLUDE + "AuthorizedKeysFile .ssh/my\\ keys\n", ("--guard", "--pam"), "a file with a blank"),
+            (INCLUDE + 'AuthorizedKeysFile ".ssh/a" "#b"\n', ("--guard",), "a file with a blank"),
+            (INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", ("--guard",),
+             "this Match block and another one set one of"),
+            (INCLUDE + WITH_COMMAND.replace("nobody", "no-such-user"), (), "no-such-user: there is none"))):
+        (scratch / str(number)).mkdir()
+        must_refuse(Image(scratch / str(number), config), *options, says=(says,))
+
+
+SUFFICIENT = "session sufficient pam_succeed_if.so quiet user = alice\n"
+WITHOUT_SESSION = "@include common-auth\n@include common-account\n"
+# The stack of sshd, and what is said of it.
+UNDECIDED = (
+    (SUFFICIENT, "no session line is sure to decide"),
+    ("session optional pam_permit.so\n", "no session line is sure to decide"),
+    ("session required pam_loginuid.so\n", "no session line is sure to decide"),
+    ("session substack common-session\n", "no session line is sure to decide"),
+    ("session [success=1 default=ignore] pam_env.so\nsession required pam_permit.so\n", "no session line is sure to"),
+    (WITHOUT_SESSION, "has no session line, so that PAM opens sessions by /etc/pam.d/other"),
+    (None, "not there, so that PAM opens sessions by /etc/pam.d/other"),
+)
+
+
+def test_the_module_is_not_put_into_a_stack_that_it_would_decide(scratch):
+    """The module is not put into a PAM stack that its line would decide."""
+    for number, (stack, says) in enumerate(UNDECIDED):
+        (scratch / str(number)).mkdir()
+        image = Image(scratch / str(number))
+        if stack is None:
+            image.path("/etc/pam.d/sshd").unlink()
+        else:
+            image.write("/etc/pam.d/sshd", stack)
+        snapshot = image.snapshot()
+        must_refuse(image, "--pam", says=(says, "/etc/pam.d/sshd", "nothing was changed"))
+        must_refuse(image, "--pam", "--guard", says=(says,))
+        # Without a word the guard does the work alone; with one it always did.
+        contains(image.run("enable", status=0).stderr, f"note: the PAM module is left out: {image.root}", says)
+        lacks(image.run("enable", "--guard", status=0).stderr, says)
+        equal(image.path("/etc/pam.d/sshd").exists() and image.read("/etc/pam.d/sshd"), stack or False)
+        contains(image.read(DROP_IN), "AuthorizedKeysCommand")
+        image.run("disable", status=0)
+        restored(snapshot, image.snapshot())
+        # Nothing is put in where the guard cannot be either.
+        image.write(TOP, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n")
+        must_refuse(image, says=("TrustedUserCAKeys is set", "nor can the PAM module: ", says))
+        image.write(TOP, INCLUDE + "AuthorizedKeysFile none\n")
+        must_refuse(image, says=(says, "nothing was changed"))
+
+
+def test_the_advised_session_line_makes_a_stack_for_the_module(scratch):
+    """The line that is advised for a stack without session lines makes one that the module can be put into."""
+    image = Image(scratch)
+    image.write("/etc/pam.d/sshd", WITHOUT_SESSION + "session include other\n")
+    image.run("enable", "--pam", status=0)
+    equal(image.first_session_line(), MODULE_LINE + ALONE)
+
+
+def test_a_module_in_a_stack_that_its_line_decides_is_told_of(scratch):
+    """A module in a stack that its line decides is told of, and taken out by the next enable."""
+    image = Image(scratch)
+    image.run("enable", status=0)
+    lacks(image.run("status", status=0).stderr, "decides the stack")
+    image.write("/etc/pam.d/sshd", image.read("/etc/pam.d/sshd").replace(STOCK_STACK, SUFFICIENT))
+    contains(image.run("status", status=0).stderr, "/etc/pam.d/sshd:2: this line decides the stack")
+    must_refuse(image, "--pam", says=("no session line is sure to decide",))
+    contains(image.run("enable", status=0).stderr, "the PAM module is left out")
+    equal(image.read("/etc/pam.d/sshd"), SUFFICIENT)
+    image.run("status", status=0)
+
+
+def test_a_filter_that_the_commands_user_cannot_read_is_refused(scratch):
+    """A filter that a chained command's user cannot read is refused."""
+    image = Image(scratch, INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND)
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o600)
+    must_refuse(image, says=("filter.pkbf", "read as nobody"))
+    image.path("/var/lib/keyveto/filter.pkbf").chmod(0o644)
+    image.run("enable", status=0)
+
+
+def test_an_sshd_that_is_not_there_is_named(scratch):
+    for verb in ("enable", "status"):
+        contains(Image(scratch / verb).run(verb, "--sshd", "/no/sshd", status=2).stderr, "/no/sshd: No such file")
+
+
+def test_only_root_may_do_it_and_options_are_checked(scratch):
+    image = Image(scratch)
+    for words in (("enable", "--reload"), ("status", "--yes"), ("disable", "--guard"), ("enable", "thing"),
+                  ("enable", "--sshd", "sshd"), ("enable", "--timeout", "0"), ("sing",), ()):
+        image.run(*words, status=2)
+    done = keyveto("sshd", "status", "--root", scratch / "nothing", status=2)
+    contains(done.stderr, "No such file or directory")
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", shutil.copy(
+        os.environ.get("KEYVETO", ROOT / "build/keyveto"), "/usr/bin/keyveto"), "sshd", "status"], capture_output=True,
+                          text=True, check=False)
+    os.unlink("/usr/bin/keyveto")
+    equal(done.returncode, 2)
+    contains(done.stderr, "only root")
+
+
+def test_a_line_of_nis_in_etc_passwd_is_no_account(scratch):
+    passwd = Path("/etc/passwd")
+    kept = passwd.read_text(encoding="utf-8")
+    with this_machine(scratch) as machine:
+        image = Image(scratch / "image", STOCK_CONFIG)
+        image.write("/etc/passwd", kept + "-guest::::::\n+::::::\n")
+        lacks(image.run("enable", "--dry-run", status=0).stderr, "+", "-guest")
+        try:
+            passwd.write_text(kept + "-guest::::::\n+::::::\n", encoding="utf-8")
+            machine.run("enable", status=0)
+            machine.run("status", status=0)
+        finally:
+            passwd.write_text(kept, encoding="utf-8")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd --root: below another root directory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from program import contains, equal, keyveto
+from sshd_machine import INCLUDE, TOP, Image, by_files, clean_key, leaked_key, restored, this_machine
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
+
+ROOT_ROUNDS = int(os.environ.get("ROOT_ROUNDS", "40"))
+
+
+def test_an_images_links_to_folders_lead_to_places_in_it(scratch):
+    """An image's links to folders lead to places in it, for Include too."""
+    image = Image(scratch, "Include /etc/ssh/site/*.conf\nUsePAM yes\n")
+    outside = f"/tmp/site-{os.getpid()}"
+    image.path("/etc/ssh/site").symlink_to(outside)
+    image.write(f"{outside}/10-in.conf", "AuthorizedKeysFile .ssh/in\n")
+    Path(outside).mkdir()
+    try:
+        Path(outside, "10-out.conf").write_text("AuthorizedKeysFile .ssh/out\n", encoding="ascii")
+        image.run("enable", "--guard", status=0)
+    finally:
+        shutil.rmtree(outside)
+    equal(image.settings()["authorizedkeyscommand"], by_files(".ssh/in"))
+
+
+def test_an_images_links_lead_nowhere_out_of_it(scratch):
+    image = Image(scratch)
+    outside = scratch / "outside"
+    outside.write_text(f"{leaked_key()}\n", encoding="ascii")
+    outside.chmod(0o644)
+    home = image.account("mallory", clean_key())
+    (home / ".ssh/authorized_keys").unlink()
+    (home / ".ssh/authorized_keys").symlink_to(outside)
+    # Of the image such a link leads to nothing, which cannot be read.
+    contains(image.run("enable", "--dry-run", status=0).stderr, "symbolic link to nothing")
+    (scratch / "sshd.conf").write_text(INCLUDE)
+    image.path(TOP).unlink()
+    image.path(TOP).symlink_to(scratch / "sshd.conf")
+    contains(image.run("enable", status=2).stderr, f"{TOP}: No such file or directory")
+
+
+EXCHANGER = """
+import ctypes, random, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+one, other = (name.encode() for name in sys.argv[1:])
+print(flush=True)
+while True:
+    if libc.renameat2(-100, one, -100, other, 2):
+        raise OSError(ctypes.get_errno(), "renameat2")
+    time.sleep(random.choice((0, 0, 0.0001, 0.001, 0.01)))
+"""
+
+
+def test_this_machines_root_directory_is_refused(scratch):
+    """--root is refused if it stands for this machine's root directory, whatever its name."""
+    with this_machine(scratch, config=INCLUDE) as machine:
+        before = machine.snapshot()
+        link, bind = scratch / "link", scratch / "bind"
+        link.symlink_to("/")
+        bind.mkdir()
+        subprocess.run(["mount", "--bind", "/", bind], check=True)
+        try:
+            for root in ("/", "//", link, f"{link}/", bind, f"{bind}/.", "/proc/self/root", "/etc/.."):
+                for verb in ("status", "enable", "disable"):
+                    done = keyveto("sshd", verb, "--root", root, status=2)
+                    contains(done.stderr, "the root directory of this machine itself, which is meant without --root")
+                    equal(done.stdout, "")
+        finally:
+            subprocess.run(["umount", bind], check=True)
+        restored(before, machine.snapshot())
+
+
+def test_a_folder_exchanged_for_a_link_does_not_change_this_machine(scratch):
+    """A folder that is exchanged for a link to / while --root works below it does not change this machine."""
+    with this_machine(scratch, config=INCLUDE) as machine:
+        before = machine.snapshot()
+        folder = scratch / "there"
+        folder.mkdir()
+        image = Image(folder)
+        image.account("alice", clean_key())
+        pristine = image.snapshot()
+        link = folder / "link"
+        link.symlink_to("/")
+        ends = {"done": 0, "refused": 0}
+        with subprocess.Popen([sys.executable, "-c", EXCHANGER, image.root, link], stdout=subprocess.PIPE) as exchanger:
+            try:
+                exchanger.stdout.readline()
+                for number in range(ROOT_ROUNDS):
+                    verb = ("enable", "disable")[number % 2]
+                    done = keyveto("sshd", verb, "--root", image.root)
+                    restored(before, machine.snapshot())
+                    assert done.returncode in (0, 2), done.stdout + done.stderr
+                    ends["done" if done.returncode == 0 else "refused"] += 1
+            finally:
+                exchanger.kill()
+        assert ends["done"] and ends["refused"], f"no race: {ends}"
+        if link.is_dir() and not link.is_symlink():
+            image.root.unlink()
+            link.rename(image.root)
+        image.run("disable", status=0)
+        restored(pristine, image.snapshot())
+
+
+def test_groups_below_another_root_are_not_guessed_at(scratch):
+    image = Image(scratch, INCLUDE + "Match Group staff\nAuthorizedKeysFile .ssh/s\n")
+    contains(image.run("enable", status=0).stderr, "sshd_config:3: Match Group is answered by the groups of this machine")
+    contains(image.run("status", status=2).stderr, "Match Group")
+
+
+def test_an_image_without_host_keys_can_be_asked_about(scratch):
+    """An image without host keys and without accounts can be asked about."""
+    image = Image(scratch)
+    equal(list(image.path("/etc/ssh").glob("ssh_host*")), [])
+    image.path("/etc/passwd").unlink()
+    contains(image.run("enable", "--pam", status=0).stderr, "/etc/passwd: not there")
+    image.run("status", status=0)

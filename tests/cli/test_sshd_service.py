@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd: --reload, and the arguments and units that sshd is started with."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from program import PATIENCE, ROOT, contains, equal, lacks
+from sshd_machine import INCLUDE, STOCK_CONFIG, Image, restored, this_machine
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
+
+
+@contextlib.contextmanager
+def systemd(scratch, active):
+    """A systemctl that notes what it is told; by it these units are active."""
+    program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
+    kept = program.read_bytes() if program.exists() else None
+    program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n'
+                       f'[ "$1" != --quiet ] || case " {active} " in *" $3 "*) ;; *) exit 3;; esac\n', encoding="ascii")
+    program.chmod(0o755)
+    (scratch / "told").write_text("", encoding="ascii")
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield lambda: (scratch / "told").read_text(encoding="ascii").splitlines()
+    finally:
+        if kept is None:
+            program.unlink()
+        else:
+            program.write_bytes(kept)
+        if made:
+            folder.rmdir()
+
+
+def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
+    """--reload asks systemd for the unit that is active, before keyveto.conf changes on the way back."""
+    with this_machine(scratch, config=INCLUDE + "AuthorizedKeysFile .ssh/k\n") as machine:
+        snapshot = machine.snapshot()
+        for active, last in (("ssh.service", "reload ssh.service"), ("sshd.service", "reload sshd.service"),
+                             # A reload would end it; and where none runs, there is nothing to reload.
+                             ("ssh.service ssh.socket", "try-restart ssh.service"),
+                             ("ssh.socket", "is-active ssh.socket"), ("sshd.socket", "is-active sshd.socket")):
+            with systemd(scratch, active) as told:
+                contains(machine.run("enable", "--reload", status=0).stdout, "sshd goes by it now")
+                equal(told()[-1], f"--quiet {last}")
+                lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
+                equal(told()[-1], f"--quiet {last}")
+                restored(snapshot, machine.snapshot())
+        # Neither systemd knows of one, nor is there a PID file.
+        with systemd(scratch, "") as told:
+            done = machine.run("enable", "--reload", status=2)
+            contains(done.stderr, "names no running sshd; nothing was reloaded")
+            contains(done.stdout, "lines put into", "once it is reloaded")
+            lacks("".join(told()), "reload", "restart")
+            done = machine.run("disable", "--reload", status=2)
+            contains(done.stderr, "names no running sshd", "stay for now")
+            equal(machine.settings()["authorizedkeysfile"], ".ssh/k")
+            equal(machine.first_session_line(), "session requisite pam_keyveto.so")
+            # Though nothing of sshd's is left to take out, it still runs the guard.
+            contains(machine.run("disable", "--reload", status=2).stderr, "names no running sshd", "stay for now")
+            equal(machine.first_session_line(), "session requisite pam_keyveto.so")
+            contains(machine.run("disable", status=0).stdout, "until it is reloaded")
+            restored(snapshot, machine.snapshot())
+            done = machine.run("disable", "--reload", status=2)
+            contains(done.stderr, "names no running sshd", "sshd was not reloaded")
+
+
+@contextlib.contextmanager
+def unit(text):
+    """A systemd that shows this for ssh.service, as `systemctl show --property=ExecStart` does."""
+    program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
+    kept = program.read_bytes() if program.exists() else None
+    program.write_text(f"#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n*' ssh.service') cat <<'EOF'\n{text}\nEOF\nesac\n",
+                       encoding="ascii")
+    program.chmod(0o755)
+    folder.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        folder.rmdir()
+        program.unlink()
+        if kept is not None:
+            program.write_bytes(kept)
+            program.chmod(0o755)
+
+
+@contextlib.contextmanager
+def defaults(text):
+    path = Path("/etc/default/ssh")
+    kept = path.read_bytes() if path.exists() else None
+    path.write_text(text, encoding="ascii")
+    try:
+        yield
+    finally:
+        path.unlink()
+        if kept is not None:
+            path.write_bytes(kept)
+
+
+EIC = '"AuthorizedKeysCommand /usr/share/eic/run %u %f" -o "AuthorizedKeysCommandUser eic"'
+
+
+def test_options_that_sshd_is_started_with_stop_enable(scratch):
+    """Options that sshd is started with stop enable, and status does not vouch for what they lead past."""
+    start = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D -o {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
+    with this_machine(scratch) as machine:
+        image = Image(scratch / "image", STOCK_CONFIG)
+        wholes = [(unit(start.format(words)), "ssh.service", parts)
+                  for words, parts in ((EIC, ("AuthorizedKeysCommand=/usr/share/eic/run", "AuthorizedKeysCommandUser=eic")),
+                                       (EIC.replace('"', ""), ("AuthorizedKeysCommand=/usr/share/eic/run",)),
+                                       (EIC.replace('"', "'"), ("AuthorizedKeysCommand=/usr/share/eic/run",)))]
+        wholes += [(defaults(f'SSHD_OPTS="-4 -o {keyword}={value}"\n'), "/etc/default/ssh", (f"{keyword}={value}",))
+                   for keyword, value in (("authorizedkeysfile", "/etc/keys/%u"), ("UsePAM", "no"), ("StrictModes", "no"),
+                                          ("Include", "/etc/ssh/more"), ("AuthenticationMethods", "publickey"),
+                                          ("TrustedUserCAKeys", "/etc/ssh/ca"), ("PubkeyAuthentication", "no"),
+                                          ("AuthorizedPrincipalsFile", "none"), ("HostbasedAuthentication", "yes"))]
+        for number, (where, place, parts) in enumerate(wholes):
+            with where:
+                before = machine.snapshot()
+                for options in (("--warn", "--yes"), ("--dry-run",))[:1 if number else 2]:
+                    done = machine.run("enable", *options, status=2)
+                    contains(done.stderr, *(f"{place}: -o {part} counts before" for part in parts), "nothing was changed",
+                             "at the top of /etc/ssh/sshd_config")
+                    restored(before, machine.snapshot())
+                if number:
+                    continue
+                # Without keyveto there is an open way, which is the worse of the two.
+                contains(machine.run("status", status=1).stderr, f"{place}: -o {parts[0]} counts before")
+                # Nothing of this machine counts below another root.
+                lacks(image.run("enable", status=0).stderr, "counts before")
+                lacks(image.run("status", status=0).stderr, "counts before")
+        with defaults("SSHD_OPTS='-o UsePAM=yes -o StrictModes=yes -o LogLevel=VERBOSE -4'\n"):
+            machine.run("enable", status=0)
+            machine.run("status", status=0)
+        with defaults("SSHD_OPTS=-oUsePAM=no\n"):
+            contains(machine.run("status", status=2).stderr, "cannot be told", "keyveto sshd disable --reload")
+            contains(machine.run("status", "--json", status=2).stderr, "cannot be told")
+            contains(machine.run("enable", status=2).stderr, "run 'keyveto sshd disable --reload'")
+            machine.run("disable", status=0)
+
+
+def test_a_unit_that_starts_sshd_with_another_file_stops_enable(scratch):
+    """A unit that starts sshd with another file stops enable if that includes keyveto's lines, or cannot be read."""
+    other = scratch / "other"
+    with this_machine(scratch) as machine:
+        for text, part in ((None, "No such file"), ("Include sshd_config.d/*.conf\n", "includes /etc/ssh/sshd_config.d/00"),
+                           ("Include /etc/ssh/sshd_config\n", "includes /etc/ssh/sshd_config"),
+                           ("Include ~/x\n", "cannot be told")):
+            if text is not None:
+                other.write_text(text, encoding="ascii")
+            with defaults(f"SSHD_OPTS='-f {other}'\n"):
+                before = machine.snapshot()
+                contains(machine.run("enable", "--warn", status=2).stderr,
+                         f"/etc/default/ssh: its configuration is {other}", part)
+                restored(before, machine.snapshot())
+                # The module alone writes none of sshd's files.
+                machine.run("enable", "--pam", status=2 if part in ("No such file", "cannot be told") else 0)
+                machine.run("disable", status=0)
+        with defaults("SSHD_OPTS='-f other'\n"):
+            contains(machine.run("enable", status=2).stderr, "nobody can tell where that is")
+        link = scratch / "link"
+        link.symlink_to("/etc/ssh/sshd_config")
+        for path in ("/etc/ssh/sshd_config", "/etc/ssh/../ssh/sshd_config", link):
+            with defaults(f"SSHD_OPTS='-f {path}'\n"):
+                machine.run("enable", status=0)
+                machine.run("status", status=0)
+                machine.run("disable", status=0)
+        other.write_text("UsePAM no\n", encoding="ascii")
+        for path in (other, "none"):
+            with defaults(f"SSHD_OPTS='-o UsePAM=no -f {path}'\n"):
+                contains(machine.run("enable", status=0).stderr, f"note: /etc/default/ssh: its configuration is {path}")
+                contains(machine.run("status", status=2).stderr, f"its configuration is {path}, and not looked at")
+                machine.run("disable", status=0)
+
+
+@contextlib.contextmanager
+def listener(scratch, *words, root=None):
+    """A process of root's that shows what an sshd shows that was started with these words, and listens."""
+    program = scratch / "sshd"
+    shutil.copy("/bin/sleep", program)
+    title = " ".join(("sshd: /usr/sbin/sshd -D", *words, "[listener] 0 of 10-100 startups"))
+    with subprocess.Popen([title, "1000"], executable=program, preexec_fn=root and (lambda: os.chroot(root))) as process:
+        try:
+            yield f"sshd, process {process.pid}"
+        finally:
+            process.kill()
+
+
+def test_words_like_options_in_a_value_hide_no_option(scratch):
+    """Words in an option's value that look like options hide no option of a running sshd."""
+    with this_machine(scratch) as machine:
+        for words in (("-o AuthorizedKeysCommand /opt/keys -t %t -u %u",), ("-o ForceCommand=/bin/x -t", "-o UsePAM=no"),
+                      ("-o AuthorizedKeysCommand=/opt/keys -f /etc/ssh/moduli %u",), ("-o AuthorizedKeysFile\\t/etc/keys",),
+                      ("-o ForceCommand /bin/x -f /etc/ssh/moduli", "-oStrictModes=no")):
+            with listener(scratch, *words) as place:
+                contains(machine.run("enable", "--warn", status=2).stderr, f"{place}: -o ", "counts before", "nothing was changed")
+                contains(machine.run("status", status=1).stderr, f"{place}: -o ", "counts before")
+        with listener(scratch, "-o ForceCommand=/bin/x -t", "-oCiphers=aes256-ctr"):
+            lacks(machine.run("enable", "--dry-run", status=0).stderr, "sshd, process")
+
+
+def test_an_sshd_in_a_chroot_counts_if_it_reads_this_machines_file(scratch):
+    """An sshd in a chroot with an sshd_config of its own is noted, one with this machine's counts."""
+    room = scratch / "room"
+    (room / "etc/ssh").mkdir(parents=True)
+    # The loader, the library and the program, by the names that they have here.
+    for place in ("usr", "lib", "lib64", scratch.relative_to("/")):
+        (room / place).mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "--bind", f"/{place}", room / place], check=True)
+    with this_machine(scratch / "here") as machine, contextlib.ExitStack() as mounts:
+        for place in (scratch.relative_to("/"), "lib64", "lib", "usr"):
+            mounts.callback(subprocess.run, ["umount", "--lazy", room / place], check=True)
+        (room / "etc/ssh/sshd_config").write_text("Port 2222\n", encoding="ascii")
+        with listener(scratch, "-o UsePAM=no", root=room) as place:
+            contains(machine.run("enable", "--dry-run", status=0).stderr, f"note: {place}: it runs in a chroot")
+        (room / "etc/ssh/sshd_config").unlink()
+        os.link("/etc/ssh/sshd_config", room / "etc/ssh/sshd_config")
+        with listener(scratch, "-o UsePAM=no", root=room) as place:
+            contains(machine.run("enable", "--dry-run", status=2).stderr, f"{place}: -o UsePAM=no counts before")
+
+
+def test_etc_default_ssh_is_read_as_the_shell_does(scratch):
+    """The shell's ways to write /etc/default/ssh: comments, export, lines that go on."""
+    with this_machine(scratch) as machine:
+        for text, status in (('SSHD_OPTS="-4" # such as -o UsePAM=no\n', 0), ("SSHD_OPTS= # -o UsePAM=no\n", 0),
+                             ('SSHD_OPTS="-4 # -o UsePAM=no"\n', 2), ("export SSHD_OPTS=-oUsePAM=no\n", 2),
+                             ('SSHD_OPTS="-4 \\\n -o UsePAM=no"\n', 2), ('SSHD_OPTS+=" -o UsePAM=no"\n', 2),
+                             ("SSHD_OPTS=-o\\ UsePAM=no\n", 2), ("A=\0\nSSHD_OPTS=-oUsePAM=no\n", 2),
+                             ("exported=-oUsePAM=no\nexport\n", 0)):
+            with defaults(text):
+                done = machine.run("enable", "--dry-run", status=status)
+                (contains if status else lacks)(done.stderr, "/etc/default/ssh: -o UsePAM=no counts before")
+        with defaults('SSHD_OPTS="$MORE"\n'):
+            contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: it takes options from elsewhere")
+        with defaults("#" * 70000):
+            contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: File too large")
+
+
+def test_what_cannot_be_seen_of_sshds_arguments_is_noted(scratch):
+    """What cannot be seen of sshd's arguments is noted, and no hindrance."""
+    with this_machine(scratch) as machine:
+        for path, call in (("/proc", "getdents64"), ("/etc/default/ssh", "read")):
+            with defaults("SSHD_OPTS=-4\n"):
+                done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
+                                       f"inject={call}:error=EIO", os.environ.get("KEYVETO", ROOT / "build/keyveto"), "sshd",
+                                       "enable"], capture_output=True, text=True, check=False, timeout=PATIENCE,
+                                      env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+                equal(done.returncode, 0, done.stderr)
+                contains(done.stderr, f"note: {path}: Input/output error: what sshd is started with cannot be seen there")
+                machine.run("status", status=0)
+                machine.run("disable", status=0)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: ISC
+"""keyveto sshd: what goes wrong on the way is put back."""
+
+import contextlib
+import os
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from program import PATIENCE, ROOT, contains, equal, lacks
+from sshd_machine import DROP_IN, INCLUDE, TOP, WITHOUT_INCLUDE, Image, leftovers, must_refuse, restored, wrapper
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
+
+NO_ID = 0xffffffff
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_on_a_full_disk_nothing_is_half_done(scratch):
+    with small_disk(scratch / "image", "16m"):
+        image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+        snapshot, filler = image.snapshot(), image.path("/filler")
+        ends = set()
+        for pages in range(0, 24):
+            with open(filler, "wb", buffering=0) as out:
+                with contextlib.suppress(OSError):
+                    while out.write(bytes(4096)):
+                        pass
+            os.truncate(filler, filler.stat().st_size - pages * 4096)
+            done = image.run("enable")
+            ends.add(done.returncode)
+            image.must_start()
+            if done.returncode == 0:
+                filler.unlink()
+                image.run("status", status=0)
+                image.run("disable", status=0)
+            else:
+                contains(done.stderr, "No space left on device")
+                filler.unlink()
+            restored(snapshot, image.snapshot())
+        equal(ends, {0, 2})
+
+
+def test_everything_is_put_back_if_sshd_refuses_it(scratch):
+    """If sshd refuses what was written, everything is put back by itself."""
+    image = Image(scratch, WITHOUT_INCLUDE)
+    sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
+    must_refuse(image, "--sshd", sshd, says=("no such thing", "everything was put back as it was"))
+    # The same when it was on before: then that is what stays.
+    image.run("enable", "--warn", status=0)
+    (scratch / "asked").write_text("", encoding="ascii")
+    must_refuse(image, "--sshd", sshd, says=("everything was put back as it was",))
+    image.run("status", status=1)
+
+
+def test_a_file_that_comes_meanwhile_is_not_overlooked(scratch):
+    """A file that comes while the others are written is not overlooked."""
+    image = Image(scratch)
+    sshd = wrapper(scratch, f'[ $n -lt 1 ] || echo "AuthorizedKeysFile .ssh/late" '
+                   f'>{image.path("/etc/ssh/sshd_config.d/00-a.conf")}')
+    done = image.run("enable", "--guard", "--sshd", sshd, status=2)
+    contains(done.stderr, "was changed meanwhile", "everything was put back as it was")
+    lacks(image.read("/etc/keyveto/keyveto.conf"), "# BEGIN keyveto")
+
+
+def test_what_was_put_back_is_not_put_in_by_the_next_run(scratch):
+    """What was not put in is not put in by the next run either."""
+    image = Image(scratch)
+    image.run("enable", "--guard", status=0)
+    sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
+    image.run("enable", "--pam", "--sshd", sshd, status=2)
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "@include common-auth")
+
+
+def test_what_is_on_stays_on_though_the_state_is_lost(scratch):
+    image = Image(scratch)
+    image.run("enable", "--pam", status=0)
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.run("enable", "--guard", status=0)
+    equal(image.first_session_line(), "session requisite pam_keyveto.so")
+    contains(image.read(DROP_IN), "AuthorizedKeysCommand")
+
+
+def test_a_file_that_cannot_be_replaced_stops_it(scratch):
+    """A file that cannot be replaced stops it, and the others are put back."""
+    image = Image(scratch)
+    snapshot = image.snapshot()
+    # A bind mount has no other name that a rename could give it.
+    for path in ("/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"):
+        target = str(image.path(path))
+        subprocess.run(["mount", "--bind", target, target], check=True)
+        try:
+            done = image.run("enable", "--warn", status=2)
+            contains(done.stderr, "cannot be replaced", "everything was put back")
+            restored(snapshot, image.snapshot())
+        finally:
+            subprocess.run(["umount", target], check=True)
+    image.run("enable", status=0)
+
+
+CALLS = ("mkdirat", "linkat", "renameat", "renameat2", "unlinkat", "fsync")
+
+
+def kills(image, verb):
+    """Kills a run with SIGKILL at each call that names, makes or removes something; how often that was."""
+    count = 0
+    for call in CALLS:
+        number = 1
+        while killed_at(image, verb, call, number):
+            # Until what it started has ended, it may still hold the lock.
+            equal(leftovers(), [])
+            yield count
+            count += 1
+            number += 1
+        yield None
+
+
+def killed_at(image, verb, call, number):
+    """Whether the run was killed, or came to its end before."""
+    done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                           f"inject={call}:signal=KILL:when={number}", os.environ.get("KEYVETO", ROOT / "build/keyveto"),
+                           "sshd", verb, "--root", image.root], capture_output=True, check=False, timeout=PATIENCE,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})     # which cannot be with strace
+    assert done.returncode in (0, -9, 137), done
+    return done.returncode != 0
+
+
+def remove_litter(image):
+    """What a killed run may leave: its lock, those of files, and what was not finished; none does harm."""
+    equal(leftovers(), [])
+    for path in image.path("/").rglob(".*.lock"):
+        path.unlink()
+    for path in image.path("/").rglob(".*.keyveto-new"):
+        path.unlink()
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state.new"), ignore_errors=True)
+
+
+def test_killed_anywhere_disable_leads_back_and_enable_leads_on(scratch):
+    image = Image(scratch, INCLUDE + "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    enabled = image.snapshot()
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+    most = 0
+    for number in kills(image, "enable"):
+        image.must_start()
+        if number is None:              # it came through
+            restored(enabled, image.snapshot())
+        elif number % 2:
+            image.run("enable", status=0)
+            remove_litter(image)
+            restored(enabled, image.snapshot())
+        most = max(most, number or 0)
+        image.run("disable", status=0)
+        remove_litter(image)
+        restored(snapshot, image.snapshot())
+    assert most > 20, f"killed only {most} times"
+    most = 0
+    image.run("enable", status=0)
+    for number in kills(image, "disable"):
+        image.must_start()
+        if number is not None:
+            image.run("disable" if number % 2 else "enable", status=0)
+            image.run("disable", status=0)
+        most = max(most, number or 0)
+        remove_litter(image)
+        restored(snapshot, image.snapshot())
+        image.run("enable", status=0)
+    assert most > 12, f"killed only {most} times"
+
+
+def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
+    """Killed while it removes what it kept, in whatever order, disable can be run again."""
+    image = Image(scratch)
+    state = image.path("/var/lib/keyveto/sshd-state")
+    for number in range(1, 20):
+        image.run("enable", "--warn", status=0)
+        # Some file systems list the oldest file first, others the newest: another one than the manifest, here.
+        manifest = state / "manifest.json"
+        for path in sorted(state.iterdir(), key=lambda path: path != manifest, reverse=next(state.iterdir()) != manifest):
+            content = path.read_bytes()
+            path.unlink()
+            path.write_bytes(content)
+        assert next(state.iterdir()) != manifest
+        came_through = not killed_at(image, "disable", "unlinkat", number)
+        image.run("disable", status=0)
+        assert not state.exists()
+        if came_through:
+            break
+    assert number > 5
+
+
+def test_two_at_a_time_do_not_get_in_each_others_way(scratch):
+    image = Image(scratch)
+    sshd = wrapper(scratch, 'sleep 0.2')
+    argv = [os.environ.get("KEYVETO", str(ROOT / "build/keyveto")), "sshd", "enable", "--root", str(image.root), "--sshd",
+            str(sshd)]
+    runs = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    ends = [(one.communicate()[1], one.returncode) for one in runs]
+    assert any(status == 0 for _, status in ends), ends
+    for text, status in ends:
+        assert status == 0 or "another keyveto sshd is at work" in text, text
+    image.run("status", status=0)
+
+
+def test_access_control_lists_stay(scratch):
+    image = Image(scratch, WITHOUT_INCLUDE)
+    # Version 2; the owner rw, user 2 r, the group r, the mask r, others r.
+    entries = ((1, 6, NO_ID), (2, 4, 2), (4, 4, NO_ID), (16, 4, NO_ID), (32, 4, NO_ID))
+    wanted = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
+    os.setxattr(image.path(TOP), "system.posix_acl_access", wanted)
+    for verb in ("enable", "disable"):
+        image.run(verb, status=0)
+        equal(os.getxattr(image.path(TOP), "system.posix_acl_access"), wanted)
