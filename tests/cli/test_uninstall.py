@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: ISC
-"""make uninstall, which refuses while a login would fail without what it removes.
-
-    python3 tests/cli/test_uninstall.py [TITLE-PART...]
-
-KEYVETO names the program (default build/keyveto), KEYVETO_PAM_MODULE the module
-(default build/pam_keyveto.so, with the guard beside it). Needs root.
-"""
+"""make uninstall, which refuses while a login would fail without what it removes."""
 
 import contextlib
 import glob
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from cases import KEYVETO, PATIENCE, ROOT, SSHD, case, contains, equal, keyveto, lacks, make_filter, run_in_sandbox, \
-    wait_until
+import pytest
+
 import keys
+from program import KEYVETO, PATIENCE, ROOT, SSHD, contains, equal, keyveto, lacks, make_filter, wait_until
+
+pytestmark = pytest.mark.throwaway
 
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD = Path("/usr/libexec/keyveto-authorized-keys")
@@ -75,8 +71,8 @@ def gone():
     equal(left, [])
 
 
-@case("where nothing needs it, it goes; the configuration and the filters stay")
-def _(_scratch):
+def test_where_nothing_needs_it_it_goes():
+    """Where nothing needs it, it goes; the configuration and the filters stay."""
     with machine():
         for folder in ("/etc/keyveto", "/var/lib/keyveto"):
             Path(folder).mkdir(exist_ok=True)
@@ -91,8 +87,8 @@ def _(_scratch):
         assert Path("/etc/keyveto/mine").exists() and Path("/var/lib/keyveto/mine").exists()
 
 
-@case("it stays while sshd's files name the guard, wherever they do")
-def _(_scratch):
+def test_it_stays_while_sshds_files_name_the_guard():
+    """It stays while sshd's files name the guard, wherever they do."""
     more, deep = Path("/etc/ssh/more"), Path("/srv/deep.conf")
     for path, text in ((CONFIG, LINE + RUN_AS), (DROP_INS / "00-keyveto.conf", "AuthorizedKeysFile none\n" + LINE + RUN_AS),
                        (DROP_INS / "x.conf", f"Match User alice\n{LINE}"),
@@ -113,8 +109,8 @@ def _(_scratch):
             contains(refused(f"{concerned}:", str(GUARD), "    keyveto sshd disable --reload\n"), "AuthorizedKeysFile none")
 
 
-@case("it stays while PAM's files name the module, those of other services too")
-def _(_scratch):
+def test_it_stays_while_pams_files_name_the_module():
+    """It stays while PAM's files name the module, those of other services too."""
     for path, text in ((PAM / "sshd", "session requisite pam_keyveto.so\n"), (PAM / "login", "auth required pam_keyveto.so debug\n"),
                        (PAM / "common-session", "session\t[success=ok default=die] pam_keyveto.so\n"),
                        (PAM / "sshd", f"session requisite {PAM_FOLDER}/pam_keyveto.so\n"),
@@ -149,8 +145,8 @@ def running(*arguments):
             process.terminate()
 
 
-@case("it stays while an sshd runs by another file that names the guard, or is told so by its arguments")
-def _(scratch):
+def test_it_stays_while_a_running_sshd_names_the_guard(scratch):
+    """It stays while an sshd runs by another file that names the guard, or is told so by its arguments."""
     other = scratch / "other_config"
     other.write_text(LINE + RUN_AS, encoding="ascii")
     for arguments in (("-f", other), (f"-f{other}",), ("-o", LINE.strip(), "-o", RUN_AS.strip())):
@@ -179,8 +175,7 @@ def _(scratch):
             process.kill()
 
 
-@case("it stays while sshd has not read that the guard is gone")
-def _(_scratch):
+def test_it_stays_while_sshd_has_not_read_that_the_guard_is_gone():
     pid_file = Path("/run/sshd.pid")
     with machine():
         # In place of what the file says, which the test of the README does.
@@ -197,8 +192,8 @@ def _(_scratch):
         pid_file.unlink()
 
 
-@case("below DESTDIR it is that machine's files that count, and no others")
-def _(scratch):
+def test_below_destdir_it_is_that_machines_files_that_count(scratch):
+    """Below DESTDIR it is that machine's files that count, and no others."""
     root = scratch / "image"
     for path in INSTALLED:
         (root / str(path)[1:]).parent.mkdir(parents=True)
@@ -227,8 +222,8 @@ def _(scratch):
     done(f"DESTDIR={scratch / 'empty'}")
 
 
-@case("what keyveto sshd enable writes holds it up, and what disable leaves does not")
-def _(scratch):
+def test_what_keyveto_sshd_enable_writes_holds_it_up(scratch):
+    """What keyveto sshd enable writes holds it up, and what disable leaves does not."""
     with machine():
         for folder in ("/etc/keyveto", "/var/lib/keyveto"):
             shutil.rmtree(folder, ignore_errors=True)
@@ -243,8 +238,7 @@ def _(scratch):
         gone()
 
 
-@case("another program's copy elsewhere may go")
-def _(_scratch):
+def test_another_programs_copy_elsewhere_may_go():
     with machine():
         CONFIG.write_text(LINE + RUN_AS + CONFIG.read_text(encoding="utf-8"), encoding="utf-8")
         other = Path("/opt/bin/keyveto")
@@ -253,7 +247,3 @@ def _(_scratch):
         done("PREFIX=/opt", "PAMDIR=/opt/security")
         assert not other.exists() and GUARD.exists()
         lacks(refused(), "/opt")
-
-
-if __name__ == "__main__":
-    sys.exit(run_in_sandbox(needs_root=True))
