@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: ISC
+"""keyveto update: killed at any moment, or failed by a system call."""
+
+import contextlib
+import itertools
+import os
+import random
+import re
+import signal
+import threading
+import time
+
+from program import PATIENCE, ROOT, contains, equal, lacks
+from runs import run
+from update_place import Signer, a_filter, large, revision_of, traced, with_signers
+
+
+def test_killed_at_any_moment_the_filter_is_old_or_new(place):
+    """Killed at any moment, the filter is the old one or the new one, and the next run succeeds."""
+    old, new = large(1), large(2)
+    source = place.state.parent / "source"
+    rnd = random.Random(6)
+    wrong, stop = [], threading.Event()
+
+    def watch():
+        while not stop.is_set():
+            with contextlib.suppress(FileNotFoundError):
+                if place.target.read_bytes() not in (old, new, large(3)):
+                    wrong.append("none of them")
+
+    place.put(old)
+    source.write_bytes(new)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    started = time.monotonic()
+    place.update(source)
+    whole = time.monotonic() - started
+    seen = set()
+    try:
+        for turn in range(60):
+            source.write_bytes(new if turn % 2 == 0 else old)
+            with place.start("--force", source) as process:
+                time.sleep(rnd.random() * whole * 1.2)
+                process.kill()
+                process.communicate(timeout=PATIENCE)
+            seen.add((process.returncode, revision_of(place.target)))
+            surplus = [name for name in place.names() if name not in (
+                "filter.pkbf", "filter.pkbf.previous") and not name.startswith(".filter.pkbf.")]
+            equal(surplus, [])
+            if place.previous.exists():
+                assert place.previous.read_bytes() in (old, new)
+        source.write_bytes(large(3))
+        place.update(source)
+    finally:
+        stop.set()
+        watcher.join()
+    equal(wrong, [])
+    equal(place.target.read_bytes(), source.read_bytes())
+    assert any(status == -signal.SIGKILL for status, _ in seen), f"none was killed in time: {seen}"
+    lacks(" ".join(place.names()), "keyveto-part", "keyveto-new", "keyveto-old", "update-new", ".lock")
+
+
+CALLS = ("umask", "openat", "flock", "fstat", "newfstatat", "statx", "pwrite64", "pread64", "fallocate", "ftruncate", "fchmod",
+         "fsync", "linkat", "unlinkat", "rename", "renameat", "renameat2", "write", "close", "memfd_create", "pipe2",
+         "vfork", "fork", "clone", "clone3", "wait4", "execve")
+
+
+def numbers_of_calls(place, source):
+    """The numbers of the calls that keyveto makes once it has been loaded, by name: some, the last ones all.
+
+    By the names that are seen: strace's when= counts each for itself, and which of them are made is the C library's
+    affair (fstat is newfstatat for glibc 2.36, and a call of its own for 2.41).
+    """
+    equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], "--force", source), (0, ""))
+    names = re.findall(r"^(\w+)\(", place.settings.with_name("trace").read_text(encoding="utf-8", errors="replace"),
+                       re.MULTILINE)
+    begun = names.index("umask")
+    found = {}
+    for name in dict.fromkeys(names[begun:]):
+        mine = range(names[:begun].count(name) + 1, names.count(name) + 1)
+        found[name] = sorted({*mine[::max(1, len(mine) // 6)], *mine[-8:]})
+    return found
+
+
+def at_each_call(place, injected, judge):
+    """Updates from 1 to 2, with something injected into one system call after the other; how many."""
+    older, old, new = large(0), large(1), large(2)
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    source = place.state.parent / "source"
+    source.write_bytes(new)
+    source.with_name("source.sig").write_bytes(signer.sign(new))
+
+    def reset():
+        for path in place.state.iterdir():
+            path.unlink()
+        place.put(old)
+        place.previous.write_bytes(older)
+        place.previous.chmod(0o644)
+
+    reset()
+    turns = 0
+    for call, numbers in numbers_of_calls(place, source).items():
+        for number in numbers:
+            reset()
+            status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:{injected}:when={number}"],
+                                      "--force", source)
+            turns += 1
+            what = f"{call} {number}: status {status}: {messages}"
+            now, before = place.target.read_bytes(), place.previous.read_bytes()
+            assert now in (old, new) and before in (older, old), what
+            assert now == new or before == older, f"the older one is lost: {what}"
+            assert now != new or before == old or place.old.read_bytes() == old, f"the old one is lost: {what}"
+            judge(status, messages, now == new, what)
+            place.update("--force", source)
+            equal((place.target.read_bytes() == new, place.previous.read_bytes() == old), (True, True), what)
+            # Where nothing had to be written any more, the lock file of the dead stays for the next who writes.
+            left = set(place.names()) - ({".filter.pkbf.lock"} if now == new else set())
+            equal(left, {".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"}, what)
+    return turns
+
+
+def test_killed_at_each_system_call_it_leaves_a_whole_filter(place):
+    """Killed at each of its system calls, it leaves the old filter or the new one."""
+    def judge(status, _messages, _new, what):
+        assert status in (-signal.SIGKILL, 128 + signal.SIGKILL), what
+
+    turns = at_each_call(place, "signal=KILL", judge)
+    assert turns > 60, f"only {turns} calls"
+
+
+PLACING = ("linkat", "renameat", "renameat2", "unlinkat", "fsync")
+
+
+def killed_while_placing(place, prepare, *words):
+    """After each kill of an update at a call that names files, or makes names last; what the kill was at."""
+    for call in PLACING:
+        for number in itertools.count(1):
+            for path in place.state.iterdir():
+                path.unlink()
+            prepare()
+            status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"],
+                                      *words)
+            assert status in (0, -signal.SIGKILL, 128 + signal.SIGKILL), messages
+            if status == 0:
+                break
+            yield f"{call} {number}"
+
+
+def three_revisions(place):
+    """Installs 1 and 2; the server has 3."""
+    for revision in (1, 2):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update()
+    place.page.body, place.page.etag = a_filter(3), '"3"'
+
+
+def test_killed_while_placing_a_rollback_leads_back_by_one(place):
+    """Killed while it puts the new one in place, a rollback leads back by one."""
+    seen = set()
+    for what in killed_while_placing(place, lambda: three_revisions(place)):
+        now = revision_of(place.target)
+        contains(place.update("--rollback"), f"rolled back, revision {now} -> {now - 1}, ")
+        equal((revision_of(place.target), revision_of(place.previous)), (now - 1, now), what)
+        lacks(" ".join(place.names()), "keyveto-old")
+        seen.add(now)
+    equal(seen, {2, 3})
+
+
+def test_the_older_one_is_given_up_once_the_new_one_is_on_disk(place):
+    """The older one before is given up only once the new filter is on disk."""
+    place.put(a_filter(0))
+    equal(traced(place, ["-y", "-e", "trace=linkat,renameat,fsync"]), (0, ""))
+    calls = re.findall(r"^(\w+)\((.*)\) += 0$", place.settings.with_name("trace").read_text(encoding="utf-8"), re.MULTILINE)
+    steps = [(call, *(re.findall(r'"(.*?)"', what) or [what[:-1].rpartition("/")[2]])) for call, what in calls]
+    equal([step for step in steps if not any("keyveto-update" in name for name in step)], [
+        ("renameat", ".filter.pkbf.keyveto-part", ".filter.pkbf.keyveto-new"),
+        ("fsync", ".filter.pkbf.keyveto-new"),
+        ("linkat", "filter.pkbf", ".filter.pkbf.keyveto-old"),
+        ("renameat", ".filter.pkbf.keyveto-new", "filter.pkbf"),
+        ("fsync", "state"),
+        ("renameat", ".filter.pkbf.keyveto-old", "filter.pkbf.previous"),
+        ("fsync", "state")])
+
+
+def test_killed_while_placing_what_it_remembers_is_true(place):
+    """Killed while it puts the new one in place, what it remembers is of the one that is there."""
+    seen = set()
+    for what in killed_while_placing(place, lambda: three_revisions(place)):
+        now = revision_of(place.target)
+        place.update()
+        asked = place.site.requests[-1].headers["If-None-Match"]
+        assert asked in (None, f'"{now}"'), f"{what}: revision {now}, {asked}"
+        equal((revision_of(place.target), revision_of(place.previous)), (3, 2), what)
+        seen.add((now, asked))
+    equal(seen, {(2, '"2"'), (3, None)})
+
+
+def test_only_a_replaced_filter_becomes_the_one_before(place):
+    """Of what a killed run left, only a filter that was replaced becomes the one before."""
+    def make_fifo():
+        os.mkfifo(place.old)
+
+    def give_away():
+        place.old.write_bytes(a_filter(7))
+        os.chown(place.old, 65534, 65534)
+
+    three_revisions(place)
+    place.update()
+    for leave in (lambda: os.link(place.target, place.old), lambda: place.old.symlink_to(place.previous), make_fifo,
+                  *([give_away] if os.geteuid() == 0 else [])):
+        leave()
+        equal(place.update(), "already current, revision 3")
+        equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
+        lacks(" ".join(place.names()), "keyveto-old", ".lock")
+    # A replacement that did not happen, and then one by others, who keep none.
+    os.link(place.target, place.old)
+    run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+    equal((revision_of(place.target), revision_of(place.previous)), (4, 2))
+    lacks(" ".join(place.names()), "keyveto-old")
+    place.old.mkdir()
+    contains(place.refuse("--force", early=True), "cannot make .filter.pkbf.keyveto-old beside it, left by a run that "
+             "was killed, filter.pkbf.previous: Is a directory")
+
+
+def test_the_one_before_may_be_another_name_of_the_one_installed(place):
+    three_revisions(place)
+    place.previous.unlink()
+    os.link(place.target, place.previous)
+    place.update()
+    equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
+    equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
+
+
+def test_killed_in_a_rollback_the_two_are_exchanged_or_not(place):
+    """Killed in a rollback, the two are exchanged or not, and what was rolled back from stays away."""
+    def two_revisions():
+        three_revisions(place)
+        place.page.body, place.page.etag = a_filter(2), '"2"'
+
+    seen = set()
+    for what in killed_while_placing(place, two_revisions, "--rollback"):
+        both = (revision_of(place.target), revision_of(place.previous))
+        contains(place.update(), {(2, 1): "already current, revision 2",
+                                  (1, 2): "stays at revision 1: revision 2 was rolled back, "}[both])
+        equal((revision_of(place.target), revision_of(place.previous)), both, what)
+        seen.add(both)
+    equal(seen, {(1, 2), (2, 1)})
+
+
+def test_when_one_of_its_system_calls_fails_it_says_so(place):
+    """When one of its system calls fails, it says so, and leaves the old filter or the new one."""
+    def judge(status, messages, new, what):
+        assert status in (0, 2), what
+        assert status == 0 or messages.startswith("keyveto: "), what
+        assert status != 0 or new, f"success without the new one: {what}"
+        assert "stays as it is" not in messages or not new, what
+
+    turns = at_each_call(place, "error=EIO", judge)
+    assert turns > 60, f"only {turns} calls"
+
+
+def test_a_filter_that_is_damaged_is_replaced(place):
+    """A filter that is damaged is replaced, and does not push out the one before."""
+    for revision in (1, 2):
+        place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
+        place.update()
+    place.put(a_filter(2)[:-9])
+    result = place.run(status=0)
+    contains(result.out.decode(), "installed, revision 2")
+    contains(result.err.decode(), "what is installed is no good filter")
+    equal((revision_of(place.target), revision_of(place.previous)), (2, 1))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: ISC
+"""keyveto update: what root's hands do not touch."""
+
+import contextlib
+import os
+import random
+import signal
+import stat
+import time
+
+import pytest
+
+from program import contains, equal
+from runs import run
+from update_place import a_filter, revision_of
+
+NOBODY = 65534
+
+
+def look_at(path):
+    """All that a file is, without following a link."""
+    seen = path.lstat()
+    return path.read_bytes(), seen.st_ino, seen.st_mode, seen.st_uid, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+@pytest.mark.throwaway
+def test_root_follows_no_link_that_is_not_roots(place):
+    secret, theirs = place.state.parent / "shadow", place.state.parent / "theirs"
+    secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
+    secret.chmod(0o600)
+    place.put(a_filter(0))
+    theirs.mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    for folder, owner in ((theirs, NOBODY), (theirs, 0), (place.state, NOBODY)):
+        for target, below in ((secret, ""), (place.target, ""), (place.state, "filter.pkbf"), (place.state, "new.pkbf")):
+            link = folder / "link"
+            link.symlink_to(target)
+            os.chown(link, owner, owner, follow_symlinks=False)
+            place.write_settings()
+            before = look_at(secret), look_at(place.target), place.names()
+            for words in ((), ("--force",), ("--dry-run",), ("--rollback",)):
+                result = run("update", "--settings", place.settings, "--filter", link / below, *words, status=2)
+                contains(result.problems[0], "root does not follow the symbolic link 'link' on the way")
+                equal((look_at(secret), look_at(place.target), place.names()), before, f"{words}")
+            equal(os.listdir(theirs), ["link"] if folder == theirs else [])
+            link.unlink()
+
+
+def test_a_file_that_is_no_filter_is_not_replaced(place):
+    """A file that is no filter is not replaced; with --force it is kept beside."""
+    content = b"127.0.0.1 localhost\n"
+    for content in (content, b"", b"pkbf"):
+        place.target.write_bytes(content)
+        before = look_at(place.target)
+        for words in ((), ("--dry-run",), ("--rollback",)):
+            result = place.run(*words, status=2)
+            contains(result.problems[0], f"{place.target}: is not a filter, and stays as it is; name the filter, or give --force")
+            equal((look_at(place.target), place.names()), (before, ["filter.pkbf"]))
+        place.run("--force", "--dry-run", status=0)
+        equal((look_at(place.target)[0], place.names()), (content, ["filter.pkbf"]))
+        result = place.run("--force", status=0)
+        contains(result.err.decode(), f"{place.target}: what was there is kept beside it as filter.pkbf.kept")
+        kept = place.state / "filter.pkbf.kept"
+        equal((kept.read_bytes(), kept.stat().st_ino), (content, before[1]))
+        equal(place.target.read_bytes(), a_filter())
+        equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.kept"])
+        for path in place.state.iterdir():
+            path.unlink()
+
+
+@pytest.mark.throwaway
+def test_as_root_the_filter_gets_nobody_elses_owner(place):
+    """As root, the filter gets nobody else's owner, nor a mode that lets others write."""
+    place.state.chmod(0o1777)
+    for revision, (uid, gid, mode, expected, told) in enumerate((
+            (NOBODY, NOBODY, 0o666, (0, 0, 0o644), f"belonged to user {NOBODY}, and belongs to root now"),
+            (0, NOBODY, 0o660, (0, NOBODY, 0o640), "had mode 0660, and has 0640 now"))):
+        place.put(a_filter(revision))
+        os.chown(place.target, uid, gid)
+        place.target.chmod(mode)
+        place.page.body, place.page.etag = a_filter(revision + 1), f'"{revision}"'
+        contains(place.run(status=0).err.decode(), told)
+        seen = place.target.stat()
+        equal((seen.st_uid, seen.st_gid, stat.S_IMODE(seen.st_mode)), expected)
+        equal(revision_of(place.target), revision + 1)
+
+
+@pytest.mark.throwaway
+def test_a_link_that_comes_and_goes_leads_root_nowhere_else(place):
+    """A link and a file exchanged all the time lead root nowhere else."""
+    secret, source = place.state.parent / "shadow", place.state.parent / "source"
+    secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
+    secret.chmod(0o600)
+    source.write_bytes(a_filter(5))
+    before = look_at(secret)
+    place.state.chmod(0o1777)
+
+    def exchange():
+        new = place.state / ".new"
+        for make_it in (lambda: new.symlink_to(secret), lambda: new.write_bytes(a_filter(1)),
+                        lambda: new.write_bytes(b"text")):
+            with contextlib.suppress(OSError):      # it is root's for now
+                new.unlink(missing_ok=True)
+                make_it()
+                os.rename(new, place.target)
+            time.sleep(rnd.random() * 0.02)     # now and then an update fits in between
+
+    rnd = random.Random(7)
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        while True:
+            exchange()
+    seen = set()
+    try:
+        for turn in range(300):
+            result = place.run(*(("--force",) if turn % 2 else ()), source)
+            seen.add(result.status)
+            equal(look_at(secret), before, f"{result.err}")
+            for path in place.state.iterdir():
+                path.unlink(missing_ok=True)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    equal(seen, {0, 2})

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: ISC
+"""keyveto update: a server that rewinds and lies; certificates, secrets and proxies."""
+
+import contextlib
+import os
+import tempfile
+import threading
+import time
+
+import pytest
+
+import pkbf
+from program import PATIENCE, ROOT, contains, equal, lacks, wait_until
+from runs import run
+from update_place import a_filter, all_ones, authority, large, redirect_to, revision_of, traced
+from website import Authority, Page, Proxy, Site
+
+
+@pytest.mark.serves(body=large(4))
+def test_an_older_revision_is_refused_before_it_is_received(place):
+    """An older revision is refused before it is received; --force takes it."""
+    place.put(a_filter(5, entries=1500, p=20))
+    over = threading.Event()
+    place.page.pause = (200_000, over)
+    contains(place.refuse(), f"{place.site.url()}: is revision 4, older than the revision 5 that is installed",
+             "use --force")
+    over.set()
+    place.page.pause = None
+    contains(place.update("--force"), "updated, revision 5 -> 4, ")
+    equal((revision_of(place.target), revision_of(place.previous)), (4, 5))
+
+
+def test_the_same_revision_with_other_content_is_refused(place):
+    """The same revision with other content is refused, and said to be odd."""
+    place.put(a_filter(1, seed="ours"))
+    contains(place.refuse(), "is revision 1, as the one that is installed, but differs from it", "use --force")
+    place.put(a_filter(1, p=17))
+    contains(place.refuse(), "is revision 1, as the one that is installed, but differs from it")
+    contains(place.update("--force"), "updated, revision 1 -> 1, ")
+    equal(place.target.read_bytes(), a_filter(1))
+
+
+def test_keys_that_were_added_here_are_not_lost_to_an_update(place):
+    place.update()
+    run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+    place.page.body, place.page.etag = a_filter(2), '"two"'
+    contains(place.refuse(), "Either keys were added to that one here")
+
+
+def test_a_newer_revision_that_has_lost_most_entries_is_refused(place):
+    place.put(a_filter(1, entries=1000))
+    place.page.body = a_filter(2, entries=400)
+    contains(place.refuse(), "its bits look like 40", "entries, those of the installed one like 100")
+    contains(place.update("--force"), "updated, revision 1 -> 2, 400 entries")
+    place.page.body, place.page.etag = a_filter(3, entries=300), '"three"'
+    contains(place.update(), "updated, revision 2 -> 3, 300 entries")
+
+
+def test_a_filter_that_locks_out_everybody_or_nobody_is_refused(place):
+    """A filter that would lock everybody out, or nobody, is refused whatever the options."""
+    place.put(a_filter(1))
+    nearly = bytearray(all_ones())
+    nearly[-1] = 0
+    dense = a_filter(9, entries=20_000, k=3, p=16)
+    short = pkbf.Filter.create(10, 5, revision=9, time=1700000000)
+    short.add(b"one")       # few bits, but one of 512 patterns
+    for words in ((), ("--force",)):
+        for body, why in ((all_ones(), "every bit is set, so that every key would be listed"),
+                          (bytes(nearly), "would refuse 0.99"),
+                          (dense, "which is more than MaxFalsePositives allows (0.001)"),
+                          (short.to_bytes(), "would refuse 0.00177 of all keys by chance"),
+                          (a_filter(9, entries=0), "no bit is set, so that no key would be listed"),
+                          (a_filter(9)[:18] + b"\0\0\0\1" + a_filter(9)[22:], "the header says 1 entries"),
+                          (b"pkbfv1" + bytes(16) + b"\0\20" + bytes(8192), "not a filter; correct URL")):
+            place.page.body = body
+            contains(place.refuse(*words), why)
+    place.page.body = dense
+    place.lines["MaxFalsePositives"] = 0.5
+    contains(place.update(), "updated, revision 1 -> 9, ")
+
+
+def test_what_is_no_filter_is_refused(place):
+    place.put(a_filter(1))
+    for body, why in ((b"", "has 0 bytes, fewer than the header of a filter"),
+                      (b"pkbfv1", "has 6 bytes, fewer than the header of a filter"),
+                      (b"<html>" + b"x" * 100_000, "not a filter; correct URL"),
+                      (a_filter(9) + b"x", "is longer than the 8216 bytes that its header says"),
+                      (a_filter(9)[:-1], "ends after 8215 of the 8216 bytes that its header says"),
+                      (b"pkbfv1" + bytes(16) + b"\1\2" + bytes(64), "not a filter; correct URL"),
+                      (b"pkbfv1" + bytes(16) + b"\1\xff" + bytes(64), "not a filter; correct URL")):
+        place.page.body = body
+        contains(place.refuse(), f"{place.site.url()}: ", why)
+
+
+@pytest.mark.serves(etag=None)
+def test_an_endless_file_is_stopped_where_its_header_says(place):
+    """An endless file is stopped where its header says, a huge one before it comes."""
+    sent = []
+
+    def endless(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(a_filter(9))
+        with contextlib.suppress(OSError):
+            while len(sent) < 100_000:
+                handler.wfile.write(bytes(65536))
+                sent.append(1)
+
+    def huge(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(2 ** 37 + 24))
+        handler.end_headers()
+        handler.wfile.write(pkbf.HEADER.pack(b"pkbfv1", 9, 1, 10 ** 9, 10, 40))
+        with contextlib.suppress(OSError):
+            while True:
+                handler.wfile.write(bytes(65536))
+
+    place.put(a_filter(1))
+    place.page.answer = endless
+    contains(place.refuse(), "is longer than the 8216 bytes that its header says")
+    assert len(sent) < 1000, f"{len(sent)} blocks were taken"
+    place.page.answer = huge
+    contains(place.refuse(), "would have 137438953496 bytes, which is more than MaxSize allows (4294967296)")
+    place.page.answer = None
+    place.page.body = a_filter(9)
+    place.lines["MaxSize"] = 8191
+    contains(place.refuse(), "would have 8216 bytes, which is more than MaxSize allows (8191)")
+    place.lines["MaxSize"] = "8k"
+    place.update()
+
+
+def test_endless_headers_and_odd_statuses_are_refused(place):
+    """Endless headers and a status that says nothing are refused."""
+    def headers(handler):
+        with contextlib.suppress(OSError):
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            while True:
+                handler.wfile.write(b"X-Filler: " + b"x" * 1000 + b"\r\n")
+
+    def raw(data):
+        def answer(handler):
+            handler.wfile.write(data)
+            handler.close_connection = True
+        return answer
+
+    place.put(a_filter(1))
+    body = a_filter(2)
+    for answer in (headers, raw(b""), raw(b"\0" * 1000), raw(b"HTTP/1.1 200 OK\r\n"), raw(body),
+                   raw(b"HTTP/1.1 304 Not Modified\r\n\r\n"), raw(b"HTTP/1.1 204 No Content\r\n\r\n"),
+                   raw(b"HTTP/1.1 206 P\r\nContent-Length: 8216\r\nContent-Range: bytes 0-8215/8216\r\n\r\n" + body),
+                   raw(b"HTTP/1.1 206 P\r\nContent-Length: 8216\r\n\r\n" + body),
+                   raw(b"HTTP/1.1 300 Choose\r\nContent-Length: 8216\r\n\r\n" + body),
+                   raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n" + body),
+                   raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 8216\r\n\r\n" + body)):
+        place.page.answer = answer
+        place.refuse("--force")
+    place.page.answer = None
+    place.page.body = body
+    place.update()
+
+
+def test_a_status_is_told_with_what_to_do(place):
+    for status, hint in ((401, "correct the user and password"), (403, "correct the user and password"),
+                         (404, "correct URL"), (410, "correct URL"), (429, "try again later"),
+                         (500, "try again later"), (503, "try again later"), (418, "look at URL in a browser")):
+        place.page.answer = lambda handler, status=status: handler.send_error(status)
+        equal(place.refuse(), f"{place.site.url()}: HTTP status {status}; " + (
+            "correct the user and password, or the token, in URL or Proxy" if "password" in hint else hint))
+
+
+@pytest.mark.serves(body=large())
+def test_two_parts_that_do_not_meet_are_not_glued_together(place):
+    """A part that the server answers with another part is not glued together."""
+    good = place.page
+    for content_range, etag in (("bytes 5-1048599/1048600", '"one"'), ("bytes */1048600", '"one"'),
+                                ("junk", '"one"'), (None, '"one"'), ("right", '"other"'), ("right", None)):
+        good.cut = 400_000
+        place.refuse(kept=True)
+        start = place.part.stat().st_size - 1
+        good.cut = None
+
+        def answer(handler, start=start, content_range=content_range, etag=etag):
+            if handler.headers["Range"]:
+                handler.send_response(206)
+                if content_range:
+                    handler.send_header("Content-Range", content_range if content_range != "right" else
+                                        f"bytes {start}-{len(large()) - 1}/{len(large())}")
+                if etag:
+                    handler.send_header("ETag", etag)
+                handler.send_header("Content-Length", str(len(large()) - start))
+                handler.end_headers()
+                handler.wfile.write(bytes(len(large()) - start))
+            else:
+                good.answer = None
+                good.send(handler)
+
+        good.answer = answer
+        place.update("--force")
+        equal(place.target.read_bytes() == large(), True, f"{content_range}, ETag {etag}")
+        place.target.unlink()
+
+
+@pytest.mark.serves(body=large())
+def test_killed_while_a_part_is_begun_anew_nothing_is_glued(place):
+    """Killed while a part is begun anew, the next run does not glue two files together."""
+    calls = ("ftruncate", "fsync", "rename,renameat,renameat2", "unlinkat", "fallocate", "pwrite64")
+    for call, number in [(call, number) for call in calls for number in range(1, 4)]:
+        place.page.body, place.page.etag, place.page.cut = large(), '"one"', 400_000
+        place.refuse(kept=True)
+        place.page.body, place.page.etag = large(2), '"two"'
+        traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"])
+        place.page.cut = None
+        place.update()
+        equal(place.target.read_bytes() == large(2), True, f"killed at {call} {number}")
+        for path in place.state.iterdir():
+            path.unlink()
+
+
+@pytest.mark.serves(body=large())
+def test_what_cannot_be_remembered_of_a_part_ends_it(place):
+    """What cannot be remembered of a part ends it, before there is one."""
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.body, place.page.etag = large(2), '"two"'
+    renames = "rename,renameat,renameat2"
+    status, messages = traced(place, ["-e", f"trace={renames}", "-e", f"inject={renames}:error=EIO"])
+    equal(status, 2, messages)
+    contains(messages, ".filter.pkbf.keyveto-update beside it: Input/output error", "there still is no filter")
+    assert not place.part.exists()
+
+
+@pytest.mark.serves(body=large())
+def test_killed_in_dry_run_it_leaves_no_part_with_anothers_name(place):
+    """Killed in --dry-run, it leaves no part that bears the name of another."""
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.body, place.page.etag, place.page.cut = large(2), '"two"', None
+    over = threading.Event()
+    place.page.pause = (600_000, over)
+    with place.start("--dry-run") as process:
+        wait_until(lambda: len(place.site.requests) == 2, "it asks")
+        time.sleep(0.3)
+        process.kill()
+        over.set()
+        process.communicate(timeout=PATIENCE)
+    place.page.body, place.page.etag, place.page.pause = large(), '"one"', None
+    place.update()
+    equal(place.target.read_bytes() == large(), True)
+
+
+@pytest.mark.serves(body=large())
+def test_a_range_that_cannot_be_satisfied_leads_to_all_of_it(place):
+    """A range that the server cannot satisfy leads to all of it."""
+    place.page.cut = 400_000
+    place.refuse(kept=True)
+    place.page.cut = None
+    before = len(place.site.requests)
+
+    def answer(handler):
+        if handler.headers["Range"]:
+            handler.send_error(416)
+        else:
+            place.page.answer = None
+            place.page.send(handler)
+
+    place.page.answer = answer
+    place.update()
+    equal(len(place.site.requests) - before, 2)
+    equal(place.target.read_bytes(), large())
+
+
+def test_a_server_with_a_bad_certificate_is_not_listened_to(place):
+    """A server whose certificate is not good is not listened to."""
+    place.put(a_filter(0))
+    with tempfile.TemporaryDirectory() as folder:
+        stranger = Authority(folder, "stranger")
+        for certificate, host in ((stranger.issue("localhost"), "localhost"),
+                                  (authority().issue("elsewhere", hosts="DNS:elsewhere.example"), "localhost"),
+                                  (authority().issue("past", days="-1"), "localhost"),
+                                  (authority().server, "127.0.0.1")):
+            site = Site(certificate)
+            site.pages["/filter.pkbf"] = Page(a_filter(5))
+            try:
+                contains(place.refuse(site.url(host=host)), "; the server is not who it claims to be, or CAFile lacks")
+                equal(site.requests, [])
+            finally:
+                site.close()
+    place.lines["CAFile"] = None
+    contains(place.refuse(), "the server is not who it claims to be")
+    place.lines["CAFile"] = place.state / "missing"
+    contains(place.refuse(early=True), "missing: No such file or directory")
+    equal(place.site.requests, [])
+
+
+def test_what_is_secret_in_a_url_is_not_repeated_and_is_sent(place):
+    place.lines["URL"] = place.site.url("/filter.pkbf?token=hidden", host="alice:hidden@localhost")
+    messages = place.refuse()
+    lacks(messages, "hidden", "alice")
+    contains(messages, f"{place.site.url()}: HTTP status 404")
+    equal(place.site.requests[-1].headers["Authorization"], "Basic YWxpY2U6aGlkZGVu")
+    place.site.pages["/filter.pkbf?token=hidden"] = place.page
+    place.update()
+    for name in place.names():
+        lacks((place.state / name).read_bytes().decode("latin-1"), "hidden")
+    other = Site(authority().server)
+    other.pages["/filter.pkbf"] = Page(a_filter(2))
+    place.page.answer = redirect_to(other.url())
+    try:
+        place.update()
+        equal(other.requests[-1].headers["Authorization"], None)
+    finally:
+        other.close()
+    for bad in ("https://", "https://al ice:hidden@x/", "https://alice:hidden@[/", "://hidden"):
+        place.lines["URL"] = bad
+        messages = place.refuse(early=True)
+        lacks(messages, "hidden")
+
+
+def test_a_proxy_is_used_proxy_the_environment_or_none(place):
+    proxy = Proxy()
+    host = f"localhost:{place.site.port}"
+    environment = {**os.environ, "https_proxy": f"http://127.0.0.1:{proxy.port}", "no_proxy": ""}
+    try:
+        place.update(env=environment)
+        equal(proxy.asked, [])
+        place.lines["Proxy"] = f"http://127.0.0.1:{proxy.port}"
+        place.update("--force")
+        equal(proxy.asked, [host])
+        place.lines["Proxy"] = None
+        place.update("--force", env=environment)
+        equal(proxy.asked, [host, host])
+    finally:
+        proxy.close()
+    place.lines["Proxy"] = f"http://127.0.0.1:{proxy.port}"
+    contains(place.refuse("--force"), "check the network, URL and Proxy")
+
+
+def test_what_is_secret_in_proxy_is_not_repeated(place):
+    for bad in ("htp://alice:hidden@localhost:1", "http://alice:hidden@local host:1", "http://alice:hidden@[::1",
+                "http://alice:hidden@localhost:99999", "http://alice:hidden@127.0.0.1:1"):
+        place.lines["Proxy"] = bad
+        messages = place.refuse()
+        lacks(messages, "hidden", "alice")
+        contains(messages, f"{place.site.url()}: ", "check the network, URL and Proxy")
+        place.lines["Proxy"] = None
+        lacks(place.refuse(env={**os.environ, "https_proxy": bad, "no_proxy": ""}), "hidden", "alice")

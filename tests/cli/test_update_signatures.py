@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: ISC
+"""keyveto update: signatures, by ssh-keygen."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from program import KEYVETO, PATIENCE, contains, equal, lacks
+from update_place import Signer, a_filter, large, traced, untouched, with_signers
+from website import Page
+
+
+@pytest.mark.serves(body=large())
+def test_a_filter_with_a_good_signature_is_installed(place):
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f'keyveto namespaces="keyveto-filter" {signer.public}')
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(large()))
+    place.update()
+    equal(place.target.read_bytes(), large())
+    equal(place.update(), "already current, revision 1")
+    # Found by itself with a query, and with a path.
+    place.site.pages["/filter.pkbf?a=b"] = place.page
+    place.site.pages["/filter.pkbf.sig?a=b"] = place.site.pages["/filter.pkbf.sig"]
+    place.update("--force", place.site.url("/filter.pkbf?a=b"))
+    source = place.state.parent / "file"
+    source.write_bytes(large(2))
+    source.with_name("file.sig").write_bytes(signer.sign(large(2)))
+    contains(place.update(source), "updated, revision 1 -> 2")
+
+
+def test_signatureurl_and_identity_say_where_the_signature_is(place):
+    """SignatureURL and Identity say where the signature is, and whose."""
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"filters@example.org {signer.public}")
+    place.site.pages["/elsewhere"] = Page(signer.sign(a_filter()))
+    place.lines["SignatureURL"] = place.site.url("/elsewhere")
+    contains(place.refuse(), "no good signature by keyveto for this filter")
+    place.lines["Identity"] = "filters@example.org"
+    place.update()
+
+
+def test_a_missing_or_bad_signature_is_a_failure(place):
+    """A missing or bad signature is a failure, whatever the options."""
+    folder = place.settings.parent
+    signer, stranger = Signer(folder, "publisher"), Signer(folder, "stranger")
+    with_signers(place, f"keyveto {signer.public}")
+    place.put(a_filter(0))
+    contains(place.refuse(kept=True), f"{place.site.url('/filter.pkbf.sig')}: HTTP status 404; correct URL",
+             f"{place.site.url()}: has no signature that could be checked, and AllowedSigners asks for one")
+    good = signer.sign(a_filter())
+    for bad in (stranger.sign(a_filter()), signer.sign(a_filter(), "file"), signer.sign(a_filter(2)), b"", b"junk",
+                good[:-40], good.replace(b"SIGNATURE", b"SIGNATUER"), b"\0" * 1000, b"-----BEGIN SSH SIGNATURE-----\n"):
+        place.site.pages["/filter.pkbf.sig"] = Page(bad)
+        for words in ((), ("--force",), ("--dry-run",)):
+            contains(place.refuse(*words), "no good signature by keyveto for this filter (ssh-keygen: ")
+    place.site.pages["/filter.pkbf.sig"] = Page(good + b"\n" * 70_000)
+    contains(place.refuse(kept=True), "too long for a signature; correct SignatureURL")
+    place.site.pages["/filter.pkbf.sig"] = Page(good)
+    with_signers(place, f'keyveto namespaces="file" {signer.public}')
+    contains(place.refuse(), "no good signature")
+    with_signers(place, f'keyveto valid-before="20200101" {signer.public}')
+    contains(place.refuse(), "no good signature")
+    with_signers(place)
+    contains(place.refuse(), "no good signature")
+    with_signers(place, f"keyveto {signer.public}")
+    place.update()
+
+
+def test_the_file_of_allowed_signers_must_be_there(place):
+    """The file of allowed signers must be there, and nobody else's to write."""
+    signer = Signer(place.settings.parent, "publisher")
+    allowed = with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    allowed.chmod(0o666)
+    result = place.run(status=2)
+    contains(result.problems[0], "writable by group or others; correct owner and mode")
+    allowed.unlink()
+    contains(place.run(status=2).problems[0], f"{allowed}: No such file or directory")
+    assert not place.target.exists()
+    equal(place.site.requests, [])
+
+
+def test_what_came_without_a_signature_is_fetched_again_with_one(place):
+    """What was installed without a signature is fetched again once one is asked for."""
+    place.update()
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.refuse(kept=True)
+    equal(place.site.requests[-2].headers["If-None-Match"], None)
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    equal(place.update(), "already current, revision 1")
+    equal(place.update(), "already current, revision 1")
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+
+
+def test_when_the_signers_change_the_filter_is_judged_anew(place):
+    """When AllowedSigners or Identity changes, what is installed is judged anew, and stays in any case."""
+    def asks_for_all():
+        return place.site.requests[-2].headers["If-None-Match"] is None
+
+    signer, next_signer = (Signer(place.settings.parent, name) for name in ("publisher", "next"))
+    with_signers(place, f"keyveto {signer.public}")
+    signature = place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    place.update()
+    before = untouched(place.target)
+    # Others who still vouch for it.
+    for lines, identity in (([f"keyveto {next_signer.public}", f"keyveto {signer.public}"], None),
+                            ([f"keyveto,other {signer.public}"], None), ([f"keyveto,other {signer.public}"], "other")):
+        with_signers(place, *lines)
+        place.lines["Identity"] = identity
+        equal(place.update(), "already current, revision 1")
+        equal((place.site.requests[-1].path, asks_for_all()), ("/filter.pkbf.sig", True))
+        equal(place.update(), "already current, revision 1")
+        equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    # One who does not, as often as it is asked, until the publisher signs it anew.
+    with_signers(place, f"other {next_signer.public}")
+    for _ in range(2):
+        contains(place.refuse(), "no good signature by other for this filter",
+                 f"{place.target}: what is installed is that very filter, so the same holds of it; ask its publisher")
+        equal(asks_for_all(), True)
+    del place.site.pages["/filter.pkbf.sig"]
+    contains(place.refuse(kept=True), "has no signature that could be checked", "what is installed is that very filter")
+    # Of another one the same cannot be said.
+    place.page.body, place.page.etag = a_filter(2), '"two"'
+    lacks(place.refuse(kept=True), "what is installed")
+    place.page.body, place.page.etag = a_filter(), '"one"'
+    signature.body = next_signer.sign(a_filter())
+    place.site.pages["/filter.pkbf.sig"] = signature
+    equal(place.update(), "already current, revision 1")
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+    # It is vouched for by those who are asked now, whatever its signature's server does.
+    place.page.etag = None
+    place.update()
+    del place.site.pages["/filter.pkbf.sig"]
+    lacks(place.refuse(), "what is installed")
+    place.page.etag = '"one"'
+    place.site.pages["/filter.pkbf.sig"] = signature
+    place.update()
+    equal(untouched(place.target), before)
+    # Where nobody is asked, nobody has changed.
+    place.lines["AllowedSigners"] = place.lines["Identity"] = None
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+
+
+def test_a_signature_is_checked_where_children_are_ignored(place):
+    """A signature is checked, too, where the end of children is ignored."""
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter(2)))
+    contains(place.refuse(preexec_fn=ignore), "no good signature by keyveto")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    place.update(preexec_fn=ignore)
+
+
+def test_an_identity_that_looks_like_an_option_is_a_name(place):
+    signer = Signer(place.settings.parent, "publisher")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    for name in ("-h", "--", "-Y", "-Overify-time=20200101", "*", "key*", "!keyveto", "a,keyveto"):
+        place.lines["Identity"] = name
+        with_signers(place, f"keyveto {signer.public}")
+        contains(place.refuse(), f"no good signature by {name} for this filter (ssh-keygen: ")
+    for name in ("-h", "--", "-Overify-time=20200101"):
+        place.lines["Identity"] = name
+        with_signers(place, f"{name} {signer.public}")
+        place.update("--force")
+
+
+def test_a_killed_ssh_keygen_is_not_called_a_bad_signature(place):
+    """When ssh-keygen is killed, the signature is not called a bad one."""
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
+    # Only the child that is to become it makes this call.
+    status, messages = traced(place, ["-f", "-e", "trace=close_range", "-e", "inject=close_range:signal=KILL"])
+    equal(status, 2, messages)
+    contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there still is no filter")
+    lacks(messages, "no good signature")
+
+
+@pytest.mark.serves(body=large())
+def test_ssh_keygen_gets_the_files_it_needs(place):
+    """ssh-keygen gets the files it needs, and nothing else of keyveto's."""
+    signer = Signer(place.settings.parent, "publisher")
+    with_signers(place, f"keyveto {signer.public}")
+    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(large()))
+    log = place.settings.with_name("trace")
+    done = subprocess.run(["strace", "-f", "-e", "trace=execve,close_range", "-o", log, KEYVETO,
+                           *map(str, place.arguments())], capture_output=True, timeout=PATIENCE, check=False,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    equal(done.returncode, 0, done.stderr)
+    text = log.read_text(encoding="utf-8", errors="replace")
+    contains(text, 'execve("/usr/bin/ssh-keygen", ["ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4", "-I", "keyveto", '
+             '"-n", "keyveto-filter", "-s", "/proc/self/fd/3"]')
+    contains(text, "close_range(5, 4294967295, 0)")

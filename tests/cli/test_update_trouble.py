@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: ISC
+"""keyveto update: trouble on this machine: settings, disks, terminals, neighbours, signals."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+
+from program import KEYVETO, PATIENCE, ROOT, contains, equal, mount_namespace, wait_until
+from runs import run
+from update_place import a_filter, authority, large, revision_of
+
+
+def test_a_mistake_in_the_settings_is_told(place):
+    """A mistake in the settings is told by file, line and reason, and nothing is fetched."""
+    for line, reason in (("Nonsense x", 'unknown keyword "Nonsense"'), ("URL", "URL needs an argument"),
+                         ("url a b", "URL takes one argument"), ('URL ""', "URL needs a URL"),
+                         ('URL "x', "unterminated quote"), ("CAFile ca.pem", "CAFile needs an absolute path"),
+                         ("MaxSize 12Q", "MaxSize needs a number of bytes, K, M, G or T after it"),
+                         ("MaxSize 99999999T", "MaxSize needs a number of bytes, K, M, G or T after it"),
+                         ("Timeout 0", "Timeout needs seconds, 1 to 604800"),
+                         ("StallTimeout 1h", "StallTimeout needs seconds, 1 to 604800"),
+                         ("MaxFalsePositives 1", "MaxFalsePositives needs a number between 0 and 1"),
+                         ("MaxFalsePositives nan", "MaxFalsePositives needs a number between 0 and 1")):
+        place.settings.write_text(f"# first\n{line}\n", encoding="utf-8")
+        result = run("update", "--settings", place.settings, "--filter", place.target, place.site.url(), status=2)
+        equal(result.problems, [f"{place.settings}:2: {reason}"])
+    place.settings.write_bytes(b"URL \0\n")
+    result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
+    equal(result.problems, [f"{place.settings}:1: NUL byte"])
+    place.settings.write_bytes(b"#" * 70_000)
+    result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
+    equal(result.problems, [f"{place.settings}:1: file too large"])
+    place.settings.write_bytes(b"")
+    result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
+    equal(result.problems, [f"no URL to fetch a filter from: give one, or set URL in {place.settings}"])
+    place.settings.unlink()
+    result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
+    equal(result.problems, [f"{place.settings}: No such file or directory"])
+    equal(place.site.requests, [])
+
+
+def test_cas_that_others_may_write_are_refused(place):
+    own = place.settings.with_name("ca.pem")
+    own.write_bytes(authority().certificate.read_bytes())
+    own.chmod(0o666)
+    place.lines["CAFile"] = own
+    contains(place.refuse(early=True), "ca.pem: writable by group or others; correct owner and mode")
+    equal(place.site.requests, [])
+    own.chmod(0o644)
+    place.update()
+
+
+def test_settings_or_a_place_that_others_may_write_are_refused(place):
+    place.write_settings()
+    place.settings.chmod(0o666)
+    result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
+    contains(result.problems[0], "update.conf: writable by group or others; correct owner and mode")
+    place.settings.chmod(0o600)
+    place.state.chmod(0o777)
+    contains(place.run(status=2).problems[0], "its directory is somebody else's, or others may write there")
+    place.state.chmod(0o1777)
+    place.run(status=0)
+
+
+@pytest.mark.serves(body=large())
+def test_what_lies_where_the_part_belongs_is_not_written_through(place):
+    """What lies where the part belongs is not written through, nor trusted."""
+    victim = place.state.parent / "victim"
+    victim.write_bytes(b"untouched")
+    victim.chmod(0o600)
+    place.part.symlink_to(victim)
+    place.update()
+    os.link(victim, place.part)
+    place.update("--force")
+    place.part.write_bytes(large())
+    place.part.chmod(0o666)
+    place.update("--force")
+    os.mkfifo(place.part)
+    place.update("--force")
+    equal(victim.read_bytes(), b"untouched")
+    place.part.mkdir()
+    equal(place.run("--force", status=2).problems[0],
+          f"{place.target}: cannot make .filter.pkbf.keyveto-part beside it: Is a directory")
+
+
+def test_a_state_that_is_damaged_or_somebodys_trick_does_no_harm(place):
+    state = place.state / ".filter.pkbf.keyveto-update"
+    place.update()
+    good = json.loads(state.read_text(encoding="utf-8"))
+    equal(stat.S_IMODE(state.stat().st_mode), 0o600)
+    for bad in (b"", b"{", b"[]", b"\xff\xfe", b"null", b"x" * 100_000, b'{"etag": 5, "size": "x", "mtime": []}',
+                json.dumps({**good, "etag": '"one"\r\nX-Evil: 1'}).encode(),
+                json.dumps({**good, "etag": "x" * 5000}).encode(),
+                json.dumps({**good, "size": good["size"] + 1}).encode()):
+        state.write_bytes(bad)
+        place.update()
+        asked = place.site.requests[-1].headers
+        equal((asked["If-None-Match"], asked["X-Evil"]), (None, None))
+    place.update()
+    equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
+
+
+@pytest.mark.serves(body=large())
+def test_a_full_disk_fails_cleanly_and_leaves_no_part_behind(place):
+    # From a file without settings: in a namespace of their own, other users than root are not trusted with any.
+    small, old, source = (place.state / name for name in ("small", "old", "source"))
+    small.mkdir()
+    old.write_bytes(a_filter(0))
+    source.write_bytes(large())
+    script = (f"mount -t tmpfs -o size=600k,mode=755 none {small}; install -m 644 {old} {small}/f; "
+              f"{KEYVETO} update --filter {small}/f {source} >{place.state}/said 2>&1 && exit 7; "
+              f"cmp {old} {small}/f; ls -A {small} >{place.state}/left")
+    done = subprocess.run([*mount_namespace(), "sh", "-euc", script], capture_output=True, timeout=PATIENCE,
+                          check=False)
+    said = (place.state / "said").read_text(encoding="utf-8")
+    equal(done.returncode, 0, f"{done.stderr} {said}")
+    contains(said, "No space left on device; it needs 1048600 bytes", "stays as it is, revision 0")
+    equal((place.state / "left").read_text(encoding="utf-8").split(), [".f.keyveto-update", "f"])
+
+
+@pytest.mark.serves(body=large())
+def test_a_limit_on_the_size_of_files_fails_cleanly(place):
+    place.put(a_filter(0))
+    arguments = " ".join(f"'{word}'" for word in place.arguments())
+    done = subprocess.run(["bash", "-c", f"ulimit -f 300; '{KEYVETO}' {arguments}"], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    equal(done.returncode, 2, done.stderr)
+    contains(done.stderr, "File too large; it needs 1048600 bytes", "stays as it is, revision 0")
+    assert not place.part.exists()
+
+
+@pytest.mark.serves(body=large())
+def test_on_a_terminal_progress_is_shown(place):
+    """On a terminal, progress is shown, and is gone before a message."""
+    def on_terminal():
+        shown = b""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execv(KEYVETO, [str(KEYVETO), *map(str, place.arguments())])
+        with contextlib.suppress(OSError):      # the end, for a terminal
+            while data := os.read(fd, 65536):
+                shown += data
+        os.close(fd)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+    over = threading.Event()
+    place.page.cut = 700_000
+    place.page.pause = (400_000, over)
+    threading.Timer(1, over.set).start()
+    status, shown = on_terminal()
+    equal(status, 2)
+    assert re.search(rb"\rfetching|\033\[Kfetching \d\.\d MiB of 1\.0 MiB ", shown), shown
+    assert re.search(rb"\r\033\[Kkeyveto: https", shown), shown
+    place.page.cut = place.page.pause = None
+    status, shown = on_terminal()
+    equal(status, 0, shown)
+    assert shown.endswith(b"false positives 5.68e-11\r\n"), shown
+
+
+@pytest.mark.serves(body=large())
+def test_two_at_a_time_the_second_gives_way(place):
+    over = threading.Event()
+    place.page.pause = (300_000, over)
+    with place.start() as first:
+        wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "the first receives")
+        second = place.run(status=2)
+        equal(second.problems[0], f"{place.target}: another keyveto update of it is running; wait for its end")
+        over.set()
+        first.communicate(timeout=PATIENCE)
+        equal(first.returncode, 0)
+    equal(place.target.read_bytes(), large())
+
+
+@pytest.mark.serves(body=large(7))
+def test_what_another_program_did_meanwhile_is_not_lost(place):
+    """What another program does to the filter meanwhile is not lost."""
+    place.put(a_filter(0))
+    over = threading.Event()
+    place.page.pause = (300_000, over)
+    with place.start() as process:
+        wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
+        run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
+        changed = place.target.read_bytes()
+        over.set()
+        _, messages = process.communicate(timeout=PATIENCE)
+        equal(process.returncode, 2, messages)
+    contains(messages, "another program changed it meanwhile; nothing was written, run this again")
+    equal(place.target.read_bytes(), changed)
+    place.page.pause = None
+    place.update()
+
+
+def test_the_lock_of_those_who_write_the_filter_is_waited_for(place):
+    place.put(a_filter(0))
+    lock = place.state / ".filter.pkbf.lock"
+    lock.touch(mode=0o600)
+    with open(lock, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with place.start() as process:
+            wait_until(lambda: len(place.site.requests) == 1, "it asks")
+            time.sleep(0.3)
+            equal(process.poll(), None)
+            equal(revision_of(place.target), 0)
+            fcntl.flock(held, fcntl.LOCK_UN)
+            process.communicate(timeout=PATIENCE)
+            equal(process.returncode, 0)
+    equal(revision_of(place.target), 1)
+
+
+@pytest.mark.serves(body=large())
+def test_a_signal_ends_it_as_signals_do(place):
+    """A signal ends it as signals do; what was received is kept if it can be gone on with."""
+    place.put(a_filter(0))
+    for etag, sig in (('"one"', signal.SIGTERM), (None, signal.SIGINT), (None, signal.SIGHUP)):
+        over = threading.Event()
+        place.part.unlink(missing_ok=True)
+        place.page.etag, place.page.pause = etag, (300_000, over)
+        # Also where a killed run is to be ended, which is done under the lock and its way with signals.
+        os.link(place.target, place.old)
+        with place.start() as process:
+            wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
+            process.send_signal(sig)
+            _, messages = process.communicate(timeout=PATIENCE)
+            over.set()
+            equal(process.returncode, -sig, messages)
+        contains(messages, "interrupted", "stays as it is, revision 0")
+        equal(place.part.exists(), etag is not None)
+        equal(revision_of(place.target), 0)
+
+
+def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(place):
+    """Standard descriptors that are closed are not mistaken for the filter."""
+    for closed in range(8):
+        for old in (None, a_filter(0), b"text"):
+            for path in place.state.iterdir():
+                path.unlink()
+            if old is not None:
+                place.put(old)
+            redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)
+            done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO,
+                                   *map(str, place.arguments("--force"))],
+                                  capture_output=True, timeout=PATIENCE, check=False)
+            # What could not be printed is an error, though the filter is the new one.
+            equal(done.returncode, 2 if closed & 2 else 0, f"{redirection}: {done.stderr}")
+            equal(place.target.read_bytes(), a_filter(), redirection)
+            kept = {None: [], a_filter(0): ["filter.pkbf.previous"], b"text": ["filter.pkbf.kept"]}[old]
+            equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", *kept], redirection)
+            equal((place.state / kept[0]).read_bytes() if kept else None, old)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: ISC
+"""A filter with settings and a server to fetch it from, for the tests of keyveto update."""
+
+import functools
+import os
+import random
+import subprocess
+import tempfile
+
+import pkbf
+from program import KEYVETO, PATIENCE, equal
+from runs import run, tool
+from website import Authority, Page, Site
+
+
+@functools.cache
+def a_filter(revision=1, entries=200, k=10, p=16, seed=0):
+    """The bytes of a filter whose bits look like that many entries."""
+    made = pkbf.Filter.create(k, p, revision=revision, time=1700000000)
+    made.entries = entries
+    rnd = random.Random(f"{seed}")
+    for _ in range(k * entries):
+        n = rnd.randrange(2 ** p)
+        made.bits[n // 8] |= 1 << (7 - n % 8)
+    return made.to_bytes()
+
+
+def large(revision=1):
+    """A megabyte: not done in one read."""
+    return a_filter(revision, entries=2000, p=23, seed="large")
+
+
+@functools.cache
+def authority():
+    folder = tempfile.TemporaryDirectory(prefix="keyveto-ca-")
+    made = Authority(folder.name, "test-ca")
+    made.keep = folder
+    made.server = made.issue("localhost")
+    return made
+
+
+class Place:
+    """A filter with settings, and a server to fetch it from."""
+
+    def __init__(self, scratch, body=None, etag='"one"'):
+        self.state = scratch / "state"
+        self.state.mkdir(mode=0o755)
+        self.target = self.state / "filter.pkbf"
+        self.previous = self.state / "filter.pkbf.previous"
+        self.part = self.state / ".filter.pkbf.keyveto-part"
+        self.old = self.state / ".filter.pkbf.keyveto-old"
+        self.settings = scratch / "update.conf"
+        self.site = Site(authority().server)
+        self.page = self.site.pages["/filter.pkbf"] = Page(body if body is not None else a_filter(), etag)
+        self.lines = {"URL": self.site.url(), "CAFile": authority().certificate, "Proxy": "none"}
+
+    def write_settings(self):
+        self.settings.write_text("".join(f'{name} "{value}"\n' for name, value in self.lines.items()
+                                         if value is not None), encoding="utf-8")
+
+    def arguments(self, *words):
+        self.write_settings()
+        return ["update", "--settings", self.settings, "--filter", self.target, *words]
+
+    def run(self, *words, status=None, **options):
+        return run(*self.arguments(*words), status=status, **options)
+
+    def start(self, *words, **options):
+        return subprocess.Popen([KEYVETO, *map(str, self.arguments(*words))], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **options)
+
+    def update(self, *words, **options):
+        """One that succeeds without a word on standard error: what it printed."""
+        result = self.run(*words, status=0, **options)
+        equal(result.messages, [])
+        return result.out.decode().removeprefix(f"{self.target}: ").rstrip("\n")
+
+    def refuse(self, *words, kept=False, early=False, **options):
+        """One that fails and changes nothing: its messages.
+
+        kept: what was received stays for the next run (None: it may); early:
+        before it looks at the filter.
+        """
+        before = self.snapshot()
+        result = self.run(*words, status=2, **options)
+        equal(result.out, b"")
+        equal(self.snapshot(), before)
+        messages = result.problems
+        if not early:
+            last = messages.pop()
+            if self.target.exists():
+                equal(last, f"{self.target}: stays as it is, revision {revision_of(self.target)}")
+            else:
+                equal(last, f"{self.target}: there still is no filter")
+        if kept is not None:
+            equal(self.part.exists(), kept, "what was received is kept")
+        return "\n".join(messages)
+
+    def snapshot(self):
+        return tuple(path.read_bytes() if path.exists() else None for path in (self.target, self.previous))
+
+    def put(self, body):
+        """Installs a filter by hand."""
+        self.target.write_bytes(body)
+        self.target.chmod(0o644)
+
+    def names(self):
+        return sorted(os.listdir(self.state))
+
+    def close(self):
+        self.site.close()
+
+
+def revision_of(path):
+    return pkbf.Filter.read(path).revision
+
+
+def untouched(path):
+    """What only stays if nobody writes the file, or replaces it."""
+    seen = path.stat()
+    return seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+def redirect_to(where, status=302):
+    def answer(handler):
+        handler.send_response(status)
+        handler.send_header("Location", where)
+        handler.send_header("ETag", '"of the redirect"')
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+    return answer
+
+
+def all_ones(revision=9, entries=10_000):
+    return pkbf.Filter(3, 13, revision, 1700000000, entries, bytearray(b"\xff" * 1024)).to_bytes()
+
+
+class Signer:
+    def __init__(self, folder, name):
+        self.key = folder / name
+        tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", self.key)
+        self.public = self.key.with_suffix(".pub").read_text(encoding="ascii").strip()
+
+    def sign(self, data, namespace="keyveto-filter"):
+        return tool("ssh-keygen", "-q", "-Y", "sign", "-f", self.key, "-n", namespace, stdin=data)
+
+
+def with_signers(place, *lines):
+    allowed = place.settings.with_name("allowed_signers")
+    allowed.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    allowed.chmod(0o644)
+    place.lines["AllowedSigners"] = allowed
+    return allowed
+
+
+def traced(place, options, *words):
+    """(status, messages) of an update under strace."""
+    done = subprocess.run(["strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
+                           *map(str, place.arguments(*words))], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    return done.returncode, done.stderr
