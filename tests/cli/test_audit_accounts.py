@@ -140,7 +140,7 @@ def test_files_that_sshd_will_not_use_are_noted(world):
 
 
 def test_a_file_is_read_with_the_groups_of_its_owner(scratch, world):
-    frank = world.account("frank")
+    world.account("frank")
     world.append("/etc/group", "readers:x:30000:frank")
     (scratch / "keys").mkdir(mode=0o755)
     path = scratch / "keys/frank"
