@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 #include <netdb.h>
 #include <poll.h>
@@ -16,22 +17,39 @@
 #include <unistd.h>
 
 #include "kv_keytype.h"
-#include "scan/kex.h"
 
-#define WHY_BYTES 2048
-#define TOLD_MAX 32		/* offers of one server that are reported */
+#define WHY_BYTES 2048		/* libssh's sentences have 1023 at most */
+#define UNKNOWN_MAX 32		/* offers of one server that are reported */
 #define RSA_MIN_BITS 768	/* the least that libssh can be told */
 
-/* What is asked for, each in a connection of its own. */
+/* What is put to a server beside the question; old servers know the last. */
+#define KEX "curve25519-sha256,curve25519-sha256@libssh.org," \
+	"ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521," \
+	"diffie-hellman-group18-sha512,diffie-hellman-group16-sha512," \
+	"diffie-hellman-group-exchange-sha256,diffie-hellman-group14-sha256," \
+	"diffie-hellman-group14-sha1,diffie-hellman-group-exchange-sha1," \
+	"diffie-hellman-group1-sha1"
+#define CIPHERS "chacha20-poly1305@openssh.com," \
+	"aes256-gcm@openssh.com,aes128-gcm@openssh.com,aes256-ctr," \
+	"aes192-ctr,aes128-ctr,aes256-cbc,aes192-cbc,aes128-cbc,3des-cbc"
+#define MACS "hmac-sha2-256-etm@openssh.com," \
+	"hmac-sha2-512-etm@openssh.com,hmac-sha1-etm@openssh.com," \
+	"hmac-sha2-256,hmac-sha2-512,hmac-sha1"
+
+/*
+ * The algorithms of a key type are asked for in a connection of their own. A
+ * type that the server does not have comes first: libssh's refusal says then
+ * what the server does have, and no other type is asked for in vain.
+ */
 static const char *const questions[] = {
-	"ssh-ed25519",
-	"ecdsa-sha2-nistp256",
-	"ecdsa-sha2-nistp384",
-	"ecdsa-sha2-nistp521",
-	"rsa-sha2-512,rsa-sha2-256,ssh-rsa",
-	"ssh-dss",
-	"sk-ssh-ed25519@openssh.com",
 	"sk-ecdsa-sha2-nistp256@openssh.com",
+	"sk-ssh-ed25519@openssh.com",
+	"ssh-dss",
+	"ecdsa-sha2-nistp521",
+	"ecdsa-sha2-nistp384",
+	"ecdsa-sha2-nistp256",
+	"rsa-sha2-512,rsa-sha2-256,ssh-rsa",
+	"ssh-ed25519",
 };
 
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
@@ -41,12 +59,15 @@ struct host {
 	const struct scan_job *job;
 	struct sockaddr_storage address;
 	socklen_t address_len;
+	int fd;			/* connected, for the first question; or -1 */
 	bool beyond_libssh[QUESTIONS];
-	char offered[SCAN_KEX_PACKET_BYTES];	/* names between commas */
+	bool offers_known;
+	char refusal[WHY_BYTES];	/* by libssh, of this connection */
+	char offers[WHY_BYTES];	/* algorithms, with commas between them */
 };
 
 static void
-tell(const struct host *h, enum scan_tag tag, const char *text)
+send_text(const struct host *h, enum scan_tag tag, const char *text)
 {
 	record_begin(h->out, (uint8_t)tag);
 	record_add_text(h->out, text);
@@ -54,12 +75,12 @@ tell(const struct host *h, enum scan_tag tag, const char *text)
 }
 
 static void
-tell_problem(const struct host *h, const char *what, const char *why)
+send_problem(const struct host *h, const char *what, const char *why)
 {
 	char text[WHY_BYTES + 256];
 
 	snprintf(text, sizeof(text), "%s: %s", what, why);
-	tell(h, SCAN_PROBLEM, text);
+	send_text(h, SCAN_PROBLEM, text);
 }
 
 /* From now on, the child has until the timeout. */
@@ -70,7 +91,7 @@ start_phase(const struct host *h, const char *what)
 		.it_value = { .tv_sec = h->job->timeout }
 	};
 
-	tell(h, SCAN_PHASE, what);
+	send_text(h, SCAN_PHASE, what);
 	record_flush(h->out);
 	setitimer(ITIMER_REAL, &limit, NULL);
 }
@@ -113,11 +134,8 @@ connect_to(const struct host *h)
 	return -1;
 }
 
-/*
- * Looks the name up and connects to the first address that will have us. -1
- * when that was told to be a problem.
- */
-static int
+/* Looks the name up, and connects to the first address that answers: h->fd. */
+static bool
 find_address(struct host *h)
 {
 	const struct addrinfo hints = {
@@ -125,68 +143,40 @@ find_address(struct host *h)
 	};
 	const struct scan_target *t = h->job->target;
 	struct addrinfo *found;
-	int error, fd = -1;
+	int error;
 
 	start_phase(h, "looking up the name");
 	error = getaddrinfo(t->host, t->port, &hints, &found);
 	end_phase();
 	if (error != 0) {
-		tell_problem(h, "cannot look up the name",
+		send_problem(h, "cannot look up the name",
 		    error == EAI_SYSTEM ? strerror(errno) :
 		    gai_strerror(error));
-		return -1;
+		return false;
 	}
 	errno = EADDRNOTAVAIL;
-	for (struct addrinfo *a = found; a != NULL && fd == -1;
+	for (struct addrinfo *a = found; a != NULL && h->fd == -1;
 	    a = a->ai_next) {
 		if (a->ai_addrlen > sizeof(h->address))
 			continue;
 		memcpy(&h->address, a->ai_addr, a->ai_addrlen);
 		h->address_len = a->ai_addrlen;
-		fd = connect_to(h);
+		h->fd = connect_to(h);
 	}
-	if (fd == -1)
-		tell_problem(h, "cannot connect", strerror(errno));
+	if (h->fd == -1)
+		send_problem(h, "cannot connect", strerror(errno));
 	freeaddrinfo(found);
-	return fd;
+	return h->fd != -1;
 }
 
-/* Asks what it offers, in a connection of its own. */
-static bool
-find_offers(struct host *h, int fd)
-{
-	static const char what[] = "asking which keys it has";
-	char why[WHY_BYTES];
-	int flags;
-	bool ok;
-
-	start_phase(h, what);
-	flags = fcntl(fd, F_GETFL);
-	if (flags == -1 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == -1) {
-		snprintf(why, sizeof(why), "%s", strerror(errno));
-		ok = false;
-	} else
-		ok = scan_kex_read(fd, h->offered, why, sizeof(why));
-	end_phase();
-	close(fd);
-	if (!ok)
-		tell_problem(h, what, why);
-	return ok;
-}
-
-/*
- * A session that asks for some algorithms and cares for no file of the person
- * who scans. NULL if there can be none.
- */
+/* A session that reads no file of the person who scans. NULL on failure. */
 static ssh_session
-new_session(const struct host *h, int fd, const char *algorithms,
-    bool *beyond_libsshp)
+new_session(const struct host *h)
 {
 	ssh_session s = ssh_new();
 	const long timeout = (long)h->job->timeout + 60;
 	const int no = 0, rsa_min = RSA_MIN_BITS;
 
-	*beyond_libsshp = false;
 	if (s == NULL)
 		return NULL;
 	if (ssh_options_set(s, SSH_OPTIONS_PROCESS_CONFIG, &no) != SSH_OK ||
@@ -197,26 +187,22 @@ new_session(const struct host *h, int fd, const char *algorithms,
 	    ssh_options_set(s, SSH_OPTIONS_USER, "keyveto") != SSH_OK ||
 	    ssh_options_set(s, SSH_OPTIONS_HOST, h->job->target->host) !=
 	    SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_FD, &fd) != SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_TIMEOUT, &timeout) != SSH_OK)
-		goto fail;
+	    ssh_options_set(s, SSH_OPTIONS_TIMEOUT, &timeout) != SSH_OK) {
+		ssh_free(s);
+		return NULL;
+	}
 	/* Without these, fewer servers are understood. */
-	(void)ssh_options_set(s, SSH_OPTIONS_KEY_EXCHANGE, SCAN_KEX);
-	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_C_S, SCAN_CIPHERS);
-	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_S_C, SCAN_CIPHERS);
-	(void)ssh_options_set(s, SSH_OPTIONS_HMAC_C_S, SCAN_MACS);
-	(void)ssh_options_set(s, SSH_OPTIONS_HMAC_S_C, SCAN_MACS);
+	(void)ssh_options_set(s, SSH_OPTIONS_KEY_EXCHANGE, KEX);
+	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_C_S, CIPHERS);
+	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_S_C, CIPHERS);
+	(void)ssh_options_set(s, SSH_OPTIONS_HMAC_C_S, MACS);
+	(void)ssh_options_set(s, SSH_OPTIONS_HMAC_S_C, MACS);
 	(void)ssh_options_set(s, SSH_OPTIONS_RSA_MIN_SIZE, &rsa_min);
-	if (ssh_options_set(s, SSH_OPTIONS_HOSTKEYS, algorithms) == SSH_OK)
-		return s;
-	*beyond_libsshp = true;
-fail:
-	ssh_free(s);
-	return NULL;
+	return s;
 }
 
 static bool
-take_key(const struct host *h, ssh_session s)
+send_server_key(const struct host *h, ssh_session s)
 {
 	ssh_key key = NULL;
 	char *text = NULL;
@@ -225,41 +211,99 @@ take_key(const struct host *h, ssh_session s)
 	ok = ssh_get_server_publickey(s, &key) == SSH_OK &&
 	    ssh_pki_export_pubkey_base64(key, &text) == SSH_OK;
 	if (ok)
-		tell(h, SCAN_KEY, text);
+		send_text(h, SCAN_KEY, text);
 	ssh_string_free_char(text);
 	ssh_key_free(key);
 	return ok;
 }
 
 /*
- * One connection: the key exchange proves that the server owns the key. False
- * with a reason in why.
+ * Keeps what libssh says when it gives a server up. It logs that, and may put
+ * "Socket error" in its place before ssh_connect returns.
+ */
+static void
+keep_refusal(int priority, const char *function, const char *line, void *arg)
+{
+	static const char *const starts[] = {
+		"kex error : ", "Protocol mismatch: ",
+		"Received SSH_MSG_DISCONNECT: ",
+	};
+	struct host *h = arg;
+
+	(void)priority;
+	(void)function;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		const char *sentence = strstr(line, starts[i]);
+
+		if (sentence != NULL && h->refusal[0] == '\0')
+			snprintf(h->refusal, sizeof(h->refusal), "%s",
+			    sentence);
+	}
+}
+
+/*
+ * Reads h->offers from the sentence with which libssh refuses a server that
+ * has nothing of what was asked for: libssh gives no other account of what a
+ * server offers. False if it is another sentence. If a libssh words it
+ * differently, no server can be asked, and each scan reports that.
  */
 static bool
-ask(const struct host *h, const char *algorithms, bool *beyond_libsshp,
-    char *why, size_t cap)
+read_offers(struct host *h)
 {
-	int fd = connect_to(h);
-	ssh_session s;
+	static const char start[] = "kex error : no match for method "
+	    "server host key algo: server [";
+	const char *list = h->refusal + sizeof(start) - 1, *end;
+
+	if (strncmp(h->refusal, start, sizeof(start) - 1) != 0)
+		return false;
+	end = strstr(list, "], client [");
+	if (end == NULL) {
+		/* libssh cuts a long sentence: the last name is not whole. */
+		end = strrchr(list, ',') != NULL ? strrchr(list, ',') : list;
+		send_text(h, SCAN_PROBLEM, "the server offers more algorithms "
+		    "than can be read: use ssh-keyscan and check");
+	}
+	snprintf(h->offers, sizeof(h->offers), "%.*s", (int)(end - list), list);
+	h->offers_known = true;
+	return true;
+}
+
+/*
+ * One connection, in which the key exchange proves that the server owns the
+ * key. False if the server cannot be asked at all.
+ */
+static bool
+ask(struct host *h, ssh_session s, const char *algorithms)
+{
+	const bool knew = h->offers_known;
+	char what[128] = "asking which keys it has";
 	bool ok;
 
-	*beyond_libsshp = false;
-	if (fd == -1) {
-		snprintf(why, cap, "cannot connect: %s", strerror(errno));
-		return false;
+	if (knew)
+		snprintf(what, sizeof(what), "asking for %s", algorithms);
+	start_phase(h, what);
+	if (h->fd == -1)
+		h->fd = connect_to(h);
+	if (h->fd == -1) {
+		send_problem(h, "cannot connect", strerror(errno));
+		end_phase();
+		return knew;
 	}
-	snprintf(why, cap, "libssh has no session for it");
-	s = new_session(h, fd, algorithms, beyond_libsshp);
+	h->refusal[0] = '\0';
 	errno = 0;	/* libssh takes what is left there for a reason */
-	ok = s != NULL && ssh_connect(s) == SSH_OK && take_key(h, s);
-	if (s != NULL) {
-		snprintf(why, cap, "%s", ssh_get_error(s));
-		ssh_disconnect(s);
-		ssh_free(s);
-	}
+	ok = ssh_options_set(s, SSH_OPTIONS_FD, &h->fd) == SSH_OK &&
+	    ssh_connect(s) == SSH_OK && send_server_key(h, s);
+	end_phase();
+	if (!ok && !knew)
+		ok = read_offers(h);
+	if (!ok)
+		send_problem(h, what, h->refusal[0] != '\0' ? h->refusal :
+		    ssh_get_error(s));
+	ssh_disconnect(s);
 	/* Some endings of a session close it, and some do not. */
-	close(fd);
-	return ok;
+	close(h->fd);
+	h->fd = -1;
+	return ok || knew;
 }
 
 static bool
@@ -271,83 +315,72 @@ is_in_list(const char *list, const char *name, size_t len)
 	return false;
 }
 
+/* Whether question i is to be asked: the server may have such a key. */
 static bool
-offers_any(const struct host *h, const char *algorithms)
+may_offer(const struct host *h, size_t i)
 {
-	for (const char *p = algorithms; *p != '\0';
+	for (const char *p = questions[i]; *p != '\0';
 	    p += strcspn(p, ","), p += *p == ',')
-		if (is_in_list(h->offered, p, strcspn(p, ",")))
+		if (is_in_list(h->offers, p, strcspn(p, ",")))
 			return true;
-	return false;
+	return !h->offers_known;
 }
 
-static void
-ask_question(struct host *h, size_t i)
-{
-	char what[128], why[WHY_BYTES];
-	bool ok;
-
-	snprintf(what, sizeof(what), "asking for %s", questions[i]);
-	start_phase(h, what);
-	ok = ask(h, questions[i], &h->beyond_libssh[i], why, sizeof(why));
-	end_phase();
-	if (!ok && !h->beyond_libssh[i])
-		tell_problem(h, what, why);
-}
-
-/* -1 if nothing here asks for it. */
-static int
-find_question(const char *name, size_t len)
-{
-	for (size_t i = 0; i < QUESTIONS; i++)
-		if (is_in_list(questions[i], name, len))
-			return (int)i;
-	return -1;
-}
-
-/* Tells of an offered algorithm, if no key was asked for by it. */
+/* Asks all questions. False if the server cannot be asked at all. */
 static bool
-tell_offered(const struct host *h, const char *name, size_t len)
+ask_all(struct host *h)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < QUESTIONS && ok; i++) {
+		ssh_session s;
+
+		if (!may_offer(h, i))
+			continue;
+		if ((s = new_session(h)) == NULL) {
+			send_text(h, SCAN_PROBLEM, "libssh has no session for "
+			    "it");
+			return false;
+		}
+		h->beyond_libssh[i] = ssh_options_set(s, SSH_OPTIONS_HOSTKEYS,
+		    questions[i]) != SSH_OK;
+		ok = h->beyond_libssh[i] || ask(h, s, questions[i]);
+		ssh_free(s);
+	}
+	return ok;
+}
+
+/* Reports an offered algorithm, unless its key was asked for. */
+static bool
+send_unasked(const struct host *h, const char *name, size_t len)
 {
 	const struct kv_span span = { (const uint8_t *)name, len };
 	const struct kv_keyname *known = kv_keyname_find(span);
-	int question = find_question(name, len);
 	char text[WHY_BYTES];
 
-	if (question != -1 && !h->beyond_libssh[question])
-		return false;
+	for (size_t i = 0; i < QUESTIONS; i++)
+		if (!h->beyond_libssh[i] && is_in_list(questions[i], name, len))
+			return false;
 	/* The key in a host certificate is one of the plain ones. */
-	if ((known != NULL && known->is_cert) ||
+	if (len == 0 || (known != NULL && known->is_cert) ||
 	    memmem(name, len, "-cert-v0", 8) != NULL)
 		return false;
 	snprintf(text, sizeof(text), "%.*s", (int)len, name);
 	if (known != NULL)
-		tell_problem(h, text, "the server offers such a key, but this "
+		send_problem(h, text, "the server offers such a key, but this "
 		    "libssh cannot ask for it: use ssh-keyscan and check");
 	else
-		tell(h, SCAN_UNKNOWN, text);
+		send_text(h, SCAN_UNKNOWN, text);
 	return true;
-}
-
-static void
-tell_rest(const struct host *h)
-{
-	const char *p = h->offered;
-	size_t len;
-
-	for (int told = 0; *p != '\0' && told < TOLD_MAX; p += *p == ',') {
-		len = strcspn(p, ",");
-		told += len > 0 && tell_offered(h, p, len);
-		p += len;
-	}
 }
 
 void
 scan_host(struct record_out *out, void *job)
 {
-	static struct host h;
+	static struct host h = { .fd = -1 };
 	sigset_t alarm_only;
-	int fd;
+	size_t len;
+	int n = 0;
 
 	h.out = out;
 	h.job = job;
@@ -355,13 +388,17 @@ scan_host(struct record_out *out, void *job)
 	sigaddset(&alarm_only, SIGALRM);
 	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
 	signal(SIGALRM, SIG_DFL);
-	ssh_set_log_level(SSH_LOG_NONE);
-	if ((fd = find_address(&h)) == -1 || !find_offers(&h, fd))
+	ssh_set_log_callback(keep_refusal);
+	ssh_set_log_userdata(&h);
+	/* Later versions log errors on this level only. */
+	ssh_set_log_level(SSH_LOG_TRACE);
+	if (!find_address(&h) || !ask_all(&h))
 		return;
-	for (size_t i = 0; i < QUESTIONS; i++)
-		if (offers_any(&h, questions[i]))
-			ask_question(&h, i);
-	tell_rest(&h);
-	if (h.offered[0] == '\0')
-		tell(&h, SCAN_PROBLEM, "the server offers no host key");
+	for (const char *p = h.offers; *p != '\0' && n < UNKNOWN_MAX;
+	    p += len + (p[len] == ',')) {
+		len = strcspn(p, ",");
+		n += send_unasked(&h, p, len);
+	}
+	if (h.offers_known && h.offers[0] == '\0')
+		send_text(&h, SCAN_PROBLEM, "the server offers no host key");
 }
