@@ -234,9 +234,10 @@ plural(uint64_t n)
 void
 report_summary(const struct report *r)
 {
-	fprintf(r->err, "keyveto: %" PRIu64 " key%s in %" PRIu64 " file%s: %"
+	fprintf(r->err, "keyveto: %" PRIu64 " key%s %s %" PRIu64 " %s%s: %"
 	    PRIu64 " listed, %" PRIu64 " clean", r->keys, plural(r->keys),
-	    r->files, plural(r->files), r->listed, r->clean);
+	    r->servers ? "of" : "in", r->files, r->servers ? "server" : "file",
+	    plural(r->files), r->listed, r->clean);
 	if (r->allowed > 0)
 		fprintf(r->err, ", %" PRIu64 " allowed", r->allowed);
 	if (r->unsupported > 0)

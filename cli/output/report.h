@@ -11,6 +11,7 @@ struct report {
 	bool json;
 	bool all;		/* clean keys too */
 	bool quiet;		/* nothing but errors */
+	bool servers;		/* what is counted as a file is a server */
 	FILE *out, *err;	/* findings; messages */
 	const char *account;	/* audit: whose file it is; NULL elsewhere */
 	int64_t now;

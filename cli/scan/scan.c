@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ report_reason(struct scan *s, const char *name, const char *reason)
 }
 
 static void
-take_key(struct scan *s, const char *name, struct kv_span text)
+report_server_key(struct scan *s, const char *name, struct kv_span text)
 {
 	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	struct kv_sshkey parsed;
@@ -81,7 +80,7 @@ take_key(struct scan *s, const char *name, struct kv_span text)
 
 /* Phases are left to the caller. */
 static void
-take_record(struct scan *s, const char *name, uint8_t tag,
+report_record(struct scan *s, const char *name, uint8_t tag,
     struct kv_span text)
 {
 	char copy[4096];
@@ -94,7 +93,7 @@ take_record(struct scan *s, const char *name, uint8_t tag,
 	    (const char *)text.p);
 	switch (tag) {
 	case SCAN_KEY:
-		take_key(s, name, text);
+		report_server_key(s, name, text);
 		break;
 	case SCAN_PROBLEM:
 		report_reason(s, name, copy);
@@ -107,7 +106,7 @@ take_record(struct scan *s, const char *name, uint8_t tag,
 
 /* All that a server's child told, when that is complete. */
 static void
-finish(struct scan *s, struct slot *slot, bool too_much)
+finish_slot(struct scan *s, struct slot *slot, bool too_much)
 {
 	const char *name = slot->target.name;
 	struct kv_span text, phase = { (const uint8_t *)"starting", 8 };
@@ -129,7 +128,7 @@ finish(struct scan *s, struct slot *slot, bool too_much)
 		if (tag == SCAN_PHASE)
 			phase = text;
 		else
-			take_record(s, name, tag, text);
+			report_record(s, name, tag, text);
 	}
 	if (too_much)
 		report_reason(s, name, "the server says too much");
@@ -148,7 +147,7 @@ finish(struct scan *s, struct slot *slot, bool too_much)
 }
 
 static void
-start(struct scan *s, const char *text)
+start_host(struct scan *s, const char *text)
 {
 	struct slot *slot = s->slot;
 	const char *why;
@@ -192,7 +191,7 @@ start_line(struct scan *s)
 		host[--len] = '\0';
 	text.len = strspn(host, " \t");
 	if (host[text.len] != '\0')
-		start(s, host + text.len);
+		start_host(s, host + text.len);
 }
 
 static bool
@@ -211,7 +210,7 @@ start_next(struct scan *s)
 	if (strcmp(*s->argument, "-") == 0)
 		s->reading = true;
 	else
-		start(s, *s->argument);
+		start_host(s, *s->argument);
 	s->argument++;
 }
 
@@ -238,7 +237,7 @@ wait_for_news(struct scan *s, struct pollfd *p, bool want_line)
 		if (p[i].fd == -1 || p[i].revents == 0)
 			continue;
 		if ((n = record_fill(&slot->in, slot->child.fd)) <= 0)
-			finish(s, slot, n == -1);
+			finish_slot(s, slot, n == -1);
 	}
 	return want_line && p[s->n_slots].revents != 0;
 }
@@ -255,36 +254,14 @@ scan_all(struct scan *s, struct pollfd *p)
 	}
 }
 
-static const char *
-plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
-static void
-print_summary(const struct report *r)
-{
-	fprintf(stderr, "keyveto: %" PRIu64 " key%s of %" PRIu64 " server%s: %"
-	    PRIu64 " listed, %" PRIu64 " clean", r->keys, plural(r->keys),
-	    r->files, plural(r->files), r->listed, r->clean);
-	if (r->allowed > 0)
-		fprintf(stderr, ", %" PRIu64 " allowed", r->allowed);
-	if (r->unsupported > 0)
-		fprintf(stderr, ", %" PRIu64 " of a type unknown here",
-		    r->unsupported);
-	if (r->problems > 0)
-		fprintf(stderr, ", %" PRIu64 " problem%s", r->problems,
-		    plural(r->problems));
-	putc('\n', stderr);
-}
-
 static int
 scan(const struct options *o, const struct kv_judge *judge, char **hosts)
 {
 	struct scan s = {
 		.report = {
 			.judge = judge, .json = o->json, .all = o->all,
-			.quiet = o->quiet, .out = stdout, .err = stderr,
+			.quiet = o->quiet, .servers = true,
+			.out = stdout, .err = stderr,
 			.now = time(NULL),
 		},
 		.timeout = (unsigned int)o->timeout,
@@ -304,7 +281,7 @@ scan(const struct options *o, const struct kv_judge *judge, char **hosts)
 	kv_lines_init(&s.lines, STDIN_FILENO, s.line, sizeof(s.line));
 	scan_all(&s, p);
 	if (!o->quiet)
-		print_summary(&s.report);
+		report_summary(&s.report);
 	if (cli_stdout_ok())
 		status = report_status(&s.report);
 out:
@@ -368,7 +345,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_scan(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct kv_judge judge;
 	struct options o;
@@ -411,5 +388,5 @@ const struct cli_command cli_scan = {
 	    "before anybody\nlogs in. Exit status: 0 nothing listed, 1 "
 	    "something listed, 2 nothing listed but\nsomething could not be "
 	    "checked, or bad usage.\n",
-	.run = run,
+	.run = run_scan,
 };
