@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/read.h"
+
 static const struct cli_command *const commands[] = {
 	&config_check, &config_edit
 };
@@ -35,22 +37,16 @@ bool
 config_read_fd(int fd, const char *path, struct config_text *t)
 {
 	const size_t cap = KV_CONFIG_MAX_BYTES + 1;
-	ssize_t n = 1;
+	ssize_t n = -1;
 
 	*t = (struct config_text){ .text = malloc(cap + 1) };
-	while (t->text != NULL && n > 0 && t->len < cap) {
-		n = read(fd, t->text + t->len, cap - t->len);
-		if (n > 0)
-			t->len += (size_t)n;
-		else if (n == -1 && errno == EINTR)
-			n = 1;
-	}
-	if (t->text == NULL || n == -1) {
+	if (t->text == NULL || (n = read_all(fd, t->text, cap)) == -1) {
 		cli_error("%s: %s", path, strerror(errno));
 		free(t->text);
 		t->text = NULL;
 		return false;
 	}
+	t->len = (size_t)n;
 	t->text[t->len] = '\0';
 	return true;
 }

@@ -20,17 +20,18 @@
 static bool
 is_vouched_for(const struct update *u)
 {
-	return u->signers == -1 ||
-	    strcmp(u->state.signers, u->signers_name) == 0;
+	return u->source.signers == -1 ||
+	    strcmp(u->notes.signers, u->source.signers_name) == 0;
 }
 
 /* Forgets what does not hold of this URL, and of these options. */
 static void
-limit_state(struct update *u)
+forget_what_does_not_hold(struct update *u)
 {
-	struct update_state *s = &u->state;
+	struct update_notes *s = &u->notes;
 
-	if (u->force || strcmp(s->source, u->source) != 0 || !is_vouched_for(u))
+	if (u->options.force || strcmp(s->source, u->source.name) != 0 ||
+	    !is_vouched_for(u))
 		s->etag[0] = s->last_modified[0] = '\0';
 }
 
@@ -38,15 +39,15 @@ limit_state(struct update *u)
 static void
 note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 {
-	struct update_state *s = &u->state;
+	struct update_notes *s = &u->notes;
 
-	memcpy(s->source, u->source, sizeof(s->source));
+	memcpy(s->source, u->source.name, sizeof(s->source));
 	memcpy(s->etag, f->etag, sizeof(s->etag));
 	memcpy(s->last_modified, f->last_modified, sizeof(s->last_modified));
-	memcpy(s->signers, u->signers_name, sizeof(s->signers));
-	update_state_fit(s, st);
-	update_state_forget_part(s);
-	update_state_keep(u->target.place.dir, u->target.place.name, s);
+	memcpy(s->signers, u->source.signers_name, sizeof(s->signers));
+	update_notes_fit(s, st);
+	update_notes_forget_part(s);
+	update_notes_keep(u->installed.place.dir, u->installed.place.name, s);
 }
 
 /* --- receiving ---------------------------------------------------------- */
@@ -56,20 +57,21 @@ static bool
 judge_header(const struct kv_pkbf_header *h, void *arg)
 {
 	struct update *u = arg;
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 
-	if (!u->force && h->revision <= u->state.unwanted &&
+	if (!u->options.force && h->revision <= u->notes.unwanted &&
 	    h->revision > t->header.revision) {
 		u->unwanted = true;
 		return false;
 	}
-	if (u->force || !t->is_filter || h->revision >= t->header.revision)
+	if (u->options.force || !t->is_filter ||
+	    h->revision >= t->header.revision)
 		return true;
-	progress_clear(&u->part.progress);
+	progress_clear(&u->received.progress);
 	cli_error("%s: is revision %" PRIu32 ", older than the revision %"
 	    PRIu32 " that is installed; somebody may want old keys to be "
 	    "accepted again. If it is right, use --force",
-	    u->from.shown, h->revision, t->header.revision);
+	    u->source.from.shown, h->revision, t->header.revision);
 	return false;
 }
 
@@ -81,18 +83,19 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 static bool
 name_part(struct update *u, const struct fetch *f)
 {
-	const struct update_target *t = &u->target;
-	struct update_state *s = &u->state;
+	const struct update_installed *t = &u->installed;
+	struct update_notes *s = &u->notes;
 
-	update_state_forget_part(s);
-	if (u->from.url != NULL && http_etag_is_strong(f->etag)) {
+	update_notes_forget_part(s);
+	if (u->source.from.url != NULL && http_etag_is_strong(f->etag)) {
 		memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
-		memcpy(s->part_source, u->source, sizeof(s->part_source));
-		update_state_boot(s->part_boot);
+		memcpy(s->part_source, u->source.name, sizeof(s->part_source));
+		update_notes_boot(s->part_boot);
 	}
-	if (u->dry_run || update_state_save(t->place.dir, t->place.name, s))
+	if (u->options.dry_run ||
+	    update_notes_save(t->place.dir, t->place.name, s))
 		return true;
-	progress_clear(&u->part.progress);
+	progress_clear(&u->received.progress);
 	cli_error("%s: cannot write .%s.keyveto-update beside it: %s", t->path,
 	    t->place.name, strerror(errno));
 	return false;
@@ -102,15 +105,15 @@ static bool
 on_begin(const struct fetch *f, off_t at, void *arg)
 {
 	struct update *u = arg;
-	const struct update_state *s = &u->state;
+	const struct update_notes *s = &u->notes;
 
 	u->keep_part = false;
 	/* Killed in between, there is a name without bytes: that is safe. */
-	if (!update_part_begin(&u->part, at) ||
+	if (!update_received_begin(&u->received, at) ||
 	    (at == 0 && !name_part(u, f)))
 		return false;
 	u->keep_part = s->part_etag[0] != '\0' && s->part_boot[0] != '\0' &&
-	    !u->dry_run;
+	    !u->options.dry_run;
 	return true;
 }
 
@@ -119,7 +122,7 @@ on_data(const void *p, size_t len, void *arg)
 {
 	struct update *u = arg;
 
-	if (update_part_add(&u->part, p, len))
+	if (update_received_add(&u->received, p, len))
 		return true;
 	/* More of the same would not make it better. */
 	u->keep_part = false;
@@ -131,20 +134,20 @@ on_message(void *arg)
 {
 	struct update *u = arg;
 
-	progress_clear(&u->part.progress);
+	progress_clear(&u->received.progress);
 }
 
 /* Whether what an earlier run received can be gone on from. */
 static bool
 can_resume(const struct update *u)
 {
-	const struct update_state *s = &u->state;
+	const struct update_notes *s = &u->notes;
 	char boot[UPDATE_BOOT_CHARS];
 
-	update_state_boot(boot);
-	return u->part.len > 0 && boot[0] != '\0' &&
+	update_notes_boot(boot);
+	return u->received.len > 0 && boot[0] != '\0' &&
 	    strcmp(s->part_boot, boot) == 0 &&
-	    strcmp(s->part_source, u->source) == 0 &&
+	    strcmp(s->part_source, u->source.name) == 0 &&
 	    http_etag_is_strong(s->part_etag);
 }
 
@@ -154,18 +157,19 @@ receive(struct update *u, struct fetch *f)
 	char part_etag[HTTP_VALUE_BYTES];
 	enum fetch_end end;
 
-	memcpy(part_etag, u->state.part_etag, sizeof(part_etag));
-	*f = (struct fetch){ .place = &u->from, .limits = &u->limits,
-		.if_none_match = u->state.etag,
-		.if_modified_since = u->state.etag[0] != '\0' ? "" :
-		    u->state.last_modified,
+	memcpy(part_etag, u->notes.part_etag, sizeof(part_etag));
+	*f = (struct fetch){ .place = &u->source.from,
+		.limits = &u->source.limits,
+		.if_none_match = u->notes.etag,
+		.if_modified_since = u->notes.etag[0] != '\0' ? "" :
+		    u->notes.last_modified,
 		.if_range = "", .begin = on_begin, .data = on_data,
 		.before_message = on_message, .arg = u };
 	if (can_resume(u)) {
-		u->keep_part = !u->dry_run;
+		u->keep_part = !u->options.dry_run;
 		f->if_range = part_etag;
 		/* A byte that is there already: a part may be complete. */
-		f->from = u->part.len - 1;
+		f->from = u->received.len - 1;
 	}
 	end = fetch_run(f);
 	if (end != FETCH_NO_RANGE)
@@ -175,7 +179,7 @@ receive(struct update *u, struct fetch *f)
 	end = fetch_run(f);
 	if (end == FETCH_NO_RANGE) {
 		cli_error("%s: the server answers with a part of it that "
-		    "nobody asked for; try again later", u->from.shown);
+		    "nobody asked for; try again later", u->source.from.shown);
 		end = FETCH_FAILED;
 	}
 	return end;
@@ -219,23 +223,25 @@ static bool
 check_signature(struct update *u)
 {
 	static struct memory m;
-	struct fetch f = { .place = &u->signature, .limits = &u->limits,
+	struct fetch f = { .place = &u->source.signature,
+		.limits = &u->source.limits,
 		.if_none_match = "", .if_modified_since = "", .if_range = "",
 		.begin = on_signature_begin, .data = on_signature_data,
 		.arg = &m };
 
-	if (u->signers == -1)
+	if (u->source.signers == -1)
 		return true;
-	m.shown = u->signature.shown;
+	m.shown = u->source.signature.shown;
 	if (fetch_run(&f) != FETCH_DONE) {
 		cli_error("%s: has no signature that could be checked, and "
-		    "AllowedSigners asks for one", u->from.shown);
+		    "AllowedSigners asks for one", u->source.from.shown);
 		return false;
 	}
 	/* What has no good signature is not gone on from either. */
 	u->keep_part = false;
-	return signature_verify(u->part.fd, m.bytes, m.len, u->signers,
-	    u->settings.identity, u->signature.shown);
+	return signature_verify(u->received.fd, m.bytes, m.len,
+	    u->source.signers, u->source.settings.identity,
+	    u->source.signature.shown);
 }
 
 /* --- judging it --------------------------------------------------------- */
@@ -250,8 +256,9 @@ compare(const struct update *u, off_t size)
 		size_t len = size - at < COMPARE_BYTES ? (size_t)(size - at) :
 		    COMPARE_BYTES;
 
-		if (!filter_read_at(u->target.path, u->target.fd, a, len, at) ||
-		    !filter_read_at(u->from.shown, u->part.fd, b, len, at))
+		if (!filter_read_at(u->installed.path, u->installed.fd, a, len,
+		    at) || !filter_read_at(u->source.from.shown,
+		    u->received.fd, b, len, at))
 			return -1;
 		if (memcmp(a, b, len) != 0)
 			return 0;
@@ -263,19 +270,20 @@ compare(const struct update *u, off_t size)
 static int
 is_the_same(const struct update *u, const struct filter_facts *fresh)
 {
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 	int same;
 
 	if (!t->is_filter || t->header.revision != fresh->header.revision)
 		return 0;
-	same = t->st.st_size != u->part.len ? 0 : compare(u, u->part.len);
-	if (same != 0 || u->force)
+	same = t->st.st_size != u->received.len ? 0 :
+	    compare(u, u->received.len);
+	if (same != 0 || u->options.force)
 		return same;
 	cli_error("%s: is revision %" PRIu32 ", as the one that is installed, "
 	    "but differs from it. Either keys were added to that one here, "
 	    "which would be lost (keep them in a filter of their own), or "
 	    "somebody changed it without a new revision. If it is right, use "
-	    "--force", u->from.shown, t->header.revision);
+	    "--force", u->source.from.shown, t->header.revision);
 	return -1;
 }
 
@@ -283,11 +291,11 @@ is_the_same(const struct update *u, const struct filter_facts *fresh)
 static bool
 holds_enough(const struct update *u, const struct filter_facts *fresh)
 {
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 	struct filter_facts old;
 	struct kv_pkbf f = { .fd = t->fd, .header = t->header };
 
-	if (u->force || !t->is_filter)
+	if (u->options.force || !t->is_filter)
 		return true;
 	if (!filter_facts_read(t->path, &f, &old))
 		return false;
@@ -297,7 +305,8 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
 		return true;
 	cli_error("%s: its bits look like %.0f entries, those of the installed "
 	    "one like %.0f: most keys would be accepted again. If it is "
-	    "right, use --force", u->from.shown, fresh->entries, old.entries);
+	    "right, use --force", u->source.from.shown, fresh->entries,
+	    old.entries);
 	return false;
 }
 
@@ -306,12 +315,13 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
  * of the one installed. A good one was not taken back by one that is missing.
  */
 static void
-tell_if_installed(const struct update *u)
+warn_if_installed(const struct update *u)
 {
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 
 	if (!is_vouched_for(u) && t->is_filter &&
-	    t->st.st_size == u->part.len && compare(u, u->part.len) == 1)
+	    t->st.st_size == u->received.len &&
+	    compare(u, u->received.len) == 1)
 		cli_error("%s: what is installed is that very filter, so the "
 		    "same holds of it; ask its publisher", t->path);
 }
@@ -320,75 +330,80 @@ static enum update_outcome
 install(struct update *u, const struct fetch *f,
     const struct filter_facts *facts)
 {
-	int fd = u->part.fd;
+	int fd = u->received.fd;
 	struct stat st;
 	bool ok;
 
-	if (u->dry_run) {
+	if (u->options.dry_run) {
 		update_report_replaced(u, facts, "would be updated");
 		return UPDATE_REPLACED;
 	}
 	if (fstat(fd, &st) == -1) {
-		cli_error("%s: %s", u->target.path, strerror(errno));
+		cli_error("%s: %s", u->installed.path, strerror(errno));
 		return UPDATE_FAILED;
 	}
 	/* From here on a signal ends this by way of replace. */
-	u->part.fd = -1;
-	ok = update_target_replace(&u->target, fd, u->part.name,
+	u->received.fd = -1;
+	ok = update_installed_replace(&u->installed, fd, u->received.name,
 	    &u->replaced);
 	if (u->replaced)
 		note_installed(u, f, &st);
 	if (!ok)
 		return UPDATE_FAILED;
-	update_report_replaced(u, facts, u->target.is_filter ? "updated" :
+	update_report_replaced(u, facts, u->installed.is_filter ? "updated" :
 	    "installed");
 	return UPDATE_REPLACED;
 }
 
 /* It is all there: the rest is to find out whether it is good. */
 static enum update_outcome
-take(struct update *u, const struct fetch *f)
+verify_and_install(struct update *u, const struct fetch *f)
 {
 	struct filter_facts facts;
 	int same;
 
-	if (!update_part_end(&u->part)) {
+	if (!update_received_end(&u->received)) {
 		/* As the server has it; there is no more to come. */
 		u->keep_part = false;
 		return UPDATE_FAILED;
 	}
 	if (!check_signature(u)) {
-		tell_if_installed(u);
+		warn_if_installed(u);
 		return UPDATE_FAILED;
 	}
 	u->keep_part = false;
-	if (!update_target_judge(u->from.shown, u->part.fd,
-	    u->settings.max_rate, &facts) ||
+	if (!update_installed_judge(u->source.from.shown, u->received.fd,
+	    u->source.settings.max_rate, &facts) ||
 	    (same = is_the_same(u, &facts)) == -1)
 		return UPDATE_FAILED;
 	if (same == 1) {
-		if (!u->dry_run)
-			note_installed(u, f, &u->target.st);
+		if (!u->options.dry_run)
+			note_installed(u, f, &u->installed.st);
 		update_report_current(u);
 		return UPDATE_CURRENT;
 	}
 	if (!holds_enough(u, &facts))
 		return UPDATE_FAILED;
-	if (u->limits.stopped()) {
-		cli_error("%s: interrupted", u->from.shown);
+	if (u->source.limits.stopped()) {
+		cli_error("%s: interrupted", u->source.from.shown);
 		return UPDATE_FAILED;
 	}
 	return install(u, f, &facts);
 }
 
-static enum update_outcome
-receive_and_take(struct update *u)
+enum update_outcome
+update_install(struct update *u)
 {
 	struct fetch f;
 
+	forget_what_does_not_hold(u);
+	u->received.shown = u->source.from.shown;
+	u->received.max_bytes = u->source.settings.max_bytes;
+	u->received.judge = judge_header;
+	u->received.arg = u;
 	switch (receive(u, &f)) {
 	case FETCH_DONE:
-		return take(u, &f);
+		return verify_and_install(u, &f);
 	case FETCH_NOT_MODIFIED:
 		break;
 	default:
@@ -398,15 +413,4 @@ receive_and_take(struct update *u)
 	u->keep_part = false;
 	update_report_current(u);
 	return UPDATE_CURRENT;
-}
-
-enum update_outcome
-update_install(struct update *u)
-{
-	limit_state(u);
-	u->part.shown = u->from.shown;
-	u->part.max_bytes = u->settings.max_bytes;
-	u->part.judge = judge_header;
-	u->part.arg = u;
-	return receive_and_take(u);
 }

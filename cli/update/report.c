@@ -17,9 +17,9 @@ print_filter(const struct filter_facts *f)
 static bool
 print_path(const struct update *u)
 {
-	if (u->quiet)
+	if (u->options.quiet)
 		return false;
-	cli_print_safe(stdout, u->target.path, strlen(u->target.path));
+	cli_print_safe(stdout, u->installed.path, strlen(u->installed.path));
 	fputs(": ", stdout);
 	return true;
 }
@@ -28,7 +28,7 @@ void
 update_report_replaced(const struct update *u,
     const struct filter_facts *fresh, const char *verb)
 {
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 
 	if (!print_path(u))
 		return;
@@ -43,13 +43,13 @@ update_report_replaced(const struct update *u,
 void
 update_report_current(const struct update *u)
 {
-	if (u->state.unwanted > u->target.header.revision) {
+	if (u->notes.unwanted > u->installed.header.revision) {
 		if (print_path(u))
 			printf("stays at revision %" PRIu32 ": revision %"
 			    PRId64 " was rolled back, and only a later one is "
 			    "installed (or that one, by --force)\n",
-			    u->target.header.revision, u->state.unwanted);
+			    u->installed.header.revision, u->notes.unwanted);
 	} else if (print_path(u))
 		printf("already current, revision %" PRIu32 "\n",
-		    u->target.header.revision);
+		    u->installed.header.revision);
 }

@@ -67,33 +67,33 @@ static void
 note_rollback(struct update *u, const struct filter_facts *facts,
     const struct stat *st)
 {
-	const struct update_target *t = &u->target;
-	struct update_state *s = &u->state;
+	const struct update_installed *t = &u->installed;
+	struct update_notes *s = &u->notes;
 
 	if (!t->is_filter || t->header.revision <= facts->header.revision)
-		update_state_forget_installed(s);
+		update_notes_forget_installed(s);
 	else if (s->unwanted < t->header.revision)
 		s->unwanted = t->header.revision;
-	update_state_fit(s, st);
-	update_state_keep(t->place.dir, t->place.name, s);
+	update_notes_fit(s, st);
+	update_notes_keep(t->place.dir, t->place.name, s);
 }
 
 static enum update_outcome
 roll_back(struct update *u, int previous)
 {
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 	struct filter_facts facts;
 	struct stat st;
 
-	if (!update_target_judge(t->place.previous_name, previous,
-	    u->settings.max_rate, &facts) || fstat(previous, &st) == -1)
+	if (!update_installed_judge(t->place.previous_name, previous,
+	    u->source.settings.max_rate, &facts) || fstat(previous, &st) == -1)
 		return UPDATE_FAILED;
-	if (u->dry_run) {
+	if (u->options.dry_run) {
 		update_report_replaced(u, &facts, "would be rolled back");
 		return UPDATE_REPLACED;
 	}
 	note_rollback(u, &facts, &st);
-	if (!update_target_exchange(t, &u->replaced))
+	if (!update_installed_exchange(t, &u->replaced))
 		return UPDATE_FAILED;
 	update_report_replaced(u, &facts, "rolled back");
 	return UPDATE_REPLACED;
@@ -102,11 +102,11 @@ roll_back(struct update *u, int previous)
 static enum update_outcome
 find_and_roll_back(struct update *u)
 {
-	int previous = update_target_open_previous(&u->target);
+	int previous = update_installed_open_previous(&u->installed);
 	enum update_outcome outcome = UPDATE_FAILED;
 
 	/* What was received of a newer one has nothing to do with this. */
-	u->keep_part = u->part.len > 0;
+	u->keep_part = u->received.len > 0;
 	if (previous != -1) {
 		outcome = roll_back(u, previous);
 		close(previous);
@@ -119,7 +119,7 @@ find_and_roll_back(struct update *u)
 static void
 say_unchanged(const struct update *u)
 {
-	const struct update_target *t = &u->target;
+	const struct update_installed *t = &u->installed;
 
 	if (t->is_filter)
 		cli_error("%s: stays as it is, revision %" PRIu32, t->path,
@@ -135,60 +135,62 @@ say_unchanged(const struct update *u)
 static bool
 is_recent(const struct update *u)
 {
-	const struct kv_pkbf_header *h = &u->target.header;
+	const struct kv_pkbf_header *h = &u->installed.header;
 	uint64_t now = (uint64_t)time(NULL), days;
 
-	if (u->settings.max_age == 0)
+	if (u->source.settings.max_age == 0)
 		return true;
 	if (h->time > now && h->time - now > SECONDS_A_DAY) {
 		cli_error("%s: is from the future, by its header, so that "
 		    "MaxAge cannot be judged: compare the clocks of this "
-		    "machine and of its publisher's", u->target.path);
+		    "machine and of its publisher's", u->installed.path);
 		return false;
 	}
 	days = now > h->time ? (now - h->time) / SECONDS_A_DAY : 0;
-	if (days <= u->settings.max_age)
+	if (days <= u->source.settings.max_age)
 		return true;
 	cli_error("%s: is %" PRIu64 " days old, more than MaxAge allows (%"
 	    PRIu64 "), and the server has no newer one: ask its publisher",
-	    u->target.path, days, u->settings.max_age);
+	    u->installed.path, days, u->source.settings.max_age);
 	return false;
 }
 
 static enum update_outcome
-update(struct update *u)
+update(struct update *u, const char *path)
 {
-	struct update_target *t = &u->target;
+	struct update_installed *t = &u->installed;
 	enum update_outcome outcome;
 
-	if (!update_target_open(t, t->path, u->force))
+	if (!update_installed_open(t, path, u->options.force))
 		return UPDATE_FAILED;
 	/* Not before: to end a killed run, replace catches them as well. */
 	catch_signals();
-	if (!update_part_open(&u->part, t->place.dir, t->place.name, t->path))
+	if (!update_received_open(&u->received, t->place.dir, t->place.name,
+	    t->path))
 		return UPDATE_FAILED;
-	update_state_load(t->place.dir, t->place.name, &u->state);
-	if (!t->is_filter || !update_state_fits(&u->state, &t->st))
-		update_state_forget_installed(&u->state);
+	update_notes_load(t->place.dir, t->place.name, &u->notes);
+	if (!t->is_filter || !update_notes_fits(&u->notes, &t->st))
+		update_notes_forget_installed(&u->notes);
 	/* It is there again, or nothing is that could be preferred to it. */
-	if (!t->is_filter || u->state.unwanted <= t->header.revision)
-		u->state.unwanted = -1;
-	if (u->dry_run && !u->rollback)
-		update_part_unname(&u->part);
-	outcome = u->rollback ? find_and_roll_back(u) : update_install(u);
-	update_part_close(&u->part, u->keep_part);
+	if (!t->is_filter || u->notes.unwanted <= t->header.revision)
+		u->notes.unwanted = -1;
+	if (u->options.dry_run && !u->options.rollback)
+		update_received_unname(&u->received);
+	outcome = u->options.rollback ? find_and_roll_back(u) :
+	    update_install(u);
+	update_received_close(&u->received, u->keep_part);
 	if (outcome == UPDATE_CURRENT && !is_recent(u))
 		outcome = UPDATE_FAILED;
 	else if (u->replaced)
 		filter_warn_if_distrusted(t->path);
 	else if (outcome == UPDATE_FAILED)
 		say_unchanged(u);
-	update_target_close(t);
+	update_installed_close(t);
 	return outcome;
 }
 
 static bool
-read_options(const struct cli_command *cmd, struct update *u, int argc,
+read_options(const struct cli_command *cmd, struct update_options *o, int argc,
     char **argv, int *statusp)
 {
 	int opt;
@@ -201,35 +203,35 @@ read_options(const struct cli_command *cmd, struct update *u, int argc,
 			return false;
 		case CLI_OPT_CONFIG:
 		case CLI_OPT_FILTER:
-			if (!cli_judge_option(&u->judge, opt, optarg))
+			if (!cli_judge_option(&o->judge, opt, optarg))
 				return false;
 			break;
 		case OPT_SETTINGS:
-			u->settings_path = optarg;
+			o->settings_path = optarg;
 			break;
 		case OPT_FORCE:
-			u->force = true;
+			o->force = true;
 			break;
 		case OPT_DRY_RUN:
-			u->dry_run = true;
+			o->dry_run = true;
 			break;
 		case OPT_QUIET:
-			u->quiet = true;
+			o->quiet = true;
 			break;
 		case OPT_ROLLBACK:
-			u->rollback = true;
+			o->rollback = true;
 			break;
 		default:
 			return false;
 		}
 	}
 	if (optind < argc)
-		u->url = argv[optind++];
+		o->url = argv[optind++];
 	if (optind < argc)
 		cli_error("give one URL");
-	else if (u->judge.n_filters > 1)
+	else if (o->judge.n_filters > 1)
 		cli_error("give one filter");
-	else if (u->rollback && (u->url != NULL || u->force))
+	else if (o->rollback && (o->url != NULL || o->force))
 		cli_error("--rollback takes no URL and no --force");
 	else
 		return true;
@@ -240,23 +242,21 @@ read_options(const struct cli_command *cmd, struct update *u, int argc,
 static int
 run_update(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct update u = { .signers = -1, .limits = { .stopped = stopped },
-		.part = { .fd = -1 },
-		.target = { .fd = -1, .place = { .dir = -1, .lock = -1,
-		.old = -1, .fd = -1 } } };
+	struct update u = { .unwanted = false };
 	enum update_outcome outcome = UPDATE_FAILED;
+	const char *path;
 	int status;
 
-	if (!read_options(cmd, &u, argc, argv, &status))
+	if (!read_options(cmd, &u.options, argc, argv, &status))
 		return status;
 	(void)umask(022);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		cli_error("libcurl cannot be started");
 		return CLI_UNCHECKED;
 	}
-	if (update_setup(&u))
-		outcome = update(&u);
-	update_teardown(&u);
+	if (update_source_open(&u.source, &u.options, stopped, &path))
+		outcome = update(&u, path);
+	update_source_close(&u.source);
 	curl_global_cleanup();
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
 		raise(signal_caught);

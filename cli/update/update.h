@@ -6,33 +6,18 @@
 #ifndef CLI_UPDATE_UPDATE_H
 #define CLI_UPDATE_UPDATE_H
 
-#include "command.h"
-#include "update/fetch.h"
-#include "update/part.h"
-#include "update/settings.h"
-#include "update/state.h"
-#include "update/target.h"
+#include "update/installed.h"
+#include "update/notes.h"
+#include "update/options.h"
+#include "update/received.h"
+#include "update/source.h"
 
 struct update {
-	/* The options. */
-	struct cli_judge_options judge;
-	const char *settings_path;	/* NULL: the default, if it exists */
-	const char *url;
-	bool force, dry_run, quiet, rollback;
-
-	/* By update_setup. */
-	struct update_settings settings;
-	struct kv_config config;
-	int signers;			/* -1: no signature is asked for */
-	char signers_name[UPDATE_DIGEST_CHARS];	/* "" then */
-	struct fetch_place from, signature;
-	struct fetch_limits limits;
-	char source[UPDATE_DIGEST_CHARS];
-
-	/* The filter, what is to replace it, and what is known of both. */
-	struct update_target target;
-	struct update_part part;
-	struct update_state state;
+	struct update_options options;
+	struct update_source source;
+	struct update_installed installed;
+	struct update_received received;
+	struct update_notes notes;
 	bool unwanted;			/* what comes was rolled back from */
 	bool keep_part;			/* the next run can go on from it */
 	bool replaced;			/* the filter is the new one */
@@ -46,15 +31,8 @@ enum update_outcome {
 };
 
 /*
- * update/setup.c: reads the settings, finds out which filter it is about and
- * where another one comes from. False after a message. update_teardown in both
- * cases.
- */
-bool update_setup(struct update *u);
-void update_teardown(struct update *u);
-
-/*
- * update/install.c: with target and part open. Failure comes after a message.
+ * update/install.c: with installed and received open. Failure comes after a
+ * message.
  */
 enum update_outcome update_install(struct update *u);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/target: the filter that keyveto update replaces, and the one before
+ * update/installed: the filter that keyveto update replaces, and the one before
  * it, NAME.previous, which a rollback brings back.
  */
-#ifndef CLI_UPDATE_TARGET_H
-#define CLI_UPDATE_TARGET_H
+#ifndef CLI_UPDATE_INSTALLED_H
+#define CLI_UPDATE_INSTALLED_H
 
 #include "filter/facts.h"
 #include "host/replace.h"
 
-struct update_target {
+struct update_installed {
 	const char *path;	/* the caller's */
 	struct replace place;	/* found only: directory and names */
 	int fd;			/* -1: there is none yet */
@@ -26,27 +26,28 @@ struct update_target {
  * could be exchanged. So is a file that never was a filter, unless force is
  * given: then it will be kept beside.
  */
-bool update_target_open(struct update_target *t, const char *path, bool force);
-void update_target_close(struct update_target *t);
+bool update_installed_open(struct update_installed *t, const char *path,
+    bool force);
+void update_installed_close(struct update_installed *t);
 
 /*
- * Puts the file that is open as fd and called name beside the target in its
+ * Puts the file that is open as fd and called name beside the filter in its
  * place, which becomes the previous one. Takes over fd. *donep tells if the
  * filter is the new one; it may be, also after false, which is after a message.
  */
-bool update_target_replace(const struct update_target *t, int fd,
+bool update_installed_replace(const struct update_installed *t, int fd,
     const char *name, bool *donep);
 
 /* Opens the previous one for reading. -1 after a message. */
-int update_target_open_previous(const struct update_target *t);
+int update_installed_open_previous(const struct update_installed *t);
 /* Exchanges the two; *donep and the return value mean the same as above. */
-bool update_target_exchange(const struct update_target *t, bool *donep);
+bool update_installed_exchange(const struct update_installed *t, bool *donep);
 
 /*
  * Reads all of a filter and judges it: false after a message that says why it
  * must not be used, where shown stands for its name.
  */
-bool update_target_judge(const char *shown, int fd, double max_rate,
+bool update_installed_judge(const char *shown, int fd, double max_rate,
     struct filter_facts *facts);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/state.h"
+#include "update/notes.h"
 
 #include <sys/types.h>	/* sha2.h of libmd needs u_int types */
 
@@ -14,12 +14,13 @@
 #include <jansson.h>
 
 #include "command.h"
+#include "host/read.h"
 #include "host/write.h"
 
-#define STATE_MAX_BYTES (64 * 1024)
+#define NOTES_MAX_BYTES (64 * 1024)
 
 struct names {
-	char state[NAME_MAX + 1], fresh[NAME_MAX + 1];
+	char notes[NAME_MAX + 1], fresh[NAME_MAX + 1];
 };
 
 static struct names
@@ -27,13 +28,13 @@ names_for(const char *name)
 {
 	struct names n = { "", "" };
 
-	snprintf(n.state, sizeof(n.state), ".%.230s.keyveto-update", name);
+	snprintf(n.notes, sizeof(n.notes), ".%.230s.keyveto-update", name);
 	snprintf(n.fresh, sizeof(n.fresh), ".%.230s.keyveto-update-new", name);
 	return n;
 }
 
 void
-update_state_forget_installed(struct update_state *s)
+update_notes_forget_installed(struct update_notes *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
 	s->signers[0] = '\0';
@@ -41,16 +42,16 @@ update_state_forget_installed(struct update_state *s)
 }
 
 void
-update_state_forget_part(struct update_state *s)
+update_notes_forget_part(struct update_notes *s)
 {
 	s->part_etag[0] = s->part_source[0] = s->part_boot[0] = '\0';
 }
 
 void
-update_state_clear(struct update_state *s)
+update_notes_clear(struct update_notes *s)
 {
-	update_state_forget_installed(s);
-	update_state_forget_part(s);
+	update_notes_forget_installed(s);
+	update_notes_forget_part(s);
 	s->unwanted = -1;
 }
 
@@ -74,7 +75,7 @@ get_number(const json_t *object, const char *key)
 }
 
 static void
-read_object(const json_t *o, struct update_state *s)
+read_object(const json_t *o, struct update_notes *s)
 {
 	get_text(o, "source", s->source, sizeof(s->source));
 	get_text(o, "etag", s->etag, sizeof(s->etag));
@@ -90,42 +91,26 @@ read_object(const json_t *o, struct update_state *s)
 	get_text(o, "part_boot", s->part_boot, sizeof(s->part_boot));
 }
 
-/* Reads a small file; the number of bytes, 0 for any trouble. */
-static size_t
-read_small(int fd, char *buf, size_t cap)
-{
-	size_t len = 0;
-	ssize_t n;
-
-	while (len < cap && (n = read(fd, buf + len, cap - len)) != 0) {
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return 0;
-		len += (size_t)n;
-	}
-	return len;
-}
-
 void
-update_state_load(int dir, const char *name, struct update_state *s)
+update_notes_load(int dir, const char *name, struct update_notes *s)
 {
 	struct names names = names_for(name);
 	struct stat st;
 	json_t *object;
+	ssize_t len;
 	char *buf;
 	int fd;
 
-	update_state_clear(s);
-	fd = openat(dir, names.state,
+	update_notes_clear(s);
+	fd = openat(dir, names.notes,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1)
 		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
-	    (buf = malloc(STATE_MAX_BYTES)) != NULL) {
-		object = json_loadb(buf, read_small(fd, buf, STATE_MAX_BYTES),
-		    0, NULL);
+	    (buf = malloc(NOTES_MAX_BYTES)) != NULL) {
+		len = read_all(fd, buf, NOTES_MAX_BYTES);
+		object = json_loadb(buf, len > 0 ? (size_t)len : 0, 0, NULL);
 		read_object(object, s);
 		json_decref(object);
 		free(buf);
@@ -134,7 +119,7 @@ update_state_load(int dir, const char *name, struct update_state *s)
 }
 
 static json_t *
-make_object(const struct update_state *s)
+make_object(const struct update_notes *s)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, "
 	    "s:s}",
@@ -160,7 +145,7 @@ write_object(int fd, const json_t *object)
 }
 
 bool
-update_state_save(int dir, const char *name, const struct update_state *s)
+update_notes_save(int dir, const char *name, const struct update_notes *s)
 {
 	json_t *object = make_object(s);
 	struct names names = names_for(name);
@@ -172,7 +157,7 @@ update_state_save(int dir, const char *name, const struct update_state *s)
 	fd = openat(dir, names.fresh,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	ok = fd != -1 && write_object(fd, object) &&
-	    renameat(dir, names.fresh, dir, names.state) == 0;
+	    renameat(dir, names.fresh, dir, names.notes) == 0;
 	saved = errno;
 	if (!ok && fd != -1)
 		(void)unlinkat(dir, names.fresh, 0);
@@ -184,23 +169,23 @@ update_state_save(int dir, const char *name, const struct update_state *s)
 }
 
 void
-update_state_keep(int dir, const char *name, const struct update_state *s)
+update_notes_keep(int dir, const char *name, const struct update_notes *s)
 {
-	if (!update_state_save(dir, name, s))
+	if (!update_notes_save(dir, name, s))
 		cli_error("warning: cannot write .%s.keyveto-update beside the "
 		    "filter (%s); the next update fetches all of it", name,
 		    strerror(errno));
 }
 
 bool
-update_state_fits(const struct update_state *s, const struct stat *st)
+update_notes_fits(const struct update_notes *s, const struct stat *st)
 {
 	return s->size == st->st_size && s->mtime == st->st_mtim.tv_sec &&
 	    s->mtime_ns == st->st_mtim.tv_nsec;
 }
 
 void
-update_state_fit(struct update_state *s, const struct stat *st)
+update_notes_fit(struct update_notes *s, const struct stat *st)
 {
 	s->size = st->st_size;
 	s->mtime = st->st_mtim.tv_sec;
@@ -208,13 +193,13 @@ update_state_fit(struct update_state *s, const struct stat *st)
 }
 
 void
-update_state_source(const char *url, char source[UPDATE_DIGEST_CHARS])
+update_notes_source(const char *url, char source[UPDATE_DIGEST_CHARS])
 {
 	(void)SHA256Data((const uint8_t *)url, strlen(url), source);
 }
 
 bool
-update_state_signers(int allowed_signers, const char *identity,
+update_notes_signers(int allowed_signers, const char *identity,
     char signers[UPDATE_DIGEST_CHARS])
 {
 	uint8_t buf[4096];
@@ -238,15 +223,15 @@ update_state_signers(int allowed_signers, const char *identity,
 }
 
 void
-update_state_boot(char boot[UPDATE_BOOT_CHARS])
+update_notes_boot(char boot[UPDATE_BOOT_CHARS])
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
+	ssize_t len = -1;
 
 	if (fd != -1) {
-		len = read_small(fd, boot, UPDATE_BOOT_CHARS - 1);
+		len = read_all(fd, boot, UPDATE_BOOT_CHARS - 1);
 		close(fd);
 	}
-	boot[len] = '\0';
+	boot[len > 0 ? len : 0] = '\0';
 	boot[strcspn(boot, "\n")] = '\0';
 }

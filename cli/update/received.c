@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/part.h"
+#include "update/received.h"
 
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #include "host/write.h"
 
 static bool
-fail(const struct update_part *p, const char *what)
+report_failure(const struct update_received *p, const char *what)
 {
 	cli_error("%s: %s %s beside it: %s", p->path, what, p->name,
 	    strerror(errno));
@@ -33,22 +33,22 @@ is_ours(const struct stat *st)
 
 /* One try: -1 after a message; 0 if another process was faster; else 1. */
 static int
-try_open(struct update_part *p)
+open_and_lock(struct update_received *p)
 {
 	struct stat st, named;
 
 	p->fd = openat(p->dir, p->name, O_RDWR | O_CREAT | O_NOFOLLOW |
 	    O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (p->fd == -1 && errno != ELOOP)
-		return fail(p, "cannot make"), -1;
+		return report_failure(p, "cannot make"), -1;
 	if (p->fd == -1 || fstat(p->fd, &st) == -1 || !is_ours(&st)) {
 		if (unlinkat(p->dir, p->name, 0) == -1 && errno != ENOENT)
-			return fail(p, "cannot remove"), -1;
+			return report_failure(p, "cannot remove"), -1;
 		return 0;
 	}
 	if (flock(p->fd, LOCK_EX | LOCK_NB) == -1) {
 		if (errno != EWOULDBLOCK)
-			return fail(p, "cannot lock"), -1;
+			return report_failure(p, "cannot lock"), -1;
 		cli_error("%s: another keyveto update of it is running; wait "
 		    "for its end", p->path);
 		return -1;
@@ -63,7 +63,7 @@ try_open(struct update_part *p)
 }
 
 bool
-update_part_open(struct update_part *p, int dir, const char *name,
+update_received_open(struct update_received *p, int dir, const char *name,
     const char *path)
 {
 	int r;
@@ -73,7 +73,7 @@ update_part_open(struct update_part *p, int dir, const char *name,
 	p->fd = -1;
 	p->len = p->expected = 0;
 	snprintf(p->name, sizeof(p->name), ".%.230s.keyveto-part", name);
-	while ((r = try_open(p)) == 0) {
+	while ((r = open_and_lock(p)) == 0) {
 		if (p->fd != -1)
 			close(p->fd);
 	}
@@ -87,7 +87,7 @@ update_part_open(struct update_part *p, int dir, const char *name,
 }
 
 void
-update_part_unname(struct update_part *p)
+update_received_unname(struct update_received *p)
 {
 	if (p->named)
 		(void)unlinkat(p->dir, p->name, 0);
@@ -95,7 +95,7 @@ update_part_unname(struct update_part *p)
 }
 
 static bool
-no_room(struct update_part *p)
+report_no_room(struct update_received *p)
 {
 	int saved = errno;
 
@@ -107,7 +107,7 @@ no_room(struct update_part *p)
 
 /* Judges the header as soon as all of it is there. */
 static bool
-judge(struct update_part *p)
+judge_header(struct update_received *p)
 {
 	uint8_t raw[KV_PKBF_HEADER_BYTES];
 	struct kv_pkbf_header h;
@@ -138,32 +138,32 @@ judge(struct update_part *p)
 	/* Rather now than after an hour. Some file systems cannot say. */
 	if (fallocate(p->fd, FALLOC_FL_KEEP_SIZE, 0, p->expected) == -1 &&
 	    errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
-		return no_room(p);
+		return report_no_room(p);
 	return true;
 }
 
 bool
-update_part_begin(struct update_part *p, off_t at)
+update_received_begin(struct update_received *p, off_t at)
 {
 	p->expected = 0;
 	if (ftruncate(p->fd, at) == -1)
-		return fail(p, "cannot write");
+		return report_failure(p, "cannot write");
 	p->len = at;
 	progress_start(&p->progress, "fetching", 0);
-	return judge(p);
+	return judge_header(p);
 }
 
 static bool
-append(struct update_part *p, const uint8_t *data, size_t len)
+append(struct update_received *p, const uint8_t *data, size_t len)
 {
 	if (!write_all_at(p->fd, data, len, p->len))
-		return no_room(p);
+		return report_no_room(p);
 	p->len += (off_t)len;
 	return true;
 }
 
 bool
-update_part_add(struct update_part *p, const void *data, size_t len)
+update_received_add(struct update_received *p, const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
 	size_t head = 0;
@@ -173,7 +173,7 @@ update_part_add(struct update_part *p, const void *data, size_t len)
 		head = KV_PKBF_HEADER_BYTES - (size_t)p->len;
 		head = head < len ? head : len;
 	}
-	if (!append(p, bytes, head) || !judge(p))
+	if (!append(p, bytes, head) || !judge_header(p))
 		return false;
 	if (len - head > (uint64_t)(p->expected - p->len) &&
 	    p->expected != 0) {
@@ -188,7 +188,7 @@ update_part_add(struct update_part *p, const void *data, size_t len)
 }
 
 bool
-update_part_end(struct update_part *p)
+update_received_end(struct update_received *p)
 {
 	progress_end(&p->progress);
 	if (p->expected != 0 && p->len == p->expected)
@@ -204,13 +204,13 @@ update_part_end(struct update_part *p)
 }
 
 void
-update_part_close(struct update_part *p, bool keep)
+update_received_close(struct update_received *p, bool keep)
 {
 	if (p->fd == -1)
 		return;
 	progress_end(&p->progress);
 	if (!keep)
-		update_part_unname(p);
+		update_received_unname(p);
 	else if (ftruncate(p->fd, p->len) == -1)
 		/* Only what was set aside in vain would be given back. */
 		errno = 0;

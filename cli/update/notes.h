@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/state: what keyveto update remembers of a filter, in a file
+ * update/notes: what keyveto update remembers of a filter, in a file
  * .NAME.keyveto-update beside it. One that is missing, damaged or out of date
  * is ignored: then all is fetched again, and what was rolled back from may
  * return. But a part that is called by another's ETag would be completed with
  * bytes of that other file: see update/install.c, name_part.
  */
-#ifndef CLI_UPDATE_STATE_H
-#define CLI_UPDATE_STATE_H
+#ifndef CLI_UPDATE_NOTES_H
+#define CLI_UPDATE_NOTES_H
 
 #include <sys/stat.h>
 
@@ -16,7 +16,7 @@
 #define UPDATE_DIGEST_CHARS 65	/* SHA-256 */
 #define UPDATE_BOOT_CHARS 64
 
-struct update_state {
+struct update_notes {
 	/* The SHA-256 of the URL, which may be a secret. */
 	char source[UPDATE_DIGEST_CHARS];
 	/* What the server calls the filter that is installed. */
@@ -37,33 +37,33 @@ struct update_state {
 	char part_boot[UPDATE_BOOT_CHARS];
 };
 
-void update_state_clear(struct update_state *s);
+void update_notes_clear(struct update_notes *s);
 
 /* Of the filter called name in dir. Clear, if there is nothing to be read. */
-void update_state_load(int dir, const char *name, struct update_state *s);
+void update_notes_load(int dir, const char *name, struct update_notes *s);
 /* In one step. False with errno. */
-bool update_state_save(int dir, const char *name,
-    const struct update_state *s);
+bool update_notes_save(int dir, const char *name,
+    const struct update_notes *s);
 /* The same, where a failure need only be told. */
-void update_state_keep(int dir, const char *name,
-    const struct update_state *s);
+void update_notes_keep(int dir, const char *name,
+    const struct update_notes *s);
 
 /* Whether what it says of the filter installed is about this file. */
-bool update_state_fits(const struct update_state *s, const struct stat *st);
-void update_state_fit(struct update_state *s, const struct stat *st);
+bool update_notes_fits(const struct update_notes *s, const struct stat *st);
+void update_notes_fit(struct update_notes *s, const struct stat *st);
 /* Forgets what it says of the filter installed. */
-void update_state_forget_installed(struct update_state *s);
-void update_state_forget_part(struct update_state *s);
+void update_notes_forget_installed(struct update_notes *s);
+void update_notes_forget_part(struct update_notes *s);
 
 /* The name that source gets for a URL. */
-void update_state_source(const char *url, char source[UPDATE_DIGEST_CHARS]);
+void update_notes_source(const char *url, char source[UPDATE_DIGEST_CHARS]);
 /*
  * The name that signers gets for that identity in a file of allowed signers,
  * which is only read. False with errno.
  */
-bool update_state_signers(int allowed_signers, const char *identity,
+bool update_notes_signers(int allowed_signers, const char *identity,
     char signers[UPDATE_DIGEST_CHARS]);
 /* Which start of the machine this is; "" if it cannot be told. */
-void update_state_boot(char boot[UPDATE_BOOT_CHARS]);
+void update_notes_boot(char boot[UPDATE_BOOT_CHARS]);
 
 #endif

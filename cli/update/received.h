@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/part: a filter while it is being received, in a hidden file
+ * update/received: a filter while it is being received, in a hidden file
  * .NAME.keyveto-part beside the one it is to replace, which one process at a
  * time has. What cannot become that filter is refused as soon as its header is
  * there: it is judged before the rest is received, and no more than it says is
  * taken.
  */
-#ifndef CLI_UPDATE_PART_H
-#define CLI_UPDATE_PART_H
+#ifndef CLI_UPDATE_RECEIVED_H
+#define CLI_UPDATE_RECEIVED_H
 
 #include <limits.h>
 
 #include "kv_pkbf.h"
 #include "output/progress.h"
 
-struct update_part {
+struct update_received {
 	int dir;		/* the caller's */
 	char name[NAME_MAX + 1];
 	bool named;		/* it still goes by that */
@@ -35,19 +35,20 @@ struct update_part {
  * what there is of it: p->len. Mode 0600. False after a message; another
  * process may have it.
  */
-bool update_part_open(struct update_part *p, int dir, const char *name,
+bool update_received_open(struct update_received *p, int dir, const char *name,
     const char *path);
 
 /* Takes its name away: nothing of it outlives this process. */
-void update_part_unname(struct update_part *p);
+void update_received_unname(struct update_received *p);
 
 /* Drops what is beyond at; what is left is judged, if that is possible. */
-bool update_part_begin(struct update_part *p, off_t at);
-bool update_part_add(struct update_part *p, const void *data, size_t len);
+bool update_received_begin(struct update_received *p, off_t at);
+bool update_received_add(struct update_received *p, const void *data,
+    size_t len);
 /* After the last: whether it is all there. */
-bool update_part_end(struct update_part *p);
+bool update_received_end(struct update_received *p);
 
 /* Closes it; what was received stays for the next run only if keep. */
-void update_part_close(struct update_part *p, bool keep);
+void update_received_close(struct update_received *p, bool keep);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/target.h"
+#include "update/installed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@
 #include "filter/filter.h"
 
 static bool
-fail(const struct update_target *t, const char *what)
+report_failure(const struct update_installed *t, const char *what)
 {
 	cli_error("%s: %s: %s", t->path, what, strerror(errno));
 	return false;
 }
 
 static bool
-is_our_directory(const struct update_target *t)
+is_our_directory(const struct update_installed *t)
 {
 	const struct stat *st = &t->place.dir_st;
 
@@ -32,7 +32,7 @@ is_our_directory(const struct update_target *t)
 
 /* An update that was killed may not have come to name the previous one. */
 static bool
-end_killed_run(const struct update_target *t)
+end_killed_run(const struct update_installed *t)
 {
 	struct replace r;
 	bool ok;
@@ -61,7 +61,7 @@ has_marker(int fd)
 
 /* Judges a file that is not a whole filter, for the reason r. */
 static bool
-judge_damaged(struct update_target *t, enum kv_err r, bool force)
+judge_damaged(struct update_installed *t, enum kv_err r, bool force)
 {
 	t->is_other = !has_marker(t->fd);
 	if (!t->is_other || force) {
@@ -76,12 +76,12 @@ judge_damaged(struct update_target *t, enum kv_err r, bool force)
 }
 
 bool
-update_target_open(struct update_target *t, const char *path, bool force)
+update_installed_open(struct update_installed *t, const char *path, bool force)
 {
 	struct kv_pkbf f;
 	enum kv_err r;
 
-	*t = (struct update_target){ .path = path, .fd = -1 };
+	*t = (struct update_installed){ .path = path, .fd = -1 };
 	if (!replace_find(&t->place, path) || !is_our_directory(t) ||
 	    !end_killed_run(t))
 		return false;
@@ -90,19 +90,19 @@ update_target_open(struct update_target *t, const char *path, bool force)
 	if (t->fd == -1 && errno == ENOENT)
 		return true;
 	if (t->fd == -1 || fstat(t->fd, &t->st) == -1)
-		return fail(t, "cannot be opened");
+		return report_failure(t, "cannot be opened");
 	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_OK) {
 		t->is_filter = true;
 		t->header = f.header;
 	} else if (r == KV_ERR_SYSTEM)
-		return fail(t, "cannot be read");
+		return report_failure(t, "cannot be read");
 	else
 		return judge_damaged(t, r, force);
 	return true;
 }
 
 void
-update_target_close(struct update_target *t)
+update_installed_close(struct update_installed *t)
 {
 	if (t->fd != -1)
 		close(t->fd);
@@ -112,7 +112,7 @@ update_target_close(struct update_target *t)
 
 /* Whether all is as it was when it was looked at; the lock is held now. */
 static bool
-is_unchanged(const struct update_target *t, const struct replace *r)
+is_unchanged(const struct update_installed *t, const struct replace *r)
 {
 	bool same = r->dir_st.st_dev == t->place.dir_st.st_dev &&
 	    r->dir_st.st_ino == t->place.dir_st.st_ino &&
@@ -130,7 +130,7 @@ is_unchanged(const struct update_target *t, const struct replace *r)
 }
 
 bool
-update_target_replace(const struct update_target *t, int fd,
+update_installed_replace(const struct update_installed *t, int fd,
     const char *name, bool *donep)
 {
 	struct stat mine, named;
@@ -154,7 +154,7 @@ update_target_replace(const struct update_target *t, int fd,
 }
 
 int
-update_target_open_previous(const struct update_target *t)
+update_installed_open_previous(const struct update_installed *t)
 {
 	struct stat st;
 	int fd = openat(t->place.dir, t->place.previous_name,
@@ -164,7 +164,7 @@ update_target_open_previous(const struct update_target *t)
 		cli_error("%s: there is no previous one (%s beside it)",
 		    t->path, t->place.previous_name);
 	} else if (fd == -1 || fstat(fd, &st) == -1) {
-		fail(t, "the previous one cannot be opened");
+		report_failure(t, "the previous one cannot be opened");
 	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 	    (st.st_mode & 022) != 0) {
 		cli_error("%s: the previous one, %s, is somebody else's, or "
@@ -181,7 +181,7 @@ update_target_open_previous(const struct update_target *t)
 }
 
 bool
-update_target_exchange(const struct update_target *t, bool *donep)
+update_installed_exchange(const struct update_installed *t, bool *donep)
 {
 	unsigned int how = t->fd != -1 ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	struct replace r;
@@ -190,17 +190,19 @@ update_target_exchange(const struct update_target *t, bool *donep)
 	*donep = ok &&
 	    renameat2(r.dir, t->place.previous_name, r.dir, r.name, how) == 0;
 	if (ok && !*donep)
-		ok = fail(t, errno == EINVAL ? "the file system cannot "
-		    "exchange it with the previous one; move that over it" :
+		ok = report_failure(t, errno == EINVAL ?
+		    "the file system cannot exchange it with the previous one; "
+		    "move that over it" :
 		    "cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
-		ok = fail(t, "exchanged, but not sure to survive a crash");
+		ok = report_failure(t, "exchanged, but not sure to survive a "
+		    "crash");
 	replace_close(&r);
 	return ok;
 }
 
 bool
-update_target_judge(const char *shown, int fd, double max_rate,
+update_installed_judge(const char *shown, int fd, double max_rate,
     struct filter_facts *facts)
 {
 	struct kv_pkbf f;
