@@ -410,7 +410,7 @@ read_arguments(struct request *q, const char *date, int n, char **word)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_allow(const struct cli_command *cmd, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "until", required_argument, NULL, UNTIL },
@@ -455,5 +455,5 @@ const struct cli_command cli_allow = {
 	    "  --remove         take the line of KEY out again\n"
 	    "  --config FILE    change FILE (default " KV_CONFIG_PATH ")\n"
 	    "\nExit status: 0 done, 2 not done.\n",
-	.run = run,
+	.run = run_allow,
 };

@@ -52,7 +52,7 @@ open_standard_descriptors(void)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_command(const struct cli_command *cmd, int argc, char **argv)
 {
 	static char name[] = "keyveto";
 
@@ -83,7 +83,7 @@ main(int argc, char **argv)
 		return print_version();
 	for (size_t i = 0; i < COUNT; i++) {
 		if (strcmp(argv[1], commands[i]->name) == 0)
-			return run(commands[i], argc - 1, argv + 1);
+			return run_command(commands[i], argc - 1, argv + 1);
 	}
 	cli_error("unknown command %s", argv[1]);
 	print_usage(stderr);

@@ -85,7 +85,7 @@ on_problem(const struct input_problem *problem, void *arg)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_spki(const struct cli_command *cmd, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "pem", no_argument, NULL, FORM_PEM },
@@ -129,5 +129,5 @@ const struct cli_command cli_spki = {
 	    "  --der      the same as DER, one after the other\n"
 	    "  --sha256   its SHA-256, in hexadecimal\n"
 	    "  --xxh64    its XXH64 with seed 0 and with seed 1\n",
-	.run = run,
+	.run = run_spki,
 };

@@ -68,7 +68,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_check(const struct cli_command *cmd, int argc, char **argv)
 {
 	static char *standard_input[] = { "-", NULL };
 	struct kv_judge judge;
@@ -121,5 +121,5 @@ const struct cli_command cli_check = {
 	    CLI_JUDGE_HELP
 	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
 	    "listed but\nsomething could not be checked, or bad usage.\n",
-	.run = run,
+	.run = run_check,
 };

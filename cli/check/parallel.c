@@ -292,7 +292,7 @@ here_block(const struct input_block *block, void *arg)
 }
 
 static void
-start(struct pool *p, size_t jobs, const struct quick *quick)
+start_workers(struct pool *p, size_t jobs, const struct quick *quick)
 {
 	if (!open_buffers(&p->here, p->total))
 		out_of_memory();
@@ -338,7 +338,7 @@ close_buffers(struct unit *u)
 }
 
 static void
-finish(struct pool *p)
+end_workers(struct pool *p)
 {
 	settle(p);
 	print_unit(p, &p->here);
@@ -377,10 +377,10 @@ parallel_check(struct report *r, char **paths, size_t jobs,
 	};
 
 	p.here.quick = &quick;
-	start(&p, jobs, is_quick ? &quick : NULL);
+	start_workers(&p, jobs, is_quick ? &quick : NULL);
 	for (; *paths != NULL; paths++)
 		input_read(*paths, &sink);
-	finish(&p);
+	end_workers(&p);
 	if (is_quick)
 		quick_close(&quick);
 }

@@ -289,7 +289,7 @@ edit_file(struct edit *e)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_config_edit(const struct cli_command *cmd, int argc, char **argv)
 {
 	enum { YES = 1 };
 	static const struct option options[] = {
@@ -332,5 +332,5 @@ const struct cli_command config_edit = {
 	    "be locked out\n"
 	    "  --config FILE    edit FILE (default " KV_CONFIG_PATH ")\n"
 	    "\nExit status: 0 saved, or unchanged; 2 not saved.\n",
-	.run = run,
+	.run = run_config_edit,
 };

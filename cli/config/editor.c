@@ -72,7 +72,7 @@ chosen_editor(const char **variablep)
 
 /* Whether the editor ended well; says why not. */
 static bool
-judge(int error, int status, const char *name)
+report_exit(int error, int status, const char *name)
 {
 	if (error != 0)
 		cli_error("%s: cannot be run: %s; name an editor in VISUAL "
@@ -131,7 +131,7 @@ editor_run(const char *path)
 	else {
 		fflush(stdout);
 		error = run_words(word, n, path, &status);
-		ok = judge(error, status, word[0]);
+		ok = report_exit(error, status, word[0]);
 	}
 	free(copy);
 	return ok;

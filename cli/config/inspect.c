@@ -65,7 +65,7 @@ check_file(const char *name)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_config_check(const struct cli_command *cmd, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
@@ -102,5 +102,5 @@ const struct cli_command config_check = {
 	    "  --config FILE    the same as FILE\n"
 	    "\nExit status: 0 all is well; 1 it works, but something deserves "
 	    "a look;\n2 a login by key has no verdict, or bad usage.\n",
-	.run = run,
+	.run = run_config_check,
 };

@@ -43,7 +43,7 @@ static const struct {
 };
 
 __attribute__((format(printf, 5, 0))) static void
-add(struct doctor *d, const char *check, enum doctor_status status,
+add_finding(struct doctor *d, const char *check, enum doctor_status status,
     const char *remedy, const char *fmt, va_list ap)
 {
 	struct doctor_finding f = { .check = check, .status = status };
@@ -72,7 +72,7 @@ doctor_ok(struct doctor *d, const char *check, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, check, DOCTOR_OK, NULL, fmt, ap);
+	add_finding(d, check, DOCTOR_OK, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -83,7 +83,7 @@ doctor_warning(struct doctor *d, const char *check, const char *remedy,
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, check, DOCTOR_WARNING, remedy, fmt, ap);
+	add_finding(d, check, DOCTOR_WARNING, remedy, fmt, ap);
 	va_end(ap);
 }
 
@@ -94,7 +94,7 @@ doctor_broken(struct doctor *d, const char *check, const char *remedy,
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, check, DOCTOR_BROKEN, remedy, fmt, ap);
+	add_finding(d, check, DOCTOR_BROKEN, remedy, fmt, ap);
 	va_end(ap);
 }
 
@@ -105,7 +105,8 @@ doctor_say(struct doctor *d, const char *check, enum doctor_status status,
 	va_list ap;
 
 	va_start(ap, fmt);
-	add(d, check, status, status == DOCTOR_OK ? NULL : remedy, fmt, ap);
+	add_finding(d, check, status, status == DOCTOR_OK ? NULL : remedy, fmt,
+	    ap);
 	va_end(ap);
 }
 
@@ -180,7 +181,7 @@ struct form {
 
 /* False after a message. */
 static bool
-take_option(struct doctor_options *o, struct form *form, int opt)
+read_option(struct doctor_options *o, struct form *form, int opt)
 {
 	switch (opt) {
 	case JSON:
@@ -208,7 +209,7 @@ take_option(struct doctor_options *o, struct form *form, int opt)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_doctor(const struct cli_command *cmd, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, JSON },
@@ -229,7 +230,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
-		if (opt == '?' || !take_option(&o, &form, opt))
+		if (opt == '?' || !read_option(&o, &form, opt))
 			return CLI_UNCHECKED;
 	}
 	if (optind != argc) {
@@ -268,5 +269,5 @@ const struct cli_command cli_doctor = {
 	    CLI_JUDGE_HELP
 	    "\nExit status: 0 all is well, 1 a warning, 2 something is "
 	    "broken, or bad usage.\n",
-	.run = run,
+	.run = run_doctor,
 };

@@ -51,7 +51,7 @@ doctor_filter(struct doctor *d, const char *check)
 
 /* A check that had no filter to look at says so. */
 static void
-tell_none(struct doctor *d, const char *check)
+warn_without_filter(struct doctor *d, const char *check)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (d->finding[i].check == check)
@@ -91,7 +91,7 @@ doctor_filter_age(struct doctor *d, const char *check)
 	for (size_t i = 0; i < d->judge.n_filters; i++)
 		if (d->learnt[i])
 			judge_age(d, check, &d->facts[i]);
-	tell_none(d, check);
+	warn_without_filter(d, check);
 }
 
 void
@@ -111,7 +111,7 @@ doctor_filter_rate(struct doctor *d, const char *check)
 		    "%s: %.4g%% of its bits are set: lists a clean key with a "
 		    "chance of %.3g", f->path, f->share * 100, rate);
 	}
-	tell_none(d, check);
+	warn_without_filter(d, check);
 }
 
 /* The keys of the canary file, looked up in all filters. */
@@ -189,7 +189,7 @@ doctor_canaries(struct doctor *d, const char *check)
 		}
 	}
 	if (d->judge.n_filters == 0) {
-		tell_none(d, check);
+		warn_without_filter(d, check);
 		return;
 	}
 	/* A FIFO, or a device without an end, must not hold us up. */

@@ -133,7 +133,7 @@ read_inputs(struct adding *a, int n, char **paths)
 
 /* A run counts once, and only if it added something. */
 static bool
-finish(struct adding *a, uint64_t now)
+write_filter(struct adding *a, uint64_t now)
 {
 	struct kv_pkbf_header *h = &a->writer.header;
 	const char *path = a->writer.file.path;
@@ -154,7 +154,7 @@ finish(struct adding *a, uint64_t now)
 }
 
 static bool
-add(struct adding *a, const char *path, int n, char **inputs)
+add_inputs(struct adding *a, const char *path, int n, char **inputs)
 {
 	uint64_t now;
 	bool ok = false;
@@ -170,14 +170,14 @@ add(struct adding *a, const char *path, int n, char **inputs)
 		goto out;
 	}
 	read_inputs(a, n, inputs);
-	ok = !a->failed && finish(a, now) && a->problems == 0;
+	ok = !a->failed && write_filter(a, now) && a->problems == 0;
 out:
 	pkbf_writer_close(&a->writer);
 	return ok;
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 {
 	static char dash[] = "-";
 	static char *standard_input[] = { dash };
@@ -201,7 +201,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 		return cli_usage_error(cmd);
 	}
 	n = argc - optind - 1;
-	return add(&a, argv[optind], n > 0 ? n : 1,
+	return add_inputs(&a, argv[optind], n > 0 ? n : 1,
 	    n > 0 ? argv + optind + 1 : standard_input) ? 0 : CLI_UNCHECKED;
 }
 
@@ -228,5 +228,5 @@ const struct cli_command filter_add = {
 	    "write it wait;\n"
 	    "the file .NAME.lock beside it goes away at the end.\n"
 	    "SOURCE_DATE_EPOCH in the environment stands for the time.\n",
-	.run = run,
+	.run = run_filter_add,
 };

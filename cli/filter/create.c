@@ -128,7 +128,7 @@ out:
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct wish wish = { .entries = 0 };
 	int opt;
@@ -163,5 +163,5 @@ const struct cli_command filter_create = {
 	    "\n"
 	    "Elliptic curve keys take two entries each (see 'keyveto filter "
 	    "add --help').\n",
-	.run = run,
+	.run = run_filter_create,
 };

@@ -140,7 +140,7 @@ explain(const char *path, const char *input, bool raw)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
 {
 	bool raw = false;
 	int opt;
@@ -174,5 +174,5 @@ const struct cli_command filter_explain = {
 	    "position among the bits, the byte of the file, the mask in it, "
 	    "and whether the\n"
 	    "bit is set; at the end of each key 'listed' or 'not listed'.\n",
-	.run = run,
+	.run = run_filter_explain,
 };

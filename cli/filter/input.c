@@ -107,7 +107,8 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 }
 
 static void
-report(const struct input_sink *sink, const char *path, const char *reason)
+report_unread(const struct input_sink *sink, const char *path,
+    const char *reason)
 {
 	struct input_problem problem = { .path = path, .reason = reason };
 
@@ -125,7 +126,7 @@ filter_read_spki(const char *path, const struct input_sink *sink)
 	size_t len = 0;
 
 	if (in == NULL || buf == NULL) {
-		report(sink, path, strerror(errno));
+		report_unread(sink, path, strerror(errno));
 		goto out;
 	}
 	while ((why = next_element(in, buf, &len)) == NULL && len > 0) {
@@ -136,7 +137,7 @@ filter_read_spki(const char *path, const struct input_sink *sink)
 	}
 	/* There is no telling where the next one would start. */
 	if (why != NULL)
-		report(sink, path, why);
+		report_unread(sink, path, why);
 out:
 	free(buf);
 	if (in != NULL && !is_stdin)

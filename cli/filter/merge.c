@@ -217,7 +217,7 @@ merge(struct merging *m, const char *path, char **inputs)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct merging m = { .n = 0 };
 	bool ok = false;
@@ -273,5 +273,5 @@ const struct cli_command filter_merge = {
 	    "The number of entries becomes the sum, an upper bound: keys that "
 	    "several filters\n"
 	    "list cannot be told apart.\n",
-	.run = run,
+	.run = run_filter_merge,
 };

@@ -62,7 +62,7 @@ catch_bus_error(const char *path)
 }
 
 static bool
-fail(const struct pkbf_writer *w, const char *what)
+report_failure(const struct pkbf_writer *w, const char *what)
 {
 	cli_error("%s: %s: %s", w->file.path, what, strerror(errno));
 	return false;
@@ -93,7 +93,7 @@ map(struct pkbf_writer *w)
 	p = mmap(NULL, w->map_bytes, is_new ? PROT_READ | PROT_WRITE :
 	    PROT_READ, MAP_SHARED, is_new ? w->file.fd : w->file.old, 0);
 	if (p == MAP_FAILED)
-		return fail(w, "cannot be mapped");
+		return report_failure(w, "cannot be mapped");
 	w->map = p;
 	return true;
 }
@@ -118,7 +118,7 @@ pkbf_writer_may_replace(struct pkbf_writer *w, bool force)
 	    (r = kv_pkbf_open_fd(w->file.old, &f)) == KV_OK)
 		return true;
 	if (r == KV_ERR_SYSTEM)
-		return fail(w, "cannot be read; move it away");
+		return report_failure(w, "cannot be read; move it away");
 	if (!force) {
 		cli_error("%s: is not a filter (%s); --force keeps it beside "
 		    "under another name, and makes a filter here",
@@ -161,7 +161,7 @@ pkbf_writer_start(struct pkbf_writer *w, const struct kv_pkbf_header *h)
 	if (!replace_begin(&w->file))
 		return false;
 	if (ftruncate(w->file.fd, kv_pkbf_file_bytes(h->length)) == -1)
-		return fail(w, "cannot be made that large");
+		return report_failure(w, "cannot be made that large");
 	return true;
 }
 
@@ -169,7 +169,7 @@ static bool
 write_at(const struct pkbf_writer *w, const uint8_t *p, size_t len, off_t at)
 {
 	return write_all_at(w->file.fd, p, len, at) ||
-	    fail(w, "cannot be written");
+	    report_failure(w, "cannot be written");
 }
 
 /* Copies a range of the old file into the new one. */
@@ -180,7 +180,7 @@ copy_range(const struct pkbf_writer *w, off_t at, off_t end)
 	bool ok = buf != NULL;
 
 	if (!ok)
-		fail(w, "cannot be copied");
+		report_failure(w, "cannot be copied");
 	while (ok && at < end) {
 		size_t len = end - at < COPY_BYTES ? (size_t)(end - at) :
 		    COPY_BYTES;
@@ -204,7 +204,7 @@ copy_old(const struct pkbf_writer *w)
 	off_t end = kv_pkbf_file_bytes(w->header.length), at = 0, hole;
 
 	if (ftruncate(w->file.fd, end) == -1)
-		return fail(w, "cannot be made that large");
+		return report_failure(w, "cannot be made that large");
 	while (at < end) {
 		off_t data = lseek(w->file.old, at, SEEK_DATA);
 

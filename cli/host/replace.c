@@ -54,7 +54,7 @@ catch_signals(void)
 
 /* Says what went wrong with the file, from errno. */
 static bool
-fail(const struct replace *r, const char *what)
+report_failure(const struct replace *r, const char *what)
 {
 	cli_error("%s: %s: %s", r->path, what, strerror(errno));
 	return false;
@@ -83,7 +83,7 @@ find_place(struct replace *r)
 	}
 	make_up_names(r, r->name);
 	if (fstat(r->dir, &r->dir_st) == -1)
-		return fail(r, "its directory");
+		return report_failure(r, "its directory");
 	return true;
 }
 
@@ -115,7 +115,7 @@ lock_is_safe(const struct replace *r)
 	struct stat st;
 
 	if (fstat(r->lock, &st) == -1)
-		return fail(r, "its lock file");
+		return report_failure(r, "its lock file");
 	if (S_ISREG(st.st_mode) && (st.st_mode & 077) == 0 &&
 	    (st.st_uid == 0 || st.st_uid == geteuid() ||
 	    st.st_uid == r->dir_st.st_uid))
@@ -155,13 +155,13 @@ wait_for_lock(const struct replace *r, bool *toldp)
 				    "that writes it", r->path);
 			*toldp = true;
 		} else if (errno != EINTR)
-			return fail(r, "cannot be locked");
+			return report_failure(r, "cannot be locked");
 	}
 	return true;
 }
 
 static bool
-take_lock(struct replace *r)
+get_lock(struct replace *r)
 {
 	bool told = false, made = false;
 
@@ -258,14 +258,14 @@ open_old(struct replace *r)
 	if (r->old == -1 && errno == ENOENT)
 		return true;
 	if (r->old == -1 || fstat(r->old, &r->old_st) == -1)
-		return fail(r, "cannot be opened");
+		return report_failure(r, "cannot be opened");
 	if (!S_ISREG(r->old_st.st_mode)) {
 		cli_error("%s: not a regular file", r->path);
 		return false;
 	}
 	/* It could be replaced all the same, but that is not what 0444 says. */
 	if (faccessat(r->dir, r->name, W_OK, AT_EACCESS) == -1)
-		return fail(r, "cannot be written");
+		return report_failure(r, "cannot be written");
 	return true;
 }
 
@@ -283,7 +283,7 @@ replace_open(struct replace *r, const char *path)
 	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
 		.fd = -1 };
 	catch_signals();
-	return find_place(r) && take_lock(r) && clean_up(r) && open_old(r);
+	return find_place(r) && get_lock(r) && clean_up(r) && open_old(r);
 }
 
 /* Takes over dir as the directory of name. */
@@ -299,7 +299,7 @@ use_place(struct replace *r, const char *name)
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	make_up_names(r, r->name);
 	if (fstat(r->dir, &r->dir_st) == -1)
-		return fail(r, "its directory");
+		return report_failure(r, "its directory");
 	if (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    !S_ISREG(st.st_mode)) {
 		cli_error("%s: not a regular file", r->path);
@@ -314,7 +314,7 @@ replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 	*r = (struct replace){ .path = path, .dir = dir, .lock = -1, .old = -1,
 		.fd = -1 };
 	catch_signals();
-	return use_place(r, name) && take_lock(r) && clean_up(r) && open_old(r);
+	return use_place(r, name) && get_lock(r) && clean_up(r) && open_old(r);
 }
 
 bool
@@ -329,13 +329,14 @@ replace_begin(struct replace *r)
 		if (r->fd != -1)
 			return true;
 		if (errno != EOPNOTSUPP && errno != EINVAL && errno != EISDIR)
-			return fail(r, "cannot make a file beside it");
+			return report_failure(r, "cannot make a file beside "
+			    "it");
 	}
 	leftover.named = 1;
 	r->fd = openat(r->dir, r->new_name,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (r->fd == -1)
-		return fail(r, "cannot make a file beside it");
+		return report_failure(r, "cannot make a file beside it");
 	r->named = true;
 	return true;
 }
@@ -372,10 +373,10 @@ bool
 replace_adopt(struct replace *r, int fd, const char *name)
 {
 	if (r->old == -1 && fchmod(fd, 0644) == -1)
-		return fail(r, "cannot be written");
+		return report_failure(r, "cannot be written");
 	leftover.named = 1;
 	if (renameat(r->dir, name, r->dir, r->new_name) == -1)
-		return fail(r, "cannot name the new file");
+		return report_failure(r, "cannot name the new file");
 	r->fd = fd;
 	r->named = true;
 	return true;
@@ -405,7 +406,7 @@ take_over_owner(const struct replace *r)
 		return true;
 	choose_attributes(r, &wanted);
 	if (fstat(r->fd, &st) == -1)
-		return fail(r, "cannot be written");
+		return report_failure(r, "cannot be written");
 	if ((st.st_uid != wanted.st_uid || st.st_gid != wanted.st_gid) &&
 	    fchown(r->fd, wanted.st_uid, wanted.st_gid) == -1) {
 		cli_error("%s: belongs to another user or group, who would "
@@ -414,7 +415,7 @@ take_over_owner(const struct replace *r)
 		return false;
 	}
 	if (fchmod(r->fd, wanted.st_mode & 07777) == -1)
-		return fail(r, "cannot keep its mode");
+		return report_failure(r, "cannot keep its mode");
 	return true;
 }
 
@@ -494,7 +495,7 @@ publish_first(struct replace *r)
 			r->named = false;
 	}
 	if (n == -1)
-		return fail(r, "cannot be made");
+		return report_failure(r, "cannot be made");
 	return true;
 }
 
@@ -513,7 +514,8 @@ name_kept(struct replace *r)
 	}
 	if (n == -1) {
 		r->kept_name[0] = '\0';
-		return fail(r, "cannot keep what is there; move it away");
+		return report_failure(r, "cannot keep what is there; move it "
+		    "away");
 	}
 	if (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    is_same(&kept, &r->old_st))
@@ -537,18 +539,18 @@ publish_in_place(struct replace *r)
 	if (!r->named) {
 		leftover.named = 1;
 		if (name_new_file(r, r->new_name) == -1)
-			return fail(r, "cannot name the new file");
+			return report_failure(r, "cannot name the new file");
 		r->named = true;
 	}
 	if (r->keep_old &&
 	    linkat(r->dir, r->name, r->dir, r->old_name, 0) == -1)
-		return fail(r, "cannot keep the old one");
+		return report_failure(r, "cannot keep the old one");
 	if (r->keep_beside && !name_kept(r)) {
 		unname_kept(r);
 		return false;
 	}
 	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1) {
-		fail(r, "cannot be replaced");
+		report_failure(r, "cannot be replaced");
 		unname_kept(r);
 		if (r->keep_old)
 			(void)unlinkat(r->dir, r->old_name, 0);
@@ -563,7 +565,8 @@ flush_directory(const struct replace *r)
 {
 	/* Some file systems know no flushing of directories. */
 	if (fsync(r->dir) == -1 && errno != EINVAL)
-		return fail(r, "written, but not sure to survive a crash");
+		return report_failure(r, "written, but not sure to survive a "
+		    "crash");
 	return true;
 }
 
@@ -573,7 +576,7 @@ replace_commit(struct replace *r)
 	if (!take_over_owner(r))
 		return false;
 	if (fsync(r->fd) == -1)
-		return fail(r, "cannot be written");
+		return report_failure(r, "cannot be written");
 	if (!is_undisturbed(r) ||
 	    !(r->old == -1 ? publish_first(r) : publish_in_place(r)) ||
 	    !flush_directory(r))
@@ -582,7 +585,8 @@ replace_commit(struct replace *r)
 	if (r->old == -1 || !r->keep_old)
 		return true;
 	if (!name_previous(r))
-		return fail(r, "replaced, but the old one cannot be kept");
+		return report_failure(r, "replaced, but the old one cannot be "
+		    "kept");
 	return flush_directory(r);
 }
 

@@ -41,7 +41,7 @@ struct reader {
 };
 
 static void
-tell_problem(const struct reader *r, uint64_t line, const char *reason)
+give_problem(const struct reader *r, uint64_t line, const char *reason)
 {
 	const struct input_problem p = {
 		.path = r->path, .line = line, .reason = reason
@@ -51,7 +51,7 @@ tell_problem(const struct reader *r, uint64_t line, const char *reason)
 }
 
 static void
-tell_key(const struct reader *r, uint64_t line, enum kv_part part,
+give_key(const struct reader *r, uint64_t line, enum kv_part part,
     const struct kv_pubkey *key, struct kv_span comment)
 {
 	const struct input_key k = {
@@ -64,17 +64,17 @@ tell_key(const struct reader *r, uint64_t line, enum kv_part part,
 }
 
 static void
-tell_sshkey(const struct reader *r, uint64_t line,
+give_sshkey(const struct reader *r, uint64_t line,
     const struct kv_sshkey *key, struct kv_span comment)
 {
 	if (key->key.type != KV_KEY_NONE)
-		tell_key(r, line, KV_PART_KEY, &key->key, comment);
+		give_key(r, line, KV_PART_KEY, &key->key, comment);
 	if (key->ca.type != KV_KEY_NONE)
-		tell_key(r, line, KV_PART_CA, &key->ca, comment);
+		give_key(r, line, KV_PART_CA, &key->ca, comment);
 }
 
 static void
-tell_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
+give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 {
 	const struct kv_span comment = {
 		(const uint8_t *)key->comment, strlen(key->comment)
@@ -86,7 +86,7 @@ tell_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 	};
 
 	if (key->ssh.key.type != KV_KEY_NONE)
-		tell_sshkey(r, line, &key->ssh, comment);
+		give_sshkey(r, line, &key->ssh, comment);
 	else
 		r->sink->key(&k, r->sink->arg);
 }
@@ -108,13 +108,13 @@ end_pem(struct reader *r)
 	char why[256];
 
 	if (r->pem_too_long)
-		tell_problem(r, r->pem_line, "PEM block is too long");
+		give_problem(r, r->pem_line, "PEM block is too long");
 	else if (pem_read((struct kv_span){ r->pem, r->pem_len }, &key, why,
 	    sizeof(why))) {
-		tell_pem_key(r, r->pem_line, &key);
+		give_pem_key(r, r->pem_line, &key);
 		pem_key_free(&key);
 	} else if (!key.keyless)
-		tell_problem(r, r->pem_line, why);
+		give_problem(r, r->pem_line, why);
 	drop_pem(r);
 }
 
@@ -123,12 +123,12 @@ static void
 collect_pem(struct reader *r, struct kv_span text)
 {
 	if (r->pem != NULL && pem_is_begin(text)) {
-		tell_problem(r, r->pem_line, "PEM block has no end");
+		give_problem(r, r->pem_line, "PEM block has no end");
 		drop_pem(r);
 	}
 	if (r->pem == NULL) {
 		if ((r->pem = malloc(PEM_MAX_BYTES)) == NULL) {
-			tell_problem(r, r->line, strerror(errno));
+			give_problem(r, r->line, strerror(errno));
 			return;
 		}
 		r->pem_len = 0;
@@ -178,7 +178,7 @@ skip_marker(struct kv_span *text)
 }
 
 static void
-tell_unknown_type(const struct reader *r, const struct kv_line *line)
+give_unknown_type(const struct reader *r, const struct kv_line *line)
 {
 	char name[KV_KEYTYPE_NAME_BYTES];
 	size_t len = line->type.len < sizeof(name) - 1 ? line->type.len :
@@ -239,7 +239,7 @@ read_line(struct reader *r, struct kv_span text)
 		/* sshd knows no blocks: a key on a line in one is a key. */
 		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES,
 		    &line) == KV_OK && !line.is_blank)
-			tell_sshkey(r, r->line, &line.key, line.comment);
+			give_sshkey(r, r->line, &line.key, line.comment);
 		return;
 	}
 	marked = !skip_marker(&text);
@@ -249,15 +249,15 @@ read_line(struct reader *r, struct kv_span text)
 		err = KV_ERR_LINE_MARKER;
 	if (err == KV_OK) {
 		if (!line.is_blank)
-			tell_sshkey(r, r->line, &line.key, line.comment);
+			give_sshkey(r, r->line, &line.key, line.comment);
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
-		tell_unknown_type(r, &line);
+		give_unknown_type(r, &line);
 	} else if (has_marked_key(r, text)) {
-		tell_problem(r, r->line, "byte order mark before the key: "
+		give_problem(r, r->line, "byte order mark before the key: "
 		    "sshd does not read this line");
 	} else if (!r->walked || !is_no_key(err, text, &line)) {
-		tell_problem(r, r->line, kv_strerror(err));
+		give_problem(r, r->line, kv_strerror(err));
 	}
 }
 
@@ -451,20 +451,20 @@ is_all_blanks(struct kv_span text)
  * is something can be told.
  */
 static void
-tell_long_line(struct reader *r, struct kv_span start)
+give_long_line(struct reader *r, struct kv_span start)
 {
 	const struct kv_span no_comment = { start.p, 0 };
 	struct kv_line line;
 
 	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK) {
 		if (!line.is_blank)
-			tell_sshkey(r, r->line, &line.key, no_comment);
+			give_sshkey(r, r->line, &line.key, no_comment);
 		if (!line.is_blank || !is_all_blanks(start))
 			return;
 	}
 	/* In a directory, a long run of binary data is not worth a word. */
 	if (!r->walked || memchr(start.p, '\0', BINARY_BYTES) == NULL)
-		tell_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
 }
 
 /* Drops the rest of a line that does not fit; the buffer is full of it. */
@@ -474,7 +474,7 @@ skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 	uint8_t *nl;
 
 	r->line++;
-	tell_long_line(r, (struct kv_span){ buf, *lenp });
+	give_long_line(r, (struct kv_span){ buf, *lenp });
 	do {
 		*lenp = 0;
 		if (!fill(r, fd, buf, lenp, eofp))
@@ -496,10 +496,10 @@ read_der(struct reader *r, struct kv_span data)
 	char why[256];
 
 	if (pem_read_der(data, &key, why, sizeof(why))) {
-		tell_pem_key(r, 1, &key);
+		give_pem_key(r, 1, &key);
 		pem_key_free(&key);
 	} else if (!r->walked)
-		tell_problem(r, 1, why);
+		give_problem(r, 1, why);
 	/* To sshd it is text like any other: lines in it are keys, too. */
 	r->walked = true;
 	read_lines(r, data);
@@ -583,14 +583,14 @@ read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
 	r.regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	r.blob = malloc(KV_BLOB_MAX_BYTES);
 	if (r.buf == NULL || r.blob == NULL) {
-		tell_problem(&r, 0, strerror(errno));
+		give_problem(&r, 0, strerror(errno));
 	} else {
 		if (sink->file != NULL)
 			sink->file(path, sink->arg);
 		if (!read_stream(&r, fd))
-			tell_problem(&r, 0, strerror(errno));
+			give_problem(&r, 0, strerror(errno));
 		if (r.pem != NULL)
-			tell_problem(&r, r.pem_line, "PEM block has no end");
+			give_problem(&r, r.pem_line, "PEM block has no end");
 	}
 	free(r.pem);
 	free(r.blob);

@@ -101,7 +101,7 @@ put_name(struct blob *b, const char *name)
 }
 
 static bool
-take_built(const struct blob *b, const struct pem_out *o)
+convert_built(const struct blob *b, const struct pem_out *o)
 {
 	if (b->full)
 		return pem_refuse(o, "%s", kv_strerror(KV_ERR_INT_TOO_LARGE));
@@ -128,7 +128,7 @@ put_mpint(struct blob *b, const EVP_PKEY *pkey, const char *param)
 }
 
 static bool
-take_rsa(const EVP_PKEY *pkey, const struct pem_out *o)
+convert_rsa(const EVP_PKEY *pkey, const struct pem_out *o)
 {
 	struct blob b = { .len = 0 };
 
@@ -136,11 +136,11 @@ take_rsa(const EVP_PKEY *pkey, const struct pem_out *o)
 	if (!put_mpint(&b, pkey, OSSL_PKEY_PARAM_RSA_E) ||
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_RSA_N))
 		return refuse_openssl(o);
-	return take_built(&b, o);
+	return convert_built(&b, o);
 }
 
 static bool
-take_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
+convert_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
 {
 	struct blob b = { .len = 0 };
 
@@ -151,11 +151,11 @@ take_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_G) ||
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_PUB_KEY))
 		return pem_refuse(o, "DSA key without p, q, g or y");
-	return take_built(&b, o);
+	return convert_built(&b, o);
 }
 
 static bool
-take_edwards(const EVP_PKEY *pkey, enum kv_keytype type,
+convert_edwards(const EVP_PKEY *pkey, enum kv_keytype type,
     const struct pem_out *o)
 {
 	struct blob b = { .len = 0 };
@@ -166,7 +166,7 @@ take_edwards(const EVP_PKEY *pkey, enum kv_keytype type,
 		return refuse_openssl(o);
 	put_name(&b, kv_keytype_name(type));
 	put_string(&b, raw, len);
-	return take_built(&b, o);
+	return convert_built(&b, o);
 }
 
 static enum kv_keytype
@@ -189,7 +189,7 @@ find_curve(const char *group)
 }
 
 static bool
-take_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
+convert_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
     const struct pem_out *o)
 {
 	struct blob b = { .len = 0 };
@@ -202,12 +202,12 @@ take_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
 	put_name(&b, kv_keytype_name(type));
 	put_name(&b, kv_keytype_curve(type));
 	put_string(&b, point, len);
-	return take_built(&b, o);
+	return convert_built(&b, o);
 }
 
 /* Keeps len bytes of an SPKI: a key without an SSH form. */
 static bool
-take_spki(const uint8_t *der, int len, unsigned int bits,
+convert_spki(const uint8_t *der, int len, unsigned int bits,
     const struct pem_out *o)
 {
 	struct pem_key *key = o->key;
@@ -235,7 +235,7 @@ set_type(struct pem_key *key, const char *name, const char *detail)
 }
 
 static bool
-take_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
+convert_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
 {
 	const char *name = EVP_PKEY_get0_type_name(pkey);
 	uint8_t *der = NULL;
@@ -244,7 +244,7 @@ take_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
 
 	set_type(o->key, name != NULL ? name : "unknown", detail);
 	len = i2d_PUBKEY(pkey, &der);
-	ok = take_spki(der, len, (unsigned int)EVP_PKEY_get_bits(pkey), o);
+	ok = convert_spki(der, len, (unsigned int)EVP_PKEY_get_bits(pkey), o);
 	OPENSSL_free(der);
 	return ok;
 }
@@ -254,7 +254,7 @@ take_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
  * and the curve by its name: so the publishers of filters have it.
  */
 static bool
-take_ec(EVP_PKEY *pkey, const struct pem_out *o)
+convert_ec(EVP_PKEY *pkey, const struct pem_out *o)
 {
 	char group[KV_KEYTYPE_NAME_BYTES];
 	enum kv_keytype type;
@@ -263,17 +263,17 @@ take_ec(EVP_PKEY *pkey, const struct pem_out *o)
 	    OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed"))
 		return refuse_openssl(o);
 	if (!EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL))
-		return take_other(pkey, "explicit", o);	/* no named curve */
+		return convert_other(pkey, "explicit", o);	/* no named curve */
 	if ((type = find_curve(group)) != KV_KEY_NONE)
-		return take_ecdsa(pkey, type, o);
+		return convert_ecdsa(pkey, type, o);
 	if (!EVP_PKEY_set_utf8_string_param(pkey, OSSL_PKEY_PARAM_EC_ENCODING,
 	    OSSL_PKEY_EC_ENCODING_GROUP))
 		return refuse_openssl(o);
-	return take_other(pkey, group, o);
+	return convert_other(pkey, group, o);
 }
 
 static bool
-take_pkey(EVP_PKEY *pkey, const struct pem_out *o)
+convert_pkey(EVP_PKEY *pkey, const struct pem_out *o)
 {
 	int bits = EVP_PKEY_get_bits(pkey);
 
@@ -281,16 +281,16 @@ take_pkey(EVP_PKEY *pkey, const struct pem_out *o)
 		return pem_refuse(o, "key of %d bits; the most that any sshd "
 		    "takes is %d", bits, BITS_MAX);
 	if (EVP_PKEY_is_a(pkey, "RSA"))
-		return take_rsa(pkey, o);
+		return convert_rsa(pkey, o);
 	if (EVP_PKEY_is_a(pkey, "DSA"))
-		return take_dsa(pkey, o);
+		return convert_dsa(pkey, o);
 	if (EVP_PKEY_is_a(pkey, "EC"))
-		return take_ec(pkey, o);
+		return convert_ec(pkey, o);
 	if (EVP_PKEY_is_a(pkey, "ED25519"))
-		return take_edwards(pkey, KV_KEY_ED25519, o);
+		return convert_edwards(pkey, KV_KEY_ED25519, o);
 	if (EVP_PKEY_is_a(pkey, "ED448"))
-		return take_edwards(pkey, KV_KEY_ED448, o);
-	return take_other(pkey, "", o);
+		return convert_edwards(pkey, KV_KEY_ED448, o);
+	return convert_other(pkey, "", o);
 }
 
 /* Algorithms of which OpenSSL reads every key that is well-formed. */
@@ -314,7 +314,7 @@ is_known(const ASN1_OBJECT *algorithm)
 
 /* Kinds too new for this OpenSSL: the SPKI is looked up as it is. */
 static bool
-take_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
+convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
     struct kv_span raw, const struct pem_out *o)
 {
 	char name[KV_KEYTYPE_NAME_BYTES];
@@ -328,7 +328,7 @@ take_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
 	OBJ_obj2txt(name, sizeof(name), algorithm, 0);
 	set_type(o->key, name, "");
 	len = i2d_X509_PUBKEY(spki, &der);
-	ok = take_spki(der, len, (unsigned int)raw.len * 8, o);
+	ok = convert_spki(der, len, (unsigned int)raw.len * 8, o);
 	OPENSSL_free(der);
 	return ok;
 }
@@ -349,14 +349,14 @@ take_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 	if (strcmp(oid, OID_MLDSA44_ED25519) == 0) {
 		put_name(&b, kv_keytype_name(KV_KEY_MLDSA44_ED25519));
 		put_string(&b, p, (size_t)len);
-		return take_built(&b, o);
+		return convert_built(&b, o);
 	}
 	if ((pkey = X509_PUBKEY_get0(spki)) != NULL)
-		return take_pkey(pkey, o);
+		return convert_pkey(pkey, o);
 	if (is_known(algorithm))
 		return refuse_malformed(o, "public key");
-	return take_unknown(spki, algorithm, (struct kv_span){ p, (size_t)len },
-	    o);
+	return convert_unknown(spki, algorithm,
+	    (struct kv_span){ p, (size_t)len }, o);
 }
 
 bool
@@ -437,7 +437,7 @@ read_typed(struct kv_span der, const char *type, int selection,
 	else if (!OSSL_DECODER_from_data(ctx, &p, &left))
 		ok = refuse_malformed(o, what);
 	else
-		ok = take_pkey(pkey, o);
+		ok = convert_pkey(pkey, o);
 	EVP_PKEY_free(pkey);
 	OSSL_DECODER_CTX_free(ctx);
 	ERR_clear_error();
@@ -498,7 +498,7 @@ take_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
 		return pem_refuse(o, "private key is too long");
 	if ((pkey = EVP_PKCS82PKEY_ex(info, get_libctx(), NULL)) == NULL)
 		return refuse_malformed(o, "private key");
-	ok = take_pkey(pkey, o);
+	ok = convert_pkey(pkey, o);
 	EVP_PKEY_free(pkey);
 	return ok;
 }

@@ -116,7 +116,7 @@ print_key_text(struct report *r, const struct input_key *key,
 }
 
 static void
-count(struct report *r, enum kv_verdict verdict)
+count_verdict(struct report *r, enum kv_verdict verdict)
 {
 	r->keys++;
 	switch (verdict) {
@@ -140,7 +140,7 @@ count(struct report *r, enum kv_verdict verdict)
 
 /* The judge computes fingerprints only of keys that are not clean. */
 static void
-complete(const struct input_key *key, struct kv_decision *d)
+add_fingerprint(const struct input_key *key, struct kv_decision *d)
 {
 	uint8_t digest[KV_SHA256_BYTES];
 
@@ -159,7 +159,7 @@ report_key(struct report *r, const struct input_key *key)
 		kv_judge_pubkey(r->judge, &key->key, r->now, &d);
 	else
 		kv_judge_spki(r->judge, key->spki.p, key->spki.len, &d);
-	count(r, d.verdict);
+	count_verdict(r, d.verdict);
 	if (d.verdict == KV_VERDICT_ERROR) {
 		fputs("keyveto: ", r->err);
 		print_place(r->err, key->path, key->line);
@@ -169,7 +169,7 @@ report_key(struct report *r, const struct input_key *key)
 	if (r->quiet || (d.verdict == KV_VERDICT_CLEAN && !r->all) ||
 	    (d.verdict == KV_VERDICT_ALLOWED && !r->all))
 		return;
-	complete(key, &d);
+	add_fingerprint(key, &d);
 	if (r->json)
 		print_key_json(r, key, &d);
 	else

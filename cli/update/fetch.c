@@ -449,7 +449,7 @@ fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 }
 
 static enum fetch_end
-finish(struct transfer *t)
+end_by_answer(struct transfer *t)
 {
 	bool asked = t->f->if_none_match[0] != '\0' ||
 	    t->f->if_modified_since[0] != '\0';
@@ -477,7 +477,7 @@ fetch_https(struct fetch *f)
 		cli_error("%s: this libcurl cannot do what is needed (%s)",
 		    f->place->shown, curl_version());
 	else if ((code = curl_easy_perform(t.curl)) == CURLE_OK)
-		end = finish(&t);
+		end = end_by_answer(&t);
 	else
 		end = fail_by_error(&t, code, why);
 	curl_slist_free_all(headers);

@@ -95,7 +95,7 @@ make_file(const void *p, size_t len)
 }
 
 static bool
-judge(int error, int status, const char *answer, const char *identity,
+report_verdict(int error, int status, const char *answer, const char *identity,
     const char *shown)
 {
 	if (error == ENOENT)
@@ -125,5 +125,5 @@ signature_verify(int fd, const void *signature, size_t len,
 
 	if (file != -1)
 		close(file);
-	return judge(error, status, answer, identity, shown);
+	return report_verdict(error, status, answer, identity, shown);
 }
