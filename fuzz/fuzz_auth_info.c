@@ -18,11 +18,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (auth_info_next_key(&text, &key)) {
 		size_t cap = KV_BASE64_DECODED_MAX(key.base64.len);
 		uint8_t *blob = fuzz_alloc(cap);
+		struct kv_sshkey offered;
 		struct kv_decision d;
 
 		FUZZ_CHECK(key.type.len + key.base64.len < size);
 		kv_judge_offered(&judge, key.type, key.base64, blob, cap, 0,
-		    &d);
+		    &offered, &d);
 		/* No filter could be asked: there can be no clean key. */
 		FUZZ_CHECK(d.verdict == KV_VERDICT_ERROR ||
 		    d.verdict == KV_VERDICT_UNSUPPORTED);

@@ -374,14 +374,14 @@ judge_part(const struct kv_judge *j, const struct kv_pubkey *key,
 void
 kv_judge_offered(const struct kv_judge *j, struct kv_span type,
     struct kv_span text, uint8_t *blob, size_t cap, int64_t now,
-    struct kv_decision *d)
+    struct kv_sshkey *key, struct kv_decision *d)
 {
 	const struct kv_keyname *kn = kv_keyname_find(type);
 	struct kv_span decoded = { blob, 0 };
 	struct kv_decision whole = { 0 };
-	struct kv_sshkey key;
 	enum kv_err r;
 
+	*key = (struct kv_sshkey){ 0 };
 	/* What is to be said of the blob as a whole: an error until it parses. */
 	copy_type(&whole, type);
 	r = kv_base64_decode((const char *)text.p, text.len, blob, cap,
@@ -398,9 +398,9 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 		return;
 	}
 	/* On an error the keys that were whole are in there all the same. */
-	r = kv_sshkey_parse(decoded.p, decoded.len, &key);
+	r = kv_sshkey_parse(decoded.p, decoded.len, key);
 	if (r == KV_OK && kn != NULL &&
-	    (key.key.type != kn->type || key.is_cert != kn->is_cert))
+	    (key->key.type != kn->type || key->is_cert != kn->is_cert))
 		r = KV_ERR_TYPE_MISMATCH;
 	if (kn == NULL) {
 		/* sshd knows this type and we do not, whatever is inside. */
@@ -412,9 +412,9 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 		decide(j, &whole, KV_VERDICT_CLEAN);
 	}
 	*d = whole;
-	judge_part(j, &key.key, KV_PART_KEY, now, d);
-	judge_part(j, &key.ca, KV_PART_CA, now, d);
+	judge_part(j, &key->key, KV_PART_KEY, now, d);
+	judge_part(j, &key->ca, KV_PART_CA, now, d);
 	/* Also what passes can be told apart in a debug log. */
 	if (d->verdict == KV_VERDICT_CLEAN)
-		set_fingerprint(&key.key, d);
+		set_fingerprint(&key->key, d);
 }

@@ -100,10 +100,13 @@ void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
  * caller's memory for the decoded key, of cap bytes; KV_BLOB_MAX_BYTES do for
  * all that sshd can pass. Of several findings the worst for the key counts:
  * listed, then error, then unsupported, then allowed, then clean.
+ *
+ * key is set to what was judged, as kv_sshkey_parse leaves it; all zeroes where
+ * text is no base64 or does not fit into blob. Its spans point into blob.
  */
 void kv_judge_offered(const struct kv_judge *j, struct kv_span type,
     struct kv_span text, uint8_t *blob, size_t cap, int64_t now,
-    struct kv_decision *d);
+    struct kv_sshkey *key, struct kv_decision *d);
 
 const char *kv_verdict_name(enum kv_verdict verdict);
 const char *kv_action_name(enum kv_action action);

@@ -185,6 +185,7 @@ judge_key(const struct call *c, const struct auth_info_key *key,
 {
 	size_t cap = KV_BASE64_DECODED_MAX(key->base64.len);
 	uint8_t *blob = malloc(cap);
+	struct kv_sshkey offered;
 
 	if (blob == NULL) {
 		*d = (struct kv_decision){ .reason = "out of memory" };
@@ -192,7 +193,7 @@ judge_key(const struct call *c, const struct auth_info_key *key,
 		return;
 	}
 	kv_judge_offered(&c->judge, key->type, key->base64, blob, cap,
-	    time(NULL), d);
+	    time(NULL), &offered, d);
 	free(blob);
 }
 

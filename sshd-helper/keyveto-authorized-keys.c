@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kv_base64.h"
 #include "kv_line.h"
 #include "kv_log.h"
 #include "options.h"
@@ -30,7 +29,7 @@ enum exit_status {
 	EXIT_USAGE = 2,
 };
 
-/* The offered key once more, for the account's lines to be compared with. */
+/* The offered key, decoded. */
 static uint8_t blob[KV_BLOB_MAX_BYTES];
 
 struct guard {
@@ -143,31 +142,19 @@ choose_files(struct guard *g)
 		g->files.wildcards = o->wildcards;
 }
 
-static enum kv_authorized
-look_up_authorized(const struct guard *g)
-{
-	struct kv_sshkey offered;
-	size_t len;
-
-	/* Without --home the account's files are none of ours to read. */
-	if (g->options.command != NULL)
-		return KV_AUTHORIZED_UNKNOWN;
-	if (kv_base64_decode(g->options.key, strlen(g->options.key), blob,
-	    sizeof(blob), &len) != KV_OK)
-		return KV_AUTHORIZED_UNKNOWN;
-	/* A malformed certificate is listed for the keys that are whole. */
-	(void)!kv_sshkey_parse(blob, len, &offered);
-	return userfiles_list_key(&g->files, &g->account, &offered);
-}
-
 /* Judges the key, logs it, and returns whether it may pass. */
 static bool
 judge(struct guard *g, struct kv_decision *d)
 {
+	struct kv_sshkey offered;
+
 	kv_judge_offered(&g->judge, span_of(g->options.type),
-	    span_of(g->options.key), blob, sizeof(blob), time(NULL), d);
-	if (d->verdict == KV_VERDICT_LISTED)
-		g->context.authorized = look_up_authorized(g);
+	    span_of(g->options.key), blob, sizeof(blob), time(NULL), &offered,
+	    d);
+	/* Before -- COMMAND, the account's files are none of ours to read. */
+	if (d->verdict == KV_VERDICT_LISTED && g->options.command == NULL)
+		g->context.authorized = userfiles_list_key(&g->files,
+		    &g->account, &offered);
 	if (d->verdict != KV_VERDICT_CLEAN)
 		log_decision(g, d);
 	g->context.authorized = KV_AUTHORIZED_UNKNOWN;

@@ -60,6 +60,7 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 {
 	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
 	struct kv_judge judge;
+	struct kv_sshkey key;
 	uint8_t blob[256];
 	bool made = true;
 
@@ -71,7 +72,8 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 		kv_judge_offered(&judge, (struct kv_span){
 		    (const uint8_t *)t->type, strlen(t->type) },
 		    (struct kv_span){ (const uint8_t *)t->key,
-		    strlen(t->key) }, blob, sizeof(blob), time(NULL), &d);
+		    strlen(t->key) }, blob, sizeof(blob), time(NULL),
+		    &key, &d);
 		memcpy(t->fingerprint, d.fingerprint, sizeof(t->fingerprint));
 	}
 	kv_judge_close(&judge);

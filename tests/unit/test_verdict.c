@@ -37,6 +37,7 @@ static struct filter_bytes lists_rsa, lists_ec, lists_none;
 
 static struct kv_judge j;
 static struct kv_decision d;
+static struct kv_sshkey offered;
 static uint8_t decoded[KV_BLOB_MAX_BYTES];
 static struct testkey rsa, ec, clean, other;
 static struct testcert cert;
@@ -125,9 +126,10 @@ static void
 judge_bytes(const char *type, const void *text, size_t len)
 {
 	memset(&d, 0xa5, sizeof(d));
+	memset(&offered, 0xa5, sizeof(offered));
 	kv_judge_offered(&j, span_of(type),
 	    (struct kv_span){ exact_copy(text, len), len }, decoded,
-	    sizeof(decoded), NOW, &d);
+	    sizeof(decoded), NOW, &offered, &d);
 }
 
 /* As if sshd had called the blob by this name. */
@@ -705,12 +707,16 @@ key_too_long_for_its_memory_is_no_verdict(void **state)
 	(void)state;
 	configure_rsa("");
 	memset(&d, 0xa5, sizeof(d));
+	memset(&offered, 0xa5, sizeof(offered));
 	kv_judge_offered(&j, span_of("ssh-rsa"), span_of(text), decoded,
-	    rsa.blob.len - 1, NOW, &d);
+	    rsa.blob.len - 1, NOW, &offered, &d);
 	expect_error("too long");
+	assert_int_equal(offered.key.type, KV_KEY_NONE);
+	assert_int_equal(offered.ca.type, KV_KEY_NONE);
 	kv_judge_offered(&j, span_of("ssh-rsa"), span_of(text), decoded,
-	    rsa.blob.len, NOW, &d);
+	    rsa.blob.len, NOW, &offered, &d);
 	expect_listed(RSA_FP, KV_PART_KEY);
+	assert_int_equal(offered.key.type, KV_KEY_RSA);
 }
 
 /* A certificate of the listed key, with zeros up to len bytes behind the key. */
@@ -1040,7 +1046,10 @@ judge_mutant(const uint8_t *p, size_t len, void *arg)
 
 	EVP_EncodeBlock((unsigned char *)text, p, (int)len);
 	kv_judge_offered(&j, span_of("ecdsa-sha2-nistp256"), span_of(text),
-	    decoded, sizeof(decoded), NOW, &d);
+	    decoded, sizeof(decoded), NOW, &offered, &d);
+	assert_int_equal(offered.key.type, key.key.type);
+	assert_true(key.key.type == KV_KEY_NONE ||
+	    kv_pubkey_equal(&offered.key, &key.key));
 	if (good && key.key.type == KV_KEY_ECDSA_P256)
 		assert_int_not_equal(d.verdict, KV_VERDICT_ERROR);
 	else if (key.key.type == KV_KEY_NONE)
