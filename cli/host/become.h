@@ -9,7 +9,8 @@
 
 /*
  * Takes the account's groups, gid and uid, and asks the kernel afterwards
- * whether it did and whether nothing leads back. False with errno. The kernel
+ * whether it did and whether nothing leads back. Without a name (NULL), gid is
+ * the only group. False with errno. The kernel
  * clears the parent-death signal meanwhile: see child_die_with_parent.
  */
 bool become_account(const char *name, uid_t uid, gid_t gid);

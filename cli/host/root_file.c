@@ -10,13 +10,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <nss.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "host/become.h"
 #include "host/child.h"
 
 #define REASON_BYTES 1024
@@ -380,9 +380,8 @@ answer(struct record_out *out, void *arg)
 	if (*q->root != '\0' && !root_enter(q->root))
 		snprintf(why, sizeof(why), "%s: cannot become the root "
 		    "directory: %s", q->root, strerror(errno));
-	else if (geteuid() != q->uid && (setgroups(1, &q->gid) == -1 ||
-	    setresgid(q->gid, q->gid, q->gid) == -1 ||
-	    setresuid(q->uid, q->uid, q->uid) == -1))
+	else if (geteuid() != q->uid &&
+	    !become_account(NULL, q->uid, q->gid))
 		snprintf(why, sizeof(why), "cannot become user %u: %s",
 		    (unsigned int)q->uid, strerror(errno));
 	else
