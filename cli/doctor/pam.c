@@ -16,11 +16,6 @@
 #define MODULE WAYS_MODULE
 #define FIRST "make 'session requisite " MODULE "' the very first session line"
 
-/* Where libpam looks for modules; the Makefile knows. */
-#ifndef KV_PAMDIR
-#define KV_PAMDIR "/lib/security"
-#endif
-
 static const struct pam_line *
 find_module(const struct doctor *d, const char *type, size_t *ip)
 {
@@ -373,7 +368,7 @@ look_at_module(struct doctor *d, const char *check, const struct pam_line *l)
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
 
 	snprintf(path, sizeof(path), "%s%s", *l->module == '/' ? "" :
-	    KV_PAMDIR "/", l->module);
+	    WAYS_MODULE_DIR "/", l->module);
 	if (kv_trusted_check(path, 0, why) != KV_OK)
 		doctor_broken(d, check, "install it again, owned by root: "
 		    "where it is missing, every login is refused", "%s", why);

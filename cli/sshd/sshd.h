@@ -16,13 +16,10 @@
 #ifndef KV_LIBEXECDIR
 #define KV_LIBEXECDIR "/usr/libexec"
 #endif
-#ifndef KV_PAMDIR
-#define KV_PAMDIR "/usr/lib/security"
-#endif
 
 #define SSHD_GUARD_PATH KV_LIBEXECDIR "/keyveto-authorized-keys"
 #define SSHD_MODULE WAYS_MODULE
-#define SSHD_MODULE_PATH KV_PAMDIR "/" SSHD_MODULE
+#define SSHD_MODULE_PATH WAYS_MODULE_DIR "/" SSHD_MODULE
 #define SSHD_DROP_IN SSHD_TREE_DROP_INS "/00-keyveto.conf"
 #define SSHD_WHY_BYTES 2048
 /* Exit status: somebody would be refused, or may be. */

@@ -7,6 +7,13 @@
 
 #define WAYS_MODULE "pam_keyveto.so"
 
+/* Where libpam looks for modules. The Makefile says so. */
+#ifdef KV_PAMDIR
+#define WAYS_MODULE_DIR KV_PAMDIR
+#else
+#define WAYS_MODULE_DIR "/usr/lib/security"
+#endif
+
 /*
  * The module's first session line, or NULL. *judgesp: it is the very first
  * session line, so that no other line hides the key from it, and requisite and
