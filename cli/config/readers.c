@@ -67,46 +67,39 @@ add_commands_user(struct config_readers *r, const char *dump,
 		add_reader(r, user);
 }
 
-/* What Match blocks name. */
-struct match_arg {
-	struct config_readers *r;
-	const char *path;
-	bool guard;		/* some block, or what holds for all, has it */
-};
-
 static bool
-is_one_of(const struct sshd_match_line *line, const char *a, const char *b)
+is_one_of(const struct sshd_line *line, const char *a, const char *b)
 {
 	return strcasecmp(line->keyword, a) == 0 ||
 	    strcasecmp(line->keyword, b) == 0;
 }
 
+/*
+ * The users that Match blocks name, if the guard is in one of them or in what
+ * holds for all: a user's command may stand in another block.
+ */
 static void
-note_guard(const struct sshd_match_line *line, void *arg)
+add_users_of_blocks(struct config_readers *r, const struct sshd_tree *t,
+    const char *path)
 {
-	struct match_arg *m = arg;
+	bool guard = r->n > 0;
 
-	m->guard |= is_one_of(line, "AuthorizedKeysCommand",
-	    "AuthorizedPrincipalsCommand") && reads_path(line->value, m->path);
-}
-
-/* Its command may stand in another block. */
-static void
-add_user(const struct sshd_match_line *line, void *arg)
-{
-	struct match_arg *m = arg;
-
-	if (is_one_of(line, "AuthorizedKeysCommandUser",
-	    "AuthorizedPrincipalsCommandUser") &&
-	    !sshd_words_none(line->value))
-		add_reader(m->r, line->value);
+	for (size_t i = 0; i < t->n_lines; i++)
+		guard |= t->line[i].match != 0 && is_one_of(&t->line[i],
+		    "AuthorizedKeysCommand", "AuthorizedPrincipalsCommand") &&
+		    reads_path(t->line[i].value, path);
+	for (size_t i = 0; guard && i < t->n_lines; i++)
+		if (t->line[i].match != 0 && is_one_of(&t->line[i],
+		    "AuthorizedKeysCommandUser",
+		    "AuthorizedPrincipalsCommandUser") &&
+		    !sshd_words_none(t->line[i].value))
+			add_reader(r, t->line[i].value);
 }
 
 void
 config_readers_find(struct config_readers *r, const char *path)
 {
 	const struct sshd sshd = { .path = SSHD_PATH };
-	struct match_arg m = { .r = r, .path = path };
 	struct sshd_overview overview;
 	struct sshd_question q;
 	char why[1024], *dump;
@@ -127,11 +120,8 @@ config_readers_find(struct config_readers *r, const char *path)
 	}
 	add_commands_user(r, dump, "authorizedkeyscommand", path);
 	add_commands_user(r, dump, "authorizedprincipalscommand", path);
-	sshd_overview_told(&sshd, &overview, note_guard, &m);
+	sshd_overview(&sshd, &overview);
+	add_users_of_blocks(r, &overview.tree, path);
 	sshd_overview_free(&overview);
-	if (m.guard || r->n > 0) {
-		sshd_overview_told(&sshd, &overview, add_user, &m);
-		sshd_overview_free(&overview);
-	}
 	free(dump);
 }

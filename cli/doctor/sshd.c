@@ -266,7 +266,6 @@ struct escapes {
 	struct doctor *d;
 	const char *check;
 	bool differ;
-	bool user_ca;		/* TrustedUserCAKeys is set somewhere */
 	char guarded[512];	/* "FILE:LINE" of a guard for some clients */
 	size_t accounts, problems;
 	char names[512];
@@ -385,36 +384,34 @@ counts(const char *keyword)
 	return false;
 }
 
-/* Notes whether any Match block trusts a CA. */
 static void
-note_user_ca(const struct sshd_match_line *line, void *arg)
+weigh_match_lines(struct escapes *e, const struct sshd_tree *t)
 {
-	struct escapes *e = arg;
+	const bool user_ca = ways_any_user_ca(t);
 
-	e->user_ca |= strcasecmp(line->keyword, "TrustedUserCAKeys") == 0 &&
-	    !sshd_words_none(line->value);
-}
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		const char *file = t->file[l->file].path;
 
-static void
-weigh_match_line(const struct sshd_match_line *line, void *arg)
-{
-	struct escapes *e = arg;
-
-	if (!counts(line->keyword))
-		return;
-	e->differ = true;
-	/* Where the account decides, sshd is asked about each account. */
-	if (!line->by_origin)
-		return;
-	/* A block that sets the guard for some clients leaves the others without. */
-	if (!ways_line_opens(line->keyword, line->value, e->user_ca)) {
-		if (*e->guarded == '\0')
-			snprintf(e->guarded, sizeof(e->guarded), "%.400s:%u",
-			    line->file, line->line);
-	} else if (!(e->d->use_pam && e->d->module.judges))
-		doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
-		    "%s:%u: %s %s bypasses the guard for some clients",
-		    line->file, line->line, line->keyword, line->value);
+		if (l->match == 0 || !counts(l->keyword))
+			continue;
+		e->differ = true;
+		/* Where the account decides, sshd is asked about each one. */
+		if (!sshd_tree_is_by_origin(t, l))
+			continue;
+		/*
+		 * A block that sets the guard for some clients leaves the
+		 * others without it.
+		 */
+		if (!ways_line_opens(l->keyword, l->value, user_ca)) {
+			if (*e->guarded == '\0')
+				snprintf(e->guarded, sizeof(e->guarded),
+				    "%.400s:%zu", file, l->number);
+		} else if (!(e->d->use_pam && e->d->module.judges))
+			doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
+			    "%s:%zu: %s %s bypasses the guard for some clients",
+			    file, l->number, l->keyword, l->value);
+	}
 }
 
 /* Whether there is no guard where no Match block is about the client. */
@@ -457,10 +454,8 @@ doctor_match(struct doctor *d, const char *check)
 		doctor_ok(d, check, "the guard is not in use");
 		return;
 	}
-	e.user_ca = !sshd_words_none(d->root.user_ca_file);
-	sshd_overview_told(&d->o->sshd, &o, note_user_ca, &e);
-	sshd_overview_free(&o);
-	sshd_overview_told(&d->o->sshd, &o, weigh_match_line, &e);
+	sshd_overview(&d->o->sshd, &o);
+	weigh_match_lines(&e, &o.tree);
 	if (e.differ || o.match.unknown)
 		ask_about_accounts(&e, &o);
 	if (e.accounts > 0)
@@ -541,14 +536,15 @@ doctor_hostbased(struct doctor *d, const char *check)
 }
 
 /* What sshd says of root holds from this machine only. */
-static void
-note_tunnel(const struct sshd_match_line *line, void *arg)
+static bool
+any_origin_has_tunnel(const struct sshd_tree *t)
 {
-	bool *tunnelp = arg;
-
-	*tunnelp |= line->by_origin &&
-	    strcasecmp(line->keyword, "PermitTunnel") == 0 &&
-	    !sshd_words_is(line->value, "no");
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (strcasecmp(t->line[i].keyword, "PermitTunnel") == 0 &&
+		    !sshd_words_is(t->line[i].value, "no") &&
+		    sshd_tree_is_by_origin(t, &t->line[i]))
+			return true;
+	return false;
 }
 
 /*
@@ -568,8 +564,8 @@ doctor_tunnel(struct doctor *d, const char *check)
 	doctor_read_root_ways(d, &w);
 	early = (w.guard[WAY_FILES] && w.guard[WAY_CA_LINE]) ||
 	    (d->module.auth && d->root.pam_methods);
-	tunnel = d->root.tunnel;
-	sshd_overview_told(&d->o->sshd, &o, note_tunnel, &tunnel);
+	sshd_overview(&d->o->sshd, &o);
+	tunnel = d->root.tunnel || any_origin_has_tunnel(&o.tree);
 	sshd_overview_free(&o);
 	if (!tunnel)
 		doctor_ok(d, check, "PermitTunnel is off");

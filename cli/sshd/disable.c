@@ -19,9 +19,9 @@ check(const struct sshd_options *o, struct sshd_present *p)
 
 	if (!sshd_present_ask(o, p, why, sizeof(why)))
 		return false;
-	if (sshd_dump_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
+	if (sshd_copy_is_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
 		return true;
-	if (sshd_dump_valid(o->sshd, &p->now, foreign, before,
+	if (sshd_copy_is_valid(o->sshd, &p->now, foreign, before,
 	    sizeof(before))) {
 		cli_error("%s; nothing was changed", why);
 		return false;

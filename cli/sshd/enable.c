@@ -16,7 +16,7 @@
 struct enabling {
 	const struct sshd_options *o;
 	struct sshd_present *p;
-	struct sshd_tree next;
+	struct sshd_copy next;
 	char *next_dump;	/* what sshd says of next */
 	struct accounts accounts;
 	struct sshd_plan plan;
@@ -39,7 +39,7 @@ look(struct enabling *e)
 	}
 	if (!sshd_present_keeps_keys(o, e->p))
 		return false;
-	(void)sshd_plan_tell_groups(o, &e->p->base);
+	(void)sshd_plan_tell_groups(o, &e->p->base.tree);
 	return sshd_find_accounts(o, &e->accounts);
 }
 
@@ -112,19 +112,19 @@ plan(struct enabling *e)
 		return false;
 	if (*e->plan.pam_unfit != '\0')
 		e->pam = false;
-	if (!sshd_dump_valid(o->sshd, &e->next, *o->root != '\0', why,
+	if (!sshd_copy_is_valid(o->sshd, &e->next, *o->root != '\0', why,
 	    sizeof(why))) {
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
-	e->next_dump = sshd_ask_tree(o, &e->next, NULL);
-	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next,
+	e->next_dump = sshd_ask_copy(o, &e->next, NULL);
+	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next.tree,
 	    e->p->dump, e->next_dump))
 		return false;
 	note_unguarded(e);
 	note_policy(e);
 	if (e->plan.guard)
-		sshd_plan_tell_matches(o->root, &e->next);
+		sshd_plan_tell_matches(o->root, &e->next.tree);
 	return true;
 }
 
@@ -269,22 +269,22 @@ validate(struct enabling *e)
 	const struct sshd_options *o = e->o;
 	struct pam_stack stack = { 0 };
 	char why[SSHD_WHY_BYTES];
-	struct sshd_tree t;
+	struct sshd_copy c;
 	bool ok, first = false;
 
-	ok = sshd_open_tree(o, &t, NULL, 0) && sshd_copy_is_faithful(o, &t);
-	if (ok && !sshd_dump_valid(o->sshd, &t, *o->root != '\0', why,
+	ok = sshd_open_copy(o, &c, NULL, 0) && sshd_copy_is_faithful(o, &c);
+	if (ok && !sshd_copy_is_valid(o->sshd, &c, *o->root != '\0', why,
 	    sizeof(why))) {
 		cli_error("%s", why);
 		ok = false;
 	}
 	/* Another file may have come, or one that was only read be changed. */
-	if (ok && !sshd_tree_equals(&t, &e->next)) {
+	if (ok && !sshd_tree_equals(&c.tree, &e->next.tree)) {
 		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
 		    "was changed meanwhile; run this again", o->root);
 		ok = false;
 	}
-	sshd_tree_close(&t);
+	sshd_copy_close(&c);
 	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "",
 	    &e->accounts);
 	if (!ok || !e->pam)
@@ -429,7 +429,7 @@ enable(const struct sshd_options *o, struct sshd_present *p)
 
 	free(e.next_dump);
 	accounts_free(&e.accounts);
-	sshd_tree_close(&e.next);
+	sshd_copy_close(&e.next);
 	return status;
 }
 

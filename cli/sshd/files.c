@@ -108,7 +108,7 @@ bool
 sshd_files_add_tree(struct sshd_files *fs, const struct sshd_tree *t)
 {
 	for (size_t i = 0; i < t->n_files; i++)
-		if (sshd_files_add(fs, t->file[i]) == NULL)
+		if (sshd_files_add(fs, t->file[i].path) == NULL)
 			return false;
 	return true;
 }

@@ -13,8 +13,8 @@
 #include "sshd_config/overview.h"
 #include "sshd_config/version.h"
 #include "sshd_config/words.h"
-#include "ways/blocks.h"
 #include "ways/pam_decision.h"
+#include "ways/ways.h"
 
 #define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
 #define ARGUMENTS_CHAIN "--user %u --type %t --key %k"
@@ -103,7 +103,7 @@ is_known(const struct sshd_tree *t, size_t match)
 
 	for (size_t i = 0; i + 1 < match; i++)
 		if (t->line[i].number == l->number &&
-		    strcmp(t->file[t->line[i].file], t->file[l->file]) == 0)
+		    strcmp(t->file[t->line[i].file].path, t->file[l->file].path) == 0)
 			return true;
 	return false;
 }
@@ -139,7 +139,7 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 			cli_error("%s", strerror(errno));
 			return false;
 		}
-		f = sshd_files_add(fs, t->file[l->file]);
+		f = sshd_files_add(fs, t->file[l->file].path);
 		ok = f != NULL && sshd_file_insert(f, l->number + 1, text);
 		free(text);
 		if (!ok)
@@ -172,7 +172,7 @@ spares_principals(const char *root, const struct sshd_tree *t,
 			snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: "
 			    "sshd would overlook this line, since a Match "
 			    "block before it sets AuthorizedKeysFile", root,
-			    t->file[l->file], l->number);
+			    t->file[l->file].path, l->number);
 			return false;
 		}
 	}
@@ -205,7 +205,7 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
 static bool
 keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
 {
-	const struct sshd_tree *t = &p->base;
+	const struct sshd_tree *t = &p->base.tree;
 
 	for (size_t i = 1; i <= t->n_lines; i++) {
 		const struct sshd_line *match = &t->line[i - 1], *command;
@@ -220,7 +220,7 @@ keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
 			continue;
 		snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: this "
 		    "Match block sets %s alone", p->files.root,
-		    t->file[match->file], match->number, command != NULL ?
+		    t->file[match->file].path, match->number, command != NULL ?
 		    "AuthorizedKeysCommand" : "AuthorizedKeysCommandUser");
 		return false;
 	}
@@ -235,7 +235,7 @@ keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
 static bool
 plan_matches(struct sshd_present *p, struct sshd_plan *plan)
 {
-	const struct sshd_tree *t = &p->base;
+	const struct sshd_tree *t = &p->base.tree;
 	static const char files[] = "AuthorizedKeysFile";
 	static const char command[] = "AuthorizedKeysCommand";
 	char line[SSHD_VALUE_BYTES + 64];
@@ -251,7 +251,7 @@ plan_matches(struct sshd_present *p, struct sshd_plan *plan)
 		snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: this "
 		    "Match block and another one set one of AuthorizedKeysFile "
 		    "and AuthorizedKeysCommand each", p->files.root,
-		    t->file[l->file], l->number);
+		    t->file[l->file].path, l->number);
 		return false;
 	}
 	if (n_files > 0) {
@@ -413,7 +413,7 @@ write_files_guard(FILE *out, const struct sshd_options *o,
     struct sshd_present *p, struct sshd_plan *plan)
 {
 	plan->takes_files = true;
-	plan->changes_order = sshd_escape_trusts_user_ca(&p->base);
+	plan->changes_order = ways_any_user_ca(&p->base.tree);
 	snprintf(plan->command_user, sizeof(plan->command_user), "root");
 	fprintf(out, "AuthorizedKeysFile none\n"
 	    "AuthorizedKeysCommand %s %s%s", SSHD_GUARD_PATH,
@@ -492,7 +492,7 @@ drop_in_is_first(const struct sshd_tree *t)
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
-		bool ours = strcmp(t->file[l->file], SSHD_DROP_IN) == 0;
+		bool ours = strcmp(t->file[l->file].path, SSHD_DROP_IN) == 0;
 
 		if (ours && l->match != 0)
 			return false;
@@ -515,7 +515,7 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 {
 	struct sshd_file *f = sshd_files_add(&p->files, SSHD_DROP_IN);
 	char place[PATH_MAX];
-	struct sshd_tree t;
+	struct sshd_copy c;
 	bool first = false, planned;
 	size_t had;
 
@@ -525,12 +525,12 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 		had = planned ? f->next_len : f->base_len;
 		if (!sshd_file_insert(f, FIRST_LINE, lines))
 			return false;
-		if (!sshd_open_changed(o, &p->files, true, &t)) {
-			sshd_tree_close(&t);
+		if (!sshd_open_changed(o, &p->files, true, &c)) {
+			sshd_copy_close(&c);
 			return false;
 		}
-		first = drop_in_is_first(&t);
-		sshd_tree_close(&t);
+		first = drop_in_is_first(&c.tree);
+		sshd_copy_close(&c);
 		if (first)
 			return true;
 		/* What its own Match blocks were given stays in it. */
@@ -850,17 +850,19 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 size_t
 sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 {
+	const bool user_ca = ways_any_user_ca(t);
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 		const struct sshd_line *m;
 
-		if (l->match == 0 || !sshd_escape_opens(t, l))
+		if (l->match == 0 || !ways_line_opens(l->keyword,
+		    l->value, user_ca))
 			continue;
 		m = &t->line[l->match - 1];
 		cli_error("note: %s%s:%zu: Match %s sets %s again, which "
-		    "bypasses the guard", root, t->file[l->file], l->number,
+		    "bypasses the guard", root, t->file[l->file].path, l->number,
 		    m->value, l->keyword);
 		n++;
 	}
@@ -898,7 +900,7 @@ sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
 			continue;
 		cli_error("%s%s:%zu: Match Group is answered by the groups of "
 		    "this machine, not by those below %s", o->root,
-		    t->file[l->file], l->number, o->root);
+		    t->file[l->file].path, l->number, o->root);
 		n++;
 	}
 	return n;

@@ -30,8 +30,8 @@ static bool
 open_present(const struct sshd_options *o, struct sshd_present *p)
 {
 	return sshd_state_load(o->root, &p->state) &&
-	    sshd_open_tree(o, &p->now, NULL, 0) &&
-	    sshd_files_add_tree(&p->files, &p->now) &&
+	    sshd_open_copy(o, &p->now, NULL, 0) &&
+	    sshd_files_add_tree(&p->files, &p->now.tree) &&
 	    sshd_files_add(&p->files, SSHD_DROP_IN) != NULL &&
 	    sshd_files_add(&p->files, KV_CONFIG_PATH) != NULL &&
 	    apply_state(p);
@@ -41,8 +41,8 @@ static void
 close_present(struct sshd_present *p)
 {
 	free(p->dump);
-	sshd_tree_close(&p->base);
-	sshd_tree_close(&p->now);
+	sshd_copy_close(&p->base);
+	sshd_copy_close(&p->now);
 	sshd_files_free(&p->files);
 	sshd_state_free(&p->state);
 }
@@ -74,7 +74,7 @@ sshd_present_ask(const struct sshd_options *o, struct sshd_present *p,
 
 	if (!sshd_open_changed(o, &p->files, false, &p->base))
 		return false;
-	p->dump = sshd_dump(o->sshd, &p->base, *o->root != '\0', NULL, why,
+	p->dump = sshd_copy_ask(o->sshd, &p->base, *o->root != '\0', NULL, why,
 	    cap);
 	sshd_pam_service(p->dump != NULL ? p->dump : "", service);
 	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", service);
@@ -113,17 +113,18 @@ sshd_present_keeps_keys(const struct sshd_options *o, struct sshd_present *p)
 
 	if (p->dump == NULL || !takes_no_keys(p->dump))
 		return true;
-	now = sshd_dump(o->sshd, &p->now, *o->root != '\0', NULL, why,
+	now = sshd_copy_ask(o->sshd, &p->now, *o->root != '\0', NULL, why,
 	    sizeof(why));
 	keeps = now == NULL || takes_no_keys(now);
 	free(now);
 	if (keeps)
 		return true;
-	l = find_no_files(&p->base);
+	l = find_no_files(&p->base.tree);
 	cli_error("%s%s: AuthorizedKeysFile is none here, outside keyveto's "
 	    "marks: without keyveto's lines nobody would get in by key; "
 	    "nothing was changed: delete that line, and run this again",
-	    o->root, l != NULL ? p->base.file[l->file] : SSHD_TREE_TOP);
+	    o->root, l != NULL ? p->base.tree.file[l->file].path :
+	    SSHD_TREE_TOP);
 	return false;
 }
 
@@ -188,7 +189,7 @@ reads_our_file(const struct sshd *sshd)
 }
 
 bool
-sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t)
+sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_copy *c)
 {
 	struct sshd sshd = { .path = o->sshd };
 	struct sshd_question q;
@@ -197,9 +198,9 @@ sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t)
 
 	if (*o->root != '\0')
 		return true;
-	if ((copy = sshd_ask_tree(o, t, NULL)) == NULL)
+	if ((copy = sshd_ask_copy(o, c, NULL)) == NULL)
 		return false;
-	sshd.host_key = t->host_key;
+	sshd.host_key = c->host_key;
 	if (!reads_our_file(&sshd)) {
 		free(copy);
 		return false;

@@ -89,7 +89,7 @@ tell(const struct rehearsal *h)
 }
 
 static bool
-rehearse(const struct sshd_options *o, struct sshd_tree *base,
+rehearse(const struct sshd_options *o, struct sshd_copy *base,
     struct rehearsal *h, struct report *r, const struct accounts *accounts)
 {
 	const struct sshd sshd = {
@@ -117,7 +117,7 @@ rehearse(const struct sshd_options *o, struct sshd_tree *base,
 }
 
 bool
-sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
+sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
     struct sshd_rehearsal *found)
 {
 	struct rehearsal h = { .found = found };

@@ -181,7 +181,7 @@ find_guards_in(struct remains *r, const struct sshd_tree *t)
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
-		const char *path = t->file[l->file];
+		const char *path = t->file[l->file].path;
 
 		if ((strcasecmp(l->keyword, "AuthorizedKeysCommand") != 0 &&
 		    strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") !=
@@ -208,9 +208,9 @@ find_guards_of_other(void *arg, const struct sshd_start *start,
 	/* What cannot be read from its beginning to its end, sshd refuses. */
 	if (*path != '/' || strcmp(path, SSHD_TREE_TOP) == 0)
 		return;
-	if (sshd_tree_open(&t, "", path, NULL, 0, why, sizeof(why)))
+	if (sshd_tree_read(&t, "", path, NULL, 0, why, sizeof(why)))
 		find_guards_in(r, &t);
-	sshd_tree_close(&t);
+	sshd_tree_free(&t);
 }
 
 static void
@@ -240,7 +240,7 @@ find_guards(struct remains *r)
 		.name = pass_name, .unseen = pass_unseen,
 	};
 
-	find_guards_in(r, &r->p->now);
+	find_guards_in(r, &r->p->now.tree);
 	if (*r->o->root == '\0')
 		(void)sshd_arguments_look(&other);
 }

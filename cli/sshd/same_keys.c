@@ -342,8 +342,8 @@ ask_about_kind(const struct sshd_same_keys *s, const char *name,
 {
 	const char *change;
 
-	k->base = sshd_ask_tree(s->o, s->base, name);
-	k->next = k->base != NULL ? sshd_ask_tree(s->o, s->next, name) : NULL;
+	k->base = sshd_ask_copy(s->o, s->base, name);
+	k->next = k->base != NULL ? sshd_ask_copy(s->o, s->next, name) : NULL;
 	if (k->next == NULL)
 		return false;
 	if ((change = find_other_change(k->base, k->next)) == NULL)

@@ -10,7 +10,7 @@
 
 struct sshd_same_keys {
 	const struct sshd_options *o;
-	struct sshd_tree *base, *next;	/* without and with keyveto's lines */
+	struct sshd_copy *base, *next;	/* without and with keyveto's lines */
 	const struct accounts *accounts;
 	const struct sshd_tryout *tryout;
 	bool wildcards;		/* sshd is 10.0 or later; set by sshd_same_keys */

@@ -164,13 +164,12 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 }
 
 bool
-sshd_open_tree(const struct sshd_options *o, struct sshd_tree *t,
+sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
     const struct sshd_change *change, size_t n)
 {
 	char why[SSHD_WHY_BYTES];
 
-	if (sshd_tree_open(t, o->root, SSHD_TREE_TOP, change, n, why,
-	    sizeof(why)))
+	if (sshd_copy_open(c, o->root, change, n, why, sizeof(why)))
 		return true;
 	cli_error("%s", why);
 	return false;
@@ -178,28 +177,28 @@ sshd_open_tree(const struct sshd_options *o, struct sshd_tree *t,
 
 bool
 sshd_open_changed(const struct sshd_options *o, const struct sshd_files *fs,
-    bool next, struct sshd_tree *t)
+    bool next, struct sshd_copy *c)
 {
 	size_t n;
 	struct sshd_change *change = sshd_files_changes(fs, next, &n);
 	bool ok;
 
-	*t = (struct sshd_tree){ 0 };
+	*c = (struct sshd_copy){ 0 };
 	if (change == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_open_tree(o, t, change, n);
+	ok = sshd_open_copy(o, c, change, n);
 	free(change);
 	return ok;
 }
 
 char *
-sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
+sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
     const char *user)
 {
 	char why[SSHD_WHY_BYTES];
-	char *dump = sshd_dump(o->sshd, t, *o->root != '\0', user, why,
+	char *dump = sshd_copy_ask(o->sshd, c, *o->root != '\0', user, why,
 	    sizeof(why));
 
 	if (dump == NULL)

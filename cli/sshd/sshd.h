@@ -7,7 +7,7 @@
 #include "command.h"
 #include "sshd/files.h"
 #include "sshd/state.h"
-#include "sshd_config/dump.h"
+#include "sshd_config/copy.h"
 #include "sshd_config/sshd_config.h"
 #include "ways/module.h"
 #include "ways/pam_stack.h"
@@ -42,14 +42,14 @@ struct sshd_options {
 int sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
     struct sshd_options *o, int *statusp);
 
-/* A tree of the configuration with changes; false after a message. */
-bool sshd_open_tree(const struct sshd_options *o, struct sshd_tree *t,
+/* A copy of the configuration with changes; false after a message. */
+bool sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
     const struct sshd_change *change, size_t n);
 /* The same without keyveto's lines, or as it is to be. */
 bool sshd_open_changed(const struct sshd_options *o,
-    const struct sshd_files *fs, bool next, struct sshd_tree *t);
-/* What sshd says of a tree; NULL after a message. */
-char *sshd_ask_tree(const struct sshd_options *o, struct sshd_tree *t,
+    const struct sshd_files *fs, bool next, struct sshd_copy *c);
+/* What sshd says of a copy; NULL after a message. */
+char *sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
     const char *user);
 
 /* The name of sshd's PAM service. */
@@ -64,8 +64,8 @@ bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
 struct sshd_present {
 	struct sshd_state state;
 	struct sshd_files files;	/* sshd's, keyveto.conf, the state's */
-	struct sshd_tree now;
-	struct sshd_tree base;	/* without keyveto's lines */
+	struct sshd_copy now;
+	struct sshd_copy base;	/* without keyveto's lines */
 	char *dump;		/* what sshd says of base; NULL: nothing */
 };
 
@@ -98,7 +98,7 @@ bool sshd_present_has(const struct sshd_present *p, bool sshds);
  * Whether the copy says what the files themselves say to sshd: else keyveto
  * reads Include lines in another way. True where that cannot be asked.
  */
-bool sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_tree *t);
+bool sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_copy *c);
 
 /* sshd/started.c: sshd's arguments, which count before its files do. */
 
@@ -131,10 +131,10 @@ struct sshd_rehearsal {
 };
 
 /*
- * Audits all accounts by the settings of a tree without keyveto's lines, and
+ * Audits all accounts by the settings of a copy without keyveto's lines, and
  * prints what would come of it. False after a message.
  */
-bool sshd_rehearse(const struct sshd_options *o, struct sshd_tree *base,
+bool sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
     struct sshd_rehearsal *found);
 
 /* sshd/requirements.c: what has to be there before keyveto is enabled. */

@@ -135,8 +135,8 @@ tree_has(const struct sshd_tree *t, const struct sshd_file *f)
 	if (!root_resolve("", f->path, place))
 		snprintf(place, sizeof(place), "%s", f->path);
 	for (size_t i = 0; i < t->n_files; i++)
-		if (strcmp(t->file[i], f->path) == 0 ||
-		    (root_resolve("", t->file[i], its) &&
+		if (strcmp(t->file[i].path, f->path) == 0 ||
+		    (root_resolve("", t->file[i].path, its) &&
 		    strcmp(its, place) == 0))
 			return true;
 	for (size_t i = 0; i < t->n_lines; i++)
@@ -186,7 +186,7 @@ leaves_alone(const struct started *s, const struct sshd_start *start,
 	    "lines in " KV_CONFIG_PATH " that are meant for another sshd; "
 	    "nothing was changed: give it a copy of that file there "
 	    "(--config FILE), reload that sshd, and run this again", start->place,
-	    t->file[l->file], l->number);
+	    t->file[l->file].path, l->number);
 	return false;
 }
 
@@ -214,13 +214,13 @@ file_allows(const struct started *s, const struct sshd_start *start,
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_tree_open(&t, "", path, change, n, why, sizeof(why));
+	ok = sshd_tree_read(&t, "", path, change, n, why, sizeof(why));
 	if (!ok)
 		cli_error("%s: its configuration is %s, and whether that "
 		    "includes keyveto's lines cannot be told: %s",
 		    start->place, path, why);
 	ok = ok && leaves_alone(s, start, path, &t);
-	sshd_tree_close(&t);
+	sshd_tree_free(&t);
 	free(change);
 	return ok;
 }

@@ -12,7 +12,6 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
-#include "ways/blocks.h"
 #include "ways/ways.h"
 
 /* The accounts that have these ways in. */
@@ -24,7 +23,7 @@ struct cover {
 
 struct status {
 	const struct sshd_options *o;
-	struct sshd_tree tree;
+	struct sshd_copy copy;
 	struct accounts accounts;
 	struct cover *v;	/* each differs from the others */
 	size_t n;
@@ -108,7 +107,7 @@ add_account(struct status *s, size_t cover, char *name)
 static bool
 ask_about(struct status *s, const char *user, size_t *coverp)
 {
-	char *dump = sshd_ask_tree(s->o, &s->tree, user);
+	char *dump = sshd_ask_copy(s->o, &s->copy, user);
 	struct cover c, *mine;
 
 	if (dump == NULL)
@@ -160,14 +159,14 @@ is(const struct sshd_line *l, const char *keyword)
 static void
 look_for_origins(struct status *s)
 {
-	const struct sshd_tree *t = &s->tree;
+	const struct sshd_tree *t = &s->copy.tree;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 		char *value, *rest, *name;
 
 		if (l->match != 0 && is(l, "PubkeyAuthentication") &&
-		    sshd_escape_by_origin(t, l))
+		    sshd_tree_is_by_origin(t, l))
 			s->keys_by_origin |= !sshd_words_is(l->value, "no");
 		if (l->match == 0 || !is(l, "PAMServiceName"))
 			continue;
@@ -196,17 +195,18 @@ is_told(const struct status *s, enum way w)
 static void
 look_at_blocks(struct status *s)
 {
-	const struct sshd_tree *t = &s->tree;
+	const struct sshd_tree *t = &s->copy.tree;
+	const bool user_ca = ways_any_user_ca(t);
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
-		bool origin = sshd_escape_by_origin(t, l);
+		bool origin = sshd_tree_is_by_origin(t, l);
 
-		if (s->pam || l->match == 0 || !sshd_escape_opens(t, l) ||
+		if (s->pam || l->match == 0 || !ways_line_opens(l->keyword, l->value, user_ca) ||
 		    (!origin && is_told(s, ways_of_keyword(l->keyword))))
 			continue;
 		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
-		    t->file[l->file], l->number, origin ? "not guarded" :
+		    t->file[l->file].path, l->number, origin ? "not guarded" :
 		    "not guarded, for accounts that are not listed",
 		    t->line[l->match - 1].value, l->keyword);
 		if (origin)
@@ -285,18 +285,18 @@ look(struct status *s)
 	char *dump;
 	bool ok;
 
-	if (!sshd_open_tree(s->o, &s->tree, NULL, 0) ||
-	    !sshd_copy_is_faithful(s->o, &s->tree) ||
+	if (!sshd_open_copy(s->o, &s->copy, NULL, 0) ||
+	    !sshd_copy_is_faithful(s->o, &s->copy) ||
 	    !sshd_find_accounts(s->o, &s->accounts) ||
-	    (dump = sshd_ask_tree(s->o, &s->tree, NULL)) == NULL)
+	    (dump = sshd_ask_copy(s->o, &s->copy, NULL)) == NULL)
 		return false;
 	s->pam = pam_judges(s, dump);
 	s->unknown |= !sshd_started_goes_by(s->o, dump);
 	free(dump);
 	look_for_origins(s);
-	sshd.config = s->tree.top;
+	sshd.config = s->copy.top;
 	sshd_overview(&sshd, &overview);
-	s->unknown |= sshd_plan_tell_groups(s->o, &s->tree) > 0;
+	s->unknown |= sshd_plan_tell_groups(s->o, &s->copy.tree) > 0;
 	ok = ask_about_each(s, &overview.match);
 	sshd_overview_free(&overview);
 	if (!ok)
@@ -345,7 +345,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 	free(s.v);
 	sshd_means_free(&s.means);
 	accounts_free(&s.accounts);
-	sshd_tree_close(&s.tree);
+	sshd_copy_close(&s.copy);
 	return status;
 }
 

@@ -4,82 +4,13 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "sshd_config/words.h"
-
-#define CONFIG_DIRECTORY "/etc/ssh"
-#define CONFIG_PATH CONFIG_DIRECTORY "/sshd_config"
-#define DEPTH_MAX 16	/* as sshd's own: servconf.h */
-
-struct walk {
-	struct sshd_overview *o;
-	sshd_match_line_fn told;	/* of lines in Match blocks; or NULL */
-	void *arg;
-	const char *file;
-	unsigned int line;
-	bool in_match;		/* in one, or after one */
-	bool in_block;		/* really in one */
-	bool by_origin;		/* and that asks for more than the account */
-	bool included_by_origin;	/* as such a block has the whole file */
-	unsigned int depth;
-};
-
-static void read_config(struct walk *w, const char *path);
-
-/* What cannot be seen may be anything. */
-static void
-give_up(struct walk *w)
-{
-	w->o->varies = true;
-	w->o->match.unknown = true;
-}
-
-static void
-read_include(struct walk *w, char *rest)
-{
-	char path[PATH_MAX];
-	const char *word;
-	glob_t found;
-
-	while ((word = sshd_words_next(&rest)) != NULL) {
-		snprintf(path, sizeof(path), "%s%s",
-		    *word == '/' ? "" : CONFIG_DIRECTORY "/", word);
-		switch (*word == '~' ? GLOB_ABORTED :
-		    glob(path, 0, NULL, &found)) {
-		case 0:
-			for (size_t i = 0; i < found.gl_pathc; i++)
-				read_config(w, found.gl_pathv[i]);
-			globfree(&found);
-			break;
-		case GLOB_NOMATCH:
-			break;
-		default:
-			give_up(w);
-		}
-	}
-}
-
-static void
-read_match(struct walk *w, char *rest)
-{
-	const char *criterion, *argument;
-
-	w->in_match = w->in_block = true;
-	w->by_origin = w->included_by_origin;
-	while (sshd_match_next(&rest, &criterion, &argument)) {
-		sshd_match_add(&w->o->match, criterion, argument);
-		w->by_origin |= sshd_match_is_origin(criterion);
-	}
-	w->o->by_origin |= w->by_origin;
-}
 
 /* Whether whoever opens the file waits there. */
 static bool
@@ -93,19 +24,21 @@ blocks(const char *path)
 
 /* sshd opens a host key, and its public half, before it answers. */
 static void
-look_at_key(struct walk *w, const char *keyword, char *rest)
+check_host_key(struct sshd_overview *o, const struct sshd_line *l)
 {
-	const char *path = sshd_words_next(&rest);
-	char half[PATH_MAX];
+	char *copy = strdup(l->value), *rest = copy, half[PATH_MAX];
+	const char *path = copy != NULL ? sshd_words_next(&rest) : NULL;
 
-	if (path == NULL || *w->o->blocking != '\0')
-		return;
-	snprintf(half, sizeof(half), "%s.pub", path);
-	if (!blocks(path) && !blocks(half))
-		return;
-	snprintf(w->o->blocking, sizeof(w->o->blocking), "%.300s:%u: %s %.300s "
-	    "is a FIFO or a device, for which sshd would wait: name a file",
-	    w->file, w->line, keyword, blocks(path) ? path : half);
+	if (path != NULL && *o->blocking == '\0') {
+		snprintf(half, sizeof(half), "%s.pub", path);
+		if (blocks(path) || blocks(half))
+			snprintf(o->blocking, sizeof(o->blocking), "%.300s:%zu: "
+			    "%s %.300s is a FIFO or a device, for which sshd "
+			    "would wait: name a file",
+			    o->tree.file[l->file].path, l->number, l->keyword,
+			    blocks(path) ? path : half);
+	}
+	free(copy);
 }
 
 /* Whether the name of a file, as -T prints it, is another one to us. */
@@ -123,115 +56,55 @@ has_odd_pattern(const char *value)
 }
 
 static void
-tell_line(const struct walk *w, const char *keyword, const char *value)
+add_match(struct sshd_overview *o, const struct sshd_line *l)
 {
-	struct sshd_match_line line = {
-		.file = w->file, .line = w->line, .keyword = keyword,
-		.value = value, .by_origin = w->by_origin
-	};
+	char *copy = strdup(l->value), *rest = copy;
+	const char *criterion, *argument;
 
-	if (w->told != NULL && w->in_block)
-		w->told(&line, w->arg);
-}
-
-/*
- * A Match block ends with its file, but to be safe everything after the first
- * one is taken to be in it, the rest of the including file too.
- */
-static void
-read_keyword(struct walk *w, char *line)
-{
-	char *value;
-	const char *keyword = sshd_words_keyword(line, &value);
-
-	if (keyword == NULL)
-		return;
-	tell_line(w, keyword, value);
-	if (strcasecmp(keyword, "Include") == 0)
-		read_include(w, value);
-	else if (strcasecmp(keyword, "Match") == 0)
-		read_match(w, value);
-	else if (strcasecmp(keyword, "HostKey") == 0 ||
-	    strcasecmp(keyword, "HostCertificate") == 0)
-		look_at_key(w, keyword, value);
-	else if (strcasecmp(keyword, "AuthorizedKeysFile") == 0) {
-		w->o->odd_pattern |= has_odd_pattern(value);
-		w->o->varies |= w->in_match;
-	} else if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ||
-	    strcasecmp(keyword, "TrustedUserCAKeys") == 0)
-		w->o->varies |= w->in_match;
-}
-
-/* NULL if it cannot be read, or is no file. */
-static FILE *
-open_config(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-	FILE *f = NULL;
-
-	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		f = fdopen(fd, "r");
-	if (fd != -1 && f == NULL)
-		close(fd);
-	return f;
+	if (copy == NULL)
+		o->match.unknown = o->by_origin = true;
+	while (copy != NULL && sshd_match_next(&rest, &criterion, &argument)) {
+		sshd_match_add(&o->match, criterion, argument);
+		o->by_origin |= sshd_match_is_origin(criterion);
+	}
+	free(copy);
 }
 
 static void
-read_config(struct walk *w, const char *path)
+add_line(struct sshd_overview *o, const struct sshd_line *l)
 {
-	const struct walk before = *w;
-	char *line = NULL;
-	size_t cap = 0;
-	FILE *f;
-
-	if (w->depth == DEPTH_MAX || (f = open_config(path)) == NULL) {
-		give_up(w);
-		return;
-	}
-	w->depth++;
-	w->file = path;
-	w->line = 0;
-	w->included_by_origin = w->by_origin;
-	while (getline(&line, &cap, f) != -1) {
-		w->line++;
-		read_keyword(w, line);
-	}
-	if (ferror(f))
-		give_up(w);
-	w->depth--;
-	w->file = before.file;
-	w->line = before.line;
-	w->in_block = before.in_block;
-	w->by_origin = before.by_origin;
-	w->included_by_origin = before.included_by_origin;
-	free(line);
-	fclose(f);
-}
-
-void
-sshd_overview_told(const struct sshd *sshd, struct sshd_overview *o,
-    sshd_match_line_fn told, void *arg)
-{
-	struct walk w = { .o = o, .told = told, .arg = arg };
-
-	*o = (struct sshd_overview){ 0 };
-	if (sshd->config != NULL)
-		read_config(&w, sshd->config);
-	else if (strcmp(sshd->path, SSHD_PATH) == 0)
-		read_config(&w, CONFIG_PATH);
-	else
-		give_up(&w);
+	if (strcasecmp(l->keyword, "Match") == 0)
+		add_match(o, l);
+	else if (strcasecmp(l->keyword, "HostKey") == 0 ||
+	    strcasecmp(l->keyword, "HostCertificate") == 0)
+		check_host_key(o, l);
+	else if (strcasecmp(l->keyword, "AuthorizedKeysFile") == 0) {
+		o->odd_pattern |= has_odd_pattern(l->value);
+		o->varies |= l->match != 0;
+	} else if (strcasecmp(l->keyword, "AuthorizedKeysCommand") == 0 ||
+	    strcasecmp(l->keyword, "TrustedUserCAKeys") == 0)
+		o->varies |= l->match != 0;
 }
 
 void
 sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 {
-	sshd_overview_told(sshd, o, NULL, NULL);
+	const char *path = sshd->config != NULL ? sshd->config :
+	    strcmp(sshd->path, SSHD_PATH) == 0 ? SSHD_TREE_TOP : NULL;
+	char why[512];
+
+	*o = (struct sshd_overview){ 0 };
+	/* What cannot be seen may be anything. */
+	if (path == NULL || !sshd_tree_read(&o->tree, "", path, NULL, 0, why,
+	    sizeof(why)))
+		o->varies = o->match.unknown = true;
+	for (size_t i = 0; i < o->tree.n_lines; i++)
+		add_line(o, &o->tree.line[i]);
 }
 
 void
 sshd_overview_free(struct sshd_overview *o)
 {
 	sshd_match_free(&o->match);
+	sshd_tree_free(&o->tree);
 }

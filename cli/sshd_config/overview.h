@@ -8,8 +8,10 @@
 
 #include "sshd_config/match.h"
 #include "sshd_config/sshd_config.h"
+#include "sshd_config/tree.h"
 
 struct sshd_overview {
+	struct sshd_tree tree;	/* the lines that could be read */
 	bool varies;		/* accounts may have different settings */
 	bool by_origin;		/* clients from elsewhere may have, too */
 	bool odd_pattern;	/* sshd -T does not show such a file's name */
@@ -24,20 +26,6 @@ struct sshd_overview {
  * that it is unknown by what. Ended by sshd_overview_free.
  */
 void sshd_overview(const struct sshd *sshd, struct sshd_overview *o);
-
-/* A line in a Match block. The strings are the walker's. */
-struct sshd_match_line {
-	const char *file;
-	unsigned int line;
-	const char *keyword, *value;
-	bool by_origin;		/* the block asks for more than the account */
-};
-
-/* The same, and told is called for each such line. */
-typedef void (*sshd_match_line_fn)(const struct sshd_match_line *line,
-    void *arg);
-void sshd_overview_told(const struct sshd *sshd, struct sshd_overview *o,
-    sshd_match_line_fn told, void *arg);
 
 void sshd_overview_free(struct sshd_overview *o);
 

@@ -116,6 +116,16 @@ ways_line_opens(const char *keyword, const char *value, bool user_ca)
 	    !sshd_words_is(value, "no");
 }
 
+bool
+ways_any_user_ca(const struct sshd_tree *t)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (strcasecmp(t->line[i].keyword, "TrustedUserCAKeys") == 0 &&
+		    !sshd_words_none(t->line[i].value))
+			return true;
+	return false;
+}
+
 enum way
 ways_of_keyword(const char *keyword)
 {

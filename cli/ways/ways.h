@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "sshd_config/tree.h"
+
 enum way {
 	WAY_FILES = 0,		/* a key in AuthorizedKeysFile */
 	WAY_COMMAND,		/* a key that AuthorizedKeysCommand prints */
@@ -47,10 +49,12 @@ const char *ways_name(enum way way);
 
 /*
  * Whether a line of a Match block, where the block holds, opens a way in that
- * the guard does not see. user_ca tells whether TrustedUserCAKeys is set
- * anywhere.
+ * the guard does not see. user_ca is what ways_any_user_ca says.
  */
 bool ways_line_opens(const char *keyword, const char *value, bool user_ca);
+
+/* Whether TrustedUserCAKeys is set anywhere, in a Match block too. */
+bool ways_any_user_ca(const struct sshd_tree *t);
 
 /* The way in that such a line is about. */
 enum way ways_of_keyword(const char *keyword);

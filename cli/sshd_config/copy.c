@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd_config/copy.h"
+
+#include <sys/wait.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "host/program.h"
+#include "sshd_config/subject.h"
+
+/* Removes a directory of files. */
+static void
+remove_folder(const char *path)
+{
+	const struct dirent *e;
+	DIR *dir = opendir(path);
+
+	if (dir == NULL)
+		return;
+	while ((e = readdir(dir)) != NULL)
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	(void)rmdir(path);
+}
+
+/* Waits until nobody holds the other end any more: closed, or dead. */
+static void
+wait_and_remove(const char *path, int fd)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	char byte;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		signal(signals[i], SIG_IGN);
+	/* The caller's output is not to be held open by us. */
+	if (dup2(fd, STDIN_FILENO) == -1 || close_range(1, ~0U, 0) == -1)
+		_exit(1);
+	while (read(STDIN_FILENO, &byte, 1) == -1 && errno == EINTR)
+		;
+	remove_folder(path);
+	_exit(0);
+}
+
+/*
+ * Makes the directory of the copy, and a process that removes it when we close
+ * our end of a pipe, however we end. False with errno.
+ */
+static bool
+make_folder(struct sshd_copy *c)
+{
+	char name[] = "/tmp/keyveto-sshd.XXXXXX";
+	int ends[2], saved;
+
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return false;
+	if (mkdtemp(name) != NULL && (c->folder = strdup(name)) != NULL) {
+		if ((c->remover = fork()) == 0)
+			wait_and_remove(name, ends[0]);
+		if (c->remover > 0) {
+			close(ends[0]);
+			c->alive = ends[1];
+			return true;
+		}
+	}
+	saved = errno;
+	(void)rmdir(name);
+	c->remover = 0;
+	close(ends[0]);
+	close(ends[1]);
+	errno = saved;
+	return false;
+}
+
+/* Writes file number i; its Include lines name other files of the copy. */
+static bool
+write_file(const struct sshd_copy *c, size_t i, char *why, size_t cap)
+{
+	const struct sshd_tree *t = &c->tree;
+	const struct sshd_config_file *f = &t->file[i];
+	char path[PATH_MAX];
+	size_t at = 0;
+	bool whole;
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%zu.conf", c->folder, i);
+	if ((out = fopen(path, "wxe")) == NULL) {
+		snprintf(why, cap, "%s: %s", path, strerror(errno));
+		return false;
+	}
+	for (size_t k = 0; k < t->n_lines; k++) {
+		const struct sshd_line *l = &t->line[k];
+		const char *before = "Include";
+
+		if (l->file != i || strcasecmp(l->keyword, "Include") != 0)
+			continue;
+		fwrite(f->text + at, 1, l->at - at, out);
+		at = l->at + l->len;
+		for (size_t n = i + 1; n < t->n_files; n++) {
+			if (t->file[n].include != k + 1)
+				continue;
+			fprintf(out, "%s %s/%zu.conf", before, c->folder, n);
+			before = "";
+		}
+		putc('\n', out);
+	}
+	fwrite(f->text + at, 1, f->len - at, out);
+	whole = ferror(out) == 0;
+	if (fclose(out) == 0 && whole)
+		return true;
+	snprintf(why, cap, "%s: cannot be written", path);
+	return false;
+}
+
+bool
+sshd_copy_open(struct sshd_copy *c, const char *root,
+    const struct sshd_change *change, size_t n, char *why, size_t cap)
+{
+	bool ok;
+
+	*c = (struct sshd_copy){ 0 };
+	if (!sshd_tree_read(&c->tree, root, SSHD_TREE_TOP, change, n, why,
+	    cap))
+		return false;
+	if (!make_folder(c)) {
+		snprintf(why, cap, "/tmp: no directory for a copy: %s",
+		    strerror(errno));
+		return false;
+	}
+	if (asprintf(&c->top, "%s/0.conf", c->folder) == -1) {
+		c->top = NULL;
+		snprintf(why, cap, "out of memory");
+		return false;
+	}
+	ok = true;
+	for (size_t i = 0; ok && i < c->tree.n_files; i++)
+		ok = write_file(c, i, why, cap);
+	return ok;
+}
+
+void
+sshd_copy_close(struct sshd_copy *c)
+{
+	if (c->remover > 0) {
+		close(c->alive);
+		while (waitpid(c->remover, NULL, 0) == -1 && errno == EINTR)
+			;
+	}
+	sshd_tree_free(&c->tree);
+	free(c->folder);
+	free(c->top);
+	free(c->host_key);
+	*c = (struct sshd_copy){ 0 };
+}
+
+/* sshd says nothing without a host key. */
+static bool
+make_host_key(struct sshd_copy *c, char *why, size_t cap)
+{
+	char path[PATH_MAX];
+	const char *const argv[] = { "/usr/bin/ssh-keygen", "-q", "-t",
+		"ed25519", "-N", "", "-f", path, NULL };
+	struct program keygen = { .argv = argv };
+	int error, status;
+
+	if (c->host_key != NULL)
+		return true;
+	snprintf(path, sizeof(path), "%s/host_key", c->folder);
+	if ((c->host_key = strdup(path)) == NULL) {
+		snprintf(why, cap, "out of memory");
+		return false;
+	}
+	program_fds(&keygen, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
+	error = program_run(&keygen, &status);
+	if (error == 0 && status == 0)
+		return true;
+	snprintf(why, cap, "ssh-keygen makes no host key, which sshd wants to "
+	    "see: %s", error != 0 ? strerror(error) : "it failed");
+	return false;
+}
+
+/* Puts the names of the files in the place of those of their copies. */
+static void
+use_real_names(const struct sshd_copy *c, char *text, size_t cap)
+{
+	const size_t len = strlen(c->folder);
+	char *out = malloc(cap), *p = text;
+	size_t n = 0;
+
+	if (out == NULL)
+		return;
+	while (*p != '\0' && n + 1 < cap) {
+		unsigned long i;
+		char *end;
+
+		if (strncmp(p, c->folder, len) == 0 && p[len] == '/' &&
+		    isdigit((unsigned char)p[len + 1]) &&
+		    (i = strtoul(p + len + 1, &end, 10)) < c->tree.n_files &&
+		    strncmp(end, ".conf", 5) == 0) {
+			n += (size_t)snprintf(out + n, cap - n, "%s",
+			    c->tree.file[i].path);
+			if (n >= cap)
+				n = cap - 1;
+			p = end + 5;
+		} else
+			out[n++] = *p++;
+	}
+	out[n] = '\0';
+	memcpy(text, out, n + 1);
+	free(out);
+}
+
+/* "sshd -t", or "sshd -T" about user. */
+static char *
+ask_once(const struct sshd_copy *c, const char *path, bool valid,
+    const char *user, char *why, size_t cap)
+{
+	static const char *const test[] = { "-t" };
+	const struct sshd sshd = {
+		.path = path, .config = c->top, .host_key = c->host_key,
+	};
+	const struct sshd_subject *s = sshd_subject(&sshd);
+	struct sshd_question q;
+
+	if (!valid)
+		sshd_ask(&sshd, user, &q);
+	else if (*s->refused == '\0')
+		sshd_start(&sshd, test, 1, &q);
+	else {
+		snprintf(why, cap, "%s", s->refused);
+		return NULL;
+	}
+	return sshd_answer_text(&q, why, cap);
+}
+
+static char *
+ask_with_host_key(struct sshd_copy *c, const char *path, bool foreign,
+    bool valid, const char *user, char *why, size_t cap)
+{
+	char *text;
+
+	if (access(path, X_OK) == -1) {
+		snprintf(why, cap, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (foreign && !make_host_key(c, why, cap))
+		return NULL;
+	text = ask_once(c, path, valid, user, why, cap);
+	if (text == NULL && c->host_key == NULL &&
+	    strstr(why, "no hostkeys available") != NULL) {
+		if (!make_host_key(c, why, cap))
+			return NULL;
+		text = ask_once(c, path, valid, user, why, cap);
+	}
+	if (text == NULL)
+		use_real_names(c, why, cap);
+	return text;
+}
+
+char *
+sshd_copy_ask(const char *sshd, struct sshd_copy *c, bool foreign,
+    const char *user, char *why, size_t cap)
+{
+	return ask_with_host_key(c, sshd, foreign, false, user, why, cap);
+}
+
+bool
+sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, bool foreign,
+    char *why, size_t cap)
+{
+	char *text = ask_with_host_key(c, sshd, foreign, true, NULL, why, cap);
+
+	free(text);
+	return text != NULL;
+}
