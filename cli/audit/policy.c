@@ -10,6 +10,7 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/version.h"
+#include "sshd_config/words.h"
 
 #define QUESTIONS_MAX 16	/* to sshd, at a time */
 
@@ -96,10 +97,10 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 static void
 look_at_command(struct audit_policy *policy, struct report *r)
 {
-	const char *command = policy->settings->command, *args;
+	const char *command = policy->settings->keys_command, *args;
 	bool guard;
 
-	if (command == NULL)
+	if (sshd_words_none(command))
 		return;
 	guard = guard_command(command, &args);
 	if (!guard || guard_chained(args)) {
@@ -162,7 +163,7 @@ find_policy(struct finder *f, struct sshd_settings *settings)
 		if (settings == NULL && known == NULL)
 			return policy;
 		if (settings != NULL && known != NULL &&
-		    strcmp(settings->text, known->text) == 0) {
+		    sshd_settings_same_keys(settings, known)) {
 			sshd_settings_free(settings);
 			return policy;
 		}

@@ -8,6 +8,7 @@
 
 #include "audit/accounts.h"
 #include "host/root_file.h"
+#include "sshd_config/words.h"
 
 static void
 on_ca_key(const struct input_key *key, void *arg)
@@ -18,19 +19,25 @@ on_ca_key(const struct input_key *key, void *arg)
 	report_key(arg, &ca);
 }
 
+/* The file of a policy; NULL if it has none. */
+static const char *
+file_of(const struct audit_policy *policy)
+{
+	const struct sshd_settings *s = policy->settings;
+
+	return s != NULL && !sshd_words_none(s->user_ca) ? s->user_ca : NULL;
+}
+
 /* Whether a policy before number i has the same file. */
 static bool
 is_known(const struct audit_policies *p, size_t i)
 {
-	const char *path = p->v[i]->settings->user_ca;
+	const char *path = file_of(p->v[i]), *other;
 
-	for (size_t j = 0; j < i; j++) {
-		const struct sshd_settings *s = p->v[j]->settings;
-
-		if (s != NULL && s->user_ca != NULL &&
-		    strcmp(s->user_ca, path) == 0)
+	for (size_t j = 0; j < i; j++)
+		if ((other = file_of(p->v[j])) != NULL &&
+		    strcmp(other, path) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -59,9 +66,9 @@ audit_user_cas(struct report *r, const struct audit_policies *policies,
     const char *root, bool absent_is_problem)
 {
 	for (size_t i = 0; i < policies->n; i++) {
-		const struct sshd_settings *s = policies->v[i]->settings;
+		const char *path = file_of(policies->v[i]);
 
-		if (s != NULL && s->user_ca != NULL && !is_known(policies, i))
-			audit_file(r, s->user_ca, root, absent_is_problem);
+		if (path != NULL && !is_known(policies, i))
+			audit_file(r, path, root, absent_is_problem);
 	}
 }

@@ -147,7 +147,7 @@ doctor_free(struct doctor *d)
 	free(d->facts);
 	free(d->learnt);
 	kv_judge_close(&d->judge);
-	free(d->sshd_text);
+	sshd_settings_free(d->settings);
 	pam_stack_free(&d->pam);
 }
 

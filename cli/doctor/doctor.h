@@ -39,15 +39,12 @@ struct doctor_options {
 	uint64_t max_age;	/* of a filter, in days; 0: any */
 };
 
-/* What sshd says of root, as far as a check shows it to people. */
-struct doctor_settings {
+/* What sshd's settings for root come to. */
+struct doctor_root {
 	bool guard;		/* AuthorizedKeysCommand is the guard */
 	bool principals;	/* the guard is in front of the principals */
 	bool tunnel;
 	bool pam_methods;	/* PAM is asked after the keys, at each login */
-	char command[DOCTOR_VALUE_BYTES], command_user[256];
-	char principals_command[DOCTOR_VALUE_BYTES], principals_user[256];
-	char user_ca_file[DOCTOR_VALUE_BYTES];
 };
 
 /* What PAM runs of the module. */
@@ -71,10 +68,9 @@ struct doctor {
 	struct filter_facts *facts;	/* of each filter of the judge */
 	bool *learnt;
 
-	char *sshd_text;	/* for root; NULL, with why */
+	struct sshd_settings *settings;	/* for root; NULL, with why */
 	char sshd_why[1024];
-	struct doctor_settings root;	/* zeroes if sshd does not answer */
-	bool use_pam;
+	struct doctor_root root;	/* zeroes if sshd does not answer */
 	char service[256];	/* that sshd gives to PAM */
 	bool service_set;	/* by PAMServiceName, not by sshd's own name */
 	struct pam_stack pam;
@@ -109,8 +105,6 @@ void doctor_learn_pam(struct doctor *d);
 /* Root's ways in; none are open if sshd gave no answer. */
 void doctor_read_root_ways(const struct doctor *d, struct ways *w);
 
-/* The settings in the text that sshd -T prints. */
-void doctor_read_settings(const char *text, struct doctor_settings *w);
 /* False, after a warning that says so, if sshd gave no answer. */
 bool doctor_has_sshd(struct doctor *d, const char *check);
 

@@ -87,15 +87,15 @@ look_at_path(struct doctor *d, const char *check, const char *command)
 void
 doctor_guard_path(struct doctor *d, const char *check)
 {
-	const struct doctor_settings *w = &d->root;
+	const struct sshd_settings *s = d->settings;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (w->guard)
-		look_at_path(d, check, w->command);
-	if (w->principals)
-		look_at_path(d, check, w->principals_command);
-	if (!w->guard && !w->principals)
+	if (d->root.guard)
+		look_at_path(d, check, s->keys_command);
+	if (d->root.principals)
+		look_at_path(d, check, s->principals_command);
+	if (!d->root.guard && !d->root.principals)
 		doctor_ok(d, check, "the guard is not in use");
 }
 
@@ -229,16 +229,16 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
 void
 doctor_guard_user(struct doctor *d, const char *check)
 {
-	const struct doctor_settings *w = &d->root;
+	const struct sshd_settings *s = d->settings;
 
 	if (!doctor_has_sshd(d, check))
 		return;
-	if (w->guard)
+	if (d->root.guard)
 		look_at_user(d, check, "AuthorizedKeysCommandUser",
-		    w->command_user, w->command);
-	if (w->principals)
+		    s->keys_user, s->keys_command);
+	if (d->root.principals)
 		look_at_user(d, check, "AuthorizedPrincipalsCommandUser",
-		    w->principals_user, w->principals_command);
-	if (!w->guard && !w->principals)
+		    s->principals_user, s->principals_command);
+	if (!d->root.guard && !d->root.principals)
 		doctor_ok(d, check, "the guard is not in use");
 }

@@ -42,7 +42,8 @@ doctor_pam(struct doctor *d, const char *check)
 	if (!m->known)
 		doctor_broken(d, check, "mend the line: PAM refuses logins "
 		    "over it, or leaves lines out", "%s", m->why);
-	else if (is_in_pam(d) && d->sshd_text != NULL && !d->use_pam)
+	else if (is_in_pam(d) && d->settings != NULL &&
+	    !d->settings->use_pam)
 		doctor_say(d, check, guarded ? DOCTOR_WARNING : DOCTOR_BROKEN,
 		    "set UsePAM yes in sshd_config", "UsePAM is no: the "
 		    "module in PAM service %s has no effect", d->service);

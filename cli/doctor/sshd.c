@@ -59,32 +59,6 @@ ask_pam_after_keys(const char *methods)
 	return any && all;
 }
 
-void
-doctor_read_settings(const char *text, struct doctor_settings *w)
-{
-	char value[DOCTOR_VALUE_BYTES];
-	const char *args;
-
-	*w = (struct doctor_settings){ 0 };
-	(void)sshd_text_value(text, "authorizedkeyscommand", w->command,
-	    sizeof(w->command));
-	(void)sshd_text_value(text, "authorizedkeyscommanduser",
-	    w->command_user, sizeof(w->command_user));
-	w->guard = guard_command(w->command, &args);
-	(void)sshd_text_value(text, "trustedusercakeys", w->user_ca_file,
-	    sizeof(w->user_ca_file));
-	(void)sshd_text_value(text, "authorizedprincipalscommand",
-	    w->principals_command, sizeof(w->principals_command));
-	(void)sshd_text_value(text, "authorizedprincipalscommanduser",
-	    w->principals_user, sizeof(w->principals_user));
-	w->principals = guard_command(w->principals_command, &args);
-	(void)sshd_text_value(text, "permittunnel", value, sizeof(value));
-	w->tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
-	(void)sshd_text_value(text, "authenticationmethods", value,
-	    sizeof(value));
-	w->pam_methods = ask_pam_after_keys(value);
-}
-
 /* Without PAMServiceName it is the name that sshd was started by. */
 static void
 take_service_of(struct doctor *d, const char *path)
@@ -98,8 +72,9 @@ take_service_of(struct doctor *d, const char *path)
 void
 doctor_learn_sshd(struct doctor *d)
 {
-	char service[sizeof(d->service)];
+	const struct sshd_settings *s;
 	struct sshd_question q;
+	const char *args;
 
 	take_service_of(d, d->o->sshd.path);
 	if (geteuid() != 0) {
@@ -113,15 +88,18 @@ doctor_learn_sshd(struct doctor *d)
 		return;
 	}
 	sshd_ask(&d->o->sshd, "root", &q);
-	d->sshd_text = sshd_answer_text(&q, d->sshd_why, sizeof(d->sshd_why));
-	if (d->sshd_text == NULL)
+	s = d->settings = sshd_answer(&q, d->sshd_why, sizeof(d->sshd_why));
+	if (s == NULL)
 		return;
-	doctor_read_settings(d->sshd_text, &d->root);
-	d->use_pam = sshd_text_is(d->sshd_text, "usepam", "yes");
+	d->root = (struct doctor_root){
+		.guard = guard_command(s->keys_command, &args),
+		.principals = guard_command(s->principals_command, &args),
+		.tunnel = *s->tunnel != '\0' && strcasecmp(s->tunnel, "no") != 0,
+		.pam_methods = ask_pam_after_keys(s->methods),
+	};
 	/* A later sshd shows its own name, too, where nothing is set. */
-	if (sshd_text_value(d->sshd_text, "pamservicename", service,
-	    sizeof(service)) && strcmp(service, d->service) != 0) {
-		snprintf(d->service, sizeof(d->service), "%s", service);
+	if (*s->service != '\0' && strcmp(s->service, d->service) != 0) {
+		snprintf(d->service, sizeof(d->service), "%s", s->service);
 		d->service_set = true;
 	}
 }
@@ -129,7 +107,7 @@ doctor_learn_sshd(struct doctor *d)
 bool
 doctor_has_sshd(struct doctor *d, const char *check)
 {
-	if (d->sshd_text != NULL)
+	if (d->settings != NULL)
 		return true;
 	doctor_warning(d, check, NULL,
 	    "not looked at, since sshd gave no answer");
@@ -139,7 +117,7 @@ doctor_has_sshd(struct doctor *d, const char *check)
 void
 doctor_sshd(struct doctor *d, const char *check)
 {
-	if (d->sshd_text != NULL)
+	if (d->settings != NULL)
 		doctor_ok(d, check, "%s takes its configuration",
 		    d->o->sshd.path);
 	else if (geteuid() != 0)
@@ -184,19 +162,20 @@ compare_configs(struct doctor *d, const char *check, const char *args)
 
 /* The ways in of an account, by what sshd says of it. */
 static void
-read_ways(const struct doctor *d, const char *text, struct ways *w)
+read_ways(const struct doctor *d, const struct sshd_settings *s,
+    struct ways *w)
 {
 	const struct ways_context context = { .pam = d->module.judges };
 
-	ways_read(text, &context, w);
+	ways_read(s, &context, w);
 }
 
 void
 doctor_read_root_ways(const struct doctor *d, struct ways *w)
 {
 	*w = (struct ways){ 0 };
-	if (d->sshd_text != NULL)
-		read_ways(d, d->sshd_text, w);
+	if (d->settings != NULL)
+		read_ways(d, d->settings, w);
 }
 
 /* A way in by key that neither the guard nor the module judges, or WAYS. */
@@ -225,7 +204,7 @@ say_who_judges(struct doctor *d, const char *check, const struct ways *w)
 		    "sshd has accepted them");
 		return;
 	}
-	(void)guard_command(d->root.command, &args);
+	(void)guard_command(d->settings->keys_command, &args);
 	chained = guard_chained(args);
 	doctor_ok(d, check, "AuthorizedKeysCommand is the guard%s%s",
 	    chained ? ", before another command" : "",
@@ -244,13 +223,13 @@ doctor_guard(struct doctor *d, const char *check)
 	if (!doctor_has_sshd(d, check))
 		return;
 	if (d->root.guard) {
-		(void)guard_command(d->root.command, &args);
+		(void)guard_command(d->settings->keys_command, &args);
 		lack = find_lack(args);
 	}
 	doctor_read_root_ways(d, &w);
 	if (lack != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
-		    "AuthorizedKeysCommand %s lacks %s", d->root.command, lack);
+		    "AuthorizedKeysCommand %s lacks %s", d->settings->keys_command, lack);
 	else if ((open = find_unjudged_key_way(&w)) != WAYS)
 		doctor_broken(d, check, ENABLE_REMEDY, "%s: neither the guard "
 		    "nor the module in PAM's session phase judges these keys",
@@ -299,15 +278,16 @@ static bool
 ask_about(const struct escapes *e, const char *name, bool *escapesp)
 {
 	struct sshd_question q;
-	char why[1024], *text;
+	struct sshd_settings *s;
+	char why[1024];
 	struct ways w;
 
 	sshd_ask(&e->d->o->sshd, name, &q);
-	if ((text = sshd_answer_text(&q, why, sizeof(why))) == NULL)
+	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL)
 		return false;
-	read_ways(e->d, text, &w);
+	read_ways(e->d, s, &w);
 	*escapesp = has_other_open_way(e->d, &w);
-	free(text);
+	sshd_settings_free(s);
 	return true;
 }
 
@@ -407,7 +387,7 @@ weigh_match_lines(struct escapes *e, const struct sshd_tree *t)
 			if (*e->guarded == '\0')
 				snprintf(e->guarded, sizeof(e->guarded),
 				    "%.400s:%zu", file, l->number);
-		} else if (!(e->d->use_pam && e->d->module.judges))
+		} else if (!(e->d->settings->use_pam && e->d->module.judges))
 			doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
 			    "%s:%zu: %s %s bypasses the guard for some clients",
 			    file, l->number, l->keyword, l->value);
@@ -419,20 +399,20 @@ static void
 ask_about_others(struct escapes *e)
 {
 	struct sshd_question q;
-	char why[1024], *text;
+	struct sshd_settings *s;
+	char why[1024];
 	struct ways w;
 
 	sshd_ask(&e->d->o->sshd, NULL, &q);
-	text = sshd_answer_text(&q, why, sizeof(why));
-	if (text == NULL) {
+	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
 		doctor_warning(e->d, e->check, NULL, "%s", why);
 		return;
 	}
-	read_ways(e->d, text, &w);
+	read_ways(e->d, s, &w);
 	if (has_other_open_way(e->d, &w))
 		doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
 		    "%s: the guard is set for some clients only", e->guarded);
-	free(text);
+	sshd_settings_free(s);
 }
 
 /* The file that sshd reads is where the blocks are looked for. */
@@ -480,7 +460,7 @@ doctor_match(struct doctor *d, const char *check)
 
 /* What the guard before the principals is not told; NULL if nothing. */
 static const char *
-find_principals_lack(const struct doctor_settings *w)
+find_principals_lack(const struct sshd_settings *w)
 {
 	const char *args;
 
@@ -493,7 +473,7 @@ find_principals_lack(const struct doctor_settings *w)
 void
 doctor_user_ca(struct doctor *d, const char *check)
 {
-	const struct doctor_settings *w = &d->root;
+	const struct sshd_settings *w = d->settings;
 	const char *lack;
 	struct ways ways;
 
@@ -509,10 +489,10 @@ doctor_user_ca(struct doctor *d, const char *check)
 	else if (!ways_is_guarded(&ways, WAY_USER_CA))
 		doctor_broken(d, check, ENABLE_PAM_REMEDY,
 		    "TrustedUserCAKeys %s: nothing judges those certificates",
-		    w->user_ca_file);
+		    w->user_ca);
 	else
 		doctor_ok(d, check, "TrustedUserCAKeys %s: %s judges those "
-		    "certificates", w->user_ca_file,
+		    "certificates", w->user_ca,
 		    ways.guard[WAY_USER_CA] ? "the guard" : "the module");
 }
 

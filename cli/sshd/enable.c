@@ -68,16 +68,21 @@ static void
 note_unguarded(const struct enabling *e)
 {
 	const struct ways_context context = { .pam = e->pam };
+	struct sshd_settings *s = sshd_settings_parse(e->next_dump);
 	struct ways w;
 
-	ways_read(e->next_dump, &context, &w);
+	if (s == NULL) {
+		cli_error("%s", strerror(errno));
+		return;
+	}
+	ways_read(s, &context, &w);
 	for (enum way way = 0; way < WAYS; way++)
 		if (!ways_is_guarded(&w, way))
 			cli_error("note: %s: neither the guard nor the module "
 			    "will judge the keys on this way in%s",
 			    ways_name(way), *e->plan.pam_unfit == '\0' &&
-			    sshd_text_is(e->next_dump, "usepam", "yes") ?
-			    "; add --pam" : "");
+			    s->use_pam ? "; add --pam" : "");
+	sshd_settings_free(s);
 }
 
 /* Notes that keyveto.conf lets listed keys in by a line that is not ours. */

@@ -33,45 +33,32 @@ struct status {
 	bool unguarded, unknown;
 };
 
-/* Notes the guard that a keyword names, if it does, to be looked at later. */
-static void
-note_guard(struct status *s, const char *dump, const char *keyword,
-    const char *user_keyword)
-{
-	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
-
-	(void)sshd_text_value(dump, keyword, command, sizeof(command));
-	(void)sshd_text_value(dump, user_keyword, user, sizeof(user));
-	sshd_means_guard(&s->means, command, user);
-}
-
 /* Whether PAM asks the module about such an account. */
 static bool
-pam_judges(struct status *s, const char *dump)
+pam_judges(struct status *s, const struct sshd_settings *settings)
 {
-	char service[SSHD_VALUE_BYTES];
-
-	if (!sshd_text_is(dump, "usepam", "yes"))
-		return false;
-	sshd_pam_service(dump, service);
-	return sshd_means_service(&s->means, service);
+	/* Only a newer sshd can be told another service. */
+	return settings->use_pam && sshd_means_service(&s->means,
+	    *settings->service != '\0' ? settings->service : "sshd");
 }
 
-/* What sshd says of an account, as ways in. */
+/* What sshd says of an account, as ways in; notes the guards. */
 static void
-read_cover(struct status *s, const char *dump, struct cover *c)
+read_cover(struct status *s, const struct sshd_settings *settings,
+    struct cover *c)
 {
 	const struct ways_context context = {
-		.pam = pam_judges(s, dump), .keys_elsewhere = s->keys_by_origin,
+		.pam = pam_judges(s, settings),
+		.keys_elsewhere = s->keys_by_origin,
 	};
 
 	*c = (struct cover){ .n = 0 };
-	ways_read(dump, &context, &c->ways);
-	note_guard(s, dump, "authorizedkeyscommand",
-	    "authorizedkeyscommanduser");
+	ways_read(settings, &context, &c->ways);
+	sshd_means_guard(&s->means, settings->keys_command,
+	    settings->keys_user);
 	if (c->ways.guard[WAY_USER_CA])
-		note_guard(s, dump, "authorizedprincipalscommand",
-		    "authorizedprincipalscommanduser");
+		sshd_means_guard(&s->means, settings->principals_command,
+		    settings->principals_user);
 }
 
 /* The cover like c, which becomes one of s's; NULL without memory. */
@@ -108,13 +95,18 @@ static bool
 ask_about(struct status *s, const char *user, size_t *coverp)
 {
 	char *dump = sshd_ask_copy(s->o, &s->copy, user);
-	struct cover c, *mine;
+	struct sshd_settings *settings;
+	struct cover c, *mine = NULL;
 
 	if (dump == NULL)
 		return false;
-	read_cover(s, dump, &c);
+	if ((settings = sshd_settings_parse(dump)) != NULL) {
+		read_cover(s, settings, &c);
+		mine = find_cover(s, &c);
+	}
+	sshd_settings_free(settings);
 	free(dump);
-	if ((mine = find_cover(s, &c)) == NULL) {
+	if (mine == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
@@ -282,6 +274,7 @@ look(struct status *s)
 {
 	struct sshd sshd = { .path = s->o->sshd };
 	struct sshd_overview overview;
+	struct sshd_settings *settings;
 	char *dump;
 	bool ok;
 
@@ -290,7 +283,13 @@ look(struct status *s)
 	    !sshd_find_accounts(s->o, &s->accounts) ||
 	    (dump = sshd_ask_copy(s->o, &s->copy, NULL)) == NULL)
 		return false;
-	s->pam = pam_judges(s, dump);
+	if ((settings = sshd_settings_parse(dump)) == NULL) {
+		cli_error("%s", strerror(errno));
+		free(dump);
+		return false;
+	}
+	s->pam = pam_judges(s, settings);
+	sshd_settings_free(settings);
 	s->unknown |= !sshd_started_goes_by(s->o, dump);
 	free(dump);
 	look_for_origins(s);

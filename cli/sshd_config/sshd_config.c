@@ -13,18 +13,11 @@
 #include <unistd.h>
 
 #include "sshd_config/subject.h"
+#include "sshd_config/words.h"
 
 #define ANSWER_BYTES (1024 * 1024)
 #define ANSWER_SECONDS 10
 #define SPEC_BYTES 512
-
-/* The lines of an answer that count. */
-static const char *const keywords[] = {
-	"authorizedkeysfile ", "authorizedkeyscommand ",
-	"trustedusercakeys ", "strictmodes ", "hostkey ", "hostcertificate ",
-};
-
-#define KEYWORDS (sizeof(keywords) / sizeof(keywords[0]))
 
 #define ARGUMENTS_MAX 16
 
@@ -264,31 +257,6 @@ sshd_text_is(const char *text, const char *keyword, const char *value)
 	    strcasecmp(have, value) == 0;
 }
 
-/* The lines of text that count, as a string of their own. */
-static char *
-select_lines(const char *text)
-{
-	char *out = malloc(strlen(text) + 2), *end = out;
-
-	if (out == NULL)
-		return NULL;
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
-
-		for (size_t i = 0; i < KEYWORDS; i++) {
-			if (strncasecmp(text, keywords[i],
-			    strlen(keywords[i])) != 0)
-				continue;
-			memcpy(end, text, len);
-			end += len;
-			*end++ = '\n';
-		}
-		text += len + (text[len] == '\n');
-	}
-	*end = '\0';
-	return out;
-}
-
 static void
 add_path(const char *path, const char **list, size_t *np)
 {
@@ -319,47 +287,70 @@ add_paths(char *s, const char **list, size_t *np)
 	}
 }
 
+/* A line of sshd's, in s's memory: the first one with a keyword counts. */
 static void
-take_line(struct sshd_settings *s, char *line)
+add_setting(struct sshd_settings *s, const char *keyword, const char *value)
 {
-	char *value = line + strcspn(line, " ");
-	const char *path;
+	const struct {
+		const char *keyword, **value;
+	} strings[] = {
+		{ "authorizedkeysfile", &s->keys_files },
+		{ "authorizedkeyscommand", &s->keys_command },
+		{ "authorizedkeyscommanduser", &s->keys_user },
+		{ "trustedusercakeys", &s->user_ca },
+		{ "authorizedprincipalsfile", &s->principals_file },
+		{ "authorizedprincipalscommand", &s->principals_command },
+		{ "authorizedprincipalscommanduser", &s->principals_user },
+		{ "pamservicename", &s->service },
+		{ "authenticationmethods", &s->methods },
+		{ "permittunnel", &s->tunnel },
+	};
 
-	*value++ = '\0';
-	path = strcasecmp(value, "none") == 0 ? NULL : value;
-	if (strcasecmp(line, "authorizedkeysfile") == 0)
-		add_paths(value, s->pattern, &s->n_patterns);
-	else if (strcasecmp(line, "authorizedkeyscommand") == 0)
-		s->command = path;
-	else if (strcasecmp(line, "trustedusercakeys") == 0)
-		s->user_ca = path;
-	else if (strcasecmp(line, "strictmodes") == 0)
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+		if (strcasecmp(keyword, strings[i].keyword) == 0 &&
+		    **strings[i].value == '\0')
+			*strings[i].value = value;
+	if (strcasecmp(keyword, "pubkeyauthentication") == 0)
+		s->pubkey = strcasecmp(value, "no") != 0;
+	else if (strcasecmp(keyword, "strictmodes") == 0)
 		s->strictmodes = strcasecmp(value, "no") != 0;
-	else if (strcasecmp(line, "hostkey") == 0)
+	else if (strcasecmp(keyword, "hostbasedauthentication") == 0)
+		s->hostbased = strcasecmp(value, "yes") == 0;
+	else if (strcasecmp(keyword, "usepam") == 0)
+		s->use_pam = strcasecmp(value, "yes") == 0;
+	else if (strcasecmp(keyword, "hostkey") == 0)
 		add_path(value, s->host_key, &s->n_host_keys);
-	else
-		add_path(value, s->host_certificate,
-		    &s->n_host_certificates);
+	else if (strcasecmp(keyword, "hostcertificate") == 0)
+		add_path(value, s->host_certificate, &s->n_host_certificates);
 }
 
 struct sshd_settings *
 sshd_settings_parse(const char *text)
 {
-	struct sshd_settings *s = calloc(1, sizeof(*s));
-	char *rest, *line;
+	struct sshd_settings *s = malloc(sizeof(*s));
+	char *rest, *line, *value;
 
 	if (s == NULL)
 		return NULL;
-	s->strictmodes = true;
-	if ((s->text = select_lines(text)) == NULL ||
-	    (s->memory = strdup(s->text)) == NULL) {
+	*s = (struct sshd_settings){
+		.memory = strdup(text), .keys_files = "", .keys_command = "",
+		.keys_user = "", .user_ca = "", .principals_file = "",
+		.principals_command = "", .principals_user = "", .service = "",
+		.methods = "", .tunnel = "", .pubkey = true,
+		.strictmodes = true,
+	};
+	rest = s->memory;
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
+		if ((value = strchr(line, ' ')) == NULL)
+			continue;
+		*value++ = '\0';
+		add_setting(s, line, value);
+	}
+	if (s->memory == NULL || (s->words = strdup(s->keys_files)) == NULL) {
 		sshd_settings_free(s);
 		return NULL;
 	}
-	rest = s->memory;
-	while ((line = strsep(&rest, "\n")) != NULL)
-		if (*line != '\0')
-			take_line(s, line);
+	add_paths(s->words, s->pattern, &s->n_patterns);
 	return s;
 }
 
@@ -368,7 +359,17 @@ sshd_settings_free(struct sshd_settings *s)
 {
 	if (s == NULL)
 		return;
-	free(s->text);
 	free(s->memory);
+	free(s->words);
 	free(s);
+}
+
+bool
+sshd_settings_same_keys(const struct sshd_settings *a,
+    const struct sshd_settings *b)
+{
+	return strcmp(a->keys_files, b->keys_files) == 0 &&
+	    strcmp(a->keys_command, b->keys_command) == 0 &&
+	    strcmp(a->user_ca, b->user_ca) == 0 &&
+	    a->strictmodes == b->strictmodes;
 }

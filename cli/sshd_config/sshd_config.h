@@ -15,19 +15,28 @@
 #define SSHD_WORDS_MAX 256
 #define SSHD_VALUE_BYTES 8192	/* more than a value needs */
 
-/* The part of an answer that counts here. All strings are its own. */
+/*
+ * The settings that an answer of sshd's holds, for one kind of account. A string
+ * is what sshd wrote: "none" is a value, and "" stands for no line at all.
+ */
 struct sshd_settings {
-	char *text;		/* the lines that count, as sshd wrote them */
-	char *memory;		/* what the strings below point into */
-	const char *pattern[SSHD_WORDS_MAX];	/* AuthorizedKeysFile */
+	char *memory, *words;	/* what the strings below point into */
+	const char *keys_files;			/* AuthorizedKeysFile */
+	const char *pattern[SSHD_WORDS_MAX];	/* its words but "none" */
 	size_t n_patterns;
+	const char *keys_command, *keys_user;	/* AuthorizedKeysCommand... */
+	const char *user_ca;			/* TrustedUserCAKeys */
+	const char *principals_file;		/* AuthorizedPrincipalsFile */
+	const char *principals_command, *principals_user;
+	const char *service;			/* PAMServiceName */
+	const char *methods;			/* AuthenticationMethods */
+	const char *tunnel;			/* PermitTunnel */
+	bool pubkey, strictmodes;		/* yes, unless sshd says no */
+	bool hostbased, use_pam;		/* no, unless sshd says yes */
 	const char *host_key[SSHD_WORDS_MAX];
 	size_t n_host_keys;
 	const char *host_certificate[SSHD_WORDS_MAX];
 	size_t n_host_certificates;
-	const char *command;	/* AuthorizedKeysCommand, or NULL */
-	const char *user_ca;	/* TrustedUserCAKeys, or NULL */
-	bool strictmodes;
 };
 
 /* Which sshd is asked, about which file (NULL: its own). */
@@ -91,8 +100,12 @@ bool sshd_text_value(const char *text, const char *keyword, char *value,
 /* Whether it is this one, in any case; a keyword that is missing has none. */
 bool sshd_text_is(const char *text, const char *keyword, const char *value);
 
-/* The settings that such lines make: NULL without memory. */
+/* The settings that such a text holds: NULL without memory. */
 struct sshd_settings *sshd_settings_parse(const char *text);
 void sshd_settings_free(struct sshd_settings *s);
+
+/* Whether sshd takes keys from the same places by both. */
+bool sshd_settings_same_keys(const struct sshd_settings *a,
+    const struct sshd_settings *b);
 
 #endif

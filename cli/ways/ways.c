@@ -4,34 +4,21 @@
 #include <strings.h>
 
 #include "sshd_config/guard_command.h"
-#include "sshd_config/sshd_config.h"
 #include "sshd_config/words.h"
-
-static bool
-has_value(const char *dump, const char *keyword)
-{
-	char value[SSHD_VALUE_BYTES];
-
-	(void)sshd_text_value(dump, keyword, value, sizeof(value));
-	return !sshd_words_none(value);
-}
 
 /* Keys in files, keys by a command, and the CAs that either names. */
 static void
-read_key_ways(const char *dump, struct ways *w)
+read_key_ways(const struct sshd_settings *s, struct ways *w)
 {
-	char command[SSHD_VALUE_BYTES];
+	const bool files = !sshd_words_none(s->keys_files);
 	const char *args;
-	bool guard, chained, files = has_value(dump, "authorizedkeysfile");
+	const bool guard = guard_command(s->keys_command, &args);
+	const bool chained = guard && guard_chained(args);
 
-	(void)sshd_text_value(dump, "authorizedkeyscommand", command,
-	    sizeof(command));
-	guard = guard_command(command, &args);
-	chained = guard && guard_chained(args);
 	/* Without a command behind it, the guard prints the files. */
 	w->open[WAY_FILES] = files || (guard && !chained);
 	w->guard[WAY_FILES] = !files && guard && !chained;
-	w->open[WAY_COMMAND] = !sshd_words_none(command) &&
+	w->open[WAY_COMMAND] = !sshd_words_none(s->keys_command) &&
 	    (!guard || chained);
 	w->guard[WAY_COMMAND] = chained;
 	w->open[WAY_CA_LINE] = w->open[WAY_FILES] || w->open[WAY_COMMAND];
@@ -40,34 +27,24 @@ read_key_ways(const char *dump, struct ways *w)
 	    (!w->open[WAY_COMMAND] || w->guard[WAY_COMMAND]);
 }
 
-static void
-read_user_ca_way(const char *dump, struct ways *w)
+void
+ways_read(const struct sshd_settings *s, const struct ways_context *c,
+    struct ways *w)
 {
-	char command[SSHD_VALUE_BYTES];
+	const bool pam = c->pam && s->use_pam;
 	const char *args;
 
-	w->open[WAY_USER_CA] = has_value(dump, "trustedusercakeys");
-	(void)sshd_text_value(dump, "authorizedprincipalscommand", command,
-	    sizeof(command));
-	/* sshd asks AuthorizedPrincipalsFile before the command. */
-	w->guard[WAY_USER_CA] = w->open[WAY_USER_CA] &&
-	    !has_value(dump, "authorizedprincipalsfile") &&
-	    guard_command(command, &args) && guard_chained(args);
-}
-
-void
-ways_read(const char *dump, const struct ways_context *c, struct ways *w)
-{
-	const bool pam = c->pam && sshd_text_is(dump, "usepam", "yes");
-
 	*w = (struct ways){ 0 };
-	if (c->keys_elsewhere ||
-	    !sshd_text_is(dump, "pubkeyauthentication", "no")) {
-		read_key_ways(dump, w);
-		read_user_ca_way(dump, w);
+	if (c->keys_elsewhere || s->pubkey) {
+		read_key_ways(s, w);
+		w->open[WAY_USER_CA] = !sshd_words_none(s->user_ca);
+		/* sshd asks AuthorizedPrincipalsFile before the command. */
+		w->guard[WAY_USER_CA] = w->open[WAY_USER_CA] &&
+		    sshd_words_none(s->principals_file) &&
+		    guard_command(s->principals_command, &args) &&
+		    guard_chained(args);
 	}
-	w->open[WAY_HOSTBASED] =
-	    sshd_text_is(dump, "hostbasedauthentication", "yes");
+	w->open[WAY_HOSTBASED] = s->hostbased;
 	for (int i = 0; i < WAYS; i++)
 		w->pam[i] = pam;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "sshd_config/sshd_config.h"
 #include "sshd_config/tree.h"
 
 enum way {
@@ -28,17 +29,14 @@ struct ways {
 	bool pam[WAYS];		/* the module judges once sshd has accepted it */
 };
 
-/* What the text of sshd -T does not tell. */
+/* What sshd -T does not tell. */
 struct ways_context {
 	bool pam;		/* the module judges in sshd's PAM service */
 	bool keys_elsewhere;	/* other clients may come by key, at least */
 };
 
-/*
- * The ways in of an account. dump is what sshd -T says of it; UsePAM is read
- * from there too.
- */
-void ways_read(const char *dump, const struct ways_context *c,
+/* The ways in of an account with these settings. */
+void ways_read(const struct sshd_settings *s, const struct ways_context *c,
     struct ways *w);
 
 /* Whether the way is closed, or somebody judges the keys on it. */

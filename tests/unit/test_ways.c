@@ -60,10 +60,13 @@ static void
 expect_ways(const char *dump, const struct ways_context *c, const char *open,
     const char *guard, bool pam)
 {
+	struct sshd_settings *s = sshd_settings_parse(dump);
 	struct ways w;
 
+	assert_non_null(s);
 	memset(&w, 0xa5, sizeof(w));
-	ways_read(dump, c, &w);
+	ways_read(s, c, &w);
+	sshd_settings_free(s);
 	/* Of a way that is closed the guard's answer means nothing. */
 	for (int i = 0; i < WAYS; i++)
 		w.guard[i] = w.guard[i] && w.open[i];
