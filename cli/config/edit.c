@@ -80,8 +80,16 @@ ask_what_now(bool may_save)
 	    "  e  run the editor again\n"
 	    "  x  leave the file as it was, and drop the change\n", "ex");
 
-	return c == 'e' ? EDIT_AGAIN : c == 's' ? SAVE :
-	    c == 'x' ? LEAVE : KEEP_COPY;
+	switch (c) {
+	case 'e':
+		return EDIT_AGAIN;
+	case 's':
+		return SAVE;
+	case 'x':
+		return LEAVE;
+	default:
+		return KEEP_COPY;
+	}
 }
 
 static bool

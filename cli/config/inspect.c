@@ -57,8 +57,10 @@ check_file(const char *name)
 		return CONFIG_NO_VERDICT;
 	}
 	config_findings_print(&f, name);
-	status = config_findings_no_verdict(&f) ? CONFIG_NO_VERDICT :
-	    f.notices > 0 ? CONFIG_NOTICES : CONFIG_FINE;
+	if (config_findings_no_verdict(&f))
+		status = CONFIG_NO_VERDICT;
+	else
+		status = f.notices > 0 ? CONFIG_NOTICES : CONFIG_FINE;
 	config_findings_free(&f);
 	free(t.text);
 	return cli_stdout_ok() ? status : CONFIG_NO_VERDICT;

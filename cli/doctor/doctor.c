@@ -241,8 +241,11 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("give one of --json and --prometheus");
 		return cli_usage_error(cmd);
 	}
-	return examine(&o, form.json ? doctor_print_json :
-	    form.prometheus ? doctor_print_prometheus : doctor_print_text);
+	if (form.json)
+		return examine(&o, doctor_print_json);
+	if (form.prometheus)
+		return examine(&o, doctor_print_prometheus);
+	return examine(&o, doctor_print_text);
 }
 
 const struct cli_command cli_doctor = {

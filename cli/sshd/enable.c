@@ -253,9 +253,12 @@ write_files(struct enabling *e)
 	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < fs->n; i++) {
 			struct sshd_file *f = fs->v[i];
-			int its = sshd_file_is_sshds(f) ? 2 :
-			    sshd_file_is_pams(f) ? 1 : 0;
+			int its = 0;
 
+			if (sshd_file_is_sshds(f))
+				its = 2;
+			else if (sshd_file_is_pams(f))
+				its = 1;
 			if (its != turn)
 				continue;
 			if (!(f->next != NULL ? sshd_file_write(fs, f, f->next,

@@ -30,9 +30,12 @@ put_number(struct blob *out, struct kv_span n)
 static void
 write_fields(const struct kv_pubkey *key, struct blob *out)
 {
-	size_t numbers = key->type == KV_KEY_RSA ? 2 :
-	    key->type == KV_KEY_DSA ? 4 : 0;
+	size_t numbers = 0;
 
+	if (key->type == KV_KEY_RSA)
+		numbers = 2;
+	else if (key->type == KV_KEY_DSA)
+		numbers = 4;
 	out->len = 0;
 	for (size_t i = 0; i < numbers; i++)
 		put_number(out, key->field[i]);
