@@ -66,7 +66,7 @@ set_key(struct request *q, const char *key)
 {
 	struct found_key f = { .n = 0 };
 	const struct input_sink sink = {
-		.key = on_key, .problem = on_problem, .arg = &f
+		.key = on_key, .problem = on_problem, .arg = &f,
 	};
 
 	if (strncmp(key, "SHA256:", 7) == 0) {
@@ -271,7 +271,7 @@ has_mistakes(const struct request *q, const struct config_text *t, bool silent)
 {
 	const struct config_subject s = {
 		.name = q->config, .text = t->text, .len = t->len,
-		.silent = silent
+		.silent = silent,
 	};
 	struct config_findings f;
 	bool has;
@@ -418,7 +418,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 		{ "remove", no_argument, NULL, REMOVE },
 		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
 		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	struct request q = { .config = KV_CONFIG_PATH };
 	const char *date = NULL;

@@ -11,7 +11,7 @@
 
 static const struct cli_command *const commands[] = {
 	&cli_check, &cli_audit, &cli_scan, &cli_spki, &cli_filter,
-	&cli_update, &cli_sshd, &cli_config, &cli_allow, &cli_doctor
+	&cli_update, &cli_sshd, &cli_config, &cli_allow, &cli_doctor,
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))

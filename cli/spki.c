@@ -93,11 +93,11 @@ run_spki(const struct cli_command *cmd, int argc, char **argv)
 		{ "sha256", no_argument, NULL, FORM_SHA256 },
 		{ "xxh64", no_argument, NULL, FORM_XXH64 },
 		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	struct printer p = { .form = FORM_PEM };
 	const struct input_sink sink = {
-		.key = on_key, .problem = on_problem, .arg = &p
+		.key = on_key, .problem = on_problem, .arg = &p,
 	};
 	const char *path;
 	int opt;

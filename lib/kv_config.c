@@ -38,7 +38,7 @@ struct parser {
 };
 
 static const char *const default_patterns[] = {
-	".ssh/authorized_keys", ".ssh/authorized_keys2"
+	".ssh/authorized_keys", ".ssh/authorized_keys2",
 };
 
 struct word_value {
@@ -47,19 +47,19 @@ struct word_value {
 };
 
 static const struct word_value deny_warn[] = {
-	{ "deny", KV_ACTION_DENY }, { "warn", KV_ACTION_WARN }, { NULL, 0 }
+	{ "deny", KV_ACTION_DENY }, { "warn", KV_ACTION_WARN }, { NULL, 0 },
 };
 static const struct word_value deny_allow[] = {
-	{ "deny", KV_ACTION_DENY }, { "allow", KV_ACTION_ALLOW }, { NULL, 0 }
+	{ "deny", KV_ACTION_DENY }, { "allow", KV_ACTION_ALLOW }, { NULL, 0 },
 };
 static const struct word_value strictmodes[] = {
 	{ "yes", KV_STRICTMODES_YES },
 	{ "private-group", KV_STRICTMODES_PRIVATE_GROUP },
 	{ "no", KV_STRICTMODES_NO },
-	{ NULL, 0 }
+	{ NULL, 0 },
 };
 static const struct word_value wildcards[] = {
-	{ "yes", KV_WILDCARDS_YES }, { "no", KV_WILDCARDS_NO }, { NULL, 0 }
+	{ "yes", KV_WILDCARDS_YES }, { "no", KV_WILDCARDS_NO }, { NULL, 0 },
 };
 /* The names that sshd_config(5) takes. */
 static const struct word_value facilities[] = {
@@ -69,7 +69,7 @@ static const struct word_value facilities[] = {
 	{ "LOCAL2", LOG_LOCAL2 }, { "LOCAL3", LOG_LOCAL3 },
 	{ "LOCAL4", LOG_LOCAL4 }, { "LOCAL5", LOG_LOCAL5 },
 	{ "LOCAL6", LOG_LOCAL6 }, { "LOCAL7", LOG_LOCAL7 },
-	{ NULL, 0 }
+	{ NULL, 0 },
 };
 
 /* Remembers the first mistake; the text comes from an administrator's file. */

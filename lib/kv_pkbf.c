@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 static const uint8_t marker[KV_PKBF_MARKER_BYTES] = {
-	'p', 'k', 'b', 'f', 'v', '1'
+	'p', 'k', 'b', 'f', 'v', '1',
 };
 
 /* Reads exactly len bytes at offset. */

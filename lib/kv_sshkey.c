@@ -45,7 +45,7 @@ static enum kv_err
 get_ecdsa(struct kv_bytes *b, struct kv_pubkey *k, bool any_curve)
 {
 	static const enum kv_keytype types[] = {
-		KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P521
+		KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P521,
 	};
 	struct kv_span curve;
 	enum kv_err r;

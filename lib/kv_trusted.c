@@ -193,7 +193,7 @@ static enum kv_err
 open_path(const char *path, uid_t owner, int flags, int *fdp, char *why)
 {
 	struct walk w = {
-		.owner = owner, .dir = -1, .flags = flags, .why = why
+		.owner = owner, .dir = -1, .flags = flags, .why = why,
 	};
 	enum kv_err r;
 	int saved;

@@ -17,7 +17,7 @@
  * SET_END.
  */
 enum {
-	ANY = 0x100, STAR, SET, NOT_SET, RANGE, CLASS, SET_END, END
+	ANY = 0x100, STAR, SET, NOT_SET, RANGE, CLASS, SET_END, END,
 };
 
 /* A member of a set takes up to three tokens. */

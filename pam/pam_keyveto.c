@@ -39,13 +39,13 @@ struct phase {
 };
 
 static const struct phase auth = {
-	"auth", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL
+	"auth", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
 };
 static const struct phase account = {
-	"account", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL
+	"account", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
 };
 static const struct phase session = {
-	"session", PAM_SUCCESS, PAM_SESSION_ERR
+	"session", PAM_SUCCESS, PAM_SESSION_ERR,
 };
 
 /* disconnect=: for whom a refused session ends the whole connection. */

@@ -239,7 +239,7 @@ report_problem_of(const struct as_user *u, const struct as_user_sink *sink,
     const char *reason)
 {
 	const struct input_problem p = {
-		.path = u->account->name, .reason = reason
+		.path = u->account->name, .reason = reason,
 	};
 
 	sink->input.problem(&p, sink->input.arg);

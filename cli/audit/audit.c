@@ -292,7 +292,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ "sshd", required_argument, NULL, SSHD },
 		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
 		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	int opt;
 
@@ -317,7 +317,7 @@ static int
 run(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct options o = {
-		.sshd = { .path = SSHD_PATH }, .timeout = TIMEOUT_DEFAULT
+		.sshd = { .path = SSHD_PATH }, .timeout = TIMEOUT_DEFAULT,
 	};
 	struct kv_judge judge;
 	int status = CLI_UNCHECKED;

@@ -31,7 +31,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ "quiet", no_argument, NULL, QUIET },
 		{ "jobs", required_argument, NULL, JOBS },
 		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	int opt;
 

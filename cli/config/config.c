@@ -10,7 +10,7 @@
 #include "host/read.h"
 
 static const struct cli_command *const commands[] = {
-	&config_check, &config_edit
+	&config_check, &config_edit,
 };
 
 bool

@@ -106,7 +106,7 @@ decide_about(const struct edit *e, const struct config_text *t)
 	struct config_subject before = {
 		.name = e->path, .path = e->there ? e->place : NULL,
 		.text = e->base.text, .len = e->base.len,
-		.readers = &e->readers, .silent = true
+		.readers = &e->readers, .silent = true,
 	};
 	struct config_subject now = before;
 	struct config_findings was, is;
@@ -304,7 +304,7 @@ run_config_edit(const struct cli_command *cmd, int argc, char **argv)
 		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
 		{ "yes", no_argument, NULL, YES },
 		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	struct edit e = { .path = KV_CONFIG_PATH };
 	int opt;

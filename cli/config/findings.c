@@ -280,7 +280,7 @@ count_unusable_filters(struct config_findings *f,
     const struct config_subject *s)
 {
 	struct reading q = {
-		.path = s->draft ? NULL : s->path, .config = &f->config
+		.path = s->draft ? NULL : s->path, .config = &f->config,
 	};
 	const size_t before = f->unreadable;
 	char why[KV_REASON_BYTES];

@@ -37,7 +37,7 @@ check_file(const char *name)
 	char path[PATH_MAX];
 	struct config_text t;
 	struct config_subject s = {
-		.name = name, .path = path, .readers = &readers
+		.name = name, .path = path, .readers = &readers,
 	};
 	int status;
 
@@ -72,7 +72,7 @@ run_config_check(const struct cli_command *cmd, int argc, char **argv)
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
 		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	const char *name = NULL;
 	int opt;

@@ -219,10 +219,10 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		{ "sshd", required_argument, NULL, SSHD },
 		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
 		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	struct doctor_options o = {
-		.sshd = { .path = SSHD_PATH }, .max_age = MAX_AGE_DEFAULT
+		.sshd = { .path = SSHD_PATH }, .max_age = MAX_AGE_DEFAULT,
 	};
 	struct form form = { false, false };
 	int opt;

@@ -176,7 +176,7 @@ doctor_canaries(struct doctor *d, const char *check)
 {
 	struct canaries c = { .d = d, .check = check };
 	const struct input_sink sink = {
-		.key = on_canary, .problem = on_problem, .arg = &c
+		.key = on_canary, .problem = on_problem, .arg = &c,
 	};
 	const char *path = d->o->canary;
 	struct stat st;

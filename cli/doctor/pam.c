@@ -90,7 +90,7 @@ get_action(const char *control, const char *value, char *action, size_t cap)
 /* What the module answers when it refuses. */
 static const char *const session_refusals[] = { "perm_denied", "session_err" };
 static const char *const auth_refusals[] = {
-	"perm_denied", "authinfo_unavail"
+	"perm_denied", "authinfo_unavail",
 };
 
 /* What a control makes of a refusal: the worse for the key, the better. */

@@ -133,7 +133,7 @@ static const char *
 find_lack(const char *args)
 {
 	static const char *const needed[] = {
-		"--user", "--type", "--key", "--home"
+		"--user", "--type", "--key", "--home",
 	};
 	const char *chain = strstr(args, " -- ");
 	const size_t len = chain != NULL ? (size_t)(chain - args) :
@@ -183,7 +183,7 @@ static enum way
 find_unjudged_key_way(const struct ways *w)
 {
 	static const enum way by_key[] = {
-		WAY_FILES, WAY_COMMAND, WAY_CA_LINE
+		WAY_FILES, WAY_COMMAND, WAY_CA_LINE,
 	};
 
 	for (size_t i = 0; i < sizeof(by_key) / sizeof(*by_key); i++)

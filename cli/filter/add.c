@@ -15,7 +15,7 @@ static const struct option options[] = {
 	{ "ca", no_argument, NULL, OPT_CA },
 	{ "spki", no_argument, NULL, OPT_SPKI },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 /* One run of add. */

@@ -17,7 +17,7 @@ static const struct option options[] = {
 	{ "length", required_argument, NULL, OPT_LENGTH },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 /* What was asked for; 0 stands for an option that was not given. */

@@ -11,7 +11,7 @@ enum { OPT_SPKI = 2000 };
 static const struct option options[] = {
 	{ "spki", no_argument, NULL, OPT_SPKI },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 struct explaining {

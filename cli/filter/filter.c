@@ -15,7 +15,7 @@
 
 static const struct cli_command *const commands[] = {
 	&filter_create, &filter_add, &filter_merge, &filter_info,
-	&filter_verify, &filter_explain
+	&filter_verify, &filter_explain,
 };
 
 static int

@@ -13,12 +13,12 @@ enum { OPT_JSON = 2000 };
 static const struct option info_options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 static const struct option verify_options[] = {
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 static void

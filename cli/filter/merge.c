@@ -19,7 +19,7 @@ static const struct option options[] = {
 	{ "fold", no_argument, NULL, OPT_FOLD },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 struct source {

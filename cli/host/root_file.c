@@ -35,7 +35,7 @@ open_in(int dir, const char *path, int flags)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(unsigned int)flags,
-		.resolve = RESOLVE_IN_ROOT
+		.resolve = RESOLVE_IN_ROOT,
 	};
 
 	int fd, tries = 0;
@@ -397,7 +397,7 @@ root_ask(const char *root, unsigned int uid, unsigned int gid,
     size_t cap)
 {
 	struct question q = {
-		.root = root, .uid = uid, .gid = gid, .f = f, .arg = arg
+		.root = root, .uid = uid, .gid = gid, .f = f, .arg = arg,
 	};
 	struct record_in in = { 0 };
 	struct kv_bytes payload;

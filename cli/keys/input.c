@@ -44,7 +44,7 @@ static void
 give_problem(const struct reader *r, uint64_t line, const char *reason)
 {
 	const struct input_problem p = {
-		.path = r->path, .line = line, .reason = reason
+		.path = r->path, .line = line, .reason = reason,
 	};
 
 	r->sink->problem(&p, r->sink->arg);
@@ -77,7 +77,7 @@ static void
 give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 {
 	const struct kv_span comment = {
-		(const uint8_t *)key->comment, strlen(key->comment)
+		(const uint8_t *)key->comment, strlen(key->comment),
 	};
 	const struct input_key k = {
 		.path = r->path, .line = line,
@@ -608,7 +608,7 @@ static void
 problem_at(const char *path, int error, const struct input_sink *sink)
 {
 	const struct input_problem p = {
-		.path = path, .reason = strerror(error)
+		.path = path, .reason = strerror(error),
 	};
 
 	sink->problem(&p, sink->arg);

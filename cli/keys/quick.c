@@ -108,7 +108,7 @@ make_rsa_form(struct rsa_form *f, size_t n_len, size_t e_len)
 	static const uint8_t e[RSA_E_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 	uint8_t n[BLOB_BYTES] = { 0x7f };
 	const struct kv_pubkey dummy = {
-		.type = KV_KEY_RSA, .field = { { e, e_len }, { n, n_len } }
+		.type = KV_KEY_RSA, .field = { { e, e_len }, { n, n_len } },
 	};
 	uint8_t spki[KV_SPKI_MAX_BYTES];
 	size_t len;
@@ -130,7 +130,7 @@ make_ready(struct workshop *w)
 {
 	static const enum kv_keytype types[FORMS] = {
 		KV_KEY_ED25519, KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384,
-		KV_KEY_ECDSA_P521
+		KV_KEY_ECDSA_P521,
 	};
 
 	for (size_t i = 0; !w->ready && i < FORMS; i++) {

@@ -88,7 +88,7 @@ static void
 start_phase(const struct host *h, const char *what)
 {
 	const struct itimerval limit = {
-		.it_value = { .tv_sec = h->job->timeout }
+		.it_value = { .tv_sec = h->job->timeout },
 	};
 
 	send_text(h, SCAN_PHASE, what);
@@ -139,7 +139,7 @@ static bool
 find_address(struct host *h)
 {
 	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV
+		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV,
 	};
 	const struct scan_target *t = h->job->target;
 	struct addrinfo *found;

@@ -159,7 +159,7 @@ start_host(struct scan *s, const char *text)
 		return;
 	}
 	slot->job = (struct scan_job){
-		.target = &slot->target, .timeout = s->timeout
+		.target = &slot->target, .timeout = s->timeout,
 	};
 	if (!child_start(&slot->child, scan_host, &slot->job)) {
 		report_reason(s, slot->target.name, strerror(errno));
@@ -223,10 +223,10 @@ wait_for_news(struct scan *s, struct pollfd *p, bool want_line)
 {
 	for (size_t i = 0; i < s->n_slots; i++)
 		p[i] = (struct pollfd){
-			.fd = s->slot[i].child.fd, .events = POLLIN
+			.fd = s->slot[i].child.fd, .events = POLLIN,
 		};
 	p[s->n_slots] = (struct pollfd){
-		.fd = want_line ? STDIN_FILENO : -1, .events = POLLIN
+		.fd = want_line ? STDIN_FILENO : -1, .events = POLLIN,
 	};
 	while (poll(p, s->n_slots + 1, -1) == -1 && errno == EINTR)
 		;
@@ -303,7 +303,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ "jobs", required_argument, NULL, JOBS },
 		{ "timeout", required_argument, NULL, TIMEOUT },
 		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 }
+		{ NULL, 0, NULL, 0 },
 	};
 	int opt;
 	bool ok = true;

@@ -74,7 +74,7 @@ tell(const struct rehearsal *h)
 	static const char *const what[] = {
 		"refused with a listed key, let in with another:",
 		"locked out, with no key left that is not listed:",
-		"whose keys could not all be judged:"
+		"whose keys could not all be judged:",
 	};
 
 	if (h->table.n > 0)

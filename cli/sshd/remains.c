@@ -28,7 +28,7 @@ static bool
 is_lenient(const char *lines)
 {
 	static const char *const lenient[] = {
-		"OnHit warn", "OnError allow", "OnUnsupported allow"
+		"OnHit warn", "OnError allow", "OnUnsupported allow",
 	};
 
 	for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]); i++)

@@ -15,7 +15,7 @@
 #define TIMEOUT_MAX 3600
 
 static const struct cli_command *const commands[] = {
-	&sshd_status, &sshd_enable, &sshd_disable
+	&sshd_status, &sshd_enable, &sshd_disable,
 };
 
 static int
@@ -103,7 +103,7 @@ static const struct option options[] = {
 	{ "reload", no_argument, NULL, RELOAD },
 	{ "json", no_argument, NULL, JSON },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))

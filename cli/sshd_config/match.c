@@ -110,7 +110,7 @@ sshd_match_add(struct sshd_match *m, const char *criterion,
 {
 	/* The same for all accounts, since all are asked about alike. */
 	static const char *const others[] = {
-		"host", "address", "localaddress", "localport", "rdomain"
+		"host", "address", "localaddress", "localport", "rdomain",
 	};
 
 	if (!has_argument(criterion))

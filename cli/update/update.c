@@ -24,7 +24,7 @@ static const struct option options[] = {
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "rollback", no_argument, NULL, OPT_ROLLBACK },
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 static volatile sig_atomic_t signal_caught;

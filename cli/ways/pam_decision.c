@@ -21,7 +21,7 @@ static bool
 never_ignores(const struct pam_line *l)
 {
 	static const char *const names[] = {
-		"pam_deny.so", "pam_limits.so", "pam_permit.so", "pam_unix.so"
+		"pam_deny.so", "pam_limits.so", "pam_permit.so", "pam_unix.so",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

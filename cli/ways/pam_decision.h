@@ -15,7 +15,7 @@ enum pam_decision {
 	/* A line that succeeds may be the only one that decides. */
 	PAM_DECISION_OPEN,
 	/* Whatever the modules answer, a line of the stack itself decides. */
-	PAM_DECISION_SURE
+	PAM_DECISION_SURE,
 };
 
 /*

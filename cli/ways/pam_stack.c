@@ -161,7 +161,7 @@ add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 		.type = strdup(words->type), .optional = words->optional,
 		.control = strdup(words->control),
 		.module = strdup(words->module), .args = strdup(words->args),
-		.depth = f->depth, .substack = f->substack
+		.depth = f->depth, .substack = f->substack,
 	};
 
 	if (r->s->n == LINES_MAX) {
@@ -187,7 +187,7 @@ take_module(struct reader *r, const struct file *f,
 {
 	static const char *const includes[] = { "include", "substack" };
 	static const char *const words[] = {
-		"required", "requisite", "sufficient", "optional"
+		"required", "requisite", "sufficient", "optional",
 	};
 	char control[LINE_BYTES], module[LINE_BYTES], args[LINE_BYTES];
 	struct pam_line l = *typed;
@@ -222,7 +222,7 @@ static bool
 take_line(struct reader *r, const struct file *f, const char *text)
 {
 	static const char *const types[] = {
-		"auth", "account", "password", "session"
+		"auth", "account", "password", "session",
 	};
 	char word[LINE_BYTES];
 	struct pam_line l = { 0 };
@@ -355,7 +355,7 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 	struct file f = {
 		.parent = parent, .path = path, .type = type,
 		.depth = parent != NULL ? parent->depth + 1 : 0,
-		.substack = substack
+		.substack = substack,
 	};
 	bool ok;
 	int fd;

@@ -19,7 +19,7 @@ enum way {
 	WAY_CA_LINE,		/* a certificate, by a cert-authority line */
 	WAY_USER_CA,		/* a certificate, by TrustedUserCAKeys */
 	WAY_HOSTBASED,
-	WAYS
+	WAYS,
 };
 
 struct ways {

@@ -48,7 +48,7 @@ static void
 set_up(const char *first, const char *second)
 {
 	account = (struct kv_account){
-		.name = "alice", .uid = geteuid(), .home = tmp_path("home")
+		.name = "alice", .uid = geteuid(), .home = tmp_path("home"),
 	};
 	kv_config_defaults(&config);
 	config.strictmodes = KV_STRICTMODES_YES;

@@ -194,7 +194,7 @@ static void
 lines_may_arrive_in_pieces(void **state)
 {
 	static const char *const pieces[] = {
-		"on", "e", "\ntw", "o", "\n", "th", "ree\nfour\nfi", "ve"
+		"on", "e", "\ntw", "o", "\n", "th", "ree\nfour\nfi", "ve",
 	};
 	int ends[2];
 

@@ -51,7 +51,7 @@ static void
 line_is_that_of_the_contract(void **state)
 {
 	const struct kv_log_context ctx = {
-		"pam", "alice", "192.0.2.7", KV_AUTHORIZED_YES, false
+		"pam", "alice", "192.0.2.7", KV_AUTHORIZED_YES, false,
 	};
 	struct kv_decision d = listed();
 
@@ -66,7 +66,7 @@ static void
 end_of_the_connection_is_the_last_pair(void **state)
 {
 	const struct kv_log_context ctx = {
-		.via = "pam", .user = "root", .disconnected = true
+		.via = "pam", .user = "root", .disconnected = true,
 	};
 	struct kv_decision d = listed();
 
@@ -84,7 +84,7 @@ static void
 every_pair_has_its_place(void **state)
 {
 	const struct kv_log_context ctx = {
-		"guard", "bob", "2001:db8::1", KV_AUTHORIZED_NO, false
+		"guard", "bob", "2001:db8::1", KV_AUTHORIZED_NO, false,
 	};
 	struct kv_decision d = listed();
 
@@ -114,7 +114,7 @@ what_is_not_known_is_left_out(void **state)
 	    "verdict=error action=deny via=guard reason=why");
 	d = (struct kv_decision){
 		.verdict = KV_VERDICT_UNSUPPORTED, .action = KV_ACTION_ALLOW,
-		.key_type = "ssh-foo"
+		.key_type = "ssh-foo",
 	};
 	assert_string_equal(line_of(&guard, &d), "verdict=unsupported "
 	    "action=allow via=guard key_type=ssh-foo");
@@ -188,7 +188,7 @@ every_value_is_quoted(void **state)
 	const struct kv_log_context ctx = { "a b", "c d", "e f", 0, false };
 	struct kv_decision d = {
 		.key_type = "g\nh", .fingerprint = "i j",
-		.filter = filter_of("/k l", 0), .reason = "m\"n"
+		.filter = filter_of("/k l", 0), .reason = "m\"n",
 	};
 
 	(void)state;
@@ -247,7 +247,7 @@ longest_line_is_whole(void **state)
 {
 	char value[VALUE_MAX_BYTES + 1];
 	const struct kv_log_context ctx = {
-		"guard", value, value, KV_AUTHORIZED_YES, false
+		"guard", value, value, KV_AUTHORIZED_YES, false,
 	};
 	struct kv_decision d = listed();
 
@@ -302,7 +302,7 @@ priority_follows_the_verdict(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct kv_log_context ctx = {
-			.authorized = cases[i].authorized
+			.authorized = cases[i].authorized,
 		};
 		struct kv_decision d = { .verdict = cases[i].verdict };
 

@@ -59,7 +59,7 @@ draw_module(void)
 	static const char *const modules[] = {
 		"pam_permit.so", "pam_permit.so", "pam_deny.so",
 		"pam_not_there.so", "pam_succeed_if.so user = nobody",
-		"pam_succeed_if.so user = somebody", "pam_warn.so"
+		"pam_succeed_if.so user = somebody", "pam_warn.so",
 	};
 
 	if (rng_below(2) == 0)

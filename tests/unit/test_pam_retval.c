@@ -32,15 +32,15 @@ struct answers {
 /* A login without a key, or with a clean one. */
 static const struct answers clean = {
 	PAM_IGNORE, PAM_IGNORE, PAM_IGNORE, PAM_SUCCESS, PAM_SUCCESS,
-	PAM_IGNORE
+	PAM_IGNORE,
 };
 static const struct answers refused = {
 	PAM_PERM_DENIED, PAM_IGNORE, PAM_PERM_DENIED, PAM_PERM_DENIED,
-	PAM_SUCCESS, PAM_IGNORE
+	PAM_SUCCESS, PAM_IGNORE,
 };
 static const struct answers no_verdict = {
 	PAM_AUTHINFO_UNAVAIL, PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
-	PAM_SESSION_ERR, PAM_SUCCESS, PAM_IGNORE
+	PAM_SESSION_ERR, PAM_SUCCESS, PAM_IGNORE,
 };
 
 static char module[PATH_MAX];
@@ -115,7 +115,7 @@ static void
 write_services(const char *arguments)
 {
 	static const char *const types[] = {
-		"auth", "account", "session", "password"
+		"auth", "account", "session", "password",
 	};
 	FILE *alone = fopen(tmp_path("alone"), "w");
 	FILE *stacked = fopen(tmp_path("stacked"), "w");
@@ -190,7 +190,7 @@ expect_for_service(const char *service, const struct answers *want,
 {
 	const int answers[ENTRY_POINTS] = {
 		want->auth, want->setcred, want->account, want->open_session,
-		want->close_session, want->password
+		want->close_session, want->password,
 	};
 
 	for (size_t i = 0; i < ENTRY_POINTS; i++) {

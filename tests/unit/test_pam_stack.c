@@ -26,7 +26,7 @@ static void
 make_dirs(void)
 {
 	static const char *const dirs[] = {
-		"etc", "etc/pam.d", "usr", "usr/lib", "usr/lib/pam.d"
+		"etc", "etc/pam.d", "usr", "usr/lib", "usr/lib/pam.d",
 	};
 
 	for (size_t i = 0; i < COUNT(dirs); i++)

@@ -71,11 +71,11 @@ test_none_is_a_word_by_itself(void **state)
 {
 	static const char *const none[] = {
 		"", "none", "NONE", "\"none\"", "none # of them", "n'on'e ",
-		"none NONE"
+		"none NONE",
 	};
 	static const char *const some[] = {
 		"none .ssh/a", "nones", "\"none .ssh/a\"", ".ssh/none", "# none",
-		".ssh/a none"
+		".ssh/a none",
 	};
 
 	(void)state;

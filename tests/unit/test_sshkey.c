@@ -173,7 +173,7 @@ rsa_of_every_size_is_read(void **state)
 {
 	static const size_t bits[] = {
 		1, 7, 8, 9, 512, 768, 1023, 1024, 1025, 1031, 2047, 2048, 3072,
-		4096, 8192, 16383, 16384
+		4096, 8192, 16383, 16384,
 	};
 
 	(void)state;
@@ -492,7 +492,7 @@ static void
 points_in_other_forms_are_refused(void **state)
 {
 	static const char *const curves[] = {
-		"nistp256", "nistp384", "nistp521"
+		"nistp256", "nistp384", "nistp521",
 	};
 	uint8_t point[133];
 

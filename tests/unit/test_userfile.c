@@ -67,7 +67,7 @@ static void
 add_user(char *name, uid_t uid, gid_t gid)
 {
 	users[n_users++] = (struct passwd){
-		.pw_name = name, .pw_uid = uid, .pw_gid = gid
+		.pw_name = name, .pw_uid = uid, .pw_gid = gid,
 	};
 }
 
@@ -78,7 +78,7 @@ set_group(char *first, char *second)
 	members[0] = first;
 	members[1] = second;
 	the_group = (struct group){
-		.gr_name = alice_name, .gr_gid = getegid(), .gr_mem = members
+		.gr_name = alice_name, .gr_gid = getegid(), .gr_mem = members,
 	};
 }
 
@@ -87,7 +87,7 @@ static const char *
 set_up(void)
 {
 	alice = (struct kv_account){
-		.name = "alice", .uid = geteuid(), .home = tmp_path("home")
+		.name = "alice", .uid = geteuid(), .home = tmp_path("home"),
 	};
 	n_users = 0;
 	the_group.gr_name = NULL;
@@ -186,7 +186,7 @@ static void
 expands_to(const char *pattern, const char *want)
 {
 	static const struct kv_account account = {
-		"alice", 1000, "/home/alice"
+		"alice", 1000, "/home/alice",
 	};
 	char path[PATH_MAX];
 
@@ -261,7 +261,7 @@ path_that_does_not_fit_is_refused(void **state)
 {
 	static const char *const patterns[] = { "x/y", "%h/%u", "/%u/%U/%%" };
 	static const char *const want[] = {
-		"/home/x/y", "/home/alice", "/alice/7/%"
+		"/home/x/y", "/home/alice", "/alice/7/%",
 	};
 	static const struct kv_account account = { "alice", 7, "/home" };
 

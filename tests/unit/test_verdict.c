@@ -327,7 +327,7 @@ static void
 composite_key_is_listed_under_both_of_its_names(void **state)
 {
 	static const char *const names[] = {
-		"composite", "composite-cert", "plain-cert"
+		"composite", "composite-cert", "plain-cert",
 	};
 	struct filter_bytes lists_composite;
 	const char *filter;
@@ -952,7 +952,7 @@ static void
 command_may_open_files_by_its_own_rules(void **state)
 {
 	const char *filters[] = {
-		filter_file("one", &lists_rsa), filter_file("two", &lists_none)
+		filter_file("one", &lists_rsa), filter_file("two", &lists_none),
 	};
 	const char *path = tmp_text("conf", "OnHit warn\nFilter /none\n");
 	int asked = 0;

@@ -153,7 +153,7 @@ static void
 rsa_from_numbers(struct testkey *k, BIGNUM *e, BIGNUM *n)
 {
 	static const char *const names[] = {
-		OSSL_PKEY_PARAM_RSA_E, OSSL_PKEY_PARAM_RSA_N
+		OSSL_PKEY_PARAM_RSA_E, OSSL_PKEY_PARAM_RSA_N,
 	};
 	BIGNUM *const numbers[] = { e, n };
 
@@ -188,11 +188,11 @@ testkey_dsa(struct testkey *k, size_t p_bits, size_t q_bits)
 {
 	static const char *const names[] = {
 		OSSL_PKEY_PARAM_FFC_P, OSSL_PKEY_PARAM_FFC_Q,
-		OSSL_PKEY_PARAM_FFC_G, OSSL_PKEY_PARAM_PUB_KEY
+		OSSL_PKEY_PARAM_FFC_G, OSSL_PKEY_PARAM_PUB_KEY,
 	};
 	BIGNUM *const numbers[] = {
 		random_bn(p_bits), random_bn(q_bits), random_bn(p_bits - 1),
-		random_bn(1 + fresh_below(p_bits - 1))
+		random_bn(1 + fresh_below(p_bits - 1)),
 	};
 
 	*k = (struct testkey){ 0 };
