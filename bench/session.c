@@ -19,7 +19,8 @@ converse(int n, const struct pam_message **m, struct pam_response **r, void *a)
 {
 	(void)m;
 	(void)a;
-	return (*r = calloc((size_t)n, sizeof(**r))) != NULL ? PAM_SUCCESS :
+	return (*r = calloc((size_t)n, sizeof(**r))) != NULL ?
+	    PAM_SUCCESS :
 	    PAM_BUF_ERR;
 }
 
@@ -31,7 +32,8 @@ open_session(const char *folder, const char *service, const char *auth_info)
 	double begin;
 
 	if (pam_start_confdir(service, "root", &conv, folder, &h) !=
-	    PAM_SUCCESS || pam_putenv(h, auth_info) != PAM_SUCCESS)
+		PAM_SUCCESS ||
+	    pam_putenv(h, auth_info) != PAM_SUCCESS)
 		exit(2);
 	begin = now();
 	if (pam_open_session(h, 0) != PAM_SUCCESS) {

@@ -18,13 +18,13 @@
 #define REASON_MAX 512
 
 struct request {
-	const char *config;	/* keyveto.conf, as given */
+	const char *config; /* keyveto.conf, as given */
 	uint8_t digest[KV_SHA256_BYTES];
 	char fingerprint[KV_FINGERPRINT_BYTES];
-	const char *until;	/* NULL: for ever */
+	const char *until; /* NULL: for ever */
 	char reason[REASON_MAX + 1];
 	bool forever, remove;
-	char *line;		/* to be written, without its end */
+	char *line; /* to be written, without its end */
 };
 
 /* The keys of a file, of which there must be one. */
@@ -66,23 +66,29 @@ set_key(struct request *q, const char *key)
 {
 	struct found_key f = { .n = 0 };
 	const struct input_sink sink = {
-		.key = on_key, .problem = on_problem, .arg = &f,
+		.key = on_key,
+		.problem = on_problem,
+		.arg = &f,
 	};
 
 	if (strncmp(key, "SHA256:", 7) == 0) {
-		if (kv_fingerprint_parse((struct kv_span){
-		    (const uint8_t *)key, strlen(key) }, q->digest) != KV_OK) {
+		if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)key,
+					     strlen(key) },
+			q->digest) != KV_OK) {
 			cli_error("%s: not a fingerprint; it is SHA256: and 43 "
-			    "characters, as ssh-keygen -l prints it", key);
+				  "characters, as ssh-keygen -l prints it",
+			    key);
 			return false;
 		}
 	} else {
 		input_read(key, &sink);
 		if (f.failed || f.n != 1) {
 			if (!f.failed)
-				cli_error("%s: %zu SSH keys in it; name one "
+				cli_error(
+				    "%s: %zu SSH keys in it; name one "
 				    "by its fingerprint, as ssh-keygen -l "
-				    "prints it", key, f.n);
+				    "prints it",
+				    key, f.n);
 			return false;
 		}
 		memcpy(q->digest, f.digest, sizeof(q->digest));
@@ -101,8 +107,8 @@ set_date(struct request *q, const char *date)
 	int n;
 
 	q->until = date;
-	n = snprintf(line, sizeof(line), "AllowKey %s until=%s",
-	    q->fingerprint, date);
+	n = snprintf(line, sizeof(line), "AllowKey %s until=%s", q->fingerprint,
+	    date);
 	if (strlen(date) != 10 || date[strspn(date, "0123456789-")] != '\0' ||
 	    !config_line_allows(line, (size_t)n, &key)) {
 		cli_error("--until takes a date, YYYY-MM-DD, not %s", date);
@@ -138,13 +144,13 @@ set_reason(struct request *q, char **word, int n)
 	/* Which keyveto.conf would take for a date. */
 	if (strncmp(q->reason, "until=", 6) == 0) {
 		cli_error("a reason cannot begin with until=; the date is "
-		    "given by --until");
+			  "given by --until");
 		return false;
 	}
 	if (q->reason[strspn(q->reason, " ")] != '\0')
 		return true;
 	cli_error("give a reason: it is written beside the key, and to the log "
-	    "whenever the key is used");
+		  "whenever the key is used");
 	return false;
 }
 
@@ -168,8 +174,8 @@ make_line(struct request *q)
 		*out++ = '"';
 	*out = '\0';
 	if (asprintf(&q->line, "AllowKey %s%s%s %s", q->fingerprint,
-	    q->until != NULL ? " until=" : "",
-	    q->until != NULL ? q->until : "", reason) != -1)
+		q->until != NULL ? " until=" : "",
+		q->until != NULL ? q->until : "", reason) != -1)
 		return true;
 	q->line = NULL;
 	cli_error("%s", strerror(errno));
@@ -210,21 +216,22 @@ marks_allow(const struct request *q, const struct config_text *t)
 		return false;
 	}
 	for (const char *p = lines, *end = lines + len; p < end;
-	    p += line_length(p, end) + 1)
+	     p += line_length(p, end) + 1)
 		inside |= is_about(q, p, line_length(p, end));
 	free(lines);
 	if (inside)
-		cli_error("%s: an AllowKey line of this key stands between "
-		    "keyveto's marks; move it below them with "
-		    CONFIG_EDIT_COMMAND, q->config);
+		cli_error(
+		    "%s: an AllowKey line of this key stands between "
+		    "keyveto's marks; move it below them with " CONFIG_EDIT_COMMAND,
+		    q->config);
 	return !inside;
 }
 
 /* What becomes of a text. */
 struct change {
 	struct config_text now;
-	size_t n;		/* lines that were about the key */
-	char *was;		/* the first of them */
+	size_t n;  /* lines that were about the key */
+	char *was; /* the first of them */
 };
 
 /*
@@ -259,8 +266,8 @@ make_change(const struct request *q, const struct config_text *t,
 		p += whole;
 	}
 	if (q->line != NULL && c->n == 0)
-		out += sprintf(out, "%s%s\n", out > c->now.text &&
-		    out[-1] != '\n' ? "\n" : "", q->line);
+		out += sprintf(out, "%s%s\n",
+		    out > c->now.text && out[-1] != '\n' ? "\n" : "", q->line);
 	*out = '\0';
 	c->now.len = (size_t)(out - c->now.text);
 	return true;
@@ -270,7 +277,9 @@ static bool
 has_mistakes(const struct request *q, const struct config_text *t, bool silent)
 {
 	const struct config_subject s = {
-		.name = q->config, .text = t->text, .len = t->len,
+		.name = q->config,
+		.text = t->text,
+		.len = t->len,
 		.silent = silent,
 	};
 	struct config_findings f;
@@ -295,8 +304,9 @@ is_as_asked(const struct request *q, const struct config_text *t)
 		cli_error("%s", why);
 	key = kv_config_find_allowed(&c, q->digest,
 	    q->remove ? 0 : (int64_t)time(NULL));
-	if (ok && (q->remove ? key != NULL :
-	    key == NULL || strcmp(key->reason, q->reason) != 0)) {
+	if (ok &&
+	    (q->remove ? key != NULL :
+			 key == NULL || strcmp(key->reason, q->reason) != 0)) {
 		cli_error("%s: this line would not be read as it is meant: %s",
 		    q->config, q->line != NULL ? q->line : q->fingerprint);
 		ok = false;
@@ -317,16 +327,16 @@ print_done(const struct request *q, const struct change *c)
 	}
 	if (q->remove) {
 		printf("%s is judged as any other key, from the next login "
-		    "on\n", q->fingerprint);
+		       "on\n",
+		    q->fingerprint);
 		return;
 	}
 	printf("%s is let in from the next login on, %s%s%s; each use is "
-	    "logged\n", q->fingerprint,
-	    q->until != NULL ? "through " : "for ever",
-	    q->until != NULL ? q->until : "",
-	    q->until != NULL ? " (UTC)" : "");
-	printf("to take this back: keyveto allow --remove %s%s",
-	    q->fingerprint, other ? " --config " : "");
+	       "logged\n",
+	    q->fingerprint, q->until != NULL ? "through " : "for ever",
+	    q->until != NULL ? q->until : "", q->until != NULL ? " (UTC)" : "");
+	printf("to take this back: keyveto allow --remove %s%s", q->fingerprint,
+	    other ? " --config " : "");
 	if (other)
 		cli_print_safe(stdout, q->config, strlen(q->config));
 	putchar('\n');
@@ -346,7 +356,8 @@ change_file(const struct request *q, struct config_swap *s)
 	}
 	if (has_mistakes(q, &s->was, true)) {
 		(void)has_mistakes(q, &s->was, false);
-		cli_error("%s: has a mistake, and until it is mended no "
+		cli_error(
+		    "%s: has a mistake, and until it is mended no "
 		    "AllowKey line counts: mend it with " CONFIG_EDIT_COMMAND,
 		    q->config);
 		return false;
@@ -403,9 +414,10 @@ read_arguments(struct request *q, const char *date, int n, char **word)
 	else if (!q->remove && (date != NULL) == q->forever)
 		cli_error("say until when: --until YYYY-MM-DD, or --forever");
 	else
-		return set_key(q, word[0]) && (q->remove ||
-		    ((date == NULL || set_date(q, date)) &&
-		    set_reason(q, word + 1, n - 1)));
+		return set_key(q, word[0]) &&
+		    (q->remove ||
+			((date == NULL || set_date(q, date)) &&
+			    set_reason(q, word + 1, n - 1)));
 	return false;
 }
 
@@ -444,7 +456,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_allow = {
 	.name = "allow",
 	.synopsis = "(--until DATE | --forever | --remove) [--config FILE] "
-	    "KEY [REASON...]",
+		    "KEY [REASON...]",
 	.help = "Let a key in although it is listed, until a date",
 	.details =
 	    "Writes an AllowKey line into keyveto.conf, checks the whole "

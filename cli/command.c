@@ -31,8 +31,9 @@ print_subcommands(FILE *out, const struct cli_command *cmd,
 {
 	fprintf(out, "usage: keyveto %s %s\n\n", cmd->name, cmd->synopsis);
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "  %-8s %s\n", subcommand[i]->name +
-		    strlen(cmd->name) + 1, subcommand[i]->help);
+		fprintf(out, "  %-8s %s\n",
+		    subcommand[i]->name + strlen(cmd->name) + 1,
+		    subcommand[i]->help);
 	fprintf(out, "\n'keyveto %s COMMAND --help' tells more; %s.\n",
 	    cmd->name, more);
 }
@@ -51,8 +52,8 @@ cli_run_subcommand(const struct cli_command *cmd,
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (strcmp(argv[1], subcommand[i]->name + strlen(cmd->name) +
-		    1) == 0)
+		if (strcmp(argv[1],
+			subcommand[i]->name + strlen(cmd->name) + 1) == 0)
 			return subcommand[i]->run(subcommand[i], argc - 1,
 			    argv + 1);
 	}
@@ -114,7 +115,8 @@ void
 cli_catch_signals(const int *signals, size_t n, void (*handler)(int))
 {
 	struct sigaction sa = { .sa_handler = handler,
-		.sa_flags = (int)SA_RESETHAND }, was;
+		.sa_flags = (int)SA_RESETHAND },
+			 was;
 
 	sigemptyset(&sa.sa_mask);
 	for (size_t i = 0; i < n; i++)
@@ -133,8 +135,7 @@ cli_stdout_ok(void)
 }
 
 bool
-cli_read_number(const char *text, uint64_t min, uint64_t max,
-    uint64_t *valuep)
+cli_read_number(const char *text, uint64_t min, uint64_t max, uint64_t *valuep)
 {
 	unsigned long long n;
 
@@ -235,7 +236,7 @@ cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
 	if (!ok) {
 		if (o->n_filters == 0)
 			cli_error("name a filter with --filter FILE, or a "
-			    "configuration with --config FILE");
+				  "configuration with --config FILE");
 		kv_judge_close(j);
 	}
 	return ok;

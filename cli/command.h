@@ -9,15 +9,15 @@
 enum cli_status {
 	CLI_NOTHING_LISTED = 0,
 	CLI_LISTED = 1,
-	CLI_UNCHECKED = 2,	/* something could not be checked; bad usage */
+	CLI_UNCHECKED = 2, /* something could not be checked; bad usage */
 };
 
 /* A subcommand: the table of these is the dispatcher and the usage text. */
 struct cli_command {
 	const char *name;
-	const char *synopsis;	/* what follows the name in the usage */
-	const char *help;	/* one line for the list of commands */
-	const char *details;	/* the rest of --help: options, a line each */
+	const char *synopsis; /* what follows the name in the usage */
+	const char *help;     /* one line for the list of commands */
+	const char *details;  /* the rest of --help: options, a line each */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 
@@ -28,7 +28,7 @@ extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
  * Options that all commands with a verdict take: --config FILE, --filter FILE.
  */
 struct cli_judge_options {
-	const char *config;	/* NULL: the default, if it exists */
+	const char *config; /* NULL: the default, if it exists */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
 	size_t n_filters;
 };
@@ -39,9 +39,12 @@ struct cli_judge_options {
 #define CLI_OPT_HELP 1002
 #define CLI_JUDGE_LONGOPTS \
 	{ "config", required_argument, NULL, CLI_OPT_CONFIG }, \
-	{ "filter", required_argument, NULL, CLI_OPT_FILTER }, \
-	CLI_HELP_LONGOPT
-#define CLI_HELP_LONGOPT { "help", no_argument, NULL, CLI_OPT_HELP }
+	    { "filter", required_argument, NULL, CLI_OPT_FILTER }, \
+	    CLI_HELP_LONGOPT
+#define CLI_HELP_LONGOPT \
+	{ \
+		"help", no_argument, NULL, CLI_OPT_HELP \
+	}
 #define CLI_JUDGE_HELP \
 	"  --config FILE    configuration (default " KV_CONFIG_PATH ")\n" \
 	"  --filter FILE    consult FILE, not the configuration's filters; " \

@@ -10,8 +10,16 @@
 #include "command.h"
 
 static const struct cli_command *const commands[] = {
-	&cli_check, &cli_audit, &cli_scan, &cli_spki, &cli_filter,
-	&cli_update, &cli_sshd, &cli_config, &cli_allow, &cli_doctor,
+	&cli_check,
+	&cli_audit,
+	&cli_scan,
+	&cli_spki,
+	&cli_filter,
+	&cli_update,
+	&cli_sshd,
+	&cli_config,
+	&cli_allow,
+	&cli_doctor,
 };
 
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -44,8 +52,8 @@ open_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) == -1 && errno == EBADF &&
-		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY :
-		    O_RDONLY) != fd)
+		    open("/dev/null",
+			fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			return false;
 	}
 	return true;
@@ -58,7 +66,7 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return print_version();
-	argv[0] = name;		/* which getopt starts its messages with */
+	argv[0] = name; /* which getopt starts its messages with */
 	return cmd->run(cmd, argc, argv);
 }
 

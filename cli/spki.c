@@ -63,8 +63,8 @@ on_key(const struct input_key *key, void *arg)
 	if (key->key.type == KV_KEY_NONE)
 		print_spki(p, key->spki.p, key->spki.len);
 	for (size_t i = 0; i < kv_spki_count(&key->key); i++) {
-		if (kv_spki_encode(&key->key, i, spki, sizeof(spki),
-		    &len) == KV_OK)
+		if (kv_spki_encode(&key->key, i, spki, sizeof(spki), &len) ==
+		    KV_OK)
 			print_spki(p, spki, len);
 		else
 			p->failed = true;
@@ -97,7 +97,9 @@ run_spki(const struct cli_command *cmd, int argc, char **argv)
 	};
 	struct printer p = { .form = FORM_PEM };
 	const struct input_sink sink = {
-		.key = on_key, .problem = on_problem, .arg = &p,
+		.key = on_key,
+		.problem = on_problem,
+		.arg = &p,
 	};
 	const char *path;
 	int opt;
@@ -124,10 +126,9 @@ const struct cli_command cli_spki = {
 	.name = "spki",
 	.synopsis = "[--pem|--der|--sha256|--xxh64] [FILE|-]",
 	.help = "Print what is looked up for each key in FILE",
-	.details =
-	    "  --pem      SubjectPublicKeyInfo as PEM (the default)\n"
-	    "  --der      the same as DER, one after the other\n"
-	    "  --sha256   its SHA-256, in hexadecimal\n"
-	    "  --xxh64    its XXH64 with seed 0 and with seed 1\n",
+	.details = "  --pem      SubjectPublicKeyInfo as PEM (the default)\n"
+		   "  --der      the same as DER, one after the other\n"
+		   "  --sha256   its SHA-256, in hexadecimal\n"
+		   "  --xxh64    its XXH64 with seed 0 and with seed 1\n",
 	.run = run_spki,
 };

@@ -14,8 +14,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *out = fuzz_alloc(cap);
 	char *text = fuzz_alloc(cap * 2 + 8);
 
-	if (kv_base64_decode((const char *)data, size, out, cap,
-	    &len) == KV_OK) {
+	if (kv_base64_decode((const char *)data, size, out, cap, &len) ==
+	    KV_OK) {
 		int made = EVP_EncodeBlock((unsigned char *)text, out,
 		    (int)len);
 

@@ -47,19 +47,20 @@ examine(const struct kv_pubkey *key)
 	if (key->type == KV_KEY_NONE)
 		return;
 	for (size_t i = 0; i < kv_spki_count(key); i++) {
-		FUZZ_CHECK(kv_spki_encode(key, i, spki, sizeof(spki),
-		    &len) == KV_OK);
+		FUZZ_CHECK(
+		    kv_spki_encode(key, i, spki, sizeof(spki), &len) == KV_OK);
 		if (key->type != KV_KEY_MLDSA44_ED25519 &&
 		    key->type != KV_KEY_MLDSA44_ED25519_OLD)
 			compare(key, spki, len);
-		FUZZ_CHECK(kv_spki_encode(key, i, spki, len - 1,
-		    &len) == KV_ERR_NO_SPACE);
+		FUZZ_CHECK(kv_spki_encode(key, i, spki, len - 1, &len) ==
+		    KV_ERR_NO_SPACE);
 	}
 	(void)!kv_spki_encode_compressed(key, spki, sizeof(spki), &len);
 	kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, text);
-	FUZZ_CHECK(kv_fingerprint_parse((struct kv_span){
-	    (uint8_t *)text, strlen(text) }, digest) == KV_OK);
+	FUZZ_CHECK(kv_fingerprint_parse((struct kv_span){ (uint8_t *)text,
+					    strlen(text) },
+		       digest) == KV_OK);
 	FUZZ_CHECK(kv_pubkey_equal(key, key));
 	(void)kv_pubkey_bits(key);
 }

@@ -16,8 +16,9 @@
 static void
 inside(struct kv_span part, const uint8_t *data, size_t size)
 {
-	FUZZ_CHECK(part.len == 0 || (part.p >= data &&
-	    part.len <= size && part.p + part.len <= data + size));
+	FUZZ_CHECK(part.len == 0 ||
+	    (part.p >= data && part.len <= size &&
+		part.p + part.len <= data + size));
 }
 
 /*
@@ -37,7 +38,7 @@ ask_libssh(const struct kv_line *line)
 	EVP_EncodeBlock((unsigned char *)text, line->blob.p,
 	    (int)line->blob.len);
 	FUZZ_CHECK(ssh_pki_import_pubkey_base64(text, SSH_KEYTYPE_ED25519,
-	    &key) != SSH_OK);
+		       &key) != SSH_OK);
 }
 
 int

@@ -17,8 +17,8 @@ examine(bool ok, struct pem_key *key, const char *why)
 	if (key->ssh.key.type == KV_KEY_NONE)
 		FUZZ_CHECK(key->spki != NULL && key->spki_len > 0);
 	else
-		FUZZ_CHECK(kv_spki_encode(&key->ssh.key, 0, spki,
-		    sizeof(spki), &len) == KV_OK);
+		FUZZ_CHECK(kv_spki_encode(&key->ssh.key, 0, spki, sizeof(spki),
+			       &len) == KV_OK);
 	pem_key_free(key);
 }
 

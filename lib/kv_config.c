@@ -38,7 +38,8 @@ struct parser {
 };
 
 static const char *const default_patterns[] = {
-	".ssh/authorized_keys", ".ssh/authorized_keys2",
+	".ssh/authorized_keys",
+	".ssh/authorized_keys2",
 };
 
 struct word_value {
@@ -47,10 +48,14 @@ struct word_value {
 };
 
 static const struct word_value deny_warn[] = {
-	{ "deny", KV_ACTION_DENY }, { "warn", KV_ACTION_WARN }, { NULL, 0 },
+	{ "deny", KV_ACTION_DENY },
+	{ "warn", KV_ACTION_WARN },
+	{ NULL, 0 },
 };
 static const struct word_value deny_allow[] = {
-	{ "deny", KV_ACTION_DENY }, { "allow", KV_ACTION_ALLOW }, { NULL, 0 },
+	{ "deny", KV_ACTION_DENY },
+	{ "allow", KV_ACTION_ALLOW },
+	{ NULL, 0 },
 };
 static const struct word_value strictmodes[] = {
 	{ "yes", KV_STRICTMODES_YES },
@@ -59,22 +64,29 @@ static const struct word_value strictmodes[] = {
 	{ NULL, 0 },
 };
 static const struct word_value wildcards[] = {
-	{ "yes", KV_WILDCARDS_YES }, { "no", KV_WILDCARDS_NO }, { NULL, 0 },
+	{ "yes", KV_WILDCARDS_YES },
+	{ "no", KV_WILDCARDS_NO },
+	{ NULL, 0 },
 };
 /* The names that sshd_config(5) takes. */
 static const struct word_value facilities[] = {
-	{ "DAEMON", LOG_DAEMON }, { "USER", LOG_USER }, { "AUTH", LOG_AUTH },
+	{ "DAEMON", LOG_DAEMON },
+	{ "USER", LOG_USER },
+	{ "AUTH", LOG_AUTH },
 	{ "AUTHPRIV", LOG_AUTHPRIV },
-	{ "LOCAL0", LOG_LOCAL0 }, { "LOCAL1", LOG_LOCAL1 },
-	{ "LOCAL2", LOG_LOCAL2 }, { "LOCAL3", LOG_LOCAL3 },
-	{ "LOCAL4", LOG_LOCAL4 }, { "LOCAL5", LOG_LOCAL5 },
-	{ "LOCAL6", LOG_LOCAL6 }, { "LOCAL7", LOG_LOCAL7 },
+	{ "LOCAL0", LOG_LOCAL0 },
+	{ "LOCAL1", LOG_LOCAL1 },
+	{ "LOCAL2", LOG_LOCAL2 },
+	{ "LOCAL3", LOG_LOCAL3 },
+	{ "LOCAL4", LOG_LOCAL4 },
+	{ "LOCAL5", LOG_LOCAL5 },
+	{ "LOCAL6", LOG_LOCAL6 },
+	{ "LOCAL7", LOG_LOCAL7 },
 	{ NULL, 0 },
 };
 
 /* Remembers the first mistake; the text comes from an administrator's file. */
-__attribute__((format(printf, 2, 3)))
-static void
+__attribute__((format(printf, 2, 3))) static void
 mistake(struct parser *ps, const char *fmt, ...)
 {
 	va_list ap;
@@ -163,8 +175,8 @@ kv_config_strictmodes_word(enum kv_strictmodes mode)
 
 /* Sets *valuep by the table; the first line of a keyword wins. */
 static void
-set_word(struct parser *ps, char *word[], int n,
-    const struct word_value *table, bool *seen, int *valuep)
+set_word(struct parser *ps, char *word[], int n, const struct word_value *table,
+    bool *seen, int *valuep)
 {
 	if (!one_argument(ps, word, n))
 		return;
@@ -212,10 +224,12 @@ set_patterns(struct parser *ps, char *word[], int n)
 		return;
 	}
 	for (int i = 1; i < n; i++) {
-		if (kv_userfile_expand(word[i], &nobody, path,
-		    sizeof(path)) != KV_OK) {
-			mistake(ps, "bad pattern \"%s\" (tokens are %%h %%u "
-			    "%%U %%%%)", word[i]);
+		if (kv_userfile_expand(word[i], &nobody, path, sizeof(path)) !=
+		    KV_OK) {
+			mistake(ps,
+			    "bad pattern \"%s\" (tokens are %%h %%u "
+			    "%%U %%%%)",
+			    word[i]);
 			return;
 		}
 	}
@@ -278,9 +292,12 @@ add_allowed(struct parser *ps, char *word[], int n)
 		return;
 	}
 	if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)word[1],
-	    strlen(word[1]) }, key.digest) != KV_OK) {
-		mistake(ps, "bad fingerprint \"%s\" (SHA256:... as "
-		    "ssh-keygen -l prints it)", word[1]);
+				     strlen(word[1]) },
+		key.digest) != KV_OK) {
+		mistake(ps,
+		    "bad fingerprint \"%s\" (SHA256:... as "
+		    "ssh-keygen -l prints it)",
+		    word[1]);
 		return;
 	}
 	if (n > 2 && strncmp(word[2], "until=", 6) == 0) {
@@ -497,8 +514,8 @@ kv_config_find_allowed(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now)
 {
 	for (size_t i = 0; i < c->n_allowed; i++) {
-		if (memcmp(c->allowed[i].digest, digest,
-		    KV_SHA256_BYTES) == 0 &&
+		if (memcmp(c->allowed[i].digest, digest, KV_SHA256_BYTES) ==
+			0 &&
 		    now / SECONDS_A_DAY <= c->allowed[i].until)
 			return &c->allowed[i];
 	}

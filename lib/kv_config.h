@@ -31,21 +31,21 @@
 /* What happens to a login; the zero value refuses. */
 enum kv_action {
 	KV_ACTION_DENY = 0,
-	KV_ACTION_WARN,		/* log and let in */
+	KV_ACTION_WARN, /* log and let in */
 	KV_ACTION_ALLOW,
 };
 
 /* AllowKey: a key that is not vetoed. */
 struct kv_allowed_key {
 	uint8_t digest[KV_SHA256_BYTES];
-	int64_t until;		/* last day it counts, in days since 1970 UTC */
-	const char *reason;	/* "" without one */
+	int64_t until;	    /* last day it counts, in days since 1970 UTC */
+	const char *reason; /* "" without one */
 };
 #define KV_CONFIG_NO_DATE INT64_MAX
 
 /* All strings are owned by the config. */
 struct kv_config {
-	char *text;		/* the file, cut into the strings below */
+	char *text; /* the file, cut into the strings below */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
 	size_t n_filters;
 	struct kv_allowed_key *allowed;
@@ -55,7 +55,7 @@ struct kv_config {
 	enum kv_action on_hit, on_error, on_unsupported;
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
-	int syslog_facility;	/* LOG_AUTHPRIV, ... */
+	int syslog_facility; /* LOG_AUTHPRIV, ... */
 	const char *message;
 };
 

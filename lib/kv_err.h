@@ -10,8 +10,8 @@ enum kv_err {
 	KV_OK = 0,
 	KV_ERR_INTERNAL,
 	KV_ERR_MEMORY,
-	KV_ERR_SYSTEM,		/* errno tells */
-	KV_ERR_NO_SPACE,	/* the caller's buffer is too small */
+	KV_ERR_SYSTEM,	 /* errno tells */
+	KV_ERR_NO_SPACE, /* the caller's buffer is too small */
 
 	KV_ERR_TRUNCATED,
 	KV_ERR_TRAILING,
@@ -30,7 +30,7 @@ enum kv_err {
 	KV_ERR_CERT_PRINCIPALS,
 	KV_ERR_CERT_OPTIONS,
 	KV_ERR_CERT_CA,
-	KV_ERR_NO_POINT,	/* asked for a point form of a key without one */
+	KV_ERR_NO_POINT, /* asked for a point form of a key without one */
 
 	KV_ERR_LINE_NO_KEY,
 	KV_ERR_LINE_QUOTE,

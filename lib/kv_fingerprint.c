@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "kv_fingerprint.h"
 
-#include <sys/types.h>	/* sha2.h of libmd needs u_int types */
+#include <sys/types.h> /* sha2.h of libmd needs u_int types */
 
 #include <sha2.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void
 hash_u32(SHA2_CTX *ctx, size_t v)
 {
 	uint8_t b[4] = { (uint8_t)(v >> 24), (uint8_t)(v >> 16),
-	    (uint8_t)(v >> 8), (uint8_t)v };
+		(uint8_t)(v >> 8), (uint8_t)v };
 
 	SHA256Update(ctx, b, sizeof(b));
 }
@@ -98,8 +98,9 @@ kv_fingerprint_parse(struct kv_span text,
 		return KV_ERR_BASE64;
 	memcpy(padded, text.p + PREFIX_LEN, DIGEST_CHARS);
 	padded[DIGEST_CHARS] = '=';
-	if (kv_base64_decode(padded, sizeof(padded), out, sizeof(out),
-	    &len) != KV_OK || len != KV_SHA256_BYTES)
+	if (kv_base64_decode(padded, sizeof(padded), out, sizeof(out), &len) !=
+		KV_OK ||
+	    len != KV_SHA256_BYTES)
 		return KV_ERR_BASE64;
 	memcpy(digest, out, KV_SHA256_BYTES);
 	return KV_OK;

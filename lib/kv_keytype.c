@@ -26,8 +26,8 @@ static const struct kv_keyname names[] = {
 	{ "sk-ssh-ed25519" CERT, KV_KEY_SK_ED25519, true },
 	{ "sk-ecdsa-sha2-nistp256@openssh.com", KV_KEY_SK_ECDSA_P256, false },
 	{ "sk-ecdsa-sha2-nistp256" CERT, KV_KEY_SK_ECDSA_P256, true },
-	{ "webauthn-sk-ecdsa-sha2-nistp256@openssh.com",
-	    KV_KEY_SK_ECDSA_P256, false },
+	{ "webauthn-sk-ecdsa-sha2-nistp256@openssh.com", KV_KEY_SK_ECDSA_P256,
+	    false },
 	{ "webauthn-sk-ecdsa-sha2-nistp256" CERT, KV_KEY_SK_ECDSA_P256, true },
 	{ "ssh-dss", KV_KEY_DSA, false },
 	{ "ssh-dss" CERT, KV_KEY_DSA, true },
@@ -35,8 +35,8 @@ static const struct kv_keyname names[] = {
 	{ "ssh-ed448" CERT, KV_KEY_ED448, true },
 	{ "ssh-mldsa44-ed25519", KV_KEY_MLDSA44_ED25519, false },
 	{ "ssh-mldsa44-ed25519-cert", KV_KEY_MLDSA44_ED25519, true },
-	{ "ssh-mldsa44-ed25519@openssh.com",
-	    KV_KEY_MLDSA44_ED25519_OLD, false },
+	{ "ssh-mldsa44-ed25519@openssh.com", KV_KEY_MLDSA44_ED25519_OLD,
+	    false },
 	{ "ssh-mldsa44-ed25519" CERT, KV_KEY_MLDSA44_ED25519_OLD, true },
 };
 

@@ -137,7 +137,8 @@ static struct kv_bytes
 effective(struct kv_span text)
 {
 	struct kv_bytes b = { text.p, text.len };
-	const uint8_t *nul = text.len > 0 ? memchr(text.p, '\0', text.len) :
+	const uint8_t *nul = text.len > 0 ?
+	    memchr(text.p, '\0', text.len) :
 	    NULL;
 
 	if (nul != NULL)
@@ -190,8 +191,9 @@ kv_line_has_option(struct kv_span options, const char *name)
 			quoted = !quoted;
 		if (i < options.len && (quoted || options.p[i] != ','))
 			continue;
-		if (i - start == len && strncasecmp(
-		    (const char *)options.p + start, name, len) == 0)
+		if (i - start == len &&
+		    strncasecmp((const char *)options.p + start, name, len) ==
+			0)
 			return true;
 		start = i + 1;
 	}

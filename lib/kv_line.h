@@ -20,12 +20,12 @@
 
 struct kv_line {
 	bool is_blank;		/* empty or a comment: nothing else is set */
-	struct kv_span options;	/* as written; empty without any */
+	struct kv_span options; /* as written; empty without any */
 	struct kv_span type;	/* the token before the base64 */
 	struct kv_span base64;	/* the key as written */
 	struct kv_span comment;
-	struct kv_span blob;	/* the decoded key, in the caller's memory */
-	struct kv_sshkey key;	/* points into blob */
+	struct kv_span blob;  /* the decoded key, in the caller's memory */
+	struct kv_sshkey key; /* points into blob */
 };
 
 /*

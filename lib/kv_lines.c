@@ -45,7 +45,8 @@ kv_lines_next(struct kv_lines *l, struct kv_span *linep, bool *morep)
 		uint8_t *from = l->buf + l->start;
 		size_t have = l->end - l->start;
 		uint8_t *nl = have > looked ?
-		    memchr(from + looked, '\n', have - looked) : NULL;
+		    memchr(from + looked, '\n', have - looked) :
+		    NULL;
 
 		if (nl != NULL || (l->eof && have > 0)) {
 			size_t len = nl != NULL ? (size_t)(nl - from) : have;

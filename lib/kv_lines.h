@@ -9,12 +9,12 @@
 
 struct kv_lines {
 	int fd;
-	uint8_t *buf;		/* the caller's */
+	uint8_t *buf; /* the caller's */
 	size_t cap;
-	size_t start, end;	/* what of buf is still unread */
-	uint64_t number;	/* of the line last returned, from 1 */
+	size_t start, end; /* what of buf is still unread */
+	uint64_t number;   /* of the line last returned, from 1 */
 	bool eof;
-	bool skipping;		/* inside a line that was too long */
+	bool skipping; /* inside a line that was too long */
 };
 
 /* buf of cap bytes stays the caller's and bounds the length of a line. */

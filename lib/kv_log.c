@@ -15,8 +15,7 @@ struct line {
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3)))
-static void
+__attribute__((format(printf, 2, 3))) static void
 append(struct line *l, const char *fmt, ...)
 {
 	size_t left = KV_LOG_LINE_BYTES - l->len;
@@ -95,7 +94,8 @@ kv_log_priority(const struct kv_log_context *ctx, const struct kv_decision *d)
 {
 	switch (d->verdict) {
 	case KV_VERDICT_LISTED:
-		return ctx->authorized == KV_AUTHORIZED_NO ? LOG_NOTICE :
+		return ctx->authorized == KV_AUTHORIZED_NO ?
+		    LOG_NOTICE :
 		    LOG_WARNING;
 	case KV_VERDICT_ALLOWED:
 	case KV_VERDICT_UNSUPPORTED:

@@ -12,18 +12,18 @@
 #define KV_LOG_LINE_BYTES 10240
 
 enum kv_authorized {
-	KV_AUTHORIZED_UNKNOWN = 0,	/* left out of the line */
+	KV_AUTHORIZED_UNKNOWN = 0, /* left out of the line */
 	KV_AUTHORIZED_NO,
 	KV_AUTHORIZED_YES,
 };
 
 /* Who came from where; NULL leaves a pair out. */
 struct kv_log_context {
-	const char *via;	/* "guard" or "pam" */
+	const char *via; /* "guard" or "pam" */
 	const char *user;
 	const char *rhost;
 	enum kv_authorized authorized;
-	bool disconnected;	/* the connection ends after this line */
+	bool disconnected; /* the connection ends after this line */
 };
 
 /*

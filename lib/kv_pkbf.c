@@ -11,7 +11,12 @@
 #include <xxhash.h>
 
 static const uint8_t marker[KV_PKBF_MARKER_BYTES] = {
-	'p', 'k', 'b', 'f', 'v', '1',
+	'p',
+	'k',
+	'b',
+	'f',
+	'v',
+	'1',
 };
 
 /* Reads exactly len bytes at offset. */
@@ -144,8 +149,8 @@ kv_pkbf_lookup(const struct kv_pkbf *f, const struct kv_pkbf_hash *h,
 	*listedp = false;
 	for (unsigned int i = 0; i < f->header.hashes; i++) {
 		bit = kv_pkbf_position(h, i, f->header.length);
-		if ((r = read_at(f->fd, &byte, 1, KV_PKBF_HEADER_BYTES +
-		    (off_t)(bit / 8))) != KV_OK)
+		if ((r = read_at(f->fd, &byte, 1,
+			 KV_PKBF_HEADER_BYTES + (off_t)(bit / 8))) != KV_OK)
 			return r;
 		if ((byte & 0x80U >> (bit % 8)) == 0)
 			return KV_OK;

@@ -19,15 +19,15 @@
 
 #define KV_PKBF_MARKER_BYTES 6
 #define KV_PKBF_HEADER_BYTES 24
-#define KV_PKBF_LENGTH_MIN 3	/* p: no whole byte below */
+#define KV_PKBF_LENGTH_MIN 3 /* p: no whole byte below */
 #define KV_PKBF_LENGTH_MAX 40
 
 struct kv_pkbf_header {
 	uint32_t revision;
 	uint64_t time;
 	uint32_t entries;
-	uint8_t hashes;		/* k */
-	uint8_t length;		/* p, the filter has 2^p bits */
+	uint8_t hashes; /* k */
+	uint8_t length; /* p, the filter has 2^p bits */
 };
 
 struct kv_pkbf {
@@ -46,8 +46,9 @@ off_t kv_pkbf_file_bytes(uint8_t length);
 /*
  * Decodes and checks a header; KV_ERR_FILTER_MARKER, _HASHES or _LENGTH.
  */
-KV_MUST_CHECK enum kv_err kv_pkbf_header_decode(
-    const uint8_t raw[static KV_PKBF_HEADER_BYTES], struct kv_pkbf_header *h);
+KV_MUST_CHECK enum kv_err
+kv_pkbf_header_decode(const uint8_t raw[static KV_PKBF_HEADER_BYTES],
+    struct kv_pkbf_header *h);
 void kv_pkbf_header_encode(const struct kv_pkbf_header *h,
     uint8_t raw[static KV_PKBF_HEADER_BYTES]);
 

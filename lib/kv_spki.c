@@ -21,8 +21,8 @@ static const uint8_t oid_p521[] = { 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d,
 	0x02, 0x01, 0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x23 };
 static const uint8_t oid_ed25519[] = { 0x06, 0x03, 0x2b, 0x65, 0x70 };
 static const uint8_t oid_ed448[] = { 0x06, 0x03, 0x2b, 0x65, 0x71 };
-static const uint8_t oid_mldsa44[] = { 0x06, 0x09, 0x60, 0x86, 0x48, 0x01,
-	0x65, 0x03, 0x04, 0x03, 0x11 };
+static const uint8_t oid_mldsa44[] = { 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65,
+	0x03, 0x04, 0x03, 0x11 };
 static const uint8_t oid_mldsa44_ed25519[] = { 0x06, 0x08, 0x2b, 0x06, 0x01,
 	0x05, 0x05, 0x07, 0x06, 0x27 };
 
@@ -107,12 +107,12 @@ put_integer(struct writer *w, struct kv_span n)
 static void
 put_spki_start(struct writer *w, struct kv_span algorithm, size_t key_len)
 {
-	put_header(w, TAG_SEQUENCE, element_bytes(algorithm.len) +
-	    element_bytes(1 + key_len));
+	put_header(w, TAG_SEQUENCE,
+	    element_bytes(algorithm.len) + element_bytes(1 + key_len));
 	put_header(w, TAG_SEQUENCE, algorithm.len);
 	put_span(w, algorithm);
 	put_header(w, TAG_BIT_STRING, 1 + key_len);
-	put_u8(w, 0);	/* no unused bits */
+	put_u8(w, 0); /* no unused bits */
 }
 
 /* Types whose bit string is the key's bytes as they are. */
@@ -193,7 +193,9 @@ kv_spki_count(const struct kv_pubkey *key)
 	if (key->type == KV_KEY_NONE)
 		return 0;
 	return key->type == KV_KEY_MLDSA44_ED25519 ||
-	    key->type == KV_KEY_MLDSA44_ED25519_OLD ? 3 : 1;
+		key->type == KV_KEY_MLDSA44_ED25519_OLD ?
+	    3 :
+	    1;
 }
 
 enum kv_err

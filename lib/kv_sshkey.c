@@ -45,7 +45,9 @@ static enum kv_err
 get_ecdsa(struct kv_bytes *b, struct kv_pubkey *k, bool any_curve)
 {
 	static const enum kv_keytype types[] = {
-		KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P521,
+		KV_KEY_ECDSA_P256,
+		KV_KEY_ECDSA_P384,
+		KV_KEY_ECDSA_P521,
 	};
 	struct kv_span curve;
 	enum kv_err r;
@@ -73,12 +75,12 @@ get_mldsa44_ed25519(struct kv_bytes *b, struct kv_pubkey *k)
 	struct kv_span both;
 	enum kv_err r;
 
-	if ((r = get_fixed(b, KV_MLDSA44_BYTES + KV_ED25519_BYTES,
-	    &both)) != KV_OK)
+	if ((r = get_fixed(b, KV_MLDSA44_BYTES + KV_ED25519_BYTES, &both)) !=
+	    KV_OK)
 		return r;
 	k->field[0] = (struct kv_span){ both.p, KV_MLDSA44_BYTES };
 	k->field[1] = (struct kv_span){ both.p + KV_MLDSA44_BYTES,
-	    KV_ED25519_BYTES };
+		KV_ED25519_BYTES };
 	return KV_OK;
 }
 
@@ -253,7 +255,7 @@ integer_bits(struct kv_span n)
 	unsigned int bits = (unsigned int)n.len * 8;
 
 	for (unsigned int mask = 0x80; n.len > 0 && (n.p[0] & mask) == 0;
-	    mask >>= 1)
+	     mask >>= 1)
 		bits--;
 	return bits;
 }

@@ -33,7 +33,7 @@ struct kv_pubkey {
 /* What a blob holds: a key, and the CA's key when it is a certificate. */
 struct kv_sshkey {
 	struct kv_pubkey key;
-	struct kv_pubkey ca;	/* type KV_KEY_NONE unless is_cert */
+	struct kv_pubkey ca; /* type KV_KEY_NONE unless is_cert */
 	bool is_cert;
 };
 

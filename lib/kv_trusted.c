@@ -11,15 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40	/* as the kernel's own limit */
+#define LINKS_MAX 40 /* as the kernel's own limit */
 
 struct walk {
 	uid_t owner;
-	int dir;		/* the directory reached, -1 for none */
-	char place[PATH_MAX];	/* its name, for messages */
-	char rest[PATH_MAX];	/* what of the path is still to be walked */
+	int dir;	      /* the directory reached, -1 for none */
+	char place[PATH_MAX]; /* its name, for messages */
+	char rest[PATH_MAX];  /* what of the path is still to be walked */
 	unsigned int links;
-	int flags;		/* how the file itself is opened */
+	int flags; /* how the file itself is opened */
 	char *why;
 };
 
@@ -29,8 +29,7 @@ refuse(const struct walk *w, enum kv_err err, const char *name,
 {
 	int saved = errno;
 
-	snprintf(w->why, KV_TRUSTED_WHY_BYTES, "%.320s%s%.80s: %s",
-	    w->place,
+	snprintf(w->why, KV_TRUSTED_WHY_BYTES, "%.320s%s%.80s: %s", w->place,
 	    *name != '\0' && strcmp(w->place, "/") != 0 ? "/" : "", name,
 	    err == KV_ERR_SYSTEM ? strerror(saved) : what);
 	errno = saved;
@@ -175,8 +174,8 @@ step(struct walk *w, int *fdp)
 	 * Directories need not be readable to be passed through; the file is
 	 * opened non-blocking, so that a FIFO or a device cannot hold us up.
 	 */
-	fd = openat(w->dir, name, O_NOFOLLOW | O_CLOEXEC |
-	    (last ? w->flags : O_PATH | O_DIRECTORY));
+	fd = openat(w->dir, name,
+	    O_NOFOLLOW | O_CLOEXEC | (last ? w->flags : O_PATH | O_DIRECTORY));
 	if (fd == -1)
 		return refuse(w, KV_ERR_SYSTEM, name, NULL);
 	if (!last)
@@ -193,7 +192,10 @@ static enum kv_err
 open_path(const char *path, uid_t owner, int flags, int *fdp, char *why)
 {
 	struct walk w = {
-		.owner = owner, .dir = -1, .flags = flags, .why = why,
+		.owner = owner,
+		.dir = -1,
+		.flags = flags,
+		.why = why,
 	};
 	enum kv_err r;
 	int saved;

@@ -15,8 +15,8 @@
 
 /* The check that the local sshd makes on a user's files. */
 enum kv_strictmodes {
-	KV_STRICTMODES_YES = 0,		/* upstream's: no group write at all */
-	KV_STRICTMODES_PRIVATE_GROUP,	/* Debian's: but by the own group */
+	KV_STRICTMODES_YES = 0,	      /* upstream's: no group write at all */
+	KV_STRICTMODES_PRIVATE_GROUP, /* Debian's: but by the own group */
 	KV_STRICTMODES_NO,
 };
 

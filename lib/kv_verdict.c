@@ -66,8 +66,7 @@ action_for(const struct kv_config *c, enum kv_verdict verdict)
 }
 
 static void
-decide(const struct kv_judge *j, struct kv_decision *d,
-    enum kv_verdict verdict)
+decide(const struct kv_judge *j, struct kv_decision *d, enum kv_verdict verdict)
 {
 	d->verdict = verdict;
 	d->action = action_for(&j->config, verdict);
@@ -114,8 +113,8 @@ open_config(struct kv_judge *j, const char *path, kv_open_fn open, void *arg)
 	}
 	if (kv_config_read(fd, path, &j->config, j->broken) != KV_OK &&
 	    j->broken[0] == '\0')
-		snprintf(j->broken, sizeof(j->broken),
-		    "%s: cannot be read", path);
+		snprintf(j->broken, sizeof(j->broken), "%s: cannot be read",
+		    path);
 	close(fd);
 }
 
@@ -138,7 +137,7 @@ kv_judge_open_with(struct kv_judge *j, const char *config_path,
 	    (j->filter = calloc(n, sizeof(*j->filter))) == NULL) {
 		snprintf(j->broken, sizeof(j->broken), "%s",
 		    n > KV_CONFIG_MAX_FILTERS ? "too many filters" :
-		    "out of memory");
+						"out of memory");
 		return;
 	}
 	j->n_filters = n;
@@ -147,8 +146,8 @@ kv_judge_open_with(struct kv_judge *j, const char *config_path,
 }
 
 static enum kv_err
-open_trusted(const char *path, int *fdp,
-    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+open_trusted(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
 {
 	return kv_trusted_open(path, *(const uid_t *)arg, fdp, why);
 }
@@ -310,7 +309,8 @@ kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
 static void
 copy_type(struct kv_decision *d, struct kv_span type)
 {
-	size_t len = type.len < sizeof(d->key_type) - 1 ? type.len :
+	size_t len = type.len < sizeof(d->key_type) - 1 ?
+	    type.len :
 	    sizeof(d->key_type) - 1;
 
 	if (len > 0)
@@ -390,8 +390,8 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 		r = KV_ERR_TRUNCATED;
 	if (r != KV_OK) {
 		*d = whole;
-		decide_error(j, d, j->broken[0] != '\0' ? j->broken :
-		    kv_strerror(r));
+		decide_error(j, d,
+		    j->broken[0] != '\0' ? j->broken : kv_strerror(r));
 		/* OnError is no way past the list for a key that is too long. */
 		if (r == KV_ERR_NO_SPACE)
 			d->action = KV_ACTION_DENY;
@@ -406,8 +406,8 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 		/* sshd knows this type and we do not, whatever is inside. */
 		judge_unknown(j, type, decoded, now, &whole);
 	} else if (r != KV_OK) {
-		decide_error(j, &whole, j->broken[0] != '\0' ? j->broken :
-		    kv_strerror(r));
+		decide_error(j, &whole,
+		    j->broken[0] != '\0' ? j->broken : kv_strerror(r));
 	} else {
 		decide(j, &whole, KV_VERDICT_CLEAN);
 	}

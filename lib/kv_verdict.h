@@ -17,20 +17,20 @@ enum kv_verdict {
 	KV_VERDICT_ERROR = 0,
 	KV_VERDICT_LISTED,
 	KV_VERDICT_ALLOWED,	/* AllowKey */
-	KV_VERDICT_UNSUPPORTED,	/* a type without an SPKI known to us */
+	KV_VERDICT_UNSUPPORTED, /* a type without an SPKI known to us */
 	KV_VERDICT_CLEAN,
 };
 
 /* Which key of an offered one the verdict is about. */
 enum kv_part {
 	KV_PART_KEY = 0,
-	KV_PART_CA,		/* the CA that signed the certificate */
+	KV_PART_CA, /* the CA that signed the certificate */
 };
 
 struct kv_filter {
-	const char *path;	/* the config's */
-	struct kv_pkbf pkbf;	/* fd -1 when it could not be opened */
-	char why[KV_TRUSTED_WHY_BYTES];	/* the reason then */
+	const char *path;		/* the config's */
+	struct kv_pkbf pkbf;		/* fd -1 when it could not be opened */
+	char why[KV_TRUSTED_WHY_BYTES]; /* the reason then */
 };
 
 /* A configuration and its open filters. */
@@ -51,9 +51,9 @@ struct kv_decision {
 	enum kv_action action;
 	enum kv_part part;
 	char key_type[KV_KEYTYPE_NAME_BYTES];	/* raw: may hold any byte */
-	char fingerprint[KV_FINGERPRINT_BYTES];	/* "" if there is none */
-	const struct kv_filter *filter;	/* the first that lists it, or NULL */
-	uint64_t hits;		/* bit i: judge->filter[i] lists it */
+	char fingerprint[KV_FINGERPRINT_BYTES]; /* "" if there is none */
+	const struct kv_filter *filter; /* the first that lists it, or NULL */
+	uint64_t hits;			/* bit i: judge->filter[i] lists it */
 	/* Errors: why there is no verdict. Allowed: AllowKey's own words. */
 	char reason[KV_REASON_BYTES];
 };

@@ -17,7 +17,14 @@
  * SET_END.
  */
 enum {
-	ANY = 0x100, STAR, SET, NOT_SET, RANGE, CLASS, SET_END, END,
+	ANY = 0x100,
+	STAR,
+	SET,
+	NOT_SET,
+	RANGE,
+	CLASS,
+	SET_END,
+	END,
 };
 
 /* A member of a set takes up to three tokens. */
@@ -27,10 +34,18 @@ static const struct {
 	const char *name;
 	int (*has)(int);
 } classes[] = {
-	{ "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank },
-	{ "cntrl", iscntrl }, { "digit", isdigit }, { "graph", isgraph },
-	{ "lower", islower }, { "print", isprint }, { "punct", ispunct },
-	{ "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit },
+	{ "alnum", isalnum },
+	{ "alpha", isalpha },
+	{ "blank", isblank },
+	{ "cntrl", iscntrl },
+	{ "digit", isdigit },
+	{ "graph", isgraph },
+	{ "lower", islower },
+	{ "print", isprint },
+	{ "punct", ispunct },
+	{ "space", isspace },
+	{ "upper", isupper },
+	{ "xdigit", isxdigit },
 };
 
 /* A character of the pattern; one behind a backslash has no other meaning. */
@@ -49,7 +64,7 @@ struct compiler {
 
 struct search {
 	char path[PATH_MAX];
-	char *found;		/* n paths, each with a NUL, len bytes in all */
+	char *found; /* n paths, each with a NUL, len bytes in all */
 	size_t n, len, cap;
 	int error;
 };
@@ -266,8 +281,7 @@ static enum kv_err find_below(struct search *s, size_t len, const uint16_t *p);
 
 /* The names in the folder s->path, of len bytes, that match up to end. */
 static enum kv_err
-find_names(struct search *s, size_t len, const uint16_t *p,
-    const uint16_t *end)
+find_names(struct search *s, size_t len, const uint16_t *p, const uint16_t *end)
 {
 	enum kv_err r = KV_OK;
 	struct dirent *entry;

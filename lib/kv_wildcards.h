@@ -16,8 +16,8 @@
 enum kv_wildcards {
 	/* Without it: a pattern that has wildcards itself is one. */
 	KV_WILDCARDS_WRITTEN = 0,
-	KV_WILDCARDS_YES,	/* as sshd from 10.0 on: each is a pattern */
-	KV_WILDCARDS_NO,	/* as sshd before: each is a name */
+	KV_WILDCARDS_YES, /* as sshd from 10.0 on: each is a pattern */
+	KV_WILDCARDS_NO,  /* as sshd before: each is a name */
 };
 
 /*

@@ -10,8 +10,7 @@
 #define TEXT_OF(n) #n
 
 int
-kv_words_split(char *line, char *word[static KV_WORDS_MAX],
-    const char **whyp)
+kv_words_split(char *line, char *word[static KV_WORDS_MAX], const char **whyp)
 {
 	char *in = line;
 	bool equals = false;
@@ -38,8 +37,9 @@ kv_words_split(char *line, char *word[static KV_WORDS_MAX],
 				quoted = !quoted;
 				continue;
 			}
-			if (!quoted && (strchr(BLANKS, *in) != NULL ||
-			    (n == 1 && *in == '=')))
+			if (!quoted &&
+			    (strchr(BLANKS, *in) != NULL ||
+				(n == 1 && *in == '=')))
 				break;
 			if (quoted && in[0] == '\\' &&
 			    (in[1] == '"' || in[1] == '\\'))

@@ -11,7 +11,7 @@
 
 /* A key that a login was, or is to be, let in with. */
 struct auth_info_key {
-	struct kv_span type;	/* empty when the line names no key */
+	struct kv_span type; /* empty when the line names no key */
 	struct kv_span base64;
 };
 

@@ -34,18 +34,24 @@
 /* What a phase answers. */
 struct phase {
 	const char *name;
-	int clean;		/* clean, or no key in it */
-	int no_verdict;		/* and OnError is deny */
+	int clean;	/* clean, or no key in it */
+	int no_verdict; /* and OnError is deny */
 };
 
 static const struct phase auth = {
-	"auth", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
+	"auth",
+	PAM_IGNORE,
+	PAM_AUTHINFO_UNAVAIL,
 };
 static const struct phase account = {
-	"account", PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
+	"account",
+	PAM_IGNORE,
+	PAM_AUTHINFO_UNAVAIL,
 };
 static const struct phase session = {
-	"session", PAM_SUCCESS, PAM_SESSION_ERR,
+	"session",
+	PAM_SUCCESS,
+	PAM_SESSION_ERR,
 };
 
 /* disconnect=: for whom a refused session ends the whole connection. */
@@ -58,11 +64,11 @@ enum disconnect {
 struct call {
 	pam_handle_t *pamh;
 	const struct phase *phase;
-	bool silent;		/* PAM_SILENT */
+	bool silent; /* PAM_SILENT */
 	bool debug;
 	enum disconnect disconnect;
 	const char *config;
-	const char *bad_option;	/* NULL if there is none */
+	const char *bad_option; /* NULL if there is none */
 	struct kv_judge judge;
 	struct kv_log_context context;
 };
@@ -141,8 +147,7 @@ refusal_disconnects(const struct call *c)
  * client's address (PerSourcePenalties), which many people may share.
  * Functions registered with atexit do not run: they could wait, or fail in here.
  */
-__attribute__((noreturn))
-static void
+__attribute__((noreturn)) static void
 disconnect(void)
 {
 	_exit(0);
@@ -157,8 +162,9 @@ log_decision(const struct call *c, const struct kv_decision *d)
 
 	kv_log_format(&c->context, d, line);
 	syslog(c->judge.config.syslog_facility |
-	    kv_log_priority(&c->context, d), "pam_keyveto(%s:%s): %s",
-	    service != NULL ? service : "?", c->phase->name, line);
+		kv_log_priority(&c->context, d),
+	    "pam_keyveto(%s:%s): %s", service != NULL ? service : "?",
+	    c->phase->name, line);
 }
 
 static void
@@ -203,7 +209,8 @@ answer(const struct call *c, const struct kv_decision *d)
 {
 	if (d->action != KV_ACTION_DENY)
 		return c->phase->clean;
-	return d->verdict == KV_VERDICT_ERROR ? c->phase->no_verdict :
+	return d->verdict == KV_VERDICT_ERROR ?
+	    c->phase->no_verdict :
 	    PAM_PERM_DENIED;
 }
 
@@ -294,8 +301,7 @@ pam_sm_open_session(pam_handle_t *pamh, int flags, int argc, const char **argv)
 }
 
 int
-pam_sm_close_session(pam_handle_t *pamh, int flags, int argc,
-    const char **argv)
+pam_sm_close_session(pam_handle_t *pamh, int flags, int argc, const char **argv)
 {
 	(void)pamh, (void)flags, (void)argc, (void)argv;
 	return PAM_SUCCESS;

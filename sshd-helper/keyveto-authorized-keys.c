@@ -24,7 +24,7 @@
 #define IDENT "keyveto-authorized-keys"
 
 enum exit_status {
-	EXIT_DECIDED = 0,	/* let in, or refused: the output tells */
+	EXIT_DECIDED = 0, /* let in, or refused: the output tells */
 	EXIT_NO_VERDICT = 1,
 	EXIT_USAGE = 2,
 };
@@ -34,7 +34,7 @@ static uint8_t blob[KV_BLOB_MAX_BYTES];
 
 struct guard {
 	struct guard_options options;
-	pid_t parent;		/* sshd, as long as it lives */
+	pid_t parent; /* sshd, as long as it lives */
 	struct kv_judge judge;
 	struct kv_account account;
 	struct userfiles files;
@@ -55,7 +55,8 @@ log_decision(const struct guard *g, const struct kv_decision *d)
 
 	kv_log_format(&g->context, d, line);
 	syslog(g->judge.config.syslog_facility |
-	    kv_log_priority(&g->context, d), "%s", line);
+		kv_log_priority(&g->context, d),
+	    "%s", line);
 }
 
 /* A file that is left out is no verdict on the key, but must be explained. */
@@ -193,7 +194,7 @@ static int
 print_files(struct guard *g)
 {
 	if (!userfiles_print(&g->files, &g->account, STDOUT_FILENO,
-	    log_refused_file, g)) {
+		log_refused_file, g)) {
 		char why[256];
 
 		snprintf(why, sizeof(why), "authorized keys files: %s",
@@ -213,11 +214,13 @@ guard(struct guard *g)
 	kv_judge_open(&g->judge, g->options.config, 0);
 	openlog(IDENT, LOG_PID, g->judge.config.syslog_facility);
 	choose_files(g);
-	if (g->options.command == NULL && !guard_become_user(&g->options,
-	    g->parent, &g->account, why, sizeof(why)))
+	if (g->options.command == NULL &&
+	    !guard_become_user(&g->options, g->parent, &g->account, why,
+		sizeof(why)))
 		return no_verdict(g, why);
 	if (!judge(g, &d))
-		return d.verdict == KV_VERDICT_ERROR ? EXIT_NO_VERDICT :
+		return d.verdict == KV_VERDICT_ERROR ?
+		    EXIT_NO_VERDICT :
 		    EXIT_DECIDED;
 	if (g->options.command != NULL)
 		return become_command(g);

@@ -77,8 +77,8 @@ read_modes(struct guard_options *o, const char *strictmodes,
 }
 
 bool
-guard_options_read(int argc, char **argv, struct guard_options *o,
-    char *why, size_t cap)
+guard_options_read(int argc, char **argv, struct guard_options *o, char *why,
+    size_t cap)
 {
 	const char *uid = NULL, *strictmodes = NULL, *wildcards = NULL;
 	const char *file = NULL;
@@ -86,10 +86,14 @@ guard_options_read(int argc, char **argv, struct guard_options *o,
 		const char *name;
 		const char **valuep;
 	} table[] = {
-		{ "--user", &o->user }, { "--home", &o->home },
-		{ "--type", &o->type }, { "--key", &o->key },
-		{ "--uid", &uid }, { "--connection", &o->connection },
-		{ "--config", &o->config }, { "--file", &file },
+		{ "--user", &o->user },
+		{ "--home", &o->home },
+		{ "--type", &o->type },
+		{ "--key", &o->key },
+		{ "--uid", &uid },
+		{ "--connection", &o->connection },
+		{ "--config", &o->config },
+		{ "--file", &file },
 		{ "--strictmodes", &strictmodes },
 		{ "--wildcards", &wildcards },
 	};

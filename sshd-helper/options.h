@@ -24,11 +24,11 @@ struct guard_options {
 	bool have_uid;
 	/* --file: the account's files; sshd has expanded their tokens. */
 	const char *file[KV_CONFIG_MAX_PATTERNS];
-	size_t n_files;		/* 0: keyveto.conf names them */
+	size_t n_files; /* 0: keyveto.conf names them */
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
-	bool have_strictmodes, have_wildcards;	/* else by keyveto.conf */
-	char **command;		/* NULL without -- COMMAND */
+	bool have_strictmodes, have_wildcards; /* else by keyveto.conf */
+	char **command;			       /* NULL without -- COMMAND */
 	bool help, version;
 };
 

@@ -59,9 +59,9 @@ has_become(const struct passwd *pw)
 	gid_t rgid, egid, sgid;
 
 	return getresgid(&rgid, &egid, &sgid) == 0 &&
-	    getresuid(&ruid, &euid, &suid) == 0 &&
-	    rgid == pw->pw_gid && egid == pw->pw_gid && sgid == pw->pw_gid &&
-	    ruid == pw->pw_uid && euid == pw->pw_uid && suid == pw->pw_uid;
+	    getresuid(&ruid, &euid, &suid) == 0 && rgid == pw->pw_gid &&
+	    egid == pw->pw_gid && sgid == pw->pw_gid && ruid == pw->pw_uid &&
+	    euid == pw->pw_uid && suid == pw->pw_uid;
 }
 
 /*
@@ -106,8 +106,10 @@ guard_become_user(const struct guard_options *o, pid_t parent,
 		return false;
 	}
 	if (o->have_uid && o->uid != pw->pw_uid) {
-		snprintf(why, cap, "account %.100s has another uid than --uid "
-		    "says", o->user);
+		snprintf(why, cap,
+		    "account %.100s has another uid than --uid "
+		    "says",
+		    o->user);
 		return false;
 	}
 	if (geteuid() == 0 && !drop_to(pw, parent)) {
@@ -115,8 +117,8 @@ guard_become_user(const struct guard_options *o, pid_t parent,
 		    errno == ESRCH ? "sshd has ended" : strerror(errno));
 		return false;
 	}
-	*account = (struct kv_account){
-		.name = o->user, .uid = pw->pw_uid, .home = o->home
-	};
+	*account = (struct kv_account){ .name = o->user,
+		.uid = pw->pw_uid,
+		.home = o->home };
 	return true;
 }

@@ -31,7 +31,7 @@ struct walk {
 	void *refused_arg;
 	visit_fn visit;
 	void *visit_arg;
-	bool *incompletep;	/* set when something could not be looked at */
+	bool *incompletep; /* set when something could not be looked at */
 };
 
 /* Something that is there could not be read, or not to its end. */
@@ -84,7 +84,7 @@ walk_file(const char *path, void *arg)
 struct matched {
 	struct walk *walk;
 	bool go_on;
-	int error;		/* errno when it stopped */
+	int error; /* errno when it stopped */
 };
 
 static bool
@@ -130,11 +130,13 @@ walk_all(struct walk *w)
 		bool r;
 
 		if ((files->expanded ? kv_userfile_place(pattern, w->account,
-		    path, sizeof(path)) : kv_userfile_expand(pattern,
-		    w->account, path, sizeof(path))) != KV_OK) {
+					   path, sizeof(path)) :
+				       kv_userfile_expand(pattern, w->account,
+					   path, sizeof(path))) != KV_OK) {
 			if (w->refused != NULL)
 				w->refused("path of authorized keys file is "
-				    "too long", w->refused_arg);
+					   "too long",
+				    w->refused_arg);
 			continue;
 		}
 		if (kv_wildcards_apply(files->wildcards, pattern))
@@ -149,7 +151,7 @@ walk_all(struct walk *w)
 
 struct output {
 	int fd;
-	bool unfinished;	/* the last file did not end with a line end */
+	bool unfinished; /* the last file did not end with a line end */
 };
 
 static bool
@@ -201,22 +203,25 @@ void
 userfiles_of_config(const struct kv_config *config, struct userfiles *files)
 {
 	*files = (struct userfiles){
-		.pattern = config->pattern, .n = config->n_patterns,
+		.pattern = config->pattern,
+		.n = config->n_patterns,
 		.strictmodes = config->strictmodes,
 		.wildcards = config->wildcards,
 	};
 }
 
 bool
-userfiles_print(const struct userfiles *files,
-    const struct kv_account *account, int out, userfiles_refused refused,
-    void *arg)
+userfiles_print(const struct userfiles *files, const struct kv_account *account,
+    int out, userfiles_refused refused, void *arg)
 {
 	struct output o = { .fd = out };
 	struct walk w = {
-		.files = files, .account = account,
-		.refused = refused, .refused_arg = arg,
-		.visit = copy_file, .visit_arg = &o,
+		.files = files,
+		.account = account,
+		.refused = refused,
+		.refused_arg = arg,
+		.visit = copy_file,
+		.visit_arg = &o,
 	};
 
 	return walk_all(&w);
@@ -225,7 +230,7 @@ userfiles_print(const struct userfiles *files,
 struct search {
 	const struct kv_sshkey *offered;
 	bool found;
-	bool unread;		/* something could not be looked at */
+	bool unread; /* something could not be looked at */
 };
 
 static bool
@@ -268,8 +273,8 @@ search_file(int fd, void *arg, int *errorp)
 			*errorp = errno;
 			return true;
 		}
-		if (more && kv_line_parse(text, blob, sizeof(blob),
-		    &line) == KV_OK)
+		if (more &&
+		    kv_line_parse(text, blob, sizeof(blob), &line) == KV_OK)
 			s->found = line_lists(&line, s->offered);
 	}
 	return !s->found;
@@ -281,8 +286,10 @@ userfiles_list_key(const struct userfiles *files,
 {
 	struct search s = { .offered = offered };
 	struct walk w = {
-		.files = files, .account = account,
-		.visit = search_file, .visit_arg = &s,
+		.files = files,
+		.account = account,
+		.visit = search_file,
+		.visit_arg = &s,
 		.incompletep = &s.unread,
 	};
 

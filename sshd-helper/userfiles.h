@@ -7,9 +7,9 @@
 
 /* Which files an account has, and how they are read. */
 struct userfiles {
-	const char *const *pattern;	/* as AuthorizedKeysFile has them */
+	const char *const *pattern; /* as AuthorizedKeysFile has them */
 	size_t n;
-	bool expanded;		/* sshd has expanded their tokens */
+	bool expanded; /* sshd has expanded their tokens */
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
 };

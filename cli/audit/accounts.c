@@ -35,7 +35,8 @@ on_note(const char *text, void *report)
 
 	if (!r->quiet)
 		cli_error("note: %s: sshd does not use this file; its keys are "
-		    "audited all the same", text);
+			  "audited all the same",
+		    text);
 }
 
 static void
@@ -44,8 +45,10 @@ start_reader(const struct audit_readers *a, size_t i, struct as_user *u)
 	const struct audit_policy *policy = a->policy_of[i];
 
 	*u = (struct as_user){
-		.account = &a->accounts->v[i], .root = a->root,
-		.pattern = policy->pattern, .n_patterns = policy->n_patterns,
+		.account = &a->accounts->v[i],
+		.root = a->root,
+		.pattern = policy->pattern,
+		.n_patterns = policy->n_patterns,
 		.strictmodes = policy->strictmodes,
 		.wildcards = policy->wildcards,
 	};
@@ -69,7 +72,8 @@ readers_at_a_time(void)
 bool
 audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct account *account, const struct report *before,
-    const struct report *after, void *arg), void *arg)
+	const struct report *after, void *arg),
+    void *arg)
 {
 	const struct as_user_sink sink = {
 		.input = {

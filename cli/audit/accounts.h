@@ -7,9 +7,9 @@
 
 struct audit_readers {
 	const struct accounts *accounts;
-	const struct audit_policy **policy_of;	/* of each account */
-	const char *root;	/* below which all files are; "" for here */
-	unsigned int timeout;	/* seconds for an account */
+	const struct audit_policy **policy_of; /* of each account */
+	const char *root;     /* below which all files are; "" for here */
+	unsigned int timeout; /* seconds for an account */
 };
 
 /*
@@ -18,7 +18,8 @@ struct audit_readers {
  */
 bool audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct account *account, const struct report *before,
-    const struct report *after, void *arg), void *arg);
+	const struct report *after, void *arg),
+    void *arg);
 
 /* What an input_sink takes, with a struct report for its arg. */
 void audit_on_key(const struct input_key *key, void *report);

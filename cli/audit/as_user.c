@@ -23,11 +23,11 @@
 #define LINE_BYTES (256 * 1024)
 
 enum tag {
-	TAG_FILE = 1,		/* path */
-	TAG_KEY,		/* path, line, part, blob, comment */
-	TAG_PROBLEM,		/* path, line, reason */
-	TAG_UNKNOWN_TYPE,	/* path, line, name */
-	TAG_NOTE,		/* text */
+	TAG_FILE = 1,	  /* path */
+	TAG_KEY,	  /* path, line, part, blob, comment */
+	TAG_PROBLEM,	  /* path, line, reason */
+	TAG_UNKNOWN_TYPE, /* path, line, name */
+	TAG_NOTE,	  /* text */
 };
 
 /* In the reader. */
@@ -184,9 +184,10 @@ read_pattern(const struct reader *r, const char *pattern)
 
 	err = kv_userfile_expand(pattern, &r->account, path, sizeof(path));
 	if (err != KV_OK) {
-		tell_problem(r, pattern, 0, err == KV_ERR_CONFIG ?
-		    "AuthorizedKeysFile has a token that is not known here" :
-		    "path of the authorized keys file is too long");
+		tell_problem(r, pattern, 0,
+		    err == KV_ERR_CONFIG ?
+			"AuthorizedKeysFile has a token that is not known here" :
+			"path of the authorized keys file is too long");
 		return;
 	}
 	if (!kv_wildcards_apply(r->u->wildcards, pattern)) {
@@ -206,13 +207,15 @@ read_account(struct record_out *out, void *arg)
 	const struct as_user *u = arg;
 	const struct account *a = u->account;
 	const struct reader r = {
-		.out = out, .u = u,
+		.out = out,
+		.u = u,
 		.account = { .name = a->name, .uid = a->uid, .home = a->home },
 	};
 
 	/* Files of another machine, its links and its groups. */
 	if (*u->root != '\0' && !root_enter(u->root)) {
-		tell_problem(&r, u->root, 0, "cannot become the root directory");
+		tell_problem(&r, u->root, 0,
+		    "cannot become the root directory");
 		return;
 	}
 	if (geteuid() == 0 && !become_account(a->name, a->uid, a->gid)) {
@@ -239,7 +242,8 @@ report_problem_of(const struct as_user *u, const struct as_user_sink *sink,
     const char *reason)
 {
 	const struct input_problem p = {
-		.path = u->account->name, .reason = reason,
+		.path = u->account->name,
+		.reason = reason,
 	};
 
 	sink->input.problem(&p, sink->input.arg);
@@ -383,8 +387,7 @@ as_user_finish(struct as_user *u, unsigned int timeout,
 		report_problem_of(u, sink, strerror(u->error));
 		return;
 	}
-	wrong = take_records(u, &in, milliseconds_now() + 1000 * timeout,
-	    sink);
+	wrong = take_records(u, &in, milliseconds_now() + 1000 * timeout, sink);
 	if (wrong != NULL)
 		child_kill(&u->child);
 	else if (child_wait(&u->child) != 0)

@@ -14,18 +14,18 @@
 /* What is to be read; must live until as_user_finish. */
 struct as_user {
 	const struct account *account;
-	const char *root;	/* the reader's root directory; "" for ours */
-	const char *const *pattern;	/* as in AuthorizedKeysFile */
+	const char *root; /* the reader's root directory; "" for ours */
+	const char *const *pattern; /* as in AuthorizedKeysFile */
 	size_t n_patterns;
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
 	struct child child;
-	int error;		/* errno, if there is no child */
+	int error; /* errno, if there is no child */
 };
 
 /* What it finds, on top of the sink's keys and problems. */
 struct as_user_sink {
-	struct input_sink input;	/* key, problem, file, arg */
+	struct input_sink input; /* key, problem, file, arg */
 	/* Nothing is wrong with the audit, but the owner should know. */
 	void (*note)(const char *text, void *arg);
 };

@@ -31,7 +31,7 @@ struct audit {
 	struct report report;
 	struct accounts accounts;
 	struct audit_policies policies;
-	const struct audit_policy **policy_of;	/* of each account */
+	const struct audit_policy **policy_of; /* of each account */
 	struct audit_table table;
 };
 
@@ -86,14 +86,16 @@ audit_host_key(struct report *r, const char *path)
 {
 	struct host_file h = { .r = r };
 	const struct input_sink sink = {
-		.key = on_host_key, .problem = on_host_problem,
-		.file = on_host_file, .arg = &h,
+		.key = on_host_key,
+		.problem = on_host_problem,
+		.file = on_host_file,
+		.arg = &h,
 	};
 	struct input_problem p = { .path = path };
 	char *public = NULL;
 
 	if (asprintf(&public, "%s.pub", path) == -1)
-		public = NULL;
+	public = NULL;
 	if (access(path, F_OK) == 0)
 		input_read(path, &sink);
 	if (h.keys == 0 && public != NULL && access(public, F_OK) == 0)
@@ -111,14 +113,17 @@ static bool
 audit_host_keys(struct audit *a)
 {
 	static const char *const defaults[] = {
-		"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key",
-		"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_dsa_key",
+		"/etc/ssh/ssh_host_rsa_key",
+		"/etc/ssh/ssh_host_ecdsa_key",
+		"/etc/ssh/ssh_host_ed25519_key",
+		"/etc/ssh/ssh_host_dsa_key",
 		"/etc/ssh/ssh_host_mldsa44_ed25519_key",
 	};
 	const struct sshd_settings *s = NULL;
 	const struct report before = a->report;
 	const struct input_sink sink = {
-		.key = audit_on_key, .problem = audit_on_problem,
+		.key = audit_on_key,
+		.problem = audit_on_problem,
 		.file = audit_on_file,
 		.arg = &a->report,
 	};
@@ -128,7 +133,7 @@ audit_host_keys(struct audit *a)
 		s = a->policies.v[i]->settings;
 	if (s == NULL) {
 		for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults);
-		    i++)
+		     i++)
 			audit_host_key(&a->report, defaults[i]);
 	} else {
 		for (size_t i = 0; i < s->n_host_keys; i++)
@@ -170,13 +175,14 @@ find_accounts(struct audit *a)
 	for (size_t i = 0; i < o->n_users; i++) {
 		if (accounts_add(&a->accounts, o->user[i]))
 			continue;
-		cli_error("account %s: %s", o->user[i], errno == ENOENT ?
-		    "there is none of that name" : strerror(errno));
+		cli_error("account %s: %s", o->user[i],
+		    errno == ENOENT ? "there is none of that name" :
+				      strerror(errno));
 		return false;
 	}
 	if (uid != 0 && !are_all_mine(&a->accounts)) {
 		cli_error("only root can audit the accounts of others: run it "
-		    "as root, or with --user and your own name");
+			  "as root, or with --user and your own name");
 		return false;
 	}
 	if (o->n_users == 0 && !accounts_add_all(&a->accounts)) {
@@ -193,7 +199,8 @@ audit(struct audit *a)
 {
 	const bool root = geteuid() == 0;
 	struct audit_readers readers = {
-		.accounts = &a->accounts, .root = "",
+		.accounts = &a->accounts,
+		.root = "",
 		.timeout = (unsigned int)a->o->timeout,
 	};
 	bool ok;
@@ -203,14 +210,13 @@ audit(struct audit *a)
 	a->policy_of = calloc(a->accounts.n, sizeof(struct audit_policy *));
 	if (!root)
 		cli_error("note: only root can ask sshd for its settings: your "
-		    "files are taken from keyveto.conf");
-	ok = a->policy_of != NULL && audit_policies_find(&a->policies,
-	    root ? &a->o->sshd : NULL, &a->accounts, a->policy_of,
-	    &a->report) &&
+			  "files are taken from keyveto.conf");
+	ok = a->policy_of != NULL &&
+	    audit_policies_find(&a->policies, root ? &a->o->sshd : NULL,
+		&a->accounts, a->policy_of, &a->report) &&
 	    (readers.policy_of = a->policy_of) != NULL &&
 	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
-	    (a->o->n_users > 0 || audit_host_keys(a)) &&
-	    audit_cas(a);
+	    (a->o->n_users > 0 || audit_host_keys(a)) && audit_cas(a);
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	return ok;
@@ -267,8 +273,7 @@ take_option(struct options *o, int opt)
 		o->user[o->n_users++] = optarg;
 		return true;
 	case TIMEOUT:
-		return cli_option_number("--timeout", TIMEOUT_MAX,
-		    &o->timeout);
+		return cli_option_number("--timeout", TIMEOUT_MAX, &o->timeout);
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd.path);
 	case SSHD_CONFIG:
@@ -317,7 +322,8 @@ static int
 run(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct options o = {
-		.sshd = { .path = SSHD_PATH }, .timeout = TIMEOUT_DEFAULT,
+		.sshd = { .path = SSHD_PATH },
+		.timeout = TIMEOUT_DEFAULT,
 	};
 	struct kv_judge judge;
 	int status = CLI_UNCHECKED;
@@ -337,8 +343,8 @@ run(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_audit = {
 	.name = "audit",
 	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
-	    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
-	    "[--config FILE] [--filter FILE]...",
+		    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
+		    "[--config FILE] [--filter FILE]...",
 	.help = "Tell which keys that this machine accepts or has are listed",
 	.details =
 	    "As root: the authorized keys of every account, read as that "
@@ -359,8 +365,7 @@ const struct cli_command cli_audit = {
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --sshd-config FILE\n"
 	    "                   its configuration, if it is not its own "
-	    "default\n"
-	    CLI_JUDGE_HELP
+	    "default\n" CLI_JUDGE_HELP
 	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
 	    "listed but\nsomething could not be checked, or bad usage.\n",
 	.run = run,

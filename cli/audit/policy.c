@@ -12,7 +12,7 @@
 #include "sshd_config/version.h"
 #include "sshd_config/words.h"
 
-#define QUESTIONS_MAX 16	/* to sshd, at a time */
+#define QUESTIONS_MAX 16 /* to sshd, at a time */
 
 struct finder {
 	struct audit_policies *p;
@@ -32,8 +32,7 @@ tell_problem(struct report *r, const char *place, const char *reason)
 }
 
 static void
-add_patterns(struct audit_policy *policy, const char *const *pattern,
-    size_t n)
+add_patterns(struct audit_policy *policy, const char *const *pattern, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		policy->pattern[policy->n_patterns++] = pattern[i];
@@ -106,12 +105,13 @@ look_at_command(struct audit_policy *policy, struct report *r)
 	if (!guard || guard_chained(args)) {
 		if (!r->quiet)
 			cli_error("note: sshd also asks AuthorizedKeysCommand "
-			    "%s: the keys it prints are not seen here",
+				  "%s: the keys it prints are not seen here",
 			    command);
 		return;
 	}
 	if (policy->n_patterns > 0)
-		cli_error("warning: AuthorizedKeysFile is not none: sshd lets "
+		cli_error(
+		    "warning: AuthorizedKeysFile is not none: sshd lets "
 		    "in the keys of those files without asking the guard %s",
 		    command);
 	add_guarded(policy, args, r);
@@ -246,10 +246,12 @@ static void
 tell_overview(const struct finder *f, const struct sshd_overview *o)
 {
 	if (o->varies && o->by_origin && !f->r->quiet)
-		cli_error("note: Match blocks of sshd's configuration look at "
+		cli_error(
+		    "note: Match blocks of sshd's configuration look at "
 		    "where a client is: this is what holds for 127.0.0.1");
 	if (o->odd_pattern)
-		tell_problem(f->r, f->sshd->path, "AuthorizedKeysFile names a "
+		tell_problem(f->r, f->sshd->path,
+		    "AuthorizedKeysFile names a "
 		    "file with a blank, quote, backslash or #, which sshd -T "
 		    "does not show as one: run keyveto check on it");
 }
@@ -260,8 +262,11 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
     struct report *r)
 {
 	struct finder f = {
-		.p = p, .sshd = sshd, .accounts = accounts,
-		.of_account = of_account, .r = r,
+		.p = p,
+		.sshd = sshd,
+		.accounts = accounts,
+		.of_account = of_account,
+		.r = r,
 	};
 	struct sshd_overview overview;
 	struct sshd_settings *s;
@@ -274,8 +279,8 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 		return set_all(&f, NULL);
 	if (access(sshd->path, X_OK) == -1) {
 		cli_error("warning: %s: %s: the accounts' files are taken from "
-		    "keyveto.conf (--sshd names another sshd)", sshd->path,
-		    strerror(errno));
+			  "keyveto.conf (--sshd names another sshd)",
+		    sshd->path, strerror(errno));
 		return set_all(&f, NULL);
 	}
 	/* root serves to see whether sshd answers at all. */
@@ -283,7 +288,7 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
 		tell_problem(r, sshd->path, why);
 		cli_error("the accounts' files are taken from keyveto.conf "
-		    "until 'sshd -T' works here");
+			  "until 'sshd -T' works here");
 		return set_all(&f, NULL);
 	}
 	/* An older one has no wildcards; it does no harm to look there, too. */

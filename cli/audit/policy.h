@@ -12,13 +12,13 @@
 #include "sshd_config/sshd_config.h"
 
 struct audit_policy {
-	struct sshd_settings *settings;	/* NULL: sshd could not be asked */
+	struct sshd_settings *settings; /* NULL: sshd could not be asked */
 	const char *pattern[SSHD_WORDS_MAX + KV_CONFIG_MAX_PATTERNS];
 	size_t n_patterns;
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
-	struct kv_config guard;	/* the guard's own, if it names one */
-	struct guard_files files;	/* those of its arguments */
+	struct kv_config guard;	  /* the guard's own, if it names one */
+	struct guard_files files; /* those of its arguments */
 };
 
 /* The different policies there are; most machines have one. */

@@ -89,9 +89,11 @@ audit_table_print(const struct audit_table *t, FILE *out)
 		snprintf(what, sizeof(what), "(%s)", row->what);
 		print_name(out, row->account != NULL ? row->account : what,
 		    columns);
-		fprintf(out, "%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64
-		    "%8" PRIu64 "%9" PRIu64 "\n", f->files, f->keys, f->listed,
-		    f->allowed, f->unsupported, f->problems);
+		fprintf(out,
+		    "%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64
+		    "%9" PRIu64 "\n",
+		    f->files, f->keys, f->listed, f->allowed, f->unsupported,
+		    f->problems);
 	}
 }
 
@@ -102,16 +104,14 @@ audit_table_print_json(const struct audit_table *t, FILE *out)
 		const struct audit_row *row = &t->row[i];
 		const struct report *f = &row->found;
 		json_t *o = json_pack("{sb ss so sI sI sI sI sI sI sI}",
-		    "summary", 1, "what", row->what,
-		    "account", row->account != NULL ?
-		    json_text(row->account) : json_null(),
-		    "files", (json_int_t)f->files,
-		    "keys", (json_int_t)f->keys,
-		    "listed", (json_int_t)f->listed,
-		    "allowed", (json_int_t)f->allowed,
-		    "clean", (json_int_t)f->clean,
-		    "unsupported", (json_int_t)f->unsupported,
-		    "problems", (json_int_t)f->problems);
+		    "summary", 1, "what", row->what, "account",
+		    row->account != NULL ? json_text(row->account) :
+					   json_null(),
+		    "files", (json_int_t)f->files, "keys", (json_int_t)f->keys,
+		    "listed", (json_int_t)f->listed, "allowed",
+		    (json_int_t)f->allowed, "clean", (json_int_t)f->clean,
+		    "unsupported", (json_int_t)f->unsupported, "problems",
+		    (json_int_t)f->problems);
 
 		if (json_dumpf(o, out, JSON_COMPACT) == 0)
 			putc('\n', out);

@@ -6,9 +6,9 @@
 #include "output/report.h"
 
 struct audit_row {
-	const char *what;	/* "account", "host keys", "user CA keys" */
-	const char *account;	/* its name, for an account */
-	struct report found;	/* the totals of it alone */
+	const char *what;    /* "account", "host keys", "user CA keys" */
+	const char *account; /* its name, for an account */
+	struct report found; /* the totals of it alone */
 };
 
 /* Zeroes are an empty table. */

@@ -46,8 +46,10 @@ audit_file(struct report *r, const char *path, const char *root,
     bool absent_is_problem)
 {
 	const struct input_sink sink = {
-		.key = on_ca_key, .problem = audit_on_problem,
-		.file = audit_on_file, .arg = r,
+		.key = on_ca_key,
+		.problem = audit_on_problem,
+		.file = audit_on_file,
+		.arg = r,
 	};
 	struct input_problem problem = { .path = path };
 	int fd = root_open(root, path, O_RDONLY);

@@ -85,8 +85,12 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 		return CLI_UNCHECKED;
 	paths = optind < argc ? argv + optind : standard_input;
 	r = (struct report){
-		.judge = &judge, .json = o.json, .all = o.all,
-		.quiet = o.quiet, .out = stdout, .err = stderr,
+		.judge = &judge,
+		.json = o.json,
+		.all = o.all,
+		.quiet = o.quiet,
+		.out = stdout,
+		.err = stderr,
 		.now = time(NULL),
 	};
 	for (char **path = paths; *path != NULL; path++)
@@ -108,17 +112,16 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_check = {
 	.name = "check",
 	.synopsis = "[--json] [--all] [--quiet] [--jobs N] [--config FILE] "
-	    "[--filter FILE]... [FILE|DIRECTORY|-]...",
+		    "[--filter FILE]... [FILE|DIRECTORY|-]...",
 	.help = "Tell which keys in files, directories or standard input are "
-	    "listed",
+		"listed",
 	.details =
 	    "  --json           one JSON object a line\n"
 	    "  --all            every key with its verdict, not only listed "
 	    "ones\n"
 	    "  --quiet          print nothing but errors; the exit status "
 	    "tells\n"
-	    "  --jobs N         check with N threads (default 1)\n"
-	    CLI_JUDGE_HELP
+	    "  --jobs N         check with N threads (default 1)\n" CLI_JUDGE_HELP
 	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
 	    "listed but\nsomething could not be checked, or bad usage.\n",
 	.run = run_check,

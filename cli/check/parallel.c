@@ -10,9 +10,9 @@
 struct unit {
 	enum { UNIT_FREE, UNIT_QUEUED, UNIT_DONE } state;
 	struct input_block block;
-	char *path;		/* block.path; the walk's own name goes away */
-	const struct quick *quick;	/* NULL: look at every key */
-	struct report report;	/* prints to the two buffers below */
+	char *path; /* block.path; the walk's own name goes away */
+	const struct quick *quick; /* NULL: look at every key */
+	struct report report;	   /* prints to the two buffers below */
 	char *out, *err;
 	size_t out_len, err_len;
 };
@@ -34,22 +34,25 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
 	struct unit *unit;
-	size_t n_units, head, tail, next;	/* ever growing; modulo n_units */
-	struct buffer *buffer;	/* n_units + 2 of them; the reader's own */
+	size_t n_units, head, tail, next; /* ever growing; modulo n_units */
+	struct buffer *buffer; /* n_units + 2 of them; the reader's own */
 	bool stop;
 	pthread_t *thread;
 	size_t n_threads;
 	struct report *total;
 	struct progress *progress;
-	struct unit here;	/* what the reading thread finds itself */
+	struct unit here; /* what the reading thread finds itself */
 };
 
 static bool
 open_buffers(struct unit *u, const struct report *model)
 {
 	u->report = (struct report){
-		.judge = model->judge, .json = model->json, .all = model->all,
-		.quiet = model->quiet, .account = model->account,
+		.judge = model->judge,
+		.json = model->json,
+		.all = model->all,
+		.quiet = model->quiet,
+		.account = model->account,
 		.now = model->now,
 	};
 	u->report.out = open_memstream(&u->out, &u->out_len);
@@ -117,8 +120,10 @@ static void
 run_unit(struct unit *u)
 {
 	const struct input_sink sink = {
-		.key = unit_key, .problem = unit_problem,
-		.quick = u->quick != NULL ? unit_quick : NULL, .arg = u,
+		.key = unit_key,
+		.problem = unit_problem,
+		.quick = u->quick != NULL ? unit_quick : NULL,
+		.arg = u,
 	};
 
 	input_read_block(&u->block, &sink);
@@ -319,8 +324,7 @@ start_workers(struct pool *p, size_t jobs, const struct quick *quick)
 
 		/* One worker is enough to go on with. */
 		if (error != 0 && p->n_threads == 0) {
-			cli_error("cannot start a thread: %s",
-			    strerror(error));
+			cli_error("cannot start a thread: %s", strerror(error));
 			exit(CLI_UNCHECKED);
 		}
 		if (error != 0)
@@ -369,11 +373,15 @@ parallel_check(struct report *r, char **paths, size_t jobs,
 	/* Where every key is shown, none is passed over quickly. */
 	bool is_quick = !r->all && quick_open(&quick, r->judge);
 	const struct input_sink sink = {
-		.key = here_key, .problem = here_problem, .file = here_file,
+		.key = here_key,
+		.problem = here_problem,
+		.file = here_file,
 		.progress = here_progress,
 		.block = jobs > 1 ? here_block : NULL,
-		.take_buffer = take_buffer, .give_buffer = give_buffer,
-		.quick = is_quick ? here_quick : NULL, .arg = &p,
+		.take_buffer = take_buffer,
+		.give_buffer = give_buffer,
+		.quick = is_quick ? here_quick : NULL,
+		.arg = &p,
 	};
 
 	p.here.quick = &quick;

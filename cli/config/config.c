@@ -10,7 +10,8 @@
 #include "host/read.h"
 
 static const struct cli_command *const commands[] = {
-	&config_check, &config_edit,
+	&config_check,
+	&config_edit,
 };
 
 bool
@@ -57,16 +58,17 @@ config_text_is_whole(const struct config_text *t, const char *path)
 	if (t->len <= KV_CONFIG_MAX_BYTES)
 		return true;
 	cli_error("%s: larger than any keyveto.conf; move it away, and begin "
-	    "a new one with " CONFIG_EDIT_COMMAND, path);
+		  "a new one with " CONFIG_EDIT_COMMAND,
+	    path);
 	return false;
 }
 
 static int
 run_config(const struct cli_command *cmd, int argc, char **argv)
 {
-	return cli_run_subcommand(cmd, commands, sizeof(commands) /
-	    sizeof(commands[0]), "so do keyveto(1) and keyveto.conf(5)", argc,
-	    argv);
+	return cli_run_subcommand(cmd, commands,
+	    sizeof(commands) / sizeof(commands[0]),
+	    "so do keyveto(1) and keyveto.conf(5)", argc, argv);
 }
 
 const struct cli_command cli_config = {

@@ -18,7 +18,7 @@ bool config_absolute(const char *path, char *absolute, size_t cap);
 
 /* A whole configuration file. */
 struct config_text {
-	char *text;		/* with a NUL after it; to be freed */
+	char *text; /* with a NUL after it; to be freed */
 	size_t len;
 };
 

@@ -67,8 +67,8 @@ lock_is_current(const struct config_copy *c)
 {
 	struct stat mine, named;
 
-	return fstat(c->lock, &mine) == 0 && fstatat(c->dir, c->lock_name,
-	    &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstat(c->lock, &mine) == 0 &&
+	    fstatat(c->dir, c->lock_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
@@ -78,20 +78,23 @@ lock_copy(struct config_copy *c, const char *path)
 	do {
 		if (c->lock != -1)
 			close(c->lock);
-		c->lock = openat(c->dir, c->lock_name, O_RDWR | O_CREAT |
-		    O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+		c->lock = openat(c->dir, c->lock_name,
+		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		    0600);
 		if (c->lock == -1) {
 			cli_error("%s: cannot make or open the lock file %s "
-			    "beside it: %s", path, c->lock_name,
-			    strerror(errno));
+				  "beside it: %s",
+			    path, c->lock_name, strerror(errno));
 			return false;
 		}
 		if (flock(c->lock, LOCK_EX | LOCK_NB) == 0)
 			continue;
 		if (errno == EWOULDBLOCK)
-			cli_error("%s: somebody else is at work on it with "
-			    CONFIG_EDIT_COMMAND "; try again when they have "
-			    "finished", path);
+			cli_error(
+			    "%s: somebody else is at work on it with " CONFIG_EDIT_COMMAND
+			    "; try again when they have "
+			    "finished",
+			    path);
 		else
 			cli_error("%s: %s: %s", path, c->lock_name,
 			    strerror(errno));
@@ -113,7 +116,8 @@ config_copy_open(struct config_copy *c, const char *path)
 static bool
 write_copy(int fd, const struct config_text *t)
 {
-	return write_all(fd, t->text, t->len) && fchmod(fd, 0600) == 0 && fsync(fd) == 0;
+	return write_all(fd, t->text, t->len) && fchmod(fd, 0600) == 0 &&
+	    fsync(fd) == 0;
 }
 
 /* There is one already: is it the same text? */

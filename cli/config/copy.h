@@ -13,9 +13,9 @@
 #include "config/config.h"
 
 struct config_copy {
-	char path[PATH_MAX];	/* for the editor, and for messages */
+	char path[PATH_MAX]; /* for the editor, and for messages */
 	char name[NAME_MAX + 1], lock_name[NAME_MAX + 1];
-	int dir;		/* that both are in; links are followed */
+	int dir; /* that both are in; links are followed */
 	int lock;
 };
 
@@ -28,7 +28,7 @@ bool config_copy_open(struct config_copy *c, const char *path);
 enum config_copy_made {
 	CONFIG_COPY_FAILED,
 	CONFIG_COPY_NEW,
-	CONFIG_COPY_THERE,	/* a run that was killed left another text */
+	CONFIG_COPY_THERE, /* a run that was killed left another text */
 };
 
 /* Makes it; a copy of the same text that is there already is taken over. */

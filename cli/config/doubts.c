@@ -10,13 +10,12 @@
 static bool
 refuses_all(const struct config_findings *f)
 {
-	return config_findings_no_verdict(f) &&
-	    f->on_error == KV_ACTION_DENY;
+	return config_findings_no_verdict(f) && f->on_error == KV_ACTION_DENY;
 }
 
 /* What "keyveto sshd enable" wrote, and "keyveto sshd disable" takes out. */
 struct marked {
-	char *lines;		/* NULL: a mark lacks its other one */
+	char *lines; /* NULL: a mark lacks its other one */
 	size_t len, blocks;
 	char why[256];
 };
@@ -57,10 +56,12 @@ doubt_marks(const struct config_subject *now, const struct marked *was,
 		cli_error("%s:%s", now->name, is->why);
 	else if (is->blocks < was->blocks)
 		cli_error("%s: the lines between keyveto's marks are gone; "
-		    "\"keyveto sshd disable\" is what takes them out, "
-		    "together with those of sshd and PAM", now->name);
+			  "\"keyveto sshd disable\" is what takes them out, "
+			  "together with those of sshd and PAM",
+		    now->name);
 	else if (!same_marked(was, is))
-		cli_error("%s: lines between keyveto's marks were changed; "
+		cli_error(
+		    "%s: lines between keyveto's marks were changed; "
 		    "\"keyveto sshd enable\", with or without --warn, writes "
 		    "them, and \"keyveto sshd disable\" takes all of them out",
 		    now->name);
@@ -86,9 +87,11 @@ config_doubts(const struct config_subject *before,
 	n += doubt_marks(now, &old, &new);
 	if (old.lines != NULL && old.blocks > 0 &&
 	    !same_patterns(&was->config, &is->config)) {
-		cli_error("%s: AuthorizedKeysFile is another one than sshd had "
+		cli_error(
+		    "%s: AuthorizedKeysFile is another one than sshd had "
 		    "when keyveto was enabled: keys in the files of before "
-		    "would not be taken any more", now->name);
+		    "would not be taken any more",
+		    now->name);
 		n++;
 	}
 	free(old.lines);

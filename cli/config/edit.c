@@ -16,12 +16,12 @@
 #include "config/swap.h"
 
 struct edit {
-	const char *path;	/* as given */
-	char place[PATH_MAX];	/* absolute */
+	const char *path;     /* as given */
+	char place[PATH_MAX]; /* absolute */
 	bool yes;
-	bool terminal;		/* there is somebody to ask */
-	bool there;		/* the file */
-	struct config_text base;	/* what it held when this began */
+	bool terminal;		 /* there is somebody to ask */
+	bool there;		 /* the file */
+	struct config_text base; /* what it held when this began */
 	struct config_readers readers;
 	struct config_copy copy;
 };
@@ -73,12 +73,15 @@ ask_what_now(bool may_save)
 {
 	char c = may_save ?
 	    ask("What now? (e)dit again, (x)it without saving, (s)ave all the "
-	    "same, (?)", "  e  run the editor again\n"
-	    "  x  leave the file as it was, and drop the change\n"
-	    "  s  save, although people may be locked out\n", "exs") :
+		"same, (?)",
+		"  e  run the editor again\n"
+		"  x  leave the file as it was, and drop the change\n"
+		"  s  save, although people may be locked out\n",
+		"exs") :
 	    ask("What now? (e)dit again, (x)it without saving, (?)",
-	    "  e  run the editor again\n"
-	    "  x  leave the file as it was, and drop the change\n", "ex");
+		"  e  run the editor again\n"
+		"  x  leave the file as it was, and drop the change\n",
+		"ex");
 
 	switch (c) {
 	case 'e':
@@ -104,9 +107,12 @@ static enum answer
 decide_about(const struct edit *e, const struct config_text *t)
 {
 	struct config_subject before = {
-		.name = e->path, .path = e->there ? e->place : NULL,
-		.text = e->base.text, .len = e->base.len,
-		.readers = &e->readers, .silent = true,
+		.name = e->path,
+		.path = e->there ? e->place : NULL,
+		.text = e->base.text,
+		.len = e->base.len,
+		.readers = &e->readers,
+		.silent = true,
 	};
 	struct config_subject now = before;
 	struct config_findings was, is;
@@ -140,8 +146,10 @@ decide_about(const struct edit *e, const struct config_text *t)
 static void
 print_where_text_is(const struct edit *e)
 {
-	cli_error("%s: as it was; your text is kept in %s, and the next "
-	    CONFIG_EDIT_COMMAND " asks about it", e->path, e->copy.path);
+	cli_error(
+	    "%s: as it was; your text is kept in %s, and the next " CONFIG_EDIT_COMMAND
+	    " asks about it",
+	    e->path, e->copy.path);
 }
 
 /* Puts the text in the file's place, if that is still what it was. */
@@ -151,10 +159,12 @@ save(const struct edit *e, const struct config_text *t)
 	struct config_swap s;
 	bool ok = config_swap_open(&s, e->path);
 
-	if (ok && ((s.r.old != -1) != e->there || s.was.len != e->base.len ||
-	    memcmp(s.was.text, e->base.text, e->base.len) != 0)) {
+	if (ok &&
+	    ((s.r.old != -1) != e->there || s.was.len != e->base.len ||
+		memcmp(s.was.text, e->base.text, e->base.len) != 0)) {
 		cli_error("%s: somebody else changed it meanwhile; nothing was "
-		    "written", e->path);
+			  "written",
+		    e->path);
 		ok = false;
 	}
 	ok = ok && config_swap_commit(&s, t->text, t->len);
@@ -205,8 +215,8 @@ edit_copy(const struct edit *e)
 		answer = edit_once(e, &t);
 		if (answer == KEEP_COPY)
 			print_where_text_is(e);
-		else if (answer == LEAVE || (answer == SAVE &&
-		    is_unchanged(e, &t))) {
+		else if (answer == LEAVE ||
+		    (answer == SAVE && is_unchanged(e, &t))) {
 			config_copy_remove(&e->copy);
 			cli_error("%s: unchanged", e->path);
 			status = answer == SAVE ? 0 : CLI_UNCHECKED;
@@ -226,14 +236,17 @@ ask_about_copy(const struct edit *e)
 	cli_error("%s: left by an edit that did not come to its end",
 	    e->copy.path);
 	if (!e->terminal) {
-		cli_error("compare it with %s, then move it away, or run "
-		    CONFIG_EDIT_COMMAND " on a terminal, which asks", e->path);
+		cli_error(
+		    "compare it with %s, then move it away, or run " CONFIG_EDIT_COMMAND
+		    " on a terminal, which asks",
+		    e->path);
 		return KEEP_COPY;
 	}
 	c = ask("(c)ontinue with it, (d)elete it and begin anew, (x)it, (?)",
 	    "  c  edit that text, and save it in the place of the file\n"
 	    "  d  delete it, and edit the file as it is now\n"
-	    "  x  leave both as they are\n", "cdx");
+	    "  x  leave both as they are\n",
+	    "cdx");
 	return c == 'c' ? EDIT_AGAIN : c == 'd' ? LEAVE : KEEP_COPY;
 }
 

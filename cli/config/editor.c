@@ -35,8 +35,9 @@ split_command(char *in, const char *word[static WORDS_MAX])
 		if (n == WORDS_MAX)
 			return -1;
 		word[n++] = out = in;
-		for (; *in != '\0' && (quote != '\0' ||
-		    strchr(BLANKS, *in) == NULL); in++) {
+		for (; *in != '\0' &&
+		     (quote != '\0' || strchr(BLANKS, *in) == NULL);
+		     in++) {
 			if (quote == '\0' && (*in == '"' || *in == '\''))
 				quote = *in;
 			else if (quote != '\0' && *in == quote)
@@ -76,7 +77,8 @@ report_exit(int error, int status, const char *name)
 {
 	if (error != 0)
 		cli_error("%s: cannot be run: %s; name an editor in VISUAL "
-		    "or EDITOR", name, strerror(error));
+			  "or EDITOR",
+		    name, strerror(error));
 	else if (WIFSIGNALED(status))
 		cli_error("%s: the editor was ended by signal %d", name,
 		    WTERMSIG(status));
@@ -94,7 +96,9 @@ run_words(const char *word[static WORDS_MAX + 2], int n, const char *path,
     int *statusp)
 {
 	struct program editor = {
-		.argv = word, .env = environ, .has_terminal = true,
+		.argv = word,
+		.env = environ,
+		.has_terminal = true,
 	};
 	int error = ENOENT;
 
@@ -104,8 +108,9 @@ run_words(const char *word[static WORDS_MAX + 2], int n, const char *path,
 		word[n + 1] = NULL;
 		return program_run(&editor, statusp);
 	}
-	for (size_t i = 0; error == ENOENT && i < sizeof(fallbacks) /
-	    sizeof(fallbacks[0]); i++) {
+	for (size_t i = 0;
+	     error == ENOENT && i < sizeof(fallbacks) / sizeof(fallbacks[0]);
+	     i++) {
 		word[0] = fallbacks[i];
 		word[1] = path;
 		word[2] = NULL;

@@ -19,14 +19,18 @@
 
 /* Of these the first line counts. */
 static const char *const single[] = {
-	"AuthorizedKeysFile", "Message", "OnError", "OnHit", "OnUnsupported",
-	"StrictModes", "SyslogFacility",
+	"AuthorizedKeysFile",
+	"Message",
+	"OnError",
+	"OnHit",
+	"OnUnsupported",
+	"StrictModes",
+	"SyslogFacility",
 };
 
 #define SINGLE (sizeof(single) / sizeof(single[0]))
 
-__attribute__((format(printf, 2, 3)))
-static void
+__attribute__((format(printf, 2, 3))) static void
 report(const struct config_subject *s, const char *fmt, ...)
 {
 	char text[KV_REASON_BYTES + 512];
@@ -147,7 +151,8 @@ count_idle_keyword(struct config_findings *f, const struct config_subject *s,
 		}
 		if (strcasecmp(value, first->value[i]) != 0) {
 			f->notices++;
-			report(s, "%s:%lu: this %s does not count, since "
+			report(s,
+			    "%s:%lu: this %s does not count, since "
 			    "line %lu has one, and the first one counts",
 			    s->name, number, single[i], first->line[i]);
 		}
@@ -191,8 +196,10 @@ count_idle_line(struct config_findings *f, const struct config_subject *s,
 
 	if (config_line_allows(line, len, &key) && key.until < today) {
 		f->notices++;
-		report(s, "%s:%lu: this AllowKey line is past its date, and "
-		    "counts no more", s->name, number);
+		report(s,
+		    "%s:%lu: this AllowKey line is past its date, and "
+		    "counts no more",
+		    s->name, number);
 	}
 	line[len] = '\0';
 	if ((n = kv_words_split(line, word, &why)) > 0)
@@ -229,7 +236,7 @@ open_as_login(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 
 /* What a user must be able to read. */
 struct reading {
-	const char *path;	/* of the configuration, or NULL */
+	const char *path; /* of the configuration, or NULL */
 	const struct kv_config *config;
 };
 
@@ -270,7 +277,8 @@ count_unsafe_place(struct config_findings *f, const struct config_subject *s)
 	f->unreadable++;
 	/* Nothing of a file that is not read holds. */
 	f->on_error = KV_ACTION_DENY;
-	report(s, "%s: a login does not read this file; it must belong to "
+	report(s,
+	    "%s: a login does not read this file; it must belong to "
 	    "root, and only root may write to it and to the folders above",
 	    why);
 }
@@ -280,7 +288,8 @@ count_unusable_filters(struct config_findings *f,
     const struct config_subject *s)
 {
 	struct reading q = {
-		.path = s->draft ? NULL : s->path, .config = &f->config,
+		.path = s->draft ? NULL : s->path,
+		.config = &f->config,
 	};
 	const size_t before = f->unreadable;
 	char why[KV_REASON_BYTES];
@@ -298,17 +307,21 @@ count_unusable_filters(struct config_findings *f,
 		report(s, "%s: a login has no verdict without this filter",
 		    f->judge.filter[i].why);
 	}
-	for (size_t i = 0; f->unreadable == before && s->readers != NULL &&
-	    i < s->readers->n; i++) {
+	for (size_t i = 0;
+	     f->unreadable == before && s->readers != NULL && i < s->readers->n;
+	     i++) {
 		const struct config_reader *r = &s->readers->v[i];
 
 		if (root_ask("", r->uid, r->gid, can_read_all, &q, why,
-		    sizeof(why)))
+			sizeof(why)))
 			continue;
 		f->unreadable++;
-		report(s, "%s, as %s, as whom sshd runs the guard: a login "
-		    "has no verdict", why, strcmp(r->name, "%u") == 0 ?
-		    "an account of no rights" : r->name);
+		report(s,
+		    "%s, as %s, as whom sshd runs the guard: a login "
+		    "has no verdict",
+		    why,
+		    strcmp(r->name, "%u") == 0 ? "an account of no rights" :
+						 r->name);
 	}
 }
 
@@ -322,8 +335,10 @@ count_lenient_actions(struct config_findings *f, const struct config_subject *s)
 	}
 	if (f->config.on_error != KV_ACTION_DENY) {
 		f->notices++;
-		report(s, "%s: OnError allow: listed keys are let in while a "
-		    "filter or this file cannot be read", s->name);
+		report(s,
+		    "%s: OnError allow: listed keys are let in while a "
+		    "filter or this file cannot be read",
+		    s->name);
 	}
 }
 
@@ -413,8 +428,8 @@ print_allowed(const struct config_findings *f)
 		endless += f->config.allowed[i].until == KV_CONFIG_NO_DATE;
 	}
 	printf("  %-20s %zu line%s, %zu without an end, %zu past its date\n",
-	    "AllowKey", f->config.n_allowed, f->config.n_allowed == 1 ? "" :
-	    "s", endless, past);
+	    "AllowKey", f->config.n_allowed,
+	    f->config.n_allowed == 1 ? "" : "s", endless, past);
 }
 
 void
@@ -425,8 +440,8 @@ config_findings_print(const struct config_findings *f, const char *name)
 	cli_print_safe(stdout, name, strlen(name));
 	if (config_findings_no_verdict(f))
 		printf(": no key gets a verdict, so each login by key is %s "
-		    "(OnError %s)\n", outcome(f->on_error),
-		    kv_action_name(f->on_error));
+		       "(OnError %s)\n",
+		    outcome(f->on_error), kv_action_name(f->on_error));
 	else
 		puts(": each key gets a verdict");
 	if (f->mistakes == 0)

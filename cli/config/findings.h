@@ -11,22 +11,22 @@
 
 /* What is looked at. */
 struct config_subject {
-	const char *name;	/* that messages give to the file */
-	const char *path;	/* where logins find it; NULL: nowhere yet */
-	const char *text;	/* what is in it, or is to be in it */
+	const char *name; /* that messages give to the file */
+	const char *path; /* where logins find it; NULL: nowhere yet */
+	const char *text; /* what is in it, or is to be in it */
 	size_t len;
-	const struct config_readers *readers;	/* of the filters */
-	bool draft;		/* readers will find it in another place */
-	bool silent;		/* no message */
+	const struct config_readers *readers; /* of the filters */
+	bool draft;  /* readers will find it in another place */
+	bool silent; /* no message */
 };
 
 struct config_findings {
-	struct kv_config config;	/* what holds, without mistakes */
-	struct kv_judge judge;		/* its filters */
-	size_t mistakes;	/* lines that are wrong */
-	size_t unreadable;	/* the file, or filters, by a user */
-	size_t notices;		/* it works, but deserves a look */
-	enum kv_action on_error;	/* of a login now */
+	struct kv_config config; /* what holds, without mistakes */
+	struct kv_judge judge;	 /* its filters */
+	size_t mistakes;	 /* lines that are wrong */
+	size_t unreadable;	 /* the file, or filters, by a user */
+	size_t notices;		 /* it works, but deserves a look */
+	enum kv_action on_error; /* of a login now */
 };
 
 /*

@@ -37,7 +37,9 @@ check_file(const char *name)
 	char path[PATH_MAX];
 	struct config_text t;
 	struct config_subject s = {
-		.name = name, .path = path, .readers = &readers,
+		.name = name,
+		.path = path,
+		.readers = &readers,
 	};
 	int status;
 

@@ -85,13 +85,14 @@ add_users_of_blocks(struct config_readers *r, const struct sshd_tree *t,
 	bool guard = r->n > 0;
 
 	for (size_t i = 0; i < t->n_lines; i++)
-		guard |= t->line[i].match != 0 && is_one_of(&t->line[i],
-		    "AuthorizedKeysCommand", "AuthorizedPrincipalsCommand") &&
+		guard |= t->line[i].match != 0 &&
+		    is_one_of(&t->line[i], "AuthorizedKeysCommand",
+			"AuthorizedPrincipalsCommand") &&
 		    reads_path(t->line[i].value, path);
 	for (size_t i = 0; guard && i < t->n_lines; i++)
-		if (t->line[i].match != 0 && is_one_of(&t->line[i],
-		    "AuthorizedKeysCommandUser",
-		    "AuthorizedPrincipalsCommandUser") &&
+		if (t->line[i].match != 0 &&
+		    is_one_of(&t->line[i], "AuthorizedKeysCommandUser",
+			"AuthorizedPrincipalsCommandUser") &&
 		    !sshd_words_none(t->line[i].value))
 			add_reader(r, t->line[i].value);
 }
@@ -109,7 +110,7 @@ config_readers_find(struct config_readers *r, const char *path)
 		return;
 	if (geteuid() != 0) {
 		cli_error("note: only root can ask sshd as whom it runs the "
-		    "guard: not looked at");
+			  "guard: not looked at");
 		return;
 	}
 	sshd_ask(&sshd, "root", &q);

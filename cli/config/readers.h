@@ -10,7 +10,7 @@
 
 /* One user. Root, who reads everything, is not among them. */
 struct config_reader {
-	char name[256];		/* "%u" for any account */
+	char name[256]; /* "%u" for any account */
 	unsigned int uid, gid;
 };
 

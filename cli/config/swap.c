@@ -57,6 +57,7 @@ config_may_be_changed(const char *path)
 		cli_error("%s", why);
 	else
 		cli_error("%s: a login does not read %s; give it back to root "
-		    "first: chown root and chmod go-w", why, path);
+			  "first: chown root and chmod go-w",
+		    why, path);
 	return false;
 }

@@ -11,7 +11,7 @@
 
 struct config_swap {
 	struct replace r;
-	struct config_text was;	/* what the file holds; empty without one */
+	struct config_text was; /* what the file holds; empty without one */
 };
 
 /*

@@ -10,8 +10,8 @@
 
 /* As a login does it, with no mercy for files that others may write. */
 static enum kv_err
-open_strictly(const char *path, int *fdp,
-    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+open_strictly(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
 {
 	char *absolute = *path != '/' ? realpath(path, NULL) : NULL;
 	enum kv_err err;
@@ -28,8 +28,9 @@ doctor_learn_filters(struct doctor *d)
 	const struct cli_judge_options *o = &d->o->judge;
 
 	d->config = o->config != NULL ? o->config : KV_CONFIG_PATH;
-	kv_judge_open_with(&d->judge, d->config, o->n_filters > 0 ?
-	    o->filter : NULL, o->n_filters, open_strictly, NULL);
+	kv_judge_open_with(&d->judge, d->config,
+	    o->n_filters > 0 ? o->filter : NULL, o->n_filters, open_strictly,
+	    NULL);
 	/* One more, lest there be nothing to allocate. */
 	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));
 	d->learnt = calloc(d->judge.n_filters + 1, sizeof(*d->learnt));
@@ -48,7 +49,8 @@ void
 doctor_config(struct doctor *d, const char *check)
 {
 	if (d->judge.broken[0] != '\0')
-		doctor_broken(d, check, "mend it with keyveto config edit; "
+		doctor_broken(d, check,
+		    "mend it with keyveto config edit; "
 		    "until then no key gets a verdict, and OnError decides",
 		    "%s", d->judge.broken);
 	else
@@ -74,15 +76,18 @@ doctor_policy(struct doctor *d, const char *check)
 	else if (c->on_hit == KV_ACTION_DENY)
 		doctor_ok(d, check, "OnHit deny: a listed key is refused");
 	else
-		doctor_warning(d, check, "once the log holds no surprises, "
+		doctor_warning(d, check,
+		    "once the log holds no surprises, "
 		    "set OnHit deny in keyveto.conf (keyveto config edit)",
 		    "OnHit %s: a listed key is let in, and logged",
 		    kv_action_name(c->on_hit));
 	if (c->on_error == KV_ACTION_DENY)
-		doctor_ok(d, check, "OnError deny: no key is let in while a "
+		doctor_ok(d, check,
+		    "OnError deny: no key is let in while a "
 		    "filter or keyveto.conf cannot be read");
 	else
-		doctor_warning(d, check, "set OnError deny in keyveto.conf, "
+		doctor_warning(d, check,
+		    "set OnError deny in keyveto.conf, "
 		    "or watch the log for verdict=error",
 		    "OnError %s: listed keys are let in while a filter or "
 		    "keyveto.conf cannot be read",
@@ -105,11 +110,15 @@ doctor_exceptions(struct doctor *d, const char *check)
 		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
 	}
 	if (past > 0)
-		doctor_warning(d, check, "keyveto allow --remove takes such a "
+		doctor_warning(d, check,
+		    "keyveto allow --remove takes such a "
 		    "line out, keyveto allow gives it a new date",
 		    "%zu of %zu AllowKey lines are past their date and count "
-		    "no more", past, c->n_allowed);
+		    "no more",
+		    past, c->n_allowed);
 	else
-		doctor_ok(d, check, "%zu AllowKey lines, %zu of them without "
-		    "an end", c->n_allowed, endless);
+		doctor_ok(d, check,
+		    "%zu AllowKey lines, %zu of them without "
+		    "an end",
+		    c->n_allowed, endless);
 }

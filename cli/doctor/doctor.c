@@ -152,8 +152,7 @@ doctor_free(struct doctor *d)
 }
 
 static int
-examine(const struct doctor_options *o,
-    bool (*print)(const struct doctor *d))
+examine(const struct doctor_options *o, bool (*print)(const struct doctor *d))
 {
 	struct doctor d = { .o = o, .now = time(NULL) };
 	int status = DOCTOR_BROKEN;
@@ -197,7 +196,8 @@ read_option(struct doctor_options *o, struct form *form, int opt)
 		if (cli_read_number(optarg, 0, MAX_AGE_MAX, &o->max_age))
 			return true;
 		cli_error("--max-age takes a number of days from 0 to %d, not "
-		    "%s", MAX_AGE_MAX, optarg);
+			  "%s",
+		    MAX_AGE_MAX, optarg);
 		return false;
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd.path);
@@ -222,7 +222,8 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct doctor_options o = {
-		.sshd = { .path = SSHD_PATH }, .max_age = MAX_AGE_DEFAULT,
+		.sshd = { .path = SSHD_PATH },
+		.max_age = MAX_AGE_DEFAULT,
 	};
 	struct form form = { false, false };
 	int opt;
@@ -251,8 +252,8 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_doctor = {
 	.name = "doctor",
 	.synopsis = "[--json] [--prometheus] [--canary FILE] "
-	    "[--max-age DAYS] [--sshd PATH] [--sshd-config FILE] "
-	    "[--config FILE] [--filter FILE]...",
+		    "[--max-age DAYS] [--sshd PATH] [--sshd-config FILE] "
+		    "[--config FILE] [--filter FILE]...",
 	.help = "Tell whether all is in place that keeps listed keys out",
 	.details =
 	    "As root: configuration, filters, the guard, PAM and sshd, and "
@@ -260,16 +261,15 @@ const struct cli_command cli_doctor = {
 	    "  --json           one JSON object: status, checks, filters\n"
 	    "  --prometheus     metrics for node_exporter's textfile "
 	    "collector\n"
-	    "  --canary FILE    keys that the filters must list (default "
-	    DOCTOR_CANARY_PATH ",\n"
+	    "  --canary FILE    keys that the filters must list (default " DOCTOR_CANARY_PATH
+	    ",\n"
 	    "                   if there is one)\n"
 	    "  --max-age DAYS   warn of a filter that is older (default 30; "
 	    "0: never)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --sshd-config FILE\n"
 	    "                   its configuration, if it is not its own "
-	    "default\n"
-	    CLI_JUDGE_HELP
+	    "default\n" CLI_JUDGE_HELP
 	    "\nExit status: 0 all is well, 1 a warning, 2 something is "
 	    "broken, or bad usage.\n",
 	.run = run_doctor,

@@ -26,34 +26,34 @@ enum doctor_status {
 };
 
 struct doctor_finding {
-	const char *check;	/* the table's */
+	const char *check; /* the table's */
 	enum doctor_status status;
 	char *found;
-	char *remedy;		/* NULL: nothing is to be done */
+	char *remedy; /* NULL: nothing is to be done */
 };
 
 struct doctor_options {
 	struct cli_judge_options judge;
 	struct sshd sshd;
-	const char *canary;	/* NULL: DOCTOR_CANARY_PATH, if it exists */
-	uint64_t max_age;	/* of a filter, in days; 0: any */
+	const char *canary; /* NULL: DOCTOR_CANARY_PATH, if it exists */
+	uint64_t max_age;   /* of a filter, in days; 0: any */
 };
 
 /* What sshd's settings for root come to. */
 struct doctor_root {
-	bool guard;		/* AuthorizedKeysCommand is the guard */
-	bool principals;	/* the guard is in front of the principals */
+	bool guard;	 /* AuthorizedKeysCommand is the guard */
+	bool principals; /* the guard is in front of the principals */
 	bool tunnel;
-	bool pam_methods;	/* PAM is asked after the keys, at each login */
+	bool pam_methods; /* PAM is asked after the keys, at each login */
 };
 
 /* What PAM runs of the module. */
 struct doctor_module {
-	bool known;		/* the stack could be read */
+	bool known; /* the stack could be read */
 	bool session, auth, account;
-	bool judges;		/* as ways_find_module says */
-	bool stays;		/* it does not end root's connection */
-	char why[1024];		/* if it is not known */
+	bool judges;	/* as ways_find_module says */
+	bool stays;	/* it does not end root's connection */
+	char why[1024]; /* if it is not known */
 };
 
 struct doctor {
@@ -63,16 +63,16 @@ struct doctor {
 	size_t n;
 	bool out_of_memory;
 
-	const char *config;	/* the file that is looked at */
+	const char *config; /* the file that is looked at */
 	struct kv_judge judge;
-	struct filter_facts *facts;	/* of each filter of the judge */
+	struct filter_facts *facts; /* of each filter of the judge */
 	bool *learnt;
 
-	struct sshd_settings *settings;	/* for root; NULL, with why */
+	struct sshd_settings *settings; /* for root; NULL, with why */
 	char sshd_why[1024];
-	struct doctor_root root;	/* zeroes if sshd does not answer */
-	char service[256];	/* that sshd gives to PAM */
-	bool service_set;	/* by PAMServiceName, not by sshd's own name */
+	struct doctor_root root; /* zeroes if sshd does not answer */
+	char service[256];	 /* that sshd gives to PAM */
+	bool service_set;	 /* by PAMServiceName, not by sshd's own name */
 	struct pam_stack pam;
 	struct doctor_module module;
 };
@@ -84,8 +84,8 @@ void doctor_warning(struct doctor *d, const char *check, const char *remedy,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void doctor_broken(struct doctor *d, const char *check, const char *remedy,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void doctor_say(struct doctor *d, const char *check,
-    enum doctor_status status, const char *remedy, const char *fmt, ...)
+void doctor_say(struct doctor *d, const char *check, enum doctor_status status,
+    const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
 /* The worst of all findings, or of those of one check. */

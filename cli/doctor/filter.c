@@ -14,7 +14,7 @@
 
 #define DAY_SECONDS 86400
 #define CANARIES_SHOWN 3
-#define RATE_HIGH 1e-4		/* one clean key in ten thousand */
+#define RATE_HIGH 1e-4 /* one clean key in ten thousand */
 #define RATE_TOO_HIGH 1e-2
 
 void
@@ -27,23 +27,27 @@ doctor_filter(struct doctor *d, const char *check)
 		const struct kv_pkbf_header *h = &d->facts[i].header;
 
 		if (f->pkbf.fd == -1)
-			doctor_broken(d, check, "install it again, owned by "
+			doctor_broken(d, check,
+			    "install it again, owned by "
 			    "root and writable by nobody else; until then "
-			    "OnError decides", "%s", f->why);
+			    "OnError decides",
+			    "%s", f->why);
 		else if (!d->learnt[i])
 			doctor_broken(d, check, "get it or build it again",
 			    "%s: cannot be read to its end", f->path);
 		else if (!filter_facts_are_consistent(&d->facts[i], why,
-		    sizeof(why)))
+			     sizeof(why)))
 			doctor_broken(d, check, "see keyveto filter info",
 			    "%s: %s", f->path, why);
 		else if (d->facts[i].set == 0)
-			doctor_broken(d, check, "install a filter, or add "
+			doctor_broken(d, check,
+			    "install a filter, or add "
 			    "keys with keyveto filter add",
 			    "%s is empty: it lists no key", f->path);
 		else
-			doctor_ok(d, check, "%s: revision %" PRIu32 ", %" PRIu32
-			    " entries", f->path, h->revision, h->entries);
+			doctor_ok(d, check,
+			    "%s: revision %" PRIu32 ", %" PRIu32 " entries",
+			    f->path, h->revision, h->entries);
 	}
 	if (d->judge.n_filters == 0)
 		doctor_not_looked_at(d, check);
@@ -56,7 +60,8 @@ warn_without_filter(struct doctor *d, const char *check)
 	for (size_t i = 0; i < d->n; i++)
 		if (d->finding[i].check == check)
 			return;
-	doctor_warning(d, check, NULL, "not looked at, since no filter can be "
+	doctor_warning(d, check, NULL,
+	    "not looked at, since no filter can be "
 	    "read");
 }
 
@@ -67,17 +72,19 @@ judge_age(struct doctor *d, const char *check, const struct filter_facts *f)
 	char when[64];
 
 	if (!filter_facts_format_time(time, when, sizeof(when)))
-		return;		/* doctor_filter has said so */
+		return; /* doctor_filter has said so */
 	if (time == 0)
 		doctor_warning(d, check, "install one with a date",
 		    "%s does not say when it was made", f->path);
 	else if (time > now + DAY_SECONDS)
-		doctor_warning(d, check, "compare the clocks of this machine "
+		doctor_warning(d, check,
+		    "compare the clocks of this machine "
 		    "and of the one that made it",
 		    "%s: is from the future: %s", f->path, when);
 	else if (d->o->max_age > 0 && time < now &&
 	    now - time > d->o->max_age * DAY_SECONDS)
-		doctor_warning(d, check, "install a newer one; what was "
+		doctor_warning(d, check,
+		    "install a newer one; what was "
 		    "leaked since is let in",
 		    "%s: is of %s, %" PRIu64 " days old", f->path, when,
 		    (now - time) / DAY_SECONDS);
@@ -104,12 +111,15 @@ doctor_filter_rate(struct doctor *d, const char *check)
 		if (!d->learnt[i])
 			continue;
 		rate = filter_facts_rate_by_bits(f);
-		doctor_say(d, check, rate >= RATE_TOO_HIGH ? DOCTOR_BROKEN :
-		    rate >= RATE_HIGH ? DOCTOR_WARNING : DOCTOR_OK,
+		doctor_say(d, check,
+		    rate >= RATE_TOO_HIGH ? DOCTOR_BROKEN :
+			rate >= RATE_HIGH ? DOCTOR_WARNING :
+					    DOCTOR_OK,
 		    "use a larger filter; until then AllowKey lets in who is "
 		    "refused by chance",
 		    "%s: %.4g%% of its bits are set: lists a clean key with a "
-		    "chance of %.3g", f->path, f->share * 100, rate);
+		    "chance of %.3g",
+		    f->path, f->share * 100, rate);
 	}
 	warn_without_filter(d, check);
 }
@@ -152,12 +162,13 @@ on_canary(const struct input_key *key, void *arg)
 		return;
 	format_fingerprint(key, fingerprint);
 	if (c->missing++ < CANARIES_SHOWN)
-		doctor_broken(c->d, c->check, "install a filter that lists "
+		doctor_broken(c->d, c->check,
+		    "install a filter that lists "
 		    "it, or take it out of the file",
 		    "%s:%" PRIu64 ": %s %s is %s", key->path, key->line,
 		    key->type, fingerprint,
-		    decision.verdict == KV_VERDICT_ERROR ?
-		    decision.reason : "not listed");
+		    decision.verdict == KV_VERDICT_ERROR ? decision.reason :
+							   "not listed");
 }
 
 static void
@@ -176,7 +187,9 @@ doctor_canaries(struct doctor *d, const char *check)
 {
 	struct canaries c = { .d = d, .check = check };
 	const struct input_sink sink = {
-		.key = on_canary, .problem = on_problem, .arg = &c,
+		.key = on_canary,
+		.problem = on_problem,
+		.arg = &c,
 	};
 	const char *path = d->o->canary;
 	struct stat st;
@@ -200,12 +213,17 @@ doctor_canaries(struct doctor *d, const char *check)
 	}
 	input_read(path, &sink);
 	if (c.missing > CANARIES_SHOWN)
-		doctor_broken(d, check, NULL, "%s: %" PRIu64 " more keys are "
-		    "not listed", path, c.missing - CANARIES_SHOWN);
+		doctor_broken(d, check, NULL,
+		    "%s: %" PRIu64 " more keys are "
+		    "not listed",
+		    path, c.missing - CANARIES_SHOWN);
 	else if (c.keys == 0 && c.problems == 0)
-		doctor_warning(d, check, "put keys into it that the filters "
-		    "must list, or remove it", "%s: no key in it", path);
+		doctor_warning(d, check,
+		    "put keys into it that the filters "
+		    "must list, or remove it",
+		    "%s: no key in it", path);
 	else if (c.missing == 0 && c.problems == 0)
-		doctor_ok(d, check, "%s: %" PRIu64 " of %" PRIu64
-		    " keys are listed", path, c.keys, c.keys);
+		doctor_ok(d, check,
+		    "%s: %" PRIu64 " of %" PRIu64 " keys are listed", path,
+		    c.keys, c.keys);
 }

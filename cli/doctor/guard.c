@@ -34,16 +34,22 @@ is_safe(struct doctor *d, const char *check, const char *path)
 		doctor_broken(d, check, PATH_REMEDY, "%s: %s", path,
 		    strerror(errno));
 	else if (st.st_uid != 0)
-		doctor_broken(d, check, PATH_REMEDY, "%s is not owned by "
-		    "root: sshd does not run the guard", path);
+		doctor_broken(d, check, PATH_REMEDY,
+		    "%s is not owned by "
+		    "root: sshd does not run the guard",
+		    path);
 	else if ((st.st_mode & 022) == 020 && st.st_gid == 0) {
 		/* Debian's sshd lets that pass while nobody else is in it. */
-		doctor_warning(d, check, PATH_REMEDY, "%s is writable by "
-		    "root's group: sshd may not run the guard", path);
+		doctor_warning(d, check, PATH_REMEDY,
+		    "%s is writable by "
+		    "root's group: sshd may not run the guard",
+		    path);
 		return true;
 	} else if ((st.st_mode & 022) != 0)
-		doctor_broken(d, check, PATH_REMEDY, "%s is writable by group "
-		    "or others: sshd does not run the guard", path);
+		doctor_broken(d, check, PATH_REMEDY,
+		    "%s is writable by group "
+		    "or others: sshd does not run the guard",
+		    path);
 	else
 		return true;
 	return false;
@@ -73,11 +79,15 @@ look_at_path(struct doctor *d, const char *check, const char *command)
 
 	get_path(command, path);
 	if (realpath(path, real) == NULL || stat(real, &st) == -1)
-		doctor_broken(d, check, "install it there: until then sshd "
-		    "takes no such key", "%s: %s", path, strerror(errno));
+		doctor_broken(d, check,
+		    "install it there: until then sshd "
+		    "takes no such key",
+		    "%s: %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		doctor_broken(d, check, "install it there: until then sshd "
-		    "takes no such key", "%s: not a regular file", path);
+		doctor_broken(d, check,
+		    "install it there: until then sshd "
+		    "takes no such key",
+		    "%s: not a regular file", path);
 	else if (is_safe_up(d, check, real) &&
 	    doctor_status(d, check) == DOCTOR_OK)
 		doctor_ok(d, check, "%s and all above it are root's alone",
@@ -134,8 +144,8 @@ try_as_account(struct record_out *out, void *arg)
 	const struct trial *t = arg;
 	const struct passwd *pw = t->pw;
 
-	if (pw->pw_uid != 0 && !become_account(pw->pw_name, pw->pw_uid,
-	    pw->pw_gid)) {
+	if (pw->pw_uid != 0 &&
+	    !become_account(pw->pw_name, pw->pw_uid, pw->pw_gid)) {
 		tell(out, "become", pw->pw_name);
 	} else {
 		child_die_with_parent();
@@ -166,7 +176,8 @@ take_record(struct doctor *d, const char *check, const struct passwd *pw,
 		    pw->pw_name, (int)name.len, (const char *)name.p,
 		    (int)what.len, (const char *)what.p);
 	else
-		doctor_broken(d, check, "give it those permissions, or have "
+		doctor_broken(d, check,
+		    "give it those permissions, or have "
 		    "sshd run the guard as another account",
 		    "%s cannot %.*s %.*s: %s", pw->pw_name, (int)what.len,
 		    (const char *)what.p, (int)name.len, (const char *)name.p,
@@ -203,8 +214,10 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 		doctor_warning(d, check, NULL, "the look-up as %s failed",
 		    pw->pw_name);
 	else if (doctor_status(d, check) == DOCTOR_OK)
-		doctor_ok(d, check, "%s can run the guard and read what it "
-		    "needs", pw->pw_name);
+		doctor_ok(d, check,
+		    "%s can run the guard and read what it "
+		    "needs",
+		    pw->pw_name);
 }
 
 static void
@@ -219,7 +232,8 @@ look_at_user(struct doctor *d, const char *check, const char *keyword,
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
 	if ((pw = getpwnam(name)) == NULL)
-		doctor_broken(d, check, "name an account that exists; until "
+		doctor_broken(d, check,
+		    "name an account that exists; until "
 		    "then sshd takes no such key",
 		    "%s %s: there is no such account", keyword, name);
 	else

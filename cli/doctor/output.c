@@ -10,15 +10,15 @@
 
 #include "output/json_text.h"
 
-#define COLUMN (8 + 1 + 12 + 1)	/* where the sentences start */
+#define COLUMN (8 + 1 + 12 + 1) /* where the sentences start */
 
 /* Whether filter i is the first of that name: its figures are shown once. */
 static bool
 shows_filter(const struct doctor *d, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (strcmp(d->judge.filter[j].path,
-		    d->judge.filter[i].path) == 0)
+		if (strcmp(d->judge.filter[j].path, d->judge.filter[i].path) ==
+		    0)
 			return false;
 	return d->learnt[i];
 }
@@ -44,25 +44,25 @@ doctor_print_text(const struct doctor *d)
 static json_t *
 finding_to_json(const struct doctor_finding *f)
 {
-	return json_pack("{s:s, s:s, s:o, s:o}", "check", f->check,
-	    "status", doctor_status_name(f->status),
-	    "found", json_text(f->found),
+	return json_pack("{s:s, s:s, s:o, s:o}", "check", f->check, "status",
+	    doctor_status_name(f->status), "found", json_text(f->found),
 	    "remedy", f->remedy != NULL ? json_text(f->remedy) : json_null());
 }
 
 static json_t *
 filter_to_json(const struct doctor *d, const struct filter_facts *f)
 {
-	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:f, s:f}",
-	    "file", json_text(f->path),
-	    "revision", (json_int_t)f->header.revision,
-	    "time_seconds", f->header.time <= INT64_MAX ?
-	    json_integer((json_int_t)f->header.time) : json_null(),
-	    "age_seconds", f->header.time <= INT64_MAX ?
-	    json_integer((json_int_t)(d->now - (int64_t)f->header.time)) :
-	    json_null(),
-	    "entries", (json_int_t)f->header.entries,
-	    "fill", f->share,
+	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:f, s:f}", "file",
+	    json_text(f->path), "revision", (json_int_t)f->header.revision,
+	    "time_seconds",
+	    f->header.time <= INT64_MAX ?
+		json_integer((json_int_t)f->header.time) :
+		json_null(),
+	    "age_seconds",
+	    f->header.time <= INT64_MAX ?
+		json_integer((json_int_t)(d->now - (int64_t)f->header.time)) :
+		json_null(),
+	    "entries", (json_int_t)f->header.entries, "fill", f->share,
 	    "fpr_by_bits", filter_facts_rate_by_bits(f));
 }
 
@@ -74,15 +74,15 @@ all_to_json(const struct doctor *d)
 
 	for (size_t i = 0; i < d->n; i++)
 		ok &= json_array_append_new(checks,
-		    finding_to_json(&d->finding[i])) == 0;
+			  finding_to_json(&d->finding[i])) == 0;
 	for (size_t i = 0; i < d->judge.n_filters; i++)
 		if (shows_filter(d, i))
 			ok &= json_array_append_new(filters,
-			    filter_to_json(d, &d->facts[i])) == 0;
+				  filter_to_json(d, &d->facts[i])) == 0;
 	if (ok)
 		return json_pack("{s:s, s:o, s:o}", "status",
-		    doctor_status_name(doctor_status(d, NULL)),
-		    "checks", checks, "filters", filters);
+		    doctor_status_name(doctor_status(d, NULL)), "checks",
+		    checks, "filters", filters);
 	json_decref(checks);
 	json_decref(filters);
 	return NULL;

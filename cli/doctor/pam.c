@@ -40,26 +40,31 @@ doctor_pam(struct doctor *d, const char *check)
 	guarded = w.guard[WAY_CA_LINE];
 
 	if (!m->known)
-		doctor_broken(d, check, "mend the line: PAM refuses logins "
-		    "over it, or leaves lines out", "%s", m->why);
-	else if (is_in_pam(d) && d->settings != NULL &&
-	    !d->settings->use_pam)
+		doctor_broken(d, check,
+		    "mend the line: PAM refuses logins "
+		    "over it, or leaves lines out",
+		    "%s", m->why);
+	else if (is_in_pam(d) && d->settings != NULL && !d->settings->use_pam)
 		doctor_say(d, check, guarded ? DOCTOR_WARNING : DOCTOR_BROKEN,
-		    "set UsePAM yes in sshd_config", "UsePAM is no: the "
-		    "module in PAM service %s has no effect", d->service);
+		    "set UsePAM yes in sshd_config",
+		    "UsePAM is no: the "
+		    "module in PAM service %s has no effect",
+		    d->service);
 	else if (m->session)
 		doctor_ok(d, check, "service %s runs the module in session%s%s",
 		    d->service, m->auth ? ", auth" : "",
 		    m->account ? ", account" : "");
 	else if (m->auth && d->root.pam_methods)
-		doctor_ok(d, check, "service %s runs the module in auth, "
+		doctor_ok(d, check,
+		    "service %s runs the module in auth, "
 		    "which AuthenticationMethods ask after the key",
 		    d->service);
 	else if (is_in_pam(d))
 		doctor_say(d, check, guarded ? DOCTOR_WARNING : DOCTOR_BROKEN,
-		    FIRST, "service %s runs the module only in %s, which sees "
-		    "no key where one method is enough", d->service,
-		    m->auth ? "auth" : "account");
+		    FIRST,
+		    "service %s runs the module only in %s, which sees "
+		    "no key where one method is enough",
+		    d->service, m->auth ? "auth" : "account");
 	else
 		doctor_say(d, check, guarded ? DOCTOR_OK : DOCTOR_WARNING,
 		    FIRST, "service %s does not run the module", d->service);
@@ -75,8 +80,8 @@ get_action(const char *control, const char *value, char *action, size_t cap)
 		if (p > control && !isalnum((unsigned char)p[-1]) &&
 		    p[-1] != '_' && p[len] == '=') {
 			p += len + 1;
-			snprintf(action, cap, "%.*s",
-			    (int)strcspn(p, " \t]"), p);
+			snprintf(action, cap, "%.*s", (int)strcspn(p, " \t]"),
+			    p);
 			return;
 		}
 	}
@@ -90,7 +95,8 @@ get_action(const char *control, const char *value, char *action, size_t cap)
 /* What the module answers when it refuses. */
 static const char *const session_refusals[] = { "perm_denied", "session_err" };
 static const char *const auth_refusals[] = {
-	"perm_denied", "authinfo_unavail",
+	"perm_denied",
+	"authinfo_unavail",
 };
 
 /* What a control makes of a refusal: the worse for the key, the better. */
@@ -130,14 +136,16 @@ look_at_control(struct doctor *d, const char *check, const char *type,
 	status = weigh_control(l->control, refusals);
 	doctor_say(d, check, status, "write requisite there",
 	    "%s:%u: %s %s: %s", l->file, l->line, l->type, l->control,
-	    status == DOCTOR_OK ? "a refusal ends the stack" :
-	    status == DOCTOR_WARNING ?
-	    "after a refusal the other lines run all the same" :
-	    "a refusal has no effect");
+	    status == DOCTOR_OK ?
+		"a refusal ends the stack" :
+		status == DOCTOR_WARNING ?
+		"after a refusal the other lines run all the same" :
+		"a refusal has no effect");
 	if (l->optional)
 		doctor_warning(d, check, "take the '-' away",
 		    "%s:%u: with -%s PAM does not log that a module is "
-		    "missing", l->file, l->line, l->type);
+		    "missing",
+		    l->file, l->line, l->type);
 }
 
 /* A stack that PAM decides by the module's line, which is there to refuse. */
@@ -148,16 +156,19 @@ say_what_decides(struct doctor *d, const char *check)
 	enum pam_decision decision;
 	size_t i;
 
-	if (!d->module.known ||
-	    (l = find_module(d, "session", &i)) == NULL || (decision =
-	    pam_decision_judge(&d->pam, MODULE)) == PAM_DECISION_SURE)
+	if (!d->module.known || (l = find_module(d, "session", &i)) == NULL ||
+	    (decision = pam_decision_judge(&d->pam, MODULE)) ==
+		PAM_DECISION_SURE)
 		return;
-	doctor_warning(d, check, "use the guard alone (keyveto sshd enable "
+	doctor_warning(d, check,
+	    "use the guard alone (keyveto sshd enable "
 	    "--guard); see first who gets in by this line alone",
 	    "%s:%u: this line decides the stack: %s", l->file, l->line,
-	    decision == PAM_DECISION_OTHER ? "without it PAM would use "
-	    "/etc/pam.d/other" : "no other session line is sure to, so that "
-	    "PAM may let in whom it would refuse");
+	    decision == PAM_DECISION_OTHER ?
+		"without it PAM would use "
+		"/etc/pam.d/other" :
+		"no other session line is sure to, so that "
+		"PAM may let in whom it would refuse");
 }
 
 void
@@ -183,9 +194,16 @@ static bool
 leaves_environment(const char *module)
 {
 	static const char *const names[] = {
-		"pam_keyinit.so", "pam_limits.so", "pam_loginuid.so",
-		"pam_nologin.so", "pam_permit.so", "pam_selinux.so",
-		"pam_unix.so", "pam_deny.so", "pam_warn.so", MODULE,
+		"pam_keyinit.so",
+		"pam_limits.so",
+		"pam_loginuid.so",
+		"pam_nologin.so",
+		"pam_permit.so",
+		"pam_selinux.so",
+		"pam_unix.so",
+		"pam_deny.so",
+		"pam_warn.so",
+		MODULE,
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -209,7 +227,7 @@ may_skip(const char *control, size_t distance)
 		p++;
 		if (strncmp(p, "done", 4) == 0 ||
 		    (isdigit((unsigned char)*p) &&
-		    strtoul(p, NULL, 10) >= distance))
+			strtoul(p, NULL, 10) >= distance))
 			return true;
 	}
 	return false;
@@ -240,18 +258,21 @@ look_at_earlier(struct doctor *d, const char *check, const struct pam_line *l,
 	const bool session = strcmp(l->type, "session") == 0;
 
 	if (may_skip(l->control, distance))
-		doctor_broken(d, check, FIRST, "%s:%u: %s %s %s comes before "
-		    "the module, and may keep PAM from running it", l->file,
-		    l->line, l->type, l->control, l->module);
+		doctor_broken(d, check, FIRST,
+		    "%s:%u: %s %s %s comes before "
+		    "the module, and may keep PAM from running it",
+		    l->file, l->line, l->type, l->control, l->module);
 	else if (session && reads_users_file(l))
-		doctor_broken(d, check, FIRST, "%s:%u: pam_env.so "
+		doctor_broken(d, check, FIRST,
+		    "%s:%u: pam_env.so "
 		    "user_readenv=1 comes before the module: "
 		    "~/.pam_environment can replace the key that it sees",
 		    l->file, l->line);
 	else if (session && !leaves_environment(l->module))
-		doctor_warning(d, check, FIRST, "%s:%u: %s comes before the "
-		    "module, and may change what it sees of the key", l->file,
-		    l->line, l->module);
+		doctor_warning(d, check, FIRST,
+		    "%s:%u: %s comes before the "
+		    "module, and may change what it sees of the key",
+		    l->file, l->line, l->module);
 }
 
 /* How many lines of a type come before index end. */
@@ -304,7 +325,8 @@ doctor_pam_order(struct doctor *d, const char *check)
 	if (doctor_status(d, check) != DOCTOR_OK)
 		return;
 	if (d->module.session || d->module.auth)
-		doctor_ok(d, check, "no line before the module's gets in its "
+		doctor_ok(d, check,
+		    "no line before the module's gets in its "
 		    "way");
 	else
 		doctor_ok(d, check, "there is no line to look at");
@@ -357,8 +379,7 @@ can_be_loaded(char *path, char *why, size_t cap)
 	snprintf(why, cap, "%.400s: cannot be loaded", path);
 	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_LOADED &&
 	    kv_bytes_get_string(&payload, &said) == KV_OK)
-		snprintf(why, cap, "%.*s", (int)said.len,
-		    (const char *)said.p);
+		snprintf(why, cap, "%.*s", (int)said.len, (const char *)said.p);
 	record_in_free(&in);
 	return child_wait(&c) == 0 && tag == LOADED;
 }
@@ -368,13 +389,16 @@ look_at_module(struct doctor *d, const char *check, const struct pam_line *l)
 {
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
 
-	snprintf(path, sizeof(path), "%s%s", *l->module == '/' ? "" :
-	    WAYS_MODULE_DIR "/", l->module);
+	snprintf(path, sizeof(path), "%s%s",
+	    *l->module == '/' ? "" : WAYS_MODULE_DIR "/", l->module);
 	if (kv_trusted_check(path, 0, why) != KV_OK)
-		doctor_broken(d, check, "install it again, owned by root: "
-		    "where it is missing, every login is refused", "%s", why);
+		doctor_broken(d, check,
+		    "install it again, owned by root: "
+		    "where it is missing, every login is refused",
+		    "%s", why);
 	else if (!can_be_loaded(path, why, sizeof(why)))
-		doctor_broken(d, check, "install it again, with the libraries "
+		doctor_broken(d, check,
+		    "install it again, with the libraries "
 		    "that it needs: until then every login is refused",
 		    "%s", why);
 	else

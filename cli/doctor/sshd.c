@@ -16,9 +16,11 @@
 #define NAMES_SHOWN 5
 #define TUNNEL_REMEDY "take disconnect=never out of the module's line"
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
-#define ENABLE_REMEDY "run 'keyveto sshd enable', which changes nothing if " \
+#define ENABLE_REMEDY \
+	"run 'keyveto sshd enable', which changes nothing if " \
 	"somebody would be refused"
-#define ENABLE_PAM_REMEDY "run 'keyveto sshd enable --pam', which puts the " \
+#define ENABLE_PAM_REMEDY \
+	"run 'keyveto sshd enable --pam', which puts the " \
 	"module into PAM"
 
 /* The last step of a list of methods that is done with a key, or NULL. */
@@ -29,8 +31,8 @@ find_last_key(const char *list)
 	const char *last = NULL;
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
-		for (const char *p = list;
-		    (p = strstr(p, methods[i])) != NULL; p++)
+		for (const char *p = list; (p = strstr(p, methods[i])) != NULL;
+		     p++)
 			if (last == NULL || p > last)
 				last = p;
 	return last;
@@ -94,7 +96,8 @@ doctor_learn_sshd(struct doctor *d)
 	d->root = (struct doctor_root){
 		.guard = guard_command(s->keys_command, &args),
 		.principals = guard_command(s->principals_command, &args),
-		.tunnel = *s->tunnel != '\0' && strcasecmp(s->tunnel, "no") != 0,
+		.tunnel = *s->tunnel != '\0' &&
+		    strcasecmp(s->tunnel, "no") != 0,
 		.pam_methods = ask_pam_after_keys(s->methods),
 	};
 	/* A later sshd shows its own name, too, where nothing is set. */
@@ -124,8 +127,10 @@ doctor_sshd(struct doctor *d, const char *check)
 		doctor_warning(d, check, "run keyveto doctor as root", "%s",
 		    d->sshd_why);
 	else
-		doctor_broken(d, check, "mend what sshd complains of; until "
-		    "then it will not start again", "%s", d->sshd_why);
+		doctor_broken(d, check,
+		    "mend what sshd complains of; until "
+		    "then it will not start again",
+		    "%s", d->sshd_why);
 }
 
 /* What the guard is not told of all that it needs; NULL if nothing. */
@@ -133,10 +138,14 @@ static const char *
 find_lack(const char *args)
 {
 	static const char *const needed[] = {
-		"--user", "--type", "--key", "--home",
+		"--user",
+		"--type",
+		"--key",
+		"--home",
 	};
 	const char *chain = strstr(args, " -- ");
-	const size_t len = chain != NULL ? (size_t)(chain - args) :
+	const size_t len = chain != NULL ?
+	    (size_t)(chain - args) :
 	    strlen(args);
 
 	/* A chained guard prints no files of the account's. */
@@ -162,8 +171,7 @@ compare_configs(struct doctor *d, const char *check, const char *args)
 
 /* The ways in of an account, by what sshd says of it. */
 static void
-read_ways(const struct doctor *d, const struct sshd_settings *s,
-    struct ways *w)
+read_ways(const struct doctor *d, const struct sshd_settings *s, struct ways *w)
 {
 	const struct ways_context context = { .pam = d->module.judges };
 
@@ -183,7 +191,9 @@ static enum way
 find_unjudged_key_way(const struct ways *w)
 {
 	static const enum way by_key[] = {
-		WAY_FILES, WAY_COMMAND, WAY_CA_LINE,
+		WAY_FILES,
+		WAY_COMMAND,
+		WAY_CA_LINE,
 	};
 
 	for (size_t i = 0; i < sizeof(by_key) / sizeof(*by_key); i++)
@@ -200,7 +210,8 @@ say_who_judges(struct doctor *d, const char *check, const struct ways *w)
 	bool chained;
 
 	if (!d->root.guard) {
-		doctor_ok(d, check, "the PAM module alone judges keys, once "
+		doctor_ok(d, check,
+		    "the PAM module alone judges keys, once "
 		    "sshd has accepted them");
 		return;
 	}
@@ -208,9 +219,10 @@ say_who_judges(struct doctor *d, const char *check, const struct ways *w)
 	chained = guard_chained(args);
 	doctor_ok(d, check, "AuthorizedKeysCommand is the guard%s%s",
 	    chained ? ", before another command" : "",
-	    w->open[WAY_FILES] && !w->guard[WAY_FILES] ? "; the PAM module "
-	    "judges the keys in AuthorizedKeysFile" :
-	    ", and AuthorizedKeysFile is none");
+	    w->open[WAY_FILES] && !w->guard[WAY_FILES] ?
+		"; the PAM module "
+		"judges the keys in AuthorizedKeysFile" :
+		", and AuthorizedKeysFile is none");
 }
 
 void
@@ -229,9 +241,11 @@ doctor_guard(struct doctor *d, const char *check)
 	doctor_read_root_ways(d, &w);
 	if (lack != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
-		    "AuthorizedKeysCommand %s lacks %s", d->settings->keys_command, lack);
+		    "AuthorizedKeysCommand %s lacks %s",
+		    d->settings->keys_command, lack);
 	else if ((open = find_unjudged_key_way(&w)) != WAYS)
-		doctor_broken(d, check, ENABLE_REMEDY, "%s: neither the guard "
+		doctor_broken(d, check, ENABLE_REMEDY,
+		    "%s: neither the guard "
 		    "nor the module in PAM's session phase judges these keys",
 		    ways_name(open));
 	else
@@ -245,7 +259,7 @@ struct escapes {
 	struct doctor *d;
 	const char *check;
 	bool differ;
-	char guarded[512];	/* "FILE:LINE" of a guard for some clients */
+	char guarded[512]; /* "FILE:LINE" of a guard for some clients */
 	size_t accounts, problems;
 	char names[512];
 };
@@ -353,9 +367,12 @@ static bool
 counts(const char *keyword)
 {
 	static const char *const keywords[] = {
-		"AuthorizedKeysFile", "AuthorizedKeysCommand",
-		"TrustedUserCAKeys", "HostbasedAuthentication",
-		"AuthorizedPrincipalsCommand", "AuthorizedPrincipalsFile",
+		"AuthorizedKeysFile",
+		"AuthorizedKeysCommand",
+		"TrustedUserCAKeys",
+		"HostbasedAuthentication",
+		"AuthorizedPrincipalsCommand",
+		"AuthorizedPrincipalsFile",
 	};
 
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
@@ -439,7 +456,8 @@ doctor_match(struct doctor *d, const char *check)
 	if (e.differ || o.match.unknown)
 		ask_about_accounts(&e, &o);
 	if (e.accounts > 0)
-		doctor_broken(d, check, ENABLE_PAM_REMEDY, "%zu account%s can "
+		doctor_broken(d, check, ENABLE_PAM_REMEDY,
+		    "%zu account%s can "
 		    "be entered with a key that nothing judges: %s%s",
 		    e.accounts, e.accounts == 1 ? "" : "s", e.names,
 		    e.accounts > NAMES_SHOWN ? ", ..." : "");
@@ -448,14 +466,16 @@ doctor_match(struct doctor *d, const char *check)
 	if (!knows_file(&d->o->sshd))
 		doctor_warning(d, check, "name its file with --sshd-config",
 		    "Match blocks cannot be seen: which file %s reads is not "
-		    "known", d->o->sshd.path);
+		    "known",
+		    d->o->sshd.path);
 	if (e.problems > 0)
 		doctor_warning(d, check, "see sshd -T -C user=NAME",
 		    "sshd could not be asked about %zu account%s", e.problems,
 		    e.problems == 1 ? "" : "s");
 	sshd_overview_free(&o);
 	if (doctor_status(d, check) == DOCTOR_OK)
-		doctor_ok(d, check, "no Match block opens a way in that nothing judges");
+		doctor_ok(d, check,
+		    "no Match block opens a way in that nothing judges");
 }
 
 /* What the guard before the principals is not told; NULL if nothing. */
@@ -483,7 +503,8 @@ doctor_user_ca(struct doctor *d, const char *check)
 	if (ways.open[WAY_USER_CA] && (lack = find_principals_lack(w)) != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
 		    "AuthorizedPrincipalsCommand %s lacks %s: sshd takes no "
-		    "such certificate", w->principals_command, lack);
+		    "such certificate",
+		    w->principals_command, lack);
 	else if (!ways.open[WAY_USER_CA])
 		doctor_ok(d, check, "TrustedUserCAKeys is not set");
 	else if (!ways_is_guarded(&ways, WAY_USER_CA))
@@ -491,8 +512,10 @@ doctor_user_ca(struct doctor *d, const char *check)
 		    "TrustedUserCAKeys %s: nothing judges those certificates",
 		    w->user_ca);
 	else
-		doctor_ok(d, check, "TrustedUserCAKeys %s: %s judges those "
-		    "certificates", w->user_ca,
+		doctor_ok(d, check,
+		    "TrustedUserCAKeys %s: %s judges those "
+		    "certificates",
+		    w->user_ca,
 		    ways.guard[WAY_USER_CA] ? "the guard" : "the module");
 }
 
@@ -511,7 +534,8 @@ doctor_hostbased(struct doctor *d, const char *check)
 		    "HostbasedAuthentication is "
 		    "on: nothing judges those keys");
 	else
-		doctor_ok(d, check, "HostbasedAuthentication is on: the "
+		doctor_ok(d, check,
+		    "HostbasedAuthentication is on: the "
 		    "module judges those keys");
 }
 
@@ -550,11 +574,13 @@ doctor_tunnel(struct doctor *d, const char *check)
 	if (!tunnel)
 		doctor_ok(d, check, "PermitTunnel is off");
 	else if (!d->module.stays)
-		doctor_ok(d, check, "PermitTunnel is on; no connection of "
+		doctor_ok(d, check,
+		    "PermitTunnel is on; no connection of "
 		    "root's outlives a refusal by the module");
 	else
 		doctor_say(d, check, early ? DOCTOR_WARNING : DOCTOR_BROKEN,
-		    TUNNEL_REMEDY, "PermitTunnel is on, and the module's line "
+		    TUNNEL_REMEDY,
+		    "PermitTunnel is on, and the module's line "
 		    "says disconnect=never: with a listed key root may get a "
 		    "tunnel although PAM refuses the session");
 }

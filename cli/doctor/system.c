@@ -41,13 +41,15 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 		known = sshd_arguments_decide(keyword) ||
 		    strcasecmp(keyword, "PermitTunnel") == 0;
 	if (bad)
-		doctor_broken(s->d, s->check, SSHD_ARGUMENTS_REMEDY, "%s: "
+		doctor_broken(s->d, s->check, SSHD_ARGUMENTS_REMEDY,
+		    "%s: "
 		    "-o %s=%s leads past keyveto, whatever sshd_config says",
 		    start->place, keyword, value);
 	else if (known)
-		doctor_warning(s->d, s->check, SSHD_ARGUMENTS_REMEDY, "%s: "
-		    "-o %s=%s is not seen by the other checks", start->place,
-		    keyword, value);
+		doctor_warning(s->d, s->check, SSHD_ARGUMENTS_REMEDY,
+		    "%s: "
+		    "-o %s=%s is not seen by the other checks",
+		    start->place, keyword, value);
 	s->overrides += bad || known;
 }
 
@@ -61,7 +63,8 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 		return;
 	doctor_warning(s->d, s->check, "name that file with --sshd-config",
 	    "%s: its configuration is %s, which the other checks have not "
-	    "seen", start->place, path);
+	    "seen",
+	    start->place, path);
 	s->overrides++;
 }
 
@@ -74,7 +77,8 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 		return;
 	doctor_warning(s->d, s->check, "start it by the name of that service",
 	    "%s: goes by the name of %s, and so does its PAM service; the "
-	    "other checks have seen %s", start->place, name, s->d->service);
+	    "other checks have seen %s",
+	    start->place, name, s->d->service);
 	s->overrides++;
 }
 
@@ -92,8 +96,11 @@ doctor_service(struct doctor *d, const char *check)
 {
 	struct service s = { .d = d, .check = check };
 	const struct sshd_arguments found = {
-		.arg = &s, .option = check_option, .file = check_file,
-		.name = check_name, .unseen = note_unseen,
+		.arg = &s,
+		.option = check_option,
+		.file = check_file,
+		.name = check_name,
+		.unseen = note_unseen,
 	};
 	size_t n;
 
@@ -106,7 +113,8 @@ doctor_service(struct doctor *d, const char *check)
 	if (s.overrides + s.unseen > 0)
 		return;
 	if (n == 0)
-		doctor_ok(d, check, "no sshd listens at present, and none is "
+		doctor_ok(d, check,
+		    "no sshd listens at present, and none is "
 		    "to be given options that count");
 	else
 		doctor_ok(d, check, "%zu sshd %s, without options that count",
@@ -124,8 +132,8 @@ reach_log(int type)
 	if (fd == -1)
 		return errno;
 	memcpy(address.sun_path, LOG_SOCKET, sizeof(LOG_SOCKET));
-	if (connect(fd, (const struct sockaddr *)&address,
-	    sizeof(address)) == -1)
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
+	    -1)
 		error = errno;
 	close(fd);
 	return error;
@@ -141,7 +149,8 @@ doctor_syslog(struct doctor *d, const char *check)
 	if (error == 0)
 		doctor_ok(d, check, LOG_SOCKET " takes what is logged");
 	else
-		doctor_warning(d, check, "start the machine's log service; "
+		doctor_warning(d, check,
+		    "start the machine's log service; "
 		    "until then nobody sees who is refused, or why",
 		    LOG_SOCKET ": %s", strerror(error));
 }

@@ -24,7 +24,7 @@ struct adding {
 	struct progress progress;
 	bool compressed, ca, raw;
 	uint64_t added, known, problems;
-	bool failed;		/* the writer said why */
+	bool failed; /* the writer said why */
 };
 
 static bool
@@ -59,8 +59,8 @@ on_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 	size_t n_hashes, n;
 
 	/* In order: which of two keys with the same bits is new depends on it. */
-	n = quick_hash(text, QUICK_IN_ORDER | (a->compressed ? 0 :
-	    QUICK_ECDSA), line, hash, &n_hashes);
+	n = quick_hash(text, QUICK_IN_ORDER | (a->compressed ? 0 : QUICK_ECDSA),
+	    line, hash, &n_hashes);
 	for (size_t i = 0; i < n_hashes && !a->failed; i++) {
 		if (!add_hash(a, &hash[i]))
 			a->failed = true;
@@ -118,8 +118,11 @@ total_bytes(int n, char **paths)
 static void
 read_inputs(struct adding *a, int n, char **paths)
 {
-	struct input_sink sink = { .key = on_key, .problem = on_problem,
-		.progress = on_progress, .quick = on_lines, .arg = a };
+	struct input_sink sink = { .key = on_key,
+		.problem = on_problem,
+		.progress = on_progress,
+		.quick = on_lines,
+		.arg = a };
 
 	progress_start(&a->progress, "adding", total_bytes(n, paths));
 	for (int i = 0; i < n && !a->failed; i++) {
@@ -140,7 +143,8 @@ write_filter(struct adding *a, uint64_t now)
 
 	if (a->added == 0) {
 		cli_error("%s: nothing added, %" PRIu64 " there already; left "
-		    "as it was", path, a->known);
+			  "as it was",
+		    path, a->known);
 		return true;
 	}
 	h->revision++;
@@ -148,8 +152,8 @@ write_filter(struct adding *a, uint64_t now)
 	if (!pkbf_writer_commit(&a->writer))
 		return false;
 	cli_error("%s: %" PRIu64 " added, %" PRIu64 " there already; now "
-	    "revision %" PRIu32 " with %" PRIu32 " entries", path, a->added,
-	    a->known, h->revision, h->entries);
+		  "revision %" PRIu32 " with %" PRIu32 " entries",
+	    path, a->added, a->known, h->revision, h->entries);
 	return true;
 }
 
@@ -166,7 +170,8 @@ add_inputs(struct adding *a, const char *path, int n, char **inputs)
 		goto out;
 	if (a->writer.header.revision == UINT32_MAX) {
 		cli_error("%s: revision %" PRIu32 " is the last one; merge it "
-		    "into a new filter", path, UINT32_MAX);
+			  "into a new filter",
+		    path, UINT32_MAX);
 		goto out;
 	}
 	read_inputs(a, n, inputs);
@@ -202,13 +207,15 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 	}
 	n = argc - optind - 1;
 	return add_inputs(&a, argv[optind], n > 0 ? n : 1,
-	    n > 0 ? argv + optind + 1 : standard_input) ? 0 : CLI_UNCHECKED;
+		   n > 0 ? argv + optind + 1 : standard_input) ?
+	    0 :
+	    CLI_UNCHECKED;
 }
 
 const struct cli_command filter_add = {
 	.name = "filter add",
 	.synopsis = "FILE [--no-compressed] [--ca] [--spki] "
-	    "[INPUT|DIRECTORY|-]...",
+		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to a filter",
 	.details =
 	    "Reads whatever 'keyveto check' reads; standard input without an "

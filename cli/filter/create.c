@@ -50,7 +50,8 @@ read_fpr(const char *text, double *fprp)
 	    *end == '\0' && *fprp > 0 && *fprp < 1)
 		return true;
 	cli_error("--fpr is %s, not a number between 0 and 1, such as 0.001 or "
-	    "1e-6", text);
+		  "1e-6",
+	    text);
 	return false;
 }
 
@@ -64,8 +65,7 @@ read_wish(int opt, const char *value, struct wish *wish)
 	case OPT_FPR:
 		return read_fpr(value, &wish->fpr);
 	case OPT_HASHES:
-		return read_count("hashes", value, 1, UINT8_MAX,
-		    &wish->hashes);
+		return read_count("hashes", value, 1, UINT8_MAX, &wish->hashes);
 	case OPT_LENGTH:
 		return read_count("length", value, KV_PKBF_LENGTH_MIN,
 		    KV_PKBF_LENGTH_MAX, &wish->length);
@@ -90,12 +90,12 @@ choose(const struct wish *wish, struct kv_pkbf_header *h)
 {
 	*h = (struct kv_pkbf_header){ .hashes = (uint8_t)wish->hashes,
 		.length = (uint8_t)wish->length };
-	if (wish->entries == 0 || filter_parameters(wish->entries, wish->fpr,
-	    &h->hashes, &h->length))
+	if (wish->entries == 0 ||
+	    filter_parameters(wish->entries, wish->fpr, &h->hashes, &h->length))
 		return true;
 	cli_error("%" PRIu64 " entries at a rate of %g take a filter of more "
-	    "than 2^%d bits; allow a higher rate", wish->entries, wish->fpr,
-	    KV_PKBF_LENGTH_MAX);
+		  "than 2^%d bits; allow a higher rate",
+	    wish->entries, wish->fpr, KV_PKBF_LENGTH_MAX);
 	return false;
 }
 
@@ -141,7 +141,7 @@ run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 	}
 	if (argc - optind != 1 || !is_complete(&wish)) {
 		cli_error("give one FILE, and either --entries and --fpr or "
-		    "--hashes and --length");
+			  "--hashes and --length");
 		return cli_usage_error(cmd);
 	}
 	return create(argv[optind], &wish) ? 0 : CLI_UNCHECKED;
@@ -150,7 +150,7 @@ run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command filter_create = {
 	.name = "filter create",
 	.synopsis = "FILE (--entries N --fpr P | --hashes K --length P) "
-	    "[--force]",
+		    "[--force]",
 	.help = "Make an empty filter",
 	.details =
 	    "  --entries N   make room for N keys\n"

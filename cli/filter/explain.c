@@ -15,9 +15,9 @@ static const struct option options[] = {
 };
 
 struct explaining {
-	const char *path;	/* of the filter */
+	const char *path; /* of the filter */
 	struct kv_pkbf filter;
-	bool listed;		/* the key at hand, by any of its SPKIs */
+	bool listed; /* the key at hand, by any of its SPKIs */
 	uint64_t keys, problems;
 	bool failed;
 };
@@ -121,7 +121,8 @@ static int
 explain(const char *path, const char *input, bool raw)
 {
 	struct explaining e = { .path = path };
-	struct input_sink sink = { .key = on_key, .problem = on_problem,
+	struct input_sink sink = { .key = on_key,
+		.problem = on_problem,
 		.arg = &e };
 
 	if (!filter_open(path, &e.filter))
@@ -135,7 +136,8 @@ explain(const char *path, const char *input, bool raw)
 		cli_error("%s: no key in it", input);
 		e.problems++;
 	}
-	return cli_stdout_ok() && !e.failed && e.problems == 0 ? 0 :
+	return cli_stdout_ok() && !e.failed && e.problems == 0 ?
+	    0 :
 	    CLI_UNCHECKED;
 }
 

@@ -39,8 +39,9 @@ count_set_bits(const char *path, const struct kv_pkbf *f, uint64_t *setp)
 		cli_error("%s: %s", path, strerror(errno));
 	progress_start(&progress, "reading", (uint64_t)end);
 	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
-	    at += BLOCK_BYTES) {
-		size_t len = end - at < BLOCK_BYTES ? (size_t)(end - at) :
+	     at += BLOCK_BYTES) {
+		size_t len = end - at < BLOCK_BYTES ?
+		    (size_t)(end - at) :
 		    BLOCK_BYTES;
 
 		progress_add(&progress, len);
@@ -59,7 +60,8 @@ bool
 filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts)
 {
-	*facts = (struct filter_facts){ .path = path, .header = f->header,
+	*facts = (struct filter_facts){ .path = path,
+		.header = f->header,
 		.bits = (uint64_t)1 << f->header.length };
 	if (!count_set_bits(path, f, &facts->set))
 		return false;
@@ -112,26 +114,30 @@ filter_facts_format_time(uint64_t when, char *text, size_t cap)
  * times: only a tenfold difference is held against it.
  */
 bool
-filter_facts_are_consistent(const struct filter_facts *f, char *why,
-    size_t cap)
+filter_facts_are_consistent(const struct filter_facts *f, char *why, size_t cap)
 {
 	const struct kv_pkbf_header *h = &f->header;
 
 	if (f->set == f->bits)
-		snprintf(why, cap, "every bit is set, so that every key would "
+		snprintf(why, cap,
+		    "every bit is set, so that every key would "
 		    "be listed; make a larger filter");
 	else if (f->set > (uint64_t)h->hashes * h->entries)
-		snprintf(why, cap, "the header says %" PRIu32 " entries, which "
+		snprintf(why, cap,
+		    "the header says %" PRIu32 " entries, which "
 		    "cannot set %" PRIu64 " bits; get it or build it again",
 		    h->entries, f->set);
 	else if ((double)h->entries > 10 * f->entries + 10 ||
 	    (h->entries > 0 && f->set == 0))
-		snprintf(why, cap, "the header says %" PRIu32 " entries, the "
+		snprintf(why, cap,
+		    "the header says %" PRIu32 " entries, the "
 		    "bits look like %.0f; get it or build it again",
 		    h->entries, f->entries);
 	else if (h->time > FILTER_TIME_MAX)
-		snprintf(why, cap, "the header's time, second %" PRIu64 ", is "
-		    "no date; get it or build it again", h->time);
+		snprintf(why, cap,
+		    "the header's time, second %" PRIu64 ", is "
+		    "no date; get it or build it again",
+		    h->time);
 	else
 		return true;
 	return false;

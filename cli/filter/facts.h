@@ -9,11 +9,11 @@
 #include "kv_pkbf.h"
 
 struct filter_facts {
-	const char *path;	/* the caller's */
+	const char *path; /* the caller's */
 	struct kv_pkbf_header header;
 	uint64_t bits, set;
-	double share;		/* of bits set */
-	double entries;		/* by the bits; infinite if all are set */
+	double share;	/* of bits set */
+	double entries; /* by the bits; infinite if all are set */
 };
 
 /* Reads a filter that was opened and validated; false after a message. */

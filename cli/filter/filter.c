@@ -14,15 +14,20 @@
 #include <unistd.h>
 
 static const struct cli_command *const commands[] = {
-	&filter_create, &filter_add, &filter_merge, &filter_info,
-	&filter_verify, &filter_explain,
+	&filter_create,
+	&filter_add,
+	&filter_merge,
+	&filter_info,
+	&filter_verify,
+	&filter_explain,
 };
 
 static int
 run_filter(const struct cli_command *cmd, int argc, char **argv)
 {
-	return cli_run_subcommand(cmd, commands, sizeof(commands) /
-	    sizeof(commands[0]), "so do keyveto(1) and pkbf(5)", argc, argv);
+	return cli_run_subcommand(cmd, commands,
+	    sizeof(commands) / sizeof(commands[0]),
+	    "so do keyveto(1) and pkbf(5)", argc, argv);
 }
 
 const struct cli_command cli_filter = {
@@ -44,14 +49,16 @@ print_bad_filter(const char *path, int fd, enum kv_err err, int saved_errno,
 	else if (err == KV_ERR_FILTER_SIZE &&
 	    f->header.length >= KV_PKBF_LENGTH_MIN && fstat(fd, &st) == 0)
 		cli_error("%s: has %jd bytes, and %jd by its header (p %u): "
-		    "cut short or damaged, get it or build it again", path,
-		    (intmax_t)st.st_size,
+			  "cut short or damaged, get it or build it again",
+		    path, (intmax_t)st.st_size,
 		    (intmax_t)kv_pkbf_file_bytes(f->header.length),
 		    f->header.length);
 	else
 		cli_error("%s: %s: not a filter, or damaged; get it or build "
-		    "it again", path, err == KV_ERR_FILTER_SIZE ?
-		    "shorter than a filter header" : kv_strerror(err));
+			  "it again",
+		    path,
+		    err == KV_ERR_FILTER_SIZE ? "shorter than a filter header" :
+						kv_strerror(err));
 }
 
 bool
@@ -120,8 +127,10 @@ filter_read_at(const char *path, int fd, void *buf, size_t len, off_t at)
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			cli_error("%s: %s", path, n == -1 ? strerror(errno) :
-			    "became shorter while it was read; try again");
+			cli_error("%s: %s", path,
+			    n == -1 ?
+				strerror(errno) :
+				"became shorter while it was read; try again");
 			return false;
 		}
 		p += n;
@@ -149,6 +158,7 @@ filter_now(uint64_t *timep)
 	    cli_read_number(epoch, 0, FILTER_TIME_MAX, timep))
 		return true;
 	cli_error("SOURCE_DATE_EPOCH is %s, not a number of seconds since "
-	    "1970; correct it or unset it", epoch);
+		  "1970; correct it or unset it",
+	    epoch);
 	return false;
 }

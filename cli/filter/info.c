@@ -58,23 +58,18 @@ facts_to_json(const struct filter_facts *f)
 	bool dated = filter_facts_format_time(h->time, when, sizeof(when));
 
 	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:i, s:i, s:I, s:I, s:I, "
-	    "s:f, s:f, s:f, s:o}",
-	    "file", json_text(f->path),
-	    "revision", (json_int_t)h->revision,
-	    "time", dated ? json_string(when) : json_null(),
-	    "time_seconds", h->time <= INT64_MAX ?
-	    json_integer((json_int_t)h->time) : json_null(),
-	    "entries", (json_int_t)h->entries,
-	    "hashes", h->hashes,
-	    "length", h->length,
-	    "bits", (json_int_t)f->bits,
-	    "size", (json_int_t)kv_pkbf_file_bytes(h->length),
-	    "set_bits", (json_int_t)f->set,
-	    "fill", f->share,
-	    "fpr_by_header", filter_facts_rate_by_header(f),
-	    "fpr_by_bits", filter_facts_rate_by_bits(f),
-	    "entries_by_bits", isfinite(f->entries) ?
-	    json_real(f->entries) : json_null());
+			 "s:f, s:f, s:f, s:o}",
+	    "file", json_text(f->path), "revision", (json_int_t)h->revision,
+	    "time", dated ? json_string(when) : json_null(), "time_seconds",
+	    h->time <= INT64_MAX ? json_integer((json_int_t)h->time) :
+				   json_null(),
+	    "entries", (json_int_t)h->entries, "hashes", h->hashes, "length",
+	    h->length, "bits", (json_int_t)f->bits, "size",
+	    (json_int_t)kv_pkbf_file_bytes(h->length), "set_bits",
+	    (json_int_t)f->set, "fill", f->share, "fpr_by_header",
+	    filter_facts_rate_by_header(f), "fpr_by_bits",
+	    filter_facts_rate_by_bits(f), "entries_by_bits",
+	    isfinite(f->entries) ? json_real(f->entries) : json_null());
 }
 
 static int
@@ -127,9 +122,9 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 	filter_find_distrust(path, distrust);
 	cli_print_safe(stdout, path, strlen(path));
 	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " entries, "
-	    "lists a clean key with a chance of %.3g", facts.header.hashes,
-	    facts.header.length, facts.header.revision, facts.header.entries,
-	    filter_facts_rate_by_bits(&facts));
+	       "lists a clean key with a chance of %.3g",
+	    facts.header.hashes, facts.header.length, facts.header.revision,
+	    facts.header.entries, filter_facts_rate_by_bits(&facts));
 	if (distrust[0] != '\0') {
 		fputs("; but a login would not trust it: ", stdout);
 		cli_print_safe(stdout, distrust, strlen(distrust));

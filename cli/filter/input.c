@@ -85,8 +85,8 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 		if (c == EOF)
 			break;
 		buf[have++] = (uint8_t)c;
-		if (have >= 2 && have >= 2 + (size_t)(buf[1] < 0x80 ? 0 :
-		    buf[1] & 0x7f))
+		if (have >= 2 &&
+		    have >= 2 + (size_t)(buf[1] < 0x80 ? 0 : buf[1] & 0x7f))
 			break;
 	}
 	if (ferror(in))
@@ -95,7 +95,7 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 		return NULL;
 	if (buf[0] == '-')
 		return "not raw DER but PEM, perhaps, which is read without "
-		    "--spki";
+		       "--spki";
 	if (buf[0] != TAG_SEQUENCE || !der_length(buf, have, &header, &len))
 		return "not a SubjectPublicKeyInfo in DER";
 	if (len > PEM_MAX_BYTES - header)
@@ -154,16 +154,17 @@ filter_each_spki(const struct input_key *key, bool compressed,
 	if (key->key.type == KV_KEY_NONE)
 		return f(key->spki, arg);
 	for (size_t i = 0; i < kv_spki_count(&key->key); i++) {
-		if (kv_spki_encode(&key->key, i, buf, sizeof(buf),
-		    &spki.len) != KV_OK) {
+		if (kv_spki_encode(&key->key, i, buf, sizeof(buf), &spki.len) !=
+		    KV_OK) {
 			cli_error("%s: internal error", key->path);
 			return false;
 		}
 		if (!f(spki, arg))
 			return false;
 	}
-	if (compressed && kv_spki_encode_compressed(&key->key, buf,
-	    sizeof(buf), &spki.len) == KV_OK)
+	if (compressed &&
+	    kv_spki_encode_compressed(&key->key, buf, sizeof(buf), &spki.len) ==
+		KV_OK)
 		return f(spki, arg);
 	return true;
 }

@@ -24,7 +24,7 @@ static const struct option options[] = {
 
 struct source {
 	const char *path;
-	struct kv_pkbf pkbf;	/* fd -1: the same file as an earlier one */
+	struct kv_pkbf pkbf; /* fd -1: the same file as an earlier one */
 	struct stat st;
 };
 
@@ -34,8 +34,8 @@ struct merging {
 	size_t n;
 	bool fold, force;
 	struct progress progress;
-	uint8_t *out, *in;	/* a block each */
-	bool used;		/* out holds anything */
+	uint8_t *out, *in; /* a block each */
+	bool used;	   /* out holds anything */
 };
 
 static off_t
@@ -87,7 +87,8 @@ may_replace(struct merging *m)
 			return true;
 	}
 	cli_error("%s: exists, and is not among the filters to merge; name it "
-	    "again to keep what it lists, or give --force", file->path);
+		  "again to keep what it lists, or give --force",
+	    file->path);
 	return false;
 }
 
@@ -108,15 +109,16 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 		const struct kv_pkbf_header *from = &s->pkbf.header;
 
 		if (from->hashes != h->hashes) {
-			cli_error("%s has k %u and %s k %u: such filters "
+			cli_error(
+			    "%s has k %u and %s k %u: such filters "
 			    "cannot be merged, add the keys to one instead",
 			    first->path, h->hashes, s->path, from->hashes);
 			return false;
 		}
 		if (from->length != first->pkbf.header.length && !m->fold) {
 			cli_error("%s has p %u and %s p %u: --fold makes all "
-			    "as short as the shortest, with more false "
-			    "positives",
+				  "as short as the shortest, with more false "
+				  "positives",
 			    first->path, first->pkbf.header.length, s->path,
 			    from->length);
 			return false;
@@ -129,7 +131,8 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 			entries += from->entries;
 	}
 	h->entries = entries < UINT32_MAX ? (uint32_t)entries : UINT32_MAX;
-	h->revision = revision < UINT32_MAX ? (uint32_t)revision + 1 :
+	h->revision = revision < UINT32_MAX ?
+	    (uint32_t)revision + 1 :
 	    UINT32_MAX;
 	return filter_now(&h->time);
 }
@@ -210,9 +213,9 @@ merge(struct merging *m, const char *path, char **inputs)
 	    !pkbf_writer_start(&m->writer, &h) || !merge_bits(m, h.length) ||
 	    !pkbf_writer_commit(&m->writer))
 		return false;
-	cli_error("%s: merged: k %u, p %u, revision %" PRIu32 ", at most %"
-	    PRIu32 " entries", path, h.hashes, h.length, h.revision,
-	    h.entries);
+	cli_error("%s: merged: k %u, p %u, revision %" PRIu32
+		  ", at most %" PRIu32 " entries",
+	    path, h.hashes, h.length, h.revision, h.entries);
 	return true;
 }
 

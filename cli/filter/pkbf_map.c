@@ -26,8 +26,8 @@ static bool
 replace_page(uint8_t *page)
 {
 	page -= (uintptr_t)page % page_bytes;
-	if (mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-	    MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (mmap(page, page_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	for (size_t i = 0; i < page_bytes; i++)
 		page[i] = 0xff;

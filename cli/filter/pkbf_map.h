@@ -21,9 +21,9 @@
 #define PKBF_MAP_BATCH 256
 
 struct pkbf_map {
-	int fd;			/* the filter's */
+	int fd; /* the filter's */
 	void *map;
-	const uint8_t *file;	/* the same: header and bits */
+	const uint8_t *file; /* the same: header and bits */
 	size_t bytes;
 	struct kv_pkbf_header header;
 };

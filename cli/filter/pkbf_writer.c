@@ -51,7 +51,8 @@ catch_bus_error(const char *path)
 	fputs("keyveto: ", text);
 	cli_print_safe(text, path, strlen(path));
 	fputs(": no space left on the device, an I/O error, or a file cut "
-	    "short meanwhile; nothing was written\n", text);
+	      "short meanwhile; nothing was written\n",
+	    text);
 	fflush(text);
 	len = ftell(text);
 	fclose(text);
@@ -90,8 +91,9 @@ map(struct pkbf_writer *w)
 		return false;
 	}
 	w->map_bytes = (size_t)bytes;
-	p = mmap(NULL, w->map_bytes, is_new ? PROT_READ | PROT_WRITE :
-	    PROT_READ, MAP_SHARED, is_new ? w->file.fd : w->file.old, 0);
+	p = mmap(NULL, w->map_bytes,
+	    is_new ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+	    is_new ? w->file.fd : w->file.old, 0);
 	if (p == MAP_FAILED)
 		return report_failure(w, "cannot be mapped");
 	w->map = p;
@@ -121,7 +123,7 @@ pkbf_writer_may_replace(struct pkbf_writer *w, bool force)
 		return report_failure(w, "cannot be read; move it away");
 	if (!force) {
 		cli_error("%s: is not a filter (%s); --force keeps it beside "
-		    "under another name, and makes a filter here",
+			  "under another name, and makes a filter here",
 		    w->file.path, kv_strerror(r));
 		return false;
 	}
@@ -182,7 +184,8 @@ copy_range(const struct pkbf_writer *w, off_t at, off_t end)
 	if (!ok)
 		report_failure(w, "cannot be copied");
 	while (ok && at < end) {
-		size_t len = end - at < COPY_BYTES ? (size_t)(end - at) :
+		size_t len = end - at < COPY_BYTES ?
+		    (size_t)(end - at) :
 		    COPY_BYTES;
 
 		ok = filter_read_at(w->file.path, w->file.old, buf, len, at) &&
@@ -229,7 +232,7 @@ is_mapped(const struct pkbf_writer *w, const struct kv_pkbf_hash *h)
 		uint64_t bit = kv_pkbf_position(h, i, w->header.length);
 
 		if ((w->map[KV_PKBF_HEADER_BYTES + bit / 8] &
-		    0x80U >> bit % 8) == 0)
+			0x80U >> bit % 8) == 0)
 			return false;
 	}
 	return true;
@@ -249,8 +252,8 @@ look_up_old(const struct pkbf_writer *w, const struct kv_pkbf_hash *h,
 	}
 	if ((r = kv_pkbf_lookup(&old, h, knownp)) == KV_OK)
 		return true;
-	cli_error("%s: %s", w->file.path, r == KV_ERR_SYSTEM ?
-	    strerror(errno) : kv_strerror(r));
+	cli_error("%s: %s", w->file.path,
+	    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
 	return false;
 }
 
@@ -298,8 +301,8 @@ pkbf_writer_add(struct pkbf_writer *w, const struct kv_pkbf_hash *h,
 		return true;
 	if (w->header.entries == UINT32_MAX) {
 		cli_error("%s: has %lu entries, and its header cannot count "
-		    "more; nothing was written", w->file.path,
-		    (unsigned long)UINT32_MAX);
+			  "more; nothing was written",
+		    w->file.path, (unsigned long)UINT32_MAX);
 		return false;
 	}
 	w->header.entries++;

@@ -11,7 +11,7 @@
 
 struct pkbf_writer {
 	struct replace file;
-	struct kv_pkbf_header header;	/* what commit will write */
+	struct kv_pkbf_header header; /* what commit will write */
 	/* The new file, while add fills it; before that the old, or NULL. */
 	uint8_t *map;
 	size_t map_bytes;

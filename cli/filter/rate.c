@@ -43,8 +43,8 @@ filter_rate(uint8_t hashes, uint8_t length, double n)
 double
 filter_rate_by_share(uint8_t hashes, uint8_t length, double share)
 {
-	return fmax(pow(share, hashes), rate_of_patterns(length,
-	    filter_entries(hashes, length, share)));
+	return fmax(pow(share, hashes),
+	    rate_of_patterns(length, filter_entries(hashes, length, share)));
 }
 
 /*

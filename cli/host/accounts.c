@@ -21,8 +21,10 @@ append(struct accounts *a, const struct passwd *pw)
 	}
 	v = &a->v[a->n];
 	*v = (struct account){
-		.name = strdup(pw->pw_name), .home = strdup(pw->pw_dir),
-		.uid = pw->pw_uid, .gid = pw->pw_gid,
+		.name = strdup(pw->pw_name),
+		.home = strdup(pw->pw_dir),
+		.uid = pw->pw_uid,
+		.gid = pw->pw_gid,
 	};
 	if (v->name == NULL || v->home == NULL) {
 		free(v->name);
@@ -43,7 +45,7 @@ compare_names(const void *a, const void *b)
 static void
 keep_name(void *name)
 {
-	(void)name;	/* the account's */
+	(void)name; /* the account's */
 }
 
 /*
@@ -67,13 +69,14 @@ add_each(struct accounts *a, FILE *passwd)
 	bool ok = true;
 	int saved;
 
-	while (ok && (errno = 0, pw = passwd != NULL ? fgetpwent(passwd) :
-	    getpwent()) != NULL) {
+	while (ok &&
+	    (errno = 0, pw = passwd != NULL ? fgetpwent(passwd) : getpwent()) !=
+		NULL) {
 		if (tfind(pw->pw_name, &seen, compare_names) != NULL ||
 		    is_nis_line(pw->pw_name, passwd == NULL))
 			continue;
-		ok = append(a, pw) && tsearch(a->v[a->n - 1].name, &seen,
-		    compare_names) != NULL;
+		ok = append(a, pw) &&
+		    tsearch(a->v[a->n - 1].name, &seen, compare_names) != NULL;
 	}
 	saved = errno;
 	tdestroy(seen, keep_name);

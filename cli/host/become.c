@@ -12,8 +12,7 @@ become_account(const char *name, uid_t uid, gid_t gid)
 	gid_t rgid, egid, sgid;
 
 	if ((name != NULL ? initgroups(name, gid) : setgroups(1, &gid)) == -1 ||
-	    setresgid(gid, gid, gid) == -1 ||
-	    setresuid(uid, uid, uid) == -1 ||
+	    setresgid(gid, gid, gid) == -1 || setresuid(uid, uid, uid) == -1 ||
 	    getresgid(&rgid, &egid, &sgid) == -1 ||
 	    getresuid(&ruid, &euid, &suid) == -1)
 		return false;

@@ -17,7 +17,7 @@
 /* The child's side; a write that fails ends the child. */
 struct record_out {
 	int fd;
-	size_t start, len;	/* of the record being made; of all */
+	size_t start, len; /* of the record being made; of all */
 	uint8_t buf[RECORD_MAX_BYTES];
 };
 
@@ -44,16 +44,16 @@ ssize_t record_fill(struct record_in *in, int fd);
  * Takes the next whole record; the payload is good until the next fill. False
  * if there is none; *badp tells that none can come any more.
  */
-bool record_next(struct record_in *in, uint8_t *tagp,
-    struct kv_bytes *payload, bool *badp);
+bool record_next(struct record_in *in, uint8_t *tagp, struct kv_bytes *payload,
+    bool *badp);
 void record_in_free(struct record_in *in);
 
 /* What record_add_number wrote. */
 KV_MUST_CHECK enum kv_err record_get_number(struct kv_bytes *b, uint64_t *np);
 
 struct child {
-	pid_t pid;		/* -1: none */
-	int fd;			/* what it writes its records to */
+	pid_t pid; /* -1: none */
+	int fd;	   /* what it writes its records to */
 };
 
 /*

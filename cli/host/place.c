@@ -11,15 +11,15 @@
 
 #include "command.h"
 
-#define LINKS_MAX 40	/* as the kernel's own limit */
+#define LINKS_MAX 40 /* as the kernel's own limit */
 
 struct walk {
-	const char *path;	/* as given, for messages */
-	int dir;		/* the directory reached */
-	char rest[PATH_MAX];	/* what of the path is still to be walked */
-	char name[NAME_MAX + 1];	/* the name that is walked now */
+	const char *path;	 /* as given, for messages */
+	int dir;		 /* the directory reached */
+	char rest[PATH_MAX];	 /* what of the path is still to be walked */
+	char name[NAME_MAX + 1]; /* the name that is walked now */
 	unsigned int links;
-	bool linked;		/* the name of the file itself was a link */
+	bool linked; /* the name of the file itself was a link */
 };
 
 /* Says what went wrong, from errno. */
@@ -52,8 +52,8 @@ enter(struct walk *w, int fd)
 static bool
 start(struct walk *w, const char *path)
 {
-	return enter(w, open(*path == '/' ? "/" : ".",
-	    O_PATH | O_DIRECTORY | O_CLOEXEC));
+	return enter(w,
+	    open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* Moves the next name from w->rest to w->name; it is empty at the end. */
@@ -84,10 +84,11 @@ may_follow(const struct walk *w, const struct stat *link)
 	if (geteuid() != 0)
 		return true;
 	if (link->st_uid != 0) {
-		cli_error("%s: root does not follow the symbolic link '%s' on "
+		cli_error(
+		    "%s: root does not follow the symbolic link '%s' on "
 		    "the way, which belongs to user %u; give the path without "
-		    "that link, or run this as that user", w->path, w->name,
-		    (unsigned int)link->st_uid);
+		    "that link, or run this as that user",
+		    w->path, w->name, (unsigned int)link->st_uid);
 		return false;
 	}
 	if (fstat(w->dir, &dir) == -1)
@@ -95,9 +96,11 @@ may_follow(const struct walk *w, const struct stat *link)
 	if (dir.st_uid == 0 &&
 	    ((dir.st_mode & 022) == 0 || (dir.st_mode & S_ISVTX) != 0))
 		return true;
-	cli_error("%s: root does not follow the symbolic link '%s' on the way, "
+	cli_error(
+	    "%s: root does not follow the symbolic link '%s' on the way, "
 	    "since others may write the directory that it is in; give the "
-	    "path without that link", w->path, w->name);
+	    "path without that link",
+	    w->path, w->name);
 	return false;
 }
 
@@ -136,7 +139,8 @@ judge_missing(const struct walk *w, bool last, bool *foundp)
 	if (errno != ENOENT)
 		return fail(w, "cannot be found");
 	if (w->linked)
-		return refuse(w, "a symbolic link to a file that does not "
+		return refuse(w,
+		    "a symbolic link to a file that does not "
 		    "exist; remove the link, or name that file");
 	if (!last)
 		return fail(w, "its directory");

@@ -103,8 +103,9 @@ be_program(const struct program *p, const struct terminal_signals *was,
 
 	if (was != NULL)
 		restore_terminal_signals(was);
-	if (place_descriptors(p, &failure) && (p->as == NULL ||
-	    become_account(p->as->name, p->as->uid, p->as->gid))) {
+	if (place_descriptors(p, &failure) &&
+	    (p->as == NULL ||
+		become_account(p->as->name, p->as->uid, p->as->gid))) {
 		signal(SIGPIPE, SIG_DFL);
 		if (p->dies_with_us)
 			child_die_with_parent();
@@ -186,7 +187,8 @@ program_run(const struct program *p, int *statusp)
 	if (p->has_terminal)
 		ignore_terminal_signals(&was);
 	error = start(p, p->has_terminal ? &was : NULL, &process) ?
-	    program_wait(&process, statusp) : errno;
+	    program_wait(&process, statusp) :
+	    errno;
 	if (p->has_terminal)
 		restore_terminal_signals(&was);
 	return error;

@@ -24,17 +24,17 @@
 #define PROGRAM_PATH "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct program {
-	const char *const *argv;	/* argv[0] is an absolute path */
+	const char *const *argv; /* argv[0] is an absolute path */
 	/*
 	 * NULL: PROGRAM_PATH and LC_ALL=C. environ: as ours, and a name without
 	 * a slash is looked up in PATH (the administrator's editor).
 	 */
 	char *const *env;
-	const struct account *as;	/* whom it runs as; NULL: as we do */
-	int fd[PROGRAM_FDS];		/* ours that become 0, 1, 2, 3, 4 */
-	bool dies_with_us;		/* it is killed when this thread ends */
-	bool no_new_privs;		/* as prctl(2) has it */
-	bool has_terminal;		/* ^C is for it alone: program_run */
+	const struct account *as; /* whom it runs as; NULL: as we do */
+	int fd[PROGRAM_FDS];	  /* ours that become 0, 1, 2, 3, 4 */
+	bool dies_with_us;	  /* it is killed when this thread ends */
+	bool no_new_privs;	  /* as prctl(2) has it */
+	bool has_terminal;	  /* ^C is for it alone: program_run */
 };
 
 /* Sets fd[] of a program that gets the three standard descriptors alone. */
@@ -43,7 +43,7 @@ void program_fds(struct program *p, int in, int out, int err);
 /* A program that was started. Always end it with program_wait. */
 struct program_process {
 	pid_t pid;
-	int failure;		/* a pipe: errno, if it cannot be executed */
+	int failure; /* a pipe: errno, if it cannot be executed */
 };
 
 /* Starts the program. False with errno if there can be no process. */

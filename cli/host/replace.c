@@ -43,8 +43,8 @@ on_signal(int sig)
 static void
 catch_signals(void)
 {
-	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
-		SIGTERM, SIGXCPU };
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM,
+		SIGXCPU };
 
 	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
 	    on_signal);
@@ -98,9 +98,9 @@ open_lock(struct replace *r, bool *madep)
 	r->lock = openat(r->dir, r->lock_name,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if ((*madep = r->lock != -1))
-		return fchmod(r->lock, 0600) == 0 && (geteuid() != 0 ||
-		    r->dir_st.st_uid == 0 ||
-		    fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == 0);
+		return fchmod(r->lock, 0600) == 0 &&
+		    (geteuid() != 0 || r->dir_st.st_uid == 0 ||
+			fchown(r->lock, r->dir_st.st_uid, (gid_t)-1) == 0);
 	if (errno != EEXIST)
 		return false;
 	r->lock = openat(r->dir, r->lock_name,
@@ -118,10 +118,11 @@ lock_is_safe(const struct replace *r)
 		return report_failure(r, "its lock file");
 	if (S_ISREG(st.st_mode) && (st.st_mode & 077) == 0 &&
 	    (st.st_uid == 0 || st.st_uid == geteuid() ||
-	    st.st_uid == r->dir_st.st_uid))
+		st.st_uid == r->dir_st.st_uid))
 		return true;
 	cli_error("%s: the lock file %s beside it is somebody else's, or not "
-	    "a file of mode 0600; remove it", r->path, r->lock_name);
+		  "a file of mode 0600; remove it",
+	    r->path, r->lock_name);
 	return false;
 }
 
@@ -152,7 +153,8 @@ wait_for_lock(const struct replace *r, bool *toldp)
 			how = LOCK_EX;
 			if (!*toldp && isatty(STDERR_FILENO) == 1)
 				cli_error("%s: waiting for another keyveto "
-				    "that writes it", r->path);
+					  "that writes it",
+				    r->path);
 			*toldp = true;
 		} else if (errno != EINTR)
 			return report_failure(r, "cannot be locked");
@@ -171,8 +173,8 @@ get_lock(struct replace *r)
 			if (errno == ENOENT)
 				continue;
 			cli_error("%s: cannot make or open the lock file %s "
-			    "beside it: %s", r->path, r->lock_name,
-			    strerror(errno));
+				  "beside it: %s",
+			    r->path, r->lock_name, strerror(errno));
 			break;
 		}
 		if (!lock_is_safe(r) || !wait_for_lock(r, &told))
@@ -219,7 +221,8 @@ was_replaced(const struct replace *r, const struct stat *old)
 	    (old->st_uid != 0 && old->st_uid != geteuid()))
 		return false;
 	return fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 ?
-	    !is_same(old, &named) : errno == ENOENT;
+	    !is_same(old, &named) :
+	    errno == ENOENT;
 }
 
 static bool
@@ -230,7 +233,7 @@ settle_old(const struct replace *r)
 	if (fstatat(r->dir, r->old_name, &old, AT_SYMLINK_NOFOLLOW) == -1)
 		return errno == ENOENT;
 	return was_replaced(r, &old) ? name_previous(r) :
-	    unlinkat(r->dir, r->old_name, 0) == 0;
+				       unlinkat(r->dir, r->old_name, 0) == 0;
 }
 
 /* Whoever left something behind is dead: the lock is ours. */
@@ -239,14 +242,15 @@ clean_up(const struct replace *r)
 {
 	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
 		cli_error("%s: cannot remove %s beside it, left by a run that "
-		    "was killed: %s", r->path, r->new_name, strerror(errno));
+			  "was killed: %s",
+		    r->path, r->new_name, strerror(errno));
 		return false;
 	}
 	if (settle_old(r))
 		return true;
 	cli_error("%s: cannot make %s beside it, left by a run that was "
-	    "killed, %s: %s", r->path, r->old_name, r->previous_name,
-	    strerror(errno));
+		  "killed, %s: %s",
+	    r->path, r->old_name, r->previous_name, strerror(errno));
 	return false;
 }
 
@@ -272,7 +276,10 @@ open_old(struct replace *r)
 bool
 replace_find(struct replace *r, const char *path)
 {
-	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+	*r = (struct replace){ .path = path,
+		.dir = -1,
+		.lock = -1,
+		.old = -1,
 		.fd = -1 };
 	return find_place(r);
 }
@@ -280,7 +287,10 @@ replace_find(struct replace *r, const char *path)
 bool
 replace_open(struct replace *r, const char *path)
 {
-	*r = (struct replace){ .path = path, .dir = -1, .lock = -1, .old = -1,
+	*r = (struct replace){ .path = path,
+		.dir = -1,
+		.lock = -1,
+		.old = -1,
 		.fd = -1 };
 	catch_signals();
 	return find_place(r) && get_lock(r) && clean_up(r) && open_old(r);
@@ -311,7 +321,10 @@ use_place(struct replace *r, const char *name)
 bool
 replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 {
-	*r = (struct replace){ .path = path, .dir = dir, .lock = -1, .old = -1,
+	*r = (struct replace){ .path = path,
+		.dir = dir,
+		.lock = -1,
+		.old = -1,
 		.fd = -1 };
 	catch_signals();
 	return use_place(r, name) && get_lock(r) && clean_up(r) && open_old(r);
@@ -329,7 +342,8 @@ replace_begin(struct replace *r)
 		if (r->fd != -1)
 			return true;
 		if (errno != EOPNOTSUPP && errno != EINVAL && errno != EISDIR)
-			return report_failure(r, "cannot make a file beside "
+			return report_failure(r,
+			    "cannot make a file beside "
 			    "it");
 	}
 	leftover.named = 1;
@@ -346,10 +360,10 @@ copy_attributes(const struct replace *r)
 {
 	char names[4096], value[4096];
 	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
-	    0;
+				     0;
 
 	for (const char *name = names; len > 0 && name < names + len;
-	    name += strlen(name) + 1) {
+	     name += strlen(name) + 1) {
 		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
 
 		if (n >= 0)
@@ -410,8 +424,8 @@ take_over_owner(const struct replace *r)
 	if ((st.st_uid != wanted.st_uid || st.st_gid != wanted.st_gid) &&
 	    fchown(r->fd, wanted.st_uid, wanted.st_gid) == -1) {
 		cli_error("%s: belongs to another user or group, who would "
-		    "lose it (%s); run this as root or as its owner", r->path,
-		    strerror(errno));
+			  "lose it (%s); run this as root or as its owner",
+		    r->path, strerror(errno));
 		return false;
 	}
 	if (fchmod(r->fd, wanted.st_mode & 07777) == -1)
@@ -430,16 +444,17 @@ report_changes(const struct replace *r)
 	choose_attributes(r, &st);
 	if (st.st_uid != r->old_st.st_uid)
 		cli_error("%s: belonged to user %u, and belongs to root now, "
-		    "with mode %04o", r->path, (unsigned int)r->old_st.st_uid,
+			  "with mode %04o",
+		    r->path, (unsigned int)r->old_st.st_uid,
 		    (unsigned int)st.st_mode & 07777);
 	else if (((st.st_mode ^ r->old_st.st_mode) & 07777) != 0)
 		cli_error("%s: had mode %04o, and has %04o now: only root may "
-		    "write it", r->path,
-		    (unsigned int)r->old_st.st_mode & 07777,
+			  "write it",
+		    r->path, (unsigned int)r->old_st.st_mode & 07777,
 		    (unsigned int)st.st_mode & 07777);
 	if (r->kept_name[0] != '\0')
-		cli_error("%s: what was there is kept beside it as %s",
-		    r->path, r->kept_name);
+		cli_error("%s: what was there is kept beside it as %s", r->path,
+		    r->kept_name);
 }
 
 /*
@@ -453,21 +468,21 @@ is_undisturbed(const struct replace *r)
 
 	if (!lock_is_current(r)) {
 		cli_error("%s: somebody removed the lock file %s beside it; "
-		    "nothing was written, run this again", r->path,
-		    r->lock_name);
+			  "nothing was written, run this again",
+		    r->path, r->lock_name);
 		return false;
 	}
 	if (r->old == -1)
 		return true;
 	if (fstat(r->old, &old) == 0 &&
 	    fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    is_same(&named, &r->old_st) &&
-	    old.st_size == r->old_st.st_size &&
+	    is_same(&named, &r->old_st) && old.st_size == r->old_st.st_size &&
 	    old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
 	    old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec)
 		return true;
 	cli_error("%s: another program changed it meanwhile; nothing was "
-	    "written, run this again", r->path);
+		  "written, run this again",
+	    r->path);
 	return false;
 }
 
@@ -486,7 +501,7 @@ static bool
 publish_first(struct replace *r)
 {
 	int n = r->named ? linkat(r->dir, r->new_name, r->dir, r->name, 0) :
-	    name_new_file(r, r->name);
+			   name_new_file(r, r->name);
 
 	/* FAT and its kin know no links, but they are no place for a race. */
 	if (n == -1 && r->named && (errno == EPERM || errno == EOPNOTSUPP)) {
@@ -508,20 +523,22 @@ name_kept(struct replace *r)
 
 	errno = EEXIST;
 	for (unsigned int i = 1; n == -1 && errno == EEXIST && i < 1000; i++) {
-		snprintf(r->kept_name, sizeof(r->kept_name), i == 1 ?
-		    "%.240s.kept" : "%.240s.kept%u", r->name, i);
+		snprintf(r->kept_name, sizeof(r->kept_name),
+		    i == 1 ? "%.240s.kept" : "%.240s.kept%u", r->name, i);
 		n = linkat(r->dir, r->name, r->dir, r->kept_name, 0);
 	}
 	if (n == -1) {
 		r->kept_name[0] = '\0';
-		return report_failure(r, "cannot keep what is there; move it "
+		return report_failure(r,
+		    "cannot keep what is there; move it "
 		    "away");
 	}
 	if (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    is_same(&kept, &r->old_st))
 		return true;
 	cli_error("%s: another program changed it meanwhile; nothing was "
-	    "written, run this again", r->path);
+		  "written, run this again",
+	    r->path);
 	return false;
 }
 
@@ -565,7 +582,8 @@ flush_directory(const struct replace *r)
 {
 	/* Some file systems know no flushing of directories. */
 	if (fsync(r->dir) == -1 && errno != EINVAL)
-		return report_failure(r, "written, but not sure to survive a "
+		return report_failure(r,
+		    "written, but not sure to survive a "
 		    "crash");
 	return true;
 }
@@ -585,7 +603,8 @@ replace_commit(struct replace *r)
 	if (r->old == -1 || !r->keep_old)
 		return true;
 	if (!name_previous(r))
-		return report_failure(r, "replaced, but the old one cannot be "
+		return report_failure(r,
+		    "replaced, but the old one cannot be "
 		    "kept");
 	return flush_directory(r);
 }

@@ -33,8 +33,8 @@
 #include <stddef.h>
 
 struct replace {
-	const char *path;	/* as given, for messages; the caller's */
-	int dir;		/* of the file itself, as host/place finds it */
+	const char *path; /* as given, for messages; the caller's */
+	int dir;	  /* of the file itself, as host/place finds it */
 	struct stat dir_st;
 	char name[NAME_MAX + 1];
 	char lock_name[NAME_MAX + 1];
@@ -42,15 +42,15 @@ struct replace {
 	char old_name[NAME_MAX + 1];
 	char previous_name[NAME_MAX + 1];
 	int lock;
-	int old;		/* the file there is, read-only; -1: none */
+	int old; /* the file there is, read-only; -1: none */
 	struct stat old_st;
-	int fd;			/* the new file; -1 before replace_begin */
-	bool named;		/* it goes by new_name */
+	int fd;	    /* the new file; -1 before replace_begin */
+	bool named; /* it goes by new_name */
 	/* For replace_commit, to be set after replace_open. */
-	bool keep_old;		/* as previous_name */
-	bool keep_beside;	/* as kept_name, which was free; that is told */
-	bool root_only;		/* as root: only root may write the new file */
-	char kept_name[NAME_MAX + 1];	/* NAME.kept; "" before the commit */
+	bool keep_old;	  /* as previous_name */
+	bool keep_beside; /* as kept_name, which was free; that is told */
+	bool root_only;	  /* as root: only root may write the new file */
+	char kept_name[NAME_MAX + 1]; /* NAME.kept; "" before the commit */
 };
 
 /*

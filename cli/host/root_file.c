@@ -68,18 +68,24 @@ root_hold(const char *root, char *why, size_t cap)
 		return false;
 	}
 	if (is_own_root(fd)) {
-		snprintf(why, cap, "%s: the root directory of this machine "
-		    "itself, which is meant without --root", root);
+		snprintf(why, cap,
+		    "%s: the root directory of this machine "
+		    "itself, which is meant without --root",
+		    root);
 		close(fd);
 		return false;
 	}
 	probe = open_in(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (probe == -1 || (size_t)snprintf(held.name,
-	    sizeof(held.name), "%s", root) >= sizeof(held.name)) {
-		snprintf(why, cap, "%s: %s", root, probe != -1 ?
-		    "too long a name" : errno == ENOSYS ? "a directory other "
-		    "than / needs openat2(2), of Linux 5.6 and later" :
-		    strerror(errno));
+	if (probe == -1 ||
+	    (size_t)snprintf(held.name, sizeof(held.name), "%s", root) >=
+		sizeof(held.name)) {
+		snprintf(why, cap, "%s: %s", root,
+		    probe != -1 ?
+			"too long a name" :
+			errno == ENOSYS ?
+			"a directory other "
+			"than / needs openat2(2), of Linux 5.6 and later" :
+			strerror(errno));
 		if (probe != -1)
 			close(probe);
 		close(fd);
@@ -166,7 +172,7 @@ root_resolve(const char *root, const char *path, char place[static PATH_MAX])
 	return true;
 }
 
-#define LINKS_MAX 40	/* as the kernel's */
+#define LINKS_MAX 40 /* as the kernel's */
 
 /* What a link leads to, as a path like its own; false with errno. */
 static bool
@@ -203,14 +209,14 @@ root_open_place(const char *root, const char *path,
 	for (links = 0; links < LINKS_MAX; links++) {
 		slash = strrchr(place, '/');
 		if (slash == NULL || slash[1] == '\0' ||
-		    strlen(slash + 1) > NAME_MAX ||
-		    strcmp(slash, "/..") == 0 || strcmp(slash, "/.") == 0) {
+		    strlen(slash + 1) > NAME_MAX || strcmp(slash, "/..") == 0 ||
+		    strcmp(slash, "/.") == 0) {
 			errno = EINVAL;
 			return -1;
 		}
 		snprintf(name, NAME_MAX + 1, "%s", slash + 1);
-		snprintf(above, sizeof(above), "%.*s",
-		    (int)(slash + 1 - place), place);
+		snprintf(above, sizeof(above), "%.*s", (int)(slash + 1 - place),
+		    place);
 		dir = root_open(root, above, O_RDONLY | O_DIRECTORY);
 		if (dir == -1)
 			return -1;
@@ -251,7 +257,7 @@ read_whole(int fd, size_t size, size_t *lenp)
 	}
 	if (text == NULL || n == -1 || len > size) {
 		if (text != NULL && n != -1)
-			errno = EAGAIN;		/* it grows */
+			errno = EAGAIN; /* it grows */
 		free(text);
 		return NULL;
 	}
@@ -338,8 +344,10 @@ int
 root_glob(const char *root, const char *pattern, glob_t *found)
 {
 	*found = (glob_t){
-		.gl_opendir = glob_opendir, .gl_readdir = glob_readdir,
-		.gl_closedir = glob_closedir, .gl_stat = glob_stat,
+		.gl_opendir = glob_opendir,
+		.gl_readdir = glob_readdir,
+		.gl_closedir = glob_closedir,
+		.gl_stat = glob_stat,
 		.gl_lstat = glob_lstat,
 	};
 	glob_root = root;
@@ -354,8 +362,7 @@ root_enter(const char *root)
 
 	if (dir != -1)
 		close(dir);
-	return there &&
-	    __nss_configure_lookup("passwd", "files") == 0 &&
+	return there && __nss_configure_lookup("passwd", "files") == 0 &&
 	    __nss_configure_lookup("group", "files") == 0 &&
 	    __nss_configure_lookup("initgroups", "files") == 0;
 }
@@ -378,10 +385,11 @@ answer(struct record_out *out, void *arg)
 	bool yes = false;
 
 	if (*q->root != '\0' && !root_enter(q->root))
-		snprintf(why, sizeof(why), "%s: cannot become the root "
-		    "directory: %s", q->root, strerror(errno));
-	else if (geteuid() != q->uid &&
-	    !become_account(NULL, q->uid, q->gid))
+		snprintf(why, sizeof(why),
+		    "%s: cannot become the root "
+		    "directory: %s",
+		    q->root, strerror(errno));
+	else if (geteuid() != q->uid && !become_account(NULL, q->uid, q->gid))
 		snprintf(why, sizeof(why), "cannot become user %u: %s",
 		    (unsigned int)q->uid, strerror(errno));
 	else
@@ -397,7 +405,11 @@ root_ask(const char *root, unsigned int uid, unsigned int gid,
     size_t cap)
 {
 	struct question q = {
-		.root = root, .uid = uid, .gid = gid, .f = f, .arg = arg,
+		.root = root,
+		.uid = uid,
+		.gid = gid,
+		.f = f,
+		.arg = arg,
 	};
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
@@ -415,8 +427,7 @@ root_ask(const char *root, unsigned int uid, unsigned int gid,
 	snprintf(why, cap, "the process that looked was killed");
 	if (record_next(&in, &tag, &payload, &bad) &&
 	    kv_bytes_get_string(&payload, &text) == KV_OK)
-		snprintf(why, cap, "%.*s", (int)text.len,
-		    (const char *)text.p);
+		snprintf(why, cap, "%.*s", (int)text.len, (const char *)text.p);
 	record_in_free(&in);
 	return child_wait(&child) == 0 && tag == TAG_YES;
 }

@@ -6,7 +6,7 @@
 enum sshd_process {
 	SSHD_PROCESS_OTHER,
 	SSHD_PROCESS_SSHD,
-	SSHD_PROCESS_ELSEWHERE,	/* one in a chroot, with an sshd_config there */
+	SSHD_PROCESS_ELSEWHERE, /* one in a chroot, with an sshd_config there */
 	SSHD_PROCESS_UNSEEN,	/* the kernel does not tell; errno says why */
 };
 

@@ -8,7 +8,7 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-#define CHARACTERS 32		/* a vector of them; 24 bytes come out */
+#define CHARACTERS 32 /* a vector of them; 24 bytes come out */
 
 /*
  * Each digit is told by its upper half: 2 for + and /, 3 for 0 to 9, 4 and 5
@@ -23,8 +23,7 @@ enum { SIGNS = 1, NUMBERS = 2, A_TO_O = 4, P_TO_Z = 8, OTHER = 16 };
  * 32 characters from text become 24 bytes at out, where 32 are written. False,
  * with nothing written, if any of them is no digit of base64.
  */
-__attribute__((target("avx2")))
-static inline bool
+__attribute__((target("avx2"))) static inline bool
 decode_vector(const uint8_t *text, uint8_t *out)
 {
 	/* What an upper half can be, and what a lower half cannot. */
@@ -44,8 +43,8 @@ decode_vector(const uint8_t *text, uint8_t *out)
 	const __m256i order = BOTH_HALVES(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13,
 	    12, -1, -1, -1, -1);
 	const __m256i low_bits = _mm256_set1_epi8(0x0f);
-	const __m256i in = _mm256_loadu_si256((const __m256i *)(const void *)
-	    text);
+	const __m256i in = _mm256_loadu_si256(
+	    (const __m256i *)(const void *)text);
 	const __m256i upper = _mm256_and_si256(_mm256_srli_epi32(in, 4),
 	    low_bits);
 	const __m256i lower = _mm256_and_si256(in, low_bits);
@@ -53,28 +52,27 @@ decode_vector(const uint8_t *text, uint8_t *out)
 	__m256i v;
 
 	if (!_mm256_testz_si256(_mm256_shuffle_epi8(can, upper),
-	    _mm256_shuffle_epi8(cannot, lower)))
+		_mm256_shuffle_epi8(cannot, lower)))
 		return false;
-	v = _mm256_add_epi8(in, _mm256_shuffle_epi8(difference,
-	    _mm256_add_epi8(upper, slash)));
+	v = _mm256_add_epi8(in,
+	    _mm256_shuffle_epi8(difference, _mm256_add_epi8(upper, slash)));
 	/* Six bits and six are twelve, twelve and twelve are three bytes. */
 	v = _mm256_maddubs_epi16(v, _mm256_set1_epi16(0x0140));
 	v = _mm256_madd_epi16(v, _mm256_set1_epi32(0x00011000));
 	v = _mm256_shuffle_epi8(v, order);
-	v = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6,
-	    3, 7));
+	v = _mm256_permutevar8x32_epi32(v,
+	    _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
 	_mm256_storeu_si256((__m256i *)(void *)out, v);
 	return true;
 }
 
-__attribute__((target("avx2")))
-static size_t
+__attribute__((target("avx2"))) static size_t
 decode_vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
 	size_t used = 0;
 
-	while (len - used >= CHARACTERS && cap - used / 4 * 3 >=
-	    CHARACTERS / 4 * 3 &&
+	while (len - used >= CHARACTERS &&
+	    cap - used / 4 * 3 >= CHARACTERS / 4 * 3 &&
 	    decode_vector(text + used, out + used / 4 * 3))
 		used += CHARACTERS;
 	return used;
@@ -84,7 +82,8 @@ static size_t
 vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
 	return __builtin_cpu_supports("avx2") ?
-	    decode_vectors(text, len, out, cap) : 0;
+	    decode_vectors(text, len, out, cap) :
+	    0;
 }
 
 #else
@@ -106,6 +105,7 @@ base64_vector_groups(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
 	size_t used = vectors(text, len, out, cap);
 
-	return used + kv_base64_decode_groups(text + used, len - used,
-	    out + used / 4 * 3, cap - used / 4 * 3);
+	return used +
+	    kv_base64_decode_groups(text + used, len - used, out + used / 4 * 3,
+		cap - used / 4 * 3);
 }

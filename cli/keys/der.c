@@ -86,8 +86,9 @@ pem_looks_like_der(struct kv_span data)
 		break;
 	}
 	outer = len;
-	if (len == 0 || len > PEM_MAX_BYTES || (data.len > len &&
-	    !is_line_end((struct kv_span){ data.p + len, data.len - len })))
+	if (len == 0 || len > PEM_MAX_BYTES ||
+	    (data.len > len &&
+		!is_line_end((struct kv_span){ data.p + len, data.len - len })))
 		return false;
 	if (data.len == 0 || data.p[0] == TAG_INTEGER)
 		return true;
@@ -101,14 +102,14 @@ pem_looks_like_der(struct kv_span data)
 	case HEADER_WHOLE:
 		break;
 	}
-	return data.len == 0 || data.p[0] == TAG_OID || (outer >= 0x80 &&
-	    (data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));
+	return data.len == 0 || data.p[0] == TAG_OID ||
+	    (outer >= 0x80 &&
+		(data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));
 }
 
 /* Sequences that start with a number: private keys, and PKCS#1's public. */
 static bool
-read_numbered(struct kv_span der, struct kv_span rest,
-    const struct pem_out *o)
+read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 {
 	struct kv_span content;
 	size_t numbers = 1;
@@ -163,7 +164,7 @@ read_der(struct kv_span der, const struct pem_out *o)
 	if (next == TAG_OCTET_STRING)
 		return pem_refuse_encrypted(o);
 	return is_request(first) ? pem_read_request(der, o) :
-	    pem_read_certificate(der, o);
+				   pem_read_certificate(der, o);
 }
 
 bool

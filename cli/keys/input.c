@@ -29,22 +29,24 @@ struct reader {
 	const struct input_sink *sink;
 	const char *path;
 	bool walked;
-	bool regular;		/* a file, not a pipe */
-	uint64_t line;		/* number of the line being read */
+	bool regular;  /* a file, not a pipe */
+	uint64_t line; /* number of the line being read */
 	/* A PEM block being collected; NULL outside of one. */
 	uint8_t *pem;
 	size_t pem_len;
 	uint64_t pem_line;
 	bool pem_too_long;
-	uint8_t *blob;		/* KV_BLOB_MAX_BYTES, for decoded keys */
-	uint8_t *buf;		/* BLOCK_BYTES of the text */
+	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys */
+	uint8_t *buf;  /* BLOCK_BYTES of the text */
 };
 
 static void
 give_problem(const struct reader *r, uint64_t line, const char *reason)
 {
 	const struct input_problem p = {
-		.path = r->path, .line = line, .reason = reason,
+		.path = r->path,
+		.line = line,
+		.reason = reason,
 	};
 
 	r->sink->problem(&p, r->sink->arg);
@@ -55,17 +57,21 @@ give_key(const struct reader *r, uint64_t line, enum kv_part part,
     const struct kv_pubkey *key, struct kv_span comment)
 {
 	const struct input_key k = {
-		.path = r->path, .line = line, .part = part, .key = *key,
+		.path = r->path,
+		.line = line,
+		.part = part,
+		.key = *key,
 		.type = kv_keytype_name(key->type),
-		.bits = kv_pubkey_bits(key), .comment = comment,
+		.bits = kv_pubkey_bits(key),
+		.comment = comment,
 	};
 
 	r->sink->key(&k, r->sink->arg);
 }
 
 static void
-give_sshkey(const struct reader *r, uint64_t line,
-    const struct kv_sshkey *key, struct kv_span comment)
+give_sshkey(const struct reader *r, uint64_t line, const struct kv_sshkey *key,
+    struct kv_span comment)
 {
 	if (key->key.type != KV_KEY_NONE)
 		give_key(r, line, KV_PART_KEY, &key->key, comment);
@@ -77,12 +83,16 @@ static void
 give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 {
 	const struct kv_span comment = {
-		(const uint8_t *)key->comment, strlen(key->comment),
+		(const uint8_t *)key->comment,
+		strlen(key->comment),
 	};
 	const struct input_key k = {
-		.path = r->path, .line = line,
+		.path = r->path,
+		.line = line,
 		.spki = { key->spki, key->spki_len },
-		.type = key->type, .bits = key->bits, .comment = comment,
+		.type = key->type,
+		.bits = key->bits,
+		.comment = comment,
 	};
 
 	if (key->ssh.key.type != KV_KEY_NONE)
@@ -110,7 +120,7 @@ end_pem(struct reader *r)
 	if (r->pem_too_long)
 		give_problem(r, r->pem_line, "PEM block is too long");
 	else if (pem_read((struct kv_span){ r->pem, r->pem_len }, &key, why,
-	    sizeof(why))) {
+		     sizeof(why))) {
 		give_pem_key(r, r->pem_line, &key);
 		pem_key_free(&key);
 	} else if (!key.keyless)
@@ -157,8 +167,8 @@ skip_marker(struct kv_span *text)
 	static const char *const markers[] = { "@cert-authority", "@revoked" };
 	size_t blanks = 0, len = 0;
 
-	while (blanks < text->len && (text->p[blanks] == ' ' ||
-	    text->p[blanks] == '\t'))
+	while (blanks < text->len &&
+	    (text->p[blanks] == ' ' || text->p[blanks] == '\t'))
 		blanks++;
 	if (blanks == text->len || text->p[blanks] != '@')
 		return true;
@@ -181,11 +191,15 @@ static void
 give_unknown_type(const struct reader *r, const struct kv_line *line)
 {
 	char name[KV_KEYTYPE_NAME_BYTES];
-	size_t len = line->type.len < sizeof(name) - 1 ? line->type.len :
+	size_t len = line->type.len < sizeof(name) - 1 ?
+	    line->type.len :
 	    sizeof(name) - 1;
 	const struct input_problem p = {
-		.path = r->path, .line = r->line, .unknown_type = true,
-		.type = name, .reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
+		.path = r->path,
+		.line = r->line,
+		.unknown_type = true,
+		.type = name,
+		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
 
 	memcpy(name, line->type.p, len);
@@ -222,8 +236,9 @@ has_marked_key(const struct reader *r, struct kv_span text)
 		return false;
 	text.p += 3;
 	text.len -= 3;
-	return kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES,
-	    &line) == KV_OK && !line.is_blank;
+	return kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line) ==
+	    KV_OK &&
+	    !line.is_blank;
 }
 
 static void
@@ -237,8 +252,9 @@ read_line(struct reader *r, struct kv_span text)
 	if (r->pem != NULL || pem_is_begin(text)) {
 		collect_pem(r, text);
 		/* sshd knows no blocks: a key on a line in one is a key. */
-		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES,
-		    &line) == KV_OK && !line.is_blank)
+		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line) ==
+			KV_OK &&
+		    !line.is_blank)
 			give_sshkey(r, r->line, &line.key, line.comment);
 		return;
 	}
@@ -254,7 +270,8 @@ read_line(struct reader *r, struct kv_span text)
 	    kv_keyname_find(line.type) == NULL) {
 		give_unknown_type(r, &line);
 	} else if (has_marked_key(r, text)) {
-		give_problem(r, r->line, "byte order mark before the key: "
+		give_problem(r, r->line,
+		    "byte order mark before the key: "
 		    "sshd does not read this line");
 	} else if (!r->walked || !is_no_key(err, text, &line)) {
 		give_problem(r, r->line, kv_strerror(err));
@@ -305,13 +322,15 @@ read_lines(struct reader *r, struct kv_span text)
 }
 
 void
-input_read_block(const struct input_block *block,
-    const struct input_sink *sink)
+input_read_block(const struct input_block *block, const struct input_sink *sink)
 {
 	static _Thread_local uint8_t blob[KV_BLOB_MAX_BYTES];
 	struct reader r = {
-		.sink = sink, .path = block->path, .walked = block->walked,
-		.line = block->first_line - 1, .blob = blob,
+		.sink = sink,
+		.path = block->path,
+		.walked = block->walked,
+		.line = block->first_line - 1,
+		.blob = blob,
 	};
 
 	read_lines(&r, block->text);
@@ -351,8 +370,9 @@ fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 				r->sink->progress(0, r->sink->arg);
 		}
 		got = true;
-		n = read(fd, buf + *lenp, r->regular && *lenp < READ_BYTES ?
-		    READ_BYTES - *lenp : BLOCK_BYTES - *lenp);
+		n = read(fd, buf + *lenp,
+		    r->regular && *lenp < READ_BYTES ? READ_BYTES - *lenp :
+						       BLOCK_BYTES - *lenp);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
@@ -415,8 +435,10 @@ dispatch(struct reader *r, struct kv_span text, bool long_text)
 	while (text.len > 0 && long_text && r->sink->block != NULL &&
 	    r->pem == NULL) {
 		struct input_block block = {
-			.path = r->path, .first_line = r->line + 1,
-			.walked = r->walked, .buffer = r->buf,
+			.path = r->path,
+			.first_line = r->line + 1,
+			.walked = r->walked,
+			.buffer = r->buf,
 		};
 		uint64_t lines;
 
@@ -509,7 +531,7 @@ static uint8_t *
 take_buffer(const struct input_sink *sink)
 {
 	return sink->block != NULL ? sink->take_buffer(sink->arg) :
-	    malloc(BLOCK_BYTES);
+				     malloc(BLOCK_BYTES);
 }
 
 static void
@@ -562,8 +584,8 @@ read_stream(struct reader *r, int fd)
 		}
 		if (use > 0)
 			shared = dispatch(r, (struct kv_span){ r->buf, use },
-			    (!first || !eof) && (r->regular ||
-			    len == BLOCK_BYTES));
+			    (!first || !eof) &&
+				(r->regular || len == BLOCK_BYTES));
 		first = false;
 		len -= use;
 		if (!keep(r, r->buf + use, len, shared))
@@ -608,7 +630,8 @@ static void
 problem_at(const char *path, int error, const struct input_sink *sink)
 {
 	const struct input_problem p = {
-		.path = path, .reason = strerror(error),
+		.path = path,
+		.reason = strerror(error),
 	};
 
 	sink->problem(&p, sink->arg);
@@ -626,8 +649,8 @@ walk_entry(int dir, const char *name, const char *path, int depth,
 	int fd;
 
 	/* Non-blocking: the name may have become a FIFO since it was listed. */
-	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
-	    O_CLOEXEC);
+	fd = openat(dir, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1) {
 		/* Symbolic links, sockets, and files that have just gone. */
 		if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
@@ -711,7 +734,7 @@ input_size(const char *path)
 
 	/* A directory's size would have to be found by walking it twice. */
 	if (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) == -1 :
-	    stat(path, &st) == -1)
+				     stat(path, &st) == -1)
 		return 0;
 	return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }

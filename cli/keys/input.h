@@ -16,23 +16,23 @@
 
 /* One key found. Everything belongs to the reader, until the callback ends. */
 struct input_key {
-	const char *path;	/* as given, or found in a directory; "-" */
-	uint64_t line;		/* from 1; 1 for a binary file */
-	enum kv_part part;	/* of a certificate: the key, then the CA */
-	struct kv_pubkey key;	/* type KV_KEY_NONE: only the SPKI is known */
-	struct kv_span spki;	/* set in that case */
-	const char *type;	/* "ssh-rsa"; OpenSSL's name in that case */
+	const char *path;     /* as given, or found in a directory; "-" */
+	uint64_t line;	      /* from 1; 1 for a binary file */
+	enum kv_part part;    /* of a certificate: the key, then the CA */
+	struct kv_pubkey key; /* type KV_KEY_NONE: only the SPKI is known */
+	struct kv_span spki;  /* set in that case */
+	const char *type;     /* "ssh-rsa"; OpenSSL's name in that case */
 	unsigned int bits;
-	struct kv_span comment;	/* untrusted text */
+	struct kv_span comment; /* untrusted text */
 };
 
 /* What could not be read or understood, at line (0: the whole file). */
 struct input_problem {
 	const char *path;
 	uint64_t line;
-	bool unknown_type;	/* a well-formed key of a type unknown to us */
-	const char *type;	/* its name then, untrusted */
-	const char *reason;	/* may hold untrusted bytes */
+	bool unknown_type;  /* a well-formed key of a type unknown to us */
+	const char *type;   /* its name then, untrusted */
+	const char *reason; /* may hold untrusted bytes */
 };
 
 /*
@@ -42,9 +42,9 @@ struct input_problem {
 struct input_block {
 	const char *path;
 	uint64_t first_line;
-	struct kv_span text;	/* in buffer */
+	struct kv_span text; /* in buffer */
 	uint8_t *buffer;
-	bool walked;		/* found in a directory */
+	bool walked; /* found in a directory */
 };
 
 /*
@@ -65,7 +65,7 @@ struct input_sink {
 	void (*progress)(uint64_t bytes, void *arg);
 	/* Told of each file that is read, before its keys; may be NULL. */
 	void (*file)(const char *path, void *arg);
-	input_block_fn block;	/* may be NULL */
+	input_block_fn block; /* may be NULL */
 	/*
 	 * With block: INPUT_BUFFER_BYTES to read into, and the reader's end of
 	 * it. Blocks in it may be unread by then.

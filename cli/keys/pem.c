@@ -26,7 +26,8 @@ static bool
 refuse_ssh2_private(struct kv_span data, const struct pem_out *o)
 {
 	(void)data;
-	return pem_refuse(o, "private key of the program from ssh.com: "
+	return pem_refuse(o,
+	    "private key of the program from ssh.com: "
 	    "give its public key (.pub) instead");
 }
 
@@ -88,7 +89,8 @@ pem_refuse(const struct pem_out *o, const char *fmt, ...)
 bool
 pem_refuse_encrypted(const struct pem_out *o)
 {
-	return pem_refuse(o, "encrypted, its public half too: give its public "
+	return pem_refuse(o,
+	    "encrypted, its public half too: give its public "
 	    "key (.pub) instead");
 }
 
@@ -128,7 +130,8 @@ pem_take_blob(struct kv_span blob, const struct pem_out *o)
 void
 pem_set_comment(struct pem_key *key, struct kv_span text)
 {
-	size_t len = text.len < sizeof(key->comment) - 1 ? text.len :
+	size_t len = text.len < sizeof(key->comment) - 1 ?
+	    text.len :
 	    sizeof(key->comment) - 1;
 
 	if (len > 0)
@@ -190,8 +193,8 @@ pem_split_header(struct kv_span line, struct kv_span *namep,
 static bool
 is_nocase(struct kv_span a, const char *s)
 {
-	return a.len == strlen(s) && (a.len == 0 ||
-	    strncasecmp((const char *)a.p, s, a.len) == 0);
+	return a.len == strlen(s) &&
+	    (a.len == 0 || strncasecmp((const char *)a.p, s, a.len) == 0);
 }
 
 bool
@@ -274,8 +277,9 @@ pem_is_begin(struct kv_span line)
 	struct kv_span label;
 
 	/* Most lines start with a letter, and need no closer look. */
-	if (line.len == 0 || (line.p[0] != '-' && line.p[0] != 'P' &&
-	    line.p[0] > ' ' && line.p[0] != 0xef))
+	if (line.len == 0 ||
+	    (line.p[0] != '-' && line.p[0] != 'P' && line.p[0] > ' ' &&
+		line.p[0] != 0xef))
 		return false;
 	line = trim(skip_bom(line));
 	return find_begin(line, &label) != NULL || pem_is_ppk(line);
@@ -295,7 +299,7 @@ pem_is_end(struct kv_span line)
 	/* The last line of PuTTY's files; Private-Hash in the oldest. */
 	return pem_split_header(line, &name, &value) &&
 	    (kv_span_is(name, "Private-MAC") ||
-	    kv_span_is(name, "Private-Hash"));
+		kv_span_is(name, "Private-Hash"));
 }
 
 /*
@@ -304,8 +308,7 @@ pem_is_end(struct kv_span line)
  * may stand in quotes.
  */
 static struct kv_span
-join_value(struct kv_span value, struct kv_span *text, uint8_t *buf,
-    size_t cap)
+join_value(struct kv_span value, struct kv_span *text, uint8_t *buf, size_t cap)
 {
 	size_t len = 0;
 	bool more;
@@ -359,7 +362,8 @@ find_body(struct kv_span text, const struct armour *armour,
 	*bodyp = (struct kv_span){ text.p, 0 };
 	while (pem_next_line(&text, &line)) {
 		if (pem_is_begin(line))
-			return pem_refuse(o, "another BEGIN line before the "
+			return pem_refuse(o,
+			    "another BEGIN line before the "
 			    "END line");
 		if (!pem_is_end(line)) {
 			bodyp->len = (size_t)(text.p - bodyp->p);
@@ -368,7 +372,8 @@ find_body(struct kv_span text, const struct armour *armour,
 		end = line;
 		if (!cut(&end, armour->end, armour->tail) ||
 		    !kv_span_equal(end, label))
-			return pem_refuse(o, "BEGIN and END lines are not of "
+			return pem_refuse(o,
+			    "BEGIN and END lines are not of "
 			    "one kind");
 		return true;
 	}
@@ -387,8 +392,10 @@ read_armoured(struct kv_span text, const struct armour *armour,
 			form = &forms[i];
 	}
 	if (form == NULL)
-		return pem_refuse(o, "%.*s: not a kind of PEM block that holds "
-		    "a key known here", (int)label.len, (const char *)label.p);
+		return pem_refuse(o,
+		    "%.*s: not a kind of PEM block that holds "
+		    "a key known here",
+		    (int)label.len, (const char *)label.p);
 	return find_body(text, armour, label, &body, o) &&
 	    read_headers(&body, o) && pem_decode_and_read(body, form->read, o);
 }

@@ -15,15 +15,15 @@
 
 /* A key in memory of its own; ended by pem_key_free. */
 struct pem_key {
-	struct kv_sshkey ssh;	/* ssh.key.type KV_KEY_NONE: no SSH form */
-	uint8_t *blob;		/* what ssh points into */
-	uint8_t *spki;		/* DER, when there is no SSH form */
+	struct kv_sshkey ssh; /* ssh.key.type KV_KEY_NONE: no SSH form */
+	uint8_t *blob;	      /* what ssh points into */
+	uint8_t *spki;	      /* DER, when there is no SSH form */
 	size_t spki_len;
 	/* When there is no SSH form, one word: "EC-secp256k1", "X25519". */
 	char type[KV_KEYTYPE_NAME_BYTES];
 	unsigned int bits;
-	char comment[256];	/* "" without one */
-	bool keyless;		/* not read: a kind of block without a key */
+	char comment[256]; /* "" without one */
+	bool keyless;	   /* not read: a kind of block without a key */
 };
 
 /*
@@ -39,8 +39,7 @@ bool pem_is_end(struct kv_span line);
  * whose public half is encrypted too, say. key->keyless then tells whether
  * that is as it should be: EC PARAMETERS and the like.
  */
-bool pem_read(struct kv_span block, struct pem_key *key, char *why,
-    size_t cap);
+bool pem_read(struct kv_span block, struct pem_key *key, char *why, size_t cap);
 
 /*
  * Whether data is a whole DER element of a form that may hold a key, or the

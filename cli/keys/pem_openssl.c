@@ -197,7 +197,7 @@ convert_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
 	size_t len;
 
 	if (!EVP_PKEY_get_octet_string_param(pkey, OSSL_PKEY_PARAM_PUB_KEY,
-	    point, sizeof(point), &len))
+		point, sizeof(point), &len))
 		return refuse_malformed(o, "point of this EC key");
 	put_name(&b, kv_keytype_name(type));
 	put_name(&b, kv_keytype_curve(type));
@@ -260,14 +260,14 @@ convert_ec(EVP_PKEY *pkey, const struct pem_out *o)
 	enum kv_keytype type;
 
 	if (!EVP_PKEY_set_utf8_string_param(pkey,
-	    OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed"))
+		OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed"))
 		return refuse_openssl(o);
 	if (!EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL))
-		return convert_other(pkey, "explicit", o);	/* no named curve */
+		return convert_other(pkey, "explicit", o); /* no named curve */
 	if ((type = find_curve(group)) != KV_KEY_NONE)
 		return convert_ecdsa(pkey, type, o);
 	if (!EVP_PKEY_set_utf8_string_param(pkey, OSSL_PKEY_PARAM_EC_ENCODING,
-	    OSSL_PKEY_EC_ENCODING_GROUP))
+		OSSL_PKEY_EC_ENCODING_GROUP))
 		return refuse_openssl(o);
 	return convert_other(pkey, group, o);
 }
@@ -278,8 +278,10 @@ convert_pkey(EVP_PKEY *pkey, const struct pem_out *o)
 	int bits = EVP_PKEY_get_bits(pkey);
 
 	if (bits > BITS_MAX)
-		return pem_refuse(o, "key of %d bits; the most that any sshd "
-		    "takes is %d", bits, BITS_MAX);
+		return pem_refuse(o,
+		    "key of %d bits; the most that any sshd "
+		    "takes is %d",
+		    bits, BITS_MAX);
 	if (EVP_PKEY_is_a(pkey, "RSA"))
 		return convert_rsa(pkey, o);
 	if (EVP_PKEY_is_a(pkey, "DSA"))
@@ -323,8 +325,10 @@ convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
 	int len;
 
 	if (raw.len > UNKNOWN_MAX_BYTES)
-		return pem_refuse(o, "key of %zu bytes; the most that is "
-		    "looked at is %d", raw.len, UNKNOWN_MAX_BYTES);
+		return pem_refuse(o,
+		    "key of %zu bytes; the most that is "
+		    "looked at is %d",
+		    raw.len, UNKNOWN_MAX_BYTES);
 	OBJ_obj2txt(name, sizeof(name), algorithm, 0);
 	set_type(o->key, name, "");
 	len = i2d_X509_PUBKEY(spki, &der);
@@ -429,8 +433,8 @@ read_typed(struct kv_span der, const char *type, int selection,
 	EVP_PKEY *pkey = NULL;
 	bool ok;
 
-	ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, "DER", "type-specific",
-	    type, selection, get_libctx(), NULL);
+	ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, "DER", "type-specific", type,
+	    selection, get_libctx(), NULL);
 	if (ctx == NULL ||
 	    !OSSL_DECODER_CTX_set_pem_password_cb(ctx, no_passphrase, NULL))
 		ok = refuse_openssl(o);
@@ -447,8 +451,7 @@ read_typed(struct kv_span der, const char *type, int selection,
 bool
 pem_read_pkcs1(struct kv_span der, const struct pem_out *o)
 {
-	return read_typed(der, "RSA", EVP_PKEY_PUBLIC_KEY, "RSA public key",
-	    o);
+	return read_typed(der, "RSA", EVP_PKEY_PUBLIC_KEY, "RSA public key", o);
 }
 
 static bool
@@ -491,8 +494,10 @@ take_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
 		return refuse_openssl(o);
 	if (!is_known(algorithm)) {
 		OBJ_obj2txt(name, sizeof(name), algorithm, 0);
-		return pem_refuse(o, "private key of a type unknown here (%s): "
-		    "give its public key instead", name);
+		return pem_refuse(o,
+		    "private key of a type unknown here (%s): "
+		    "give its public key instead",
+		    name);
 	}
 	if (OBJ_obj2nid(algorithm) == NID_dsa && len > DSA_PRIVATE_MAX_BYTES)
 		return pem_refuse(o, "private key is too long");
@@ -514,7 +519,7 @@ pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
 		return pem_refuse(o, "private key is too long");
 	info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &p, (long)der.len);
 	ok = info != NULL ? take_pkcs8(info, der.len, o) :
-	    refuse_malformed(o, "private key");
+			    refuse_malformed(o, "private key");
 	PKCS8_PRIV_KEY_INFO_free(info);
 	ERR_clear_error();
 	return ok;

@@ -4,7 +4,7 @@
 
 #include "keys/pem_forms.h"
 
-#define OPENSSH_MAGIC "openssh-key-v1"	/* and its NUL */
+#define OPENSSH_MAGIC "openssh-key-v1" /* and its NUL */
 
 /*
  * PROTOCOL.key: the magic, string cipher, string kdf, string kdf options,
@@ -29,8 +29,10 @@ pem_read_openssh(struct kv_span data, const struct pem_out *o)
 		return pem_refuse(o, "OpenSSH private key is cut short");
 	/* sshkey.c:private2_check_public takes no other number. */
 	if (n != 1)
-		return pem_refuse(o, "OpenSSH private key file with %u keys; "
-		    "OpenSSH reads only files with one", n);
+		return pem_refuse(o,
+		    "OpenSSH private key file with %u keys; "
+		    "OpenSSH reads only files with one",
+		    n);
 	if (kv_bytes_get_string(&b, &blob) != KV_OK)
 		return pem_refuse(o, "OpenSSH private key is cut short");
 	return pem_take_blob(blob, o);
@@ -86,7 +88,8 @@ pem_read_ppk(struct kv_span text, const struct pem_out *o)
 			pem_set_comment(o->key, value);
 		if (kv_span_is(name, "Public-Lines"))
 			return pem_decode_and_read(take_lines(&text,
-			    read_count(value)), pem_take_blob, o);
+						       read_count(value)),
+			    pem_take_blob, o);
 	}
 	return pem_refuse(o, "PuTTY key file without Public-Lines");
 }

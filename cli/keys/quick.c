@@ -28,7 +28,7 @@ struct form {
 
 /* An RSA key's SPKI: a head, the modulus, two bytes, the exponent. */
 struct rsa_form {
-	size_t n_len, e_len;	/* as they are in the blob */
+	size_t n_len, e_len; /* as they are in the blob */
 	uint8_t head[HEAD_BYTES], middle[2];
 	size_t head_len;
 };
@@ -41,7 +41,7 @@ struct rsa_form {
 /* What a thread works with. */
 struct workshop {
 	bool ready;
-	struct form form[FORMS];	/* Ed25519, then NIST's curves */
+	struct form form[FORMS]; /* Ed25519, then NIST's curves */
 	struct rsa_form rsa[RSA_FORMS];
 	size_t n_rsa;
 	uint8_t room[ROOM_BYTES + BLOB_BYTES + BASE64_VECTOR_SLACK];
@@ -108,7 +108,8 @@ make_rsa_form(struct rsa_form *f, size_t n_len, size_t e_len)
 	static const uint8_t e[RSA_E_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 	uint8_t n[BLOB_BYTES] = { 0x7f };
 	const struct kv_pubkey dummy = {
-		.type = KV_KEY_RSA, .field = { { e, e_len }, { n, n_len } },
+		.type = KV_KEY_RSA,
+		.field = { { e, e_len }, { n, n_len } },
 	};
 	uint8_t spki[KV_SPKI_MAX_BYTES];
 	size_t len;
@@ -129,7 +130,9 @@ static bool
 make_ready(struct workshop *w)
 {
 	static const enum kv_keytype types[FORMS] = {
-		KV_KEY_ED25519, KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384,
+		KV_KEY_ED25519,
+		KV_KEY_ECDSA_P256,
+		KV_KEY_ECDSA_P384,
 		KV_KEY_ECDSA_P521,
 	};
 
@@ -154,7 +157,7 @@ decode(struct kv_span text, uint8_t *blob, size_t *lenp)
 	*lenp = used / 4 * 3;
 	if (text.len - used >= 4 && text.p[used + 3] == '=') {
 		if (kv_base64_decode((const char *)text.p + used, 4,
-		    blob + *lenp, BLOB_BYTES - *lenp, &rest) != KV_OK)
+			blob + *lenp, BLOB_BYTES - *lenp, &rest) != KV_OK)
 			return 0;
 		*lenp += rest;
 		used += 4;
@@ -172,8 +175,8 @@ judge_form(const struct form *f, uint8_t *blob, size_t len,
 	    memcmp(blob, f->blob_head, f->blob_head_len) != 0)
 		return false;
 	memcpy(key - f->spki_head_len, f->spki_head, f->spki_head_len);
-	*h = kv_pkbf_hash(key - f->spki_head_len, f->spki_head_len +
-	    f->key_len);
+	*h = kv_pkbf_hash(key - f->spki_head_len,
+	    f->spki_head_len + f->key_len);
 	return true;
 }
 
@@ -181,8 +184,8 @@ judge_form(const struct form *f, uint8_t *blob, size_t len,
 static bool
 is_canonical(const uint8_t *p, size_t len)
 {
-	return (p[0] & 0x80) == 0 && (p[0] != 0 || (len > 1 &&
-	    (p[1] & 0x80) != 0));
+	return (p[0] & 0x80) == 0 &&
+	    (p[0] != 0 || (len > 1 && (p[1] & 0x80) != 0));
 }
 
 static const struct rsa_form *
@@ -205,8 +208,7 @@ find_rsa_form(struct workshop *w, size_t n_len, size_t e_len)
 
 /* string "ssh-rsa", mpint e, mpint n (RFC 4253 section 6.6) */
 static bool
-judge_rsa(struct workshop *w, uint8_t *blob, size_t len,
-    struct kv_pkbf_hash *h)
+judge_rsa(struct workshop *w, uint8_t *blob, size_t len, struct kv_pkbf_hash *h)
 {
 	static const uint8_t head[] = "\0\0\0\7ssh-rsa";
 	const size_t start = sizeof(head) - 1;
@@ -230,8 +232,8 @@ judge_rsa(struct workshop *w, uint8_t *blob, size_t len,
 	memcpy(n - f->head_len, f->head, f->head_len);
 	memcpy(n + n_len, f->middle, sizeof(f->middle));
 	memcpy(n + n_len + sizeof(f->middle), e, e_len);
-	*h = kv_pkbf_hash(n - f->head_len, f->head_len + n_len +
-	    sizeof(f->middle) + e_len);
+	*h = kv_pkbf_hash(n - f->head_len,
+	    f->head_len + n_len + sizeof(f->middle) + e_len);
 	return true;
 }
 
@@ -292,7 +294,7 @@ read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
 	if (!is_end_of_key(text))
 		return false;
 	return f == &rsa ? judge_rsa(w, blob, len, h) :
-	    judge_form(f, blob, len, h);
+			   judge_form(f, blob, len, h);
 }
 
 static bool
@@ -338,17 +340,17 @@ quick_hash(struct kv_span text, unsigned int flags,
 		const uint8_t *nl;
 		size_t used = 0;
 
-		line[n].done = able && read_key(w, text,
-		    (flags & QUICK_ECDSA) != 0, &used, &hash[n_hashes]);
+		line[n].done = able &&
+		    read_key(w, text, (flags & QUICK_ECDSA) != 0, &used,
+			&hash[n_hashes]);
 		if (line[n].done)
 			n_hashes++;
 		nl = memchr(text.p + used, '\n', text.len - used);
-		line[n].len = nl != NULL ? (size_t)(nl - text.p) + 1 :
-		    text.len;
+		line[n].len = nl != NULL ? (size_t)(nl - text.p) + 1 : text.len;
 		if (!line[n].done)
 			more = (flags & QUICK_IN_ORDER) == 0 &&
 			    !pem_is_begin((struct kv_span){ text.p,
-			    line[n].len - (nl != NULL) });
+				line[n].len - (nl != NULL) });
 		text.p += line[n].len;
 		text.len -= line[n].len;
 	}

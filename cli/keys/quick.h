@@ -19,15 +19,15 @@
 #define QUICK_LINES PKBF_MAP_BATCH
 
 struct quick_line {
-	size_t len;		/* its line end included */
-	bool done;		/* nothing is left to be read in it */
+	size_t len; /* its line end included */
+	bool done;  /* nothing is left to be read in it */
 };
 
 /* What quick_hash is to do. */
 enum quick_flags {
-	QUICK_ECDSA = 1,	/* keys on NIST's curves, too: they have a
+	QUICK_ECDSA = 1,    /* keys on NIST's curves, too: they have a
 				   second SPKI, compressed */
-	QUICK_IN_ORDER = 2,	/* stop after a line that is not done */
+	QUICK_IN_ORDER = 2, /* stop after a line that is not done */
 };
 
 /*

@@ -33,8 +33,8 @@ draw(struct progress *p, const struct timespec *now)
 	if (p->total > 0) {
 		double share = (double)p->done / (double)p->total;
 
-		fprintf(stderr, " of %.1f MiB %3.0f%%",
-		    (double)p->total / MIB, share > 1 ? 100 : share * 100);
+		fprintf(stderr, " of %.1f MiB %3.0f%%", (double)p->total / MIB,
+		    share > 1 ? 100 : share * 100);
 	}
 	fprintf(stderr, " %.1f MiB/s", rate / MIB);
 	if (p->total > p->done && rate > 0) {

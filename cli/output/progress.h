@@ -11,9 +11,9 @@
 #include <time.h>
 
 struct progress {
-	bool shown;		/* standard error is a terminal */
-	const char *what;	/* "checking" */
-	uint64_t done, total;	/* bytes; total 0 if unknown */
+	bool shown;	      /* standard error is a terminal */
+	const char *what;     /* "checking" */
+	uint64_t done, total; /* bytes; total 0 if unknown */
 	struct timespec start, last;
 	bool drawn;
 };

@@ -58,18 +58,14 @@ print_key_json(struct report *r, const struct input_key *key,
 			json_array_append_new(filters,
 			    json_text(r->judge->filter[i].path));
 	}
-	print_json(r, json_pack("{so sI ss so sI ss ss ss so so so}",
-	    "file", json_text(key->path),
-	    "line", (json_int_t)key->line,
-	    "verdict", kv_verdict_name(d->verdict),
-	    "type", json_text(key->type),
-	    "bits", (json_int_t)key->bits,
-	    "fingerprint", d->fingerprint,
-	    "spki_sha256", hex,
-	    "part", kv_part_name(key->part),
-	    "comment", json_bytes(key->comment.p, key->comment.len),
-	    "filters", filters,
-	    "reason", json_text(d->reason)));
+	print_json(r,
+	    json_pack("{so sI ss so sI ss ss ss so so so}", "file",
+		json_text(key->path), "line", (json_int_t)key->line, "verdict",
+		kv_verdict_name(d->verdict), "type", json_text(key->type),
+		"bits", (json_int_t)key->bits, "fingerprint", d->fingerprint,
+		"spki_sha256", hex, "part", kv_part_name(key->part), "comment",
+		json_bytes(key->comment.p, key->comment.len), "filters",
+		filters, "reason", json_text(d->reason)));
 }
 
 /* "PATH:LINE: ", or "PATH: " where there are no lines. */
@@ -202,15 +198,15 @@ report_problem(struct report *r, const struct input_problem *problem)
 	putc('\n', r->err);
 	if (!r->json || r->quiet)
 		return;
-	print_json(r, json_pack("{so sI ss so sn sn sn sn sn s[] so}",
-	    "file", json_text(problem->path),
-	    "line", (json_int_t)problem->line,
-	    "verdict", kv_verdict_name(problem->unknown_type ?
-	    KV_VERDICT_UNSUPPORTED : KV_VERDICT_ERROR),
-	    "type", *type != '\0' ? json_text(type) : json_null(),
-	    "bits", "fingerprint", "spki_sha256", "part", "comment",
-	    "filters",
-	    "reason", json_text(problem->reason)));
+	print_json(r,
+	    json_pack("{so sI ss so sn sn sn sn sn s[] so}", "file",
+		json_text(problem->path), "line", (json_int_t)problem->line,
+		"verdict",
+		kv_verdict_name(problem->unknown_type ? KV_VERDICT_UNSUPPORTED :
+							KV_VERDICT_ERROR),
+		"type", *type != '\0' ? json_text(type) : json_null(), "bits",
+		"fingerprint", "spki_sha256", "part", "comment", "filters",
+		"reason", json_text(problem->reason)));
 }
 
 void
@@ -234,10 +230,12 @@ plural(uint64_t n)
 void
 report_summary(const struct report *r)
 {
-	fprintf(r->err, "keyveto: %" PRIu64 " key%s %s %" PRIu64 " %s%s: %"
-	    PRIu64 " listed, %" PRIu64 " clean", r->keys, plural(r->keys),
-	    r->servers ? "of" : "in", r->files, r->servers ? "server" : "file",
-	    plural(r->files), r->listed, r->clean);
+	fprintf(r->err,
+	    "keyveto: %" PRIu64 " key%s %s %" PRIu64 " %s%s: %" PRIu64
+	    " listed, %" PRIu64 " clean",
+	    r->keys, plural(r->keys), r->servers ? "of" : "in", r->files,
+	    r->servers ? "server" : "file", plural(r->files), r->listed,
+	    r->clean);
 	if (r->allowed > 0)
 		fprintf(r->err, ", %" PRIu64 " allowed", r->allowed);
 	if (r->unsupported > 0)
@@ -254,6 +252,7 @@ report_status(const struct report *r)
 {
 	if (r->listed > 0)
 		return CLI_LISTED;
-	return r->unsupported + r->problems > 0 ? CLI_UNCHECKED :
+	return r->unsupported + r->problems > 0 ?
+	    CLI_UNCHECKED :
 	    CLI_NOTHING_LISTED;
 }

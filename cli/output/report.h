@@ -9,11 +9,11 @@
 struct report {
 	const struct kv_judge *judge;
 	bool json;
-	bool all;		/* clean keys too */
-	bool quiet;		/* nothing but errors */
-	bool servers;		/* what is counted as a file is a server */
-	FILE *out, *err;	/* findings; messages */
-	const char *account;	/* audit: whose file it is; NULL elsewhere */
+	bool all;	     /* clean keys too */
+	bool quiet;	     /* nothing but errors */
+	bool servers;	     /* what is counted as a file is a server */
+	FILE *out, *err;     /* findings; messages */
+	const char *account; /* audit: whose file it is; NULL elsewhere */
 	int64_t now;
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;

@@ -18,21 +18,24 @@
 
 #include "kv_keytype.h"
 
-#define WHY_BYTES 2048		/* libssh's sentences have 1023 at most */
-#define UNKNOWN_MAX 32		/* offers of one server that are reported */
-#define RSA_MIN_BITS 768	/* the least that libssh can be told */
+#define WHY_BYTES 2048	 /* libssh's sentences have 1023 at most */
+#define UNKNOWN_MAX 32	 /* offers of one server that are reported */
+#define RSA_MIN_BITS 768 /* the least that libssh can be told */
 
 /* What is put to a server beside the question; old servers know the last. */
-#define KEX "curve25519-sha256,curve25519-sha256@libssh.org," \
+#define KEX \
+	"curve25519-sha256,curve25519-sha256@libssh.org," \
 	"ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521," \
 	"diffie-hellman-group18-sha512,diffie-hellman-group16-sha512," \
 	"diffie-hellman-group-exchange-sha256,diffie-hellman-group14-sha256," \
 	"diffie-hellman-group14-sha1,diffie-hellman-group-exchange-sha1," \
 	"diffie-hellman-group1-sha1"
-#define CIPHERS "chacha20-poly1305@openssh.com," \
+#define CIPHERS \
+	"chacha20-poly1305@openssh.com," \
 	"aes256-gcm@openssh.com,aes128-gcm@openssh.com,aes256-ctr," \
 	"aes192-ctr,aes128-ctr,aes256-cbc,aes192-cbc,aes128-cbc,3des-cbc"
-#define MACS "hmac-sha2-256-etm@openssh.com," \
+#define MACS \
+	"hmac-sha2-256-etm@openssh.com," \
 	"hmac-sha2-512-etm@openssh.com,hmac-sha1-etm@openssh.com," \
 	"hmac-sha2-256,hmac-sha2-512,hmac-sha1"
 
@@ -59,11 +62,11 @@ struct host {
 	const struct scan_job *job;
 	struct sockaddr_storage address;
 	socklen_t address_len;
-	int fd;			/* connected, for the first question; or -1 */
+	int fd; /* connected, for the first question; or -1 */
 	bool beyond_libssh[QUESTIONS];
 	bool offers_known;
-	char refusal[WHY_BYTES];	/* by libssh, of this connection */
-	char offers[WHY_BYTES];	/* algorithms, with commas between them */
+	char refusal[WHY_BYTES]; /* by libssh, of this connection */
+	char offers[WHY_BYTES];	 /* algorithms, with commas between them */
 };
 
 static void
@@ -121,7 +124,7 @@ connect_to(const struct host *h)
 	if (!done && errno == EINPROGRESS) {
 		if (poll(&p, 1, (int)h->job->timeout * 1000) == 1)
 			done = getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error,
-			    &size) == 0;
+				   &size) == 0;
 		else
 			errno = ETIMEDOUT;
 	}
@@ -139,7 +142,8 @@ static bool
 find_address(struct host *h)
 {
 	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV,
 	};
 	const struct scan_target *t = h->job->target;
 	struct addrinfo *found;
@@ -151,12 +155,12 @@ find_address(struct host *h)
 	if (error != 0) {
 		send_problem(h, "cannot look up the name",
 		    error == EAI_SYSTEM ? strerror(errno) :
-		    gai_strerror(error));
+					  gai_strerror(error));
 		return false;
 	}
 	errno = EADDRNOTAVAIL;
 	for (struct addrinfo *a = found; a != NULL && h->fd == -1;
-	    a = a->ai_next) {
+	     a = a->ai_next) {
 		if (a->ai_addrlen > sizeof(h->address))
 			continue;
 		memcpy(&h->address, a->ai_addr, a->ai_addrlen);
@@ -183,10 +187,10 @@ new_session(const struct host *h)
 	    ssh_options_set(s, SSH_OPTIONS_SSH_DIR, "/nonexistent") != SSH_OK ||
 	    ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") != SSH_OK ||
 	    ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") !=
-	    SSH_OK ||
+		SSH_OK ||
 	    ssh_options_set(s, SSH_OPTIONS_USER, "keyveto") != SSH_OK ||
 	    ssh_options_set(s, SSH_OPTIONS_HOST, h->job->target->host) !=
-	    SSH_OK ||
+		SSH_OK ||
 	    ssh_options_set(s, SSH_OPTIONS_TIMEOUT, &timeout) != SSH_OK) {
 		ssh_free(s);
 		return NULL;
@@ -225,7 +229,8 @@ static void
 keep_refusal(int priority, const char *function, const char *line, void *arg)
 {
 	static const char *const starts[] = {
-		"kex error : ", "Protocol mismatch: ",
+		"kex error : ",
+		"Protocol mismatch: ",
 		"Received SSH_MSG_DISCONNECT: ",
 	};
 	struct host *h = arg;
@@ -251,7 +256,7 @@ static bool
 read_offers(struct host *h)
 {
 	static const char start[] = "kex error : no match for method "
-	    "server host key algo: server [";
+				    "server host key algo: server [";
 	const char *list = h->refusal + sizeof(start) - 1, *end;
 
 	if (strncmp(h->refusal, start, sizeof(start) - 1) != 0)
@@ -260,7 +265,8 @@ read_offers(struct host *h)
 	if (end == NULL) {
 		/* libssh cuts a long sentence: the last name is not whole. */
 		end = strrchr(list, ',') != NULL ? strrchr(list, ',') : list;
-		send_text(h, SCAN_PROBLEM, "the server offers more algorithms "
+		send_text(h, SCAN_PROBLEM,
+		    "the server offers more algorithms "
 		    "than can be read: use ssh-keyscan and check");
 	}
 	snprintf(h->offers, sizeof(h->offers), "%.*s", (int)(end - list), list);
@@ -290,15 +296,15 @@ ask(struct host *h, ssh_session s, const char *algorithms)
 		return knew;
 	}
 	h->refusal[0] = '\0';
-	errno = 0;	/* libssh takes what is left there for a reason */
+	errno = 0; /* libssh takes what is left there for a reason */
 	ok = ssh_options_set(s, SSH_OPTIONS_FD, &h->fd) == SSH_OK &&
 	    ssh_connect(s) == SSH_OK && send_server_key(h, s);
 	end_phase();
 	if (!ok && !knew)
 		ok = read_offers(h);
 	if (!ok)
-		send_problem(h, what, h->refusal[0] != '\0' ? h->refusal :
-		    ssh_get_error(s));
+		send_problem(h, what,
+		    h->refusal[0] != '\0' ? h->refusal : ssh_get_error(s));
 	ssh_disconnect(s);
 	/* Some endings of a session close it, and some do not. */
 	close(h->fd);
@@ -320,7 +326,7 @@ static bool
 may_offer(const struct host *h, size_t i)
 {
 	for (const char *p = questions[i]; *p != '\0';
-	    p += strcspn(p, ","), p += *p == ',')
+	     p += strcspn(p, ","), p += *p == ',')
 		if (is_in_list(h->offers, p, strcspn(p, ",")))
 			return true;
 	return !h->offers_known;
@@ -338,12 +344,13 @@ ask_all(struct host *h)
 		if (!may_offer(h, i))
 			continue;
 		if ((s = new_session(h)) == NULL) {
-			send_text(h, SCAN_PROBLEM, "libssh has no session for "
+			send_text(h, SCAN_PROBLEM,
+			    "libssh has no session for "
 			    "it");
 			return false;
 		}
 		h->beyond_libssh[i] = ssh_options_set(s, SSH_OPTIONS_HOSTKEYS,
-		    questions[i]) != SSH_OK;
+					  questions[i]) != SSH_OK;
 		ok = h->beyond_libssh[i] || ask(h, s, questions[i]);
 		ssh_free(s);
 	}
@@ -367,7 +374,8 @@ send_unasked(const struct host *h, const char *name, size_t len)
 		return false;
 	snprintf(text, sizeof(text), "%.*s", (int)len, name);
 	if (known != NULL)
-		send_problem(h, text, "the server offers such a key, but this "
+		send_problem(h, text,
+		    "the server offers such a key, but this "
 		    "libssh cannot ask for it: use ssh-keyscan and check");
 	else
 		send_text(h, SCAN_UNKNOWN, text);
@@ -395,7 +403,7 @@ scan_host(struct record_out *out, void *job)
 	if (!find_address(&h) || !ask_all(&h))
 		return;
 	for (const char *p = h.offers; *p != '\0' && n < UNKNOWN_MAX;
-	    p += len + (p[len] == ',')) {
+	     p += len + (p[len] == ',')) {
 		len = strcspn(p, ",");
 		n += send_unasked(&h, p, len);
 	}

@@ -8,15 +8,15 @@
 
 /* What the child tells, each with one string. */
 enum scan_tag {
-	SCAN_PHASE = 1,		/* what it is about to do */
-	SCAN_KEY,		/* a key the server has proved to own, base64 */
-	SCAN_PROBLEM,		/* what it could not do, and why; untrusted */
-	SCAN_UNKNOWN,		/* an algorithm nobody here knows; untrusted */
+	SCAN_PHASE = 1, /* what it is about to do */
+	SCAN_KEY,	/* a key the server has proved to own, base64 */
+	SCAN_PROBLEM,	/* what it could not do, and why; untrusted */
+	SCAN_UNKNOWN,	/* an algorithm nobody here knows; untrusted */
 };
 
 struct scan_job {
 	const struct scan_target *target;
-	unsigned int timeout;	/* seconds for each connection */
+	unsigned int timeout; /* seconds for each connection */
 };
 
 /*

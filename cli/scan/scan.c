@@ -67,7 +67,7 @@ report_server_key(struct scan *s, const char *name, struct kv_span text)
 	enum kv_err r;
 
 	if ((r = kv_base64_decode((const char *)text.p, text.len, blob,
-	    sizeof(blob), &len)) != KV_OK ||
+		 sizeof(blob), &len)) != KV_OK ||
 	    (r = kv_sshkey_parse(blob, len, &parsed)) != KV_OK) {
 		report_reason(s, name, kv_strerror(r));
 		return;
@@ -85,7 +85,9 @@ report_record(struct scan *s, const char *name, uint8_t tag,
 {
 	char copy[4096];
 	struct input_problem unknown = {
-		.path = name, .unknown_type = true, .type = copy,
+		.path = name,
+		.unknown_type = true,
+		.type = copy,
 		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
 
@@ -133,13 +135,16 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
 	if (too_much)
 		report_reason(s, name, "the server says too much");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-		snprintf(why, sizeof(why), "no answer within %u seconds, "
-		    "while %.*s (--timeout)", s->timeout, (int)phase.len,
-		    (const char *)phase.p);
+		snprintf(why, sizeof(why),
+		    "no answer within %u seconds, "
+		    "while %.*s (--timeout)",
+		    s->timeout, (int)phase.len, (const char *)phase.p);
 		report_reason(s, name, why);
 	} else if (status != 0) {
-		snprintf(why, sizeof(why), "the scan of it broke off while "
-		    "%.*s", (int)phase.len, (const char *)phase.p);
+		snprintf(why, sizeof(why),
+		    "the scan of it broke off while "
+		    "%.*s",
+		    (int)phase.len, (const char *)phase.p);
 		report_reason(s, name, why);
 	}
 	record_in_free(&slot->in);
@@ -159,7 +164,8 @@ start_host(struct scan *s, const char *text)
 		return;
 	}
 	slot->job = (struct scan_job){
-		.target = &slot->target, .timeout = s->timeout,
+		.target = &slot->target,
+		.timeout = s->timeout,
 	};
 	if (!child_start(&slot->child, scan_host, &slot->job)) {
 		report_reason(s, slot->target.name, strerror(errno));
@@ -179,15 +185,15 @@ start_line(struct scan *s)
 
 	r = kv_lines_next(&s->lines, &text, &s->reading);
 	if (r != KV_OK) {
-		report_reason(s, "-", r == KV_ERR_SYSTEM ? strerror(errno) :
-		    kv_strerror(r));
+		report_reason(s, "-",
+		    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
 		s->reading &= r != KV_ERR_SYSTEM;
 		return;
 	}
 	snprintf(host, sizeof(host), "%.*s", (int)text.len,
 	    text.len > 0 ? (const char *)text.p : "");
 	host[strcspn(host, "#")] = '\0';
-	for (len = strlen(host); len > 0 && strchr(" \t\r", host[len - 1]); )
+	for (len = strlen(host); len > 0 && strchr(" \t\r", host[len - 1]);)
 		host[--len] = '\0';
 	text.len = strspn(host, " \t");
 	if (host[text.len] != '\0')
@@ -223,10 +229,12 @@ wait_for_news(struct scan *s, struct pollfd *p, bool want_line)
 {
 	for (size_t i = 0; i < s->n_slots; i++)
 		p[i] = (struct pollfd){
-			.fd = s->slot[i].child.fd, .events = POLLIN,
+			.fd = s->slot[i].child.fd,
+			.events = POLLIN,
 		};
 	p[s->n_slots] = (struct pollfd){
-		.fd = want_line ? STDIN_FILENO : -1, .events = POLLIN,
+		.fd = want_line ? STDIN_FILENO : -1,
+		.events = POLLIN,
 	};
 	while (poll(p, s->n_slots + 1, -1) == -1 && errno == EINTR)
 		;
@@ -308,9 +316,8 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 	int opt;
 	bool ok = true;
 
-	*o = (struct options){
-		.jobs = JOBS_DEFAULT, .timeout = TIMEOUT_DEFAULT
-	};
+	*o = (struct options){ .jobs = JOBS_DEFAULT,
+		.timeout = TIMEOUT_DEFAULT };
 	*statusp = CLI_UNCHECKED;
 	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		switch (opt) {
@@ -355,7 +362,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind == argc) {
 		cli_error("scan needs a host, or - to read hosts from "
-		    "standard input");
+			  "standard input");
 		return cli_usage_error(cmd);
 	}
 	if (!cli_judge_open(&judge, &o.judge))
@@ -368,7 +375,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_scan = {
 	.name = "scan",
 	.synopsis = "[--json] [--all] [--quiet] [--timeout S] [--jobs N] "
-	    "[--config FILE] [--filter FILE]... HOST[:PORT]...",
+		    "[--config FILE] [--filter FILE]... HOST[:PORT]...",
 	.help = "Tell which host keys of live servers are listed",
 	.details =
 	    "HOST is a name or an address; an IPv6 address with a port is "
@@ -382,8 +389,7 @@ const struct cli_command cli_scan = {
 	    "tells\n"
 	    "  --timeout S      seconds that each connection may take "
 	    "(default 10)\n"
-	    "  --jobs N         ask N servers at a time (default 16)\n"
-	    CLI_JUDGE_HELP
+	    "  --jobs N         ask N servers at a time (default 16)\n" CLI_JUDGE_HELP
 	    "\nEach key type a server offers takes a connection, which ends "
 	    "before anybody\nlogs in. Exit status: 0 nothing listed, 1 "
 	    "something listed, 2 nothing listed but\nsomething could not be "

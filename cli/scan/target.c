@@ -48,7 +48,7 @@ scan_target_parse(const char *text, struct scan_target *t)
 		return why;
 	if (len == 0)
 		return "a host is missing: give HOST, HOST:PORT or "
-		    "[ADDRESS]:PORT";
+		       "[ADDRESS]:PORT";
 	if (len >= sizeof(t->host))
 		return "the host name is too long";
 	memcpy(t->host, host, len);
@@ -56,7 +56,7 @@ scan_target_parse(const char *text, struct scan_target *t)
 	/* A pasted "user@host" or a URL would be looked up in vain. */
 	if (t->host[strcspn(t->host, " \t/@")] != '\0')
 		return "not a host name: give HOST, HOST:PORT or "
-		    "[ADDRESS]:PORT";
+		       "[ADDRESS]:PORT";
 	if (port == NULL)
 		port = SCAN_DEFAULT_PORT;
 	if (!cli_read_number(port, 1, 65535, &number))

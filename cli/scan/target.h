@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #define SCAN_DEFAULT_PORT "22"
-#define SCAN_HOST_BYTES 256	/* DNS allows 253 */
+#define SCAN_HOST_BYTES 256 /* DNS allows 253 */
 
 struct scan_target {
 	char host[SCAN_HOST_BYTES];

@@ -9,8 +9,9 @@
 /* Whatever else such a line says. */
 #define BEGIN "# BEGIN keyveto"
 #define END "# END keyveto"
-#define BEGIN_LINE BEGIN ": written by \"keyveto sshd enable\", taken out " \
-	"by \"keyveto sshd disable\"\n"
+#define BEGIN_LINE \
+	BEGIN ": written by \"keyveto sshd enable\", taken out " \
+	      "by \"keyveto sshd disable\"\n"
 #define END_LINE END "\n"
 
 static bool
@@ -38,8 +39,8 @@ whole_length(const char *p, const char *end)
 
 	do {
 		n += line_length(p + n, end);
-		for (last = n; last > 0 && strchr(" \t\r\n", p[last - 1]) !=
-		    NULL; last--)
+		for (last = n;
+		     last > 0 && strchr(" \t\r\n", p[last - 1]) != NULL; last--)
 			;
 	} while (p + n < end && last > 0 && p[last - 1] == '\\' &&
 	    !starts_with(p + n, (size_t)(end - p) - n, BEGIN) &&
@@ -55,9 +56,13 @@ static bool
 is_of_our_kind(const char *line, size_t len)
 {
 	static const char *const keywords[] = {
-		"AuthorizedKeysFile", "AuthorizedKeysCommand",
-		"AuthorizedKeysCommandUser", "AuthorizedPrincipalsCommand",
-		"AuthorizedPrincipalsCommandUser", "OnError", "OnHit",
+		"AuthorizedKeysFile",
+		"AuthorizedKeysCommand",
+		"AuthorizedKeysCommandUser",
+		"AuthorizedPrincipalsCommand",
+		"AuthorizedPrincipalsCommandUser",
+		"OnError",
+		"OnHit",
 		"OnUnsupported",
 	};
 	static const char module[] = "pam_keyveto.so";
@@ -128,9 +133,11 @@ copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
 		p += n;
 	}
 	if (begun != 0) {
-		snprintf(why, cap, "%zu: a mark of keyveto's without the "
+		snprintf(why, cap,
+		    "%zu: a mark of keyveto's without the "
 		    "other one; take out keyveto's lines, and the marks, by "
-		    "hand", begun);
+		    "hand",
+		    begun);
 		free(out);
 		return NULL;
 	}
@@ -176,8 +183,8 @@ sshd_block_line_outside(const char *text, size_t len, size_t line)
 }
 
 char *
-sshd_block_insert(const char *text, size_t len, size_t line,
-    const char *lines, size_t *out_lenp)
+sshd_block_insert(const char *text, size_t len, size_t line, const char *lines,
+    size_t *out_lenp)
 {
 	const size_t head = sizeof(BEGIN_LINE) - 1, tail = sizeof(END_LINE) - 1;
 	const size_t body = strlen(lines);

@@ -22,7 +22,7 @@ check(const struct sshd_options *o, struct sshd_present *p)
 	if (sshd_copy_is_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
 		return true;
 	if (sshd_copy_is_valid(o->sshd, &p->now, foreign, before,
-	    sizeof(before))) {
+		sizeof(before))) {
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
@@ -41,18 +41,20 @@ tell_kept(const struct sshd_present *p, const struct sshd_file *f)
 		return;
 	if (!k->there && f->base_len > 0)
 		cli_error("note: %s%s: has other lines than keyveto's by now: "
-		    "it stays", root, f->path);
-	else if (k->there && f->blocks > 0 && (k->len != f->base_len ||
-	    memcmp(k->text, f->base, k->len) != 0))
+			  "it stays",
+		    root, f->path);
+	else if (k->there && f->blocks > 0 &&
+	    (k->len != f->base_len || memcmp(k->text, f->base, k->len) != 0))
 		cli_error("note: %s%s: was changed since keyveto was enabled: "
-		    "only keyveto's lines were taken out", root,
-		    f->path);
+			  "only keyveto's lines were taken out",
+		    root, f->path);
 	else if (k->there && f->blocks == 0 && f->there)
 		cli_error("note: %s%s: keyveto's lines were not in it any more",
 		    root, f->path);
 	else if (k->there && !f->there)
 		cli_error("note: %s%s: is not there any more; " SSHD_STATE_DIR
-		    " had what it was", root, f->path);
+			  " had what it was",
+		    root, f->path);
 }
 
 enum whose { SSHDS, PAMS, KEYVETOS };
@@ -60,8 +62,9 @@ enum whose { SSHDS, PAMS, KEYVETOS };
 static enum whose
 whose_file(const struct sshd_file *f)
 {
-	return sshd_file_is_sshds(f) ? SSHDS : sshd_file_is_pams(f) ? PAMS :
-	    KEYVETOS;
+	return sshd_file_is_sshds(f) ? SSHDS :
+	    sshd_file_is_pams(f)     ? PAMS :
+				       KEYVETOS;
 }
 
 /* From sshd's own files, PAM's, or keyveto.conf; counts them. */
@@ -124,21 +127,23 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 	guard = taken > 0 || had_guard(p);
 	/* An earlier run may have taken them out, and not have reloaded. */
 	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
-		cli_error(has_other_lines(p) ? "PAM's lines and those in "
-		    "keyveto.conf stay for now: reload sshd, then run this "
-		    "again without --reload" : "sshd was not reloaded: reload "
-		    "it, then run this again without --reload");
+		cli_error(has_other_lines(p) ?
+			"PAM's lines and those in "
+			"keyveto.conf stay for now: reload sshd, then run this "
+			"again without --reload" :
+			"sshd was not reloaded: reload "
+			"it, then run this again without --reload");
 		return CLI_UNCHECKED;
 	}
-	if (!take_out(p, PAMS, &taken) ||
-	    !take_out(p, KEYVETOS, &taken) || !sshd_state_remove(o->root))
+	if (!take_out(p, PAMS, &taken) || !take_out(p, KEYVETOS, &taken) ||
+	    !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
 	if (taken == 0)
 		puts("no keyveto lines found");
 	else if (guard && *o->root == '\0' && !o->reload)
 		puts("sshd runs the guard until it is reloaded, and the guard "
-		    "reads keyveto.conf without these lines: run systemctl "
-		    "reload ssh now");
+		     "reads keyveto.conf without these lines: run systemctl "
+		     "reload ssh now");
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

@@ -17,10 +17,10 @@ struct enabling {
 	const struct sshd_options *o;
 	struct sshd_present *p;
 	struct sshd_copy next;
-	char *next_dump;	/* what sshd says of next */
+	char *next_dump; /* what sshd says of next */
 	struct accounts accounts;
 	struct sshd_plan plan;
-	bool pam;		/* the module is on in the end */
+	bool pam; /* the module is on in the end */
 };
 
 /* What sshd says without keyveto's lines. False after a message. */
@@ -57,7 +57,7 @@ choose_parts(struct enabling *e)
 	if (e->plan.pam && !o->pam &&
 	    !sshd_text_is(e->p->dump, "usepam", "yes")) {
 		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
-		    "guard is all there can be");
+			  "guard is all there can be");
 		e->plan.pam = false;
 	}
 	e->pam = e->plan.pam;
@@ -79,9 +79,11 @@ note_unguarded(const struct enabling *e)
 	for (enum way way = 0; way < WAYS; way++)
 		if (!ways_is_guarded(&w, way))
 			cli_error("note: %s: neither the guard nor the module "
-			    "will judge the keys on this way in%s",
-			    ways_name(way), *e->plan.pam_unfit == '\0' &&
-			    s->use_pam ? "; add --pam" : "");
+				  "will judge the keys on this way in%s",
+			    ways_name(way),
+			    *e->plan.pam_unfit == '\0' && s->use_pam ?
+				"; add --pam" :
+				"");
 	sshd_settings_free(s);
 }
 
@@ -97,10 +99,11 @@ note_policy(const struct enabling *e)
 	if (e->o->warn)
 		return;
 	if (kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
-	    KV_OK && config.on_hit != KV_ACTION_DENY)
+		KV_OK &&
+	    config.on_hit != KV_ACTION_DENY)
 		cli_error("note: %s%s says OnHit warn: listed keys are let in, "
-		    "and logged; keyveto config edit changes it", e->o->root,
-		    f->path);
+			  "and logged; keyveto config edit changes it",
+		    e->o->root, f->path);
 	kv_config_free(&config);
 }
 
@@ -118,13 +121,13 @@ plan(struct enabling *e)
 	if (*e->plan.pam_unfit != '\0')
 		e->pam = false;
 	if (!sshd_copy_is_valid(o->sshd, &e->next, *o->root != '\0', why,
-	    sizeof(why))) {
+		sizeof(why))) {
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
 	e->next_dump = sshd_ask_copy(o, &e->next, NULL);
-	if (e->next_dump == NULL || !sshd_plan_holds(&e->plan, &e->next.tree,
-	    e->p->dump, e->next_dump))
+	if (e->next_dump == NULL ||
+	    !sshd_plan_holds(&e->plan, &e->next.tree, e->p->dump, e->next_dump))
 		return false;
 	note_unguarded(e);
 	note_policy(e);
@@ -142,15 +145,16 @@ accept_order(const struct enabling *e, size_t ca_lines)
 {
 	if (!e->plan.changes_order)
 		return true;
-	cli_error("note: TrustedUserCAKeys is set. With the guard, sshd asks "
+	cli_error(
+	    "note: TrustedUserCAKeys is set. With the guard, sshd asks "
 	    "the accounts' files after it: a certificate that both accept "
 	    "loses the restrictions of its cert-authority line, a forced "
 	    "command among them. --pam alone changes no order");
 	if (ca_lines == 0 || e->o->yes)
 		return true;
 	cli_error("%zu account%s a cert-authority line in the files; nothing "
-	    "was changed: use --pam, or go on with --yes", ca_lines,
-	    ca_lines == 1 ? " has" : "s have");
+		  "was changed: use --pam, or go on with --yes",
+	    ca_lines, ca_lines == 1 ? " has" : "s have");
 	return false;
 }
 
@@ -165,7 +169,9 @@ try_out(struct enabling *e)
 	const struct sshd_file *f = sshd_files_find(&e->p->files,
 	    KV_CONFIG_PATH);
 	struct sshd_same_keys same = {
-		.o = e->o, .base = &e->p->base, .next = &e->next,
+		.o = e->o,
+		.base = &e->p->base,
+		.next = &e->next,
 		.accounts = &e->accounts,
 	};
 	struct sshd_tryout t;
@@ -193,21 +199,23 @@ rehearse(struct enabling *e)
 	if (!sshd_rehearse(e->o, &e->p->base, &found))
 		return CLI_UNCHECKED;
 	if (found.refused > 0)
-		cli_error("%zu account%s with a listed key, %zu of them without "
-		    "another", found.refused, found.refused == 1 ? "" : "s",
+		cli_error(
+		    "%zu account%s with a listed key, %zu of them without "
+		    "another",
+		    found.refused, found.refused == 1 ? "" : "s",
 		    found.locked_out);
 	if (found.listed_cas > 0)
 		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
-		    "with such a certificate would be refused",
+			  "with such a certificate would be refused",
 		    found.listed_cas, found.listed_cas == 1 ? "" : "s");
 	if (found.unknown)
 		cli_error("not everything could be judged: there may be more "
-		    "listed keys");
-	if ((found.refused == 0 && found.listed_cas == 0 &&
-	    !found.unknown) || e->o->warn || e->o->yes || e->o->dry_run)
+			  "listed keys");
+	if ((found.refused == 0 && found.listed_cas == 0 && !found.unknown) ||
+	    e->o->warn || e->o->yes || e->o->dry_run)
 		return 0;
 	cli_error("nothing was changed: see to that first, let everybody in "
-	    "for now with --warn, or go on with --yes");
+		  "for now with --warn, or go on with --yes");
 	return SSHD_NOT_DONE;
 }
 
@@ -262,8 +270,9 @@ write_files(struct enabling *e)
 			if (its != turn)
 				continue;
 			if (!(f->next != NULL ? sshd_file_write(fs, f, f->next,
-			    f->next_len) : sshd_file_write(fs, f, f->base,
-			    f->base_len)))
+						    f->next_len) :
+						sshd_file_write(fs, f, f->base,
+						    f->base_len)))
 				return false;
 		}
 	}
@@ -281,24 +290,25 @@ validate(struct enabling *e)
 	bool ok, first = false;
 
 	ok = sshd_open_copy(o, &c, NULL, 0) && sshd_copy_is_faithful(o, &c);
-	if (ok && !sshd_copy_is_valid(o->sshd, &c, *o->root != '\0', why,
-	    sizeof(why))) {
+	if (ok &&
+	    !sshd_copy_is_valid(o->sshd, &c, *o->root != '\0', why,
+		sizeof(why))) {
 		cli_error("%s", why);
 		ok = false;
 	}
 	/* Another file may have come, or one that was only read be changed. */
 	if (ok && !sshd_tree_equals(&c.tree, &e->next.tree)) {
 		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
-		    "was changed meanwhile; run this again", o->root);
+			  "was changed meanwhile; run this again",
+		    o->root);
 		ok = false;
 	}
 	sshd_copy_close(&c);
-	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "",
-	    &e->accounts);
+	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "", &e->accounts);
 	if (!ok || !e->pam)
 		return ok;
 	if (!pam_stack_read(o->root, e->plan.service, &stack, why,
-	    sizeof(why))) {
+		sizeof(why))) {
 		cli_error("%s", why);
 		ok = false;
 	}
@@ -306,7 +316,8 @@ validate(struct enabling *e)
 		(void)ways_find_module(&stack, &first);
 	if (ok && !first) {
 		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
-		    "first session line", o->root, e->plan.service);
+			  "first session line",
+		    o->root, e->plan.service);
 		ok = false;
 	}
 	pam_stack_free(&stack);
@@ -349,14 +360,16 @@ roll_back(struct enabling *e, const struct former *was)
 	for (int turn = 0; turn < 2; turn++)
 		for (size_t i = 0; i < fs->n; i++)
 			if (sshd_file_is_sshds(fs->v[i]) == (turn == 0))
-				ok &= sshd_file_write(fs, fs->v[i],
-				    was[i].text, was[i].len);
+				ok &= sshd_file_write(fs, fs->v[i], was[i].text,
+				    was[i].len);
 	if (ok)
 		ok = e->p->state.found ? sshd_state_save(fs, true) :
-		    sshd_state_remove(e->o->root);
-	cli_error(ok ? "everything was put back as it was" :
-	    "not everything could be put back: see to it before the next "
-	    "login; %s" SSHD_STATE_DIR " has what was there", e->o->root);
+					 sshd_state_remove(e->o->root);
+	cli_error(ok ?
+		"everything was put back as it was" :
+		"not everything could be put back: see to it before the next "
+		"login; %s" SSHD_STATE_DIR " has what was there",
+	    e->o->root);
 	return ok;
 }
 
@@ -391,20 +404,22 @@ tell(const struct enabling *e, bool reloaded)
 		printf("guard: lines put into %s%s\n", o->root, e->plan.place);
 	if (e->plan.pam)
 		printf("PAM: a line put into %s/etc/pam.d/%s; it counts from "
-		    "the next login on\n", o->root, e->plan.service);
+		       "the next login on\n",
+		    o->root, e->plan.service);
 	if (e->plan.pam_alone)
-		puts("the PAM module does the work alone: sshd accepts a listed "
+		puts(
+		    "the PAM module does the work alone: sshd accepts a listed "
 		    "key, then the module ends the connection before anything "
 		    "runs");
 	if (o->warn)
 		puts("listed keys are let in and logged (OnHit warn): run this "
-		    "again without --warn to refuse them");
+		     "again without --warn to refuse them");
 	if (reloaded)
 		puts("sshd goes by it now; keep a session open, and log in "
-		    "anew to see that it works");
+		     "anew to see that it works");
 	else if (e->plan.guard && *o->root == '\0')
 		puts("sshd goes by it once it is reloaded (systemctl reload "
-		    "ssh); keep a session open until you have logged in anew");
+		     "ssh); keep a session open until you have logged in anew");
 }
 
 static int
@@ -450,7 +465,7 @@ run(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command sshd_enable = {
 	.name = "sshd enable",
 	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] "
-	    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
+		    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
 	    "As root. Audits every account first, and changes nothing if "

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/files.h"
 
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -59,8 +58,8 @@ load(const struct sshd_files *fs, struct sshd_file *f)
 	if (!f->there && errno == ENOENT)
 		f->now = strdup("");
 	if (f->now == NULL || (f->there && !find_status(fs, f))) {
-		cli_error("%s%s: %s", fs->root, f->path, errno == EINVAL ?
-		    "not a regular file" : strerror(errno));
+		cli_error("%s%s: %s", fs->root, f->path,
+		    errno == EINVAL ? "not a regular file" : strerror(errno));
 		return false;
 	}
 	f->base = sshd_block_remove(f->now, f->now_len, &f->base_len,
@@ -161,8 +160,7 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 	bool same;
 
 	while (r->old != -1 && text != NULL && n > 0 && len <= f->now_len) {
-		n = pread(r->old, text + len, f->now_len + 1 - len,
-		    (off_t)len);
+		n = pread(r->old, text + len, f->now_len + 1 - len, (off_t)len);
 		if (n > 0)
 			len += (size_t)n;
 	}
@@ -171,7 +169,8 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 	free(text);
 	if (!same)
 		cli_error("%s: another program changed it meanwhile; nothing "
-		    "was written, run this again", r->path);
+			  "was written, run this again",
+		    r->path);
 	return same;
 }
 

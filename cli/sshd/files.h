@@ -13,13 +13,13 @@
 #define SSHD_PAM_DIR "/etc/pam.d/"
 
 struct sshd_file {
-	char *path;		/* below root */
+	char *path; /* below root */
 	bool there;
-	struct stat st;		/* if it is there */
-	char *now, *base, *next;	/* base: without blocks; next may be NULL */
+	struct stat st;		 /* if it is there */
+	char *now, *base, *next; /* base: without blocks; next may be NULL */
 	size_t now_len, base_len, next_len;
-	size_t blocks;		/* in now */
-	bool made;		/* was not there before keyveto made it */
+	size_t blocks; /* in now */
+	bool made;     /* was not there before keyveto made it */
 };
 
 struct sshd_files {

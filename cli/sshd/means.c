@@ -75,17 +75,19 @@ look_at_service(struct sshd_means *m, const char *service)
 		if (pam_decision_judge(&stack, WAYS_MODULE) !=
 		    PAM_DECISION_SURE)
 			cli_error("note: %s%s:%u: this line decides the stack: "
-			    "no other session line is sure to", m->o->root,
-			    l->file, l->line);
+				  "no other session line is sure to",
+			    m->o->root, l->file, l->line);
 		pam_stack_config(l, config, sizeof(config));
 		(void)find(m, SSHD_MEAN_CONFIG, config, "", &new);
 	} else if (l != NULL && strcmp(l->control, "requisite") != 0)
 		cli_error("note: %s%s:%u: pam_keyveto.so is not requisite",
 		    m->o->root, l->file, l->line);
 	else if (l != NULL)
-		cli_error("note: %s%s:%u: pam_keyveto.so is not the first "
+		cli_error(
+		    "note: %s%s:%u: pam_keyveto.so is not the first "
 		    "session line; what comes before it may hide the key from "
-		    "it", m->o->root, l->file, l->line);
+		    "it",
+		    m->o->root, l->file, l->line);
 	pam_stack_free(&stack);
 	return in_place;
 }
@@ -124,7 +126,8 @@ config_refuses(struct sshd_means *m, const struct sshd_mean *c,
 	refuses = judge.config.on_hit == KV_ACTION_DENY;
 	if (!refuses)
 		cli_error("%s%s: OnHit warn: listed keys are let in, and "
-		    "logged", m->o->root, c->name);
+			  "logged",
+		    m->o->root, c->name);
 	kv_judge_close(&judge);
 	return refuses;
 }

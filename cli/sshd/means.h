@@ -12,9 +12,9 @@ enum sshd_mean_kind { SSHD_MEAN_GUARD, SSHD_MEAN_CONFIG, SSHD_MEAN_SERVICE };
 
 struct sshd_mean {
 	enum sshd_mean_kind kind;
-	char *name;		/* a path, or that of a service */
-	char *user;		/* who reads a keyveto.conf; "" for root */
-	bool judges;		/* of a service: it does */
+	char *name;  /* a path, or that of a service */
+	char *user;  /* who reads a keyveto.conf; "" for root */
+	bool judges; /* of a service: it does */
 };
 
 /* Zeroes but for o are none. */
@@ -22,7 +22,7 @@ struct sshd_means {
 	const struct sshd_options *o;
 	struct sshd_mean *v;
 	size_t n;
-	bool unknown;		/* something could not be looked at */
+	bool unknown; /* something could not be looked at */
 };
 
 /* Takes a guard in, as sshd runs it: a command, and the user it runs as. */

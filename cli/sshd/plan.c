@@ -24,8 +24,10 @@
 
 /* What the guard's lines set; of each the first value counts. */
 static const char *const guards[] = {
-	"AuthorizedKeysFile", "AuthorizedKeysCommand",
-	"AuthorizedKeysCommandUser", "AuthorizedPrincipalsCommand",
+	"AuthorizedKeysFile",
+	"AuthorizedKeysCommand",
+	"AuthorizedKeysCommandUser",
+	"AuthorizedPrincipalsCommand",
 	"AuthorizedPrincipalsCommandUser",
 };
 
@@ -59,8 +61,8 @@ static bool
 has_arguments(const char *command)
 {
 	char *copy = strdup(command), *rest = copy;
-	bool has = copy == NULL || (sshd_words_next(&rest) != NULL &&
-	    sshd_words_next(&rest) != NULL);
+	bool has = copy == NULL ||
+	    (sshd_words_next(&rest) != NULL && sshd_words_next(&rest) != NULL);
 
 	free(copy);
 	return has;
@@ -103,7 +105,8 @@ is_known(const struct sshd_tree *t, size_t match)
 
 	for (size_t i = 0; i + 1 < match; i++)
 		if (t->line[i].number == l->number &&
-		    strcmp(t->file[t->line[i].file].path, t->file[l->file].path) == 0)
+		    strcmp(t->file[t->line[i].file].path,
+			t->file[l->file].path) == 0)
 			return true;
 	return false;
 }
@@ -131,11 +134,12 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 		if (!is(l, "Match") || !needs(t, i, c) || is_known(t, i))
 			continue;
 		again = is_command ?
-		    find_in_match(t, i, "AuthorizedPrincipalsCommand") : NULL;
-		if (asprintf(&text, "%s%s%s%s", again != NULL ?
-		    "AuthorizedPrincipalsCommand " : "", again != NULL ?
-		    again->value : "", again != NULL ? "\n" : "",
-		    c->line) == -1) {
+		    find_in_match(t, i, "AuthorizedPrincipalsCommand") :
+		    NULL;
+		if (asprintf(&text, "%s%s%s%s",
+			again != NULL ? "AuthorizedPrincipalsCommand " : "",
+			again != NULL ? again->value : "",
+			again != NULL ? "\n" : "", c->line) == -1) {
 			cli_error("%s", strerror(errno));
 			return false;
 		}
@@ -169,10 +173,11 @@ spares_principals(const char *root, const struct sshd_tree *t,
 				continue;
 			if (l->match == i)
 				break;
-			snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: "
+			snprintf(plan->unfit, sizeof(plan->unfit),
+			    "%s%s:%zu: "
 			    "sshd would overlook this line, since a Match "
-			    "block before it sets AuthorizedKeysFile", root,
-			    t->file[l->file].path, l->number);
+			    "block before it sets AuthorizedKeysFile",
+			    root, t->file[l->file].path, l->number);
 			return false;
 		}
 	}
@@ -215,13 +220,15 @@ keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
 			continue;
 		command = find_in_match(t, i, "AuthorizedKeysCommand");
 		user = match_sets(t, i, "AuthorizedKeysCommandUser");
-		if (command != NULL ?
-		    user || sshd_words_none(command->value) : !user)
+		if (command != NULL ? user || sshd_words_none(command->value) :
+				      !user)
 			continue;
-		snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: this "
-		    "Match block sets %s alone", p->files.root,
-		    t->file[match->file].path, match->number, command != NULL ?
-		    "AuthorizedKeysCommand" : "AuthorizedKeysCommandUser");
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "%s%s:%zu: this "
+		    "Match block sets %s alone",
+		    p->files.root, t->file[match->file].path, match->number,
+		    command != NULL ? "AuthorizedKeysCommand" :
+				      "AuthorizedKeysCommandUser");
 		return false;
 	}
 	return true;
@@ -248,10 +255,11 @@ plan_matches(struct sshd_present *p, struct sshd_plan *plan)
 	if ((n_files > 0 && any_match_sets(t, command)) ||
 	    (n_commands > 0 && any_match_sets(t, files))) {
 		l = &t->line[first];
-		snprintf(plan->unfit, sizeof(plan->unfit), "%s%s:%zu: this "
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "%s%s:%zu: this "
 		    "Match block and another one set one of AuthorizedKeysFile "
-		    "and AuthorizedKeysCommand each", p->files.root,
-		    t->file[l->file].path, l->number);
+		    "and AuthorizedKeysCommand each",
+		    p->files.root, t->file[l->file].path, l->number);
 		return false;
 	}
 	if (n_files > 0) {
@@ -302,8 +310,10 @@ can_stand_before(const struct sshd_options *o, const char *command, char *why,
 	if (program == NULL)
 		snprintf(why, cap, "%s: names no program", command);
 	else if (strpbrk(program, "%#") != NULL || strchr(command, '#') != NULL)
-		snprintf(why, cap, "%s: has a %% in the program's name, or "
-		    "a #", command);
+		snprintf(why, cap,
+		    "%s: has a %% in the program's name, or "
+		    "a #",
+		    command);
 	else
 		ok = sshd_guard_would_run(o, program, why, cap);
 	free(copy);
@@ -358,9 +368,11 @@ can_expand(const char *pattern, struct sshd_plan *plan)
 
 	if (kv_userfile_expand(pattern, &account, path, sizeof(path)) == KV_OK)
 		return true;
-	snprintf(plan->unfit, sizeof(plan->unfit), "AuthorizedKeysFile names "
+	snprintf(plan->unfit, sizeof(plan->unfit),
+	    "AuthorizedKeysFile names "
 	    "%.500s, which has a token that sshd does not know there, or is "
-	    "too long: sshd ends each login with a key", pattern);
+	    "too long: sshd ends each login with a key",
+	    pattern);
 	return false;
 }
 
@@ -402,7 +414,8 @@ print_file_arguments(FILE *out, const struct sshd_options *o,
 	}
 	fprintf(out, " --strictmodes %s --wildcards %s",
 	    kv_config_strictmodes_word(plan->strictmodes_no ?
-	    KV_STRICTMODES_NO : KV_STRICTMODES_DEFAULT),
+		    KV_STRICTMODES_NO :
+		    KV_STRICTMODES_DEFAULT),
 	    sshd_version_at_least(o->sshd, 10, 0) ? "yes" : "no");
 	return true;
 }
@@ -415,9 +428,11 @@ write_files_guard(FILE *out, const struct sshd_options *o,
 	plan->takes_files = true;
 	plan->changes_order = ways_any_user_ca(&p->base.tree);
 	snprintf(plan->command_user, sizeof(plan->command_user), "root");
-	fprintf(out, "AuthorizedKeysFile none\n"
-	    "AuthorizedKeysCommand %s %s%s", SSHD_GUARD_PATH,
-	    ARGUMENTS_FILES, plan->connection ? ARGUMENT_CONNECTION : "");
+	fprintf(out,
+	    "AuthorizedKeysFile none\n"
+	    "AuthorizedKeysCommand %s %s%s",
+	    SSHD_GUARD_PATH, ARGUMENTS_FILES,
+	    plan->connection ? ARGUMENT_CONNECTION : "");
 	if (!print_file_arguments(out, o, plan))
 		return false;
 	fputs("\nAuthorizedKeysCommandUser root\n", out);
@@ -445,7 +460,7 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
 	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
 	if (sshd_words_none(command) && sshd_words_none(plan->files)) {
 		cli_error("note: sshd takes keys from no file and no command: "
-		    "there is nothing for the guard to do");
+			  "there is nothing for the guard to do");
 		plan->guard = false;
 		return true;
 	}
@@ -453,7 +468,7 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
 		return write_files_guard(out, o, p, plan);
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
-		    "by a line that is not keyveto's own: left as it is");
+			  "by a line that is not keyveto's own: left as it is");
 		plan->guard = false;
 		plan->foreign_guard = true;
 		return true;
@@ -464,16 +479,20 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
 		return false;
 	}
 	if (!sshd_words_none(plan->files) && !plan->pam) {
-		snprintf(plan->unfit, sizeof(plan->unfit), "sshd asks "
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "sshd asks "
 		    "AuthorizedKeysCommand %.500s, and reads %.500s too; the guard can "
 		    "stand in front of one of them only, and only the PAM "
-		    "module sees both", command, plan->files);
+		    "module sees both",
+		    command, plan->files);
 		return false;
 	}
 	if (!sshd_words_none(plan->files))
-		cli_error("note: the guard stands in front of "
+		cli_error(
+		    "note: the guard stands in front of "
 		    "AuthorizedKeysCommand %s; the keys in %s are left to "
-		    "the PAM module", command, plan->files);
+		    "the PAM module",
+		    command, plan->files);
 	snprintf(plan->command_user, sizeof(plan->command_user), "%s", user);
 	print_chain(out, plan, "AuthorizedKeysCommand", command, true);
 	fprintf(out, "AuthorizedKeysCommandUser %s\n", user);
@@ -497,7 +516,8 @@ drop_in_is_first(const struct sshd_tree *t)
 		if (ours && l->match != 0)
 			return false;
 		any |= ours;
-		for (size_t k = 0; k < sizeof(guards) / sizeof(guards[0]); k++) {
+		for (size_t k = 0; k < sizeof(guards) / sizeof(guards[0]);
+		     k++) {
 			if (l->match != 0 || !is(l, guards[k]))
 				continue;
 			if (ours && seen[k])
@@ -562,8 +582,7 @@ is_known_in_full(const struct sshd_options *o, struct sshd_present *p,
 		    "backslash or #, which sshd -T does not show as one");
 	sshd_overview_free(&overview);
 	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
-		(void)sshd_text_value(p->dump, guards[i], value,
-		    sizeof(value));
+		(void)sshd_text_value(p->dump, guards[i], value, sizeof(value));
 		if (strlen(value) + 1 == sizeof(value))
 			snprintf(plan->unfit, sizeof(plan->unfit),
 			    "%s is too long", guards[i]);
@@ -609,20 +628,23 @@ find_pam_unfit(const char *root, const struct sshd_file *f,
 {
 	switch (pam_decision_judge(stack, SSHD_MODULE)) {
 	case PAM_DECISION_OTHER:
-		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit), "%.1000s%.200s: "
+		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
+		    "%.1000s%.200s: "
 		    "%s, so that PAM opens sessions by " SSHD_PAM_DIR "other, "
 		    "and would not with keyveto's line (with the line 'session "
 		    "include other' in that file, PAM's answer stays the same)",
-		    root, f->path, f->there ? "has no session line" :
-		    "not there");
+		    root, f->path,
+		    f->there ? "has no session line" : "not there");
 		break;
 	case PAM_DECISION_OPEN:
-		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit), "%.1000s%.200s: "
+		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
+		    "%.1000s%.200s: "
 		    "no session line is sure to decide, so that keyveto's line "
 		    "would, and would let in whom PAM refuses now (a line that "
 		    "is sure to is required or requisite, names pam_unix.so, "
 		    "pam_limits.so, pam_permit.so or pam_deny.so, and is "
-		    "neither in a substack nor jumped over)", root, f->path);
+		    "neither in a substack nor jumped over)",
+		    root, f->path);
 		break;
 	case PAM_DECISION_SURE:
 		break;
@@ -644,7 +666,7 @@ read_pam_stack(const struct sshd_options *o, struct sshd_present *p,
 
 	if (!sshd_text_is(p->dump, "usepam", "yes")) {
 		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
-		    "yes, or use --guard alone");
+			  "yes, or use --guard alone");
 		return false;
 	}
 	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", plan->service);
@@ -662,8 +684,10 @@ read_pam_stack(const struct sshd_options *o, struct sshd_present *p,
 	if (missing)
 		return true;
 	if (!f->there)
-		cli_error("%s%s: not there; PAM's lines for sshd are elsewhere, "
-		    "copy them to this file first", o->root, path);
+		cli_error(
+		    "%s%s: not there; PAM's lines for sshd are elsewhere, "
+		    "copy them to this file first",
+		    o->root, path);
 	else if (!readable)
 		cli_error("%s", why);
 	return f->there && readable;
@@ -717,16 +741,17 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 		return false;
 	if (plan->pam_there) {
 		cli_error("note: %s%s: pam_keyveto.so is its first session "
-		    "line already, not by keyveto: left as it is", o->root,
-		    path);
+			  "line already, not by keyveto: left as it is",
+		    o->root, path);
 		plan->pam = false;
 		return true;
 	}
 	/* First of the session lines wherever those stand. */
 	plan->pam_alone = !plan->guard && !plan->foreign_guard;
-	return sshd_file_insert(f, FIRST_LINE, plan->pam_alone ?
-	    "session requisite " SSHD_MODULE " disconnect=always\n" :
-	    "session requisite " SSHD_MODULE "\n");
+	return sshd_file_insert(f, FIRST_LINE,
+	    plan->pam_alone ?
+		"session requisite " SSHD_MODULE " disconnect=always\n" :
+		"session requisite " SSHD_MODULE "\n");
 }
 
 static bool
@@ -738,11 +763,13 @@ plan_config(const struct sshd_options *o, struct sshd_present *p)
 		return false;
 	if (f->made) {
 		cli_error("%s" KV_CONFIG_PATH ": not there; make install makes "
-		    "it", o->root);
+			  "it",
+		    o->root);
 		return false;
 	}
-	return !o->warn || sshd_file_insert(f, FIRST_LINE,
-	    "OnHit warn\nOnError allow\nOnUnsupported allow\n");
+	return !o->warn ||
+	    sshd_file_insert(f, FIRST_LINE,
+		"OnHit warn\nOnError allow\nOnUnsupported allow\n");
 }
 
 /* What an attempt to put the guard in has planned so far goes. */
@@ -768,7 +795,8 @@ plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
 	bool ok = plan_guard(o, p, plan);
 
 	if (ok && plan->changes_order && !o->guard)
-		snprintf(plan->unfit, sizeof(plan->unfit), "TrustedUserCAKeys "
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "TrustedUserCAKeys "
 		    "is set: behind the guard, sshd asks the accounts' files "
 		    "after it, and a certificate that both accept loses the "
 		    "restrictions of its cert-authority line");
@@ -782,9 +810,14 @@ plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
 		return true;
 	}
 	cli_error("the guard cannot be put in so that it takes away only: %s; "
-	    "%s%s", plan->unfit, *plan->pam_unfit != '\0' ? "nor can the PAM "
-	    "module: " : o->guard ? "use --pam" : "UsePAM is no, so the "
-	    "PAM module cannot do the work either", plan->pam_unfit);
+		  "%s%s",
+	    plan->unfit,
+	    *plan->pam_unfit != '\0' ? "nor can the PAM "
+				       "module: " :
+		o->guard	     ? "use --pam" :
+				       "UsePAM is no, so the "
+				       "PAM module cannot do the work either",
+	    plan->pam_unfit);
 	return false;
 }
 
@@ -803,8 +836,8 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
 	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&
 	    sshd_require_filters(o, KV_CONFIG_PATH, "", accounts);
 	if (ok && *plan->command_user != '\0')
-		ok = sshd_require_filters(o, KV_CONFIG_PATH,
-		    plan->command_user, accounts);
+		ok = sshd_require_filters(o, KV_CONFIG_PATH, plan->command_user,
+		    accounts);
 	if (ok && *plan->principals_user != '\0')
 		ok = sshd_require_filters(o, KV_CONFIG_PATH,
 		    plan->principals_user, accounts);
@@ -816,7 +849,8 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
     const char *base, const char *next)
 {
 	static const char *const watched[] = {
-		"AuthorizedPrincipalsCommand", "AuthorizedKeysFile",
+		"AuthorizedPrincipalsCommand",
+		"AuthorizedKeysFile",
 		"AuthorizedKeysCommand",
 	};
 	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES];
@@ -831,17 +865,18 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 		sshd_text_value(next, watched[i], value, sizeof(value));
 		if (i == 1)
 			good = plan->takes_files ? sshd_words_none(value) :
-			    strcmp(was, value) == 0;
+						   strcmp(was, value) == 0;
 		else
 			good = guard_command(value, &args) ||
 			    (i == 0 && sshd_words_none(was) &&
-			    sshd_words_none(value)) ||
+				sshd_words_none(value)) ||
 			    (i == 0 && strcmp(was, value) == 0);
 		/* Match blocks are reported by sshd_plan_tell_matches. */
 		if (good || any_match_sets(t, watched[i]))
 			continue;
 		cli_error("sshd takes %s for %s all the same; nothing was "
-		    "changed", value, watched[i]);
+			  "changed",
+		    value, watched[i]);
 		return false;
 	}
 	return true;
@@ -857,13 +892,14 @@ sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 		const struct sshd_line *l = &t->line[i];
 		const struct sshd_line *m;
 
-		if (l->match == 0 || !ways_line_opens(l->keyword,
-		    l->value, user_ca))
+		if (l->match == 0 ||
+		    !ways_line_opens(l->keyword, l->value, user_ca))
 			continue;
 		m = &t->line[l->match - 1];
 		cli_error("note: %s%s:%zu: Match %s sets %s again, which "
-		    "bypasses the guard", root, t->file[l->file].path, l->number,
-		    m->value, l->keyword);
+			  "bypasses the guard",
+		    root, t->file[l->file].path, l->number, m->value,
+		    l->keyword);
 		n++;
 	}
 	return n;
@@ -874,8 +910,10 @@ static bool
 match_counts(const struct sshd_tree *t, size_t match)
 {
 	static const char *const others[] = {
-		"TrustedUserCAKeys", "AuthorizedPrincipalsFile",
-		"HostbasedAuthentication", "PubkeyAuthentication",
+		"TrustedUserCAKeys",
+		"AuthorizedPrincipalsFile",
+		"HostbasedAuthentication",
+		"PubkeyAuthentication",
 	};
 
 	for (size_t i = 0; i < t->n_lines; i++)
@@ -899,8 +937,8 @@ sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
 		    !match_counts(t, i + 1))
 			continue;
 		cli_error("%s%s:%zu: Match Group is answered by the groups of "
-		    "this machine, not by those below %s", o->root,
-		    t->file[l->file].path, l->number, o->root);
+			  "this machine, not by those below %s",
+		    o->root, t->file[l->file].path, l->number, o->root);
 		n++;
 	}
 	return n;

@@ -8,23 +8,23 @@
 #include "sshd/sshd.h"
 
 struct sshd_plan {
-	bool guard, pam;	/* what there is to do; enable says what for */
-	bool pam_alone;		/* the module does the work without a guard */
-	bool foreign_guard;	/* a guard is there, by a line not keyveto's */
-	bool connection;	/* this sshd has %C */
-	bool changes_order;	/* TrustedUserCAKeys would come before the files */
+	bool guard, pam;    /* what there is to do; enable says what for */
+	bool pam_alone;	    /* the module does the work without a guard */
+	bool foreign_guard; /* a guard is there, by a line not keyveto's */
+	bool connection;    /* this sshd has %C */
+	bool changes_order; /* TrustedUserCAKeys would come before the files */
 	/* Why the guard would not take away only; "" if it would. */
 	char unfit[SSHD_WHY_BYTES + 256];
-	bool pam_there;		/* the module is, by a line not keyveto's */
+	bool pam_there; /* the module is, by a line not keyveto's */
 	/* Why the module's line would change PAM's own answer; "" if not. */
 	char pam_unfit[SSHD_WHY_BYTES];
-	bool takes_files;	/* the guard hands out the accounts' files */
-	bool strictmodes_no;	/* sshd's StrictModes is no */
-	char files[SSHD_VALUE_BYTES];	/* sshd's AuthorizedKeysFile */
+	bool takes_files;    /* the guard hands out the accounts' files */
+	bool strictmodes_no; /* sshd's StrictModes is no */
+	char files[SSHD_VALUE_BYTES]; /* sshd's AuthorizedKeysFile */
 	/* The users that the guard runs as; "" for none. */
 	char command_user[SSHD_VALUE_BYTES];
 	char principals_user[SSHD_VALUE_BYTES];
-	const char *place;	/* of sshd's lines: a path */
+	const char *place; /* of sshd's lines: a path */
 	char service[SSHD_VALUE_BYTES];
 };
 

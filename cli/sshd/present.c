@@ -33,8 +33,7 @@ open_present(const struct sshd_options *o, struct sshd_present *p)
 	    sshd_open_copy(o, &p->now, NULL, 0) &&
 	    sshd_files_add_tree(&p->files, &p->now.tree) &&
 	    sshd_files_add(&p->files, SSHD_DROP_IN) != NULL &&
-	    sshd_files_add(&p->files, KV_CONFIG_PATH) != NULL &&
-	    apply_state(p);
+	    sshd_files_add(&p->files, KV_CONFIG_PATH) != NULL && apply_state(p);
 }
 
 static void
@@ -98,8 +97,8 @@ static const struct sshd_line *
 find_no_files(const struct sshd_tree *t)
 {
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == 0 && strcasecmp(t->line[i].keyword,
-		    "AuthorizedKeysFile") == 0)
+		if (t->line[i].match == 0 &&
+		    strcasecmp(t->line[i].keyword, "AuthorizedKeysFile") == 0)
 			return &t->line[i];
 	return NULL;
 }
@@ -121,10 +120,10 @@ sshd_present_keeps_keys(const struct sshd_options *o, struct sshd_present *p)
 		return true;
 	l = find_no_files(&p->base.tree);
 	cli_error("%s%s: AuthorizedKeysFile is none here, outside keyveto's "
-	    "marks: without keyveto's lines nobody would get in by key; "
-	    "nothing was changed: delete that line, and run this again",
-	    o->root, l != NULL ? p->base.tree.file[l->file].path :
-	    SSHD_TREE_TOP);
+		  "marks: without keyveto's lines nobody would get in by key; "
+		  "nothing was changed: delete that line, and run this again",
+	    o->root,
+	    l != NULL ? p->base.tree.file[l->file].path : SSHD_TREE_TOP);
 	return false;
 }
 
@@ -134,8 +133,8 @@ sshd_present_has(const struct sshd_present *p, bool sshds)
 	for (size_t i = 0; i < p->files.n; i++) {
 		const struct sshd_file *f = p->files.v[i];
 
-		if (f->blocks > 0 && (sshds ? sshd_file_is_sshds(f) :
-		    sshd_file_is_pams(f)))
+		if (f->blocks > 0 &&
+		    (sshds ? sshd_file_is_sshds(f) : sshd_file_is_pams(f)))
 			return true;
 	}
 	return false;
@@ -174,17 +173,21 @@ reads_our_file(const struct sshd *sshd)
 		cli_error("%s", s->refused);
 		return false;
 	}
-	if (strcmp(s->file, SSHD_TREE_TOP) == 0 || (stat(s->file, &its) == 0 &&
-	    stat(SSHD_TREE_TOP, &ours) == 0 && its.st_dev == ours.st_dev &&
-	    its.st_ino == ours.st_ino))
+	if (strcmp(s->file, SSHD_TREE_TOP) == 0 ||
+	    (stat(s->file, &its) == 0 && stat(SSHD_TREE_TOP, &ours) == 0 &&
+		its.st_dev == ours.st_dev && its.st_ino == ours.st_ino))
 		return true;
 	if (*s->file != '\0')
 		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
-		    "reads another file (" SSHD_TREE_TOP "): put keyveto in "
-		    "by hand there", sshd->path, s->file);
+			  "reads another file (" SSHD_TREE_TOP
+			  "): put keyveto in "
+			  "by hand there",
+		    sshd->path, s->file);
 	else
-		cli_error("%s does not tell (sshd -dd -T) that it reads "
-		    SSHD_TREE_TOP ": put keyveto in by hand", sshd->path);
+		cli_error(
+		    "%s does not tell (sshd -dd -T) that it reads " SSHD_TREE_TOP
+		    ": put keyveto in by hand",
+		    sshd->path);
 	return false;
 }
 
@@ -212,7 +215,8 @@ sshd_copy_is_faithful(const struct sshd_options *o, struct sshd_copy *c)
 	if (real == NULL)
 		cli_error("%s", why);
 	else if (!same)
-		cli_error(SSHD_TREE_TOP ": sshd reads this file in another way "
+		cli_error(SSHD_TREE_TOP
+		    ": sshd reads this file in another way "
 		    "than keyveto does, or it is being changed; put keyveto in "
 		    "by hand");
 	free(real);

@@ -13,7 +13,7 @@ struct rehearsal {
 	struct sshd_rehearsal *found;
 	struct audit_table table;
 	bool unsupported_enter;
-	char *refused, *locked_out, *unknown;	/* their names, in a row */
+	char *refused, *locked_out, *unknown; /* their names, in a row */
 };
 
 /*
@@ -28,8 +28,8 @@ rehearse_user_cas(struct report *r, const struct audit_policies *policies,
 
 	audit_user_cas(r, policies, root, false);
 	h->found->listed_cas = r->listed - before.listed;
-	return h->found->listed_cas == 0 || audit_table_add(&h->table,
-	    "user CA keys", NULL, &before, r);
+	return h->found->listed_cas == 0 ||
+	    audit_table_add(&h->table, "user CA keys", NULL, &before, r);
 }
 
 /* False without memory. */
@@ -63,8 +63,8 @@ take_account(const struct account *account, const struct report *before,
 	if (good == 0)
 		h->found->locked_out++;
 	return add_name(good == 0 ? &h->locked_out : &h->refused,
-	    account->name) && audit_table_add(&h->table, "account",
-	    account->name, before, r);
+		   account->name) &&
+	    audit_table_add(&h->table, "account", account->name, before, r);
 }
 
 static void
@@ -93,11 +93,13 @@ rehearse(const struct sshd_options *o, struct sshd_copy *base,
     struct rehearsal *h, struct report *r, const struct accounts *accounts)
 {
 	const struct sshd sshd = {
-		.path = o->sshd, .config = base->top,
+		.path = o->sshd,
+		.config = base->top,
 		.host_key = base->host_key,
 	};
 	struct audit_readers readers = {
-		.accounts = accounts, .root = o->root,
+		.accounts = accounts,
+		.root = o->root,
 		.timeout = (unsigned int)o->timeout,
 	};
 	struct audit_policies policies = { 0 };
@@ -105,8 +107,9 @@ rehearse(const struct sshd_options *o, struct sshd_copy *base,
 
 	readers.policy_of = calloc(accounts->n + 1,
 	    sizeof(struct audit_policy *));
-	ok = readers.policy_of != NULL && audit_policies_find(&policies, &sshd,
-	    accounts, readers.policy_of, r) &&
+	ok = readers.policy_of != NULL &&
+	    audit_policies_find(&policies, &sshd, accounts, readers.policy_of,
+		r) &&
 	    audit_accounts(r, &readers, take_account, h) &&
 	    rehearse_user_cas(r, &policies, o->root, h);
 	if (!ok)
@@ -124,7 +127,9 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
 	struct accounts accounts = { 0 };
 	struct kv_judge judge;
 	struct report r = {
-		.judge = &judge, .out = stdout, .err = stderr,
+		.judge = &judge,
+		.out = stdout,
+		.err = stderr,
 		.now = time(NULL),
 	};
 	bool ok;

@@ -31,8 +31,9 @@ systemctl(const char *verb, const char *unit)
 static bool
 reload_unit(const char *service, const char *socket)
 {
-	return systemctl("is-active", service) && systemctl(systemctl(
-	    "is-active", socket) ? "try-restart" : "reload", service);
+	return systemctl("is-active", service) &&
+	    systemctl(systemctl("is-active", socket) ? "try-restart" : "reload",
+		service);
 }
 
 /* SIGHUP for the sshd whose process id is in the file. */
@@ -61,16 +62,18 @@ sshd_reload(const char *dump)
 	const bool systemd = access("/run/systemd/system", F_OK) == 0;
 	char path[SSHD_VALUE_BYTES];
 
-	if (systemd && (reload_unit("ssh.service", "ssh.socket") ||
-	    reload_unit("sshd.service", "sshd.socket")))
+	if (systemd &&
+	    (reload_unit("ssh.service", "ssh.socket") ||
+		reload_unit("sshd.service", "sshd.socket")))
 		return true;
 	if (!sshd_text_value(dump, "pidfile", path, sizeof(path)))
 		snprintf(path, sizeof(path), "none");
 	if (signal_listener(path))
 		return true;
 	/* The sshd that systemd starts for a connection reads its files then. */
-	if (systemd && (systemctl("is-active", "ssh.socket") ||
-	    systemctl("is-active", "sshd.socket")))
+	if (systemd &&
+	    (systemctl("is-active", "ssh.socket") ||
+		systemctl("is-active", "sshd.socket")))
 		return true;
 	cli_error("%s: names no running sshd; nothing was reloaded", path);
 	return false;

@@ -15,12 +15,12 @@
 struct remains {
 	const struct sshd_options *o;
 	const struct sshd_present *p;
-	bool names;		/* print messages as well */
+	bool names; /* print messages as well */
 	bool allowed;
 	/* What keyveto's lines in keyveto.conf say. */
 	bool conf_lines, conf_lenient;
-	bool module, guard;	/* there is one that goes by them */
-	char *named;		/* "FILE:LINE\n" for each message so far */
+	bool module, guard; /* there is one that goes by them */
+	char *named;	    /* "FILE:LINE\n" for each message so far */
 };
 
 /* Whether keyveto's lines let in what keyveto.conf would refuse otherwise. */
@@ -28,7 +28,9 @@ static bool
 is_lenient(const char *lines)
 {
 	static const char *const lenient[] = {
-		"OnHit warn", "OnError allow", "OnUnsupported allow",
+		"OnHit warn",
+		"OnError allow",
+		"OnUnsupported allow",
 	};
 
 	for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]); i++)
@@ -45,8 +47,9 @@ read_conf(struct remains *r)
 	char *lines, why[SSHD_WHY_BYTES];
 	size_t len, n;
 
-	if (f == NULL || (lines = sshd_block_lines(f->now, f->now_len, &len,
-	    &n, why, sizeof(why))) == NULL)
+	if (f == NULL ||
+	    (lines = sshd_block_lines(f->now, f->now_len, &len, &n, why,
+		 sizeof(why))) == NULL)
 		return;
 	r->conf_lines = len > 0;
 	r->conf_lenient = is_lenient(lines);
@@ -61,7 +64,7 @@ is_our_conf(const struct remains *r, const char *path)
 
 	return strcmp(path, KV_CONFIG_PATH) == 0 ||
 	    (root_resolve(r->o->root, KV_CONFIG_PATH, ours) &&
-	    root_resolve(r->o->root, path, its) && strcmp(ours, its) == 0);
+		root_resolve(r->o->root, path, its) && strcmp(ours, its) == 0);
 }
 
 /* The file of that path, or that it is a link to; NULL for none of ours. */
@@ -75,8 +78,9 @@ find_file(const struct remains *r, const char *path)
 	if (f != NULL || !root_resolve(r->o->root, path, its))
 		return f;
 	for (size_t i = 0; i < fs->n; i++)
-		if (fs->v[i]->there && root_resolve(r->o->root,
-		    fs->v[i]->path, other) && strcmp(its, other) == 0)
+		if (fs->v[i]->there &&
+		    root_resolve(r->o->root, fs->v[i]->path, other) &&
+		    strcmp(its, other) == 0)
 			return fs->v[i];
 	return NULL;
 }
@@ -92,7 +96,7 @@ is_new(struct remains *r, const char *path, size_t line)
 	if (asprintf(&place, "\n%s:%zu\n", path, line) == -1)
 		return true;
 	new = strstr(old, place) == NULL;
-	if (new && asprintf(&longer, "%s%s", old, place + 1) != -1) {
+	if (new &&asprintf(&longer, "%s%s", old, place + 1) != -1) {
 		free(r->named);
 		r->named = longer;
 	}
@@ -184,8 +188,9 @@ find_guards_in(struct remains *r, const struct sshd_tree *t)
 		const char *path = t->file[l->file].path;
 
 		if ((strcasecmp(l->keyword, "AuthorizedKeysCommand") != 0 &&
-		    strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") !=
-		    0) || !guard_command(l->value, &args) ||
+			strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") !=
+			    0) ||
+		    !guard_command(l->value, &args) ||
 		    is_ours(r, path, l->number))
 			continue;
 		r->guard |= !guard_config(args, config, sizeof(config)) ||
@@ -236,8 +241,11 @@ static void
 find_guards(struct remains *r)
 {
 	const struct sshd_arguments other = {
-		.arg = r, .option = pass_option, .file = find_guards_of_other,
-		.name = pass_name, .unseen = pass_unseen,
+		.arg = r,
+		.option = pass_option,
+		.file = find_guards_of_other,
+		.name = pass_name,
+		.unseen = pass_unseen,
 	};
 
 	find_guards_in(r, &r->p->now.tree);
@@ -253,20 +261,25 @@ sshd_remains_allow(const struct sshd_options *o, const struct sshd_present *p)
 	read_conf(&r);
 	find_modules(&r);
 	find_guards(&r);
-	r.allowed = !(r.module && r.conf_lenient) &&
-	    !(r.guard && r.conf_lines);
+	r.allowed = !(r.module && r.conf_lenient) && !(r.guard && r.conf_lines);
 	r.names = true;
 	find_modules(&r);
 	find_guards(&r);
 	free(r.named);
 	if (r.allowed)
 		return true;
-	cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines there, what "
+	cli_error(
+	    "%s" KV_CONFIG_PATH ": without keyveto's lines there, what "
 	    "stays would %s; nothing was changed. To keep it as it is, delete "
 	    "the two marks around keyveto's lines in that file (# BEGIN "
 	    "keyveto, # END keyveto) and run this again: the lines then stay "
-	    "there%s", o->root, r.conf_lenient ? "refuse the keys that are "
-	    "only logged now" : "hand out other keys", r.guard ? "" :
-	    ". To be rid of it, delete the line of " SSHD_MODULE " first");
+	    "there%s",
+	    o->root,
+	    r.conf_lenient ? "refuse the keys that are "
+			     "only logged now" :
+			     "hand out other keys",
+	    r.guard ?
+		"" :
+		". To be rid of it, delete the line of " SSHD_MODULE " first");
 	return false;
 }

@@ -11,7 +11,7 @@
 
 struct needed_file {
 	const char *path;
-	int mode;		/* as for access(2) */
+	int mode; /* as for access(2) */
 };
 
 /* Run with that machine's root directory. */
@@ -55,7 +55,8 @@ sshd_guard_would_run(const struct sshd_options *o, const char *program,
 bool
 sshd_require_guard(const struct sshd_options *o, const char *path)
 {
-	return require(o, path, X_OK, "the guard must be there, be root's, "
+	return require(o, path, X_OK,
+	    "the guard must be there, be root's, "
 	    "and be writable by nobody else, or sshd will not run it");
 }
 
@@ -121,11 +122,12 @@ sshd_require_filters(const struct sshd_options *o, const char *config,
 	accounts_free(&asked);
 	if (!known) {
 		cli_error("account %s: there is none of that name, and sshd is "
-		    "to run a command as it", user);
+			  "to run a command as it",
+		    user);
 		return false;
 	}
 	if (root_ask(o->root, uid, gid, judge_works, (char *)config, why,
-	    sizeof(why)))
+		sizeof(why)))
 		return true;
 	cli_error("%s%s%s%s%s; a login would have no verdict", o->root, why,
 	    uid != 0 ? " (read as " : "", uid != 0 ? user : "",

@@ -32,9 +32,12 @@ static bool
 is_guards_keyword(const char *line)
 {
 	static const char *const keywords[] = {
-		"authorizedkeysfile ", "authorizedkeyscommand ",
-		"authorizedkeyscommanduser ", "authorizedprincipalscommand ",
-		"authorizedprincipalscommanduser ", "hostkey ",
+		"authorizedkeysfile ",
+		"authorizedkeyscommand ",
+		"authorizedkeyscommanduser ",
+		"authorizedprincipalscommand ",
+		"authorizedprincipalscommanduser ",
+		"hostkey ",
 	};
 
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
@@ -75,12 +78,12 @@ find_other_change(const char *base, const char *next)
 /* In the child that reads an account's files. */
 struct reading {
 	const struct account *account;
-	struct kv_account kv;	/* the same */
+	struct kv_account kv; /* the same */
 	const struct sshd_settings *settings;
 	enum kv_strictmodes strictmodes;
-	bool wildcards;		/* sshd looks for them in each name */
+	bool wildcards; /* sshd looks for them in each name */
 	SHA2_CTX hash;
-	bool unfinished;	/* the last file did not end with a line end */
+	bool unfinished; /* the last file did not end with a line end */
 	bool ca_line;
 };
 
@@ -124,9 +127,12 @@ has_ca_line(int fd)
 		if (r == KV_ERR_SYSTEM)
 			break;
 		/* Too long to be read: it may be one. */
-		found = r != KV_OK || (more && kv_line_parse(text, blob,
-		    sizeof(blob), &line) == KV_OK && !line.is_blank &&
-		    kv_line_has_option(line.options, "cert-authority"));
+		found = r != KV_OK ||
+		    (more &&
+			kv_line_parse(text, blob, sizeof(blob), &line) ==
+			    KV_OK &&
+			!line.is_blank &&
+			kv_line_has_option(line.options, "cert-authority"));
 	}
 	return found;
 }
@@ -139,8 +145,7 @@ read_file(const char *path, void *arg)
 	char why[KV_USERFILE_WHY_BYTES];
 	int fd;
 
-	if (kv_userfile_open(path, &r->kv, r->strictmodes, &fd, why) !=
-	    KV_OK)
+	if (kv_userfile_open(path, &r->kv, r->strictmodes, &fd, why) != KV_OK)
 		return true;
 	hash_file(r, fd);
 	r->ca_line |= has_ca_line(fd);
@@ -163,8 +168,8 @@ read_files(struct record_out *out, void *arg)
 	SHA256Init(&r->hash);
 	for (size_t i = 0; i < r->settings->n_patterns; i++) {
 		/* Where sshd cannot, it ends the login: no answer is right. */
-		if (kv_userfile_expand(r->settings->pattern[i], &r->kv,
-		    path, sizeof(path)) != KV_OK)
+		if (kv_userfile_expand(r->settings->pattern[i], &r->kv, path,
+			sizeof(path)) != KV_OK)
 			return;
 		if (r->wildcards)
 			(void)!kv_wildcards_find(path, read_file, r, &error);
@@ -188,7 +193,8 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
     bool *ca_linep, char *why, size_t cap)
 {
 	struct reading r = {
-		.account = account, .wildcards = s->wildcards,
+		.account = account,
+		.wildcards = s->wildcards,
 		.kv = { account->name, account->uid, account->home },
 	};
 	struct sshd_settings *settings = sshd_settings_parse(dump);
@@ -205,7 +211,8 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 		return false;
 	}
 	r.settings = settings;
-	r.strictmodes = settings->strictmodes ? KV_STRICTMODES_DEFAULT :
+	r.strictmodes = settings->strictmodes ?
+	    KV_STRICTMODES_DEFAULT :
 	    KV_STRICTMODES_NO;
 	if (child_start(&c, read_files, &r)) {
 		struct pollfd p = { .fd = c.fd, .events = POLLIN };
@@ -229,7 +236,8 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 	}
 	*ca_linep = ca_line != 0;
 	if (!ok)
-		snprintf(why, cap, "its authorized keys files cannot be read "
+		snprintf(why, cap,
+		    "its authorized keys files cannot be read "
 		    "as sshd reads them");
 	sshd_settings_free(settings);
 	return ok;
@@ -265,9 +273,11 @@ files_are_same(struct sshd_same_keys *s, const struct kind *k,
 	s->ca_lines += ca_line;
 	if (out.status == 0 && memcmp(out.digest, digest, sizeof(digest)) == 0)
 		return true;
-	snprintf(why, cap, out.status != 0 ? "the guard fails for a key that "
-	    "no list knows; the system log says why" : "the guard hands out "
-	    "other lines than sshd reads from the files now");
+	snprintf(why, cap,
+	    out.status != 0 ? "the guard fails for a key that "
+			      "no list knows; the system log says why" :
+			      "the guard hands out "
+			      "other lines than sshd reads from the files now");
 	return false;
 }
 
@@ -284,9 +294,10 @@ outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
 	if (before.status == after.status &&
 	    memcmp(before.digest, after.digest, sizeof(before.digest)) == 0)
 		return true;
-	snprintf(why, cap, "AuthorizedKeysCommand prints something else behind "
-	    "the guard (exit status %d, before it was %d)", after.status,
-	    before.status);
+	snprintf(why, cap,
+	    "AuthorizedKeysCommand prints something else behind "
+	    "the guard (exit status %d, before it was %d)",
+	    after.status, before.status);
 	return false;
 }
 
@@ -313,16 +324,16 @@ compare_account(struct sshd_same_keys *s, const struct kind *k,
 	    sizeof(files));
 	(void)sshd_text_value(k->base, "authorizedkeyscommand", was,
 	    sizeof(was));
-	(void)sshd_text_value(k->next, "authorizedkeyscommand", is,
-	    sizeof(is));
+	(void)sshd_text_value(k->next, "authorizedkeyscommand", is, sizeof(is));
 	/* The same settings give the same keys. */
 	if (same_value(k, "authorizedkeysfile") && strcmp(was, is) == 0 &&
-	    (sshd_words_none(is) ||
-	    same_value(k, "authorizedkeyscommanduser")))
+	    (sshd_words_none(is) || same_value(k, "authorizedkeyscommanduser")))
 		return true;
 	if (!guard_command(is, &args))
-		snprintf(why, cap, "sshd would take its keys from another "
-		    "place: AuthorizedKeysCommand %.500s", is);
+		snprintf(why, cap,
+		    "sshd would take its keys from another "
+		    "place: AuthorizedKeysCommand %.500s",
+		    is);
 	else if (sshd_words_none(was) && !guard_chained(args) &&
 	    sshd_words_none(files))
 		return files_are_same(s, k, account, why, cap);
@@ -330,15 +341,15 @@ compare_account(struct sshd_same_keys *s, const struct kind *k,
 	    same_value(k, "authorizedkeyscommanduser"))
 		return outputs_are_same(s, k, account, why, cap);
 	else
-		snprintf(why, cap, "the guard would not stand in front of what "
+		snprintf(why, cap,
+		    "the guard would not stand in front of what "
 		    "sshd uses now");
 	return false;
 }
 
 /* Asks sshd; false after a message. */
 static bool
-ask_about_kind(const struct sshd_same_keys *s, const char *name,
-    struct kind *k)
+ask_about_kind(const struct sshd_same_keys *s, const char *name, struct kind *k)
 {
 	const char *change;
 
@@ -349,8 +360,8 @@ ask_about_kind(const struct sshd_same_keys *s, const char *name,
 	if ((change = find_other_change(k->base, k->next)) == NULL)
 		return true;
 	cli_error("%s: sshd would go by another setting for this account: "
-	    "%.*s; nothing was changed", name, (int)strcspn(change, "\n"),
-	    change);
+		  "%.*s; nothing was changed",
+	    name, (int)strcspn(change, "\n"), change);
 	return false;
 }
 
@@ -363,11 +374,10 @@ compare_accounts(struct sshd_same_keys *s, const size_t *like,
 	for (size_t i = 0; i < s->accounts->n; i++) {
 		const struct account *account = &s->accounts->v[i];
 
-		if (like[i] == i && !ask_about_kind(s, account->name,
-		    &kind[i]))
+		if (like[i] == i && !ask_about_kind(s, account->name, &kind[i]))
 			return false;
 		if (compare_account(s, &kind[like[i]], account, why,
-		    sizeof(why)))
+			sizeof(why)))
 			continue;
 		cli_error("%s: %s; nothing was changed", account->name, why);
 		return false;

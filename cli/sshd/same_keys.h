@@ -10,11 +10,11 @@
 
 struct sshd_same_keys {
 	const struct sshd_options *o;
-	struct sshd_copy *base, *next;	/* without and with keyveto's lines */
+	struct sshd_copy *base, *next; /* without and with keyveto's lines */
 	const struct accounts *accounts;
 	const struct sshd_tryout *tryout;
-	bool wildcards;		/* sshd is 10.0 or later; set by sshd_same_keys */
-	size_t ca_lines;	/* accounts with a cert-authority line */
+	bool wildcards;	 /* sshd is 10.0 or later; set by sshd_same_keys */
+	size_t ca_lines; /* accounts with a cert-authority line */
 };
 
 /*

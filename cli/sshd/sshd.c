@@ -15,14 +15,17 @@
 #define TIMEOUT_MAX 3600
 
 static const struct cli_command *const commands[] = {
-	&sshd_status, &sshd_enable, &sshd_disable,
+	&sshd_status,
+	&sshd_enable,
+	&sshd_disable,
 };
 
 static int
 run_sshd(const struct cli_command *cmd, int argc, char **argv)
 {
-	return cli_run_subcommand(cmd, commands, sizeof(commands) /
-	    sizeof(commands[0]), "so does keyveto(1)", argc, argv);
+	return cli_run_subcommand(cmd, commands,
+	    sizeof(commands) / sizeof(commands[0]), "so does keyveto(1)", argc,
+	    argv);
 }
 
 const struct cli_command cli_sshd = {
@@ -64,8 +67,7 @@ take_option(struct sshd_options *o, int opt)
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd);
 	case TIMEOUT:
-		return cli_option_number("--timeout", TIMEOUT_MAX,
-		    &o->timeout);
+		return cli_option_number("--timeout", TIMEOUT_MAX, &o->timeout);
 	case GUARD:
 		o->guard = true;
 		return true;
@@ -117,11 +119,10 @@ choose_options(const struct cli_command *cmd, struct option *chosen)
 
 	for (size_t i = 0; i < OPTIONS; i++) {
 		if (options[i].name != NULL)
-			snprintf(name, sizeof(name), "[--%s%s",
-			    options[i].name, options[i].has_arg ==
-			    required_argument ? " " : "]");
-		if (options[i].name == NULL ||
-		    options[i].val == CLI_OPT_HELP ||
+			snprintf(name, sizeof(name), "[--%s%s", options[i].name,
+			    options[i].has_arg == required_argument ? " " :
+								      "]");
+		if (options[i].name == NULL || options[i].val == CLI_OPT_HELP ||
 		    strstr(cmd->synopsis, name) != NULL)
 			chosen[n++] = options[i];
 	}
@@ -134,9 +135,8 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 	struct option chosen[OPTIONS];
 	int opt;
 
-	*o = (struct sshd_options){
-		.sshd = SSHD_PATH, .timeout = TIMEOUT_DEFAULT
-	};
+	*o = (struct sshd_options){ .sshd = SSHD_PATH,
+		.timeout = TIMEOUT_DEFAULT };
 	*statusp = CLI_UNCHECKED;
 	choose_options(cmd, chosen);
 	while ((opt = cli_getopt(cmd, argc, argv, chosen)) != -1) {
@@ -154,7 +154,8 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 	}
 	if (o->reload && *o->root != '\0') {
 		cli_error("--reload is for the sshd of this machine, not for "
-		    "one below %s", o->root);
+			  "one below %s",
+		    o->root);
 		return -1;
 	}
 	if (geteuid() == 0)
@@ -227,7 +228,8 @@ sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
 		fd = root_open(o->root, "/etc/passwd", O_RDONLY);
 		if (fd == -1 && errno == ENOENT) {
 			cli_error("note: %s/etc/passwd: not there: no account "
-			    "is known, and none can be looked at", o->root);
+				  "is known, and none can be looked at",
+			    o->root);
 			return true;
 		}
 		f = fd != -1 ? fdopen(fd, "r") : NULL;
@@ -236,7 +238,8 @@ sshd_find_accounts(const struct sshd_options *o, struct accounts *a)
 			fclose(f);
 	}
 	if (!ok)
-		cli_error("%s: the list of accounts: %s", *o->root != '\0' ?
-		    o->root : "/etc/passwd", strerror(errno));
+		cli_error("%s: the list of accounts: %s",
+		    *o->root != '\0' ? o->root : "/etc/passwd",
+		    strerror(errno));
 	return ok;
 }

@@ -29,7 +29,7 @@
 extern const struct cli_command sshd_status, sshd_enable, sshd_disable;
 
 struct sshd_options {
-	char root[4096];	/* "" for this machine */
+	char root[4096]; /* "" for this machine */
 	const char *sshd;
 	uint64_t timeout;
 	bool guard, pam, warn, yes, dry_run, reload, json;
@@ -63,10 +63,10 @@ bool sshd_find_accounts(const struct sshd_options *o, struct accounts *a);
 /* Everything that is there before enable or disable does something. */
 struct sshd_present {
 	struct sshd_state state;
-	struct sshd_files files;	/* sshd's, keyveto.conf, the state's */
+	struct sshd_files files; /* sshd's, keyveto.conf, the state's */
 	struct sshd_copy now;
-	struct sshd_copy base;	/* without keyveto's lines */
-	char *dump;		/* what sshd says of base; NULL: nothing */
+	struct sshd_copy base; /* without keyveto's lines */
+	char *dump;	       /* what sshd says of base; NULL: nothing */
 };
 
 /*
@@ -124,10 +124,10 @@ bool sshd_reload(const char *dump);
 
 /* What enabling keyveto would do to those who log in. */
 struct sshd_rehearsal {
-	size_t refused;		/* accounts with a listed key */
-	size_t locked_out;	/* those of them without another key */
-	size_t listed_cas;	/* CAs of users' certificates */
-	bool unknown;		/* not everything could be judged */
+	size_t refused;	   /* accounts with a listed key */
+	size_t locked_out; /* those of them without another key */
+	size_t listed_cas; /* CAs of users' certificates */
+	bool unknown;	   /* not everything could be judged */
 };
 
 /*

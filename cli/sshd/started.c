@@ -24,7 +24,7 @@ struct started {
 	const struct sshd_options *o;
 	const char *dump;		/* what sshd says of its files */
 	struct sshd_present *p;		/* what enable writes; NULL: nothing */
-	char service[SSHD_VALUE_BYTES];	/* of PAM's, by dump */
+	char service[SSHD_VALUE_BYTES]; /* of PAM's, by dump */
 	bool option;			/* one that leads past its files */
 	size_t usual, other;		/* that listen, by the file they read */
 	bool bad;
@@ -50,8 +50,10 @@ static bool
 says_the_same(const struct started *s, const char *keyword, const char *value)
 {
 	static const char *const keywords[] = {
-		"HostbasedAuthentication", "PubkeyAuthentication",
-		"StrictModes", "UsePAM",
+		"HostbasedAuthentication",
+		"PubkeyAuthentication",
+		"StrictModes",
+		"UsePAM",
 	};
 
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
@@ -66,8 +68,7 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 {
 	struct started *s = arg;
 
-	if (!sshd_arguments_decide(keyword) ||
-	    says_the_same(s, keyword, value))
+	if (!sshd_arguments_decide(keyword) || says_the_same(s, keyword, value))
 		return;
 	/* What is said about its file is enough. */
 	if (start->file != NULL && !is_usual_file(start->file))
@@ -96,9 +97,10 @@ pattern_stands_for(const char *pattern, const char *place)
 	bool found = false;
 	glob_t folders;
 
-	snprintf(folder, sizeof(folder), "%s%s", *pattern == '/' ? "" :
-	    "/etc/ssh/", pattern);
-	name = strrchr(pattern, '/') != NULL ? strrchr(pattern, '/') + 1 :
+	snprintf(folder, sizeof(folder), "%s%s",
+	    *pattern == '/' ? "" : "/etc/ssh/", pattern);
+	name = strrchr(pattern, '/') != NULL ?
+	    strrchr(pattern, '/') + 1 :
 	    pattern;
 	folder[strlen(folder) - strlen(name)] = '\0';
 	if (root_glob("", folder, &folders) != 0)
@@ -106,8 +108,9 @@ pattern_stands_for(const char *pattern, const char *place)
 	for (size_t i = 0; i < folders.gl_pathc && !found; i++)
 		found = root_resolve("", folders.gl_pathv[i], its) &&
 		    strncmp(place, its, strlen(its)) == 0 &&
-		    place[strlen(its)] == '/' && fnmatch(name, place +
-		    strlen(its) + 1, FNM_PATHNAME | FNM_PERIOD) == 0;
+		    place[strlen(its)] == '/' &&
+		    fnmatch(name, place + strlen(its) + 1,
+			FNM_PATHNAME | FNM_PERIOD) == 0;
 	globfree(&folders);
 	return found;
 }
@@ -137,7 +140,7 @@ tree_has(const struct sshd_tree *t, const struct sshd_file *f)
 	for (size_t i = 0; i < t->n_files; i++)
 		if (strcmp(t->file[i].path, f->path) == 0 ||
 		    (root_resolve("", t->file[i].path, its) &&
-		    strcmp(its, place) == 0))
+			strcmp(its, place) == 0))
 			return true;
 	for (size_t i = 0; i < t->n_lines; i++)
 		if (strcasecmp(t->line[i].keyword, "Include") == 0 &&
@@ -156,7 +159,7 @@ find_guard(const struct sshd_tree *t)
 	for (size_t i = 0; i < t->n_lines; i++)
 		if (guard_command(t->line[i].value, &args) &&
 		    (!guard_config(args, config, sizeof(config)) ||
-		    strcmp(config, KV_CONFIG_PATH) == 0))
+			strcmp(config, KV_CONFIG_PATH) == 0))
 			return &t->line[i];
 	return NULL;
 }
@@ -172,21 +175,25 @@ leaves_alone(const struct started *s, const struct sshd_start *start,
 	for (size_t i = 0; i < fs->n; i++) {
 		if (!is_written(fs->v[i]) || !tree_has(t, fs->v[i]))
 			continue;
-		cli_error("%s: its configuration is %s, which includes %s, "
+		cli_error(
+		    "%s: its configuration is %s, which includes %s, "
 		    "where keyveto's lines for another sshd go; nothing was "
 		    "changed: %suse --pam alone, which writes no file of "
-		    "sshd's", start->place, path, fs->v[i]->path,
+		    "sshd's",
+		    start->place, path, fs->v[i]->path,
 		    sshd_present_has(s->p, true) ?
-		    "run 'keyveto sshd disable --reload', then " : "");
+			"run 'keyveto sshd disable --reload', then " :
+			"");
 		return false;
 	}
 	if ((l = find_guard(t)) == NULL)
 		return true;
 	cli_error("%s: %s:%zu: the guard is called here, and would go by the "
-	    "lines in " KV_CONFIG_PATH " that are meant for another sshd; "
-	    "nothing was changed: give it a copy of that file there "
-	    "(--config FILE), reload that sshd, and run this again", start->place,
-	    t->file[l->file].path, l->number);
+		  "lines in " KV_CONFIG_PATH
+		  " that are meant for another sshd; "
+		  "nothing was changed: give it a copy of that file there "
+		  "(--config FILE), reload that sshd, and run this again",
+	    start->place, t->file[l->file].path, l->number);
 	return false;
 }
 
@@ -205,9 +212,11 @@ file_allows(const struct started *s, const struct sshd_start *start,
 	if (strcmp(path, "none") == 0)
 		return true;
 	if (*path != '/') {
-		cli_error("%s: its configuration is %s, and nobody can tell "
+		cli_error(
+		    "%s: its configuration is %s, and nobody can tell "
 		    "where that is: start it with the whole path, and run "
-		    "this again", start->place, path);
+		    "this again",
+		    start->place, path);
 		return false;
 	}
 	if ((change = sshd_files_changes(&s->p->files, true, &n)) == NULL) {
@@ -217,7 +226,7 @@ file_allows(const struct started *s, const struct sshd_start *start,
 	ok = sshd_tree_read(&t, "", path, change, n, why, sizeof(why));
 	if (!ok)
 		cli_error("%s: its configuration is %s, and whether that "
-		    "includes keyveto's lines cannot be told: %s",
+			  "includes keyveto's lines cannot be told: %s",
 		    start->place, path, why);
 	ok = ok && leaves_alone(s, start, path, &t);
 	sshd_tree_free(&t);
@@ -236,16 +245,16 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 		return;
 	if (s->p == NULL) {
 		cli_error("%s%s: its configuration is %s, and not looked at: "
-		    "ask keyveto doctor --sshd-config %s", start->listens ?
-		    "note: " : "", start->place, path, path);
+			  "ask keyveto doctor --sshd-config %s",
+		    start->listens ? "note: " : "", start->place, path, path);
 		s->bad |= !start->listens;
 	} else if (!file_allows(s, start, path))
 		s->bad = true;
 	else
 		cli_error("note: %s: its configuration is %s, where no line of "
-		    "keyveto's goes: the guard does not judge there; the "
-		    "module does, if it asks PAM's service %s", start->place,
-		    path, s->service);
+			  "keyveto's goes: the guard does not judge there; the "
+			  "module does, if it asks PAM's service %s",
+		    start->place, path, s->service);
 }
 
 static void
@@ -258,12 +267,12 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 		s->usual++;
 	else
 		s->other++;
-	if (strcmp(name, s->service) == 0 || sshd_text_value(s->dump,
-	    "pamservicename", set, sizeof(set)))
+	if (strcmp(name, s->service) == 0 ||
+	    sshd_text_value(s->dump, "pamservicename", set, sizeof(set)))
 		return;
 	cli_error("%s%s: goes by the name of %s, and so does its PAM service: "
-	    "the module in %s is not asked there", s->p != NULL ? "note: " :
-	    "", start->place, name, s->service);
+		  "the module in %s is not asked there",
+	    s->p != NULL ? "note: " : "", start->place, name, s->service);
 	s->bad |= s->p == NULL;
 }
 
@@ -278,8 +287,11 @@ static void
 look(struct started *s)
 {
 	const struct sshd_arguments found = {
-		.arg = s, .option = check_option, .file = check_file,
-		.name = check_name, .unseen = note_unseen,
+		.arg = s,
+		.option = check_option,
+		.file = check_file,
+		.name = check_name,
+		.unseen = note_unseen,
 	};
 
 	sshd_pam_service(s->dump, s->service);
@@ -294,13 +306,14 @@ sshd_started_allows(const struct sshd_options *o, struct sshd_present *p)
 	if (*o->root != '\0')
 		return true;
 	look(&s);
-	if (s.option && (sshd_present_has(p, true) ||
-	    sshd_present_has(p, false)))
+	if (s.option &&
+	    (sshd_present_has(p, true) || sshd_present_has(p, false)))
 		cli_error("nothing was changed: " SSHD_ARGUMENTS_REMEDY);
 	else if (s.option)
-		cli_error("nothing was changed: take each such option out of "
-		    "the service's arguments, write it at the top of "
-		    SSHD_TREE_TOP " (%%%% in a unit is %% there), restart "
+		cli_error(
+		    "nothing was changed: take each such option out of "
+		    "the service's arguments, write it at the top of " SSHD_TREE_TOP
+		    " (%%%% in a unit is %% there), restart "
 		    "sshd, and run this again");
 	return !s.bad;
 }
@@ -316,11 +329,11 @@ sshd_started_goes_by(const struct sshd_options *o, const char *dump)
 	/* Beside one that reads sshd_config, another is its own business. */
 	if (s.other > 0 && s.usual == 0) {
 		cli_error("no sshd listens that reads " SSHD_TREE_TOP ": "
-		    "whether a way in is guarded cannot be told");
+			  "whether a way in is guarded cannot be told");
 		s.bad = true;
 	}
 	if (s.option)
-		cli_error("whether a way in is guarded cannot be told then: "
-		    SSHD_ARGUMENTS_REMEDY);
+		cli_error(
+		    "whether a way in is guarded cannot be told then: " SSHD_ARGUMENTS_REMEDY);
 	return !s.bad;
 }

@@ -58,7 +58,8 @@ sshd_state_lock(const char *root, int *fdp)
 		}
 		if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
 			cli_error("%s" KV_STATEDIR "/" LOCK ": another keyveto "
-			    "sshd is at work; wait for it", root);
+				  "sshd is at work; wait for it",
+			    root);
 			close(fd);
 			fd = -1;
 			break;
@@ -159,8 +160,7 @@ compare_paths(const void *a, const void *b)
 static struct sshd_file **
 kept_files(const struct sshd_files *fs, bool now, size_t *np)
 {
-	struct sshd_file **v = calloc(fs->n + 1,
-	    sizeof(struct sshd_file *));
+	struct sshd_file **v = calloc(fs->n + 1, sizeof(struct sshd_file *));
 
 	*np = 0;
 	for (size_t i = 0; v != NULL && i < fs->n; i++)
@@ -201,8 +201,8 @@ publish(int parent)
 {
 	if (renameat2(parent, NEW, parent, NAME, RENAME_EXCHANGE) == 0)
 		return fsync(parent) == 0 && remove_dir(parent, NEW);
-	return errno == ENOENT &&
-	    renameat(parent, NEW, parent, NAME) == 0 && fsync(parent) == 0;
+	return errno == ENOENT && renameat(parent, NEW, parent, NAME) == 0 &&
+	    fsync(parent) == 0;
 }
 
 bool
@@ -215,7 +215,7 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 		return false;
 	ok = remove_dir(parent, NEW) && mkdirat(parent, NEW, 0700) == 0 &&
 	    (dir = openat(parent, NEW,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
+		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
 	    write_state(dir, fs, now) && publish(parent);
 	if (!ok) {
 		fail(fs->root, NEW);
@@ -236,7 +236,8 @@ sshd_state_remove(const char *root)
 	if (parent == -1)
 		return false;
 	ok = (remove_dir(parent, NEW) && remove_dir(parent, NAME) &&
-	    fsync(parent) == 0) || fail(root, NAME);
+		 fsync(parent) == 0) ||
+	    fail(root, NAME);
 	close(parent);
 	return ok;
 }
@@ -249,8 +250,9 @@ take_kept(const char *root, struct sshd_state *s, const json_t *one)
 	struct sshd_kept *k = &s->v[s->n];
 	int there = 0;
 
-	if (json_unpack((json_t *)one, "{s:s, s:b, s?s}", "path",
-	    &path, "there", &there, "bytes", &name) == -1 || *path != '/' ||
+	if (json_unpack((json_t *)one, "{s:s, s:b, s?s}", "path", &path,
+		"there", &there, "bytes", &name) == -1 ||
+	    *path != '/' ||
 	    (there && (name == NULL || strchr(name, '/') != NULL)))
 		return false;
 	*k = (struct sshd_kept){ .path = strdup(path), .there = there != 0 };
@@ -296,8 +298,9 @@ sshd_state_load(const char *root, struct sshd_state *s)
 	json_decref(all);
 	if (!s->found)
 		cli_error("%s" SSHD_STATE_DIR "/" MANIFEST ": damaged; what it "
-		    "kept is beside it. Move the directory away to go on "
-		    "without it", root);
+			  "kept is beside it. Move the directory away to go on "
+			  "without it",
+		    root);
 	return s->found;
 }
 

@@ -15,7 +15,7 @@
 struct sshd_kept {
 	char *path;
 	bool there;
-	char *text;		/* NULL unless it was there */
+	char *text; /* NULL unless it was there */
 	size_t len;
 };
 

@@ -17,7 +17,7 @@
 /* The accounts that have these ways in. */
 struct cover {
 	struct ways ways;
-	char **account;		/* names that belong to the accounts */
+	char **account; /* names that belong to the accounts */
 	size_t n;
 };
 
@@ -25,11 +25,11 @@ struct status {
 	const struct sshd_options *o;
 	struct sshd_copy copy;
 	struct accounts accounts;
-	struct cover *v;	/* each differs from the others */
+	struct cover *v; /* each differs from the others */
 	size_t n;
 	struct sshd_means means;
-	bool keys_by_origin;	/* some clients may come by key, at least */
-	bool pam;		/* the module judges in every service */
+	bool keys_by_origin; /* some clients may come by key, at least */
+	bool pam;	     /* the module judges in every service */
 	bool unguarded, unknown;
 };
 
@@ -38,8 +38,9 @@ static bool
 pam_judges(struct status *s, const struct sshd_settings *settings)
 {
 	/* Only a newer sshd can be told another service. */
-	return settings->use_pam && sshd_means_service(&s->means,
-	    *settings->service != '\0' ? settings->service : "sshd");
+	return settings->use_pam &&
+	    sshd_means_service(&s->means,
+		*settings->service != '\0' ? settings->service : "sshd");
 }
 
 /* What sshd says of an account, as ways in; notes the guards. */
@@ -194,12 +195,14 @@ look_at_blocks(struct status *s)
 		const struct sshd_line *l = &t->line[i];
 		bool origin = sshd_tree_is_by_origin(t, l);
 
-		if (s->pam || l->match == 0 || !ways_line_opens(l->keyword, l->value, user_ca) ||
+		if (s->pam || l->match == 0 ||
+		    !ways_line_opens(l->keyword, l->value, user_ca) ||
 		    (!origin && is_told(s, ways_of_keyword(l->keyword))))
 			continue;
 		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
-		    t->file[l->file].path, l->number, origin ? "not guarded" :
-		    "not guarded, for accounts that are not listed",
+		    t->file[l->file].path, l->number,
+		    origin ? "not guarded" :
+			     "not guarded, for accounts that are not listed",
 		    t->line[l->match - 1].value, l->keyword);
 		if (origin)
 			s->unguarded = true;
@@ -230,8 +233,8 @@ print_cover(const struct status *s, const struct cover *c)
 	    "guarded");
 	for (enum way w = 0; w < WAYS; w++) {
 		if (c->ways.open[w])
-			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w),
-			    "yes", yes_or_no(c->ways.guard[w]),
+			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w), "yes",
+			    yes_or_no(c->ways.guard[w]),
 			    yes_or_no(c->ways.pam[w]),
 			    ways_is_guarded(&c->ways, w) ? "yes" : "NO");
 		else
@@ -259,8 +262,9 @@ print_json(const struct status *s, const struct cover *c)
 	for (enum way w = 0; w < WAYS; w++) {
 		json_t *one = json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
 		    "accounts", accounts_to_json(s, c), "way", ways_name(w),
-		    "open", c->ways.open[w], "guard", c->ways.open[w] && c->ways.guard[w],
-		    "pam", c->ways.open[w] && c->ways.pam[w], "guarded",
+		    "open", c->ways.open[w], "guard",
+		    c->ways.open[w] && c->ways.guard[w], "pam",
+		    c->ways.open[w] && c->ways.pam[w], "guarded",
 		    ways_is_guarded(&c->ways, w));
 
 		json_dumpf(one, stdout, JSON_COMPACT);

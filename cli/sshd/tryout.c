@@ -20,8 +20,8 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 
-#define SERVICE "sshd"		/* of the stack that is tried */
-#define WORDS_MAX 1024	/* two for each file, and some */
+#define SERVICE "sshd" /* of the stack that is tried */
+#define WORDS_MAX 1024 /* two for each file, and some */
 #define KEY_BYTES 32
 #define TRIES 100
 
@@ -51,7 +51,7 @@ make_key(struct sshd_tryout *t)
 		return false;
 	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
 	return EVP_EncodeBlock((unsigned char *)t->key, blob,
-	    (int)sizeof(blob)) > 0;
+		   (int)sizeof(blob)) > 0;
 }
 
 /* Makes keys until one is in no list. False after a message. */
@@ -67,20 +67,21 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
 		return false;
 	for (int i = 0; made && i < TRIES && d.verdict != KV_VERDICT_CLEAN;
-	    i++) {
+	     i++) {
 		made = make_key(t);
-		kv_judge_offered(&judge, (struct kv_span){
-		    (const uint8_t *)t->type, strlen(t->type) },
-		    (struct kv_span){ (const uint8_t *)t->key,
-		    strlen(t->key) }, blob, sizeof(blob), time(NULL),
-		    &key, &d);
+		kv_judge_offered(&judge,
+		    (struct kv_span){ (const uint8_t *)t->type,
+			strlen(t->type) },
+		    (struct kv_span){ (const uint8_t *)t->key, strlen(t->key) },
+		    blob, sizeof(blob), time(NULL), &key, &d);
 		memcpy(t->fingerprint, d.fingerprint, sizeof(t->fingerprint));
 	}
 	kv_judge_close(&judge);
 	if (made && d.verdict == KV_VERDICT_CLEAN)
 		return true;
 	cli_error("%s: of %d keys made for a trial each one is listed, or "
-	    "cannot be judged", KV_CONFIG_PATH, TRIES);
+		  "cannot be judged",
+	    KV_CONFIG_PATH, TRIES);
 	return false;
 }
 
@@ -98,8 +99,9 @@ sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
 		return false;
 	}
 	/* Whoever runs the guard reads it. */
-	if (chmod(t->folder, 0755) == -1 || !write_file(t->folder,
-	    "keyveto.conf", config, len, t->config, sizeof(t->config))) {
+	if (chmod(t->folder, 0755) == -1 ||
+	    !write_file(t->folder, "keyveto.conf", config, len, t->config,
+		sizeof(t->config))) {
 		cli_error("%s: %s", t->folder, strerror(errno));
 		return false;
 	}
@@ -167,8 +169,8 @@ expand_word(const struct sshd_tryout *t, const struct account *account,
 	for (; *word != '\0' && value != NULL; word++) {
 		if (*word != '%')
 			putc(*word, out);
-		else if ((value = value_of_token(t, account, uid,
-		    *++word)) != NULL)
+		else if ((value = value_of_token(t, account, uid, *++word)) !=
+		    NULL)
 			fputs(value, out);
 		else
 			errno = EINVAL;
@@ -214,8 +216,8 @@ make_words(const struct sshd_tryout *t, const char *command,
 	while (ok && (word = sshd_words_next(&rest)) != NULL) {
 		const bool program = n == 0;
 
-		ok = add_word(argv, &n, program ? strdup(word) :
-		    expand_word(t, account, word));
+		ok = add_word(argv, &n,
+		    program ? strdup(word) : expand_word(t, account, word));
 		if (ok && program && guard_command(command, &args))
 			ok = add_word(argv, &n, strdup("--config")) &&
 			    add_word(argv, &n, strdup(t->config));
@@ -247,7 +249,9 @@ run_command(const struct sshd_tryout *t, char *const *argv,
 	char path[] = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/games";
 	char *const env[] = { path, user, logname, home, NULL };
 	struct program program = {
-		.argv = (const char *const *)argv, .env = env, .as = as,
+		.argv = (const char *const *)argv,
+		.env = env,
+		.as = as,
 		.dies_with_us = true,
 	};
 	struct program_process process;
@@ -268,10 +272,11 @@ run_command(const struct sshd_tryout *t, char *const *argv,
 	if (error != 0)
 		snprintf(why, cap, "%s: %s", argv[0], strerror(error));
 	else if ((error = program_read(ends[0], t->timeout, hash_output,
-	    &hash)) != 0) {
+		      &hash)) != 0) {
 		program_kill(&process);
-		snprintf(why, cap, "%s: %s", argv[0], error == ETIMEDOUT ?
-		    "it did not end in time (--timeout)" : strerror(error));
+		snprintf(why, cap, "%s: %s", argv[0],
+		    error == ETIMEDOUT ? "it did not end in time (--timeout)" :
+					 strerror(error));
 	} else if ((error = program_wait(&process, &out->status)) != 0)
 		snprintf(why, cap, "%s: cannot be run by %s: %s", argv[0],
 		    as->name, strerror(error));
@@ -282,8 +287,8 @@ run_command(const struct sshd_tryout *t, char *const *argv,
 
 bool
 sshd_tryout_command(const struct sshd_tryout *t, const char *command,
-    const char *user, const struct account *account,
-    struct sshd_output *out, char *why, size_t cap)
+    const char *user, const struct account *account, struct sshd_output *out,
+    char *why, size_t cap)
 {
 	struct accounts as = { 0 };
 	char *argv[WORDS_MAX] = { NULL };
@@ -293,11 +298,11 @@ sshd_tryout_command(const struct sshd_tryout *t, const char *command,
 	if (name == NULL || !accounts_add(&as, name))
 		snprintf(why, cap, "AuthorizedKeysCommandUser %s: %s", user,
 		    name == NULL ? "has a token that is not known here" :
-		    "there is no such account");
+				   "there is no such account");
 	else if (!make_words(t, command, account, argv))
 		snprintf(why, cap, "AuthorizedKeysCommand %s: %s", command,
 		    errno == EINVAL ? "has a token that is not known here" :
-		    strerror(errno));
+				      strerror(errno));
 	else
 		ok = run_command(t, argv, &as.v[0], out, why, cap);
 	free_words(argv);
@@ -328,8 +333,8 @@ open_session(struct record_out *out, void *arg)
 	pam_handle_t *pamh = NULL;
 	int r;
 
-	snprintf(info, sizeof(info), "SSH_AUTH_INFO_0=publickey %s %s",
-	    t->type, t->key);
+	snprintf(info, sizeof(info), "SSH_AUTH_INFO_0=publickey %s %s", t->type,
+	    t->key);
 	r = pam_start_confdir(SERVICE, "root", &conv, t->folder, &pamh);
 	if (r == PAM_SUCCESS && (r = pam_putenv(pamh, info)) == PAM_SUCCESS)
 		r = pam_open_session(pamh, 0);
@@ -349,10 +354,11 @@ sshd_tryout_module(const struct sshd_tryout *t)
 	uint8_t tag = 0;
 	bool bad;
 
-	snprintf(line, sizeof(line), "session requisite " SSHD_MODULE
-	    " config=%s\n", t->config);
+	snprintf(line, sizeof(line),
+	    "session requisite " SSHD_MODULE " config=%s\n", t->config);
 	if (!write_file(t->folder, SERVICE, line, strlen(line), path,
-	    sizeof(path)) || !child_start(&c, open_session, (void *)t)) {
+		sizeof(path)) ||
+	    !child_start(&c, open_session, (void *)t)) {
 		cli_error("%s: %s", path, strerror(errno));
 		return false;
 	}
@@ -361,10 +367,11 @@ sshd_tryout_module(const struct sshd_tryout *t)
 	if (record_next(&in, &tag, &payload, &bad) && tag == NOT_OPENED)
 		(void)!kv_bytes_get_string(&payload, &said);
 	if (tag != OPENED)
-		cli_error("%s: PAM opens no session with it: %.*s; the system "
+		cli_error(
+		    "%s: PAM opens no session with it: %.*s; the system "
 		    "log says more. Install it again: 'make install', or its "
-		    "package", SSHD_MODULE_PATH, (int)said.len,
-		    (const char *)said.p);
+		    "package",
+		    SSHD_MODULE_PATH, (int)said.len, (const char *)said.p);
 	record_in_free(&in);
 	return child_wait(&c) == 0 && tag == OPENED;
 }

@@ -11,12 +11,12 @@
 #include "sshd/sshd.h"
 
 struct sshd_tryout {
-	char folder[48];	/* holds config; "" for none */
+	char folder[48]; /* holds config; "" for none */
 	char config[80];
 	/* A key that nobody has, and no list knows, as sshd names it. */
 	char type[32], key[128];
 	char fingerprint[KV_FINGERPRINT_BYTES];
-	unsigned int timeout;	/* seconds for each program */
+	unsigned int timeout; /* seconds for each program */
 };
 
 /*
@@ -29,8 +29,8 @@ void sshd_tryout_close(struct sshd_tryout *t);
 
 /* What a command printed, and how it ended. */
 struct sshd_output {
-	uint8_t digest[32];	/* SHA-256 of standard output */
-	int status;		/* as waitpid(2) has it */
+	uint8_t digest[32]; /* SHA-256 of standard output */
+	int status;	    /* as waitpid(2) has it */
 };
 
 /*
@@ -40,8 +40,8 @@ struct sshd_output {
  * if the program did not run to its end.
  */
 bool sshd_tryout_command(const struct sshd_tryout *t, const char *command,
-    const char *user, const struct account *account,
-    struct sshd_output *out, char *why, size_t cap);
+    const char *user, const struct account *account, struct sshd_output *out,
+    char *why, size_t cap);
 
 /* Opens a session by a stack of the module's line alone. False after a message. */
 bool sshd_tryout_module(const struct sshd_tryout *t);

@@ -22,12 +22,19 @@ bool
 sshd_arguments_decide(const char *keyword)
 {
 	static const char *const keywords[] = {
-		"AuthenticationMethods", "AuthorizedKeysCommand",
-		"AuthorizedKeysCommandUser", "AuthorizedKeysFile",
+		"AuthenticationMethods",
+		"AuthorizedKeysCommand",
+		"AuthorizedKeysCommandUser",
+		"AuthorizedKeysFile",
 		"AuthorizedPrincipalsCommand",
-		"AuthorizedPrincipalsCommandUser", "AuthorizedPrincipalsFile",
-		"HostbasedAuthentication", "Include", "PAMServiceName",
-		"PubkeyAuthentication", "StrictModes", "TrustedUserCAKeys",
+		"AuthorizedPrincipalsCommandUser",
+		"AuthorizedPrincipalsFile",
+		"HostbasedAuthentication",
+		"Include",
+		"PAMServiceName",
+		"PubkeyAuthentication",
+		"StrictModes",
+		"TrustedUserCAKeys",
 		"UsePAM",
 	};
 
@@ -39,9 +46,9 @@ sshd_arguments_decide(const char *keyword)
 
 /* The words of a command line, which are cut apart. */
 struct words {
-	char *text, *rest;	/* for strtok_r */
-	const char *letters;	/* of a word such as "-Do", those still to read */
-	bool doubtful;		/* an option may be a part of an -o value */
+	char *text, *rest;   /* for strtok_r */
+	const char *letters; /* of a word such as "-Do", those still to read */
+	bool doubtful;	     /* an option may be a part of an -o value */
 };
 
 /*
@@ -52,8 +59,12 @@ static bool
 may_go_on(const char *setting)
 {
 	static const char *const keywords[] = {
-		"AuthorizedKeysCommand", "AuthorizedPrincipalsCommand",
-		"ForceCommand", "SetEnv", "Subsystem", "VersionAddendum",
+		"AuthorizedKeysCommand",
+		"AuthorizedPrincipalsCommand",
+		"ForceCommand",
+		"SetEnv",
+		"Subsystem",
+		"VersionAddendum",
 	};
 	const size_t len = strcspn(setting, "=");
 
@@ -116,8 +127,10 @@ call_option(const struct sshd_arguments *found, const struct sshd_start *start,
 		*value++ = '\0';
 	else
 		word = next_word(w);
-	found->option(found->arg, start, keyword, value != NULL ? value :
-	    word != NULL ? word : "");
+	found->option(found->arg, start, keyword,
+	    value != NULL    ? value :
+		word != NULL ? word :
+			       "");
 	free(keyword);
 }
 
@@ -167,7 +180,8 @@ find_titled(const char *title)
 	const size_t len = strcspn(title, " ");
 
 	return len > 0 && title[len] == ' ' && title[len - 1] == ':' ?
-	    title + len + 1 : NULL;
+	    title + len + 1 :
+	    NULL;
 }
 
 /* sshd takes the name that it was started by for that of its PAM service. */
@@ -225,8 +239,10 @@ call_unseen(const struct sshd_arguments *found, const char *path)
 
 	if (errno == ENOENT || errno == ESRCH)
 		return;
-	snprintf(why, sizeof(why), "%s: what sshd is started with cannot be "
-	    "seen there", strerror(errno));
+	snprintf(why, sizeof(why),
+	    "%s: what sshd is started with cannot be "
+	    "seen there",
+	    strerror(errno));
 	found->unseen(found->arg, path, why);
 }
 
@@ -282,15 +298,16 @@ look_at_listener(const struct sshd_arguments *found, const char *pid,
 		return false;
 	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
 	if (what == SSHD_PROCESS_ELSEWHERE) {
-		found->unseen(found->arg, place, "it runs in a chroot, and "
+		found->unseen(found->arg, place,
+		    "it runs in a chroot, and "
 		    "reads another /etc/ssh/sshd_config there: not looked at");
 		return false;
 	}
 	if (cut) {
 		if (asprintf(&why, "its arguments are cut off: %s", text) == -1)
 			why = NULL;
-		found->unseen(found->arg, place, why != NULL ? why :
-		    "its arguments are cut off");
+		found->unseen(found->arg, place,
+		    why != NULL ? why : "its arguments are cut off");
 		free(why);
 	}
 	look_at_words(found, place, text, text);
@@ -322,7 +339,8 @@ look_at_process(const struct sshd_arguments *found, const char *pid,
 }
 
 static size_t
-look_at_processes(const struct sshd_arguments *found, char text[static ARGUMENTS_BYTES])
+look_at_processes(const struct sshd_arguments *found,
+    char text[static ARGUMENTS_BYTES])
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *e;
@@ -366,8 +384,8 @@ cut_comment(char *value)
 
 /* A file of the shell's assignments, whose words sshd is started with. */
 static void
-look_at_defaults(const struct sshd_arguments *found, const char *path, const char *variable,
-    char text[static ARGUMENTS_BYTES])
+look_at_defaults(const struct sshd_arguments *found, const char *path,
+    const char *variable, char text[static ARGUMENTS_BYTES])
 {
 	const size_t name = strlen(variable);
 	char *rest = text, *line;
@@ -379,8 +397,8 @@ look_at_defaults(const struct sshd_arguments *found, const char *path, const cha
 	}
 	/* A backslash at the end of a line goes on with the next one. */
 	for (size_t i = 0; i < len; i++)
-		if (text[i] == '\0' || (text[i] == '\n' && i > 0 &&
-		    text[i - 1] == '\\'))
+		if (text[i] == '\0' ||
+		    (text[i] == '\n' && i > 0 && text[i - 1] == '\\'))
 			text[i] = ' ';
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		line += strspn(line, " \t");
@@ -394,7 +412,8 @@ look_at_defaults(const struct sshd_arguments *found, const char *path, const cha
 			continue;
 		cut_comment(line);
 		if (strpbrk(line, "$`") != NULL)
-			found->unseen(found->arg, path, "it takes options from "
+			found->unseen(found->arg, path,
+			    "it takes options from "
 			    "elsewhere ($), which cannot be seen there");
 		look_at_words(found, path, line, NULL);
 	}
@@ -412,13 +431,14 @@ ask_systemd(const char *what, const char *how, const char *unit)
 
 /* Returns the answer, to be freed; one that equals known is an alias's. */
 static char *
-look_at_unit(const struct sshd_arguments *found, const char *place, const char *unit,
-    const char *known)
+look_at_unit(const struct sshd_arguments *found, const char *place,
+    const char *unit, const char *known)
 {
 	char *text = ask_systemd("show", "--property=ExecStart", unit);
 
 	if (text == NULL)
-		found->unseen(found->arg, place, "systemd does not tell how it "
+		found->unseen(found->arg, place,
+		    "systemd does not tell how it "
 		    "starts that");
 	else if (known == NULL || strcmp(text, known) != 0)
 		look_at_words(found, place, text, NULL);
@@ -427,7 +447,8 @@ look_at_unit(const struct sshd_arguments *found, const char *place, const char *
 
 /* The answer about a socket's template, which any instance of it shows. */
 static char *
-look_at_template(const struct sshd_arguments *found, const char *name, const char *known)
+look_at_template(const struct sshd_arguments *found, const char *name,
+    const char *known)
 {
 	char place[64], unit[64], *active;
 

@@ -12,9 +12,9 @@
 
 /* Where arguments were seen. */
 struct sshd_start {
-	const char *place;	/* for messages: a process, a file, a unit */
-	const char *file;	/* its -f; NULL without one that is sure */
-	bool listens;		/* a process: not what starts the next one */
+	const char *place; /* for messages: a process, a file, a unit */
+	const char *file;  /* its -f; NULL without one that is sure */
+	bool listens;	   /* a process: not what starts the next one */
 };
 
 /* What is called with each thing that is found. The strings do not last. */
@@ -27,14 +27,14 @@ struct sshd_arguments {
 	void (*option)(void *arg, const struct sshd_start *start,
 	    const char *keyword, const char *value);
 	/* An -f FILE. */
-	void (*file)(void *arg, const struct sshd_start *start,
-	    const char *path);
+	void (
+	    *file)(void *arg, const struct sshd_start *start, const char *path);
 	/*
 	 * The name that a process was started by, which names its PAM service:
 	 * once for each that listens.
 	 */
-	void (*name)(void *arg, const struct sshd_start *start,
-	    const char *name);
+	void (
+	    *name)(void *arg, const struct sshd_start *start, const char *name);
 	/* Something there cannot be seen. */
 	void (*unseen)(void *arg, const char *place, const char *why);
 };
@@ -56,7 +56,8 @@ bool sshd_arguments_decide(const char *keyword);
  * What to do about such an option. keyveto's lines come before what is already
  * in sshd_config: while they are there, a line that is moved would not count.
  */
-#define SSHD_ARGUMENTS_REMEDY "run 'keyveto sshd disable --reload' (take out " \
+#define SSHD_ARGUMENTS_REMEDY \
+	"run 'keyveto sshd disable --reload' (take out " \
 	"lines of keyveto's that were put in by hand), take the option out " \
 	"of the service's arguments, write it at the top of sshd_config, " \
 	"restart sshd, and run 'keyveto sshd enable' again"

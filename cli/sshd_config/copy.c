@@ -129,8 +129,7 @@ sshd_copy_open(struct sshd_copy *c, const char *root,
 	bool ok;
 
 	*c = (struct sshd_copy){ 0 };
-	if (!sshd_tree_read(&c->tree, root, SSHD_TREE_TOP, change, n, why,
-	    cap))
+	if (!sshd_tree_read(&c->tree, root, SSHD_TREE_TOP, change, n, why, cap))
 		return false;
 	if (!make_folder(c)) {
 		snprintf(why, cap, "/tmp: no directory for a copy: %s",
@@ -184,8 +183,10 @@ make_host_key(struct sshd_copy *c, char *why, size_t cap)
 	error = program_run(&keygen, &status);
 	if (error == 0 && status == 0)
 		return true;
-	snprintf(why, cap, "ssh-keygen makes no host key, which sshd wants to "
-	    "see: %s", error != 0 ? strerror(error) : "it failed");
+	snprintf(why, cap,
+	    "ssh-keygen makes no host key, which sshd wants to "
+	    "see: %s",
+	    error != 0 ? strerror(error) : "it failed");
 	return false;
 }
 
@@ -227,7 +228,9 @@ ask_once(const struct sshd_copy *c, const char *path, bool valid,
 {
 	static const char *const test[] = { "-t" };
 	const struct sshd sshd = {
-		.path = path, .config = c->top, .host_key = c->host_key,
+		.path = path,
+		.config = c->top,
+		.host_key = c->host_key,
 	};
 	const struct sshd_subject *s = sshd_subject(&sshd);
 	struct sshd_question q;

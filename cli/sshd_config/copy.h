@@ -16,12 +16,12 @@
 #include "sshd_config/tree.h"
 
 struct sshd_copy {
-	struct sshd_tree tree;	/* what was copied */
+	struct sshd_tree tree; /* what was copied */
 	char *folder;
-	char *top;		/* the copy of the first file */
-	char *host_key;		/* one that was made for sshd, or NULL */
-	pid_t remover;		/* removes the copy, even if we are killed */
-	int alive;		/* what it waits for the end of */
+	char *top;	/* the copy of the first file */
+	char *host_key; /* one that was made for sshd, or NULL */
+	pid_t remover;	/* removes the copy, even if we are killed */
+	int alive;	/* what it waits for the end of */
 };
 
 /*

@@ -18,10 +18,10 @@ bool guard_chained(const char *args);
 
 /* What the guard's own arguments say instead of keyveto.conf. */
 struct guard_files {
-	char *memory;		/* what the strings point into */
+	char *memory; /* what the strings point into */
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];
 	size_t n;
-	const char *strictmodes, *wildcards;	/* NULL: keyveto.conf's */
+	const char *strictmodes, *wildcards; /* NULL: keyveto.conf's */
 };
 
 /* False without memory. Ended by guard_files_free. */

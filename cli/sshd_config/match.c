@@ -110,7 +110,11 @@ sshd_match_add(struct sshd_match *m, const char *criterion,
 {
 	/* The same for all accounts, since all are asked about alike. */
 	static const char *const others[] = {
-		"host", "address", "localaddress", "localport", "rdomain",
+		"host",
+		"address",
+		"localaddress",
+		"localport",
+		"rdomain",
 	};
 
 	if (!has_argument(criterion))
@@ -152,8 +156,7 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 
 /* False without memory. */
 static bool
-print_groups(FILE *out, const struct account *a,
-    const struct sshd_patterns *p)
+print_groups(FILE *out, const struct account *a, const struct sshd_patterns *p)
 {
 	gid_t *gid = NULL, *grown;
 	int n = 16, cap;
@@ -218,7 +221,7 @@ compare_signatures(const void *a, const void *b)
 static void
 keep_signed(void *account)
 {
-	(void)account;	/* an element of the array */
+	(void)account; /* an element of the array */
 }
 
 /* Sets like[i] for each account. False without memory. */
@@ -235,8 +238,8 @@ compare_accounts(const struct accounts *accounts,
 
 		s[i].i = i;
 		s[i].signature = make_signature(match, &accounts->v[i]);
-		ok = s[i].signature != NULL && (first = tsearch(&s[i], &seen,
-		    compare_signatures)) != NULL;
+		ok = s[i].signature != NULL &&
+		    (first = tsearch(&s[i], &seen, compare_signatures)) != NULL;
 		if (ok)
 			like[i] = (*first)->i;
 	}

@@ -17,8 +17,8 @@ struct sshd_patterns {
 /* All that Match lines ask of an account. Zeroes are an empty one. */
 struct sshd_match {
 	struct sshd_patterns user, group;
-	struct sshd_patterns port;	/* the ports of LocalPort */
-	bool unknown;		/* they ask for something else, too */
+	struct sshd_patterns port; /* the ports of LocalPort */
+	bool unknown;		   /* they ask for something else, too */
 };
 
 /*

@@ -18,8 +18,9 @@ blocks(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && (S_ISFIFO(st.st_mode) ||
-	    (S_ISCHR(st.st_mode) && st.st_rdev != makedev(1, 3)));
+	return stat(path, &st) == 0 &&
+	    (S_ISFIFO(st.st_mode) ||
+		(S_ISCHR(st.st_mode) && st.st_rdev != makedev(1, 3)));
 }
 
 /* sshd opens a host key, and its public half, before it answers. */
@@ -32,7 +33,8 @@ check_host_key(struct sshd_overview *o, const struct sshd_line *l)
 	if (path != NULL && *o->blocking == '\0') {
 		snprintf(half, sizeof(half), "%s.pub", path);
 		if (blocks(path) || blocks(half))
-			snprintf(o->blocking, sizeof(o->blocking), "%.300s:%zu: "
+			snprintf(o->blocking, sizeof(o->blocking),
+			    "%.300s:%zu: "
 			    "%s %.300s is a FIFO or a device, for which sshd "
 			    "would wait: name a file",
 			    o->tree.file[l->file].path, l->number, l->keyword,
@@ -90,13 +92,14 @@ void
 sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 {
 	const char *path = sshd->config != NULL ? sshd->config :
-	    strcmp(sshd->path, SSHD_PATH) == 0 ? SSHD_TREE_TOP : NULL;
+	    strcmp(sshd->path, SSHD_PATH) == 0	? SSHD_TREE_TOP :
+						  NULL;
 	char why[512];
 
 	*o = (struct sshd_overview){ 0 };
 	/* What cannot be seen may be anything. */
-	if (path == NULL || !sshd_tree_read(&o->tree, "", path, NULL, 0, why,
-	    sizeof(why)))
+	if (path == NULL ||
+	    !sshd_tree_read(&o->tree, "", path, NULL, 0, why, sizeof(why)))
 		o->varies = o->match.unknown = true;
 	for (size_t i = 0; i < o->tree.n_lines; i++)
 		add_line(o, &o->tree.line[i]);

@@ -11,13 +11,13 @@
 #include "sshd_config/tree.h"
 
 struct sshd_overview {
-	struct sshd_tree tree;	/* the lines that could be read */
-	bool varies;		/* accounts may have different settings */
-	bool by_origin;		/* clients from elsewhere may have, too */
-	bool odd_pattern;	/* sshd -T does not show such a file's name */
-	char blocking[1024];	/* "" or the line that names a file sshd would
+	struct sshd_tree tree;	 /* the lines that could be read */
+	bool varies;		 /* accounts may have different settings */
+	bool by_origin;		 /* clients from elsewhere may have, too */
+	bool odd_pattern;	 /* sshd -T does not show such a file's name */
+	char blocking[1024];	 /* "" or the line that names a file sshd would
 				 * wait for, whenever it is asked */
-	struct sshd_match match;	/* by which accounts differ then */
+	struct sshd_match match; /* by which accounts differ then */
 };
 
 /*

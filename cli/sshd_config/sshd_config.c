@@ -94,9 +94,10 @@ put_connection(const struct sshd_subject *s, const char *user,
 	if (user == NULL)
 		n = snprintf(spec, SPEC_BYTES, "lport=%u", s->free_port);
 	else
-		n = snprintf(spec, SPEC_BYTES, "user=%s,host=localhost,"
-		    "addr=127.0.0.1,laddr=%s,lport=%u,rdomain=", user,
-		    s->address, s->port);
+		n = snprintf(spec, SPEC_BYTES,
+		    "user=%s,host=localhost,"
+		    "addr=127.0.0.1,laddr=%s,lport=%u,rdomain=",
+		    user, s->address, s->port);
 	return n < SPEC_BYTES;
 }
 
@@ -112,7 +113,7 @@ sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 		q->refused = s->refused;
 	else if (user != NULL && strchr(user, ',') != NULL)
 		q->refused = "sshd cannot be asked about a name with a comma: "
-		    "sshd -C takes it for the end of the name";
+			     "sshd -C takes it for the end of the name";
 	else if (!put_connection(s, user, spec))
 		q->refused = "sshd is not asked about so long a name";
 	else
@@ -162,7 +163,8 @@ put_reason(const struct sshd_question *q, int error, char *why, size_t cap)
 	if (!q->timed_out)
 		snprintf(why, cap, "sshd -T: %s", strerror(error));
 	else
-		snprintf(why, cap, "sshd -T: no answer within %d seconds; "
+		snprintf(why, cap,
+		    "sshd -T: no answer within %d seconds; "
 		    "either a file that it opens, such as a HostKey, is a FIFO, "
 		    "or the name service (nsswitch.conf) does not answer",
 		    ANSWER_SECONDS);
@@ -177,12 +179,13 @@ sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 	int status = 0, error;
 
 	if (q->fd == -1) {
-		snprintf(why, cap, "%s", q->refused != NULL ? q->refused :
-		    strerror(q->error));
+		snprintf(why, cap, "%s",
+		    q->refused != NULL ? q->refused : strerror(q->error));
 		free(a.text);
 		return NULL;
 	}
-	error = a.text == NULL ? ENOMEM :
+	error = a.text == NULL ?
+	    ENOMEM :
 	    program_read(q->fd, ANSWER_SECONDS, keep_answer, &a);
 	close(q->fd);
 	q->timed_out = error == ETIMEDOUT;
@@ -333,10 +336,18 @@ sshd_settings_parse(const char *text)
 	if (s == NULL)
 		return NULL;
 	*s = (struct sshd_settings){
-		.memory = strdup(text), .keys_files = "", .keys_command = "",
-		.keys_user = "", .user_ca = "", .principals_file = "",
-		.principals_command = "", .principals_user = "", .service = "",
-		.methods = "", .tunnel = "", .pubkey = true,
+		.memory = strdup(text),
+		.keys_files = "",
+		.keys_command = "",
+		.keys_user = "",
+		.user_ca = "",
+		.principals_file = "",
+		.principals_command = "",
+		.principals_user = "",
+		.service = "",
+		.methods = "",
+		.tunnel = "",
+		.pubkey = true,
 		.strictmodes = true,
 	};
 	rest = s->memory;

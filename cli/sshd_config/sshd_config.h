@@ -13,7 +13,7 @@
 
 #define SSHD_PATH "/usr/sbin/sshd"
 #define SSHD_WORDS_MAX 256
-#define SSHD_VALUE_BYTES 8192	/* more than a value needs */
+#define SSHD_VALUE_BYTES 8192 /* more than a value needs */
 
 /*
  * The settings that an answer of sshd's holds, for one kind of account. A string
@@ -21,18 +21,18 @@
  */
 struct sshd_settings {
 	char *memory, *words;	/* what the strings below point into */
-	const char *keys_files;			/* AuthorizedKeysFile */
-	const char *pattern[SSHD_WORDS_MAX];	/* its words but "none" */
+	const char *keys_files; /* AuthorizedKeysFile */
+	const char *pattern[SSHD_WORDS_MAX]; /* its words but "none" */
 	size_t n_patterns;
-	const char *keys_command, *keys_user;	/* AuthorizedKeysCommand... */
-	const char *user_ca;			/* TrustedUserCAKeys */
-	const char *principals_file;		/* AuthorizedPrincipalsFile */
+	const char *keys_command, *keys_user; /* AuthorizedKeysCommand... */
+	const char *user_ca;		      /* TrustedUserCAKeys */
+	const char *principals_file;	      /* AuthorizedPrincipalsFile */
 	const char *principals_command, *principals_user;
-	const char *service;			/* PAMServiceName */
-	const char *methods;			/* AuthenticationMethods */
-	const char *tunnel;			/* PermitTunnel */
-	bool pubkey, strictmodes;		/* yes, unless sshd says no */
-	bool hostbased, use_pam;		/* no, unless sshd says yes */
+	const char *service;	  /* PAMServiceName */
+	const char *methods;	  /* AuthenticationMethods */
+	const char *tunnel;	  /* PermitTunnel */
+	bool pubkey, strictmodes; /* yes, unless sshd says no */
+	bool hostbased, use_pam;  /* no, unless sshd says yes */
 	const char *host_key[SSHD_WORDS_MAX];
 	size_t n_host_keys;
 	const char *host_certificate[SSHD_WORDS_MAX];
@@ -43,16 +43,16 @@ struct sshd_settings {
 struct sshd {
 	const char *path;
 	const char *config;
-	const char *host_key;	/* one that it may take for its own, or NULL */
+	const char *host_key; /* one that it may take for its own, or NULL */
 };
 
 /* A question that sshd is thinking about. */
 struct sshd_question {
 	struct program_process process;
-	int fd;			/* -1: it could not be asked */
-	int error;		/* then errno, or a sentence in refused */
+	int fd;	   /* -1: it could not be asked */
+	int error; /* then errno, or a sentence in refused */
 	const char *refused;
-	bool asked;		/* by sshd_ask */
+	bool asked; /* by sshd_ask */
 	bool timed_out;
 };
 

@@ -12,10 +12,10 @@
 #include "sshd_config/sshd_config.h"
 
 struct sshd_subject {
-	char file[PATH_MAX];	/* that it reads; "" if it does not tell */
-	char address[64];	/* where a client of this machine reaches it */
+	char file[PATH_MAX]; /* that it reads; "" if it does not tell */
+	char address[64];    /* where a client of this machine reaches it */
 	unsigned int port;
-	unsigned int free_port;	/* that no Match LocalPort names */
+	unsigned int free_port; /* that no Match LocalPort names */
 	char refused[1024];	/* "" or why it is not to be asked */
 };
 

@@ -14,7 +14,7 @@
 #include "sshd_config/match.h"
 #include "sshd_config/words.h"
 
-#define DEPTH_MAX 16	/* sshd's own: servconf.h */
+#define DEPTH_MAX 16 /* sshd's own: servconf.h */
 #define FILES_MAX 1024
 #define LINES_MAX 100000
 
@@ -23,7 +23,7 @@ struct reader {
 	const char *root;
 	const struct sshd_change *change;
 	size_t n_changes;
-	bool complete;		/* nothing was left out so far */
+	bool complete; /* nothing was left out so far */
 	char *why;
 	size_t cap;
 };
@@ -84,8 +84,8 @@ read_pattern(struct reader *r, const char *pattern, size_t include,
 	for (size_t i = 0; name != NULL && i < r->n_changes; i++) {
 		const struct sshd_change *c = &r->change[i];
 
-		if (c->text != NULL && fnmatch(pattern, c->path,
-		    FNM_PATHNAME | FNM_PERIOD) == 0)
+		if (c->text != NULL &&
+		    fnmatch(pattern, c->path, FNM_PATHNAME | FNM_PERIOD) == 0)
 			name[n++] = c->path;
 	}
 	if (n > 1)
@@ -111,11 +111,12 @@ read_include(struct reader *r, unsigned int depth)
 	while (copy != NULL && (word = sshd_words_next(&rest)) != NULL) {
 		/* Those sshd looks for where it happens to be started. */
 		if (*word == '~')
-			leave_out(r, "%s%s:%zu: Include %.300s: not an absolute "
-			    "path", r->root, r->t->file[l.file].path, l.number,
-			    word);
+			leave_out(r,
+			    "%s%s:%zu: Include %.300s: not an absolute "
+			    "path",
+			    r->root, r->t->file[l.file].path, l.number, word);
 		else if (snprintf(pattern, sizeof(pattern), "%s%s",
-		    *word == '/' ? "" : "/etc/ssh/", word) >=
+			     *word == '/' ? "" : "/etc/ssh/", word) >=
 		    (int)sizeof(pattern))
 			leave_out(r, "an Include line is too long");
 		else
@@ -149,8 +150,7 @@ add_line(struct sshd_tree *t, const struct sshd_line *l)
 	struct sshd_line *grown;
 
 	if ((t->n_lines & (t->n_lines + 1)) == 0) {
-		grown = realloc(t->line,
-		    (2 * t->n_lines + 2) * sizeof(*grown));
+		grown = realloc(t->line, (2 * t->n_lines + 2) * sizeof(*grown));
 		if (grown == NULL)
 			return false;
 		t->line = grown;
@@ -176,7 +176,7 @@ read_lines(struct reader *r, size_t file, size_t outer, unsigned int depth)
 
 		l.number++;
 		l.len = nl != NULL ? (size_t)(nl - text) + 1 - l.at :
-		    len - l.at;
+				     len - l.at;
 		l.keyword = l.value = NULL;
 		if (!parse_line(text, &l)) {
 			leave_out(r, "%s", strerror(ENOMEM));
@@ -233,8 +233,8 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 		return;
 	}
 	if ((f.text = get_text(r, path, &f.len)) == NULL) {
-		leave_out(r, "%s%s: %s", r->root, path, errno == EINVAL ?
-		    "not a regular file" : strerror(errno));
+		leave_out(r, "%s%s: %s", r->root, path,
+		    errno == EINVAL ? "not a regular file" : strerror(errno));
 		return;
 	}
 	f.path = strdup(path);
@@ -256,8 +256,13 @@ sshd_tree_read(struct sshd_tree *t, const char *root, const char *top,
     const struct sshd_change *change, size_t n, char *why, size_t cap)
 {
 	struct reader r = {
-		.t = t, .root = root, .change = change, .n_changes = n,
-		.complete = true, .why = why, .cap = cap,
+		.t = t,
+		.root = root,
+		.change = change,
+		.n_changes = n,
+		.complete = true,
+		.why = why,
+		.cap = cap,
 	};
 
 	*t = (struct sshd_tree){ 0 };
@@ -304,7 +309,7 @@ sshd_tree_is_by_origin(const struct sshd_tree *t, const struct sshd_line *l)
 	bool origin = false;
 
 	for (size_t match = l->match; match != 0 && !origin;
-	    match = t->line[match - 1].match) {
+	     match = t->line[match - 1].match) {
 		char *copy = strdup(t->line[match - 1].value), *rest = copy;
 		const char *criterion, *argument;
 

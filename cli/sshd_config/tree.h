@@ -22,17 +22,17 @@ struct sshd_change {
 
 /* A file, each time that it is included. */
 struct sshd_config_file {
-	char *path;		/* as sshd has it */
+	char *path; /* as sshd has it */
 	char *text;
 	size_t len;
-	size_t include;		/* 1 + the index of its Include line; 0: none */
+	size_t include; /* 1 + the index of its Include line; 0: none */
 };
 
 struct sshd_line {
-	size_t file;		/* of those in the tree */
-	size_t number;		/* from 1 */
-	size_t at, len;		/* where it is in the file's text */
-	char *keyword, *value;	/* the value as written, no blanks around */
+	size_t file;	       /* of those in the tree */
+	size_t number;	       /* from 1 */
+	size_t at, len;	       /* where it is in the file's text */
+	char *keyword, *value; /* the value as written, no blanks around */
 	/*
 	 * The Match block it is in: 1 + the index of its Match line; 0: none.
 	 * A block ends with its file. That of a Match line itself is the one in
@@ -45,7 +45,7 @@ struct sshd_line {
 struct sshd_tree {
 	struct sshd_config_file *file;
 	size_t n_files;
-	struct sshd_line *line;	/* all but blanks and comments */
+	struct sshd_line *line; /* all but blanks and comments */
 	size_t n_lines;
 };
 

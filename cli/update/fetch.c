@@ -28,8 +28,8 @@ struct transfer {
 	struct fetch *f;
 	CURL *curl;
 	bool begun;
-	bool refused;		/* somebody said why */
-	bool in_body;		/* what follows as headers are trailers */
+	bool refused; /* somebody said why */
+	bool in_body; /* what follows as headers are trailers */
 	char range[HTTP_VALUE_BYTES];
 	char encoding[HTTP_VALUE_BYTES];
 };
@@ -62,8 +62,8 @@ make_shown(CURLU *u)
 	char *shown = NULL;
 
 	if (asprintf(&shown, "https://%s%s%s%s", host != NULL ? host : "",
-	    port != NULL ? ":" : "", port != NULL ? port : "",
-	    path != NULL ? path : "") == -1)
+		port != NULL ? ":" : "", port != NULL ? port : "",
+		path != NULL ? path : "") == -1)
 		shown = NULL;
 	curl_free(host);
 	curl_free(port);
@@ -108,10 +108,11 @@ parse_url(CURLU *u, const char *text, struct fetch_place *p)
 	bool ok = false;
 
 	if (curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) !=
-	    CURLUE_OK || (scheme = get_part(u, CURLUPART_SCHEME, 0)) == NULL) {
+		CURLUE_OK ||
+	    (scheme = get_part(u, CURLUPART_SCHEME, 0)) == NULL) {
 		/* It may hold a password: not repeated. */
 		cli_error("what is given as URL is not one; write "
-		    "https://HOST/PATH, or the path of a file");
+			  "https://HOST/PATH, or the path of a file");
 		return false;
 	}
 	if (strcmp(scheme, "https") == 0) {
@@ -122,7 +123,8 @@ parse_url(CURLU *u, const char *text, struct fetch_place *p)
 		ok = parse_file_url(u, p);
 	else
 		cli_error("a filter is fetched over https, not over %s; write "
-		    "https://HOST/PATH, or the path of a file", scheme);
+			  "https://HOST/PATH, or the path of a file",
+		    scheme);
 	curl_free(scheme);
 	return ok;
 }
@@ -307,8 +309,7 @@ make_headers(const struct fetch *f, struct curl_slist **list)
 	char range[64] = "";
 
 	if (f->from > 0)
-		snprintf(range, sizeof(range), "bytes=%jd-",
-		    (intmax_t)f->from);
+		snprintf(range, sizeof(range), "bytes=%jd-", (intmax_t)f->from);
 	return add_header(list, "If-None-Match", f->if_none_match) &&
 	    add_header(list, "If-Modified-Since", f->if_modified_since) &&
 	    add_header(list, "Range", range) &&
@@ -371,12 +372,13 @@ hint_for_status(long status)
 	case 403:
 	case 407:
 		return "; correct the user and password, or the token, in URL "
-		    "or Proxy";
+		       "or Proxy";
 	case 404:
 	case 410:
 		return "; correct URL";
 	default:
-		return status == 429 || status >= 500 ? "; try again later" :
+		return status == 429 || status >= 500 ?
+		    "; try again later" :
 		    "; look at URL in a browser";
 	}
 }
@@ -392,7 +394,8 @@ fail_by_status(const struct transfer *t)
 	before_message(t->f);
 	if (status == 200)
 		cli_error("%s: the server sends it in another encoding (%s); "
-		    "have it send the file as it is", shown, t->encoding);
+			  "have it send the file as it is",
+		    shown, t->encoding);
 	else
 		cli_error("%s: HTTP status %ld%s", shown, status,
 		    hint_for_status(status));
@@ -410,10 +413,10 @@ hint_for_error(CURLcode code)
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 		return "; the server is not who it claims to be, or CAFile "
-		    "lacks its CA";
+		       "lacks its CA";
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return "; it redirects to something else than https: name the "
-		    "https URL it leads to, if there is one";
+		       "https URL it leads to, if there is one";
 	case CURLE_TOO_MANY_REDIRECTS:
 		return "; correct URL";
 	default:
@@ -428,7 +431,8 @@ hint_for_error(CURLcode code)
 static const char *
 explain(CURLcode code, const char *why)
 {
-	return why[0] != '\0' && strchr(why, '@') == NULL ? why :
+	return why[0] != '\0' && strchr(why, '@') == NULL ?
+	    why :
 	    curl_easy_strerror(code);
 }
 
@@ -506,8 +510,8 @@ copy_file(const struct fetch *f, int fd)
 			int saved = errno;
 
 			before_message(f);
-			cli_error("%s: %s", shown, n == -1 ? strerror(saved) :
-			    "interrupted");
+			cli_error("%s: %s", shown,
+			    n == -1 ? strerror(saved) : "interrupted");
 		}
 	}
 	free(buf);

@@ -18,9 +18,9 @@
 
 /* Where a file is; all strings are its own. */
 struct fetch_place {
-	char *url;	/* of HTTPS, or NULL */
-	char *path;	/* of a file of this machine, or NULL */
-	char *shown;	/* for messages: without user, password and query */
+	char *url;   /* of HTTPS, or NULL */
+	char *path;  /* of a file of this machine, or NULL */
+	char *shown; /* for messages: without user, password and query */
 };
 
 /*
@@ -29,15 +29,14 @@ struct fetch_place {
  */
 bool fetch_place_parse(const char *text, struct fetch_place *p);
 /* The file with ".sig" after its name. */
-bool fetch_place_signature(const struct fetch_place *of,
-    struct fetch_place *p);
+bool fetch_place_signature(const struct fetch_place *of, struct fetch_place *p);
 void fetch_place_free(struct fetch_place *p);
 
 struct fetch_limits {
 	const char *ca_file;	/* NULL: the system's */
 	const char *proxy;	/* NULL: as the environment says; "": none */
 	uint64_t timeout;	/* seconds in all */
-	uint64_t stall_timeout;	/* seconds at less than 1000 bytes each */
+	uint64_t stall_timeout; /* seconds at less than 1000 bytes each */
 	bool (*stopped)(void);	/* asked about once a second */
 };
 
@@ -65,10 +64,10 @@ struct fetch {
 };
 
 enum fetch_end {
-	FETCH_FAILED,		/* after a message */
+	FETCH_FAILED, /* after a message */
 	FETCH_DONE,
 	FETCH_NOT_MODIFIED,
-	FETCH_NO_RANGE,		/* cannot go on from there: fetch it whole */
+	FETCH_NO_RANGE, /* cannot go on from there: fetch it whole */
 };
 
 enum fetch_end fetch_run(struct fetch *f);

@@ -68,9 +68,10 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 	    h->revision >= t->header.revision)
 		return true;
 	progress_clear(&u->received.progress);
-	cli_error("%s: is revision %" PRIu32 ", older than the revision %"
-	    PRIu32 " that is installed; somebody may want old keys to be "
-	    "accepted again. If it is right, use --force",
+	cli_error("%s: is revision %" PRIu32
+		  ", older than the revision %" PRIu32
+		  " that is installed; somebody may want old keys to be "
+		  "accepted again. If it is right, use --force",
 	    u->source.from.shown, h->revision, t->header.revision);
 	return false;
 }
@@ -161,10 +162,14 @@ receive(struct update *u, struct fetch *f)
 	*f = (struct fetch){ .place = &u->source.from,
 		.limits = &u->source.limits,
 		.if_none_match = u->notes.etag,
-		.if_modified_since = u->notes.etag[0] != '\0' ? "" :
+		.if_modified_since = u->notes.etag[0] != '\0' ?
+		    "" :
 		    u->notes.last_modified,
-		.if_range = "", .begin = on_begin, .data = on_data,
-		.before_message = on_message, .arg = u };
+		.if_range = "",
+		.begin = on_begin,
+		.data = on_data,
+		.before_message = on_message,
+		.arg = u };
 	if (can_resume(u)) {
 		u->keep_part = !u->options.dry_run;
 		f->if_range = part_etag;
@@ -179,7 +184,8 @@ receive(struct update *u, struct fetch *f)
 	end = fetch_run(f);
 	if (end == FETCH_NO_RANGE) {
 		cli_error("%s: the server answers with a part of it that "
-		    "nobody asked for; try again later", u->source.from.shown);
+			  "nobody asked for; try again later",
+		    u->source.from.shown);
 		end = FETCH_FAILED;
 	}
 	return end;
@@ -225,8 +231,11 @@ check_signature(struct update *u)
 	static struct memory m;
 	struct fetch f = { .place = &u->source.signature,
 		.limits = &u->source.limits,
-		.if_none_match = "", .if_modified_since = "", .if_range = "",
-		.begin = on_signature_begin, .data = on_signature_data,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.if_range = "",
+		.begin = on_signature_begin,
+		.data = on_signature_data,
 		.arg = &m };
 
 	if (u->source.signers == -1)
@@ -234,7 +243,8 @@ check_signature(struct update *u)
 	m.shown = u->source.signature.shown;
 	if (fetch_run(&f) != FETCH_DONE) {
 		cli_error("%s: has no signature that could be checked, and "
-		    "AllowedSigners asks for one", u->source.from.shown);
+			  "AllowedSigners asks for one",
+		    u->source.from.shown);
 		return false;
 	}
 	/* What has no good signature is not gone on from either. */
@@ -253,12 +263,14 @@ compare(const struct update *u, off_t size)
 	static char a[COMPARE_BYTES], b[COMPARE_BYTES];
 
 	for (off_t at = 0; at < size; at += COMPARE_BYTES) {
-		size_t len = size - at < COMPARE_BYTES ? (size_t)(size - at) :
+		size_t len = size - at < COMPARE_BYTES ?
+		    (size_t)(size - at) :
 		    COMPARE_BYTES;
 
 		if (!filter_read_at(u->installed.path, u->installed.fd, a, len,
-		    at) || !filter_read_at(u->source.from.shown,
-		    u->received.fd, b, len, at))
+			at) ||
+		    !filter_read_at(u->source.from.shown, u->received.fd, b,
+			len, at))
 			return -1;
 		if (memcmp(a, b, len) != 0)
 			return 0;
@@ -275,15 +287,18 @@ is_the_same(const struct update *u, const struct filter_facts *fresh)
 
 	if (!t->is_filter || t->header.revision != fresh->header.revision)
 		return 0;
-	same = t->st.st_size != u->received.len ? 0 :
+	same = t->st.st_size != u->received.len ?
+	    0 :
 	    compare(u, u->received.len);
 	if (same != 0 || u->options.force)
 		return same;
-	cli_error("%s: is revision %" PRIu32 ", as the one that is installed, "
+	cli_error(
+	    "%s: is revision %" PRIu32 ", as the one that is installed, "
 	    "but differs from it. Either keys were added to that one here, "
 	    "which would be lost (keep them in a filter of their own), or "
 	    "somebody changed it without a new revision. If it is right, use "
-	    "--force", u->source.from.shown, t->header.revision);
+	    "--force",
+	    u->source.from.shown, t->header.revision);
 	return -1;
 }
 
@@ -304,9 +319,9 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
 	    fresh->entries >= ENTRIES_SHARE_MIN * old.entries)
 		return true;
 	cli_error("%s: its bits look like %.0f entries, those of the installed "
-	    "one like %.0f: most keys would be accepted again. If it is "
-	    "right, use --force", u->source.from.shown, fresh->entries,
-	    old.entries);
+		  "one like %.0f: most keys would be accepted again. If it is "
+		  "right, use --force",
+	    u->source.from.shown, fresh->entries, old.entries);
 	return false;
 }
 
@@ -323,7 +338,8 @@ warn_if_installed(const struct update *u)
 	    t->st.st_size == u->received.len &&
 	    compare(u, u->received.len) == 1)
 		cli_error("%s: what is installed is that very filter, so the "
-		    "same holds of it; ask its publisher", t->path);
+			  "same holds of it; ask its publisher",
+		    t->path);
 }
 
 static enum update_outcome
@@ -350,8 +366,8 @@ install(struct update *u, const struct fetch *f,
 		note_installed(u, f, &st);
 	if (!ok)
 		return UPDATE_FAILED;
-	update_report_replaced(u, facts, u->installed.is_filter ? "updated" :
-	    "installed");
+	update_report_replaced(u, facts,
+	    u->installed.is_filter ? "updated" : "installed");
 	return UPDATE_REPLACED;
 }
 
@@ -373,7 +389,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 	}
 	u->keep_part = false;
 	if (!update_installed_judge(u->source.from.shown, u->received.fd,
-	    u->source.settings.max_rate, &facts) ||
+		u->source.settings.max_rate, &facts) ||
 	    (same = is_the_same(u, &facts)) == -1)
 		return UPDATE_FAILED;
 	if (same == 1) {

@@ -26,7 +26,8 @@ is_our_directory(const struct update_installed *t)
 	    ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0))
 		return true;
 	cli_error("%s: its directory is somebody else's, or others may write "
-	    "there; correct owner and mode, or run this as its owner", t->path);
+		  "there; correct owner and mode, or run this as its owner",
+	    t->path);
 	return false;
 }
 
@@ -38,7 +39,7 @@ end_killed_run(const struct update_installed *t)
 	bool ok;
 
 	if (faccessat(t->place.dir, t->place.old_name, F_OK,
-	    AT_SYMLINK_NOFOLLOW) == -1)
+		AT_SYMLINK_NOFOLLOW) == -1)
 		return true;
 	ok = replace_open(&r, t->path);
 	replace_close(&r);
@@ -66,10 +67,12 @@ judge_damaged(struct update_installed *t, enum kv_err r, bool force)
 	t->is_other = !has_marker(t->fd);
 	if (!t->is_other || force) {
 		cli_error("warning: %s: what is installed is no good filter: "
-		    "%s", t->path, kv_strerror(r));
+			  "%s",
+		    t->path, kv_strerror(r));
 		return true;
 	}
-	cli_error("%s: is not a filter, and stays as it is; name the filter, "
+	cli_error(
+	    "%s: is not a filter, and stays as it is; name the filter, "
 	    "or give --force to keep this file beside it under another name",
 	    t->path);
 	return false;
@@ -119,13 +122,16 @@ is_unchanged(const struct update_installed *t, const struct replace *r)
 	    strcmp(r->name, t->place.name) == 0 &&
 	    (r->old == -1) == (t->fd == -1);
 
-	if (same && (r->old == -1 || (r->old_st.st_dev == t->st.st_dev &&
-	    r->old_st.st_ino == t->st.st_ino &&
-	    r->old_st.st_ctim.tv_sec == t->st.st_ctim.tv_sec &&
-	    r->old_st.st_ctim.tv_nsec == t->st.st_ctim.tv_nsec)))
+	if (same &&
+	    (r->old == -1 ||
+		(r->old_st.st_dev == t->st.st_dev &&
+		    r->old_st.st_ino == t->st.st_ino &&
+		    r->old_st.st_ctim.tv_sec == t->st.st_ctim.tv_sec &&
+		    r->old_st.st_ctim.tv_nsec == t->st.st_ctim.tv_nsec)))
 		return true;
 	cli_error("%s: another program changed it meanwhile; nothing was "
-	    "written, run this again", t->path);
+		  "written, run this again",
+	    t->path);
 	return false;
 }
 
@@ -168,8 +174,8 @@ update_installed_open_previous(const struct update_installed *t)
 	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 	    (st.st_mode & 022) != 0) {
 		cli_error("%s: the previous one, %s, is somebody else's, or "
-		    "others may write it; correct owner and mode", t->path,
-		    t->place.previous_name);
+			  "others may write it; correct owner and mode",
+		    t->path, t->place.previous_name);
 	} else if (t->fd != -1 && st.st_dev == t->st.st_dev &&
 	    st.st_ino == t->st.st_ino) {
 		cli_error("%s: the previous one is the same file", t->path);
@@ -190,12 +196,14 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 	*donep = ok &&
 	    renameat2(r.dir, t->place.previous_name, r.dir, r.name, how) == 0;
 	if (ok && !*donep)
-		ok = report_failure(t, errno == EINVAL ?
-		    "the file system cannot exchange it with the previous one; "
-		    "move that over it" :
-		    "cannot be exchanged with the previous one");
+		ok = report_failure(t,
+		    errno == EINVAL ?
+			"the file system cannot exchange it with the previous one; "
+			"move that over it" :
+			"cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
-		ok = report_failure(t, "exchanged, but not sure to survive a "
+		ok = report_failure(t,
+		    "exchanged, but not sure to survive a "
 		    "crash");
 	replace_close(&r);
 	return ok;
@@ -218,14 +226,17 @@ update_installed_judge(const char *shown, int fd, double max_rate,
 	}
 	if (facts->set == 0) {
 		cli_error("%s: no bit is set, so that no key would be listed; "
-		    "correct URL", shown);
+			  "correct URL",
+		    shown);
 		return false;
 	}
 	rate = filter_facts_rate_by_bits(facts);
 	if (rate <= max_rate)
 		return true;
-	cli_error("%s: would refuse %.3g of all keys by chance, which is more "
+	cli_error(
+	    "%s: would refuse %.3g of all keys by chance, which is more "
 	    "than MaxFalsePositives allows (%.3g); ask its publisher for a "
-	    "larger one", shown, rate, max_rate);
+	    "larger one",
+	    shown, rate, max_rate);
 	return false;
 }

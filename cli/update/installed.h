@@ -10,12 +10,12 @@
 #include "host/replace.h"
 
 struct update_installed {
-	const char *path;	/* the caller's */
-	struct replace place;	/* found only: directory and names */
-	int fd;			/* -1: there is none yet */
+	const char *path;     /* the caller's */
+	struct replace place; /* found only: directory and names */
+	int fd;		      /* -1: there is none yet */
 	struct stat st;
-	bool is_filter;		/* and not something damaged */
-	bool is_other;		/* a file that never was a filter */
+	bool is_filter; /* and not something damaged */
+	bool is_other;	/* a file that never was a filter */
 	struct kv_pkbf_header header;
 };
 

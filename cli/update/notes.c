@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/notes.h"
 
-#include <sys/types.h>	/* sha2.h of libmd needs u_int types */
+#include <sys/types.h> /* sha2.h of libmd needs u_int types */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,25 +122,19 @@ static json_t *
 make_object(const struct update_notes *s)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, "
-	    "s:s}",
-	    "source", s->source,
-	    "etag", s->etag,
-	    "last_modified", s->last_modified,
-	    "signers", s->signers,
-	    "size", (json_int_t)s->size,
-	    "mtime", (json_int_t)s->mtime,
-	    "mtime_ns", (json_int_t)s->mtime_ns,
-	    "unwanted_revision", (json_int_t)s->unwanted,
-	    "part_etag", s->part_etag,
-	    "part_source", s->part_source,
-	    "part_boot", s->part_boot);
+			 "s:s}",
+	    "source", s->source, "etag", s->etag, "last_modified",
+	    s->last_modified, "signers", s->signers, "size",
+	    (json_int_t)s->size, "mtime", (json_int_t)s->mtime, "mtime_ns",
+	    (json_int_t)s->mtime_ns, "unwanted_revision",
+	    (json_int_t)s->unwanted, "part_etag", s->part_etag, "part_source",
+	    s->part_source, "part_boot", s->part_boot);
 }
 
 static bool
 write_object(int fd, const json_t *object)
 {
-	return object != NULL &&
-	    json_dumpfd(object, fd, JSON_INDENT(2)) == 0 &&
+	return object != NULL && json_dumpfd(object, fd, JSON_INDENT(2)) == 0 &&
 	    write_all(fd, "\n", 1) && fsync(fd) == 0;
 }
 
@@ -173,8 +167,8 @@ update_notes_keep(int dir, const char *name, const struct update_notes *s)
 {
 	if (!update_notes_save(dir, name, s))
 		cli_error("warning: cannot write .%s.keyveto-update beside the "
-		    "filter (%s); the next update fetches all of it", name,
-		    strerror(errno));
+			  "filter (%s); the next update fetches all of it",
+		    name, strerror(errno));
 }
 
 bool

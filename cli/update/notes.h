@@ -13,7 +13,7 @@
 
 #include "update/http_header.h"
 
-#define UPDATE_DIGEST_CHARS 65	/* SHA-256 */
+#define UPDATE_DIGEST_CHARS 65 /* SHA-256 */
 #define UPDATE_BOOT_CHARS 64
 
 struct update_notes {
@@ -42,11 +42,9 @@ void update_notes_clear(struct update_notes *s);
 /* Of the filter called name in dir. Clear, if there is nothing to be read. */
 void update_notes_load(int dir, const char *name, struct update_notes *s);
 /* In one step. False with errno. */
-bool update_notes_save(int dir, const char *name,
-    const struct update_notes *s);
+bool update_notes_save(int dir, const char *name, const struct update_notes *s);
 /* The same, where a failure need only be told. */
-void update_notes_keep(int dir, const char *name,
-    const struct update_notes *s);
+void update_notes_keep(int dir, const char *name, const struct update_notes *s);
 
 /* Whether what it says of the filter installed is about this file. */
 bool update_notes_fits(const struct update_notes *s, const struct stat *st);

@@ -7,8 +7,8 @@
 
 struct update_options {
 	struct cli_judge_options judge;
-	const char *settings_path;	/* NULL: the default, if it exists */
-	const char *url;		/* NULL: that of the settings */
+	const char *settings_path; /* NULL: the default, if it exists */
+	const char *url;	   /* NULL: that of the settings */
 	bool force, dry_run, quiet, rollback;
 };
 

@@ -37,8 +37,9 @@ open_and_lock(struct update_received *p)
 {
 	struct stat st, named;
 
-	p->fd = openat(p->dir, p->name, O_RDWR | O_CREAT | O_NOFOLLOW |
-	    O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	p->fd = openat(p->dir, p->name,
+	    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    0600);
 	if (p->fd == -1 && errno != ELOOP)
 		return report_failure(p, "cannot make"), -1;
 	if (p->fd == -1 || fstat(p->fd, &st) == -1 || !is_ours(&st)) {
@@ -50,13 +51,14 @@ open_and_lock(struct update_received *p)
 		if (errno != EWOULDBLOCK)
 			return report_failure(p, "cannot lock"), -1;
 		cli_error("%s: another keyveto update of it is running; wait "
-		    "for its end", p->path);
+			  "for its end",
+		    p->path);
 		return -1;
 	}
 	/* The last holder of the lock may have made it the filter. */
-	if (fstat(p->fd, &st) == -1 || fstatat(p->dir, p->name, &named,
-	    AT_SYMLINK_NOFOLLOW) == -1 || st.st_dev != named.st_dev ||
-	    st.st_ino != named.st_ino)
+	if (fstat(p->fd, &st) == -1 ||
+	    fstatat(p->dir, p->name, &named, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    st.st_dev != named.st_dev || st.st_ino != named.st_ino)
 		return 0;
 	p->len = st.st_size;
 	return 1;
@@ -101,7 +103,8 @@ report_no_room(struct update_received *p)
 
 	progress_clear(&p->progress);
 	cli_error("%s: cannot be written beside the filter: %s; it needs "
-	    "%jd bytes", p->shown, strerror(saved), (intmax_t)p->expected);
+		  "%jd bytes",
+	    p->shown, strerror(saved), (intmax_t)p->expected);
 	return false;
 }
 
@@ -126,8 +129,10 @@ judge_header(struct update_received *p)
 	p->expected = kv_pkbf_file_bytes(h.length);
 	if ((uint64_t)(p->expected - KV_PKBF_HEADER_BYTES) > p->max_bytes) {
 		cli_error("%s: would have %jd bytes, which is more than "
-		    "MaxSize allows (%" PRIu64 "); if that is right, raise "
-		    "MaxSize", p->shown, (intmax_t)p->expected, p->max_bytes);
+			  "MaxSize allows (%" PRIu64
+			  "); if that is right, raise "
+			  "MaxSize",
+		    p->shown, (intmax_t)p->expected, p->max_bytes);
 		return false;
 	}
 	if (!p->judge(&h, p->arg))
@@ -175,12 +180,11 @@ update_received_add(struct update_received *p, const void *data, size_t len)
 	}
 	if (!append(p, bytes, head) || !judge_header(p))
 		return false;
-	if (len - head > (uint64_t)(p->expected - p->len) &&
-	    p->expected != 0) {
+	if (len - head > (uint64_t)(p->expected - p->len) && p->expected != 0) {
 		progress_clear(&p->progress);
 		cli_error("%s: is longer than the %jd bytes that its header "
-		    "says: damaged, or not a filter", p->shown,
-		    (intmax_t)p->expected);
+			  "says: damaged, or not a filter",
+		    p->shown, (intmax_t)p->expected);
 		return false;
 	}
 	progress_add(&p->progress, len);
@@ -195,11 +199,12 @@ update_received_end(struct update_received *p)
 		return true;
 	if (p->expected == 0)
 		cli_error("%s: has %jd bytes, fewer than the header of a "
-		    "filter; correct URL", p->shown, (intmax_t)p->len);
+			  "filter; correct URL",
+		    p->shown, (intmax_t)p->len);
 	else
 		cli_error("%s: ends after %jd of the %jd bytes that its header "
-		    "says: cut short; try again later", p->shown,
-		    (intmax_t)p->len, (intmax_t)p->expected);
+			  "says: cut short; try again later",
+		    p->shown, (intmax_t)p->len, (intmax_t)p->expected);
 	return false;
 }
 

@@ -15,15 +15,15 @@
 #include "output/progress.h"
 
 struct update_received {
-	int dir;		/* the caller's */
+	int dir; /* the caller's */
 	char name[NAME_MAX + 1];
-	bool named;		/* it still goes by that */
+	bool named; /* it still goes by that */
 	int fd;
 	/* For messages: that filter, and where this one comes from. */
 	const char *path, *shown;
-	off_t len;		/* received so far */
-	off_t expected;		/* in all, by its header; 0 before that */
-	uint64_t max_bytes;	/* without the header */
+	off_t len;	    /* received so far */
+	off_t expected;	    /* in all, by its header; 0 before that */
+	uint64_t max_bytes; /* without the header */
 	/* Says what is wrong before it returns false. */
 	bool (*judge)(const struct kv_pkbf_header *h, void *arg);
 	void *arg;

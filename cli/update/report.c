@@ -9,8 +9,8 @@ static void
 print_filter(const struct filter_facts *f)
 {
 	printf(", %" PRIu32 " entries, %.3g%% of the bits set, false positives "
-	    "%.3g\n", f->header.entries, f->share * 100,
-	    filter_facts_rate_by_bits(f));
+	       "%.3g\n",
+	    f->header.entries, f->share * 100, filter_facts_rate_by_bits(f));
 }
 
 /* "PATH: " on standard output; false if nothing is to be said. */
@@ -25,8 +25,8 @@ print_path(const struct update *u)
 }
 
 void
-update_report_replaced(const struct update *u,
-    const struct filter_facts *fresh, const char *verb)
+update_report_replaced(const struct update *u, const struct filter_facts *fresh,
+    const char *verb)
 {
 	const struct update_installed *t = &u->installed;
 
@@ -45,9 +45,10 @@ update_report_current(const struct update *u)
 {
 	if (u->notes.unwanted > u->installed.header.revision) {
 		if (print_path(u))
-			printf("stays at revision %" PRIu32 ": revision %"
-			    PRId64 " was rolled back, and only a later one is "
-			    "installed (or that one, by --force)\n",
+			printf("stays at revision %" PRIu32
+			       ": revision %" PRId64
+			       " was rolled back, and only a later one is "
+			       "installed (or that one, by --force)\n",
 			    u->installed.header.revision, u->notes.unwanted);
 	} else if (print_path(u))
 		printf("already current, revision %" PRIu32 "\n",

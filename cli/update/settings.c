@@ -19,7 +19,7 @@
 struct keyword {
 	const char *name;
 	bool (*read)(const char *text, void *value);
-	const char *wanted;	/* what else than that is a mistake */
+	const char *wanted; /* what else than that is a mistake */
 	size_t offset;
 };
 
@@ -148,13 +148,12 @@ struct parser {
 	bool seen[COUNT];
 };
 
-__attribute__((format(printf, 2, 3)))
-static bool
+__attribute__((format(printf, 2, 3))) static bool
 mistake(const struct parser *ps, const char *fmt, ...)
 {
 	va_list ap;
-	int n = snprintf(ps->why, UPDATE_SETTINGS_WHY_BYTES, "%.256s:%lu: ",
-	    ps->path, ps->line);
+	int n = snprintf(ps->why, UPDATE_SETTINGS_WHY_BYTES,
+	    "%.256s:%lu: ", ps->path, ps->line);
 
 	va_start(ap, fmt);
 	vsnprintf(ps->why + n, UPDATE_SETTINGS_WHY_BYTES - (size_t)n, fmt, ap);
@@ -167,14 +166,18 @@ static bool
 set(struct parser *ps, size_t i, const char *text)
 {
 	/* As large and as aligned as any of the values. */
-	union { const char *text; uint64_t number; double rate; } spare;
+	union {
+		const char *text;
+		uint64_t number;
+		double rate;
+	} spare;
 	const struct keyword *k = &keywords[i];
-	void *value = ps->seen[i] ? (void *)&spare :
-	    (char *)ps->s + k->offset;
+	void *value = ps->seen[i] ? (void *)&spare : (char *)ps->s + k->offset;
 
 	ps->seen[i] = true;
 	/* The value may be a secret, such as a URL with a password. */
-	return text[0] != '\0' && k->read(text, value) ? true :
+	return text[0] != '\0' && k->read(text, value) ?
+	    true :
 	    mistake(ps, "%s needs %s", k->name, k->wanted);
 }
 
@@ -193,8 +196,10 @@ parse_line(struct parser *ps, char *line)
 		if (strcasecmp(word[0], keywords[i].name) != 0)
 			continue;
 		if (n != 2)
-			return mistake(ps, n > 2 ? "%s takes one argument" :
-			    "%s needs an argument", keywords[i].name);
+			return mistake(ps,
+			    n > 2 ? "%s takes one argument" :
+				    "%s needs an argument",
+			    keywords[i].name);
 		return set(ps, i, word[1]);
 	}
 	return mistake(ps, "unknown keyword \"%.200s\"", word[0]);

@@ -18,14 +18,14 @@ struct update_settings {
 	char *text;
 	const char *url;
 	const char *signature_url;
-	const char *allowed_signers;	/* a path */
+	const char *allowed_signers; /* a path */
 	const char *identity;
-	const char *ca_file;		/* a path */
-	const char *proxy;		/* "" for none, against the environment */
+	const char *ca_file; /* a path */
+	const char *proxy;   /* "" for none, against the environment */
 	uint64_t max_bytes;
-	uint64_t timeout, stall_timeout;	/* seconds */
-	double max_rate;		/* of false positives */
-	uint64_t max_age;		/* days; 0: any */
+	uint64_t timeout, stall_timeout; /* seconds */
+	double max_rate;		 /* of false positives */
+	uint64_t max_age;		 /* days; 0: any */
 };
 
 /* The values that hold without a file. */

@@ -52,7 +52,9 @@ ask_keygen(int data, int signature, int allowed, const char *identity,
 		"-f", "/proc/self/fd/4", "-I", identity, "-n",
 		SIGNATURE_NAMESPACE, "-s", "/proc/self/fd/3", NULL };
 	struct program keygen = {
-		.argv = argv, .dies_with_us = true, .no_new_privs = true,
+		.argv = argv,
+		.dies_with_us = true,
+		.no_new_privs = true,
 	};
 	struct program_process process;
 	int ends[2], error;
@@ -63,7 +65,9 @@ ask_keygen(int data, int signature, int allowed, const char *identity,
 	keygen.fd[3] = reopen(signature);
 	keygen.fd[4] = reopen(allowed);
 	error = keygen.fd[0] == -1 || keygen.fd[3] == -1 ||
-	    keygen.fd[4] == -1 || !program_start(&keygen, &process) ? errno : 0;
+		keygen.fd[4] == -1 || !program_start(&keygen, &process) ?
+	    errno :
+	    0;
 	close(ends[1]);
 	if (error == 0) {
 		error = program_read(ends[0], SECONDS, keep_start, answer);
@@ -99,8 +103,8 @@ report_verdict(int error, int status, const char *answer, const char *identity,
     const char *shown)
 {
 	if (error == ENOENT)
-		cli_error("%s: %s cannot be run; install openssh-client",
-		    shown, SIGNATURE_KEYGEN_PATH);
+		cli_error("%s: %s cannot be run; install openssh-client", shown,
+		    SIGNATURE_KEYGEN_PATH);
 	else if (error != 0)
 		cli_error("%s: %s cannot be run: %s", shown,
 		    SIGNATURE_KEYGEN_PATH, strerror(error));
@@ -108,20 +112,24 @@ report_verdict(int error, int status, const char *answer, const char *identity,
 		cli_error("%s: %s was ended by signal %d; run this again",
 		    shown, SIGNATURE_KEYGEN_PATH, WTERMSIG(status));
 	else if (status != 0)
-		cli_error("%s: no good signature by %s for this filter "
+		cli_error(
+		    "%s: no good signature by %s for this filter "
 		    "(ssh-keygen: %s); if the publisher has a new key, put it "
-		    "into AllowedSigners", shown, identity, answer);
+		    "into AllowedSigners",
+		    shown, identity, answer);
 	return error == 0 && status == 0;
 }
 
 bool
-signature_verify(int fd, const void *signature, size_t len,
-    int allowed_signers, const char *identity, const char *shown)
+signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
+    const char *identity, const char *shown)
 {
 	char answer[ANSWER_BYTES] = "";
 	const int file = make_file(signature, len);
-	int status = 0, error = file == -1 ? errno : ask_keygen(fd, file,
-	    allowed_signers, identity, answer, &status);
+	int status = 0,
+	    error = file == -1 ?
+	    errno :
+	    ask_keygen(fd, file, allowed_signers, identity, answer, &status);
 
 	if (file != -1)
 		close(file);

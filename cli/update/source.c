@@ -29,7 +29,8 @@ open_trusted(const char *path)
 		return -1;
 	default:
 		cli_error("%s; correct owner and mode, since it decides what "
-		    "is installed", why);
+			  "is installed",
+		    why);
 		return -1;
 	}
 }
@@ -64,7 +65,7 @@ read_settings(struct update_source *s, const char *path)
 	if (len == -1)
 		cli_error("%s: %s", path, strerror(errno));
 	else if (!update_settings_parse(text, (size_t)len, path, &s->settings,
-	    why))
+		     why))
 		cli_error("%s", why);
 	else
 		return true;
@@ -105,7 +106,7 @@ open_signers(struct update_source *s)
 	if ((s->signers = open_trusted(path)) == -1)
 		return false;
 	if (update_notes_signers(s->signers, s->settings.identity,
-	    s->signers_name))
+		s->signers_name))
 		return true;
 	cli_error("%s: %s", path, strerror(errno));
 	return false;
@@ -121,8 +122,9 @@ find_places(struct update_source *s, const struct update_options *o)
 		return false;
 	if (url == NULL) {
 		cli_error("no URL to fetch a filter from: give one, or set URL "
-		    "in %s", o->settings_path != NULL ? o->settings_path :
-		    UPDATE_SETTINGS_PATH);
+			  "in %s",
+		    o->settings_path != NULL ? o->settings_path :
+					       UPDATE_SETTINGS_PATH);
 		return false;
 	}
 	if (!fetch_place_parse(url, &s->from))
@@ -132,10 +134,11 @@ find_places(struct update_source *s, const struct update_options *o)
 	if (s->settings.allowed_signers == NULL)
 		return true;
 	/* Of another file than usual the signature is another, too. */
-	return open_signers(s) && (s->settings.signature_url != NULL &&
-	    o->url == NULL ?
-	    fetch_place_parse(s->settings.signature_url, &s->signature) :
-	    fetch_place_signature(&s->from, &s->signature));
+	return open_signers(s) &&
+	    (s->settings.signature_url != NULL && o->url == NULL ?
+		    fetch_place_parse(s->settings.signature_url,
+			&s->signature) :
+		    fetch_place_signature(&s->from, &s->signature));
 }
 
 bool
@@ -150,7 +153,8 @@ update_source_open(struct update_source *s, const struct update_options *o,
 	    (!o->rollback && !find_places(s, o)))
 		return false;
 	s->limits = (struct fetch_limits){
-		.ca_file = s->settings.ca_file, .proxy = s->settings.proxy,
+		.ca_file = s->settings.ca_file,
+		.proxy = s->settings.proxy,
 		.timeout = s->settings.timeout,
 		.stall_timeout = s->settings.stall_timeout,
 		.stopped = stopped,

@@ -16,9 +16,9 @@ struct update_source {
 	struct kv_config config;
 	struct fetch_place from, signature;
 	struct fetch_limits limits;
-	char name[UPDATE_DIGEST_CHARS];	/* in the notes */
+	char name[UPDATE_DIGEST_CHARS]; /* in the notes */
 	int signers;			/* -1: no signature is asked for */
-	char signers_name[UPDATE_DIGEST_CHARS];	/* in the notes; "" then */
+	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" then */
 };
 
 /*
@@ -26,8 +26,8 @@ struct update_source {
  * is the filter that is to be replaced; it lasts as long as s and o do. False
  * after a message. Call update_source_close in both cases.
  */
-bool update_source_open(struct update_source *s,
-    const struct update_options *o, bool (*stopped)(void), const char **pathp);
+bool update_source_open(struct update_source *s, const struct update_options *o,
+    bool (*stopped)(void), const char **pathp);
 void update_source_close(struct update_source *s);
 
 #endif

@@ -86,7 +86,8 @@ roll_back(struct update *u, int previous)
 	struct stat st;
 
 	if (!update_installed_judge(t->place.previous_name, previous,
-	    u->source.settings.max_rate, &facts) || fstat(previous, &st) == -1)
+		u->source.settings.max_rate, &facts) ||
+	    fstat(previous, &st) == -1)
 		return UPDATE_FAILED;
 	if (u->options.dry_run) {
 		update_report_replaced(u, &facts, "would be rolled back");
@@ -142,15 +143,17 @@ is_recent(const struct update *u)
 		return true;
 	if (h->time > now && h->time - now > SECONDS_A_DAY) {
 		cli_error("%s: is from the future, by its header, so that "
-		    "MaxAge cannot be judged: compare the clocks of this "
-		    "machine and of its publisher's", u->installed.path);
+			  "MaxAge cannot be judged: compare the clocks of this "
+			  "machine and of its publisher's",
+		    u->installed.path);
 		return false;
 	}
 	days = now > h->time ? (now - h->time) / SECONDS_A_DAY : 0;
 	if (days <= u->source.settings.max_age)
 		return true;
-	cli_error("%s: is %" PRIu64 " days old, more than MaxAge allows (%"
-	    PRIu64 "), and the server has no newer one: ask its publisher",
+	cli_error("%s: is %" PRIu64
+		  " days old, more than MaxAge allows (%" PRIu64
+		  "), and the server has no newer one: ask its publisher",
 	    u->installed.path, days, u->source.settings.max_age);
 	return false;
 }
@@ -166,7 +169,7 @@ update(struct update *u, const char *path)
 	/* Not before: to end a killed run, replace catches them as well. */
 	catch_signals();
 	if (!update_received_open(&u->received, t->place.dir, t->place.name,
-	    t->path))
+		t->path))
 		return UPDATE_FAILED;
 	update_notes_load(t->place.dir, t->place.name, &u->notes);
 	if (!t->is_filter || !update_notes_fits(&u->notes, &t->st))
@@ -176,7 +179,8 @@ update(struct update *u, const char *path)
 		u->notes.unwanted = -1;
 	if (u->options.dry_run && !u->options.rollback)
 		update_received_unname(&u->received);
-	outcome = u->options.rollback ? find_and_roll_back(u) :
+	outcome = u->options.rollback ?
+	    find_and_roll_back(u) :
 	    update_install(u);
 	update_received_close(&u->received, u->keep_part);
 	if (outcome == UPDATE_CURRENT && !is_recent(u))
@@ -266,8 +270,8 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_update = {
 	.name = "update",
 	.synopsis = "[--force] [--dry-run] [--quiet] [--settings FILE] "
-	    "[--config FILE] "
-	    "[--filter FILE] [URL | --rollback]",
+		    "[--config FILE] "
+		    "[--filter FILE] [URL | --rollback]",
 	.help = "Fetch a newer filter, verify it, and install it",
 	.details =
 	    "URL is https://..., or the path of a file; without one it is that "
@@ -277,8 +281,8 @@ const struct cli_command cli_update = {
 	    "                   the place of a file that is no filter\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
 	    "  --quiet          say nothing but what went wrong\n"
-	    "  --settings FILE  keyveto-update.conf(5) (default "
-	    UPDATE_SETTINGS_PATH ")\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
+	    ")\n"
 	    "  --config FILE    the configuration whose first filter this is "
 	    "about\n                   (default " KV_CONFIG_PATH ")\n"
 	    "  --filter FILE    the filter, in the place of that one\n"

@@ -18,9 +18,9 @@ struct update {
 	struct update_installed installed;
 	struct update_received received;
 	struct update_notes notes;
-	bool unwanted;			/* what comes was rolled back from */
-	bool keep_part;			/* the next run can go on from it */
-	bool replaced;			/* the filter is the new one */
+	bool unwanted;	/* what comes was rolled back from */
+	bool keep_part; /* the next run can go on from it */
+	bool replaced;	/* the filter is the new one */
 };
 
 /* How it went; the zero value is the bad one. */

@@ -21,7 +21,10 @@ static bool
 never_ignores(const struct pam_line *l)
 {
 	static const char *const names[] = {
-		"pam_deny.so", "pam_limits.so", "pam_permit.so", "pam_unix.so",
+		"pam_deny.so",
+		"pam_limits.so",
+		"pam_permit.so",
+		"pam_unix.so",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -65,8 +68,8 @@ line_decides(const struct pam_line *l)
 	const char *p = l->control;
 
 	if (*p != '[')
-		return !ignores && (strcmp(p, "required") == 0 ||
-		    strcmp(p, "requisite") == 0);
+		return !ignores &&
+		    (strcmp(p, "required") == 0 || strcmp(p, "requisite") == 0);
 	for (p++; *(p += strspn(p, " \t")) != '\0' && *p != ']';) {
 		size_t len = strcspn(p, " \t]");
 

@@ -32,7 +32,7 @@
 struct reader {
 	const char *root;
 	struct pam_stack *s;
-	unsigned int files;	/* opened so far */
+	unsigned int files; /* opened so far */
 	char *why;
 	size_t cap;
 };
@@ -40,11 +40,11 @@ struct reader {
 /* A file that is being read, and the one that includes it. */
 struct file {
 	const struct file *parent;
-	const char *path;	/* below root */
-	const char *type;	/* only such lines count; NULL: all do */
+	const char *path; /* below root */
+	const char *type; /* only such lines count; NULL: all do */
 	unsigned int depth;
-	bool substack;		/* or included by one */
-	unsigned int line;	/* at which the present one starts */
+	bool substack;	   /* or included by one */
+	unsigned int line; /* at which the present one starts */
 	dev_t dev;
 	ino_t ino;
 };
@@ -81,7 +81,7 @@ open_named(const char *root, const char *name, char path[static PATH_MAX])
 	int fd, saved;
 
 	if (snprintf(path, PATH_MAX, "%s%s", *name == '/' ? "" : dirs[0],
-	    name) >= PATH_MAX) {
+		name) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
@@ -156,13 +156,18 @@ free_line(struct pam_line *l)
 static bool
 add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 {
-	struct pam_line *grown, l = {
-		.file = strdup(f->path), .line = f->line,
-		.type = strdup(words->type), .optional = words->optional,
-		.control = strdup(words->control),
-		.module = strdup(words->module), .args = strdup(words->args),
-		.depth = f->depth, .substack = f->substack,
-	};
+	struct pam_line *grown,
+	    l = {
+		    .file = strdup(f->path),
+		    .line = f->line,
+		    .type = strdup(words->type),
+		    .optional = words->optional,
+		    .control = strdup(words->control),
+		    .module = strdup(words->module),
+		    .args = strdup(words->args),
+		    .depth = f->depth,
+		    .substack = f->substack,
+	    };
 
 	if (r->s->n == LINES_MAX) {
 		free_line(&l);
@@ -187,14 +192,18 @@ take_module(struct reader *r, const struct file *f,
 {
 	static const char *const includes[] = { "include", "substack" };
 	static const char *const words[] = {
-		"required", "requisite", "sufficient", "optional",
+		"required",
+		"requisite",
+		"sufficient",
+		"optional",
 	};
 	char control[LINE_BYTES], module[LINE_BYTES], args[LINE_BYTES];
 	struct pam_line l = *typed;
 	size_t len;
 
 	if (!next_word(&rest, control))
-		return fail(r, f, "no control flag, or a bracket that is not "
+		return fail(r, f,
+		    "no control flag, or a bracket that is not "
 		    "closed");
 	if (!next_word(&rest, module))
 		return fail(r, f, "no module, or a bracket that is not closed");
@@ -222,7 +231,10 @@ static bool
 take_line(struct reader *r, const struct file *f, const char *text)
 {
 	static const char *const types[] = {
-		"auth", "account", "password", "session",
+		"auth",
+		"account",
+		"password",
+		"session",
 	};
 	char word[LINE_BYTES];
 	struct pam_line l = { 0 };
@@ -249,7 +261,7 @@ take_line(struct reader *r, const struct file *f, const char *text)
 struct joined {
 	char text[LINE_BYTES];
 	size_t len;
-	bool open;		/* its end is still to come */
+	bool open; /* its end is still to come */
 };
 
 /*
@@ -272,8 +284,10 @@ join(const struct reader *r, const struct file *f, struct joined *j,
 		len--;
 	}
 	if (len == 0 || *p == '#')
-		return !j->open || fail(r, f, "goes on with a blank line or a "
-		    "comment, which versions of PAM read differently");
+		return !j->open ||
+		    fail(r, f,
+			"goes on with a blank line or a "
+			"comment, which versions of PAM read differently");
 	j->open = false;
 	if ((hash = memchr(p, '#', len)) != NULL)
 		len = (size_t)(hash - p);
@@ -318,8 +332,8 @@ read_lines(struct reader *r, struct file *f, int fd)
 	}
 	if (err != KV_OK) {
 		f->line = (unsigned int)lines.number;
-		return fail(r, f, "%s", err == KV_ERR_SYSTEM ?
-		    strerror(errno) : kv_strerror(err));
+		return fail(r, f, "%s",
+		    err == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(err));
 	}
 	if (j.open)
 		return fail(r, f, "the file ends where the line goes on");
@@ -353,7 +367,9 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 {
 	char path[PATH_MAX];
 	struct file f = {
-		.parent = parent, .path = path, .type = type,
+		.parent = parent,
+		.path = path,
+		.type = type,
 		.depth = parent != NULL ? parent->depth + 1 : 0,
 		.substack = substack,
 	};
@@ -438,8 +454,8 @@ pam_line_module(const struct pam_line *l)
 }
 
 const struct pam_line *
-pam_stack_find(const struct pam_stack *s, const char *type,
-    const char *module, size_t *ip)
+pam_stack_find(const struct pam_stack *s, const char *type, const char *module,
+    size_t *ip)
 {
 	for (size_t i = *ip; i < s->n; i++) {
 		const struct pam_line *l = &s->line[i];

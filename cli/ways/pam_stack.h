@@ -11,15 +11,15 @@
 #include <stddef.h>
 
 struct pam_line {
-	char *file;		/* that it stands in, below root */
-	unsigned int line;	/* from 1 */
-	char *type;		/* auth, account, password, session */
-	bool optional;		/* "-session": a missing module is not logged */
-	char *control;		/* "requisite", "[success=1 default=ignore]" */
-	char *module;		/* as written: "pam_env.so", or a path */
-	char *args;		/* the rest of the line, "" if there is none */
-	unsigned int depth;	/* 0 in the service's own file */
-	bool substack;		/* what ends the stack ends only a part of it */
+	char *file;	    /* that it stands in, below root */
+	unsigned int line;  /* from 1 */
+	char *type;	    /* auth, account, password, session */
+	bool optional;	    /* "-session": a missing module is not logged */
+	char *control;	    /* "requisite", "[success=1 default=ignore]" */
+	char *module;	    /* as written: "pam_env.so", or a path */
+	char *args;	    /* the rest of the line, "" if there is none */
+	unsigned int depth; /* 0 in the service's own file */
+	bool substack;	    /* what ends the stack ends only a part of it */
 };
 
 struct pam_stack {
@@ -33,8 +33,8 @@ struct pam_stack {
  * names file and line if anything is missing, malformed or includes itself.
  * Ended by pam_stack_free in any case.
  */
-bool pam_stack_read(const char *root, const char *service,
-    struct pam_stack *s, char *why, size_t cap);
+bool pam_stack_read(const char *root, const char *service, struct pam_stack *s,
+    char *why, size_t cap);
 void pam_stack_free(struct pam_stack *s);
 
 /* The file name of a line's module, without its directory. */

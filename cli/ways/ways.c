@@ -22,8 +22,7 @@ read_key_ways(const struct sshd_settings *s, struct ways *w)
 	    (!guard || chained);
 	w->guard[WAY_COMMAND] = chained;
 	w->open[WAY_CA_LINE] = w->open[WAY_FILES] || w->open[WAY_COMMAND];
-	w->guard[WAY_CA_LINE] =
-	    (!w->open[WAY_FILES] || w->guard[WAY_FILES]) &&
+	w->guard[WAY_CA_LINE] = (!w->open[WAY_FILES] || w->guard[WAY_FILES]) &&
 	    (!w->open[WAY_COMMAND] || w->guard[WAY_COMMAND]);
 }
 
@@ -106,8 +105,11 @@ ways_any_user_ca(const struct sshd_tree *t)
 enum way
 ways_of_keyword(const char *keyword)
 {
-	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ? WAY_FILES :
-	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ? WAY_COMMAND :
+	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ?
+	    WAY_FILES :
+	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ?
+	    WAY_COMMAND :
 	    strcasecmp(keyword, "HostbasedAuthentication") == 0 ?
-	    WAY_HOSTBASED : WAY_USER_CA;
+	    WAY_HOSTBASED :
+	    WAY_USER_CA;
 }

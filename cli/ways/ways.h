@@ -14,10 +14,10 @@
 #include "sshd_config/tree.h"
 
 enum way {
-	WAY_FILES = 0,		/* a key in AuthorizedKeysFile */
-	WAY_COMMAND,		/* a key that AuthorizedKeysCommand prints */
-	WAY_CA_LINE,		/* a certificate, by a cert-authority line */
-	WAY_USER_CA,		/* a certificate, by TrustedUserCAKeys */
+	WAY_FILES = 0, /* a key in AuthorizedKeysFile */
+	WAY_COMMAND,   /* a key that AuthorizedKeysCommand prints */
+	WAY_CA_LINE,   /* a certificate, by a cert-authority line */
+	WAY_USER_CA,   /* a certificate, by TrustedUserCAKeys */
 	WAY_HOSTBASED,
 	WAYS,
 };
@@ -26,13 +26,13 @@ struct ways {
 	bool open[WAYS];
 	/* The guard judges before sshd accepts the key; if the way is open. */
 	bool guard[WAYS];
-	bool pam[WAYS];		/* the module judges once sshd has accepted it */
+	bool pam[WAYS]; /* the module judges once sshd has accepted it */
 };
 
 /* What sshd -T does not tell. */
 struct ways_context {
-	bool pam;		/* the module judges in sshd's PAM service */
-	bool keys_elsewhere;	/* other clients may come by key, at least */
+	bool pam;	     /* the module judges in sshd's PAM service */
+	bool keys_elsewhere; /* other clients may come by key, at least */
 };
 
 /* The ways in of an account with these settings. */

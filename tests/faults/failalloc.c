@@ -84,8 +84,7 @@ on_crash(int sig)
 	raise(sig);
 }
 
-__attribute__((constructor))
-static void
+__attribute__((constructor)) static void
 start(void)
 {
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL };

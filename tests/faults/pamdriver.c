@@ -26,7 +26,8 @@
 static void
 arm(int on)
 {
-	void (*alloc)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "failalloc_arm");
+	void (*alloc)(
+	    int) = (void (*)(int))dlsym(RTLD_DEFAULT, "failalloc_arm");
 	void (*io)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "shortio_arm");
 
 	if (alloc != NULL)

@@ -37,8 +37,7 @@ number(const char *name)
 	return text != NULL ? strtoul(text, NULL, 10) : 0;
 }
 
-__attribute__((constructor))
-static void
+__attribute__((constructor)) static void
 start(void)
 {
 	at = number("SHORTIO_AT");

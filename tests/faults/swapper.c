@@ -24,8 +24,8 @@ main(int argc, char **argv)
 		/* Any order will do, but not always the same. */
 		at = at * 1103515245 + 12345;
 		if (renameat2(AT_FDCWD, argv[1], AT_FDCWD,
-		    argv[2 + (at >> 16) % (unsigned int)(argc - 2)],
-		    RENAME_EXCHANGE) == -1)
+			argv[2 + (at >> 16) % (unsigned int)(argc - 2)],
+			RENAME_EXCHANGE) == -1)
 			err(1, "%s", argv[1]);
 	}
 }

@@ -60,11 +60,21 @@ static void
 methods_without_a_key_are_passed_over(void **state)
 {
 	static const char *const none[] = {
-		"", "\n", "\n\n\n", "password\n", "password",
-		"keyboard-interactive/pam\n", "gssapi-with-mic a@B\n", "none",
-		" ", " publickey ssh-rsa AAAA", "publickeys ssh-rsa AAAA",
-		"Publickey ssh-rsa AAAA", "xpublickey ssh-rsa AAAA",
-		"password publickey ssh-rsa AAAA\n", "host ssh-rsa AAAA",
+		"",
+		"\n",
+		"\n\n\n",
+		"password\n",
+		"password",
+		"keyboard-interactive/pam\n",
+		"gssapi-with-mic a@B\n",
+		"none",
+		" ",
+		" publickey ssh-rsa AAAA",
+		"publickeys ssh-rsa AAAA",
+		"Publickey ssh-rsa AAAA",
+		"xpublickey ssh-rsa AAAA",
+		"password publickey ssh-rsa AAAA\n",
+		"host ssh-rsa AAAA",
 		"keyboard-interactive/publickey ssh-rsa AAAA",
 	};
 
@@ -82,8 +92,8 @@ every_key_is_found(void **state)
 {
 	(void)state;
 	start("publickey ssh-ed25519 AAAA\npassword\n\npublickey ssh-rsa BBBB"
-	    "\nkeyboard-interactive/pam\nhostbased ssh-dss CCCC\n"
-	    "publickey ssh-ed25519 AAAA");
+	      "\nkeyboard-interactive/pam\nhostbased ssh-dss CCCC\n"
+	      "publickey ssh-ed25519 AAAA");
 	expect("ssh-ed25519", "AAAA");
 	expect("ssh-rsa", "BBBB");
 	expect("ssh-dss", "CCCC");
@@ -106,7 +116,7 @@ what_follows_the_key_is_ignored(void **state)
 {
 	(void)state;
 	start("hostbased ssh-rsa AAAA client user \"x\", client host \"y\"\n"
-	    "publickey ssh-rsa BBBB  \n");
+	      "publickey ssh-rsa BBBB  \n");
 	expect("ssh-rsa", "AAAA");
 	expect("ssh-rsa", "BBBB");
 	expect_end();
@@ -118,7 +128,7 @@ line_without_its_key_is_still_one(void **state)
 {
 	(void)state;
 	start("publickey\npublickey \npublickey ssh-rsa\npublickey ssh-rsa \n"
-	    "publickey  AAAA\nhostbased");
+	      "publickey  AAAA\nhostbased");
 	expect("", "");
 	expect("", "");
 	expect("ssh-rsa", "");
@@ -158,7 +168,7 @@ static void
 mutants_are_read_to_their_end(void **state)
 {
 	static const char s[] = "publickey ssh-rsa AAAA\npassword\n"
-	    "hostbased/x ssh-dss BBBB info\n";
+				"hostbased/x ssh-dss BBBB info\n";
 	size_t found = 0;
 
 	(void)state;

@@ -129,7 +129,7 @@ blanks_change_nothing(void **state)
 		assert_bytes(out, len, data, n);
 		cap = n > 0 ? rng_below(n) : 0;
 		assert_err(kv_base64_decode(text, strlen(text),
-		    exact_copy(data, cap), cap, &len),
+			       exact_copy(data, cap), cap, &len),
 		    n > 0 ? KV_ERR_NO_SPACE : KV_OK);
 		test_cleanup(state);
 	}
@@ -170,10 +170,32 @@ static void
 padding_is_exact(void **state)
 {
 	static const char *const bad[] = {
-		"=", "==", "A", "A=", "A==", "A===", "AA", "AA=", "AA===",
-		"AAA", "AAA==", "AAAA=", "AAAA==", "AAAA====", "AAAAA",
-		"AA=A", "AA==A", "AA==AAAA", "AAA=A", "AAA=AAAA", "=AAA",
-		"A=AA", "AA= =A", "AAAAA=", "AAAAAA=", "AAAA=AAA",
+		"=",
+		"==",
+		"A",
+		"A=",
+		"A==",
+		"A===",
+		"AA",
+		"AA=",
+		"AA===",
+		"AAA",
+		"AAA==",
+		"AAAA=",
+		"AAAA==",
+		"AAAA====",
+		"AAAAA",
+		"AA=A",
+		"AA==A",
+		"AA==AAAA",
+		"AAA=A",
+		"AAA=AAAA",
+		"=AAA",
+		"A=AA",
+		"AA= =A",
+		"AAAAA=",
+		"AAAAAA=",
+		"AAAA=AAA",
 	};
 
 	(void)state;
@@ -216,11 +238,13 @@ result_that_does_not_fit_is_refused(void **state)
 			uint8_t *out = exact_copy(data, cap);
 
 			assert_err(kv_base64_decode(text, strlen(text), out,
-			    cap, &len), KV_ERR_NO_SPACE);
+				       cap, &len),
+			    KV_ERR_NO_SPACE);
 			assert_int_equal(len, 0);
 		}
 		assert_err(kv_base64_decode(text, strlen(text),
-		    exact_copy(data, n), n, &len), KV_OK);
+			       exact_copy(data, n), n, &len),
+		    KV_OK);
 	}
 }
 
@@ -236,8 +260,9 @@ text_and_result_may_share_memory(void **state)
 
 		fresh_bytes(data, n);
 		text = base64_of(data, n);
-		assert_err(kv_base64_decode(text, strlen(text),
-		    (uint8_t *)text, strlen(text), &len), KV_OK);
+		assert_err(kv_base64_decode(text, strlen(text), (uint8_t *)text,
+			       strlen(text), &len),
+		    KV_OK);
 		assert_bytes(text, len, data, n);
 	}
 }

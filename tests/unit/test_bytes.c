@@ -6,8 +6,9 @@
 #include <string.h>
 
 /* A reader of exactly these bytes. */
-#define READER(...) reader((const uint8_t[]){ __VA_ARGS__ }, \
-	sizeof((const uint8_t[]){ __VA_ARGS__ }))
+#define READER(...) \
+	reader((const uint8_t[]){ __VA_ARGS__ }, \
+	    sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
 static struct kv_bytes
 reader(const uint8_t *p, size_t len)
@@ -139,8 +140,7 @@ static void
 string_longer_than_the_rest_is_refused(void **state)
 {
 	(void)state;
-	refused(kv_bytes_get_string, READER(0, 0, 0, 2, 'a'),
-	    KV_ERR_TRUNCATED);
+	refused(kv_bytes_get_string, READER(0, 0, 0, 2, 'a'), KV_ERR_TRUNCATED);
 	refused(kv_bytes_get_string, READER(0, 0, 0, 1), KV_ERR_TRUNCATED);
 	refused(kv_bytes_get_string, READER(0, 0, 0), KV_ERR_TRUNCATED);
 	refused(kv_bytes_get_string, READER(0xff, 0xff, 0xff, 0xff, 1),

@@ -106,8 +106,8 @@ every_keyword_is_read(void **state)
 {
 	(void)state;
 	parses("Filter /a/b.pkbf\nAllowKey " FP "\nOnHit warn\n"
-	    "OnError allow\nOnUnsupported deny\nAuthorizedKeysFile /k/%u x\n"
-	    "StrictModes no\nSyslogFacility LOCAL3\nMessage go away\n");
+	       "OnError allow\nOnUnsupported deny\nAuthorizedKeysFile /k/%u x\n"
+	       "StrictModes no\nSyslogFacility LOCAL3\nMessage go away\n");
 	assert_int_equal(c.n_filters, 1);
 	assert_string_equal(c.filter[0], "/a/b.pkbf");
 	assert_int_equal(c.n_allowed, 1);
@@ -132,12 +132,18 @@ every_value_is_read(void **state)
 		const char *word;
 		int facility;
 	} facilities[] = {
-		{ "DAEMON", LOG_DAEMON }, { "USER", LOG_USER },
-		{ "AUTH", LOG_AUTH }, { "AUTHPRIV", LOG_AUTHPRIV },
-		{ "LOCAL0", LOG_LOCAL0 }, { "LOCAL1", LOG_LOCAL1 },
-		{ "LOCAL2", LOG_LOCAL2 }, { "LOCAL3", LOG_LOCAL3 },
-		{ "LOCAL4", LOG_LOCAL4 }, { "LOCAL5", LOG_LOCAL5 },
-		{ "LOCAL6", LOG_LOCAL6 }, { "LOCAL7", LOG_LOCAL7 },
+		{ "DAEMON", LOG_DAEMON },
+		{ "USER", LOG_USER },
+		{ "AUTH", LOG_AUTH },
+		{ "AUTHPRIV", LOG_AUTHPRIV },
+		{ "LOCAL0", LOG_LOCAL0 },
+		{ "LOCAL1", LOG_LOCAL1 },
+		{ "LOCAL2", LOG_LOCAL2 },
+		{ "LOCAL3", LOG_LOCAL3 },
+		{ "LOCAL4", LOG_LOCAL4 },
+		{ "LOCAL5", LOG_LOCAL5 },
+		{ "LOCAL6", LOG_LOCAL6 },
+		{ "LOCAL7", LOG_LOCAL7 },
 	};
 
 	(void)state;
@@ -149,7 +155,8 @@ every_value_is_read(void **state)
 	assert_int_equal(c.on_hit, KV_ACTION_DENY);
 	assert_int_equal(c.on_error, KV_ACTION_DENY);
 	assert_int_equal(c.on_unsupported, KV_ACTION_ALLOW);
-	parses("AuthorizedKeysFileWildcards no\nAuthorizedKeysFileWildcards yes");
+	parses(
+	    "AuthorizedKeysFileWildcards no\nAuthorizedKeysFileWildcards yes");
 	assert_int_equal(c.wildcards, KV_WILDCARDS_NO);
 	parses("authorizedkeysfilewildcards YES");
 	assert_int_equal(c.wildcards, KV_WILDCARDS_YES);
@@ -166,8 +173,8 @@ keywords_and_values_have_any_case(void **state)
 {
 	(void)state;
 	parses("ONHIT Warn\nonerror ALLOW\noNuNsupported dEny\n"
-	    "STRICTMODES Private-Group\nsyslogfacility local0\n"
-	    "FILTER /X\nallowkey " FP "\nauthorizedkeysfile X\nmessage X\n");
+	       "STRICTMODES Private-Group\nsyslogfacility local0\n"
+	       "FILTER /X\nallowkey " FP "\nauthorizedkeysfile X\nmessage X\n");
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_int_equal(c.on_error, KV_ACTION_ALLOW);
 	assert_int_equal(c.on_unsupported, KV_ACTION_DENY);
@@ -193,8 +200,13 @@ static void
 one_equals_sign_may_follow_a_keyword(void **state)
 {
 	static const char *const good[] = {
-		"OnHit=warn", "OnHit = warn", "OnHit =warn", "OnHit= warn",
-		"OnHit\t=\twarn", "\"OnHit\"=\"warn\"", "\"OnHit\" = warn",
+		"OnHit=warn",
+		"OnHit = warn",
+		"OnHit =warn",
+		"OnHit= warn",
+		"OnHit\t=\twarn",
+		"\"OnHit\"=\"warn\"",
+		"\"OnHit\" = warn",
 	};
 
 	(void)state;
@@ -218,7 +230,7 @@ quotes_hold_blanks(void **state)
 {
 	(void)state;
 	parses("Filter \"/a b/c\td\"\nMessage \"two  blanks\" one\n"
-	    "AuthorizedKeysFile \"/k s/%u\" x\"y z\"w\n");
+	       "AuthorizedKeysFile \"/k s/%u\" x\"y z\"w\n");
 	assert_string_equal(c.filter[0], "/a b/c\td");
 	assert_string_equal(c.message, "two  blanks one");
 	assert_string_equal(c.pattern[0], "/k s/%u");
@@ -251,10 +263,10 @@ first_value_wins(void **state)
 {
 	(void)state;
 	parses("OnHit warn\nOnHit deny\nOnError allow\nOnError deny\n"
-	    "OnUnsupported deny\nOnUnsupported allow\nStrictModes no\n"
-	    "StrictModes yes\nSyslogFacility USER\nSyslogFacility DAEMON\n"
-	    "Message one\nMessage two\nAuthorizedKeysFile a b\n"
-	    "AuthorizedKeysFile c\n");
+	       "OnUnsupported deny\nOnUnsupported allow\nStrictModes no\n"
+	       "StrictModes yes\nSyslogFacility USER\nSyslogFacility DAEMON\n"
+	       "Message one\nMessage two\nAuthorizedKeysFile a b\n"
+	       "AuthorizedKeysFile c\n");
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 	assert_int_equal(c.on_error, KV_ACTION_ALLOW);
 	assert_int_equal(c.on_unsupported, KV_ACTION_DENY);
@@ -265,7 +277,7 @@ first_value_wins(void **state)
 	assert_string_equal(c.pattern[0], "a");
 	/* Also when it says what is the default anyway. */
 	parses("OnHit deny\nOnHit warn\nOnError deny\nOnError allow\n"
-	    "OnUnsupported allow\nOnUnsupported deny\n");
+	       "OnUnsupported allow\nOnUnsupported deny\n");
 	assert_int_equal(c.on_hit, KV_ACTION_DENY);
 	assert_int_equal(c.on_error, KV_ACTION_DENY);
 	assert_int_equal(c.on_unsupported, KV_ACTION_ALLOW);
@@ -296,8 +308,9 @@ static void
 filters_need_absolute_paths(void **state)
 {
 	(void)state;
-	mistake("Filter f.pkbf", PATH ":1: Filter needs an absolute path, not "
-	    "\"f.pkbf\"");
+	mistake("Filter f.pkbf",
+	    PATH ":1: Filter needs an absolute path, not "
+		 "\"f.pkbf\"");
 	mistake("Filter", PATH ":1: Filter needs an argument");
 	mistake("Filter \"\"", PATH ":1: Filter needs an argument");
 	mistake("Filter /a /b", PATH ":1: Filter takes one argument");
@@ -324,10 +337,10 @@ allowed_keys_have_dates_and_reasons(void **state)
 {
 	(void)state;
 	parses("AllowKey " FP " until=1970-01-02\n"
-	    "AllowKey " FP " \"false positive,\" see until=later\n"
-	    "AllowKey " FP " until=2000-03-01 until=2001-01-01 # x\n"
-	    "AllowKey " FP " \"until=2000-03-01\" \n"
-	    "AllowKey " FP " Until=x\n");
+	       "AllowKey " FP " \"false positive,\" see until=later\n"
+	       "AllowKey " FP " until=2000-03-01 until=2001-01-01 # x\n"
+	       "AllowKey " FP " \"until=2000-03-01\" \n"
+	       "AllowKey " FP " Until=x\n");
 	assert_int_equal(c.n_allowed, 5);
 	assert_int_equal(c.allowed[0].until, 1);
 	assert_string_equal(c.allowed[0].reason, "");
@@ -344,15 +357,22 @@ static void
 bad_fingerprints_are_mistakes(void **state)
 {
 	static const char *const bad[] = {
-		"SHA256:AAAA", "sha256:AAAA", "MD5:00:11", "*",
-		FP "=", "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB",
+		"SHA256:AAAA",
+		"sha256:AAAA",
+		"MD5:00:11",
+		"*",
+		FP "=",
+		"SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		mistake(format("AllowKey %s", bad[i]), format(PATH ":1: bad "
-		    "fingerprint \"%s\" (SHA256:... as ssh-keygen -l prints "
-		    "it)", bad[i]));
+		mistake(format("AllowKey %s", bad[i]),
+		    format(PATH
+			":1: bad "
+			"fingerprint \"%s\" (SHA256:... as ssh-keygen -l prints "
+			"it)",
+			bad[i]));
 		assert_int_equal(c.n_allowed, 0);
 	}
 	mistake("AllowKey", PATH ":1: AllowKey needs a fingerprint");
@@ -362,21 +382,44 @@ static void
 impossible_dates_are_mistakes(void **state)
 {
 	static const char *const bad[] = {
-		"", "2024", "2024-01", "2024-1-1", "2024-00-01", "2024-13-01",
-		"2024-01-00", "2024-01-32", "2024-04-31", "2023-02-29",
-		"2024-02-30", "1900-02-29", "2100-02-29", "1969-12-31",
-		"0000-01-01", "24-01-01", "2024/01/01", "2024/01-01", "2024-01/01",
+		"",
+		"2024",
+		"2024-01",
+		"2024-1-1",
+		"2024-00-01",
+		"2024-13-01",
+		"2024-01-00",
+		"2024-01-32",
+		"2024-04-31",
+		"2023-02-29",
+		"2024-02-30",
+		"1900-02-29",
+		"2100-02-29",
+		"1969-12-31",
+		"0000-01-01",
+		"24-01-01",
+		"2024/01/01",
+		"2024/01-01",
+		"2024-01/01",
 		"2024-01-01x",
-		"2024-01-01T00:00", " 2024-01-01", "+024-01-01", "202a-01-01",
-		"2024-a1-01", "2024-01--1", "12024-01-01", "2024-01-1 ",
-		"2024-0x-01", "2024-01-0:", "2024-01-/1",
+		"2024-01-01T00:00",
+		" 2024-01-01",
+		"+024-01-01",
+		"202a-01-01",
+		"2024-a1-01",
+		"2024-01--1",
+		"12024-01-01",
+		"2024-01-1 ",
+		"2024-0x-01",
+		"2024-01-0:",
+		"2024-01-/1",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		mistake(format("AllowKey " FP " \"until=%s\"", bad[i]),
 		    format(PATH ":1: bad date \"%s\" (until=YYYY-MM-DD)",
-		    bad[i]));
+			bad[i]));
 		assert_int_equal(c.n_allowed, 0);
 	}
 }
@@ -391,7 +434,7 @@ assert_year(int year)
 	size_t len = 0, n = 0;
 
 	for (t = first; gmtime_r(&t, &tm) != NULL && tm.tm_year == year - 1900;
-	    t += DAY)
+	     t += DAY)
 		len += strftime(text + len, sizeof(text) - len,
 		    "AllowKey " FP " until=%Y-%m-%d\n", &tm);
 	parses(text);
@@ -412,14 +455,14 @@ every_date_is_that_of_libc(void **state)
 static void
 allowed_key_counts_through_its_last_day(void **state)
 {
-	const int64_t midnight = 19782LL * DAY;	/* 2024-02-29 */
+	const int64_t midnight = 19782LL * DAY; /* 2024-02-29 */
 
 	(void)state;
 	parses("AllowKey " FP " until=2024-02-29\n");
 	assert_non_null(kv_config_find_allowed(&c, zeros, 0));
 	assert_non_null(kv_config_find_allowed(&c, zeros, midnight));
-	assert_ptr_equal(kv_config_find_allowed(&c, zeros,
-	    midnight + DAY - 1), &c.allowed[0]);
+	assert_ptr_equal(kv_config_find_allowed(&c, zeros, midnight + DAY - 1),
+	    &c.allowed[0]);
 	assert_null(kv_config_find_allowed(&c, zeros, midnight + DAY));
 	assert_null(kv_config_find_allowed(&c, zeros, midnight + 400 * DAY));
 	parses("AllowKey " FP);
@@ -448,8 +491,8 @@ entry_that_is_past_hides_no_later_one(void **state)
 {
 	(void)state;
 	parses("AllowKey " FP " until=1999-01-01 old\nAllowKey " FP " new\n");
-	assert_string_equal(kv_config_find_allowed(&c, zeros,
-	    20000LL * DAY)->reason, "new");
+	assert_string_equal(
+	    kv_config_find_allowed(&c, zeros, 20000LL * DAY)->reason, "new");
 	assert_string_equal(kv_config_find_allowed(&c, zeros, 0)->reason,
 	    "old");
 }
@@ -460,12 +503,15 @@ patterns_are_checked(void **state)
 	char *text = format("AuthorizedKeysFile");
 
 	(void)state;
-	mistake("AuthorizedKeysFile", PATH ":1: AuthorizedKeysFile needs an "
-	    "argument");
-	mistake("AuthorizedKeysFile a %k", PATH ":1: bad pattern \"%k\" "
-	    "(tokens are %h %u %U %%)");
-	mistake("AuthorizedKeysFile \"\"", PATH ":1: bad pattern \"\" (tokens "
-	    "are %h %u %U %%)");
+	mistake("AuthorizedKeysFile",
+	    PATH ":1: AuthorizedKeysFile needs an "
+		 "argument");
+	mistake("AuthorizedKeysFile a %k",
+	    PATH ":1: bad pattern \"%k\" "
+		 "(tokens are %h %u %U %%)");
+	mistake("AuthorizedKeysFile \"\"",
+	    PATH ":1: bad pattern \"\" (tokens "
+		 "are %h %u %U %%)");
 	assert_defaults();
 	for (int i = 0; i < KV_CONFIG_MAX_PATTERNS; i++)
 		text = format("%s p%d", text, i);
@@ -490,14 +536,17 @@ static void
 other_mistakes_are_named(void **state)
 {
 	static const char *const one[] = {
-		"OnHit", "OnError", "OnUnsupported", "StrictModes",
+		"OnHit",
+		"OnError",
+		"OnUnsupported",
+		"StrictModes",
 		"SyslogFacility",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(one); i++) {
-		mistake(one[i], format(PATH ":1: %s needs an argument",
-		    one[i]));
+		mistake(one[i],
+		    format(PATH ":1: %s needs an argument", one[i]));
 		mistake(format("%s a b", one[i]),
 		    format(PATH ":1: %s takes one argument", one[i]));
 		mistake(format("%s \"\"", one[i]),
@@ -549,8 +598,14 @@ static void
 on_error_counts_after_a_mistake_too(void **state)
 {
 	static const char *const lines[] = {
-		"Bogus", "OnHit maybe", "Filter", "AllowKey x", "Message \"",
-		"AuthorizedKeysFile %", "OnError", "OnError maybe",
+		"Bogus",
+		"OnHit maybe",
+		"Filter",
+		"AllowKey x",
+		"Message \"",
+		"AuthorizedKeysFile %",
+		"OnError",
+		"OnError maybe",
 	};
 
 	(void)state;
@@ -641,8 +696,10 @@ files_of_any_size_are_read_whole(void **state)
 
 	(void)state;
 	memset(text, '#', sizeof(text));
-	for (size_t len = sizeof(end); len < sizeof(text);
-	    len += len % 4096 > 4080 || len % 4096 < 5 ? 1 : 97) {
+	for (size_t len = sizeof(end);
+	     len<sizeof(text); len += len % 4096> 4080 || len % 4096 < 5 ?
+		 1 :
+		 97) {
 		int fd;
 
 		memset(text, '#', len);
@@ -662,8 +719,7 @@ file_may_arrive_in_pieces(void **state)
 	int ends[2];
 
 	(void)state;
-	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends),
-	    errno);
+	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), errno);
 	assert_int_equal(send(ends[1], "OnHit wa", 8, 0), 8);
 	assert_int_equal(send(ends[1], "rn\nOnErr", 8, 0), 8);
 	assert_int_equal(send(ends[1], "or allow", 8, 0), 8);
@@ -765,7 +821,8 @@ parse_any(const uint8_t *p, size_t len, void *arg)
 static void
 mutants_are_read_or_refused(void **state)
 {
-	static const char text[] = "Filter \"/a b\"\nAllowKey " FP
+	static const char text[] =
+	    "Filter \"/a b\"\nAllowKey " FP
 	    " until=2030-01-01 why \"not \\\" x\"\nOnHit=warn # x\n"
 	    "AuthorizedKeysFile %h/x none\r\nMessage \"a\" b\n";
 	size_t accepted = 0;

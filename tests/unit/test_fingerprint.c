@@ -24,7 +24,8 @@ static void
 parse(const struct blob *blob, struct kv_sshkey *key)
 {
 	assert_err(kv_sshkey_parse(exact_copy(blob->p, blob->len), blob->len,
-	    key), KV_OK);
+		       key),
+	    KV_OK);
 }
 
 static char *
@@ -46,7 +47,8 @@ expected(const struct testkey *key)
 	char *text;
 
 	assert_int_equal(EVP_Digest(key->blob.p, key->blob.len, digest, NULL,
-	    EVP_sha256(), NULL), 1);
+			     EVP_sha256(), NULL),
+	    1);
 	text = base64_of(digest, sizeof(digest));
 	text[43] = '\0';
 	return format("SHA256:%s", text);
@@ -185,10 +187,12 @@ libssh_fingerprint(enum ssh_keytypes_e type, const struct blob *blob)
 	ssh_key key = NULL;
 	char *text, *kept;
 
-	assert_int_equal(ssh_pki_import_pubkey_base64(base64_of(blob->p,
-	    blob->len), type, &key), SSH_OK);
-	assert_int_equal(ssh_get_publickey_hash(key,
-	    SSH_PUBLICKEY_HASH_SHA256, &hash, &len), 0);
+	assert_int_equal(ssh_pki_import_pubkey_base64(
+			     base64_of(blob->p, blob->len), type, &key),
+	    SSH_OK);
+	assert_int_equal(ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256,
+			     &hash, &len),
+	    0);
 	text = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, len);
 	kept = format("%s", text);
 	ssh_string_free_char(text);
@@ -231,10 +235,11 @@ assert_keygen_says(const struct testkey *want)
 	char *says;
 
 	parse(&want->blob, &key);
-	says = output_of("ssh-keygen -lf %s", tmp_text("k.pub",
-	    testkey_line(want)));
-	assert_contains(says, format("%u %s no comment",
-	    kv_pubkey_bits(&key.key), fingerprint_of(&key.key)));
+	says = output_of("ssh-keygen -lf %s",
+	    tmp_text("k.pub", testkey_line(want)));
+	assert_contains(says,
+	    format("%u %s no comment", kv_pubkey_bits(&key.key),
+		fingerprint_of(&key.key)));
 }
 
 static void
@@ -242,8 +247,12 @@ ssh_keygen_agrees_on_fingerprint_and_bits(void **state)
 {
 	static const size_t bits[] = { 1024, 1031, 2047, 4096, 16384 };
 	static const enum kv_keytype types[] = {
-		KV_KEY_RSA, KV_KEY_ED25519, KV_KEY_ECDSA_P256,
-		KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P521, KV_KEY_SK_ED25519,
+		KV_KEY_RSA,
+		KV_KEY_ED25519,
+		KV_KEY_ECDSA_P256,
+		KV_KEY_ECDSA_P384,
+		KV_KEY_ECDSA_P521,
+		KV_KEY_SK_ED25519,
 		KV_KEY_SK_ECDSA_P256,
 	};
 

@@ -8,8 +8,9 @@
 #include "kv_config.h"
 
 /* A good command line; tests change it. */
-#define GOOD "--user", "alice", "--home", "/home/alice", "--type", \
-	"ssh-rsa", "--key", "AAAA"
+#define GOOD \
+	"--user", "alice", "--home", "/home/alice", "--type", "ssh-rsa", \
+	    "--key", "AAAA"
 
 static struct guard_options o;
 static char why[256];
@@ -35,15 +36,17 @@ read_words(const char *const *words)
 
 #define READ(...) read_words((const char *const[]){ __VA_ARGS__, NULL })
 
-#define accepts(...) do { \
-	if (!READ(__VA_ARGS__)) \
-		fail_msg("%s", why); \
-} while (0)
+#define accepts(...) \
+	do { \
+		if (!READ(__VA_ARGS__)) \
+			fail_msg("%s", why); \
+	} while (0)
 
-#define refuses(reason, ...) do { \
-	assert_false(READ(__VA_ARGS__)); \
-	assert_string_equal(why, reason); \
-} while (0)
+#define refuses(reason, ...) \
+	do { \
+		assert_false(READ(__VA_ARGS__)); \
+		assert_string_equal(why, reason); \
+	} while (0)
 
 static void
 good_command_line_is_read(void **state)
@@ -66,8 +69,8 @@ static void
 order_does_not_matter(void **state)
 {
 	(void)state;
-	accepts("--key", "AAAA", "--config", "/c", "--type", "t", "--uid",
-	    "0", "--connection", "192.0.2.1 22 192.0.2.7 50022", "--home", "/",
+	accepts("--key", "AAAA", "--config", "/c", "--type", "t", "--uid", "0",
+	    "--connection", "192.0.2.1 22 192.0.2.7 50022", "--home", "/",
 	    "--user", "u");
 	assert_string_equal(o.user, "u");
 	assert_string_equal(o.home, "/");
@@ -114,8 +117,8 @@ empty_values_are_refused(void **state)
 	    "--key", "k");
 	refuses("empty --key", "--user", "u", "--home", "/h", "--type", "t",
 	    "--key", "");
-	refuses("empty --user", "--user", "", "--type", "t", "--key", "k",
-	    "--", "/c");
+	refuses("empty --user", "--user", "", "--type", "t", "--key", "k", "--",
+	    "/c");
 	/* An account without a home directory is sshd's to judge. */
 	accepts("--user", "u", "--home", "", "--type", "t", "--key", "k");
 	accepts(GOOD, "--connection", "");
@@ -135,8 +138,13 @@ static void
 incomplete_options_are_refused(void **state)
 {
 	static const char *const names[] = {
-		"--user", "--home", "--type", "--key", "--uid",
-		"--connection", "--config",
+		"--user",
+		"--home",
+		"--type",
+		"--key",
+		"--uid",
+		"--connection",
+		"--config",
 	};
 
 	(void)state;
@@ -148,14 +156,19 @@ static void
 repeated_options_are_refused(void **state)
 {
 	static const char *const names[] = {
-		"--user", "--home", "--type", "--key", "--uid",
-		"--connection", "--config",
+		"--user",
+		"--home",
+		"--type",
+		"--key",
+		"--uid",
+		"--connection",
+		"--config",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++)
-		refuses(format("repeated option %s", names[i]), names[i],
-		    "1", names[i], "1");
+		refuses(format("repeated option %s", names[i]), names[i], "1",
+		    names[i], "1");
 }
 
 static void
@@ -177,15 +190,24 @@ static void
 uid_is_a_decimal_number(void **state)
 {
 	static const char *const bad[] = {
-		"", "-1", "+1", " 1", "1 ", "0x10", "1000a", "4294967295",
-		"4294967296", "18446744073709551616", "99999999999999999999",
-		"1.0", "alice",
+		"",
+		"-1",
+		"+1",
+		" 1",
+		"1 ",
+		"0x10",
+		"1000a",
+		"4294967295",
+		"4294967296",
+		"18446744073709551616",
+		"99999999999999999999",
+		"1.0",
+		"alice",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++)
-		refuses(format("bad --uid %s", bad[i]), GOOD, "--uid",
-		    bad[i]);
+		refuses(format("bad --uid %s", bad[i]), GOOD, "--uid", bad[i]);
 	accepts(GOOD, "--uid", "4294967294");
 	assert_int_equal(o.uid, 4294967294U);
 	accepts(GOOD, "--uid", "0001000");
@@ -251,8 +273,14 @@ static void
 usage_names_every_option(void **state)
 {
 	static const char *const names[] = {
-		"--user", "--home", "--type", "--key", "--uid",
-		"--connection", "--config", "-- COMMAND",
+		"--user",
+		"--home",
+		"--type",
+		"--key",
+		"--uid",
+		"--connection",
+		"--config",
+		"-- COMMAND",
 	};
 
 	(void)state;
@@ -277,8 +305,9 @@ files_may_be_named_many_times(void **state)
 	assert_string_equal(o.file[2], "/b/%u");
 	refuses("empty --file", GOOD, "--file", "");
 	refuses("missing value of --file", GOOD, "--file");
-	for (const char *const *w = (const char *const[]){ "guard", GOOD,
-	    NULL }; *w != NULL; w++)
+	for (const char *const *w =
+		 (const char *const[]){ "guard", GOOD, NULL };
+	     *w != NULL; w++)
 		argv[argc++] = format("%s", *w);
 	for (int i = 0; i < KV_CONFIG_MAX_PATTERNS; i++) {
 		argv[argc++] = format("--file");

@@ -48,7 +48,9 @@ static void
 set_up(const char *first, const char *second)
 {
 	account = (struct kv_account){
-		.name = "alice", .uid = geteuid(), .home = tmp_path("home"),
+		.name = "alice",
+		.uid = geteuid(),
+		.home = tmp_path("home"),
 	};
 	kv_config_defaults(&config);
 	config.strictmodes = KV_STRICTMODES_YES;
@@ -105,10 +107,12 @@ files_are_printed_in_order(void **state)
 static void
 expanded_names_are_taken_as_they_are(void **state)
 {
-	const char *const names[] = { "100%", "%h/x", format("%s/[ab]*",
-	    tmp_path("home")), NULL };
+	const char *const names[] = { "100%", "%h/x",
+		format("%s/[ab]*", tmp_path("home")), NULL };
 	const struct userfiles expanded = {
-		.pattern = names, .n = 3, .expanded = true,
+		.pattern = names,
+		.n = 3,
+		.expanded = true,
 		.strictmodes = KV_STRICTMODES_YES,
 		.wildcards = KV_WILDCARDS_NO,
 	};
@@ -209,8 +213,10 @@ refused_files_are_left_out_and_told(void **state)
 	home_file("two", "2\n");
 	assert_return_code(chmod(tmp_path("home/one"), 0666), errno);
 	prints_text("2\n");
-	assert_string_equal(told, format("bad ownership or modes for file "
-	    "%s/one\n", account.home));
+	assert_string_equal(told,
+	    format("bad ownership or modes for file "
+		   "%s/one\n",
+		account.home));
 	config.strictmodes = KV_STRICTMODES_NO;
 	prints_text("1\n2\n");
 	assert_string_equal(told, "");
@@ -240,8 +246,10 @@ fifos_and_directories_are_told(void **state)
 	assert_return_code(mkfifo(tmp_path("home/fifo"), 0600), errno);
 	assert_return_code(mkdir(tmp_path("home/dir"), 0755), errno);
 	prints_text("");
-	assert_string_equal(told, format("%s/fifo is not a regular file\n"
-	    "%s/dir is not a regular file\n", account.home, account.home));
+	assert_string_equal(told,
+	    format("%s/fifo is not a regular file\n"
+		   "%s/dir is not a regular file\n",
+		account.home, account.home));
 }
 
 static void
@@ -283,11 +291,19 @@ wildcards_are_read_as_sshd_does(void **state)
 	static const struct {
 		const char *pattern, *want;
 	} cases[] = {
-		{ "[^a]", "^a" }, { "[!a]", "*^b" }, { "\\a", "a" },
-		{ "\\*", "*" }, { "*", "*^ab" }, { "[a-b]", "ab" },
-		{ "[[:alpha:]]", "ab" }, { "[[:nonsense:]]", "" },
-		{ "[", "" }, { "[]a]", "a" }, { ".hidde?", "h" },
-		{ "?hidden", "" }, { "[a/b]", "" },
+		{ "[^a]", "^a" },
+		{ "[!a]", "*^b" },
+		{ "\\a", "a" },
+		{ "\\*", "*" },
+		{ "*", "*^ab" },
+		{ "[a-b]", "ab" },
+		{ "[[:alpha:]]", "ab" },
+		{ "[[:nonsense:]]", "" },
+		{ "[", "" },
+		{ "[]a]", "a" },
+		{ ".hidde?", "h" },
+		{ "?hidden", "" },
+		{ "[a/b]", "" },
 	};
 
 	(void)state;
@@ -303,9 +319,9 @@ wildcards_are_read_as_sshd_does(void **state)
 		char want[16] = "";
 
 		for (const char *p = cases[i].want; *p != '\0'; p++)
-			snprintf(want + strlen(want), sizeof(want) -
-			    strlen(want), "%s%c", *want != '\0' ? "\n" : "",
-			    *p);
+			snprintf(want + strlen(want),
+			    sizeof(want) - strlen(want), "%s%c",
+			    *want != '\0' ? "\n" : "", *p);
 		config.pattern[0] = cases[i].pattern;
 		prints_text(want);
 	}
@@ -466,8 +482,8 @@ plain_key_is_found_in_any_file(void **state)
 	assert_false(lists(&k.blob));
 	home_file("one", format("# %s\n\n%s\n", line, rsa_line));
 	assert_false(lists(&k.blob));
-	home_file("two", format("%s\ncommand=\"x y\",restrict %s c", rsa_line,
-	    line));
+	home_file("two",
+	    format("%s\ncommand=\"x y\",restrict %s c", rsa_line, line));
 	assert_true(lists(&k.blob));
 	assert_false(lists(&ca.blob));
 	home_file("one", format("%s\r\n", line));
@@ -507,8 +523,10 @@ certificate_is_found_by_its_ca(void **state)
 	ca_line = testkey_line(&ca);
 	home_file("one", format("cert-authority %s\n", ca_line));
 	assert_true(lists(&b));
-	home_file("one", format("restrict,Cert-Authority,principals=\"a\" "
-	    "%s\n", ca_line));
+	home_file("one",
+	    format("restrict,Cert-Authority,principals=\"a\" "
+		   "%s\n",
+		ca_line));
 	assert_true(lists(&b));
 	/* Another CA is none of it. */
 	home_file("one", format("cert-authority %s\n", rsa_line));
@@ -536,8 +554,10 @@ unreadable_lines_do_not_hide_the_rest(void **state)
 	testkey_new(&k, KV_KEY_ED25519);
 	line = testkey_line(&k);
 	memset(text, 'x', 300 * 1024);
-	strcpy(text + 300 * 1024, format("\nssh-rsa AAAA\ncommand=\"x %s\n"
-	    "%s\n", line, line));
+	strcpy(text + 300 * 1024,
+	    format("\nssh-rsa AAAA\ncommand=\"x %s\n"
+		   "%s\n",
+		line, line));
 	home_file("one", text);
 	assert_true(lists(&k.blob));
 	home_file("one", format("command=\"x %s\nx x %s\n", line, line));
@@ -566,8 +586,9 @@ certificate_on_a_line_lists_nothing(void **state)
 	testkey_new(&k, KV_KEY_ED25519);
 	testkey_new(&ca, KV_KEY_ED25519);
 	testcert_new(&b, &k, &ca);
-	home_file("one", format("%s\ncert-authority %s\n", line_of(name, &b),
-	    line_of(name, &b)));
+	home_file("one",
+	    format("%s\ncert-authority %s\n", line_of(name, &b),
+		line_of(name, &b)));
 	assert_false(lists(&k.blob));
 	assert_false(lists(&b));
 }

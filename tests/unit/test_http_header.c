@@ -61,7 +61,7 @@ value_that_could_not_be_sent_back_is_empty(void **state)
 	keep_header("ETag: a\0b\r\n", 11);
 	assert_string_equal(value, "");
 	for (size_t len = HTTP_VALUE_BYTES - 2; len <= HTTP_VALUE_BYTES;
-	    len++) {
+	     len++) {
 		memcpy(line, "ETag:", 5);
 		memset(line + 5, 'x', len);
 		keep_header(line, 5 + len);

@@ -81,7 +81,7 @@ names_are_exact(void **state)
 		char *other = format("%s", names[i].name);
 
 		assert_unknown(other, len - 1);
-		assert_unknown(other, len + 1);	/* the NUL */
+		assert_unknown(other, len + 1); /* the NUL */
 		assert_unknown(format("%s ", other), len + 1);
 		for (size_t j = 0; j < len; j++) {
 			if (!islower(other[j]))
@@ -141,8 +141,17 @@ static void
 other_names_in_a_blob_are_unknown(void **state)
 {
 	static const char *const unknown[] = {
-		"", "R", "RS", "RSAA", "RSA-CERT", "rsa-cert", "ED25519-CERT",
-		"RSA ", "SSH-RSA", "ssh-rsa1", "NULL",
+		"",
+		"R",
+		"RS",
+		"RSAA",
+		"RSA-CERT",
+		"rsa-cert",
+		"ED25519-CERT",
+		"RSA ",
+		"SSH-RSA",
+		"ssh-rsa1",
+		"NULL",
 	};
 	bool any_curve;
 
@@ -189,8 +198,13 @@ curves_have_names_and_point_sizes(void **state)
 		{ KV_KEY_SK_ECDSA_P256, "nistp256", 65 },
 	};
 	static const enum kv_keytype others[] = {
-		KV_KEY_NONE, KV_KEY_RSA, KV_KEY_DSA, KV_KEY_ED25519,
-		KV_KEY_ED448, KV_KEY_SK_ED25519, KV_KEY_MLDSA44_ED25519,
+		KV_KEY_NONE,
+		KV_KEY_RSA,
+		KV_KEY_DSA,
+		KV_KEY_ED25519,
+		KV_KEY_ED448,
+		KV_KEY_SK_ED25519,
+		KV_KEY_MLDSA44_ED25519,
 		KV_KEY_MLDSA44_ED25519_OLD,
 	};
 
@@ -216,7 +230,7 @@ every_name_of_the_local_ssh_is_known(void **state)
 
 	(void)state;
 	for (char *name = strtok_r(text, "\n", &save); name != NULL;
-	    name = strtok_r(NULL, "\n", &save), n++) {
+	     name = strtok_r(NULL, "\n", &save), n++) {
 		if (kv_keyname_find(span_of(name)) == NULL)
 			fail_msg("unknown: %s", name);
 	}

@@ -117,8 +117,15 @@ static void
 empty_lines_and_comments_are_blank(void **state)
 {
 	static const char *const blank[] = {
-		"", " ", "\t \t", "\r", " \t\r", "#", "# comment",
-		" \t# comment", "#ssh-rsa AAAA",
+		"",
+		" ",
+		"\t \t",
+		"\r",
+		" \t\r",
+		"#",
+		"# comment",
+		" \t# comment",
+		"#ssh-rsa AAAA",
 	};
 
 	(void)state;
@@ -126,7 +133,8 @@ empty_lines_and_comments_are_blank(void **state)
 		expect_blank(blank[i], strlen(blank[i]));
 	expect_blank(format("#%s", rsa_line), strlen(rsa_line) + 1);
 	assert_err(kv_line_parse((struct kv_span){ NULL, 0 }, blob,
-	    sizeof(blob), &line), KV_OK);
+		       sizeof(blob), &line),
+	    KV_OK);
 	assert_true(line.is_blank);
 }
 
@@ -161,8 +169,8 @@ carriage_return_before_the_end_is_ignored(void **state)
 	(void)state;
 	expect(format("%s\r", rsa_line), KV_KEY_RSA, "", "");
 	expect(format("%s x\r", rsa_line), KV_KEY_RSA, "", "x");
-	expect(format("restrict %s\r", ec_line), KV_KEY_ECDSA_P256,
-	    "restrict", "");
+	expect(format("restrict %s\r", ec_line), KV_KEY_ECDSA_P256, "restrict",
+	    "");
 }
 
 static void
@@ -184,8 +192,8 @@ some_control_bytes_mean_nothing_in_base64(void **state)
 	for (const char *c = blanks; *c != '\0'; c++) {
 		expect(format("%.100s%c%s", rsa_line, *c, rsa_line + 100),
 		    KV_KEY_RSA, "", "");
-		expect(format("ssh-rsa %c%s", *c, rsa_line + 8), KV_KEY_RSA,
-		    "", "");
+		expect(format("ssh-rsa %c%s", *c, rsa_line + 8), KV_KEY_RSA, "",
+		    "");
 		expect(format("%s%c x", rsa_line, *c), KV_KEY_RSA, "", "x");
 	}
 }
@@ -216,8 +224,7 @@ broken_keys_are_told(void **state)
 	refused(line_of("ssh-rsa", &b), KV_ERR_TRAILING);
 	/* The key is whole, and exposed. */
 	assert_int_equal(line.key.key.type, KV_KEY_RSA);
-	refused(format("restrict %s", line_of("ssh-rsa", &b)),
-	    KV_ERR_TRAILING);
+	refused(format("restrict %s", line_of("ssh-rsa", &b)), KV_ERR_TRAILING);
 	refused("ssh-rsa \v", KV_ERR_TRUNCATED);
 }
 
@@ -225,11 +232,22 @@ static void
 options_are_cut_off(void **state)
 {
 	static const char *const options[] = {
-		"restrict", "no-pty,no-x11-forwarding", ",restrict",
-		"restrict,", "a,,b", ",", "command=\"a b\"",
-		"command=\"a \\\" b\",from=\"c d\"", "x=\"\"", "\"",
-		"environment=\"A=#b\"", "a\\b", "\\\"",
-		"=\"\t\"", "cert-authority", "# comment",
+		"restrict",
+		"no-pty,no-x11-forwarding",
+		",restrict",
+		"restrict,",
+		"a,,b",
+		",",
+		"command=\"a b\"",
+		"command=\"a \\\" b\",from=\"c d\"",
+		"x=\"\"",
+		"\"",
+		"environment=\"A=#b\"",
+		"a\\b",
+		"\\\"",
+		"=\"\t\"",
+		"cert-authority",
+		"# comment",
 	};
 
 	(void)state;
@@ -254,11 +272,10 @@ backslash_escapes_nothing_but_a_quote(void **state)
 	    KV_KEY_ECDSA_P256,
 	    format("command=\"echo A\\\\\" %s B\"", rsa_line), "");
 	expect(format("command=\"echo A\\\" %s B\" %s", rsa_line, ec_line),
-	    KV_KEY_ECDSA_P256,
-	    format("command=\"echo A\\\" %s B\"", rsa_line), "");
+	    KV_KEY_ECDSA_P256, format("command=\"echo A\\\" %s B\"", rsa_line),
+	    "");
 	expect(format("command=\"echo A\\x\" %s B\" %s", rsa_line, ec_line),
-	    KV_KEY_RSA, "command=\"echo A\\x\"",
-	    format("B\" %s", ec_line));
+	    KV_KEY_RSA, "command=\"echo A\\x\"", format("B\" %s", ec_line));
 	/* Outside quotes an escaped one opens none. */
 	expect(format("a\\\"b %s", ec_line), KV_KEY_ECDSA_P256, "a\\\"b", "");
 	refused(format("a\\\"\"b %s", ec_line), KV_ERR_LINE_QUOTE);
@@ -278,8 +295,8 @@ static void
 known_hosts_lines_have_the_same_shape(void **state)
 {
 	(void)state;
-	expect(format("host.example,192.0.2.7 %s", ec_line),
-	    KV_KEY_ECDSA_P256, "host.example,192.0.2.7", "");
+	expect(format("host.example,192.0.2.7 %s", ec_line), KV_KEY_ECDSA_P256,
+	    "host.example,192.0.2.7", "");
 	expect(format("[host]:2222 %s", ec_line), KV_KEY_ECDSA_P256,
 	    "[host]:2222", "");
 	expect(format("|1|c2FsdA==|aGFzaA== %s", ec_line), KV_KEY_ECDSA_P256,
@@ -293,8 +310,8 @@ aliases_of_a_type_are_the_type(void **state)
 	expect(format("rsa-sha2-256%s", rsa_line + 7), KV_KEY_RSA, "", "");
 	expect(format("rsa-sha2-512%s", rsa_line + 7), KV_KEY_RSA, "", "");
 	testkey_new(&k, KV_KEY_SK_ECDSA_P256);
-	expect(line_of("webauthn-sk-ecdsa-sha2-nistp256@openssh.com",
-	    &k.blob), KV_KEY_SK_ECDSA_P256, "", "");
+	expect(line_of("webauthn-sk-ecdsa-sha2-nistp256@openssh.com", &k.blob),
+	    KV_KEY_SK_ECDSA_P256, "", "");
 	/* The other way round: an odd name inside. */
 	testkey_new(&k, KV_KEY_RSA);
 	b.len = 0;
@@ -316,7 +333,9 @@ static void
 type_other_than_inside_is_a_mismatch(void **state)
 {
 	static const char *const types[] = {
-		"ssh-ed25519", "ssh-dss", "ecdsa-sha2-nistp384",
+		"ssh-ed25519",
+		"ssh-dss",
+		"ecdsa-sha2-nistp384",
 		"ssh-ed25519-cert-v01@openssh.com",
 		"ecdsa-sha2-nistp256-cert-v01@openssh.com",
 		"sk-ecdsa-sha2-nistp256@openssh.com",
@@ -362,9 +381,17 @@ static void
 lines_without_a_key_are_told(void **state)
 {
 	static const char *const texts[] = {
-		"ssh-rsa", "ssh-rsa ", "ssh-rsa  \t", "x", "hello world",
-		"restrict ssh-rsa", "restrict ssh-rsa ", "=", "AAAA AAAA",
-		"-----BEGIN OPENSSH PRIVATE KEY-----", "\x01\x02\xff",
+		"ssh-rsa",
+		"ssh-rsa ",
+		"ssh-rsa  \t",
+		"x",
+		"hello world",
+		"restrict ssh-rsa",
+		"restrict ssh-rsa ",
+		"=",
+		"AAAA AAAA",
+		"-----BEGIN OPENSSH PRIVATE KEY-----",
+		"\x01\x02\xff",
 	};
 
 	(void)state;
@@ -395,7 +422,8 @@ key_too_long_for_its_memory_is_told(void **state)
 	(void)state;
 	blob_of_line(rsa_line, &b);
 	assert_err(kv_line_parse(text, exact_copy(blob, b.len - 1), b.len - 1,
-	    &line), KV_ERR_NO_SPACE);
+		       &line),
+	    KV_ERR_NO_SPACE);
 	assert_err(kv_line_parse(text, exact_copy(blob, b.len), b.len, &line),
 	    KV_OK);
 	assert_err(kv_line_parse(text, NULL, 0, &line), KV_ERR_NO_SPACE);
@@ -406,26 +434,43 @@ has(const char *options, const char *name)
 {
 	size_t len = strlen(options);
 
-	return kv_line_has_option((struct kv_span){ exact_copy(options, len),
-	    len }, name);
+	return kv_line_has_option(
+	    (struct kv_span){ exact_copy(options, len), len }, name);
 }
 
 static void
 options_are_found_in_any_case(void **state)
 {
 	static const char *const yes[] = {
-		"cert-authority", "CERT-AUTHORITY", "Cert-Authority",
-		"cert-authority,restrict", "restrict,cert-authority",
-		"a,cert-authority,b", ",cert-authority", "cert-authority,",
-		",,cert-authority,,", "from=\"a,b\",cert-authority",
-		"command=\"a\\\",b\",cert-authority", "\\\",cert-authority",
+		"cert-authority",
+		"CERT-AUTHORITY",
+		"Cert-Authority",
+		"cert-authority,restrict",
+		"restrict,cert-authority",
+		"a,cert-authority,b",
+		",cert-authority",
+		"cert-authority,",
+		",,cert-authority,,",
+		"from=\"a,b\",cert-authority",
+		"command=\"a\\\",b\",cert-authority",
+		"\\\",cert-authority",
 	};
 	static const char *const no[] = {
-		"", ",", "cert-authorit", "cert-authorityx", "xcert-authority",
-		"cert-authority=", "cert-authority=\"x\"", " cert-authority",
-		"\"cert-authority\"", "command=\"cert-authority\"",
-		"command=\",cert-authority,\"", "a=\"\\\",cert-authority",
-		"cert-authority\"\"", "no-cert-authority", "cert_authority",
+		"",
+		",",
+		"cert-authorit",
+		"cert-authorityx",
+		"xcert-authority",
+		"cert-authority=",
+		"cert-authority=\"x\"",
+		" cert-authority",
+		"\"cert-authority\"",
+		"command=\"cert-authority\"",
+		"command=\",cert-authority,\"",
+		"a=\"\\\",cert-authority",
+		"cert-authority\"\"",
+		"no-cert-authority",
+		"cert_authority",
 		"cert-authority\\\"",
 	};
 
@@ -496,8 +541,8 @@ transcribe(const uint8_t *p, size_t len, void *arg)
 		return;
 	fwrite(p, 1, len, t->lines);
 	putc('\n', t->lines);
-	if (kv_line_parse((struct kv_span){ p, len }, blob, sizeof(blob),
-	    &l) == KV_OK) {
+	if (kv_line_parse((struct kv_span){ p, len }, blob, sizeof(blob), &l) ==
+	    KV_OK) {
 		expect_clean(t->expected, &l.key.key);
 		expect_clean(t->expected, &l.key.ca);
 	}
@@ -524,7 +569,8 @@ the_oracle_agrees_on_mutants(void **state)
 	fclose(t.expected);
 	output_of(ORACLE "create %s/f --hashes 4 --length 3", tmp_dir());
 	assert_lines(output_of(ORACLE "contains %s/f %s 2>/dev/null ||"
-	    " [ $? = 2 ]", tmp_dir(), lines),
+				      " [ $? = 2 ]",
+			 tmp_dir(), lines),
 	    (const char *)read_whole(want, &len));
 	assert_true(len > 1000);
 }

@@ -194,16 +194,23 @@ static void
 lines_may_arrive_in_pieces(void **state)
 {
 	static const char *const pieces[] = {
-		"on", "e", "\ntw", "o", "\n", "th", "ree\nfour\nfi", "ve",
+		"on",
+		"e",
+		"\ntw",
+		"o",
+		"\n",
+		"th",
+		"ree\nfour\nfi",
+		"ve",
 	};
 	int ends[2];
 
 	(void)state;
-	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends),
-	    errno);
+	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), errno);
 	for (size_t i = 0; i < COUNT(pieces); i++)
 		assert_return_code(send(ends[1], pieces[i], strlen(pieces[i]),
-		    0), errno);
+				       0),
+		    errno);
 	close(ends[1]);
 	kv_lines_init(&lines, ends[0], buf, sizeof(buf));
 	expect("one", 1);
@@ -248,11 +255,11 @@ random_text_is_cut_at_its_line_ends(void **state)
 
 	(void)state;
 	for (int round = 0; round < 1000; round++) {
-		size_t len = rng_below(sizeof(text)), every = 1 +
-		    rng_below(40);
+		size_t len = rng_below(sizeof(text)), every = 1 + rng_below(40);
 
 		for (size_t i = 0; i < len; i++)
-			text[i] = rng_below(every) == 0 ? '\n' :
+			text[i] = rng_below(every) == 0 ?
+			    '\n' :
 			    (char)rng_below(10);
 		start(text, len);
 		expect_all_of(text, len);

@@ -9,7 +9,8 @@
 #include <syslog.h>
 
 #define FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
-#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+#define PLAIN \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 	"abcdefghijklmnopqrstuvwxyz0123456789._:/@+=,-"
 #define VALUE_MAX_BYTES 512
 
@@ -39,8 +40,10 @@ static struct kv_decision
 listed(void)
 {
 	struct kv_decision d = {
-		.verdict = KV_VERDICT_LISTED, .action = KV_ACTION_DENY,
-		.key_type = "ssh-rsa", .fingerprint = FP,
+		.verdict = KV_VERDICT_LISTED,
+		.action = KV_ACTION_DENY,
+		.key_type = "ssh-rsa",
+		.fingerprint = FP,
 		.filter = filter_of("/var/lib/keyveto/filter.pkbf", 12),
 	};
 
@@ -51,12 +54,17 @@ static void
 line_is_that_of_the_contract(void **state)
 {
 	const struct kv_log_context ctx = {
-		"pam", "alice", "192.0.2.7", KV_AUTHORIZED_YES, false,
+		"pam",
+		"alice",
+		"192.0.2.7",
+		KV_AUTHORIZED_YES,
+		false,
 	};
 	struct kv_decision d = listed();
 
 	(void)state;
-	assert_string_equal(line_of(&ctx, &d), "verdict=listed action=deny "
+	assert_string_equal(line_of(&ctx, &d),
+	    "verdict=listed action=deny "
 	    "user=alice rhost=192.0.2.7 via=pam key_type=ssh-rsa key_fp=" FP
 	    " part=key authorized=yes filter=/var/lib/keyveto/filter.pkbf "
 	    "revision=12");
@@ -66,17 +74,21 @@ static void
 end_of_the_connection_is_the_last_pair(void **state)
 {
 	const struct kv_log_context ctx = {
-		.via = "pam", .user = "root", .disconnected = true,
+		.via = "pam",
+		.user = "root",
+		.disconnected = true,
 	};
 	struct kv_decision d = listed();
 
 	(void)state;
-	assert_string_equal(line_of(&ctx, &d), "verdict=listed action=deny "
+	assert_string_equal(line_of(&ctx, &d),
+	    "verdict=listed action=deny "
 	    "user=root via=pam key_type=ssh-rsa key_fp=" FP " part=key "
 	    "filter=/var/lib/keyveto/filter.pkbf revision=12 "
 	    "disconnected=yes");
 	d = (struct kv_decision){ .reason = "a b" };
-	assert_string_equal(line_of(&ctx, &d), "verdict=error action=deny "
+	assert_string_equal(line_of(&ctx, &d),
+	    "verdict=error action=deny "
 	    "user=root via=pam reason=\"a b\" disconnected=yes");
 }
 
@@ -84,7 +96,11 @@ static void
 every_pair_has_its_place(void **state)
 {
 	const struct kv_log_context ctx = {
-		"guard", "bob", "2001:db8::1", KV_AUTHORIZED_NO, false,
+		"guard",
+		"bob",
+		"2001:db8::1",
+		KV_AUTHORIZED_NO,
+		false,
 	};
 	struct kv_decision d = listed();
 
@@ -94,7 +110,8 @@ every_pair_has_its_place(void **state)
 	d.part = KV_PART_CA;
 	d.filter = filter_of("/f", UINT32_MAX);
 	snprintf(d.reason, sizeof(d.reason), "until tomorrow");
-	assert_string_equal(line_of(&ctx, &d), "verdict=allowed action=allow "
+	assert_string_equal(line_of(&ctx, &d),
+	    "verdict=allowed action=allow "
 	    "user=bob rhost=2001:db8::1 via=guard key_type=ssh-rsa key_fp=" FP
 	    " part=ca authorized=no filter=/f revision=4294967295 "
 	    "reason=\"until tomorrow\"");
@@ -113,14 +130,17 @@ what_is_not_known_is_left_out(void **state)
 	assert_string_equal(line_of(&guard, &d),
 	    "verdict=error action=deny via=guard reason=why");
 	d = (struct kv_decision){
-		.verdict = KV_VERDICT_UNSUPPORTED, .action = KV_ACTION_ALLOW,
+		.verdict = KV_VERDICT_UNSUPPORTED,
+		.action = KV_ACTION_ALLOW,
 		.key_type = "ssh-foo",
 	};
-	assert_string_equal(line_of(&guard, &d), "verdict=unsupported "
+	assert_string_equal(line_of(&guard, &d),
+	    "verdict=unsupported "
 	    "action=allow via=guard key_type=ssh-foo");
 	d.verdict = KV_VERDICT_LISTED;
 	d.action = KV_ACTION_WARN;
-	assert_string_equal(line_of(&guard, &d), "verdict=listed action=warn "
+	assert_string_equal(line_of(&guard, &d),
+	    "verdict=listed action=warn "
 	    "via=guard key_type=ssh-foo");
 }
 
@@ -187,12 +207,15 @@ every_value_is_quoted(void **state)
 {
 	const struct kv_log_context ctx = { "a b", "c d", "e f", 0, false };
 	struct kv_decision d = {
-		.key_type = "g\nh", .fingerprint = "i j",
-		.filter = filter_of("/k l", 0), .reason = "m\"n",
+		.key_type = "g\nh",
+		.fingerprint = "i j",
+		.filter = filter_of("/k l", 0),
+		.reason = "m\"n",
 	};
 
 	(void)state;
-	assert_string_equal(line_of(&ctx, &d), "verdict=error action=deny "
+	assert_string_equal(line_of(&ctx, &d),
+	    "verdict=error action=deny "
 	    "user=\"c d\" rhost=\"e f\" via=\"a b\" key_type=\"g\\x0ah\" "
 	    "key_fp=\"i j\" part=key filter=\"/k l\" revision=0 "
 	    "reason=\"m\\x22n\"");
@@ -212,7 +235,7 @@ long_values_are_cut(void **state)
 	memset(user, '\n', VALUE_MAX_BYTES);
 	assert_int_equal(strlen(line_for(user)),
 	    strlen("verdict=error action=deny user=\"\"") +
-	    4 * VALUE_MAX_BYTES);
+		4 * VALUE_MAX_BYTES);
 }
 
 /*
@@ -247,7 +270,11 @@ longest_line_is_whole(void **state)
 {
 	char value[VALUE_MAX_BYTES + 1];
 	const struct kv_log_context ctx = {
-		"guard", value, value, KV_AUTHORIZED_YES, false,
+		"guard",
+		value,
+		value,
+		KV_AUTHORIZED_YES,
+		false,
 	};
 	struct kv_decision d = listed();
 
@@ -306,12 +333,10 @@ priority_follows_the_verdict(void **state)
 		};
 		struct kv_decision d = { .verdict = cases[i].verdict };
 
-		assert_int_equal(kv_log_priority(&ctx, &d),
-		    cases[i].priority);
+		assert_int_equal(kv_log_priority(&ctx, &d), cases[i].priority);
 		/* Whatever is done about it. */
 		d.action = KV_ACTION_WARN;
-		assert_int_equal(kv_log_priority(&ctx, &d),
-		    cases[i].priority);
+		assert_int_equal(kv_log_priority(&ctx, &d), cases[i].priority);
 	}
 }
 

@@ -32,17 +32,34 @@ static const char *
 draw_control(void)
 {
 	static const char *const controls[] = {
-		"required", "required", "requisite", "requisite", "sufficient",
-		"sufficient", "optional", "optional", "[success=1]",
-		"[default=1]", "[success=2 default=ignore]",
-		"[success=3 default=ignore]", "[default=2 ignore=1]",
-		"[success=ok default=ignore]", "[success=ok default=bad]",
-		"[success=ok ignore=ignore default=die]", "[default=reset]",
-		"[success=ok default=reset]", "[success=done default=die]",
-		"[success=reset default=ignore]", "[default=ok]",
-		"[ignore=bad default=ignore]", "[default=ignore]",
-		"[success = ok default = ignore]", "[ ]", "[nothing=1]",
-		"[ignore=ok success=done]", "[success=oknothing]",
+		"required",
+		"required",
+		"requisite",
+		"requisite",
+		"sufficient",
+		"sufficient",
+		"optional",
+		"optional",
+		"[success=1]",
+		"[default=1]",
+		"[success=2 default=ignore]",
+		"[success=3 default=ignore]",
+		"[default=2 ignore=1]",
+		"[success=ok default=ignore]",
+		"[success=ok default=bad]",
+		"[success=ok ignore=ignore default=die]",
+		"[default=reset]",
+		"[success=ok default=reset]",
+		"[success=done default=die]",
+		"[success=reset default=ignore]",
+		"[default=ok]",
+		"[ignore=bad default=ignore]",
+		"[default=ignore]",
+		"[success = ok default = ignore]",
+		"[ ]",
+		"[nothing=1]",
+		"[ignore=ok success=done]",
+		"[success=oknothing]",
 		"[default=18446744073709551615]",
 	};
 
@@ -53,13 +70,24 @@ static const char *
 draw_module(void)
 {
 	static const char *const answers[] = {
-		"success", "success", "ignore", "ignore", "session_err",
-		"perm_denied", "new_authtok_reqd", "abort", "user_unknown",
+		"success",
+		"success",
+		"ignore",
+		"ignore",
+		"session_err",
+		"perm_denied",
+		"new_authtok_reqd",
+		"abort",
+		"user_unknown",
 	};
 	static const char *const modules[] = {
-		"pam_permit.so", "pam_permit.so", "pam_deny.so",
-		"pam_not_there.so", "pam_succeed_if.so user = nobody",
-		"pam_succeed_if.so user = somebody", "pam_warn.so",
+		"pam_permit.so",
+		"pam_permit.so",
+		"pam_deny.so",
+		"pam_not_there.so",
+		"pam_succeed_if.so user = nobody",
+		"pam_succeed_if.so user = somebody",
+		"pam_warn.so",
 	};
 
 	if (rng_below(2) == 0)
@@ -113,7 +141,8 @@ open_session(void)
 	int answer;
 
 	assert_int_equal(pam_start_confdir("sshd", "nobody", &conv,
-	    tmp_path("etc/pam.d"), &pamh), PAM_SUCCESS);
+			     tmp_path("etc/pam.d"), &pamh),
+	    PAM_SUCCESS);
 	answer = pam_open_session(pamh, 0);
 	pam_end(pamh, answer);
 	return answer;
@@ -124,8 +153,9 @@ open_session_with_line(const char *lines)
 {
 	int answer;
 
-	put("sshd", format("session requisite %s config=%s\n%s", module,
-	    tmp_path("keyveto.conf"), lines));
+	put("sshd",
+	    format("session requisite %s config=%s\n%s", module,
+		tmp_path("keyveto.conf"), lines));
 	answer = open_session();
 	put("sshd", lines);
 	return answer;
@@ -192,8 +222,8 @@ drawn_stacks_keep_their_answer(void **state)
 		sure++;
 		if (with != without)
 			fail_msg("draw %u: %d becomes %d:\n%sone:\n%stwo:\n%s"
-			    "other:\n%s", i, without, with, lines, one, two,
-			    other);
+				 "other:\n%s",
+			    i, without, with, lines, one, two, other);
 	}
 	printf("%zu draws decide, %zu others change their answer, %zu do not\n",
 	    sure, changed, equal);
@@ -220,10 +250,12 @@ known_stacks(void **state)
 	(void)state;
 	/* Debian's common-session. */
 	expect("session [default=1] pam_permit.so\n"
-	    "session requisite pam_deny.so\n" PERMIT
-	    "session optional pam_umask.so\n", PAM_DECISION_SURE);
+	       "session requisite pam_deny.so\n" PERMIT
+	       "session optional pam_umask.so\n",
+	    PAM_DECISION_SURE);
 	/* Fedora's password-auth. */
-	expect("session optional pam_keyinit.so revoke\n"
+	expect(
+	    "session optional pam_keyinit.so revoke\n"
 	    "session required pam_limits.so\n"
 	    "-session optional pam_systemd.so\n"
 	    "session [success=1 default=ignore] pam_succeed_if.so service in "
@@ -244,14 +276,16 @@ known_stacks(void **state)
 	    PAM_DECISION_OPEN);
 	/* A substack is one line to a jump, whatever it holds. */
 	expect("session [default=2] pam_x.so\nsession substack one\n" PERMIT
-	    "session optional pam_permit.so\n", PAM_DECISION_OPEN);
+	       "session optional pam_permit.so\n",
+	    PAM_DECISION_OPEN);
 	expect("auth required pam_permit.so\n", PAM_DECISION_OTHER);
 	expect("session include empty\n", PAM_DECISION_OTHER);
 	/* keyveto's own line decides nothing for this. */
 	expect("session requisite pam_keyveto.so\n", PAM_DECISION_OTHER);
 	expect("session requisite pam_keyveto.so\n" PERMIT, PAM_DECISION_SURE);
 	expect("session requisite /x/pam_keyveto.so\n"
-	    "session optional pam_permit.so\n", PAM_DECISION_OPEN);
+	       "session optional pam_permit.so\n",
+	    PAM_DECISION_OPEN);
 }
 
 int

@@ -31,16 +31,28 @@ struct answers {
 
 /* A login without a key, or with a clean one. */
 static const struct answers clean = {
-	PAM_IGNORE, PAM_IGNORE, PAM_IGNORE, PAM_SUCCESS, PAM_SUCCESS,
+	PAM_IGNORE,
+	PAM_IGNORE,
+	PAM_IGNORE,
+	PAM_SUCCESS,
+	PAM_SUCCESS,
 	PAM_IGNORE,
 };
 static const struct answers refused = {
-	PAM_PERM_DENIED, PAM_IGNORE, PAM_PERM_DENIED, PAM_PERM_DENIED,
-	PAM_SUCCESS, PAM_IGNORE,
+	PAM_PERM_DENIED,
+	PAM_IGNORE,
+	PAM_PERM_DENIED,
+	PAM_PERM_DENIED,
+	PAM_SUCCESS,
+	PAM_IGNORE,
 };
 static const struct answers no_verdict = {
-	PAM_AUTHINFO_UNAVAIL, PAM_IGNORE, PAM_AUTHINFO_UNAVAIL,
-	PAM_SESSION_ERR, PAM_SUCCESS, PAM_IGNORE,
+	PAM_AUTHINFO_UNAVAIL,
+	PAM_IGNORE,
+	PAM_AUTHINFO_UNAVAIL,
+	PAM_SESSION_ERR,
+	PAM_SUCCESS,
+	PAM_IGNORE,
 };
 
 static char module[PATH_MAX];
@@ -115,7 +127,10 @@ static void
 write_services(const char *arguments)
 {
 	static const char *const types[] = {
-		"auth", "account", "session", "password",
+		"auth",
+		"account",
+		"session",
+		"password",
 	};
 	FILE *alone = fopen(tmp_path("alone"), "w");
 	FILE *stacked = fopen(tmp_path("stacked"), "w");
@@ -123,9 +138,10 @@ write_services(const char *arguments)
 	for (size_t i = 0; i < COUNT(types); i++) {
 		fprintf(alone, "%s required %s %s\n", types[i], module,
 		    arguments);
-		fprintf(stacked, "%s required %s %s\n"
-		    "%s required pam_permit.so\n", types[i], module,
-		    arguments, types[i]);
+		fprintf(stacked,
+		    "%s required %s %s\n"
+		    "%s required pam_permit.so\n",
+		    types[i], module, arguments, types[i]);
 	}
 	fclose(alone);
 	fclose(stacked);
@@ -147,10 +163,12 @@ start(const char *service, const char *info)
 	pam_handle_t *pamh;
 
 	assert_int_equal(pam_start_confdir(service, "alice", &conv, tmp_dir(),
-	    &pamh), PAM_SUCCESS);
+			     &pamh),
+	    PAM_SUCCESS);
 	if (info != NULL)
-		assert_int_equal(pam_putenv(pamh, format("SSH_AUTH_INFO_0=%s",
-		    info)), PAM_SUCCESS);
+		assert_int_equal(pam_putenv(pamh,
+				     format("SSH_AUTH_INFO_0=%s", info)),
+		    PAM_SUCCESS);
 	said.messages = 0;
 	said.text[0] = '\0';
 	return pamh;
@@ -189,8 +207,12 @@ expect_for_service(const char *service, const struct answers *want,
     const char *info, int flags)
 {
 	const int answers[ENTRY_POINTS] = {
-		want->auth, want->setcred, want->account, want->open_session,
-		want->close_session, want->password,
+		want->auth,
+		want->setcred,
+		want->account,
+		want->open_session,
+		want->close_session,
+		want->password,
 	};
 
 	for (size_t i = 0; i < ENTRY_POINTS; i++) {
@@ -274,8 +296,8 @@ clean_key_passes(void **state)
 	expect(&clean, info_of("publickey", &key));
 	expect(&clean, info_of("hostbased", &key));
 	expect(&clean, cert_info_of(&key, &ca));
-	assert_string_equal(said_at_open_session(info_of("publickey", &key),
-	    0), "");
+	assert_string_equal(said_at_open_session(info_of("publickey", &key), 0),
+	    "");
 }
 
 static void
@@ -313,8 +335,8 @@ every_key_of_a_login_is_judged(void **state)
 	configure("");
 	expect(&refused, format("%s%s", bad, good));
 	expect(&refused, format("%s%s", good, bad));
-	expect(&refused, format("password\n%skeyboard-interactive/pam\n%s",
-	    good, bad));
+	expect(&refused,
+	    format("password\n%skeyboard-interactive/pam\n%s", good, bad));
 	expect(&clean, format("%spassword\n%s", good, good));
 }
 
@@ -326,8 +348,8 @@ on_hit_warn_lets_a_listed_key_in(void **state)
 		return;
 	configure("OnHit warn\n");
 	expect(&clean, info_of("publickey", &listed));
-	assert_string_equal(said_at_open_session(info_of("publickey",
-	    &listed), 0), "");
+	assert_string_equal(
+	    said_at_open_session(info_of("publickey", &listed), 0), "");
 }
 
 static void
@@ -354,8 +376,8 @@ missing_filter_is_no_verdict(void **state)
 	assert_return_code(unlink(tmp_path("f")), errno);
 	expect(&no_verdict, info);
 	assert_contains(said_at_open_session(info, 0), "could not");
-	tmp_text("keyveto.conf", format("Filter %s\nOnError allow\n",
-	    tmp_path("f")));
+	tmp_text("keyveto.conf",
+	    format("Filter %s\nOnError allow\n", tmp_path("f")));
 	expect(&clean, info);
 	assert_string_equal(said_at_open_session(info, 0), "");
 }
@@ -391,9 +413,17 @@ static void
 unknown_option_is_no_verdict(void **state)
 {
 	static const char *const options[] = {
-		"bogus", "Debug", "config", "config=", "config=relative",
-		"debug=1", "disconnect", "disconnect=", "disconnect=yes",
-		"disconnect=Always", "disconnect=root,always",
+		"bogus",
+		"Debug",
+		"config",
+		"config=",
+		"config=relative",
+		"debug=1",
+		"disconnect",
+		"disconnect=",
+		"disconnect=yes",
+		"disconnect=Always",
+		"disconnect=root,always",
 	};
 	const char *info = info_of("publickey", &key);
 
@@ -402,8 +432,8 @@ unknown_option_is_no_verdict(void **state)
 		return;
 	for (size_t i = 0; i < COUNT(options); i++) {
 		configure("");
-		write_services(format("config=%s %s",
-		    tmp_path("keyveto.conf"), options[i]));
+		write_services(format("config=%s %s", tmp_path("keyveto.conf"),
+		    options[i]));
 		expect(&no_verdict, info);
 		write_services(format("%s config=%s", options[i],
 		    tmp_path("keyveto.conf")));
@@ -433,8 +463,7 @@ status_after(size_t entry_point, const char *service, const char *user,
 
 	assert_int_equal(pam_set_item(pamh, PAM_USER, user), PAM_SUCCESS);
 	if (tty != NULL)
-		assert_int_equal(pam_set_item(pamh, PAM_TTY, tty),
-		    PAM_SUCCESS);
+		assert_int_equal(pam_set_item(pamh, PAM_TTY, tty), PAM_SUCCESS);
 	assert_return_code(pid = fork(), errno);
 	if (pid == 0)
 		_exit(LIVES_ON + call(pamh, entry_point, 0));
@@ -454,10 +483,12 @@ expect_end(const char *user, const char *info, int answer, bool disconnects)
 
 	for (size_t i = 0; i < COUNT(services); i++) {
 		assert_int_equal(status_after(3, services[i], user, "ssh",
-		    info), disconnects ? 0 : LIVES_ON + answer);
+				     info),
+		    disconnects ? 0 : LIVES_ON + answer);
 		for (size_t j = 0; j < COUNT(others); j++)
 			assert_int_equal(status_after(3, services[i], user,
-			    others[j], info), LIVES_ON + answer);
+					     others[j], info),
+			    LIVES_ON + answer);
 	}
 }
 
@@ -470,20 +501,21 @@ expect_ends(bool root, bool other, bool unknown)
 		const char *user;
 		bool disconnects;
 	} users[] = {
-		{ "root", root }, { "nobody", other },
+		{ "root", root },
+		{ "nobody", other },
 		{ "kvt-no-such-account", unknown },
 	};
 
 	for (size_t i = 0; i < COUNT(users); i++) {
 		const char *user = users[i].user;
 
-		expect_end(user, info_of("publickey", &listed),
+		expect_end(user, info_of("publickey", &listed), PAM_PERM_DENIED,
+		    users[i].disconnects);
+		expect_end(user, broken, PAM_SESSION_ERR, users[i].disconnects);
+		expect_end(user,
+		    format("%s%s", info_of("publickey", &key),
+			info_of("publickey", &listed)),
 		    PAM_PERM_DENIED, users[i].disconnects);
-		expect_end(user, broken, PAM_SESSION_ERR,
-		    users[i].disconnects);
-		expect_end(user, format("%s%s", info_of("publickey", &key),
-		    info_of("publickey", &listed)), PAM_PERM_DENIED,
-		    users[i].disconnects);
 		/* What is let in goes on, and so does what has no key. */
 		expect_end(user, info_of("publickey", &key), PAM_SUCCESS,
 		    false);
@@ -499,8 +531,8 @@ refused_session_of_root_ends_the_connection(void **state)
 		return;
 	configure("");
 	expect_ends(true, false, true);
-	write_services(format("config=%s disconnect=root",
-	    tmp_path("keyveto.conf")));
+	write_services(
+	    format("config=%s disconnect=root", tmp_path("keyveto.conf")));
 	expect_ends(true, false, true);
 }
 
@@ -511,11 +543,11 @@ refused_session_ends_the_connection_as_the_option_says(void **state)
 	if (!have_root())
 		return;
 	configure("");
-	write_services(format("config=%s disconnect=always",
-	    tmp_path("keyveto.conf")));
+	write_services(
+	    format("config=%s disconnect=always", tmp_path("keyveto.conf")));
 	expect_ends(true, true, true);
-	write_services(format("config=%s disconnect=never",
-	    tmp_path("keyveto.conf")));
+	write_services(
+	    format("config=%s disconnect=never", tmp_path("keyveto.conf")));
 	expect_ends(false, false, false);
 }
 
@@ -528,13 +560,13 @@ session_that_may_go_on_is_not_ended(void **state)
 	if (!have_root())
 		return;
 	configure("OnHit warn\nOnError allow\n");
-	write_services(format("disconnect=always config=%s",
-	    tmp_path("keyveto.conf")));
+	write_services(
+	    format("disconnect=always config=%s", tmp_path("keyveto.conf")));
 	expect_end("root", info, PAM_SUCCESS, false);
 	expect_end("root", "publickey ssh-rsa AAAA\n", PAM_SUCCESS, false);
 	configure("AllowKey " RSA_FP "\n");
-	write_services(format("disconnect=always config=%s",
-	    tmp_path("keyveto.conf")));
+	write_services(
+	    format("disconnect=always config=%s", tmp_path("keyveto.conf")));
 	expect_end("root", info, PAM_SUCCESS, false);
 }
 
@@ -547,13 +579,15 @@ other_phases_end_no_connection(void **state)
 	if (!have_root())
 		return;
 	configure("");
-	write_services(format("disconnect=always config=%s",
-	    tmp_path("keyveto.conf")));
+	write_services(
+	    format("disconnect=always config=%s", tmp_path("keyveto.conf")));
 	for (size_t i = 0; i < COUNT(services); i++) {
 		assert_int_equal(status_after(0, services[i], "root", "ssh",
-		    info), LIVES_ON + PAM_PERM_DENIED);
+				     info),
+		    LIVES_ON + PAM_PERM_DENIED);
 		assert_int_equal(status_after(2, services[i], "root", "ssh",
-		    info), LIVES_ON + PAM_PERM_DENIED);
+				     info),
+		    LIVES_ON + PAM_PERM_DENIED);
 	}
 }
 
@@ -573,8 +607,11 @@ static void
 key_that_cannot_be_read_is_no_verdict(void **state)
 {
 	static const char *const infos[] = {
-		"publickey\n", "publickey ssh-rsa\n", "publickey ssh-rsa \n",
-		"publickey ssh-rsa AAA\n", "publickey ssh-rsa AAAA\n",
+		"publickey\n",
+		"publickey ssh-rsa\n",
+		"publickey ssh-rsa \n",
+		"publickey ssh-rsa AAA\n",
+		"publickey ssh-rsa AAAA\n",
 		"hostbased ssh-ed25519 ====\n",
 	};
 
@@ -584,13 +621,13 @@ key_that_cannot_be_read_is_no_verdict(void **state)
 	configure("");
 	for (size_t i = 0; i < COUNT(infos); i++)
 		expect(&no_verdict, infos[i]);
-	expect(&no_verdict, format("publickey ssh-ed25519 %s\n",
-	    rsa_line + 8 + 100));
+	expect(&no_verdict,
+	    format("publickey ssh-ed25519 %s\n", rsa_line + 8 + 100));
 	/* A key that is read must not make up for it. */
-	expect(&no_verdict, format("publickey ssh-rsa AAAA\n%s",
-	    info_of("publickey", &key)));
-	expect(&no_verdict, format("%spublickey ssh-rsa AAAA\n",
-	    info_of("publickey", &key)));
+	expect(&no_verdict,
+	    format("publickey ssh-rsa AAAA\n%s", info_of("publickey", &key)));
+	expect(&no_verdict,
+	    format("%spublickey ssh-rsa AAAA\n", info_of("publickey", &key)));
 }
 
 static void
@@ -724,16 +761,24 @@ no_descriptor_is_left_open(void **state)
 }
 
 static const char *const entry_points[ENTRY_POINTS] = {
-	"pam_sm_acct_mgmt", "pam_sm_authenticate", "pam_sm_chauthtok",
-	"pam_sm_close_session", "pam_sm_open_session", "pam_sm_setcred",
+	"pam_sm_acct_mgmt",
+	"pam_sm_authenticate",
+	"pam_sm_chauthtok",
+	"pam_sm_close_session",
+	"pam_sm_open_session",
+	"pam_sm_setcred",
 };
 
 static void
 module_shows_its_entry_points_only(void **state)
 {
 	static const char *const hidden[] = {
-		"kv_judge_open", "kv_pkbf_lookup", "kv_strerror",
-		"auth_info_next_key", "run_phase", "XXH64",
+		"kv_judge_open",
+		"kv_pkbf_lookup",
+		"kv_strerror",
+		"auth_info_next_key",
+		"run_phase",
+		"XXH64",
 	};
 	void *so = dlopen(module, RTLD_NOW | RTLD_LOCAL);
 
@@ -756,7 +801,9 @@ nm_sees_nothing_else(void **state)
 	for (size_t i = 0; i < ENTRY_POINTS; i++)
 		want = format("%sT %s\n", want, entry_points[i]);
 	assert_string_equal(output_of("nm -D --defined-only %s | cut -c18- | "
-	    "LC_ALL=C sort", module), want);
+				      "LC_ALL=C sort",
+				module),
+	    want);
 }
 
 int

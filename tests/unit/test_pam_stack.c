@@ -26,7 +26,11 @@ static void
 make_dirs(void)
 {
 	static const char *const dirs[] = {
-		"etc", "etc/pam.d", "usr", "usr/lib", "usr/lib/pam.d",
+		"etc",
+		"etc/pam.d",
+		"usr",
+		"usr/lib",
+		"usr/lib/pam.d",
 	};
 
 	for (size_t i = 0; i < COUNT(dirs); i++)
@@ -132,14 +136,18 @@ debian_sshd_is_read_whole(void **state)
 {
 	(void)state;
 	put("sshd", debian_sshd);
-	put("common-auth", "auth\t[success=1 default=ignore]\tpam_unix.so "
+	put("common-auth",
+	    "auth\t[success=1 default=ignore]\tpam_unix.so "
 	    "nullok\nauth\trequisite\t\t\tpam_deny.so\n"
 	    "# and here are more per-package modules\n");
-	put("common-account", "account\t[success=1 new_authtok_reqd=done "
+	put("common-account",
+	    "account\t[success=1 new_authtok_reqd=done "
 	    "default=ignore]\tpam_unix.so \n");
-	put("common-session", "session\trequired\tpam_unix.so \n"
+	put("common-session",
+	    "session\trequired\tpam_unix.so \n"
 	    "session\toptional\tpam_systemd.so \n");
-	put("common-password", "password\t[success=1 default=ignore]\t"
+	put("common-password",
+	    "password\t[success=1 default=ignore]\t"
 	    "pam_unix.so obscure yescrypt\n");
 	expect("sshd",
 	    "/etc/pam.d/common-auth:1 1 auth|[success=1 default=ignore]|"
@@ -203,7 +211,8 @@ lines_are_joined_at_a_backslash(void **state)
 	/* Linux-PAM 1.5 joins these three lines, 1.7 reads two. */
 	put("sshd", "auth required pam_a.so \\\n\nauth required pam_b.so\n");
 	expect_refused("/etc/pam.d/sshd:1", "differently");
-	put("sshd", "auth required pam_a.so \\\n # b\nauth required pam_b.so\n");
+	put("sshd",
+	    "auth required pam_a.so \\\n # b\nauth required pam_b.so\n");
 	expect_refused("/etc/pam.d/sshd:1", "differently");
 	put("sshd", "auth required pam_a.so\nauth required \\\n");
 	expect_refused("/etc/pam.d/sshd:2", "goes on");
@@ -218,9 +227,11 @@ files_are_followed(void **state)
 	    "session include both\n"
 	    "auth substack more\n"
 	    "session required pam_last.so\n");
-	put("both", "auth required pam_a.so\nsession required pam_s.so\n"
+	put("both",
+	    "auth required pam_a.so\nsession required pam_s.so\n"
 	    "@include more\n");
-	tmp_text("usr/lib/pam.d/more", "auth required pam_m.so\n"
+	tmp_text("usr/lib/pam.d/more",
+	    "auth required pam_m.so\n"
 	    "session optional pam_n.so\n");
 	expect("SSHD",
 	    "/etc/pam.d/both:1 1 auth|required|pam_a.so|\n"
@@ -243,7 +254,8 @@ absolute_paths_and_links_stay_below_root(void **state)
 	put("real", "session required pam_r.so\n");
 	put("sshd", "session include /etc/pam.d/link\n");
 	assert_return_code(symlink("/etc/pam.d/real",
-	    tmp_path("etc/pam.d/link")), errno);
+			       tmp_path("etc/pam.d/link")),
+	    errno);
 	expect("sshd", "/etc/pam.d/link:1 1 session|required|pam_r.so|\n");
 	put("sshd", "session include ../../../../../../../etc/pam.d/real\n");
 	assert_true(read_stack("sshd"));
@@ -277,8 +289,8 @@ malformed_lines_are_refused_with_their_place(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		put("sshd", format("auth required pam_x.so\n\n%s\n",
-		    bad[i].line));
+		put("sshd",
+		    format("auth required pam_x.so\n\n%s\n", bad[i].line));
 		expect_refused("/etc/pam.d/sshd:3", bad[i].reason);
 	}
 	put("sshd", "@include other\n");
@@ -339,12 +351,14 @@ sizes_are_bounded(void **state)
 	(void)state;
 	put("sshd", format("auth required pam_a.so %01100d\n", 0));
 	expect_refused("/etc/pam.d/sshd:1", "long");
-	put("sshd", format("\nauth required pam_a.so %0500d \\\n %0600d\n",
-	    0, 0));
+	put("sshd",
+	    format("\nauth required pam_a.so %0500d \\\n %0600d\n", 0, 0));
 	expect_refused("/etc/pam.d/sshd:2", "longer than");
 	put("sshd", format("auth required pam_a.so %0900d\n", 0));
-	expect("sshd", format("/etc/pam.d/sshd:1 0 auth|required|pam_a.so|"
-	    "%0900d\n", 0));
+	expect("sshd",
+	    format("/etc/pam.d/sshd:1 0 auth|required|pam_a.so|"
+		   "%0900d\n",
+		0));
 	for (int i = 0; i < 4097; i++)
 		len += (size_t)sprintf(many + len, "auth required a.so\n");
 	put("sshd", many);
@@ -365,7 +379,8 @@ lines_are_found_by_module(void **state)
 	size_t i = 0;
 
 	(void)state;
-	put("sshd", "auth required pam_k.so\nsession required pam_a.so\n"
+	put("sshd",
+	    "auth required pam_k.so\nsession required pam_a.so\n"
 	    "session requisite /x/pam_k.so one\nsession optional pam_k.so\n"
 	    "session optional xpam_k.so\n");
 	assert_true(read_stack("sshd"));
@@ -442,8 +457,8 @@ run_by_libpam(void)
 	pam_handle_t *pamh;
 
 	heard[0] = '\0';
-	assert_int_equal(pam_start_confdir("sshd", "nobody", &conv, dir,
-	    &pamh), PAM_SUCCESS);
+	assert_int_equal(pam_start_confdir("sshd", "nobody", &conv, dir, &pamh),
+	    PAM_SUCCESS);
 	assert_int_equal(pam_open_session(pamh, 0), PAM_SUCCESS);
 	pam_end(pamh, PAM_SUCCESS);
 	return heard;
@@ -476,23 +491,28 @@ arguments_of_echoes(void)
 static void
 put_service(const char *dir)
 {
-	put("sshd", format(
-	    "auth required pam_echo.so auth\n"
-	    "session required pam_permit.so\n"
-	    "session required pam_echo.so 1\n"
-	    "@include %s/any\n"
-	    "session include %s/any\n"
-	    "# not this \\\n\nsession \\\n optional \\  \n pam_echo.so 2 # two\n"
-	    "session substack %s/deep\n\r\n\f# x\n"
-	    "\vauth include %s/any\n"
-	    "Session [default=ignore]pam_echo.so 3\n"
-	    "-session optional pam_not_there.so\n"
-	    "session required pam_echo.so 4 # \\\n"
-	    "session required pam_echo.so 5", dir, dir, dir, dir));
-	put("any", format("session optional pam_echo.so 6\n"
-	    "auth required pam_permit.so\n@INCLUDE %s/deep\n"
-	    "session optional pam_echo.so 7\n", dir));
-	put("deep", "account required pam_echo.so no\n"
+	put("sshd",
+	    format(
+		"auth required pam_echo.so auth\n"
+		"session required pam_permit.so\n"
+		"session required pam_echo.so 1\n"
+		"@include %s/any\n"
+		"session include %s/any\n"
+		"# not this \\\n\nsession \\\n optional \\  \n pam_echo.so 2 # two\n"
+		"session substack %s/deep\n\r\n\f# x\n"
+		"\vauth include %s/any\n"
+		"Session [default=ignore]pam_echo.so 3\n"
+		"-session optional pam_not_there.so\n"
+		"session required pam_echo.so 4 # \\\n"
+		"session required pam_echo.so 5",
+		dir, dir, dir, dir));
+	put("any",
+	    format("session optional pam_echo.so 6\n"
+		   "auth required pam_permit.so\n@INCLUDE %s/deep\n"
+		   "session optional pam_echo.so 7\n",
+		dir));
+	put("deep",
+	    "account required pam_echo.so no\n"
 	    "session optional pam_echo.so 8\n");
 }
 

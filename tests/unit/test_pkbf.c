@@ -59,7 +59,8 @@ example_hashes(struct kv_pkbf_hash h[static EXAMPLES])
 	    KV_OK);
 	h[1] = kv_pkbf_hash(spki, len);
 	assert_err(kv_spki_encode_compressed(&key.key, spki, sizeof(spki),
-	    &len), KV_OK);
+		       &len),
+	    KV_OK);
 	h[2] = kv_pkbf_hash(spki, len);
 }
 
@@ -68,8 +69,11 @@ static uint8_t *
 example_filter(uint8_t hashes, uint8_t length, size_t *lenp)
 {
 	const struct kv_pkbf_header header = {
-		.revision = 1, .time = EXAMPLE_TIME, .entries = EXAMPLES,
-		.hashes = hashes, .length = length,
+		.revision = 1,
+		.time = EXAMPLE_TIME,
+		.entries = EXAMPLES,
+		.hashes = hashes,
+		.length = length,
 	};
 	struct kv_pkbf_hash h[EXAMPLES];
 	uint8_t *p;
@@ -82,8 +86,8 @@ example_filter(uint8_t hashes, uint8_t length, size_t *lenp)
 		for (unsigned int j = 0; j < hashes; j++) {
 			uint64_t n = kv_pkbf_position(&h[i], j, length);
 
-			p[KV_PKBF_HEADER_BYTES + n / 8] |=
-			    (uint8_t)(1U << (7 - n % 8));
+			p[KV_PKBF_HEADER_BYTES + n / 8] |= (uint8_t)(1U
+			    << (7 - n % 8));
 		}
 	}
 	return p;
@@ -141,8 +145,8 @@ xxh64_has_its_published_values(void **state)
 
 		assert_true(h.h1 == values[i].hash);
 	}
-	assert_true(kv_pkbf_hash((const uint8_t *)"", 0).h2 ==
-	    0xd5afba1336a3be4b);
+	assert_true(
+	    kv_pkbf_hash((const uint8_t *)"", 0).h2 == 0xd5afba1336a3be4b);
 }
 
 static void
@@ -202,13 +206,17 @@ example_filters_have_their_published_digests(void **state)
 		uint8_t hashes, length;
 		const char *bits, *sha256;
 	} filters[] = {
-		{ 2, 4, "46e0", "2940693fc9323eb32c667a815f509cbd"
+		{ 2, 4, "46e0",
+		    "2940693fc9323eb32c667a815f509cbd"
 		    "8a1ea76db19a4c81360ccabfe7a23b9b" },
-		{ 3, 6, "4008000082f00400", "ff43f04da5688bec98f26f3753ca4493"
+		{ 3, 6, "4008000082f00400",
+		    "ff43f04da5688bec98f26f3753ca4493"
 		    "200fc89129b96d4b39893be22a1bfe8b" },
-		{ 5, 12, NULL, "f0c0b0c9ddd052ceea4b95adbfd39d5c"
+		{ 5, 12, NULL,
+		    "f0c0b0c9ddd052ceea4b95adbfd39d5c"
 		    "56ffc2136e3a4f0d095079757d287f34" },
-		{ 12, 18, NULL, "9186b2081855bf9c2942c8a6ae7466c8"
+		{ 12, 18, NULL,
+		    "9186b2081855bf9c2942c8a6ae7466c8"
 		    "aee9ffa8a20126901a9589f8323a51c3" },
 	};
 
@@ -221,7 +229,8 @@ example_filters_have_their_published_digests(void **state)
 		assert_sha256(p, len, filters[i].sha256);
 		if (filters[i].bits != NULL)
 			assert_string_equal(hex_of(p + KV_PKBF_HEADER_BYTES,
-			    len - KV_PKBF_HEADER_BYTES), filters[i].bits);
+						len - KV_PKBF_HEADER_BYTES),
+			    filters[i].bits);
 	}
 }
 
@@ -229,9 +238,30 @@ static void
 header_is_big_endian(void **state)
 {
 	static const uint8_t raw[KV_PKBF_HEADER_BYTES] = {
-		'p', 'k', 'b', 'f', 'v', '1', 0x81, 0x82, 0x83, 0x84,
-		0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98,
-		0xa1, 0xa2, 0xa3, 0xa4, 200, 40,
+		'p',
+		'k',
+		'b',
+		'f',
+		'v',
+		'1',
+		0x81,
+		0x82,
+		0x83,
+		0x84,
+		0x91,
+		0x92,
+		0x93,
+		0x94,
+		0x95,
+		0x96,
+		0x97,
+		0x98,
+		0xa1,
+		0xa2,
+		0xa3,
+		0xa4,
+		200,
+		40,
 	};
 	uint8_t again[KV_PKBF_HEADER_BYTES];
 	struct kv_pkbf_header h;
@@ -260,8 +290,9 @@ header_values_out_of_range_are_refused(void **state)
 			raw[23] = (uint8_t)length;
 			assert_err(kv_pkbf_header_decode(raw, &h),
 			    hashes == 0 ? KV_ERR_FILTER_HASHES :
-			    length < 3 || length > 40 ? KV_ERR_FILTER_LENGTH :
-			    KV_OK);
+				length < 3 || length > 40 ?
+					  KV_ERR_FILTER_LENGTH :
+					  KV_OK);
 		}
 	}
 }
@@ -315,7 +346,7 @@ good_file_is_opened(void **state)
 	assert_int_equal(f.header.length, 6);
 	kv_pkbf_close(&f);
 	assert_int_equal(f.fd, -1);
-	kv_pkbf_close(&f);	/* once more is harmless */
+	kv_pkbf_close(&f); /* once more is harmless */
 	assert_int_equal(count_descriptors(), before);
 }
 
@@ -429,8 +460,8 @@ bits_are_numbered_from_the_top_of_each_byte(void **state)
 	p[23] = 5;
 	for (unsigned int set = 0; set < 32; set++) {
 		memset(p + KV_PKBF_HEADER_BYTES, 0, 4);
-		p[KV_PKBF_HEADER_BYTES + set / 8] =
-		    (uint8_t)(1U << (7 - set % 8));
+		p[KV_PKBF_HEADER_BYTES + set / 8] = (uint8_t)(1U
+		    << (7 - set % 8));
 		open_filter(tmp_file("f", p, sizeof(p)), &f);
 		for (uint64_t n = 0; n < 32; n++) {
 			struct kv_pkbf_hash h = { n + 32, 1 };
@@ -485,7 +516,8 @@ sparse_filter_of_a_gigabyte_is_queried(void **state)
 
 		assert_false(is_listed(&f, &h));
 		assert_int_equal(pwrite(fd, &byte, 1,
-		    (off_t)(KV_PKBF_HEADER_BYTES + n / 8)), 1);
+				     (off_t)(KV_PKBF_HEADER_BYTES + n / 8)),
+		    1);
 	}
 	assert_true(is_listed(&f, &h));
 	kv_pkbf_close(&f);
@@ -494,7 +526,7 @@ sparse_filter_of_a_gigabyte_is_queried(void **state)
 static void
 file_that_shrinks_after_opening_is_an_error(void **state)
 {
-	struct kv_pkbf_hash h = { 63, 1 };	/* the last byte first */
+	struct kv_pkbf_hash h = { 63, 1 }; /* the last byte first */
 	struct kv_pkbf f;
 	size_t len;
 	const uint8_t *p = example_filter(3, 6, &len);
@@ -555,15 +587,15 @@ lookup_neither_waits_for_a_lock_nor_moves_the_offset(void **state)
 
 /* A line of the oracle: fingerprint, digest, positions. */
 static void
-assert_positions(const char *line, const struct kv_pkbf_hash *h,
-    uint8_t hashes, uint8_t length)
+assert_positions(const char *line, const struct kv_pkbf_hash *h, uint8_t hashes,
+    uint8_t length)
 {
 	const char *p = strchr(strchr(line, ' ') + 1, ' ');
 	char *end;
 
 	for (unsigned int i = 0; i < hashes; i++) {
-		assert_true(strtoull(p, &end, 10) ==
-		    kv_pkbf_position(h, i, length));
+		assert_true(
+		    strtoull(p, &end, 10) == kv_pkbf_position(h, i, length));
 		p = end;
 	}
 	assert_int_equal(*p, '\0');
@@ -586,8 +618,7 @@ assert_oracle_agrees(uint8_t hashes, uint8_t length)
 	tmp_text("keys", testkey_line(&k));
 	output_of(ORACLE "create %s/f --hashes %u --length %u", tmp_dir(),
 	    hashes, length);
-	text = output_of(ORACLE "positions %s/f %s/keys", tmp_dir(),
-	    tmp_dir());
+	text = output_of(ORACLE "positions %s/f %s/keys", tmp_dir(), tmp_dir());
 	text[strcspn(text, "\n")] = '\0';
 	assert_positions(text, &h, hashes, length);
 }

@@ -101,7 +101,8 @@ make_line(size_t type, char *line)
 	for (size_t n = (size_t)(end - blob) % 3; n > 0 && n < 3; n++)
 		line[len++] = '=';
 	if (rng_below(4) > 0)
-		len += (size_t)sprintf(line + len, " somebody@host%zu", rng_below(99));
+		len += (size_t)sprintf(line + len, " somebody@host%zu",
+		    rng_below(99));
 	return len;
 }
 
@@ -128,11 +129,11 @@ spoil(char *line, size_t len)
 	case 4:
 		line[at] = (char)rng_below(256);
 		return len;
-	case 5:		/* one bit near the start: type names and lengths */
+	case 5: /* one bit near the start: type names and lengths */
 		at = rng_below(48);
 		line[at < len ? at : 0] ^= (char)(1 << rng_below(7));
 		return len;
-	default:	/* lengths that go on */
+	default: /* lengths that go on */
 		n = rng_below(40);
 		memset(line + len, odd[rng_below(sizeof(odd) - 1)], n);
 		return len + n;
@@ -154,7 +155,8 @@ read_carefully(struct kv_span text, struct kv_line *line,
 		return false;
 	*spkis = kv_spki_count(&line->key.key);
 	assert_int_equal(kv_spki_encode(&line->key.key, 0, spki, sizeof(spki),
-	    &len), KV_OK);
+			     &len),
+	    KV_OK);
 	*h = kv_pkbf_hash(spki, len);
 	return true;
 }
@@ -181,8 +183,8 @@ compare(const char *line, size_t len)
 		assert_int_equal(found[0].len, len);
 		assert_true(read_carefully(text, &parsed, &careful, &spkis));
 		assert_int_equal(spkis, 1);
-		assert_true(quick[0].h1 == careful.h1 &&
-		    quick[0].h2 == careful.h2);
+		assert_true(
+		    quick[0].h1 == careful.h1 && quick[0].h2 == careful.h2);
 	} else {
 		assert_int_equal(n_hashes, 0);
 	}
@@ -249,7 +251,8 @@ lines_of_a_text(void **state)
 	}
 	while (at < len) {
 		n = quick_hash((struct kv_span){ (uint8_t *)text + at,
-			len - at }, QUICK_ECDSA, line, hash, &n_hashes);
+				   len - at },
+		    QUICK_ECDSA, line, hash, &n_hashes);
 		for (size_t i = 0; i < n; i++) {
 			assert_int_equal(text[at + line[i].len - 1], '\n');
 			assert_int_equal(line[i].done, text[at] == 's');
@@ -277,8 +280,8 @@ curves_can_be_left_out(void **state)
 	for (size_t type = 0; type < TYPES; type++) {
 		size_t len = make_line(type, line);
 
-		quick_hash((struct kv_span){ (uint8_t *)line, len }, 0,
-		    found, hash, &n_hashes);
+		quick_hash((struct kv_span){ (uint8_t *)line, len }, 0, found,
+		    hash, &n_hashes);
 		assert_int_equal(found[0].done, types[type].curve == NULL);
 	}
 }
@@ -288,7 +291,7 @@ base64_is_the_same(void **state)
 {
 	static const char odd[] = "=\r\n\t \0-_,@[`{:\x80\xc1\xff";
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
 	uint8_t one[512 + BASE64_VECTOR_SLACK], two[512];
 
 	(void)state;
@@ -302,11 +305,11 @@ base64_is_the_same(void **state)
 			text[k] = (uint8_t)digits[rng_below(64)];
 		if (len > 0 && rng_below(4) > 0)
 			text[rng_below(len)] = rng_below(2) > 0 ?
-			    (uint8_t)rng_below(256) : (uint8_t)odd[rng_below(sizeof(odd) -
-			    1)];
+			    (uint8_t)rng_below(256) :
+			    (uint8_t)odd[rng_below(sizeof(odd) - 1)];
 		used = base64_vector_groups(text, len, one, cap);
-		assert_int_equal(used, kv_base64_decode_groups(text, len, two,
-		    cap));
+		assert_int_equal(used,
+		    kv_base64_decode_groups(text, len, two, cap));
 		assert_memory_equal(one, two, used / 4 * 3);
 		free(text);
 	}
@@ -328,7 +331,8 @@ map_finds_the_same(void **state)
 	fill(file, len);
 	kv_pkbf_header_encode(&header, file);
 	assert_err(kv_pkbf_open_fd(open_read(tmp_file("filter", file, len)),
-	    &f), KV_OK);
+		       &f),
+	    KV_OK);
 	assert_true(pkbf_map_open(&map, &f));
 	for (int i = 0; i < 200; i++) {
 		size_t n = rng_below(PKBF_MAP_BATCH + 1);

@@ -21,7 +21,8 @@ static void
 parse(const struct blob *blob, struct kv_sshkey *key)
 {
 	assert_err(kv_sshkey_parse(exact_copy(blob->p, blob->len), blob->len,
-	    key), KV_OK);
+		       key),
+	    KV_OK);
 }
 
 /* The key has exactly the SPKIs of want, each of them by its index. */
@@ -155,9 +156,18 @@ static void
 dsa_keys_are_as_openssl_has_them(void **state)
 {
 	static const size_t bits[][2] = {
-		{ 512, 160 }, { 1024, 160 }, { 1023, 159 }, { 1025, 161 },
-		{ 2048, 224 }, { 2048, 256 }, { 3072, 256 }, { 8, 8 },
-		{ 7, 3 }, { 127, 64 }, { 16384, 256 }, { 16384, 16384 },
+		{ 512, 160 },
+		{ 1024, 160 },
+		{ 1023, 159 },
+		{ 1025, 161 },
+		{ 2048, 224 },
+		{ 2048, 256 },
+		{ 3072, 256 },
+		{ 8, 8 },
+		{ 7, 3 },
+		{ 127, 64 },
+		{ 16384, 256 },
+		{ 16384, 16384 },
 	};
 
 	(void)state;
@@ -244,16 +254,19 @@ example_keys_have_their_published_spki(void **state)
 	blob_of_line(rsa_line, &b);
 	parse(&b, &key);
 	assert_err(kv_spki_encode(&key.key, 0, out, sizeof(out), &len), KV_OK);
-	assert_sha256(out, len, "9e03b56749abe821a6f5299d6f634b35"
+	assert_sha256(out, len,
+	    "9e03b56749abe821a6f5299d6f634b35"
 	    "404975f0552eb3347bf3adfad9af1109");
 	blob_of_line(ec_line, &b);
 	parse(&b, &key);
 	assert_err(kv_spki_encode(&key.key, 0, out, sizeof(out), &len), KV_OK);
-	assert_sha256(out, len, "819f7d1dcd9f07bfcb59b7699f68994d"
+	assert_sha256(out, len,
+	    "819f7d1dcd9f07bfcb59b7699f68994d"
 	    "89390c3bcd498cf7fb2e1ef3d272b89b");
 	assert_err(kv_spki_encode_compressed(&key.key, out, sizeof(out), &len),
 	    KV_OK);
-	assert_sha256(out, len, "316194405bf1c56c3395c4b6fcf32af8"
+	assert_sha256(out, len,
+	    "316194405bf1c56c3395c4b6fcf32af8"
 	    "3ca0e273fbf0832ef8364069a178ad75");
 }
 
@@ -274,13 +287,15 @@ spki_that_does_not_fit_is_refused(void **state)
 				uint8_t *out = malloc(cap);
 
 				len = 1;
-				assert_err(kv_spki_encode(&key.key, i, out,
-				    cap, &len), KV_ERR_NO_SPACE);
+				assert_err(kv_spki_encode(&key.key, i, out, cap,
+					       &len),
+				    KV_ERR_NO_SPACE);
 				assert_int_equal(len, 0);
 				free(out);
 			}
-			assert_err(kv_spki_encode(&key.key, i,
-			    test_alloc(need), need, &len), KV_OK);
+			assert_err(kv_spki_encode(&key.key, i, test_alloc(need),
+				       need, &len),
+			    KV_OK);
 			assert_int_equal(len, need);
 		}
 	}
@@ -297,7 +312,7 @@ compressed_spki_that_does_not_fit_is_refused(void **state)
 	parse(&k.blob, &key);
 	for (size_t cap = 0; cap <= k.compressed.len; cap++)
 		assert_err(kv_spki_encode_compressed(&key.key,
-		    exact_copy(k.blob.p, cap), cap, &len),
+			       exact_copy(k.blob.p, cap), cap, &len),
 		    cap < k.compressed.len ? KV_ERR_NO_SPACE : KV_OK);
 }
 
@@ -350,10 +365,11 @@ ssh_keygen_agrees(void **state)
 		if (i < COUNT(bits))
 			testkey_rsa(&k, bits[i]);
 		else
-			testkey_new(&k, (enum kv_keytype)(KV_KEY_ECDSA_P256 +
-			    i - COUNT(bits)));
+			testkey_new(&k,
+			    (enum kv_keytype)(
+				KV_KEY_ECDSA_P256 + i - COUNT(bits)));
 		output_of("ssh-keygen -e -m PKCS8 -f %s | "
-		    "openssl pkey -pubin -outform DER -out %s",
+			  "openssl pkey -pubin -outform DER -out %s",
 		    tmp_text("key.pub", testkey_line(&k)), der);
 		got = read_whole(der, &len);
 		assert_bytes(got, len, k.spki[0].p, k.spki[0].len);
@@ -367,7 +383,8 @@ expect_digest(FILE *f, const uint8_t *spki, size_t len)
 	uint8_t digest[32];
 
 	assert_int_equal(EVP_Digest(spki, len, digest, NULL, EVP_sha256(),
-	    NULL), 1);
+			     NULL),
+	    1);
 	fprintf(f, "%s\n", hex_of(digest, sizeof(digest)));
 }
 
@@ -398,8 +415,8 @@ write_keys(FILE *lines, FILE *expected)
 		fprintf(lines, "%s\n", testkey_line(&k));
 		parse(&k.blob, &key);
 		expect(expected, &key.key);
-		testkey_new(&ca, (enum kv_keytype)(FIRST_TYPE +
-		    (i + i / 10) % LAST_TYPE));
+		testkey_new(&ca,
+		    (enum kv_keytype)(FIRST_TYPE + (i + i / 10) % LAST_TYPE));
 		testcert_new(&b, &k, &ca);
 		fprintf(lines, "%s\n", line_of(name_in(&b), &b));
 		parse(&b, &key);
@@ -421,7 +438,8 @@ the_oracle_agrees(void **state)
 	fclose(expected);
 	output_of(ORACLE "create %s/f --hashes 1 --length 3", tmp_dir());
 	assert_lines(output_of(ORACLE "positions %s/f %s | "
-	    "cut -d ' ' -f 2", tmp_dir(), keys),
+				      "cut -d ' ' -f 2",
+			 tmp_dir(), keys),
 	    (const char *)read_whole(want, &len));
 }
 

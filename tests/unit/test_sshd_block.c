@@ -55,7 +55,8 @@ test_removal_undoes_insertion(void **state)
 static void
 test_lines_keep_their_number_outside(void **state)
 {
-	static const char text[] = "1\n# BEGIN keyveto x\nOnHit b\nOnError c\n"
+	static const char text[] =
+	    "1\n# BEGIN keyveto x\nOnHit b\nOnError c\n"
 	    "# END keyveto\n2\n# BEGIN keyveto\n#d\n# END keyveto\n3\n\n5";
 	static const size_t want[] = { 1, 0, 0, 0, 2, 2, 0, 0, 3, 3, 4, 5 };
 
@@ -63,14 +64,16 @@ test_lines_keep_their_number_outside(void **state)
 	for (size_t i = 0; i < COUNT(want); i++)
 		if (i != 4 && i != 8)
 			assert_int_equal(sshd_block_line_outside(text,
-			    sizeof(text) - 1, i + 1), want[i]);
+					     sizeof(text) - 1, i + 1),
+			    want[i]);
 }
 
 /* The lines of all blocks together, without the marks. */
 static void
 test_lines_are_those_between_the_marks(void **state)
 {
-	static const char text[] = "a\n# BEGIN keyveto x\nb\nc\n# END keyveto\n"
+	static const char text[] =
+	    "a\n# BEGIN keyveto x\nb\nc\n# END keyveto\n"
 	    "d\n# BEGIN keyveto\n# END keyveto\n# BEGIN keyveto\ne\n"
 	    "# END keyveto";
 	char why[256], *out;
@@ -86,7 +89,8 @@ test_lines_are_those_between_the_marks(void **state)
 	free(out);
 	assert_null(sshd_block_lines(text, sizeof(text) - 2 - 13, &len, &n, why,
 	    sizeof(why)));
-	assert_string_equal(why, "9: a mark of keyveto's without the other "
+	assert_string_equal(why,
+	    "9: a mark of keyveto's without the other "
 	    "one; take out keyveto's lines, and the marks, by hand");
 }
 
@@ -94,7 +98,8 @@ test_lines_are_those_between_the_marks(void **state)
 static void
 test_lines_of_other_kinds_stay(void **state)
 {
-	static const char text[] = "a\n# BEGIN keyveto x\n"
+	static const char text[] =
+	    "a\n# BEGIN keyveto x\n"
 	    "AuthorizedKeysFile none\n\tallowusers alice\n# why\n\n"
 	    "authorizedkeyscommanduser=root\nAuthorizedKeysCommandUsers x\n"
 	    "session requisite pam_keyveto.so\r\nauth required pam_a.so\n"
@@ -107,7 +112,8 @@ test_lines_of_other_kinds_stay(void **state)
 	(void)state;
 	assert_non_null(out);
 	assert_int_equal(n, 1);
-	assert_string_equal(out, "a\n\tallowusers alice\n"
+	assert_string_equal(out,
+	    "a\n\tallowusers alice\n"
 	    "AuthorizedKeysCommandUsers x\nauth required pam_a.so\n"
 	    "session required \\ \r\n  pam_b.so\nAllowKey x\\\nb");
 	assert_int_equal(len, strlen(out));
@@ -137,7 +143,8 @@ test_marks_in_disorder_are_refused(void **state)
 		{ "a\n# BEGIN keyveto\nb\n", "2:" },
 		{ "# END keyveto\n", "1:" },
 		{ "# BEGIN keyveto\n# BEGIN keyveto\n# END keyveto\n", "1:" },
-		{ "# BEGIN keyveto\r\n# END keyveto\r\nx\n# END keyveto", "4:" },
+		{ "# BEGIN keyveto\r\n# END keyveto\r\nx\n# END keyveto",
+		    "4:" },
 	};
 	char why[256];
 	size_t len, n;

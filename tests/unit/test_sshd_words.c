@@ -26,9 +26,12 @@ test_keywords_are_found_where_sshd_finds_them(void **state)
 		{ "\"\" Include /a", "Include", "/a" },
 		{ "Include", "Include", "" },
 		{ "Include \"/a b\"", "Include", "\"/a b\"" },
-		{ "", NULL, "" }, { " \t\r\n", NULL, "" },
-		{ "# Include /a", NULL, "" }, { "  #a", NULL, "" },
-		{ "\"Include /a", NULL, "" }, { "== Include /a", NULL, "" },
+		{ "", NULL, "" },
+		{ " \t\r\n", NULL, "" },
+		{ "# Include /a", NULL, "" },
+		{ "  #a", NULL, "" },
+		{ "\"Include /a", NULL, "" },
+		{ "== Include /a", NULL, "" },
 	};
 
 	(void)state;
@@ -70,11 +73,20 @@ static void
 test_none_is_a_word_by_itself(void **state)
 {
 	static const char *const none[] = {
-		"", "none", "NONE", "\"none\"", "none # of them", "n'on'e ",
+		"",
+		"none",
+		"NONE",
+		"\"none\"",
+		"none # of them",
+		"n'on'e ",
 		"none NONE",
 	};
 	static const char *const some[] = {
-		"none .ssh/a", "nones", "\"none .ssh/a\"", ".ssh/none", "# none",
+		"none .ssh/a",
+		"nones",
+		"\"none .ssh/a\"",
+		".ssh/none",
+		"# none",
 		".ssh/a none",
 	};
 

@@ -43,14 +43,15 @@ write_fields(const struct kv_pubkey *key, struct blob *out)
 		return;
 	assert_int_equal(key->field[1].len,
 	    key->type == KV_KEY_MLDSA44_ED25519 ||
-	    key->type == KV_KEY_MLDSA44_ED25519_OLD ? KV_ED25519_BYTES : 0);
+		    key->type == KV_KEY_MLDSA44_ED25519_OLD ?
+		KV_ED25519_BYTES :
+		0);
 	if (kv_keytype_curve(key->type) != NULL)
 		put_text(out, kv_keytype_curve(key->type));
 	put_u32(out, (uint32_t)(key->field[0].len + key->field[1].len));
 	put(out, key->field[0].p, key->field[0].len);
 	put(out, key->field[1].p, key->field[1].len);
-	if (key->type == KV_KEY_SK_ED25519 ||
-	    key->type == KV_KEY_SK_ECDSA_P256)
+	if (key->type == KV_KEY_SK_ED25519 || key->type == KV_KEY_SK_ECDSA_P256)
 		put_string(out, key->application.p, key->application.len);
 }
 
@@ -172,8 +173,23 @@ static void
 rsa_of_every_size_is_read(void **state)
 {
 	static const size_t bits[] = {
-		1, 7, 8, 9, 512, 768, 1023, 1024, 1025, 1031, 2047, 2048, 3072,
-		4096, 8192, 16383, 16384,
+		1,
+		7,
+		8,
+		9,
+		512,
+		768,
+		1023,
+		1024,
+		1025,
+		1031,
+		2047,
+		2048,
+		3072,
+		4096,
+		8192,
+		16383,
+		16384,
 	};
 
 	(void)state;
@@ -249,8 +265,10 @@ short_names_inside_a_blob_are_read(void **state)
 		const char *name;
 		enum kv_keytype type;
 	} names[] = {
-		{ "RSA", KV_KEY_RSA }, { "rSa", KV_KEY_RSA },
-		{ "DSA", KV_KEY_DSA }, { "dsa", KV_KEY_DSA },
+		{ "RSA", KV_KEY_RSA },
+		{ "rSa", KV_KEY_RSA },
+		{ "DSA", KV_KEY_DSA },
+		{ "dsa", KV_KEY_DSA },
 		{ "eD25519", KV_KEY_ED25519 },
 		{ "ED25519-SK", KV_KEY_SK_ED25519 },
 		{ "ecdsa-SK", KV_KEY_SK_ECDSA_P256 },
@@ -324,7 +342,12 @@ static void
 unknown_names_are_unknown(void **state)
 {
 	static const char *const names[] = {
-		"", "ssh-foo", "SSH-RSA", "ssh-rs", "ssh-rsaa", "ssh-rsa ",
+		"",
+		"ssh-foo",
+		"SSH-RSA",
+		"ssh-rs",
+		"ssh-rsaa",
+		"ssh-rsa ",
 		"ssh-ed25519-cert-v00@openssh.com",
 	};
 
@@ -492,7 +515,9 @@ static void
 points_in_other_forms_are_refused(void **state)
 {
 	static const char *const curves[] = {
-		"nistp256", "nistp384", "nistp521",
+		"nistp256",
+		"nistp384",
+		"nistp521",
 	};
 	uint8_t point[133];
 
@@ -512,12 +537,12 @@ points_in_other_forms_are_refused(void **state)
 			if (form != 4)
 				assert_refused(&b, KV_ERR_POINT);
 		}
-		point[0] = 2 + (point[len - 1] & 1);	/* compressed */
+		point[0] = 2 + (point[len - 1] & 1); /* compressed */
 		build_ecdsa(name, curves[i], point, 1 + len / 2);
 		assert_refused(&b, KV_ERR_POINT);
 		build_ecdsa(name, curves[i], point, 0);
 		assert_refused(&b, KV_ERR_POINT);
-		build_ecdsa(name, curves[i], "", 1);	/* infinity */
+		build_ecdsa(name, curves[i], "", 1); /* infinity */
 		assert_refused(&b, KV_ERR_POINT);
 	}
 }
@@ -540,8 +565,13 @@ static void
 curve_other_than_the_type_says_is_refused(void **state)
 {
 	static const char *const curves[] = {
-		"nistp384", "nistp521", "", "NISTP256", "nistp256 ",
-		"1.2.840.10045.3.1.7", "ed25519",
+		"nistp384",
+		"nistp521",
+		"",
+		"NISTP256",
+		"nistp256 ",
+		"1.2.840.10045.3.1.7",
+		"ed25519",
 	};
 	uint8_t point[133] = { 4 };
 
@@ -568,7 +598,8 @@ fixed_keys_of_another_length_are_refused(void **state)
 		const char *name;
 		size_t len;
 	} types[] = {
-		{ "ssh-ed25519", 32 }, { "ssh-ed448", 57 },
+		{ "ssh-ed25519", 32 },
+		{ "ssh-ed448", 57 },
 		{ "sk-ssh-ed25519@openssh.com", 32 },
 		{ "ssh-mldsa44-ed25519", 1344 },
 		{ "ssh-mldsa44-ed25519@openssh.com", 1344 },
@@ -578,7 +609,7 @@ fixed_keys_of_another_length_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(types); i++) {
 		const size_t bad[] = { 0, 1, types[i].len - 1,
-		    types[i].len + 1 };
+			types[i].len + 1 };
 
 		for (size_t j = 0; j < COUNT(bad); j++) {
 			start(types[i].name);
@@ -862,10 +893,14 @@ sizes_are_in_bits(void **state)
 		enum kv_keytype type;
 		unsigned int bits;
 	} sizes[] = {
-		{ KV_KEY_RSA, 2048 }, { KV_KEY_DSA, 1024 },
-		{ KV_KEY_ECDSA_P256, 256 }, { KV_KEY_ECDSA_P384, 384 },
-		{ KV_KEY_ECDSA_P521, 521 }, { KV_KEY_ED25519, 256 },
-		{ KV_KEY_SK_ED25519, 256 }, { KV_KEY_SK_ECDSA_P256, 256 },
+		{ KV_KEY_RSA, 2048 },
+		{ KV_KEY_DSA, 1024 },
+		{ KV_KEY_ECDSA_P256, 256 },
+		{ KV_KEY_ECDSA_P384, 384 },
+		{ KV_KEY_ECDSA_P521, 521 },
+		{ KV_KEY_ED25519, 256 },
+		{ KV_KEY_SK_ED25519, 256 },
+		{ KV_KEY_SK_ECDSA_P256, 256 },
 	};
 	struct kv_sshkey key;
 

@@ -183,8 +183,10 @@ directory_writable_by_others_is_insecure(void **state)
 
 		for (size_t j = 0; j < COUNT(bad); j++) {
 			set_mode(dir, bad[j]);
-			refuses(path, KV_ERR_INSECURE, format("%s: directory "
-			    "is writable by group or others", dir));
+			refuses(path, KV_ERR_INSECURE,
+			    format("%s: directory "
+				   "is writable by group or others",
+				dir));
 		}
 		set_mode(dir, 0755);
 	}
@@ -227,8 +229,7 @@ missing_files_and_directories_are_named(void **state)
 	refuses_errno(tmp_path("a/b/none"), ENOENT, tmp_path("a/b/none: "));
 	refuses_errno(tmp_path("a/none/file"), ENOENT, tmp_path("a/none: "));
 	refuses_errno(format("%s/deeper", path), ENOTDIR, path);
-	refuses_errno("/nonexistent-keyveto", ENOENT,
-	    "/nonexistent-keyveto: ");
+	refuses_errno("/nonexistent-keyveto", ENOENT, "/nonexistent-keyveto: ");
 }
 
 static void

@@ -65,13 +65,13 @@ each_keyword_sets_its_value(void **state)
 {
 	(void)state;
 	parses("# all of them\n"
-	    "URL https://example.com/f\n"
-	    "  signatureurl\t\"https://example.com/a b\"\r\n"
-	    "ALLOWEDSIGNERS = /etc/signers # why\n"
-	    "Identity=\"a \\\"name\\\"\"\n"
-	    "CAFile /ca.pem\nProxy http://p:1\n"
-	    "MaxSize 12k\nMaxFalsePositives 1e-6\n"
-	    "Timeout 604800\nStallTimeout 1\nMaxAge 36500");
+	       "URL https://example.com/f\n"
+	       "  signatureurl\t\"https://example.com/a b\"\r\n"
+	       "ALLOWEDSIGNERS = /etc/signers # why\n"
+	       "Identity=\"a \\\"name\\\"\"\n"
+	       "CAFile /ca.pem\nProxy http://p:1\n"
+	       "MaxSize 12k\nMaxFalsePositives 1e-6\n"
+	       "Timeout 604800\nStallTimeout 1\nMaxAge 36500");
 	assert_int_equal(s.max_age, 36500);
 	assert_string_equal(s.url, "https://example.com/f");
 	assert_string_equal(s.signature_url, "https://example.com/a b");
@@ -94,8 +94,9 @@ first_line_of_a_keyword_counts_and_all_are_checked(void **state)
 	assert_string_equal(s.url, "one");
 	assert_int_equal(s.max_bytes, 5);
 	assert_string_equal(s.proxy, "");
-	mistake("MaxSize 5\nMaxSize x\n", PATH ":2: MaxSize needs a number of "
-	    "bytes, K, M, G or T after it");
+	mistake("MaxSize 5\nMaxSize x\n",
+	    PATH ":2: MaxSize needs a number of "
+		 "bytes, K, M, G or T after it");
 	update_settings_free(&s);
 }
 
@@ -118,26 +119,28 @@ sizes_have_units_and_an_end(void **state)
 	parses("MaxSize 9223372036854775807\n");
 	assert_int_equal(s.max_bytes, INT64_MAX);
 	for (size_t i = 0; i < COUNT(bad); i++)
-		mistake(format("MaxSize %s", bad[i]), PATH ":1: MaxSize needs "
-		    "a number of bytes, K, M, G or T after it");
+		mistake(format("MaxSize %s", bad[i]),
+		    PATH ":1: MaxSize needs "
+			 "a number of bytes, K, M, G or T after it");
 	update_settings_free(&s);
 }
 
 static void
 rates_and_seconds_have_bounds(void **state)
 {
-	static const char *const bad_rates[] = { "0", "1", "1.1", "-0.5",
-		"nan", "inf", "0,5", "1e-", "0x1p-3", ".", "1e-999" };
+	static const char *const bad_rates[] = { "0", "1", "1.1", "-0.5", "nan",
+		"inf", "0,5", "1e-", "0x1p-3", ".", "1e-999" };
 	static const char *const bad_seconds[] = { "0", "604801", "1s", "-1",
 		"1e3" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad_rates); i++)
-		mistake(format("MaxFalsePositives %s", bad_rates[i]), PATH
+		mistake(format("MaxFalsePositives %s", bad_rates[i]),
+		    PATH
 		    ":1: MaxFalsePositives needs a number between 0 and 1");
 	for (size_t i = 0; i < COUNT(bad_seconds); i++)
-		mistake(format("Timeout %s", bad_seconds[i]), PATH
-		    ":1: Timeout needs seconds, 1 to 604800");
+		mistake(format("Timeout %s", bad_seconds[i]),
+		    PATH ":1: Timeout needs seconds, 1 to 604800");
 	update_settings_free(&s);
 }
 
@@ -184,7 +187,8 @@ try_mutant(const uint8_t *p, size_t len, void *arg)
 static void
 mutants_are_survived(void **state)
 {
-	static const char text[] = "URL https://x/\nIdentity \"a \\\"b\"\n"
+	static const char text[] =
+	    "URL https://x/\nIdentity \"a \\\"b\"\n"
 	    "MaxSize 12G\nMaxFalsePositives 0.01\nTimeout 5 # five\n"
 	    "StallTimeout=6\nProxy none\nAllowedSigners /a\n";
 

@@ -57,7 +57,8 @@ struct group *
 getgrgid(gid_t gid)
 {
 	return the_group.gr_name != NULL && the_group.gr_gid == gid ?
-	    &the_group : NULL;
+	    &the_group :
+	    NULL;
 }
 
 static char alice_name[] = "alice", bob_name[] = "bob";
@@ -67,7 +68,9 @@ static void
 add_user(char *name, uid_t uid, gid_t gid)
 {
 	users[n_users++] = (struct passwd){
-		.pw_name = name, .pw_uid = uid, .pw_gid = gid,
+		.pw_name = name,
+		.pw_uid = uid,
+		.pw_gid = gid,
 	};
 }
 
@@ -78,7 +81,9 @@ set_group(char *first, char *second)
 	members[0] = first;
 	members[1] = second;
 	the_group = (struct group){
-		.gr_name = alice_name, .gr_gid = getegid(), .gr_mem = members,
+		.gr_name = alice_name,
+		.gr_gid = getegid(),
+		.gr_mem = members,
 	};
 }
 
@@ -87,7 +92,9 @@ static const char *
 set_up(void)
 {
 	alice = (struct kv_account){
-		.name = "alice", .uid = geteuid(), .home = tmp_path("home"),
+		.name = "alice",
+		.uid = geteuid(),
+		.home = tmp_path("home"),
 	};
 	n_users = 0;
 	the_group.gr_name = NULL;
@@ -186,7 +193,9 @@ static void
 expands_to(const char *pattern, const char *want)
 {
 	static const struct kv_account account = {
-		"alice", 1000, "/home/alice",
+		"alice",
+		1000,
+		"/home/alice",
 	};
 	char path[PATH_MAX];
 
@@ -219,8 +228,8 @@ values_are_not_expanded_again(void **state)
 	char path[100];
 
 	(void)state;
-	assert_err(kv_userfile_expand("%h/%u/%U", &account, path,
-	    sizeof(path)), KV_OK);
+	assert_err(kv_userfile_expand("%h/%u/%U", &account, path, sizeof(path)),
+	    KV_OK);
 	assert_string_equal(path, "/%u/%h/4294967294");
 }
 
@@ -245,7 +254,14 @@ static void
 bad_patterns_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "%", "/keys/%", "%x", "/keys/%k", "%H", "% h", "/%h%",
+		"",
+		"%",
+		"/keys/%",
+		"%x",
+		"/keys/%k",
+		"%H",
+		"% h",
+		"/%h%",
 	};
 	char path[100];
 
@@ -253,7 +269,8 @@ bad_patterns_are_refused(void **state)
 	set_up();
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_err(kv_userfile_expand(bad[i], &alice, path,
-		    sizeof(path)), KV_ERR_CONFIG);
+			       sizeof(path)),
+		    KV_ERR_CONFIG);
 }
 
 static void
@@ -261,7 +278,9 @@ path_that_does_not_fit_is_refused(void **state)
 {
 	static const char *const patterns[] = { "x/y", "%h/%u", "/%u/%U/%%" };
 	static const char *const want[] = {
-		"/home/x/y", "/home/alice", "/alice/7/%",
+		"/home/x/y",
+		"/home/alice",
+		"/alice/7/%",
 	};
 	static const struct kv_account account = { "alice", 7, "/home" };
 
@@ -273,7 +292,8 @@ path_that_does_not_fit_is_refused(void **state)
 			char *path = (char *)exact_copy(want[i], cap);
 
 			assert_err(kv_userfile_expand(patterns[i], &account,
-			    path, cap), cap < need ? KV_ERR_NO_SPACE : KV_OK);
+				       path, cap),
+			    cap < need ? KV_ERR_NO_SPACE : KV_OK);
 			if (cap == need)
 				assert_string_equal(path, want[i]);
 		}

@@ -118,8 +118,8 @@ configure(const char *text)
 static void
 configure_rsa(const char *text)
 {
-	configure(format("Filter %s\n%s", filter_file("rsa.pkbf", &lists_rsa),
-	    text));
+	configure(
+	    format("Filter %s\n%s", filter_file("rsa.pkbf", &lists_rsa), text));
 }
 
 static void
@@ -327,15 +327,17 @@ static void
 composite_key_is_listed_under_both_of_its_names(void **state)
 {
 	static const char *const names[] = {
-		"composite", "composite-cert", "plain-cert",
+		"composite",
+		"composite-cert",
+		"plain-cert",
 	};
 	struct filter_bytes lists_composite;
 	const char *filter;
 
 	(void)state;
 	make_filter(&lists_composite, line_of_openssh_10_6("composite"));
-	filter = format("Filter %s\n", filter_file("composite.pkbf",
-	    &lists_composite));
+	filter = format("Filter %s\n",
+	    filter_file("composite.pkbf", &lists_composite));
 	configure(filter);
 	for (size_t i = 0; i < COUNT(names); i++) {
 		judge_line(line_of_openssh_10_6(names[i]));
@@ -499,7 +501,8 @@ filter_that_is_replaced_later_does_not_matter(void **state)
 	(void)state;
 	configure_rsa("");
 	assert_return_code(rename(filter_file("new", &lists_none),
-	    tmp_path("rsa.pkbf")), errno);
+			       tmp_path("rsa.pkbf")),
+	    errno);
 	judge(&rsa);
 	expect_listed(RSA_FP, KV_PART_KEY);
 }
@@ -518,8 +521,8 @@ hit_counts_beside_a_broken_filter(void **state)
 	assert_string_equal(d.filter->path, good);
 	judge(&clean);
 	expect_error(missing);
-	configure(format("Filter %s\nFilter %s\nOnError allow\n", good,
-	    missing));
+	configure(
+	    format("Filter %s\nFilter %s\nOnError allow\n", good, missing));
 	judge(&rsa);
 	expect_listed(RSA_FP, KV_PART_KEY);
 	judge(&clean);
@@ -785,8 +788,8 @@ unknown_type_is_unsupported(void **state)
 	/* sshd's name for it counts, not the one inside. */
 	judge_as("ssh-bar", &clean.blob);
 	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_DENY);
-	configure_rsa(format("OnUnsupported deny\nAllowKey %s known\n",
-	    fingerprint));
+	configure_rsa(
+	    format("OnUnsupported deny\nAllowKey %s known\n", fingerprint));
 	unknown_blob();
 	judge_as("ssh-foo@example.com", &b);
 	expect(KV_VERDICT_ALLOWED, KV_ACTION_ALLOW);
@@ -830,8 +833,8 @@ long_type_names_are_cut(void **state)
 		type[len] = '\0';
 		judge_as(type, &b);
 		expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_ALLOW);
-		assert_string_equal(d.key_type, format("%.*s",
-		    (int)(len < most ? len : most), type));
+		assert_string_equal(d.key_type,
+		    format("%.*s", (int)(len < most ? len : most), type));
 		assert_contains(d.fingerprint, "SHA256:");
 		type[len] = 'x';
 	}
@@ -906,7 +909,7 @@ plain_keys_are_judged(void **state)
 	assert_err(kv_sshkey_parse(rsa.blob.p, rsa.blob.len, &key), KV_OK);
 	kv_judge_pubkey(&j, &key.key, NOW, &d);
 	expect_listed(RSA_FP, KV_PART_KEY);
-	kv_judge_pubkey(&j, &key.ca, NOW, &d);	/* none */
+	kv_judge_pubkey(&j, &key.ca, NOW, &d); /* none */
 	expect(KV_VERDICT_ERROR, KV_ACTION_DENY);
 }
 
@@ -952,7 +955,8 @@ static void
 command_may_open_files_by_its_own_rules(void **state)
 {
 	const char *filters[] = {
-		filter_file("one", &lists_rsa), filter_file("two", &lists_none),
+		filter_file("one", &lists_rsa),
+		filter_file("two", &lists_none),
 	};
 	const char *path = tmp_text("conf", "OnHit warn\nFilter /none\n");
 	int asked = 0;
@@ -986,8 +990,7 @@ command_without_filters_has_no_verdict(void **state)
 	judge(&clean);
 	expect_error("no filter");
 	kv_judge_close(&j);
-	kv_judge_open_with(&j, NULL, filters, COUNT(filters), open_any,
-	    &asked);
+	kv_judge_open_with(&j, NULL, filters, COUNT(filters), open_any, &asked);
 	judge(&clean);
 	expect_error("too many filters");
 	kv_judge_close(&j);
@@ -1094,7 +1097,8 @@ the_oracle_agrees_on_what_is_listed(void **state)
 	fclose(lines);
 	fclose(expected);
 	assert_lines(output_of(ORACLE "contains %s/g %s | cut -d ' ' -f 1",
-	    tmp_dir(), keys), (const char *)read_whole(want, &len));
+			 tmp_dir(), keys),
+	    (const char *)read_whole(want, &len));
 	assert_in_range(listed, 50, 350);
 }
 

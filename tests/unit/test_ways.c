@@ -18,7 +18,8 @@
 
 #include <security/pam_appl.h>
 
-#define GUARD "/usr/libexec/keyveto-authorized-keys --user %u --home %h " \
+#define GUARD \
+	"/usr/libexec/keyveto-authorized-keys --user %u --home %h " \
 	"--type %t --key %k"
 #define SSSD "/usr/bin/sss_ssh_authorizedkeys %u"
 #define CHAINED GUARD " -- " SSSD
@@ -78,7 +79,7 @@ expect_ways(const char *dump, const struct ways_context *c, const char *open,
 		assert_int_equal(w.pam[i], pam);
 		assert_int_equal(ways_is_guarded(&w, (enum way)i),
 		    strchr(open, letters[i]) == NULL ||
-		    strchr(guard, letters[i]) != NULL || pam);
+			strchr(guard, letters[i]) != NULL || pam);
 	}
 }
 
@@ -89,7 +90,9 @@ expect_open(const char *text, const char *open, const char *guard)
 	static const struct {
 		bool module, usepam;
 	} pam[] = {
-		{ false, false }, { true, false }, { false, true },
+		{ false, false },
+		{ true, false },
+		{ false, true },
 		{ true, true },
 	};
 
@@ -116,63 +119,75 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		{ "AuthorizedKeysFile NONE\nAuthorizedKeysCommand None\n", "",
 		    "" },
 		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
-		    "AuthorizedKeysCommand " SSSD "\n", "FKC", "" },
+		  "AuthorizedKeysCommand " SSSD "\n",
+		    "FKC", "" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " SSSD "\n",
 		    "KC", "" },
 		/* The guard prints the files that sshd does not read. */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n",
 		    "FC", "FC" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " CHAINED
-		    "\n", "KC", "KC" },
+		  "\n",
+		    "KC", "KC" },
 		/* sshd reads the files itself, before it asks the guard. */
 		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
-		    "AuthorizedKeysCommand " GUARD "\n", "FC", "" },
+		  "AuthorizedKeysCommand " GUARD "\n",
+		    "FC", "" },
 		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
-		    "AuthorizedKeysCommand " CHAINED "\n", "FKC", "K" },
+		  "AuthorizedKeysCommand " CHAINED "\n",
+		    "FKC", "K" },
 		/* Not the guard, but something of a like name. */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " SSSD
-		    " keyveto-authorized-keys\n", "KC", "" },
+		  " keyveto-authorized-keys\n",
+		    "KC", "" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
-		    "/usr/libexec/keyveto-authorized-keys.old %u\n", "KC",
-		    "" },
+		  "/usr/libexec/keyveto-authorized-keys.old %u\n",
+		    "KC", "" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
-		    "/usr/libexec/my-keyveto-authorized-keys %u\n", "KC", "" },
+		  "/usr/libexec/my-keyveto-authorized-keys %u\n",
+		    "KC", "" },
 		/* "--" as the value of an option chains nothing. */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
-		    "/usr/libexec/keyveto-authorized-keys --user -- --home %h"
-		    "\n", "FC", "FC" },
+		  "/usr/libexec/keyveto-authorized-keys --user -- --home %h"
+		  "\n",
+		    "FC", "FC" },
 		/* Whoever has a certificate does not pass the guard of keys. */
 		{ CA, "U", "" },
-		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n"
-		    CA, "FCU", "FC" },
+		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD
+		  "\n" CA,
+		    "FCU", "FC" },
 		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n", "U", "U" },
 		{ CA "AuthorizedPrincipalsCommand " GUARD "\n", "U", "" },
 		{ CA "AuthorizedPrincipalsCommand " SSSD "\n", "U", "" },
 		{ CA "AuthorizedPrincipalsCommand none\n", "U", "" },
 		/* sshd asks the file first. */
 		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n"
-		    "AuthorizedPrincipalsFile .ssh/principals\n", "U", "" },
+		     "AuthorizedPrincipalsFile .ssh/principals\n",
+		    "U", "" },
 		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n"
-		    "AuthorizedPrincipalsFile none\n", "U", "U" },
+		     "AuthorizedPrincipalsFile none\n",
+		    "U", "U" },
 		/* Principals are of no use without a CA. */
 		{ "AuthorizedPrincipalsCommand " CHAINED "\n", "", "" },
 		{ "AuthorizedPrincipalsFile .ssh/principals\n", "", "" },
 		{ "TrustedUserCAKeys none\n", "", "" },
 		{ "PubkeyAuthentication no\n"
-		    "AuthorizedKeysFile .ssh/authorized_keys\n"
-		    "AuthorizedKeysCommand " SSSD "\n" CA, "", "" },
+		  "AuthorizedKeysFile .ssh/authorized_keys\n"
+		  "AuthorizedKeysCommand " SSSD "\n" CA,
+		    "", "" },
 		{ "PubkeyAuthentication yes\n"
-		    "AuthorizedKeysFile .ssh/authorized_keys\n", "FC", "" },
+		  "AuthorizedKeysFile .ssh/authorized_keys\n",
+		    "FC", "" },
 		{ "HostbasedAuthentication yes\n", "H", "" },
 		{ "HostbasedAuthentication no\n", "", "" },
 		/* The guard sees no host key. */
 		{ "HostbasedAuthentication yes\nPubkeyAuthentication no\n"
-		    "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD
-		    "\n", "H", "" },
+		  "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n",
+		    "H", "" },
 		{ "HostbasedAuthentication yes\nAuthorizedKeysFile none\n"
-		    "AuthorizedKeysCommand " GUARD "\n" CA
-		    "AuthorizedPrincipalsCommand " CHAINED "\n", "FCUH",
-		    "FCU" },
+		  "AuthorizedKeysCommand " GUARD "\n" CA
+		  "AuthorizedPrincipalsCommand " CHAINED "\n",
+		    "FCUH", "FCU" },
 	};
 
 	(void)state;
@@ -184,7 +199,8 @@ static void
 other_clients_may_come_by_key(void **state)
 {
 	const struct ways_context c = { .keys_elsewhere = true };
-	const char *dump = "PubkeyAuthentication no\n"
+	const char *dump =
+	    "PubkeyAuthentication no\n"
 	    "AuthorizedKeysFile .ssh/authorized_keys\nUsePAM yes\n";
 
 	(void)state;
@@ -201,14 +217,12 @@ lines_of_match_blocks_open_ways(void **state)
 		bool without_ca, with_ca;
 		enum way way;
 	} rows[] = {
-		{ "AuthorizedKeysFile", "/etc/keys/%u", true, true,
-		    WAY_FILES },
+		{ "AuthorizedKeysFile", "/etc/keys/%u", true, true, WAY_FILES },
 		{ "AuthorizedKeysFile", "none", false, false, WAY_FILES },
 		{ "AuthorizedKeysCommand", SSSD, true, true, WAY_COMMAND },
 		{ "AuthorizedKeysCommand", "none", false, false, WAY_COMMAND },
 		{ "AuthorizedKeysCommand", GUARD, false, false, WAY_COMMAND },
-		{ "AuthorizedKeysCommand", CHAINED, false, false,
-		    WAY_COMMAND },
+		{ "AuthorizedKeysCommand", CHAINED, false, false, WAY_COMMAND },
 		{ "TrustedUserCAKeys", "/etc/ca", true, true, WAY_USER_CA },
 		{ "TrustedUserCAKeys", "none", false, false, WAY_USER_CA },
 		{ "AuthorizedPrincipalsCommand", SSSD, false, true,
@@ -221,8 +235,7 @@ lines_of_match_blocks_open_ways(void **state)
 		    WAY_USER_CA },
 		{ "AuthorizedPrincipalsFile", "none", false, false,
 		    WAY_USER_CA },
-		{ "HostbasedAuthentication", "yes", true, true,
-		    WAY_HOSTBASED },
+		{ "HostbasedAuthentication", "yes", true, true, WAY_HOSTBASED },
 		{ "HostbasedAuthentication", "no", false, false,
 		    WAY_HOSTBASED },
 		{ "PasswordAuthentication", "yes", false, false, WAY_USER_CA },
@@ -233,12 +246,13 @@ lines_of_match_blocks_open_ways(void **state)
 		const char *keyword = rows[i].keyword;
 
 		for (int j = 0; j < 2; j++) {
-			assert_int_equal(ways_line_opens(keyword,
-			    rows[i].value, false), rows[i].without_ca);
-			assert_int_equal(ways_line_opens(keyword,
-			    rows[i].value, true), rows[i].with_ca);
-			assert_int_equal(ways_of_keyword(keyword),
-			    rows[i].way);
+			assert_int_equal(ways_line_opens(keyword, rows[i].value,
+					     false),
+			    rows[i].without_ca);
+			assert_int_equal(ways_line_opens(keyword, rows[i].value,
+					     true),
+			    rows[i].with_ca);
+			assert_int_equal(ways_of_keyword(keyword), rows[i].way);
 			keyword = lower_keywords(keyword);
 		}
 	}
@@ -248,8 +262,11 @@ static void
 ways_have_names(void **state)
 {
 	static const char *const names[WAYS] = {
-		"authorized_keys", "AuthorizedKeysCommand",
-		"cert-authority line", "TrustedUserCAKeys", "hostbased",
+		"authorized_keys",
+		"AuthorizedKeysCommand",
+		"cert-authority line",
+		"TrustedUserCAKeys",
+		"hostbased",
 	};
 
 	(void)state;
@@ -283,7 +300,8 @@ libpam_says(void)
 
 	messages = 0;
 	assert_int_equal(pam_start_confdir("sshd", "alice", &conv,
-	    tmp_path("etc/pam.d"), &pamh), PAM_SUCCESS);
+			     tmp_path("etc/pam.d"), &pamh),
+	    PAM_SUCCESS);
 	r = pam_open_session(pamh, 0);
 	pam_end(pamh, r);
 	return r;
@@ -315,9 +333,9 @@ static const struct {
 	{ "session\trequisite\t/usr/lib/security/" KEYVETO REST, true, true },
 	{ "SESSION Requisite " KEYVETO REST, true, true },
 	{ "auth required pam_permit.so\naccount required pam_permit.so\n"
-	    "session requisite " KEYVETO REST, true, true },
-	{ "auth include common\nsession requisite " KEYVETO REST, true,
-	    true },
+	  "session requisite " KEYVETO REST,
+	    true, true },
+	{ "auth include common\nsession requisite " KEYVETO REST, true, true },
 	{ "session include keyveto" REST, true, true },
 	{ "@include keyveto" REST, true, true },
 	/* A no there ends the substack, and what follows still runs. */
@@ -387,8 +405,8 @@ libpam_refuses_where_the_module_is_missing(void **state)
 			continue;
 		/* No such module anywhere. */
 		put_stack(format("%.*s%s", (int)(name - stacks[i].text),
-		    stacks[i].text, format("pam_gone.so%s",
-		    name + strlen(KEYVETO))));
+		    stacks[i].text,
+		    format("pam_gone.so%s", name + strlen(KEYVETO))));
 		assert_int_not_equal(libpam_says(), PAM_SUCCESS);
 	}
 }

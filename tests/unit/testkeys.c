@@ -12,13 +12,15 @@
 #include <openssl/param_build.h>
 #include <openssl/x509.h>
 
-const char rsa_line[] = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCdjWIIuoUy+RGC"
+const char rsa_line[] =
+    "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCdjWIIuoUy+RGC"
     "PtkPGcZtZSk437aUFB2CgIkvfiA5H3iB+mg6yk8yotIf0tVVYMy16h7Yr1zmyLAngTIUpoBz"
     "uQg5E66wn70QxkB065sy3FYM8D4wkMW9OP2J91SoeoYnkwJ0nu8LHTF/T9GpTvxJCVvSMoYE"
     "sF1GHFFCwl4YQOYPscerqxr7dfP/mwlulLrwBxYmbXcDRtukf8eANy6Xo8ckesGhJ9ndhe/W"
     "600n6xZTNToBXiWyI1/jWkzvRj3NvgAvPH2ypJm6AQD1wkNVFp+yNVqoL9xZJS+LLh2Nu3cw"
     "GucS9QI7Rg4f4M/naL065eDYLxEFegSM5ZfAp9cn";
-const char ec_line[] = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAA"
+const char ec_line[] =
+    "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAA"
     "AIbmlzdHAyNTYAAABBBB1cUco3MYNAAsJnijrjErO+nmYcbp3KvL2DyX7tBDc2LRzEgW2/9D"
     "vIO9z2waIgAHxiQXpnadjchiy3DzmaSfk=";
 
@@ -96,7 +98,8 @@ random_bn(size_t bits)
 	BIGNUM *n = BN_new();
 
 	assert_int_equal(BN_rand(n, (int)bits, BN_RAND_TOP_ONE,
-	    BN_RAND_BOTTOM_ANY), 1);
+			     BN_RAND_BOTTOM_ANY),
+	    1);
 	return n;
 }
 
@@ -141,7 +144,8 @@ pkey_from_numbers(const char *algorithm, const char *const names[],
 	params = OSSL_PARAM_BLD_to_param(bld);
 	assert_int_equal(EVP_PKEY_fromdata_init(ctx), 1);
 	assert_int_equal(EVP_PKEY_fromdata(ctx, &pkey, EVP_PKEY_PUBLIC_KEY,
-	    params), 1);
+			     params),
+	    1);
 	OSSL_PARAM_free(params);
 	OSSL_PARAM_BLD_free(bld);
 	EVP_PKEY_CTX_free(ctx);
@@ -153,15 +157,16 @@ static void
 rsa_from_numbers(struct testkey *k, BIGNUM *e, BIGNUM *n)
 {
 	static const char *const names[] = {
-		OSSL_PKEY_PARAM_RSA_E, OSSL_PKEY_PARAM_RSA_N,
+		OSSL_PKEY_PARAM_RSA_E,
+		OSSL_PKEY_PARAM_RSA_N,
 	};
 	BIGNUM *const numbers[] = { e, n };
 
 	*k = (struct testkey){ 0 };
 	put_bn(&k->fields, e);
 	put_bn(&k->fields, n);
-	finish(k, KV_KEY_RSA, "ssh-rsa", pkey_from_numbers("RSA", names,
-	    numbers, 2));
+	finish(k, KV_KEY_RSA, "ssh-rsa",
+	    pkey_from_numbers("RSA", names, numbers, 2));
 	BN_free(e);
 	BN_free(n);
 }
@@ -187,19 +192,23 @@ void
 testkey_dsa(struct testkey *k, size_t p_bits, size_t q_bits)
 {
 	static const char *const names[] = {
-		OSSL_PKEY_PARAM_FFC_P, OSSL_PKEY_PARAM_FFC_Q,
-		OSSL_PKEY_PARAM_FFC_G, OSSL_PKEY_PARAM_PUB_KEY,
+		OSSL_PKEY_PARAM_FFC_P,
+		OSSL_PKEY_PARAM_FFC_Q,
+		OSSL_PKEY_PARAM_FFC_G,
+		OSSL_PKEY_PARAM_PUB_KEY,
 	};
 	BIGNUM *const numbers[] = {
-		random_bn(p_bits), random_bn(q_bits), random_bn(p_bits - 1),
+		random_bn(p_bits),
+		random_bn(q_bits),
+		random_bn(p_bits - 1),
 		random_bn(1 + fresh_below(p_bits - 1)),
 	};
 
 	*k = (struct testkey){ 0 };
 	for (size_t i = 0; i < COUNT(numbers); i++)
 		put_bn(&k->fields, numbers[i]);
-	finish(k, KV_KEY_DSA, "ssh-dss", pkey_from_numbers("DSA", names,
-	    numbers, COUNT(numbers)));
+	finish(k, KV_KEY_DSA, "ssh-dss",
+	    pkey_from_numbers("DSA", names, numbers, COUNT(numbers)));
 	for (size_t i = 0; i < COUNT(numbers); i++)
 		BN_free(numbers[i]);
 }
@@ -214,14 +223,17 @@ ecdsa_new(struct testkey *k, enum kv_keytype type, const char *name,
 
 	assert_non_null(pkey);
 	assert_int_equal(EVP_PKEY_get_octet_string_param(pkey,
-	    OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point), &len), 1);
+			     OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point),
+			     &len),
+	    1);
 	put_text(&k->fields, curve);
 	put_string(&k->fields, point, len);
 	assert_int_equal(EVP_PKEY_up_ref(pkey), 1);
 	finish(k, type, name, pkey);
 	assert_int_equal(EVP_PKEY_set_utf8_string_param(pkey,
-	    OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
-	    OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_COMPRESSED), 1);
+			     OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+			     OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_COMPRESSED),
+	    1);
 	add_spki(&k->compressed, pkey);
 	EVP_PKEY_free(pkey);
 }
@@ -251,8 +263,9 @@ testkey_sk(struct testkey *k, const struct testkey *plain,
 	k->type = ec ? KV_KEY_SK_ECDSA_P256 : KV_KEY_SK_ED25519;
 	put_text(&k->fields, application);
 	k->blob.len = 0;
-	put_text(&k->blob, ec ? "sk-ecdsa-sha2-nistp256@openssh.com" :
-	    "sk-ssh-ed25519@openssh.com");
+	put_text(&k->blob,
+	    ec ? "sk-ecdsa-sha2-nistp256@openssh.com" :
+		 "sk-ssh-ed25519@openssh.com");
 	put_blob(&k->blob, &k->fields);
 }
 
@@ -261,8 +274,8 @@ security_key_new(struct testkey *k, enum kv_keytype type)
 {
 	static struct testkey plain;
 
-	testkey_new(&plain, type == KV_KEY_SK_ECDSA_P256 ? KV_KEY_ECDSA_P256 :
-	    KV_KEY_ED25519);
+	testkey_new(&plain,
+	    type == KV_KEY_SK_ECDSA_P256 ? KV_KEY_ECDSA_P256 : KV_KEY_ED25519);
 	testkey_sk(k, &plain, "ssh:");
 }
 
@@ -287,8 +300,9 @@ mldsa_new(struct testkey *k, enum kv_keytype type)
 	memcpy(raw + 1312, half.fields.p + 4, 32);
 	k->type = type;
 	put_string(&k->fields, raw, sizeof(raw));
-	put_text(&k->blob, type == KV_KEY_MLDSA44_ED25519 ?
-	    "ssh-mldsa44-ed25519" : "ssh-mldsa44-ed25519@openssh.com");
+	put_text(&k->blob,
+	    type == KV_KEY_MLDSA44_ED25519 ? "ssh-mldsa44-ed25519" :
+					     "ssh-mldsa44-ed25519@openssh.com");
 	put_blob(&k->blob, &k->fields);
 	k->n_spki = 3;
 	put(&k->spki[0], composite, sizeof(composite));
@@ -368,8 +382,8 @@ char *
 line_of_openssh_10_6(const char *name)
 {
 	size_t len;
-	uint8_t *text = read_whole(format("testdata/openssh-10.6/%s.pub",
-	    name), &len);
+	uint8_t *text = read_whole(format("testdata/openssh-10.6/%s.pub", name),
+	    &len);
 
 	return format("%.*s", (int)strcspn((char *)text, "\n"), (char *)text);
 }
@@ -414,18 +428,18 @@ cert_build(struct testcert *c, struct blob *out)
 	put_string(out, nonce, sizeof(nonce));
 	put_blob(out, c->fields);
 	c->key_end = out->len;
-	put_u64(out, 1);			/* serial */
+	put_u64(out, 1); /* serial */
 	put_u32(out, c->kind);
 	put_string(out, c->key_id.p, c->key_id.len);
 	put_string(out, c->principals.p, c->principals.len);
-	put_u64(out, 0);			/* valid after */
-	put_u64(out, UINT64_MAX);		/* valid before */
+	put_u64(out, 0);	  /* valid after */
+	put_u64(out, UINT64_MAX); /* valid before */
 	put_string(out, c->critical.p, c->critical.len);
 	put_string(out, c->extensions.p, c->extensions.len);
-	put_string(out, "", 0);			/* reserved */
+	put_string(out, "", 0); /* reserved */
 	put_string(out, c->ca.p, c->ca.len);
 	c->ca_end = out->len;
-	put_string(out, nonce, sizeof(nonce));	/* "signature" */
+	put_string(out, nonce, sizeof(nonce)); /* "signature" */
 }
 
 void

@@ -38,11 +38,11 @@ void put_padded(struct blob *b, const void *p, size_t len, size_t pad);
 /* One key in each of its forms. */
 struct testkey {
 	enum kv_keytype type;
-	struct blob fields;	/* what follows the type's name */
-	struct blob blob;	/* canonical */
-	struct blob spki[3];	/* by OpenSSL */
+	struct blob fields;  /* what follows the type's name */
+	struct blob blob;    /* canonical */
+	struct blob spki[3]; /* by OpenSSL */
 	size_t n_spki;
-	struct blob compressed;	/* EC only */
+	struct blob compressed; /* EC only */
 };
 
 /* A fresh key: RSA 2048, DSA 1024. */
@@ -71,7 +71,7 @@ void blob_of_line(const char *line, struct blob *b);
 
 /* What a certificate is made of, in order. */
 struct testcert {
-	struct blob name;	/* with all its NULs */
+	struct blob name; /* with all its NULs */
 	const struct blob *fields;
 	uint32_t kind;
 	struct blob key_id, principals, critical, extensions;

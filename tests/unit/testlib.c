@@ -38,8 +38,8 @@ test_cleanup(void **state)
 		free(kept[--n_kept]);
 	free(kept);
 	kept = NULL;
-	if (dir[0] != '\0' && nftw(dir, remove_one, 16,
-	    FTW_DEPTH | FTW_PHYS) != 0)
+	if (dir[0] != '\0' &&
+	    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
 		return -1;
 	dir[0] = '\0';
 	return 0;
@@ -123,8 +123,7 @@ base64_of(const void *p, size_t len)
 }
 
 void
-assert_bytes(const void *got, size_t got_len, const void *want,
-    size_t want_len)
+assert_bytes(const void *got, size_t got_len, const void *want, size_t want_len)
 {
 	if (got_len == want_len &&
 	    (got_len == 0 || memcmp(got, want, got_len) == 0))
@@ -360,9 +359,9 @@ mutate_byte(uint8_t *m, size_t len, size_t i, mutant_fn fn, void *arg)
 
 	for (unsigned int bit = 0; bit < 8; bit++)
 		masks[bit] = (uint8_t)(1U << bit);
-	masks[8] = 0xff;		/* inverted */
-	masks[9] = was;			/* 0 */
-	masks[10] = was ^ 0xff;		/* 255 */
+	masks[8] = 0xff;	/* inverted */
+	masks[9] = was;		/* 0 */
+	masks[10] = was ^ 0xff; /* 255 */
 	for (size_t j = 0; j < COUNT(masks); j++) {
 		m[i] = was ^ masks[j];
 		fn(m, len, arg);
