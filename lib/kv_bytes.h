@@ -12,21 +12,22 @@
 
 #include "kv_err.h"
 
-/* Bytes that belong to somebody else; p may be NULL when len is 0. */
+/* Bytes that the span does not own. p may be NULL if len is 0. */
 struct kv_span {
 	const uint8_t *p;
 	size_t len;
 };
 
-/* What is still to be read; copy it to look ahead. */
+/* The bytes that are still to be read. To look ahead, read from a copy. */
 struct kv_bytes {
 	const uint8_t *p;
 	size_t left;
 };
 
 /*
- * The longest integer sshd reads, in bytes without leading zeros (16384 bits),
- * and with them: see sshbuf-getput-basic.c:sshbuf_get_bignum2_bytes_direct.
+ * The longest integer that sshd reads (16384 bits), in bytes: without a leading
+ * zero, and with the one that sshd accepts before the longest integer. See
+ * sshbuf-getput-basic.c:sshbuf_get_bignum2_bytes_direct.
  */
 #define KV_MPINT_MAX_BYTES 2048
 #define KV_MPINT_MAX_WIRE_BYTES (KV_MPINT_MAX_BYTES + 1)
@@ -36,23 +37,24 @@ bool kv_span_equal(struct kv_span a, struct kv_span b);
 bool kv_span_is(struct kv_span a, const char *s);
 
 /*
- * Each getter moves past what it read and returns KV_OK, or leaves the reader
- * where it was and returns an error: KV_ERR_TRUNCATED when there are not
- * enough bytes left. Spans point into the caller's data.
+ * Each function moves past what it read and returns KV_OK, or leaves the reader
+ * where it was and returns an error: KV_ERR_TRUNCATED if there are not enough
+ * bytes left. Spans point into the caller's data.
  */
 KV_MUST_CHECK enum kv_err kv_bytes_get_u32(struct kv_bytes *b, uint32_t *valp);
 KV_MUST_CHECK enum kv_err kv_bytes_skip(struct kv_bytes *b, size_t len);
 KV_MUST_CHECK enum kv_err kv_bytes_get_string(struct kv_bytes *b,
     struct kv_span *sp);
 /*
- * A string that is a name: like sshbuf_get_cstring, one NUL at its end is
- * tolerated and left out of the span; KV_ERR_NAME for a NUL anywhere else.
+ * Reads a string that is a name. Like sshbuf_get_cstring, it accepts one NUL at
+ * the end, and leaves that NUL out of the span. KV_ERR_NAME: there is a NUL
+ * elsewhere.
  */
 KV_MUST_CHECK enum kv_err kv_bytes_get_name(struct kv_bytes *b,
     struct kv_span *sp);
 /*
- * A non-negative mpint, leading zeros stripped (so 0 has length 0).
- * KV_ERR_INT_NEGATIVE, KV_ERR_INT_TOO_LARGE.
+ * Reads a non-negative mpint. The span has no leading zeros: 0 has length 0.
+ * KV_ERR_INT_NEGATIVE; KV_ERR_INT_TOO_LARGE above KV_MPINT_MAX_BYTES.
  */
 KV_MUST_CHECK enum kv_err kv_bytes_get_mpint(struct kv_bytes *b,
     struct kv_span *sp);

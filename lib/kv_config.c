@@ -11,7 +11,7 @@
 
 #include "kv_words.h"
 
-/* The Makefile says what the local sshd checks (Debian's is laxer). */
+/* The Makefile sets what the local sshd checks: Debian's is laxer. */
 #ifndef KV_STRICTMODES_DEFAULT
 #define KV_STRICTMODES_DEFAULT KV_STRICTMODES_YES
 #endif
@@ -24,14 +24,16 @@
 
 struct parser {
 	struct kv_config *c;
-	/* The config's, from the end on. */
+	/* parse_owned hands these to c at the end. */
 	struct kv_allowed_key *allowed;
 	size_t n_allowed;
 	const char *path;
 	unsigned long line;
 	char *why;
 	bool failed;
-	/* Keywords that hold one value: the first counts, as in sshd_config. */
+	/*
+	 * Of a keyword with one value the first line counts, as in sshd_config.
+	 */
 	bool seen_on_hit, seen_on_error, seen_on_unsupported, seen_patterns;
 	bool seen_strictmodes, seen_wildcards, seen_facility, seen_message;
 	bool seen_filter;
@@ -68,7 +70,7 @@ static const struct word_value wildcards[] = {
 	{ "no", KV_WILDCARDS_NO },
 	{ NULL, 0 },
 };
-/* The names that sshd_config(5) takes. */
+/* The facilities of sshd_config(5). */
 static const struct word_value facilities[] = {
 	{ "DAEMON", LOG_DAEMON },
 	{ "USER", LOG_USER },
@@ -85,9 +87,9 @@ static const struct word_value facilities[] = {
 	{ NULL, 0 },
 };
 
-/* Remembers the first mistake; the text comes from an administrator's file. */
+/* Writes the first mistake to why. Later mistakes are ignored. */
 __attribute__((format(printf, 2, 3))) static void
-mistake(struct parser *ps, const char *fmt, ...)
+note_mistake(struct parser *ps, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -104,9 +106,9 @@ mistake(struct parser *ps, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The words from number i on, joined by single blanks, in their own place. */
+/* Joins the words from index i on, in place, with one blank between them. */
 static const char *
-join(char *word[], int n, int i)
+join_words(char *word[], int n, int i)
 {
 	char *start, *out;
 
@@ -129,8 +131,8 @@ one_argument(struct parser *ps, char *word[], int n)
 {
 	if (n == 2 && word[1][0] != '\0')
 		return true;
-	mistake(ps, n > 2 ? "%s takes one argument" : "%s needs an argument",
-	    word[0]);
+	note_mistake(ps,
+	    n > 2 ? "%s takes one argument" : "%s needs an argument", word[0]);
 	return false;
 }
 
@@ -173,7 +175,7 @@ kv_config_strictmodes_word(enum kv_strictmodes mode)
 	return w->word;
 }
 
-/* Sets *valuep by the table; the first line of a keyword wins. */
+/* Sets *valuep to the value of word[1], unless an earlier line set it. */
 static void
 set_word(struct parser *ps, char *word[], int n, const struct word_value *table,
     bool *seen, int *valuep)
@@ -181,7 +183,7 @@ set_word(struct parser *ps, char *word[], int n, const struct word_value *table,
 	if (!one_argument(ps, word, n))
 		return;
 	if ((table = find_word(table, word[1])) == NULL) {
-		mistake(ps, "bad value \"%s\" for %s", word[1], word[0]);
+		note_mistake(ps, "bad value \"%s\" for %s", word[1], word[0]);
 		return;
 	}
 	if (!*seen)
@@ -195,7 +197,7 @@ set_filter(struct parser *ps, char *word[], int n)
 	if (!one_argument(ps, word, n))
 		return;
 	if (word[1][0] != '/') {
-		mistake(ps, "Filter needs an absolute path, not \"%s\"",
+		note_mistake(ps, "Filter needs an absolute path, not \"%s\"",
 		    word[1]);
 		return;
 	}
@@ -203,7 +205,7 @@ set_filter(struct parser *ps, char *word[], int n)
 		ps->c->n_filters = 0;
 	ps->seen_filter = true;
 	if (ps->c->n_filters == KV_CONFIG_MAX_FILTERS) {
-		mistake(ps, "more than %d filters", KV_CONFIG_MAX_FILTERS);
+		note_mistake(ps, "more than %d filters", KV_CONFIG_MAX_FILTERS);
 		return;
 	}
 	ps->c->filter[ps->c->n_filters++] = word[1];
@@ -216,17 +218,18 @@ set_patterns(struct parser *ps, char *word[], int n)
 	char path[4096];
 
 	if (n < 2) {
-		mistake(ps, "%s needs an argument", word[0]);
+		note_mistake(ps, "%s needs an argument", word[0]);
 		return;
 	}
 	if (n - 1 > KV_CONFIG_MAX_PATTERNS) {
-		mistake(ps, "more than %d patterns", KV_CONFIG_MAX_PATTERNS);
+		note_mistake(ps, "more than %d patterns",
+		    KV_CONFIG_MAX_PATTERNS);
 		return;
 	}
 	for (int i = 1; i < n; i++) {
 		if (kv_userfile_expand(word[i], &nobody, path, sizeof(path)) !=
 		    KV_OK) {
-			mistake(ps,
+			note_mistake(ps,
 			    "bad pattern \"%s\" (tokens are %%h %%u "
 			    "%%U %%%%)",
 			    word[i]);
@@ -255,7 +258,7 @@ read_digits(const char *s, int n, int *valuep)
 	return true;
 }
 
-/* YYYY-MM-DD to days since 1970-01-01; false when there is no such day. */
+/* Converts YYYY-MM-DD to days since 1970. False if there is no such day. */
 static bool
 read_date(const char *s, int64_t *daysp)
 {
@@ -288,13 +291,13 @@ add_allowed(struct parser *ps, char *word[], int n)
 	int i = 2;
 
 	if (n < 2) {
-		mistake(ps, "%s needs a fingerprint", word[0]);
+		note_mistake(ps, "%s needs a fingerprint", word[0]);
 		return;
 	}
 	if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)word[1],
 				     strlen(word[1]) },
 		key.digest) != KV_OK) {
-		mistake(ps,
+		note_mistake(ps,
 		    "bad fingerprint \"%s\" (SHA256:... as "
 		    "ssh-keygen -l prints it)",
 		    word[1]);
@@ -302,20 +305,20 @@ add_allowed(struct parser *ps, char *word[], int n)
 	}
 	if (n > 2 && strncmp(word[2], "until=", 6) == 0) {
 		if (!read_date(word[2] + 6, &key.until)) {
-			mistake(ps, "bad date \"%s\" (until=YYYY-MM-DD)",
+			note_mistake(ps, "bad date \"%s\" (until=YYYY-MM-DD)",
 			    word[2] + 6);
 			return;
 		}
 		i = 3;
 	}
-	key.reason = join(word, n, i);
-	/* Grown by doubling: the array's size is the power of two above n. */
+	key.reason = join_words(word, n, i);
+	/* The array doubles when n_allowed reaches a power of two. */
 	if ((ps->n_allowed & (ps->n_allowed - 1)) == 0) {
 		size_t cap = ps->n_allowed == 0 ? 1 : ps->n_allowed * 2;
 
 		grown = reallocarray(ps->allowed, cap, sizeof(key));
 		if (grown == NULL) {
-			mistake(ps, "out of memory");
+			note_mistake(ps, "out of memory");
 			return;
 		}
 		ps->allowed = grown;
@@ -327,11 +330,11 @@ static void
 set_message(struct parser *ps, char *word[], int n)
 {
 	if (n < 2) {
-		mistake(ps, "%s needs a text", word[0]);
+		note_mistake(ps, "%s needs a text", word[0]);
 		return;
 	}
 	if (!ps->seen_message)
-		ps->c->message = join(word, n, 1);
+		ps->c->message = join_words(word, n, 1);
 	ps->seen_message = true;
 }
 
@@ -344,7 +347,7 @@ parse_line(struct parser *ps, char *line)
 	int n = kv_words_split(line, word, &why), value;
 
 	if (n == -1)
-		mistake(ps, "%s", why);
+		note_mistake(ps, "%s", why);
 	if (n < 1)
 		return;
 	if (strcasecmp(word[0], "Filter") == 0) {
@@ -381,7 +384,7 @@ parse_line(struct parser *ps, char *line)
 	} else if (strcasecmp(word[0], "Message") == 0) {
 		set_message(ps, word, n);
 	} else
-		mistake(ps, "unknown keyword \"%s\"", word[0]);
+		note_mistake(ps, "unknown keyword \"%s\"", word[0]);
 }
 
 void
@@ -401,7 +404,7 @@ kv_config_defaults(struct kv_config *c)
 	};
 }
 
-/* Parses text, which the config owns and which has a NUL after len bytes. */
+/* Parses text of len bytes and a NUL. c takes ownership of text. */
 static enum kv_err
 parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
     char why[static KV_CONFIG_WHY_BYTES])
@@ -417,7 +420,7 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 		ps.line++;
 		*stop = '\0';
 		if (memchr(line, '\0', (size_t)(stop - line)) != NULL)
-			mistake(&ps, "NUL byte");
+			note_mistake(&ps, "NUL byte");
 		else
 			parse_line(&ps, line);
 		line = stop + 1;
@@ -460,7 +463,7 @@ kv_config_read(int fd, const char *path, struct kv_config *c,
 	kv_config_defaults(c);
 	why[0] = '\0';
 	for (;;) {
-		/* One byte more than was read stays for the NUL. */
+		/* Keep one byte for the NUL. */
 		if (cap - len < 2) {
 			cap += 4096;
 			if ((grown = realloc(text, cap)) == NULL) {

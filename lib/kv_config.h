@@ -11,7 +11,7 @@
 #include "kv_userfile.h"
 #include "kv_wildcards.h"
 
-/* The Makefile may say otherwise. */
+/* The Makefile can set other directories. */
 #ifndef KV_SYSCONFDIR
 #define KV_SYSCONFDIR "/etc"
 #endif
@@ -28,22 +28,22 @@
 #define KV_CONFIG_MAX_FILTERS 64
 #define KV_CONFIG_MAX_PATTERNS 256
 
-/* What happens to a login; the zero value refuses. */
+/* What happens to a login. The zero value refuses it. */
 enum kv_action {
 	KV_ACTION_DENY = 0,
 	KV_ACTION_WARN, /* log and let in */
 	KV_ACTION_ALLOW,
 };
 
-/* AllowKey: a key that is not vetoed. */
+/* An AllowKey line: the key is let in, whatever the filters say. */
 struct kv_allowed_key {
 	uint8_t digest[KV_SHA256_BYTES];
-	int64_t until;	    /* last day it counts, in days since 1970 UTC */
+	int64_t until; /* the last day it counts, as days since 1970 in UTC */
 	const char *reason; /* "" without one */
 };
 #define KV_CONFIG_NO_DATE INT64_MAX
 
-/* All strings are owned by the config. */
+/* All strings live until kv_config_free. */
 struct kv_config {
 	char *text; /* the file, cut into the strings below */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
@@ -60,43 +60,47 @@ struct kv_config {
 };
 
 /*
- * The values of StrictModes and AuthorizedKeysFileWildcards, as they are
- * written, in any case. False for another word.
+ * Read a value of StrictModes or AuthorizedKeysFileWildcards, in any case. They
+ * return false for any other word, and leave the output alone.
  */
 bool kv_config_read_strictmodes(const char *word, enum kv_strictmodes *mode);
 bool kv_config_read_wildcards(const char *word, enum kv_wildcards *wildcards);
 /* The word for a value of StrictModes. */
 const char *kv_config_strictmodes_word(enum kv_strictmodes mode);
 
-/* The values that hold without a configuration file. */
+/* Sets the values that hold without a configuration file. */
 void kv_config_defaults(struct kv_config *c);
 
 /*
- * Reads an open configuration file called path. Always leaves a config that
- * can be used and freed. On KV_ERR_CONFIG why names file, line and reason of
- * the first mistake, and the keywords without mistakes hold: OnError decides
- * what a mistake does. On another error (KV_ERR_SYSTEM with errno,
- * KV_ERR_MEMORY) the defaults hold.
+ * Reads the configuration file behind fd, which stays open. path is for
+ * messages. c can be used even after an error; kv_config_free frees it. why is
+ * "" without an error. Errors:
+ * - KV_ERR_CONFIG: why names file, line and reason of the first mistake. The
+ *   lines without a mistake hold: OnError decides what a mistake does. If the
+ *   file is larger than KV_CONFIG_MAX_BYTES, the defaults hold.
+ * - KV_ERR_SYSTEM (errno), KV_ERR_MEMORY: the defaults hold.
  */
 KV_MUST_CHECK enum kv_err kv_config_read(int fd, const char *path,
     struct kv_config *c, char why[static KV_CONFIG_WHY_BYTES]);
 
-/*
- * The same for text of len bytes, which is copied; it may hold anything.
- */
+/* Does the same with a copy of text, of len bytes. text may hold any byte. */
 KV_MUST_CHECK enum kv_err kv_config_parse(const char *text, size_t len,
     const char *path, struct kv_config *c,
     char why[static KV_CONFIG_WHY_BYTES]);
 
 void kv_config_free(struct kv_config *c);
 
-/* The AllowKey entry that counts for digest at time now, or NULL. */
+/*
+ * Returns the first AllowKey line that counts for digest at time now (seconds
+ * since 1970), or NULL. It belongs to c.
+ */
 const struct kv_allowed_key *kv_config_find_allowed(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t now);
 
 /*
- * A message with %f, %t and %% replaced and a NUL at its end, cut to fit cap
- * bytes.
+ * Writes message to out, which holds cap (at least 1) bytes. Replaces %f by
+ * fingerprint, %t by type and %% by %. Cuts what does not fit, and ends out
+ * with a NUL.
  */
 void kv_config_message(const char *message, const char *fingerprint,
     const char *type, char *out, size_t cap);

@@ -4,7 +4,7 @@
 const char *
 kv_strerror(enum kv_err err)
 {
-	/* No default: the compiler finds a missing text. */
+	/* No default: the compiler reports a missing text. */
 	switch (err) {
 	case KV_OK:
 		return "no error";

@@ -5,12 +5,12 @@
 
 #define KV_MUST_CHECK __attribute__((warn_unused_result))
 
-/* What a fallible library function returns; 0 is success, and nothing else is. */
+/* What a library function that can fail returns. Only 0 is success. */
 enum kv_err {
 	KV_OK = 0,
 	KV_ERR_INTERNAL,
 	KV_ERR_MEMORY,
-	KV_ERR_SYSTEM,	 /* errno tells */
+	KV_ERR_SYSTEM,	 /* errno says which */
 	KV_ERR_NO_SPACE, /* the caller's buffer is too small */
 
 	KV_ERR_TRUNCATED,
@@ -30,7 +30,7 @@ enum kv_err {
 	KV_ERR_CERT_PRINCIPALS,
 	KV_ERR_CERT_OPTIONS,
 	KV_ERR_CERT_CA,
-	KV_ERR_NO_POINT, /* asked for a point form of a key without one */
+	KV_ERR_NO_POINT, /* the key has no elliptic curve point */
 
 	KV_ERR_LINE_NO_KEY,
 	KV_ERR_LINE_QUOTE,
@@ -49,8 +49,8 @@ enum kv_err {
 };
 
 /*
- * The text of an error: a static string, lower case, no full stop.
- * KV_ERR_SYSTEM says "system error": the caller adds strerror(errno).
+ * Returns the text of an error: a static string in lower case, without a full
+ * stop. For KV_ERR_SYSTEM it is "system error": add strerror(errno) to it.
  */
 const char *kv_strerror(enum kv_err err);
 

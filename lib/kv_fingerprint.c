@@ -28,7 +28,7 @@ hash_string(SHA2_CTX *ctx, const void *p, size_t len)
 	SHA256Update(ctx, p, len);
 }
 
-/* An integer with its top bit set has a zero byte before it on the wire. */
+/* On the wire a zero byte precedes an integer whose top bit is set. */
 static void
 hash_mpint(SHA2_CTX *ctx, struct kv_span n)
 {
@@ -56,7 +56,7 @@ kv_fingerprint_digest(const struct kv_pubkey *key,
 		for (size_t i = 0; i < (key->type == KV_KEY_RSA ? 2 : 4); i++)
 			hash_mpint(&ctx, key->field[i]);
 	} else {
-		/* One string, also of the composite type's two fields. */
+		/* One string. The composite type's two fields are joined. */
 		hash_u32(&ctx, key->field[0].len + key->field[1].len);
 		SHA256Update(&ctx, key->field[0].p, key->field[0].len);
 		SHA256Update(&ctx, key->field[1].p, key->field[1].len);

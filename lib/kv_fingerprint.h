@@ -10,15 +10,16 @@
 #define KV_FINGERPRINT_BYTES (7 + 43 + 1)
 
 /*
- * The digest of a key's canonical blob (sshkey.c:sshkey_fingerprint_raw), so
- * that all encodings of a key have one fingerprint; a certificate's key has
- * that of the plain key. The blob starts with the type's name, so a composite
- * key has another fingerprint under its old name, for OpenSSH too.
+ * Computes the SHA-256 of a key's canonical blob, as in
+ * sshkey.c:sshkey_fingerprint_raw. All encodings of a key have one digest, and
+ * a certificate has the digest of its plain key. The blob starts with the name
+ * of the type. So a composite key has another digest under its old name, as in
+ * OpenSSH.
  */
 void kv_fingerprint_digest(const struct kv_pubkey *key,
     uint8_t digest[static KV_SHA256_BYTES]);
 
-/* The digest of any bytes: a blob of a type that is not known here. */
+/* Computes the SHA-256 of any bytes: for a blob of an unknown type. */
 void kv_fingerprint_digest_blob(const uint8_t *blob, size_t len,
     uint8_t digest[static KV_SHA256_BYTES]);
 

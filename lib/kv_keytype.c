@@ -6,7 +6,7 @@
 
 #define CERT "-cert-v01@openssh.com"
 
-/* The canonical name of each plain type comes first among its names. */
+/* The canonical name of a plain type comes first: kv_keytype_name finds it. */
 static const struct kv_keyname names[] = {
 	{ "ssh-ed25519", KV_KEY_ED25519, false },
 	{ "ssh-ed25519" CERT, KV_KEY_ED25519, true },

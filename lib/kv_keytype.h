@@ -23,8 +23,8 @@ enum kv_keytype {
 	KV_KEY_SK_ECDSA_P256,
 	KV_KEY_MLDSA44_ED25519,
 	/*
-	 * The same composite key under its name in OpenSSH 10.5, which 10.6
-	 * does not know. The name is part of the fingerprint.
+	 * The same composite key under its name in OpenSSH 10.5. OpenSSH 10.6
+	 * does not know this name. The name is part of the fingerprint.
 	 */
 	KV_KEY_MLDSA44_ED25519_OLD,
 };
@@ -37,16 +37,17 @@ struct kv_keyname {
 };
 
 /*
- * The exact name of a type in text (before the base64) or in sshd's %t, its
- * aliases such as rsa-sha2-256 included; NULL when no sshd knows it.
+ * Finds a type by its exact name, as it stands before the base64 and in sshd's
+ * %t. Aliases such as rsa-sha2-256 are found too. Returns a static entry, or
+ * NULL if no sshd knows the name.
  */
 const struct kv_keyname *kv_keyname_find(struct kv_span name);
 
 /*
- * The name of a type inside a key blob: besides the above, the short names of
- * plain keys in any case (RSA, ed25519, ...), which sshd 9.2 takes. The short
- * name ECDSA leaves the curve open: its entry has type KV_KEY_ECDSA_P256 and
- * *any_curvep is set.
+ * Finds a type by its name inside a key blob. Also finds the short names of
+ * plain keys in any case (RSA, ed25519, ...), which sshd 9.2 accepts. The short
+ * name ECDSA does not say the curve: its entry has type KV_KEY_ECDSA_P256, and
+ * *any_curvep is true.
  */
 const struct kv_keyname *kv_keyname_find_in_blob(struct kv_span name,
     bool *any_curvep);
@@ -57,12 +58,10 @@ const struct kv_keyname *kv_keyname_find_in_blob(struct kv_span name,
 /* The canonical name of a plain type ("ssh-rsa"); "" for KV_KEY_NONE. */
 const char *kv_keytype_name(enum kv_keytype type);
 
-/*
- * The curve's name in the blob ("nistp256"), or NULL for types without one.
- */
+/* The curve's name in the blob ("nistp256"), or NULL for a type without one. */
 const char *kv_keytype_curve(enum kv_keytype type);
 
-/* Bytes of an uncompressed point (RFC 5656 section 3.1), 0 without a curve. */
+/* Bytes of an uncompressed point (RFC 5656 section 3.1); 0 without a curve. */
 size_t kv_keytype_point_bytes(enum kv_keytype type);
 
 #endif

@@ -21,9 +21,9 @@ skip_blanks(struct kv_bytes *b)
 	}
 }
 
-/* Cuts off what stands before the next blank, and the blanks after it. */
+/* Returns the field before the next blank. Moves past the blanks after it. */
 static struct kv_span
-take_field(struct kv_bytes *b)
+next_field(struct kv_bytes *b)
 {
 	struct kv_span field = { b->p, 0 };
 
@@ -37,11 +37,11 @@ take_field(struct kv_bytes *b)
 }
 
 /*
- * Cuts off the options. A backslash escapes nothing but a quote, so that the
- * quote in "A\\" closes the string: that is how sshd reads it.
+ * Reads the options. A backslash escapes only a quote, so the quote in "A\\"
+ * closes the string, as in sshd.
  */
 static enum kv_err
-take_options(struct kv_bytes *b, struct kv_span *options)
+read_options(struct kv_bytes *b, struct kv_span *options)
 {
 	bool quoted = false;
 
@@ -61,7 +61,7 @@ take_options(struct kv_bytes *b, struct kv_span *options)
 	return quoted ? KV_ERR_LINE_QUOTE : KV_OK;
 }
 
-/* Whether blob starts with its own type name, as every SSH key does. */
+/* Whether blob starts with the name type, as every SSH key does. */
 static bool
 names_itself(struct kv_span blob, struct kv_span type)
 {
@@ -73,16 +73,15 @@ names_itself(struct kv_span blob, struct kv_span type)
 }
 
 /*
- * Reads "type base64 comment". *foundp tells whether this is a key at all,
- * good or broken; *b moves past it only when it is good.
+ * Reads "type base64 comment". *foundp says whether there is a key at all, good
+ * or broken.
  */
 static enum kv_err
-read_key(struct kv_bytes *b, uint8_t *blob, size_t cap, struct kv_line *line,
+read_key(struct kv_bytes b, uint8_t *blob, size_t cap, struct kv_line *line,
     bool *foundp)
 {
-	struct kv_bytes ahead = *b;
-	struct kv_span type = take_field(&ahead);
-	struct kv_span text = take_field(&ahead);
+	struct kv_span type = next_field(&b);
+	struct kv_span text = next_field(&b);
 	const struct kv_keyname *kn = kv_keyname_find(type);
 	struct kv_span decoded = { blob, 0 };
 	enum kv_err r;
@@ -99,12 +98,12 @@ read_key(struct kv_bytes *b, uint8_t *blob, size_t cap, struct kv_line *line,
 		line->type = type;
 		line->base64 = text;
 		line->blob = decoded;
-		line->comment = (struct kv_span){ ahead.p, ahead.left };
+		line->comment = (struct kv_span){ b.p, b.left };
 		return KV_ERR_TYPE_UNKNOWN;
 	}
 	line->type = type;
 	line->base64 = text;
-	line->comment = (struct kv_span){ ahead.p, ahead.left };
+	line->comment = (struct kv_span){ b.p, b.left };
 	if (r != KV_OK)
 		return r;
 	line->blob = decoded;
@@ -120,7 +119,7 @@ static bool
 is_ssh1(struct kv_bytes b)
 {
 	for (int i = 0; i < 3; i++) {
-		struct kv_span field = take_field(&b);
+		struct kv_span field = next_field(&b);
 
 		if (field.len == 0)
 			return false;
@@ -132,9 +131,9 @@ is_ssh1(struct kv_bytes b)
 	return true;
 }
 
-/* A line ends at a NUL; a carriage return before its end is none of it. */
+/* Returns text up to a NUL, without blanks before it and '\r' after it. */
 static struct kv_bytes
-effective(struct kv_span text)
+trim_line(struct kv_span text)
 {
 	struct kv_bytes b = { text.p, text.len };
 	const uint8_t *nul = text.len > 0 ?
@@ -153,7 +152,7 @@ enum kv_err
 kv_line_parse(struct kv_span text, uint8_t *blob, size_t cap,
     struct kv_line *line)
 {
-	struct kv_bytes b = effective(text);
+	struct kv_bytes b = trim_line(text);
 	enum kv_err first, second;
 	bool found;
 
@@ -162,14 +161,14 @@ kv_line_parse(struct kv_span text, uint8_t *blob, size_t cap,
 		line->is_blank = true;
 		return KV_OK;
 	}
-	first = read_key(&b, blob, cap, line, &found);
+	first = read_key(b, blob, cap, line, &found);
 	if (first == KV_OK || found)
 		return first;
 	if (is_ssh1(b))
 		return KV_ERR_LINE_SSH1;
-	if ((second = take_options(&b, &line->options)) != KV_OK)
+	if ((second = read_options(&b, &line->options)) != KV_OK)
 		return second;
-	second = read_key(&b, blob, cap, line, &found);
+	second = read_key(b, blob, cap, line, &found);
 	if (!found && is_ssh1(b))
 		return KV_ERR_LINE_SSH1;
 	return second;

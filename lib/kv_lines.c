@@ -13,7 +13,7 @@ kv_lines_init(struct kv_lines *l, int fd, uint8_t *buf, size_t cap)
 
 /* Makes room at the end of the buffer and reads into it. */
 static enum kv_err
-fill(struct kv_lines *l)
+fill_buffer(struct kv_lines *l)
 {
 	ssize_t n;
 
@@ -77,7 +77,7 @@ kv_lines_next(struct kv_lines *l, struct kv_span *linep, bool *morep)
 				return KV_ERR_LINE_TOO_LONG;
 			}
 		}
-		if ((r = fill(l)) != KV_OK)
+		if ((r = fill_buffer(l)) != KV_OK)
 			return r;
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* kv_lines: lines from a descriptor, through one buffer of fixed size. */
+/* kv_lines: reads lines from a descriptor, through a buffer of fixed size. */
 #ifndef KV_LINES_H
 #define KV_LINES_H
 
@@ -11,20 +11,23 @@ struct kv_lines {
 	int fd;
 	uint8_t *buf; /* the caller's */
 	size_t cap;
-	size_t start, end; /* what of buf is still unread */
-	uint64_t number;   /* of the line last returned, from 1 */
+	size_t start, end; /* the bytes of buf that are unread */
+	uint64_t number;   /* of the last line, from 1; lines too long count */
 	bool eof;
 	bool skipping; /* inside a line that was too long */
 };
 
-/* buf of cap bytes stays the caller's and bounds the length of a line. */
+/*
+ * fd stays open, and buf, of cap bytes, stays the caller's. A line must fit in
+ * buf with its '\n'.
+ */
 void kv_lines_init(struct kv_lines *l, int fd, uint8_t *buf, size_t cap);
 
 /*
- * Sets *linep to the next line without its '\n'; the span is good until the
- * next call. *morep turns false at the end of the file, and *linep is empty
- * then. KV_ERR_LINE_TOO_LONG for a line that does not fit (the rest of it is
- * skipped, and reading may go on); KV_ERR_SYSTEM (errno) on a read error.
+ * Sets *linep to the next line without its '\n'. The span is good until the
+ * next call. At the end of the file *morep is false and *linep is empty.
+ * KV_ERR_LINE_TOO_LONG: the line does not fit; the next call skips the rest of
+ * it. KV_ERR_SYSTEM (errno): read failed.
  */
 KV_MUST_CHECK enum kv_err kv_lines_next(struct kv_lines *l,
     struct kv_span *linep, bool *morep);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * kv_log: the line that is logged for a decision. Formats only; the guard and
- * the module hand it to syslog(3).
+ * kv_log: formats the line that is logged for a decision. The guard and the PAM
+ * module pass it to syslog(3).
  */
 #ifndef KV_LOG_H
 #define KV_LOG_H
 
 #include "kv_verdict.h"
 
-/* Holds a line whatever the values: each is cut to 512 bytes of input. */
+/* Holds any line: each value is cut to 512 bytes before it is quoted. */
 #define KV_LOG_LINE_BYTES 10240
 
 enum kv_authorized {
@@ -17,7 +17,7 @@ enum kv_authorized {
 	KV_AUTHORIZED_YES,
 };
 
-/* Who came from where; NULL leaves a pair out. */
+/* Who came from where. A pair whose value is NULL is left out. */
 struct kv_log_context {
 	const char *via; /* "guard" or "pam" */
 	const char *user;
@@ -27,18 +27,19 @@ struct kv_log_context {
 };
 
 /*
- * Writes the key=value pairs of a decision to line, one line without its end,
- * always with a NUL. Values that hold anything but [A-Za-z0-9._:/@+=,-] are
- * quoted, and in them control and non-ASCII bytes, quotes and backslashes are
- * \xNN, so that no value can forge another pair or another line.
+ * Writes the key=value pairs of a decision to line, without a line end and with
+ * a NUL. A value is quoted if it is empty or longer than 512 bytes, or holds
+ * anything but [A-Za-z0-9._:/@+=,-]. Inside quotes a control or non-ASCII byte,
+ * a quote and a backslash become \xNN: no value can forge another pair or line.
  */
 void kv_log_format(const struct kv_log_context *ctx,
     const struct kv_decision *d, char line[static KV_LOG_LINE_BYTES]);
 
 /*
  * The syslog priority of a decision (LOG_ERR, LOG_WARNING, ...), without
- * facility: err for errors; warning for a listed key, but notice when the
- * account does not list it; notice for the rest; debug for a clean key.
+ * facility: debug for a clean key, err for an error, notice for the rest, and
+ * warning for a listed key. A listed key that the account does not list gets
+ * notice.
  */
 int kv_log_priority(const struct kv_log_context *ctx,
     const struct kv_decision *d);

@@ -10,14 +10,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-static const uint8_t marker[KV_PKBF_MARKER_BYTES] = {
-	'p',
-	'k',
-	'b',
-	'f',
-	'v',
-	'1',
-};
+static const uint8_t marker[KV_PKBF_MARKER_BYTES] = { 'p', 'k', 'b', 'f', 'v',
+	'1' };
 
 /* Reads exactly len bytes at offset. */
 static enum kv_err

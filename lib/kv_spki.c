@@ -28,7 +28,7 @@ static const uint8_t oid_mldsa44_ed25519[] = { 0x06, 0x08, 0x2b, 0x06, 0x01,
 
 #define SPAN_OF(a) ((struct kv_span){ (a), sizeof(a) })
 
-/* A buffer that is written front to back; full stays set once it ran over. */
+/* A buffer that is written front to back. full: something did not fit. */
 struct writer {
 	uint8_t *p;
 	size_t cap, len;
@@ -79,7 +79,7 @@ element_bytes(size_t len)
 	return len + (len >= 256 ? 4 : len >= 128 ? 3 : 2);
 }
 
-/* A zero byte goes before a set top bit, and stands for the number zero. */
+/* A zero byte precedes a set top bit. The number zero is one zero byte. */
 static size_t
 integer_content_bytes(struct kv_span n)
 {
@@ -103,7 +103,7 @@ put_integer(struct writer *w, struct kv_span n)
 	put_span(w, n);
 }
 
-/* SEQUENCE { SEQUENCE { algorithm }, BIT STRING up to its content } */
+/* Writes SEQUENCE { SEQUENCE { algorithm }, BIT STRING { without its key }. */
 static void
 put_spki_start(struct writer *w, struct kv_span algorithm, size_t key_len)
 {
@@ -115,7 +115,7 @@ put_spki_start(struct writer *w, struct kv_span algorithm, size_t key_len)
 	put_u8(w, 0); /* no unused bits */
 }
 
-/* Types whose bit string is the key's bytes as they are. */
+/* For types whose bit string holds the bytes of the key as they are. */
 static void
 put_raw(struct writer *w, struct kv_span algorithm, struct kv_span key)
 {

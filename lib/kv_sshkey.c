@@ -84,7 +84,7 @@ get_mldsa44_ed25519(struct kv_bytes *b, struct kv_pubkey *k)
 	return KV_OK;
 }
 
-/* The fields of a key of a known type; what follows its type name. */
+/* Reads what follows the type's name in a blob. Sets *out only on success. */
 static enum kv_err
 get_fields(struct kv_bytes *b, enum kv_keytype type, bool any_curve,
     struct kv_pubkey *out)
@@ -144,7 +144,7 @@ check_principals(struct kv_span principals)
 	return KV_OK;
 }
 
-/* Critical options or extensions: pairs of strings. */
+/* Checks critical options or extensions: pairs of strings. */
 static enum kv_err
 check_options(struct kv_span options)
 {
@@ -159,7 +159,7 @@ check_options(struct kv_span options)
 	return KV_OK;
 }
 
-/* A blob that must not be a certificate: a CA's key. */
+/* Parses a CA's key, which must not be a certificate. */
 static enum kv_err
 parse_plain(struct kv_span blob, struct kv_pubkey *out)
 {
@@ -181,10 +181,10 @@ parse_plain(struct kv_span blob, struct kv_pubkey *out)
 }
 
 /*
- * What follows the key in a certificate (PROTOCOL.certkeys):
- * u64 serial, u32 type, string key id, string principals, u64 valid after,
- * u64 valid before, string critical options, string extensions,
- * string reserved, string CA key, string signature.
+ * Reads what follows the key in a certificate (PROTOCOL.certkeys): u64 serial,
+ * u32 type, string key id, string principals, u64 valid after, u64 valid
+ * before, string critical options, string extensions, string reserved, string
+ * CA key, string signature.
  */
 static enum kv_err
 get_cert_body(struct kv_bytes *b, struct kv_pubkey *ca)

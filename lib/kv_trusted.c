@@ -17,7 +17,7 @@ struct walk {
 	uid_t owner;
 	int dir;	      /* the directory reached, -1 for none */
 	char place[PATH_MAX]; /* its name, for messages */
-	char rest[PATH_MAX];  /* what of the path is still to be walked */
+	char rest[PATH_MAX];  /* the part of the path still to be walked */
 	unsigned int links;
 	int flags; /* how the file itself is opened */
 	char *why;
@@ -59,9 +59,9 @@ check_dir(const struct walk *w)
 	return KV_OK;
 }
 
-/* Goes on from directory fd, called name; takes fd over. */
+/* Moves to the directory fd, called name. The walk owns fd from here on. */
 static enum kv_err
-enter(struct walk *w, int fd, const char *name)
+enter_dir(struct walk *w, int fd, const char *name)
 {
 	size_t len = strcmp(w->place, "/") == 0 ? 0 : strlen(w->place);
 
@@ -82,12 +82,12 @@ enter_root(struct walk *w)
 
 	if (fd == -1)
 		return refuse(w, KV_ERR_SYSTEM, "", NULL);
-	return enter(w, fd, "/");
+	return enter_dir(w, fd, "/");
 }
 
 /* Puts the target of the symbolic link name before the rest of the path. */
 static enum kv_err
-follow(struct walk *w, const char *name)
+follow_link(struct walk *w, const char *name)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
 	ssize_t n;
@@ -128,7 +128,7 @@ check_file(const struct walk *w, int fd, const char *name)
 	return KV_OK;
 }
 
-/* Cuts the next name off w->rest; an empty name at its end. */
+/* Cuts the next name off w->rest. At the end name is empty. */
 static enum kv_err
 next_name(struct walk *w, char name[static NAME_MAX + 1])
 {
@@ -147,9 +147,9 @@ next_name(struct walk *w, char name[static NAME_MAX + 1])
 	return KV_OK;
 }
 
-/* One step along the path; sets *fdp when it was the last. */
+/* Walks one name of the path. If it was the last, sets *fdp. */
 static enum kv_err
-step(struct walk *w, int *fdp)
+walk_name(struct walk *w, int *fdp)
 {
 	char name[NAME_MAX + 1];
 	struct stat st;
@@ -168,18 +168,19 @@ step(struct walk *w, int *fdp)
 		if (!owner_ok(w, &st))
 			return refuse(w, KV_ERR_INSECURE, name,
 			    "symbolic link is not owned by root");
-		return follow(w, name);
+		return follow_link(w, name);
 	}
 	/*
-	 * Directories need not be readable to be passed through; the file is
-	 * opened non-blocking, so that a FIFO or a device cannot hold us up.
+	 * The user may lack the right to read a directory on the way.
+	 * O_NONBLOCK in w->flags keeps a FIFO or a device from blocking the
+	 * open.
 	 */
 	fd = openat(w->dir, name,
 	    O_NOFOLLOW | O_CLOEXEC | (last ? w->flags : O_PATH | O_DIRECTORY));
 	if (fd == -1)
 		return refuse(w, KV_ERR_SYSTEM, name, NULL);
 	if (!last)
-		return enter(w, fd, name);
+		return enter_dir(w, fd, name);
 	if ((r = check_file(w, fd, name)) != KV_OK) {
 		close(fd);
 		return r;
@@ -210,7 +211,7 @@ open_path(const char *path, uid_t owner, int flags, int *fdp, char *why)
 	memcpy(w.rest, path, strlen(path) + 1);
 	r = enter_root(&w);
 	while (r == KV_OK && *fdp == -1)
-		r = step(&w, fdp);
+		r = walk_name(&w, fdp);
 	saved = errno;
 	if (w.dir != -1)
 		close(w.dir);

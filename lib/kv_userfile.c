@@ -45,7 +45,7 @@ kv_userfile_expand(const char *pattern, const struct kv_account *account,
 				return KV_ERR_CONFIG;
 			}
 		}
-		/* A relative path is one whose expansion is relative. */
+		/* Only the expansion shows whether a path is relative. */
 		if (len == 0 && add[0] != '\0' && add[0] != '/') {
 			n = strlen(account->home);
 			if (n + 2 > cap)
@@ -81,8 +81,8 @@ kv_userfile_place(const char *expanded, const struct kv_account *account,
 }
 
 /*
- * Whether the account is the only member of group gid, counting primary and
- * supplementary members: the rule of Debian's sshd.
+ * Whether the account is the only member of group gid. Primary and
+ * supplementary members count, as in Debian's sshd.
  */
 static bool
 is_private_group(gid_t gid, uid_t owner, uid_t uid)
@@ -126,7 +126,7 @@ is_secure(const struct stat *st, uid_t uid, enum kv_strictmodes mode)
 	    is_private_group(st->st_gid, st->st_uid, uid);
 }
 
-/* The file behind st, and each directory of path up to the home. */
+/* Judges the file behind st, and each directory of path up to the home. */
 static enum kv_err
 check_path(const char *path, const struct stat *st,
     const struct kv_account *account, enum kv_strictmodes mode,
@@ -147,7 +147,7 @@ check_path(const char *path, const struct stat *st,
 		return KV_ERR_INSECURE;
 	}
 	do {
-		/* dirname shortens place in place. */
+		/* dirname writes into place. */
 		char *parent = dirname(place);
 
 		if (parent != place)

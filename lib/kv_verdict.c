@@ -47,7 +47,10 @@ kv_part_name(enum kv_part part)
 	return part == KV_PART_CA ? "ca" : "key";
 }
 
-/* The one line of the program that turns a verdict into what is done. */
+/*
+ * The only place where a verdict becomes an action; kv_judge_offered overrules
+ * it for a key that is too long.
+ */
 static enum kv_action
 action_for(const struct kv_config *c, enum kv_verdict verdict)
 {
@@ -169,10 +172,12 @@ kv_judge_close(struct kv_judge *j)
 	kv_config_free(&j->config);
 }
 
-/* Asks filter number i for one SPKI; false and d->reason after an error. */
+/*
+ * Looks one SPKI up in filter i. After an error: false, and d->reason is set.
+ */
 static bool
-ask_filter(const struct kv_judge *j, size_t i, const struct kv_pkbf_hash *h,
-    struct kv_decision *d)
+lookup_in_filter(const struct kv_judge *j, size_t i,
+    const struct kv_pkbf_hash *h, struct kv_decision *d)
 {
 	const struct kv_filter *f = &j->filter[i];
 	bool listed;
@@ -195,9 +200,9 @@ ask_filter(const struct kv_judge *j, size_t i, const struct kv_pkbf_hash *h,
 	return true;
 }
 
-/* Asks every filter for one SPKI; false after an error. */
+/* Looks one SPKI up in every filter. False after an error. */
 static bool
-ask_all(const struct kv_judge *j, const uint8_t *spki, size_t len,
+lookup_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
     struct kv_decision *d)
 {
 	_Static_assert(KV_CONFIG_MAX_FILTERS <= 64, "hits has 64 bits");
@@ -207,13 +212,13 @@ ask_all(const struct kv_judge *j, const uint8_t *spki, size_t len,
 	if (!complete)
 		snprintf(d->reason, sizeof(d->reason), "no filter");
 	for (size_t i = 0; i < j->n_filters; i++) {
-		if (!ask_filter(j, i, &h, d))
+		if (!lookup_in_filter(j, i, &h, d))
 			complete = false;
 	}
 	return complete;
 }
 
-/* A hit counts even where another filter could not be asked. */
+/* A hit counts even if another filter could not be read. */
 static enum kv_verdict
 verdict_of(struct kv_decision *d, bool complete)
 {
@@ -224,9 +229,9 @@ verdict_of(struct kv_decision *d, bool complete)
 	return complete ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
 }
 
-/* Asks every filter for every SPKI of key. */
+/* Looks every SPKI of key up in every filter. */
 static enum kv_verdict
-look_up(const struct kv_judge *j, const struct kv_pubkey *key,
+lookup_key(const struct kv_judge *j, const struct kv_pubkey *key,
     struct kv_decision *d)
 {
 	uint8_t spki[KV_SPKI_MAX_BYTES];
@@ -240,15 +245,15 @@ look_up(const struct kv_judge *j, const struct kv_pubkey *key,
 			snprintf(d->reason, sizeof(d->reason), "SPKI: %s",
 			    kv_strerror(r));
 			complete = false;
-		} else if (!ask_all(j, spki, len, d))
+		} else if (!lookup_spki(j, spki, len, d))
 			complete = false;
 	}
 	return verdict_of(d, complete);
 }
 
 /*
- * AllowKey turns a hit, or the lack of a verdict, into "allowed": it is what
- * an administrator falls back on when a filter is wrong or broken.
+ * AllowKey turns a hit, an error and an unsupported type into "allowed": it is
+ * an administrator's way out when a filter is wrong or broken.
  */
 static enum kv_verdict
 apply_allowed(const struct kv_judge *j,
@@ -287,7 +292,7 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 		decide_error(j, d, j->broken);
 		return;
 	}
-	decide(j, d, look_up(j, key, d));
+	decide(j, d, lookup_key(j, key, d));
 	if (d->verdict == KV_VERDICT_CLEAN)
 		return;
 	kv_fingerprint_digest(key, digest);
@@ -303,7 +308,7 @@ kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
 	if (j->broken[0] != '\0')
 		decide_error(j, d, j->broken);
 	else
-		decide(j, d, verdict_of(d, ask_all(j, spki, len, d)));
+		decide(j, d, verdict_of(d, lookup_spki(j, spki, len, d)));
 }
 
 static void
@@ -318,7 +323,7 @@ copy_type(struct kv_decision *d, struct kv_span type)
 	d->key_type[len] = '\0';
 }
 
-/* A type whose name we do not know: there is only its blob to go by. */
+/* Judges a key of an unknown type. Only its blob identifies it. */
 static void
 judge_unknown(const struct kv_judge *j, struct kv_span type,
     struct kv_span blob, int64_t now, struct kv_decision *d)
@@ -382,7 +387,7 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 	enum kv_err r;
 
 	*key = (struct kv_sshkey){ 0 };
-	/* What is to be said of the blob as a whole: an error until it parses. */
+	/* The verdict on the blob as a whole: an error until it parses. */
 	copy_type(&whole, type);
 	r = kv_base64_decode((const char *)text.p, text.len, blob, cap,
 	    &decoded.len);
@@ -392,18 +397,20 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 		*d = whole;
 		decide_error(j, d,
 		    j->broken[0] != '\0' ? j->broken : kv_strerror(r));
-		/* OnError is no way past the list for a key that is too long. */
+		/* OnError must not let a key in because it is too long. */
 		if (r == KV_ERR_NO_SPACE)
 			d->action = KV_ACTION_DENY;
 		return;
 	}
-	/* On an error the keys that were whole are in there all the same. */
+	/* After an error key still holds the keys that were whole. */
 	r = kv_sshkey_parse(decoded.p, decoded.len, key);
 	if (r == KV_OK && kn != NULL &&
 	    (key->key.type != kn->type || key->is_cert != kn->is_cert))
 		r = KV_ERR_TYPE_MISMATCH;
 	if (kn == NULL) {
-		/* sshd knows this type and we do not, whatever is inside. */
+		/*
+		 * sshd knows this type, keyveto does not: parsing says nothing.
+		 */
 		judge_unknown(j, type, decoded, now, &whole);
 	} else if (r != KV_OK) {
 		decide_error(j, &whole,
@@ -414,7 +421,7 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 	*d = whole;
 	judge_part(j, &key->key, KV_PART_KEY, now, d);
 	judge_part(j, &key->ca, KV_PART_CA, now, d);
-	/* Also what passes can be told apart in a debug log. */
+	/* A debug log tells clean keys apart. */
 	if (d->verdict == KV_VERDICT_CLEAN)
 		set_fingerprint(&key->key, d);
 }

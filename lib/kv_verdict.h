@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * kv_verdict: the one place where it is decided whether a key is let in. The
- * guard, the PAM module and the keyveto command all ask here.
+ * kv_verdict: decides whether a key is let in. The guard, the PAM module and
+ * the keyveto command all call it, and nothing else decides.
  */
 #ifndef KV_VERDICT_H
 #define KV_VERDICT_H
@@ -12,31 +12,31 @@
 
 #define KV_REASON_BYTES 1024
 
-/* What is known of a key; the zero value is no verdict. */
+/* What is known of a key. The zero value means that no verdict was reached. */
 enum kv_verdict {
 	KV_VERDICT_ERROR = 0,
 	KV_VERDICT_LISTED,
 	KV_VERDICT_ALLOWED,	/* AllowKey */
-	KV_VERDICT_UNSUPPORTED, /* a type without an SPKI known to us */
+	KV_VERDICT_UNSUPPORTED, /* a type without a known SPKI */
 	KV_VERDICT_CLEAN,
 };
 
-/* Which key of an offered one the verdict is about. */
+/* Which key of a certificate the verdict is about. */
 enum kv_part {
 	KV_PART_KEY = 0,
 	KV_PART_CA, /* the CA that signed the certificate */
 };
 
 struct kv_filter {
-	const char *path;		/* the config's */
-	struct kv_pkbf pkbf;		/* fd -1 when it could not be opened */
-	char why[KV_TRUSTED_WHY_BYTES]; /* the reason then */
+	const char *path;		/* in the config, or the caller's */
+	struct kv_pkbf pkbf;		/* fd is -1 if it is not open */
+	char why[KV_TRUSTED_WHY_BYTES]; /* and why it is not */
 };
 
 /* A configuration and its open filters. */
 struct kv_judge {
 	struct kv_config config;
-	/* Why no verdict can be reached whatever the key; "" if it can. */
+	/* Why no key can be judged; "" if keys can be judged. */
 	char broken[KV_REASON_BYTES];
 	struct kv_filter *filter;
 	size_t n_filters;
@@ -52,44 +52,47 @@ struct kv_decision {
 	enum kv_part part;
 	char key_type[KV_KEYTYPE_NAME_BYTES];	/* raw: may hold any byte */
 	char fingerprint[KV_FINGERPRINT_BYTES]; /* "" if there is none */
-	const struct kv_filter *filter; /* the first that lists it, or NULL */
-	uint64_t hits;			/* bit i: judge->filter[i] lists it */
-	/* Errors: why there is no verdict. Allowed: AllowKey's own words. */
+	const struct kv_filter
+	    *filter;   /* the first that lists the key, or NULL */
+	uint64_t hits; /* bit i: judge->filter[i] lists the key */
+	/* For an error why there is no verdict; for AllowKey its reason. */
 	char reason[KV_REASON_BYTES];
 };
 
 /*
- * Opens path read-only; on an error why holds a sentence and *fdp is -1.
+ * Opens path read-only and sets *fdp, which the caller closes. On an error *fdp
+ * is -1 and why holds a sentence.
  */
 typedef enum kv_err (*kv_open_fn)(const char *path, int *fdp,
     char why[static KV_TRUSTED_WHY_BYTES], void *arg);
 
 /*
- * Reads the configuration at config_path and opens its filters, by the rules
- * of kv_trusted with owner. Never fails: what went wrong becomes the verdict
- * of each key judged. Ended by kv_judge_close.
+ * Reads the configuration at config_path and opens its filters, by the rules of
+ * kv_trusted_open with owner. An error is not reported here: it becomes the
+ * verdict on each key. Always call kv_judge_close.
  */
 void kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner);
 
 /*
- * The same for the command, which opens files by its own rules. config_path
- * may be NULL: the defaults hold. Where filters is not NULL, these n paths (at
- * most KV_CONFIG_MAX_FILTERS, living as long as j) are consulted instead of
- * the configuration's.
+ * Does the same for the command, which opens files with a function of its own.
+ * If config_path is NULL, the defaults hold. If filters is not NULL, these n
+ * paths (at most KV_CONFIG_MAX_FILTERS) replace the configuration's; they must
+ * live as long as j.
  */
 void kv_judge_open_with(struct kv_judge *j, const char *config_path,
     const char *const *filters, size_t n, kv_open_fn open, void *arg);
 void kv_judge_close(struct kv_judge *j);
 
 /*
- * Judges one plain key at time now (seconds since 1970).
+ * Judges one plain key at time now (seconds since 1970). A clean key gets no
+ * fingerprint, because it takes time.
  */
 void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d);
 
 /*
- * Judges a key of which only its SPKI is known: a type without an SSH form.
- * There is no fingerprint then, and no AllowKey.
+ * Judges a key of which only the SPKI is known: a type without an SSH form.
+ * There is no fingerprint, and AllowKey does not apply.
  */
 void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
     struct kv_decision *d);
@@ -97,12 +100,14 @@ void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
 /*
  * Judges an offered key or certificate: the key inside and the CA. type is the
  * name that sshd gave it (%t, SSH_AUTH_INFO_0), text its base64. blob is the
- * caller's memory for the decoded key, of cap bytes; KV_BLOB_MAX_BYTES do for
- * all that sshd can pass. Of several findings the worst for the key counts:
- * listed, then error, then unsupported, then allowed, then clean.
+ * caller's memory for the decoded key, of cap bytes: KV_BLOB_MAX_BYTES suffice
+ * for any key that sshd accepts. If the key does not fit, the action is
+ * KV_ACTION_DENY, whatever OnError says. If the parts have different verdicts,
+ * the worst for the key counts: listed, then error, unsupported, allowed,
+ * clean.
  *
- * key is set to what was judged, as kv_sshkey_parse leaves it; all zeroes where
- * text is no base64 or does not fit into blob. Its spans point into blob.
+ * key is set to what was judged, as kv_sshkey_parse leaves it, and points into
+ * blob. If text is not base64 or does not fit, key is all zeroes.
  */
 void kv_judge_offered(const struct kv_judge *j, struct kv_span type,
     struct kv_span text, uint8_t *blob, size_t cap, int64_t now,

@@ -48,7 +48,7 @@ static const struct {
 	{ "xdigit", isxdigit },
 };
 
-/* A character of the pattern; one behind a backslash has no other meaning. */
+/* A character of the pattern. plain: behind a backslash, so not special. */
 struct character {
 	uint8_t c;
 	bool plain;
@@ -77,7 +77,7 @@ is_special(const struct compiler *k, size_t i, char c)
 }
 
 static void
-put(struct compiler *k, uint16_t token)
+put_token(struct compiler *k, uint16_t token)
 {
 	k->out[k->len++] = token;
 }
@@ -85,15 +85,17 @@ put(struct compiler *k, uint16_t token)
 static void
 put_range(struct compiler *k, uint8_t low, uint8_t high)
 {
-	put(k, RANGE);
-	put(k, low);
-	put(k, high);
-	/* sshd cuts a pattern at each slash first: what is left is no set. */
+	put_token(k, RANGE);
+	put_token(k, low);
+	put_token(k, high);
+	/*
+	 * sshd splits a pattern at each slash first, so it finds no set here.
+	 */
 	if (low == '/' || high == '/')
 		k->matches_nothing = true;
 }
 
-/* Whether the set whose first member is at a position ends anywhere. */
+/* Whether there is a closing bracket after the set's first member. */
 static bool
 set_ends(const struct compiler *k, size_t first)
 {
@@ -105,8 +107,8 @@ set_ends(const struct compiler *k, size_t first)
 }
 
 /*
- * Reads [:name:] at position k->at. False when that is something else. A name
- * that is none of a class makes the whole pattern match nothing.
+ * Reads [:name:] at position k->at. False if something else is there. The name
+ * of no class makes the whole pattern match nothing.
  */
 static bool
 read_class(struct compiler *k)
@@ -127,8 +129,8 @@ read_class(struct compiler *k)
 		    k->in[j].c == (uint8_t)classes[i].name[j - start])
 			j++;
 		if (j == end && classes[i].name[j - start] == '\0') {
-			put(k, CLASS);
-			put(k, (uint16_t)i);
+			put_token(k, CLASS);
+			put_token(k, (uint16_t)i);
 			return true;
 		}
 	}
@@ -136,7 +138,7 @@ read_class(struct compiler *k)
 	return true;
 }
 
-/* A set, from the bracket on; false when it is only a bracket. */
+/* Reads a set, from its bracket on. False if it is only a bracket. */
 static bool
 read_set(struct compiler *k)
 {
@@ -145,14 +147,16 @@ read_set(struct compiler *k)
 
 	if (first >= k->n || !set_ends(k, first))
 		return false;
-	put(k, negated ? NOT_SET : SET);
+	put_token(k, negated ? NOT_SET : SET);
 	k->at = first;
 	/* The first member may be a closing bracket. */
 	while (k->at == first || !is_special(k, k->at, ']')) {
 		uint8_t low;
 
 		if (k->at >= k->n) {
-			/* The bracket that was found ended a class. */
+			/*
+			 * The bracket that set_ends found belongs to a class.
+			 */
 			k->matches_nothing = true;
 			break;
 		}
@@ -167,12 +171,12 @@ read_set(struct compiler *k)
 			put_range(k, low, low);
 	}
 	k->at++;
-	put(k, SET_END);
+	put_token(k, SET_END);
 	return true;
 }
 
 static void
-compile(struct compiler *k, const char *pattern)
+compile_pattern(struct compiler *k, const char *pattern)
 {
 	for (const char *p = pattern; *p != '\0'; p++) {
 		bool plain = p[0] == '\\';
@@ -185,17 +189,17 @@ compile(struct compiler *k, const char *pattern)
 		if (is_special(k, k->at, '[') && read_set(k))
 			continue;
 		if (is_special(k, k->at, '?'))
-			put(k, ANY);
+			put_token(k, ANY);
 		else if (is_special(k, k->at, '*'))
-			put(k, STAR);
+			put_token(k, STAR);
 		else
-			put(k, k->in[k->at].c);
+			put_token(k, k->in[k->at].c);
 		k->at++;
 	}
-	put(k, END);
+	put_token(k, END);
 }
 
-/* Whether the set at *pp has c; *pp moves behind the set. */
+/* Whether the set at *pp has c. Moves *pp behind the set. */
 static bool
 set_has(const uint16_t **pp, uint8_t c)
 {
@@ -215,9 +219,9 @@ set_has(const uint16_t **pp, uint8_t c)
 	return found != negated;
 }
 
-/* Whether name matches the tokens up to end. */
+/* Whether name name_matches the tokens up to end. */
 static bool
-matches(const char *name, const uint16_t *p, const uint16_t *end)
+name_matches(const char *name, const uint16_t *p, const uint16_t *end)
 {
 	const uint16_t *retry = NULL;
 	const char *from = NULL;
@@ -239,7 +243,7 @@ matches(const char *name, const uint16_t *p, const uint16_t *end)
 			} else if (*p++ == ANY || p[-1] == c)
 				continue;
 		}
-		/* The last star takes a byte more. */
+		/* Let the last star match one more byte. */
 		if (retry == NULL || *from == '\0')
 			return false;
 		name = ++from;
@@ -279,7 +283,10 @@ add_if_there(struct search *s)
 
 static enum kv_err find_below(struct search *s, size_t len, const uint16_t *p);
 
-/* The names in the folder s->path, of len bytes, that match up to end. */
+/*
+ * Finds the names in the folder s->path, of len bytes, that match the tokens
+ * from p to end.
+ */
 static enum kv_err
 find_names(struct search *s, size_t len, const uint16_t *p, const uint16_t *end)
 {
@@ -297,7 +304,7 @@ find_names(struct search *s, size_t len, const uint16_t *p, const uint16_t *end)
 
 		if (entry->d_name[0] == '.' && *p != '.')
 			continue;
-		if (!matches(entry->d_name, p, end))
+		if (!name_matches(entry->d_name, p, end))
 			continue;
 		if (n >= sizeof(s->path) - len) {
 			r = KV_ERR_NO_SPACE;
@@ -312,7 +319,10 @@ find_names(struct search *s, size_t len, const uint16_t *p, const uint16_t *end)
 	return r;
 }
 
-/* What the tokens from p on match below s->path, of which len bytes are set. */
+/*
+ * Finds what the tokens from p on match below s->path, whose first len bytes
+ * are set.
+ */
 static enum kv_err
 find_below(struct search *s, size_t len, const uint16_t *p)
 {
@@ -335,7 +345,7 @@ find_below(struct search *s, size_t len, const uint16_t *p)
 }
 
 static int
-compare(const void *a, const void *b)
+compare_paths(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -351,13 +361,16 @@ kv_wildcards_apply(enum kv_wildcards mode, const char *pattern)
 	case KV_WILDCARDS_WRITTEN:
 		break;
 	}
-	/* A home's name alone must not turn a plain path into a pattern. */
+	/*
+	 * A wildcard in a home's name must not turn a plain path into a
+	 * pattern.
+	 */
 	return strpbrk(pattern, "*?[") != NULL;
 }
 
-/* Tells found of each path, in the order of strcmp. */
+/* Calls found for each path, in the order of strcmp. */
 static enum kv_err
-tell_sorted(const struct search *s, kv_wildcards_found found, void *arg)
+call_found_sorted(const struct search *s, kv_wildcards_found found, void *arg)
 {
 	const char **path = calloc(s->n + 1, sizeof(*path));
 	const char *next = s->found;
@@ -368,7 +381,7 @@ tell_sorted(const struct search *s, kv_wildcards_found found, void *arg)
 		path[i] = next;
 		next += strlen(next) + 1;
 	}
-	qsort(path, s->n, sizeof(*path), compare);
+	qsort(path, s->n, sizeof(*path), compare_paths);
 	for (size_t i = 0; i < s->n && found(path[i], arg); i++)
 		;
 	free(path);
@@ -390,11 +403,11 @@ kv_wildcards_find(const char *pattern, kv_wildcards_found found, void *arg,
 	k.matches_nothing = false;
 	s.found = NULL;
 	s.error = 0;
-	compile(&k, pattern);
+	compile_pattern(&k, pattern);
 	if (!k.matches_nothing)
 		r = find_below(&s, 0, k.out);
 	if (r == KV_OK && s.n > 0)
-		r = tell_sorted(&s, found, arg);
+		r = call_found_sorted(&s, found, arg);
 	free(s.found);
 	*errorp = s.error;
 	return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * kv_wildcards: the files that a path with wildcards stands for, as sshd from
- * 10.0 on finds them. sshd does not use the C library's glob(3) but one of its
- * own (openbsd-compat/glob.c), which differs: in [^a] the ^ stands for itself,
+ * kv_wildcards: finds the files that a path with wildcards matches, as sshd
+ * 10.0 and later find them. sshd has a glob of its own (openbsd-compat/glob.c),
+ * which differs from the C library's glob(3): in [^a] the ^ stands for itself,
  * and a backslash makes the next character an ordinary one everywhere.
  */
 #ifndef KV_WILDCARDS_H
@@ -12,29 +12,29 @@
 
 #include "kv_err.h"
 
-/* What AuthorizedKeysFileWildcards says of names in AuthorizedKeysFile. */
+/* AuthorizedKeysFileWildcards: are the names in AuthorizedKeysFile patterns? */
 enum kv_wildcards {
-	/* Without it: a pattern that has wildcards itself is one. */
+	/* Not set: those in which a wildcard is written. */
 	KV_WILDCARDS_WRITTEN = 0,
-	KV_WILDCARDS_YES, /* as sshd from 10.0 on: each is a pattern */
-	KV_WILDCARDS_NO,  /* as sshd before: each is a name */
+	KV_WILDCARDS_YES, /* all, as in sshd 10.0 and later */
+	KV_WILDCARDS_NO,  /* none, as in earlier sshd */
 };
 
 /*
- * Whether what a pattern of AuthorizedKeysFile expands to is to be searched for
- * wildcards. pattern is as it is written: tokens not expanded.
+ * Whether to search for wildcards in what a pattern of AuthorizedKeysFile
+ * expands to. pattern is as written: tokens not expanded.
  */
 bool kv_wildcards_apply(enum kv_wildcards mode, const char *pattern);
 
-/* Called for each file, in the order of strcmp; false stops. */
+/* Called for each file, in the order of strcmp. Returns false to stop. */
 typedef bool (*kv_wildcards_found)(const char *path, void *arg);
 
 /*
- * Calls found for each file that pattern, an absolute path, matches. None is
- * opened. Returns KV_OK when all have been told or found stopped it,
- * KV_ERR_MEMORY or KV_ERR_NO_SPACE (a path is too long), and none is told then.
- * *errorp is the errno of what could not be searched on the way, as the
- * running process, or 0: sshd passes over it.
+ * Calls found for each file that pattern, an absolute path, matches. Opens none
+ * of them. KV_OK: found was called for all, or returned false. KV_ERR_MEMORY,
+ * KV_ERR_NO_SPACE (a path is too long): found was not called. *errorp is 0, or
+ * the errno of a place that the running process could not search: sshd passes
+ * over such places.
  */
 KV_MUST_CHECK enum kv_err kv_wildcards_find(const char *pattern,
     kv_wildcards_found found, void *arg, int *errorp);

@@ -50,7 +50,7 @@ kv_words_split(char *line, char *word[static KV_WORDS_MAX], const char **whyp)
 			*whyp = "unterminated quote";
 			return -1;
 		}
-		/* The NUL may overwrite what stopped the word. */
+		/* stop keeps what ended the word: the NUL may overwrite it. */
 		if ((stop = *in) != '\0')
 			in++;
 		*out = '\0';
