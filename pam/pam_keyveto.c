@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * pam_keyveto: refuses a login by a compromised key, in the phases where sshd
- * lets a module see the key. It only ever subtracts: without a key in it, a
- * login is none of its business.
+ * shows a module the key. The module can only refuse: for a login without a key
+ * it answers PAM_IGNORE, or PAM_SUCCESS in the session phase.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include <security/pam_ext.h>
-/* The entry points are the only symbols that the module shows. */
+/* Only the entry points are visible outside of the module. */
 #pragma GCC visibility push(default)
 #include <security/pam_modules.h>
 #pragma GCC visibility pop
@@ -31,11 +31,11 @@
 	"keyveto could not check your SSH key, so this login is refused. " \
 	"The administrator finds the reason in the system log."
 
-/* What a phase answers. */
+/* What a phase returns to PAM. */
 struct phase {
 	const char *name;
-	int clean;	/* clean, or no key in it */
-	int no_verdict; /* and OnError is deny */
+	int clean;	/* the key may pass, or there is none */
+	int no_verdict; /* if OnError is deny */
 };
 
 static const struct phase auth = {
@@ -54,7 +54,7 @@ static const struct phase session = {
 	PAM_SESSION_ERR,
 };
 
-/* disconnect=: for whom a refused session ends the whole connection. */
+/* disconnect=: for which accounts a refused session ends the connection. */
 enum disconnect {
 	DISCONNECT_ROOT = 0,
 	DISCONNECT_ALWAYS,
@@ -83,7 +83,7 @@ get_item(pam_handle_t *pamh, int item)
 	return *(const char *)value != '\0' ? value : NULL;
 }
 
-/* Unknown options are remembered and refuse the key, not shrugged off. */
+/* The first unknown option is kept: judge_all refuses the key for it. */
 static void
 read_options(struct call *c, int argc, const char **argv)
 {
@@ -105,9 +105,9 @@ read_options(struct call *c, int argc, const char **argv)
 }
 
 /*
- * Whether the caller is sshd, which calls its terminal "ssh" as long as the
+ * Whether the caller is sshd. sshd calls its terminal "ssh" as long as the
  * client has none (auth-pam.c:sshpam_init). Any other program that uses the
- * stack, also one that tries the module out, lives on after a refusal.
+ * stack must survive a refusal.
  */
 static bool
 is_called_by_sshd(const struct call *c)
@@ -118,8 +118,8 @@ is_called_by_sshd(const struct call *c)
 }
 
 /*
- * Whether a refusal in this call ends the connection. An account that cannot
- * be looked up may be root's.
+ * Whether a refusal in this call ends the connection. An account that cannot be
+ * looked up may be root's.
  */
 static bool
 refusal_disconnects(const struct call *c)
@@ -137,15 +137,15 @@ refusal_disconnects(const struct call *c)
 }
 
 /*
- * Ends the connection, with the process. sshd opens the session in the one
- * process that it has left for the connection, and has served nothing that the
- * client sent behind its authentication: not even what has arrived already can
- * be answered after this.
+ * Ends the connection by ending the process. When sshd opens the session, this
+ * process is the only one that serves the connection. It has not yet served any
+ * request that the client sent after its authentication, and now never does.
  *
- * The status is 0. The listening sshd (from 9.8 on) may see a process end before
- * it reads that the login succeeded, and holds any other status against the
- * client's address (PerSourcePenalties), which many people may share.
- * Functions registered with atexit do not run: they could wait, or fail in here.
+ * The status is 0. The listening sshd (9.8 and later) may see the process end
+ * before it reads that the login succeeded. It counts any other status against
+ * the client's address (PerSourcePenalties), which many people may share.
+ * Functions registered with atexit do not run, because they could block or fail
+ * here.
  */
 __attribute__((noreturn)) static void
 disconnect(void)
@@ -153,7 +153,7 @@ disconnect(void)
 	_exit(0);
 }
 
-/* syslog directly: pam_syslog knows no other facility than AUTHPRIV. */
+/* This calls syslog because pam_syslog logs to AUTHPRIV only. */
 static void
 log_decision(const struct call *c, const struct kv_decision *d)
 {
@@ -181,7 +181,7 @@ show_message(const struct call *c, const struct kv_decision *d)
 		message = UNSUPPORTED_MESSAGE;
 	kv_config_message(message, d->fingerprint, d->key_type, text,
 	    sizeof(text));
-	/* Whether the person saw it changes nothing about the verdict. */
+	/* The verdict stands, whether the person saw the message or not. */
 	(void)pam_error(c->pamh, "%s", text);
 }
 
@@ -203,9 +203,9 @@ judge_key(const struct call *c, const struct auth_info_key *key,
 	free(blob);
 }
 
-/* The answer of the phase to one decision. */
+/* What the phase returns to PAM for one decision. */
 static int
-answer(const struct call *c, const struct kv_decision *d)
+pam_result(const struct call *c, const struct kv_decision *d)
 {
 	if (d->action != KV_ACTION_DENY)
 		return c->phase->clean;
@@ -214,7 +214,7 @@ answer(const struct call *c, const struct kv_decision *d)
 	    PAM_PERM_DENIED;
 }
 
-/* Judges each key in text; a refusal stands whatever follows. */
+/* Judges each key in text. One refusal is enough to refuse the login. */
 static int
 judge_all(struct call *c, struct kv_span text)
 {
@@ -231,7 +231,7 @@ judge_all(struct call *c, struct kv_span text)
 		int r;
 
 		judge_key(c, &key, &d);
-		r = answer(c, &d);
+		r = pam_result(c, &d);
 		c->context.disconnected = r != c->phase->clean &&
 		    refusal_disconnects(c);
 		disconnects = disconnects || c->context.disconnected;
@@ -265,7 +265,7 @@ run_phase(pam_handle_t *pamh, const struct phase *phase, int flags, int argc,
 	if (info == NULL)
 		return phase->clean;
 	text = (struct kv_span){ (const uint8_t *)info, strlen(info) };
-	/* A login without a key must not depend on filters at all. */
+	/* A login without a key must not depend on filters. */
 	if (!auth_info_next_key(&(struct kv_span){ text.p, text.len }, &key))
 		return phase->clean;
 	read_options(&c, argc, argv);

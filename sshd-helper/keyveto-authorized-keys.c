@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keyveto-authorized-keys: the guard that sshd runs as AuthorizedKeysCommand
- * (or AuthorizedPrincipalsCommand) for every key that is offered. It judges
- * that key; only if it may pass does it print the account's authorized keys
- * files, or becomes the command it stands in front of.
+ * keyveto-authorized-keys: the guard, which sshd runs as AuthorizedKeysCommand
+ * (or AuthorizedPrincipalsCommand) for every key that is offered. The guard
+ * judges the key. Only if the key may pass, it prints the account's authorized
+ * keys files, or executes the command behind --.
  *
- * sshd takes the output only if the exit status is 0 (auth2-pubkey.c:
- * user_key_command_allowed2) and may throw standard error away.
+ * sshd uses the output only if the exit status is 0 (auth2-pubkey.c:
+ * user_key_command_allowed2), and may discard standard error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #define IDENT "keyveto-authorized-keys"
 
 enum exit_status {
-	EXIT_DECIDED = 0, /* let in, or refused: the output tells */
+	EXIT_DECIDED = 0, /* let in or refused, by what was printed */
 	EXIT_NO_VERDICT = 1,
 	EXIT_USAGE = 2,
 };
@@ -34,7 +34,7 @@ static uint8_t blob[KV_BLOB_MAX_BYTES];
 
 struct guard {
 	struct guard_options options;
-	pid_t parent; /* sshd, as long as it lives */
+	pid_t parent; /* sshd, while it lives */
 	struct kv_judge judge;
 	struct kv_account account;
 	struct userfiles files;
@@ -59,7 +59,7 @@ log_decision(const struct guard *g, const struct kv_decision *d)
 	    "%s", line);
 }
 
-/* A file that is left out is no verdict on the key, but must be explained. */
+/* Logs why a file is left out. This is no verdict on the key. */
 static void
 log_refused_file(const char *why, void *arg)
 {
@@ -81,7 +81,7 @@ usage_error(const char *why)
 	openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
 	syslog(LOG_AUTHPRIV | LOG_ERR, "%s", line);
 	fprintf(stderr, "%s: ", IDENT);
-	/* It holds words of the command line, and may go to a terminal. */
+	/* why holds words of the command line, and may go to a terminal. */
 	for (; *why != '\0'; why++)
 		putc(*why >= 0x20 && *why < 0x7f ? *why : '?', stderr);
 	fprintf(stderr, "\n%s", GUARD_USAGE);
@@ -89,9 +89,9 @@ usage_error(const char *why)
 }
 
 /*
- * The client's address in what sshd makes of %C for this command: local
- * address, local port, remote address, remote port (auth2-pubkey.c:
- * user_key_allowed), each parted by a blank. Empty when there is no third word.
+ * Returns the client's address from --connection. sshd expands %C to local
+ * address, local port, remote address, remote port, separated by blanks
+ * (auth2-pubkey.c:user_key_allowed). Empty if there is no third word.
  */
 static struct kv_span
 client_address(const char *connection)
@@ -112,7 +112,7 @@ set_context(struct guard *g)
 	g->context.user = g->options.user;
 	if (g->options.connection != NULL)
 		client = client_address(g->options.connection);
-	/* No address is better than somebody else's: it may get banned. */
+	/* Without a third word, log no address: a wrong one may get banned. */
 	if (client.len > 0) {
 		snprintf(g->rhost, sizeof(g->rhost), "%.*s", (int)client.len,
 		    (const char *)client.p);
@@ -121,8 +121,8 @@ set_context(struct guard *g)
 }
 
 /*
- * The command line goes before keyveto.conf: it belongs to the sshd that runs
- * this guard, which may have read its configuration long ago.
+ * The command line overrules keyveto.conf. It belongs to the sshd that runs
+ * this guard, and that sshd may have read its configuration long ago.
  */
 static void
 choose_files(struct guard *g)
@@ -134,7 +134,7 @@ choose_files(struct guard *g)
 		g->files.pattern = o->file;
 		g->files.n = o->n_files;
 		g->files.expanded = true;
-		/* A name in an account's home is no wildcard. */
+		/* A home may have characters that would be wildcards. */
 		g->files.wildcards = KV_WILDCARDS_NO;
 	}
 	if (o->have_strictmodes)
@@ -143,16 +143,16 @@ choose_files(struct guard *g)
 		g->files.wildcards = o->wildcards;
 }
 
-/* Judges the key, logs it, and returns whether it may pass. */
+/* Judges the key and logs the decision. Returns whether the key may pass. */
 static bool
-judge(struct guard *g, struct kv_decision *d)
+judge_key(struct guard *g, struct kv_decision *d)
 {
 	struct kv_sshkey offered;
 
 	kv_judge_offered(&g->judge, span_of(g->options.type),
 	    span_of(g->options.key), blob, sizeof(blob), time(NULL), &offered,
 	    d);
-	/* Before -- COMMAND, the account's files are none of ours to read. */
+	/* With -- COMMAND the account's files are not used, so not read. */
 	if (d->verdict == KV_VERDICT_LISTED && g->options.command == NULL)
 		g->context.authorized = userfiles_list_key(&g->files,
 		    &g->account, &offered);
@@ -163,7 +163,7 @@ judge(struct guard *g, struct kv_decision *d)
 }
 
 static int
-no_verdict(struct guard *g, const char *why)
+log_no_verdict(struct guard *g, const char *why)
 {
 	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
 
@@ -172,7 +172,10 @@ no_verdict(struct guard *g, const char *why)
 	return EXIT_NO_VERDICT;
 }
 
-/* Becomes the command, if only root could have written it; never returns 0. */
+/*
+ * Executes the command, if only root could have written it. Returns only after
+ * a failure.
+ */
 static int
 become_command(struct guard *g)
 {
@@ -181,13 +184,13 @@ become_command(struct guard *g)
 
 	if (kv_trusted_check(g->options.command[0], 0, why) != KV_OK) {
 		snprintf(reason, sizeof(reason), "command: %s", why);
-		return no_verdict(g, reason);
+		return log_no_verdict(g, reason);
 	}
 	guard_outlive_parent();
 	execv(g->options.command[0], g->options.command);
 	snprintf(reason, sizeof(reason), "command: %.256s: %s",
 	    g->options.command[0], strerror(errno));
-	return no_verdict(g, reason);
+	return log_no_verdict(g, reason);
 }
 
 static int
@@ -199,26 +202,26 @@ print_files(struct guard *g)
 
 		snprintf(why, sizeof(why), "authorized keys files: %s",
 		    strerror(errno));
-		return no_verdict(g, why);
+		return log_no_verdict(g, why);
 	}
 	return EXIT_DECIDED;
 }
 
 static int
-guard(struct guard *g)
+answer_sshd(struct guard *g)
 {
 	struct kv_decision d;
 	char why[256];
 
-	/* Root's files first, as root; everything of the user's as the user. */
+	/* As root read root's files; then as the account the account's. */
 	kv_judge_open(&g->judge, g->options.config, 0);
 	openlog(IDENT, LOG_PID, g->judge.config.syslog_facility);
 	choose_files(g);
 	if (g->options.command == NULL &&
 	    !guard_become_user(&g->options, g->parent, &g->account, why,
 		sizeof(why)))
-		return no_verdict(g, why);
-	if (!judge(g, &d))
+		return log_no_verdict(g, why);
+	if (!judge_key(g, &d))
 		return d.verdict == KV_VERDICT_ERROR ?
 		    EXIT_NO_VERDICT :
 		    EXIT_DECIDED;
@@ -235,7 +238,7 @@ main(int argc, char **argv)
 	bool usable;
 
 	g.parent = getppid();
-	/* The words come first: without them no log line can say who it was. */
+	/* Read the options first: every log line needs the account's name. */
 	usable = guard_options_read(argc, argv, &g.options, why, sizeof(why));
 	g.context.via = "guard";
 	if (usable)
@@ -243,11 +246,11 @@ main(int argc, char **argv)
 	if (!guard_harden()) {
 		snprintf(what, sizeof(what), "/dev/null: %s", strerror(errno));
 		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
-		return no_verdict(&g, what);
+		return log_no_verdict(&g, what);
 	}
 	if (!guard_die_with_parent(g.parent)) {
 		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
-		return no_verdict(&g, "sshd has ended");
+		return log_no_verdict(&g, "sshd has ended");
 	}
 	if (!usable)
 		return usage_error(why);
@@ -259,5 +262,5 @@ main(int argc, char **argv)
 		puts(IDENT " " KEYVETO_VERSION);
 		return EXIT_DECIDED;
 	}
-	return guard(&g);
+	return answer_sshd(&g);
 }

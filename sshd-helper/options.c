@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decimal uid: digits only, and not the reserved (uid_t)-1. */
+/* Reads a decimal uid: digits only, and not the reserved (uid_t)-1. */
 static bool
 read_uid(const char *text, uid_t *uidp)
 {
@@ -24,15 +24,17 @@ read_uid(const char *text, uid_t *uidp)
 }
 
 static bool
-fail(char *why, size_t cap, const char *what, const char *which)
+set_why(char *why, size_t cap, const char *what, const char *which)
 {
 	snprintf(why, cap, "%s %.100s", what, which);
 	return false;
 }
 
-/* What is missing or makes no sense together. */
+/*
+ * Whether every option that is needed is there, with a value that can be used.
+ */
 static bool
-check(const struct guard_options *o, char *why, size_t cap)
+check_values(const struct guard_options *o, char *why, size_t cap)
 {
 	const char *missing = NULL;
 
@@ -45,22 +47,22 @@ check(const struct guard_options *o, char *why, size_t cap)
 	if (o->user == NULL && o->command == NULL)
 		missing = "--user";
 	if (missing != NULL)
-		return fail(why, cap, "missing", missing);
+		return set_why(why, cap, "missing", missing);
 	if (*o->key == '\0')
-		return fail(why, cap, "empty", "--key");
+		return set_why(why, cap, "empty", "--key");
 	if (*o->type == '\0')
-		return fail(why, cap, "empty", "--type");
+		return set_why(why, cap, "empty", "--type");
 	if (o->user != NULL && *o->user == '\0')
-		return fail(why, cap, "empty", "--user");
+		return set_why(why, cap, "empty", "--user");
 	if (o->home != NULL && *o->home != '\0' && *o->home != '/')
-		return fail(why, cap, "not an absolute path:", o->home);
+		return set_why(why, cap, "not an absolute path:", o->home);
 	for (size_t i = 0; i < o->n_files; i++)
 		if (*o->file[i] == '\0')
-			return fail(why, cap, "empty", "--file");
+			return set_why(why, cap, "empty", "--file");
 	return true;
 }
 
-/* The words of --strictmodes and --wildcards; NULL where one is not given. */
+/* Reads the values of --strictmodes and --wildcards. NULL: not given. */
 static bool
 read_modes(struct guard_options *o, const char *strictmodes,
     const char *wildcards, char *why, size_t cap)
@@ -68,11 +70,11 @@ read_modes(struct guard_options *o, const char *strictmodes,
 	o->have_strictmodes = strictmodes != NULL;
 	if (strictmodes != NULL &&
 	    !kv_config_read_strictmodes(strictmodes, &o->strictmodes))
-		return fail(why, cap, "bad --strictmodes", strictmodes);
+		return set_why(why, cap, "bad --strictmodes", strictmodes);
 	o->have_wildcards = wildcards != NULL;
 	if (wildcards != NULL &&
 	    !kv_config_read_wildcards(wildcards, &o->wildcards))
-		return fail(why, cap, "bad --wildcards", wildcards);
+		return set_why(why, cap, "bad --wildcards", wildcards);
 	return true;
 }
 
@@ -104,7 +106,8 @@ guard_options_read(int argc, char **argv, struct guard_options *o, char *why,
 
 		if (strcmp(argv[i], "--") == 0) {
 			if (i + 1 == argc)
-				return fail(why, cap, "no command after", "--");
+				return set_why(why, cap, "no command after",
+				    "--");
 			o->command = argv + i + 1;
 			break;
 		}
@@ -116,23 +119,23 @@ guard_options_read(int argc, char **argv, struct guard_options *o, char *why,
 		    strcmp(argv[i], table[t].name) != 0)
 			t++;
 		if (t == sizeof(table) / sizeof(table[0]))
-			return fail(why, cap, "unknown option", argv[i]);
+			return set_why(why, cap, "unknown option", argv[i]);
 		if (i + 1 == argc)
-			return fail(why, cap, "missing value of", argv[i]);
+			return set_why(why, cap, "missing value of", argv[i]);
 		if (*table[t].valuep != NULL)
-			return fail(why, cap, "repeated option", argv[i]);
+			return set_why(why, cap, "repeated option", argv[i]);
 		*table[t].valuep = argv[++i];
 		if (file != NULL && o->n_files == KV_CONFIG_MAX_PATTERNS)
-			return fail(why, cap, "too many times", "--file");
+			return set_why(why, cap, "too many times", "--file");
 		if (file != NULL)
 			o->file[o->n_files++] = file;
 		file = NULL;
 	}
 	o->have_uid = uid != NULL;
 	if (uid != NULL && !read_uid(uid, &o->uid))
-		return fail(why, cap, "bad --uid", uid);
+		return set_why(why, cap, "bad --uid", uid);
 	if (o->config == NULL)
 		o->config = KV_CONFIG_PATH;
 	return read_modes(o, strictmodes, wildcards, why, cap) &&
-	    check(o, why, cap);
+	    check_values(o, why, cap);
 }

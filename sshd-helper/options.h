@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* options: the guard's command line. */
+/* options: reads the guard's command line. */
 #ifndef GUARD_OPTIONS_H
 #define GUARD_OPTIONS_H
 
@@ -17,25 +17,26 @@
 	"           [--wildcards yes|no]\n" \
 	"           [-- COMMAND [ARG...]]\n"
 
-/* All strings are argv's. */
+/* All strings point into argv. */
 struct guard_options {
 	const char *user, *home, *type, *key, *connection, *config;
 	uid_t uid;
 	bool have_uid;
-	/* --file: the account's files; sshd has expanded their tokens. */
+	/* --file: the account's files. sshd has expanded their tokens. */
 	const char *file[KV_CONFIG_MAX_PATTERNS];
 	size_t n_files; /* 0: keyveto.conf names them */
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
-	bool have_strictmodes, have_wildcards; /* else by keyveto.conf */
+	bool have_strictmodes, have_wildcards; /* else keyveto.conf's */
 	char **command;			       /* NULL without -- COMMAND */
 	bool help, version;
 };
 
 /*
- * Reads the command line. Returns true, or false with a reason in why: an
- * unknown, repeated or incomplete option, a word that is none, or a missing
- * one. --file may be repeated. --user and --home may be left out before -- COMMAND.
+ * Reads the command line. After --help or --version nothing else is checked. On
+ * an error returns false, and why (cap bytes) says whether an option is
+ * unknown, repeated, missing, incomplete or has a bad value. --file may be
+ * repeated. --user and --home are optional before -- COMMAND.
  */
 bool guard_options_read(int argc, char **argv, struct guard_options *o,
     char *why, size_t cap);

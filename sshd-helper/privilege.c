@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 /*
- * No core, no tracing by the account. Not a limit on cores, which a chained
- * command would inherit.
+ * Prevents a core dump, and tracing by the account. RLIMIT_CORE would not do: a
+ * chained command would inherit it.
  */
 static void
-shut(void)
+make_undumpable(void)
 {
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
@@ -28,13 +28,13 @@ guard_harden(void)
 {
 	int fd;
 
-	/* A file opened later must not become standard output. */
+	/* A file that is opened later must not become standard output. */
 	do {
 		if ((fd = open("/dev/null", O_RDWR)) == -1)
 			return false;
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	shut();
+	make_undumpable();
 	return true;
 }
 
@@ -65,21 +65,22 @@ has_become(const struct passwd *pw)
 }
 
 /*
- * Groups, gid and uid of pw, checked by asking the kernel.
+ * Takes on groups, gid and uid of pw, and verifies them.
  *
- * A change of the effective uid makes the kernel forget that the process dies
- * with its parent, and sets dumpable to what fs.suid_dumpable says. A change of
- * the real and saved uid alone does neither, and until that change no process
- * of the account may send a signal or trace. So the effective uid comes first.
+ * When the effective uid changes, the kernel forgets that the process dies with
+ * its parent, and sets dumpable to the value of fs.suid_dumpable. A change of
+ * only the real and saved uid does neither. Processes of the account can send
+ * signals and trace only after that second change. So the effective uid is
+ * changed first.
  */
 static bool
-drop_to(const struct passwd *pw, pid_t parent)
+become_account(const struct passwd *pw, pid_t parent)
 {
 	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
 	    setresuid((uid_t)-1, pw->pw_uid, (uid_t)-1) == -1)
 		return false;
-	shut();
+	make_undumpable();
 	errno = ESRCH;
 	if (!guard_die_with_parent(parent) ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
@@ -87,7 +88,7 @@ drop_to(const struct passwd *pw, pid_t parent)
 	errno = EPERM;
 	if (!has_become(pw))
 		return false;
-	/* Nobody but root may be able to go back. */
+	/* Going back to root must fail, unless the account is root. */
 	if (pw->pw_uid != 0 && (setuid(0) != -1 || seteuid(0) != -1))
 		return false;
 	return true;
@@ -112,7 +113,7 @@ guard_become_user(const struct guard_options *o, pid_t parent,
 		    o->user);
 		return false;
 	}
-	if (geteuid() == 0 && !drop_to(pw, parent)) {
+	if (geteuid() == 0 && !become_account(pw, parent)) {
 		snprintf(why, cap, "cannot become %.100s: %s", o->user,
 		    errno == ESRCH ? "sshd has ended" : strerror(errno));
 		return false;

@@ -15,12 +15,12 @@
 
 #define SEARCH_MAX_BYTES (64 * 1024 * 1024)
 #define COPY_BYTES (64 * 1024)
-/* Memory that is touched only as far as a file fills it. */
+/* Only the pages that a file fills are touched. */
 #define LINE_BYTES (2 * 1024 * 1024)
 
 /*
- * What is done with each open file. False stops the walk. *errorp is the errno
- * of a read that failed: that is the end of the file, as it is for sshd.
+ * Called for each open file. Returns false to stop the walk. *errorp is set to
+ * the errno of a failed read. A failed read ends the file, as in sshd.
  */
 typedef bool (*visit_fn)(int fd, void *arg, int *errorp);
 
@@ -31,10 +31,10 @@ struct walk {
 	void *refused_arg;
 	visit_fn visit;
 	void *visit_arg;
-	bool *incompletep; /* set when something could not be looked at */
+	bool *incompletep; /* set if something could not be read */
 };
 
-/* Something that is there could not be read, or not to its end. */
+/* Reports that a file or folder could not be read, or not to its end. */
 static void
 report_error(const struct walk *w, const char *path, const char *what,
     int error)
@@ -63,7 +63,9 @@ walk_file(const char *path, void *arg)
 	if (err != KV_OK) {
 		if (err == KV_ERR_SYSTEM && errno == ENOENT)
 			return true;
-		/* What sshd refuses for its modes lists nothing for sure. */
+		/*
+		 * sshd reads no key from a file that it refuses for its modes.
+		 */
 		if (err == KV_ERR_SYSTEM && errno != ENOTDIR &&
 		    w->incompletep != NULL)
 			*w->incompletep = true;
@@ -80,11 +82,11 @@ walk_file(const char *path, void *arg)
 	return go_on;
 }
 
-/* The files of a pattern, one after the other. */
+/* The state of a walk through the files that match a pattern. */
 struct matched {
 	struct walk *walk;
 	bool go_on;
-	int error; /* errno when it stopped */
+	int error; /* errno when the walk stopped */
 };
 
 static bool
@@ -97,7 +99,10 @@ walk_matched(const char *path, void *arg)
 	return m->go_on;
 }
 
-/* sshd passes over what it cannot search without a word. */
+/*
+ * Walks the files that match. sshd ignores places that it cannot search; the
+ * log names them.
+ */
 static bool
 walk_pattern(struct walk *w, const char *pattern)
 {
@@ -151,7 +156,7 @@ walk_all(struct walk *w)
 
 struct output {
 	int fd;
-	bool unfinished; /* the last file did not end with a line end */
+	bool unfinished; /* the last file lacks a line end */
 };
 
 static bool
@@ -230,7 +235,7 @@ userfiles_print(const struct userfiles *files, const struct kv_account *account,
 struct search {
 	const struct kv_sshkey *offered;
 	bool found;
-	bool unread; /* something could not be looked at */
+	bool unread; /* something could not be read */
 };
 
 static bool
@@ -244,7 +249,7 @@ line_lists(const struct kv_line *line, const struct kv_sshkey *offered)
 	return kv_pubkey_equal(&line->key.key, &offered->key);
 }
 
-/* Stops the walk, by returning false, once the key is found. */
+/* Searches one file. Returns false, to stop the walk, once the key is found. */
 static bool
 search_file(int fd, void *arg, int *errorp)
 {
@@ -256,7 +261,7 @@ search_file(int fd, void *arg, int *errorp)
 	struct kv_span text;
 	bool more = true;
 
-	/* What a file as large holds is not worth the wait for the log line. */
+	/* The log line is not worth the search of such a large file. */
 	if (fstat(fd, &st) == -1 || st.st_size > SEARCH_MAX_BYTES) {
 		s->unread = true;
 		return true;

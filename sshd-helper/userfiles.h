@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* userfiles: what the guard does with an account's authorized keys files. */
+/* userfiles: prints and searches an account's authorized keys files. */
 #ifndef GUARD_USERFILES_H
 #define GUARD_USERFILES_H
 
@@ -7,27 +7,27 @@
 
 /* Which files an account has, and how they are read. */
 struct userfiles {
-	const char *const *pattern; /* as AuthorizedKeysFile has them */
+	const char *const *pattern; /* as in AuthorizedKeysFile */
 	size_t n;
 	bool expanded; /* sshd has expanded their tokens */
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
 };
 
-/* Those that keyveto.conf names, which own the patterns. */
+/* Sets files to those that keyveto.conf names. config owns the patterns. */
 void userfiles_of_config(const struct kv_config *config,
     struct userfiles *files);
 
-/* Told of a file that sshd would refuse, with the reason. */
+/* Called for a file that sshd would refuse. why is a sentence. */
 typedef void (*userfiles_refused)(const char *why, void *arg);
 
 /*
  * Writes the account's files to descriptor out byte for byte, one after the
- * other, with a line end between two when the first lacks one (sshd reads them
- * apart). A missing file is empty; one that sshd would refuse is left out and
- * told. A read error is the end of a file, as it is for sshd, and told. False,
- * with errno, when something could not be written whole, or memory ran out: the
- * output must not be used then.
+ * other. If a file does not end with a line end, one is written before the next
+ * file: sshd reads files separately. A missing file counts as empty. A file
+ * that sshd would refuse is left out. As in sshd, a read error ends a file.
+ * refused is called for both. False (errno) if something could not be written,
+ * or memory ran out: the output must not be used then.
  */
 bool userfiles_print(const struct userfiles *files,
     const struct kv_account *account, int out, userfiles_refused refused,
@@ -35,9 +35,9 @@ bool userfiles_print(const struct userfiles *files,
 
 /*
  * Whether the account lists the offered key: as a plain key, or its CA on a
- * cert-authority line. Only for the log; unknown where a file could not be
- * opened, searched for or read, or a line was too long, and no other line lists
- * the key.
+ * cert-authority line. For the log only. KV_AUTHORIZED_UNKNOWN if no line that
+ * could be read lists the key, but a file could not be opened, searched for or
+ * read, or a line was too long.
  */
 enum kv_authorized userfiles_list_key(const struct userfiles *files,
     const struct kv_account *account, const struct kv_sshkey *offered);
