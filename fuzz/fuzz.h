@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* fuzz: what the libFuzzer targets share. A failed check is a crash. */
+/*
+ * fuzz: the macros and functions of all libFuzzer targets. A failed check is a
+ * crash.
+ */
 #ifndef FUZZ_H
 #define FUZZ_H
 

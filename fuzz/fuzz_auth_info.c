@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* SSH_AUTH_INFO_0, and a judgement of each key in it by an empty filter. */
+/* Reads SSH_AUTH_INFO_0, and judges each key in it without a filter. */
 #include "auth_info.h"
 #include "fuzz.h"
 #include "kv_base64.h"
@@ -24,7 +24,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(key.type.len + key.base64.len < size);
 		kv_judge_offered(&judge, key.type, key.base64, blob, cap, 0,
 		    &offered, &d);
-		/* No filter could be asked: there can be no clean key. */
+		/* Without a filter no key can be clean. */
 		FUZZ_CHECK(d.verdict == KV_VERDICT_ERROR ||
 		    d.verdict == KV_VERDICT_UNSUPPORTED);
 		kv_log_format(&context, &d, line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Base64: what decodes must be what OpenSSL encodes, once blanks are gone. */
+/* Text that decodes must equal OpenSSL's encoding, apart from blanks. */
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>

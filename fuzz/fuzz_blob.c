@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Key blobs: whatever parses has an SPKI, and OpenSSL, which reads it back,
- * writes the same bytes.
+ * Each key blob that parses has an SPKI. OpenSSL reads the SPKI and writes the
+ * same bytes.
  */
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -12,15 +12,21 @@
 #include "kv_fingerprint.h"
 #include "kv_spki.h"
 
-/* OpenSSL 3.0 knows no ML-DSA, and does not care for empty integers. */
+/*
+ * Not for ML-DSA, which OpenSSL 3.0 does not know. OpenSSL accepts an empty
+ * integer.
+ */
 static void
-compare(const struct kv_pubkey *key, const uint8_t *spki, size_t len)
+compare_with_openssl(const struct kv_pubkey *key, const uint8_t *spki,
+    size_t len)
 {
 	const uint8_t *p = spki;
 	uint8_t *again = NULL;
 	EVP_PKEY *pkey = d2i_PUBKEY(NULL, &p, (long)len);
 
-	/* Points off their curve are for sshd to refuse: see kv_sshkey.h. */
+	/*
+	 * A point that is off its curve is sshd's to refuse: see kv_sshkey.h.
+	 */
 	if (pkey != NULL) {
 		int n = i2d_PUBKEY(pkey, &again);
 
@@ -51,7 +57,7 @@ examine(const struct kv_pubkey *key)
 		    kv_spki_encode(key, i, spki, sizeof(spki), &len) == KV_OK);
 		if (key->type != KV_KEY_MLDSA44_ED25519 &&
 		    key->type != KV_KEY_MLDSA44_ED25519_OLD)
-			compare(key, spki, len);
+			compare_with_openssl(key, spki, len);
 		FUZZ_CHECK(kv_spki_encode(key, i, spki, len - 1, &len) ==
 		    KV_ERR_NO_SPACE);
 	}

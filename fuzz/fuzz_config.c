@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto.conf: any text leaves a config that can be used and freed. */
+/*
+ * Any text, read as keyveto.conf, leaves a config that can be used and freed.
+ */
 #include <string.h>
 
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Lines of authorized_keys: what parses points into the line; and libssh, a
- * second opinion, imports no Ed25519 key that we would refuse.
+ * Lines of authorized_keys: the parts of a line point into the line, and libssh
+ * accepts no Ed25519 key that kv_line_parse refuses.
  */
 #include <libssh/libssh.h>
 #include <openssl/evp.h>
@@ -14,7 +14,7 @@
 #define ED25519_BLOB_BYTES (4 + 11 + 4 + KV_ED25519_BYTES)
 
 static void
-inside(struct kv_span part, const uint8_t *data, size_t size)
+check_inside(struct kv_span part, const uint8_t *data, size_t size)
 {
 	FUZZ_CHECK(part.len == 0 ||
 	    (part.p >= data && part.len <= size &&
@@ -22,11 +22,11 @@ inside(struct kv_span part, const uint8_t *data, size_t size)
 }
 
 /*
- * libssh is laxer: it takes what follows the key in a blob, and another name
- * at its start. So the question is only put where both are as they should be.
+ * libssh ignores bytes behind the key in a blob, and accepts another name at
+ * its start. So check only blobs whose length and name are right.
  */
 static void
-ask_libssh(const struct kv_line *line)
+check_libssh_refuses(const struct kv_line *line)
 {
 	char text[(ED25519_BLOB_BYTES + 2) / 3 * 4 + 1];
 	ssh_key key = NULL;
@@ -50,12 +50,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	r = kv_line_parse((struct kv_span){ data, size }, blob, sizeof(blob),
 	    &line);
-	inside(line.options, data, size);
-	inside(line.type, data, size);
-	inside(line.comment, data, size);
-	inside(line.blob, blob, sizeof(blob));
+	check_inside(line.options, data, size);
+	check_inside(line.type, data, size);
+	check_inside(line.comment, data, size);
+	check_inside(line.blob, blob, sizeof(blob));
 	if (r != KV_OK)
-		ask_libssh(&line);
+		check_libssh_refuses(&line);
 	else
 		FUZZ_CHECK(line.is_blank || line.key.key.type != KV_KEY_NONE);
 	(void)kv_line_has_option(line.options, "cert-authority");

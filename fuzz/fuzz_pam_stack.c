@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* PAM services: any file is read, or refused with its place. */
+/* Any file, read as a PAM service, is read or refused with its path. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

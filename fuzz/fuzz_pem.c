@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* PEM, DER and private key files: a key or a reason. */
+/* From PEM, DER and private key files comes a key or a reason. */
 #include "fuzz.h"
 #include "keys/pem.h"
 #include "kv_spki.h"
 
 static void
-examine(bool ok, struct pem_key *key, const char *why)
+check_result(bool ok, struct pem_key *key, const char *why)
 {
 	static uint8_t spki[KV_SPKI_MAX_BYTES];
 	size_t len;
@@ -29,8 +29,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pem_key key;
 	char why[256] = "";
 
-	examine(pem_read(text, &key, why, sizeof(why)), &key, why);
+	check_result(pem_read(text, &key, why, sizeof(why)), &key, why);
 	if (pem_looks_like_der(text))
-		examine(pem_read_der(text, &key, why, sizeof(why)), &key, why);
+		check_result(pem_read_der(text, &key, why, sizeof(why)), &key,
+		    why);
 	return 0;
 }

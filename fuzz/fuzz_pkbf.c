@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Filter files: what opens has the size it says, and can be asked. */
+/*
+ * A filter file that opens has the size its header says. A look-up in it does
+ * not fail.
+ */
 #include <sys/mman.h>
 #include <unistd.h>
 

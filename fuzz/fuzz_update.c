@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What keyveto update reads before a filter: settings, and what a server's
- * headers say. Only what could be sent back to a server is kept.
+ * What keyveto update reads before a filter: its settings, and the headers of a
+ * server. A header value that is kept must be safe to send to a server.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "update/settings.h"
 
 static void
-read_header(const char *line, size_t len)
+check_header(const char *line, size_t len)
 {
 	char value[HTTP_VALUE_BYTES] = "";
 
@@ -29,7 +29,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct update_settings s;
 	bool ok;
 
-	read_header((const char *)data, size);
+	check_header((const char *)data, size);
 	ok = update_settings_parse((const char *)data, size, "fuzz.conf", &s,
 	    why);
 	FUZZ_CHECK(ok == (why[0] == '\0'));

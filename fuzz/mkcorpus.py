@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Made the seeds in fuzz/corpus: one small valid input of each kind, or nearly valid."""
+"""Makes the seeds in fuzz/corpus: one small input of each kind, valid or nearly valid."""
 
 import base64
 import subprocess
