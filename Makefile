@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 # keyveto: make, make check, make install, make demo. GNU make.
 
-# The one place of the version; what else begins with it is checked by scripts/lint.
+# The only place of the version. scripts/lint compares the files that repeat it.
 VERSION = 0.1.0
 
 PREFIX = /usr
@@ -12,7 +12,7 @@ COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
 DATADIR = $(PREFIX)/share/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
-# Set it (/lib/systemd/system) to install the units of keyveto update, too.
+# Set this (/lib/systemd/system) to install the units of keyveto update too.
 SYSTEMDUNITDIR =
 PKG_CONFIG = pkg-config
 # Where this system keeps its PAM modules.
@@ -22,12 +22,12 @@ CC ?= cc
 CFLAGS ?= -O2 -g
 BUILD = build
 
-# What the local sshd tolerates of a user's files: see keyveto.conf(5).
+# Whether the local sshd accepts files that a private group may write: keyveto.conf(5).
 STRICTMODES_DEFAULT = $(if $(wildcard /etc/debian_version),PRIVATE_GROUP,YES)
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wvla -Wformat=2
-# Each of these costs nothing that a login would notice.
+# None of these slows a login noticeably.
 HARDENING = -fstack-protector-strong -fstack-clash-protection -fPIE \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 HARDENING_LD = -Wl,-z,relro,-z,now,-z,noexecstack,--as-needed
@@ -50,18 +50,19 @@ TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
 GUARD_OBJ = $(GUARD_SRC:%.c=$(BUILD)/%.o)
-# The module's objects are position independent and hide their symbols.
+# The module needs objects that are position independent and hide their symbols.
 PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
-# $(call put,MODE,FILE,FOLDER): a login meanwhile meets the old file or the new.
+# $(call put,MODE,FILE,FOLDER) installs by renaming, so that a login meets either
+# the old file or the new one.
 put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
 	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
 
-# Configuration for the programs around keyveto. None of it is active there.
+# Sample configuration for other programs. Installing it activates none of it.
 SAMPLES = $(filter-out debian rpm systemd,$(notdir \
 	$(patsubst %/,%,$(wildcard packaging/*/))))
 
@@ -91,7 +92,7 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(GUARD_OBJ) \
 		$(BUILD)/libkeyveto.a -lmd
 
-# Libraries beyond libc and libmd are for the command alone.
+# Only the command may use libraries other than libc, libmd and libpam.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl libmd) -lpam
 $(CLI_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl)
@@ -107,7 +108,7 @@ $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
 		-Wl,--version-script=pam/pam_keyveto.map -o $@ $(PAM_OBJ) \
 		-lpam -lmd
 
-# The demonstration and the tests install the packages that are missing.
+# The demonstration and the tests install the packages that they lack.
 deps:
 	@scripts/deps
 
@@ -122,8 +123,8 @@ TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
 	$(wildcard tests/unit/*.c)))
 TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
-# A unit test takes out of this what it calls. q, not r: two files of the same
-# name, in different folders, are both kept.
+# A unit test links what it calls from this archive. ar q, not r, keeps two files
+# of the same name from different folders.
 $(BUILD)/libtested.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) \
 		$(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
 		$(BUILD)/pam/auth_info.o
@@ -149,8 +150,8 @@ lint:
 format:
 	@scripts/format
 
-# The tests again, with what finds more than they ask for. PAM modules cannot
-# carry ASan into sshd, so the logins run with UBSan alone, which traps.
+# Runs the tests with sanitizers. A PAM module cannot bring ASan into sshd, so the
+# logins run with UBSan only, which traps.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitize:
 	@mkdir -p build/asan
@@ -165,11 +166,12 @@ sanitize:
 		all unit-tests
 	@tests/run build/ubsan logins
 
-# Without _FORTIFY_SOURCE, whose memmove valgrind takes for memcpy; without
-# test_pam_stack, test_pam_decision and test_ways, which read PAM's stacks by
-# openat2(2): Debian 12's valgrind does not know that. The logins
-# run the guard under it, but for two cases: one compares the environment, to
-# which valgrind adds, the other allows the guard less memory than valgrind has.
+# Built without _FORTIFY_SOURCE: valgrind takes its memmove for memcpy.
+# Left out are test_pam_stack, test_pam_decision and test_ways: they read PAM's
+# stacks with openat2(2), which Debian 12's valgrind does not know.
+# The logins run the guard under valgrind. Two cases are left out: one compares the
+# environment, which valgrind changes, the other gives the guard less memory than
+# valgrind needs.
 VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full
 valgrind:
 	@$(MAKE) --no-print-directory BUILD=build/valgrind HARDENING=-fPIE all \
@@ -180,13 +182,13 @@ valgrind:
 		PYTEST_ADDOPTS='-k "not finds_signals_limits and not huge_file_is_streamed"' \
 		tests/run build/valgrind e2e
 
-# Lines and branches of the login path that the tests reach.
+# Reports the lines and branches of the login path that the tests execute.
 coverage:
 	@$(MAKE) --no-print-directory BUILD=build/coverage HARDENING=-fPIE \
 		CFLAGS='-O0 -g --coverage' all unit-tests
 	@scripts/coverage build/coverage
 
-# Fuzzing needs clang; every target runs for SECONDS, from its corpus.
+# Fuzzing needs clang. Every target runs for SECONDS, starting from its corpus.
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
@@ -206,9 +208,9 @@ $(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
 
-# The long forms of what `make check` samples, and fuzzing; two hours, and an
-# hour for the differential logins of each sshd: this machine's, and those of
-# the Debian releases that CAMPAIGN_SUITES names.
+# The long forms of what `make check` samples, and fuzzing: two hours. The
+# differential logins take another hour for each sshd: this machine's, and that of
+# each Debian release in CAMPAIGN_SUITES.
 CAMPAIGN_SECONDS = 530
 CAMPAIGN_SUITES = trixie sid
 campaign: all $(FUZZ)
@@ -218,7 +220,7 @@ campaign: all $(FUZZ)
 		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
 		tests/run $(BUILD) long
 
-# Ratios to references measured beside: see bench/README.md.
+# Measures ratios to references: see bench/README.md.
 BENCH = $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 BENCH_FLAGS =
 bench: all $(BENCH) $(BUILD)/bench/dynamic
@@ -248,7 +250,7 @@ install: all
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
 	install -m 755 $(BUILD)/keyveto $(DESTDIR)$(BINDIR)/
-	# Nobody but root may read it: whoever runs it cannot trace it then.
+	# Only root may read it, so nobody else who runs it can trace it.
 	$(call put,711,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
 	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
@@ -278,8 +280,8 @@ ifneq ($(SYSTEMDUNITDIR),)
 	done
 endif
 
-# The configuration and the filters are the administrator's, and stay. Nothing
-# goes while a login would fail without it.
+# The configuration and the filters belong to the administrator, and stay. While a
+# login would fail without keyveto, nothing is removed.
 uninstall:
 	@scripts/in-use $(if $(DESTDIR),--root '$(DESTDIR)') \
 		$(LIBEXECDIR)/keyveto-authorized-keys
@@ -293,8 +295,8 @@ uninstall:
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
 
-# Debian packages, under build/deb/; an RPM, under build/rpm/. What is in
-# packaging/ is explained there. The tests of it need `scripts/deps packages`.
+# Debian packages are built in build/deb/, RPMs in build/rpm/. See
+# packaging/README.md.
 deb:
 	@packaging/build-deb $(VERSION)
 
@@ -306,13 +308,13 @@ check-packages:
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) packages
 
-# Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group.
+# Logins together with SSSD, userdbctl, gitolite and a chrooted sftp group.
 check-neighbours:
 	@scripts/deps neighbours
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) neighbours
 
-# A Debian 12 of its own, booted in qemu: see tests/README.md.
+# Tests in a Debian 12 that qemu boots: see tests/README.md.
 check-vm:
 	@scripts/deps vm
 	@$(MAKE) --no-print-directory all deb

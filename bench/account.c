@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What any program that becomes an account has to do, dynamically linked as a
- * look-up of accounts must be: find it, and if it is root, its groups.
+ * The least work of a program that becomes an account: it looks the account up,
+ * and as root its groups. It is dynamically linked, as that look-up requires.
  */
 #include <grp.h>
 #include <pwd.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What is measured with: lines of keys, and filters half full, made once from fixed seeds."""
+"""The data to measure with: lines of keys, and half-full filters, made once from fixed seeds."""
 
 import base64
 import random
@@ -17,7 +17,7 @@ def _string(data):
 
 
 def _blob(rng, kind):
-    """A public key of random numbers: nobody here minds that it is no product of primes."""
+    """A public key of random numbers: keyveto does not check that an RSA modulus is a product of primes."""
     if kind == "ed25519":
         return b"ssh-ed25519", _string(b"ssh-ed25519") + _string(rng.randbytes(32))
     size = int(kind.removeprefix("rsa")) // 8
@@ -26,7 +26,7 @@ def _blob(rng, kind):
 
 
 def lines(rng, count, mixture=MIXTURE):
-    """Lines of an authorized_keys file, kinds in random order."""
+    """Lines of an authorized_keys file, with the kinds of keys in random order."""
     kinds, weights = zip(*mixture)
     for number, kind in enumerate(rng.choices(kinds, weights, k=count)):
         name, blob = _blob(rng, kind)
@@ -34,7 +34,7 @@ def lines(rng, count, mixture=MIXTURE):
 
 
 def write_once(path, make):
-    """A file that is whole or not there."""
+    """Writes the file under another name first, so that it is either whole or missing."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(".part")
@@ -45,7 +45,7 @@ def write_once(path, make):
 
 
 def key_file(folder, count, mixture=MIXTURE, name="mixed"):
-    """authorized_keys lines; the same for the same count."""
+    """A file of authorized_keys lines, which are the same for the same count."""
     def make(file):
         rng = random.Random(f"{SEED} {name} {count}")
         file.writelines(lines(rng, count, mixture))
@@ -53,7 +53,7 @@ def key_file(folder, count, mixture=MIXTURE, name="mixed"):
 
 
 def filter_file(folder, length, hashes=HASHES):
-    """A filter of 2**length bits, every other of which is set."""
+    """A filter of 2**length bits, of which about half are set."""
     def make(file):
         rng = random.Random(f"{SEED} filter {length}")
         file.write(b"pkbfv1" + struct.pack(">IQIBB", 1, int(time.time()), (1 << length) // 29, hashes, length))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""The same look-up as a script would do it, with Debian's xxhash and cryptography.
+"""Looks keys up in a filter as a script would, with Debian's xxhash and cryptography.
 
     in_python.py FILTER FILE
 
-Prints how many keys of FILE's lines the filter lists.
+Prints how many keys in the lines of FILE the filter lists.
 """
 
 import mmap

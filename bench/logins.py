@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""One login by ssh: sshd with RevokedKeys and a KRL of n hashes, and with the guard and a filter of as many.
+"""Measures a login by ssh: with RevokedKeys and a KRL of COUNT hashes, and with the guard and such a filter.
 
     logins.py [--rounds N] [--build DIR] COUNT...
 
-Prints a line for each COUNT: COUNT, seconds without either, with the KRL, with
-the guard (medians of N, in alternation). Needs root.
+Prints a line for each COUNT: COUNT, and the seconds without either, with the KRL and with the guard. Each is the
+median of N logins, which take turns. Needs root.
 """
 
 import argparse

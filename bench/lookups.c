@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * lookups: look-ups in a filter, many at a time, against reads of single bytes
- * of the same memory at random places that do not depend on each other.
+ * lookups: compares look-ups in a filter, many at a time, with reads of single
+ * bytes of the same memory at independent random places.
  *
  *   lookups FILTER ROUNDS
  *
- * Prints nanoseconds: per look-up, and per byte read; medians of ROUNDS.
+ * Prints nanoseconds for a look-up and for a byte read: medians of ROUNDS.
  */
 #include <fcntl.h>
 #include <stdio.h>

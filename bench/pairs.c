@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * pairs: how long programs take, whole processes in alternation.
+ * pairs: measures how long programs take, as whole processes.
  *
  *   pairs COUNT PROGRAM [ARG...] --and-- PROGRAM [ARG...] ...
  *
- * Prints a line for each program: median microseconds, and the peak of its
- * memory in KiB. Each round runs all of them once, so that what disturbs the
- * machine disturbs all alike; their output goes to /dev/null.
+ * Prints a line for each program: median microseconds, and peak memory in KiB.
+ * Each round runs every program once, so that a disturbance of the machine
+ * affects all alike. The programs' output goes to /dev/null.
  */
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,9 +21,9 @@
 
 #define PROGRAMS_MAX 16
 
-/* One run: its time; *peakp becomes its memory if that is more. */
+/* Runs argv once and returns its time. Raises *peakp to its peak memory. */
 static double
-run(char **argv, int out, long *peakp)
+run_once(char **argv, int out, long *peakp)
 {
 	struct rusage usage;
 	double begin = now();
@@ -69,7 +69,7 @@ main(int argc, char **argv)
 		took[i] = calloc((size_t)count, sizeof(double));
 	for (int round = -2; round < count; round++) {
 		for (int i = 0; i < n; i++) {
-			double t = run(program[i], out, &peak[i]);
+			double t = run_once(program[i], out, &peak[i]);
 
 			if (round >= 0)
 				took[i][round] = t;

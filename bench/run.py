@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Measures keyveto beside what it is to be compared with, and prints a table.
+"""Measures keyveto together with a reference for each figure, and prints a table.
 
     bench/run.py [--build DIR] [--quick] [--csv] [--only WORD]
 
-Medians of whole runs in alternation; no time is a pass mark. Writes table.csv
-and plots (SVG) to BUILD/bench. Needs root, and what scripts/deps all installs.
+The figures are medians of whole runs, in alternation with the reference. No time makes the run fail. Writes
+table.csv and plots (SVG) to BUILD/bench. Needs root, and what scripts/deps all installs.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Row:
 
 
 class Bench:
-    """The programs, the data, and a folder that a login would trust."""
+    """The programs, the data, and a folder that passes the checks of a login."""
 
     def __init__(self, build, quick, scratch):
         self.build, self.scratch, self.quick = build, scratch, quick
@@ -51,7 +51,7 @@ class Bench:
         return self.build / "bench" / name
 
     def _installed(self, program):
-        """Where sshd would take it from, so to speak."""
+        """Copies the program to a folder that every account can pass, as an installed program is."""
         path = self.scratch / program.name
         shutil.copy(program, path)
         path.chmod(0o755)
@@ -61,7 +61,7 @@ class Bench:
         return max(3, count // 10) if self.quick else count
 
     def pairs(self, rounds, *commands, user=None):
-        """Median microseconds and peak KiB of each."""
+        """Median microseconds and peak KiB of each command."""
         argv = [self._installed(self.tool("pairs")), str(rounds)]
         for number, command in enumerate(commands):
             argv += ["--and--"] * bool(number) + [str(word) for word in command]
@@ -71,7 +71,7 @@ class Bench:
         return [(float(time), int(peak)) for time, peak in (line.split() for line in done.stdout.splitlines())]
 
     def add(self, metric, ours, reference, goal="", unit="µs"):
-        """A row of two times in the same unit."""
+        """Adds a row of two times in the same unit."""
         ratio = ours / reference
         self.rows.append(Row(metric, f"{ours:.5g} {unit}", f"{reference:.5g} {unit}", ratio, goal))
 
@@ -81,7 +81,7 @@ class Bench:
     # The guard
 
     def config(self, length):
-        """A configuration with a filter of that size, in memory and trusted."""
+        """A configuration whose filter has 2**length bits, is trusted, and is in the page cache."""
         path = self.scratch / f"keyveto-{length}.conf"
         if not path.exists():
             target = self.scratch / f"half-{length}.pkbf"
@@ -91,7 +91,7 @@ class Bench:
         return path
 
     def home(self, lines, user):
-        """An account's home with a file of so many lines."""
+        """A home of user, with an authorized_keys of so many lines."""
         home = self.scratch / f"home-{user}-{lines}"
         if not home.exists():
             (home / ".ssh").mkdir(parents=True)
@@ -199,7 +199,7 @@ class Bench:
         self.add(f"filter add of these, into a filter for {self.count:,} at 1e-9 (check of them)", ours / 1000,
                  check / 1000, "≤ 1.5", "ms")
         large = data.filter_file(self.data, self.lengths[0])
-        # The bound: the new file has to be a copy of the old that is safe on disk.
+        # The reference, because the new file must be a copy of the old one that has been flushed to disk.
         adding[4] = large
         copying = ["/bin/sh", "-c", 'cp "$1" "$2" && cp "$2" "$2.new" && sync "$2.new"', "sh", large, work]
         (ours, _), (copy, _) = self.pairs(max(3, self.rounds(5)), adding, copying)
@@ -260,9 +260,9 @@ def main():
     parser.add_argument("--only", default="", metavar="WORD", help="only this part: guard, pam, check, …")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        sys.exit("bench/run.py: the guard's part needs root")
+        sys.exit("bench/run.py: the guard's part needs root: run it as root")
     with contextlib.ExitStack() as stack:
-        # Not /tmp: sshd's rules, and keyveto's, are about the folders above, too.
+        # Not /tmp: sshd and keyveto also check the folders above.
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * session: the session phase of PAM in a process that is running already, as
- * sshd calls it, with one stack and with another in alternation.
+ * session: measures PAM's session phase in a running process, as sshd calls it,
+ * with two services in alternation.
  *
  *   session FOLDER SERVICE SERVICE AUTH_INFO ROUNDS
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The least that a process can be. */
+/* The smallest process. */
 int
 main(void)
 {

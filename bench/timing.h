@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* timing.h: what the benchmarks in C measure with. */
+/* timing.h: clock and median of the benchmarks in C. */
 #ifndef TIMING_H
 #define TIMING_H
 
 #include <stdlib.h>
 #include <time.h>
 
-/* Microseconds of a clock that only goes forward. */
+/* Microseconds of a monotonic clock. */
 static inline double
 now(void)
 {
@@ -24,7 +24,7 @@ timing_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of n times, at least one, which are sorted by it. */
+/* The median of n times (at least one). Sorts them. */
 static inline double
 median(double *took, size_t n)
 {

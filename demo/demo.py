@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The demonstration behind `make demo`: real logins, with and without a leaked key.
+"""The demonstration of `make demo`: real logins, with and without a leaked key.
 
-Everything happens in a throw-away copy of this machine (tests/e2e/sandbox.py):
-the accounts, the two sshd and the files under /etc vanish with it.  Where none
-can be had, on a machine where that can do no harm, each change is taken back.
+Everything happens in a throw-away copy of this machine (tests/e2e/sandbox.py): the accounts, the two sshd and the
+changed files under /etc vanish with it. Where mounting is refused, the demonstration works on the machine itself, if
+that can do no harm, and takes each change back.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def show(name, text):
 
 
 class Demo:
-    """One account, its two keys, and what the checks found on the way."""
+    """One account, its two keys, and a server with a configuration for it."""
 
     def __init__(self, world):
         self.bench = Bench(world, 0)
@@ -52,7 +52,7 @@ class Demo:
         self.config = self.bench.config(f"Filter {self.published_filter()}")
 
     def published_key(self):
-        """ssh insists that a private key is private, even this one."""
+        """ssh refuses a private key that others can read, so this copy is mode 600."""
         path = self.bench.folder / "leaked"
         shutil.copy(DATA / "compromised", path)
         shutil.copy(DATA / "compromised.pub", f"{path}.pub")
@@ -78,7 +78,7 @@ class Demo:
 
 
 def said(outcome):
-    """What ssh printed, without its remark on a host it does not know."""
+    """What ssh printed, without its remark about an unknown host."""
     lines = (outcome.stdout + outcome.stderr).splitlines()
     return "\n".join(line for line in lines if "Permanently added" not in line)
 
@@ -95,7 +95,7 @@ def demonstrate(demo, build):
     demo.try_login(sshd, demo.leaked, entered=False)
     demo.show_log("guard")
 
-    title("a second sshd that reads authorized_keys itself: the module stands alone, and explains")
+    title("a second sshd reads authorized_keys itself: only the PAM module refuses, and says why")
     sshd = demo.start(server.pam_session(demo.config))
     demo.try_login(sshd, demo.clean, entered=True)
     demo.try_login(sshd, demo.leaked, entered=False)
@@ -106,7 +106,7 @@ def demonstrate(demo, build):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     show("keyveto", done.stdout + done.stderr)
     if done.returncode != 1:
-        raise AssertionError(f"the audit ended with {done.returncode}, not with 1")
+        raise AssertionError(f"keyveto check ended with status {done.returncode}, not with 1")
 
 
 def play(build, throwaway):
@@ -140,7 +140,7 @@ def main():
         try:
             return sandbox.run([sys.executable, __file__, "--build", str(build)])
         except sandbox.Refused as reason:
-            print(f"no throw-away root can be had ({reason}): working on the machine itself")
+            print(f"no throw-away root is possible here ({reason}): working on the machine itself")
         product.check_untouched()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # leave through the clean-up
         return play(build, throwaway=False)
