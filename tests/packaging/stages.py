@@ -262,7 +262,7 @@ def rpm(part, folder):
     call("rpm", "-e", "pam_keyveto")
     rpm_stays(host, "keyveto", "00-keyveto.conf:")
     DROP_IN.unlink()
-    rpm_stays(host, "keyveto", "until you reload it")
+    rpm_stays(host, "keyveto", "still run the guard")
     host.follow("reload")
     call("rpm", "-e", "keyveto")
     host.expect("removed", mallory_enters=True)
