@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Linked into what `make sanitize` builds. ASan reads its environment from
- * /proc, and so does its search for leaks; some tests hide /proc. There, and
- * there only, these options hold: everywhere else the environment asks for
- * the search.
+ * Linked into the programs of `make sanitize`. ASan and its leak search read
+ * /proc, where ASan also finds its environment. Some tests hide /proc: ASan
+ * then uses these options. Everywhere else ASAN_OPTIONS asks for the leak
+ * search.
  */
 const char *__asan_default_options(void);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What every test in Python has: options, the fixture scratch, signals, and a line for each file at the end."""
+"""Options, the fixtures build and scratch, signals, and a summary line for each file."""
 
 import os
 import signal
@@ -16,42 +16,42 @@ pytest_plugins = ["throwaway"]
 
 def pytest_addoption(parser):
     parser.addoption("--build", metavar="DIR", default="build", help="where the built programs are (build)")
-    parser.addoption("--keep", metavar="DIR", type=_folder_of_root, help="where the end-to-end tests leave "
+    parser.addoption("--keep", metavar="DIR", type=_folder_of_root, help="where the end-to-end tests keep "
                      "configurations and logs")
 
 
 def _folder_of_root(path):
-    """An absolute path, in which sshd takes commands from files only if root owns it all the way up."""
+    """Makes the folder and returns its absolute path. sshd takes commands only from folders of root."""
     os.makedirs(path, mode=0o755, exist_ok=True)
     return os.path.abspath(path)
 
 
 def pytest_configure():
-    # A shell has its background jobs ignore SIGINT, and nohup SIGHUP. Their
-    # children would inherit that, and the tests send both.
+    # A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP. The programs under test would
+    # inherit that, and the tests send both.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", name="build")
 def fixture_build(pytestconfig):
-    """The folder of the built programs. They have to be there."""
+    """The folder of the built programs. Fails if they are missing."""
     build = (pytestconfig.rootpath / pytestconfig.getoption("build")).resolve()
     if not os.access(build / "keyveto", os.X_OK):
-        pytest.fail(f"{build}/keyveto cannot be run: call make first", pytrace=False)
+        pytest.fail(f"{build}/keyveto cannot be run. First type make", pytrace=False)
     return build
 
 
 @pytest.fixture(name="scratch")
 def fixture_scratch():
-    """A fresh folder that every account can look into."""
+    """A fresh folder that every account can read."""
     with tempfile.TemporaryDirectory(prefix="keyveto-test-") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
 
 
 def pytest_terminal_summary(terminalreporter):
-    """One line for each file, and one for each reason to leave tests out. tests/run shows both."""
+    """Writes a line for each file, and one for each reason why tests are skipped. tests/run prints both."""
     files = defaultdict(Counter)
     seconds = Counter()
     for outcome, reports in terminalreporter.stats.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""How the binaries are built: what they link, what they show, what guards them."""
+"""How the binaries are built: their libraries, their exported symbols, their hardening."""
 
 import re
 import subprocess
@@ -8,17 +8,17 @@ import pytest
 
 GUARD, MODULE, COMMAND = BINARIES = ("keyveto-authorized-keys", "pam_keyveto.so", "keyveto")
 
-# The login path links these and nothing else, by its own wish.
+# The programs of the login path link only these.
 NEEDED = {
     GUARD: {"libmd.so.0", "libc.so.6"},
     MODULE: {"libpam.so.0", "libmd.so.0", "libc.so.6"},
-    # libpam, since keyveto sshd enable has PAM try the module out.
+    # libpam, because keyveto sshd enable makes PAM load the module.
     COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4",
               "libcurl.so.4", "libm.so.6"},
 }
 ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
                 "pam_sm_close_session", "pam_sm_chauthtok"}
-# What the compiler's own start-up files put into writable sections.
+# The start-up files of the compiler put this much into writable sections.
 START_UP_BYTES = 8
 
 
@@ -72,14 +72,14 @@ def test_the_module_shows_the_entry_points_of_pam_alone(build):
     assert set(re.findall(r" T (\w+)", read("nm", "-D", "--defined-only", build / MODULE))) == ENTRY_POINTS
 
 
-# Constants live in .data.rel.ro; what could change between calls, in these.
+# Constants are in .data.rel.ro. Variables that keep their value between calls are in these sections.
 @pytest.mark.parametrize("section", (".data", ".bss"))
 def test_the_module_keeps_no_state_between_calls(build, section):
     size = re.search(rf"\s\{section}\s+\w+\s+\w+\s+\w+\s+(\w+)", read("readelf", "-WS", build / MODULE))
     assert size is None or int(size.group(1), 16) <= START_UP_BYTES
 
 
-# Whoever runs the guard must not be able to read it: it could be traced then, before it can forbid that.
+# If an account could read the guard, it could trace the guard before guard_harden prevents that.
 @pytest.mark.parametrize("name, mode", ((GUARD, 0o711), (MODULE, 0o644), (COMMAND, 0o755)))
 def test_is_installed_with_its_mode(build, scratch, pytestconfig, name, mode):
     read("make", "-s", "-C", pytestconfig.rootpath, "-o", "all", f"BUILD={build}", "install", f"DESTDIR={scratch}")

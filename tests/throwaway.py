@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: ISC
-"""Tests marked `throwaway` run in a throw-away root: see e2e/sandbox.py.
+"""Runs the tests that are marked `throwaway` in a throw-away root: see e2e/sandbox.py.
 
-Each file has one root, which a child of this process lives in from the file's
-first test to its last. The child runs the test and sends its reports back.
-Whatever a test does to the machine, no other file ever meets, and whatever it
-leaves running ends with the root. With xdist each worker has its own roots.
+Each file has one root, from its first test to its last. A child of this process lives in the root, runs the tests,
+and sends their reports back. No other file sees what a test changes, and a process that a test leaves running ends
+with the root. With xdist each worker has roots of its own.
 
-Where no throw-away root can be had, these tests are skipped.
+Where no throw-away root is possible, these tests are skipped.
 """
 
 import contextlib
@@ -20,9 +19,9 @@ from _pytest.runner import runtestprotocol
 
 import sandbox
 
-# Folders that tests in a throw-away root write to for good, separated by colons.
+# Folders, separated by colons, in which tests in a throw-away root write to the real machine.
 SHARED = "KEYVETO_SHARED"
-REFUSED = pytest.StashKey()     # why no root can be had
+REFUSED = pytest.StashKey()     # why no root is possible
 
 
 def pytest_configure(config):
@@ -31,13 +30,13 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Before anything of a throwaway test runs: it is inside, or it does not run at all."""
+    """Skips a throwaway test that is not inside a root. This runs before the fixtures of the test."""
     if item.get_closest_marker("throwaway") and not sandbox.inside():
-        pytest.skip(f"no throw-away root can be had: {item.config.stash[REFUSED]}")
+        pytest.skip(f"no throw-away root is possible here: {item.config.stash[REFUSED]}")
 
 
 class Roots:
-    """Hands each throwaway test to the root of its file."""
+    """Runs each throwaway test in the root of its file."""
 
     def __init__(self, config):
         self.config = config
@@ -53,7 +52,7 @@ class Roots:
             except sandbox.Refused as reason:
                 self.config.stash[REFUSED] = str(reason)
                 return None
-        # The file's root ends with the last of its tests in a row.
+        # The root ends after the last test of the file.
         stays = nextitem if nextitem and nextitem.fspath == item.fspath else None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         try:
@@ -78,7 +77,7 @@ class Roots:
 
 
 class Root:
-    """A throw-away root, and the process in there that runs tests."""
+    """A throw-away root, and the process inside that runs tests."""
 
     def __init__(self, session):
         self.session, self.died = session, False
@@ -98,31 +97,31 @@ class Root:
         self._reports = os.fdopen(self._reports, encoding="utf-8")
 
     def run(self, item, nextitem):
-        """The reports of one test, as the root sends them."""
+        """Runs one test in the root and returns its reports."""
         items = self.session.items
         self._order([items.index(item), items.index(nextitem) if nextitem else None])
         line = self._reports.readline()
         if not line:
             self.died = True
             return [pytest.TestReport(item.nodeid, item.location, {}, outcome="failed", when="call",
-                                      longrepr="the process that ran this test died")]
+                                      longrepr="the process that ran this test has died")]
         hook = self.session.config.hook
         return [hook.pytest_report_from_serializable(config=self.session.config, data=data)
                 for data in json.loads(line)]
 
     def _order(self, order):
-        # A root that died cannot read what it is told.
+        # If the process inside has died, nobody reads the order.
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(order), file=self._orders, flush=True)
 
     def close(self):
-        """Let the process in there return: the root goes with it."""
+        """Lets the process inside return, which ends the root."""
         self._order(None)
         sandbox.wait(self._process)
         self._end_pipes()
 
     def kill(self):
-        """The same in the middle of a test."""
+        """Ends the root in the middle of a test."""
         os.kill(self._process, signal.SIGKILL)
         sandbox.wait(self._process)
         self._end_pipes()
@@ -134,11 +133,11 @@ class Root:
 
 
 def _serve(session, orders, reports):
-    """Run the tests that are asked for, in the throw-away root."""
+    """Inside the root: runs the tests that are ordered."""
     _open_ways_to(_shared(session.config))
     hook = session.config.hook
     with os.fdopen(orders, encoding="utf-8") as told, os.fdopen(reports, "w", encoding="utf-8") as answer:
-        # The processes around this one hold the pipes open, too: an end is told.
+        # The processes around this one also hold the pipes open, so the end is sent as null.
         while order := json.loads(told.readline()):
             item, following = (session.items[index] if index is not None else None for index in order)
             made = runtestprotocol(item, log=False, nextitem=following)
@@ -148,11 +147,11 @@ def _serve(session, orders, reports):
 
 
 def _shared(config):
-    """The folders in a throw-away root that are the real ones."""
+    """The folders that are the machine's own inside a throw-away root."""
     return [*filter(None, os.environ.get(SHARED, "").split(":")), *filter(None, [config.getoption("--keep")])]
 
 
 def _open_ways_to(folders):
-    """Accounts may pass the folders above these, which may be /root. Only in there."""
+    """Inside the root, lets accounts pass the folders above these, which may be /root."""
     for folder in {above for each in folders for above in Path(each).parents}:
         folder.chmod(folder.stat().st_mode | 0o111)

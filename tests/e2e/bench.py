@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the end-to-end tests work with."""
+"""World and Bench: the objects that end-to-end tests work with."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ LOG_CHARACTERS = 4_000
 
 
 class World:
-    """What all tests of a file share: the machine, its log, and the clients."""
+    """What all tests of a file share: the machine, its log, the clients."""
 
     def __init__(self, machine, log, clients, scratch):
         self.machine, self.log, self.clients, self.scratch = machine, log, clients, scratch
@@ -19,7 +19,7 @@ class World:
 
 
 class Bench:
-    """What one test works with; what it starts ends with it."""
+    """What one test works with. close() ends everything that the test started."""
 
     def __init__(self, world, number):
         self.machine, self.log, self.clients = world.machine, world.log, world.clients
@@ -35,7 +35,7 @@ class Bench:
         self._ends.close()
 
     def at_end(self, function):
-        """Call a function when the case is over, however it went."""
+        """Calls a function at the end of the test, even if it fails."""
         self._ends.callback(function)
 
     # What a case needs
@@ -49,7 +49,7 @@ class Bench:
         return keys.generate(self.folder, kind, bits)
 
     def path(self, stem):
-        """A fresh name in the case's folder, which root owns all the way up."""
+        """A fresh path in the test's folder. The folders above belong to root."""
         self._names += 1
         return self.folder / f"{stem}{self._names}"
 
@@ -57,18 +57,18 @@ class Bench:
         return write_as_root(self.path(stem), content, mode)
 
     def filter(self, *listed):
-        """A filter that lists the keys of these identities and public keys."""
+        """A filter that lists these identities and public keys."""
         public = [getattr(entry, "key", entry) for entry in listed]
         return keys.write_filter(self.path("filter"), public)
 
     def config(self, *lines, listed=None):
-        """A keyveto.conf, which may begin with a filter of listed keys."""
+        """A keyveto.conf. With listed, its first line is a filter of these keys."""
         if listed is not None:
             lines = (f"Filter {self.filter(*listed)}", *lines)
         return self.write("keyveto.conf", "".join(f"{line}\n" for line in lines))
 
     def script(self, body):
-        """A program that sshd is willing to run."""
+        """A shell script that sshd accepts as a command."""
         return self.write("script", f"#!/bin/sh\n{body}\n", 0o755)
 
     def server(self, deployment):
@@ -89,11 +89,11 @@ class Bench:
         check(outcome.refused and not outcome.entered, f"{why}: {outcome}")
 
     def expect(self, outcome, entered, why):
-        """Whichever of the two is expected."""
+        """must_enter or must_not_enter."""
         (self.must_enter if entered else self.must_not_enter)(outcome, why)
 
     def decision(self, account, **pairs):
-        """The first logged decision about the account with these pairs."""
+        """The first logged decision about the account that has these pairs."""
         found = self.log.decisions(account)
         for decision in found:
             if all(getattr(decision, name) == value for name, value in pairs.items()):
@@ -105,7 +105,7 @@ class Bench:
         check(not found, f"nothing should be logged about {account.name}: {found}")
 
     def evidence(self):
-        """What somebody needs who wants to know why the case failed."""
+        """What explains a failure: configurations and logs of the servers, and syslog."""
         parts = []
         for server in self.servers:
             parts.append(f"--- {server.config}\n{server.config.read_text(encoding='utf-8')}")
@@ -117,6 +117,6 @@ class Bench:
 
 
 def check(condition, sentence):
-    """Fail the case with a sentence unless the condition holds."""
+    """Fails the test with a sentence unless the condition holds."""
     if not condition:
         raise AssertionError(sentence)

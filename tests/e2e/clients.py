@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The ssh client and its kin, set to ask nothing and to remember nothing."""
+"""ssh, sftp and scp, configured to ask nothing and to remember nothing."""
 
 import contextlib
 import os
@@ -12,11 +12,11 @@ from patience import PATIENCE
 
 GREETING = "let in"
 
-# sshd's ways to say no: in the session phase, to a key or password, and in the
-# account phase.
+# How a client ends when sshd refuses: in the session phase; and what it prints when sshd refuses the key, the password
+# or the account.
 REFUSED_SESSION = 254
 REFUSED_WORDS = ("Permission denied (", "Connection closed by 127.0.0.1",
-                 # The connection is ended after the key was accepted; which of these depends on what is under way.
+                 # After the key was accepted, the message depends on what is in progress.
                  "closed by remote host", "client_loop: send disconnect: Broken pipe", "Connection reset by")
 
 _DSA = "    PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com\n"
@@ -47,18 +47,18 @@ class Outcome:
 
     @property
     def entered(self):
-        """Whether the account's shell ran the command we asked for."""
+        """Whether the account's shell ran the command."""
         return self.status == 0 and GREETING in self.stdout
 
     @property
     def refused(self):
-        """Whether sshd turned the person away, and nothing else went wrong."""
+        """Whether sshd refused the login, and nothing else failed."""
         return self.status == REFUSED_SESSION or (
             self.status == 255 and any(words in self.stderr for words in REFUSED_WORDS))
 
 
 class Clients:
-    """Makes client processes; one for the whole suite."""
+    """Starts client processes for all tests of a file."""
 
     def __init__(self, folder):
         self.config = folder / "ssh_config"
@@ -80,25 +80,25 @@ class Clients:
         return self._argv("ssh", server, identities, options) + [f"{account.name}@127.0.0.1", *command]
 
     def login(self, server, account, identities=(), options=(), command=(f"echo {GREETING}",), **how):
-        """Log in and run a command, which greets unless told otherwise."""
+        """Logs in and runs a command. The default command prints the greeting."""
         return self.run(self.ssh_argv(server, account, identities, options, command), **how)
 
     def sftp(self, server, account, identity, batch):
-        """Run sftp commands given as lines."""
+        """Runs sftp commands, one on each line."""
         argv = self._argv("sftp", server, [identity], ["-b", "-"])
         return self.run([*argv, f"{account.name}@127.0.0.1"], stdin=batch)
 
     def scp(self, server, account, identity, source, target, options=()):
-        """Copy a file of ours into the account."""
+        """Copies a local file into the account."""
         argv = self._argv("scp", server, [identity], list(options))
         return self.run([*argv, str(source), f"{account.name}@127.0.0.1:{target}"])
 
     def password(self, password):
-        """The environment in which ssh gives this password when asked for one."""
+        """The environment in which ssh uses this password."""
         return {"SSH_ASKPASS": str(self.askpass), "SSH_ASKPASS_REQUIRE": "force", "KVT_PASSWORD": password}
 
     def run(self, argv, stdin="", environment=None):
-        # A session of its own: without a terminal nothing can ask and wait.
+        # Without a terminal in its session, the client cannot ask and wait.
         done = subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace",
                               timeout=PATIENCE, start_new_session=True,
                               env={**_environment(), **(environment or {})})
@@ -106,7 +106,7 @@ class Clients:
 
     @contextlib.contextmanager
     def connection(self, server, account, identity, options, errors):
-        """A client that stays (ssh -N) for the time of the block, its words in a file."""
+        """A client that stays connected (ssh -N) during the block. Its messages go to the file errors."""
         argv = self.ssh_argv(server, account, [identity], ["-vv", "-N", *options])
         with open(errors, "wb") as stderr:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -134,7 +134,7 @@ class Connection:
         return self._process.poll() is None
 
     def wait_for_end(self, seconds=PATIENCE):
-        """Wait until the client has ended by itself."""
+        """Waits until the client has ended by itself."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -144,7 +144,7 @@ class Connection:
         return self._errors.read_text(encoding="utf-8", errors="replace")
 
     def wait_for(self, *texts, seconds=PATIENCE):
-        """Wait until the client has said one of the texts."""
+        """Waits until the client has printed one of the texts."""
         deadline = time.monotonic() + seconds
         while not any(text in self.words() for text in texts):
             if not self.stays or time.monotonic() > deadline:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the end-to-end tests work with, and the table of ways in at their end."""
+"""The fixtures world and bench, and the table of ways in at the end."""
 
 import contextlib
 import itertools
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module", name="world")
 def fixture_world(build, pytestconfig):
-    """A machine with keyveto's programs in their places, its log, and clients."""
+    """A machine with keyveto's programs installed, its log, and clients."""
     try:
         product.check_machine(build)
     except product.CannotRun as reason:
@@ -31,21 +31,21 @@ def fixture_world(build, pytestconfig):
 
 @pytest.fixture(name="bench")
 def fixture_bench(world):
-    """What one test works with: accounts, keys, filters, servers. What it starts ends with it."""
+    """The accounts, keys, filters and servers of one test. Everything ends with the test."""
     with contextlib.closing(Bench(world, next(_numbers))) as bench:
         yield bench
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
-    """Beside a failure stand the servers' configurations and logs, and what the accounts left in syslog."""
+    """Adds the servers' configurations and logs, and the accounts' lines in syslog, to a failure."""
     report = (yield).get_result()
     if report.failed and "bench" in getattr(item, "funcargs", {}):
         report.sections.append(("servers and syslog", item.funcargs["bench"].evidence()))
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Ways in, one a row, against the deployments."""
+    """Writes a table of the ways in against the deployments."""
     cells = {}
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, ()):

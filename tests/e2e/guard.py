@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Runs the guard without an sshd around it."""
+"""Runs the guard without sshd."""
 
 import subprocess
 import threading
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from patience import PATIENCE
 from server import GUARD
 
-# What sshd gives it (auth2-pubkey.c, subprocess): little else.
+# The environment that sshd gives to a command (auth2-pubkey.c: subprocess).
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/games", "LANG": "C.UTF-8"}
 
 
@@ -29,19 +29,19 @@ def offer(account, key, config):
 
 
 def run_guard(account, key, config, *more, **how):
-    """The guard as sshd would start it for this key."""
+    """Runs the guard as sshd does for this key."""
     return run([*offer(account, key, config), *more], **how)
 
 
 def run(arguments, prefix=(), **how):
-    """The guard with any arguments; prefix starts it through another program."""
+    """Runs the guard with any arguments. prefix is a program that starts it."""
     return start([*prefix, GUARD, *map(str, arguments)], **how)
 
 
 def start(argv, collect=None, stdout=subprocess.PIPE, **options):
-    """Any program in the surroundings that sshd gives to the guard.
+    """Runs any program in the environment that sshd gives to the guard.
 
-    collect reads its output, which need not fit into memory.
+    collect reads the output if it may not fit into memory.
     """
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
                           env=ENVIRONMENT, cwd="/", **options) as process:

@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""A process of an account, which does something to each process that it may.
+"""Runs as an account, and stops or traces every process that the kernel lets it.
 
     intruder.py stop|trace NAME
 
-The guard lives for a millisecond.  So this tries process IDs ahead of the last
-one that was given out, and prints the ID of each process called NAME that it
-has stopped.  With trace it ends with the first process that it got hold of.
+The guard lives for a millisecond. So this tries the process IDs that follow the last one. Prints the ID of each
+process called NAME that it stopped or traced. With trace it ends after the first process it traced.
 """
 
 import ctypes
@@ -54,7 +53,7 @@ def main():
                     if is_called(pid, name):
                         print(pid, flush=True)
                     if attempt is trace:
-                        return      # or else its parent would wait for it for good
+                        return      # or else the parent of the traced process would wait for it for ever
 
 
 main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Keys, certificates and filters, made by ssh-keygen and the oracle."""
+"""Makes keys and certificates with ssh-keygen, and filters with the oracle."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ _serial = itertools.count(1)
 
 
 class PublicKey:
-    """A public key file: its line, and what sshd would call it."""
+    """A public key file: its path, type and base64."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -30,7 +30,7 @@ class PublicKey:
 
 
 class Identity:
-    """What a client logs in with: a private key, perhaps with a certificate."""
+    """What a client logs in with: a private key, and possibly a certificate."""
 
     def __init__(self, path, certificate=None):
         self.path = Path(path)
@@ -39,7 +39,7 @@ class Identity:
 
     @property
     def options(self):
-        """For the ssh command line."""
+        """Options for the ssh command line."""
         options = ["-i", str(self.path)]
         if self.certificate:
             options += ["-o", f"CertificateFile={self.certificate.path}"]
@@ -54,7 +54,7 @@ def generate(folder, kind="ed25519", bits=None):
 
 
 def certify(ca, identity, principal):
-    """The identity with a user certificate that ca signed for principal."""
+    """The identity with a user certificate, signed by ca for principal."""
     number = next(_serial)
     _ssh_keygen("-q", "-s", ca.path, "-I", f"certificate {number}", "-n", principal, identity.key.path)
     made = identity.path.with_name(f"{identity.path.name}-cert.pub")
@@ -69,7 +69,7 @@ def write_filter(path, listed, revision=1):
     _run(sys.executable, ORACLE, "create", scratch, "--hashes", "20", "--length", "16",
          "--revision", str(revision), *(key.path for key in listed))
     scratch.chmod(0o644)
-    # As an update would: the new one takes the old one's place in one step.
+    # As keyveto update does, replaces the old filter in one step.
     return scratch.replace(path)
 
 

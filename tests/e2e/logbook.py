@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What programs write to syslog, received on /dev/log itself."""
+"""Receives what programs write to syslog, on /dev/log."""
 
 import os
 import re
@@ -14,11 +14,11 @@ AUTHPRIV, LOCAL3 = 10, 19
 ERR, WARNING, NOTICE, DEBUG = 3, 4, 5, 7
 
 _WORD = r'(?:[A-Za-z0-9._:/@+=,-]+|"[\x20\x21\x23-\x7e]*")'
-# One line a decision: the pairs, in the order in which they have to come.
+# The pairs of a decision's line, in their order.
 _PAIRS = (
     ("verdict", "(?:listed|allowed|unsupported|error)", True),
     ("action", "(?:deny|warn|allow)", True),
-    ("user", _WORD, False),         # unknown to a guard that was called wrongly
+    ("user", _WORD, False),         # missing if the guard's usage is wrong
     ("rhost", _WORD, False),
     ("via", _WORD, True),
     ("key_type", _WORD, False),
@@ -46,7 +46,7 @@ DECISION = _pattern()
 
 @dataclass
 class Line:
-    """One datagram: its facility and severity, and the text behind them."""
+    """A datagram to syslog: its facility, its severity, its text."""
     facility: int
     severity: int
     text: str
@@ -54,12 +54,12 @@ class Line:
 
 @dataclass
 class Decision:
-    """A line about a decision of keyveto, taken apart."""
+    """keyveto's line about a decision, parsed."""
     line: Line
     pairs: dict = field(default_factory=dict)
 
     def __getattr__(self, name):
-        """A pair's value, without its quotes; None when it is not there."""
+        """A pair's value without its quotes, or None if the pair is missing."""
         if name not in DECISION.groupindex:
             raise AttributeError(name)
         value = self.pairs.get(name)
@@ -67,11 +67,11 @@ class Decision:
 
 
 class Malformed(AssertionError):
-    """A line that speaks of a verdict and breaks the form."""
+    """A line with a verdict that does not have the form of a log line."""
 
 
 def read_decision(line):
-    """The decision in a line, None if it is about something else."""
+    """The decision in a line, or None if the line is about something else."""
     start = line.text.find("verdict=")
     if start < 0:
         return None
@@ -82,7 +82,7 @@ def read_decision(line):
 
 
 class Logbook:
-    """A syslog daemon of our own: every line since it started, in order."""
+    """A syslog daemon: every line since it started, in order."""
 
     def __init__(self, path="/dev/log"):
         self.path = path
@@ -106,9 +106,9 @@ class Logbook:
                 self._arrived.notify_all()
 
     def flush(self):
-        """Everything sent before this call is in the book when it returns.
+        """Returns when everything that was sent before this call has been received.
 
-        The socket is a queue, so it is when a line of our own has come through.
+        The socket is a queue, so this sends a line of its own and waits for it.
         """
         mark = f"mark {time.monotonic_ns()} {threading.get_ident()}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -116,7 +116,7 @@ class Logbook:
         self.wait(lambda line: line.text == mark, f"our own line {mark!r}")
 
     def wait(self, wanted, what, seconds=PATIENCE):
-        """The first line for which wanted(line) holds, waited for if need be."""
+        """The first line for which wanted(line) holds. Waits for it."""
         deadline = time.monotonic() + seconds
         seen = 0
         with self._arrived:
@@ -129,7 +129,7 @@ class Logbook:
                     raise AssertionError(f"no log line within {seconds} s: {what}")
 
     def about(self, name):
-        """The lines that have come so far and hold this name."""
+        """The lines so far that contain this name."""
         self.flush()
         with self._arrived:
             return [line for line in self._lines if name in line.text]
@@ -140,7 +140,7 @@ class Logbook:
         return [decision for decision in found if decision and decision.user == account.name]
 
     def expect(self, account, **pairs):
-        """A decision about the account has these pairs."""
+        """Asserts that a decision about the account has these pairs."""
         found = self.decisions(account)
         if not any(all(getattr(one, name) == value for name, value in pairs.items()) for one in found):
             raise AssertionError(f"no decision with {pairs} in {found}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Changes to the machine: accounts and system files, each with its way back.
+"""Changes to the machine: accounts and system files.
 
-In the sandbox the way back is not needed and not taken, since everything
-vanishes.  Where no sandbox can be had, every change is undone in reverse order.
+In the throw-away root nothing is undone, because everything vanishes. Outside of one (make demo), restore() undoes
+every change in reverse order.
 """
 
 import grp
@@ -18,7 +18,7 @@ ACCOUNT_PREFIX = "kvt-"
 
 
 class Account:
-    """A real account with a home directory, made for one case."""
+    """An account with a home directory, made for one test."""
 
     def __init__(self, name):
         entry = pwd.getpwnam(name)
@@ -34,7 +34,7 @@ class Account:
         return self.ssh / "authorized_keys"
 
     def write(self, name, content, mode=0o600):
-        """A file below the home, owned by the account, with its folder."""
+        """Writes a file below the home, and its folder. The account owns both."""
         path = self.home / name
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700)
@@ -45,12 +45,12 @@ class Account:
         return path
 
     def authorize(self, *lines):
-        """Set ~/.ssh/authorized_keys; a key stands for its line."""
+        """Writes ~/.ssh/authorized_keys. A key stands for its line."""
         return self.write(".ssh/authorized_keys", "".join(f"{line}\n" for line in lines))
 
 
 def write_as_root(path, content, mode=0o644):
-    """A file as root would install it."""
+    """Writes a file that root owns."""
     path = Path(path)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     os.chown(path, 0, 0)
@@ -59,17 +59,17 @@ def write_as_root(path, content, mode=0o644):
 
 
 class Machine:
-    """The machine the suite works on."""
+    """The machine that the tests change."""
 
     def __init__(self, throwaway):
         self.throwaway = throwaway
         self._undo = []
         self._accounts = itertools.count(1)
-        # useradd and usermod lock /etc/passwd and fail when they cannot.
+        # useradd and usermod lock /etc/passwd, and fail if it is locked.
         self._passwd = threading.Lock()
 
     def restore(self):
-        """Take every change back, the last one first; one that fails does not stop the others."""
+        """Undoes every change, the last one first. A failure does not stop the rest."""
         failures = []
         while not self.throwaway and self._undo:
             try:
@@ -77,17 +77,17 @@ class Machine:
             except (OSError, RuntimeError) as failure:
                 failures.append(str(failure))
         if failures:
-            raise RuntimeError("not taken back: " + "; ".join(failures))
+            raise RuntimeError("not undone: " + "; ".join(failures))
 
     def write(self, path, content, mode=0o644):
-        """Write a system file, with the folders it needs."""
+        """Writes a system file, and makes the folders above it."""
         path = Path(path)
         self.make_folder(path.parent)
         self._remember(path)
         return write_as_root(path, content, mode)
 
     def make_folder(self, path):
-        """Make a folder as root would install it, with the ones above it."""
+        """Makes a folder that root owns, and the ones above it."""
         path = Path(path)
         if path.is_dir():
             return path
@@ -109,7 +109,7 @@ class Machine:
         self._undo.append(put_back)
 
     def add_account(self, name=None, password=None, as_root=False):
-        """A fresh account, by a name that useradd may not like; as_root gives it the uid 0."""
+        """Adds an account. name may be one that useradd rejects; as_root sets the uid 0."""
         odd = ["--badname"] if name else []
         name = name or f"{ACCOUNT_PREFIX}{os.getpid()}-{next(self._accounts):04}"
         uid = ("--non-unique", "--uid", "0") if as_root else ()
@@ -121,7 +121,7 @@ class Machine:
         return Account(name)
 
     def add_group(self, *members):
-        """A group shared by the members; its number."""
+        """Adds a group of these members and returns its number."""
         name = f"{ACCOUNT_PREFIX}{os.getpid()}-g{next(self._accounts):04}"
         with self._passwd:
             _system("groupadd", "--users", ",".join(account.name for account in members), name)
@@ -129,7 +129,7 @@ class Machine:
         return grp.getgrnam(name).gr_gid
 
     def add_to_group(self, gid, account):
-        """Make the account a member of a group that another one has as its own."""
+        """Adds the account to the private group of another one."""
         with self._passwd:
             _system("gpasswd", "--add", account.name, grp.getgrgid(gid).gr_name)
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""User certificates that no ssh-keygen would write and every sshd takes.
+"""User certificates that ssh-keygen would not write, and that sshd accepts.
 
-sshd hands a certificate on as the client sent it, with whatever freedom its
-own parser leaves.  The CA's signature comes from ssh-agent, which signs
-anything it is given.
+sshd passes a certificate on as the client sent it. Its parser accepts several encodings of a key. ssh-agent makes
+the CA's signature, because it signs any data.
 """
 
 import base64
@@ -28,7 +27,7 @@ def string(data):
 
 
 def take_string(data):
-    """The first string of a blob, and what follows it."""
+    """The first string of a blob, and the bytes after it."""
     length, = struct.unpack_from(">I", data)
     return data[4:4 + length], data[4 + length:]
 
@@ -50,7 +49,7 @@ class Agent:
         self._process.wait()
 
     def _wait(self):
-        """Until it listens, which is after its socket is there."""
+        """Waits until the agent listens, which is after its socket exists."""
         deadline = time.monotonic() + PATIENCE
         while True:
             with socket.socket(socket.AF_UNIX) as probe:
@@ -76,12 +75,12 @@ class Agent:
 
 
 def odd_name(name):
-    """A change of the type's name in a blob."""
+    """A change of the name of the type in a blob."""
     return lambda blob: string(name) + take_string(blob)[1]
 
 
 def odd_curve(name):
-    """A change of the curve's name in the blob of an ECDSA key."""
+    """A change of the name of the curve in the blob of an ECDSA key."""
     def change(blob):
         kind, rest = take_string(blob)
         return string(kind) + string(name) + take_string(rest)[1]
@@ -89,7 +88,7 @@ def odd_curve(name):
 
 
 def padded(zeros):
-    """Leading zero bytes before the integers of an RSA or DSA key."""
+    """A change that puts zero bytes before the integers of an RSA or DSA key."""
     def change(blob):
         kind, rest = take_string(blob)
         changed = string(kind)
@@ -105,9 +104,9 @@ def unchanged(blob):
 
 
 def certify(folder, ca, identity, principal, change_key=unchanged, change_ca=unchanged):
-    """The identity with a certificate whose two keys are written as the changes would have it.
+    """The identity with a certificate. change_key changes its key, change_ca its CA's key.
 
-    The change of the key works on a key blob under the certificate's name.
+    change_key gets a key blob that begins with the name of the certificate's type.
     """
     plain, fields = take_string(base64.b64decode(identity.key.blob))
     kind = plain + b"-cert-v01@openssh.com"

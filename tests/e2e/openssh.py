@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""In what this machine's OpenSSH differs from 9.2, which Debian 12 has.
+"""How this machine's OpenSSH differs from 9.2, which Debian 12 has.
 
-Each was seen with the 10.0 of Debian 13.
+Each difference was observed with 10.0, which Debian 13 has, or with the version that the function names.
 """
 
 import functools
@@ -22,48 +22,49 @@ def has_dsa():
 
 
 def takes_short_names():
-    """A blob may call its type RSA, or eD25519."""
+    """Whether sshd accepts a blob that names its type RSA, or eD25519."""
     return version() < (10, 0)
 
 
 def password_step_shows_key():
-    """With publickey,password the PAM auth phase is told of the key."""
+    """Whether the PAM auth phase sees the key in publickey,password."""
     return version() >= (10, 0)
 
 
 def takes_wildcards():
-    """AuthorizedKeysFile may hold wildcards, which sshd looks for after it has put in the home."""
+    """Whether AuthorizedKeysFile may have wildcards. sshd expands the home before it looks for wildcards."""
     return version() >= (10, 0)
 
 
 def has_connection_token():
-    """AuthorizedKeysCommand can be told of the connection, by %C."""
+    """Whether AuthorizedKeysCommand accepts %C, the addresses of the connection."""
     return version() >= (9, 4)
 
 
 def tunnels_after_refusal():
-    """ssh -w gets root a tunnel in a session that PAM refused."""
+    """Whether ssh -w gets root a tunnel in a session that PAM refused."""
     return version() < (10, 5)
 
 
 def asks_root_no_old_password():
-    """When a password has expired, sshd runs passwd as the account, which asks root for no old one.
+    """Whether root can change an expired password without the old one, in a session that PAM refused.
 
-    Both do so in a session that PAM refused. The sshd before has PAM change it, and PAM asks.
+    From 9.8 on sshd runs passwd as the account, and passwd asks root for no old password. Before, sshd had PAM
+    change the password, and PAM asked for the old one.
     """
     return version() >= (9, 8)
 
 
 def keygen_reads_cr():
-    """ssh-keygen takes a CR within base64 as sshd does; later it ends the line for ssh-keygen alone."""
+    """Whether ssh-keygen accepts a CR within base64, as sshd does. From 10.0 on a CR ends the line for ssh-keygen."""
     return version() < (10, 0)
 
 
 def dsa_only(*options):
-    """Options, or lines, that make ssh and sshd take DSA keys, where they can."""
+    """These options or lines if ssh and sshd support DSA, else none."""
     return options if has_dsa() else ()
 
 
 def without_penalties():
-    """Options for a sshd that many clients of one address come to, some in vain."""
+    """Options for an sshd that refuses many clients from one address."""
     return ("PerSourcePenalties no",) if version() >= (9, 8) else ()

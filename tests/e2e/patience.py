@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""How long tests wait for what is bound to happen."""
+"""How long tests wait for an event that must come."""
 
-# Seconds. Only a hang takes as long, on a slow machine with other things to do, too.
+# Seconds. Only a hang takes this long, even on a slow and busy machine.
 PATIENCE = 120

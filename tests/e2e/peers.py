@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Far ends for forwardings: they answer a message and remember that it came."""
+"""The far ends of forwardings: they answer a message, and remember that one came."""
 
 import contextlib
 import itertools
@@ -16,7 +16,7 @@ _display = itertools.count(50)
 
 
 class Peer:
-    """A listener, on TCP or on a path, that gives the answer to any message."""
+    """A listener, on TCP or on a path, that answers any message."""
 
     def __init__(self, path=None, port=0):
         self.reached = False
@@ -31,7 +31,7 @@ class Peer:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self):
-        with contextlib.suppress(OSError):      # closed: no more visitors
+        with contextlib.suppress(OSError):      # the socket was closed
             while True:
                 connection, _ = self._socket.accept()
                 with connection, contextlib.suppress(OSError):
@@ -41,14 +41,14 @@ class Peer:
                         connection.sendall(ANSWER)
 
     def close(self):
-        # A thread that waits in accept() wakes at shutdown, not at close.
+        # shutdown wakes the thread in accept(); close does not.
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 def display():
-    """A stand-in for an X server: a peer and the DISPLAY that leads to it."""
+    """A substitute for an X server, and the DISPLAY for it."""
     while True:
         number = next(_display)
         with contextlib.suppress(OSError):
@@ -56,7 +56,7 @@ def display():
 
 
 def connect(target, seconds=PATIENCE):
-    """A connection to a port or a path, which may still be on its way up."""
+    """A connection to a port or a path. Waits until it listens."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -79,7 +79,7 @@ def _connect_once(target):
 
 
 def ask(connection):
-    """Whether the far end of a connection gives the answer."""
+    """Whether the far end of a connection answers."""
     with connection:
         try:
             connection.sendall(QUESTION)
@@ -89,7 +89,7 @@ def ask(connection):
 
 
 def ask_at(target):
-    """Whether anybody answers at a port or a path right now."""
+    """Whether a port or a path answers now."""
     try:
         return ask(_connect_once(target))
     except OSError:
@@ -97,7 +97,7 @@ def ask_at(target):
 
 
 def ask_through_socks(port, destination):
-    """Whether a SOCKS proxy leads to a port of this machine."""
+    """Whether a SOCKS proxy connects to a port of this machine."""
     connection = connect(port)
     try:
         connection.sendall(b"\x05\x01\x00")             # version 5, one method: none

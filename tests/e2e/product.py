@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The programs under test, and the machine they are put on, as docs/by-hand.md has it."""
+"""Installs the programs under test as docs/by-hand.md does."""
 
 import glob
 import os
@@ -12,7 +12,7 @@ from server import GUARD, SSHD, STOCK_STACK
 
 CONFIG_FOLDER, FILTER_FOLDER = Path("/etc/keyveto"), Path("/var/lib/keyveto")
 SSH_CONFIG = Path("/etc/ssh/ssh_config")
-SCRATCH_PARENT = "/var/lib"     # root's all the way up, as sshd wants it for commands
+SCRATCH_PARENT = "/var/lib"     # sshd takes commands only from folders of root
 HOST_KEY_KINDS = ("ed25519", "ecdsa")
 
 TOOLS = (SSHD, "ssh", "ssh-keygen", "sftp", "scp", "/usr/lib/openssh/ssh-keysign",
@@ -21,11 +21,11 @@ TOOLS = (SSHD, "ssh", "ssh-keygen", "sftp", "scp", "/usr/lib/openssh/ssh-keysign
 
 
 class CannotRun(Exception):
-    """The suite cannot run here; the text says what is in the way."""
+    """The tests cannot run here; the text says why."""
 
 
 def check_machine(build):
-    """No case may be skipped, so whatever is missing stops the suite."""
+    """Raises CannotRun if a tool or file is missing: no test is skipped for that."""
     if os.geteuid() != 0:
         raise CannotRun("these tests make accounts and start sshd: run them as root")
     for tool in TOOLS:
@@ -38,17 +38,17 @@ def check_machine(build):
 
 
 def make_scratch(parent=None):
-    """A folder that sshd trusts and every account can look into."""
+    """A folder that sshd trusts and every account can read."""
     scratch = Path(tempfile.mkdtemp(prefix="kvt-e2e-", dir=parent or SCRATCH_PARENT))
     scratch.chmod(0o755)
     return scratch
 
 
 def check_untouched():
-    """Outside the sandbox, keep away from anything that is somebody's own."""
+    """Outside of a throw-away root, raises CannotRun if a file of the machine would be overwritten."""
     for path in (Path("/dev/log"), CONFIG_FOLDER, FILTER_FOLDER, Path(GUARD), _pam_folder() / "pam_keyveto.so"):
         if path.exists():
-            raise CannotRun(f"no throw-away root can be had here, and {path} exists: "
+            raise CannotRun(f"no throw-away root is possible here, and {path} exists: "
                             "run the tests in a virtual machine or a privileged container")
 
 
@@ -57,7 +57,7 @@ def _built(build):
 
 
 def _pam_folder():
-    """Where this machine keeps its PAM modules."""
+    """The folder of this machine's PAM modules."""
     found = glob.glob("/usr/lib/*/security/pam_unix.so") + glob.glob("/lib*/security/pam_unix.so")
     if not found:
         raise CannotRun("there are no PAM modules on this machine")
@@ -65,7 +65,7 @@ def _pam_folder():
 
 
 def install(machine, build, scratch):
-    """Put the programs in their places, and add what some ways to log in need."""
+    """Installs the programs, and what some ways in need."""
     guard, module = _built(build)
     wrapper = os.environ.get("TEST_WRAPPER")
     if wrapper:
@@ -77,13 +77,13 @@ def install(machine, build, scratch):
     machine.make_folder(CONFIG_FOLDER)
     machine.make_folder(FILTER_FOLDER)
     machine.make_folder("/run/sshd")
-    # ssh-keysign has no other way to be told that it may speak for the host.
+    # ssh-keysign reads EnableSSHKeysign from this file only.
     machine.write(SSH_CONFIG, "EnableSSHKeysign yes\n" + SSH_CONFIG.read_text(encoding="utf-8"))
     _make_host_keys(machine, scratch)
 
 
 def _make_host_keys(machine, scratch):
-    """The host's own keys, which a hostbased login offers; an image may lack them."""
+    """Makes the host keys that a hostbased login offers, if the machine lacks them."""
     for kind in HOST_KEY_KINDS:
         path = Path(f"/etc/ssh/ssh_host_{kind}_key")
         if not path.exists():

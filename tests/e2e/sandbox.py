@@ -1,20 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Run a command in a throw-away copy of this machine.
+"""Runs a command in a throw-away copy of this machine.
 
     python3 sandbox.py [--share DIR] -- COMMAND [ARG...]
 
-COMMAND sees the machine's own files through an overlay, so it may create
-accounts, edit /etc/pam.d or install under /usr: the changes live in memory
-and vanish with it.  It gets a /run, /dev and /dev/log of its own, so nothing
-it logs and no daemon it talks to is the machine's; a network of its own, which
-holds a loopback and nothing else; and a process namespace, so that whatever it
-left running dies when it ends.  The working directory and the exit status are
-kept.  Directories named by --share (none below /run) are the real ones: what
-is written there stays.
+COMMAND sees the machine's files through an overlay, so it may create accounts, edit /etc/pam.d or install under
+/usr. The changes are kept in memory and vanish with it. It has its own /run, /dev and /dev/log, so it reaches no
+daemon of the machine and writes nothing to the machine's log. It has its own network, with a loopback only, and its
+own process namespace, so every process inside ends with it. The working directory and the exit status are kept. The
+directories of --share (none below /run) are the real ones: what COMMAND writes there stays.
 
-Needs root and the right to mount (CAP_SYS_ADMIN).  Exit status 125 means that
-the sandbox could not be made; the reason is on standard error.
+Needs root and the right to mount (CAP_SYS_ADMIN). Exit status 125 means that no sandbox could be made; the reason is
+on standard error.
 """
 
 import argparse
@@ -29,7 +26,7 @@ import sys
 import traceback
 
 EXIT_REFUSED = 125
-MARKER = "/run/keyveto-sandbox"    # exists inside only, where /run is our own
+MARKER = "/run/keyveto-sandbox"    # exists only inside, in a /run of its own
 
 # linux/sched.h, linux/mount.h, linux/prctl.h, linux/sockios.h
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x8000000, 0x20000000, 0x40000000
@@ -38,13 +35,13 @@ MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
-# Rebuilt from scratch inside, never copied from the machine.
+# Made anew inside, never copied from the machine.
 OWN_TREES = ("/proc", "/sys", "/dev", "/run")
-# Where the parts are kept: a place that nobody in there will miss, so that no
-# folder of the machine has to be made, and nothing is left if we are killed.
+# The overlays are mounted here. Nothing inside needs the machine's /run, so no folder of the machine has to be
+# made, and nothing is left if this process is killed.
 BASE = "/run"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-TUNNELS = "net/tun"                # a machine without it has no ssh -w
+TUNNELS = "net/tun"                # without it there is no ssh -w
 DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                 "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
 
@@ -52,7 +49,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Refused(Exception):
-    """The sandbox cannot be made here; the text says what was refused."""
+    """No sandbox can be made here; the text says what was refused."""
 
 
 def _check(result, what):
@@ -74,7 +71,7 @@ def _mount_tmpfs(target, mode):
 
 
 def _machine_mounts():
-    """The machine's mount points below / that hold files, parents first."""
+    """The machine's mount points below /, without the own trees, parents first."""
     points = set()
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
         for line in table:
@@ -86,7 +83,7 @@ def _machine_mounts():
 
 
 class _Root:
-    """The throw-away root: an overlay for each file system of the machine, or for a folder with another system."""
+    """The root inside: an overlay for each file system of the machine, or for the folder template."""
 
     def __init__(self, template):
         self.path = os.path.join(BASE, "root")
@@ -105,7 +102,7 @@ class _Root:
         upper, work = os.path.join(layer, "upper"), os.path.join(layer, "work")
         os.makedirs(upper)
         os.makedirs(work)
-        # The merged directory shows the mode and owner of the upper one.
+        # An overlay shows the mode and owner of its upper directory.
         shutil.copystat(lower, upper)
         info = os.stat(lower)
         os.chown(upper, info.st_uid, info.st_gid)
@@ -117,7 +114,7 @@ class _Root:
             self.add_mount_point(point)
 
     def add_mount_point(self, point):
-        """An overlay does not cross mount points, so each gets its own."""
+        """Adds an overlay for a mount point, because the overlay above does not cross it."""
         target = self.inside(point)
         if not os.path.exists(point) or not os.path.exists(target):
             return                      # hidden below another mount
@@ -127,12 +124,12 @@ class _Root:
             return
         try:
             self.overlay(point, target)
-        except OSError:                 # no overlay over this kind: look, do not touch
+        except OSError:                 # this file system cannot be overlaid: mount it read-only
             _mount(point, target, None, MS_BIND)
             _mount(None, target, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
 
     def name_localhost(self):
-        """A machine may know localhost by DNS alone, or not at all, and in here there is no DNS."""
+        """Adds localhost to /etc/hosts if it is missing: there is no DNS inside."""
         hosts = self.inside("/etc/hosts")
         lines = []
         if os.path.exists(hosts):
@@ -184,7 +181,7 @@ def _raise_loopback():
 
 
 def _build(shared, template):
-    """Make the root and move into it."""
+    """Makes the root and moves into it."""
     cwd = os.getcwd() if template == "/" else "/"
     umask = os.umask(0o022)
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
@@ -200,8 +197,8 @@ def _build(shared, template):
     os.chdir(cwd)
 
 
-def _become(argv):
-    """Become argv; a program that cannot be started is a status of 127."""
+def _exec(argv):
+    """Executes argv. Returns 127 if it cannot be started."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         os.execvp(argv[0], argv)
@@ -211,7 +208,7 @@ def _become(argv):
 
 
 def _spawn(work):
-    """Call work in a child, which ends with the status that it returns, or with 1."""
+    """Calls work in a child, which ends with the status that work returns, or with 1."""
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -227,7 +224,7 @@ def _spawn(work):
 
 
 def _reap_until(pid):
-    """Be init: collect every orphan, return the status of pid once it ends."""
+    """As init, collects every orphan, and returns the status of pid when it ends."""
     while True:
         ended, status = os.wait()
         if ended == pid:
@@ -242,7 +239,7 @@ def _die_with_parent():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _be_init(place, work, report):
+def _run_init(place, work, report):
     """The first process of the new namespaces."""
     _die_with_parent()
     _build(*place)
@@ -250,20 +247,20 @@ def _be_init(place, work, report):
     return _reap_until(_spawn(work))
 
 
-def _be_outer(place, work, report):
-    """Leave the machine's namespaces and wait for what runs in the new ones.
+def _run_outer(place, work, report):
+    """Leaves the machine's namespaces and waits for the process in the new ones.
 
-    A process cannot enter a new process namespace itself, only its children.
+    A process cannot enter a new process namespace; only its children do.
     """
     _die_with_parent()
     _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET), "unshare")
-    init = _fork(_be_init, place, work, report)
+    init = _fork(_run_init, place, work, report)
     os.close(report)
     return os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
 
 
 def _fork(function, *arguments):
-    """Call function in a child, which ends with the status it returns."""
+    """Calls function in a child, which ends with the status that function returns."""
     pid = os.fork()
     if pid == 0:
         status = EXIT_REFUSED
@@ -277,23 +274,22 @@ def _fork(function, *arguments):
 
 
 def inside():
-    """Whether this process is in a sandbox already."""
+    """Whether this process is in a sandbox."""
     return os.path.exists(MARKER)
 
 
 def run(argv, shared=()):
-    """Run argv in a sandbox, return its exit status; Refused if none can be had."""
-    return call(lambda: _become(argv), shared)
+    """Runs argv in a sandbox and returns its exit status. Raises Refused if no sandbox can be made."""
+    return call(lambda: _exec(argv), shared)
 
 
 def call(work, shared=(), template="/"):
-    """Call work in a sandbox, return the exit status that it returns; Refused if none can be had.
+    """Calls work in a sandbox and returns the exit status that work returns. Raises Refused if no sandbox can be made.
 
-    template is the folder with the system that the sandbox is a copy of. Where it
-    is another than this machine's, work has to have imported what it needs: the
-    Python in there is another one.
+    template is the folder whose system the sandbox copies. If it is not this machine's /, work must have imported
+    all it needs, because the Python inside is another one.
     """
-    # ^C reaches the whole foreground group: the command decides, we wait for it.
+    # ^C reaches the whole foreground group. The command decides what it does; this process waits.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return wait(start(work, shared, template))
@@ -302,11 +298,11 @@ def call(work, shared=(), template="/"):
 
 
 def start(work, shared=(), template="/"):
-    """Begin to call work in a sandbox, as call does, and return the process to wait() for."""
+    """Starts to call work in a sandbox, as call does. Returns the process for wait()."""
     if os.geteuid() != 0:
-        raise Refused("only root can make one")
+        raise Refused("only root can make a throw-away root")
     reader, writer = os.pipe()
-    outer = _fork(_be_outer, (shared, template), work, writer)
+    outer = _fork(_run_outer, (shared, template), work, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as report:
         reason = report.read().decode().strip()
@@ -317,7 +313,7 @@ def start(work, shared=(), template="/"):
 
 
 def wait(outer):
-    """Wait until the sandbox of this process is gone, return the exit status of its work."""
+    """Waits until the sandbox of this process has ended, and returns the exit status of work."""
     return _exit_status(os.waitstatus_to_exitcode(os.waitpid(outer, 0)[1]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A private sshd: its own name, port, configuration and PAM stack."""
+"""A private sshd, with its own name, port, configuration and PAM stack."""
 
 import functools
 import itertools
@@ -18,7 +18,7 @@ STOCK_STACK = Path("/etc/pam.d/sshd")
 
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 
-# Whatever a case sets comes first in the file, and sshd keeps the first value.
+# These lines follow the test's own in the file. sshd uses the first value of a keyword.
 BASE = """\
 ListenAddress 127.0.0.1
 StrictModes yes
@@ -36,16 +36,16 @@ Subsystem sftp /usr/lib/openssh/sftp-server
 """
 
 _numbers = itertools.count(1)
-_ports = itertools.count(20000)     # below the range the kernel gives to clients
+_ports = itertools.count(20000)     # below the range that the kernel gives to clients
 
 
 def stock_stack():
-    """The sshd PAM stack as the distribution ships it."""
+    """The PAM stack of sshd as the distribution ships it."""
     return STOCK_STACK.read_text(encoding="utf-8")
 
 
 def insert_before(stack, pattern, line):
-    """The stack with a line put before the first one that matches."""
+    """The stack with line inserted before the first line that matches pattern."""
     changed, count = re.subn(f"^(?={pattern})", line + "\n", stack, count=1, flags=re.MULTILINE)
     if count != 1:
         raise RuntimeError(f"{STOCK_STACK}: no line like {pattern!r}")
@@ -54,12 +54,12 @@ def insert_before(stack, pattern, line):
 
 @dataclass(frozen=True)
 class Deployment:
-    """One way to put keyveto into sshd: options for sshd, and a PAM stack."""
+    """One way to deploy keyveto: options for sshd, and a PAM stack."""
     options: tuple = ()
     stack: str = ""
 
     def adding(self, *options):
-        """The same with more sshd options, which win over its own."""
+        """The same with more sshd options, which take precedence."""
         return Deployment((*options, *self.options), self.stack)
 
 
@@ -69,7 +69,7 @@ def vanilla():
 
 
 def guard(config=None, run_as="root", command="", connection=False):
-    """The guard in front of the accounts' files, or of another command."""
+    """The guard, which prints the accounts' files or executes another command."""
     named = f"--config {config} " if config else ""
     chained = f" -- {command}" if command else ""
     return Deployment((
@@ -81,7 +81,7 @@ def guard(config=None, run_as="root", command="", connection=False):
 
 
 def module_line(phase, config=None, *arguments):
-    """A line of a PAM stack with the module."""
+    """The module's line in a PAM stack."""
     named = [f"config={config}"] if config else []
     return " ".join((phase, "requisite pam_keyveto.so", *named, *arguments))
 
@@ -95,8 +95,8 @@ def pam_session(config=None, *arguments):
 def pam_auth(config, method="publickey", password=False):
     """The module in the auth phase, which a second, keyboard-interactive step reaches.
 
-    Without a password that step asks nothing: a stack needs one module that
-    says yes, and keyveto never does.
+    Without a password that step asks nothing. pam_permit replaces it, because a stack needs a module that returns
+    success and keyveto never does.
     """
     stack = insert_before(stock_stack(), "@include common-auth", module_line("auth", config))
     if not password:
@@ -115,8 +115,7 @@ def pam_account(config):
 class Server:
     """A running sshd.
 
-    sshd takes the base name it was started under for its PAM service, so a link
-    gives each server a stack of its own.
+    sshd uses the name it is started under as its PAM service. So a link gives each server its own stack.
     """
 
     def __init__(self, machine, folder, host_key, deployment):
@@ -130,7 +129,8 @@ class Server:
         self.config = folder / f"{self.service}.conf"
         self.config.write_text("\n".join((
             *deployment.options, *_own_service(self.service, host_key), f"Port {self.port}",
-            f"HostKey {host_key}", f"PidFile {folder / self.service}.pid", *without_penalties(), BASE)), encoding="utf-8")
+            f"HostKey {host_key}", f"PidFile {folder / self.service}.pid", *without_penalties(), BASE)),
+            encoding="utf-8")
         self._process = None
 
     def start(self):
@@ -150,7 +150,7 @@ class Server:
             self._process.wait()
 
     def children(self):
-        """The processes that are there for its clients."""
+        """The processes of its connections."""
         found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(self._process.pid)],
                                capture_output=True, text=True)
         return found.stdout.splitlines()
@@ -160,7 +160,7 @@ class Server:
 
 
 def free_port():
-    """A port that nobody listens on."""
+    """A port that is not in use."""
     while True:
         port = next(_ports)
         with socket.socket() as probe:
@@ -172,7 +172,7 @@ def free_port():
 
 
 def _own_service(name, host_key):
-    """Newer sshd can be told its service, and no longer goes by its own name."""
+    """The option that names the PAM service. A newer sshd needs it: its own name no longer counts."""
     return [f"PAMServiceName {name}"] if _knows_service_name(host_key) else []
 
 

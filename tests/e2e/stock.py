@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""This machine's own sshd on port 22, with its stock configuration and stack."""
+"""This machine's own sshd on port 22, with its stock configuration and PAM stack."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ PID_FILE = Path("/run/sshd.pid")
 
 
 def snapshot(*tops):
-    """Everything below these folders: names, modes, owners, contents."""
+    """The name, mode, owner and content of everything below these folders."""
     found = {}
     for top in tops:
         for path in sorted(Path(top).rglob("*")):
@@ -24,7 +24,7 @@ def snapshot(*tops):
 
 
 class StockServer:
-    """Where there is no systemd; clients.py wants to know the port."""
+    """The stock sshd, without systemd. clients.py reads port."""
     port = 22
 
     def __init__(self):
@@ -35,7 +35,7 @@ class StockServer:
         self.wait()
 
     def reload(self):
-        """As `systemctl reload ssh` does."""
+        """Does what `systemctl reload ssh` does."""
         os.kill(int(PID_FILE.read_text(encoding="ascii")), 1)
         self.wait()
 
@@ -44,18 +44,18 @@ class StockServer:
         self.start()
 
     def wait(self):
-        """Until it listens, by what it has read since it was started, or was told to reload.
+        """Waits until sshd listens with the configuration that a start or reload made it read.
 
-        Before it reads its files it removes its PID file, and when it listens it
-        writes one. Until then, the one that answers goes by what it read before.
+        sshd removes its PID file before it reads its configuration, and writes a new one when it listens. Until then
+        the old configuration is in force.
         """
         deadline = time.monotonic() + PATIENCE
-        while not self._has_begun():
-            check(time.monotonic() < deadline, "the stock sshd does not begin anew")
+        while not self._listens_again():
+            check(time.monotonic() < deadline, "the stock sshd does not listen again")
             time.sleep(0.01)
 
-    def _has_begun(self):
-        """Whether there is another PID file than the one we know, which keeps its number while it is open."""
+    def _listens_again(self):
+        """Whether there is a new PID file. The old one is kept open, so that no new file gets its inode number."""
         found = _open_pid_file()
         if found is None or (self._known and os.path.sameopenfile(found.fileno(), self._known.fileno())):
             return False

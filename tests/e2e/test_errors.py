@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""When no verdict can be had: OnError decides, and the log says what is wrong where."""
+"""Without a verdict OnError decides, and the log says what is wrong and where."""
 
 import os
 
@@ -14,8 +14,7 @@ pytestmark = pytest.mark.throwaway
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
 
-# Mistakes.  Each takes the bench and the OnError line, and returns the
-# configuration to use and what the reason in the log has to name.
+# Mistakes. Each takes the bench and an OnError line. It returns a configuration and what the log's reason must name.
 
 def unknown_keyword(bench, on_error):
     path = bench.config(on_error, "NoSuchKeyword yes", listed=[bench.key()])
@@ -52,12 +51,12 @@ def unterminated_quote(bench, on_error):
 
 
 def about_the_filter(arrange):
-    """A mistake in the filter: arrange spoils a good one, or says where to look for it."""
+    """A mistake in the filter. arrange damages a good filter, or returns another path for it."""
     def mistake(bench, on_error):
         path = bench.filter(bench.key())
         elsewhere = arrange(bench, path)
         configured = elsewhere or path
-        # Of a path that cannot be trusted, the folder at fault is named.
+        # If a folder cannot be trusted, the reason names that folder.
         return bench.config(on_error, f"Filter {configured}"), str(elsewhere.parent if elsewhere else path)
     return mistake
 
@@ -87,7 +86,7 @@ def filter_with_a_tail(_bench, path):
 
 
 def overwritten(offset, value):
-    """One byte of the header is another."""
+    """Changes one byte of the header."""
     def arrange(_bench, path):
         data = bytearray(path.read_bytes())
         data[offset] = value
@@ -119,7 +118,7 @@ def filter_in_open_folder(bench, path):
 
 
 def filter_behind_open_folder(bench, path):
-    """A good filter, but all may change the way to it."""
+    """A good filter, reached through a folder that all may write."""
     link = _open_folder(bench) / "link"
     link.symlink_to(path)
     return link
@@ -132,7 +131,7 @@ def _open_folder(bench):
     return folder
 
 
-# Mistakes for which OnError is not asked: it stands in a file nobody may trust.
+# Mistakes for which OnError does not count, because its own file cannot be trusted.
 
 def config_mode(mode):
     def mistake(bench, on_error):
@@ -208,7 +207,7 @@ ALWAYS_DENIED = {
 
 
 def no_verdict(bench, deploy, mistake, setting, action):
-    """A login by a key that nobody lists, with the mistake in the way of saying so."""
+    """Logs in with a key that is not listed, while the mistake prevents a verdict."""
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     config, named = mistake(bench, f"OnError {setting}")

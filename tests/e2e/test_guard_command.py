@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The guard's command line: its arguments, its identity, and the command it becomes."""
+"""The guard's options, its identity, and the command behind --."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_guard_usage_is_refused_with(bench, spoil):
     assert any("bad usage" in text for text in said), f"no reason in the log: {said}"
 
 
-def test_guard_usage_the_good_arguments_of_which_the_others_are_spoilt(bench):
+def test_guard_usage_complete_arguments_are_accepted(bench):
     account = bench.account()
     account.authorize("line")
     done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]))
@@ -77,7 +77,7 @@ def test_guard_usage_an_account_that_does_not_exist_is_no_verdict(bench):
 # AuthorizedKeysCommandUser
 
 def logins(bench, run_as_name, world_readable):
-    """A clean key in and a listed one out, whoever the guard is started as."""
+    """A clean key gets in and a listed one does not, whoever the guard is started as."""
     account, clean, listed = bench.account(), bench.key(), bench.key()
     account.authorize(clean.key, listed.key)
     if world_readable:
@@ -109,7 +109,7 @@ def test_guard_identity_a_dedicated_authorizedkeyscommanduser_cannot_read_privat
     bench.must_not_enter(bench.login(sshd, account, clean))
 
 
-def test_guard_identity_it_reads_as_the_account_not_as_root(bench):
+def test_guard_identity_the_guard_reads_as_the_account_not_as_root(bench):
     account = bench.account()
     account.ssh.mkdir()
     account.authorized_keys.symlink_to(bench.write("secret", "secret\n", 0o600))
@@ -120,7 +120,7 @@ def test_guard_identity_it_reads_as_the_account_not_as_root(bench):
 # -- COMMAND
 
 def chained(bench, *command, start_as=None):
-    """What a command says that the guard becomes for a clean key."""
+    """What a command behind -- prints for a clean key."""
     account = bench.account()
     done = run_guard(account, bench.key(), bench.config(listed=[bench.key()]), "--", *command,
                      **(run_as(start_as) if start_as else {}))
@@ -142,12 +142,12 @@ def test_guard_command_gets_its_arguments_as_they_are(bench):
 
 
 def test_guard_command_gets_no_open_file_of_the_guards(bench):
-    # ls itself opens the folder that it lists.
+    # ls opens the folder that it lists.
     said = chained(bench, "/bin/ls", "/proc/self/fd")
     assert said.split() == ["0", "1", "2", "3"], f"open files: {said.split()}"
 
 
-# What a process hands on through exec: none of it the guard's to change.
+# What a process passes on through exec. The guard must change none of it.
 STATE = """
 umask; pwd; env | sort
 grep -E '^(Sig|Shd|Cap|Groups|Uid|Gid|NoNewPrivs|Seccomp)' /proc/self/status | grep -v SigQ
@@ -165,7 +165,7 @@ def test_guard_command_finds_signals_limits_environment_and_folder_as_they_were(
     assert len(alone) > 10 and behind == alone, f"changed: {sorted(set(behind) ^ set(alone))}"
 
 
-def test_guard_command_its_output_and_exit_status_are_the_guards(bench):
+def test_guard_command_output_and_exit_status_become_the_guards(bench):
     done = run_guard(bench.account(), bench.key(), bench.config(listed=[bench.key()]),
                      "--", bench.script("echo out; exit 7"))
     assert (done.returncode, done.stdout) == (7, b"out\n"), f"{done}"
@@ -178,7 +178,7 @@ def test_guard_command_is_not_run_for_a_listed_key(bench):
     bench.decision(account, verdict="listed", action="deny")
 
 
-def test_guard_command_one_that_cannot_be_run_is_an_error(bench):
+def test_guard_command_that_cannot_be_run_is_an_error(bench):
     account = bench.account()
     config = bench.config("OnError allow", listed=[bench.key()])
     for command in ("/nonexistent", "/etc", "relative", bench.write("plain", "#!/bin/sh\n")):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""The guard and the accounts' files: it must print just what sshd would have read.
+"""The guard prints exactly the files of an account that sshd would read.
 
-Each arrangement of files is tried twice: by this machine's sshd alone, and by
-the same sshd behind the guard.  Both must agree.
+Each arrangement of files is tried with this machine's sshd alone, and with the same sshd and the guard. Both must
+agree.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from guard import run_guard
 pytestmark = pytest.mark.throwaway
 
 HUGE_BYTES = 200 << 20
-ENDLESS_BYTES = 1 << 40        # minutes, for one that reads them all
-SMALL_MEMORY_KIB = 64 << 10     # address space: far less than a huge file
+ENDLESS_BYTES = 1 << 40        # reading all of it takes minutes
+SMALL_MEMORY_KIB = 64 << 10     # address space: much less than a huge file
 
 IN, OUT = True, False
 
 
-# Arrangements: what is done to an account whose file lists the key.
+# Arrangements: changes to an account whose file lists the key.
 
 def untouched(_bench, _account, _key):
     pass
@@ -121,7 +121,7 @@ def _share(bench, account, path, mode):
 
 
 def file_of_group_alone(bench, account, _key):
-    """A group whose only member is the account, though it is not its primary one."""
+    """A group whose only member is the account, but not the account's primary group."""
     os.chown(account.authorized_keys, account.uid, bench.machine.add_group(account))
     account.authorized_keys.chmod(0o664)
 
@@ -170,7 +170,7 @@ def unreadable_file_of_root(_bench, account, _key):
 
 
 def readable_by_supplementary_group(bench, account, _key):
-    """Only a program that took on all the account's groups can read this."""
+    """Only a program with all of the account's groups can read this."""
     os.chown(account.authorized_keys, 0, bench.machine.add_group(account, bench.account()))
     account.authorized_keys.chmod(0o640)
 
@@ -185,7 +185,7 @@ def first_file_without_line_end(bench, account, key):
 
 
 def content(template):
-    """The file with KEY replaced by the key's line."""
+    """Writes the file, with KEY replaced by the key's line."""
     def arrange(_bench, account, key):
         account.write(".ssh/authorized_keys", template.replace("KEY", str(key.key)))
     return arrange
@@ -254,11 +254,11 @@ def test_guard_files_let_in_as_sshd_alone_does(bench, arrange, expected):
 def agree(bench, account, key, expected, sshd_options=(), config=()):
     alone = bench.server(server.vanilla().adding(*sshd_options))
     guarded = bench.server(server.guard(bench.config(*config, listed=[bench.key()])))
-    bench.expect(bench.login(alone, account, key), expected, "sshd alone does not do what we thought")
-    bench.expect(bench.login(guarded, account, key), expected, "behind the guard sshd does something else")
+    bench.expect(bench.login(alone, account, key), expected, "sshd alone does something unexpected")
+    bench.expect(bench.login(guarded, account, key), expected, "sshd with the guard does not do what sshd alone does")
 
 
-def test_guard_files_strictmodes_no_lets_a_0666_file_in_as_sshds_does(bench):
+def test_guard_files_strictmodes_no_accepts_a_0666_file_as_sshd_does(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     account.authorized_keys.chmod(0o666)
@@ -279,7 +279,7 @@ def test_guard_files_patterns_of_authorizedkeysfile_mean_what_they_mean_to_sshd(
         agree(bench, account, key, IN, [line], [line])
 
 
-# The guard by itself.
+# The guard without sshd.
 
 def printed(bench, account, *config):
     """What the guard prints for an account when a clean key is offered."""
@@ -307,7 +307,7 @@ def test_guard_output_one_file_comes_out_byte_for_byte(bench):
         assert printed(bench, account) == data, f"{name}: not what is in the file"
 
 
-def test_guard_output_two_files_come_out_one_after_the_other_lines_kept_apart(bench):
+def test_guard_output_two_files_come_out_in_order_with_a_line_end_between(bench):
     account = bench.account()
     for first, separator in ((b"one\n", b""), (b"one", b"\n"), (b"", b"")):
         account.write(".ssh/authorized_keys", first)
@@ -317,7 +317,7 @@ def test_guard_output_two_files_come_out_one_after_the_other_lines_kept_apart(be
 
 def test_guard_output_strictmodes_decides_which_group_writable_files_are_printed(bench):
     account = bench.account()
-    default = "private-group"       # on Debian and its kin, where sshd is as lax
+    default = "private-group"       # on Debian and its derivatives, whose sshd has the same exception
     for mode, printed_by in ((0o644, {"yes", "private-group", "no"}), (0o664, {"private-group", "no"}),
                              (0o666, {"no"})):
         account.write(".ssh/authorized_keys", b"line\n", mode)
@@ -327,7 +327,7 @@ def test_guard_output_strictmodes_decides_which_group_writable_files_are_printed
             assert printed(bench, account, *lines) == expected, f"mode {mode:o}, StrictModes {setting}"
 
 
-def test_guard_output_a_fifo_a_device_or_a_folder_does_not_hold_it_up(bench):
+def test_guard_output_a_fifo_a_device_or_a_folder_does_not_block_the_guard(bench):
     account = bench.account()
     fifo_path, zero = account.ssh / "fifo", account.ssh / "zero"
     account.authorize()
@@ -358,7 +358,7 @@ def test_guard_output_a_huge_file_is_streamed_in_little_memory(bench):
     assert done.returncode == 0 and done.stdout == expected, f"not the file: {done}"
 
 
-def test_guard_output_a_listed_key_and_a_huge_file_nothing_is_printed_and_soon(bench):
+def test_guard_output_for_a_listed_key_and_a_huge_file_is_empty_and_fast(bench):
     account, listed = bench.account(), bench.key()
     _make_huge(account, ENDLESS_BYTES)
     done = run_guard(account, listed, bench.config(listed=[listed]))
@@ -406,7 +406,7 @@ def test_guard_files_wildcards_mean_what_they_mean_to_sshd(bench, pattern):
     assert found == read, f"sshd reads {read}, the guard {found}"
 
 
-def test_guard_files_wildcards_a_home_with_brackets_in_its_name(bench):
+def test_guard_files_wildcards_a_home_with_brackets_is_read_as_by_sshd(bench):
     account, clean = bench.account(), bench.key()
     account.authorize(clean.key)
     home = account.home.with_name(f"{account.name}[x]")
@@ -419,11 +419,11 @@ def test_guard_files_wildcards_a_home_with_brackets_in_its_name(bench):
     bench.expect(bench.login(bench.server(server.guard(config)), account, clean), alone.entered, "not as sshd alone")
 
 
-def test_guard_files_one_that_cannot_be_read_to_its_end_does_not_hide_the_next(bench):
+def test_guard_files_a_read_error_does_not_hide_the_next_file(bench):
     account, clean, listed = bench.account(), bench.key(), bench.key()
     account.authorize()
     account.authorized_keys.unlink()
-    # Reading the speed of a loopback is an error.
+    # Reading the speed of a loopback fails.
     account.authorized_keys.symlink_to("/sys/class/net/lo/speed")
     account.write(".ssh/authorized_keys2", f"{clean.key}\n")
     bench.must_enter(bench.login(bench.server(server.vanilla()), account, clean), "sshd alone must take it")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a process that shares the guard's uid can do to it, on a real sshd."""
+"""What a process with the guard's uid can do to the guard, on a real sshd."""
 
 import concurrent.futures
 import contextlib
@@ -22,7 +22,7 @@ YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
 class Intruder:
-    """A process of the account; pids are those that it got hold of so far."""
+    """A process of the account. pids are the processes it has stopped or traced."""
 
     def __init__(self, bench, account, what):
         self.output = bench.path("intruder.log")
@@ -50,7 +50,7 @@ def _wait_for(condition, what, seconds=PATIENCE):
 
 
 def _state(pid):
-    """The letter that ps shows for a process; None when it is gone, or collected by nobody yet."""
+    """The state of a process as ps shows it. None if the process is gone or a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -59,15 +59,15 @@ def _state(pid):
 
 
 def _program(bench, mode):
-    """A copy of the guard with a mode of its own."""
-    watched = Path(f"{GUARD}.watched")      # what a wrapper runs, if there is one
+    """A copy of the guard with this mode."""
+    watched = Path(f"{GUARD}.watched")      # the program that TEST_WRAPPER runs
     folder = bench.path("libexec")
     folder.mkdir()
     return bench.write(f"{folder.name}/{NAME}", (watched if watched.exists() else Path(GUARD)).read_bytes(), mode)
 
 
 def traced(bench, mode, logins):
-    """How often a guard of this mode was traced by a process of its uid."""
+    """How many guards with this mode a process of the same uid traced."""
     account, somebody, clean = bench.account(), bench.account(), bench.key()
     account.authorize(clean.key)
     for path, readable in ((account.home, 0o755), (account.ssh, 0o755), (account.authorized_keys, 0o644)):
@@ -90,11 +90,11 @@ def traced(bench, mode, logins):
 
 @pytest.mark.skipif(YAMA.exists() and YAMA.read_text(encoding="ascii").strip() != "0",
                     reason="left out, since there is no ptrace without Yama here")
-def test_guard_neighbours_one_that_may_be_read_is_traced_by_a_process_of_its_uid(bench):
+def test_guard_neighbours_a_readable_guard_is_traced_by_a_process_of_its_uid(bench):
     assert traced(bench, 0o755, 500), "the intruder cannot trace anything: it proves nothing"
 
 
-def test_guard_neighbours_the_mode_with_which_it_is_installed_keeps_it_from_being_traced(bench):
+def test_guard_neighbours_the_installed_mode_prevents_tracing(bench):
     mode = Path(GUARD).stat().st_mode & 0o777
     if not Path(f"{GUARD}.watched").exists():
         assert mode == 0o711, f"installed with mode {mode:o}"
@@ -102,8 +102,8 @@ def test_guard_neighbours_the_mode_with_which_it_is_installed_keeps_it_from_bein
 
 
 @pytest.mark.skipif("TEST_WRAPPER" in os.environ, reason="left out, since there is no guard without a wrapper here")
-def test_guard_neighbours_one_that_is_stopped_ends_with_its_sshd(bench):
-    """It is stopped as soon as the kernel lets the account do so, and must not be left over."""
+def test_guard_neighbours_a_stopped_guard_ends_with_its_sshd(bench):
+    """The account stops the guard as soon as the kernel permits. No guard may be left."""
     account = bench.account()
     account.authorize(bench.key().key)
     offered = [bench.key() for _ in range(6)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Every type of key that this machine's sshd takes: clean in, listed out."""
+"""For every type of key that this machine's sshd accepts: clean keys get in, listed ones do not."""
 
 import pytest
 
@@ -22,13 +22,13 @@ TYPES = {
     "ECDSA P-521": ("ecdsa", 521),
     "Ed25519": ("ed25519", None),
 }
-# sshd takes DSA only if told so.
+# sshd accepts DSA only with these options.
 TAKE_DSA = dsa_only("PubkeyAcceptedAlgorithms +ssh-dss,ssh-dss-cert-v01@openssh.com",
                     "CASignatureAlgorithms +ssh-dss")
 
 
 def clean_then_listed(bench, deploy, account, identity, listed):
-    """The same identity before and after its key is listed."""
+    """Logs in with the same identity before and after its key is listed."""
     path = bench.filter(bench.key())
     sshd = bench.server(deploy(bench.config(f"Filter {path}")).adding(*TAKE_DSA))
     bench.must_enter(bench.login(sshd, account, identity), "not listed yet")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A certificate written oddly is still a certificate of the same keys."""
+"""A certificate in an unusual encoding still has the same keys."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.throwaway
 
 
 def lacks(title):
-    """What a variant needs that later versions dropped."""
+    """What this variant needs and later versions of OpenSSH dropped."""
     if title.startswith("DSA") and not openssh.has_dsa():
         return "DSA"
     return "short names" if "short name" in title and not openssh.takes_short_names() else ""
@@ -21,8 +21,7 @@ def lacks(title):
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
 
-# Kind and size of the odd key, and how it is written: as the key inside the
-# certificate, which stands under the certificate's name, or as the CA's.
+# Kind and size of a key, and the change of its encoding: of the key inside the certificate, or of the CA's key.
 KEYS = {
     "RSA, one zero byte more": ("rsa", 2048, padded(1)),
     "RSA, integers of 2049 bytes": ("rsa", 2048, padded(2049 - 257)),
@@ -45,7 +44,7 @@ AUTHORITIES = {
 
 
 def variants(written):
-    """Parameters: kind, bits and change, without those that this machine's OpenSSH dropped."""
+    """Parameters: kind, bits and change. Those that this machine's OpenSSH dropped are skipped."""
     return [pytest.param(*how, id=title, marks=pytest.mark.skipif(
         bool(lacks(title)), reason=f"left out, since there is no {lacks(title)} here"))
             for title, how in written.items()]
@@ -53,7 +52,7 @@ def variants(written):
 
 @pytest.mark.parametrize("kind, bits, change", variants(KEYS))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
-def test_odd_certificates_a_key_written_oddly_is_the_same_key(bench, deploy, kind, bits, change):
+def test_odd_certificates_an_unusual_encoding_of_a_key_is_the_same_key(bench, deploy, kind, bits, change):
     account, ca, identity = bench.account(), bench.key(), bench.key(kind, bits)
     account.authorize(f"cert-authority {ca.key}")
     certified = oddcerts.certify(bench.folder, ca, identity, account.name, change, unchanged)
@@ -62,7 +61,7 @@ def test_odd_certificates_a_key_written_oddly_is_the_same_key(bench, deploy, kin
 
 @pytest.mark.parametrize("kind, bits, change", variants(AUTHORITIES))
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
-def test_odd_certificates_a_ca_written_oddly_is_the_same_ca(bench, deploy, kind, bits, change):
+def test_odd_certificates_an_unusual_encoding_of_a_ca_is_the_same_ca(bench, deploy, kind, bits, change):
     account, ca, identity = bench.account(), bench.key(kind, bits), bench.key()
     account.authorize(f"cert-authority {ca.key}")
     certified = oddcerts.certify(bench.folder, ca, identity, account.name, unchanged, change)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Logins that keyveto has no business with, or only half of it: passwords and two steps."""
+"""Logins without a key, or with a key as one of two steps."""
 
 import pytest
 
@@ -19,12 +19,12 @@ DEPLOYMENTS = {
 }
 METHODS = ("password", "keyboard-interactive")
 
-# sshd 9.2 runs the auth phase for a password without telling it about earlier steps.
+# sshd 9.2 runs the auth phase for a password without the keys of earlier steps.
 UNSEEN = () if openssh.password_step_shows_key() else ("PAM auth", "password")
 
 
 def by_password(bench, sshd, account, method, password=PASSWORD, identities=()):
-    """Log in with the password as the second or the only step."""
+    """Logs in with the password as the second or the only step."""
     steps = f"publickey,{method}" if identities else method
     return bench.login(sshd, account, *identities, options=["-o", f"PreferredAuthentications={steps}"],
                        environment=bench.clients.password(password))
@@ -35,10 +35,10 @@ def by_password(bench, sshd, account, method, password=PASSWORD, identities=()):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_password_login_works(bench, deploy, method, config):
-    """A password is enough, whatever state the filter is in; a wrong one is not."""
+    """A password works without a good filter, and a wrong password does not."""
     account = bench.account(PASSWORD)
     deployment = deploy(bench.config(config))
-    # Here the password is the only step, also where the module sits in auth.
+    # The password is the only step, even with the module in the auth phase.
     sshd = bench.server(deployment.adding(*PASSWORDS, "AuthenticationMethods any"))
     bench.must_enter(by_password(bench, sshd, account, method))
     bench.must_not_enter(by_password(bench, sshd, account, method, password="wrong"))
@@ -49,7 +49,7 @@ def test_password_login_works(bench, deploy, method, config):
     pytest.param(deploy, method, id=f"{name}-publickey,{method}")
     for name, deploy in DEPLOYMENTS.items() for method in METHODS if (name, method) != UNSEEN])
 def test_two_steps_a_clean_key_passes_on_and_a_listed_one_does_not(bench, deploy, method):
-    """A key and then a password: a clean key passes on, a listed one does not."""
+    """With a key and a password: a clean key passes, a listed one does not."""
     account = bench.account(PASSWORD)
     clean, listed = bench.key(), bench.key()
     account.authorize(clean.key, listed.key)
@@ -64,19 +64,19 @@ def test_two_steps_a_clean_key_passes_on_and_a_listed_one_does_not(bench, deploy
 
 
 @pytest.mark.skipif(not UNSEEN, reason="left out, since there is no password step that hides the key here")
-def test_two_steps_publickey_password_pam_auth_the_key_is_not_seen(bench):
+def test_two_steps_pam_auth_does_not_see_the_key_in_publickey_password(bench):
     account, listed = bench.account(PASSWORD), bench.key()
     account.authorize(listed.key)
     sshd = bench.server(server.pam_auth(bench.config(listed=[listed]), password=True).adding(
         *PASSWORDS, "AuthenticationMethods publickey,password"))
-    bench.must_enter(by_password(bench, sshd, account, "password", identities=[listed]), "thought to be unseen")
+    bench.must_enter(by_password(bench, sshd, account, "password", identities=[listed]), "PAM auth should not see it")
 
 
 def test_two_steps_pam_auth_refuses_before_the_password_is_asked_for(bench):
     account, listed = bench.account(PASSWORD), bench.key()
     account.authorize(listed.key)
     sshd = bench.server(server.pam_auth(bench.config(listed=[listed]), password=True))
-    # A client that hands over its password to anybody who asks.
+    # A client that gives its password to any prompt.
     asked = bench.path("asked")
     askpass = bench.script(f"echo asked >> {asked}; echo '{PASSWORD}'")
     bench.must_not_enter(bench.login(sshd, account, listed, environment={

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""An account tries to talk the module out of it through ~/.pam_environment.
+"""An account tries to avoid the module's refusal with ~/.pam_environment.
 
-The stock stack of Debian 12 reads that file in its session phase, and what is in
-it replaces what sshd has put into the PAM environment.
+The stock stack of Debian 12 reads that file in its session phase. A variable in the file replaces the one that sshd
+put into the PAM environment.
 """
 
 import pytest
@@ -23,7 +23,7 @@ class Liar:
         self.config = bench.config(listed=[self.key])
 
 
-def test_pam_environment_cannot_talk_the_module_out_of_a_refusal(bench):
+def test_pam_environment_does_not_change_the_modules_verdict(bench):
     liar = Liar(bench)
     sshd = bench.server(server.pam_session(liar.config))
     bench.must_not_enter(bench.login(sshd, liar.account, liar.key))
@@ -32,11 +32,11 @@ def test_pam_environment_cannot_talk_the_module_out_of_a_refusal(bench):
 
 def test_pam_environment_fools_a_module_placed_behind_pam_env_as_docs_by_hand_md_warns(bench):
     liar = Liar(bench)
-    # Debian 12 has such a line of its own, Debian 13 has not.
+    # Debian 12 has such a line; Debian 13 does not.
     stack = f"{server.stock_stack()}session required pam_env.so user_readenv=1\n"
     stack += server.module_line("session", liar.config) + "\n"
     sshd = bench.server(server.Deployment((), stack))
-    bench.must_enter(bench.login(sshd, liar.account, liar.key), "thought to be fooled")
+    bench.must_enter(bench.login(sshd, liar.account, liar.key), "a module behind pam_env sees the clean key")
     bench.must_be_silent(liar.account)
     (liar.account.home / ".pam_environment").unlink()
     bench.must_not_enter(bench.login(sshd, liar.account, liar.key), "the module itself must work there")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What the configuration makes of a hit, what is logged about it, and what the person sees."""
+"""What the configuration does with a listed key, what is logged, and what the person sees."""
 
 import datetime
 
@@ -19,7 +19,7 @@ PAST, FUTURE = "2020-01-01", "2999-12-31"
 
 
 class Exposed:
-    """An account that lists one key, which the filter lists too, and a server."""
+    """An account with a listed key in its authorized_keys, and a login with that key."""
 
     def __init__(self, bench, deploy, *config):
         self.account, self.key = bench.account(), bench.key()
@@ -65,7 +65,7 @@ def other_key_allowed(bench, deploy):
 
 
 def allowed_ca(bench, deploy):
-    """Allowing a listed CA's key does not allow a listed key that it signed."""
+    """AllowKey for a listed CA's key does not allow a listed key that the CA signed."""
     account, ca, listed = bench.account(), bench.key(), bench.key()
     account.authorize(f"cert-authority {ca.key}")
     config = bench.config(f"AllowKey {ca.key.fingerprint}", listed=[ca, listed])
@@ -83,7 +83,7 @@ def facility(bench, deploy):
 
 
 def several_filters(bench, deploy):
-    """A hit in any filter counts, and the log names the one it was."""
+    """A hit in any filter counts, and the log names that filter."""
     for order in (0, 1):
         account, key = bench.account(), bench.key()
         account.authorize(key.key)
@@ -114,7 +114,7 @@ def test_policy(bench, deploy, behaviour):
 # The log line
 
 def expected_line(exposed, middle, filter_path):
-    """The whole line, as the contract has it."""
+    """The end of the line, as the contract says."""
     return (f"verdict=listed action=deny user={exposed.account.name} {middle.format(exposed.key.key)}"
             f" filter={filter_path} revision=1")
 
@@ -171,7 +171,7 @@ def test_log_line_connection_gives_the_clients_address(bench):
     for value, expected in (
             ("192.0.2.1 22 192.0.2.7 50022", "192.0.2.7"), ("2001:db8::1 22 2001:db8::7 50022", "2001:db8::7"),
             ("192.0.2.1 22 192.0.2.8", "192.0.2.8"),
-            # The server's address is not the client's, and it would be banned.
+            # Without a third word there is no client. The server's address must not be banned.
             ("192.0.2.1 22", None), ("192.0.2.1 22 ", None), ("192.0.2.1", None), ("", None), ("  ", None)):
         run_guard(account, listed, config, "--connection", value)
         last = bench.log.decisions(account)[-1]
@@ -181,7 +181,7 @@ def test_log_line_connection_gives_the_clients_address(bench):
 @pytest.mark.skipif(not openssh.has_connection_token(),
                     reason="left out, since there is no %C in AuthorizedKeysCommand here")
 def test_log_line_connection_through_sshd_gives_the_clients_address(bench):
-    """Client and server have different addresses, and only one of them is the client's."""
+    """Client and server have different addresses. The log has the client's."""
     account, clean, listed = bench.account(), bench.key(), bench.key()
     account.authorize(clean.key)
     config = bench.config(listed=[listed])
@@ -206,7 +206,7 @@ def test_log_line_a_user_name_cannot_forge_another_line(bench):
     assert not bench.log.about('user="root"'), "a line was forged"
 
 
-def test_log_line_a_clean_key_is_not_logged_unless_the_module_is_told_to(bench):
+def test_log_line_a_clean_key_is_logged_only_with_the_modules_debug(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     config = bench.config(listed=[bench.key()])
@@ -220,21 +220,21 @@ def test_log_line_a_clean_key_is_not_logged_unless_the_module_is_told_to(bench):
 
 # What the person sees
 
-def test_message_a_refused_session_tells_the_person_which_key_it_was(bench):
+def test_message_of_a_refused_session_has_the_fingerprint(bench):
     exposed = Exposed(bench, server.pam_session)
     bench.must_not_enter(exposed.outcome)
     shown = exposed.outcome.stdout + exposed.outcome.stderr
     assert exposed.key.key.fingerprint in shown, f"the fingerprint is not shown: {shown}"
 
 
-def test_message_message_sets_the_words(bench):
+def test_message_is_the_one_that_message_sets(bench):
     exposed = Exposed(bench, server.pam_session, 'Message "Call 1234 about %t %f, 100%% sure"')
     shown = exposed.outcome.stdout + exposed.outcome.stderr
     key = exposed.key.key
     assert f"Call 1234 about {key.type} {key.fingerprint}, 100% sure" in shown, f"not shown: {shown}"
 
 
-def test_message_a_missing_verdict_is_told_without_details(bench):
+def test_message_without_a_verdict_shows_no_details(bench):
     account, key = bench.account(), bench.key()
     account.authorize(key.key)
     sshd = bench.server(server.pam_session(bench.config("Filter /nonexistent/secret-place")))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""What is left of a login that the PAM session phase refused: nothing usable.
+"""After a refusal in the PAM session phase nothing usable is left of a login.
 
-Each probe really tries to move something, once with a clean key, where it must
-arrive, and once with a listed one, where it must not. Where the module ends the
-connection with the session (disconnect=), the client must end as well.
+Each probe tries to transfer something: with a clean key it must arrive, with a listed key it must not. If the module
+ends the connection with the session (disconnect=), the client must end too.
 """
 
 import os
@@ -29,16 +28,16 @@ ANSWER = peers.ANSWER.decode()
 
 OLD_PASSWORD, NEW_PASSWORD = "an-0ld-Password-of-keyveto", "a-New-passw0rd-of-keyvet0"
 
-# What ssh says when the server is gone: which of them depends on what it was just doing.
+# What ssh prints when the server is gone. It depends on what is in progress.
 GONE = ("closed by remote host", "Connection closed", "Connection reset", "Broken pipe")
 
-# For whom the module ends the connection: the account, and what stands on the module's line.
+# For which accounts the module ends the connection: as root or not, and the options on the module's line.
 LIVES_ON = {"": (False, ()), "root, disconnect=never": (True, ("disconnect=never",))}
 ENDS = {"root": (True, ()), "disconnect=always": (False, ("disconnect=always",))}
 
 
 class Setting:
-    """An account, a server with the module, and the key to come with."""
+    """An account, a server with the module, and a key."""
 
     def __init__(self, bench, listed, as_root=False, arguments=(), options=()):
         self.bench = bench
@@ -70,14 +69,14 @@ class Setting:
         return peer
 
 
-# Probes: each tells whether something came through.
+# Probes. Each returns whether something was transferred.
 
 def command(setting):
     return GREETING in setting.run(f"echo {GREETING}").stdout
 
 
 def shell(setting):
-    """No command: a shell that reads its orders from standard input."""
+    """No command: the shell reads its orders from standard input."""
     return GREETING in setting.ssh("-T", stdin=f"echo {GREETING}\n").stdout
 
 
@@ -86,7 +85,7 @@ def terminal(setting):
 
 
 def unseen_command(setting):
-    """Without looking at any output: did the command run?"""
+    """Whether the command ran, by its effect."""
     setting.run("touch was-here")
     return (setting.account.home / "was-here").exists()
 
@@ -158,7 +157,7 @@ def standard_streams(setting):
 
 def agent(setting):
     peer = setting.peer(setting.bench.path("agent"))
-    # ssh forwards one agent and would log in with another, which it insists on.
+    # ForwardAgent alone is not enough: ssh needs another agent to log in with.
     other = setting.peer(setting.bench.path("agent"))
     answer = setting.run(_probe(setting), "agent", environment={"SSH_AUTH_SOCK": str(other.path)},
                          options=["-o", f"ForwardAgent={peer.path}", "-o", "IdentityAgent=SSH_AUTH_SOCK"])
@@ -183,7 +182,7 @@ def _asked_remotely(connection, target):
 
 
 def _came_through(setting, connection, peer, ask):
-    """A client that is cut off cannot ask; one that is not idles, and nothing passes."""
+    """Whether something was transferred. A client that stays connected asks; one that was disconnected cannot."""
     if setting.ended:
         connection.wait_for_end()
         return peer.reached
@@ -244,9 +243,9 @@ def stays(setting):
 
 
 def new_password(setting):
-    """Whether sshd lets a person change the password that has expired."""
+    """Whether sshd lets a client change an expired password."""
     subprocess.run(["chage", "-d", "0", setting.account.name], check=True)
-    # passwd goes by the uid, and takes it for root's.
+    # passwd uses the uid, so it may change the password of root.
     before, root = _shadow(setting.account.name), _shadow("root")
     setting.bench.at_end(lambda: subprocess.run(["usermod", "-p", root, "root"], check=True))
     argv = setting.bench.clients.ssh_argv(setting.server, setting.account, [setting.key], ["-tt"],
@@ -258,7 +257,7 @@ def new_password(setting):
         while chunk := os.read(process.stdout.fileno(), 1 << 10):
             said += chunk
             if said.rstrip().endswith(b"assword:"):
-                # Somebody with a listed key does not know the old one.
+                # An intruder with a listed key does not know the old password.
                 answer = OLD_PASSWORD if b"urrent" in said and not setting.listed else NEW_PASSWORD
                 process.stdin.write(f"{answer}\n".encode())
                 process.stdin.flush()
@@ -273,7 +272,8 @@ def _shadow(name):
 
 
 def hole(bench, probe, options, is_open):
-    """Root's: it is there with a clean key, with a listed one as sshd has it, and closed by default."""
+    """Logs in as root: probe works with a clean key. With a listed key it works as is_open says, but not with the
+    default disconnect=."""
     assert probe(Setting(bench, False, True, (), options)), "the probe must work with a clean key, to prove anything"
     refused = Setting(bench, True, *LIVES_ON["root, disconnect=never"], options)
     assert probe(refused) == is_open, f"without the end of the connection this should be {is_open}"
@@ -300,7 +300,7 @@ def test_refused_session_of_root_an_expired_password_is_not_changed(bench):
     hole(bench, new_password, (), openssh.asks_root_no_old_password())
 
 
-def test_refused_session_that_ends_the_connection_what_the_person_sees(bench):
+def test_refused_session_that_ends_the_connection_shows_no_broken_protocol(bench):
     setting = Setting(bench, True, *ENDS["root"])
     clients = bench.clients
     source = bench.write("source", GREETING)
@@ -316,10 +316,10 @@ def test_refused_session_that_ends_the_connection_what_the_person_sees(bench):
             f"{what}: a broken protocol: {outcome}"
 
 
-def test_refused_session_that_ends_the_connection_sshd_has_its_slot_back_and_holds_nothing_against_the_address(bench):
+def test_refused_session_that_ends_the_connection_frees_its_slot_and_causes_no_penalty(bench):
     options = ["MaxStartups 1"]
     if openssh.version() >= (9, 8):
-        # One refusal that counts would keep the next client out.
+        # If one refusal counted, the next client would be refused.
         options += [f"PerSourcePenalties {one}" for one in
                     ("yes", "min:1s", *(f"{kind}:60s" for kind in ("crash", "authfail", "noauth")))]
     setting = Setting(bench, True, *ENDS["root"], options)

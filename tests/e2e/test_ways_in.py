@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Every way to log in with a key, in every deployment: the table of the README."""
+"""Every way to log in with a key, in every deployment: the table of README.md."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,7 @@ pytestmark = pytest.mark.throwaway
 
 STOPPED, NOT_SEEN, CLEAN_KEY = "stopped", "not seen", "in, by the clean key"
 
-# Stand-ins for the helpers an administrator may have: they print what
-# AuthorizedKeysFile would have held, and the principals of an account.
+# Substitutes for an administrator's helpers: one prints an account's keys, one its principals.
 LIST_KEYS = 'cat "/home/$1/.ssh/authorized_keys"'
 LIST_PRINCIPALS = 'echo "$1"'
 
@@ -23,10 +22,9 @@ HOST_KEYS = {"ed25519": "ssh-ed25519", "ecdsa": "ecdsa-sha2-nistp256"}
 
 @dataclass
 class Route:
-    """One way in, made ready for an account.
+    """One way in, prepared for an account.
 
-    Each of the refused is what the client offers, the public key in it that is
-    listed, and the part of the offer that this key is.
+    Each entry of refused has what the client offers, the listed public key, and which part of the offer that key is.
     """
     clean: object
     refused: list
@@ -36,7 +34,7 @@ class Route:
     method: str = "publickey"
 
 
-# The deployments: how each puts keyveto, with this configuration, on a route.
+# The deployments. Each adds keyveto, with this configuration, to a route.
 
 def guard(config, route):
     command = f"{route.keys_command} %u" if route.keys_command else ""
@@ -115,7 +113,7 @@ def _certificates(bench, account):
 
 
 class HostIdentity:
-    """A client that lets its host speak for it, by the host key of one kind."""
+    """A client whose host authenticates with its host key of one kind."""
 
     def __init__(self, kind):
         self.key = keys.PublicKey(f"/etc/ssh/ssh_host_{kind}_key.pub")
@@ -142,19 +140,19 @@ WAYS = {
     "hostbased": hostbased,
 }
 
-# What sshd never shows to a deployment.
+# sshd shows the key of these ways to neither deployment.
 UNSEEN = {("TrustedUserCAKeys", "guard"), ("hostbased", "guard")}
 
 
 def must_be_stopped(bench, sshd, account, offered, listed, part):
-    """The login fails, and the log says that it was for this key."""
+    """The login fails, and the log names this key."""
     bench.must_not_enter(bench.login(sshd, account, *offered), f"a listed {part} must stay out")
     decision = bench.decision(account, verdict="listed", key_fp=listed.fingerprint)
     assert decision.action == "deny" and decision.part == part, f"wrong log line: {decision}"
 
 
 def try_route(bench, prepare, deploy, seen):
-    """Clean in; listed out, or in where the deployment is blind, which is then known."""
+    """A clean key gets in. A listed key is refused, or gets in if the deployment does not see it."""
     account = bench.account()
     route = prepare(bench, account)
     config = bench.config(listed=[key for _, key, _ in route.refused])
@@ -165,7 +163,7 @@ def try_route(bench, prepare, deploy, seen):
         if seen:
             must_be_stopped(bench, sshd, account, [identity], listed, part)
         else:
-            bench.must_enter(bench.login(sshd, account, identity), "this way is thought to be unseen")
+            bench.must_enter(bench.login(sshd, account, identity), "this deployment should not see the key of this way")
             bench.must_be_silent(account)
     return STOPPED if seen else NOT_SEEN
 
@@ -180,7 +178,7 @@ def listed_first(bench, deploy):
         bench.must_enter(bench.login(sshd, account, listed, clean), "the clean key is enough")
         bench.decision(account, verdict="listed", key_fp=listed.key.fingerprint)
         return CLEAN_KEY
-    # sshd has taken the first key, and the client never comes to the second.
+    # sshd has accepted the first key, so the client does not offer the second.
     must_be_stopped(bench, sshd, account, [listed, clean], listed.key, "key")
     return STOPPED
 
@@ -197,7 +195,7 @@ def clean_first(bench, deploy):
 
 
 def both_required(bench, deploy):
-    """sshd asks for two keys: each of them is judged."""
+    """sshd requires two keys. Each of them is judged."""
     account = bench.account()
     clean, other, listed = bench.key(), bench.key(), bench.key()
     account.authorize(clean.key, other.key, listed.key)
@@ -219,7 +217,7 @@ SEVERAL_KEYS = {
 }
 
 
-# A cell of the table each: what they return stands in it. conftest.py prints it.
+# Each test is a cell of the table, which shows what it returns. conftest.py prints the table.
 
 CELLS = [(way, name) for name in DEPLOYMENTS for way in (*WAYS, *SEVERAL_KEYS)]
 

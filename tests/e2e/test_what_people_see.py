@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What ssh, sftp, scp and git say to somebody who is refused: docs/troubleshooting.md quotes it."""
+"""What ssh, sftp, scp and git show after a refusal. docs/troubleshooting.md quotes it."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,14 @@ TROUBLESHOOTING = Path(__file__).resolve().parents[2] / "docs/troubleshooting.md
 
 
 def quotes():
-    """What the table of symptoms puts into quotes."""
+    """The messages that the table of symptoms quotes."""
     section = TROUBLESHOOTING.read_text(encoding="utf-8").split("\n## What the person sees\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return [quote for row in rows for quote in re.findall(r"`([^`]+)`", row)]
 
 
 class Refused:
-    """Somebody with a listed key, and what each client says to them."""
+    """An account with a listed key, and the output of each client."""
 
     def __init__(self, bench, deploy, *lines):
         self.bench = bench
@@ -61,7 +61,7 @@ def test_what_people_see_from_the_guard_permission_denied(bench):
         says(text, "Permission denied (publickey).")
 
 
-def test_what_people_see_from_a_refused_session_message_which_sftp_scp_and_git_take_for_something_else(bench):
+def test_what_people_see_from_a_refused_session_is_message_which_sftp_scp_and_git_misread(bench):
     refused = Refused(bench, server.pam_session)
     for text in (refused.ssh(), refused.ssh("-tt")):
         says(text, "This SSH key is refused: ssh-ed25519 SHA256:… is publicly known to be compromised.")
@@ -70,7 +70,7 @@ def test_what_people_see_from_a_refused_session_message_which_sftp_scp_and_git_t
     says(refused.git(), "fatal: protocol error: bad line length character: This")
 
 
-def test_what_people_see_without_a_verdict_pams_other_message(bench):
+def test_what_people_see_without_a_verdict_is_pams_other_message(bench):
     refused = Refused(bench, server.pam_session, "Filter /nowhere.pkbf")
     says(refused.ssh(), "keyveto could not check your SSH key, so this login is refused.")
     for text in (refused.sftp(), refused.scp()):
@@ -78,14 +78,14 @@ def test_what_people_see_without_a_verdict_pams_other_message(bench):
     says(refused.git(), "fatal: protocol error: bad line length character: keyv")
 
 
-def test_what_people_see_where_the_connection_is_ended_that_alone(bench):
+def test_what_people_see_if_the_module_ends_the_connection_is_only_its_end(bench):
     refused = Refused(bench, lambda config: server.pam_session(config, "disconnect=always"))
     ended = ("Connection to server closed by remote host.", "client_loop: send disconnect: Broken pipe")
     for client, more in ((refused.ssh, ""), (lambda: refused.ssh("-N"), ""), (lambda: refused.ssh("-tt"), ""),
                          (refused.sftp, "Connection closed"), (refused.scp, "Connection closed"),
                          (refused.git, "fatal: Could not read from remote repository.")):
         text = client().replace("Connection to 127.0.0.1 ", "Connection to server ")
-        # Whether the client reads or writes first is a matter of chance.
+        # Whether the client is reading or writing at that moment is a matter of chance.
         says(text, next((quote for quote in ended if quote in text), ended[0]))
         if more:
             says(text, more)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""Logins through what `keyveto sshd enable` makes of a server, and after disable.
+"""Logins before and after `keyveto sshd enable` and `disable`.
 
-They run in a throw-away copy of this machine, whose own sshd listens on port 22
-of a network of its own.
+They run in a throw-away copy of this machine, whose own sshd listens on port 22 of a network of its own.
 """
 
 import contextlib
@@ -64,7 +63,7 @@ class World:
         self.ok(f"{when}: {'in' if enters else 'out'}")
 
     def expect_session(self, when, account, identity, enters):
-        """PAM refuses the session once sshd has accepted the key."""
+        """As expect(). After a refusal by PAM, the output of the client does not matter."""
         outcome = self.clients.login(self.server, account, [identity])
         assert outcome.entered == enters, f"{when}: {outcome}"
         self.ok(f"{when}: {'in' if enters else 'out'}")
@@ -75,18 +74,18 @@ class World:
 
     @staticmethod
     def ok(what):
-        """How far a test came is shown beside its failure."""
+        """pytest shows this output if the test fails."""
         print(f"ok     {what}", flush=True)
 
     def configure(self, config):
-        """sshd runs with this, without keyveto."""
+        """Restarts sshd with this configuration, without keyveto."""
         CONFIG.write_text(config, encoding="utf-8")
         self.server.restart()
 
 
 @pytest.fixture(scope="module", name="world")
 def fixture_world(build):
-    """The machine with keyveto installed, and its own sshd running."""
+    """The machine with keyveto installed and its own sshd running."""
     try:
         product.check_machine(build)
     except product.CannotRun as reason:
@@ -104,7 +103,7 @@ def fixture_world(build):
 
 @pytest.fixture(name="w")
 def fixture_w(world):
-    """The same, with sshd's own configuration after each test, which must have come back to it."""
+    """The world. After the test, keyveto must be disabled. Then sshd gets its own configuration back."""
     yield world
     left = STATE.exists()
     if left:
@@ -114,7 +113,7 @@ def fixture_w(world):
 
 
 def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
-    """Debian's own configuration, from rehearsal to the way back."""
+    """Debian's own configuration, through enable, enable --warn and disable."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     alice.authorize(w.clean.key)
     mallory.authorize(w.leaked.key)
@@ -137,13 +136,13 @@ def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
     w.run("status", status=0)
     w.run("disable", "--reload")
     w.expect("disabled, a leaked key", mallory, w.leaked, True)
-    assert snapshot(*WATCHED) == before, "the way back does not lead to where it began"
+    assert snapshot(*WATCHED) == before, "disable does not restore the files"
     mallory.authorize()
     w.ok("everything is what it was")
 
 
 def test_pam_alone_needs_no_reload(w):
-    """The running sshd needs no reload for PAM."""
+    """PAM's lines are in force without a reload of sshd."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     alice.authorize(w.clean.key)
     mallory.authorize(w.leaked.key)
@@ -158,7 +157,7 @@ def test_pam_alone_needs_no_reload(w):
 
 
 def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide(w):
-    """Stacks that the module's line would decide: whom PAM refuses stays out."""
+    """In a stack that the module's line would decide, enable leaves PAM out, and PAM refuses whom it refused before."""
     alice, bob = w.machine.add_account(), w.machine.add_account()
     for account in (alice, bob):
         account.authorize(w.clean.key, w.leaked.key)
@@ -182,7 +181,7 @@ def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide
             w.expect_session(when, alice, w.clean, enters)
             w.expect_session(when, bob, w.clean, False)
         w.run("disable", "--reload")
-        assert snapshot(*WATCHED) == before, "the way back does not lead to where it began"
+        assert snapshot(*WATCHED) == before, "disable does not restore the files"
     STACK.write_text(stock_stack, encoding="utf-8")
     OTHER.write_text(other, encoding="utf-8")
     for account in (alice, bob):
@@ -190,7 +189,7 @@ def test_whom_pam_refuses_stays_out_in_stacks_that_the_modules_line_would_decide
 
 
 def test_a_line_moved_out_of_the_marks_goes_on_logging_only(w):
-    """A line of PAM's that was moved out of the marks: what is only logged stays so."""
+    """After a PAM line was moved out of the marks, keys that were only logged are still only logged."""
     mallory = w.machine.add_account()
     mallory.authorize(w.leaked.key)
     w.configure(STOCK_HEAD)
@@ -203,7 +202,7 @@ def test_a_line_moved_out_of_the_marks_goes_on_logging_only(w):
     w.expect("a line moved by hand, --warn, a leaked key", mallory, w.leaked, True)
     assert f"{STACK}:1: pam_keyveto.so stays" in w.run("disable", status=2), "the line is not named"
     w.expect("a line moved by hand, after disable, a leaked key", mallory, w.leaked, True)
-    # As disable advises: the lines in keyveto.conf are the administrator's now.
+    # disable gives this advice: then the lines in keyveto.conf belong to the administrator.
     kept = [one for one in CONF.read_text(encoding="utf-8").splitlines(keepends=True)
             if not one.startswith(("# BEGIN keyveto", "# END keyveto"))]
     CONF.write_text("".join(kept), encoding="utf-8")
@@ -214,8 +213,8 @@ def test_a_line_moved_out_of_the_marks_goes_on_logging_only(w):
     mallory.authorize()
 
 
-def test_what_another_sshd_only_logs_stays_so(w):
-    """Another sshd's own lines, written after enable --warn: what is only logged there stays so."""
+def test_what_another_sshd_only_logs_is_still_only_logged_after_disable(w):
+    """With another sshd's own lines, written after enable --warn, disable still lets in what is only logged there."""
     mallory = w.machine.add_account()
     mallory.authorize(w.leaked.key)
     w.configure(STOCK_HEAD)
@@ -245,7 +244,7 @@ def test_what_another_sshd_only_logs_stays_so(w):
 
 
 def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
-    """Another AuthorizedKeysCommand, which hands out both keys for everybody."""
+    """The guard executes another AuthorizedKeysCommand, which prints both keys for every account."""
     alice = w.machine.add_account()
     printed = w.scratch / "printed"
     printed.write_text(f"{w.clean.key}\n{w.leaked.key}\n", encoding="ascii")
@@ -272,7 +271,7 @@ def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
 
 
 def trust_ca(w):
-    """A CA that TrustedUserCAKeys names, and the line that does."""
+    """A CA, and the line TrustedUserCAKeys that names it."""
     ca = keys.generate(w.scratch)
     trusted = w.scratch / f"{ca.path.name}.trusted"
     trusted.write_text(f"{ca.key}\n", encoding="ascii")
@@ -281,7 +280,7 @@ def trust_ca(w):
 
 
 def test_trustedusercakeys_is_guarded_by_the_module_alone(w):
-    """TrustedUserCAKeys: the module does the work alone."""
+    """With TrustedUserCAKeys only the module checks keys."""
     alice = w.machine.add_account()
     ca, line = trust_ca(w)
     good, bad = (keys.certify(ca, one, alice.name) for one in (w.clean, w.leaked))
@@ -296,12 +295,12 @@ def test_trustedusercakeys_is_guarded_by_the_module_alone(w):
     w.expect("guarded certificates, a clean key for somebody else", alice, other, False)
     w.expect("guarded certificates, a leaked key", alice, bad, False)
     w.expect_logged(alice, verdict="listed", action="deny", via="pam", disconnected="yes")
-    w.run("disable")    # nothing of sshd's own was changed
+    w.run("disable")    # sshd's own files were not changed
     w.expect("certificates again, a leaked key", alice, bad, True)
 
 
 def test_a_certificate_stays_restricted_by_its_cert_authority_line(w):
-    """A certificate that its cert-authority line restricts, and TrustedUserCAKeys accepts too."""
+    """A certificate is restricted by its cert-authority line although TrustedUserCAKeys accepts it too."""
     alice = w.machine.add_account()
     ca, line = trust_ca(w)
     mine = keys.certify(ca, w.clean, alice.name)
@@ -323,8 +322,8 @@ def test_a_certificate_stays_restricted_by_its_cert_authority_line(w):
     alice.authorize()
 
 
-def test_names_that_a_command_would_print_as_something_else_than_a_principal(w):
-    """Names that a command would print as something else than a principal."""
+def test_certificates_of_accounts_with_blanks_in_their_names_stay_valid(w):
+    """A principals command would print these names as something other than a principal."""
     ca, line = trust_ca(w)
     alice = w.machine.add_account()
     odd = [w.machine.add_account(name) for name in ("restrict alice", "john smith")]
@@ -342,7 +341,7 @@ def test_names_that_a_command_would_print_as_something_else_than_a_principal(w):
 
 
 def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
-    """AuthorizedKeysCommand without arguments, as SSSD's manual has it."""
+    """AuthorizedKeysCommand without arguments, as in SSSD's manual."""
     alice, bob = w.machine.add_account(), w.machine.add_account()
     program = w.scratch / "keys_of"
     program.write_text(f'#!/bin/sh\n[ "$#" = 1 ] && [ "$1" = {alice.name} ] && echo "{w.clean.key}\n{w.leaked.key}"\n'
@@ -362,7 +361,7 @@ def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
             doctor = subprocess.run([w.keyveto, "doctor"], capture_output=True, text=True, check=False)
             assert "AuthorizedKeysFile none" not in doctor.stdout and "broken" not in doctor.stdout, doctor.stdout
             w.run("status", status=0)
-    # A command that the guard would not become is left to the module.
+    # The guard would refuse to execute this command, so only the module checks its keys.
     program.chmod(0o775)
     assert "the guard is left out: AuthorizedKeysCommand" in w.run("enable", "--reload"), "nobody is told"
     w.expect("a command that root's group may write, its key", alice, w.clean, True)
@@ -372,7 +371,7 @@ def test_a_command_without_arguments_gets_the_name_as_from_sshd(w):
 
 
 def test_what_cannot_work_is_found_before_the_first_byte_is_written(w):
-    """What cannot work is found before the first byte is written."""
+    """enable finds a guard, a module or a command that cannot work before it writes anything."""
     alice = w.machine.add_account()
     alice.authorize(w.clean.key)
     w.configure(STOCK_HEAD)
@@ -388,7 +387,7 @@ def test_what_cannot_work_is_found_before_the_first_byte_is_written(w):
         w.ok(f"{path.name}, which cannot work, is found before anything is written")
     path = module_path()
     content = path.read_bytes()
-    # It loads, and refuses a key that no list knows.
+    # This module loads, and refuses every key.
     shutil.copy(path.with_name("pam_deny.so"), path)
     assert "PAM opens no session with it" in w.run("enable", "--pam", "--warn", status=2), "a module that refuses"
     path.write_bytes(content)
@@ -402,7 +401,7 @@ def test_what_cannot_work_is_found_before_the_first_byte_is_written(w):
 
 
 def test_what_a_match_block_closes_is_not_opened_by_the_guard(w):
-    """What a Match block closes must not be opened by the guard."""
+    """The guard does not let in what a Match block excludes."""
     carol, alice = w.machine.add_account(), w.machine.add_account()
     mine, else_where = keys.generate(w.scratch), keys.generate(w.scratch)
     carol.authorize(else_where.key)
@@ -424,7 +423,7 @@ def test_what_a_match_block_closes_is_not_opened_by_the_guard(w):
 
 
 def test_lines_at_the_top_of_sshd_config_and_files_in_another_place(w):
-    """The lines at the top of sshd_config, and files in another place."""
+    """Without an Include, the lines go to the top of sshd_config. The account's files are in another folder."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     alice.write(".ssh/mine", f"{w.clean.key}\n")
     mallory.write(".ssh/mine", f"{w.leaked.key}\n")
@@ -438,8 +437,8 @@ def test_lines_at_the_top_of_sshd_config_and_files_in_another_place(w):
     w.expect("no Include, disabled, a leaked key", mallory, w.leaked, True)
 
 
-def test_until_sshd_reads_its_files_again_who_gets_in_stays(w):
-    """Until sshd is told to read its files again it goes by what it read: who gets in stays, whatever is typed."""
+def test_before_sshd_is_reloaded_the_same_logins_succeed(w):
+    """Until sshd is reloaded, it uses what it read before. Whatever is typed, the same logins succeed."""
     alice, mallory = w.machine.add_account(), w.machine.add_account()
     mine = keys.generate(w.scratch)
     folder = Path("/etc/ssh/keys-of")
@@ -474,7 +473,7 @@ def test_until_sshd_reads_its_files_again_who_gets_in_stays(w):
 
 
 def test_tokens_of_authorizedkeysfile_in_odd_names(w):
-    """Tokens of AuthorizedKeysFile in names that hold a token, a blank or a quote."""
+    """Tokens of AuthorizedKeysFile work in names with a token, a blank or a special character."""
     names = ("per%ucent", "mary jane", "hash#tag", "star*", "dom\\erin")
     folder = Path("/etc/ssh/keys-of")
     folder.mkdir()
@@ -494,7 +493,7 @@ def test_tokens_of_authorizedkeysfile_in_odd_names(w):
 
 
 class OtherSshd:
-    """One more sshd, with these arguments, on a port of its own."""
+    """Another sshd, with these arguments, on a port of its own."""
 
     def __init__(self, w, *arguments, program=SSHD):
         self.port, self._pid_file = 2202, w.scratch / "other.pid"
@@ -520,7 +519,7 @@ class OtherSshd:
 
 
 def refused(w, *parts):
-    """Nothing is changed by enable, however it is called; status does not vouch for anything."""
+    """With each of these options enable refuses, names the parts, and changes nothing."""
     before = snapshot(*WATCHED)
     for options in (("--warn", "--yes"), ("--yes",), ("--guard", "--yes"), ("--dry-run",)):
         said = w.run("enable", *options, status=2)
@@ -530,8 +529,8 @@ def refused(w, *parts):
     w.ok(f"refused: {parts[0]}")
 
 
-def test_what_a_running_sshd_was_told_by_o_counts_whatever_its_files_say(w):
-    """What a running sshd was told by -o, whatever its files say."""
+def test_an_option_o_of_a_running_sshd_prevents_enable(w):
+    """An option -o of a running sshd overrides its files."""
     alice = w.machine.add_account()
     alice.authorize(keys.generate(w.scratch).key)
     mine = w.scratch / "mine"
@@ -563,14 +562,14 @@ def test_what_a_running_sshd_was_told_by_o_counts_whatever_its_files_say(w):
     with OtherSshd(w, "-o", "UsePAM=yes", "-o", "strictmodes yes"):
         w.run("enable", "--yes")
         w.run("disable", "--reload")
-        w.ok("an option that says what sshd_config says is no hindrance")
+        w.ok("an option that repeats sshd_config does not prevent enable")
     alice.authorize()
 
 
-def test_the_module_alone_where_an_sshd_was_told_usepam_no(w):
-    """-o UsePAM=no, where the module alone does the work."""
+def test_a_running_sshd_with_usepam_no_is_reported_and_prevents_enable(w):
+    """With -o UsePAM=no a running sshd bypasses the module, which is the only part that is enabled."""
     alice = w.machine.add_account()
-    # Without PAM, sshd lets nobody in whose password is locked by a "!".
+    # Without PAM, sshd refuses an account whose password is locked by a "!".
     subprocess.run(["usermod", "-p", "*", alice.name], check=True)
     ca, line = trust_ca(w)
     bad = keys.certify(ca, w.leaked, alice.name)
@@ -578,16 +577,16 @@ def test_the_module_alone_where_an_sshd_was_told_usepam_no(w):
     w.run("enable", "--reload")
     w.run("status", status=0)
     with OtherSshd(w, "-o", "UsePAM=no") as other:
-        assert w.clients.login(other, alice, [bad]).entered, "the option does not lead past the module"
+        assert w.clients.login(other, alice, [bad]).entered, "the option does not bypass the module"
         said = w.run("status", status=2)
         assert "-o UsePAM=no counts before" in said and "keyveto sshd disable --reload" in said, said
         refused(w, "-o UsePAM=no", "keyveto sshd disable --reload")
-        w.run("disable")    # nothing of sshd's own was changed
-        w.ok("status does not vouch for what -o UsePAM=no leads past, and disable goes on")
+        w.run("disable")    # sshd's own files were not changed
+        w.ok("status reports -o UsePAM=no, and disable works")
 
 
-def test_an_sshd_with_a_file_of_its_own(w):
-    """An sshd with a file of its own, which includes keyveto's, or does not."""
+def test_another_sshd_with_its_own_file_is_not_locked_out(w):
+    """An sshd with its own file, which includes keyveto's file or does not."""
     alice = w.machine.add_account()
     alice.authorize(w.clean.key)
     mine, other_config, folder = w.scratch / "of_other", Path("/etc/ssh/sshd2"), Path("/etc/ssh/alias.d")
@@ -632,7 +631,7 @@ def test_an_sshd_with_a_file_of_its_own(w):
         said = w.run("enable", "--reload")
         assert "note: sshd, process" in said and "goes by the name of other-sshd" in said, said
         assert "goes by the name of other-sshd" in w.run("status", status=2), "status does not see another name"
-    w.ok("an sshd by another name, which is another PAM service, is nothing that status vouches for")
+    w.ok("status reports an sshd with another name, which is another PAM service")
     w.run("status", status=0)
     w.run("disable", "--reload")
     for path in (other_config, folder, nested):

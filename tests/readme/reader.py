@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Somebody who follows the marked shell blocks of README.md and docs/by-hand.md to the letter."""
+"""Executes the marked shell blocks of README.md and docs/by-hand.md exactly."""
 
 import os
 import re
@@ -20,13 +20,13 @@ from patience import PATIENCE
 from stock import StockServer
 
 DATA = ROOT / "testdata" / "demo"
-VISITOR = "kvtry"       # the account of the steps try and clean
+VISITOR = "kvtry"       # the account in the steps try and clean
 DOCUMENTS = ("README.md", "docs/by-hand.md")
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 
 
 def read_steps():
-    """Each step's name and its commands."""
+    """A dict from each step's name to its commands."""
     found = [step for name in DOCUMENTS for step in STEP.findall((ROOT / name).read_text(encoding="utf-8"))]
     steps = dict(found)
     check(len(steps) == len(found), "two steps have the same name")
@@ -34,7 +34,7 @@ def read_steps():
 
 
 class Reader:
-    """Somebody who follows the documents, and those who log in meanwhile."""
+    """Follows the documents. Meanwhile alice and mallory log in."""
 
     def __init__(self, machine, log, scratch):
         self.machine, self.log, self.scratch = machine, log, scratch
@@ -53,7 +53,7 @@ class Reader:
         return keys.Identity(path)
 
     def follow(self, name, change="", status=0):
-        """Run a step, with words added to its last line; what it printed."""
+        """Runs a step, with change appended to its last line. Returns what it printed."""
         if name == "reload" and not Path("/run/systemd/system").exists():
             self.server.reload()
             printed = ""
@@ -71,7 +71,7 @@ class Reader:
         return printed
 
     def expect(self, when, mallory_enters):
-        """Alice always gets in; the one with the leaked key as told."""
+        """Alice, with the clean key, gets in. Mallory, with the leaked key, as mallory_enters says."""
         outcome = self.clients.login(self.server, self.alice, [self.clean])
         check(outcome.entered, f"{when}: the clean key was refused: {outcome}")
         outcome = self.clients.login(self.server, self.mallory, [self.leaked])
@@ -83,11 +83,11 @@ class Reader:
         self.ok(f"logged: {pairs}")
 
     def login_as_visitor(self, *options):
-        """With the key that the step try has given to its account."""
+        """Logs in with the key that the step try authorizes."""
         return self.clients.login(self.server, Visitor, [self.leaked], options=options)
 
     def try_from_elsewhere(self):
-        """The key of the step try is public: it may be of use from this machine alone, and only for id."""
+        """The key of the step try is public: it must work from this machine only, and for id only."""
         outcome = self.login_as_visitor()
         check("uid=" in outcome.stdout, f"the demo's key does not get in, or runs anything but id: {outcome}")
         outcome = self.login_as_visitor("-o", "BindAddress=127.0.0.2")
@@ -95,7 +95,7 @@ class Reader:
         self.ok("while the account of the step try is there, its key is of no use from another address")
 
     def clean_while_logged_in(self):
-        """The account's key goes first; the account goes although somebody is logged in."""
+        """The step clean deletes the account's key first. It deletes the account even while somebody is logged in."""
         first, rest = self.steps["clean"].split("\n", 1)
         with self.clients.connection(self.server, Visitor, self.leaked, (), self.scratch / "visitor") as visitor:
             visitor.wait_for("Entering interactive session")
@@ -103,7 +103,7 @@ class Reader:
             self.steps["interrupted"] = first
             self.follow("interrupted")
             outcome = self.login_as_visitor()
-            check(outcome.refused, f"the step clean, interrupted, leaves the account open: {outcome}")
+            check(outcome.refused, f"the step clean, interrupted, leaves a key in the account: {outcome}")
             self.steps["goes on"] = rest
             self.follow("goes on")
             visitor.wait_for_end()
@@ -112,12 +112,12 @@ class Reader:
         self.ok("step clean, while somebody is logged in with the demo's key")
 
     def ok(self, what):
-        """How far a test came is shown beside its failure."""
+        """pytest shows this output if the test fails."""
         print(f"ok     {what}", flush=True)
 
 
 def wait_for_process_of(name):
-    """Until sshd's process for the connection has become the account, which is after the client is told."""
+    """Waits until sshd's process has become the account, which is after the client got its answer."""
     deadline = time.monotonic() + PATIENCE
     while subprocess.run(["pgrep", "-u", name], stdout=subprocess.DEVNULL, check=False).returncode != 0:
         check(time.monotonic() < deadline, f"no process of {name}")
@@ -125,5 +125,5 @@ def wait_for_process_of(name):
 
 
 class Visitor:      # pylint: disable=too-few-public-methods
-    """What clients.py wants to know of an account."""
+    """The account for clients.py."""
     name = VISITOR
