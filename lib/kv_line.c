@@ -37,8 +37,9 @@ next_field(struct kv_bytes *b)
 }
 
 /*
- * Reads the options. A backslash escapes only a quote, so the quote in "A\\"
- * closes the string, as in sshd.
+ * Reads the options. A backslash escapes only a quote, not another backslash.
+ * So in "A\\" the second backslash escapes the quote, and the string goes on,
+ * as in sshd.
  */
 static enum kv_err
 read_options(struct kv_bytes *b, struct kv_span *options)

@@ -122,7 +122,7 @@ what_follows_the_key_is_ignored(void **state)
 	expect_end();
 }
 
-/* A proof by a key that is not named must not pass for none at all. */
+/* A line without its key must not count as a login without a key. */
 static void
 line_without_its_key_is_still_one(void **state)
 {

@@ -9,7 +9,9 @@
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Decodes from memory of exactly the text's size into as much as may fit. */
+/*
+ * Decodes a copy of exactly the text's size, into KV_BASE64_DECODED_MAX bytes.
+ */
 static enum kv_err
 decode(const char *text, size_t len, uint8_t *out, size_t *lenp)
 {
@@ -96,7 +98,7 @@ blanks_are_skipped_anywhere(void **state)
 	}
 }
 
-/* Text with a blank before each of its characters at random. */
+/* The text with blanks before random characters. */
 static char *
 with_blanks(const char *text)
 {
@@ -147,7 +149,7 @@ every_other_byte_is_refused(void **state)
 		bool blank = c != 0 && strchr(" \t\n\v\f\r", c) != NULL;
 		char text[] = { 'A', (char)c, 'A', 'A', 'A' };
 
-		/* A blank counts for nothing; a letter is one too many. */
+		/* A blank is skipped; a letter is one character too many. */
 		assert_err(kv_base64_decode(text, 5, out, sizeof(out), &len),
 		    blank ? KV_OK : KV_ERR_BASE64);
 		assert_err(kv_base64_decode(text, 4, out, sizeof(out), &len),

@@ -16,7 +16,7 @@ reader(const uint8_t *p, size_t len)
 	return (struct kv_bytes){ exact_copy(p, len), len };
 }
 
-/* A string of len bytes that starts with first and goes on with the rest. */
+/* A string of len bytes: first, then rest again and again. */
 static struct kv_bytes
 long_string(size_t len, uint8_t first, uint8_t rest)
 {
@@ -29,7 +29,7 @@ long_string(size_t len, uint8_t first, uint8_t rest)
 	return reader(p, 4 + len);
 }
 
-/* The getter refuses with err and leaves the reader where it was. */
+/* get returns err and leaves the reader where it was. */
 static void
 refused(enum kv_err (*get)(struct kv_bytes *, struct kv_span *),
     struct kv_bytes b, enum kv_err err)

@@ -14,13 +14,13 @@
 
 #define PATH "keyveto.conf"
 #define DAY 86400
-/* The fingerprint of 32 zero bytes, and of others. */
+/* The fingerprint of a digest of 32 zero bytes, and other fingerprints. */
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define FP_B "SHA256:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA"
 
 static const uint8_t zeros[KV_SHA256_BYTES];
 
-/* The config read last; each read frees the one before. */
+/* The config that was read last. The next read frees it. */
 static struct kv_config c;
 static char why[KV_CONFIG_WHY_BYTES];
 
@@ -35,7 +35,7 @@ parse_bytes(const void *text, size_t len)
 	kv_config_free(&c);
 	memset(why, 'x', sizeof(why));
 	r = kv_config_parse((const char *)copy, len, PATH, &c, why);
-	/* The config keeps nothing of the caller's. */
+	/* The config must not point into the caller's text. */
 	memset(copy, 'x', len);
 	free(copy);
 	assert_non_null(memchr(why, '\0', sizeof(why)));
@@ -84,7 +84,7 @@ assert_defaults(void)
 	assert_int_equal(c.syslog_facility, LOG_AUTHPRIV);
 	assert_contains(c.message, "%f");
 	assert_contains(c.message, "%t");
-	/* The build decides which, but never none. */
+	/* The build sets the default, which is never "no". */
 	assert_int_not_equal(c.strictmodes, KV_STRICTMODES_NO);
 }
 
@@ -275,13 +275,13 @@ first_value_wins(void **state)
 	assert_string_equal(c.message, "one");
 	assert_int_equal(c.n_patterns, 2);
 	assert_string_equal(c.pattern[0], "a");
-	/* Also when it says what is the default anyway. */
+	/* This is also true of a first line that repeats the default. */
 	parses("OnHit deny\nOnHit warn\nOnError deny\nOnError allow\n"
 	       "OnUnsupported allow\nOnUnsupported deny\n");
 	assert_int_equal(c.on_hit, KV_ACTION_DENY);
 	assert_int_equal(c.on_error, KV_ACTION_DENY);
 	assert_int_equal(c.on_unsupported, KV_ACTION_ALLOW);
-	/* A bad second value is a mistake all the same. */
+	/* A bad value on a second line is still a mistake. */
 	mistake("OnHit warn\nOnHit maybe\n",
 	    PATH ":2: bad value \"maybe\" for OnHit");
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
@@ -424,7 +424,7 @@ impossible_dates_are_mistakes(void **state)
 	}
 }
 
-/* One year, a line a day; compared with libc's calendar. */
+/* Compares each day of a year with libc's calendar. */
 static void
 assert_year(int year)
 {
@@ -590,7 +590,7 @@ first_mistake_is_told_with_its_line(void **state)
 	    PATH ":4: unknown keyword \"Bogus\"");
 	mistake("OnHit warn\n\n\nOnHit maybe",
 	    PATH ":4: bad value \"maybe\" for OnHit");
-	/* The rest holds. */
+	/* The other lines hold. */
 	assert_int_equal(c.on_hit, KV_ACTION_WARN);
 }
 
@@ -635,7 +635,7 @@ nul_bytes_are_mistakes(void **state)
 	assert_string_equal(why, PATH ":1: NUL byte");
 	assert_int_equal(c.on_hit, KV_ACTION_DENY);
 	assert_int_equal(c.on_error, KV_ACTION_ALLOW);
-	/* Even where it stands alone, or in a comment. */
+	/* Also alone on its line, or in a comment. */
 	assert_err(parse_bytes("\n\0", 2), KV_ERR_CONFIG);
 	assert_string_equal(why, PATH ":2: NUL byte");
 	assert_err(parse_bytes("# \0", 3), KV_ERR_CONFIG);
@@ -754,7 +754,7 @@ config_may_be_freed_twice(void **state)
 	assert_null(kv_config_find_allowed(&c, zeros, 0));
 }
 
-/* Whole where it fits, and cut where it does not. */
+/* The message is whole if it fits, and else cut. */
 static void
 message_says(const char *message, const char *want)
 {

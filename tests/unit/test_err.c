@@ -30,7 +30,7 @@ texts_are_no_sentences(void **state)
 
 		assert_true(end > text);
 		assert_int_not_equal(*end, '.');
-		/* "RSA modulus", "NUL byte": names keep their capitals. */
+		/* Names keep their capitals: "RSA modulus", "NUL byte". */
 		assert_false(isupper(text[0]) && islower(text[1]));
 		for (; *text != '\0'; text++)
 			assert_true(isprint(*text));

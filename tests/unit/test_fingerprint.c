@@ -39,7 +39,7 @@ fingerprint_of(const struct kv_pubkey *key)
 	return text;
 }
 
-/* What it is by definition: unpadded base64 of the canonical blob's SHA-256. */
+/* The definition: unpadded base64 of the canonical blob's SHA-256. */
 static char *
 expected(const struct testkey *key)
 {
@@ -327,7 +327,7 @@ other_texts_are_refused(void **state)
 	refused(format("sha256:%s", good + 7));
 	refused(format("SHA512:%s", good + 7));
 	refused(format("MD5:ab:%s", good + 7));
-	/* As long as a digest, but not one: blanks, padding, spare bits. */
+	/* Texts as long as a digest with blanks, padding or spare bits. */
 	refused(format("SHA256: %.42s", good + 7));
 	refused(format("SHA256:    %.38sA", good + 7));
 	refused(format("SHA256:%.42s=", good + 7));

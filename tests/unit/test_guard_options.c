@@ -7,7 +7,7 @@
 
 #include "kv_config.h"
 
-/* A good command line; tests change it. */
+/* A good command line, which tests change. */
 #define GOOD \
 	"--user", "alice", "--home", "/home/alice", "--type", "ssh-rsa", \
 	    "--key", "AAAA"
@@ -15,7 +15,7 @@
 static struct guard_options o;
 static char why[256];
 
-/* Reads words after the program's name, up to a NULL. */
+/* Reads the words behind the program's name, up to a NULL. */
 static bool
 read_words(const char *const *words)
 {
@@ -119,7 +119,7 @@ empty_values_are_refused(void **state)
 	    "--key", "");
 	refuses("empty --user", "--user", "", "--type", "t", "--key", "k", "--",
 	    "/c");
-	/* An account without a home directory is sshd's to judge. */
+	/* sshd decides about an account without a home directory. */
 	accepts("--user", "u", "--home", "", "--type", "t", "--key", "k");
 	accepts(GOOD, "--connection", "");
 }
@@ -249,7 +249,7 @@ help_and_version_need_nothing_else(void **state)
 	assert_true(o.version);
 	accepts("--user", "u", "--help", "--bogus");
 	assert_true(o.help);
-	/* After -- they are the command's. */
+	/* Words behind -- belong to the command. */
 	accepts(GOOD, "--", "/c", "--help");
 	assert_false(o.help);
 }

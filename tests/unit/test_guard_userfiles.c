@@ -21,7 +21,7 @@ static struct kv_account account;
 static struct testkey k, ca;
 static struct blob b;
 
-/* Those that the configuration names now. */
+/* The files that config names now. */
 static const struct userfiles *
 files(void)
 {
@@ -31,11 +31,11 @@ files(void)
 	return &named;
 }
 
-/* What was told of refused files, a line each. */
+/* The sentences about refused files, one on each line. */
 static char told[4096];
 
 static void
-tell(const char *why, void *arg)
+add_refused(const char *why, void *arg)
 {
 	size_t len = strlen(told);
 
@@ -43,7 +43,7 @@ tell(const char *why, void *arg)
 	snprintf(told + len, sizeof(told) - len, "%s\n", why);
 }
 
-/* An account with an empty home and these patterns. */
+/* Makes an account with an empty home and these patterns. */
 static void
 set_up(const char *first, const char *second)
 {
@@ -66,7 +66,7 @@ home_file(const char *name, const char *text)
 	return tmp_text(format("home/%s", name), text);
 }
 
-/* What is printed must be exactly this. */
+/* The guard must print exactly this. */
 static void
 prints(const void *want, size_t len)
 {
@@ -77,7 +77,7 @@ prints(const void *want, size_t len)
 
 	told[0] = '\0';
 	alarm(PATIENCE);
-	assert_true(userfiles_print(files(), &account, fd, tell, told));
+	assert_true(userfiles_print(files(), &account, fd, add_refused, told));
 	alarm(0);
 	close(fd);
 	got = read_whole(path, &got_len);
@@ -132,7 +132,8 @@ expanded_names_are_taken_as_they_are(void **state)
 	path = tmp_path("out");
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	told[0] = '\0';
-	assert_true(userfiles_print(&expanded, &account, fd, tell, told));
+	assert_true(
+	    userfiles_print(&expanded, &account, fd, add_refused, told));
 	close(fd);
 	assert_string_equal(told, "");
 	got = read_whole(path, &len);
@@ -148,7 +149,7 @@ bytes_are_left_alone(void **state)
 	set_up("one", NULL);
 	tmp_file("home/one", text, sizeof(text) - 1);
 	prints(text, sizeof(text) - 1);
-	/* The last line keeps its lack of an end, too. */
+	/* The last line still has no line end. */
 	tmp_file("home/one", text, 7);
 	prints(text, 7);
 }
@@ -182,7 +183,7 @@ files_are_kept_apart(void **state)
 	home_file("one", "");
 	home_file("two", "2");
 	prints_text("2");
-	/* An empty file between two makes no difference. */
+	/* An empty file between them adds no line end. */
 	config.pattern[2] = "three";
 	config.n_patterns = 3;
 	home_file("one", "1");
@@ -222,7 +223,7 @@ refused_files_are_left_out_and_told(void **state)
 	assert_string_equal(told, "");
 }
 
-/* A missing file leaves its errno behind. */
+/* ENOENT of a missing file must not hide the next, refused file. */
 static void
 refused_file_after_a_missing_one_is_told(void **state)
 {
@@ -269,7 +270,6 @@ wildcards_stand_for_every_file_they_match(void **state)
 	assert_string_equal(told, "");
 }
 
-/* Those in a user's name or home are not the administrator's. */
 static void
 output_of_a_pattern_that_cannot_be_written_is_a_failure(void **state)
 {
@@ -280,7 +280,8 @@ output_of_a_pattern_that_cannot_be_written_is_a_failure(void **state)
 	home_file("one", "1\n");
 	told[0] = '\0';
 	assert_return_code(full, errno);
-	assert_false(userfiles_print(files(), &account, full, tell, told));
+	assert_false(
+	    userfiles_print(files(), &account, full, add_refused, told));
 	assert_int_equal(errno, ENOSPC);
 	close(full);
 }
@@ -315,7 +316,10 @@ wildcards_are_read_as_sshd_does(void **state)
 	home_file("*", "*");
 	home_file(".hidden", "h");
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		/* Each file is one byte, so only line ends are to be added. */
+		/*
+		 * Each file is one byte, so the expected text needs only line
+		 * ends.
+		 */
 		char want[16] = "";
 
 		for (const char *p = cases[i].want; *p != '\0'; p++)
@@ -340,7 +344,7 @@ wildcards_are_only_where_they_are_wanted(void **state)
 	prints_text("a\n");
 	config.wildcards = KV_WILDCARDS_NO;
 	prints_text("literal\n");
-	/* In the name of the home they count for sshd from 10.0 on. */
+	/* sshd 10.0 and later also expands wildcards in the name of a home. */
 	assert_return_code(mkdir(tmp_path("home/[x]"), 0755), errno);
 	assert_return_code(mkdir(tmp_path("home/x"), 0755), errno);
 	home_file("[x]/keys", "own\n");
@@ -388,22 +392,25 @@ output_that_cannot_be_written_is_a_failure(void **state)
 	set_up("one", NULL);
 	home_file("one", "1\n");
 	told[0] = '\0';
-	assert_false(userfiles_print(files(), &account, full, tell, told));
+	assert_false(
+	    userfiles_print(files(), &account, full, add_refused, told));
 	assert_int_equal(errno, ENOSPC);
 	close(full);
 	assert_return_code(pipe(ends), errno);
 	close(ends[0]);
-	assert_false(userfiles_print(files(), &account, ends[1], tell, told));
+	assert_false(
+	    userfiles_print(files(), &account, ends[1], add_refused, told));
 	assert_int_equal(errno, EPIPE);
 	close(ends[1]);
-	assert_false(userfiles_print(files(), &account, ends[1], tell, told));
+	assert_false(
+	    userfiles_print(files(), &account, ends[1], add_refused, told));
 	assert_int_equal(errno, EBADF);
-	/* Nothing to write, nothing to fail. */
+	/* Without anything to write nothing fails. */
 	home_file("one", "");
-	assert_true(userfiles_print(files(), &account, -1, tell, told));
+	assert_true(userfiles_print(files(), &account, -1, add_refused, told));
 }
 
-/* The one line end that the guard adds must be written, too. */
+/* The guard must also notice that the line end it adds was not written. */
 static void
 line_end_that_cannot_be_written_is_a_failure(void **state)
 {
@@ -420,13 +427,13 @@ line_end_that_cannot_be_written_is_a_failure(void **state)
 	limit.rlim_cur = 1;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_return_code(setrlimit(RLIMIT_FSIZE, &limit), errno);
-	assert_false(userfiles_print(files(), &account, fd, tell, told));
+	assert_false(userfiles_print(files(), &account, fd, add_refused, told));
 	assert_int_equal(errno, EFBIG);
 	assert_return_code(setrlimit(RLIMIT_FSIZE, &was), errno);
 	close(fd);
 }
 
-/* A process's memory is a regular file that has no first byte. */
+/* /proc/PID/mem is a regular file whose first byte cannot be read. */
 static void
 read_error_is_the_end_of_the_file(void **state)
 {
@@ -528,17 +535,17 @@ certificate_is_found_by_its_ca(void **state)
 		   "%s\n",
 		ca_line));
 	assert_true(lists(&b));
-	/* Another CA is none of it. */
+	/* Another CA on the line does not list the certificate. */
 	home_file("one", format("cert-authority %s\n", rsa_line));
 	assert_false(lists(&b));
 	/* A plain line of the CA's key lists that key, not its certificates. */
 	home_file("one", format("%s\n", ca_line));
 	assert_false(lists(&b));
 	assert_true(lists(&ca.blob));
-	/* And the other way round. */
+	/* A cert-authority line does not list its key as a plain key. */
 	home_file("one", format("cert-authority %s\n", ca_line));
 	assert_false(lists(&ca.blob));
-	/* An account that lists the key inside is exposed as well. */
+	/* An account that lists the certificate's key is exposed too. */
 	home_file("one", format("%s\n", testkey_line(&k)));
 	assert_true(lists(&b));
 }
@@ -575,7 +582,7 @@ unreadable_file_does_not_hide_the_next(void **state)
 	assert_true(lists(&k.blob));
 }
 
-/* sshd takes a certificate offered for no line but its CA's. */
+/* sshd accepts a certificate by its CA's line only. */
 static void
 certificate_on_a_line_lists_nothing(void **state)
 {
@@ -593,7 +600,7 @@ certificate_on_a_line_lists_nothing(void **state)
 	assert_false(lists(&b));
 }
 
-/* What could not be read may hold the key; a missing file does not. */
+/* A file that could not be read may list the key; a missing file does not. */
 static void
 unread_file_leaves_it_unknown(void **state)
 {
@@ -610,7 +617,7 @@ unread_file_leaves_it_unknown(void **state)
 	home_file("one", "");
 	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_NO);
-	/* A link to itself is there, and cannot be opened. */
+	/* A link to itself exists, and cannot be opened. */
 	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
 	config.pattern[0] = "loop";
 	assert_int_equal(userfiles_list_key(files(), &account, &offered),

@@ -46,7 +46,7 @@ assert_known(const char *name, enum kv_keytype type, bool is_cert)
 	assert_string_equal(kn->name, name);
 	assert_int_equal(kn->type, type);
 	assert_int_equal(kn->is_cert, is_cert);
-	/* Inside a blob it means the same. */
+	/* The name means the same inside a blob. */
 	assert_ptr_equal(kv_keyname_find_in_blob(span_of(name), &any_curve),
 	    kn);
 	assert_false(any_curve);
@@ -221,7 +221,7 @@ curves_have_names_and_point_sizes(void **state)
 	}
 }
 
-/* What the local sshd calls a type must never be "unsupported". */
+/* A type that the local sshd knows must never be "unsupported". */
 static void
 every_name_of_the_local_ssh_is_known(void **state)
 {

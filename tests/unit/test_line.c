@@ -25,7 +25,7 @@ parse(const void *text, size_t len)
 	    blob, sizeof(blob), &line);
 }
 
-/* The key, options and comment of a good line. */
+/* A good line has this key type, these options and this comment. */
 static void
 expect(const char *text, enum kv_keytype type, const char *options,
     const char *comment)
@@ -107,7 +107,10 @@ blanks_and_tabs_separate_fields(void **state)
 	expect(format("restrict \t ssh-rsa %s", text), KV_KEY_RSA, "restrict",
 	    "");
 	assert_span_is(line.base64, text);
-	/* No other byte does, though isspace knows it. */
+	/*
+	 * No other character separates fields, not even one that isspace
+	 * accepts.
+	 */
 	refused(format("ssh-rsa\v%s", text), KV_ERR_LINE_NO_KEY);
 	refused(format("ssh-rsa\r%s", text), KV_ERR_LINE_NO_KEY);
 	refused(format("\fssh-rsa %s", text), KV_ERR_LINE_NO_KEY);
@@ -153,7 +156,7 @@ nul_ends_a_line(void **state)
 	text[len + 3] = '\0';
 	assert_err(parse(text, len + 8), KV_OK);
 	assert_span_is(line.comment, "co");
-	/* Before the key is whole, it never is. */
+	/* A NUL before the end of the key leaves no good key. */
 	text[100] = '\0';
 	assert_int_not_equal(parse(text, len), KV_OK);
 	text[7] = '\0';
@@ -178,7 +181,7 @@ byte_order_mark_is_none_of_the_line(void **state)
 {
 	(void)state;
 	refused(format("\xef\xbb\xbf%s", rsa_line), KV_ERR_LINE_NO_KEY);
-	/* Before options it is part of the first. */
+	/* Before options, the byte order mark is part of the first option. */
 	expect(format("\xef\xbb\xbfrestrict %s", rsa_line), KV_KEY_RSA,
 	    "\xef\xbb\xbfrestrict", "");
 }
@@ -222,7 +225,7 @@ broken_keys_are_told(void **state)
 	blob_of_line(rsa_line, &b);
 	put_u8(&b, 0);
 	refused(line_of("ssh-rsa", &b), KV_ERR_TRAILING);
-	/* The key is whole, and exposed. */
+	/* The key is whole, so it can be judged. */
 	assert_int_equal(line.key.key.type, KV_KEY_RSA);
 	refused(format("restrict %s", line_of("ssh-rsa", &b)), KV_ERR_TRAILING);
 	refused("ssh-rsa \v", KV_ERR_TRUNCATED);
@@ -263,7 +266,7 @@ options_are_cut_off(void **state)
 	}
 }
 
-/* sshd knows no escape but \": in "A\\" the second backslash escapes. */
+/* sshd has one escape, \": in "A\\" the second backslash escapes the quote. */
 static void
 backslash_escapes_nothing_but_a_quote(void **state)
 {
@@ -276,7 +279,7 @@ backslash_escapes_nothing_but_a_quote(void **state)
 	    "");
 	expect(format("command=\"echo A\\x\" %s B\" %s", rsa_line, ec_line),
 	    KV_KEY_RSA, "command=\"echo A\\x\"", format("B\" %s", ec_line));
-	/* Outside quotes an escaped one opens none. */
+	/* Outside of quotes, \" does not open a quote. */
 	expect(format("a\\\"b %s", ec_line), KV_KEY_ECDSA_P256, "a\\\"b", "");
 	refused(format("a\\\"\"b %s", ec_line), KV_ERR_LINE_QUOTE);
 }
@@ -312,7 +315,7 @@ aliases_of_a_type_are_the_type(void **state)
 	testkey_new(&k, KV_KEY_SK_ECDSA_P256);
 	expect(line_of("webauthn-sk-ecdsa-sha2-nistp256@openssh.com", &k.blob),
 	    KV_KEY_SK_ECDSA_P256, "", "");
-	/* The other way round: an odd name inside. */
+	/* Now the unusual name is inside the blob. */
 	testkey_new(&k, KV_KEY_RSA);
 	b.len = 0;
 	put_string(&b, "rsa-sha2-512\0", 13);
@@ -345,7 +348,7 @@ type_other_than_inside_is_a_mismatch(void **state)
 	blob_of_line(ec_line, &b);
 	for (size_t i = 0; i < COUNT(types); i++) {
 		refused(line_of(types[i], &b), KV_ERR_TYPE_MISMATCH);
-		/* What is inside is there to be judged. */
+		/* The key inside can be judged. */
 		assert_int_equal(line.key.key.type, KV_KEY_ECDSA_P256);
 		refused(format("restrict %s", line_of(types[i], &b)),
 		    KV_ERR_TYPE_MISMATCH);
@@ -373,7 +376,7 @@ keys_of_unknown_types_are_told(void **state)
 	    KV_ERR_TYPE_UNKNOWN);
 	assert_span_is(line.type, "ssh-foo@example.com");
 	assert_span_is(line.options, "restrict,pty");
-	/* Names that differ make no key of two words. */
+	/* If the names differ, two words are not a key. */
 	refused(line_of("ssh-bar@example.com", &b), KV_ERR_LINE_NO_KEY);
 }
 
@@ -398,7 +401,7 @@ lines_without_a_key_are_told(void **state)
 	for (size_t i = 0; i < COUNT(texts); i++)
 		refused(texts[i], KV_ERR_LINE_NO_KEY);
 	refused(rsa_line + 8, KV_ERR_LINE_NO_KEY);
-	/* Options are one word: the second is not the key. */
+	/* Options are one word. The second word is not the key. */
 	refused(format("a b %s", rsa_line), KV_ERR_LINE_NO_KEY);
 }
 
@@ -513,7 +516,7 @@ mutants_are_read_or_refused(void **state)
 	assert_true(accepted > 100);
 }
 
-/* Where a mutated line goes, and what should be said of it. */
+/* The files for mutated lines, and for the oracle's expected answers. */
 struct transcript {
 	FILE *lines, *expected;
 };

@@ -52,7 +52,7 @@ expect_too_long(uint64_t number)
 	assert_int_equal(lines.number, number);
 }
 
-/* The end, and it stays the end. */
+/* The reader is at the end, and a second call says so again. */
 static void
 expect_end(void)
 {
@@ -189,7 +189,7 @@ read_error_is_told(void **state)
 	finish();
 }
 
-/* Each read gives what was sent at once, however little. */
+/* Each read returns the bytes of one write, even if they are few. */
 static void
 lines_may_arrive_in_pieces(void **state)
 {
@@ -221,7 +221,7 @@ lines_may_arrive_in_pieces(void **state)
 	expect_end();
 }
 
-/* What the reader should do with text, said in the plainest way. */
+/* The expected lines of text, found in the simplest way. */
 static void
 expect_all_of(const char *text, size_t len)
 {

@@ -14,7 +14,7 @@
 	"abcdefghijklmnopqrstuvwxyz0123456789._:/@+=,-"
 #define VALUE_MAX_BYTES 512
 
-/* The line formatted last, in memory of exactly its bound. */
+/* The last line, in memory of exactly KV_LOG_LINE_BYTES. */
 static char *
 line_of(const struct kv_log_context *ctx, const struct kv_decision *d)
 {
@@ -239,8 +239,8 @@ long_values_are_cut(void **state)
 }
 
 /*
- * Splits a line as a reader of logs would, and returns how many pairs it has;
- * it must be made of pairs to its very end.
+ * Splits a line as a reader of logs does, and returns the number of its pairs.
+ * Fails if the line has anything but pairs.
  */
 static size_t
 count_pairs(const char *p)
@@ -264,7 +264,7 @@ count_pairs(const char *p)
 	return n;
 }
 
-/* "Holds a line whatever the values", each at its longest. */
+/* KV_LOG_LINE_BYTES is enough for the longest value of every pair. */
 static void
 longest_line_is_whole(void **state)
 {
@@ -334,7 +334,7 @@ priority_follows_the_verdict(void **state)
 		struct kv_decision d = { .verdict = cases[i].verdict };
 
 		assert_int_equal(kv_log_priority(&ctx, &d), cases[i].priority);
-		/* Whatever is done about it. */
+		/* The action does not change the priority. */
 		d.action = KV_ACTION_WARN;
 		assert_int_equal(kv_log_priority(&ctx, &d), cases[i].priority);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where pam_decision_judge says that a stack decides by itself, libpam gives
- * the same answer with pam_keyveto.so put in front, for a key that no list
- * knows. Stacks are drawn; pam_debug.so answers what its line says.
+ * If pam_decision_judge says that a stack decides by itself, libpam gives the
+ * same answer with pam_keyveto.so in front, for a clean key. The stacks are
+ * random. pam_debug.so returns what its line says.
  */
 #include "ways/pam_decision.h"
 
@@ -96,7 +96,7 @@ draw_module(void)
 	return draw_word(modules, COUNT(modules));
 }
 
-/* Lines of a file; below it others may be included. */
+/* Random lines of a file, which may include others. */
 static const char *
 draw_lines(size_t n, bool includes)
 {
@@ -132,7 +132,7 @@ converse(int n, const struct pam_message **message,
 	return *response != NULL ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* libpam's answer, by the files as they are. */
+/* libpam's answer for the files as they are. */
 static int
 open_session(void)
 {
@@ -227,7 +227,7 @@ drawn_stacks_keep_their_answer(void **state)
 	}
 	printf("%zu draws decide, %zu others change their answer, %zu do not\n",
 	    sure, changed, equal);
-	/* What is drawn holds enough of each. */
+	/* The random stacks have enough of each kind. */
 	assert_true(sure > DRAWS / 10);
 	assert_true(changed > DRAWS / 10);
 }
@@ -270,17 +270,17 @@ known_stacks(void **state)
 	expect("session sufficient pam_succeed_if.so user = alice\n",
 	    PAM_DECISION_OPEN);
 	expect("session optional pam_permit.so\n", PAM_DECISION_OPEN);
-	/* In a container it answers PAM_IGNORE. */
+	/* In a container pam_loginuid answers PAM_IGNORE. */
 	expect("session required pam_loginuid.so\n", PAM_DECISION_OPEN);
 	expect("session [success=1 default=ignore] pam_x.so\n" PERMIT,
 	    PAM_DECISION_OPEN);
-	/* A substack is one line to a jump, whatever it holds. */
+	/* A jump counts a substack as one line. */
 	expect("session [default=2] pam_x.so\nsession substack one\n" PERMIT
 	       "session optional pam_permit.so\n",
 	    PAM_DECISION_OPEN);
 	expect("auth required pam_permit.so\n", PAM_DECISION_OTHER);
 	expect("session include empty\n", PAM_DECISION_OTHER);
-	/* keyveto's own line decides nothing for this. */
+	/* keyveto's own line does not decide. */
 	expect("session requisite pam_keyveto.so\n", PAM_DECISION_OTHER);
 	expect("session requisite pam_keyveto.so\n" PERMIT, PAM_DECISION_SURE);
 	expect("session requisite /x/pam_keyveto.so\n"

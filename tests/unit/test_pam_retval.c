@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What pam_keyveto.so answers in each phase, through libpam and a service file
- * of the test's own: alone, and stacked with pam_permit, which is how
- * PAM_IGNORE is told from PAM_SUCCESS. The module is build/pam_keyveto.so, or
- * what KEYVETO_PAM_MODULE names.
+ * Tests what pam_keyveto.so returns in each phase, through libpam and a service
+ * file of the test. The module is alone, or stacked with pam_permit, which
+ * tells PAM_IGNORE from PAM_SUCCESS. The module is build/pam_keyveto.so, or the
+ * one that KEYVETO_PAM_MODULE names.
  */
 #include "testkeys.h"
 #include "testlib.h"
@@ -24,7 +24,7 @@
 #define RSA_FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
 #define ENTRY_POINTS 6
 
-/* The module's answer to each entry point. */
+/* What the module returns from each entry point. */
 struct answers {
 	int auth, setcred, account, open_session, close_session, password;
 };
@@ -58,13 +58,13 @@ static const struct answers no_verdict = {
 static char module[PATH_MAX];
 static struct testkey listed, key, ca;
 static struct blob cert;
-/* A filter of the listed key, by the oracle. */
+/* A filter that lists the listed key, made by the oracle. */
 static struct {
 	size_t len;
 	uint8_t p[64 * 1024];
 } filter;
 
-/* What the conversation function was given, and what it answers. */
+/* What the conversation function was given, and what it returns. */
 static struct {
 	char text[4096];
 	int messages, style, answer;
@@ -122,7 +122,7 @@ set_up(void **state)
 	return test_cleanup(state);
 }
 
-/* Both kinds of service, with these arguments to the module. */
+/* Writes both services, with these arguments of the module. */
 static void
 write_services(const char *arguments)
 {
@@ -147,7 +147,7 @@ write_services(const char *arguments)
 	fclose(stacked);
 }
 
-/* A filter that lists the RSA example key, and this configuration. */
+/* Writes a filter that lists the RSA example key, and this configuration. */
 static void
 configure(const char *text)
 {
@@ -193,7 +193,7 @@ call(pam_handle_t *pamh, size_t entry_point, int flags)
 	}
 }
 
-/* libpam's answer, from the module's own. */
+/* What libpam returns if the module returns answer. */
 static int
 through_libpam(const char *service, int answer)
 {
@@ -254,7 +254,7 @@ cert_info_of(const struct testkey *k, const struct testkey *signer)
 	    line_of(cert_name_of(kv_keytype_name(k->type)), &cert));
 }
 
-/* What is said to the person when a session is opened. */
+/* The message to the person when a session is opened. */
 static const char *
 said_at_open_session(const char *info, int flags)
 {
@@ -276,7 +276,7 @@ login_without_a_key_passes(void **state)
 	assert_string_equal(said_at_open_session("password\n", 0), "");
 }
 
-/* A password must do where there is no filter, and no configuration. */
+/* A password must be enough without a filter and without a configuration. */
 static void
 login_without_a_key_needs_no_configuration(void **state)
 {
@@ -439,19 +439,22 @@ unknown_option_is_no_verdict(void **state)
 		    tmp_path("keyveto.conf")));
 		expect(&no_verdict, info);
 	}
-	/* OnError decides, as about any error. */
+	/* OnError decides, as about other errors. */
 	configure("OnError allow\n");
 	write_services(format("config=%s bogus", tmp_path("keyveto.conf")));
 	expect(&clean, info);
 }
 
-/* What a child answers that was not ended: no status of the module's. */
+/*
+ * Added to the answer of a child that the module did not end. The module never
+ * exits with such a status.
+ */
 #define LIVES_ON 100
 
 /*
  * Calls an entry point in a child, for a user at a terminal (NULL for none).
- * Returns the child's exit status: LIVES_ON and the module's answer, or what
- * the module ended it with.
+ * Returns the child's exit status: LIVES_ON plus the module's answer, or the
+ * status with which the module ended the child.
  */
 static int
 status_after(size_t entry_point, const char *service, const char *user,
@@ -475,7 +478,10 @@ status_after(size_t entry_point, const char *service, const char *user,
 
 static const char *const services[] = { "alone", "stacked" };
 
-/* How a session ends that the module answers so, in sshd and elsewhere. */
+/*
+ * The module gives this answer. If it disconnects, it ends the process instead,
+ * but only if the caller is sshd.
+ */
 static void
 expect_end(const char *user, const char *info, int answer, bool disconnects)
 {
@@ -492,7 +498,7 @@ expect_end(const char *user, const char *info, int answer, bool disconnects)
 	}
 }
 
-/* root has the uid 0, nobody has another; the third one does not exist. */
+/* root has the uid 0, nobody another uid; the third account does not exist. */
 static void
 expect_ends(bool root, bool other, bool unknown)
 {
@@ -516,7 +522,7 @@ expect_ends(bool root, bool other, bool unknown)
 		    format("%s%s", info_of("publickey", &key),
 			info_of("publickey", &listed)),
 		    PAM_PERM_DENIED, users[i].disconnects);
-		/* What is let in goes on, and so does what has no key. */
+		/* A login that is let in, or has no key, is not ended. */
 		expect_end(user, info_of("publickey", &key), PAM_SUCCESS,
 		    false);
 		expect_end(user, "password\n", PAM_SUCCESS, false);
@@ -623,7 +629,7 @@ key_that_cannot_be_read_is_no_verdict(void **state)
 		expect(&no_verdict, infos[i]);
 	expect(&no_verdict,
 	    format("publickey ssh-ed25519 %s\n", rsa_line + 8 + 100));
-	/* A key that is read must not make up for it. */
+	/* A key that can be read must not hide one that cannot. */
 	expect(&no_verdict,
 	    format("publickey ssh-rsa AAAA\n%s", info_of("publickey", &key)));
 	expect(&no_verdict,
@@ -707,7 +713,7 @@ silent_call_says_nothing(void **state)
 	expect_with_flags(&refused, info, PAM_SILENT);
 	said_at_open_session(info, PAM_SILENT);
 	assert_int_equal(said.messages, 0);
-	/* Other flags are none of it. */
+	/* Other flags do not silence the message. */
 	said_at_open_session(info, PAM_DISALLOW_NULL_AUTHTOK);
 	assert_int_equal(said.messages, 1);
 }

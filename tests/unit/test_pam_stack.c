@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The order of lines is compared with what libpam itself runs: each module is
- * pam_echo, which says its own number in a conversation.
+ * Compares the order of lines with the order in which libpam runs them: each
+ * module is pam_echo, which says its own number in a conversation.
  */
 #include "kv_config.h"
 #include "ways/pam_stack.h"
@@ -242,7 +242,7 @@ files_are_followed(void **state)
 	    "/usr/lib/pam.d/more:2 2 session|optional|pam_n.so|\n"
 	    "/usr/lib/pam.d/more:1 1 auth|required|pam_m.so|\n"
 	    "/etc/pam.d/sshd:4 0 session|required|pam_last.so|\n");
-	/* What /etc holds counts before /usr/lib. */
+	/* /etc takes precedence over /usr/lib. */
 	put("more", "");
 	expect("more", "");
 }
@@ -261,7 +261,7 @@ absolute_paths_and_links_stay_below_root(void **state)
 	assert_true(read_stack("sshd"));
 	assert_int_equal(stack.n, 1);
 	pam_stack_free(&stack);
-	/* This machine's own file of that name is not it. */
+	/* An absolute path is read below root, not on this machine. */
 	put("sshd", "session include /etc/passwd\n");
 	expect_refused("/etc/pam.d/sshd:1", "No such file");
 }
@@ -335,7 +335,7 @@ recursion_ends(void **state)
 	expect_refused("/etc/pam.d/d15:1", "16 files deep");
 	put("d15", "auth required pam_a.so\n");
 	expect("sshd", "/etc/pam.d/d15:1 15 auth|required|pam_a.so|\n");
-	/* 2^15 files, were it not for the bound. */
+	/* Without the bound these would be 2^15 files. */
 	for (int i = 1; i < 15; i++)
 		put(format("d%d", i),
 		    format("@include d%d\n@include d%d\n", i + 1, i + 1));
@@ -430,7 +430,7 @@ module_reads_its_last_config(void **state)
 	}
 }
 
-/* What libpam has said in a session, a line each. */
+/* What libpam said in a session, one message on each line. */
 static char heard[4096];
 
 static int
@@ -448,7 +448,7 @@ converse(int n, const struct pam_message **message,
 	return *response != NULL ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-/* The numbers that pam_echo says by libpam's reading of the same files. */
+/* The numbers that pam_echo says when libpam reads the files. */
 static const char *
 run_by_libpam(void)
 {
@@ -464,7 +464,7 @@ run_by_libpam(void)
 	return heard;
 }
 
-/* The same numbers, by pam_stack_read. */
+/* The numbers that pam_stack_read finds in the same files. */
 static const char *
 arguments_of_echoes(void)
 {
@@ -487,7 +487,9 @@ arguments_of_echoes(void)
 	return keep(text);
 }
 
-/* dir is where the included files are, as libpam or pam_stack_read sees it. */
+/*
+ * dir is the folder of the included files, as libpam or pam_stack_read sees it.
+ */
 static void
 put_service(const char *dir)
 {

@@ -16,7 +16,7 @@
 
 #include "kv_spki.h"
 
-/* The publisher's example filters are of this time. */
+/* The time in the publisher's example filters. */
 #define EXAMPLE_TIME 1555799917
 
 /*
@@ -31,7 +31,7 @@ static const struct {
 } known[EXAMPLES] = {
 	{ 0x7f41d67420810de8, 0x89f7fb41341d0581, { 8, 9 }, { 40, 41, 43 },
 	    { 3560, 873, 2283, 3695, 1014 } },
-	/* The second hash is even: plus one. */
+	/* The second hash was even, so 1 was added. */
 	{ 0x890fd1597a06a235, 0xf70bde4c65a7a9f5, { 5, 10 }, { 53, 42, 32 },
 	    { 565, 3114, 1568, 24, 2579 } },
 	{ 0x473f7d4c2d70f3c1, 0xbb9ca61f8da6db25, { 1, 6 }, { 1, 38, 12 },
@@ -64,7 +64,7 @@ example_hashes(struct kv_pkbf_hash h[static EXAMPLES])
 	h[2] = kv_pkbf_hash(spki, len);
 }
 
-/* A filter of the example keys in memory; *lenp is its size. */
+/* A filter of the example keys, in memory. *lenp is its size. */
 static uint8_t *
 example_filter(uint8_t hashes, uint8_t length, size_t *lenp)
 {
@@ -93,7 +93,7 @@ example_filter(uint8_t hashes, uint8_t length, size_t *lenp)
 	return p;
 }
 
-/* Opens a file that must be good. */
+/* Opens a good filter file. */
 static void
 open_filter(const char *path, struct kv_pkbf *f)
 {
@@ -448,7 +448,7 @@ example_keys_are_listed_and_others_are_not(void **state)
 	kv_pkbf_close(&f);
 }
 
-/* k = 1 and h1 = n: exactly bit n is asked for. */
+/* With k = 1 and h1 = n, exactly bit n is read. */
 static void
 bits_are_numbered_from_the_top_of_each_byte(void **state)
 {
@@ -545,7 +545,7 @@ file_that_shrinks_after_opening_is_an_error(void **state)
 	assert_false(listed);
 }
 
-/* Behind the first bit, which is not set, the file has already been cut. */
+/* The file is cut behind the first bit, which is not set. */
 static void
 lookup_stops_at_the_first_clear_bit(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The quick way through many lines against the careful one: what quick says is
- * done must be, to kv_line and kv_spki, one key with the same hashes; and what
- * pkbf_map finds must be what kv_pkbf finds.
+ * Compares the fast reader of many lines with the slow one. If quick says that
+ * a line is done, kv_line and kv_spki must find one key with the same hashes.
+ * pkbf_map must find what kv_pkbf finds.
  */
 #include "keys/quick.h"
 
@@ -51,7 +51,7 @@ put_text(uint8_t *p, const char *s)
 	return put_string(p, s, strlen(s));
 }
 
-/* A positive number of len bytes, with a zero in front when it takes one. */
+/* A positive number of len bytes, with a zero byte in front if it needs one. */
 static uint8_t *
 put_number(uint8_t *p, size_t len)
 {
@@ -76,7 +76,7 @@ static const struct {
 
 #define TYPES (sizeof(types) / sizeof(types[0]))
 
-/* The line of a key of random numbers, as ssh-keygen would write it. */
+/* A key of random numbers, as a line of ssh-keygen. */
 static size_t
 make_line(size_t type, char *line)
 {
@@ -106,9 +106,9 @@ make_line(size_t type, char *line)
 	return len;
 }
 
-/* Something an attacker, an editor or a broken disk might have done to it. */
+/* Damages a line as an attacker, an editor or a broken disk might. */
 static size_t
-spoil(char *line, size_t len)
+damage(char *line, size_t len)
 {
 	static const char odd[] = "=\r\t \0\v#\"\\,-AAz09+/_P@\x80\xff";
 	size_t at = rng_below(len), n;
@@ -133,17 +133,17 @@ spoil(char *line, size_t len)
 		at = rng_below(48);
 		line[at < len ? at : 0] ^= (char)(1 << rng_below(7));
 		return len;
-	default: /* lengths that go on */
+	default: /* bytes behind its end */
 		n = rng_below(40);
 		memset(line + len, odd[rng_below(sizeof(odd) - 1)], n);
 		return len + n;
 	}
 }
 
-/* What the careful way makes of a line; false if it is not one key. */
+/* Reads a line with kv_line and kv_spki. False if it is not one key. */
 static bool
-read_carefully(struct kv_span text, struct kv_line *line,
-    struct kv_pkbf_hash *h, size_t *spkis)
+read_slowly(struct kv_span text, struct kv_line *line, struct kv_pkbf_hash *h,
+    size_t *spkis)
 {
 	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	uint8_t spki[KV_SPKI_MAX_BYTES];
@@ -161,9 +161,11 @@ read_carefully(struct kv_span text, struct kv_line *line,
 	return true;
 }
 
-/* Compares one line, alone in its text; whether it was done. */
+/*
+ * Compares one line, alone in its text. Returns whether quick says it is done.
+ */
 static bool
-compare(const char *line, size_t len)
+compare_line(const char *line, size_t len)
 {
 	struct quick_line found[QUICK_LINES];
 	struct kv_pkbf_hash quick[QUICK_LINES], careful;
@@ -172,7 +174,9 @@ compare(const char *line, size_t len)
 	size_t n, n_hashes, spkis;
 	uint8_t *copy = malloc(len > 0 ? len : 1);
 
-	/* The end of the text is the end of the memory. */
+	/*
+	 * The memory ends with the text, so a sanitizer sees reads beyond it.
+	 */
 	assert_non_null(copy);
 	memcpy(copy, line, len);
 	text = (struct kv_span){ copy, len };
@@ -181,7 +185,7 @@ compare(const char *line, size_t len)
 	if (n == 1 && found[0].done) {
 		assert_int_equal(n_hashes, 1);
 		assert_int_equal(found[0].len, len);
-		assert_true(read_carefully(text, &parsed, &careful, &spkis));
+		assert_true(read_slowly(text, &parsed, &careful, &spkis));
 		assert_int_equal(spkis, 1);
 		assert_true(
 		    quick[0].h1 == careful.h1 && quick[0].h2 == careful.h2);
@@ -201,9 +205,9 @@ plain_lines_are_done(void **state)
 	for (int i = 0; i < 5000; i++) {
 		size_t len = make_line((size_t)i % TYPES, line);
 
-		assert_true(compare(line, len));
+		assert_true(compare_line(line, len));
 		line[len] = '\r';
-		assert_true(compare(line, len + 1));
+		assert_true(compare_line(line, len + 1));
 	}
 }
 
@@ -218,15 +222,18 @@ spoilt_lines_agree(void **state)
 		size_t len = make_line(rng_below(TYPES), line);
 
 		for (size_t n = rng_below(3) + 1; n > 0 && len > 0; n--)
-			len = spoil(line, len);
-		/* A line end in it would make it two. */
+			len = damage(line, len);
+		/* A line end would make two lines of it. */
 		for (size_t k = 0; k < len; k++) {
 			if (line[k] == '\n')
 				line[k] = ' ';
 		}
-		done += compare(line, len);
+		done += compare_line(line, len);
 	}
-	/* Neither all nor nothing: comments and key bytes may change. */
+	/*
+	 * Some lines are done, some not: changes may be in comments or key
+	 * bytes.
+	 */
 	assert_in_range(done, 1000, 90000);
 }
 
@@ -258,7 +265,7 @@ lines_of_a_text(void **state)
 			assert_int_equal(line[i].done, text[at] == 's');
 			at += line[i].len;
 			lines++;
-			/* What follows a BEGIN line may be part of a block. */
+			/* A line behind a BEGIN line may be part of a block. */
 			if (text[at - line[i].len] == '-')
 				assert_int_equal(i, n - 1);
 		}
@@ -295,7 +302,10 @@ base64_is_the_same(void **state)
 	uint8_t one[512 + BASE64_VECTOR_SLACK], two[512];
 
 	(void)state;
-	/* Every byte in every place of a vector, and every length. */
+	/*
+	 * Random texts with every byte at every place of a vector, and every
+	 * length.
+	 */
 	for (int i = 0; i < 200000; i++) {
 		size_t len = rng_below(400), cap = rng_below(320), used;
 		uint8_t *text = malloc(len > 0 ? len : 1);

@@ -25,7 +25,7 @@ parse(const struct blob *blob, struct kv_sshkey *key)
 	    KV_OK);
 }
 
-/* The key has exactly the SPKIs of want, each of them by its index. */
+/* The key has exactly the SPKIs of want, by their indices. */
 static void
 assert_spkis(const struct kv_pubkey *key, const struct testkey *want)
 {
@@ -116,7 +116,7 @@ rsa_keys_of_every_size_are_as_openssl_has_them(void **state)
 	assert_as_openssl(&k);
 }
 
-/* Where DER lengths change their form, and where a zero byte is added. */
+/* At these sizes DER lengths change their form, or a zero byte is added. */
 static void
 rsa_lengths_around_128_and_256_are_as_openssl_has_them(void **state)
 {
@@ -316,7 +316,7 @@ compressed_spki_that_does_not_fit_is_refused(void **state)
 		    cap < k.compressed.len ? KV_ERR_NO_SPACE : KV_OK);
 }
 
-/* The bound is met by a DSA key of four integers of full length. */
+/* A DSA key of four integers of full length needs the most space. */
 static void
 longest_key_fits(void **state)
 {
@@ -351,7 +351,7 @@ no_key_has_no_spki(void **state)
 	    KV_ERR_NO_POINT);
 }
 
-/* ssh-keygen -e -m PKCS8 as a second opinion, for the types it can say. */
+/* Compares with ssh-keygen -e -m PKCS8, for the types that it supports. */
 static void
 ssh_keygen_agrees(void **state)
 {
@@ -388,7 +388,7 @@ expect_digest(FILE *f, const uint8_t *spki, size_t len)
 	fprintf(f, "%s\n", hex_of(digest, sizeof(digest)));
 }
 
-/* Writes the digests that the oracle should print for a key. */
+/* Writes the digests that the oracle must print for a key. */
 static void
 expect(FILE *f, const struct kv_pubkey *key)
 {
@@ -404,7 +404,7 @@ expect(FILE *f, const struct kv_pubkey *key)
 		expect_digest(f, out, len);
 }
 
-/* Ten keys and certificates of each type, odd encodings among them. */
+/* Writes ten keys and certificates of each type, some in unusual encodings. */
 static void
 write_keys(FILE *lines, FILE *expected)
 {

@@ -51,7 +51,10 @@ test_removal_undoes_insertion(void **state)
 	}
 }
 
-/* Each line's number without the blocks; those of a block, marks apart, are 0. */
+/*
+ * lines_outside numbers the lines without the blocks. Lines inside a block get
+ * 0.
+ */
 static void
 test_lines_keep_their_number_outside(void **state)
 {
@@ -94,7 +97,7 @@ test_lines_are_those_between_the_marks(void **state)
 	    "one; take out keyveto's lines, and the marks, by hand");
 }
 
-/* What the administrator wrote between the marks is not keyveto's. */
+/* A line that an administrator wrote between the marks is not keyveto's. */
 static void
 test_lines_of_other_kinds_stay(void **state)
 {

@@ -6,7 +6,7 @@
 
 #include "testlib.h"
 
-/* Each was tried with sshd 9.2. */
+/* Each was tested with sshd 9.2. */
 static void
 test_keywords_are_found_where_sshd_finds_them(void **state)
 {

@@ -15,7 +15,7 @@
 #define MAX_PRINCIPALS 256
 #define LONGEST_INTEGER 2049
 
-/* Large; each test fills what it needs. */
+/* Static because they are large. Each test fills the ones it needs. */
 static struct testkey k, ca;
 static struct testcert cert;
 static struct blob b;
@@ -26,7 +26,7 @@ put_number(struct blob *out, struct kv_span n)
 	put_padded(out, n.p, n.len, n.len > 0 && n.p[0] >= 0x80);
 }
 
-/* The fields of a parsed key, written anew as a canonical blob has them. */
+/* Writes the fields of a parsed key as in a canonical blob. */
 static void
 write_fields(const struct kv_pubkey *key, struct blob *out)
 {
@@ -71,7 +71,7 @@ parse(const struct blob *blob, struct kv_sshkey *key)
 	return kv_sshkey_parse(exact_copy(blob->p, blob->len), blob->len, key);
 }
 
-/* The blob is key want, and no certificate. */
+/* The blob is parsed as the key want, and no certificate. */
 static void
 assert_reads_as(const struct blob *blob, const struct testkey *want)
 {
@@ -83,7 +83,7 @@ assert_reads_as(const struct blob *blob, const struct testkey *want)
 	assert_is(&key.key, want);
 }
 
-/* The blob is a certificate of k by ca. */
+/* The blob is parsed as a certificate of k by ca. */
 static void
 assert_reads_as_cert(const struct blob *blob)
 {
@@ -131,7 +131,7 @@ start(const char *name)
 	put_text(&b, name);
 }
 
-/* The key's fields under another name of so many bytes. */
+/* k's fields, under another name of len bytes. */
 static void
 rename_key(const void *name, size_t len)
 {
@@ -282,7 +282,7 @@ short_names_inside_a_blob_are_read(void **state)
 		testkey_new(&k, names[i].type);
 		rename_key(names[i].name, strlen(names[i].name));
 		assert_reads_as(&b, &k);
-		/* The CA's key in a certificate may be named so, too. */
+		/* The CA's key in a certificate may have this name too. */
 		ca = k;
 		testcert_init(&cert, &k, &ca);
 		cert.ca = b;
@@ -387,7 +387,7 @@ nul_after_a_curve_or_an_application_is_tolerated(void **state)
 	assert_int_equal(key.key.application.len, 0);
 }
 
-/* e and n of an RSA key, each of so many bytes in all. */
+/* An RSA key whose e and n are padded to so many bytes. */
 static void
 build_padded_rsa(size_t e_bytes, size_t n_bytes)
 {
@@ -419,7 +419,7 @@ padded_integers_are_the_same_key(void **state)
 	assert_refused(&b, KV_ERR_INT_TOO_LARGE);
 }
 
-/* A DSA key of which number i is padded to so many bytes in all. */
+/* A DSA key whose number i is padded to so many bytes. */
 static void
 build_padded_dsa(int i, size_t bytes)
 {
@@ -502,7 +502,7 @@ modulus_of_zero_is_refused(void **state)
 	assert_refused(&b, KV_ERR_RSA_ZERO);
 }
 
-/* Point as it is, under a curve's name. */
+/* An ECDSA key with any point, under the name of a curve. */
 static void
 build_ecdsa(const char *name, const char *curve, const void *point, size_t len)
 {
@@ -667,7 +667,7 @@ every_truncation_of_a_certificate_leaves_the_whole_keys(void **state)
 	}
 }
 
-/* An RSA key, and a CA of another type to tell them apart. */
+/* An RSA key, and a CA of another type, to tell them apart. */
 static void
 cert_init(void)
 {
@@ -825,7 +825,7 @@ broken_key_in_a_certificate_is_refused(void **state)
 	put_string(&fields, "\x03", 1);
 	cert.fields = &fields;
 	cert_build(&cert, &b);
-	/* What follows cannot be found then: the CA's key neither. */
+	/* What follows cannot be found, so the CA's key is not found either. */
 	assert_refused_cert(KV_ERR_INT_NEGATIVE, false, false);
 }
 
@@ -856,7 +856,7 @@ keys_are_equal_whatever_their_encoding(void **state)
 	assert_err(parse(&b, &other), KV_OK);
 	assert_true(kv_pubkey_equal(&a.key, &other.key));
 	assert_false(kv_pubkey_equal(&a.key, &other.ca));
-	/* No key is not even equal to itself. */
+	/* A missing key does not even equal itself. */
 	assert_false(kv_pubkey_equal(&a.ca, &a.ca));
 	assert_false(kv_pubkey_equal(&a.key, &a.ca));
 }

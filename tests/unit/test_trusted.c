@@ -18,7 +18,7 @@
 #define NOBODY 65534
 #define LINKS_MAX 40
 
-/* A file two directories down, where all is as it should be. */
+/* A good file two directories down. */
 static const char *
 good_file(void)
 {
@@ -39,9 +39,13 @@ link_to(const char *target, const char *path)
 	assert_return_code(symlink(target, path), errno);
 }
 
-/* Calls it with a limit of time, and with an eye on descriptors. */
+/*
+ * Opens with kv_trusted_open within PATIENCE, and checks that no descriptor
+ * leaks.
+ */
 static enum kv_err
-try(const char *path, uid_t owner, int *fdp, char why[KV_TRUSTED_WHY_BYTES])
+open_in_time(const char *path, uid_t owner, int *fdp,
+    char why[KV_TRUSTED_WHY_BYTES])
 {
 	size_t before = count_descriptors();
 	enum kv_err r;
@@ -60,7 +64,7 @@ try(const char *path, uid_t owner, int *fdp, char why[KV_TRUSTED_WHY_BYTES])
 	return r;
 }
 
-/* A file that is only checked is judged in the same way. */
+/* kv_trusted_check judges the file in the same way. */
 static void
 check_agrees(const char *path, uid_t owner, enum kv_err want, const char *say)
 {
@@ -80,7 +84,7 @@ opens_for(uid_t owner, const char *path)
 	enum kv_err r;
 	int fd;
 
-	r = try(path, owner, &fd, why);
+	r = open_in_time(path, owner, &fd, why);
 	if (r != KV_OK)
 		fail_msg("%s", why);
 	assert_string_equal(why, "");
@@ -98,15 +102,15 @@ opens(const char *path)
 }
 
 /*
- * Refused with a sentence that has these words in it, and starts with a place;
- * errno is left.
+ * Is refused. The sentence starts with a place and contains words; errno is
+ * preserved.
  */
 static void
 refuses(const char *path, enum kv_err err, const char *words)
 {
 	char why[KV_TRUSTED_WHY_BYTES];
 	int fd, saved;
-	enum kv_err r = try(path, geteuid(), &fd, why);
+	enum kv_err r = open_in_time(path, geteuid(), &fd, why);
 
 	saved = errno;
 	assert_err(r, err);
@@ -203,7 +207,7 @@ sticky_directories_may_be_writable(void **state)
 	opens(path);
 	set_mode(tmp_path("a"), 01775);
 	opens(path);
-	/* A bad file is no better for it. */
+	/* The directory does not excuse a writable file. */
 	set_mode(path, 0666);
 	refuses(path, KV_ERR_INSECURE, "writable by group or others");
 }
@@ -255,7 +259,8 @@ sockets_are_refused(void **state)
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/socket", tmp_dir());
 	assert_return_code(bind(s, (struct sockaddr *)&sun, sizeof(sun)),
 	    errno);
-	assert_int_not_equal(try(sun.sun_path, geteuid(), &fd, why), KV_OK);
+	assert_int_not_equal(open_in_time(sun.sun_path, geteuid(), &fd, why),
+	    KV_OK);
 	assert_int_equal(fd, -1);
 	close(s);
 }
@@ -272,7 +277,8 @@ file_to_be_executed_need_not_be_readable(void **state)
 	if (geteuid() != 0) {
 		int fd;
 
-		assert_err(try(path, geteuid(), &fd, why), KV_ERR_SYSTEM);
+		assert_err(open_in_time(path, geteuid(), &fd, why),
+		    KV_ERR_SYSTEM);
 		assert_int_equal(errno, EACCES);
 	}
 	set_mode(path, 0133);
@@ -315,7 +321,7 @@ odd_spellings_of_a_path_are_walked(void **state)
 	opens(format("%s/./a/././b/file", dir));
 	opens(format("%s/a/../a/b/../b/file", dir));
 	opens(format("/../..%s/a/b/file", dir));
-	/* What is only passed through counts, too. */
+	/* A directory that is only passed through counts too. */
 	assert_return_code(mkdir(tmp_path("bad"), 0755), errno);
 	set_mode(tmp_path("bad"), 0777);
 	refuses(format("%s/bad/../a/b/file", dir), KV_ERR_INSECURE, "/bad");
@@ -354,12 +360,12 @@ what_links_lead_through_is_judged(void **state)
 	link_to("../a", tmp_path("c/dir"));
 	opens(tmp_path("c/link"));
 	opens(tmp_path("c/dir/b/file"));
-	/* Where the link leads. */
+	/* The directory that the link leads to is bad. */
 	set_mode(tmp_path("a"), 0777);
 	refuses(tmp_path("c/link"), KV_ERR_INSECURE, tmp_path("a: directory"));
 	refuses(tmp_path("c/dir/b/file"), KV_ERR_INSECURE, "directory is");
 	set_mode(tmp_path("a"), 0755);
-	/* Where the link is. */
+	/* The directory that has the link is bad. */
 	set_mode(tmp_path("c"), 0777);
 	refuses(tmp_path("c/link"), KV_ERR_INSECURE, tmp_path("c: directory"));
 	set_mode(tmp_path("c"), 0755);
@@ -430,7 +436,7 @@ overlong_paths_are_refused(void **state)
 	refuses_errno(path, ENOENT, "/nnn");
 }
 
-/* The sentence is cut, not the end of its buffer. */
+/* The sentence is cut, and ends with a NUL. */
 static void
 long_names_in_messages_are_cut(void **state)
 {
@@ -460,7 +466,7 @@ files_of_other_owners_are_insecure(void **state)
 	assert_return_code(chown(path, NOBODY, 0), errno);
 	refuses(path, KV_ERR_INSECURE, format("%s: not owned by root", path));
 	opens_for(NOBODY, path);
-	/* The group is nobody's business. */
+	/* The group does not matter. */
 	assert_return_code(chown(path, 0, NOBODY), errno);
 	opens(path);
 }
@@ -477,7 +483,7 @@ directories_of_other_owners_are_insecure(void **state)
 	refuses(path, KV_ERR_INSECURE,
 	    tmp_path("a: directory is not owned by root"));
 	opens_for(NOBODY, path);
-	/* Sticky or not. */
+	/* A sticky bit does not help here. */
 	set_mode(tmp_path("a"), 01777);
 	refuses(path, KV_ERR_INSECURE, "directory is not owned by root");
 }

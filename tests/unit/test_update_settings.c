@@ -18,7 +18,7 @@ parse_bytes(const void *text, size_t len)
 
 	memset(why, 'x', sizeof(why));
 	ok = update_settings_parse(copy, len, PATH, &s, why);
-	/* The settings keep nothing of the caller's. */
+	/* The settings must not point into the caller's text. */
 	memset(copy, 'x', len);
 	assert_non_null(memchr(why, '\0', sizeof(why)));
 	assert_int_equal(ok, why[0] == '\0');
@@ -160,7 +160,7 @@ mistakes_name_the_line(void **state)
 	update_settings_free(&s);
 	assert_false(parse_bytes("URL x\nURL a\0b\n", 14));
 	assert_string_equal(why, PATH ":2: NUL byte");
-	/* What may be a password is not repeated. */
+	/* A message does not repeat a value, which may be a password. */
 	mistake("CAFile secret", PATH ":1: CAFile needs an absolute path");
 	memset(large, '\n', UPDATE_SETTINGS_MAX_BYTES + 1);
 	update_settings_free(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The user database is this file's own: getpwent and the like are defined here
- * in place of libc's.
+ * This file defines getpwent and the like in place of libc's, so the tests have
+ * a user database of their own.
  */
 #include "kv_userfile.h"
 
@@ -74,7 +74,7 @@ add_user(char *name, uid_t uid, gid_t gid)
 	};
 }
 
-/* The group of all files here, with these supplementary members. */
+/* Sets these supplementary members of the group of all files. */
 static void
 set_group(char *first, char *second)
 {
@@ -87,7 +87,7 @@ set_group(char *first, char *second)
 	};
 }
 
-/* Alice, her home with a file in it, and no user database yet. */
+/* Makes Alice's home with a file, and an empty user database. */
 static const char *
 set_up(void)
 {
@@ -110,7 +110,7 @@ set_mode(const char *path, mode_t mode)
 }
 
 static enum kv_err
-try(const char *path, enum kv_strictmodes mode, int *fdp,
+open_file(const char *path, enum kv_strictmodes mode, int *fdp,
     char why[KV_USERFILE_WHY_BYTES])
 {
 	size_t before = count_descriptors();
@@ -137,7 +137,7 @@ opens(const char *path, enum kv_strictmodes mode)
 	enum kv_err r;
 	int fd;
 
-	r = try(path, mode, &fd, why);
+	r = open_file(path, mode, &fd, why);
 	if (r != KV_OK)
 		fail_msg("%s", why);
 	assert_string_equal(why, "");
@@ -153,12 +153,12 @@ refuses(const char *path, enum kv_strictmodes mode, enum kv_err err,
 	char why[KV_USERFILE_WHY_BYTES];
 	int fd;
 
-	assert_err(try(path, mode, &fd, why), err);
+	assert_err(open_file(path, mode, &fd, why), err);
 	assert_int_equal(fd, -1);
 	assert_contains(why, words);
 }
 
-/* Insecure for both of sshd's rules, and fine without any. */
+/* Both StrictModes rules refuse this, and "no" accepts it. */
 static void
 insecure(const char *path, const char *words)
 {
@@ -175,7 +175,7 @@ secure(const char *path)
 	opens(path, KV_STRICTMODES_NO);
 }
 
-/* Writable by a group: upstream refuses, Debian looks at the group. */
+/* A group may write: upstream refuses, Debian depends on the group. */
 static void
 private_group_decides(const char *path, bool want)
 {
@@ -369,7 +369,7 @@ directory_writable_by_others_is_insecure(void **state)
 	set_group(NULL, NULL);
 	set_mode(tmp_path("home/.ssh"), 0707);
 	insecure(path, format("for directory %s/.ssh", alice.home));
-	/* Unlike /tmp, it is not better for being sticky. */
+	/* A sticky bit makes no difference here. */
 	set_mode(tmp_path("home/.ssh"), 01707);
 	insecure(path, format("for directory %s/.ssh", alice.home));
 	set_mode(tmp_path("home/.ssh"), 0700);
@@ -468,7 +468,7 @@ group_with_a_stranger_is_not_private(void **state)
 
 	(void)state;
 	set_mode(path, 0664);
-	/* As a supplementary member, first or last or alone. */
+	/* Another supplementary member: last, first or alone. */
 	add_user(alice_name, geteuid(), getegid());
 	set_group(alice_name, bob_name);
 	private_group_decides(path, false);
@@ -476,7 +476,7 @@ group_with_a_stranger_is_not_private(void **state)
 	private_group_decides(path, false);
 	set_group(bob_name, NULL);
 	private_group_decides(path, false);
-	/* As a primary member. */
+	/* Another primary member. */
 	set_group(NULL, NULL);
 	private_group_decides(path, true);
 	add_user(bob_name, geteuid() + 1, getegid());
@@ -496,7 +496,7 @@ group_without_members_or_name_is_not_private(void **state)
 	add_user(alice_name, geteuid(), getegid() + 1);
 	set_group(NULL, NULL);
 	private_group_decides(path, false);
-	/* No account has the file's owner. */
+	/* The file's owner is not in the user database. */
 	n_users = 0;
 	set_group(alice_name, NULL);
 	private_group_decides(path, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The filters are made by the oracle, once: one that lists the RSA example
- * key, one that lists the EC one, and one that lists nothing.
+ * The oracle makes the filters once: one lists the RSA example key, one lists
+ * the EC one, and one lists nothing.
  */
 #include "kv_verdict.h"
 
@@ -56,7 +56,7 @@ make_filter(struct filter_bytes *f, const char *lines)
 	memcpy(f->p, p, f->len);
 }
 
-/* The example keys as ones that certificates can be made of. */
+/* An example key as a testkey, for certificates. */
 static void
 example_key(struct testkey *k, enum kv_keytype type, const char *line)
 {
@@ -114,7 +114,7 @@ configure(const char *text)
 	kv_judge_open(&j, tmp_text("keyveto.conf", text), geteuid());
 }
 
-/* The same, with the filter of the RSA key before the text. */
+/* Opens a judge with the filter of the RSA key, then this configuration. */
 static void
 configure_rsa(const char *text)
 {
@@ -132,7 +132,7 @@ judge_bytes(const char *type, const void *text, size_t len)
 	    sizeof(decoded), NOW, &offered, &d);
 }
 
-/* As if sshd had called the blob by this name. */
+/* Judges the blob under this name of a type (sshd's %t). */
 static void
 judge_as(const char *type, const struct blob *blob)
 {
@@ -173,7 +173,7 @@ expect_listed(const char *fingerprint, enum kv_part part)
 	assert_string_equal(d.reason, "");
 }
 
-/* No verdict, for a reason with these words, and what OnError says. */
+/* There is no verdict, for a reason with these words, and OnError decides. */
 static void
 expect_error(const char *words)
 {
@@ -194,7 +194,7 @@ clean_keys_pass(void **state)
 		expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
 		assert_string_equal(d.key_type,
 		    kv_keytype_name((enum kv_keytype)t));
-		/* For a debug log. */
+		/* The fingerprint is for a debug log. */
 		assert_contains(d.fingerprint, "SHA256:");
 		assert_string_equal(d.reason, "");
 		assert_null(d.filter);
@@ -259,7 +259,7 @@ odd_encodings_of_a_listed_key_are_listed(void **state)
 	configure_rsa("");
 	judge_as("rsa-sha2-512", &rsa.blob);
 	expect_listed(RSA_FP, KV_PART_KEY);
-	/* e is 0x010001, n 257 bytes with its zero. */
+	/* e is 0x010001, n has 257 bytes with its zero byte. */
 	b.len = 0;
 	put_string(&b, "rSA\0", 4);
 	put_padded(&b, e, 3, 50);
@@ -284,7 +284,7 @@ listed_point_as_a_security_key_is_listed(void **state)
 	assert_string_not_equal(d.fingerprint, EC_FP);
 }
 
-/* Judges k with a filter of nothing but this SPKI. */
+/* Judges k with a filter that lists only this SPKI. */
 static bool
 listed_by_spki(const struct testkey *k, const struct blob *spki)
 {
@@ -314,7 +314,7 @@ composite_key_is_listed_for_any_of_its_parts(void **state)
 	assert_false(listed_by_spki(&clean, &other.spki[2]));
 }
 
-/* The blob of a line, called by the line's own name. */
+/* Judges the blob of a line under the line's own name. */
 static void
 judge_line(const char *line)
 {
@@ -322,7 +322,7 @@ judge_line(const char *line)
 	judge_as(format("%.*s", (int)strcspn(line, " "), line), &b);
 }
 
-/* A filter that was made of a key's new name knows it by its old one. */
+/* A filter with a key under its new name also lists it under its old name. */
 static void
 composite_key_is_listed_under_both_of_its_names(void **state)
 {
@@ -353,10 +353,13 @@ composite_key_is_listed_under_both_of_its_names(void **state)
 	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
 	assert_string_equal(d.key_type, "ssh-mldsa44-ed25519@openssh.com");
 	assert_string_not_equal(d.fingerprint, COMPOSITE_FINGERPRINT);
-	/* No sshd mixes them. */
+	/* No sshd has both names. */
 	judge_as("ssh-mldsa44-ed25519", &other.blob);
 	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
-	/* AllowKey takes what ssh-keygen -l prints for the name in the file. */
+	/*
+	 * AllowKey accepts the fingerprint that ssh-keygen -l prints for the
+	 * file.
+	 */
 	configure(format("%sAllowKey %s\n", filter, COMPOSITE_FINGERPRINT));
 	judge_line(line_of_openssh_10_6("composite"));
 	expect(KV_VERDICT_ALLOWED, KV_ACTION_ALLOW);
@@ -374,7 +377,7 @@ allowed_key_is_not_vetoed(void **state)
 	expect(KV_VERDICT_ALLOWED, KV_ACTION_ALLOW);
 	assert_string_equal(d.reason, "being replaced");
 	assert_string_equal(d.fingerprint, RSA_FP);
-	/* Of a clean key there is nothing to allow. */
+	/* AllowKey does not change the verdict on a clean key. */
 	configure_rsa("AllowKey " EC_FP "\n");
 	judge(&ec);
 	expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
@@ -431,7 +434,7 @@ all_64_filters_have_a_bit(void **state)
 	assert_ptr_equal(d.filter, &j.filter[1]);
 }
 
-/* A filter that cannot be used: OnError decides about each key. */
+/* If a filter cannot be used, OnError decides about each key. */
 static void
 broken_filter(const char *path, const char *words)
 {
@@ -494,7 +497,7 @@ filter_that_shrinks_later_is_no_verdict(void **state)
 	expect_error("file size does not match");
 }
 
-/* The open file is asked on, whatever has its name by now. */
+/* The open file is used, even if its name belongs to another file. */
 static void
 filter_that_is_replaced_later_does_not_matter(void **state)
 {
@@ -553,7 +556,7 @@ mistake_in_the_configuration_is_no_verdict(void **state)
 	assert_contains(d.fingerprint, "SHA256:");
 	judge(&rsa);
 	expect_error("Bogus");
-	/* OnError counts wherever it stands. */
+	/* OnError counts before and after the mistake. */
 	configure_rsa("Bogus yes\nOnError allow\n");
 	judge(&clean);
 	expect_error("keyveto.conf:2: ");
@@ -570,7 +573,7 @@ unreadable_configuration_is_no_verdict_and_denied(void **state)
 	judge(&clean);
 	expect_error(tmp_path("none.conf: No such file or directory"));
 	assert_int_equal(d.action, KV_ACTION_DENY);
-	/* There is a facility to log to all the same. */
+	/* The default facility is set anyway. */
 	assert_int_equal(j.config.syslog_facility, LOG_AUTHPRIV);
 	kv_judge_close(&j);
 
@@ -584,7 +587,7 @@ unreadable_configuration_is_no_verdict_and_denied(void **state)
 	expect_error("not an absolute path");
 	kv_judge_close(&j);
 
-	/* What it says is not believed: not even OnError. */
+	/* A file that is not trusted does not count, not even its OnError. */
 	path = tmp_text("bad.conf", "OnError allow\n");
 	assert_return_code(chmod(path, 0666), errno);
 	kv_judge_open(&j, path, geteuid());
@@ -674,7 +677,7 @@ type_other_than_inside_is_no_verdict(void **state)
 	expect_error("key type differs");
 	judge_as("ecdsa-sha2-nistp256", &other.blob);
 	expect_error("key type differs");
-	/* Unless what is inside is listed. */
+	/* But a listed key inside is found. */
 	judge_as("ssh-ed25519", &rsa.blob);
 	expect_listed(RSA_FP, KV_PART_KEY);
 	judge_as("ssh-rsa-cert-v01@openssh.com", &rsa.blob);
@@ -722,7 +725,10 @@ key_too_long_for_its_memory_is_no_verdict(void **state)
 	assert_int_equal(offered.key.type, KV_KEY_RSA);
 }
 
-/* A certificate of the listed key, with zeros up to len bytes behind the key. */
+/*
+ * Judges a certificate of the listed key, with len bytes in all: zeros follow
+ * the key.
+ */
 static void
 judge_long_cert(size_t len)
 {
@@ -737,7 +743,7 @@ judge_long_cert(size_t len)
 	judge_bytes(cert_name_of("ssh-rsa"), text, strlen(text));
 }
 
-/* Where a page has 64 KiB, %k can hold two million characters. */
+/* With pages of 64 KiB, %k can have two million characters. */
 static void
 long_keys_are_judged_or_refused(void **state)
 {
@@ -751,12 +757,12 @@ long_keys_are_judged_or_refused(void **state)
 	judge_long_cert(256 * 1024 + 1);
 	assert_int_equal(d.verdict, KV_VERDICT_ERROR);
 	assert_int_equal(d.action, KV_ACTION_DENY);
-	/* Other errors are OnError's. */
+	/* OnError decides about other errors. */
 	judge_bytes("ssh-rsa", "AAA", 3);
 	assert_int_equal(d.action, KV_ACTION_ALLOW);
 }
 
-/* A blob of a type that nobody knows, and its fingerprint. */
+/* A blob of an unknown type. Sets its fingerprint. */
 static const char *
 unknown_blob(void)
 {
@@ -785,7 +791,7 @@ unknown_type_is_unsupported(void **state)
 	configure_rsa("OnUnsupported deny\n");
 	judge_as("ssh-foo@example.com", &b);
 	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_DENY);
-	/* sshd's name for it counts, not the one inside. */
+	/* The name that sshd gives counts, not the one inside. */
 	judge_as("ssh-bar", &clean.blob);
 	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_DENY);
 	configure_rsa(
@@ -871,7 +877,7 @@ error_outweighs_allowed_and_unsupported(void **state)
 	put_u8(&b, 0);
 	judge_as("ssh-rsa", &b);
 	expect_error("data after the end");
-	/* An unknown type with a key in it that cannot be judged. */
+	/* An unknown type, with a key inside that cannot be judged. */
 	configure(format("Filter %s\n", tmp_path("missing")));
 	judge_as("ssh-foo", &clean.blob);
 	expect_error("missing");
@@ -938,7 +944,7 @@ spkis_are_judged(void **state)
 	expect_error("missing");
 }
 
-/* An opener with rules of its own, that counts how often it is asked. */
+/* An opener that accepts any file, and counts its calls. */
 static enum kv_err
 open_any(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
     void *arg)
@@ -1039,7 +1045,7 @@ names_are_those_of_the_log(void **state)
 	assert_string_equal(kv_part_name(KV_PART_CA), "ca");
 }
 
-/* Mutants of a listed key: whatever parses has a verdict, the rest none. */
+/* A mutant of a listed key has a verdict if it parses, else an error. */
 static void
 judge_mutant(const uint8_t *p, size_t len, void *arg)
 {
@@ -1069,11 +1075,11 @@ mutants_of_a_known_type_are_never_unsupported(void **state)
 	(void)state;
 	configure(format("Filter %s\n", filter_file("ec", &lists_ec)));
 	for_each_mutant(ec.blob.p, ec.blob.len, judge_mutant, &listed);
-	/* Those that zeroed a zero. */
+	/* The mutants that zeroed a zero byte. */
 	assert_in_range(listed, 1, 20);
 }
 
-/* A filter so small that half of all keys are in it by chance. */
+/* The filter is so small that it lists half of all keys by chance. */
 static void
 the_oracle_agrees_on_what_is_listed(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What sshd -T prints is given as text, once in the small letters of OpenSSH up
- * to 10.4 and once in the mixed case of 10.5. Which module PAM asks first, and
- * whether its no ends the session, is compared with what libpam does.
+ * The tests give the output of sshd -T as text: in lower case, as OpenSSH up to
+ * 10.4 prints it, and in the mixed case of 10.5. They compare with libpam which
+ * module PAM asks first, and whether its refusal ends the session.
  */
 #include "ways/module.h"
 #include "ways/ways.h"
@@ -68,7 +68,7 @@ expect_ways(const char *dump, const struct ways_context *c, const char *open,
 	memset(&w, 0xa5, sizeof(w));
 	ways_read(s, c, &w);
 	sshd_settings_free(s);
-	/* Of a way that is closed the guard's answer means nothing. */
+	/* The guard's answer counts only for an open way. */
 	for (int i = 0; i < WAYS; i++)
 		w.guard[i] = w.guard[i] && w.open[i];
 	if (strcmp(ways_shown(w.open), open) != 0 ||
@@ -83,7 +83,7 @@ expect_ways(const char *dump, const struct ways_context *c, const char *open,
 	}
 }
 
-/* With and without the module, in both spellings of keywords. */
+/* Checks both spellings of the keywords, with and without the module. */
 static void
 expect_open(const char *text, const char *open, const char *guard)
 {
@@ -123,20 +123,20 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		    "FKC", "" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " SSSD "\n",
 		    "KC", "" },
-		/* The guard prints the files that sshd does not read. */
+		/* The guard prints the files, and sshd does not read them. */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n",
 		    "FC", "FC" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " CHAINED
 		  "\n",
 		    "KC", "KC" },
-		/* sshd reads the files itself, before it asks the guard. */
+		/* sshd itself reads the files before it asks the guard. */
 		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
 		  "AuthorizedKeysCommand " GUARD "\n",
 		    "FC", "" },
 		{ "AuthorizedKeysFile .ssh/authorized_keys\n"
 		  "AuthorizedKeysCommand " CHAINED "\n",
 		    "FKC", "K" },
-		/* Not the guard, but something of a like name. */
+		/* This is not the guard, but has its name as an argument. */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " SSSD
 		  " keyveto-authorized-keys\n",
 		    "KC", "" },
@@ -146,12 +146,14 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
 		  "/usr/libexec/my-keyveto-authorized-keys %u\n",
 		    "KC", "" },
-		/* "--" as the value of an option chains nothing. */
+		/*
+		 * Here "--" is the value of an option, so no command follows.
+		 */
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand "
 		  "/usr/libexec/keyveto-authorized-keys --user -- --home %h"
 		  "\n",
 		    "FC", "FC" },
-		/* Whoever has a certificate does not pass the guard of keys. */
+		/* sshd does not ask the guard of keys about a certificate. */
 		{ CA, "U", "" },
 		{ "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD
 		  "\n" CA,
@@ -160,14 +162,14 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		{ CA "AuthorizedPrincipalsCommand " GUARD "\n", "U", "" },
 		{ CA "AuthorizedPrincipalsCommand " SSSD "\n", "U", "" },
 		{ CA "AuthorizedPrincipalsCommand none\n", "U", "" },
-		/* sshd asks the file first. */
+		/* sshd reads the principals file first. */
 		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n"
 		     "AuthorizedPrincipalsFile .ssh/principals\n",
 		    "U", "" },
 		{ CA "AuthorizedPrincipalsCommand " CHAINED "\n"
 		     "AuthorizedPrincipalsFile none\n",
 		    "U", "U" },
-		/* Principals are of no use without a CA. */
+		/* Without a CA principals open no way. */
 		{ "AuthorizedPrincipalsCommand " CHAINED "\n", "", "" },
 		{ "AuthorizedPrincipalsFile .ssh/principals\n", "", "" },
 		{ "TrustedUserCAKeys none\n", "", "" },
@@ -180,7 +182,7 @@ each_way_is_open_or_guarded_as_sshd_says(void **state)
 		    "FC", "" },
 		{ "HostbasedAuthentication yes\n", "H", "" },
 		{ "HostbasedAuthentication no\n", "", "" },
-		/* The guard sees no host key. */
+		/* The guard is not asked about a host key. */
 		{ "HostbasedAuthentication yes\nPubkeyAuthentication no\n"
 		  "AuthorizedKeysFile none\nAuthorizedKeysCommand " GUARD "\n",
 		    "H", "" },
@@ -208,7 +210,7 @@ other_clients_may_come_by_key(void **state)
 	expect_ways(lower_keywords(dump), &c, "FC", "", false);
 }
 
-/* A line of a Match block that opens a way which the guard does not see. */
+/* A line of a Match block may open a way that bypasses the guard. */
 static void
 lines_of_match_blocks_open_ways(void **state)
 {
@@ -278,7 +280,7 @@ ways_have_names(void **state)
 
 static int messages;
 
-/* Counts what pam_echo says. */
+/* Counts the messages of pam_echo. */
 static int
 count_messages(int n, const struct pam_message **msg,
     struct pam_response **resp, void *arg)
@@ -290,7 +292,7 @@ count_messages(int n, const struct pam_message **msg,
 	return PAM_CONV_ERR;
 }
 
-/* What libpam makes of the session phase of etc/pam.d/sshd. */
+/* What libpam returns for the session phase of etc/pam.d/sshd. */
 static int
 libpam_says(void)
 {
@@ -338,18 +340,18 @@ static const struct {
 	{ "auth include common\nsession requisite " KEYVETO REST, true, true },
 	{ "session include keyveto" REST, true, true },
 	{ "@include keyveto" REST, true, true },
-	/* A no there ends the substack, and what follows still runs. */
+	/* A refusal ends only the substack, so the following lines run. */
 	{ "session substack keyveto" REST, true, false },
 	{ "session substack nested" REST, true, false },
 	{ "session substack common\nsession requisite " KEYVETO REST, true,
 	    false },
-	/* What comes after a no that does not end the stack still runs. */
+	/* This refusal does not end the stack, so the following lines run. */
 	{ "session required " KEYVETO REST, true, false },
 	{ "session optional " KEYVETO REST, true, false },
 	{ "session sufficient " KEYVETO REST, true, false },
 	{ "session [success=ok default=die] " KEYVETO REST, true, false },
 	{ "session [default=ignore] " KEYVETO REST, true, false },
-	/* What comes before may have hidden the key. */
+	/* The lines before may have hidden the key. */
 	{ "session required pam_permit.so\nsession requisite " KEYVETO REST,
 	    true, false },
 	{ "session include common\nsession requisite " KEYVETO REST, true,
@@ -363,7 +365,7 @@ static const struct {
 	{ "session requisite my" KEYVETO REST, false, false },
 	{ "session requisite " KEYVETO ".old" REST, false, false },
 	{ "#session requisite " KEYVETO REST, false, false },
-	/* The "-" only keeps PAM from logging that a module is missing. */
+	/* The "-" only stops PAM from logging that a module is missing. */
 	{ "-session requisite " KEYVETO REST, true, true },
 };
 
@@ -390,7 +392,10 @@ module_judges_only_as_first_requisite_line(void **state)
 	}
 }
 
-/* Where the module judges, one that is missing must be a no. */
+/*
+ * If keyveto's module is missing from a stack that it guards, libpam must
+ * refuse.
+ */
 static void
 libpam_refuses_where_the_module_is_missing(void **state)
 {
@@ -400,7 +405,7 @@ libpam_refuses_where_the_module_is_missing(void **state)
 
 		if (!stacks[i].judges)
 			continue;
-		/* Only what needs no other file is told apart here. */
+		/* Only stacks in a single file are tested here. */
 		if (name == NULL || strstr(stacks[i].text, "include"))
 			continue;
 		/* No such module anywhere. */
@@ -411,7 +416,7 @@ libpam_refuses_where_the_module_is_missing(void **state)
 	}
 }
 
-/* The line after a refusal runs where ways_find_module says "no". */
+/* The line after the refusal runs if ways_find_module says "no". */
 static void
 libpam_runs_what_follows_a_refusal_in_a_substack(void **state)
 {
@@ -430,7 +435,7 @@ libpam_runs_what_follows_a_refusal_in_a_substack(void **state)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		bool module = strstr(rows[i].line, ".so") != NULL;
 
-		/* Linux-PAM 1.5 looks for other names in /etc/pam.d alone. */
+		/* Linux-PAM 1.5 finds other names in /etc/pam.d only. */
 		put_stack(format("%s%s\nsession optional pam_echo.so runs\n",
 		    rows[i].line, module ? "" : tmp_path("etc/pam.d/deny")));
 		assert_int_equal(libpam_says(), PAM_SESSION_ERR);

@@ -115,7 +115,7 @@ add_spki(struct blob *b, EVP_PKEY *pkey)
 	OPENSSL_free(der);
 }
 
-/* Names the fields, takes the SPKI, and frees pkey. */
+/* Sets the fields and the SPKI from pkey, and frees pkey. */
 static void
 finish(struct testkey *k, enum kv_keytype type, const char *name,
     EVP_PKEY *pkey)
@@ -152,7 +152,7 @@ pkey_from_numbers(const char *algorithm, const char *const names[],
 	return pkey;
 }
 
-/* Takes over the numbers e and n. */
+/* Takes ownership of the numbers e and n. */
 static void
 rsa_from_numbers(struct testkey *k, BIGNUM *e, BIGNUM *n)
 {
@@ -280,8 +280,8 @@ security_key_new(struct testkey *k, enum kv_keytype type)
 }
 
 /*
- * OpenSSL 3.0 knows no ML-DSA: its SPKIs are a literal header, written down
- * from RFC 9881 and the composite signatures draft, and the key.
+ * OpenSSL 3.0 does not know ML-DSA. Its SPKIs are a literal header, from RFC
+ * 9881 and the composite signatures draft, and the key.
  */
 static void
 mldsa_new(struct testkey *k, enum kv_keytype type)
@@ -397,7 +397,7 @@ blob_of_line(const char *line, struct blob *b)
 
 	assert_true(n > 0);
 	b->len = (size_t)n;
-	/* EVP_DecodeBlock counts what the padding stands for. */
+	/* EVP_DecodeBlock also counts the bytes that padding stands for. */
 	for (const char *p = text + len; p[-1] == '='; p--)
 		b->len--;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * testkeys: fresh public keys in their SSH form and in the form that OpenSSL
- * gives them, and certificates, good and odd. Nothing here uses the code under
- * test.
+ * testkeys: makes new keys in SSH's form and in OpenSSL's, and certificates,
+ * good and unusual. It does not use the code under test.
  */
 #ifndef TESTKEYS_H
 #define TESTKEYS_H
@@ -10,15 +9,15 @@
 #include "kv_keytype.h"
 #include "testlib.h"
 
-/* The publisher's two example keys; filters made from them list these. */
+/* The publisher's two example keys, which the tests' filters list. */
 extern const char rsa_line[], ec_line[];
 
-/* What that ssh-keygen -l prints for composite.pub. */
+/* What ssh-keygen -l of OpenSSH 10.6 prints for composite.pub. */
 #define COMPOSITE_FINGERPRINT \
 	"SHA256:YVP+is6TTsDTh/h4QOxOCMCDm7ywita4ZM4CT4mO6pU"
 #define COMPOSITE_BITS 512
 
-/* Bytes under construction. */
+/* A buffer that the put functions append to. */
 struct blob {
 	size_t len;
 	uint8_t p[24 * 1024];
@@ -29,13 +28,13 @@ void put_blob(struct blob *b, const struct blob *what);
 void put_u8(struct blob *b, unsigned int v);
 void put_u32(struct blob *b, uint32_t v);
 void put_u64(struct blob *b, uint64_t v);
-/* SSH strings: a length, then the bytes. */
+/* Append an SSH string: a length, then the bytes. */
 void put_string(struct blob *b, const void *p, size_t len);
 void put_text(struct blob *b, const char *s);
-/* A magnitude as it is, after pad zero bytes. */
+/* Appends the bytes at p as a string, with pad zero bytes before them. */
 void put_padded(struct blob *b, const void *p, size_t len, size_t pad);
 
-/* One key in each of its forms. */
+/* A key in each of its forms. */
 struct testkey {
 	enum kv_keytype type;
 	struct blob fields;  /* what follows the type's name */
@@ -45,46 +44,50 @@ struct testkey {
 	struct blob compressed; /* EC only */
 };
 
-/* A fresh key: RSA 2048, DSA 1024. */
+/* Makes a new key. RSA has 2048 bits, DSA 1024. */
 void testkey_new(struct testkey *k, enum kv_keytype type);
-/* RSA with a modulus of exactly bits bits and a random exponent. */
+/*
+ * Makes an RSA key with a modulus of exactly bits bits and a random exponent.
+ */
 void testkey_rsa(struct testkey *k, size_t bits);
 void testkey_rsa_numbers(struct testkey *k, const uint8_t *e, size_t e_len,
     const uint8_t *n, size_t n_len);
-/* DSA; numbers of exactly so many bits, which is all that matters here. */
+/* Makes a DSA key of random numbers of exactly so many bits. */
 void testkey_dsa(struct testkey *k, size_t p_bits, size_t q_bits);
-/* A security key with the numbers of another key. */
+/* Makes a security key with the numbers of another key. */
 void testkey_sk(struct testkey *k, const struct testkey *plain,
     const char *application);
 
-/* "type base64" */
+/* Return "type base64". */
 char *testkey_line(const struct testkey *k);
 char *line_of(const char *type, const struct blob *b);
-/* The type name that a blob starts with. */
+/* The name of the type at the start of a blob. */
 char *name_in(const struct blob *b);
-/* The name of the certificates of a plain type. */
+/* The name of the certificate type of a plain type. */
 char *cert_name_of(const char *plain);
-/* A line that ssh-keygen of OpenSSH 10.6 made; see testdata/openssh-10.6. */
+/* A line that ssh-keygen of OpenSSH 10.6 made: see testdata/openssh-10.6. */
 char *line_of_openssh_10_6(const char *name);
-/* What "type base64" holds, by OpenSSL's decoder. */
+/* Decodes the blob of "type base64" with OpenSSL. */
 void blob_of_line(const char *line, struct blob *b);
 
-/* What a certificate is made of, in order. */
+/* The parts of a certificate, in their order. */
 struct testcert {
-	struct blob name; /* with all its NULs */
+	struct blob name; /* with its NULs, if any */
 	const struct blob *fields;
 	uint32_t kind;
 	struct blob key_id, principals, critical, extensions;
 	struct blob ca;
-	/* Set by cert_build: where these are whole. */
+	/*
+	 * Set by cert_build: the length of the blob up to the end of each key.
+	 */
 	size_t key_end, ca_end;
 };
 
-/* A good user certificate of k, signed (as it were) by ca. */
+/* Fills in a good user certificate of k by ca. Its signature is not valid. */
 void testcert_init(struct testcert *c, const struct testkey *k,
     const struct testkey *ca);
 void cert_build(struct testcert *c, struct blob *out);
-/* Both in one. */
+/* Does both. */
 void testcert_new(struct blob *out, const struct testkey *k,
     const struct testkey *ca);
 

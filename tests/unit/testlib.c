@@ -45,7 +45,7 @@ test_cleanup(void **state)
 	return 0;
 }
 
-/* For what a group's set-up left behind when it failed. */
+/* This also frees what a group's set-up left when it failed. */
 static void
 clean_at_exit(void)
 {
@@ -82,7 +82,7 @@ test_alloc(size_t len)
 uint8_t *
 exact_copy(const void *p, size_t len)
 {
-	/* Not calloc(1): of no bytes, none may be read. */
+	/* No memory rather than one byte: none may be read. */
 	uint8_t *copy = keep(malloc(len));
 
 	if (len > 0)
@@ -228,7 +228,10 @@ tmp_dir(void)
 	if (dir[0] == '\0') {
 		strcpy(dir, TMP_TEMPLATE);
 		assert_non_null(mkdtemp(dir));
-		/* mkdtemp's 0700 would hide what other modes do. */
+		/*
+		 * With mkdtemp's mode 0700 other modes would make no
+		 * difference.
+		 */
 		assert_return_code(chmod(dir, 0755), 0);
 	}
 	return dir;
@@ -264,7 +267,7 @@ tmp_text(const char *name, const char *text)
 	return tmp_file(name, text, strlen(text));
 }
 
-/* The rest of f, with a NUL behind it. */
+/* Reads the rest of f, and adds a NUL. */
 static uint8_t *
 read_stream(FILE *f, size_t *lenp)
 {
