@@ -102,7 +102,7 @@ class Bench:
                 path.chmod(0o755 if path.is_dir() else 0o644)
         return home
 
-    def asked(self, length, lines, user):
+    def guard_command(self, length, lines, user):
         """The guard's command line for a clean key."""
         with open(self.home(lines, user) / ".ssh/authorized_keys", encoding="ascii") as file:
             kind, text, _ = file.readline().split()
@@ -115,7 +115,7 @@ class Bench:
         small, large = self.lengths
         for user in ("nobody", "root"):
             (nothing, least), (loaded, _), (found, _), (guard, peak) = self.pairs(
-                rounds, [static], [dynamic], [account, user], self.asked(small, 10, user),
+                rounds, [static], [dynamic], [account, user], self.guard_command(small, 10, user),
                 user=user if user != "root" else None)
             who = "started as the account (%u)" if user == "nobody" else "started as root"
             self.add(f"guard, clean key, {who}: whole process", guard, nothing, "≤ 1.6")
@@ -124,19 +124,19 @@ class Bench:
             self.report(f"guard, {who}: peak memory", f"{peak} KiB", f"{least} KiB",
                         f"+ ≤ 2048 KiB: {peak - least:+}")
         (one, _), (big, _), (long, _) = self.pairs(
-            rounds, self.asked(small, 10, "nobody"), self.asked(large, 10, "nobody"),
-            self.asked(small, 10_000, "nobody"), user="nobody")
+            rounds, self.guard_command(small, 10, "nobody"), self.guard_command(large, 10, "nobody"),
+            self.guard_command(small, 10_000, "nobody"), user="nobody")
         self.add(f"guard, filter of {2 ** (large - 23)} MiB instead of {2 ** (small - 23)}", big, one, "≤ 1.1")
         self.add("guard, 10,000 lines instead of 10", long, one, "≤ 2")
         points = []
         for length in range(20, large + 1, 2):
-            (time, peak), (nothing, _) = self.pairs(self.rounds(200), self.asked(length, 10, "nobody"), [static],
-                                                    user="nobody")
+            command = self.guard_command(length, 10, "nobody")
+            (time, peak), (nothing, _) = self.pairs(self.rounds(200), command, [static], user="nobody")
             points.append((2 ** (length - 3) / 2 ** 20, time, nothing))
         self.plot("guard-filter", points, "filter, MiB", "µs", ("guard", "a static program"), logx=True)
         points = []
         for lines in (1, 10, 100, 1000, 10_000):
-            (time, _), (nothing, _) = self.pairs(self.rounds(200), self.asked(small, lines, "nobody"), [static],
+            (time, _), (nothing, _) = self.pairs(self.rounds(200), self.guard_command(small, lines, "nobody"), [static],
                                                  user="nobody")
             points.append((lines, time, nothing))
         self.plot("guard-lines", points, "lines in authorized_keys", "µs", ("guard", "a static program"), logx=True)
@@ -149,7 +149,7 @@ class Bench:
         config = self.config(self.lengths[0])
         (folder / "ours").write_text(f"session requisite {module} config={config}\n")
         (folder / "permit").write_text("session requisite pam_permit.so\n")
-        key = " ".join(self.asked(self.lengths[0], 10, "nobody")[8:11:2])
+        key = " ".join(self.guard_command(self.lengths[0], 10, "nobody")[8:11:2])
         done = subprocess.run([self.tool("session"), folder, "ours", "permit", f"SSH_AUTH_INFO_0=publickey {key}\n",
                                str(self.rounds(2000))], check=True, stdout=subprocess.PIPE, text=True)
         ours, permit = map(float, done.stdout.split())

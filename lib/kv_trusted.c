@@ -171,9 +171,8 @@ walk_name(struct walk *w, int *fdp)
 		return follow_link(w, name);
 	}
 	/*
-	 * The user may lack the right to read a directory on the way.
-	 * O_NONBLOCK in w->flags keeps a FIFO or a device from blocking the
-	 * open.
+	 * With O_PATH a directory on the way need not be readable. O_NONBLOCK
+	 * in w->flags keeps a FIFO or a device from blocking the open.
 	 */
 	fd = openat(w->dir, name,
 	    O_NOFOLLOW | O_CLOEXEC | (last ? w->flags : O_PATH | O_DIRECTORY));

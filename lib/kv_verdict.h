@@ -52,9 +52,8 @@ struct kv_decision {
 	enum kv_part part;
 	char key_type[KV_KEYTYPE_NAME_BYTES];	/* raw: may hold any byte */
 	char fingerprint[KV_FINGERPRINT_BYTES]; /* "" if there is none */
-	const struct kv_filter
-	    *filter;   /* the first that lists the key, or NULL */
-	uint64_t hits; /* bit i: judge->filter[i] lists the key */
+	const struct kv_filter *filter; /* the first that lists it, or NULL */
+	uint64_t hits;			/* bit i: judge->filter[i] lists it */
 	/* For an error why there is no verdict; for AllowKey its reason. */
 	char reason[KV_REASON_BYTES];
 };
@@ -68,8 +67,8 @@ typedef enum kv_err (*kv_open_fn)(const char *path, int *fdp,
 
 /*
  * Reads the configuration at config_path and opens its filters, by the rules of
- * kv_trusted_open with owner. An error is not reported here: it becomes the
- * verdict on each key. Always call kv_judge_close.
+ * kv_trusted_open with owner. An error is not reported here: it becomes part of
+ * the verdict on each key. Always call kv_judge_close.
  */
 void kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner);
 

@@ -88,9 +88,7 @@ put_range(struct compiler *k, uint8_t low, uint8_t high)
 	put_token(k, RANGE);
 	put_token(k, low);
 	put_token(k, high);
-	/*
-	 * sshd splits a pattern at each slash first, so it finds no set here.
-	 */
+	/* sshd splits patterns at slashes first: it finds no set here. */
 	if (low == '/' || high == '/')
 		k->matches_nothing = true;
 }
@@ -219,7 +217,7 @@ set_has(const uint16_t **pp, uint8_t c)
 	return found != negated;
 }
 
-/* Whether name name_matches the tokens up to end. */
+/* Whether name matches the tokens from p to end. */
 static bool
 name_matches(const char *name, const uint16_t *p, const uint16_t *end)
 {

@@ -33,10 +33,10 @@ struct guard_options {
 };
 
 /*
- * Reads the command line. After --help or --version nothing else is checked. On
- * an error returns false, and why (cap bytes) says whether an option is
- * unknown, repeated, missing, incomplete or has a bad value. --file may be
- * repeated. --user and --home are optional before -- COMMAND.
+ * Reads the command line, up to --help or --version. On an error returns false,
+ * and why (cap bytes) says whether an option is unknown, repeated, missing,
+ * incomplete or has a bad value. --file may be repeated. --user and --home are
+ * optional before -- COMMAND.
  */
 bool guard_options_read(int argc, char **argv, struct guard_options *o,
     char *why, size_t cap);

@@ -26,7 +26,7 @@ def string(data):
     return struct.pack(">I", len(data)) + data
 
 
-def take_string(data):
+def split_string(data):
     """The first string of a blob, and the bytes after it."""
     length, = struct.unpack_from(">I", data)
     return data[4:4 + length], data[4 + length:]
@@ -71,29 +71,29 @@ class Agent:
             body = answer.read(length)
         if body[0] != SIGN_RESPONSE:
             raise RuntimeError(f"ssh-agent does not sign: {body!r}")
-        return take_string(body[1:])[0]
+        return split_string(body[1:])[0]
 
 
 def odd_name(name):
     """A change of the name of the type in a blob."""
-    return lambda blob: string(name) + take_string(blob)[1]
+    return lambda blob: string(name) + split_string(blob)[1]
 
 
 def odd_curve(name):
     """A change of the name of the curve in the blob of an ECDSA key."""
     def change(blob):
-        kind, rest = take_string(blob)
-        return string(kind) + string(name) + take_string(rest)[1]
+        kind, rest = split_string(blob)
+        return string(kind) + string(name) + split_string(rest)[1]
     return change
 
 
 def padded(zeros):
     """A change that puts zero bytes before the integers of an RSA or DSA key."""
     def change(blob):
-        kind, rest = take_string(blob)
+        kind, rest = split_string(blob)
         changed = string(kind)
         while rest:
-            number, rest = take_string(rest)
+            number, rest = split_string(rest)
             changed += string(b"\0" * zeros + number)
         return changed
     return change
@@ -108,9 +108,9 @@ def certify(folder, ca, identity, principal, change_key=unchanged, change_ca=unc
 
     change_key gets a key blob that begins with the name of the certificate's type.
     """
-    plain, fields = take_string(base64.b64decode(identity.key.blob))
+    plain, fields = split_string(base64.b64decode(identity.key.blob))
     kind = plain + b"-cert-v01@openssh.com"
-    name, fields = take_string(change_key(string(kind) + fields))
+    name, fields = split_string(change_key(string(kind) + fields))
     body = string(name) + string(os.urandom(32)) + fields
     body += struct.pack(">QI", 1, USER_CERTIFICATE) + string(b"odd") + string(string(principal.encode()))
     # Validity, critical options, extensions, and a reserved field.

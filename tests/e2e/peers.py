@@ -78,7 +78,7 @@ def _connect_once(target):
     return connection
 
 
-def ask(connection):
+def is_answered(connection):
     """Whether the far end of a connection answers."""
     with connection:
         try:
@@ -88,15 +88,15 @@ def ask(connection):
             return False
 
 
-def ask_at(target):
+def is_answered_at(target):
     """Whether a port or a path answers now."""
     try:
-        return ask(_connect_once(target))
+        return is_answered(_connect_once(target))
     except OSError:
         return False
 
 
-def ask_through_socks(port, destination):
+def is_answered_through_socks(port, destination):
     """Whether a SOCKS proxy connects to a port of this machine."""
     connection = connect(port)
     try:
@@ -109,4 +109,4 @@ def ask_through_socks(port, destination):
     except ConnectionError:
         connection.close()
         return False
-    return ask(connection)
+    return is_answered(connection)

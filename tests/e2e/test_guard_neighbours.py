@@ -118,11 +118,11 @@ def test_guard_neighbours_a_stopped_guard_ends_with_its_sshd(bench):
     _wait_for(lambda: not sshd.children(), "sshd does not end its connections")
     left = []
 
-    def look():
+    def none_is_left():
         left[:] = [(pid, _state(pid)) for pid in intruder.pids if _state(pid)]
         return not left
     with contextlib.suppress(AssertionError):
-        _wait_for(look, "", seconds=10)
+        _wait_for(none_is_left, "", seconds=10)
     for pid, _ in left:
         os.kill(pid, 9)
     assert not left, f"of {len(intruder.pids)} that were stopped these outlived their sshd: {left}"

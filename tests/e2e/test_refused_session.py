@@ -116,19 +116,19 @@ def scp_old_protocol(setting):
 def local_port(setting):
     peer, port = setting.peer(), server.free_port()
     with setting.connection("-L", f"127.0.0.1:{port}:127.0.0.1:{peer.port}") as connection:
-        return _came_through(setting, connection, peer, lambda: peers.ask(peers.connect(port)))
+        return _came_through(setting, connection, peer, lambda: peers.is_answered(peers.connect(port)))
 
 
 def local_port_to_socket(setting):
     peer, port = setting.peer(setting.bench.path("far")), server.free_port()
     with setting.connection("-L", f"127.0.0.1:{port}:{peer.path}") as connection:
-        return _came_through(setting, connection, peer, lambda: peers.ask(peers.connect(port)))
+        return _came_through(setting, connection, peer, lambda: peers.is_answered(peers.connect(port)))
 
 
 def local_socket(setting):
     peer, near = setting.peer(setting.bench.path("far")), setting.bench.path("near")
     with setting.connection("-L", f"{near}:{peer.path}") as connection:
-        return _came_through(setting, connection, peer, lambda: peers.ask(peers.connect(near)))
+        return _came_through(setting, connection, peer, lambda: peers.is_answered(peers.connect(near)))
 
 
 def remote_port(setting):
@@ -146,7 +146,7 @@ def remote_socket(setting):
 def socks(setting):
     peer, port = setting.peer(), server.free_port()
     with setting.connection("-D", f"127.0.0.1:{port}") as connection:
-        return _came_through(setting, connection, peer, lambda: peers.ask_through_socks(port, peer.port))
+        return _came_through(setting, connection, peer, lambda: peers.is_answered_through_socks(port, peer.port))
 
 
 def standard_streams(setting):
@@ -178,15 +178,15 @@ def _probe(setting):
 
 def _asked_remotely(connection, target):
     connection.wait_for("remote forward success", "remote forward failure")
-    return peers.ask_at(target)
+    return peers.is_answered_at(target)
 
 
-def _came_through(setting, connection, peer, ask):
+def _came_through(setting, connection, peer, is_answered):
     """Whether something was transferred. A client that stays connected asks; one that was disconnected cannot."""
     if setting.ended:
         connection.wait_for_end()
         return peer.reached
-    answered = ask()
+    answered = is_answered()
     assert connection.stays, f"the client should stay connected: {connection.words()}"
     return answered or peer.reached
 
