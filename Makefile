@@ -15,7 +15,7 @@ STATEDIR = /var/lib/keyveto
 # Set this (/lib/systemd/system) to install the units of keyveto update too.
 SYSTEMDUNITDIR =
 PKG_CONFIG = pkg-config
-# Where this system keeps its PAM modules.
+# The folder of this system's PAM modules.
 PAMDIR = $(or $(shell $(PKG_CONFIG) --variable=libdir pam 2>/dev/null),/usr/lib)/security
 
 CC ?= cc

@@ -103,7 +103,7 @@ class Bench:
         return home
 
     def guard_command(self, length, lines, user):
-        """The guard's command line for a clean key."""
+        """The guard's command line for a clean key, with a filter of 2**length bits."""
         with open(self.home(lines, user) / ".ssh/authorized_keys", encoding="ascii") as file:
             kind, text, _ = file.readline().split()
         return [self.guard, "--config", self.config(length), "--user", user, "--home", self.home(lines, user),

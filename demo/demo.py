@@ -142,7 +142,7 @@ def main():
         except sandbox.Refused as reason:
             print(f"no throw-away root is possible here ({reason}): working on the machine itself")
         product.check_untouched()
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # leave through the clean-up
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # so that the clean-up runs
         return play(build, throwaway=False)
     except product.CannotRun as reason:
         print(f"demo: {reason}", file=sys.stderr)

@@ -43,7 +43,7 @@ compare_with_openssl(const struct kv_pubkey *key, const uint8_t *spki,
 }
 
 static void
-examine(const struct kv_pubkey *key)
+check_key(const struct kv_pubkey *key)
 {
 	static uint8_t spki[KV_SPKI_MAX_BYTES];
 	uint8_t digest[KV_SHA256_BYTES];
@@ -79,7 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (kv_sshkey_parse(data, size, &key) == KV_OK)
 		FUZZ_CHECK(key.key.type != KV_KEY_NONE &&
 		    key.is_cert == (key.ca.type != KV_KEY_NONE));
-	examine(&key.key);
-	examine(&key.ca);
+	check_key(&key.key);
+	check_key(&key.ca);
 	return 0;
 }

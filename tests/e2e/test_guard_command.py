@@ -40,7 +40,7 @@ def _without(option, arguments):
 
 @pytest.mark.parametrize("spoil", BAD_USAGE.values(), ids=BAD_USAGE)
 def test_guard_usage_is_refused_with(bench, spoil):
-    """Exit status 2, a reason on standard error and in the log, and no output."""
+    """The guard exits with status 2 and prints nothing. A reason is on standard error and in the log."""
     account, key = bench.account(), bench.key()
     account.authorize("line")
     done = run(spoil(offer(account, key, bench.config("OnError allow", listed=[bench.key()]))))

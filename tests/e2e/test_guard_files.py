@@ -334,7 +334,7 @@ def test_guard_output_a_fifo_a_device_or_a_folder_does_not_block_the_guard(bench
     os.mkfifo(fifo_path, 0o600)
     os.chown(fifo_path, account.uid, account.gid)
     zero.symlink_to("/dev/zero")
-    # One that waited would be killed, and not have succeeded.
+    # A guard that blocked would be killed, and would not succeed.
     for path in (fifo_path, zero, account.ssh):
         output = printed(bench, account, f"AuthorizedKeysFile {path}", "StrictModes no")
         assert output == b"", f"{path} was printed: {output[:40]!r}"
@@ -363,7 +363,7 @@ def test_guard_output_for_a_listed_key_and_a_huge_file_is_empty_and_fast(bench):
     _make_huge(account, ENDLESS_BYTES)
     done = run_guard(account, listed, bench.config(listed=[listed]))
     assert (done.returncode, done.stdout) == (0, b""), f"something came out: {done}"
-    # Nobody knows what is in a line of that length, and the log does not claim to.
+    # The log does not say whether the key is in a line of that length.
     bench.decision(account, verdict="listed", authorized=None)
 
 
@@ -390,7 +390,7 @@ WILD_NAMES = ("a", "b", "^", "*", "[a]", "\\a")
 
 @pytest.mark.parametrize("pattern", ("[^b]", "[!b]", "*", "\\a", "\\*", "[ab]", "[a]", "?", "[[:alpha:]]"))
 def test_guard_files_wildcards_mean_what_they_mean_to_sshd(bench, pattern):
-    """Whichever of the files this machine's sshd reads for a pattern, the guard reads."""
+    """The guard reads the same files for a pattern as this machine's sshd."""
     account, folder = bench.account(), "k"
     offered = {name: bench.key() for name in WILD_NAMES}
     for name, key in offered.items():

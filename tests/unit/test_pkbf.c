@@ -564,7 +564,7 @@ lookup_stops_at_the_first_clear_bit(void **state)
 }
 
 static void
-lookup_neither_waits_for_a_lock_nor_moves_the_offset(void **state)
+lookup_takes_no_lock_and_keeps_the_offset(void **state)
 {
 	struct kv_pkbf_hash h[EXAMPLES];
 	struct kv_pkbf f;
@@ -657,7 +657,7 @@ main(void)
 		TEST(sparse_filter_of_a_gigabyte_is_queried),
 		TEST(file_that_shrinks_after_opening_is_an_error),
 		TEST(lookup_stops_at_the_first_clear_bit),
-		TEST(lookup_neither_waits_for_a_lock_nor_moves_the_offset),
+		TEST(lookup_takes_no_lock_and_keeps_the_offset),
 		TEST(the_oracle_agrees_on_positions),
 	};
 

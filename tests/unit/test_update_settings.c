@@ -172,7 +172,7 @@ mistakes_name_the_line(void **state)
 }
 
 static void
-try_mutant(const uint8_t *p, size_t len, void *arg)
+parse_mutant(const uint8_t *p, size_t len, void *arg)
 {
 	(void)arg;
 	if (parse_bytes(p, len)) {
@@ -193,7 +193,7 @@ mutants_are_survived(void **state)
 	    "StallTimeout=6\nProxy none\nAllowedSigners /a\n";
 
 	(void)state;
-	for_each_mutant(text, sizeof(text) - 1, try_mutant, NULL);
+	for_each_mutant(text, sizeof(text) - 1, parse_mutant, NULL);
 }
 
 int
