@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whatever else such a line says. */
+/* A line is a mark if it starts so. */
 #define BEGIN "# BEGIN keyveto"
 #define END "# END keyveto"
 #define BEGIN_LINE \
@@ -22,7 +22,7 @@ starts_with(const char *line, size_t len, const char *mark)
 	return len >= n && memcmp(line, mark, n) == 0;
 }
 
-/* The length of the line at p, with its end. */
+/* The length of the line at p, with its newline. */
 static size_t
 line_length(const char *p, const char *end)
 {
@@ -31,7 +31,7 @@ line_length(const char *p, const char *end)
 	return (size_t)((nl != NULL ? nl + 1 : end) - p);
 }
 
-/* The same, with the lines that PAM takes for the rest of it. */
+/* The same, with the lines that PAM joins to it because it ends with '\\'. */
 static size_t
 whole_length(const char *p, const char *end)
 {
@@ -49,8 +49,8 @@ whole_length(const char *p, const char *end)
 }
 
 /*
- * Whether a line of a block is of a kind that enable writes, or says nothing.
- * Any other one is the administrator's, and may keep somebody out.
+ * Whether enable may have written this line of a block. Any other line is the
+ * administrator's: removing it could let somebody in.
  */
 static bool
 is_of_our_kind(const char *line, size_t len)
@@ -85,8 +85,8 @@ is_of_our_kind(const char *line, size_t len)
 }
 
 /*
- * Copies the lines of all blocks, or else all other lines and those in a block
- * that are not keyveto's.
+ * If inside is true, copies the lines of all blocks; otherwise all other lines,
+ * and the lines in a block that are not keyveto's.
  */
 static char *
 copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
@@ -134,9 +134,8 @@ copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
 	}
 	if (begun != 0) {
 		snprintf(why, cap,
-		    "%zu: a mark of keyveto's without the "
-		    "other one; take out keyveto's lines, and the marks, by "
-		    "hand",
+		    "%zu: a mark of keyveto's without the other one; take "
+		    "out keyveto's lines, and the marks, by hand",
 		    begun);
 		free(out);
 		return NULL;
@@ -171,7 +170,7 @@ sshd_block_line_outside(const char *text, size_t len, size_t line)
 
 		end = nl != NULL ? (size_t)(nl - text) + 1 : len;
 	}
-	/* Within a block, what ends here lacks the other mark. */
+	/* If the line is in a block, text up to here lacks the END mark. */
 	base = sshd_block_remove(text, end, &base_len, &blocks, why,
 	    sizeof(why));
 	if (base == NULL)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/block: lines of keyveto's own in a configuration file, between two
- * marks, so that they can be told from the administrator's and be taken out
- * again to the byte.
+ * sshd/block: keyveto's lines in a configuration file. They stand between two
+ * marks, so that "keyveto sshd disable" can remove them and nothing else.
  */
 #ifndef CLI_SSHD_BLOCK_H
 #define CLI_SSHD_BLOCK_H
@@ -11,26 +10,26 @@
 #include <stddef.h>
 
 /*
- * Copies text without the blocks in it; to be freed. A line in a block that is
- * of no kind that enable writes stays. *np says how many blocks there were.
- * NULL with a sentence in why if a mark lacks its other one, or without memory.
+ * Copies text without the blocks in it; the caller frees the copy. A line that
+ * somebody else wrote into a block is copied. *np is the number of blocks. NULL
+ * with a sentence in why if one mark of a pair is missing, or without memory.
  */
 char *sshd_block_remove(const char *text, size_t len, size_t *out_lenp,
     size_t *np, char *why, size_t cap);
 
-/* The same, of the lines between the marks alone, all of them. */
+/* The same, but copies all lines between the marks, and no others. */
 char *sshd_block_lines(const char *text, size_t len, size_t *out_lenp,
     size_t *np, char *why, size_t cap);
 
 /*
- * The number that a line (from 1) has once the blocks are taken out; 0 if it is
- * in one. The text's marks are in order, or all of it counts as outside.
+ * The number that line number line (from 1) has after sshd_block_remove; 0 if
+ * it is in a block. The marks of text must be in pairs.
  */
 size_t sshd_block_line_outside(const char *text, size_t len, size_t line);
 
 /*
- * Copies text with a block of these lines before line number line (from 1),
- * which must be there, or be 1; to be freed. NULL without memory.
+ * Copies text with a block of these lines before line number line (from 1); the
+ * caller frees the copy. The line must exist, or be 1. NULL without memory.
  */
 char *sshd_block_insert(const char *text, size_t len, size_t line,
     const char *lines, size_t *out_lenp);

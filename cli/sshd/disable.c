@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto sshd disable: everything as it was before enable. */
+/* keyveto sshd disable: removes keyveto's lines. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "sshd/block.h"
-#include "sshd/remains.h"
-#include "sshd/sshd.h"
+#include "sshd/foreign_lines.h"
+#include "sshd/reload.h"
+#include "sshd/setup.h"
 
 /*
- * Without keyveto's lines sshd must still start. If it would not start with
- * them either, that is none of their doing.
+ * Whether sshd would start without keyveto's lines. False after a message.
+ * True, after a warning, if sshd would not start with them either.
  */
 static bool
-check(const struct sshd_options *o, struct sshd_present *p)
+sshd_would_start(const struct sshd_options *o, struct sshd_setup *p)
 {
 	const bool foreign = *o->root != '\0';
 	char why[SSHD_WHY_BYTES], before[SSHD_WHY_BYTES];
 
-	if (!sshd_present_ask(o, p, why, sizeof(why)))
+	if (!sshd_setup_ask(o, p, why, sizeof(why)))
 		return false;
 	if (sshd_copy_is_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
 		return true;
@@ -30,9 +30,9 @@ check(const struct sshd_options *o, struct sshd_present *p)
 	return true;
 }
 
-/* What differs from what was kept is the administrator's. */
+/* Notes where a file has changed since enable kept it. */
 static void
-tell_kept(const struct sshd_present *p, const struct sshd_file *f)
+note_change(const struct sshd_setup *p, const struct sshd_file *f)
 {
 	const struct sshd_kept *k = sshd_state_find(&p->state, f->path);
 	const char *root = p->files.root;
@@ -41,7 +41,7 @@ tell_kept(const struct sshd_present *p, const struct sshd_file *f)
 		return;
 	if (!k->there && f->base_len > 0)
 		cli_error("note: %s%s: has other lines than keyveto's by now: "
-			  "it stays",
+			  "the file stays",
 		    root, f->path);
 	else if (k->there && f->blocks > 0 &&
 	    (k->len != f->base_len || memcmp(k->text, f->base, k->len) != 0))
@@ -52,8 +52,8 @@ tell_kept(const struct sshd_present *p, const struct sshd_file *f)
 		cli_error("note: %s%s: keyveto's lines were not in it any more",
 		    root, f->path);
 	else if (k->there && !f->there)
-		cli_error("note: %s%s: is not there any more; " SSHD_STATE_DIR
-			  " had what it was",
+		cli_error("note: %s%s: is not there any more: keyveto does "
+			  "not put it back",
 		    root, f->path);
 }
 
@@ -67,9 +67,12 @@ whose_file(const struct sshd_file *f)
 				       KEYVETOS;
 }
 
-/* From sshd's own files, PAM's, or keyveto.conf; counts them. */
+/*
+ * Removes keyveto's lines from sshd's files, PAM's, or keyveto.conf. Adds the
+ * number of files to *np. False after a message.
+ */
 static bool
-take_out(struct sshd_present *p, enum whose whose, size_t *np)
+remove_lines(struct sshd_setup *p, enum whose whose, size_t *np)
 {
 	struct sshd_files *fs = &p->files;
 
@@ -85,9 +88,9 @@ take_out(struct sshd_present *p, enum whose whose, size_t *np)
 	return true;
 }
 
-/* Whether keyveto's lines are in a file that is not sshd's. */
+/* Whether keyveto's lines are in a file of PAM's, or in keyveto.conf. */
 static bool
-has_other_lines(const struct sshd_present *p)
+has_other_lines(const struct sshd_setup *p)
 {
 	for (size_t i = 0; i < p->files.n; i++)
 		if (p->files.v[i]->blocks > 0 &&
@@ -96,9 +99,9 @@ has_other_lines(const struct sshd_present *p)
 	return false;
 }
 
-/* Whether enable put lines into a file of sshd's, by what it kept. */
+/* Whether the state has a file of sshd's: enable put lines into it. */
 static bool
-had_guard(const struct sshd_present *p)
+had_guard(const struct sshd_setup *p)
 {
 	for (size_t i = 0; i < p->state.n; i++) {
 		const struct sshd_file *f = sshd_files_find(&p->files,
@@ -111,21 +114,26 @@ had_guard(const struct sshd_present *p)
 }
 
 static int
-disable(const struct sshd_options *o, struct sshd_present *p)
+disable(const struct sshd_options *o, struct sshd_setup *p)
 {
-	size_t taken = 0;
+	size_t removed = 0;
 	bool guard;
 
-	if (!check(o, p) || !sshd_present_keeps_keys(o, p) ||
-	    !sshd_remains_allow(o, p))
+	if (!sshd_would_start(o, p) || !sshd_setup_keeps_keys(o, p) ||
+	    !sshd_foreign_lines_allow(o, p))
 		return CLI_UNCHECKED;
 	for (size_t i = 0; i < p->files.n; i++)
-		tell_kept(p, p->files.v[i]);
-	/* keyveto.conf goes last: the others' lines may only warn by it. */
-	if (!take_out(p, SSHDS, &taken))
+		note_change(p, p->files.v[i]);
+	/*
+	 * keyveto.conf comes last. After --warn, its lines keep a guard and a
+	 * module that still run from refusing keys.
+	 */
+	if (!remove_lines(p, SSHDS, &removed))
 		return CLI_UNCHECKED;
-	guard = taken > 0 || had_guard(p);
-	/* An earlier run may have taken them out, and not have reloaded. */
+	guard = removed > 0 || had_guard(p);
+	/*
+	 * Reload even if an earlier run removed sshd's lines: it may not have.
+	 */
 	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
 		cli_error(has_other_lines(p) ?
 			"PAM's lines and those in "
@@ -135,10 +143,10 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 			"it, then run this again without --reload");
 		return CLI_UNCHECKED;
 	}
-	if (!take_out(p, PAMS, &taken) || !take_out(p, KEYVETOS, &taken) ||
-	    !sshd_state_remove(o->root))
+	if (!remove_lines(p, PAMS, &removed) ||
+	    !remove_lines(p, KEYVETOS, &removed) || !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
-	if (taken == 0)
+	if (removed == 0)
 		puts("no keyveto lines found");
 	else if (guard && *o->root == '\0' && !o->reload)
 		puts("sshd runs the guard until it is reloaded, and the guard "
@@ -148,9 +156,9 @@ disable(const struct sshd_options *o, struct sshd_present *p)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_disable(const struct cli_command *cmd, int argc, char **argv)
 {
-	return sshd_run_change(cmd, argc, argv, disable);
+	return sshd_setup_change(cmd, argc, argv, disable);
 }
 
 const struct cli_command sshd_disable = {
@@ -158,13 +166,13 @@ const struct cli_command sshd_disable = {
 	.synopsis = "[--reload] [--root DIR] [--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",
 	.details =
-	    "As root. Takes out the lines between keyveto's marks, and removes "
-	    "files that it\nmade: everything is as it was, to the byte, but for "
-	    "what others changed since.\n\n"
+	    "As root. Removes the lines between keyveto's marks, and the files "
+	    "that keyveto\nmade. Every file is then as it was before, to the "
+	    "byte, except for what others\nhave changed since.\n\n"
 	    "  --reload         reload sshd in the end\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
 	    "not this one\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "\nExit status: 0 done, 2 not done.\n",
-	.run = run,
+	.run = run_disable,
 };

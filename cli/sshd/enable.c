@@ -1,59 +1,66 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keyveto sshd enable: rehearses, keeps what is there, writes, has sshd judge
- * the result, and takes all of it back if that says no.
+ * keyveto sshd enable: rehearses, saves the files, writes keyveto's lines, has
+ * sshd check the result, and restores the files if sshd refuses it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sshd/faithful.h"
 #include "sshd/plan.h"
+#include "sshd/rehearse.h"
+#include "sshd/reload.h"
 #include "sshd/same_keys.h"
-#include "sshd/sshd.h"
+#include "sshd/started.h"
+#include "sshd/usable.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 
 struct enabling {
 	const struct sshd_options *o;
-	struct sshd_present *p;
-	struct sshd_copy next;
-	char *next_dump; /* what sshd says of next */
+	struct sshd_setup *p;
+	struct sshd_copy next; /* the configuration with keyveto's lines */
+	char *next_dump;       /* "sshd -T" about next */
 	struct accounts accounts;
 	struct sshd_plan plan;
-	bool pam; /* the module is on in the end */
+	bool pam; /* the module will be on, by whoever's line */
 };
 
-/* What sshd says without keyveto's lines. False after a message. */
+/*
+ * Asks sshd about its settings without keyveto's lines, and reads the list of
+ * accounts. False after a message.
+ */
 static bool
-look(struct enabling *e)
+read_setup(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
 	char why[SSHD_WHY_BYTES];
 
-	if (!sshd_copy_is_faithful(o, &e->p->now) ||
-	    !sshd_present_ask(o, e->p, why, sizeof(why)))
+	if (!sshd_faithful_copy(o, &e->p->now) ||
+	    !sshd_setup_ask(o, e->p, why, sizeof(why)))
 		return false;
 	if (e->p->dump == NULL) {
 		cli_error("%s", why);
 		return false;
 	}
-	if (!sshd_present_keeps_keys(o, e->p))
+	if (!sshd_setup_keeps_keys(o, e->p))
 		return false;
 	(void)sshd_plan_tell_groups(o, &e->p->base.tree);
 	return sshd_find_accounts(o, &e->accounts);
 }
 
 /*
- * What is wanted. Without a word, both; what is on stays on. enable_all tells
- * where the guard is left out all the same.
+ * Sets plan.guard and plan.pam: both without --guard and --pam. A part that is
+ * on stays on. sshd_plan_make may leave out one of them.
  */
 static void
 choose_parts(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
 
-	e->plan.guard = o->guard || !o->pam || sshd_present_has(e->p, true);
-	e->plan.pam = o->pam || !o->guard || sshd_present_has(e->p, false);
+	e->plan.guard = o->guard || !o->pam || sshd_setup_has_lines(e->p, true);
+	e->plan.pam = o->pam || !o->guard || sshd_setup_has_lines(e->p, false);
 	if (e->plan.pam && !o->pam &&
 	    !sshd_text_is(e->p->dump, "usepam", "yes")) {
 		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
@@ -63,7 +70,7 @@ choose_parts(struct enabling *e)
 	e->pam = e->plan.pam;
 }
 
-/* Notes each way in that stays open with nothing in front of it. */
+/* Notes each way in that stays unguarded. */
 static void
 note_unguarded(const struct enabling *e)
 {
@@ -87,7 +94,7 @@ note_unguarded(const struct enabling *e)
 	sshd_settings_free(s);
 }
 
-/* Notes that keyveto.conf lets listed keys in by a line that is not ours. */
+/* Notes an OnHit line, not keyveto's own, that lets listed keys in. */
 static void
 note_policy(const struct enabling *e)
 {
@@ -107,9 +114,9 @@ note_policy(const struct enabling *e)
 	kv_config_free(&config);
 }
 
-/* The lines, and what sshd makes of them before they are in place. */
+/* Plans keyveto's lines, and has sshd check a copy with them. */
 static bool
-plan(struct enabling *e)
+plan_lines(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
 	char why[SSHD_WHY_BYTES];
@@ -137,11 +144,12 @@ plan(struct enabling *e)
 }
 
 /*
- * Whether to go on although sshd will ask the files after TrustedUserCAKeys; a
- * message says what that means. ca_lines is how many accounts it is about.
+ * Whether to go on if the plan makes sshd read the accounts' files after
+ * TrustedUserCAKeys; prints what that means. ca_lines is the number of accounts
+ * with a cert-authority line.
  */
 static bool
-accept_order(const struct enabling *e, size_t ca_lines)
+order_is_accepted(const struct enabling *e, size_t ca_lines)
 {
 	if (!e->plan.changes_order)
 		return true;
@@ -159,12 +167,12 @@ accept_order(const struct enabling *e, size_t ca_lines)
 }
 
 /*
- * Runs guard and module with the keyveto.conf that is to be, and compares what
- * sshd is given for each account. Below another root nothing is run: those are
- * another machine's programs. 0 to go on, or the exit status.
+ * Runs the guard and the module with the planned keyveto.conf, and compares the
+ * keys that sshd gets for each account. Below another root runs nothing: those
+ * programs belong to another machine. Returns 0 to go on, or the exit status.
  */
 static int
-try_out(struct enabling *e)
+try_programs(struct enabling *e)
 {
 	const struct sshd_file *f = sshd_files_find(&e->p->files,
 	    KV_CONFIG_PATH);
@@ -178,7 +186,7 @@ try_out(struct enabling *e)
 	bool ok;
 
 	if (*e->o->root != '\0')
-		return accept_order(e, 0) ? 0 : SSHD_NOT_DONE;
+		return order_is_accepted(e, 0) ? 0 : SSHD_NOT_DONE;
 	ok = sshd_tryout_open(&t, e->o, f->next != NULL ? f->next : f->base,
 	    f->next != NULL ? f->next_len : f->base_len);
 	same.tryout = &t;
@@ -187,12 +195,12 @@ try_out(struct enabling *e)
 	sshd_tryout_close(&t);
 	if (!ok)
 		return CLI_UNCHECKED;
-	return accept_order(e, same.ca_lines) ? 0 : SSHD_NOT_DONE;
+	return order_is_accepted(e, same.ca_lines) ? 0 : SSHD_NOT_DONE;
 }
 
-/* 0 to go on, or the exit status. */
+/* Audits all accounts. Returns 0 to go on, or the exit status. */
 static int
-rehearse(struct enabling *e)
+rehearse_logins(struct enabling *e)
 {
 	struct sshd_rehearsal found;
 
@@ -249,9 +257,9 @@ print_plan(const struct enabling *e)
 }
 
 /*
- * keyveto.conf first, since the guard reads it, then PAM, then sshd's own
- * files, which count from a reload on. Where next is NULL the base is written:
- * lines of an earlier run that are no longer wanted go.
+ * Writes keyveto.conf first, since the guard reads it; then PAM's files; then
+ * sshd's, which sshd reads when it is reloaded. Where next is NULL writes base,
+ * which removes the lines of an earlier run.
  */
 static bool
 write_files(struct enabling *e)
@@ -279,9 +287,9 @@ write_files(struct enabling *e)
 	return true;
 }
 
-/* As it is now, on disk. False after a message. */
+/* Checks the files that write_files has written. False after a message. */
 static bool
-validate(struct enabling *e)
+check_files(struct enabling *e)
 {
 	const struct sshd_options *o = e->o;
 	struct pam_stack stack = { 0 };
@@ -289,14 +297,14 @@ validate(struct enabling *e)
 	struct sshd_copy c;
 	bool ok, first = false;
 
-	ok = sshd_open_copy(o, &c, NULL, 0) && sshd_copy_is_faithful(o, &c);
+	ok = sshd_open_copy(o, &c, NULL, 0) && sshd_faithful_copy(o, &c);
 	if (ok &&
 	    !sshd_copy_is_valid(o->sshd, &c, *o->root != '\0', why,
 		sizeof(why))) {
 		cli_error("%s", why);
 		ok = false;
 	}
-	/* Another file may have come, or one that was only read be changed. */
+	/* Another program may have changed a file that enable only reads. */
 	if (ok && !sshd_tree_equals(&c.tree, &e->next.tree)) {
 		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
 			  "was changed meanwhile; run this again",
@@ -304,7 +312,7 @@ validate(struct enabling *e)
 		ok = false;
 	}
 	sshd_copy_close(&c);
-	ok = ok && sshd_require_filters(o, KV_CONFIG_PATH, "", &e->accounts);
+	ok = ok && sshd_usable_filters(o, KV_CONFIG_PATH, "", &e->accounts);
 	if (!ok || !e->pam)
 		return ok;
 	if (!pam_stack_read(o->root, e->plan.service, &stack, why,
@@ -324,15 +332,15 @@ validate(struct enabling *e)
 	return ok;
 }
 
-/* What each file held when we came. */
+/* What a file held before enable wrote it. */
 struct former {
 	char *text;
 	size_t len;
-	bool made;
 };
 
+/* An array with an element for each file of fs. NULL without memory. */
 static struct former *
-remember(const struct sshd_files *fs)
+copy_texts(const struct sshd_files *fs)
 {
 	struct former *was = calloc(fs->n + 1, sizeof(*was));
 
@@ -350,9 +358,12 @@ remember(const struct sshd_files *fs)
 	return was;
 }
 
-/* sshd's files go back first: they name what the others serve. */
+/*
+ * Restores all files; sshd's first, so that sshd does not call a guard that is
+ * no longer configured. False after a message.
+ */
 static bool
-roll_back(struct enabling *e, const struct former *was)
+restore_files(struct enabling *e, const struct former *was)
 {
 	struct sshd_files *fs = &e->p->files;
 	bool ok = true;
@@ -367,16 +378,17 @@ roll_back(struct enabling *e, const struct former *was)
 					 sshd_state_remove(e->o->root);
 	cli_error(ok ?
 		"everything was put back as it was" :
-		"not everything could be put back: see to it before the next "
-		"login; %s" SSHD_STATE_DIR " has what was there",
+		"not everything could be put back: keep this session open, and "
+		"copy the files from %s" SSHD_STATE_DIR " by hand",
 	    e->o->root);
 	return ok;
 }
 
+/* Saves, writes and checks the files. False after a message. */
 static bool
-carry_out(struct enabling *e)
+change_files(struct enabling *e)
 {
-	struct former *was = remember(&e->p->files);
+	struct former *was = copy_texts(&e->p->files);
 	bool ok;
 
 	if (was == NULL) {
@@ -384,8 +396,8 @@ carry_out(struct enabling *e)
 		return false;
 	}
 	ok = sshd_state_save(&e->p->files, false);
-	if (ok && !(write_files(e) && validate(e))) {
-		roll_back(e, was);
+	if (ok && !(write_files(e) && check_files(e))) {
+		restore_files(e, was);
 		ok = false;
 	}
 	for (size_t i = 0; i < e->p->files.n; i++)
@@ -394,9 +406,9 @@ carry_out(struct enabling *e)
 	return ok;
 }
 
-/* What the person is to know and do. */
+/* Prints what was done, and what is still to do. */
 static void
-tell(const struct enabling *e, bool reloaded)
+print_result(const struct enabling *e, bool reloaded)
 {
 	const struct sshd_options *o = e->o;
 
@@ -429,23 +441,24 @@ enable_all(struct enabling *e)
 	bool reloaded;
 	int status;
 
-	if (!look(e) || !plan(e) || !sshd_started_allows(o, e->p))
+	if (!read_setup(e) || !plan_lines(e) || !sshd_started_allows(o, e->p))
 		return CLI_UNCHECKED;
-	if ((status = rehearse(e)) != 0 || (status = try_out(e)) != 0)
+	if ((status = rehearse_logins(e)) != 0 ||
+	    (status = try_programs(e)) != 0)
 		return status;
 	if (o->dry_run) {
 		print_plan(e);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	if (!carry_out(e))
+	if (!change_files(e))
 		return CLI_UNCHECKED;
 	reloaded = o->reload && sshd_reload(e->next_dump);
-	tell(e, reloaded);
+	print_result(e, reloaded);
 	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
 }
 
 static int
-enable(const struct sshd_options *o, struct sshd_present *p)
+enable(const struct sshd_options *o, struct sshd_setup *p)
 {
 	struct enabling e = { .o = o, .p = p };
 	int status = enable_all(&e);
@@ -457,9 +470,9 @@ enable(const struct sshd_options *o, struct sshd_present *p)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_enable(const struct cli_command *cmd, int argc, char **argv)
 {
-	return sshd_run_change(cmd, argc, argv, enable);
+	return sshd_setup_change(cmd, argc, argv, enable);
 }
 
 const struct cli_command sshd_enable = {
@@ -470,17 +483,16 @@ const struct cli_command sshd_enable = {
 	.details =
 	    "As root. Audits every account first, and changes nothing if "
 	    "somebody would be\nrefused, or could not be judged. Runs the "
-	    "guard and the module before anything is\nwritten, and compares "
-	    "what sshd is given for each account. What is written stands\n"
-	    "between marks, is judged by sshd -t, and taken back if sshd does "
-	    "not like it. What\nwas there is kept for 'keyveto sshd "
-	    "disable'.\n\n"
-	    "Without --guard and --pam: both, where the guard takes away only; "
-	    "else the module\nalone, which then ends the connection of a "
-	    "listed key.\n\n"
+	    "guard and the module before it writes a\nfile, and compares the "
+	    "keys that sshd gets for each account. keyveto's lines stand\n"
+	    "between marks. If sshd -t refuses them, all files are put back. "
+	    "'keyveto sshd\ndisable' removes the lines.\n\n"
+	    "Without --guard and --pam: both, if the guard cannot let anybody "
+	    "in whom sshd\nrefuses now; otherwise the module alone, which then "
+	    "ends the connection of a\nlisted key.\n\n"
 	    "  --guard          the guard, as AuthorizedKeysCommand\n"
 	    "  --pam            the PAM module, as the first session line\n"
-	    "  --warn           for now only log: OnHit warn, OnError allow\n"
+	    "  --warn           only log for now: OnHit warn, OnError allow\n"
 	    "  --yes            go on although somebody will, or may, be "
 	    "refused\n"
 	    "  --dry-run        print the lines, and change nothing\n"
@@ -492,5 +504,5 @@ const struct cli_command sshd_enable = {
 	    "(default 30)\n"
 	    "\nExit status: 0 done, 1 not done because somebody would, or "
 	    "may, be refused,\n2 not done.\n",
-	.run = run,
+	.run = run_enable,
 };

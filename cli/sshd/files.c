@@ -35,9 +35,9 @@ sshd_file_is_sshds(const struct sshd_file *f)
 	return !sshd_file_is_pams(f) && strcmp(f->path, KV_CONFIG_PATH) != 0;
 }
 
-/* False with errno. */
+/* Fills in f->st. False with errno. */
 static bool
-find_status(const struct sshd_files *fs, struct sshd_file *f)
+read_status(const struct sshd_files *fs, struct sshd_file *f)
 {
 	int fd = root_open(fs->root, f->path, O_PATH);
 	bool ok = fd != -1 && fstat(fd, &f->st) == 0;
@@ -49,7 +49,7 @@ find_status(const struct sshd_files *fs, struct sshd_file *f)
 
 /* False after a message. */
 static bool
-load(const struct sshd_files *fs, struct sshd_file *f)
+read_now_and_base(const struct sshd_files *fs, struct sshd_file *f)
 {
 	char why[512];
 
@@ -57,7 +57,7 @@ load(const struct sshd_files *fs, struct sshd_file *f)
 	f->there = f->now != NULL;
 	if (!f->there && errno == ENOENT)
 		f->now = strdup("");
-	if (f->now == NULL || (f->there && !find_status(fs, f))) {
+	if (f->now == NULL || (f->there && !read_status(fs, f))) {
 		cli_error("%s%s: %s", fs->root, f->path,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
 		return false;
@@ -96,7 +96,7 @@ sshd_files_add(struct sshd_files *fs, const char *path)
 		free(f);
 		return NULL;
 	}
-	if (!load(fs, f)) {
+	if (!read_now_and_base(fs, f)) {
 		free_file(f);
 		return NULL;
 	}
@@ -174,7 +174,7 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 	return same;
 }
 
-/* The name alone goes; the file it stood for was keyveto's. */
+/* Removes the name r->path stands for, links resolved. */
 static bool
 remove_file(const struct replace *r)
 {
@@ -187,9 +187,9 @@ remove_file(const struct replace *r)
 	return true;
 }
 
-/* What was written is what there is. */
+/* Sets now to what was written. */
 static bool
-note_written(struct sshd_file *f, const char *text, size_t len, bool there)
+set_now(struct sshd_file *f, const char *text, size_t len, bool there)
 {
 	char *now = malloc(len + 1);
 
@@ -233,7 +233,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
 		    replace_commit(&r);
 	replace_close(&r);
-	return ok && note_written(f, text, len, !gone);
+	return ok && set_now(f, text, len, !gone);
 }
 
 void

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/files: the configuration files that keyveto puts lines into: as they
- * are, without keyveto's lines, and as they are to be.
+ * sshd/files: the configuration files that keyveto puts lines into. Each has
+ * three texts: now, base (without keyveto's lines), and next (as enable plans
+ * it).
  */
 #ifndef CLI_SSHD_FILES_H
 #define CLI_SSHD_FILES_H
@@ -13,49 +14,59 @@
 #define SSHD_PAM_DIR "/etc/pam.d/"
 
 struct sshd_file {
-	char *path; /* below root */
-	bool there;
-	struct stat st;		 /* if it is there */
-	char *now, *base, *next; /* base: without blocks; next may be NULL */
+	char *path;	/* below root */
+	bool there;	/* the file exists */
+	struct stat st; /* set if there is true */
+	char *now, *base,
+	    *next; /* now is "" without a file; next may be NULL */
 	size_t now_len, base_len, next_len;
 	size_t blocks; /* in now */
-	bool made;     /* was not there before keyveto made it */
+	bool made;     /* enable makes, or has made, the file */
 };
 
 struct sshd_files {
-	const char *root;
+	const char *root; /* "" for this machine; not freed */
 	struct sshd_file **v;
 	size_t n;
 };
 
 /*
- * The file of that path, read if it is not known yet; it need not be there.
- * NULL after a message.
+ * Returns the file of that path, which fs owns. Reads it if fs does not have it
+ * yet. The file need not exist. NULL after a message.
  */
 struct sshd_file *sshd_files_add(struct sshd_files *fs, const char *path);
+/* The same, but NULL, without a message, if fs does not have it. */
 struct sshd_file *sshd_files_find(const struct sshd_files *fs,
     const char *path);
 
-/* Whose it is, by its name; keyveto.conf is neither's. */
+/*
+ * Whether the file is one of PAM's, or one of sshd's, by its path. Both are
+ * false for keyveto.conf.
+ */
 bool sshd_file_is_pams(const struct sshd_file *f);
 bool sshd_file_is_sshds(const struct sshd_file *f);
 
-/* Adds all files of a tree; false after a message. */
+/* Adds all files of a tree. False after a message. */
 bool sshd_files_add_tree(struct sshd_files *fs, const struct sshd_tree *t);
 
-/* Puts a block before a line of next, or of base if there is no next yet. */
+/*
+ * Puts a block of lines before line number line of next. The first call starts
+ * from base. False after a message.
+ */
 bool sshd_file_insert(struct sshd_file *f, size_t line, const char *lines);
 
 /*
- * The changes that make the tree what it is without keyveto's lines, or what
- * it is to be: an array to be freed; NULL without memory.
+ * The changes that give each file its base, or with next true its next where
+ * there is one. The caller frees the array; its strings belong to fs. NULL
+ * without memory.
  */
 struct sshd_change *sshd_files_changes(const struct sshd_files *fs, bool next,
     size_t *np);
 
 /*
- * Puts text in the place of now, in one step, unless it is the same; a file
- * that keyveto made is removed when text is empty. False after a message.
+ * Replaces the file's content by text, atomically, and sets now to it. Writes
+ * nothing if now is text already. Removes a file that keyveto made if text is
+ * empty. False after a message.
  */
 bool sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
     const char *text, size_t len);

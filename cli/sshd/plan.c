@@ -9,6 +9,7 @@
 
 #include "kv_userfile.h"
 #include "host/root_file.h"
+#include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/version.h"
@@ -18,12 +19,12 @@
 
 #define ARGUMENTS_FILES "--user %u --home %h --type %t --key %k"
 #define ARGUMENTS_CHAIN "--user %u --type %t --key %k"
-/* sshd 9.3 and earlier refuse every key over a token that they do not know. */
+/* sshd 9.3 and earlier do not know %C, and then refuse every key. */
 #define ARGUMENT_CONNECTION " --connection %C"
 #define FIRST_LINE 1
 
-/* What the guard's lines set; of each the first value counts. */
-static const char *const guards[] = {
+/* The keywords of the guard's lines. sshd uses the first value of each. */
+static const char *const guard_keywords[] = {
 	"AuthorizedKeysFile",
 	"AuthorizedKeysCommand",
 	"AuthorizedKeysCommandUser",
@@ -31,17 +32,19 @@ static const char *const guards[] = {
 	"AuthorizedPrincipalsCommandUser",
 };
 
+#define GUARD_KEYWORDS (sizeof(guard_keywords) / sizeof(guard_keywords[0]))
+
 static bool
-is_guards(const char *keyword)
+is_guard_keyword(const char *keyword)
 {
-	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++)
-		if (strcasecmp(keyword, guards[i]) == 0)
+	for (size_t i = 0; i < GUARD_KEYWORDS; i++)
+		if (strcasecmp(keyword, guard_keywords[i]) == 0)
 			return true;
 	return false;
 }
 
 static bool
-is(const struct sshd_line *l, const char *keyword)
+sets(const struct sshd_line *l, const char *keyword)
 {
 	return strcasecmp(l->keyword, keyword) == 0;
 }
@@ -51,7 +54,7 @@ static bool
 any_match_sets(const struct sshd_tree *t, const char *keyword)
 {
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match != 0 && is(&t->line[i], keyword))
+		if (t->line[i].match != 0 && sets(&t->line[i], keyword))
 			return true;
 	return false;
 }
@@ -68,38 +71,38 @@ has_arguments(const char *command)
 	return has;
 }
 
-/* The first line of that Match block with the keyword, or NULL. */
+/* The first line with the keyword in Match block number match, or NULL. */
 static const struct sshd_line *
 find_in_match(const struct sshd_tree *t, size_t match, const char *keyword)
 {
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match && is(&t->line[i], keyword))
+		if (t->line[i].match == match && sets(&t->line[i], keyword))
 			return &t->line[i];
 	return NULL;
 }
 
-/* Whether the Match block of that number sets it. */
 static bool
 match_sets(const struct sshd_tree *t, size_t match, const char *keyword)
 {
 	return find_in_match(t, match, keyword) != NULL;
 }
 
-/* What a block without the other of the two is given. */
+/* The line that a Match block gets if it sets has, and does not set lacks. */
 struct completion {
 	const char *has, *lacks;
 	const char *line;
 };
 
 static bool
-needs(const struct sshd_tree *t, size_t match, const struct completion *c)
+needs_completion(const struct sshd_tree *t, size_t match,
+    const struct completion *c)
 {
 	return match_sets(t, match, c->has) && !match_sets(t, match, c->lacks);
 }
 
-/* Whether an earlier line is the same one, of a file included twice. */
+/* Whether a Match line is in the tree before: its file is included twice. */
 static bool
-is_known(const struct sshd_tree *t, size_t match)
+is_repeated(const struct sshd_tree *t, size_t match)
 {
 	const struct sshd_line *l = &t->line[match - 1];
 
@@ -112,12 +115,13 @@ is_known(const struct sshd_tree *t, size_t match)
 }
 
 /*
- * A Match block that sets AuthorizedKeysFile alone would now have the guard's
- * command as well, which hands out the files of all others; one that sets
- * AuthorizedKeysCommand alone would lose the files. Each gets the line that
- * keeps what it had, right after its Match line. Before a command that is again
- * its AuthorizedPrincipalsCommand: sshd 9.2 overlooks one that comes after. The
- * last block of a file goes first, so that numbers stay right.
+ * Writes c->line after the Match line of each block that needs it. With the
+ * guard's lines, a block that sets AuthorizedKeysFile alone would get the guard
+ * as well, which prints the files of AuthorizedKeysFile outside Match blocks; a
+ * block that sets AuthorizedKeysCommand alone would lose the files. sshd 9.2
+ * ignores an AuthorizedPrincipalsCommand after an AuthorizedKeysCommand, so
+ * that the block's own one is repeated before the new line. The loop runs
+ * backwards to keep line numbers valid. False after a message.
  */
 static bool
 complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
@@ -131,7 +135,8 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 		char *text;
 		bool ok;
 
-		if (!is(l, "Match") || !needs(t, i, c) || is_known(t, i))
+		if (!sets(l, "Match") || !needs_completion(t, i, c) ||
+		    is_repeated(t, i))
 			continue;
 		again = is_command ?
 		    find_in_match(t, i, "AuthorizedPrincipalsCommand") :
@@ -153,23 +158,24 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 }
 
 /*
- * Whether no AuthorizedPrincipalsCommand comes after the line for a Match block
- * that belongs to another one: sshd 9.2 would overlook it. If not, plan->unfit
- * says so.
+ * Whether c->line hides no AuthorizedPrincipalsCommand of a later Match block:
+ * sshd 9.2 ignores one that comes after an AuthorizedKeysCommand. If false,
+ * plan->unfit says why.
  */
 static bool
-spares_principals(const char *root, const struct sshd_tree *t,
+keeps_principals(const char *root, const struct sshd_tree *t,
     const struct completion *c, struct sshd_plan *plan)
 {
 	static const char command[] = "AuthorizedPrincipalsCommand";
 
 	for (size_t i = 1; i <= t->n_lines; i++) {
-		if (!is(&t->line[i - 1], "Match") || !needs(t, i, c))
+		if (!sets(&t->line[i - 1], "Match") ||
+		    !needs_completion(t, i, c))
 			continue;
 		for (size_t k = i; k < t->n_lines; k++) {
 			const struct sshd_line *l = &t->line[k];
 
-			if (l->match == 0 || !is(l, command))
+			if (l->match == 0 || !sets(l, command))
 				continue;
 			if (l->match == i)
 				break;
@@ -184,7 +190,7 @@ spares_principals(const char *root, const struct sshd_tree *t,
 	return true;
 }
 
-/* How many Match blocks set the one and not the other. */
+/* Counts Match blocks that set has and not lacks. *firstp: the first one. */
 static size_t
 count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
     size_t *firstp)
@@ -192,7 +198,7 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
 	size_t n = 0;
 
 	for (size_t i = t->n_lines; i > 0; i--) {
-		if (!is(&t->line[i - 1], "Match") || !match_sets(t, i, has) ||
+		if (!sets(&t->line[i - 1], "Match") || !match_sets(t, i, has) ||
 		    match_sets(t, i, lacks))
 			continue;
 		*firstp = i - 1;
@@ -202,13 +208,14 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
 }
 
 /*
- * Whether each Match block sets AuthorizedKeysCommand and its user together. The
- * guard's lines give the other of the two to a block that sets one alone: its
- * command, which sshd skips now for want of a user, would run as root; or the
- * guard would run as its user. If not, plan->unfit says so.
+ * Whether each Match block sets AuthorizedKeysCommand and
+ * AuthorizedKeysCommandUser together. A block that sets the command alone would
+ * get the user of the guard's lines: sshd skips such a command now, and would
+ * run it as root. A block that sets the user alone would run the guard as that
+ * user. If false, plan->unfit says why.
  */
 static bool
-keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
+keeps_command_users(const struct sshd_setup *p, struct sshd_plan *plan)
 {
 	const struct sshd_tree *t = &p->base.tree;
 
@@ -216,7 +223,7 @@ keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
 		const struct sshd_line *match = &t->line[i - 1], *command;
 		bool user;
 
-		if (!is(match, "Match"))
+		if (!sets(match, "Match"))
 			continue;
 		command = find_in_match(t, i, "AuthorizedKeysCommand");
 		user = match_sets(t, i, "AuthorizedKeysCommandUser");
@@ -235,12 +242,13 @@ keeps_command_users(const struct sshd_present *p, struct sshd_plan *plan)
 }
 
 /*
- * Of two blocks that both match, each may lack what the other sets: then a
- * line for one would take something from the other. False after a message, or
- * with plan->unfit.
+ * Completes the Match blocks. Two blocks may match the same account: if one
+ * sets AuthorizedKeysFile alone, and one AuthorizedKeysCommand alone, a line
+ * for either would override the other. False after a message, or with
+ * plan->unfit.
  */
 static bool
-plan_matches(struct sshd_present *p, struct sshd_plan *plan)
+plan_matches(struct sshd_setup *p, struct sshd_plan *plan)
 {
 	const struct sshd_tree *t = &p->base.tree;
 	static const char files[] = "AuthorizedKeysFile";
@@ -266,7 +274,7 @@ plan_matches(struct sshd_present *p, struct sshd_plan *plan)
 		c.has = files;
 		c.lacks = command;
 		snprintf(line, sizeof(line), "AuthorizedKeysCommand none\n");
-		return spares_principals(p->files.root, t, &c, plan) &&
+		return keeps_principals(p->files.root, t, &c, plan) &&
 		    complete_matches(&p->files, t, &c);
 	}
 	if (n_commands > 0) {
@@ -280,10 +288,10 @@ plan_matches(struct sshd_present *p, struct sshd_plan *plan)
 }
 
 /*
- * The guard in front of a command of sshd's, with what sshd gives to that
- * command. sshd adds the account's name to an AuthorizedKeysCommand that has no
- * arguments (auth2-pubkey.c:user_key_command_allowed2), and only to that one:
- * behind "--" the name has to be written.
+ * Prints the line that puts the guard in front of a command. sshd adds the
+ * account's name to an AuthorizedKeysCommand without arguments
+ * (auth2-pubkey.c:user_key_command_allowed2), which implicit says: behind "--"
+ * the line has to name the account.
  */
 static void
 print_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
@@ -295,9 +303,9 @@ print_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
 }
 
 /*
- * Whether the guard can stand in front of a command: it must be willing to
- * become it, and sshd must read the command's words in the new place as it did
- * in the old one. why says what is in the way.
+ * Whether the guard can stand in front of a command: the guard must accept the
+ * program, and sshd must split the command into the same words behind "--". If
+ * false, why says why.
  */
 static bool
 can_stand_before(const struct sshd_options *o, const char *command, char *why,
@@ -315,20 +323,20 @@ can_stand_before(const struct sshd_options *o, const char *command, char *why,
 		    "a #",
 		    command);
 	else
-		ok = sshd_guard_would_run(o, program, why, cap);
+		ok = sshd_usable_program(o, program, why, cap);
 	free(copy);
 	return ok;
 }
 
 /*
- * The lines for an AuthorizedPrincipalsCommand that is there. Where there is
- * none, nothing is put in its place: what sshd does by itself then, no command
- * does for every name. sshd 9.2 overlooks a line that comes after
- * AuthorizedKeysCommand, so that it is repeated here even as it is.
+ * Writes the lines for an AuthorizedPrincipalsCommand. Without one, writes
+ * none: no command can do for every name what sshd does by itself. sshd 9.2
+ * ignores the line after an AuthorizedKeysCommand, so that it is repeated here
+ * even if it does not change.
  */
 static void
 write_principals(FILE *out, const struct sshd_options *o,
-    const struct sshd_present *p, struct sshd_plan *plan)
+    const struct sshd_setup *p, struct sshd_plan *plan)
 {
 	static const char keyword[] = "AuthorizedPrincipalsCommand";
 	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
@@ -355,10 +363,10 @@ write_principals(FILE *out, const struct sshd_options *o,
 }
 
 /*
- * Whether sshd can expand the name of an authorized keys file. If not, it ends
- * every login that asks for keys (misc.c:vdollar_percent_expand,
- * auth.c:expand_authorized_keys), and plan->unfit says so: the guard would let
- * such logins in.
+ * Whether sshd can expand the name of an authorized keys file. If it cannot, it
+ * ends every login with a key (misc.c:vdollar_percent_expand,
+ * auth.c:expand_authorized_keys), which the guard would let in; then
+ * plan->unfit says so.
  */
 static bool
 can_expand(const char *pattern, struct sshd_plan *plan)
@@ -377,10 +385,9 @@ can_expand(const char *pattern, struct sshd_plan *plan)
 }
 
 /*
- * What sshd reads now, as arguments of the guard: an sshd that was not told to
- * read its configuration again keeps the files that it had, whatever comes into
- * keyveto.conf meanwhile. sshd expands the tokens. False after a message, or
- * with plan->unfit.
+ * Prints sshd's AuthorizedKeysFile as arguments of the guard. In keyveto.conf
+ * it would also count for an sshd that has not been reloaded. sshd expands the
+ * tokens. False after a message, or with plan->unfit.
  */
 static bool
 print_file_arguments(FILE *out, const struct sshd_options *o,
@@ -396,7 +403,7 @@ print_file_arguments(FILE *out, const struct sshd_options *o,
 		return false;
 	}
 	while (ok && (word = sshd_words_next(&rest)) != NULL) {
-		/* auth2-pubkey.c:user_key_allowed2 passes over the word. */
+		/* auth2-pubkey.c:user_key_allowed2 skips the word. */
 		if (strcasecmp(word, "none") == 0)
 			continue;
 		ok = can_expand(word, plan);
@@ -420,10 +427,13 @@ print_file_arguments(FILE *out, const struct sshd_options *o,
 	return true;
 }
 
-/* The guard takes over the files. False after a message, or with plan->unfit. */
+/*
+ * Writes the lines for a guard that prints the accounts' files. False after a
+ * message, or with plan->unfit.
+ */
 static bool
-write_files_guard(FILE *out, const struct sshd_options *o,
-    struct sshd_present *p, struct sshd_plan *plan)
+write_files_guard(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
+    struct sshd_plan *plan)
 {
 	plan->takes_files = true;
 	plan->changes_order = ways_any_user_ca(&p->base.tree);
@@ -440,11 +450,12 @@ write_files_guard(FILE *out, const struct sshd_options *o,
 }
 
 /*
- * The lines for AuthorizedKeysCommand. False after a message, or with
- * plan->unfit; plan->guard turns false if there is nothing for the guard to do.
+ * Writes the lines for AuthorizedKeysCommand. Sets plan->guard to false, after
+ * a note, if the guard has nothing to do. False after a message, or with
+ * plan->unfit.
  */
 static bool
-write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
+write_keys(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	const char *dump = p->dump;
@@ -500,13 +511,13 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_present *p,
 }
 
 /*
- * Whether the drop-in sets each of its keywords before anybody else does, so
- * that its values count.
+ * Whether sshd uses the values in the drop-in: no earlier line may set one of
+ * its keywords, and no Match block may include it.
  */
 static bool
 drop_in_is_first(const struct sshd_tree *t)
 {
-	bool seen[sizeof(guards) / sizeof(guards[0])] = { false };
+	bool seen[GUARD_KEYWORDS] = { false };
 	bool any = false;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
@@ -516,9 +527,8 @@ drop_in_is_first(const struct sshd_tree *t)
 		if (ours && l->match != 0)
 			return false;
 		any |= ours;
-		for (size_t k = 0; k < sizeof(guards) / sizeof(guards[0]);
-		     k++) {
-			if (l->match != 0 || !is(l, guards[k]))
+		for (size_t k = 0; k < GUARD_KEYWORDS; k++) {
+			if (l->match != 0 || !sets(l, guard_keywords[k]))
 				continue;
 			if (ours && seen[k])
 				return false;
@@ -528,9 +538,12 @@ drop_in_is_first(const struct sshd_tree *t)
 	return any;
 }
 
-/* Puts the lines into a file of their own, or at the top of sshd_config. */
+/*
+ * Puts the lines into SSHD_DROP_IN, or, if they would have no effect there, at
+ * the top of sshd_config. Sets plan->place. False after a message.
+ */
 static bool
-place_lines(const struct sshd_options *o, struct sshd_present *p,
+place_lines(const struct sshd_options *o, struct sshd_setup *p,
     const char *lines, struct sshd_plan *plan)
 {
 	struct sshd_file *f = sshd_files_add(&p->files, SSHD_DROP_IN);
@@ -553,7 +566,7 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 		sshd_copy_close(&c);
 		if (first)
 			return true;
-		/* What its own Match blocks were given stays in it. */
+		/* Remove the lines; keep what plan_matches put there. */
 		memmove(f->next, f->next + f->next_len - had, had + 1);
 		f->next_len = had;
 		if (!planned) {
@@ -566,9 +579,9 @@ place_lines(const struct sshd_options *o, struct sshd_present *p,
 	return f != NULL && sshd_file_insert(f, FIRST_LINE, lines);
 }
 
-/* Whether all that the guard takes over is known; else plan->unfit says why. */
+/* Whether p->dump shows sshd's values in full. If not, plan->unfit says why. */
 static bool
-is_known_in_full(const struct sshd_options *o, struct sshd_present *p,
+values_are_complete(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	struct sshd sshd = { .path = o->sshd, .config = p->base.top };
@@ -581,18 +594,19 @@ is_known_in_full(const struct sshd_options *o, struct sshd_present *p,
 		    "AuthorizedKeysFile names a file with a blank, quote, "
 		    "backslash or #, which sshd -T does not show as one");
 	sshd_overview_free(&overview);
-	for (size_t i = 0; i < sizeof(guards) / sizeof(guards[0]); i++) {
-		(void)sshd_text_value(p->dump, guards[i], value, sizeof(value));
+	for (size_t i = 0; i < GUARD_KEYWORDS; i++) {
+		(void)sshd_text_value(p->dump, guard_keywords[i], value,
+		    sizeof(value));
 		if (strlen(value) + 1 == sizeof(value))
 			snprintf(plan->unfit, sizeof(plan->unfit),
-			    "%s is too long", guards[i]);
+			    "%s is too long", guard_keywords[i]);
 	}
 	return *plan->unfit == '\0';
 }
 
-/* False after a message, or with plan->unfit. */
+/* Plans the guard's lines. False after a message, or with plan->unfit. */
 static bool
-plan_guard(const struct sshd_options *o, struct sshd_present *p,
+plan_guard(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	char *lines = NULL;
@@ -600,14 +614,14 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 	FILE *out;
 	bool ok;
 
-	if (!is_known_in_full(o, p, plan))
+	if (!values_are_complete(o, p, plan))
 		return false;
 	if ((out = open_memstream(&lines, &len)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
 	plan->connection = sshd_version_at_least(o->sshd, 9, 4);
-	/* sshd 9.2 overlooks a principals command after the keys command. */
+	/* sshd 9.2 ignores a principals command after the keys command. */
 	write_principals(out, o, p, plan);
 	ok = write_keys(out, o, p, plan);
 	if (fclose(out) != 0 || lines == NULL)
@@ -619,8 +633,8 @@ plan_guard(const struct sshd_options *o, struct sshd_present *p,
 }
 
 /*
- * Fills in plan->pam_unfit: the module answers PAM_SUCCESS for a clean key, and
- * no session that PAM refuses now may be opened by that.
+ * Sets plan->pam_unfit if PAM would open a session that it refuses now, because
+ * the module returns PAM_SUCCESS for a clean key.
  */
 static void
 find_pam_unfit(const char *root, const struct sshd_file *f,
@@ -652,11 +666,11 @@ find_pam_unfit(const char *root, const struct sshd_file *f,
 }
 
 /*
- * Reads PAM's lines for sshd: plan->pam_there, or plan->pam_unfit. False
- * after a message.
+ * Reads PAM's stack for sshd, and sets plan->pam_there and plan->pam_unfit.
+ * False after a message.
  */
 static bool
-read_pam_stack(const struct sshd_options *o, struct sshd_present *p,
+read_pam_stack(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
@@ -694,11 +708,11 @@ read_pam_stack(const struct sshd_options *o, struct sshd_present *p,
 }
 
 /*
- * Whether the module can be put in. Where it cannot, the guard works alone,
- * unless the module was asked for by name. False after a message.
+ * Sets plan->pam to false if the module would change PAM's answer. False after
+ * a message, also for that with --pam.
  */
 static bool
-plan_pam_or_none(const struct sshd_options *o, struct sshd_present *p,
+plan_pam_or_none(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	if (!read_pam_stack(o, p, plan))
@@ -714,9 +728,9 @@ plan_pam_or_none(const struct sshd_options *o, struct sshd_present *p,
 	return true;
 }
 
-/* Where the module is left out, there must be a guard. */
+/* False, after a message, if both the module and the guard are left out. */
 static bool
-has_guard_for_pam(const struct sshd_plan *plan)
+has_guard_or_module(const struct sshd_plan *plan)
 {
 	if (*plan->pam_unfit == '\0')
 		return true;
@@ -729,8 +743,9 @@ has_guard_for_pam(const struct sshd_plan *plan)
 	return false;
 }
 
+/* Plans the module's line. False after a message. */
 static bool
-plan_pam(const struct sshd_options *o, struct sshd_present *p,
+plan_pam(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	char path[SSHD_VALUE_BYTES + 16];
@@ -746,7 +761,7 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 		plan->pam = false;
 		return true;
 	}
-	/* First of the session lines wherever those stand. */
+	/* The first line of the file is the first session line, too. */
 	plan->pam_alone = !plan->guard && !plan->foreign_guard;
 	return sshd_file_insert(f, FIRST_LINE,
 	    plan->pam_alone ?
@@ -754,8 +769,9 @@ plan_pam(const struct sshd_options *o, struct sshd_present *p,
 		"session requisite " SSHD_MODULE "\n");
 }
 
+/* Plans keyveto.conf, which --warn changes. False after a message. */
 static bool
-plan_config(const struct sshd_options *o, struct sshd_present *p)
+plan_config(const struct sshd_options *o, struct sshd_setup *p)
 {
 	struct sshd_file *f = sshd_files_add(&p->files, KV_CONFIG_PATH);
 
@@ -772,9 +788,9 @@ plan_config(const struct sshd_options *o, struct sshd_present *p)
 		"OnHit warn\nOnError allow\nOnUnsupported allow\n");
 }
 
-/* What an attempt to put the guard in has planned so far goes. */
+/* Removes all that plan_guard has planned. */
 static void
-forget_guard(struct sshd_present *p, struct sshd_plan *plan)
+forget_guard(struct sshd_setup *p, struct sshd_plan *plan)
 {
 	for (size_t i = 0; i < p->files.n; i++) {
 		free(p->files.v[i]->next);
@@ -785,11 +801,12 @@ forget_guard(struct sshd_present *p, struct sshd_plan *plan)
 }
 
 /*
- * Plans the guard. Where it cannot be shown to take away only, and nobody has
- * asked for it by name, the module does the work alone. False after a message.
+ * Plans the guard. If the guard would change more than who is refused, leaves
+ * it out, and the module works alone. False after a message, also if that is
+ * not possible, or --guard is given.
  */
 static bool
-plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
+plan_guard_or_none(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
 {
 	bool ok = plan_guard(o, p, plan);
@@ -809,9 +826,7 @@ plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
 		cli_error("note: the guard is left out: %s", plan->unfit);
 		return true;
 	}
-	cli_error("the guard cannot be put in so that it takes away only: %s; "
-		  "%s%s",
-	    plan->unfit,
+	cli_error("the guard cannot be put in here: %s; %s%s", plan->unfit,
 	    *plan->pam_unfit != '\0' ? "nor can the PAM "
 				       "module: " :
 		o->guard	     ? "use --pam" :
@@ -822,7 +837,7 @@ plan_guard_or_none(const struct sshd_options *o, struct sshd_present *p,
 }
 
 bool
-sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
+sshd_plan_make(const struct sshd_options *o, struct sshd_setup *p,
     const struct accounts *accounts, struct sshd_plan *plan)
 {
 	bool ok;
@@ -830,16 +845,16 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_present *p,
 	sshd_pam_service(p->dump, plan->service);
 	ok = (!plan->pam || plan_pam_or_none(o, p, plan)) &&
 	    (!plan->guard || plan_guard_or_none(o, p, plan)) &&
-	    has_guard_for_pam(plan) && (!plan->pam || plan_pam(o, p, plan)) &&
+	    has_guard_or_module(plan) && (!plan->pam || plan_pam(o, p, plan)) &&
 	    plan_config(o, p) &&
-	    (!plan->guard || sshd_require_guard(o, SSHD_GUARD_PATH)) &&
-	    (!plan->pam || sshd_require_module(o, SSHD_MODULE)) &&
-	    sshd_require_filters(o, KV_CONFIG_PATH, "", accounts);
+	    (!plan->guard || sshd_usable_guard(o, SSHD_GUARD_PATH)) &&
+	    (!plan->pam || sshd_usable_module(o, SSHD_MODULE)) &&
+	    sshd_usable_filters(o, KV_CONFIG_PATH, "", accounts);
 	if (ok && *plan->command_user != '\0')
-		ok = sshd_require_filters(o, KV_CONFIG_PATH, plan->command_user,
+		ok = sshd_usable_filters(o, KV_CONFIG_PATH, plan->command_user,
 		    accounts);
 	if (ok && *plan->principals_user != '\0')
-		ok = sshd_require_filters(o, KV_CONFIG_PATH,
+		ok = sshd_usable_filters(o, KV_CONFIG_PATH,
 		    plan->principals_user, accounts);
 	return ok;
 }
@@ -871,12 +886,12 @@ sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
 			    (i == 0 && sshd_words_none(was) &&
 				sshd_words_none(value)) ||
 			    (i == 0 && strcmp(was, value) == 0);
-		/* Match blocks are reported by sshd_plan_tell_matches. */
+		/* sshd_plan_tell_matches reports Match blocks. */
 		if (good || any_match_sets(t, watched[i]))
 			continue;
-		cli_error("sshd takes %s for %s all the same; nothing was "
-			  "changed",
-		    value, watched[i]);
+		cli_error("keyveto's lines have no effect: sshd would still "
+			  "use %s %s; nothing was changed",
+		    watched[i], value);
 		return false;
 	}
 	return true;
@@ -905,9 +920,9 @@ sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 	return n;
 }
 
-/* Whether the Match block of that number sets something that counts here. */
+/* Whether a Match block sets where keys come from, or whether they count. */
 static bool
-match_counts(const struct sshd_tree *t, size_t match)
+match_is_relevant(const struct sshd_tree *t, size_t match)
 {
 	static const char *const others[] = {
 		"TrustedUserCAKeys",
@@ -917,7 +932,8 @@ match_counts(const struct sshd_tree *t, size_t match)
 	};
 
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match && is_guards(t->line[i].keyword))
+		if (t->line[i].match == match &&
+		    is_guard_keyword(t->line[i].keyword))
 			return true;
 	for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
 		if (match_sets(t, match, others[k]))
@@ -933,8 +949,9 @@ sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
 	for (size_t i = 0; *o->root != '\0' && i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 
-		if (!is(l, "Match") || strcasestr(l->value, "group") == NULL ||
-		    !match_counts(t, i + 1))
+		if (!sets(l, "Match") ||
+		    strcasestr(l->value, "group") == NULL ||
+		    !match_is_relevant(t, i + 1))
 			continue;
 		cli_error("%s%s:%zu: Match Group is answered by the groups of "
 			  "this machine, not by those below %s",

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: ISC */
+#include "sshd/rehearse.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "audit/accounts.h"
+#include "audit/policy.h"
 #include "audit/table.h"
 #include "audit/user_ca.h"
-#include "sshd/sshd.h"
+#include "sshd/usable.h"
 
 struct rehearsal {
 	struct sshd_rehearsal *found;
 	struct audit_table table;
-	bool unsupported_enter;
-	char *refused, *locked_out, *unknown; /* their names, in a row */
+	bool unsupported_enter; /* OnUnsupported lets such keys in */
+	char *refused, *locked_out, *unknown; /* " NAME NAME", or NULL */
 };
 
 /*
- * A listed CA takes all its certificates with it, whoever has one: nothing here
- * tells who.
+ * Audits TrustedUserCAKeys. No server knows who has a certificate of a listed
+ * CA, so that such a CA is counted by itself. False with errno.
  */
 static bool
 rehearse_user_cas(struct report *r, const struct audit_policies *policies,
@@ -45,8 +48,9 @@ add_name(char **list, const char *name)
 	return true;
 }
 
+/* Counts an account; r and before are the report with and without its keys. */
 static bool
-take_account(const struct account *account, const struct report *before,
+count_account(const struct account *account, const struct report *before,
     const struct report *r, void *arg)
 {
 	struct rehearsal *h = arg;
@@ -68,7 +72,7 @@ take_account(const struct account *account, const struct report *before,
 }
 
 static void
-tell(const struct rehearsal *h)
+print_accounts(const struct rehearsal *h)
 {
 	const char *names[] = { h->refused, h->locked_out, h->unknown };
 	static const char *const what[] = {
@@ -89,7 +93,7 @@ tell(const struct rehearsal *h)
 }
 
 static bool
-rehearse(const struct sshd_options *o, struct sshd_copy *base,
+audit_all(const struct sshd_options *o, struct sshd_copy *base,
     struct rehearsal *h, struct report *r, const struct accounts *accounts)
 {
 	const struct sshd sshd = {
@@ -110,7 +114,7 @@ rehearse(const struct sshd_options *o, struct sshd_copy *base,
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&policies, &sshd, accounts, readers.policy_of,
 		r) &&
-	    audit_accounts(r, &readers, take_account, h) &&
+	    audit_accounts(r, &readers, count_account, h) &&
 	    rehearse_user_cas(r, &policies, o->root, h);
 	if (!ok)
 		cli_error("%s", strerror(errno));
@@ -135,15 +139,15 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
 	bool ok;
 
 	*found = (struct sshd_rehearsal){ 0 };
-	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
+	if (!sshd_usable_open(o, KV_CONFIG_PATH, &judge))
 		return false;
 	h.unsupported_enter = judge.config.on_unsupported != KV_ACTION_DENY;
 	ok = sshd_find_accounts(o, &accounts) &&
-	    rehearse(o, base, &h, &r, &accounts);
+	    audit_all(o, base, &h, &r, &accounts);
 	if (ok) {
-		/* What sshd does not tell, no account's count holds. */
+		/* Problems with sshd's answers are counted for no account. */
 		found->unknown = r.problems > 0;
-		tell(&h);
+		print_accounts(&h);
 		report_summary(&r);
 		ok = cli_stdout_ok();
 	}

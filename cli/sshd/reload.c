@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Makes the running sshd read its files anew. */
+#include "sshd/reload.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #define SYSTEMCTL "/usr/bin/systemctl"
 
+/* Runs systemctl. False if it fails. */
 static bool
 systemctl(const char *verb, const char *unit)
 {
@@ -24,9 +26,9 @@ systemctl(const char *verb, const char *unit)
 }
 
 /*
- * Debian 12's sshd does not take systemd's socket a second time: reloaded, it
- * ends, and its unit has failed until the next connection. Sessions outlive a
- * restart.
+ * Reloads a unit; restarts it if systemd's socket is in use. Debian 12's sshd
+ * does not take the socket a second time: on a reload it ends, and the unit
+ * stays failed until the next connection. A restart ends no session.
  */
 static bool
 reload_unit(const char *service, const char *socket)
@@ -36,7 +38,7 @@ reload_unit(const char *service, const char *socket)
 		service);
 }
 
-/* SIGHUP for the sshd whose process id is in the file. */
+/* Sends SIGHUP to the sshd whose process id is in the file. */
 static bool
 signal_listener(const char *path)
 {
@@ -70,11 +72,15 @@ sshd_reload(const char *dump)
 		snprintf(path, sizeof(path), "none");
 	if (signal_listener(path))
 		return true;
-	/* The sshd that systemd starts for a connection reads its files then. */
+	/*
+	 * systemd starts an sshd for each connection: it reads the files then.
+	 */
 	if (systemd &&
 	    (systemctl("is-active", "ssh.socket") ||
 		systemctl("is-active", "sshd.socket")))
 		return true;
-	cli_error("%s: names no running sshd; nothing was reloaded", path);
+	cli_error("PidFile %s names no running sshd; nothing was reloaded: "
+		  "reload sshd by hand",
+	    path);
 	return false;
 }

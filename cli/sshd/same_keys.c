@@ -22,12 +22,12 @@
 
 #define LINE_BYTES (256 * 1024)
 
-/* What sshd says of accounts that Match blocks cannot tell apart. */
+/* "sshd -T" for accounts that Match blocks cannot tell apart. */
 struct kind {
-	char *base, *next;
+	char *base, *next; /* without and with keyveto's lines */
 };
 
-/* Keywords by which the guard is put in; no other may change. */
+/* Whether keyveto may change this line of "sshd -T". */
 static bool
 is_guards_keyword(const char *line)
 {
@@ -56,7 +56,10 @@ skip_guards_lines(const char *text)
 	return text;
 }
 
-/* The first line that differs, but for the guard's keywords; NULL if none. */
+/*
+ * The first line of base that differs in next, except those that keyveto may
+ * change. NULL if there is none.
+ */
 static const char *
 find_other_change(const char *base, const char *next)
 {
@@ -75,13 +78,13 @@ find_other_change(const char *base, const char *next)
 	}
 }
 
-/* In the child that reads an account's files. */
+/* What the child that reads an account's files knows. */
 struct reading {
 	const struct account *account;
-	struct kv_account kv; /* the same */
+	struct kv_account kv; /* the same account */
 	const struct sshd_settings *settings;
 	enum kv_strictmodes strictmodes;
-	bool wildcards; /* sshd looks for them in each name */
+	bool wildcards; /* sshd expands wildcards in file names */
 	SHA2_CTX hash;
 	bool unfinished; /* the last file did not end with a line end */
 	bool ca_line;
@@ -90,8 +93,8 @@ struct reading {
 enum { FILES_READ = 1 };
 
 /*
- * The bytes, as the guard joins those of several files. A read error is the end
- * of a file, as for sshd.
+ * Hashes a file. Puts a newline between two files where the first has none at
+ * its end, as the guard does. Like sshd, takes a read error for the end.
  */
 static void
 hash_file(struct reading *r, int fd)
@@ -126,7 +129,7 @@ has_ca_line(int fd)
 		r = kv_lines_next(&lines, &text, &more);
 		if (r == KV_ERR_SYSTEM)
 			break;
-		/* Too long to be read: it may be one. */
+		/* A line that is too long to parse may be one. */
 		found = r != KV_OK ||
 		    (more &&
 			kv_line_parse(text, blob, sizeof(blob), &line) ==
@@ -137,7 +140,7 @@ has_ca_line(int fd)
 	return found;
 }
 
-/* One that is missing, or that StrictModes refuses, is none for sshd either. */
+/* Skips a file that is missing or that StrictModes refuses, as sshd does. */
 static bool
 read_file(const char *path, void *arg)
 {
@@ -153,6 +156,7 @@ read_file(const char *path, void *arg)
 	return true;
 }
 
+/* In a child: reads the files as the account, and sends their hash. */
 static void
 read_files(struct record_out *out, void *arg)
 {
@@ -167,7 +171,7 @@ read_files(struct record_out *out, void *arg)
 	child_die_with_parent();
 	SHA256Init(&r->hash);
 	for (size_t i = 0; i < r->settings->n_patterns; i++) {
-		/* Where sshd cannot, it ends the login: no answer is right. */
+		/* sshd ends the login: there is no hash to compare. */
 		if (kv_userfile_expand(r->settings->pattern[i], &r->kv, path,
 			sizeof(path)) != KV_OK)
 			return;
@@ -228,7 +232,7 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 		if (ok)
 			memcpy(digest, bytes.p, SHA256_DIGEST_LENGTH);
 		record_in_free(&in);
-		/* It may wait for a file server that is gone. */
+		/* The child may be waiting for a dead file server. */
 		if (ok)
 			ok = child_wait(&c) == 0;
 		else
@@ -258,7 +262,7 @@ run_keys_command(const struct sshd_same_keys *s, const char *dump,
 	    cap);
 }
 
-/* Whether the guard hands out the files that sshd reads now. */
+/* Whether the guard prints the files that sshd reads now. */
 static bool
 files_are_same(struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
@@ -275,13 +279,13 @@ files_are_same(struct sshd_same_keys *s, const struct kind *k,
 		return true;
 	snprintf(why, cap,
 	    out.status != 0 ? "the guard fails for a key that "
-			      "no list knows; the system log says why" :
+			      "no filter lists; the system log says why" :
 			      "the guard hands out "
 			      "other lines than sshd reads from the files now");
 	return false;
 }
 
-/* Whether the command prints the same behind the guard as without it. */
+/* Whether the command prints the same with the guard before it as alone. */
 static bool
 outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
@@ -301,6 +305,7 @@ outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
 	return false;
 }
 
+/* Whether a keyword has the same value with and without keyveto's lines. */
 static bool
 same_value(const struct kind *k, const char *keyword)
 {
@@ -311,8 +316,9 @@ same_value(const struct kind *k, const char *keyword)
 	return strcmp(base, next) == 0;
 }
 
+/* Whether sshd gets the same keys for an account; if not, why says why not. */
 static bool
-compare_account(struct sshd_same_keys *s, const struct kind *k,
+account_is_same(struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	char was[SSHD_VALUE_BYTES], is[SSHD_VALUE_BYTES];
@@ -325,14 +331,14 @@ compare_account(struct sshd_same_keys *s, const struct kind *k,
 	(void)sshd_text_value(k->base, "authorizedkeyscommand", was,
 	    sizeof(was));
 	(void)sshd_text_value(k->next, "authorizedkeyscommand", is, sizeof(is));
-	/* The same settings give the same keys. */
+	/* sshd gets the same keys by the same settings. */
 	if (same_value(k, "authorizedkeysfile") && strcmp(was, is) == 0 &&
 	    (sshd_words_none(is) || same_value(k, "authorizedkeyscommanduser")))
 		return true;
 	if (!guard_command(is, &args))
 		snprintf(why, cap,
-		    "sshd would take its keys from another "
-		    "place: AuthorizedKeysCommand %.500s",
+		    "with keyveto's lines sshd would take the account's keys "
+		    "from another place: AuthorizedKeysCommand %.500s",
 		    is);
 	else if (sshd_words_none(was) && !guard_chained(args) &&
 	    sshd_words_none(files))
@@ -342,14 +348,17 @@ compare_account(struct sshd_same_keys *s, const struct kind *k,
 		return outputs_are_same(s, k, account, why, cap);
 	else
 		snprintf(why, cap,
-		    "the guard would not stand in front of what "
-		    "sshd uses now");
+		    "the guard would not stand in front of the files or the "
+		    "command that sshd uses now");
 	return false;
 }
 
-/* Asks sshd; false after a message. */
+/*
+ * Asks sshd for the settings of an account with and without keyveto's lines.
+ * False after a message, also if keyveto's lines change another setting.
+ */
 static bool
-ask_about_kind(const struct sshd_same_keys *s, const char *name, struct kind *k)
+dump_settings(const struct sshd_same_keys *s, const char *name, struct kind *k)
 {
 	const char *change;
 
@@ -374,9 +383,9 @@ compare_accounts(struct sshd_same_keys *s, const size_t *like,
 	for (size_t i = 0; i < s->accounts->n; i++) {
 		const struct account *account = &s->accounts->v[i];
 
-		if (like[i] == i && !ask_about_kind(s, account->name, &kind[i]))
+		if (like[i] == i && !dump_settings(s, account->name, &kind[i]))
 			return false;
-		if (compare_account(s, &kind[like[i]], account, why,
+		if (account_is_same(s, &kind[like[i]], account, why,
 			sizeof(why)))
 			continue;
 		cli_error("%s: %s; nothing was changed", account->name, why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/same_keys: whether sshd is given, for each account, the same keys with
+ * sshd/same_keys: whether sshd gets the same keys for each account with
  * keyveto's lines as without them.
  */
 #ifndef CLI_SSHD_SAME_KEYS_H
@@ -18,10 +18,12 @@ struct sshd_same_keys {
 };
 
 /*
- * Asks sshd about each account that Match blocks can tell apart, and compares
- * the settings. Where the guard takes over an account's files, or stands in
- * front of a command, both are read, or run, as sshd does it, for each account,
- * and their bytes compared. False after a message that names the account.
+ * Compares sshd's settings with and without keyveto's lines; asks sshd once for
+ * all accounts that Match blocks cannot tell apart. For each account whose
+ * files the guard takes over, reads the files as sshd does, runs the guard, and
+ * compares the bytes. For each account with an AuthorizedKeysCommand, does so
+ * with the command's output. Sets ca_lines. False after a message that names
+ * the account.
  */
 bool sshd_same_keys(struct sshd_same_keys *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* sshd: putting keyveto into sshd, and taking it out. */
+/* keyveto sshd: puts keyveto into sshd, and takes it out. */
 #include "sshd/sshd.h"
 
 #include <errno.h>
@@ -38,9 +38,9 @@ const struct cli_command cli_sshd = {
 
 enum { ROOT = 1, SSHD, TIMEOUT, GUARD, PAM, WARN, YES, DRY_RUN, RELOAD, JSON };
 
-/* False after a message. Only what is opened here is ever looked at. */
+/* Sets o->root, and opens the directory. False after a message. */
 static bool
-hold_root(struct sshd_options *o, const char *path)
+set_root(struct sshd_options *o, const char *path)
 {
 	char why[SSHD_WHY_BYTES];
 	size_t len = strlen(path);
@@ -48,7 +48,7 @@ hold_root(struct sshd_options *o, const char *path)
 	while (len > 1 && path[len - 1] == '/')
 		len--;
 	if (len >= sizeof(o->root)) {
-		cli_error("--root: too long a name");
+		cli_error("--root: the name is too long");
 		return false;
 	}
 	snprintf(o->root, sizeof(o->root), "%.*s", (int)len, path);
@@ -59,11 +59,11 @@ hold_root(struct sshd_options *o, const char *path)
 }
 
 static bool
-take_option(struct sshd_options *o, int opt)
+set_option(struct sshd_options *o, int opt)
 {
 	switch (opt) {
 	case ROOT:
-		return hold_root(o, optarg);
+		return set_root(o, optarg);
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd);
 	case TIMEOUT:
@@ -92,7 +92,7 @@ take_option(struct sshd_options *o, int opt)
 	}
 }
 
-/* Each subcommand has some of these. */
+/* All options; sshd_read_options takes those that the synopsis names. */
 static const struct option options[] = {
 	{ "root", required_argument, NULL, ROOT },
 	{ "sshd", required_argument, NULL, SSHD },
@@ -110,7 +110,6 @@ static const struct option options[] = {
 
 #define OPTIONS (sizeof(options) / sizeof(options[0]))
 
-/* Those that the synopsis names. */
 static void
 choose_options(const struct cli_command *cmd, struct option *chosen)
 {
@@ -144,7 +143,7 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 			*statusp = cli_help(cmd);
 			return -1;
 		}
-		if (opt == '?' || !take_option(o, opt))
+		if (opt == '?' || !set_option(o, opt))
 			return -1;
 	}
 	if (optind < argc) {
@@ -210,7 +209,7 @@ sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
 void
 sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES])
 {
-	/* Only newer ones can be told another. */
+	/* Debian 12's sshd has no PAMServiceName. */
 	if (!sshd_text_value(dump, "pamservicename", name, SSHD_VALUE_BYTES))
 		snprintf(name, SSHD_VALUE_BYTES, "sshd");
 }

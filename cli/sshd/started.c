@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How the sshd of this machine are started. An -o option counts before
- * sshd_config does: keyveto's lines would not, or would not mean what sshd -T
- * says of them. An sshd with another file, by -f, may include the files that
- * enable writes, and enable knows nothing of its accounts.
+ * An -o option overrides sshd_config, so that keyveto's lines have no effect,
+ * or not the one that "sshd -T" shows. An sshd with another file (-f) may
+ * include the files that enable writes, and enable has not looked at that
+ * sshd's accounts.
  */
+#include "sshd/started.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <glob.h>
@@ -15,22 +17,22 @@
 
 #include "host/root_file.h"
 #include "kv_config.h"
-#include "sshd/sshd.h"
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 
 struct started {
 	const struct sshd_options *o;
-	const char *dump;		/* what sshd says of its files */
-	struct sshd_present *p;		/* what enable writes; NULL: nothing */
-	char service[SSHD_VALUE_BYTES]; /* of PAM's, by dump */
-	bool option;			/* one that leads past its files */
-	size_t usual, other;		/* that listen, by the file they read */
-	bool bad;
+	const char *dump;     /* "sshd -T" about the files */
+	struct sshd_setup *p; /* what enable writes; NULL for status */
+	char service[SSHD_VALUE_BYTES]; /* the PAM service in dump */
+	bool option;			/* an -o option overrides the files */
+	/* sshd that listen with SSHD_TREE_TOP, and with another file. */
+	size_t usual, other;
+	bool bad; /* the answer is no */
 };
 
-/* Whether it is the file that keyveto reads, links resolved. */
+/* Whether path is SSHD_TREE_TOP, links resolved. */
 static bool
 is_usual_file(const char *path)
 {
@@ -43,8 +45,8 @@ is_usual_file(const char *path)
 }
 
 /*
- * An option that says what the files say anyhow changes nothing: of those that
- * enable leaves alone, and whose value is one word.
+ * Whether an -o option sets what the files set. Only for keywords that enable
+ * does not write, and whose value is one word.
  */
 static bool
 says_the_same(const struct started *s, const char *keyword, const char *value)
@@ -70,7 +72,7 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 
 	if (!sshd_arguments_decide(keyword) || says_the_same(s, keyword, value))
 		return;
-	/* What is said about its file is enough. */
+	/* check_file prints a message about an sshd with another file. */
 	if (start->file != NULL && !is_usual_file(start->file))
 		return;
 	cli_error("%s: -o %s=%s counts before " SSHD_TREE_TOP, start->place,
@@ -78,7 +80,7 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 	s->option = s->bad = true;
 }
 
-/* Whether enable writes that file, or has written it. */
+/* Whether enable is to write that file, or has written it. */
 static bool
 is_written(const struct sshd_file *f)
 {
@@ -86,11 +88,11 @@ is_written(const struct sshd_file *f)
 }
 
 /*
- * Whether an Include pattern stands for a file, or will once that is there;
- * place is where the file is, links resolved.
+ * Whether an Include pattern matches a file, which need not exist yet. place is
+ * the file's path, links resolved.
  */
 static bool
-pattern_stands_for(const char *pattern, const char *place)
+pattern_matches(const char *pattern, const char *place)
 {
 	char folder[PATH_MAX], its[PATH_MAX];
 	const char *name;
@@ -117,7 +119,7 @@ pattern_stands_for(const char *pattern, const char *place)
 
 /* The same for all patterns of an Include line. */
 static bool
-include_stands_for(const struct sshd_line *l, const char *place)
+include_matches(const struct sshd_line *l, const char *place)
 {
 	char *value = strdup(l->value), *rest = value;
 	const char *word;
@@ -125,13 +127,14 @@ include_stands_for(const struct sshd_line *l, const char *place)
 
 	while (!found && (word = sshd_words_next(&rest)) != NULL)
 		found = strlen(word) + sizeof("/etc/ssh/") < PATH_MAX &&
-		    pattern_stands_for(word, place);
+		    pattern_matches(word, place);
 	free(value);
 	return found;
 }
 
+/* Whether a tree includes the file, or would once the file exists. */
 static bool
-tree_has(const struct sshd_tree *t, const struct sshd_file *f)
+tree_includes(const struct sshd_tree *t, const struct sshd_file *f)
 {
 	char place[PATH_MAX], its[PATH_MAX];
 
@@ -144,12 +147,12 @@ tree_has(const struct sshd_tree *t, const struct sshd_file *f)
 			return true;
 	for (size_t i = 0; i < t->n_lines; i++)
 		if (strcasecmp(t->line[i].keyword, "Include") == 0 &&
-		    include_stands_for(&t->line[i], place))
+		    include_matches(&t->line[i], place))
 			return true;
 	return false;
 }
 
-/* The guard's line in a tree that goes by keyveto.conf; NULL without one. */
+/* The line of a guard that reads KV_CONFIG_PATH; NULL if there is none. */
 static const struct sshd_line *
 find_guard(const struct sshd_tree *t)
 {
@@ -164,16 +167,19 @@ find_guard(const struct sshd_tree *t)
 	return NULL;
 }
 
-/* Whether what enable writes is none of the tree's business. */
+/*
+ * Whether nothing that enable writes affects an sshd that reads this tree.
+ * False after a message.
+ */
 static bool
-leaves_alone(const struct started *s, const struct sshd_start *start,
+tree_is_unaffected(const struct started *s, const struct sshd_start *start,
     const char *path, const struct sshd_tree *t)
 {
 	const struct sshd_files *fs = &s->p->files;
 	const struct sshd_line *l;
 
 	for (size_t i = 0; i < fs->n; i++) {
-		if (!is_written(fs->v[i]) || !tree_has(t, fs->v[i]))
+		if (!is_written(fs->v[i]) || !tree_includes(t, fs->v[i]))
 			continue;
 		cli_error(
 		    "%s: its configuration is %s, which includes %s, "
@@ -181,7 +187,7 @@ leaves_alone(const struct started *s, const struct sshd_start *start,
 		    "changed: %suse --pam alone, which writes no file of "
 		    "sshd's",
 		    start->place, path, fs->v[i]->path,
-		    sshd_present_has(s->p, true) ?
+		    sshd_setup_has_lines(s->p, true) ?
 			"run 'keyveto sshd disable --reload', then " :
 			"");
 		return false;
@@ -197,9 +203,9 @@ leaves_alone(const struct started *s, const struct sshd_start *start,
 	return false;
 }
 
-/* Whether an sshd with that file may stay as it is. False after a message. */
+/* Whether nothing affects an sshd with that -f. False after a message. */
 static bool
-file_allows(const struct started *s, const struct sshd_start *start,
+file_is_unaffected(const struct started *s, const struct sshd_start *start,
     const char *path)
 {
 	struct sshd_change *change;
@@ -208,7 +214,7 @@ file_allows(const struct started *s, const struct sshd_start *start,
 	size_t n;
 	bool ok;
 
-	/* "none" is no file, for sshd. */
+	/* sshd reads no file with "-f none". */
 	if (strcmp(path, "none") == 0)
 		return true;
 	if (*path != '/') {
@@ -228,7 +234,7 @@ file_allows(const struct started *s, const struct sshd_start *start,
 		cli_error("%s: its configuration is %s, and whether that "
 			  "includes keyveto's lines cannot be told: %s",
 		    start->place, path, why);
-	ok = ok && leaves_alone(s, start, path, &t);
+	ok = ok && tree_is_unaffected(s, start, path, &t);
 	sshd_tree_free(&t);
 	free(change);
 	return ok;
@@ -239,7 +245,7 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 {
 	struct started *s = arg;
 
-	/* The last -f is the one that counts; none is sure if it is NULL. */
+	/* Only the last -f counts: start->file, or unknown if that is NULL. */
 	if (is_usual_file(path) ||
 	    (start->file != NULL && strcmp(path, start->file) != 0))
 		return;
@@ -248,7 +254,7 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 			  "ask keyveto doctor --sshd-config %s",
 		    start->listens ? "note: " : "", start->place, path, path);
 		s->bad |= !start->listens;
-	} else if (!file_allows(s, start, path))
+	} else if (!file_is_unaffected(s, start, path))
 		s->bad = true;
 	else
 		cli_error("note: %s: its configuration is %s, where no line of "
@@ -283,8 +289,9 @@ note_unseen(void *arg, const char *place, const char *why)
 	cli_error("note: %s: %s", place, why);
 }
 
+/* Checks the arguments of every sshd of this machine; prints messages. */
 static void
-look(struct started *s)
+check_arguments(struct started *s)
 {
 	const struct sshd_arguments found = {
 		.arg = s,
@@ -299,15 +306,15 @@ look(struct started *s)
 }
 
 bool
-sshd_started_allows(const struct sshd_options *o, struct sshd_present *p)
+sshd_started_allows(const struct sshd_options *o, struct sshd_setup *p)
 {
 	struct started s = { .o = o, .p = p, .dump = p->dump };
 
 	if (*o->root != '\0')
 		return true;
-	look(&s);
+	check_arguments(&s);
 	if (s.option &&
-	    (sshd_present_has(p, true) || sshd_present_has(p, false)))
+	    (sshd_setup_has_lines(p, true) || sshd_setup_has_lines(p, false)))
 		cli_error("nothing was changed: " SSHD_ARGUMENTS_REMEDY);
 	else if (s.option)
 		cli_error(
@@ -325,8 +332,8 @@ sshd_started_goes_by(const struct sshd_options *o, const char *dump)
 
 	if (*o->root != '\0')
 		return true;
-	look(&s);
-	/* Beside one that reads sshd_config, another is its own business. */
+	check_arguments(&s);
+	/* If an sshd reads SSHD_TREE_TOP, the answer is about that one. */
 	if (s.other > 0 && s.usual == 0) {
 		cli_error("no sshd listens that reads " SSHD_TREE_TOP ": "
 			  "whether a way in is guarded cannot be told");

@@ -22,8 +22,9 @@
 #define LOCK "." NAME ".lock"
 #define MANIFEST "manifest.json"
 
+/* Prints errno's message. Returns false. */
 static bool
-fail(const char *root, const char *name)
+print_error(const char *root, const char *name)
 {
 	cli_error("%s" KV_STATEDIR "/%s: %s", root, name, strerror(errno));
 	return false;
@@ -53,18 +54,19 @@ sshd_state_lock(const char *root, int *fdp)
 		return false;
 	for (;;) {
 		if ((fd = openat(dir, LOCK, flags, 0600)) == -1) {
-			fail(root, LOCK);
+			print_error(root, LOCK);
 			break;
 		}
 		if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
 			cli_error("%s" KV_STATEDIR "/" LOCK ": another keyveto "
-				  "sshd is at work; wait for it",
+				  "sshd is at work; wait until it has ended, "
+				  "then run this again",
 			    root);
 			close(fd);
 			fd = -1;
 			break;
 		}
-		/* Its last holder may have removed what we opened. */
+		/* sshd_state_unlock removes the file: retry if it has. */
 		if (fstat(fd, &mine) == 0 &&
 		    fstatat(dir, LOCK, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    mine.st_ino == named.st_ino && mine.st_dev == named.st_dev)
@@ -92,9 +94,9 @@ sshd_state_unlock(const char *root, int fd)
 }
 
 /*
- * Removes a directory of plain files, if it is there; false with errno. The
- * manifest goes first: whoever is killed here leaves none that names files that
- * are gone, which no later run could read.
+ * Removes a directory of plain files, if it exists. False with errno. Removes
+ * the manifest first: if the process is killed here, no manifest is left that
+ * names missing files, which sshd_state_load would call damaged.
  */
 static bool
 remove_dir(int parent, const char *name)
@@ -130,7 +132,10 @@ write_file(int dir, const char *name, const char *text, size_t len)
 	return ok;
 }
 
-/* What the manifest says of a file; its bytes go into a file beside it. */
+/*
+ * Writes the file's base into dir, under that number. Returns the file's entry
+ * in the manifest, or NULL.
+ */
 static json_t *
 keep_file(int dir, const struct sshd_file *f, size_t number)
 {
@@ -156,7 +161,7 @@ compare_paths(const void *a, const void *b)
 	return strcmp((*f)->path, (*g)->path);
 }
 
-/* Those to be kept, by their names; NULL without memory. */
+/* The files that sshd_state_save keeps, sorted by path. NULL without memory. */
 static struct sshd_file **
 kept_files(const struct sshd_files *fs, bool now, size_t *np)
 {
@@ -195,7 +200,7 @@ write_state(int dir, const struct sshd_files *fs, bool now)
 	return ok;
 }
 
-/* The new one gets the name in one step; the old one goes. */
+/* Puts NEW in the place of NAME, atomically, and removes the old one. */
 static bool
 publish(int parent)
 {
@@ -218,7 +223,7 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
 	    write_state(dir, fs, now) && publish(parent);
 	if (!ok) {
-		fail(fs->root, NEW);
+		print_error(fs->root, NEW);
 		(void)remove_dir(parent, NEW);
 	}
 	if (dir != -1)
@@ -237,13 +242,14 @@ sshd_state_remove(const char *root)
 		return false;
 	ok = (remove_dir(parent, NEW) && remove_dir(parent, NAME) &&
 		 fsync(parent) == 0) ||
-	    fail(root, NAME);
+	    print_error(root, NAME);
 	close(parent);
 	return ok;
 }
 
+/* Adds the file that a manifest's entry describes. */
 static bool
-take_kept(const char *root, struct sshd_state *s, const json_t *one)
+add_kept(const char *root, struct sshd_state *s, const json_t *one)
 {
 	const char *path = NULL, *name = NULL;
 	char place[PATH_MAX];
@@ -266,7 +272,7 @@ take_kept(const char *root, struct sshd_state *s, const json_t *one)
 }
 
 static bool
-take_manifest(const char *root, struct sshd_state *s, const json_t *all)
+read_manifest(const char *root, struct sshd_state *s, const json_t *all)
 {
 	const json_t *list = json_object_get(all, "files");
 	int version;
@@ -276,7 +282,7 @@ take_manifest(const char *root, struct sshd_state *s, const json_t *all)
 		return false;
 	s->v = calloc(json_array_size(list) + 1, sizeof(*s->v));
 	for (size_t i = 0; s->v != NULL && i < json_array_size(list); i++)
-		if (!take_kept(root, s, json_array_get(list, i)))
+		if (!add_kept(root, s, json_array_get(list, i)))
 			return false;
 	return s->v != NULL;
 }
@@ -291,16 +297,16 @@ sshd_state_load(const char *root, struct sshd_state *s)
 	*s = (struct sshd_state){ 0 };
 	text = root_read(root, SSHD_STATE_DIR "/" MANIFEST, &len);
 	if (text == NULL)
-		return errno == ENOENT || fail(root, NAME "/" MANIFEST);
+		return errno == ENOENT || print_error(root, NAME "/" MANIFEST);
 	all = json_loadb(text, len, 0, NULL);
 	free(text);
-	s->found = all != NULL && take_manifest(root, s, all);
+	s->found = all != NULL && read_manifest(root, s, all);
 	json_decref(all);
 	if (!s->found)
-		cli_error("%s" SSHD_STATE_DIR "/" MANIFEST ": damaged; what it "
-			  "kept is beside it. Move the directory away to go on "
-			  "without it",
-		    root);
+		cli_error("%s" SSHD_STATE_DIR "/" MANIFEST ": damaged; the "
+			  "files that enable kept are beside it. To go on "
+			  "without them, move %s" SSHD_STATE_DIR " away",
+		    root, root);
 	return s->found;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/state: what "keyveto sshd enable" found, kept until "disable": the
- * bytes, mode and owner of each file that it changes, in a directory for root
- * alone. It is there before anything is changed, and whole or not at all.
+ * sshd/state: what "keyveto sshd enable" found: the bytes, mode and owner of
+ * each file that it changes. They stay until "disable", in a directory that
+ * only root can read. sshd_state_save writes all of it or nothing; enable calls
+ * it before it changes a file.
  */
 #ifndef CLI_SSHD_STATE_H
 #define CLI_SSHD_STATE_H
@@ -11,37 +12,44 @@
 
 #define SSHD_STATE_DIR KV_STATEDIR "/sshd-state"
 
-/* One that was kept. */
+/* A file as it was before enable. */
 struct sshd_kept {
-	char *path;
+	char *path; /* below root */
 	bool there;
-	char *text; /* NULL unless it was there */
+	char *text; /* without keyveto's lines; NULL if there is false */
 	size_t len;
 };
 
-/* Zeroes are none. */
+/* A struct of zeroes is empty. */
 struct sshd_state {
-	bool found;
+	bool found; /* enable has kept files */
 	struct sshd_kept *v;
 	size_t n;
 };
 
-/* Two runs at a time would undo each other. False after a message. */
+/*
+ * Takes the lock that keeps two runs from undoing each other. Does not wait.
+ * *fdp is for sshd_state_unlock. False after a message.
+ */
 bool sshd_state_lock(const char *root, int *fdp);
 void sshd_state_unlock(const char *root, int fd);
 
-/* False after a message if there is one that cannot be read. */
+/*
+ * Reads the state. If there is none: true, and s->found is false. False after a
+ * message. Always call sshd_state_free, even after a failure.
+ */
 bool sshd_state_load(const char *root, struct sshd_state *s);
 void sshd_state_free(struct sshd_state *s);
+/* The kept file of that path, which s owns; NULL if it was not kept. */
 const struct sshd_kept *sshd_state_find(const struct sshd_state *s,
     const char *path);
 
 /*
- * Keeps the base of each file that has a next, or with now of each file that
- * holds keyveto's lines now, in the place of what was kept before. False after
- * a message.
+ * Replaces the state by the base of each file that has a next; with now true,
+ * of each file that has keyveto's lines now. False after a message.
  */
 bool sshd_state_save(const struct sshd_files *fs, bool now);
+/* Removes the state, if there is one. False after a message. */
 bool sshd_state_remove(const char *root);
 
 #endif

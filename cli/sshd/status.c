@@ -7,17 +7,19 @@
 #include <strings.h>
 
 #include "output/json_text.h"
-#include "sshd/means.h"
+#include "sshd/faithful.h"
 #include "sshd/plan.h"
+#include "sshd/protection.h"
+#include "sshd/started.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
 #include "ways/ways.h"
 
-/* The accounts that have these ways in. */
-struct cover {
+/* Accounts that have the same ways in, guarded by the same. */
+struct group {
 	struct ways ways;
-	char **account; /* names that belong to the accounts */
+	char **account; /* names that belong to status.accounts */
 	size_t n;
 };
 
@@ -25,116 +27,122 @@ struct status {
 	const struct sshd_options *o;
 	struct sshd_copy copy;
 	struct accounts accounts;
-	struct cover *v; /* each differs from the others */
+	struct group *v;
 	size_t n;
-	struct sshd_means means;
-	bool keys_by_origin; /* some clients may come by key, at least */
-	bool pam;	     /* the module judges in every service */
-	bool unguarded, unknown;
+	struct sshd_protection protection;
+	bool keys_by_origin;	 /* a Match block lets some clients use keys */
+	bool pam;		 /* the module judges in every service */
+	bool unguarded, unknown; /* exit status 1 or 2 */
 };
 
-/* Whether PAM asks the module about such an account. */
+/* Whether the module judges every key with these settings. */
 static bool
-pam_judges(struct status *s, const struct sshd_settings *settings)
+module_judges(struct status *s, const struct sshd_settings *settings)
 {
-	/* Only a newer sshd can be told another service. */
+	/* Debian 12's sshd has no PAMServiceName. */
 	return settings->use_pam &&
-	    sshd_means_service(&s->means,
+	    sshd_protection_add_service(&s->protection,
 		*settings->service != '\0' ? settings->service : "sshd");
 }
 
-/* What sshd says of an account, as ways in; notes the guards. */
+/* Reads settings as ways in, and adds their guards to s->protection. */
 static void
-read_cover(struct status *s, const struct sshd_settings *settings,
-    struct cover *c)
+read_ways(struct status *s, const struct sshd_settings *settings,
+    struct ways *w)
 {
 	const struct ways_context context = {
-		.pam = pam_judges(s, settings),
+		.pam = module_judges(s, settings),
 		.keys_elsewhere = s->keys_by_origin,
 	};
 
-	*c = (struct cover){ .n = 0 };
-	ways_read(settings, &context, &c->ways);
-	sshd_means_guard(&s->means, settings->keys_command,
+	ways_read(settings, &context, w);
+	sshd_protection_add_guard(&s->protection, settings->keys_command,
 	    settings->keys_user);
-	if (c->ways.guard[WAY_USER_CA])
-		sshd_means_guard(&s->means, settings->principals_command,
-		    settings->principals_user);
+	if (w->guard[WAY_USER_CA])
+		sshd_protection_add_guard(&s->protection,
+		    settings->principals_command, settings->principals_user);
 }
 
-/* The cover like c, which becomes one of s's; NULL without memory. */
-static struct cover *
-find_cover(struct status *s, const struct cover *c)
+/* Finds or adds the group with these ways in. NULL without memory. */
+static struct group *
+find_group(struct status *s, const struct ways *w)
 {
-	struct cover *v;
+	struct group *v;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (memcmp(&s->v[i].ways, &c->ways, sizeof(c->ways)) == 0)
+		if (memcmp(&s->v[i].ways, w, sizeof(*w)) == 0)
 			return &s->v[i];
 	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
 		return NULL;
 	s->v = v;
-	v[s->n] = *c;
+	v[s->n] = (struct group){ .ways = *w };
 	return &v[s->n++];
 }
 
 static bool
-add_account(struct status *s, size_t cover, char *name)
+add_account(struct status *s, size_t group, char *name)
 {
-	struct cover *c = &s->v[cover];
-	char **v = realloc(c->account, (c->n + 1) * sizeof(*v));
+	struct group *g = &s->v[group];
+	char **v = realloc(g->account, (g->n + 1) * sizeof(*v));
 
 	if (v == NULL)
 		return false;
-	c->account = v;
-	v[c->n++] = name;
+	g->account = v;
+	v[g->n++] = name;
 	return true;
 }
 
-/* The cover of an account as a number; false after a message. */
+/*
+ * Asks sshd about an account. *groupp is the index of its group. False after a
+ * message.
+ */
 static bool
-ask_about(struct status *s, const char *user, size_t *coverp)
+find_group_of(struct status *s, const char *user, size_t *groupp)
 {
 	char *dump = sshd_ask_copy(s->o, &s->copy, user);
 	struct sshd_settings *settings;
-	struct cover c, *mine = NULL;
+	struct group *group = NULL;
+	struct ways w;
 
 	if (dump == NULL)
 		return false;
 	if ((settings = sshd_settings_parse(dump)) != NULL) {
-		read_cover(s, settings, &c);
-		mine = find_cover(s, &c);
+		read_ways(s, settings, &w);
+		group = find_group(s, &w);
 	}
 	sshd_settings_free(settings);
 	free(dump);
-	if (mine == NULL) {
+	if (group == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	*coverp = (size_t)(mine - s->v);
+	*groupp = (size_t)(group - s->v);
 	return true;
 }
 
-/* Accounts that no Match line tells apart are asked about once. */
+/*
+ * Puts each account into its group. Asks sshd once for all accounts that no
+ * Match line tells apart.
+ */
 static bool
-ask_about_each(struct status *s, const struct sshd_match *match)
+group_accounts(struct status *s, const struct sshd_match *match)
 {
 	const struct accounts *a = &s->accounts;
 	size_t *like = sshd_match_alike(a, match);
-	size_t *cover = calloc(a->n + 1, sizeof(*cover));
-	bool ok = like != NULL && cover != NULL;
+	size_t *group = calloc(a->n + 1, sizeof(*group));
+	bool ok = like != NULL && group != NULL;
 
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	if (ok && a->n == 0) {
 		s->unknown |= match->user.n + match->group.n > 0;
-		ok = ask_about(s, NULL, &cover[0]);
+		ok = find_group_of(s, NULL, &group[0]);
 	}
 	for (size_t i = 0; ok && i < a->n; i++) {
-		ok = like[i] != i || ask_about(s, a->v[i].name, &cover[i]);
-		ok = ok && add_account(s, cover[like[i]], a->v[i].name);
+		ok = like[i] != i || find_group_of(s, a->v[i].name, &group[i]);
+		ok = ok && add_account(s, group[like[i]], a->v[i].name);
 	}
-	free(cover);
+	free(group);
 	free(like);
 	return ok;
 }
@@ -146,11 +154,11 @@ is(const struct sshd_line *l, const char *keyword)
 }
 
 /*
- * What Match blocks may change for clients from elsewhere, and what sshd tells
- * only if it is asked from there.
+ * Reads from the Match blocks what sshd would tell only if it were asked about
+ * other clients: whether they may use keys, and PAM services.
  */
 static void
-look_for_origins(struct status *s)
+read_match_settings(struct status *s)
 {
 	const struct sshd_tree *t = &s->copy.tree;
 
@@ -165,14 +173,15 @@ look_for_origins(struct status *s)
 			continue;
 		rest = value = strdup(l->value);
 		name = value != NULL ? sshd_words_next(&rest) : NULL;
-		s->pam &= name != NULL && sshd_means_service(&s->means, name);
+		s->pam &= name != NULL &&
+		    sshd_protection_add_service(&s->protection, name);
 		free(value);
 	}
 }
 
-/* Whether that way is known to be open, and unguarded, for an account. */
+/* Whether print_group says that the way is unguarded for some account. */
 static bool
-is_told(const struct status *s, enum way w)
+is_unguarded(const struct status *s, enum way w)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (!ways_is_guarded(&s->v[i].ways, w))
@@ -181,12 +190,13 @@ is_told(const struct status *s, enum way w)
 }
 
 /*
- * What holds for clients from elsewhere is not asked, since there is no end of
- * addresses: each setting that a block for them makes counts by itself. One for
- * accounts may be for some that no name service lists, and nobody asked about.
+ * Prints the lines of Match blocks that open an unguarded way in. sshd cannot
+ * be asked about every client address, so that each line of a block for clients
+ * counts. A block for accounts may match one that no name service lists, and
+ * that sshd was not asked about.
  */
 static void
-look_at_blocks(struct status *s)
+print_match_lines(struct status *s)
 {
 	const struct sshd_tree *t = &s->copy.tree;
 	const bool user_ca = ways_any_user_ca(t);
@@ -197,7 +207,7 @@ look_at_blocks(struct status *s)
 
 		if (s->pam || l->match == 0 ||
 		    !ways_line_opens(l->keyword, l->value, user_ca) ||
-		    (!origin && is_told(s, ways_of_keyword(l->keyword))))
+		    (!origin && is_unguarded(s, ways_of_keyword(l->keyword))))
 			continue;
 		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
 		    t->file[l->file].path, l->number,
@@ -218,7 +228,7 @@ yes_or_no(bool yes)
 }
 
 static void
-print_cover(const struct status *s, const struct cover *c)
+print_group(const struct status *s, const struct group *c)
 {
 	if (s->n > 1) {
 		fputs("accounts:", stdout);
@@ -242,9 +252,9 @@ print_cover(const struct status *s, const struct cover *c)
 	}
 }
 
-/* null: all accounts there are. */
+/* The names of a group; null if it has all accounts. */
 static json_t *
-accounts_to_json(const struct status *s, const struct cover *c)
+accounts_to_json(const struct status *s, const struct group *c)
 {
 	json_t *list;
 
@@ -257,7 +267,7 @@ accounts_to_json(const struct status *s, const struct cover *c)
 }
 
 static void
-print_json(const struct status *s, const struct cover *c)
+print_json(const struct status *s, const struct group *c)
 {
 	for (enum way w = 0; w < WAYS; w++) {
 		json_t *one = json_pack("{s:o, s:s, s:b, s:b, s:b, s:b}",
@@ -273,8 +283,9 @@ print_json(const struct status *s, const struct cover *c)
 	}
 }
 
+/* Asks sshd, reads PAM's lines, and checks the parts. False after a message. */
 static bool
-look(struct status *s)
+read_status(struct status *s)
 {
 	struct sshd sshd = { .path = s->o->sshd };
 	struct sshd_overview overview;
@@ -283,7 +294,7 @@ look(struct status *s)
 	bool ok;
 
 	if (!sshd_open_copy(s->o, &s->copy, NULL, 0) ||
-	    !sshd_copy_is_faithful(s->o, &s->copy) ||
+	    !sshd_faithful_copy(s->o, &s->copy) ||
 	    !sshd_find_accounts(s->o, &s->accounts) ||
 	    (dump = sshd_ask_copy(s->o, &s->copy, NULL)) == NULL)
 		return false;
@@ -292,36 +303,37 @@ look(struct status *s)
 		free(dump);
 		return false;
 	}
-	s->pam = pam_judges(s, settings);
+	s->pam = module_judges(s, settings);
 	sshd_settings_free(settings);
 	s->unknown |= !sshd_started_goes_by(s->o, dump);
 	free(dump);
-	look_for_origins(s);
+	read_match_settings(s);
 	sshd.config = s->copy.top;
 	sshd_overview(&sshd, &overview);
 	s->unknown |= sshd_plan_tell_groups(s->o, &s->copy.tree) > 0;
-	ok = ask_about_each(s, &overview.match);
+	ok = group_accounts(s, &overview.match);
 	sshd_overview_free(&overview);
 	if (!ok)
 		return false;
-	look_at_blocks(s);
-	s->unguarded |= !sshd_means_refuse(&s->means, &s->accounts);
-	s->unknown |= s->means.unknown;
+	print_match_lines(s);
+	s->unguarded |= !sshd_protection_refuses(&s->protection, &s->accounts);
+	s->unknown |= s->protection.unknown;
 	return true;
 }
 
+/* Prints the groups. Returns the exit status. */
 static int
-print(struct status *s)
+print_status(struct status *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		const struct cover *c = &s->v[i];
+		const struct group *c = &s->v[i];
 
 		if (s->o->json)
 			print_json(s, c);
 		else {
 			if (i > 0)
 				putchar('\n');
-			print_cover(s, c);
+			print_group(s, c);
 		}
 		for (enum way w = 0; w < WAYS; w++)
 			s->unguarded |= !ways_is_guarded(&c->ways, w);
@@ -334,19 +346,19 @@ print(struct status *s)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_status(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct sshd_options o;
-	struct status s = { .o = &o, .means.o = &o };
+	struct status s = { .o = &o, .protection.o = &o };
 	int status;
 
 	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
 		return status;
-	status = look(&s) ? print(&s) : CLI_UNCHECKED;
+	status = read_status(&s) ? print_status(&s) : CLI_UNCHECKED;
 	for (size_t i = 0; i < s.n; i++)
 		free(s.v[i].account);
 	free(s.v);
-	sshd_means_free(&s.means);
+	sshd_protection_free(&s.protection);
 	accounts_free(&s.accounts);
 	sshd_copy_close(&s.copy);
 	return status;
@@ -365,5 +377,5 @@ const struct cli_command sshd_status = {
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "\nExit status: 0 every open way in is guarded, 1 one is not, 2 it "
 	    "could not be\ntold.\n",
-	.run = run,
+	.run = run_status,
 };

@@ -17,11 +17,12 @@
 
 #include "host/child.h"
 #include "host/program.h"
+#include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 
-#define SERVICE "sshd" /* of the stack that is tried */
-#define WORDS_MAX 1024 /* two for each file, and some */
+#define SERVICE "sshd" /* the name of the PAM stack in t->folder */
+#define WORDS_MAX 1024 /* of a command: two for each file, and some */
 #define KEY_BYTES 32
 #define TRIES 100
 
@@ -54,7 +55,7 @@ make_key(struct sshd_tryout *t)
 		   (int)sizeof(blob)) > 0;
 }
 
-/* Makes keys until one is in no list. False after a message. */
+/* Makes keys until one is clean. False after a message. */
 static bool
 make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 {
@@ -64,7 +65,7 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 	uint8_t blob[256];
 	bool made = true;
 
-	if (!sshd_judge_open(o, KV_CONFIG_PATH, &judge))
+	if (!sshd_usable_open(o, KV_CONFIG_PATH, &judge))
 		return false;
 	for (int i = 0; made && i < TRIES && d.verdict != KV_VERDICT_CLEAN;
 	     i++) {
@@ -79,8 +80,8 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 	kv_judge_close(&judge);
 	if (made && d.verdict == KV_VERDICT_CLEAN)
 		return true;
-	cli_error("%s: of %d keys made for a trial each one is listed, or "
-		  "cannot be judged",
+	cli_error("%s: keyveto made %d random keys, and its filters list each "
+		  "one, or cannot judge it; see keyveto doctor",
 	    KV_CONFIG_PATH, TRIES);
 	return false;
 }
@@ -98,7 +99,7 @@ sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
 		*t->folder = '\0';
 		return false;
 	}
-	/* Whoever runs the guard reads it. */
+	/* AuthorizedKeysCommandUser must be able to read the copy. */
 	if (chmod(t->folder, 0755) == -1 ||
 	    !write_file(t->folder, "keyveto.conf", config, len, t->config,
 		sizeof(t->config))) {
@@ -124,7 +125,7 @@ sshd_tryout_close(struct sshd_tryout *t)
 	*t->folder = '\0';
 }
 
-/* What sshd puts in the place of a token; NULL for one that it does not know. */
+/* What sshd expands a token to; NULL for an unknown one. */
 static const char *
 value_of_token(const struct sshd_tryout *t, const struct account *account,
     const char *uid, char token)
@@ -153,7 +154,10 @@ value_of_token(const struct sshd_tryout *t, const struct account *account,
 	}
 }
 
-/* A word with its tokens expanded, to be freed; NULL with errno. */
+/*
+ * A copy of word with its tokens expanded, which the caller frees. NULL with
+ * errno.
+ */
 static char *
 expand_word(const struct sshd_tryout *t, const struct account *account,
     const char *word)
@@ -188,7 +192,7 @@ free_words(char **argv)
 		free(argv[i]);
 }
 
-/* Takes word over, which may be NULL: false then, or where there is no room. */
+/* Takes ownership of word. False if word is NULL, or argv is full. */
 static bool
 add_word(char **argv, size_t *np, char *word)
 {
@@ -201,8 +205,8 @@ add_word(char **argv, size_t *np, char *word)
 }
 
 /*
- * The words of a command as sshd makes them; a guard gets --config in front of
- * its own. False with errno.
+ * Splits a command into words as sshd does. The guard gets --config with the
+ * copy before its own arguments. False with errno.
  */
 static bool
 make_words(const struct sshd_tryout *t, const char *command,
@@ -222,7 +226,7 @@ make_words(const struct sshd_tryout *t, const char *command,
 			ok = add_word(argv, &n, strdup("--config")) &&
 			    add_word(argv, &n, strdup(t->config));
 	}
-	/* Without arguments a command gets the account's name. */
+	/* sshd gives a command without arguments the account's name. */
 	if (ok && n == 1)
 		ok = add_word(argv, &n, expand_word(t, account, "%u"));
 	free(copy);
@@ -237,9 +241,9 @@ hash_output(const void *p, size_t len, void *hash)
 }
 
 /*
- * As sshd runs its commands (misc.c:subprocess): as an account, with four
- * variables, standard input and error from and to /dev/null. False with a
- * sentence in why if the program did not run to its end.
+ * Runs argv as sshd runs a command (misc.c:subprocess): with four environment
+ * variables, and with /dev/null as standard input and error. False with a
+ * sentence in why if the program could not be run, or did not end in time.
  */
 static bool
 run_command(const struct sshd_tryout *t, char *const *argv,
@@ -275,7 +279,7 @@ run_command(const struct sshd_tryout *t, char *const *argv,
 		      &hash)) != 0) {
 		program_kill(&process);
 		snprintf(why, cap, "%s: %s", argv[0],
-		    error == ETIMEDOUT ? "it did not end in time (--timeout)" :
+		    error == ETIMEDOUT ? "did not end in time (--timeout)" :
 					 strerror(error));
 	} else if ((error = program_wait(&process, &out->status)) != 0)
 		snprintf(why, cap, "%s: cannot be run by %s: %s", argv[0],
@@ -311,7 +315,7 @@ sshd_tryout_command(const struct sshd_tryout *t, const char *command,
 	return ok;
 }
 
-/* Nobody is there to answer. */
+/* The conversation function: nobody is there to answer a module. */
 static int
 refuse_to_talk(int n, const struct pam_message **message,
     struct pam_response **response, void *arg)
@@ -323,7 +327,7 @@ refuse_to_talk(int n, const struct pam_message **message,
 
 enum { OPENED = 1, NOT_OPENED };
 
-/* As sshd opens a session of root's with the key. */
+/* In a child: opens a session for root with the key, as sshd does. */
 static void
 open_session(struct record_out *out, void *arg)
 {
@@ -349,7 +353,7 @@ sshd_tryout_module(const struct sshd_tryout *t)
 	char line[160], path[sizeof(t->folder) + 16];
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
-	struct kv_span said = { (const uint8_t *)"it ended the process", 20 };
+	struct kv_span said = { (const uint8_t *)"the process ended", 17 };
 	struct child c;
 	uint8_t tag = 0;
 	bool bad;

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/means.h"
+#include "sshd/protection.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
+#include "ways/module.h"
 #include "ways/pam_decision.h"
 
-/* The one of that name, which may be new: *newp. NULL without memory. */
-static struct sshd_mean *
-find(struct sshd_means *m, enum sshd_mean_kind kind, const char *name,
-    const char *user, bool *newp)
+/*
+ * Finds or adds a protector. *newp: it was added. NULL without memory; then
+ * m->unknown is set.
+ */
+static struct sshd_protector *
+find_or_add(struct sshd_protection *m, enum sshd_protector_kind kind,
+    const char *name, const char *user, bool *newp)
 {
-	struct sshd_mean *v;
+	struct sshd_protector *v;
 
 	*newp = false;
 	for (size_t i = 0; i < m->n; i++)
@@ -39,7 +44,8 @@ find(struct sshd_means *m, enum sshd_mean_kind kind, const char *name,
 }
 
 void
-sshd_means_guard(struct sshd_means *m, const char *command, const char *user)
+sshd_protection_add_guard(struct sshd_protection *m, const char *command,
+    const char *user)
 {
 	char path[PATH_MAX], config[PATH_MAX];
 	const char *args;
@@ -48,15 +54,16 @@ sshd_means_guard(struct sshd_means *m, const char *command, const char *user)
 	if (!guard_command(command, &args))
 		return;
 	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
-	(void)find(m, SSHD_MEAN_GUARD, path, "", &new);
+	(void)find_or_add(m, SSHD_PROTECTOR_GUARD, path, "", &new);
 	if (!guard_config(args, config, sizeof(config)))
 		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
-	(void)find(m, SSHD_MEAN_CONFIG, config,
+	(void)find_or_add(m, SSHD_PROTECTOR_CONFIG, config,
 	    strcmp(user, "root") == 0 ? "" : user, &new);
 }
 
+/* Whether the module judges every key in a service. False after a message. */
 static bool
-look_at_service(struct sshd_means *m, const char *service)
+module_judges_in(struct sshd_protection *m, const char *service)
 {
 	const struct pam_line *l;
 	struct pam_stack stack;
@@ -71,14 +78,14 @@ look_at_service(struct sshd_means *m, const char *service)
 	}
 	l = ways_find_module(&stack, &in_place);
 	if (in_place) {
-		in_place = sshd_require_module(m->o, l->module);
+		in_place = sshd_usable_module(m->o, l->module);
 		if (pam_decision_judge(&stack, WAYS_MODULE) !=
 		    PAM_DECISION_SURE)
 			cli_error("note: %s%s:%u: this line decides the stack: "
 				  "no other session line is sure to",
 			    m->o->root, l->file, l->line);
 		pam_stack_config(l, config, sizeof(config));
-		(void)find(m, SSHD_MEAN_CONFIG, config, "", &new);
+		(void)find_or_add(m, SSHD_PROTECTOR_CONFIG, config, "", &new);
 	} else if (l != NULL && strcmp(l->control, "requisite") != 0)
 		cli_error("note: %s%s:%u: pam_keyveto.so is not requisite",
 		    m->o->root, l->file, l->line);
@@ -93,33 +100,37 @@ look_at_service(struct sshd_means *m, const char *service)
 }
 
 bool
-sshd_means_service(struct sshd_means *m, const char *service)
+sshd_protection_add_service(struct sshd_protection *m, const char *service)
 {
-	struct sshd_mean *s;
+	struct sshd_protector *s;
 	size_t i;
 	bool new, judges;
 
-	if ((s = find(m, SSHD_MEAN_SERVICE, service, "", &new)) == NULL)
+	if ((s = find_or_add(m, SSHD_PROTECTOR_SERVICE, service, "", &new)) ==
+	    NULL)
 		return false;
 	if (!new)
 		return s->judges;
-	/* The list may move while the module's keyveto.conf is added. */
+	/* module_judges_in adds a keyveto.conf, which may move the array. */
 	i = (size_t)(s - m->v);
-	judges = look_at_service(m, service);
+	judges = module_judges_in(m, service);
 	m->v[i].judges = judges;
 	return judges;
 }
 
-/* Guarded only in name, if keyveto.conf lets listed keys in. */
+/*
+ * Whether a keyveto.conf refuses listed keys. False after a message. True, and
+ * m->unknown, if it cannot be read.
+ */
 static bool
-config_refuses(struct sshd_means *m, const struct sshd_mean *c,
+config_refuses(struct sshd_protection *m, const struct sshd_protector *c,
     const struct accounts *accounts)
 {
 	struct kv_judge judge;
 	bool refuses;
 
-	if (!sshd_require_filters(m->o, c->name, c->user, accounts) ||
-	    !sshd_judge_open(m->o, c->name, &judge)) {
+	if (!sshd_usable_filters(m->o, c->name, c->user, accounts) ||
+	    !sshd_usable_open(m->o, c->name, &judge)) {
 		m->unknown = true;
 		return true;
 	}
@@ -133,23 +144,24 @@ config_refuses(struct sshd_means *m, const struct sshd_mean *c,
 }
 
 bool
-sshd_means_refuse(struct sshd_means *m, const struct accounts *accounts)
+sshd_protection_refuses(struct sshd_protection *m,
+    const struct accounts *accounts)
 {
 	bool refuse = true;
 
 	for (size_t i = 0; i < m->n; i++) {
-		const struct sshd_mean *one = &m->v[i];
+		const struct sshd_protector *one = &m->v[i];
 
-		if (one->kind == SSHD_MEAN_GUARD)
-			m->unknown |= !sshd_require_guard(m->o, one->name);
-		else if (one->kind == SSHD_MEAN_CONFIG)
+		if (one->kind == SSHD_PROTECTOR_GUARD)
+			m->unknown |= !sshd_usable_guard(m->o, one->name);
+		else if (one->kind == SSHD_PROTECTOR_CONFIG)
 			refuse &= config_refuses(m, one, accounts);
 	}
 	return refuse;
 }
 
 void
-sshd_means_free(struct sshd_means *m)
+sshd_protection_free(struct sshd_protection *m)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		free(m->v[i].name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/remains.h"
+#include "sshd/foreign_lines.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -12,18 +12,18 @@
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 
-struct remains {
+struct foreign {
 	const struct sshd_options *o;
-	const struct sshd_present *p;
-	bool names; /* print messages as well */
-	bool allowed;
-	/* What keyveto's lines in keyveto.conf say. */
+	const struct sshd_setup *p;
+	bool names;   /* print a message for each foreign line */
+	bool allowed; /* disable can remove keyveto's lines */
+	/* keyveto.conf has lines of keyveto's; they let in listed keys. */
 	bool conf_lines, conf_lenient;
-	bool module, guard; /* there is one that goes by them */
+	bool module, guard; /* a foreign one reads that keyveto.conf */
 	char *named;	    /* "FILE:LINE\n" for each message so far */
 };
 
-/* Whether keyveto's lines let in what keyveto.conf would refuse otherwise. */
+/* Whether one of keyveto's lines weakens keyveto.conf. */
 static bool
 is_lenient(const char *lines)
 {
@@ -39,8 +39,9 @@ is_lenient(const char *lines)
 	return false;
 }
 
+/* Sets r->conf_lines and r->conf_lenient. */
 static void
-read_conf(struct remains *r)
+read_conf_lines(struct foreign *r)
 {
 	const struct sshd_file *f = sshd_files_find(&r->p->files,
 	    KV_CONFIG_PATH);
@@ -58,7 +59,7 @@ read_conf(struct remains *r)
 
 /* Whether a path is that of the keyveto.conf that enable writes into. */
 static bool
-is_our_conf(const struct remains *r, const char *path)
+is_our_conf(const struct foreign *r, const char *path)
 {
 	char ours[PATH_MAX], its[PATH_MAX];
 
@@ -67,9 +68,9 @@ is_our_conf(const struct remains *r, const char *path)
 		root_resolve(r->o->root, path, its) && strcmp(ours, its) == 0);
 }
 
-/* The file of that path, or that it is a link to; NULL for none of ours. */
+/* The file of r->p->files that path names, links resolved; NULL for none. */
 static const struct sshd_file *
-find_file(const struct remains *r, const char *path)
+find_file(const struct foreign *r, const char *path)
 {
 	const struct sshd_files *fs = &r->p->files;
 	const struct sshd_file *f = sshd_files_find(fs, path);
@@ -85,9 +86,12 @@ find_file(const struct remains *r, const char *path)
 	return NULL;
 }
 
-/* Whether a line was not named yet: several services may include it. */
+/*
+ * Whether no message has named the line so far; notes it in r->named. Several
+ * services may include one line.
+ */
 static bool
-is_new(struct remains *r, const char *path, size_t line)
+is_first_message(struct foreign *r, const char *path, size_t line)
 {
 	const char *old = r->named != NULL ? r->named : "\n";
 	char *place, *longer;
@@ -105,15 +109,15 @@ is_new(struct remains *r, const char *path, size_t line)
 }
 
 /*
- * Tells of one, by its line as it is now; if nothing is changed, that is its
- * number, else the one that it will have.
+ * Prints a message about a foreign line. If disable goes on, the message has
+ * the number that the line will have without keyveto's lines.
  */
 static void
-name_one(struct remains *r, const char *path, size_t line, const char *what)
+print_line(struct foreign *r, const char *path, size_t line, const char *what)
 {
 	const struct sshd_file *f = find_file(r, path);
 
-	if (!is_new(r, f != NULL ? f->path : path, line))
+	if (!is_first_message(r, f != NULL ? f->path : path, line))
 		return;
 	if (r->allowed && f != NULL)
 		line = sshd_block_line_outside(f->now, f->now_len, line);
@@ -123,7 +127,7 @@ name_one(struct remains *r, const char *path, size_t line, const char *what)
 
 /* Whether a line is between keyveto's marks. */
 static bool
-is_ours(const struct remains *r, const char *path, size_t line)
+is_ours(const struct foreign *r, const char *path, size_t line)
 {
 	const struct sshd_file *f = find_file(r, path);
 
@@ -131,14 +135,14 @@ is_ours(const struct remains *r, const char *path, size_t line)
 	    sshd_block_line_outside(f->now, f->now_len, line) == 0;
 }
 
-/* The module's lines in what one PAM service reads, without keyveto's own. */
+/* Finds foreign lines of the module in one PAM service. */
 static void
-find_modules_of(struct remains *r, const char *service)
+find_modules_in(struct foreign *r, const char *service)
 {
 	char why[SSHD_WHY_BYTES], config[PATH_MAX];
 	struct pam_stack stack;
 
-	/* What PAM cannot read beyond some line, it does not run. */
+	/* PAM does not run lines that it cannot read. */
 	(void)pam_stack_read(r->o->root, service, &stack, why, sizeof(why));
 	for (size_t i = 0; i < stack.n; i++) {
 		const struct pam_line *l = &stack.line[i];
@@ -149,36 +153,37 @@ find_modules_of(struct remains *r, const char *service)
 		pam_stack_config(l, config, sizeof(config));
 		r->module |= is_our_conf(r, config);
 		if (r->names)
-			name_one(r, l->file, l->line, SSHD_MODULE);
+			print_line(r, l->file, l->line, SSHD_MODULE);
 	}
 	pam_stack_free(&stack);
 }
 
 /*
- * In all services: another sshd has one of its own, by the name that it is
- * started by, or for a Match block.
+ * Finds foreign lines of the module in all services: a second sshd, or a Match
+ * block, may use another service than dump names.
  */
 static void
-find_modules(struct remains *r)
+find_modules(struct foreign *r)
 {
 	static const char *const dirs[] = { SSHD_PAM_DIR, "/usr/lib/pam.d/" };
 	char service[SSHD_VALUE_BYTES], pattern[64];
 	glob_t found;
 
 	sshd_pam_service(r->p->dump != NULL ? r->p->dump : "", service);
-	find_modules_of(r, service);
+	find_modules_in(r, service);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		snprintf(pattern, sizeof(pattern), "%s*", dirs[i]);
 		if (root_glob(r->o->root, pattern, &found) != 0)
 			continue;
 		for (size_t k = 0; k < found.gl_pathc; k++)
-			find_modules_of(r, found.gl_pathv[k] + strlen(dirs[i]));
+			find_modules_in(r, found.gl_pathv[k] + strlen(dirs[i]));
 		globfree(&found);
 	}
 }
 
+/* Finds foreign lines of the guard in a tree. */
 static void
-find_guards_in(struct remains *r, const struct sshd_tree *t)
+find_guards_in(struct foreign *r, const struct sshd_tree *t)
 {
 	char config[PATH_MAX];
 	const char *args;
@@ -196,21 +201,21 @@ find_guards_in(struct remains *r, const struct sshd_tree *t)
 		r->guard |= !guard_config(args, config, sizeof(config)) ||
 		    is_our_conf(r, config);
 		if (r->names)
-			name_one(r, path, l->number, "the guard");
+			print_line(r, path, l->number, "the guard");
 	}
 }
 
-/* In the file that another sshd of this machine is started with. */
+/* The same in the file that another sshd of this machine is started with. */
 static void
 find_guards_of_other(void *arg, const struct sshd_start *start,
     const char *path)
 {
-	struct remains *r = arg;
+	struct foreign *r = arg;
 	char why[SSHD_WHY_BYTES];
 	struct sshd_tree t;
 
 	(void)start;
-	/* What cannot be read from its beginning to its end, sshd refuses. */
+	/* If a part cannot be read, that sshd does not start either. */
 	if (*path != '/' || strcmp(path, SSHD_TREE_TOP) == 0)
 		return;
 	if (sshd_tree_read(&t, "", path, NULL, 0, why, sizeof(why)))
@@ -219,33 +224,33 @@ find_guards_of_other(void *arg, const struct sshd_start *start,
 }
 
 static void
-pass_option(void *arg, const struct sshd_start *start, const char *keyword,
+ignore_option(void *arg, const struct sshd_start *start, const char *keyword,
     const char *value)
 {
 	(void)arg, (void)start, (void)keyword, (void)value;
 }
 
 static void
-pass_name(void *arg, const struct sshd_start *start, const char *name)
+ignore_name(void *arg, const struct sshd_start *start, const char *name)
 {
 	(void)arg, (void)start, (void)name;
 }
 
 static void
-pass_unseen(void *arg, const char *place, const char *why)
+ignore_unseen(void *arg, const char *place, const char *why)
 {
 	(void)arg, (void)place, (void)why;
 }
 
 static void
-find_guards(struct remains *r)
+find_guards(struct foreign *r)
 {
 	const struct sshd_arguments other = {
 		.arg = r,
-		.option = pass_option,
+		.option = ignore_option,
 		.file = find_guards_of_other,
-		.name = pass_name,
-		.unseen = pass_unseen,
+		.name = ignore_name,
+		.unseen = ignore_unseen,
 	};
 
 	find_guards_in(r, &r->p->now.tree);
@@ -254,11 +259,12 @@ find_guards(struct remains *r)
 }
 
 bool
-sshd_remains_allow(const struct sshd_options *o, const struct sshd_present *p)
+sshd_foreign_lines_allow(const struct sshd_options *o,
+    const struct sshd_setup *p)
 {
-	struct remains r = { .o = o, .p = p };
+	struct foreign r = { .o = o, .p = p };
 
-	read_conf(&r);
+	read_conf_lines(&r);
 	find_modules(&r);
 	find_guards(&r);
 	r.allowed = !(r.module && r.conf_lenient) && !(r.guard && r.conf_lines);

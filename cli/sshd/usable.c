@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: ISC */
+#include "sshd/usable.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/root_file.h"
-#include "sshd/sshd.h"
 
 #define NOBODY 65534U
 
 struct needed_file {
 	const char *path;
-	int mode; /* as for access(2) */
+	int mode; /* for access(2) */
 };
 
-/* Run with that machine's root directory. */
+/*
+ * Whether a file can be accessed, and only root can have written it. root_ask
+ * calls this with o->root as the root directory.
+ */
 static bool
 is_trusted(void *arg, char *why, size_t cap)
 {
@@ -30,8 +34,9 @@ is_trusted(void *arg, char *why, size_t cap)
 	return false;
 }
 
+/* The same below o->root. False after a message that ends with advice. */
 static bool
-require(const struct sshd_options *o, const char *path, int mode,
+file_is_trusted(const struct sshd_options *o, const char *path, int mode,
     const char *advice)
 {
 	struct needed_file p = { .path = path, .mode = mode };
@@ -44,7 +49,7 @@ require(const struct sshd_options *o, const char *path, int mode,
 }
 
 bool
-sshd_guard_would_run(const struct sshd_options *o, const char *program,
+sshd_usable_program(const struct sshd_options *o, const char *program,
     char *why, size_t cap)
 {
 	struct needed_file p = { .path = program, .mode = X_OK };
@@ -53,23 +58,23 @@ sshd_guard_would_run(const struct sshd_options *o, const char *program,
 }
 
 bool
-sshd_require_guard(const struct sshd_options *o, const char *path)
+sshd_usable_guard(const struct sshd_options *o, const char *path)
 {
-	return require(o, path, X_OK,
+	return file_is_trusted(o, path, X_OK,
 	    "the guard must be there, be root's, "
 	    "and be writable by nobody else, or sshd will not run it");
 }
 
 bool
-sshd_require_module(const struct sshd_options *o, const char *module)
+sshd_usable_module(const struct sshd_options *o, const char *module)
 {
-	return require(o, *module == '/' ? module : SSHD_MODULE_PATH, R_OK,
-	    "the module must be there, or PAM refuses every login");
+	return file_is_trusted(o, *module == '/' ? module : SSHD_MODULE_PATH,
+	    R_OK, "the module must be there, or PAM refuses every login");
 }
 
-/* Why there is no verdict by it; NULL if there is one. */
+/* Why j can give no verdict; NULL if it can. */
 static const char *
-wrong_with(const struct kv_judge *j)
+find_fault(const struct kv_judge *j)
 {
 	if (j->broken[0] != '\0')
 		return j->broken;
@@ -79,22 +84,22 @@ wrong_with(const struct kv_judge *j)
 	return j->n_filters == 0 ? "no filter is named" : NULL;
 }
 
-/* As the guard does at a login. */
+/* Opens keyveto.conf and its filters as the guard does. */
 static bool
-judge_works(void *arg, char *why, size_t cap)
+judge_can_open(void *arg, char *why, size_t cap)
 {
 	const char *config = arg, *wrong;
 	struct kv_judge j;
 
 	kv_judge_open(&j, config, 0);
-	if ((wrong = wrong_with(&j)) != NULL)
+	if ((wrong = find_fault(&j)) != NULL)
 		snprintf(why, cap, "%s", wrong);
 	kv_judge_close(&j);
 	return wrong == NULL;
 }
 
 bool
-sshd_require_filters(const struct sshd_options *o, const char *config,
+sshd_usable_filters(const struct sshd_options *o, const char *config,
     const char *user, const struct accounts *accounts)
 {
 	unsigned int uid = NOBODY, gid = NOBODY;
@@ -113,7 +118,7 @@ sshd_require_filters(const struct sshd_options *o, const char *config,
 		gid = accounts->v[i].gid;
 		known = true;
 	}
-	/* Not every name service lists all that it knows. */
+	/* Some name services do not list all their accounts. */
 	if (!known && *o->root == '\0' && accounts_add(&asked, user)) {
 		uid = asked.v[0].uid;
 		gid = asked.v[0].gid;
@@ -126,7 +131,7 @@ sshd_require_filters(const struct sshd_options *o, const char *config,
 		    user);
 		return false;
 	}
-	if (root_ask(o->root, uid, gid, judge_works, (char *)config, why,
+	if (root_ask(o->root, uid, gid, judge_can_open, (char *)config, why,
 		sizeof(why)))
 		return true;
 	cli_error("%s%s%s%s%s; a login would have no verdict", o->root, why,
@@ -149,13 +154,13 @@ open_below(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 }
 
 bool
-sshd_judge_open(const struct sshd_options *o, const char *config,
+sshd_usable_open(const struct sshd_options *o, const char *config,
     struct kv_judge *j)
 {
 	const char *wrong;
 
 	kv_judge_open_with(j, config, NULL, 0, open_below, (char *)o->root);
-	if ((wrong = wrong_with(j)) == NULL)
+	if ((wrong = find_fault(j)) == NULL)
 		return true;
 	cli_error("%s", wrong);
 	kv_judge_close(j);

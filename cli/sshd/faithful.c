@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/faithful.h"
+
+#include <sys/stat.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sshd_config/subject.h"
+
+/* Compares two dumps without HostKey lines: the copy's host key is its own. */
+static bool
+same_settings(const char *a, const char *b)
+{
+	for (;;) {
+		size_t n, m;
+
+		while (strncasecmp(a, "hostkey ", 8) == 0)
+			a += strcspn(a, "\n") + (strchr(a, '\n') != NULL);
+		while (strncasecmp(b, "hostkey ", 8) == 0)
+			b += strcspn(b, "\n") + (strchr(b, '\n') != NULL);
+		n = strcspn(a, "\n");
+		m = strcspn(b, "\n");
+		if (n != m || memcmp(a, b, n) != 0)
+			return false;
+		if (a[n] == '\0' || b[n] == '\0')
+			return a[n] == b[n];
+		a += n + 1;
+		b += n + 1;
+	}
+}
+
+/* Whether sshd reads SSHD_TREE_TOP, as keyveto does. False after a message. */
+static bool
+reads_our_file(const struct sshd *sshd)
+{
+	const struct sshd_subject *s = sshd_subject(sshd);
+	struct stat its, ours;
+
+	if (*s->refused != '\0') {
+		cli_error("%s", s->refused);
+		return false;
+	}
+	if (strcmp(s->file, SSHD_TREE_TOP) == 0 ||
+	    (stat(s->file, &its) == 0 && stat(SSHD_TREE_TOP, &ours) == 0 &&
+		its.st_dev == ours.st_dev && its.st_ino == ours.st_ino))
+		return true;
+	if (*s->file != '\0')
+		cli_error("%s reads %s, and keyveto sshd is for an sshd that "
+			  "reads another file (" SSHD_TREE_TOP
+			  "): put keyveto in "
+			  "by hand there",
+		    sshd->path, s->file);
+	else
+		cli_error(
+		    "%s does not tell (sshd -dd -T) that it reads " SSHD_TREE_TOP
+		    ": put keyveto in by hand",
+		    sshd->path);
+	return false;
+}
+
+bool
+sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c)
+{
+	struct sshd sshd = { .path = o->sshd };
+	struct sshd_question q;
+	char why[SSHD_WHY_BYTES], *real, *copy;
+	bool same;
+
+	if (*o->root != '\0')
+		return true;
+	if ((copy = sshd_ask_copy(o, c, NULL)) == NULL)
+		return false;
+	sshd.host_key = c->host_key;
+	if (!reads_our_file(&sshd)) {
+		free(copy);
+		return false;
+	}
+	/* Without -f, so that sshd reads its own file. */
+	sshd_ask(&sshd, NULL, &q);
+	real = sshd_answer_text(&q, why, sizeof(why));
+	same = real != NULL && same_settings(real, copy);
+	if (real == NULL)
+		cli_error("%s", why);
+	else if (!same)
+		cli_error(SSHD_TREE_TOP
+		    ": sshd reads this file in another way "
+		    "than keyveto does, or it is being changed; put keyveto in "
+		    "by hand");
+	free(real);
+	free(copy);
+	return same;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd/foreign_lines: lines for the guard or the module that somebody else
+ * wrote into sshd's or PAM's files. "keyveto sshd disable" leaves them there.
+ */
+#ifndef CLI_SSHD_FOREIGN_LINES_H
+#define CLI_SSHD_FOREIGN_LINES_H
+
+#include "sshd/setup.h"
+
+/*
+ * Whether disable can remove keyveto's lines. False, after a message, if a
+ * foreign guard or module needs the lines in keyveto.conf: without them it
+ * would refuse keys that are only logged now, or print other keys. A message
+ * names each foreign line; if disable can go on, it is a note.
+ */
+bool sshd_foreign_lines_allow(const struct sshd_options *o,
+    const struct sshd_setup *p);
+
+#endif

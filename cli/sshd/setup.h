@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd/setup: sshd's, PAM's and keyveto's files as "keyveto sshd enable" and
+ * "disable" find them.
+ */
+#ifndef CLI_SSHD_SETUP_H
+#define CLI_SSHD_SETUP_H
+
+#include "sshd/sshd.h"
+#include "sshd/state.h"
+
+struct sshd_setup {
+	struct sshd_state state;
+	struct sshd_files files; /* sshd's, keyveto.conf, the state's, PAM's */
+	struct sshd_copy now;
+	struct sshd_copy base; /* without keyveto's lines */
+	char *dump;	       /* "sshd -T" about base; NULL: no answer */
+};
+
+/*
+ * Reads cmd's options, locks the state against another keyveto sshd, reads the
+ * files, and calls change. Returns the exit status of the process.
+ */
+int sshd_setup_change(const struct cli_command *cmd, int argc, char **argv,
+    int (*change)(const struct sshd_options *o, struct sshd_setup *p));
+
+/*
+ * Makes p->base and p->dump, and adds the file of the PAM service that p->dump
+ * names to p->files. False after a message. If sshd gave no answer: true,
+ * p->dump is NULL, and why says so.
+ */
+bool sshd_setup_ask(const struct sshd_options *o, struct sshd_setup *p,
+    char *why, size_t cap);
+
+/*
+ * False, after a message, if sshd takes keys from a file or a command now, but
+ * would take none without keyveto's lines: then "AuthorizedKeysFile none"
+ * stands outside keyveto's marks. True if sshd gives no answer. Call
+ * sshd_setup_ask first.
+ */
+bool sshd_setup_keeps_keys(const struct sshd_options *o, struct sshd_setup *p);
+
+/*
+ * Whether keyveto's lines are in a file of sshd's, or (sshds false) of PAM's.
+ */
+bool sshd_setup_has_lines(const struct sshd_setup *p, bool sshds);
+
+#endif
