@@ -109,7 +109,7 @@ doctor_service(struct doctor *d, const char *check)
 		    "only root can see the arguments of sshd");
 		s.unseen++;
 	}
-	n = sshd_arguments_look(&found);
+	n = sshd_arguments_find(&found);
 	if (s.overrides + s.unseen > 0)
 		return;
 	if (n == 0)

@@ -31,7 +31,7 @@ line_length(const char *p, const char *end)
 	return (size_t)((nl != NULL ? nl + 1 : end) - p);
 }
 
-/* The same, with the lines that PAM joins to it because it ends with '\\'. */
+/* The same, with the lines that PAM joins to it because it ends with '\'. */
 static size_t
 whole_length(const char *p, const char *end)
 {

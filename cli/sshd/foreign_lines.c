@@ -255,7 +255,7 @@ find_guards(struct foreign *r)
 
 	find_guards_in(r, &r->p->now.tree);
 	if (*r->o->root == '\0')
-		(void)sshd_arguments_look(&other);
+		(void)sshd_arguments_find(&other);
 }
 
 bool

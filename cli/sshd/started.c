@@ -302,7 +302,7 @@ check_arguments(struct started *s)
 	};
 
 	sshd_pam_service(s->dump, s->service);
-	(void)sshd_arguments_look(&found);
+	(void)sshd_arguments_find(&found);
 }
 
 bool

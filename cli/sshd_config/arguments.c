@@ -14,7 +14,7 @@
 #include "sshd_config/sshd_config.h"
 
 #define ARGUMENTS_BYTES (64 * 1024)
-/* The backslash: the shell's, or that of a tab in a title that sshd has set. */
+/* A backslash is the shell's, or stands for a tab in a title set by sshd. */
 #define BLANKS " \t\r\n\"'\\"
 #define SYSTEMCTL "/usr/bin/systemctl"
 
@@ -44,19 +44,19 @@ sshd_arguments_decide(const char *keyword)
 	return false;
 }
 
-/* The words of a command line, which are cut apart. */
+/* A command line that is split into words. */
 struct words {
 	char *text, *rest;   /* for strtok_r */
-	const char *letters; /* of a word such as "-Do", those still to read */
+	const char *letters; /* the letters of "-Do" that are still to read */
 	bool doubtful;	     /* an option may be a part of an -o value */
 };
 
 /*
- * Whether the value of an -o option may have words that look like options. The
- * quotes around it are lost: what comes after it may still belong to it.
+ * Whether the value of an -o option may have several words. The quotes around
+ * it are lost, so that words behind it may belong to it.
  */
 static bool
-may_go_on(const char *setting)
+may_have_words(const char *setting)
 {
 	static const char *const keywords[] = {
 		"AuthorizedKeysCommand",
@@ -85,13 +85,13 @@ next_word(struct words *w)
 }
 
 /*
- * The next option, as its letter; '\0' at the end. *argumentp is its argument,
+ * The letter of the next option; '\0' at the end. *argumentp is its argument,
  * or NULL.
  */
 static char
 next_option(struct words *w, const char **argumentp)
 {
-	/* Those of all versions up to 10.5 (sshd.c, getopt). */
+	/* Of all versions up to OpenSSH 10.5 (sshd.c, getopt). */
 	static const char with_argument[] = "CEbcfghkopu";
 	const char *word;
 	char letter;
@@ -108,12 +108,12 @@ next_option(struct words *w, const char **argumentp)
 		return letter;
 	*argumentp = *w->letters != '\0' ? w->letters : next_word(w);
 	w->letters = NULL;
-	if (letter == 'o' && *argumentp != NULL && may_go_on(*argumentp))
+	if (letter == 'o' && *argumentp != NULL && may_have_words(*argumentp))
 		w->doubtful = true;
 	return letter;
 }
 
-/* An -o option: its value is behind a blank or a "=". */
+/* Calls found->option. A blank or a "=" stands before the value. */
 static void
 call_option(const struct sshd_arguments *found, const struct sshd_start *start,
     const char *setting, struct words *w)
@@ -135,8 +135,8 @@ call_option(const struct sshd_arguments *found, const struct sshd_start *start,
 }
 
 /*
- * Whether an sshd with these words, which are no title, was only asked
- * something.
+ * Whether an sshd with these arguments answers a question and ends. text must
+ * not be a title that sshd has set.
  */
 static bool
 is_question(const char *text)
@@ -154,8 +154,8 @@ is_question(const char *text)
 }
 
 /*
- * The -f of these words, of which the last counts; NULL without one that is
- * surely an option.
+ * The argument of the last -f, which is the one that counts. Ignores one that
+ * may be part of an -o value. NULL if there is none.
  */
 static const char *
 find_file(char *text)
@@ -171,8 +171,8 @@ find_file(char *text)
 }
 
 /*
- * What stands behind "sshd: ", or another name of sshd's; NULL where a process
- * has no title of that form, but still the arguments it was started with.
+ * What follows "sshd: ", or another name of sshd's, in a title that sshd has
+ * set. NULL if text is still the arguments that the process was started with.
  */
 static const char *
 find_titled(const char *title)
@@ -184,7 +184,7 @@ find_titled(const char *title)
 	    NULL;
 }
 
-/* sshd takes the name that it was started by for that of its PAM service. */
+/* Calls found->name. */
 static void
 call_name(const struct sshd_arguments *found, const struct sshd_start *start,
     const char *title)
@@ -203,9 +203,12 @@ call_name(const struct sshd_arguments *found, const struct sshd_start *start,
 	free(name);
 }
 
-/* Words that start an sshd; title is that of a process, or NULL. */
+/*
+ * Calls the functions with the arguments in text. title is the title of a
+ * process; NULL for a file or a unit.
+ */
 static void
-look_at_words(const struct sshd_arguments *found, const char *place,
+report_arguments(const struct sshd_arguments *found, const char *place,
     const char *text, const char *title)
 {
 	char *first = strdup(text), *second = strdup(text);
@@ -231,7 +234,7 @@ look_at_words(const struct sshd_arguments *found, const char *place,
 	free(second);
 }
 
-/* From errno; what is not there, or has just gone, is no news. */
+/* Calls found->unseen with errno, unless the file or process does not exist. */
 static void
 call_unseen(const struct sshd_arguments *found, const char *path)
 {
@@ -270,8 +273,9 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 }
 
 /*
- * A listening sshd shows its arguments, a login its account. Where there is
- * little room for its title, the end of that is cut off.
+ * Whether the title is that of an sshd that listens. A listener's title has its
+ * arguments, a login's has the account. *cutp: the end of the title may be
+ * missing, because the process had too little room for it.
  */
 static bool
 is_listener(const char *title, bool *cutp)
@@ -283,11 +287,11 @@ is_listener(const char *title, bool *cutp)
 }
 
 /*
- * The arguments of a listening sshd, in text. False if it is none. A title that
- * sshd has set is never that of a question.
+ * Reports the arguments of an sshd, which text has. False if it does not
+ * listen. An sshd that answers a question sets no title.
  */
 static bool
-look_at_listener(const struct sshd_arguments *found, const char *pid,
+report_listener(const struct sshd_arguments *found, const char *pid,
     enum sshd_process what, const char *text)
 {
 	char place[64], *why;
@@ -310,12 +314,13 @@ look_at_listener(const struct sshd_arguments *found, const char *pid,
 		    why != NULL ? why : "its arguments are cut off");
 		free(why);
 	}
-	look_at_words(found, place, text, text);
+	report_arguments(found, place, text, text);
 	return true;
 }
 
+/* Reports a process's arguments. False if it is no sshd that listens. */
 static bool
-look_at_process(const struct sshd_arguments *found, const char *pid,
+report_process(const struct sshd_arguments *found, const char *pid,
     char text[static ARGUMENTS_BYTES])
 {
 	const enum sshd_process what = sshd_process_look(pid);
@@ -335,18 +340,18 @@ look_at_process(const struct sshd_arguments *found, const char *pid,
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';
-	return look_at_listener(found, pid, what, text);
+	return report_listener(found, pid, what, text);
 }
 
+/* Reports all sshd that listen. Returns their number. */
 static size_t
-look_at_processes(const struct sshd_arguments *found,
+report_processes(const struct sshd_arguments *found,
     char text[static ARGUMENTS_BYTES])
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *e;
 	size_t n = 0;
 
-	/* Where there is no /proc, or an empty one, nothing can be seen. */
 	if (dir == NULL || access("/proc/self", F_OK) == -1) {
 		if (errno == ENOENT)
 			errno = ENOTDIR;
@@ -357,14 +362,14 @@ look_at_processes(const struct sshd_arguments *found,
 	}
 	while (errno = 0, (e = readdir(dir)) != NULL)
 		if (e->d_name[strspn(e->d_name, "0123456789")] == '\0')
-			n += look_at_process(found, e->d_name, text);
+			n += report_process(found, e->d_name, text);
 	if (errno != 0)
 		call_unseen(found, "/proc");
 	closedir(dir);
 	return n;
 }
 
-/* Cuts off a comment of the shell's. */
+/* Removes a shell comment. */
 static void
 cut_comment(char *value)
 {
@@ -382,9 +387,9 @@ cut_comment(char *value)
 	}
 }
 
-/* A file of the shell's assignments, whose words sshd is started with. */
+/* Reports what a file of shell assignments gives to sshd in a variable. */
 static void
-look_at_defaults(const struct sshd_arguments *found, const char *path,
+report_defaults(const struct sshd_arguments *found, const char *path,
     const char *variable, char text[static ARGUMENTS_BYTES])
 {
 	const size_t name = strlen(variable);
@@ -395,7 +400,7 @@ look_at_defaults(const struct sshd_arguments *found, const char *path,
 		call_unseen(found, path);
 		return;
 	}
-	/* A backslash at the end of a line goes on with the next one. */
+	/* A backslash at the end of a line joins the next line to it. */
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0' ||
 		    (text[i] == '\n' && i > 0 && text[i - 1] == '\\'))
@@ -415,12 +420,13 @@ look_at_defaults(const struct sshd_arguments *found, const char *path,
 			found->unseen(found->arg, path,
 			    "it takes options from "
 			    "elsewhere ($), which cannot be seen there");
-		look_at_words(found, path, line, NULL);
+		report_arguments(found, path, line, NULL);
 	}
 }
 
+/* What systemctl prints, which the caller frees; NULL if it fails. */
 static char *
-ask_systemd(const char *what, const char *how, const char *unit)
+run_systemctl(const char *what, const char *how, const char *unit)
 {
 	const char *const argument[] = { what, how, unit };
 	struct sshd systemctl = { .path = SYSTEMCTL };
@@ -429,53 +435,56 @@ ask_systemd(const char *what, const char *how, const char *unit)
 	return sshd_run(&systemctl, argument, 3, why, sizeof(why));
 }
 
-/* Returns the answer, to be freed; one that equals known is an alias's. */
+/*
+ * Reports the arguments of a unit, unless systemctl's answer equals known: then
+ * one name is an alias of the other. Returns the answer, which the caller
+ * frees.
+ */
 static char *
-look_at_unit(const struct sshd_arguments *found, const char *place,
+report_unit(const struct sshd_arguments *found, const char *place,
     const char *unit, const char *known)
 {
-	char *text = ask_systemd("show", "--property=ExecStart", unit);
+	char *text = run_systemctl("show", "--property=ExecStart", unit);
 
 	if (text == NULL)
 		found->unseen(found->arg, place,
-		    "systemd does not tell how it "
-		    "starts that");
+		    "systemctl show does not tell how systemd starts it");
 	else if (known == NULL || strcmp(text, known) != 0)
-		look_at_words(found, place, text, NULL);
+		report_arguments(found, place, text, NULL);
 	return text;
 }
 
-/* The answer about a socket's template, which any instance of it shows. */
+/* The same for the template that a socket starts, if the socket is active. */
 static char *
-look_at_template(const struct sshd_arguments *found, const char *name,
+report_template(const struct sshd_arguments *found, const char *name,
     const char *known)
 {
 	char place[64], unit[64], *active;
 
 	snprintf(unit, sizeof(unit), "%s.socket", name);
-	if ((active = ask_systemd("is-active", "--quiet", unit)) == NULL)
+	if ((active = run_systemctl("is-active", "--quiet", unit)) == NULL)
 		return NULL;
 	free(active);
 	snprintf(place, sizeof(place), "%s@.service", name);
 	snprintf(unit, sizeof(unit), "%s@keyveto.service", name);
-	return look_at_unit(found, place, unit, known);
+	return report_unit(found, place, unit, known);
 }
 
 /*
- * What systemd starts sshd with, from the next start on. With a socket there is
- * no process to look at before somebody connects.
+ * Reports what systemd starts the next sshd with. With a socket, no process
+ * listens that could be asked.
  */
 static void
-look_at_units(const struct sshd_arguments *found)
+report_units(const struct sshd_arguments *found)
 {
 	char *ssh, *sshd, *from_ssh, *from_sshd;
 
 	if (access("/run/systemd/system", F_OK) == -1)
 		return;
-	ssh = look_at_unit(found, "ssh.service", "ssh.service", NULL);
-	sshd = look_at_unit(found, "sshd.service", "sshd.service", ssh);
-	from_ssh = look_at_template(found, "ssh", NULL);
-	from_sshd = look_at_template(found, "sshd", from_ssh);
+	ssh = report_unit(found, "ssh.service", "ssh.service", NULL);
+	sshd = report_unit(found, "sshd.service", "sshd.service", ssh);
+	from_ssh = report_template(found, "ssh", NULL);
+	from_sshd = report_template(found, "sshd", from_ssh);
 	free(ssh);
 	free(sshd);
 	free(from_ssh);
@@ -483,15 +492,15 @@ look_at_units(const struct sshd_arguments *found)
 }
 
 size_t
-sshd_arguments_look(const struct sshd_arguments *found)
+sshd_arguments_find(const struct sshd_arguments *found)
 {
 	static char text[ARGUMENTS_BYTES];
 	size_t n = 0;
 
 	if (geteuid() == 0)
-		n = look_at_processes(found, text);
-	look_at_defaults(found, "/etc/default/ssh", "SSHD_OPTS", text);
-	look_at_defaults(found, "/etc/sysconfig/sshd", "OPTIONS", text);
-	look_at_units(found);
+		n = report_processes(found, text);
+	report_defaults(found, "/etc/default/ssh", "SSHD_OPTS", text);
+	report_defaults(found, "/etc/sysconfig/sshd", "OPTIONS", text);
+	report_units(found);
 	return n;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd_config/arguments: what sshd is started with: the arguments of each sshd
- * that listens, and those that the service's defaults and units will give to
- * the next one.
+ * sshd_config/arguments: the arguments of each sshd that listens, and those
+ * that /etc/default, /etc/sysconfig and systemd's units will give to the next
+ * one.
  */
 #ifndef CLI_SSHD_CONFIG_ARGUMENTS_H
 #define CLI_SSHD_CONFIG_ARGUMENTS_H
@@ -13,48 +13,49 @@
 /* Where arguments were seen. */
 struct sshd_start {
 	const char *place; /* for messages: a process, a file, a unit */
-	const char *file;  /* its -f; NULL without one that is sure */
-	bool listens;	   /* a process: not what starts the next one */
+	const char *file;  /* the last -f; NULL if there is none, or if that
+			    * may be part of an -o value */
+	bool listens;	   /* a process; false for a file or a unit */
 };
 
-/* What is called with each thing that is found. The strings do not last. */
+/* Functions to call. Their strings are only valid during the call. */
 struct sshd_arguments {
 	void *arg;
 	/*
-	 * An -o option. The words of a process have lost their quotes: value
-	 * is the first word of it.
+	 * An -o option. value has only the first word: a process's arguments
+	 * have lost their quotes.
 	 */
 	void (*option)(void *arg, const struct sshd_start *start,
 	    const char *keyword, const char *value);
-	/* An -f FILE. */
+	/* An -f FILE; also one that does not count. */
 	void (
 	    *file)(void *arg, const struct sshd_start *start, const char *path);
 	/*
-	 * The name that a process was started by, which names its PAM service:
-	 * once for each that listens.
+	 * Called once for each sshd that listens, with the name that it was
+	 * started by. Without PAMServiceName that is its PAM service.
 	 */
 	void (
 	    *name)(void *arg, const struct sshd_start *start, const char *name);
-	/* Something there cannot be seen. */
+	/* Some arguments at place cannot be read. */
 	void (*unseen)(void *arg, const char *place, const char *why);
 };
 
 /*
- * Looks at all of them, and returns how many sshd listen. Processes are looked
- * at as root only. An sshd that was only asked something (-t, -T, -G, -V) is
- * left out.
+ * Calls the functions with all arguments that it finds. Returns the number of
+ * sshd that listen. Reads processes only if it runs as root. Leaves out an sshd
+ * that answers a question and ends (-t, -T, -G, -V).
  */
-size_t sshd_arguments_look(const struct sshd_arguments *found);
+size_t sshd_arguments_find(const struct sshd_arguments *found);
 
 /*
- * Whether an -o option with that keyword has a say in where keys come from and
- * who judges them: it counts before sshd_config does.
+ * Whether an -o option with that keyword overrides where sshd_config says that
+ * keys come from, or who judges them.
  */
 bool sshd_arguments_decide(const char *keyword);
 
 /*
- * What to do about such an option. keyveto's lines come before what is already
- * in sshd_config: while they are there, a line that is moved would not count.
+ * What to do about such an option. "disable" comes first, because keyveto's
+ * lines override a line that is moved into sshd_config below them.
  */
 #define SSHD_ARGUMENTS_REMEDY \
 	"run 'keyveto sshd disable --reload' (take out " \

@@ -34,7 +34,7 @@ remove_folder(const char *path)
 	(void)rmdir(path);
 }
 
-/* Waits until nobody holds the other end any more: closed, or dead. */
+/* In the remover: waits until our end of the pipe is closed, or we are dead. */
 static void
 wait_and_remove(const char *path, int fd)
 {
@@ -43,7 +43,7 @@ wait_and_remove(const char *path, int fd)
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal(signals[i], SIG_IGN);
-	/* The caller's output is not to be held open by us. */
+	/* Do not hold the caller's output open. */
 	if (dup2(fd, STDIN_FILENO) == -1 || close_range(1, ~0U, 0) == -1)
 		_exit(1);
 	while (read(STDIN_FILENO, &byte, 1) == -1 && errno == EINTR)
@@ -53,8 +53,7 @@ wait_and_remove(const char *path, int fd)
 }
 
 /*
- * Makes the directory of the copy, and a process that removes it when we close
- * our end of a pipe, however we end. False with errno.
+ * Makes the directory of the copy, and starts the remover. False with errno.
  */
 static bool
 make_folder(struct sshd_copy *c)
@@ -132,7 +131,7 @@ sshd_copy_open(struct sshd_copy *c, const char *root,
 	if (!sshd_tree_read(&c->tree, root, SSHD_TREE_TOP, change, n, why, cap))
 		return false;
 	if (!make_folder(c)) {
-		snprintf(why, cap, "/tmp: no directory for a copy: %s",
+		snprintf(why, cap, "/tmp: cannot make a directory: %s",
 		    strerror(errno));
 		return false;
 	}
@@ -162,7 +161,7 @@ sshd_copy_close(struct sshd_copy *c)
 	*c = (struct sshd_copy){ 0 };
 }
 
-/* sshd says nothing without a host key. */
+/* Makes a host key, without which sshd -T and -t fail. */
 static bool
 make_host_key(struct sshd_copy *c, char *why, size_t cap)
 {
@@ -184,13 +183,13 @@ make_host_key(struct sshd_copy *c, char *why, size_t cap)
 	if (error == 0 && status == 0)
 		return true;
 	snprintf(why, cap,
-	    "ssh-keygen makes no host key, which sshd wants to "
-	    "see: %s",
-	    error != 0 ? strerror(error) : "it failed");
+	    "ssh-keygen cannot make a host key, without which sshd -T "
+	    "fails: %s",
+	    error != 0 ? strerror(error) : "ssh-keygen failed");
 	return false;
 }
 
-/* Puts the names of the files in the place of those of their copies. */
+/* Replaces the names of copies in text by the names of the real files. */
 static void
 use_real_names(const struct sshd_copy *c, char *text, size_t cap)
 {
@@ -221,9 +220,9 @@ use_real_names(const struct sshd_copy *c, char *text, size_t cap)
 	free(out);
 }
 
-/* "sshd -t", or "sshd -T" about user. */
+/* Runs "sshd -t" (valid), or "sshd -T" about user. */
 static char *
-ask_once(const struct sshd_copy *c, const char *path, bool valid,
+run_sshd(const struct sshd_copy *c, const char *path, bool valid,
     const char *user, char *why, size_t cap)
 {
 	static const char *const test[] = { "-t" };
@@ -246,8 +245,9 @@ ask_once(const struct sshd_copy *c, const char *path, bool valid,
 	return sshd_answer_text(&q, why, cap);
 }
 
+/* The same; makes a host key if sshd needs one. */
 static char *
-ask_with_host_key(struct sshd_copy *c, const char *path, bool foreign,
+run_with_host_key(struct sshd_copy *c, const char *path, bool foreign,
     bool valid, const char *user, char *why, size_t cap)
 {
 	char *text;
@@ -258,12 +258,12 @@ ask_with_host_key(struct sshd_copy *c, const char *path, bool foreign,
 	}
 	if (foreign && !make_host_key(c, why, cap))
 		return NULL;
-	text = ask_once(c, path, valid, user, why, cap);
+	text = run_sshd(c, path, valid, user, why, cap);
 	if (text == NULL && c->host_key == NULL &&
 	    strstr(why, "no hostkeys available") != NULL) {
 		if (!make_host_key(c, why, cap))
 			return NULL;
-		text = ask_once(c, path, valid, user, why, cap);
+		text = run_sshd(c, path, valid, user, why, cap);
 	}
 	if (text == NULL)
 		use_real_names(c, why, cap);
@@ -274,14 +274,14 @@ char *
 sshd_copy_ask(const char *sshd, struct sshd_copy *c, bool foreign,
     const char *user, char *why, size_t cap)
 {
-	return ask_with_host_key(c, sshd, foreign, false, user, why, cap);
+	return run_with_host_key(c, sshd, foreign, false, user, why, cap);
 }
 
 bool
 sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, bool foreign,
     char *why, size_t cap)
 {
-	char *text = ask_with_host_key(c, sshd, foreign, true, NULL, why, cap);
+	char *text = run_with_host_key(c, sshd, foreign, true, NULL, why, cap);
 
 	free(text);
 	return text != NULL;

@@ -18,7 +18,7 @@ guard_command(const char *command, const char **argsp)
 	    strncmp(command + len - name, GUARD_NAME, name) == 0;
 }
 
-/* Up to "--" each argument of the guard's is an option and has a value. */
+/* Every argument of the guard before "--" is an option with a value. */
 bool
 guard_chained(const char *args)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd_config/guard_command: the guard among the commands that sshd_config
- * names.
+ * sshd_config/guard_command: recognises the guard in AuthorizedKeysCommand and
+ * AuthorizedPrincipalsCommand, and reads its arguments.
  */
 #ifndef CLI_SSHD_CONFIG_GUARD_COMMAND_H
 #define CLI_SSHD_CONFIG_GUARD_COMMAND_H
@@ -10,25 +10,28 @@
 
 #define GUARD_NAME "keyveto-authorized-keys"
 
-/* Whether the command is the guard: then *argsp is what follows its name. */
+/*
+ * Whether the command's program is the guard, by its name. *argsp is what
+ * follows the program.
+ */
 bool guard_command(const char *command, const char **argsp);
 
-/* Whether "--" and another command are among these arguments. */
+/* Whether the guard's arguments have a "--", and so another command. */
 bool guard_chained(const char *args);
 
-/* What the guard's own arguments say instead of keyveto.conf. */
+/* The guard's arguments about files, which override keyveto.conf. */
 struct guard_files {
 	char *memory; /* what the strings point into */
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];
 	size_t n;
-	const char *strictmodes, *wildcards; /* NULL: keyveto.conf's */
+	const char *strictmodes, *wildcards; /* NULL if not given */
 };
 
-/* False without memory. Ended by guard_files_free. */
+/* False without memory. Call guard_files_free after true. */
 bool guard_files_read(const char *args, struct guard_files *f);
 void guard_files_free(struct guard_files *f);
 
-/* The guard's --config FILE, if it comes before a chained command. */
+/* Copies the guard's --config FILE into path. False if it has none. */
 bool guard_config(const char *args, char *path, size_t cap);
 
 #endif

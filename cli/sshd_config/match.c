@@ -23,7 +23,7 @@ sshd_match_pattern(const char *name, const char *pattern)
 			pattern++;
 			name++;
 		} else if (star != NULL) {
-			/* The last star takes one character more. */
+			/* Let the last star match one character more. */
 			pattern = star;
 			name = ++from;
 		} else
@@ -34,7 +34,7 @@ sshd_match_pattern(const char *name, const char *pattern)
 	return *pattern == '\0';
 }
 
-/* Each pattern of a list with commas counts by itself. */
+/* Adds each pattern of a list with commas. False without memory. */
 static bool
 add_list(struct sshd_patterns *p, const char *list)
 {
@@ -56,7 +56,7 @@ add_list(struct sshd_patterns *p, const char *list)
 	}
 }
 
-/* Cuts off a word, which may stand in quotes; NULL at the end. */
+/* Cuts off a word, which may be in quotes. NULL at the end. */
 static char *
 next_word(char **sp)
 {
@@ -108,7 +108,7 @@ void
 sshd_match_add(struct sshd_match *m, const char *criterion,
     const char *argument)
 {
-	/* The same for all accounts, since all are asked about alike. */
+	/* sshd is asked about all accounts with one value of each of these. */
 	static const char *const others[] = {
 		"host",
 		"address",
@@ -139,7 +139,7 @@ sshd_match_add(struct sshd_match *m, const char *criterion,
 	m->unknown = true;
 }
 
-/* A digit for each pattern; nothing if no pattern matches. */
+/* Prints a digit for each pattern; nothing if no pattern matches. */
 static void
 print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 {
@@ -154,7 +154,7 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 		putc(sshd_match_pattern(name, p->v[i]) ? '1' : '0', out);
 }
 
-/* False without memory. */
+/* Prints the matches of each group of an account. False without memory. */
 static bool
 print_groups(FILE *out, const struct account *a, const struct sshd_patterns *p)
 {
@@ -181,9 +181,9 @@ print_groups(FILE *out, const struct account *a, const struct sshd_patterns *p)
 }
 
 /*
- * A string that two accounts have in common only if each of their names and of
- * their groups' names matches the same patterns: whatever Match lines make of
- * these, it is the same for both. NULL without memory.
+ * A string that is equal for two accounts only if their names, and the names of
+ * their groups, match the same patterns. Then every Match line matches both
+ * accounts or neither. NULL without memory.
  */
 static char *
 make_signature(const struct sshd_match *m, const struct account *a)
@@ -205,10 +205,9 @@ make_signature(const struct sshd_match *m, const struct account *a)
 	return NULL;
 }
 
-/* An account and what Match lines can see of it. */
 struct signed_account {
 	char *signature;
-	size_t i;
+	size_t i; /* of the account */
 };
 
 static int
@@ -218,10 +217,11 @@ compare_signatures(const void *a, const void *b)
 	    ((const struct signed_account *)b)->signature);
 }
 
+/* For tdestroy, which must free nothing. */
 static void
 keep_signed(void *account)
 {
-	(void)account; /* an element of the array */
+	(void)account;
 }
 
 /* Sets like[i] for each account. False without memory. */

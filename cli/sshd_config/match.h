@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd_config/match: which accounts sshd's Match blocks cannot tell apart, so
- * that one question to sshd does for all of them.
+ * sshd_config/match: parses sshd's Match lines, and finds the accounts that
+ * they cannot tell apart: sshd needs to be asked about one of them only.
  */
 #ifndef CLI_SSHD_CONFIG_MATCH_H
 #define CLI_SSHD_CONFIG_MATCH_H
@@ -14,34 +14,38 @@ struct sshd_patterns {
 	size_t n;
 };
 
-/* All that Match lines ask of an account. Zeroes are an empty one. */
+/*
+ * The patterns of all Match lines. A struct of zeroes is empty. Call
+ * sshd_match_free in the end.
+ */
 struct sshd_match {
 	struct sshd_patterns user, group;
 	struct sshd_patterns port; /* the ports of LocalPort */
-	bool unknown;		   /* they ask for something else, too */
+	bool unknown; /* a criterion or an argument could not be understood */
 };
 
 /*
- * Cuts the next criterion off a Match line's value, and its argument: NULL if
- * it takes none, or lacks it. False at the end.
+ * Cuts the next criterion and its argument off a Match line's value, which it
+ * writes into. *argumentp is NULL if the criterion takes no argument, or lacks
+ * it. False at the end.
  */
 bool sshd_match_next(char **sp, const char **criterionp,
     const char **argumentp);
-/* Whether it asks for something else than who logs in. */
+/* Whether a criterion is about something else than the account. */
 bool sshd_match_is_origin(const char *criterion);
-/* Takes a criterion in; an argument that it should have may be NULL. */
+/* Adds a criterion to m. Sets m->unknown without memory. */
 void sshd_match_add(struct sshd_match *m, const char *criterion,
     const char *argument);
 
 /*
- * Returns an array, to be freed: for each account the first one that no Match
- * line tells from it. Where Match lines ask for something that is not known
- * here, each account is the first. NULL without memory.
+ * Returns an array that the caller frees: for each account, the index of the
+ * first account that no Match line tells from it. If match->unknown is true,
+ * that is the account itself. NULL without memory.
  */
 size_t *sshd_match_alike(const struct accounts *accounts,
     const struct sshd_match *match);
 
-/* sshd's patterns know * and ? (match.c:match_pattern). */
+/* Whether a pattern with * and ? matches, as in match.c:match_pattern. */
 bool sshd_match_pattern(const char *name, const char *pattern);
 
 void sshd_match_free(struct sshd_match *m);

@@ -12,7 +12,7 @@
 
 #include "sshd_config/words.h"
 
-/* Whether whoever opens the file waits there. */
+/* Whether open(2) may wait: for a FIFO, or a character device but /dev/null. */
 static bool
 blocks(const char *path)
 {
@@ -23,7 +23,7 @@ blocks(const char *path)
 		(S_ISCHR(st.st_mode) && st.st_rdev != makedev(1, 3)));
 }
 
-/* sshd opens a host key, and its public half, before it answers. */
+/* Sets o->blocking. sshd opens a host key and its .pub before it answers. */
 static void
 check_host_key(struct sshd_overview *o, const struct sshd_line *l)
 {
@@ -43,7 +43,7 @@ check_host_key(struct sshd_overview *o, const struct sshd_line *l)
 	free(copy);
 }
 
-/* Whether the name of a file, as -T prints it, is another one to us. */
+/* Whether sshd -T prints a file's name so that it would be read as another. */
 static bool
 has_odd_pattern(const char *value)
 {
@@ -97,7 +97,6 @@ sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 	char why[512];
 
 	*o = (struct sshd_overview){ 0 };
-	/* What cannot be seen may be anything. */
 	if (path == NULL ||
 	    !sshd_tree_read(&o->tree, "", path, NULL, 0, why, sizeof(why)))
 		o->varies = o->match.unknown = true;

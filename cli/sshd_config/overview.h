@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd_config/overview: what can be seen in sshd's configuration files without
- * asking sshd about each account.
+ * sshd_config/overview: what sshd's configuration files show without asking
+ * sshd about each account.
  */
 #ifndef CLI_SSHD_CONFIG_OVERVIEW_H
 #define CLI_SSHD_CONFIG_OVERVIEW_H
@@ -12,18 +12,19 @@
 
 struct sshd_overview {
 	struct sshd_tree tree;	 /* the lines that could be read */
-	bool varies;		 /* accounts may have different settings */
-	bool by_origin;		 /* clients from elsewhere may have, too */
-	bool odd_pattern;	 /* sshd -T does not show such a file's name */
-	char blocking[1024];	 /* "" or the line that names a file sshd would
-				 * wait for, whenever it is asked */
-	struct sshd_match match; /* by which accounts differ then */
+	bool varies;		 /* a Match block sets where keys come from */
+	bool by_origin;		 /* a Match line is about the client */
+	bool odd_pattern;	 /* AuthorizedKeysFile has a name that sshd -T
+				  * does not show as one word */
+	char blocking[1024];	 /* a sentence about a host key that sshd would
+				  * wait for, whenever it is asked; or "" */
+	struct sshd_match match; /* what the Match lines ask for */
 };
 
 /*
- * Looks for Match blocks that set what counts here. In doubt (a file cannot be
- * read, sshd's own file is not known) it says that the settings vary, and
- * that it is unknown by what. Ended by sshd_overview_free.
+ * Reads sshd's configuration files. If a file cannot be read, or sshd's own
+ * file is not known, varies and match.unknown are true. Call sshd_overview_free
+ * in the end.
  */
 void sshd_overview(const struct sshd *sshd, struct sshd_overview *o);
 

@@ -21,7 +21,6 @@
 
 #define ARGUMENTS_MAX 16
 
-/* Puts together what sshd is started with. */
 static void
 put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
     const char **argv)
@@ -43,9 +42,8 @@ put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
 }
 
 /*
- * Debian's sshd answers no question without this folder. systemd makes it when
- * it starts ssh.service; with ssh.socket that is at the first connection, hours
- * after the boot perhaps. It makes the same: an empty one, root's alone.
+ * Makes /run/sshd, without which Debian's sshd -T fails. systemd makes it when
+ * it starts ssh.service; with ssh.socket, that is at the first connection.
  */
 static void
 make_run_folder(void)
@@ -81,9 +79,10 @@ sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
 }
 
 /*
- * What -C is to say. All that a Match line may ask for, lest sshd refuse to
- * answer; but of nobody in particular no more than a port, which sshd wants to
- * be told where a Match LocalPort stands. Other criteria then match nothing.
+ * Writes the argument of -C. For a user it names everything that a Match line
+ * may ask for: sshd fails if something is missing. For no user it names only a
+ * port, which sshd needs for a Match LocalPort; then no other Match line
+ * matches. False if it is too long.
  */
 static bool
 put_connection(const struct sshd_subject *s, const char *user,
@@ -115,7 +114,8 @@ sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 		q->refused = "sshd cannot be asked about a name with a comma: "
 			     "sshd -C takes it for the end of the name";
 	else if (!put_connection(s, user, spec))
-		q->refused = "sshd is not asked about so long a name";
+		q->refused = "sshd cannot be asked about a name that is so "
+			     "long";
 	else
 		sshd_start(sshd, argument, 3, q);
 	q->asked = true;
@@ -127,7 +127,7 @@ struct answer {
 };
 
 static int
-keep_answer(const void *p, size_t len, void *arg)
+append_answer(const void *p, size_t len, void *arg)
 {
 	struct answer *a = arg;
 
@@ -138,7 +138,7 @@ keep_answer(const void *p, size_t len, void *arg)
 	return 0;
 }
 
-/* What a program that failed has said, as one line. */
+/* Joins the lines of text by "; ". */
 static const char *
 join_lines(char *text)
 {
@@ -153,10 +153,10 @@ join_lines(char *text)
 		else if (*p == '\n')
 			*p = p > text && p[-1] == ';' ? ' ' : ';';
 	}
-	return len > 0 ? text : "it failed without a word";
+	return len > 0 ? text : "failed without a message";
 }
 
-/* Why there is no answer; error is an errno. */
+/* Writes a sentence about an errno. After a timeout, sshd_ask asks no more. */
 static void
 put_reason(const struct sshd_question *q, int error, char *why, size_t cap)
 {
@@ -186,7 +186,7 @@ sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 	}
 	error = a.text == NULL ?
 	    ENOMEM :
-	    program_read(q->fd, ANSWER_SECONDS, keep_answer, &a);
+	    program_read(q->fd, ANSWER_SECONDS, append_answer, &a);
 	close(q->fd);
 	q->timed_out = error == ETIMEDOUT;
 	if (error != 0)
@@ -268,8 +268,8 @@ add_path(const char *path, const char **list, size_t *np)
 }
 
 /*
- * Cuts the words of s apart; quotes hold blanks together. sshd passes over
- * "none" beside other files (auth2-pubkey.c:user_key_allowed2).
+ * Splits s into words, which may be in quotes. Skips "none", as sshd does
+ * beside other files (auth2-pubkey.c:user_key_allowed2).
  */
 static void
 add_paths(char *s, const char **list, size_t *np)
@@ -290,7 +290,7 @@ add_paths(char *s, const char **list, size_t *np)
 	}
 }
 
-/* A line of sshd's, in s's memory: the first one with a keyword counts. */
+/* Adds a line of sshd -T. sshd uses the first value of a keyword. */
 static void
 add_setting(struct sshd_settings *s, const char *keyword, const char *value)
 {

@@ -10,7 +10,7 @@
 
 #include "sshd_config/overview.h"
 
-/* The sshd that was looked at last. */
+/* The result of the last call of sshd_subject. */
 static struct {
 	char path[PATH_MAX], config[PATH_MAX], host_key[PATH_MAX];
 	struct sshd_subject is;
@@ -23,12 +23,12 @@ equals(const char *kept, const char *given)
 }
 
 static void
-keep(char kept[static PATH_MAX], const char *given)
+copy_or_empty(char kept[static PATH_MAX], const char *given)
 {
 	snprintf(kept, PATH_MAX, "%s", given != NULL ? given : "");
 }
 
-/* The number that sshd reads in a Match LocalPort; 0 if it is none. */
+/* A port's number, from a number or a service's name as sshd reads it; or 0. */
 static unsigned long
 port_number(const char *text)
 {
@@ -58,9 +58,9 @@ find_free_port(const struct sshd_patterns *named)
 	return port;
 }
 
-/* What sshd is about to read: which files it would wait for, which ports. */
+/* Sets refused and free_port by sshd's configuration files. */
 static void
-look_at_files(const struct sshd *sshd, struct sshd_subject *s)
+read_files(const struct sshd *sshd, struct sshd_subject *s)
 {
 	struct sshd_overview o;
 
@@ -70,9 +70,9 @@ look_at_files(const struct sshd *sshd, struct sshd_subject *s)
 	sshd_overview_free(&o);
 }
 
-/* The line in which sshd tells, at -dd, what it reads. */
+/* Sets file by a line that sshd prints with -dd. */
 static void
-find_file(const char *text, struct sshd_subject *s)
+read_file_name(const char *text, struct sshd_subject *s)
 {
 	static const char mark[] = "load_server_config: filename ";
 	const char *at = strstr(text, mark);
@@ -84,9 +84,9 @@ find_file(const char *text, struct sshd_subject *s)
 	    at);
 }
 
-/* ListenAddress as sshd prints it: ADDRESS:PORT, [ADDRESS]:PORT. */
+/* Sets address and port by ListenAddress: ADDRESS:PORT or [ADDRESS]:PORT. */
 static void
-find_place(const char *text, struct sshd_subject *s)
+read_address(const char *text, struct sshd_subject *s)
 {
 	char value[SSHD_VALUE_BYTES], *address = value, *colon;
 	unsigned long port;
@@ -104,15 +104,18 @@ find_place(const char *text, struct sshd_subject *s)
 		address++;
 		address[strcspn(address, "]")] = '\0';
 	}
-	/* Whoever listens everywhere is reached by the usual address. */
+	/* An sshd that listens everywhere also listens at 127.0.0.1. */
 	if (strcmp(address, "::") != 0 && strcmp(address, "0.0.0.0") != 0 &&
 	    strlen(address) < sizeof(s->address))
 		memcpy(s->address, address, strlen(address) + 1);
 }
 
-/* No Match block can change what is asked for here. */
+/*
+ * Sets file, address and port by sshd's answer. No Match block can change
+ * those.
+ */
 static void
-ask(const struct sshd *sshd, struct sshd_subject *s)
+read_answer(const struct sshd *sshd, struct sshd_subject *s)
 {
 	static const char *const argument[] = { "-dd", "-T", "-C", "lport=1" };
 	struct sshd_question q;
@@ -124,8 +127,8 @@ ask(const struct sshd *sshd, struct sshd_subject *s)
 		snprintf(s->refused, sizeof(s->refused), "%s", why);
 	if (text == NULL)
 		return;
-	find_file(text, s);
-	find_place(text, s);
+	read_file_name(text, s);
+	read_address(text, s);
 	free(text);
 }
 
@@ -139,18 +142,18 @@ sshd_subject(const struct sshd *sshd)
 	    equals(last.config, sshd->config) &&
 	    equals(last.host_key, sshd->host_key))
 		return s;
-	keep(last.path, sshd->path);
-	keep(last.config, sshd->config);
-	keep(last.host_key, sshd->host_key);
+	copy_or_empty(last.path, sshd->path);
+	copy_or_empty(last.config, sshd->config);
+	copy_or_empty(last.host_key, sshd->host_key);
 	*s = (struct sshd_subject){ .address = "127.0.0.1", .port = 22 };
-	look_at_files(sshd, s);
+	read_files(sshd, s);
 	if (*s->refused != '\0')
 		return s;
-	ask(sshd, s);
-	/* Another sshd's file is known only now. */
+	read_answer(sshd, s);
+	/* Without config, only the answer tells which file sshd reads. */
 	named.config = s->file;
 	if (*s->refused == '\0' && sshd->config == NULL && *s->file != '\0')
-		look_at_files(&named, s);
+		read_files(&named, s);
 	return s;
 }
 

@@ -14,7 +14,7 @@
 #include "sshd_config/match.h"
 #include "sshd_config/words.h"
 
-#define DEPTH_MAX 16 /* sshd's own: servconf.h */
+#define DEPTH_MAX 16 /* sshd's own limit: servconf.h */
 #define FILES_MAX 1024
 #define LINES_MAX 100000
 
@@ -23,7 +23,7 @@ struct reader {
 	const char *root;
 	const struct sshd_change *change;
 	size_t n_changes;
-	bool complete; /* nothing was left out so far */
+	bool complete; /* leave_out was not called */
 	char *why;
 	size_t cap;
 };
@@ -31,7 +31,7 @@ struct reader {
 static void read_file(struct reader *r, const char *path, size_t include,
     size_t match, unsigned int depth);
 
-/* Something is left out. The first reason is kept. */
+/* Notes that something cannot be read. Writes r->why for the first one. */
 __attribute__((format(printf, 2, 3))) static void
 leave_out(struct reader *r, const char *fmt, ...)
 {
@@ -61,8 +61,8 @@ compare_names(const void *a, const void *b)
 }
 
 /*
- * Reads the files that a pattern of an Include line stands for, with the
- * changes, in sshd's order.
+ * Reads the files that match a pattern of an Include line, in sshd's order. A
+ * change may add a file or remove one.
  */
 static void
 read_pattern(struct reader *r, const char *pattern, size_t include,
@@ -97,7 +97,7 @@ read_pattern(struct reader *r, const char *pattern, size_t include,
 		globfree(&found);
 }
 
-/* Reads what the last line of the tree, an Include line, stands for. */
+/* Reads the files of the Include line that is the last line of the tree. */
 static void
 read_include(struct reader *r, unsigned int depth)
 {
@@ -109,7 +109,7 @@ read_include(struct reader *r, unsigned int depth)
 	if (copy == NULL)
 		leave_out(r, "%s", strerror(errno));
 	while (copy != NULL && (word = sshd_words_next(&rest)) != NULL) {
-		/* Those sshd looks for where it happens to be started. */
+		/* sshd looks for such a file in its working directory. */
 		if (*word == '~')
 			leave_out(r,
 			    "%s%s:%zu: Include %.300s: not an absolute "
@@ -125,7 +125,10 @@ read_include(struct reader *r, unsigned int depth)
 	free(copy);
 }
 
-/* Takes keyword and value apart: NULL in a line that says nothing. */
+/*
+ * Sets keyword and value, which stay NULL for a blank line or a comment. False
+ * without memory.
+ */
 static bool
 parse_line(const char *text, struct sshd_line *l)
 {
@@ -159,12 +162,12 @@ add_line(struct sshd_tree *t, const struct sshd_line *l)
 	return true;
 }
 
-/* outer is the Match block in which the file is included. */
+/* Reads the lines of a file. outer is the Match block that includes it. */
 static void
 read_lines(struct reader *r, size_t file, size_t outer, unsigned int depth)
 {
 	struct sshd_tree *t = r->t;
-	/* The array of files may move; what they point to does not. */
+	/* read_include may move the array of files, but not their strings. */
 	const char *path = t->file[file].path, *text = t->file[file].text;
 	const size_t len = t->file[file].len;
 	size_t match = outer;
@@ -200,9 +203,11 @@ read_lines(struct reader *r, size_t file, size_t outer, unsigned int depth)
 	free(l.value);
 }
 
-/* What the file holds, to be freed; NULL with errno. */
+/*
+ * The file's text, or that of a change; the caller frees it. NULL with errno.
+ */
 static char *
-get_text(const struct reader *r, const char *path, size_t *lenp)
+read_text(const struct reader *r, const char *path, size_t *lenp)
 {
 	const struct sshd_change *c = find_change(r, path);
 	char *text;
@@ -232,7 +237,7 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 		leave_out(r, "%s%s: Include goes too deep", r->root, path);
 		return;
 	}
-	if ((f.text = get_text(r, path, &f.len)) == NULL) {
+	if ((f.text = read_text(r, path, &f.len)) == NULL) {
 		leave_out(r, "%s%s: %s", r->root, path,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
 		return;

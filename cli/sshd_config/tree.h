@@ -13,47 +13,46 @@
 #define SSHD_TREE_TOP "/etc/ssh/sshd_config"
 #define SSHD_TREE_DROP_INS "/etc/ssh/sshd_config.d"
 
-/* What a file is to be; text NULL: it is not to be there. */
+/* A planned file: sshd_tree_read reads text instead of the file. */
 struct sshd_change {
 	const char *path;
-	const char *text;
+	const char *text; /* NULL: as if the file did not exist */
 	size_t len;
 };
 
-/* A file, each time that it is included. */
+/* A file. One that is included twice is twice in the tree. */
 struct sshd_config_file {
-	char *path; /* as sshd has it */
+	char *path; /* below root */
 	char *text;
 	size_t len;
 	size_t include; /* 1 + the index of its Include line; 0: none */
 };
 
 struct sshd_line {
-	size_t file;	       /* of those in the tree */
+	size_t file;	       /* an index in the tree's files */
 	size_t number;	       /* from 1 */
 	size_t at, len;	       /* where it is in the file's text */
-	char *keyword, *value; /* the value as written, no blanks around */
+	char *keyword, *value; /* the value as written, without outer blanks */
 	/*
-	 * The Match block it is in: 1 + the index of its Match line; 0: none.
-	 * A block ends with its file. That of a Match line itself is the one in
-	 * which its file is included.
+	 * The Match block that the line is in: 1 + the index of its Match line;
+	 * 0: none. A block ends with its file. A Match line itself is in the
+	 * block that includes its file.
 	 */
 	size_t match;
 };
 
-/* Zeroes are an empty one. */
+/* A struct of zeroes is empty. */
 struct sshd_tree {
 	struct sshd_config_file *file;
 	size_t n_files;
-	struct sshd_line *line; /* all but blanks and comments */
+	struct sshd_line *line; /* without blank lines and comments */
 	size_t n_lines;
 };
 
 /*
- * Reads the file top (SSHD_TREE_TOP, or another that an sshd is started with)
- * below root, as it is with n changes. What cannot be read is left out: false
- * then, and the first reason is a sentence in why. Ended by sshd_tree_free in
- * any case.
+ * Reads the file top below root, and all that it includes, with n changes.
+ * False if something cannot be read, which is left out; why has a sentence
+ * about the first one. Always call sshd_tree_free, even after a failure.
  */
 bool sshd_tree_read(struct sshd_tree *t, const char *root, const char *top,
     const struct sshd_change *change, size_t n, char *why, size_t cap);
@@ -63,8 +62,8 @@ void sshd_tree_free(struct sshd_tree *t);
 bool sshd_tree_equals(const struct sshd_tree *a, const struct sshd_tree *b);
 
 /*
- * Whether the line's Match block, or one that includes its file, asks for more
- * than who logs in.
+ * Whether the line's Match block, or a block around it, has a criterion about
+ * something else than the account, such as Address.
  */
 bool sshd_tree_is_by_origin(const struct sshd_tree *t,
     const struct sshd_line *l);

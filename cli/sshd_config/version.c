@@ -18,7 +18,7 @@ sshd_version_at_least(const char *path, unsigned int major, unsigned int minor)
 
 	if ((text = sshd_run(&sshd, argument, 1, why, sizeof(why))) == NULL)
 		return false;
-	/* "OpenSSH_9.2p1 Debian-2"; what is no number is a version of 0. */
+	/* "OpenSSH_9.2p1 Debian-2". Without a number the version is 0. */
 	if ((version = strstr(text, NAME)) != NULL) {
 		have_major = strtoul(version + sizeof(NAME) - 1, &version, 10);
 		if (*version == '.')

@@ -10,7 +10,7 @@
 
 /*
  * misc.c:strdelim: a word ends at a blank, at an equals sign, or at the second
- * quote, wherever the first one stands. NULL if that is missing.
+ * quote; the first quote may stand anywhere. NULL without a second quote.
  */
 static char *
 cut_word(char **sp)
@@ -44,19 +44,19 @@ sshd_words_keyword(char *line, char **restp)
 	size_t len = strlen(line);
 	char *word;
 
-	/* As servconf.c does, which takes a form feed for a blank only here. */
+	/* servconf.c takes a form feed for a blank only here. */
 	while (len > 0 && strchr(BLANKS "\f", line[len - 1]) != NULL)
 		line[--len] = '\0';
 	*restp = line;
 	word = cut_word(restp);
-	/* An empty word, before leading blanks, say, is passed over once. */
+	/* servconf.c skips one empty word, as before leading blanks. */
 	if (word != NULL && *word == '\0')
 		word = cut_word(restp);
 	return word == NULL || *word == '\0' || *word == '#' ? NULL : word;
 }
 
 /*
- * misc.c:argv_split: quotes of both kinds, backslashes before quotes,
+ * misc.c:argv_split: both kinds of quotes; backslashes before quotes,
  * backslashes and blanks; a word that starts with # ends the line.
  */
 char *
@@ -103,7 +103,7 @@ sshd_words_none(const char *value)
 	char *copy = strdup(value), *rest = copy, *word;
 	bool none = *value == '\0';
 
-	/* Up to 10.0, AuthorizedKeysFile may say it more than once. */
+	/* Up to OpenSSH 10.0, AuthorizedKeysFile may have it several times. */
 	while (copy != NULL && (word = sshd_words_next(&rest)) != NULL &&
 	    (none = strcasecmp(word, "none") == 0))
 		;

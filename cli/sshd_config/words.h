@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd_config/words: a line of sshd_config, taken apart as sshd does it: what
- * looks odd to us and not to sshd would be a way to hide a setting.
+ * sshd_config/words: splits a line of sshd_config into words exactly as sshd
+ * does. A difference could hide a setting from keyveto.
  */
 #ifndef CLI_SSHD_CONFIG_WORDS_H
 #define CLI_SSHD_CONFIG_WORDS_H
@@ -9,18 +9,19 @@
 #include <stdbool.h>
 
 /*
- * The keyword of a line, which is cut up; *restp is what follows it, without
- * blanks at its end. NULL for a line that says nothing.
+ * The keyword of a line, which it writes into. *restp is what follows the
+ * keyword, without blanks at its end. NULL for a blank line, a comment, or a
+ * line with an open quote in its keyword.
  */
 char *sshd_words_keyword(char *line, char **restp);
 
-/* Cuts off the next argument; NULL at the end. */
+/* Cuts the next argument off *sp, which it writes into. NULL at the end. */
 char *sshd_words_next(char **sp);
 
-/* Whether a value, as it is written, is that one word, in any case. */
+/* Whether a value, as written in the file, is that one word, in any case. */
 bool sshd_words_is(const char *value, const char *word);
 
-/* Whether each of its words is "none", or it is empty. */
+/* Whether a value is empty, or all its words are "none". */
 bool sshd_words_none(const char *value);
 
 #endif
