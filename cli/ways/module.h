@@ -7,7 +7,7 @@
 
 #define WAYS_MODULE "pam_keyveto.so"
 
-/* Where libpam looks for modules. The Makefile says so. */
+/* Where libpam looks for modules. The Makefile sets KV_PAMDIR. */
 #ifdef KV_PAMDIR
 #define WAYS_MODULE_DIR KV_PAMDIR
 #else
@@ -15,10 +15,10 @@
 #endif
 
 /*
- * The module's first session line, or NULL. *judgesp: it is the very first
- * session line, so that no other line hides the key from it, and requisite and
- * in no substack, so that its refusal ends the stack. Nothing else counts as
- * guarded.
+ * Returns the module's first session line, or NULL. *judgesp tells whether the
+ * module judges every key. The line must be the first session line of all, so
+ * that no other line hides the key; and requisite and in no substack, so that a
+ * refusal ends the stack. Nothing else counts as guarded.
  */
 const struct pam_line *ways_find_module(const struct pam_stack *s,
     bool *judgesp);

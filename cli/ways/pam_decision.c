@@ -6,16 +6,16 @@
 #include <string.h>
 
 /*
- * PAM's answer is the first "bad" or "die", else the last "ok" or "done", else
- * a failure. So a line that succeeds changes the answer only where no other
- * line does one of the four. "reset" takes back what lines of the same substack
- * did, and a substack can be left before its last line.
+ * PAM's answer is the first "bad" or "die"; without one, the last "ok" or
+ * "done"; without one, a failure. So a line that succeeds changes the answer
+ * only if no other line does one of the four. Lines in a substack do not count
+ * here: "reset" may undo them, and PAM may leave the substack before them.
  */
 
 /*
- * Modules whose pam_sm_open_session never answers PAM_IGNORE: "required" lets
- * that pass without a decision. A module that cannot be loaded counts as
- * PAM_MODULE_UNKNOWN, which is "bad".
+ * Whether the module's pam_sm_open_session never returns PAM_IGNORE, which
+ * decides nothing under "required". For a module that cannot be loaded, PAM
+ * uses PAM_MODULE_UNKNOWN, which is "bad".
  */
 static bool
 never_ignores(const struct pam_line *l)
@@ -40,8 +40,8 @@ word_is(const char *word, size_t len, const char *text)
 }
 
 /*
- * Whether a word of a bracketed control, "value=action", leads to a decision.
- * What libpam cannot read is "bad", and so is a value that no word names.
+ * Whether a word of a bracketed control, "value=action", decides. libpam uses
+ * "bad" for a value that no word names, and for an action that it cannot read.
  */
 static bool
 word_decides(const char *word, size_t len, bool ignores)
@@ -60,7 +60,7 @@ word_decides(const char *word, size_t len, bool ignores)
 	return false;
 }
 
-/* Whether a line decides once PAM runs it, whatever its module answers. */
+/* Whether a line decides if PAM runs it, whatever its module returns. */
 static bool
 line_decides(const struct pam_line *l)
 {
@@ -80,7 +80,7 @@ line_decides(const struct pam_line *l)
 	return true;
 }
 
-/* How many lines PAM may pass over after this one: the largest number. */
+/* The largest number of lines that PAM may skip after this one. */
 static unsigned long
 longest_jump(const char *control)
 {
@@ -92,7 +92,7 @@ longest_jump(const char *control)
 			p++;
 			continue;
 		}
-		/* Too large a number is ULONG_MAX. */
+		/* A number that is too large gives ULONG_MAX. */
 		n = strtoul(p, &end, 10);
 		if (n > longest)
 			longest = n;
@@ -115,8 +115,11 @@ pam_decision_judge(const struct pam_stack *s, const char *apart)
 			continue;
 		if (counts)
 			found = PAM_DECISION_OPEN;
-		/* For a jump a whole substack is one line: not counting it is
-		 * on the safe side. A jump in it ends in it. */
+		/*
+		 * A jump takes a whole substack for one line. Not to count it
+		 * makes the jump seem longer, which is safe. A jump inside a
+		 * substack does not leave it.
+		 */
 		if (l->substack)
 			continue;
 		if (counts && passed == 0 && line_decides(l))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * ways/pam_decision: whether PAM's answer to "open a session" stays what it
- * is when one more line is put first that succeeds (libpam's
- * pam_dispatch.c:_pam_dispatch_aux).
+ * ways/pam_decision: whether a line that is put first and succeeds changes
+ * PAM's answer to "open a session" (libpam's pam_dispatch.c:_pam_dispatch_aux).
  */
 #ifndef CLI_WAYS_PAM_DECISION_H
 #define CLI_WAYS_PAM_DECISION_H
@@ -14,13 +13,13 @@ enum pam_decision {
 	PAM_DECISION_OTHER,
 	/* A line that succeeds may be the only one that decides. */
 	PAM_DECISION_OPEN,
-	/* Whatever the modules answer, a line of the stack itself decides. */
+	/* A line of the stack decides, whatever the modules return. */
 	PAM_DECISION_SURE,
 };
 
 /*
- * Judges the session lines as if those of the module apart were not there; it
- * is a file's name.
+ * Judges the session lines of s without those of the module apart, which is a
+ * file name such as "pam_keyveto.so".
  */
 enum pam_decision pam_decision_judge(const struct pam_stack *s,
     const char *apart);

@@ -18,17 +18,16 @@
 #include "kv_config.h"
 #include "kv_lines.h"
 
-/* Linux-PAM's limit on files within files, and of its line buffer. */
+/* Linux-PAM's limits on nested files, and on the length of a line. */
 #define DEPTH_MAX 16
 #define LINE_BYTES 1024
-/* More than any service needs; few files can stand for very many lines. */
+/* More than any service needs. Files that include others multiply lines. */
 #define FILE_BYTES_MAX (1024 * 1024)
 #define FILES_MAX 256
 #define LINES_MAX 4096
 
 #define BLANKS " \t"
 
-/* What all files of a service have in common. */
 struct reader {
 	const char *root;
 	struct pam_stack *s;
@@ -41,10 +40,10 @@ struct reader {
 struct file {
 	const struct file *parent;
 	const char *path; /* below root */
-	const char *type; /* only such lines count; NULL: all do */
+	const char *type; /* lines of other types are skipped; NULL: none */
 	unsigned int depth;
-	bool substack;	   /* or included by one */
-	unsigned int line; /* at which the present one starts */
+	bool substack;	   /* included as a substack, or from one */
+	unsigned int line; /* where the current line starts; 0: none yet */
 	dev_t dev;
 	ino_t ino;
 };
@@ -52,9 +51,9 @@ struct file {
 static bool read_file(struct reader *r, const struct file *parent,
     const char *name, const char *type, bool substack);
 
-/* False, after a sentence that names the place. */
+/* Writes r->why, with the file and line of f if that is not NULL. False. */
 __attribute__((format(printf, 3, 4))) static bool
-fail(const struct reader *r, const struct file *f, const char *fmt, ...)
+set_reason(const struct reader *r, const struct file *f, const char *fmt, ...)
 {
 	char reason[512];
 	va_list ap;
@@ -72,7 +71,10 @@ fail(const struct reader *r, const struct file *f, const char *fmt, ...)
 	return false;
 }
 
-/* Where PAM looks for a name: path is where it is, or should be. */
+/*
+ * Opens the file that PAM would read for a name, and sets path. -1 with errno;
+ * then path is where the file should be.
+ */
 static int
 open_named(const char *root, const char *name, char path[static PATH_MAX])
 {
@@ -97,9 +99,9 @@ open_named(const char *root, const char *name, char path[static PATH_MAX])
 }
 
 /*
- * Copies the next word as PAM sees it, and moves *sp behind it: what starts
- * with '[' ends with ']', which may stand in it after a backslash. False if
- * there is none, or if the bracket is not closed.
+ * Copies the next word as PAM splits the line, and moves *sp behind it. A word
+ * that starts with '[' ends with ']'; "\]" does not end it. False if there is
+ * no word, or if the bracket is not closed.
  */
 static bool
 next_word(const char **sp, char word[static LINE_BYTES])
@@ -121,7 +123,7 @@ next_word(const char **sp, char word[static LINE_BYTES])
 }
 
 static void
-lower(char *s)
+to_lower(char *s)
 {
 	for (; *s != '\0'; s++)
 		*s = (char)tolower((unsigned char)*s);
@@ -171,7 +173,7 @@ add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 
 	if (r->s->n == LINES_MAX) {
 		free_line(&l);
-		return fail(r, f, "more than %d lines", LINES_MAX);
+		return set_reason(r, f, "more than %d lines", LINES_MAX);
 	}
 	grown = realloc(r->s->line, (r->s->n + 1) * sizeof(l));
 	if (grown != NULL)
@@ -179,15 +181,15 @@ add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 	if (grown == NULL || l.file == NULL || l.type == NULL ||
 	    l.control == NULL || l.module == NULL || l.args == NULL) {
 		free_line(&l);
-		return fail(r, f, "%s", strerror(ENOMEM));
+		return set_reason(r, f, "%s", strerror(ENOMEM));
 	}
 	r->s->line[r->s->n++] = l;
 	return true;
 }
 
-/* What follows the type of a line. */
+/* Parses what follows the type of a line: adds the line, or reads a file. */
 static bool
-take_module(struct reader *r, const struct file *f,
+parse_control(struct reader *r, const struct file *f,
     const struct pam_line *typed, const char *rest)
 {
 	static const char *const includes[] = { "include", "substack" };
@@ -202,19 +204,20 @@ take_module(struct reader *r, const struct file *f,
 	size_t len;
 
 	if (!next_word(&rest, control))
-		return fail(r, f,
+		return set_reason(r, f,
 		    "no control flag, or a bracket that is not "
 		    "closed");
 	if (!next_word(&rest, module))
-		return fail(r, f, "no module, or a bracket that is not closed");
+		return set_reason(r, f,
+		    "no module, or a bracket that is not closed");
 	if (one_of(control, includes, 2))
 		return read_file(r, f, module, l.type,
 		    f->substack || strcasecmp(control, "substack") == 0);
 	if (*control != '[') {
 		if (!one_of(control, words, 4))
-			return fail(r, f, "unknown control flag %.300s",
+			return set_reason(r, f, "unknown control flag %.300s",
 			    control);
-		lower(control);
+		to_lower(control);
 	}
 	rest += strspn(rest, BLANKS);
 	for (len = strlen(rest); len > 0 && is_blank(rest[len - 1]); len--)
@@ -227,8 +230,9 @@ take_module(struct reader *r, const struct file *f,
 	return add_line(r, f, &l);
 }
 
+/* Parses a line, and adds it to the stack. False with a sentence in r->why. */
 static bool
-take_line(struct reader *r, const struct file *f, const char *text)
+parse_line(struct reader *r, const struct file *f, const char *text)
 {
 	static const char *const types[] = {
 		"auth",
@@ -240,52 +244,51 @@ take_line(struct reader *r, const struct file *f, const char *text)
 	struct pam_line l = { 0 };
 
 	if (!next_word(&text, word))
-		return fail(r, f, "a bracket that is not closed");
-	/* Debian's: all types, or those that the including file asked for. */
+		return set_reason(r, f, "a bracket that is not closed");
+	/* Debian's @include reads the types that f itself is read for. */
 	if (strcasecmp(word, "@include") == 0) {
 		if (!next_word(&text, word))
-			return fail(r, f, "@include names no file");
+			return set_reason(r, f, "@include names no file");
 		return read_file(r, f, word, f->type, f->substack);
 	}
 	l.optional = *word == '-';
 	l.type = word + l.optional;
 	if (!one_of(l.type, types, 4))
-		return fail(r, f, "unknown type %.300s", l.type);
-	lower(l.type);
+		return set_reason(r, f, "unknown type %.300s", l.type);
+	to_lower(l.type);
 	if (f->type != NULL && strcmp(l.type, f->type) != 0)
 		return true;
-	return take_module(r, f, &l, text);
+	return parse_control(r, f, &l, text);
 }
 
-/* A line that goes on with the next one, as far as it has been read. */
+/* Lines of a file that are joined by a backslash. */
 struct joined {
 	char text[LINE_BYTES];
 	size_t len;
-	bool open; /* its end is still to come */
+	bool open; /* the last line had a backslash at its end */
 };
 
 /*
- * Adds a line as it stands in the file; a comment behind it ends the whole.
- * Where a line goes on with a blank one or a comment, Linux-PAM 1.5 passes over
- * that, and 1.7 ends there, so that what follows is a line of its own.
+ * Appends a line of the file to j. Refuses a backslash before a blank line or a
+ * comment: Linux-PAM 1.5 skips that line, 1.7 ends the joined line there.
  */
 static bool
-join(const struct reader *r, const struct file *f, struct joined *j,
+join_line(const struct reader *r, const struct file *f, struct joined *j,
     struct kv_span line)
 {
 	const char *p = (const char *)line.p, *hash;
 	size_t len = line.len;
 
 	if (len > 0 && memchr(p, '\0', len) != NULL)
-		return fail(r, f, "a NUL byte");
-	/* Which PAM passes over here, and nowhere else: CR, VT and FF. */
+		return set_reason(r, f, "a NUL byte");
+	/* At the start of a line, and nowhere else, PAM skips CR, VT and FF. */
 	while (len > 0 && isspace((unsigned char)*p)) {
 		p++;
 		len--;
 	}
 	if (len == 0 || *p == '#')
 		return !j->open ||
-		    fail(r, f,
+		    set_reason(r, f,
 			"goes on with a blank line or a "
 			"comment, which versions of PAM read differently");
 	j->open = false;
@@ -300,7 +303,7 @@ join(const struct reader *r, const struct file *f, struct joined *j,
 		}
 	}
 	if (len + 2 > sizeof(j->text) - j->len)
-		return fail(r, f, "longer than %d bytes", LINE_BYTES - 2);
+		return set_reason(r, f, "longer than %d bytes", LINE_BYTES - 2);
 	memcpy(j->text + j->len, p, len);
 	j->len += len;
 	j->text[j->len++] = ' ';
@@ -322,40 +325,43 @@ read_lines(struct reader *r, struct file *f, int fd)
 	while ((err = kv_lines_next(&lines, &line, &more)) == KV_OK && more) {
 		if (j.len == 0)
 			f->line = (unsigned int)lines.number;
-		if (!join(r, f, &j, line))
+		if (!join_line(r, f, &j, line))
 			return false;
 		if (j.len == 0 || j.open)
 			continue;
-		if (!take_line(r, f, j.text))
+		if (!parse_line(r, f, j.text))
 			return false;
 		j.len = 0;
 	}
 	if (err != KV_OK) {
 		f->line = (unsigned int)lines.number;
-		return fail(r, f, "%s",
+		return set_reason(r, f, "%s",
 		    err == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(err));
 	}
 	if (j.open)
-		return fail(r, f, "the file ends where the line goes on");
+		return set_reason(r, f, "the file ends where the line goes on");
 	return true;
 }
 
-/* Whether an open file is fit to be read; fills in f. */
+/*
+ * Whether an open file is regular, not too large, and does not include itself.
+ * Sets f->dev and f->ino.
+ */
 static bool
-look_at(const struct reader *r, struct file *f, int fd)
+check_file(const struct reader *r, struct file *f, int fd)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) == -1)
-		return fail(r, f, "%s", strerror(errno));
+		return set_reason(r, f, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return fail(r, f, "not a regular file");
+		return set_reason(r, f, "not a regular file");
 	if (st.st_size > FILE_BYTES_MAX)
-		return fail(r, f, "larger than %d bytes", FILE_BYTES_MAX);
+		return set_reason(r, f, "larger than %d bytes", FILE_BYTES_MAX);
 	for (const struct file *p = f->parent; p != NULL; p = p->parent)
 		if (p->dev == st.st_dev && p->ino == st.st_ino)
-			return fail(r, f->parent, "%.400s includes itself",
-			    f->path);
+			return set_reason(r, f->parent,
+			    "%.400s includes itself", f->path);
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	return true;
@@ -377,17 +383,18 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 	int fd;
 
 	if (f.depth == DEPTH_MAX)
-		return fail(r, parent, "more than %d files deep", DEPTH_MAX);
+		return set_reason(r, parent, "more than %d files deep",
+		    DEPTH_MAX);
 	if (r->files++ == FILES_MAX)
-		return fail(r, parent, "more than %d files", FILES_MAX);
+		return set_reason(r, parent, "more than %d files", FILES_MAX);
 	if ((fd = open_named(r->root, name, path)) == -1) {
-		/* The line that asks for it is where to look. */
+		/* Name the line that includes the file. */
 		if (parent != NULL)
-			return fail(r, parent, "%.300s: %s", path,
+			return set_reason(r, parent, "%.300s: %s", path,
 			    strerror(errno));
-		return fail(r, &f, "%s", strerror(errno));
+		return set_reason(r, &f, "%s", strerror(errno));
 	}
-	ok = look_at(r, &f, fd) && read_lines(r, &f, fd);
+	ok = check_file(r, &f, fd) && read_lines(r, &f, fd);
 	close(fd);
 	return ok;
 }
@@ -403,11 +410,11 @@ pam_stack_read(const char *root, const char *service, struct pam_stack *s,
 	if (*service == '\0' || strlen(service) > NAME_MAX ||
 	    strchr(service, '/') != NULL || strcmp(service, ".") == 0 ||
 	    strcmp(service, "..") == 0)
-		return fail(&r, NULL, "%.300s: not the name of a PAM service",
-		    service);
+		return set_reason(&r, NULL,
+		    "%.300s: not the name of a PAM service", service);
 	memcpy(name, service, strlen(service) + 1);
 	/* As pam_start(3) does. */
-	lower(name);
+	to_lower(name);
 	return read_file(&r, NULL, name, NULL, false);
 }
 
@@ -429,7 +436,7 @@ pam_stack_config(const struct pam_line *l, char *path, size_t cap)
 
 	snprintf(path, cap, "%s", KV_CONFIG_PATH);
 	while (*(rest += strspn(rest, BLANKS)) != '\0') {
-		/* A bracket that is not closed holds all that follows. */
+		/* A bracket that is not closed goes on to the end. */
 		if (!next_word(&rest, word)) {
 			snprintf(word, sizeof(word), "%s]", rest);
 			rest += strlen(rest);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct pam_line {
-	char *file;	    /* that it stands in, below root */
+	char *file;	    /* the path of its file, below root */
 	unsigned int line;  /* from 1 */
 	char *type;	    /* auth, account, password, session */
 	bool optional;	    /* "-session": a missing module is not logged */
@@ -19,7 +19,7 @@ struct pam_line {
 	char *module;	    /* as written: "pam_env.so", or a path */
 	char *args;	    /* the rest of the line, "" if there is none */
 	unsigned int depth; /* 0 in the service's own file */
-	bool substack;	    /* what ends the stack ends only a part of it */
+	bool substack;	    /* in a substack: "requisite" ends only that */
 };
 
 struct pam_stack {
@@ -31,7 +31,8 @@ struct pam_stack {
  * Reads ROOT/etc/pam.d/SERVICE, else ROOT/usr/lib/pam.d/SERVICE, and all that
  * it includes. root is "" for this machine. False with a sentence in why that
  * names file and line if anything is missing, malformed or includes itself.
- * Ended by pam_stack_free in any case.
+ * Always call pam_stack_free, even after a failure; s has the lines before the
+ * one that failed.
  */
 bool pam_stack_read(const char *root, const char *service, struct pam_stack *s,
     char *why, size_t cap);

@@ -6,7 +6,7 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/words.h"
 
-/* Keys in files, keys by a command, and the CAs that either names. */
+/* Sets WAY_FILES, WAY_COMMAND and WAY_CA_LINE. */
 static void
 read_key_ways(const struct sshd_settings *s, struct ways *w)
 {
@@ -15,7 +15,7 @@ read_key_ways(const struct sshd_settings *s, struct ways *w)
 	const bool guard = guard_command(s->keys_command, &args);
 	const bool chained = guard && guard_chained(args);
 
-	/* Without a command behind it, the guard prints the files. */
+	/* A guard without a "--" command prints the files. */
 	w->open[WAY_FILES] = files || (guard && !chained);
 	w->guard[WAY_FILES] = !files && guard && !chained;
 	w->open[WAY_COMMAND] = !sshd_words_none(s->keys_command) &&
@@ -83,7 +83,7 @@ ways_line_opens(const char *keyword, const char *value, bool user_ca)
 		return !sshd_words_none(value);
 	if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0)
 		return !sshd_words_none(value) && !guard_command(value, &args);
-	/* Without a command, sshd itself takes the account's name. */
+	/* With "none", sshd itself accepts the account's name as principal. */
 	if (strcasecmp(keyword, "AuthorizedPrincipalsCommand") == 0)
 		return !guard_command(value, &args) && user_ca;
 	if (strcasecmp(keyword, "AuthorizedPrincipalsFile") == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * ways: which ways in an account has, by what sshd -T says of it, and whether
+ * ways: which ways in an account has, by its settings from sshd -T, and whether
  * the guard or the PAM module judges the keys on each. keyveto sshd status
  * prints the answer, keyveto doctor makes findings of it, and keyveto sshd
- * enable asserts it.
+ * enable notes what stays unguarded.
  */
 #ifndef CLI_WAYS_WAYS_H
 #define CLI_WAYS_WAYS_H
@@ -24,37 +24,39 @@ enum way {
 
 struct ways {
 	bool open[WAYS];
-	/* The guard judges before sshd accepts the key; if the way is open. */
+	/* The guard judges the key first. Only meaningful if open is true. */
 	bool guard[WAYS];
-	bool pam[WAYS]; /* the module judges once sshd has accepted it */
+	bool pam[WAYS]; /* the module judges after sshd has accepted the key */
 };
 
-/* What sshd -T does not tell. */
+/* What sshd -T does not show. */
 struct ways_context {
 	bool pam;	     /* the module judges in sshd's PAM service */
-	bool keys_elsewhere; /* other clients may come by key, at least */
+	bool keys_elsewhere; /* a Match block may let other clients use keys */
 };
 
-/* The ways in of an account with these settings. */
+/* Sets *w to the ways in of an account with these settings. */
 void ways_read(const struct sshd_settings *s, const struct ways_context *c,
     struct ways *w);
 
-/* Whether the way is closed, or somebody judges the keys on it. */
+/* Whether the way is closed, or the guard or the module judges its keys. */
 bool ways_is_guarded(const struct ways *w, enum way way);
 
-/* As in the table that keyveto sshd status prints. */
+/* The name of a way in the table that keyveto sshd status prints. */
 const char *ways_name(enum way way);
 
 /*
- * Whether a line of a Match block, where the block holds, opens a way in that
- * the guard does not see. user_ca is what ways_any_user_ca says.
+ * Whether a line of a Match block opens a way in that bypasses the guard, for
+ * those whom the block matches. user_ca is the result of ways_any_user_ca.
  */
 bool ways_line_opens(const char *keyword, const char *value, bool user_ca);
 
-/* Whether TrustedUserCAKeys is set anywhere, in a Match block too. */
+/*
+ * Whether any line of the tree, also in a Match block, sets TrustedUserCAKeys.
+ */
 bool ways_any_user_ca(const struct sshd_tree *t);
 
-/* The way in that such a line is about. */
+/* The way in that a line is about for which ways_line_opens is true. */
 enum way ways_of_keyword(const char *keyword);
 
 #endif
