@@ -8,7 +8,7 @@
 
 #define DAY_SECONDS 86400
 
-/* As a login does it, with no mercy for files that others may write. */
+/* Opens a file as a login does: not if others than root may write it. */
 static enum kv_err
 open_strictly(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
     void *arg)
@@ -31,7 +31,7 @@ doctor_learn_filters(struct doctor *d)
 	kv_judge_open_with(&d->judge, d->config,
 	    o->n_filters > 0 ? o->filter : NULL, o->n_filters, open_strictly,
 	    NULL);
-	/* One more, lest there be nothing to allocate. */
+	/* calloc(0) may return NULL. */
 	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));
 	d->learnt = calloc(d->judge.n_filters + 1, sizeof(*d->learnt));
 	if (d->facts == NULL || d->learnt == NULL)
@@ -70,7 +70,7 @@ doctor_policy(struct doctor *d, const char *check)
 {
 	const struct kv_config *c = &d->judge.config;
 
-	/* What it is is unknown but for OnError, which holds just then. */
+	/* If keyveto.conf cannot be read, OnHit is unknown; OnError is not. */
 	if (d->judge.broken[0] != '\0')
 		doctor_not_looked_at(d, check);
 	else if (c->on_hit == KV_ACTION_DENY)
@@ -113,12 +113,12 @@ doctor_exceptions(struct doctor *d, const char *check)
 		doctor_warning(d, check,
 		    "keyveto allow --remove takes such a "
 		    "line out, keyveto allow gives it a new date",
-		    "%zu of %zu AllowKey lines are past their date and count "
-		    "no more",
-		    past, c->n_allowed);
+		    "%zu of %zu AllowKey line%s %s", past, c->n_allowed,
+		    c->n_allowed == 1 ? "" : "s",
+		    past == 1 ? "is past its date and no longer counts" :
+				"are past their date and no longer count");
 	else
 		doctor_ok(d, check,
-		    "%zu AllowKey lines, %zu of them without "
-		    "an end",
-		    c->n_allowed, endless);
+		    "%zu AllowKey line%s, %zu without an end date",
+		    c->n_allowed, c->n_allowed == 1 ? "" : "s", endless);
 }

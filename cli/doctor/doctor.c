@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto doctor: is everything in place that keeps listed keys out? */
+/* keyveto doctor: checks everything that keeps listed keys out. */
 #include "doctor/doctor.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define MAX_AGE_DEFAULT 30
 #define MAX_AGE_MAX 36500
 
-/* In the order in which they are shown. */
+/* In the order of the output. */
 static const struct {
 	const char *name;
 	void (*run)(struct doctor *d, const char *check);
@@ -151,8 +151,10 @@ doctor_free(struct doctor *d)
 	pam_stack_free(&d->pam);
 }
 
+/* Runs all checks, and prints the findings. Returns the exit status. */
 static int
-examine(const struct doctor_options *o, bool (*print)(const struct doctor *d))
+run_checks(const struct doctor_options *o,
+    bool (*print)(const struct doctor *d))
 {
 	struct doctor d = { .o = o, .now = time(NULL) };
 	int status = DOCTOR_BROKEN;
@@ -174,13 +176,13 @@ examine(const struct doctor_options *o, bool (*print)(const struct doctor *d))
 
 enum { JSON = 1, PROMETHEUS, CANARY, MAX_AGE, SSHD, SSHD_CONFIG };
 
-struct form {
+struct output_form {
 	bool json, prometheus;
 };
 
 /* False after a message. */
 static bool
-read_option(struct doctor_options *o, struct form *form, int opt)
+read_option(struct doctor_options *o, struct output_form *form, int opt)
 {
 	switch (opt) {
 	case JSON:
@@ -225,7 +227,7 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		.sshd = { .path = SSHD_PATH },
 		.max_age = MAX_AGE_DEFAULT,
 	};
-	struct form form = { false, false };
+	struct output_form form = { false, false };
 	int opt;
 
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
@@ -243,10 +245,10 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		return cli_usage_error(cmd);
 	}
 	if (form.json)
-		return examine(&o, doctor_print_json);
+		return run_checks(&o, doctor_print_json);
 	if (form.prometheus)
-		return examine(&o, doctor_print_prometheus);
-	return examine(&o, doctor_print_text);
+		return run_checks(&o, doctor_print_prometheus);
+	return run_checks(&o, doctor_print_text);
 }
 
 const struct cli_command cli_doctor = {
@@ -256,8 +258,8 @@ const struct cli_command cli_doctor = {
 		    "[--config FILE] [--filter FILE]...",
 	.help = "Tell whether all is in place that keeps listed keys out",
 	.details =
-	    "As root: configuration, filters, the guard, PAM and sshd, and "
-	    "the ways around\nthem. Nothing is changed.\n\n"
+	    "As root. Checks keyveto.conf, filters, the guard, PAM and sshd, "
+	    "and the ways in\nthat bypass them. Changes nothing.\n\n"
 	    "  --json           one JSON object: status, checks, filters\n"
 	    "  --prometheus     metrics for node_exporter's textfile "
 	    "collector\n"
@@ -268,8 +270,7 @@ const struct cli_command cli_doctor = {
 	    "0: never)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --sshd-config FILE\n"
-	    "                   its configuration, if it is not its own "
-	    "default\n" CLI_JUDGE_HELP
+	    "                   the file that sshd is started with (-f)\n" CLI_JUDGE_HELP
 	    "\nExit status: 0 all is well, 1 a warning, 2 something is "
 	    "broken, or bad usage.\n",
 	.run = run_doctor,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * doctor: what the checks of keyveto doctor share. Each check looks at one
- * thing and says what it found, in a line or several; doctor/doctor.c has the
- * table of them, doctor/output.c prints.
+ * doctor: what the checks of keyveto doctor share. Each check adds one finding
+ * or several. doctor/doctor.c has the table of checks, doctor/output.c prints
+ * the findings.
  */
 #ifndef CLI_DOCTOR_DOCTOR_H
 #define CLI_DOCTOR_DOCTOR_H
@@ -18,7 +18,7 @@
 #define DOCTOR_CANARY_PATH KV_SYSCONFDIR "/keyveto/canaries"
 #define DOCTOR_VALUE_BYTES 4096
 
-/* In the order of what is worse; these are the exit statuses, too. */
+/* From good to bad. The worst of all findings is the exit status. */
 enum doctor_status {
 	DOCTOR_OK = 0,
 	DOCTOR_WARNING = 1,
@@ -26,10 +26,10 @@ enum doctor_status {
 };
 
 struct doctor_finding {
-	const char *check; /* the table's */
+	const char *check; /* its name in the table of checks */
 	enum doctor_status status;
 	char *found;
-	char *remedy; /* NULL: nothing is to be done */
+	char *remedy; /* what to do; NULL: nothing */
 };
 
 struct doctor_options {
@@ -39,45 +39,48 @@ struct doctor_options {
 	uint64_t max_age;   /* of a filter, in days; 0: any */
 };
 
-/* What sshd's settings for root come to. */
+/* sshd's settings for root. */
 struct doctor_root {
-	bool guard;	 /* AuthorizedKeysCommand is the guard */
-	bool principals; /* the guard is in front of the principals */
-	bool tunnel;
-	bool pam_methods; /* PAM is asked after the keys, at each login */
+	bool guard;	  /* AuthorizedKeysCommand is the guard */
+	bool principals;  /* AuthorizedPrincipalsCommand is the guard */
+	bool tunnel;	  /* PermitTunnel is not no */
+	bool pam_methods; /* AuthenticationMethods asks PAM after the key */
 };
 
-/* What PAM runs of the module. */
+/* The module in sshd's PAM service. */
 struct doctor_module {
-	bool known; /* the stack could be read */
-	bool session, auth, account;
-	bool judges;	/* as ways_find_module says */
-	bool stays;	/* it does not end root's connection */
-	char why[1024]; /* if it is not known */
+	bool known; /* the stack could be read; else why says why not */
+	bool session, auth, account; /* types with a line of the module */
+	bool judges;		     /* as ways_find_module says */
+	bool stays; /* disconnect=never: root's connection goes on */
+	char why[1024];
 };
 
 struct doctor {
 	const struct doctor_options *o;
-	int64_t now;
+	int64_t now; /* seconds since 1970 */
 	struct doctor_finding *finding;
 	size_t n;
 	bool out_of_memory;
 
-	const char *config; /* the file that is looked at */
+	const char *config; /* the keyveto.conf that is checked */
 	struct kv_judge judge;
 	struct filter_facts *facts; /* of each filter of the judge */
-	bool *learnt;
+	bool *learnt;		    /* facts[i] could be read */
 
-	struct sshd_settings *settings; /* for root; NULL, with why */
+	struct sshd_settings *settings; /* for root; NULL: see sshd_why */
 	char sshd_why[1024];
-	struct doctor_root root; /* zeroes if sshd does not answer */
-	char service[256];	 /* that sshd gives to PAM */
+	struct doctor_root root; /* zeroes if sshd gave no answer */
+	char service[256];	 /* sshd's PAM service */
 	bool service_set;	 /* by PAMServiceName, not by sshd's own name */
 	struct pam_stack pam;
 	struct doctor_module module;
 };
 
-/* A finding. The remedy is one sentence that says what to do. */
+/*
+ * Adds a finding. remedy is one sentence that says what to do, or NULL;
+ * doctor_say ignores it with DOCTOR_OK. Without memory sets d->out_of_memory.
+ */
 void doctor_ok(struct doctor *d, const char *check, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void doctor_warning(struct doctor *d, const char *check, const char *remedy,
@@ -88,16 +91,19 @@ void doctor_say(struct doctor *d, const char *check, enum doctor_status status,
     const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* The worst of all findings, or of those of one check. */
+/* The worst status of one check's findings, or with check NULL, of all. */
 enum doctor_status doctor_status(const struct doctor *d, const char *check);
 const char *doctor_status_name(enum doctor_status status);
 
-/* doctor/output.c: false if standard output failed. */
+/* doctor/output.c. False, after a message, if standard output failed. */
 bool doctor_print_text(const struct doctor *d);
 bool doctor_print_json(const struct doctor *d);
 bool doctor_print_prometheus(const struct doctor *d);
 
-/* What several checks need: called once, before the checks. */
+/*
+ * Fill in d with what several checks need. Call each once, in this order,
+ * before the checks. doctor_learn_filters is false without memory.
+ */
 bool doctor_learn_filters(struct doctor *d);
 void doctor_learn_sshd(struct doctor *d);
 void doctor_learn_pam(struct doctor *d);
@@ -105,10 +111,10 @@ void doctor_learn_pam(struct doctor *d);
 /* Root's ways in; none are open if sshd gave no answer. */
 void doctor_read_root_ways(const struct doctor *d, struct ways *w);
 
-/* False, after a warning that says so, if sshd gave no answer. */
+/* Whether sshd gave an answer. If not, adds a warning. */
 bool doctor_has_sshd(struct doctor *d, const char *check);
 
-/* A warning that says so: keyveto.conf could not be read. */
+/* Adds a warning: the check needs keyveto.conf, which cannot be read. */
 void doctor_not_looked_at(struct doctor *d, const char *check);
 
 /* The checks, by file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The filters: whether they are read, fresh, not too full, and list enough. */
+/* The filters: whether they can be read, are fresh, and list what they must. */
 #include "doctor/doctor.h"
 
 #include <sys/stat.h>
@@ -33,7 +33,9 @@ doctor_filter(struct doctor *d, const char *check)
 			    "OnError decides",
 			    "%s", f->why);
 		else if (!d->learnt[i])
-			doctor_broken(d, check, "get it or build it again",
+			doctor_broken(d, check,
+			    "install it again (keyveto update, or your own "
+			    "build of it)",
 			    "%s: cannot be read to its end", f->path);
 		else if (!filter_facts_are_consistent(&d->facts[i], why,
 			     sizeof(why)))
@@ -53,7 +55,7 @@ doctor_filter(struct doctor *d, const char *check)
 		doctor_not_looked_at(d, check);
 }
 
-/* A check that had no filter to look at says so. */
+/* Adds a warning if the check has no finding: no filter could be read. */
 static void
 warn_without_filter(struct doctor *d, const char *check)
 {
@@ -72,7 +74,7 @@ judge_age(struct doctor *d, const char *check, const struct filter_facts *f)
 	char when[64];
 
 	if (!filter_facts_format_time(time, when, sizeof(when)))
-		return; /* doctor_filter has said so */
+		return; /* doctor_filter reports that */
 	if (time == 0)
 		doctor_warning(d, check, "install one with a date",
 		    "%s does not say when it was made", f->path);
@@ -80,16 +82,16 @@ judge_age(struct doctor *d, const char *check, const struct filter_facts *f)
 		doctor_warning(d, check,
 		    "compare the clocks of this machine "
 		    "and of the one that made it",
-		    "%s: is from the future: %s", f->path, when);
+		    "%s: was made in the future: %s", f->path, when);
 	else if (d->o->max_age > 0 && time < now &&
 	    now - time > d->o->max_age * DAY_SECONDS)
 		doctor_warning(d, check,
-		    "install a newer one; what was "
-		    "leaked since is let in",
-		    "%s: is of %s, %" PRIu64 " days old", f->path, when,
+		    "install a newer one (keyveto update); keys that were "
+		    "leaked since are let in",
+		    "%s: was made %s, is %" PRIu64 " days old", f->path, when,
 		    (now - time) / DAY_SECONDS);
 	else
-		doctor_ok(d, check, "%s: is of %s", f->path, when);
+		doctor_ok(d, check, "%s: was made %s", f->path, when);
 }
 
 void
@@ -115,8 +117,8 @@ doctor_filter_rate(struct doctor *d, const char *check)
 		    rate >= RATE_TOO_HIGH ? DOCTOR_BROKEN :
 			rate >= RATE_HIGH ? DOCTOR_WARNING :
 					    DOCTOR_OK,
-		    "use a larger filter; until then AllowKey lets in who is "
-		    "refused by chance",
+		    "use a larger filter; until then, keyveto allow lets in a "
+		    "clean key that it refuses",
 		    "%s: %.4g%% of its bits are set: lists a clean key with a "
 		    "chance of %.3g",
 		    f->path, f->share * 100, rate);
@@ -131,7 +133,7 @@ struct canaries {
 	uint64_t keys, problems, missing;
 };
 
-/* "SHA256:...", or "" for a type that has no such name. */
+/* "SHA256:...", or "" for a key of a type that SSH does not have. */
 static void
 format_fingerprint(const struct input_key *key,
     char text[static KV_FINGERPRINT_BYTES])
@@ -145,8 +147,9 @@ format_fingerprint(const struct input_key *key,
 	kv_fingerprint_format(digest, text);
 }
 
+/* Looks a key up; adds a finding if no filter lists it. */
 static void
-on_canary(const struct input_key *key, void *arg)
+check_canary(const struct input_key *key, void *arg)
 {
 	struct canaries *c = arg;
 	char fingerprint[KV_FINGERPRINT_BYTES];
@@ -171,13 +174,14 @@ on_canary(const struct input_key *key, void *arg)
 							   "not listed");
 }
 
+/* Adds a finding for the first line that is no key. */
 static void
-on_problem(const struct input_problem *problem, void *arg)
+warn_of_line(const struct input_problem *problem, void *arg)
 {
 	struct canaries *c = arg;
 
 	if (c->problems++ == 0)
-		doctor_warning(c->d, c->check, "mend the file",
+		doctor_warning(c->d, c->check, "correct that line of the file",
 		    "%s:%" PRIu64 ": %s", problem->path, problem->line,
 		    problem->reason);
 }
@@ -187,8 +191,8 @@ doctor_canaries(struct doctor *d, const char *check)
 {
 	struct canaries c = { .d = d, .check = check };
 	const struct input_sink sink = {
-		.key = on_canary,
-		.problem = on_problem,
+		.key = check_canary,
+		.problem = warn_of_line,
 		.arg = &c,
 	};
 	const char *path = d->o->canary;
@@ -205,25 +209,24 @@ doctor_canaries(struct doctor *d, const char *check)
 		warn_without_filter(d, check);
 		return;
 	}
-	/* A FIFO, or a device without an end, must not hold us up. */
+	/* A FIFO or a device may have no end. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		doctor_warning(d, check, "mend the file",
+		doctor_warning(d, check, "put a file of keys there",
 		    "%s: not a regular file", path);
 		return;
 	}
 	input_read(path, &sink);
 	if (c.missing > CANARIES_SHOWN)
 		doctor_broken(d, check, NULL,
-		    "%s: %" PRIu64 " more keys are "
-		    "not listed",
-		    path, c.missing - CANARIES_SHOWN);
+		    "%s: %" PRIu64 " more key%s not listed", path,
+		    c.missing - CANARIES_SHOWN,
+		    c.missing - CANARIES_SHOWN == 1 ? " is" : "s are");
 	else if (c.keys == 0 && c.problems == 0)
 		doctor_warning(d, check,
 		    "put keys into it that the filters "
 		    "must list, or remove it",
 		    "%s: no key in it", path);
 	else if (c.missing == 0 && c.problems == 0)
-		doctor_ok(d, check,
-		    "%s: %" PRIu64 " of %" PRIu64 " keys are listed", path,
-		    c.keys, c.keys);
+		doctor_ok(d, check, "%s: its %" PRIu64 " key%s listed", path,
+		    c.keys, c.keys == 1 ? " is" : "s are");
 }

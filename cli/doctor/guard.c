@@ -16,7 +16,7 @@
 
 #define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
 
-/* The path alone of the command. */
+/* Copies the program's path from a command. */
 static void
 get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
 {
@@ -24,7 +24,10 @@ get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
 	    (int)strcspn(command, " \t\""), command);
 }
 
-/* One file or folder by sshd's rule, which knows no sticky folders. */
+/*
+ * Whether sshd accepts the owner and mode of a file or directory; if not, adds
+ * a finding. sshd makes no exception for sticky directories.
+ */
 static bool
 is_safe(struct doctor *d, const char *check, const char *path)
 {
@@ -39,7 +42,7 @@ is_safe(struct doctor *d, const char *check, const char *path)
 		    "root: sshd does not run the guard",
 		    path);
 	else if ((st.st_mode & 022) == 020 && st.st_gid == 0) {
-		/* Debian's sshd lets that pass while nobody else is in it. */
+		/* Debian's sshd accepts that if only root is in the group. */
 		doctor_warning(d, check, PATH_REMEDY,
 		    "%s is writable by "
 		    "root's group: sshd may not run the guard",
@@ -55,7 +58,7 @@ is_safe(struct doctor *d, const char *check, const char *path)
 	return false;
 }
 
-/* All of a path without links, from the file up. */
+/* Checks the file and each directory above it. path has no links. */
 static bool
 is_safe_up(struct doctor *d, const char *check, char *path)
 {
@@ -72,7 +75,7 @@ is_safe_up(struct doctor *d, const char *check, char *path)
 }
 
 static void
-look_at_path(struct doctor *d, const char *check, const char *command)
+check_path(struct doctor *d, const char *check, const char *command)
 {
 	char path[DOCTOR_VALUE_BYTES], real[PATH_MAX];
 	struct stat st;
@@ -80,13 +83,13 @@ look_at_path(struct doctor *d, const char *check, const char *command)
 	get_path(command, path);
 	if (realpath(path, real) == NULL || stat(real, &st) == -1)
 		doctor_broken(d, check,
-		    "install it there: until then sshd "
-		    "takes no such key",
+		    "install the guard there: until then sshd refuses the "
+		    "keys and certificates that it asks the guard about",
 		    "%s: %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
 		doctor_broken(d, check,
-		    "install it there: until then sshd "
-		    "takes no such key",
+		    "install the guard there: until then sshd refuses the "
+		    "keys and certificates that it asks the guard about",
 		    "%s: not a regular file", path);
 	else if (is_safe_up(d, check, real) &&
 	    doctor_status(d, check) == DOCTOR_OK)
@@ -102,25 +105,26 @@ doctor_guard_path(struct doctor *d, const char *check)
 	if (!doctor_has_sshd(d, check))
 		return;
 	if (d->root.guard)
-		look_at_path(d, check, s->keys_command);
+		check_path(d, check, s->keys_command);
 	if (d->root.principals)
-		look_at_path(d, check, s->principals_command);
+		check_path(d, check, s->principals_command);
 	if (!d->root.guard && !d->root.principals)
 		doctor_ok(d, check, "the guard is not in use");
 }
 
-/* What the child is to try as the account. */
+/* What the child needs to know. */
 struct trial {
 	const struct doctor *d;
 	const struct passwd *pw;
 	const char *guard;
 };
 
-/* The records of the child: what failed, and that it came to its end. */
+/* The child's records: an attempt that failed; the end. */
 enum { CANNOT = 1, TRIED_ALL };
 
+/* Sends errno, and what the account cannot do with a name. */
 static void
-tell(struct record_out *out, const char *what, const char *name)
+send_failure(struct record_out *out, const char *what, const char *name)
 {
 	const int error = errno;
 
@@ -132,35 +136,38 @@ tell(struct record_out *out, const char *what, const char *name)
 }
 
 static void
-try(struct record_out *out, const char *path, int mode, const char *what)
+check_access(struct record_out *out, const char *path, int mode,
+    const char *what)
 {
 	if (access(path, mode) == -1)
-		tell(out, what, path);
+		send_failure(out, what, path);
 }
 
+/* In the child: becomes the account, and checks what the guard needs. */
 static void
-try_as_account(struct record_out *out, void *arg)
+check_as_account(struct record_out *out, void *arg)
 {
 	const struct trial *t = arg;
 	const struct passwd *pw = t->pw;
 
 	if (pw->pw_uid != 0 &&
 	    !become_account(pw->pw_name, pw->pw_uid, pw->pw_gid)) {
-		tell(out, "become", pw->pw_name);
+		send_failure(out, "become", pw->pw_name);
 	} else {
 		child_die_with_parent();
-		try(out, t->guard, X_OK, "execute");
-		try(out, t->d->config, R_OK, "read");
+		check_access(out, t->guard, X_OK, "execute");
+		check_access(out, t->d->config, R_OK, "read");
 		for (size_t i = 0; i < t->d->judge.n_filters; i++)
-			try(out, t->d->judge.filter[i].path, R_OK, "read");
+			check_access(out, t->d->judge.filter[i].path, R_OK,
+			    "read");
 	}
 	record_begin(out, TRIED_ALL);
 	record_end(out);
 }
 
-/* False if the record is none of those that the child makes. */
+/* Adds a finding for a CANNOT record. False if the record is malformed. */
 static bool
-take_record(struct doctor *d, const char *check, const struct passwd *pw,
+add_failure(struct doctor *d, const char *check, const struct passwd *pw,
     struct kv_bytes payload)
 {
 	struct kv_span what, name;
@@ -170,7 +177,7 @@ take_record(struct doctor *d, const char *check, const struct passwd *pw,
 	    kv_bytes_get_string(&payload, &name) != KV_OK ||
 	    record_get_number(&payload, &error) != KV_OK)
 		return false;
-	/* Another check says what is to be done. */
+	/* Another check reports the missing file, and has the remedy. */
 	if (error == ENOENT)
 		doctor_warning(d, check, NULL, "%s has no %.*s to %.*s",
 		    pw->pw_name, (int)name.len, (const char *)name.p,
@@ -186,7 +193,7 @@ take_record(struct doctor *d, const char *check, const struct passwd *pw,
 }
 
 static void
-try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
+check_account(struct doctor *d, const char *check, const struct passwd *pw,
     const char *guard)
 {
 	struct trial t = { .d = d, .pw = pw, .guard = guard };
@@ -196,7 +203,7 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 	bool all = false, heard = true, bad = false;
 	uint8_t tag;
 
-	if (!child_start(&c, try_as_account, &t)) {
+	if (!child_start(&c, check_as_account, &t)) {
 		doctor_warning(d, check, NULL, "not looked at: %s",
 		    strerror(errno));
 		return;
@@ -207,11 +214,12 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 		if (tag == TRIED_ALL)
 			all = true;
 		else
-			heard &= take_record(d, check, pw, payload);
+			heard &= add_failure(d, check, pw, payload);
 	}
 	record_in_free(&in);
 	if (child_wait(&c) != 0 || !all || !heard)
-		doctor_warning(d, check, NULL, "the look-up as %s failed",
+		doctor_warning(d, check, NULL,
+		    "not looked at: the process that ran as %s failed",
 		    pw->pw_name);
 	else if (doctor_status(d, check) == DOCTOR_OK)
 		doctor_ok(d, check,
@@ -221,23 +229,23 @@ try_in_child(struct doctor *d, const char *check, const struct passwd *pw,
 }
 
 static void
-look_at_user(struct doctor *d, const char *check, const char *keyword,
+check_user(struct doctor *d, const char *check, const char *keyword,
     const char *name, const char *command)
 {
 	const struct passwd *pw;
 	char path[DOCTOR_VALUE_BYTES];
 
 	get_path(command, path);
-	/* Any account: what nobody can read, each of them can. */
+	/* %u is any account. A file that nobody can read, every one can. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
 	if ((pw = getpwnam(name)) == NULL)
 		doctor_broken(d, check,
-		    "name an account that exists; until "
-		    "then sshd takes no such key",
+		    "name an account that exists; until then sshd refuses "
+		    "the keys and certificates that it asks the guard about",
 		    "%s %s: there is no such account", keyword, name);
 	else
-		try_in_child(d, check, pw, path);
+		check_account(d, check, pw, path);
 }
 
 void
@@ -248,10 +256,10 @@ doctor_guard_user(struct doctor *d, const char *check)
 	if (!doctor_has_sshd(d, check))
 		return;
 	if (d->root.guard)
-		look_at_user(d, check, "AuthorizedKeysCommandUser",
-		    s->keys_user, s->keys_command);
+		check_user(d, check, "AuthorizedKeysCommandUser", s->keys_user,
+		    s->keys_command);
 	if (d->root.principals)
-		look_at_user(d, check, "AuthorizedPrincipalsCommandUser",
+		check_user(d, check, "AuthorizedPrincipalsCommandUser",
 		    s->principals_user, s->principals_command);
 	if (!d->root.guard && !d->root.principals)
 		doctor_ok(d, check, "the guard is not in use");

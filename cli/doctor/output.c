@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What keyveto doctor found: for people, for programs, for Prometheus. */
+/* Prints the findings of keyveto doctor: as text, JSON, or metrics. */
 #include "doctor/doctor.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #define COLUMN (8 + 1 + 12 + 1) /* where the sentences start */
 
-/* Whether filter i is the first of that name: its figures are shown once. */
+/* Whether filter i has figures, and is the first with its path. */
 static bool
 shows_filter(const struct doctor *d, size_t i)
 {
@@ -95,8 +95,8 @@ doctor_print_json(const struct doctor *d)
 }
 
 /*
- * The value of a label: untrusted bytes made printable, then backslashes and
- * quotes escaped, as the text format wants it.
+ * Prints the value of a label: makes untrusted bytes printable, then escapes
+ * backslashes and quotes, as Prometheus' text format demands.
  */
 static void
 print_label_value(const char *text)
@@ -150,7 +150,8 @@ print_filters(const struct doctor *d)
 		[TIMESTAMP] = { "keyveto_filter_timestamp_seconds",
 		    "When the filter was last changed, by its header." },
 		[AGE] = { "keyveto_filter_age_seconds",
-		    "How long ago that was when this was written." },
+		    "Seconds from keyveto_filter_timestamp_seconds to "
+		    "keyveto_checked_timestamp_seconds." },
 		[ENTRIES] = { "keyveto_filter_entries",
 		    "Entries of the filter, by its header." },
 		[FILL] = { "keyveto_filter_fill_ratio",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The module in PAM: in which phases, after which lines, from which file. */
+/* The module in PAM: the phases, the lines before it, its file. */
 #include "doctor/doctor.h"
 
 #include <ctype.h>
@@ -41,8 +41,8 @@ doctor_pam(struct doctor *d, const char *check)
 
 	if (!m->known)
 		doctor_broken(d, check,
-		    "mend the line: PAM refuses logins "
-		    "over it, or leaves lines out",
+		    "correct that line: because of it, PAM refuses logins or "
+		    "leaves lines out",
 		    "%s", m->why);
 	else if (is_in_pam(d) && d->settings != NULL && !d->settings->use_pam)
 		doctor_say(d, check, guarded ? DOCTOR_WARNING : DOCTOR_BROKEN,
@@ -56,8 +56,8 @@ doctor_pam(struct doctor *d, const char *check)
 		    m->account ? ", account" : "");
 	else if (m->auth && d->root.pam_methods)
 		doctor_ok(d, check,
-		    "service %s runs the module in auth, "
-		    "which AuthenticationMethods ask after the key",
+		    "service %s runs the module in auth, which "
+		    "AuthenticationMethods makes sshd ask after the key",
 		    d->service);
 	else if (is_in_pam(d))
 		doctor_say(d, check, guarded ? DOCTOR_WARNING : DOCTOR_BROKEN,
@@ -70,7 +70,7 @@ doctor_pam(struct doctor *d, const char *check)
 		    FIRST, "service %s does not run the module", d->service);
 }
 
-/* What a bracketed control makes of a return value. */
+/* Copies the action of a bracketed control for a return value. */
 static void
 get_action(const char *control, const char *value, char *action, size_t cap)
 {
@@ -85,23 +85,23 @@ get_action(const char *control, const char *value, char *action, size_t cap)
 			return;
 		}
 	}
-	/* pam.conf(5): what is not named, and has no default, is bad. */
+	/* pam.conf(5): a value without an action or a default is "bad". */
 	if (strcmp(value, "default") == 0)
 		snprintf(action, cap, "bad");
 	else
 		get_action(control, "default", action, cap);
 }
 
-/* What the module answers when it refuses. */
+/* What the module returns when it refuses a key. */
 static const char *const session_refusals[] = { "perm_denied", "session_err" };
 static const char *const auth_refusals[] = {
 	"perm_denied",
 	"authinfo_unavail",
 };
 
-/* What a control makes of a refusal: the worse for the key, the better. */
+/* DOCTOR_OK if the control ends the stack after any refusal. */
 static enum doctor_status
-weigh_control(const char *control, const char *const *refusals)
+control_status(const char *control, const char *const *refusals)
 {
 	enum doctor_status worst = DOCTOR_OK;
 	char action[32];
@@ -124,7 +124,7 @@ weigh_control(const char *control, const char *const *refusals)
 }
 
 static void
-look_at_control(struct doctor *d, const char *check, const char *type,
+check_control(struct doctor *d, const char *check, const char *type,
     const char *const *refusals)
 {
 	const struct pam_line *l;
@@ -133,7 +133,7 @@ look_at_control(struct doctor *d, const char *check, const char *type,
 
 	if ((l = find_module(d, type, &i)) == NULL)
 		return;
-	status = weigh_control(l->control, refusals);
+	status = control_status(l->control, refusals);
 	doctor_say(d, check, status, "write requisite there",
 	    "%s:%u: %s %s: %s", l->file, l->line, l->type, l->control,
 	    status == DOCTOR_OK ?
@@ -148,9 +148,9 @@ look_at_control(struct doctor *d, const char *check, const char *type,
 		    l->file, l->line, l->type);
 }
 
-/* A stack that PAM decides by the module's line, which is there to refuse. */
+/* Warns if PAM may open a session only because the module succeeds. */
 static void
-say_what_decides(struct doctor *d, const char *check)
+warn_if_module_decides(struct doctor *d, const char *check)
 {
 	const struct pam_line *l;
 	enum pam_decision decision;
@@ -161,22 +161,22 @@ say_what_decides(struct doctor *d, const char *check)
 		PAM_DECISION_SURE)
 		return;
 	doctor_warning(d, check,
-	    "use the guard alone (keyveto sshd enable "
-	    "--guard); see first who gets in by this line alone",
+	    "see who gets in only by this line, then use the guard alone "
+	    "(keyveto sshd disable, keyveto sshd enable --guard)",
 	    "%s:%u: this line decides the stack: %s", l->file, l->line,
 	    decision == PAM_DECISION_OTHER ?
 		"without it PAM would use "
 		"/etc/pam.d/other" :
-		"no other session line is sure to, so that "
-		"PAM may let in whom it would refuse");
+		"no other session line is sure to, so that PAM may let in "
+		"somebody whom it would refuse without it");
 }
 
 void
 doctor_pam_control(struct doctor *d, const char *check)
 {
-	look_at_control(d, check, "session", session_refusals);
-	say_what_decides(d, check);
-	look_at_control(d, check, "auth", auth_refusals);
+	check_control(d, check, "session", session_refusals);
+	warn_if_module_decides(d, check);
+	check_control(d, check, "auth", auth_refusals);
 	if (!d->module.session && !d->module.auth)
 		doctor_ok(d, check, "there is no line to look at");
 }
@@ -189,7 +189,7 @@ base_name(const char *module)
 	return slash != NULL ? slash + 1 : module;
 }
 
-/* Modules that set nothing in the PAM environment. */
+/* Whether the module sets nothing in the PAM environment. */
 static bool
 leaves_environment(const char *module)
 {
@@ -213,8 +213,8 @@ leaves_environment(const char *module)
 }
 
 /*
- * Whether a line that succeeds may keep PAM from running the one that is
- * distance lines further on.
+ * Whether PAM may skip the line that is distance lines further on, if a line
+ * with this control succeeds.
  */
 static bool
 may_skip(const char *control, size_t distance)
@@ -233,7 +233,7 @@ may_skip(const char *control, size_t distance)
 	return false;
 }
 
-/* Whether the account can change what later session lines see. */
+/* Whether pam_env.so reads ~/.pam_environment, which can hide the key. */
 static bool
 reads_users_file(const struct pam_line *l)
 {
@@ -241,7 +241,7 @@ reads_users_file(const struct pam_line *l)
 
 	if (strcmp(base_name(l->module), "pam_env.so") != 0)
 		return false;
-	/* Any number but 0 will do, also in brackets. */
+	/* pam_env.so takes any number except 0 for yes, also in brackets. */
 	for (const char *p = l->args; (p = strstr(p, option)) != NULL;) {
 		p += sizeof(option) - 1;
 		if (strtol(p, NULL, 10) != 0)
@@ -250,10 +250,10 @@ reads_users_file(const struct pam_line *l)
 	return false;
 }
 
-/* Judges a line of the same type that comes before the module's. */
+/* Checks a line of the same type that comes before the module's. */
 static void
-look_at_earlier(struct doctor *d, const char *check, const struct pam_line *l,
-    size_t distance)
+check_earlier_line(struct doctor *d, const char *check,
+    const struct pam_line *l, size_t distance)
 {
 	const bool session = strcmp(l->type, "session") == 0;
 
@@ -287,7 +287,7 @@ count_lines(const struct doctor *d, const char *type, size_t end)
 }
 
 static void
-look_at_order(struct doctor *d, const char *check, const char *type)
+check_order(struct doctor *d, const char *check, const char *type)
 {
 	size_t end, distance;
 
@@ -296,7 +296,8 @@ look_at_order(struct doctor *d, const char *check, const char *type)
 	distance = count_lines(d, type, end);
 	for (size_t i = 0; i < end; i++)
 		if (strcmp(d->pam.line[i].type, type) == 0)
-			look_at_earlier(d, check, &d->pam.line[i], distance--);
+			check_earlier_line(d, check, &d->pam.line[i],
+			    distance--);
 }
 
 void
@@ -320,8 +321,8 @@ doctor_learn_pam(struct doctor *d)
 void
 doctor_pam_order(struct doctor *d, const char *check)
 {
-	look_at_order(d, check, "session");
-	look_at_order(d, check, "auth");
+	check_order(d, check, "session");
+	check_order(d, check, "auth");
 	if (doctor_status(d, check) != DOCTOR_OK)
 		return;
 	if (d->module.session || d->module.auth)
@@ -332,7 +333,7 @@ doctor_pam_order(struct doctor *d, const char *check)
 		doctor_ok(d, check, "there is no line to look at");
 }
 
-/* The file that the module reads, and the one that is looked at here. */
+/* Warns if the module reads another keyveto.conf than doctor checks. */
 static void
 compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 {
@@ -341,14 +342,15 @@ compare_configs(struct doctor *d, const char *check, const struct pam_line *l)
 	pam_stack_config(l, path, sizeof(path));
 	if (strcmp(path, d->config) != 0)
 		doctor_warning(d, check, "name that file with --config",
-		    "%s:%u: the module reads %s, and this looked at %s",
+		    "%s:%u: the module reads %s, and doctor has checked %s",
 		    l->file, l->line, path, d->config);
 }
 
 enum { LOADED = 1, NOT_LOADED };
 
+/* In a child: loads the module, and sends the result. */
 static void
-load(struct record_out *out, void *arg)
+load_module(struct record_out *out, void *arg)
 {
 	void *module = dlopen(arg, RTLD_NOW | RTLD_LOCAL);
 	const bool ok = module != NULL &&
@@ -359,7 +361,7 @@ load(struct record_out *out, void *arg)
 	record_end(out);
 }
 
-/* As libpam does it, in a process of its own. */
+/* Whether a child can load the module as libpam does. If not, sets why. */
 static bool
 can_be_loaded(char *path, char *why, size_t cap)
 {
@@ -370,7 +372,7 @@ can_be_loaded(char *path, char *why, size_t cap)
 	uint8_t tag = 0;
 	bool bad;
 
-	if (!child_start(&c, load, path)) {
+	if (!child_start(&c, load_module, path)) {
 		snprintf(why, cap, "%s", strerror(errno));
 		return false;
 	}
@@ -384,8 +386,9 @@ can_be_loaded(char *path, char *why, size_t cap)
 	return child_wait(&c) == 0 && tag == LOADED;
 }
 
+/* Checks the file of a line's module. */
 static void
-look_at_module(struct doctor *d, const char *check, const struct pam_line *l)
+check_module(struct doctor *d, const char *check, const struct pam_line *l)
 {
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
 
@@ -416,7 +419,7 @@ doctor_pam_module(struct doctor *d, const char *check)
 		if ((l = find_module(d, types[t], &i)) == NULL)
 			continue;
 		if (seen == NULL || strcmp(l->module, seen->module) != 0)
-			look_at_module(d, check, l);
+			check_module(d, check, l);
 		compare_configs(d, check, l);
 		seen = l;
 	}

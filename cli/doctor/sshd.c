@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What sshd says of its configuration: the guard, and the ways around it. */
+/* sshd's settings: the guard, and the ways in that bypass it. */
 #include "doctor/doctor.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 	"run 'keyveto sshd enable --pam', which puts the " \
 	"module into PAM"
 
-/* The last step of a list of methods that is done with a key, or NULL. */
+/* The last method of a list that uses a key, or NULL. */
 static const char *
 find_last_key(const char *list)
 {
@@ -39,8 +39,8 @@ find_last_key(const char *list)
 }
 
 /*
- * Whether every list of methods asks PAM after the keys, which is when the auth
- * phase sees them: "publickey,keyboard-interactive:pam".
+ * Whether every list of AuthenticationMethods asks PAM after the keys, as in
+ * "publickey,keyboard-interactive:pam". The auth phase sees only those keys.
  */
 static bool
 ask_pam_after_keys(const char *methods)
@@ -61,9 +61,9 @@ ask_pam_after_keys(const char *methods)
 	return any && all;
 }
 
-/* Without PAMServiceName it is the name that sshd was started by. */
+/* Sets the service to sshd's own name, which counts without PAMServiceName. */
 static void
-take_service_of(struct doctor *d, const char *path)
+set_service_by_name(struct doctor *d, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -78,7 +78,7 @@ doctor_learn_sshd(struct doctor *d)
 	struct sshd_question q;
 	const char *args;
 
-	take_service_of(d, d->o->sshd.path);
+	set_service_by_name(d, d->o->sshd.path);
 	if (geteuid() != 0) {
 		snprintf(d->sshd_why, sizeof(d->sshd_why),
 		    "only root can ask sshd for its settings");
@@ -100,7 +100,7 @@ doctor_learn_sshd(struct doctor *d)
 		    strcasecmp(s->tunnel, "no") != 0,
 		.pam_methods = ask_pam_after_keys(s->methods),
 	};
-	/* A later sshd shows its own name, too, where nothing is set. */
+	/* A later sshd prints its own name if PAMServiceName is not set. */
 	if (*s->service != '\0' && strcmp(s->service, d->service) != 0) {
 		snprintf(d->service, sizeof(d->service), "%s", s->service);
 		d->service_set = true;
@@ -121,21 +121,21 @@ void
 doctor_sshd(struct doctor *d, const char *check)
 {
 	if (d->settings != NULL)
-		doctor_ok(d, check, "%s takes its configuration",
+		doctor_ok(d, check, "%s accepts its configuration",
 		    d->o->sshd.path);
 	else if (geteuid() != 0)
 		doctor_warning(d, check, "run keyveto doctor as root", "%s",
 		    d->sshd_why);
 	else
 		doctor_broken(d, check,
-		    "mend what sshd complains of; until "
-		    "then it will not start again",
+		    "correct what sshd complains of, and run sshd -t; until "
+		    "then sshd will not start again",
 		    "%s", d->sshd_why);
 }
 
-/* What the guard is not told of all that it needs; NULL if nothing. */
+/* An option that the guard needs and does not have; NULL if it has all. */
 static const char *
-find_lack(const char *args)
+find_missing_option(const char *args)
 {
 	static const char *const needed[] = {
 		"--user",
@@ -148,14 +148,14 @@ find_lack(const char *args)
 	    (size_t)(chain - args) :
 	    strlen(args);
 
-	/* A chained guard prints no files of the account's. */
+	/* A guard with a "--" command prints no files, and needs no --home. */
 	for (size_t i = 0; i < (chain != NULL ? 3U : 4U); i++)
 		if (memmem(args, len, needed[i], strlen(needed[i])) == NULL)
 			return needed[i];
 	return NULL;
 }
 
-/* The file that the guard reads and the one that is looked at here. */
+/* Warns if the guard reads another keyveto.conf than doctor checks. */
 static void
 compare_configs(struct doctor *d, const char *check, const char *args)
 {
@@ -165,11 +165,11 @@ compare_configs(struct doctor *d, const char *check, const char *args)
 		snprintf(path, sizeof(path), "%s", KV_CONFIG_PATH);
 	if (strcmp(path, d->config) != 0)
 		doctor_warning(d, check, "name that file with --config",
-		    "the guard reads %s, and this looked at %s", path,
+		    "the guard reads %s, and doctor has checked %s", path,
 		    d->config);
 }
 
-/* The ways in of an account, by what sshd says of it. */
+/* Sets *w to the ways in of an account with these settings. */
 static void
 read_ways(const struct doctor *d, const struct sshd_settings *s, struct ways *w)
 {
@@ -186,7 +186,7 @@ doctor_read_root_ways(const struct doctor *d, struct ways *w)
 		read_ways(d, d->settings, w);
 }
 
-/* A way in by key that neither the guard nor the module judges, or WAYS. */
+/* A way in by key that nothing judges; WAYS if there is none. */
 static enum way
 find_unjudged_key_way(const struct ways *w)
 {
@@ -202,9 +202,9 @@ find_unjudged_key_way(const struct ways *w)
 	return WAYS;
 }
 
-/* Which of the two judges the keys that sshd takes from files and commands. */
+/* Reports whether the guard or the module judges keys. */
 static void
-say_who_judges(struct doctor *d, const char *check, const struct ways *w)
+report_judge(struct doctor *d, const char *check, const struct ways *w)
 {
 	const char *args;
 	bool chained;
@@ -228,7 +228,7 @@ say_who_judges(struct doctor *d, const char *check, const struct ways *w)
 void
 doctor_guard(struct doctor *d, const char *check)
 {
-	const char *args = "", *lack = NULL;
+	const char *args = "", *missing = NULL;
 	struct ways w;
 	enum way open;
 
@@ -236,35 +236,39 @@ doctor_guard(struct doctor *d, const char *check)
 		return;
 	if (d->root.guard) {
 		(void)guard_command(d->settings->keys_command, &args);
-		lack = find_lack(args);
+		missing = find_missing_option(args);
 	}
 	doctor_read_root_ways(d, &w);
-	if (lack != NULL)
+	if (missing != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
 		    "AuthorizedKeysCommand %s lacks %s",
-		    d->settings->keys_command, lack);
+		    d->settings->keys_command, missing);
 	else if ((open = find_unjudged_key_way(&w)) != WAYS)
 		doctor_broken(d, check, ENABLE_REMEDY,
 		    "%s: neither the guard "
 		    "nor the module in PAM's session phase judges these keys",
 		    ways_name(open));
 	else
-		say_who_judges(d, check, &w);
+		report_judge(d, check, &w);
 	if (d->root.guard)
 		compare_configs(d, check, args);
 }
 
-/* Accounts and clients for which settings differ, and leave a key unjudged. */
+/* What doctor_match finds. */
 struct escapes {
 	struct doctor *d;
 	const char *check;
-	bool differ;
-	char guarded[512]; /* "FILE:LINE" of a guard for some clients */
-	size_t accounts, problems;
-	char names[512];
+	bool differ;	   /* a Match block sets where keys come from */
+	char guarded[512]; /* "FILE:LINE" that sets the guard for clients */
+	size_t accounts;   /* that a key can enter which nothing judges */
+	size_t problems;   /* accounts that sshd could not be asked about */
+	char names[512];   /* of the first accounts */
 };
 
-/* Whether a way in is unjudged that is judged for root: other checks have root. */
+/*
+ * Whether a way in is unguarded that is guarded for root. The other checks
+ * report root's ways in.
+ */
 static bool
 has_other_open_way(const struct doctor *d, const struct ways *w)
 {
@@ -287,9 +291,12 @@ add_escape(struct escapes *e, const char *name)
 		    len > 0 ? ", " : "", name);
 }
 
-/* False if sshd gave no answer. */
+/*
+ * Asks sshd whether an account has an unguarded way in. False if sshd gave no
+ * answer.
+ */
 static bool
-ask_about(const struct escapes *e, const char *name, bool *escapesp)
+account_escapes(const struct escapes *e, const char *name, bool *escapesp)
 {
 	struct sshd_question q;
 	struct sshd_settings *s;
@@ -305,8 +312,9 @@ ask_about(const struct escapes *e, const char *name, bool *escapesp)
 	return true;
 }
 
+/* Adds the account of that name, if it exists, unless a has it. */
 static void
-add_missing(struct escapes *e, struct accounts *a, const char *name)
+add_account(struct escapes *e, struct accounts *a, const char *name)
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (strcmp(a->v[i].name, name) == 0)
@@ -316,8 +324,8 @@ add_missing(struct escapes *e, struct accounts *a, const char *name)
 }
 
 /*
- * The accounts that Match lines name by themselves or by a group: not every
- * name service tells of all that it has.
+ * Adds the accounts that Match lines name, or that are in a group that they
+ * name: some name services do not list all their accounts.
  */
 static void
 add_named(struct escapes *e, struct accounts *a, const struct sshd_match *m)
@@ -325,18 +333,21 @@ add_named(struct escapes *e, struct accounts *a, const struct sshd_match *m)
 	const struct group *gr;
 
 	for (size_t i = 0; i < m->user.n; i++)
-		add_missing(e, a, m->user.v[i]);
+		add_account(e, a, m->user.v[i]);
 	for (size_t i = 0; i < m->group.n; i++) {
 		if ((gr = getgrnam(m->group.v[i])) == NULL)
 			continue;
 		for (char **member = gr->gr_mem; *member != NULL; member++)
-			add_missing(e, a, *member);
+			add_account(e, a, *member);
 	}
 }
 
-/* One question for all accounts that Match lines cannot tell apart. */
+/*
+ * Finds the accounts with an unguarded way in. Asks sshd once for all accounts
+ * that Match lines cannot tell apart.
+ */
 static void
-ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
+find_escaping_accounts(struct escapes *e, const struct sshd_overview *o)
 {
 	struct accounts a = { 0 };
 	size_t *like = NULL;
@@ -352,7 +363,7 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 	for (size_t i = 0; like != NULL && escaping != NULL && i < a.n; i++) {
 		if (like[i] != i)
 			escaping[i] = escaping[like[i]];
-		else if (!ask_about(e, a.v[i].name, &escaping[i]))
+		else if (!account_escapes(e, a.v[i].name, &escaping[i]))
 			e->problems++;
 		if (escaping[i])
 			add_escape(e, a.v[i].name);
@@ -362,9 +373,9 @@ ask_about_accounts(struct escapes *e, const struct sshd_overview *o)
 	accounts_free(&a);
 }
 
-/* Whether a keyword in a Match block can make a difference here. */
+/* Whether a keyword in a Match block can open an unguarded way in. */
 static bool
-counts(const char *keyword)
+is_relevant(const char *keyword)
 {
 	static const char *const keywords[] = {
 		"AuthorizedKeysFile",
@@ -381,8 +392,9 @@ counts(const char *keyword)
 	return false;
 }
 
+/* Reports lines of Match blocks for clients that bypass the guard. */
 static void
-weigh_match_lines(struct escapes *e, const struct sshd_tree *t)
+check_match_lines(struct escapes *e, const struct sshd_tree *t)
 {
 	const bool user_ca = ways_any_user_ca(t);
 
@@ -390,10 +402,12 @@ weigh_match_lines(struct escapes *e, const struct sshd_tree *t)
 		const struct sshd_line *l = &t->line[i];
 		const char *file = t->file[l->file].path;
 
-		if (l->match == 0 || !counts(l->keyword))
+		if (l->match == 0 || !is_relevant(l->keyword))
 			continue;
 		e->differ = true;
-		/* Where the account decides, sshd is asked about each one. */
+		/*
+		 * find_escaping_accounts asks sshd about blocks for accounts.
+		 */
 		if (!sshd_tree_is_by_origin(t, l))
 			continue;
 		/*
@@ -411,9 +425,9 @@ weigh_match_lines(struct escapes *e, const struct sshd_tree *t)
 	}
 }
 
-/* Whether there is no guard where no Match block is about the client. */
+/* Reports clients that no Match block matches, if they have no guard. */
 static void
-ask_about_others(struct escapes *e)
+check_other_clients(struct escapes *e)
 {
 	struct sshd_question q;
 	struct sshd_settings *s;
@@ -432,7 +446,7 @@ ask_about_others(struct escapes *e)
 	sshd_settings_free(s);
 }
 
-/* The file that sshd reads is where the blocks are looked for. */
+/* Whether sshd_overview knows which file sshd reads. */
 static bool
 knows_file(const struct sshd *sshd)
 {
@@ -452,9 +466,9 @@ doctor_match(struct doctor *d, const char *check)
 		return;
 	}
 	sshd_overview(&d->o->sshd, &o);
-	weigh_match_lines(&e, &o.tree);
+	check_match_lines(&e, &o.tree);
 	if (e.differ || o.match.unknown)
-		ask_about_accounts(&e, &o);
+		find_escaping_accounts(&e, &o);
 	if (e.accounts > 0)
 		doctor_broken(d, check, ENABLE_PAM_REMEDY,
 		    "%zu account%s can "
@@ -462,7 +476,7 @@ doctor_match(struct doctor *d, const char *check)
 		    e.accounts, e.accounts == 1 ? "" : "s", e.names,
 		    e.accounts > NAMES_SHOWN ? ", ..." : "");
 	if (*e.guarded != '\0')
-		ask_about_others(&e);
+		check_other_clients(&e);
 	if (!knows_file(&d->o->sshd))
 		doctor_warning(d, check, "name its file with --sshd-config",
 		    "Match blocks cannot be seen: which file %s reads is not "
@@ -478,33 +492,34 @@ doctor_match(struct doctor *d, const char *check)
 		    "no Match block opens a way in that nothing judges");
 }
 
-/* What the guard before the principals is not told; NULL if nothing. */
+/* The same for the guard as AuthorizedPrincipalsCommand, which needs "--". */
 static const char *
-find_principals_lack(const struct sshd_settings *w)
+find_missing_principals_option(const struct sshd_settings *w)
 {
 	const char *args;
 
 	if (!guard_command(w->principals_command, &args))
 		return NULL;
-	/* By itself it would print keys, which are no principals. */
-	return strstr(args, " -- ") == NULL ? "--" : find_lack(args);
+	/* Without a command, the guard would print keys, not principals. */
+	return strstr(args, " -- ") == NULL ? "--" : find_missing_option(args);
 }
 
 void
 doctor_user_ca(struct doctor *d, const char *check)
 {
 	const struct sshd_settings *w = d->settings;
-	const char *lack;
+	const char *missing;
 	struct ways ways;
 
 	if (!doctor_has_sshd(d, check))
 		return;
 	doctor_read_root_ways(d, &ways);
-	if (ways.open[WAY_USER_CA] && (lack = find_principals_lack(w)) != NULL)
+	if (ways.open[WAY_USER_CA] &&
+	    (missing = find_missing_principals_option(w)) != NULL)
 		doctor_broken(d, check, SSHD_REMEDY,
 		    "AuthorizedPrincipalsCommand %s lacks %s: sshd takes no "
 		    "such certificate",
-		    w->principals_command, lack);
+		    w->principals_command, missing);
 	else if (!ways.open[WAY_USER_CA])
 		doctor_ok(d, check, "TrustedUserCAKeys is not set");
 	else if (!ways_is_guarded(&ways, WAY_USER_CA))
@@ -539,7 +554,7 @@ doctor_hostbased(struct doctor *d, const char *check)
 		    "module judges those keys");
 }
 
-/* What sshd says of root holds from this machine only. */
+/* Whether a Match block for clients, about which sshd is not asked, has it. */
 static bool
 any_origin_has_tunnel(const struct sshd_tree *t)
 {
@@ -552,9 +567,8 @@ any_origin_has_tunnel(const struct sshd_tree *t)
 }
 
 /*
- * sshd opens a tunnel for root in a session that PAM has refused. That is open
- * only if the module is told not to end the connection, and nothing else
- * refuses the key before the session.
+ * sshd opens a tunnel for root even if PAM has refused the session, unless the
+ * module ends the connection, or something refuses the key before the session.
  */
 void
 doctor_tunnel(struct doctor *d, const char *check)

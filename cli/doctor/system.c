@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What runs: the arguments of the sshd that listens, and the log. */
+/* The arguments of the sshd that listen, and the system log. */
 #include "doctor/doctor.h"
 
 #include <sys/socket.h>
@@ -15,14 +15,15 @@
 
 #define LOG_SOCKET "/dev/log"
 
-/* What was found of the arguments so far. */
+/* What the callbacks of sshd_arguments_find share. */
 struct service {
 	struct doctor *d;
 	const char *check;
-	size_t overrides, unseen;
+	size_t overrides; /* arguments that the other checks do not know of */
+	size_t unseen;	  /* arguments that could not be read */
 };
 
-/* -o options count before the file. */
+/* An -o option overrides the file. */
 static void
 check_option(void *arg, const struct sshd_start *start, const char *keyword,
     const char *value)
@@ -43,7 +44,7 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 	if (bad)
 		doctor_broken(s->d, s->check, SSHD_ARGUMENTS_REMEDY,
 		    "%s: "
-		    "-o %s=%s leads past keyveto, whatever sshd_config says",
+		    "-o %s=%s bypasses keyveto, whatever sshd_config says",
 		    start->place, keyword, value);
 	else if (known)
 		doctor_warning(s->d, s->check, SSHD_ARGUMENTS_REMEDY,
@@ -63,7 +64,7 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 		return;
 	doctor_warning(s->d, s->check, "name that file with --sshd-config",
 	    "%s: its configuration is %s, which the other checks have not "
-	    "seen",
+	    "read",
 	    start->place, path);
 	s->overrides++;
 }
@@ -77,7 +78,7 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 		return;
 	doctor_warning(s->d, s->check, "start it by the name of that service",
 	    "%s: goes by the name of %s, and so does its PAM service; the "
-	    "other checks have seen %s",
+	    "other checks have read %s",
 	    start->place, name, s->d->service);
 	s->overrides++;
 }
@@ -114,16 +115,17 @@ doctor_service(struct doctor *d, const char *check)
 		return;
 	if (n == 0)
 		doctor_ok(d, check,
-		    "no sshd listens at present, and none is "
-		    "to be given options that count");
+		    "no sshd listens now, and the next one gets no options "
+		    "that matter here");
 	else
-		doctor_ok(d, check, "%zu sshd %s, without options that count",
-		    n, n == 1 ? "listens" : "listen");
+		doctor_ok(d, check,
+		    "%zu sshd %s, without options that matter here", n,
+		    n == 1 ? "listens" : "listen");
 }
 
-/* Connects and goes away; nothing is logged. 0 or errno. */
+/* Connects to the log socket, and sends nothing. Returns 0 or errno. */
 static int
-reach_log(int type)
+connect_to_log(int type)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -142,12 +144,12 @@ reach_log(int type)
 void
 doctor_syslog(struct doctor *d, const char *check)
 {
-	int error = reach_log(SOCK_DGRAM);
+	int error = connect_to_log(SOCK_DGRAM);
 
 	if (error == EPROTOTYPE)
-		error = reach_log(SOCK_STREAM);
+		error = connect_to_log(SOCK_STREAM);
 	if (error == 0)
-		doctor_ok(d, check, LOG_SOCKET " takes what is logged");
+		doctor_ok(d, check, LOG_SOCKET " accepts log messages");
 	else
 		doctor_warning(d, check,
 		    "start the machine's log service; "

@@ -117,7 +117,7 @@ def test_canaries_each_key_in_the_file_must_be_listed(scratch, machine):
     expect("canaries", "warning", "No such file")
     CANARIES.unlink()
     machine.canaries(machine.listed)
-    contains(well()["canaries"][0]["found"], "1 of 1 keys")
+    contains(well()["canaries"][0]["found"], "its 1 key is listed")
     machine.canaries(machine.listed, machine.clean)
     expect("canaries", "broken", f"{CANARIES}:2: ", machine.clean.fingerprint, "not listed")
     machine.canaries()
