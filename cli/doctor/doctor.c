@@ -151,7 +151,6 @@ doctor_free(struct doctor *d)
 	pam_stack_free(&d->pam);
 }
 
-/* Runs all checks, and prints the findings. Returns the exit status. */
 static int
 run_checks(const struct doctor_options *o,
     bool (*print)(const struct doctor *d))

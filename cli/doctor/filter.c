@@ -126,7 +126,6 @@ doctor_filter_rate(struct doctor *d, const char *check)
 	warn_without_filter(d, check);
 }
 
-/* The keys of the canary file, looked up in all filters. */
 struct canaries {
 	struct doctor *d;
 	const char *check;

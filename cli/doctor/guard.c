@@ -16,7 +16,6 @@
 
 #define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
 
-/* Copies the program's path from a command. */
 static void
 get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
 {
@@ -112,7 +111,6 @@ doctor_guard_path(struct doctor *d, const char *check)
 		doctor_ok(d, check, "the guard is not in use");
 }
 
-/* What the child needs to know. */
 struct trial {
 	const struct doctor *d;
 	const struct passwd *pw;

@@ -174,7 +174,6 @@ print_filters(const struct doctor *d)
 	}
 }
 
-/* Whether finding i is the first of its check. */
 static bool
 is_first(const struct doctor *d, size_t i)
 {

@@ -167,7 +167,8 @@ warn_if_module_decides(struct doctor *d, const char *check)
 	    decision == PAM_DECISION_OTHER ?
 		"without it PAM would use "
 		"/etc/pam.d/other" :
-		"no other session line is sure to, so that PAM may let in "
+		"no other session line is sure to decide it, so that PAM may "
+		"let in "
 		"somebody whom it would refuse without it");
 }
 
@@ -250,7 +251,6 @@ reads_users_file(const struct pam_line *l)
 	return false;
 }
 
-/* Checks a line of the same type that comes before the module's. */
 static void
 check_earlier_line(struct doctor *d, const char *check,
     const struct pam_line *l, size_t distance)
@@ -275,7 +275,6 @@ check_earlier_line(struct doctor *d, const char *check,
 		    l->file, l->line, l->module);
 }
 
-/* How many lines of a type come before index end. */
 static size_t
 count_lines(const struct doctor *d, const char *type, size_t end)
 {
@@ -386,7 +385,6 @@ can_be_loaded(char *path, char *why, size_t cap)
 	return child_wait(&c) == 0 && tag == LOADED;
 }
 
-/* Checks the file of a line's module. */
 static void
 check_module(struct doctor *d, const char *check, const struct pam_line *l)
 {

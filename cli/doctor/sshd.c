@@ -169,7 +169,6 @@ compare_configs(struct doctor *d, const char *check, const char *args)
 		    d->config);
 }
 
-/* Sets *w to the ways in of an account with these settings. */
 static void
 read_ways(const struct doctor *d, const struct sshd_settings *s, struct ways *w)
 {
@@ -254,7 +253,6 @@ doctor_guard(struct doctor *d, const char *check)
 		compare_configs(d, check, args);
 }
 
-/* What doctor_match finds. */
 struct escapes {
 	struct doctor *d;
 	const char *check;

@@ -77,8 +77,8 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 	if (s->d->service_set || strcmp(name, s->d->service) == 0)
 		return;
 	doctor_warning(s->d, s->check, "start it by the name of that service",
-	    "%s: goes by the name of %s, and so does its PAM service; the "
-	    "other checks have read %s",
+	    "%s: its PAM service is %s, by the name that it was started by; "
+	    "the other checks have read %s",
 	    start->place, name, s->d->service);
 	s->overrides++;
 }

@@ -26,7 +26,9 @@ sshd_would_start(const struct sshd_options *o, struct sshd_setup *p)
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
-	cli_error("warning: %s; so it was before", why);
+	cli_error("warning: %s; this is not because of keyveto: sshd would not "
+		  "start with keyveto's lines either",
+	    why);
 	return true;
 }
 
@@ -99,7 +101,6 @@ has_other_lines(const struct sshd_setup *p)
 	return false;
 }
 
-/* Whether the state has a file of sshd's: enable put lines into it. */
 static bool
 had_guard(const struct sshd_setup *p)
 {

@@ -63,14 +63,13 @@ choose_parts(struct enabling *e)
 	e->plan.pam = o->pam || !o->guard || sshd_setup_has_lines(e->p, false);
 	if (e->plan.pam && !o->pam &&
 	    !sshd_text_is(e->p->dump, "usepam", "yes")) {
-		cli_error("note: UsePAM is no: sshd asks no PAM module, the "
-			  "guard is all there can be");
+		cli_error("note: UsePAM is no: sshd asks no PAM module, so "
+			  "that only the guard is put in");
 		e->plan.pam = false;
 	}
 	e->pam = e->plan.pam;
 }
 
-/* Notes each way in that stays unguarded. */
 static void
 note_unguarded(const struct enabling *e)
 {
@@ -222,8 +221,8 @@ rehearse_logins(struct enabling *e)
 	if ((found.refused == 0 && found.listed_cas == 0 && !found.unknown) ||
 	    e->o->warn || e->o->yes || e->o->dry_run)
 		return 0;
-	cli_error("nothing was changed: see to that first, let everybody in "
-		  "for now with --warn, or go on with --yes");
+	cli_error("nothing was changed: have those keys replaced first, let "
+		  "everybody in for now with --warn, or go on with --yes");
 	return SSHD_NOT_DONE;
 }
 
@@ -332,13 +331,11 @@ check_files(struct enabling *e)
 	return ok;
 }
 
-/* What a file held before enable wrote it. */
 struct former {
 	char *text;
 	size_t len;
 };
 
-/* An array with an element for each file of fs. NULL without memory. */
 static struct former *
 copy_texts(const struct sshd_files *fs)
 {
@@ -384,7 +381,6 @@ restore_files(struct enabling *e, const struct former *was)
 	return ok;
 }
 
-/* Saves, writes and checks the files. False after a message. */
 static bool
 change_files(struct enabling *e)
 {
@@ -406,7 +402,6 @@ change_files(struct enabling *e)
 	return ok;
 }
 
-/* Prints what was done, and what is still to do. */
 static void
 print_result(const struct enabling *e, bool reloaded)
 {
@@ -427,11 +422,12 @@ print_result(const struct enabling *e, bool reloaded)
 		puts("listed keys are let in and logged (OnHit warn): run this "
 		     "again without --warn to refuse them");
 	if (reloaded)
-		puts("sshd goes by it now; keep a session open, and log in "
-		     "anew to see that it works");
+		puts("sshd uses these lines now; keep this session open, and "
+		     "log in a second time to see that it works");
 	else if (e->plan.guard && *o->root == '\0')
-		puts("sshd goes by it once it is reloaded (systemctl reload "
-		     "ssh); keep a session open until you have logged in anew");
+		puts("sshd uses these lines once it is reloaded (systemctl "
+		     "reload ssh); keep this session open until a second "
+		     "login has worked");
 }
 
 static int

@@ -35,7 +35,6 @@ sshd_file_is_sshds(const struct sshd_file *f)
 	return !sshd_file_is_pams(f) && strcmp(f->path, KV_CONFIG_PATH) != 0;
 }
 
-/* Fills in f->st. False with errno. */
 static bool
 read_status(const struct sshd_files *fs, struct sshd_file *f)
 {
@@ -150,7 +149,6 @@ sshd_files_changes(const struct sshd_files *fs, bool next, size_t *np)
 	return c;
 }
 
-/* Whether nobody has changed the file since it was read. */
 static bool
 is_as_read(const struct replace *r, const struct sshd_file *f)
 {
@@ -174,7 +172,6 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 	return same;
 }
 
-/* Removes the name r->path stands for, links resolved. */
 static bool
 remove_file(const struct replace *r)
 {
@@ -187,7 +184,6 @@ remove_file(const struct replace *r)
 	return true;
 }
 
-/* Sets now to what was written. */
 static bool
 set_now(struct sshd_file *f, const char *text, size_t len, bool there)
 {

@@ -39,7 +39,6 @@ is_lenient(const char *lines)
 	return false;
 }
 
-/* Sets r->conf_lines and r->conf_lenient. */
 static void
 read_conf_lines(struct foreign *r)
 {
@@ -125,7 +124,6 @@ print_line(struct foreign *r, const char *path, size_t line, const char *what)
 	    r->allowed ? "note: " : "", r->o->root, path, line, what);
 }
 
-/* Whether a line is between keyveto's marks. */
 static bool
 is_ours(const struct foreign *r, const char *path, size_t line)
 {
@@ -181,7 +179,6 @@ find_modules(struct foreign *r)
 	}
 }
 
-/* Finds foreign lines of the guard in a tree. */
 static void
 find_guards_in(struct foreign *r, const struct sshd_tree *t)
 {

@@ -44,17 +44,16 @@ is_guard_keyword(const char *keyword)
 }
 
 static bool
-sets(const struct sshd_line *l, const char *keyword)
+has_keyword(const struct sshd_line *l, const char *keyword)
 {
 	return strcasecmp(l->keyword, keyword) == 0;
 }
 
-/* Whether any Match block sets the keyword. */
 static bool
 any_match_sets(const struct sshd_tree *t, const char *keyword)
 {
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match != 0 && sets(&t->line[i], keyword))
+		if (t->line[i].match != 0 && has_keyword(&t->line[i], keyword))
 			return true;
 	return false;
 }
@@ -76,7 +75,8 @@ static const struct sshd_line *
 find_in_match(const struct sshd_tree *t, size_t match, const char *keyword)
 {
 	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match && sets(&t->line[i], keyword))
+		if (t->line[i].match == match &&
+		    has_keyword(&t->line[i], keyword))
 			return &t->line[i];
 	return NULL;
 }
@@ -135,7 +135,7 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 		char *text;
 		bool ok;
 
-		if (!sets(l, "Match") || !needs_completion(t, i, c) ||
+		if (!has_keyword(l, "Match") || !needs_completion(t, i, c) ||
 		    is_repeated(t, i))
 			continue;
 		again = is_command ?
@@ -169,13 +169,13 @@ keeps_principals(const char *root, const struct sshd_tree *t,
 	static const char command[] = "AuthorizedPrincipalsCommand";
 
 	for (size_t i = 1; i <= t->n_lines; i++) {
-		if (!sets(&t->line[i - 1], "Match") ||
+		if (!has_keyword(&t->line[i - 1], "Match") ||
 		    !needs_completion(t, i, c))
 			continue;
 		for (size_t k = i; k < t->n_lines; k++) {
 			const struct sshd_line *l = &t->line[k];
 
-			if (l->match == 0 || !sets(l, command))
+			if (l->match == 0 || !has_keyword(l, command))
 				continue;
 			if (l->match == i)
 				break;
@@ -198,8 +198,8 @@ count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
 	size_t n = 0;
 
 	for (size_t i = t->n_lines; i > 0; i--) {
-		if (!sets(&t->line[i - 1], "Match") || !match_sets(t, i, has) ||
-		    match_sets(t, i, lacks))
+		if (!has_keyword(&t->line[i - 1], "Match") ||
+		    !match_sets(t, i, has) || match_sets(t, i, lacks))
 			continue;
 		*firstp = i - 1;
 		n++;
@@ -223,7 +223,7 @@ keeps_command_users(const struct sshd_setup *p, struct sshd_plan *plan)
 		const struct sshd_line *match = &t->line[i - 1], *command;
 		bool user;
 
-		if (!sets(match, "Match"))
+		if (!has_keyword(match, "Match"))
 			continue;
 		command = find_in_match(t, i, "AuthorizedKeysCommand");
 		user = match_sets(t, i, "AuthorizedKeysCommandUser");
@@ -528,7 +528,7 @@ drop_in_is_first(const struct sshd_tree *t)
 			return false;
 		any |= ours;
 		for (size_t k = 0; k < GUARD_KEYWORDS; k++) {
-			if (l->match != 0 || !sets(l, guard_keywords[k]))
+			if (l->match != 0 || !has_keyword(l, guard_keywords[k]))
 				continue;
 			if (ours && seen[k])
 				return false;
@@ -604,7 +604,6 @@ values_are_complete(const struct sshd_options *o, struct sshd_setup *p,
 	return *plan->unfit == '\0';
 }
 
-/* Plans the guard's lines. False after a message, or with plan->unfit. */
 static bool
 plan_guard(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
@@ -654,10 +653,11 @@ find_pam_unfit(const char *root, const struct sshd_file *f,
 		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
 		    "%.1000s%.200s: "
 		    "no session line is sure to decide, so that keyveto's line "
-		    "would, and would let in whom PAM refuses now (a line that "
-		    "is sure to is required or requisite, names pam_unix.so, "
-		    "pam_limits.so, pam_permit.so or pam_deny.so, and is "
-		    "neither in a substack nor jumped over)",
+		    "would decide, and PAM would let in somebody whom it "
+		    "refuses now (a line is sure to decide if it is required "
+		    "or requisite, names pam_unix.so, pam_limits.so, "
+		    "pam_permit.so or pam_deny.so, and is neither in a "
+		    "substack nor jumped over)",
 		    root, f->path);
 		break;
 	case PAM_DECISION_SURE:
@@ -743,7 +743,6 @@ has_guard_or_module(const struct sshd_plan *plan)
 	return false;
 }
 
-/* Plans the module's line. False after a message. */
 static bool
 plan_pam(const struct sshd_options *o, struct sshd_setup *p,
     struct sshd_plan *plan)
@@ -756,7 +755,8 @@ plan_pam(const struct sshd_options *o, struct sshd_setup *p,
 		return false;
 	if (plan->pam_there) {
 		cli_error("note: %s%s: pam_keyveto.so is its first session "
-			  "line already, not by keyveto: left as it is",
+			  "line already, by a line that is not keyveto's: "
+			  "left as it is",
 		    o->root, path);
 		plan->pam = false;
 		return true;
@@ -788,7 +788,6 @@ plan_config(const struct sshd_options *o, struct sshd_setup *p)
 		"OnHit warn\nOnError allow\nOnUnsupported allow\n");
 }
 
-/* Removes all that plan_guard has planned. */
 static void
 forget_guard(struct sshd_setup *p, struct sshd_plan *plan)
 {
@@ -949,7 +948,7 @@ sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
 	for (size_t i = 0; *o->root != '\0' && i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
 
-		if (!sets(l, "Match") ||
+		if (!has_keyword(l, "Match") ||
 		    strcasestr(l->value, "group") == NULL ||
 		    !match_is_relevant(t, i + 1))
 			continue;

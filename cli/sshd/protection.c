@@ -82,7 +82,7 @@ module_judges_in(struct sshd_protection *m, const char *service)
 		if (pam_decision_judge(&stack, WAYS_MODULE) !=
 		    PAM_DECISION_SURE)
 			cli_error("note: %s%s:%u: this line decides the stack: "
-				  "no other session line is sure to",
+				  "no other session line is sure to decide it",
 			    m->o->root, l->file, l->line);
 		pam_stack_config(l, config, sizeof(config));
 		(void)find_or_add(m, SSHD_PROTECTOR_CONFIG, config, "", &new);

@@ -13,7 +13,6 @@
 
 #define SYSTEMCTL "/usr/bin/systemctl"
 
-/* Runs systemctl. False if it fails. */
 static bool
 systemctl(const char *verb, const char *unit)
 {

@@ -78,7 +78,6 @@ find_other_change(const char *base, const char *next)
 	}
 }
 
-/* What the child that reads an account's files knows. */
 struct reading {
 	const struct account *account;
 	struct kv_account kv; /* the same account */

@@ -38,7 +38,6 @@ const struct cli_command cli_sshd = {
 
 enum { ROOT = 1, SSHD, TIMEOUT, GUARD, PAM, WARN, YES, DRY_RUN, RELOAD, JSON };
 
-/* Sets o->root, and opens the directory. False after a message. */
 static bool
 set_root(struct sshd_options *o, const char *path)
 {

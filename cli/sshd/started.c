@@ -80,7 +80,6 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 	s->option = s->bad = true;
 }
 
-/* Whether enable is to write that file, or has written it. */
 static bool
 is_written(const struct sshd_file *f)
 {
@@ -258,8 +257,8 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 		s->bad = true;
 	else
 		cli_error("note: %s: its configuration is %s, where no line of "
-			  "keyveto's goes: the guard does not judge there; the "
-			  "module does, if it asks PAM's service %s",
+			  "keyveto's goes: the guard does not judge its keys; "
+			  "the module does, if its PAM service is %s",
 		    start->place, path, s->service);
 }
 
@@ -276,8 +275,8 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 	if (strcmp(name, s->service) == 0 ||
 	    sshd_text_value(s->dump, "pamservicename", set, sizeof(set)))
 		return;
-	cli_error("%s%s: goes by the name of %s, and so does its PAM service: "
-		  "the module in %s is not asked there",
+	cli_error("%s%s: its PAM service is %s, by the name that it was "
+		  "started by: PAM does not ask the module in %s for it",
 	    s->p != NULL ? "note: " : "", start->place, name, s->service);
 	s->bad |= s->p == NULL;
 }

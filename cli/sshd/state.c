@@ -22,7 +22,6 @@
 #define LOCK "." NAME ".lock"
 #define MANIFEST "manifest.json"
 
-/* Prints errno's message. Returns false. */
 static bool
 print_error(const char *root, const char *name)
 {
@@ -247,7 +246,6 @@ sshd_state_remove(const char *root)
 	return ok;
 }
 
-/* Adds the file that a manifest's entry describes. */
 static bool
 add_kept(const char *root, struct sshd_state *s, const json_t *one)
 {

@@ -148,7 +148,7 @@ group_accounts(struct status *s, const struct sshd_match *match)
 }
 
 static bool
-is(const struct sshd_line *l, const char *keyword)
+has_keyword(const struct sshd_line *l, const char *keyword)
 {
 	return strcasecmp(l->keyword, keyword) == 0;
 }
@@ -166,10 +166,10 @@ read_match_settings(struct status *s)
 		const struct sshd_line *l = &t->line[i];
 		char *value, *rest, *name;
 
-		if (l->match != 0 && is(l, "PubkeyAuthentication") &&
+		if (l->match != 0 && has_keyword(l, "PubkeyAuthentication") &&
 		    sshd_tree_is_by_origin(t, l))
 			s->keys_by_origin |= !sshd_words_is(l->value, "no");
-		if (l->match == 0 || !is(l, "PAMServiceName"))
+		if (l->match == 0 || !has_keyword(l, "PAMServiceName"))
 			continue;
 		rest = value = strdup(l->value);
 		name = value != NULL ? sshd_words_next(&rest) : NULL;
@@ -212,7 +212,8 @@ print_match_lines(struct status *s)
 		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
 		    t->file[l->file].path, l->number,
 		    origin ? "not guarded" :
-			     "not guarded, for accounts that are not listed",
+			     "not guarded, for accounts that no name service "
+			     "lists",
 		    t->line[l->match - 1].value, l->keyword);
 		if (origin)
 			s->unguarded = true;
@@ -321,7 +322,6 @@ read_status(struct status *s)
 	return true;
 }
 
-/* Prints the groups. Returns the exit status. */
 static int
 print_status(struct status *s)
 {

@@ -126,15 +126,15 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 	}
 	accounts_free(&asked);
 	if (!known) {
-		cli_error("account %s: there is none of that name, and sshd is "
-			  "to run a command as it",
+		cli_error("account %s: there is none of that name, but sshd "
+			  "has to run a command as it",
 		    user);
 		return false;
 	}
 	if (root_ask(o->root, uid, gid, judge_can_open, (char *)config, why,
 		sizeof(why)))
 		return true;
-	cli_error("%s%s%s%s%s; a login would have no verdict", o->root, why,
+	cli_error("%s%s%s%s%s; no login would get a verdict", o->root, why,
 	    uid != 0 ? " (read as " : "", uid != 0 ? user : "",
 	    uid != 0 ? ")" : "");
 	return false;

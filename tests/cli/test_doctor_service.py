@@ -90,7 +90,7 @@ def test_service_an_sshd_by_another_name_has_another_pam_service(scratch):
     alias = scratch / "other-sshd"
     alias.symlink_to(SSHD)
     with running_sshd(scratch, executable=alias) as process:
-        expect("service", "warning", f"process {process.pid}: goes by the name of other-sshd")
+        expect("service", "warning", f"process {process.pid}: its PAM service is other-sshd")
 
 
 def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):

@@ -46,7 +46,7 @@ def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
                              ("ssh.service ssh.socket", "try-restart ssh.service"),
                              ("ssh.socket", "is-active ssh.socket"), ("sshd.socket", "is-active sshd.socket")):
             with systemd(scratch, active) as told:
-                contains(machine.run("enable", "--reload", status=0).stdout, "sshd goes by it now")
+                contains(machine.run("enable", "--reload", status=0).stdout, "sshd uses these lines now")
                 equal(told()[-1], f"--quiet {last}")
                 lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
                 equal(told()[-1], f"--quiet {last}")

@@ -629,8 +629,8 @@ def test_another_sshd_with_its_own_file_is_not_locked_out(w):
     alias.symlink_to(SSHD)
     with OtherSshd(w, program=alias):
         said = w.run("enable", "--reload")
-        assert "note: sshd, process" in said and "goes by the name of other-sshd" in said, said
-        assert "goes by the name of other-sshd" in w.run("status", status=2), "status does not see another name"
+        assert "note: sshd, process" in said and "its PAM service is other-sshd" in said, said
+        assert "its PAM service is other-sshd" in w.run("status", status=2), "status does not see another name"
     w.ok("status reports an sshd with another name, which is another PAM service")
     w.run("status", status=0)
     w.run("disable", "--reload")
