@@ -234,7 +234,7 @@ check_user(struct doctor *d, const char *check, const char *keyword,
 	char path[DOCTOR_VALUE_BYTES];
 
 	get_path(command, path);
-	/* %u is any account. A file that nobody can read, every one can. */
+	/* %u is any account: the account nobody stands for all. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
 	if ((pw = getpwnam(name)) == NULL)

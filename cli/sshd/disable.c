@@ -132,9 +132,7 @@ disable(const struct sshd_options *o, struct sshd_setup *p)
 	if (!remove_lines(p, SSHDS, &removed))
 		return CLI_UNCHECKED;
 	guard = removed > 0 || had_guard(p);
-	/*
-	 * Reload even if an earlier run removed sshd's lines: it may not have.
-	 */
+	/* An earlier run may have removed sshd's lines without a reload. */
 	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
 		cli_error(has_other_lines(p) ?
 			"PAM's lines and those in "

@@ -356,8 +356,8 @@ copy_texts(const struct sshd_files *fs)
 }
 
 /*
- * Restores all files; sshd's first, so that sshd does not call a guard that is
- * no longer configured. False after a message.
+ * Restores all files: first sshd's, which call the guard, then the others,
+ * which the guard and PAM read. False after a message.
  */
 static bool
 restore_files(struct enabling *e, const struct former *was)

@@ -290,8 +290,8 @@ plan_matches(struct sshd_setup *p, struct sshd_plan *plan)
 /*
  * Prints the line that puts the guard in front of a command. sshd adds the
  * account's name to an AuthorizedKeysCommand without arguments
- * (auth2-pubkey.c:user_key_command_allowed2), which implicit says: behind "--"
- * the line has to name the account.
+ * (auth2-pubkey.c:user_key_command_allowed2), but not behind "--": if implicit
+ * is true, the line adds it.
  */
 static void
 print_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
@@ -512,7 +512,7 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
 
 /*
  * Whether sshd uses the values in the drop-in: no earlier line may set one of
- * its keywords, and no Match block may include it.
+ * its keywords, and none of its lines may be in a Match block.
  */
 static bool
 drop_in_is_first(const struct sshd_tree *t)
@@ -708,8 +708,8 @@ read_pam_stack(const struct sshd_options *o, struct sshd_setup *p,
 }
 
 /*
- * Sets plan->pam to false if the module would change PAM's answer. False after
- * a message, also for that with --pam.
+ * Sets plan->pam to false if the module would change PAM's answer; with --pam
+ * that is an error. False after a message.
  */
 static bool
 plan_pam_or_none(const struct sshd_options *o, struct sshd_setup *p,
@@ -801,8 +801,8 @@ forget_guard(struct sshd_setup *p, struct sshd_plan *plan)
 
 /*
  * Plans the guard. If the guard would change more than who is refused, leaves
- * it out, and the module works alone. False after a message, also if that is
- * not possible, or --guard is given.
+ * it out, so that the module works alone; with --guard, or without the module,
+ * that is an error. False after a message.
  */
 static bool
 plan_guard_or_none(const struct sshd_options *o, struct sshd_setup *p,

@@ -192,8 +192,8 @@ is_unguarded(const struct status *s, enum way w)
 /*
  * Prints the lines of Match blocks that open an unguarded way in. sshd cannot
  * be asked about every client address, so that each line of a block for clients
- * counts. A block for accounts may match one that no name service lists, and
- * that sshd was not asked about.
+ * counts. A block for accounts may match an account that no name service lists;
+ * sshd was not asked about that one.
  */
 static void
 print_match_lines(struct status *s)

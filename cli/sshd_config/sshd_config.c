@@ -146,7 +146,7 @@ join_lines(char *text)
 
 	while (len > 0 && strchr("\r\n", text[len - 1]) != NULL)
 		text[--len] = '\0';
-	/* sshd ends its lines with both. */
+	/* sshd ends its lines with CR and LF. */
 	for (char *p = text; *p != '\0'; p++) {
 		if (*p == '\r')
 			*p = ';';

@@ -102,7 +102,8 @@ def test_a_match_block_for_an_unlisted_account_is_not_closed(scratch):
         (scratch / str(number)).mkdir()
         image = Image(scratch / str(number), f"{INCLUDE}Match User far*\n{lines}\n")
         image.run("enable", "--guard", status=0)
-        contains(image.run("status", status=2).stderr, "not guarded, for accounts that no name service lists: Match User far*")
+        contains(image.run("status", status=2).stderr,
+                 "not guarded, for accounts that no name service lists: Match User far*")
         image.account("faraway")
         lacks(image.run("status", status=1).stderr, "not listed")
         image.run("enable", "--pam", status=0)
