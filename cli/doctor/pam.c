@@ -168,8 +168,7 @@ warn_if_module_decides(struct doctor *d, const char *check)
 		"without it PAM would use "
 		"/etc/pam.d/other" :
 		"no other session line is sure to decide it, so that PAM may "
-		"let in "
-		"somebody whom it would refuse without it");
+		"let in somebody whom it would refuse without this line");
 }
 
 void

@@ -68,7 +68,7 @@ def test_pam_control_a_stack_that_the_modules_line_decides(machine):
                                 ("", "warning", "PAM would use /etc/pam.d/other"),
                                 ("session optional pam_permit.so\n", "warning", f"{STACK}:1: this line decides"),
                                 (f"session [success=1 default=ignore] pam_env.so\n{permit}", "warning",
-                                 "PAM may let in whom it would refuse")):
+                                 "PAM may let in somebody whom it would refuse")):
         machine.pam(SESSION + stack)
         expect("pam-control", status, says)
 
