@@ -8,7 +8,7 @@
 #include <string.h>
 
 static bool
-append(struct accounts *a, const struct passwd *pw)
+append_account(struct accounts *a, const struct passwd *pw)
 {
 	size_t cap = a->cap > 0 ? 2 * a->cap : 64;
 	struct account *v;
@@ -43,15 +43,15 @@ compare_names(const void *a, const void *b)
 }
 
 static void
-keep_name(void *name)
+free_nothing(void *name)
 {
-	(void)name; /* the account's */
+	(void)name;
 }
 
 /*
- * Whether a line of /etc/passwd is one of NIS ("+::::::"), which getpwent shows
- * as an account of that name, and getpwnam does not find: sshd lets nobody in
- * by it.
+ * Whether name is from a NIS line of /etc/passwd ("+::::::"). getpwent lists
+ * such a line as an account, but getpwnam does not find it, so sshd lets nobody
+ * in as it.
  */
 static bool
 is_nis_line(const char *name, bool system)
@@ -60,7 +60,7 @@ is_nis_line(const char *name, bool system)
 	    (!system || getpwnam(name) == NULL);
 }
 
-/* passwd NULL: the system's own list. */
+/* Adds the accounts in passwd; NULL: those that getpwent lists. */
 static bool
 add_each(struct accounts *a, FILE *passwd)
 {
@@ -75,13 +75,13 @@ add_each(struct accounts *a, FILE *passwd)
 		if (tfind(pw->pw_name, &seen, compare_names) != NULL ||
 		    is_nis_line(pw->pw_name, passwd == NULL))
 			continue;
-		ok = append(a, pw) &&
+		ok = append_account(a, pw) &&
 		    tsearch(a->v[a->n - 1].name, &seen, compare_names) != NULL;
 	}
 	saved = errno;
-	tdestroy(seen, keep_name);
+	tdestroy(seen, free_nothing);
 	errno = saved;
-	/* What else modules leave in errno at the end is no error. */
+	/* NSS modules may leave other values in errno at the end. */
 	return ok && saved != EIO && saved != EMFILE && saved != ENFILE &&
 	    saved != ENOMEM;
 }
@@ -113,7 +113,7 @@ accounts_add(struct accounts *a, const char *name)
 
 	errno = 0;
 	if ((pw = getpwnam(name)) != NULL)
-		return append(a, pw);
+		return append_account(a, pw);
 	if (errno == 0 || errno == ESRCH)
 		errno = ENOENT;
 	return false;

@@ -22,17 +22,15 @@ struct accounts {
 };
 
 /*
- * Adds every account that the system enumerates, in its order; of two with one
- * name the first counts, as it does for sshd. False with errno.
+ * Adds every account that getpwent(3) lists, in that order. If two have the
+ * same name, only the first is added: sshd uses that one. False with errno.
  */
 bool accounts_add_all(struct accounts *a);
 
-/* The same for a file like /etc/passwd; it is not closed. False with errno. */
+/* As accounts_add_all, for a file like /etc/passwd. The caller closes it. */
 bool accounts_add_file(struct accounts *a, FILE *passwd);
 
-/*
- * Adds one account by its name. False with errno: ENOENT if there is none.
- */
+/* Adds the account called name. False with errno: ENOENT if there is none. */
 bool accounts_add(struct accounts *a, const char *name);
 
 void accounts_free(struct accounts *a);

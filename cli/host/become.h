@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* host/become: a process of root's becomes an account, for good. */
+/* host/become: a process of root's becomes an account for good. */
 #ifndef CLI_HOST_BECOME_H
 #define CLI_HOST_BECOME_H
 
@@ -8,10 +8,11 @@
 #include <stdbool.h>
 
 /*
- * Takes the account's groups, gid and uid, and asks the kernel afterwards
- * whether it did and whether nothing leads back. Without a name (NULL), gid is
- * the only group. False with errno. The kernel
- * clears the parent-death signal meanwhile: see child_die_with_parent.
+ * Sets this process's groups, gid and uid to the account's, then asks the
+ * kernel whether they are set, and whether there is no way back to root.
+ * Without a name (NULL), gid is the only group. False with errno: EPERM if the
+ * kernel's answer is wrong. The kernel clears the parent-death signal: repeat
+ * child_die_with_parent.
  */
 bool become_account(const char *name, uid_t uid, gid_t gid);
 

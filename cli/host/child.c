@@ -15,7 +15,7 @@
 #define LENGTH_BYTES 4
 
 static void
-put_u32(uint8_t *p, uint32_t n)
+store_u32(uint8_t *p, uint32_t n)
 {
 	p[0] = (uint8_t)(n >> 24);
 	p[1] = (uint8_t)(n >> 16);
@@ -23,9 +23,9 @@ put_u32(uint8_t *p, uint32_t n)
 	p[3] = (uint8_t)n;
 }
 
-/* Sends what was finished; nobody is left to tell that it cannot be done. */
+/* Writes the finished records. If that fails, the parent is gone. */
 static void
-send_finished(struct record_out *o)
+write_finished(struct record_out *o)
 {
 	size_t sent = 0;
 
@@ -44,10 +44,10 @@ send_finished(struct record_out *o)
 }
 
 static uint8_t *
-append(struct record_out *o, size_t n)
+reserve_bytes(struct record_out *o, size_t n)
 {
 	if (n > sizeof(o->buf) - o->len)
-		send_finished(o);
+		write_finished(o);
 	if (n > sizeof(o->buf) - o->len)
 		_exit(1);
 	o->len += n;
@@ -57,25 +57,25 @@ append(struct record_out *o, size_t n)
 void
 record_begin(struct record_out *o, uint8_t tag)
 {
-	append(o, LENGTH_BYTES);
-	*append(o, 1) = tag;
+	reserve_bytes(o, LENGTH_BYTES);
+	*reserve_bytes(o, 1) = tag;
 }
 
 void
 record_add_number(struct record_out *o, uint64_t n)
 {
-	uint8_t *p = append(o, 8);
+	uint8_t *p = reserve_bytes(o, 8);
 
-	put_u32(p, (uint32_t)(n >> 32));
-	put_u32(p + 4, (uint32_t)n);
+	store_u32(p, (uint32_t)(n >> 32));
+	store_u32(p + 4, (uint32_t)n);
 }
 
 void
 record_add_bytes(struct record_out *o, const void *p, size_t len)
 {
-	put_u32(append(o, LENGTH_BYTES), (uint32_t)len);
+	store_u32(reserve_bytes(o, LENGTH_BYTES), (uint32_t)len);
 	if (len > 0)
-		memcpy(append(o, len), p, len);
+		memcpy(reserve_bytes(o, len), p, len);
 }
 
 void
@@ -87,7 +87,7 @@ record_add_text(struct record_out *o, const char *text)
 void
 record_end(struct record_out *o)
 {
-	put_u32(o->buf + o->start,
+	store_u32(o->buf + o->start,
 	    (uint32_t)(o->len - o->start - LENGTH_BYTES));
 	o->start = o->len;
 }
@@ -95,11 +95,11 @@ record_end(struct record_out *o)
 void
 record_flush(struct record_out *o)
 {
-	send_finished(o);
+	write_finished(o);
 }
 
 static bool
-make_room(struct record_in *in)
+make_room_to_read(struct record_in *in)
 {
 	size_t cap = in->cap > 0 ? 2 * in->cap : 16 * 1024;
 	uint8_t *buf;
@@ -127,7 +127,7 @@ record_fill(struct record_in *in, int fd)
 {
 	ssize_t n;
 
-	if (!make_room(in))
+	if (!make_room_to_read(in))
 		return -1;
 	do
 		n = read(fd, in->buf + in->end, in->cap - in->end);
@@ -182,11 +182,11 @@ record_get_number(struct kv_bytes *b, uint64_t *np)
 void
 child_die_with_parent(void)
 {
-	/* Only a kernel older than this option could refuse. */
+	/* Only a kernel that lacks this option could refuse it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-/* Numbers below this one are a child's own. */
+/* Lower numbers are the child's own. */
 #define KEPT_MIN 10
 
 static int kept_fd = -1;
@@ -204,7 +204,7 @@ child_keep(int fd)
 	return high;
 }
 
-/* Closes all from first on, but for what is kept. */
+/* Closes all descriptors from first on, but for kept_fd. */
 static bool
 close_others(unsigned int first)
 {
@@ -217,17 +217,17 @@ close_others(unsigned int first)
 }
 
 /*
- * The child must not hold what its parent has open: filters that only root may
+ * The child must not hold its parent's descriptors: filters that only root may
  * read, the pipes of other children.
  */
 static void
-be_child(int fd, void (*work)(struct record_out *, void *), void *arg)
+run_child(int fd, void (*work)(struct record_out *, void *), void *arg)
 {
 	static struct record_out out;
 	const int kept = STDERR_FILENO + 1;
 	int null = open("/dev/null", O_RDWR);
 
-	/* Whatever numbers these have, the parent's may have been closed. */
+	/* fd or null may be 0 to 3, if the parent had those closed. */
 	fd = fcntl(fd, F_DUPFD, kept);
 	if (null == -1 || fd == -1 || dup2(null, STDIN_FILENO) == -1 ||
 	    dup2(null, STDOUT_FILENO) == -1 || dup2(fd, kept) == -1 ||
@@ -252,7 +252,7 @@ child_start(struct child *c, void (*work)(struct record_out *, void *),
 	if (pipe2(ends, O_CLOEXEC) == -1)
 		return false;
 	if ((c->pid = fork()) == 0)
-		be_child(ends[1], work, arg);
+		run_child(ends[1], work, arg);
 	saved = errno;
 	close(ends[1]);
 	if (c->pid == -1) {
@@ -267,7 +267,7 @@ child_start(struct child *c, void (*work)(struct record_out *, void *),
 int
 child_wait(struct child *c)
 {
-	/* What cannot be told did not go well. */
+	/* If waitpid fails, report failure. */
 	int status = SIGKILL;
 
 	close(c->fd);

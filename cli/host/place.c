@@ -11,38 +11,41 @@
 
 #include "command.h"
 
-#define LINKS_MAX 40 /* as the kernel's own limit */
+#define LINKS_MAX 40 /* the kernel's limit */
 
 struct walk {
 	const char *path;	 /* as given, for messages */
 	int dir;		 /* the directory reached */
-	char rest[PATH_MAX];	 /* what of the path is still to be walked */
-	char name[NAME_MAX + 1]; /* the name that is walked now */
+	char rest[PATH_MAX];	 /* the part not walked yet */
+	char name[NAME_MAX + 1]; /* the name being walked */
 	unsigned int links;
-	bool linked; /* the name of the file itself was a link */
+	bool linked; /* the last name was a link */
 };
 
-/* Says what went wrong, from errno. */
+/* Prints what, with the text of errno. Always false. */
 static bool
-fail(const struct walk *w, const char *what)
+report_errno(const struct walk *w, const char *what)
 {
 	cli_error("%s: %s: %s", w->path, what, strerror(errno));
 	return false;
 }
 
 static bool
-refuse(const struct walk *w, const char *why)
+report_reason(const struct walk *w, const char *why)
 {
 	cli_error("%s: %s", w->path, why);
 	return false;
 }
 
-/* Goes on from directory fd, which is taken over; false for fd -1. */
+/*
+ * Makes fd the directory reached, and closes the one before. False after a
+ * message if fd is -1.
+ */
 static bool
-enter(struct walk *w, int fd)
+enter_directory(struct walk *w, int fd)
 {
 	if (fd == -1)
-		return fail(w, "its directory");
+		return report_errno(w, "its directory");
 	if (w->dir != -1)
 		close(w->dir);
 	w->dir = fd;
@@ -50,22 +53,25 @@ enter(struct walk *w, int fd)
 }
 
 static bool
-start(struct walk *w, const char *path)
+enter_start(struct walk *w, const char *path)
 {
-	return enter(w,
+	return enter_directory(w,
 	    open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* Moves the next name from w->rest to w->name; it is empty at the end. */
+/*
+ * Moves the next name from w->rest to w->name. At the end of the path w->name
+ * is empty.
+ */
 static bool
-next_name(struct walk *w)
+move_next_name(struct walk *w)
 {
 	const char *p = w->rest + strspn(w->rest, "/");
 	size_t len = strcspn(p, "/");
 
 	if (len > NAME_MAX) {
 		errno = ENAMETOOLONG;
-		return fail(w, "cannot be found");
+		return report_errno(w, "cannot be found");
 	}
 	memcpy(w->name, p, len);
 	w->name[len] = '\0';
@@ -75,9 +81,12 @@ next_name(struct walk *w)
 	return true;
 }
 
-/* Whether nobody but root can have put this link here, if this is root. */
+/*
+ * Whether this process may follow the link w->name: see place.h. False after a
+ * message.
+ */
 static bool
-may_follow(const struct walk *w, const struct stat *link)
+may_follow_link(const struct walk *w, const struct stat *link)
 {
 	struct stat dir;
 
@@ -92,7 +101,7 @@ may_follow(const struct walk *w, const struct stat *link)
 		return false;
 	}
 	if (fstat(w->dir, &dir) == -1)
-		return fail(w, "cannot be found");
+		return report_errno(w, "cannot be found");
 	if (dir.st_uid == 0 &&
 	    ((dir.st_mode & 022) == 0 || (dir.st_mode & S_ISVTX) != 0))
 		return true;
@@ -104,78 +113,86 @@ may_follow(const struct walk *w, const struct stat *link)
 	return false;
 }
 
-/* Puts the target of an open link before the rest of the path. */
+/*
+ * Puts the target of an open link before the rest of the path. False after a
+ * message.
+ */
 static bool
-follow(struct walk *w, int link, const struct stat *st)
+follow_link(struct walk *w, int link, const struct stat *st)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
 	ssize_t n;
 	int len;
 
-	if (!may_follow(w, st))
+	if (!may_follow_link(w, st))
 		return false;
 	if (++w->links > LINKS_MAX) {
 		errno = ELOOP;
-		return fail(w, "cannot be found");
+		return report_errno(w, "cannot be found");
 	}
 	n = readlinkat(link, "", target, sizeof(target) - 1);
 	if (n <= 0)
-		return fail(w, "cannot be found");
+		return report_errno(w, "cannot be found");
 	target[n] = '\0';
 	w->linked = w->linked || w->rest[0] == '\0';
 	memcpy(rest, w->rest, sizeof(rest));
 	len = snprintf(w->rest, sizeof(w->rest), "%s/%s", target, rest);
 	if (len < 0 || (size_t)len >= sizeof(w->rest)) {
 		errno = ENAMETOOLONG;
-		return fail(w, "cannot be found");
+		return report_errno(w, "cannot be found");
 	}
-	return target[0] != '/' || start(w, target);
+	return target[0] != '/' || enter_start(w, target);
 }
 
-/* What is not there: a new file, or no place for one. */
+/*
+ * Sets *foundp if w->name may be the name of a new file. False after a message.
+ */
 static bool
-judge_missing(const struct walk *w, bool last, bool *foundp)
+accept_new_file(const struct walk *w, bool last, bool *foundp)
 {
 	if (errno != ENOENT)
-		return fail(w, "cannot be found");
+		return report_errno(w, "cannot be found");
 	if (w->linked)
-		return refuse(w,
+		return report_reason(w,
 		    "a symbolic link to a file that does not "
 		    "exist; remove the link, or name that file");
 	if (!last)
-		return fail(w, "its directory");
+		return report_errno(w, "its directory");
 	*foundp = true;
 	return true;
 }
 
-/* One name of the path; *foundp is set when it is the file's. */
+/*
+ * Walks one name of the path. Sets *foundp if it is the file's own name. False
+ * after a message.
+ */
 static bool
-step(struct walk *w, bool *foundp)
+walk_name(struct walk *w, bool *foundp)
 {
 	struct stat st;
 	bool last, ok;
 	int fd;
 
-	if (!next_name(w))
+	if (!move_next_name(w))
 		return false;
 	if (w->name[0] == '\0')
-		return refuse(w, "not a regular file");
+		return report_reason(w, "not a regular file");
 	last = w->rest[0] == '\0';
 	fd = openat(w->dir, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
-		return judge_missing(w, last, foundp);
+		return accept_new_file(w, last, foundp);
 	if (fstat(fd, &st) == -1)
-		ok = fail(w, "cannot be found");
+		ok = report_errno(w, "cannot be found");
 	else if (S_ISLNK(st.st_mode))
-		ok = follow(w, fd, &st);
+		ok = follow_link(w, fd, &st);
 	else if (last)
 		ok = *foundp = S_ISREG(st.st_mode) ||
-		    refuse(w, "not a regular file");
+		    report_reason(w, "not a regular file");
 	else if (S_ISDIR(st.st_mode))
-		return enter(w, fd);
+		return enter_directory(w, fd);
 	else {
 		errno = ENOTDIR;
-		ok = fail(w, "cannot be found");
+		ok = report_errno(w, "cannot be found");
 	}
 	close(fd);
 	return ok;
@@ -190,18 +207,18 @@ place_find(const char *path, int *dirp, char name[static NAME_MAX + 1])
 
 	*dirp = -1;
 	if (len == 0 || path[len - 1] == '/')
-		return refuse(&w, "not the name of a file");
+		return report_reason(&w, "not the name of a file");
 	if (len >= sizeof(w.rest)) {
 		errno = ENAMETOOLONG;
-		return fail(&w, "cannot be found");
+		return report_errno(&w, "cannot be found");
 	}
 	memcpy(w.rest, path, len + 1);
-	ok = start(&w, path);
+	ok = enter_start(&w, path);
 	while (ok && !found)
-		ok = step(&w, &found);
+		ok = walk_name(&w, &found);
 	if (ok) {
 		*dirp = openat(w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		ok = *dirp != -1 || fail(&w, "its directory");
+		ok = *dirp != -1 || report_errno(&w, "its directory");
 		memcpy(name, w.name, sizeof(w.name));
 	}
 	if (w.dir != -1)

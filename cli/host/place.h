@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * host/place: the directory and the name of a file that is to be written,
- * found so that nobody can lead root elsewhere.
+ * host/place: finds the directory and the name of a file that is to be written,
+ * so that no other user can redirect root to another file.
  *
- * The path is walked name by name. Each name is opened below the directory that
- * was opened before it, and judged by that descriptor: what is exchanged later
- * is not looked at again. As root, a symbolic link is followed only if root
- * owns it, and if its directory is root's and not writable by group or others,
- * unless it is sticky: else somebody else may have put it there. Anybody else
- * follows every link.
+ * The path is opened name by name, each below the directory opened before it,
+ * and is judged by the open descriptor. So a later change of a name has no
+ * effect.
+ *
+ * Root follows a symbolic link only if root owns the link and its directory,
+ * and group and others may not write to that directory, unless it is sticky.
+ * Otherwise another user may have made the link. Other users follow every link.
  */
 #ifndef CLI_HOST_PLACE_H
 #define CLI_HOST_PLACE_H
@@ -17,9 +18,10 @@
 #include <stdbool.h>
 
 /*
- * Opens the directory of the file that path stands for, and sets the name that
- * the file has there, or is to have. A file that is there is regular. False
- * after a message; *dirp is -1 then.
+ * Opens the directory of the file that path stands for, links resolved, and
+ * sets name to the file's name in it. The file may not exist yet; if it does,
+ * it is a regular file. The caller closes *dirp. False after a message, with
+ * *dirp -1.
  */
 bool place_find(const char *path, int *dirp, char name[static NAME_MAX + 1]);
 

@@ -27,8 +27,9 @@ program_fds(struct program *p, int in, int out, int err)
 }
 
 /*
- * Gives the descriptors their numbers. The caller's may be any numbers, since
- * the standard ones may have been closed: all are moved out of the way first.
+ * Gives the descriptors of p, and the pipe *failurep, their numbers in the
+ * program. Each is first copied to a high number, since the originals may have
+ * any number, 0 to 4 too.
  */
 static bool
 place_descriptors(const struct program *p, int *failurep)
@@ -61,7 +62,7 @@ place_descriptors(const struct program *p, int *failurep)
 }
 
 static void
-execute(const struct program *p)
+execute_program(const struct program *p)
 {
 	static char path[] = PROGRAM_PATH, locale[] = "LC_ALL=C";
 	static char *const plain[] = { path, locale, NULL };
@@ -73,7 +74,7 @@ execute(const struct program *p)
 		execve(argv[0], argv, p->env != NULL ? p->env : plain);
 }
 
-/* Signals of the terminal, and what they do to us. */
+/* The actions for the terminal's signals before ignore_terminal_signals. */
 struct terminal_signals {
 	struct sigaction interrupt, quit;
 };
@@ -96,7 +97,7 @@ restore_terminal_signals(const struct terminal_signals *was)
 }
 
 static _Noreturn void
-be_program(const struct program *p, const struct terminal_signals *was,
+become_program(const struct program *p, const struct terminal_signals *was,
     int failure)
 {
 	int error;
@@ -111,7 +112,7 @@ be_program(const struct program *p, const struct terminal_signals *was,
 			child_die_with_parent();
 		if (!p->no_new_privs ||
 		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-			execute(p);
+			execute_program(p);
 	}
 	error = errno;
 	(void)!write(failure, &error, sizeof(error));
@@ -119,7 +120,7 @@ be_program(const struct program *p, const struct terminal_signals *was,
 }
 
 static bool
-start(const struct program *p, const struct terminal_signals *was,
+start_program(const struct program *p, const struct terminal_signals *was,
     struct program_process *process)
 {
 	int failure[2], saved;
@@ -128,7 +129,7 @@ start(const struct program *p, const struct terminal_signals *was,
 	if (pipe2(failure, O_CLOEXEC) == -1)
 		return false;
 	if ((process->pid = fork()) == 0)
-		be_program(p, was, failure[1]);
+		become_program(p, was, failure[1]);
 	saved = errno;
 	close(failure[1]);
 	if (process->pid == -1) {
@@ -143,7 +144,7 @@ start(const struct program *p, const struct terminal_signals *was,
 bool
 program_start(const struct program *p, struct program_process *process)
 {
-	return start(p, NULL, process);
+	return start_program(p, NULL, process);
 }
 
 int
@@ -186,7 +187,7 @@ program_run(const struct program *p, int *statusp)
 
 	if (p->has_terminal)
 		ignore_terminal_signals(&was);
-	error = start(p, p->has_terminal ? &was : NULL, &process) ?
+	error = start_program(p, p->has_terminal ? &was : NULL, &process) ?
 	    program_wait(&process, statusp) :
 	    errno;
 	if (p->has_terminal)

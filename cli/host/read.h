@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* host/read: reading all that there is. */
+/* host/read: read(2), repeated until the end of the file. */
 #ifndef CLI_HOST_READ_H
 #define CLI_HOST_READ_H
 
@@ -7,7 +7,10 @@
 
 #include <stddef.h>
 
-/* Reads fd to its end, or until cap bytes are there. -1 with errno. */
+/*
+ * Reads fd to its end, but at most cap bytes. Returns how many were read; -1
+ * with errno.
+ */
 ssize_t read_all(int fd, void *p, size_t cap);
 
 #endif

@@ -16,7 +16,7 @@
 #include "host/place.h"
 #include "host/write.h"
 
-/* What a signal handler removes; each name only while its flag is set. */
+/* What replace_abandon removes: each name only while its flag is set. */
 static struct {
 	int dir;
 	char lock_name[NAME_MAX + 1], new_name[NAME_MAX + 1];
@@ -33,10 +33,10 @@ replace_abandon(void)
 }
 
 static void
-on_signal(int sig)
+abandon_and_raise(int sig)
 {
 	replace_abandon();
-	/* The handler was reset: this ends the process as usual. */
+	/* The handler was reset, so this ends the process. */
 	raise(sig);
 }
 
@@ -47,12 +47,12 @@ catch_signals(void)
 		SIGXCPU };
 
 	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
-	    on_signal);
-	/* A write beyond the limit is to fail, not to kill. */
+	    abandon_and_raise);
+	/* Beyond the limit, write(2) shall fail with EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Says what went wrong with the file, from errno. */
+/* Prints what, with the text of errno. Always false. */
 static bool
 report_failure(const struct replace *r, const char *what)
 {
@@ -60,9 +60,9 @@ report_failure(const struct replace *r, const char *what)
 	return false;
 }
 
-/* The names that belong to name, which is not too long for them. */
+/* Sets the four names that are made from name. */
 static void
-make_up_names(struct replace *r, const char *name)
+set_names(struct replace *r, const char *name)
 {
 	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", name);
 	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new", name);
@@ -71,9 +71,9 @@ make_up_names(struct replace *r, const char *name)
 	    name);
 }
 
-/* Opens the directory and makes up the names in it. */
+/* Opens the directory of r->path, and sets the names in it. */
 static bool
-find_place(struct replace *r)
+open_place(struct replace *r)
 {
 	if (!place_find(r->path, &r->dir, r->name))
 		return false;
@@ -81,16 +81,16 @@ find_place(struct replace *r)
 		cli_error("%s: the name is too long", r->path);
 		return false;
 	}
-	make_up_names(r, r->name);
+	set_names(r, r->name);
 	if (fstat(r->dir, &r->dir_st) == -1)
 		return report_failure(r, "its directory");
 	return true;
 }
 
 /*
- * Opens the lock file, or makes it: *madep. Made by root in somebody's
- * directory it goes to that user, who could not wait for it otherwise. False
- * with errno.
+ * Opens the lock file. If there is none, makes it and sets *madep. If root
+ * makes it in another user's directory, it belongs to that user, who could
+ * otherwise not open it. False with errno.
  */
 static bool
 open_lock(struct replace *r, bool *madep)
@@ -108,7 +108,10 @@ open_lock(struct replace *r, bool *madep)
 	return r->lock != -1;
 }
 
-/* Nobody may hold the lock who could not write the file anyway. */
+/*
+ * Whether only users who may write the file can hold the lock. False after a
+ * message.
+ */
 static bool
 lock_is_safe(const struct replace *r)
 {
@@ -132,7 +135,7 @@ is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether the name still stands for the file that is locked. */
+/* Whether the name of the lock file still stands for the locked file. */
 static bool
 lock_is_current(const struct replace *r)
 {
@@ -169,7 +172,7 @@ get_lock(struct replace *r)
 
 	for (;;) {
 		if (!open_lock(r, &made)) {
-			/* Its holder removed it between our two attempts. */
+			/* Its holder removed it between the two openat. */
 			if (errno == ENOENT)
 				continue;
 			cli_error("%s: cannot make or open the lock file %s "
@@ -198,19 +201,19 @@ get_lock(struct replace *r)
 	return false;
 }
 
-/* The second name of a file that was replaced becomes that of the previous. */
+/* Renames .NAME.keyveto-old to NAME.previous. False with errno. */
 static bool
 name_previous(const struct replace *r)
 {
 	if (renameat(r->dir, r->old_name, r->dir, r->previous_name) == -1)
 		return false;
-	/* Still there if both were names of one file before. */
+	/* rename(2) does nothing if both names are of one file. */
 	return unlinkat(r->dir, r->old_name, 0) == 0 || errno == ENOENT;
 }
 
 /*
- * Whether what goes by the second name was replaced, and is not just another
- * name of the file there is. What somebody else put there is neither.
+ * Whether .NAME.keyveto-old, whose stat is old, is a file that was replaced:
+ * not just a second name of the present file, and not another user's file.
  */
 static bool
 was_replaced(const struct replace *r, const struct stat *old)
@@ -226,7 +229,7 @@ was_replaced(const struct replace *r, const struct stat *old)
 }
 
 static bool
-settle_old(const struct replace *r)
+rename_or_remove_old(const struct replace *r)
 {
 	struct stat old;
 
@@ -236,9 +239,9 @@ settle_old(const struct replace *r)
 				       unlinkat(r->dir, r->old_name, 0) == 0;
 }
 
-/* Whoever left something behind is dead: the lock is ours. */
+/* Removes what a killed run left: we hold the lock, so that run is over. */
 static bool
-clean_up(const struct replace *r)
+clean_up_after_killed_run(const struct replace *r)
 {
 	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
 		cli_error("%s: cannot remove %s beside it, left by a run that "
@@ -246,7 +249,7 @@ clean_up(const struct replace *r)
 		    r->path, r->new_name, strerror(errno));
 		return false;
 	}
-	if (settle_old(r))
+	if (rename_or_remove_old(r))
 		return true;
 	cli_error("%s: cannot make %s beside it, left by a run that was "
 		  "killed, %s: %s",
@@ -267,7 +270,7 @@ open_old(struct replace *r)
 		cli_error("%s: not a regular file", r->path);
 		return false;
 	}
-	/* It could be replaced all the same, but that is not what 0444 says. */
+	/* rename(2) would replace it, but mode 0444 forbids writing. */
 	if (faccessat(r->dir, r->name, W_OK, AT_EACCESS) == -1)
 		return report_failure(r, "cannot be written");
 	return true;
@@ -281,7 +284,7 @@ replace_find(struct replace *r, const char *path)
 		.lock = -1,
 		.old = -1,
 		.fd = -1 };
-	return find_place(r);
+	return open_place(r);
 }
 
 bool
@@ -293,12 +296,13 @@ replace_open(struct replace *r, const char *path)
 		.old = -1,
 		.fd = -1 };
 	catch_signals();
-	return find_place(r) && get_lock(r) && clean_up(r) && open_old(r);
+	return open_place(r) && get_lock(r) && clean_up_after_killed_run(r) &&
+	    open_old(r);
 }
 
-/* Takes over dir as the directory of name. */
+/* Checks name in r->dir, and sets the names that belong to it. */
 static bool
-use_place(struct replace *r, const char *name)
+check_place(struct replace *r, const char *name)
 {
 	struct stat st;
 
@@ -307,7 +311,7 @@ use_place(struct replace *r, const char *name)
 		return false;
 	}
 	snprintf(r->name, sizeof(r->name), "%s", name);
-	make_up_names(r, r->name);
+	set_names(r, r->name);
 	if (fstat(r->dir, &r->dir_st) == -1)
 		return report_failure(r, "its directory");
 	if (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -327,7 +331,8 @@ replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 		.old = -1,
 		.fd = -1 };
 	catch_signals();
-	return use_place(r, name) && get_lock(r) && clean_up(r) && open_old(r);
+	return check_place(r, name) && get_lock(r) &&
+	    clean_up_after_killed_run(r) && open_old(r);
 }
 
 bool
@@ -335,7 +340,7 @@ replace_begin(struct replace *r)
 {
 	mode_t mode = r->old != -1 ? 0600 : 0644;
 
-	/* A file without a name can get one only by way of /proc. */
+	/* Only through /proc can linkat name a file without a name. */
 	if (access("/proc/self/fd", X_OK) == 0) {
 		r->fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
 		    mode);
@@ -396,7 +401,7 @@ replace_adopt(struct replace *r, int fd, const char *name)
 	return true;
 }
 
-/* The owner, group and mode that the new file gets, an old one being there. */
+/* Sets the owner, group and mode that the new file gets in place of the old. */
 static void
 choose_attributes(const struct replace *r, struct stat *st)
 {
@@ -405,7 +410,7 @@ choose_attributes(const struct replace *r, struct stat *st)
 	*st = *old;
 	if (!r->root_only || geteuid() != 0)
 		return;
-	/* Only root chose the group of a file of root's. */
+	/* If root owned the file, only root can have chosen its group. */
 	st->st_uid = 0;
 	st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
 	st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
@@ -433,7 +438,7 @@ take_over_owner(const struct replace *r)
 	return true;
 }
 
-/* After the new file is there: what of the old one it did not take over. */
+/* Prints which attributes of the old file the new one did not get. */
 static void
 report_changes(const struct replace *r)
 {
@@ -458,8 +463,8 @@ report_changes(const struct replace *r)
 }
 
 /*
- * Whether all is still as it was found. Only a program that does not know of
- * the lock, or a person, can have changed it; what they did must not be lost.
+ * Whether nothing changed since replace_open. A change comes from a person, or
+ * from a program that ignores the lock: it must not be overwritten.
  */
 static bool
 is_undisturbed(const struct replace *r)
@@ -486,7 +491,7 @@ is_undisturbed(const struct replace *r)
 	return false;
 }
 
-/* Gives the new file a name that is still free. */
+/* Links the new file as name, if that name is free. */
 static int
 name_new_file(const struct replace *r, const char *name)
 {
@@ -496,14 +501,17 @@ name_new_file(const struct replace *r, const char *name)
 	return linkat(AT_FDCWD, link, r->dir, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A name that is free is not taken from whoever was faster. */
+/*
+ * Without an old file: links the new file, so that a file that another process
+ * made meanwhile is not replaced.
+ */
 static bool
-publish_first(struct replace *r)
+publish_new(struct replace *r)
 {
 	int n = r->named ? linkat(r->dir, r->new_name, r->dir, r->name, 0) :
 			   name_new_file(r, r->name);
 
-	/* FAT and its kin know no links, but they are no place for a race. */
+	/* FAT has no links. On it, the race with another writer remains. */
 	if (n == -1 && r->named && (errno == EPERM || errno == EOPNOTSUPP)) {
 		n = renameat(r->dir, r->new_name, r->dir, r->name);
 		if (n == 0)
@@ -514,9 +522,9 @@ publish_first(struct replace *r)
 	return true;
 }
 
-/* Gives what is there a second name that was free: r->kept_name. */
+/* Links the old file as r->kept_name, a name that was free. */
 static bool
-name_kept(struct replace *r)
+link_kept(struct replace *r)
 {
 	struct stat kept;
 	int n = -1;
@@ -543,7 +551,7 @@ name_kept(struct replace *r)
 }
 
 static void
-unname_kept(struct replace *r)
+unlink_kept(struct replace *r)
 {
 	if (r->kept_name[0] != '\0')
 		(void)unlinkat(r->dir, r->kept_name, 0);
@@ -551,7 +559,7 @@ unname_kept(struct replace *r)
 }
 
 static bool
-publish_in_place(struct replace *r)
+publish_over_old(struct replace *r)
 {
 	if (!r->named) {
 		leftover.named = 1;
@@ -562,13 +570,13 @@ publish_in_place(struct replace *r)
 	if (r->keep_old &&
 	    linkat(r->dir, r->name, r->dir, r->old_name, 0) == -1)
 		return report_failure(r, "cannot keep the old one");
-	if (r->keep_beside && !name_kept(r)) {
-		unname_kept(r);
+	if (r->keep_beside && !link_kept(r)) {
+		unlink_kept(r);
 		return false;
 	}
 	if (renameat(r->dir, r->new_name, r->dir, r->name) == -1) {
 		report_failure(r, "cannot be replaced");
-		unname_kept(r);
+		unlink_kept(r);
 		if (r->keep_old)
 			(void)unlinkat(r->dir, r->old_name, 0);
 		return false;
@@ -580,7 +588,7 @@ publish_in_place(struct replace *r)
 static bool
 flush_directory(const struct replace *r)
 {
-	/* Some file systems know no flushing of directories. */
+	/* Some file systems cannot flush a directory. */
 	if (fsync(r->dir) == -1 && errno != EINVAL)
 		return report_failure(r,
 		    "written, but not sure to survive a "
@@ -596,7 +604,7 @@ replace_commit(struct replace *r)
 	if (fsync(r->fd) == -1)
 		return report_failure(r, "cannot be written");
 	if (!is_undisturbed(r) ||
-	    !(r->old == -1 ? publish_first(r) : publish_in_place(r)) ||
+	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)) ||
 	    !flush_directory(r))
 		return false;
 	report_changes(r);
@@ -615,8 +623,8 @@ replace_close(struct replace *r)
 	if (r->named)
 		(void)unlinkat(r->dir, r->new_name, 0);
 	/*
-	 * The flags go first: once the lock file is gone, these names may be
-	 * somebody else's.
+	 * Clear the flags first: once the lock file is removed, another process
+	 * may use these names.
 	 */
 	leftover.named = leftover.locked = 0;
 	if (r->lock != -1 && lock_is_current(r))

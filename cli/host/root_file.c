@@ -20,7 +20,10 @@
 #include "host/child.h"
 
 #define REASON_BYTES 1024
-/* Of a path with "..", while somebody renames files anywhere. */
+/*
+ * How often openat2 is repeated after EAGAIN: it fails so for a path with "..",
+ * while any file of the machine is renamed.
+ */
 #define TRIES_MAX 1000
 
 /* What root_hold opened. */
@@ -29,9 +32,9 @@ static struct {
 	char name[PATH_MAX];
 } held = { .fd = -1 };
 
-/* openat2(2), links leading to places below dir. */
+/* openat2(2), with links resolved below dir. */
 static int
-open_in(int dir, const char *path, int flags)
+open_below(int dir, const char *path, int flags)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(unsigned int)flags,
@@ -40,7 +43,7 @@ open_in(int dir, const char *path, int flags)
 
 	int fd, tries = 0;
 
-	/* It knows no O_NONBLOCK together with O_PATH. */
+	/* openat2 refuses O_PATH with O_NONBLOCK or O_NOCTTY. */
 	if ((flags & O_PATH) != 0)
 		how.flags &= ~(uint64_t)(O_NONBLOCK | O_NOCTTY);
 	do
@@ -69,13 +72,12 @@ root_hold(const char *root, char *why, size_t cap)
 	}
 	if (is_own_root(fd)) {
 		snprintf(why, cap,
-		    "%s: the root directory of this machine "
-		    "itself, which is meant without --root",
+		    "%s: this is the root directory of this machine; leave out --root",
 		    root);
 		close(fd);
 		return false;
 	}
-	probe = open_in(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	probe = open_below(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (probe == -1 ||
 	    (size_t)snprintf(held.name, sizeof(held.name), "%s", root) >=
 		sizeof(held.name)) {
@@ -106,24 +108,24 @@ root_open(const char *root, const char *path, int flags)
 	if (*root == '\0')
 		return open(path, all);
 	if (held.fd != -1) {
-		/* One at a time: another one was never looked at. */
+		/* root_hold did not check any other root. */
 		if (strcmp(held.name, root) == 0)
-			return open_in(held.fd, path, all);
+			return open_below(held.fd, path, all);
 		errno = EINVAL;
 		return -1;
 	}
 	if ((dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		return -1;
-	fd = open_in(dir, path, all);
+	fd = open_below(dir, path, all);
 	saved = errno;
 	close(dir);
 	errno = saved;
 	return fd;
 }
 
-/* The name of what an open descriptor stands for. */
+/* Sets place to the path of fd, and closes fd. False with errno. */
 static bool
-name_of(int fd, char place[static PATH_MAX])
+resolve_and_close(int fd, char place[static PATH_MAX])
 {
 	char link[64];
 	ssize_t n;
@@ -147,10 +149,10 @@ root_resolve(const char *root, const char *path, char place[static PATH_MAX])
 	int fd;
 
 	if ((fd = root_open(root, path, O_PATH)) != -1)
-		return name_of(fd, place);
+		return resolve_and_close(fd, place);
 	if (errno != ENOENT || name == NULL || name[1] == '\0')
 		return false;
-	/* A link to nothing is no place to put a file. */
+	/* root_open followed a link to a file that does not exist. */
 	fd = root_open(root, path, O_PATH | O_NOFOLLOW);
 	if (fd != -1) {
 		if (fstat(fd, &st) == 0)
@@ -160,21 +162,21 @@ root_resolve(const char *root, const char *path, char place[static PATH_MAX])
 	}
 	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path + 1), path);
 	if ((fd = root_open(root, dir, O_PATH | O_DIRECTORY)) == -1 ||
-	    !name_of(fd, place))
+	    !resolve_and_close(fd, place))
 		return false;
 	len = strlen(place);
 	if (len + strlen(name) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return false;
 	}
-	/* The root directory ends in a slash already. */
+	/* If place is "/", its slash is overwritten by that of name. */
 	memcpy(place + len - (len == 1), name, strlen(name) + 1);
 	return true;
 }
 
-#define LINKS_MAX 40 /* as the kernel's */
+#define LINKS_MAX 40 /* the kernel's limit */
 
-/* What a link leads to, as a path like its own; false with errno. */
+/* Replaces the path of a link by the path of its target. False with errno. */
 static bool
 follow_link(int dir, const char *name, char place[static PATH_MAX])
 {
@@ -242,7 +244,7 @@ root_open_place(const char *root, const char *path,
 }
 
 static char *
-read_whole(int fd, size_t size, size_t *lenp)
+read_contents(int fd, size_t size, size_t *lenp)
 {
 	char *text = malloc(size + 2);
 	size_t len = 0;
@@ -257,7 +259,7 @@ read_whole(int fd, size_t size, size_t *lenp)
 	}
 	if (text == NULL || n == -1 || len > size) {
 		if (text != NULL && n != -1)
-			errno = EAGAIN; /* it grows */
+			errno = EAGAIN; /* it grew */
 		free(text);
 		return NULL;
 	}
@@ -282,7 +284,7 @@ root_read(const char *root, const char *path, size_t *lenp)
 		else if (st.st_size > ROOT_FILE_MAX_BYTES)
 			errno = EMSGSIZE;
 		else
-			text = read_whole(fd, (size_t)st.st_size, lenp);
+			text = read_contents(fd, (size_t)st.st_size, lenp);
 	}
 	saved = errno;
 	close(fd);
@@ -290,7 +292,7 @@ root_read(const char *root, const char *path, size_t *lenp)
 	return text;
 }
 
-/* glob(3) tells its functions nothing but a name. */
+/* root for glob_opendir and the others: glob(3) passes them only a path. */
 static const char *glob_root;
 
 static void *
@@ -317,7 +319,7 @@ glob_closedir(void *dir)
 }
 
 static int
-glob_look(const char *path, int flags, struct stat *st)
+glob_stat_with(const char *path, int flags, struct stat *st)
 {
 	int fd = root_open(glob_root, path, O_PATH | flags), n;
 
@@ -331,13 +333,13 @@ glob_look(const char *path, int flags, struct stat *st)
 static int
 glob_stat(const char *path, struct stat *st)
 {
-	return glob_look(path, 0, st);
+	return glob_stat_with(path, 0, st);
 }
 
 static int
 glob_lstat(const char *path, struct stat *st)
 {
-	return glob_look(path, O_NOFOLLOW, st);
+	return glob_stat_with(path, O_NOFOLLOW, st);
 }
 
 int
@@ -378,7 +380,7 @@ struct question {
 enum { TAG_YES = 1, TAG_NO };
 
 static void
-answer(struct record_out *out, void *arg)
+answer_question(struct record_out *out, void *arg)
 {
 	const struct question *q = arg;
 	char why[REASON_BYTES] = "";
@@ -418,13 +420,13 @@ root_ask(const char *root, unsigned int uid, unsigned int gid,
 	uint8_t tag = 0;
 	bool bad;
 
-	if (!child_start(&child, answer, &q)) {
+	if (!child_start(&child, answer_question, &q)) {
 		snprintf(why, cap, "%s", strerror(errno));
 		return false;
 	}
 	while (record_fill(&in, child.fd) > 0)
 		;
-	snprintf(why, cap, "the process that looked was killed");
+	snprintf(why, cap, "the process that checked this was killed");
 	if (record_next(&in, &tag, &payload, &bad) &&
 	    kv_bytes_get_string(&payload, &text) == KV_OK)
 		snprintf(why, cap, "%.*s", (int)text.len, (const char *)text.p);

@@ -15,7 +15,10 @@
 #define STATUS_BYTES 4096
 #define CONFIG_PATH "/etc/ssh/sshd_config"
 
-/* The beginning of a file of /proc; false with errno. */
+/*
+ * Reads the beginning of /proc/PID/NAME into text, with a NUL after it. False
+ * with errno, or if it is empty.
+ */
 static bool
 read_start(const char *pid, const char *name, char *text, size_t cap)
 {
@@ -33,7 +36,7 @@ read_start(const char *pid, const char *name, char *text, size_t cap)
 }
 
 static bool
-is_roots(const char *pid)
+is_run_by_root(const char *pid)
 {
 	char text[STATUS_BYTES];
 	const char *uid;
@@ -52,7 +55,7 @@ is_called_sshd(const char *pid)
 	    strcmp(text, "sshd\n") == 0;
 }
 
-/* Where a link of /proc leads to; false if that cannot be seen. */
+/* Sets path to the target of the link /proc/PID/NAME. False with errno. */
 static bool
 read_link(const char *pid, const char *name, char path[static PATH_MAX])
 {
@@ -66,7 +69,7 @@ read_link(const char *pid, const char *name, char path[static PATH_MAX])
 	return true;
 }
 
-/* The file itself, though it may have lost its name since. */
+/* Whether root owns the file that pid runs, even if it was since deleted. */
 static bool
 runs_file_of_root(const char *pid)
 {
@@ -84,8 +87,8 @@ is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /*
- * Whether it runs in a chroot, and finds another sshd_config there than we do.
- * What cannot be seen is taken to be ours.
+ * Whether pid runs in a chroot that does not hold our sshd_config. False if the
+ * kernel refuses to say: then the process counts as ours.
  */
 static bool
 is_elsewhere(const char *pid)
@@ -109,7 +112,7 @@ sshd_process_look(const char *pid)
 	char path[PATH_MAX], own[PATH_MAX], *name;
 	int error;
 
-	if (!is_roots(pid))
+	if (!is_run_by_root(pid))
 		return SSHD_PROCESS_OTHER;
 	if (!read_link(pid, "ns/pid", path) ||
 	    !read_link("self", "ns/pid", own) ||
@@ -122,7 +125,7 @@ sshd_process_look(const char *pid)
 	}
 	if ((name = strrchr(path, '/')) == NULL)
 		return SSHD_PROCESS_OTHER;
-	/* After an upgrade, " (deleted)" is there: the old one still runs. */
+	/* After an upgrade of sshd, the path ends in " (deleted)". */
 	name[strcspn(name, " ")] = '\0';
 	if (strcmp(name, "/sshd") != 0 || !runs_file_of_root(pid))
 		return SSHD_PROCESS_OTHER;

@@ -6,14 +6,15 @@
 enum sshd_process {
 	SSHD_PROCESS_OTHER,
 	SSHD_PROCESS_SSHD,
-	SSHD_PROCESS_ELSEWHERE, /* one in a chroot, with an sshd_config there */
-	SSHD_PROCESS_UNSEEN,	/* the kernel does not tell; errno says why */
+	SSHD_PROCESS_ELSEWHERE, /* in a chroot without our sshd_config */
+	SSHD_PROCESS_UNSEEN,	/* the kernel refuses to say; see errno */
 };
 
 /*
- * By the kernel's word, whatever the process calls itself: its real user is
- * root, it runs a file named sshd that is root's, and it is in no container.
- * UNSEEN is only for a process of root's that is called sshd.
+ * Judges the process by what the kernel says of it, not by what it calls
+ * itself. SSHD: its real user is root, it is in our PID namespace (in no
+ * container), and it runs a file called sshd that root owns. UNSEEN: only for a
+ * process of root's that is called sshd.
  */
 enum sshd_process sshd_process_look(const char *pid);
 

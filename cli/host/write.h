@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* host/write: writing all of some bytes. */
+/* host/write: write(2) and pwrite(2), repeated until all is written. */
 #ifndef CLI_HOST_WRITE_H
 #define CLI_HOST_WRITE_H
 
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes len bytes to fd, where it stands. False with errno. */
+/* Writes all len bytes at the current offset of fd. False with errno. */
 bool write_all(int fd, const void *p, size_t len);
 
-/* Writes len bytes to fd, at that offset. False with errno. */
+/* Writes all len bytes at offset at of fd. False with errno. */
 bool write_all_at(int fd, const void *p, size_t len, off_t at);
 
 #endif

@@ -72,7 +72,7 @@ def test_this_machines_root_directory_is_refused(scratch):
             for root in ("/", "//", link, f"{link}/", bind, f"{bind}/.", "/proc/self/root", "/etc/.."):
                 for verb in ("status", "enable", "disable"):
                     done = keyveto("sshd", verb, "--root", root, status=2)
-                    contains(done.stderr, "the root directory of this machine itself, which is meant without --root")
+                    contains(done.stderr, "this is the root directory of this machine; leave out --root")
                     equal(done.stdout, "")
         finally:
             subprocess.run(["umount", bind], check=True)
