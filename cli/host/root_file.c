@@ -72,7 +72,8 @@ root_hold(const char *root, char *why, size_t cap)
 	}
 	if (is_own_root(fd)) {
 		snprintf(why, cap,
-		    "%s: this is the root directory of this machine; leave out --root",
+		    "%s: this is the root directory of this machine; "
+		    "leave out --root",
 		    root);
 		close(fd);
 		return false;

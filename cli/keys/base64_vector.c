@@ -8,25 +8,27 @@
 #include <immintrin.h>
 #include <stdbool.h>
 
-#define CHARACTERS 32 /* a vector of them; 24 bytes come out */
+#define CHARACTERS 32 /* in a vector; they decode to 24 bytes */
 
 /*
- * Each digit is told by its upper half: 2 for + and /, 3 for 0 to 9, 4 and 5
- * for A to Z, 6 and 7 for a to z. A bit stands for the digits of an upper half,
- * or of two halves that go with the same lower ones; OTHER for no digits.
+ * A base64 digit is classified by its upper four bits: 2 for + and /, 3 for 0
+ * to 9, 4 and 5 for A to Z, 6 and 7 for a to z. A_TO_O stands for 4 and 6,
+ * P_TO_Z for 5 and 7: both have the same lower halves. OTHER is no digit.
  */
 enum { SIGNS = 1, NUMBERS = 2, A_TO_O = 4, P_TO_Z = 8, OTHER = 16 };
 
 #define BOTH_HALVES(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 
 /*
- * 32 characters from text become 24 bytes at out, where 32 are written. False,
- * with nothing written, if any of them is no digit of base64.
+ * Decodes 32 characters of text into 24 bytes at out, but writes 32. False,
+ * with nothing written, if any character is not a base64 digit.
  */
 __attribute__((target("avx2"))) static inline bool
 decode_vector(const uint8_t *text, uint8_t *out)
 {
-	/* What an upper half can be, and what a lower half cannot. */
+	/*
+	 * The class of each upper half, and the classes without a lower half.
+	 */
 	const __m256i can = BOTH_HALVES(OTHER, OTHER, SIGNS, NUMBERS, A_TO_O,
 	    P_TO_Z, A_TO_O, P_TO_Z, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER,
 	    OTHER, OTHER);
@@ -36,10 +38,12 @@ decode_vector(const uint8_t *text, uint8_t *out)
 	    OTHER | SIGNS, OTHER | SIGNS | NUMBERS, OTHER | NUMBERS | P_TO_Z,
 	    OTHER | SIGNS | NUMBERS | P_TO_Z, OTHER | SIGNS | NUMBERS | P_TO_Z,
 	    OTHER | SIGNS | NUMBERS | P_TO_Z, OTHER | NUMBERS | P_TO_Z);
-	/* From a digit to its value, by the upper half; 1 is for the slash. */
+	/*
+	 * What is added to a digit, by upper half, to get its value; 1 for '/'.
+	 */
 	const __m256i difference = BOTH_HALVES(0, 63 - '/', 62 - '+', 52 - '0',
 	    0 - 'A', 0 - 'A', 26 - 'a', 26 - 'a', 0, 0, 0, 0, 0, 0, 0, 0);
-	/* Of each four bytes, big endian, the last three; 12 in each half. */
+	/* The low three of each four bytes, the highest first. */
 	const __m256i order = BOTH_HALVES(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13,
 	    12, -1, -1, -1, -1);
 	const __m256i low_bits = _mm256_set1_epi8(0x0f);
@@ -56,7 +60,7 @@ decode_vector(const uint8_t *text, uint8_t *out)
 		return false;
 	v = _mm256_add_epi8(in,
 	    _mm256_shuffle_epi8(difference, _mm256_add_epi8(upper, slash)));
-	/* Six bits and six are twelve, twelve and twelve are three bytes. */
+	/* Pairs of 6-bit values become 12 bits, and pairs of these 24. */
 	v = _mm256_maddubs_epi16(v, _mm256_set1_epi16(0x0140));
 	v = _mm256_madd_epi16(v, _mm256_set1_epi32(0x00011000));
 	v = _mm256_shuffle_epi8(v, order);
@@ -79,7 +83,7 @@ decode_vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 }
 
 static size_t
-vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
+decode_if_avx2(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
 	return __builtin_cpu_supports("avx2") ?
 	    decode_vectors(text, len, out, cap) :
@@ -89,7 +93,7 @@ vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 #else
 
 static size_t
-vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
+decode_if_avx2(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
 	(void)text;
 	(void)len;
@@ -103,7 +107,7 @@ vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 size_t
 base64_vector_groups(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
-	size_t used = vectors(text, len, out, cap);
+	size_t used = decode_if_avx2(text, len, out, cap);
 
 	return used +
 	    kv_base64_decode_groups(text + used, len - used, out + used / 4 * 3,

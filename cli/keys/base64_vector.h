@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keys/base64_vector: kv_base64_decode_groups with AVX2, where the processor
- * has it, which is found out at run time.
+ * keys/base64_vector: kv_base64_decode_groups with AVX2, if the processor has
+ * it (checked at run time).
  */
 #ifndef CLI_KEYS_BASE64_VECTOR_H
 #define CLI_KEYS_BASE64_VECTOR_H
@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How far beyond cap out must be writable. */
+/* How many bytes beyond cap must be writable in out. */
 #define BASE64_VECTOR_SLACK 32
 
-/* As kv_base64_decode_groups, but out has BASE64_VECTOR_SLACK bytes more. */
+/*
+ * As kv_base64_decode_groups, but out has room for cap + BASE64_VECTOR_SLACK
+ * bytes.
+ */
 size_t base64_vector_groups(const uint8_t *text, size_t len, uint8_t *out,
     size_t cap);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Bare DER: which of the forms it is, from its outermost elements. */
+/* Recognises the form of bare DER by its outermost elements. */
 #include "keys/pem_forms.h"
 
 #define TAG_INTEGER 0x02
@@ -12,7 +12,7 @@
 
 enum header { HEADER_BAD, HEADER_SHORT, HEADER_WHOLE };
 
-/* Tag and length of an element (X.690 section 8.1), taken off the data. */
+/* Removes the tag and length of an element (X.690 section 8.1) from data. */
 static enum header
 get_header(struct kv_span *data, uint8_t *tagp, size_t *lenp)
 {
@@ -38,7 +38,7 @@ get_header(struct kv_span *data, uint8_t *tagp, size_t *lenp)
 	return HEADER_WHOLE;
 }
 
-/* Takes a whole element off the data. */
+/* Removes a whole element from data. False if it is not whole. */
 static bool
 get_element(struct kv_span *data, uint8_t *tagp, struct kv_span *contentp)
 {
@@ -63,11 +63,11 @@ is_line_end(struct kv_span s)
 }
 
 /*
- * A sequence that ends where the data ends, or goes on behind it, and starts
- * as one of the forms does: with a number, or with a sequence that starts with
- * an object identifier (SPKI), a version or a number (X.509, PKCS#10; these are
- * never short). So there is a control byte that no text has among the first
- * five, with lengths in their shortest form.
+ * A SEQUENCE that ends at the end of the data (but for line ends) or beyond it.
+ * Its first element is an INTEGER, or a SEQUENCE that starts with an OID
+ * (SPKI), or with [0] or an INTEGER (X.509, PKCS#10: only if the outer length
+ * is 0x80 or more). So one of the first five bytes is a control character that
+ * no text has, if lengths are in their shortest form.
  */
 bool
 pem_looks_like_der(struct kv_span data)
@@ -107,7 +107,10 @@ pem_looks_like_der(struct kv_span data)
 		(data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));
 }
 
-/* Sequences that start with a number: private keys, and PKCS#1's public. */
+/*
+ * Reads a SEQUENCE that starts with an INTEGER: a private key, or a PKCS#1
+ * public key.
+ */
 static bool
 read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 {
@@ -127,13 +130,15 @@ read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 		return pem_read_dsa_private(der, o);
 	if (numbers >= 9)
 		return pem_read_rsa_private(der, o);
-	return pem_refuse(o, "DER of no kind that holds a key known here");
+	return pem_refuse(o,
+	    "DER in none of the forms of a key that keyveto reads");
 }
 
 /*
- * What is signed, in a request: its version, then a name, a sequence that is
- * empty or starts with a set. In a certificate: [0], or of version 1 a number
- * and then an algorithm, a sequence that starts with an identifier.
+ * Whether info is the signed part of a request, not of a certificate. A request
+ * has an INTEGER, then a name: a SEQUENCE that is empty or starts with a SET. A
+ * certificate has [0]; in version 1, an INTEGER and then an algorithm: a
+ * SEQUENCE that starts with an OID.
  */
 static bool
 is_request(struct kv_span info)
@@ -147,7 +152,7 @@ is_request(struct kv_span info)
 }
 
 static bool
-read_der(struct kv_span der, const struct pem_out *o)
+read_whole_der(struct kv_span der, const struct pem_out *o)
 {
 	struct kv_span data = der, content, first, second;
 	uint8_t tag, next;
@@ -174,7 +179,7 @@ pem_read_der(struct kv_span data, struct pem_key *key, char *why, size_t cap)
 
 	*key = (struct pem_key){ 0 };
 	why[0] = '\0';
-	if (read_der(data, &o)) {
+	if (read_whole_der(data, &o)) {
 		why[0] = '\0';
 		return true;
 	}

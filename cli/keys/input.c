@@ -14,24 +14,24 @@
 
 #include "keys/pem.h"
 
-/* Also the longest line: any key sshd takes, with room for options. */
+/* Also the longest line: room for the longest key of sshd, with options. */
 #define BLOCK_BYTES INPUT_BUFFER_BYTES
-/* What is read of a file at a time: it is still in the cache when it is used. */
+/* How much of a file is read at a time: little enough for the cache. */
 #define READ_BYTES (256 * 1024)
-/* What other threads are given at a time: their findings are kept meanwhile. */
+/* Size of a thread's block: its findings stay in memory until printed. */
 #define SHARE_BYTES (128 * 1024)
-/* Where a NUL shows that a file is not text. */
+/* A NUL in this many first bytes means that the file is not text. */
 #define BINARY_BYTES 4096
 #define DEPTH_MAX 64
 
-/* What is known of the text being read. */
+/* The state of reading one text. */
 struct reader {
 	const struct input_sink *sink;
 	const char *path;
 	bool walked;
 	bool regular;  /* a file, not a pipe */
 	uint64_t line; /* number of the line being read */
-	/* A PEM block being collected; NULL outside of one. */
+	/* The PEM block being collected; NULL if there is none. */
 	uint8_t *pem;
 	size_t pem_len;
 	uint64_t pem_line;
@@ -101,7 +101,7 @@ give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 		r->sink->key(&k, r->sink->arg);
 }
 
-/* The block may be a private key. */
+/* Erases the block: it may be a private key. */
 static void
 drop_pem(struct reader *r)
 {
@@ -128,7 +128,7 @@ end_pem(struct reader *r)
 	drop_pem(r);
 }
 
-/* Adds a line to the PEM block, its BEGIN line first. */
+/* Adds a line to the PEM block; the first is its BEGIN line. */
 static void
 collect_pem(struct reader *r, struct kv_span text)
 {
@@ -158,8 +158,8 @@ collect_pem(struct reader *r, struct kv_span text)
 }
 
 /*
- * Known_hosts lines may start with a marker; what follows has the shape of any
- * other line. False for a marker that ssh does not know either.
+ * Skips the marker that may start a known_hosts line. The rest is like any
+ * other line. False for a marker that ssh does not know.
  */
 static bool
 skip_marker(struct kv_span *text)
@@ -207,13 +207,16 @@ give_unknown_type(const struct reader *r, const struct kv_line *line)
 	r->sink->problem(&p, r->sink->arg);
 }
 
-/* Protocol 1 keys have a modulus of hundreds of digits; tables do not. */
+/*
+ * A protocol 1 key has a modulus of hundreds of digits. A shorter line of
+ * numbers is just a table.
+ */
 #define SSH1_LINE_BYTES 128
 
 /*
- * Whether an error means that there is nothing like a key on the line. Every
- * SSH blob starts with the length of a short name, so its base64 with AAAA;
- * prose about ssh-rsa keys does not.
+ * Whether err means that the line does not look like a key at all. Every SSH
+ * blob starts with the length of a short name, so its base64 starts with AAAA.
+ * Prose about ssh-rsa keys does not.
  */
 static bool
 is_no_key(enum kv_err err, struct kv_span text, const struct kv_line *line)
@@ -226,9 +229,12 @@ is_no_key(enum kv_err err, struct kv_span text, const struct kv_line *line)
 	return line->base64.len < 4 || memcmp(line->base64.p, "AAAA", 4) != 0;
 }
 
-/* A key behind a byte order mark, which sshd does not find, nor do we. */
+/*
+ * Whether a key follows a byte order mark. Neither sshd nor kv_line_parse reads
+ * such a line.
+ */
 static bool
-has_marked_key(const struct reader *r, struct kv_span text)
+has_key_after_bom(const struct reader *r, struct kv_span text)
 {
 	struct kv_line line;
 
@@ -251,7 +257,7 @@ read_line(struct reader *r, struct kv_span text)
 	r->line++;
 	if (r->pem != NULL || pem_is_begin(text)) {
 		collect_pem(r, text);
-		/* sshd knows no blocks: a key on a line in one is a key. */
+		/* sshd ignores PEM: a key on a line inside a block counts. */
 		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line) ==
 			KV_OK &&
 		    !line.is_blank)
@@ -260,7 +266,7 @@ read_line(struct reader *r, struct kv_span text)
 	}
 	marked = !skip_marker(&text);
 	err = kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line);
-	/* Before a key it may also be options that nobody knows. */
+	/* If a key follows, the word may be options, so the key counts. */
 	if (marked && err != KV_OK)
 		err = KV_ERR_LINE_MARKER;
 	if (err == KV_OK) {
@@ -269,7 +275,7 @@ read_line(struct reader *r, struct kv_span text)
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
 		give_unknown_type(r, &line);
-	} else if (has_marked_key(r, text)) {
+	} else if (has_key_after_bom(r, text)) {
 		give_problem(r, r->line,
 		    "byte order mark before the key: "
 		    "sshd does not read this line");
@@ -278,7 +284,7 @@ read_line(struct reader *r, struct kv_span text)
 	}
 }
 
-/* The line that text starts with is taken off it, and read. */
+/* Reads the first line of text, and removes it from text. */
 static void
 read_next_line(struct reader *r, struct kv_span *text)
 {
@@ -291,7 +297,7 @@ read_next_line(struct reader *r, struct kv_span *text)
 	text->len -= len;
 }
 
-/* As many lines as the sink can look at in one go. */
+/* Reads as many lines as the sink's quick function looks at in one call. */
 static void
 read_quickly(struct reader *r, struct kv_span *text)
 {
@@ -313,7 +319,7 @@ static void
 read_lines(struct reader *r, struct kv_span text)
 {
 	while (text.len > 0) {
-		/* In a PEM block a line is a part of that, too. */
+		/* quick does not know PEM. */
 		if (r->sink->quick != NULL && r->pem == NULL)
 			read_quickly(r, &text);
 		else
@@ -337,7 +343,7 @@ input_read_block(const struct input_block *block, const struct input_sink *sink)
 	free(r.pem);
 }
 
-/* Whether a pipe has more to read, or has ended, right now. */
+/* Whether read(2) would not wait. */
 static bool
 is_ready(int fd)
 {
@@ -347,12 +353,14 @@ is_ready(int fd)
 }
 
 /*
- * Reads into buf behind its first *lenp bytes and sets *eofp at the end. A
- * regular file fills the buffer; from a pipe, what is there has to do, so that
- * a slow writer's keys are judged as they come. False with errno on an error.
+ * Reads from fd into buf behind its first *lenp bytes; sets *eofp at the end.
+ * Stops when it has READ_BYTES of a regular file, or when a pipe has nothing
+ * more for now, so that a slow writer's keys are judged as they come. Data that
+ * looks like DER is read on, up to BLOCK_BYTES. False with errno.
  */
 static bool
-fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
+fill_buffer(const struct reader *r, int fd, uint8_t *buf, size_t *lenp,
+    bool *eofp)
 {
 	bool got = false;
 
@@ -388,7 +396,7 @@ fill(const struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 	return true;
 }
 
-/* Where the last line of buf that is whole ends; 0 if none is. */
+/* How many bytes of buf are whole lines; all of them if at_end. */
 static size_t
 whole_lines(const uint8_t *buf, size_t len, bool at_end)
 {
@@ -401,8 +409,8 @@ whole_lines(const uint8_t *buf, size_t len, bool at_end)
 }
 
 /*
- * A share for another thread: whole lines from the start of text, and their
- * number. It ends before a line that starts a PEM block.
+ * How many bytes of whole lines another thread gets, and their number. Ends
+ * before a line that starts a PEM block.
  */
 static size_t
 cut_share(struct kv_span text, uint64_t *linesp)
@@ -424,11 +432,12 @@ cut_share(struct kv_span text, uint64_t *linesp)
 }
 
 /*
- * Gives lines to other threads, or reads them here: a PEM block may go on in
- * the next block. Returns whether text is in use elsewhere now.
+ * Passes lines of a long text to the sink's block function, up to a PEM block,
+ * which may go on in the next buffer. Reads the rest here. Returns whether a
+ * block uses the buffer now.
  */
 static bool
-dispatch(struct reader *r, struct kv_span text, bool long_text)
+share_or_read(struct reader *r, struct kv_span text, bool long_text)
 {
 	bool shared = false;
 
@@ -456,7 +465,7 @@ dispatch(struct reader *r, struct kv_span text, bool long_text)
 	return shared;
 }
 
-/* Blanks before a key may be as many as one likes. */
+/* sshd takes any number of blanks before a key. */
 static bool
 is_all_blanks(struct kv_span text)
 {
@@ -468,9 +477,9 @@ is_all_blanks(struct kv_span text)
 }
 
 /*
- * The start of a line that does not fit. sshd reads lines of any length, so a
- * key in front of a long comment counts; of what lies behind, only that there
- * is something can be told.
+ * Reads the start of a line longer than the buffer. sshd reads lines of any
+ * length, so a key before a long comment counts. A key behind the start cannot
+ * be read: that is a problem to report.
  */
 static void
 give_long_line(struct reader *r, struct kv_span start)
@@ -484,12 +493,15 @@ give_long_line(struct reader *r, struct kv_span start)
 		if (!line.is_blank || !is_all_blanks(start))
 			return;
 	}
-	/* In a directory, a long run of binary data is not worth a word. */
+	/* In a directory it may be binary data: no message. */
 	if (!r->walked || memchr(start.p, '\0', BINARY_BYTES) == NULL)
 		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
 }
 
-/* Drops the rest of a line that does not fit; the buffer is full of it. */
+/*
+ * Reads the start of a line that fills the buffer, and drops its rest. False
+ * with errno.
+ */
 static bool
 skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 {
@@ -499,7 +511,7 @@ skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 	give_long_line(r, (struct kv_span){ buf, *lenp });
 	do {
 		*lenp = 0;
-		if (!fill(r, fd, buf, lenp, eofp))
+		if (!fill_buffer(r, fd, buf, lenp, eofp))
 			return false;
 		nl = *lenp > 0 ? memchr(buf, '\n', *lenp) : NULL;
 	} while (nl == NULL && !*eofp);
@@ -522,7 +534,10 @@ read_der(struct reader *r, struct kv_span data)
 		pem_key_free(&key);
 	} else if (!r->walked)
 		give_problem(r, 1, why);
-	/* To sshd it is text like any other: lines in it are keys, too. */
+	/*
+	 * sshd reads any file as text: keys on lines in it count, too. Other
+	 * lines get no message.
+	 */
 	r->walked = true;
 	read_lines(r, data);
 }
@@ -543,9 +558,12 @@ give_buffer(const struct input_sink *sink, uint8_t *buf)
 		free(buf);
 }
 
-/* Keeps the len bytes at start for the next block. */
+/*
+ * Moves the unread len bytes at start to the front of r->buf; if blocks use
+ * that buffer, to the front of a new one. False if there is none.
+ */
 static bool
-keep(struct reader *r, const uint8_t *start, size_t len, bool shared)
+keep_rest(struct reader *r, const uint8_t *start, size_t len, bool shared)
 {
 	uint8_t *old = r->buf, *next;
 
@@ -561,7 +579,7 @@ keep(struct reader *r, const uint8_t *start, size_t len, bool shared)
 	return true;
 }
 
-/* Reads the text block by block. False with errno. */
+/* Reads fd block by block. False with errno. */
 static bool
 read_stream(struct reader *r, int fd)
 {
@@ -569,7 +587,7 @@ read_stream(struct reader *r, int fd)
 	bool first = true, eof = false, shared = false;
 
 	while (!eof) {
-		if (!fill(r, fd, r->buf, &len, &eof))
+		if (!fill_buffer(r, fd, r->buf, &len, &eof))
 			return false;
 		if (first && eof &&
 		    pem_looks_like_der((struct kv_span){ r->buf, len })) {
@@ -583,12 +601,13 @@ read_stream(struct reader *r, int fd)
 			use = whole_lines(r->buf, len, eof);
 		}
 		if (use > 0)
-			shared = dispatch(r, (struct kv_span){ r->buf, use },
+			shared = share_or_read(r,
+			    (struct kv_span){ r->buf, use },
 			    (!first || !eof) &&
 				(r->regular || len == BLOCK_BYTES));
 		first = false;
 		len -= use;
-		if (!keep(r, r->buf + use, len, shared))
+		if (!keep_rest(r, r->buf + use, len, shared))
 			return false;
 		shared = false;
 	}
@@ -627,7 +646,7 @@ input_read_fd(int fd, const char *path, const struct input_sink *sink)
 }
 
 static void
-problem_at(const char *path, int error, const struct input_sink *sink)
+give_path_problem(const char *path, int error, const struct input_sink *sink)
 {
 	const struct input_problem p = {
 		.path = path,
@@ -637,10 +656,10 @@ problem_at(const char *path, int error, const struct input_sink *sink)
 	sink->problem(&p, sink->arg);
 }
 
-static void walk(int fd, const char *path, int depth,
+static void walk_directory(int fd, const char *path, int depth,
     const struct input_sink *sink);
 
-/* One entry of a directory: a directory or file is read, the rest is not. */
+/* Reads one entry of a directory, if it is a directory or a regular file. */
 static void
 walk_entry(int dir, const char *name, const char *path, int depth,
     const struct input_sink *sink)
@@ -652,16 +671,18 @@ walk_entry(int dir, const char *name, const char *path, int depth,
 	fd = openat(dir, name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1) {
-		/* Symbolic links, sockets, and files that have just gone. */
+		/*
+		 * A symbolic link, a socket, or a file that was just removed.
+		 */
 		if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
-			problem_at(path, errno, sink);
+			give_path_problem(path, errno, sink);
 		return;
 	}
 	if (fstat(fd, &st) == -1) {
-		problem_at(path, errno, sink);
+		give_path_problem(path, errno, sink);
 		close(fd);
 	} else if (S_ISDIR(st.st_mode)) {
-		walk(fd, path, depth + 1, sink);
+		walk_directory(fd, path, depth + 1, sink);
 	} else {
 		if (S_ISREG(st.st_mode))
 			read_fd(fd, path, true, sink);
@@ -669,16 +690,18 @@ walk_entry(int dir, const char *name, const char *path, int depth,
 	}
 }
 
-/* Reads all of a directory; takes fd over. */
+/* Reads all entries of a directory, and closes fd. */
 static void
-walk(int fd, const char *path, int depth, const struct input_sink *sink)
+walk_directory(int fd, const char *path, int depth,
+    const struct input_sink *sink)
 {
 	char below[PATH_MAX];
 	struct dirent *entry;
 	DIR *dir;
 
 	if (depth > DEPTH_MAX || (dir = fdopendir(fd)) == NULL) {
-		problem_at(path, depth > DEPTH_MAX ? ELOOP : errno, sink);
+		give_path_problem(path, depth > DEPTH_MAX ? ELOOP : errno,
+		    sink);
 		close(fd);
 		return;
 	}
@@ -692,13 +715,13 @@ walk(int fd, const char *path, int depth, const struct input_sink *sink)
 		n = snprintf(below, sizeof(below), "%s%s%s", path, slash,
 		    entry->d_name);
 		if (n < 0 || (size_t)n >= sizeof(below))
-			problem_at(path, ENAMETOOLONG, sink);
+			give_path_problem(path, ENAMETOOLONG, sink);
 		else
 			walk_entry(dirfd(dir), entry->d_name, below, depth,
 			    sink);
 	}
 	if (errno != 0)
-		problem_at(path, errno, sink);
+		give_path_problem(path, errno, sink);
 	closedir(dir);
 }
 
@@ -714,13 +737,13 @@ input_read(const char *path, const struct input_sink *sink)
 	}
 	fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &st) == -1) {
-		problem_at(path, errno, sink);
+		give_path_problem(path, errno, sink);
 		if (fd != -1)
 			close(fd);
 		return;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		walk(fd, path, 0, sink);
+		walk_directory(fd, path, 0, sink);
 		return;
 	}
 	read_fd(fd, path, false, sink);
@@ -732,7 +755,7 @@ input_size(const char *path)
 {
 	struct stat st;
 
-	/* A directory's size would have to be found by walking it twice. */
+	/* The size of a directory's files would need a second walk. */
 	if (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) == -1 :
 				     stat(path, &st) == -1)
 		return 0;

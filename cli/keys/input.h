@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * input: every key in a file, directory or stream, whatever form it has:
- * authorized_keys, .pub, known_hosts, ssh-keyscan output, SSH certificates,
- * RFC 4716, PEM and DER public keys, private key files. Forms are told apart
- * by content. Memory does not grow with the input.
+ * keys/input: reads every key in a file, directory or stream: authorized_keys,
+ * .pub, known_hosts, ssh-keyscan output, SSH certificates, RFC 4716, PEM and
+ * DER public keys, private key files. The form is recognised by content. Memory
+ * use does not grow with the input.
  */
 #ifndef CLI_KEYS_INPUT_H
 #define CLI_KEYS_INPUT_H
@@ -14,30 +14,33 @@
 
 #define INPUT_BUFFER_BYTES (1024 * 1024)
 
-/* One key found. Everything belongs to the reader, until the callback ends. */
+/* One key found. All pointers are valid only during the callback. */
 struct input_key {
 	const char *path;     /* as given, or found in a directory; "-" */
 	uint64_t line;	      /* from 1; 1 for a binary file */
 	enum kv_part part;    /* of a certificate: the key, then the CA */
-	struct kv_pubkey key; /* type KV_KEY_NONE: only the SPKI is known */
-	struct kv_span spki;  /* set in that case */
-	const char *type;     /* "ssh-rsa"; OpenSSL's name in that case */
+	struct kv_pubkey key; /* type KV_KEY_NONE: it has only spki */
+	struct kv_span spki;  /* only if the type is KV_KEY_NONE */
+	const char *type;     /* "ssh-rsa"; with KV_KEY_NONE, OpenSSL's name */
 	unsigned int bits;
 	struct kv_span comment; /* untrusted text */
 };
 
-/* What could not be read or understood, at line (0: the whole file). */
+/*
+ * What could not be read or understood, at line (0: the whole file). Valid only
+ * during the callback.
+ */
 struct input_problem {
 	const char *path;
 	uint64_t line;
-	bool unknown_type;  /* a well-formed key of a type unknown to us */
-	const char *type;   /* its name then, untrusted */
+	bool unknown_type;  /* a well-formed key of an unknown type */
+	const char *type;   /* if unknown_type: its name, untrusted */
 	const char *reason; /* may hold untrusted bytes */
 };
 
 /*
- * A run of whole lines of a text: what input_read cuts a long file into when
- * other threads are to read it.
+ * Consecutive whole lines of a text. input_read cuts a long file into such
+ * blocks if other threads are to read it.
  */
 struct input_block {
 	const char *path;
@@ -48,10 +51,10 @@ struct input_block {
 };
 
 /*
- * Takes over the blocks of long texts that hold no PEM: it must read each with
- * input_read_block later, on any thread. Text and path are the block's: the
- * path must be copied; the buffer is written to again only after the reader
- * has given it back and taken it anew.
+ * Is given the blocks of long texts, except PEM. It must have each read with
+ * input_read_block later, on any thread. It must copy path. The reader does not
+ * write to the buffer again before it has passed it to give_buffer and got it
+ * from take_buffer.
  */
 typedef void (*input_block_fn)(const struct input_block *block, void *arg);
 
@@ -59,23 +62,23 @@ struct input_sink {
 	void (*key)(const struct input_key *key, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
 	/*
-	 * Told from time to time how many more bytes were read, and 0 before a
-	 * wait for more; may be NULL.
+	 * Called with the number of bytes read since the last call, and with 0
+	 * before a wait for more input. May be NULL.
 	 */
 	void (*progress)(uint64_t bytes, void *arg);
-	/* Told of each file that is read, before its keys; may be NULL. */
+	/* Called for each file, before its keys. May be NULL. */
 	void (*file)(const char *path, void *arg);
 	input_block_fn block; /* may be NULL */
 	/*
-	 * With block: INPUT_BUFFER_BYTES to read into, and the reader's end of
-	 * it. Blocks in it may be unread by then.
+	 * Needed if block is set. take_buffer returns INPUT_BUFFER_BYTES of
+	 * memory to read into; give_buffer ends the reader's use of it. Blocks
+	 * in it may still be unread then.
 	 */
 	uint8_t *(*take_buffer)(void *arg);
 	void (*give_buffer)(uint8_t *buffer, void *arg);
 	/*
-	 * Takes the keys of the next lines of a text where that is no matter
-	 * of doubt (keys/quick.h): lines that are done are not read. May be
-	 * NULL.
+	 * Handles the next lines that are one plain key each (keys/quick.h).
+	 * Lines that it sets to done are not read again. May be NULL.
 	 */
 	size_t (*quick)(struct kv_span text,
 	    struct quick_line line[static QUICK_LINES], void *arg);
@@ -83,24 +86,22 @@ struct input_sink {
 };
 
 /*
- * Reads a path (file, directory to be walked, "-" for standard input) and
- * hands each key and each problem to the sink, in the order of the input.
- * Directories are walked in the order the system lists them, not through
- * symbolic links in them; in a directory, what is no file, and lines that are
- * nothing like a key, are passed over silently.
+ * Reads path (a file, a directory, or "-" for standard input) and passes each
+ * key and each problem to the sink, in the order of the input. A directory is
+ * read recursively, in the order that the system lists it, without following
+ * symbolic links. Below a directory, anything but a regular file is skipped
+ * silently, and so are lines that do not look like a key.
  */
 void input_read(const char *path, const struct input_sink *sink);
 
-/* The same for an open descriptor, which stays the caller's. */
+/* As input_read, for an open descriptor. The caller closes it. */
 void input_read_fd(int fd, const char *path, const struct input_sink *sink);
 
+/* Reads a block that the sink's block function was given. */
 void input_read_block(const struct input_block *block,
     const struct input_sink *sink);
 
-/*
- * The size in bytes of a regular file, for progress; 0 if it cannot be told
- * without reading (a stream, a directory).
- */
+/* The size in bytes of a regular file, for progress; 0 for anything else. */
 uint64_t input_size(const char *path);
 
 #endif

@@ -10,7 +10,7 @@
 #include "keys/pem_forms.h"
 #include "kv_base64.h"
 
-/* A label longer than any in use is no label. */
+/* Longer than any label in use. */
 #define LABEL_MAX_BYTES 64
 
 /* The two styles of armour: RFC 7468 and RFC 4716. */
@@ -38,9 +38,9 @@ refuse_encrypted(struct kv_span data, const struct pem_out *o)
 	return pem_refuse_encrypted(o);
 }
 
-/* Blocks that stand beside keys. */
+/* Refuses a block that may stand beside keys, but never holds one. */
 static bool
-no_key(struct kv_span data, const struct pem_out *o)
+refuse_keyless(struct kv_span data, const struct pem_out *o)
 {
 	(void)data;
 	o->key->keyless = true;
@@ -52,7 +52,7 @@ static const struct form {
 	pem_read_fn read;
 } forms[] = {
 	{ "OPENSSH PRIVATE KEY", pem_read_openssh },
-	{ "SSH2 PUBLIC KEY", pem_take_blob },
+	{ "SSH2 PUBLIC KEY", pem_copy_blob },
 	{ "SSH2 ENCRYPTED PRIVATE KEY", refuse_ssh2_private },
 	{ "PUBLIC KEY", pem_read_spki },
 	{ "RSA PUBLIC KEY", pem_read_pkcs1 },
@@ -66,11 +66,11 @@ static const struct form {
 	{ "TRUSTED CERTIFICATE", pem_read_certificate },
 	{ "CERTIFICATE REQUEST", pem_read_request },
 	{ "NEW CERTIFICATE REQUEST", pem_read_request },
-	{ "EC PARAMETERS", no_key },
-	{ "DSA PARAMETERS", no_key },
-	{ "DH PARAMETERS", no_key },
-	{ "X9.42 DH PARAMETERS", no_key },
-	{ "X509 CRL", no_key },
+	{ "EC PARAMETERS", refuse_keyless },
+	{ "DSA PARAMETERS", refuse_keyless },
+	{ "DH PARAMETERS", refuse_keyless },
+	{ "X9.42 DH PARAMETERS", refuse_keyless },
+	{ "X509 CRL", refuse_keyless },
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -94,7 +94,7 @@ pem_refuse_encrypted(const struct pem_out *o)
 	    "key (.pub) instead");
 }
 
-/* "unknown key type NAME", for a blob of a type that the library has not. */
+/* Refuses with "unknown key type NAME", if the blob has a name. */
 static bool
 refuse_type(struct kv_span blob, const struct pem_out *o)
 {
@@ -109,7 +109,7 @@ refuse_type(struct kv_span blob, const struct pem_out *o)
 }
 
 bool
-pem_take_blob(struct kv_span blob, const struct pem_out *o)
+pem_copy_blob(struct kv_span blob, const struct pem_out *o)
 {
 	struct pem_key *key = o->key;
 	enum kv_err r;
@@ -213,15 +213,15 @@ pem_decode_and_read(struct kv_span text, pem_read_fn read,
 		ok = read((struct kv_span){ data, len }, o);
 	else
 		ok = pem_refuse(o, "damaged: %s", kv_strerror(r));
-	/* It may have been a private key. */
+	/* It may be a private key. */
 	explicit_bzero(data, cap);
 	free(data);
 	return ok;
 }
 
-/* Cuts a prefix and a suffix off a line; false if it has not both. */
+/* Removes prefix and suffix from line. False if it lacks either. */
 static bool
-cut(struct kv_span *line, const char *prefix, const char *suffix)
+cut_affixes(struct kv_span *line, const char *prefix, const char *suffix)
 {
 	size_t before = strlen(prefix), after = strlen(suffix);
 
@@ -234,7 +234,7 @@ cut(struct kv_span *line, const char *prefix, const char *suffix)
 	return true;
 }
 
-/* RFC 7468 section 3: printable, no hyphen, words apart by one blank. */
+/* RFC 7468 section 3: printable, no hyphen, no blank at either end. */
 static bool
 is_label(struct kv_span s)
 {
@@ -247,13 +247,13 @@ is_label(struct kv_span s)
 	return s.p[0] != ' ' && s.p[s.len - 1] != ' ';
 }
 
-/* What style of BEGIN line this is and its label; NULL for none. */
+/* Which armour's BEGIN line this is, and its label; NULL if neither's. */
 static const struct armour *
 find_begin(struct kv_span line, struct kv_span *labelp)
 {
 	for (size_t i = 0; i < COUNT(armours); i++) {
 		*labelp = line;
-		if (cut(labelp, armours[i].begin, armours[i].tail) &&
+		if (cut_affixes(labelp, armours[i].begin, armours[i].tail) &&
 		    is_label(*labelp))
 			return &armours[i];
 	}
@@ -276,7 +276,7 @@ pem_is_begin(struct kv_span line)
 {
 	struct kv_span label;
 
-	/* Most lines start with a letter, and need no closer look. */
+	/* For speed: most lines start with another letter. */
 	if (line.len == 0 ||
 	    (line.p[0] != '-' && line.p[0] != 'P' && line.p[0] > ' ' &&
 		line.p[0] != 0xef))
@@ -293,19 +293,19 @@ pem_is_end(struct kv_span line)
 	line = trim(line);
 	for (size_t i = 0; i < COUNT(armours); i++) {
 		label = line;
-		if (cut(&label, armours[i].end, armours[i].tail))
+		if (cut_affixes(&label, armours[i].end, armours[i].tail))
 			return true;
 	}
-	/* The last line of PuTTY's files; Private-Hash in the oldest. */
+	/* The last line of a PuTTY key file; old versions have Private-Hash. */
 	return pem_split_header(line, &name, &value) &&
 	    (kv_span_is(name, "Private-MAC") ||
 		kv_span_is(name, "Private-Hash"));
 }
 
 /*
- * The value of a header of RFC 4716 section 3.3, which goes on in the next
- * line after a backslash: its first cap bytes, put together in buf. A comment
- * may stand in quotes.
+ * Joins the value of a header (RFC 4716 section 3.3) with its continuation
+ * lines: a line that ends in a backslash goes on in the next. Keeps the first
+ * cap bytes, in buf. Removes quotes around the value.
  */
 static struct kv_span
 join_value(struct kv_span value, struct kv_span *text, uint8_t *buf, size_t cap)
@@ -323,14 +323,14 @@ join_value(struct kv_span value, struct kv_span *text, uint8_t *buf, size_t cap)
 		len += value.len;
 	} while (more && pem_next_line(text, &value));
 	value = (struct kv_span){ buf, len };
-	(void)cut(&value, "\"", "\"");
+	(void)cut_affixes(&value, "\"", "\"");
 	return value;
 }
 
 /*
- * Reads the headers before the base64, of RFC 4716 or of RFC 1421 section 4.6,
- * and leaves text behind them. Base64 has no colon, so lines with one are
- * headers. False, with a reason, for what is encrypted.
+ * Reads the headers before the base64 (RFC 4716, or RFC 1421 section 4.6), and
+ * moves text behind them. A line with a colon is a header: base64 has none.
+ * False, with a reason, if the block is encrypted.
  */
 static bool
 read_headers(struct kv_span *text, const struct pem_out *o)
@@ -352,7 +352,10 @@ read_headers(struct kv_span *text, const struct pem_out *o)
 	return true;
 }
 
-/* The lines up to the END line, which must suit the BEGIN line. */
+/*
+ * Sets *bodyp to the lines before the END line, which must match the BEGIN
+ * line. False with a reason.
+ */
 static bool
 find_body(struct kv_span text, const struct armour *armour,
     struct kv_span label, struct kv_span *bodyp, const struct pem_out *o)
@@ -370,11 +373,10 @@ find_body(struct kv_span text, const struct armour *armour,
 			continue;
 		}
 		end = line;
-		if (!cut(&end, armour->end, armour->tail) ||
+		if (!cut_affixes(&end, armour->end, armour->tail) ||
 		    !kv_span_equal(end, label))
 			return pem_refuse(o,
-			    "BEGIN and END lines are not of "
-			    "one kind");
+			    "the END line does not match the BEGIN line");
 		return true;
 	}
 	return pem_refuse(o, "no END line");

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keys/pem_forms: what the files behind keys/pem.h share. keys/pem.c takes blocks
- * apart, keys/der.c tells kinds of bare DER apart; keys/pem_ssh.c reads what holds an
- * SSH blob, keys/pem_openssl.c what OpenSSL decodes.
+ * keys/pem_forms: shared by the files behind keys/pem.h. pem.c parses blocks,
+ * der.c recognises the form of bare DER, pem_ssh.c reads forms with an SSH blob
+ * in them, pem_openssl.c those that OpenSSL decodes.
  */
 #ifndef CLI_KEYS_PEM_FORMS_H
 #define CLI_KEYS_PEM_FORMS_H
 
 #include "keys/pem.h"
 
-/* Where a form's reader leaves the key, or the reason why there is none. */
+/* Where a reader stores the key, or in why (cap bytes) why there is none. */
 struct pem_out {
 	struct pem_key *key;
 	char *why;
 	size_t cap;
 };
 
-/* Writes the reason; always false, for a reader to return. */
+/*
+ * Writes the reason into o->why. Always false, so that a reader can return it.
+ */
 bool pem_refuse(const struct pem_out *o, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * Makes a copy of an SSH blob the key, if the library reads it whole.
- */
-bool pem_take_blob(struct kv_span blob, const struct pem_out *o);
+/* Copies an SSH blob into o->key and parses it. False with a reason. */
+bool pem_copy_blob(struct kv_span blob, const struct pem_out *o);
 
-/* Sets the comment: its first bytes, and none after a NUL. */
+/* Sets the comment to text, cut to fit, and up to the first NUL. */
 void pem_set_comment(struct pem_key *key, struct kv_span text);
 
 /*
- * Takes a line from the text, without what ends it and without blanks around
- * it; false at the end of the text.
+ * Removes the first line from text, and sets *linep to it without its line end
+ * and without blanks at both ends. False at the end of the text.
  */
 bool pem_next_line(struct kv_span *text, struct kv_span *linep);
 
@@ -40,7 +40,7 @@ bool pem_next_line(struct kv_span *text, struct kv_span *linep);
 bool pem_split_header(struct kv_span line, struct kv_span *namep,
     struct kv_span *valuep);
 
-/* A reader of one form, and those there are. */
+/* Readers, one for each form. False with a reason. */
 typedef bool (*pem_read_fn)(struct kv_span data, const struct pem_out *o);
 bool pem_read_openssh(struct kv_span data, const struct pem_out *o);
 bool pem_read_spki(struct kv_span der, const struct pem_out *o);
@@ -52,15 +52,20 @@ bool pem_read_ec_private(struct kv_span der, const struct pem_out *o);
 bool pem_read_certificate(struct kv_span der, const struct pem_out *o);
 bool pem_read_request(struct kv_span der, const struct pem_out *o);
 
-/* Decodes base64 for a reader, and leaves nothing of it in memory. */
+/* Decodes base64 for a reader, and erases the decoded bytes afterwards. */
 bool pem_decode_and_read(struct kv_span text, pem_read_fn read,
     const struct pem_out *o);
 
-/* The first line of a PuTTY key file; and its reader, for the lines below. */
+/*
+ * pem_is_ppk: whether line is the first of a PuTTY key file. pem_read_ppk reads
+ * the lines after it.
+ */
 bool pem_is_ppk(struct kv_span line);
 bool pem_read_ppk(struct kv_span text, const struct pem_out *o);
 
-/* What all encrypted forms but OpenSSH's and PuTTY's are refused with. */
+/*
+ * Refuses a form whose public half is encrypted: all but OpenSSH's and PuTTY's.
+ */
 bool pem_refuse_encrypted(const struct pem_out *o);
 
 #endif

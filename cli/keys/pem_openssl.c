@@ -12,27 +12,27 @@
 
 #include "keys/pem_forms.h"
 
-/* The longest integers sshd takes; OpenSSL would read a megabit. */
+/* The longest integers that sshd takes. OpenSSL would read a megabit. */
 #define BITS_MAX (KV_MPINT_MAX_BYTES * 8)
 
 /*
- * The longest private keys that OpenSSL is shown: RSA of 16384 bits in PKCS#8
- * is 9.4 KiB. For DSA it must compute the public half, g^x mod p, which takes
- * forever with large numbers: keys of 10000 bits, which is its limit for use,
- * just fit, and nothing takes a second.
+ * The longest private keys that are passed to OpenSSL. RSA of 16384 bits in
+ * PKCS#8 has 9.4 KiB. For DSA, OpenSSL must compute the public half, g^x mod p,
+ * which is very slow with large numbers. 2700 bytes are enough for 10000 bits,
+ * OpenSSL's limit for DSA, and that takes less than a second.
  */
 #define PRIVATE_MAX_BYTES (32 * 1024)
 #define DSA_PRIVATE_MAX_BYTES 2700
 
-/* Of what OpenSSL does not know. */
+/* The longest key of a type that OpenSSL does not know. */
 #define UNKNOWN_MAX_BYTES (64 * 1024)
 
 /* draft-ietf-lamps-pq-composite-sigs, id-MLDSA44-Ed25519-SHA512 */
 #define OID_MLDSA44_ED25519 "1.3.6.1.5.5.7.6.39"
 
 /*
- * A context of our own: the system's openssl.cnf may load any provider or
- * engine into the default one.
+ * Our own context: openssl.cnf may load any provider or engine into the default
+ * one.
  */
 static OSSL_LIB_CTX *libctx;
 static pthread_once_t libctx_once = PTHREAD_ONCE_INIT;
@@ -54,7 +54,7 @@ get_libctx(void)
 static bool
 refuse_openssl(const struct pem_out *o)
 {
-	return pem_refuse(o, "OpenSSL cannot take this key apart");
+	return pem_refuse(o, "OpenSSL cannot decode this key");
 }
 
 static bool
@@ -63,7 +63,7 @@ refuse_malformed(const struct pem_out *o, const char *what)
 	return pem_refuse(o, "%s is malformed", what);
 }
 
-/* An SSH blob under construction; full stays set once it ran over. */
+/* An SSH blob being built. full stays set once something did not fit. */
 struct blob {
 	uint8_t p[KV_PUBKEY_FIELDS * (4 + KV_MPINT_MAX_WIRE_BYTES) + 64];
 	size_t len;
@@ -105,10 +105,13 @@ convert_built(const struct blob *b, const struct pem_out *o)
 {
 	if (b->full)
 		return pem_refuse(o, "%s", kv_strerror(KV_ERR_INT_TOO_LARGE));
-	return pem_take_blob((struct kv_span){ b->p, b->len }, o);
+	return pem_copy_blob((struct kv_span){ b->p, b->len }, o);
 }
 
-/* RFC 4251 section 5: a zero byte goes before a set top bit. */
+/*
+ * Appends an mpint: RFC 4251 section 5 wants a zero byte before a set top bit.
+ * False if the key has no such number.
+ */
 static bool
 put_mpint(struct blob *b, const EVP_PKEY *pkey, const char *param)
 {
@@ -145,7 +148,7 @@ convert_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
 	struct blob b = { .len = 0 };
 
 	put_name(&b, kv_keytype_name(KV_KEY_DSA));
-	/* Certificates may leave p, q and g to the issuer's. */
+	/* A certificate may omit p, q and g, and inherit the issuer's. */
 	if (!put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_P) ||
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_Q) ||
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_G) ||
@@ -205,7 +208,7 @@ convert_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
 	return convert_built(&b, o);
 }
 
-/* Keeps len bytes of an SPKI: a key without an SSH form. */
+/* Copies the SPKI of a key without an SSH form into o->key. */
 static bool
 convert_spki(const uint8_t *der, int len, unsigned int bits,
     const struct pem_out *o)
@@ -222,7 +225,7 @@ convert_spki(const uint8_t *der, int len, unsigned int bits,
 	return true;
 }
 
-/* Blanks become hyphens: a type is one word in what is printed. */
+/* Blanks become hyphens: the type is printed as one word. */
 static void
 set_type(struct pem_key *key, const char *name, const char *detail)
 {
@@ -250,8 +253,8 @@ convert_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
 }
 
 /*
- * However the file has it, the point goes uncompressed into what is looked up,
- * and the curve by its name: so the publishers of filters have it.
+ * The SPKI always gets an uncompressed point and a named curve, whatever the
+ * file has: the publishers of filters encode it so.
  */
 static bool
 convert_ec(EVP_PKEY *pkey, const struct pem_out *o)
@@ -263,7 +266,7 @@ convert_ec(EVP_PKEY *pkey, const struct pem_out *o)
 		OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed"))
 		return refuse_openssl(o);
 	if (!EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL))
-		return convert_other(pkey, "explicit", o); /* no named curve */
+		return convert_other(pkey, "explicit", o); /* not named */
 	if ((type = find_curve(group)) != KV_KEY_NONE)
 		return convert_ecdsa(pkey, type, o);
 	if (!EVP_PKEY_set_utf8_string_param(pkey, OSSL_PKEY_PARAM_EC_ENCODING,
@@ -295,7 +298,7 @@ convert_pkey(EVP_PKEY *pkey, const struct pem_out *o)
 	return convert_other(pkey, "", o);
 }
 
-/* Algorithms of which OpenSSL reads every key that is well-formed. */
+/* The algorithms that OpenSSL knows: if it rejects a key, it is malformed. */
 static bool
 is_known(const ASN1_OBJECT *algorithm)
 {
@@ -314,7 +317,7 @@ is_known(const ASN1_OBJECT *algorithm)
 	}
 }
 
-/* Kinds too new for this OpenSSL: the SPKI is looked up as it is. */
+/* Takes the SPKI unchanged, since this OpenSSL does not know its type. */
 static bool
 convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
     struct kv_span raw, const struct pem_out *o)
@@ -338,7 +341,7 @@ convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
 }
 
 static bool
-take_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
+convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 {
 	struct blob b = { .len = 0 };
 	char oid[sizeof(OID_MLDSA44_ED25519) + 1];
@@ -373,7 +376,7 @@ pem_read_spki(struct kv_span der, const struct pem_out *o)
 	if (d2i_X509_PUBKEY(&spki, &p, (long)der.len) == NULL)
 		ok = refuse_malformed(o, "public key");
 	else
-		ok = take_x509_pubkey(spki, o);
+		ok = convert_x509_pubkey(spki, o);
 	X509_PUBKEY_free(spki);
 	ERR_clear_error();
 	return ok;
@@ -389,7 +392,7 @@ pem_read_certificate(struct kv_span der, const struct pem_out *o)
 	if (d2i_X509(&cert, &p, (long)der.len) == NULL)
 		ok = refuse_malformed(o, "X.509 certificate");
 	else
-		ok = take_x509_pubkey(X509_get_X509_PUBKEY(cert), o);
+		ok = convert_x509_pubkey(X509_get_X509_PUBKEY(cert), o);
 	X509_free(cert);
 	ERR_clear_error();
 	return ok;
@@ -405,13 +408,13 @@ pem_read_request(struct kv_span der, const struct pem_out *o)
 	if (d2i_X509_REQ(&req, &p, (long)der.len) == NULL)
 		ok = refuse_malformed(o, "certificate request");
 	else
-		ok = take_x509_pubkey(X509_REQ_get_X509_PUBKEY(req), o);
+		ok = convert_x509_pubkey(X509_REQ_get_X509_PUBKEY(req), o);
 	X509_REQ_free(req);
 	ERR_clear_error();
 	return ok;
 }
 
-/* Nothing that is decoded here is encrypted; never ask a person. */
+/* Keeps OpenSSL from asking for a passphrase. No input here is encrypted. */
 static int
 no_passphrase(char *buf, int size, int rwflag, void *arg)
 {
@@ -422,7 +425,7 @@ no_passphrase(char *buf, int size, int rwflag, void *arg)
 	return -1;
 }
 
-/* A key in the form that is peculiar to its type. */
+/* Reads a key in the form that only its type has. */
 static bool
 read_typed(struct kv_span der, const char *type, int selection,
     const char *what, const struct pem_out *o)
@@ -481,9 +484,11 @@ pem_read_ec_private(struct kv_span der, const struct pem_out *o)
 	return read_private(der, "EC", "EC private key", o);
 }
 
-/* OpenSSL is shown no other types, such as DH: they could take long, too. */
+/*
+ * Converts only known types: with others, such as DH, OpenSSL could take long.
+ */
 static bool
-take_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
+convert_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
 {
 	char name[KV_KEYTYPE_NAME_BYTES];
 	const ASN1_OBJECT *algorithm;
@@ -518,7 +523,7 @@ pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
 	if (der.len > PRIVATE_MAX_BYTES)
 		return pem_refuse(o, "private key is too long");
 	info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &p, (long)der.len);
-	ok = info != NULL ? take_pkcs8(info, der.len, o) :
+	ok = info != NULL ? convert_pkcs8(info, der.len, o) :
 			    refuse_malformed(o, "private key");
 	PKCS8_PRIV_KEY_INFO_free(info);
 	ERR_clear_error();

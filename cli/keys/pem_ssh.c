@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Files that hold an SSH blob: OpenSSH's private keys and PuTTY's. */
+/*
+ * Readers of files that hold an SSH blob: OpenSSH's private keys and PuTTY's.
+ */
 #include <string.h>
 
 #include "keys/pem_forms.h"
@@ -7,9 +9,9 @@
 #define OPENSSH_MAGIC "openssh-key-v1" /* and its NUL */
 
 /*
- * PROTOCOL.key: the magic, string cipher, string kdf, string kdf options,
- * u32 number of keys, a string for each public key; the private keys follow,
- * encrypted or not. The public ones are always in the clear.
+ * OpenSSH's PROTOCOL.key: the magic, string cipher, string kdf, string kdf
+ * options, u32 number of keys, a string for each public key, then the private
+ * keys, which may be encrypted. The public keys never are.
  */
 bool
 pem_read_openssh(struct kv_span data, const struct pem_out *o)
@@ -21,13 +23,14 @@ pem_read_openssh(struct kv_span data, const struct pem_out *o)
 	if (data.len < sizeof(OPENSSH_MAGIC) ||
 	    memcmp(data.p, OPENSSH_MAGIC, sizeof(OPENSSH_MAGIC)) != 0 ||
 	    kv_bytes_skip(&b, sizeof(OPENSSH_MAGIC)) != KV_OK)
-		return pem_refuse(o, "not an OpenSSH private key inside");
+		return pem_refuse(o,
+		    "the block does not hold an OpenSSH private key");
 	if (kv_bytes_get_string(&b, &skipped) != KV_OK ||
 	    kv_bytes_get_string(&b, &skipped) != KV_OK ||
 	    kv_bytes_get_string(&b, &skipped) != KV_OK ||
 	    kv_bytes_get_u32(&b, &n) != KV_OK)
 		return pem_refuse(o, "OpenSSH private key is cut short");
-	/* sshkey.c:private2_check_public takes no other number. */
+	/* OpenSSH's private2_check_public (sshkey.c) takes only 1. */
 	if (n != 1)
 		return pem_refuse(o,
 		    "OpenSSH private key file with %u keys; "
@@ -35,7 +38,7 @@ pem_read_openssh(struct kv_span data, const struct pem_out *o)
 		    n);
 	if (kv_bytes_get_string(&b, &blob) != KV_OK)
 		return pem_refuse(o, "OpenSSH private key is cut short");
-	return pem_take_blob(blob, o);
+	return pem_copy_blob(blob, o);
 }
 
 bool
@@ -47,7 +50,7 @@ pem_is_ppk(struct kv_span line)
 	    memcmp(line.p, start, sizeof(start) - 1) == 0;
 }
 
-/* A number of lines; 0 for what is none. */
+/* Parses a number of lines; 0 if it is not a number. */
 static size_t
 read_count(struct kv_span text)
 {
@@ -61,9 +64,9 @@ read_count(struct kv_span text)
 	return n;
 }
 
-/* The next n lines of the text. */
+/* Removes the next n lines from text, and returns them. */
 static struct kv_span
-take_lines(struct kv_span *text, size_t n)
+remove_lines(struct kv_span *text, size_t n)
 {
 	struct kv_span lines = { text->p, 0 }, line;
 
@@ -74,8 +77,8 @@ take_lines(struct kv_span *text, size_t n)
 }
 
 /*
- * Lines "Name: value", of which "Public-Lines: N" is followed by N lines of
- * base64 (PuTTY's manual, appendix C). Only private lines are ever encrypted.
+ * Lines "Name: value". "Public-Lines: N" is followed by N lines of base64
+ * (PuTTY's manual, appendix C). Only private lines may be encrypted.
  */
 bool
 pem_read_ppk(struct kv_span text, const struct pem_out *o)
@@ -87,9 +90,9 @@ pem_read_ppk(struct kv_span text, const struct pem_out *o)
 		if (kv_span_is(name, "Comment"))
 			pem_set_comment(o->key, value);
 		if (kv_span_is(name, "Public-Lines"))
-			return pem_decode_and_read(take_lines(&text,
+			return pem_decode_and_read(remove_lines(&text,
 						       read_count(value)),
-			    pem_take_blob, o);
+			    pem_copy_blob, o);
 	}
 	return pem_refuse(o, "PuTTY key file without Public-Lines");
 }

@@ -8,15 +8,15 @@
 #include "kv_base64.h"
 #include "kv_spki.h"
 
-/* The largest blob looked at: RSA-8192 with room. */
+/* The largest blob that is read: RSA-8192, with room. */
 #define BLOB_BYTES 2048
-/* Before a blob, for an SPKI's head that is longer than the blob's. */
+/* Room before a blob: the head of an SPKI may be longer than the blob's. */
 #define ROOM_BYTES 64
 #define HEAD_BYTES 64
 
 /*
- * Keys of one size are some bytes that are always the same and the key's own:
- * in the blob, and in the SPKI.
+ * All keys of one type and size have the same head, in the blob and in the
+ * SPKI; the key's own bytes follow it.
  */
 struct form {
 	const char *name;
@@ -26,9 +26,9 @@ struct form {
 	size_t blob_head_len, spki_head_len, key_len;
 };
 
-/* An RSA key's SPKI: a head, the modulus, two bytes, the exponent. */
+/* An RSA key's SPKI: head, modulus, two bytes, exponent. */
 struct rsa_form {
-	size_t n_len, e_len; /* as they are in the blob */
+	size_t n_len, e_len; /* lengths in the blob */
 	uint8_t head[HEAD_BYTES], middle[2];
 	size_t head_len;
 };
@@ -38,7 +38,7 @@ struct rsa_form {
 #define RSA_E_MAX 8
 #define RSA_N_MIN 128
 
-/* What a thread works with. */
+/* A thread's forms and buffer. */
 struct workshop {
 	bool ready;
 	struct form form[FORMS]; /* Ed25519, then NIST's curves */
@@ -66,7 +66,7 @@ store_string(uint8_t *p, const void *s, size_t len)
 	return p + 4 + (s != NULL ? len : 0);
 }
 
-/* Has kv_spki encode a key of zeros, and keeps what is the same for all. */
+/* Takes the head from what kv_spki_encode makes of a key of zeros. */
 static bool
 make_form(struct form *f, enum kv_keytype type)
 {
@@ -86,7 +86,7 @@ make_form(struct form *f, enum kv_keytype type)
 	if (curve != NULL)
 		end = store_string(end, curve, strlen(curve));
 	end = store_string(end, NULL, len);
-	/* A point starts with what says that it is not compressed. */
+	/* The first byte of a point says that it is not compressed. */
 	if (point > 0) {
 		*end++ = key[0];
 		dummy.field[0].p = key;
@@ -127,7 +127,7 @@ make_rsa_form(struct rsa_form *f, size_t n_len, size_t e_len)
 }
 
 static bool
-make_ready(struct workshop *w)
+make_forms(struct workshop *w)
 {
 	static const enum kv_keytype types[FORMS] = {
 		KV_KEY_ED25519,
@@ -145,11 +145,12 @@ make_ready(struct workshop *w)
 }
 
 /*
- * Decodes canonical base64 up to the first character that is none; *lenp is
- * how many bytes there are. Returns how many characters, or 0 for any doubt.
+ * Decodes canonical base64 up to the first character that is not base64. *lenp
+ * is the number of bytes. Returns the number of characters; 0 if it is not
+ * canonical.
  */
 static size_t
-decode(struct kv_span text, uint8_t *blob, size_t *lenp)
+decode_blob(struct kv_span text, uint8_t *blob, size_t *lenp)
 {
 	size_t used = base64_vector_groups(text.p, text.len, blob, BLOB_BYTES);
 	size_t rest = 0;
@@ -166,7 +167,7 @@ decode(struct kv_span text, uint8_t *blob, size_t *lenp)
 }
 
 static bool
-judge_form(const struct form *f, uint8_t *blob, size_t len,
+hash_form(const struct form *f, uint8_t *blob, size_t len,
     struct kv_pkbf_hash *h)
 {
 	uint8_t *key = blob + f->blob_head_len;
@@ -180,7 +181,7 @@ judge_form(const struct form *f, uint8_t *blob, size_t len,
 	return true;
 }
 
-/* Whether an SSH integer is positive, and has no byte more than it needs. */
+/* Whether an mpint is positive, and has no needless zero byte. */
 static bool
 is_canonical(const uint8_t *p, size_t len)
 {
@@ -208,7 +209,7 @@ find_rsa_form(struct workshop *w, size_t n_len, size_t e_len)
 
 /* string "ssh-rsa", mpint e, mpint n (RFC 4253 section 6.6) */
 static bool
-judge_rsa(struct workshop *w, uint8_t *blob, size_t len, struct kv_pkbf_hash *h)
+hash_rsa(struct workshop *w, uint8_t *blob, size_t len, struct kv_pkbf_hash *h)
 {
 	static const uint8_t head[] = "\0\0\0\7ssh-rsa";
 	const size_t start = sizeof(head) - 1;
@@ -244,7 +245,10 @@ starts_with(struct kv_span text, const char *name, size_t len)
 	    text.p[len] == ' ';
 }
 
-/* The form of the line that text starts with; &rsa for RSA, NULL for others. */
+/*
+ * find_form returns the form of the line that text starts with: &rsa for RSA,
+ * NULL for a form unknown here.
+ */
 static const struct form rsa = { .name = "ssh-rsa", .name_len = 7 };
 
 static const struct form *
@@ -259,7 +263,7 @@ find_form(const struct workshop *w, struct kv_span text, bool ecdsa)
 	return NULL;
 }
 
-/* What may follow the base64: a blank, or the end of the line. */
+/* Whether base64 may end here: at a blank, or the end of the line. */
 static bool
 is_end_of_key(struct kv_span rest)
 {
@@ -269,8 +273,8 @@ is_end_of_key(struct kv_span rest)
 }
 
 /*
- * Reads the line that text starts with, up to the end of its key: *usedp.
- * True if it is one key for certain, with the hashes of its SPKI.
+ * Reads the line that text starts with, up to the end of its key: *usedp bytes.
+ * True, with the hash of its SPKI, if it is certainly one key.
  */
 static bool
 read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
@@ -286,19 +290,19 @@ read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
 	*usedp = f->name_len + 1;
 	text.p += *usedp;
 	text.len -= *usedp;
-	if ((used = decode(text, blob, &len)) == 0)
+	if ((used = decode_blob(text, blob, &len)) == 0)
 		return false;
 	*usedp += used;
 	text.p += used;
 	text.len -= used;
 	if (!is_end_of_key(text))
 		return false;
-	return f == &rsa ? judge_rsa(w, blob, len, h) :
-			   judge_form(f, blob, len, h);
+	return f == &rsa ? hash_rsa(w, blob, len, h) :
+			   hash_form(f, blob, len, h);
 }
 
 static bool
-is_empty(const struct kv_judge *j)
+cannot_judge(const struct kv_judge *j)
 {
 	return j->broken[0] != '\0' || j->n_filters == 0;
 }
@@ -307,7 +311,7 @@ bool
 quick_open(struct quick *q, const struct kv_judge *j)
 {
 	q->n_maps = 0;
-	if (is_empty(j))
+	if (cannot_judge(j))
 		return false;
 	for (size_t i = 0; i < j->n_filters; i++) {
 		if (j->filter[i].pkbf.fd == -1 ||
@@ -334,7 +338,7 @@ quick_hash(struct kv_span text, unsigned int flags,
 {
 	struct workshop *w = &workshop;
 	size_t n = 0, n_hashes = 0;
-	bool able = make_ready(w), more = true;
+	bool able = make_forms(w), more = true;
 
 	for (; n < QUICK_LINES && text.len > 0 && more; n++) {
 		const uint8_t *nl;

@@ -60,8 +60,8 @@ def test_broken_blocks_are_refused_with_the_reason(scratch):
     spki = Made(scratch, "P-256").spki
     good = pem("PUBLIC KEY", spki)
     for text, reason in (
-            (good.replace("END PUBLIC", "END PRIVATE"), "BEGIN and END lines are not of one kind"),
-            (good.replace("-----END PUBLIC KEY-----", "---- END PUBLIC KEY ----"), "BEGIN and END lines are not"),
+            (good.replace("END PUBLIC", "END PRIVATE"), "the END line does not match the BEGIN line"),
+            (good.replace("-----END PUBLIC KEY-----", "---- END PUBLIC KEY ----"), "the END line does not match the BEGIN"),
             (good.replace("M", "*", 1), "damaged: "), (good.replace("\n-----END", "\0\n-----END"), "damaged: "),
             (good.replace("=", ""), "damaged: "), (good.replace("-----\nM", "-----\nssh-rsa AAAA\nM"), "damaged: "),
             ("-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n", "public key is malformed"),
