@@ -9,8 +9,8 @@
 #include "command.h"
 
 /*
- * Whether the bytes are text that may stand in JSON as it is: UTF-8, and
- * without DEL, the one control character that JSON leaves alone.
+ * Whether the bytes can stand in JSON as they are: UTF-8 without DEL, the only
+ * control character that JSON does not escape.
  */
 static bool
 is_json_text(const uint8_t *p, size_t len)

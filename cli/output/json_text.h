@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* output/json_text: JSON of bytes that may be anything. */
+/* output/json_text: JSON strings of untrusted bytes. */
 #ifndef CLI_OUTPUT_JSON_TEXT_H
 #define CLI_OUTPUT_JSON_TEXT_H
 
@@ -9,16 +9,16 @@
 #include <stddef.h>
 
 /*
- * A JSON string of untrusted bytes: where they are no text, all that is not
- * printable ASCII becomes \xNN. NULL without memory.
+ * A JSON string of untrusted bytes. If they are not UTF-8, or contain DEL, all
+ * but printable ASCII becomes \xNN. NULL if out of memory.
  */
 json_t *json_bytes(const void *text, size_t len);
-/* The same of a C string. */
+/* As json_bytes, for a C string. */
 json_t *json_text(const char *s);
 
 /*
- * Prints an object, which is freed, as a line on standard output. NULL is want
- * of memory. False after a message.
+ * Prints object as a line on standard output, and frees it. NULL is reported as
+ * out of memory. False after a message.
  */
 bool json_print(json_t *object);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * output/progress: a line on standard error with bytes, rate and time left,
- * when that is a terminal; nothing in a pipe.
+ * output/progress: a progress line with bytes, rate and time left, if standard
+ * error is a terminal. Otherwise nothing is printed.
  */
 #ifndef CLI_OUTPUT_PROGRESS_H
 #define CLI_OUTPUT_PROGRESS_H
@@ -19,9 +19,9 @@ struct progress {
 };
 
 void progress_start(struct progress *p, const char *what, uint64_t total);
-/* Redraws at most ten times a second. */
+/* Adds to bytes done. Redraws the line at most ten times a second. */
 void progress_add(struct progress *p, uint64_t bytes);
-/* Wipes the line, so that a message can be printed. */
+/* Erases the line, so that a message can be printed. */
 void progress_clear(struct progress *p);
 void progress_end(struct progress *p);
 

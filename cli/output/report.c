@@ -11,7 +11,7 @@
 
 #define SHA256_HEX_BYTES (2 * KV_SHA256_BYTES + 1)
 
-/* The SPKI that a key is looked up by: the first, if it has several. */
+/* The SPKI that is looked up for a key: its first. */
 static struct kv_span
 spki_of(const struct input_key *key, uint8_t *buf, size_t cap)
 {
@@ -68,7 +68,7 @@ print_key_json(struct report *r, const struct input_key *key,
 		filters, "reason", json_text(d->reason)));
 }
 
-/* "PATH:LINE: ", or "PATH: " where there are no lines. */
+/* Prints "PATH:LINE: ", or "PATH: " if line is 0. */
 static void
 print_place(FILE *out, const char *path, uint64_t line)
 {
@@ -134,7 +134,7 @@ count_verdict(struct report *r, enum kv_verdict verdict)
 	}
 }
 
-/* The judge computes fingerprints only of keys that are not clean. */
+/* The judge computes no fingerprint of a clean key. */
 static void
 add_fingerprint(const struct input_key *key, struct kv_decision *d)
 {

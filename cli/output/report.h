@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* output/report: findings as lines for people and as JSON for programs. */
+/* output/report: prints findings as text or as JSON, and counts them. */
 #ifndef CLI_OUTPUT_REPORT_H
 #define CLI_OUTPUT_REPORT_H
 
@@ -9,11 +9,11 @@
 struct report {
 	const struct kv_judge *judge;
 	bool json;
-	bool all;	     /* clean keys too */
-	bool quiet;	     /* nothing but errors */
-	bool servers;	     /* what is counted as a file is a server */
+	bool all;	     /* print clean and allowed keys too */
+	bool quiet;	     /* print only errors */
+	bool servers;	     /* files counts servers (scan) */
 	FILE *out, *err;     /* findings; messages */
-	const char *account; /* audit: whose file it is; NULL elsewhere */
+	const char *account; /* audit: the file is of it; else NULL */
 	int64_t now;
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;
@@ -27,19 +27,25 @@ struct report {
  */
 void report_key(struct report *r, const struct input_key *key);
 
-/* So many more keys were judged, and are clean; not for r->all. */
+/*
+ * Counts keys that were judged elsewhere and are clean. Not for r->all: it
+ * prints nothing.
+ */
 void report_clean(struct report *r, uint64_t keys);
 
-/* "keyveto: PATH:LINE: reason" on r->err, and JSON if asked for. */
+/*
+ * Counts a problem, and prints "keyveto: PATH:LINE: reason" on r->err. With
+ * r->json also prints an object.
+ */
 void report_problem(struct report *r, const struct input_problem *problem);
 
 /* Adds the totals of another report to r's. */
 void report_add(struct report *r, const struct report *other);
 
-/* The totals, in a line on r->err. */
+/* Prints the totals, in one line on r->err. */
 void report_summary(const struct report *r);
 
-/* The exit status that the totals make. */
+/* The exit status for the totals: an enum cli_status. */
 int report_status(const struct report *r);
 
 #endif
