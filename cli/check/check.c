@@ -19,7 +19,7 @@ struct options {
 	uint64_t jobs;
 };
 
-/* 0 to go on; else the process is to exit with *statusp. */
+/* Returns 0, or -1 if the process is to exit with *statusp. */
 static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
     struct options *o, int *statusp)
@@ -96,7 +96,7 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	for (char **path = paths; *path != NULL; path++)
 		total += input_size(*path);
 	progress_start(&progress, "checking", total);
-	/* A bar would be lost among findings on the same terminal. */
+	/* --quiet prints nothing but errors. */
 	if (o.quiet)
 		progress.shown = false;
 	parallel_check(&r, paths, (size_t)o.jobs, &progress);

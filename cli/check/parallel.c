@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What of the input one thread reads, and what it found. */
+/* A block of input for one thread, and what the thread found. */
 struct unit {
 	enum { UNIT_FREE, UNIT_QUEUED, UNIT_DONE } state;
 	struct input_block block;
-	char *path; /* block.path; the walk's own name goes away */
-	const struct quick *quick; /* NULL: look at every key */
-	struct report report;	   /* prints to the two buffers below */
+	char *path; /* block.path: a copy, since the reader's is freed */
+	const struct quick *quick; /* NULL: judge every key by kv_verdict */
+	struct report report;	   /* prints to out and err */
 	char *out, *err;
 	size_t out_len, err_len;
 };
 
 /*
- * Memory that blocks are read into, and how many users it has: only the
- * reading thread takes and gives them, when it fills and prints units.
+ * Memory that blocks are read into, and how many units use it, plus the reader.
+ * Only the reading thread changes users.
  */
 struct buffer {
 	uint8_t *bytes;
@@ -27,21 +27,21 @@ struct buffer {
 };
 
 /*
- * Units in a ring: the reading thread fills them at the tail and prints them
- * at the head, workers take queued ones from head on.
+ * A ring of units: the reading thread fills them at the tail and prints them at
+ * the head; workers take the queued ones in order.
  */
 struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
 	struct unit *unit;
-	size_t n_units, head, tail, next; /* ever growing; modulo n_units */
-	struct buffer *buffer; /* n_units + 2 of them; the reader's own */
+	size_t n_units, head, tail, next; /* only grow; modulo n_units */
+	struct buffer *buffer; /* n_units + 2; only for the reading thread */
 	bool stop;
 	pthread_t *thread;
 	size_t n_threads;
 	struct report *total;
 	struct progress *progress;
-	struct unit here; /* what the reading thread finds itself */
+	struct unit here; /* what the reading thread itself found */
 };
 
 static bool
@@ -61,18 +61,18 @@ open_buffers(struct unit *u, const struct report *model)
 }
 
 static void
-out_of_memory(void)
+exit_out_of_memory(void)
 {
 	cli_error("%s", strerror(ENOMEM));
 	exit(CLI_UNCHECKED);
 }
 
-/* Prints what a unit found, and empties it. */
+/* Prints and counts what a unit found, and empties it. */
 static void
 print_unit(struct pool *p, struct unit *u)
 {
 	if (fflush(u->report.out) != 0 || fflush(u->report.err) != 0)
-		out_of_memory();
+		exit_out_of_memory();
 	if (u->out_len + u->err_len > 0)
 		progress_clear(p->progress);
 	if (u->err_len > 0)
@@ -117,7 +117,7 @@ unit_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
 }
 
 static void
-run_unit(struct unit *u)
+check_unit(struct unit *u)
 {
 	const struct input_sink sink = {
 		.key = unit_key,
@@ -130,7 +130,7 @@ run_unit(struct unit *u)
 }
 
 static void *
-worker(void *arg)
+run_worker(void *arg)
 {
 	struct pool *p = arg;
 
@@ -144,7 +144,7 @@ worker(void *arg)
 			break;
 		u = &p->unit[p->next++ % p->n_units];
 		pthread_mutex_unlock(&p->lock);
-		run_unit(u);
+		check_unit(u);
 		pthread_mutex_lock(&p->lock);
 		u->state = UNIT_DONE;
 		pthread_cond_signal(&p->done);
@@ -163,7 +163,7 @@ find_buffer(const struct pool *p, const uint8_t *bytes)
 	return b;
 }
 
-/* There is always a free one: the others are in use by units, or the reader. */
+/* At least one is free: each unit uses one, and the reader one. */
 static uint8_t *
 take_buffer(void *arg)
 {
@@ -174,7 +174,7 @@ take_buffer(void *arg)
 		b++;
 	b->users = 1;
 	if (b->bytes == NULL && (b->bytes = malloc(INPUT_BUFFER_BYTES)) == NULL)
-		out_of_memory();
+		exit_out_of_memory();
 	return b->bytes;
 }
 
@@ -184,9 +184,12 @@ give_buffer(uint8_t *bytes, void *arg)
 	find_buffer(arg, bytes)->users--;
 }
 
-/* Prints the units at the head until at most keep are left; lock is held. */
+/*
+ * Prints the units at the head, until at most keep are left. The caller holds
+ * the lock.
+ */
 static void
-drain(struct pool *p, size_t keep)
+print_done_units(struct pool *p, size_t keep)
 {
 	while (p->tail - p->head > keep) {
 		struct unit *u = &p->unit[p->head % p->n_units];
@@ -204,18 +207,18 @@ drain(struct pool *p, size_t keep)
 	}
 }
 
-/* Everything queued comes before what this thread finds from now on. */
+/* Prints all queued units: they come before what this thread finds next. */
 static void
-settle(struct pool *p)
+print_queued(struct pool *p)
 {
 	if (p->n_threads == 0)
 		return;
 	pthread_mutex_lock(&p->lock);
-	drain(p, 0);
+	print_done_units(p, 0);
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* A short line can make a long message: do not let them pile up. */
+/* Limits memory use: a short line can cause a long message. */
 static void
 print_if_much(struct pool *p)
 {
@@ -230,7 +233,7 @@ here_key(const struct input_key *key, void *arg)
 {
 	struct pool *p = arg;
 
-	settle(p);
+	print_queued(p);
 	report_key(&p->here.report, key);
 	print_if_much(p);
 }
@@ -240,7 +243,7 @@ here_problem(const struct input_problem *problem, void *arg)
 {
 	struct pool *p = arg;
 
-	settle(p);
+	print_queued(p);
 	report_problem(&p->here.report, problem);
 	print_if_much(p);
 }
@@ -269,12 +272,12 @@ here_progress(uint64_t bytes, void *arg)
 	struct pool *p = arg;
 
 	if (bytes == 0)
-		settle(p);
+		print_queued(p);
 	print_unit(p, &p->here);
 	progress_add(p->progress, bytes);
 }
 
-/* Gives a block to the workers. */
+/* Queues a block for the workers. */
 static void
 here_block(const struct input_block *block, void *arg)
 {
@@ -283,10 +286,10 @@ here_block(const struct input_block *block, void *arg)
 
 	print_unit(p, &p->here);
 	pthread_mutex_lock(&p->lock);
-	drain(p, p->n_units - 1);
+	print_done_units(p, p->n_units - 1);
 	u = &p->unit[p->tail % p->n_units];
 	if ((u->path = strdup(block->path)) == NULL)
-		out_of_memory();
+		exit_out_of_memory();
 	u->block = *block;
 	u->block.path = u->path;
 	find_buffer(p, block->buffer)->users++;
@@ -300,29 +303,29 @@ static void
 start_workers(struct pool *p, size_t jobs, const struct quick *quick)
 {
 	if (!open_buffers(&p->here, p->total))
-		out_of_memory();
+		exit_out_of_memory();
 	if (jobs < 2)
 		return;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->work, NULL);
 	pthread_cond_init(&p->done, NULL);
-	/* The reader can be this far ahead of the slowest worker. */
+	/* How far the reader can be ahead of the slowest worker. */
 	p->n_units = 8 * jobs;
 	p->unit = calloc(p->n_units, sizeof(*p->unit));
 	p->thread = calloc(jobs, sizeof(*p->thread));
 	p->buffer = calloc(p->n_units + 2, sizeof(*p->buffer));
 	if (p->unit == NULL || p->thread == NULL || p->buffer == NULL)
-		out_of_memory();
+		exit_out_of_memory();
 	for (size_t i = 0; i < p->n_units; i++) {
 		if (!open_buffers(&p->unit[i], p->total))
-			out_of_memory();
+			exit_out_of_memory();
 		p->unit[i].quick = quick;
 	}
 	for (; p->n_threads < jobs; p->n_threads++) {
 		int error = pthread_create(&p->thread[p->n_threads], NULL,
-		    worker, p);
+		    run_worker, p);
 
-		/* One worker is enough to go on with. */
+		/* One worker is enough. */
 		if (error != 0 && p->n_threads == 0) {
 			cli_error("cannot start a thread: %s", strerror(error));
 			exit(CLI_UNCHECKED);
@@ -344,7 +347,7 @@ close_buffers(struct unit *u)
 static void
 end_workers(struct pool *p)
 {
-	settle(p);
+	print_queued(p);
 	print_unit(p, &p->here);
 	if (p->n_threads > 0) {
 		pthread_mutex_lock(&p->lock);
@@ -370,7 +373,7 @@ parallel_check(struct report *r, char **paths, size_t jobs,
 {
 	struct pool p = { .total = r, .progress = progress };
 	struct quick quick;
-	/* Where every key is shown, none is passed over quickly. */
+	/* --all prints every key, so quick_judge may not skip any. */
 	bool is_quick = !r->all && quick_open(&quick, r->judge);
 	const struct input_sink sink = {
 		.key = here_key,
