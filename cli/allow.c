@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto allow: one AllowKey line of keyveto.conf, put in or taken out. */
+/* keyveto allow: adds, changes or removes an AllowKey line of keyveto.conf. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -21,13 +21,13 @@ struct request {
 	const char *config; /* keyveto.conf, as given */
 	uint8_t digest[KV_SHA256_BYTES];
 	char fingerprint[KV_FINGERPRINT_BYTES];
-	const char *until; /* NULL: for ever */
+	const char *until; /* NULL: no end */
 	char reason[REASON_MAX + 1];
 	bool forever, remove;
-	char *line; /* to be written, without its end */
+	char *line; /* the line to write, without line end */
 };
 
-/* The keys of a file, of which there must be one. */
+/* The key of a file. n counts different keys: it must be 1. */
 struct found_key {
 	uint8_t digest[KV_SHA256_BYTES];
 	size_t n;
@@ -35,12 +35,12 @@ struct found_key {
 };
 
 static void
-on_key(const struct input_key *key, void *arg)
+count_key(const struct input_key *key, void *arg)
 {
 	struct found_key *f = arg;
 	uint8_t digest[KV_SHA256_BYTES];
 
-	/* Of a certificate it is the key inside. */
+	/* Of a certificate only the key inside counts. */
 	if (key->part == KV_PART_CA || key->key.type == KV_KEY_NONE)
 		return;
 	kv_fingerprint_digest(&key->key, digest);
@@ -51,23 +51,29 @@ on_key(const struct input_key *key, void *arg)
 }
 
 static void
-on_problem(const struct input_problem *problem, void *arg)
+print_problem(const struct input_problem *problem, void *arg)
 {
 	struct found_key *f = arg;
 
-	cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
-	    problem->reason);
+	if (problem->line > 0)
+		cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
+		    problem->reason);
+	else
+		cli_error("%s: %s", problem->path, problem->reason);
 	f->failed = true;
 }
 
-/* From a fingerprint, or a file with a key. False after a message. */
+/*
+ * Sets q's key from a fingerprint, or from a file with one key. False after a
+ * message.
+ */
 static bool
 set_key(struct request *q, const char *key)
 {
 	struct found_key f = { .n = 0 };
 	const struct input_sink sink = {
-		.key = on_key,
-		.problem = on_problem,
+		.key = count_key,
+		.problem = print_problem,
 		.arg = &f,
 	};
 
@@ -85,8 +91,8 @@ set_key(struct request *q, const char *key)
 		if (f.failed || f.n != 1) {
 			if (!f.failed)
 				cli_error(
-				    "%s: %zu SSH keys in it; name one "
-				    "by its fingerprint, as ssh-keygen -l "
+				    "%s: %zu SSH keys in it; give the "
+				    "fingerprint of one, as ssh-keygen -l "
 				    "prints it",
 				    key, f.n);
 			return false;
@@ -97,7 +103,10 @@ set_key(struct request *q, const char *key)
 	return true;
 }
 
-/* Of keyveto.conf's own parser, so that both agree on what a date is. */
+/*
+ * Parses the date with keyveto.conf's parser, so that both accept the same.
+ * False after a message.
+ */
 static bool
 set_date(struct request *q, const char *date)
 {
@@ -141,7 +150,7 @@ set_reason(struct request *q, char **word, int n)
 			return false;
 		}
 	}
-	/* Which keyveto.conf would take for a date. */
+	/* keyveto.conf would read it as a date. */
 	if (strncmp(q->reason, "until=", 6) == 0) {
 		cli_error("a reason cannot begin with until=; the date is "
 			  "given by --until");
@@ -154,9 +163,12 @@ set_reason(struct request *q, char **word, int n)
 	return false;
 }
 
-/* In quotes where its words alone would be read as something else. */
+/*
+ * Sets q->line. The reason is quoted if its words alone would be read as
+ * something else. False after a message.
+ */
 static bool
-make_line(struct request *q)
+build_line(struct request *q)
 {
 	const bool quoted = strpbrk(q->reason, "\"\\#") != NULL ||
 	    strstr(q->reason, "  ") != NULL || q->reason[0] == ' ' ||
@@ -182,9 +194,9 @@ make_line(struct request *q)
 	return false;
 }
 
-/* Whether the line, without its end, is one about the key. */
+/* Whether line is an AllowKey line of the key. */
 static bool
-is_about(const struct request *q, const char *line, size_t len)
+is_line_of_key(const struct request *q, const char *line, size_t len)
 {
 	struct kv_allowed_key key;
 
@@ -192,7 +204,7 @@ is_about(const struct request *q, const char *line, size_t len)
 	    memcmp(key.digest, q->digest, sizeof(key.digest)) == 0;
 }
 
-/* The length of the line at p, without its end. */
+/* The length of the line at p, without its line end. */
 static size_t
 line_length(const char *p, const char *end)
 {
@@ -201,7 +213,10 @@ line_length(const char *p, const char *end)
 	return (size_t)((nl != NULL ? nl : end) - p);
 }
 
-/* What "keyveto sshd" wrote is not to be changed. False after a message. */
+/*
+ * Whether no AllowKey line of the key is between the marks of "keyveto sshd",
+ * whose lines must not be changed. False after a message.
+ */
 static bool
 marks_allow(const struct request *q, const struct config_text *t)
 {
@@ -217,7 +232,7 @@ marks_allow(const struct request *q, const struct config_text *t)
 	}
 	for (const char *p = lines, *end = lines + len; p < end;
 	     p += line_length(p, end) + 1)
-		inside |= is_about(q, p, line_length(p, end));
+		inside |= is_line_of_key(q, p, line_length(p, end));
 	free(lines);
 	if (inside)
 		cli_error(
@@ -227,19 +242,20 @@ marks_allow(const struct request *q, const struct config_text *t)
 	return !inside;
 }
 
-/* What becomes of a text. */
+/* A text, changed. */
 struct change {
 	struct config_text now;
-	size_t n;  /* lines that were about the key */
+	size_t n;  /* how many lines were of the key */
 	char *was; /* the first of them */
 };
 
 /*
- * The first line about the key is replaced, others go; a new line goes to the
- * end. All other bytes stay.
+ * Sets c->now: the first line of the key is replaced by q->line, or removed;
+ * its other lines are removed. If there is none, q->line is added at the end.
+ * False after a message.
  */
 static bool
-make_change(const struct request *q, const struct config_text *t,
+build_change(const struct request *q, const struct config_text *t,
     struct change *c)
 {
 	const size_t more = q->line != NULL ? strlen(q->line) + 2 : 0;
@@ -255,7 +271,7 @@ make_change(const struct request *q, const struct config_text *t,
 		const size_t len = line_length(p, end);
 		const size_t whole = len + (p + len < end);
 
-		if (!is_about(q, p, len)) {
+		if (!is_line_of_key(q, p, len)) {
 			memcpy(out, p, whole);
 			out += whole;
 		} else if (c->n++ == 0) {
@@ -290,7 +306,10 @@ has_mistakes(const struct request *q, const struct config_text *t, bool silent)
 	return has;
 }
 
-/* Whether the text says of the key what was asked for, and has no mistake. */
+/*
+ * Whether t, parsed, allows the key as asked for (or does not, with --remove).
+ * False after a message.
+ */
 static bool
 is_as_asked(const struct request *q, const struct config_text *t)
 {
@@ -307,7 +326,8 @@ is_as_asked(const struct request *q, const struct config_text *t)
 	if (ok &&
 	    (q->remove ? key != NULL :
 			 key == NULL || strcmp(key->reason, q->reason) != 0)) {
-		cli_error("%s: this line would not be read as it is meant: %s",
+		cli_error(
+		    "%s: keyveto.conf's parser would misread this line: %s",
 		    q->config, q->line != NULL ? q->line : q->fingerprint);
 		ok = false;
 	}
@@ -342,9 +362,8 @@ print_done(const struct request *q, const struct change *c)
 	putchar('\n');
 }
 
-/* With the lock. */
 static bool
-change_file(const struct request *q, struct config_swap *s)
+change_config(const struct request *q, struct config_swap *s)
 {
 	struct change c;
 	bool ok, same;
@@ -357,12 +376,12 @@ change_file(const struct request *q, struct config_swap *s)
 	if (has_mistakes(q, &s->was, true)) {
 		(void)has_mistakes(q, &s->was, false);
 		cli_error(
-		    "%s: has a mistake, and until it is mended no "
-		    "AllowKey line counts: mend it with " CONFIG_EDIT_COMMAND,
+		    "%s: has a mistake, and no AllowKey line counts until "
+		    "it is corrected: correct it with " CONFIG_EDIT_COMMAND,
 		    q->config);
 		return false;
 	}
-	if (!marks_allow(q, &s->was) || !make_change(q, &s->was, &c))
+	if (!marks_allow(q, &s->was) || !build_change(q, &s->was, &c))
 		return false;
 	same = c.now.len == s->was.len &&
 	    memcmp(c.now.text, s->was.text, c.now.len) == 0;
@@ -371,7 +390,7 @@ change_file(const struct request *q, struct config_swap *s)
 		    q->fingerprint);
 		ok = false;
 	} else if (same) {
-		printf("%s is let in already, by that very line\n",
+		printf("%s is let in already: the line is there\n",
 		    q->fingerprint);
 		ok = true;
 	} else {
@@ -386,16 +405,16 @@ change_file(const struct request *q, struct config_swap *s)
 }
 
 static int
-allow(struct request *q)
+allow_key(struct request *q)
 {
 	char place[PATH_MAX];
 	struct config_swap s;
 	bool ok;
 
 	if (!config_absolute(q->config, place, sizeof(place)) ||
-	    !config_may_be_changed(place) || (!q->remove && !make_line(q)))
+	    !config_may_be_changed(place) || (!q->remove && !build_line(q)))
 		return CLI_UNCHECKED;
-	ok = config_swap_open(&s, q->config) && change_file(q, &s);
+	ok = config_swap_open(&s, q->config) && change_config(q, &s);
 	config_swap_close(&s);
 	free(q->line);
 	return cli_stdout_ok() && ok ? 0 : CLI_UNCHECKED;
@@ -403,7 +422,7 @@ allow(struct request *q)
 
 enum { UNTIL = 1, FOREVER, REMOVE };
 
-/* What stands behind the options. False after a message. */
+/* Reads the arguments after the options. False after a message. */
 static bool
 read_arguments(struct request *q, const char *date, int n, char **word)
 {
@@ -450,7 +469,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 	}
 	if (!read_arguments(&q, date, argc - optind, argv + optind))
 		return cli_usage_error(cmd);
-	return allow(&q);
+	return allow_key(&q);
 }
 
 const struct cli_command cli_allow = {

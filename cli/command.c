@@ -185,8 +185,8 @@ cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
 }
 
 /*
- * The guard would refuse an insecure file; here it is worth a warning, since
- * the person may be looking at files of their own.
+ * kv_judge_open_with calls this to open a file. The guard refuses an insecure
+ * file. Here a warning is enough: users may check files of their own.
  */
 static enum kv_err
 open_with_warning(const char *path, int *fdp,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* command: what every subcommand of keyveto shares. */
+/* command: functions that all subcommands of keyveto share. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -12,28 +12,29 @@ enum cli_status {
 	CLI_UNCHECKED = 2, /* something could not be checked; bad usage */
 };
 
-/* A subcommand: the table of these is the dispatcher and the usage text. */
+/*
+ * A subcommand. main.c dispatches by a table of these, and prints the usage
+ * from it.
+ */
 struct cli_command {
 	const char *name;
-	const char *synopsis; /* what follows the name in the usage */
-	const char *help;     /* one line for the list of commands */
-	const char *details;  /* the rest of --help: options, a line each */
+	const char *synopsis; /* the arguments in the usage */
+	const char *help;     /* its line in the list of commands */
+	const char *details;  /* the rest of --help: a line for each option */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_doctor, cli_filter, cli_scan, cli_spki, cli_sshd, cli_update;
 
-/*
- * Options that all commands with a verdict take: --config FILE, --filter FILE.
- */
+/* Options of all commands that judge keys: --config FILE, --filter FILE. */
 struct cli_judge_options {
 	const char *config; /* NULL: the default, if it exists */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
 	size_t n_filters;
 };
 
-/* getopt_long entries for these options and their values. */
+/* getopt_long entries for these options, and their values. */
 #define CLI_OPT_CONFIG 1000
 #define CLI_OPT_FILTER 1001
 #define CLI_OPT_HELP 1002
@@ -51,65 +52,73 @@ struct cli_judge_options {
 	"may repeat\n"
 
 /*
- * Takes care of what getopt_long returned when it is CLI_OPT_CONFIG or
- * CLI_OPT_FILTER. False, after a message, for too many filters.
+ * Stores value for opt, which is CLI_OPT_CONFIG or CLI_OPT_FILTER. False after
+ * a message if there are too many filters.
  */
 bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
 
 /*
- * Opens configuration and filters; files that are not secure are warned of.
- * False after a message that says what is wrong: exit with CLI_UNCHECKED.
+ * Opens the configuration and the filters. Prints a warning for a file that is
+ * not secure. False after a message, with nothing to close: exit with
+ * CLI_UNCHECKED.
  */
 bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
 
 /*
- * getopt_long without short options. '?' after a message and the usage, for
- * an option that is unknown or lacks its value: exit with CLI_UNCHECKED.
+ * getopt_long without short options. Returns '?' after a message and the usage,
+ * if an option is unknown or lacks its value: exit with CLI_UNCHECKED.
  */
 struct option;
 int cli_getopt(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options);
 
-/* Prints usage and help of a command: to stdout for --help, 0 is returned. */
+/* Prints usage and help of a command on stdout. Returns the exit status. */
 int cli_help(const struct cli_command *cmd);
-/* After a message of cli_error: the usage on stderr, returns 2. */
+/* Prints the usage on stderr. Call it after cli_error. Returns 2. */
 int cli_usage_error(const struct cli_command *cmd);
 
 /*
- * Runs the one of n subcommands that argv[1] names; their names are cmd's and
- * that word. more ("so does keyveto(1)") ends the usage.
+ * Runs the subcommand that argv[1] names, and returns its exit status. Each
+ * name is cmd's name, a blank and that word. The usage ends with more ("so does
+ * keyveto(1)").
  */
 int cli_run_subcommand(const struct cli_command *cmd,
     const struct cli_command *const *subcommand, size_t n, const char *more,
     int argc, char **argv);
 
-/* "keyveto: " and the message, control bytes made harmless, on stderr. */
+/*
+ * Prints "keyveto: ", the message and a line end on stderr. Bytes that are not
+ * printable ASCII become \xNN.
+ */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Writes len bytes of untrusted text to out, control and non-ASCII bytes as
- * \xNN, so that nothing in a file can act on a terminal or forge a line.
+ * Writes len bytes of untrusted text to out. Bytes that are not printable ASCII
+ * become \xNN, so that no file can control a terminal or forge a line.
  */
 void cli_print_safe(FILE *out, const void *text, size_t len);
 
-/* A whole number in [min, max], digits only; false for anything else. */
+/*
+ * Parses a whole number in [min, max], digits only. False if it is anything
+ * else.
+ */
 bool cli_read_number(const char *text, uint64_t min, uint64_t max,
     uint64_t *valuep);
 
 /*
- * What getopt_long found behind such an option, in optarg: a whole number from
- * 1 to max; an absolute path. False after a message.
+ * Parse optarg, the value of an option: a whole number from 1 to max; an
+ * absolute path. False after a message.
  */
 bool cli_option_number(const char *option, uint64_t max, uint64_t *valuep);
 bool cli_option_path(const char *option, const char **pathp);
 
 /*
- * Has handler called for the first of each of n signals; but what is ignored,
- * as under nohup, stays ignored.
+ * Has handler called once for each of n signals. A signal that is ignored, as
+ * under nohup, stays ignored.
  */
 void cli_catch_signals(const int *signals, size_t n, void (*handler)(int));
 
-/* Flushes and checks standard output: false, after a message, if it failed. */
+/* Flushes standard output. False after a message if any write failed. */
 bool cli_stdout_ok(void);
 
 #endif

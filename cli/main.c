@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto: check, audit, scan, and the tools for filters. */
+/* keyveto: runs the subcommand that the command line names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -43,9 +43,8 @@ print_version(void)
 }
 
 /*
- * Sees to it that 0, 1 and 2 are open: a file that is opened later must not
- * become the standard error that messages go to. What was closed can neither
- * be read nor written, so that this still is an error.
+ * Opens descriptors 0, 1 and 2 if they are closed: a file that is opened later
+ * must not become standard error. Reading from or writing to them still fails.
  */
 static bool
 open_standard_descriptors(void)
@@ -66,7 +65,7 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0)
 		return print_version();
-	argv[0] = name; /* which getopt starts its messages with */
+	argv[0] = name; /* the name in getopt's messages */
 	return cmd->run(cmd, argc, argv);
 }
 
@@ -75,9 +74,12 @@ main(int argc, char **argv)
 {
 	if (!open_standard_descriptors())
 		return CLI_UNCHECKED;
-	/* A message in one piece, also among those of other processes. */
+	/* Each message is one write, so that it is not mixed with others'. */
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
-	/* Where a parent ignores it, nobody is told how a child ended. */
+	/*
+	 * If the parent ignored SIGCHLD, waitpid could not tell how a child
+	 * ended.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		print_usage(stderr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto spki: what is looked up for a key. */
+/* keyveto spki: prints the SPKIs that are looked up for a key. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -53,7 +53,7 @@ print_spki(struct printer *p, const uint8_t *spki, size_t len)
 }
 
 static void
-on_key(const struct input_key *key, void *arg)
+print_key(const struct input_key *key, void *arg)
 {
 	struct printer *p = arg;
 	uint8_t spki[KV_SPKI_MAX_BYTES];
@@ -72,7 +72,7 @@ on_key(const struct input_key *key, void *arg)
 }
 
 static void
-on_problem(const struct input_problem *problem, void *arg)
+print_problem(const struct input_problem *problem, void *arg)
 {
 	struct printer *p = arg;
 
@@ -97,8 +97,8 @@ run_spki(const struct cli_command *cmd, int argc, char **argv)
 	};
 	struct printer p = { .form = FORM_PEM };
 	const struct input_sink sink = {
-		.key = on_key,
-		.problem = on_problem,
+		.key = print_key,
+		.problem = print_problem,
 		.arg = &p,
 	};
 	const char *path;
