@@ -29,7 +29,7 @@ audit_on_file(const char *path, void *report)
 }
 
 static void
-on_note(const char *text, void *report)
+print_note(const char *text, void *report)
 {
 	const struct report *r = report;
 
@@ -40,7 +40,7 @@ on_note(const char *text, void *report)
 }
 
 static void
-start_reader(const struct audit_readers *a, size_t i, struct as_user *u)
+start_account_reader(const struct audit_readers *a, size_t i, struct as_user *u)
 {
 	const struct audit_policy *policy = a->policy_of[i];
 
@@ -66,8 +66,8 @@ readers_at_a_time(void)
 }
 
 /*
- * Some readers are ahead of the one that is listened to, until their pipes are
- * full: findings come in the order of the accounts, and none is kept.
+ * Several readers run at a time; each blocks when its pipe is full. So findings
+ * come in the order of the accounts, and are not stored.
  */
 bool
 audit_accounts(struct report *r, const struct audit_readers *a,
@@ -80,7 +80,7 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 			.key = audit_on_key, .problem = audit_on_problem,
 			.file = audit_on_file, .arg = r,
 		},
-		.note = on_note,
+		.note = print_note,
 	};
 	const size_t ring = readers_at_a_time(), n = a->accounts->n;
 	struct as_user reader[READERS_MAX];
@@ -91,7 +91,8 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		const struct report before = *r;
 
 		for (; started < n && started - i < ring; started++)
-			start_reader(a, started, &reader[started % ring]);
+			start_account_reader(a, started,
+			    &reader[started % ring]);
 		r->account = a->accounts->v[i].name;
 		as_user_finish(&reader[i % ring], a->timeout, &sink);
 		r->account = NULL;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* audit/accounts: judges the authorized keys of accounts, read as each. */
+/*
+ * audit/accounts: judges the authorized keys of accounts, read as each account.
+ */
 #ifndef CLI_AUDIT_ACCOUNTS_H
 #define CLI_AUDIT_ACCOUNTS_H
 
@@ -8,20 +10,21 @@
 struct audit_readers {
 	const struct accounts *accounts;
 	const struct audit_policy **policy_of; /* of each account */
-	const char *root;     /* below which all files are; "" for here */
-	unsigned int timeout; /* seconds for an account */
+	const char *root;     /* all files are below it; "" for this machine */
+	unsigned int timeout; /* seconds for each account */
 };
 
 /*
- * Reports on each account, in their order, and tells done what was counted
- * before and after it, until that returns false. False if it did.
+ * Reports on each account, in order. After each, calls done with the totals
+ * before and after it, until done returns false. Returns whether done never
+ * did.
  */
 bool audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct account *account, const struct report *before,
 	const struct report *after, void *arg),
     void *arg);
 
-/* What an input_sink takes, with a struct report for its arg. */
+/* Functions for a struct input_sink whose arg is a struct report. */
 void audit_on_key(const struct input_key *key, void *report);
 void audit_on_problem(const struct input_problem *problem, void *report);
 void audit_on_file(const char *path, void *report);

@@ -19,8 +19,10 @@
 #include "kv_lines.h"
 #include "kv_wildcards.h"
 
-/* A line longer than this holds no key that sshd could be offered. */
+/* sshd is never offered a key as long as this. */
 #define LINE_BYTES (256 * 1024)
+
+#define INVALID_DATA "the process that read its files sent invalid data"
 
 enum tag {
 	TAG_FILE = 1,	  /* path */
@@ -30,7 +32,6 @@ enum tag {
 	TAG_NOTE,	  /* text */
 };
 
-/* In the reader. */
 struct reader {
 	struct record_out *out;
 	const struct as_user *u;
@@ -38,41 +39,41 @@ struct reader {
 };
 
 static void
-begin(const struct reader *r, enum tag tag, const char *path)
+begin_record(const struct reader *r, enum tag tag, const char *path)
 {
 	record_begin(r->out, (uint8_t)tag);
 	record_add_text(r->out, path);
 }
 
 static void
-tell_problem(const struct reader *r, const char *path, uint64_t line,
+send_problem(const struct reader *r, const char *path, uint64_t line,
     const char *reason)
 {
-	begin(r, TAG_PROBLEM, path);
+	begin_record(r, TAG_PROBLEM, path);
 	record_add_number(r->out, line);
 	record_add_text(r->out, reason);
 	record_end(r->out);
 }
 
-/* Nobody whose files are read may look into the reader, or at its remains. */
+/* The account must not be able to trace the reader, or read its core dump. */
 static void
-harden(void)
+forbid_tracing(void)
 {
 	const struct rlimit none = { 0, 0 };
 
-	/* Neither can fail for a process on itself. */
+	/* A process may always do this to itself. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)setrlimit(RLIMIT_CORE, &none);
 	child_die_with_parent();
 }
 
 static void
-tell_key(const struct reader *r, const char *path, uint64_t number,
+send_key(const struct reader *r, const char *path, uint64_t number,
     const struct kv_line *line)
 {
 	bool is_ca = kv_line_has_option(line->options, "cert-authority");
 
-	begin(r, TAG_KEY, path);
+	begin_record(r, TAG_KEY, path);
 	record_add_number(r->out, number);
 	record_add_number(r->out, is_ca ? KV_PART_CA : KV_PART_KEY);
 	record_add_bytes(r->out, line->blob.p, line->blob.len);
@@ -90,18 +91,18 @@ read_line(const struct reader *r, const char *path, uint64_t number,
 
 	if (err == KV_OK) {
 		if (!line.is_blank)
-			tell_key(r, path, number, &line);
+			send_key(r, path, number, &line);
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
-		begin(r, TAG_UNKNOWN_TYPE, path);
+		begin_record(r, TAG_UNKNOWN_TYPE, path);
 		record_add_number(r->out, number);
 		record_add_bytes(r->out, line.type.p, line.type.len);
 		record_end(r->out);
 	} else
-		tell_problem(r, path, number, kv_strerror(err));
+		send_problem(r, path, number, kv_strerror(err));
 }
 
-/* Line by line as sshd does, whatever else the file may look like. */
+/* Reads line by line as sshd does, whatever form the file seems to have. */
 static void
 read_lines(const struct reader *r, int fd, const char *path)
 {
@@ -115,31 +116,34 @@ read_lines(const struct reader *r, int fd, const char *path)
 		enum kv_err err = kv_lines_next(&lines, &text, &more);
 
 		if (err == KV_ERR_SYSTEM) {
-			tell_problem(r, path, 0, strerror(errno));
+			send_problem(r, path, 0, strerror(errno));
 			return;
 		}
 		if (err != KV_OK)
-			tell_problem(r, path, lines.number, kv_strerror(err));
+			send_problem(r, path, lines.number, kv_strerror(err));
 		else if (more)
 			read_line(r, path, lines.number, text);
 	}
 }
 
-/* A missing file is none, but a link to nothing was meant to be one. */
+/*
+ * A file that does not exist has no keys. A link to nothing is reported:
+ * somebody meant it to be a file.
+ */
 static void
-tell_unreadable(const struct reader *r, const char *path, int error)
+send_unreadable(const struct reader *r, const char *path, int error)
 {
 	struct stat st;
 
 	if (error != ENOENT && error != ENOTDIR)
-		tell_problem(r, path, 0, strerror(error));
+		send_problem(r, path, 0, strerror(error));
 	else if (lstat(path, &st) == 0)
-		tell_problem(r, path, 0, "symbolic link to nothing");
+		send_problem(r, path, 0, "symbolic link to nothing");
 }
 
 /*
- * Files that sshd will not use are read as well: whoever puts their modes
- * right one day should not let a listed key in.
+ * Reads files that sshd refuses for their mode or owner, too: a listed key in
+ * them would be let in as soon as somebody corrects the mode.
  */
 static void
 read_file(const struct reader *r, const char *path)
@@ -150,17 +154,17 @@ read_file(const struct reader *r, const char *path)
 
 	err = kv_userfile_open(path, &r->account, r->u->strictmodes, &fd, why);
 	if (err == KV_ERR_INSECURE) {
-		begin(r, TAG_NOTE, why);
+		begin_record(r, TAG_NOTE, why);
 		record_end(r->out);
 		err = kv_userfile_open(path, &r->account, KV_STRICTMODES_NO,
 		    &fd, why);
 	}
 	if (err == KV_ERR_SYSTEM)
-		tell_unreadable(r, path, errno);
+		send_unreadable(r, path, errno);
 	else if (err != KV_OK)
-		tell_problem(r, path, 0, kv_strerror(err));
+		send_problem(r, path, 0, kv_strerror(err));
 	else {
-		begin(r, TAG_FILE, path);
+		begin_record(r, TAG_FILE, path);
 		record_end(r->out);
 		read_lines(r, fd, path);
 		close(fd);
@@ -174,7 +178,7 @@ read_found_file(const char *path, void *reader)
 	return true;
 }
 
-/* sshd from 10.0 on takes a pattern for all files that it matches. */
+/* Since 10.0 sshd expands wildcards in a pattern. */
 static void
 read_pattern(const struct reader *r, const char *pattern)
 {
@@ -184,7 +188,7 @@ read_pattern(const struct reader *r, const char *pattern)
 
 	err = kv_userfile_expand(pattern, &r->account, path, sizeof(path));
 	if (err != KV_OK) {
-		tell_problem(r, pattern, 0,
+		send_problem(r, pattern, 0,
 		    err == KV_ERR_CONFIG ?
 			"AuthorizedKeysFile has a token that is not known here" :
 			"path of the authorized keys file is too long");
@@ -196,9 +200,9 @@ read_pattern(const struct reader *r, const char *pattern)
 	}
 	err = kv_wildcards_find(path, read_found_file, (void *)r, &error);
 	if (err != KV_OK)
-		tell_problem(r, path, 0, kv_strerror(err));
+		send_problem(r, path, 0, kv_strerror(err));
 	else if (error != 0)
-		tell_problem(r, path, 0, strerror(error));
+		send_problem(r, path, 0, strerror(error));
 }
 
 static void
@@ -212,17 +216,17 @@ read_account(struct record_out *out, void *arg)
 		.account = { .name = a->name, .uid = a->uid, .home = a->home },
 	};
 
-	/* Files of another machine, its links and its groups. */
+	/* Links and groups are then those of that machine, too. */
 	if (*u->root != '\0' && !root_enter(u->root)) {
-		tell_problem(&r, u->root, 0,
+		send_problem(&r, u->root, 0,
 		    "cannot become the root directory");
 		return;
 	}
 	if (geteuid() == 0 && !become_account(a->name, a->uid, a->gid)) {
-		tell_problem(&r, a->name, 0, "cannot become this account");
+		send_problem(&r, a->name, 0, "cannot become this account");
 		return;
 	}
-	harden();
+	forbid_tracing();
 	for (size_t i = 0; i < u->n_patterns; i++)
 		read_pattern(&r, u->pattern[i]);
 }
@@ -234,8 +238,6 @@ as_user_start(struct as_user *u)
 	if (!child_start(&u->child, read_account, u))
 		u->error = errno;
 }
-
-/* The rest is in the parent. */
 
 static void
 report_problem_of(const struct as_user *u, const struct as_user_sink *sink,
@@ -249,7 +251,7 @@ report_problem_of(const struct as_user *u, const struct as_user_sink *sink,
 	sink->input.problem(&p, sink->input.arg);
 }
 
-/* A copy as a C string, cut at a NUL or where it does not fit. */
+/* Copies a string, up to a NUL or cap - 1 bytes, as a C string. */
 static enum kv_err
 get_text(struct kv_bytes *b, char *text, size_t cap)
 {
@@ -263,7 +265,7 @@ get_text(struct kv_bytes *b, char *text, size_t cap)
 }
 
 static enum kv_err
-take_key(struct kv_bytes *b, const char *path, const struct as_user_sink *sink)
+parse_key(struct kv_bytes *b, const char *path, const struct as_user_sink *sink)
 {
 	struct input_key key = { .path = path };
 	struct kv_sshkey parsed;
@@ -293,7 +295,7 @@ take_key(struct kv_bytes *b, const char *path, const struct as_user_sink *sink)
 }
 
 static enum kv_err
-take_problem(struct kv_bytes *b, const char *path, bool unknown_type,
+parse_problem(struct kv_bytes *b, const char *path, bool unknown_type,
     const struct as_user_sink *sink)
 {
 	struct input_problem p = { .path = path };
@@ -314,7 +316,7 @@ take_problem(struct kv_bytes *b, const char *path, bool unknown_type,
 }
 
 static enum kv_err
-take_record(uint8_t tag, struct kv_bytes *b, const struct as_user_sink *sink)
+parse_record(uint8_t tag, struct kv_bytes *b, const struct as_user_sink *sink)
 {
 	char path[PATH_MAX];
 	enum kv_err r;
@@ -326,10 +328,10 @@ take_record(uint8_t tag, struct kv_bytes *b, const struct as_user_sink *sink)
 		sink->input.file(path, sink->input.arg);
 		return KV_OK;
 	case TAG_KEY:
-		return take_key(b, path, sink);
+		return parse_key(b, path, sink);
 	case TAG_PROBLEM:
 	case TAG_UNKNOWN_TYPE:
-		return take_problem(b, path, tag == TAG_UNKNOWN_TYPE, sink);
+		return parse_problem(b, path, tag == TAG_UNKNOWN_TYPE, sink);
 	case TAG_NOTE:
 		sink->note(path, sink->input.arg);
 		return KV_OK;
@@ -346,9 +348,12 @@ milliseconds_now(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* NULL when the reader has told all it had; else what went wrong. */
+/*
+ * Passes all records to the sink. Returns NULL at the end of the reader's
+ * output, else what went wrong.
+ */
 static const char *
-take_records(struct as_user *u, struct record_in *in, int64_t deadline,
+parse_records(struct as_user *u, struct record_in *in, int64_t deadline,
     const struct as_user_sink *sink)
 {
 	struct pollfd p = { .fd = u->child.fd, .events = POLLIN };
@@ -369,10 +374,10 @@ take_records(struct as_user *u, struct record_in *in, int64_t deadline,
 		if (n == 0)
 			return NULL;
 		while (record_next(in, &tag, &payload, &bad))
-			if (take_record(tag, &payload, sink) != KV_OK)
-				return "what its reader found makes no sense";
+			if (parse_record(tag, &payload, sink) != KV_OK)
+				return INVALID_DATA;
 		if (bad)
-			return "what its reader found makes no sense";
+			return INVALID_DATA;
 	}
 }
 
@@ -387,7 +392,8 @@ as_user_finish(struct as_user *u, unsigned int timeout,
 		report_problem_of(u, sink, strerror(u->error));
 		return;
 	}
-	wrong = take_records(u, &in, milliseconds_now() + 1000 * timeout, sink);
+	wrong = parse_records(u, &in, milliseconds_now() + 1000 * timeout,
+	    sink);
 	if (wrong != NULL)
 		child_kill(&u->child);
 	else if (child_wait(&u->child) != 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * audit/as_user: reads an account's authorized keys files as that account, in a
- * process of its own, so that no link leads to what the account may not read,
- * and neither a FIFO nor a dead file server holds up the rest.
+ * child process. So no link leads to a file that the account may not read, and
+ * a FIFO or a dead file server does not hold up the audit.
  */
 #ifndef CLI_AUDIT_AS_USER_H
 #define CLI_AUDIT_AS_USER_H
@@ -11,7 +11,7 @@
 #include "host/child.h"
 #include "keys/input.h"
 
-/* What is to be read; must live until as_user_finish. */
+/* What to read. Must live until as_user_finish. */
 struct as_user {
 	const struct account *account;
 	const char *root; /* the reader's root directory; "" for ours */
@@ -23,19 +23,26 @@ struct as_user {
 	int error; /* errno, if there is no child */
 };
 
-/* What it finds, on top of the sink's keys and problems. */
+/* Gets what the reader found. */
 struct as_user_sink {
 	struct input_sink input; /* key, problem, file, arg */
-	/* Nothing is wrong with the audit, but the owner should know. */
+	/*
+	 * Gets a text about a file that sshd will not use. The audit itself is
+	 * complete.
+	 */
 	void (*note)(const char *text, void *arg);
 };
 
-/* Starts reading. Run by root, the reader becomes the account for good. */
+/*
+ * Starts the reader. If run by root, the reader becomes the account for good. A
+ * failure is reported by as_user_finish.
+ */
 void as_user_start(struct as_user *u);
 
 /*
- * Hands what was found to the sink. A reader that has not ended after timeout
- * seconds is killed, which is a problem; so is one that dies.
+ * Passes what was found to the sink, and ends the reader. A reader that runs
+ * for longer than timeout seconds is killed. That is reported as a problem, and
+ * so is a reader that was killed otherwise.
  */
 void as_user_finish(struct as_user *u, unsigned int timeout,
     const struct as_user_sink *sink);

@@ -42,7 +42,10 @@ add_account(const struct account *account, const struct report *before,
 	return audit_table_add(arg, "account", account->name, before, r);
 }
 
-/* Keeps the first problem of a file for later. */
+/*
+ * Stores the first problem of a host key file: it counts only if no key is
+ * found.
+ */
 struct host_file {
 	struct report *r;
 	uint64_t keys, line;
@@ -78,8 +81,9 @@ on_host_file(const char *path, void *arg)
 }
 
 /*
- * The public half of a host key, from the file that sshd reads or, if that
- * does not show it, from the one beside it. sshd passes over a missing file.
+ * Judges the public half of a host key, from the file that sshd reads, or else
+ * from the .pub file beside it. sshd ignores a missing file, so it is no
+ * problem.
  */
 static void
 audit_host_key(struct report *r, const char *path)
@@ -92,21 +96,22 @@ audit_host_key(struct report *r, const char *path)
 		.arg = &h,
 	};
 	struct input_problem p = { .path = path };
-	char *public = NULL;
+	char *public_half = NULL;
 
-	if (asprintf(&public, "%s.pub", path) == -1)
-	public = NULL;
+	if (asprintf(&public_half, "%s.pub", path) == -1)
+		public_half = NULL;
 	if (access(path, F_OK) == 0)
 		input_read(path, &sink);
-	if (h.keys == 0 && public != NULL && access(public, F_OK) == 0)
-		input_read(public, &sink);
+	if (h.keys == 0 && public_half != NULL &&
+	    access(public_half, F_OK) == 0)
+		input_read(public_half, &sink);
 	if (h.keys == 0 && h.problem != NULL) {
 		p.line = h.line;
 		p.reason = h.problem;
 		report_problem(r, &p);
 	}
 	free(h.problem);
-	free(public);
+	free(public_half);
 }
 
 static bool
@@ -128,7 +133,7 @@ audit_host_keys(struct audit *a)
 		.arg = &a->report,
 	};
 
-	/* They are the same for all accounts. */
+	/* sshd's host keys do not depend on the account. */
 	for (size_t i = 0; s == NULL && i < a->policies.n; i++)
 		s = a->policies.v[i]->settings;
 	if (s == NULL) {
@@ -155,7 +160,7 @@ audit_cas(struct audit *a)
 	    &a->report);
 }
 
-/* Whether there are accounts, and this process may read their files. */
+/* Whether there are accounts, all with this process's uid. */
 static bool
 are_all_mine(const struct accounts *a)
 {
@@ -165,7 +170,7 @@ are_all_mine(const struct accounts *a)
 	return a->n > 0;
 }
 
-/* The accounts to be audited; false after a message. */
+/* Sets a->accounts to the accounts to audit. False after a message. */
 static bool
 find_accounts(struct audit *a)
 {
@@ -195,7 +200,7 @@ find_accounts(struct audit *a)
 }
 
 static bool
-audit(struct audit *a)
+audit_all(struct audit *a)
 {
 	const bool root = geteuid() == 0;
 	struct audit_readers readers = {
@@ -235,7 +240,7 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	};
 	int status = CLI_UNCHECKED;
 
-	if (audit(&a)) {
+	if (audit_all(&a)) {
 		if (o->json && !o->quiet)
 			audit_table_print_json(&a.table, stdout);
 		else if (!o->quiet)
@@ -255,9 +260,8 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 
 enum { JSON = 1, ALL, QUIET, USER, TIMEOUT, SSHD, SSHD_CONFIG };
 
-/* False after a message. */
 static bool
-take_option(struct options *o, int opt)
+set_option(struct options *o, int opt)
 {
 	switch (opt) {
 	case JSON:
@@ -283,7 +287,7 @@ take_option(struct options *o, int opt)
 	return cli_judge_option(&o->judge, opt, optarg);
 }
 
-/* 0 to go on; else the process is to exit with *statusp. */
+/* Returns 0, or -1 if the process is to exit with *statusp. */
 static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
     struct options *o, int *statusp)
@@ -307,7 +311,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 			*statusp = cli_help(cmd);
 			return -1;
 		}
-		if (opt == '?' || !take_option(o, opt))
+		if (opt == '?' || !set_option(o, opt))
 			return -1;
 	}
 	if (optind == argc)
@@ -319,7 +323,7 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv)
+run_command(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct options o = {
 		.sshd = { .path = SSHD_PATH },
@@ -368,5 +372,5 @@ const struct cli_command cli_audit = {
 	    "default\n" CLI_JUDGE_HELP
 	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
 	    "listed but\nsomething could not be checked, or bad usage.\n",
-	.run = run,
+	.run = run_command,
 };

@@ -12,7 +12,7 @@
 #include "sshd_config/version.h"
 #include "sshd_config/words.h"
 
-#define QUESTIONS_MAX 16 /* to sshd, at a time */
+#define QUESTIONS_MAX 16 /* to sshd at a time */
 
 struct finder {
 	struct audit_policies *p;
@@ -24,7 +24,7 @@ struct finder {
 };
 
 static void
-tell_problem(struct report *r, const char *place, const char *reason)
+report_reason(struct report *r, const char *place, const char *reason)
 {
 	const struct input_problem p = { .path = place, .reason = reason };
 
@@ -38,7 +38,10 @@ add_patterns(struct audit_policy *policy, const char *const *pattern, size_t n)
 		policy->pattern[policy->n_patterns++] = pattern[i];
 }
 
-/* Where it is wrong, the guard has the default files, and so has this. */
+/*
+ * Reads the guard's keyveto.conf. If it has a mistake, the guard uses the
+ * default files, and so does the audit.
+ */
 static void
 read_guard_config(struct audit_policy *policy, const char *path,
     struct report *r)
@@ -48,20 +51,20 @@ read_guard_config(struct audit_policy *policy, const char *path,
 	enum kv_err err;
 
 	if (fd == -1) {
-		tell_problem(r, path, strerror(errno));
+		report_reason(r, path, strerror(errno));
 		return;
 	}
 	err = kv_config_read(fd, path, &policy->guard, why);
 	if (err == KV_ERR_SYSTEM)
-		tell_problem(r, path, strerror(errno));
+		report_reason(r, path, strerror(errno));
 	else if (err != KV_OK)
-		tell_problem(r, GUARD_NAME, why);
+		report_reason(r, GUARD_NAME, why);
 	close(fd);
 }
 
 /*
- * The guard hands out the files that its arguments name, else those that
- * keyveto.conf names: its own, where its arguments name one.
+ * Adds the files that the guard prints: those that its arguments name, or else
+ * those of the keyveto.conf that its arguments name, or of the default one.
  */
 static void
 add_guarded(struct audit_policy *policy, const char *args, struct report *r)
@@ -77,7 +80,7 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 		policy->strictmodes = config->strictmodes;
 	policy->wildcards = config->wildcards;
 	if (!guard_files_read(args, &policy->files))
-		tell_problem(r, GUARD_NAME, strerror(errno));
+		report_reason(r, GUARD_NAME, strerror(errno));
 	if (policy->files.n == 0)
 		add_patterns(policy, config->pattern, config->n_patterns);
 	else {
@@ -92,9 +95,12 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 		    &policy->wildcards);
 }
 
-/* What sshd's own words leave out, and what people may not expect. */
+/*
+ * Adds the files of the guard, and prints what the audit cannot see of another
+ * command.
+ */
 static void
-look_at_command(struct audit_policy *policy, struct report *r)
+add_command(struct audit_policy *policy, struct report *r)
 {
 	const char *command = policy->settings->keys_command, *args;
 	bool guard;
@@ -145,13 +151,13 @@ add_policy(struct finder *f, struct sshd_settings *settings)
 		policy->strictmodes = KV_STRICTMODES_NO;
 	policy->wildcards = f->sshd_wildcards;
 	add_patterns(policy, settings->pattern, settings->n_patterns);
-	look_at_command(policy, f->r);
+	add_command(policy, f->r);
 	return policy;
 }
 
 /*
- * The policy that settings make, which are taken over; NULL stands for
- * keyveto.conf. NULL without memory.
+ * Returns the policy for settings, and owns settings from now on. NULL
+ * settings: the policy of keyveto.conf. Returns NULL if out of memory.
  */
 static struct audit_policy *
 find_policy(struct finder *f, struct sshd_settings *settings)
@@ -172,7 +178,7 @@ find_policy(struct finder *f, struct sshd_settings *settings)
 }
 
 static bool
-set_all(struct finder *f, struct sshd_settings *settings)
+set_policy_of_all(struct finder *f, struct sshd_settings *settings)
 {
 	struct audit_policy *policy = find_policy(f, settings);
 
@@ -191,7 +197,7 @@ questions_at_a_time(void)
 	return n > QUESTIONS_MAX ? QUESTIONS_MAX : (size_t)n;
 }
 
-/* The next account from i on that is to be asked about. */
+/* The next account, from i on, that sshd must be asked about. */
 static size_t
 next_question(const size_t *like, size_t i, size_t n)
 {
@@ -200,7 +206,10 @@ next_question(const size_t *like, size_t i, size_t n)
 	return i;
 }
 
-/* Asks about each account that differs from those before it. */
+/*
+ * Asks sshd about each account for which like[i] is i. The others have the same
+ * settings as account like[i]. False if out of memory.
+ */
 static bool
 ask_for_each(struct finder *f, const size_t *like)
 {
@@ -224,14 +233,14 @@ ask_for_each(struct finder *f, const size_t *like)
 		}
 		s = sshd_answer(&q[answered++ % ring], why, sizeof(why));
 		if (s == NULL)
-			tell_problem(f->r, f->accounts->v[i].name, why);
+			report_reason(f->r, f->accounts->v[i].name, why);
 		if ((f->of_account[i] = find_policy(f, s)) == NULL)
 			return false;
 	}
 	return true;
 }
 
-/* Some ten milliseconds for each question, but no other way is right. */
+/* Takes about ten milliseconds a question, but only sshd itself knows. */
 static bool
 ask_about_all(struct finder *f, const struct sshd_overview *overview)
 {
@@ -243,14 +252,15 @@ ask_about_all(struct finder *f, const struct sshd_overview *overview)
 }
 
 static void
-tell_overview(const struct finder *f, const struct sshd_overview *o)
+print_overview(const struct finder *f, const struct sshd_overview *o)
 {
 	if (o->varies && o->by_origin && !f->r->quiet)
 		cli_error(
-		    "note: Match blocks of sshd's configuration look at "
-		    "where a client is: this is what holds for 127.0.0.1");
+		    "note: Match blocks of sshd's configuration test where a "
+		    "client connects from: the audit shows what holds for "
+		    "127.0.0.1");
 	if (o->odd_pattern)
-		tell_problem(f->r, f->sshd->path,
+		report_reason(f->r, f->sshd->path,
 		    "AuthorizedKeysFile names a "
 		    "file with a blank, quote, backslash or #, which sshd -T "
 		    "does not show as one: run keyveto check on it");
@@ -276,31 +286,31 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 
 	*p = (struct audit_policies){ 0 };
 	if (sshd == NULL)
-		return set_all(&f, NULL);
+		return set_policy_of_all(&f, NULL);
 	if (access(sshd->path, X_OK) == -1) {
 		cli_error("warning: %s: %s: the accounts' files are taken from "
 			  "keyveto.conf (--sshd names another sshd)",
 		    sshd->path, strerror(errno));
-		return set_all(&f, NULL);
+		return set_policy_of_all(&f, NULL);
 	}
-	/* root serves to see whether sshd answers at all. */
+	/* Ask about root, to find out whether sshd answers at all. */
 	sshd_ask(sshd, "root", &q);
 	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
-		tell_problem(r, sshd->path, why);
+		report_reason(r, sshd->path, why);
 		cli_error("the accounts' files are taken from keyveto.conf "
 			  "until 'sshd -T' works here");
-		return set_all(&f, NULL);
+		return set_policy_of_all(&f, NULL);
 	}
-	/* An older one has no wildcards; it does no harm to look there, too. */
+	/* Older versions know no wildcards. */
 	if (sshd_version_at_least(sshd->path, 10, 0))
 		f.sshd_wildcards = KV_WILDCARDS_YES;
 	sshd_overview(sshd, &overview);
-	tell_overview(&f, &overview);
+	print_overview(&f, &overview);
 	if (overview.varies) {
 		sshd_settings_free(s);
 		ok = ask_about_all(&f, &overview);
 	} else
-		ok = set_all(&f, s);
+		ok = set_policy_of_all(&f, s);
 	sshd_overview_free(&overview);
 	return ok;
 }

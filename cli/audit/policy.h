@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/policy: which files hold the keys that sshd lets into an account, and
- * what of it cannot be seen.
+ * audit/policy: which files hold the keys that sshd accepts for an account, and
+ * which keys the audit cannot see.
  */
 #ifndef CLI_AUDIT_POLICY_H
 #define CLI_AUDIT_POLICY_H
@@ -17,21 +17,22 @@ struct audit_policy {
 	size_t n_patterns;
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
-	struct kv_config guard;	  /* the guard's own, if it names one */
-	struct guard_files files; /* those of its arguments */
+	struct kv_config guard;	  /* the file of its --config, if any */
+	struct guard_files files; /* what its arguments name */
 };
 
-/* The different policies there are; most machines have one. */
+/* The different policies of a machine. Most have one. */
 struct audit_policies {
 	struct audit_policy **v;
 	size_t n;
 };
 
 /*
- * Finds the policy of each account (of_account has room for them all), from
- * sshd or, where that cannot be asked, from the configuration of r's judge.
- * What people should know is said on standard error; what could not be found
- * out is a problem in r. sshd NULL: do not ask. False without memory.
+ * Sets of_account[i] to the policy of account i; of_account has room for all.
+ * The policies come from sshd, or from the configuration of r's judge if sshd
+ * is NULL or cannot be asked. Prints notes and warnings on standard error. What
+ * sshd would not tell is a problem in r. False with errno if out of memory.
+ * Always call audit_policies_free.
  */
 bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
     const struct accounts *accounts, const struct audit_policy **of_account,

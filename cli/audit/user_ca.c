@@ -19,23 +19,23 @@ on_ca_key(const struct input_key *key, void *arg)
 	report_key(arg, &ca);
 }
 
-/* The file of a policy; NULL if it has none. */
+/* The TrustedUserCAKeys of a policy; NULL if it has none. */
 static const char *
-file_of(const struct audit_policy *policy)
+ca_file(const struct audit_policy *policy)
 {
 	const struct sshd_settings *s = policy->settings;
 
 	return s != NULL && !sshd_words_none(s->user_ca) ? s->user_ca : NULL;
 }
 
-/* Whether a policy before number i has the same file. */
+/* Whether policy i has the same file as an earlier one. */
 static bool
-is_known(const struct audit_policies *p, size_t i)
+was_audited(const struct audit_policies *p, size_t i)
 {
-	const char *path = file_of(p->v[i]), *other;
+	const char *path = ca_file(p->v[i]), *other;
 
 	for (size_t j = 0; j < i; j++)
-		if ((other = file_of(p->v[j])) != NULL &&
+		if ((other = ca_file(p->v[j])) != NULL &&
 		    strcmp(other, path) == 0)
 			return true;
 	return false;
@@ -68,9 +68,9 @@ audit_user_cas(struct report *r, const struct audit_policies *policies,
     const char *root, bool absent_is_problem)
 {
 	for (size_t i = 0; i < policies->n; i++) {
-		const char *path = file_of(policies->v[i]);
+		const char *path = ca_file(policies->v[i]);
 
-		if (path != NULL && !is_known(policies, i))
+		if (path != NULL && !was_audited(policies, i))
 			audit_file(r, path, root, absent_is_problem);
 	}
 }

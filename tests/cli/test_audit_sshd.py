@@ -61,7 +61,7 @@ def test_the_files_are_those_that_sshd_names_whatever_match_says(world):
                   "Match User z*,!z2", " AuthorizedKeysFile k2",
                   "Match all", " X11Forwarding no")
     findings, _, errors = world.findings(status=0)
-    contains(errors, "look at where a client is")
+    contains(errors, "test where a client connects from")
     for account in accounts:
         said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr=127.0.0.1"], check=True,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
