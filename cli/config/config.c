@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto config: keyveto.conf checked, and changed without a mistake. */
+/* keyveto config: checks keyveto.conf, and edits it. */
 #include "config/config.h"
 
 #include <errno.h>

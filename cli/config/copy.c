@@ -13,7 +13,10 @@
 #include "host/replace.h"
 #include "host/write.h"
 
-/* Where the file is that path stands for; its directory is there. */
+/*
+ * Sets folder to the directory of the file at path, links resolved. The file
+ * may not exist. False with errno.
+ */
 static bool
 find_folder(const char *path, char folder[static PATH_MAX])
 {
@@ -33,13 +36,13 @@ find_folder(const char *path, char folder[static PATH_MAX])
 }
 
 static bool
-make_names(struct config_copy *c, const char *path)
+set_names(struct config_copy *c, const char *path)
 {
 	char folder[PATH_MAX];
 	struct replace r;
 	int n;
 
-	/* Which is the place that a link leads to. */
+	/* r.dir and r.name are of the file that a link leads to. */
 	if (!replace_find(&r, path)) {
 		if (r.dir != -1)
 			close(r.dir);
@@ -61,7 +64,7 @@ make_names(struct config_copy *c, const char *path)
 	return false;
 }
 
-/* Whether the name still stands for the lock. */
+/* Whether the name of the lock file still stands for the locked file. */
 static bool
 lock_is_current(const struct config_copy *c)
 {
@@ -98,7 +101,7 @@ lock_copy(struct config_copy *c, const char *path)
 		else
 			cli_error("%s: %s: %s", path, c->lock_name,
 			    strerror(errno));
-		/* It is not ours to remove. */
+		/* config_copy_close must not remove it. */
 		close(c->lock);
 		c->lock = -1;
 		return false;
@@ -110,7 +113,7 @@ bool
 config_copy_open(struct config_copy *c, const char *path)
 {
 	*c = (struct config_copy){ .dir = -1, .lock = -1 };
-	return make_names(c, path) && lock_copy(c, path);
+	return set_names(c, path) && lock_copy(c, path);
 }
 
 static bool
@@ -120,9 +123,9 @@ write_copy(int fd, const struct config_text *t)
 	    fsync(fd) == 0;
 }
 
-/* There is one already: is it the same text? */
+/* Compares t with the copy that is there already. */
 static enum config_copy_made
-compare_with_left(const struct config_copy *c, const struct config_text *t)
+compare_with_found(const struct config_copy *c, const struct config_text *t)
 {
 	struct config_text found;
 	bool same;
@@ -142,7 +145,7 @@ config_copy_make(const struct config_copy *c, const struct config_text *t)
 	bool ok;
 
 	if (fd == -1 && errno == EEXIST)
-		return compare_with_left(c, t);
+		return compare_with_found(c, t);
 	ok = fd != -1 && write_copy(fd, t);
 	if (!ok)
 		cli_error("%s: %s; nothing was changed", c->path,
@@ -186,7 +189,7 @@ config_copy_remove(const struct config_copy *c)
 void
 config_copy_close(struct config_copy *c)
 {
-	/* The name goes first: afterwards it may be somebody else's. */
+	/* Remove it first: once unlocked, another process may use the name. */
 	if (c->lock != -1 && lock_is_current(c))
 		(void)unlinkat(c->dir, c->lock_name, 0);
 	if (c->lock != -1)

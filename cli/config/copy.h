@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * config/copy: the copy of keyveto.conf that somebody edits, NAME.edit beside
- * it, mode 0600. A lock on .NAME.edit.lock lets one person edit at a time; it
- * ends with the process. What is in a copy is never lost: whoever finds one
- * that a killed run left is asked what to do with it.
+ * config/copy: NAME.edit, the copy beside keyveto.conf that a person edits,
+ * mode 0600. A lock on .NAME.edit.lock lets only one person edit at a time. The
+ * lock ends with the process. A copy that a killed run left is never deleted
+ * without asking.
  */
 #ifndef CLI_CONFIG_COPY_H
 #define CLI_CONFIG_COPY_H
@@ -13,29 +13,36 @@
 #include "config/config.h"
 
 struct config_copy {
-	char path[PATH_MAX]; /* for the editor, and for messages */
+	char path[PATH_MAX]; /* for the editor and for messages */
 	char name[NAME_MAX + 1], lock_name[NAME_MAX + 1];
-	int dir; /* that both are in; links are followed */
+	int dir; /* of both, links resolved */
 	int lock;
 };
 
 /*
- * Takes the lock of the copy of the file at path. Ended by config_copy_close,
- * also after false. False comes after a message, here and below.
+ * Takes the lock of the copy of the file at path. Fails if another process has
+ * it. Always call config_copy_close, even after a failure. This and the
+ * functions below print a message before they fail.
  */
 bool config_copy_open(struct config_copy *c, const char *path);
 
 enum config_copy_made {
 	CONFIG_COPY_FAILED,
 	CONFIG_COPY_NEW,
-	CONFIG_COPY_THERE, /* a run that was killed left another text */
+	CONFIG_COPY_THERE, /* a killed run left a copy with another text */
 };
 
-/* Makes it; a copy of the same text that is there already is taken over. */
+/*
+ * Makes the copy with text t. If there is one with the same text already, uses
+ * that.
+ */
 enum config_copy_made config_copy_make(const struct config_copy *c,
     const struct config_text *t);
 
-/* Reads it again: an editor may have put another file in its place. */
+/*
+ * Reads the copy, by its name: an editor may have replaced the file. The caller
+ * frees t->text.
+ */
 bool config_copy_read(const struct config_copy *c, struct config_text *t);
 
 void config_copy_remove(const struct config_copy *c);

@@ -13,9 +13,12 @@ refuses_all(const struct config_findings *f)
 	return config_findings_no_verdict(f) && f->on_error == KV_ACTION_DENY;
 }
 
-/* What "keyveto sshd enable" wrote, and "keyveto sshd disable" takes out. */
+/*
+ * The lines that "keyveto sshd enable" writes, and "keyveto sshd disable"
+ * removes.
+ */
 struct marked {
-	char *lines; /* NULL: a mark lacks its other one */
+	char *lines; /* NULL: the marks are not in pairs */
 	size_t len, blocks;
 	char why[256];
 };
@@ -45,7 +48,10 @@ same_patterns(const struct kv_config *a, const struct kv_config *b)
 	return true;
 }
 
-/* Where the marks were broken before, a change can only mend them. */
+/*
+ * Returns 1 after a message if the lines between the marks changed. If the
+ * marks were broken before, the change cannot make it worse.
+ */
 static size_t
 doubt_marks(const struct config_subject *now, const struct marked *was,
     const struct marked *is)
@@ -55,15 +61,16 @@ doubt_marks(const struct config_subject *now, const struct marked *was,
 	if (is->lines == NULL)
 		cli_error("%s:%s", now->name, is->why);
 	else if (is->blocks < was->blocks)
-		cli_error("%s: the lines between keyveto's marks are gone; "
-			  "\"keyveto sshd disable\" is what takes them out, "
-			  "together with those of sshd and PAM",
+		cli_error(
+		    "%s: the lines between keyveto's marks are gone; type "
+		    "\"keyveto sshd disable\" to remove them, together with "
+		    "those of sshd and PAM",
 		    now->name);
 	else if (!same_marked(was, is))
 		cli_error(
-		    "%s: lines between keyveto's marks were changed; "
-		    "\"keyveto sshd enable\", with or without --warn, writes "
-		    "them, and \"keyveto sshd disable\" takes all of them out",
+		    "%s: lines between keyveto's marks were changed; \"keyveto "
+		    "sshd enable\", with or without --warn, writes them, and "
+		    "\"keyveto sshd disable\" removes all of them",
 		    now->name);
 	else
 		return 0;
@@ -88,9 +95,9 @@ config_doubts(const struct config_subject *before,
 	if (old.lines != NULL && old.blocks > 0 &&
 	    !same_patterns(&was->config, &is->config)) {
 		cli_error(
-		    "%s: AuthorizedKeysFile is another one than sshd had "
-		    "when keyveto was enabled: keys in the files of before "
-		    "would not be taken any more",
+		    "%s: AuthorizedKeysFile differs from what sshd had when "
+		    "keyveto was enabled: keys in the former files would no "
+		    "longer be accepted",
 		    now->name);
 		n++;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * config/doubts: a change of keyveto.conf that has no mistake, and may lock
- * people out all the same.
+ * config/doubts: changes of keyveto.conf that are no mistake, but may lock
+ * people out.
  */
 #ifndef CLI_CONFIG_DOUBTS_H
 #define CLI_CONFIG_DOUBTS_H
@@ -10,8 +10,8 @@
 
 /*
  * Compares what a login made of the text before with what it would make of the
- * one now, and says each doubt. Returns how many there are. A state of things
- * that was there before is no doubt.
+ * text now. Prints a message for each doubt, and returns their number. What was
+ * already so before is not a doubt.
  */
 size_t config_doubts(const struct config_subject *before,
     const struct config_findings *was, const struct config_subject *now,

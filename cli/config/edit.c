@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto config edit: keyveto.conf changed in a copy, which is checked. */
+/*
+ * keyveto config edit: edits a copy of keyveto.conf, and checks the copy before
+ * it replaces the file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -16,19 +19,22 @@
 #include "config/swap.h"
 
 struct edit {
-	const char *path;     /* as given */
-	char place[PATH_MAX]; /* absolute */
+	const char *path;
+	char place[PATH_MAX];
 	bool yes;
-	bool terminal;		 /* there is somebody to ask */
-	bool there;		 /* the file */
-	struct config_text base; /* what it held when this began */
+	bool terminal;		 /* standard input is a terminal */
+	bool there;		 /* the file exists */
+	struct config_text base; /* the file's text at the start */
 	struct config_readers readers;
 	struct config_copy copy;
 };
 
 enum answer { EDIT_AGAIN, LEAVE, SAVE, KEEP_COPY };
 
-/* The first letter of the line that is typed; '\0' at the end of input. */
+/*
+ * Returns the first letter of a line from standard input, ' ' for an empty
+ * line, '\0' at the end of input.
+ */
 static char
 read_letter(void)
 {
@@ -48,9 +54,11 @@ read_letter(void)
 	}
 }
 
-/* Asks until one of the letters is typed; '\0' if nobody answers. */
+/*
+ * Asks until one of letters is typed, and returns it; '\0' at the end of input.
+ */
 static char
-ask(const char *question, const char *help, const char *letters)
+ask_letter(const char *question, const char *help, const char *letters)
 {
 	char c;
 
@@ -72,13 +80,14 @@ static enum answer
 ask_what_now(bool may_save)
 {
 	char c = may_save ?
-	    ask("What now? (e)dit again, (x)it without saving, (s)ave all the "
+	    ask_letter(
+		"What now? (e)dit again, (x)it without saving, (s)ave all the "
 		"same, (?)",
 		"  e  run the editor again\n"
 		"  x  leave the file as it was, and drop the change\n"
 		"  s  save, although people may be locked out\n",
 		"exs") :
-	    ask("What now? (e)dit again, (x)it without saving, (?)",
+	    ask_letter("What now? (e)dit again, (x)it without saving, (?)",
 		"  e  run the editor again\n"
 		"  x  leave the file as it was, and drop the change\n",
 		"ex");
@@ -102,7 +111,10 @@ is_unchanged(const struct edit *e, const struct config_text *t)
 	    memcmp(t->text, e->base.text, t->len) == 0;
 }
 
-/* Checks the text, and compares it with the file as it is. */
+/*
+ * Checks the edited text against the file's, and asks if there are mistakes or
+ * doubts.
+ */
 static enum answer
 decide_about(const struct edit *e, const struct config_text *t)
 {
@@ -152,9 +164,12 @@ print_where_text_is(const struct edit *e)
 	    e->path, e->copy.path);
 }
 
-/* Puts the text in the file's place, if that is still what it was. */
+/*
+ * Replaces the file by the text, unless the file changed meanwhile. Returns the
+ * exit status.
+ */
 static int
-save(const struct edit *e, const struct config_text *t)
+save_text(const struct edit *e, const struct config_text *t)
 {
 	struct config_swap s;
 	bool ok = config_swap_open(&s, e->path);
@@ -179,9 +194,9 @@ save(const struct edit *e, const struct config_text *t)
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
-/* The editor failed: what it leaves is judged only by the person. */
+/* The editor failed. Asks what to do with the copy, if it was changed. */
 static enum answer
-after_failure(const struct edit *e)
+ask_after_failure(const struct edit *e)
 {
 	struct config_text t;
 	bool worth = config_copy_read(&e->copy, &t) && !is_unchanged(e, &t);
@@ -192,12 +207,12 @@ after_failure(const struct edit *e)
 	return e->terminal ? ask_what_now(false) : KEEP_COPY;
 }
 
-/* Once: the editor, the check, and what is to be done then. */
+/* Runs the editor once, checks the text, and returns what to do next. */
 static enum answer
 edit_once(const struct edit *e, struct config_text *t)
 {
 	if (!editor_run(e->copy.path))
-		return after_failure(e);
+		return ask_after_failure(e);
 	if (!config_copy_read(&e->copy, t))
 		return LEAVE;
 	return decide_about(e, t);
@@ -221,13 +236,16 @@ edit_copy(const struct edit *e)
 			cli_error("%s: unchanged", e->path);
 			status = answer == SAVE ? 0 : CLI_UNCHECKED;
 		} else if (answer == SAVE)
-			status = save(e, &t);
+			status = save_text(e, &t);
 		free(t.text);
 	} while (answer == EDIT_AGAIN);
 	return status;
 }
 
-/* What is to be done with the copy that a killed run left. */
+/*
+ * Asks what to do with the copy that a killed run left: EDIT_AGAIN continues
+ * with it, LEAVE deletes it.
+ */
 static enum answer
 ask_about_copy(const struct edit *e)
 {
@@ -242,7 +260,8 @@ ask_about_copy(const struct edit *e)
 		    e->path);
 		return KEEP_COPY;
 	}
-	c = ask("(c)ontinue with it, (d)elete it and begin anew, (x)it, (?)",
+	c = ask_letter(
+	    "(c)ontinue with it, (d)elete it and begin anew, (x)it, (?)",
 	    "  c  edit that text, and save it in the place of the file\n"
 	    "  d  delete it, and edit the file as it is now\n"
 	    "  x  leave both as they are\n",
@@ -299,7 +318,7 @@ edit_file(struct edit *e)
 	    !config_may_be_changed(e->place))
 		return status;
 	e->terminal = isatty(STDIN_FILENO) == 1;
-	/* Read under the lock: another edit has ended by then. */
+	/* Read the file with the lock held, when no other edit is running. */
 	if (config_copy_open(&e->copy, e->path) && read_base(e)) {
 		config_readers_find(&e->readers, e->place);
 		status = edit_with_copy(e);

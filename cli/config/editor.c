@@ -14,12 +14,13 @@
 #define WORDS_MAX 64
 #define BLANKS " \t\n"
 
-/* Used one after the other where neither variable names an editor. */
+/* Tried in this order if neither variable is set. */
 static const char *const fallbacks[] = { "sensible-editor", "editor", "vi" };
 
 /*
- * Cuts a command into words in place; quotes and backslashes hold blanks, as in
- * a shell. Returns the number of words, or -1.
+ * Splits a command into words, in place. Quotes and backslashes protect blanks,
+ * as in a shell. Returns the number of words; -1 if a quote is not closed, or
+ * there are more than WORDS_MAX.
  */
 static int
 split_command(char *in, const char *word[static WORDS_MAX])
@@ -71,7 +72,7 @@ chosen_editor(const char **variablep)
 	return NULL;
 }
 
-/* Whether the editor ended well; says why not. */
+/* Whether the editor ended with status 0. False after a message. */
 static bool
 report_exit(int error, int status, const char *name)
 {
@@ -90,7 +91,10 @@ report_exit(int error, int status, const char *name)
 	return false;
 }
 
-/* Runs the words, or the first fallback that is there, on path. */
+/*
+ * Runs the n words, or the first fallback that exists, on path. Returns 0 with
+ * *statusp, or an errno.
+ */
 static int
 run_words(const char *word[static WORDS_MAX + 2], int n, const char *path,
     int *statusp)
@@ -131,8 +135,10 @@ editor_run(const char *path)
 	if (copy == NULL)
 		cli_error("%s", strerror(errno));
 	else if ((n = split_command(copy, word)) == -1)
-		cli_error("%s: %s: no command can be made of it", variable,
-		    value);
+		cli_error(
+		    "%s: %s: no command can be made of it: a quote is open, or "
+		    "it has too many words",
+		    variable, value);
 	else {
 		fflush(stdout);
 		error = run_words(word, n, path, &status);

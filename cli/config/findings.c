@@ -17,7 +17,7 @@
 #define MISTAKES_MAX 100
 #define DAY_SECONDS 86400
 
-/* Of these the first line counts. */
+/* Keywords of which only the first line counts. */
 static const char *const single[] = {
 	"AuthorizedKeysFile",
 	"Message",
@@ -31,7 +31,7 @@ static const char *const single[] = {
 #define SINGLE (sizeof(single) / sizeof(single[0]))
 
 __attribute__((format(printf, 2, 3))) static void
-report(const struct config_subject *s, const char *fmt, ...)
+print_finding(const struct config_subject *s, const char *fmt, ...)
 {
 	char text[KV_REASON_BYTES + 512];
 	va_list ap;
@@ -44,7 +44,10 @@ report(const struct config_subject *s, const char *fmt, ...)
 	cli_error("%s", text);
 }
 
-/* The line's place in the text, and its length; NULL if there are fewer. */
+/*
+ * Returns the start of line number, from 1, and its length; NULL if the text
+ * has fewer lines.
+ */
 static char *
 find_line(char *text, size_t len, unsigned long number, size_t *line_lenp)
 {
@@ -62,7 +65,10 @@ find_line(char *text, size_t len, unsigned long number, size_t *line_lenp)
 	return NULL;
 }
 
-/* Puts blanks in the place of a line; false if there was nothing else. */
+/*
+ * Overwrites a line with blanks. False if it was blank already, or is not
+ * there.
+ */
 static bool
 blank_line(char *text, size_t len, unsigned long number)
 {
@@ -78,9 +84,9 @@ blank_line(char *text, size_t len, unsigned long number)
 }
 
 /*
- * The parser stops at the first mistake of a text. So that line is taken out
- * and the rest is parsed again, until there is no mistake left. What the parser
- * keeps of a text with a mistake is the same: lines with one do not hold.
+ * Counts and prints all mistakes. The parser stops at the first, so each wrong
+ * line is overwritten with blanks, and the rest is parsed again. A login uses
+ * no line that is wrong, either. False after a message if out of memory.
  */
 static bool
 find_mistakes(struct config_findings *f, const struct config_subject *s,
@@ -102,7 +108,7 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 			return false;
 		}
 		f->mistakes++;
-		report(s, "%s", why);
+		print_finding(s, "%s", why);
 		line = strlen(why) > place ? strtoul(why + place, NULL, 10) : 0;
 		if (f->mistakes == MISTAKES_MAX ||
 		    !blank_line(text, s->len, line))
@@ -111,7 +117,7 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 	}
 }
 
-/* Where each of the single keywords stood first, and its arguments. */
+/* The first line of each keyword in single: its number and arguments. */
 struct firsts {
 	unsigned long line[SINGLE];
 	char *value[SINGLE];
@@ -132,7 +138,10 @@ join_words(char *word[], int n)
 	return text;
 }
 
-/* A second line of such a keyword does nothing, which is easily overlooked. */
+/*
+ * Prints a notice for a further line of a keyword in single, if it says
+ * something else: it has no effect.
+ */
 static void
 count_idle_keyword(struct config_findings *f, const struct config_subject *s,
     struct firsts *first, char *word[], int n, unsigned long number)
@@ -151,9 +160,9 @@ count_idle_keyword(struct config_findings *f, const struct config_subject *s,
 		}
 		if (strcasecmp(value, first->value[i]) != 0) {
 			f->notices++;
-			report(s,
-			    "%s:%lu: this %s does not count, since "
-			    "line %lu has one, and the first one counts",
+			print_finding(s,
+			    "%s:%lu: this %s has no effect: line %lu has one, "
+			    "and only the first one counts",
 			    s->name, number, single[i], first->line[i]);
 		}
 		free(value);
@@ -196,9 +205,9 @@ count_idle_line(struct config_findings *f, const struct config_subject *s,
 
 	if (config_line_allows(line, len, &key) && key.until < today) {
 		f->notices++;
-		report(s,
-		    "%s:%lu: this AllowKey line is past its date, and "
-		    "counts no more",
+		print_finding(s,
+		    "%s:%lu: this AllowKey line is past its date, and has no "
+		    "effect",
 		    s->name, number);
 	}
 	line[len] = '\0';
@@ -206,7 +215,10 @@ count_idle_line(struct config_findings *f, const struct config_subject *s,
 		count_idle_keyword(f, s, first, word, n, number);
 }
 
-/* The text has no mistakes any more; it is cut to pieces. */
+/*
+ * Prints notices for lines without effect. text has no mistakes left, and is
+ * split into words in place.
+ */
 static void
 count_idle_lines(struct config_findings *f, const struct config_subject *s,
     char *text)
@@ -234,9 +246,9 @@ open_as_login(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 	return kv_trusted_open(path, 0, fdp, why);
 }
 
-/* What a user must be able to read. */
+/* What a reader must be able to read. */
 struct reading {
-	const char *path; /* of the configuration, or NULL */
+	const char *path; /* the configuration's, or NULL */
 	const struct kv_config *config;
 };
 
@@ -261,7 +273,10 @@ can_read_all(void *arg, char *why, size_t cap)
 	return true;
 }
 
-/* The file as it is read from its place: owner, mode, the folders above. */
+/*
+ * Counts the file if a login would not trust its owner or mode, or those of the
+ * directories above it.
+ */
 static void
 count_unsafe_place(struct config_findings *f, const struct config_subject *s)
 {
@@ -275,9 +290,9 @@ count_unsafe_place(struct config_findings *f, const struct config_subject *s)
 		return;
 	}
 	f->unreadable++;
-	/* Nothing of a file that is not read holds. */
+	/* A login ignores all of such a file, and uses the defaults. */
 	f->on_error = KV_ACTION_DENY;
-	report(s,
+	print_finding(s,
 	    "%s: a login does not read this file; it must belong to "
 	    "root, and only root may write to it and to the folders above",
 	    why);
@@ -298,13 +313,14 @@ count_unusable_filters(struct config_findings *f,
 	    f->config.n_filters, open_as_login, NULL);
 	if (f->judge.broken[0] != '\0') {
 		f->unreadable++;
-		report(s, "%s", f->judge.broken);
+		print_finding(s, "%s", f->judge.broken);
 	}
 	for (size_t i = 0; i < f->judge.n_filters; i++) {
 		if (f->judge.filter[i].pkbf.fd != -1)
 			continue;
 		f->unreadable++;
-		report(s, "%s: a login has no verdict without this filter",
+		print_finding(s,
+		    "%s: a login has no verdict without this filter",
 		    f->judge.filter[i].why);
 	}
 	for (size_t i = 0;
@@ -316,11 +332,11 @@ count_unusable_filters(struct config_findings *f,
 			sizeof(why)))
 			continue;
 		f->unreadable++;
-		report(s,
-		    "%s, as %s, as whom sshd runs the guard: a login "
-		    "has no verdict",
+		print_finding(s,
+		    "%s, read as %s, as whom sshd runs the guard: a login has "
+		    "no verdict",
 		    why,
-		    strcmp(r->name, "%u") == 0 ? "an account of no rights" :
+		    strcmp(r->name, "%u") == 0 ? "an account without rights" :
 						 r->name);
 	}
 }
@@ -330,12 +346,13 @@ count_lenient_actions(struct config_findings *f, const struct config_subject *s)
 {
 	if (f->config.on_hit != KV_ACTION_DENY) {
 		f->notices++;
-		report(s, "%s: OnHit warn: a listed key is let in, and logged",
+		print_finding(s,
+		    "%s: OnHit warn: a listed key is let in, and logged",
 		    s->name);
 	}
 	if (f->config.on_error != KV_ACTION_DENY) {
 		f->notices++;
-		report(s,
+		print_finding(s,
 		    "%s: OnError allow: listed keys are let in while a "
 		    "filter or this file cannot be read",
 		    s->name);
@@ -381,7 +398,7 @@ config_findings_no_verdict(const struct config_findings *f)
 }
 
 static const char *
-outcome(enum kv_action action)
+action_text(enum kv_action action)
 {
 	switch (action) {
 	case KV_ACTION_ALLOW:
@@ -441,16 +458,16 @@ config_findings_print(const struct config_findings *f, const char *name)
 	if (config_findings_no_verdict(f))
 		printf(": no key gets a verdict, so each login by key is %s "
 		       "(OnError %s)\n",
-		    outcome(f->on_error), kv_action_name(f->on_error));
+		    action_text(f->on_error), kv_action_name(f->on_error));
 	else
 		puts(": each key gets a verdict");
 	if (f->mistakes == 0)
 		printf("  %-20s %s (OnHit %s)\n", "a listed key",
-		    outcome(c->on_hit), kv_action_name(c->on_hit));
+		    action_text(c->on_hit), kv_action_name(c->on_hit));
 	printf("  %-20s %s (OnError %s)\n", "without a verdict",
-	    outcome(f->on_error), kv_action_name(f->on_error));
+	    action_text(f->on_error), kv_action_name(f->on_error));
 	printf("  %-20s %s (OnUnsupported %s)\n", "an unknown type",
-	    outcome(c->on_unsupported), kv_action_name(c->on_unsupported));
+	    action_text(c->on_unsupported), kv_action_name(c->on_unsupported));
 	print_filters(f);
 	for (size_t i = 0; i < c->n_patterns; i++) {
 		print_text(i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);

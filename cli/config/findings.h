@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * config/findings: what a login makes of a keyveto.conf. The guard's own
- * functions read it, by the guard's own rules.
+ * functions in lib/ read it.
  */
 #ifndef CLI_CONFIG_FINDINGS_H
 #define CLI_CONFIG_FINDINGS_H
@@ -9,44 +9,47 @@
 #include "config/readers.h"
 #include "kv_verdict.h"
 
-/* What is looked at. */
+/* The file to check. */
 struct config_subject {
-	const char *name; /* that messages give to the file */
+	const char *name; /* the file's name in messages */
 	const char *path; /* where logins find it; NULL: nowhere yet */
-	const char *text; /* what is in it, or is to be in it */
+	const char *text; /* its content, now or soon */
 	size_t len;
-	const struct config_readers *readers; /* of the filters */
-	bool draft;  /* readers will find it in another place */
-	bool silent; /* no message */
+	const struct config_readers *readers; /* who must read it */
+	bool draft;  /* readers will find it at another path */
+	bool silent; /* print nothing */
 };
 
 struct config_findings {
-	struct kv_config config; /* what holds, without mistakes */
-	struct kv_judge judge;	 /* its filters */
-	size_t mistakes;	 /* lines that are wrong */
-	size_t unreadable;	 /* the file, or filters, by a user */
-	size_t notices;		 /* it works, but deserves a look */
-	enum kv_action on_error; /* of a login now */
+	struct kv_config config; /* as parsed, without the wrong lines */
+	struct kv_judge judge;	 /* with its filters open */
+	size_t mistakes;	 /* number of lines that are wrong */
+	size_t unreadable;	 /* files that a login or reader cannot read */
+	size_t notices;		 /* what works, but should be checked */
+	enum kv_action on_error; /* OnError as a login reads it now */
 };
 
 /*
- * Looks at it, and says each mistake, each file that cannot be read, and what
- * deserves a look: "keyveto: NAME:LINE: reason". Ended by config_findings_free.
- * False after a message, without memory.
+ * Checks the file, and prints "keyveto: NAME:LINE: reason" for each mistake,
+ * each file that cannot be read, and each notice. False after a message if out
+ * of memory. Always call config_findings_free.
  */
 bool config_findings_make(struct config_findings *f,
     const struct config_subject *s);
 void config_findings_free(struct config_findings *f);
 
-/* Whether no login by key has a verdict. */
+/*
+ * Whether no login by key gets a verdict: there are mistakes or unreadable
+ * files.
+ */
 bool config_findings_no_verdict(const struct config_findings *f);
 
 /* Prints what a login does now. */
 void config_findings_print(const struct config_findings *f, const char *name);
 
 /*
- * Whether the line, without its end, is an AllowKey line without a mistake. Its
- * reason is cut off.
+ * Whether line, without its line end, is an AllowKey line without a mistake.
+ * Then *key is set, but for its reason, which is "".
  */
 bool config_line_allows(const char *line, size_t len,
     struct kv_allowed_key *key);

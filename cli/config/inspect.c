@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto config check: what a login makes of a keyveto.conf. */
+/* keyveto config check: prints what a login makes of a keyveto.conf. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -13,7 +13,7 @@
 
 enum { CONFIG_FINE = 0, CONFIG_NOTICES = 1, CONFIG_NO_VERDICT = 2 };
 
-/* Also what a login would not trust is read, to find the mistakes in it. */
+/* Reads a file that a login would not trust, too, to find its mistakes. */
 static bool
 read_file(const char *path, struct config_text *t)
 {
@@ -46,7 +46,10 @@ check_file(const char *name)
 	if (!config_absolute(name, path, sizeof(path)) || !read_file(name, &t))
 		return CONFIG_NO_VERDICT;
 	config_readers_find(&readers, path);
-	/* A file that no guard reads yet is one that is to take its place. */
+	/*
+	 * If no guard reads this file, it is checked as a draft of
+	 * KV_CONFIG_PATH.
+	 */
 	if (readers.n == 0 && strcmp(path, KV_CONFIG_PATH) != 0) {
 		config_readers_find(&readers, KV_CONFIG_PATH);
 		s.draft = true;

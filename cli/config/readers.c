@@ -28,7 +28,7 @@ add_reader(struct config_readers *r, const char *user)
 	if (r->n == CONFIG_READERS_MAX)
 		return;
 	if (strcmp(user, "%u") != 0) {
-		/* sshd does not run a command as an account without a name. */
+		/* sshd runs no command as a user that does not exist. */
 		if (!accounts_add(&a, user))
 			return;
 		one.uid = a.v[0].uid;
@@ -39,7 +39,7 @@ add_reader(struct config_readers *r, const char *user)
 		r->v[r->n++] = one;
 }
 
-/* Whether the command is the guard, and reads the configuration at path. */
+/* Whether command is the guard, and reads the configuration at path. */
 static bool
 reads_path(const char *command, const char *path)
 {
@@ -75,8 +75,8 @@ is_one_of(const struct sshd_line *line, const char *a, const char *b)
 }
 
 /*
- * The users that Match blocks name, if the guard is in one of them or in what
- * holds for all: a user's command may stand in another block.
+ * Adds the users that Match blocks name, if the guard is in a Match block or in
+ * the global part: the user may stand in another block than the command.
  */
 static void
 add_users_of_blocks(struct config_readers *r, const struct sshd_tree *t,
@@ -109,13 +109,15 @@ config_readers_find(struct config_readers *r, const char *path)
 	if (access(SSHD_PATH, X_OK) == -1)
 		return;
 	if (geteuid() != 0) {
-		cli_error("note: only root can ask sshd as whom it runs the "
-			  "guard: not looked at");
+		cli_error(
+		    "note: only root can ask sshd which user runs the guard: "
+		    "not checked");
 		return;
 	}
 	sshd_ask(&sshd, "root", &q);
 	if ((dump = sshd_answer_text(&q, why, sizeof(why))) == NULL) {
-		cli_error("note: as whom sshd runs the guard is not known: %s",
+		cli_error(
+		    "note: sshd does not say which user runs the guard: %s",
 		    why);
 		return;
 	}

@@ -96,7 +96,7 @@ def test_what_deserves_a_look_is_status_1_in_a_file_that_works(scratch):
     for text, message in (("OnHit warn\n", "OnHit warn: a listed key is let in"),
                           ("OnError allow\n", "OnError allow: listed keys are let in while"),
                           (f"AllowKey {FINGERPRINT} until={YESTERDAY} x\n", f"{CONFIG}:1: this AllowKey line is past its date"),
-                          ("OnHit deny\n\nonhit warn\n", f"{CONFIG}:3: this OnHit does not count, since line 1 has one"),
+                          ("OnHit deny\n\nonhit warn\n", f"{CONFIG}:3: this OnHit has no effect: line 1 has one"),
                           ("Message a b\nMessage a  c\n", f"{CONFIG}:2: this Message does not count")):
         world.write(text)
         contains(keyveto("config", "check", status=1).stderr, message)

@@ -148,7 +148,7 @@ def test_keyvetos_marks_are_not_lost_unasked(scratch):
                             ('sed -i "1,3d" "$1"', "the lines between keyveto's marks are gone"),
                             ('sed -i "2d" "$1"', "lines between keyveto's marks were changed"),
                             ('sed -i "2i OnHit warn" "$1"', "lines between keyveto's marks were changed"),
-                            ('sed -i "1i AuthorizedKeysFile /etc/keys/%u" "$1"', "AuthorizedKeysFile is another one")):
+                            ('sed -i "1i AuthorizedKeysFile /etc/keys/%u" "$1"', "AuthorizedKeysFile differs from what sshd had")):
         contains(world.edit(script, status=2).stderr, message)
         equal(world.text, MARKED + SAMPLE)
         world.edit(script, "--yes")
