@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* filter add: puts the keys of any input into a filter. */
+/* keyveto filter add: adds the keys of any input to a filter. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct adding {
 	struct progress progress;
 	bool compressed, ca, raw;
 	uint64_t added, known, problems;
-	bool failed; /* the writer said why */
+	bool failed; /* after a message of the writer */
 };
 
 static bool
@@ -49,16 +49,19 @@ add_spki(struct kv_span spki, void *arg)
 	return add_hash(arg, &h);
 }
 
-/* Keys on NIST's curves have a second SPKI, unless that is not wanted. */
+/*
+ * ECDSA keys also have an SPKI with a compressed point; if that is wanted, they
+ * are left to on_key.
+ */
 static size_t
-on_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
     void *arg)
 {
 	struct adding *a = arg;
 	struct kv_pkbf_hash hash[QUICK_LINES];
 	size_t n_hashes, n;
 
-	/* In order: which of two keys with the same bits is new depends on it. */
+	/* In order: of two keys with the same bits, only the first is new. */
 	n = quick_hash(text, QUICK_IN_ORDER | (a->compressed ? 0 : QUICK_ECDSA),
 	    line, hash, &n_hashes);
 	for (size_t i = 0; i < n_hashes && !a->failed; i++) {
@@ -69,7 +72,7 @@ on_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 }
 
 static void
-on_key(const struct input_key *key, void *arg)
+add_key(const struct input_key *key, void *arg)
 {
 	struct adding *a = arg;
 
@@ -80,7 +83,7 @@ on_key(const struct input_key *key, void *arg)
 }
 
 static void
-on_problem(const struct input_problem *problem, void *arg)
+count_problem(const struct input_problem *problem, void *arg)
 {
 	struct adding *a = arg;
 
@@ -92,14 +95,14 @@ on_problem(const struct input_problem *problem, void *arg)
 }
 
 static void
-on_progress(uint64_t bytes, void *arg)
+show_progress(uint64_t bytes, void *arg)
 {
 	struct adding *a = arg;
 
 	progress_add(&a->progress, bytes);
 }
 
-/* 0 unless the size of every input can be told, and there is a use for it. */
+/* The size of all inputs; 0 if it is unknown or not needed. */
 static uint64_t
 total_bytes(int n, char **paths)
 {
@@ -118,10 +121,10 @@ total_bytes(int n, char **paths)
 static void
 read_inputs(struct adding *a, int n, char **paths)
 {
-	struct input_sink sink = { .key = on_key,
-		.problem = on_problem,
-		.progress = on_progress,
-		.quick = on_lines,
+	struct input_sink sink = { .key = add_key,
+		.problem = count_problem,
+		.progress = show_progress,
+		.quick = add_lines,
 		.arg = a };
 
 	progress_start(&a->progress, "adding", total_bytes(n, paths));
@@ -134,7 +137,7 @@ read_inputs(struct adding *a, int n, char **paths)
 	progress_end(&a->progress);
 }
 
-/* A run counts once, and only if it added something. */
+/* Raises the revision once for a run that added something. */
 static bool
 write_filter(struct adding *a, uint64_t now)
 {

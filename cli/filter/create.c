@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* filter create: an empty filter of a given size, or for given needs. */
+/* keyveto filter create: makes an empty filter. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* What was asked for; 0 stands for an option that was not given. */
+/* The options; 0: not given. */
 struct wish {
 	uint64_t entries;
 	double fpr;
@@ -44,7 +44,7 @@ read_fpr(const char *text, double *fprp)
 {
 	char *end;
 
-	/* No "nan", "inf" or hexadecimal. */
+	/* strtod also takes "nan", "inf" and hexadecimal. */
 	*fprp = strtod(text, &end);
 	if (text[strspn(text, "0123456789.eE-+")] == '\0' && end != text &&
 	    *end == '\0' && *fprp > 0 && *fprp < 1)
@@ -75,7 +75,7 @@ read_wish(int opt, const char *value, struct wish *wish)
 	}
 }
 
-/* Either pair of options, whole, and nothing of the other. */
+/* Whether exactly one pair of options is given, and complete. */
 static bool
 is_complete(const struct wish *wish)
 {
@@ -86,7 +86,7 @@ is_complete(const struct wish *wish)
 }
 
 static bool
-choose(const struct wish *wish, struct kv_pkbf_header *h)
+choose_header(const struct wish *wish, struct kv_pkbf_header *h)
 {
 	*h = (struct kv_pkbf_header){ .hashes = (uint8_t)wish->hashes,
 		.length = (uint8_t)wish->length };
@@ -100,13 +100,13 @@ choose(const struct wish *wish, struct kv_pkbf_header *h)
 }
 
 static bool
-create(const char *path, const struct wish *wish)
+create_filter(const char *path, const struct wish *wish)
 {
 	struct pkbf_writer w;
 	struct kv_pkbf_header h;
 	bool ok = false;
 
-	if (!choose(wish, &h))
+	if (!choose_header(wish, &h))
 		return false;
 	if (!pkbf_writer_open(&w, path))
 		goto out;
@@ -144,7 +144,7 @@ run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 			  "--hashes and --length");
 		return cli_usage_error(cmd);
 	}
-	return create(argv[optind], &wish) ? 0 : CLI_UNCHECKED;
+	return create_filter(argv[optind], &wish) ? 0 : CLI_UNCHECKED;
 }
 
 const struct cli_command filter_create = {

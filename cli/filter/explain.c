@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* filter explain: why a key is listed, bit by bit. */
+/* keyveto filter explain: shows each bit that a key is looked up by. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const struct option options[] = {
 struct explaining {
 	const char *path; /* of the filter */
 	struct kv_pkbf filter;
-	bool listed; /* the key at hand, by any of its SPKIs */
+	bool listed; /* this key, by any of its SPKIs */
 	uint64_t keys, problems;
 	bool failed;
 };
@@ -29,7 +29,7 @@ print_hex(const uint8_t *p, size_t len)
 		printf("%02x", p[i]);
 }
 
-/* Prints the row of one hash; false after a message. */
+/* Prints the row of one hash. False after a message. */
 static bool
 print_row(const struct explaining *e, const struct kv_pkbf_hash *h,
     unsigned int i, bool *setp)
@@ -90,7 +90,7 @@ print_key(const struct input_key *key)
 }
 
 static void
-on_key(const struct input_key *key, void *arg)
+explain_key(const struct input_key *key, void *arg)
 {
 	struct explaining *e = arg;
 
@@ -100,7 +100,7 @@ on_key(const struct input_key *key, void *arg)
 		putchar('\n');
 	print_key(key);
 	e->listed = false;
-	/* A lookup never asks for a compressed point. */
+	/* A login never looks up a compressed point. */
 	if (!filter_each_spki(key, false, explain_spki, e)) {
 		e->failed = true;
 		return;
@@ -109,7 +109,7 @@ on_key(const struct input_key *key, void *arg)
 }
 
 static void
-on_problem(const struct input_problem *problem, void *arg)
+count_problem(const struct input_problem *problem, void *arg)
 {
 	struct explaining *e = arg;
 
@@ -118,11 +118,11 @@ on_problem(const struct input_problem *problem, void *arg)
 }
 
 static int
-explain(const char *path, const char *input, bool raw)
+explain_keys(const char *path, const char *input, bool raw)
 {
 	struct explaining e = { .path = path };
-	struct input_sink sink = { .key = on_key,
-		.problem = on_problem,
+	struct input_sink sink = { .key = explain_key,
+		.problem = count_problem,
 		.arg = &e };
 
 	if (!filter_open(path, &e.filter))
@@ -158,7 +158,7 @@ run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("give a filter, and a file with a key or -");
 		return cli_usage_error(cmd);
 	}
-	return explain(argv[optind], argv[optind + 1], raw);
+	return explain_keys(argv[optind], argv[optind + 1], raw);
 }
 
 const struct cli_command filter_explain = {

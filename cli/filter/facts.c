@@ -109,9 +109,8 @@ filter_facts_format_time(uint64_t when, char *text, size_t cap)
 }
 
 /*
- * Where header and bits contradict each other. An entry sets at least one bit
- * and at most k, but a filter that was merged may count entries several
- * times: only a tenfold difference is held against it.
+ * An entry sets at least one bit and at most k. A merged filter may count an
+ * entry several times, so only a tenfold difference is an error.
  */
 bool
 filter_facts_are_consistent(const struct filter_facts *f, char *why, size_t cap)

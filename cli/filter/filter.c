@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* filter: making, changing and looking into filter files. */
+/* keyveto filter: its subcommands, and what they share. */
 #include "filter/filter.h"
 
 #include <sys/stat.h>
@@ -76,7 +76,7 @@ filter_adopt(const char *path, int fd, struct kv_pkbf *f)
 bool
 filter_open(const char *path, struct kv_pkbf *f)
 {
-	/* A FIFO or a device is refused, not waited for. */
+	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	*f = (struct kv_pkbf){ .fd = -1 };

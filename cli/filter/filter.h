@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* filter: what the subcommands of keyveto filter share. */
+/* filter/filter: shared by the subcommands of keyveto filter. */
 #ifndef CLI_FILTER_FILTER_H
 #define CLI_FILTER_FILTER_H
 
@@ -9,55 +9,67 @@
 #include "keys/input.h"
 #include "kv_trusted.h"
 
-/* A time past the year 9999 is nothing that ISO 8601 has a form for. */
+/* The last second of the year 9999: ISO 8601 has no form for later ones. */
 #define FILTER_TIME_MAX 253402300799U
 
-/* Their names hold both words ("filter add"), for usage and --help. */
+/* Their names are two words ("filter add"), for usage and --help. */
 extern const struct cli_command filter_create, filter_add, filter_merge,
     filter_info, filter_verify, filter_explain;
 
-/* Opens a filter file and validates it; false after a message. */
+/*
+ * Opens a filter file and checks its header and size. False after a message.
+ * Closed by kv_pkbf_close.
+ */
 bool filter_open(const char *path, struct kv_pkbf *f);
-/* The same for an open descriptor, which stays the caller's on false. */
+/*
+ * As filter_open, for an open descriptor. After false, the caller still owns
+ * it.
+ */
 bool filter_adopt(const char *path, int fd, struct kv_pkbf *f);
 
-/* What a login would hold against the file; "" if nothing. */
+/*
+ * Sets why to the reason for which a login would not trust the file; "" if
+ * there is none.
+ */
 void filter_find_distrust(const char *path,
     char why[static KV_TRUSTED_WHY_BYTES]);
-/* A message about that, if this is root: anybody else has other filters. */
+/*
+ * Prints a warning with that reason, if run by root. Other users' filters are
+ * not for logins.
+ */
 void filter_warn_if_distrusted(const char *path);
 
-/* Reads exactly len bytes; false after a message. */
+/* Reads exactly len bytes at offset at. False after a message. */
 bool filter_read_at(const char *path, int fd, void *buf, size_t len, off_t at);
 
 /*
- * Whether there is nothing but a hole in these bytes of a file, so that they
- * need not be read. False if that cannot be told.
+ * Whether these len bytes of a file are a hole, and need not be read. False if
+ * the file system cannot tell.
  */
 bool filter_is_hole(int fd, off_t at, size_t len);
 
 /*
- * The time that a filter written now gets: SOURCE_DATE_EPOCH, if that is set.
- * False after a message, if it is no number of seconds.
+ * The time for a filter that is written now: SOURCE_DATE_EPOCH if set, else the
+ * clock. False after a message if SOURCE_DATE_EPOCH is not a number of seconds.
  */
 bool filter_now(uint64_t *timep);
 
 /* filter/rate.c: sizes and rates. */
 
 /*
- * The share of clean keys that a filter of n entries calls listed: the larger
- * of what its bits and what its patterns let expect. Where both are of one size
- * it can be twice that.
+ * The share of clean keys that a filter with n entries calls listed: the larger
+ * of the rates that its bits and its patterns cause (see rate.c). If these are
+ * equal, the real share can be twice as large.
  */
 double filter_rate(uint8_t hashes, uint8_t length, double n);
-/* The same of a filter in which this share of the bits is set. */
+/* As filter_rate, for a filter in which this share of the bits is set. */
 double filter_rate_by_share(uint8_t hashes, uint8_t length, double share);
-/* The number of entries at which so many of the bits would be set. */
+/* The number of entries that would set this share of the bits. */
 double filter_entries(uint8_t hashes, uint8_t length, double share);
 /*
- * The smallest filter for n entries at a rate of false positives below rate,
- * 0 < rate < 1, with all that filter_rate leaves out. False if it would need
- * more than 2^KV_PKBF_LENGTH_MAX bits.
+ * The smallest filter for n entries at a rate of false positives below rate, 0
+ * < rate < 1, with both causes added up. False if it needs more than
+ * 2^KV_PKBF_LENGTH_MAX bits.
  */
 bool filter_parameters(uint64_t n, double rate, uint8_t *hashesp,
     uint8_t *lengthp);
@@ -65,15 +77,15 @@ bool filter_parameters(uint64_t n, double rate, uint8_t *hashesp,
 /* filter/input.c: the SPKIs in an input. */
 
 /*
- * Like input_read, of raw SPKIs: one or more of them in DER, end to end, in a
- * file or on standard input ("-"). Each becomes a key of which nothing but the
- * SPKI is known.
+ * As input_read, for raw SPKIs: one or more in DER, end to end, in a file or on
+ * standard input ("-"). Each becomes a key with nothing but an SPKI.
  */
 void filter_read_spki(const char *path, const struct input_sink *sink);
 
 /*
- * Calls f for each SPKI of a key, until it returns false; with compressed also
- * for that with the compressed point, of a key that has one. False if f did.
+ * Calls f for each SPKI of a key, until f returns false. With compressed, also
+ * for the one with the compressed point, if the key has one. False if f
+ * returned false, or after a message.
  */
 bool filter_each_spki(const struct input_key *key, bool compressed,
     bool (*f)(struct kv_span spki, void *arg), void *arg);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* filter info, filter verify: what a filter file is, and whether it is sane. */
+/*
+ * keyveto filter info and verify: print what a filter holds, and whether it is
+ * consistent.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* filter/input: the SPKIs that an input holds. */
+/* filter/input: reads the SPKIs of an input. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #define TAG_BIT_STRING 0x03
 #define TAG_SEQUENCE 0x30
 
-/* The longest header of an element of up to PEM_MAX_BYTES. */
+/* The longest DER header of an element of up to PEM_MAX_BYTES. */
 #define HEADER_BYTES 5
 
 /*
- * The length of an element's content from its header, of which have bytes are
- * there: tag, then the length in one byte, or 0x80 + n and n bytes of it
- * (X.690 8.1.3), in its shortest form (10.1). False for anything else.
+ * Parses a DER header, of which have bytes are there: tag, then the length in
+ * one byte, or 0x80 + n and n bytes (X.690 8.1.3), in its shortest form (10.1).
+ * False if it is anything else.
  */
 static bool
 der_length(const uint8_t *p, size_t have, size_t *header_lenp, size_t *lenp)
@@ -69,8 +69,9 @@ is_spki(const uint8_t *p, size_t len)
 }
 
 /*
- * Reads the next element into buf of PEM_MAX_BYTES. Returns NULL, with the
- * length in *lenp (0 at the end of the input), or why there is none.
+ * Reads the next element into buf, which has PEM_MAX_BYTES. Returns NULL with
+ * its length in *lenp (0: end of the input), or the reason why it cannot be
+ * read.
  */
 static const char *
 next_element(FILE *in, uint8_t *buf, size_t *lenp)
@@ -78,7 +79,7 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 	size_t have = 0, header, len;
 
 	*lenp = 0;
-	/* Byte by byte, so as not to read beyond a short element. */
+	/* Byte by byte: a short element must not be overrun. */
 	while (have < HEADER_BYTES) {
 		int c = getc(in);
 
@@ -135,7 +136,7 @@ filter_read_spki(const char *path, const struct input_sink *sink)
 		if (sink->progress != NULL)
 			sink->progress(len, sink->arg);
 	}
-	/* There is no telling where the next one would start. */
+	/* The start of the next one cannot be found. */
 	if (why != NULL)
 		report_unread(sink, path, why);
 out:

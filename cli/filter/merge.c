@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* filter merge: one filter that lists whatever any of several lists. */
+/*
+ * keyveto filter merge: makes one filter that lists what any of several lists.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -24,7 +26,7 @@ static const struct option options[] = {
 
 struct source {
 	const char *path;
-	struct kv_pkbf pkbf; /* fd -1: the same file as an earlier one */
+	struct kv_pkbf pkbf; /* fd -1: same file as an earlier one */
 	struct stat st;
 };
 
@@ -34,8 +36,8 @@ struct merging {
 	size_t n;
 	bool fold, force;
 	struct progress progress;
-	uint8_t *out, *in; /* a block each */
-	bool used;	   /* out holds anything */
+	uint8_t *out, *in; /* one block each */
+	bool used;	   /* out is in use */
 };
 
 static off_t
@@ -50,7 +52,10 @@ same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Opens all inputs. A file that is given twice is read, and counts, once. */
+/*
+ * Opens all inputs. A file that is given twice is read once, and its entries
+ * count once.
+ */
 static bool
 open_sources(struct merging *m, char **paths)
 {
@@ -72,7 +77,10 @@ open_sources(struct merging *m, char **paths)
 	return true;
 }
 
-/* What stood under the name of the result must be part of it. */
+/*
+ * Whether the old file of the result's name may be replaced: it must be one of
+ * the inputs, or --force be given. False after a message.
+ */
 static bool
 may_replace(struct merging *m)
 {
@@ -93,9 +101,9 @@ may_replace(struct merging *m)
 }
 
 /*
- * The header of the result: as short as the shortest, a revision after all of
- * theirs. How many keys are in several inputs cannot be told, so the number
- * of entries is the sum, an upper bound.
+ * Sets the header of the result: the shortest length, and a revision above all
+ * of theirs. The number of entries is the sum, an upper bound: nobody knows
+ * which keys are in several inputs. False after a message.
  */
 static bool
 combine_headers(const struct merging *m, struct kv_pkbf_header *h)
@@ -138,11 +146,11 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 }
 
 /*
- * Ors what source s has for a block of the result, len bytes at byte `at` of
- * its bits, into m->out. In a filter of 2^q bits a key's positions are those
- * in one of 2^p bits modulo 2^q, so folding is or-ing one stretch of 2^q bits
- * over the other. Where the result is shorter than a block, many stretches
- * are read at once.
+ * Ors the bits of source s for one block of the result, len bytes at byte
+ * offset at, into m->out. In a filter of 2^q bits, a key's positions are its
+ * positions in a filter of 2^p bits modulo 2^q. So folding ors each stretch of
+ * 2^q bits (stretch bytes) over the first. If the result is shorter than a
+ * block, many stretches are read at once. False after a message.
  */
 static bool
 or_source(struct merging *m, const struct source *s, size_t len, off_t at,
@@ -203,11 +211,11 @@ merge_bits(struct merging *m, uint8_t length)
 }
 
 static bool
-merge(struct merging *m, const char *path, char **inputs)
+merge_filters(struct merging *m, const char *path, char **inputs)
 {
 	struct kv_pkbf_header h;
 
-	/* The lock first: the result is often one of the inputs. */
+	/* Lock first: the result is often one of the inputs. */
 	if (!pkbf_writer_open(&m->writer, path) || !open_sources(m, inputs) ||
 	    !may_replace(m) || !combine_headers(m, &h) ||
 	    !pkbf_writer_start(&m->writer, &h) || !merge_bits(m, h.length) ||
@@ -249,7 +257,7 @@ run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
 	else {
 		for (size_t i = 0; i < m.n; i++)
 			m.source[i].pkbf.fd = -1;
-		ok = merge(&m, argv[optind], argv + optind + 1);
+		ok = merge_filters(&m, argv[optind], argv + optind + 1);
 		for (size_t i = 0; i < m.n; i++)
 			kv_pkbf_close(&m.source[i].pkbf);
 		pkbf_writer_close(&m.writer);

@@ -10,7 +10,7 @@
 
 #include "command.h"
 
-/* What is mapped, for the handler. */
+/* The mapped ranges, for on_bus_error. */
 static struct range {
 	uintptr_t start, end;
 } mapped[KV_CONFIG_MAX_FILTERS];
@@ -18,9 +18,9 @@ static struct range {
 static size_t page_bytes;
 
 /*
- * A page that is not in the file any more is replaced by one in which every
- * bit is set: to a look-up here all is listed, so that kv_pkbf_lookup is
- * asked, and tells what is wrong with the file.
+ * Replaces a page that is no longer in the file by one in which every bit is
+ * set. Lookups then say "listed", so that kv_pkbf_lookup is asked, which
+ * reports what is wrong with the file.
  */
 static bool
 replace_page(uint8_t *page)
@@ -35,7 +35,7 @@ replace_page(uint8_t *page)
 }
 
 static void
-on_bus_error(int sig, siginfo_t *info, void *context)
+replace_lost_page(int sig, siginfo_t *info, void *context)
 {
 	static const char message[] =
 	    "keyveto: a filter was cut short while it was read\n";
@@ -53,7 +53,7 @@ on_bus_error(int sig, siginfo_t *info, void *context)
 }
 
 static bool
-remember(const struct pkbf_map *m)
+add_range(const struct pkbf_map *m)
 {
 	uintptr_t start = (uintptr_t)m->map;
 	size_t i = 0;
@@ -67,7 +67,7 @@ remember(const struct pkbf_map *m)
 }
 
 static void
-forget(const struct pkbf_map *m)
+remove_range(const struct pkbf_map *m)
 {
 	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
 		if (mapped[i].start == (uintptr_t)m->map)
@@ -78,7 +78,7 @@ forget(const struct pkbf_map *m)
 bool
 pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 {
-	struct sigaction sa = { .sa_sigaction = on_bus_error,
+	struct sigaction sa = { .sa_sigaction = replace_lost_page,
 		.sa_flags = SA_SIGINFO };
 	void *p;
 
@@ -92,7 +92,7 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 	m->file = p;
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	sigemptyset(&sa.sa_mask);
-	if (remember(m) && sigaction(SIGBUS, &sa, NULL) == 0)
+	if (add_range(m) && sigaction(SIGBUS, &sa, NULL) == 0)
 		return true;
 	pkbf_map_close(m);
 	return false;
@@ -101,7 +101,7 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 void
 pkbf_map_close(struct pkbf_map *m)
 {
-	forget(m);
+	remove_range(m);
 	munmap(m->map, m->bytes);
 	m->map = NULL;
 	m->file = NULL;
@@ -114,11 +114,11 @@ byte_at(const struct pkbf_map *m, uint64_t bit)
 }
 
 /*
- * All first bits, then all second bits of those that are left, and so on: the
- * memory is asked for many at a time instead of waited for one by one.
+ * Tests the first bit of all hashes, then the second bit of those that are
+ * left, and so on: so the memory fetches many at a time.
  */
 static void
-look_up(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
+test_bits(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
     bool *listed)
 {
 	uint16_t left[PKBF_MAP_BATCH];
@@ -139,7 +139,7 @@ look_up(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
 		for (size_t j = 0; j < n_left; j++) {
 			bool set = *byte_at(m, bit[j]) & 0x80U >> (bit[j] % 8);
 
-			/* No branch: it could not be foretold. */
+			/* No branch: it would be mispredicted. */
 			left[kept] = left[j];
 			kept += set;
 		}
@@ -152,8 +152,8 @@ look_up(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
 }
 
 /*
- * In the last page of a file that is cut short there are zeros, which would
- * make keys clean: whether it still was whole is asked after the reading.
+ * The last page of a truncated file reads as zeros, which would make keys
+ * clean. So the size is checked after the lookup.
  */
 static bool
 is_whole(const struct pkbf_map *m)
@@ -167,7 +167,7 @@ void
 pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
     size_t n, bool *listed)
 {
-	look_up(m, h, n, listed);
+	test_bits(m, h, n, listed);
 	if (is_whole(m))
 		return;
 	for (size_t i = 0; i < n; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * filter/pkbf_map: many look-ups at a time in a filter that is mapped into
+ * filter/pkbf_map: many lookups at a time in a filter that is mapped into
  * memory.
  *
- * Only for the keyveto command, which lives with a file that another program
- * cuts short: to such a filter everything is listed, here, and kv_pkbf_lookup
- * has to be asked. A login must not depend on that. Otherwise the answers are
+ * Only for the keyveto command. If another program truncates the file
+ * meanwhile, every key is reported as listed here, and the caller must ask
+ * kv_pkbf_lookup. A login must not depend on that. Otherwise the answers are
  * those of kv_pkbf_lookup.
  */
 #ifndef CLI_FILTER_PKBF_MAP_H
@@ -17,7 +17,7 @@
 
 #include "kv_pkbf.h"
 
-/* What one call can look up. */
+/* The most hashes in one call. */
 #define PKBF_MAP_BATCH 256
 
 struct pkbf_map {
@@ -28,11 +28,14 @@ struct pkbf_map {
 	struct kv_pkbf_header header;
 };
 
-/* Maps an open filter, which stays the caller's. False with errno. */
+/* Maps an open filter, which must stay open. False if it cannot be mapped. */
 bool pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f);
 void pkbf_map_close(struct pkbf_map *m);
 
-/* Sets listed[i] for each of n hashes, at most PKBF_MAP_BATCH, that is in it. */
+/*
+ * Sets listed[i] to whether the filter lists h[i], for n hashes, at most
+ * PKBF_MAP_BATCH.
+ */
 void pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
     size_t n, bool *listed);
 

@@ -16,19 +16,19 @@
 #include "host/write.h"
 
 #define COPY_BYTES (1024 * 1024)
-/* Zeros are left out in blocks of this size: a page, on most systems. */
+/* Zeros are not written, in blocks of this size: a page on most systems. */
 #define HOLE_BYTES 4096
 
-/* What the handler says; written before the first map. */
+/* The handler's message, made before the first map. */
 static char bus_error[4 * PATH_MAX + 256];
 static size_t bus_error_len;
 
 /*
- * A mapped page that cannot be had is a signal: no space left for a page of
- * the new file, an I/O error, or the old file truncated under us.
+ * Handles SIGBUS: a mapped page could not be read or written, since there is no
+ * space left, after an I/O error, or since the old file was truncated.
  */
 static void
-on_bus_error(int sig)
+report_bus_error(int sig)
 {
 	(void)sig;
 	(void)!write(STDERR_FILENO, bus_error, bus_error_len);
@@ -39,7 +39,7 @@ on_bus_error(int sig)
 static bool
 catch_bus_error(const char *path)
 {
-	struct sigaction sa = { .sa_handler = on_bus_error };
+	struct sigaction sa = { .sa_handler = report_bus_error };
 	FILE *text;
 	long len;
 
@@ -70,22 +70,22 @@ report_failure(const struct pkbf_writer *w, const char *what)
 }
 
 static void
-unmap(struct pkbf_writer *w)
+unmap_file(struct pkbf_writer *w)
 {
 	if (w->map != NULL)
 		munmap(w->map, w->map_bytes);
 	w->map = NULL;
 }
 
-/* Maps the new file, or the old one before that is begun. */
+/* Maps the new file; if there is none yet, the old one. */
 static bool
-map(struct pkbf_writer *w)
+map_file(struct pkbf_writer *w)
 {
 	bool is_new = w->file.fd != -1;
 	off_t bytes = kv_pkbf_file_bytes(w->header.length);
 	void *p;
 
-	unmap(w);
+	unmap_file(w);
 	if ((uintmax_t)bytes > SIZE_MAX) {
 		cli_error("%s: too large for this machine", w->file.path);
 		return false;
@@ -152,8 +152,8 @@ pkbf_writer_load(struct pkbf_writer *w)
 	w->header = f.header;
 	if (!catch_bus_error(w->file.path))
 		return false;
-	/* In a tmpfs, even looking through a map fills holes. */
-	return has_holes(&w->file.old_st) || map(w);
+	/* In a tmpfs, even reading through a map fills holes. */
+	return has_holes(&w->file.old_st) || map_file(w);
 }
 
 bool
@@ -174,7 +174,7 @@ write_at(const struct pkbf_writer *w, const uint8_t *p, size_t len, off_t at)
 	    report_failure(w, "cannot be written");
 }
 
-/* Copies a range of the old file into the new one. */
+/* Copies the bytes from at to end of the old file into the new one. */
 static bool
 copy_range(const struct pkbf_writer *w, off_t at, off_t end)
 {
@@ -197,9 +197,9 @@ copy_range(const struct pkbf_writer *w, off_t at, off_t end)
 }
 
 /*
- * The new file becomes a copy of the old, holes and all. With the holes left
- * out, adding to an empty filter of 8 GiB takes 0.2 s and 16 KiB of disk; 512
- * MiB of data take 4 to 18 s on the same disk.
+ * Copies the old file into the new one, but for its holes. So adding to an
+ * empty filter of 8 GiB takes 0.2 s and 16 KiB of disk; copying 512 MiB of data
+ * takes 4 to 18 s on the same disk.
  */
 static bool
 copy_old(const struct pkbf_writer *w)
@@ -238,9 +238,9 @@ is_mapped(const struct pkbf_writer *w, const struct kv_pkbf_hash *h)
 	return true;
 }
 
-/* Whether the old file has it already. */
+/* Sets *knownp to whether the old filter lists h. */
 static bool
-look_up_old(const struct pkbf_writer *w, const struct kv_pkbf_hash *h,
+find_in_old(const struct pkbf_writer *w, const struct kv_pkbf_hash *h,
     bool *knownp)
 {
 	struct kv_pkbf old = { w->file.old, w->header };
@@ -257,7 +257,7 @@ look_up_old(const struct pkbf_writer *w, const struct kv_pkbf_hash *h,
 	return false;
 }
 
-/* Sets the bits in the new file, and tells whether all had been set. */
+/* Sets the bits of h in the new file. Returns whether all were set before. */
 static bool
 set_bits(struct pkbf_writer *w, const struct kv_pkbf_hash *h)
 {
@@ -265,7 +265,7 @@ set_bits(struct pkbf_writer *w, const struct kv_pkbf_hash *h)
 	unsigned int k = w->header.hashes;
 	bool all = true;
 
-	/* All places first: they can be fetched side by side. */
+	/* All addresses first, so that they are fetched in parallel. */
 	for (unsigned int i = 0; i < k; i++) {
 		uint64_t bit = kv_pkbf_position(h, i, w->header.length);
 
@@ -290,11 +290,11 @@ pkbf_writer_add(struct pkbf_writer *w, const struct kv_pkbf_hash *h,
 
 	*addedp = false;
 	if (w->file.fd == -1) {
-		if (!look_up_old(w, h, &known))
+		if (!find_in_old(w, h, &known))
 			return false;
 		if (known)
 			return true;
-		if (!replace_begin(&w->file) || !copy_old(w) || !map(w))
+		if (!replace_begin(&w->file) || !copy_old(w) || !map_file(w))
 			return false;
 	}
 	if (set_bits(w, h))
@@ -313,7 +313,7 @@ pkbf_writer_add(struct pkbf_writer *w, const struct kv_pkbf_hash *h,
 static bool
 is_zero(const uint8_t *p, size_t len)
 {
-	/* The first byte is zero, and each other equals the one before. */
+	/* The first byte is zero, and each other byte equals the one before. */
 	return len == 0 || (p[0] == 0 && memcmp(p, p + 1, len - 1) == 0);
 }
 
@@ -343,7 +343,7 @@ pkbf_writer_commit(struct pkbf_writer *w)
 
 	if (w->file.fd == -1)
 		return true;
-	unmap(w);
+	unmap_file(w);
 	kv_pkbf_header_encode(&w->header, raw);
 	if (!write_at(w, raw, sizeof(raw), 0) || !replace_commit(&w->file))
 		return false;
@@ -354,6 +354,6 @@ pkbf_writer_commit(struct pkbf_writer *w)
 void
 pkbf_writer_close(struct pkbf_writer *w)
 {
-	unmap(w);
+	unmap_file(w);
 	replace_close(&w->file);
 }

@@ -2,23 +2,24 @@
 /*
  * filter/rate: how large a filter must be, and how often it is wrong.
  *
- * A clean key is listed for one of two reasons. Each of its k bits may have been
- * set by some entry: that is the usual formula of a Bloom filter. Or all of its
- * bits are those of one entry: the bits follow from h1 mod 2^p and the odd h2
- * mod 2^p, so that there are no more than 2^(2p-1) patterns, however large k is.
+ * A clean key is called listed for one of two reasons. Each of its k bits may
+ * have been set by some entry: that is the usual formula of a Bloom filter. Or
+ * all of its bits are those of a single entry: a key's bits depend only on h1
+ * mod 2^p and the odd h2 mod 2^p, so there are at most 2^(2p-1) patterns,
+ * however large k is.
  */
 #include <math.h>
 
 #include "filter/filter.h"
 
-/* ln(1 - 2^-p): what one bit set at random leaves of a bit's chances. */
+/* ln(1 - 2^-p): the chance that one random bit misses a given one. */
 static double
 log_missed(uint8_t length)
 {
 	return log1p(-ldexp(1, -length));
 }
 
-/* The share of clean keys whose bits were set, each by any entry. */
+/* The share of clean keys whose bits were each set by some entry. */
 static double
 rate_of_bits(uint8_t hashes, uint8_t length, double n)
 {
@@ -26,7 +27,7 @@ rate_of_bits(uint8_t hashes, uint8_t length, double n)
 	return pow(-expm1(hashes * n * log_missed(length)), hashes);
 }
 
-/* The share of clean keys that have the same pattern as one of n entries. */
+/* The share of clean keys with the pattern of one of n entries. */
 static double
 rate_of_patterns(uint8_t length, double n)
 {
@@ -48,10 +49,10 @@ filter_rate_by_share(uint8_t hashes, uint8_t length, double share)
 }
 
 /*
- * A rate that a filter of n random keys stays below. Both reasons add up, and
- * some patterns have the same bits, or have all of theirs among another's: with
- * every pattern tried in filters of up to 2^11 bits, up to 1.6 times as many
- * were listed as rate_of_patterns says.
+ * An upper bound for the rate of a filter with n random keys. Both causes add
+ * up. Some patterns have the same bits, or bits that are all among another's: a
+ * test of every pattern, in filters of up to 2^11 bits, found up to 1.6 times
+ * as many listed as rate_of_patterns says.
  */
 static double
 rate_at_most(uint8_t hashes, uint8_t length, double n)
@@ -75,7 +76,7 @@ filter_parameters(uint64_t n, double rate, uint8_t *hashesp, uint8_t *lengthp)
 
 	if (!(first <= KV_PKBF_LENGTH_MAX))
 		return false;
-	/* k is a whole number: now and then none will do for the first p. */
+	/* Since k is a whole number, sometimes none fits the first p. */
 	for (uint8_t p = (uint8_t)first; p <= KV_PKBF_LENGTH_MAX; p++) {
 		for (unsigned int k = 1; k <= UINT8_MAX; k++) {
 			if (rate_at_most((uint8_t)k, p, (double)n) >= rate)
