@@ -18,11 +18,11 @@
 
 #include "kv_keytype.h"
 
-#define WHY_BYTES 2048	 /* libssh's sentences have 1023 at most */
-#define UNKNOWN_MAX 32	 /* offers of one server that are reported */
-#define RSA_MIN_BITS 768 /* the least that libssh can be told */
+#define WHY_BYTES 2048	 /* libssh's messages have at most 1023 */
+#define UNKNOWN_MAX 32	 /* unknown offers that are reported */
+#define RSA_MIN_BITS 768 /* the lowest that libssh accepts */
 
-/* What is put to a server beside the question; old servers know the last. */
+/* Proposed besides the host key algorithms. Old servers need the last. */
 #define KEX \
 	"curve25519-sha256,curve25519-sha256@libssh.org," \
 	"ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521," \
@@ -40,9 +40,9 @@
 	"hmac-sha2-256,hmac-sha2-512,hmac-sha1"
 
 /*
- * The algorithms of a key type are asked for in a connection of their own. A
- * type that the server does not have comes first: libssh's refusal says then
- * what the server does have, and no other type is asked for in vain.
+ * Each key type is asked for in a connection of its own. The first type is one
+ * that the server is unlikely to have: then libssh's error lists what the
+ * server has, and no other type is asked for in vain.
  */
 static const char *const questions[] = {
 	"sk-ecdsa-sha2-nistp256@openssh.com",
@@ -65,8 +65,8 @@ struct host {
 	int fd; /* connected, for the first question; or -1 */
 	bool beyond_libssh[QUESTIONS];
 	bool offers_known;
-	char refusal[WHY_BYTES]; /* by libssh, of this connection */
-	char offers[WHY_BYTES];	 /* algorithms, with commas between them */
+	char refusal[WHY_BYTES]; /* libssh's error in this connection */
+	char offers[WHY_BYTES];	 /* the server's, comma-separated */
 };
 
 static void
@@ -86,7 +86,7 @@ send_problem(const struct host *h, const char *what, const char *why)
 	send_text(h, SCAN_PROBLEM, text);
 }
 
-/* From now on, the child has until the timeout. */
+/* Sends the phase, and starts its timeout. */
 static void
 start_phase(const struct host *h, const char *what)
 {
@@ -107,7 +107,7 @@ end_phase(void)
 	setitimer(ITIMER_REAL, &none, NULL);
 }
 
-/* Connects to the address within the timeout; -1 with errno. */
+/* Connects to the address within the timeout. -1 with errno. */
 static int
 connect_to(const struct host *h)
 {
@@ -137,7 +137,10 @@ connect_to(const struct host *h)
 	return -1;
 }
 
-/* Looks the name up, and connects to the first address that answers: h->fd. */
+/*
+ * Looks up the name, and connects to the first address that answers: h->fd.
+ * False after SCAN_PROBLEM.
+ */
 static bool
 find_address(struct host *h)
 {
@@ -173,7 +176,7 @@ find_address(struct host *h)
 	return h->fd != -1;
 }
 
-/* A session that reads no file of the person who scans. NULL on failure. */
+/* Makes a session that reads no file of the user. NULL on failure. */
 static ssh_session
 new_session(const struct host *h)
 {
@@ -195,7 +198,7 @@ new_session(const struct host *h)
 		ssh_free(s);
 		return NULL;
 	}
-	/* Without these, fewer servers are understood. */
+	/* Optional: without these, fewer servers can be asked. */
 	(void)ssh_options_set(s, SSH_OPTIONS_KEY_EXCHANGE, KEX);
 	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_C_S, CIPHERS);
 	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_S_C, CIPHERS);
@@ -222,8 +225,8 @@ send_server_key(const struct host *h, ssh_session s)
 }
 
 /*
- * Keeps what libssh says when it gives a server up. It logs that, and may put
- * "Socket error" in its place before ssh_connect returns.
+ * Stores the error for which libssh gives up. libssh logs it, but may replace
+ * it by "Socket error" before ssh_connect returns.
  */
 static void
 keep_refusal(int priority, const char *function, const char *line, void *arg)
@@ -247,10 +250,10 @@ keep_refusal(int priority, const char *function, const char *line, void *arg)
 }
 
 /*
- * Reads h->offers from the sentence with which libssh refuses a server that
- * has nothing of what was asked for: libssh gives no other account of what a
- * server offers. False if it is another sentence. If a libssh words it
- * differently, no server can be asked, and each scan reports that.
+ * Reads h->offers from libssh's error for a server that has none of the
+ * algorithms asked for. libssh tells a server's offers in no other way. False
+ * for any other error. If a later libssh words this error differently, no
+ * server can be asked, and each scan reports that.
  */
 static bool
 read_offers(struct host *h)
@@ -263,7 +266,7 @@ read_offers(struct host *h)
 		return false;
 	end = strstr(list, "], client [");
 	if (end == NULL) {
-		/* libssh cuts a long sentence: the last name is not whole. */
+		/* libssh truncates a long message: drop the last name. */
 		end = strrchr(list, ',') != NULL ? strrchr(list, ',') : list;
 		send_text(h, SCAN_PROBLEM,
 		    "the server offers more algorithms "
@@ -275,11 +278,11 @@ read_offers(struct host *h)
 }
 
 /*
- * One connection, in which the key exchange proves that the server owns the
- * key. False if the server cannot be asked at all.
+ * Makes one connection; its key exchange proves that the server owns the key.
+ * False if the server cannot be asked at all.
  */
 static bool
-ask(struct host *h, ssh_session s, const char *algorithms)
+ask_for_key(struct host *h, ssh_session s, const char *algorithms)
 {
 	const bool knew = h->offers_known;
 	char what[128] = "asking which keys it has";
@@ -296,7 +299,7 @@ ask(struct host *h, ssh_session s, const char *algorithms)
 		return knew;
 	}
 	h->refusal[0] = '\0';
-	errno = 0; /* libssh takes what is left there for a reason */
+	errno = 0; /* libssh may report an old errno */
 	ok = ssh_options_set(s, SSH_OPTIONS_FD, &h->fd) == SSH_OK &&
 	    ssh_connect(s) == SSH_OK && send_server_key(h, s);
 	end_phase();
@@ -306,7 +309,7 @@ ask(struct host *h, ssh_session s, const char *algorithms)
 		send_problem(h, what,
 		    h->refusal[0] != '\0' ? h->refusal : ssh_get_error(s));
 	ssh_disconnect(s);
-	/* Some endings of a session close it, and some do not. */
+	/* libssh does not always close it. */
 	close(h->fd);
 	h->fd = -1;
 	return ok || knew;
@@ -321,7 +324,7 @@ is_in_list(const char *list, const char *name, size_t len)
 	return false;
 }
 
-/* Whether question i is to be asked: the server may have such a key. */
+/* Whether the server may have a key for question i. */
 static bool
 may_offer(const struct host *h, size_t i)
 {
@@ -345,19 +348,21 @@ ask_all(struct host *h)
 			continue;
 		if ((s = new_session(h)) == NULL) {
 			send_text(h, SCAN_PROBLEM,
-			    "libssh has no session for "
-			    "it");
+			    "libssh cannot make a session");
 			return false;
 		}
 		h->beyond_libssh[i] = ssh_options_set(s, SSH_OPTIONS_HOSTKEYS,
 					  questions[i]) != SSH_OK;
-		ok = h->beyond_libssh[i] || ask(h, s, questions[i]);
+		ok = h->beyond_libssh[i] || ask_for_key(h, s, questions[i]);
 		ssh_free(s);
 	}
 	return ok;
 }
 
-/* Reports an offered algorithm, unless its key was asked for. */
+/*
+ * Reports an offered algorithm, unless its key was asked for. Returns whether
+ * it was reported.
+ */
 static bool
 send_unasked(const struct host *h, const char *name, size_t len)
 {
@@ -368,7 +373,7 @@ send_unasked(const struct host *h, const char *name, size_t len)
 	for (size_t i = 0; i < QUESTIONS; i++)
 		if (!h->beyond_libssh[i] && is_in_list(questions[i], name, len))
 			return false;
-	/* The key in a host certificate is one of the plain ones. */
+	/* The key in a host certificate is also offered without it. */
 	if (len == 0 || (known != NULL && known->is_cert) ||
 	    memmem(name, len, "-cert-v0", 8) != NULL)
 		return false;
@@ -398,7 +403,7 @@ scan_host(struct record_out *out, void *job)
 	signal(SIGALRM, SIG_DFL);
 	ssh_set_log_callback(keep_refusal);
 	ssh_set_log_userdata(&h);
-	/* Later versions log errors on this level only. */
+	/* Later versions of libssh log errors only on this level. */
 	ssh_set_log_level(SSH_LOG_TRACE);
 	if (!find_address(&h) || !ask_all(&h))
 		return;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/* scan/host: asks one server for all its host keys, in a process of its own. */
+/* scan/host: asks one server for all its host keys, in a child process. */
 #ifndef CLI_SCAN_HOST_H
 #define CLI_SCAN_HOST_H
 
 #include "host/child.h"
 #include "scan/target.h"
 
-/* What the child tells, each with one string. */
+/* The child's records. Each has one string. */
 enum scan_tag {
-	SCAN_PHASE = 1, /* what it is about to do */
-	SCAN_KEY,	/* a key the server has proved to own, base64 */
-	SCAN_PROBLEM,	/* what it could not do, and why; untrusted */
-	SCAN_UNKNOWN,	/* an algorithm nobody here knows; untrusted */
+	SCAN_PHASE = 1, /* what it does next */
+	SCAN_KEY,	/* a key that the server proved to own, base64 */
+	SCAN_PROBLEM,	/* what failed, and why; untrusted */
+	SCAN_UNKNOWN,	/* an unknown algorithm; untrusted */
 };
 
 struct scan_job {
@@ -20,8 +20,9 @@ struct scan_job {
 };
 
 /*
- * For child_start, with a struct scan_job. Whatever takes longer than the
- * timeout ends the child by SIGALRM: the last phase tells what it was.
+ * The work for child_start, with a struct scan_job. If a phase takes longer
+ * than the timeout, the child ends by SIGALRM: the last SCAN_PHASE says what it
+ * was.
  */
 void scan_host(struct record_out *out, void *job);
 

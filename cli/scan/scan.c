@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto scan: which host keys of live servers are listed? */
+/* keyveto scan: judges the host keys of live servers. */
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct options {
 	uint64_t jobs, timeout;
 };
 
-/* One server being asked. */
+/* A server that is being asked. */
 struct slot {
 	struct scan_target target;
 	struct scan_job job;
@@ -42,7 +42,7 @@ struct scan {
 	unsigned int timeout;
 	struct slot *slot;
 	size_t n_slots, n_busy;
-	/* Where the hosts come from: arguments, and lines for "-". */
+	/* The hosts: arguments, and lines of standard input for "-". */
 	char **argument;
 	bool reading;
 	struct kv_lines lines;
@@ -78,7 +78,7 @@ report_server_key(struct scan *s, const char *name, struct kv_span text)
 	report_key(&s->report, &key);
 }
 
-/* Phases are left to the caller. */
+/* Reports one record of a child; not SCAN_PHASE. */
 static void
 report_record(struct scan *s, const char *name, uint8_t tag,
     struct kv_span text)
@@ -106,7 +106,7 @@ report_record(struct scan *s, const char *name, uint8_t tag,
 	}
 }
 
-/* All that a server's child told, when that is complete. */
+/* Reports all records of a child, after its end. */
 static void
 finish_slot(struct scan *s, struct slot *slot, bool too_much)
 {
@@ -133,7 +133,7 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
 			report_record(s, name, tag, text);
 	}
 	if (too_much)
-		report_reason(s, name, "the server says too much");
+		report_reason(s, name, "the server sent too much");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
 		snprintf(why, sizeof(why),
 		    "no answer within %u seconds, "
@@ -141,9 +141,7 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
 		    s->timeout, (int)phase.len, (const char *)phase.p);
 		report_reason(s, name, why);
 	} else if (status != 0) {
-		snprintf(why, sizeof(why),
-		    "the scan of it broke off while "
-		    "%.*s",
+		snprintf(why, sizeof(why), "the scan of it ended while %.*s",
 		    (int)phase.len, (const char *)phase.p);
 		report_reason(s, name, why);
 	}
@@ -174,7 +172,7 @@ start_host(struct scan *s, const char *text)
 	s->n_busy++;
 }
 
-/* Starts the host on a line of standard input, if there is one. */
+/* Starts the host on the next line of standard input, if it has one. */
 static void
 start_line(struct scan *s)
 {
@@ -221,11 +219,11 @@ start_next(struct scan *s)
 }
 
 /*
- * Waits until a child has told something, or a line can be read where one is
- * wanted; true for the latter.
+ * Waits until a child sent something or ended, or, with want_line, until
+ * standard input can be read. Returns true for the latter.
  */
 static bool
-wait_for_news(struct scan *s, struct pollfd *p, bool want_line)
+wait_for_input(struct scan *s, struct pollfd *p, bool want_line)
 {
 	for (size_t i = 0; i < s->n_slots; i++)
 		p[i] = (struct pollfd){
@@ -257,13 +255,13 @@ scan_all(struct scan *s, struct pollfd *p)
 		bool can_start = s->n_busy < s->n_slots && have_hosts(s);
 		bool at_hand = !s->reading || s->lines.start < s->lines.end;
 
-		if ((can_start && at_hand) || wait_for_news(s, p, can_start))
+		if ((can_start && at_hand) || wait_for_input(s, p, can_start))
 			start_next(s);
 	}
 }
 
 static int
-scan(const struct options *o, const struct kv_judge *judge, char **hosts)
+scan_hosts(const struct options *o, const struct kv_judge *judge, char **hosts)
 {
 	struct scan s = {
 		.report = {
@@ -298,7 +296,7 @@ out:
 	return status;
 }
 
-/* 0 to go on; else the process is to exit with *statusp. */
+/* Returns 0, or -1 if the process is to exit with *statusp. */
 static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
     struct options *o, int *statusp)
@@ -367,7 +365,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 	}
 	if (!cli_judge_open(&judge, &o.judge))
 		return CLI_UNCHECKED;
-	status = scan(&o, &judge, argv + optind);
+	status = scan_hosts(&o, &judge, argv + optind);
 	kv_judge_close(&judge);
 	return status;
 }

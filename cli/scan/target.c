@@ -7,11 +7,13 @@
 #include "command.h"
 
 /*
- * Cuts text into host and port (NULL if there is none). Two colons or more
- * without brackets are an IPv6 address.
+ * Splits text into host (*lenp bytes) and port (NULL: none). Text with two or
+ * more colons and no brackets is an IPv6 address. Returns NULL, or what is
+ * wrong.
  */
 static const char *
-split(const char *text, const char **hostp, size_t *lenp, const char **portp)
+split_target(const char *text, const char **hostp, size_t *lenp,
+    const char **portp)
 {
 	const char *end;
 
@@ -44,7 +46,7 @@ scan_target_parse(const char *text, struct scan_target *t)
 	uint64_t number;
 	size_t len;
 
-	if ((why = split(text, &host, &len, &port)) != NULL)
+	if ((why = split_target(text, &host, &len, &port)) != NULL)
 		return why;
 	if (len == 0)
 		return "a host is missing: give HOST, HOST:PORT or "
@@ -53,7 +55,7 @@ scan_target_parse(const char *text, struct scan_target *t)
 		return "the host name is too long";
 	memcpy(t->host, host, len);
 	t->host[len] = '\0';
-	/* A pasted "user@host" or a URL would be looked up in vain. */
+	/* "user@host" or a URL is a likely mistake. */
 	if (t->host[strcspn(t->host, " \t/@")] != '\0')
 		return "not a host name: give HOST, HOST:PORT or "
 		       "[ADDRESS]:PORT";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* scan/target: HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT in parts. */
+/* scan/target: parses HOST, HOST:PORT, ADDRESS and [ADDRESS]:PORT. */
 #ifndef CLI_SCAN_TARGET_H
 #define CLI_SCAN_TARGET_H
 
@@ -11,11 +11,11 @@
 struct scan_target {
 	char host[SCAN_HOST_BYTES];
 	char port[6];
-	/* HOST:PORT or [ADDRESS]:PORT, as findings show it */
+	/* HOST:PORT or [ADDRESS]:PORT, as printed */
 	char name[SCAN_HOST_BYTES + sizeof("[]:65535")];
 };
 
-/* NULL, or what is wrong with the text. */
+/* Returns NULL, or what is wrong with text. */
 const char *scan_target_parse(const char *text, struct scan_target *t);
 
 #endif
