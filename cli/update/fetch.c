@@ -17,19 +17,19 @@
 
 #define REDIRECTS_MAX 5L
 #define CONNECT_SECONDS 30L
-/* Slower than this, for stall_timeout, is as good as silence. */
+/* A server that is slower, for stall_timeout, counts as silent. */
 #define STALL_BYTES_A_SECOND 1000L
 #define FILE_BLOCK_BYTES (256 * 1024)
 #define SUFFIX ".sig"
-/* No number of bytes: ends a transfer from within on_body. */
+/* Never a number of bytes: ends a transfer from within on_body. */
 #define STOP ((size_t)-1)
 
 struct transfer {
 	struct fetch *f;
 	CURL *curl;
 	bool begun;
-	bool refused; /* somebody said why */
-	bool in_body; /* what follows as headers are trailers */
+	bool refused; /* begin or data printed a message */
+	bool in_body; /* later headers are trailers */
 	char range[HTTP_VALUE_BYTES];
 	char encoding[HTTP_VALUE_BYTES];
 };
@@ -37,13 +37,13 @@ struct transfer {
 /* --- places ------------------------------------------------------------- */
 
 static bool
-out_of_memory(void)
+report_no_memory(void)
 {
 	cli_error("out of memory");
 	return false;
 }
 
-/* A part of a URL, or NULL; freed by curl_free. */
+/* Returns a part of a URL, to be freed by curl_free, or NULL. */
 static char *
 get_part(CURLU *u, CURLUPart part, unsigned int flags)
 {
@@ -52,7 +52,7 @@ get_part(CURLU *u, CURLUPart part, unsigned int flags)
 	return curl_url_get(u, part, &text, flags) == CURLUE_OK ? text : NULL;
 }
 
-/* scheme://host:port/path: the rest may be a secret. */
+/* Returns the URL without user, password and query, which may be secret. */
 static char *
 make_shown(CURLU *u)
 {
@@ -71,7 +71,7 @@ make_shown(CURLU *u)
 	return shown;
 }
 
-/* A copy that free(3) frees. */
+/* As get_part, but to be freed by free. */
 static char *
 get_copy(CURLU *u, CURLUPart part, unsigned int flags)
 {
@@ -87,15 +87,15 @@ set_path(struct fetch_place *p, const char *path)
 {
 	p->path = strdup(path);
 	p->shown = strdup(path);
-	return (p->path != NULL && p->shown != NULL) || out_of_memory();
+	return (p->path != NULL && p->shown != NULL) || report_no_memory();
 }
 
 static bool
 parse_file_url(CURLU *u, struct fetch_place *p)
 {
-	/* One of another host is none for libcurl. */
+	/* libcurl rejects a file URL with a host. */
 	char *path = get_part(u, CURLUPART_PATH, CURLU_URLDECODE);
-	bool ok = path != NULL ? set_path(p, path) : out_of_memory();
+	bool ok = path != NULL ? set_path(p, path) : report_no_memory();
 
 	curl_free(path);
 	return ok;
@@ -110,7 +110,7 @@ parse_url(CURLU *u, const char *text, struct fetch_place *p)
 	if (curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) !=
 		CURLUE_OK ||
 	    (scheme = get_part(u, CURLUPART_SCHEME, 0)) == NULL) {
-		/* It may hold a password: not repeated. */
+		/* Do not print the text: it may hold a password. */
 		cli_error("what is given as URL is not one; write "
 			  "https://HOST/PATH, or the path of a file");
 		return false;
@@ -118,7 +118,7 @@ parse_url(CURLU *u, const char *text, struct fetch_place *p)
 	if (strcmp(scheme, "https") == 0) {
 		p->url = get_copy(u, CURLUPART_URL, 0);
 		p->shown = make_shown(u);
-		ok = (p->url != NULL && p->shown != NULL) || out_of_memory();
+		ok = (p->url != NULL && p->shown != NULL) || report_no_memory();
 	} else if (strcmp(scheme, "file") == 0)
 		ok = parse_file_url(u, p);
 	else
@@ -139,13 +139,13 @@ fetch_place_parse(const char *text, struct fetch_place *p)
 	if (strstr(text, "://") == NULL && strncasecmp(text, "file:", 5) != 0)
 		return set_path(p, text);
 	if ((u = curl_url()) == NULL)
-		return out_of_memory();
+		return report_no_memory();
 	ok = parse_url(u, text, p);
 	curl_url_cleanup(u);
 	return ok;
 }
 
-/* The same URL, another path. */
+/* Sets p to the URL with SUFFIX after its path. */
 static bool
 add_suffix(CURLU *u, const char *url, struct fetch_place *p)
 {
@@ -154,7 +154,7 @@ add_suffix(CURLU *u, const char *url, struct fetch_place *p)
 
 	if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||
 	    (path = get_part(u, CURLUPART_PATH, 0)) == NULL)
-		return out_of_memory();
+		return report_no_memory();
 	ok = asprintf(&with, "%s" SUFFIX, path) != -1 &&
 	    curl_url_set(u, CURLUPART_PATH, with, 0) == CURLUE_OK;
 	curl_free(path);
@@ -163,7 +163,7 @@ add_suffix(CURLU *u, const char *url, struct fetch_place *p)
 		p->url = get_copy(u, CURLUPART_URL, 0);
 		p->shown = make_shown(u);
 	}
-	return (p->url != NULL && p->shown != NULL) || out_of_memory();
+	return (p->url != NULL && p->shown != NULL) || report_no_memory();
 }
 
 bool
@@ -176,13 +176,13 @@ fetch_place_signature(const struct fetch_place *of, struct fetch_place *p)
 	*p = (struct fetch_place){ 0 };
 	if (of->url == NULL) {
 		if (asprintf(&with, "%s" SUFFIX, of->path) == -1)
-			return out_of_memory();
+			return report_no_memory();
 		ok = set_path(p, with);
 		free(with);
 		return ok;
 	}
 	if ((u = curl_url()) == NULL)
-		return out_of_memory();
+		return report_no_memory();
 	ok = add_suffix(u, of->url, p);
 	curl_url_cleanup(u);
 	return ok;
@@ -207,7 +207,7 @@ on_header(char *line, size_t size, size_t n, void *arg)
 
 	if (t->in_body)
 		return len;
-	/* A redirect has headers of its own. */
+	/* Each answer, such as a redirect, has its own headers. */
 	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
 		t->f->etag[0] = t->f->last_modified[0] = t->range[0] =
 		    t->encoding[0] = '\0';
@@ -228,7 +228,7 @@ before_message(const struct fetch *f)
 }
 
 static long
-status_of(const struct transfer *t)
+http_status(const struct transfer *t)
 {
 	long status = 0;
 
@@ -236,18 +236,24 @@ status_of(const struct transfer *t)
 	return status;
 }
 
-/* Before the first byte of a file; a page with an error has none. */
+/*
+ * Called before the first byte of an answer. False if it is not the file that
+ * was asked for.
+ */
 static bool
-begin(struct transfer *t)
+begin_file(struct transfer *t)
 {
 	struct fetch *f = t->f;
-	long status = status_of(t);
+	long status = http_status(t);
 	off_t at = 0;
 
 	t->in_body = true;
 	if (status == 206) {
 		at = f->from;
-		/* No ETag, no word on which file this is a part of. */
+		/*
+		 * Only an equal ETag proves that this is a part of the same
+		 * file.
+		 */
 		if (at == 0 || http_range_start(t->range) != at ||
 		    strcmp(f->etag, f->if_range) != 0)
 			return false;
@@ -267,7 +273,7 @@ on_body(char *p, size_t size, size_t n, void *arg)
 {
 	struct transfer *t = arg;
 
-	if (!t->begun && !begin(t))
+	if (!t->begun && !begin_file(t))
 		return STOP;
 	if (t->f->data(p, size * n, t->f->arg))
 		return size * n;
@@ -316,7 +322,7 @@ make_headers(const struct fetch *f, struct curl_slist **list)
 	    add_header(list, "If-Range", f->from > 0 ? f->if_range : "");
 }
 
-/* An option that this libcurl does not know must not be passed over. */
+/* False if libcurl does not know an option: none may be skipped. */
 static bool
 set_options(struct transfer *t, const struct curl_slist *headers, char *why)
 {
@@ -387,7 +393,7 @@ static enum fetch_end
 fail_by_status(const struct transfer *t)
 {
 	const char *shown = t->f->place->shown;
-	long status = status_of(t);
+	long status = http_status(t);
 
 	if ((status == 416 || status == 206) && t->f->from > 0)
 		return FETCH_NO_RANGE;
@@ -425,11 +431,11 @@ hint_for_error(CURLcode code)
 }
 
 /*
- * libcurl's own words, or less: of a proxy that it does not understand they
- * repeat all, with the password.
+ * libcurl's message, unless it may hold a password: for a proxy that it cannot
+ * parse, libcurl repeats the whole URL.
  */
 static const char *
-explain(CURLcode code, const char *why)
+error_text(CURLcode code, const char *why)
 {
 	return why[0] != '\0' && strchr(why, '@') == NULL ?
 	    why :
@@ -447,7 +453,7 @@ fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		cli_error("%s: interrupted", t->f->place->shown);
 	else
-		cli_error("%s: %s%s", t->f->place->shown, explain(code, why),
+		cli_error("%s: %s%s", t->f->place->shown, error_text(code, why),
 		    hint_for_error(code));
 	return FETCH_FAILED;
 }
@@ -458,10 +464,10 @@ end_by_answer(struct transfer *t)
 	bool asked = t->f->if_none_match[0] != '\0' ||
 	    t->f->if_modified_since[0] != '\0';
 
-	if (status_of(t) == 304 && asked)
+	if (http_status(t) == 304 && asked)
 		return FETCH_NOT_MODIFIED;
-	/* Without a body, nobody was told that it begins. */
-	if (t->begun || begin(t))
+	/* An answer without a body did not call on_body. */
+	if (t->begun || begin_file(t))
 		return FETCH_DONE;
 	return t->refused ? FETCH_FAILED : fail_by_status(t);
 }
@@ -476,7 +482,7 @@ fetch_https(struct fetch *f)
 	CURLcode code;
 
 	if (t.curl == NULL || !make_headers(f, &headers))
-		out_of_memory();
+		report_no_memory();
 	else if (!set_options(&t, headers, why))
 		cli_error("%s: this libcurl cannot do what is needed (%s)",
 		    f->place->shown, curl_version());
@@ -497,7 +503,7 @@ copy_file(const struct fetch *f, int fd)
 	const char *shown = f->place->shown;
 	char *buf = malloc(FILE_BLOCK_BYTES);
 	ssize_t n = -1;
-	bool ok = buf != NULL ? f->begin(f, 0, f->arg) : out_of_memory();
+	bool ok = buf != NULL ? f->begin(f, 0, f->arg) : report_no_memory();
 
 	while (ok && n != 0) {
 		n = read(fd, buf, FILE_BLOCK_BYTES);
@@ -521,7 +527,7 @@ copy_file(const struct fetch *f, int fd)
 static enum fetch_end
 fetch_file(const struct fetch *f)
 {
-	/* A FIFO or a device is refused, not waited for. */
+	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
 	int fd = open(f->place->path,
 	    O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;

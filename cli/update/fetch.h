@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/fetch: a file over HTTPS or from this machine, piece by piece. Only
- * HTTPS, also after a redirect, with a server whose certificate is good; what
- * may not last, and how long a server may keep silent, is limited. How much may
- * come is for whoever takes the pieces to say.
+ * update/fetch: fetches a file over HTTPS, or reads it from this machine, piece
+ * by piece. Only HTTPS is used, also after a redirect, and the server's
+ * certificate must be valid. The total time and the server's silence are
+ * limited. The size is not: that is left to the data callback.
  */
 #ifndef CLI_UPDATE_FETCH_H
 #define CLI_UPDATE_FETCH_H
@@ -16,7 +16,7 @@
 
 #include "update/http_header.h"
 
-/* Where a file is; all strings are its own. */
+/* Where a file is. The strings belong to the struct. */
 struct fetch_place {
 	char *url;   /* of HTTPS, or NULL */
 	char *path;  /* of a file of this machine, or NULL */
@@ -24,11 +24,13 @@ struct fetch_place {
 };
 
 /*
- * Reads https://..., file:///... or a path. False after a message. Freed by
- * fetch_place_free, also after false.
+ * Parses https://..., file:///... or a path. False after a message. Always call
+ * fetch_place_free, even after a failure.
  */
 bool fetch_place_parse(const char *text, struct fetch_place *p);
-/* The file with ".sig" after its name. */
+/*
+ * The place of the same file with ".sig" after its name. As fetch_place_parse.
+ */
 bool fetch_place_signature(const struct fetch_place *of, struct fetch_place *p);
 void fetch_place_free(struct fetch_place *p);
 
@@ -36,29 +38,35 @@ struct fetch_limits {
 	const char *ca_file;	/* NULL: the system's */
 	const char *proxy;	/* NULL: as the environment says; "": none */
 	uint64_t timeout;	/* seconds in all */
-	uint64_t stall_timeout; /* seconds at less than 1000 bytes each */
-	bool (*stopped)(void);	/* asked about once a second */
+	uint64_t stall_timeout; /* seconds in a row below 1000 bytes/s */
+	bool (*stopped)(void);	/* called about once a second; true: stop */
 };
 
 struct fetch {
 	const struct fetch_place *place;
 	const struct fetch_limits *limits;
-	/* Of what is there already; "" for nothing. Not for a file. */
+	/*
+	 * ETag and date of what is there already; "": none. Not used for a
+	 * path.
+	 */
 	const char *if_none_match;
 	const char *if_modified_since;
-	/* To go on from an offset, if it still is the file with that ETag. */
+	/*
+	 * To resume from an offset, if the server's file still has this ETag.
+	 */
 	const char *if_range;
 	off_t from;
 	/*
-	 * Told once, before any data, where it begins: 0, or from. Both say
-	 * what is wrong themselves before they return false, which ends it.
+	 * begin is called once, before any data, with the offset of the data: 0
+	 * or from. If either returns false, after a message of its own, the
+	 * fetch ends.
 	 */
 	bool (*begin)(const struct fetch *f, off_t at, void *arg);
 	bool (*data)(const void *p, size_t len, void *arg);
-	/* Before a message, such as to wipe a progress line; may be NULL. */
+	/* Called before a message, to erase a progress line; may be NULL. */
 	void (*before_message)(void *arg);
 	void *arg;
-	/* Set before begin, and by FETCH_NOT_MODIFIED; "" without any. */
+	/* Set before begin is called, and for FETCH_NOT_MODIFIED; "": none. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
 };
@@ -67,7 +75,7 @@ enum fetch_end {
 	FETCH_FAILED, /* after a message */
 	FETCH_DONE,
 	FETCH_NOT_MODIFIED,
-	FETCH_NO_RANGE, /* cannot go on from there: fetch it whole */
+	FETCH_NO_RANGE, /* cannot resume: fetch all of it */
 };
 
 enum fetch_end fetch_run(struct fetch *f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/http_header: what of an answer's headers counts here (RFC 9110).
- * Values come from a stranger, and go back to the server later.
+ * update/http_header: the headers of an answer that matter here (RFC 9110). The
+ * values are untrusted, and are sent back to the server later.
  */
 #ifndef CLI_UPDATE_HTTP_HEADER_H
 #define CLI_UPDATE_HTTP_HEADER_H
@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The longest value that is taken, with its NUL. */
+/* The longest value that is kept, with its NUL. */
 #define HTTP_VALUE_BYTES 256
 
 /*
- * Keeps the value of a header line, of len bytes, if it has this name; "" if
- * it is too long, or nothing that could be sent back.
+ * If line, of len bytes, is the header called name, sets value to its value; to
+ * "" if it is too long, or not safe to send back.
  */
 void http_header_keep(const char *line, size_t len, const char *name,
     char value[static HTTP_VALUE_BYTES]);
 
-/* Whether text may stand in a header: printable ASCII that is not too long. */
+/* Whether text may be sent in a header: printable ASCII, and not too long. */
 bool http_value_is_safe(const char *text);
-/* Whether equal ETags mean equal bytes. */
+/* Whether equal ETags mean equal bytes: not a weak one (W/"..."). */
 bool http_etag_is_strong(const char *etag);
-/* Where a Content-Range says that its part begins; -1 if nowhere. */
+/* The offset at which the part of a Content-Range begins; -1 if it has none. */
 off_t http_range_start(const char *content_range);
 
 #endif

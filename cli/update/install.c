@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* update/install: a filter is received, verified, and installed. */
+/* update/install: fetches a filter, verifies it, and installs it. */
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -10,13 +10,16 @@
 #include "update/signature.h"
 #include "update/update.h"
 
-/* A new filter with less than this share of the old one's entries is odd. */
+/* A new filter with a smaller share of the old one's entries is refused. */
 #define ENTRIES_SHARE_MIN 0.5
 #define COMPARE_BYTES (256 * 1024)
 
 /* --- what is known ------------------------------------------------------ */
 
-/* Whether those who are asked now were asked about the one installed. */
+/*
+ * Whether the installed filter has a good signature of those that the settings
+ * name now, or none is needed.
+ */
 static bool
 is_vouched_for(const struct update *u)
 {
@@ -24,7 +27,10 @@ is_vouched_for(const struct update *u)
 	    strcmp(u->notes.signers, u->source.signers_name) == 0;
 }
 
-/* Forgets what does not hold of this URL, and of these options. */
+/*
+ * Forgets the ETag if it is of another URL, or must not count with these
+ * options.
+ */
 static void
 forget_what_does_not_hold(struct update *u)
 {
@@ -35,7 +41,7 @@ forget_what_does_not_hold(struct update *u)
 		s->etag[0] = s->last_modified[0] = '\0';
 }
 
-/* The file is known by this name from now on; st is that of the filter. */
+/* Notes the server's name for the installed filter, whose stat is st. */
 static void
 note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 {
@@ -52,9 +58,12 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 
 /* --- receiving ---------------------------------------------------------- */
 
-/* By its header, before the rest is received. */
+/*
+ * Judges a header before the rest is received. False after a message, or
+ * without one if u->unwanted is set.
+ */
 static bool
-judge_header(const struct kv_pkbf_header *h, void *arg)
+may_receive(const struct kv_pkbf_header *h, void *arg)
 {
 	struct update *u = arg;
 	const struct update_installed *t = &u->installed;
@@ -77,9 +86,9 @@ judge_header(const struct kv_pkbf_header *h, void *arg)
 }
 
 /*
- * Whose part this is going to be. If that could not be written down, the bytes
- * would go by the name that is there, and the next run add those of another
- * file to them.
+ * Notes which file the part is from. If that cannot be saved, the fetch must
+ * end: the bytes would be stored under an older ETag, and the next run would
+ * append bytes of that other file. False after a message.
  */
 static bool
 name_part(struct update *u, const struct fetch *f)
@@ -103,13 +112,15 @@ name_part(struct update *u, const struct fetch *f)
 }
 
 static bool
-on_begin(const struct fetch *f, off_t at, void *arg)
+begin_part(const struct fetch *f, off_t at, void *arg)
 {
 	struct update *u = arg;
 	const struct update_notes *s = &u->notes;
 
 	u->keep_part = false;
-	/* Killed in between, there is a name without bytes: that is safe. */
+	/*
+	 * If killed in between, there is a note without bytes, which is safe.
+	 */
 	if (!update_received_begin(&u->received, at) ||
 	    (at == 0 && !name_part(u, f)))
 		return false;
@@ -119,26 +130,26 @@ on_begin(const struct fetch *f, off_t at, void *arg)
 }
 
 static bool
-on_data(const void *p, size_t len, void *arg)
+add_data(const void *p, size_t len, void *arg)
 {
 	struct update *u = arg;
 
 	if (update_received_add(&u->received, p, len))
 		return true;
-	/* More of the same would not make it better. */
+	/* The same bytes would be refused again. */
 	u->keep_part = false;
 	return false;
 }
 
 static void
-on_message(void *arg)
+clear_progress(void *arg)
 {
 	struct update *u = arg;
 
 	progress_clear(&u->received.progress);
 }
 
-/* Whether what an earlier run received can be gone on from. */
+/* Whether the part of an earlier run can be resumed. */
 static bool
 can_resume(const struct update *u)
 {
@@ -153,7 +164,7 @@ can_resume(const struct update *u)
 }
 
 static enum fetch_end
-receive(struct update *u, struct fetch *f)
+receive_filter(struct update *u, struct fetch *f)
 {
 	char part_etag[HTTP_VALUE_BYTES];
 	enum fetch_end end;
@@ -166,14 +177,17 @@ receive(struct update *u, struct fetch *f)
 		    "" :
 		    u->notes.last_modified,
 		.if_range = "",
-		.begin = on_begin,
-		.data = on_data,
-		.before_message = on_message,
+		.begin = begin_part,
+		.data = add_data,
+		.before_message = clear_progress,
 		.arg = u };
 	if (can_resume(u)) {
 		u->keep_part = !u->options.dry_run;
 		f->if_range = part_etag;
-		/* A byte that is there already: a part may be complete. */
+		/*
+		 * One byte again: the part may be complete, and an empty range
+		 * is refused.
+		 */
 		f->from = u->received.len - 1;
 	}
 	end = fetch_run(f);
@@ -183,8 +197,9 @@ receive(struct update *u, struct fetch *f)
 	f->from = 0;
 	end = fetch_run(f);
 	if (end == FETCH_NO_RANGE) {
-		cli_error("%s: the server answers with a part of it that "
-			  "nobody asked for; try again later",
+		cli_error(
+		    "%s: the server sends a part of the file that was not "
+		    "asked for; try again later",
 		    u->source.from.shown);
 		end = FETCH_FAILED;
 	}
@@ -200,7 +215,7 @@ struct memory {
 };
 
 static bool
-on_signature_begin(const struct fetch *f, off_t at, void *arg)
+begin_signature(const struct fetch *f, off_t at, void *arg)
 {
 	struct memory *m = arg;
 
@@ -211,7 +226,7 @@ on_signature_begin(const struct fetch *f, off_t at, void *arg)
 }
 
 static bool
-on_signature_data(const void *p, size_t len, void *arg)
+add_signature_data(const void *p, size_t len, void *arg)
 {
 	struct memory *m = arg;
 
@@ -234,8 +249,8 @@ check_signature(struct update *u)
 		.if_none_match = "",
 		.if_modified_since = "",
 		.if_range = "",
-		.begin = on_signature_begin,
-		.data = on_signature_data,
+		.begin = begin_signature,
+		.data = add_signature_data,
 		.arg = &m };
 
 	if (u->source.signers == -1)
@@ -247,7 +262,7 @@ check_signature(struct update *u)
 		    u->source.from.shown);
 		return false;
 	}
-	/* What has no good signature is not gone on from either. */
+	/* If the signature is bad, the part must not be resumed. */
 	u->keep_part = false;
 	return signature_verify(u->received.fd, m.bytes, m.len,
 	    u->source.signers, u->source.settings.identity,
@@ -256,9 +271,12 @@ check_signature(struct update *u)
 
 /* --- judging it --------------------------------------------------------- */
 
-/* Whether two files of this size are equal: 1, 0, -1 after a message. */
+/*
+ * Whether the installed and the received file are equal: 1, 0, or -1 after a
+ * message.
+ */
 static int
-compare(const struct update *u, off_t size)
+compare_files(const struct update *u, off_t size)
 {
 	static char a[COMPARE_BYTES], b[COMPARE_BYTES];
 
@@ -278,7 +296,10 @@ compare(const struct update *u, off_t size)
 	return 1;
 }
 
-/* Whether it is the one that is installed: 1, 0, -1 after a message. */
+/*
+ * Whether the received filter is the installed one: 1, 0, or -1 after a
+ * message.
+ */
 static int
 is_the_same(const struct update *u, const struct filter_facts *fresh)
 {
@@ -289,7 +310,7 @@ is_the_same(const struct update *u, const struct filter_facts *fresh)
 		return 0;
 	same = t->st.st_size != u->received.len ?
 	    0 :
-	    compare(u, u->received.len);
+	    compare_files(u, u->received.len);
 	if (same != 0 || u->options.force)
 		return same;
 	cli_error(
@@ -302,7 +323,10 @@ is_the_same(const struct update *u, const struct filter_facts *fresh)
 	return -1;
 }
 
-/* A filter that lists hardly anything any more protects nobody. */
+/*
+ * Whether the new filter has enough entries, compared with the old: an almost
+ * empty one protects nobody. False after a message.
+ */
 static bool
 holds_enough(const struct update *u, const struct filter_facts *fresh)
 {
@@ -314,7 +338,7 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
 		return true;
 	if (!filter_facts_read(t->path, &f, &old))
 		return false;
-	/* One that is full beyond counting is no measure. */
+	/* The entries of a full filter cannot be estimated. */
 	if (old.set == old.bits ||
 	    fresh->entries >= ENTRIES_SHARE_MIN * old.entries)
 		return true;
@@ -326,8 +350,9 @@ holds_enough(const struct update *u, const struct filter_facts *fresh)
 }
 
 /*
- * After a message about the signature of what was received: whether it is true
- * of the one installed. A good one was not taken back by one that is missing.
+ * Called after a message about the received filter's signature. Warns if the
+ * installed filter is the same file, unless a signature was good before: then
+ * this one is only missing.
  */
 static void
 warn_if_installed(const struct update *u)
@@ -336,14 +361,14 @@ warn_if_installed(const struct update *u)
 
 	if (!is_vouched_for(u) && t->is_filter &&
 	    t->st.st_size == u->received.len &&
-	    compare(u, u->received.len) == 1)
-		cli_error("%s: what is installed is that very filter, so the "
-			  "same holds of it; ask its publisher",
+	    compare_files(u, u->received.len) == 1)
+		cli_error("%s: the installed filter is this same file: no good "
+			  "signature of it is known either; ask its publisher",
 		    t->path);
 }
 
 static enum update_outcome
-install(struct update *u, const struct fetch *f,
+install_received(struct update *u, const struct fetch *f,
     const struct filter_facts *facts)
 {
 	int fd = u->received.fd;
@@ -358,7 +383,7 @@ install(struct update *u, const struct fetch *f,
 		cli_error("%s: %s", u->installed.path, strerror(errno));
 		return UPDATE_FAILED;
 	}
-	/* From here on a signal ends this by way of replace. */
+	/* From here on the handlers of host/replace end this on a signal. */
 	u->received.fd = -1;
 	ok = update_installed_replace(&u->installed, fd, u->received.name,
 	    &u->replaced);
@@ -371,7 +396,7 @@ install(struct update *u, const struct fetch *f,
 	return UPDATE_REPLACED;
 }
 
-/* It is all there: the rest is to find out whether it is good. */
+/* Verifies the complete file, and installs it. */
 static enum update_outcome
 verify_and_install(struct update *u, const struct fetch *f)
 {
@@ -379,7 +404,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 	int same;
 
 	if (!update_received_end(&u->received)) {
-		/* As the server has it; there is no more to come. */
+		/* The server's file is the wrong size: nothing to resume. */
 		u->keep_part = false;
 		return UPDATE_FAILED;
 	}
@@ -404,7 +429,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 		cli_error("%s: interrupted", u->source.from.shown);
 		return UPDATE_FAILED;
 	}
-	return install(u, f, &facts);
+	return install_received(u, f, &facts);
 }
 
 enum update_outcome
@@ -415,9 +440,9 @@ update_install(struct update *u)
 	forget_what_does_not_hold(u);
 	u->received.shown = u->source.from.shown;
 	u->received.max_bytes = u->source.settings.max_bytes;
-	u->received.judge = judge_header;
+	u->received.judge = may_receive;
 	u->received.arg = u;
-	switch (receive(u, &f)) {
+	switch (receive_filter(u, &f)) {
 	case FETCH_DONE:
 		return verify_and_install(u, &f);
 	case FETCH_NOT_MODIFIED:

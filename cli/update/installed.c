@@ -31,7 +31,9 @@ is_our_directory(const struct update_installed *t)
 	return false;
 }
 
-/* An update that was killed may not have come to name the previous one. */
+/*
+ * Lets replace_open end an update that was killed before it made NAME.previous.
+ */
 static bool
 end_killed_run(const struct update_installed *t)
 {
@@ -47,8 +49,8 @@ end_killed_run(const struct update_installed *t)
 }
 
 /*
- * Whether it begins as a filter does. A filter that was damaged is replaced
- * without a question; anything else was named by mistake.
+ * Whether the file begins like a filter. A damaged filter is replaced without
+ * --force. Any other file was probably named by mistake.
  */
 static bool
 has_marker(int fd)
@@ -60,9 +62,12 @@ has_marker(int fd)
 	    kv_pkbf_header_decode(raw, &h) != KV_ERR_FILTER_MARKER;
 }
 
-/* Judges a file that is not a whole filter, for the reason r. */
+/*
+ * Whether a file that is not a valid filter, for the reason r, may be replaced.
+ * False after a message.
+ */
 static bool
-judge_damaged(struct update_installed *t, enum kv_err r, bool force)
+may_replace_damaged(struct update_installed *t, enum kv_err r, bool force)
 {
 	t->is_other = !has_marker(t->fd);
 	if (!t->is_other || force) {
@@ -100,7 +105,7 @@ update_installed_open(struct update_installed *t, const char *path, bool force)
 	} else if (r == KV_ERR_SYSTEM)
 		return report_failure(t, "cannot be read");
 	else
-		return judge_damaged(t, r, force);
+		return may_replace_damaged(t, r, force);
 	return true;
 }
 
@@ -113,7 +118,7 @@ update_installed_close(struct update_installed *t)
 	replace_close(&t->place);
 }
 
-/* Whether all is as it was when it was looked at; the lock is held now. */
+/* Whether nothing changed since update_installed_open. The lock is held now. */
 static bool
 is_unchanged(const struct update_installed *t, const struct replace *r)
 {
@@ -145,7 +150,7 @@ update_installed_replace(const struct update_installed *t, int fd,
 
 	*donep = false;
 	ok = replace_open(&r, t->path) && is_unchanged(t, &r);
-	/* What is damaged must not push out a good one. */
+	/* A damaged filter must not replace a good NAME.previous. */
 	r.keep_old = t->is_filter;
 	r.keep_beside = t->is_other;
 	r.root_only = true;
@@ -198,7 +203,8 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 	if (ok && !*donep)
 		ok = report_failure(t,
 		    errno == EINVAL ?
-			"the file system cannot exchange it with the previous one; "
+			"the file system cannot exchange it with the previous "
+			"one; "
 			"move that over it" :
 			"cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)

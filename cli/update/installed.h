@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * update/installed: the filter that keyveto update replaces, and the one before
- * it, NAME.previous, which a rollback brings back.
+ * it, NAME.previous, which --rollback brings back.
  */
 #ifndef CLI_UPDATE_INSTALLED_H
 #define CLI_UPDATE_INSTALLED_H
@@ -11,41 +11,44 @@
 
 struct update_installed {
 	const char *path;     /* the caller's */
-	struct replace place; /* found only: directory and names */
+	struct replace place; /* from replace_find: directory and names */
 	int fd;		      /* -1: there is none yet */
 	struct stat st;
-	bool is_filter; /* and not something damaged */
-	bool is_other;	/* a file that never was a filter */
+	bool is_filter; /* a valid filter */
+	bool is_other;	/* not even a damaged filter */
 	struct kv_pkbf_header header;
 };
 
 /*
- * Finds out what there is, after what a killed run began was ended. False after
- * a message; to be closed in both cases.
- * A directory that somebody else may write is refused: what was verified there
- * could be exchanged. So is a file that never was a filter, unless force is
- * given: then it will be kept beside.
+ * Opens the filter at path, if there is one. First ends what a killed run
+ * began. False after a message, also if another user may write to the
+ * directory, who could exchange a file after it was verified, or if the file
+ * never was a filter. With force, such a file is kept beside the new filter.
+ * Always call update_installed_close, even after a failure.
  */
 bool update_installed_open(struct update_installed *t, const char *path,
     bool force);
 void update_installed_close(struct update_installed *t);
 
 /*
- * Puts the file that is open as fd and called name beside the filter in its
- * place, which becomes the previous one. Takes over fd. *donep tells if the
- * filter is the new one; it may be, also after false, which is after a message.
+ * Replaces the filter by the file called name beside it, which is open as fd;
+ * the old filter becomes NAME.previous. Owns fd from now on. False after a
+ * message. *donep tells whether the new filter is in place, which it may be
+ * even after false.
  */
 bool update_installed_replace(const struct update_installed *t, int fd,
     const char *name, bool *donep);
 
-/* Opens the previous one for reading. -1 after a message. */
+/* Opens NAME.previous for reading. -1 after a message. */
 int update_installed_open_previous(const struct update_installed *t);
-/* Exchanges the two; *donep and the return value mean the same as above. */
+/*
+ * Exchanges the filter and NAME.previous. Returns as update_installed_replace.
+ */
 bool update_installed_exchange(const struct update_installed *t, bool *donep);
 
 /*
- * Reads all of a filter and judges it: false after a message that says why it
- * must not be used, where shown stands for its name.
+ * Reads all of the filter that is open as fd. False after a message that says
+ * why it must not be used; shown is its name in messages.
  */
 bool update_installed_judge(const char *shown, int fd, double max_rate,
     struct filter_facts *facts);

@@ -55,7 +55,7 @@ update_notes_clear(struct update_notes *s)
 	s->unwanted = -1;
 }
 
-/* A text that can do no harm in a header; else "". */
+/* Sets out to a string that is safe to send in a header; else "". */
 static void
 get_text(const json_t *object, const char *key, char *out, size_t cap)
 {
@@ -146,7 +146,7 @@ update_notes_save(int dir, const char *name, const struct update_notes *s)
 	int fd, saved;
 	bool ok;
 
-	/* Whoever left this behind is dead: a lock is held. */
+	/* Left by a killed run: we hold the lock. */
 	(void)unlinkat(dir, names.fresh, 0);
 	fd = openat(dir, names.fresh,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -202,7 +202,9 @@ update_notes_signers(int allowed_signers, const char *identity,
 	ssize_t n;
 
 	SHA256Init(&ctx);
-	/* With its end: none of it passes for the start of the file. */
+	/*
+	 * With its NUL, so that no part of it counts as the start of the file.
+	 */
 	SHA256Update(&ctx, (const uint8_t *)identity, strlen(identity) + 1);
 	while ((n = pread(allowed_signers, buf, sizeof(buf), at)) != 0) {
 		if (n == -1 && errno == EINTR)

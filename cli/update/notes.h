@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/notes: what keyveto update remembers of a filter, in a file
- * .NAME.keyveto-update beside it. One that is missing, damaged or out of date
- * is ignored: then all is fetched again, and what was rolled back from may
- * return. But a part that is called by another's ETag would be completed with
- * bytes of that other file: see update/install.c, name_part.
+ * update/notes: what keyveto update remembers of a filter, in the file
+ * .NAME.keyveto-update beside it. A file that is missing, damaged or out of
+ * date is ignored: then all is fetched again, and a revision that was rolled
+ * back may return. But a part must never be noted under the ETag of another
+ * file, whose bytes would then be appended to it: see name_part in
+ * update/install.c.
  */
 #ifndef CLI_UPDATE_NOTES_H
 #define CLI_UPDATE_NOTES_H
@@ -17,20 +18,22 @@
 #define UPDATE_BOOT_CHARS 64
 
 struct update_notes {
-	/* The SHA-256 of the URL, which may be a secret. */
+	/* The SHA-256 of the URL, which may itself be secret. */
 	char source[UPDATE_DIGEST_CHARS];
-	/* What the server calls the filter that is installed. */
+	/* The server's ETag and date of the installed filter. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
-	/* By whom its signature was found to be good; "" by nobody. */
+	/*
+	 * Whose good signature it has, see update_notes_signers; "": nobody's.
+	 */
 	char signers[UPDATE_DIGEST_CHARS];
-	/* The file that this is said of; it may have been changed since. */
+	/* The file that these notes are about. It may have changed since. */
 	int64_t size, mtime, mtime_ns;
-	/* The latest revision that was rolled back from; -1: none. */
+	/* The latest revision that was rolled back; -1: none. */
 	int64_t unwanted;
 	/*
-	 * The ETag of what was received in part, or "", and since which start
-	 * of the machine: after a crash it may have holes.
+	 * The ETag of what was received in part, or "", its URL, and the boot
+	 * in which it was received: after a crash it may have holes.
 	 */
 	char part_etag[HTTP_VALUE_BYTES];
 	char part_source[UPDATE_DIGEST_CHARS];
@@ -39,29 +42,35 @@ struct update_notes {
 
 void update_notes_clear(struct update_notes *s);
 
-/* Of the filter called name in dir. Clear, if there is nothing to be read. */
+/*
+ * Loads the notes of the filter called name in dir; empty ones if there are
+ * none to be read.
+ */
 void update_notes_load(int dir, const char *name, struct update_notes *s);
-/* In one step. False with errno. */
+/* Saves the notes in one step. False with errno. */
 bool update_notes_save(int dir, const char *name, const struct update_notes *s);
-/* The same, where a failure need only be told. */
+/* As update_notes_save, but prints a warning on failure. */
 void update_notes_keep(int dir, const char *name, const struct update_notes *s);
 
-/* Whether what it says of the filter installed is about this file. */
+/*
+ * update_notes_fits: whether the notes of the installed filter are about the
+ * file with this stat. update_notes_fit makes them so.
+ */
 bool update_notes_fits(const struct update_notes *s, const struct stat *st);
 void update_notes_fit(struct update_notes *s, const struct stat *st);
-/* Forgets what it says of the filter installed. */
+/* Clear the notes of the installed filter, or of the part. */
 void update_notes_forget_installed(struct update_notes *s);
 void update_notes_forget_part(struct update_notes *s);
 
-/* The name that source gets for a URL. */
+/* Sets source to the hash of a URL. */
 void update_notes_source(const char *url, char source[UPDATE_DIGEST_CHARS]);
 /*
- * The name that signers gets for that identity in a file of allowed signers,
- * which is only read. False with errno.
+ * Sets signers to the hash of identity and of the file of allowed signers,
+ * whose offset stays. False with errno.
  */
 bool update_notes_signers(int allowed_signers, const char *identity,
     char signers[UPDATE_DIGEST_CHARS]);
-/* Which start of the machine this is; "" if it cannot be told. */
+/* Sets boot to the ID of this boot; "" if it is unknown. */
 void update_notes_boot(char boot[UPDATE_BOOT_CHARS]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* update/options: what keyveto update was called with. */
+/* update/options: the options of keyveto update. */
 #ifndef CLI_UPDATE_OPTIONS_H
 #define CLI_UPDATE_OPTIONS_H
 

@@ -23,7 +23,10 @@ report_failure(const struct update_received *p, const char *what)
 	return false;
 }
 
-/* A file that is ours alone: nobody else can write what was verified. */
+/*
+ * Whether only this user can write the file: nobody else may change it after it
+ * was verified.
+ */
 static bool
 is_ours(const struct stat *st)
 {
@@ -31,7 +34,10 @@ is_ours(const struct stat *st)
 	    st->st_nlink == 1 && (st->st_mode & 077) == 0;
 }
 
-/* One try: -1 after a message; 0 if another process was faster; else 1. */
+/*
+ * Tries once. Returns 1; 0 to try again, since another process was faster; -1
+ * after a message.
+ */
 static int
 open_and_lock(struct update_received *p)
 {
@@ -55,7 +61,7 @@ open_and_lock(struct update_received *p)
 		    p->path);
 		return -1;
 	}
-	/* The last holder of the lock may have made it the filter. */
+	/* The last holder of the lock may have renamed it to the filter. */
 	if (fstat(p->fd, &st) == -1 ||
 	    fstatat(p->dir, p->name, &named, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    st.st_dev != named.st_dev || st.st_ino != named.st_ino)
@@ -108,7 +114,7 @@ report_no_room(struct update_received *p)
 	return false;
 }
 
-/* Judges the header as soon as all of it is there. */
+/* Judges the header once it is complete. False after a message. */
 static bool
 judge_header(struct update_received *p)
 {
@@ -140,7 +146,7 @@ judge_header(struct update_received *p)
 	progress_end(&p->progress);
 	progress_start(&p->progress, "fetching", (uint64_t)p->expected);
 	progress_add(&p->progress, (uint64_t)p->len);
-	/* Rather now than after an hour. Some file systems cannot say. */
+	/* Fail now if the disk is full. Some file systems cannot tell. */
 	if (fallocate(p->fd, FALLOC_FL_KEEP_SIZE, 0, p->expected) == -1 &&
 	    errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
 		return report_no_room(p);
@@ -159,7 +165,7 @@ update_received_begin(struct update_received *p, off_t at)
 }
 
 static bool
-append(struct update_received *p, const uint8_t *data, size_t len)
+append_bytes(struct update_received *p, const uint8_t *data, size_t len)
 {
 	if (!write_all_at(p->fd, data, len, p->len))
 		return report_no_room(p);
@@ -173,12 +179,12 @@ update_received_add(struct update_received *p, const void *data, size_t len)
 	const uint8_t *bytes = data;
 	size_t head = 0;
 
-	/* What is behind the header waits until the header was judged. */
+	/* Bytes behind the header are written only after it was judged. */
 	if (p->len < KV_PKBF_HEADER_BYTES) {
 		head = KV_PKBF_HEADER_BYTES - (size_t)p->len;
 		head = head < len ? head : len;
 	}
-	if (!append(p, bytes, head) || !judge_header(p))
+	if (!append_bytes(p, bytes, head) || !judge_header(p))
 		return false;
 	if (len - head > (uint64_t)(p->expected - p->len) && p->expected != 0) {
 		progress_clear(&p->progress);
@@ -188,7 +194,7 @@ update_received_add(struct update_received *p, const void *data, size_t len)
 		return false;
 	}
 	progress_add(&p->progress, len);
-	return append(p, bytes + head, len - head);
+	return append_bytes(p, bytes + head, len - head);
 }
 
 bool
@@ -217,7 +223,7 @@ update_received_close(struct update_received *p, bool keep)
 	if (!keep)
 		update_received_unname(p);
 	else if (ftruncate(p->fd, p->len) == -1)
-		/* Only what was set aside in vain would be given back. */
+		/* Only the preallocated space would be freed. */
 		errno = 0;
 	close(p->fd);
 	p->fd = -1;

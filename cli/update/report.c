@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* update/report: what keyveto update says of its success. */
+/* update/report: what keyveto update prints on success. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ print_filter(const struct filter_facts *f)
 	    f->header.entries, f->share * 100, filter_facts_rate_by_bits(f));
 }
 
-/* "PATH: " on standard output; false if nothing is to be said. */
+/* Prints "PATH: ". False with --quiet. */
 static bool
 print_path(const struct update *u)
 {

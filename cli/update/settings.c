@@ -15,11 +15,11 @@
 #define TIMEOUT_MAX (7 * 86400)
 #define AGE_MAX 36500
 
-/* A keyword: how its argument is read, and where it goes. */
+/* A keyword, how its argument is parsed, and where the value goes. */
 struct keyword {
 	const char *name;
 	bool (*read)(const char *text, void *value);
-	const char *wanted; /* what else than that is a mistake */
+	const char *wanted; /* what it needs, in messages */
 	size_t offset;
 };
 
@@ -44,7 +44,7 @@ read_proxy(const char *text, void *value)
 	return true;
 }
 
-/* Digits, and what may follow them. */
+/* Parses leading digits; *endp is behind them. */
 static bool
 read_digits(const char *text, uint64_t *np, char **endp)
 {
@@ -161,11 +161,14 @@ mistake(const struct parser *ps, const char *fmt, ...)
 	return false;
 }
 
-/* Of a keyword that is repeated the first line counts, but all are checked. */
+/*
+ * Sets the value of keyword i. If it is repeated, the first counts, but all are
+ * checked. False with a reason.
+ */
 static bool
-set(struct parser *ps, size_t i, const char *text)
+set_value(struct parser *ps, size_t i, const char *text)
 {
-	/* As large and as aligned as any of the values. */
+	/* Room for any of the values. */
 	union {
 		const char *text;
 		uint64_t number;
@@ -175,7 +178,10 @@ set(struct parser *ps, size_t i, const char *text)
 	void *value = ps->seen[i] ? (void *)&spare : (char *)ps->s + k->offset;
 
 	ps->seen[i] = true;
-	/* The value may be a secret, such as a URL with a password. */
+	/*
+	 * Do not print the value: it may be secret, such as a URL with a
+	 * password.
+	 */
 	return text[0] != '\0' && k->read(text, value) ?
 	    true :
 	    mistake(ps, "%s needs %s", k->name, k->wanted);
@@ -200,7 +206,7 @@ parse_line(struct parser *ps, char *line)
 			    n > 2 ? "%s takes one argument" :
 				    "%s needs an argument",
 			    keywords[i].name);
-		return set(ps, i, word[1]);
+		return set_value(ps, i, word[1]);
 	}
 	return mistake(ps, "unknown keyword \"%.200s\"", word[0]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* update/settings: keyveto-update.conf(5). */
+/* update/settings: parses keyveto-update.conf(5). */
 #ifndef CLI_UPDATE_SETTINGS_H
 #define CLI_UPDATE_SETTINGS_H
 
@@ -13,7 +13,7 @@
 #define UPDATE_SETTINGS_MAX_BYTES (64 * 1024)
 #define UPDATE_SETTINGS_WHY_BYTES 1024
 
-/* All strings are its own, or constants; NULL where there is no value. */
+/* Strings are in text, or constants. NULL: not set. */
 struct update_settings {
 	char *text;
 	const char *url;
@@ -21,20 +21,20 @@ struct update_settings {
 	const char *allowed_signers; /* a path */
 	const char *identity;
 	const char *ca_file; /* a path */
-	const char *proxy;   /* "" for none, against the environment */
+	const char *proxy;   /* "": none, whatever the environment says */
 	uint64_t max_bytes;
 	uint64_t timeout, stall_timeout; /* seconds */
 	double max_rate;		 /* of false positives */
 	uint64_t max_age;		 /* days; 0: any */
 };
 
-/* The values that hold without a file. */
+/* Sets the defaults. */
 void update_settings_defaults(struct update_settings *s);
 
 /*
- * Reads text of len bytes, which is copied, of a file called path. False with
- * file, line and reason of the first mistake in why: nothing holds then. To be
- * freed in both cases.
+ * Parses a copy of text, len bytes of the file called path. False with file,
+ * line and reason of the first mistake in why; do not use s then. Always call
+ * update_settings_free, even after a failure.
  */
 bool update_settings_parse(const char *text, size_t len, const char *path,
     struct update_settings *s, char why[static UPDATE_SETTINGS_WHY_BYTES]);

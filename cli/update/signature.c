@@ -15,14 +15,14 @@
 #include "host/program.h"
 #include "host/write.h"
 
-/* What ssh-keygen is to say, cut to fit. */
+/* The most of ssh-keygen's output that is kept. */
 #define ANSWER_BYTES 512
 
 #define SECONDS 600
 
-/* A file of the same content, at its start. */
+/* Opens the same file again, with an offset of its own. */
 static int
-reopen(int fd)
+reopen_at_start(int fd)
 {
 	char path[64];
 
@@ -30,7 +30,7 @@ reopen(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* All that comes is read, its start kept. */
+/* Keeps the start of ssh-keygen's output, and drops the rest. */
 static int
 keep_start(const void *p, size_t len, void *arg)
 {
@@ -43,9 +43,11 @@ keep_start(const void *p, size_t len, void *arg)
 	return 0;
 }
 
-/* 0 and the status of ssh-keygen, as waitpid(2) gives it; or an errno. */
+/*
+ * Returns 0, with the status of ssh-keygen as waitpid(2) gives it, or an errno.
+ */
 static int
-ask_keygen(int data, int signature, int allowed, const char *identity,
+run_keygen(int data, int signature, int allowed, const char *identity,
     char answer[static ANSWER_BYTES], int *statusp)
 {
 	const char *const argv[] = { SIGNATURE_KEYGEN_PATH, "-Y", "verify",
@@ -61,9 +63,9 @@ ask_keygen(int data, int signature, int allowed, const char *identity,
 
 	if (pipe2(ends, O_CLOEXEC) == -1)
 		return errno;
-	program_fds(&keygen, reopen(data), ends[1], ends[1]);
-	keygen.fd[3] = reopen(signature);
-	keygen.fd[4] = reopen(allowed);
+	program_fds(&keygen, reopen_at_start(data), ends[1], ends[1]);
+	keygen.fd[3] = reopen_at_start(signature);
+	keygen.fd[4] = reopen_at_start(allowed);
 	error = keygen.fd[0] == -1 || keygen.fd[3] == -1 ||
 		keygen.fd[4] == -1 || !program_start(&keygen, &process) ?
 	    errno :
@@ -75,7 +77,7 @@ ask_keygen(int data, int signature, int allowed, const char *identity,
 			program_kill(&process);
 		else
 			error = program_wait(&process, statusp);
-		/* Of several lines the first says most. */
+		/* The first line says most. */
 		answer[strcspn(answer, "\r\n")] = '\0';
 	}
 	close(ends[0]);
@@ -85,9 +87,9 @@ ask_keygen(int data, int signature, int allowed, const char *identity,
 	return error;
 }
 
-/* The bytes as a file that has no name. */
+/* Returns a file without a name that holds the bytes; -1 with errno. */
 static int
-make_file(const void *p, size_t len)
+make_memory_file(const void *p, size_t len)
 {
 	int fd = memfd_create("signature", MFD_CLOEXEC);
 
@@ -125,11 +127,11 @@ signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
     const char *identity, const char *shown)
 {
 	char answer[ANSWER_BYTES] = "";
-	const int file = make_file(signature, len);
+	const int file = make_memory_file(signature, len);
 	int status = 0,
 	    error = file == -1 ?
 	    errno :
-	    ask_keygen(fd, file, allowed_signers, identity, answer, &status);
+	    run_keygen(fd, file, allowed_signers, identity, answer, &status);
 
 	if (file != -1)
 		close(file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/signature: SSH signatures of files (ssh-keygen -Y sign), checked by
+ * update/signature: checks SSH signatures of files (ssh-keygen -Y sign), by
  * ssh-keygen.
  */
 #ifndef CLI_UPDATE_SIGNATURE_H
@@ -14,9 +14,10 @@
 #define SIGNATURE_MAX_BYTES (64 * 1024)
 
 /*
- * Whether signature is one of all that fd holds, by a key that the file of
- * allowed signers lists for identity. The descriptors are only read. False
- * after a message, in which shown is where the signature came from.
+ * Whether signature, of len bytes, is a good signature of the whole file fd by
+ * a key that the file allowed_signers lists for identity. The caller closes
+ * both descriptors; their offsets stay. False after a message; shown is the
+ * signature's source.
  */
 bool signature_verify(int fd, const void *signature, size_t len,
     int allowed_signers, const char *identity, const char *shown);

@@ -10,7 +10,10 @@
 #include "host/read.h"
 #include "kv_trusted.h"
 
-/* Opens a file that tells root what to do: nobody else may have written it. */
+/*
+ * Opens a file that decides what is installed: only this user or root may be
+ * able to write it. -1 after a message.
+ */
 static int
 open_trusted(const char *path)
 {
@@ -72,7 +75,10 @@ read_settings(struct update_source *s, const char *path)
 	return false;
 }
 
-/* Which filter: the one named, else the first of keyveto.conf. */
+/*
+ * Returns the filter to replace: that of --filter, else the first of
+ * keyveto.conf. NULL after a message.
+ */
 static const char *
 find_filter(struct update_source *s, const struct update_options *o)
 {
@@ -112,7 +118,7 @@ open_signers(struct update_source *s)
 	return false;
 }
 
-/* Where the filter and its signature come from. */
+/* Sets the places of the filter and of its signature. False after a message. */
 static bool
 find_places(struct update_source *s, const struct update_options *o)
 {
@@ -133,7 +139,7 @@ find_places(struct update_source *s, const struct update_options *o)
 	    s->name);
 	if (s->settings.allowed_signers == NULL)
 		return true;
-	/* Of another file than usual the signature is another, too. */
+	/* SignatureURL is only for the file of URL. */
 	return open_signers(s) &&
 	    (s->settings.signature_url != NULL && o->url == NULL ?
 		    fetch_place_parse(s->settings.signature_url,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/source: where another filter comes from, who is to have signed it, and
- * what the settings allow it to be.
+ * update/source: where a new filter comes from, who must have signed it, and
+ * what the settings allow.
  */
 #ifndef CLI_UPDATE_SOURCE_H
 #define CLI_UPDATE_SOURCE_H
@@ -16,15 +16,15 @@ struct update_source {
 	struct kv_config config;
 	struct fetch_place from, signature;
 	struct fetch_limits limits;
-	char name[UPDATE_DIGEST_CHARS]; /* in the notes */
-	int signers;			/* -1: no signature is asked for */
-	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" then */
+	char name[UPDATE_DIGEST_CHARS];		/* in the notes */
+	int signers;				/* -1: no signature needed */
+	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" if none */
 };
 
 /*
- * Reads the settings, and finds out what they and the options ask for. *pathp
- * is the filter that is to be replaced; it lasts as long as s and o do. False
- * after a message. Call update_source_close in both cases.
+ * Reads the settings, and sets s to what they and the options ask for. *pathp
+ * is the filter to replace, valid until s is closed, while o lives. False after
+ * a message. Always call update_source_close, even after a failure.
  */
 bool update_source_open(struct update_source *s, const struct update_options *o,
     bool (*stopped)(void), const char **pathp);

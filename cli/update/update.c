@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* update: the filter that logins consult, from its publisher. */
+/* keyveto update: replaces the filter by a newer one of its publisher. */
 #include "update/update.h"
 
 #include <sys/stat.h>
@@ -30,26 +30,28 @@ static const struct option options[] = {
 static volatile sig_atomic_t signal_caught;
 
 static void
-on_signal(int sig)
+note_signal(int sig)
 {
 	signal_caught = sig;
 }
 
 static bool
-stopped(void)
+was_signalled(void)
 {
 	return signal_caught != 0;
 }
 
-/* What is underway comes to its own end, which leaves nothing behind. */
+/*
+ * Signals only set a flag: the run then ends by itself, and removes its files.
+ */
 static void
 catch_signals(void)
 {
 	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
 
 	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
-	    on_signal);
-	/* What is written in vain is to fail, not to kill. */
+	    note_signal);
+	/* Let such a write(2) fail. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 }
@@ -57,11 +59,12 @@ catch_signals(void)
 /* --- going back --------------------------------------------------------- */
 
 /*
- * The next update is not to bring back what was rolled back from, whose ETag
- * tells when the server has another one. The ETag of an older one goes: by it
- * the later one would pass for what the server has. All this is written down
- * before, since a run that is killed after it did its work cannot; of a filter
- * that was not rolled back it does not hold, see update().
+ * Notes that the installed revision is rolled back, so that the next update
+ * does not bring it back. Its ETag is kept, to learn when the server has
+ * another one. If the previous filter has the later revision, the ETag is
+ * forgotten: it is the older one's. All this is saved before the exchange,
+ * since a run that is killed after it could not. If the exchange fails,
+ * update_filter() ignores the notes: they do not fit the installed filter.
  */
 static void
 note_rollback(struct update *u, const struct filter_facts *facts,
@@ -106,7 +109,7 @@ find_and_roll_back(struct update *u)
 	int previous = update_installed_open_previous(&u->installed);
 	enum update_outcome outcome = UPDATE_FAILED;
 
-	/* What was received of a newer one has nothing to do with this. */
+	/* A part of a newer filter stays for the next update. */
 	u->keep_part = u->received.len > 0;
 	if (previous != -1) {
 		outcome = roll_back(u, previous);
@@ -118,7 +121,7 @@ find_and_roll_back(struct update *u)
 /* --- the command -------------------------------------------------------- */
 
 static void
-say_unchanged(const struct update *u)
+report_unchanged(const struct update *u)
 {
 	const struct update_installed *t = &u->installed;
 
@@ -130,8 +133,8 @@ say_unchanged(const struct update *u)
 }
 
 /*
- * A server that never has anything new may be holding it back, which neither a
- * certificate nor a signature shows.
+ * Checks MaxAge. A server may hold back newer filters, which neither its
+ * certificate nor a signature shows. False after a message.
  */
 static bool
 is_recent(const struct update *u)
@@ -142,9 +145,10 @@ is_recent(const struct update *u)
 	if (u->source.settings.max_age == 0)
 		return true;
 	if (h->time > now && h->time - now > SECONDS_A_DAY) {
-		cli_error("%s: is from the future, by its header, so that "
-			  "MaxAge cannot be judged: compare the clocks of this "
-			  "machine and of its publisher's",
+		cli_error(
+		    "%s: its header's time is in the future, so MaxAge cannot "
+		    "be checked: compare the clock of this machine with its "
+		    "publisher's",
 		    u->installed.path);
 		return false;
 	}
@@ -159,14 +163,16 @@ is_recent(const struct update *u)
 }
 
 static enum update_outcome
-update(struct update *u, const char *path)
+update_filter(struct update *u, const char *path)
 {
 	struct update_installed *t = &u->installed;
 	enum update_outcome outcome;
 
 	if (!update_installed_open(t, path, u->options.force))
 		return UPDATE_FAILED;
-	/* Not before: to end a killed run, replace catches them as well. */
+	/*
+	 * After update_installed_open: replace_open in it sets handlers, too.
+	 */
 	catch_signals();
 	if (!update_received_open(&u->received, t->place.dir, t->place.name,
 		t->path))
@@ -174,7 +180,7 @@ update(struct update *u, const char *path)
 	update_notes_load(t->place.dir, t->place.name, &u->notes);
 	if (!t->is_filter || !update_notes_fits(&u->notes, &t->st))
 		update_notes_forget_installed(&u->notes);
-	/* It is there again, or nothing is that could be preferred to it. */
+	/* It is installed again, or there is no filter to prefer to it. */
 	if (!t->is_filter || u->notes.unwanted <= t->header.revision)
 		u->notes.unwanted = -1;
 	if (u->options.dry_run && !u->options.rollback)
@@ -188,7 +194,7 @@ update(struct update *u, const char *path)
 	else if (u->replaced)
 		filter_warn_if_distrusted(t->path);
 	else if (outcome == UPDATE_FAILED)
-		say_unchanged(u);
+		report_unchanged(u);
 	update_installed_close(t);
 	return outcome;
 }
@@ -258,8 +264,8 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("libcurl cannot be started");
 		return CLI_UNCHECKED;
 	}
-	if (update_source_open(&u.source, &u.options, stopped, &path))
-		outcome = update(&u, path);
+	if (update_source_open(&u.source, &u.options, was_signalled, &path))
+		outcome = update_filter(&u, path);
 	update_source_close(&u.source);
 	curl_global_cleanup();
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
@@ -281,8 +287,8 @@ const struct cli_command cli_update = {
 	    "                   the place of a file that is no filter\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
 	    "  --quiet          say nothing but what went wrong\n"
-	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
-	    ")\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default "
+	    "" UPDATE_SETTINGS_PATH ")\n"
 	    "  --config FILE    the configuration whose first filter this is "
 	    "about\n                   (default " KV_CONFIG_PATH ")\n"
 	    "  --filter FILE    the filter, in the place of that one\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update: the steps of keyveto update. What is fetched goes into a hidden file
- * beside the filter, is verified there, and then takes its place in one step.
+ * update/update: the steps of keyveto update. The new filter is fetched into a
+ * hidden file beside the old one, verified there, and then replaces the old one
+ * in one step.
  */
 #ifndef CLI_UPDATE_UPDATE_H
 #define CLI_UPDATE_UPDATE_H
@@ -18,12 +19,12 @@ struct update {
 	struct update_installed installed;
 	struct update_received received;
 	struct update_notes notes;
-	bool unwanted;	/* what comes was rolled back from */
-	bool keep_part; /* the next run can go on from it */
-	bool replaced;	/* the filter is the new one */
+	bool unwanted;	/* the server's filter was rolled back */
+	bool keep_part; /* the next run can resume it */
+	bool replaced;	/* the new filter is in place */
 };
 
-/* How it went; the zero value is the bad one. */
+/* The result. The zero value is failure. */
 enum update_outcome {
 	UPDATE_FAILED = 0,
 	UPDATE_REPLACED,
@@ -31,12 +32,12 @@ enum update_outcome {
 };
 
 /*
- * update/install.c: with installed and received open. Failure comes after a
- * message.
+ * update/install.c: fetches, verifies and installs. installed and received must
+ * be open. UPDATE_FAILED comes after a message.
  */
 enum update_outcome update_install(struct update *u);
 
-/* update/report.c: a line on standard output, unless --quiet was given. */
+/* update/report.c: print a line on standard output, unless with --quiet. */
 void update_report_replaced(const struct update *u,
     const struct filter_facts *fresh, const char *verb);
 void update_report_current(const struct update *u);

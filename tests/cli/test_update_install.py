@@ -134,8 +134,8 @@ def test_a_filter_from_the_future_is_not_fresh_for_ever(place):
     place.update()
     place.update()
     place.lines["MaxAge"] = 30
-    contains(place.run(status=2).problems[0], f"{place.target}: is from the future, by its header, so that MaxAge",
-             "compare the clocks")
+    contains(place.run(status=2).problems[0], f"{place.target}: its header's time is in the future, so MaxAge",
+             "compare the clock")
 
 
 def test_a_filter_older_than_maxage_is_a_failure_and_stays(place):

@@ -118,10 +118,11 @@ def test_when_the_signers_change_the_filter_is_judged_anew(place):
     with_signers(place, f"other {next_signer.public}")
     for _ in range(2):
         contains(place.refuse(), "no good signature by other for this filter",
-                 f"{place.target}: what is installed is that very filter, so the same holds of it; ask its publisher")
+                 f"{place.target}: the installed filter is this same file: no good signature of it is known either; "
+                 "ask its publisher")
         equal(asks_for_all(), True)
     del place.site.pages["/filter.pkbf.sig"]
-    contains(place.refuse(kept=True), "has no signature that could be checked", "what is installed is that very filter")
+    contains(place.refuse(kept=True), "has no signature that could be checked", "the installed filter is this same file")
     # Of another one the same cannot be said.
     place.page.body, place.page.etag = a_filter(2), '"two"'
     lacks(place.refuse(kept=True), "what is installed")
