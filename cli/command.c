@@ -76,6 +76,12 @@ cli_error(const char *fmt, ...)
 	putc('\n', stderr);
 }
 
+const char *
+cli_plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
 int
 cli_help(const struct cli_command *cmd)
 {

@@ -98,6 +98,9 @@ void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 void cli_print_safe(FILE *out, const void *text, size_t len);
 
+/* Returns one if n is 1, otherwise many: "entry", "entries". */
+const char *cli_plural(uint64_t n, const char *one, const char *many);
+
 /*
  * Parses a whole number in [min, max], digits only. False if it is anything
  * else.

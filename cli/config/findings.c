@@ -428,9 +428,10 @@ print_filters(const struct config_findings *f)
 		if (one->pkbf.fd == -1)
 			puts(": cannot be used");
 		else
-			printf(": revision %" PRIu32 ", %" PRIu32 " entries\n",
-			    one->pkbf.header.revision,
-			    one->pkbf.header.entries);
+			printf(": revision %" PRIu32 ", %" PRIu32 " %s\n",
+			    one->pkbf.header.revision, one->pkbf.header.entries,
+			    cli_plural(one->pkbf.header.entries, "entry",
+				"entries"));
 	}
 }
 
@@ -444,9 +445,9 @@ print_allowed(const struct config_findings *f)
 		past += f->config.allowed[i].until < today;
 		endless += f->config.allowed[i].until == KV_CONFIG_NO_DATE;
 	}
-	printf("  %-20s %zu line%s, %zu without an end, %zu past its date\n",
+	printf("  %-20s %zu line%s, %zu without an end, %zu expired\n",
 	    "AllowKey", f->config.n_allowed,
-	    f->config.n_allowed == 1 ? "" : "s", endless, past);
+	    cli_plural(f->config.n_allowed, "", "s"), endless, past);
 }
 
 void

@@ -155,8 +155,9 @@ write_filter(struct adding *a, uint64_t now)
 	if (!pkbf_writer_commit(&a->writer))
 		return false;
 	cli_error("%s: %" PRIu64 " added, %" PRIu64 " there already; now "
-		  "revision %" PRIu32 " with %" PRIu32 " entries",
-	    path, a->added, a->known, h->revision, h->entries);
+		  "revision %" PRIu32 " with %" PRIu32 " %s",
+	    path, a->added, a->known, h->revision, h->entries,
+	    cli_plural(h->entries, "entry", "entries"));
 	return true;
 }
 

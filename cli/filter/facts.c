@@ -123,15 +123,17 @@ filter_facts_are_consistent(const struct filter_facts *f, char *why, size_t cap)
 		    "be listed; make a larger filter");
 	else if (f->set > (uint64_t)h->hashes * h->entries)
 		snprintf(why, cap,
-		    "the header says %" PRIu32 " entries, which "
+		    "the header says %" PRIu32 " %s, which "
 		    "cannot set %" PRIu64 " bits; get it or build it again",
-		    h->entries, f->set);
+		    h->entries, cli_plural(h->entries, "entry", "entries"),
+		    f->set);
 	else if ((double)h->entries > 10 * f->entries + 10 ||
 	    (h->entries > 0 && f->set == 0))
 		snprintf(why, cap,
-		    "the header says %" PRIu32 " entries, the "
+		    "the header says %" PRIu32 " %s, the "
 		    "bits look like %.0f; get it or build it again",
-		    h->entries, f->entries);
+		    h->entries, cli_plural(h->entries, "entry", "entries"),
+		    f->entries);
 	else if (h->time > FILTER_TIME_MAX)
 		snprintf(why, cap,
 		    "the header's time, second %" PRIu64 ", is "

@@ -124,10 +124,12 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 	}
 	filter_find_distrust(path, distrust);
 	cli_print_safe(stdout, path, strlen(path));
-	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " entries, "
+	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " %s, "
 	       "lists a clean key with a chance of %.3g",
 	    facts.header.hashes, facts.header.length, facts.header.revision,
-	    facts.header.entries, filter_facts_rate_by_bits(&facts));
+	    facts.header.entries,
+	    cli_plural(facts.header.entries, "entry", "entries"),
+	    filter_facts_rate_by_bits(&facts));
 	if (distrust[0] != '\0') {
 		fputs("; but a login would not trust it: ", stdout);
 		cli_print_safe(stdout, distrust, strlen(distrust));

@@ -222,8 +222,9 @@ merge_filters(struct merging *m, const char *path, char **inputs)
 	    !pkbf_writer_commit(&m->writer))
 		return false;
 	cli_error("%s: merged: k %u, p %u, revision %" PRIu32
-		  ", at most %" PRIu32 " entries",
-	    path, h.hashes, h.length, h.revision, h.entries);
+		  ", at most %" PRIu32 " %s",
+	    path, h.hashes, h.length, h.revision, h.entries,
+	    cli_plural(h.entries, "entry", "entries"));
 	return true;
 }
 

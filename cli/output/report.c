@@ -221,21 +221,15 @@ report_add(struct report *r, const struct report *other)
 	r->problems += other->problems;
 }
 
-static const char *
-plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 void
 report_summary(const struct report *r)
 {
 	fprintf(r->err,
 	    "keyveto: %" PRIu64 " key%s %s %" PRIu64 " %s%s: %" PRIu64
 	    " listed, %" PRIu64 " clean",
-	    r->keys, plural(r->keys), r->servers ? "of" : "in", r->files,
-	    r->servers ? "server" : "file", plural(r->files), r->listed,
-	    r->clean);
+	    r->keys, cli_plural(r->keys, "", "s"), r->servers ? "of" : "in",
+	    r->files, r->servers ? "server" : "file",
+	    cli_plural(r->files, "", "s"), r->listed, r->clean);
 	if (r->allowed > 0)
 		fprintf(r->err, ", %" PRIu64 " allowed", r->allowed);
 	if (r->unsupported > 0)
@@ -243,7 +237,7 @@ report_summary(const struct report *r)
 		    r->unsupported);
 	if (r->problems > 0)
 		fprintf(r->err, ", %" PRIu64 " problem%s", r->problems,
-		    plural(r->problems));
+		    cli_plural(r->problems, "", "s"));
 	putc('\n', r->err);
 }
 

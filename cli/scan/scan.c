@@ -136,9 +136,10 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
 		report_reason(s, name, "the server sent too much");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
 		snprintf(why, sizeof(why),
-		    "no answer within %u seconds, "
+		    "no answer within %u second%s, "
 		    "while %.*s (--timeout)",
-		    s->timeout, (int)phase.len, (const char *)phase.p);
+		    s->timeout, cli_plural(s->timeout, "", "s"), (int)phase.len,
+		    (const char *)phase.p);
 		report_reason(s, name, why);
 	} else if (status != 0) {
 		snprintf(why, sizeof(why), "the scan of it ended while %.*s",

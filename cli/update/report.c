@@ -8,9 +8,11 @@
 static void
 print_filter(const struct filter_facts *f)
 {
-	printf(", %" PRIu32 " entries, %.3g%% of the bits set, false positives "
+	printf(", %" PRIu32 " %s, %.3g%% of the bits set, false positives "
 	       "%.3g\n",
-	    f->header.entries, f->share * 100, filter_facts_rate_by_bits(f));
+	    f->header.entries,
+	    cli_plural(f->header.entries, "entry", "entries"), f->share * 100,
+	    filter_facts_rate_by_bits(f));
 }
 
 /* Prints "PATH: ". False with --quiet. */

@@ -20,7 +20,7 @@ def test_the_sample_is_fine_and_its_actions_are_told(scratch):
     world = World(scratch)
     done = keyveto("config", "check", status=0)
     contains(done.stdout, f"{CONFIG}: each key gets a verdict\n", "refused (OnHit deny)", "refused (OnError deny)",
-             "let in (OnUnsupported allow)", f"{FILTER}: revision 1, 1 entries\n", "AuthorizedKeysFile   .ssh/authorized_keys\n")
+             "let in (OnUnsupported allow)", f"{FILTER}: revision 1, 1 entry\n", "AuthorizedKeysFile   .ssh/authorized_keys\n")
     equal(done.stderr, "")
     assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
 

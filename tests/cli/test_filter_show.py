@@ -159,7 +159,7 @@ def test_verify_names_a_bad_filter_with_the_reason(scratch):
                        (header(k=0), "0 hash"), (header(p=0), "between"), (header(p=2), "between"),
                        (header(p=41), "between"), (header(p=255), "between"), (header(p=11), "damaged"),
                        (header(p=40), "cut short"), (header(entries=0), "0 entries"),
-                       (header(entries=1), "1 entries"), (header(entries=10 ** 6), "1000000 entries"),
+                       (header(entries=1), "1 entry, "), (header(entries=10 ** 6), "1000000 entries"),
                        (good[:24] + bytes(512), "look like 0"), (good[:24] + b"\xff" * 512, "every"),
                        (header(when=2 ** 64 - 1), "date")):
         (scratch / "f").write_bytes(data)

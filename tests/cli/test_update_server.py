@@ -70,7 +70,7 @@ def test_a_filter_that_locks_out_everybody_or_nobody_is_refused(place):
                           (dense, "which is more than MaxFalsePositives allows (0.001)"),
                           (short.to_bytes(), "would refuse 0.00177 of all keys by chance"),
                           (a_filter(9, entries=0), "no bit is set, so that no key would be listed"),
-                          (a_filter(9)[:18] + b"\0\0\0\1" + a_filter(9)[22:], "the header says 1 entries"),
+                          (a_filter(9)[:18] + b"\0\0\0\1" + a_filter(9)[22:], "the header says 1 entry"),
                           (b"pkbfv1" + bytes(16) + b"\0\20" + bytes(8192), "not a filter; correct URL")):
             place.page.body = body
             contains(place.refuse(*words), why)
