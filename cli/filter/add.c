@@ -51,7 +51,7 @@ add_spki(struct kv_span spki, void *arg)
 
 /*
  * ECDSA keys also have an SPKI with a compressed point; if that is wanted, they
- * are left to on_key.
+ * are left to add_key.
  */
 static size_t
 add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],

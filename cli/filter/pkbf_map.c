@@ -10,7 +10,7 @@
 
 #include "command.h"
 
-/* The mapped ranges, for on_bus_error. */
+/* The mapped ranges, for replace_lost_page. */
 static struct range {
 	uintptr_t start, end;
 } mapped[KV_CONFIG_MAX_FILTERS];

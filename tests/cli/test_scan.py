@@ -256,7 +256,7 @@ def check_time_out(folder, talk, seconds=1):
     _, bad = keys_and_filter(folder, kinds=FOUR_TYPES[:2])
     with Server(talk) as server:
         done = keyveto("scan", "--filter", bad, "--timeout", seconds, name(server.port), status=2)
-    contains(done.stderr, f"keyveto: {name(server.port)}: no answer within {seconds} seconds")
+    contains(done.stderr, f"keyveto: {name(server.port)}: no answer within {seconds} second")
     assert seconds <= done.seconds, f"it took {done.seconds} s"
 
 
