@@ -369,7 +369,8 @@ change_config(const struct request *q, struct config_swap *s)
 	bool ok, same;
 
 	if (s->r.old == -1) {
-		cli_error("%s: not there; make one with " CONFIG_EDIT_COMMAND,
+		cli_error(
+		    "%s: does not exist; make one with " CONFIG_EDIT_COMMAND,
 		    q->config);
 		return false;
 	}

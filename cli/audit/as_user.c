@@ -190,7 +190,7 @@ read_pattern(const struct reader *r, const char *pattern)
 	if (err != KV_OK) {
 		send_problem(r, pattern, 0,
 		    err == KV_ERR_CONFIG ?
-			"AuthorizedKeysFile has a token that is not known here" :
+			"AuthorizedKeysFile has a token unknown to keyveto" :
 			"path of the authorized keys file is too long");
 		return;
 	}

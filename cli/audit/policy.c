@@ -110,8 +110,9 @@ add_command(struct audit_policy *policy, struct report *r)
 	guard = guard_command(command, &args);
 	if (!guard || guard_chained(args)) {
 		if (!r->quiet)
-			cli_error("note: sshd also asks AuthorizedKeysCommand "
-				  "%s: the keys it prints are not seen here",
+			cli_error(
+			    "note: sshd also asks AuthorizedKeysCommand %s: "
+			    "the keys it prints are not audited",
 			    command);
 		return;
 	}

@@ -147,7 +147,9 @@ decide_about(const struct edit *e, const struct config_text *t)
 		else if (e->terminal)
 			answer = ask_what_now(true);
 		else
-			cli_error("%s: with --yes it is saved all the same",
+			cli_error(
+			    "%s: not saved, since people may be locked out; "
+			    "--yes saves it all the same",
 			    e->path);
 	}
 	config_findings_free(&was);
@@ -159,7 +161,7 @@ static void
 print_where_text_is(const struct edit *e)
 {
 	cli_error(
-	    "%s: as it was; your text is kept in %s, and the next " CONFIG_EDIT_COMMAND
+	    "%s: unchanged; your text is kept in %s, and the next " CONFIG_EDIT_COMMAND
 	    " asks about it",
 	    e->path, e->copy.path);
 }
@@ -301,7 +303,7 @@ read_base(struct edit *e)
 		return ok;
 	}
 	if (errno == ENOENT) {
-		cli_error("note: %s: not there yet", e->path);
+		cli_error("note: %s: does not exist yet", e->path);
 		e->base.text = calloc(1, 1);
 		return e->base.text != NULL;
 	}

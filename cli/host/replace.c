@@ -251,9 +251,9 @@ clean_up_after_killed_run(const struct replace *r)
 	}
 	if (rename_or_remove_old(r))
 		return true;
-	cli_error("%s: cannot make %s beside it, left by a run that was "
-		  "killed, %s: %s",
-	    r->path, r->old_name, r->previous_name, strerror(errno));
+	cli_error("%s: cannot rename or remove %s beside it, left by a run "
+		  "that was killed: %s",
+	    r->path, r->old_name, strerror(errno));
 	return false;
 }
 

@@ -395,8 +395,7 @@ read_armoured(struct kv_span text, const struct armour *armour,
 	}
 	if (form == NULL)
 		return pem_refuse(o,
-		    "%.*s: not a kind of PEM block that holds "
-		    "a key known here",
+		    "%.*s: keyveto reads no key from this kind of PEM block",
 		    (int)label.len, (const char *)label.p);
 	return find_body(text, armour, label, &body, o) &&
 	    read_headers(&body, o) && pem_decode_and_read(body, form->read, o);

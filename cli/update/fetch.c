@@ -421,8 +421,8 @@ hint_for_error(CURLcode code)
 		return "; the server is not who it claims to be, or CAFile "
 		       "lacks its CA";
 	case CURLE_UNSUPPORTED_PROTOCOL:
-		return "; it redirects to something else than https: name the "
-		       "https URL it leads to, if there is one";
+		return "; it redirects to another protocol than https: name "
+		       "the https URL that it leads to, if there is one";
 	case CURLE_TOO_MANY_REDIRECTS:
 		return "; correct URL";
 	default:

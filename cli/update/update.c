@@ -129,7 +129,7 @@ report_unchanged(const struct update *u)
 		cli_error("%s: stays as it is, revision %" PRIu32, t->path,
 		    t->header.revision);
 	else if (t->fd == -1)
-		cli_error("%s: there still is no filter", t->path);
+		cli_error("%s: there is still no filter", t->path);
 }
 
 /*

@@ -263,7 +263,7 @@ def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(scratch):
     assert not CONFIG.exists()
     was = os.umask(0o077)
     try:
-        contains(world.edit(append("OnHit warn")).stderr, "not there yet")
+        contains(world.edit(append("OnHit warn")).stderr, "does not exist yet")
     finally:
         os.umask(was)
     equal((world.text, stat.S_IMODE(CONFIG.stat().st_mode), CONFIG.stat().st_uid), ("OnHit warn\n", 0o644, 0))

@@ -74,7 +74,7 @@ def test_broken_blocks_are_refused_with_the_reason(scratch):
             (pem("PRIVATE KEY", spki), "private key is malformed"),
             (pem("CERTIFICATE", spki), "X.509 certificate is malformed"),
             (pem("CERTIFICATE REQUEST", spki), "certificate request is malformed"),
-            (pem("PGP MESSAGE", spki), "PGP MESSAGE: not a kind of PEM block that holds a key known here"),
+            (pem("PGP MESSAGE", spki), "PGP MESSAGE: keyveto reads no key from this kind of PEM block"),
             (pem("public key", spki), "public key: not a kind")):
         refused(write(scratch / "file", text), reason)
     # On the curve, or not: OpenSSL sees to it.

@@ -219,8 +219,8 @@ def test_only_a_replaced_filter_becomes_the_one_before(place):
     equal((revision_of(place.target), revision_of(place.previous)), (4, 2))
     lacks(" ".join(place.names()), "keyveto-old")
     place.old.mkdir()
-    contains(place.refuse("--force", early=True), "cannot make .filter.pkbf.keyveto-old beside it, left by a run that "
-             "was killed, filter.pkbf.previous: Is a directory")
+    contains(place.refuse("--force", early=True), "cannot rename or remove .filter.pkbf.keyveto-old beside it, left by a run that "
+             "was killed: Is a directory")
 
 
 def test_the_one_before_may_be_another_name_of_the_one_installed(place):

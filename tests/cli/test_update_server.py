@@ -225,7 +225,7 @@ def test_what_cannot_be_remembered_of_a_part_ends_it(place):
     renames = "rename,renameat,renameat2"
     status, messages = traced(place, ["-e", f"trace={renames}", "-e", f"inject={renames}:error=EIO"])
     equal(status, 2, messages)
-    contains(messages, ".filter.pkbf.keyveto-update beside it: Input/output error", "there still is no filter")
+    contains(messages, ".filter.pkbf.keyveto-update beside it: Input/output error", "there is still no filter")
     assert not place.part.exists()
 
 

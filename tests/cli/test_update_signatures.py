@@ -181,7 +181,7 @@ def test_a_killed_ssh_keygen_is_not_called_a_bad_signature(place):
     # Only the child that is to become it makes this call.
     status, messages = traced(place, ["-f", "-e", "trace=close_range", "-e", "inject=close_range:signal=KILL"])
     equal(status, 2, messages)
-    contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there still is no filter")
+    contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there is still no filter")
     lacks(messages, "no good signature")
 
 

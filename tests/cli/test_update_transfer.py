@@ -198,7 +198,7 @@ def test_a_redirect_to_http_to_a_file_or_in_circles_is_refused(place):
             place.page.answer = redirect_to(where)
             place.refuse()
         place.page.answer = redirect_to(other.url())
-        contains(place.refuse(), "it redirects to something else than https")
+        contains(place.refuse(), "it redirects to another protocol than https")
         equal(other.requests, [])
         place.page.answer = redirect_to("/filter.pkbf")
         before = len(place.site.requests)

@@ -91,7 +91,7 @@ class Place:
             if self.target.exists():
                 equal(last, f"{self.target}: stays as it is, revision {revision_of(self.target)}")
             else:
-                equal(last, f"{self.target}: there still is no filter")
+                equal(last, f"{self.target}: there is still no filter")
         if kept is not None:
             equal(self.part.exists(), kept, "what was received is kept")
         return "\n".join(messages)
