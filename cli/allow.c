@@ -63,10 +63,7 @@ print_problem(const struct input_problem *problem, void *arg)
 	f->failed = true;
 }
 
-/*
- * Sets q's key from a fingerprint, or from a file with one key. False after a
- * message.
- */
+/* Sets q's key: KEY is a fingerprint, or a file. False after a message. */
 static bool
 set_key(struct request *q, const char *key)
 {
@@ -103,10 +100,7 @@ set_key(struct request *q, const char *key)
 	return true;
 }
 
-/*
- * Parses the date with keyveto.conf's parser, so that both accept the same.
- * False after a message.
- */
+/* Parses the date as keyveto.conf's parser does. False after a message. */
 static bool
 set_date(struct request *q, const char *date)
 {

@@ -12,10 +12,7 @@ enum cli_status {
 	CLI_UNCHECKED = 2, /* something could not be checked; bad usage */
 };
 
-/*
- * A subcommand. main.c dispatches by a table of these, and prints the usage
- * from it.
- */
+/* A subcommand. main.c has a table of these, for dispatch and usage. */
 struct cli_command {
 	const char *name;
 	const char *synopsis; /* the arguments in the usage */
@@ -101,10 +98,7 @@ void cli_print_safe(FILE *out, const void *text, size_t len);
 /* Returns one if n is 1, otherwise many: "entry", "entries". */
 const char *cli_plural(uint64_t n, const char *one, const char *many);
 
-/*
- * Parses a whole number in [min, max], digits only. False if it is anything
- * else.
- */
+/* Parses a whole number in [min, max], digits only. False otherwise. */
 bool cli_read_number(const char *text, uint64_t min, uint64_t max,
     uint64_t *valuep);
 

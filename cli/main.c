@@ -76,10 +76,7 @@ main(int argc, char **argv)
 		return CLI_UNCHECKED;
 	/* Each message is one write, so that it is not mixed with others'. */
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
-	/*
-	 * If the parent ignored SIGCHLD, waitpid could not tell how a child
-	 * ended.
-	 */
+	/* If the parent ignored it, waitpid could not tell a status. */
 	signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		print_usage(stderr);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * audit/accounts: judges the authorized keys of accounts, read as each account.
- */
+/* audit/accounts: judges the keys of accounts, read as each account. */
 #ifndef CLI_AUDIT_ACCOUNTS_H
 #define CLI_AUDIT_ACCOUNTS_H
 

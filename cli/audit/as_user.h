@@ -26,10 +26,7 @@ struct as_user {
 /* Gets what the reader found. */
 struct as_user_sink {
 	struct input_sink input; /* key, problem, file, arg */
-	/*
-	 * Gets a text about a file that sshd will not use. The audit itself is
-	 * complete.
-	 */
+	/* Gets a text about a file that sshd will not use. */
 	void (*note)(const char *text, void *arg);
 };
 

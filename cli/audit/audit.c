@@ -42,10 +42,7 @@ add_account(const struct account *account, const struct report *before,
 	return audit_table_add(arg, "account", account->name, before, r);
 }
 
-/*
- * Stores the first problem of a host key file: it counts only if no key is
- * found.
- */
+/* The first problem of a host key file: counts only if it has no key. */
 struct host_file {
 	struct report *r;
 	uint64_t keys, line;

@@ -95,10 +95,7 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 		    &policy->wildcards);
 }
 
-/*
- * Adds the files of the guard, and prints what the audit cannot see of another
- * command.
- */
+/* Adds the files of the guard. Prints a note about any other command. */
 static void
 add_command(struct audit_policy *policy, struct report *r)
 {

@@ -184,10 +184,7 @@ give_buffer(uint8_t *bytes, void *arg)
 	find_buffer(arg, bytes)->users--;
 }
 
-/*
- * Prints the units at the head, until at most keep are left. The caller holds
- * the lock.
- */
+/* Prints units until at most keep are left. The caller holds the lock. */
 static void
 print_done_units(struct pool *p, size_t keep)
 {

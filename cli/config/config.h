@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * config/config: shared by the subcommands of keyveto config, and keyveto
- * allow.
- */
+/* config/config: shared by keyveto config and keyveto allow. */
 #ifndef CLI_CONFIG_CONFIG_H
 #define CLI_CONFIG_CONFIG_H
 

@@ -32,10 +32,7 @@ enum config_copy_made {
 	CONFIG_COPY_THERE, /* a killed run left a copy with another text */
 };
 
-/*
- * Makes the copy with text t. If there is one with the same text already, uses
- * that.
- */
+/* Makes the copy, or uses one that is there with the same text. */
 enum config_copy_made config_copy_make(const struct config_copy *c,
     const struct config_text *t);
 

@@ -13,10 +13,7 @@ refuses_all(const struct config_findings *f)
 	return config_findings_no_verdict(f) && f->on_error == KV_ACTION_DENY;
 }
 
-/*
- * The lines that "keyveto sshd enable" writes, and "keyveto sshd disable"
- * removes.
- */
+/* The lines between the marks of "keyveto sshd enable". */
 struct marked {
 	char *lines; /* NULL: the marks are not in pairs */
 	size_t len, blocks;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * config/doubts: changes of keyveto.conf that are no mistake, but may lock
- * people out.
- */
+/* config/doubts: valid changes of keyveto.conf that may lock people out. */
 #ifndef CLI_CONFIG_DOUBTS_H
 #define CLI_CONFIG_DOUBTS_H
 

@@ -54,9 +54,7 @@ read_letter(void)
 	}
 }
 
-/*
- * Asks until one of letters is typed, and returns it; '\0' at the end of input.
- */
+/* Asks until one of letters is typed; '\0' at the end of input. */
 static char
 ask_letter(const char *question, const char *help, const char *letters)
 {
@@ -111,10 +109,7 @@ is_unchanged(const struct edit *e, const struct config_text *t)
 	    memcmp(t->text, e->base.text, t->len) == 0;
 }
 
-/*
- * Checks the edited text against the file's, and asks if there are mistakes or
- * doubts.
- */
+/* Checks the edited text. Asks if it has mistakes or doubts. */
 static enum answer
 decide_about(const struct edit *e, const struct config_text *t)
 {
@@ -166,10 +161,7 @@ print_where_text_is(const struct edit *e)
 	    e->path, e->copy.path);
 }
 
-/*
- * Replaces the file by the text, unless the file changed meanwhile. Returns the
- * exit status.
- */
+/* Replaces the file, unless it changed meanwhile. Returns exit status. */
 static int
 save_text(const struct edit *e, const struct config_text *t)
 {

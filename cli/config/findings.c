@@ -65,10 +65,7 @@ find_line(char *text, size_t len, unsigned long number, size_t *line_lenp)
 	return NULL;
 }
 
-/*
- * Overwrites a line with blanks. False if it was blank already, or is not
- * there.
- */
+/* Overwrites a line with blanks. False if it is blank, or not there. */
 static bool
 blank_line(char *text, size_t len, unsigned long number)
 {

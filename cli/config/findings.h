@@ -38,10 +38,7 @@ bool config_findings_make(struct config_findings *f,
     const struct config_subject *s);
 void config_findings_free(struct config_findings *f);
 
-/*
- * Whether no login by key gets a verdict: there are mistakes or unreadable
- * files.
- */
+/* Whether logins by key get no verdict: by a mistake or unreadable file. */
 bool config_findings_no_verdict(const struct config_findings *f);
 
 /* Prints what a login does now. */

@@ -21,10 +21,7 @@ extern const struct cli_command filter_create, filter_add, filter_merge,
  * Closed by kv_pkbf_close.
  */
 bool filter_open(const char *path, struct kv_pkbf *f);
-/*
- * As filter_open, for an open descriptor. After false, the caller still owns
- * it.
- */
+/* As filter_open, for an open fd. After false, the caller closes it. */
 bool filter_adopt(const char *path, int fd, struct kv_pkbf *f);
 
 /*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * keyveto filter merge: makes one filter that lists what any of several lists.
- */
+/* keyveto filter merge: makes one filter of several. */
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -52,10 +50,7 @@ same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/*
- * Opens all inputs. A file that is given twice is read once, and its entries
- * count once.
- */
+/* Opens all inputs. A file that is given twice is used once. */
 static bool
 open_sources(struct merging *m, char **paths)
 {

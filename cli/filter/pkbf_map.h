@@ -32,10 +32,7 @@ struct pkbf_map {
 bool pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f);
 void pkbf_map_close(struct pkbf_map *m);
 
-/*
- * Sets listed[i] to whether the filter lists h[i], for n hashes, at most
- * PKBF_MAP_BATCH.
- */
+/* Sets listed[i] if h[i] is listed; n is at most PKBF_MAP_BATCH. */
 void pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
     size_t n, bool *listed);
 

@@ -35,10 +35,7 @@ bool pkbf_writer_open(struct pkbf_writer *w, const char *path);
  */
 bool pkbf_writer_may_replace(struct pkbf_writer *w, bool force);
 
-/*
- * Loads the old filter, to which pkbf_writer_add then adds. Fails if there is
- * none.
- */
+/* Loads the old filter, for pkbf_writer_add. Fails if there is none. */
 bool pkbf_writer_load(struct pkbf_writer *w);
 
 /* Begins a new filter with this header and no bit set. */

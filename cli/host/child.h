@@ -82,10 +82,7 @@ int child_keep(int fd);
  */
 void child_die_with_parent(void);
 
-/*
- * Waits for the child's end, closes c->fd, and returns the status of
- * waitpid(2).
- */
+/* Waits for the end, closes c->fd, returns the status of waitpid(2). */
 int child_wait(struct child *c);
 /*
  * Kills a child and closes c->fd. Waits 0.2 s at most: a child that hangs in

@@ -37,10 +37,7 @@ report_reason(const struct walk *w, const char *why)
 	return false;
 }
 
-/*
- * Makes fd the directory reached, and closes the one before. False after a
- * message if fd is -1.
- */
+/* Makes fd the directory reached. False after a message if it is -1. */
 static bool
 enter_directory(struct walk *w, int fd)
 {
@@ -59,10 +56,7 @@ enter_start(struct walk *w, const char *path)
 	    open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/*
- * Moves the next name from w->rest to w->name. At the end of the path w->name
- * is empty.
- */
+/* Moves the next name from w->rest to w->name, "" at the end. */
 static bool
 move_next_name(struct walk *w)
 {
@@ -81,10 +75,7 @@ move_next_name(struct walk *w)
 	return true;
 }
 
-/*
- * Whether this process may follow the link w->name: see place.h. False after a
- * message.
- */
+/* Whether to follow the link w->name (place.h). False after a message. */
 static bool
 may_follow_link(const struct walk *w, const struct stat *link)
 {
@@ -113,10 +104,7 @@ may_follow_link(const struct walk *w, const struct stat *link)
 	return false;
 }
 
-/*
- * Puts the target of an open link before the rest of the path. False after a
- * message.
- */
+/* Puts the target of a link before w->rest. False after a message. */
 static bool
 follow_link(struct walk *w, int link, const struct stat *st)
 {
@@ -144,9 +132,7 @@ follow_link(struct walk *w, int link, const struct stat *st)
 	return target[0] != '/' || enter_start(w, target);
 }
 
-/*
- * Sets *foundp if w->name may be the name of a new file. False after a message.
- */
+/* Sets *foundp if the file may be new. False after a message. */
 static bool
 accept_new_file(const struct walk *w, bool last, bool *foundp)
 {
@@ -162,10 +148,7 @@ accept_new_file(const struct walk *w, bool last, bool *foundp)
 	return true;
 }
 
-/*
- * Walks one name of the path. Sets *foundp if it is the file's own name. False
- * after a message.
- */
+/* Walks one name; *foundp: it is the file's. False after a message. */
 static bool
 walk_name(struct walk *w, bool *foundp)
 {

@@ -108,10 +108,7 @@ open_lock(struct replace *r, bool *madep)
 	return r->lock != -1;
 }
 
-/*
- * Whether only users who may write the file can hold the lock. False after a
- * message.
- */
+/* Whether only users who may write the file can hold the lock. */
 static bool
 lock_is_safe(const struct replace *r)
 {

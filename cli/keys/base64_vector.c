@@ -26,9 +26,7 @@ enum { SIGNS = 1, NUMBERS = 2, A_TO_O = 4, P_TO_Z = 8, OTHER = 16 };
 __attribute__((target("avx2"))) static inline bool
 decode_vector(const uint8_t *text, uint8_t *out)
 {
-	/*
-	 * The class of each upper half, and the classes without a lower half.
-	 */
+	/* The class of each upper half; the classes without a lower half. */
 	const __m256i can = BOTH_HALVES(OTHER, OTHER, SIGNS, NUMBERS, A_TO_O,
 	    P_TO_Z, A_TO_O, P_TO_Z, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER,
 	    OTHER, OTHER);
@@ -38,9 +36,7 @@ decode_vector(const uint8_t *text, uint8_t *out)
 	    OTHER | SIGNS, OTHER | SIGNS | NUMBERS, OTHER | NUMBERS | P_TO_Z,
 	    OTHER | SIGNS | NUMBERS | P_TO_Z, OTHER | SIGNS | NUMBERS | P_TO_Z,
 	    OTHER | SIGNS | NUMBERS | P_TO_Z, OTHER | NUMBERS | P_TO_Z);
-	/*
-	 * What is added to a digit, by upper half, to get its value; 1 for '/'.
-	 */
+	/* What is added to a digit, by upper half; 1 is for '/'. */
 	const __m256i difference = BOTH_HALVES(0, 63 - '/', 62 - '+', 52 - '0',
 	    0 - 'A', 0 - 'A', 26 - 'a', 26 - 'a', 0, 0, 0, 0, 0, 0, 0, 0);
 	/* The low three of each four bytes, the highest first. */

@@ -12,10 +12,7 @@
 /* How many bytes beyond cap must be writable in out. */
 #define BASE64_VECTOR_SLACK 32
 
-/*
- * As kv_base64_decode_groups, but out has room for cap + BASE64_VECTOR_SLACK
- * bytes.
- */
+/* As kv_base64_decode_groups; out has cap + BASE64_VECTOR_SLACK bytes. */
 size_t base64_vector_groups(const uint8_t *text, size_t len, uint8_t *out,
     size_t cap);
 

@@ -107,10 +107,7 @@ pem_looks_like_der(struct kv_span data)
 		(data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));
 }
 
-/*
- * Reads a SEQUENCE that starts with an INTEGER: a private key, or a PKCS#1
- * public key.
- */
+/* Reads a SEQUENCE that starts with an INTEGER: private or PKCS#1. */
 static bool
 read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 {

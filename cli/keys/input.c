@@ -498,10 +498,7 @@ give_long_line(struct reader *r, struct kv_span start)
 		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
 }
 
-/*
- * Reads the start of a line that fills the buffer, and drops its rest. False
- * with errno.
- */
+/* Reads a line that fills the buffer, without its end. False with errno. */
 static bool
 skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
 {
@@ -671,9 +668,7 @@ walk_entry(int dir, const char *name, const char *path, int depth,
 	fd = openat(dir, name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1) {
-		/*
-		 * A symbolic link, a socket, or a file that was just removed.
-		 */
+		/* A symbolic link, a socket, or a file just removed. */
 		if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
 			give_path_problem(path, errno, sink);
 		return;

@@ -16,9 +16,7 @@ struct pem_out {
 	size_t cap;
 };
 
-/*
- * Writes the reason into o->why. Always false, so that a reader can return it.
- */
+/* Writes the reason into o->why. Always false, for a reader to return. */
 bool pem_refuse(const struct pem_out *o, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -63,9 +61,7 @@ bool pem_decode_and_read(struct kv_span text, pem_read_fn read,
 bool pem_is_ppk(struct kv_span line);
 bool pem_read_ppk(struct kv_span text, const struct pem_out *o);
 
-/*
- * Refuses a form whose public half is encrypted: all but OpenSSH's and PuTTY's.
- */
+/* Refuses a form whose public half is encrypted, too. */
 bool pem_refuse_encrypted(const struct pem_out *o);
 
 #endif

@@ -30,10 +30,7 @@
 /* draft-ietf-lamps-pq-composite-sigs, id-MLDSA44-Ed25519-SHA512 */
 #define OID_MLDSA44_ED25519 "1.3.6.1.5.5.7.6.39"
 
-/*
- * Our own context: openssl.cnf may load any provider or engine into the default
- * one.
- */
+/* Our own context: openssl.cnf may load any engine into the default. */
 static OSSL_LIB_CTX *libctx;
 static pthread_once_t libctx_once = PTHREAD_ONCE_INIT;
 
@@ -484,9 +481,7 @@ pem_read_ec_private(struct kv_span der, const struct pem_out *o)
 	return read_private(der, "EC", "EC private key", o);
 }
 
-/*
- * Converts only known types: with others, such as DH, OpenSSL could take long.
- */
+/* Converts known types only: OpenSSL may be slow with others, as DH. */
 static bool
 convert_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Readers of files that hold an SSH blob: OpenSSH's private keys and PuTTY's.
- */
+/* Readers of OpenSSH's private keys and PuTTY's, which hold an SSH blob. */
 #include <string.h>
 
 #include "keys/pem_forms.h"

@@ -27,10 +27,7 @@ struct report {
  */
 void report_key(struct report *r, const struct input_key *key);
 
-/*
- * Counts keys that were judged elsewhere and are clean. Not for r->all: it
- * prints nothing.
- */
+/* Counts keys that are clean, but prints none: not for r->all. */
 void report_clean(struct report *r, uint64_t keys);
 
 /*

@@ -359,10 +359,7 @@ ask_all(struct host *h)
 	return ok;
 }
 
-/*
- * Reports an offered algorithm, unless its key was asked for. Returns whether
- * it was reported.
- */
+/* Reports an offered algorithm, unless it was asked for: then false. */
 static bool
 send_unasked(const struct host *h, const char *name, size_t len)
 {

@@ -236,10 +236,7 @@ http_status(const struct transfer *t)
 	return status;
 }
 
-/*
- * Called before the first byte of an answer. False if it is not the file that
- * was asked for.
- */
+/* Before the first byte. False if the answer is not the file asked for. */
 static bool
 begin_file(struct transfer *t)
 {
@@ -250,10 +247,7 @@ begin_file(struct transfer *t)
 	t->in_body = true;
 	if (status == 206) {
 		at = f->from;
-		/*
-		 * Only an equal ETag proves that this is a part of the same
-		 * file.
-		 */
+		/* Only an equal ETag proves that it is the same file. */
 		if (at == 0 || http_range_start(t->range) != at ||
 		    strcmp(f->etag, f->if_range) != 0)
 			return false;

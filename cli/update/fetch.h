@@ -28,9 +28,7 @@ struct fetch_place {
  * fetch_place_free, even after a failure.
  */
 bool fetch_place_parse(const char *text, struct fetch_place *p);
-/*
- * The place of the same file with ".sig" after its name. As fetch_place_parse.
- */
+/* The place of the same file with ".sig" appended to its name. */
 bool fetch_place_signature(const struct fetch_place *of, struct fetch_place *p);
 void fetch_place_free(struct fetch_place *p);
 
@@ -45,15 +43,10 @@ struct fetch_limits {
 struct fetch {
 	const struct fetch_place *place;
 	const struct fetch_limits *limits;
-	/*
-	 * ETag and date of what is there already; "": none. Not used for a
-	 * path.
-	 */
+	/* ETag and date of what is there; "": none. Not for a path. */
 	const char *if_none_match;
 	const char *if_modified_since;
-	/*
-	 * To resume from an offset, if the server's file still has this ETag.
-	 */
+	/* To resume from an offset, if the file still has this ETag. */
 	const char *if_range;
 	off_t from;
 	/*

@@ -27,10 +27,7 @@ is_vouched_for(const struct update *u)
 	    strcmp(u->notes.signers, u->source.signers_name) == 0;
 }
 
-/*
- * Forgets the ETag if it is of another URL, or must not count with these
- * options.
- */
+/* Forgets the ETag if it is of another URL, or all must be fetched again. */
 static void
 forget_what_does_not_hold(struct update *u)
 {
@@ -118,9 +115,7 @@ begin_part(const struct fetch *f, off_t at, void *arg)
 	const struct update_notes *s = &u->notes;
 
 	u->keep_part = false;
-	/*
-	 * If killed in between, there is a note without bytes, which is safe.
-	 */
+	/* If killed in between: a note without bytes, which is safe. */
 	if (!update_received_begin(&u->received, at) ||
 	    (at == 0 && !name_part(u, f)))
 		return false;
@@ -184,10 +179,7 @@ receive_filter(struct update *u, struct fetch *f)
 	if (can_resume(u)) {
 		u->keep_part = !u->options.dry_run;
 		f->if_range = part_etag;
-		/*
-		 * One byte again: the part may be complete, and an empty range
-		 * is refused.
-		 */
+		/* From the last byte: an empty range would be refused. */
 		f->from = u->received.len - 1;
 	}
 	end = fetch_run(f);
@@ -271,10 +263,7 @@ check_signature(struct update *u)
 
 /* --- judging it --------------------------------------------------------- */
 
-/*
- * Whether the installed and the received file are equal: 1, 0, or -1 after a
- * message.
- */
+/* Whether installed and received are equal: 1, 0, -1 after a message. */
 static int
 compare_files(const struct update *u, off_t size)
 {
@@ -296,10 +285,7 @@ compare_files(const struct update *u, off_t size)
 	return 1;
 }
 
-/*
- * Whether the received filter is the installed one: 1, 0, or -1 after a
- * message.
- */
+/* Whether the received filter is installed: 1, 0, -1 after a message. */
 static int
 is_the_same(const struct update *u, const struct filter_facts *fresh)
 {

@@ -31,9 +31,7 @@ is_our_directory(const struct update_installed *t)
 	return false;
 }
 
-/*
- * Lets replace_open end an update that was killed before it made NAME.previous.
- */
+/* Lets replace_open end a run that was killed before it was done. */
 static bool
 end_killed_run(const struct update_installed *t)
 {

@@ -41,9 +41,7 @@ bool update_installed_replace(const struct update_installed *t, int fd,
 
 /* Opens NAME.previous for reading. -1 after a message. */
 int update_installed_open_previous(const struct update_installed *t);
-/*
- * Exchanges the filter and NAME.previous. Returns as update_installed_replace.
- */
+/* Exchanges the two. Returns as update_installed_replace does. */
 bool update_installed_exchange(const struct update_installed *t, bool *donep);
 
 /*

@@ -202,9 +202,7 @@ update_notes_signers(int allowed_signers, const char *identity,
 	ssize_t n;
 
 	SHA256Init(&ctx);
-	/*
-	 * With its NUL, so that no part of it counts as the start of the file.
-	 */
+	/* With its NUL, to separate it from the file. */
 	SHA256Update(&ctx, (const uint8_t *)identity, strlen(identity) + 1);
 	while ((n = pread(allowed_signers, buf, sizeof(buf), at)) != 0) {
 		if (n == -1 && errno == EINTR)

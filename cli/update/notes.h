@@ -23,9 +23,7 @@ struct update_notes {
 	/* The server's ETag and date of the installed filter. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
-	/*
-	 * Whose good signature it has, see update_notes_signers; "": nobody's.
-	 */
+	/* Whose good signature it has (update_notes_signers); "": none. */
 	char signers[UPDATE_DIGEST_CHARS];
 	/* The file that these notes are about. It may have changed since. */
 	int64_t size, mtime, mtime_ns;
@@ -42,10 +40,7 @@ struct update_notes {
 
 void update_notes_clear(struct update_notes *s);
 
-/*
- * Loads the notes of the filter called name in dir; empty ones if there are
- * none to be read.
- */
+/* Loads the notes of filter name in dir; empty if there are none. */
 void update_notes_load(int dir, const char *name, struct update_notes *s);
 /* Saves the notes in one step. False with errno. */
 bool update_notes_save(int dir, const char *name, const struct update_notes *s);

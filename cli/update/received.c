@@ -23,10 +23,7 @@ report_failure(const struct update_received *p, const char *what)
 	return false;
 }
 
-/*
- * Whether only this user can write the file: nobody else may change it after it
- * was verified.
- */
+/* Whether nobody else can write the file after it was verified. */
 static bool
 is_ours(const struct stat *st)
 {
@@ -34,10 +31,7 @@ is_ours(const struct stat *st)
 	    st->st_nlink == 1 && (st->st_mode & 077) == 0;
 }
 
-/*
- * Tries once. Returns 1; 0 to try again, since another process was faster; -1
- * after a message.
- */
+/* Tries once. 1; 0: try again, another was faster; -1 after a message. */
 static int
 open_and_lock(struct update_received *p)
 {

@@ -178,10 +178,7 @@ set_value(struct parser *ps, size_t i, const char *text)
 	void *value = ps->seen[i] ? (void *)&spare : (char *)ps->s + k->offset;
 
 	ps->seen[i] = true;
-	/*
-	 * Do not print the value: it may be secret, such as a URL with a
-	 * password.
-	 */
+	/* Do not print the value: it may hold a password. */
 	return text[0] != '\0' && k->read(text, value) ?
 	    true :
 	    mistake(ps, "%s needs %s", k->name, k->wanted);

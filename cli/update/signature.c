@@ -43,9 +43,7 @@ keep_start(const void *p, size_t len, void *arg)
 	return 0;
 }
 
-/*
- * Returns 0, with the status of ssh-keygen as waitpid(2) gives it, or an errno.
- */
+/* Returns 0, with ssh-keygen's status of waitpid(2), or an errno. */
 static int
 run_keygen(int data, int signature, int allowed, const char *identity,
     char answer[static ANSWER_BYTES], int *statusp)

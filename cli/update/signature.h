@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * update/signature: checks SSH signatures of files (ssh-keygen -Y sign), by
- * ssh-keygen.
- */
+/* update/signature: SSH signatures of files, checked by ssh-keygen -Y. */
 #ifndef CLI_UPDATE_SIGNATURE_H
 #define CLI_UPDATE_SIGNATURE_H
 

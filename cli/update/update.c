@@ -41,9 +41,7 @@ was_signalled(void)
 	return signal_caught != 0;
 }
 
-/*
- * Signals only set a flag: the run then ends by itself, and removes its files.
- */
+/* Signals only set a flag: the run ends itself and removes its files. */
 static void
 catch_signals(void)
 {
@@ -170,9 +168,7 @@ update_filter(struct update *u, const char *path)
 
 	if (!update_installed_open(t, path, u->options.force))
 		return UPDATE_FAILED;
-	/*
-	 * After update_installed_open: replace_open in it sets handlers, too.
-	 */
+	/* After update_installed_open, which sets handlers, too. */
 	catch_signals();
 	if (!update_received_open(&u->received, t->place.dir, t->place.name,
 		t->path))
