@@ -40,7 +40,7 @@ struct program {
 /* Sets all of p->fd: the three standard descriptors, and nothing else. */
 void program_fds(struct program *p, int in, int out, int err);
 
-/* A program that was started. Always end it with program_wait. */
+/* A started program. Always end it by program_wait or program_kill. */
 struct program_process {
 	pid_t pid;
 	int failure; /* pipe: errno, if exec failed */

@@ -21,10 +21,10 @@ struct update_installed {
 
 /*
  * Opens the filter at path, if there is one. First ends what a killed run
- * began. False after a message, also if another user may write to the
- * directory, who could exchange a file after it was verified, or if the file
- * never was a filter. With force, such a file is kept beside the new filter.
- * Always call update_installed_close, even after a failure.
+ * began. False after a message. It refuses a directory to which another user
+ * may write: that user could exchange a file after it was verified. It refuses
+ * a file that never was a filter, unless force is set: then that file is kept
+ * beside the new filter. Always call update_installed_close, even after false.
  */
 bool update_installed_open(struct update_installed *t, const char *path,
     bool force);
