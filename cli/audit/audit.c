@@ -346,7 +346,8 @@ const struct cli_command cli_audit = {
 	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
 		    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
 		    "[--config FILE] [--filter FILE]...",
-	.help = "Tell which keys that this machine accepts or has are listed",
+	.help =
+	    "Tell which keys of this machine, accepted or its own, are listed",
 	.details =
 	    "As root: the authorized keys of every account, read as that "
 	    "account, then the\nhost keys and the trusted user CA keys, from "
@@ -354,9 +355,9 @@ const struct cli_command cli_audit = {
 	    "with --user.\n\n"
 	    "  --user NAME      only this account, and no host keys; may "
 	    "repeat\n"
-	    "  --json           one JSON object a line; in the end, one an "
-	    "account with\n"
-	    "                   \"summary\": true\n"
+	    "  --json           one JSON object a line; at the end, one for "
+	    "each account\n"
+	    "                   with \"summary\": true\n"
 	    "  --all            every key with its verdict, not only listed "
 	    "ones\n"
 	    "  --quiet          print nothing but errors; the exit status "
@@ -365,8 +366,7 @@ const struct cli_command cli_audit = {
 	    "(default 30)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --sshd-config FILE\n"
-	    "                   its configuration, if it is not its own "
-	    "default\n" CLI_JUDGE_HELP
+	    "                   with this configuration (default: its own)\n" CLI_JUDGE_HELP
 	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
 	    "listed but\nsomething could not be checked, or bad usage.\n",
 	.run = run_command,

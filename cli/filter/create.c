@@ -154,9 +154,9 @@ const struct cli_command filter_create = {
 	.help = "Make an empty filter",
 	.details =
 	    "  --entries N   make room for N keys\n"
-	    "  --fpr P       and call fewer than this share of all other keys "
+	    "  --fpr P       and call less than this share of other keys "
 	    "listed (0.001)\n"
-	    "  --hashes K    or: set K bits for each key, 1 to 255\n"
+	    "  --hashes K    or: set K bits for each key, 1 to 255,\n"
 	    "  --length P    of 2^P bits in all, 3 to 40\n"
 	    "  --force       replace a filter that exists; keep any other file "
 	    "beside it\n"

@@ -23,7 +23,7 @@ struct update_received {
 	off_t len;	    /* received so far */
 	off_t expected;	    /* in all, by its header; 0: header not read yet */
 	uint64_t max_bytes; /* not counting the header */
-	/* Whether to receive this filter. False after a message. */
+	/* Whether to receive this filter. It prints a reason itself. */
 	bool (*judge)(const struct kv_pkbf_header *h, void *arg);
 	void *arg;
 	struct progress progress;

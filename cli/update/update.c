@@ -276,21 +276,20 @@ const struct cli_command cli_update = {
 		    "[--filter FILE] [URL | --rollback]",
 	.help = "Fetch a newer filter, verify it, and install it",
 	.details =
-	    "URL is https://..., or the path of a file; without one it is that "
-	    "of the\nsettings.\n\n"
-	    "  --force          also an older revision, or one with far fewer "
-	    "entries, or in\n"
-	    "                   the place of a file that is no filter\n"
+	    "URL is https://..., or the path of a file. The default is "
+	    "URL of the\nsettings.\n\n"
+	    "  --force          accept an older revision, or far fewer "
+	    "entries; replace a\n"
+	    "                   file that is not a filter\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
-	    "  --quiet          say nothing but what went wrong\n"
-	    "  --settings FILE  keyveto-update.conf(5) (default "
-	    "" UPDATE_SETTINGS_PATH ")\n"
-	    "  --config FILE    the configuration whose first filter this is "
-	    "about\n                   (default " KV_CONFIG_PATH ")\n"
-	    "  --filter FILE    the filter, in the place of that one\n"
+	    "  --quiet          print only errors\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
+	    ")\n"
+	    "  --config FILE    update the first filter that FILE names\n"
+	    "                   (default " KV_CONFIG_PATH ")\n"
+	    "  --filter FILE    update FILE instead\n"
 	    "  --rollback       exchange the filter and the one before it\n\n"
-	    "Exit status: 0 if the filter is the new one or was current "
-	    "already, else 2.\nWhatever fails, the filter that is installed "
-	    "stays as it is.\n",
+	    "Exit status: 0 if the filter was replaced or is current, else 2.\n"
+	    "After a failure the installed filter is unchanged.\n",
 	.run = run_update,
 };
