@@ -46,7 +46,7 @@ check_file(const char *name)
 	if (!config_absolute(name, path, sizeof(path)) || !read_file(name, &t))
 		return CONFIG_NO_VERDICT;
 	config_readers_find(&readers, path);
-	/* If no guard reads this file, it may be a draft of the default. */
+	/* If no guard reads it, check it as a draft of the default. */
 	if (readers.n == 0 && strcmp(path, KV_CONFIG_PATH) != 0) {
 		config_readers_find(&readers, KV_CONFIG_PATH);
 		s.draft = true;
