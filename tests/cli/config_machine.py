@@ -71,7 +71,8 @@ class World:
 
     def edit(self, script, *arguments, status=0, **environment):
         """keyveto config edit by somebody without a terminal."""
-        done = keyveto("config", "edit", *arguments, env={**os.environ, "VISUAL": str(self.editor(script)), **environment})
+        done = keyveto("config", "edit", *arguments,
+                       env={**os.environ, "VISUAL": str(self.editor(script)), **environment})
         equal(done.returncode, status, done.stdout + done.stderr)
         return done
 

@@ -28,7 +28,8 @@ def keyveto(*arguments, status=None, **options):
     started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(word) for word in (KEYVETO, *arguments)], capture_output=True, text=True,
                           errors="surrogateescape", check=False,
-                          **{"timeout": PATIENCE, "stdin": None if "input" in options else subprocess.DEVNULL, **options})
+                          **{"timeout": PATIENCE, "stdin": None if "input" in options else subprocess.DEVNULL,
+                             **options})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     done.seconds = time.monotonic() - started
     done.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -21,7 +21,8 @@ AFTER_THAT = str(TODAY + datetime.timedelta(days=60))
 
 def test_the_guard_lets_the_key_in_from_then_on(scratch):
     """The guard lets the key in from then on, until it is taken back; all other bytes stay."""
-    for number, text in enumerate((SAMPLE, MARKED + SAMPLE, "OnError deny", b"OnError deny\r\n# \xff\n", "", SAMPLE + MARKED)):
+    for number, text in enumerate((SAMPLE, MARKED + SAMPLE, "OnError deny", b"OnError deny\r\n# \xff\n", "",
+                                   SAMPLE + MARKED)):
         text = text if isinstance(text, bytes) else text.encode()
         folder = scratch / str(number)
         folder.mkdir(mode=0o755)
@@ -33,8 +34,10 @@ def test_the_guard_lets_the_key_in_from_then_on(scratch):
         line = f"AllowKey {world.leaked.fingerprint} until={LATER} build host, ticket 4711\n".encode()
         equal(CONFIG.read_bytes(), text + end + line)
         assert world.lets_in(world.leaked) and world.lets_in(world.clean)
-        contains(keyveto("check", "--all", world.leaked.path, status=0).stdout, ": allowed: ", "(build host, ticket 4711)")
-        contains(keyveto("allow", world.leaked.fingerprint, "--until", LATER, "build host, ticket 4711", status=0).stdout,
+        contains(keyveto("check", "--all", world.leaked.path, status=0).stdout, ": allowed: ",
+                 "(build host, ticket 4711)")
+        contains(keyveto("allow", world.leaked.fingerprint, "--until", LATER, "build host, ticket 4711",
+                         status=0).stdout,
                  "already")
         contains(keyveto("allow", "--remove", world.leaked.fingerprint, status=0).stdout, "taken out: AllowKey")
         equal(CONFIG.read_bytes(), text + end)
@@ -49,7 +52,8 @@ def test_a_key_that_is_allowed_already_is_updated_in_its_place(scratch):
     mine = world.leaked.fingerprint
     head, tail = SAMPLE[:400], SAMPLE[400:]
     head, tail = head[:head.rindex("\n") + 1], head[head.rindex("\n") + 1:] + tail
-    world.write(f"{head}  allowkey = {mine} until={YESTERDAY} old # why\n{tail}AllowKey \"{mine}\"\nAllowKey {FINGERPRINT}")
+    world.write(f"{head}  allowkey = {mine} until={YESTERDAY} old # why\n"
+                f"{tail}AllowKey \"{mine}\"\nAllowKey {FINGERPRINT}")
     done = keyveto("allow", mine, "--until", AFTER_THAT, "new", status=0)
     contains(done.stdout, f"before:   allowkey = {mine} until={YESTERDAY} old # why\n")
     equal(world.text, f"{head}AllowKey {mine} until={AFTER_THAT} new\n{tail}AllowKey {FINGERPRINT}")
@@ -117,7 +121,8 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     world = World(scratch)
     for text, message in ((SAMPLE + "OnHitt deny\n", "mend it with keyveto config edit"),
                           (MARKED.split("# END")[0] + SAMPLE, "a mark of keyveto's without the other one"),
-                          (MARKED.replace("# END", f"AllowKey {FINGERPRINT}\n# END") + SAMPLE, "between keyveto's marks")):
+                          (MARKED.replace("# END", f"AllowKey {FINGERPRINT}\n# END") + SAMPLE,
+                           "between keyveto's marks")):
         world.write(text)
         contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, message)
         equal(world.text, text)
@@ -135,7 +140,7 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
 def test_of_twenty_at_the_same_time_none_is_lost(scratch):
     world = World(scratch)
     some = [keys.generate(scratch).key.fingerprint for _ in range(20)]
-    running = [subprocess.Popen([KEYVETO, "allow", one, "--until", LATER, "x"], stdout=subprocess.DEVNULL)  # pylint: disable=consider-using-with
+    running = [subprocess.Popen([KEYVETO, "allow", one, "--until", LATER, "x"], stdout=subprocess.DEVNULL)
                for one in some]
     for process in running:
         equal(process.wait(PATIENCE), 0)

@@ -32,7 +32,8 @@ def test_a_listed_key_is_found_in_the_table_and_in_json(world):
     alice.authorize("# mine", f'command="x y",restrict {world.clean} a', f"{world.bad} work laptop")
     bob.authorize(world.clean)
     done = world.audit(status=1)
-    contains(done.stdout, f"{alice.keys_path}:3: listed: ssh-ed25519 256 {world.bad.fingerprint} work laptop [{world.filter}]\n")
+    contains(done.stdout,
+             f"{alice.keys_path}:3: listed: ssh-ed25519 256 {world.bad.fingerprint} work laptop [{world.filter}]\n")
     equal(row_of(done.stdout, "alice"), [1, 2, 1, 0, 0, 0])
     equal(row_of(done.stdout, "bob"), [1, 1, 0, 0, 0, 0])
     findings, summaries, _ = world.findings(status=1)
@@ -155,7 +156,8 @@ def test_a_file_is_read_with_the_groups_of_its_owner(scratch, world):
 def test_nothing_that_sshd_reads_is_hidden(world):
     """Lines as sshd reads them: what hides a key from a person hides none here."""
     grace = world.account("grace")
-    grace.authorize("-----BEGIN OPENSSH PRIVATE KEY-----", world.bad, f"0 {world.bad}", f"{world.bad} a\r", f'environment="A=b"\t{world.bad}')
+    grace.authorize("-----BEGIN OPENSSH PRIVATE KEY-----", world.bad, f"0 {world.bad}", f"{world.bad} a\r",
+                    f'environment="A=b"\t{world.bad}')
     findings, _, _ = world.findings()
     equal([int(place.rsplit(":", 1)[1]) for place in places(findings)][:2], [2, 3])
     equal(len(places(findings)), 4)

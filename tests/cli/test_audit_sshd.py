@@ -45,21 +45,22 @@ def test_the_files_are_those_that_sshd_names_whatever_match_says(world):
     """Whatever Match says, the files are those that sshd names for each account."""
     names = ("ann", "anna", "ab", "abc", "b", "ba", "bab", "x1", "x12", "y", "star", "z1", "z2")
     accounts = [world.account(name) for name in names]
-    world.append("/etc/group", "wheel:x:30010:ann,ba,y", "web1:x:30011:anna,ba", "web22:x:30012:ab,y", "deny:x:30013:y,x1")
+    world.append("/etc/group", "wheel:x:30010:ann,ba,y", "web1:x:30011:anna,ba", "web22:x:30012:ab,y",
+                 "deny:x:30013:y,x1")
     for index, account in enumerate(accounts):
         for number in range(9):
             account.write(f"k{number}", world.clean)
     world.sshd_config("AuthorizedKeysFile k0",
-                  "Match User ann,!anna,ab*", " AuthorizedKeysFile k1 k2",
-                  "Match User a*,!a*b*", " AuthorizedKeysFile k3",
-                  "match GROUP=web?,!deny", " authorizedkeysfile k4",
-                  "Match Group w*,!deny User *", " AuthorizedKeysFile k5",
-                  'Match User "x?" Address 10.0.0.0/8', " AuthorizedKeysFile k6",
-                  "Match Address 127.0.0.0/8 User x*,y", " AuthorizedKeysFile k7",
-                  "Match User *a?,*b", " AuthorizedKeysFile k8",
-                  "Match User s?a*r Group star", " AuthorizedKeysFile k1",
-                  "Match User z*,!z2", " AuthorizedKeysFile k2",
-                  "Match all", " X11Forwarding no")
+                      "Match User ann,!anna,ab*", " AuthorizedKeysFile k1 k2",
+                      "Match User a*,!a*b*", " AuthorizedKeysFile k3",
+                      "match GROUP=web?,!deny", " authorizedkeysfile k4",
+                      "Match Group w*,!deny User *", " AuthorizedKeysFile k5",
+                      'Match User "x?" Address 10.0.0.0/8', " AuthorizedKeysFile k6",
+                      "Match Address 127.0.0.0/8 User x*,y", " AuthorizedKeysFile k7",
+                      "Match User *a?,*b", " AuthorizedKeysFile k8",
+                      "Match User s?a*r Group star", " AuthorizedKeysFile k1",
+                      "Match User z*,!z2", " AuthorizedKeysFile k2",
+                      "Match all", " X11Forwarding no")
     findings, _, errors = world.findings(status=0)
     contains(errors, "test where a client connects from")
     for account in accounts:
@@ -130,7 +131,7 @@ def test_behind_the_guard_the_files_of_its_keyveto_conf_count(scratch, world):
     conf = scratch / "keyveto.conf"
     conf.write_text("AuthorizedKeysFile guarded\n")
     world.sshd_config("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
-                  f"AuthorizedKeysCommand {GUARD} --config {conf} {GUARD_ARGUMENTS}")
+                      f"AuthorizedKeysCommand {GUARD} --config {conf} {GUARD_ARGUMENTS}")
     findings, _, errors = world.findings(status=1)
     equal(places(findings), [f"{quinn.home}/guarded:1"])
     lacks(errors, "note", "warning: AuthorizedKeysFile")
@@ -165,7 +166,7 @@ def test_behind_the_guard_the_default_files_count(world):
     rita = world.account("rita")
     rita.authorize(world.bad)
     world.sshd_config("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
-                  f"AuthorizedKeysCommand {GUARD} {GUARD_ARGUMENTS}")
+                      f"AuthorizedKeysCommand {GUARD} {GUARD_ARGUMENTS}")
     equal(places(world.findings(status=1)[0]), [f"{rita.keys_path}:1"])
 
 
@@ -177,7 +178,8 @@ def test_files_and_commands_beside_the_guard_are_pointed_out(world):
     contains(world.audit(status=0).stderr, "warning: AuthorizedKeysFile is not none", "without asking the guard")
     for command in ("/usr/bin/sss_ssh_authorizedkeys %u", f"{GUARD} {GUARD_ARGUMENTS} -- /usr/bin/userdbctl %u"):
         CONFIG.write_text(f"{base}AuthorizedKeysCommandUser root\nAuthorizedKeysCommand {command}\n")
-        contains(world.audit(status=0).stderr, f"note: sshd also asks AuthorizedKeysCommand {command}: the keys it prints")
+        contains(world.audit(status=0).stderr,
+                 f"note: sshd also asks AuthorizedKeysCommand {command}: the keys it prints")
 
 
 def test_without_an_sshd_keyveto_conf_tells_the_files(scratch, world):

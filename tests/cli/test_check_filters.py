@@ -19,7 +19,8 @@ def test_several_filters_any_hit_counts(scratch):
     """Several filters: any hit counts, and each that has the key is named."""
     a, b, c = (made()[name] for name in ("ed25519", "rsa", "p256"))
     path = write(scratch / "file", f"{a.line}\n{b.line}\n{c.line}\n")
-    first, second, third = listing(scratch / "1", a, b, k=7, p=14), listing(scratch / "2", b, k=3, p=20), listing(scratch / "3")
+    first, second = listing(scratch / "1", a, b, k=7, p=14), listing(scratch / "2", b, k=3, p=20)
+    third = listing(scratch / "3")
     result = check("--all", path, filters=[first, second, third], status=1)
     equal([(one.verdict, one.rest) for one in findings(result, path)],
           [("listed", f"{a.comment} [{first}]"), ("listed", f"{b.comment} [{first}] [{second}]"),
@@ -85,7 +86,8 @@ def test_the_configurations_filters_and_allowkey_count(scratch):
 def test_onhit_onerror_and_onunsupported_do_not_matter_here(scratch):
     a = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", a)
-    listed, unknown = write(scratch / "a", a.line), write(scratch / "u", sshkey.key_line(sshkey.build_plain("ssh-new", b"")))
+    listed = write(scratch / "a", a.line)
+    unknown = write(scratch / "u", sshkey.key_line(sshkey.build_plain("ssh-new", b"")))
     choices = itertools.product(("deny", "warn"), ("deny", "allow"), ("deny", "allow"))
     for hit, error, unsupported in choices:
         config = write(scratch / "conf", f"Filter {bad}\nOnHit {hit}\nOnError {error}\nOnUnsupported {unsupported}\n")

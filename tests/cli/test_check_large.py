@@ -70,7 +70,8 @@ def test_jobs_many_files_and_directories_come_out_in_their_order(scratch):
         write(scratch / "d" / f"{number % 7}" / f"{number}", mixed_text(rnd, rnd.choice((100, 3000, 30000))))
     for number in range(4):
         write(scratch / f"large{number}", mixed_text(rnd, 2 * MIB))
-    paths = [scratch / "large0", scratch / "d", scratch / "large1", scratch / "missing", scratch / "large2", scratch / "large3"]
+    paths = [scratch / "large0", scratch / "d", scratch / "large1", scratch / "missing", scratch / "large2",
+             scratch / "large3"]
     wanted = check("--all", *paths)
     for jobs in (2, 3, 7):
         same = check("--all", "--jobs", jobs, *paths)

@@ -129,7 +129,8 @@ def test_a_byte_order_mark_never_hides_a_key_silently(scratch):
 def test_unknown_types_are_named_and_count_as_unchecked(scratch):
     """Unknown types are reported by name and count as unchecked."""
     blob = sshkey.build_plain("ssh-new@example.org", sshkey.string(b"x"))
-    path = write(scratch / "file", sshkey.key_line(blob, comment="c"), "\n", sshkey.key_line(blob, options="no-pty"), "\n")
+    path = write(scratch / "file", sshkey.key_line(blob, comment="c"), "\n", sshkey.key_line(blob, options="no-pty"),
+                 "\n")
     result = check("--all", path, status=2)
     equal((result.out, problems(result, path)),
           (b"", [(1, "unknown key type ssh-new@example.org"), (2, "unknown key type ssh-new@example.org")]), "report")

@@ -43,7 +43,8 @@ def test_bytes_that_act_on_a_terminal_are_escaped(scratch):
         # The same found in a directory, missing, and as a filter.
         os.mkdir(scratch / "walked")
         os.rename(odd, os.fsencode(scratch / "walked") + b"/" + name)
-        contains(check(scratch / "walked", filters=[bad], status=1).out.decode(), f"{safe[len(str(scratch)):]}:1: listed")
+        contains(check(scratch / "walked", filters=[bad], status=1).out.decode(),
+                 f"{safe[len(str(scratch)):]}:1: listed")
         shutil.rmtree(scratch / "walked")
         contains(check(odd, status=2).err.decode(), f"keyveto: {safe}: No such file")
         contains(check(path, filters=[odd], status=2).err.decode(), safe)

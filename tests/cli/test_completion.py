@@ -15,12 +15,12 @@ from program import PATIENCE, ROOT, contains, equal
 COMPLETION = ROOT / "completion/keyveto.bash"
 
 
-def complete(*words, cwd=None):
-    """What bash offers for the last of the words, an empty one for a new one."""
+def complete(*words, cwd=None, **environment):
+    """The words that bash offers for the last of these words; "" begins a new word."""
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
               ' _keyveto; ((${#COMPREPLY[@]} == 0)) || printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "--norc", "-uc", script, "bash", str(COMPLETION), "keyveto", *words], cwd=cwd,
-                          capture_output=True, text=True, check=False)
+                          env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     equal((done.returncode, done.stderr), (0, ""))
     return set(done.stdout.splitlines())
 
@@ -53,13 +53,13 @@ def test_the_completion_knows_which_options_take_a_value():
             equal(offered == set(), takes, f"{command} {option}: {offered}")
 
 
-def test_the_completion_offers_files_filters_accounts(scratch):
-    """The completion offers files, filters, accounts and hosts where they belong."""
+def test_the_completion_offers_files_filters_accounts_and_hosts(scratch):
     for name in ("a.pub", "a.pkbf", "b c.pub"):
         (scratch / name).touch()
     (scratch / "d").mkdir()
     everything, filters = {"a.pub", "a.pkbf", "b c.pub", "d"}, {"a.pkbf", "d"}
-    for words, expected in ((("check", ""), everything), (("update", ""), filters), (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
+    for words, expected in ((("check", ""), everything), (("update", ""), filters),
+                            (("check", "--all", "a"), {"a.pub", "a.pkbf"}),
                             (("check", "--filter", ""), filters), (("check", "--filter", "=", ""), filters),
                             (("check", "--filter", "="), filters), (("check", "--config", "a.pu"), {"a.pub"}),
                             (("filter", "add", ""), filters), (("filter", "add", "x", "b"), {"b c.pub"}),
@@ -69,11 +69,13 @@ def test_the_completion_offers_files_filters_accounts(scratch):
                             (("filter", "verify", "x", ""), set()), (("spki", "--der", ""), everything),
                             (("config", "check", ""), everything), (("config", "check", "x", ""), set()),
                             (("config", "edit", ""), set()), (("allow", "--until", "2030-01-01", ""), everything),
-                            (("allow", "x", ""), set()), (("sshd", "status", "--root", ""), {"d"}), (("sshd", "enable", ""), set()),
+                            (("allow", "x", ""), set()), (("sshd", "status", "--root", ""), {"d"}),
+                            (("sshd", "enable", ""), set()),
                             (("check", "--", "--"), set()), (("audit", ""), set()), (("nothing", ""), set())):
         equal(complete(*words, cwd=scratch), expected, str(words))
     contains(complete("audit", "--user", "nobo"), "nobody")
-    contains(complete("scan", "localh"), "localhost")
+    (scratch / "hosts").write_text("192.0.2.1 some-host.example\n", encoding="ascii")
+    contains(complete("scan", "some-h", HOSTFILE=str(scratch / "hosts")), "some-host.example")
 
 
 class Terminal:

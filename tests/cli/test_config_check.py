@@ -20,7 +20,8 @@ def test_the_sample_is_fine_and_its_actions_are_told(scratch):
     world = World(scratch)
     done = keyveto("config", "check", status=0)
     contains(done.stdout, f"{CONFIG}: each key gets a verdict\n", "refused (OnHit deny)", "refused (OnError deny)",
-             "let in (OnUnsupported allow)", f"{FILTER}: revision 1, 1 entry\n", "AuthorizedKeysFile   .ssh/authorized_keys\n")
+             "let in (OnUnsupported allow)", f"{FILTER}: revision 1, 1 entry\n",
+             "AuthorizedKeysFile   .ssh/authorized_keys\n")
     equal(done.stderr, "")
     assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
 
@@ -95,13 +96,16 @@ def test_what_deserves_a_look_is_status_1_in_a_file_that_works(scratch):
     world = World(scratch)
     for text, message in (("OnHit warn\n", "OnHit warn: a listed key is let in"),
                           ("OnError allow\n", "OnError allow: listed keys are let in while"),
-                          (f"AllowKey {FINGERPRINT} until={YESTERDAY} x\n", f"{CONFIG}:1: this AllowKey line is past its date"),
-                          ("OnHit deny\n\nonhit warn\n", f"{CONFIG}:3: this OnHit has no effect: line 1 has one"),
+                          (f"AllowKey {FINGERPRINT} until={YESTERDAY} x\n",
+                           f"{CONFIG}:1: this AllowKey line is past its date"),
+                          ("OnHit deny\n\nonhit warn\n",
+                           f"{CONFIG}:3: this OnHit has no effect: line 1 has one"),
                           ("Message a b\nMessage a  c\n", f"{CONFIG}:2: this Message does not count")):
         world.write(text)
         contains(keyveto("config", "check", status=1).stderr, message)
         assert world.lets_in(world.clean)
-    for text in ("OnHit deny\nonhit DENY\n", f"AllowKey {FINGERPRINT} until={TODAY}\n", f"AllowKey {FINGERPRINT}\n" * 2):
+    for text in ("OnHit deny\nonhit DENY\n", f"AllowKey {FINGERPRINT} until={TODAY}\n",
+                 f"AllowKey {FINGERPRINT}\n" * 2):
         world.write(text)
         equal(keyveto("config", "check", status=0).stderr, "")
 
@@ -126,7 +130,8 @@ def test_whom_sshd_runs_the_guard_as_must_be_able_to_read(scratch):
                 path.chmod(0o600)
                 done = keyveto("config", "check", status=2 if concerned else 0)
                 if concerned:
-                    contains(done.stderr, f"{path}: Permission denied", "as whom sshd runs the guard: a login has no verdict")
+                    contains(done.stderr, f"{path}: Permission denied",
+                             "as whom sshd runs the guard: a login has no verdict")
                     assert not world.lets_in(world.clean, **as_nobody)
                 # A draft, which only root reads where it is.
                 draft = scratch / "draft"

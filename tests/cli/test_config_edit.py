@@ -144,7 +144,8 @@ def test_keyvetos_marks_are_not_lost_unasked(scratch):
     """keyveto's marks, what is between them, and AuthorizedKeysFile are not lost unasked."""
     world = World(scratch, MARKED + SAMPLE)
     for script, message in (('sed -i "/^# END keyveto/d" "$1"', f"{COPY}:1: a mark of keyveto's without the other one"),
-                            ('sed -i "/keyveto: written/d" "$1"', f"{COPY}:2: a mark of keyveto's without the other one"),
+                            ('sed -i "/keyveto: written/d" "$1"',
+                             f"{COPY}:2: a mark of keyveto's without the other one"),
                             ('sed -i "1,3d" "$1"', "the lines between keyveto's marks are gone"),
                             ('sed -i "2d" "$1"', "lines between keyveto's marks were changed"),
                             ('sed -i "2i OnHit warn" "$1"', "lines between keyveto's marks were changed"),
@@ -199,7 +200,8 @@ def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
             ({"VISUAL": f'{editor} $(id)\\;"`ls` " x'}, None),
             ({"VISUAL": f'{editor} "\\"q" $HOME;id'}, "# 3\n# \"q\n"))
     for environment, added in rows:
-        environment = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")} | environment
+        others = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")}
+        environment = others | environment
         if added is None:
             environment["VISUAL"] = f'{editor} "$(touch {scratch}/ran)`ls`"'
             added = f"# 2\n# $(touch {scratch}/ran)`ls`\n"

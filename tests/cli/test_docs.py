@@ -120,7 +120,8 @@ def test_keyveto_1_names_the_keys_of_all_json_objects(scratch):
     page = section("OUTPUT", "Sh")
     table = set(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE))))
     same("the table of JSON keys", table - {"account"}, names)
-    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|ways_name|c->ways\.open|ways_is_guarded)', read(ROOT / "cli/sshd/status.c"))
+    printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|ways_name|c->ways\.open|ways_is_guarded)',
+                         read(ROOT / "cli/sshd/status.c"))
     text = re.search(r"^\.It Fl -json\n(.*?)^\.It ", section("sshd status", "Ss"), LINES)[1]
     marked = " ".join(re.findall(r"^\.Cm (.*)$", text, re.MULTILINE))
     same("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
@@ -250,7 +251,7 @@ def test_the_sample_update_conf_is_valid(scratch):
     unit = {"G": 1 << 30, "": 1}
     source = re.sub(r"\s+", " ", read(ROOT / "cli/update/settings.c"))
     defaults = dict(re.findall(r"\.(\w+) = ([^,;]+),", re.search(r"\*s = \(struct update_settings\)\{(.*?)\}",
-                                                               source)[1]))
+                                                                 source)[1]))
     for keyword, member in (("Identity", "identity"), ("MaxSize", "max_bytes"), ("Timeout", "timeout"),
                             ("StallTimeout", "stall_timeout"), ("MaxFalsePositives", "max_rate")):
         value = re.search(rf"^#{keyword} (\S+)", sample, re.MULTILINE)[1]
@@ -258,7 +259,7 @@ def test_the_sample_update_conf_is_valid(scratch):
             equal(f'"{value}"', defaults[member])
             continue
         number, suffix = re.fullmatch(r"([\d.]+)([G]?)", value).groups()
-        expected = eval(defaults[member].replace("GIB", str(1 << 30)))   # pylint: disable=eval-used
+        expected = eval(defaults[member].replace("GIB", str(1 << 30)))
         equal(float(number) * unit[suffix], expected, keyword)
 
 
@@ -360,7 +361,8 @@ def test_the_documents_examples_print_what_they_say_as_anybody(scratch):
 def test_commands_in_examples_have_only_options_that_there_are():
     ran = 0
     for text in map(read, (*DOCUMENTS, PAGE, ROOT / "man/pkbf.5")):
-        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|allow|(?:filter|sshd|config) \w+) .*$", text, re.MULTILINE):
+        for line in re.findall(r"^.*\bkeyveto (?:check|audit|scan|spki|allow|(?:filter|sshd|config) \w+) .*$", text,
+                               re.MULTILINE):
             for name, rest in re.findall(r"\bkeyveto ((?:filter|sshd|config) \w+|\w+)([^|]*)", line):
                 if options_in(rest):
                     surplus = options_in(rest) - options_in(help_of(name))

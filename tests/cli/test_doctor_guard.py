@@ -43,10 +43,10 @@ def test_guard_absent_or_without_its_arguments_is_broken(machine):
     machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k", GUARDED[2])
     expect("guard", "broken", "lacks --home")
     machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t --key %k -- /bin/cat /dev/null",
-                  GUARDED[2])
+                        GUARDED[2])
     expect("guard", "ok", "before another command")
     machine.sshd_config(GUARDED[0], f"AuthorizedKeysCommand {GUARD} --user %u --type %t -- /bin/echo --key %k",
-                  GUARDED[2])
+                        GUARDED[2])
     expect("guard", "broken", "lacks --key")
     machine.sshd_config(GUARDED[0], "AuthorizedKeysCommand /bin/echo %u", GUARDED[2])
     expect("guard", "ok", "the PAM module alone judges keys")

@@ -27,7 +27,7 @@ def test_match_accounts_and_clients_that_get_past_the_guard(machine):
     well()
     # The first block counts, which is what sshd says; the words alone would not tell.
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile none", "Match User backup2",
-                  " AuthorizedKeysFile .ssh/authorized_keys")
+                        " AuthorizedKeysFile .ssh/authorized_keys")
     well()
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " AuthorizedKeysFile .ssh/authorized_keys")
     expect("match", "broken", f"{DROP_IN}:5: ", "for some clients")
@@ -68,12 +68,12 @@ HIDING = r"""
 #include <string.h>
 struct passwd *getpwent(void)
 {
-	struct passwd *(*next)(void) = (struct passwd *(*)(void))dlsym(RTLD_NEXT, "getpwent"), *pw;
+    struct passwd *(*next)(void) = (struct passwd *(*)(void))dlsym(RTLD_NEXT, "getpwent"), *pw;
 
-	do
-		pw = next();
-	while (pw != NULL && strcmp(pw->pw_name, "backup2") == 0);
-	return pw;
+    do
+        pw = next();
+    while (pw != NULL && strcmp(pw->pw_name, "backup2") == 0);
+    return pw;
 }
 """
 
@@ -180,6 +180,6 @@ def test_tunnel_what_a_refused_session_leaves_open(machine):
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel no")
     well()
     machine.sshd_config("PermitTunnel yes", "KbdInteractiveAuthentication yes",
-                  "AuthenticationMethods publickey,keyboard-interactive:pam")
+                        "AuthenticationMethods publickey,keyboard-interactive:pam")
     machine.pam("auth requisite pam_keyveto.so\n" + SESSION.replace(".so", ".so disconnect=never") + STOCK_STACK)
     expect("tunnel", "warning")

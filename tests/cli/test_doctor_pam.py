@@ -21,14 +21,14 @@ def test_pam_the_phases_that_see_the_key(machine):
     machine.pam("auth requisite pam_keyveto.so\n" + STOCK_STACK)
     expect("pam", "warning", "only in auth")
     machine.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes",
-                  "AuthenticationMethods publickey,keyboard-interactive:pam")
+                        "AuthenticationMethods publickey,keyboard-interactive:pam")
     contains(well()["pam"][0]["found"], "AuthenticationMethods")
     for methods in ("publickey,keyboard-interactive:pam publickey", "publickey,keyboard-interactive:pam,publickey",
                     "keyboard-interactive:pam,publickey"):
         machine.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", f"AuthenticationMethods {methods}")
         expect("pam", "warning", "only in auth")
     machine.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", "HostbasedAuthentication yes",
-                  "AuthenticationMethods publickey,keyboard-interactive:pam,hostbased")
+                        "AuthenticationMethods publickey,keyboard-interactive:pam,hostbased")
     expect("pam", "warning", "only in auth", others=["hostbased"])
     machine.sshd_config()
     machine.pam("account requisite pam_keyveto.so\n" + STOCK_STACK)
@@ -99,7 +99,7 @@ def test_pam_order_lines_that_set_the_environment(machine):
         machine.pam(f"session {line}\n{SESSION}{STOCK_STACK}")
         expect("pam-order", status)
     machine.pam(f"session [success=1 default=ignore] pam_permit.so\nsession required pam_loginuid.so\n"
-          f"{SESSION}{STOCK_STACK}")
+                f"{SESSION}{STOCK_STACK}")
     well()
     # In a file that is included, too; and lines of another phase do not matter.
     (STACK.parent / "earlier").write_text("session required pam_env.so user_readenv=1\n", encoding="utf-8")
@@ -126,7 +126,8 @@ def test_pam_module_missing_insecure_or_not_to_be_loaded(machine):
     expect("pam-module", "warning", "/etc/keyveto/other.conf")
     machine.pam(SESSION.replace("\n", " [config=/etc/keyveto/other.conf]\n") + STOCK_STACK)
     expect("pam-module", "warning", "/etc/keyveto/other.conf")
-    machine.pam(SESSION.replace("\n", " config=/etc/keyveto/keyveto.conf config=/etc/keyveto/other.conf\n") + STOCK_STACK)
+    machine.pam(SESSION.replace("\n", " config=/etc/keyveto/keyveto.conf config=/etc/keyveto/other.conf\n")
+                + STOCK_STACK)
     expect("pam-module", "warning", "/etc/keyveto/other.conf")
     machine.pam(f"auth requisite pam_keyveto.so config=/etc/keyveto/other.conf\n{SESSION}{STOCK_STACK}")
     expect("pam-module", "warning", f"{STACK}:1: the module reads /etc/keyveto/other.conf")
@@ -184,7 +185,8 @@ def test_pam_control_says_what_libpam_makes_of_each_control(scratch, machine):
                     for refusal in ("perm_denied", "session_err")]
         opened, went_on = any(one[0] for one in outcomes), any(b"later" in one[1] for one in outcomes)
         status = "broken" if opened else "warning" if went_on else "ok"
-        machine.pam(f"session {control} pam_keyveto.so\nsession optional pam_echo.so x\nsession required pam_permit.so\n")
+        machine.pam(f"session {control} pam_keyveto.so\nsession optional pam_echo.so x\n"
+                    "session required pam_permit.so\n")
         expect("pam-control", status, control)
         seen.add(status)
     equal(seen, set(RANK))

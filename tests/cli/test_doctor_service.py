@@ -100,7 +100,8 @@ def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):
         place.mkdir(mode=0o755)
         shutil.copy("/bin/sleep", place / "sshd")
         os.chown(place / "sshd", owner, owner)
-    words = ["sshd: /usr/sbin/sshd -o UsePAM=no -o AuthorizedKeysCommand=/tmp/x [listener] 0 of 10-100 startups", "1000"]
+    words = ["sshd: /usr/sbin/sshd -o UsePAM=no -o AuthorizedKeysCommand=/tmp/x [listener] 0 of 10-100 startups",
+             "1000"]
     # A file of root's, run by an account; an account's file, run by root.
     for place, user in ((mine, 65534), (theirs, 65534), (theirs, 0)):
         with subprocess.Popen(words, executable=place / "sshd", user=user, group=user) as process:

@@ -85,7 +85,8 @@ def test_refuses_another_k_and_whatever_is_no_filter(scratch):
     os.mkfifo(scratch / "fifo")
     for words in (["a", "k"], ["a", "k", "--fold"], ["k", "a"], ["a", "cut"], ["a", "fifo"], ["a", "missing"],
                   ["a", "."]):
-        _, err = run("merge", scratch / "out", *(word if word.startswith("--") else scratch / word for word in words), status=2)
+        _, err = run("merge", scratch / "out", *(word if word.startswith("--") else scratch / word for word in words),
+                     status=2)
         check(str(scratch / words[1]) in err or str(scratch) in err, err)
         check(not (scratch / "out").exists(), "a result was written")
     for words in ([], [scratch / "out"]):

@@ -31,7 +31,8 @@ def test_through_a_symbolic_link_its_target_is_replaced(scratch):
         check((scratch / "link").is_symlink() and (scratch / "a" / "middle").is_symlink(), "a link was replaced")
         f = pkbf.Filter.read(scratch / "b" / "real")
         equal((f.k, f.entries), (k, 3), "the target")
-        equal((names(scratch), names(scratch / "a"), names(scratch / "b")), (["a", "b", "link"], ["middle"], ["real"]), "files")
+        equal((names(scratch), names(scratch / "a"), names(scratch / "b")), (["a", "b", "link"], ["middle"], ["real"]),
+              "files")
         make(scratch / "link", 4, 10)
     (scratch / "dangling").symlink_to("b/nothing")
     for words in (["create", "--hashes", 3, "--length", 10, "--force"], ["add"]):
@@ -90,7 +91,8 @@ def test_what_is_no_filter_is_never_replaced(scratch):
             _, err = run(*forced(words, f, other))
             check(f"{f}: what was there is kept beside it as f.kept" in err, err)
             kept = folder / "f.kept"
-            equal((kept.read_bytes(), kept.stat().st_ino, kept.stat().st_mode), (content, before.st_ino, before.st_mode))
+            equal((kept.read_bytes(), kept.stat().st_ino, kept.stat().st_mode),
+                  (content, before.st_ino, before.st_mode))
             pkbf.Filter.read(f)
             f.write_bytes(b"another")
             _, err = run(*forced(words, f, other))
@@ -146,7 +148,8 @@ def test_root_follows_no_link_that_is_not_roots(scratch):
 
     # A link of root's in a folder of somebody else's may have been moved there.
     for folder, owner in ((theirs, NOBODY), (sticky, NOBODY), (mine, NOBODY), (theirs, 0)):
-        for target, below in ((victim.secret, ""), (victim.filter, ""), (victim.folder, "shadow"), (victim.folder, "filter"),
+        for target, below in ((victim.secret, ""), (victim.filter, ""), (victim.folder, "shadow"),
+                              (victim.folder, "filter"),
                               (victim.folder, "new"), (scratch, "victim/filter"), ("../victim", "filter")):
             link = plant(folder, target, owner)
             (scratch / "root-link").unlink(missing_ok=True)

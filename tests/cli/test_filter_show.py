@@ -33,7 +33,8 @@ def test_the_rate_has_a_floor_that_no_number_of_bits_goes_below(scratch):
         run("add", scratch / "f", stdin="".join(key_lines(rnd, n)).encode())
         seen, wrong = information(scratch / "f"), listed(scratch / "f", lines) / len(lines)
         for name in ("fpr_by_header", "fpr_by_bits"):
-            check(0.7 * seen[name] < wrong < 2.5 * seen[name], f"k {k} p {p} n {n}: {name} {seen[name]}, measured {wrong}")
+            check(0.7 * seen[name] < wrong < 2.5 * seen[name],
+                  f"k {k} p {p} n {n}: {name} {seen[name]}, measured {wrong}")
         said = float(re.search(r"lists a clean key with a chance of ([-\de.]+)$", run("verify", scratch / "f")[0])[1])
         check(math.isclose(said, seen["fpr_by_bits"], rel_tol=0.01), f"k {k} p {p} n {n}: verify says {said}")
 

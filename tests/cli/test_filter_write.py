@@ -277,7 +277,8 @@ def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(scratch):
             stdin = PUBLISHED.encode() if len(words) == 2 else b""
             redirection = " ".join(f"{fd}>&-" for fd in range(3) if closed & 1 << fd)
             done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO, "filter", *map(str, words)],
-                                  input=stdin, capture_output=True, env=environment(EPOCH), timeout=PATIENCE, check=False)
+                                  input=stdin, capture_output=True, env=environment(EPOCH), timeout=PATIENCE,
+                                  check=False)
             content = f.read_bytes()
             if len(words) == 2 and closed & 1:
                 expected = (2, before)      # there was nothing to read from

@@ -52,7 +52,8 @@ def test_an_openssh_private_key_holds_one_key(scratch):
 def test_damaged_openssh_private_keys_are_refused(scratch):
     whole = openssh_container(ED25519, tail=b"")
     for size in range(len(whole)):
-        refused(write(scratch / "file", pem("OPENSSH PRIVATE KEY", whole[:size])), ("not an OpenSSH", "OpenSSH private"))
+        refused(write(scratch / "file", pem("OPENSSH PRIVATE KEY", whole[:size])),
+                ("not an OpenSSH", "OpenSSH private"))
     refused(write(scratch / "file", openssh_pem(ED25519, magic=b"openssh-key-v2\0")), "not an OpenSSH private key")
     refused(write(scratch / "file", openssh_pem(ED25519 + b"x")), "data after the end of the key")
     refused(write(scratch / "file", openssh_pem(ED25519[:-1])), "")

@@ -85,7 +85,8 @@ def test_versions_1_and_3_of_x_509_are_read(scratch):
     request = write(scratch / "request", key.certificate())
     first = tool("openssl", "x509", "-req", "-in", request, "-signkey", key.private, "-set_serial", "0")
     if b"Version: 3" in tool("openssl", "x509", "-noout", "-text", stdin=first):    # OpenSSL 3.4 and later
-        first = tool("openssl", "req", "-x509", "-x509v1", "-key", key.private, "-subj", "/CN=name", "-config", "/dev/null")
+        first = tool("openssl", "req", "-x509", "-x509v1", "-key", key.private, "-subj", "/CN=name", "-config",
+                     "/dev/null")
     check(b"Version: 1" in tool("openssl", "x509", "-noout", "-text", stdin=first), "not version 1")
     write(scratch / "v1", first)
     write(scratch / "v1.der", tool("openssl", "x509", "-outform", "DER", stdin=first))
@@ -186,7 +187,8 @@ def test_openssls_configuration_file_changes_nothing(scratch):
                    "null = on\nmissing = on\n[on]\nactivate = 1\n")
     for key in made(scratch, "rsa", "secp256k1", "ed25519"):
         for _, data in forms(key):
-            out, _ = run("spki", "--sha256", write(scratch / "file", data), env={**os.environ, "OPENSSL_CONF": str(config)})
+            out, _ = run("spki", "--sha256", write(scratch / "file", data),
+                         env={**os.environ, "OPENSSL_CONF": str(config)})
             equal(out.split(), [hashlib.sha256(key.spki).hexdigest()], "SPKI")
 
 
@@ -204,7 +206,8 @@ def test_kinds_of_keys_that_openssl_may_not_know(scratch):
     mldsa, ed25519 = bytes(i % 251 for i in range(1312)), bytes(range(32))
     blob = sshkey.build_plain(sshkey.MLDSA, sshkey.fields_raw(mldsa + ed25519))
     composite = sshkey.spki_raw("mldsa44-ed25519", mldsa + ed25519)
-    for path in (write(scratch / "composite", composite), write(scratch / "composite.pem", pem("PUBLIC KEY", composite))):
+    for path in (write(scratch / "composite", composite),
+                 write(scratch / "composite.pem", pem("PUBLIC KEY", composite))):
         equal(same_blob(path, blob)[2], sshkey.MLDSA, "type")
     single = sshkey.spki_raw("mldsa44", mldsa)
     same_spki(write(scratch / "single", pem("PUBLIC KEY", single)), single)

@@ -52,7 +52,8 @@ def sshd(folder, identities, *options):
     port = free_port()
     config, log = folder / f"sshd{port}", folder / f"log{port}"
     lines = [f"Port {port}", "ListenAddress 127.0.0.1", "ListenAddress ::1", "PidFile none", "LogLevel DEBUG2",
-             "MaxStartups 100", "UsePAM no", "StrictModes no", *without_penalties(), *(f"HostKey {one.path}" for one in identities), *options]
+             "MaxStartups 100", "UsePAM no", "StrictModes no", *without_penalties(),
+             *(f"HostKey {one.path}" for one in identities), *options]
     config.write_text("".join(f"{line}\n" for line in lines))
     with open(log, "wb") as sink, subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
                                                    stderr=sink) as process:
@@ -117,7 +118,8 @@ def string(data):
 
 def kexinit(host_key_algorithms):
     """An SSH_MSG_KEXINIT packet that offers what everybody has, and these host keys."""
-    lists = [b"curve25519-sha256,ecdh-sha2-nistp256", host_key_algorithms, b"aes128-ctr", b"aes128-ctr", b"hmac-sha2-256",
+    lists = [b"curve25519-sha256,ecdh-sha2-nistp256", host_key_algorithms, b"aes128-ctr", b"aes128-ctr",
+             b"hmac-sha2-256",
              b"hmac-sha2-256", b"none", b"none", b"", b""]
     return packet(b"\x14" + bytes(16) + b"".join(string(one) for one in lists) + bytes(5))
 
@@ -247,7 +249,8 @@ def test_what_cannot_be_reached_does_not_stop_the_rest(scratch):
     equal(len(listed.stdout.splitlines()), 1)
     equal(unchecked.stdout, "")
     contains(unchecked.stderr, f"keyveto: {name(closed)}: cannot connect: Connection refused\n",
-             "keyveto: no-such-host.invalid:22: cannot look up the name: ", "keyveto: [::1: ", "keyveto: someone@host: ",
+             "keyveto: no-such-host.invalid:22: cannot look up the name: ", "keyveto: [::1: ",
+             "keyveto: someone@host: ",
              "keyveto: host:0: a port is", "keyveto: host:65536: a port is", "keyveto: host:ssh: a port is",
              "8 problems")
 
@@ -447,7 +450,8 @@ def test_a_host_is_scanned_as_soon_as_its_line_comes(scratch):
 
 def test_bad_usage_is_a_status_of_2(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    for arguments in ((), ("--jobs", "0", "h"), ("--jobs", "x", "h"), ("--timeout", "0", "h"), ("--timeout", "1.5", "h"),
+    for arguments in ((), ("--jobs", "0", "h"), ("--jobs", "x", "h"), ("--timeout", "0", "h"),
+                      ("--timeout", "1.5", "h"),
                       ("--nonsense", "h")):
         done = keyveto("scan", "--filter", bad, *arguments, status=2)
         equal(done.stdout, "")

@@ -117,7 +117,8 @@ def test_keywords_in_mixed_case_are_understood(scratch):
     with this_machine(scratch, config=INCLUDE + "Port 2222\nAuthorizedKeysFile .ssh/mine\n") as machine:
         before = machine.snapshot()
         sshd = mixed_case_sshd(scratch)
-        contains(subprocess.run([sshd, "-T"], capture_output=True, text=True, check=True).stdout, "AuthorizedKeysFile .ssh/mine")
+        contains(subprocess.run([sshd, "-T"], capture_output=True, text=True, check=True).stdout,
+                 "AuthorizedKeysFile .ssh/mine")
         machine.run("enable", "--sshd", sshd, status=0)
         equal(machine.settings()["authorizedkeyscommand"], by_files(".ssh/mine"))
         machine.run("status", "--sshd", sshd, status=0)
@@ -129,13 +130,15 @@ def test_the_steps_by_hand_take_over_sshds_settings(scratch):
     """The steps by hand take over sshd's settings, whatever case it prints them in."""
     steps = dict(re.findall(r"<!-- step: (guard|validate) -->\n```sh\n(.*?)```",
                             (ROOT / "docs/by-hand.md").read_text("utf-8"), re.DOTALL))
-    config = INCLUDE + ("AuthorizedKeysFile .ssh/mine\nTrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand "
-                        "/bin/echo %u\nAuthorizedPrincipalsCommandUser nobody\nMatch LocalPort 2222\nX11Forwarding no\n")
+    config = INCLUDE + ("AuthorizedKeysFile .ssh/mine\nTrustedUserCAKeys /etc/ssh/ca.pub\n"
+                        "AuthorizedPrincipalsCommand /bin/echo %u\nAuthorizedPrincipalsCommandUser nobody\n"
+                        "Match LocalPort 2222\nX11Forwarding no\n")
     mixed_case_sshd(scratch)
     for search in (os.environ["PATH"], f"{scratch}:{os.environ['PATH']}"):
         with this_machine(scratch / str(len(search)), config=config) as machine:
             before = {name: value for name, value in machine.settings("root").items()}
-            subprocess.run(["bash", "-euo", "pipefail", "-c", steps["guard"]], env={**os.environ, "PATH": search}, check=True)
+            subprocess.run(["bash", "-euo", "pipefail", "-c", steps["guard"]], env={**os.environ, "PATH": search},
+                           check=True)
             contains(machine.read("/etc/keyveto/keyveto.conf"), "\nAuthorizedKeysFile .ssh/mine\n")
             after = machine.settings("root")
             equal(after["authorizedkeyscommand"], FILES_COMMAND)

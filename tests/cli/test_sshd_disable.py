@@ -65,7 +65,8 @@ def test_authorizedkeysfile_none_outside_the_marks_does_not_stay_alone(scratch):
             image.write(place, text)
             snapshot = image.snapshot()
             for words in (("disable",), ("enable",), ("enable", "--pam")):
-                contains(image.run(*words, status=2).stderr, f"{place}: AuthorizedKeysFile is none here", "nothing was changed")
+                contains(image.run(*words, status=2).stderr, f"{place}: AuthorizedKeysFile is none here",
+                         "nothing was changed")
                 restored(snapshot, image.snapshot())
             image.write(TOP, top)
             image.write(DROP_IN, drop_in)
@@ -164,7 +165,8 @@ def test_disable_leaves_no_module_that_refuses_what_was_logged(scratch):
     # Another keyveto.conf stays as it is.
     image.write("/etc/pam.d/sshd", stack + "account required pam_keyveto.so config=/etc/other.conf\n")
     done = image.run("disable", status=0)
-    contains(done.stderr, f"note: {image.root}/etc/pam.d/sshd:{len(STOCK_STACK.splitlines()) + 1}: pam_keyveto.so stays")
+    contains(done.stderr,
+             f"note: {image.root}/etc/pam.d/sshd:{len(STOCK_STACK.splitlines()) + 1}: pam_keyveto.so stays")
     lacks(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
 
 

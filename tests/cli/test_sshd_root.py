@@ -112,7 +112,8 @@ def test_a_folder_exchanged_for_a_link_does_not_change_this_machine(scratch):
 
 def test_groups_below_another_root_are_not_guessed_at(scratch):
     image = Image(scratch, INCLUDE + "Match Group staff\nAuthorizedKeysFile .ssh/s\n")
-    contains(image.run("enable", status=0).stderr, "sshd_config:3: Match Group is answered by the groups of this machine")
+    contains(image.run("enable", status=0).stderr,
+             "sshd_config:3: Match Group is answered by the groups of this machine")
     contains(image.run("status", status=2).stderr, "Match Group")
 
 

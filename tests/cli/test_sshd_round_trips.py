@@ -29,7 +29,10 @@ CHAINED = {"authorizedkeyscommand": CHAIN + COMMAND, "authorizedkeyscommanduser"
 
 
 class Shape:
-    """A configuration. options are those of enable; after and users say what sshd -T tells then, for all or for a user."""
+    """A configuration of sshd, and what a round trip makes of it.
+
+    options are those of enable. after and users hold what sshd -T prints after enable, for all and for each user.
+    """
 
     def __init__(self, title, config, *options, files=None, after=None, users=None, place=DROP_IN, status=0, conf=None,
                  prepare=None, pam=True, alone=False):
@@ -75,7 +78,9 @@ SHAPES = [
     Shape("an empty file", EMPTY, place=TOP, conf=DEFAULT_FILES, pam=False),
     Shape("Include after AuthorizedKeysFile", "AuthorizedKeysFile .ssh/one\n" + INCLUDE, place=TOP, conf=".ssh/one"),
     Shape("Include after other settings", "Port 22\nPermitRootLogin no\n" + INCLUDE, conf=DEFAULT_FILES),
-    Shape("Include within a Match block", "Port 22\nUsePAM yes\nMatch User daemon\n" + INCLUDE.split("\n", maxsplit=1)[0] + "\n", place=TOP, conf=DEFAULT_FILES),
+    Shape("Include within a Match block",
+          "Port 22\nUsePAM yes\nMatch User daemon\n" + INCLUDE.split("\n", maxsplit=1)[0] + "\n", place=TOP,
+          conf=DEFAULT_FILES),
     Shape("several files with tokens",
           INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u %h/.ssh/authorized_keys .ssh/%u-100%%\n",
           conf="/etc/ssh/keys/%u %h/.ssh/authorized_keys .ssh/%u-100%%"),
@@ -124,14 +129,16 @@ SHAPES = [
     Shape("two hundred files", INCLUDE + f"AuthorizedKeysFile {MANY_FILES}\n", conf=MANY_FILES),
     Shape("none beside other files", INCLUDE + f"AuthorizedKeysFile{NONE_BESIDE.upper()} .ssh/one{NONE_BESIDE}\n",
           conf=".ssh/one"),
-    Shape("a file with a token that sshd does not know there", INCLUDE + "AuthorizedKeysFile .ssh/one .ssh/%k\n", "--yes", after={},
+    Shape("a file with a token that sshd does not know there", INCLUDE + "AuthorizedKeysFile .ssh/one .ssh/%k\n",
+          "--yes", after={},
           alone=True),
     Shape("files with wildcards", INCLUDE + "AuthorizedKeysFile .ssh/*.pub\n", conf=".ssh/*.pub"),
     Shape("an AuthorizedKeysCommand without arguments",
           INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/bin/env\nAuthorizedKeysCommandUser nobody\n",
           after={"authorizedkeyscommand": CHAIN + "/usr/bin/env %u", "authorizedkeyscommanduser": "nobody"}),
     Shape("an AuthorizedKeysCommand that others may write",
-          INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /etc/ssh/keys %u\nAuthorizedKeysCommandUser nobody\n",
+          INCLUDE + "AuthorizedKeysFile none\nAuthorizedKeysCommand /etc/ssh/keys %u\n"
+          "AuthorizedKeysCommandUser nobody\n",
           files={"/etc/ssh/keys": "#!/bin/sh\n"}, prepare=loosen("/etc/ssh/keys"), after={}, alone=True),
     Shape("a Match block with a command, but no user to run it as",
           INCLUDE + f"Match Address 192.0.2.0/24\nAuthorizedKeysCommand {COMMAND}\n", after={}, alone=True),
@@ -153,10 +160,12 @@ SHAPES = [
           status=1, pam=False),
     Shape("hostbased, guard and PAM", INCLUDE + "HostbasedAuthentication yes\n", conf=DEFAULT_FILES),
     Shape("Match blocks about other things",
-          INCLUDE + "Match User daemon\n  ForceCommand internal-sftp\n  ChrootDirectory /srv\nMatch Address 10.0.0.0/8\n"
-          "  PasswordAuthentication no\n", conf=DEFAULT_FILES, users={"daemon": BY_GUARD, "root": BY_GUARD}),
+          INCLUDE + "Match User daemon\n  ForceCommand internal-sftp\n  ChrootDirectory /srv\n"
+          "Match Address 10.0.0.0/8\n  PasswordAuthentication no\n",
+          conf=DEFAULT_FILES, users={"daemon": BY_GUARD, "root": BY_GUARD}),
     Shape("a Match block with AuthorizedKeysFile",
-          INCLUDE + "Match User daemon\n\tAuthorizedKeysFile /etc/ssh/daemon_keys\nMatch Group root\n\tX11Forwarding no\n",
+          INCLUDE + "Match User daemon\n\tAuthorizedKeysFile /etc/ssh/daemon_keys\n"
+          "Match Group root\n\tX11Forwarding no\n",
           conf=DEFAULT_FILES, users={
               "daemon": {"authorizedkeysfile": "/etc/ssh/daemon_keys", "authorizedkeyscommand": "none"},
               "root": BY_GUARD}),
@@ -188,8 +197,10 @@ SHAPES = [
     Shape("Match all at the end", INCLUDE + "Match all\nAuthorizedKeysFile .ssh/all\n", conf=".ssh/all",
           after={"authorizedkeysfile": ".ssh/all", "authorizedkeyscommand": "none"}),
     Shape("CR LF", (INCLUDE + "PermitRootLogin no\nAuthorizedKeysFile .ssh/x\n").replace("\n", "\r\n"), conf=".ssh/x"),
-    Shape("CR LF, no Include", "UsePAM yes\r\nPermitRootLogin no\r\nAuthorizedKeysFile .ssh/x\r\n", conf=".ssh/x", place=TOP),
-    Shape("no newline at the end", "UsePAM yes\nPermitRootLogin no\nAuthorizedKeysFile .ssh/x", conf=".ssh/x", place=TOP),
+    Shape("CR LF, no Include", "UsePAM yes\r\nPermitRootLogin no\r\nAuthorizedKeysFile .ssh/x\r\n", conf=".ssh/x",
+          place=TOP),
+    Shape("no newline at the end", "UsePAM yes\nPermitRootLogin no\nAuthorizedKeysFile .ssh/x", conf=".ssh/x",
+          place=TOP),
     Shape("a link, relative", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES,
           prepare=link_config("../site/sshd_config.real")),
     Shape("a link, absolute", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES,
@@ -197,8 +208,10 @@ SHAPES = [
     Shape("mode 0400", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES, prepare=protect(0o400, 0, 0)),
     Shape("mode 0640 and another group", WITHOUT_INCLUDE, place=TOP, conf=DEFAULT_FILES, prepare=protect(0o640, 0, 2)),
     Shape("Include written in other ways",
-          'usePAM = yes\ninclude="sshd_config.d/*.conf" # not this: Include nowhere\nINCLUDE sshd_config.d/../more/a.conf /etc/none/*\n',
-          files={"/etc/ssh/more/a.conf": "Include /etc/ssh/more/b*\n", "/etc/ssh/more/b 1": "AuthorizedKeysFile .ssh/b\n",
+          'usePAM = yes\ninclude="sshd_config.d/*.conf" # not this: Include nowhere\n'
+          "INCLUDE sshd_config.d/../more/a.conf /etc/none/*\n",
+          files={"/etc/ssh/more/a.conf": "Include /etc/ssh/more/b*\n",
+                 "/etc/ssh/more/b 1": "AuthorizedKeysFile .ssh/b\n",
                  "/etc/ssh/more/b2": "AuthorizedKeysFile .ssh/c\n"}, conf=".ssh/b"),
     Shape("no such folder as sshd_config.d", INCLUDE, place=TOP, conf=DEFAULT_FILES,
           prepare=lambda machine: shutil.rmtree(machine.path("/etc/ssh/sshd_config.d"))),
@@ -227,7 +240,8 @@ def expect_enabled(machine, shape, before):
     else:
         contains(machine.read(shape.place), "# BEGIN keyveto", "# END keyveto")
     if shape.conf and shape.after.get("authorizedkeyscommand") != "none":
-        equal(after["authorizedkeyscommand"], by_files(shape.conf, "no" if before["strictmodes"] == "no" else STRICTMODES))
+        equal(after["authorizedkeyscommand"],
+              by_files(shape.conf, "no" if before["strictmodes"] == "no" else STRICTMODES))
     lacks(machine.read("/etc/keyveto/keyveto.conf"), "# BEGIN keyveto")
     equal(machine.first_session_line() == MODULE_LINE + (ALONE if shape.alone else ""), shape.pam)
 
@@ -290,7 +304,8 @@ def test_the_guard_is_told_the_clients_address_and_of_wildcards(scratch):
         image = Machine(folder, folder / "image", INCLUDE)
         image.run("enable", "--sshd", sshd_of_version(folder, name), status=0)
         equal(" --connection %C" in image.settings()["authorizedkeyscommand"], connection, name)
-        equal(image.settings()["authorizedkeyscommand"].endswith(f" --wildcards {'yes' if wildcards else 'no'}"), True, name)
+        equal(image.settings()["authorizedkeyscommand"].endswith(f" --wildcards {'yes' if wildcards else 'no'}"), True,
+              name)
 
 
 def random_settings(rnd):
@@ -300,7 +315,8 @@ def random_settings(rnd):
             "=AuthorizedKeysFile .ssh/d", 'Authorized"KeysFile".ssh/e', ' "AuthorizedKeysFile" .ssh/f \f',
             WITH_COMMAND.rstrip("\n"), "AuthorizedKeysCommand none", "TrustedUserCAKeys /etc/ssh/ca",
             "AuthorizedPrincipalsFile .ssh/principals",
-            f"AuthorizedPrincipalsCommand {COMMAND} p\nAuthorizedPrincipalsCommandUser daemon", "PasswordAuthentication no")
+            f"AuthorizedPrincipalsCommand {COMMAND} p\nAuthorizedPrincipalsCommandUser daemon",
+            "PasswordAuthentication no")
     return [rnd.choice(pool) for _ in range(rnd.randrange(4))]
 
 
@@ -342,7 +358,8 @@ def all_text(machine):
                       machine.path("/etc/ssh/other")))
 
 
-REFUSALS = ("this Match block and another one", "this Match block sets AuthorizedKeysCommand", "sshd would overlook this line", "only the PAM module sees both",
+REFUSALS = ("this Match block and another one", "this Match block sets AuthorizedKeysCommand",
+            "sshd would overlook this line", "only the PAM module sees both",
             "nothing for the guard to do")
 
 

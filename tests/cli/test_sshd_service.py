@@ -75,8 +75,8 @@ def unit(text):
     """A systemd that shows this for ssh.service, as `systemctl show --property=ExecStart` does."""
     program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
     kept = program.read_bytes() if program.exists() else None
-    program.write_text(f"#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n*' ssh.service') cat <<'EOF'\n{text}\nEOF\nesac\n",
-                       encoding="ascii")
+    program.write_text("#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n"
+                       f"*' ssh.service') cat <<'EOF'\n{text}\nEOF\nesac\n", encoding="ascii")
     program.chmod(0o755)
     folder.mkdir(parents=True)
     try:
@@ -111,20 +111,23 @@ def test_options_that_sshd_is_started_with_stop_enable(scratch):
     with this_machine(scratch) as machine:
         image = Image(scratch / "image", STOCK_CONFIG)
         wholes = [(unit(start.format(words)), "ssh.service", parts)
-                  for words, parts in ((EIC, ("AuthorizedKeysCommand=/usr/share/eic/run", "AuthorizedKeysCommandUser=eic")),
-                                       (EIC.replace('"', ""), ("AuthorizedKeysCommand=/usr/share/eic/run",)),
-                                       (EIC.replace('"', "'"), ("AuthorizedKeysCommand=/usr/share/eic/run",)))]
+                  for words, parts in (
+                      (EIC, ("AuthorizedKeysCommand=/usr/share/eic/run", "AuthorizedKeysCommandUser=eic")),
+                      (EIC.replace('"', ""), ("AuthorizedKeysCommand=/usr/share/eic/run",)),
+                      (EIC.replace('"', "'"), ("AuthorizedKeysCommand=/usr/share/eic/run",)))]
         wholes += [(defaults(f'SSHD_OPTS="-4 -o {keyword}={value}"\n'), "/etc/default/ssh", (f"{keyword}={value}",))
-                   for keyword, value in (("authorizedkeysfile", "/etc/keys/%u"), ("UsePAM", "no"), ("StrictModes", "no"),
-                                          ("Include", "/etc/ssh/more"), ("AuthenticationMethods", "publickey"),
-                                          ("TrustedUserCAKeys", "/etc/ssh/ca"), ("PubkeyAuthentication", "no"),
-                                          ("AuthorizedPrincipalsFile", "none"), ("HostbasedAuthentication", "yes"))]
+                   for keyword, value in (
+                       ("authorizedkeysfile", "/etc/keys/%u"), ("UsePAM", "no"), ("StrictModes", "no"),
+                       ("Include", "/etc/ssh/more"), ("AuthenticationMethods", "publickey"),
+                       ("TrustedUserCAKeys", "/etc/ssh/ca"), ("PubkeyAuthentication", "no"),
+                       ("AuthorizedPrincipalsFile", "none"), ("HostbasedAuthentication", "yes"))]
         for number, (where, place, parts) in enumerate(wholes):
             with where:
                 before = machine.snapshot()
                 for options in (("--warn", "--yes"), ("--dry-run",))[:1 if number else 2]:
                     done = machine.run("enable", *options, status=2)
-                    contains(done.stderr, *(f"{place}: -o {part} counts before" for part in parts), "nothing was changed",
+                    contains(done.stderr, *(f"{place}: -o {part} counts before" for part in parts),
+                             "nothing was changed",
                              "at the top of /etc/ssh/sshd_config")
                     restored(before, machine.snapshot())
                 if number:
@@ -148,7 +151,8 @@ def test_a_unit_that_starts_sshd_with_another_file_stops_enable(scratch):
     """A unit that starts sshd with another file stops enable if that includes keyveto's lines, or cannot be read."""
     other = scratch / "other"
     with this_machine(scratch) as machine:
-        for text, part in ((None, "No such file"), ("Include sshd_config.d/*.conf\n", "includes /etc/ssh/sshd_config.d/00"),
+        for text, part in ((None, "No such file"),
+                           ("Include sshd_config.d/*.conf\n", "includes /etc/ssh/sshd_config.d/00"),
                            ("Include /etc/ssh/sshd_config\n", "includes /etc/ssh/sshd_config"),
                            ("Include ~/x\n", "cannot be told")):
             if text is not None:
@@ -184,7 +188,8 @@ def listener(scratch, *words, root=None):
     program = scratch / "sshd"
     shutil.copy("/bin/sleep", program)
     title = " ".join(("sshd: /usr/sbin/sshd -D", *words, "[listener] 0 of 10-100 startups"))
-    with subprocess.Popen([title, "1000"], executable=program, preexec_fn=root and (lambda: os.chroot(root))) as process:
+    with subprocess.Popen([title, "1000"], executable=program,
+                          preexec_fn=root and (lambda: os.chroot(root))) as process:
         try:
             yield f"sshd, process {process.pid}"
         finally:
@@ -194,11 +199,14 @@ def listener(scratch, *words, root=None):
 def test_words_like_options_in_a_value_hide_no_option(scratch):
     """Words in an option's value that look like options hide no option of a running sshd."""
     with this_machine(scratch) as machine:
-        for words in (("-o AuthorizedKeysCommand /opt/keys -t %t -u %u",), ("-o ForceCommand=/bin/x -t", "-o UsePAM=no"),
-                      ("-o AuthorizedKeysCommand=/opt/keys -f /etc/ssh/moduli %u",), ("-o AuthorizedKeysFile\\t/etc/keys",),
+        for words in (("-o AuthorizedKeysCommand /opt/keys -t %t -u %u",),
+                      ("-o ForceCommand=/bin/x -t", "-o UsePAM=no"),
+                      ("-o AuthorizedKeysCommand=/opt/keys -f /etc/ssh/moduli %u",),
+                      ("-o AuthorizedKeysFile\\t/etc/keys",),
                       ("-o ForceCommand /bin/x -f /etc/ssh/moduli", "-oStrictModes=no")):
             with listener(scratch, *words) as place:
-                contains(machine.run("enable", "--warn", status=2).stderr, f"{place}: -o ", "counts before", "nothing was changed")
+                contains(machine.run("enable", "--warn", status=2).stderr, f"{place}: -o ", "counts before",
+                         "nothing was changed")
                 contains(machine.run("status", status=1).stderr, f"{place}: -o ", "counts before")
         with listener(scratch, "-o ForceCommand=/bin/x -t", "-oCiphers=aes256-ctr"):
             lacks(machine.run("enable", "--dry-run", status=0).stderr, "sshd, process")
@@ -236,7 +244,8 @@ def test_etc_default_ssh_is_read_as_the_shell_does(scratch):
                 done = machine.run("enable", "--dry-run", status=status)
                 (contains if status else lacks)(done.stderr, "/etc/default/ssh: -o UsePAM=no counts before")
         with defaults('SSHD_OPTS="$MORE"\n'):
-            contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: it takes options from elsewhere")
+            contains(machine.run("enable", "--dry-run", status=0).stderr,
+                     "note: /etc/default/ssh: it takes options from elsewhere")
         with defaults("#" * 70000):
             contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: File too large")
 
@@ -247,10 +256,12 @@ def test_what_cannot_be_seen_of_sshds_arguments_is_noted(scratch):
         for path, call in (("/proc", "getdents64"), ("/etc/default/ssh", "read")):
             with defaults("SSHD_OPTS=-4\n"):
                 done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-P", path, "-e", f"trace={call}", "-e",
-                                       f"inject={call}:error=EIO", os.environ.get("KEYVETO", ROOT / "build/keyveto"), "sshd",
+                                       f"inject={call}:error=EIO", os.environ.get("KEYVETO", ROOT / "build/keyveto"),
+                                       "sshd",
                                        "enable"], capture_output=True, text=True, check=False, timeout=PATIENCE,
                                       env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
                 equal(done.returncode, 0, done.stderr)
-                contains(done.stderr, f"note: {path}: Input/output error: what sshd is started with cannot be seen there")
+                contains(done.stderr,
+                         f"note: {path}: Input/output error: what sshd is started with cannot be seen there")
                 machine.run("status", status=0)
                 machine.run("disable", status=0)

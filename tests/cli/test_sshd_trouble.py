@@ -130,7 +130,8 @@ def kills(image, verb):
 def killed_at(image, verb, call, number):
     """Whether the run was killed, or came to its end before."""
     done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
-                           f"inject={call}:signal=KILL:when={number}", os.environ.get("KEYVETO", ROOT / "build/keyveto"),
+                           f"inject={call}:signal=KILL:when={number}",
+                           os.environ.get("KEYVETO", ROOT / "build/keyveto"),
                            "sshd", verb, "--root", image.root], capture_output=True, check=False, timeout=PATIENCE,
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})     # which cannot be with strace
     assert done.returncode in (0, -9, 137), done
@@ -190,7 +191,8 @@ def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
         image.run("enable", "--warn", status=0)
         # Some file systems list the oldest file first, others the newest: another one than the manifest, here.
         manifest = state / "manifest.json"
-        for path in sorted(state.iterdir(), key=lambda path: path != manifest, reverse=next(state.iterdir()) != manifest):
+        for path in sorted(state.iterdir(), key=lambda path: path != manifest,
+                           reverse=next(state.iterdir()) != manifest):
             content = path.read_bytes()
             path.unlink()
             path.write_bytes(content)
@@ -206,7 +208,8 @@ def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
 def test_two_at_a_time_do_not_get_in_each_others_way(scratch):
     image = Image(scratch)
     sshd = wrapper(scratch, 'sleep 0.2')
-    argv = [os.environ.get("KEYVETO", str(ROOT / "build/keyveto")), "sshd", "enable", "--root", str(image.root), "--sshd",
+    argv = [os.environ.get("KEYVETO", str(ROOT / "build/keyveto")), "sshd", "enable", "--root", str(image.root),
+            "--sshd",
             str(sshd)]
     runs = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     ends = [(one.communicate()[1], one.returncode) for one in runs]

@@ -90,7 +90,8 @@ def test_where_nothing_needs_it_it_goes():
 def test_it_stays_while_sshds_files_name_the_guard():
     """It stays while sshd's files name the guard, wherever they do."""
     more, deep = Path("/etc/ssh/more"), Path("/srv/deep.conf")
-    for path, text in ((CONFIG, LINE + RUN_AS), (DROP_INS / "00-keyveto.conf", "AuthorizedKeysFile none\n" + LINE + RUN_AS),
+    for path, text in ((CONFIG, LINE + RUN_AS),
+                       (DROP_INS / "00-keyveto.conf", "AuthorizedKeysFile none\n" + LINE + RUN_AS),
                        (DROP_INS / "x.conf", f"Match User alice\n{LINE}"),
                        (CONFIG, f"  authorizedkeyscommand\t{GUARD} --user %u -- /bin/true\n{RUN_AS}"),
                        (CONFIG, f"AuthorizedPrincipalsCommand {GUARD} --user %u -- /bin/echo %u\n"
@@ -106,12 +107,14 @@ def test_it_stays_while_sshds_files_name_the_guard():
             path.write_text(text + was, encoding="utf-8")
             equal(subprocess.run([SSHD, "-t"], check=False).returncode, 0, text)
             concerned = deep if "nclude" in text else path
-            contains(refused(f"{concerned}:", str(GUARD), "    keyveto sshd disable --reload\n"), "AuthorizedKeysFile none")
+            contains(refused(f"{concerned}:", str(GUARD), "    keyveto sshd disable --reload\n"),
+                     "AuthorizedKeysFile none")
 
 
 def test_it_stays_while_pams_files_name_the_module():
     """It stays while PAM's files name the module, those of other services too."""
-    for path, text in ((PAM / "sshd", "session requisite pam_keyveto.so\n"), (PAM / "login", "auth required pam_keyveto.so debug\n"),
+    for path, text in ((PAM / "sshd", "session requisite pam_keyveto.so\n"),
+                       (PAM / "login", "auth required pam_keyveto.so debug\n"),
                        (PAM / "common-session", "session\t[success=ok default=die] pam_keyveto.so\n"),
                        (PAM / "sshd", f"session requisite {PAM_FOLDER}/pam_keyveto.so\n"),
                        (PAM / "mine", "session requisite \\\n  pam_keyveto.so\n"),
@@ -137,7 +140,8 @@ def running(*arguments):
     keys_folder = tempfile.mkdtemp()
     host_key = keys.generate(keys_folder)
     with subprocess.Popen([SSHD, "-D", "-h", host_key.path, "-p", "2201", "-o", "ListenAddress=127.0.0.1",
-                           "-o", f"PidFile={keys_folder}/pid", *map(str, arguments)], stderr=subprocess.DEVNULL) as process:
+                           "-o", f"PidFile={keys_folder}/pid", *map(str, arguments)],
+                          stderr=subprocess.DEVNULL) as process:
         try:
             wait_until(Path(keys_folder, "pid").exists, "sshd listens")
             yield process
@@ -230,7 +234,8 @@ def test_what_keyveto_sshd_enable_writes_holds_it_up(scratch):
             Path(folder).mkdir()
         shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto")
         shutil.copy(make_filter(scratch / "filter.pkbf", keys.generate(scratch).key), "/var/lib/keyveto")
-        for options, told in (((), "00-keyveto.conf:"), (("--guard",), "00-keyveto.conf:"), (("--pam",), "/etc/pam.d/sshd:")):
+        for options, told in (((), "00-keyveto.conf:"), (("--guard",), "00-keyveto.conf:"),
+                              (("--pam",), "/etc/pam.d/sshd:")):
             keyveto("sshd", "enable", *options, status=0)
             refused(told)
             keyveto("sshd", "disable", status=0)

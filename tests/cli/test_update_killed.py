@@ -60,7 +60,8 @@ def test_killed_at_any_moment_the_filter_is_old_or_new(place):
     lacks(" ".join(place.names()), "keyveto-part", "keyveto-new", "keyveto-old", "update-new", ".lock")
 
 
-CALLS = ("umask", "openat", "flock", "fstat", "newfstatat", "statx", "pwrite64", "pread64", "fallocate", "ftruncate", "fchmod",
+CALLS = ("umask", "openat", "flock", "fstat", "newfstatat", "statx", "pwrite64", "pread64", "fallocate", "ftruncate",
+         "fchmod",
          "fsync", "linkat", "unlinkat", "rename", "renameat", "renameat2", "write", "close", "memfd_create", "pipe2",
          "vfork", "fork", "clone", "clone3", "wait4", "execve")
 
@@ -171,7 +172,8 @@ def test_the_older_one_is_given_up_once_the_new_one_is_on_disk(place):
     """The older one before is given up only once the new filter is on disk."""
     place.put(a_filter(0))
     equal(traced(place, ["-y", "-e", "trace=linkat,renameat,fsync"]), (0, ""))
-    calls = re.findall(r"^(\w+)\((.*)\) += 0$", place.settings.with_name("trace").read_text(encoding="utf-8"), re.MULTILINE)
+    calls = re.findall(r"^(\w+)\((.*)\) += 0$", place.settings.with_name("trace").read_text(encoding="utf-8"),
+                       re.MULTILINE)
     steps = [(call, *(re.findall(r'"(.*?)"', what) or [what[:-1].rpartition("/")[2]])) for call, what in calls]
     equal([step for step in steps if not any("keyveto-update" in name for name in step)], [
         ("renameat", ".filter.pkbf.keyveto-part", ".filter.pkbf.keyveto-new"),

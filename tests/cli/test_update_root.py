@@ -32,7 +32,8 @@ def test_root_follows_no_link_that_is_not_roots(place):
     theirs.mkdir()
     os.chown(theirs, NOBODY, NOBODY)
     for folder, owner in ((theirs, NOBODY), (theirs, 0), (place.state, NOBODY)):
-        for target, below in ((secret, ""), (place.target, ""), (place.state, "filter.pkbf"), (place.state, "new.pkbf")):
+        for target, below in ((secret, ""), (place.target, ""), (place.state, "filter.pkbf"),
+                              (place.state, "new.pkbf")):
             link = folder / "link"
             link.symlink_to(target)
             os.chown(link, owner, owner, follow_symlinks=False)
@@ -54,7 +55,8 @@ def test_a_file_that_is_no_filter_is_not_replaced(place):
         before = look_at(place.target)
         for words in ((), ("--dry-run",), ("--rollback",)):
             result = place.run(*words, status=2)
-            contains(result.problems[0], f"{place.target}: is not a filter, and stays as it is; name the filter, or give --force")
+            contains(result.problems[0],
+                     f"{place.target}: is not a filter, and stays as it is; name the filter, or give --force")
             equal((look_at(place.target), place.names()), (before, ["filter.pkbf"]))
         place.run("--force", "--dry-run", status=0)
         equal((look_at(place.target)[0], place.names()), (content, ["filter.pkbf"]))

@@ -197,6 +197,7 @@ def test_ssh_keygen_gets_the_files_it_needs(place):
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     equal(done.returncode, 0, done.stderr)
     text = log.read_text(encoding="utf-8", errors="replace")
-    contains(text, 'execve("/usr/bin/ssh-keygen", ["/usr/bin/ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4", "-I", "keyveto", '
-             '"-n", "keyveto-filter", "-s", "/proc/self/fd/3"]')
+    contains(text,
+             'execve("/usr/bin/ssh-keygen", ["/usr/bin/ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4", '
+             '"-I", "keyveto", "-n", "keyveto-filter", "-s", "/proc/self/fd/3"]')
     contains(text, "close_range(5, 4294967295, 0)")

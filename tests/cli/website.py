@@ -109,7 +109,7 @@ class Page:
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self):   # pylint: disable=invalid-name
+    def do_GET(self):
         site = self.server.site
         site.requests.append(self)
         page = site.pages.get(self.path)
@@ -119,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 page.send(self)
 
-    def log_message(self, *_):  # pylint: disable=arguments-differ
+    def log_message(self, *_):
         pass
 
 
@@ -127,7 +127,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     site = None
 
-    def handle_error(self, *_):     # pylint: disable=arguments-differ
+    def handle_error(self, *_):
         """A client that goes away, or does not trust us, is no news."""
 
 
