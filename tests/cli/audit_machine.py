@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Accounts of our own in a throw-away root, for the tests of keyveto audit."""
+"""Accounts, keys and an sshd_config in a throw-away root, for the tests of keyveto audit."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ class Account:
         return self.home / ".ssh/authorized_keys"
 
     def write(self, path, *lines, mode=0o600):
-        """A file of the account's, with the folders it needs."""
+        """Writes a file that the account owns, and the folders above it."""
         path = self.home / path
         for folder in reversed(path.parents):
             if not folder.exists():
@@ -44,7 +44,7 @@ class Account:
 
 
 class World:
-    """Accounts, their keys and what sshd is told; taken back at the end of a case."""
+    """The accounts and the sshd_config of one test."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -76,7 +76,7 @@ class World:
         return keyveto("audit", "--filter", self.filter, *arguments, status=status, **options)
 
     def findings(self, *arguments, status=None):
-        """What --json --all says: findings, and summaries by name of account (or kind)."""
+        """The output of --json --all: (findings, summaries by name of account or kind, standard error)."""
         done = self.audit("--json", "--all", *arguments, status=status)
         objects = [json.loads(line) for line in done.stdout.splitlines()]
         summaries = {one["account"] or one["what"]: one for one in objects if one.get("summary")}
@@ -85,7 +85,10 @@ class World:
 
 @contextlib.contextmanager
 def world(folder):
-    """The machine's own accounts and settings make room, but for those that sshd needs."""
+    """A World without the machine's own settings and accounts; the accounts that sshd needs stay.
+
+    Restores the system files at the end.
+    """
     kept = {path: path.read_bytes() for path in SYSTEM_FILES}
     clear_drop_ins()
     for path in SYSTEM_FILES[:2]:
@@ -112,7 +115,7 @@ def places(findings, verdict="listed"):
 
 
 def row_of(stdout, name):
-    """The numbers in an account's row of the table: files keys listed allowed unknown problems."""
+    """The numbers in an account's row of the table, in this order: files keys listed allowed unknown problems."""
     rows = [line[len(name):].split() for line in stdout.splitlines() if line.startswith(f"{name} ")]
     equal(len(rows), 1, stdout)
     return [int(number) for number in rows[0]]

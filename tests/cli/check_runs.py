@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Runs of keyveto check taken apart, and files that several tests of it read."""
+"""Runs of keyveto check, their parsed output, and input files that several tests share."""
 
 import contextlib
 import functools
@@ -16,19 +16,22 @@ from samples import MIB, built, certificate, ed25519_line, empty_filter, every_k
 
 
 def check(*words, filters=None, **more):
-    """keyveto check, by default with a filter that lists nothing."""
+    """Runs keyveto check, by default with a filter that lists nothing."""
     named = [empty_filter()] if filters is None else filters
     return run("check", *(word for path in named for word in ("--filter", path)), *words, **more)
 
 
 def check_all(path, *words, **more):
-    """Every key in a file, and every problem: ([Found], [(line, reason)])."""
+    """Every key and every problem that keyveto check --all reports for a file: ([Found], [(line, reason)])."""
     result = check("--all", *words, path, **more)
     return findings(result, path), problems(result, path)
 
 
 def objects(result):
-    """The objects of a run with --json, with exactly the keys of the contract, and nothing that acts on a terminal."""
+    """The JSON objects that a run with --json printed.
+
+    Fails if an object has other keys than JSON_KEYS, or if a raw control character is in the output.
+    """
     found = []
     text = result.out.decode("utf-8")
     assert not text or text.endswith("\n"), f"no newline at the end: {text[-100:]!r}"
@@ -55,7 +58,7 @@ def accepted_lines():
                'command="ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAA"', 'command="', 'tunnel="0"',
                'cert-authority,principals="a b"')
     for words in options:
-        if words == 'command="':    # goes on: a quote that ends behind what looks like a key
+        if words == 'command="':    # the quote goes on, and ends behind the text of a key
             words = f'command="{rsa.plain} x"'
         for blank in (" ", "\t", " \t "):
             yield f"options {words!r} and {blank!r}", f"{words}{blank}{ed.plain} a b", ed, "a b"
@@ -126,7 +129,7 @@ def refused_lines():
 
 @contextlib.contextmanager
 def started(argv, **streams):
-    """A running program, which is killed when it hangs."""
+    """A running program. It is killed if it hangs."""
     with subprocess.Popen([str(word) for word in argv], **streams) as process:
         timer = threading.Timer(PATIENCE, process.kill)
         timer.start()
@@ -140,7 +143,7 @@ def started(argv, **streams):
 
 
 def pem_blocks():
-    """Blocks of text that hold one key each."""
+    """Blocks of text that each hold one key."""
     rsa, ed = made()["rsa"], made()["ed25519"]
     exported = [tool("ssh-keygen", "-e", "-m", form, "-f", key.public)
                 for form, key in (("PKCS8", rsa), ("PEM", rsa), ("RFC4716", ed))]
@@ -149,7 +152,7 @@ def pem_blocks():
 
 @functools.cache
 def pieces():
-    """Lines and blocks of every kind, to be mixed."""
+    """Lines and blocks of every kind, for mixed_text."""
     rnd = random.Random(7)
     rows = [key.line.encode() for key in every_key().values()] * 2
     rows += [sshkey.key_line(random_blob(rnd), comment=f"c{number}").encode() for number in range(300)]
@@ -161,7 +164,7 @@ def pieces():
 
 
 def mixed_text(rnd, size):
-    """So many bytes, or some more, of lines and blocks in any order."""
+    """At least size bytes of lines and blocks in random order."""
     lines, blocks = pieces()
     parts, have = [], 0
     while have < size:
@@ -173,12 +176,15 @@ def mixed_text(rnd, size):
 
 @functools.cache
 def sixty_megabytes():
-    """A file of 60 MB, and the totals that must come out: ordinary keys, some listed, every kind of problem, PEM in the
-    middle, a line over 1 MiB, no newline at the end."""
+    """A file of 60 MB, and the totals that keyveto check must report for it.
+
+    It has clean and listed keys, every kind of problem, PEM in the middle, and a line over 1 MiB. It ends without a
+    newline.
+    """
     rnd = random.Random(8)
     path = folder() / "sixty"
     plain = b"".join(ed25519_line(rnd.randbytes(32), f"c{number}").encode() + b"\n" for number in range(30000))
-    # Each kind of block at least once, whatever is drawn.
+    # Each kind of block occurs at least once, whatever the generator draws.
     odd = b"".join(pem_blocks()) + mixed_text(rnd, 400_000)
     with open(path, "wb") as file:
         while file.tell() < 60_000_000:

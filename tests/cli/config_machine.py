@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""/etc/keyveto of a throw-away root, and the guard that judges it."""
+"""/etc/keyveto of a throw-away root, and the guard that reads it."""
 
 import datetime
 import os
@@ -26,7 +26,10 @@ FINGERPRINT = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"
 
 
 class World:
-    """/etc/keyveto with a filter that lists one of root's two keys; what is in it goes in the end."""
+    """/etc/keyveto with a filter that lists one of root's two keys.
+
+    Removes everything that was in /etc/keyveto and /var/lib/keyveto.
+    """
 
     def __init__(self, scratch, text=SAMPLE):
         self.scratch = scratch
@@ -34,7 +37,7 @@ class World:
         for folder in (FOLDER, STATE):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o755)
-        # Where everybody can run it, which may not hold for the folder of the build.
+        # Every account can run the guard there. The folder of the build may be closed to others.
         GUARD.parent.mkdir(exist_ok=True)
         shutil.copy(BUILT_GUARD, GUARD)
         GUARD.chmod(0o711)
@@ -54,7 +57,7 @@ class World:
         return CONFIG.read_text(encoding="utf-8")
 
     def lets_in(self, key, config=CONFIG, **options):
-        """Whether the guard itself prints the files for that key."""
+        """Whether the guard prints root's keys file for that key."""
         done = subprocess.run([str(word) for word in (GUARD, "--config", config, "--user", "root", "--home", self.home,
                                                       "--type", key.type, "--key", key.blob)],
                               capture_output=True, text=True, check=False, timeout=PATIENCE, **options)
@@ -63,14 +66,14 @@ class World:
         return done.stdout != ""
 
     def editor(self, script):
-        """An editor: a shell script whose first argument is the file."""
+        """The path of an editor: a shell script whose first argument is the file to edit."""
         path = self.scratch / "editor"
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
         return path
 
     def edit(self, script, *arguments, status=0, **environment):
-        """keyveto config edit by somebody without a terminal."""
+        """Runs keyveto config edit with that script as the editor, without a terminal."""
         done = keyveto("config", "edit", *arguments,
                        env={**os.environ, "VISUAL": str(self.editor(script)), **environment})
         equal(done.returncode, status, done.stdout + done.stderr)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""Fixtures of several files: machines in a throw-away root, and the place of an update.
+"""Fixtures of several test files: machines in a throw-away root, and a filter with its server.
 
-What only some tests need is imported by the fixture, so that the others run without it.
+Each fixture imports its own module. So a test runs even if another fixture's module cannot be imported.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# Their assertions, too, show the values that were compared.
+# So that their assertions, too, show the compared values.
 pytest.register_assert_rewrite("audit_machine", "check_runs", "config_machine", "documents", "doctor_machine",
                                "filter_runs", "pem_keys", "runs", "samples", "sshd_machine", "update_place")
 
@@ -22,14 +22,14 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def fixture_surroundings():
-    """Programs that are killed leave no core files; paths in messages are those from the root of the tree."""
+    """No core files of killed programs, and the root of the tree as working directory, as messages name paths in it."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.chdir(Path(__file__).resolve().parents[2])
 
 
 @pytest.fixture(scope="module", name="host_keys")
 def fixture_host_keys():
-    """Host keys, without which sshd -T gives no answer. An image may come without."""
+    """Host keys: sshd -T fails without them, and an image may have none."""
     for kind in ("rsa", "ecdsa", "ed25519"):
         path = Path(f"/etc/ssh/ssh_host_{kind}_key")
         if not path.exists():
@@ -38,14 +38,14 @@ def fixture_host_keys():
 
 @pytest.fixture(scope="module", name="installed")
 def fixture_installed():
-    """The guard and the module are in their places, without settings."""
+    """Installs the guard and the module, without settings."""
     from sshd_machine import prepare_machine
     prepare_machine()
 
 
 @pytest.fixture(name="world")
 def fixture_world(scratch):
-    """Accounts, their keys and what sshd is told, for keyveto audit."""
+    """Accounts, their keys and an sshd_config, for keyveto audit."""
     from audit_machine import world
     with world(scratch) as made:
         yield made
@@ -53,7 +53,7 @@ def fixture_world(scratch):
 
 @pytest.fixture(name="machine")
 def fixture_machine(scratch):
-    """All that keyveto needs, as the README puts it there, for keyveto doctor."""
+    """A machine set up by the steps of the README, for keyveto doctor."""
     from doctor_machine import machine
     with machine(scratch) as made:
         yield made
@@ -61,7 +61,7 @@ def fixture_machine(scratch):
 
 @pytest.fixture(name="place")
 def fixture_place(request, scratch):
-    """A filter with settings, and a server that has what the marker serves says."""
+    """A filter with settings, and a server with the content that the marker "serves" names."""
     from update_place import Place
     marker = request.node.get_closest_marker("serves")
     made = Place(scratch, **(marker.kwargs if marker else {}))

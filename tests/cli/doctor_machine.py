@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A throw-away root that is set up as the README says, and what keyveto doctor says of it."""
+"""A throw-away root that is set up as the README says, and runs of keyveto doctor on it."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ SSHD_CONFIG = Path("/etc/ssh/sshd_config")
 DROP_IN = Path("/etc/ssh/sshd_config.d/00-keyveto.conf")
 STACK = Path("/etc/pam.d/sshd")
 DEFAULTS = Path("/etc/default/ssh")
-# Debian 12 has the last line of its own, Debian 13 has not.
+# Debian 12's stack ends with this line, Debian 13's lacks it.
 STOCK_STACK = (STACK.read_text(encoding="utf-8").rstrip("\n") +
                "\nsession required pam_env.so user_readenv=1\n") if STACK.exists() else ""
 GUARDED = ("AuthorizedKeysFile none",
@@ -41,14 +41,14 @@ DAY = 86400
 
 
 def module_path():
-    """Where the build was told that libpam looks."""
+    """The path of the PAM module that the build compiled in."""
     found = re.search(rb"(/[\w/.-]+/security)/pam_keyveto\.so|(/[\w/.-]+/security)/\0", KEYVETO.read_bytes())
     assert found, "the program does not know where PAM modules are"
     return Path((found[1] or found[2]).decode()) / "pam_keyveto.so"
 
 
 class Machine:
-    """All that keyveto needs, as the README puts it there."""
+    """A machine set up by the steps of the README."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -67,7 +67,7 @@ class Machine:
         self.pam(SESSION + STOCK_STACK)
 
     def make_filter(self, *options, path=FILTER, hashes=20, length=16):
-        """One that lists a key; made now, unless an option of the oracle's says when."""
+        """Makes a filter that lists one key. Its time is now, unless an option for the oracle names another."""
         subprocess.run([sys.executable, keys.ORACLE, "create", path, "--hashes", str(hashes), "--length", str(length),
                         "--revision", "7", "--time", str(int(time.time())), *map(str, options), self.listed.path],
                        check=True, capture_output=True)
@@ -101,7 +101,7 @@ def remove(path):
 
 
 def listen_to_log():
-    """A log that is read, since sshd waits where it is full; ended by shutdown."""
+    """A /dev/log that a thread reads until shutdown: sshd waits if the log is full."""
     log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     remove("/dev/log")
     log.bind("/dev/log")
@@ -116,7 +116,7 @@ def listen_to_log():
 
 @contextlib.contextmanager
 def machine(folder):
-    """The machine, put back at the end of a case."""
+    """A Machine. Restores its files at the end."""
     kept = {path: path.read_bytes() if path.exists() else None
             for path in (SSHD_CONFIG, STACK, DEFAULTS, Path("/etc/passwd"))}
     for path in DROP_IN.parent.glob("*.conf"):
@@ -137,7 +137,7 @@ def machine(folder):
 
 
 def doctor(*arguments, **options):
-    """What --json says: the checks' findings by name, and all of it; the statuses agree."""
+    """The output of --json: (findings by name of check, the whole object). Fails unless all statuses agree."""
     done = keyveto("doctor", "--json", *arguments, **options)
     report = json.loads(done.stdout)
     worst = max(RANK[one["status"]] for one in report["checks"])
@@ -152,7 +152,7 @@ def doctor(*arguments, **options):
 
 
 def expect(check, status, *parts, arguments=(), others=()):
-    """Only this check, and those named, has something to say; its findings hold the parts."""
+    """Fails unless only this check and others report something, and this check's findings contain the parts."""
     found, _ = doctor(*arguments)
     equal(max((one["status"] for one in found[check]), key=RANK.get), status, str(found[check]))
     contains(" / ".join(f"{one['found']}" for one in found[check]), *parts)
@@ -161,14 +161,14 @@ def expect(check, status, *parts, arguments=(), others=()):
     return found
 
 
-def well():
+def expect_all_well():
     found, report = doctor()
     equal(report["status"], "ok", str(found))
     return found
 
 
 def injected(*words):
-    """The checks by name, as --json says them under an strace that spoils something."""
+    """The checks of --json by name, under an strace with these options, which make system calls fail."""
     done = subprocess.run(["strace", "-qq", "-o", "/dev/null", *words, KEYVETO, "doctor", "--json"], timeout=PATIENCE,
                           capture_output=True, text=True, check=False,
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
@@ -180,7 +180,7 @@ def injected(*words):
 
 @contextlib.contextmanager
 def running_sshd(folder, *arguments, executable=SSHD, **options):
-    """A real sshd with these arguments, once it listens and bears the title of one that does."""
+    """A real sshd with these arguments. It listens, and its process title says so."""
     pid_file = folder / "sshd.pid"
     argv = [executable, "-D", "-p", "20022", "-o", f"PidFile={pid_file}", *arguments]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options) as process:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: ISC
-"""The manual pages, --help and the documents, taken apart."""
+"""What the manual pages, --help and the documents name: commands and options."""
 
 import re
 
 from program import keyveto
 
-# Commands that have commands of their own.
+# Commands that have subcommands.
 GROUPS = ("filter", "sshd", "config")
 
-# The page has these beside the commands' own options, once for all.
+# The manual page describes these once for all commands.
 EVERYWHERE = {"--help"}
 
 
@@ -26,7 +26,7 @@ def subcommands(text):
 
 
 def commands():
-    """All commands that take options: "check", "filter add"..."""
+    """All commands that take options, such as "check" and "filter add"."""
     found = []
     for name in subcommands(keyveto("--help", status=0).stdout):
         below = subcommands(help_of(name)) if name in GROUPS else []
@@ -35,6 +35,6 @@ def commands():
     return found
 
 
-def same(what, actual, expected):
+def same_names(what, actual, expected):
     missing, surplus = set(expected) - set(actual), set(actual) - set(expected)
-    assert not missing and not surplus, f"{what}: lacks {sorted(missing)}, has besides {sorted(surplus)}"
+    assert not missing and not surplus, f"{what}: lacks {sorted(missing)}, should not have {sorted(surplus)}"

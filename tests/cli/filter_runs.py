@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Runs of keyveto filter, and filters and keys for them."""
+"""Runs of keyveto filter, with the filters and keys that they use."""
 
 import json
 import os
@@ -30,14 +30,14 @@ def environment(epoch):
 
 
 def start(*words, epoch=EPOCH, **more):
-    """A running keyveto filter, all three streams pipes."""
+    """A running keyveto filter whose three standard streams are pipes."""
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen([KEYVETO, "filter", *map(str, words)], env=environment(epoch),
                             **{**streams, **more})
 
 
 def run(*words, status=0, stdin=b"", epoch=EPOCH):
-    """(standard output, standard error) of a run that must end with status."""
+    """Runs keyveto filter, which must end with status: (standard output, standard error)."""
     process = start(*words, epoch=epoch)
     try:
         out, err = process.communicate(stdin, timeout=PATIENCE)
@@ -69,10 +69,10 @@ def names(folder):
 
 
 def peak_memory(*words):
-    """Peak memory of a keyveto filter that must succeed, in KiB.
+    """Runs keyveto filter, which must succeed: its peak memory in KiB.
 
-    A child's count starts with what its parent has at the time, so the parent
-    is a small one.
+    The kernel starts a child's count at the memory of its parent, so a small
+    process starts it.
     """
     spawn = ("import os, resource, sys\n"
              "pid = os.fork() or os.execv(sys.argv[1], sys.argv[1:])\n"
@@ -90,7 +90,7 @@ def ed25519_blob(data):
 
 
 def key_lines(rnd, n):
-    """Lines of n different Ed25519 keys, which are 32 bytes of anything."""
+    """Lines of n different Ed25519 keys. Any 32 bytes can be such a key."""
     return [sshkey.key_line(ed25519_blob(rnd.randbytes(32))) + "\n" for _ in range(n)]
 
 
@@ -125,7 +125,7 @@ def any_blob(rnd):
 
 
 def any_line(rnd):
-    """A line with a key of any type, sometimes in a certificate."""
+    """A line with a key of a random type, sometimes in a certificate."""
     if rnd.randrange(5) > 0:
         return sshkey.key_line(any_blob(rnd), comment="c", options=rnd.choice(("", 'command="a b"'))) + "\n"
     fields = sshkey.fields_raw(rnd.randbytes(32))
@@ -139,7 +139,7 @@ def published(lines):
 
 
 def listed(f, lines):
-    """How many of these keys a filter lists."""
+    """How many of these lines' keys the filter lists."""
     path = f.with_name("lines")
     path.write_text("".join(lines))
     done = subprocess.run([KEYVETO, "check", "--json", "--filter", f, path], capture_output=True, check=False,
@@ -148,8 +148,8 @@ def listed(f, lines):
     return done.stdout.count(b'"verdict":"listed"')
 
 
-# Where /proc is missing a file without a name is of no use: the other way to
-# write has to do, as it has on file systems without O_TMPFILE.
+# Without /proc, keyveto cannot give a name to an O_TMPFILE file. It writes a
+# named file then, as on file systems that lack O_TMPFILE.
 WITHOUT_PROC = ["sh", "-euc", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
 
 
@@ -158,7 +158,7 @@ def without_proc():
 
 
 def as_nobody(*words):
-    """Status and messages for a user without rights: nobody, or oneself."""
+    """Runs keyveto filter as nobody, or as the caller if that is not root: (status, standard error)."""
     who = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     done = subprocess.run([*who, KEYVETO, "filter", *map(str, words)], input=PUBLISHED.encode(),
                           capture_output=True, check=False, timeout=PATIENCE)

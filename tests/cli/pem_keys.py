@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Keys in the forms of OpenSSL, OpenSSH, RFC 4716 and PuTTY, and what keyveto makes of them."""
+"""Keys in the forms of OpenSSL, OpenSSH, RFC 4716 and PuTTY, and runs of keyveto that read them."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ ALGORITHMS = {      # name: arguments of openssl genpkey
 
 
 def run(*words, stdin=b"", status=(0,), **more):
-    """(standard output, standard error) of keyveto."""
+    """Runs keyveto: (standard output, standard error)."""
     try:
         done = subprocess.run([KEYVETO, *map(str, words)], input=stdin, capture_output=True,
                               timeout=PATIENCE, check=False, **more)
@@ -37,7 +37,7 @@ def run(*words, stdin=b"", status=(0,), **more):
 
 
 def findings(path, status=(0,), **more):
-    """What check says of a file: a list of (line, verdict, type, bits,
+    """The output of keyveto check for a file: a list of (line, verdict, type, bits,
     fingerprint, comment) and a list of (line, reason)."""
     out, err = run("check", "--all", "--filter", empty_filter(), path, status=status, **more)
     keys = []
@@ -59,7 +59,7 @@ def one_key(path, **more):
 
 
 def refused(path, reason, line=1):
-    """The file holds no key that can be read, for a reason that starts so."""
+    """Fails unless keyveto check finds no key in the file, and gives a reason that starts so."""
     keys, problems = findings(path, status=(2,))
     equal(keys, [], f"keys in {path}")
     check(len(problems) == 1 and problems[0][0] == line and problems[0][1].startswith(reason),
@@ -67,7 +67,7 @@ def refused(path, reason, line=1):
 
 
 def looked_up(path, status=(0,)):
-    """SHA-256 of what is looked up for the keys in a file."""
+    """The SHA-256 values that keyveto spki prints for a file: what keyveto looks up."""
     return run("spki", "--sha256", path, status=status)[0].split()
 
 
@@ -76,7 +76,7 @@ def same_spki(path, spki):
 
 
 def same_blob(path, blob):
-    """The file holds this SSH key and no other."""
+    """Fails unless the file holds this SSH key and no other."""
     key = sshkey.parse(blob)
     equal(looked_up(path), [hashlib.sha256(spki).hexdigest() for spki in key.spkis], f"SPKI of {path}")
     found = one_key(path)
@@ -103,7 +103,7 @@ def ssh2(blob, headers=""):
 
 
 class Made:
-    """A key of openssl's, and its SPKI."""
+    """A key made by openssl, and its SPKI."""
 
     def __init__(self, folder, name):
         self.folder, self.name = folder, name
@@ -190,7 +190,7 @@ ED25519 = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
 
 
 def forms(key):
-    """Every form that openssl writes a key in, and must be understood."""
+    """The key in every form that openssl writes. keyveto must read them all."""
     yield "SPKI", key.convert("-pubout")
     yield "SPKI in DER", key.spki
     yield "PKCS#8", key.convert()

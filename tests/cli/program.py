@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The keyveto program, run; and what is compared with what it says.
+"""Runs the keyveto program, and compares its output.
 
 KEYVETO names the program (default build/keyveto).
 """
@@ -24,7 +24,7 @@ SSHD = "/usr/sbin/sshd"
 
 
 def keyveto(*arguments, status=None, **options):
-    """Run the program; .seconds tells how long it took, .cpu_seconds how much work that was."""
+    """Runs the program. The result also has .seconds (elapsed) and .cpu_seconds (of the processor)."""
     started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(word) for word in (KEYVETO, *arguments)], capture_output=True, text=True,
                           errors="surrogateescape", check=False,
@@ -46,18 +46,18 @@ def wait_until(true, what):
 
 
 def wait_until_read(pipe):
-    """Until what was written to a pipe has been taken out at its other end."""
+    """Waits until the reader of a pipe has read everything that was written to it."""
     def is_empty():
         return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0)))[0] == 0
     wait_until(is_empty, "what was written is read")
 
 
 def mount_namespace():
-    """The words that run a command where mounting harms nobody; where that may not be, the test is skipped."""
+    """The words that run a command in a mount namespace. Skips the test if the machine allows none."""
     words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     done = subprocess.run([*words, "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode != 0:
-        pytest.skip(f"no mount namespace can be had: {done.stderr.strip()}")
+        pytest.skip(f"this machine allows no mount namespace: {done.stderr.strip()}")
     return words
 
 

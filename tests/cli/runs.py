@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto check, spki and update, run; and what they say, taken apart."""
+"""Runs keyveto check, spki and update, and parses their output."""
 
 import os
 import re
@@ -25,12 +25,12 @@ class Run(NamedTuple):
 
     @property
     def warnings(self):
-        """About filters that a login would not trust: all of them, unless they are root's."""
+        """The warnings about filters that a login would not trust. Filters that root does not own are such."""
         return [line for line in self.err.decode("ascii").splitlines() if line.startswith("keyveto: warning: ")]
 
     @property
     def messages(self):
-        """The other lines on standard error."""
+        """The lines on standard error that are no such warnings."""
         return [line for line in self.err.decode("ascii").splitlines() if not line.startswith("keyveto: warning: ")]
 
     @property
@@ -51,7 +51,7 @@ class Run(NamedTuple):
 
 
 def run(*words, status=None, stdin=b"", **options):
-    """Run keyveto with arguments (str, bytes, Path, int); nothing raw may come out of it."""
+    """Runs keyveto with arguments (str, bytes, Path, int). Fails if it prints a raw control character."""
     argv = [word if isinstance(word, bytes) else str(word) for word in (KEYVETO, *words)]
     try:
         done = subprocess.run(argv, input=stdin, capture_output=True, timeout=PATIENCE, check=False, **options)
@@ -87,7 +87,7 @@ def as_nobody(*words):
 
 
 class Found(NamedTuple):
-    """A finding, as a line says it."""
+    """A finding: the parts of its line."""
     line: int
     verdict: str
     type: str
@@ -97,7 +97,7 @@ class Found(NamedTuple):
 
 
 def findings(result, path):
-    """The findings in a run's output, which must all be in this file."""
+    """The findings in a run's output. Fails if one is in another file."""
     pattern = re.compile(rf"{re.escape(str(path))}:(\d+): (\w+): (\S+) (\d+) (SHA256:\S{{43}}|-)(?: (.*))?")
     found = []
     for line in result.lines:
@@ -109,7 +109,7 @@ def findings(result, path):
 
 
 def problems(result, path):
-    """(line, reason) of each message, which must all be of this file."""
+    """(line, reason) of each message. Fails if one is about another file."""
     found = []
     for message in result.problems:
         match = re.fullmatch(rf"{re.escape(str(path))}:(\d+): (.+)", message)

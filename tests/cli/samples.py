@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Keys of every type, made once, and files and filters of them."""
+"""Keys of every type, made once for a run, and files and filters that hold them."""
 
 import atexit
 import base64
@@ -35,7 +35,7 @@ KNOWN = {
 
 
 class Key:
-    """A public key, and what is to be said of it."""
+    """A public key, and the values that keyveto must show for it."""
 
     def __init__(self, name, blob, path=None, comment=""):
         self.name, self.blob, self.path, self.comment = name, blob, path, comment
@@ -71,7 +71,7 @@ class Key:
 
 @functools.cache
 def folder():
-    """Where the keys are; gone at the end."""
+    """The folder of the keys. It is removed when the tests end."""
     path = tempfile.mkdtemp(prefix="keyveto-keys-")
     atexit.register(shutil.rmtree, path)
     os.chmod(path, 0o755)
@@ -95,13 +95,13 @@ def made():
 
 
 def some(*names):
-    """Those of made() with these names; DSA is gone from later versions of OpenSSH."""
+    """The keys of made() with these names. DSA is left out if this OpenSSH has dropped it."""
     return [made()[name] for name in names if name != "dsa" or has_dsa()]
 
 
 @functools.cache
 def built():
-    """Keys by the oracle, of the types that ssh-keygen makes only with hardware, or not yet."""
+    """Keys made by the oracle, of the types for which ssh-keygen needs hardware, or which it lacks."""
     point = sshkey.Reader(made()["p256"].blob)
     point.string()
     point = point.point()[1]
@@ -128,7 +128,7 @@ def certificate(key, ca, *options):
 
 
 def ed25519_line(data, comment=""):
-    """The line of an Ed25519 key, which is 32 bytes of anything."""
+    """The line of an Ed25519 key. Any 32 bytes can be such a key."""
     return sshkey.key_line(sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(data)), comment=comment)
 
 
@@ -160,7 +160,7 @@ def random_blob(rnd):
 
 
 def write(path, *parts):
-    """A file made of bytes and text."""
+    """Writes a file from bytes and text: its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(part.encode() if isinstance(part, str) else part for part in parts))
     return path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A machine's files below a folder or in this throw-away root, for the tests of keyveto sshd."""
+"""The files of a machine, below a folder or in this throw-away root, for the tests of keyveto sshd."""
 
 import atexit
 import contextlib
@@ -21,16 +21,16 @@ from program import PATIENCE, ROOT, SSHD, contains, equal, keyveto, make_filter
 MODULE = Path(os.environ.get("KEYVETO_PAM_MODULE", ROOT / "build/pam_keyveto.so")).resolve()
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 PAM_FOLDER = Path(glob.glob("/usr/lib/*/security/pam_unix.so")[0]).parent
-# As the local sshd has them: Debian's lets an account's own group write its files.
+# The values that fit the local sshd. Debian's sshd lets an account's own group write its files.
 STRICTMODES, WILDCARDS = "private-group", "yes" if version() >= (10, 0) else "no"
-# The client's address, which sshd gives from 9.4 on.
+# sshd can pass the client's address since 9.4.
 CONNECTION = " --connection %C" if version() >= (9, 4) else ""
 FILES_COMMAND = f"{GUARD} --user %u --home %h --type %t --key %k{CONNECTION}"
 DEFAULT_FILES = ".ssh/authorized_keys .ssh/authorized_keys2"
 
 
 def by_files(patterns, strictmodes=STRICTMODES, wildcards=WILDCARDS):
-    """The guard in front of these files."""
+    """The AuthorizedKeysCommand that enable writes where AuthorizedKeysFile has these patterns."""
     return FILES_COMMAND + "".join(f" --file {one}" for one in patterns.split()) + (
         f" --strictmodes {strictmodes} --wildcards {wildcards}")
 
@@ -44,7 +44,7 @@ WATCHED = ("etc", "var/lib/keyveto")
 
 
 class Machine:
-    """A machine's files below a folder, or in this throw-away root."""
+    """The files of a machine, below a folder or in this throw-away root."""
 
     def __init__(self, scratch, root, config=STOCK_CONFIG, files=None):
         self.scratch, self.root = scratch, Path(root)
@@ -58,7 +58,7 @@ class Machine:
         self.write("/var/lib/keyveto/filter.pkbf", leaked_filter())
 
     def _furnish(self):
-        """What an image has that enable asks for."""
+        """Writes the files that enable needs into an image."""
         for name in ("passwd", "group", "pam.d", "nsswitch.conf"):
             source, target = Path("/etc") / name, self.path(f"/etc/{name}")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ class Machine:
 
     def read(self, path):
         path = self.path(path)
-        while path.is_symlink():        # an image's links lead to places in it
+        while path.is_symlink():        # an absolute link of an image leads to a place in the image
             path = self.path(path.parent.relative_to(self.root) / os.readlink(path)
                              if not os.readlink(path).startswith("/") else os.readlink(path))
         return path.read_text(encoding="utf-8")
@@ -97,23 +97,23 @@ class Machine:
         return done
 
     def sshd(self, *arguments):
-        """What this machine's sshd says, from its own place in the file system."""
+        """Runs sshd on this machine's configuration: for an image, in a mount namespace with the image's /etc."""
         argv = [SSHD, *arguments]
         if not self.here:
-            # Host keys are the real machine's: those of an image need not be there.
+            # An image may lack host keys.
             argv = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" /etc && shift && exec "$@"', "sh",
                     self.path("/etc"), *argv, "-h", host_key()]
         return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
     def settings(self, user=None, address="127.0.0.1"):
-        """What sshd -T says, by keyword."""
+        """The output of sshd -T, by keyword."""
         who = ["-C", f"user={user},host=localhost,addr={address},laddr=127.0.0.1,lport=22" if user else "lport=65533"]
         done = self.sshd("-T", *who)
         equal(done.returncode, 0, done.stderr)
         rows = {}
         for line in done.stdout.splitlines():
             keyword, _, value = line.partition(" ")
-            keyword = keyword.lower()       # mixed case from OpenSSH 10.5 on
+            keyword = keyword.lower()       # OpenSSH 10.5 and later print mixed case
             if keyword != "hostkey":
                 rows.setdefault(keyword, []).append(value)
         return {keyword: " | ".join(values) for keyword, values in rows.items()}
@@ -142,7 +142,7 @@ class Machine:
 
 @functools.cache
 def key_folder():
-    """Where the keys of all tests are; gone at the end."""
+    """The folder of the keys of all tests. It is removed when the tests end."""
     path = tempfile.mkdtemp(prefix="keyveto-keys-")
     atexit.register(shutil.rmtree, path)
     return Path(path)
@@ -177,7 +177,7 @@ def restored(before, after):
 
 @contextlib.contextmanager
 def this_machine(scratch, **settings):
-    """The throw-away root itself; what is changed comes back whole at the end."""
+    """The throw-away root itself as a Machine. Restores all changed files at the end."""
     folders = [Path("/etc/ssh"), Path("/etc/pam.d"), Path("/etc/keyveto"), Path("/var/lib/keyveto")]
     kept = scratch / "kept"
     kept.mkdir(parents=True)
@@ -192,7 +192,10 @@ def this_machine(scratch, **settings):
 
 
 def leftovers():
-    """Copies of configurations that stay behind; a run that was killed has them removed in a moment."""
+    """The copies of configurations that stay behind.
+
+    The copies of a killed run are removed by another process, so this waits for it.
+    """
     deadline = time.monotonic() + PATIENCE
     while (found := glob.glob("/tmp/keyveto-sshd.*")) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -234,7 +237,7 @@ class Image(Machine):
 
 
 def must_refuse(machine, *options, status=2, says=()):
-    """enable does nothing, and says why."""
+    """Fails unless enable changes nothing, leaves nothing behind, and prints says."""
     snapshot = machine.snapshot()
     done = machine.run("enable", *options, status=status)
     contains(done.stdout + done.stderr, *says)
@@ -244,7 +247,7 @@ def must_refuse(machine, *options, status=2, says=()):
 
 
 def wrapper(scratch, body):
-    """An sshd that counts how often it is asked to test its configuration."""
+    """An sshd that counts its calls with -t, then runs body, then is sshd."""
     path = scratch / "odd-sshd"
     path.write_text(f'#!/bin/sh\ncase " $* " in *" -t "*) echo >>{scratch}/asked;; esac\n'
                     f'n=$(wc -l <{scratch}/asked 2>/dev/null || echo 0)\n{body}\nexec {SSHD} "$@"\n', encoding="ascii")
@@ -254,7 +257,7 @@ def wrapper(scratch, body):
 
 
 def prepare_machine():
-    """The programs in their places; what is there of keyveto makes room."""
+    """Installs the guard and the module, and removes what else of keyveto is there."""
     Path("/run/sshd").mkdir(exist_ok=True)
     for path, source in ((Path(GUARD), MODULE.parent / "keyveto-authorized-keys"),
                          (PAM_FOLDER / "pam_keyveto.so", MODULE)):

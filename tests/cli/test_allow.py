@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto allow, judged by the guard itself."""
+"""keyveto allow: the guard's verdict after each change of keyveto.conf."""
 
 import datetime
 import json
@@ -19,8 +19,8 @@ LATER = str(TODAY + datetime.timedelta(days=30))
 AFTER_THAT = str(TODAY + datetime.timedelta(days=60))
 
 
-def test_the_guard_lets_the_key_in_from_then_on(scratch):
-    """The guard lets the key in from then on, until it is taken back; all other bytes stay."""
+def test_the_guard_lets_the_key_in_until_it_is_removed(scratch):
+    """All other bytes of keyveto.conf stay."""
     for number, text in enumerate((SAMPLE, MARKED + SAMPLE, "OnError deny", b"OnError deny\r\n# \xff\n", "",
                                    SAMPLE + MARKED)):
         text = text if isinstance(text, bytes) else text.encode()
@@ -47,7 +47,7 @@ def test_the_guard_lets_the_key_in_from_then_on(scratch):
 
 
 def test_a_key_that_is_allowed_already_is_updated_in_its_place(scratch):
-    """A key that is allowed already is updated in its place, once."""
+    """The AllowKey line is replaced where it stands, and further lines with the key go."""
     world = World(scratch)
     mine = world.leaked.fingerprint
     head, tail = SAMPLE[:400], SAMPLE[400:]
@@ -65,7 +65,7 @@ def test_a_key_that_is_allowed_already_is_updated_in_its_place(scratch):
 
 
 def test_one_key_is_taken_from_a_file_or_standard_input(scratch):
-    """From a file with a key, and from standard input; several keys are refused."""
+    """A file or standard input with several keys is refused."""
     world = World(scratch)
     keyveto("allow", world.leaked.path, "--until", str(TODAY), "x", status=0)
     contains(world.text, f"AllowKey {world.leaked.fingerprint} until={TODAY} x\n")
@@ -80,7 +80,7 @@ def test_one_key_is_taken_from_a_file_or_standard_input(scratch):
     contains(keyveto("allow", scratch / "none", "--forever", "x", status=2).stderr, "No such file")
 
 
-def test_what_cannot_be_meant_is_refused_and_nothing_is_written(scratch):
+def test_bad_requests_are_refused_and_nothing_is_written(scratch):
     world = World(scratch)
     before = CONFIG.stat()
     for words, message in (((FINGERPRINT, "x"), "say until when"), ((FINGERPRINT, "--forever"), "give a reason"),
@@ -117,7 +117,7 @@ def test_any_reason_is_logged_as_it_was_given(scratch):
 
 
 def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
-    """In a file with a mistake no AllowKey line counts, so it refuses and tells how to mend it."""
+    """keyveto allow refuses such a file, and says how to correct it."""
     world = World(scratch)
     for text, message in ((SAMPLE + "OnHitt deny\n", "mend it with keyveto config edit"),
                           (MARKED.split("# END")[0] + SAMPLE, "a mark of keyveto's without the other one"),
@@ -126,7 +126,7 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
         world.write(text)
         contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, message)
         equal(world.text, text)
-    # A filter that is lost does not hold it up: that is what AllowKey is for.
+    # A missing filter does not stop it: an administrator may need AllowKey just then.
     world.write(SAMPLE)
     FILTER.unlink()
     assert not world.lets_in(world.clean)
@@ -137,7 +137,7 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     assert not CONFIG.exists()
 
 
-def test_of_twenty_at_the_same_time_none_is_lost(scratch):
+def test_twenty_runs_at_the_same_time_lose_no_line(scratch):
     world = World(scratch)
     some = [keys.generate(scratch).key.fingerprint for _ in range(20)]
     running = [subprocess.Popen([KEYVETO, "allow", one, "--until", LATER, "x"], stdout=subprocess.DEVNULL)

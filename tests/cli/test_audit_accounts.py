@@ -13,14 +13,14 @@ from program import contains, equal, keyveto, lacks, make_filter
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
-MANY_PATIENCE = 900         # on a machine that has other things to do
-# Of one processor, for 10,000 accounts: who asks sshd about each of them needs twice as many. Beside other work, the
-# same work takes more of them than alone. An instrumented program may take longer.
+MANY_PATIENCE = 900         # seconds, on a busy machine
+# Processor time for 10,000 accounts. It takes twice as long to ask sshd about each account. On a busy machine the
+# same work takes more processor time. KEYVETO_SLOWER is for instrumented programs.
 SECONDS_FOR_MANY = 60 * int(os.environ.get("KEYVETO_SLOWER", "1"))
 
 
 def test_a_machine_without_listed_keys_is_clean(world):
-    """A machine without listed keys: status 0, and a row for the host keys."""
+    """The status is 0, and the table has a row for the host keys."""
     done = world.audit(status=0)
     equal(row_of(done.stdout, "(host keys)")[1:], [3, 0, 0, 0, 0])
     lacks(done.stdout, "listed:", "root")
@@ -47,7 +47,7 @@ def test_a_listed_key_is_found_in_the_table_and_in_json(world):
 
 
 def test_locked_accounts_and_shared_homes_are_audited(world):
-    """Locked accounts, shared homes and shared numbers are audited, and sshd's second file."""
+    """Also accounts with a shared uid, and the second file of AuthorizedKeysFile."""
     one = world.account("one")
     two = world.account("two", home=one.home, uid=one.uid, gid=one.gid, shell="/bin/false")
     one.authorize(world.clean)
@@ -57,7 +57,7 @@ def test_locked_accounts_and_shared_homes_are_audited(world):
     equal(row_of(done.stdout, two.name), [2, 2, 1, 0, 0, 0])
 
 
-def test_links_lead_nowhere_that_the_owner_may_not_read(scratch, world):
+def test_a_link_to_what_the_owner_may_not_read_is_not_followed(scratch, world):
     secret, hidden = scratch / "secret", scratch / "hidden"
     secret.write_text(f"{world.bad}\n")
     secret.chmod(0o600)
@@ -84,7 +84,7 @@ def test_a_link_to_what_the_owner_may_read_is_followed(world):
 
 
 def test_fifos_devices_directories_and_dead_links_are_problems(world):
-    """FIFOs, devices, directories and dead links are problems, and hold nothing up."""
+    """keyveto audit does not wait for a FIFO or a device."""
     names = {"fifo": "not a regular file", "device": "not a regular file", "directory": "not a regular file",
              "dead": "symbolic link to nothing", "loop": "Too many levels of symbolic links"}
     for name in names:
@@ -112,12 +112,12 @@ def test_fifos_devices_directories_and_dead_links_are_problems(world):
 
 
 def test_files_that_cannot_be_read_in_time_are_given_up(world):
-    """Files that cannot be read to their end in time are given up."""
+    """A file that cannot be read to its end in time is a problem."""
     endless = world.account("endless")
     with open(endless.authorize(), "r+b") as file:
         file.truncate(1 << 38)
     world.account("zoe").authorize(world.bad)
-    # On a machine with other things to do, all the others' files may take a second, too.
+    # On a busy machine the other files, too, may take a second.
     for seconds in (1, 8, 30):
         done = world.audit("--timeout", seconds)
         contains(done.stderr, "keyveto: endless: reading its files took too long (--timeout)\n")
@@ -129,7 +129,7 @@ def test_files_that_cannot_be_read_in_time_are_given_up(world):
 
 
 def test_files_that_sshd_will_not_use_are_noted(world):
-    """Files that sshd will not use are noted, and read all the same."""
+    """keyveto audit reads such files all the same."""
     dave = world.account("dave")
     dave.authorize(world.bad, mode=0o666)
     done = world.audit(status=1)
@@ -154,7 +154,7 @@ def test_a_file_is_read_with_the_groups_of_its_owner(scratch, world):
 
 
 def test_nothing_that_sshd_reads_is_hidden(world):
-    """Lines as sshd reads them: what hides a key from a person hides none here."""
+    """keyveto audit finds each key that sshd reads, also where a person would overlook it."""
     grace = world.account("grace")
     grace.authorize("-----BEGIN OPENSSH PRIVATE KEY-----", world.bad, f"0 {world.bad}", f"{world.bad} a\r",
                     f'environment="A=b"\t{world.bad}')
@@ -164,7 +164,7 @@ def test_nothing_that_sshd_reads_is_hidden(world):
 
 
 def test_broken_lines_and_unknown_types_are_problems(world):
-    """Broken lines and unknown types are problems, shown harmlessly."""
+    """The messages escape the text of such a line."""
     heidi = world.account("heidi")
     unknown = "ssh-new AAAAB3NzaC1uZXcAAAAA"
     heidi.authorize("ssh-ed25519 AAAA", b"\x1b[31m junk\n", unknown, 400000 * "x", f"{world.clean} \x1b[31m\x07")
@@ -178,7 +178,6 @@ def test_broken_lines_and_unknown_types_are_problems(world):
 
 
 def test_authorities_and_certificates_of_an_account_are_judged(scratch, world):
-    """Certificate authorities and certificates in an account's file."""
     ivan = world.account("ivan")
     ca = keys.generate(scratch)
     certified = keys.certify(ca, keys.generate(scratch), "ivan")
@@ -216,7 +215,7 @@ def test_an_account_that_is_there_twice_counts_once(scratch, world):
     equal(row_of(world.audit(status=1).stdout, "dup"), [1, 1, 1, 0, 0, 0])
 
 
-def test_bad_usage_is_a_status_of_2(world):
+def test_bad_usage_is_status_2(world):
     for arguments in (("alice",), ("--timeout", "0"), ("--user",), ("--nonsense",)):
         done = world.audit(*arguments, status=2)
         equal(done.stdout, "")
@@ -225,7 +224,7 @@ def test_bad_usage_is_a_status_of_2(world):
 
 
 def make_many(w, count):
-    """Accounts with a group, a home and a key each; every thousandth has a listed one, too."""
+    """Makes accounts with a group, a home and a key each. Every thousandth also has a listed key."""
     listed = []
     passwd, group = [], []
     (w.folder / "many").mkdir()

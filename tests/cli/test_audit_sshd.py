@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto audit: the files are those that sshd and the guard say, in a throw-away root."""
+"""keyveto audit reads the files that sshd and the guard name, in a throw-away root."""
 
 import os
 import shutil
@@ -41,8 +41,7 @@ def test_match_group_in_a_file_that_is_included(world):
     assert "mia" not in summaries, summaries
 
 
-def test_the_files_are_those_that_sshd_names_whatever_match_says(world):
-    """Whatever Match says, the files are those that sshd names for each account."""
+def test_with_match_blocks_the_files_are_those_that_sshd_names(world):
     names = ("ann", "anna", "ab", "abc", "b", "ba", "bab", "x1", "x12", "y", "star", "z1", "z2")
     accounts = [world.account(name) for name in names]
     world.append("/etc/group", "wheel:x:30010:ann,ba,y", "web1:x:30011:anna,ba", "web22:x:30012:ab,y",
@@ -71,8 +70,7 @@ def test_the_files_are_those_that_sshd_names_whatever_match_says(world):
               [f"{account.home}/{pattern}" for pattern in patterns], account.name)
 
 
-def test_a_match_line_not_understood_has_every_account_asked_about(world):
-    """A Match line that is not understood: every account is asked about."""
+def test_sshd_is_asked_about_every_account_if_a_match_line_is_unknown(world):
     nina, olga = world.account("nina"), world.account("olga")
     nina.write("a", world.bad)
     olga.write("b", world.bad)
@@ -107,7 +105,6 @@ def test_a_listed_user_ca_and_host_keys_with_a_host_certificate(scratch, world):
 
 
 def test_host_key_with_a_passphrase_or_without_its_public_file(scratch, world):
-    """A host key with a passphrase, or without the file beside it."""
     plain, locked, alone = (keys.generate(scratch) for _ in range(3))
     subprocess.run(["ssh-keygen", "-q", "-p", "-N", "secret", "-f", locked.path], check=True,
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -118,13 +115,13 @@ def test_host_key_with_a_passphrase_or_without_its_public_file(scratch, world):
     equal(row_of(done.stdout, "(host keys)")[1:], [3, 2, 0, 0, 0], done.stderr)
 
 
-def test_trustedusercakeys_that_is_not_there_is_a_problem(world):
+def test_a_missing_trustedusercakeys_file_is_a_problem(world):
     world.sshd_config("TrustedUserCAKeys /etc/ssh/none-such")
     contains(world.audit(status=2).stderr, "keyveto: /etc/ssh/none-such: No such file or directory")
 
 
 def test_behind_the_guard_the_files_of_its_keyveto_conf_count(scratch, world):
-    """Behind the guard, the files are those of its keyveto.conf."""
+    """If sshd runs the guard, AuthorizedKeysFile of keyveto.conf names the files."""
     quinn = world.account("quinn")
     quinn.authorize(world.clean)
     quinn.write("guarded", world.bad)
@@ -140,7 +137,7 @@ def test_behind_the_guard_the_files_of_its_keyveto_conf_count(scratch, world):
 
 
 def test_behind_the_guard_its_arguments_come_before_keyveto_conf(scratch, world):
-    """Behind the guard, the files are those of its arguments before those of keyveto.conf."""
+    """The guard's arguments win over keyveto.conf."""
     tess = world.account("tess")
     tess.authorize(world.bad)
     tess.write("guarded", world.bad)
@@ -162,7 +159,7 @@ def test_behind_the_guard_its_arguments_come_before_keyveto_conf(scratch, world)
 
 
 def test_behind_the_guard_the_default_files_count(world):
-    """Behind the guard with its default configuration, the default files."""
+    """keyveto.conf sets no AuthorizedKeysFile."""
     rita = world.account("rita")
     rita.authorize(world.bad)
     world.sshd_config("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
@@ -171,7 +168,7 @@ def test_behind_the_guard_the_default_files_count(world):
 
 
 def test_files_and_commands_beside_the_guard_are_pointed_out(world):
-    """Files beside the guard, and keys from other commands, are pointed out."""
+    """A warning names the files that sshd reads without the guard, a note the commands."""
     world.account("sam").authorize(world.clean)
     base = CONFIG.read_text()
     world.sshd_config("AuthorizedKeysCommandUser root", f"AuthorizedKeysCommand {GUARD} {GUARD_ARGUMENTS}")
@@ -194,7 +191,7 @@ def test_without_an_sshd_keyveto_conf_tells_the_files(scratch, world):
 
 
 def test_without_an_sshd_the_host_key_of_openssh_10_6_is_read_too(scratch, world):
-    """Without an sshd, the host key that ssh-keygen -A of OpenSSH 10.6 makes is read too."""
+    """ssh-keygen -A of OpenSSH 10.6 makes this host key."""
     key = keys.PublicKey(ROOT / "testdata/openssh-10.6/composite.pub")
     place = Path("/etc/ssh/ssh_host_mldsa44_ed25519_key.pub")
     before = world.findings("--sshd", "/none/sshd", status=0)[1]["host keys"]["keys"]
@@ -210,7 +207,7 @@ def test_without_an_sshd_the_host_key_of_openssh_10_6_is_read_too(scratch, world
           ["SHA256:YVP+is6TTsDTh/h4QOxOCMCDm7ywita4ZM4CT4mO6pU"])
 
 
-def test_an_sshd_that_cannot_tell_is_a_problem(world):
+def test_an_sshd_that_gives_no_answer_is_a_problem(world):
     world.account("uma").authorize(world.clean)
     world.sshd_config("NonsenseKeyword yes")
     done = world.audit(status=2)
@@ -219,7 +216,7 @@ def test_an_sshd_that_cannot_tell_is_a_problem(world):
 
 
 def test_accounts_are_asked_about_at_the_port(world):
-    """Accounts are asked about at the port and the address where sshd listens."""
+    """sshd is asked with the port and the address where it listens."""
     uta = world.account("uta")
     uta.write("there", world.bad)
     for place, match in (("Port 2222", "LocalPort 2222"), ("ListenAddress 192.0.2.7:2222", "LocalPort 2222"),
@@ -232,7 +229,7 @@ def test_accounts_are_asked_about_at_the_port(world):
 
 
 def test_an_sshd_that_would_wait_for_a_fifo_is_not_asked(scratch, world):
-    """An sshd that would wait for a FIFO is not asked, and one that hangs only once."""
+    """An sshd that hangs is asked only once."""
     for number in range(60):
         world.account(f"u{number}").authorize(world.clean)
     fifo = scratch / "fifo"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto check: directories, FIFOs, and what is not there or may not be read."""
+"""keyveto check: directories, FIFOs, missing and unreadable files."""
 
 import os
 import random
@@ -17,7 +17,7 @@ from samples import listing, made, write
 
 
 def test_a_directory_is_walked_and_hidden_files_are_read(scratch):
-    """A directory is walked, hidden files too; links, FIFOs and sockets are passed over."""
+    """Links, FIFOs and sockets in a directory are passed over."""
     home, elsewhere = scratch / "home", scratch / "elsewhere"
     keys = [made()[name] for name in ("ed25519", "rsa", "p256", "p384")]
     names = (".ssh/authorized_keys", ".ssh/known_hosts", "a/b/c/.d/key.pub", "id_ecdsa")
@@ -39,12 +39,12 @@ def test_a_directory_is_walked_and_hidden_files_are_read(scratch):
             seen = sorted(re.match(r"(\S+): clean: \S+ \d+ (\S+)", line).groups() for line in result.lines)
             equal(seen, sorted((f"{home}/{name}:1", key.fingerprint) for name, key in zip(names, keys)), root)
             equal((result.problems, result.summary["files"]), ([], 4), root)
-    # But a link that is named is followed, as a file and as a directory.
+    # A link given as an argument is followed, to a file and to a directory.
     for name, label in (("link.pub", "link.pub"), ("linked", "linked/secret.pub")):
         contains(check("--all", home / name, status=0).out.decode(), f"{home}/{label}:1: clean: ")
 
 
-# What is in people's home directories, and is no key.
+# Files of home directories that hold no key.
 NO_KEYS = {
     "text": b"Dear Sir,\nthis is \"a letter.\n-----\n@home\n",
     "numbers": b"2024 11 20 backup done\n1 2 3\n12 34 56 78\n",
@@ -69,14 +69,14 @@ def test_prose_that_names_key_types_is_silent_in_a_directory(scratch):
     write(scratch / "walked" / "README", "ssh-rsa is old\nuse ssh-ed25519 keys instead\nThe ssh-dss type is gone.\n")
     result = check("--all", scratch / "walked")
     equal((result.status, result.problems), (0, []), "README")
-    # Which must not make half a key silent.
+    # A line with a broken key must still be reported.
     for line in (f"ssh-ed25519 {made()['ed25519'].base64[:-3]}", f"no-pty ssh-rsa {made()['rsa'].base64[:200]}"):
         write(scratch / "walked" / "README", line, "\n")
         check("--all", scratch / "walked", status=2)
 
 
 def test_a_large_file_of_zeros_is_silent_in_a_directory(scratch):
-    # A line ends at its first NUL: there is nothing on this one, however long it is.
+    # A line ends at its first NUL, so this long line is empty.
     write(scratch / "walked" / "image", bytes(3 << 20))
     result = check("--all", scratch / "walked")
     equal((result.status, result.problems), (0, []), "image")
@@ -103,7 +103,7 @@ def test_directories_too_deep_or_files_gone_do_not_end_the_walk(scratch):
 
 
 def for_anybody(tmp):
-    """A copy of the program where anybody can run it."""
+    """A copy of the program that every account can run."""
     program = tmp / "keyveto"
     shutil.copy(KEYVETO, program)
     program.chmod(0o755)
@@ -111,7 +111,7 @@ def for_anybody(tmp):
 
 
 def check_as_nobody(program, *words):
-    """Status, standard output and standard error of keyveto check without privileges."""
+    """Runs keyveto check without privileges: (status, standard output, standard error)."""
     done = subprocess.run(as_nobody(str(program), "check", *map(str, words)), stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout.decode("ascii"), done.stderr.decode("ascii")

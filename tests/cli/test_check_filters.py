@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto check: which filters and settings count, and what is said of bad ones."""
+"""keyveto check: which filters and settings count, and the messages about bad ones."""
 
 import itertools
 import os
@@ -16,7 +16,7 @@ from samples import Key, empty_filter, listing, made, random_blob, write
 
 
 def test_several_filters_any_hit_counts(scratch):
-    """Several filters: any hit counts, and each that has the key is named."""
+    """The output names each filter that lists the key."""
     a, b, c = (made()[name] for name in ("ed25519", "rsa", "p256"))
     path = write(scratch / "file", f"{a.line}\n{b.line}\n{c.line}\n")
     first, second = listing(scratch / "1", a, b, k=7, p=14), listing(scratch / "2", b, k=3, p=20)
@@ -33,7 +33,7 @@ def test_several_filters_any_hit_counts(scratch):
 
 
 def test_a_filter_of_the_oracles_command_is_the_same(scratch):
-    """A filter made by the oracle's command, with compressed points, is the same."""
+    """keyveto check finds the same keys in a filter that the oracle's command made, with compressed points."""
     names = ("p256", "p384", "rsa")
     tool("/usr/bin/python3", ROOT / "tests/oracle/pkbf.py", "create", scratch / "f", "--hashes", 20, "--length", 16,
          *(made()[name].public for name in names))
@@ -44,7 +44,7 @@ def test_a_filter_of_the_oracles_command_is_the_same(scratch):
 
 
 def test_false_positives_are_those_of_the_filter(scratch):
-    """False positives are those of the filter, key by key as the oracle sees them."""
+    """keyveto check and the oracle agree about each key."""
     rnd = random.Random(6)
     small = pkbf.Filter.create(2, 10)
     for _ in range(200):
@@ -58,7 +58,7 @@ def test_false_positives_are_those_of_the_filter(scratch):
 
 
 def test_the_configurations_filters_and_allowkey_count(scratch):
-    """Configuration: its filters, AllowKey, and --filter instead of its filters."""
+    """--filter replaces the filters of the configuration."""
     a, b, c = (made()[name] for name in ("ed25519", "rsa", "p256"))
     bad, empty = listing(scratch / "bad.pkbf", a, b), listing(scratch / "empty.pkbf")
     path = write(scratch / "file", f"{a.line}\n{c.line}\n")
@@ -72,7 +72,7 @@ def test_the_configurations_filters_and_allowkey_count(scratch):
     contains(result.lines[0], a.fingerprint, "reason is here")
     row = objects(run("check", "--config", config, "--all", "--json", path, status=0))[0]
     equal((row["verdict"], row["fingerprint"], row["reason"]), ("allowed", a.fingerprint, "reason is here"), "JSON")
-    # Another key is still listed; --filter takes the place of Filter, not of AllowKey.
+    # Another key is still listed. --filter replaces Filter, not AllowKey.
     both = write(scratch / "both", f"{a.line}\n{b.line}\n")
     equal(len(run("check", "--config", config, both, status=1).lines), 1, "the other key")
     run("check", "--config", config, "--filter", empty, both, status=0)
@@ -113,7 +113,7 @@ def test_a_filter_that_others_may_write_is_only_warned_of(scratch):
     a = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", a)
     path = write(scratch / "file", a.line)
-    root = os.geteuid() == 0        # whoever else runs this owns the filter, and is warned of that
+    root = os.geteuid() == 0        # another user owns the filter, and is warned of that
     if root:
         equal(check(path, filters=[bad], status=1).warnings, [], "warnings")
     bad.chmod(0o666)
@@ -131,7 +131,7 @@ def test_a_filter_that_others_may_write_is_only_warned_of(scratch):
 
 
 def test_a_missing_or_corrupt_filter_is_status_2(scratch):
-    """A filter that is missing or corrupt: status 2, file and reason, nothing checked."""
+    """The message names the file and the reason. No key is checked."""
     a = made()["ed25519"]
     good = listing(scratch / "good.pkbf", a)
     data = good.read_bytes()

@@ -36,7 +36,6 @@ def test_known_hosts_names_ports_hashed_names_markers(scratch):
 
 
 def test_unknown_markers_and_lines_without_a_key_are_reported(scratch):
-    """known_hosts: unknown markers and lines without a key are reported."""
     ed = made()["ed25519"]
     rows = {f"@nonsense * {ed.plain}": "unknown marker", f"@ * {ed.plain}": "unknown marker",
             f"@Revoked * {ed.plain}": "unknown marker", "@revoked * ssh-ed25519": "no key on this line",
@@ -46,7 +45,7 @@ def test_unknown_markers_and_lines_without_a_key_are_reported(scratch):
     path = write(scratch / "known_hosts", *(f"{row}\n" for row in rows))
     found, wrong = check_all(path, status=2)
     equal((found, wrong), ([], list(enumerate(rows.values(), 1))), "report")
-    # Right before a key, a mistyped marker may be options for all one knows.
+    # Before a key, a mistyped marker could also be options.
     line = f"@cert-authoity {ed.plain}"
     assert ssh_keygen_reads(line.encode()) is not None
     path = write(scratch / "authorized_keys", line, "\n")
@@ -66,8 +65,8 @@ def test_what_ssh_keyscan_prints_comments_and_all():
           [(4 * i + j, key.fingerprint) for i, key in enumerate(keys) for j in (2, 3, 4)], "keys")
 
 
-def test_of_certificates_the_key_and_the_ca_are_judged(scratch):
-    """Certificates of users and hosts: the key and the CA are both judged."""
+def test_the_key_and_the_ca_of_a_certificate_are_judged(scratch):
+    """Certificates of users and of hosts."""
     ca = made()["other"]
     bad_ca = listing(scratch / "ca.pkbf", ca)
     for key in some("rsa", "dsa", "p256", "p384", "p521", "ed25519"):
@@ -89,7 +88,7 @@ def test_of_certificates_the_key_and_the_ca_are_judged(scratch):
 
 
 def test_certificates_as_json_in_authorized_keys_and_known_hosts(scratch):
-    """Certificates as JSON, in authorized_keys and known_hosts, signed by CAs of every type."""
+    """The certificates are signed by CAs of every type."""
     key = made()["ed25519"]
     for name in ("rsa-3072", "p256", "p384", "p521", "other"):
         ca = made()[name]
@@ -104,7 +103,6 @@ def test_certificates_as_json_in_authorized_keys_and_known_hosts(scratch):
 
 
 def test_a_composite_key_is_listed_when_either_half_of_it_is(scratch):
-    """A composite key is listed when either half of it is, on its own or with the other."""
     key = built()["mldsa"]
     half = Key("half", sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(key.blob[-32:])))
     path = write(scratch / "file", f"{key.line}\n{half.line}\n")
@@ -117,7 +115,6 @@ def test_a_composite_key_is_listed_when_either_half_of_it_is(scratch):
 
 
 def test_certificates_of_types_that_need_hardware_and_odd(scratch):
-    """Certificates of types that need hardware, and odd or broken ones."""
     ca = made()["other"]
     for name, key in built().items():
         fields = key.blob[4 + len(key.token):]

@@ -28,14 +28,14 @@ def ppk():
 
 
 def test_any_number_of_jobs_gives_the_same_output(scratch):
-    """--jobs 1, 2 and 4: the same output byte for byte, and the same totals, on 60 MB of everything."""
+    """--jobs 1, 2 and 4 print the same bytes and the same totals for sixty_megabytes()."""
     path = sixty_megabytes()
     bad = listing(scratch / "bad.pkbf", *(made()[name] for name in ("rsa", "ed25519", "p521")))
     results = {jobs: check("--jobs", jobs, path, filters=[bad], status=1) for jobs in (1, 2, 4)}
     text = path.read_bytes()
     counts = results[1].summary
     assert counts["keys"] > 500_000 and counts["listed"] > 500 and counts["problems"] > 1000, f"{counts}"
-    # Of the PEM blocks, and of all lines, the last: the count of lines is right to the end.
+    # The last PEM block and the last line are seen at their numbers, so the count of lines is right.
     seen = [found.line for found in findings(results[1], path)]
     equal(seen[-1], text.count(b"\n") + 1, "the last line")
     for begin in (b"\n-----BEGIN PUBLIC KEY", b"\n---- BEGIN SSH2 PUBLIC KEY", b"\n-----BEGIN OPENSSH PRIVATE"):
@@ -49,7 +49,7 @@ def test_any_number_of_jobs_gives_the_same_output(scratch):
 
 
 def test_any_number_of_jobs_gives_the_same_json(scratch):
-    """--jobs 1, 2 and 4: the same with --all, as JSON, and from a pipe."""
+    """--jobs 1, 2 and 4, with --all, and from a pipe."""
     rnd = random.Random(9)
     data = b"".join(mixed_text(rnd, 100_000) for _ in range(50))
     path = write(scratch / "file", data)
@@ -81,7 +81,7 @@ def test_jobs_many_files_and_directories_come_out_in_their_order(scratch):
 
 @pytest.mark.parametrize("kind", ("line", "PEM", "OpenSSH", "PuTTY"))
 def test_a_key_across_the_border_of_two_blocks_is_found(scratch, kind):
-    """At every place around the border of what is read at once."""
+    """The key is put at every offset around the end of the read buffer."""
     ed = made()["ed25519"]
     data = {"line": ed.line.encode() + b"\n", "PEM": pem_blocks()[0], "OpenSSH": pem_blocks()[3], "PuTTY": ppk()}[kind]
     size = len(data)
@@ -101,16 +101,16 @@ def test_a_key_across_the_border_of_two_blocks_is_found(scratch, kind):
 
 
 GIGABYTE = 1 << 30
-# AddressSanitizer takes its own.
+# AddressSanitizer needs more memory and time.
 FACTOR = 8 if b"__asan_init" in KEYVETO.read_bytes() else 1
 MEMORY = FACTOR * 64 << 10      # KiB
 SECONDS = FACTOR * 25
 
 
 def large_stream(parts, *words, filters):
-    """Feeds keyveto with parts: its findings, and how much memory and time it took.
+    """Writes parts to keyveto's standard input: its findings. Fails if it takes too much memory or time.
 
-    The time is that of the processor, since others may want it, too.
+    The limit is on processor time, as the machine may be busy.
     """
     argv = [KEYVETO, "check", *(word for path in filters for word in ("--filter", path)), *words]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -120,7 +120,7 @@ def large_stream(parts, *words, filters):
                 view = memoryview(part)
                 while view:
                     view = view[os.write(process.stdin.fileno(), view):]
-            # A megabyte fits into the pipe while it has yet to begin.
+            # A pipe takes a megabyte before keyveto reads.
             wait_until_read(process.stdin)
             status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
             process.stdin.close()
@@ -154,7 +154,7 @@ def test_1_gb_of_keys_through_a_pipe_in_bounded_memory_and_time(scratch):
 
 
 def test_a_line_of_1_gb_takes_bounded_memory(scratch):
-    """A line of 1 GB, in bounded memory and time, and what follows it is read."""
+    """The key on the line after it is found."""
     last = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", last)
     chunk = b"ssh-ed25519 AAAA" * (MIB // 4)
@@ -172,7 +172,7 @@ def test_nothing_but_problems_bounded_memory():
 
 
 def test_several_threads_take_bounded_memory():
-    """Several threads, PEM without end, blank lines: bounded memory."""
+    """Also for PEM without an end, and for blank lines."""
     plain = b"".join(ed25519_line(bytes([n % 256, n // 256] * 16)).encode() + b"\n" for n in range(10000))
     bad = [empty_filter()]
     large_stream(itertools.repeat(plain, 100), "--jobs", "4", filters=bad)

@@ -15,7 +15,7 @@ from samples import MIB, Key, certificate, every_key, listing, made, write
 
 
 def test_pub_files_of_every_type_are_read_as_ssh_keygen_does(scratch):
-    """Keys of every type in .pub files: type, bits, fingerprint and comment are those of ssh-keygen."""
+    """Type, bits, fingerprint and comment are those of ssh-keygen -l."""
     for name, key in every_key().items():
         path = write(scratch / f"{name}.pub", key.line, "\n")
         clean = only(check_all(path, status=0)[0], path)
@@ -24,17 +24,17 @@ def test_pub_files_of_every_type_are_read_as_ssh_keygen_does(scratch):
         result = check(path, filters=[bad], status=1)
         equal(result.lines, [f"{path}:1: listed: {key.type} {key.bits} {key.fingerprint} {key.comment} [{bad}]"], name)
         if key.path is None and not name.startswith("sk-"):
-            continue                # this ssh-keygen may not know the type; the oracle does
+            continue                # this ssh-keygen may not know the type
         words = tool("ssh-keygen", "-l", "-f", path).decode().split()
         equal([int(words[0]), words[1]], [clean.bits, clean.fingerprint], f"{name}: ssh-keygen")
 
 
-# sshd allows for several blanks after the options, ssh-keygen -l for one.
+# sshd takes several blanks after the options, ssh-keygen -l takes one.
 TWO_BLANKS = re.compile(rb"[ \t][ \t]")
 
 
 def odd_blobs():
-    """(title, line, key, comment) of blobs with more than one encoding: some of these only older sshds take."""
+    """(title, line, key, comment) of odd encodings of a key. Only older sshds take some of them."""
     ed, rsa = made()["ed25519"], made()["rsa"]
     fields = sshkey.Reader(rsa.blob)
     fields.string()
@@ -53,7 +53,6 @@ def odd_blobs():
 
 
 def test_keys_that_sshd_takes_are_found(scratch):
-    """authorized_keys: lines that sshd takes a key from, whatever stands around it."""
     rows = list(accepted_lines())
     path = write(scratch / "authorized_keys", *(f"{line}\n" for _, line, _, _ in rows))
     found, wrong = check_all(path, status=0)
@@ -79,7 +78,7 @@ def test_encodings_of_one_key_that_differ_are_one_key(scratch):
 
 
 def test_lines_that_sshd_refuses_are_reported(scratch):
-    """Lines that sshd refuses are reported with file, line and reason."""
+    """The message names file, line and reason."""
     rows = list(refused_lines())
     path = write(scratch / "authorized_keys", *(f"{line}\n" for _, line in rows))
     found, wrong = check_all(path, status=2)
@@ -107,8 +106,8 @@ def test_reasons_say_what_is_wrong(scratch):
         equal(check_all(path, status=2), ([], [(1, reason)]), repr(line))
 
 
-def test_comments_and_blank_lines_are_nothing_to_speak_of(scratch):
-    """Comments, blank lines and an empty file are nothing to speak of."""
+def test_comments_and_blank_lines_are_passed_over_in_silence(scratch):
+    """An empty file is passed over, too."""
     for text in ("", "\n", "\n\n\n", "# a\n", " \t # b\n\t\n", "\r\n \r\n#x\r\n", f"#{made()['ed25519'].plain}\n", "#",
                  "\0junk\n"):
         path = write(scratch / "file", text)
@@ -118,7 +117,7 @@ def test_comments_and_blank_lines_are_nothing_to_speak_of(scratch):
 
 
 def test_a_byte_order_mark_never_hides_a_key_silently(scratch):
-    # No sshd takes a line with a mark before it. But as a .pub file, or saved by an editor, it is still a key.
+    # sshd refuses such a line. But the key in it may be used elsewhere: the file may be a .pub file.
     for line in (made()["ed25519"].line, f'from="a" {made()["ed25519"].line}'):
         write(scratch / "walked" / "key.pub", "\ufeff", line, "\r\n")
         for path in (scratch / "walked" / "key.pub", scratch / "walked"):
@@ -127,7 +126,6 @@ def test_a_byte_order_mark_never_hides_a_key_silently(scratch):
 
 
 def test_unknown_types_are_named_and_count_as_unchecked(scratch):
-    """Unknown types are reported by name and count as unchecked."""
     blob = sshkey.build_plain("ssh-new@example.org", sshkey.string(b"x"))
     path = write(scratch / "file", sshkey.key_line(blob, comment="c"), "\n", sshkey.key_line(blob, options="no-pty"),
                  "\n")
@@ -139,13 +137,13 @@ def test_unknown_types_are_named_and_count_as_unchecked(scratch):
     equal([(row["line"], row["verdict"], row["type"], row["reason"]) for row in rows],
           [(1, "unsupported", "ssh-new@example.org", "unknown key type"),
            (2, "unsupported", "ssh-new@example.org", "unknown key type")], "JSON")
-    # A word that is no type, before base64 that does not name it, is no key at all.
+    # A word that is not the type named in the base64 after it makes no key of an unknown type.
     write(path, f"ssh-new@example.org {made()['rsa'].base64}\n")
     equal(check_all(path, status=2), ([], [(1, "no key on this line")]), "another name inside")
 
 
 def test_lines_over_1_mib_are_reported_with_file_and_line(scratch):
-    """Lines over 1 MiB are reported with file and line, and what follows is read."""
+    """The lines after a line over 1 MiB are read."""
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     for size in (MIB + 1, MIB + 2, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 3 * MIB + 12345):
@@ -173,13 +171,13 @@ def test_lines_of_up_to_1_mib_are_read(scratch):
             found, wrong = check_all(path, status=0)
             equal((wrong, found[0].fingerprint, len(found[0].rest), len(found)),
                   ([], ed.fingerprint, len(comment), 1 + ("rsa" in end)), f"{size} {end[:5]!r}")
-    # And options of that length, with a key behind them.
+    # Options of that length, with a key after them.
     path = write(scratch / "file", f'command="{"x" * (MIB - 300)}" {ed.plain}\n')
     equal(only(check_all(path, status=0)[0], path).fingerprint, ed.fingerprint, "long options")
 
 
 def test_a_key_in_a_line_over_1_mib_is_never_passed_over(scratch):
-    """A key in a line over 1 MiB is never passed over: before a comment or a NUL, behind options or blanks."""
+    """The key stands before a long comment or a NUL, or after long options or blanks."""
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     size = MIB + MIB // 2
@@ -197,12 +195,12 @@ def test_a_key_in_a_line_over_1_mib_is_never_passed_over(scratch):
             said = result.lines or [message for message in result.problems if ":1: " in message]
             assert said, f"{title}: nothing said, {words}"
             assert result.status in ((1,) if found else (1, 2)), f"{title}, {words}: status {result.status}"
-    # A comment of that length is nothing to speak of.
+    # A comment line of that length is no problem.
     check_all(write(scratch / "comment", "#", "x" * size, "\n"), status=0)
 
 
 def test_several_long_lines_keep_the_count_of_lines(scratch):
-    """Several long lines, one after the other and apart, keep the count of lines right."""
+    """The long lines stand together and apart."""
     ed = made()["ed25519"]
     long = "y" * (MIB + 77)
     data = "\n".join((long, long, ed.line, long, "", long + long, ed.line, "broken", long))
@@ -221,7 +219,7 @@ TOKENS = [b"ssh-rsa", b"rsa-sha2-256", b"rsa-sha2-512", b"ssh-ed25519", b"ecdsa-
 
 
 def mutate(rnd, line):
-    """A line with one to four small changes, mostly where they may do no harm."""
+    """A line with one to four small changes, mostly where the key may survive them."""
     for _ in range(rnd.choice((1, 1, 1, 2, 2, 3, 4))):
         words = line.split(b" ")
         start = len(line) - len(line.lstrip(b" \t"))
@@ -244,7 +242,7 @@ def mutate(rnd, line):
     return line.replace(b"\n", b"")
 
 
-# Where keyveto and ssh-keygen -l differ, and are meant to:
+# keyveto and ssh-keygen -l differ on purpose here:
 # - ssh-keygen knows no markers: "@revoked KEY" is a key with options for it, "@revoked HOST KEY" is none.
 # - after options ssh-keygen expects no more than one blank.
 # - after a number ssh-keygen expects an SSH-1 key, and gives up: "1 ssh-rsa AAAA..." is none. sshd takes the number for
@@ -272,8 +270,8 @@ def only_keyveto_reads(line, key):
 
 
 def test_what_ssh_keygen_accepts_of_mutated_lines_is_shown(scratch):
-    """500 mutated lines: what ssh-keygen -l accepts, check --all shows with the same fingerprint."""
-    seed = int(os.environ.get("SEED", "1"))     # the keys differ in any case
+    """For each of 500 mutated lines that ssh-keygen -l accepts, check --all shows the same fingerprint."""
+    seed = int(os.environ.get("SEED", "1"))     # the keys are new in each run
     rnd = random.Random(seed)
     bases = [key.line.encode() for key in every_key().values()]
     bases += [line.encode() for _, line, _, _ in accepted_lines()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto check: findings as text and as JSON, exit status, options; nothing comes out raw."""
+"""keyveto check: findings as text and as JSON, exit status, options, escapes."""
 
 import itertools
 import os
@@ -16,7 +16,7 @@ from samples import KNOWN, MIB, built, every_key, listing, made, write
 
 
 def test_bytes_that_act_on_a_terminal_are_escaped(scratch):
-    """Bytes of comments, types and paths that could act on a terminal come out as \\xNN."""
+    """keyveto check prints them as \\xNN, in comments, types and paths."""
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     comment = b"a\x1b[31mb\x07\x7f\x9b\xc3\xa9\t\\x1b\x01"
@@ -40,7 +40,7 @@ def test_bytes_that_act_on_a_terminal_are_escaped(scratch):
         except UnicodeDecodeError:
             wanted = safe
         equal([row["file"] for row in rows], [wanted] * 2, repr(name))
-        # The same found in a directory, missing, and as a filter.
+        # The same name as a file in a directory, as a missing file, and as a filter.
         os.mkdir(scratch / "walked")
         os.rename(odd, os.fsencode(scratch / "walked") + b"/" + name)
         contains(check(scratch / "walked", filters=[bad], status=1).out.decode(),
@@ -67,8 +67,8 @@ def test_control_characters_of_any_kind_in_json_are_escaped(scratch):
         assert row["comment"] in (comment, f"a{escaped}b"), row["comment"]
 
 
-def test_lines_of_random_bytes_are_all_accounted_for(scratch):
-    """Lines of random bytes: nothing raw, every line accounted for, JSON stays JSON."""
+def test_each_line_of_random_bytes_is_a_key_or_a_problem(scratch):
+    """The output has no raw control characters, and --json prints valid JSON."""
     rnd = random.Random(4)
     ed = made()["ed25519"].line.encode()
     lines = []
@@ -97,9 +97,9 @@ def test_lines_of_random_bytes_are_all_accounted_for(scratch):
 
 
 def test_json_has_the_oracles_values(scratch):
-    """JSON: one object a line, its values those of the oracle and of ssh-keygen."""
+    """One object a line, with the values of the oracle and of ssh-keygen."""
     keys = list(every_key().values())
-    # The P-256 key too, since the built security key has the same point.
+    # The P-256 key is listed, too: the built security key has the same point.
     bad_ones = [made()["rsa"], made()["p256"], *built().values()]
     bad = listing(scratch / "bad.pkbf", *bad_ones)
     path = write(scratch / "file", *(f"{key.line}\n" for key in keys))
@@ -119,7 +119,7 @@ def test_json_has_the_oracles_values(scratch):
 
 
 def test_json_problems_have_the_same_keys(scratch):
-    """JSON: problems have the same keys, null where there is no key."""
+    """The values are null where the problem has no SSH key."""
     path = write(scratch / "file", "broken\n", f"ssh-rsa {made()['ed25519'].base64}\n", "x" * (MIB + 5), "\n")
     rows = objects(check("--json", path, status=2))
     equal(rows, [{"file": str(path), "line": line, "verdict": "error", "type": None, "bits": None, "fingerprint": None,
@@ -128,8 +128,8 @@ def test_json_problems_have_the_same_keys(scratch):
                                       (3, "line too long"))], "problems")
 
 
-def test_json_comments_in_utf_8_stay(scratch):
-    """JSON: comments in UTF-8 stay, what is no UTF-8 becomes \\xNN."""
+def test_json_comments_in_utf_8_stay_as_they_are(scratch):
+    """Bytes that are not UTF-8 become \\xNN."""
     ed = made()["ed25519"]
     rows = {b"Jos\xc3\xa9 \xe2\x9c\x93 \xf0\x9f\x94\x91": "José ✓ 🔑", b'"quoted" \\back/': '"quoted" \\back/',
             b"latin\xe9": "latin\\xe9", b"half\xc3": "half\\xc3", b"\xc0\xaf": "\\xc0\\xaf",
@@ -141,8 +141,8 @@ def test_json_comments_in_utf_8_stay(scratch):
     equal([row["comment"] for row in seen], list(rows.values()), "comments")
 
 
-def test_exit_status_1_goes_before_2_and_0(scratch):
-    """Exit status: 1 when something is listed, else 2 when something could not be checked, else 0."""
+def test_exit_status_1_wins_over_2_and_2_over_0(scratch):
+    """1: something is listed. Else 2: something could not be checked. Else 0."""
     listed, clean, allowed = (made()[name] for name in ("ed25519", "rsa", "p256"))
     bad = listing(scratch / "bad.pkbf", listed, allowed)
     config = write(scratch / "conf", f"Filter {bad}\nAllowKey {allowed.fingerprint}\n")
@@ -161,7 +161,7 @@ def test_exit_status_1_goes_before_2_and_0(scratch):
 
 
 def test_bad_usage_is_status_2_with_the_usage(scratch):
-    """Bad usage: status 2, the reason and the usage on standard error, nothing on standard output."""
+    """Standard error has the reason and the usage, standard output nothing."""
     path = write(scratch / "file", made()["ed25519"].line)
     for words in (("check", "--nonsense", path), ("check", "--json=yes", path), ("check", "--filter"),
                   ("check", "-x", path), ("check", "--jobs", "0", path), ("check", "--jobs", "-1", path),
@@ -176,7 +176,7 @@ def test_bad_usage_is_status_2_with_the_usage(scratch):
 
 
 def test_quiet_prints_errors_only(scratch):
-    """--quiet prints nothing on standard output, and errors still."""
+    """Standard output is empty."""
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     path = write(scratch / "file", f"{ed.line}\nbroken\n")
@@ -188,8 +188,8 @@ def test_quiet_prints_errors_only(scratch):
     equal((result.out, result.messages), (b"", []), "nothing wrong")
 
 
-def test_all_shows_every_key_without_it_only_listed_ones(scratch):
-    """--all shows every key, without it only listed ones; the summary counts."""
+def test_all_shows_every_key_and_the_default_only_listed_ones(scratch):
+    """The summary counts all keys in both cases."""
     listed, clean = made()["ed25519"], made()["rsa"]
     bad = listing(scratch / "bad.pkbf", listed)
     one_file, two = write(scratch / "one", f"{clean.line}\n{listed.line}\n"), write(scratch / "two", f"{clean.line}\n")
@@ -203,7 +203,7 @@ def test_all_shows_every_key_without_it_only_listed_ones(scratch):
 
 
 def test_help_of_every_command_has_lines_that_fit():
-    """--help of every command: status 0, usage on standard output, lines that fit."""
+    """Each line but the usage has at most 80 characters."""
     for words in (("--help",), ("help",), *((name, "--help") for name in ("check", "audit", "scan", "spki", "filter")),
                   ("check", "--help", "--nonsense"), *(("filter", name, "--help") for name in
                                                        ("create", "add", "merge", "info", "verify", "explain"))):
@@ -216,7 +216,7 @@ def test_help_of_every_command_has_lines_that_fit():
 
 
 def test_write_errors_are_status_2(scratch):
-    """Write errors on standard output: status 2 and a message, also when something is listed."""
+    """Also if a key is listed. The message names standard output."""
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     path = write(scratch / "file", ed.line, "\n")

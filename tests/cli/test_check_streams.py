@@ -23,7 +23,7 @@ from samples import MIB, empty_filter, folder, listing, made, write
 
 
 def test_standard_input_is_read_named_or_not(scratch):
-    """Standard input: named, not named, among files, without a newline at its end."""
+    """Also between files, and without a newline at its end."""
     ed, rsa = made()["ed25519"], made()["rsa"]
     path = write(scratch / "file", rsa.line)
     data = ed.line.encode()
@@ -32,14 +32,14 @@ def test_standard_input_is_read_named_or_not(scratch):
                                 (["-", "-"], data, ["-"])):
         result = check("--all", *words, stdin=stdin, status=0)
         equal([line.split(":")[0] for line in result.lines], [str(name) for name in names], f"{words}")
-    # A file called "-" has a name, too.
+    # A file called "-" can be given as ./-.
     write(scratch / "-", rsa.line)
     result = check("--all", "./-", stdin=data, status=0, cwd=scratch)
     contains(result.out.decode(), f"./-:1: clean: ssh-rsa 2048 {rsa.fingerprint}")
 
 
 def wait_for(stream, needle):
-    """What a pipe gives until needle is in it."""
+    """Reads a pipe until needle is in the text: that text."""
     text, end = b"", time.monotonic() + PATIENCE
     while needle not in text:
         ready, _, _ = select.select([stream], [], [], max(0, end - time.monotonic()))
@@ -70,10 +70,10 @@ def test_a_slow_pipe_gets_its_findings_before_it_ends(scratch, jobs):
             equal(process.wait(PATIENCE), 1, "status")
 
 
-def test_a_filter_cut_short_while_it_is_asked_makes_no_key_clean(scratch):
-    """A filter that is cut short while it is asked makes no key clean, and what was listed stays listed."""
+def test_a_filter_cut_short_during_the_run_makes_no_key_clean(scratch):
+    """A finding that was printed before stays."""
     ed, rsa = made()["ed25519"], made()["rsa"]
-    # Within its last page there are zeros then; beyond it, no memory at all.
+    # After the cut, the mapped last page holds zeros, and access beyond it is a SIGBUS.
     for jobs, (first, status), length in itertools.product((1, 2), (([ed], 1), ([], 2)), (12, 24)):
         bad = listing(scratch / f"bad-{jobs}-{status}-{length}.pkbf", ed, p=length)
         with started([KEYVETO, "check", "--jobs", jobs, "--filter", bad, "-"], stdin=subprocess.PIPE,
@@ -82,7 +82,7 @@ def test_a_filter_cut_short_while_it_is_asked_makes_no_key_clean(scratch):
                 process.stdin.write(f"{key.line}\n".encode())
                 process.stdin.flush()
                 wait_for(process.stdout, key.fingerprint.encode())
-            # Whoever reads has opened its filters.
+            # keyveto has opened its filters before it reads.
             process.stdin.write(b"# a comment\n")
             process.stdin.flush()
             wait_until_read(process.stdin)
@@ -95,7 +95,7 @@ def test_a_filter_cut_short_while_it_is_asked_makes_no_key_clean(scratch):
 
 
 def test_a_burst_gets_its_findings_before_the_pipe_ends(scratch):
-    """A burst of any length gets its findings before the pipe ends."""
+    """Bursts of several lengths."""
     ed = made()["ed25519"]
     bad = listing(scratch / "bad.pkbf", ed)
     line = f"{ed.line}\n".encode()
@@ -144,13 +144,13 @@ def test_a_stream_in_pieces_of_any_size_is_the_same_as_a_file(scratch):
 
 @functools.cache
 def twenty_megabytes():
-    """The first part of that, which is enough to see a bar."""
+    """The first part of sixty_megabytes(): large enough for a progress bar."""
     with open(sixty_megabytes(), "rb") as file:
         return write(folder() / "twenty", file.read(20_000_000))
 
 
 class Screen:
-    """A terminal of one line: what is on it, and what has scrolled off."""
+    """A terminal of one line. It keeps that line, and the lines that have scrolled off."""
 
     def __init__(self):
         self.above, self.line, self.column, self.bars = [], "", 0, []
@@ -173,7 +173,7 @@ class Screen:
 
 
 def on_terminal(argv, stdout_too, feed=None):
-    """What a program leaves on a terminal that is its standard error: (Screen, what else it prints, status)."""
+    """Runs a program whose standard error is a terminal: (Screen, its standard output, status)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, b"\x18\0\x50\0\0\0\0\0")
     with started(argv, stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
@@ -189,7 +189,7 @@ def on_terminal(argv, stdout_too, feed=None):
         while True:
             try:
                 more = os.read(master, 65536)
-            except OSError:         # that is how a terminal says that nobody has it open any more
+            except OSError:         # nobody has the terminal open any more
                 break
             if not more:
                 break
@@ -208,7 +208,7 @@ BAR = re.compile(r"checking \d+\.\d MiB( of \d+\.\d MiB +\d+%)? \d+\.\d MiB/s( \
 
 
 def test_progress_on_a_terminal_has_rate_and_time_left(scratch):
-    """Progress on a terminal: a bar with rate and time left, and findings not glued to it."""
+    """Findings stand on lines of their own."""
     path = twenty_megabytes()
     bad = listing(scratch / "bad.pkbf", made()["ed25519"])
     wanted = check(path, filters=[bad], status=1)
@@ -247,13 +247,13 @@ def test_progress_of_a_stream_has_a_rate_and_no_time_left():
         assert BAR.fullmatch(bar) and "left" not in bar and "of" not in bar, f"odd bar {bar!r}"
 
 
-def test_no_progress_in_a_pipe_and_none_with_quiet():
+def test_in_a_pipe_or_with_quiet_there_is_no_progress():
     path = twenty_megabytes()
     result = check(path)
     lacks(result.err.decode(), "MiB", "\r")
     screen, out, _ = on_terminal([KEYVETO, "check", "--quiet", "--filter", empty_filter(), path], False)
     equal((screen.bars, out), ([], b""), "with --quiet")
-    # Standard output on a terminal, messages in a pipe: no bar either.
+    # Standard output is a terminal and standard error a pipe: no bar either.
     master, slave = pty.openpty()
     done = subprocess.run([KEYVETO, "check", "--filter", empty_filter(), path], stdin=subprocess.DEVNULL, stdout=slave,
                           stderr=subprocess.PIPE, timeout=PATIENCE, check=False)

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import time
 
-from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same
+from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same_names
 from program import PATIENCE, ROOT, contains, equal
 
 COMPLETION = ROOT / "completion/keyveto.bash"
@@ -25,23 +25,23 @@ def complete(*words, cwd=None, **environment):
     return set(done.stdout.splitlines())
 
 
-def test_bash_takes_the_completion():
-    """Bash takes the completion, and leaves other commands alone."""
+def test_bash_loads_the_completion_for_keyveto_alone():
     done = subprocess.run(["bash", "--norc", "-euc", 'source "$1"; complete -p', "bash", str(COMPLETION)],
                           capture_output=True, text=True, check=False)
     equal((done.returncode, done.stdout, done.stderr), (0, "complete -F _keyveto keyveto\n", ""))
 
 
 def test_the_completion_offers_all_commands_and_options():
-    """The completion offers each command, and each option of it, and no others."""
-    same("the commands", complete(""), {command.split()[0] for command in commands()})
+    """The completion offers no other words."""
+    same_names("the commands", complete(""), {command.split()[0] for command in commands()})
     for name in GROUPS:
-        same(f"the {name} commands", complete(name, ""),
-             {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
-        same(f"the options of {name}", complete(name, "-"), {"--help"})
-    same("the options before a command", complete("-"), {"--help", "--version"})
+        same_names(f"the {name} commands", complete(name, ""),
+                   {c.split()[1] for c in commands() if c.startswith(f"{name} ")})
+        same_names(f"the options of {name}", complete(name, "-"), {"--help"})
+    same_names("the options before a command", complete("-"), {"--help", "--version"})
     for command in commands():
-        same(f"the options of {command}", complete(*command.split(), "-"), options_in(help_of(command)) | EVERYWHERE)
+        same_names(f"the options of {command}", complete(*command.split(), "-"),
+                   options_in(help_of(command)) | EVERYWHERE)
 
 
 def test_the_completion_knows_which_options_take_a_value():
@@ -105,8 +105,7 @@ class Terminal:
         os.waitpid(self.pid, 0)
 
 
-def test_a_name_with_a_blank_is_completed_to_one_argument(scratch):
-    """In a terminal, a name with a blank is completed to one argument."""
+def test_in_a_terminal_a_name_with_a_blank_becomes_one_argument(scratch):
     (scratch / "some keys.pub").touch()
     (scratch / "folder").mkdir()
     (scratch / "folder/odd name").touch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto config check, judged by the guard itself."""
+"""keyveto config check: its findings compared with what the guard does."""
 
 import os
 import random
@@ -15,8 +15,8 @@ from program import contains, equal, keyveto
 pytestmark = pytest.mark.throwaway
 
 
-def test_the_sample_is_fine_and_its_actions_are_told(scratch):
-    """The sample is fine, a login's actions and filters are told."""
+def test_the_sample_has_no_findings_and_its_actions_are_printed(scratch):
+    """The filters that a login uses are printed, too."""
     world = World(scratch)
     done = keyveto("config", "check", status=0)
     contains(done.stdout, f"{CONFIG}: each key gets a verdict\n", "refused (OnHit deny)", "refused (OnError deny)",
@@ -33,13 +33,13 @@ GOOD_LINES = ("OnHit warn", "onhit DENY", "OnError=allow", "# OnHitt", "", "Allo
 
 
 def test_every_mistake_is_named_by_its_line(scratch):
-    """Every mistake is named by its line, and the guard agrees about each text."""
+    """The guard refuses exactly the texts in which config check finds a mistake."""
     world, rnd = World(scratch), random.Random(1)
     seen = {True: 0, False: 0}
     for _ in range(150):
         lines = [rnd.choice(BAD_LINES if rnd.random() < 0.1 else GOOD_LINES) for _ in range(rnd.randrange(8))]
         wrong = [number for number, line in enumerate(lines, 1) if line in BAD_LINES]
-        # OnError deny counts, so that the guard's status tells whether there was a verdict.
+        # The first OnError counts. With deny, the guard's exit status shows whether it had a verdict.
         world.write("\n".join(["OnError deny", *lines]).encode("utf-8") + rnd.choice((b"", b"\n")))
         done = keyveto("config", "check")
         named = [int(n) for n in re.findall(rf"^keyveto: {CONFIG}:(\d+): (?!this )", done.stderr, re.MULTILINE)]
@@ -53,7 +53,7 @@ def test_every_mistake_is_named_by_its_line(scratch):
 
 
 def test_a_filter_that_a_login_cannot_use_is_named(scratch):
-    """A filter that a login cannot use is named, and the status is 2."""
+    """The status is 2."""
     world = World(scratch)
     for spoil in (lambda: FILTER.unlink(), lambda: FILTER.write_bytes(FILTER.read_bytes()[:100]),
                   lambda: FILTER.chmod(0o666), lambda: os.chown(FILTER, NOBODY, NOBODY), lambda: STATE.chmod(0o777)):
@@ -72,7 +72,7 @@ def test_a_filter_that_a_login_cannot_use_is_named(scratch):
 
 
 def test_a_file_that_a_login_does_not_read_is_named(scratch):
-    """A file that a login does not read is named; its mistakes too."""
+    """Its mistakes are named, too."""
     world = World(scratch, "OnError allow\n")
     for spoil in (lambda: CONFIG.chmod(0o666), lambda: os.chown(CONFIG, NOBODY, NOBODY), lambda: FOLDER.chmod(0o777)):
         world.write("OnError allow\n")
@@ -92,7 +92,7 @@ def test_a_file_that_a_login_does_not_read_is_named(scratch):
     contains(keyveto("config", "check", scratch / "none", status=2).stderr, "No such file or directory")
 
 
-def test_what_deserves_a_look_is_status_1_in_a_file_that_works(scratch):
+def test_a_warning_in_a_file_that_works_is_status_1(scratch):
     world = World(scratch)
     for text, message in (("OnHit warn\n", "OnHit warn: a listed key is let in"),
                           ("OnError allow\n", "OnError allow: listed keys are let in while"),
@@ -110,8 +110,8 @@ def test_what_deserves_a_look_is_status_1_in_a_file_that_works(scratch):
         equal(keyveto("config", "check", status=0).stderr, "")
 
 
-def test_whom_sshd_runs_the_guard_as_must_be_able_to_read(scratch):
-    """As whom sshd runs the guard, that user must be able to read it all."""
+def test_the_user_whom_sshd_runs_the_guard_as_must_be_able_to_read(scratch):
+    """AuthorizedKeysCommandUser must be able to read keyveto.conf and the filters."""
     world = World(scratch)
     sshd_config = Path("/etc/ssh/sshd_config")
     good = sshd_config.read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def test_whom_sshd_runs_the_guard_as_must_be_able_to_read(scratch):
                     contains(done.stderr, f"{path}: Permission denied",
                              "as whom sshd runs the guard: a login has no verdict")
                     assert not world.lets_in(world.clean, **as_nobody)
-                # A draft, which only root reads where it is.
+                # A draft may be readable for root only.
                 draft = scratch / "draft"
                 draft.write_text("OnHit deny\n", encoding="ascii")
                 draft.chmod(0o600)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto config edit: no mistake gets into the file, and no text is lost."""
+"""keyveto config edit never installs a mistake, and never loses text."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def append(line):
 
 
 def test_a_change_is_saved_to_the_byte_owner_and_mode_stay(scratch):
-    """A change is saved, to the byte; owner and mode stay, nothing else is left."""
+    """No other file is left behind."""
     world = World(scratch)
     os.chown(CONFIG, 0, NOBODY)
     CONFIG.chmod(0o640)
@@ -43,7 +43,7 @@ def test_a_change_is_saved_to_the_byte_owner_and_mode_stay(scratch):
 
 
 def test_a_mistake_that_refuses_everybody_is_not_saved(scratch):
-    """With the mistake in place everybody would be refused; it never gets there."""
+    """The test shows with the guard that the mistake would refuse everybody."""
     world = World(scratch)
     for line in BAD_LINES[:-3]:
         world.write(SAMPLE + line + "\n")
@@ -92,12 +92,12 @@ class Terminal:
 
 def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(scratch):
     world = World(scratch)
-    # The first time it makes a mistake, the second time it mends it.
+    # This editor makes a mistake in its first run, and corrects it in its second.
     editor = world.editor('if grep -q Hitt "$1"; then sed -i s/Hitt/Hit/ "$1"; else echo "OnHitt warn" >>"$1"; fi')
     terminal = Terminal(editor)
     terminal.answer("What now? (e)dit again, (x)it without saving, (?)", "?")
     terminal.answer("drop the change", "")
-    terminal.answer("What now?", "s")               # which is not offered
+    terminal.answer("What now?", "s")               # "s" is not offered
     terminal.answer("What now?", "e")
     contains(terminal.end(0), "saved")
     equal(world.text, SAMPLE + "OnHit warn\n")
@@ -109,7 +109,7 @@ def test_on_a_terminal_a_mistake_is_edited_again_or_dropped(scratch):
     world.nothing_left()
 
 
-def test_whoever_hangs_up_loses_nothing(scratch):
+def test_a_hang_up_keeps_the_edited_text(scratch):
     world = World(scratch)
     terminal = Terminal(world.editor(append("OnHitt warn")))
     terminal.wait_for("What now?")
@@ -120,7 +120,7 @@ def test_whoever_hangs_up_loses_nothing(scratch):
 
 
 def test_a_change_that_locks_everybody_out_is_saved_only_on_request(scratch):
-    """A change that locks everybody out without a mistake is saved only on request."""
+    """The change has no mistake: it names a missing filter."""
     world = World(scratch)
     nowhere = 'sed -i "1i Filter /nowhere.pkbf" "$1"'
     done = world.edit(nowhere, status=2)
@@ -132,7 +132,7 @@ def test_a_change_that_locks_everybody_out_is_saved_only_on_request(scratch):
         terminal.end(status)
         equal("/nowhere" in world.text, letter == "s")
     assert not world.lets_in(world.clean)
-    # What is so already does not hold up whoever mends it, or breaks the glass.
+    # A lock-out that is there already does not stop a change that ends it.
     world.edit('sed -i "1i OnError allow" "$1"')
     assert world.lets_in(world.clean)
     world.write(SAMPLE)
@@ -140,8 +140,8 @@ def test_a_change_that_locks_everybody_out_is_saved_only_on_request(scratch):
     contains(world.text, "/nowhere")
 
 
-def test_keyvetos_marks_are_not_lost_unasked(scratch):
-    """keyveto's marks, what is between them, and AuthorizedKeysFile are not lost unasked."""
+def test_keyvetos_marks_are_removed_only_on_request(scratch):
+    """The same holds for the lines between the marks, and for AuthorizedKeysFile."""
     world = World(scratch, MARKED + SAMPLE)
     for script, message in (('sed -i "/^# END keyveto/d" "$1"', f"{COPY}:1: a mark of keyveto's without the other one"),
                             ('sed -i "/keyveto: written/d" "$1"',
@@ -158,14 +158,14 @@ def test_keyvetos_marks_are_not_lost_unasked(scratch):
     for script in (append("OnUnsupported deny"), 'sed -i "1i OnHit warn" "$1"', 'sed -i "4,$ d" "$1"'):
         world.edit(script)
         world.write(MARKED + SAMPLE)
-    # Marks that were broken before can be mended.
+    # Marks that were broken before can be repaired.
     world.write(MARKED.split("# END")[0] + SAMPLE)
     world.edit('sed -i "2a # END keyveto" "$1"')
     equal(world.text, MARKED + SAMPLE)
 
 
 def test_an_editor_that_fails_leaves_the_file(scratch):
-    """An editor that fails, is killed, or is not there leaves the file; its text is kept."""
+    """Also an editor that is killed or missing. The edited text is kept beside the file."""
     world = World(scratch)
     for script, message in (("exit 3", "ended with status 3"), ("kill -9 $$", "ended by signal 9"),
                             ('rm "$1"', "No such file"), ('rm "$1"; ln -s /etc/passwd "$1"', "symbolic links"),
@@ -191,7 +191,7 @@ def test_an_editor_that_fails_leaves_the_file(scratch):
 
 
 def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
-    """VISUAL comes before EDITOR, both may have arguments, and no shell reads them."""
+    """Both may have arguments."""
     world = World(scratch)
     editor = world.editor('printf "# %s\\n" "$#" "$1" >>"${3-${2-$1}}"')
     rows = (({"VISUAL": str(editor), "EDITOR": "false"}, f"# 1\n# {COPY}\n"),
@@ -221,8 +221,8 @@ def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
         world.write(SAMPLE)
 
 
-def test_what_somebody_else_writes_meanwhile_is_not_lost(scratch):
-    """What somebody else writes meanwhile is not lost, nor is the text."""
+def test_a_change_by_another_program_during_the_edit_is_not_lost(scratch):
+    """The edited text is not lost either."""
     world = World(scratch)
     for theirs in (f"echo '# theirs' >>{CONFIG}", f"{KEYVETO} allow {FINGERPRINT} --forever theirs", f"rm {CONFIG}"):
         world.write(SAMPLE)
@@ -233,13 +233,13 @@ def test_what_somebody_else_writes_meanwhile_is_not_lost(scratch):
         COPY.unlink()
 
 
-def test_one_at_a_time(scratch):
+def test_a_second_edit_at_the_same_time_is_refused(scratch):
     world = World(scratch)
     fifo = scratch / "fifo"
     os.mkfifo(fifo)
     with subprocess.Popen([KEYVETO, "config", "edit"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           env={**os.environ, "VISUAL": str(world.editor(f"cat {fifo} >>\"$1\""))}) as first:
-        with open(fifo, "w", encoding="ascii") as pipe:     # which waits for the first's editor
+        with open(fifo, "w", encoding="ascii") as pipe:     # open waits for the first run's editor
             done = keyveto("config", "edit", status=2, env={**os.environ, "VISUAL": "true"})
             contains(done.stderr, "somebody else is at work on it")
             pipe.write("OnHit warn\n")
@@ -249,7 +249,7 @@ def test_one_at_a_time(scratch):
 
 
 def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(scratch):
-    """A link is followed, and stays; a new file is for all to read, whatever the umask."""
+    """The link stays. The mode does not depend on the umask."""
     world = World(scratch)
     place = STATE / "shared.conf"
     CONFIG.rename(place)
@@ -273,7 +273,7 @@ def test_a_link_is_followed_and_a_new_file_is_for_all_to_read(scratch):
 
 
 def test_a_file_that_a_login_does_not_read_is_not_edited(scratch):
-    """A file that a login does not read is not edited, but given back to root first."""
+    """config edit and allow say how to give the file back to root."""
     world = World(scratch)
     for path, spoil, mend in ((CONFIG, lambda path: path.chmod(0o666), lambda path: path.chmod(0o644)),
                               (FOLDER, lambda path: path.chmod(0o777), lambda path: path.chmod(0o755)),
@@ -291,7 +291,7 @@ def test_a_file_that_a_login_does_not_read_is_not_edited(scratch):
 
 @contextlib.contextmanager
 def small_folder(kilobytes):
-    """/etc/keyveto on a file system of its own, with little room."""
+    """/etc/keyveto on a small file system of its own."""
     texts = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0755", "none", FOLDER], check=True)
     try:
@@ -304,14 +304,14 @@ def small_folder(kilobytes):
 
 
 def fill():
-    """Until there is no room any more."""
+    """Fills that file system."""
     with open(FOLDER / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"x" * 4096)
 
 
 def test_edit_and_allow_a_full_disk_leaves_the_file(scratch):
-    """Edit and allow: a full disk leaves the file, and keeps the text."""
+    """The edited text is kept."""
     world = World(scratch)
     with small_folder(40):
         fill()
@@ -337,17 +337,17 @@ CALLS = ("openat", "write", "fchmod", "fsync", "linkat", "renameat", "unlinkat",
 
 
 def killed_at(call, number, *arguments):
-    """Whether keyveto was killed at that call, or came to its end before."""
+    """Runs keyveto with a SIGKILL at that call: whether it was killed before its end."""
     done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
                            f"inject={call}:signal=KILL:when={number}", KEYVETO, *arguments], stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, timeout=PATIENCE,
-                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})     # which cannot be with strace
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})     # strace and LeakSanitizer exclude each other
     assert done.returncode in (0, -signal.SIGKILL, 128 + signal.SIGKILL), done
     return done.returncode != 0
 
 
 def test_edit_and_allow_killed_anywhere_leave_a_whole_file(scratch):
-    """Edit and allow: killed anywhere, the file is the old one or the new, and the next run works."""
+    """The file is the old one or the new one, and the next run works."""
     world = World(scratch)
     os.environ["VISUAL"] = str(world.editor(append("OnHit warn")))
     edited, allowed = SAMPLE + "OnHit warn\n", f"{SAMPLE}AllowKey {FINGERPRINT} x\n"
@@ -361,7 +361,7 @@ def test_edit_and_allow_killed_anywhere_leave_a_whole_file(scratch):
                 left = {path.name for path in FOLDER.iterdir()} - TEMPORARY - {"keyveto.conf"}
                 assert left <= {COPY.name}, left
                 if COPY.exists():
-                    # The old text, as far as it was copied, or the new.
+                    # The copy holds a part of the old text, or all of the edited text.
                     assert edited.startswith(COPY.read_text(encoding="utf-8")), COPY.read_text(encoding="utf-8")
                     COPY.unlink()
                 world.write(SAMPLE)

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same
+from documents import EVERYWHERE, GROUPS, commands, help_of, options_in, same_names
 from program import KEYVETO, ROOT, contains, equal, keyveto
 
 PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
@@ -64,7 +64,7 @@ def test_each_commands_help_names_an_option_in_its_usage():
     for command in commands():
         usage, details = help_of(command).split("\n", 1)
         described = set(re.findall(r"^  (--[a-z0-9-]+)", details, re.MULTILINE))
-        same(f"the options below the usage of {command}", described, options_in(usage))
+        same_names(f"the options below the usage of {command}", described, options_in(usage))
 
 
 def test_help_names_all_options_that_the_program_knows():
@@ -72,25 +72,25 @@ def test_help_names_all_options_that_the_program_knows():
     table = re.compile(r'\{ "([a-z0-9-]+)", (?:no|required)_argument')
     headers = sorted((ROOT / "cli").rglob("*.h"))
     known = {f"--{name}" for path in [*SOURCES, *headers] for name in table.findall(read(path))}
-    same("--help", set().union(*(options_in(help_of(command)) for command in commands())) | EVERYWHERE, known)
+    same_names("--help", set().union(*(options_in(help_of(command)) for command in commands())) | EVERYWHERE, known)
 
 
 def test_keyveto_1_has_each_commands_options_in_its_synopsis():
     """keyveto(1) has each command's options in its synopsis, and no others."""
     for command in commands():
-        same(f"the synopsis of {command}", synopsis_options(command), options_in(help_of(command)) - EVERYWHERE)
+        same_names(f"the synopsis of {command}", synopsis_options(command), options_in(help_of(command)) - EVERYWHERE)
 
 
 def test_keyveto_1_describes_each_commands_options_and_no_others():
     for command in commands():
-        same(f"the section {command}", described_options(command), options_in(help_of(command)) - EVERYWHERE)
+        same_names(f"the section {command}", described_options(command), options_in(help_of(command)) - EVERYWHERE)
     contains(section("DESCRIPTION", "Sh"), ".Fl -help ", ".Fl -version\n")
 
 
 def test_keyveto_1_has_a_section_for_each_command():
     titles = re.findall(r"^\.Ss (.*)$", read(PAGE), re.MULTILINE)
     named = (*JUDGING, *GROUPS, "spki", "update", "allow", "doctor")
-    same("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
+    same_names("keyveto.1", [title for title in titles if title.split()[0] in named], commands())
 
 
 def source_text():
@@ -119,15 +119,15 @@ def test_keyveto_1_names_the_keys_of_all_json_objects(scratch):
     contains(str(names), "fingerprint", "reason")
     page = section("OUTPUT", "Sh")
     table = set(re.findall(r"\w+", " ".join(re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE))))
-    same("the table of JSON keys", table - {"account"}, names)
+    same_names("the table of JSON keys", table - {"account"}, names)
     printed = re.findall(r'"(\w+)",\s+(?:accounts_to_json|ways_name|c->ways\.open|ways_is_guarded)',
                          read(ROOT / "cli/sshd/status.c"))
     text = re.search(r"^\.It Fl -json\n(.*?)^\.It ", section("sshd status", "Ss"), LINES)[1]
     marked = " ".join(re.findall(r"^\.Cm (.*)$", text, re.MULTILINE))
-    same("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
+    same_names("sshd status --json", set(re.findall(r"\w+", marked)), set(printed))
     info = keyveto("filter", "info", "--json", demo / "demo.pkbf", status=0).stdout
     marked = " ".join(re.findall(r"^\.Cm (.*)$", section("filter info", "Ss"), re.MULTILINE))
-    same("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
+    same_names("filter info --json", re.findall(r"\w+", marked), re.findall(r'"(\w+)":', info))
 
 
 def test_the_page_names_the_checks_the_json_and_the_metrics_of_doctor():
@@ -136,13 +136,14 @@ def test_the_page_names_the_checks_the_json_and_the_metrics_of_doctor():
     options = ("--config", ROOT / "etc/keyveto.conf", "--filter", demo)
     report = json.loads(keyveto("doctor", "--json", *options).stdout)
     items = re.findall(r"^\.It Cm (.*)$", page, re.MULTILINE)
-    same("the checks of doctor", re.findall(r"[\w-]+", " ".join(items)), {one["check"] for one in report["checks"]})
+    same_names("the checks of doctor", re.findall(r"[\w-]+", " ".join(items)),
+               {one["check"] for one in report["checks"]})
     metrics = set(re.findall(r"^(keyveto_\w+)", keyveto("doctor", "--prometheus", *options).stdout, re.MULTILINE))
-    same("the metrics of doctor", re.findall(r"keyveto_\w+", page), metrics)
+    same_names("the metrics of doctor", re.findall(r"keyveto_\w+", page), metrics)
     described = re.search(r"^\.It Fl -json\n(.*?)^\.It ", page, LINES)[1]
     marked = re.findall(r"\w+", " ".join(re.findall(r"^\.Cm (.*)$", described, re.MULTILINE)))
     assert report["filters"] and report["checks"], report
-    same("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0]})
+    same_names("doctor --json", marked, {*report, *report["checks"][0], *report["filters"][0]})
 
 
 def test_the_alerts_watch_the_file_that_keyveto_1_has_written():
@@ -192,7 +193,7 @@ def test_the_manual_pages_that_are_named_are_there():
         named = {pair for pair in re.findall(r"\b([\w.-]+)\((\d)\)", read(document)) if ours.match(pair[0])}
         assert named <= have, f"{document.name} names {sorted(named - have)}"
         if document == README:
-            same("the README", named, have)
+            same_names("the README", named, have)
 
 
 def test_the_references_of_each_page_are_in_order():
@@ -215,9 +216,9 @@ def keywords_are_documented(known, page, sample):
     listed = re.search(r"^The keywords are:\n(.*?)^\.El$", read(ROOT / page), LINES)[1]
     documented = re.findall(r"^\.It Cm (\w+)", listed, re.MULTILINE)
     assert len(known) > 8, known
-    same(page, documented, known)
+    same_names(page, documented, known)
     equal(documented, sorted(documented))
-    same(sample, re.findall(r"^#([A-Z]\w+)", read(ROOT / sample), re.MULTILINE), known)
+    same_names(sample, re.findall(r"^#([A-Z]\w+)", read(ROOT / sample), re.MULTILINE), known)
 
 
 def test_each_keyword_of_keyveto_conf_is_in_its_page_and_the_sample():
@@ -291,7 +292,7 @@ def test_the_documents_links_lead_to_files():
 
 def test_the_readme_leads_to_every_document():
     linked = set(re.findall(r"\]\(([\w/.-]+\.md)[#)]", read(README)))
-    same("the README", linked, {str(path.relative_to(ROOT)) for path in DOCUMENTS if path != README})
+    same_names("the README", linked, {str(path.relative_to(ROOT)) for path in DOCUMENTS if path != README})
 
 
 def test_the_files_and_folders_that_the_documents_name_are_there():
@@ -313,7 +314,7 @@ def test_the_files_and_folders_that_the_documents_name_are_there():
 def test_the_layout_names_every_folder():
     layout = read(ROOT / "docs/how-it-works.md").split("## Layout of the repository", 1)[1]
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name != "build"}
-    same("the layout", re.findall(r"`([\w-]+)/`", layout), folders)
+    same_names("the layout", re.findall(r"`([\w-]+)/`", layout), folders)
 
 
 def test_the_headings_are_there_for_those_who_are_sent_to_them():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor_machine import CANARIES, CONFIG, DAY, FILTER, expect, well
+from doctor_machine import CANARIES, CONFIG, DAY, FILTER, expect, expect_all_well
 from program import contains, equal, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -23,7 +23,7 @@ def test_config_missing_mistaken_or_writable_by_others(scratch, machine):
     expect("config", "broken", f"{CONFIG}:2: ", others=unseen)
     CONFIG.unlink()
     expect("config", "broken", "No such file", others=[*unseen, "guard-user"])
-    # Only what a login makes of the mistake is known.
+    # Of a configuration with a mistake, doctor knows only what a login makes of it.
     machine.config("OnHit deny", "OnError deny", "Nonsense")
     found = expect("policy", "warning", "not looked at", "OnError deny: no key is let in",
                    others=["config", *unseen[1:]])
@@ -37,19 +37,19 @@ def test_config_missing_mistaken_or_writable_by_others(scratch, machine):
 
 
 def test_policy_that_lets_keys_in_is_a_warning(machine):
-    """policy: a rehearsal, and letting in without a verdict, are warnings."""
+    """The warnings are for OnHit warn, and for a login that is let in without a verdict."""
     machine.config("OnHit warn")
     expect("policy", "warning", "OnHit warn")
     machine.config("OnError allow")
     expect("policy", "warning", "OnError allow")
 
 
-def test_exceptions_those_past_their_date_are_named(machine):
+def test_exceptions_past_their_date_are_named(machine):
     digest = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"
     machine.config(f"AllowKey {digest} until=2020-01-01 over")
     expect("exceptions", "warning", "1 of 1")
     machine.config(f"AllowKey {digest} until=9999-01-01 not yet")
-    contains(well()["exceptions"][0]["found"], "1 AllowKey", "0 of them")
+    contains(expect_all_well()["exceptions"][0]["found"], "1 AllowKey", "0 of them")
 
 
 def test_filter_missing_truncated_insecure_empty_full(machine):
@@ -73,7 +73,7 @@ def test_filter_missing_truncated_insecure_empty_full(machine):
     FILTER.write_bytes(whole[:24] + b"\xff" * (len(whole) - 24))
     expect("filter", "broken", "every bit is set", others=["filter-rate"])
     FILTER.write_bytes(whole)
-    well()
+    expect_all_well()
     assert machine.listed
 
 
@@ -82,7 +82,7 @@ def test_filter_of_several_each_counts(machine):
     found = expect("filter", "broken", "other.pkbf", others=["guard-user"])
     equal([one["status"] for one in found["filter"]], ["ok", "broken"])
     machine.make_filter(path=FILTER.with_name("other.pkbf"))
-    well()
+    expect_all_well()
 
 
 def test_filter_age_too_old_undated_from_the_future(machine):
@@ -105,19 +105,19 @@ def test_filter_rate_by_the_bits_that_are_set(machine):
     expect("filter-rate", "warning", "0.000244")
     machine.make_filter(hashes=1, length=4)       # 1 of 16
     expect("filter-rate", "broken", "0.0625")
-    machine.make_filter(hashes=2, length=12)      # 2 of 4096, squared
+    machine.make_filter(hashes=2, length=12)      # (2 of 4096) squared
     expect("filter-rate", "ok", "2.38e-07")
-    machine.make_filter(hashes=12, length=6)      # one of 2^11 patterns, whatever the bits
+    machine.make_filter(hashes=12, length=6)      # there are only 2^11 patterns, however many bits a key sets
     expect("filter-rate", "warning", "chance of 0.000")
 
 
 def test_canaries_each_key_in_the_file_must_be_listed(scratch, machine):
-    contains(well()["canaries"][0]["found"], f"no {CANARIES}")
+    contains(expect_all_well()["canaries"][0]["found"], f"no {CANARIES}")
     CANARIES.symlink_to("missing")
     expect("canaries", "warning", "No such file")
     CANARIES.unlink()
     machine.canaries(machine.listed)
-    contains(well()["canaries"][0]["found"], "its 1 key is listed")
+    contains(expect_all_well()["canaries"][0]["found"], "its 1 key is listed")
     machine.canaries(machine.listed, machine.clean)
     expect("canaries", "broken", f"{CANARIES}:2: ", machine.clean.fingerprint, "not listed")
     machine.canaries()
@@ -131,7 +131,7 @@ def test_canaries_each_key_in_the_file_must_be_listed(scratch, machine):
         if not Path(path).exists():
             os.mkfifo(path)
         expect("canaries", "warning", "not a regular file", arguments=("--canary", path))
-    # AllowKey does not hide that a filter lists it.
+    # A canary that AllowKey names is still looked up in the filters.
     CANARIES.unlink()
     machine.config(f"AllowKey {machine.listed.fingerprint}")
     expect("canaries", "ok", arguments=("--canary", machine.listed.path))

@@ -10,13 +10,13 @@ import pytest
 
 import keys
 from doctor_machine import (CONFIG, FILTER, GUARD, GUARDED, RANK, SESSION, STOCK_STACK, doctor, expect, injected,
-                            running_sshd, well)
+                            running_sshd, expect_all_well)
 from program import PATIENCE, equal, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 
-def test_sshd_a_configuration_that_it_does_not_take_or_no_sshd(scratch, machine):
+def test_sshd_a_bad_configuration_or_a_missing_sshd_is_broken(scratch, machine):
     rest = ["guard", "guard-path", "guard-user", "match", "user-ca", "hostbased", "tunnel"]
     machine.sshd_config(*GUARDED, "Nonsense yes")
     expect("sshd", "broken", "Nonsense", others=rest)
@@ -28,7 +28,7 @@ def test_sshd_a_configuration_that_it_does_not_take_or_no_sshd(scratch, machine)
 
 
 def test_guard_absent_or_without_its_arguments_is_broken(machine):
-    """guard: absent, without its arguments, or with AuthorizedKeysFile beside it."""
+    """Also with AuthorizedKeysFile beside the guard."""
     machine.sshd_config()
     expect("guard", "ok", "the PAM module alone judges keys")
     machine.pam(STOCK_STACK)
@@ -69,20 +69,20 @@ def test_guard_path_what_sshd_itself_would_refuse_to_run(machine):
     os.chown(GUARD, 0, 0)
     GUARD.parent.chmod(0o777)
     expect("guard-path", "broken", f"{GUARD.parent} is writable")
-    # sshd makes no exception for a sticky folder, as there is for filters.
+    # sshd refuses a sticky folder that others may write. For a filter, keyveto accepts one.
     GUARD.parent.chmod(0o1777)
     expect("guard-path", "broken", f"{GUARD.parent} is writable")
     GUARD.parent.chmod(0o775)
     expect("guard-path", "warning", f"{GUARD.parent} is writable by root's group")
     GUARD.parent.chmod(0o755)
-    well()
+    expect_all_well()
     moved = GUARD.with_name("moved")
     GUARD.rename(moved)
     expect("guard-path", "broken", "No such file", others=["guard-user"])
     found = expect("guard-user", "warning", f"root has no {GUARD} to execute", others=["guard-path"])
     lacks(str(found["guard-user"]), "can run the guard")
     GUARD.symlink_to(moved)
-    well()
+    expect_all_well()
     moved.chmod(0o757)
     expect("guard-path", "broken", f"{moved} is writable")
     moved.unlink()
@@ -91,9 +91,9 @@ def test_guard_path_what_sshd_itself_would_refuse_to_run(machine):
 
 
 def test_guard_user_must_exist_and_read_the_files(machine):
-    """guard-user: it must exist, run the guard, and read the files."""
+    """AuthorizedKeysCommandUser must also be able to run the guard."""
     machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
-    well()
+    expect_all_well()
     FILTER.chmod(0o600)
     expect("guard-user", "broken", f"nobody cannot read {FILTER}")
     FILTER.chmod(0o644)
@@ -102,7 +102,7 @@ def test_guard_user_must_exist_and_read_the_files(machine):
     machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser %u")
     expect("guard-user", "broken", f"nobody cannot read {CONFIG}")
     machine.sshd_config(*GUARDED)
-    well()
+    expect_all_well()
     CONFIG.parent.chmod(0o755)
     machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser missing")
     expect("guard-user", "broken", "no such account")
@@ -111,8 +111,7 @@ def test_guard_user_must_exist_and_read_the_files(machine):
     expect("guard-user", "broken", f"nobody cannot execute {GUARD}")
 
 
-def test_a_parent_that_ignores_its_children_changes_nothing(machine):
-    """A parent that ignores the end of its children changes nothing."""
+def test_doctor_works_if_its_parent_ignores_sigchld(machine):
     def ignore():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
@@ -122,10 +121,10 @@ def test_a_parent_that_ignores_its_children_changes_nothing(machine):
     equal(found["sshd"][0]["status"], "broken", str(found["sshd"]))
 
 
-def test_a_child_that_dies_has_not_found_all_well(machine):
-    """A child that dies, or cannot be heard, has not found all well."""
+def test_a_check_whose_child_dies_is_not_ok(machine):
+    """A child that dies, or cannot be heard, has not found all expect_all_well."""
     machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
-    # setgroups is for the look-up as an account; the module's loader maps the module.
+    # The child that becomes an account calls setgroups. The child that loads the module calls mmap.
     for call, what, check in (("setgroups", "signal=KILL", "guard-user"),
                               ("setresuid", "error=EPERM", "guard-user"),
                               ("setresuid", "signal=SEGV", "guard-user"),
@@ -136,7 +135,7 @@ def test_a_child_that_dies_has_not_found_all_well(machine):
 
 
 def can_log_in(folder, key, name):
-    """Whether a real sshd takes a key for an account by the guard, and what it logs."""
+    """Asks a real sshd with the guard to accept a key for an account: (whether it does, its log)."""
     log = folder / "sshd.log"
     log.unlink(missing_ok=True)
     with running_sshd(folder, "-E", str(log), "-o", "LogLevel=VERBOSE", "-o", "UsePAM=no"):
@@ -149,7 +148,7 @@ def can_log_in(folder, key, name):
 
 
 def test_what_guard_guard_path_and_guard_user_call_broken(scratch, machine):
-    """What guard, guard-path and guard-user call broken, a real sshd refuses."""
+    """A real sshd is asked about each configuration that these checks judge."""
     home = scratch / "home"
     (home / ".ssh").mkdir(parents=True)
     made = keys.generate(scratch)

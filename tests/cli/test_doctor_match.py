@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: Match blocks and other ways past the guard."""
+"""keyveto doctor: Match blocks, and other ways in that bypass the guard."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor_machine import DROP_IN, GUARD, GUARDED, SESSION, SSHD_CONFIG, STOCK_STACK, doctor, expect, well
+from doctor_machine import DROP_IN, GUARD, GUARDED, SESSION, SSHD_CONFIG, STOCK_STACK, doctor, expect, expect_all_well
 from program import SSHD, contains, equal
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -22,25 +22,24 @@ def test_match_accounts_and_clients_that_get_past_the_guard(machine):
     machine.pam(STOCK_STACK)
     expect("match", "broken", "1 account can be entered with a key that nothing judges: backup2")
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysCommand none")
-    well()      # neither files nor a command: no key gets in at all
+    expect_all_well()      # without files and command, no key is accepted
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile none # as ever")
-    well()
-    # The first block counts, which is what sshd says; the words alone would not tell.
+    expect_all_well()
+    # sshd uses the first block that sets a keyword.
     machine.sshd_config(*GUARDED, "Match User backup2", " AuthorizedKeysFile none", "Match User backup2",
                         " AuthorizedKeysFile .ssh/authorized_keys")
-    well()
+    expect_all_well()
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " AuthorizedKeysFile .ssh/authorized_keys")
     expect("match", "broken", f"{DROP_IN}:5: ", "for some clients")
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " X11Forwarding no")
-    well()
+    expect_all_well()
     machine.sshd_config(*GUARDED, "Match User backup2", " TrustedUserCAKeys /etc/ssh/ca.pub")
     expect("match", "broken", "backup2")
     machine.pam(SESSION + STOCK_STACK)
-    well()
+    expect_all_well()
 
 
 def test_match_a_guard_only_in_match_blocks_leaves_others_unguarded(machine):
-    """match: a guard that is only in Match blocks leaves the others unguarded."""
     with open("/etc/passwd", "a", encoding="utf-8") as file:
         file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
     machine.pam(STOCK_STACK)
@@ -49,16 +48,16 @@ def test_match_a_guard_only_in_match_blocks_leaves_others_unguarded(machine):
     expect("match", "broken", "1 account can be entered with a key that nothing judges: backup2")
     machine.sshd_config("Match User root", *guarded)
     expect("match", "broken", " accounts can be entered with a key that nothing judges: ", "...")
-    # Whoever comes from elsewhere than this machine is not in the block.
+    # A client from another machine is not in the block.
     machine.sshd_config("Match Address 127.0.0.1,::1", *guarded)
     expect("match", "broken", f"{DROP_IN}:2: the guard is set for some clients only")
     machine.sshd_config("Match all", *guarded)
-    well()
+    expect_all_well()
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", GUARDED[0])
-    well()
+    expect_all_well()
     machine.pam(SESSION + STOCK_STACK)
     machine.sshd_config("Match Address 127.0.0.1,::1", *guarded)
-    well()
+    expect_all_well()
 
 
 HIDING = r"""
@@ -79,7 +78,7 @@ struct passwd *getpwent(void)
 
 
 def test_match_knows_accounts_that_are_not_listed(scratch, machine):
-    """match: accounts that the name service does not list, but knows."""
+    """getpwnam finds such an account, getpwent does not."""
     (scratch / "hide.c").write_text(HIDING, encoding="ascii")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", scratch / "hide.so", scratch / "hide.c", "-ldl"], check=True)
     hidden = {"env": {**os.environ, "LD_PRELOAD": str(scratch / "hide.so"),
@@ -99,7 +98,7 @@ def test_match_knows_accounts_that_are_not_listed(scratch, machine):
     Path("/etc/group").write_bytes(groups)
 
 
-def test_match_what_cannot_be_seen_is_not_well(scratch, machine):
+def test_match_is_not_ok_if_the_configuration_cannot_be_read(scratch, machine):
     another = scratch / "sshd"
     shutil.copy(SSHD, another)
     expect("match", "warning", "Match blocks cannot be seen", arguments=("--sshd", another))
@@ -108,11 +107,10 @@ def test_match_what_cannot_be_seen_is_not_well(scratch, machine):
 
 
 def test_match_with_localport_asks_about_those_without_a_block(machine):
-    """match: with LocalPort, too, sshd is asked about those for whom no block is."""
     machine.sshd_config(*GUARDED, "Match LocalPort 65535", " AuthorizedKeysFile none")
-    well()
+    expect_all_well()
     machine.sshd_config("Match LocalPort 22", *(f" {line}" for line in GUARDED))
-    well()
+    expect_all_well()
     machine.pam(STOCK_STACK)
     expect("match", "broken", "the guard is set for some clients only")
     assert machine.listed
@@ -130,16 +128,15 @@ def test_match_a_block_ends_with_its_file(machine):
     machine.sshd_config("Match Address 192.0.2.1", " X11Forwarding no")
     SSHD_CONFIG.write_text(f"Include {DROP_IN}\nUsePAM yes\n" + "".join(f"{line}\n" for line in GUARDED)
                            + "AuthorizedKeysFile .ssh/authorized_keys\n", encoding="utf-8")
-    well()
+    expect_all_well()
     assert machine.listed
 
 
-def test_user_ca_and_hostbased_that_nothing_sees(machine):
-    """user-ca and hostbased: what neither guard nor module sees."""
+def test_user_ca_and_hostbased_without_guard_and_module_are_found(machine):
     guarded = (*GUARDED, "TrustedUserCAKeys /etc/ssh/ca.pub")
     machine.sshd_config(*guarded)
-    contains(well()["user-ca"][0]["found"], "the module judges")
-    # A module that can be got around is none.
+    contains(expect_all_well()["user-ca"][0]["found"], "the module judges")
+    # A module that other lines can bypass does not count.
     machine.pam(STOCK_STACK + SESSION)
     expect("user-ca", "broken", "nothing judges", others=["pam-order"])
     machine.pam(SESSION.replace("requisite", "optional") + STOCK_STACK)
@@ -149,7 +146,7 @@ def test_user_ca_and_hostbased_that_nothing_sees(machine):
     principals = (f"AuthorizedPrincipalsCommand {GUARD} --user %u --type %t --key %k -- /bin/echo %u",
                   "AuthorizedPrincipalsCommandUser nobody")
     machine.sshd_config(*principals, *guarded)
-    contains(well()["user-ca"][0]["found"], "the guard judges")
+    contains(expect_all_well()["user-ca"][0]["found"], "the guard judges")
     for command, lack in ((f"{GUARD} --user %u --type %t -- /bin/echo %u --key", "--key"),
                           (f"{GUARD} --user %u --home %h --type %t --key %k", "--")):
         machine.sshd_config(f"AuthorizedPrincipalsCommand {command}", principals[1], *guarded)
@@ -163,12 +160,12 @@ def test_user_ca_and_hostbased_that_nothing_sees(machine):
     machine.sshd_config(*GUARDED, "HostbasedAuthentication yes")
     expect("hostbased", "broken", "nothing judges")
     machine.pam(SESSION + STOCK_STACK)
-    contains(well()["hostbased"][0]["found"], "the module judges")
+    contains(expect_all_well()["hostbased"][0]["found"], "the module judges")
 
 
-def test_tunnel_what_a_refused_session_leaves_open(machine):
+def test_tunnel_a_tunnel_that_outlives_a_refused_session_is_found(machine):
     machine.sshd_config("PermitTunnel ethernet")
-    contains(well()["tunnel"][0]["found"], "no connection of root's outlives a refusal")
+    contains(expect_all_well()["tunnel"][0]["found"], "no connection of root's outlives a refusal")
     machine.pam(SESSION.replace(".so", ".so disconnect=never") + STOCK_STACK)
     expect("tunnel", "broken", "although PAM refuses")
     machine.sshd_config(*GUARDED, "PermitTunnel yes")
@@ -178,7 +175,7 @@ def test_tunnel_what_a_refused_session_leaves_open(machine):
     machine.sshd_config(*GUARDED, "Match User root", " PermitTunnel yes")
     expect("tunnel", "warning", "PermitTunnel is on")
     machine.sshd_config(*GUARDED, "Match Address 192.0.2.0/24", " PermitTunnel no")
-    well()
+    expect_all_well()
     machine.sshd_config("PermitTunnel yes", "KbdInteractiveAuthentication yes",
                         "AuthenticationMethods publickey,keyboard-interactive:pam")
     machine.pam("auth requisite pam_keyveto.so\n" + SESSION.replace(".so", ".so disconnect=never") + STOCK_STACK)

@@ -7,22 +7,22 @@ import re
 
 import pytest
 
-from doctor_machine import GUARDED, RANK, SESSION, STACK, STOCK_STACK, doctor, expect, well
+from doctor_machine import GUARDED, RANK, SESSION, STACK, STOCK_STACK, doctor, expect, expect_all_well
 from program import contains, equal, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 
-def test_pam_the_phases_that_see_the_key(machine):
+def test_pam_names_the_phases_that_see_the_key(machine):
     machine.pam(STOCK_STACK)
-    contains(well()["pam"][0]["found"], "does not run the module")
+    contains(expect_all_well()["pam"][0]["found"], "does not run the module")
     machine.pam("account requisite pam_keyveto.so\n" + STOCK_STACK)
     expect("pam", "warning", "only in account")
     machine.pam("auth requisite pam_keyveto.so\n" + STOCK_STACK)
     expect("pam", "warning", "only in auth")
     machine.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes",
                         "AuthenticationMethods publickey,keyboard-interactive:pam")
-    contains(well()["pam"][0]["found"], "AuthenticationMethods")
+    contains(expect_all_well()["pam"][0]["found"], "AuthenticationMethods")
     for methods in ("publickey,keyboard-interactive:pam publickey", "publickey,keyboard-interactive:pam,publickey",
                     "keyboard-interactive:pam,publickey"):
         machine.sshd_config(*GUARDED, "KbdInteractiveAuthentication yes", f"AuthenticationMethods {methods}")
@@ -35,7 +35,7 @@ def test_pam_the_phases_that_see_the_key(machine):
     expect("pam", "broken", "only in account", others=["guard"])
 
 
-def test_pam_usepam_no_and_a_stack_that_pam_does_not_take(machine):
+def test_pam_usepam_no_and_a_stack_that_pam_refuses(machine):
     machine.sshd_config("UsePAM no", *GUARDED)
     expect("pam", "warning", "UsePAM is no")
     machine.sshd_config("UsePAM no")
@@ -47,7 +47,7 @@ def test_pam_usepam_no_and_a_stack_that_pam_does_not_take(machine):
     expect("pam", "broken", f"{STACK}:2: unknown type sesion")
 
 
-def test_pam_control_what_becomes_of_a_refusal(machine):
+def test_pam_control_says_whether_a_refusal_counts(machine):
     for control, status in (("requisite", "ok"), ("required", "warning"), ("optional", "broken"),
                             ("sufficient", "broken"), ("[success=ok default=die]", "ok"),
                             ("[success=ok ignore=ignore default=bad]", "warning"), ("[success=ok]", "warning"),
@@ -74,7 +74,7 @@ def test_pam_control_a_stack_that_the_modules_line_decides(machine):
 
 
 def test_pam_order_debians_own_stack(machine):
-    """pam-order: Debian's own stack, with the line in the wrong place."""
+    """The module's line is in the wrong place."""
     machine.pam(STOCK_STACK + SESSION)
     found = expect("pam-order", "broken", "user_readenv=1")
     place = next(number for number, line in enumerate(STOCK_STACK.splitlines(), 1)
@@ -84,7 +84,7 @@ def test_pam_order_debians_own_stack(machine):
 
 
 def test_pam_order_lines_that_set_the_environment(machine):
-    """pam-order: lines that set the environment, or keep the module from running."""
+    """Also lines that keep the module from running."""
     for line, status in (("required pam_loginuid.so", "ok"), ("required pam_env.so", "warning"),
                          ("required pam_env.so user_readenv=1", "broken"),
                          ("required pam_env.so user_readenv=0", "warning"),
@@ -100,13 +100,13 @@ def test_pam_order_lines_that_set_the_environment(machine):
         expect("pam-order", status)
     machine.pam(f"session [success=1 default=ignore] pam_permit.so\nsession required pam_loginuid.so\n"
                 f"{SESSION}{STOCK_STACK}")
-    well()
-    # In a file that is included, too; and lines of another phase do not matter.
+    expect_all_well()
+    # A line in an included file counts, too. Lines of another phase do not matter.
     (STACK.parent / "earlier").write_text("session required pam_env.so user_readenv=1\n", encoding="utf-8")
     machine.pam(f"@include earlier\n{SESSION}{STOCK_STACK}")
     expect("pam-order", "broken", "/etc/pam.d/earlier:1: ")
     machine.pam(f"auth include earlier\n{SESSION}{STOCK_STACK}")
-    well()
+    expect_all_well()
     (STACK.parent / "earlier").unlink()
 
 
@@ -118,7 +118,7 @@ def test_pam_module_missing_insecure_or_not_to_be_loaded(machine):
     machine.module.chmod(0o666)
     expect("pam-module", "broken", "writable by group or others")
     machine.module.chmod(0o644)
-    well()
+    expect_all_well()
     machine.module.write_bytes(content[:4096])
     expect("pam-module", "broken", str(machine.module))
     machine.module.write_bytes(content)
@@ -148,7 +148,7 @@ CONVERSE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.PO
 
 
 def open_session(folder, *lines):
-    """(whether libpam lets a session with this stack open, what pam_echo said in it)."""
+    """Opens a session with this stack through libpam: (whether it was opened, the output of pam_echo)."""
     folder = folder / "pam"
     folder.mkdir(exist_ok=True)
     (folder / "doctor").write_text("".join(f"session {line}\n" for line in lines), encoding="utf-8")
@@ -193,7 +193,7 @@ def test_pam_control_says_what_libpam_makes_of_each_control(scratch, machine):
 
 
 def test_pam_order_knows_what_keeps_libpam_from_the_module(scratch, machine):
-    """pam-order knows the lines that keep libpam from running the module."""
+    """libpam runs each of the stacks."""
     seen = set()
     for control in [*CONTROLS, "[success=2]", "[success=1]", "[success=3 default=ignore]", "[success=ok]"]:
         status = "ok"

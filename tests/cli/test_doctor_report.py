@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: its screen, JSON and metrics; it changes nothing."""
+"""keyveto doctor: its text, JSON and metrics. doctor changes nothing."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor_machine import CHECKS, CONFIG, DAY, DROP_IN, FILTER, RANK, SSHD_CONFIG, STACK, doctor, well
+from doctor_machine import CHECKS, CONFIG, DAY, DROP_IN, FILTER, RANK, SSHD_CONFIG, STACK, doctor, expect_all_well
 from program import KEYVETO, contains, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
@@ -19,14 +19,14 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 @pytest.mark.usefixtures("machine")
 def test_a_machine_set_up_by_the_readme_is_well():
-    found = well()
+    found = expect_all_well()
     contains(found["filter"][0]["found"], str(FILTER), "revision 7", "1 entries")
     contains(found["guard"][0]["found"], "AuthorizedKeysFile is none")
     contains(found["pam"][0]["found"], "session")
 
 
 def test_the_screen_has_a_line_for_each_check(machine):
-    """The screen has a line for each check, and an arrow for what is to be done."""
+    """A line with an arrow says what to do."""
     done = keyveto("doctor", status=0)
     equal([line.split()[:2] for line in done.stdout.splitlines() if line[0] != " "],
           [["ok", name] for name in CHECKS if name != "policy" for _ in range(1)][:1]
@@ -39,7 +39,7 @@ def test_the_screen_has_a_line_for_each_check(machine):
 
 
 def test_only_one_form_at_a_time_and_no_arguments(scratch):
-    """One form at a time, no arguments, and numbers in their bounds."""
+    """A number out of its bounds is refused."""
     for words in (("--json", "--prometheus"), ("x",), ("--max-age", "-1"), ("--max-age", "x"), ("--sshd", "sshd"),
                   ("--canary",)):
         done = keyveto("doctor", *words, status=2)
@@ -63,7 +63,7 @@ def test_nothing_raw_comes_out_of_hostile_names(scratch, machine):
 
 @pytest.mark.usefixtures("machine")
 def test_somebody_who_is_not_root_is_told_so_and_sees_the_rest(scratch):
-    # Where others can reach it, too.
+    # Other accounts can reach the program there.
     mine = shutil.copy(KEYVETO, scratch)
     found, report = doctor(executable=mine, preexec_fn=lambda: os.setuid(65534))
     equal(report["status"], "warning", str(found))
@@ -77,7 +77,7 @@ SAMPLE = re.compile(rf'({NAME})(?:\{{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?
 
 
 def parse_prometheus(text):
-    """{(name, labels): value}; every sample after its HELP and TYPE, together, and once."""
+    """{(name, labels): value}. Fails unless each sample comes once, after its HELP and TYPE, beside its like."""
     assert text.endswith("\n") and text.isascii(), text
     samples, helped, typed, current = {}, set(), set(), None
     for line in text.splitlines():
@@ -136,7 +136,7 @@ def test_nothing_is_changed_and_nothing_is_sent_to_the_log():
         log.bind("/dev/log")
         log.setblocking(False)
         before = {path: os.stat(path).st_mtime_ns for path in (CONFIG, FILTER, STACK, SSHD_CONFIG, DROP_IN)}
-        well()
+        expect_all_well()
         equal(before, {path: os.stat(path).st_mtime_ns for path in before})
         try:
             raise AssertionError(f"logged: {log.recv(4096)!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto doctor: the sshd that runs, its service, and syslog."""
+"""keyveto doctor: the running sshd, its service, and syslog."""
 
 import errno
 import os
@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from doctor_machine import DEFAULTS, GUARD, GUARDED, SSHD_CONFIG, doctor, expect, injected, running_sshd, well
+from doctor_machine import (
+    DEFAULTS, GUARD, GUARDED, SSHD_CONFIG, doctor, expect, expect_all_well, injected, running_sshd)
 from program import SSHD, contains, equal, lacks, wait_until
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 
 @pytest.mark.usefixtures("machine")
-def test_service_arguments_that_lead_past_the_guard(scratch):
-    """service: arguments of a running sshd that lead past the guard."""
-    contains(well()["service"][0]["found"], "no sshd listens")
+def test_service_names_arguments_that_bypass_the_guard(scratch):
+    """The arguments are those of a running sshd."""
+    contains(expect_all_well()["service"][0]["found"], "no sshd listens")
     with running_sshd(scratch):
-        contains(well()["service"][0]["found"], "1 sshd listens")
+        contains(expect_all_well()["service"][0]["found"], "1 sshd listens")
     for words, status, part in ((("-o", "AuthorizedKeysFile=.ssh/x"), "broken", "AuthorizedKeysFile=.ssh/x"),
                                 (("-oAuthorizedKeysFile .ssh/x",), "broken", "AuthorizedKeysFile=.ssh/x"),
                                 (("-o", "authorizedkeysfile none"), "ok", ""),
@@ -42,8 +43,7 @@ def test_service_arguments_that_lead_past_the_guard(scratch):
 
 
 @pytest.mark.usefixtures("machine")
-def test_service_advice_takes_the_lines_out_before_an_option_moves(scratch):
-    """service: the advice about an option takes keyveto's lines out before the option moves."""
+def test_service_advises_disable_before_an_option_is_moved(scratch):
     with running_sshd(scratch, "-o", "AuthorizedKeysCommand /usr/bin/eic %u %f"):
         remedy = doctor()[0]["service"][0]["remedy"]
         steps = ("keyveto sshd disable --reload", "take the option out", "at the top of sshd_config", "restart sshd",
@@ -54,26 +54,26 @@ def test_service_advice_takes_the_lines_out_before_an_option_moves(scratch):
 
 @pytest.mark.usefixtures("machine")
 def test_service_an_sshd_that_is_only_asked_does_not_listen(scratch):
-    """service: an sshd that is only asked something is not one that listens."""
+    """sshd -T and the like answer a question, and end."""
     fifo, other = scratch / "included", scratch / "asked"
     os.mkfifo(fifo)
     other.write_text(f"Include {fifo}\n", encoding="ascii")
     for question in ("-T", "-t", "-4T"):
-        # It waits for what it is to include.
+        # sshd waits for the FIFO that it includes.
         with subprocess.Popen([SSHD, question, "-o", "UsePAM=no", "-f", other], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as process:
             try:
                 wait_until(lambda process=process: Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(
                     SSHD.encode()), "sshd is started")
-                contains(well()["service"][0]["found"], "no sshd listens")
+                contains(expect_all_well()["service"][0]["found"], "no sshd listens")
                 equal(process.poll(), None, f"sshd {question} has ended")
             finally:
                 process.kill()
 
 
 @pytest.mark.usefixtures("machine")
-def test_service_another_configuration_file(scratch):
-    """service: another configuration file, and the defaults of the service."""
+def test_service_names_another_configuration_file(scratch):
+    """Also one that the defaults of the service name."""
     other = scratch / "sshd_config"
     other.write_text("UsePAM yes\n" + "".join(f"{line}\n" for line in GUARDED), encoding="utf-8")
     with running_sshd(scratch, "-f", str(other)):
@@ -82,7 +82,7 @@ def test_service_another_configuration_file(scratch):
     DEFAULTS.write_text("# SSHD_OPTS=-oUsePAM=no\nSSHD_OPTS='-oUsePAM=no -4'\n", encoding="utf-8")
     expect("service", "broken", f"{DEFAULTS}: -o UsePAM=no")
     DEFAULTS.write_text("SSHD_OPTS=\"-4\"\n", encoding="utf-8")
-    well()
+    expect_all_well()
 
 
 @pytest.mark.usefixtures("machine")
@@ -94,7 +94,7 @@ def test_service_an_sshd_by_another_name_has_another_pam_service(scratch):
 
 
 def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):
-    """service: a process that only calls itself sshd says nothing about sshd."""
+    """Neither the title nor the name of a process makes it an sshd."""
     mine, theirs = scratch / "mine", scratch / "theirs"
     for place, owner in ((mine, 0), (theirs, 65534)):
         place.mkdir(mode=0o755)
@@ -102,19 +102,19 @@ def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):
         os.chown(place / "sshd", owner, owner)
     words = ["sshd: /usr/sbin/sshd -o UsePAM=no -o AuthorizedKeysCommand=/tmp/x [listener] 0 of 10-100 startups",
              "1000"]
-    # A file of root's, run by an account; an account's file, run by root.
+    # An account runs root's file, an account runs its own file, root runs an account's file.
     for place, user in ((mine, 65534), (theirs, 65534), (theirs, 0)):
         with subprocess.Popen(words, executable=place / "sshd", user=user, group=user) as process:
             try:
                 equal(Path(f"/proc/{process.pid}/comm").read_text(encoding="ascii"), "sshd\n")
-                contains(well()["service"][0]["found"], "no sshd listens")
+                contains(expect_all_well()["service"][0]["found"], "no sshd listens")
             finally:
                 process.kill()
     assert machine.listed
 
 
 @pytest.mark.usefixtures("machine")
-def test_service_what_cannot_be_read_is_told(scratch):
+def test_service_reports_what_it_cannot_read(scratch):
     def spoilt(path, call, error):
         return injected("-P", path, "-e", f"trace={call}", "-e", f"inject={call}:error={error}")["service"]
 
@@ -124,7 +124,7 @@ def test_service_what_cannot_be_read_is_told(scratch):
         contains(str(found), os.strerror(getattr(errno, error)))
 
     with running_sshd(scratch) as process:
-        well()
+        expect_all_well()
         for path, calls in (("/proc", ("openat", "getdents64")), (f"/proc/{process.pid}/cmdline", ("openat", "read")),
                             (DEFAULTS, ("openat", "read")), ("/etc/sysconfig/sshd", ("openat",))):
             DEFAULTS.write_text("SSHD_OPTS=-4\n", encoding="utf-8")
@@ -132,20 +132,19 @@ def test_service_what_cannot_be_read_is_told(scratch):
                 unseen(path, call, "EIO")
         for link in ("exe", "ns/pid"):
             unseen(f"/proc/{process.pid}/{link}", "readlink", "EACCES")
-        # One that has gone meanwhile is no news.
+        # A process that has ended meanwhile is no problem.
         contains(str(spoilt(f"/proc/{process.pid}/exe", "readlink", "ENOENT")), "no sshd listens")
 
 
 @pytest.mark.usefixtures("machine")
 def test_service_a_listener_with_a_cut_title_is_one(scratch):
-    """service: a listener whose title is cut off is one all the same."""
     with running_sshd(scratch, "-o", "UsePAM=no", env={}) as process:
         lacks(Path(f"/proc/{process.pid}/cmdline").read_text(encoding="utf-8"), "[listener]")
         expect("service", "warning", f"process {process.pid}: its arguments are cut off: sshd: {SSHD} -D")
 
 
 @pytest.mark.usefixtures("machine")
-def test_syslog_nobody_listens():
+def test_syslog_without_a_listener_is_reported():
     Path("/dev/log").unlink()
     expect("syslog", "warning", "/dev/log: No such file")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
@@ -155,4 +154,4 @@ def test_syslog_nobody_listens():
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as log:
         log.bind("/dev/log")
         log.listen()
-        well()
+        expect_all_well()

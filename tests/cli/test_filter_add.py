@@ -22,7 +22,7 @@ KNOWN_FILTERS = {
 }
 
 
-def test_the_publishers_filters_byte_for_byte(scratch):
+def test_the_published_filters_are_made_byte_for_byte(scratch):
     (scratch / "keys").write_text(PUBLISHED)
     for (k, p), digest in KNOWN_FILTERS.items():
         make(scratch / "f", k, p, scratch / "keys")
@@ -30,7 +30,7 @@ def test_the_publishers_filters_byte_for_byte(scratch):
 
 
 def test_keys_of_every_type_as_the_oracle_adds_them(scratch):
-    """Keys of every type, as the oracle adds them, run after run."""
+    """Several runs add to the same filter."""
     rnd = random.Random(3)
     for k, p in ((1, 3), (2, 10), (7, 16), (20, 21), (255, 13)):
         mine, oracle = make(scratch / f"f{p}", k, p), pkbf.Filter.create(k, p)
@@ -43,8 +43,8 @@ def test_keys_of_every_type_as_the_oracle_adds_them(scratch):
             check(mine.read_bytes() == oracle.to_bytes(), f"k {k} p {p}: differ after run {turn + 1}")
 
 
-def test_goes_on_from_a_filter_of_the_oracles(scratch):
-    """Goes on from a filter of the oracle's, which reads the result."""
+def test_add_continues_a_filter_of_the_oracle(scratch):
+    """The oracle reads the result."""
     rnd = random.Random(4)
     lines = [any_line(rnd) for _ in range(60)]
     oracle = pkbf.Filter.create(6, 15, revision=7, time=12345)
@@ -61,7 +61,7 @@ def test_goes_on_from_a_filter_of_the_oracles(scratch):
 
 
 def test_a_run_that_adds_nothing_leaves_the_file_alone(scratch):
-    """A run that adds nothing says so and leaves the file alone."""
+    """The message says that nothing was added."""
     (scratch / "keys").write_text(PUBLISHED)
     make(scratch / "f", 5, 12, scratch / "keys")
     before = os.stat(scratch / "f")
@@ -120,8 +120,8 @@ def test_a_certificates_ca_is_added_only_with_ca(scratch):
         equal(f.contains_key(key.ca), has_ca, f"CA with {words}")
 
 
-def test_spki_adds_what_is_there_byte_for_byte(scratch):
-    """--spki adds what is there, byte for byte, several in a file too."""
+def test_spki_adds_the_bytes_of_the_file(scratch):
+    """A file may hold several SPKIs."""
     rnd = random.Random(9)
     spkis = published([any_line(rnd) for _ in range(40)])
     spkis.append(sshkey.der_seq(sshkey.der_seq(sshkey.der_oid("1.2.3.4")), sshkey.der(3, b"\0", rnd.randbytes(70000))))
@@ -134,7 +134,7 @@ def test_spki_adds_what_is_there_byte_for_byte(scratch):
     check((scratch / "f").read_bytes() == oracle.to_bytes(), "differs from the oracle's")
 
 
-def test_spki_refuses_all_that_is_no_spki_and_adds_the_rest(scratch):
+def test_spki_refuses_what_is_not_an_spki_and_adds_the_rest(scratch):
     rnd = random.Random(10)
     good = [sshkey.spki_raw("ed25519", rnd.randbytes(32)) for _ in range(3)]
     bit = sshkey.der(3, b"\0", bytes(32))
@@ -161,7 +161,7 @@ def test_spki_refuses_all_that_is_no_spki_and_adds_the_rest(scratch):
 
 
 def test_broken_lines_are_reported_with_file_and_line(scratch):
-    """Broken lines are reported with file and line, the rest is added."""
+    """The other lines are added."""
     rnd = random.Random(11)
     good = key_lines(rnd, 3)
     text = [good[0], "# comment\n", "ssh-ed25519 AAAAC3Nz\x1b[31m comment\n", good[1], "ssh-rsa AAAA\n", "\n", good[2]]
@@ -202,7 +202,7 @@ def test_a_filter_that_cannot_count_any_further_is_left_alone(scratch):
     equal((f.revision, f.entries), (2 ** 32 - 1, 2 ** 32 - 1), "the last revision and entry")
 
 
-def test_without_a_filter_it_names_the_way_out(scratch):
+def test_without_a_filter_add_says_what_to_type(scratch):
     _, err = run("add", scratch / "f", stdin=PUBLISHED.encode(), status=2)
     check("filter create" in err and f"{scratch}/f" in err, err)
     run("add", status=2)
@@ -215,16 +215,16 @@ def test_a_million_keys_in_bounded_memory(scratch):
     rnd = random.Random(14)
     with open(keys, "w", encoding="ascii") as out:
         for _ in range(1000):
-            # The last characters of the line belong to the key alone.
+            # The last 40 characters of the line are all of the key itself.
             out.write("".join(line[:-40] + rnd.randbytes(30).hex()[:40].upper() + "\n" for _ in range(1000)))
     make(scratch / "f", 3, 24)
-    # With the map of the filter itself, 2 MiB.
+    # The mapped filter is 2 MiB of this.
     peak = peak_memory("add", scratch / "f", keys)
     check(peak < 24 * 1024, f"{peak} KiB")
     check(information(scratch / "f")["entries"] > 990000, "keys are missing")
 
 
-def test_progress_on_a_terminal_none_in_a_pipe(scratch):
+def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(scratch):
     (scratch / "keys").write_text("".join(key_lines(random.Random(15), 30000)))
     check("\r" not in run("add", make(scratch / "f", 9, 24), scratch / "keys")[1], "progress in a pipe")
     make(scratch / "f", 9, 24)
@@ -235,7 +235,7 @@ def test_progress_on_a_terminal_none_in_a_pipe(scratch):
     try:
         while more := os.read(ours, 4096):
             seen += more
-    except OSError:     # how a terminal ends
+    except OSError:     # the other end of the terminal is closed
         pass
     os.close(ours)
     process.communicate()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto filter create, and what all of its commands share."""
+"""keyveto filter create, and what all commands of keyveto filter share."""
 
 import random
 
@@ -16,7 +16,7 @@ def test_the_parameters_are_those_of_the_rule(scratch):
 
 
 def test_the_parameters_are_the_oracles(scratch):
-    """The parameters are the oracle's, also where the first p has no k."""
+    """Also where no k fits the first p."""
     rnd = random.Random(1)
     wishes = [(1709, 0.01), (1, 0.5), (1, 0.999), (3, 1e-9), (10, 1e-9), (20, 1e-21), (200000, 1e-9)]
     wishes += [(int(10 ** rnd.uniform(0, 6)), round(10 ** rnd.uniform(-9, -0.1), 12)) for _ in range(60)]
@@ -27,7 +27,7 @@ def test_the_parameters_are_the_oracles(scratch):
 
 
 def test_none_of_a_million_clean_keys_is_listed(scratch):
-    """Of a million clean keys none is listed where a billionth was allowed."""
+    """The filter was made for a rate of a billionth."""
     rnd = random.Random(12)
     run("create", scratch / "f", "--entries", 10, "--fpr", "1e-9")
     mine = key_lines(rnd, 10)
@@ -73,7 +73,7 @@ def test_the_largest_filter_takes_no_space_and_can_be_added_to(scratch):
 
 
 def test_bad_options_are_refused_and_make_nothing(scratch):
-    """Bad options are refused with a sentence, and make nothing."""
+    """No file is made."""
     f = scratch / "f"
     for words in ([], [f], [f, "--entries", 5], [f, "--fpr", 0.1], [f, "--hashes", 3], [f, "--length", 9],
                   [f, "--entries", 5, "--length", 9], [f, "--entries", 5, "--fpr", 0.1, "--hashes", 3, "--length", 9],
@@ -99,7 +99,7 @@ def test_bad_options_are_refused_and_make_nothing(scratch):
 
 
 def test_each_subcommand_has_help():
-    """--help of each subcommand; usage of none and of an unknown one."""
+    """Without a subcommand, or with an unknown one, the usage is printed."""
     out, err = run("--help")
     for name in ("create", "add", "merge", "info", "verify", "explain"):
         check(f"\n  {name} " in out, f"{name} is not in the list")

@@ -51,7 +51,7 @@ def test_fold_makes_all_as_short_as_the_shortest(scratch):
 
 
 def test_an_input_that_is_the_output_counts_once(scratch):
-    """Into one of the inputs, which counts once however often it is named."""
+    """The output is one of the inputs, and is named several times."""
     rnd = random.Random(32)
     a, _ = some_filter(rnd, scratch / "a", 4, 12, 9, revision=1)
     b, _ = some_filter(rnd, scratch / "b", 4, 12, 9, revision=1)
@@ -77,7 +77,7 @@ def test_an_out_that_is_not_among_the_inputs_needs_force(scratch):
     check((scratch / "out").read_bytes() != before, "not replaced")
 
 
-def test_refuses_another_k_and_whatever_is_no_filter(scratch):
+def test_another_k_and_files_that_are_not_filters_are_refused(scratch):
     rnd = random.Random(34)
     some_filter(rnd, scratch / "a", 4, 12, 9)
     some_filter(rnd, scratch / "k", 5, 12, 9)
@@ -102,10 +102,10 @@ def test_entries_and_revision_stop_at_the_highest_number(scratch):
     equal((out.revision, out.entries), (2 ** 32 - 1, 2 ** 32 - 1), "revision and entries")
 
 
-def test_large_filters_in_bounded_memory_holes_kept(scratch):
+def test_large_filters_merge_in_bounded_memory_and_keep_their_holes(scratch):
     for name in ("a", "b"):
         run("add", make(scratch / name, 4, 33), stdin="".join(key_lines(random.Random(name), 50)).encode())
-    # And one without holes: its neighbour's size on disk is no matter.
+    # A filter without holes as an input does not change that.
     with open(scratch / "full", "wb") as out:
         out.write(struct.pack(">6sIQIBB", b"pkbfv1", 1, 1, 9 ** 9, 4, 29))
         for _ in range(64):

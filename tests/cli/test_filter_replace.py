@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto filter: what is replaced, and what is not: links, owners, modes, files that are no filters."""
+"""keyveto filter: which files it replaces: links, owners, modes, files that are not filters."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ from program import KEYVETO, PATIENCE, check, equal
 
 
 def test_through_a_symbolic_link_its_target_is_replaced(scratch):
-    """Through a symbolic link its target is replaced, beside itself."""
+    """The new file is made in the folder of the target."""
     (scratch / "a").mkdir()
     (scratch / "b").mkdir()
     make(scratch / "b" / "real", 3, 10)
@@ -41,7 +41,7 @@ def test_through_a_symbolic_link_its_target_is_replaced(scratch):
     equal(names(scratch / "b"), ["real"], "files")
 
 
-def test_owner_and_mode_stay_a_new_file_heeds_the_umask(scratch):
+def test_owner_and_mode_stay_and_a_new_file_follows_the_umask(scratch):
     f = make(scratch / "f", 3, 10)
     for mode in (0o600, 0o640, 0o644, 0o444):
         f.chmod(mode)
@@ -66,12 +66,12 @@ FORCED = (["create", "--hashes", 3, "--length", 10, "--force"], ["merge", "--for
 
 
 def forced(words, target, other):
-    """The arguments that have a filter made at target, whatever is there; other is a filter."""
+    """words with --force and paths, so that the command writes target. other is the path of a filter."""
     return [words[0], target, *([other] if words[0] == "merge" else []), *words[1:]]
 
 
-def test_what_is_no_filter_is_never_replaced(scratch):
-    """What is no filter is never replaced; with --force it is kept beside."""
+def test_a_file_that_is_not_a_filter_is_never_replaced(scratch):
+    """With --force it is renamed and kept."""
     other = make(scratch / "other", 3, 10)
     damaged = other.read_bytes()[:-1]
     for words in FORCED:
@@ -99,7 +99,7 @@ def test_what_is_no_filter_is_never_replaced(scratch):
             check("as f.kept2" in err, err)
             equal((names(folder), kept.read_bytes(), (folder / "f.kept2").read_bytes()),
                   (["f", "f.kept", "f.kept2"], content, b"another"), "files")
-            # A filter is just replaced.
+            # A filter is replaced, and no copy is kept.
             _, err = run(*forced(words, f, other))
             equal((names(folder), "kept" in err), (["f", "f.kept", "f.kept2"], False), err)
             shutil.rmtree(folder)
@@ -109,7 +109,7 @@ NOBODY = 65534
 
 
 class Victim:
-    """Root's files, which must stay as they are."""
+    """Files of root's that must not change."""
 
     def __init__(self, tmp):
         self.folder = tmp / "victim"
@@ -130,7 +130,7 @@ class Victim:
 
 @pytest.mark.throwaway
 def test_root_follows_no_link_that_is_not_roots(scratch):
-    """Root follows no link that is not root's, anybody else follows theirs."""
+    """Another user follows any link."""
     victim = Victim(scratch)
     other = make(scratch / "other", 3, 10)
     theirs, mine, sticky = scratch / "theirs", scratch / "mine", scratch / "sticky"
@@ -146,7 +146,7 @@ def test_root_follows_no_link_that_is_not_roots(scratch):
         os.chown(link, owner, owner, follow_symlinks=False)
         return link
 
-    # A link of root's in a folder of somebody else's may have been moved there.
+    # The owner of a folder may have moved root's link into it.
     for folder, owner in ((theirs, NOBODY), (sticky, NOBODY), (mine, NOBODY), (theirs, 0)):
         for target, below in ((victim.secret, ""), (victim.filter, ""), (victim.folder, "shadow"),
                               (victim.folder, "filter"),
@@ -160,14 +160,14 @@ def test_root_follows_no_link_that_is_not_roots(scratch):
                     check("root does not follow the symbolic link" in err and "'link'" in err, f"{words}: {err}")
                     victim.check_untouched(f"{words}")
             equal(names(folder), ["link"], "files")
-    # Links of root's, in a folder of root's or a sticky one, lead on.
+    # Root follows root's links in root's folder, and in a sticky folder.
     for folder in (mine, sticky):
         for words in FORCED:
             run(*forced(words, plant(folder, victim.filter, 0), other))
             check(victim.state() != victim.before, "nothing was written")
             check((folder / "link").is_symlink(), "the link was replaced")
         run(*forced(FORCED[0], plant(folder, scratch, 0) / "victim" / "filter", other))
-    # Nobody may follow their own.
+    # The account nobody may follow its own links.
     os.chmod(scratch, 0o755)
     os.chown(victim.folder, NOBODY, NOBODY)
     os.chown(victim.filter, NOBODY, NOBODY)
@@ -177,7 +177,7 @@ def test_root_follows_no_link_that_is_not_roots(scratch):
 
 @pytest.mark.throwaway
 def test_roots_filters_never_get_another_owner(scratch):
-    """Root's filters never get another owner, nor a mode that lets others write."""
+    """Neither do they get a mode that lets others write."""
     other = make(scratch / "other", 3, 10)
     sticky = scratch / "sticky"
     sticky.mkdir()
@@ -203,7 +203,7 @@ def test_roots_filters_never_get_another_owner(scratch):
 
 
 @pytest.mark.throwaway
-def test_root_is_told_that_others_can_exchange_the_filter(scratch):
+def test_root_is_warned_if_others_can_exchange_the_filter(scratch):
     theirs = scratch / "theirs"
     theirs.mkdir()
     os.chown(theirs, NOBODY, NOBODY)
@@ -213,7 +213,7 @@ def test_root_is_told_that_others_can_exchange_the_filter(scratch):
 
 
 def test_what_is_not_a_regular_file_is_refused_not_waited_for(scratch):
-    """What is not a regular file is refused, not waited for, and stays."""
+    """The file stays."""
     other = make(scratch / "other", 3, 10)
     os.mkfifo(scratch / "fifo")
     (scratch / "folder").mkdir()
@@ -229,7 +229,7 @@ def test_what_is_not_a_regular_file_is_refused_not_waited_for(scratch):
         equal({path.name: path.lstat()[:2] for path in scratch.iterdir()}, before, "files")
 
 
-def test_of_a_file_with_two_names_the_other_one_stays_as_it_was(scratch):
+def test_the_other_name_of_a_file_with_two_names_is_not_changed(scratch):
     other, f = make(scratch / "other", 4, 10), make(scratch / "f", 3, 10)
     for content in (f.read_bytes(), b"no filter"):
         for words in FORCED:
@@ -243,7 +243,7 @@ def test_of_a_file_with_two_names_the_other_one_stays_as_it_was(scratch):
 
 
 def exchanging(steps, owner=NOBODY):
-    """A process of that user's that makes these steps, each a function, over and over; to be killed."""
+    """A process of that user's that calls these functions over and over, until it is killed."""
     ready, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -253,12 +253,12 @@ def exchanging(steps, owner=NOBODY):
             os.setresuid(owner, owner, owner)
             os.write(told, b"x")
             while True:
-                # Now and then it rests, after any of the steps: a command comes to an end undisturbed, too.
+                # It sometimes pauses after a random step, so that a command can also end undisturbed.
                 last = random.choice((None, None, *steps))
                 for step in steps:
                     try:
                         step()
-                    except OSError:     # it is somebody else's for now
+                    except OSError:     # at the moment somebody else owns the file
                         pass
                     if step is last:
                         time.sleep(0.02)
@@ -271,8 +271,8 @@ def exchanging(steps, owner=NOBODY):
 
 
 @pytest.mark.throwaway
-def test_a_link_that_comes_and_goes_leads_root_nowhere_else(scratch):
-    """A link and a file exchanged all the time lead root nowhere else."""
+def test_a_link_exchanged_during_the_run_does_not_redirect_root(scratch):
+    """Another process exchanges a link and a file all the time."""
     victim, other = Victim(scratch), make(scratch / "other", 3, 10)
     content = other.read_bytes()
     sticky, theirs = scratch / "sticky", scratch / "theirs"

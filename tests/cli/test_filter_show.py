@@ -25,7 +25,7 @@ KNOWN_POSITIONS = {     # k, p: RSA, P-256 uncompressed, P-256 compressed
 
 
 def test_the_rate_has_a_floor_that_no_number_of_bits_goes_below(scratch):
-    """Info, verify: the rate has a floor that no number of bits for a key goes below."""
+    """info and verify show the floor: two keys may have the same pattern."""
     rnd = random.Random(13)
     lines = key_lines(rnd, 1_000_000)
     for k, p, n in ((29, 9, 5), (4, 10, 20)):
@@ -40,7 +40,7 @@ def test_the_rate_has_a_floor_that_no_number_of_bits_goes_below(scratch):
 
 
 def sparse_filter(path, k, p, entries, revision=1, when=0):
-    """A filter without a bit set, of any size."""
+    """A sparse file: a filter of any size without a set bit."""
     with open(path, "wb") as out:
         out.write(struct.pack(">6sIQIBB", b"pkbfv1", revision, when, entries, k, p))
         out.truncate(24 + 2 ** p // 8)
@@ -76,7 +76,7 @@ def test_info_json_tells_header_size_fill_and_rates(scratch):
                   "entries by the bits")
 
 
-def test_info_the_same_in_words(scratch):
+def test_info_without_json_says_the_same(scratch):
     (scratch / "keys").write_text(PUBLISHED)
     out, _ = run("info", make(scratch / "f", 5, 12, scratch / "keys"))
     facts = dict(line.strip().split("  ", 1) for line in out.splitlines() if "  " in line.strip())
@@ -112,7 +112,7 @@ def test_info_odd_paths_and_times_make_no_bad_json(scratch):
         run("info", scratch / "f")
 
 
-def test_info_a_large_filter_in_bounded_memory(scratch):
+def test_info_reads_a_large_filter_in_bounded_memory(scratch):
     sparse_filter(scratch / "f", 3, 31, 0)
     with open(scratch / "f", "r+b") as out:
         out.seek(2 ** 27)
@@ -132,7 +132,7 @@ def test_verify_good_filters_are_ok_in_one_line(scratch):
     some_filter(rnd, scratch / "g", 3, 14, 40)
     run("merge", scratch / "h", scratch / "f", scratch / "g")
     shutil.copy(scratch / "h", scratch / "i")
-    run("merge", scratch / "j", scratch / "h", scratch / "i")       # entries counted twice
+    run("merge", scratch / "j", scratch / "h", scratch / "i")       # merge counts these entries twice
     for name in "ghij":
         run("verify", scratch / name)
 
@@ -148,7 +148,6 @@ def test_verify_says_whether_a_login_would_trust_the_file(scratch):
 
 
 def test_verify_names_a_bad_filter_with_the_reason(scratch):
-    """Verify: a file that is no good filter is named with the reason."""
     f, _ = some_filter(random.Random(43), scratch / "f", 4, 12, 40, revision=1, time=EPOCH)
     good = f.to_bytes()
 
@@ -170,7 +169,7 @@ def test_verify_names_a_bad_filter_with_the_reason(scratch):
 
 
 def test_verify_survives_every_flipped_bit_and_cut_of_a_header(scratch):
-    """Verify: every flipped bit and cut of a header is survived."""
+    """verify does not crash."""
     f, _ = some_filter(random.Random(44), scratch / "f", 4, 6, 10, revision=1, time=EPOCH)
     good = f.to_bytes()
     mutants = [good[:n] for n in range(len(good))]
@@ -192,8 +191,7 @@ def test_verify_survives_every_flipped_bit_and_cut_of_a_header(scratch):
                 (scratch / "f").write_bytes(data)
 
 
-def test_verify_waits_for_nothing_but_a_regular_file(scratch):
-    """Verify: what is no regular file is refused, not waited for."""
+def test_verify_refuses_at_once_what_is_not_a_regular_file(scratch):
     os.mkfifo(scratch / "fifo")
     line = PUBLISHED.encode()
     for path in (scratch / "fifo", scratch, "/dev/null", "/dev/zero", scratch / "missing", ""):
@@ -207,7 +205,7 @@ def test_verify_waits_for_nothing_but_a_regular_file(scratch):
 
 
 def explained(*words, **more):
-    """explain's output: a list of (rows of one SPKI), and the last words."""
+    """The output of explain: (a list with the rows of each SPKI, the last line)."""
     out, _ = run("explain", *words, **more)
     tables, verdicts = [], []
     for line in out.splitlines():
@@ -240,7 +238,7 @@ def test_explain_the_published_positions_and_hashes(scratch):
 
 
 def test_explain_has_the_oracles_positions_and_masks(scratch):
-    """Explain: positions, bytes, masks and verdict as the oracle has them."""
+    """The bytes and the verdict are the oracle's, too."""
     rnd = random.Random(50)
     for k, p, n in ((3, 8, 10), (7, 12, 40), (255, 16, 5), (20, 24, 20)):
         f, _ = some_filter(rnd, scratch / "f", k, p, n)
@@ -259,7 +257,7 @@ def test_explain_has_the_oracles_positions_and_masks(scratch):
 
 
 def test_explain_names_file_line_type_and_fingerprint(scratch):
-    """Explain: names file, line, type, fingerprint; listed after add."""
+    """After filter add, the verdict is listed."""
     (scratch / "keys").write_text("# x\n" + PUBLISHED)
     out, _ = run("explain", make(scratch / "f", 5, 20, scratch / "keys"), scratch / "keys")
     check(out.startswith(f"{scratch}/keys:2: ssh-rsa 2048 {parse(PUBLISHED.splitlines()[0]).fingerprint}\n"), out)

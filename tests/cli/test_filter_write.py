@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto filter: writing beside others, killed, on a full disk: the filter is the old one or the new one."""
+"""keyveto filter leaves the old filter or the new one: with other writers, if killed, on a full disk."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ from program import KEYVETO, PATIENCE, check, equal, mount_namespace, wait_until
 
 
 def wait_until_later(path):
-    """Until a change of the file has another time than its last one: they are counted in milliseconds."""
+    """Waits until the clock of the file system passes the file's last change, so that the next one is visible."""
     with tempfile.NamedTemporaryFile(dir=path.parent.parent) as other:
         def is_later():
             os.utime(other.name)
@@ -31,13 +31,13 @@ def wait_until_later(path):
 
 
 def has_open(process, path):
-    """Whether a process has this file open: then it is past taking the lock."""
+    """Whether a process has this file open. If so, it has taken the lock."""
     for fd in Path(f"/proc/{process.pid}/fd").iterdir():
         try:
-            # Not by name: a process in another mount namespace has others.
+            # Not compared by name: the process may be in another mount namespace.
             if os.path.samefile(fd, path):
                 return True
-        except FileNotFoundError:       # closed by now
+        except FileNotFoundError:       # the process has closed it meanwhile
             pass
     return False
 
@@ -51,15 +51,15 @@ def new_of(path):
 
 
 def in_mount_namespace(script):
-    """Runs a shell script where mounting harms nobody."""
+    """Runs a shell script in a mount namespace."""
     done = subprocess.run([*mount_namespace(), "sh", "-euc", script], capture_output=True,
                           env=environment(EPOCH), timeout=PATIENCE, check=False)
     check(done.returncode == 0, f"in a mount namespace: status {done.returncode}: {done.stderr.decode()}")
     return done.stdout.decode()
 
 
-def test_two_hundred_at_once_lose_nothing(scratch):
-    """Two hundred at once lose nothing, and readers see whole filters."""
+def test_two_hundred_writers_at_once_lose_no_key(scratch):
+    """A reader always sees a whole filter."""
     lines = key_lines(random.Random(20), 200)
     f = make(scratch / "f", 20, 18)
     stop, broken, seen = threading.Event(), [], []
@@ -78,7 +78,7 @@ def test_two_hundred_at_once_lose_nothing(scratch):
     reader.start()
     writers = []
     try:
-        # Group by group: else they could come to their end before the reader comes to read.
+        # In groups, as else all writers could end before the reader reads.
         for first in range(0, len(lines), 40):
             before = seen[-1] if seen else 0
             group = [start("add", f, stdout=subprocess.DEVNULL) for _ in lines[first:first + 40]]
@@ -103,7 +103,7 @@ def test_two_hundred_at_once_lose_nothing(scratch):
 
 
 def kill_at_random(tmp, rnd, prefix):
-    """Kills adds at random moments; each leaves the old filter or the new."""
+    """Kills runs of filter add at random moments. Fails unless each leaves the old filter or the new one."""
     keys = tmp / "keys"
     keys.write_text("".join(key_lines(rnd, 2000)))
     f = make(tmp / "f", 10, 26)
@@ -135,11 +135,11 @@ def test_killed_at_any_moment_the_filter_is_old_or_new(scratch):
     kill_at_random(scratch, random.Random(21), [])
 
 
-def test_the_same_where_the_new_file_has_a_name_from_the_start(scratch):
+def test_killed_without_o_tmpfile_the_filter_is_old_or_new(scratch):
     kill_at_random(scratch, random.Random(22), without_proc())
 
 
-def test_what_a_killed_run_left_is_removed_a_lock_file_too(scratch):
+def test_the_next_run_removes_what_a_killed_run_left(scratch):
     (scratch / "f").write_bytes(pkbf.Filter.create(3, 10).to_bytes())
     new_of(scratch / "f").write_bytes(b"half a fil")
     lock_of(scratch / "f").touch(0o600)
@@ -148,7 +148,7 @@ def test_what_a_killed_run_left_is_removed_a_lock_file_too(scratch):
     equal(pkbf.Filter.read(scratch / "f").entries, 3, "entries")
 
 
-def test_a_signal_ends_it_cleanly_whichever_way_it_writes(scratch):
+def test_a_signal_leaves_no_file_behind_with_and_without_o_tmpfile(scratch):
     line = key_lines(random.Random(23), 1)[0].encode()
     f = make(scratch / "f", 3, 10)
     before = f.read_bytes()
@@ -170,7 +170,7 @@ def test_a_signal_ends_it_cleanly_whichever_way_it_writes(scratch):
             equal(f.read_bytes(), before, "the filter")
 
 
-def test_a_hang_up_is_ignored_where_it_was_as_under_nohup(scratch):
+def test_sighup_stays_ignored_under_nohup(scratch):
     f = make(scratch / "f", 3, 10)
     process = start("add", f, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     wait_until(lock_of(f).exists, "it runs")
@@ -180,7 +180,7 @@ def test_a_hang_up_is_ignored_where_it_was_as_under_nohup(scratch):
 
 
 def test_a_reader_cannot_keep_writers_out(scratch):
-    """One who may only read the filter cannot keep writers out."""
+    """A reader who locks the filter does not stop writers."""
     f = make(scratch / "f", 3, 10)
     with open(f, "rb") as reader:
         fcntl.flock(reader, fcntl.LOCK_EX)
@@ -222,7 +222,7 @@ def test_a_lock_file_that_is_a_trap_is_refused(scratch):
     run("add", f, stdin=PUBLISHED.encode())
 
 
-def test_what_another_program_did_meanwhile_is_not_lost(scratch):
+def test_a_change_by_another_program_during_the_run_is_not_lost(scratch):
     f, line = make(scratch / "f", 3, 10), key_lines(random.Random(24), 1)[0].encode()
     other = pkbf.Filter.create(3, 10, revision=99).to_bytes()
 
@@ -237,7 +237,7 @@ def test_what_another_program_did_meanwhile_is_not_lost(scratch):
         process = start("add", f)
         process.stdin.write(line)
         process.stdin.flush()
-        # Then it knows the filter, of which it may have no more than opened the file before.
+        # keyveto reads its input after it has examined the filter, not only opened it.
         wait_until_read(process.stdin)
         meddle()
         _, err = process.communicate(b"", timeout=PATIENCE)
@@ -247,14 +247,14 @@ def test_what_another_program_did_meanwhile_is_not_lost(scratch):
         equal(names(scratch), ["f"] if expected else [], "files")
 
 
-def test_a_filter_that_is_cut_short_under_it_is_an_error(scratch):
-    """A filter that is cut short under it is an error, no crash."""
+def test_a_filter_cut_short_during_the_run_is_an_error(scratch):
+    """keyveto does not crash."""
     f = scratch / "f"
     for bits in (bytes(2 ** 17), b"\x11" * 2 ** 17):     # with holes and without
         f.write_bytes(struct.pack(">6sIQIBB", b"pkbfv1", 1, EPOCH, 9, 9, 20) + bits)
         process = start("add", f)
         wait_until(lambda: has_open(process, f), "it has opened the filter")
-        # It waits for input now, whether it has mapped the filter yet or not.
+        # keyveto waits for input now. It may or may not have mapped the filter.
         os.truncate(f, 24)
         _, err = process.communicate(PUBLISHED.encode(), timeout=PATIENCE)
         equal(process.returncode, 2, f"status ({err})")
@@ -263,7 +263,6 @@ def test_a_filter_that_is_cut_short_under_it_is_an_error(scratch):
 
 
 def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(scratch):
-    """Standard descriptors that are closed are not mistaken for the filter."""
     (scratch / "keys").write_text(PUBLISHED)
     other = make(scratch / "other", 3, 12, scratch / "keys")
     f = scratch / "f"
@@ -281,7 +280,7 @@ def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(scratch):
                                   check=False)
             content = f.read_bytes()
             if len(words) == 2 and closed & 1:
-                expected = (2, before)      # there was nothing to read from
+                expected = (2, before)      # standard input is closed, so there are no keys
             elif closed == 0:
                 good, expected = content, (0, content)
             else:
@@ -297,7 +296,7 @@ def test_what_the_user_may_not_write_is_refused_with_the_reason(scratch):
     f = make(scratch / "f", 3, 10)
     before = f.read_bytes()
     f.chmod(0o444)
-    scratch.chmod(0o777)    # a directory where the file could be replaced
+    scratch.chmod(0o777)    # nobody could replace the file in this directory
     status, err = as_nobody("add", f)
     equal((status, "ermission denied" in err), (2, True), err)
     scratch.chmod(0o555)
@@ -305,7 +304,7 @@ def test_what_the_user_may_not_write_is_refused_with_the_reason(scratch):
     if os.geteuid() == 0:
         status, err = as_nobody("add", f)
         equal((status, lock_of(f).name in err), (2, True), err)
-        # A file of root's in a directory of the user's: it would change hands.
+        # Root's file in a directory of the user's: a replacement would belong to the user.
         scratch.chmod(0o777)
         status, err = as_nobody("add", f)
         equal((status, "owner" in err), (2, True), err)
@@ -315,7 +314,7 @@ def test_what_the_user_may_not_write_is_refused_with_the_reason(scratch):
 
 
 def test_a_full_disk_is_reported_and_leaves_the_old_filter(scratch):
-    """A full disk is reported, and leaves the old filter and nothing else."""
+    """No other file is left behind."""
     lines = key_lines(random.Random(25), 5000)
     (scratch / "keys").write_text("".join(lines))
     make(scratch / "half", 3, 20, scratch / "keys")       # 128 KiB, and no holes

@@ -111,7 +111,7 @@ def test_a_path_and_a_file_url_will_do_given_as_an_argument(place):
 
 
 def test_quiet_says_nothing_of_what_went_well(place):
-    """--quiet says nothing of what went well, --dry-run changes nothing."""
+    """--quiet prints no success message, and --dry-run changes nothing."""
     equal(place.run("--quiet", "--dry-run", status=0).out, b"")
     contains(place.update("--dry-run"), "would be updated, revision 1, ")
     equal(place.names(), [])

@@ -239,7 +239,6 @@ def test_a_signal_ends_it_as_signals_do(place):
 
 
 def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(place):
-    """Standard descriptors that are closed are not mistaken for the filter."""
     for closed in range(8):
         for old in (None, a_filter(0), b"text"):
             for path in place.state.iterdir():

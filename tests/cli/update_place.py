@@ -15,7 +15,7 @@ from website import Authority, Page, Site
 
 @functools.cache
 def a_filter(revision=1, entries=200, k=10, p=16, seed=0):
-    """The bytes of a filter whose bits look like that many entries."""
+    """The bytes of a filter that has as many bits set as that many entries set."""
     made = pkbf.Filter.create(k, p, revision=revision, time=1700000000)
     made.entries = entries
     rnd = random.Random(f"{seed}")
@@ -26,7 +26,7 @@ def a_filter(revision=1, entries=200, k=10, p=16, seed=0):
 
 
 def large(revision=1):
-    """A megabyte: not done in one read."""
+    """A filter of a megabyte, which needs more than one read."""
     return a_filter(revision, entries=2000, p=23, seed="large")
 
 
@@ -70,16 +70,16 @@ class Place:
                                 stderr=subprocess.PIPE, text=True, **options)
 
     def update(self, *words, **options):
-        """One that succeeds without a word on standard error: what it printed."""
+        """Runs an update that must succeed and print nothing on standard error: its standard output."""
         result = self.run(*words, status=0, **options)
         equal(result.messages, [])
         return result.out.decode().removeprefix(f"{self.target}: ").rstrip("\n")
 
     def refuse(self, *words, kept=False, early=False, **options):
-        """One that fails and changes nothing: its messages.
+        """Runs an update that must fail and change nothing: its messages.
 
-        kept: what was received stays for the next run (None: it may); early:
-        before it looks at the filter.
+        kept: the received part stays for the next run (None: it may stay). early:
+        the update fails before it opens the filter.
         """
         before = self.snapshot()
         result = self.run(*words, status=2, **options)
@@ -116,7 +116,7 @@ def revision_of(path):
 
 
 def untouched(path):
-    """What only stays if nobody writes the file, or replaces it."""
+    """Values of a file that change if somebody writes or replaces it."""
     seen = path.stat()
     return seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns
 
@@ -154,7 +154,7 @@ def with_signers(place, *lines):
 
 
 def traced(place, options, *words):
-    """(status, messages) of an update under strace."""
+    """Runs an update under strace with these options: (status, messages)."""
     done = subprocess.run(["strace", "-qq", "-o", place.settings.with_name("trace"), *options, KEYVETO,
                            *map(str, place.arguments(*words))], capture_output=True, text=True,
                           timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""An HTTPS server on loopback whose answers a test makes up, its CA, and a
+"""An HTTPS server on loopback whose answers a test chooses, its CA, and a
 proxy.
 
-The CA and the certificates are made by openssl, anew for each run.
+openssl makes the CA and the certificates anew for each run.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ def openssl(*words):
 
 
 class Authority:
-    """A CA, and certificates by it."""
+    """A CA that issues certificates."""
 
     def __init__(self, folder, name):
         self.folder, self.name = Path(folder), name
@@ -31,7 +31,7 @@ class Authority:
                 "-addext", "keyUsage=critical,keyCertSign", "-keyout", self.key, "-out", self.certificate)
 
     def issue(self, name, hosts="DNS:localhost", days="2"):
-        """(certificate, key) of a server; days may be negative, for one that has ended."""
+        """(certificate, key) of a server. A negative number of days makes an expired certificate."""
         key, request, certificate, extensions = (self.folder / f"{self.name}-{name}.{end}"
                                                  for end in ("key", "csr", "pem", "ext"))
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
@@ -41,17 +41,17 @@ class Authority:
                 "-extfile", extensions, "-out", certificate)
         try:
             openssl(*sign, "-days", days)
-        except subprocess.CalledProcessError:       # OpenSSL 3.4 and later take no negative number
+        except subprocess.CalledProcessError:       # OpenSSL 3.4 and later refuse a negative number
             openssl(*sign, "-not_before", "20200101000000Z", "-not_after", "20200102000000Z")
         return certificate, key
 
 
 class Page:
-    """What a path of the server holds, and how it is sent.
+    """The content of a path of the server, and how the server sends it.
 
-    The attributes are what a well-behaved server would do, until a test sets
-    them otherwise. answer, if set, is called with the request's handler
-    instead of all of it.
+    By default the server behaves well; a test sets attributes to change that.
+    If answer is set, the server calls it with the request's handler, and
+    ignores the other attributes.
     """
 
     def __init__(self, body=b"", etag=None, modified=None):
@@ -128,11 +128,11 @@ class Server(http.server.ThreadingHTTPServer):
     site = None
 
     def handle_error(self, *_):
-        """A client that goes away, or does not trust us, is no news."""
+        """Prints nothing: tests make clients that hang up, or refuse the certificate."""
 
 
 class Site:
-    """A running server; .pages by path, .requests as they came."""
+    """A running server. .pages has each Page by its path, .requests the requests in their order."""
 
     def __init__(self, certificate=None):
         self.pages, self.requests = {}, []
@@ -142,7 +142,7 @@ class Site:
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
-            # The handshake is for the thread of the connection.
+            # The thread of the connection does the handshake.
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
                                                      do_handshake_on_connect=False)
             self.scheme = "https"
@@ -160,7 +160,7 @@ class Site:
 
 
 class Proxy:
-    """A proxy that knows CONNECT; .asked has what it was asked for."""
+    """A proxy that knows CONNECT. .asked has the targets that clients asked for."""
 
     def __init__(self):
         self.asked = []
@@ -198,5 +198,5 @@ class Proxy:
             sink.shutdown(socket.SHUT_WR)
 
     def close(self):
-        self.socket.shutdown(socket.SHUT_RDWR)      # wakes up accept
+        self.socket.shutdown(socket.SHUT_RDWR)      # ends the wait in accept
         self.socket.close()
