@@ -122,9 +122,9 @@ def test_doctor_works_if_its_parent_ignores_sigchld(machine):
 
 
 def test_a_check_whose_child_dies_is_not_ok(machine):
-    """A child that dies, or cannot be heard, has not found all expect_all_well."""
+    """The same holds if doctor cannot read the answer of the child."""
     machine.sshd_config(*GUARDED[:2], "AuthorizedKeysCommandUser nobody")
-    # The child that becomes an account calls setgroups. The child that loads the module calls mmap.
+    # guard-user looks at the files in a child that becomes an account. pam-module loads the module in a child.
     for call, what, check in (("setgroups", "signal=KILL", "guard-user"),
                               ("setresuid", "error=EPERM", "guard-user"),
                               ("setresuid", "signal=SEGV", "guard-user"),

@@ -296,7 +296,7 @@ def test_what_the_user_may_not_write_is_refused_with_the_reason(scratch):
     f = make(scratch / "f", 3, 10)
     before = f.read_bytes()
     f.chmod(0o444)
-    scratch.chmod(0o777)    # nobody could replace the file in this directory
+    scratch.chmod(0o777)    # the account nobody could replace the file in this directory
     status, err = as_nobody("add", f)
     equal((status, "ermission denied" in err), (2, True), err)
     scratch.chmod(0o555)

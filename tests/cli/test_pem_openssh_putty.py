@@ -18,7 +18,6 @@ def test_openssh_private_keys_of_every_type_encrypted_or_not(scratch):
 
 
 def test_openssh_private_keys_of_types_that_need_hardware(scratch):
-    """Types in an OpenSSH private key that ssh-keygen needs hardware for."""
     point = der_find(Made(scratch, "P-256").spki, 0, 1)[1:]
     for name, fields in (("ssh-ed448", sshkey.fields_raw(bytes(57))),
                          ("ssh-dss", sshkey.fields_dsa(2**1023 + 1, 2**159 + 1, 3, 5)),
@@ -33,7 +32,7 @@ def test_openssh_private_keys_of_types_that_need_hardware(scratch):
 
 
 def test_a_certificate_in_an_openssh_private_key(scratch):
-    """A certificate in an OpenSSH private key: the key and its CA."""
+    """The key and the CA are both shown."""
     ca = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(32)))
     cert = sshkey.build_cert(sshkey.cert_name("ssh-ed25519"), sshkey.fields_raw(bytes(range(32))), ca)
     for text in (openssh_pem(cert), ssh2(cert)):
@@ -43,7 +42,7 @@ def test_a_certificate_in_an_openssh_private_key(scratch):
 
 
 def test_an_openssh_private_key_holds_one_key(scratch):
-    """An OpenSSH private key with another number of keys than one is refused."""
+    """A file with another number of keys is refused."""
     for count in (0, 2, 2**32 - 1):
         refused(write(scratch / "file", openssh_pem(ED25519, ED25519, count=count)),
                 f"OpenSSH private key file with {count} keys; OpenSSH reads only files with one")
@@ -63,7 +62,7 @@ def test_damaged_openssh_private_keys_are_refused(scratch):
     refused(write(scratch / "file", openssh_pem(sshkey.string(b"n" * 500))), "unknown key type")
 
 
-def test_what_ssh_keygen_e_writes(scratch):
+def test_the_files_that_ssh_keygen_e_writes_are_read(scratch):
     for kind in ("rsa", "ecdsa", "ed25519"):
         path, blob = ssh_keygen(scratch, kind)
         public = write(scratch / "public", sshkey.key_line(blob, comment="x"), "\n")
@@ -74,7 +73,7 @@ def test_what_ssh_keygen_e_writes(scratch):
         equal(one_key(write(scratch / "file", text.replace(b"\n", b"\r\n")))[2:], found[2:], "CRLF")
 
 
-def test_headers_of_rfc_4716(scratch):
+def test_headers_of_rfc_4716_are_read(scratch):
     for headers, comment in (("", ""), ("Comment: plain words\n", "plain words"),
                              ('Comment: "in quotes"\n', "in quotes"),
                              ('COMMENT: "go on \\\nand on \\\nagain"\n', "go on and on again"),
@@ -86,7 +85,7 @@ def test_headers_of_rfc_4716(scratch):
                              ("Comment: a\0b\n", "a")):
         found = same_blob(write(scratch / "file", ssh2(ED25519, headers)), ED25519)
         equal(found[5], comment, f"comment of {headers!r}")
-    # A header that goes on for ever ends with the block.
+    # A header that continues on every line ends with the block.
     refused(write(scratch / "file", "---- BEGIN SSH2 PUBLIC KEY ----\nComment: \\\n" + wrap(ED25519)[:-1] + "\\\n"
                   "---- END SSH2 PUBLIC KEY ----\n"), "")
 
@@ -103,7 +102,7 @@ def test_puttys_private_keys_of_every_version_encrypted_or_not(scratch):
 
 
 def test_damaged_putty_keys_are_refused(scratch):
-    """Damaged PuTTY keys are refused, and do not hide what follows."""
+    """The key after a damaged one is found."""
     good = ppk(ED25519)
     for text in (ppk(ED25519, lines=0), ppk(ED25519, lines=1), ppk(ED25519, lines=99), ppk(ED25519, lines="x"),
                  ppk(ED25519, lines=10**30), ppk(ED25519, lines=-1), good.replace("Public-Lines", "Lines"), ppk(b""),

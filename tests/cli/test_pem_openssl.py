@@ -80,7 +80,7 @@ def test_findings_in_pem_as_json(scratch):
 
 
 def test_versions_1_and_3_of_x_509_are_read(scratch):
-    """Versions 1 and 3 of X.509, and what openssl x509 -trustout adds."""
+    """A certificate of openssl x509 -trustout is read, too."""
     key, = made(scratch, "P-256")
     request = write(scratch / "request", key.certificate())
     first = tool("openssl", "x509", "-req", "-in", request, "-signkey", key.private, "-set_serial", "0")
@@ -103,7 +103,7 @@ def test_older_labels_of_certificates_and_requests(scratch):
 
 
 def test_an_ec_key_whose_curve_has_no_name(scratch):
-    # P-256 with twice its generator: OpenSSL knows no such group.
+    # P-256 with twice its generator is a group without a name in OpenSSL.
     p = 2**256 - 2**224 + 2**192 + 2**96 - 1
     b = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b
     gx = 0x6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296
@@ -150,7 +150,7 @@ def test_encrypted_private_keys_say_what_to_give_instead(scratch):
                   "---- END SSH2 ENCRYPTED PRIVATE KEY ----\n"), "private key of the program from ssh.com")
 
 
-def test_nobody_is_asked_for_a_passphrase_terminal_or_not(scratch):
+def test_keyveto_asks_for_no_passphrase_even_on_a_terminal(scratch):
     key, = made(scratch, "rsa")
     paths = []
     for i, words in enumerate((("pkey", "-aes128"), ("pkey", "-aes128", "-traditional"),
@@ -214,7 +214,7 @@ def test_kinds_of_keys_that_openssl_may_not_know(scratch):
     own = sshkey.der_seq(sshkey.der_seq(sshkey.der_oid("1.3.6.1.4.1.99999.7")), sshkey.der(3, b"\0" + bytes(20)))
     same_spki(write(scratch / "own", own), own)
     equal(one_key(scratch / "own")[2:5], ("1.3.6.1.4.1.99999.7", 160, "-"), "type")
-    # What spki prints can be read again.
+    # keyveto reads the output of keyveto spki.
     line = write(scratch / "line", sshkey.key_line(blob), "\n")
     equal(looked_up(write(scratch / "again", run("spki", "--pem", line)[0])),
           [*looked_up(line), hashlib.sha256(single).hexdigest(),

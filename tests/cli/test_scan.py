@@ -16,7 +16,7 @@ import keys
 from openssh import without_penalties
 from program import KEYVETO, PATIENCE, SSHD, contains, equal, keyveto, lacks, make_filter
 
-# Of root's sshd and of port 22 a machine has one each. Anybody else's servers are in nobody's way.
+# As root, sshd and port 22 of the machine are used. Another user's servers disturb nothing.
 pytestmark = [pytest.mark.throwaway] if os.geteuid() == 0 else []
 
 JSON_KEYS = {"file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment",
@@ -31,7 +31,7 @@ def free_port():
 
 @contextlib.contextmanager
 def closed_port():
-    """A port that nobody listens on, nor can while it is ours."""
+    """A bound port that nobody listens on, or can listen on meanwhile."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         yield sock.getsockname()[1]
@@ -48,7 +48,7 @@ def wait_for(port, process, log):
 
 @contextlib.contextmanager
 def sshd(folder, identities, *options):
-    """A private sshd with these host keys; gives its port, and its log once it has ended."""
+    """A private sshd with these host keys: (its port, the path of its log)."""
     port = free_port()
     config, log = folder / f"sshd{port}", folder / f"log{port}"
     lines = [f"Port {port}", "ListenAddress 127.0.0.1", "ListenAddress ::1", "PidFile none", "LogLevel DEBUG2",
@@ -65,7 +65,7 @@ def sshd(folder, identities, *options):
 
 
 class Server:
-    """A server of ours: calls talk(connection) for each client."""
+    """A server that calls talk(connection) for each client."""
 
     def __init__(self, talk):
         self._talk = talk
@@ -117,7 +117,7 @@ def string(data):
 
 
 def kexinit(host_key_algorithms):
-    """An SSH_MSG_KEXINIT packet that offers what everybody has, and these host keys."""
+    """An SSH_MSG_KEXINIT packet with usual algorithms, and these host key algorithms."""
     lists = [b"curve25519-sha256,ecdh-sha2-nistp256", host_key_algorithms, b"aes128-ctr", b"aes128-ctr",
              b"hmac-sha2-256",
              b"hmac-sha2-256", b"none", b"none", b"", b""]
@@ -125,7 +125,7 @@ def kexinit(host_key_algorithms):
 
 
 def offer(host_key_algorithms):
-    """A server that gets as far as saying what it offers."""
+    """A function for Server: sends the list of algorithms, and then nothing more."""
     def talk(connection):
         connection.sendall(b"SSH-2.0-made-up\r\n" + kexinit(host_key_algorithms))
         say_nothing(connection)
@@ -133,7 +133,7 @@ def offer(host_key_algorithms):
 
 
 def keys_and_filter(folder, listed=1, kinds=FOUR_TYPES):
-    """Host keys, and a filter with one of them (None: with another key)."""
+    """(host keys, a filter that lists the one at that index). With None, the filter lists another key."""
     identities = [keys.generate(folder, *kind) for kind in kinds]
     chosen = keys.generate(folder) if listed is None else identities[listed]
     return identities, make_filter(folder / "bad.pkbf", chosen.key)
@@ -144,7 +144,7 @@ def name(port):
 
 
 def scan(*arguments, **options):
-    """keyveto scan, of servers that answer in time, on a machine with other things to do, too."""
+    """Runs keyveto scan with a timeout that is long enough on a busy machine."""
     return keyveto("scan", "--timeout", PATIENCE, *arguments, **options)
 
 
@@ -153,7 +153,7 @@ def fingerprints(text):
 
 
 def test_one_of_four_host_keys_is_listed(scratch):
-    """One of four host keys is listed, and the exit status is 1."""
+    """The exit status is 1."""
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, name(port), status=1)
@@ -173,14 +173,14 @@ def test_all_shows_every_type_quiet_none_and_nobody_logs_in(scratch):
     lacks(log.read_text(), "userauth-request")
 
 
-def test_nothing_listed_is_a_status_of_0(scratch):
+def test_nothing_listed_is_status_0(scratch):
     identities, bad = keys_and_filter(scratch, listed=None)
     with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, name(port), status=0)
     equal(done.stdout, "")
 
 
-def test_ipv6_addresses_with_a_port_and_names(scratch):
+def test_ipv6_addresses_with_a_port_and_names_are_scanned(scratch):
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, f"[::1]:{port}", f"localhost:{port}", status=1)
@@ -193,7 +193,7 @@ def test_an_ipv6_address_without_a_port_gets_port_22(scratch):
     equal(done.stderr.count("keyveto: [::1]:22: cannot connect: Connection refused\n"), 2, done.stderr)
 
 
-def test_host_keys_of_rsa_with_1024_bits_by_old_algorithms(scratch):
+def test_rsa_host_keys_of_1024_bits_and_old_algorithms_are_scanned(scratch):
     identities, bad = keys_and_filter(scratch, 0, (("rsa", 1024),))
     with sshd(scratch, identities, "HostKeyAlgorithms ssh-rsa", "KexAlgorithms diffie-hellman-group14-sha1",
               "Ciphers aes128-cbc", "MACs hmac-sha1") as (port, _log):
@@ -225,7 +225,7 @@ def test_the_scanners_own_ssh_configuration_does_not_count(scratch):
     equal(sorted(path.name for path in home.iterdir()), before)
 
 
-def test_json_lines_with_findings_and_with_problems(scratch):
+def test_json_prints_findings_and_problems_one_on_a_line(scratch):
     identities, bad = keys_and_filter(scratch)
     with closed_port() as closed, sshd(scratch, identities) as (port, _log):
         done = scan("--json", "--all", "--filter", bad, name(port), name(closed), status=1)
@@ -238,7 +238,7 @@ def test_json_lines_with_findings_and_with_problems(scratch):
           [(name(closed), "cannot connect: Connection refused")])
 
 
-def test_what_cannot_be_reached_does_not_stop_the_rest(scratch):
+def test_a_server_that_cannot_be_reached_does_not_stop_the_rest(scratch):
     identities, bad = keys_and_filter(scratch)
     clean = make_filter(scratch / "other.pkbf", keys.generate(scratch).key)
     with closed_port() as closed, sshd(scratch, identities) as (port, _log):
@@ -272,7 +272,7 @@ def test_a_server_that_trickles_its_banner_is_given_up_in_time(scratch):
 
 
 def test_a_server_that_trickles_lines_is_given_up_in_time(scratch):
-    """A server that trickles lines before its banner is given up in time."""
+    """The lines come before the banner."""
     check_time_out(scratch, trickle(b"hello\r\n"))
 
 
@@ -284,7 +284,6 @@ def test_a_server_that_trickles_its_packets_is_given_up_in_time(scratch):
 
 
 def test_a_server_that_stalls_after_its_offer_is_given_up_in_time(scratch):
-    """A server that stalls after it has said what it offers is given up in time."""
     check_time_out(scratch, offer(b"ssh-ed25519"))
 
 
@@ -298,7 +297,7 @@ def test_a_server_that_talks_without_end_is_given_up_in_time(scratch):
     contains(done.stderr, "1 problem")
 
 
-def test_a_server_that_is_none_of_ssh_is_a_problem(scratch):
+def test_a_server_that_does_not_speak_ssh_is_a_problem(scratch):
     def talk(connection):
         connection.recv(4096)
         connection.sendall(b"HTTP/1.1 400 Bad \x1b[31mRequest\r\n\r\n")
@@ -310,7 +309,7 @@ def test_a_server_that_is_none_of_ssh_is_a_problem(scratch):
     lacks(done.stderr, "\x1b")
 
 
-def test_a_servers_reason_to_disconnect_is_told_escaped(scratch):
+def test_a_servers_reason_to_disconnect_is_printed_escaped(scratch):
     def talk(connection):
         connection.recv(4096)
         connection.sendall(b"SSH-2.0-made-up\r\n" + packet(b"\x02" + string(b"ignore this")) +
@@ -322,8 +321,7 @@ def test_a_servers_reason_to_disconnect_is_told_escaped(scratch):
     contains(done.stderr, r"asking which keys it has: Received SSH_MSG_DISCONNECT: 11:go \x1b[31maway")
 
 
-def test_packets_that_are_none_and_servers_that_break_off(scratch):
-    """Packets that are none, and servers that break off, are problems."""
+def test_malformed_packets_and_closed_connections_are_problems(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     whole = kexinit(b"ssh-ed25519")
     for words in (b"\xff" * 64, bytes(64), whole[:4] + b"\xff" + whole[5:], whole[:60], packet(b"\x14" + bytes(20)),
@@ -337,8 +335,7 @@ def test_packets_that_are_none_and_servers_that_break_off(scratch):
         contains(done.stderr, f"{name(server.port)}: asking which keys it has: ", "0 listed, 0 clean, 1 problem")
 
 
-def test_unknown_algorithms_that_are_offered_are_told_escaped(scratch):
-    """Offered algorithms that nobody here knows are told, escaped."""
+def test_unknown_host_key_algorithms_are_printed_escaped(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     with Server(offer(b"new-\x1b[31m@example.com,ssh-ed25519-cert-v01@openssh.com,ssh-ed448")) as server:
         done = scan("--json", "--filter", bad, name(server.port), status=2)
@@ -357,7 +354,7 @@ def test_a_server_that_offers_no_host_key_at_all_is_a_problem(scratch):
 
 @contextlib.contextmanager
 def running(*arguments, stdin=subprocess.DEVNULL):
-    """keyveto scan at work; its standard output and standard error are pipes."""
+    """A running keyveto scan whose standard output and standard error are pipes."""
     with subprocess.Popen([str(word) for word in (KEYVETO, "scan", "--timeout", PATIENCE, *arguments)],
                           stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         watchdog = threading.Timer(PATIENCE, process.kill)
@@ -370,13 +367,13 @@ def running(*arguments, stdin=subprocess.DEVNULL):
 
 
 def test_many_stalled_servers_cost_the_time_of_one(scratch):
-    """Many stalled servers cost the time of one, and hold up no other."""
+    """The other servers are scanned meanwhile."""
     identities, bad = keys_and_filter(scratch)
     with socket.create_server(("127.0.0.1", 0), backlog=200) as stalled, sshd(scratch, identities) as (port, _log):
         hosts = 60 * [name(stalled.getsockname()[1])] + [name(port)]
         with running("--filter", bad, "--jobs", 64, *hosts) as process:
             stalled.settimeout(PATIENCE)
-            # Each is asked while none of them answers.
+            # All of them are asked although none has answered.
             asked = [stalled.accept()[0] for _ in range(60)]
             contains(process.stdout.readline(), f"{name(port)}: listed: ")
             for connection in asked:
@@ -388,7 +385,7 @@ def test_many_stalled_servers_cost_the_time_of_one(scratch):
 
 def test_jobs_bounds_how_many_servers_are_asked_at_a_time(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
-    # Only this server ends a connection, so it knows at each moment how many are open.
+    # Only this server closes connections, so it knows how many are open.
     with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
         hosts = 7 * [name(server.getsockname()[1])]
         with running("--filter", bad, "--jobs", 3, *hosts) as command:
@@ -409,7 +406,7 @@ def test_jobs_bounds_how_many_servers_are_asked_at_a_time(scratch):
     contains(told, "of 7 servers", "7 problems")
 
 
-def test_many_servers_at_once_and_no_line_is_torn(scratch):
+def test_many_servers_at_once_print_whole_lines(scratch):
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
         done = scan("--all", "--filter", bad, "--jobs", 8, *40 * [name(port)], status=1)
@@ -418,7 +415,7 @@ def test_many_servers_at_once_and_no_line_is_torn(scratch):
     assert all(line.startswith(tuple(lines)) for line in done.stdout.splitlines()), done.stdout
 
 
-def test_hosts_from_standard_input_with_comments_and_blank_lines(scratch):
+def test_hosts_are_read_from_standard_input_without_comments_and_blank_lines(scratch):
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
         text = f"# servers\n\n  {name(port)}  # the first\r\n\t\n[::1]:{port}\nhost:no\n{5000 * 'x'}\n{name(port)}"
@@ -427,7 +424,7 @@ def test_hosts_from_standard_input_with_comments_and_blank_lines(scratch):
     contains(done.stderr, "2 problems", "keyveto: host:no: a port", "keyveto: -: ")
 
 
-def test_standard_input_and_arguments_together(scratch):
+def test_hosts_of_standard_input_and_of_arguments_are_both_scanned(scratch):
     identities, bad = keys_and_filter(scratch)
     with sshd(scratch, identities) as (port, _log):
         done = scan("--filter", bad, name(port), "-", name(port), status=1, input=f"{name(port)}\n")
@@ -448,7 +445,7 @@ def test_a_host_is_scanned_as_soon_as_its_line_comes(scratch):
         equal(process.returncode, 1)
 
 
-def test_bad_usage_is_a_status_of_2(scratch):
+def test_bad_usage_is_status_2(scratch):
     _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
     for arguments in ((), ("--jobs", "0", "h"), ("--jobs", "x", "h"), ("--timeout", "0", "h"),
                       ("--timeout", "1.5", "h"),

@@ -9,7 +9,7 @@ pytestmark = test_scan.pytestmark
 
 
 def test_a_line_without_end_is_refused_at_once(scratch):
-    """keyveto scan does not read such a line until --timeout ends."""
+    """keyveto scan does not go on reading until --timeout ends."""
     def talk(connection):
         while True:
             connection.sendall(65536 * b"x")

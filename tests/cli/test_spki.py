@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto spki: what is looked up for keys of every type."""
+"""keyveto spki: the SPKIs that keyveto looks up for keys of every type."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ def pem_of(der):
 
 
 def prints(path, expected, **more):
-    """spki says of a file that these are looked up, in all of its forms."""
+    """Fails unless spki prints these SPKIs for a file, in each form of output."""
     equal(spki("--der", path, **more).out, b"".join(expected), f"{path} --der")
     digests = [hashlib.sha256(one).hexdigest() for one in expected]
     equal(spki("--sha256", path, **more).lines, digests, f"{path} --sha256")
@@ -50,7 +50,7 @@ def by_openssl(pem):
 
 
 def test_spki_is_that_of_ssh_keygen_and_openssl():
-    """Keys of ssh-keygen: what ssh-keygen -e -m PKCS8 and openssl pkey make of them."""
+    """The programs are ssh-keygen -e -m PKCS8 and openssl pkey."""
     for key in some("rsa", "rsa-3072", "dsa", "p256", "p384", "p521"):
         pem = tool("ssh-keygen", "-e", "-m", "PKCS8", "-f", key.public)
         der = by_openssl(pem)
@@ -60,7 +60,7 @@ def test_spki_is_that_of_ssh_keygen_and_openssl():
 
 
 def test_spki_of_ed25519_and_ed448_is_that_of_openssl(scratch):
-    """Ed25519 and Ed448: what openssl pkey makes of them, whose DER ssh-keygen cannot write."""
+    """ssh-keygen cannot write the DER of these types."""
     for name in ("ed25519", "ed448"):
         private = scratch / name
         tool("openssl", "genpkey", "-algorithm", name, "-out", private)
@@ -75,7 +75,7 @@ def test_spki_of_ed25519_and_ed448_is_that_of_openssl(scratch):
 
 
 def test_the_published_keys_have_the_published_hashes(scratch):
-    """The published keys: SHA-256 and XXH64 are the known answers."""
+    """The hashes are SHA-256 and XXH64."""
     for line, (sha256, xxh) in KNOWN.items():
         path = write(scratch / "key", line, "\n")
         equal(spki("--sha256", path).lines, [sha256], "SHA-256")
@@ -86,7 +86,7 @@ def test_the_published_keys_have_the_published_hashes(scratch):
 
 
 def test_a_composite_key_is_looked_up_as_the_whole(scratch):
-    """A composite key is looked up as the whole and as both of its halves."""
+    """Both halves are looked up, too."""
     key = built()["mldsa"]
     equal(len(key.oracle.spkis), 3, "the oracle's")
     path = write(scratch / "key", key.line, "\n")
@@ -100,7 +100,7 @@ def test_a_composite_key_is_looked_up_as_the_whole(scratch):
 
 
 def test_keys_on_hardware_are_the_keys_inside(scratch):
-    """Keys on hardware are the keys inside, whatever their application."""
+    """The application has no influence."""
     raw = os.urandom(32)
     plain = sshkey.spkis(sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(raw)))
     for application in (b"ssh:", b"", b"ssh:some\xc3\xa9 thing", b"x" * 1000, b"ssh:\0"):
@@ -116,7 +116,7 @@ def test_keys_on_hardware_are_the_keys_inside(scratch):
 
 
 def test_a_certificate_is_looked_up_as_its_key_and_its_cas(scratch):
-    """A certificate is looked up as its key and its CA's, of every type."""
+    """Keys and CAs of every type."""
     for ca in (made()[name] for name in ("rsa-3072", "p384", "other")):
         wanted, certificates = [], []
         for number, key in enumerate(some("rsa", "dsa", "p256", "p384", "p521", "ed25519")):
@@ -129,7 +129,7 @@ def test_a_certificate_is_looked_up_as_its_key_and_its_cas(scratch):
             wanted.append(key.oracle.spkis + ca.oracle.spkis)
             certificates.append(f"{sshkey.key_line(blob)}\n".encode())
         prints(write(scratch / "certificates", *certificates), [one for spkis in wanted for one in spkis])
-    # A CA whose key is a composite one has three.
+    # A CA with a composite key has three SPKIs.
     ca, key = built()["mldsa"], made()["ed25519"]
     blob = sshkey.build_cert(sshkey.cert_name("ssh-ed25519"), key.blob[-36:], ca.blob)
     prints(write(scratch / "cert", sshkey.key_line(blob), "\n"), key.oracle.spkis + ca.oracle.spkis)
@@ -148,7 +148,7 @@ def test_odd_encodings_of_a_key_are_looked_up_as_the_key(scratch):
 
 
 def test_numbers_at_the_edges_are_encoded_as_the_oracle_does(scratch):
-    """Numbers at the edges: small ones, a set top bit, exponents of all lengths, 16384 bits."""
+    """Small numbers, a set top bit, exponents of all lengths, 16384 bits."""
     blobs, wanted = [], []
     for e in (1, 3, 127, 128, 255, 256, 65537, 2**32 + 1, 2**255 + 1, 2**2047 + 1):
         for n in (1, 127, 128, 2**1024 - 1, 2**1024 + 1, 2**2047 + 1, 2**16383 + 1, 2**16384 - 1):
@@ -161,7 +161,6 @@ def test_numbers_at_the_edges_are_encoded_as_the_oracle_does(scratch):
 
 
 def test_random_keys_of_all_types_have_the_oracles_forms(scratch):
-    """400 random keys of all types: all forms as the oracle has them."""
     rnd = random.Random(3)
     lines = [sshkey.key_line(random_blob(rnd), comment="c") for _ in range(400)]
     wanted = [one for line in lines for one in oracle_reads(line.encode()).spkis]
@@ -172,7 +171,7 @@ def test_random_keys_of_all_types_have_the_oracles_forms(scratch):
     equal(spki("--pem", path).out, b"".join(pem_of(one) for one in wanted), "--pem")
 
 
-def test_what_spki_prints_spki_reads_and_so_does_check(scratch):
+def test_spki_and_check_read_the_output_of_spki(scratch):
     for key in some("rsa", "dsa", "p256", "p384", "p521", "ed25519"):
         for form in ("--pem", "--der"):
             path = write(scratch / "key", spki(form, key.public).out)
@@ -181,7 +180,7 @@ def test_what_spki_prints_spki_reads_and_so_does_check(scratch):
 
 
 def test_other_forms_are_looked_up_as_the_key_in_them(scratch):
-    """Lines with options, known_hosts, private keys and RFC 4716 are looked up as the key in them."""
+    """Lines with options, known_hosts, private keys, RFC 4716."""
     for name in ("rsa", "ed25519", "p521"):
         key = made()[name]
         for text in (f'from="a b",no-pty {key.line}\r\n', f"@revoked host {key.plain}\n",
@@ -207,7 +206,7 @@ def test_standard_input_named_or_not_and_several_keys_in_a_file(scratch):
 
 
 def test_a_broken_line_is_reported_and_the_rest_is_printed(scratch):
-    """A file with a broken line: that is reported, the rest is printed, status 2."""
+    """The status is 2."""
     key = made()["ed25519"]
     unknown = sshkey.key_line(sshkey.build_plain("ssh-new\x1b", b""))
     lines = (key.line, "broken", key.line, f"ssh-rsa {key.base64}", unknown, "x" * (MIB + 9), key.line)
@@ -221,7 +220,7 @@ def test_a_broken_line_is_reported_and_the_rest_is_printed(scratch):
 
 
 def test_nothing_to_print_is_status_2(scratch):
-    """Nothing to print: status 2, and the file is named with the reason."""
+    """The message names the file and the reason."""
     closed = write(scratch / "closed", made()["rsa"].line)
     for text in (b"", b"\n", b"# comment\n"):
         path = write(scratch / "file", text)
@@ -247,7 +246,7 @@ def test_bad_usage_is_status_2_and_help_0(scratch):
 
 
 def test_write_errors_are_status_2(scratch):
-    """Write errors on standard output: status 2 and a message, in every form."""
+    """In each form of output. The message names standard output."""
     large = write(scratch / "large", f"{KNOWN_RSA}\n" * 3000)
     for path in (write(scratch / "small", KNOWN_RSA), large, Path("--help")):
         for form in FORMS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd: what sshd is asked, and when it is not."""
+"""keyveto sshd: the questions to sshd -T, and when sshd is not asked."""
 
 import os
 import re
@@ -14,8 +14,7 @@ from sshd_machine import (DEFAULT_FILES, FILES_COMMAND, INCLUDE, Image, by_files
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
 
-def test_where_a_match_localport_stands_sshd_is_told_a_port(scratch):
-    """Where a Match LocalPort stands, sshd is told a port, and none that such a line names."""
+def test_with_match_localport_sshd_is_asked_with_a_port_of_no_block(scratch):
     far = "".join(f"Match LocalPort {port}\nAuthorizedKeysFile .ssh/far\n" for port in (65534, 65535, 22))
     image = Image(scratch, INCLUDE + far)
     image.account("alice", clean_key())
@@ -33,14 +32,14 @@ def test_where_a_match_localport_stands_sshd_is_told_a_port(scratch):
 
 
 def test_an_accounts_name_with_a_comma_is_not_asked_about(scratch):
-    """An account's name with a comma is not asked about, and that is said."""
+    """A message names the account."""
     image = Image(scratch, INCLUDE + "Match User *b\nAuthorizedKeysFile .ssh/b\n")
     image.account("a,b", clean_key())
     contains(must_refuse(image, status=1).stderr, "a,b: sshd cannot be asked about a name with a comma")
 
 
 def other_sshd(scratch, config):
-    """An sshd of another prefix: without -f it reads another file."""
+    """An sshd that was built for another prefix: without -f it reads another file."""
     path = scratch / "other-sshd"
     path.write_text(f'#!/bin/sh\ncase " $* " in *" -f "*) exec {SSHD} "$@";; esac\nexec {SSHD} -f {config} "$@"\n',
                     encoding="ascii")
@@ -49,10 +48,10 @@ def other_sshd(scratch, config):
 
 
 def test_an_sshd_that_reads_another_file_is_refused(scratch):
-    """An sshd that reads another file than /etc/ssh/sshd_config is refused."""
+    """The usual file is /etc/ssh/sshd_config."""
     config = scratch / "sshd_config"
     with this_machine(scratch, config=INCLUDE) as machine:
-        config.write_text(INCLUDE, encoding="ascii")    # it says the same, today
+        config.write_text(INCLUDE, encoding="ascii")    # today its content is the same
         other = other_sshd(scratch, config)
         before = machine.snapshot()
         for verb in ("status", "enable"):
@@ -68,7 +67,7 @@ def test_an_sshd_that_reads_another_file_is_refused(scratch):
 
 
 def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
-    """A HostKey that would hold sshd up is named with its line, and sshd is not asked."""
+    """sshd is not asked then."""
     os.mkfifo(scratch / "fifo")
     os.mkfifo(scratch / "half.pub")
     for number, name in enumerate(("fifo", "half")):
@@ -85,7 +84,7 @@ def test_a_hostkey_that_would_hold_sshd_up_is_named(scratch):
 
 
 def test_an_sshd_that_does_not_answer_is_not_asked_again(scratch):
-    """An sshd that does not answer for one account is not asked about all the others."""
+    """sshd hangs for each of forty accounts. It is asked for a few of them at most."""
     image = Image(scratch, INCLUDE + "".join(f"Match User u{n}\nAuthorizedKeysFile .ssh/{n}\n" for n in range(40)))
     for number in range(40):
         image.account(f"u{number}", clean_key())
@@ -103,7 +102,7 @@ StrictModes ListenAddress Port PubkeyAuthentication HostbasedAuthentication""".s
 
 
 def mixed_case_sshd(folder):
-    """It prints keywords as that of OpenSSH 10.5 and later does."""
+    """An sshd that prints keywords in mixed case, as OpenSSH 10.5 and later do."""
     path = folder / "sshd"
     words = ";".join(f"s/^{lower} /{name} /I" for lower, name in MIXED.items())
     path.write_text(f'#!/bin/sh\nout=$({SSHD} "$@" 2>&1); status=$?\nprintf "%s\\n" "$out" | sed "{words}"\n'
@@ -113,7 +112,6 @@ def mixed_case_sshd(folder):
 
 
 def test_keywords_in_mixed_case_are_understood(scratch):
-    """An sshd that prints keywords in mixed case is understood."""
     with this_machine(scratch, config=INCLUDE + "Port 2222\nAuthorizedKeysFile .ssh/mine\n") as machine:
         before = machine.snapshot()
         sshd = mixed_case_sshd(scratch)
@@ -127,7 +125,7 @@ def test_keywords_in_mixed_case_are_understood(scratch):
 
 
 def test_the_steps_by_hand_take_over_sshds_settings(scratch):
-    """The steps by hand take over sshd's settings, whatever case it prints them in."""
+    """The case in which sshd prints keywords has no influence."""
     steps = dict(re.findall(r"<!-- step: (guard|validate) -->\n```sh\n(.*?)```",
                             (ROOT / "docs/by-hand.md").read_text("utf-8"), re.DOTALL))
     config = INCLUDE + ("AuthorizedKeysFile .ssh/mine\nTrustedUserCAKeys /etc/ssh/ca.pub\n"

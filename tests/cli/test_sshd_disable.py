@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd disable, and what others changed since enable."""
+"""keyveto sshd disable, after others have changed files since enable."""
 
 import json
 import re
@@ -15,8 +15,8 @@ from sshd_machine import (ALONE, DEFAULT_FILES, DROP_IN, FILES_COMMAND, INCLUDE,
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
 
-def test_what_the_administrator_changed_since_stays(scratch):
-    """What the administrator changed since stays, and only keyveto's lines go."""
+def test_changes_of_the_administrator_since_enable_stay(scratch):
+    """disable removes keyveto's lines alone."""
     image = Image(scratch, WITHOUT_INCLUDE)
     image.run("enable", status=0)
     config = image.read(TOP)
@@ -38,7 +38,7 @@ def test_lines_that_were_added_to_keyvetos_own_file_stay_in_it(scratch):
 
 
 def test_lines_that_were_added_between_keyvetos_marks_stay(scratch):
-    """Lines that were added between keyveto's marks stay, and keep out whom they kept out."""
+    """They still have their effect."""
     image = Image(scratch, INCLUDE)
     image.run("enable", "--warn", status=0)
     conf = "/etc/keyveto/keyveto.conf"
@@ -54,8 +54,8 @@ def test_lines_that_were_added_between_keyvetos_marks_stay(scratch):
             equal("# BEGIN keyveto" in image.read(path), before and (path != conf or "--warn" in words))
 
 
-def test_authorizedkeysfile_none_outside_the_marks_does_not_stay_alone(scratch):
-    """AuthorizedKeysFile none that was moved out of the marks does not stay alone."""
+def test_disable_refuses_if_authorizedkeysfile_none_would_stay_alone(scratch):
+    """The line was moved out of keyveto's marks. Without the guard it would lock everybody out."""
     none = "AuthorizedKeysFile none\n"
     image = Image(scratch, INCLUDE)
     for options in ((), ("--warn",)):
@@ -71,14 +71,13 @@ def test_authorizedkeysfile_none_outside_the_marks_does_not_stay_alone(scratch):
             image.write(TOP, top)
             image.write(DROP_IN, drop_in)
         image.run("disable", status=0)
-    # Where sshd takes no keys anyhow, that is no hindrance.
+    # If sshd takes no keys anyway, disable goes on.
     image.write(TOP, INCLUDE + none)
     image.run("enable", "--pam", status=0)
     image.run("disable", status=0)
 
 
-def test_files_and_blocks_that_went_are_no_hindrance(scratch):
-    """Files that went, and blocks that were taken out by hand, are no hindrance."""
+def test_disable_works_if_files_or_blocks_were_removed_by_hand(scratch):
     image = Image(scratch)
     image.run("enable", status=0)
     image.path(DROP_IN).unlink()
@@ -88,7 +87,7 @@ def test_files_and_blocks_that_went_are_no_hindrance(scratch):
     contains(image.run("disable", status=0).stdout, "no keyveto lines found")
 
 
-def test_without_the_state_the_marks_are_enough_to_lead_back(scratch):
+def test_without_the_kept_state_disable_works_by_the_marks(scratch):
     image = Image(scratch)
     snapshot = image.snapshot()
     image.run("enable", status=0)
@@ -97,7 +96,7 @@ def test_without_the_state_the_marks_are_enough_to_lead_back(scratch):
     restored(snapshot, image.snapshot())
 
 
-def test_what_is_kept_is_for_root_alone_and_is_what_was_there(scratch):
+def test_the_kept_files_are_the_former_ones_and_only_root_can_read_them(scratch):
     image = Image(scratch, WITHOUT_INCLUDE)
     image.run("enable", "--warn", status=0)
     state = image.path("/var/lib/keyveto/sshd-state")
@@ -110,7 +109,7 @@ def test_what_is_kept_is_for_root_alone_and_is_what_was_there(scratch):
     contains(image.run("disable", status=2).stderr, "manifest.json: damaged")
 
 
-def test_guard_and_pam_may_be_put_in_one_after_the_other(scratch):
+def test_guard_and_module_can_be_enabled_one_after_the_other(scratch):
     image = Image(scratch)
     snapshot = image.snapshot()
     image.run("enable", "--guard", status=0)
@@ -122,8 +121,8 @@ def test_guard_and_pam_may_be_put_in_one_after_the_other(scratch):
     restored(snapshot, image.snapshot())
 
 
-def test_a_keyveto_conf_that_only_warns_is_told(scratch):
-    """That keyveto.conf only warns, by a line that is not keyveto's, is said."""
+def test_enable_notes_a_keyveto_conf_that_only_warns(scratch):
+    """The line is not one of keyveto's own."""
     image = Image(scratch)
     conf = image.read("/etc/keyveto/keyveto.conf")
     lacks(image.run("enable", status=0).stderr, "OnHit")
@@ -133,7 +132,7 @@ def test_a_keyveto_conf_that_only_warns_is_told(scratch):
     image.run("disable", status=0)
 
 
-def test_what_was_put_in_by_hand_is_left_as_it_is(scratch):
+def test_lines_that_were_written_by_hand_stay(scratch):
     image = Image(scratch, INCLUDE + f"AuthorizedKeysFile none\nAuthorizedKeysCommand {FILES_COMMAND}\n"
                   "AuthorizedKeysCommandUser root\n")
     image.write("/etc/pam.d/sshd", "session requisite pam_keyveto.so\n" + STOCK_STACK)
@@ -149,8 +148,8 @@ def without_marks(text):
     return "".join(line for line in text.splitlines(keepends=True) if not re.match("# (BEGIN|END) keyveto", line))
 
 
-def test_disable_leaves_no_module_that_refuses_what_was_logged(scratch):
-    """Disable does not leave a module that refuses what was only logged."""
+def test_disable_refuses_if_a_module_would_refuse_what_was_only_logged(scratch):
+    """The module stays by a line that is not keyveto's. OnHit warn would go with keyveto's lines."""
     image = Image(scratch)
     image.run("enable", "--pam", "--warn", status=0)
     stack, line = image.read("/etc/pam.d/sshd"), MODULE_LINE + ALONE
@@ -162,7 +161,7 @@ def test_disable_leaves_no_module_that_refuses_what_was_logged(scratch):
         contains(done.stderr, f"/etc/pam.d/sshd:{place}: pam_keyveto.so stays", "refuse the keys that are only logged",
                  "nothing was changed")
         restored(snapshot, image.snapshot())
-    # Another keyveto.conf stays as it is.
+    # A module with another keyveto.conf is no reason to refuse.
     image.write("/etc/pam.d/sshd", stack + "account required pam_keyveto.so config=/etc/other.conf\n")
     done = image.run("disable", status=0)
     contains(done.stderr,
@@ -171,7 +170,7 @@ def test_disable_leaves_no_module_that_refuses_what_was_logged(scratch):
 
 
 def test_disable_sees_the_module_in_other_services_too(scratch):
-    """Disable sees the module in other services, too, and keyveto's lines by another name."""
+    """A service that is a link to keyveto's file does not count."""
     image = Image(scratch)
     image.path("/etc/pam.d/alias").symlink_to("sshd")
     snapshot = image.snapshot()
@@ -191,8 +190,8 @@ def test_disable_sees_the_module_in_other_services_too(scratch):
     equal(image.read("/etc/pam.d/sshd"), STOCK_STACK)
 
 
-def test_the_advice_for_a_module_that_stays_keeps_what_it_does(scratch):
-    """What disable advises for a module that stays keeps what it does."""
+def test_the_advice_for_a_module_that_stays_keeps_its_behaviour(scratch):
+    """The advice is to move OnHit warn out of keyveto's marks."""
     image = Image(scratch)
     image.run("enable", "--pam", "--warn", status=0)
     image.write("/etc/pam.d/sshd", without_marks(image.read("/etc/pam.d/sshd")))
@@ -202,7 +201,7 @@ def test_the_advice_for_a_module_that_stays_keeps_what_it_does(scratch):
     contains(image.run("disable", status=0).stderr, "note: ", "/etc/pam.d/sshd:1: pam_keyveto.so stays")
     contains("\n" + conf, "\nOnHit warn\n")
     equal(image.read("/etc/keyveto/keyveto.conf"), conf)
-    # Enforced, a module that stays does what it did.
+    # While keyveto enforces, disable changes nothing for a module that stays.
     image.write("/etc/keyveto/keyveto.conf", (ROOT / "etc/keyveto.conf").read_bytes())
     image.write("/etc/pam.d/sshd", STOCK_STACK)
     image.run("enable", "--pam", status=0)
@@ -210,8 +209,8 @@ def test_the_advice_for_a_module_that_stays_keeps_what_it_does(scratch):
     contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd:1: pam_keyveto.so stays")
 
 
-def test_disable_leaves_no_guard_that_refuses_what_was_logged(scratch):
-    """Disable does not leave a guard that refuses what was only logged."""
+def test_disable_refuses_if_a_guard_would_refuse_what_was_only_logged(scratch):
+    """The guard stays by a line that is not keyveto's."""
     image = Image(scratch, INCLUDE + "AuthorizedKeysFile .ssh/k\n")
     image.run("enable", "--guard", "--warn", status=0)
     image.write(DROP_IN, without_marks(image.read(DROP_IN)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable: the rehearsal, and what it refuses before anything is changed."""
+"""keyveto sshd enable: the rehearsal, and what enable refuses before it changes a file."""
 
 import os
 import re
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
 
 def test_the_rehearsal_names_who_would_be_refused(scratch):
-    """The rehearsal names who would be refused and who locked out, and goes no further."""
+    """enable stops then."""
     image = Image(scratch)
     image.account("alice", clean_key())
     image.account("mallory", "# comment", leaked_key())
@@ -31,7 +31,7 @@ def test_the_rehearsal_names_who_would_be_refused(scratch):
     image.run("disable", status=0)
 
 
-def test_an_account_that_cannot_be_judged_is_no_clean_one(scratch):
+def test_an_account_that_cannot_be_judged_does_not_count_as_clean(scratch):
     image = Image(scratch)
     home = image.account("alice", clean_key())
     (home / ".ssh/authorized_keys").unlink()
@@ -44,8 +44,7 @@ def test_an_account_that_cannot_be_judged_is_no_clean_one(scratch):
         image.run("disable", status=0)
 
 
-def test_where_sshd_names_no_files_nobody_is_said_to_be_safe(scratch):
-    """Where sshd does not tell an account's files, nobody is said to be safe."""
+def test_if_sshd_gives_no_answer_no_account_counts_as_clean(scratch):
     image = Image(scratch, INCLUDE + "Match User *\nX11Forwarding no\nMatch Group nogroup\nAuthorizedKeysFile .ssh/a\n")
     odd = scratch / "odd"
     odd.write_text(f'#!/bin/sh\ncase "$*" in *user=nobody,*) echo gone; exit 255;; esac\nexec {SSHD} "$@"\n',
@@ -55,7 +54,7 @@ def test_where_sshd_names_no_files_nobody_is_said_to_be_safe(scratch):
 
 
 def test_a_listed_ca_stops_the_rehearsal(scratch):
-    """A listed CA stops the rehearsal, since all its certificates would be refused."""
+    """All its certificates would be refused."""
     image = Image(scratch, INCLUDE + "Match User nobody\nTrustedUserCAKeys /etc/ssh/ca.pub\n")
     image.write("/etc/ssh/ca.pub", f"{clean_key()}\n")
     image.run("enable", "--dry-run", status=0)
@@ -64,8 +63,8 @@ def test_a_listed_ca_stops_the_rehearsal(scratch):
     image.run("enable", "--yes", status=0)
 
 
-def test_warn_goes_on_whoever_has_a_listed_key(scratch):
-    """--warn goes on whoever has a listed key, and enable without it enforces, if nobody has."""
+def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
+    """Without --warn, enable enforces if no account has a listed key."""
     image = Image(scratch)
     image.account("mallory", leaked_key())
     snapshot = image.snapshot()
@@ -83,7 +82,7 @@ def test_warn_goes_on_whoever_has_a_listed_key(scratch):
 
 
 def test_the_rehearsal_reads_the_files_that_sshd_would(scratch):
-    """The rehearsal reads the files of each account that sshd would, and an allowed key is one."""
+    """A key that AllowKey names is not refused."""
     image = Image(scratch, INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u\n")
     image.account("mallory", leaked_key(), where="/etc/ssh/keys/mallory")
     image.path("/etc/ssh/keys/mallory").chmod(0o644)
@@ -160,7 +159,6 @@ def test_enable_does_nothing_with(scratch, prepare, says):
 
 
 def test_enable_does_nothing_where_the_guard_cannot_take_over(scratch):
-    """Enable does nothing where the guard could not take over what sshd does."""
     for number, (config, options, says) in enumerate((
             (INCLUDE + WITH_COMMAND, ("--guard",), "only the PAM module sees both"),
             (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
@@ -178,7 +176,7 @@ def test_enable_does_nothing_where_the_guard_cannot_take_over(scratch):
 
 SUFFICIENT = "session sufficient pam_succeed_if.so quiet user = alice\n"
 WITHOUT_SESSION = "@include common-auth\n@include common-account\n"
-# The stack of sshd, and what is said of it.
+# sshd's PAM stack, and the reason that enable gives.
 UNDECIDED = (
     (SUFFICIENT, "no session line is sure to decide"),
     ("session optional pam_permit.so\n", "no session line is sure to decide"),
@@ -190,8 +188,8 @@ UNDECIDED = (
 )
 
 
-def test_the_module_is_not_put_into_a_stack_that_it_would_decide(scratch):
-    """The module is not put into a PAM stack that its line would decide."""
+def test_the_module_is_not_added_to_a_stack_that_its_line_would_decide(scratch):
+    """PAM would then let in somebody whom the stack refuses."""
     for number, (stack, says) in enumerate(UNDECIDED):
         (scratch / str(number)).mkdir()
         image = Image(scratch / str(number))
@@ -202,14 +200,14 @@ def test_the_module_is_not_put_into_a_stack_that_it_would_decide(scratch):
         snapshot = image.snapshot()
         must_refuse(image, "--pam", says=(says, "/etc/pam.d/sshd", "nothing was changed"))
         must_refuse(image, "--pam", "--guard", says=(says,))
-        # Without a word the guard does the work alone; with one it always did.
+        # Without --pam, the guard is enabled alone.
         contains(image.run("enable", status=0).stderr, f"note: the PAM module is left out: {image.root}", says)
         lacks(image.run("enable", "--guard", status=0).stderr, says)
         equal(image.path("/etc/pam.d/sshd").exists() and image.read("/etc/pam.d/sshd"), stack or False)
         contains(image.read(DROP_IN), "AuthorizedKeysCommand")
         image.run("disable", status=0)
         restored(snapshot, image.snapshot())
-        # Nothing is put in where the guard cannot be either.
+        # If the guard is unfit, too, enable refuses.
         image.write(TOP, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n")
         must_refuse(image, says=("TrustedUserCAKeys is set", "nor can the PAM module: ", says))
         image.write(TOP, INCLUDE + "AuthorizedKeysFile none\n")
@@ -217,15 +215,15 @@ def test_the_module_is_not_put_into_a_stack_that_it_would_decide(scratch):
 
 
 def test_the_advised_session_line_makes_a_stack_for_the_module(scratch):
-    """The line that is advised for a stack without session lines makes one that the module can be put into."""
+    """The stack had no session lines. With the line that enable advises, enable works."""
     image = Image(scratch)
     image.write("/etc/pam.d/sshd", WITHOUT_SESSION + "session include other\n")
     image.run("enable", "--pam", status=0)
     equal(image.first_session_line(), MODULE_LINE + ALONE)
 
 
-def test_a_module_in_a_stack_that_its_line_decides_is_told_of(scratch):
-    """A module in a stack that its line decides is told of, and taken out by the next enable."""
+def test_a_module_in_a_stack_that_its_line_decides_is_reported(scratch):
+    """The next enable removes the line."""
     image = Image(scratch)
     image.run("enable", status=0)
     lacks(image.run("status", status=0).stderr, "decides the stack")
@@ -238,7 +236,7 @@ def test_a_module_in_a_stack_that_its_line_decides_is_told_of(scratch):
 
 
 def test_a_filter_that_the_commands_user_cannot_read_is_refused(scratch):
-    """A filter that a chained command's user cannot read is refused."""
+    """The user is that of a chained command."""
     image = Image(scratch, INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND)
     image.path("/var/lib/keyveto/filter.pkbf").chmod(0o600)
     must_refuse(image, says=("filter.pkbf", "read as nobody"))
@@ -251,7 +249,7 @@ def test_an_sshd_that_is_not_there_is_named(scratch):
         contains(Image(scratch / verb).run(verb, "--sshd", "/no/sshd", status=2).stderr, "/no/sshd: No such file")
 
 
-def test_only_root_may_do_it_and_options_are_checked(scratch):
+def test_only_root_may_enable_and_options_are_checked(scratch):
     image = Image(scratch)
     for words in (("enable", "--reload"), ("status", "--yes"), ("disable", "--guard"), ("enable", "thing"),
                   ("enable", "--sshd", "sshd"), ("enable", "--timeout", "0"), ("sing",), ()):
@@ -266,7 +264,7 @@ def test_only_root_may_do_it_and_options_are_checked(scratch):
     contains(done.stderr, "only root")
 
 
-def test_a_line_of_nis_in_etc_passwd_is_no_account(scratch):
+def test_a_nis_line_in_etc_passwd_is_not_an_account(scratch):
     passwd = Path("/etc/passwd")
     kept = passwd.read_text(encoding="utf-8")
     with this_machine(scratch) as machine:

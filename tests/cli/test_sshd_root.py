@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd --root: below another root directory."""
+"""keyveto sshd --root: a machine below another root directory."""
 
 import os
 import shutil
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 ROOT_ROUNDS = int(os.environ.get("ROOT_ROUNDS", "40"))
 
 
-def test_an_images_links_to_folders_lead_to_places_in_it(scratch):
-    """An image's links to folders lead to places in it, for Include too."""
+def test_an_absolute_link_of_an_image_leads_to_a_place_in_the_image(scratch):
+    """Include follows such links, too."""
     image = Image(scratch, "Include /etc/ssh/site/*.conf\nUsePAM yes\n")
     outside = f"/tmp/site-{os.getpid()}"
     image.path("/etc/ssh/site").symlink_to(outside)
@@ -32,7 +32,7 @@ def test_an_images_links_to_folders_lead_to_places_in_it(scratch):
     equal(image.settings()["authorizedkeyscommand"], by_files(".ssh/in"))
 
 
-def test_an_images_links_lead_nowhere_out_of_it(scratch):
+def test_no_link_of_an_image_leads_out_of_it(scratch):
     image = Image(scratch)
     outside = scratch / "outside"
     outside.write_text(f"{leaked_key()}\n", encoding="ascii")
@@ -40,7 +40,7 @@ def test_an_images_links_lead_nowhere_out_of_it(scratch):
     home = image.account("mallory", clean_key())
     (home / ".ssh/authorized_keys").unlink()
     (home / ".ssh/authorized_keys").symlink_to(outside)
-    # Of the image such a link leads to nothing, which cannot be read.
+    # Within the image this link has no target.
     contains(image.run("enable", "--dry-run", status=0).stderr, "symbolic link to nothing")
     (scratch / "sshd.conf").write_text(INCLUDE)
     image.path(TOP).unlink()
@@ -61,7 +61,7 @@ while True:
 
 
 def test_this_machines_root_directory_is_refused(scratch):
-    """--root is refused if it stands for this machine's root directory, whatever its name."""
+    """The directory has many names: links, bind mounts, dots."""
     with this_machine(scratch, config=INCLUDE) as machine:
         before = machine.snapshot()
         link, bind = scratch / "link", scratch / "bind"
@@ -80,7 +80,7 @@ def test_this_machines_root_directory_is_refused(scratch):
 
 
 def test_a_folder_exchanged_for_a_link_does_not_change_this_machine(scratch):
-    """A folder that is exchanged for a link to / while --root works below it does not change this machine."""
+    """The exchange happens while keyveto works below --root."""
     with this_machine(scratch, config=INCLUDE) as machine:
         before = machine.snapshot()
         folder = scratch / "there"
@@ -110,7 +110,7 @@ def test_a_folder_exchanged_for_a_link_does_not_change_this_machine(scratch):
         restored(pristine, image.snapshot())
 
 
-def test_groups_below_another_root_are_not_guessed_at(scratch):
+def test_below_another_root_a_note_says_whose_groups_count(scratch):
     image = Image(scratch, INCLUDE + "Match Group staff\nAuthorizedKeysFile .ssh/s\n")
     contains(image.run("enable", status=0).stderr,
              "sshd_config:3: Match Group is answered by the groups of this machine")
@@ -118,7 +118,7 @@ def test_groups_below_another_root_are_not_guessed_at(scratch):
 
 
 def test_an_image_without_host_keys_can_be_asked_about(scratch):
-    """An image without host keys and without accounts can be asked about."""
+    """The image has no accounts either."""
     image = Image(scratch)
     equal(list(image.path("/etc/ssh").glob("ssh_host*")), [])
     image.path("/etc/passwd").unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd enable and disable: into and out of many a configuration, judged by sshd itself."""
+"""keyveto sshd enable and disable on many configurations. sshd -T says what changed."""
 
 import os
 import random
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
 CHAIN = f"{GUARD} --user %u --type %t --key %k{CONNECTION} -- "
 
-# What enable may change of what sshd says.
+# The settings of sshd -T that enable may change.
 CHANGED = ("authorizedkeysfile", "authorizedkeyscommand", "authorizedkeyscommanduser", "authorizedprincipalscommand",
            "authorizedprincipalscommanduser")
 FIRST_TRIP = int(os.environ.get("FIRST_TRIP", "0"))
@@ -39,7 +39,7 @@ class Shape:
         self.title, self.config, self.options, self.files = title, config, options, files
         self.after, self.users, self.place = BY_GUARD if after is None else after, users or {}, place
         self.status, self.conf, self.prepare, self.pam = status, conf, prepare, pam
-        self.alone = alone      # the module does the work without a guard
+        self.alone = alone      # enable leaves the guard out
 
 
 def link_config(target):
@@ -61,13 +61,13 @@ def protect(mode, uid, gid):
 
 
 def loosen(path):
-    """Root's group may write it: Debian's sshd runs it, the guard does not."""
+    """Makes a command writable for root's group. Debian's sshd runs it, the guard refuses to."""
     def prepare(machine):
         machine.path(path).chmod(0o775)
     return prepare
 
 
-# 10.5 and later take "none" only alone.
+# Later versions of sshd take "none" only alone.
 NONE_BESIDE = "" if version() >= (10, 1) else " none"
 MANY_FILES = " ".join(f".ssh/keys{number}" for number in range(200))
 
@@ -259,7 +259,7 @@ def round_trip(machine, shape):
     expect_enabled(machine, shape, before)
     machine.run("status", status=shape.status)
     enabled = machine.snapshot()
-    # Once more: nothing is put in twice, and the way back is not lost.
+    # A second enable adds no line twice, and disable still restores everything.
     machine.run("enable", *shape.options, status=0)
     restored(enabled, machine.snapshot())
     machine.run("disable", status=0)
@@ -286,7 +286,7 @@ def test_this_machine_is_what_it_was_after_enable_and_disable(scratch, shape):
 
 
 def sshd_of_version(folder, name):
-    """This machine's sshd, which calls itself another version."""
+    """This machine's sshd, under another version's name."""
     path = folder / "sshd"
     path.write_text(f'#!/bin/sh\n[ "$1" = -V ] && {{ echo "{name}, OpenSSL" >&2; exit 0; }}\nexec {SSHD} "$@"\n',
                     encoding="ascii")
@@ -294,8 +294,8 @@ def sshd_of_version(folder, name):
     return path
 
 
-def test_the_guard_is_told_the_clients_address_and_of_wildcards(scratch):
-    """The guard is told the client's address, and of wildcards, where the local sshd has them."""
+def test_the_guard_gets_connection_and_wildcards_where_sshd_has_them(scratch):
+    """That depends on the version that sshd prints."""
     for number, (name, connection, wildcards) in enumerate((
             ("OpenSSH_9.3p2 Debian-1", False, False), ("OpenSSH_9.4p1", True, False), ("OpenSSH_9.9p2", True, False),
             ("OpenSSH_10.0p2 Debian-7", True, True), ("OpenSSH_11.1", True, True), ("another sshd", False, False))):
@@ -309,7 +309,7 @@ def test_the_guard_is_told_the_clients_address_and_of_wildcards(scratch):
 
 
 def random_settings(rnd):
-    """Some lines that count, and some that do not."""
+    """Random lines: some set what keyveto looks at, some do not."""
     pool = ("PermitRootLogin no", "# a comment", "", "\tX11Forwarding  yes", "AuthorizedKeysFile .ssh/a .ssh/b",
             "authorizedkeysfile=/etc/keys/%u", 'AuthorizedKeysFile "%h/.ssh/c"', "AuthorizedKeysFile none",
             "=AuthorizedKeysFile .ssh/d", 'Authorized"KeysFile".ssh/e', ' "AuthorizedKeysFile" .ssh/f \f',
@@ -321,7 +321,7 @@ def random_settings(rnd):
 
 
 def random_config(rnd, names=()):
-    """A file that may include some of these, at its top, in its middle, or in a Match block."""
+    """A random file. It may include the files of these names, at its top, in its middle, or in a Match block."""
     lines = random_settings(rnd)
     for _ in range(rnd.randrange(3)):
         match = rnd.choice(("Match ", "Match ", "Match=", "=Match ", 'Mat"ch" ', '"" match\t'))
@@ -336,7 +336,7 @@ def random_config(rnd, names=()):
 
 
 def sources(settings):
-    """Where sshd gets keys and principals for an account, the guard seen through."""
+    """The places from which sshd gets keys and principals for an account. The guard counts as what it prints."""
     files, command = settings["authorizedkeysfile"], settings["authorizedkeyscommand"]
     user = settings["authorizedkeyscommanduser"]
     if command.startswith(CHAIN):
@@ -364,7 +364,7 @@ REFUSALS = ("this Match block and another one", "this Match block sets Authorize
 
 
 def random_trip(machine, rnd):
-    """Whether it was enabled: then nobody's keys come from elsewhere than before."""
+    """Enables and disables. Fails if an account's keys come from another place: whether enable went on."""
     folder = machine.path("/etc/ssh/sshd_config.d")
     for path in folder.glob("*"):
         path.unlink()
@@ -396,7 +396,7 @@ def random_trip(machine, rnd):
 
 
 def test_random_configurations_keep_the_sources_of_keys(scratch):
-    """Configurations by chance: each account keeps the sources of its keys, and the way back is exact."""
+    """disable restores each file to the byte."""
     with this_machine(scratch) as machine:
         enabled = sum(random_trip(machine, random.Random(seed)) for seed in range(FIRST_TRIP, FIRST_TRIP + TRIPS))
     assert enabled > TRIPS / 4, f"only {enabled} of {TRIPS} were enabled"

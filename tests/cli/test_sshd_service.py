@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd: --reload, and the arguments and units that sshd is started with."""
+"""keyveto sshd: --reload, and the arguments and units with which sshd is started."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
 @contextlib.contextmanager
 def systemd(scratch, active):
-    """A systemctl that notes what it is told; by it these units are active."""
+    """A systemctl that says that these units are active, and records its arguments."""
     program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
     kept = program.read_bytes() if program.exists() else None
     program.write_text(f'#!/bin/sh\necho "$*" >>{scratch}/told\n'
@@ -38,11 +38,11 @@ def systemd(scratch, active):
 
 
 def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
-    """--reload asks systemd for the unit that is active, before keyveto.conf changes on the way back."""
+    """disable reloads before it changes keyveto.conf."""
     with this_machine(scratch, config=INCLUDE + "AuthorizedKeysFile .ssh/k\n") as machine:
         snapshot = machine.snapshot()
         for active, last in (("ssh.service", "reload ssh.service"), ("sshd.service", "reload sshd.service"),
-                             # A reload would end it; and where none runs, there is nothing to reload.
+                             # A reload would end an sshd started by ssh.socket. If none runs, nothing is to do.
                              ("ssh.service ssh.socket", "try-restart ssh.service"),
                              ("ssh.socket", "is-active ssh.socket"), ("sshd.socket", "is-active sshd.socket")):
             with systemd(scratch, active) as told:
@@ -51,7 +51,7 @@ def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
                 lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
                 equal(told()[-1], f"--quiet {last}")
                 restored(snapshot, machine.snapshot())
-        # Neither systemd knows of one, nor is there a PID file.
+        # systemd knows no active sshd, and there is no PID file.
         with systemd(scratch, "") as told:
             done = machine.run("enable", "--reload", status=2)
             contains(done.stderr, "names no running sshd; nothing was reloaded")
@@ -61,7 +61,7 @@ def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
             contains(done.stderr, "names no running sshd", "stay for now")
             equal(machine.settings()["authorizedkeysfile"], ".ssh/k")
             equal(machine.first_session_line(), "session requisite pam_keyveto.so")
-            # Though nothing of sshd's is left to take out, it still runs the guard.
+            # The running sshd still runs the guard, although sshd's files no longer name it.
             contains(machine.run("disable", "--reload", status=2).stderr, "names no running sshd", "stay for now")
             equal(machine.first_session_line(), "session requisite pam_keyveto.so")
             contains(machine.run("disable", status=0).stdout, "until it is reloaded")
@@ -72,7 +72,7 @@ def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
 
 @contextlib.contextmanager
 def unit(text):
-    """A systemd that shows this for ssh.service, as `systemctl show --property=ExecStart` does."""
+    """A systemctl that prints this text for ssh.service, as `systemctl show --property=ExecStart` does."""
     program, folder = Path("/usr/bin/systemctl"), Path("/run/systemd/system")
     kept = program.read_bytes() if program.exists() else None
     program.write_text("#!/bin/sh\ncase $* in\n*is-active*) exit 3;;\n"
@@ -105,8 +105,8 @@ def defaults(text):
 EIC = '"AuthorizedKeysCommand /usr/share/eic/run %u %f" -o "AuthorizedKeysCommandUser eic"'
 
 
-def test_options_that_sshd_is_started_with_stop_enable(scratch):
-    """Options that sshd is started with stop enable, and status does not vouch for what they lead past."""
+def test_options_in_sshds_arguments_stop_enable(scratch):
+    """status reports them."""
     start = "ExecStart={{ path=/usr/sbin/sshd ; argv[]=/usr/sbin/sshd -D -o {} $SSHD_OPTS ; ignore_errors=no ; pid=0 }}"
     with this_machine(scratch) as machine:
         image = Image(scratch / "image", STOCK_CONFIG)
@@ -132,9 +132,9 @@ def test_options_that_sshd_is_started_with_stop_enable(scratch):
                     restored(before, machine.snapshot())
                 if number:
                     continue
-                # Without keyveto there is an open way, which is the worse of the two.
+                # Without keyveto, a way in is not guarded: status 1 wins over the 2 for the option.
                 contains(machine.run("status", status=1).stderr, f"{place}: -o {parts[0]} counts before")
-                # Nothing of this machine counts below another root.
+                # Below another root, the arguments of this machine's sshd do not count.
                 lacks(image.run("enable", status=0).stderr, "counts before")
                 lacks(image.run("status", status=0).stderr, "counts before")
         with defaults("SSHD_OPTS='-o UsePAM=yes -o StrictModes=yes -o LogLevel=VERBOSE -4'\n"):
@@ -148,7 +148,7 @@ def test_options_that_sshd_is_started_with_stop_enable(scratch):
 
 
 def test_a_unit_that_starts_sshd_with_another_file_stops_enable(scratch):
-    """A unit that starts sshd with another file stops enable if that includes keyveto's lines, or cannot be read."""
+    """It does so if the other file includes keyveto's file, or cannot be read."""
     other = scratch / "other"
     with this_machine(scratch) as machine:
         for text, part in ((None, "No such file"),
@@ -162,7 +162,7 @@ def test_a_unit_that_starts_sshd_with_another_file_stops_enable(scratch):
                 contains(machine.run("enable", "--warn", status=2).stderr,
                          f"/etc/default/ssh: its configuration is {other}", part)
                 restored(before, machine.snapshot())
-                # The module alone writes none of sshd's files.
+                # enable --pam writes none of sshd's files.
                 machine.run("enable", "--pam", status=2 if part in ("No such file", "cannot be told") else 0)
                 machine.run("disable", status=0)
         with defaults("SSHD_OPTS='-f other'\n"):
@@ -184,7 +184,7 @@ def test_a_unit_that_starts_sshd_with_another_file_stops_enable(scratch):
 
 @contextlib.contextmanager
 def listener(scratch, *words, root=None):
-    """A process of root's that shows what an sshd shows that was started with these words, and listens."""
+    """A process of root's that looks like a listening sshd that was started with these words."""
     program = scratch / "sshd"
     shutil.copy("/bin/sleep", program)
     title = " ".join(("sshd: /usr/sbin/sshd -D", *words, "[listener] 0 of 10-100 startups"))
@@ -197,7 +197,7 @@ def listener(scratch, *words, root=None):
 
 
 def test_words_like_options_in_a_value_hide_no_option(scratch):
-    """Words in an option's value that look like options hide no option of a running sshd."""
+    """The words are in the value of an option of a running sshd."""
     with this_machine(scratch) as machine:
         for words in (("-o AuthorizedKeysCommand /opt/keys -t %t -u %u",),
                       ("-o ForceCommand=/bin/x -t", "-o UsePAM=no"),
@@ -213,10 +213,10 @@ def test_words_like_options_in_a_value_hide_no_option(scratch):
 
 
 def test_an_sshd_in_a_chroot_counts_if_it_reads_this_machines_file(scratch):
-    """An sshd in a chroot with an sshd_config of its own is noted, one with this machine's counts."""
+    """An sshd in a chroot with its own sshd_config is noted."""
     room = scratch / "room"
     (room / "etc/ssh").mkdir(parents=True)
-    # The loader, the library and the program, by the names that they have here.
+    # The chroot has the loader, the libraries and the program under the same paths.
     for place in ("usr", "lib", "lib64", scratch.relative_to("/")):
         (room / place).mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "--bind", f"/{place}", room / place], check=True)
@@ -233,7 +233,7 @@ def test_an_sshd_in_a_chroot_counts_if_it_reads_this_machines_file(scratch):
 
 
 def test_etc_default_ssh_is_read_as_the_shell_does(scratch):
-    """The shell's ways to write /etc/default/ssh: comments, export, lines that go on."""
+    """Comments, export, continued lines."""
     with this_machine(scratch) as machine:
         for text, status in (('SSHD_OPTS="-4" # such as -o UsePAM=no\n', 0), ("SSHD_OPTS= # -o UsePAM=no\n", 0),
                              ('SSHD_OPTS="-4 # -o UsePAM=no"\n', 2), ("export SSHD_OPTS=-oUsePAM=no\n", 2),
@@ -250,8 +250,8 @@ def test_etc_default_ssh_is_read_as_the_shell_does(scratch):
             contains(machine.run("enable", "--dry-run", status=0).stderr, "note: /etc/default/ssh: File too large")
 
 
-def test_what_cannot_be_seen_of_sshds_arguments_is_noted(scratch):
-    """What cannot be seen of sshd's arguments is noted, and no hindrance."""
+def test_arguments_of_sshd_that_cannot_be_read_are_noted(scratch):
+    """enable goes on."""
     with this_machine(scratch) as machine:
         for path, call in (("/proc", "getdents64"), ("/etc/default/ssh", "read")):
             with defaults("SSHD_OPTS=-4\n"):

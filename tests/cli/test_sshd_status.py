@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd status: each way in, for each kind of account."""
+"""keyveto sshd status reports each way in for each kind of account."""
 
 import json
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
 
 def ways(image, status):
-    """By account ("" for all) and way: open, guard, pam."""
+    """status --json: {(account or "", way): (open, guard, pam)}."""
     found = {}
     for line in image.run("status", "--json", status=status).stdout.splitlines():
         one = json.loads(line)
@@ -22,7 +22,7 @@ def ways(image, status):
     return found
 
 
-def test_status_tells_each_way_in_for_each_kind_of_account(scratch):
+def test_status_reports_each_way_in_for_each_kind_of_account(scratch):
     image = Image(scratch, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca\nHostbasedAuthentication yes\n"
                   "Match User mallory\nAuthorizedKeysFile .ssh/m\nMatch User bob\nPubkeyAuthentication no\n"
                   "HostbasedAuthentication no\n")
@@ -45,8 +45,8 @@ def test_status_tells_each_way_in_for_each_kind_of_account(scratch):
     equal(found["alice", "hostbased"], (True, False, True))
 
 
-def test_status_tells_of_match_blocks_for_addresses(scratch):
-    """Status tells of Match blocks for addresses, which it does not ask about."""
+def test_status_reports_match_blocks_for_addresses(scratch):
+    """status does not ask sshd about clients from there."""
     image = Image(scratch, INCLUDE + "Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n")
     image.run("enable", "--guard", status=0)
     equal(image.settings("root", "192.0.2.1")["authorizedkeysfile"], ".ssh/far")
@@ -55,7 +55,7 @@ def test_status_tells_of_match_blocks_for_addresses(scratch):
     image.run("status", status=0)
 
 
-# In a Match block for addresses, each opens a way that the guard does not see; it cannot be asked about.
+# In a Match block for addresses, each of these lines bypasses the guard. sshd is not asked about it.
 CA = "TrustedUserCAKeys /etc/ssh/ca\n"
 ESCAPES = {
     "a quote in a keyword": (INCLUDE + 'Mat"ch" Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n', {}),
@@ -73,7 +73,7 @@ ESCAPES = {
 
 
 def test_status_overlooks_no_match_block_for_addresses(scratch):
-    """Status overlooks no Match block for addresses, however it is written."""
+    """The block is written in many ways."""
     for number, (title, (config, files)) in enumerate(ESCAPES.items()):
         (scratch / str(number)).mkdir()
         image = Image(scratch / str(number), config, files=files)
@@ -85,8 +85,8 @@ def test_status_overlooks_no_match_block_for_addresses(scratch):
         image.run("status", status=0)
 
 
-def test_a_name_that_sounds_like_an_origin_is_none(scratch):
-    """A name that sounds like an origin is none, and closing a way opens none."""
+def test_an_account_name_that_contains_host_is_not_an_origin(scratch):
+    """A Match block for addresses that closes a way in is not reported."""
     image = Image(scratch, INCLUDE + "Match User hostmaster\nAuthorizedKeysFile \"none\" # by nobody\n"
                   "Match Address 192.0.2.0/24\nAuthorizedKeysFile none\nHostbasedAuthentication \"no\"\n"
                   "AuthorizedPrincipalsFile .ssh/principals\n")
@@ -95,8 +95,8 @@ def test_a_name_that_sounds_like_an_origin_is_none(scratch):
     equal(image.run("status", status=0).stderr, "")
 
 
-def test_a_match_block_for_an_unlisted_account_is_not_closed(scratch):
-    """A Match block for an account that no name service lists is not taken for closed."""
+def test_a_match_block_for_an_unlisted_account_counts_as_open(scratch):
+    """No name service lists the account."""
     for number, lines in enumerate(("AuthorizedKeysFile .ssh/far", "HostbasedAuthentication yes",
                                     "TrustedUserCAKeys /etc/ca", f"AuthorizedKeysFile none\n{WITH_COMMAND}")):
         (scratch / str(number)).mkdir()
@@ -119,8 +119,8 @@ def test_keys_that_are_taken_from_some_clients_only_are_a_way_in(scratch):
     image.run("status", status=0)
 
 
-def test_status_looks_at_the_keyveto_conf_of_the_guard(scratch):
-    """Status looks at the keyveto.conf that a guard, or the module, is told to read, and as whom."""
+def test_status_reads_the_keyveto_conf_that_the_guard_is_told_to_read(scratch):
+    """Also the one that the module is told to read. status reads the filters as the guard's user."""
     image = Image(scratch)
     image.write("/etc/other.conf", "OnHit warn\n")
     image.run("enable", status=0)
@@ -134,7 +134,7 @@ def test_status_looks_at_the_keyveto_conf_of_the_guard(scratch):
         contains(image.run("status", status=1).stderr, "/etc/other.conf: OnHit warn")
         image.write(path, content)
         image.run("status", status=0)
-    # Behind another command the guard is whom that one is to be.
+    # In front of another command, the guard runs as that command's user.
     image.run("disable", status=0)
     image.write(TOP, f"{INCLUDE}AuthorizedKeysFile none\n{WITH_COMMAND}")
     image.write("/etc/keyveto/keyveto.conf", "OnError allow\n")
@@ -157,13 +157,13 @@ def test_a_guard_or_a_module_in_another_place_is_looked_at_there(scratch):
 
 
 def test_a_match_blocks_pam_service_counts(scratch):
-    """A Match block's PAM service, which newer ones have, is the one that counts."""
+    """PAMServiceName is a keyword of later versions."""
     image = Image(scratch)
     image.account("alice")
     image.account("bob")
     image.write("/etc/pam.d/other", STOCK_STACK)
     image.run("enable", "--pam", status=0)
-    # 9.2 knows no such keyword: it is taken out of the copy, and put into the answer.
+    # 9.2 lacks the keyword. This sshd removes it from the copy, and adds it to its answer.
     odd = scratch / "odd"
     odd.write_text(f"""#!/bin/sh
 for word; do case $word in */0.conf) sed -i /PAMServiceName/d "${{word%/*}}"/*.conf;; esac; done
@@ -180,7 +180,7 @@ exec {SSHD} "$@"
 
 
 def test_a_module_after_the_first_session_line_does_not_count(scratch):
-    """A module that is not the first session line, or not requisite, does not count."""
+    """A module that is not requisite does not count either."""
     image = Image(scratch)
     for stack, says in (("session optional pam_env.so user_readenv=1\nsession requisite pam_keyveto.so\n",
                          "/etc/pam.d/sshd:2: pam_keyveto.so is not the first session line"),
@@ -194,7 +194,7 @@ def test_a_module_after_the_first_session_line_does_not_count(scratch):
 
 
 def test_status_does_not_vouch_for_a_guard_that_does_not_work(scratch):
-    """Guarded by what does not work is nothing that status can vouch for."""
+    """The status is 2, and a message names the guard or the filter."""
     image = Image(scratch)
     image.run("enable", status=0)
     image.run("status", status=0)

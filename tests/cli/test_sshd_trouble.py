@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto sshd: what goes wrong on the way is put back."""
+"""keyveto sshd restores the files if a step fails."""
 
 import contextlib
 import os
@@ -53,19 +53,19 @@ def test_on_a_full_disk_nothing_is_half_done(scratch):
 
 
 def test_everything_is_put_back_if_sshd_refuses_it(scratch):
-    """If sshd refuses what was written, everything is put back by itself."""
+    """keyveto restores them itself."""
     image = Image(scratch, WITHOUT_INCLUDE)
     sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
     must_refuse(image, "--sshd", sshd, says=("no such thing", "everything was put back as it was"))
-    # The same when it was on before: then that is what stays.
+    # If keyveto was enabled before, the former lines stay.
     image.run("enable", "--warn", status=0)
     (scratch / "asked").write_text("", encoding="ascii")
     must_refuse(image, "--sshd", sshd, says=("everything was put back as it was",))
     image.run("status", status=1)
 
 
-def test_a_file_that_comes_meanwhile_is_not_overlooked(scratch):
-    """A file that comes while the others are written is not overlooked."""
+def test_an_included_file_that_appears_during_enable_is_noticed(scratch):
+    """The file appears while enable writes."""
     image = Image(scratch)
     sshd = wrapper(scratch, f'[ $n -lt 1 ] || echo "AuthorizedKeysFile .ssh/late" '
                    f'>{image.path("/etc/ssh/sshd_config.d/00-a.conf")}')
@@ -74,8 +74,7 @@ def test_a_file_that_comes_meanwhile_is_not_overlooked(scratch):
     lacks(image.read("/etc/keyveto/keyveto.conf"), "# BEGIN keyveto")
 
 
-def test_what_was_put_back_is_not_put_in_by_the_next_run(scratch):
-    """What was not put in is not put in by the next run either."""
+def test_parts_that_were_rolled_back_do_not_return_in_the_next_run(scratch):
     image = Image(scratch)
     image.run("enable", "--guard", status=0)
     sshd = wrapper(scratch, 'case " $* " in *" -t "*) [ $n -lt 2 ] || { echo no such thing; exit 255; };; esac')
@@ -84,7 +83,7 @@ def test_what_was_put_back_is_not_put_in_by_the_next_run(scratch):
     equal(image.first_session_line(), "@include common-auth")
 
 
-def test_what_is_on_stays_on_though_the_state_is_lost(scratch):
+def test_enabled_parts_stay_enabled_if_the_kept_state_is_lost(scratch):
     image = Image(scratch)
     image.run("enable", "--pam", status=0)
     shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
@@ -93,11 +92,11 @@ def test_what_is_on_stays_on_though_the_state_is_lost(scratch):
     contains(image.read(DROP_IN), "AuthorizedKeysCommand")
 
 
-def test_a_file_that_cannot_be_replaced_stops_it(scratch):
-    """A file that cannot be replaced stops it, and the others are put back."""
+def test_a_file_that_cannot_be_replaced_stops_enable(scratch):
+    """The other files are restored."""
     image = Image(scratch)
     snapshot = image.snapshot()
-    # A bind mount has no other name that a rename could give it.
+    # rename fails if its target is a mount point.
     for path in ("/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"):
         target = str(image.path(path))
         subprocess.run(["mount", "--bind", target, target], check=True)
@@ -114,12 +113,12 @@ CALLS = ("mkdirat", "linkat", "renameat", "renameat2", "unlinkat", "fsync")
 
 
 def kills(image, verb):
-    """Kills a run with SIGKILL at each call that names, makes or removes something; how often that was."""
+    """Runs verb again and again, and kills each run at another system call that makes, renames or removes a file."""
     count = 0
     for call in CALLS:
         number = 1
         while killed_at(image, verb, call, number):
-            # Until what it started has ended, it may still hold the lock.
+            # Its child processes may hold the lock until they end.
             equal(leftovers(), [])
             yield count
             count += 1
@@ -128,7 +127,7 @@ def kills(image, verb):
 
 
 def killed_at(image, verb, call, number):
-    """Whether the run was killed, or came to its end before."""
+    """Runs verb with a SIGKILL at that call: whether the run was killed before its end."""
     done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
                            f"inject={call}:signal=KILL:when={number}",
                            os.environ.get("KEYVETO", ROOT / "build/keyveto"),
@@ -139,7 +138,7 @@ def killed_at(image, verb, call, number):
 
 
 def remove_litter(image):
-    """What a killed run may leave: its lock, those of files, and what was not finished; none does harm."""
+    """Removes the files that a killed run may leave: lock files and unfinished files."""
     equal(leftovers(), [])
     for path in image.path("/").rglob(".*.lock"):
         path.unlink()
@@ -158,7 +157,7 @@ def test_killed_anywhere_disable_leads_back_and_enable_leads_on(scratch):
     most = 0
     for number in kills(image, "enable"):
         image.must_start()
-        if number is None:              # it came through
+        if number is None:              # the run came to its end
             restored(enabled, image.snapshot())
         elif number % 2:
             image.run("enable", status=0)
@@ -184,12 +183,12 @@ def test_killed_anywhere_disable_leads_back_and_enable_leads_on(scratch):
 
 
 def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
-    """Killed while it removes what it kept, in whatever order, disable can be run again."""
+    """disable removes the kept files in any order."""
     image = Image(scratch)
     state = image.path("/var/lib/keyveto/sshd-state")
     for number in range(1, 20):
         image.run("enable", "--warn", status=0)
-        # Some file systems list the oldest file first, others the newest: another one than the manifest, here.
+        # The order of a directory depends on the file system. Here the manifest is not the first file to go.
         manifest = state / "manifest.json"
         for path in sorted(state.iterdir(), key=lambda path: path != manifest,
                            reverse=next(state.iterdir()) != manifest):
@@ -205,7 +204,7 @@ def test_killed_while_it_removes_what_it_kept_disable_runs_again(scratch):
     assert number > 5
 
 
-def test_two_at_a_time_do_not_get_in_each_others_way(scratch):
+def test_two_runs_at_the_same_time_do_not_mix(scratch):
     image = Image(scratch)
     sshd = wrapper(scratch, 'sleep 0.2')
     argv = [os.environ.get("KEYVETO", str(ROOT / "build/keyveto")), "sshd", "enable", "--root", str(image.root),
@@ -219,9 +218,9 @@ def test_two_at_a_time_do_not_get_in_each_others_way(scratch):
     image.run("status", status=0)
 
 
-def test_access_control_lists_stay(scratch):
+def test_access_control_lists_of_files_stay(scratch):
     image = Image(scratch, WITHOUT_INCLUDE)
-    # Version 2; the owner rw, user 2 r, the group r, the mask r, others r.
+    # Version 2: owner rw, user 2 r, group r, mask r, others r.
     entries = ((1, 6, NO_ID), (2, 4, 2), (4, 4, NO_ID), (16, 4, NO_ID), (32, 4, NO_ID))
     wanted = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
     os.setxattr(image.path(TOP), "system.posix_acl_access", wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""make uninstall, which refuses while a login would fail without what it removes."""
+"""make uninstall refuses while a login would fail without the files that it removes."""
 
 import contextlib
 import glob
@@ -29,7 +29,7 @@ RUN_AS = "AuthorizedKeysCommandUser root\n"
 
 @contextlib.contextmanager
 def machine():
-    """keyveto is installed in this throw-away root; /etc/ssh and /etc/pam.d come back in the end."""
+    """Installs keyveto in this throw-away root. Restores /etc/ssh and /etc/pam.d at the end."""
     with tempfile.TemporaryDirectory() as kept:
         for number, folder in enumerate((CONFIG.parent, PAM)):
             subprocess.run(["cp", "-a", folder, f"{kept}/{number}"], check=True)
@@ -71,8 +71,8 @@ def gone():
     equal(left, [])
 
 
-def test_where_nothing_needs_it_it_goes():
-    """Where nothing needs it, it goes; the configuration and the filters stay."""
+def test_uninstall_removes_keyveto_if_nothing_needs_it():
+    """The configuration and the filters stay."""
     with machine():
         for folder in ("/etc/keyveto", "/var/lib/keyveto"):
             Path(folder).mkdir(exist_ok=True)
@@ -87,8 +87,8 @@ def test_where_nothing_needs_it_it_goes():
         assert Path("/etc/keyveto/mine").exists() and Path("/var/lib/keyveto/mine").exists()
 
 
-def test_it_stays_while_sshds_files_name_the_guard():
-    """It stays while sshd's files name the guard, wherever they do."""
+def test_uninstall_refuses_while_sshds_files_name_the_guard():
+    """In any of sshd's files."""
     more, deep = Path("/etc/ssh/more"), Path("/srv/deep.conf")
     for path, text in ((CONFIG, LINE + RUN_AS),
                        (DROP_INS / "00-keyveto.conf", "AuthorizedKeysFile none\n" + LINE + RUN_AS),
@@ -111,14 +111,14 @@ def test_it_stays_while_sshds_files_name_the_guard():
                      "AuthorizedKeysFile none")
 
 
-def test_it_stays_while_pams_files_name_the_module():
-    """It stays while PAM's files name the module, those of other services too."""
+def test_uninstall_refuses_while_pams_files_name_the_module():
+    """In the files of any service."""
     for path, text in ((PAM / "sshd", "session requisite pam_keyveto.so\n"),
                        (PAM / "login", "auth required pam_keyveto.so debug\n"),
                        (PAM / "common-session", "session\t[success=ok default=die] pam_keyveto.so\n"),
                        (PAM / "sshd", f"session requisite {PAM_FOLDER}/pam_keyveto.so\n"),
                        (PAM / "mine", "session requisite \\\n  pam_keyveto.so\n"),
-                       # PAM refuses the login all the same, and only does not say why.
+                       # A missing module on such a line refuses the login, too. PAM only does not log it.
                        (PAM / "sshd", "-session requisite pam_keyveto.so\n"),
                        (PAM / "sshd", " -session\t[success=ok default=die] pam_keyveto.so\n"),
                        (Path("/etc/pam.conf"), "sshd session requisite pam_keyveto.so\n")):
@@ -149,8 +149,8 @@ def running(*arguments):
             process.terminate()
 
 
-def test_it_stays_while_a_running_sshd_names_the_guard(scratch):
-    """It stays while an sshd runs by another file that names the guard, or is told so by its arguments."""
+def test_uninstall_refuses_while_a_running_sshd_names_the_guard(scratch):
+    """In its arguments, or in another file that it reads."""
     other = scratch / "other_config"
     other.write_text(LINE + RUN_AS, encoding="ascii")
     for arguments in (("-f", other), (f"-f{other}",), ("-o", LINE.strip(), "-o", RUN_AS.strip())):
@@ -171,7 +171,7 @@ def test_it_stays_while_a_running_sshd_names_the_guard(scratch):
         unit.write_text(f"[Service]\nExecStart=\nExecStart={SSHD} -D -f {other}\n", encoding="ascii")
         refused(f"{other}:1:")
         shutil.rmtree(unit.parent)
-        # Somebody else's process of that name is no matter.
+        # A process of another user with that name does not count.
         fake = scratch / "sshd"
         shutil.copy("/bin/sleep", fake)
         with subprocess.Popen([str(fake), "60"], user=65534, group=65534, extra_groups=[]) as process:
@@ -179,10 +179,9 @@ def test_it_stays_while_a_running_sshd_names_the_guard(scratch):
             process.kill()
 
 
-def test_it_stays_while_sshd_has_not_read_that_the_guard_is_gone():
+def test_uninstall_refuses_until_sshd_has_reloaded_its_files():
     pid_file = Path("/run/sshd.pid")
     with machine():
-        # In place of what the file says, which the test of the README does.
         DROP_INS.joinpath("00-keyveto.conf").write_text(LINE + RUN_AS, encoding="ascii")
         with running() as process:
             pid_file.write_text(f"{process.pid}\n", encoding="ascii")
@@ -196,8 +195,8 @@ def test_it_stays_while_sshd_has_not_read_that_the_guard_is_gone():
         pid_file.unlink()
 
 
-def test_below_destdir_it_is_that_machines_files_that_count(scratch):
-    """Below DESTDIR it is that machine's files that count, and no others."""
+def test_with_destdir_the_files_below_it_count(scratch):
+    """This machine's files do not count."""
     root = scratch / "image"
     for path in INSTALLED:
         (root / str(path)[1:]).parent.mkdir(parents=True)
@@ -219,15 +218,14 @@ def test_below_destdir_it_is_that_machines_files_that_count(scratch):
         done(f"DESTDIR={root}")
         equal([path for path in INSTALLED if (root / str(path)[1:]).exists()], [])
         refused(f"{CONFIG}:1:")
-        # "/" is this machine.
+        # DESTDIR=/ is this machine.
         refused(f"{CONFIG}:1:", "--reload", settings=["DESTDIR=/"])
-    # What has no /etc is the making of a package.
+    # A DESTDIR without /etc belongs to a package build.
     (scratch / "empty").mkdir()
     done(f"DESTDIR={scratch / 'empty'}")
 
 
-def test_what_keyveto_sshd_enable_writes_holds_it_up(scratch):
-    """What keyveto sshd enable writes holds it up, and what disable leaves does not."""
+def test_uninstall_refuses_after_sshd_enable_and_works_after_disable(scratch):
     with machine():
         for folder in ("/etc/keyveto", "/var/lib/keyveto"):
             shutil.rmtree(folder, ignore_errors=True)
@@ -243,7 +241,7 @@ def test_what_keyveto_sshd_enable_writes_holds_it_up(scratch):
         gone()
 
 
-def test_another_programs_copy_elsewhere_may_go():
+def test_uninstall_removes_a_copy_in_another_prefix():
     with machine():
         CONFIG.write_text(LINE + RUN_AS + CONFIG.read_text(encoding="utf-8"), encoding="utf-8")
         other = Path("/opt/bin/keyveto")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update: a filter is installed, or is current; options and units."""
+"""keyveto update installs a filter, or finds that it is current; options; the systemd units."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from update_place import a_filter, revision_of, untouched
 
 
 def test_the_first_filter_is_installed_for_all_to_read(place):
-    """The first filter is installed, for all to read, and nothing else is left."""
+    """No other file is left."""
     said = place.update()
     assert re.fullmatch(r"installed, revision 1, 200 entries, 3\.\d+% of the bits set, false positives [\d.]+e-\d+",
                         said), said
@@ -24,13 +24,13 @@ def test_the_first_filter_is_installed_for_all_to_read(place):
     contains(run("filter", "verify", place.target, status=0).out.decode(), "ok: k 10, p 16, revision 1, 200 entries")
 
 
-def test_what_is_current_is_not_fetched_again_etag(place):
+def test_a_current_filter_is_not_fetched_again_by_its_etag(place):
     place.update()
     before = untouched(place.target)
     equal(place.update(), "already current, revision 1")
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
     equal(untouched(place.target), before)
-    # What the server says of another file than the one there counts for nothing.
+    # The remembered ETag does not count for another file than the installed one.
     place.put(a_filter(revision=1))
     equal(place.update(), "already current, revision 1")
     equal(place.site.requests[-1].headers["If-None-Match"], None)
@@ -42,7 +42,7 @@ def test_what_is_current_is_not_fetched_again_etag(place):
 
 
 @pytest.mark.serves(etag=None)
-def test_what_is_current_is_not_fetched_again_last_modified(place):
+def test_a_current_filter_is_not_fetched_again_by_last_modified(place):
     place.page.modified = "Sat, 21 Nov 2026 09:00:00 GMT"
     place.update()
     equal(place.update(), "already current, revision 1")
@@ -50,7 +50,7 @@ def test_what_is_current_is_not_fetched_again_last_modified(place):
 
 
 @pytest.mark.serves(etag=None)
-def test_without_either_it_is_fetched_and_compared(place):
+def test_without_etag_and_last_modified_a_filter_is_fetched_and_compared(place):
     place.update()
     before = untouched(place.target)
     equal(place.update(), "already current, revision 1")
@@ -58,7 +58,7 @@ def test_without_either_it_is_fetched_and_compared(place):
     equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf"])
 
 
-def test_a_newer_one_replaces_it_and_the_one_before_is_kept(place):
+def test_a_newer_filter_replaces_the_old_one_which_is_kept(place):
     for revision in (1, 2, 5):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         said = place.update()
@@ -67,7 +67,7 @@ def test_a_newer_one_replaces_it_and_the_one_before_is_kept(place):
     equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
 
 
-def test_the_next_look_up_is_in_the_new_one_owner_and_mode_stay(place):
+def test_the_next_lookup_uses_the_new_filter_and_owner_and_mode_stay(place):
     demo = (ROOT / "testdata/demo/demo.pkbf").read_bytes()
     place.put(a_filter(revision=0, entries=3))
     place.target.chmod(0o640)
@@ -95,7 +95,7 @@ def test_the_filter_is_the_first_of_keyveto_conf(place):
     equal(result.problems, [f'{config}:1: unknown keyword "Filtre"; correct it, or name the filter with --filter'])
 
 
-def test_a_path_and_a_file_url_will_do_given_as_an_argument(place):
+def test_the_argument_may_be_a_path_or_a_file_url(place):
     place.lines["URL"] = None
     source = place.state.parent / "a file.pkbf"
     for revision, url in ((1, source), (2, f"file://{str(source).replace(' ', '%20')}"),
@@ -110,8 +110,7 @@ def test_a_path_and_a_file_url_will_do_given_as_an_argument(place):
     contains(place.refuse(source), f"{source}: not a regular file")
 
 
-def test_quiet_says_nothing_of_what_went_well(place):
-    """--quiet prints no success message, and --dry-run changes nothing."""
+def test_quiet_prints_no_success_and_dry_run_changes_nothing(place):
     equal(place.run("--quiet", "--dry-run", status=0).out, b"")
     contains(place.update("--dry-run"), "would be updated, revision 1, ")
     equal(place.names(), [])
@@ -127,7 +126,7 @@ def test_quiet_says_nothing_of_what_went_well(place):
 
 
 def test_a_filter_from_the_future_is_not_fresh_for_ever(place):
-    """With MaxAge, a filter from the future is not fresh for ever."""
+    """MaxAge is set."""
     body = bytearray(a_filter())
     body[10:18] = (int(time.time()) + 3 * 86400).to_bytes(8, "big")
     place.page.body = bytes(body)
@@ -139,12 +138,12 @@ def test_a_filter_from_the_future_is_not_fresh_for_ever(place):
 
 
 def test_a_filter_older_than_maxage_is_a_failure_and_stays(place):
-    """A filter that has been the newest for longer than MaxAge is a failure, and stays."""
+    """The server has no newer filter."""
     days = 100
 
     def aged(revision):
         body = bytearray(a_filter(revision))
-        # So many, and a half: none ends while this runs.
+        # Half a day more, so that no day ends while this runs.
         body[10:18] = (int(time.time()) - days * 86400 - 43200).to_bytes(8, "big")
         return bytes(body)
 
@@ -159,7 +158,7 @@ def test_a_filter_older_than_maxage_is_a_failure_and_stays(place):
             f"{place.target}: is {days} days old, more than MaxAge allows ({days - 1}), and the server has no newer "
             "one: ask its publisher"])
     equal(revision_of(place.target), 1)
-    # It is not held against a newer one, since the old one is no better.
+    # A newer filter is installed although it is too old: the installed one is older.
     place.page.body = aged(2)
     place.update()
 
@@ -177,7 +176,7 @@ def test_a_symbolic_link_is_followed_and_stays(place):
     equal((revision_of(place.target), revision_of(place.previous)), (2, 1))
 
 
-def test_bad_usage_is_told(place):
+def test_bad_usage_is_reported(place):
     for words, reason in ((("a", "b"), "give one URL"), (("--rollback", "a"), "--rollback takes no URL"),
                           (("--filter", "x", "a"), "give one filter"), (("--nonsense",), "bad option --nonsense")):
         contains(place.run(*words, status=2).err.decode(), reason, "usage: keyveto update ")
@@ -188,7 +187,7 @@ def test_bad_usage_is_told(place):
 UNITS = ROOT / "packaging/systemd"
 
 
-def test_the_units_and_the_cron_line_run_a_command_that_there_is():
+def test_the_units_and_the_cron_line_run_an_existing_command():
     service = (UNITS / "keyveto-update.service").read_text(encoding="utf-8")
     cron = (ROOT / "packaging/cron/keyveto-update").read_text(encoding="utf-8")
     words = re.search(r"^ExecStart=/usr/bin/keyveto (.*)$", service, re.MULTILINE)[1].split()

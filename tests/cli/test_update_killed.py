@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update: killed at any moment, or failed by a system call."""
+"""keyveto update: killed at any moment, or with a system call that fails."""
 
 import contextlib
 import itertools
@@ -16,7 +16,7 @@ from update_place import Signer, a_filter, large, revision_of, traced, with_sign
 
 
 def test_killed_at_any_moment_the_filter_is_old_or_new(place):
-    """Killed at any moment, the filter is the old one or the new one, and the next run succeeds."""
+    """The next run succeeds."""
     old, new = large(1), large(2)
     source = place.state.parent / "source"
     rnd = random.Random(6)
@@ -67,10 +67,10 @@ CALLS = ("umask", "openat", "flock", "fstat", "newfstatat", "statx", "pwrite64",
 
 
 def numbers_of_calls(place, source):
-    """The numbers of the calls that keyveto makes once it has been loaded, by name: some, the last ones all.
+    """The numbers of the system calls that keyveto makes after the loader, by name: a sample, and all of the last ones.
 
-    By the names that are seen: strace's when= counts each for itself, and which of them are made is the C library's
-    affair (fstat is newfstatat for glibc 2.36, and a call of its own for 2.41).
+    The names come from a trace: strace's when= counts each name for itself, and the C library chooses the calls
+    (fstat is newfstatat with glibc 2.36, and fstat with 2.41).
     """
     equal(traced(place, ["-e", "trace=" + ",".join(CALLS)], "--force", source), (0, ""))
     names = re.findall(r"^(\w+)\(", place.settings.with_name("trace").read_text(encoding="utf-8", errors="replace"),
@@ -84,7 +84,7 @@ def numbers_of_calls(place, source):
 
 
 def at_each_call(place, injected, judge):
-    """Updates from 1 to 2, with something injected into one system call after the other; how many."""
+    """Updates from revision 1 to 2 again and again, with a fault in another system call each time: how often."""
     older, old, new = large(0), large(1), large(2)
     signer = Signer(place.settings.parent, "publisher")
     with_signers(place, f"keyveto {signer.public}")
@@ -115,14 +115,13 @@ def at_each_call(place, injected, judge):
             judge(status, messages, now == new, what)
             place.update("--force", source)
             equal((place.target.read_bytes() == new, place.previous.read_bytes() == old), (True, True), what)
-            # Where nothing had to be written any more, the lock file of the dead stays for the next who writes.
+            # If the killed run had installed the filter, the next run writes nothing, and leaves the lock file.
             left = set(place.names()) - ({".filter.pkbf.lock"} if now == new else set())
             equal(left, {".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"}, what)
     return turns
 
 
 def test_killed_at_each_system_call_it_leaves_a_whole_filter(place):
-    """Killed at each of its system calls, it leaves the old filter or the new one."""
     def judge(status, _messages, _new, what):
         assert status in (-signal.SIGKILL, 128 + signal.SIGKILL), what
 
@@ -134,7 +133,7 @@ PLACING = ("linkat", "renameat", "renameat2", "unlinkat", "fsync")
 
 
 def killed_while_placing(place, prepare, *words):
-    """After each kill of an update at a call that names files, or makes names last; what the kill was at."""
+    """Kills an update at each call that renames or syncs. Yields the call after each kill."""
     for call in PLACING:
         for number in itertools.count(1):
             for path in place.state.iterdir():
@@ -149,15 +148,15 @@ def killed_while_placing(place, prepare, *words):
 
 
 def three_revisions(place):
-    """Installs 1 and 2; the server has 3."""
+    """Installs revisions 1 and 2. The server has 3."""
     for revision in (1, 2):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         place.update()
     place.page.body, place.page.etag = a_filter(3), '"3"'
 
 
-def test_killed_while_placing_a_rollback_leads_back_by_one(place):
-    """Killed while it puts the new one in place, a rollback leads back by one."""
+def test_killed_while_placing_a_rollback_returns_to_the_filter_before(place):
+    """The update is killed while it puts the new filter in place."""
     seen = set()
     for what in killed_while_placing(place, lambda: three_revisions(place)):
         now = revision_of(place.target)
@@ -168,8 +167,7 @@ def test_killed_while_placing_a_rollback_leads_back_by_one(place):
     equal(seen, {2, 3})
 
 
-def test_the_older_one_is_given_up_once_the_new_one_is_on_disk(place):
-    """The older one before is given up only once the new filter is on disk."""
+def test_the_former_previous_filter_is_removed_after_the_new_one_is_on_disk(place):
     place.put(a_filter(0))
     equal(traced(place, ["-y", "-e", "trace=linkat,renameat,fsync"]), (0, ""))
     calls = re.findall(r"^(\w+)\((.*)\) += 0$", place.settings.with_name("trace").read_text(encoding="utf-8"),
@@ -185,8 +183,8 @@ def test_the_older_one_is_given_up_once_the_new_one_is_on_disk(place):
         ("fsync", "state")])
 
 
-def test_killed_while_placing_what_it_remembers_is_true(place):
-    """Killed while it puts the new one in place, what it remembers is of the one that is there."""
+def test_killed_while_placing_the_notes_fit_the_installed_filter(place):
+    """The notes have the ETag that the next run sends."""
     seen = set()
     for what in killed_while_placing(place, lambda: three_revisions(place)):
         now = revision_of(place.target)
@@ -198,8 +196,8 @@ def test_killed_while_placing_what_it_remembers_is_true(place):
     equal(seen, {(2, '"2"'), (3, None)})
 
 
-def test_only_a_replaced_filter_becomes_the_one_before(place):
-    """Of what a killed run left, only a filter that was replaced becomes the one before."""
+def test_only_a_replaced_filter_becomes_the_previous_one(place):
+    """A killed run may leave other files under the hidden names."""
     def make_fifo():
         os.mkfifo(place.old)
 
@@ -215,7 +213,7 @@ def test_only_a_replaced_filter_becomes_the_one_before(place):
         equal(place.update(), "already current, revision 3")
         equal((revision_of(place.target), revision_of(place.previous)), (3, 2))
         lacks(" ".join(place.names()), "keyveto-old", ".lock")
-    # A replacement that did not happen, and then one by others, who keep none.
+    # A replacement that did not happen. Then another program replaces the filter, and keeps no previous one.
     os.link(place.target, place.old)
     run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
     equal((revision_of(place.target), revision_of(place.previous)), (4, 2))
@@ -225,7 +223,7 @@ def test_only_a_replaced_filter_becomes_the_one_before(place):
              "was killed: Is a directory")
 
 
-def test_the_one_before_may_be_another_name_of_the_one_installed(place):
+def test_the_previous_filter_may_be_a_link_to_the_installed_one(place):
     three_revisions(place)
     place.previous.unlink()
     os.link(place.target, place.previous)
@@ -234,8 +232,8 @@ def test_the_one_before_may_be_another_name_of_the_one_installed(place):
     equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
 
 
-def test_killed_in_a_rollback_the_two_are_exchanged_or_not(place):
-    """Killed in a rollback, the two are exchanged or not, and what was rolled back from stays away."""
+def test_killed_in_a_rollback_both_filters_are_exchanged_or_neither(place):
+    """The filter that was rolled back from does not return."""
     def two_revisions():
         three_revisions(place)
         place.page.body, place.page.etag = a_filter(2), '"2"'
@@ -250,8 +248,8 @@ def test_killed_in_a_rollback_the_two_are_exchanged_or_not(place):
     equal(seen, {(1, 2), (2, 1)})
 
 
-def test_when_one_of_its_system_calls_fails_it_says_so(place):
-    """When one of its system calls fails, it says so, and leaves the old filter or the new one."""
+def test_a_failed_system_call_is_reported(place):
+    """The filter is the old one or the new one."""
     def judge(status, messages, new, what):
         assert status in (0, 2), what
         assert status == 0 or messages.startswith("keyveto: "), what
@@ -263,7 +261,7 @@ def test_when_one_of_its_system_calls_fails_it_says_so(place):
 
 
 def test_a_filter_that_is_damaged_is_replaced(place):
-    """A filter that is damaged is replaced, and does not push out the one before."""
+    """The previous filter stays."""
     for revision in (1, 2):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         place.update()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update --rollback, and what was rolled back from."""
+"""keyveto update --rollback, and the filter that was rolled back from."""
 
 import os
 
@@ -8,7 +8,7 @@ from runs import run
 from update_place import a_filter, all_ones, revision_of, traced
 
 
-def test_rollback_exchanges_the_filter_and_the_one_before_it(place):
+def test_rollback_exchanges_the_filter_and_the_previous_one(place):
     for revision in (1, 2):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         place.update()
@@ -19,8 +19,8 @@ def test_rollback_exchanges_the_filter_and_the_one_before_it(place):
     equal(place.names(), [".filter.pkbf.keyveto-update", "filter.pkbf", "filter.pkbf.previous"])
 
 
-def test_what_was_rolled_back_from_does_not_come_back_by_itself(place):
-    """What was rolled back from does not come back by itself, a later one does."""
+def test_an_update_does_not_reinstall_what_was_rolled_back_from(place):
+    """An update installs a later revision."""
     for etag in ('"same"', None):
         place.page.etag = etag
         for revision in (1, 2):
@@ -39,7 +39,7 @@ def test_what_was_rolled_back_from_does_not_come_back_by_itself(place):
 
 
 def test_what_was_rolled_back_from_stays_away(place):
-    """What was rolled back from stays away, whatever else happens meanwhile."""
+    """Also after other updates, failures and changes of the file."""
     def publish(revision):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
 
@@ -50,7 +50,7 @@ def test_what_was_rolled_back_from_stays_away(place):
         publish(revision)
         place.update()
     place.update("--rollback")
-    # --force that came to nothing.
+    # An update with --force that fails.
     place.page.cut = 4000
     place.refuse("--force", kept=True)
     place.page.cut = None
@@ -60,7 +60,7 @@ def test_what_was_rolled_back_from_stays_away(place):
     waits(1, 5)
     run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
     waits(2, 5)
-    # Only a later one comes by itself.
+    # Without --force, only a later revision is installed.
     publish(4)
     waits(2, 5)
     contains(place.update("--force"), "updated, revision 2 -> 4, ")
@@ -74,7 +74,7 @@ def test_what_was_rolled_back_from_stays_away(place):
 
 
 def test_a_rollback_to_a_later_revision_is_not_the_servers(place):
-    """A rollback to a later revision does not take what the server has for it."""
+    """The server's file of that revision counts as another file."""
     for revision, words in ((5, ()), (4, ("--force",))):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         place.update(*words)
@@ -83,7 +83,7 @@ def test_a_rollback_to_a_later_revision_is_not_the_servers(place):
     equal(place.site.requests[-1].headers["If-None-Match"], None)
 
 
-def test_a_rollback_to_nothing_or_to_something_bad_is_refused(place):
+def test_a_rollback_to_a_missing_or_bad_filter_is_refused(place):
     place.update()
     contains(place.refuse("--rollback"), "there is no previous one (filter.pkbf.previous beside it)")
     for bad, why in ((b"", "shorter than a filter header"), (a_filter()[:-1], "cut short or damaged"),
@@ -101,7 +101,7 @@ def test_a_rollback_to_nothing_or_to_something_bad_is_refused(place):
 
 
 def test_a_rollback_says_how_where_files_cannot_be_exchanged(place):
-    """Where two files cannot be exchanged, a rollback says how it can be done."""
+    """The message has the commands."""
     for revision in (1, 2):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         place.update()
@@ -111,8 +111,7 @@ def test_a_rollback_says_how_where_files_cannot_be_exchanged(place):
     contains(messages, "the file system cannot exchange it with the previous one; move that over it: ", "stays as it")
 
 
-def test_a_rollback_brings_a_filter_back_where_there_is_none(place):
-    """A rollback brings a filter back where there is none, or a damaged one."""
+def test_a_rollback_replaces_a_missing_or_damaged_filter(place):
     for revision in (1, 2):
         place.page.body, place.page.etag = a_filter(revision), f'"{revision}"'
         place.update()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update: what root's hands do not touch."""
+"""keyveto update: files that it does not touch as root."""
 
 import contextlib
 import os
@@ -17,8 +17,8 @@ from update_place import a_filter, revision_of
 NOBODY = 65534
 
 
-def look_at(path):
-    """All that a file is, without following a link."""
+def state_of(path):
+    """Content, inode, mode, owner and times of a file. Links are not followed for the latter."""
     seen = path.lstat()
     return path.read_bytes(), seen.st_ino, seen.st_mode, seen.st_uid, seen.st_mtime_ns, seen.st_ctime_ns
 
@@ -38,28 +38,28 @@ def test_root_follows_no_link_that_is_not_roots(place):
             link.symlink_to(target)
             os.chown(link, owner, owner, follow_symlinks=False)
             place.write_settings()
-            before = look_at(secret), look_at(place.target), place.names()
+            before = state_of(secret), state_of(place.target), place.names()
             for words in ((), ("--force",), ("--dry-run",), ("--rollback",)):
                 result = run("update", "--settings", place.settings, "--filter", link / below, *words, status=2)
                 contains(result.problems[0], "root does not follow the symbolic link 'link' on the way")
-                equal((look_at(secret), look_at(place.target), place.names()), before, f"{words}")
+                equal((state_of(secret), state_of(place.target), place.names()), before, f"{words}")
             equal(os.listdir(theirs), ["link"] if folder == theirs else [])
             link.unlink()
 
 
 def test_a_file_that_is_no_filter_is_not_replaced(place):
-    """A file that is no filter is not replaced; with --force it is kept beside."""
+    """With --force it is renamed and kept."""
     content = b"127.0.0.1 localhost\n"
     for content in (content, b"", b"pkbf"):
         place.target.write_bytes(content)
-        before = look_at(place.target)
+        before = state_of(place.target)
         for words in ((), ("--dry-run",), ("--rollback",)):
             result = place.run(*words, status=2)
             contains(result.problems[0],
                      f"{place.target}: is not a filter, and stays as it is; name the filter, or give --force")
-            equal((look_at(place.target), place.names()), (before, ["filter.pkbf"]))
+            equal((state_of(place.target), place.names()), (before, ["filter.pkbf"]))
         place.run("--force", "--dry-run", status=0)
-        equal((look_at(place.target)[0], place.names()), (content, ["filter.pkbf"]))
+        equal((state_of(place.target)[0], place.names()), (content, ["filter.pkbf"]))
         result = place.run("--force", status=0)
         contains(result.err.decode(), f"{place.target}: what was there is kept beside it as filter.pkbf.kept")
         kept = place.state / "filter.pkbf.kept"
@@ -71,8 +71,8 @@ def test_a_file_that_is_no_filter_is_not_replaced(place):
 
 
 @pytest.mark.throwaway
-def test_as_root_the_filter_gets_nobody_elses_owner(place):
-    """As root, the filter gets nobody else's owner, nor a mode that lets others write."""
+def test_as_root_the_filter_gets_no_other_owner(place):
+    """The filter gets no mode that lets others write."""
     place.state.chmod(0o1777)
     for revision, (uid, gid, mode, expected, told) in enumerate((
             (NOBODY, NOBODY, 0o666, (0, 0, 0o644), f"belonged to user {NOBODY}, and belongs to root now"),
@@ -88,24 +88,24 @@ def test_as_root_the_filter_gets_nobody_elses_owner(place):
 
 
 @pytest.mark.throwaway
-def test_a_link_that_comes_and_goes_leads_root_nowhere_else(place):
-    """A link and a file exchanged all the time lead root nowhere else."""
+def test_a_link_exchanged_during_the_run_does_not_redirect_root(place):
+    """Another process exchanges a link and a file all the time."""
     secret, source = place.state.parent / "shadow", place.state.parent / "source"
     secret.write_bytes(b"root:*:19000:0:99999:7:::\n")
     secret.chmod(0o600)
     source.write_bytes(a_filter(5))
-    before = look_at(secret)
+    before = state_of(secret)
     place.state.chmod(0o1777)
 
     def exchange():
         new = place.state / ".new"
         for make_it in (lambda: new.symlink_to(secret), lambda: new.write_bytes(a_filter(1)),
                         lambda: new.write_bytes(b"text")):
-            with contextlib.suppress(OSError):      # it is root's for now
+            with contextlib.suppress(OSError):      # at the moment root owns the file
                 new.unlink(missing_ok=True)
                 make_it()
                 os.rename(new, place.target)
-            time.sleep(rnd.random() * 0.02)     # now and then an update fits in between
+            time.sleep(rnd.random() * 0.02)     # an update can end between two exchanges
 
     rnd = random.Random(7)
     child = os.fork()
@@ -120,7 +120,7 @@ def test_a_link_that_comes_and_goes_leads_root_nowhere_else(place):
         for turn in range(300):
             result = place.run(*(("--force",) if turn % 2 else ()), source)
             seen.add(result.status)
-            equal(look_at(secret), before, f"{result.err}")
+            equal(state_of(secret), before, f"{result.err}")
             for path in place.state.iterdir():
                 path.unlink(missing_ok=True)
     finally:

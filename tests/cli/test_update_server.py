@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update: a server that rewinds and lies; certificates, secrets and proxies."""
+"""keyveto update: a server with older or bad filters; certificates, secrets and proxies."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from website import Authority, Page, Proxy, Site
 
 @pytest.mark.serves(body=large(4))
 def test_an_older_revision_is_refused_before_it_is_received(place):
-    """An older revision is refused before it is received; --force takes it."""
+    """With --force it is installed."""
     place.put(a_filter(5, entries=1500, p=20))
     over = threading.Event()
     place.page.pause = (200_000, over)
@@ -31,7 +31,7 @@ def test_an_older_revision_is_refused_before_it_is_received(place):
 
 
 def test_the_same_revision_with_other_content_is_refused(place):
-    """The same revision with other content is refused, and said to be odd."""
+    """The message says that the content differs."""
     place.put(a_filter(1, seed="ours"))
     contains(place.refuse(), "is revision 1, as the one that is installed, but differs from it", "use --force")
     place.put(a_filter(1, p=17))
@@ -40,7 +40,7 @@ def test_the_same_revision_with_other_content_is_refused(place):
     equal(place.target.read_bytes(), a_filter(1))
 
 
-def test_keys_that_were_added_here_are_not_lost_to_an_update(place):
+def test_an_update_does_not_lose_keys_that_were_added_here(place):
     place.update()
     run("filter", "add", place.target, ROOT / "testdata/demo/publisher-examples.pub", status=0)
     place.page.body, place.page.etag = a_filter(2), '"two"'
@@ -56,14 +56,14 @@ def test_a_newer_revision_that_has_lost_most_entries_is_refused(place):
     contains(place.update(), "updated, revision 2 -> 3, 300 entries")
 
 
-def test_a_filter_that_locks_out_everybody_or_nobody_is_refused(place):
-    """A filter that would lock everybody out, or nobody, is refused whatever the options."""
+def test_a_filter_that_lists_every_key_or_none_is_refused(place):
+    """Also with --force."""
     place.put(a_filter(1))
     nearly = bytearray(all_ones())
     nearly[-1] = 0
     dense = a_filter(9, entries=20_000, k=3, p=16)
     short = pkbf.Filter.create(10, 5, revision=9, time=1700000000)
-    short.add(b"one")       # few bits, but one of 512 patterns
+    short.add(b"one")       # few bits are set, but there are only 512 patterns
     for words in ((), ("--force",)):
         for body, why in ((all_ones(), "every bit is set, so that every key would be listed"),
                           (bytes(nearly), "would refuse 0.99"),
@@ -79,7 +79,7 @@ def test_a_filter_that_locks_out_everybody_or_nobody_is_refused(place):
     contains(place.update(), "updated, revision 1 -> 9, ")
 
 
-def test_what_is_no_filter_is_refused(place):
+def test_a_file_that_is_not_a_filter_is_refused(place):
     place.put(a_filter(1))
     for body, why in ((b"", "has 0 bytes, fewer than the header of a filter"),
                       (b"pkbfv1", "has 6 bytes, fewer than the header of a filter"),
@@ -93,8 +93,8 @@ def test_what_is_no_filter_is_refused(place):
 
 
 @pytest.mark.serves(etag=None)
-def test_an_endless_file_is_stopped_where_its_header_says(place):
-    """An endless file is stopped where its header says, a huge one before it comes."""
+def test_an_endless_file_is_cut_at_the_length_in_its_header(place):
+    """A file that is too large by its header is not received."""
     sent = []
 
     def endless(handler):
@@ -130,7 +130,6 @@ def test_an_endless_file_is_stopped_where_its_header_says(place):
 
 
 def test_endless_headers_and_odd_statuses_are_refused(place):
-    """Endless headers and a status that says nothing are refused."""
     def headers(handler):
         with contextlib.suppress(OSError):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
@@ -159,7 +158,7 @@ def test_endless_headers_and_odd_statuses_are_refused(place):
     place.update()
 
 
-def test_a_status_is_told_with_what_to_do(place):
+def test_an_http_status_is_reported_with_what_to_do(place):
     for status, hint in ((401, "correct the user and password"), (403, "correct the user and password"),
                          (404, "correct URL"), (410, "correct URL"), (429, "try again later"),
                          (500, "try again later"), (503, "try again later"), (418, "look at URL in a browser")):
@@ -169,8 +168,8 @@ def test_a_status_is_told_with_what_to_do(place):
 
 
 @pytest.mark.serves(body=large())
-def test_two_parts_that_do_not_meet_are_not_glued_together(place):
-    """A part that the server answers with another part is not glued together."""
+def test_two_parts_that_do_not_fit_are_not_joined(place):
+    """The server answers with another range than the one asked for."""
     good = place.page
     for content_range, etag in (("bytes 5-1048599/1048600", '"one"'), ("bytes */1048600", '"one"'),
                                 ("junk", '"one"'), (None, '"one"'), ("right", '"other"'), ("right", None)):
@@ -201,8 +200,7 @@ def test_two_parts_that_do_not_meet_are_not_glued_together(place):
 
 
 @pytest.mark.serves(body=large())
-def test_killed_while_a_part_is_begun_anew_nothing_is_glued(place):
-    """Killed while a part is begun anew, the next run does not glue two files together."""
+def test_killed_while_a_part_is_restarted_no_two_files_are_joined(place):
     calls = ("ftruncate", "fsync", "rename,renameat,renameat2", "unlinkat", "fallocate", "pwrite64")
     for call, number in [(call, number) for call in calls for number in range(1, 4)]:
         place.page.body, place.page.etag, place.page.cut = large(), '"one"', 400_000
@@ -217,8 +215,8 @@ def test_killed_while_a_part_is_begun_anew_nothing_is_glued(place):
 
 
 @pytest.mark.serves(body=large())
-def test_what_cannot_be_remembered_of_a_part_ends_it(place):
-    """What cannot be remembered of a part ends it, before there is one."""
+def test_an_update_fails_if_it_cannot_write_its_notes(place):
+    """It fails before it makes a part."""
     place.page.cut = 400_000
     place.refuse(kept=True)
     place.page.body, place.page.etag = large(2), '"two"'
@@ -230,8 +228,8 @@ def test_what_cannot_be_remembered_of_a_part_ends_it(place):
 
 
 @pytest.mark.serves(body=large())
-def test_killed_in_dry_run_it_leaves_no_part_with_anothers_name(place):
-    """Killed in --dry-run, it leaves no part that bears the name of another."""
+def test_killed_in_dry_run_no_part_is_left_under_anothers_etag(place):
+    """Such a part would be completed with bytes of another file."""
     place.page.cut = 400_000
     place.refuse(kept=True)
     place.page.body, place.page.etag, place.page.cut = large(2), '"two"', None
@@ -249,8 +247,7 @@ def test_killed_in_dry_run_it_leaves_no_part_with_anothers_name(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_range_that_cannot_be_satisfied_leads_to_all_of_it(place):
-    """A range that the server cannot satisfy leads to all of it."""
+def test_if_the_range_cannot_be_satisfied_the_whole_file_is_fetched(place):
     place.page.cut = 400_000
     place.refuse(kept=True)
     place.page.cut = None
@@ -269,8 +266,7 @@ def test_a_range_that_cannot_be_satisfied_leads_to_all_of_it(place):
     equal(place.target.read_bytes(), large())
 
 
-def test_a_server_with_a_bad_certificate_is_not_listened_to(place):
-    """A server whose certificate is not good is not listened to."""
+def test_a_server_with_a_bad_certificate_is_refused(place):
     place.put(a_filter(0))
     with tempfile.TemporaryDirectory() as folder:
         stranger = Authority(folder, "stranger")
@@ -292,7 +288,7 @@ def test_a_server_with_a_bad_certificate_is_not_listened_to(place):
     equal(place.site.requests, [])
 
 
-def test_what_is_secret_in_a_url_is_not_repeated_and_is_sent(place):
+def test_a_secret_in_a_url_is_sent_and_never_printed(place):
     place.lines["URL"] = place.site.url("/filter.pkbf?token=hidden", host="alice:hidden@localhost")
     messages = place.refuse()
     lacks(messages, "hidden", "alice")
@@ -316,7 +312,7 @@ def test_what_is_secret_in_a_url_is_not_repeated_and_is_sent(place):
         lacks(messages, "hidden")
 
 
-def test_a_proxy_is_used_proxy_the_environment_or_none(place):
+def test_the_proxy_comes_from_proxy_or_the_environment(place):
     proxy = Proxy()
     host = f"localhost:{place.site.port}"
     environment = {**os.environ, "https_proxy": f"http://127.0.0.1:{proxy.port}", "no_proxy": ""}
@@ -335,7 +331,7 @@ def test_a_proxy_is_used_proxy_the_environment_or_none(place):
     contains(place.refuse("--force"), "check the network, URL and Proxy")
 
 
-def test_what_is_secret_in_proxy_is_not_repeated(place):
+def test_a_secret_in_proxy_is_never_printed(place):
     for bad in ("htp://alice:hidden@localhost:1", "http://alice:hidden@local host:1", "http://alice:hidden@[::1",
                 "http://alice:hidden@localhost:99999", "http://alice:hidden@127.0.0.1:1"):
         place.lines["Proxy"] = bad

@@ -20,7 +20,7 @@ def test_a_filter_with_a_good_signature_is_installed(place):
     place.update()
     equal(place.target.read_bytes(), large())
     equal(place.update(), "already current, revision 1")
-    # Found by itself with a query, and with a path.
+    # The URL of the signature is derived from a URL with a query, and from a path.
     place.site.pages["/filter.pkbf?a=b"] = place.page
     place.site.pages["/filter.pkbf.sig?a=b"] = place.site.pages["/filter.pkbf.sig"]
     place.update("--force", place.site.url("/filter.pkbf?a=b"))
@@ -31,7 +31,7 @@ def test_a_filter_with_a_good_signature_is_installed(place):
 
 
 def test_signatureurl_and_identity_say_where_the_signature_is(place):
-    """SignatureURL and Identity say where the signature is, and whose."""
+    """Identity names the signer."""
     signer = Signer(place.settings.parent, "publisher")
     with_signers(place, f"filters@example.org {signer.public}")
     place.site.pages["/elsewhere"] = Page(signer.sign(a_filter()))
@@ -42,7 +42,7 @@ def test_signatureurl_and_identity_say_where_the_signature_is(place):
 
 
 def test_a_missing_or_bad_signature_is_a_failure(place):
-    """A missing or bad signature is a failure, whatever the options."""
+    """Also with --force and --dry-run."""
     folder = place.settings.parent
     signer, stranger = Signer(folder, "publisher"), Signer(folder, "stranger")
     with_signers(place, f"keyveto {signer.public}")
@@ -69,7 +69,7 @@ def test_a_missing_or_bad_signature_is_a_failure(place):
 
 
 def test_the_file_of_allowed_signers_must_be_there(place):
-    """The file of allowed signers must be there, and nobody else's to write."""
+    """Nobody else may be able to write it."""
     signer = Signer(place.settings.parent, "publisher")
     allowed = with_signers(place, f"keyveto {signer.public}")
     place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
@@ -82,8 +82,8 @@ def test_the_file_of_allowed_signers_must_be_there(place):
     equal(place.site.requests, [])
 
 
-def test_what_came_without_a_signature_is_fetched_again_with_one(place):
-    """What was installed without a signature is fetched again once one is asked for."""
+def test_a_filter_installed_without_a_signature_is_fetched_again(place):
+    """AllowedSigners was set after the filter had been installed."""
     place.update()
     signer = Signer(place.settings.parent, "publisher")
     with_signers(place, f"keyveto {signer.public}")
@@ -95,8 +95,8 @@ def test_what_came_without_a_signature_is_fetched_again_with_one(place):
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
-def test_when_the_signers_change_the_filter_is_judged_anew(place):
-    """When AllowedSigners or Identity changes, what is installed is judged anew, and stays in any case."""
+def test_if_the_signers_change_the_installed_filter_is_verified_again(place):
+    """AllowedSigners or Identity changes. The filter stays in any case."""
     def asks_for_all():
         return place.site.requests[-2].headers["If-None-Match"] is None
 
@@ -105,7 +105,7 @@ def test_when_the_signers_change_the_filter_is_judged_anew(place):
     signature = place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
     place.update()
     before = untouched(place.target)
-    # Others who still vouch for it.
+    # The new signers have signed the installed filter.
     for lines, identity in (([f"keyveto {next_signer.public}", f"keyveto {signer.public}"], None),
                             ([f"keyveto,other {signer.public}"], None), ([f"keyveto,other {signer.public}"], "other")):
         with_signers(place, *lines)
@@ -114,7 +114,7 @@ def test_when_the_signers_change_the_filter_is_judged_anew(place):
         equal((place.site.requests[-1].path, asks_for_all()), ("/filter.pkbf.sig", True))
         equal(place.update(), "already current, revision 1")
         equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
-    # One who does not, as often as it is asked, until the publisher signs it anew.
+    # The new signer has not: every run fails, until the publisher signs the filter again.
     with_signers(place, f"other {next_signer.public}")
     for _ in range(2):
         contains(place.refuse(), "no good signature by other for this filter",
@@ -122,17 +122,18 @@ def test_when_the_signers_change_the_filter_is_judged_anew(place):
                  "ask its publisher")
         equal(asks_for_all(), True)
     del place.site.pages["/filter.pkbf.sig"]
-    contains(place.refuse(kept=True), "has no signature that could be checked", "the installed filter is this same file")
-    # Of another one the same cannot be said.
+    contains(place.refuse(kept=True), "has no signature that could be checked",
+             "the installed filter is this same file")
+    # The server has another filter, so the message differs.
     place.page.body, place.page.etag = a_filter(2), '"two"'
-    lacks(place.refuse(kept=True), "what is installed")
+    lacks(place.refuse(kept=True), "the installed filter")
     place.page.body, place.page.etag = a_filter(), '"one"'
     signature.body = next_signer.sign(a_filter())
     place.site.pages["/filter.pkbf.sig"] = signature
     equal(place.update(), "already current, revision 1")
     place.update()
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
-    # It is vouched for by those who are asked now, whatever its signature's server does.
+    # The current signers have verified the installed filter, so no message speaks against it.
     place.page.etag = None
     place.update()
     del place.site.pages["/filter.pkbf.sig"]
@@ -141,14 +142,13 @@ def test_when_the_signers_change_the_filter_is_judged_anew(place):
     place.site.pages["/filter.pkbf.sig"] = signature
     place.update()
     equal(untouched(place.target), before)
-    # Where nobody is asked, nobody has changed.
+    # Without AllowedSigners, no signature is asked for.
     place.lines["AllowedSigners"] = place.lines["Identity"] = None
     place.update()
     equal(place.site.requests[-1].headers["If-None-Match"], '"one"')
 
 
-def test_a_signature_is_checked_where_children_are_ignored(place):
-    """A signature is checked, too, where the end of children is ignored."""
+def test_a_signature_is_checked_although_sigchld_is_ignored(place):
     def ignore():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
@@ -174,11 +174,10 @@ def test_an_identity_that_looks_like_an_option_is_a_name(place):
 
 
 def test_a_killed_ssh_keygen_is_not_called_a_bad_signature(place):
-    """When ssh-keygen is killed, the signature is not called a bad one."""
     signer = Signer(place.settings.parent, "publisher")
     with_signers(place, f"keyveto {signer.public}")
     place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
-    # Only the child that is to become it makes this call.
+    # Only the child that becomes ssh-keygen makes this call.
     status, messages = traced(place, ["-f", "-e", "trace=close_range", "-e", "inject=close_range:signal=KILL"])
     equal(status, 2, messages)
     contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there is still no filter")
@@ -187,12 +186,12 @@ def test_a_killed_ssh_keygen_is_not_called_a_bad_signature(place):
 
 @pytest.mark.serves(body=large())
 def test_ssh_keygen_gets_the_files_it_needs(place):
-    """ssh-keygen gets the files it needs, and nothing else of keyveto's."""
+    """ssh-keygen inherits no other descriptor."""
     signer = Signer(place.settings.parent, "publisher")
     with_signers(place, f"keyveto {signer.public}")
     place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(large()))
     log = place.settings.with_name("trace")
-    done = subprocess.run(["strace", "-f", "-e", "trace=execve,close_range", "-o", log, KEYVETO,
+    done = subprocess.run(["strace", "-f", "-e", "trace=execve,fcntl,close_range", "-o", log, KEYVETO,
                            *map(str, place.arguments())], capture_output=True, timeout=PATIENCE, check=False,
                           env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     equal(done.returncode, 0, done.stderr)
@@ -200,4 +199,5 @@ def test_ssh_keygen_gets_the_files_it_needs(place):
     contains(text,
              'execve("/usr/bin/ssh-keygen", ["/usr/bin/ssh-keygen", "-Y", "verify", "-f", "/proc/self/fd/4", '
              '"-I", "keyveto", "-n", "keyveto-filter", "-s", "/proc/self/fd/3"]')
-    contains(text, "close_range(5, 4294967295, 0)")
+    # Descriptor 5 reports that ssh-keygen could not be started. Its start closes it.
+    contains(text, "fcntl(5, F_SETFD, FD_CLOEXEC)", "close_range(6, 4294967295, 0)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update: a server that truncates, stalls and redirects, and parts that are gone on with."""
+"""keyveto update: a server that truncates, stalls or redirects, and parts that are resumed."""
 
 import contextlib
 import json
@@ -18,15 +18,14 @@ from website import Page, Site
 
 
 @pytest.mark.serves(body=large())
-def test_a_download_that_is_cut_short_goes_on_in_the_next_run(place):
-    """A download that is cut short is gone on with by the next run."""
+def test_the_next_run_resumes_a_download_that_was_cut_short(place):
     place.put(a_filter(0))
     place.page.cut = 400_000
     contains(place.refuse(kept=True), f"{place.site.url()}: ", "; try again later")
     received = place.part.stat().st_size
     assert 24 < received <= 400_000, received
     equal(stat.S_IMODE(place.part.stat().st_mode), 0o600)
-    # Again, and further.
+    # A second run gets further.
     contains(place.refuse(kept=True), "; try again later")
     asked = place.site.requests[-1].headers
     equal((asked["Range"], asked["If-Range"]), (f"bytes={received - 1}-", '"one"'))
@@ -40,8 +39,8 @@ def test_a_download_that_is_cut_short_goes_on_in_the_next_run(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_part_of_another_file_is_not_gone_on_with(place):
-    """A part is not gone on with if the file is another one by now."""
+def test_a_part_of_another_file_is_not_resumed(place):
+    """The file on the server was replaced."""
     place.page.cut = 400_000
     place.refuse(kept=True)
     place.page.cut, place.page.etag, place.page.body = None, '"two"', large(2)
@@ -51,8 +50,7 @@ def test_a_part_of_another_file_is_not_gone_on_with(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_part_is_not_gone_on_with_from_another_url(place):
-    """A part is not gone on with from another URL, or after the machine was started anew."""
+def test_a_part_is_not_resumed_from_another_url_or_after_a_reboot(place):
     def state():
         return json.loads((place.state / ".filter.pkbf.keyveto-update").read_text(encoding="utf-8"))
 
@@ -73,8 +71,8 @@ def test_a_part_is_not_gone_on_with_from_another_url(place):
 
 
 @pytest.mark.serves(body=large())
-def test_without_a_strong_etag_nothing_is_gone_on_with(place):
-    """Without an ETag that vouches for equal bytes nothing is gone on with."""
+def test_without_a_strong_etag_no_part_is_resumed(place):
+    """A weak ETag does not promise equal bytes."""
     for etag in (None, 'W/"weak"'):
         place.page.etag, place.page.cut = etag, 400_000
         contains(place.refuse(), "; try again later")
@@ -84,7 +82,7 @@ def test_without_a_strong_etag_nothing_is_gone_on_with(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_server_that_knows_no_ranges_sends_it_all(place):
+def test_a_server_without_ranges_sends_the_whole_file(place):
     place.page.cut, place.page.ranges = 400_000, False
     place.refuse(kept=True)
     place.page.cut = None
@@ -95,7 +93,6 @@ def test_a_server_that_knows_no_ranges_sends_it_all(place):
 
 @pytest.mark.serves(body=large())
 def test_a_part_that_is_complete_is_not_fetched_again(place):
-    """A part that was all there is taken without fetching it again."""
     place.page.cut = len(large()) - 1
     place.refuse(kept=True)
     place.page.cut = None
@@ -106,7 +103,7 @@ def test_a_part_that_is_complete_is_not_fetched_again(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_part_that_somebody_spoilt_does_not_become_the_filter(place):
+def test_a_part_that_somebody_changed_does_not_become_the_filter(place):
     place.page.cut = 400_000
     place.refuse(kept=True)
     with open(place.part, "r+b") as file:
@@ -119,9 +116,9 @@ def test_a_part_that_somebody_spoilt_does_not_become_the_filter(place):
 
 @pytest.mark.serves(body=large())
 def test_a_server_that_is_silent_is_given_up_by_stalltimeout(place):
-    """A server that is silent is given up, by StallTimeout and by Timeout."""
+    """Timeout ends the wait, too."""
     def give_up(keyword, seconds):
-        """Whether anything was received before."""
+        """Runs an update against a silent server: whether it had received something."""
         over = threading.Event()
         place.page.pause = (300_000, over)
         place.lines = {**lines, keyword: seconds}
@@ -134,7 +131,7 @@ def test_a_server_that_is_silent_is_given_up_by_stalltimeout(place):
     place.put(a_filter(0))
     lines = place.lines
     for keyword in ("StallTimeout", "Timeout"):
-        # A machine with other things to do may take longer than a few seconds to shake hands.
+        # On a busy machine the TLS handshake may take some seconds.
         assert any(give_up(keyword, seconds) for seconds in (2, 10, 50)), f"{keyword}: what was received is not kept"
     place.lines = lines
     place.page.pause = None
@@ -149,12 +146,12 @@ def test_a_server_that_does_not_even_shake_hands_is_given_up(place):
         contains(place.refuse(), "timed out")
         del place.lines["Timeout"]
     with contextlib.closing(socket.socket()) as deaf:
-        # Nobody else can have the port, and nobody listens on it.
+        # The port is bound, so nobody else can listen on it, and this socket does not listen.
         deaf.bind(("127.0.0.1", 0))
         place.lines["URL"] = f"https://localhost:{deaf.getsockname()[1]}/f"
         contains(place.refuse(), "Failed to connect", "check the network, URL and Proxy")
     place.lines["URL"] = "https://name.invalid/f"
-    # Where no name server answers, the resolver's own patience would outlast that of the connection.
+    # If no name server answers, the resolver would wait longer than the connection may take.
     contains(place.refuse(env={**os.environ, "RES_OPTIONS": "timeout:1 attempts:1"}),
              "Could not resolve host: name.invalid; check the network")
 
@@ -166,7 +163,7 @@ def test_a_file_without_a_length_that_ends_early_is_cut_short(place):
         handler.send_header("Connection", "close")
         handler.end_headers()
         handler.wfile.write(large()[:500_000])
-        # Said to be the end, by TLS.
+        # A TLS close_notify: the end of the data.
         handler.connection = handler.connection.unwrap()
 
     place.page.answer = until_close
@@ -177,7 +174,7 @@ def test_a_file_without_a_length_that_ends_early_is_cut_short(place):
 
 
 def test_a_redirect_to_https_is_followed(place):
-    """A redirect to https is followed, and its validators are not the file's."""
+    """The validators of the redirect are not those of the file."""
     for number, status in enumerate((301, 302, 303, 307, 308)):
         place.site.pages["/moved"] = Page()
         place.site.pages["/moved"].answer = redirect_to("/filter.pkbf", status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto update: trouble on this machine: settings, disks, terminals, neighbours, signals."""
+"""keyveto update: bad settings, full disks, terminals, other programs, signals."""
 
 import contextlib
 import fcntl
@@ -20,8 +20,8 @@ from runs import run
 from update_place import a_filter, authority, large, revision_of
 
 
-def test_a_mistake_in_the_settings_is_told(place):
-    """A mistake in the settings is told by file, line and reason, and nothing is fetched."""
+def test_a_mistake_in_the_settings_is_reported(place):
+    """The message names file, line and reason. No filter is fetched."""
     for line, reason in (("Nonsense x", 'unknown keyword "Nonsense"'), ("URL", "URL needs an argument"),
                          ("url a b", "URL takes one argument"), ('URL ""', "URL needs a URL"),
                          ('URL "x', "unterminated quote"), ("CAFile ca.pem", "CAFile needs an absolute path"),
@@ -73,8 +73,8 @@ def test_settings_or_a_place_that_others_may_write_are_refused(place):
 
 
 @pytest.mark.serves(body=large())
-def test_what_lies_where_the_part_belongs_is_not_written_through(place):
-    """What lies where the part belongs is not written through, nor trusted."""
+def test_a_file_in_the_place_of_the_part_is_not_used(place):
+    """keyveto neither writes through it nor trusts its content."""
     victim = place.state.parent / "victim"
     victim.write_bytes(b"untouched")
     victim.chmod(0o600)
@@ -93,7 +93,7 @@ def test_what_lies_where_the_part_belongs_is_not_written_through(place):
           f"{place.target}: cannot make .filter.pkbf.keyveto-part beside it: Is a directory")
 
 
-def test_a_state_that_is_damaged_or_somebodys_trick_does_no_harm(place):
+def test_damaged_or_forged_notes_do_no_harm(place):
     state = place.state / ".filter.pkbf.keyveto-update"
     place.update()
     good = json.loads(state.read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def test_a_state_that_is_damaged_or_somebodys_trick_does_no_harm(place):
 
 @pytest.mark.serves(body=large())
 def test_a_full_disk_fails_cleanly_and_leaves_no_part_behind(place):
-    # From a file without settings: in a namespace of their own, other users than root are not trusted with any.
+    # Without settings: in a user namespace, files of the caller do not count as trusted.
     small, old, source = (place.state / name for name in ("small", "old", "source"))
     small.mkdir()
     old.write_bytes(a_filter(0))
@@ -141,13 +141,13 @@ def test_a_limit_on_the_size_of_files_fails_cleanly(place):
 
 @pytest.mark.serves(body=large())
 def test_on_a_terminal_progress_is_shown(place):
-    """On a terminal, progress is shown, and is gone before a message."""
+    """The progress is erased before a message."""
     def on_terminal():
         shown = b""
         pid, fd = pty.fork()
         if pid == 0:
             os.execv(KEYVETO, [str(KEYVETO), *map(str, place.arguments())])
-        with contextlib.suppress(OSError):      # the end, for a terminal
+        with contextlib.suppress(OSError):      # the other end of the terminal is closed
             while data := os.read(fd, 65536):
                 shown += data
         os.close(fd)
@@ -168,7 +168,7 @@ def test_on_a_terminal_progress_is_shown(place):
 
 
 @pytest.mark.serves(body=large())
-def test_two_at_a_time_the_second_gives_way(place):
+def test_a_second_run_at_the_same_time_is_refused(place):
     over = threading.Event()
     place.page.pause = (300_000, over)
     with place.start() as first:
@@ -182,8 +182,7 @@ def test_two_at_a_time_the_second_gives_way(place):
 
 
 @pytest.mark.serves(body=large(7))
-def test_what_another_program_did_meanwhile_is_not_lost(place):
-    """What another program does to the filter meanwhile is not lost."""
+def test_a_change_by_another_program_during_the_run_is_not_lost(place):
     place.put(a_filter(0))
     over = threading.Event()
     place.page.pause = (300_000, over)
@@ -200,7 +199,7 @@ def test_what_another_program_did_meanwhile_is_not_lost(place):
     place.update()
 
 
-def test_the_lock_of_those_who_write_the_filter_is_waited_for(place):
+def test_an_update_waits_for_the_lock_of_other_writers(place):
     place.put(a_filter(0))
     lock = place.state / ".filter.pkbf.lock"
     lock.touch(mode=0o600)
@@ -218,14 +217,14 @@ def test_the_lock_of_those_who_write_the_filter_is_waited_for(place):
 
 
 @pytest.mark.serves(body=large())
-def test_a_signal_ends_it_as_signals_do(place):
-    """A signal ends it as signals do; what was received is kept if it can be gone on with."""
+def test_a_signal_ends_an_update_with_that_signal(place):
+    """The received part is kept if it can be resumed."""
     place.put(a_filter(0))
     for etag, sig in (('"one"', signal.SIGTERM), (None, signal.SIGINT), (None, signal.SIGHUP)):
         over = threading.Event()
         place.part.unlink(missing_ok=True)
         place.page.etag, place.page.pause = etag, (300_000, over)
-        # Also where a killed run is to be ended, which is done under the lock and its way with signals.
+        # Also if an update first finishes the work of a killed run, under the lock.
         os.link(place.target, place.old)
         with place.start() as process:
             wait_until(lambda: place.part.exists() and place.part.stat().st_size > 1000, "it receives")
@@ -249,7 +248,7 @@ def test_closed_standard_descriptors_are_not_mistaken_for_the_filter(place):
             done = subprocess.run(["sh", "-c", f'exec "$@" {redirection}', "sh", KEYVETO,
                                    *map(str, place.arguments("--force"))],
                                   capture_output=True, timeout=PATIENCE, check=False)
-            # What could not be printed is an error, though the filter is the new one.
+            # If the result cannot be printed, the status is 2, although the filter is the new one.
             equal(done.returncode, 2 if closed & 2 else 0, f"{redirection}: {done.stderr}")
             equal(place.target.read_bytes(), a_filter(), redirection)
             kept = {None: [], a_filter(0): ["filter.pkbf.previous"], b"text": ["filter.pkbf.kept"]}[old]
