@@ -73,7 +73,7 @@ def rate_by_bits(k, p, share):
 
 
 def rate_at_most(k, p, n):
-    """What the rate of a filter stays below; selftest.py counts it out."""
+    """What the rate of a filter stays below; test_oracle.py counts it out."""
     return bits_rate(k, p, n) + 2 * patterns_rate(p, n)
 
 

@@ -9,10 +9,10 @@ SubjectPublicKeyInfo: RFC 3279 §2.3 (RSA, DSA), RFC 5480 (EC, both point
 forms), RFC 8410 (Ed25519, Ed448), RFC 9881 (ML-DSA) and the LAMPS composite
 signatures document (id-MLDSA44-Ed25519-SHA512).
 
-What sshd forgives is forgiven here too: leading zero bytes of integers, one
-trailing NUL of a name, alias and short type names inside a blob.  Not checked,
-because no lookup depends on it: that a point is on its curve, that a
-certificate's signature is right.
+This accepts what sshd accepts: leading zero bytes of integers, one
+trailing NUL of a name, alias and short type names inside a blob.  It does not
+check that a point is on its curve, or that a certificate's signature is right,
+because no lookup depends on that.
 """
 
 import base64

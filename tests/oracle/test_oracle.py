@@ -63,6 +63,7 @@ XXH64_VALUES = ((b"", 0, 0xef46db3751d8e999), (b"", 1, 0xd5afba1336a3be4b),
 DSA = (("dsa", 1024),) if b"ssh-dss" in subprocess.run(
     ["ssh", "-Q", "key"], stdout=subprocess.PIPE, check=True).stdout.split() else ()
 
+
 def run(*command, stdin=None):
     done = subprocess.run(command, input=stdin, capture_output=True)
     if done.returncode != 0:
@@ -311,8 +312,8 @@ def test_certificates(scratch):
         assert sshkey.parse(plain) == key, title + " plain key"
         assert key.fingerprint == keygen_fingerprint(plain, key.type), title + " plain key, ssh-keygen"
 
-    assert sshkey.parse( sshkey.build_plain("rSa", sshkey.fields_rsa(e, n))) == rsa, "short name"
-    assert sshkey.parse(sshkey.build_plain( "ssh-rsa", sshkey.fields_rsa(e, n, 2049 - 257))) == rsa, "longest padding"
+    assert sshkey.parse(sshkey.build_plain("rSa", sshkey.fields_rsa(e, n))) == rsa, "short name"
+    assert sshkey.parse(sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(e, n, 2049 - 257))) == rsa, "longest padding"
     nested = sshkey.build_cert(sshkey.cert_name("ssh-rsa"),
                                sshkey.fields_rsa(e, n), blob)
     x, y = (int.from_bytes(half, "big") for half in (point[1:33], point[33:]))
@@ -345,10 +346,10 @@ def test_lines():
                         ("alias", b"rsa-sha2-256" + RSA_LINE[7:]),
                         ("odd options", b'a,,b="\\" c", ' + RSA_LINE)):
         assert sshkey.parse_line(line) == rsa, "line with " + title
-    assert sshkey.parse_line( b'command="echo A\\\\" ' + RSA_LINE + b' B" ' + EC_LINE).type == "ecdsa-sha2-nistp256", \
+    assert sshkey.parse_line(b'command="echo A\\\\" ' + RSA_LINE + b' B" ' + EC_LINE).type == "ecdsa-sha2-nistp256", \
         "only \\\" is an escape"
     for line in (b"", b" \t\r", b"# " + RSA_LINE):
-        assert sshkey.parse_line(line) == None, f"no key in {line[:5]!r}"
+        assert sshkey.parse_line(line) is None, f"no key in {line[:5]!r}"
     for title, line in (("BOM", b"\xef\xbb\xbf" + RSA_LINE),
                         ("wrong type", b"ssh-rsa " + ec_base64),
                         ("case", RSA_LINE.replace(b"ssh-rsa", b"SSH-RSA")),

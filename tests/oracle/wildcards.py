@@ -4,8 +4,8 @@
 
     wildcards.py [BUILD [PATTERNS [SEED]]]
 
-What sshd from 10.0 on makes of AuthorizedKeysFile is written down here once
-more, by way of regular expressions.  Each file holds its own path, so that the
+How sshd from 10.0 on reads AuthorizedKeysFile is implemented here a second
+time, with regular expressions.  Each file holds its own path, so that the
 guard's output says which files it read, and in which order.
 """
 
@@ -43,7 +43,7 @@ class Nothing(Exception):
 
 
 def characters(pattern):
-    """(character, whether it was escaped) each."""
+    """The pattern as a list of (character, whether it was escaped)."""
     found, rest = [], iter(pattern)
     for one in rest:
         if one == "\\":
@@ -54,7 +54,7 @@ def characters(pattern):
 
 
 def read_set(chars, start):
-    """The members of the set whose bracket is at start, and where it ends; None if it is no set."""
+    """(members, end) of the set whose bracket is at start. None if no set is there."""
     i = start + 1
     negated = chars[i:i + 1] == [("!", False)]
     i += negated
@@ -92,7 +92,7 @@ def read_set(chars, start):
 
 
 def segments(pattern):
-    """Each part between slashes: a name, or a regular expression."""
+    """The parts between slashes, each a name or a regular expression."""
     chars, parts, regex, name, wild = characters(pattern), [], "", "", False
     i = 0
     while i <= len(chars):
@@ -168,7 +168,7 @@ def printed(home, config):
 
 def main():
     if os.geteuid() != 0:
-        sys.exit("wildcards: the guard takes a configuration of root's only: run this as root")
+        sys.exit("wildcards: the guard reads only a keyveto.conf that root owns: run this as root")
     rng = random.Random(SEED)
     failures = read = 0
     with tempfile.TemporaryDirectory() as folder:
