@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The guard when system calls fail: each in turn, by strace.
+"""The guard when a system call fails: strace makes one call after the other fail.
 
-Whatever fails, the outcome is one that the configuration allows:
+Whichever call fails, the outcome is one that the configuration allows:
   - a listed key gets nothing, unless OnError is allow and the log says that
     there was no verdict;
-  - a clean key gets its files whole, or a status that makes sshd ignore them;
-  - a file that could not be opened is left out whole, and the log says so;
+- a clean key gets all bytes of its files, or a status that makes sshd ignore them;
+- a file that could not be opened is left out, and the log says so;
   - a refusal without a verdict leaves a line with the reason in the log.
-Never a crash, never a hang. What fails before main began may keep the guard
-from starting, and a log line may be lost when sending it is what failed.
+The guard never crashes or hangs. A fault before main may keep the guard
+from starting. A log line may be lost if the call that sends it fails.
 """
 
 import functools
@@ -21,29 +21,29 @@ import tracer
 from stage import DEFAULT_FILTER, Malformed, keys, play
 
 ERRORS = [tracer.error(name) for name in ("EIO", "ENOMEM", "EINTR", "EACCES", "EMFILE")]
-# No bytes at all: the end of a file, or a write that has to be repeated.
+# A transfer of no bytes: the end of a file, or a write that must be repeated.
 NOTHING = tracer.result(0)
 NOTHING_CALLS = ("read", "pread64", "write")
-# A change of identity that was never made.
+# A change of identity that reports success, and was not made.
 UNEARNED = tracer.result(0)
 UNEARNED_CALLS = ("setresuid", "setresgid")
 SIGNALS = [tracer.kill_by(name) for name in ("SIGKILL", "SIGTERM", "SIGPIPE", "SIGALRM")]
 HARMLESS = [tracer.kill_by(name) for name in ("SIGCHLD", "SIGWINCH", "SIGCONT")]
 
-SHORT_SHARE = 40        # of the short form: one run in so many
+SHORT_SHARE = 40        # the short form makes one run in so many
 
 
 @dataclass
 class Scenario:
-    """One way to call the guard, and what may come of it."""
+    """One way to call the guard, and the outcomes that are allowed."""
     title: str
-    argv: list              # but for --connection, which names the run
+    argv: list              # without --connection, which is different in each run
     listed: bool
     allow: bool             # OnError
     files: list             # the contents of the account's files, or what the command prints
     user: str = None        # started as this account, not as root
     command: tuple = ()
-    behind: str = None      # only what comes after the last call of this name is of interest
+    behind: str = None      # only calls after the last call of this name are tried
 
     def argv_of(self, run):
         return [*self.argv, "--connection", f"192.0.2.1 22 {run} 22", *(["--", *self.command] if self.command else [])]
@@ -64,7 +64,7 @@ def join(files):
 
 
 def subsets(files):
-    """What may come out when any of the files is left out."""
+    """The outputs that are allowed if any of the files is left out."""
     if not files:
         return {b""}
     return {join(list(part)) for part in _choices(files)}
@@ -109,7 +109,7 @@ def make_scenarios(stage):
 
 
 def _of_other_files(stage, shared, public, content, listed):
-    """What the account's file needs beyond being opened."""
+    """The calls for the account's file, apart from opening it."""
     argv = [stage.guard, "--user", shared.name, "--home", shared.home, "--type", public.type, "--key", public.blob]
     lines = {
         "a file that the account's own group may write": ("StrictModes private-group",),
@@ -120,7 +120,7 @@ def _of_other_files(stage, shared, public, content, listed):
 
 
 class Baseline:
-    """The calls of a run without a fault, and what they are for."""
+    """The calls of a run without a fault, sorted by their purpose."""
 
     def __init__(self, stage, scenario):
         done, self.calls = tracer.list_calls(stage.path("trace"), scenario.argv_of(stage.name_run()),
@@ -136,13 +136,13 @@ class Baseline:
         self.logging = self._find_logging()
 
     def _end(self, becomes_command):
-        """The guard's last call; behind it is the command that it became."""
+        """The guard's last call. Calls after it are those of the command behind --."""
         if not becomes_command:
             return len(self.calls)
         return next(call.index for call in self.calls if call.name == "execve" and call.nth == 2) + 1
 
     def _find_logging(self):
-        """The calls without which no line can reach the log."""
+        """The calls that a log line needs."""
         found = set()
         for call in self.calls:
             if call.name == "connect" and '"/dev/log"' in call.text:
@@ -154,12 +154,12 @@ class Baseline:
 
     @property
     def guards_own(self):
-        """All but the execve that started it, and the first, which has a case of its own."""
+        """All calls except the execve that started the guard, and the first call, which has its own case."""
         return [call for call in self.calls[self.interesting:self.end] if call is not self.first]
 
 
 def faults_of(call):
-    """Each fault that is tried on a call."""
+    """The faults that are tried on a call."""
     faults = [fault for fault in ERRORS if tracer.applies(fault, call)]
     if call.name in NOTHING_CALLS:
         faults.append(NOTHING)
@@ -169,7 +169,7 @@ def faults_of(call):
 
 
 class Judge:
-    """Whether an outcome is allowed; what is not is in whys."""
+    """Judges an outcome. whys has the reasons why it is not allowed."""
 
     def __init__(self, scenario, where, fault=None, before_main=False, log_may_be_lost=False):
         self.scenario, self.where, self.fault = scenario, where, fault
@@ -236,7 +236,7 @@ class Judge:
     def _may_be_printed(self):
         found = subsets(self.scenario.files)
         if self.file_may_end:
-            # The end of the file, as far as anybody can tell: it was cut short.
+            # A read of no bytes looks like the end of the file: the output is cut there.
             step = 64 * 1024
             cut = [self.scenario.files[0][:n] for n in range(0, len(self.scenario.files[0]), step)]
             found |= {join([one, *self.scenario.files[1:]]) for one in cut}
@@ -244,7 +244,7 @@ class Judge:
 
 
 def try_one(stage, scenario, baseline, call, fault, onwards=False):
-    """One run; why its outcome is not allowed."""
+    """Makes one run: the reasons why its outcome is not allowed."""
     judge = Judge.of_call(scenario, baseline, call, fault, onwards)
     run = stage.name_run()
     try:
@@ -265,21 +265,21 @@ def try_scenario(stage, report, scenario):
 
 
 def try_first_call(stage, report, scenario):
-    """Standard descriptors that cannot be had: the guard stops before anything else."""
+    """If the guard cannot open standard descriptors, it stops before anything else."""
     with report.case(f"guard: {scenario.title}: without /dev/null it refuses, and the log says why") as case:
         baseline = Baseline(stage, scenario)
         report.count(case, [try_one(stage, scenario, baseline, baseline.first, fault) for fault in ERRORS])
 
 
 def is_cut_from(part, whole):
-    """Whether one piece is missing in part, whose place a line end may have taken."""
+    """Whether a part of one piece is missing. A line end may stand in its place."""
     before = len(os.path.commonprefix([part, whole]))
     after = len(os.path.commonprefix([part[::-1], whole[::-1]]))
     return len(part) <= len(whole) and before + after >= len(part) - 1
 
 
 def try_short_transfers(stage, report, scenario):
-    """All data comes and goes in pieces, or any one transfer of it is short or empty."""
+    """All transfers move a few bytes only, or one transfer is short or empty."""
     with report.case(f"guard: {scenario.title}: short reads and writes") as case:
         def one(setting):
             size, at = setting
@@ -291,7 +291,7 @@ def try_short_transfers(stage, report, scenario):
             right = done.returncode == 0 and done.stdout == whole and said == ({("listed", "deny")} if scenario.listed
                                                                                else set())
             if size == 0 and not right:
-                # What ended too soon may be a file: no verdict, or an account's file that was cut short.
+                # The file that ended early may be one without which there is no verdict, or the account's.
                 right = (done.returncode == 1 and ("error", "deny") in said if scenario.listed or done.returncode
                          else is_cut_from(done.stdout, whole))
                 right = right and not (scenario.listed and done.stdout)
@@ -303,7 +303,7 @@ def try_short_transfers(stage, report, scenario):
 
 
 def try_lasting(stage, report, scenario):
-    """A disk that stays broken, a limit that stays reached."""
+    """The call fails from then on, as with a broken disk, or a limit."""
     with report.case(f"guard: {scenario.title}: every call, and all of its name after it") as case:
         baseline = Baseline(stage, scenario)
         plan = [(call, fault, True) for call in baseline.guards_own if call.index >= baseline.begin

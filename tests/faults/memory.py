@@ -3,8 +3,8 @@
 """The guard and the PAM module when memory runs out.
 
 A preloaded library makes the first allocation fail, then the second, and so on
-until there are no more; then each one and all after it. The outcomes are held
-to the rules of guard.py and pam.py.
+until a run has no more; then each one and all after it. The outcomes must obey
+the rules of guard.py and pam.py.
 """
 
 import sys
@@ -15,15 +15,15 @@ from stage import play
 
 SETTINGS = {"one allocation fails": "AT", "an allocation and all after it fail": "FROM"}
 
-# glibc's look-ups in /etc/passwd and /etc/group do not survive being without
-# memory, nor does its loader. Nobody is let in by that, and it is not ours to
-# mend.
+# Without memory, glibc's look-ups in /etc/passwd and /etc/group crash, and so
+# does its loader. No key is let in by that, and it is no fault of
+# keyveto's.
 LOADER_STATUS = 127
 NAME_SERVICE = frozenset("getpwnam getpwuid getgrgid initgroups setpwent getpwent endpwent".split())
 
 
 def crash_site(report, own):
-    """The function of another library in which it crashed, on behalf of our own object; None if in ours."""
+    """The function of another library in which a program crashed. None if it crashed in keyveto's own code."""
     frames = [frame.partition(":") for frame in report.partition("crash ")[2].split()]
     called = None
     for frame_object, _, function in frames:
@@ -34,7 +34,7 @@ def crash_site(report, own):
 
 
 def ends_in_libc(done, report, own):
-    """Whether libc gave up, in a look-up of names or in loading a library for it."""
+    """Whether libc crashed, in a look-up of names, or while it loaded a library for one."""
     if done.returncode == LOADER_STATUS:
         return b"cannot allocate memory" in done.stderr
     return done.returncode is not None and done.returncode < 0 and crash_site(report, own) in NAME_SERVICE
@@ -67,7 +67,7 @@ def try_pam(stage, report, scenario, title, setting):
             name = stage.name_run()
             settings = {setting: number, "HOLD": 1, "IN": stage.module.name}
             done, said = stage.run_preloaded("failalloc.c", scenario.argv_of(name), settings)
-            # What cannot be allocated to tell the person is not a fault of a phase.
+            # A phase does not fail if there is no memory for a message to the user.
             whys = pam.complaints(scenario, done, stage.log.decisions(name), log_may_be_lost=setting == "FROM")
             return said, [f"allocation {number}: {why}: {done}, {said}" for why in whys]
         report.count(case, [whys for _, whys in stage.until_unhit(one)])
@@ -91,7 +91,7 @@ def try_starting_pam(stage, report, scenario):
 
 def cases(stage, report):
     for scenario in guard.make_scenarios(stage):
-        started_as_root = scenario.user is None        # as an account it allocates no more
+        started_as_root = scenario.user is None        # started by an account, the guard makes the same allocations
         if not started_as_root or not report.wants(scenario.title):
             continue
         for title, setting in SETTINGS.items():

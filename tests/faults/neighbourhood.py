@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Where the hostile neighbours live: accounts, keys, a filter, and things that are none of their business."""
+"""What the tests of hostile neighbours share: accounts, keys, a filter, and files that only root may read."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from stage import ENVIRONMENT, as_account, run
 
 PYTHON = "/usr/bin/python3"     # every account may run this one
 SECRET = b"nobody but root may read this\n"
-# Whoever waited for a lock, or for the end of an endless file, would wait longer:
+# A guard that waits for a lock, or for the end of an endless file, takes longer:
 # the kernel takes a lease away after 45 seconds.
 QUICK_SECONDS = 40
 
@@ -37,13 +37,13 @@ class Neighbourhood:
         return [self.stage.guard, *words, *more]
 
     def ask(self, key, *more, prefix=(), instead=None, **options):
-        """One run of the guard, and what it logged."""
+        """One run of the guard: (how it ended, what it logged)."""
         name = self.stage.name_run()
         done = run([*prefix, *self.argv(key, name, *more, **instead or {})], **options)
         return done, self.stage.log.decisions(name)
 
     def check_both(self, case, what, seconds=QUICK_SECONDS, output=None, **how):
-        """A clean key is served whole and a listed one refused, soon."""
+        """Fails unless the guard soon prints all lines for a clean key, and nothing for a listed one."""
         output = self.lines if output is None else output
         done, _ = self.ask(self.clean, **how)
         case.check((done.returncode, done.stdout) == (0, output), f"{what}: a clean key: {done}")
@@ -56,7 +56,7 @@ class Neighbourhood:
 
 @contextlib.contextmanager
 def neighbour(account, code, *arguments, **environment):
-    """A program in Python that runs as an account until the block ends; the words of its first line."""
+    """Runs a program in Python as an account until the block ends. Yields the words of its first line."""
     argv = [PYTHON, "-c", code, *map(os.fspath, arguments)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd="/",
                           env={**ENVIRONMENT, **environment}, **as_account(account)) as process:

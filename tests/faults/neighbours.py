@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Hostile neighbours: what a local user can do to the guard, and to whoever writes a filter.
+"""Hostile neighbours: what a local user can do to the guard, and to a program that writes a filter.
 
-Locks, links, FIFOs and folders under its feet, huge files, a full disk,
+Locks, links, FIFOs and folders that change during a run, huge files, a full disk,
 limits, crafted arguments and environments, ptrace and core dumps. None of it
 may let a listed key in, read what only others may read, forge a log line, or
 hold up a login.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Neighbours with files: locks, names taken first, links and FIFOs in a race, huge files, a full disk."""
+"""Hostile neighbours with files: locks, names taken first, exchanged links and FIFOs, huge files, a full disk."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from stage import PATIENCE, as_account, run
 FILTER = "filter.pkbf"
 LOCKS = ("flock", "fcntl", "open file description", "lease")
 
-# Takes a lock of one kind on each file, exclusive where it may write.
+# Takes a lock of one kind on each file: an exclusive one if it may write the file.
 HOLDER = """
 import fcntl, os, struct, sys, time
 OFD_SETLK = 37
@@ -49,7 +49,7 @@ def locks_on_the_filter(hood, report):
     for kind in LOCKS:
         with report.case(f"neighbours: a user holds a lock ({kind}) on the filter and keyveto.conf") as case:
             with neighbour(hood.account, HOLDER, hood.filter, hood.config, LOCK=kind) as (_, held):
-                # A lease is its owner's to take.
+                # Only the owner of a file can take a lease.
                 case.check(int(held) == (0 if kind == "lease" else 2), f"the user could take {held} of 2 locks")
                 hood.check_both(case, "while locked")
                 case.note = f"{held} of 2 were to be had"
@@ -82,7 +82,7 @@ def lock_on_a_filter_being_written(hood, report):
         case.check(os.listdir(folder) == [FILTER], f"left behind: {os.listdir(folder)}")
 
 
-# Names that the writer of a filter uses, in a folder that all may write
+# Names that the writer of a filter uses, in a folder that everybody may write
 
 def _plant(path, how, victim, account):
     if how == "hard link":
@@ -136,7 +136,7 @@ def lock_file_held_by_a_user(hood, report):
 
 @contextlib.contextmanager
 def swapping(hood, account, name, others):
-    """A name is exchanged with others, over and over, by the account; at the end it must still be at it."""
+    """The account exchanges a name with others, over and over. Fails if that process has ended before the block."""
     argv = [hood.stage.swapper, name, *others]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, cwd="/", **as_account(account)) as process:
         try:
@@ -149,7 +149,7 @@ def swapping(hood, account, name, others):
 
 
 def _make_stock(hood, account):
-    """Things to stand where authorized_keys does."""
+    """Files of many kinds to stand in the place of authorized_keys."""
     stock = []
 
     def add(make):
@@ -168,12 +168,12 @@ def _make_stock(hood, account):
 
 
 def _run_the_race(hood, report, title, prepare):
-    """Ask the guard many times about a home in which one name is exchanged with others."""
+    """Runs the guard many times while one name in the home is exchanged with others."""
     stage = hood.stage
     with report.case(f"neighbours: {title}, in a tight loop") as case:
         account = stage.account()
         home, name, others = prepare(account)
-        # Only root may read these, but the guard has them open.
+        # Only root may read these files. The guard has them open.
         private = stage.write("private", hood.filter.read_bytes(), 0o600)
         configs = [stage.config(f"Filter {private}", f"StrictModes {mode}") for mode in ("yes", "no")]
         for config in configs:
@@ -199,7 +199,7 @@ def _run_the_race(hood, report, title, prepare):
 
         with swapping(hood, account, name, others):
             runs, enough = [], time.monotonic() + PATIENCE
-            # On a machine with other things to do, the swapper may have to wait for its turn.
+            # On a busy machine the swapper may get little time.
             while not runs or len(outputs) == 1 and time.monotonic() < enough:
                 runs += stage.each(one, range(4000 if stage.long else 160))
             report.count(case, runs)
@@ -208,7 +208,7 @@ def _run_the_race(hood, report, title, prepare):
 
 
 def races(hood, report):
-    """The file, its folder and the home itself are exchanged while the guard looks for them."""
+    """The file, its folder and the home are exchanged while the guard opens them."""
     private_home = hood.stage.make_folder("home", 0o700)
     (private_home / ".ssh").mkdir()
     for place in (private_home, private_home / ".ssh"):
@@ -248,7 +248,7 @@ def races(hood, report):
 
 
 def links_into_proc(hood, report):
-    """What the guard has open is no more for the account to read than it was before."""
+    """The account cannot use the guard's open files to read what it may not read."""
     stage, account = hood.stage, hood.other
     with report.case("neighbours: authorized_keys is a link into /proc/self") as case:
         private_filter = stage.write("private", hood.filter.read_bytes(), 0o600)
@@ -261,7 +261,7 @@ def links_into_proc(hood, report):
             account.authorized_keys.symlink_to(target)
             instead = {"config": private, "user": account.name, "home": account.home}
             if target.endswith("pagemap"):
-                continue                # has no end, like any huge file
+                continue                # /dev/zero and the like have no end
             done, _ = hood.ask(hood.clean, instead=instead)
             case.check(not done.hung, f"{target}: it hangs")
             for what in (SECRET.strip(), b"pkbfv1", b"root:"):
@@ -273,7 +273,7 @@ def links_into_proc(hood, report):
 # Sizes
 
 def huge_files(hood, report):
-    """A file without a useful end: the verdict does not wait for it, and no memory is spent on it."""
+    """The file has no end. The guard decides in time, and with little memory."""
     account = hood.stage.account()
     account.write(".ssh/authorized_keys", b"")
     instead = {"user": account.name, "home": account.home}
@@ -368,7 +368,7 @@ def full_disks(hood, report):
                     try:
                         worked.append(_write_on(hood, case, folder, source, arguments, f"{count} pages"))
                     except subprocess.CalledProcessError:
-                        continue        # not even the old filter fits
+                        continue        # the old filter does not fit either
             for inodes in range(2, 6):
                 with small_disk(stage, f"size=4m,nr_inodes={inodes}") as folder:
                     worked.append(_write_on(hood, case, folder, source, arguments, f"{inodes} inodes"))
@@ -376,7 +376,7 @@ def full_disks(hood, report):
             case.note = f"{worked.count(False)} of {len(worked)} runs failed"
 
 
-# In the short form, too; then what takes the long one.
+# These run in the short form, too. The others take long.
 ALL = (locks_on_the_filter, locks_on_the_accounts_file, lock_on_a_filter_being_written, names_taken_first,
        lock_file_held_by_a_user, links_into_proc, huge_files, full_disks, races)
 LONG = (many_files,)

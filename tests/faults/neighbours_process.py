@@ -20,7 +20,7 @@ from neighbourhood import PYTHON, QUICK_SECONDS, SECRET
 from stage import ENVIRONMENT, PATIENCE, Malformed, as_account, read_decision, run
 
 KIB, MIB = 1024, 1024 * 1024
-# What no log line and no terminal should be given as it is.
+# Texts that must be escaped in log lines and on terminals.
 NASTY = ("x\nJan  1 00:00:00 host sshd[1]: Accepted publickey for root", "x\r\n<38>verdict=clean action=allow",
          'x" verdict=allowed action=allow user="root', "x verdict=clean", "\x1b[2J\x1b]0;title\x07", "\x01\x02\x7f\t",
          "\\x0a\\n", "%s%n%x%1000000d", "é\u2028\u202e", "\udcff\udc80", "'; id; '", "$(id)`id`", "../../etc/shadow",
@@ -43,13 +43,13 @@ LIMITS = {
 
 
 def _limited(limit, value):
-    """A prefix that starts a program under a limit."""
+    """The words that start a program under a limit."""
     option = {"RLIMIT_FSIZE": "fsize"}.get(limit, limit.removeprefix("RLIMIT_").lower())
     return ["prlimit", f"--{option}={value}:{value}", "--"]
 
 
 def limits(hood, report):
-    """The outcome is right, or no outcome; what ends by a signal or an error is refused by sshd."""
+    """Under each limit the guard decides right, or fails. If it fails, sshd refuses the key."""
     stage = hood.stage
     for limit, values in LIMITS.items():
         with report.case(f"neighbours: started under {limit}") as case:
@@ -72,7 +72,7 @@ def limits(hood, report):
 
 
 def limited_output(hood, report):
-    """The output goes to a file that may not grow."""
+    """The guard writes to a file that may not grow."""
     with report.case("neighbours: output to a file, under RLIMIT_FSIZE") as case:
         for size in (0, 10, len(hood.lines) - 1):
             for ignore in (False, True):        # SIGXFSZ
@@ -103,7 +103,7 @@ def _check_lines(case, what, lines):
 
 
 def nasty_arguments(hood, report):
-    """Each argument in turn, as an ordinary user who runs the guard by hand."""
+    """An ordinary user runs the guard by hand, with a bad text in one argument after the other."""
     stage = hood.stage
     places = {
         "--user": lambda text: {"user": text}, "--home": lambda text: {"home": text},
@@ -128,7 +128,7 @@ def nasty_arguments(hood, report):
 
             report.count(case, stage.each(one, NASTY))
             _check_lines(case, place, stage.log.take_rest())
-    with report.case("neighbours: by hand, with control bytes in words that are no option") as case:
+    with report.case("neighbours: by hand, with control bytes in words that are not options") as case:
         stage.log.take_rest()
         for text in NASTY:
             done = run([stage.guard, text], **as_account(hood.account))
@@ -137,7 +137,7 @@ def nasty_arguments(hood, report):
 
 
 def nasty_words_on_standard_error(hood, report):
-    """What sshd passes on to its own standard error, and so to its log, is one line a line too."""
+    """sshd copies the guard's standard error to its log, so a text must not break a line there either."""
     with report.case("neighbours: by hand, with control bytes: none of them on standard error") as case:
         for text in NASTY:
             for argv in ([text], ["--user", "x", "--home", text], ["--uid", text]):
@@ -148,7 +148,7 @@ def nasty_words_on_standard_error(hood, report):
 
 
 def files_of_others(hood, report):
-    """By hand the guard may read what its user may, and nothing else."""
+    """Run by hand, the guard reads only what its user may read."""
     stage, account, other = hood.stage, hood.account, hood.other
     with report.case("neighbours: by hand, it reads no file that its user may not") as case:
         stage.log.take_rest()
@@ -171,7 +171,7 @@ def files_of_others(hood, report):
             case.check(done.stdout == b"", f"{what}: {done}")
             for secret in (SECRET.decode().strip(), "root:", "pkbfv1"):
                 case.check(secret not in done.stderr.decode("latin1") + logged, f"{what}: {secret!r} is told")
-    with report.case("neighbours: by hand, a configuration or filter of one's own is not believed") as case:
+    with report.case("neighbours: by hand, a configuration or filter of the user's is refused") as case:
         own_config = account.write("keyveto.conf", f"Filter {hood.filter}\nOnHit warn\nOnError allow\n", 0o644)
         link = account.home / "link.conf"
         link.symlink_to(hood.config)
@@ -180,7 +180,7 @@ def files_of_others(hood, report):
             done, said = hood.ask(hood.listed, instead={"config": path})
             case.check((done.returncode, done.stdout) == (1, b""), f"{path}: {done}")
             case.check([one.verdict for one in said] == ["error"], f"{path}: logged {said}")
-    with report.case("neighbours: the guard runs with nobody's rights but its caller's") as case:
+    with report.case("neighbours: the guard runs with its caller's rights alone") as case:
         mode = stage.guard.stat().st_mode
         case.check(not mode & (stat.S_ISUID | stat.S_ISGID), f"mode {mode:o}")
         done, _ = hood.ask(hood.clean, "--", "/usr/bin/id", "-u", **as_account(account))
@@ -188,9 +188,9 @@ def files_of_others(hood, report):
 
 
 def commands_of_others(hood, report):
-    """What stands behind -- must be root's, and so must the way to it."""
+    """The command behind -- and the folders above it must belong to root."""
     stage, account = hood.stage, hood.account
-    with report.case("neighbours: -- COMMAND must be root's alone") as case:
+    with report.case("neighbours: -- COMMAND must belong to root") as case:
         echo = "#!/bin/sh\necho ran\n"
         good = stage.write("command", echo, 0o755)
         own = account.write("command", echo, 0o755)
@@ -234,7 +234,7 @@ def environments(hood, report):
 # Descriptors
 
 def closed_descriptors(hood, report):
-    """Nothing that the guard opens may take the place of a standard descriptor."""
+    """No file that the guard opens may get the number of a standard descriptor."""
     with report.case("neighbours: started with standard descriptors closed") as case:
         kept = (hood.config, hood.filter, hood.account.authorized_keys)
         before = [path.read_bytes() for path in kept]
@@ -257,7 +257,7 @@ def closed_descriptors(hood, report):
 
 
 def leaks_into_the_command(hood, report):
-    """The command gets the standard descriptors, whatever the guard had to open on the way to it."""
+    """The command inherits the standard descriptors alone, whatever the guard has opened."""
     stage = hood.stage
     with report.case("neighbours: -- COMMAND gets no descriptor of the guard's") as case:
         filters = [stage.filter(hood.listed) for _ in range(5)]
@@ -280,7 +280,7 @@ def leaks_into_the_command(hood, report):
 
 
 def log_out_of_order(hood, report):
-    """Without a log daemon, and with one that takes nothing more."""
+    """There is no log daemon, or its queue is full."""
     stage = hood.stage
     away = f"{stage.log.path}.away"
     with report.case("neighbours: no /dev/log, or one that nobody reads") as case:
@@ -294,7 +294,7 @@ def log_out_of_order(hood, report):
                     case.check((done.returncode, done.stdout) == (0, hood.lines), f"a clean key: {done}")
                     case.check(done.seconds < QUICK_SECONDS, f"a clean key waits {done.seconds:.1f} s")
                     done = run(hood.argv(hood.listed, stage.name_run()), 2 if listener else PATIENCE)
-                    # As with sshd itself, whoever logs waits for a daemon that is there and does not read.
+                    # syslog(3) waits for a daemon that does not read, in sshd as in the guard.
                     case.check(done.stdout == b"" and (listener or done.returncode == 0), f"a listed key: {done}")
                     case.note = "a listed key waits for a daemon that does not read" if done.hung else ""
         finally:
@@ -303,14 +303,14 @@ def log_out_of_order(hood, report):
 
 @contextlib.contextmanager
 def _deaf_daemon(path):
-    """A log daemon whose queue is full, as any local user can have it filled when it does not read."""
+    """A log daemon that does not read. Any local user can fill its queue."""
     with contextlib.ExitStack() as ends:
         daemon = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         daemon.bind(path)
         ends.callback(os.unlink, path)
         os.chmod(path, 0o666)
         sent = 1
-        while sent:         # each sender has a limit of its own; the queue is full when a new one gets nothing in
+        while sent:         # each sender has its own limit; the queue is full if a new sender cannot send
             sender, sent = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)), 0
             sender.setblocking(False)
             with contextlib.suppress(BlockingIOError):
@@ -322,7 +322,7 @@ def _deaf_daemon(path):
 
 # ptrace, memory, core dumps
 
-# What an account tries with a process of its own uid; prints what succeeded.
+# Run by the account: tries to look into a process of the same uid, and prints what succeeded.
 PRYING = """
 import ctypes, json, os, sys
 pid = int(sys.argv[1])
@@ -365,7 +365,7 @@ print(json.dumps(got))
 
 @contextlib.contextmanager
 def blocked_guard(hood, **how):
-    """A guard in the middle of printing: nobody reads what it prints."""
+    """A guard that waits in the middle of its output, as nobody reads the pipe."""
     account = hood.stage.account()
     account.write(".ssh/authorized_keys", hood.lines + b"#" * MIB)
     folder = hood.stage.make_folder("cwd", 0o777)
@@ -394,7 +394,7 @@ def _waiting_bytes(reader):
 
 
 def _pry(process, account):
-    """What an account gets at in a process."""
+    """What the account can read of a process, or do to it."""
     with open(f"/proc/{process.pid}/maps", encoding="ascii") as maps:
         address = next(line.split("-")[0] for line in maps if " rw-p " in line)
     done = run([PYTHON, "-c", PRYING, str(process.pid), address], **as_account(account))
@@ -421,7 +421,7 @@ def prying(hood, report):
                 case.check(not os.WCOREDUMP(status) and not os.listdir(folder), f"a core: {os.listdir(folder)}")
             case.note = "" if _dumps_cores(hood) else "but nothing dumps core here"
     with report.case("neighbours: another process of the account can be looked into") as case:
-        # So that it means something when the guard cannot.
+        # This shows that the attempts work on an ordinary process.
         account = hood.account
         with subprocess.Popen(["sleep", "60"], env=ENVIRONMENT, **as_account(account)) as process:
             time.sleep(0.05)
@@ -431,7 +431,7 @@ def prying(hood, report):
 
 
 def _dumps_cores(hood):
-    """Whether an ordinary process would have left a core."""
+    """Whether an ordinary process leaves a core on this machine."""
     folder = hood.stage.make_folder("cwd", 0o777)
     with subprocess.Popen(["prlimit", "--core=unlimited", "--", "sleep", "60"], cwd=folder,
                           **as_account(hood.account)) as process:
@@ -443,16 +443,16 @@ def _dumps_cores(hood):
 
 
 def undumpable_to_the_end(hood, report):
-    """A change of the effective IDs sets the dumpable flag to what fs.suid_dumpable says, 1 or 2 on some machines.
+    """A change of the effective IDs sets the dumpable flag to fs.suid_dumpable, which is 1 or 2 on some machines.
 
-    It also takes back that the guard dies with its parent.
+    It also clears the parent-death signal.
     """
     with report.case("neighbours: the guard cannot be traced or left over from when it becomes the account") as case:
         _, calls = tracer.list_calls(hood.stage.path("trace"), hood.argv(hood.clean, hood.stage.name_run()))
         changes = [call.index for call in calls
                    if call.name in ("setresuid", "setresgid") and call.text.endswith("= 0")]
         case.check(len(changes) == 3, f"not the group, the effective uid and the others: {changes}")
-        # Until the last one, which leaves the effective IDs alone, the account can do nothing to it.
+        # Until the last change, which does not change the effective IDs, the account cannot touch the guard.
         for flag in ("PR_SET_DUMPABLE", "PR_SET_PDEATHSIG"):
             set_at = [call.index for call in calls if call.name == "prctl" and flag in call.text]
             case.check(set_at and changes[-2] < set_at[-1] < changes[-1],

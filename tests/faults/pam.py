@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The PAM module when system calls fail: each one that it makes, by strace.
+"""The PAM module when a system call fails: strace makes each call of the module fail.
 
-A small program calls PAM as sshd does, in all three phases. Whatever fails, a
-listed key is never let in unless OnError is allow and the log says that there
-was no verdict; a clean key is, or the log says why not; and phases in which
-nothing failed say what they always say.
+A small program calls PAM as sshd does, in all three phases. Whichever call fails,
+a listed key is let in only if OnError is allow and the log says that there
+was no verdict. A clean key is let in, or the log says why not. Phases in which
+nothing failed answer as usual.
 """
 
 import re
@@ -28,11 +28,11 @@ SHORT_SHARE = 30
 
 @dataclass
 class Scenario:
-    """A login, and what its configuration allows."""
+    """A login, and the answers that its configuration allows."""
     title: str
     listed: bool
     allow: bool             # OnError
-    argv: list              # of the driver; RUN stands for the address that names the run
+    argv: list              # of pamdriver; RUN stands for the client address of the run
 
     def argv_of(self, name):
         return [name if word == "RUN" else word for word in self.argv]
@@ -64,7 +64,7 @@ def make_scenarios(stage):
 
 
 def read_codes(done):
-    """What each phase answered, as far as it was asked."""
+    """The answer of each phase that was called."""
     return {name: int(code) for name, code in re.findall(r"^([a-z]+) ([0-9]+)$", done.stdout.decode(), re.MULTILINE)}
 
 
@@ -75,7 +75,7 @@ def said_in(phase, decisions):
 
 
 def complaints(scenario, done, decisions, faulty=PHASES, log_may_be_lost=False):
-    """What is not allowed about the outcome, when a fault hit the given phases."""
+    """The reasons why the outcome is not allowed, if a fault hit the given phases."""
     if done.hung or done.returncode < 0:
         return ["it hangs" if done.hung else "it crashed"]
     codes, found = read_codes(done), []
@@ -106,14 +106,14 @@ def _phase_complaints(scenario, phase, code, said, faulty, log_may_be_lost):
 
 
 def calls_by_phase(calls):
-    """The calls that the module makes in each phase; libpam's report to the kernel's audit follows them."""
+    """The calls of the module in each phase. libpam's report to the kernel's audit comes after them."""
     found = {}
     for phase in PHASES:
         begin, end = (next(call.index for call in calls if call.name == "write" and f'"{edge} {phase}"' in call.text)
                       for edge in ("begin", "end"))
         inside = calls[begin + 1:end]
         audit = next((n for n, call in enumerate(inside) if "NETLINK_AUDIT" in call.text), len(inside))
-        # The driver's own words are none of the module's.
+        # The driver's own output is not the module's.
         found[phase] = [one for one in inside[:audit] if not (one.name == "write" and one.text.startswith("1,"))]
     return found
 
@@ -143,7 +143,7 @@ def faults_of(call):
 
 
 def try_one(stage, scenario, baseline, call, fault):
-    """One run; why its outcome is not allowed."""
+    """Makes one run: the reasons why its outcome is not allowed."""
     name = stage.name_run()
     try:
         done, _ = tracer.inject(stage.path("trace"), scenario.argv_of(name), call, fault)
@@ -164,7 +164,7 @@ def try_calls(stage, report, scenario):
 
 
 def try_short_transfers(stage, report, scenario):
-    """All data comes in pieces, or any one read of it comes up short or empty."""
+    """All reads return a few bytes only, or one read is short or empty."""
     with report.case(f"pam: {scenario.title}: short reads") as case:
         def one(setting):
             size, at = setting
@@ -180,7 +180,7 @@ def try_short_transfers(stage, report, scenario):
 
 
 def try_without_key(stage, report, scenario):
-    """A login without a key in it asks nothing of the system that could fail."""
+    """For a login without a key, the module makes no system call that could fail."""
     with report.case("pam: a login without a key makes no system call") as case:
         argv = [*scenario.argv_of(stage.name_run())]
         argv[5] = "password\n"

@@ -4,9 +4,9 @@
 
     python3 tests/faults/run.py [--long] [--build DIR]
 
-Prints what each script prints, as it ends, and a summary; exits with 1 if
-anything failed. Needs root, strace and a C compiler. Without --long a sample
-of the faults is tried, the same in each run.
+Prints the output of each script when it ends, and a summary. Exits with 1 if
+a case failed. Needs root, strace and a C compiler. Without --long it tries a
+sample of the faults, which is the same in each run.
 """
 
 import concurrent.futures
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("neighbours", "guard", "writer", "memory", "pam")        # those that take longest come first
+SCRIPTS = ("neighbours", "guard", "writer", "memory", "pam")        # the longest first
 
 
 def run_script(name):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * To be preloaded: makes transfers shorter than they were asked for, honestly:
- * what is said to be moved is moved, and the rest stays for the next time.
+* For LD_PRELOAD: makes read and write transfer fewer bytes than asked for.
+* The returned count is true: the rest is left for the next call.
  *
- *   SHORTIO_BYTES=M   at most so many bytes
+*   SHORTIO_BYTES=M   at most M bytes
  *   SHORTIO_AT=N      in the Nth transfer only; in each one without this
  *   SHORTIO_FD=FD     "!" is written there when the first is cut short, "="
  *                     when the Nth is there and no longer than that

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
-"""The stage for faults: a throw-away root, its accounts and keys, its log, and the count of cases.
+"""What all fault tests share: a throw-away root, accounts, keys, the log, and the report.
 
-A script calls play(), which starts it again in the sandbox of tests/e2e,
+A script calls play(), which starts the script again in the sandbox of tests/e2e,
 builds the helpers in C, and runs the script's cases.
 """
 
@@ -33,7 +33,7 @@ from logbook import Line, Malformed, read_decision  # noqa: E402,F401
 from machine import Machine  # noqa: E402
 from patience import PATIENCE  # noqa: E402
 
-SCRATCH_PARENT = "/var/lib"     # root's all the way up, and open to every account
+SCRATCH_PARENT = "/var/lib"     # root owns it and every folder above; every account can enter it
 DEFAULT_FILTER = "/var/lib/keyveto/filter.pkbf"
 PROGRAMS = ("keyveto", "keyveto-authorized-keys", "pam_keyveto.so")
 LIBRARIES = ("failalloc.c", "shortio.c")
@@ -41,12 +41,12 @@ TOOLS = ("strace", "cc", "useradd", "userdel", "ssh-keygen")
 WHYS_SHOWN = 12
 SHORT_COUNT = 60
 
-# What sshd gives to the guard (auth2-pubkey.c, subprocess): little else.
+# The environment that sshd gives to the guard (auth2-pubkey.c, subprocess).
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/games", "LANG": "C.UTF-8"}
 
 
 class Case:
-    """One line of the report; it fails by any check, or by raising."""
+    """One line of the report. A case fails if a check fails, or by an exception."""
 
     def __init__(self, title):
         self.title, self.note = title, ""
@@ -59,7 +59,7 @@ class Case:
 
 
 class Report:
-    """The lines of a script, and their sum."""
+    """The cases of a script, and their totals."""
 
     def __init__(self, wanted):
         self.wanted = wanted
@@ -69,7 +69,7 @@ class Report:
         return self.wanted in title
 
     def count(self, case, whys, what="runs"):
-        """Note how many runs a case took, and what each of them had to complain of."""
+        """Adds the number of runs to a case, and the complaints of each run."""
         whys = list(whys)
         self.runs += len(whys)
         case.note = f"{len(whys)} {what}"
@@ -103,10 +103,10 @@ class Report:
 
 
 class Journal:
-    """A syslog daemon of our own, which keeps the lines apart by the run they are about.
+    """A syslog daemon that sorts the lines by the run that they are about.
 
-    Each run is started with a client address of its own, and every line about
-    a decision names it.
+    Each run has its own client address, and every line about a decision names
+    that address.
     """
 
     def __init__(self, path="/dev/log"):
@@ -139,7 +139,7 @@ class Journal:
             self._arrived.notify_all()
 
     def flush(self):
-        """Everything sent before this call is in the book when it returns."""
+        """Returns once all lines that were sent before are sorted."""
         mark = f"mark {time.monotonic_ns()} {threading.get_ident()}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(f"<15>{mark}".encode(), self.path)
@@ -186,7 +186,7 @@ def _shorten(data):
 
 
 def run(argv, seconds=PATIENCE, **options):
-    """Run a program to its end, or to the end of our patience."""
+    """Runs a program, and kills it after that many seconds."""
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                "env": ENVIRONMENT, "cwd": "/", "start_new_session": True, **options}
     started = time.monotonic()
@@ -218,7 +218,7 @@ class Stage:
     # Things
 
     def path(self, stem):
-        """A fresh name in a folder that root owns all the way up."""
+        """A new path in a folder that root owns, as every folder above."""
         return self.folder / f"{stem}{next(self._names)}"
 
     def write(self, stem, content, mode=0o644):
@@ -250,7 +250,7 @@ class Stage:
         return self.write("keyveto.conf", "".join(f"{line}\n" for line in lines))
 
     def compile(self, source, *more):
-        """A program or, by its name, a library to be preloaded, in C."""
+        """Compiles C: a program, or a library for LD_PRELOAD, by the name of the source."""
         target = self.folder / "bin" / Path(source).stem
         kind = ["-shared", "-fPIC"] if source in LIBRARIES else []
         done = run(["cc", "-O2", "-Wall", "-Wextra", *kind, "-o", target, HERE / source, *more], env=None)
@@ -261,11 +261,11 @@ class Stage:
     # Runs
 
     def name_run(self):
-        """What the log will call a run: an address that no client has."""
+        """A client address for one run. The log names it."""
         return f"run{next(self._runs)}"
 
     def run_preloaded(self, source, argv, settings, **options):
-        """Run argv with a library of faults; how it ended, and what the library reports."""
+        """Runs argv with a preloaded library of faults: (how it ended, what the library reports)."""
         with self._building:
             if source not in self._libraries:
                 self._libraries[source] = self.compile(source)
@@ -281,14 +281,14 @@ class Stage:
             return done, report.read().decode()
 
     def each(self, function, items):
-        """function of each item, as many at a time as there are processors; the results in order."""
+        """The results of function for each item, in order. Runs as many at a time as there are processors."""
         with concurrent.futures.ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(function, items))
 
     def until_unhit(self, function):
-        """The results of function(1), function(2) and so on: pairs, and the first with nothing hit ends them.
+        """The results of function(1), function(2) and so on, which are pairs, until one had no hit.
 
-        The short form ends them after SHORT_COUNT, too.
+        The short form also ends after SHORT_COUNT.
         """
         found = []
         while all(hit for hit, _ in found) and (self.long or len(found) < SHORT_COUNT):
@@ -299,7 +299,7 @@ class Stage:
         return found[:count]
 
     def some(self, items, share):
-        """All of the items in the long form, about one in so many in the short one."""
+        """All items in the long form; in the short form, a sample of about one in share."""
         items = list(items)
         if self.long or share <= 1:
             return items
@@ -307,7 +307,7 @@ class Stage:
 
 
 def as_account(account):
-    """Options that start a program as an account."""
+    """Options of subprocess that start a program as an account."""
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
 
 
@@ -334,14 +334,14 @@ def _check_machine(build):
 
 
 def _perform(options, cases):
-    """The cases themselves, in the throw-away root."""
+    """Runs the cases. This process is in the throw-away root."""
     machine = Machine(throwaway=True)
     scratch = Path(tempfile.mkdtemp(prefix="kvt-faults-", dir=SCRATCH_PARENT))
     scratch.chmod(0o755)
     log = Journal()
     report = Report(options.k)
     try:
-        # The same system calls on every machine, whatever its name services are.
+        # So that every machine makes the same system calls, whatever its name services are.
         machine.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\n")
         cases(Stage(options, machine, scratch, log), report)
     finally:
@@ -359,7 +359,7 @@ def play(description, cases):
             return sandbox.run([sys.executable, *sys.argv])
         return _perform(options, cases)
     except sandbox.Refused as reason:
-        print(f"FAILED {Path(sys.argv[0]).name}: no throw-away root can be had: {reason}\n0 passed, 1 failed")
+        print(f"FAILED {Path(sys.argv[0]).name}: no throw-away root is possible here: {reason}\n0 passed, 1 failed")
         return 1
     except product.CannotRun as reason:
         print(f"FAILED {Path(sys.argv[0]).name}: {reason}\n0 passed, 1 failed")

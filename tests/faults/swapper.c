@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A neighbour who never rests: exchanges a name with one of others, over and
+* A hostile neighbour: exchanges a name with one of others, over and
  * over, until it is killed.
  *
  *   swapper NAME OTHER...
  *
- * The exchange is one step, so something always goes by that name.
+* The exchange is one step, so the name always exists.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -21,7 +21,7 @@ main(int argc, char **argv)
 	if (argc < 3)
 		errx(2, "usage: swapper NAME OTHER...");
 	for (;;) {
-		/* Any order will do, but not always the same. */
+		/* The order varies, so that it does not fit a victim's steps. */
 		at = at * 1103515245 + 12345;
 		if (renameat2(AT_FDCWD, argv[1], AT_FDCWD,
 			argv[2 + (at >> 16) % (unsigned int)(argc - 2)],

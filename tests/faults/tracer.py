@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""System calls by strace: the list of them, and one made to fail."""
+"""strace: lists the system calls of a program, and makes one of them fail."""
 
 import os
 import re
@@ -10,8 +10,8 @@ from stage import PATIENCE, Done, run
 _CALL = re.compile(r"^\d+ +([a-z_0-9]+)\((.*)$")
 _RESUMED = re.compile(r"^\d+ +<\.\.\. ")
 
-# These cannot fail (of futex, what wakes others), so neither do they here: what
-# a caller makes of an error that the kernel never returns proves nothing.
+# The kernel never returns an error from these (from futex: when it wakes others).
+# So no fault is injected there: the outcome would prove nothing.
 NEVER_FAIL = frozenset("""
     exit_group exit getpid gettid getppid getuid geteuid getgid getegid umask
     rt_sigreturn rt_sigprocmask set_tid_address restart_syscall futex
@@ -44,7 +44,7 @@ def parse(trace):
 
 
 class Fault:
-    """What happens to one call: an error, a result that was never earned, or a signal."""
+    """What happens at one call: an error, a result without the work, or a signal."""
 
     def __init__(self, title, action):
         self.title, self.action = title, action
@@ -75,7 +75,7 @@ def applies(fault, call):
 
 
 def expression(call, fault, onwards=False):
-    """strace's words for it."""
+    """The expression for strace's -e inject=."""
     action = fault.action
     if call.name == "brk" and not fault.is_signal:
         action = "retval=0"     # brk reports failure by an address, not by an error
@@ -85,7 +85,7 @@ def expression(call, fault, onwards=False):
 
 
 def trace(path, argv, *more, user=None, seconds=PATIENCE, **options):
-    """Run argv under strace; how it ended, and the trace, which is then gone."""
+    """Runs argv under strace: (how it ended, the trace). Removes the file of the trace."""
     command = ["strace", "-f", "-s", "512", "-o", path, *more]
     if user:
         command += ["-u", user]
@@ -100,13 +100,13 @@ def trace(path, argv, *more, user=None, seconds=PATIENCE, **options):
 
 
 def list_calls(path, argv, *more, **options):
-    """How a run without a fault ends, and its calls."""
+    """Runs argv without a fault: (how it ended, its calls)."""
     done, text = trace(path, argv, *more, **options)
     return done, parse(text)
 
 
 def inject(path, argv, call, fault, onwards=False, also=(), **options):
-    """A run with the fault, and with others at the same time. A fault that was not hit is an AssertionError."""
+    """Runs argv with the fault, and with the faults in also. Raises AssertionError if the fault was not hit."""
     done, text = trace(path, argv, *also, "-e", expression(call, fault, onwards), **options)
     if fault.is_signal:
         hit = any(later.name == call.name and later.nth == call.nth for later in parse(text))

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""keyveto filter add, create and merge: killed at each system call, and with each made to fail.
+"""keyveto filter add, create and merge: killed at each system call, and with each call failing.
 
-Afterwards the filter is the old one or the new one, byte for byte; what a
-killed run may leave beside it is what cli/host/replace.h says, and the next
-run takes that away. A run that fails says so, by a message that names a file
-and by status 2, keeps the old filter, and leaves nothing behind.
+Afterwards the filter is the old one or the new one, byte for byte. A killed
+run may leave only the files that cli/host/replace.h names, and the next run
+removes them. A run that fails prints a message that names a file, ends with
+status 2, keeps the old filter, and leaves no other file.
 """
 
 import os
@@ -34,7 +34,7 @@ class Scenario:
     title: str
     arguments: list         # FILTER and the names of its neighbours stand for paths in the folder
     template: object        # a folder
-    named: bool             # the file system cannot make files without a name
+    named: bool             # the file system has no O_TMPFILE
 
     def argv_of(self, stage, folder):
         words = [str(folder / word) if (folder / word).exists() or word == FILTER else word for word in self.arguments]
@@ -42,7 +42,7 @@ class Scenario:
 
 
 def make_scenarios(stage):
-    """Each command, where files without names can be had and where not."""
+    """Each command, on file systems with and without O_TMPFILE."""
     old, added = [stage.key() for _ in range(3)], [stage.key() for _ in range(2)]
     with_filter, without = stage.make_folder("with"), stage.make_folder("without")
     for folder in (with_filter, without):
@@ -63,7 +63,7 @@ def make_scenarios(stage):
 
 
 def state(folder):
-    """The filter, None if there is none, and what else is there that was not."""
+    """(the filter or None, the other files that were not there before)."""
     path = folder / FILTER
     known = {FILTER, "second.pkbf", "third.pkbf", "keys.pub"}
     return path.read_bytes() if path.exists() else None, set(os.listdir(folder)) - known
@@ -87,7 +87,7 @@ class Baseline:
         self.new, left = state(folder)
         if self.done.returncode != 0 or left or self.new == self.old:
             raise AssertionError(f"without any fault: {self.done}, left {left}")
-        # Once more, for what becomes of a run that was killed when all was done.
+        # A second run: what is expected after a run that was killed at its very end.
         self.again = run(scenario.argv_of(stage, folder), env=TIME)
         self.newer, _ = state(folder)
         self.main = next(call.index for call in self.calls if call.name == "rt_sigaction" and "SIGHUP" in call.text)
@@ -95,13 +95,13 @@ class Baseline:
         shutil.rmtree(folder)
 
     def _find_lock_calls(self):
-        """Where the lock file is made, is locked and is removed."""
+        """Finds the calls that make, lock and remove the lock file."""
         named = [call for call in self.calls if f'"{LOCK}"' in call.text]
         made, held, checked, removed = named[0], named[1], named[-2], named[-1]
         if (made.name, removed.name) != ("openat", "unlinkat"):
             raise AssertionError(f"not as expected: {made}, {removed}")
         self.lock = made.index
-        # During the first of these, and from before the last on, no handler removes it.
+        # The signal handler removes the lock file, but not during these calls.
         self.taking = self.calls[made.index:held.index + 1]
         self.giving_up = self.calls[checked.index - 1:removed.index + 1]
 
@@ -119,7 +119,7 @@ class Baseline:
 
 
 def attempt(baseline, call, fault):
-    """One run with a fault: the folder afterwards, and how it ended."""
+    """One run with a fault: (the folder afterwards, how the run ended)."""
     folder = baseline.fresh_folder()
     argv = baseline.scenario.argv_of(baseline.stage, folder)
     done, _ = tracer.inject(baseline.stage.path("trace"), argv, call, fault, also=baseline.also, env=TIME)
@@ -127,12 +127,12 @@ def attempt(baseline, call, fault):
 
 
 def try_signal(baseline, call, fault, leftovers):
-    """One run that a signal ends: why its outcome is not allowed."""
+    """One run that a signal ends: the reasons why its outcome is not allowed."""
     folder, argv, done = attempt(baseline, call, fault)
     content, left = state(folder)
     whys = []
     if done.returncode != -getattr(signal, fault.title):
-        # The exit was under way, or the command waits it out.
+        # The command was about to exit, or blocks the signal until it has finished.
         whys += [] if done.returncode == 0 and content == baseline.new else ["it was not killed"]
     if content not in (baseline.old, baseline.new):
         whys.append("neither the old filter nor the new one")
@@ -147,7 +147,7 @@ def try_signal(baseline, call, fault, leftovers):
 
 
 def _next_run(baseline, folder, argv, before):
-    """The same command again: it does its work, and takes away what the killed one left."""
+    """Runs the command again. It must succeed, and remove the files that the killed run left."""
     again = run(argv, env=TIME)
     content, left = state(folder)
     usual = (baseline.done.returncode, baseline.new) if before == baseline.old else (baseline.again.returncode,
@@ -161,7 +161,7 @@ def _next_run(baseline, folder, argv, before):
 
 
 def try_error(baseline, call, fault):
-    """One run with an error: why its outcome is not allowed."""
+    """One run with an error: the reasons why its outcome is not allowed."""
     folder, argv, done = attempt(baseline, call, fault)
     content, left = state(folder)
     whys = []
@@ -219,7 +219,7 @@ def try_scenario(stage, report, scenario):
 
 
 def try_lock(stage, report, scenario, baseline):
-    """A file system without locks, above all, is no reason to leave lock files behind."""
+    """The lock file is removed if it cannot be locked, as on a file system without locks."""
     with report.case(f"writer: {scenario.title}: the lock file is not left behind when it cannot be used") as case:
         plan = [(call, fault) for call in baseline.taking[1:] for fault in (*ERRORS, tracer.error("ENOLCK"))
                 if tracer.applies(fault, call) and call.name != "newfstatat" or fault is ERRORS[0]]
