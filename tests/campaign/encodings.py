@@ -1,22 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""No way around: whatever form a key comes in, keyveto judges it as sshd reads it.
+"""Encodings: keyveto judges a key as sshd reads it, in whatever form a client sends it.
 
     python3 tests/campaign/encodings.py                 the short form
     python3 tests/campaign/encodings.py --long [--count N] [--seed S]
     python3 tests/campaign/encodings.py --only N [--long] [--seed S]
 
-A variant is what a client offers (a key or certificate in some encoding) and
-what the account's files hold.  What an sshd without keyveto does with it
-decides; then the same sshd is asked through the guard and through PAM:
+A variant is an offer of a client (a key or certificate in some encoding), and
+the contents of the account's files.  An sshd without keyveto decides it
+first.  Then the same sshd is asked with the guard, and with PAM:
 
 - a clean key gets the same answer from the guard, by the same line;
 - a listed key, or a listed CA, is never let in, by the guard alone or by PAM
   alone, and the log says so;
 - keyveto check reports the line by which sshd would have let the key in.
 
-sshd is asked "would this key do?" for every variant, over connections that
-stay; a share of the variants logs in for real, some of them with ssh itself.
+sshd is asked "would you accept this key?" for every variant, over connections that
+stay open.  A share of the variants also logs in, some of them with ssh itself.
 The short form tries one oddity at a time and a few hundred combinations, the
 long form many more.  Variants are numbered: --only repeats one and shows it.
 """
@@ -46,8 +46,8 @@ import offers
 SHORT_COUNT, LONG_COUNT = 200, 60_000       # combinations at random
 SHORT_LINES, LONG_LINES = 20_000, 1_000_000  # lines for ssh-keygen
 LANES = 3 * (os.cpu_count() or 1) + 1
-# One in so many accepted variants logs in for real; with an odd number of
-# lanes, each lane has its share.
+# One in so many accepted variants also logs in.  LANES is odd, so that
+# each lane has its share of them.
 LOGIN_OF_OFFERS, LOGIN_OF_OTHERS, LOGIN_BY_SSH = 4, 32, 128
 GREETING = b"let in"
 COMMAND = "echo let in; echo $SSH_ORIGINAL_COMMAND $A"
@@ -78,13 +78,13 @@ FIGURES = {     # what is counted, and what it is called
 
 @dataclass(frozen=True)
 class Variant:
-    """One question: what is offered, and what the files hold."""
+    """One question: an offer, and the contents of the files."""
     number: int
     title: str
     offer: offers.Offer
     files: files.Files
-    logs_in: bool = False       # for real, by every way
-    by_ssh: bool = False        # and with the real client
+    logs_in: bool = False       # through each sshd
+    by_ssh: bool = False        # also with ssh
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Failure:
 
 @dataclass
 class Result:
-    """What a lane has to tell."""
+    """The counts and the failures of a lane."""
     figures: collections.Counter = field(default_factory=collections.Counter)
     failures: list = field(default_factory=list)
 
@@ -108,7 +108,7 @@ class Result:
 # --- variants ----------------------------------------------------------------
 
 def catalogue(pool, user, long):
-    """One oddity at a time: pairs of a title and a function that gives offer and files."""
+    """Variants with one oddity: (title, a function that gives offer and files)."""
     for make in offers.catalogue(pool, user):
         yield "offer", lambda make=make: _with_its_line(make())
     for name in pool.users if long else ("ed25519", "rsa", "p256"):
@@ -132,7 +132,7 @@ def _with_its_line(offer):
 
 
 def _crossed(pool, user):
-    """Lines of one sort, offers of the other, and keys that hide in each other."""
+    """Plain lines with certificates, CA lines with plain keys, and keys inside other keys."""
     pair, ca = pool.users["ed25519"], pool.authorities["ed25519"]
     certified, own = offers.certificate_offer(pair, ca, user), offers.certificate_offer(pair, pair, user)
 
@@ -160,7 +160,7 @@ def combination(pool, user, rng):
 
 
 def variants(pool, user, options, lane, of_lanes):
-    """The share of a lane, or the one variant that was asked for."""
+    """The share of a lane, or the one variant of --only."""
     number = -1
     for number, (title, make) in enumerate(catalogue(pool, user, options.long)):
         if _is_mine(number, options, lane, of_lanes):
@@ -186,7 +186,7 @@ def _is_mine(number, options, lane, of_lanes):
 # --- judging -----------------------------------------------------------------
 
 class Judge:
-    """Asks a lane's sshds about variants, and keyveto check about their files."""
+    """Asks the sshds of a lane about variants, and runs keyveto check on their files."""
 
     def __init__(self, lane, keyveto):
         self.lane, self.keyveto = lane, keyveto
@@ -194,7 +194,7 @@ class Judge:
         self._to_check = []
 
     def judge(self, variant):
-        """Ask everybody; what keyveto check says comes later."""
+        """Asks all sshds about a variant. check() runs keyveto check later."""
         lane, offer = self.lane, variant.offer
         lane.write(variant.files)
         vanilla = lane.ask("vanilla", offer)
@@ -262,9 +262,9 @@ class Judge:
         return [] if _too_long_to_pass(offer) else _wrong_log(found, part, "guard")
 
     def _log_in(self, variant):
-        """Logins for real, not listed: the same command runs and says the same.
+        """Logins with a key that is not listed: the same command runs, and prints the same.
 
-        Also whether sshd goes through with it.
+        Returns whether sshd lets the client in.
         """
         lane, offer = self.lane, variant.offer
         outcomes = {name: lane.login(name, offer, COMMAND) for name in ("vanilla", "guard", "PAM")}
@@ -274,7 +274,7 @@ class Judge:
         if outcomes["vanilla"] is lanes.NO_SESSION:
             self.result.figures["no session"] += len(outcomes)
             return complaints, False
-        # A session that ends with 255, for more variables than sshd takes, say, is for ssh a login that failed.
+        # ssh reports a session that ends with 255 as a failed login: sshd does so for too many variables.
         ended_by_sshd = outcomes["vanilla"] is not None and outcomes["vanilla"].status == 255
         if variant.by_ssh and hasattr(offer.pair, "private_fields") and not ended_by_sshd:
             entered = [name for name in outcomes if self._ssh(name, offer)]
@@ -283,7 +283,7 @@ class Judge:
         return complaints, True
 
     def _refuse_login(self, variant, part):
-        """(b) A listed key, with a signature: nothing by the guard, no session by PAM."""
+        """(b) A listed key, with a signature: refused with the guard; no session with PAM."""
         lane, offer = self.lane, variant.offer
         complaints = []
         self.result.figures["logins"] += 2
@@ -312,7 +312,7 @@ class Judge:
     # keyveto check
 
     def check(self):
-        """(c) Whether keyveto check names the lines, of all accepted so far."""
+        """(c) keyveto check reports the lines of all variants that were accepted so far."""
         by_pair = collections.defaultdict(list)
         for entry in self._to_check:
             offer = entry[0].offer
@@ -344,7 +344,7 @@ class Judge:
                  for found in re.findall(rb"/check/(\d+)-(\d):(\d+): listed: ", done.stdout)}
         if done.returncode not in (0, 1, 2) or (done.returncode == 1) != bool(named):
             raise RuntimeError(f"keyveto check exits with {done.returncode} and names {len(named)} lines")
-        # Megabytes of options, or a key that no guard can be told of: it says that it did not look.
+        # keyveto check does not read megabytes of options, or a key too long for any guard.  It reports that.
         unread = {tuple(int(number) for number in found)
                   for found in re.findall(rb"/check/(\d+)-(\d):(\d+): (?:line )?too long", done.stderr)}
         self.result.figures["unread"] += len(unread)
@@ -359,12 +359,12 @@ def _names(named, variant, answer):
 
 
 def _too_long_to_pass(offer):
-    """Whether %k is longer than an argument can be: then no command is run at all."""
+    """Whether %k is longer than an argument can be. sshd runs no command then."""
     return len(base64.b64encode(offer.blob)) >= ARGUMENT_MOST
 
 
 def _wrong_log(found, part, via):
-    """What is wrong with the log of one refusal."""
+    """The errors in the log of one refusal."""
     name, _, fingerprint = part
     if len(found) != 1:
         return [f"listed {name}: {len(found)} decisions logged via {via}, not 1"]
@@ -440,7 +440,7 @@ def run_sshd(world, program, pool, options):
 
 
 def collect(workers, results, progress):
-    """What all lanes have to tell, and a word about it every now and then."""
+    """Adds up the results of all lanes, and prints the progress at times."""
     total, told, missing = Result(), time.monotonic(), len(workers)
     while missing:
         with contextlib.suppress(queue.Empty):
@@ -517,7 +517,7 @@ def parse_arguments():
     if options.count is None:
         options.count = LONG_COUNT if options.long else SHORT_COUNT
     if options.only is not None:
-        options.count = options.only + 1        # enough to come to it
+        options.count = options.only + 1        # so that it occurs
     if options.lines is None:
         options.lines = LONG_LINES if options.long else SHORT_LINES
     return options

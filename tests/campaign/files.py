@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""What an account's authorized keys files may hold around one key.
+"""The authorized keys files that an account may have around one key.
 
-A file is put together from pieces, each usual or odd: what stands before the
-line, its options, the type, the base64, the comment, the line's end, what
-follows.  Whether sshd still finds the key, sshd decides.
+A file is made of pieces, each usual or odd: the lines before the key's
+line, its options, type, base64 and comment, the line's end, the lines
+after it.  sshd decides whether it still finds the key.
 """
 
 import base64
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import offers
 import sshkey
 
-NOWHERE = b'from="192.0.2.1"'       # a line that applies to nobody here
+NOWHERE = b'from="192.0.2.1"'       # no client of the tests has this address
 KIB = 1024
 
 
@@ -56,7 +56,7 @@ def text_of(pair):
     return line_of(pair, comment=b"", end=b"").text()
 
 
-# --- pieces: lists of (title, bytes), without the usual one ------------------
+# --- pieces: lists of (title, bytes), without the usual piece ---------------
 
 def _named(*pieces):
     return [(repr(piece) if len(piece) <= 60 else f"{len(piece)} bytes, {piece[:40]!r}…", piece) for piece in pieces]
@@ -90,7 +90,7 @@ def tokens(pair):
 
 @functools.lru_cache(maxsize=16)
 def base64_texts(key):
-    """The base64 of a key, written otherwise."""
+    """Other ways to write the base64 of a key."""
     middle = len(key) // 2
     bare = key.rstrip(b"=")
     pads = len(key) - len(bare)
@@ -125,7 +125,7 @@ def _successor(character):
 
 @functools.lru_cache(maxsize=16)
 def options(stranger, user):
-    """Options of lines with a plain key; stranger is somebody else's key."""
+    """Options of lines with a plain key. stranger is the key of another account."""
     other = text_of(stranger)
     simple = [
         b"restrict", b",restrict", b"restrict,", b"no-pty,,no-user-rc", b",", b",,", b",,,restrict,,,", b"RESTRICT",
@@ -196,7 +196,7 @@ def authority_options(user):
 
 @functools.lru_cache(maxsize=16)
 def before(pair, stranger):
-    """Lines in front of the one that counts."""
+    """Lines before the line of the key."""
     usual, other = line_of(pair), line_of(stranger).text()
     refused = line_of(pair, options=NOWHERE).text()
     blocks = [
@@ -238,7 +238,7 @@ def before(pair, stranger):
 
 
 def enclosed(target, with_colon, stranger):
-    """The line inside a block of some other form, where sshd does not see a block."""
+    """The line inside a block of another form. sshd does not know blocks."""
     spki = base64.encodebytes(sshkey.parse(stranger.blob).spkis[0])
     ssh = base64.encodebytes(stranger.blob)
     blocks = []
@@ -285,7 +285,7 @@ AFTER = [
 # --- files -------------------------------------------------------------------
 
 def catalogue(pair, stranger, user, authority=False):
-    """Every class of file around one key, one oddity at a time."""
+    """Every class of file around one key, with one oddity each."""
     user = user.encode()
     usual = {"options": b"cert-authority"} if authority else {}
     for where, pieces in (("lead", LEADS), ("between", SEPARATORS), ("after", SEPARATORS), ("comment", COMMENTS),
@@ -346,7 +346,7 @@ def _whole_files(pair, stranger, target, authority):
 # --- chance ------------------------------------------------------------------
 
 def random_files(rng, pair, stranger, user, authority=False):
-    """A line with a few oddities among other lines with theirs."""
+    """A line with a few oddities, among other odd lines."""
     user = user.encode()
     titles, pieces = [], {"options": b"cert-authority"} if authority else {}
 
@@ -393,7 +393,7 @@ _SPICE = [b'"', b"\\", b'\\"', *(b"%c" % byte for byte in b", \t\r\n\0#@=A-\xff\
 
 
 def mutate(rng, text):
-    """A few bytes added, taken or replaced, mostly where grammar is."""
+    """A few bytes added, removed or replaced, mostly at quotes, commas and blanks."""
     text = bytearray(text)
     for _ in range(rng.randint(1, 3)):
         at = rng.randrange(len(text) + 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Lines by the hundred thousand: what ssh-keygen finds on one, keyveto check finds too.
+"""Hundreds of thousands of lines: keyveto check finds each key that ssh-keygen finds.
 
-ssh-keygen -lf reads a line as sshd does, without minding what the options say.
-Many lines go into one file; a known key between each two tells them apart.
+ssh-keygen -lf reads a line as sshd does, but ignores the meaning of options.
+Many lines are in one file, with a known key between each two.
 """
 
 import base64
@@ -21,7 +21,7 @@ import openssh
 
 BATCH = 500
 SEED = "keyveto lines"
-PIECE_MOST = 4096       # the long ones are for sshd
+PIECE_MOST = 4096       # longer pieces are tried with sshd only
 FAILURES_SHOWN = 10
 
 
@@ -30,7 +30,7 @@ class Tally:
     passed: int = 0
     failed: int = 0
     keys: int = 0           # found by ssh-keygen
-    more: int = 0           # lines on which keyveto check finds one and ssh-keygen none
+    more: int = 0           # lines on which keyveto check finds a key and ssh-keygen none
     failures: list = field(default_factory=list)
 
     def add(self, other):
@@ -39,7 +39,7 @@ class Tally:
 
 
 class Lines:
-    """Makes lines, mostly a little odd."""
+    """Makes lines, most of them slightly odd."""
 
     def __init__(self, pool, seed):
         self._pool, self._rng = pool, random.Random(f"{seed}/lines")
@@ -60,7 +60,7 @@ class Lines:
                 ("end", 0.2, lambda: files.ENDS)):
             if rng.random() < chance:
                 _, piece = rng.choice(choices())
-                # A type in the options' place is what sshd does not take and keyveto need not.
+                # sshd refuses a type in the place of the options, and keyveto need not find the key.
                 if len(piece) <= PIECE_MOST and not (where == "options" and _starts_as_key(piece)):
                     pieces[where] = piece
         text = files.line_of(pair, encoding, **pieces).text()
@@ -75,7 +75,7 @@ def _starts_as_key(options):
 
 
 def judge(keyveto, empty_filter, folder, lines):
-    """Both programs' findings for some lines."""
+    """Compares the findings of both programs for some lines."""
     sentinel = keypairs.Ed25519(random.Random(SEED))
     text = files.text_of(sentinel)
     path = folder / f"lines-{os.getpid()}"
@@ -101,7 +101,7 @@ def judge(keyveto, empty_filter, folder, lines):
 def _by_sentinel(output, sentinel, count):
     found = [set() for _ in range(count)]
     current, marks = None, 0
-    # A comment of thousands of characters is cut off together with its line end.
+    # ssh-keygen cuts off a comment of thousands of characters, and its line end with it.
     for fingerprint, mark in re.findall(rb"\d+ (SHA256:\S{43}) (?:mark-(\d+) \(ED25519\)$)?", output, re.MULTILINE):
         if fingerprint == sentinel and mark:
             current = int(mark)
@@ -114,7 +114,7 @@ def _by_sentinel(output, sentinel, count):
 
 
 def _by_line(output, count):
-    """keyveto check's output; the lines in question have even numbers."""
+    """The keys in keyveto check's output. The tested lines have even numbers."""
     found = [set() for _ in range(count)]
     for number, fingerprint in re.findall(rb"^\S+:(\d+): clean: \S+ \d+ (SHA256:\S{43})", output, re.MULTILINE):
         if int(number) % 2 == 0:
@@ -123,7 +123,7 @@ def _by_line(output, count):
 
 
 def run(world, pool, count, seed):
-    """Judge count lines in as many processes as there are processors."""
+    """Compares the findings for count lines, in as many processes as there are processors."""
     started = time.monotonic()
     folder = world.scratch / "lines"
     folder.mkdir()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Key pairs of every type that some sshd takes, in plain Python.
 
-Made from a seeded generator, so that a seed gives the same keys everywhere,
-and able to sign, so that certificates and logins are real.  Slow, and careless
-about side channels: these keys guard nothing.
+The keys come from a seeded generator, so that a seed gives the same keys everywhere.
+They can sign, so that certificates and logins are real.  The code is slow, and has
+side channels: these keys protect nothing.
 """
 
 import base64
@@ -28,13 +28,13 @@ USER_PRESENT = 1    # PROTOCOL.u2f: the flag for a touched security key
 
 
 class KeyPair:
-    """What all types share; a type adds its name, fields(), and sign(data, algorithm)."""
+    """The base of all types. A type adds its name, fields(), and sign(data, algorithm)."""
 
     type = None
 
     @property
     def blob(self):
-        """The public key as everybody writes it."""
+        """The public key in its canonical form."""
         return sshkey.build_plain(self.type, self.fields())
 
     @property
@@ -43,7 +43,7 @@ class KeyPair:
         return (self.type,)
 
     def fields(self):
-        """What follows the type's name in the blob."""
+        """The bytes after the type's name in the blob."""
         raise NotImplementedError
 
     @property
@@ -92,7 +92,7 @@ class RSA(KeyPair):
 
 
 class PublicRSA(KeyPair):
-    """A modulus of any size whose factors nobody knows: for questions, not for logins."""
+    """A modulus of any size with unknown factors. It cannot sign, so it cannot log in."""
 
     type = "ssh-rsa"
     algorithms = RSA.algorithms
@@ -146,7 +146,7 @@ def _prime(rng, bits):
 
 
 def _is_prime(n):
-    """Probably; the bases are fixed, the numbers random."""
+    """Whether n is probably prime. The bases are fixed, as n is random."""
     if math.gcd(n, _SMALL_PRIMES) != 1:
         return False
     odd, twos = n - 1, 0

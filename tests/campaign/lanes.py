@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Lanes: an account, and the sshds that are asked about it, one question at a time.
+"""Lanes: an account, and the sshds that are asked about it, with one question at a time.
 
-A campaign runs several lanes side by side, each in a process of its own: sshd
-takes its time to say no, and Python has but one thread at work.
+A campaign runs several lanes at once, each in its own process: sshd delays
+a refusal, and Python runs one thread at a time.
 """
 
 import contextlib
@@ -43,11 +43,11 @@ REFUSED_SESSION = 254           # sshd's, when open_session fails
 NO_SESSION = Session(None, b"", b"")
 QUESTIONS_PER_CONNECTION = 500  # sshd ends a connection with too many
 
-# Every algorithm that this sshd has, and no patience lost.
+# sshd accepts every algorithm that it has, and does not delay or limit clients.
 OPEN_HANDED = ("PubkeyAcceptedAlgorithms *", "CASignatureAlgorithms *", "PermitUserEnvironment yes",
                "AuthenticationMethods publickey", "MaxAuthTries 1000000", "LoginGraceTime 0", "MaxStartups 1000")
 READ_FILES = "AuthorizedKeysFile " + " ".join(f".ssh/{name}" for name in FILES)
-# The module between two that say yes: what else a stack holds, the end-to-end tests try.
+# The module between two modules that permit. tests/e2e tries other stacks.
 PAM_STACK = """\
 auth required pam_permit.so
 account required pam_permit.so
@@ -58,7 +58,7 @@ session required pam_permit.so
 
 @dataclass(frozen=True)
 class Program:
-    """An sshd that is installed here, and what it knows."""
+    """An installed sshd, and the key types that it knows."""
     path: str
     version: str
     keywords: frozenset
@@ -98,7 +98,7 @@ class Daemon:
         service = f"sshd-kvc-{self.port}"
         self._log = folder / f"{service}.log"
         link, config = folder / service, folder / f"{service}.conf"
-        link.symlink_to(program.path)       # its PAM service is called like it
+        link.symlink_to(program.path)       # sshd's PAM service has the name of the program
         machine.write(f"/etc/pam.d/{service}", deployment.stack)
         options = [*deployment.options, f"Port {self.port}", f"HostKey {host_key}", f"PidFile {link}.pid"]
         if "pamservicename" in program.keywords:
@@ -126,13 +126,13 @@ class Daemon:
         self._reader.close()
 
     def news(self):
-        """What it has written since the last time."""
+        """The log that it has written since the last call."""
         return self._reader.read()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an sshd says to a key, and the file and line where it found it, if it tells."""
+    """The answer of an sshd to a key, and the file and line of the key, if the log has them."""
     accepted: bool
     place: str = ""
     line: "int | None" = None
@@ -144,7 +144,7 @@ class Answer:
         return f"connection lost ({self.lost})" if self.lost else "no"
 
 
-# Not from the line's beginning: a certificate's id, which comes before, may have line ends.
+# Not anchored at the line's beginning: a certificate's id comes before, and may contain line ends.
 _FOUND = re.compile(rb" found at (.*):([0-9]+)\r?$", re.MULTILINE)
 
 
@@ -153,7 +153,7 @@ class Lane:
 
     def __init__(self, world, number, program):
         self.number, self.program, self.world = number, program, world
-        # With a password, since sshd thinks an account without one locked, if it does not ask PAM.
+        # With a password, as sshd without PAM treats an account without one as locked.
         self.account = world.machine.add_account(password=str(number))
         self.folder = world.scratch / self.account.name
         self.folder.mkdir()
@@ -174,7 +174,7 @@ class Lane:
         self._log = world.log.add(self.account.name)
 
     def start_over(self):
-        """Forget what was said before."""
+        """Forgets the connections and the log so far."""
         for name in list(self._connections):
             self._hang_up(name)
         self.decisions()
@@ -197,7 +197,7 @@ class Lane:
                 self.account.write(f".ssh/{name}", content)
 
     def list_only(self, pair):
-        """Put the filter in place that lists this pair, or nothing."""
+        """Installs the filter that lists this pair, or the one that lists nothing."""
         fresh = self._filter.with_suffix(".new")
         shutil.copyfile(self.world.filters[pair], fresh)
         fresh.replace(self._filter)
@@ -207,7 +207,7 @@ class Lane:
         try:
             return self._ask(name, offer)
         except Lost:
-            # Once more: it may have been an older question that was one too many.
+            # Asked again: sshd may have closed the connection because of earlier questions.
             try:
                 return self._ask(name, offer)
             except Lost as reason:
@@ -238,7 +238,7 @@ class Lane:
             self._connections.pop(name).close()
 
     def login(self, name, offer, command):
-        """Log in and run a command; None when the key is refused, NO_SESSION when sshd hangs up after that."""
+        """Logs in and runs a command. None: the key is refused. NO_SESSION: sshd hangs up after that."""
         with Connection(self._daemons[name].port) as connection:
             def sign(data):
                 return offer.pair.sign(data, _signature_algorithm(offer))
@@ -262,7 +262,7 @@ class Lane:
 
 
 def _signature_algorithm(offer):
-    """The algorithm of the pair behind the one that was announced."""
+    """The signature algorithm of the pair that fits the announced algorithm."""
     for algorithm in offer.pair.algorithms:
         if offer.algorithm in (algorithm, sshkey.cert_name(algorithm)):
             return algorithm
@@ -311,7 +311,7 @@ class _LaneLog:
 
 
 class World:
-    """What all lanes share; the log is a Dispatcher, or something else that listens to syslog."""
+    """What all lanes share. log is a Dispatcher, or another reader of syslog."""
 
     def __init__(self, build, log):
         self.build, self.log = build, log
@@ -328,7 +328,7 @@ class World:
         shutil.rmtree(self.scratch)
 
     def add_filters(self, pairs):
-        """A filter for each pair, and one for none of them."""
+        """Makes a filter for each pair, and one that lists no pair."""
         for number, pair in enumerate([None, *pairs]):
             made = pkbf.Filter.create(20, 12, revision=1)
             for spki in sshkey.parse(pair.blob).published if pair else ():

@@ -6,8 +6,8 @@
 
 One sshd with the guard, then one with the PAM module, in the session phase of
 the stock stack.  Every verdict must be right, and for each refused login the
-log must have its one decision, and nothing else.  Each login has a key of its
-own, so that none can be mistaken for another; the client is ssh.
+log must have one decision, and nothing else.  Each login has its own key, so
+that no login can be mistaken for another.  The client is ssh.
 
 Meanwhile the filter is replaced a hundred times, by a rename, with one that
 lists the same keys and, every other time, some more.
@@ -46,7 +46,7 @@ FAILURES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Login:
-    """A login to come: an account, a key of its own, and whether that is listed."""
+    """A planned login: an account, a key of its own, and whether the key is listed."""
     account: object
     pair: object
     path: Path
@@ -62,7 +62,7 @@ class Login:
 
 
 class Replacer:
-    """Puts one filter after the other in the same place."""
+    """Installs one filter after the other in the same place."""
 
     def __init__(self, path, listed, more, replacements, logins):
         self._path, self._due = path, [-(-logins * n // replacements) for n in range(1, replacements + 1)]
@@ -79,7 +79,7 @@ class Replacer:
         fresh.replace(self._path)
 
     def advance(self, done):
-        """Replace it as often as is due after so many logins."""
+        """Replaces the filter as often as is due after so many logins."""
         while self._due and self._due[0] <= done:
             self._due.pop(0)
             self.replace()
@@ -103,7 +103,7 @@ def prepare(world, folder, count):
         path = folder / f"key{number}"
         path.touch(0o600)
         path.write_text(keypairs.private_key_file(pair), encoding="ascii")
-        # Half of each account's, though there is an odd number of accounts.
+        # Half of the logins of each account. The number of accounts is odd.
         logins.append(Login(account, pair, path, listed=number // ACCOUNTS % 2 == 0))
     for account in accounts:
         account.authorize(*(f"ssh-ed25519 {base64.b64encode(login.pair.blob).decode()}"
@@ -112,7 +112,7 @@ def prepare(world, folder, count):
 
 
 def run_logins(world, sshd, logins, replacer, at_once):
-    """Log in; yields what is wrong with each outcome, or nothing."""
+    """Logs in: yields an error for each wrong outcome, or nothing."""
     def one(login):
         outcome = world.clients.login(sshd, login.account, [login])
         expected = outcome.refused and not outcome.entered if login.listed else outcome.entered
@@ -126,7 +126,7 @@ def run_logins(world, sshd, logins, replacer, at_once):
 
 
 def judge_log(log, logins, via, revisions):
-    """What is wrong with the log: a decision for each refused login, and no other."""
+    """The errors in the log. It must have a decision for each refused login, and no other."""
     accounts = {login.account.name: login.account for login in logins}
     decisions = [decision for account in accounts.values() for decision in log.decisions(account)]
     by_key = collections.defaultdict(list)
@@ -173,7 +173,7 @@ def run_deployment(world, name, options):
     failed = [*wrong, *in_log]
     for complaint in failed[:FAILURES_SHOWN]:
         print(f"FAILED {name}: {complaint}")
-    # Each login counts twice: for its verdict, and for what the log says of it.
+    # Each login counts twice: for its verdict, and for its log line.
     return max(0, 2 * len(logins) - len(failed)), len(failed)
 
 

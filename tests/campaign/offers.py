@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""What a client may offer: one key pair in every encoding, alone or certified.
+"""The keys and certificates that a client may offer: a key pair in every encoding, alone or certified.
 
-An encoding is a way to write a public key, right, odd or wrong: which of them
-it is, sshd decides.  It may stand in a line, in an offer, inside a certificate,
-or there as the CA's key.
+An encoding is a way to write a public key. sshd decides whether it is right, odd
+or wrong.  It may stand in a line, in an offer, inside a certificate, or in a
+certificate as the CA's key.
 """
 
 import copy
@@ -15,12 +15,12 @@ import keypairs
 import sshkey
 from sshkey import string
 
-MPINT_MOST = sshkey.MPINT_MAX       # bytes of an integer that sshd still reads
+MPINT_MOST = sshkey.MPINT_MAX       # the most bytes of an integer that sshd reads
 CERT_PRINCIPALS_MOST = 256          # sshkey.h: SSHKEY_CERT_MAX_PRINCIPALS
 USER, HOST = 1, 2
 ALWAYS = 2**64 - 1
 LONG_APPLICATIONS = (1000, 60_000, 97_000, 99_000, 180_000)
-SEED = "keyveto"                    # the keys do not depend on the campaign's seed
+SEED = "keyveto"                    # for the keys, which do not depend on the campaign's seed
 
 
 class Pool:
@@ -32,11 +32,11 @@ class Pool:
         self.users["rsa16384"] = keypairs.PublicRSA(rng, 16384)
         self.authorities = _one_of_each(rng)
         self.strangers = [keypairs.Ed25519(rng) for _ in range(8)] + [keypairs.ECDSA(rng)]
-        # Keys of any length there are none, but security keys carry a text.
+        # Only security keys can have any length, as they carry a text.
         self.long = [keypairs.SecurityEd25519(rng, b"ssh:" + b"x" * size) for size in LONG_APPLICATIONS]
 
     def without(self, types):
-        """The same pairs but for those of types that some sshd does not know."""
+        """The same pairs without those types, which some sshd does not know."""
         kept = copy.copy(self)
         kept.users, kept.authorities = (
             {name: pair for name, pair in pairs.items() if pair.type not in types}
@@ -82,7 +82,7 @@ def canonical(pair):
 
 @functools.cache
 def encodings(pair):
-    """All of them, the canonical one first."""
+    """All encodings of a pair, the canonical one first."""
     usual = canonical(pair)
     found = [usual]
     for name in _names(pair):
@@ -98,7 +98,7 @@ def encodings(pair):
 
 
 def _names(pair):
-    """Other names: aliases, short ones in any case, and some of nothing at all."""
+    """Other names: aliases, short names in any case, and names of no key type."""
     known = {"ssh-rsa": ("rsa-sha2-256", "rsa-sha2-512", "RSA", "rsa", "rSa"),
              "ssh-dss": ("DSA", "dsa", "dSa"),
              "ssh-ed25519": ("ED25519", "ed25519", "eD25519"),
@@ -123,7 +123,7 @@ def _odd_fields(pair):
 
 
 def _odd_integers(numbers):
-    """Leading zeros up to what sshd reads and one more, in all or in one integer."""
+    """Leading zeros, as many as sshd reads and one more, in all integers or in one."""
     canonical_bytes = [number.to_bytes(number.bit_length() // 8 + 1, "big") for number in numbers]
     room = MPINT_MOST - max(map(len, canonical_bytes))
 
@@ -187,7 +187,7 @@ def _odd_application(pair):
 
 @dataclass(frozen=True)
 class Offer:
-    """What a client sends: an algorithm and a blob, made from these pairs."""
+    """What a client sends: an algorithm, and a blob made from these pairs."""
     title: str
     algorithm: str
     blob: bytes
@@ -196,15 +196,15 @@ class Offer:
 
     @functools.cached_property
     def parts(self):
-        """What in it may be listed: the part's name in the log, its pair and its fingerprint.
+        """The parts that may be listed: (the part's name in the log, its pair, its fingerprint).
 
-        An encoding may have made another key of the pair's, which then is not
-        listed with it; a security key is, by the plain key inside it.
+        An encoding may have turned the pair's key into another key, which is not listed
+        with the pair.  A security key is listed by the plain key inside it.
         """
         try:
             key = sshkey.parse(self.blob)
         except sshkey.BadKey:
-            # sshd will not take it either; if it does, the pair's keys must stay out.
+            # sshd refuses it, too.  If sshd takes it, the pair's keys must be refused.
             return [(name, pair, sshkey.parse(pair.blob).fingerprint)
                     for name, pair in (("key", self.pair), ("ca", self.ca)) if pair]
         found = [("key", self.pair, key), ("ca", self.ca if self.ca is not self.pair else None, key.ca)]
@@ -213,7 +213,7 @@ class Offer:
 
     @functools.cached_property
     def can_sign(self):
-        """Whether the private key of what is in there is at hand."""
+        """Whether this process has the private key of the offer."""
         try:
             return self.pair.can_sign and sshkey.parse(self.blob).blob == self.pair.blob
         except sshkey.BadKey:
@@ -233,7 +233,7 @@ class Certificate:
     fields: dict = field(default_factory=dict)      # for sshkey.build_cert
     signature: "str | None" = None                  # the CA's algorithm
     change: object = None                           # of the signature blob
-    keep_principals: bool = True                    # the account's name comes first among them
+    keep_principals: bool = True                    # the account's name is the first principal
 
 
 def certificate_offer(pair, ca, user, encoding=None, ca_encoding=None, certificate=Certificate(), algorithm=None):
@@ -266,7 +266,7 @@ _FORCED = (b"force-command", string(b"echo forced by the certificate"))
 
 @functools.cache
 def certificates():
-    """The ways to write what is neither key nor CA, the usual one first."""
+    """The ways to write the rest of a certificate, without key and CA, the usual one first."""
     odd = [
         ("host certificate", {"kind": HOST}), ("of kind 0", {"kind": 0}), ("of kind 3", {"kind": 3}),
         ("empty nonce", {"nonce": b""}), ("nonce of 1 byte", {"nonce": b"\0"}),
@@ -323,7 +323,7 @@ def signature_styles(ca):
 
 
 def catalogue(pool, user):
-    """Every class of offer, one oddity at a time: functions that make one."""
+    """Every class of offer, with one oddity each: functions that make an offer."""
     ca, pair = pool.authorities["ed25519"], pool.users["ed25519"]
 
     def plain(*arguments, **oddities):
@@ -365,7 +365,7 @@ def random_encoding(rng, pair, odd=0.5):
 
 
 def random_offer(rng, pool, user):
-    """Any combination; quick keys more often than slow ones."""
+    """A random combination. Quick keys occur more often than slow ones."""
     pair = _random_pair(rng, pool.users)
     algorithm = rng.choice(pair.algorithms)
     if rng.random() < 0.5:

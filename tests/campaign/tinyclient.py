@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
-"""A small SSH client that sends what it is told to, however odd.
+"""A small SSH client that sends any bytes as a key.
 
-The usual client parses a key before it offers it, and so cannot ask sshd about
-one that it would not take itself.  This one sends any bytes under any name.
-It also asks hundreds of questions ("would this key do?") over one connection,
-each a few milliseconds, where a login takes half a second.
+ssh parses a key before it offers the key, so it cannot ask sshd about a key that
+ssh itself refuses.  This client sends any bytes under any name.
+It also asks hundreds of questions ("would you accept this key?") over one connection,
+each in a few milliseconds. A login takes half a second.
 
 It knows one algorithm of each kind: curve25519-sha256 (RFC 8731), ssh-ed25519,
 aes128-ctr and hmac-sha2-256.  It does not check who the server is.
@@ -40,12 +40,12 @@ BLOCK, MAC = 16, 32
 
 
 class Lost(Exception):
-    """The server ended the connection, or spoke out of turn."""
+    """The server ended the connection, or sent an unexpected packet."""
 
 
 @dataclass
 class Session:
-    """How a command ended: its status is None when the server would not run it."""
+    """How a command ended. The status is None if the server did not run it."""
     status: "int | None"
     stdout: bytes
     stderr: bytes
@@ -81,7 +81,7 @@ class Connection:
     # Questions
 
     def ask(self, user, algorithm, blob):
-        """Whether this key would do."""
+        """Whether the server would accept this key."""
         self._send(_request(user, algorithm, blob, signed=False))
         return self._expect(USERAUTH_PK_OK, USERAUTH_FAILURE)[0] == USERAUTH_PK_OK
 
@@ -144,7 +144,7 @@ class Connection:
         self._sent += 1
 
     def _receive(self):
-        """The next packet that is not mere talk."""
+        """The next packet, without those that need no answer."""
         while True:
             try:
                 payload = self._unseal.unseal(self._read, self._received)
@@ -264,7 +264,7 @@ for _name in ("EVP_CIPHER_CTX_new", "EVP_aes_128_ctr"):
 
 
 class _CounterMode:
-    """AES in counter mode: the one thing that Python itself does not have."""
+    """AES in counter mode, which Python's standard library lacks."""
 
     def __init__(self, key, vector):
         self._context = ctypes.c_void_p(_crypto.EVP_CIPHER_CTX_new())
