@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a login may come to once keyveto is enabled, by what it came to before."""
+"""Which results a login may have with keyveto enabled, given its result before."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import grammar
 
-# What a note of `keyveto sshd status` about a Match block leaves open.
+# The ways in for which a note of `keyveto sshd status` about a Match block makes no claim.
 _WAYS_OF = {
     "authorizedkeysfile": ("authorized_keys", "cert-authority line"),
     "authorizedkeyscommand": ("AuthorizedKeysCommand", "cert-authority line"),
@@ -19,15 +19,15 @@ _WAYS_OF = {
 
 @dataclass
 class Difference:
-    """Something that is not as the law has it."""
+    """A breach of the rules in README.md."""
     kind: str
     phase: str
-    client: object = None       # its number; None if it is about no login
+    client: object = None       # its number; None if no login is concerned
     text: str = ""
 
 
 class Claims:
-    """What `keyveto sshd status` says is guarded."""
+    """The ways in that are guarded according to `keyveto sshd status`."""
 
     def __init__(self, output, notes):
         self.rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
@@ -36,7 +36,7 @@ class Claims:
             self.open_questions.update(_WAYS_OF.get(keyword.lower(), ()))
 
     def guards(self, account, way):
-        """Whether the way is guarded for the account; None where status leaves it open."""
+        """Whether the way is guarded for the account. None if status makes no claim."""
         if way in self.open_questions:
             return None
         for row in self.rows:
@@ -46,7 +46,7 @@ class Claims:
 
 
 def reduced(client):
-    """The client without what the filter lists; None if that is all it has."""
+    """The client without its listed keys. None if it has no others."""
     kept = []
     for identity in client["identities"]:
         if identity["key"] in grammar.LISTED_KEYS:
@@ -58,7 +58,7 @@ def reduced(client):
 
 
 def listed_ways(record):
-    """The ways by which sshd accepted something that the filter lists."""
+    """The ways by which sshd accepted a listed key or CA."""
     listed = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
     return {one.way for one in record.accepted if any(name in listed for name in one.fingerprints)}
 
@@ -66,9 +66,9 @@ def listed_ways(record):
 def _same(before, after):
     """Whether two logins are equal.
 
-    Of an sshd that breaks off (255, and no "Permission denied") the client may miss the
-    last words: 9.2 to 10.6 do so in monitor.c, "unexpected authentication", when root
-    may come by a forced command only, has none, and its password has expired.
+    If sshd breaks off (255, and no "Permission denied"), the client may miss its last
+    message. 9.2 to 10.6 break off in monitor.c, "unexpected authentication", if root
+    may log in by a forced command only, has none, and has an expired password.
     """
     if before == after:
         return True
@@ -78,17 +78,17 @@ def _same(before, after):
 
 
 def _moved(before, after):
-    """Whether a certificate came by a line of the account's files before, and by TrustedUserCAKeys after."""
+    """Whether sshd accepted a certificate by a line of the account's files before, and by TrustedUserCAKeys after."""
     return {one.way for one in before.accepted} == {"cert-authority line"} and \
         {one.way for one in after.accepted} == {"TrustedUserCAKeys"}
 
 
-def judge(client, before, without, after, enforced, claims, reordered=False):   # pylint: disable=too-many-arguments
-    """What is wrong with a login after; None if nothing is.
+def judge(client, before, without, after, enforced, claims, reordered=False):
+    """The error in a login after enable. None if it obeys the rules.
 
-    without is what the same client came to, before, without its listed keys: None
-    if it has nothing else. reordered: enable has said that sshd will ask
-    TrustedUserCAKeys before the files, and what a certificate loses by that.
+    without is the result of the same client, before, without its listed keys: None
+    if it has no others. reordered: enable has said that sshd will ask
+    TrustedUserCAKeys before the files, and that certificates lose restrictions.
     """
     if reordered and _moved(before, after):
         claimed = enforced and any(claims.guards(client["account"], way) for way in listed_ways(after))
@@ -96,7 +96,7 @@ def judge(client, before, without, after, enforced, claims, reordered=False):   
     offers_listed = any(map(grammar.is_listed, client["identities"]))
     ways = listed_ways(before)
     if enforced and offers_listed and before.is_nothing and after.is_nothing:
-        return None                 # refused for another reason, or in other words
+        return None                 # refused before and after, with another message
     if not enforced or not ways:
         return None if _same(before, after) else _name(before, after)
     claimed = [claims.guards(client["account"], way) for way in ways]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
-# pylint: disable=wrong-import-position
 import observe
 import world
 from compare import Claims, Difference, judge, listed_ways, reduced
@@ -21,29 +20,29 @@ from stock import StockServer
 PHASES = ("warn", "enable", "guard", "pam")
 _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
 WATCHED = ("/etc", "/var/lib/keyveto")
-# What enable says where the guard changes the order of TrustedUserCAKeys and the files.
+# A part of enable's message if the guard changes the order of TrustedUserCAKeys and the files.
 REORDERS = "sshd asks the accounts' files after it"
-KEEP_IN, KEEP_OUT = 6, 1         # clients that go on after the first logins: of those that got in, of the others
-REDUCED = 60                    # added to the number of a client that is tried without its listed keys
+KEEP_IN, KEEP_OUT = 6, 1         # of the clients that got in at first, and of the others, how many are tried further
+REDUCED = 60                    # added to the number of a client for its login without the listed keys
 
 
 @dataclass
 class Result:
-    """What came of a draw."""
-    invalid: str = ""           # why sshd does not take the configuration
+    """The result of a draw."""
+    invalid: str = ""           # why sshd refuses the configuration
     differences: list = field(default_factory=list)
-    refusals: dict = field(default_factory=dict)        # phase: the reason, in a few words
-    logins: int = 0             # all that were made
-    entered: int = 0            # before, of the draw's own
-    listed: int = 0             # of those, by something that the filter lists
+    refusals: dict = field(default_factory=dict)        # phase: enable's reason
+    logins: int = 0             # all logins
+    entered: int = 0            # logins before enable that got in
+    listed: int = 0             # those of them by a listed key or CA
     clients: int = 0
-    unsteady: list = field(default_factory=list)        # logins that differed once, and not when repeated
+    unsteady: list = field(default_factory=list)        # logins that differed once, and not again
 
 
 class Snapshots:
     """Everything below the watched folders: names, modes, owners, contents.
 
-    A file whose inode and times are those of the last time is not read again.
+    A file is not read again if its inode and times are unchanged.
     """
 
     def __init__(self):
@@ -86,14 +85,14 @@ class Experiment:
         self.consent = ()
 
     def run(self, phases=PHASES):
-        """All phases; the differences are in the result."""
+        """Runs all phases. The differences are in the result."""
         checked = subprocess.run([SSHD, "-t"], capture_output=True, text=True, check=False)
         if checked.returncode != 0:
             self.result.invalid = checked.stderr.strip()
             return self.result
         self.observer = observe.Observer(self.draw, self.pool)
         self.server.start()
-        self.look_before()
+        self.record_before()
         self.etc = self.snapshots.take()
         for phase in phases:
             self.try_phase(phase)
@@ -106,7 +105,7 @@ class Experiment:
         self.result.logins += len(self.clients)
         return dict(zip(self.clients, self.observer.observe(list(self.clients.items()))))
 
-    def look_before(self):
+    def record_before(self):
         self.before = self.observe()
         entered = [number for number, record in self.before.items() if not record.is_nothing]
         others = [number for number in self.clients if number not in entered]
@@ -132,21 +131,21 @@ class Experiment:
         done = self.switch("enable", *flags, *self.consent)
         if done.returncode == 1:
             self.expect_etc(phase, "a refusal changed things")
-            # Later forms are not asked without it: that would be the same question again.
+            # Later forms use --yes at once: without it, enable would refuse them, too.
             self.consent = ("--yes",)
             done = self.switch("enable", *flags, *self.consent)
         if done.returncode != 0:
             self.result.refusals[phase] = reason_of(done.stderr, self.draw)
             self.expect_etc(phase, "a refusal changed things")
             return
-        self.look_enabled(phase, REORDERS in done.stderr)
+        self.record_enabled(phase, REORDERS in done.stderr)
         done = self.switch("disable")
         if done.returncode != 0:
             self.add(phase, "disable fails", text=done.stderr)
         self.expect_etc(phase, "disable leaves a difference")
 
-    def look_enabled(self, phase, reordered):
-        """Where two forms of enable write the same bytes, the logins are made once."""
+    def record_enabled(self, phase, reordered):
+        """If two forms of enable write the same bytes, the logins are made once."""
         state = repr(sorted((path, entry) for path, entry in self.snapshots.take().items()
                             if entry != self.etc.get(path) and "sshd-state" not in path))
         if state not in self.seen:
@@ -171,7 +170,7 @@ class Experiment:
         self.result.differences.append(Difference(kind, phase, client, text))
 
     def compare(self, phase, records, enforced, claims, reordered=False):
-        """A login that differs is made once more: what counts is what it does twice."""
+        """A login that differs is made again. It counts if it differs twice."""
         for number, client in list(self.clients.items()):
             def wrong(record, n=number, who=client):
                 return judge(who, self.before[n], self.without.get(n), record, enforced, claims, reordered)
@@ -189,16 +188,16 @@ class Experiment:
 
 
 def _as_if(record, number):
-    """A record as it would be from the address and port of the client that it stands for."""
+    """The record with the address and port of the client with that number."""
     def renamed(words):
         return tuple(re.sub(rf"\b(127\.0\.\d)\.{number + 1}\b", rf"\1.{number - REDUCED + 1}", word) for word in words)
     return observe.Record(record.status, renamed(record.ran), renamed(record.words), record.listening, record.tunnel)
 
 
 def reason_of(stderr, draw):
-    """The message that says why, without the draw's own names and numbers."""
+    """The message with the reason, without the names and numbers of the draw."""
     lines = [line for line in stderr.splitlines() if line and "note: " not in line]
-    # What was found in the files comes before the reason, which is the last word.
+    # Findings in the files come first, the reason is the last message.
     line = lines[-1] if lines else "no message"
     line = re.sub(r"^keyveto( sshd)?( enable)?: ", "", line)
     for account in sorted(draw["accounts"], key=lambda one: -len(one["name"])):

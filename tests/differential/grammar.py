@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: ISC
 """Draws a server from a grammar: its configuration, accounts, files and clients.
 
-A draw is made of dicts, lists, words and numbers alone, so that shrink.py can
-take any part of it away, and the same seed gives the same draw everywhere.
+A draw consists of dicts, lists, strings and numbers, so that shrink.py can
+remove any part of it. The same seed gives the same draw everywhere.
 
     config      include, main, drop_ins, matches: what stands in sshd_config
     accounts    the lines of passwd, group and shadow, and the home
     groups      groups beside the accounts' own
     files       files with keys or principals, each for one account
-    commands    what AuthorizedKeysCommand and AuthorizedPrincipalsCommand serve
+    commands    the commands of AuthorizedKeysCommand and AuthorizedPrincipalsCommand
     cas         the files that TrustedUserCAKeys names
-    clients     who logs in: as whom, from where, with which keys
+    clients     the logins: to which account, from where, with which keys
 """
 
 import random
@@ -21,15 +21,15 @@ CLEAN_CAS, LISTED_CA = ("ca0", "ca1"), "listedca"
 
 HOME = "/opt/kvd"               # the harness's own folder in the throw-away root
 PROBE = f"{HOME}/probe"
-ECHO_PORT = 7007                # what direct forwardings reach
-ROLE = "webadmin"               # a principal that is no account's name
-CLIENTS = (11, 13)             # more than are tried to the end: see experiment.py
+ECHO_PORT = 7007                # the target of direct forwardings
+ROLE = "webadmin"               # a principal that is not the name of an account
+CLIENTS = (11, 13)             # experiment.py tries a part of them to the end
 
 ODD_NAMES = ("john smith", "restrict alice", "dot.ted", "DOM\\erin", "Frank", "x" * 32, "hash#tag", "per%cent",
              "star*", "jos\u00e9", "dash-_", "m$")
 PLAIN_NAMES = ("alice", "bob", "carol", "dave")
 
-# Client networks, which are loopback addresses; the second has names in /etc/hosts.
+# The networks of clients. They are loopback addresses. The second has names in /etc/hosts.
 NETS = (1, 2, 3)
 LOCAL_ADDRESSES, PORTS = ("127.0.0.1", "127.0.0.9"), (22, 2222)
 
@@ -40,7 +40,7 @@ def quote(text):
 
 
 def is_listed(identity):
-    """Whether the filter knows the key, or the CA of its certificate."""
+    """Whether the filter lists the key, or the CA of its certificate."""
     certificate = identity.get("certificate")
     return identity["key"] in LISTED_KEYS or bool(certificate and certificate["ca"] == LISTED_CA)
 
@@ -71,7 +71,7 @@ def settings_of(draw):
 
 
 def file_of(pattern, account):
-    """The file that a pattern means for an account; of a wildcard, one that it finds."""
+    """The file that a pattern names for an account. For a wildcard, one file that matches."""
     path = pattern.replace("*", "any").replace("?", "1")
     for token, value in (("%h", account["home"]), ("%u", account["name"]), ("%U", str(account["uid"])), ("%%", "%")):
         path = path.replace(token, value)
@@ -79,7 +79,7 @@ def file_of(pattern, account):
 
 
 class Grammar:
-    """One draw; features says what the local sshd has."""
+    """Makes one draw. has_glob: the local sshd has wildcards in AuthorizedKeysFile."""
 
     def __init__(self, seed, has_glob=False):
         self.r = random.Random(seed)
@@ -126,7 +126,7 @@ class Grammar:
         return {
             "name": name, "uid": uid, "gid": uid, "home": "/nonexistent" if private and self.maybe(0.04) else home,
             "home_mode": self.pick({0o755: 8, 0o700: 4, 0o775: 2 if private else 0, 0o777: 0.5 if private else 0}),
-            # Whether somebody else is a member of its own group, too.
+            # Whether another account is a member of its private group.
             "shared_group": private and self.maybe(0.08),
             "password": self.pick({"good": 12, "change": 1, "expired": 0.3, "locked": 1}),
             "shell": self.pick({"/bin/bash": 6, "/bin/sh": 6, "/usr/sbin/nologin": 0.4 if private else 0}),
@@ -139,7 +139,7 @@ class Grammar:
         if self.maybe(0.55):
             main += self.keys_file()
         if self.maybe(0.4):
-            # The guard alone can stand in front of one of them only.
+            # The guard can replace either the files or the command, not both.
             main = [["AuthorizedKeysFile", "none"]] if self.maybe(0.45) else main
             main += self.keys_command()
         if self.maybe(0.45):
@@ -374,7 +374,7 @@ class Grammar:
                 }))
         if certificates and self.maybe(0.5):
             options.append('principals="%s"' % self.pick({ROLE: 2, f"{ROLE},other": 1, "*": 0.3}))
-        # sshd refuses a line that has an option twice.
+        # sshd refuses a line with the same option twice.
         return list({option.partition("=")[0]: option for option in options}.values())
 
     def principal_lines(self, account):
@@ -389,7 +389,7 @@ class Grammar:
     # Clients
 
     def add_clients(self):
-        """Some of the logins that the draw's own files and CAs suggest, of each kind in turn."""
+        """Some logins that fit the files and CAs of the draw, of each kind in turn."""
         kinds = [self.listing_clients(), self.certificate_clients(), self.password_clients(), self.several_clients(),
                  self.wrong_clients()]
         for kind in kinds:
@@ -409,12 +409,12 @@ class Grammar:
         if client["password"] is None and self.maybe(0.7) and any(
                 name == "AuthenticationMethods" and "password" in value for name, value in settings_of(self.draw)):
             client["password"] = "good"
-        # Asks for a tunnel and runs nothing.
+        # Such a client asks for a tunnel, and runs nothing.
         client["tunnel"] = self.maybe(0.3) and any(name == "PermitTunnel" for name, _ in settings_of(self.draw))
         return client
 
     def lines_for(self, name):
-        """Each line that may let somebody in to the account."""
+        """Each line that may let a client into the account."""
         for one in self.draw["files"]:
             if one["account"] == name:
                 yield from one["lines"]
@@ -484,7 +484,7 @@ def _client(account, identities, password=None):
 
 
 def _keep_pairs(settings):
-    """Of keywords that may stand once outside of Match blocks, the first: the others would say nothing."""
+    """Keeps the first line of each keyword outside Match blocks. sshd ignores later ones."""
     once, kept = set(), []
     for keyword, value in settings:
         if keyword not in once or keyword in ("AcceptEnv", "AllowUsers", "DenyUsers"):
@@ -494,7 +494,7 @@ def _keep_pairs(settings):
 
 
 def _allow_methods(config):
-    """sshd starts with no AuthenticationMethods that are switched off outside of Match blocks."""
+    """Enables the methods that AuthenticationMethods names outside Match blocks. Else sshd does not start."""
     everywhere = [*config["main"]]
     for drop_in in config["drop_ins"]:
         everywhere += drop_in["settings"] if drop_in["place"] != "match" else []

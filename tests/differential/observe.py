@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: ISC
-"""Logs the clients of a draw in, and records who gets in and what runs.
+"""Logs in the clients of a draw, and records who gets in and what runs.
 
 A login is one ssh that asks for everything at once: a command, a terminal, an
 agent, X11, a port that sshd listens on, one that the client listens on, and a
-tunnel. What runs in the session (probe) says what it was given, and uses the
-client's port. Each login comes from an address of its own, by which sshd's log
-tells what it accepted, and by which line.
+tunnel. The program in the session (probe) prints what sshd gave it, and uses the
+client's port. Each login comes from its own address. By this address, sshd's log
+shows what sshd accepted, and by which line.
 """
 
 import concurrent.futures
-import concurrent.futures.thread       # noqa: F401    in another root it could not be loaded when it is needed
+import concurrent.futures.thread       # noqa: F401    imported now, as it cannot be loaded later in another root
 import os
 import re
 import signal
@@ -27,7 +27,7 @@ from patience import PATIENCE
 TOGETHER = 3                    # logins at a time
 LISTEN = 31000                  # the first port that clients listen on
 REFUSED_SESSION = 254
-# An account whose password has expired, without a terminal: nothing runs.
+# sshd's message for an expired password without a terminal: nothing runs.
 NO_CHANGE = "Password change required but no TTY available."
 STAYS, HANGS = "stays connected", "hangs"
 
@@ -55,17 +55,17 @@ Host *
 
 @dataclass
 class Record:
-    """What a login came to. Equal records are equal logins."""
+    """The result of a login. Equal records are equal results."""
     status: object              # ssh's, or STAYS, or HANGS
-    ran: tuple                  # what the probe said; empty: it did not run
-    words: tuple                # all other words that the client saw, or sshd's own to it
+    ran: tuple                  # the output of probe; empty: it did not run
+    words: tuple                # all other output of the client and of sshd
     listening: bool             # whether sshd listens for the client
     tunnel: bool
-    accepted: tuple = field(compare=False, default=())      # Accepted, as sshd's log has them
+    accepted: tuple = field(compare=False, default=())      # what sshd accepted, by its log
 
     @property
     def is_nothing(self):
-        """Whether nothing of the login was granted."""
+        """Whether the login got nothing at all."""
         return not (self.ran or self.listening or self.tunnel or any("assword:" in word for word in self.words)) and (
             self.status in (255, REFUSED_SESSION, STAYS) or NO_CHANGE in self.words)
 
@@ -78,17 +78,17 @@ class Record:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A key or certificate that sshd took, and where it found that it may."""
+    """A key or certificate that sshd accepted, and the place that allows it."""
     fingerprints: tuple
-    way: str                    # as `keyveto sshd status` calls it
+    way: str                    # its name in `keyveto sshd status`
 
     def __str__(self):
         return f"sshd accepted {' by '.join(self.fingerprints)} through {self.way}"
 
 
-# Words that differ from login to login.
+# Texts that differ from login to login.
 _VARIABLE = (
-    # How the client learns of a connection's end depends on what it does then.
+    # The client's message about the end of a connection depends on what it is doing.
     (re.compile(r"^(client_loop: send disconnect: .*|Connection (closed|reset) by .*|Connection to .* closed.*"
                 r"|.*: Broken pipe|.*: Connection reset by peer)$"), ""),
     (re.compile(r"Allocated port \d+"), "Allocated port N"),
@@ -110,7 +110,7 @@ def _normal(text):
 
 
 class Echo:
-    """The far ends of what is forwarded: a port that greets, and an agent without keys."""
+    """The far ends of forwardings: a port that greets, and an agent without keys."""
 
     def __init__(self):
         self.agent = "/run/kvd-agent"
@@ -146,7 +146,7 @@ class Observer:
         self.askpass.chmod(0o755)
 
     def observe(self, numbered):
-        """The record of each login, given as (number, client); the number makes its address."""
+        """The record of each login in numbered: (number, client). The number determines the address."""
         self.log.flush()
         before = len(self._log_lines())
         with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
@@ -157,7 +157,7 @@ class Observer:
         return records
 
     def command_line(self, number, client):
-        """What is run for a client."""
+        """The command line of a client."""
         argv = ["ssh", "-F", str(self.config), "-b", _address(number, client), "-p", str(client["port"]),
                 "-l", client["account"], "-o", f"RequestTTY={'auto' if client['tty'] else 'no'}",
                 "-L", f"127.0.0.1:{LISTEN + number}:127.0.0.1:{grammar.ECHO_PORT}"]
@@ -170,7 +170,7 @@ class Observer:
         if client["tunnel"]:
             argv += ["-N", "-w", "any:any", "-o", "LogLevel=DEBUG1"]
         else:
-            # As an option: ssh then goes on where it gets no terminal.
+            # With this option, ssh goes on if it gets no terminal.
             argv += ["-o", f"RemoteCommand={grammar.PROBE} asked {LISTEN + number}"]
         return [*argv, client["to"]]
 
@@ -188,11 +188,11 @@ class Observer:
     # sshd's log
 
     def _log_lines(self):
-        with self.log._arrived:     # pylint: disable=protected-access
-            return list(self.log._lines)    # pylint: disable=protected-access
+        with self.log._arrived:
+            return list(self.log._lines)
 
     def _accepted(self, start):
-        """What sshd accepted from each address, from its log since that line on."""
+        """What sshd accepted from each address, by its log from line number start on."""
         self.log.flush()
         origin, candidate, found = {}, {}, {}
         for line in self._log_lines()[start:]:
@@ -218,7 +218,7 @@ _ACCEPTED = re.compile(r"(?:Accepted|Partial) publickey for .* ssh2: (.*)")
 
 
 def _way(kind, where):
-    """The way in, by the place that sshd names."""
+    """The way in that belongs to the place in sshd's log."""
     if where.startswith("via "):
         return "TrustedUserCAKeys"
     if kind == "certificate":
@@ -234,8 +234,8 @@ def _address(number, client):
 def _talk(argv, environment, tty):
     """The record of a client that runs something.
 
-    With a terminal on standard input, it asks for one there. Whoever is asked for
-    a new password then answers with the end of the file.
+    With a terminal on standard input, the client asks sshd for a terminal. If sshd asks
+    for a new password, the client answers with the end of the file.
     """
     ours, its = os.openpty() if tty else (None, None)
     with subprocess.Popen(argv, stdin=its if tty else subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -260,7 +260,7 @@ def _talk(argv, environment, tty):
 
 
 def _dig(argv, environment):
-    """The record of a client that wants a tunnel and runs nothing (ssh -N); its debugging words tell."""
+    """The record of a client that wants a tunnel and runs nothing (ssh -N), by its debug output."""
     talk, tunnel, status = [], False, None
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           start_new_session=True, env=environment) as client:
@@ -281,7 +281,7 @@ def _dig(argv, environment):
 
 
 def _record(status, stdout, stderr):
-    """The client's words, taken apart."""
+    """The record in a client's output."""
     shown, told = _normal(stdout.decode(errors="replace")), _normal(stderr.decode(errors="replace"))
     ran = tuple(_without_port(line) for line in shown if line.startswith("kvd "))
     words = [line for line in (*shown, *told) if not line.startswith(("kvd ", "Allocated port"))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The keys of all draws, made once for a run, and the filter that lists some of them."""
+"""The keys of all draws, made once in a run, and the filter that lists some of them."""
 
 import base64
 import hashlib
@@ -9,7 +9,6 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("e2e", "oracle")]
 
-# pylint: disable=wrong-import-position
 import grammar
 import keys
 
@@ -30,7 +29,7 @@ class Key:
 
 
 class Pool:
-    """Every key by its name in the grammar, and the bytes of the filter."""
+    """The keys by their names in the grammar, and the bytes of the filter."""
 
     def __init__(self):
         listed = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
@@ -43,7 +42,7 @@ class Pool:
         self.listed = {self.keys[name].fingerprint for name in listed}
 
     def name_of(self, fingerprint):
-        """A key's name in the grammar; the fingerprint of a key that is none of ours."""
+        """The name of a key in the grammar, or the fingerprint itself if the key is not in the pool."""
         for name, key in self.keys.items():
             if key.fingerprint == fingerprint:
                 return name
@@ -51,6 +50,6 @@ class Pool:
 
 
 def fingerprint_of(blob):
-    """As sshd's %f has it."""
+    """The fingerprint, in the form of sshd's %f."""
     digest = hashlib.sha256(base64.b64decode(blob)).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")

@@ -4,8 +4,8 @@
 
     python3 tests/differential/run.py [--draws N] [--seed N] [--seconds S] [--root DIR]
 
-Each draw is a machine of its own in a throw-away root. README.md here says what
-is drawn, and what has to hold. --seed N --draws 1 repeats one draw.
+Each draw is a machine in a throw-away root. README.md here says what
+is drawn, and which rules must hold. --seed N --draws 1 repeats one draw.
 """
 
 import argparse
@@ -24,8 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / name) for name in ("e2e", "differential")]
 
-# pylint: disable=wrong-import-position
-import encodings.idna               # noqa: F401    in another root it could not be loaded when it is needed
+import encodings.idna               # noqa: F401    imported now, as it cannot be loaded later in another root
 
 import grammar
 import sandbox
@@ -39,7 +38,7 @@ from shrink import shrink
 
 FIRST_SEED = 1
 GLOB_SINCE = (10, 0)
-SHRINK_KINDS = 6                    # kinds of failure that are cut down; the others are only named
+SHRINK_KINDS = 6                    # so many kinds of failure are cut down; the others are only named
 
 
 class Rooms:
@@ -53,7 +52,7 @@ class Rooms:
         self.has_glob = tuple(map(int, re.search(r"OpenSSH_(\d+)\.(\d+)", self.version).groups())) >= GLOB_SINCE
 
     def call(self, work):
-        """What work returns in a throw-away root."""
+        """Calls work in a throw-away root: its result."""
         reader, writer = os.pipe()
 
         def send():
@@ -79,7 +78,7 @@ class Rooms:
         return pickle.loads(answer)
 
     def play(self, draw, phases=PHASES):
-        """The result of a draw."""
+        """Runs a draw: its result."""
         return self.call(lambda: Experiment(draw, self.pool, self.build, self.settings).run(phases))
 
     def draw(self, seed):
@@ -87,11 +86,11 @@ class Rooms:
 
 
 def sshd_version():
-    import subprocess               # pylint: disable=import-outside-toplevel
+    import subprocess
     return subprocess.run(["ssh", "-V"], capture_output=True, text=True, check=True).stderr.strip()
 
 
-# In the workers, which are forked from the process that made the rooms.
+# These run in the workers, which are forked from the process that made the Rooms.
 
 _rooms = None
 
@@ -102,12 +101,12 @@ def play_seed(seed):
         return seed, _rooms.play(draw)
     except CannotRun as reason:
         return seed, Result(differences=[Difference("the draw did not end", "harness", None, str(reason))])
-    except Exception:               # pylint: disable=broad-exception-caught
+    except Exception:
         return seed, Result(differences=[Difference("the draw did not end", "harness", None, traceback.format_exc())])
 
 
 def shrink_seed(seed, difference, seconds):
-    """The smallest draw with that kind of difference in that phase, and its own difference."""
+    """(the smallest draw with that kind of difference in that phase, its difference)."""
     phases = [difference.phase] if difference.phase in PHASES else PHASES
     last = [difference]
 
@@ -124,7 +123,7 @@ def shrink_seed(seed, difference, seconds):
 
 
 class Report:
-    """Counts, and prints what is wrong."""
+    """Counts the results, and prints the differences."""
 
     def __init__(self, rooms):
         self.rooms, self.results = rooms, {}
@@ -138,7 +137,7 @@ class Report:
             print(f"FAILED seed {seed}: sshd does not take the configuration: {result.invalid}", flush=True)
 
     def show(self, seed, draw, difference):
-        """A failing draw as files, to read."""
+        """Prints a failing draw as files."""
         print(f"\n---- seed {seed}, {difference.phase}: {difference.kind}; the smallest draw that does it:")
         print(world.describe(draw, self.rooms.pool, ""), end="")
         for client in draw["clients"]:
@@ -172,7 +171,7 @@ class Report:
 
 
 def play_all(options, report):
-    """Draw until there are enough, or time is up."""
+    """Runs draws until --draws or --seconds is reached."""
     started, seed, failures = time.monotonic(), options.seed, []
     last = options.seed + options.draws
     with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as workers:
@@ -195,7 +194,7 @@ def play_all(options, report):
 
 
 def shrink_some(options, report, failures, workers):
-    """One failure of each kind is cut down and shown, a few of them; those of no draw are shown as they are."""
+    """Cuts down and prints one failure of each kind, up to SHRINK_KINDS. A failure outside a draw is only printed."""
     chosen = {}
     for seed, difference in failures:
         chosen.setdefault((difference.kind, difference.phase), (seed, difference))
@@ -223,7 +222,7 @@ def main():
     parser.add_argument("--shrink-kinds", type=int, default=SHRINK_KINDS, metavar="N",
                         help="kinds of failure to cut down")
     options = parser.parse_args()
-    global _rooms                   # pylint: disable=global-statement
+    global _rooms
     try:
         if os.geteuid() != 0:
             raise CannotRun("these tests make accounts and start sshd: run them as root")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
 """Cuts a failing draw down to the smallest one that fails in the same way.
 
-Whatever stands in a list is taken away if the draw still fails without it, the
-larger things first; what is left is made plain. Each try is a run of the draw.
+An element of a list is removed if the draw still fails without it, the
+larger ones first. The values that are left become plain. Each try runs the draw.
 """
 
 import copy
@@ -13,11 +13,11 @@ PLAIN = {
     "folder_mode": 0o700, "owner": "account", "kind": "file", "eol": "\n", "final": True, "net": 1, "to": "127.0.0.1",
     "port": 22, "tty": False, "tunnel": False, "comment": "", "include": True, "expired": False,
 }
-_LAST = ("identities", "principals", "warn", "clients")        # of these one stays
+_LAST = ("identities", "principals", "warn", "clients")        # these lists keep one element
 
 
 def shrink(draw, client, fails, seconds):
-    """The smallest draw found in that time; client is the number of the one that fails, or None."""
+    """The smallest draw found in that time. client is the number of the failing client, or None."""
     deadline = time.monotonic() + seconds
     draw = copy.deepcopy(draw)
 
@@ -47,7 +47,7 @@ def shrink(draw, client, fails, seconds):
 
 
 def _thin(draw, path, attempt):
-    """Take elements of one list away, from its end."""
+    """Removes elements of one list, from its end."""
     def without(d, number):
         found = _get(d, path)
         if len(found) == 1 and path[-1] in _LAST:
@@ -57,7 +57,7 @@ def _thin(draw, path, attempt):
     try:
         number = len(_get(draw, path)) - 1
     except (KeyError, IndexError):
-        return                      # taken away with what held it
+        return                      # the list was removed with its parent
     while number >= 0:
         attempt(lambda d, n=number: without(d, n))
         number -= 1
@@ -78,12 +78,12 @@ def _lists(node, path=()):
 
 
 def _is_setting(node):
-    """A keyword and its value, which belong together."""
+    """Whether the node is a keyword with its value, which belong together."""
     return len(node) == 2 and all(isinstance(word, str) for word in node) and node[0][:1].isupper()
 
 
 def _scalars(node, path=()):
-    """The values that have a plain form, by their paths."""
+    """The paths of values that have a plain form."""
     for step, inner in _steps(node):
         if step in PLAIN and inner != PLAIN[step] and not (step == "kind" and inner in ("keys", "principals")):
             yield (*path, step)

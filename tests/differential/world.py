@@ -13,7 +13,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
-# pylint: disable=wrong-import-position
 import grammar
 import openssh
 import product
@@ -22,14 +21,14 @@ from machine import Machine, write_as_root
 PASSWORD = "right-one"
 # openssl passwd -5 -salt differential right-one
 PASSWORD_HASH = "$5$differential$vWlzwWH/GaBPretuTLhcooO9nUZIi/VQFB4KWhNYtO1"
-READER = 2900                   # the uid of kvd-reader, which runs commands
+READER = 2900                   # the uid of kvd-reader, whom sshd runs commands as
 SHELL_FILES = (".profile", ".bash_profile", ".bash_login", ".bashrc")
-TODAY = 20000                   # days: an account that expired then, and passwords set then
+TODAY = 20000                   # in days: for expired accounts, and for the dates of passwords
 CONFIG = Path("/etc/ssh/sshd_config")
 DROP_INS = "/etc/ssh/sshd_config.d"
 TUN = os.makedev(10, 200)
 
-# What no draw sets, behind what a draw sets: sshd takes the first value.
+# Settings that follow those of a draw. sshd uses the first value of a keyword.
 FRAME = f"""\
 AddressFamily inet
 HostKey /etc/ssh/ssh_host_ed25519_key
@@ -110,7 +109,7 @@ _ACCOUNT_TOKENS = {"%u": "name", "%U": "uid", "%h": "home"}
 
 
 def command_script(command, draw, pool):
-    """A program that prints what the draw has it serve, if it is called as sshd calls it, and else fails."""
+    """A program that prints the lines of the draw if sshd calls it, with the right arguments, and else fails."""
     folder = f"{grammar.HOME}/command{command['number']}.d"
     # Called without arguments, a keys command is given the account's name.
     arguments = shlex.split(command["arguments"]) or (["%u"] if command["kind"] == "keys" else [])
@@ -132,7 +131,7 @@ def command_script(command, draw, pool):
 
 
 def command_files(command, draw, pool):
-    """What it prints for each account, by path."""
+    """The files with the lines that the command prints for each account, by path."""
     folder = f"{grammar.HOME}/command{command['number']}.d"
     files = {f"{folder}/{name}": file_text(lines, pool) for name, lines in command["serves"].items()}
     files[f"{folder}/all"] = "".join(files.values())
@@ -142,7 +141,7 @@ def command_files(command, draw, pool):
 # The machine
 
 def describe(draw, pool, frame=FRAME):
-    """Everything but the clients, to read."""
+    """The draw as text, without the clients."""
     out = []
     for path, text in config_files(draw, "" if frame is FRAME else frame).items():
         out.append((path, text))
@@ -171,7 +170,7 @@ def _named(line):
 
 
 def build(draw, pool, binaries, settings):
-    """Make the machine of the draw, with keyveto installed and not enabled."""
+    """Makes the machine of the draw. keyveto is installed and not enabled."""
     machine = Machine(True)
     os.mkdir(grammar.HOME, 0o755)
     with tempfile.TemporaryDirectory() as scratch:
@@ -197,7 +196,7 @@ def build(draw, pool, binaries, settings):
 
 
 def _make_tun():
-    if os.path.exists("/dev/net/tun"):      # the machine's own, in its throw-away copy
+    if os.path.exists("/dev/net/tun"):      # the throw-away root has the machine's device
         return
     os.makedirs("/dev/net", exist_ok=True)
     os.mknod("/dev/net/tun", 0o666 | stat.S_IFCHR, TUN)
@@ -211,7 +210,7 @@ def _write_programs(machine):
     shutil.rmtree("/etc/update-motd.d", ignore_errors=True)
 
 
-# Read at once: in another root the path leads nowhere.
+# Read now: the path does not exist in another root.
 PROBE_TEXT = (Path(__file__).resolve().parent / "probe").read_bytes()
 
 
@@ -259,13 +258,13 @@ def _make_home(account):
     home.mkdir(exist_ok=True)
     os.chown(home, account["uid"], account["gid"])
     home.chmod(account["home_mode"])
-    # What root's own shell is told on this machine is none of a draw's business.
+    # A draw does not use the shell files of this machine's root.
     for name in (".ssh/authorized_keys", ".ssh/authorized_keys2", *SHELL_FILES):
         (home / name).unlink(missing_ok=True)
 
 
 def _write_file(one, draw, pool):
-    """A file of keys or principals, with the folder above it."""
+    """Writes a file of keys or principals, and the folder above it."""
     account = next((a for a in draw["accounts"] if a["name"] == one["account"]), None)
     path = Path(one["path"])
     if account is None or one["path"].startswith("/nonexistent"):
@@ -297,7 +296,7 @@ _TODAY_IS_PAST = "20200101:20210101"
 
 
 class Identities:
-    """The clients' key and certificate files; each certificate is made once."""
+    """The key and certificate files of the clients. Each certificate is made once."""
 
     def __init__(self, pool):
         self.pool, self._made, self._lock = pool, {}, threading.Lock()
@@ -309,7 +308,7 @@ class Identities:
             path.with_name(f"{name}.pub").write_text(key.line + "\n", encoding="ascii")
 
     def options(self, identity):
-        """What ssh is told of an identity."""
+        """The options of ssh for an identity."""
         path = CLIENT_KEYS / identity["key"]
         options = ["-i", str(path)]
         if identity.get("certificate"):
