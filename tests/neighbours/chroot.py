@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A group that gets sftp in a chroot and nothing else, as sshd_config(5) has it."""
+"""A group that gets only sftp in a chroot, as in sshd_config(5)."""
 
 import grp
 import os
@@ -21,7 +21,7 @@ MATCH = ("Match Group {group}\n    ChrootDirectory %h\n    ForceCommand internal
 
 
 def _confine(account):
-    """The home is root's, as sshd wants of a chroot; a folder in it is not."""
+    """Root owns the home, as sshd requires of a chroot. The account owns a folder in it."""
     os.chown(account.home, 0, 0)
     account.home.chmod(0o755)
     incoming = account.home / INCOMING
@@ -57,7 +57,7 @@ def arrange(world):
         )
     match = MATCH.format(group=group)
     yield Arrangement("chrooted sftp, keys in the homes", HEAD + match, inside(False) + outside, otto.name)
-    # Only sshd looks for the keys now: the homes have none.
+    # sshd reads the keys from another folder: the homes have none.
     for account, key in ((ines, clean), (otto, listed)):
         world.machine.make_folder(KEYS)
         write_as_root(KEYS / account.name, f"{key}\n")

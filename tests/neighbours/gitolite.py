@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 
 class Git:
-    """git as a person runs it, over ssh."""
+    """Runs git over ssh, as a person does."""
 
     def __init__(self, world):
         self.world = world
@@ -47,13 +47,13 @@ class Git:
         return folder, self.run(identity, "clone", "-q", f"{ACCOUNT}@127.0.0.1:{name}", folder)
 
     def head(self):
-        """What the repository on the server has, asked of its files."""
+        """The commit that the repository on the server has, read from its files."""
         return run("git", "--git-dir", REPOSITORY, "rev-parse", "--verify", "-q", "master",
                    env={"PATH": "/usr/bin:/bin", "GIT_CONFIG_GLOBAL": str(self.config)})
 
 
 def _set_up(world, git, people):
-    """As gitolite's README has it: an administrator, who pushes keys and rules."""
+    """Sets up gitolite by its README: an administrator pushes keys and rules."""
     run("useradd", "--create-home", "--home-dir", HOME, "--user-group", "--shell", "/bin/bash", ACCOUNT)
     admin = keys.generate(world.scratch)
     public = world.scratch / "admin.pub"
@@ -76,7 +76,7 @@ def _set_up(world, git, people):
 
 
 def _push(git, identity):
-    """A clone, a change, a push; and whether it arrived."""
+    """Clones, changes and pushes: whether the change arrived."""
     before = git.head() if any((REPOSITORY / "refs/heads").iterdir()) else ""
     folder, outcome = git.clone(identity, "shared")
     if outcome.status == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What an administrator does on the machine: run commands, wait for daemons, add packages."""
+"""Runs commands, waits for daemons, and installs packages, as an administrator."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from bench import check
 from machine import write_as_root
 from patience import PATIENCE
 
-# By `scripts/deps neighbours`: the throw-away root has no network.
+# Filled by `scripts/deps neighbours`, as the throw-away root has no network.
 DOWNLOADED = Path(__file__).resolve().parent.parent.parent / "build/neighbours"
 NO_SERVICE = "#!/bin/sh\nexit 101\n"
 
@@ -35,9 +35,9 @@ def wait_until(holds, what):
 
 
 def install(*packages):
-    """As apt does it, but no service is started by it."""
+    """Installs packages with apt, and starts no service."""
     write_as_root("/usr/sbin/policy-rc.d", NO_SERVICE, 0o755)
-    Path("/var/lib/man-db/auto-update").unlink(missing_ok=True)     # which takes a while
+    Path("/var/lib/man-db/auto-update").unlink(missing_ok=True)     # man-db's update is slow
     done = attempt("apt-get", "install", "-q", "-y", "--no-install-recommends", "--no-download",
                    "-o", f"Dir::Cache::Archives={DOWNLOADED}", "-o", "Dpkg::Options::=--force-unsafe-io", *packages,
                    env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})

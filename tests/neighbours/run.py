@@ -4,8 +4,8 @@
 
     python3 tests/neighbours/run.py [--build DIR] [NEIGHBOUR...]
 
-Each in a throw-away copy of this machine, into which Debian's packages of the
-neighbour are put; there the machine's own sshd listens on port 22.
+Each runs in a throw-away copy of this machine, where Debian's packages of the
+neighbour are installed, and the machine's own sshd listens on port 22.
 """
 
 import argparse
@@ -23,7 +23,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
-# pylint: disable=wrong-import-position
 import chroot
 import gitolite
 import host
@@ -44,7 +43,7 @@ CLOSING = re.compile(r"(\d+) passed, (\d+) failed\s*\Z")
 
 
 class World:
-    """What a neighbour works with, and the count of what held."""
+    """What a neighbour's tests use, and the counts of passed and failed cases."""
 
     def __init__(self, scratch, build, log):
         self.machine, self.log, self.scratch = Machine(True), log, scratch
@@ -55,7 +54,7 @@ class World:
         self._noted = set()
 
     def expect(self, holds, title, otherwise):
-        """A case, by what holds; the next one is tried however it went."""
+        """Counts a case by holds. A failure does not end the run."""
         if holds:
             self.passed += 1
             print(f"ok     {title}")
@@ -65,13 +64,13 @@ class World:
         sys.stdout.flush()
 
     def note(self, *words):
-        """What a person sees, told once."""
+        """Prints what a person sees, once."""
         if words not in self._noted:
             self._noted.add(words)
             print(f"seen   {'; '.join(words)}")
 
     def sshd(self, *words):
-        """The exit status of `keyveto sshd`, and all that it says."""
+        """Runs `keyveto sshd`: (exit status, all output)."""
         done = self._run("sshd", *words)
         return done.returncode, done.stdout + done.stderr
 
@@ -85,7 +84,7 @@ class World:
 
 
 def play(name, build):
-    """One neighbour, in its throw-away root."""
+    """Plays one neighbour. This process is in its throw-away root."""
     neighbour = NEIGHBOURS[name]
     scratch, log = product.make_scratch(), Logbook()
     world = None
@@ -100,8 +99,8 @@ def play(name, build):
         world.server.start()
         for arrangement in neighbour.arrange(world):
             Switch(world, arrangement).play()
-    except Exception:       # pylint: disable=broad-except
-        print(f"FAILED {name}: it could not be played to its end\n{traceback.format_exc()}")
+    except Exception:
+        print(f"FAILED {name}: the tests did not come to their end\n{traceback.format_exc()}")
         print(f"{world.passed if world else 0} passed, {(world.failed if world else 0) + 1} failed")
         return 1
     print(f"{world.passed} passed, {world.failed} failed")

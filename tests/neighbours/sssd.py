@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""SSSD before slapd: accounts and keys from LDAP, beside accounts of this machine."""
+"""SSSD with slapd: accounts and keys from LDAP, beside accounts of this machine."""
 
 import os
 from functools import partial

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""Every deployment that `keyveto sshd enable` offers, from before to disable.
+"""Every deployment that `keyveto sshd enable` offers: before, enabled, and disabled.
 
-The law: with --warn everybody is treated as before; enforced, everybody but who
-comes with a listed key; after disable everybody again, and /etc is what it was.
+The rules: with --warn, each login is as before. Enforced, each login is as before,
+except one by a listed key. After disable, each login and /etc are as before.
 """
 
 import re
@@ -19,30 +19,30 @@ CONFIG = Path("/etc/ssh/sshd_config")
 STATE = Path("/var/lib/keyveto/sshd-state")
 WATCHED = ("/etc", "/var/lib/keyveto")
 DEPLOYMENTS = {"default": (), "--pam": ("--pam",), "--guard": ("--guard",)}
-# Beside a command, the guard does not see the keys in the files: it is not put
-# in alone, but with the module.
+# Beside a command, the guard does not see the keys in the files. enable offers it
+# only with the module.
 NO_GUARD_ALONE = "--guard"
 BOTH = ("--guard", "--pam")
 NOT_DONE_LISTED, NOT_DONE = 1, 2
-# Whoever follows this in front of somebody else's keys locks people out.
+# Advice that would lock people out if another program supplies the keys.
 LOCKS_OUT = re.compile(r"AuthorizedKeys(?:File|Command) none")
-# What doctor examines of the ways in; the rest is about this machine.
+# doctor's checks of the ways in. The others are about this machine.
 WAYS = {"sshd", "guard", "guard-path", "guard-user", "match", "user-ca", "pam", "pam-control", "pam-order",
         "pam-module"}
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A configuration of sshd, and who comes to it."""
+    """A configuration of sshd, and its visits."""
     title: str
     config: str
     visits: tuple
-    rehearsed: str = ""         # an account that `enable` without --yes has to name
-    refuses: str = ""           # the deployment that enable does not offer for this
+    rehearsed: str = ""         # an account that `enable` without --yes must name
+    refuses: str = ""           # the deployment that enable refuses here
 
 
 class Switch:
-    """One arrangement, through all deployments."""
+    """Plays one arrangement through all deployments."""
 
     def __init__(self, world, arrangement):
         self.world, self.arrangement = world, arrangement
@@ -51,18 +51,18 @@ class Switch:
     def play(self):
         CONFIG.write_text(self.arrangement.config, encoding="utf-8")
         self.world.server.restart()
-        self._look_before()
+        self._visit_before()
         for name, words in DEPLOYMENTS.items():
             self._deploy(name, words)
         if self.arrangement.refuses == NO_GUARD_ALONE:
             self._deploy(" ".join(BOTH), BOTH)
 
-    # What is seen
+    # Visits, and the log
 
     def _title(self, name, stage, what):
         return f"{self.arrangement.title}, {name}, {stage}: {what}"
 
-    def _look_before(self):
+    def _visit_before(self):
         for visit in self.arrangement.visits:
             seen = self.before[visit.title] = visit.act()
             self.world.expect(seen.entered == visit.known, f"{self.arrangement.title}, before: {visit.title} is "
@@ -82,21 +82,21 @@ class Switch:
                 self.world.expect(seen == before, self._title(name, stage, f"{visit.title} is treated as before"),
                                   f"before: {before}\nnow:    {seen}")
             if watched:
-                self._look_at_log(name, stage, visit, self._decisions(visit, stage)[had:])
+                self._check_log(name, stage, visit, self._decisions(visit, stage)[had:])
 
     def _decisions(self, visit, stage):
         action = {"warn": "warn", "enforced": "deny"}.get(stage)
         found = self.world.log.decisions(Person(visit.account))
         return [one for one in found if one.verdict == "listed" and one.action == action]
 
-    def _look_at_log(self, name, stage, visit, decisions):
+    def _check_log(self, name, stage, visit, decisions):
         self.world.expect(decisions, self._title(name, stage, f"{visit.title} is in the log"), "no decision was logged")
         if name == "--pam" and stage == "enforced":
             self.world.expect(any("disconnected=yes" in one.line.text for one in decisions),
                               self._title(name, stage, f"{visit.title} is disconnected"),
                               [one.line.text for one in decisions])
 
-    # What is done
+    # Deployments
 
     def _deploy(self, name, words):
         etc = snapshot(*WATCHED)
@@ -126,7 +126,7 @@ class Switch:
         self.world.expect(snapshot(*WATCHED) == etc, self._title(name, "rehearsed", "nothing is changed"), said)
 
     def _enable(self, name, stage, words, etc):
-        """Whether it did it."""
+        """Runs enable: whether it went on."""
         status, said = self.world.sshd("enable", *words)
         self.world.expect(not LOCKS_OUT.search(said), self._title(name, stage, "enable advises nothing that locks out"),
                           said)
@@ -147,7 +147,7 @@ class Switch:
         self._visit_all(name, "disabled")
 
     def _advice(self, name, stage):
-        """`status` and `doctor` say one thing, and nothing that locks out."""
+        """`status` and `doctor` must agree, and must not advise a lock-out."""
         open_way = name == "--guard" and any(visit.past_guard for visit in self.arrangement.visits)
         status, said = self.world.sshd("status")
         if stage == "enforced":
@@ -163,7 +163,7 @@ class Switch:
 
 
 class Kept:
-    """/etc and keyveto's files, for a deployment that left something behind."""
+    """A copy of /etc and of keyveto's files, to restore after a deployment that left files behind."""
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="kvt-etc-"))

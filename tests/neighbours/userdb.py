@@ -19,7 +19,7 @@ PACKAGES = ("systemd-userdbd", "libnss-systemd")
 RECORDS = Path("/etc/userdb")
 SOCKETS = Path("/run/systemd/userdb")
 SERVED = SOCKETS / "io.systemd.Multiplexer"
-# What systemd-userdbd.socket makes beside it.
+# The links that systemd-userdbd.socket makes beside the socket.
 LINKS = ("io.systemd.NameServiceSwitch", "io.systemd.DropIn")
 FIRST_NUMBER = 20101
 
@@ -41,9 +41,9 @@ def _add_record(name, number, lines):
 
 
 def _start_userdbd():
-    """As systemd starts it: when somebody first asks."""
+    """Starts systemd-userdbd by its socket, as systemd does."""
     SOCKETS.mkdir(parents=True)
-    subprocess.Popen(["systemd-socket-activate", "-l", SERVED,   # pylint: disable=R1732
+    subprocess.Popen(["systemd-socket-activate", "-l", SERVED,
                       "/lib/systemd/systemd-userdbd"],
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(_is_listening, "systemd-socket-activate listens")

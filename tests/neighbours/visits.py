@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""People at the door: what each does, and what comes of it.
+"""Visits: logins by people with a key, and their results.
 
-A visit tells what was seen in words that are the same for the same treatment:
-who somebody is there, the command that runs, its environment, the restrictions.
+A visit describes what it saw in text that is equal if sshd treats it equally:
+the account, the command that runs, its environment, the restrictions.
 """
 
 import itertools
@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 
 from clients import GREETING, REFUSED_SESSION
 
-# What a shell shows of itself. What differs from login to login is left out.
+# Commands that print what a session has. Values that differ from login to login are left out.
 LOOK_AROUND = ("id -un; id -Gn; pwd; printf 'asked for: %s\\n' \"$SSH_ORIGINAL_COMMAND\"; "
                "env | grep -v -e '^SSH_C' -e '^XDG_' -e '^_=' | sort; "
                f"echo {GREETING}")
-# What ssh says, with -v, of the restrictions that a key comes with.
+# The lines of ssh -v about the restrictions of a key.
 _RESTRICTION = re.compile(r"key options: .*|remote port forwarding failed|remote forward success")
-# How a client puts sshd's no. The last two are from sftp and git: they take the
+# A client's message when sshd refuses. The last two are from sftp and git: they take the
 # first word of the refusal, "This", for a part of their protocol.
 _NO = re.compile(r"Permission denied \([a-z,-]+\)|Connection closed by 127\.0\.0\.1|Connection reset by 127\.0\.0\.1"
                  r"|Connection to 127\.0\.0\.1 closed by remote host|client_loop: send disconnect: "
                  r"|Read from remote host 127\.0\.0\.1: |Received message too long 1416128883"
                  r"|bad line length character: This")
-# What ssh -v tells of every connection.
+# The lines of ssh -v about any connection.
 _CHATTER = ("debug", "OpenSSH_", "Authenticated to", "Transferred:", "Bytes per second:", "Allocated port",
             "Warning: Permanently", "Warning: remote port forwarding failed")
 
@@ -32,11 +32,11 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a visit: whether it was let in, and what it then saw."""
+    """The result of a visit: whether sshd let it in, and what it saw."""
     entered: bool
     what: str
-    refused: bool = False       # by sshd, and nothing else went wrong
-    client: str = field(default="", compare=False)     # the client's own last words
+    refused: bool = False       # sshd refused the key, and nothing else failed
+    client: str = field(default="", compare=False)     # the client's last message
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Visit:
     account: str
     act: object                 # returns a Seen
     listed: bool = False
-    known: bool = True          # whether the account has this key
-    past_guard: bool = False    # comes in by a way that the guard does not watch
+    known: bool = True          # whether the account lists this key
+    past_guard: bool = False    # enters by a way that bypasses the guard
 
 
 def _refused(outcome):
@@ -60,7 +60,7 @@ def _last_words(outcome):
 
 
 def outcome_seen(outcome, entered, what):
-    """What came of a client that ended; what it saw, if it was let in."""
+    """The result of a client that has ended."""
     if entered:
         return Seen(True, what, client=_last_words(outcome))
     words = f"status {outcome.status}: {_last_words(outcome)}"
@@ -68,14 +68,14 @@ def outcome_seen(outcome, entered, what):
 
 
 class Person:
-    """The account that the clients of tests/e2e want to know the name of."""
+    """The account, in the form that the clients of tests/e2e need."""
 
     def __init__(self, name):
         self.name = name
 
 
 def shell(world, account, identity, sign=GREETING, command=LOOK_AROUND):
-    """A command and a port to listen on: what is had of these, and by whom."""
+    """Asks for a command and a port to listen on: what sshd grants."""
     outcome = world.clients.login(world.server, Person(account), [identity],
                                   ["-v", "-R", "0:127.0.0.1:9"], (command,))
     restrictions = sorted(set(_RESTRICTION.findall(outcome.stderr)))
@@ -84,7 +84,7 @@ def shell(world, account, identity, sign=GREETING, command=LOOK_AROUND):
 
 
 def sftp(world, account, identity, folder):
-    """A file put, and got back."""
+    """Puts a file by sftp, and gets it back."""
     number = next(_numbers)
     sent, got = world.scratch / f"sent{number}", world.scratch / f"got{number}"
     sent.write_text(f"{account} {number}\n", encoding="ascii")
