@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""docs/operations.md followed to the letter: the filter breaks, and people get in again."""
+"""The steps of docs/operations.md to the letter: the filter breaks, and people get in again."""
 
 import os
 import re
@@ -14,11 +14,11 @@ GUARD = Path("/usr/libexec/keyveto-authorized-keys")
 
 
 class Emergency:
-    """A server on which keyveto is in force, and the three who log in."""
+    """A server on which keyveto enforces, and the three accounts that log in."""
 
     def __init__(self, host):
         self.host = host
-        # On this machine the log is in a file, not in a journal.
+        # This machine has its log in a file, and no journal.
         self.steps = {name: re.sub(r"journalctl .*", "true", text) for name, text in
                       STEP.findall((ROOT / "docs/operations.md").read_text(encoding="utf-8"))}
         self.followed = set()
@@ -92,7 +92,7 @@ def config_is_lost(emergency):
         name = damage.__name__.replace("_", " ")
         emergency.expect(name, alice=False, mallory=False)
         emergency.follow("renew")
-        # The filter is as good as ever: only what has no verdict is let in.
+        # The filter is good: OnError allow lets in a key only without a verdict.
         emergency.expect(f"{name}, made anew", alice=True, mallory=False)
         emergency.mend()
 
@@ -132,7 +132,7 @@ def change_in_a_copy(emergency):
 
 
 def install_by_rename(part, folder):
-    """A login during make install must not find half a guard, or none."""
+    """During make install, a login finds the old guard or the new one, never a part of it."""
     trace = folder / "install.trace"
     call("strace", "-f", "-qq", "-o", trace, "-e", "trace=/open|unlink|rename|creat|truncate", "make", "install",
          cwd=ROOT, env={"PATH": os.environ["PATH"]})
@@ -145,7 +145,7 @@ def install_by_rename(part, folder):
 
 
 def operations(part, folder):
-    from stages import Host     # pylint: disable=import-outside-toplevel,cyclic-import
+    from stages import Host
     host = Host(part, folder)
     host.install()
     for name in ("filter", "guard", "pam", "validate", "reload"):

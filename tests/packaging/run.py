@@ -4,7 +4,7 @@
 
 Builds the Debian packages twice, compares them byte for byte, then installs,
 uses, upgrades, removes and purges them in throw-away copies of this machine.
-Needs root and `scripts/deps packages`; what is missing fails by name.
+Needs root and `scripts/deps packages`. A missing tool is a failure that names it.
 """
 
 import argparse
@@ -22,19 +22,19 @@ HERE = Path(__file__).resolve().parent
 SANDBOX = ROOT / "tests/e2e/sandbox.py"
 TOOLS = ("dpkg-buildpackage", "dh", "lintian", "rpmbuild", "checkmodule", "semodule_package", "apparmor_parser",
          "fail2ban-regex", "rsyslogd", "pam-auth-update", "sshd", "make", "strace")
-# What every Debian build has: build-essential.
+# build-essential, which every Debian build has.
 ESSENTIAL = {"gcc", "libc6-dev", "make"}
 
 
 def in_sandbox(*argv, shared=(), **options):
-    """Run something in a throw-away root, which has no network but a loopback."""
+    """Runs a command in a throw-away root, whose network is loopback alone."""
     shares = [word for folder in shared for word in ("--share", folder)]
     return call(sys.executable, SANDBOX, *shares, "--", *argv, **options)
 
 
 def copy_tree(target):
     """A clean copy of the sources, as a clone has them."""
-    shutil.rmtree(target, ignore_errors=True)       # of an earlier run, with --keep
+    shutil.rmtree(target, ignore_errors=True)       # a copy of an earlier run with --keep
     shutil.copytree(ROOT, target, symlinks=True, ignore=lambda folder, names: {
         name for name in names if name in (".git", "__pycache__") or (name == "build" and Path(folder) == ROOT)})
     return target
@@ -49,7 +49,7 @@ def version():
 
 
 def builds(part, folder):
-    """Two builds that differ in all that must not matter."""
+    """Two builds, in different folders, time zones and umasks, make equal packages."""
     one = copy_tree(folder / "one")
     call("make", "deb", cwd=one, env=clean_environment())
     made = digests(one / "build/deb")
@@ -75,7 +75,7 @@ def lint(part, folder):
 
 
 def metadata(part, _folder):
-    """What is written down twice says the same."""
+    """Values that stand in two files agree."""
     first = (ROOT / "packaging/debian/changelog").read_text(encoding="utf-8").split("\n", 1)[0]
     check(f"({version()})" in first, f"the changelog begins with {first!r}, the Makefile has {version()}")
     deps = re.search(r"^build='([^']*)'", (ROOT / "scripts/deps").read_text(encoding="utf-8"), re.MULTILINE)[1]
@@ -97,7 +97,7 @@ def rpms(part, folder):
 def confinement(part, folder):
     made = folder / "selinux"
     shutil.copytree(ROOT / "packaging/selinux", made, dirs_exist_ok=True)
-    # The commands are the ones that the file tells people.
+    # The commands are those in the comments of keyveto.te.
     told = [line[1:].strip() for line in (made / "keyveto.te").read_text(encoding="utf-8").splitlines()
             if re.match(r"#\s+(checkmodule|semodule_package) ", line)]
     check(len(told) == 2, f"keyveto.te tells {told}")
@@ -116,7 +116,7 @@ def confinement(part, folder):
 
 
 def make_upgrade(folder):
-    """The same packages under the next version, as an upgrade would bring them."""
+    """Builds the same packages under the next version, for an upgrade."""
     target = folder / "upgrade"
     target.mkdir()
     (folder / "unpacked").mkdir()
@@ -132,7 +132,7 @@ def make_upgrade(folder):
 
 
 def life(part, folder, stage):
-    """A stage of stages.py, in a throw-away root of its own."""
+    """Runs a stage of stages.py in its own throw-away root."""
     said = in_sandbox(sys.executable, HERE / "stages.py", stage, folder, shared=[], env=clean_environment(), cwd=ROOT)
     print(said, end="")
     counted = re.search(r"(\d+) passed, 0 failed\s*$", said)
@@ -150,7 +150,7 @@ def main():
         print("packages: " + (f"missing: {' '.join(missing)}" if missing else "run this as root"))
         return 1
     part = Part()
-    # Not below /tmp or /root, which the comparisons leave out.
+    # Not below /tmp or /root: the comparisons leave these out.
     folder = options.keep or Path(tempfile.mkdtemp(prefix="kvt-packages-", dir="/var/lib"))
     folder.mkdir(exist_ok=True)
     folder.chmod(0o755)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""The samples of packaging/, with the daemons they are for, on real lines.
+"""The samples of packaging/ with their daemons, on real log lines.
 
-sshd, the guard and the module write to a real journald, which hands on to a
-real rsyslogd, as on Debian; fail2ban reads the file that comes of it.
+sshd, the guard and the module write to a real journald, which forwards to a
+real rsyslogd, as on Debian. fail2ban reads the file that rsyslogd writes.
 """
 
 import json
@@ -23,27 +23,27 @@ GUARD = "/usr/libexec/keyveto-authorized-keys"
 JOURNAL, RSYSLOG = Path("/run/systemd/journal"), Path("/etc/rsyslog.conf")
 CGROUPS, QUEUE = Path("/sys/fs/cgroup"), Path("/proc/sys/net/unix/max_dgram_qlen")
 AUTH_LOG, KEYVETO_LOG = Path("/var/log/auth.log"), Path("/var/log/keyveto.log")
-# Addresses for documentation: nobody's. The last one must never be found.
+# Addresses for documentation. fail2ban must never find the last one.
 KNOCKER, USER, INNOCENT = "192.0.2.7", "198.51.100.4", "203.0.113.9"
 
 
 def do_as_systemd_does():
-    """What journald counts on, and systemd would have done for it at boot."""
+    """Prepares what systemd would have prepared for journald at boot."""
     if not CGROUPS.is_mount():
         call("mount", "-t", "cgroup2", "none", CGROUPS)
-    # journald drops a line when ten others wait for rsyslogd.
+    # With the default queue, journald drops a line if ten others wait for rsyslogd.
     QUEUE.write_text("512\n", encoding="ascii")
 
 
 class Daemons:
-    """journald and rsyslogd, in the places of the machine's own."""
+    """journald and rsyslogd in the places of the machine's own."""
 
     def __init__(self):
         do_as_systemd_does()
         JOURNAL.mkdir(parents=True)
         machine = Path("/etc/machine-id")
         if not machine.exists() or len(machine.read_bytes()) != 33:
-            # journald does not start without; an image may have none yet.
+            # journald does not start without a machine id, which an image may lack.
             machine.write_text(f"{os.urandom(16).hex()}\n", encoding="ascii")
         folder = Path("/etc/systemd/journald.conf.d")
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ class Daemons:
         (folder / "forward.conf").write_text("[Journal]\nForwardToSyslog=yes\n", encoding="ascii")
         shutil.copy(SHIPPED / "rsyslog/30-keyveto.conf", "/etc/rsyslog.d/30-keyveto.conf")
         config = RSYSLOG.read_text(encoding="utf-8")
-        # No systemd here to hand over the socket, and the kernel's log is not ours.
+        # No systemd passes the socket, and the kernel's log belongs to the machine.
         config = config.replace('module(load="imuxsock")',
                                 f'module(load="imuxsock" SysSock.Name="{JOURNAL}/syslog")')
         RSYSLOG.write_text(config.replace('module(load="imklog")', "#"), encoding="utf-8")
@@ -66,7 +66,7 @@ class Daemons:
         Path("/dev/log").symlink_to(JOURNAL / "dev-log")
 
     def start(self, *argv):
-        # In a file, not in a pipe that nobody empties.
+        # Output goes to a file, as nobody would read a pipe.
         said = Path("/run", Path(argv[0]).name + ".said")
         with said.open("w", encoding="utf-8") as output:
             self.running[said] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
@@ -80,7 +80,7 @@ class Daemons:
             time.sleep(0.02)
 
     def settle(self):
-        """Everything written before this call has come through."""
+        """Returns once all lines written before have arrived."""
         mark = f"settled {time.monotonic_ns()}"
         call("logger", "-p", "auth.info", "-t", "mark", mark)
         self.wait(lambda: AUTH_LOG.exists() and mark in AUTH_LOG.read_text(errors="replace"), "a line was lost")
@@ -96,7 +96,7 @@ class Daemons:
 
 
 def write_real_lines(host, daemons):
-    """A refusal by the guard, one by the module, and guards that know the client."""
+    """Writes the lines of a refusal by the guard, one by the module, and of guards that know the client."""
     host.install()
     for name in ("filter", "guard", "reload"):
         host.follow(name)
@@ -128,7 +128,7 @@ def rsyslog(part):
 
 
 def journald(part, host):
-    """The queries that the sample tells people."""
+    """The queries in the sample find the lines."""
     sample = (SHIPPED / "journald/keyveto.conf").read_text(encoding="utf-8")
     queries = dict(re.findall(r"^#   (\w.*?)  +(journalctl .*)$", sample, re.MULTILINE))
     check(len(queries) == 5, f"the sample has {queries}")
@@ -150,7 +150,7 @@ def journald(part, host):
 
 
 def banned(mode):
-    """The addresses that fail2ban would count, as often as it would."""
+    """The addresses that fail2ban counts, each as often as it counts it."""
     said = call("fail2ban-regex", "--out=ip", AUTH_LOG, f"keyveto[mode={mode}]")
     return sorted(said.split())
 
@@ -178,13 +178,13 @@ def fail2ban(part):
 
 
 def metric_names():
-    """What keyveto doctor writes for Prometheus."""
+    """The names of the metrics that keyveto doctor writes for Prometheus."""
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "cli/doctor").glob("*.c"))
     return set(re.findall(r'"(?:# [A-Z]+ )?(keyveto_[a-z_]+)', sources))
 
 
 def dashboards(part):
-    pairs = {name for name, _, _ in logbook._PAIRS}     # pylint: disable=protected-access
+    pairs = {name for name, _, _ in logbook._PAIRS}
     metrics, labels = set(), set()
     for path in (PACKAGING / "grafana").glob("*.json"):
         board = json.loads(path.read_text(encoding="utf-8"))
@@ -209,7 +209,7 @@ def dashboards(part):
 
 
 def samples(part, folder):
-    from stages import Host     # pylint: disable=import-outside-toplevel,cyclic-import
+    from stages import Host
     for deb in (folder / "one/build/deb").glob("keyveto_*.deb"):
         call("dpkg", "-i", deb)
     daemons = Daemons()

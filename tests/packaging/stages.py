@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""What becomes of a machine with the packages on it; run by run.py, in a throw-away root.
+"""The packages on a machine: installed, used, upgraded, removed. run.py runs this in a throw-away root.
 
     python3 stages.py STAGE FOLDER
 """
@@ -16,7 +16,6 @@ from steps import ROOT, Part, call, check, difference, same, snapshot
 
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
-# pylint: disable=wrong-import-position,wrong-import-order
 import product
 import sandbox
 from logbook import Logbook
@@ -34,7 +33,7 @@ ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/etc/systemd/system", "/etc
 
 
 class Host(readme.Reader):
-    """A machine with two accounts, its sshd running, and packages to be put on it."""
+    """A machine with two accounts and a running sshd, and packages to install."""
 
     def __init__(self, part, folder, log=None):
         self.part, self.folder = part, folder
@@ -71,12 +70,12 @@ class Host(readme.Reader):
 
 
 def active():
-    """What an upgrade, and an installation, must leave as it is."""
+    """The files that an installation or an upgrade must not change."""
     return {name: what for top in ACTIVE for name, what in snapshot(top).items()}
 
 
 def check_installed(host):
-    """Everything is where it belongs, root's, and writable by nobody else."""
+    """Each file is in its place, belongs to root, and nobody else may write it."""
     call("dpkg", "--verify", "keyveto", "libpam-keyveto")
     module = next(Path("/usr/lib").glob("*/security/pam_unix.so")).with_name("pam_keyveto.so")
     for path in (Path("/usr/bin/keyveto"), Path(GUARD), module, Path("/etc/keyveto/keyveto.conf"),
@@ -96,14 +95,14 @@ def check_installed(host):
 
 
 def check_drop_in(host):
-    """The shipped drop-in says what the steps by hand say."""
+    """The shipped drop-in has the lines of the steps by hand."""
     shipped = Path("/usr/share/keyveto/sshd/00-keyveto.conf").read_text(encoding="utf-8")
     lines = [line for line in shipped.splitlines() if line and not line.startswith("#")]
     check("\n".join(lines) in host.steps["guard"], f"docs/by-hand.md does not have {lines}")
 
 
 def packages(part, folder):
-    """Installed, put to use by the steps by hand, upgraded, removed, purged."""
+    """The packages are installed, used by the steps by hand, upgraded, removed and purged."""
     host = Host(part, folder)
     before, before_active = snapshot(), active()
     host.expect("before keyveto", mallory_enters=True)
@@ -114,7 +113,7 @@ def packages(part, folder):
     check(not added, f"the installation has changed {added}")
     host.expect("installed, and not active", mallory_enters=True)
     if (ROOT / "packaging/systemd").exists():
-        # As somebody does who wants the updates: upgrade and purge must cope.
+        # An administrator enables the timer. Upgrade and purge must handle that.
         call("systemctl", "enable", "keyveto-update.timer")
         part.ok("the timer of keyveto update is off until it is enabled")
 
@@ -151,7 +150,7 @@ def upgrade(host):
 def removal_is_refused(host):
     before = active()
     host.refused("dpkg", "--remove", "libpam-keyveto", because="/etc/pam.d/sshd:")
-    # dpkg would rather break a dependency than leave somebody outside.
+    # The prerm script refuses even if dpkg is told to break dependencies.
     host.refused("dpkg", "--force-depends", "--remove", "keyveto", because="00-keyveto.conf:")
     host.refused("apt-get", "-y", "--no-download", "purge", "keyveto", "libpam-keyveto", because="is not removed")
     same(before, active(), "a removal that is refused changes something")
@@ -170,7 +169,7 @@ def remove_step_by_step(host):
     host.expect("without the module", mallory_enters=False)
     STACK.write_text(stack.replace("session requisite pam_keyveto.so\n", ""), encoding="utf-8")
 
-    # The guard named where the first look does not find it.
+    # A file elsewhere, which sshd_config includes, names the guard.
     elsewhere = Path("/etc/ssh/elsewhere.conf")
     DROP_IN.rename(elsewhere)
     DROP_IN.write_text(f"Include {elsewhere}\n", encoding="ascii")
@@ -187,7 +186,7 @@ def remove_step_by_step(host):
 
 
 def profile(part, folder):
-    """The profile of pam-auth-update: off, on, attacked, and gone."""
+    """The profile of pam-auth-update: off, on, with changes by hand, and removed."""
     host = Host(part, folder)
     before, stacks = snapshot(), snapshot("/etc/pam.d")
     host.install()
@@ -216,7 +215,7 @@ def profile(part, folder):
     same(with_profile, snapshot("/etc/pam.d"), "the upgrade changes the stacks")
     host.expect("upgraded with the profile on", mallory_enters=False)
 
-    # Two things that pam-auth-update leaves alone: the module must stay.
+    # pam-auth-update does not change these two, so the module must stay.
     changed = COMMON_SESSION.read_text(encoding="utf-8")
     line = next(line for line in changed.splitlines() if "pam_keyveto" in line)
     for why, text in (("a line of somebody's own", f"session requisite pam_keyveto.so debug\n{changed}"),
@@ -240,11 +239,11 @@ def profile(part, folder):
 
 
 def rpm(part, folder):
-    """The RPMs, which here bring files and refuse to go while they are needed."""
+    """The RPMs install their files, and refuse removal while logins need them."""
     host = Host(part, folder)
     made = sorted((folder / "rpm/build/rpm/RPMS").rglob("*.rpm"))
     call("rpm", "--initdb")
-    # Other packages of an RPM system own these.
+    # On an RPM system, other packages own these folders.
     for needed in ("/usr/lib64/security", "/usr/share/licenses"):
         Path(needed).mkdir(parents=True, exist_ok=True)
     before = snapshot()
@@ -283,7 +282,6 @@ def main():
     if not sandbox.inside():
         print("stages.py makes accounts and installs packages: run.py runs it in a throw-away root")
         return 1
-    # pylint: disable=import-outside-toplevel
     import operations
     import samples
     stages = {"packages": packages, "profile": profile, "rpm": rpm, "operations": operations.operations,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Steps that build on one another: the first that fails ends the part it is in."""
+"""Steps that depend on one another: the first failure ends its part."""
 
 import hashlib
 import os
@@ -9,18 +9,18 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Where packages put things. Elsewhere the machine's people may be at work, and
-# what they do shows through.
+# The folders into which packages install. Elsewhere other users may work meanwhile,
+# and their changes would show.
 TOPS = ("/bin", "/boot", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/srv", "/usr", "/var")
 FOREIGN = {"/var/tmp", str(ROOT)}
-SCRATCH = "kvt-"        # other tests' folders, in /var/lib
-# dpkg's own records, and what caches of other packages say of ours.
+SCRATCH = "kvt-"        # begins the names of other tests' folders in /var/lib
+# dpkg's records, and caches of other packages that name ours.
 RECORDS = {"/var/lib/dpkg", "/var/log", "/var/cache/apt", "/var/cache/man", "/var/cache/debconf",
            "/var/cache/ldconfig", "/etc/ld.so.cache", "/var/lib/apt"}
 
 
 class Part:
-    """One part of the suite: counts and prints its steps."""
+    """One part of the suite. It counts and prints its steps."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -34,7 +34,7 @@ class Part:
             function(self, *arguments)
         except AssertionError as reason:
             self.fail(function, reason)
-        except Exception:       # pylint: disable=broad-except
+        except Exception:
             self.fail(function, traceback.format_exc())
 
     def fail(self, function, reason):
