@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A stock Debian 12 in a disk image, made with what this machine's apt is configured with."""
+"""Makes a disk image with a stock Debian 12, from the archive that this machine's apt uses."""
 
 import os
 import shutil
@@ -9,19 +9,19 @@ from pathlib import Path
 
 SUITE = "bookworm"
 SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
-# Debian as it is installed on a server, and the two systems of confinement.
+# A Debian server, with AppArmor and SELinux.
 PACKAGES = ("systemd-sysv", "udev", "dbus", "libpam-systemd", "linux-image-cloud-amd64", "initramfs-tools", "kmod",
             "openssh-server", "openssh-sftp-server", "rsyslog", "logrotate", "apparmor", "selinux-policy-default",
             "policycoreutils", "checkpolicy", "semodule-utils", "python3", "openssl", "procps", "iproute2",
             "ca-certificates", "netbase")
-# Fetched, not installed: the machine itself has no network.
+# Downloaded, and installed later: the virtual machine has no network.
 FETCHED = ("fail2ban", "python3-systemd", "nftables")
-# How apt reaches the archive, and what it puts up with there.
+# How apt reaches the archive, and which errors it ignores.
 APT_OPTIONS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date", "Acquire::http::Proxy", "Acquire::https::Proxy",
                "Acquire::ftp::Proxy", "Acquire::Retries")
 
 FSTAB = "/dev/vda / ext4 rw,errors=remount-ro 0 1\n"
-# Runs what the second disk brings, and ends with it.
+# Runs the program on the second disk. The machine ends with it.
 UNIT = """\
 [Unit]
 Description=keyveto: tests of this machine
@@ -45,7 +45,7 @@ def apt_options():
 
 
 def sources():
-    """The machine's own lists of packages, for the suite that the tests are about."""
+    """This machine's sources of packages, for the suite of the image."""
     found = []
     for place in map(Path, SOURCES):
         files = sorted(place.iterdir()) if place.is_dir() else [place]
@@ -55,7 +55,7 @@ def sources():
 
 
 def dependencies(debs):
-    """The packages that ours depend on, by name."""
+    """The names of the packages that keyveto's packages depend on."""
     names = set()
     for deb in debs:
         said = subprocess.run(["dpkg-deb", "-f", deb, "Depends"], capture_output=True, text=True, check=True).stdout
@@ -64,7 +64,7 @@ def dependencies(debs):
 
 
 def make_root(root, debs):
-    """debootstrap's work, done by mmdebstrap, which takes apt's own lists."""
+    """Installs the system with mmdebstrap, which uses apt's own sources."""
     if not sources():
         raise AssertionError(f"no list of packages of {SUITE} in {' '.join(SOURCES)}")
     fetch = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "--download-only", *FETCHED,
@@ -86,7 +86,7 @@ def configure(root):
     (etc / "fstab").write_text(FSTAB, encoding="ascii")
     (etc / "hostname").write_text("keyveto-vm\n", encoding="ascii")
     (etc / "hosts").write_text("127.0.0.1 localhost keyveto-vm\n::1 localhost\n", encoding="ascii")
-    # A machine without an id would take its first boot for an installation.
+    # Without a machine id, systemd would treat the first boot as an installation.
     (etc / "machine-id").write_text(f"{uuid.uuid4().hex}\n", encoding="ascii")
     system = etc / "systemd/system"
     (system / "keyveto-vm.service").write_text(UNIT, encoding="ascii")
@@ -96,21 +96,21 @@ def configure(root):
 
 
 def label(root):
-    """SELinux contexts, which the image keeps; /proc is where setfiles looks for what it opens."""
+    """Sets the SELinux contexts in the image. setfiles needs /proc for that."""
     subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t proc proc "$0/proc"; exec chroot "$0" setfiles -F -e /proc '
                     "/etc/selinux/default/contexts/files/file_contexts /", root], check=True,
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 def make_disk(folder, disk, size, name):
-    """An ext4 image of a folder, without mounting anything."""
+    """Makes an ext4 image of a folder, without a mount."""
     disk.unlink(missing_ok=True)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-L", name, "-d", folder, disk, size], check=True,
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 def make_base(folder, debs):
-    """Disk, kernel and initrd, below folder; a folder that has them is taken as it is."""
+    """Makes disk, kernel and initrd below folder, unless they are there."""
     disk = folder / "base.img"
     if disk.exists():
         return disk

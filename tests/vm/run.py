@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""A Debian 12 of its own, booted: what a chroot and a namespace cannot show.
+"""Boots a Debian 12 in a virtual machine, for tests that need more than a chroot and a namespace.
 
 Makes a disk image with systemd, AppArmor, SELinux and the stock sshd, boots it
 in qemu, installs the packages of `make deb` there, and logs in. Needs root,
-`scripts/deps vm`, and the archive that apt is configured with; what is missing
-fails by name. tests/README.md says what is tried.
+`scripts/deps vm`, and the archive that apt is configured with. A missing tool is
+a failure that names it. tests/README.md lists the tests.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import image
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 TOOLS = ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "apt-config", "dpkg-deb", "unshare", "cc", "cp")
-# Each machine boots from a fresh copy of the image; a boot is a kernel command line, and the stages of it.
+# Each machine boots from a fresh copy of the image. A boot is a kernel command line and its stages.
 MACHINES = {
     "apparmor": (("", ("packages", "switch", "doctor", "update", "apparmor", "logs", "removal")),),
     "selinux": (("security=selinux selinux=1 enforcing=0", ("selinux_permissive",)),
@@ -32,7 +32,7 @@ CONSOLE = "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=no printk.ti
 
 
 def accelerator(folder):
-    """KVM, if it boots this very kernel here, or else qemu's interpreter, which takes its time."""
+    """KVM, if it boots this kernel on this machine. Else qemu's interpreter, which is slow."""
     console = folder / "accelerator.console"
     for how in ("host", "host,-arch-capabilities"):
         argv = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", how, "-m", "512", "-display", "none", "-nodefaults",
@@ -40,7 +40,7 @@ def accelerator(folder):
                 "-serial", f"file:{console}"]
         console.write_bytes(b"")
         try:
-            # Without a root file system the kernel panics, and that is the end.
+            # Without a root file system the kernel panics, and qemu ends.
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
         except subprocess.TimeoutExpired:
             pass
@@ -50,7 +50,7 @@ def accelerator(folder):
 
 
 def make_payload(folder, debs, build):
-    """The second disk: the packages, the tests, and what they log in with."""
+    """Makes the second disk: the packages, the tests, and the keys for logins."""
     payload = folder / "payload"
     shutil.rmtree(payload, ignore_errors=True)
     shutil.copytree(HERE / "guest", payload / "guest", ignore=shutil.ignore_patterns("__pycache__", "*.c"))
@@ -63,9 +63,9 @@ def make_payload(folder, debs, build):
     (payload / "debs").mkdir()
     for deb in debs:
         shutil.copy(deb, payload / "debs")
-    # No compiler in there.
+    # The virtual machine has no compiler.
     subprocess.run(["cc", "-O1", "-static", "-o", payload / "guest/intruder", HERE / "guest/intruder.c"], check=True)
-    # For the update: of several revisions.
+    # Several revisions, for the tests of keyveto update.
     make_filters(payload / "filters", build / "keyveto")
     disk = folder / "payload.img"
     image.make_disk(payload, disk, "64M", "payload")
@@ -100,7 +100,7 @@ class Machine:
         subprocess.run(["cp", "--sparse=always", "--reflink=auto", base, self.disk], check=True)
 
     def boot(self, arguments, stages):
-        """Returns what the guest wrote to its second serial port."""
+        """Boots the machine: the text that the guest wrote to its second serial port."""
         results, console = self.folder / f"{self.name}.results", self.folder / f"{self.name}.console"
         command = f"{CONSOLE} {arguments} keyveto.stages={','.join(stages)} keyveto.slower={self.slower}"
         argv = ["qemu-system-x86_64", *self.accelerate, "-m", "1024", "-smp", "2", "-display", "none", "-no-reboot",
@@ -137,10 +137,10 @@ def main():
     if os.geteuid() != 0 or missing:
         print("vm: " + (f"missing: {' '.join(missing)}" if missing else "run this as root"))
         return 1
-    # Not in a file system that is memory.
+    # Not below /tmp, which may be in memory.
     options.folder = options.keep or Path(tempfile.mkdtemp(prefix="kvt-vm-", dir="/var/tmp"))
     options.folder.mkdir(exist_ok=True, parents=True)
-    # apt fetches as a user of its own.
+    # apt downloads as its own user.
     options.folder.chmod(0o755)
     try:
         return run(options, debs)

@@ -32,14 +32,14 @@ def load():
 
 
 def denials(journal):
-    """What the profile has kept from somebody: the kernel's lines, by way of its log or of audit."""
+    """The denials by the profile: lines of the kernel, from its log or from audit."""
     lines = {line for line in journal.messages() if f'profile="{NAME}"' in line and 'apparmor="DENIED"' in line}
     return sorted({" ".join(re.findall(r'(?:operation|name|requested_mask|family|sock_type|capname|capability)='
                                        r'"?[^" ]*"?', line)) for line in lines})
 
 
 class Watch:
-    """Nothing may be denied while this lasts, unless it is wanted."""
+    """Checks which denials the kernel has logged since it began."""
 
     def __init__(self):
         self.journal = Journal()
@@ -85,8 +85,8 @@ def apparmor(part):
 
 
 @contextlib.contextmanager
-def told(text):
-    """sshd with another drop-in."""
+def drop_in(text):
+    """sshd with another drop-in, for the time of the block."""
     with changed(DROP_IN, text):
         call("sshd", "-t")
         with reloaded():
@@ -112,7 +112,7 @@ def logins(world):
     watch = Watch()
     world.expect("enforced")
     watch.journal.expect("verdict=listed", "action=deny", "user=mallory", "via=guard", "authorized=yes")
-    # Somebody knocks with a famous key.
+    # A client tries a leaked key.
     check(world.login(world.alice, world.leaked).refused, "the leaked key gets into alice's account")
     watch.journal.expect("verdict=listed", "user=alice", "authorized=no")
     world.ok("enforced: both decisions are logged")
@@ -157,7 +157,7 @@ def no_verdict(world):
 
 def other_users(world):
     watch = Watch()
-    with told(LINES.format(arguments=USUAL, user="%u")):
+    with drop_in(LINES.format(arguments=USUAL, user="%u")):
         world.expect("enforced, AuthorizedKeysCommandUser %u")
     watch.none("AuthorizedKeysCommandUser %u")
 
@@ -165,14 +165,14 @@ def other_users(world):
 def behind_dashes(world):
     chained = "--user %u --type %t --key %k -- "
     watch = Watch()
-    with told(LINES.format(arguments=f"{chained}/bin/echo restrict,pty %t %k", user="nobody")):
-        # Whoever knocks gets in by this, but for listed keys.
+    with drop_in(LINES.format(arguments=f"{chained}/bin/echo restrict,pty %t %k", user="nobody")):
+        # This command prints any key, so that every client gets in, except by a listed key.
         world.expect("enforced, -- /bin/echo")
     watch.none("-- /bin/echo")
     helper = Path("/usr/local/bin/keys-of")
     helper.write_text('#!/bin/sh\ncat "/home/$1/.ssh/authorized_keys"\n', encoding="ascii")
     helper.chmod(0o755)
-    with told(LINES.format(arguments=f"{chained}{helper} %u", user="%u")):
+    with drop_in(LINES.format(arguments=f"{chained}{helper} %u", user="%u")):
         watch = Watch()
         world.expect("enforced, -- a command that the profile does not name", alice=False)
         world.ok(f"denied: {'; '.join(watch.some(str(helper)))}")
@@ -214,7 +214,7 @@ def put_in_place(program):
 
 
 def intrude(world):
-    """What the intruder says that it could do, of all that it tried; and what the kernel says."""
+    """Runs the intruder in the guard's place: (what it could do, the kernel's denials)."""
     watch = Watch()
     check(not world.login(world.alice, world.clean).entered, "the intruder lets somebody in")
 
@@ -226,7 +226,7 @@ def intrude(world):
 
 
 def taken_over(world):
-    """Something else in the guard's place, started by sshd as root: what could it do?"""
+    """Another program in the guard's place, which sshd starts as root: the profile limits what it can do."""
     good = GUARD.read_bytes()
     secrets = [Path("/root", name) for name in (".ssh/id_ed25519", ".ssh/authorized_keys", "secret")]
     secrets[0].parent.mkdir(mode=0o700, exist_ok=True)

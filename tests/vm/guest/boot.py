@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The guest's end: runs the stages that the kernel command line names, and reports on the second serial port."""
+"""Runs in the guest: the stages that the kernel command line names. Reports on the second serial port."""
 
 import os
 import subprocess
@@ -17,17 +17,16 @@ def main():
     said = Path("/proc/cmdline").read_text(encoding="ascii").split()
     words = dict(word.split("=", 1) for word in said if "=" in word)
     try:
-        # pylint: disable=import-outside-toplevel
         import stages
         from steps import Part
         part = Part()
-        # What the kernel denies is looked for in its log: all of it.
+        # The tests look for denials in the kernel's log, so it must have all of them.
         subprocess.run(["sysctl", "-q", "-w", "kernel.printk_ratelimit=0"], check=True)
         for name in words["keyveto.stages"].split(","):
             print(f"note   stage {name}", flush=True)
             part.run(getattr(stages, name))
         print("note   end of the tests", flush=True)
-    except Exception:       # pylint: disable=broad-except
+    except Exception:
         print(f"FAILED the tests themselves: {traceback.format_exc()}", flush=True)
     sys.stdout.flush()
     os.sync()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Stands in the guard's place, as if the guard had been taken over: tries what
- * the guard has no business with, and logs what the kernel let it do. sshd
- * throws away what it writes.
+ * Stands in the guard's place, as if an attacker controlled the guard: tries
+ * actions that the guard does not need, and logs which ones the kernel allows.
+ * sshd discards its output.
  */
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static void
-tell(const char *what, int result)
+log_attempt(const char *what, int result)
 {
 	syslog(LOG_NOTICE, "intruder: %s: %s", what,
 	    result >= 0 ? "done" : strerror(errno));
@@ -26,7 +26,7 @@ try_open(const char *what, const char *path, int flags)
 {
 	int fd = open(path, flags, 0600);
 
-	tell(what, fd);
+	log_attempt(what, fd);
 	if (fd != -1)
 		close(fd);
 }
@@ -44,7 +44,7 @@ try_exec(void)
 	if (pid == -1 || waitpid(pid, &status, 0) != pid)
 		return;
 	errno = WEXITSTATUS(status);
-	tell("exec", errno == 0 ? 0 : -1);
+	log_attempt("exec", errno == 0 ? 0 : -1);
 }
 
 int
@@ -60,10 +60,10 @@ main(void)
 	try_open("write-config", "/etc/keyveto/keyveto.conf", O_WRONLY);
 	try_open("write-keys", "/root/.ssh/authorized_keys", O_WRONLY);
 	try_open("make-file", "/tmp/intruder", O_WRONLY | O_CREAT);
-	tell("chown", chown("/root/secret", 1, 1));
-	tell("packet-socket", socket(AF_PACKET, SOCK_RAW, 0));
-	tell("internet-socket", socket(AF_INET, SOCK_STREAM, 0));
-	tell("raw-socket", socket(AF_INET, SOCK_RAW, 1));
+	log_attempt("chown", chown("/root/secret", 1, 1));
+	log_attempt("packet-socket", socket(AF_PACKET, SOCK_RAW, 0));
+	log_attempt("internet-socket", socket(AF_INET, SOCK_STREAM, 0));
+	log_attempt("raw-socket", socket(AF_INET, SOCK_RAW, 1));
 	try_exec();
 	syslog(LOG_NOTICE, "intruder: end");
 	return 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The samples for journald, rsyslog and fail2ban, in the services that they are for."""
+"""The samples for journald, rsyslog and fail2ban, with the real services."""
 
 import grp
 import os
@@ -42,7 +42,7 @@ def journald(world):
         bounded = query.replace("-f ", "-n 5 ").replace("alice", "mallory")
         said = subprocess.run(["sh", "-c", bounded], capture_output=True, text=True, check=False)
         check(said.returncode in (0, 1) and not said.stderr, f"{query}: {said}")
-        # "No verdict" may have nothing to show, if no stage before had a broken filter.
+        # The query for errors finds nothing if no stage before had a broken filter.
         check("verdict=" in said.stdout or "-p err" in query, f"{query} finds nothing")
     world.ok(f"each of the {len(queries)} queries that the sample names is answered")
     lines = 12000
@@ -74,7 +74,7 @@ def rsyslog(world):
 
 
 def is_shut_out(world):
-    """A ban in the middle of a connection leaves the client waiting."""
+    """Whether the client is banned. A ban during a connection leaves the client waiting."""
     try:
         return not world.login(world.alice, world.clean).entered
     except subprocess.TimeoutExpired:
@@ -86,15 +86,15 @@ def fail2ban(world):
          env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
     call("systemctl", "stop", "fail2ban")
     shutil.copy(SHARE / "fail2ban/keyveto.conf", "/etc/fail2ban/filter.d/keyveto.conf")
-    # 9.2's guard does not know the address: the module's lines do, in the other mode. Loopback is
-    # usually spared, and other jails are not asked.
+    # With sshd 9.2, the guard does not know the address. The module's lines have it, for mode=all. fail2ban
+    # usually ignores loopback, and other jails are off.
     text = (SHARE / "fail2ban/jail.local").read_text(encoding="utf-8").replace("mode=knocking", "mode=all")
     Path("/etc/fail2ban/jail.d/keyveto.local").write_text(
         f"{text}ignoreself = false\nbanaction = nftables-multiport\n\n[sshd]\nenabled = false\n", encoding="utf-8")
     call("systemctl", "start", "fail2ban")
     wait_for("the jail", lambda: subprocess.run(["fail2ban-client", "status", "keyveto"], capture_output=True,
                                                 check=False).returncode == 0)
-    # The module alone, whose lines name the client.
+    # The module works alone, as its lines name the client.
     with reloaded():
         call("keyveto", "sshd", "disable", "--reload")
     with reloaded():
@@ -105,7 +105,7 @@ def fail2ban(world):
         def banned():
             return "127.0.0.1" in call("fail2ban-client", "get", "keyveto", "banip")
         wait_for("the ban", banned)
-        # fail2ban says so before it has told the kernel.
+        # fail2ban reports the ban before the kernel has it.
         wait_for("the end of the logins", lambda: is_shut_out(world))
         world.ok("the jail bans the client by what journald has of ssh.service")
     finally:

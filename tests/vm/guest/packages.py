@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The packages on a stock machine: put in by apt, put to use by the documents' steps, taken out."""
+"""The packages on a stock machine: installed by apt, used by the steps of the documents, removed."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def packages(part):
     said = world.install()
     found = [line for line in difference(before, snapshot("/etc")) if "/etc/keyveto" not in line
              and "ld.so.cache" not in line]
-    # dh_installsystemd records that the timer is known; nothing of it is active.
+    # dh_installsystemd records the timer. The timer is not active.
     check(not found, f"the installation changes {found}")
     check(call("sshd", "-T") == settings, "sshd has other settings")
     check(unit("ssh.service", "MainPID", "ExecMainStartTimestampMonotonic") == started, "sshd was started anew")
@@ -66,7 +66,7 @@ def by_the_readme(world):
         check(of_tag and all(entry["PRIORITY"] == "4" and entry["SYSLOG_FACILITY"] == "10" for entry in of_tag),
               f"{tag}: {of_tag}")
         units = {entry.get("_SYSTEMD_UNIT") for entry in of_tag}
-        # The guard may be gone when journald asks the kernel whose it was.
+        # The guard may have ended before journald looks up its unit.
         check(units <= ({"ssh.service"} if tag == "sshd" else {"ssh.service", None}), f"{tag}: units {units}")
         named = sum("_SYSTEMD_UNIT" in entry for entry in of_tag)
         world.ok(f"{tag}: warning, authpriv; journald has the unit of {named} lines of {len(of_tag)}")
@@ -115,7 +115,7 @@ def way_back(world, before):
 
 
 def removal(part):
-    """At the end: what the other stages have put in is taken out by apt alone."""
+    """The last stage: apt removes what the other stages have installed."""
     world = World(part)
     with reloaded():
         call("keyveto", "sshd", "enable", "--yes", "--reload")

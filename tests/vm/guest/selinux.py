@@ -11,11 +11,11 @@ from world import DISK, FILTER, SHARE, SCRATCH, Journal, World, changed, reloade
 
 ENFORCE = Path("/sys/fs/selinux/enforce")
 STATE = Path("/var/lib/keyveto")
-# Programs in whose name guard and module act.
+# The programs as which the guard and the module run.
 OURS = re.compile(r'comm="(sshd|keyveto-author[^"]*|unix_chkpwd)"')
 
 
-# As an administrator's shell is run, not as this test's unit.
+# The context of an administrator's shell, not of this test's unit.
 ADMIN = ("runcon", "unconfined_u:unconfined_r:unconfined_t:s0")
 
 
@@ -29,7 +29,7 @@ def context(path):
 
 
 def denials(journal):
-    """What policy denies, or would, in sshd's domains: by the kernel's log, or audit's way to the journal."""
+    """The denials in sshd's domains, also those of permissive mode: from the kernel's log, or from audit."""
     lines = {line for line in journal.messages() if "avc:" in line and "denied" in line and OURS.search(line)}
     return sorted({" ".join(re.findall(r"(?:\{[^}]*\}|(?:comm|name|path|scontext|tcontext|tclass)=\S+)", line))
                    for line in lines})
@@ -40,7 +40,7 @@ def of_keyveto(found):
 
 
 def load_module():
-    """As keyveto.te tells people to."""
+    """Loads the module by the commands in keyveto.te."""
     folder = SCRATCH / "selinux"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SHARE / "selinux", folder)
@@ -90,14 +90,14 @@ def logins(world, how):
     as_admin("keyveto", "sshd", "enable", "--pam", "--yes", "--reload")
     world.expect(f"{how}, the module alone")
     journal.expect("verdict=listed", "action=deny", "user=mallory", "via=pam")
-    # Nothing of sshd's is changed, so that nothing is reloaded.
+    # sshd's files do not change, so sshd is not reloaded.
     as_admin("keyveto", "sshd", "disable")
     as_admin("keyveto", "sshd", "enable", "--yes", "--reload")
     world.expect(f"{how}, both")
 
 
 def by_the_service(world):
-    """The update's unit writes where the module's type is, and leaves the type there."""
+    """keyveto-update.service writes in a folder with the module's type, and the filter keeps that type."""
     newer = Path("/usr/local/share/newer.pkbf")
     shutil.copy(DISK / "filters/newer2.pkbf", newer)
     before = FILTER.read_bytes()
@@ -119,7 +119,7 @@ def selinux_enforcing(part):
     found = of_keyveto(denials(journal))
     check(not found, f"denied: {found}")
     part.ok("enforcing: guard and module are denied nothing")
-    # The policy bites: the type is what lets sshd read the filter.
+    # The policy has an effect: sshd can read the filter because of its type.
     journal = Journal()
     call("chcon", "-t", "auditd_log_t", FILTER)
     world.expect("enforcing, the filter with a type that the guard has no business with", alice=False)

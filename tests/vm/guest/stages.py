@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What is tried, by the names that run.py gives on the kernel command line."""
-# pylint: disable=unused-import
+"""The stages, by the names that run.py gives on the kernel command line."""
 # flake8: noqa: F401
 
 from apparmor import apparmor

@@ -13,7 +13,7 @@ SERVICE, SOCKET = "ssh.service", "ssh.socket"
 
 
 def keyveto(*argv, status=0):
-    # What is declined, or fails, reloads nothing.
+    # A run that fails or refuses does not reload sshd.
     with reloaded() if "--reload" in argv and status == 0 else contextlib.nullcontext():
         return call("keyveto", *argv, status=status)
 
@@ -63,10 +63,10 @@ def enable_and_disable(world, how=""):
 
 
 def sshd_that_does_not_reload(world):
-    """systemd says no: the command must not say that all is well."""
+    """If the reload by systemd fails, keyveto must report that."""
     with changed("/etc/systemd/system/ssh.service.d/no.conf", "[Service]\nExecReload=\nExecReload=/bin/false\n"):
         call("systemctl", "daemon-reload")
-        # The second way is the process id file, which does without systemd.
+        # Without systemd, keyveto uses the PID file.
         keyveto("sshd", "enable", "--yes", "--reload")
         world.expect("systemctl reload fails, SIGHUP by the process id file does not")
     call("systemctl", "daemon-reload")
@@ -76,7 +76,7 @@ def sshd_that_does_not_reload(world):
 
 @contextlib.contextmanager
 def by_socket():
-    """sshd by socket activation, as Debian has it: started by the first connection."""
+    """sshd by ssh.socket: the first connection starts it."""
     call("systemctl", "disable", "--now", SERVICE)
     call("systemctl", "enable", "--now", SOCKET)
     wait_for("the socket", lambda: unit(SOCKET, "ActiveState")["ActiveState"] == "active")
@@ -102,7 +102,7 @@ def stopped():
 
 
 def examine():
-    """Status by check, and all that was said."""
+    """Runs keyveto doctor: (the worst status of each check, the findings, the exit status)."""
     done = subprocess.run(["keyveto", "doctor", "--json"], capture_output=True, text=True, check=False)
     said = json.loads(done.stdout)
     worst = {}
@@ -144,7 +144,7 @@ def arguments_of_the_service(world):
         worst, checks, _ = examine()
         check(worst["service"] == "broken" and "process" in found(checks, "service"), f"{checks}")
         world.ok("in force: seen in the running process as well")
-    # Now only the process has it.
+    # Now only the running process has the argument.
     worst, checks, _ = examine()
     check(worst["service"] == "broken", f"{checks}")
     world.ok(f"taken out, not yet restarted: {found(checks, 'service')}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""keyveto-update.service in its sandbox, with a publisher on loopback; the timer; rollback."""
+"""keyveto-update.service in its sandbox, with a publisher on loopback. Also the timer, and rollback."""
 
 import contextlib
 import functools
@@ -19,19 +19,19 @@ SETTINGS = Path("/etc/keyveto/update.conf")
 SIGNERS = Path("/etc/keyveto/allowed_signers")
 SERVICE, TIMER = "keyveto-update.service", "keyveto-update.timer"
 PORT = 8443
-# What a denied system call or path makes the command say.
+# Texts in the output if the sandbox denies a system call or a path.
 DENIALS = re.compile(r"not permitted|permission denied|read-only file system|seccomp|apparmor=", re.IGNORECASE)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves a folder, and writes no log."""
 
-    def log_message(self, *arguments):      # pylint: disable=arguments-differ
+    def log_message(self, *arguments):
         pass
 
 
 class Publisher:
-    """A server with a certificate by a CA of its own, and a key that signs filters."""
+    """A server with a certificate of its own CA, and a key that signs filters."""
 
     def __init__(self):
         self.folder = SCRATCH / "published"
@@ -82,7 +82,7 @@ def revision():
 
 
 def start(succeeds=True):
-    """One run of the service; what it said."""
+    """Starts the service once: its output."""
     journal = Journal()
     done = subprocess.run(["systemctl", "start", SERVICE], capture_output=True, text=True, check=False)
     said = journal.messages(_SYSTEMD_UNIT=SERVICE)
@@ -180,7 +180,7 @@ def timer(world, publisher):
     state = unit(TIMER, "ActiveState", "NextElapseUSecRealtime", "Persistent", "RandomizedDelayUSec")
     check(state["ActiveState"] == "active" and state["NextElapseUSecRealtime"], f"{state}")
     world.ok(f"the timer waits: {' '.join(said.split())}")
-    # The timer's own way to the service, without a day of waiting.
+    # The timer starts the service now, not after a day.
     with changed(f"/etc/systemd/system/{TIMER}.d/now.conf",
                  "[Timer]\nOnCalendar=\nOnActiveSec=1s\nAccuracySec=1s\nRandomizedDelaySec=0\nPersistent=no\n"):
         call("systemctl", "daemon-reload")
@@ -204,7 +204,7 @@ def without_settings(world):
 
 
 def sandboxed(world):
-    """The same unit with a command that tries what it must not."""
+    """The same unit with a command that tries forbidden actions."""
     tries = {
         "write /etc": "touch /etc/keyveto/touched", "write /usr": "touch /usr/bin/touched",
         "write /var/lib": "touch /var/lib/touched", "homes": "ls /home/alice /root/.", "devices": "ls /dev/vda",
@@ -214,7 +214,7 @@ def sandboxed(world):
         "kernel settings": "sh -c 'echo 1 >/proc/sys/kernel/dmesg_restrict'",
         "raw packets": "python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)'",
     }
-    # The sandbox has a /var/tmp of its own.
+    # The sandbox has its own /var/tmp, so the script is elsewhere.
     script = Path("/usr/local/lib/keyveto-tries")
     lines = ["touch /var/lib/keyveto/f && chgrp filters /var/lib/keyveto/f && echo 'needed: done'"]
     lines += [f"if {command}; then echo 'TRY {name}: done'; else echo 'TRY {name}: denied'; fi"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""This machine: its accounts and keys, its journal, its services, keyveto's own files."""
+"""The guest: its accounts and keys, its journal, its services, keyveto's files."""
 
 import contextlib
 import json
@@ -26,13 +26,13 @@ STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
 SLOWER = int(re.search(r"keyveto\.slower=(\d+)|$", Path("/proc/cmdline").read_text(encoding="ascii"))[1] or 1)
 
 
-class Server:       # pylint: disable=too-few-public-methods
+class Server:
     """The machine's own sshd."""
     port = 22
 
 
 class Account:
-    """Somebody who logs in, with an authorized_keys file."""
+    """An account that logs in, with its authorized_keys file."""
 
     def __init__(self, name):
         self.name = name
@@ -54,7 +54,7 @@ class Account:
 
 
 class World:
-    """alice has a clean key, mallory one that everybody has."""
+    """Two accounts: alice has a clean key, mallory a leaked one."""
 
     def __init__(self, part, fresh=True):
         self.part, self.ok = part, part.ok
@@ -89,7 +89,7 @@ class World:
         return self.clients.login(Server, account, [identity])
 
     def expect(self, when, alice=True, mallory=False):
-        """Logs in with both keys, and tells whether it came as it should."""
+        """Logs in with both keys. Fails unless the results are as expected."""
         for account, key, enters in ((self.alice, self.clean, alice), (self.mallory, self.leaked, mallory)):
             outcome = self.login(account, key)
             check(outcome.entered == enters, f"{when}: {account.name}: {outcome}")
@@ -97,7 +97,7 @@ class World:
         self.ok(f"{when}: clean key {'in' if alice else 'out'}, leaked key {'in' if mallory else 'out'}")
 
     def follow(self, name, **environment):
-        """A step of one of the documents, as it stands there."""
+        """Runs a step of a document to the letter."""
         with reloaded() if name == "reload" else contextlib.nullcontext():
             said = call("bash", "-euo", "pipefail", "-c", self.steps[name], env={**os.environ, **environment})
         self.ok(f"step {name}")
@@ -133,7 +133,7 @@ def wait_for(what, condition, seconds=30):
 
 @contextlib.contextmanager
 def reloaded():
-    """sshd is told to read its configuration, which takes it a moment after systemctl has returned."""
+    """A block that reloads sshd. Waits at its end, as sshd is not ready when systemctl returns."""
     pid_file = Path("/run/sshd.pid")
     listens = unit("ssh.service", "ActiveState")["ActiveState"] == "active"
     before = pid_file.stat().st_mtime_ns if listens else None
@@ -146,7 +146,7 @@ def reloaded():
 
 
 class Journal:
-    """What the journal says from now on."""
+    """The entries of the journal from now on."""
 
     def __init__(self):
         marker = f"mark {time.monotonic_ns()}"
@@ -163,7 +163,7 @@ class Journal:
         wait_for("a line of ours in the journal", marked)
 
     def entries(self, **fields):
-        """Those with these fields; selected here, since 252 loses one after a cursor when it selects."""
+        """The entries with these fields. Selected here: systemd 252 loses an entry after a cursor if it selects."""
         call("journalctl", "--sync")
         said = call("journalctl", "-q", "-o", "json", "--all", f"--after-cursor={self.cursor}")
         return [entry for entry in map(json.loads, said.splitlines())
@@ -173,7 +173,7 @@ class Journal:
         return [str(entry.get("MESSAGE")) for entry in self.entries(**fields)]
 
     def decisions(self, *wanted):
-        """keyveto's own lines that hold all of these pairs."""
+        """keyveto's log lines that have all of these pairs."""
         return [text for text in self.messages() if "verdict=" in text and all(
             pair in text.split() for pair in wanted)]
 
@@ -185,7 +185,7 @@ class Journal:
 
 @contextlib.contextmanager
 def changed(path, text=None):
-    """A file with another content, or without, for the time of the block."""
+    """Gives a file another content, or removes it, for the time of the block."""
     path = Path(path)
     before = path.read_bytes() if path.exists() else None
     mode = path.stat().st_mode & 0o7777 if before is not None else 0o644
