@@ -264,7 +264,7 @@ class Judge:
     def _log_in(self, variant):
         """Logins with a key that is not listed: the same command runs, and prints the same.
 
-        Returns whether sshd lets the client in.
+        Returns the complaints, and whether sshd starts the session.
         """
         lane, offer = self.lane, variant.offer
         outcomes = {name: lane.login(name, offer, COMMAND) for name in ("vanilla", "guard", "PAM")}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
-* For LD_PRELOAD: makes one allocation fail, or that one and all after it.
+ * For LD_PRELOAD: makes one allocation fail, or that one and all after it.
  *
  *   FAILALLOC_AT=N     the Nth fails
  *   FAILALLOC_FROM=N   the Nth and all later ones fail

@@ -5,8 +5,8 @@
 Whichever call fails, the outcome is one that the configuration allows:
   - a listed key gets nothing, unless OnError is allow and the log says that
     there was no verdict;
-- a clean key gets all bytes of its files, or a status that makes sshd ignore them;
-- a file that could not be opened is left out, and the log says so;
+  - a clean key gets all bytes of its files, or a status that makes sshd ignore them;
+  - a file that could not be opened is left out, and the log says so;
   - a refusal without a verdict leaves a line with the reason in the log.
 The guard never crashes or hangs. A fault before main may keep the guard
 from starting. A log line may be lost if the call that sends it fails.

@@ -6,9 +6,9 @@
  *
  * INFO is what SSH_AUTH_INFO_0 is set to, "" for nothing; a PHASE is auth,
  * account or session. Prints "PHASE CODE" for each, and "said TEXT" for what
-* the user sees. The driver writes to descriptor -1 before and after each phase,
-* so that a trace shows the calls of a phase. Exit status 0 if PAM was started,
-* whatever the phases answer, and 3 if not.
+ * the user sees. The driver writes to descriptor -1 before and after each
+ * phase, so that a trace shows the calls of a phase. Exit status 0 if PAM was
+ * started, whatever the phases answer, and 3 if not.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

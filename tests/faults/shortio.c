@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
-* For LD_PRELOAD: makes read and write transfer fewer bytes than asked for.
-* The returned count is true: the rest is left for the next call.
+ * For LD_PRELOAD: makes read and write transfer fewer bytes than asked for.
+ * The returned count is true: the rest is left for the next call.
  *
-*   SHORTIO_BYTES=M   at most M bytes
+ *   SHORTIO_BYTES=M   at most M bytes
  *   SHORTIO_AT=N      in the Nth transfer only; in each one without this
  *   SHORTIO_FD=FD     "!" is written there when the first is cut short, "="
  *                     when the Nth is there and no longer than that

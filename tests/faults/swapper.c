@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
-* A hostile neighbour: exchanges a name with one of others, over and
+ * A hostile neighbour: exchanges a name with one of others, over and
  * over, until it is killed.
  *
  *   swapper NAME OTHER...
  *
-* The exchange is one step, so the name always exists.
+ * The exchange is one step, so the name always exists.
  */
 #define _GNU_SOURCE
 #include <err.h>
