@@ -63,6 +63,8 @@ class Roots:
             self.root = None
             raise
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        # What earlier tests of this file, outside the root, have set up here.
+        item.session._setupstate.teardown_exact(nextitem)
         if stays is None or self.root.died:
             self.close()
         return True

@@ -119,7 +119,7 @@ def test_any_reason_is_logged_as_it_was_given(scratch):
 def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     """keyveto allow refuses such a file, and says how to correct it."""
     world = World(scratch)
-    for text, message in ((SAMPLE + "OnHitt deny\n", "mend it with keyveto config edit"),
+    for text, message in ((SAMPLE + "OnHitt deny\n", "correct it with keyveto config edit"),
                           (MARKED.split("# END")[0] + SAMPLE, "a mark of keyveto's without the other one"),
                           (MARKED.replace("# END", f"AllowKey {FINGERPRINT}\n# END") + SAMPLE,
                            "between keyveto's marks")):
@@ -133,7 +133,7 @@ def test_in_a_file_with_a_mistake_no_allowkey_line_counts(scratch):
     keyveto("allow", world.clean.fingerprint, "--until", LATER, "the administrator", status=0)
     assert world.lets_in(world.clean) and not world.lets_in(world.leaked)
     CONFIG.unlink()
-    contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "not there; make one")
+    contains(keyveto("allow", FINGERPRINT, "--forever", "x", status=2).stderr, "does not exist; make one")
     assert not CONFIG.exists()
 
 

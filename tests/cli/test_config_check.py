@@ -100,7 +100,7 @@ def test_a_warning_in_a_file_that_works_is_status_1(scratch):
                            f"{CONFIG}:1: this AllowKey line is past its date"),
                           ("OnHit deny\n\nonhit warn\n",
                            f"{CONFIG}:3: this OnHit has no effect: line 1 has one"),
-                          ("Message a b\nMessage a  c\n", f"{CONFIG}:2: this Message does not count")):
+                          ("Message a b\nMessage a  c\n", f"{CONFIG}:2: this Message has no effect: line 1 has one")):
         world.write(text)
         contains(keyveto("config", "check", status=1).stderr, message)
         assert world.lets_in(world.clean)

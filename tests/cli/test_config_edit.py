@@ -149,7 +149,8 @@ def test_keyvetos_marks_are_removed_only_on_request(scratch):
                             ('sed -i "1,3d" "$1"', "the lines between keyveto's marks are gone"),
                             ('sed -i "2d" "$1"', "lines between keyveto's marks were changed"),
                             ('sed -i "2i OnHit warn" "$1"', "lines between keyveto's marks were changed"),
-                            ('sed -i "1i AuthorizedKeysFile /etc/keys/%u" "$1"', "AuthorizedKeysFile differs from what sshd had")):
+                            ('sed -i "1i AuthorizedKeysFile /etc/keys/%u" "$1"',
+                             "AuthorizedKeysFile differs from what sshd had")):
         contains(world.edit(script, status=2).stderr, message)
         equal(world.text, MARKED + SAMPLE)
         world.edit(script, "--yes")

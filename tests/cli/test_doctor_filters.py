@@ -49,7 +49,7 @@ def test_exceptions_past_their_date_are_named(machine):
     machine.config(f"AllowKey {digest} until=2020-01-01 over")
     expect("exceptions", "warning", "1 of 1")
     machine.config(f"AllowKey {digest} until=9999-01-01 not yet")
-    contains(expect_all_well()["exceptions"][0]["found"], "1 AllowKey", "0 of them")
+    contains(expect_all_well()["exceptions"][0]["found"], "1 AllowKey line, 0 without an end date")
 
 
 def test_filter_missing_truncated_insecure_empty_full(machine):

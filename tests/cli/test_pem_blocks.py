@@ -61,7 +61,8 @@ def test_broken_blocks_are_refused_with_the_reason(scratch):
     good = pem("PUBLIC KEY", spki)
     for text, reason in (
             (good.replace("END PUBLIC", "END PRIVATE"), "the END line does not match the BEGIN line"),
-            (good.replace("-----END PUBLIC KEY-----", "---- END PUBLIC KEY ----"), "the END line does not match the BEGIN"),
+            (good.replace("-----END PUBLIC KEY-----", "---- END PUBLIC KEY ----"),
+             "the END line does not match the BEGIN"),
             (good.replace("M", "*", 1), "damaged: "), (good.replace("\n-----END", "\0\n-----END"), "damaged: "),
             (good.replace("=", ""), "damaged: "), (good.replace("-----\nM", "-----\nssh-rsa AAAA\nM"), "damaged: "),
             ("-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n", "public key is malformed"),
@@ -75,7 +76,7 @@ def test_broken_blocks_are_refused_with_the_reason(scratch):
             (pem("CERTIFICATE", spki), "X.509 certificate is malformed"),
             (pem("CERTIFICATE REQUEST", spki), "certificate request is malformed"),
             (pem("PGP MESSAGE", spki), "PGP MESSAGE: keyveto reads no key from this kind of PEM block"),
-            (pem("public key", spki), "public key: not a kind")):
+            (pem("public key", spki), "public key: keyveto reads no key from this kind of PEM block")):
         refused(write(scratch / "file", text), reason)
     # OpenSSL refuses a point that is not on the curve.
     refused(write(scratch / "file", pem("PUBLIC KEY", spki[:-1] + bytes([spki[-1] ^ 1]))), "public key is malformed")
@@ -104,7 +105,8 @@ def test_der_from_a_pipe_with_a_line_end_behind_it_and_cut_short(scratch):
             same_spki(write(scratch / "file", key.spki, end), key.spki)
         for size in (1, 2, 4, len(key.spki) // 2, len(key.spki) - 1):
             refused(write(scratch / "file", key.spki[:size]), "DER is cut short")
-    refused(write(scratch / "file", sshkey.der_seq(*map(sshkey.der_int, range(4)))), "DER of no kind")
+    refused(write(scratch / "file", sshkey.der_seq(*map(sshkey.der_int, range(4)))),
+            "DER in none of the forms of a key that keyveto reads")
 
 
 def test_text_is_not_taken_for_der(scratch):

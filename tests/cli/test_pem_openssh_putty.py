@@ -52,8 +52,9 @@ def test_damaged_openssh_private_keys_are_refused(scratch):
     whole = openssh_container(ED25519, tail=b"")
     for size in range(len(whole)):
         refused(write(scratch / "file", pem("OPENSSH PRIVATE KEY", whole[:size])),
-                ("not an OpenSSH", "OpenSSH private"))
-    refused(write(scratch / "file", openssh_pem(ED25519, magic=b"openssh-key-v2\0")), "not an OpenSSH private key")
+                ("the block does not hold an OpenSSH private key", "OpenSSH private"))
+    refused(write(scratch / "file", openssh_pem(ED25519, magic=b"openssh-key-v2\0")),
+            "the block does not hold an OpenSSH private key")
     refused(write(scratch / "file", openssh_pem(ED25519 + b"x")), "data after the end of the key")
     refused(write(scratch / "file", openssh_pem(ED25519[:-1])), "")
     refused(write(scratch / "file", openssh_pem(b"")), "")

@@ -219,7 +219,8 @@ def test_only_a_replaced_filter_becomes_the_previous_one(place):
     equal((revision_of(place.target), revision_of(place.previous)), (4, 2))
     lacks(" ".join(place.names()), "keyveto-old")
     place.old.mkdir()
-    contains(place.refuse("--force", early=True), "cannot rename or remove .filter.pkbf.keyveto-old beside it, left by a run that "
+    contains(place.refuse("--force", early=True), "cannot rename or remove .filter.pkbf.keyveto-old "
+             "beside it, left by a run that "
              "was killed: Is a directory")
 
 
