@@ -96,8 +96,7 @@ report_exit(int error, int status, const char *name)
  * *statusp, or an errno.
  */
 static int
-run_words(const char *word[static WORDS_MAX + 2], int n, const char *path,
-    int *statusp)
+run_words(const char **word, int n, const char *path, int *statusp)
 {
 	struct program editor = {
 		.argv = word,
