@@ -138,8 +138,8 @@ def journald(part, host):
         answers[name] = [line for line in call("sh", "-c", f"{query} --no-pager").splitlines() if "verdict=" in line]
     total = AUTH_LOG.read_text(encoding="utf-8").count("verdict=")
     check(len(answers["every decision"]) == total, f"{answers['every decision']}")
-    check(len(answers["as they come, for jq"]) == total and
-          all("MESSAGE" in json.loads(line) for line in answers["as they come, for jq"]), "no JSON")
+    check(len(answers["live, for jq"]) == total and
+          all("MESSAGE" in json.loads(line) for line in answers["live, for jq"]), "no JSON")
     world = answers["open to the world"]
     check(world and all("authorized=yes" in line or "via=pam" in line for line in world), f"{world}")
     check(world and all("authorized=no" not in line for line in world), f"{world}")
