@@ -16,6 +16,7 @@ pytest_plugins = ["throwaway"]
 
 def pytest_addoption(parser):
     parser.addoption("--build", metavar="DIR", default="build", help="where the built programs are (build)")
+    parser.addoption("--long", action="store_true", help="the long forms: every fault, not a sample")
     parser.addoption("--keep", metavar="DIR", type=_folder_of_root, help="where the end-to-end tests keep "
                      "configurations and logs")
 
@@ -31,6 +32,14 @@ def pytest_configure():
     # inherit that, and the tests send both.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out tests of the long forms, and counts them as deselected."""
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session", name="build")

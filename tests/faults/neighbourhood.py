@@ -19,7 +19,7 @@ class Neighbourhood:
     """A clean and a listed key, an account that lists both, and ways to ask the guard about them."""
 
     def __init__(self, stage):
-        self.stage = stage
+        self.stage, self.swapper = stage, stage.compile("swapper.c")
         self.clean, self.listed = stage.key(), stage.key()
         self.account, self.other = stage.account(), stage.account()
         self.lines = f"{self.clean.key}\n{self.listed.key}\n".encode()
@@ -42,16 +42,16 @@ class Neighbourhood:
         done = run([*prefix, *self.argv(key, name, *more, **instead or {})], **options)
         return done, self.stage.log.decisions(name)
 
-    def check_both(self, case, what, seconds=QUICK_SECONDS, output=None, **how):
+    def check_both(self, what, seconds=QUICK_SECONDS, output=None, **how):
         """Fails unless the guard soon prints all lines for a clean key, and nothing for a listed one."""
         output = self.lines if output is None else output
         done, _ = self.ask(self.clean, **how)
-        case.check((done.returncode, done.stdout) == (0, output), f"{what}: a clean key: {done}")
-        case.check(done.seconds < seconds, f"{what}: a clean key waits {done.seconds:.1f} s")
+        assert (done.returncode, done.stdout) == (0, output), f"{what}: a clean key: {done}"
+        assert done.seconds < seconds, f"{what}: a clean key waits {done.seconds:.1f} s"
         done, said = self.ask(self.listed, **how)
-        case.check((done.returncode, done.stdout) == (0, b""), f"{what}: a listed key: {done}")
-        case.check([one.verdict for one in said] == ["listed"], f"{what}: a listed key, logged: {said}")
-        case.check(done.seconds < seconds, f"{what}: a listed key waits {done.seconds:.1f} s")
+        assert (done.returncode, done.stdout) == (0, b""), f"{what}: a listed key: {done}"
+        assert [one.verdict for one in said] == ["listed"], f"{what}: a listed key, logged: {said}"
+        assert done.seconds < seconds, f"{what}: a listed key waits {done.seconds:.1f} s"
 
 
 @contextlib.contextmanager

@@ -1,105 +1,33 @@
 # SPDX-License-Identifier: ISC
-"""What all fault tests share: a throw-away root, accounts, keys, the log, and the report.
+"""What all fault tests share: accounts, keys, filters, the log by run, and runs with a fault.
 
-A script calls play(), which starts the script again in the sandbox of tests/e2e,
-builds the helpers in C, and runs the script's cases.
+conftest.py makes a Stage for each file, in the throw-away root of that file.
 """
 
-import argparse
 import concurrent.futures
-import contextlib
 import itertools
 import os
-import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
-import keys  # noqa: E402
-import product  # noqa: E402
-import sandbox  # noqa: E402
-from logbook import Line, Malformed, read_decision  # noqa: E402,F401
-from machine import Machine  # noqa: E402
-from patience import PATIENCE  # noqa: E402
+import keys
+from logbook import Line, read_decision
+from patience import PATIENCE
 
-SCRATCH_PARENT = "/var/lib"     # root owns it and every folder above; every account can enter it
+HERE = Path(__file__).resolve().parent
 DEFAULT_FILTER = "/var/lib/keyveto/filter.pkbf"
 PROGRAMS = ("keyveto", "keyveto-authorized-keys", "pam_keyveto.so")
 LIBRARIES = ("failalloc.c", "shortio.c")
-TOOLS = ("strace", "cc", "useradd", "userdel", "ssh-keygen")
-WHYS_SHOWN = 12
 SHORT_COUNT = 60
 
 # The environment that sshd gives to the guard (auth2-pubkey.c, subprocess).
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/games", "LANG": "C.UTF-8"}
-
-
-class Case:
-    """One line of the report. A case fails if a check fails, or by an exception."""
-
-    def __init__(self, title):
-        self.title, self.note = title, ""
-        self.whys = []
-
-    def check(self, condition, why):
-        if not condition:
-            self.whys.append(why)
-        return bool(condition)
-
-
-class Report:
-    """The cases of a script, and their totals."""
-
-    def __init__(self, wanted):
-        self.wanted = wanted
-        self.passed = self.failed = self.runs = 0
-
-    def wants(self, title):
-        return self.wanted in title
-
-    def count(self, case, whys, what="runs"):
-        """Adds the number of runs to a case, and the complaints of each run."""
-        whys = list(whys)
-        self.runs += len(whys)
-        case.note = f"{len(whys)} {what}"
-        case.whys += [why for one in whys for why in one]
-
-    @contextlib.contextmanager
-    def case(self, title):
-        case = Case(title)
-        try:
-            yield case
-        except Exception:       # a case may fail in any way; the next one must still run
-            case.whys.append(traceback.format_exc().strip())
-        self._print(case)
-
-    def _print(self, case):
-        if not case.whys:
-            self.passed += 1
-            print(f"ok {case.title}" + (f" ({case.note})" if case.note else ""), flush=True)
-            return
-        self.failed += 1
-        shown = [why.replace("\n", "\n       ") for why in case.whys[:WHYS_SHOWN]]
-        if len(case.whys) > WHYS_SHOWN:
-            shown.append(f"and {len(case.whys) - WHYS_SHOWN} more")
-        print(f"FAILED {case.title}: " + "\n       ".join(shown), flush=True)
-
-    def end(self):
-        if self.runs:
-            print(f"{self.runs} runs with a fault")
-        print(f"{self.passed} passed, {self.failed} failed")
-        return 0 if self.passed and not self.failed else 1
 
 
 class Journal:
@@ -201,18 +129,19 @@ def run(argv, seconds=PATIENCE, **options):
 
 
 class Stage:
-    """What the cases of a script work with."""
+    """What the tests of a file work with. conftest.py gives each test a random of its own."""
 
-    def __init__(self, options, machine, scratch, log):
-        self.long, self.machine, self.folder, self.log = options.long, machine, scratch, log
-        self.random = random.Random(options.seed)
+    def __init__(self, build, machine, folder, log, long):
+        self.machine, self.folder, self.log, self.long = machine, folder, log, long
+        self.random = None
         self._names, self._runs = itertools.count(1), itertools.count(1)
-        binaries = scratch / "bin"
+        binaries = folder / "bin"
         binaries.mkdir(mode=0o755)
         for program in PROGRAMS:
-            shutil.copy(options.build / program, binaries / program)
+            shutil.copy(build / program, binaries / program)
         self.keyveto, self.guard, self.module = (binaries / program for program in PROGRAMS)
-        self.workers = os.cpu_count() or 1
+        # With xdist several tests run at a time.
+        self.workers = max(1, 2 * (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
         self._libraries, self._building = {}, threading.Lock()
 
     # Things
@@ -281,7 +210,7 @@ class Stage:
             return done, report.read().decode()
 
     def each(self, function, items):
-        """The results of function for each item, in order. Runs as many at a time as there are processors."""
+        """The results of function for each item, in order. Runs several at a time."""
         with concurrent.futures.ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(function, items))
 
@@ -309,58 +238,3 @@ class Stage:
 def as_account(account):
     """Options of subprocess that start a program as an account."""
     return {"user": account.uid, "group": account.gid, "extra_groups": []}
-
-
-def _parse_arguments(description):
-    parser = argparse.ArgumentParser(description=description.split("\n", 1)[0])
-    parser.add_argument("--long", action="store_true", help="every fault, not a sample")
-    parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the built programs are")
-    parser.add_argument("--seed", type=int, default=1, help="chooses the sample of the short form")
-    parser.add_argument("-k", metavar="SUBSTRING", default="", help="only scenarios whose title contains this")
-    options = parser.parse_args()
-    options.build = options.build.resolve()
-    return options
-
-
-def _check_machine(build):
-    if os.geteuid() != 0:
-        raise product.CannotRun("these tests make accounts: run them as root")
-    for tool in TOOLS:
-        if shutil.which(tool) is None:
-            raise product.CannotRun(f"{tool} is not installed")
-    for program in PROGRAMS:
-        if not (build / program).exists():
-            raise product.CannotRun(f"{build / program} does not exist")
-
-
-def _perform(options, cases):
-    """Runs the cases. This process is in the throw-away root."""
-    machine = Machine(throwaway=True)
-    scratch = Path(tempfile.mkdtemp(prefix="kvt-faults-", dir=SCRATCH_PARENT))
-    scratch.chmod(0o755)
-    log = Journal()
-    report = Report(options.k)
-    try:
-        # So that every machine makes the same system calls, whatever its name services are.
-        machine.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\n")
-        cases(Stage(options, machine, scratch, log), report)
-    finally:
-        log.close()
-        shutil.rmtree(scratch, ignore_errors=True)
-    return report.end()
-
-
-def play(description, cases):
-    """Run a script's cases(stage, report) in a throw-away root; the exit status."""
-    options = _parse_arguments(description)
-    try:
-        _check_machine(options.build)
-        if not sandbox.inside():
-            return sandbox.run([sys.executable, *sys.argv])
-        return _perform(options, cases)
-    except sandbox.Refused as reason:
-        print(f"FAILED {Path(sys.argv[0]).name}: no throw-away root is possible here: {reason}\n0 passed, 1 failed")
-        return 1
-    except product.CannotRun as reason:
-        print(f"FAILED {Path(sys.argv[0]).name}: {reason}\n0 passed, 1 failed")
-        return 1

@@ -1,19 +1,19 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The PAM module when a system call fails: strace makes each call of the module fail.
+"""Logins through the PAM module, and which outcomes are allowed if a fault hits one.
 
-A small program calls PAM as sshd does, in all three phases. Whichever call fails,
-a listed key is let in only if OnError is allow and the log says that there
+A small program, pamdriver.c, calls PAM as sshd does, in all three phases. Whatever
+fails, a listed key is let in only if OnError is allow and the log says that there
 was no verdict. A clean key is let in, or the log says why not. Phases in which
 nothing failed answer as usual.
 """
 
 import re
-import sys
 from dataclasses import dataclass
 
+import keys
 import tracer
-from stage import DEFAULT_FILTER, Malformed, keys, play
+from logbook import Malformed
+from stage import DEFAULT_FILTER
 
 PHASES = ("auth", "account", "session")
 PERM_DENIED = 6
@@ -23,7 +23,16 @@ ERRORS = [tracer.error(name) for name in ("EIO", "ENOMEM", "EINTR", "EACCES", "E
 NOTHING = tracer.result(0)
 HARMLESS = [tracer.kill_by(name) for name in ("SIGCHLD", "SIGWINCH")]
 
-SHORT_SHARE = 30
+KINDS = ("a clean key", "a listed key", "a certificate by a listed CA", "a clean key, then a listed one")
+ON_ERROR = ("deny", "allow")
+
+
+def name(kind, on_error):
+    """The title of a scenario."""
+    return f"{kind}, OnError {on_error}"
+
+
+TITLES = [name(kind, on_error) for on_error in ON_ERROR for kind in KINDS]
 
 
 @dataclass
@@ -34,38 +43,35 @@ class Scenario:
     allow: bool             # OnError
     argv: list              # of pamdriver; RUN stands for the client address of the run
 
-    def argv_of(self, name):
-        return [name if word == "RUN" else word for word in self.argv]
+    def argv_of(self, run):
+        return [run if word == "RUN" else word for word in self.argv]
 
 
 def make_scenarios(stage):
-    """Logins by each kind of key, under each OnError."""
+    """Logins by each kind of key, under each OnError, by their titles."""
     clean, listed, ca = stage.key(), stage.key(), stage.key()
     certificate = keys.certify(ca, clean, "somebody").certificate
     stage.machine.write(DEFAULT_FILTER, stage.filter(listed, ca).read_bytes())
     driver = stage.compile("pamdriver.c", "-lpam")
-    infos = {
-        "a clean key": (False, f"publickey {clean.key}\n"),
-        "a listed key": (True, f"publickey {listed.key}\n"),
-        "a certificate by a listed CA": (True, f"publickey {certificate}\n"),
-        "a clean key, then a listed one": (True, f"publickey {clean.key}\nhostbased {listed.key}\n"),
-    }
-    found = []
-    for on_error in ("deny", "allow"):
+    infos = ((False, f"publickey {clean.key}\n"), (True, f"publickey {listed.key}\n"),
+             (True, f"publickey {certificate}\n"), (True, f"publickey {clean.key}\nhostbased {listed.key}\n"))
+    found = {}
+    for on_error in ON_ERROR:
         config = stage.config(f"OnError {on_error}", listed=[listed, ca])
         folder = stage.make_folder("pam.d")
         stack = "".join(f"{phase} requisite {stage.module} config={config}\n{phase} required pam_permit.so\n"
                         for phase in PHASES)
         (folder / "kvt").write_text(stack, encoding="ascii")
-        for title, (is_listed, info) in infos.items():
+        for kind, (is_listed, info) in zip(KINDS, infos):
             argv = [driver, folder, "kvt", "somebody", "RUN", info, *PHASES]
-            found.append(Scenario(f"{title}, OnError {on_error}", is_listed, on_error == "allow", argv))
+            title = name(kind, on_error)
+            found[title] = Scenario(title, is_listed, on_error == "allow", argv)
     return found
 
 
 def read_codes(done):
     """The answer of each phase that was called."""
-    return {name: int(code) for name, code in re.findall(r"^([a-z]+) ([0-9]+)$", done.stdout.decode(), re.MULTILINE)}
+    return {phase: int(code) for phase, code in re.findall(r"^([a-z]+) ([0-9]+)$", done.stdout.decode(), re.MULTILINE)}
 
 
 def said_in(phase, decisions):
@@ -122,9 +128,9 @@ class Baseline:
     """The calls of a login without a fault, by phase."""
 
     def __init__(self, stage, scenario):
-        name = stage.name_run()
-        done, calls = tracer.list_calls(stage.path("trace"), scenario.argv_of(name))
-        whys = complaints(scenario, done, stage.log.decisions(name), faulty=())
+        run = stage.name_run()
+        done, calls = tracer.list_calls(stage.path("trace"), scenario.argv_of(run))
+        whys = complaints(scenario, done, stage.log.decisions(run), faulty=())
         if whys:
             raise AssertionError(f"without any fault: {whys}: {done}")
         self.phase_of = {call: phase for phase, own in calls_by_phase(calls).items() for call in own}
@@ -144,61 +150,12 @@ def faults_of(call):
 
 def try_one(stage, scenario, baseline, call, fault):
     """Makes one run: the reasons why its outcome is not allowed."""
-    name = stage.name_run()
+    run = stage.name_run()
     try:
-        done, _ = tracer.inject(stage.path("trace"), scenario.argv_of(name), call, fault)
-        decisions = stage.log.decisions(name)
+        done, _ = tracer.inject(stage.path("trace"), scenario.argv_of(run), call, fault)
+        decisions = stage.log.decisions(run)
         whys = complaints(scenario, done, decisions, (baseline.phase_of[call],), call in baseline.logging)
     except (AssertionError, Malformed) as why:
         return [str(why)]
     logged = "; ".join(one.line.text[one.line.text.find("(kvt:"):][:60] for one in decisions) or "nothing"
     return [f"{fault} at {call}: {why}: {done}, logged {logged}" for why in whys]
-
-
-def try_calls(stage, report, scenario):
-    with report.case(f"pam: {scenario.title}: every call in turn") as case:
-        baseline = Baseline(stage, scenario)
-        plan = [(call, fault) for call in baseline.calls for fault in faults_of(call)]
-        plan = stage.some(plan, SHORT_SHARE)
-        report.count(case, stage.each(lambda one: try_one(stage, scenario, baseline, *one), plan))
-
-
-def try_short_transfers(stage, report, scenario):
-    """All reads return a few bytes only, or one read is short or empty."""
-    with report.case(f"pam: {scenario.title}: short reads") as case:
-        def one(setting):
-            size, at = setting
-            name = stage.name_run()
-            settings = {"BYTES": size, "AT": at, "HOLD": 1}
-            done, hit = stage.run_preloaded("shortio.c", scenario.argv_of(name), settings)
-            whys = complaints(scenario, done, stage.log.decisions(name), faulty=PHASES if size == 0 else ())
-            whys += [] if at or hit == "!" else ["never hit"]
-            return hit, [f"{size} bytes at transfer {at or 'any'}: {why}: {done}" for why in whys]
-        results = [one((1, 0)), one((7, 0)), *stage.until_unhit(lambda at: one((0, at))),
-                   *stage.until_unhit(lambda at: one((1, at)))]
-        report.count(case, [whys for _, whys in results])
-
-
-def try_without_key(stage, report, scenario):
-    """For a login without a key, the module makes no system call that could fail."""
-    with report.case("pam: a login without a key makes no system call") as case:
-        argv = [*scenario.argv_of(stage.name_run())]
-        argv[5] = "password\n"
-        done, calls = tracer.list_calls(stage.path("trace"), argv)
-        case.check(read_codes(done) == dict.fromkeys(PHASES, 0), f"not let in: {done}")
-        own = [str(call) for calls in calls_by_phase(calls).values() for call in calls]
-        case.check(not own, f"it calls {own}")
-
-
-def cases(stage, report):
-    scenarios = [one for one in make_scenarios(stage) if report.wants(one.title)]
-    for scenario in scenarios:
-        try_calls(stage, report, scenario)
-        if stage.long or not scenario.allow and "certificate" not in scenario.title:
-            try_short_transfers(stage, report, scenario)
-    if scenarios:
-        try_without_key(stage, report, scenarios[0])
-
-
-if __name__ == "__main__":
-    sys.exit(play(__doc__, cases))

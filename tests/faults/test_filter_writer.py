@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
 """keyveto filter add, create and merge: killed at each system call, and with each call failing.
 
@@ -11,11 +10,13 @@ status 2, keeps the old filter, and leaves no other file.
 import os
 import shutil
 import signal
-import sys
 from dataclasses import dataclass
 
+import pytest
 import tracer
-from stage import ENVIRONMENT, play, run
+from stage import ENVIRONMENT, run
+
+pytestmark = pytest.mark.throwaway
 
 FILTER = "filter.pkbf"
 LOCK, NEW = f".{FILTER}.lock", f".{FILTER}.keyveto-new"
@@ -24,6 +25,19 @@ KILL = tracer.kill_by("SIGKILL")
 ENDING = [tracer.kill_by(name) for name in ("SIGTERM", "SIGINT", "SIGHUP")]
 ERRORS = [tracer.error(name) for name in ("EIO", "ENOSPC", "ENOMEM", "EINTR", "EACCES")]
 NOT_SURE = b"written, but not sure to survive a crash"
+
+WITHOUT_O_TMPFILE = ", without O_TMPFILE"
+SIZE = ["--hashes", "5", "--length", "16"]
+# The arguments, and whether the filter exists.
+COMMANDS = {
+    "filter add": (["filter", "add", FILTER, "keys.pub"], True),
+    "filter create": (["filter", "create", FILTER, *SIZE], False),
+    "filter create --force": (["filter", "create", FILTER, *SIZE, "--force"], True),
+    "filter merge, a new one": (["filter", "merge", FILTER, "second.pkbf", "third.pkbf"], False),
+    "filter merge, one of its own": (["filter", "merge", FILTER, FILTER, "third.pkbf"], True),
+}
+TITLES = [title + more for title in COMMANDS for more in ("", WITHOUT_O_TMPFILE)]
+ADD = [title for title in TITLES if title.startswith("filter add")]
 
 TIME = {**ENVIRONMENT, "SOURCE_DATE_EPOCH": "1700000000"}
 
@@ -41,8 +55,9 @@ class Scenario:
         return [stage.keyveto, *words]
 
 
-def make_scenarios(stage):
-    """Each command, on file systems with and without O_TMPFILE."""
+@pytest.fixture(scope="module", name="scenarios")
+def fixture_scenarios(stage):
+    """Each command, on file systems with and without O_TMPFILE, by its title."""
     old, added = [stage.key() for _ in range(3)], [stage.key() for _ in range(2)]
     with_filter, without = stage.make_folder("with"), stage.make_folder("without")
     for folder in (with_filter, without):
@@ -50,16 +65,13 @@ def make_scenarios(stage):
         shutil.copy(stage.filter(*added), folder / "third.pkbf")
         (folder / "keys.pub").write_text("".join(f"{one.key}\n" for one in added), encoding="ascii")
     shutil.copy(stage.filter(*old), with_filter / FILTER)
-    size = ["--hashes", "5", "--length", "16"]
-    commands = {
-        "filter add": (["filter", "add", FILTER, "keys.pub"], with_filter),
-        "filter create": (["filter", "create", FILTER, *size], without),
-        "filter create --force": (["filter", "create", FILTER, *size, "--force"], with_filter),
-        "filter merge, a new one": (["filter", "merge", FILTER, "second.pkbf", "third.pkbf"], without),
-        "filter merge, one of its own": (["filter", "merge", FILTER, FILTER, "third.pkbf"], with_filter),
-    }
-    return [Scenario(title + (", without O_TMPFILE" if named else ""), arguments, template, named)
-            for title, (arguments, template) in commands.items() for named in (False, True)]
+    return {title + more: Scenario(title + more, arguments, with_filter if exists else without, bool(more))
+            for title, (arguments, exists) in COMMANDS.items() for more in ("", WITHOUT_O_TMPFILE)}
+
+
+@pytest.fixture(name="baseline")
+def fixture_baseline(stage, scenarios, title):
+    return Baseline(stage, scenarios[title])
 
 
 def state(folder):
@@ -126,7 +138,7 @@ def attempt(baseline, call, fault):
     return folder, argv, done
 
 
-def try_signal(baseline, call, fault, leftovers):
+def try_signal(baseline, call, fault):
     """One run that a signal ends: the reasons why its outcome is not allowed."""
     folder, argv, done = attempt(baseline, call, fault)
     content, left = state(folder)
@@ -139,8 +151,6 @@ def try_signal(baseline, call, fault, leftovers):
     may_stay = {LOCK, NEW} if fault is KILL else {LOCK} if call in baseline.taking + baseline.giving_up else set()
     if left - may_stay:
         whys.append(f"leaves {sorted(left)} behind")
-    for name in left:
-        leftovers[name] = leftovers.get(name, 0) + 1
     whys += _next_run(baseline, folder, argv, content)
     shutil.rmtree(folder)
     return [f"{fault} at {call}: {why}: {done}" for why in whys]
@@ -196,41 +206,29 @@ def _failed_run(baseline, call, done, content):
     return whys
 
 
-def try_scenario(stage, report, scenario):
-    baseline = Baseline(stage, scenario)
-    share = 2 if scenario.arguments[1] == "add" else 4
-    leftovers = {}
-    with report.case(f"writer: {scenario.title}: killed at every call") as case:
-        plan = stage.some(baseline.plan(baseline.lock), share) + stage.some(baseline.plan()[:baseline.lock - 1], 30)
-        report.count(case, stage.each(lambda call: try_signal(baseline, call, KILL, leftovers), plan))
-        case.note += "".join(f", {name} left behind by {count}" for name, count in sorted(leftovers.items()))
-    with report.case(f"writer: {scenario.title}: ended by SIGTERM, SIGINT or SIGHUP at every call") as case:
-        plan = [(call, fault) for call in baseline.plan(baseline.lock) for fault in ENDING]
-        plan, leftovers = stage.some(plan, 8), {}
-        report.count(case, stage.each(lambda one: try_signal(baseline, *one, leftovers), plan))
-        case.note += "".join(f", {name} left behind by {count}" for name, count in sorted(leftovers.items()))
-    with report.case(f"writer: {scenario.title}: every call fails") as case:
-        plan = [(call, fault) for call in baseline.plan(0 if stage.long else baseline.main) for fault in ERRORS
-                if tracer.applies(fault, call) and call not in baseline.taking[1:]]
-        plan = stage.some(plan, 12)
-        report.count(case, stage.each(lambda one: try_error(baseline, *one), plan))
-    if scenario.arguments[1] == "add":
-        try_lock(stage, report, scenario, baseline)
+@pytest.mark.parametrize("title", TITLES)
+def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, baseline, check_runs):
+    share = 2 if baseline.scenario.arguments[1] == "add" else 4
+    plan = stage.some(baseline.plan(baseline.lock), share) + stage.some(baseline.plan()[:baseline.lock - 1], 30)
+    check_runs(stage.each(lambda call: try_signal(baseline, call, KILL), plan))
 
 
-def try_lock(stage, report, scenario, baseline):
-    """The lock file is removed if it cannot be locked, as on a file system without locks."""
-    with report.case(f"writer: {scenario.title}: the lock file is not left behind when it cannot be used") as case:
-        plan = [(call, fault) for call in baseline.taking[1:] for fault in (*ERRORS, tracer.error("ENOLCK"))
-                if tracer.applies(fault, call) and call.name != "newfstatat" or fault is ERRORS[0]]
-        report.count(case, stage.each(lambda one: try_error(baseline, *one), plan))
+@pytest.mark.parametrize("title", TITLES)
+def test_ended_by_a_signal_at_any_call_it_leaves_nothing_behind(stage, baseline, check_runs):
+    plan = [(call, fault) for call in baseline.plan(baseline.lock) for fault in ENDING]
+    check_runs(stage.each(lambda one: try_signal(baseline, *one), stage.some(plan, 8)))
 
 
-def cases(stage, report):
-    for scenario in make_scenarios(stage):
-        if report.wants(scenario.title):
-            try_scenario(stage, report, scenario)
+@pytest.mark.parametrize("title", TITLES)
+def test_if_any_call_fails_it_keeps_the_old_filter_and_says_why(stage, baseline, check_runs):
+    plan = [(call, fault) for call in baseline.plan(0 if stage.long else baseline.main) for fault in ERRORS
+            if tracer.applies(fault, call) and call not in baseline.taking[1:]]
+    check_runs(stage.each(lambda one: try_error(baseline, *one), stage.some(plan, 12)))
 
 
-if __name__ == "__main__":
-    sys.exit(play(__doc__, cases))
+@pytest.mark.parametrize("title", ADD)
+def test_a_lock_file_that_cannot_be_locked_is_removed(stage, baseline, check_runs):
+    """As on a file system without locks."""
+    plan = [(call, fault) for call in baseline.taking[1:] for fault in (*ERRORS, tracer.error("ENOLCK"))
+            if tracer.applies(fault, call) and call.name != "newfstatat" or fault is ERRORS[0]]
+    check_runs(stage.each(lambda one: try_error(baseline, *one), plan))

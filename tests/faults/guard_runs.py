@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""The guard when a system call fails: strace makes one call after the other fail.
+"""Calls of the guard, and which outcomes are allowed if a fault hits one.
 
-Whichever call fails, the outcome is one that the configuration allows:
+Whatever fails, the outcome is one that the configuration allows:
   - a listed key gets nothing, unless OnError is allow and the log says that
     there was no verdict;
   - a clean key gets all bytes of its files, or a status that makes sshd ignore them;
@@ -13,12 +12,12 @@ from starting. A log line may be lost if the call that sends it fails.
 """
 
 import functools
-import os
-import sys
 from dataclasses import dataclass
 
+import keys
 import tracer
-from stage import DEFAULT_FILTER, Malformed, keys, play
+from logbook import Malformed
+from stage import DEFAULT_FILTER
 
 ERRORS = [tracer.error(name) for name in ("EIO", "ENOMEM", "EINTR", "EACCES", "EMFILE")]
 # A transfer of no bytes: the end of a file, or a write that must be repeated.
@@ -30,7 +29,24 @@ UNEARNED_CALLS = ("setresuid", "setresgid")
 SIGNALS = [tracer.kill_by(name) for name in ("SIGKILL", "SIGTERM", "SIGPIPE", "SIGALRM")]
 HARMLESS = [tracer.kill_by(name) for name in ("SIGCHLD", "SIGWINCH", "SIGCONT")]
 
-SHORT_SHARE = 40        # the short form makes one run in so many
+KINDS = ("clean key", "listed key", "certificate by a listed CA")
+STARTS = ("root", "account")
+ON_ERROR = ("deny", "allow")
+# keyveto.conf for an account's file that its own group may write. Only calls after pread64 are tried with these.
+OTHER_FILES = {
+    "a file that the account's own group may write": ("StrictModes private-group",),
+    "a pattern with a wildcard": ("AuthorizedKeysFile .ssh/authorized_key[s]", "StrictModes no"),
+}
+
+
+def name(kind, start, on_error, command=False):
+    """The title of a scenario."""
+    return f"{kind}, started as {start}, OnError {on_error}{', -- COMMAND' if command else ''}"
+
+
+OF_OTHER_FILES = [f"clean key, {words}" for words in OTHER_FILES]
+TITLES = [name(kind, start, on_error, command) for on_error in ON_ERROR for start in STARTS for kind in KINDS
+          for command in (False, True)] + OF_OTHER_FILES
 
 
 @dataclass
@@ -78,6 +94,7 @@ def _choices(files):
 
 
 def make_scenarios(stage):
+    """The scenarios by their titles."""
     account, clean, listed, ca = stage.account(), stage.key(), stage.key(), stage.key()
     certificate = keys.certify(ca, clean, account.name).certificate
     stage.machine.write(DEFAULT_FILTER, stage.filter(listed, ca).read_bytes())
@@ -92,31 +109,26 @@ def make_scenarios(stage):
     shared.write(".ssh/authorized_keys", second, 0o664)
 
     found = []
-    for on_error in ("deny", "allow"):
+    for on_error in ON_ERROR:
         config = stage.config(f"OnError {on_error}", listed=[listed, ca])
-        for start in ("root", "account"):
-            for kind, public in (("clean key", clean.key), ("listed key", listed.key),
-                                 ("certificate by a listed CA", certificate)):
+        for start in STARTS:
+            for kind, public in zip(KINDS, (clean.key, listed.key, certificate)):
                 argv = [stage.guard, "--config", config, "--user", account.name, "--home", account.home,
                         "--type", public.type, "--key", public.blob]
                 make = functools.partial(Scenario, argv=argv, listed=kind != "clean key", allow=on_error == "allow",
                                          user=account.name if start == "account" else None)
-                words = f"{kind}, started as {start}, OnError {on_error}"
-                found.append(make(words, files=files))
-                found.append(make(f"{words}, -- COMMAND", files=[b"ran\n"], command=("/bin/echo", "ran")))
+                found.append(make(name(kind, start, on_error), files=files))
+                found.append(make(name(kind, start, on_error, True), files=[b"ran\n"], command=("/bin/echo", "ran")))
     found += _of_other_files(stage, shared, clean.key, second.encode(), listed)
-    return found
+    return {scenario.title: scenario for scenario in found}
 
 
 def _of_other_files(stage, shared, public, content, listed):
     """The calls for the account's file, apart from opening it."""
     argv = [stage.guard, "--user", shared.name, "--home", shared.home, "--type", public.type, "--key", public.blob]
-    lines = {
-        "a file that the account's own group may write": ("StrictModes private-group",),
-        "a pattern with a wildcard": ("AuthorizedKeysFile .ssh/authorized_key[s]", "StrictModes no"),
-    }
-    return [Scenario(f"clean key, {words}", [*argv, "--config", stage.config(*config, listed=[listed])],
-                     listed=False, allow=False, files=[content], behind="pread64") for words, config in lines.items()]
+    return [Scenario(title, [*argv, "--config", stage.config(*lines, listed=[listed])],
+                     listed=False, allow=False, files=[content], behind="pread64")
+            for title, lines in zip(OF_OTHER_FILES, OTHER_FILES.values())]
 
 
 class Baseline:
@@ -253,79 +265,3 @@ def try_one(stage, scenario, baseline, call, fault, onwards=False):
     except (AssertionError, Malformed) as why:
         judge.whys.append(str(why))
     return judge.whys
-
-
-def try_scenario(stage, report, scenario):
-    with report.case(f"guard: {scenario.title}: every call in turn") as case:
-        baseline = Baseline(stage, scenario)
-        plan = [(call, fault) for call in baseline.guards_own for fault in faults_of(call)]
-        plan = stage.some(plan, 4 if scenario.behind else SHORT_SHARE)
-        report.count(case, stage.each(lambda one: try_one(stage, scenario, baseline, *one), plan),
-                     f"runs, {len(baseline.guards_own)} calls")
-
-
-def try_first_call(stage, report, scenario):
-    """If the guard cannot open standard descriptors, it stops before anything else."""
-    with report.case(f"guard: {scenario.title}: without /dev/null it refuses, and the log says why") as case:
-        baseline = Baseline(stage, scenario)
-        report.count(case, [try_one(stage, scenario, baseline, baseline.first, fault) for fault in ERRORS])
-
-
-def is_cut_from(part, whole):
-    """Whether a part of one piece is missing. A line end may stand in its place."""
-    before = len(os.path.commonprefix([part, whole]))
-    after = len(os.path.commonprefix([part[::-1], whole[::-1]]))
-    return len(part) <= len(whole) and before + after >= len(part) - 1
-
-
-def try_short_transfers(stage, report, scenario):
-    """All transfers move a few bytes only, or one transfer is short or empty."""
-    with report.case(f"guard: {scenario.title}: short reads and writes") as case:
-        def one(setting):
-            size, at = setting
-            name = stage.name_run()
-            done, hit = stage.run_preloaded("shortio.c", scenario.argv_of(name), {"BYTES": size, "AT": at})
-            decisions = stage.log.decisions(name)
-            said = {(found.verdict, found.action) for found in decisions}
-            whole = b"" if scenario.listed else scenario.whole
-            right = done.returncode == 0 and done.stdout == whole and said == ({("listed", "deny")} if scenario.listed
-                                                                               else set())
-            if size == 0 and not right:
-                # The file that ended early may be one without which there is no verdict, or the account's.
-                right = (done.returncode == 1 and ("error", "deny") in said if scenario.listed or done.returncode
-                         else is_cut_from(done.stdout, whole))
-                right = right and not (scenario.listed and done.stdout)
-            whys = [] if right else [f"{size} bytes at transfer {at or 'any'}: {done}, logged {said}"]
-            return hit, whys + ([] if at or hit == "!" else ["never hit"])
-        results = [one((1, 0)), one((7, 0)), one((4096, 0)), *stage.until_unhit(lambda at: one((0, at))),
-                   *stage.until_unhit(lambda at: one((1, at)))]
-        report.count(case, [whys for _, whys in results])
-
-
-def try_lasting(stage, report, scenario):
-    """The call fails from then on, as with a broken disk, or a limit."""
-    with report.case(f"guard: {scenario.title}: every call, and all of its name after it") as case:
-        baseline = Baseline(stage, scenario)
-        plan = [(call, fault, True) for call in baseline.guards_own if call.index >= baseline.begin
-                for fault in ERRORS if fault.title != "EINTR" and tracer.applies(fault, call)]
-        plan = stage.some(plan, SHORT_SHARE)
-        report.count(case, stage.each(lambda one: try_one(stage, scenario, baseline, *one), plan))
-
-
-def cases(stage, report):
-    scenarios = [one for one in make_scenarios(stage) if report.wants(one.title)]
-    for scenario in scenarios:
-        try_scenario(stage, report, scenario)
-    for scenario in scenarios:
-        if not scenario.allow and not scenario.user:
-            try_lasting(stage, report, scenario)
-    for scenario in scenarios:
-        if not scenario.allow and not scenario.command and not scenario.behind:
-            if stage.long or not scenario.user:
-                try_short_transfers(stage, report, scenario)
-    for scenario in scenarios[:1]:
-        try_first_call(stage, report, scenario)
-
-
-if __name__ == "__main__":
-    sys.exit(play(__doc__, cases))
