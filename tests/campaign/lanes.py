@@ -317,7 +317,7 @@ class World:
         self.build, self.log = build, log
         self.scratch = Path(tempfile.mkdtemp(prefix="kvc-", dir="/var/lib"))
         self.scratch.chmod(0o755)
-        self.machine = Machine(throwaway=True)
+        self.machine = Machine()
         self.filters = {}
         product.install(self.machine, build, self.scratch)
         self.host_key = keys.generate(self.scratch).path
@@ -350,14 +350,14 @@ def world(build, make_log):
 
 
 def run_isolated(program, build, main):
-    """Call main in a throw-away root; returns an exit status."""
+    """Calls main in a throw-away root: the exit status, which is 1 if no such root is possible."""
     try:
         product.check_machine(build)
         if sandbox.inside():
             return main()
         return sandbox.run([sys.executable, program, *sys.argv[1:]])
     except sandbox.Refused as reason:
-        print(f"{os.path.basename(program)}: no throw-away root can be had: {reason}", file=sys.stderr)
+        print(f"{os.path.basename(program)}: no throw-away root is possible here: {reason}", file=sys.stderr)
         return 1
     except product.CannotRun as reason:
         print(f"{os.path.basename(program)}: {reason}", file=sys.stderr)

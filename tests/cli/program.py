@@ -57,7 +57,7 @@ def mount_namespace():
     words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     done = subprocess.run([*words, "true"], capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode != 0:
-        pytest.skip(f"this machine allows no mount namespace: {done.stderr.strip()}")
+        pytest.skip(f"no mount namespace is possible here: {done.stderr.strip()}")
     return words
 
 

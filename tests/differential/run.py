@@ -66,7 +66,7 @@ class Rooms:
             try:
                 status = sandbox.call(send, [str(self.build)], str(self.template))
             except sandbox.Refused as reason:
-                print(f"no throw-away root can be had here: {reason}", file=sys.stderr)
+                print(f"no throw-away root is possible here: {reason}", file=sys.stderr)
             finally:
                 os._exit(status)
         os.close(writer)

@@ -171,7 +171,7 @@ def _named(line):
 
 def build(draw, pool, binaries, settings):
     """Makes the machine of the draw. keyveto is installed and not enabled."""
-    machine = Machine(True)
+    machine = Machine()
     os.mkdir(grammar.HOME, 0o755)
     with tempfile.TemporaryDirectory() as scratch:
         product.install(machine, binaries, Path(scratch))

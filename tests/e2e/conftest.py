@@ -23,7 +23,7 @@ def fixture_world(build, pytestconfig):
     except product.CannotRun as reason:
         pytest.fail(str(reason), pytrace=False)
     scratch = product.make_scratch(pytestconfig.getoption("--keep"))
-    machine = Machine(True)
+    machine = Machine()
     with contextlib.closing(Logbook()) as log:
         product.install(machine, build, scratch)
         yield World(machine, log, Clients(scratch), scratch)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: ISC
 """Changes to the machine: accounts and system files.
 
-In the throw-away root nothing is undone, because everything vanishes. Outside of one (make demo), restore() undoes
-every change in reverse order.
+Nothing is undone, because everything vanishes with the throw-away root. Machine() refuses to work outside of one.
 """
 
 import grp
 import itertools
 import os
 import pwd
-import shutil
 import subprocess
 import threading
 from pathlib import Path
+
+import sandbox
 
 ACCOUNT_PREFIX = "kvt-"
 
@@ -59,31 +59,19 @@ def write_as_root(path, content, mode=0o644):
 
 
 class Machine:
-    """The machine that the tests change."""
+    """The throw-away root that the tests change."""
 
-    def __init__(self, throwaway):
-        self.throwaway = throwaway
-        self._undo = []
+    def __init__(self):
+        if not sandbox.inside():
+            raise sandbox.Refused("this process is not in a throw-away root, and would change the machine itself")
         self._accounts = itertools.count(1)
         # useradd and usermod lock /etc/passwd, and fail if it is locked.
         self._passwd = threading.Lock()
-
-    def restore(self):
-        """Undoes every change, the last one first. A failure does not stop the rest."""
-        failures = []
-        while not self.throwaway and self._undo:
-            try:
-                self._undo.pop()()
-            except (OSError, RuntimeError) as failure:
-                failures.append(str(failure))
-        if failures:
-            raise RuntimeError("not undone: " + "; ".join(failures))
 
     def write(self, path, content, mode=0o644):
         """Writes a system file, and makes the folders above it."""
         path = Path(path)
         self.make_folder(path.parent)
-        self._remember(path)
         return write_as_root(path, content, mode)
 
     def make_folder(self, path):
@@ -94,19 +82,7 @@ class Machine:
         self.make_folder(path.parent)
         path.mkdir()
         path.chmod(0o755)
-        self._undo.append(lambda: shutil.rmtree(path))
         return path
-
-    def _remember(self, path):
-        if not path.exists():
-            self._undo.append(lambda: path.unlink(missing_ok=True))
-            return
-        content, mode = path.read_bytes(), path.stat().st_mode & 0o7777
-
-        def put_back():
-            path.write_bytes(content)
-            path.chmod(mode)
-        self._undo.append(put_back)
 
     def add_account(self, name=None, password=None, as_root=False):
         """Adds an account. name may be one that useradd rejects; as_root sets the uid 0."""
@@ -115,7 +91,6 @@ class Machine:
         uid = ("--non-unique", "--uid", "0") if as_root else ()
         with self._passwd:
             _system("useradd", "--create-home", "--user-group", "--shell", "/bin/sh", *odd, *uid, name)
-            self._undo.append(lambda: _system("userdel", "--force", "--remove", name))
             if password is not None:
                 _system("chpasswd", input=f"{name}:{password}\n")
         return Account(name)
@@ -125,7 +100,6 @@ class Machine:
         name = f"{ACCOUNT_PREFIX}{os.getpid()}-g{next(self._accounts):04}"
         with self._passwd:
             _system("groupadd", "--users", ",".join(account.name for account in members), name)
-            self._undo.append(lambda: _system("groupdel", name))
         return grp.getgrnam(name).gr_gid
 
     def add_to_group(self, gid, account):

@@ -90,7 +90,7 @@ def fixture_world(build):
         product.check_machine(build)
     except product.CannotRun as reason:
         pytest.fail(str(reason), pytrace=False)
-    machine, scratch = Machine(True), product.make_scratch()
+    machine, scratch = Machine(), product.make_scratch()
     with contextlib.closing(Logbook()) as log:
         product.install(machine, build, scratch)
         for path in Path("/etc/ssh/sshd_config.d").glob("*"):

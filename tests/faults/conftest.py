@@ -30,7 +30,7 @@ def fixture_stage(build, pytestconfig):
         pytest.fail(f"missing: {', '.join(missing)}", pytrace=False)
     folder = Path(tempfile.mkdtemp(prefix="kvt-faults-", dir=SCRATCH_PARENT))
     folder.chmod(0o755)
-    machine = Machine(throwaway=True)
+    machine = Machine()
     # So that every machine makes the same system calls, whatever its name services are.
     machine.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\n")
     with contextlib.closing(Journal()) as log:

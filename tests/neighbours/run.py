@@ -46,7 +46,7 @@ class World:
     """What a neighbour's tests use, and the counts of passed and failed cases."""
 
     def __init__(self, scratch, build, log):
-        self.machine, self.log, self.scratch = Machine(True), log, scratch
+        self.machine, self.log, self.scratch = Machine(), log, scratch
         self.server, self.clients = StockServer(), Clients(scratch)
         self.keyveto = build / "keyveto"
         self.clean, self.listed, self.stranger = (keys.generate(scratch) for _ in range(3))
@@ -90,7 +90,7 @@ def play(name, build):
     world = None
     try:
         host.install(*neighbour.PACKAGES)
-        product.install(Machine(True), build, scratch)
+        product.install(Machine(), build, scratch)
         world = World(scratch, build, log)
         keys.write_filter(FILTER, [world.listed.key])
         shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto/keyveto.conf")

@@ -37,7 +37,7 @@ class Host(readme.Reader):
 
     def __init__(self, part, folder, log=None):
         self.part, self.folder = part, folder
-        machine = Machine(throwaway=True)
+        machine = Machine()
         machine.make_folder("/run/sshd")
         super().__init__(machine, log or Logbook(), product.make_scratch())
         self.server.start()

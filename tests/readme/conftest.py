@@ -19,7 +19,7 @@ def fixture_reader():
         product.check_machine(ROOT / "build")
     except product.CannotRun as reason:
         pytest.fail(str(reason), pytrace=False)
-    machine = Machine(True)
+    machine = Machine()
     machine.make_folder("/run/sshd")
     StockServer().start()
     with contextlib.closing(Logbook()) as log:
