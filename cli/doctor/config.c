@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define DAY_SECONDS 86400
 
 /* Opens a file as a login does: not if others than root may write it. */
 static enum kv_err
@@ -46,47 +43,57 @@ doctor_learn_filters(struct doctor *d)
 }
 
 void
-doctor_config(struct doctor *d, const char *check)
+doctor_config(struct doctor *d)
 {
 	if (d->judge.broken[0] != '\0')
-		doctor_broken(d, check,
+		doctor_add(d, DOCTOR_BROKEN,
 		    "mend it with keyveto config edit; "
 		    "until then no key gets a verdict, and OnError decides",
 		    "%s", d->judge.broken);
 	else
-		doctor_ok(d, check, "%s can be read, and is root's alone",
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "%s can be read, and is root's alone", d->config);
+}
+
+void
+doctor_not_looked_at(struct doctor *d)
+{
+	doctor_add(d, DOCTOR_WARNING, NULL,
+	    "not looked at, since %s cannot be read", d->config);
+}
+
+void
+doctor_compare_config(struct doctor *d, const char *who, const char *path)
+{
+	if (strcmp(path, d->config) != 0)
+		doctor_add(d, DOCTOR_WARNING, "name that file with --config",
+		    "%s reads %s, and doctor has checked %s", who, path,
 		    d->config);
 }
 
 void
-doctor_not_looked_at(struct doctor *d, const char *check)
-{
-	doctor_warning(d, check, NULL, "not looked at, since %s cannot be read",
-	    d->config);
-}
-
-void
-doctor_policy(struct doctor *d, const char *check)
+doctor_policy(struct doctor *d)
 {
 	const struct kv_config *c = &d->judge.config;
 
 	/* If keyveto.conf cannot be read, OnHit is unknown; OnError is not. */
 	if (d->judge.broken[0] != '\0')
-		doctor_not_looked_at(d, check);
+		doctor_not_looked_at(d);
 	else if (c->on_hit == KV_ACTION_DENY)
-		doctor_ok(d, check, "OnHit deny: a listed key is refused");
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "OnHit deny: a listed key is refused");
 	else
-		doctor_warning(d, check,
+		doctor_add(d, DOCTOR_WARNING,
 		    "once the log holds no surprises, "
 		    "set OnHit deny in keyveto.conf (keyveto config edit)",
 		    "OnHit %s: a listed key is let in, and logged",
 		    kv_action_name(c->on_hit));
 	if (c->on_error == KV_ACTION_DENY)
-		doctor_ok(d, check,
+		doctor_add(d, DOCTOR_OK, NULL,
 		    "OnError deny: no key is let in while a "
 		    "filter or keyveto.conf cannot be read");
 	else
-		doctor_warning(d, check,
+		doctor_add(d, DOCTOR_WARNING,
 		    "set OnError deny in keyveto.conf, "
 		    "or watch the log for verdict=error",
 		    "OnError %s: listed keys are let in while a filter or "
@@ -95,30 +102,25 @@ doctor_policy(struct doctor *d, const char *check)
 }
 
 void
-doctor_exceptions(struct doctor *d, const char *check)
+doctor_exceptions(struct doctor *d)
 {
 	const struct kv_config *c = &d->judge.config;
-	const int64_t today = d->now / DAY_SECONDS;
+	const char *lines = cli_plural(c->n_allowed, "line", "lines");
 	size_t past = 0, endless = 0;
 
-	if (d->judge.broken[0] != '\0') {
-		doctor_not_looked_at(d, check);
-		return;
-	}
 	for (size_t i = 0; i < c->n_allowed; i++) {
-		past += c->allowed[i].until < today;
+		past += c->allowed[i].until < d->now / DOCTOR_DAY_SECONDS;
 		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
 	}
 	if (past > 0)
-		doctor_warning(d, check,
+		doctor_add(d, DOCTOR_WARNING,
 		    "keyveto allow --remove takes such a "
 		    "line out, keyveto allow gives it a new date",
-		    "%zu of %zu AllowKey line%s %s", past, c->n_allowed,
-		    c->n_allowed == 1 ? "" : "s",
-		    past == 1 ? "is past its date and no longer counts" :
-				"are past their date and no longer count");
+		    "%zu of %zu AllowKey %s %s", past, c->n_allowed, lines,
+		    cli_plural(past, "is past its date and no longer counts",
+			"are past their date and no longer count"));
 	else
-		doctor_ok(d, check,
-		    "%zu AllowKey line%s, %zu without an end date",
-		    c->n_allowed, c->n_allowed == 1 ? "" : "s", endless);
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "%zu AllowKey %s, %zu without an end date", c->n_allowed,
+		    lines, endless);
 }

@@ -14,100 +14,64 @@
 #define MAX_AGE_DEFAULT 30
 #define MAX_AGE_MAX 36500
 
+/* Without it a check is not made. */
+enum need { NOTHING, CONFIG, SSHD_ANSWER };
+
 /* In the order of the output. */
 static const struct {
 	const char *name;
-	void (*run)(struct doctor *d, const char *check);
+	void (*run)(struct doctor *d);
+	enum need need;
 } checks[] = {
-	{ "config", doctor_config },
-	{ "policy", doctor_policy },
-	{ "exceptions", doctor_exceptions },
-	{ "filter", doctor_filter },
-	{ "filter-age", doctor_filter_age },
-	{ "filter-rate", doctor_filter_rate },
-	{ "canaries", doctor_canaries },
-	{ "sshd", doctor_sshd },
-	{ "service", doctor_service },
-	{ "guard", doctor_guard },
-	{ "guard-path", doctor_guard_path },
-	{ "guard-user", doctor_guard_user },
-	{ "match", doctor_match },
-	{ "user-ca", doctor_user_ca },
-	{ "hostbased", doctor_hostbased },
-	{ "tunnel", doctor_tunnel },
-	{ "pam", doctor_pam },
-	{ "pam-control", doctor_pam_control },
-	{ "pam-order", doctor_pam_order },
-	{ "pam-module", doctor_pam_module },
-	{ "syslog", doctor_syslog },
+	{ "config", doctor_config, NOTHING },
+	{ "policy", doctor_policy, NOTHING },
+	{ "exceptions", doctor_exceptions, CONFIG },
+	{ "filter", doctor_filter, NOTHING },
+	{ "filter-age", doctor_filter_age, NOTHING },
+	{ "filter-rate", doctor_filter_rate, NOTHING },
+	{ "canaries", doctor_canaries, NOTHING },
+	{ "sshd", doctor_sshd, NOTHING },
+	{ "service", doctor_service, NOTHING },
+	{ "guard", doctor_guard, SSHD_ANSWER },
+	{ "guard-path", doctor_guard_path, SSHD_ANSWER },
+	{ "guard-user", doctor_guard_user, SSHD_ANSWER },
+	{ "match", doctor_match, SSHD_ANSWER },
+	{ "user-ca", doctor_user_ca, SSHD_ANSWER },
+	{ "hostbased", doctor_hostbased, SSHD_ANSWER },
+	{ "tunnel", doctor_tunnel, SSHD_ANSWER },
+	{ "pam", doctor_pam, NOTHING },
+	{ "pam-control", doctor_pam_control, NOTHING },
+	{ "pam-order", doctor_pam_order, NOTHING },
+	{ "pam-module", doctor_pam_module, NOTHING },
+	{ "syslog", doctor_syslog, NOTHING },
 };
 
-__attribute__((format(printf, 5, 0))) static void
-add_finding(struct doctor *d, const char *check, enum doctor_status status,
-    const char *remedy, const char *fmt, va_list ap)
+void
+doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
+    const char *fmt, ...)
 {
-	struct doctor_finding f = { .check = check, .status = status };
+	struct doctor_finding f = { .check = d->check, .status = status };
 	struct doctor_finding *grown;
+	va_list ap;
+	bool ok;
 
-	if (vasprintf(&f.found, fmt, ap) == -1)
+	va_start(ap, fmt);
+	ok = vasprintf(&f.found, fmt, ap) != -1;
+	va_end(ap);
+	if (!ok)
 		f.found = NULL;
-	if (remedy != NULL)
-		f.remedy = strdup(remedy);
+	if (status != DOCTOR_OK && remedy != NULL)
+		ok &= (f.remedy = strdup(remedy)) != NULL;
 	grown = realloc(d->finding, (d->n + 1) * sizeof(f));
 	if (grown != NULL)
 		d->finding = grown;
-	if (grown == NULL || f.found == NULL ||
-	    (remedy != NULL && f.remedy == NULL)) {
-		d->out_of_memory = true;
-		free(f.found);
-		free(f.remedy);
+	if (ok && grown != NULL) {
+		d->finding[d->n++] = f;
 		return;
 	}
-	d->finding[d->n++] = f;
-}
-
-void
-doctor_ok(struct doctor *d, const char *check, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_finding(d, check, DOCTOR_OK, NULL, fmt, ap);
-	va_end(ap);
-}
-
-void
-doctor_warning(struct doctor *d, const char *check, const char *remedy,
-    const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_finding(d, check, DOCTOR_WARNING, remedy, fmt, ap);
-	va_end(ap);
-}
-
-void
-doctor_broken(struct doctor *d, const char *check, const char *remedy,
-    const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_finding(d, check, DOCTOR_BROKEN, remedy, fmt, ap);
-	va_end(ap);
-}
-
-void
-doctor_say(struct doctor *d, const char *check, enum doctor_status status,
-    const char *remedy, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add_finding(d, check, status, status == DOCTOR_OK ? NULL : remedy, fmt,
-	    ap);
-	va_end(ap);
+	d->out_of_memory = true;
+	free(f.found);
+	free(f.remedy);
 }
 
 enum doctor_status
@@ -137,18 +101,16 @@ doctor_status_name(enum doctor_status status)
 }
 
 static void
-doctor_free(struct doctor *d)
+run_check(struct doctor *d, size_t i)
 {
-	for (size_t i = 0; i < d->n; i++) {
-		free(d->finding[i].found);
-		free(d->finding[i].remedy);
-	}
-	free(d->finding);
-	free(d->facts);
-	free(d->learnt);
-	kv_judge_close(&d->judge);
-	sshd_settings_free(d->settings);
-	pam_stack_free(&d->pam);
+	d->check = checks[i].name;
+	if (checks[i].need == SSHD_ANSWER && d->settings == NULL)
+		doctor_add(d, DOCTOR_WARNING, NULL,
+		    "not looked at, since sshd gave no answer");
+	else if (checks[i].need == CONFIG && d->judge.broken[0] != '\0')
+		doctor_not_looked_at(d);
+	else
+		checks[i].run(d);
 }
 
 static int
@@ -162,52 +124,27 @@ run_checks(const struct doctor_options *o,
 		doctor_learn_sshd(&d);
 		doctor_learn_pam(&d);
 		for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
-			checks[i].run(&d, checks[i].name);
+			run_check(&d, i);
 	} else
 		d.out_of_memory = true;
 	if (d.out_of_memory)
 		cli_error("%s", strerror(ENOMEM));
 	else if (print(&d))
 		status = (int)doctor_status(&d, NULL);
-	doctor_free(&d);
+	for (size_t i = 0; i < d.n; i++) {
+		free(d.finding[i].found);
+		free(d.finding[i].remedy);
+	}
+	free(d.finding);
+	free(d.facts);
+	free(d.learnt);
+	kv_judge_close(&d.judge);
+	sshd_settings_free(d.settings);
+	pam_stack_free(&d.pam);
 	return status;
 }
 
 enum { JSON = 1, PROMETHEUS, CANARY, MAX_AGE, SSHD, SSHD_CONFIG };
-
-struct output_form {
-	bool json, prometheus;
-};
-
-/* False after a message. */
-static bool
-read_option(struct doctor_options *o, struct output_form *form, int opt)
-{
-	switch (opt) {
-	case JSON:
-		form->json = true;
-		return true;
-	case PROMETHEUS:
-		form->prometheus = true;
-		return true;
-	case CANARY:
-		o->canary = optarg;
-		return true;
-	case MAX_AGE:
-		if (cli_read_number(optarg, 0, MAX_AGE_MAX, &o->max_age))
-			return true;
-		cli_error("--max-age takes a number of days from 0 to %d, not "
-			  "%s",
-		    MAX_AGE_MAX, optarg);
-		return false;
-	case SSHD:
-		return cli_option_path("--sshd", &o->sshd.path);
-	case SSHD_CONFIG:
-		o->sshd.config = optarg;
-		return true;
-	}
-	return cli_judge_option(&o->judge, opt, optarg);
-}
 
 static int
 run_doctor(const struct cli_command *cmd, int argc, char **argv)
@@ -226,28 +163,43 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		.sshd = { .path = SSHD_PATH },
 		.max_age = MAX_AGE_DEFAULT,
 	};
-	struct output_form form = { false, false };
+	bool json = false, prometheus = false, ok = true;
 	int opt;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
-		if (opt == '?' || !read_option(&o, &form, opt))
-			return CLI_UNCHECKED;
+		if (opt == JSON)
+			json = true;
+		else if (opt == PROMETHEUS)
+			prometheus = true;
+		else if (opt == CANARY)
+			o.canary = optarg;
+		else if (opt == SSHD)
+			ok = cli_option_path("--sshd", &o.sshd.path);
+		else if (opt == SSHD_CONFIG)
+			o.sshd.config = optarg;
+		else if (opt != MAX_AGE)
+			ok = opt != '?' &&
+			    cli_judge_option(&o.judge, opt, optarg);
+		else if (!(ok = cli_read_number(optarg, 0, MAX_AGE_MAX,
+			       &o.max_age)))
+			cli_error("--max-age takes a number of days from 0 to "
+				  "%d, not %s",
+			    MAX_AGE_MAX, optarg);
 	}
-	if (optind != argc) {
+	if (!ok)
+		return CLI_UNCHECKED;
+	if (optind != argc)
 		cli_error("doctor takes no argument %s", argv[optind]);
-		return cli_usage_error(cmd);
-	}
-	if (form.json && form.prometheus) {
+	else if (json && prometheus)
 		cli_error("give one of --json and --prometheus");
-		return cli_usage_error(cmd);
-	}
-	if (form.json)
-		return run_checks(&o, doctor_print_json);
-	if (form.prometheus)
-		return run_checks(&o, doctor_print_prometheus);
-	return run_checks(&o, doctor_print_text);
+	else
+		return run_checks(&o,
+		    json	   ? doctor_print_json :
+			prometheus ? doctor_print_prometheus :
+				     doctor_print_text);
+	return cli_usage_error(cmd);
 }
 
 const struct cli_command cli_doctor = {

@@ -9,14 +9,12 @@
 
 #include "command.h"
 #include "filter/facts.h"
-#include "host/accounts.h"
 #include "sshd_config/sshd_config.h"
-#include "ways/module.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 
 #define DOCTOR_CANARY_PATH KV_SYSCONFDIR "/keyveto/canaries"
-#define DOCTOR_VALUE_BYTES 4096
+#define DOCTOR_DAY_SECONDS 86400
 
 /* From good to bad. The worst of all findings is the exit status. */
 enum doctor_status {
@@ -39,26 +37,20 @@ struct doctor_options {
 	uint64_t max_age;   /* of a filter, in days; 0: any */
 };
 
-/* sshd's settings for root. */
-struct doctor_root {
-	bool guard;	  /* AuthorizedKeysCommand is the guard */
-	bool principals;  /* AuthorizedPrincipalsCommand is the guard */
-	bool tunnel;	  /* PermitTunnel is not no */
-	bool pam_methods; /* AuthenticationMethods asks PAM after the key */
-};
-
 /* The module in sshd's PAM service. */
 struct doctor_module {
 	bool known; /* the stack could be read; else why says why not */
-	bool session, auth, account; /* types with a line of the module */
-	bool judges;		     /* as ways_find_module says */
-	bool stays; /* disconnect=never: root's connection goes on */
+	/* Its first line of each type in doctor.pam; NULL: none. */
+	const struct pam_line *session, *auth, *account;
+	bool judges; /* as ways_find_module says */
+	bool stays;  /* disconnect=never: root's connection goes on */
 	char why[1024];
 };
 
 struct doctor {
 	const struct doctor_options *o;
-	int64_t now; /* seconds since 1970 */
+	int64_t now;	   /* seconds since 1970 */
+	const char *check; /* the check that runs */
 	struct doctor_finding *finding;
 	size_t n;
 	bool out_of_memory;
@@ -70,26 +62,23 @@ struct doctor {
 
 	struct sshd_settings *settings; /* for root; NULL: see sshd_why */
 	char sshd_why[1024];
-	struct doctor_root root; /* zeroes if sshd gave no answer */
-	char service[256];	 /* sshd's PAM service */
-	bool service_set;	 /* by PAMServiceName, not by sshd's own name */
+	/* The guard's arguments in root's settings; NULL: not the guard. */
+	const char *keys_guard, *principals_guard;
+	bool pam_methods;  /* AuthenticationMethods asks PAM after the key */
+	struct ways ways;  /* root's; none are open if sshd gave no answer */
+	char service[256]; /* sshd's PAM service */
+	bool service_set;  /* by PAMServiceName, not by sshd's own name */
 	struct pam_stack pam;
 	struct doctor_module module;
 };
 
 /*
- * Adds a finding. remedy is one sentence that says what to do, or NULL;
- * doctor_say ignores it with DOCTOR_OK. Without memory sets d->out_of_memory.
+ * Adds a finding of the check that runs. remedy is one sentence that says what
+ * to do, or NULL; it is ignored with DOCTOR_OK. Without memory sets
+ * d->out_of_memory.
  */
-void doctor_ok(struct doctor *d, const char *check, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-void doctor_warning(struct doctor *d, const char *check, const char *remedy,
+void doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void doctor_broken(struct doctor *d, const char *check, const char *remedy,
-    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void doctor_say(struct doctor *d, const char *check, enum doctor_status status,
-    const char *remedy, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
 
 /* The worst status of one check's findings, or with check NULL, of all. */
 enum doctor_status doctor_status(const struct doctor *d, const char *check);
@@ -108,41 +97,38 @@ bool doctor_learn_filters(struct doctor *d);
 void doctor_learn_sshd(struct doctor *d);
 void doctor_learn_pam(struct doctor *d);
 
-/* Root's ways in; none are open if sshd gave no answer. */
-void doctor_read_root_ways(const struct doctor *d, struct ways *w);
-
-/* Whether sshd gave an answer. If not, adds a warning. */
-bool doctor_has_sshd(struct doctor *d, const char *check);
-
 /* Adds a warning: the check needs keyveto.conf, which cannot be read. */
-void doctor_not_looked_at(struct doctor *d, const char *check);
+void doctor_not_looked_at(struct doctor *d);
+
+/* Warns if who ("the guard") reads another keyveto.conf than is checked. */
+void doctor_compare_config(struct doctor *d, const char *who, const char *path);
 
 /* The checks, by file. */
-void doctor_config(struct doctor *d, const char *check);
-void doctor_policy(struct doctor *d, const char *check);
-void doctor_exceptions(struct doctor *d, const char *check);
+void doctor_config(struct doctor *d);
+void doctor_policy(struct doctor *d);
+void doctor_exceptions(struct doctor *d);
 
-void doctor_filter(struct doctor *d, const char *check);
-void doctor_filter_age(struct doctor *d, const char *check);
-void doctor_filter_rate(struct doctor *d, const char *check);
-void doctor_canaries(struct doctor *d, const char *check);
+void doctor_filter(struct doctor *d);
+void doctor_filter_age(struct doctor *d);
+void doctor_filter_rate(struct doctor *d);
+void doctor_canaries(struct doctor *d);
 
-void doctor_sshd(struct doctor *d, const char *check);
-void doctor_guard(struct doctor *d, const char *check);
-void doctor_match(struct doctor *d, const char *check);
-void doctor_user_ca(struct doctor *d, const char *check);
-void doctor_hostbased(struct doctor *d, const char *check);
-void doctor_tunnel(struct doctor *d, const char *check);
+void doctor_sshd(struct doctor *d);
+void doctor_guard(struct doctor *d);
+void doctor_match(struct doctor *d);
+void doctor_user_ca(struct doctor *d);
+void doctor_hostbased(struct doctor *d);
+void doctor_tunnel(struct doctor *d);
 
-void doctor_guard_path(struct doctor *d, const char *check);
-void doctor_guard_user(struct doctor *d, const char *check);
+void doctor_guard_path(struct doctor *d);
+void doctor_guard_user(struct doctor *d);
 
-void doctor_pam(struct doctor *d, const char *check);
-void doctor_pam_control(struct doctor *d, const char *check);
-void doctor_pam_order(struct doctor *d, const char *check);
-void doctor_pam_module(struct doctor *d, const char *check);
+void doctor_pam(struct doctor *d);
+void doctor_pam_control(struct doctor *d);
+void doctor_pam_order(struct doctor *d);
+void doctor_pam_module(struct doctor *d);
 
-void doctor_service(struct doctor *d, const char *check);
-void doctor_syslog(struct doctor *d, const char *check);
+void doctor_service(struct doctor *d);
+void doctor_syslog(struct doctor *d);
 
 #endif

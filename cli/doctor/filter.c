@@ -12,13 +12,12 @@
 
 #include "keys/input.h"
 
-#define DAY_SECONDS 86400
 #define CANARIES_SHOWN 3
 #define RATE_HIGH 1e-4 /* one clean key in ten thousand */
 #define RATE_TOO_HIGH 1e-2
 
 void
-doctor_filter(struct doctor *d, const char *check)
+doctor_filter(struct doctor *d)
 {
 	char why[256];
 
@@ -27,84 +26,85 @@ doctor_filter(struct doctor *d, const char *check)
 		const struct kv_pkbf_header *h = &d->facts[i].header;
 
 		if (f->pkbf.fd == -1)
-			doctor_broken(d, check,
+			doctor_add(d, DOCTOR_BROKEN,
 			    "install it again, owned by "
 			    "root and writable by nobody else; until then "
 			    "OnError decides",
 			    "%s", f->why);
 		else if (!d->learnt[i])
-			doctor_broken(d, check,
+			doctor_add(d, DOCTOR_BROKEN,
 			    "install it again (keyveto update, or your own "
 			    "build of it)",
 			    "%s: cannot be read to its end", f->path);
 		else if (!filter_facts_are_consistent(&d->facts[i], why,
 			     sizeof(why)))
-			doctor_broken(d, check, "see keyveto filter info",
+			doctor_add(d, DOCTOR_BROKEN, "see keyveto filter info",
 			    "%s: %s", f->path, why);
 		else if (d->facts[i].set == 0)
-			doctor_broken(d, check,
+			doctor_add(d, DOCTOR_BROKEN,
 			    "install a filter, or add "
 			    "keys with keyveto filter add",
 			    "%s is empty: it lists no key", f->path);
 		else
-			doctor_ok(d, check,
-			    "%s: revision %" PRIu32 ", %" PRIu32 " entries",
-			    f->path, h->revision, h->entries);
+			doctor_add(d, DOCTOR_OK, NULL,
+			    "%s: revision %" PRIu32 ", %" PRIu32 " %s", f->path,
+			    h->revision, h->entries,
+			    cli_plural(h->entries, "entry", "entries"));
 	}
 	if (d->judge.n_filters == 0)
-		doctor_not_looked_at(d, check);
+		doctor_not_looked_at(d);
 }
 
 /* Adds a warning if the check has no finding: no filter could be read. */
 static void
-warn_without_filter(struct doctor *d, const char *check)
+warn_without_filter(struct doctor *d)
 {
 	for (size_t i = 0; i < d->n; i++)
-		if (d->finding[i].check == check)
+		if (d->finding[i].check == d->check)
 			return;
-	doctor_warning(d, check, NULL,
+	doctor_add(d, DOCTOR_WARNING, NULL,
 	    "not looked at, since no filter can be "
 	    "read");
 }
 
-static void
-judge_age(struct doctor *d, const char *check, const struct filter_facts *f)
+void
+doctor_filter_age(struct doctor *d)
 {
-	const uint64_t now = (uint64_t)d->now, time = f->header.time;
+	const uint64_t now = (uint64_t)d->now;
 	char when[64];
 
-	if (!filter_facts_format_time(time, when, sizeof(when)))
-		return; /* doctor_filter reports that */
-	if (time == 0)
-		doctor_warning(d, check, "install one with a date",
-		    "%s does not say when it was made", f->path);
-	else if (time > now + DAY_SECONDS)
-		doctor_warning(d, check,
-		    "compare the clocks of this machine "
-		    "and of the one that made it",
-		    "%s: was made in the future: %s", f->path, when);
-	else if (d->o->max_age > 0 && time < now &&
-	    now - time > d->o->max_age * DAY_SECONDS)
-		doctor_warning(d, check,
-		    "install a newer one (keyveto update); keys that were "
-		    "leaked since are let in",
-		    "%s: was made %s, is %" PRIu64 " days old", f->path, when,
-		    (now - time) / DAY_SECONDS);
-	else
-		doctor_ok(d, check, "%s: was made %s", f->path, when);
+	for (size_t i = 0; i < d->judge.n_filters; i++) {
+		const char *path = d->facts[i].path;
+		const uint64_t time = d->facts[i].header.time;
+
+		/* doctor_filter reports a time that cannot be written. */
+		if (!d->learnt[i] ||
+		    !filter_facts_format_time(time, when, sizeof(when)))
+			continue;
+		if (time == 0)
+			doctor_add(d, DOCTOR_WARNING, "install one with a date",
+			    "%s does not say when it was made", path);
+		else if (time > now + DOCTOR_DAY_SECONDS)
+			doctor_add(d, DOCTOR_WARNING,
+			    "compare the clocks of this machine "
+			    "and of the one that made it",
+			    "%s: was made in the future: %s", path, when);
+		else if (d->o->max_age > 0 && time < now &&
+		    now - time > d->o->max_age * DOCTOR_DAY_SECONDS)
+			doctor_add(d, DOCTOR_WARNING,
+			    "install a newer one (keyveto update); keys that "
+			    "were leaked since are let in",
+			    "%s: was made %s, is %" PRIu64 " days old", path,
+			    when, (now - time) / DOCTOR_DAY_SECONDS);
+		else
+			doctor_add(d, DOCTOR_OK, NULL, "%s: was made %s", path,
+			    when);
+	}
+	warn_without_filter(d);
 }
 
 void
-doctor_filter_age(struct doctor *d, const char *check)
-{
-	for (size_t i = 0; i < d->judge.n_filters; i++)
-		if (d->learnt[i])
-			judge_age(d, check, &d->facts[i]);
-	warn_without_filter(d, check);
-}
-
-void
-doctor_filter_rate(struct doctor *d, const char *check)
+doctor_filter_rate(struct doctor *d)
 {
 	for (size_t i = 0; i < d->judge.n_filters; i++) {
 		const struct filter_facts *f = &d->facts[i];
@@ -113,7 +113,7 @@ doctor_filter_rate(struct doctor *d, const char *check)
 		if (!d->learnt[i])
 			continue;
 		rate = filter_facts_rate_by_bits(f);
-		doctor_say(d, check,
+		doctor_add(d,
 		    rate >= RATE_TOO_HIGH ? DOCTOR_BROKEN :
 			rate >= RATE_HIGH ? DOCTOR_WARNING :
 					    DOCTOR_OK,
@@ -123,35 +123,22 @@ doctor_filter_rate(struct doctor *d, const char *check)
 		    "chance of %.3g",
 		    f->path, f->share * 100, rate);
 	}
-	warn_without_filter(d, check);
+	warn_without_filter(d);
 }
 
 struct canaries {
 	struct doctor *d;
-	const char *check;
 	uint64_t keys, problems, missing;
 };
-
-/* "SHA256:...", or "" for a key of a type that SSH does not have. */
-static void
-format_fingerprint(const struct input_key *key,
-    char text[static KV_FINGERPRINT_BYTES])
-{
-	uint8_t digest[KV_SHA256_BYTES];
-
-	text[0] = '\0';
-	if (key->key.type == KV_KEY_NONE)
-		return;
-	kv_fingerprint_digest(&key->key, digest);
-	kv_fingerprint_format(digest, text);
-}
 
 /* Looks a key up; adds a finding if no filter lists it. */
 static void
 check_canary(const struct input_key *key, void *arg)
 {
 	struct canaries *c = arg;
-	char fingerprint[KV_FINGERPRINT_BYTES];
+	/* Empty for a key of a type that SSH does not have. */
+	char fingerprint[KV_FINGERPRINT_BYTES] = "";
+	uint8_t digest[KV_SHA256_BYTES];
 	struct kv_decision decision;
 
 	c->keys++;
@@ -162,15 +149,19 @@ check_canary(const struct input_key *key, void *arg)
 		    &decision);
 	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0)
 		return;
-	format_fingerprint(key, fingerprint);
-	if (c->missing++ < CANARIES_SHOWN)
-		doctor_broken(c->d, c->check,
-		    "install a filter that lists "
-		    "it, or take it out of the file",
-		    "%s:%" PRIu64 ": %s %s is %s", key->path, key->line,
-		    key->type, fingerprint,
-		    decision.verdict == KV_VERDICT_ERROR ? decision.reason :
-							   "not listed");
+	if (c->missing++ >= CANARIES_SHOWN)
+		return;
+	if (key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, fingerprint);
+	}
+	doctor_add(c->d, DOCTOR_BROKEN,
+	    "install a filter that lists "
+	    "it, or take it out of the file",
+	    "%s:%" PRIu64 ": %s %s is %s", key->path, key->line, key->type,
+	    fingerprint,
+	    decision.verdict == KV_VERDICT_ERROR ? decision.reason :
+						   "not listed");
 }
 
 /* Adds a finding for the first line that is no key. */
@@ -180,15 +171,15 @@ warn_of_line(const struct input_problem *problem, void *arg)
 	struct canaries *c = arg;
 
 	if (c->problems++ == 0)
-		doctor_warning(c->d, c->check, "correct that line of the file",
-		    "%s:%" PRIu64 ": %s", problem->path, problem->line,
-		    problem->reason);
+		doctor_add(c->d, DOCTOR_WARNING,
+		    "correct that line of the file", "%s:%" PRIu64 ": %s",
+		    problem->path, problem->line, problem->reason);
 }
 
 void
-doctor_canaries(struct doctor *d, const char *check)
+doctor_canaries(struct doctor *d)
 {
-	struct canaries c = { .d = d, .check = check };
+	struct canaries c = { .d = d };
 	const struct input_sink sink = {
 		.key = check_canary,
 		.problem = warn_of_line,
@@ -200,32 +191,33 @@ doctor_canaries(struct doctor *d, const char *check)
 	if (path == NULL) {
 		path = DOCTOR_CANARY_PATH;
 		if (lstat(path, &st) == -1 && errno == ENOENT) {
-			doctor_ok(d, check, "there is no %s", path);
+			doctor_add(d, DOCTOR_OK, NULL, "there is no %s", path);
 			return;
 		}
 	}
 	if (d->judge.n_filters == 0) {
-		warn_without_filter(d, check);
+		warn_without_filter(d);
 		return;
 	}
 	/* A FIFO or a device may have no end. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		doctor_warning(d, check, "put a file of keys there",
+		doctor_add(d, DOCTOR_WARNING, "put a file of keys there",
 		    "%s: not a regular file", path);
 		return;
 	}
 	input_read(path, &sink);
 	if (c.missing > CANARIES_SHOWN)
-		doctor_broken(d, check, NULL,
-		    "%s: %" PRIu64 " more key%s not listed", path,
+		doctor_add(d, DOCTOR_BROKEN, NULL,
+		    "%s: %" PRIu64 " more %s not listed", path,
 		    c.missing - CANARIES_SHOWN,
-		    c.missing - CANARIES_SHOWN == 1 ? " is" : "s are");
+		    cli_plural(c.missing - CANARIES_SHOWN, "key is",
+			"keys are"));
 	else if (c.keys == 0 && c.problems == 0)
-		doctor_warning(d, check,
+		doctor_add(d, DOCTOR_WARNING,
 		    "put keys into it that the filters "
 		    "must list, or remove it",
 		    "%s: no key in it", path);
 	else if (c.missing == 0 && c.problems == 0)
-		doctor_ok(d, check, "%s: its %" PRIu64 " key%s listed", path,
-		    c.keys, c.keys == 1 ? " is" : "s are");
+		doctor_add(d, DOCTOR_OK, NULL, "%s: its %" PRIu64 " %s listed",
+		    path, c.keys, cli_plural(c.keys, "key is", "keys are"));
 }

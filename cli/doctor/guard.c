@@ -13,14 +13,14 @@
 
 #include "host/become.h"
 #include "host/child.h"
+#include "host/root_file.h"
 
-#define PATH_REMEDY "chown root and chmod go-w it, and each folder above it"
-
+/* Copies the program of a command that is the guard. */
 static void
-get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
+get_path(const char *command, char path[static PATH_MAX])
 {
-	snprintf(path, DOCTOR_VALUE_BYTES, "%.*s",
-	    (int)strcspn(command, " \t\""), command);
+	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(command, " \t\""),
+	    command);
 }
 
 /*
@@ -28,237 +28,159 @@ get_path(const char *command, char path[static DOCTOR_VALUE_BYTES])
  * a finding. sshd makes no exception for sticky directories.
  */
 static bool
-is_safe(struct doctor *d, const char *check, const char *path)
+is_safe(struct doctor *d, const char *path)
 {
+	enum doctor_status status = DOCTOR_BROKEN;
+	const char *wrong;
 	struct stat st;
 
 	if (stat(path, &st) == -1)
-		doctor_broken(d, check, PATH_REMEDY, "%s: %s", path,
-		    strerror(errno));
+		wrong = "cannot be seen: sshd does not run the guard";
 	else if (st.st_uid != 0)
-		doctor_broken(d, check, PATH_REMEDY,
-		    "%s is not owned by "
-		    "root: sshd does not run the guard",
-		    path);
+		wrong = "is not owned by root: sshd does not run the guard";
 	else if ((st.st_mode & 022) == 020 && st.st_gid == 0) {
 		/* Debian's sshd accepts that if only root is in the group. */
-		doctor_warning(d, check, PATH_REMEDY,
-		    "%s is writable by "
-		    "root's group: sshd may not run the guard",
-		    path);
-		return true;
+		wrong = "is writable by root's group: sshd may not run the "
+			"guard";
+		status = DOCTOR_WARNING;
 	} else if ((st.st_mode & 022) != 0)
-		doctor_broken(d, check, PATH_REMEDY,
-		    "%s is writable by group "
-		    "or others: sshd does not run the guard",
-		    path);
+		wrong = "is writable by group or others: sshd does not run the "
+			"guard";
 	else
 		return true;
-	return false;
+	doctor_add(d, status,
+	    "chown root and chmod go-w it, and each folder above it", "%s %s",
+	    path, wrong);
+	return status == DOCTOR_WARNING;
 }
 
-/* Checks the file and each directory above it. path has no links. */
-static bool
-is_safe_up(struct doctor *d, const char *check, char *path)
-{
-	char *slash;
-
-	if (!is_safe(d, check, path))
-		return false;
-	while ((slash = strrchr(path, '/')) != NULL && slash != path) {
-		*slash = '\0';
-		if (!is_safe(d, check, path))
-			return false;
-	}
-	return is_safe(d, check, "/");
-}
-
+/* Checks the guard's file and each directory above it. */
 static void
-check_path(struct doctor *d, const char *check, const char *command)
+check_path(struct doctor *d, const char *command)
 {
-	char path[DOCTOR_VALUE_BYTES], real[PATH_MAX];
+	char path[PATH_MAX], real[PATH_MAX], *slash;
+	bool found, safe;
 	struct stat st;
 
 	get_path(command, path);
-	if (realpath(path, real) == NULL || stat(real, &st) == -1)
-		doctor_broken(d, check,
+	found = realpath(path, real) != NULL && stat(real, &st) == 0;
+	if (!found || !S_ISREG(st.st_mode)) {
+		doctor_add(d, DOCTOR_BROKEN,
 		    "install the guard there: until then sshd refuses the "
 		    "keys and certificates that it asks the guard about",
-		    "%s: %s", path, strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		doctor_broken(d, check,
-		    "install the guard there: until then sshd refuses the "
-		    "keys and certificates that it asks the guard about",
-		    "%s: not a regular file", path);
-	else if (is_safe_up(d, check, real) &&
-	    doctor_status(d, check) == DOCTOR_OK)
-		doctor_ok(d, check, "%s and all above it are root's alone",
-		    path);
+		    "%s: %s", path,
+		    found ? "not a regular file" : strerror(errno));
+		return;
+	}
+	safe = is_safe(d, real);
+	while (safe && strcmp(real, "/") != 0) {
+		slash = strrchr(real, '/');
+		slash[slash == real] = '\0';
+		safe = is_safe(d, real);
+	}
+	if (doctor_status(d, d->check) == DOCTOR_OK)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "%s and all above it are root's alone", path);
 }
 
 void
-doctor_guard_path(struct doctor *d, const char *check)
+doctor_guard_path(struct doctor *d)
 {
-	const struct sshd_settings *s = d->settings;
-
-	if (!doctor_has_sshd(d, check))
-		return;
-	if (d->root.guard)
-		check_path(d, check, s->keys_command);
-	if (d->root.principals)
-		check_path(d, check, s->principals_command);
-	if (!d->root.guard && !d->root.principals)
-		doctor_ok(d, check, "the guard is not in use");
+	if (d->keys_guard != NULL)
+		check_path(d, d->settings->keys_command);
+	if (d->principals_guard != NULL)
+		check_path(d, d->settings->principals_command);
+	if (d->keys_guard == NULL && d->principals_guard == NULL)
+		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
 }
 
-struct trial {
-	const struct doctor *d;
+/* What an account must be able to do with a file. */
+struct access {
 	const struct passwd *pw;
-	const char *guard;
+	const char *path;
+	int mode; /* for access(2) */
 };
 
-/* The child's records: an attempt that failed; the end. */
-enum { CANNOT = 1, TRIED_ALL };
-
-/* Sends errno, and what the account cannot do with a name. */
-static void
-send_failure(struct record_out *out, const char *what, const char *name)
+/* root_ask calls this as root. sshd gives the guard the account's groups. */
+static bool
+is_possible(void *arg, char *why, size_t cap)
 {
-	const int error = errno;
-
-	record_begin(out, CANNOT);
-	record_add_text(out, what);
-	record_add_text(out, name);
-	record_add_number(out, (uint64_t)error);
-	record_end(out);
-}
-
-static void
-check_access(struct record_out *out, const char *path, int mode,
-    const char *what)
-{
-	if (access(path, mode) == -1)
-		send_failure(out, what, path);
-}
-
-/* In the child: becomes the account, and checks what the guard needs. */
-static void
-check_as_account(struct record_out *out, void *arg)
-{
-	const struct trial *t = arg;
-	const struct passwd *pw = t->pw;
+	const struct access *a = arg;
+	const struct passwd *pw = a->pw;
 
 	if (pw->pw_uid != 0 &&
 	    !become_account(pw->pw_name, pw->pw_uid, pw->pw_gid)) {
-		send_failure(out, "become", pw->pw_name);
-	} else {
-		child_die_with_parent();
-		check_access(out, t->guard, X_OK, "execute");
-		check_access(out, t->d->config, R_OK, "read");
-		for (size_t i = 0; i < t->d->judge.n_filters; i++)
-			check_access(out, t->d->judge.filter[i].path, R_OK,
-			    "read");
-	}
-	record_begin(out, TRIED_ALL);
-	record_end(out);
-}
-
-/* Adds a finding for a CANNOT record. False if the record is malformed. */
-static bool
-add_failure(struct doctor *d, const char *check, const struct passwd *pw,
-    struct kv_bytes payload)
-{
-	struct kv_span what, name;
-	uint64_t error;
-
-	if (kv_bytes_get_string(&payload, &what) != KV_OK ||
-	    kv_bytes_get_string(&payload, &name) != KV_OK ||
-	    record_get_number(&payload, &error) != KV_OK)
-		return false;
-	/* Another check reports the missing file, and has the remedy. */
-	if (error == ENOENT)
-		doctor_warning(d, check, NULL, "%s has no %.*s to %.*s",
-		    pw->pw_name, (int)name.len, (const char *)name.p,
-		    (int)what.len, (const char *)what.p);
-	else
-		doctor_broken(d, check,
-		    "give it those permissions, or have "
-		    "sshd run the guard as another account",
-		    "%s cannot %.*s %.*s: %s", pw->pw_name, (int)what.len,
-		    (const char *)what.p, (int)name.len, (const char *)name.p,
-		    strerror((int)error));
-	return true;
-}
-
-static void
-check_account(struct doctor *d, const char *check, const struct passwd *pw,
-    const char *guard)
-{
-	struct trial t = { .d = d, .pw = pw, .guard = guard };
-	struct record_in in = { 0 };
-	struct kv_bytes payload;
-	struct child c;
-	bool all = false, heard = true, bad = false;
-	uint8_t tag;
-
-	if (!child_start(&c, check_as_account, &t)) {
-		doctor_warning(d, check, NULL, "not looked at: %s",
+		snprintf(why, cap, "cannot become %s: %s", pw->pw_name,
 		    strerror(errno));
-		return;
+		return false;
 	}
-	while (record_fill(&in, c.fd) > 0)
-		;
-	while (record_next(&in, &tag, &payload, &bad)) {
-		if (tag == TRIED_ALL)
-			all = true;
-		else
-			heard &= add_failure(d, check, pw, payload);
-	}
-	record_in_free(&in);
-	if (child_wait(&c) != 0 || !all || !heard)
-		doctor_warning(d, check, NULL,
-		    "not looked at: the process that ran as %s failed",
-		    pw->pw_name);
-	else if (doctor_status(d, check) == DOCTOR_OK)
-		doctor_ok(d, check,
-		    "%s can run the guard and read what it "
-		    "needs",
-		    pw->pw_name);
+	child_die_with_parent();
+	if (access(a->path, a->mode) == 0)
+		return true;
+	snprintf(why, cap, "%s", strerror(errno));
+	return false;
 }
 
 static void
-check_user(struct doctor *d, const char *check, const char *keyword,
-    const char *name, const char *command)
+check_access(struct doctor *d, const struct passwd *pw, const char *path,
+    int mode)
+{
+	struct access a = { .pw = pw, .path = path, .mode = mode };
+	const char *what = mode == X_OK ? "execute" : "read";
+	char why[1024];
+
+	if (root_ask("", 0, 0, is_possible, &a, why, sizeof(why)))
+		return;
+	/* Another check reports the missing file, and has the remedy. */
+	if (strcmp(why, strerror(ENOENT)) == 0)
+		doctor_add(d, DOCTOR_WARNING, NULL, "%s has no %s to %s",
+		    pw->pw_name, path, what);
+	else
+		doctor_add(d, DOCTOR_BROKEN,
+		    "give it those permissions, or have sshd run the guard as "
+		    "another account",
+		    "%s cannot %s %s: %s", pw->pw_name, what, path, why);
+}
+
+/* Checks what the guard needs as the account that sshd runs it as. */
+static void
+check_user(struct doctor *d, const char *keyword, const char *name,
+    const char *command)
 {
 	const struct passwd *pw;
-	char path[DOCTOR_VALUE_BYTES];
+	char path[PATH_MAX];
 
 	get_path(command, path);
 	/* %u is any account: the account nobody stands for all. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
-	if ((pw = getpwnam(name)) == NULL)
-		doctor_broken(d, check,
+	if ((pw = getpwnam(name)) == NULL) {
+		doctor_add(d, DOCTOR_BROKEN,
 		    "name an account that exists; until then sshd refuses "
 		    "the keys and certificates that it asks the guard about",
 		    "%s %s: there is no such account", keyword, name);
-	else
-		check_account(d, check, pw, path);
+		return;
+	}
+	check_access(d, pw, path, X_OK);
+	check_access(d, pw, d->config, R_OK);
+	for (size_t i = 0; i < d->judge.n_filters; i++)
+		check_access(d, pw, d->judge.filter[i].path, R_OK);
+	if (doctor_status(d, d->check) == DOCTOR_OK)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "%s can run the guard and read what it needs", pw->pw_name);
 }
 
 void
-doctor_guard_user(struct doctor *d, const char *check)
+doctor_guard_user(struct doctor *d)
 {
 	const struct sshd_settings *s = d->settings;
 
-	if (!doctor_has_sshd(d, check))
-		return;
-	if (d->root.guard)
-		check_user(d, check, "AuthorizedKeysCommandUser", s->keys_user,
+	if (d->keys_guard != NULL)
+		check_user(d, "AuthorizedKeysCommandUser", s->keys_user,
 		    s->keys_command);
-	if (d->root.principals)
-		check_user(d, check, "AuthorizedPrincipalsCommandUser",
+	if (d->principals_guard != NULL)
+		check_user(d, "AuthorizedPrincipalsCommandUser",
 		    s->principals_user, s->principals_command);
-	if (!d->root.guard && !d->root.principals)
-		doctor_ok(d, check, "the guard is not in use");
+	if (d->keys_guard == NULL && d->principals_guard == NULL)
+		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
 }

@@ -42,56 +42,46 @@ doctor_print_text(const struct doctor *d)
 }
 
 static json_t *
-finding_to_json(const struct doctor_finding *f)
-{
-	return json_pack("{s:s, s:s, s:o, s:o}", "check", f->check, "status",
-	    doctor_status_name(f->status), "found", json_text(f->found),
-	    "remedy", f->remedy != NULL ? json_text(f->remedy) : json_null());
-}
-
-static json_t *
 filter_to_json(const struct doctor *d, const struct filter_facts *f)
 {
+	const bool dated = f->header.time <= INT64_MAX;
+	const int64_t time = dated ? (int64_t)f->header.time : 0;
+
 	return json_pack("{s:o, s:I, s:o, s:o, s:I, s:f, s:f}", "file",
 	    json_text(f->path), "revision", (json_int_t)f->header.revision,
-	    "time_seconds",
-	    f->header.time <= INT64_MAX ?
-		json_integer((json_int_t)f->header.time) :
-		json_null(),
-	    "age_seconds",
-	    f->header.time <= INT64_MAX ?
-		json_integer((json_int_t)(d->now - (int64_t)f->header.time)) :
-		json_null(),
+	    "time_seconds", dated ? json_integer(time) : json_null(),
+	    "age_seconds", dated ? json_integer(d->now - time) : json_null(),
 	    "entries", (json_int_t)f->header.entries, "fill", f->share,
 	    "fpr_by_bits", filter_facts_rate_by_bits(f));
-}
-
-static json_t *
-all_to_json(const struct doctor *d)
-{
-	json_t *checks = json_array(), *filters = json_array();
-	bool ok = true;
-
-	for (size_t i = 0; i < d->n; i++)
-		ok &= json_array_append_new(checks,
-			  finding_to_json(&d->finding[i])) == 0;
-	for (size_t i = 0; i < d->judge.n_filters; i++)
-		if (shows_filter(d, i))
-			ok &= json_array_append_new(filters,
-				  filter_to_json(d, &d->facts[i])) == 0;
-	if (ok)
-		return json_pack("{s:s, s:o, s:o}", "status",
-		    doctor_status_name(doctor_status(d, NULL)), "checks",
-		    checks, "filters", filters);
-	json_decref(checks);
-	json_decref(filters);
-	return NULL;
 }
 
 bool
 doctor_print_json(const struct doctor *d)
 {
-	return json_print(all_to_json(d));
+	json_t *checks = json_array(), *filters = json_array();
+	bool ok = true;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct doctor_finding *f = &d->finding[i];
+
+		ok &= json_array_append_new(checks,
+			  json_pack("{s:s, s:s, s:o, s:o}", "check", f->check,
+			      "status", doctor_status_name(f->status), "found",
+			      json_text(f->found), "remedy",
+			      f->remedy != NULL ? json_text(f->remedy) :
+						  json_null())) == 0;
+	}
+	for (size_t i = 0; i < d->judge.n_filters; i++)
+		if (shows_filter(d, i))
+			ok &= json_array_append_new(filters,
+				  filter_to_json(d, &d->facts[i])) == 0;
+	if (ok)
+		return json_print(json_pack("{s:s, s:o, s:o}", "status",
+		    doctor_status_name(doctor_status(d, NULL)), "checks",
+		    checks, "filters", filters));
+	json_decref(checks);
+	json_decref(filters);
+	return json_print(NULL);
 }
 
 /*
@@ -124,60 +114,47 @@ print_head(const char *name, const char *help)
 	printf("# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-/* The figures of a filter, in the order in which they are printed. */
-enum { REVISION, TIMESTAMP, AGE, ENTRIES, FILL, RATE, FIGURES };
-
-static void
-get_figures(const struct doctor *d, const struct filter_facts *f,
-    double figure[static FIGURES])
-{
-	figure[REVISION] = f->header.revision;
-	figure[TIMESTAMP] = (double)f->header.time;
-	figure[AGE] = (double)d->now - (double)f->header.time;
-	figure[ENTRIES] = f->header.entries;
-	figure[FILL] = f->share;
-	figure[RATE] = filter_facts_rate_by_bits(f);
-}
-
 static void
 print_filters(const struct doctor *d)
 {
+	/* In the order of figure below. */
 	static const struct {
 		const char *name, *help;
-	} metrics[FIGURES] = {
-		[REVISION] = { "keyveto_filter_revision",
-		    "Revision of the filter." },
-		[TIMESTAMP] = { "keyveto_filter_timestamp_seconds",
+	} metrics[] = {
+		{ "keyveto_filter_revision", "Revision of the filter." },
+		{ "keyveto_filter_timestamp_seconds",
 		    "When the filter was last changed, by its header." },
-		[AGE] = { "keyveto_filter_age_seconds",
+		{ "keyveto_filter_age_seconds",
 		    "Seconds from keyveto_filter_timestamp_seconds to "
 		    "keyveto_checked_timestamp_seconds." },
-		[ENTRIES] = { "keyveto_filter_entries",
+		{ "keyveto_filter_entries",
 		    "Entries of the filter, by its header." },
-		[FILL] = { "keyveto_filter_fill_ratio",
+		{ "keyveto_filter_fill_ratio",
 		    "Share of the filter's bits that are set." },
-		[RATE] = { "keyveto_filter_false_positive_rate",
+		{ "keyveto_filter_false_positive_rate",
 		    "Share of clean keys that the filter lists, by its bits." },
 	};
-	double figure[FIGURES];
 
-	for (size_t m = 0; m < FIGURES; m++) {
+	for (size_t m = 0; m < sizeof(metrics) / sizeof(*metrics); m++) {
 		print_head(metrics[m].name, metrics[m].help);
 		for (size_t i = 0; i < d->judge.n_filters; i++) {
+			const struct filter_facts *f = &d->facts[i];
+			const double figure[] = {
+				f->header.revision,
+				(double)f->header.time,
+				(double)d->now - (double)f->header.time,
+				f->header.entries,
+				f->share,
+				filter_facts_rate_by_bits(f),
+			};
+
 			if (!shows_filter(d, i))
 				continue;
-			get_figures(d, &d->facts[i], figure);
 			printf("%s{filter=\"", metrics[m].name);
-			print_label_value(d->facts[i].path);
+			print_label_value(f->path);
 			printf("\"} %.17g\n", figure[m]);
 		}
 	}
-}
-
-static bool
-is_first(const struct doctor *d, size_t i)
-{
-	return i == 0 || d->finding[i - 1].check != d->finding[i].check;
 }
 
 bool
@@ -189,7 +166,7 @@ doctor_print_prometheus(const struct doctor *d)
 	print_head("keyveto_check_status",
 	    "What each check found: 0 ok, 1 warning, 2 broken.");
 	for (size_t i = 0; i < d->n; i++)
-		if (is_first(d, i))
+		if (i == 0 || d->finding[i - 1].check != d->finding[i].check)
 			printf("keyveto_check_status{check=\"%s\"} %d\n",
 			    d->finding[i].check,
 			    (int)doctor_status(d, d->finding[i].check));

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,7 +15,6 @@
 #include "sshd_config/words.h"
 
 #define NAMES_SHOWN 5
-#define TUNNEL_REMEDY "take disconnect=never out of the module's line"
 #define SSHD_REMEDY "see \"Put it on a real server\" in the README"
 #define ENABLE_REMEDY \
 	"run 'keyveto sshd enable', which changes nothing if " \
@@ -23,21 +23,6 @@
 	"run 'keyveto sshd enable --pam', which puts the " \
 	"module into PAM"
 
-/* The last method of a list that uses a key, or NULL. */
-static const char *
-find_last_key(const char *list)
-{
-	static const char *const methods[] = { "publickey", "hostbased" };
-	const char *last = NULL;
-
-	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
-		for (const char *p = list; (p = strstr(p, methods[i])) != NULL;
-		     p++)
-			if (last == NULL || p > last)
-				last = p;
-	return last;
-}
-
 /*
  * Whether every list of AuthenticationMethods asks PAM after the keys, as in
  * "publickey,keyboard-interactive:pam". The auth phase sees only those keys.
@@ -45,61 +30,57 @@ find_last_key(const char *list)
 static bool
 ask_pam_after_keys(const char *methods)
 {
-	char copy[DOCTOR_VALUE_BYTES], *rest = copy, *list;
-	bool all = true, any = false;
+	char copy[SSHD_VALUE_BYTES], *rest = copy, *list, *method;
+	bool any = false;
 
 	snprintf(copy, sizeof(copy), "%s", methods);
 	while ((list = strsep(&rest, " ")) != NULL) {
-		const char *key = find_last_key(list);
+		bool key_is_last = false;
 
 		if (*list == '\0' || strcmp(list, "any") == 0)
 			continue;
+		while ((method = strsep(&list, ",")) != NULL)
+			if (strcmp(method, "publickey") == 0 ||
+			    strcmp(method, "hostbased") == 0)
+				key_is_last = true;
+			else if (strstr(method, "keyboard-interactive") != NULL)
+				key_is_last = false;
+		if (key_is_last)
+			return false;
 		any = true;
-		all &= key == NULL ||
-		    strstr(key, "keyboard-interactive") != NULL;
 	}
-	return any && all;
-}
-
-/* Sets the service to sshd's own name, which counts without PAMServiceName. */
-static void
-set_service_by_name(struct doctor *d, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	snprintf(d->service, sizeof(d->service), "%s",
-	    slash != NULL ? slash + 1 : path);
+	return any;
 }
 
 void
 doctor_learn_sshd(struct doctor *d)
 {
+	const char *path = d->o->sshd.path, *slash = strrchr(path, '/'), *args;
 	const struct sshd_settings *s;
 	struct sshd_question q;
-	const char *args;
 
-	set_service_by_name(d, d->o->sshd.path);
+	/* sshd's own name is the PAM service, unless PAMServiceName is set. */
+	snprintf(d->service, sizeof(d->service), "%s",
+	    slash != NULL ? slash + 1 : path);
 	if (geteuid() != 0) {
 		snprintf(d->sshd_why, sizeof(d->sshd_why),
 		    "only root can ask sshd for its settings");
 		return;
 	}
-	if (access(d->o->sshd.path, X_OK) == -1) {
-		snprintf(d->sshd_why, sizeof(d->sshd_why), "%.400s: %s",
-		    d->o->sshd.path, strerror(errno));
+	if (access(path, X_OK) == -1) {
+		snprintf(d->sshd_why, sizeof(d->sshd_why), "%.400s: %s", path,
+		    strerror(errno));
 		return;
 	}
 	sshd_ask(&d->o->sshd, "root", &q);
 	s = d->settings = sshd_answer(&q, d->sshd_why, sizeof(d->sshd_why));
 	if (s == NULL)
 		return;
-	d->root = (struct doctor_root){
-		.guard = guard_command(s->keys_command, &args),
-		.principals = guard_command(s->principals_command, &args),
-		.tunnel = *s->tunnel != '\0' &&
-		    strcasecmp(s->tunnel, "no") != 0,
-		.pam_methods = ask_pam_after_keys(s->methods),
-	};
+	if (guard_command(s->keys_command, &args))
+		d->keys_guard = args;
+	if (guard_command(s->principals_command, &args))
+		d->principals_guard = args;
+	d->pam_methods = ask_pam_after_keys(s->methods);
 	/* A later sshd prints its own name if PAMServiceName is not set. */
 	if (*s->service != '\0' && strcmp(s->service, d->service) != 0) {
 		snprintf(d->service, sizeof(d->service), "%s", s->service);
@@ -107,27 +88,17 @@ doctor_learn_sshd(struct doctor *d)
 	}
 }
 
-bool
-doctor_has_sshd(struct doctor *d, const char *check)
-{
-	if (d->settings != NULL)
-		return true;
-	doctor_warning(d, check, NULL,
-	    "not looked at, since sshd gave no answer");
-	return false;
-}
-
 void
-doctor_sshd(struct doctor *d, const char *check)
+doctor_sshd(struct doctor *d)
 {
 	if (d->settings != NULL)
-		doctor_ok(d, check, "%s accepts its configuration",
+		doctor_add(d, DOCTOR_OK, NULL, "%s accepts its configuration",
 		    d->o->sshd.path);
 	else if (geteuid() != 0)
-		doctor_warning(d, check, "run keyveto doctor as root", "%s",
-		    d->sshd_why);
+		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
+		    "%s", d->sshd_why);
 	else
-		doctor_broken(d, check,
+		doctor_add(d, DOCTOR_BROKEN,
 		    "correct what sshd complains of, and run sshd -t; until "
 		    "then sshd will not start again",
 		    "%s", d->sshd_why);
@@ -155,189 +126,85 @@ find_missing_option(const char *args)
 	return NULL;
 }
 
-/* Warns if the guard reads another keyveto.conf than doctor checks. */
-static void
-compare_configs(struct doctor *d, const char *check, const char *args)
-{
-	char path[4096];
-
-	if (!guard_config(args, path, sizeof(path)))
-		snprintf(path, sizeof(path), "%s", KV_CONFIG_PATH);
-	if (strcmp(path, d->config) != 0)
-		doctor_warning(d, check, "name that file with --config",
-		    "the guard reads %s, and doctor has checked %s", path,
-		    d->config);
-}
-
-static void
-read_ways(const struct doctor *d, const struct sshd_settings *s, struct ways *w)
-{
-	const struct ways_context context = { .pam = d->module.judges };
-
-	ways_read(s, &context, w);
-}
-
 void
-doctor_read_root_ways(const struct doctor *d, struct ways *w)
-{
-	*w = (struct ways){ 0 };
-	if (d->settings != NULL)
-		read_ways(d, d->settings, w);
-}
-
-/* A way in by key that nothing judges; WAYS if there is none. */
-static enum way
-find_unjudged_key_way(const struct ways *w)
+doctor_guard(struct doctor *d)
 {
 	static const enum way by_key[] = {
 		WAY_FILES,
 		WAY_COMMAND,
 		WAY_CA_LINE,
 	};
+	const struct ways *w = &d->ways;
+	const char *args = d->keys_guard;
+	const char *missing = args != NULL ? find_missing_option(args) : NULL;
+	char config[PATH_MAX];
+	size_t i = 0;
 
-	for (size_t i = 0; i < sizeof(by_key) / sizeof(*by_key); i++)
-		if (!ways_is_guarded(w, by_key[i]))
-			return by_key[i];
-	return WAYS;
-}
-
-/* Reports whether the guard or the module judges keys. */
-static void
-report_judge(struct doctor *d, const char *check, const struct ways *w)
-{
-	const char *args;
-	bool chained;
-
-	if (!d->root.guard) {
-		doctor_ok(d, check,
-		    "the PAM module alone judges keys, once "
-		    "sshd has accepted them");
-		return;
-	}
-	(void)guard_command(d->settings->keys_command, &args);
-	chained = guard_chained(args);
-	doctor_ok(d, check, "AuthorizedKeysCommand is the guard%s%s",
-	    chained ? ", before another command" : "",
-	    w->open[WAY_FILES] && !w->guard[WAY_FILES] ?
-		"; the PAM module "
-		"judges the keys in AuthorizedKeysFile" :
-		", and AuthorizedKeysFile is none");
-}
-
-void
-doctor_guard(struct doctor *d, const char *check)
-{
-	const char *args = "", *missing = NULL;
-	struct ways w;
-	enum way open;
-
-	if (!doctor_has_sshd(d, check))
-		return;
-	if (d->root.guard) {
-		(void)guard_command(d->settings->keys_command, &args);
-		missing = find_missing_option(args);
-	}
-	doctor_read_root_ways(d, &w);
+	while (i < sizeof(by_key) / sizeof(*by_key) &&
+	    ways_is_guarded(w, by_key[i]))
+		i++;
 	if (missing != NULL)
-		doctor_broken(d, check, SSHD_REMEDY,
+		doctor_add(d, DOCTOR_BROKEN, SSHD_REMEDY,
 		    "AuthorizedKeysCommand %s lacks %s",
 		    d->settings->keys_command, missing);
-	else if ((open = find_unjudged_key_way(&w)) != WAYS)
-		doctor_broken(d, check, ENABLE_REMEDY,
-		    "%s: neither the guard "
-		    "nor the module in PAM's session phase judges these keys",
-		    ways_name(open));
+	else if (i < sizeof(by_key) / sizeof(*by_key))
+		doctor_add(d, DOCTOR_BROKEN, ENABLE_REMEDY,
+		    "%s: neither the guard nor the module in PAM's session "
+		    "phase judges these keys",
+		    ways_name(by_key[i]));
+	else if (args == NULL)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "the PAM module alone judges keys, once sshd has accepted "
+		    "them");
 	else
-		report_judge(d, check, &w);
-	if (d->root.guard)
-		compare_configs(d, check, args);
-}
-
-struct escapes {
-	struct doctor *d;
-	const char *check;
-	bool differ;	   /* a Match block sets where keys come from */
-	char guarded[512]; /* "FILE:LINE" that sets the guard for clients */
-	size_t accounts;   /* that a key can enter which nothing judges */
-	size_t problems;   /* accounts that sshd could not be asked about */
-	char names[512];   /* of the first accounts */
-};
-
-/*
- * Whether a way in is unguarded that is guarded for root. The other checks
- * report root's ways in.
- */
-static bool
-has_other_open_way(const struct doctor *d, const struct ways *w)
-{
-	struct ways root;
-
-	doctor_read_root_ways(d, &root);
-	for (enum way i = 0; i < WAYS; i++)
-		if (!ways_is_guarded(w, i) && ways_is_guarded(&root, i))
-			return true;
-	return false;
-}
-
-static void
-add_escape(struct escapes *e, const char *name)
-{
-	const size_t len = strlen(e->names);
-
-	if (e->accounts++ < NAMES_SHOWN)
-		snprintf(e->names + len, sizeof(e->names) - len, "%s%.64s",
-		    len > 0 ? ", " : "", name);
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "AuthorizedKeysCommand is the guard%s%s",
+		    guard_chained(args) ? ", before another command" : "",
+		    w->open[WAY_FILES] && !w->guard[WAY_FILES] ?
+			"; the PAM module judges the keys in "
+			"AuthorizedKeysFile" :
+			", and AuthorizedKeysFile is none");
+	if (args == NULL)
+		return;
+	if (!guard_config(args, config, sizeof(config)))
+		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+	doctor_compare_config(d, "the guard", config);
 }
 
 /*
- * Asks sshd whether an account has an unguarded way in. False if sshd gave no
- * answer.
+ * Whether sshd, asked about an account, has a way in unguarded that is guarded
+ * for root. The other checks report root's ways in. user is NULL for a client
+ * that no Match block matches. False if sshd gave no answer.
  */
 static bool
-account_escapes(const struct escapes *e, const char *name, bool *escapesp)
+ask_for_open_way(const struct doctor *d, const char *user, bool *openp,
+    char *why, size_t cap)
 {
+	const struct ways_context context = { .pam = d->module.judges };
 	struct sshd_question q;
 	struct sshd_settings *s;
-	char why[1024];
 	struct ways w;
 
-	sshd_ask(&e->d->o->sshd, name, &q);
-	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL)
+	sshd_ask(&d->o->sshd, user, &q);
+	if ((s = sshd_answer(&q, why, cap)) == NULL)
 		return false;
-	read_ways(e->d, s, &w);
-	*escapesp = has_other_open_way(e->d, &w);
+	ways_read(s, &context, &w);
+	for (enum way i = 0; i < WAYS; i++)
+		*openp |= !ways_is_guarded(&w, i) &&
+		    ways_is_guarded(&d->ways, i);
 	sshd_settings_free(s);
 	return true;
 }
 
 /* Adds the account of that name, if it exists, unless a has it. */
 static void
-add_account(struct escapes *e, struct accounts *a, const char *name)
+add_account(struct accounts *a, const char *name, size_t *problems)
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (strcmp(a->v[i].name, name) == 0)
 			return;
 	if (!accounts_add(a, name) && errno != ENOENT)
-		e->problems++;
-}
-
-/*
- * Adds the accounts that Match lines name, or that are in a group that they
- * name: some name services do not list all their accounts.
- */
-static void
-add_named(struct escapes *e, struct accounts *a, const struct sshd_match *m)
-{
-	const struct group *gr;
-
-	for (size_t i = 0; i < m->user.n; i++)
-		add_account(e, a, m->user.v[i]);
-	for (size_t i = 0; i < m->group.n; i++) {
-		if ((gr = getgrnam(m->group.v[i])) == NULL)
-			continue;
-		for (char **member = gr->gr_mem; *member != NULL; member++)
-			add_account(e, a, *member);
-	}
+		++*problems;
 }
 
 /*
@@ -345,223 +212,161 @@ add_named(struct escapes *e, struct accounts *a, const struct sshd_match *m)
  * that Match lines cannot tell apart.
  */
 static void
-find_escaping_accounts(struct escapes *e, const struct sshd_overview *o)
+check_accounts(struct doctor *d, const struct sshd_match *m)
 {
 	struct accounts a = { 0 };
-	size_t *like = NULL;
-	bool *escaping = NULL;
+	size_t *like = NULL, found = 0, problems = 0;
+	bool *open = NULL;
+	char names[512] = "", why[1024];
+	const struct group *gr;
 
 	if (accounts_add_all(&a) && a.n > 0) {
-		add_named(e, &a, &o->match);
-		like = sshd_match_alike(&a, &o->match);
-		escaping = calloc(a.n, sizeof(*escaping));
+		/* Some name services do not list all their accounts. */
+		for (size_t i = 0; i < m->user.n; i++)
+			add_account(&a, m->user.v[i], &problems);
+		for (size_t i = 0; i < m->group.n; i++)
+			if ((gr = getgrnam(m->group.v[i])) != NULL)
+				for (char **p = gr->gr_mem; *p != NULL; p++)
+					add_account(&a, *p, &problems);
+		like = sshd_match_alike(&a, m);
+		open = calloc(a.n, sizeof(*open));
 	}
-	if (like == NULL || escaping == NULL)
-		e->problems++;
-	for (size_t i = 0; like != NULL && escaping != NULL && i < a.n; i++) {
+	if (like == NULL || open == NULL)
+		problems++;
+	for (size_t i = 0; like != NULL && open != NULL && i < a.n; i++) {
+		const size_t len = strlen(names);
+
 		if (like[i] != i)
-			escaping[i] = escaping[like[i]];
-		else if (!account_escapes(e, a.v[i].name, &escaping[i]))
-			e->problems++;
-		if (escaping[i])
-			add_escape(e, a.v[i].name);
+			open[i] = open[like[i]];
+		else if (!ask_for_open_way(d, a.v[i].name, &open[i], why,
+			     sizeof(why)))
+			problems++;
+		if (open[i] && found++ < NAMES_SHOWN)
+			snprintf(names + len, sizeof(names) - len, "%s%.64s",
+			    len > 0 ? ", " : "", a.v[i].name);
 	}
 	free(like);
-	free(escaping);
+	free(open);
 	accounts_free(&a);
+	if (found > 0)
+		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
+		    "%zu %s can be entered with a key that nothing judges: "
+		    "%s%s",
+		    found, cli_plural(found, "account", "accounts"), names,
+		    found > NAMES_SHOWN ? ", ..." : "");
+	if (problems > 0)
+		doctor_add(d, DOCTOR_WARNING, "see sshd -T -C user=NAME",
+		    "sshd could not be asked about %zu %s", problems,
+		    cli_plural(problems, "account", "accounts"));
 }
 
-/* Whether a keyword in a Match block can open an unguarded way in. */
-static bool
-is_relevant(const char *keyword)
-{
-	static const char *const keywords[] = {
-		"AuthorizedKeysFile",
-		"AuthorizedKeysCommand",
-		"TrustedUserCAKeys",
-		"HostbasedAuthentication",
-		"AuthorizedPrincipalsCommand",
-		"AuthorizedPrincipalsFile",
-	};
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
-		if (strcasecmp(keyword, keywords[i]) == 0)
-			return true;
-	return false;
-}
-
-/* Reports lines of Match blocks for clients that bypass the guard. */
+/*
+ * Reports what Match blocks for clients open: sshd cannot be asked about every
+ * client. A block that sets the guard for some clients leaves the others
+ * without it.
+ */
 static void
-check_match_lines(struct escapes *e, const struct sshd_tree *t)
+check_clients(struct doctor *d, const struct sshd_tree *t)
 {
 	const bool user_ca = ways_any_user_ca(t);
+	const struct sshd_line *guarded = NULL;
+	char why[1024];
+	bool open = false;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
-		const char *file = t->file[l->file].path;
 
-		if (l->match == 0 || !is_relevant(l->keyword))
+		if (ways_of_keyword(l->keyword) == WAYS ||
+		    !sshd_tree_is_by_origin(t, l))
 			continue;
-		e->differ = true;
-		/*
-		 * find_escaping_accounts asks sshd about blocks for accounts.
-		 */
-		if (!sshd_tree_is_by_origin(t, l))
-			continue;
-		/*
-		 * A block that sets the guard for some clients leaves the
-		 * others without it.
-		 */
 		if (!ways_line_opens(l->keyword, l->value, user_ca)) {
-			if (*e->guarded == '\0')
-				snprintf(e->guarded, sizeof(e->guarded),
-				    "%.400s:%zu", file, l->number);
-		} else if (!(e->d->settings->use_pam && e->d->module.judges))
-			doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
+			if (guarded == NULL)
+				guarded = l;
+		} else if (!(d->settings->use_pam && d->module.judges))
+			doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
 			    "%s:%zu: %s %s bypasses the guard for some clients",
-			    file, l->number, l->keyword, l->value);
+			    t->file[l->file].path, l->number, l->keyword,
+			    l->value);
 	}
-}
-
-/* Reports clients that no Match block matches, if they have no guard. */
-static void
-check_other_clients(struct escapes *e)
-{
-	struct sshd_question q;
-	struct sshd_settings *s;
-	char why[1024];
-	struct ways w;
-
-	sshd_ask(&e->d->o->sshd, NULL, &q);
-	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
-		doctor_warning(e->d, e->check, NULL, "%s", why);
+	if (guarded == NULL)
 		return;
-	}
-	read_ways(e->d, s, &w);
-	if (has_other_open_way(e->d, &w))
-		doctor_broken(e->d, e->check, ENABLE_PAM_REMEDY,
-		    "%s: the guard is set for some clients only", e->guarded);
-	sshd_settings_free(s);
-}
-
-/* Whether sshd_overview knows which file sshd reads. */
-static bool
-knows_file(const struct sshd *sshd)
-{
-	return sshd->config != NULL || strcmp(sshd->path, SSHD_PATH) == 0;
+	if (!ask_for_open_way(d, NULL, &open, why, sizeof(why)))
+		doctor_add(d, DOCTOR_WARNING, NULL, "%s", why);
+	else if (open)
+		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
+		    "%s:%zu: the guard is set for some clients only",
+		    t->file[guarded->file].path, guarded->number);
 }
 
 void
-doctor_match(struct doctor *d, const char *check)
+doctor_match(struct doctor *d)
 {
-	struct escapes e = { .d = d, .check = check };
+	const struct sshd *sshd = &d->o->sshd;
 	struct sshd_overview o;
 
-	if (!doctor_has_sshd(d, check))
-		return;
-	if (!d->root.guard) {
-		doctor_ok(d, check, "the guard is not in use");
+	if (d->keys_guard == NULL) {
+		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
 		return;
 	}
-	sshd_overview(&d->o->sshd, &o);
-	check_match_lines(&e, &o.tree);
-	if (e.differ || o.match.unknown)
-		find_escaping_accounts(&e, &o);
-	if (e.accounts > 0)
-		doctor_broken(d, check, ENABLE_PAM_REMEDY,
-		    "%zu account%s can "
-		    "be entered with a key that nothing judges: %s%s",
-		    e.accounts, e.accounts == 1 ? "" : "s", e.names,
-		    e.accounts > NAMES_SHOWN ? ", ..." : "");
-	if (*e.guarded != '\0')
-		check_other_clients(&e);
-	if (!knows_file(&d->o->sshd))
-		doctor_warning(d, check, "name its file with --sshd-config",
+	sshd_overview(sshd, &o);
+	check_clients(d, &o.tree);
+	if (o.match.unknown || o.match.user.n + o.match.group.n > 0)
+		check_accounts(d, &o.match);
+	sshd_overview_free(&o);
+	/* sshd_overview cannot know the file of another sshd. */
+	if (sshd->config == NULL && strcmp(sshd->path, SSHD_PATH) != 0)
+		doctor_add(d, DOCTOR_WARNING,
+		    "name its file with --sshd-config",
 		    "Match blocks cannot be seen: which file %s reads is not "
 		    "known",
-		    d->o->sshd.path);
-	if (e.problems > 0)
-		doctor_warning(d, check, "see sshd -T -C user=NAME",
-		    "sshd could not be asked about %zu account%s", e.problems,
-		    e.problems == 1 ? "" : "s");
-	sshd_overview_free(&o);
-	if (doctor_status(d, check) == DOCTOR_OK)
-		doctor_ok(d, check,
+		    sshd->path);
+	if (doctor_status(d, d->check) == DOCTOR_OK)
+		doctor_add(d, DOCTOR_OK, NULL,
 		    "no Match block opens a way in that nothing judges");
 }
 
-/* The same for the guard as AuthorizedPrincipalsCommand, which needs "--". */
-static const char *
-find_missing_principals_option(const struct sshd_settings *w)
-{
-	const char *args;
-
-	if (!guard_command(w->principals_command, &args))
-		return NULL;
-	/* Without a command, the guard would print keys, not principals. */
-	return strstr(args, " -- ") == NULL ? "--" : find_missing_option(args);
-}
-
 void
-doctor_user_ca(struct doctor *d, const char *check)
+doctor_user_ca(struct doctor *d)
 {
-	const struct sshd_settings *w = d->settings;
-	const char *missing;
-	struct ways ways;
+	const struct sshd_settings *s = d->settings;
+	const char *args = d->principals_guard, *missing = NULL;
 
-	if (!doctor_has_sshd(d, check))
-		return;
-	doctor_read_root_ways(d, &ways);
-	if (ways.open[WAY_USER_CA] &&
-	    (missing = find_missing_principals_option(w)) != NULL)
-		doctor_broken(d, check, SSHD_REMEDY,
+	/* Without a command, the guard would print keys, not principals. */
+	if (args != NULL)
+		missing = strstr(args, " -- ") == NULL ?
+		    "--" :
+		    find_missing_option(args);
+	if (!d->ways.open[WAY_USER_CA])
+		doctor_add(d, DOCTOR_OK, NULL, "TrustedUserCAKeys is not set");
+	else if (missing != NULL)
+		doctor_add(d, DOCTOR_BROKEN, SSHD_REMEDY,
 		    "AuthorizedPrincipalsCommand %s lacks %s: sshd takes no "
 		    "such certificate",
-		    w->principals_command, missing);
-	else if (!ways.open[WAY_USER_CA])
-		doctor_ok(d, check, "TrustedUserCAKeys is not set");
-	else if (!ways_is_guarded(&ways, WAY_USER_CA))
-		doctor_broken(d, check, ENABLE_PAM_REMEDY,
+		    s->principals_command, missing);
+	else if (!ways_is_guarded(&d->ways, WAY_USER_CA))
+		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
 		    "TrustedUserCAKeys %s: nothing judges those certificates",
-		    w->user_ca);
+		    s->user_ca);
 	else
-		doctor_ok(d, check,
-		    "TrustedUserCAKeys %s: %s judges those "
-		    "certificates",
-		    w->user_ca,
-		    ways.guard[WAY_USER_CA] ? "the guard" : "the module");
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "TrustedUserCAKeys %s: %s judges those certificates",
+		    s->user_ca,
+		    d->ways.guard[WAY_USER_CA] ? "the guard" : "the module");
 }
 
 void
-doctor_hostbased(struct doctor *d, const char *check)
+doctor_hostbased(struct doctor *d)
 {
-	struct ways ways;
-
-	if (!doctor_has_sshd(d, check))
-		return;
-	doctor_read_root_ways(d, &ways);
-	if (!ways.open[WAY_HOSTBASED])
-		doctor_ok(d, check, "HostbasedAuthentication is off");
-	else if (!ways_is_guarded(&ways, WAY_HOSTBASED))
-		doctor_broken(d, check, ENABLE_PAM_REMEDY,
-		    "HostbasedAuthentication is "
-		    "on: nothing judges those keys");
+	if (!d->ways.open[WAY_HOSTBASED])
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "HostbasedAuthentication is off");
+	else if (!ways_is_guarded(&d->ways, WAY_HOSTBASED))
+		doctor_add(d, DOCTOR_BROKEN, ENABLE_PAM_REMEDY,
+		    "HostbasedAuthentication is on: nothing judges those keys");
 	else
-		doctor_ok(d, check,
-		    "HostbasedAuthentication is on: the "
-		    "module judges those keys");
-}
-
-/* Whether a Match block for clients, about which sshd is not asked, has it. */
-static bool
-any_origin_has_tunnel(const struct sshd_tree *t)
-{
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (strcasecmp(t->line[i].keyword, "PermitTunnel") == 0 &&
-		    !sshd_words_is(t->line[i].value, "no") &&
-		    sshd_tree_is_by_origin(t, &t->line[i]))
-			return true;
-	return false;
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "HostbasedAuthentication is on: the module judges those "
+		    "keys");
 }
 
 /*
@@ -569,30 +374,37 @@ any_origin_has_tunnel(const struct sshd_tree *t)
  * module ends the connection, or something refuses the key before the session.
  */
 void
-doctor_tunnel(struct doctor *d, const char *check)
+doctor_tunnel(struct doctor *d)
 {
+	const char *value = d->settings->tunnel;
+	bool tunnel = *value != '\0' && strcasecmp(value, "no") != 0;
+	const struct ways *w = &d->ways;
 	struct sshd_overview o;
-	struct ways w;
-	bool tunnel, early;
 
-	if (!doctor_has_sshd(d, check))
-		return;
-	doctor_read_root_ways(d, &w);
-	early = (w.guard[WAY_FILES] && w.guard[WAY_CA_LINE]) ||
-	    (d->module.auth && d->root.pam_methods);
+	/* sshd is not asked about clients that a Match block is for. */
 	sshd_overview(&d->o->sshd, &o);
-	tunnel = d->root.tunnel || any_origin_has_tunnel(&o.tree);
+	for (size_t i = 0; i < o.tree.n_lines; i++) {
+		const struct sshd_line *l = &o.tree.line[i];
+
+		tunnel |= strcasecmp(l->keyword, "PermitTunnel") == 0 &&
+		    !sshd_words_is(l->value, "no") &&
+		    sshd_tree_is_by_origin(&o.tree, l);
+	}
 	sshd_overview_free(&o);
 	if (!tunnel)
-		doctor_ok(d, check, "PermitTunnel is off");
+		doctor_add(d, DOCTOR_OK, NULL, "PermitTunnel is off");
 	else if (!d->module.stays)
-		doctor_ok(d, check,
-		    "PermitTunnel is on; no connection of "
-		    "root's outlives a refusal by the module");
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "PermitTunnel is on; no connection of root's outlives a "
+		    "refusal by the module");
 	else
-		doctor_say(d, check, early ? DOCTOR_WARNING : DOCTOR_BROKEN,
-		    TUNNEL_REMEDY,
-		    "PermitTunnel is on, and the module's line "
-		    "says disconnect=never: with a listed key root may get a "
-		    "tunnel although PAM refuses the session");
+		doctor_add(d,
+		    (w->guard[WAY_FILES] && w->guard[WAY_CA_LINE]) ||
+			    (d->module.auth != NULL && d->pam_methods) ?
+			DOCTOR_WARNING :
+			DOCTOR_BROKEN,
+		    "take disconnect=never out of the module's line",
+		    "PermitTunnel is on, and the module's line says "
+		    "disconnect=never: with a listed key root may get a tunnel "
+		    "although PAM refuses the session");
 }

@@ -12,128 +12,114 @@
 
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
+#include "sshd_config/tree.h"
 
 #define LOG_SOCKET "/dev/log"
 
-/* What the callbacks of sshd_arguments_find share. */
-struct service {
-	struct doctor *d;
-	const char *check;
-	size_t overrides; /* arguments that the other checks do not know of */
-	size_t unseen;	  /* arguments that could not be read */
-};
-
-/* An -o option overrides the file. */
+/*
+ * An -o option overrides the file. The other checks ask an sshd that is started
+ * without such options.
+ */
 static void
 check_option(void *arg, const struct sshd_start *start, const char *keyword,
     const char *value)
 {
-	struct service *s = arg;
+	struct doctor *d = arg;
 	const char *args;
-	bool bad = false, known = false;
+	bool bypasses = false, unseen = false;
 
 	if (strcasecmp(keyword, "AuthorizedKeysFile") == 0)
-		bad = s->d->root.guard && strcasecmp(value, "none") != 0;
+		bypasses = d->keys_guard != NULL &&
+		    strcasecmp(value, "none") != 0;
 	else if (strcasecmp(keyword, "AuthorizedKeysCommand") == 0)
-		bad = !guard_command(value, &args);
+		bypasses = !guard_command(value, &args);
 	else if (strcasecmp(keyword, "UsePAM") == 0)
-		bad = strcasecmp(value, "yes") != 0;
+		bypasses = strcasecmp(value, "yes") != 0;
 	else
-		known = sshd_arguments_decide(keyword) ||
+		unseen = sshd_arguments_decide(keyword) ||
 		    strcasecmp(keyword, "PermitTunnel") == 0;
-	if (bad)
-		doctor_broken(s->d, s->check, SSHD_ARGUMENTS_REMEDY,
-		    "%s: "
-		    "-o %s=%s bypasses keyveto, whatever sshd_config says",
-		    start->place, keyword, value);
-	else if (known)
-		doctor_warning(s->d, s->check, SSHD_ARGUMENTS_REMEDY,
-		    "%s: "
-		    "-o %s=%s is not seen by the other checks",
-		    start->place, keyword, value);
-	s->overrides += bad || known;
+	if (bypasses || unseen)
+		doctor_add(d, bypasses ? DOCTOR_BROKEN : DOCTOR_WARNING,
+		    SSHD_ARGUMENTS_REMEDY, "%s: -o %s=%s %s", start->place,
+		    keyword, value,
+		    bypasses ? "bypasses keyveto, whatever sshd_config says" :
+			       "is not seen by the other checks");
 }
 
 static void
 check_file(void *arg, const struct sshd_start *start, const char *path)
 {
-	struct service *s = arg;
-	const char *asked = s->d->o->sshd.config;
+	struct doctor *d = arg;
+	const char *asked = d->o->sshd.config;
 
-	if (strcmp(path, asked != NULL ? asked : "/etc/ssh/sshd_config") == 0)
-		return;
-	doctor_warning(s->d, s->check, "name that file with --sshd-config",
-	    "%s: its configuration is %s, which the other checks have not "
-	    "read",
-	    start->place, path);
-	s->overrides++;
+	if (strcmp(path, asked != NULL ? asked : SSHD_TREE_TOP) != 0)
+		doctor_add(d, DOCTOR_WARNING,
+		    "name that file with --sshd-config",
+		    "%s: its configuration is %s, which the other checks have "
+		    "not read",
+		    start->place, path);
 }
 
 static void
 check_name(void *arg, const struct sshd_start *start, const char *name)
 {
-	struct service *s = arg;
+	struct doctor *d = arg;
 
-	if (s->d->service_set || strcmp(name, s->d->service) == 0)
-		return;
-	doctor_warning(s->d, s->check, "start it by the name of that service",
-	    "%s: its PAM service is %s, by the name that it was started by; "
-	    "the other checks have read %s",
-	    start->place, name, s->d->service);
-	s->overrides++;
+	if (!d->service_set && strcmp(name, d->service) != 0)
+		doctor_add(d, DOCTOR_WARNING,
+		    "start it by the name of that service",
+		    "%s: its PAM service is %s, by the name that it was "
+		    "started by; the other checks have read %s",
+		    start->place, name, d->service);
 }
 
 static void
-note_unseen(void *arg, const char *place, const char *why)
+warn_of_unseen(void *arg, const char *place, const char *why)
 {
-	struct service *s = arg;
-
-	doctor_warning(s->d, s->check, NULL, "%s: %s", place, why);
-	s->unseen++;
+	doctor_add(arg, DOCTOR_WARNING, NULL, "%s: %s", place, why);
 }
 
 void
-doctor_service(struct doctor *d, const char *check)
+doctor_service(struct doctor *d)
 {
-	struct service s = { .d = d, .check = check };
 	const struct sshd_arguments found = {
-		.arg = &s,
+		.arg = d,
 		.option = check_option,
 		.file = check_file,
 		.name = check_name,
-		.unseen = note_unseen,
+		.unseen = warn_of_unseen,
 	};
 	size_t n;
 
-	if (geteuid() != 0) {
-		doctor_warning(d, check, "run keyveto doctor as root",
+	if (geteuid() != 0)
+		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
 		    "only root can see the arguments of sshd");
-		s.unseen++;
-	}
 	n = sshd_arguments_find(&found);
-	if (s.overrides + s.unseen > 0)
+	if (doctor_status(d, d->check) != DOCTOR_OK)
 		return;
 	if (n == 0)
-		doctor_ok(d, check,
+		doctor_add(d, DOCTOR_OK, NULL,
 		    "no sshd listens now, and the next one gets no options "
 		    "that matter here");
 	else
-		doctor_ok(d, check,
+		doctor_add(d, DOCTOR_OK, NULL,
 		    "%zu sshd %s, without options that matter here", n,
-		    n == 1 ? "listens" : "listen");
+		    cli_plural(n, "listens", "listen"));
 }
 
 /* Connects to the log socket, and sends nothing. Returns 0 or errno. */
 static int
 connect_to_log(int type)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {
+		.sun_family = AF_UNIX,
+		.sun_path = LOG_SOCKET,
+	};
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int error = 0;
 
 	if (fd == -1)
 		return errno;
-	memcpy(address.sun_path, LOG_SOCKET, sizeof(LOG_SOCKET));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
 	    -1)
 		error = errno;
@@ -142,16 +128,17 @@ connect_to_log(int type)
 }
 
 void
-doctor_syslog(struct doctor *d, const char *check)
+doctor_syslog(struct doctor *d)
 {
 	int error = connect_to_log(SOCK_DGRAM);
 
 	if (error == EPROTOTYPE)
 		error = connect_to_log(SOCK_STREAM);
 	if (error == 0)
-		doctor_ok(d, check, LOG_SOCKET " accepts log messages");
+		doctor_add(d, DOCTOR_OK, NULL,
+		    LOG_SOCKET " accepts log messages");
 	else
-		doctor_warning(d, check,
+		doctor_add(d, DOCTOR_WARNING,
 		    "start the machine's log service; "
 		    "until then nobody sees who is refused, or why",
 		    LOG_SOCKET ": %s", strerror(error));

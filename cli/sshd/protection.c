@@ -7,7 +7,6 @@
 
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
-#include "ways/module.h"
 #include "ways/pam_decision.h"
 
 /*

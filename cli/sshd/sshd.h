@@ -8,7 +8,7 @@
 #include "sshd/files.h"
 #include "sshd_config/copy.h"
 #include "sshd_config/sshd_config.h"
-#include "ways/module.h"
+#include "ways/ways.h"
 
 /* The Makefile sets KV_LIBEXECDIR. */
 #ifndef KV_LIBEXECDIR

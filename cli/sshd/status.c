@@ -246,7 +246,7 @@ print_group(const struct status *s, const struct group *c)
 		if (c->ways.open[w])
 			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w), "yes",
 			    yes_or_no(c->ways.guard[w]),
-			    yes_or_no(c->ways.pam[w]),
+			    yes_or_no(c->ways.pam),
 			    ways_is_guarded(&c->ways, w) ? "yes" : "NO");
 		else
 			printf("%-22s no\n", ways_name(w));
@@ -275,7 +275,7 @@ print_json(const struct status *s, const struct group *c)
 		    "accounts", accounts_to_json(s, c), "way", ways_name(w),
 		    "open", c->ways.open[w], "guard",
 		    c->ways.open[w] && c->ways.guard[w], "pam",
-		    c->ways.open[w] && c->ways.pam[w], "guarded",
+		    c->ways.open[w] && c->ways.pam, "guarded",
 		    ways_is_guarded(&c->ways, w));
 
 		json_dumpf(one, stdout, JSON_COMPACT);

@@ -461,17 +461,12 @@ pam_line_module(const struct pam_line *l)
 }
 
 const struct pam_line *
-pam_stack_find(const struct pam_stack *s, const char *type, const char *module,
-    size_t *ip)
+pam_stack_find(const struct pam_stack *s, const char *type, const char *module)
 {
-	for (size_t i = *ip; i < s->n; i++) {
-		const struct pam_line *l = &s->line[i];
-
-		if (strcmp(l->type, type) == 0 &&
-		    strcmp(pam_line_module(l), module) == 0) {
-			*ip = i;
-			return l;
-		}
-	}
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->line[i].type, type) == 0 &&
+		    (module == NULL ||
+			strcmp(pam_line_module(&s->line[i]), module) == 0))
+			return &s->line[i];
 	return NULL;
 }

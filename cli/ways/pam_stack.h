@@ -42,11 +42,11 @@ void pam_stack_free(struct pam_stack *s);
 const char *pam_line_module(const struct pam_line *l);
 
 /*
- * The first line of a type at or after index *ip whose module's file name is
- * module; *ip becomes its index. NULL if there is none.
+ * The first line of a type whose module's file name is module, or with module
+ * NULL, the first of that type. NULL if there is none.
  */
 const struct pam_line *pam_stack_find(const struct pam_stack *s,
-    const char *type, const char *module, size_t *ip);
+    const char *type, const char *module);
 
 /*
  * The keyveto.conf that pam_keyveto.so reads when it is called by a line: its

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "ways/ways.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "sshd_config/guard_command.h"
@@ -30,10 +31,9 @@ void
 ways_read(const struct sshd_settings *s, const struct ways_context *c,
     struct ways *w)
 {
-	const bool pam = c->pam && s->use_pam;
 	const char *args;
 
-	*w = (struct ways){ 0 };
+	*w = (struct ways){ .pam = c->pam && s->use_pam };
 	if (c->keys_elsewhere || s->pubkey) {
 		read_key_ways(s, w);
 		w->open[WAY_USER_CA] = !sshd_words_none(s->user_ca);
@@ -44,14 +44,12 @@ ways_read(const struct sshd_settings *s, const struct ways_context *c,
 		    guard_chained(args);
 	}
 	w->open[WAY_HOSTBASED] = s->hostbased;
-	for (int i = 0; i < WAYS; i++)
-		w->pam[i] = pam;
 }
 
 bool
 ways_is_guarded(const struct ways *w, enum way way)
 {
-	return !w->open[way] || w->guard[way] || w->pam[way];
+	return !w->open[way] || w->guard[way] || w->pam;
 }
 
 const char *
@@ -71,6 +69,16 @@ ways_name(enum way way)
 		break;
 	}
 	return "hostbased";
+}
+
+const struct pam_line *
+ways_find_module(const struct pam_stack *s, bool *judgesp)
+{
+	const struct pam_line *l = pam_stack_find(s, "session", WAYS_MODULE);
+
+	*judgesp = l != NULL && l == pam_stack_find(s, "session", NULL) &&
+	    !l->substack && strcmp(l->control, "requisite") == 0;
+	return l;
 }
 
 bool
@@ -105,11 +113,20 @@ ways_any_user_ca(const struct sshd_tree *t)
 enum way
 ways_of_keyword(const char *keyword)
 {
-	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ?
-	    WAY_FILES :
-	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ?
-	    WAY_COMMAND :
-	    strcasecmp(keyword, "HostbasedAuthentication") == 0 ?
-	    WAY_HOSTBASED :
-	    WAY_USER_CA;
+	static const struct {
+		const char *keyword;
+		enum way way;
+	} known[] = {
+		{ "AuthorizedKeysFile", WAY_FILES },
+		{ "AuthorizedKeysCommand", WAY_COMMAND },
+		{ "AuthorizedPrincipalsCommand", WAY_USER_CA },
+		{ "AuthorizedPrincipalsFile", WAY_USER_CA },
+		{ "HostbasedAuthentication", WAY_HOSTBASED },
+		{ "TrustedUserCAKeys", WAY_USER_CA },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strcasecmp(keyword, known[i].keyword) == 0)
+			return known[i].way;
+	return WAYS;
 }

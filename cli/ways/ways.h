@@ -12,6 +12,16 @@
 
 #include "sshd_config/sshd_config.h"
 #include "sshd_config/tree.h"
+#include "ways/pam_stack.h"
+
+#define WAYS_MODULE "pam_keyveto.so"
+
+/* Where libpam looks for modules. The Makefile sets KV_PAMDIR. */
+#ifdef KV_PAMDIR
+#define WAYS_MODULE_DIR KV_PAMDIR
+#else
+#define WAYS_MODULE_DIR "/usr/lib/security"
+#endif
 
 enum way {
 	WAY_FILES = 0, /* a key in AuthorizedKeysFile */
@@ -26,7 +36,7 @@ struct ways {
 	bool open[WAYS];
 	/* The guard judges the key first. Only meaningful if open is true. */
 	bool guard[WAYS];
-	bool pam[WAYS]; /* the module judges after sshd has accepted the key */
+	bool pam; /* the module judges after sshd has accepted the key */
 };
 
 /* What sshd -T does not show. */
@@ -42,6 +52,15 @@ void ways_read(const struct sshd_settings *s, const struct ways_context *c,
 /* Whether the way is closed, or the guard or the module judges its keys. */
 bool ways_is_guarded(const struct ways *w, enum way way);
 
+/*
+ * Returns the module's first session line, or NULL. *judgesp tells whether the
+ * module judges every key. The line must be the first session line of all, so
+ * that no other line hides the key; and requisite and in no substack, so that a
+ * refusal ends the stack. Nothing else counts as guarded.
+ */
+const struct pam_line *ways_find_module(const struct pam_stack *s,
+    bool *judgesp);
+
 /* The name of a way in the table that keyveto sshd status prints. */
 const char *ways_name(enum way way);
 
@@ -56,7 +75,7 @@ bool ways_line_opens(const char *keyword, const char *value, bool user_ca);
  */
 bool ways_any_user_ca(const struct sshd_tree *t);
 
-/* The way in that a line is about for which ways_line_opens is true. */
+/* The way in that a keyword is about; WAYS if ways_line_opens ignores it. */
 enum way ways_of_keyword(const char *keyword);
 
 #endif

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 @pytest.mark.usefixtures("machine")
 def test_a_machine_set_up_by_the_readme_is_well():
     found = expect_all_well()
-    contains(found["filter"][0]["found"], str(FILTER), "revision 7", "1 entries")
+    contains(found["filter"][0]["found"], str(FILTER), "revision 7", "1 entry")
     contains(found["guard"][0]["found"], "AuthorizedKeysFile is none")
     contains(found["pam"][0]["found"], "session")
 

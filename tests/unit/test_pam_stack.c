@@ -376,7 +376,6 @@ static void
 lines_are_found_by_module(void **state)
 {
 	const struct pam_line *l;
-	size_t i = 0;
 
 	(void)state;
 	put("sshd",
@@ -384,17 +383,14 @@ lines_are_found_by_module(void **state)
 	    "session requisite /x/pam_k.so one\nsession optional pam_k.so\n"
 	    "session optional xpam_k.so\n");
 	assert_true(read_stack("sshd"));
-	assert_non_null(l = pam_stack_find(&stack, "session", "pam_k.so", &i));
-	assert_int_equal(i, 2);
+	assert_non_null(l = pam_stack_find(&stack, "session", "pam_k.so"));
+	assert_int_equal(l - stack.line, 2);
 	assert_string_equal(l->args, "one");
-	i++;
-	assert_non_null(pam_stack_find(&stack, "session", "pam_k.so", &i));
-	assert_int_equal(i, 3);
-	i++;
-	assert_null(pam_stack_find(&stack, "session", "pam_k.so", &i));
-	assert_int_equal(i, 4);
-	i = 0;
-	assert_null(pam_stack_find(&stack, "account", "pam_k.so", &i));
+	assert_non_null(l = pam_stack_find(&stack, "session", NULL));
+	assert_int_equal(l - stack.line, 1);
+	assert_null(pam_stack_find(&stack, "account", "pam_k.so"));
+	assert_null(pam_stack_find(&stack, "account", NULL));
+	assert_null(pam_stack_find(&stack, "session", "am_k.so"));
 	pam_stack_free(&stack);
 }
 
@@ -471,17 +467,14 @@ arguments_of_echoes(void)
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
-	size_t i = 0;
-	const struct pam_line *l;
 
 	assert_non_null(out);
 	if (!read_stack("sshd"))
 		fail_msg("%s", why);
-	while ((l = pam_stack_find(&stack, "session", "pam_echo.so", &i)) !=
-	    NULL) {
-		fprintf(out, "%s\n", l->args);
-		i++;
-	}
+	for (size_t i = 0; i < stack.n; i++)
+		if (strcmp(stack.line[i].type, "session") == 0 &&
+		    strcmp(pam_line_module(&stack.line[i]), "pam_echo.so") == 0)
+			fprintf(out, "%s\n", stack.line[i].args);
 	pam_stack_free(&stack);
 	assert_int_equal(fclose(out), 0);
 	return keep(text);
