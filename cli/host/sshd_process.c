@@ -107,7 +107,7 @@ is_elsewhere(const char *pid)
 }
 
 enum sshd_process
-sshd_process_look(const char *pid)
+sshd_process_kind(const char *pid)
 {
 	char path[PATH_MAX], own[PATH_MAX], *name;
 	int error;

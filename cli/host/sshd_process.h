@@ -16,6 +16,6 @@ enum sshd_process {
  * container), and it runs a file called sshd that root owns. UNSEEN: only for a
  * process of root's that is called sshd.
  */
-enum sshd_process sshd_process_look(const char *pid);
+enum sshd_process sshd_process_kind(const char *pid);
 
 #endif

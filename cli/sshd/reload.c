@@ -51,7 +51,7 @@ signal_listener(const char *path)
 		return false;
 	text[strcspn(text, "\r\n \t")] = '\0';
 	ok = cli_read_number(text, 2, INT32_MAX, &pid) &&
-	    sshd_process_look(text) == SSHD_PROCESS_SSHD &&
+	    sshd_process_kind(text) == SSHD_PROCESS_SSHD &&
 	    kill((pid_t)pid, SIGHUP) == 0;
 	free(text);
 	return ok;

@@ -323,7 +323,7 @@ static bool
 report_process(const struct sshd_arguments *found, const char *pid,
     char text[static ARGUMENTS_BYTES])
 {
-	const enum sshd_process what = sshd_process_look(pid);
+	const enum sshd_process what = sshd_process_kind(pid);
 	char path[64];
 	size_t len;
 
