@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "ways/pam_decision.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,49 +33,32 @@ never_ignores(const struct pam_line *l)
 	return false;
 }
 
-static bool
-word_is(const char *word, size_t len, const char *text)
-{
-	return strlen(text) == len && memcmp(word, text, len) == 0;
-}
-
 /*
- * Whether a word of a bracketed control, "value=action", decides. libpam uses
- * "bad" for a value that no word names, and for an action that it cannot read.
+ * Whether a line decides if PAM runs it, whatever its module returns. libpam
+ * uses "bad" for a value that no word of a bracketed control names, and for an
+ * action that it cannot read. So each "value=action" has to decide.
  */
-static bool
-word_decides(const char *word, size_t len, bool ignores)
-{
-	static const char *const actions[] = { "ok", "done", "bad", "die" };
-	const char *equals = memchr(word, '=', len), *action;
-
-	if (!ignores && word_is(word, len, "ignore=ignore"))
-		return true;
-	if (equals == NULL)
-		return false;
-	action = equals + 1;
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (word_is(action, len - (size_t)(action - word), actions[i]))
-			return true;
-	return false;
-}
-
-/* Whether a line decides if PAM runs it, whatever its module returns. */
 static bool
 line_decides(const struct pam_line *l)
 {
+	static const char *const actions[] = { "ok", "done", "bad", "die" };
 	const bool ignores = !never_ignores(l);
-	const char *p = l->control;
+	char control[PAM_STACK_LINE_BYTES], *rest, *word, *action;
 
-	if (*p != '[')
+	if (*l->control != '[')
 		return !ignores &&
-		    (strcmp(p, "required") == 0 || strcmp(p, "requisite") == 0);
-	for (p++; *(p += strspn(p, " \t")) != '\0' && *p != ']';) {
-		size_t len = strcspn(p, " \t]");
+		    (strcmp(l->control, "required") == 0 ||
+			strcmp(l->control, "requisite") == 0);
+	snprintf(control, sizeof(control), "%s", l->control);
+	for (word = strtok_r(control + 1, " \t]", &rest); word != NULL;
+	     word = strtok_r(NULL, " \t]", &rest)) {
+		bool decides = !ignores && strcmp(word, "ignore=ignore") == 0;
 
-		if (!word_decides(p, len, ignores))
+		if ((action = strchr(word, '=')) != NULL)
+			for (size_t i = 0; i < 4; i++)
+				decides |= strcmp(action + 1, actions[i]) == 0;
+		if (!decides)
 			return false;
-		p += len;
 	}
 	return true;
 }
@@ -84,19 +67,16 @@ line_decides(const struct pam_line *l)
 static unsigned long
 longest_jump(const char *control)
 {
+	static const char digits[] = "0123456789";
 	unsigned long longest = 0, n;
 	char *end;
 
-	for (const char *p = control; *p != '\0';) {
-		if (!isdigit((unsigned char)*p)) {
-			p++;
-			continue;
-		}
+	for (const char *p = control; (p = strpbrk(p, digits)) != NULL;
+	     p = end) {
 		/* A number that is too large gives ULONG_MAX. */
 		n = strtoul(p, &end, 10);
 		if (n > longest)
 			longest = n;
-		p = end;
 	}
 	return longest;
 }

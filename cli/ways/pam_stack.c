@@ -18,9 +18,8 @@
 #include "kv_config.h"
 #include "kv_lines.h"
 
-/* Linux-PAM's limits on nested files, and on the length of a line. */
-#define DEPTH_MAX 16
-#define LINE_BYTES 1024
+#define DEPTH_MAX 16 /* Linux-PAM's limit on nested files */
+#define LINE_BYTES PAM_STACK_LINE_BYTES
 /* More than any service needs. Files that include others multiply lines. */
 #define FILE_BYTES_MAX (1024 * 1024)
 #define FILES_MAX 256
@@ -187,11 +186,19 @@ add_line(struct reader *r, const struct file *f, const struct pam_line *words)
 	return true;
 }
 
-/* Parses what follows the type of a line: adds the line, or reads a file. */
+/*
+ * Parses a line: adds it to the stack, or reads the file that it includes.
+ * False with a sentence in r->why.
+ */
 static bool
-parse_control(struct reader *r, const struct file *f,
-    const struct pam_line *typed, const char *rest)
+parse_line(struct reader *r, const struct file *f, const char *text)
 {
+	static const char *const types[] = {
+		"auth",
+		"account",
+		"password",
+		"session",
+	};
 	static const char *const includes[] = { "include", "substack" };
 	static const char *const words[] = {
 		"required",
@@ -199,15 +206,30 @@ parse_control(struct reader *r, const struct file *f,
 		"sufficient",
 		"optional",
 	};
-	char control[LINE_BYTES], module[LINE_BYTES], args[LINE_BYTES];
-	struct pam_line l = *typed;
+	char type[LINE_BYTES], control[LINE_BYTES], module[LINE_BYTES];
+	char args[LINE_BYTES];
+	struct pam_line l = { .control = control, .module = module };
 	size_t len;
 
-	if (!next_word(&rest, control))
+	if (!next_word(&text, type))
+		return set_reason(r, f, "a bracket that is not closed");
+	/* Debian's @include reads the types that f itself is read for. */
+	if (strcasecmp(type, "@include") == 0) {
+		if (!next_word(&text, module))
+			return set_reason(r, f, "@include names no file");
+		return read_file(r, f, module, f->type, f->substack);
+	}
+	l.optional = *type == '-';
+	l.type = type + l.optional;
+	if (!one_of(l.type, types, 4))
+		return set_reason(r, f, "unknown type %.300s", l.type);
+	to_lower(l.type);
+	if (f->type != NULL && strcmp(l.type, f->type) != 0)
+		return true;
+	if (!next_word(&text, control))
 		return set_reason(r, f,
-		    "no control flag, or a bracket that is not "
-		    "closed");
-	if (!next_word(&rest, module))
+		    "no control flag, or a bracket that is not closed");
+	if (!next_word(&text, module))
 		return set_reason(r, f,
 		    "no module, or a bracket that is not closed");
 	if (one_of(control, includes, 2))
@@ -219,46 +241,13 @@ parse_control(struct reader *r, const struct file *f,
 			    control);
 		to_lower(control);
 	}
-	rest += strspn(rest, BLANKS);
-	for (len = strlen(rest); len > 0 && is_blank(rest[len - 1]); len--)
+	text += strspn(text, BLANKS);
+	for (len = strlen(text); len > 0 && is_blank(text[len - 1]); len--)
 		;
-	memcpy(args, rest, len);
+	memcpy(args, text, len);
 	args[len] = '\0';
-	l.control = control;
-	l.module = module;
 	l.args = args;
 	return add_line(r, f, &l);
-}
-
-/* Parses a line, and adds it to the stack. False with a sentence in r->why. */
-static bool
-parse_line(struct reader *r, const struct file *f, const char *text)
-{
-	static const char *const types[] = {
-		"auth",
-		"account",
-		"password",
-		"session",
-	};
-	char word[LINE_BYTES];
-	struct pam_line l = { 0 };
-
-	if (!next_word(&text, word))
-		return set_reason(r, f, "a bracket that is not closed");
-	/* Debian's @include reads the types that f itself is read for. */
-	if (strcasecmp(word, "@include") == 0) {
-		if (!next_word(&text, word))
-			return set_reason(r, f, "@include names no file");
-		return read_file(r, f, word, f->type, f->substack);
-	}
-	l.optional = *word == '-';
-	l.type = word + l.optional;
-	if (!one_of(l.type, types, 4))
-		return set_reason(r, f, "unknown type %.300s", l.type);
-	to_lower(l.type);
-	if (f->type != NULL && strcmp(l.type, f->type) != 0)
-		return true;
-	return parse_control(r, f, &l, text);
 }
 
 /* Lines of a file that are joined by a backslash. */
@@ -343,30 +332,7 @@ read_lines(struct reader *r, struct file *f, int fd)
 	return true;
 }
 
-/*
- * Whether an open file is regular, not too large, and does not include itself.
- * Sets f->dev and f->ino.
- */
-static bool
-check_file(const struct reader *r, struct file *f, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) == -1)
-		return set_reason(r, f, "%s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return set_reason(r, f, "not a regular file");
-	if (st.st_size > FILE_BYTES_MAX)
-		return set_reason(r, f, "larger than %d bytes", FILE_BYTES_MAX);
-	for (const struct file *p = f->parent; p != NULL; p = p->parent)
-		if (p->dev == st.st_dev && p->ino == st.st_ino)
-			return set_reason(r, f->parent,
-			    "%.400s includes itself", f->path);
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
-	return true;
-}
-
+/* Reads a file, and the files that it includes. parent is NULL for the first. */
 static bool
 read_file(struct reader *r, const struct file *parent, const char *name,
     const char *type, bool substack)
@@ -379,6 +345,7 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 		.depth = parent != NULL ? parent->depth + 1 : 0,
 		.substack = substack,
 	};
+	struct stat st;
 	bool ok;
 	int fd;
 
@@ -394,7 +361,22 @@ read_file(struct reader *r, const struct file *parent, const char *name,
 			    strerror(errno));
 		return set_reason(r, &f, "%s", strerror(errno));
 	}
-	ok = check_file(r, &f, fd) && read_lines(r, &f, fd);
+	if (fstat(fd, &st) == -1)
+		ok = set_reason(r, &f, "%s", strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		ok = set_reason(r, &f, "not a regular file");
+	else if (st.st_size > FILE_BYTES_MAX)
+		ok = set_reason(r, &f, "larger than %d bytes", FILE_BYTES_MAX);
+	else {
+		f.dev = st.st_dev;
+		f.ino = st.st_ino;
+		while (parent != NULL &&
+		    (parent->dev != f.dev || parent->ino != f.ino))
+			parent = parent->parent;
+		ok = parent == NULL ?
+		    read_lines(r, &f, fd) :
+		    set_reason(r, f.parent, "%.400s includes itself", path);
+	}
 	close(fd);
 	return ok;
 }

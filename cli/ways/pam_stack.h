@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Linux-PAM's limit on the length of a line. */
+#define PAM_STACK_LINE_BYTES 1024
+
 struct pam_line {
 	char *file;	    /* the path of its file, below root */
 	unsigned int line;  /* from 1 */

@@ -55,20 +55,15 @@ ways_is_guarded(const struct ways *w, enum way way)
 const char *
 ways_name(enum way way)
 {
-	switch (way) {
-	case WAY_FILES:
-		return "authorized_keys";
-	case WAY_COMMAND:
-		return "AuthorizedKeysCommand";
-	case WAY_CA_LINE:
-		return "cert-authority line";
-	case WAY_USER_CA:
-		return "TrustedUserCAKeys";
-	case WAY_HOSTBASED:
-	case WAYS:
-		break;
-	}
-	return "hostbased";
+	static const char *const names[WAYS] = {
+		[WAY_FILES] = "authorized_keys",
+		[WAY_COMMAND] = "AuthorizedKeysCommand",
+		[WAY_CA_LINE] = "cert-authority line",
+		[WAY_USER_CA] = "TrustedUserCAKeys",
+		[WAY_HOSTBASED] = "hostbased",
+	};
+
+	return names[way];
 }
 
 const struct pam_line *
