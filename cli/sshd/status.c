@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto sshd status: which ways in are guarded, and by what. */
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,11 +9,12 @@
 #include "output/json_text.h"
 #include "sshd/faithful.h"
 #include "sshd/plan.h"
-#include "sshd/protection.h"
 #include "sshd/started.h"
+#include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
+#include "ways/pam_decision.h"
 #include "ways/ways.h"
 
 /* Accounts that have the same ways in, guarded by the same. */
@@ -23,17 +24,150 @@ struct group {
 	size_t n;
 };
 
+/* A guard, a keyveto.conf or a PAM service. Each is looked at once. */
+struct part {
+	enum kind { GUARD, CONFIG, SERVICE } kind;
+	char *name;  /* a path, or the name of a service */
+	char *user;  /* who reads a keyveto.conf; "" for root */
+	bool judges; /* the module judges every key in this service */
+};
+
 struct status {
 	const struct sshd_options *o;
 	struct sshd_copy copy;
 	struct accounts accounts;
 	struct group *v;
 	size_t n;
-	struct sshd_protection protection;
+	struct part *part;
+	size_t n_parts;
 	bool keys_by_origin;	 /* a Match block lets some clients use keys */
 	bool pam;		 /* the module judges in every service */
 	bool unguarded, unknown; /* exit status 1 or 2 */
 };
+
+/*
+ * Adds a part unless it is there; *atp is its index. False if it was there, or
+ * without memory, which sets *atp to s->n_parts and s->unknown.
+ */
+static bool
+add_part(struct status *s, enum kind kind, const char *name, const char *user,
+    size_t *atp)
+{
+	struct part *grown, new = { .kind = kind };
+
+	for (*atp = 0; *atp < s->n_parts; ++*atp)
+		if (s->part[*atp].kind == kind &&
+		    strcmp(s->part[*atp].name, name) == 0 &&
+		    strcmp(s->part[*atp].user, user) == 0)
+			return false;
+	new.name = strdup(name);
+	new.user = strdup(user);
+	grown = realloc(s->part, (s->n_parts + 1) * sizeof(new));
+	if (grown != NULL)
+		s->part = grown;
+	if (grown == NULL || new.name == NULL || new.user == NULL) {
+		free(new.name);
+		free(new.user);
+		s->unknown = true;
+		return false;
+	}
+	s->part[s->n_parts++] = new;
+	return true;
+}
+
+/* Adds a guard and its keyveto.conf. sshd runs the guard as user. */
+static void
+add_guard(struct status *s, const char *command, const char *user)
+{
+	char path[PATH_MAX], config[PATH_MAX];
+	const char *args;
+	size_t at;
+
+	if (!guard_command(command, &args))
+		return;
+	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
+	(void)add_part(s, GUARD, path, "", &at);
+	if (!guard_config(args, config, sizeof(config)))
+		snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+	(void)add_part(s, CONFIG, config, strcmp(user, "root") == 0 ? "" : user,
+	    &at);
+}
+
+/*
+ * Whether the module judges every key in a PAM service. Adds its keyveto.conf.
+ * The first call for a service prints why not.
+ */
+static bool
+service_judges(struct status *s, const char *service)
+{
+	char why[SSHD_WHY_BYTES], config[PATH_MAX];
+	const char *root = s->o->root;
+	const struct pam_line *l;
+	struct pam_stack stack;
+	bool judges = false;
+	size_t at, other;
+
+	if (!add_part(s, SERVICE, service, "", &at))
+		return at < s->n_parts && s->part[at].judges;
+	if (!pam_stack_read(root, service, &stack, why, sizeof(why))) {
+		cli_error("%s", why);
+		s->unknown = true;
+		pam_stack_free(&stack);
+		return false;
+	}
+	l = ways_find_module(&stack, &judges);
+	if (judges) {
+		judges = sshd_usable_module(s->o, l->module);
+		if (pam_decision_judge(&stack, WAYS_MODULE) !=
+		    PAM_DECISION_SURE)
+			cli_error("note: %s%s:%u: this line decides the stack: "
+				  "no other session line is sure to decide it",
+			    root, l->file, l->line);
+		pam_stack_config(l, config, sizeof(config));
+		(void)add_part(s, CONFIG, config, "", &other);
+	} else if (l != NULL)
+		cli_error("note: %s%s:%u: pam_keyveto.so is not %s", root,
+		    l->file, l->line,
+		    strcmp(l->control, "requisite") != 0 ?
+			"requisite" :
+			"the first session line; what comes before it may "
+			"hide the key from it");
+	s->part[at].judges = judges;
+	pam_stack_free(&stack);
+	return judges;
+}
+
+/*
+ * Checks all guards and keyveto.confs, with messages. A keyveto.conf that
+ * cannot be read does not count as one that lets listed keys in.
+ */
+static void
+check_parts(struct status *s)
+{
+	struct kv_judge judge;
+
+	for (size_t i = 0; i < s->n_parts; i++) {
+		const struct part *p = &s->part[i];
+
+		if (p->kind == GUARD)
+			s->unknown |= !sshd_usable_guard(s->o, p->name);
+		if (p->kind != CONFIG)
+			continue;
+		if (!sshd_usable_filters(s->o, p->name, p->user,
+			&s->accounts) ||
+		    !sshd_usable_open(s->o, p->name, &judge)) {
+			s->unknown = true;
+			continue;
+		}
+		if (judge.config.on_hit != KV_ACTION_DENY) {
+			cli_error("%s%s: OnHit warn: listed keys are let in, "
+				  "and logged",
+			    s->o->root, p->name);
+			s->unguarded = true;
+		}
+		kv_judge_close(&judge);
+	}
+}
 
 /* Whether the module judges every key with these settings. */
 static bool
@@ -41,82 +175,47 @@ module_judges(struct status *s, const struct sshd_settings *settings)
 {
 	/* Debian 12's sshd has no PAMServiceName. */
 	return settings->use_pam &&
-	    sshd_protection_add_service(&s->protection,
+	    service_judges(s,
 		*settings->service != '\0' ? settings->service : "sshd");
 }
 
-/* Reads settings as ways in, and adds their guards to s->protection. */
-static void
-read_ways(struct status *s, const struct sshd_settings *settings,
-    struct ways *w)
-{
-	const struct ways_context context = {
-		.pam = module_judges(s, settings),
-		.keys_elsewhere = s->keys_by_origin,
-	};
-
-	ways_read(settings, &context, w);
-	sshd_protection_add_guard(&s->protection, settings->keys_command,
-	    settings->keys_user);
-	if (w->guard[WAY_USER_CA])
-		sshd_protection_add_guard(&s->protection,
-		    settings->principals_command, settings->principals_user);
-}
-
-/* Finds or adds the group with these ways in. NULL without memory. */
-static struct group *
-find_group(struct status *s, const struct ways *w)
-{
-	struct group *v;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (memcmp(&s->v[i].ways, w, sizeof(*w)) == 0)
-			return &s->v[i];
-	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL)
-		return NULL;
-	s->v = v;
-	v[s->n] = (struct group){ .ways = *w };
-	return &v[s->n++];
-}
-
-static bool
-add_account(struct status *s, size_t group, char *name)
-{
-	struct group *g = &s->v[group];
-	char **v = realloc(g->account, (g->n + 1) * sizeof(*v));
-
-	if (v == NULL)
-		return false;
-	g->account = v;
-	v[g->n++] = name;
-	return true;
-}
-
 /*
- * Asks sshd about an account. *groupp is the index of its group. False after a
- * message.
+ * Asks sshd about an account, and finds or adds the group with its ways in.
+ * *groupp is its index. Adds the guards. False after a message.
  */
 static bool
 find_group_of(struct status *s, const char *user, size_t *groupp)
 {
 	char *dump = sshd_ask_copy(s->o, &s->copy, user);
+	struct ways_context context = { .keys_elsewhere = s->keys_by_origin };
 	struct sshd_settings *settings;
-	struct group *group = NULL;
+	struct group *v = NULL;
 	struct ways w;
 
 	if (dump == NULL)
 		return false;
-	if ((settings = sshd_settings_parse(dump)) != NULL) {
-		read_ways(s, settings, &w);
-		group = find_group(s, &w);
-	}
-	sshd_settings_free(settings);
+	settings = sshd_settings_parse(dump);
 	free(dump);
-	if (group == NULL) {
+	if (settings == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	*groupp = (size_t)(group - s->v);
+	context.pam = module_judges(s, settings);
+	ways_read(settings, &context, &w);
+	add_guard(s, settings->keys_command, settings->keys_user);
+	if (w.guard[WAY_USER_CA])
+		add_guard(s, settings->principals_command,
+		    settings->principals_user);
+	sshd_settings_free(settings);
+	for (*groupp = 0; *groupp < s->n; ++*groupp)
+		if (memcmp(&s->v[*groupp].ways, &w, sizeof(w)) == 0)
+			return true;
+	if ((v = realloc(s->v, (s->n + 1) * sizeof(*v))) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	s->v = v;
+	v[s->n++] = (struct group){ .ways = w };
 	return true;
 }
 
@@ -131,6 +230,8 @@ group_accounts(struct status *s, const struct sshd_match *match)
 	size_t *like = sshd_match_alike(a, match);
 	size_t *group = calloc(a->n + 1, sizeof(*group));
 	bool ok = like != NULL && group != NULL;
+	struct group *g;
+	char **names;
 
 	if (!ok)
 		cli_error("%s", strerror(errno));
@@ -140,17 +241,19 @@ group_accounts(struct status *s, const struct sshd_match *match)
 	}
 	for (size_t i = 0; ok && i < a->n; i++) {
 		ok = like[i] != i || find_group_of(s, a->v[i].name, &group[i]);
-		ok = ok && add_account(s, group[like[i]], a->v[i].name);
+		if (!ok)
+			break;
+		g = &s->v[group[like[i]]];
+		names = realloc(g->account, (g->n + 1) * sizeof(*names));
+		if ((ok = names != NULL)) {
+			g->account = names;
+			names[g->n++] = a->v[i].name;
+		} else
+			cli_error("%s", strerror(errno));
 	}
 	free(group);
 	free(like);
 	return ok;
-}
-
-static bool
-has_keyword(const struct sshd_line *l, const char *keyword)
-{
-	return strcasecmp(l->keyword, keyword) == 0;
 }
 
 /*
@@ -166,15 +269,16 @@ read_match_settings(struct status *s)
 		const struct sshd_line *l = &t->line[i];
 		char *value, *rest, *name;
 
-		if (l->match != 0 && has_keyword(l, "PubkeyAuthentication") &&
+		if (l->match != 0 &&
+		    strcasecmp(l->keyword, "PubkeyAuthentication") == 0 &&
 		    sshd_tree_is_by_origin(t, l))
 			s->keys_by_origin |= !sshd_words_is(l->value, "no");
-		if (l->match == 0 || !has_keyword(l, "PAMServiceName"))
+		if (l->match == 0 ||
+		    strcasecmp(l->keyword, "PAMServiceName") != 0)
 			continue;
 		rest = value = strdup(l->value);
 		name = value != NULL ? sshd_words_next(&rest) : NULL;
-		s->pam &= name != NULL &&
-		    sshd_protection_add_service(&s->protection, name);
+		s->pam &= name != NULL && service_judges(s, name);
 		free(value);
 	}
 }
@@ -245,8 +349,7 @@ print_group(const struct status *s, const struct group *c)
 	for (enum way w = 0; w < WAYS; w++) {
 		if (c->ways.open[w])
 			printf("%-22s %-5s %-6s %-4s %s\n", ways_name(w), "yes",
-			    yes_or_no(c->ways.guard[w]),
-			    yes_or_no(c->ways.pam),
+			    yes_or_no(c->ways.guard[w]), yes_or_no(c->ways.pam),
 			    ways_is_guarded(&c->ways, w) ? "yes" : "NO");
 		else
 			printf("%-22s no\n", ways_name(w));
@@ -257,12 +360,9 @@ print_group(const struct status *s, const struct group *c)
 static json_t *
 accounts_to_json(const struct status *s, const struct group *c)
 {
-	json_t *list;
+	json_t *list = s->n == 1 ? json_null() : json_array();
 
-	if (s->n == 1)
-		return json_null();
-	list = json_array();
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; s->n != 1 && i < c->n; i++)
 		json_array_append_new(list, json_text(c->account[i]));
 	return list;
 }
@@ -317,8 +417,7 @@ read_status(struct status *s)
 	if (!ok)
 		return false;
 	print_match_lines(s);
-	s->unguarded |= !sshd_protection_refuses(&s->protection, &s->accounts);
-	s->unknown |= s->protection.unknown;
+	check_parts(s);
 	return true;
 }
 
@@ -349,7 +448,7 @@ static int
 run_status(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct sshd_options o;
-	struct status s = { .o = &o, .protection.o = &o };
+	struct status s = { .o = &o };
 	int status;
 
 	if (sshd_read_options(cmd, argc, argv, &o, &status) != 0)
@@ -358,7 +457,11 @@ run_status(const struct cli_command *cmd, int argc, char **argv)
 	for (size_t i = 0; i < s.n; i++)
 		free(s.v[i].account);
 	free(s.v);
-	sshd_protection_free(&s.protection);
+	for (size_t i = 0; i < s.n_parts; i++) {
+		free(s.part[i].name);
+		free(s.part[i].user);
+	}
+	free(s.part);
 	accounts_free(&s.accounts);
 	sshd_copy_close(&s.copy);
 	return status;
