@@ -23,25 +23,15 @@ struct foreign {
 	char *named;	    /* "FILE:LINE\n" for each message so far */
 };
 
-/* Whether one of keyveto's lines weakens keyveto.conf. */
-static bool
-is_lenient(const char *lines)
+/* Sets r->conf_lines and r->conf_lenient. */
+static void
+read_conf_lines(struct foreign *r)
 {
 	static const char *const lenient[] = {
 		"OnHit warn",
 		"OnError allow",
 		"OnUnsupported allow",
 	};
-
-	for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]); i++)
-		if (strstr(lines, lenient[i]) != NULL)
-			return true;
-	return false;
-}
-
-static void
-read_conf_lines(struct foreign *r)
-{
 	const struct sshd_file *f = sshd_files_find(&r->p->files,
 	    KV_CONFIG_PATH);
 	char *lines, why[SSHD_WHY_BYTES];
@@ -52,37 +42,33 @@ read_conf_lines(struct foreign *r)
 		 sizeof(why))) == NULL)
 		return;
 	r->conf_lines = len > 0;
-	r->conf_lenient = is_lenient(lines);
+	for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]); i++)
+		r->conf_lenient |= strstr(lines, lenient[i]) != NULL;
 	free(lines);
 }
 
-/* Whether a path is that of the keyveto.conf that enable writes into. */
+/* Whether two paths are of one file, links resolved. */
 static bool
-is_our_conf(const struct foreign *r, const char *path)
+is_same_file(const struct foreign *r, const char *a, const char *b)
 {
-	char ours[PATH_MAX], its[PATH_MAX];
+	char x[PATH_MAX], y[PATH_MAX];
 
-	return strcmp(path, KV_CONFIG_PATH) == 0 ||
-	    (root_resolve(r->o->root, KV_CONFIG_PATH, ours) &&
-		root_resolve(r->o->root, path, its) && strcmp(ours, its) == 0);
+	return strcmp(a, b) == 0 ||
+	    (root_resolve(r->o->root, a, x) && root_resolve(r->o->root, b, y) &&
+		strcmp(x, y) == 0);
 }
 
-/* The file of r->p->files that path names, links resolved; NULL for none. */
+/* The file of r->p->files that path names; NULL for none. */
 static const struct sshd_file *
 find_file(const struct foreign *r, const char *path)
 {
 	const struct sshd_files *fs = &r->p->files;
 	const struct sshd_file *f = sshd_files_find(fs, path);
-	char its[PATH_MAX], other[PATH_MAX];
 
-	if (f != NULL || !root_resolve(r->o->root, path, its))
-		return f;
-	for (size_t i = 0; i < fs->n; i++)
-		if (fs->v[i]->there &&
-		    root_resolve(r->o->root, fs->v[i]->path, other) &&
-		    strcmp(its, other) == 0)
-			return fs->v[i];
-	return NULL;
+	for (size_t i = 0; f == NULL && i < fs->n; i++)
+		if (fs->v[i]->there && is_same_file(r, path, fs->v[i]->path))
+			f = fs->v[i];
+	return f;
 }
 
 /*
@@ -108,29 +94,26 @@ is_first_message(struct foreign *r, const char *path, size_t line)
 }
 
 /*
- * Prints a message about a foreign line. If disable goes on, the message has
- * the number that the line will have without keyveto's lines.
+ * Whether a line is not one of keyveto's. If r->names is true, prints a message
+ * about a foreign one. If disable goes on, the message has the number that the
+ * line will have without keyveto's lines.
  */
-static void
-print_line(struct foreign *r, const char *path, size_t line, const char *what)
-{
-	const struct sshd_file *f = find_file(r, path);
-
-	if (!is_first_message(r, f != NULL ? f->path : path, line))
-		return;
-	if (r->allowed && f != NULL)
-		line = sshd_block_line_outside(f->now, f->now_len, line);
-	cli_error("%s%s%s:%zu: %s stays: this line is not one of keyveto's",
-	    r->allowed ? "note: " : "", r->o->root, path, line, what);
-}
-
 static bool
-is_ours(const struct foreign *r, const char *path, size_t line)
+is_foreign(struct foreign *r, const char *path, size_t line, const char *what)
 {
 	const struct sshd_file *f = find_file(r, path);
+	const size_t outside = f != NULL ?
+	    sshd_block_line_outside(f->now, f->now_len, line) :
+	    line;
 
-	return f != NULL &&
-	    sshd_block_line_outside(f->now, f->now_len, line) == 0;
+	if (f != NULL && outside == 0)
+		return false;
+	if (r->names && is_first_message(r, f != NULL ? f->path : path, line))
+		cli_error(
+		    "%s%s%s:%zu: %s stays: this line is not one of keyveto's",
+		    r->allowed ? "note: " : "", r->o->root, path,
+		    r->allowed ? outside : line, what);
+	return true;
 }
 
 /* Finds foreign lines of the module in one PAM service. */
@@ -146,12 +129,10 @@ find_modules_in(struct foreign *r, const char *service)
 		const struct pam_line *l = &stack.line[i];
 
 		if (strcmp(pam_line_module(l), SSHD_MODULE) != 0 ||
-		    is_ours(r, l->file, l->line))
+		    !is_foreign(r, l->file, l->line, SSHD_MODULE))
 			continue;
 		pam_stack_config(l, config, sizeof(config));
-		r->module |= is_our_conf(r, config);
-		if (r->names)
-			print_line(r, l->file, l->line, SSHD_MODULE);
+		r->module |= is_same_file(r, config, KV_CONFIG_PATH);
 	}
 	pam_stack_free(&stack);
 }
@@ -187,18 +168,16 @@ find_guards_in(struct foreign *r, const struct sshd_tree *t)
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
-		const char *path = t->file[l->file].path;
 
 		if ((strcasecmp(l->keyword, "AuthorizedKeysCommand") != 0 &&
 			strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") !=
 			    0) ||
 		    !guard_command(l->value, &args) ||
-		    is_ours(r, path, l->number))
+		    !is_foreign(r, t->file[l->file].path, l->number,
+			"the guard"))
 			continue;
 		r->guard |= !guard_config(args, config, sizeof(config)) ||
-		    is_our_conf(r, config);
-		if (r->names)
-			print_line(r, path, l->number, "the guard");
+		    is_same_file(r, config, KV_CONFIG_PATH);
 	}
 }
 

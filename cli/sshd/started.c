@@ -44,34 +44,26 @@ is_usual_file(const char *path)
 	    root_resolve("", SSHD_TREE_TOP, usual) && strcmp(its, usual) == 0;
 }
 
-/*
- * Whether an -o option sets what the files set. Only for keywords that enable
- * does not write, and whose value is one word.
- */
-static bool
-says_the_same(const struct started *s, const char *keyword, const char *value)
+static void
+check_option(void *arg, const struct sshd_start *start, const char *keyword,
+    const char *value)
 {
+	/* Keywords that enable does not write, and whose value is one word. */
 	static const char *const keywords[] = {
 		"HostbasedAuthentication",
 		"PubkeyAuthentication",
 		"StrictModes",
 		"UsePAM",
 	};
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (strcasecmp(keyword, keywords[i]) == 0)
-			return sshd_text_is(s->dump, keyword, value);
-	return false;
-}
-
-static void
-check_option(void *arg, const struct sshd_start *start, const char *keyword,
-    const char *value)
-{
 	struct started *s = arg;
 
-	if (!sshd_arguments_decide(keyword) || says_the_same(s, keyword, value))
+	if (!sshd_arguments_decide(keyword))
 		return;
+	/* Such an option may say the same as the files. */
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strcasecmp(keyword, keywords[i]) == 0 &&
+		    sshd_text_is(s->dump, keyword, value))
+			return;
 	/* check_file prints a message about an sshd with another file. */
 	if (start->file != NULL && !is_usual_file(start->file))
 		return;
@@ -80,53 +72,38 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 	s->option = s->bad = true;
 }
 
-static bool
-is_written(const struct sshd_file *f)
-{
-	return sshd_file_is_sshds(f) && (f->next != NULL || f->blocks > 0);
-}
-
 /*
- * Whether an Include pattern matches a file, which need not exist yet. place is
- * the file's path, links resolved.
+ * Whether a pattern of an Include line matches a file, which need not exist
+ * yet. place is the file's path, links resolved.
  */
-static bool
-pattern_matches(const char *pattern, const char *place)
-{
-	char folder[PATH_MAX], its[PATH_MAX];
-	const char *name;
-	bool found = false;
-	glob_t folders;
-
-	snprintf(folder, sizeof(folder), "%s%s",
-	    *pattern == '/' ? "" : "/etc/ssh/", pattern);
-	name = strrchr(pattern, '/') != NULL ?
-	    strrchr(pattern, '/') + 1 :
-	    pattern;
-	folder[strlen(folder) - strlen(name)] = '\0';
-	if (root_glob("", folder, &folders) != 0)
-		return false;
-	for (size_t i = 0; i < folders.gl_pathc && !found; i++)
-		found = root_resolve("", folders.gl_pathv[i], its) &&
-		    strncmp(place, its, strlen(its)) == 0 &&
-		    place[strlen(its)] == '/' &&
-		    fnmatch(name, place + strlen(its) + 1,
-			FNM_PATHNAME | FNM_PERIOD) == 0;
-	globfree(&folders);
-	return found;
-}
-
-/* The same for all patterns of an Include line. */
 static bool
 include_matches(const struct sshd_line *l, const char *place)
 {
 	char *value = strdup(l->value), *rest = value;
-	const char *word;
+	char folder[PATH_MAX], its[PATH_MAX];
+	const char *word, *name;
 	bool found = value == NULL;
+	glob_t folders;
 
-	while (!found && (word = sshd_words_next(&rest)) != NULL)
-		found = strlen(word) + sizeof("/etc/ssh/") < PATH_MAX &&
-		    pattern_matches(word, place);
+	while (!found && (word = sshd_words_next(&rest)) != NULL) {
+		if (strlen(word) + sizeof("/etc/ssh/") >= PATH_MAX)
+			continue;
+		snprintf(folder, sizeof(folder), "%s%s",
+		    *word == '/' ? "" : "/etc/ssh/", word);
+		name = strrchr(word, '/') != NULL ?
+		    strrchr(word, '/') + 1 :
+		    word;
+		folder[strlen(folder) - strlen(name)] = '\0';
+		if (root_glob("", folder, &folders) != 0)
+			continue;
+		for (size_t i = 0; i < folders.gl_pathc && !found; i++)
+			found = root_resolve("", folders.gl_pathv[i], its) &&
+			    strncmp(place, its, strlen(its)) == 0 &&
+			    place[strlen(its)] == '/' &&
+			    fnmatch(name, place + strlen(its) + 1,
+				FNM_PATHNAME | FNM_PERIOD) == 0;
+		globfree(&folders);
+	}
 	free(value);
 	return found;
 }
@@ -151,21 +128,6 @@ tree_includes(const struct sshd_tree *t, const struct sshd_file *f)
 	return false;
 }
 
-/* The line of a guard that reads KV_CONFIG_PATH; NULL if there is none. */
-static const struct sshd_line *
-find_guard(const struct sshd_tree *t)
-{
-	char config[PATH_MAX];
-	const char *args;
-
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (guard_command(t->line[i].value, &args) &&
-		    (!guard_config(args, config, sizeof(config)) ||
-			strcmp(config, KV_CONFIG_PATH) == 0))
-			return &t->line[i];
-	return NULL;
-}
-
 /*
  * Whether nothing that enable writes affects an sshd that reads this tree.
  * False after a message.
@@ -175,31 +137,43 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
     const char *path, const struct sshd_tree *t)
 {
 	const struct sshd_files *fs = &s->p->files;
-	const struct sshd_line *l;
+	char config[PATH_MAX];
+	const char *args;
 
 	for (size_t i = 0; i < fs->n; i++) {
-		if (!is_written(fs->v[i]) || !tree_includes(t, fs->v[i]))
+		const struct sshd_file *f = fs->v[i];
+
+		/* Files that enable does not write affect nothing. */
+		if (!sshd_file_is_sshds(f) ||
+		    (f->next == NULL && f->blocks == 0) || !tree_includes(t, f))
 			continue;
 		cli_error(
-		    "%s: its configuration is %s, which includes %s, "
-		    "where keyveto's lines for another sshd go; nothing was "
-		    "changed: %suse --pam alone, which writes no file of "
-		    "sshd's",
-		    start->place, path, fs->v[i]->path,
+		    "%s: its configuration is %s, which includes %s, where "
+		    "keyveto's lines for another sshd go; nothing was changed: "
+		    "%suse --pam alone, which writes no file of sshd's",
+		    start->place, path, f->path,
 		    sshd_setup_has_lines(s->p, true) ?
 			"run 'keyveto sshd disable --reload', then " :
 			"");
 		return false;
 	}
-	if ((l = find_guard(t)) == NULL)
-		return true;
-	cli_error("%s: %s:%zu: the guard is called here, and would go by the "
-		  "lines in " KV_CONFIG_PATH
-		  " that are meant for another sshd; "
-		  "nothing was changed: give it a copy of that file there "
-		  "(--config FILE), reload that sshd, and run this again",
-	    start->place, t->file[l->file].path, l->number);
-	return false;
+	for (size_t i = 0; i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+
+		if (!guard_command(l->value, &args) ||
+		    (guard_config(args, config, sizeof(config)) &&
+			strcmp(config, KV_CONFIG_PATH) != 0))
+			continue;
+		cli_error(
+		    "%s: %s:%zu: the guard is called here, and would go by the "
+		    "lines in " KV_CONFIG_PATH
+		    " that are meant for another sshd; nothing was changed: "
+		    "give it a copy of that file there (--config FILE), reload "
+		    "that sshd, and run this again",
+		    start->place, t->file[l->file].path, l->number);
+		return false;
+	}
+	return true;
 }
 
 /* Whether nothing affects an sshd with that -f. False after a message. */
@@ -218,9 +192,8 @@ file_is_unaffected(const struct started *s, const struct sshd_start *start,
 		return true;
 	if (*path != '/') {
 		cli_error(
-		    "%s: its configuration is %s, and nobody can tell "
-		    "where that is: start it with the whole path, and run "
-		    "this again",
+		    "%s: its configuration is %s, and nobody can tell where "
+		    "that is: start it with the whole path, and run this again",
 		    start->place, path);
 		return false;
 	}
