@@ -2,94 +2,47 @@
 /* The guard's file, and the account that sshd runs it as. */
 #include "doctor/doctor.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/become.h"
 #include "host/child.h"
 #include "host/root_file.h"
+#include "sshd/usable.h"
 
-/* Copies the program of a command that is the guard. */
 static void
-get_path(const char *command, char path[static PATH_MAX])
+check_path(struct doctor *d, const char *command, const char *args)
 {
-	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(command, " \t\""),
-	    command);
-}
+	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES + PATH_MAX];
+	enum sshd_usable found;
 
-/*
- * Whether sshd accepts the owner and mode of a file or directory; if not, adds
- * a finding. sshd makes no exception for sticky directories.
- */
-static bool
-is_safe(struct doctor *d, const char *path)
-{
-	enum doctor_status status = DOCTOR_BROKEN;
-	const char *wrong;
-	struct stat st;
-
-	if (stat(path, &st) == -1)
-		wrong = "cannot be seen: sshd does not run the guard";
-	else if (st.st_uid != 0)
-		wrong = "is not owned by root: sshd does not run the guard";
-	else if ((st.st_mode & 022) == 020 && st.st_gid == 0) {
-		/* Debian's sshd accepts that if only root is in the group. */
-		wrong = "is writable by root's group: sshd may not run the "
-			"guard";
-		status = DOCTOR_WARNING;
-	} else if ((st.st_mode & 022) != 0)
-		wrong = "is writable by group or others: sshd does not run the "
-			"guard";
-	else
-		return true;
-	doctor_add(d, status,
-	    "chown root and chmod go-w it, and each folder above it", "%s %s",
-	    path, wrong);
-	return status == DOCTOR_WARNING;
-}
-
-/* Checks the guard's file and each directory above it. */
-static void
-check_path(struct doctor *d, const char *command)
-{
-	char path[PATH_MAX], real[PATH_MAX], *slash;
-	bool found, safe;
-	struct stat st;
-
-	get_path(command, path);
-	found = realpath(path, real) != NULL && stat(real, &st) == 0;
-	if (!found || !S_ISREG(st.st_mode)) {
-		doctor_add(d, DOCTOR_BROKEN,
-		    "install the guard there: until then sshd refuses the "
-		    "keys and certificates that it asks the guard about",
-		    "%s: %s", path,
-		    found ? "not a regular file" : strerror(errno));
-		return;
-	}
-	safe = is_safe(d, real);
-	while (safe && strcmp(real, "/") != 0) {
-		slash = strrchr(real, '/');
-		slash[slash == real] = '\0';
-		safe = is_safe(d, real);
-	}
-	if (doctor_status(d, d->check) == DOCTOR_OK)
+	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
+	found = sshd_usable_path(path, why, sizeof(why));
+	if (found == SSHD_USABLE)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s and all above it are root's alone", path);
+	else
+		doctor_add(d,
+		    found == SSHD_DOUBTFUL ? DOCTOR_WARNING : DOCTOR_BROKEN,
+		    found == SSHD_MISSING ?
+			"install the guard there: until then sshd refuses the "
+			"keys and certificates that it asks the guard about" :
+			"chown root and chmod go-w it, and each folder above "
+			"it",
+		    "%s", why);
 }
 
 void
 doctor_guard_path(struct doctor *d)
 {
 	if (d->keys_guard != NULL)
-		check_path(d, d->settings->keys_command);
+		check_path(d, d->settings->keys_command, d->keys_guard);
 	if (d->principals_guard != NULL)
-		check_path(d, d->settings->principals_command);
+		check_path(d, d->settings->principals_command,
+		    d->principals_guard);
 	if (d->keys_guard == NULL && d->principals_guard == NULL)
 		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
 }
@@ -145,12 +98,12 @@ check_access(struct doctor *d, const struct passwd *pw, const char *path,
 /* Checks what the guard needs as the account that sshd runs it as. */
 static void
 check_user(struct doctor *d, const char *keyword, const char *name,
-    const char *command)
+    const char *command, const char *args)
 {
 	const struct passwd *pw;
 	char path[PATH_MAX];
 
-	get_path(command, path);
+	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
 	/* %u is any account: the account nobody stands for all. */
 	if (strchr(name, '%') != NULL)
 		name = "nobody";
@@ -177,10 +130,11 @@ doctor_guard_user(struct doctor *d)
 
 	if (d->keys_guard != NULL)
 		check_user(d, "AuthorizedKeysCommandUser", s->keys_user,
-		    s->keys_command);
+		    s->keys_command, d->keys_guard);
 	if (d->principals_guard != NULL)
 		check_user(d, "AuthorizedPrincipalsCommandUser",
-		    s->principals_user, s->principals_command);
+		    s->principals_user, s->principals_command,
+		    d->principals_guard);
 	if (d->keys_guard == NULL && d->principals_guard == NULL)
 		doctor_add(d, DOCTOR_OK, NULL, "the guard is not in use");
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/usable.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +16,62 @@
 
 struct needed_file {
 	const char *path;
-	int mode; /* for access(2) */
+	int mode;      /* for access(2) */
+	bool is_guard; /* sshd itself runs it */
 };
+
+/* How sshd judges one place. what becomes the end of a sentence about it. */
+static enum sshd_usable
+judge_place(const struct stat *st, const char **whatp)
+{
+	if (st->st_uid != 0) {
+		*whatp = "is not owned by root: sshd does not run the guard";
+		return SSHD_UNSAFE;
+	}
+	if ((st->st_mode & 022) == 0)
+		return SSHD_USABLE;
+	if ((st->st_mode & 022) == 020 && st->st_gid == 0) {
+		*whatp = "is writable by root's group: sshd may not run the "
+			 "guard";
+		return SSHD_DOUBTFUL;
+	}
+	*whatp = "is writable by group or others: sshd does not run the guard";
+	return SSHD_UNSAFE;
+}
+
+enum sshd_usable
+sshd_usable_path(const char *path, char *why, size_t cap)
+{
+	enum sshd_usable worst = SSHD_USABLE, found;
+	char place[PATH_MAX], *slash;
+	const char *what = "";
+	struct stat st;
+
+	if (realpath(path, place) == NULL || stat(place, &st) == -1) {
+		snprintf(why, cap, "%s: %s", path, strerror(errno));
+		return SSHD_MISSING;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		snprintf(why, cap, "%s: not a regular file", path);
+		return SSHD_MISSING;
+	}
+	while ((found = judge_place(&st, &what)) != SSHD_UNSAFE) {
+		if (found > worst)
+			snprintf(why, cap, "%s %s", place, what);
+		if (found > worst)
+			worst = found;
+		if (strcmp(place, "/") == 0)
+			return worst;
+		slash = strrchr(place, '/');
+		slash[slash == place] = '\0';
+		if (stat(place, &st) == -1) {
+			snprintf(why, cap, "%s: %s", place, strerror(errno));
+			return SSHD_UNSAFE;
+		}
+	}
+	snprintf(why, cap, "%s %s", place, what);
+	return SSHD_UNSAFE;
+}
 
 /*
  * Whether a file can be accessed, and only root can have written it. root_ask
@@ -30,21 +88,8 @@ is_trusted(void *arg, char *why, size_t cap)
 	else if (kv_trusted_check(p->path, 0, reason) != KV_OK)
 		snprintf(why, cap, "%s", reason);
 	else
-		return true;
-	return false;
-}
-
-/* The same below o->root. False after a message that ends with advice. */
-static bool
-file_is_trusted(const struct sshd_options *o, const char *path, int mode,
-    const char *advice)
-{
-	struct needed_file p = { .path = path, .mode = mode };
-	char why[SSHD_WHY_BYTES];
-
-	if (root_ask(o->root, 0, 0, is_trusted, &p, why, sizeof(why)))
-		return true;
-	cli_error("%s%s; %s", o->root, why, advice);
+		return !p->is_guard ||
+		    sshd_usable_path(p->path, why, cap) == SSHD_USABLE;
 	return false;
 }
 
@@ -57,10 +102,29 @@ sshd_usable_program(const struct sshd_options *o, const char *program,
 	return root_ask(o->root, 0, 0, is_trusted, &p, why, cap);
 }
 
+/* The same for p. False after a message that ends with advice. */
+static bool
+file_is_usable(const struct sshd_options *o, struct needed_file p,
+    const char *advice)
+{
+	char why[SSHD_WHY_BYTES];
+
+	if (root_ask(o->root, 0, 0, is_trusted, &p, why, sizeof(why)))
+		return true;
+	cli_error("%s%s; %s", o->root, why, advice);
+	return false;
+}
+
 bool
 sshd_usable_guard(const struct sshd_options *o, const char *path)
 {
-	return file_is_trusted(o, path, X_OK,
+	const struct needed_file p = {
+		.path = path,
+		.mode = X_OK,
+		.is_guard = true,
+	};
+
+	return file_is_usable(o, p,
 	    "the guard must be there, be root's, "
 	    "and be writable by nobody else, or sshd will not run it");
 }
@@ -68,8 +132,13 @@ sshd_usable_guard(const struct sshd_options *o, const char *path)
 bool
 sshd_usable_module(const struct sshd_options *o, const char *module)
 {
-	return file_is_trusted(o, *module == '/' ? module : SSHD_MODULE_PATH,
-	    R_OK, "the module must be there, or PAM refuses every login");
+	const struct needed_file p = {
+		.path = *module == '/' ? module : SSHD_MODULE_PATH,
+		.mode = R_OK,
+	};
+
+	return file_is_usable(o, p,
+	    "the module must be there, or PAM refuses every login");
 }
 
 /* Why j can give no verdict; NULL if it can. */
@@ -102,30 +171,25 @@ bool
 sshd_usable_filters(const struct sshd_options *o, const char *config,
     const char *user, const struct accounts *accounts)
 {
-	unsigned int uid = NOBODY, gid = NOBODY;
+	const bool is_root = *user == '\0', any = strcmp(user, "%u") == 0;
+	unsigned int uid = is_root ? 0 : NOBODY, gid = uid;
+	const struct account *as = NULL;
 	struct accounts asked = { 0 };
 	char why[SSHD_WHY_BYTES];
-	bool known = strcmp(user, "%u") == 0;
 
-	if (*user == '\0') {
-		uid = gid = 0;
-		known = true;
-	}
-	for (size_t i = 0; !known && i < accounts->n; i++) {
-		if (strcmp(accounts->v[i].name, user) != 0)
-			continue;
-		uid = accounts->v[i].uid;
-		gid = accounts->v[i].gid;
-		known = true;
-	}
+	for (size_t i = 0; !is_root && !any && i < accounts->n; i++)
+		if (strcmp(accounts->v[i].name, user) == 0)
+			as = &accounts->v[i];
 	/* Some name services do not list all their accounts. */
-	if (!known && *o->root == '\0' && accounts_add(&asked, user)) {
-		uid = asked.v[0].uid;
-		gid = asked.v[0].gid;
-		known = true;
+	if (!is_root && !any && as == NULL && *o->root == '\0' &&
+	    accounts_add(&asked, user))
+		as = asked.v;
+	if (as != NULL) {
+		uid = as->uid;
+		gid = as->gid;
 	}
 	accounts_free(&asked);
-	if (!known) {
+	if (!is_root && !any && as == NULL) {
 		cli_error("account %s: there is none of that name, but sshd "
 			  "has to run a command as it",
 		    user);

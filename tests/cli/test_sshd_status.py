@@ -205,3 +205,9 @@ def test_status_does_not_vouch_for_a_guard_that_does_not_work(scratch):
     filter_path.write_bytes(kept)
     image.path(GUARD).chmod(0o777)
     contains(image.run("status", status=2).stderr, GUARD)
+    image.path(GUARD).chmod(0o755)
+    # sshd makes no exception for a sticky folder.
+    image.path(GUARD).parent.chmod(0o1777)
+    contains(image.run("status", status=2).stderr, "is writable by group or others: sshd does not run the guard")
+    image.path(GUARD).parent.chmod(0o755)
+    image.run("status", status=0)
