@@ -89,15 +89,9 @@ doctor_status(const struct doctor *d, const char *check)
 const char *
 doctor_status_name(enum doctor_status status)
 {
-	switch (status) {
-	case DOCTOR_OK:
-		return "ok";
-	case DOCTOR_WARNING:
-		return "warning";
-	case DOCTOR_BROKEN:
-		break;
-	}
-	return "broken";
+	static const char *const names[] = { "ok", "warning", "broken" };
+
+	return names[status];
 }
 
 static void

@@ -27,9 +27,8 @@ doctor_filter(struct doctor *d)
 
 		if (f->pkbf.fd == -1)
 			doctor_add(d, DOCTOR_BROKEN,
-			    "install it again, owned by "
-			    "root and writable by nobody else; until then "
-			    "OnError decides",
+			    "install it again, owned by root and writable by "
+			    "nobody else; until then OnError decides",
 			    "%s", f->why);
 		else if (!d->learnt[i])
 			doctor_add(d, DOCTOR_BROKEN,
@@ -63,8 +62,7 @@ warn_without_filter(struct doctor *d)
 		if (d->finding[i].check == d->check)
 			return;
 	doctor_add(d, DOCTOR_WARNING, NULL,
-	    "not looked at, since no filter can be "
-	    "read");
+	    "not looked at, since no filter can be read");
 }
 
 void
@@ -156,8 +154,7 @@ check_canary(const struct input_key *key, void *arg)
 		kv_fingerprint_format(digest, fingerprint);
 	}
 	doctor_add(c->d, DOCTOR_BROKEN,
-	    "install a filter that lists "
-	    "it, or take it out of the file",
+	    "install a filter that lists it, or take it out of the file",
 	    "%s:%" PRIu64 ": %s %s is %s", key->path, key->line, key->type,
 	    fingerprint,
 	    decision.verdict == KV_VERDICT_ERROR ? decision.reason :
@@ -214,8 +211,7 @@ doctor_canaries(struct doctor *d)
 			"keys are"));
 	else if (c.keys == 0 && c.problems == 0)
 		doctor_add(d, DOCTOR_WARNING,
-		    "put keys into it that the filters "
-		    "must list, or remove it",
+		    "put keys into it that the filters must list, or remove it",
 		    "%s: no key in it", path);
 	else if (c.missing == 0 && c.problems == 0)
 		doctor_add(d, DOCTOR_OK, NULL, "%s: its %" PRIu64 " %s listed",

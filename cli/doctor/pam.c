@@ -296,29 +296,6 @@ can_be_loaded(void *arg, char *why, size_t cap)
 	return false;
 }
 
-static void
-check_module(struct doctor *d, const struct pam_line *l)
-{
-	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
-
-	snprintf(path, sizeof(path), "%s%s",
-	    *l->module == '/' ? "" : WAYS_MODULE_DIR "/", l->module);
-	if (kv_trusted_check(path, 0, why) != KV_OK)
-		doctor_add(d, DOCTOR_BROKEN,
-		    "install it again, owned by root: "
-		    "where it is missing, every login is refused",
-		    "%s", why);
-	else if (!root_ask("", geteuid(), getegid(), can_be_loaded, path, why,
-		     sizeof(why)))
-		doctor_add(d, DOCTOR_BROKEN,
-		    "install it again, with the libraries "
-		    "that it needs: until then every login is refused",
-		    "%s: cannot be loaded: %s", path, why);
-	else
-		doctor_add(d, DOCTOR_OK, NULL, "%s is there, and root's alone",
-		    path);
-}
-
 void
 doctor_pam_module(struct doctor *d)
 {
@@ -328,20 +305,36 @@ doctor_pam_module(struct doctor *d)
 		m->auth,
 		m->account,
 	};
-	const struct pam_line *seen = NULL;
-	char config[PATH_MAX], who[PATH_MAX];
+	const struct pam_line *l, *seen = NULL;
+	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
 
 	for (size_t i = 0; i < 3; i++) {
-		const struct pam_line *l = lines[i];
-
-		if (l == NULL)
+		if ((l = lines[i]) == NULL)
 			continue;
-		if (seen == NULL || strcmp(l->module, seen->module) != 0)
-			check_module(d, l);
-		pam_stack_config(l, config, sizeof(config));
-		snprintf(who, sizeof(who), "%s:%u: the module", l->file,
+		if (seen == NULL || strcmp(l->module, seen->module) != 0) {
+			snprintf(path, sizeof(path), "%s%s",
+			    *l->module == '/' ? "" : WAYS_MODULE_DIR "/",
+			    l->module);
+			if (kv_trusted_check(path, 0, why) != KV_OK)
+				doctor_add(d, DOCTOR_BROKEN,
+				    "install it again, owned by root: where it "
+				    "is missing, every login is refused",
+				    "%s", why);
+			else if (!root_ask("", geteuid(), getegid(),
+				     can_be_loaded, path, why, sizeof(why)))
+				doctor_add(d, DOCTOR_BROKEN,
+				    "install it again, with the libraries that "
+				    "it needs: until then every login is "
+				    "refused",
+				    "%s: cannot be loaded: %s", path, why);
+			else
+				doctor_add(d, DOCTOR_OK, NULL,
+				    "%s is there, and root's alone", path);
+		}
+		pam_stack_config(l, path, sizeof(path));
+		snprintf(why, sizeof(why), "%s:%u: the module", l->file,
 		    l->line);
-		doctor_compare_config(d, who, config);
+		doctor_compare_config(d, why, path);
 		seen = l;
 	}
 	if (seen == NULL)

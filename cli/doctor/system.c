@@ -107,39 +107,34 @@ doctor_service(struct doctor *d)
 		    cli_plural(n, "listens", "listen"));
 }
 
-/* Connects to the log socket, and sends nothing. Returns 0 or errno. */
-static int
-connect_to_log(int type)
-{
-	struct sockaddr_un address = {
-		.sun_family = AF_UNIX,
-		.sun_path = LOG_SOCKET,
-	};
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int error = 0;
-
-	if (fd == -1)
-		return errno;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
-	    -1)
-		error = errno;
-	close(fd);
-	return error;
-}
-
+/* Connects to the log socket, and sends nothing. */
 void
 doctor_syslog(struct doctor *d)
 {
-	int error = connect_to_log(SOCK_DGRAM);
+	static const int types[] = { SOCK_DGRAM, SOCK_STREAM };
+	const struct sockaddr_un address = {
+		.sun_family = AF_UNIX,
+		.sun_path = LOG_SOCKET,
+	};
+	int fd, error = EPROTOTYPE;
 
-	if (error == EPROTOTYPE)
-		error = connect_to_log(SOCK_STREAM);
+	for (size_t i = 0; i < 2 && error == EPROTOTYPE; i++) {
+		fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		    0);
+		error = fd != -1 &&
+			connect(fd, (const struct sockaddr *)&address,
+			    sizeof(address)) == 0 ?
+		    0 :
+		    errno;
+		if (fd != -1)
+			close(fd);
+	}
 	if (error == 0)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    LOG_SOCKET " accepts log messages");
 	else
 		doctor_add(d, DOCTOR_WARNING,
-		    "start the machine's log service; "
-		    "until then nobody sees who is refused, or why",
+		    "start the machine's log service; until then nobody sees "
+		    "who is refused, or why",
 		    LOG_SOCKET ": %s", strerror(error));
 }
