@@ -46,21 +46,21 @@ sshd_usable_path(const char *path, char *why, size_t cap)
 	char place[PATH_MAX], *slash;
 	const char *what = "";
 	struct stat st;
+	bool there;
 
-	if (realpath(path, place) == NULL || stat(place, &st) == -1) {
-		snprintf(why, cap, "%s: %s", path, strerror(errno));
+	there = realpath(path, place) != NULL && stat(place, &st) == 0;
+	if (!there || !S_ISREG(st.st_mode)) {
+		snprintf(why, cap, "%s: %s", path,
+		    there ? "not a regular file" : strerror(errno));
 		return SSHD_MISSING;
 	}
-	if (!S_ISREG(st.st_mode)) {
-		snprintf(why, cap, "%s: not a regular file", path);
-		return SSHD_MISSING;
-	}
-	while ((found = judge_place(&st, &what)) != SSHD_UNSAFE) {
-		if (found > worst)
+	for (;;) {
+		found = judge_place(&st, &what);
+		if (found > worst) {
 			snprintf(why, cap, "%s %s", place, what);
-		if (found > worst)
 			worst = found;
-		if (strcmp(place, "/") == 0)
+		}
+		if (found == SSHD_UNSAFE || strcmp(place, "/") == 0)
 			return worst;
 		slash = strrchr(place, '/');
 		slash[slash == place] = '\0';
@@ -69,8 +69,6 @@ sshd_usable_path(const char *path, char *why, size_t cap)
 			return SSHD_UNSAFE;
 		}
 	}
-	snprintf(why, cap, "%s %s", place, what);
-	return SSHD_UNSAFE;
 }
 
 /*
