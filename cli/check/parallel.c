@@ -18,15 +18,6 @@ struct unit {
 };
 
 /*
- * Memory that blocks are read into, and how many units use it, plus the reader.
- * Only the reading thread changes users.
- */
-struct buffer {
-	uint8_t *bytes;
-	size_t users;
-};
-
-/*
  * A ring of units: the reading thread fills them at the tail and prints them at
  * the head; workers take the queued ones in order.
  */
@@ -35,7 +26,6 @@ struct pool {
 	pthread_cond_t work, done;
 	struct unit *unit;
 	size_t n_units, head, tail, next; /* only grow; modulo n_units */
-	struct buffer *buffer; /* n_units + 2; only for the reading thread */
 	bool stop;
 	pthread_t *thread;
 	size_t n_threads;
@@ -127,6 +117,7 @@ check_unit(struct unit *u)
 	};
 
 	input_read_block(&u->block, &sink);
+	free(u->block.buffer);
 }
 
 static void *
@@ -153,37 +144,6 @@ run_worker(void *arg)
 	return NULL;
 }
 
-static struct buffer *
-find_buffer(const struct pool *p, const uint8_t *bytes)
-{
-	struct buffer *b = p->buffer;
-
-	while (b->bytes != bytes)
-		b++;
-	return b;
-}
-
-/* At least one is free: each unit uses one, and the reader one. */
-static uint8_t *
-take_buffer(void *arg)
-{
-	struct pool *p = arg;
-	struct buffer *b = p->buffer;
-
-	while (b->users > 0)
-		b++;
-	b->users = 1;
-	if (b->bytes == NULL && (b->bytes = malloc(INPUT_BUFFER_BYTES)) == NULL)
-		exit_out_of_memory();
-	return b->bytes;
-}
-
-static void
-give_buffer(uint8_t *bytes, void *arg)
-{
-	find_buffer(arg, bytes)->users--;
-}
-
 /* Prints units until at most keep are left. The caller holds the lock. */
 static void
 print_done_units(struct pool *p, size_t keep)
@@ -199,7 +159,6 @@ print_done_units(struct pool *p, size_t keep)
 		u->path = NULL;
 		pthread_mutex_lock(&p->lock);
 		u->state = UNIT_FREE;
-		find_buffer(p, u->block.buffer)->users--;
 		p->head++;
 	}
 }
@@ -289,7 +248,6 @@ here_block(const struct input_block *block, void *arg)
 		exit_out_of_memory();
 	u->block = *block;
 	u->block.path = u->path;
-	find_buffer(p, block->buffer)->users++;
 	u->state = UNIT_QUEUED;
 	p->tail++;
 	pthread_cond_signal(&p->work);
@@ -310,8 +268,7 @@ start_workers(struct pool *p, size_t jobs, const struct quick *quick)
 	p->n_units = 8 * jobs;
 	p->unit = calloc(p->n_units, sizeof(*p->unit));
 	p->thread = calloc(jobs, sizeof(*p->thread));
-	p->buffer = calloc(p->n_units + 2, sizeof(*p->buffer));
-	if (p->unit == NULL || p->thread == NULL || p->buffer == NULL)
+	if (p->unit == NULL || p->thread == NULL)
 		exit_out_of_memory();
 	for (size_t i = 0; i < p->n_units; i++) {
 		if (!open_buffers(&p->unit[i], p->total))
@@ -356,9 +313,6 @@ end_workers(struct pool *p)
 		pthread_join(p->thread[i], NULL);
 	for (size_t i = 0; i < p->n_units; i++)
 		close_buffers(&p->unit[i]);
-	for (size_t i = 0; p->buffer != NULL && i < p->n_units + 2; i++)
-		free(p->buffer[i].bytes);
-	free(p->buffer);
 	close_buffers(&p->here);
 	free(p->unit);
 	free(p->thread);
@@ -378,8 +332,6 @@ parallel_check(struct report *r, char **paths, size_t jobs,
 		.file = here_file,
 		.progress = here_progress,
 		.block = jobs > 1 ? here_block : NULL,
-		.take_buffer = take_buffer,
-		.give_buffer = give_buffer,
 		.quick = is_quick ? here_quick : NULL,
 		.arg = &p,
 	};

@@ -15,11 +15,12 @@
 #include "keys/pem.h"
 
 /* Also the longest line: room for the longest key of sshd, with options. */
-#define BLOCK_BYTES INPUT_BUFFER_BYTES
-/* How much of a file is read at a time: little enough for the cache. */
-#define READ_BYTES (256 * 1024)
-/* Size of a thread's block: its findings stay in memory until printed. */
-#define SHARE_BYTES (128 * 1024)
+#define BUFFER_BYTES (1024 * 1024)
+/*
+ * How much is read at a time: little enough for the cache. If other threads
+ * read it, their findings stay in memory until printed.
+ */
+#define READ_BYTES (128 * 1024)
 /* A NUL in this many first bytes means that the file is not text. */
 #define BINARY_BYTES 4096
 #define DEPTH_MAX 64
@@ -29,7 +30,6 @@ struct reader {
 	const struct input_sink *sink;
 	const char *path;
 	bool walked;
-	bool regular;  /* a file, not a pipe */
 	uint64_t line; /* number of the line being read */
 	/* The PEM block being collected; NULL if there is none. */
 	uint8_t *pem;
@@ -37,7 +37,10 @@ struct reader {
 	uint64_t pem_line;
 	bool pem_too_long;
 	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys */
-	uint8_t *buf;  /* BLOCK_BYTES of the text */
+	int fd;
+	bool eof;
+	uint8_t *buf; /* BUFFER_BYTES, of which len hold unread text */
+	size_t len;
 };
 
 static void
@@ -254,7 +257,6 @@ read_line(struct reader *r, struct kv_span text)
 	bool marked;
 	enum kv_err err;
 
-	r->line++;
 	if (r->pem != NULL || pem_is_begin(text)) {
 		collect_pem(r, text);
 		/* sshd ignores PEM: a key on a line inside a block counts. */
@@ -284,46 +286,36 @@ read_line(struct reader *r, struct kv_span text)
 	}
 }
 
-/* Reads the first line of text, and removes it from text. */
-static void
-read_next_line(struct reader *r, struct kv_span *text)
-{
-	const uint8_t *nl = memchr(text->p, '\n', text->len);
-	size_t len = nl != NULL ? (size_t)(nl - text->p) : text->len;
-
-	read_line(r, (struct kv_span){ text->p, len });
-	len += nl != NULL;
-	text->p += len;
-	text->len -= len;
-}
-
-/* Reads as many lines as the sink's quick function looks at in one call. */
-static void
-read_quickly(struct reader *r, struct kv_span *text)
-{
-	struct quick_line line[QUICK_LINES];
-	size_t n = r->sink->quick(*text, line, r->sink->arg);
-
-	for (size_t i = 0; i < n; i++) {
-		if (!line[i].done) {
-			read_next_line(r, text);
-			continue;
-		}
-		r->line++;
-		text->p += line[i].len;
-		text->len -= line[i].len;
-	}
-}
-
 static void
 read_lines(struct reader *r, struct kv_span text)
 {
+	const struct input_sink *sink = r->sink;
+	struct quick_line line[QUICK_LINES];
+
 	while (text.len > 0) {
+		size_t n = 1;
+
 		/* quick does not know PEM. */
-		if (r->sink->quick != NULL && r->pem == NULL)
-			read_quickly(r, &text);
-		else
-			read_next_line(r, &text);
+		if (sink->quick != NULL && r->pem == NULL) {
+			n = sink->quick(text, line, sink->arg);
+		} else {
+			const uint8_t *nl = memchr(text.p, '\n', text.len);
+
+			line[0].len = nl != NULL ? (size_t)(nl - text.p) + 1 :
+						   text.len;
+			line[0].done = false;
+		}
+		for (size_t i = 0; i < n; i++) {
+			size_t len = line[i].len;
+
+			r->line++;
+			if (!line[i].done)
+				read_line(r,
+				    (struct kv_span){ text.p,
+					len - (text.p[len - 1] == '\n') });
+			text.p += len;
+			text.len -= len;
+		}
 	}
 }
 
@@ -343,126 +335,85 @@ input_read_block(const struct input_block *block, const struct input_sink *sink)
 	free(r.pem);
 }
 
-/* Whether read(2) would not wait. */
-static bool
-is_ready(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
-
 /*
- * Reads from fd into buf behind its first *lenp bytes; sets *eofp at the end.
- * Stops when it has READ_BYTES of a regular file, or when a pipe has nothing
- * more for now, so that a slow writer's keys are judged as they come. Data that
- * looks like DER is read on, up to BLOCK_BYTES. False with errno.
+ * Reads into r->buf, behind the text that is there; sets r->eof at the end.
+ * Stops when it has READ_BYTES, or when a pipe has nothing more for now, so
+ * that a slow writer's keys are judged as they come. Data that looks like DER
+ * is read on, up to BUFFER_BYTES. False with errno.
  */
 static bool
-fill_buffer(const struct reader *r, int fd, uint8_t *buf, size_t *lenp,
-    bool *eofp)
+fill_buffer(struct reader *r)
 {
+	const struct input_sink *sink = r->sink;
 	bool got = false;
 
-	while (*lenp < BLOCK_BYTES) {
+	while (r->len < BUFFER_BYTES && !r->eof) {
+		struct pollfd p = { .fd = r->fd, .events = POLLIN };
+		bool ready = poll(&p, 1, 0) == 1;
+		size_t room = BUFFER_BYTES - r->len;
 		ssize_t n;
 
-		bool wait = !r->regular && !is_ready(fd);
-
-		if (got && (wait || (r->regular && *lenp >= READ_BYTES)) &&
-		    !pem_looks_like_der((struct kv_span){ buf, *lenp }))
+		if (got && (!ready || r->len >= READ_BYTES) &&
+		    !pem_looks_like_der((struct kv_span){ r->buf, r->len }))
 			break;
-		if (wait) {
-			/* Show what was found before waiting for more. */
-			if (r->sink->progress != NULL)
-				r->sink->progress(0, r->sink->arg);
-		}
+		/* Show what was found before waiting for more. */
+		if (!ready && sink->progress != NULL)
+			sink->progress(0, sink->arg);
 		got = true;
-		n = read(fd, buf + *lenp,
-		    r->regular && *lenp < READ_BYTES ? READ_BYTES - *lenp :
-						       BLOCK_BYTES - *lenp);
+		n = read(r->fd, r->buf + r->len,
+		    room < READ_BYTES ? room : READ_BYTES);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
 			return false;
-		if (n == 0) {
-			*eofp = true;
-			break;
-		}
-		if (r->sink->progress != NULL)
-			r->sink->progress((uint64_t)n, r->sink->arg);
-		*lenp += (size_t)n;
+		r->eof = n == 0;
+		if (n > 0 && sink->progress != NULL)
+			sink->progress((uint64_t)n, sink->arg);
+		r->len += (size_t)n;
 	}
 	return true;
 }
 
-/* How many bytes of buf are whole lines; all of them if at_end. */
-static size_t
-whole_lines(const uint8_t *buf, size_t len, bool at_end)
-{
-	const uint8_t *nl;
-
-	if (at_end || len == 0)
-		return len;
-	nl = memrchr(buf, '\n', len);
-	return nl != NULL ? (size_t)(nl - buf) + 1 : 0;
-}
-
 /*
- * How many bytes of whole lines another thread gets, and their number. Ends
- * before a line that starts a PEM block.
+ * Passes the lines in the first use bytes of r->buf to the sink's block
+ * function, up to a PEM block, which may go on in the next buffer. The rest of
+ * the text moves to a new buffer. False with errno.
  */
-static size_t
-cut_share(struct kv_span text, uint64_t *linesp)
+static bool
+share_lines(struct reader *r, size_t use)
 {
+	struct input_block block = {
+		.path = r->path,
+		.first_line = r->line + 1,
+		.walked = r->walked,
+		.text = { r->buf, 0 },
+		.buffer = r->buf,
+	};
+	uint64_t lines = 0;
 	size_t len = 0;
+	uint8_t *next;
 
-	*linesp = 0;
-	while (len < text.len && len < SHARE_BYTES) {
-		const uint8_t *p = text.p + len;
-		const uint8_t *nl = memchr(p, '\n', text.len - len);
-		size_t n = nl != NULL ? (size_t)(nl - p) : text.len - len;
+	while (len < use) {
+		const uint8_t *p = r->buf + len;
+		const uint8_t *nl = memchr(p, '\n', use - len);
+		size_t n = nl != NULL ? (size_t)(nl - p) : use - len;
 
 		if (pem_is_begin((struct kv_span){ p, n }))
 			break;
-		++*linesp;
+		lines++;
 		len += n + (nl != NULL);
 	}
-	return len;
-}
-
-/*
- * Passes lines of a long text to the sink's block function, up to a PEM block,
- * which may go on in the next buffer. Reads the rest here. Returns whether a
- * block uses the buffer now.
- */
-static bool
-share_or_read(struct reader *r, struct kv_span text, bool long_text)
-{
-	bool shared = false;
-
-	while (text.len > 0 && long_text && r->sink->block != NULL &&
-	    r->pem == NULL) {
-		struct input_block block = {
-			.path = r->path,
-			.first_line = r->line + 1,
-			.walked = r->walked,
-			.buffer = r->buf,
-		};
-		uint64_t lines;
-
-		block.text = (struct kv_span){ text.p,
-			cut_share(text, &lines) };
-		if (block.text.len == 0)
-			break;
-		r->sink->block(&block, r->sink->arg);
-		shared = true;
-		r->line += lines;
-		text.p += block.text.len;
-		text.len -= block.text.len;
-	}
-	read_lines(r, text);
-	return shared;
+	if (len == 0)
+		return true;
+	if ((next = malloc(BUFFER_BYTES)) == NULL)
+		return false;
+	memcpy(next, r->buf + len, r->len - len);
+	block.text.len = len;
+	r->sink->block(&block, r->sink->arg);
+	r->line += lines;
+	r->buf = next;
+	r->len -= len;
+	return true;
 }
 
 /* sshd takes any number of blanks before a key. */
@@ -500,23 +451,22 @@ give_long_line(struct reader *r, struct kv_span start)
 
 /* Reads a line that fills the buffer, without its end. False with errno. */
 static bool
-skip_line(struct reader *r, int fd, uint8_t *buf, size_t *lenp, bool *eofp)
+skip_line(struct reader *r)
 {
-	uint8_t *nl;
+	const uint8_t *nl;
+	size_t used;
 
 	r->line++;
-	give_long_line(r, (struct kv_span){ buf, *lenp });
+	give_long_line(r, (struct kv_span){ r->buf, r->len });
 	do {
-		*lenp = 0;
-		if (!fill_buffer(r, fd, buf, lenp, eofp))
+		r->len = 0;
+		if (!fill_buffer(r))
 			return false;
-		nl = *lenp > 0 ? memchr(buf, '\n', *lenp) : NULL;
-	} while (nl == NULL && !*eofp);
-	if (nl == NULL)
-		nl = buf + *lenp - (*lenp > 0);
-	if (*lenp > 0)
-		*lenp = (size_t)(buf + *lenp - (nl + 1));
-	memmove(buf, nl + 1, *lenp);
+		nl = memchr(r->buf, '\n', r->len);
+	} while (nl == NULL && !r->eof);
+	used = nl != NULL ? (size_t)(nl - r->buf) + 1 : r->len;
+	r->len -= used;
+	memmove(r->buf, r->buf + used, r->len);
 	return true;
 }
 
@@ -539,74 +489,39 @@ read_der(struct reader *r, struct kv_span data)
 	read_lines(r, data);
 }
 
-static uint8_t *
-take_buffer(const struct input_sink *sink)
-{
-	return sink->block != NULL ? sink->take_buffer(sink->arg) :
-				     malloc(BLOCK_BYTES);
-}
-
-static void
-give_buffer(const struct input_sink *sink, uint8_t *buf)
-{
-	if (sink->block != NULL)
-		sink->give_buffer(buf, sink->arg);
-	else
-		free(buf);
-}
-
-/*
- * Moves the unread len bytes at start to the front of r->buf; if blocks use
- * that buffer, to the front of a new one. False if there is none.
- */
+/* Reads r->fd to its end. False with errno. */
 static bool
-keep_rest(struct reader *r, const uint8_t *start, size_t len, bool shared)
+read_stream(struct reader *r)
 {
-	uint8_t *old = r->buf, *next;
+	bool first = true, shares = false;
 
-	if (!shared) {
-		memmove(old, start, len);
-		return true;
-	}
-	if ((next = take_buffer(r->sink)) == NULL)
-		return false;
-	memcpy(next, start, len);
-	r->buf = next;
-	give_buffer(r->sink, old);
-	return true;
-}
+	for (; !r->eof; first = false) {
+		const uint8_t *nl;
+		size_t use, before;
 
-/* Reads fd block by block. False with errno. */
-static bool
-read_stream(struct reader *r, int fd)
-{
-	size_t len = 0, use;
-	bool first = true, eof = false, shared = false;
-
-	while (!eof) {
-		if (!fill_buffer(r, fd, r->buf, &len, &eof))
+		if (!fill_buffer(r))
 			return false;
-		if (first && eof &&
-		    pem_looks_like_der((struct kv_span){ r->buf, len })) {
-			read_der(r, (struct kv_span){ r->buf, len });
+		if (first && r->eof &&
+		    pem_looks_like_der((struct kv_span){ r->buf, r->len })) {
+			read_der(r, (struct kv_span){ r->buf, r->len });
 			return true;
 		}
-		use = whole_lines(r->buf, len, eof);
-		if (use == 0 && len == BLOCK_BYTES) {
-			if (!skip_line(r, fd, r->buf, &len, &eof))
-				return false;
-			use = whole_lines(r->buf, len, eof);
-		}
-		if (use > 0)
-			shared = share_or_read(r,
-			    (struct kv_span){ r->buf, use },
-			    (!first || !eof) &&
-				(r->regular || len == BLOCK_BYTES));
-		first = false;
-		len -= use;
-		if (!keep_rest(r, r->buf + use, len, shared))
+		/* A short text is not worth another thread. */
+		shares |= r->sink->block != NULL && r->len >= READ_BYTES;
+		if (r->len == BUFFER_BYTES &&
+		    memchr(r->buf, '\n', r->len) == NULL && !skip_line(r))
 			return false;
-		shared = false;
+		nl = memrchr(r->buf, '\n', r->len);
+		use = nl != NULL ? (size_t)(nl - r->buf) + 1 : 0;
+		if (r->eof)
+			use = r->len;
+		before = r->len;
+		if (shares && r->pem == NULL && !share_lines(r, use))
+			return false;
+		use -= before - r->len;
+		read_lines(r, (struct kv_span){ r->buf, use });
+		r->len -= use;
+		memmove(r->buf, r->buf + use, r->len);
 	}
 	return true;
 }
@@ -614,26 +529,28 @@ read_stream(struct reader *r, int fd)
 static void
 read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
 {
-	struct reader r = { .sink = sink, .path = path, .walked = walked };
-	struct stat st;
+	struct reader r = {
+		.sink = sink,
+		.path = path,
+		.walked = walked,
+		.fd = fd,
+		.blob = malloc(KV_BLOB_MAX_BYTES),
+		.buf = malloc(BUFFER_BYTES),
+	};
 
-	r.buf = take_buffer(sink);
-	r.regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	r.blob = malloc(KV_BLOB_MAX_BYTES);
 	if (r.buf == NULL || r.blob == NULL) {
 		give_problem(&r, 0, strerror(errno));
 	} else {
 		if (sink->file != NULL)
 			sink->file(path, sink->arg);
-		if (!read_stream(&r, fd))
+		if (!read_stream(&r))
 			give_problem(&r, 0, strerror(errno));
 		if (r.pem != NULL)
 			give_problem(&r, r.pem_line, "PEM block has no end");
 	}
 	free(r.pem);
 	free(r.blob);
-	if (r.buf != NULL)
-		give_buffer(sink, r.buf);
+	free(r.buf);
 }
 
 void
@@ -645,44 +562,33 @@ input_read_fd(int fd, const char *path, const struct input_sink *sink)
 static void
 give_path_problem(const char *path, int error, const struct input_sink *sink)
 {
-	const struct input_problem p = {
-		.path = path,
-		.reason = strerror(error),
-	};
+	const struct reader r = { .sink = sink, .path = path };
 
-	sink->problem(&p, sink->arg);
+	give_problem(&r, 0, strerror(error));
 }
 
 static void walk_directory(int fd, const char *path, int depth,
     const struct input_sink *sink);
 
-/* Reads one entry of a directory, if it is a directory or a regular file. */
+/*
+ * Reads a file or a directory, and closes fd. depth is 0 for what the caller
+ * named, which need not be a regular file.
+ */
 static void
-walk_entry(int dir, const char *name, const char *path, int depth,
+read_and_close(int fd, const char *path, int depth,
     const struct input_sink *sink)
 {
 	struct stat st;
-	int fd;
 
-	/* Non-blocking: the name may have become a FIFO since it was listed. */
-	fd = openat(dir, name,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1) {
-		/* A symbolic link, a socket, or a file just removed. */
-		if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
-			give_path_problem(path, errno, sink);
-		return;
-	}
 	if (fstat(fd, &st) == -1) {
 		give_path_problem(path, errno, sink);
-		close(fd);
 	} else if (S_ISDIR(st.st_mode)) {
-		walk_directory(fd, path, depth + 1, sink);
-	} else {
-		if (S_ISREG(st.st_mode))
-			read_fd(fd, path, true, sink);
-		close(fd);
+		walk_directory(fd, path, depth, sink);
+		return;
+	} else if (depth == 0 || S_ISREG(st.st_mode)) {
+		read_fd(fd, path, depth > 0, sink);
 	}
+	close(fd);
 }
 
 /* Reads all entries of a directory, and closes fd. */
@@ -690,6 +596,7 @@ static void
 walk_directory(int fd, const char *path, int depth,
     const struct input_sink *sink)
 {
+	const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
 	char below[PATH_MAX];
 	struct dirent *entry;
 	DIR *dir;
@@ -701,19 +608,24 @@ walk_directory(int fd, const char *path, int depth,
 		return;
 	}
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
-		const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+		const char *name = entry->d_name;
 		int n;
 
-		if (strcmp(entry->d_name, ".") == 0 ||
-		    strcmp(entry->d_name, "..") == 0)
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 			continue;
-		n = snprintf(below, sizeof(below), "%s%s%s", path, slash,
-		    entry->d_name);
-		if (n < 0 || (size_t)n >= sizeof(below))
+		n = snprintf(below, sizeof(below), "%s%s%s", path, slash, name);
+		if (n < 0 || (size_t)n >= sizeof(below)) {
 			give_path_problem(path, ENAMETOOLONG, sink);
-		else
-			walk_entry(dirfd(dir), entry->d_name, below, depth,
-			    sink);
+			continue;
+		}
+		/* Non-blocking: the name may have become a FIFO by now. */
+		fd = openat(dirfd(dir), name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd != -1)
+			read_and_close(fd, below, depth + 1, sink);
+		/* A symbolic link, a socket, or a file just removed. */
+		else if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
+			give_path_problem(below, errno, sink);
 	}
 	if (errno != 0)
 		give_path_problem(path, errno, sink);
@@ -723,26 +635,14 @@ walk_directory(int fd, const char *path, int depth,
 void
 input_read(const char *path, const struct input_sink *sink)
 {
-	struct stat st;
 	int fd;
 
-	if (strcmp(path, "-") == 0) {
+	if (strcmp(path, "-") == 0)
 		read_fd(STDIN_FILENO, path, false, sink);
-		return;
-	}
-	fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1 || fstat(fd, &st) == -1) {
+	else if ((fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC)) != -1)
+		read_and_close(fd, path, 0, sink);
+	else
 		give_path_problem(path, errno, sink);
-		if (fd != -1)
-			close(fd);
-		return;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		walk_directory(fd, path, 0, sink);
-		return;
-	}
-	read_fd(fd, path, false, sink);
-	close(fd);
 }
 
 uint64_t

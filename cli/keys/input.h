@@ -12,8 +12,6 @@
 #include "kv_line.h"
 #include "kv_verdict.h"
 
-#define INPUT_BUFFER_BYTES (1024 * 1024)
-
 /* One key found. All pointers are valid only during the callback. */
 struct input_key {
 	const char *path;     /* as given, or found in a directory; "-" */
@@ -50,14 +48,6 @@ struct input_block {
 	bool walked; /* found in a directory */
 };
 
-/*
- * Is given the blocks of long texts, except PEM. It must have each read with
- * input_read_block later, on any thread. It must copy path. The reader does not
- * write to the buffer again before it has passed it to give_buffer and got it
- * from take_buffer.
- */
-typedef void (*input_block_fn)(const struct input_block *block, void *arg);
-
 struct input_sink {
 	void (*key)(const struct input_key *key, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
@@ -68,14 +58,12 @@ struct input_sink {
 	void (*progress)(uint64_t bytes, void *arg);
 	/* Called for each file, before its keys. May be NULL. */
 	void (*file)(const char *path, void *arg);
-	input_block_fn block; /* may be NULL */
 	/*
-	 * Needed if block is set. take_buffer returns INPUT_BUFFER_BYTES of
-	 * memory to read into; give_buffer ends the reader's use of it. Blocks
-	 * in it may still be unread then.
+	 * Is given the blocks of long texts, except PEM. It must have each read
+	 * with input_read_block later, on any thread, and then free its buffer.
+	 * It must copy path. May be NULL.
 	 */
-	uint8_t *(*take_buffer)(void *arg);
-	void (*give_buffer)(uint8_t *buffer, void *arg);
+	void (*block)(const struct input_block *block, void *arg);
 	/*
 	 * Handles the next lines that are one plain key each (keys/quick.h).
 	 * Lines that it sets to done are not read again. May be NULL.
