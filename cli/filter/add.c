@@ -134,7 +134,7 @@ read_inputs(struct adding *a, int n, char **paths)
 		else
 			input_read(paths[i], &sink);
 	}
-	progress_end(&a->progress);
+	progress_clear(&a->progress);
 }
 
 /* Raises the revision once for a run that added something. */

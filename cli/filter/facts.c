@@ -51,7 +51,7 @@ count_set_bits(const char *path, const struct kv_pkbf *f, uint64_t *setp)
 		if (ok)
 			*setp += count_ones(buf, len);
 	}
-	progress_end(&progress);
+	progress_clear(&progress);
 	free(buf);
 	return ok;
 }

@@ -201,7 +201,7 @@ merge_bits(struct merging *m, uint8_t length)
 		if (ok && m->used)
 			ok = pkbf_writer_put(&m->writer, m->out, len, at);
 	}
-	progress_end(&m->progress);
+	progress_clear(&m->progress);
 	return ok;
 }
 

@@ -23,12 +23,22 @@ progress_start(struct progress *p, const char *what, uint64_t total)
 	p->last = p->start;
 }
 
-static void
-draw(struct progress *p, const struct timespec *now)
+void
+progress_add(struct progress *p, uint64_t bytes)
 {
-	double elapsed = seconds_between(&p->start, now);
-	double rate = elapsed > 0 ? (double)p->done / elapsed : 0;
+	struct timespec now;
+	double elapsed, rate;
 
+	p->done += bytes;
+	if (!p->shown)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (p->drawn && seconds_between(&p->last, &now) < 0.1)
+		return;
+	p->last = now;
+	p->drawn = true;
+	elapsed = seconds_between(&p->start, &now);
+	rate = elapsed > 0 ? (double)p->done / elapsed : 0;
 	fprintf(stderr, "\r\033[K%s %.1f MiB", p->what, (double)p->done / MIB);
 	if (p->total > 0) {
 		double share = (double)p->done / (double)p->total;
@@ -44,22 +54,6 @@ draw(struct progress *p, const struct timespec *now)
 		fprintf(stderr, " %lu:%02lu left", left / 60, left % 60);
 	}
 	fflush(stderr);
-	p->drawn = true;
-}
-
-void
-progress_add(struct progress *p, uint64_t bytes)
-{
-	struct timespec now;
-
-	p->done += bytes;
-	if (!p->shown)
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (p->drawn && seconds_between(&p->last, &now) < 0.1)
-		return;
-	p->last = now;
-	draw(p, &now);
 }
 
 void
@@ -70,10 +64,4 @@ progress_clear(struct progress *p)
 		fflush(stderr);
 	}
 	p->drawn = false;
-}
-
-void
-progress_end(struct progress *p)
-{
-	progress_clear(p);
 }

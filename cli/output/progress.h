@@ -21,8 +21,7 @@ struct progress {
 void progress_start(struct progress *p, const char *what, uint64_t total);
 /* Adds to bytes done. Redraws the line at most ten times a second. */
 void progress_add(struct progress *p, uint64_t bytes);
-/* Erases the line, so that a message can be printed. */
+/* Erases the line: at the end, or so that a message can be printed. */
 void progress_clear(struct progress *p);
-void progress_end(struct progress *p);
 
 #endif

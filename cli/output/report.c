@@ -1,37 +1,55 @@
 /* SPDX-License-Identifier: ISC */
 #include "output/report.h"
 
+#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kv_spki.h"
 #include "output/json_text.h"
 
-#define SHA256_HEX_BYTES (2 * KV_SHA256_BYTES + 1)
-
-/* The SPKI that is looked up for a key: its first. */
-static struct kv_span
-spki_of(const struct input_key *key, uint8_t *buf, size_t cap)
+bool
+report_option(const struct cli_command *cmd, int opt, struct report_options *o,
+    int *statusp)
 {
-	size_t len;
-
-	if (key->key.type == KV_KEY_NONE)
-		return key->spki;
-	if (kv_spki_encode(&key->key, 0, buf, cap, &len) != KV_OK)
-		len = 0;
-	return (struct kv_span){ buf, len };
+	*statusp = CLI_UNCHECKED;
+	switch (opt) {
+	case REPORT_OPT_JSON:
+		o->json = true;
+		return true;
+	case REPORT_OPT_ALL:
+		o->all = true;
+		return true;
+	case REPORT_OPT_QUIET:
+		o->quiet = true;
+		return true;
+	case CLI_OPT_CONFIG:
+	case CLI_OPT_FILTER:
+		return cli_judge_option(&o->judge, opt, optarg);
+	case CLI_OPT_HELP:
+		*statusp = cli_help(cmd);
+		return false;
+	default:
+		return false;
+	}
 }
 
-static void
-format_sha256(struct kv_span data, char hex[static SHA256_HEX_BYTES])
+void
+report_init(struct report *r, const struct kv_judge *judge,
+    const struct report_options *o)
 {
-	uint8_t digest[KV_SHA256_BYTES];
-
-	kv_fingerprint_digest_blob(data.p, data.len, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	*r = (struct report){
+		.judge = judge,
+		.json = o->json,
+		.all = o->all,
+		.quiet = o->quiet,
+		.out = stdout,
+		.err = stderr,
+		.now = time(NULL),
+	};
 }
 
 static void
@@ -48,11 +66,21 @@ static void
 print_key_json(struct report *r, const struct input_key *key,
     const struct kv_decision *d)
 {
-	uint8_t spki[KV_SPKI_MAX_BYTES];
-	char hex[SHA256_HEX_BYTES];
+	uint8_t buf[KV_SPKI_MAX_BYTES], digest[KV_SHA256_BYTES];
+	char hex[2 * KV_SHA256_BYTES + 1];
+	struct kv_span spki = key->spki;
 	json_t *filters = json_array();
 
-	format_sha256(spki_of(key, spki, sizeof(spki)), hex);
+	/* The SPKI that is looked up for a key: its first. */
+	if (key->key.type != KV_KEY_NONE) {
+		spki.p = buf;
+		if (kv_spki_encode(&key->key, 0, buf, sizeof(buf), &spki.len) !=
+		    KV_OK)
+			spki.len = 0;
+	}
+	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 	for (size_t i = 0; i < r->judge->n_filters; i++) {
 		if (d->hits >> i & 1)
 			json_array_append_new(filters,
@@ -111,61 +139,49 @@ print_key_text(struct report *r, const struct input_key *key,
 	putc('\n', out);
 }
 
-static void
-count_verdict(struct report *r, enum kv_verdict verdict)
+void
+report_key(struct report *r, const struct input_key *key)
 {
+	uint8_t digest[KV_SHA256_BYTES];
+	struct kv_decision d;
+	bool wanted = r->all;
+
+	if (key->key.type != KV_KEY_NONE)
+		kv_judge_pubkey(r->judge, &key->key, r->now, &d);
+	else
+		kv_judge_spki(r->judge, key->spki.p, key->spki.len, &d);
 	r->keys++;
-	switch (verdict) {
-	case KV_VERDICT_LISTED:
-		r->listed++;
-		break;
+	switch (d.verdict) {
 	case KV_VERDICT_ALLOWED:
 		r->allowed++;
 		break;
 	case KV_VERDICT_CLEAN:
 		r->clean++;
 		break;
+	case KV_VERDICT_LISTED:
+		r->listed++;
+		wanted = true;
+		break;
 	case KV_VERDICT_UNSUPPORTED:
 		r->unsupported++;
+		wanted = true;
 		break;
 	case KV_VERDICT_ERROR:
 		r->problems++;
-		break;
-	}
-}
-
-/* The judge computes no fingerprint of a clean key. */
-static void
-add_fingerprint(const struct input_key *key, struct kv_decision *d)
-{
-	uint8_t digest[KV_SHA256_BYTES];
-
-	if (d->fingerprint[0] != '\0' || key->key.type == KV_KEY_NONE)
-		return;
-	kv_fingerprint_digest(&key->key, digest);
-	kv_fingerprint_format(digest, d->fingerprint);
-}
-
-void
-report_key(struct report *r, const struct input_key *key)
-{
-	struct kv_decision d;
-
-	if (key->key.type != KV_KEY_NONE)
-		kv_judge_pubkey(r->judge, &key->key, r->now, &d);
-	else
-		kv_judge_spki(r->judge, key->spki.p, key->spki.len, &d);
-	count_verdict(r, d.verdict);
-	if (d.verdict == KV_VERDICT_ERROR) {
+		wanted = true;
 		fputs("keyveto: ", r->err);
 		print_place(r->err, key->path, key->line);
 		cli_print_safe(r->err, d.reason, strlen(d.reason));
 		putc('\n', r->err);
+		break;
 	}
-	if (r->quiet || (d.verdict == KV_VERDICT_CLEAN && !r->all) ||
-	    (d.verdict == KV_VERDICT_ALLOWED && !r->all))
+	if (r->quiet || !wanted)
 		return;
-	add_fingerprint(key, &d);
+	/* The judge computes no fingerprint of a clean key. */
+	if (d.fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, d.fingerprint);
+	}
 	if (r->json)
 		print_key_json(r, key, &d);
 	else

@@ -6,6 +6,34 @@
 #include "command.h"
 #include "keys/input.h"
 
+/* Options of commands that print findings, and their getopt_long entries. */
+struct report_options {
+	struct cli_judge_options judge;
+	bool json, all, quiet;
+};
+
+#define REPORT_OPT_JSON 1100
+#define REPORT_OPT_ALL 1101
+#define REPORT_OPT_QUIET 1102
+#define REPORT_LONGOPTS \
+	{ "json", no_argument, NULL, REPORT_OPT_JSON }, \
+	    { "all", no_argument, NULL, REPORT_OPT_ALL }, \
+	    { "quiet", no_argument, NULL, REPORT_OPT_QUIET }, \
+	    CLI_JUDGE_LONGOPTS
+#define REPORT_HELP \
+	"  --json           one JSON object a line\n" \
+	"  --all            every key with its verdict, not only listed " \
+	"ones\n" \
+	"  --quiet          print nothing but errors; the exit status " \
+	"tells\n"
+
+/*
+ * Stores one of these options, as getopt_long returned it. False if the process
+ * is to exit with *statusp: after --help, or a message.
+ */
+bool report_option(const struct cli_command *cmd, int opt,
+    struct report_options *o, int *statusp);
+
 struct report {
 	const struct kv_judge *judge;
 	bool json;
@@ -18,6 +46,10 @@ struct report {
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;
 };
+
+/* Starts a report on standard output and standard error, as of now. */
+void report_init(struct report *r, const struct kv_judge *judge,
+    const struct report_options *o);
 
 /*
  * Judges a key and prints what is asked for:

@@ -137,7 +137,7 @@ judge_header(struct update_received *p)
 	}
 	if (!p->judge(&h, p->arg))
 		return false;
-	progress_end(&p->progress);
+	progress_clear(&p->progress);
 	progress_start(&p->progress, "fetching", (uint64_t)p->expected);
 	progress_add(&p->progress, (uint64_t)p->len);
 	/* Fail now if the disk is full. Some file systems cannot tell. */
@@ -194,7 +194,7 @@ update_received_add(struct update_received *p, const void *data, size_t len)
 bool
 update_received_end(struct update_received *p)
 {
-	progress_end(&p->progress);
+	progress_clear(&p->progress);
 	if (p->expected != 0 && p->len == p->expected)
 		return true;
 	if (p->expected == 0)
@@ -213,7 +213,7 @@ update_received_close(struct update_received *p, bool keep)
 {
 	if (p->fd == -1)
 		return;
-	progress_end(&p->progress);
+	progress_clear(&p->progress);
 	if (!keep)
 		update_received_unname(p);
 	else if (ftruncate(p->fd, p->len) == -1)
