@@ -2,7 +2,6 @@
 #include "scan/host.h"
 
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +41,9 @@
 /*
  * Each key type is asked for in a connection of its own. The first type is one
  * that the server is unlikely to have: then libssh's error lists what the
- * server has, and no other type is asked for in vain.
+ * server has, and no other type is asked for in vain. libssh tells a server's
+ * offers in no other way. If a later libssh words this error differently, all
+ * types are asked for, and each scan reports that.
  */
 static const char *const questions[] = {
 	"sk-ecdsa-sha2-nistp256@openssh.com",
@@ -64,9 +65,11 @@ struct host {
 	socklen_t address_len;
 	int fd; /* connected, for the first question; or -1 */
 	bool beyond_libssh[QUESTIONS];
-	bool offers_known;
-	char refusal[WHY_BYTES]; /* libssh's error in this connection */
-	char offers[WHY_BYTES];	 /* the server's, comma-separated */
+	bool offers_known, offered[QUESTIONS];
+	bool unlisted;		/* not_offers is set; all questions are asked */
+	char offers[WHY_BYTES]; /* the server's, comma-separated */
+	char refusal[WHY_BYTES];    /* libssh's error in this connection */
+	char not_offers[WHY_BYTES]; /* the error that should list offers */
 };
 
 static void
@@ -86,25 +89,13 @@ send_problem(const struct host *h, const char *what, const char *why)
 	send_text(h, SCAN_PROBLEM, text);
 }
 
-/* Sends the phase, and starts its timeout. */
+/* Sends the phase, and starts its timeout, which alarm(0) ends. */
 static void
 start_phase(const struct host *h, const char *what)
 {
-	const struct itimerval limit = {
-		.it_value = { .tv_sec = h->job->timeout },
-	};
-
 	send_text(h, SCAN_PHASE, what);
 	record_flush(h->out);
-	setitimer(ITIMER_REAL, &limit, NULL);
-}
-
-static void
-end_phase(void)
-{
-	const struct itimerval none = { 0 };
-
-	setitimer(ITIMER_REAL, &none, NULL);
+	alarm(h->job->timeout);
 }
 
 /* Connects to the address within the timeout. -1 with errno. */
@@ -154,7 +145,7 @@ find_address(struct host *h)
 
 	start_phase(h, "looking up the name");
 	error = getaddrinfo(t->host, t->port, &hints, &found);
-	end_phase();
+	alarm(0);
 	if (error != 0) {
 		send_problem(h, "cannot look up the name",
 		    error == EAI_SYSTEM ? strerror(errno) :
@@ -249,11 +240,26 @@ keep_refusal(int priority, const char *function, const char *line, void *arg)
 	}
 }
 
+/* The number of the question that names an algorithm; QUESTIONS if none does. */
+static size_t
+find_question(const char *name, size_t len)
+{
+	size_t i = 0, n;
+
+	for (; i < QUESTIONS; i++) {
+		for (const char *p = questions[i]; *p != '\0';
+		     p += n + (p[n] == ',')) {
+			n = strcspn(p, ",");
+			if (n == len && strncmp(p, name, len) == 0)
+				return i;
+		}
+	}
+	return i;
+}
+
 /*
  * Reads h->offers from libssh's error for a server that has none of the
- * algorithms asked for. libssh tells a server's offers in no other way. False
- * for any other error. If a later libssh words this error differently, no
- * server can be asked, and each scan reports that.
+ * algorithms asked for. False for any other error.
  */
 static bool
 read_offers(struct host *h)
@@ -261,6 +267,7 @@ read_offers(struct host *h)
 	static const char start[] = "kex error : no match for method "
 				    "server host key algo: server [";
 	const char *list = h->refusal + sizeof(start) - 1, *end;
+	size_t len, i;
 
 	if (strncmp(h->refusal, start, sizeof(start) - 1) != 0)
 		return false;
@@ -274,7 +281,29 @@ read_offers(struct host *h)
 	}
 	snprintf(h->offers, sizeof(h->offers), "%.*s", (int)(end - list), list);
 	h->offers_known = true;
+	for (const char *p = h->offers; *p != '\0';
+	     p += len + (p[len] == ',')) {
+		len = strcspn(p, ",");
+		if ((i = find_question(p, len)) < QUESTIONS)
+			h->offered[i] = true;
+	}
 	return true;
+}
+
+/*
+ * Whether the error may say, in words unknown here, that the server has none of
+ * the algorithms asked for. If the server speaks SSH, it may: except for the
+ * errors that keep_refusal knows, which say something else.
+ */
+static bool
+may_be_no_match(const struct host *h, ssh_session s)
+{
+	static const char other[] = "kex error : no match for method ";
+
+	return ssh_get_serverbanner(s) != NULL &&
+	    (h->refusal[0] == '\0' ||
+		(strncmp(h->refusal, "kex error", 9) == 0 &&
+		    strncmp(h->refusal, other, sizeof(other) - 1) != 0));
 }
 
 /*
@@ -286,53 +315,41 @@ ask_for_key(struct host *h, ssh_session s, const char *algorithms)
 {
 	const bool knew = h->offers_known;
 	char what[128] = "asking which keys it has";
+	const char *why;
 	bool ok;
 
-	if (knew)
+	if (knew || h->unlisted)
 		snprintf(what, sizeof(what), "asking for %s", algorithms);
 	start_phase(h, what);
 	if (h->fd == -1)
 		h->fd = connect_to(h);
 	if (h->fd == -1) {
 		send_problem(h, "cannot connect", strerror(errno));
-		end_phase();
+		alarm(0);
 		return knew;
 	}
 	h->refusal[0] = '\0';
 	errno = 0; /* libssh may report an old errno */
 	ok = ssh_options_set(s, SSH_OPTIONS_FD, &h->fd) == SSH_OK &&
 	    ssh_connect(s) == SSH_OK && send_server_key(h, s);
-	end_phase();
+	alarm(0);
 	if (!ok && !knew)
 		ok = read_offers(h);
+	why = h->refusal[0] != '\0' ? h->refusal : ssh_get_error(s);
+	if (!ok && !knew && may_be_no_match(h, s)) {
+		ok = true;
+		if (!h->unlisted)
+			snprintf(h->not_offers, sizeof(h->not_offers), "%s",
+			    why);
+		h->unlisted = true;
+	}
 	if (!ok)
-		send_problem(h, what,
-		    h->refusal[0] != '\0' ? h->refusal : ssh_get_error(s));
+		send_problem(h, what, why);
 	ssh_disconnect(s);
 	/* libssh does not always close it. */
 	close(h->fd);
 	h->fd = -1;
 	return ok || knew;
-}
-
-static bool
-is_in_list(const char *list, const char *name, size_t len)
-{
-	for (; *list != '\0'; list += strcspn(list, ","), list += *list == ',')
-		if (strcspn(list, ",") == len && strncmp(list, name, len) == 0)
-			return true;
-	return false;
-}
-
-/* Whether the server may have a key for question i. */
-static bool
-may_offer(const struct host *h, size_t i)
-{
-	for (const char *p = questions[i]; *p != '\0';
-	     p += strcspn(p, ","), p += *p == ',')
-		if (is_in_list(h->offers, p, strcspn(p, ",")))
-			return true;
-	return !h->offers_known;
 }
 
 /* Asks all questions. False if the server cannot be asked at all. */
@@ -344,7 +361,7 @@ ask_all(struct host *h)
 	for (size_t i = 0; i < QUESTIONS && ok; i++) {
 		ssh_session s;
 
-		if (!may_offer(h, i))
+		if (h->offers_known && !h->offered[i])
 			continue;
 		if ((s = new_session(h)) == NULL) {
 			send_text(h, SCAN_PROBLEM,
@@ -365,11 +382,11 @@ send_unasked(const struct host *h, const char *name, size_t len)
 {
 	const struct kv_span span = { (const uint8_t *)name, len };
 	const struct kv_keyname *known = kv_keyname_find(span);
+	size_t i = find_question(name, len);
 	char text[WHY_BYTES];
 
-	for (size_t i = 0; i < QUESTIONS; i++)
-		if (!h->beyond_libssh[i] && is_in_list(questions[i], name, len))
-			return false;
+	if (i < QUESTIONS && !h->beyond_libssh[i])
+		return false;
 	/* The key in a host certificate is also offered without it. */
 	if (len == 0 || (known != NULL && known->is_cert) ||
 	    memmem(name, len, "-cert-v0", 8) != NULL)
@@ -411,4 +428,6 @@ scan_host(struct record_out *out, void *job)
 	}
 	if (h.offers_known && h.offers[0] == '\0')
 		send_text(&h, SCAN_PROBLEM, "the server offers no host key");
+	if (h.unlisted)
+		send_problem(&h, "asking which keys it has", h.not_offers);
 }

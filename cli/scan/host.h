@@ -4,7 +4,15 @@
 #define CLI_SCAN_HOST_H
 
 #include "host/child.h"
-#include "scan/target.h"
+
+#define SCAN_HOST_BYTES 256 /* DNS allows 253 */
+
+struct scan_target {
+	char host[SCAN_HOST_BYTES];
+	char port[6];
+	/* HOST:PORT or [ADDRESS]:PORT, as printed */
+	char name[SCAN_HOST_BYTES + sizeof("[]:65535")];
+};
 
 /* The child's records. Each has one string. */
 enum scan_tag {

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -22,12 +21,7 @@
 #define TIMEOUT_DEFAULT 10
 #define TIMEOUT_MAX 3600
 #define LINE_BYTES 4096
-
-struct options {
-	struct cli_judge_options judge;
-	bool json, all, quiet;
-	uint64_t jobs, timeout;
-};
+#define PORT_DEFAULT "22"
 
 /* A server that is being asked. */
 struct slot {
@@ -150,6 +144,51 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
 	fflush(stdout);
 }
 
+/*
+ * Parses HOST, HOST:PORT, ADDRESS and [ADDRESS]:PORT. Text with two or more
+ * colons and no brackets is an IPv6 address. Returns NULL, or what is wrong.
+ */
+static const char *
+parse_target(const char *text, struct scan_target *t)
+{
+	const char *host = text, *port = PORT_DEFAULT, *end;
+	size_t len = strlen(text);
+	uint64_t number;
+
+	if (*text == '[') {
+		if ((end = strchr(text, ']')) == NULL)
+			return "'[' without ']'";
+		host = text + 1;
+		len = (size_t)(end - host);
+		if (end[1] == ':')
+			port = end + 2;
+		else if (end[1] != '\0')
+			return "only a colon and a port may follow ']'";
+	} else if ((end = strchr(text, ':')) != NULL &&
+	    strchr(end + 1, ':') == NULL) {
+		len = (size_t)(end - text);
+		port = end + 1;
+	}
+	if (len == 0)
+		return "a host is missing: give HOST, HOST:PORT or "
+		       "[ADDRESS]:PORT";
+	if (len >= sizeof(t->host))
+		return "the host name is too long";
+	memcpy(t->host, host, len);
+	t->host[len] = '\0';
+	/* "user@host" or a URL is a likely mistake. */
+	if (t->host[strcspn(t->host, " \t/@")] != '\0')
+		return "not a host name: give HOST, HOST:PORT or "
+		       "[ADDRESS]:PORT";
+	if (!cli_read_number(port, 1, 65535, &number))
+		return "a port is a number from 1 to 65535";
+	snprintf(t->port, sizeof(t->port), "%u", (unsigned int)number);
+	snprintf(t->name, sizeof(t->name),
+	    strchr(t->host, ':') != NULL ? "[%s]:%s" : "%s:%s", t->host,
+	    t->port);
+	return NULL;
+}
+
 static void
 start_host(struct scan *s, const char *text)
 {
@@ -158,7 +197,7 @@ start_host(struct scan *s, const char *text)
 
 	while (slot->child.pid != -1)
 		slot++;
-	if ((why = scan_target_parse(text, &slot->target)) != NULL) {
+	if ((why = parse_target(text, &slot->target)) != NULL) {
 		report_reason(s, text, why);
 		return;
 	}
@@ -199,26 +238,6 @@ start_line(struct scan *s)
 		start_host(s, host + text.len);
 }
 
-static bool
-have_hosts(const struct scan *s)
-{
-	return s->reading || *s->argument != NULL;
-}
-
-static void
-start_next(struct scan *s)
-{
-	if (s->reading) {
-		start_line(s);
-		return;
-	}
-	if (strcmp(*s->argument, "-") == 0)
-		s->reading = true;
-	else
-		start_host(s, *s->argument);
-	s->argument++;
-}
-
 /*
  * Waits until a child sent something or ended, or, with want_line, until
  * standard input can be read. Returns true for the latter.
@@ -252,33 +271,71 @@ wait_for_input(struct scan *s, struct pollfd *p, bool want_line)
 static void
 scan_all(struct scan *s, struct pollfd *p)
 {
-	while (have_hosts(s) || s->n_busy > 0) {
-		bool can_start = s->n_busy < s->n_slots && have_hosts(s);
+	for (;;) {
+		bool have_hosts = s->reading || *s->argument != NULL;
+		bool can_start = have_hosts && s->n_busy < s->n_slots;
 		bool at_hand = !s->reading || s->lines.start < s->lines.end;
 
-		if ((can_start && at_hand) || wait_for_input(s, p, can_start))
-			start_next(s);
+		if (!have_hosts && s->n_busy == 0)
+			return;
+		if (!(can_start && at_hand) && !wait_for_input(s, p, can_start))
+			continue;
+		if (s->reading) {
+			start_line(s);
+			continue;
+		}
+		if (strcmp(*s->argument, "-") == 0)
+			s->reading = true;
+		else
+			start_host(s, *s->argument);
+		s->argument++;
 	}
 }
 
 static int
-scan_hosts(const struct options *o, const struct kv_judge *judge, char **hosts)
+run_scan(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct scan s = {
-		.report = {
-			.judge = judge, .json = o->json, .all = o->all,
-			.quiet = o->quiet, .servers = true,
-			.out = stdout, .err = stderr,
-			.now = time(NULL),
-		},
-		.timeout = (unsigned int)o->timeout,
-		.n_slots = (size_t)o->jobs,
-		.argument = hosts,
+	enum { JOBS = 1, TIMEOUT };
+	static const struct option options[] = {
+		{ "jobs", required_argument, NULL, JOBS },
+		{ "timeout", required_argument, NULL, TIMEOUT },
+		REPORT_LONGOPTS,
+		{ NULL, 0, NULL, 0 },
 	};
-	struct pollfd *p = calloc(s.n_slots + 1, sizeof(*p));
-	int status = CLI_UNCHECKED;
+	struct report_options o = { 0 };
+	uint64_t jobs = JOBS_DEFAULT, timeout = TIMEOUT_DEFAULT;
+	struct scan s = { .reading = false };
+	struct pollfd *p = NULL;
+	struct kv_judge judge;
+	int opt, status = CLI_UNCHECKED;
+	bool ok = true;
 
+	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == JOBS)
+			ok = cli_option_number("--jobs", JOBS_MAX, &jobs);
+		else if (opt == TIMEOUT)
+			ok = cli_option_number("--timeout", TIMEOUT_MAX,
+			    &timeout);
+		else
+			ok = report_option(cmd, opt, &o, &status);
+	}
+	if (!ok)
+		return status;
+	if (optind == argc) {
+		cli_error("scan needs a host, or - to read hosts from "
+			  "standard input");
+		return cli_usage_error(cmd);
+	}
+	status = CLI_UNCHECKED;
+	if (!cli_judge_open(&judge, &o.judge))
+		return status;
+	report_init(&s.report, &judge, &o);
+	s.report.servers = true;
+	s.timeout = (unsigned int)timeout;
+	s.argument = argv + optind;
+	s.n_slots = (size_t)jobs;
 	s.slot = calloc(s.n_slots, sizeof(*s.slot));
+	p = calloc(s.n_slots + 1, sizeof(*p));
 	if (s.slot == NULL || p == NULL) {
 		cli_error("%s", strerror(errno));
 		goto out;
@@ -287,86 +344,13 @@ scan_hosts(const struct options *o, const struct kv_judge *judge, char **hosts)
 		s.slot[i].child = (struct child){ .pid = -1, .fd = -1 };
 	kv_lines_init(&s.lines, STDIN_FILENO, s.line, sizeof(s.line));
 	scan_all(&s, p);
-	if (!o->quiet)
+	if (!o.quiet)
 		report_summary(&s.report);
 	if (cli_stdout_ok())
 		status = report_status(&s.report);
 out:
 	free(s.slot);
 	free(p);
-	return status;
-}
-
-/* Returns 0, or -1 if the process is to exit with *statusp. */
-static int
-read_options(const struct cli_command *cmd, int argc, char **argv,
-    struct options *o, int *statusp)
-{
-	enum { JSON = 1, ALL, QUIET, JOBS, TIMEOUT };
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, JSON },
-		{ "all", no_argument, NULL, ALL },
-		{ "quiet", no_argument, NULL, QUIET },
-		{ "jobs", required_argument, NULL, JOBS },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		CLI_JUDGE_LONGOPTS,
-		{ NULL, 0, NULL, 0 },
-	};
-	int opt;
-	bool ok = true;
-
-	*o = (struct options){ .jobs = JOBS_DEFAULT,
-		.timeout = TIMEOUT_DEFAULT };
-	*statusp = CLI_UNCHECKED;
-	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		switch (opt) {
-		case JSON:
-			o->json = true;
-			break;
-		case ALL:
-			o->all = true;
-			break;
-		case QUIET:
-			o->quiet = true;
-			break;
-		case JOBS:
-			ok = cli_option_number("--jobs", JOBS_MAX, &o->jobs);
-			break;
-		case TIMEOUT:
-			ok = cli_option_number("--timeout", TIMEOUT_MAX,
-			    &o->timeout);
-			break;
-		case CLI_OPT_CONFIG:
-		case CLI_OPT_FILTER:
-			ok = cli_judge_option(&o->judge, opt, optarg);
-			break;
-		case CLI_OPT_HELP:
-			*statusp = cli_help(cmd);
-			return -1;
-		default:
-			return -1;
-		}
-	}
-	return ok ? 0 : -1;
-}
-
-static int
-run_scan(const struct cli_command *cmd, int argc, char **argv)
-{
-	struct kv_judge judge;
-	struct options o;
-	int status;
-
-	if (read_options(cmd, argc, argv, &o, &status) != 0)
-		return status;
-	if (optind == argc) {
-		cli_error("scan needs a host, or - to read hosts from "
-			  "standard input");
-		return cli_usage_error(cmd);
-	}
-	if (!cli_judge_open(&judge, &o.judge))
-		return CLI_UNCHECKED;
-	status = scan_hosts(&o, &judge, argv + optind);
 	kv_judge_close(&judge);
 	return status;
 }
@@ -380,12 +364,7 @@ const struct cli_command cli_scan = {
 	    "HOST is a name or an address; an IPv6 address with a port is "
 	    "written [::1]:22.\n"
 	    "For HOST - hosts are read from standard input, one a line, # "
-	    "starts a comment.\n\n"
-	    "  --json           one JSON object a line\n"
-	    "  --all            every key with its verdict, not only listed "
-	    "ones\n"
-	    "  --quiet          print nothing but errors; the exit status "
-	    "tells\n"
+	    "starts a comment.\n\n" REPORT_HELP
 	    "  --timeout S      seconds that each connection may take "
 	    "(default 10)\n"
 	    "  --jobs N         ask N servers at a time (default 16)\n" CLI_JUDGE_HELP

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: ISC
 """keyveto scan: what a hostile server can cost it, and how many connections it makes."""
 
+import os
+import struct
+import subprocess
+
 import test_scan
 from program import PATIENCE, contains, equal, keyveto, lacks, wait_until
-from test_scan import FOUR_TYPES, Server, keys_and_filter, name, offer, sshd
+from test_scan import FOUR_TYPES, Server, fingerprints, keys_and_filter, name, offer, packet, sshd, string
 
 pytestmark = test_scan.pytestmark
 
@@ -37,3 +41,42 @@ def test_offers_too_long_to_be_read_are_a_problem(scratch):
     with Server(offer(names)) as server:
         done = keyveto("scan", "--timeout", PATIENCE, "--filter", bad, name(server.port), status=2)
     contains(done.stderr, "the server offers more algorithms than can be read", "unknown key type type0@example.com")
+
+
+REWORDED = """
+/* For LD_PRELOAD: a libssh whose log says nothing. */
+int ssh_set_log_callback(void *callback) { (void)callback; return 0; }
+"""
+
+
+def test_without_libsshs_list_every_type_is_asked_for(scratch):
+    """All keys are found, one problem says why there is no list, and each type takes one connection."""
+    identities, bad = keys_and_filter(scratch, kinds=(("ed25519", None), ("ecdsa", 256), ("rsa", 3072)))
+    (scratch / "reworded.c").write_text(REWORDED)
+    library = scratch / "reworded.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, scratch / "reworded.c"], check=True)
+    with sshd(scratch, identities) as (port, log):
+        done = keyveto("scan", "--all", "--timeout", PATIENCE, "--filter", bad, name(port), status=1,
+                       env={**os.environ, "LD_PRELOAD": str(library),
+                            "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"})
+        # One for each of the eight types (libssh may lack DSA), and one by which sshd() saw that the server answers.
+        wait_until(lambda: log.read_text().count("Connection from") >= 8, "sshd has logged each connection")
+        assert log.read_text().count("Connection from") <= 9, log.read_text()
+    equal(fingerprints(done.stdout), sorted(one.key.fingerprint for one in identities))
+    contains(done.stderr, f"keyveto: {name(port)}: asking which keys it has: ", "3 keys of 1 server", "1 problem\n")
+
+
+def test_a_server_that_sends_us_away_gets_one_connection(scratch):
+    """It is not asked for the other types."""
+    connections = []
+
+    def talk(connection):
+        connections.append(connection)
+        connection.recv(4096)
+        connection.sendall(b"SSH-2.0-made-up\r\n" +
+                           packet(b"\x01" + struct.pack(">I", 11) + string(b"go") + string(b"")))
+        connection.recv(4096)
+    _, bad = keys_and_filter(scratch, kinds=FOUR_TYPES[:2])
+    with Server(talk) as server:
+        keyveto("scan", "--timeout", PATIENCE, "--filter", bad, name(server.port), status=2)
+    equal(len(connections), 1)
