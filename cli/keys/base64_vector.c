@@ -78,33 +78,19 @@ decode_vectors(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 	return used;
 }
 
-static size_t
-decode_if_avx2(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
-{
-	return __builtin_cpu_supports("avx2") ?
-	    decode_vectors(text, len, out, cap) :
-	    0;
-}
-
-#else
-
-static size_t
-decode_if_avx2(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
-{
-	(void)text;
-	(void)len;
-	(void)out;
-	(void)cap;
-	return 0;
-}
+#define HAVE_VECTORS
 
 #endif
 
 size_t
 base64_vector_groups(const uint8_t *text, size_t len, uint8_t *out, size_t cap)
 {
-	size_t used = decode_if_avx2(text, len, out, cap);
+	size_t used = 0;
 
+#ifdef HAVE_VECTORS
+	if (__builtin_cpu_supports("avx2"))
+		used = decode_vectors(text, len, out, cap);
+#endif
 	return used +
 	    kv_base64_decode_groups(text + used, len - used, out + used / 4 * 3,
 		cap - used / 4 * 3);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keys/base64_vector: kv_base64_decode_groups with AVX2, if the processor has
- * it (checked at run time).
+ * it (checked at run time). Without it, keyveto check takes 1.4 times as long
+ * for a million lines (bench/README.md).
  */
 #ifndef CLI_KEYS_BASE64_VECTOR_H
 #define CLI_KEYS_BASE64_VECTOR_H

@@ -72,36 +72,25 @@ is_line_end(struct kv_span s)
 bool
 pem_looks_like_der(struct kv_span data)
 {
-	size_t len, outer;
+	size_t outer = 0, len;
+	enum header header;
 	uint8_t tag;
 
 	if (data.len == 0 || data.p[0] != TAG_SEQUENCE)
 		return false;
-	switch (get_header(&data, &tag, &len)) {
-	case HEADER_BAD:
-		return false;
-	case HEADER_SHORT:
-		return true;
-	case HEADER_WHOLE:
-		break;
-	}
-	outer = len;
-	if (len == 0 || len > PEM_MAX_BYTES ||
-	    (data.len > len &&
-		!is_line_end((struct kv_span){ data.p + len, data.len - len })))
+	if ((header = get_header(&data, &tag, &outer)) != HEADER_WHOLE)
+		return header == HEADER_SHORT;
+	if (outer == 0 || outer > PEM_MAX_BYTES ||
+	    (data.len > outer &&
+		!is_line_end(
+		    (struct kv_span){ data.p + outer, data.len - outer })))
 		return false;
 	if (data.len == 0 || data.p[0] == TAG_INTEGER)
 		return true;
 	if (data.p[0] != TAG_SEQUENCE)
 		return false;
-	switch (get_header(&data, &tag, &len)) {
-	case HEADER_BAD:
-		return false;
-	case HEADER_SHORT:
-		return true;
-	case HEADER_WHOLE:
-		break;
-	}
+	if ((header = get_header(&data, &tag, &len)) != HEADER_WHOLE)
+		return header == HEADER_SHORT;
 	return data.len == 0 || data.p[0] == TAG_OID ||
 	    (outer >= 0x80 &&
 		(data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));

@@ -114,27 +114,16 @@ drop_pem(struct reader *r)
 	r->pem = NULL;
 }
 
+/*
+ * Adds a line to the PEM block, of which the first is its BEGIN line, and reads
+ * the block at its END line.
+ */
 static void
-end_pem(struct reader *r)
+collect_pem(struct reader *r, struct kv_span text)
 {
 	struct pem_key key;
 	char why[256];
 
-	if (r->pem_too_long)
-		give_problem(r, r->pem_line, "PEM block is too long");
-	else if (pem_read((struct kv_span){ r->pem, r->pem_len }, &key, why,
-		     sizeof(why))) {
-		give_pem_key(r, r->pem_line, &key);
-		pem_key_free(&key);
-	} else if (!key.keyless)
-		give_problem(r, r->pem_line, why);
-	drop_pem(r);
-}
-
-/* Adds a line to the PEM block; the first is its BEGIN line. */
-static void
-collect_pem(struct reader *r, struct kv_span text)
-{
 	if (r->pem != NULL && pem_is_begin(text)) {
 		give_problem(r, r->pem_line, "PEM block has no end");
 		drop_pem(r);
@@ -156,8 +145,23 @@ collect_pem(struct reader *r, struct kv_span text)
 		r->pem_len += text.len;
 		r->pem[r->pem_len++] = '\n';
 	}
-	if (pem_is_end(text))
-		end_pem(r);
+	if (!pem_is_end(text))
+		return;
+	if (r->pem_too_long)
+		give_problem(r, r->pem_line, "PEM block is too long");
+	else if (pem_read((struct kv_span){ r->pem, r->pem_len }, &key, why,
+		     sizeof(why))) {
+		give_pem_key(r, r->pem_line, &key);
+		pem_key_free(&key);
+	} else if (!key.keyless)
+		give_problem(r, r->pem_line, why);
+	drop_pem(r);
+}
+
+static bool
+is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\t';
 }
 
 /*
@@ -168,26 +172,23 @@ static bool
 skip_marker(struct kv_span *text)
 {
 	static const char *const markers[] = { "@cert-authority", "@revoked" };
-	size_t blanks = 0, len = 0;
+	struct kv_span rest = *text;
 
-	while (blanks < text->len &&
-	    (text->p[blanks] == ' ' || text->p[blanks] == '\t'))
-		blanks++;
-	if (blanks == text->len || text->p[blanks] != '@')
-		return true;
-	while (blanks + len < text->len && text->p[blanks + len] != ' ' &&
-	    text->p[blanks + len] != '\t')
-		len++;
-	for (size_t i = 0; i < 2; i++) {
-		struct kv_span word = { text->p + blanks, len };
-
-		if (kv_span_is(word, markers[i])) {
-			text->p += blanks + len;
-			text->len -= blanks + len;
-			return true;
-		}
+	while (rest.len > 0 && is_blank(rest.p[0])) {
+		rest.p++;
+		rest.len--;
 	}
-	return false;
+	for (size_t i = 0; i < 2; i++) {
+		size_t len = strlen(markers[i]);
+
+		if (rest.len < len || memcmp(rest.p, markers[i], len) != 0 ||
+		    (rest.len > len && !is_blank(rest.p[len])))
+			continue;
+		text->p = rest.p + len;
+		text->len = rest.len - len;
+		return true;
+	}
+	return rest.len == 0 || rest.p[0] != '@';
 }
 
 static void
@@ -416,17 +417,6 @@ share_lines(struct reader *r, size_t use)
 	return true;
 }
 
-/* sshd takes any number of blanks before a key. */
-static bool
-is_all_blanks(struct kv_span text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.p[i] != ' ' && text.p[i] != '\t')
-			return false;
-	}
-	return true;
-}
-
 /*
  * Reads the start of a line longer than the buffer. sshd reads lines of any
  * length, so a key before a long comment counts. A key behind the start cannot
@@ -437,11 +427,15 @@ give_long_line(struct reader *r, struct kv_span start)
 {
 	const struct kv_span no_comment = { start.p, 0 };
 	struct kv_line line;
+	size_t blanks = 0;
 
+	/* sshd takes any number of blanks before a key. */
+	while (blanks < start.len && is_blank(start.p[blanks]))
+		blanks++;
 	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK) {
 		if (!line.is_blank)
 			give_sshkey(r, r->line, &line.key, no_comment);
-		if (!line.is_blank || !is_all_blanks(start))
+		if (blanks < start.len)
 			return;
 	}
 	/* In a directory it may be binary data: no message. */

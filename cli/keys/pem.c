@@ -10,6 +10,8 @@
 #include "keys/pem_forms.h"
 #include "kv_base64.h"
 
+#define OPENSSH_MAGIC "openssh-key-v1" /* and its NUL */
+
 /* Longer than any label in use. */
 #define LABEL_MAX_BYTES 64
 
@@ -46,32 +48,6 @@ refuse_keyless(struct kv_span data, const struct pem_out *o)
 	o->key->keyless = true;
 	return pem_refuse(o, "block of a kind that holds no key");
 }
-
-static const struct form {
-	const char *label;
-	pem_read_fn read;
-} forms[] = {
-	{ "OPENSSH PRIVATE KEY", pem_read_openssh },
-	{ "SSH2 PUBLIC KEY", pem_copy_blob },
-	{ "SSH2 ENCRYPTED PRIVATE KEY", refuse_ssh2_private },
-	{ "PUBLIC KEY", pem_read_spki },
-	{ "RSA PUBLIC KEY", pem_read_pkcs1 },
-	{ "PRIVATE KEY", pem_read_pkcs8 },
-	{ "ENCRYPTED PRIVATE KEY", refuse_encrypted },
-	{ "RSA PRIVATE KEY", pem_read_rsa_private },
-	{ "DSA PRIVATE KEY", pem_read_dsa_private },
-	{ "EC PRIVATE KEY", pem_read_ec_private },
-	{ "CERTIFICATE", pem_read_certificate },
-	{ "X509 CERTIFICATE", pem_read_certificate },
-	{ "TRUSTED CERTIFICATE", pem_read_certificate },
-	{ "CERTIFICATE REQUEST", pem_read_request },
-	{ "NEW CERTIFICATE REQUEST", pem_read_request },
-	{ "EC PARAMETERS", refuse_keyless },
-	{ "DSA PARAMETERS", refuse_keyless },
-	{ "DH PARAMETERS", refuse_keyless },
-	{ "X9.42 DH PARAMETERS", refuse_keyless },
-	{ "X509 CRL", refuse_keyless },
-};
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -127,8 +103,9 @@ pem_copy_blob(struct kv_span blob, const struct pem_out *o)
 	return true;
 }
 
-void
-pem_set_comment(struct pem_key *key, struct kv_span text)
+/* Sets the comment to text, cut to fit, and up to the first NUL. */
+static void
+set_comment(struct pem_key *key, struct kv_span text)
 {
 	size_t len = text.len < sizeof(key->comment) - 1 ?
 	    text.len :
@@ -157,8 +134,12 @@ trim(struct kv_span s)
 	return s;
 }
 
-bool
-pem_next_line(struct kv_span *text, struct kv_span *linep)
+/*
+ * Removes the first line from text, and sets *linep to it without its line end
+ * and without blanks at both ends. False at the end of the text.
+ */
+static bool
+next_line(struct kv_span *text, struct kv_span *linep)
 {
 	const uint8_t *nl;
 	size_t len;
@@ -174,9 +155,11 @@ pem_next_line(struct kv_span *text, struct kv_span *linep)
 	return true;
 }
 
-bool
-pem_split_header(struct kv_span line, struct kv_span *namep,
-    struct kv_span *valuep)
+/*
+ * Splits a line "Name: value"; false, with both empty, if there is no colon.
+ */
+static bool
+split_header(struct kv_span line, struct kv_span *namep, struct kv_span *valuep)
 {
 	const uint8_t *colon;
 	size_t len;
@@ -197,9 +180,9 @@ is_nocase(struct kv_span a, const char *s)
 	    (a.len == 0 || strncasecmp((const char *)a.p, s, a.len) == 0);
 }
 
-bool
-pem_decode_and_read(struct kv_span text, pem_read_fn read,
-    const struct pem_out *o)
+/* Decodes base64 for a reader, and erases the decoded bytes afterwards. */
+static bool
+decode_and_read(struct kv_span text, pem_read_fn read, const struct pem_out *o)
 {
 	size_t cap = KV_BASE64_DECODED_MAX(text.len), len;
 	uint8_t *data;
@@ -217,6 +200,49 @@ pem_decode_and_read(struct kv_span text, pem_read_fn read,
 	explicit_bzero(data, cap);
 	free(data);
 	return ok;
+}
+
+/*
+ * OpenSSH's PROTOCOL.key: the magic, string cipher, string kdf, string kdf
+ * options, u32 number of keys, a string for each public key, then the private
+ * keys, which may be encrypted. The public keys never are.
+ */
+static bool
+read_openssh(struct kv_span data, const struct pem_out *o)
+{
+	struct kv_bytes b = { data.p, data.len };
+	struct kv_span skipped, blob;
+	uint32_t n;
+
+	if (data.len < sizeof(OPENSSH_MAGIC) ||
+	    memcmp(data.p, OPENSSH_MAGIC, sizeof(OPENSSH_MAGIC)) != 0 ||
+	    kv_bytes_skip(&b, sizeof(OPENSSH_MAGIC)) != KV_OK)
+		return pem_refuse(o,
+		    "the block does not hold an OpenSSH private key");
+	if (kv_bytes_get_string(&b, &skipped) != KV_OK ||
+	    kv_bytes_get_string(&b, &skipped) != KV_OK ||
+	    kv_bytes_get_string(&b, &skipped) != KV_OK ||
+	    kv_bytes_get_u32(&b, &n) != KV_OK)
+		return pem_refuse(o, "OpenSSH private key is cut short");
+	/* OpenSSH's private2_check_public (sshkey.c) takes only 1. */
+	if (n != 1)
+		return pem_refuse(o,
+		    "OpenSSH private key file with %u keys; "
+		    "OpenSSH reads only files with one",
+		    n);
+	if (kv_bytes_get_string(&b, &blob) != KV_OK)
+		return pem_refuse(o, "OpenSSH private key is cut short");
+	return pem_copy_blob(blob, o);
+}
+
+/* Whether line is the first of a PuTTY key file. */
+static bool
+is_ppk(struct kv_span line)
+{
+	static const char start[] = "PuTTY-User-Key-File-";
+
+	return line.len > sizeof(start) && line.p[sizeof(start)] == ':' &&
+	    memcmp(line.p, start, sizeof(start) - 1) == 0;
 }
 
 /* Removes prefix and suffix from line. False if it lacks either. */
@@ -282,7 +308,7 @@ pem_is_begin(struct kv_span line)
 		line.p[0] != 0xef))
 		return false;
 	line = trim(skip_bom(line));
-	return find_begin(line, &label) != NULL || pem_is_ppk(line);
+	return find_begin(line, &label) != NULL || is_ppk(line);
 }
 
 bool
@@ -297,7 +323,7 @@ pem_is_end(struct kv_span line)
 			return true;
 	}
 	/* The last line of a PuTTY key file; old versions have Private-Hash. */
-	return pem_split_header(line, &name, &value) &&
+	return split_header(line, &name, &value) &&
 	    (kv_span_is(name, "Private-MAC") ||
 		kv_span_is(name, "Private-Hash"));
 }
@@ -321,7 +347,7 @@ join_value(struct kv_span value, struct kv_span *text, uint8_t *buf, size_t cap)
 		if (value.len > 0)
 			memcpy(buf + len, value.p, value.len);
 		len += value.len;
-	} while (more && pem_next_line(text, &value));
+	} while (more && next_line(text, &value));
 	value = (struct kv_span){ buf, len };
 	(void)cut_affixes(&value, "\"", "\"");
 	return value;
@@ -338,12 +364,12 @@ read_headers(struct kv_span *text, const struct pem_out *o)
 	struct kv_span line, name, value, after = *text;
 	uint8_t buf[sizeof(o->key->comment)];
 
-	while (pem_next_line(&after, &line)) {
-		if (!pem_split_header(line, &name, &value) && line.len > 0)
+	while (next_line(&after, &line)) {
+		if (!split_header(line, &name, &value) && line.len > 0)
 			break;
 		value = join_value(value, &after, buf, sizeof(buf));
 		if (is_nocase(name, "Comment"))
-			pem_set_comment(o->key, value);
+			set_comment(o->key, value);
 		if (is_nocase(name, "Proc-Type") &&
 		    memmem(value.p, value.len, "ENCRYPTED", 9) != NULL)
 			return pem_refuse_encrypted(o);
@@ -363,7 +389,7 @@ find_body(struct kv_span text, const struct armour *armour,
 	struct kv_span line, end;
 
 	*bodyp = (struct kv_span){ text.p, 0 };
-	while (pem_next_line(&text, &line)) {
+	while (next_line(&text, &line)) {
 		if (pem_is_begin(line))
 			return pem_refuse(o,
 			    "another BEGIN line before the "
@@ -382,6 +408,66 @@ find_body(struct kv_span text, const struct armour *armour,
 	return pem_refuse(o, "no END line");
 }
 
+/*
+ * Lines "Name: value". "Public-Lines: N" is followed by N lines of base64
+ * (PuTTY's manual, appendix C). Only private lines may be encrypted. If N is
+ * not a number, it is 0.
+ */
+static bool
+read_ppk(struct kv_span text, const struct pem_out *o)
+{
+	struct kv_span line, name, value, body;
+	size_t n = 0;
+
+	while (next_line(&text, &line)) {
+		split_header(line, &name, &value);
+		if (kv_span_is(name, "Comment"))
+			set_comment(o->key, value);
+		if (!kv_span_is(name, "Public-Lines"))
+			continue;
+		for (size_t i = 0; i < value.len; i++) {
+			if (value.p[i] < '0' || value.p[i] > '9' ||
+			    n > PEM_MAX_BYTES) {
+				n = 0;
+				break;
+			}
+			n = n * 10 + (size_t)(value.p[i] - '0');
+		}
+		body.p = text.p;
+		while (n-- > 0 && next_line(&text, &line))
+			;
+		body.len = (size_t)(text.p - body.p);
+		return decode_and_read(body, pem_copy_blob, o);
+	}
+	return pem_refuse(o, "PuTTY key file without Public-Lines");
+}
+
+static const struct form {
+	const char *label;
+	pem_read_fn read;
+} forms[] = {
+	{ "OPENSSH PRIVATE KEY", read_openssh },
+	{ "SSH2 PUBLIC KEY", pem_copy_blob },
+	{ "SSH2 ENCRYPTED PRIVATE KEY", refuse_ssh2_private },
+	{ "PUBLIC KEY", pem_read_spki },
+	{ "RSA PUBLIC KEY", pem_read_pkcs1 },
+	{ "PRIVATE KEY", pem_read_pkcs8 },
+	{ "ENCRYPTED PRIVATE KEY", refuse_encrypted },
+	{ "RSA PRIVATE KEY", pem_read_rsa_private },
+	{ "DSA PRIVATE KEY", pem_read_dsa_private },
+	{ "EC PRIVATE KEY", pem_read_ec_private },
+	{ "CERTIFICATE", pem_read_certificate },
+	{ "X509 CERTIFICATE", pem_read_certificate },
+	{ "TRUSTED CERTIFICATE", pem_read_certificate },
+	{ "CERTIFICATE REQUEST", pem_read_request },
+	{ "NEW CERTIFICATE REQUEST", pem_read_request },
+	{ "EC PARAMETERS", refuse_keyless },
+	{ "DSA PARAMETERS", refuse_keyless },
+	{ "DH PARAMETERS", refuse_keyless },
+	{ "X9.42 DH PARAMETERS", refuse_keyless },
+	{ "X509 CRL", refuse_keyless },
+};
+
 static bool
 read_armoured(struct kv_span text, const struct armour *armour,
     struct kv_span label, const struct pem_out *o)
@@ -398,7 +484,7 @@ read_armoured(struct kv_span text, const struct armour *armour,
 		    "%.*s: keyveto reads no key from this kind of PEM block",
 		    (int)label.len, (const char *)label.p);
 	return find_body(text, armour, label, &body, o) &&
-	    read_headers(&body, o) && pem_decode_and_read(body, form->read, o);
+	    read_headers(&body, o) && decode_and_read(body, form->read, o);
 }
 
 bool
@@ -411,13 +497,13 @@ pem_read(struct kv_span block, struct pem_key *key, char *why, size_t cap)
 
 	*key = (struct pem_key){ 0 };
 	why[0] = '\0';
-	if (!pem_next_line(&text, &line))
+	if (!next_line(&text, &line))
 		return pem_refuse(&o, "no BEGIN line");
 	line = trim(skip_bom(line));
 	if ((armour = find_begin(line, &label)) != NULL)
 		ok = read_armoured(text, armour, label, &o);
-	else if (pem_is_ppk(line))
-		ok = pem_read_ppk(text, &o);
+	else if (is_ppk(line))
+		ok = read_ppk(text, &o);
 	else
 		ok = pem_refuse(&o, "no BEGIN line");
 	if (!ok) {

@@ -433,6 +433,8 @@ read_typed(struct kv_span der, const char *type, int selection,
 	EVP_PKEY *pkey = NULL;
 	bool ok;
 
+	if (selection == EVP_PKEY_KEYPAIR && der.len > PRIVATE_MAX_BYTES)
+		return pem_refuse(o, "%s is too long", what);
 	ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, "DER", "type-specific", type,
 	    selection, get_libctx(), NULL);
 	if (ctx == NULL ||
@@ -454,72 +456,57 @@ pem_read_pkcs1(struct kv_span der, const struct pem_out *o)
 	return read_typed(der, "RSA", EVP_PKEY_PUBLIC_KEY, "RSA public key", o);
 }
 
-static bool
-read_private(struct kv_span der, const char *type, const char *what,
-    const struct pem_out *o)
-{
-	if (der.len > PRIVATE_MAX_BYTES)
-		return pem_refuse(o, "%s is too long", what);
-	return read_typed(der, type, EVP_PKEY_KEYPAIR, what, o);
-}
-
 bool
 pem_read_rsa_private(struct kv_span der, const struct pem_out *o)
 {
-	return read_private(der, "RSA", "RSA private key", o);
+	return read_typed(der, "RSA", EVP_PKEY_KEYPAIR, "RSA private key", o);
 }
 
 bool
 pem_read_dsa_private(struct kv_span der, const struct pem_out *o)
 {
-	return read_private(der, "DSA", "DSA private key", o);
+	return read_typed(der, "DSA", EVP_PKEY_KEYPAIR, "DSA private key", o);
 }
 
 bool
 pem_read_ec_private(struct kv_span der, const struct pem_out *o)
 {
-	return read_private(der, "EC", "EC private key", o);
+	return read_typed(der, "EC", EVP_PKEY_KEYPAIR, "EC private key", o);
 }
 
-/* Converts known types only: OpenSSL may be slow with others, as DH. */
-static bool
-convert_pkcs8(PKCS8_PRIV_KEY_INFO *info, size_t len, const struct pem_out *o)
-{
-	char name[KV_KEYTYPE_NAME_BYTES];
-	const ASN1_OBJECT *algorithm;
-	EVP_PKEY *pkey;
-	bool ok;
-
-	if (!PKCS8_pkey_get0(&algorithm, NULL, NULL, NULL, info))
-		return refuse_openssl(o);
-	if (!is_known(algorithm)) {
-		OBJ_obj2txt(name, sizeof(name), algorithm, 0);
-		return pem_refuse(o,
-		    "private key of a type unknown here (%s): "
-		    "give its public key instead",
-		    name);
-	}
-	if (OBJ_obj2nid(algorithm) == NID_dsa && len > DSA_PRIVATE_MAX_BYTES)
-		return pem_refuse(o, "private key is too long");
-	if ((pkey = EVP_PKCS82PKEY_ex(info, get_libctx(), NULL)) == NULL)
-		return refuse_malformed(o, "private key");
-	ok = convert_pkey(pkey, o);
-	EVP_PKEY_free(pkey);
-	return ok;
-}
-
+/* Reads known types only: OpenSSL may be slow with others, as DH. */
 bool
 pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
 {
 	const unsigned char *p = der.p;
-	PKCS8_PRIV_KEY_INFO *info;
+	PKCS8_PRIV_KEY_INFO *info = NULL;
+	const ASN1_OBJECT *algorithm;
+	char name[KV_KEYTYPE_NAME_BYTES];
+	EVP_PKEY *pkey = NULL;
 	bool ok;
 
 	if (der.len > PRIVATE_MAX_BYTES)
 		return pem_refuse(o, "private key is too long");
 	info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &p, (long)der.len);
-	ok = info != NULL ? convert_pkcs8(info, der.len, o) :
-			    refuse_malformed(o, "private key");
+	if (info == NULL) {
+		ok = refuse_malformed(o, "private key");
+	} else if (!PKCS8_pkey_get0(&algorithm, NULL, NULL, NULL, info)) {
+		ok = refuse_openssl(o);
+	} else if (!is_known(algorithm)) {
+		OBJ_obj2txt(name, sizeof(name), algorithm, 0);
+		ok = pem_refuse(o,
+		    "private key of a type unknown here (%s): "
+		    "give its public key instead",
+		    name);
+	} else if (OBJ_obj2nid(algorithm) == NID_dsa &&
+	    der.len > DSA_PRIVATE_MAX_BYTES) {
+		ok = pem_refuse(o, "private key is too long");
+	} else {
+		pkey = EVP_PKCS82PKEY_ex(info, get_libctx(), NULL);
+		ok = pkey != NULL ? convert_pkey(pkey, o) :
+				    refuse_malformed(o, "private key");
+	}
+	EVP_PKEY_free(pkey);
 	PKCS8_PRIV_KEY_INFO_free(info);
 	ERR_clear_error();
 	return ok;

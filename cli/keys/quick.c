@@ -238,27 +238,19 @@ hash_rsa(struct workshop *w, uint8_t *blob, size_t len, struct kv_pkbf_hash *h)
 	return true;
 }
 
-static bool
-starts_with(struct kv_span text, const char *name, size_t len)
-{
-	return text.len > len && memcmp(text.p, name, len) == 0 &&
-	    text.p[len] == ' ';
-}
-
-/*
- * find_form returns the form of the line that text starts with: &rsa for RSA,
- * NULL for a form unknown here.
- */
+/* The form of RSA keys. hash_rsa finds their heads. */
 static const struct form rsa = { .name = "ssh-rsa", .name_len = 7 };
 
+/* The form of the line that text starts with; NULL if it is unknown here. */
 static const struct form *
 find_form(const struct workshop *w, struct kv_span text, bool ecdsa)
 {
-	if (starts_with(text, rsa.name, rsa.name_len))
-		return &rsa;
-	for (size_t i = 0; i < (ecdsa ? FORMS : 1); i++) {
-		if (starts_with(text, w->form[i].name, w->form[i].name_len))
-			return &w->form[i];
+	for (size_t i = 0; i <= (ecdsa ? FORMS : 1); i++) {
+		const struct form *f = i == 0 ? &rsa : &w->form[i - 1];
+
+		if (text.len > f->name_len && text.p[f->name_len] == ' ' &&
+		    memcmp(text.p, f->name, f->name_len) == 0)
+			return f;
 	}
 	return NULL;
 }
@@ -301,17 +293,11 @@ read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
 			   hash_form(f, blob, len, h);
 }
 
-static bool
-cannot_judge(const struct kv_judge *j)
-{
-	return j->broken[0] != '\0' || j->n_filters == 0;
-}
-
 bool
 quick_open(struct quick *q, const struct kv_judge *j)
 {
 	q->n_maps = 0;
-	if (cannot_judge(j))
+	if (j->broken[0] != '\0' || j->n_filters == 0)
 		return false;
 	for (size_t i = 0; i < j->n_filters; i++) {
 		if (j->filter[i].pkbf.fd == -1 ||
