@@ -15,7 +15,7 @@
 
 /* A block of input for one thread, and what the thread found. */
 struct unit {
-	enum { UNIT_FREE, UNIT_QUEUED, UNIT_DONE } state;
+	bool done;
 	struct input_block block;
 	char *path; /* block.path: a copy, since the reader's is freed */
 	const struct quick *quick; /* NULL: judge every key by kv_verdict */
@@ -41,17 +41,11 @@ struct pool {
 	struct unit here; /* what the reading thread itself found */
 };
 
+/* model is a report whose totals are zero. */
 static bool
 open_buffers(struct unit *u, const struct report *model)
 {
-	u->report = (struct report){
-		.judge = model->judge,
-		.json = model->json,
-		.all = model->all,
-		.quiet = model->quiet,
-		.account = model->account,
-		.now = model->now,
-	};
+	u->report = *model;
 	u->report.out = open_memstream(&u->out, &u->out_len);
 	u->report.err = open_memstream(&u->err, &u->err_len);
 	return u->report.out != NULL && u->report.err != NULL;
@@ -134,7 +128,7 @@ run_worker(void *arg)
 		input_read_block(&u->block, &sink);
 		free(u->block.buffer);
 		pthread_mutex_lock(&p->lock);
-		u->state = UNIT_DONE;
+		u->done = true;
 		pthread_cond_signal(&p->done);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -148,14 +142,13 @@ print_done_units(struct pool *p, size_t keep)
 	while (p->tail - p->head > keep) {
 		struct unit *u = &p->unit[p->head % p->n_units];
 
-		while (u->state != UNIT_DONE)
+		while (!u->done)
 			pthread_cond_wait(&p->done, &p->lock);
 		pthread_mutex_unlock(&p->lock);
 		print_unit(p, u);
 		free(u->path);
 		u->path = NULL;
 		pthread_mutex_lock(&p->lock);
-		u->state = UNIT_FREE;
 		p->head++;
 	}
 }
@@ -164,8 +157,6 @@ print_done_units(struct pool *p, size_t keep)
 static void
 print_queued(struct pool *p)
 {
-	if (p->n_threads == 0)
-		return;
 	pthread_mutex_lock(&p->lock);
 	print_done_units(p, 0);
 	pthread_mutex_unlock(&p->lock);
@@ -245,7 +236,7 @@ here_block(const struct input_block *block, void *arg)
 		exit_out_of_memory();
 	u->block = *block;
 	u->block.path = u->path;
-	u->state = UNIT_QUEUED;
+	u->done = false;
 	p->tail++;
 	pthread_cond_signal(&p->work);
 	pthread_mutex_unlock(&p->lock);
@@ -261,9 +252,6 @@ start_workers(struct pool *p, size_t jobs, const struct quick *quick)
 	/* Freed buffers are kept: new ones would cost page faults. */
 	(void)mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024);
 	(void)mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->work, NULL);
-	pthread_cond_init(&p->done, NULL);
 	/* How far the reader can be ahead of the slowest worker. */
 	p->n_units = 8 * jobs;
 	p->unit = calloc(p->n_units, sizeof(*p->unit));
@@ -303,12 +291,10 @@ end_workers(struct pool *p)
 {
 	print_queued(p);
 	print_unit(p, &p->here);
-	if (p->n_threads > 0) {
-		pthread_mutex_lock(&p->lock);
-		p->stop = true;
-		pthread_cond_broadcast(&p->work);
-		pthread_mutex_unlock(&p->lock);
-	}
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
 	for (size_t i = 0; i < p->n_threads; i++)
 		pthread_join(p->thread[i], NULL);
 	for (size_t i = 0; i < p->n_units; i++)
@@ -320,14 +306,20 @@ end_workers(struct pool *p)
 
 /*
  * Reads the paths, up to a NULL, prints findings to r->out and r->err, in the
- * order of the input, and adds the totals to r. jobs is the number of threads
+ * order of the input, and sets the totals of r, which were zero. jobs is the number of threads
  * that judge keys, at least 1. Ends the process if memory runs out.
  */
 static void
 check_paths(struct report *r, char **paths, size_t jobs,
     struct progress *progress)
 {
-	struct pool p = { .total = r, .progress = progress };
+	struct pool p = {
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.work = PTHREAD_COND_INITIALIZER,
+		.done = PTHREAD_COND_INITIALIZER,
+		.total = r,
+		.progress = progress,
+	};
 	struct quick quick;
 	/* --all prints every key, so quick_judge may not skip any. */
 	bool is_quick = !r->all && quick_open(&quick, r->judge);

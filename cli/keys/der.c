@@ -52,16 +52,6 @@ get_element(struct kv_span *data, uint8_t *tagp, struct kv_span *contentp)
 	return true;
 }
 
-static bool
-is_line_end(struct kv_span s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.p[i] != '\r' && s.p[i] != '\n')
-			return false;
-	}
-	return true;
-}
-
 /*
  * A SEQUENCE that ends at the end of the data (but for line ends) or beyond it.
  * Its first element is an INTEGER, or a SEQUENCE that starts with an OID
@@ -80,11 +70,12 @@ pem_looks_like_der(struct kv_span data)
 		return false;
 	if ((header = get_header(&data, &tag, &outer)) != HEADER_WHOLE)
 		return header == HEADER_SHORT;
-	if (outer == 0 || outer > PEM_MAX_BYTES ||
-	    (data.len > outer &&
-		!is_line_end(
-		    (struct kv_span){ data.p + outer, data.len - outer })))
+	if (outer == 0 || outer > PEM_MAX_BYTES)
 		return false;
+	for (size_t i = outer; i < data.len; i++) {
+		if (data.p[i] != '\r' && data.p[i] != '\n')
+			return false;
+	}
 	if (data.len == 0 || data.p[0] == TAG_INTEGER)
 		return true;
 	if (data.p[0] != TAG_SEQUENCE)

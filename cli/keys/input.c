@@ -55,31 +55,30 @@ give_problem(const struct reader *r, uint64_t line, const char *reason)
 	r->sink->problem(&p, r->sink->arg);
 }
 
-static void
-give_key(const struct reader *r, uint64_t line, enum kv_part part,
-    const struct kv_pubkey *key, struct kv_span comment)
-{
-	const struct input_key k = {
-		.path = r->path,
-		.line = line,
-		.part = part,
-		.key = *key,
-		.type = kv_keytype_name(key->type),
-		.bits = kv_pubkey_bits(key),
-		.comment = comment,
-	};
-
-	r->sink->key(&k, r->sink->arg);
-}
-
+/* Passes on a key, and the CA's key if it is a certificate. */
 static void
 give_sshkey(const struct reader *r, uint64_t line, const struct kv_sshkey *key,
     struct kv_span comment)
 {
-	if (key->key.type != KV_KEY_NONE)
-		give_key(r, line, KV_PART_KEY, &key->key, comment);
-	if (key->ca.type != KV_KEY_NONE)
-		give_key(r, line, KV_PART_CA, &key->ca, comment);
+	const struct kv_pubkey *part[] = {
+		[KV_PART_KEY] = &key->key,
+		[KV_PART_CA] = &key->ca,
+	};
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		const struct input_key k = {
+			.path = r->path,
+			.line = line,
+			.part = (enum kv_part)i,
+			.key = *part[i],
+			.type = kv_keytype_name(part[i]->type),
+			.bits = kv_pubkey_bits(part[i]),
+			.comment = comment,
+		};
+
+		if (part[i]->type != KV_KEY_NONE)
+			r->sink->key(&k, r->sink->arg);
+	}
 }
 
 static void
@@ -191,26 +190,6 @@ skip_marker(struct kv_span *text)
 	return rest.len == 0 || rest.p[0] != '@';
 }
 
-static void
-give_unknown_type(const struct reader *r, const struct kv_line *line)
-{
-	char name[KV_KEYTYPE_NAME_BYTES];
-	size_t len = line->type.len < sizeof(name) - 1 ?
-	    line->type.len :
-	    sizeof(name) - 1;
-	const struct input_problem p = {
-		.path = r->path,
-		.line = r->line,
-		.unknown_type = true,
-		.type = name,
-		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
-	};
-
-	memcpy(name, line->type.p, len);
-	name[len] = '\0';
-	r->sink->problem(&p, r->sink->arg);
-}
-
 /*
  * A protocol 1 key has a modulus of hundreds of digits. A shorter line of
  * numbers is just a table.
@@ -255,6 +234,14 @@ static void
 read_line(struct reader *r, struct kv_span text)
 {
 	struct kv_line line = { 0 };
+	char name[KV_KEYTYPE_NAME_BYTES] = "";
+	const struct input_problem unknown = {
+		.path = r->path,
+		.line = r->line,
+		.unknown_type = true,
+		.type = name,
+		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
+	};
 	bool marked;
 	enum kv_err err;
 
@@ -277,7 +264,10 @@ read_line(struct reader *r, struct kv_span text)
 			give_sshkey(r, r->line, &line.key, line.comment);
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
-		give_unknown_type(r, &line);
+		memcpy(name, line.type.p,
+		    line.type.len < sizeof(name) ? line.type.len :
+						   sizeof(name) - 1);
+		r->sink->problem(&unknown, r->sink->arg);
 	} else if (has_key_after_bom(r, text)) {
 		give_problem(r, r->line,
 		    "byte order mark before the key: "

@@ -70,24 +70,12 @@ pem_refuse_encrypted(const struct pem_out *o)
 	    "key (.pub) instead");
 }
 
-/* Refuses with "unknown key type NAME", if the blob has a name. */
-static bool
-refuse_type(struct kv_span blob, const struct pem_out *o)
-{
-	struct kv_bytes b = { blob.p, blob.len };
-	struct kv_span name;
-
-	if (kv_bytes_get_name(&b, &name) != KV_OK || name.len == 0 ||
-	    name.len >= KV_KEYTYPE_NAME_BYTES)
-		return pem_refuse(o, "%s", kv_strerror(KV_ERR_TYPE_UNKNOWN));
-	return pem_refuse(o, "%s %.*s", kv_strerror(KV_ERR_TYPE_UNKNOWN),
-	    (int)name.len, (const char *)name.p);
-}
-
 bool
 pem_copy_blob(struct kv_span blob, const struct pem_out *o)
 {
+	struct kv_bytes b = { blob.p, blob.len };
 	struct pem_key *key = o->key;
+	struct kv_span name;
 	enum kv_err r;
 
 	if (blob.len == 0)
@@ -96,8 +84,11 @@ pem_copy_blob(struct kv_span blob, const struct pem_out *o)
 		return pem_refuse(o, "%s", kv_strerror(KV_ERR_MEMORY));
 	memcpy(key->blob, blob.p, blob.len);
 	r = kv_sshkey_parse(key->blob, blob.len, &key->ssh);
-	if (r == KV_ERR_TYPE_UNKNOWN && key->ssh.key.type == KV_KEY_NONE)
-		return refuse_type(blob, o);
+	if (r == KV_ERR_TYPE_UNKNOWN && key->ssh.key.type == KV_KEY_NONE &&
+	    kv_bytes_get_name(&b, &name) == KV_OK && name.len > 0 &&
+	    name.len < KV_KEYTYPE_NAME_BYTES)
+		return pem_refuse(o, "%s %.*s", kv_strerror(r), (int)name.len,
+		    (const char *)name.p);
 	if (r != KV_OK)
 		return pem_refuse(o, "%s", kv_strerror(r));
 	return true;

@@ -126,24 +126,6 @@ make_rsa_form(struct rsa_form *f, size_t n_len, size_t e_len)
 	return true;
 }
 
-static bool
-make_forms(struct workshop *w)
-{
-	static const enum kv_keytype types[FORMS] = {
-		KV_KEY_ED25519,
-		KV_KEY_ECDSA_P256,
-		KV_KEY_ECDSA_P384,
-		KV_KEY_ECDSA_P521,
-	};
-
-	for (size_t i = 0; !w->ready && i < FORMS; i++) {
-		if (!make_form(&w->form[i], types[i]))
-			return false;
-	}
-	w->ready = true;
-	return true;
-}
-
 /*
  * Decodes canonical base64 up to the first character that is not base64. *lenp
  * is the number of bytes. Returns the number of characters; 0 if it is not
@@ -322,9 +304,19 @@ quick_hash(struct kv_span text, unsigned int flags,
     struct quick_line line[static QUICK_LINES],
     struct kv_pkbf_hash hash[static QUICK_LINES], size_t *n_hashesp)
 {
+	static const enum kv_keytype types[FORMS] = {
+		KV_KEY_ED25519,
+		KV_KEY_ECDSA_P256,
+		KV_KEY_ECDSA_P384,
+		KV_KEY_ECDSA_P521,
+	};
 	struct workshop *w = &workshop;
 	size_t n = 0, n_hashes = 0;
-	bool able = make_forms(w), more = true;
+	bool able = true, more = true;
+
+	for (size_t i = 0; !w->ready && able && i < FORMS; i++)
+		able = make_form(&w->form[i], types[i]);
+	w->ready = able;
 
 	for (; n < QUICK_LINES && text.len > 0 && more; n++) {
 		const uint8_t *nl;

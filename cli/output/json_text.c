@@ -8,20 +8,6 @@
 
 #include "command.h"
 
-/*
- * Whether the bytes can stand in JSON as they are: UTF-8 without DEL, the only
- * control character that JSON does not escape.
- */
-static bool
-is_json_text(const uint8_t *p, size_t len)
-{
-	json_t *s = json_stringn((const char *)p, len);
-	bool ok = s != NULL && memchr(p, 0x7f, len) == NULL;
-
-	json_decref(s);
-	return ok;
-}
-
 json_t *
 json_bytes(const void *text, size_t len)
 {
@@ -31,8 +17,11 @@ json_bytes(const void *text, size_t len)
 
 	if (len == 0)
 		return json_string("");
-	if (is_json_text(p, len))
-		return json_stringn(text, len);
+	/* NULL if they are not UTF-8. JSON escapes all controls but DEL. */
+	value = json_stringn(text, len);
+	if (value != NULL && memchr(p, 0x7f, len) == NULL)
+		return value;
+	json_decref(value);
 	if ((escaped = malloc(len * 4 + 1)) == NULL)
 		return NULL;
 	out = escaped;

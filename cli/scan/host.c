@@ -139,7 +139,7 @@ find_address(struct host *h)
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICSERV,
 	};
-	const struct scan_target *t = h->job->target;
+	const struct scan_target *t = &h->job->target;
 	struct addrinfo *found;
 	int error;
 
@@ -171,31 +171,39 @@ find_address(struct host *h)
 static ssh_session
 new_session(const struct host *h)
 {
-	ssh_session s = ssh_new();
 	const long timeout = (long)h->job->timeout + 60;
 	const int no = 0, rsa_min = RSA_MIN_BITS;
+	/* Without those that are not needed, fewer servers can be asked. */
+	const struct {
+		enum ssh_options_e option;
+		bool needed;
+		const void *value;
+	} options[] = {
+		{ SSH_OPTIONS_PROCESS_CONFIG, true, &no },
+		{ SSH_OPTIONS_SSH_DIR, true, "/nonexistent" },
+		{ SSH_OPTIONS_KNOWNHOSTS, true, "/dev/null" },
+		{ SSH_OPTIONS_GLOBAL_KNOWNHOSTS, true, "/dev/null" },
+		{ SSH_OPTIONS_USER, true, "keyveto" },
+		{ SSH_OPTIONS_HOST, true, h->job->target.host },
+		{ SSH_OPTIONS_TIMEOUT, true, &timeout },
+		{ SSH_OPTIONS_KEY_EXCHANGE, false, KEX },
+		{ SSH_OPTIONS_CIPHERS_C_S, false, CIPHERS },
+		{ SSH_OPTIONS_CIPHERS_S_C, false, CIPHERS },
+		{ SSH_OPTIONS_HMAC_C_S, false, MACS },
+		{ SSH_OPTIONS_HMAC_S_C, false, MACS },
+		{ SSH_OPTIONS_RSA_MIN_SIZE, false, &rsa_min },
+	};
+	ssh_session s = ssh_new();
 
-	if (s == NULL)
-		return NULL;
-	if (ssh_options_set(s, SSH_OPTIONS_PROCESS_CONFIG, &no) != SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_SSH_DIR, "/nonexistent") != SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") != SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") !=
-		SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_USER, "keyveto") != SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_HOST, h->job->target->host) !=
-		SSH_OK ||
-	    ssh_options_set(s, SSH_OPTIONS_TIMEOUT, &timeout) != SSH_OK) {
-		ssh_free(s);
-		return NULL;
+	for (size_t i = 0;
+	     s != NULL && i < sizeof(options) / sizeof(options[0]); i++) {
+		if (ssh_options_set(s, options[i].option, options[i].value) !=
+			SSH_OK &&
+		    options[i].needed) {
+			ssh_free(s);
+			s = NULL;
+		}
 	}
-	/* Optional: without these, fewer servers can be asked. */
-	(void)ssh_options_set(s, SSH_OPTIONS_KEY_EXCHANGE, KEX);
-	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_C_S, CIPHERS);
-	(void)ssh_options_set(s, SSH_OPTIONS_CIPHERS_S_C, CIPHERS);
-	(void)ssh_options_set(s, SSH_OPTIONS_HMAC_C_S, MACS);
-	(void)ssh_options_set(s, SSH_OPTIONS_HMAC_S_C, MACS);
-	(void)ssh_options_set(s, SSH_OPTIONS_RSA_MIN_SIZE, &rsa_min);
 	return s;
 }
 

@@ -23,7 +23,7 @@ enum scan_tag {
 };
 
 struct scan_job {
-	const struct scan_target *target;
+	struct scan_target target;
 	unsigned int timeout; /* seconds for each connection */
 };
 

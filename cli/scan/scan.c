@@ -25,7 +25,6 @@
 
 /* A server that is being asked. */
 struct slot {
-	struct scan_target target;
 	struct scan_job job;
 	struct child child;
 	struct record_in in;
@@ -51,60 +50,47 @@ report_reason(struct scan *s, const char *name, const char *reason)
 	report_problem(&s->report, &p);
 }
 
-static void
-report_server_key(struct scan *s, const char *name, struct kv_span text)
-{
-	static uint8_t blob[KV_BLOB_MAX_BYTES];
-	struct kv_sshkey parsed;
-	struct input_key key = { .path = name };
-	size_t len;
-	enum kv_err r;
-
-	if ((r = kv_base64_decode((const char *)text.p, text.len, blob,
-		 sizeof(blob), &len)) != KV_OK ||
-	    (r = kv_sshkey_parse(blob, len, &parsed)) != KV_OK) {
-		report_reason(s, name, kv_strerror(r));
-		return;
-	}
-	key.key = parsed.key;
-	key.type = kv_keytype_name(parsed.key.type);
-	key.bits = kv_pubkey_bits(&parsed.key);
-	report_key(&s->report, &key);
-}
-
 /* Reports one record of a child; not SCAN_PHASE. */
 static void
 report_record(struct scan *s, const char *name, uint8_t tag,
     struct kv_span text)
 {
+	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	char copy[4096];
-	struct input_problem unknown = {
-		.path = name,
-		.unknown_type = true,
-		.type = copy,
-		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
-	};
+	struct input_problem problem = { .path = name, .reason = copy };
+	struct input_key key = { .path = name };
+	struct kv_sshkey parsed;
+	size_t len;
+	enum kv_err r;
 
 	snprintf(copy, sizeof(copy), "%.*s", (int)text.len,
 	    (const char *)text.p);
-	switch (tag) {
-	case SCAN_KEY:
-		report_server_key(s, name, text);
-		break;
-	case SCAN_PROBLEM:
-		report_reason(s, name, copy);
-		break;
-	case SCAN_UNKNOWN:
-		report_problem(&s->report, &unknown);
-		break;
+	if (tag == SCAN_UNKNOWN) {
+		problem.unknown_type = true;
+		problem.type = copy;
+		problem.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN);
+	} else if (tag == SCAN_KEY) {
+		r = kv_base64_decode((const char *)text.p, text.len, blob,
+		    sizeof(blob), &len);
+		if (r == KV_OK)
+			r = kv_sshkey_parse(blob, len, &parsed);
+		if (r == KV_OK) {
+			key.key = parsed.key;
+			key.type = kv_keytype_name(parsed.key.type);
+			key.bits = kv_pubkey_bits(&parsed.key);
+			report_key(&s->report, &key);
+			return;
+		}
+		problem.reason = kv_strerror(r);
 	}
+	report_problem(&s->report, &problem);
 }
 
 /* Reports all records of a child, after its end. */
 static void
 finish_slot(struct scan *s, struct slot *slot, bool too_much)
 {
-	const char *name = slot->target.name;
+	const char *name = slot->job.target.name;
 	struct kv_span text, phase = { (const uint8_t *)"starting", 8 };
 	struct kv_bytes payload;
 	char why[512];
@@ -128,16 +114,17 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
 	}
 	if (too_much)
 		report_reason(s, name, "the server sent too much");
-	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-		snprintf(why, sizeof(why),
-		    "no answer within %u second%s, "
-		    "while %.*s (--timeout)",
-		    s->timeout, cli_plural(s->timeout, "", "s"), (int)phase.len,
-		    (const char *)phase.p);
-		report_reason(s, name, why);
-	} else if (status != 0) {
-		snprintf(why, sizeof(why), "the scan of it ended while %.*s",
-		    (int)phase.len, (const char *)phase.p);
+	else if (status != 0) {
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+			snprintf(why, sizeof(why),
+			    "no answer within %u second%s, "
+			    "while %.*s (--timeout)",
+			    s->timeout, cli_plural(s->timeout, "", "s"),
+			    (int)phase.len, (const char *)phase.p);
+		else
+			snprintf(why, sizeof(why),
+			    "the scan of it ended while %.*s", (int)phase.len,
+			    (const char *)phase.p);
 		report_reason(s, name, why);
 	}
 	record_in_free(&slot->in);
@@ -197,16 +184,13 @@ start_host(struct scan *s, const char *text)
 
 	while (slot->child.pid != -1)
 		slot++;
-	if ((why = parse_target(text, &slot->target)) != NULL) {
+	if ((why = parse_target(text, &slot->job.target)) != NULL) {
 		report_reason(s, text, why);
 		return;
 	}
-	slot->job = (struct scan_job){
-		.target = &slot->target,
-		.timeout = s->timeout,
-	};
+	slot->job.timeout = s->timeout;
 	if (!child_start(&slot->child, scan_host, &slot->job)) {
-		report_reason(s, slot->target.name, strerror(errno));
+		report_reason(s, slot->job.target.name, strerror(errno));
 		return;
 	}
 	s->n_busy++;
