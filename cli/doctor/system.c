@@ -13,6 +13,7 @@
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/tree.h"
+#include "sshd_config/words.h"
 
 #define LOG_SOCKET "/dev/log"
 
@@ -36,7 +37,7 @@ check_option(void *arg, const struct sshd_start *start, const char *keyword,
 	else if (strcasecmp(keyword, "UsePAM") == 0)
 		bypasses = strcasecmp(value, "yes") != 0;
 	else
-		unseen = sshd_arguments_decide(keyword) ||
+		unseen = (sshd_keyword(keyword) & SSHD_KEYWORD_DECIDES) != 0 ||
 		    strcasecmp(keyword, "PermitTunnel") == 0;
 	if (bypasses || unseen)
 		doctor_add(d, bypasses ? DOCTOR_BROKEN : DOCTOR_WARNING,

@@ -48,22 +48,14 @@ static void
 check_option(void *arg, const struct sshd_start *start, const char *keyword,
     const char *value)
 {
-	/* Keywords that enable does not write, and whose value is one word. */
-	static const char *const keywords[] = {
-		"HostbasedAuthentication",
-		"PubkeyAuthentication",
-		"StrictModes",
-		"UsePAM",
-	};
+	const unsigned int is = sshd_keyword(keyword);
 	struct started *s = arg;
 
-	if (!sshd_arguments_decide(keyword))
+	/* enable writes no switch: it may stand there if the files agree. */
+	if (!(is & SSHD_KEYWORD_DECIDES) ||
+	    ((is & SSHD_KEYWORD_SWITCH) &&
+		sshd_text_is(s->dump, keyword, value)))
 		return;
-	/* Such an option may say the same as the files. */
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (strcasecmp(keyword, keywords[i]) == 0 &&
-		    sshd_text_is(s->dump, keyword, value))
-			return;
 	/* check_file prints a message about an sshd with another file. */
 	if (start->file != NULL && !is_usual_file(start->file))
 		return;

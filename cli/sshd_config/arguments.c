@@ -7,167 +7,83 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
+#include "host/read.h"
 #include "host/sshd_process.h"
 #include "sshd_config/sshd_config.h"
+#include "sshd_config/words.h"
 
 #define ARGUMENTS_BYTES (64 * 1024)
 /* A backslash is the shell's, or stands for a tab in a title set by sshd. */
 #define BLANKS " \t\r\n\"'\\"
 #define SYSTEMCTL "/usr/bin/systemctl"
 
-bool
-sshd_arguments_decide(const char *keyword)
-{
-	static const char *const keywords[] = {
-		"AuthenticationMethods",
-		"AuthorizedKeysCommand",
-		"AuthorizedKeysCommandUser",
-		"AuthorizedKeysFile",
-		"AuthorizedPrincipalsCommand",
-		"AuthorizedPrincipalsCommandUser",
-		"AuthorizedPrincipalsFile",
-		"HostbasedAuthentication",
-		"Include",
-		"PAMServiceName",
-		"PubkeyAuthentication",
-		"StrictModes",
-		"TrustedUserCAKeys",
-		"UsePAM",
-	};
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (strcasecmp(keyword, keywords[i]) == 0)
-			return true;
-	return false;
-}
-
-/* A command line that is split into words. */
-struct words {
-	char *text, *rest;   /* for strtok_r */
-	const char *letters; /* the letters of "-Do" that are still to read */
-	bool doubtful;	     /* an option may be a part of an -o value */
+struct option {
+	const char *file;	     /* of an -f; NULL for an -o */
+	const char *keyword, *value; /* of an -o */
 };
 
-/*
- * Whether the value of an -o option may have several words. The quotes around
- * it are lost, so that words behind it may belong to it.
- */
+/* The options in a command line that tell what sshd reads. */
+struct options {
+	char *memory; /* the strings below point into it */
+	struct option *v;
+	size_t n;
+	const char *file; /* of the last -f that is no part of an -o value */
+	bool asks;	  /* sshd answers a question and ends */
+};
+
+/* Reads text. Always call free_options. False, with no options, on ENOMEM. */
 static bool
-may_have_words(const char *setting)
-{
-	static const char *const keywords[] = {
-		"AuthorizedKeysCommand",
-		"AuthorizedPrincipalsCommand",
-		"ForceCommand",
-		"SetEnv",
-		"Subsystem",
-		"VersionAddendum",
-	};
-	const size_t len = strcspn(setting, "=");
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (strlen(keywords[i]) == len &&
-		    strncasecmp(setting, keywords[i], len) == 0)
-			return true;
-	return false;
-}
-
-static char *
-next_word(struct words *w)
-{
-	char *word = strtok_r(w->text, BLANKS, &w->rest);
-
-	w->text = NULL;
-	return word;
-}
-
-/*
- * The letter of the next option; '\0' at the end. *argumentp is its argument,
- * or NULL.
- */
-static char
-next_option(struct words *w, const char **argumentp)
+read_options(const char *text, struct options *o)
 {
 	/* Of all versions up to OpenSSH 10.5 (sshd.c, getopt). */
 	static const char with_argument[] = "CEbcfghkopu";
-	const char *word;
-	char letter;
+	bool doubtful = false; /* an option may be a part of an -o value */
+	char *rest, *word;
 
-	*argumentp = NULL;
-	while (w->letters == NULL || *w->letters == '\0') {
-		if ((word = next_word(w)) == NULL)
-			return '\0';
-		if (word[0] == '-' && word[1] != '-')
-			w->letters = word + 1;
+	*o = (struct options){ .memory = strdup(text) };
+	o->v = calloc(strlen(text) + 1, sizeof(*o->v));
+	if (o->memory == NULL || o->v == NULL)
+		return false;
+	for (word = strtok_r(o->memory, BLANKS, &rest); word != NULL;
+	     word = strtok_r(NULL, BLANKS, &rest)) {
+		char *p = word, *argument, *value;
+
+		if (word[0] != '-' || word[1] == '-')
+			continue;
+		while (*++p != '\0' && strchr(with_argument, *p) == NULL)
+			o->asks |= !doubtful && strchr("tTGV", *p) != NULL;
+		if (*p == '\0')
+			continue;
+		argument = p[1] != '\0' ? p + 1 : strtok_r(NULL, BLANKS, &rest);
+		if (argument == NULL)
+			break;
+		if (*p == 'f') {
+			o->v[o->n++].file = argument;
+			if (!doubtful)
+				o->file = argument;
+		} else if (*p == 'o') {
+			/* A blank or a "=" stands before the value. */
+			if ((value = strchr(argument, '=')) != NULL)
+				*value++ = '\0';
+			else
+				value = strtok_r(NULL, BLANKS, &rest);
+			o->v[o->n].keyword = argument;
+			o->v[o->n++].value = value != NULL ? value : "";
+			/* Its quotes are lost: the next words may be its. */
+			if (sshd_keyword(argument) & SSHD_KEYWORD_WORDS)
+				doubtful = true;
+		}
 	}
-	letter = *w->letters++;
-	if (strchr(with_argument, letter) == NULL)
-		return letter;
-	*argumentp = *w->letters != '\0' ? w->letters : next_word(w);
-	w->letters = NULL;
-	if (letter == 'o' && *argumentp != NULL && may_have_words(*argumentp))
-		w->doubtful = true;
-	return letter;
+	return true;
 }
 
-/* Calls found->option. A blank or a "=" stands before the value. */
 static void
-call_option(const struct sshd_arguments *found, const struct sshd_start *start,
-    const char *setting, struct words *w)
+free_options(struct options *o)
 {
-	char *keyword = strdup(setting), *value;
-	const char *word = NULL;
-
-	if (keyword == NULL)
-		return;
-	if ((value = strchr(keyword, '=')) != NULL)
-		*value++ = '\0';
-	else
-		word = next_word(w);
-	found->option(found->arg, start, keyword,
-	    value != NULL    ? value :
-		word != NULL ? word :
-			       "");
-	free(keyword);
-}
-
-/*
- * Whether an sshd with these arguments answers a question and ends. text must
- * not be a title that sshd has set.
- */
-static bool
-is_question(const char *text)
-{
-	char *copy = strdup(text);
-	struct words w = { .text = copy };
-	const char *argument;
-	bool asks = false;
-	char letter;
-
-	while (copy != NULL && (letter = next_option(&w, &argument)) != '\0')
-		asks |= !w.doubtful && strchr("tTGV", letter) != NULL;
-	free(copy);
-	return asks;
-}
-
-/*
- * The argument of the last -f, which is the one that counts. Ignores one that
- * may be part of an -o value. NULL if there is none.
- */
-static const char *
-find_file(char *text)
-{
-	struct words w = { .text = text };
-	const char *argument, *file = NULL;
-	char letter;
-
-	while ((letter = next_option(&w, &argument)) != '\0')
-		if (letter == 'f' && argument != NULL && !w.doubtful)
-			file = argument;
-	return file;
+	free(o->memory);
+	free(o->v);
 }
 
 /*
@@ -184,54 +100,41 @@ find_titled(const char *title)
 	    NULL;
 }
 
-/* Calls found->name. */
-static void
-call_name(const struct sshd_arguments *found, const struct sshd_start *start,
-    const char *title)
-{
-	const char *shown = find_titled(title);
-	const char *word = shown != NULL ? shown : title;
-	size_t len = strcspn(word, " ");
-	const char *base = memrchr(word, '/', len);
-	char *name;
-
-	base = base != NULL ? base + 1 : word;
-	len -= (size_t)(base - word);
-	if ((name = strndup(base, len)) == NULL)
-		return;
-	found->name(found->arg, start, name);
-	free(name);
-}
-
 /*
- * Calls the functions with the arguments in text. title is the title of a
- * process; NULL for a file or a unit.
+ * Calls the functions with the arguments in text. is_process: text is the title
+ * of a process, not from a file or a unit.
  */
 static void
 report_arguments(const struct sshd_arguments *found, const char *place,
-    const char *text, const char *title)
+    const char *text, bool is_process)
 {
-	char *first = strdup(text), *second = strdup(text);
-	struct sshd_start start = { .place = place, .listens = title != NULL };
-	struct words w = { .text = second };
-	const bool ok = first != NULL && second != NULL;
-	const char *argument;
-	char letter;
+	struct sshd_start start = { .place = place, .listens = is_process };
+	struct options o;
 
-	if (ok)
-		start.file = find_file(first);
-	else
+	if (!read_options(text, &o))
 		found->unseen(found->arg, place, strerror(ENOMEM));
-	if (title != NULL)
-		call_name(found, &start, title);
-	while (ok && (letter = next_option(&w, &argument)) != '\0') {
-		if (letter == 'f' && argument != NULL)
-			found->file(found->arg, &start, argument);
-		else if (letter == 'o' && argument != NULL)
-			call_option(found, &start, argument, &w);
+	start.file = o.file;
+	if (is_process) {
+		const char *shown = find_titled(text);
+		const char *word = shown != NULL ? shown : text;
+		const char *end = word + strcspn(word, " ");
+		const char *slash = memrchr(word, '/', (size_t)(end - word));
+		char *name;
+
+		if (slash != NULL)
+			word = slash + 1;
+		if ((name = strndup(word, (size_t)(end - word))) != NULL)
+			found->name(found->arg, &start, name);
+		free(name);
 	}
-	free(first);
-	free(second);
+	for (size_t i = 0; i < o.n; i++) {
+		if (o.v[i].file != NULL)
+			found->file(found->arg, &start, o.v[i].file);
+		else
+			found->option(found->arg, &start, o.v[i].keyword,
+			    o.v[i].value);
+	}
+	free_options(&o);
 }
 
 /* Calls found->unseen with errno, unless the file or process does not exist. */
@@ -254,68 +157,15 @@ static bool
 read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n = 1;
-	int saved;
+	ssize_t n = fd != -1 ? read_all(fd, text, ARGUMENTS_BYTES - 1) : -1;
+	int saved = n == ARGUMENTS_BYTES - 1 ? EFBIG : errno;
 
-	*lenp = 0;
-	if (fd == -1)
-		return false;
-	while (*lenp < ARGUMENTS_BYTES - 1 && n > 0) {
-		n = read(fd, text + *lenp, ARGUMENTS_BYTES - 1 - *lenp);
-		if (n > 0)
-			*lenp += (size_t)n;
-	}
-	saved = errno;
-	close(fd);
+	if (fd != -1)
+		close(fd);
+	*lenp = n > 0 ? (size_t)n : 0;
 	text[*lenp] = '\0';
-	errno = n > 0 ? EFBIG : saved;
-	return n == 0;
-}
-
-/*
- * Whether the title is that of an sshd that listens. A listener's title has its
- * arguments, a login's has the account. *cutp: the end of the title may be
- * missing, because the process had too little room for it.
- */
-static bool
-is_listener(const char *title, bool *cutp)
-{
-	const char *shown = find_titled(title);
-
-	*cutp = shown != NULL && strstr(title, "[listener]") == NULL;
-	return !*cutp || *shown == '/';
-}
-
-/*
- * Reports the arguments of an sshd, which text has. False if it does not
- * listen. An sshd that answers a question sets no title.
- */
-static bool
-report_listener(const struct sshd_arguments *found, const char *pid,
-    enum sshd_process what, const char *text)
-{
-	char place[64], *why;
-	bool cut;
-
-	if (!is_listener(text, &cut) ||
-	    (find_titled(text) == NULL && is_question(text)))
-		return false;
-	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
-	if (what == SSHD_PROCESS_ELSEWHERE) {
-		found->unseen(found->arg, place,
-		    "it runs in a chroot, and "
-		    "reads another /etc/ssh/sshd_config there: not looked at");
-		return false;
-	}
-	if (cut) {
-		if (asprintf(&why, "its arguments are cut off: %s", text) == -1)
-			why = NULL;
-		found->unseen(found->arg, place,
-		    why != NULL ? why : "its arguments are cut off");
-		free(why);
-	}
-	report_arguments(found, place, text, text);
-	return true;
+	errno = saved;
+	return n >= 0 && n < ARGUMENTS_BYTES - 1;
 }
 
 /* Reports a process's arguments. False if it is no sshd that listens. */
@@ -324,8 +174,11 @@ report_process(const struct sshd_arguments *found, const char *pid,
     char text[static ARGUMENTS_BYTES])
 {
 	const enum sshd_process what = sshd_process_kind(pid);
-	char path[64];
+	const char *titled;
+	char path[64], place[64], *why;
+	struct options o;
 	size_t len;
+	bool ends, cut;
 
 	snprintf(path, sizeof(path), "/proc/%.20s", pid);
 	if (what == SSHD_PROCESS_UNSEEN)
@@ -340,7 +193,34 @@ report_process(const struct sshd_arguments *found, const char *pid,
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '\0')
 			text[i] = ' ';
-	return report_listener(found, pid, what, text);
+	/* A listener's title has its arguments, a login's has the account. */
+	titled = find_titled(text);
+	cut = titled != NULL && strstr(text, "[listener]") == NULL;
+	if (cut && *titled != '/')
+		return false;
+	/* An sshd that answers a question sets no title. */
+	ends = titled == NULL && read_options(text, &o) && o.asks;
+	if (titled == NULL)
+		free_options(&o);
+	if (ends)
+		return false;
+	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
+	if (what == SSHD_PROCESS_ELSEWHERE) {
+		found->unseen(found->arg, place,
+		    "it runs in a chroot, and "
+		    "reads another /etc/ssh/sshd_config there: not looked at");
+		return false;
+	}
+	/* The process had too little room for the end of the title. */
+	if (cut) {
+		if (asprintf(&why, "its arguments are cut off: %s", text) == -1)
+			why = NULL;
+		found->unseen(found->arg, place,
+		    why != NULL ? why : "its arguments are cut off");
+		free(why);
+	}
+	report_arguments(found, place, text, true);
+	return true;
 }
 
 /* Reports all sshd that listen. Returns their number. */
@@ -420,7 +300,7 @@ report_defaults(const struct sshd_arguments *found, const char *path,
 			found->unseen(found->arg, path,
 			    "it takes options from "
 			    "elsewhere ($), which cannot be seen there");
-		report_arguments(found, path, line, NULL);
+		report_arguments(found, path, line, false);
 	}
 }
 
@@ -436,59 +316,49 @@ run_systemctl(const char *what, const char *how, const char *unit)
 }
 
 /*
- * Reports the arguments of a unit, unless systemctl's answer equals known: then
- * one name is an alias of the other. Returns the answer, which the caller
- * frees.
- */
-static char *
-report_unit(const struct sshd_arguments *found, const char *place,
-    const char *unit, const char *known)
-{
-	char *text = run_systemctl("show", "--property=ExecStart", unit);
-
-	if (text == NULL)
-		found->unseen(found->arg, place,
-		    "systemctl show does not tell how systemd starts it");
-	else if (known == NULL || strcmp(text, known) != 0)
-		report_arguments(found, place, text, NULL);
-	return text;
-}
-
-/* The same for the template that a socket starts, if the socket is active. */
-static char *
-report_template(const struct sshd_arguments *found, const char *name,
-    const char *known)
-{
-	char place[64], unit[64], *active;
-
-	snprintf(unit, sizeof(unit), "%s.socket", name);
-	if ((active = run_systemctl("is-active", "--quiet", unit)) == NULL)
-		return NULL;
-	free(active);
-	snprintf(place, sizeof(place), "%s@.service", name);
-	snprintf(unit, sizeof(unit), "%s@keyveto.service", name);
-	return report_unit(found, place, unit, known);
-}
-
-/*
  * Reports what systemd starts the next sshd with. With a socket, no process
  * listens that could be asked.
  */
 static void
 report_units(const struct sshd_arguments *found)
 {
-	char *ssh, *sshd, *from_ssh, *from_sshd;
+	static const struct {
+		const char *place, *unit;
+		const char *socket; /* starts the unit; NULL: nothing has to */
+		bool alias;	    /* it may be the unit before, renamed */
+	} units[] = {
+		{ "ssh.service", "ssh.service", NULL, false },
+		{ "sshd.service", "sshd.service", NULL, true },
+		{ "ssh@.service", "ssh@keyveto.service", "ssh.socket", false },
+		{ "sshd@.service", "sshd@keyveto.service", "sshd.socket",
+		    true },
+	};
+	char *last = NULL;
 
 	if (access("/run/systemd/system", F_OK) == -1)
 		return;
-	ssh = report_unit(found, "ssh.service", "ssh.service", NULL);
-	sshd = report_unit(found, "sshd.service", "sshd.service", ssh);
-	from_ssh = report_template(found, "ssh", NULL);
-	from_sshd = report_template(found, "sshd", from_ssh);
-	free(ssh);
-	free(sshd);
-	free(from_ssh);
-	free(from_sshd);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		char *text = NULL, *active = NULL;
+		const bool asked = units[i].socket == NULL ||
+		    (active = run_systemctl("is-active", "--quiet",
+			 units[i].socket)) != NULL;
+
+		if (asked)
+			text = run_systemctl("show", "--property=ExecStart",
+			    units[i].unit);
+		if (asked && text == NULL)
+			found->unseen(found->arg, units[i].place,
+			    "systemctl show does not tell how systemd starts "
+			    "it");
+		else if (asked &&
+		    !(units[i].alias && last != NULL &&
+			strcmp(text, last) == 0))
+			report_arguments(found, units[i].place, text, false);
+		free(active);
+		free(last);
+		last = text;
+	}
+	free(last);
 }
 
 size_t

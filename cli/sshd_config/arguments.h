@@ -48,13 +48,7 @@ struct sshd_arguments {
 size_t sshd_arguments_find(const struct sshd_arguments *found);
 
 /*
- * Whether an -o option with that keyword overrides where sshd_config says that
- * keys come from, or who judges them.
- */
-bool sshd_arguments_decide(const char *keyword);
-
-/*
- * What to do about such an option. "disable" comes first, because keyveto's
+ * What to do about an -o option that decides about keys. "disable" comes first, because keyveto's
  * lines override a line that is moved into sshd_config below them.
  */
 #define SSHD_ARGUMENTS_REMEDY \

@@ -55,6 +55,48 @@ sshd_words_keyword(char *line, char **restp)
 	return word == NULL || *word == '\0' || *word == '#' ? NULL : word;
 }
 
+unsigned int
+sshd_keyword(const char *line)
+{
+	enum {
+		D = SSHD_KEYWORD_DECIDES,
+		G = SSHD_KEYWORD_GUARD,
+		O = SSHD_KEYWORD_OPENS,
+		S = SSHD_KEYWORD_SWITCH,
+		W = SSHD_KEYWORD_WORDS,
+	};
+	static const struct {
+		const char *keyword;
+		unsigned int is;
+	} keywords[] = {
+		{ "AuthenticationMethods", D },
+		{ "AuthorizedKeysCommand", D | G | O | W },
+		{ "AuthorizedKeysCommandUser", D | G },
+		{ "AuthorizedKeysFile", D | G | O },
+		{ "AuthorizedPrincipalsCommand", D | G | O | W },
+		{ "AuthorizedPrincipalsCommandUser", D | G },
+		{ "AuthorizedPrincipalsFile", D | O },
+		{ "ForceCommand", W },
+		{ "HostbasedAuthentication", D | O | S },
+		{ "Include", D },
+		{ "PAMServiceName", D },
+		{ "PubkeyAuthentication", D | S },
+		{ "SetEnv", W },
+		{ "StrictModes", D | S },
+		{ "Subsystem", W },
+		{ "TrustedUserCAKeys", D | O },
+		{ "UsePAM", D | S },
+		{ "VersionAddendum", W },
+	};
+	const size_t len = strcspn(line, BLANKS "\"=");
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strlen(keywords[i].keyword) == len &&
+		    strncasecmp(line, keywords[i].keyword, len) == 0)
+			return keywords[i].is;
+	return 0;
+}
+
 /*
  * misc.c:argv_split: both kinds of quotes; backslashes before quotes,
  * backslashes and blanks; a word that starts with # ends the line.
