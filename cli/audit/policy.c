@@ -9,7 +9,6 @@
 
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
-#include "sshd_config/version.h"
 #include "sshd_config/words.h"
 
 #define QUESTIONS_MAX 16 /* to sshd at a time */

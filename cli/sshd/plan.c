@@ -12,7 +12,6 @@
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
-#include "sshd_config/version.h"
 #include "sshd_config/words.h"
 #include "ways/pam_decision.h"
 #include "ways/ways.h"

@@ -17,39 +17,21 @@
 #include "kv_wildcards.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
-#include "sshd_config/version.h"
 #include "sshd_config/words.h"
 
 #define LINE_BYTES (256 * 1024)
 
-/* "sshd -T" for accounts that Match blocks cannot tell apart. */
+/* sshd's settings for accounts that Match blocks cannot tell apart. */
 struct kind {
-	char *base, *next; /* without and with keyveto's lines */
+	struct sshd_settings *base, *next; /* without and with our lines */
 };
 
-/* Whether keyveto may change this line of "sshd -T". */
-static bool
-is_guards_keyword(const char *line)
-{
-	static const char *const keywords[] = {
-		"authorizedkeysfile ",
-		"authorizedkeyscommand ",
-		"authorizedkeyscommanduser ",
-		"authorizedprincipalscommand ",
-		"authorizedprincipalscommanduser ",
-		"hostkey ",
-	};
-
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
-		if (strncasecmp(line, keywords[i], strlen(keywords[i])) == 0)
-			return true;
-	return false;
-}
-
+/* Skips the lines of "sshd -T" that keyveto may change. */
 static const char *
 skip_guards_lines(const char *text)
 {
-	while (*text != '\0' && is_guards_keyword(text)) {
+	while ((sshd_keyword(text) & SSHD_KEYWORD_GUARD) ||
+	    strncasecmp(text, "hostkey ", 8) == 0) {
 		text += strcspn(text, "\n");
 		text += *text != '\0';
 	}
@@ -91,28 +73,6 @@ struct reading {
 
 enum { FILES_READ = 1 };
 
-/*
- * Hashes a file. Puts a newline between two files where the first has none at
- * its end, as the guard does. Like sshd, takes a read error for the end.
- */
-static void
-hash_file(struct reading *r, int fd)
-{
-	static uint8_t buf[64 * 1024];
-	bool empty = true;
-	off_t at = 0;
-	ssize_t n;
-
-	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
-		if (empty && r->unfinished)
-			SHA256Update(&r->hash, (const uint8_t *)"\n", 1);
-		SHA256Update(&r->hash, buf, (size_t)n);
-		empty = false;
-		r->unfinished = buf[n - 1] != '\n';
-		at += n;
-	}
-}
-
 static bool
 has_ca_line(int fd)
 {
@@ -139,17 +99,30 @@ has_ca_line(int fd)
 	return found;
 }
 
-/* Skips a file that is missing or that StrictModes refuses, as sshd does. */
+/*
+ * Hashes a file. Skips one that is missing or that StrictModes refuses, as sshd
+ * does. Puts a newline between two files where the first has none at its end,
+ * as the guard does. Like sshd, takes a read error for the end.
+ */
 static bool
-read_file(const char *path, void *arg)
+hash_file(const char *path, void *arg)
 {
+	static uint8_t buf[64 * 1024];
 	struct reading *r = arg;
 	char why[KV_USERFILE_WHY_BYTES];
+	off_t at = 0;
+	ssize_t n;
 	int fd;
 
 	if (kv_userfile_open(path, &r->kv, r->strictmodes, &fd, why) != KV_OK)
 		return true;
-	hash_file(r, fd);
+	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		if (at == 0 && r->unfinished)
+			SHA256Update(&r->hash, (const uint8_t *)"\n", 1);
+		SHA256Update(&r->hash, buf, (size_t)n);
+		r->unfinished = buf[n - 1] != '\n';
+		at += n;
+	}
 	r->ca_line |= has_ca_line(fd);
 	close(fd);
 	return true;
@@ -175,9 +148,9 @@ read_files(struct record_out *out, void *arg)
 			sizeof(path)) != KV_OK)
 			return;
 		if (r->wildcards)
-			(void)!kv_wildcards_find(path, read_file, r, &error);
+			(void)!kv_wildcards_find(path, hash_file, r, &error);
 		else
-			(void)read_file(path, r);
+			(void)hash_file(path, r);
 	}
 	SHA256Final(digest, &r->hash);
 	record_begin(out, FILES_READ);
@@ -187,78 +160,58 @@ read_files(struct record_out *out, void *arg)
 }
 
 /*
- * The SHA-256 of what sshd would read from the account's files. False with a
- * sentence in why.
+ * The SHA-256 of what sshd would read from the account's files by settings.
+ * False if they cannot be read.
  */
 static bool
 digest_files(const struct sshd_same_keys *s, const struct account *account,
-    const char *dump, uint8_t digest[static SHA256_DIGEST_LENGTH],
-    bool *ca_linep, char *why, size_t cap)
+    const struct sshd_settings *settings,
+    uint8_t digest[static SHA256_DIGEST_LENGTH], bool *ca_linep)
 {
 	struct reading r = {
 		.account = account,
-		.wildcards = s->wildcards,
 		.kv = { account->name, account->uid, account->home },
+		.settings = settings,
+		.strictmodes = settings->strictmodes ? KV_STRICTMODES_DEFAULT :
+						       KV_STRICTMODES_NO,
+		.wildcards = s->wildcards,
 	};
-	struct sshd_settings *settings = sshd_settings_parse(dump);
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
 	struct kv_span bytes;
 	uint64_t ca_line = 0;
-	bool bad, ok = false;
+	struct pollfd p = { .events = POLLIN };
 	struct child c;
 	uint8_t tag;
+	bool bad, ok;
 
-	if (settings == NULL) {
-		snprintf(why, cap, "%s", strerror(errno));
+	if (!child_start(&c, read_files, &r))
 		return false;
-	}
-	r.settings = settings;
-	r.strictmodes = settings->strictmodes ?
-	    KV_STRICTMODES_DEFAULT :
-	    KV_STRICTMODES_NO;
-	if (child_start(&c, read_files, &r)) {
-		struct pollfd p = { .fd = c.fd, .events = POLLIN };
-
-		while (poll(&p, 1, (int)s->o->timeout * 1000) == 1 &&
-		    record_fill(&in, c.fd) > 0)
-			;
-		ok = record_next(&in, &tag, &payload, &bad) &&
-		    tag == FILES_READ &&
-		    record_get_number(&payload, &ca_line) == KV_OK &&
-		    kv_bytes_get_string(&payload, &bytes) == KV_OK &&
-		    bytes.len == SHA256_DIGEST_LENGTH;
-		if (ok)
-			memcpy(digest, bytes.p, SHA256_DIGEST_LENGTH);
-		record_in_free(&in);
-		/* The child may be waiting for a dead file server. */
-		if (ok)
-			ok = child_wait(&c) == 0;
-		else
-			child_kill(&c);
-	}
+	p.fd = c.fd;
+	while (poll(&p, 1, (int)s->o->timeout * 1000) == 1 &&
+	    record_fill(&in, c.fd) > 0)
+		;
+	ok = record_next(&in, &tag, &payload, &bad) && tag == FILES_READ &&
+	    record_get_number(&payload, &ca_line) == KV_OK &&
+	    kv_bytes_get_string(&payload, &bytes) == KV_OK &&
+	    bytes.len == SHA256_DIGEST_LENGTH;
+	if (ok)
+		memcpy(digest, bytes.p, SHA256_DIGEST_LENGTH);
+	record_in_free(&in);
 	*ca_linep = ca_line != 0;
+	/* The child may be waiting for a dead file server. */
 	if (!ok)
-		snprintf(why, cap,
-		    "its authorized keys files cannot be read "
-		    "as sshd reads them");
-	sshd_settings_free(settings);
-	return ok;
+		child_kill(&c);
+	return ok && child_wait(&c) == 0;
 }
 
 static bool
-run_keys_command(const struct sshd_same_keys *s, const char *dump,
-    const struct account *account, struct sshd_output *out, char *why,
-    size_t cap)
+run_keys_command(const struct sshd_same_keys *s,
+    const struct sshd_settings *settings, const struct account *account,
+    struct sshd_output *out, char *why, size_t cap)
 {
-	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
-
-	(void)sshd_text_value(dump, "authorizedkeyscommand", command,
-	    sizeof(command));
-	(void)sshd_text_value(dump, "authorizedkeyscommanduser", user,
-	    sizeof(user));
-	return sshd_tryout_command(s->tryout, command, user, account, out, why,
-	    cap);
+	return sshd_tryout_command(s->tryout, settings->keys_command,
+	    settings->keys_user, account, out, why, cap);
 }
 
 /* Whether the guard prints the files that sshd reads now. */
@@ -270,8 +223,13 @@ files_are_same(struct sshd_same_keys *s, const struct kind *k,
 	struct sshd_output out;
 	bool ca_line;
 
-	if (!digest_files(s, account, k->base, digest, &ca_line, why, cap) ||
-	    !run_keys_command(s, k->next, account, &out, why, cap))
+	if (!digest_files(s, account, k->base, digest, &ca_line)) {
+		snprintf(why, cap,
+		    "its authorized keys files cannot be read as sshd reads "
+		    "them");
+		return false;
+	}
+	if (!run_keys_command(s, k->next, account, &out, why, cap))
 		return false;
 	s->ca_lines += ca_line;
 	if (out.status == 0 && memcmp(out.digest, digest, sizeof(digest)) == 0)
@@ -304,46 +262,32 @@ outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
 	return false;
 }
 
-/* Whether a keyword has the same value with and without keyveto's lines. */
-static bool
-same_value(const struct kind *k, const char *keyword)
-{
-	char base[SSHD_VALUE_BYTES], next[SSHD_VALUE_BYTES];
-
-	(void)sshd_text_value(k->base, keyword, base, sizeof(base));
-	(void)sshd_text_value(k->next, keyword, next, sizeof(next));
-	return strcmp(base, next) == 0;
-}
-
 /* Whether sshd gets the same keys for an account; if not, why says why not. */
 static bool
 account_is_same(struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
-	char was[SSHD_VALUE_BYTES], is[SSHD_VALUE_BYTES];
-	char files[SSHD_VALUE_BYTES];
+	const char *was = k->base->keys_command, *is = k->next->keys_command;
+	const bool same_files = strcmp(k->base->keys_files,
+				    k->next->keys_files) == 0;
+	const bool same_user = strcmp(k->base->keys_user, k->next->keys_user) ==
+	    0;
 	const char *args;
 
-	/* sshd 10.6 leaves the line out where AuthorizedKeysFile is none. */
-	(void)sshd_text_value(k->next, "authorizedkeysfile", files,
-	    sizeof(files));
-	(void)sshd_text_value(k->base, "authorizedkeyscommand", was,
-	    sizeof(was));
-	(void)sshd_text_value(k->next, "authorizedkeyscommand", is, sizeof(is));
 	/* sshd gets the same keys by the same settings. */
-	if (same_value(k, "authorizedkeysfile") && strcmp(was, is) == 0 &&
-	    (sshd_words_none(is) || same_value(k, "authorizedkeyscommanduser")))
+	if (same_files && strcmp(was, is) == 0 &&
+	    (sshd_words_none(is) || same_user))
 		return true;
+	/* sshd 10.6 leaves the line out where AuthorizedKeysFile is none. */
 	if (!guard_command(is, &args))
 		snprintf(why, cap,
 		    "with keyveto's lines sshd would take the account's keys "
 		    "from another place: AuthorizedKeysCommand %.500s",
 		    is);
 	else if (sshd_words_none(was) && !guard_chained(args) &&
-	    sshd_words_none(files))
+	    sshd_words_none(k->next->keys_files))
 		return files_are_same(s, k, account, why, cap);
-	else if (guard_chained(args) && same_value(k, "authorizedkeysfile") &&
-	    same_value(k, "authorizedkeyscommanduser"))
+	else if (guard_chained(args) && same_files && same_user)
 		return outputs_are_same(s, k, account, why, cap);
 	else
 		snprintf(why, cap,
@@ -357,40 +301,25 @@ account_is_same(struct sshd_same_keys *s, const struct kind *k,
  * False after a message, also if keyveto's lines change another setting.
  */
 static bool
-dump_settings(const struct sshd_same_keys *s, const char *name, struct kind *k)
+ask_settings(const struct sshd_same_keys *s, const char *name, struct kind *k)
 {
-	const char *change;
+	char *base = sshd_ask_copy(s->o, s->base, name);
+	char *next = base != NULL ? sshd_ask_copy(s->o, s->next, name) : NULL;
+	const char *change = NULL;
 
-	k->base = sshd_ask_copy(s->o, s->base, name);
-	k->next = k->base != NULL ? sshd_ask_copy(s->o, s->next, name) : NULL;
-	if (k->next == NULL)
-		return false;
-	if ((change = find_other_change(k->base, k->next)) == NULL)
-		return true;
-	cli_error("%s: sshd would go by another setting for this account: "
-		  "%.*s; nothing was changed",
-	    name, (int)strcspn(change, "\n"), change);
-	return false;
-}
-
-static bool
-compare_accounts(struct sshd_same_keys *s, const size_t *like,
-    struct kind *kind)
-{
-	char why[SSHD_WHY_BYTES];
-
-	for (size_t i = 0; i < s->accounts->n; i++) {
-		const struct account *account = &s->accounts->v[i];
-
-		if (like[i] == i && !dump_settings(s, account->name, &kind[i]))
-			return false;
-		if (account_is_same(s, &kind[like[i]], account, why,
-			sizeof(why)))
-			continue;
-		cli_error("%s: %s; nothing was changed", account->name, why);
-		return false;
+	if (next != NULL && (change = find_other_change(base, next)) != NULL)
+		cli_error("%s: sshd would go by another setting for this "
+			  "account: %.*s; nothing was changed",
+		    name, (int)strcspn(change, "\n"), change);
+	else if (next != NULL) {
+		k->base = sshd_settings_parse(base);
+		k->next = sshd_settings_parse(next);
+		if (k->base == NULL || k->next == NULL)
+			cli_error("%s", strerror(errno));
 	}
-	return true;
+	free(base);
+	free(next);
+	return k->base != NULL && k->next != NULL;
 }
 
 bool
@@ -400,6 +329,7 @@ sshd_same_keys(struct sshd_same_keys *s)
 	const size_t n = s->accounts->n;
 	struct kind *kind = calloc(n + 1, sizeof(*kind));
 	struct sshd_overview overview;
+	char why[SSHD_WHY_BYTES];
 	size_t *like;
 	bool ok;
 
@@ -407,12 +337,24 @@ sshd_same_keys(struct sshd_same_keys *s)
 	sshd_overview(&sshd, &overview);
 	like = sshd_match_alike(s->accounts, &overview.match);
 	sshd_overview_free(&overview);
-	if (like == NULL || kind == NULL)
+	ok = like != NULL && kind != NULL;
+	if (!ok)
 		cli_error("%s", strerror(errno));
-	ok = like != NULL && kind != NULL && compare_accounts(s, like, kind);
+	for (size_t i = 0; ok && i < n; i++) {
+		const struct account *account = &s->accounts->v[i];
+
+		ok = like[i] != i || ask_settings(s, account->name, &kind[i]);
+		if (ok &&
+		    !account_is_same(s, &kind[like[i]], account, why,
+			sizeof(why))) {
+			cli_error("%s: %s; nothing was changed", account->name,
+			    why);
+			ok = false;
+		}
+	}
 	for (size_t i = 0; kind != NULL && i < n; i++) {
-		free(kind[i].base);
-		free(kind[i].next);
+		sshd_settings_free(kind[i].base);
+		sshd_settings_free(kind[i].next);
 	}
 	free(kind);
 	free(like);

@@ -217,6 +217,28 @@ sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
 	return sshd_answer_text(&q, why, cap);
 }
 
+bool
+sshd_version_at_least(const char *path, unsigned int major, unsigned int minor)
+{
+	static const char *const argument[] = { "-V" };
+	static const char name[] = "OpenSSH_";
+	const struct sshd sshd = { .path = path };
+	unsigned long have_major = 0, have_minor = 0;
+	char why[512], *text, *version;
+
+	if ((text = sshd_run(&sshd, argument, 1, why, sizeof(why))) == NULL)
+		return false;
+	/* "OpenSSH_9.2p1 Debian-2". Without a number the version is 0. */
+	if ((version = strstr(text, name)) != NULL) {
+		have_major = strtoul(version + sizeof(name) - 1, &version, 10);
+		if (*version == '.')
+			have_minor = strtoul(version + 1, NULL, 10);
+	}
+	free(text);
+	return have_major > major ||
+	    (have_major == major && have_minor >= minor);
+}
+
 struct sshd_settings *
 sshd_answer(struct sshd_question *q, char *why, size_t cap)
 {

@@ -46,6 +46,13 @@ struct sshd {
 	const char *host_key; /* -h; or NULL */
 };
 
+/*
+ * Whether the sshd at path prints, with -V, that it is OpenSSH major.minor or
+ * later. False if it prints no version.
+ */
+bool sshd_version_at_least(const char *path, unsigned int major,
+    unsigned int minor);
+
 /* A running sshd. sshd_answer or sshd_answer_text waits for it. */
 struct sshd_question {
 	struct program_process process;
@@ -62,9 +69,7 @@ struct sshd_question {
 void sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
     struct sshd_question *q);
 
-/*
- * Calls sshd_start and sshd_answer_text.
- */
+/* Calls sshd_start and sshd_answer_text. */
 char *sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
     char *why, size_t cap);
 
