@@ -18,28 +18,17 @@
 #include "host/program.h"
 #include "sshd_config/subject.h"
 
-/* Removes a directory of files. */
-static void
-remove_folder(const char *path)
-{
-	const struct dirent *e;
-	DIR *dir = opendir(path);
-
-	if (dir == NULL)
-		return;
-	while ((e = readdir(dir)) != NULL)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			(void)unlinkat(dirfd(dir), e->d_name, 0);
-	closedir(dir);
-	(void)rmdir(path);
-}
-
-/* In the remover: waits until our end of the pipe is closed, or we are dead. */
+/*
+ * In the remover: waits until our end of the pipe is closed, or we are dead.
+ * Then removes the directory.
+ */
 static void
 wait_and_remove(const char *path, int fd)
 {
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	const struct dirent *e;
 	char byte;
+	DIR *dir;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal(signals[i], SIG_IGN);
@@ -48,7 +37,11 @@ wait_and_remove(const char *path, int fd)
 		_exit(1);
 	while (read(STDIN_FILENO, &byte, 1) == -1 && errno == EINTR)
 		;
-	remove_folder(path);
+	if ((dir = opendir(path)) != NULL)
+		while ((e = readdir(dir)) != NULL)
+			if (e->d_name[0] != '.')
+				(void)unlinkat(dirfd(dir), e->d_name, 0);
+	(void)rmdir(path);
 	_exit(0);
 }
 
@@ -135,12 +128,11 @@ sshd_copy_open(struct sshd_copy *c, const char *root,
 		    strerror(errno));
 		return false;
 	}
-	if (asprintf(&c->top, "%s/0.conf", c->folder) == -1) {
+	ok = asprintf(&c->top, "%s/0.conf", c->folder) != -1;
+	if (!ok) {
 		c->top = NULL;
 		snprintf(why, cap, "out of memory");
-		return false;
 	}
-	ok = true;
 	for (size_t i = 0; ok && i < c->tree.n_files; i++)
 		ok = write_file(c, i, why, cap);
 	return ok;
@@ -220,51 +212,41 @@ use_real_names(const struct sshd_copy *c, char *text, size_t cap)
 	free(out);
 }
 
-/* Runs "sshd -t" (valid), or "sshd -T" about user. */
+/*
+ * Runs "sshd -t" (valid), or "sshd -T" about user. Makes a host key if sshd
+ * needs one.
+ */
 static char *
-run_sshd(const struct sshd_copy *c, const char *path, bool valid,
+run_sshd(struct sshd_copy *c, const char *path, bool foreign, bool valid,
     const char *user, char *why, size_t cap)
 {
 	static const char *const test[] = { "-t" };
-	const struct sshd sshd = {
-		.path = path,
-		.config = c->top,
-		.host_key = c->host_key,
-	};
-	const struct sshd_subject *s = sshd_subject(&sshd);
+	struct sshd sshd = { .path = path, .config = c->top };
+	const struct sshd_subject *s;
 	struct sshd_question q;
-
-	if (!valid)
-		sshd_ask(&sshd, user, &q);
-	else if (*s->refused == '\0')
-		sshd_start(&sshd, test, 1, &q);
-	else {
-		snprintf(why, cap, "%s", s->refused);
-		return NULL;
-	}
-	return sshd_answer_text(&q, why, cap);
-}
-
-/* The same; makes a host key if sshd needs one. */
-static char *
-run_with_host_key(struct sshd_copy *c, const char *path, bool foreign,
-    bool valid, const char *user, char *why, size_t cap)
-{
-	char *text;
+	char *text = NULL;
+	bool lacks_key = foreign;
 
 	if (access(path, X_OK) == -1) {
 		snprintf(why, cap, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	if (foreign && !make_host_key(c, why, cap))
-		return NULL;
-	text = run_sshd(c, path, valid, user, why, cap);
-	if (text == NULL && c->host_key == NULL &&
-	    strstr(why, "no hostkeys available") != NULL) {
-		if (!make_host_key(c, why, cap))
+	do {
+		if (lacks_key && !make_host_key(c, why, cap))
 			return NULL;
-		text = run_sshd(c, path, valid, user, why, cap);
-	}
+		sshd.host_key = c->host_key;
+		s = sshd_subject(&sshd);
+		if (!valid)
+			sshd_ask(&sshd, user, &q);
+		else if (*s->refused == '\0')
+			sshd_start(&sshd, test, 1, &q);
+		else
+			q = (struct sshd_question){ .fd = -1,
+				.refused = s->refused };
+		text = sshd_answer_text(&q, why, cap);
+		lacks_key = text == NULL && c->host_key == NULL &&
+		    strstr(why, "no hostkeys available") != NULL;
+	} while (lacks_key);
 	if (text == NULL)
 		use_real_names(c, why, cap);
 	return text;
@@ -274,14 +256,14 @@ char *
 sshd_copy_ask(const char *sshd, struct sshd_copy *c, bool foreign,
     const char *user, char *why, size_t cap)
 {
-	return run_with_host_key(c, sshd, foreign, false, user, why, cap);
+	return run_sshd(c, sshd, foreign, false, user, why, cap);
 }
 
 bool
 sshd_copy_is_valid(const char *sshd, struct sshd_copy *c, bool foreign,
     char *why, size_t cap)
 {
-	char *text = run_with_host_key(c, sshd, foreign, true, NULL, why, cap);
+	char *text = run_sshd(c, sshd, foreign, true, NULL, why, cap);
 
 	free(text);
 	return text != NULL;

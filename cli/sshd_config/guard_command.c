@@ -18,43 +18,6 @@ guard_command(const char *command, const char **argsp)
 	    strncmp(command + len - name, GUARD_NAME, name) == 0;
 }
 
-/* Every argument of the guard before "--" is an option with a value. */
-bool
-guard_chained(const char *args)
-{
-	char *copy = strdup(args), *rest = copy;
-	const char *option;
-	bool chained = false;
-
-	while (copy != NULL && !chained &&
-	    (option = sshd_words_next(&rest)) != NULL) {
-		chained = strcmp(option, "--") == 0;
-		if (!chained)
-			(void)sshd_words_next(&rest);
-	}
-	free(copy);
-	return chained;
-}
-
-bool
-guard_config(const char *args, char *path, size_t cap)
-{
-	char *copy = strdup(args), *rest = copy;
-	const char *option, *value;
-	bool found = false;
-
-	while (copy != NULL && !found &&
-	    (option = sshd_words_next(&rest)) != NULL &&
-	    strcmp(option, "--") != 0) {
-		value = sshd_words_next(&rest);
-		found = value != NULL && strcmp(option, "--config") == 0;
-		if (found)
-			snprintf(path, cap, "%s", value);
-	}
-	free(copy);
-	return found;
-}
-
 bool
 guard_files_read(const char *args, struct guard_files *f)
 {
@@ -64,10 +27,14 @@ guard_files_read(const char *args, struct guard_files *f)
 	*f = (struct guard_files){ .memory = strdup(args) };
 	if ((rest = f->memory) == NULL)
 		return false;
-	while ((option = sshd_words_next(&rest)) != NULL &&
-	    strcmp(option, "--") != 0 &&
-	    (value = sshd_words_next(&rest)) != NULL) {
-		if (strcmp(option, "--strictmodes") == 0)
+	/* Every argument of the guard before "--" is an option with a value. */
+	while ((option = sshd_words_next(&rest)) != NULL) {
+		f->chained = strcmp(option, "--") == 0;
+		if (f->chained || (value = sshd_words_next(&rest)) == NULL)
+			break;
+		if (strcmp(option, "--config") == 0 && f->config == NULL)
+			f->config = value;
+		else if (strcmp(option, "--strictmodes") == 0)
 			f->strictmodes = value;
 		else if (strcmp(option, "--wildcards") == 0)
 			f->wildcards = value;
@@ -83,4 +50,26 @@ guard_files_free(struct guard_files *f)
 {
 	free(f->memory);
 	*f = (struct guard_files){ 0 };
+}
+
+bool
+guard_chained(const char *args)
+{
+	struct guard_files f;
+	const bool chained = guard_files_read(args, &f) && f.chained;
+
+	guard_files_free(&f);
+	return chained;
+}
+
+bool
+guard_config(const char *args, char *path, size_t cap)
+{
+	struct guard_files f;
+	const bool found = guard_files_read(args, &f) && f.config != NULL;
+
+	if (found)
+		snprintf(path, cap, "%s", f.config);
+	guard_files_free(&f);
+	return found;
 }

@@ -24,7 +24,8 @@ struct guard_files {
 	char *memory; /* what the strings point into */
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];
 	size_t n;
-	const char *strictmodes, *wildcards; /* NULL if not given */
+	const char *config, *strictmodes, *wildcards; /* NULL if not given */
+	bool chained; /* as guard_chained tells */
 };
 
 /* False without memory. Call guard_files_free after true. */

@@ -108,35 +108,29 @@ void
 sshd_match_add(struct sshd_match *m, const char *criterion,
     const char *argument)
 {
-	/* sshd is asked about all accounts with one value of each of these. */
-	static const char *const others[] = {
-		"host",
-		"address",
-		"localaddress",
-		"localport",
-		"rdomain",
+	const struct {
+		const char *criterion;
+		struct sshd_patterns *patterns; /* NULL: sshd is asked about
+						 * all accounts with one value */
+	} known[] = {
+		{ "user", &m->user },
+		{ "group", &m->group },
+		{ "localport", &m->port },
+		{ "host", NULL },
+		{ "address", NULL },
+		{ "localaddress", NULL },
+		{ "rdomain", NULL },
 	};
+	bool ok = false;
 
 	if (!has_argument(criterion))
 		return;
-	if (argument == NULL || strpbrk(argument, "\"'\\") != NULL) {
-		m->unknown = true;
-		return;
-	}
-	if (strcasecmp(criterion, "user") == 0) {
-		m->unknown |= !add_list(&m->user, argument);
-		return;
-	}
-	if (strcasecmp(criterion, "group") == 0) {
-		m->unknown |= !add_list(&m->group, argument);
-		return;
-	}
-	if (strcasecmp(criterion, "localport") == 0)
-		m->unknown |= !add_list(&m->port, argument);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcasecmp(criterion, others[i]) == 0)
-			return;
-	m->unknown = true;
+	if (argument != NULL && strpbrk(argument, "\"'\\") == NULL)
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			if (strcasecmp(criterion, known[i].criterion) == 0)
+				ok = known[i].patterns == NULL ||
+				    add_list(known[i].patterns, argument);
+	m->unknown |= !ok;
 }
 
 /* Prints a digit for each pattern; nothing if no pattern matches. */
@@ -154,32 +148,6 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 		putc(sshd_match_pattern(name, p->v[i]) ? '1' : '0', out);
 }
 
-/* Prints the matches of each group of an account. False without memory. */
-static bool
-print_groups(FILE *out, const struct account *a, const struct sshd_patterns *p)
-{
-	gid_t *gid = NULL, *grown;
-	int n = 16, cap;
-
-	do {
-		cap = n;
-		grown = realloc(gid, (size_t)cap * sizeof(*gid));
-		if (grown == NULL) {
-			free(gid);
-			return false;
-		}
-		gid = grown;
-	} while (getgrouplist(a->name, a->gid, gid, &n) == -1 && n > cap);
-	for (int i = 0; i < n && i < cap; i++) {
-		const struct group *gr = getgrgid(gid[i]);
-
-		if (gr != NULL)
-			print_matches(out, gr->gr_name, p);
-	}
-	free(gid);
-	return true;
-}
-
 /*
  * A string that is equal for two accounts only if their names, and the names of
  * their groups, match the same patterns. Then every Match line matches both
@@ -189,65 +157,36 @@ static char *
 make_signature(const struct sshd_match *m, const struct account *a)
 {
 	char *signature = NULL;
+	gid_t *gid = NULL, *grown;
+	int n = m->group.n > 0 ? 16 : 0, cap = 0;
 	size_t len;
 	FILE *out = open_memstream(&signature, &len);
-	bool ok = true;
+	bool ok = out != NULL;
 
-	if (out == NULL)
+	if (!ok)
 		return NULL;
 	print_matches(out, a->name, &m->user);
 	fputs(" groups", out);
-	if (m->group.n > 0)
-		ok = print_groups(out, a, &m->group);
+	while (ok && n > cap) {
+		cap = n;
+		grown = realloc(gid, (size_t)cap * sizeof(*gid));
+		ok = grown != NULL;
+		if (ok)
+			gid = grown;
+		if (ok && getgrouplist(a->name, a->gid, gid, &n) != -1)
+			break;
+	}
+	for (int i = 0; ok && i < n && i < cap; i++) {
+		const struct group *gr = getgrgid(gid[i]);
+
+		if (gr != NULL)
+			print_matches(out, gr->gr_name, &m->group);
+	}
+	free(gid);
 	if (fclose(out) == 0 && ok)
 		return signature;
 	free(signature);
 	return NULL;
-}
-
-struct signed_account {
-	char *signature;
-	size_t i; /* of the account */
-};
-
-static int
-compare_signatures(const void *a, const void *b)
-{
-	return strcmp(((const struct signed_account *)a)->signature,
-	    ((const struct signed_account *)b)->signature);
-}
-
-/* For tdestroy, which must free nothing. */
-static void
-keep_signed(void *account)
-{
-	(void)account;
-}
-
-/* Sets like[i] for each account. False without memory. */
-static bool
-compare_accounts(const struct accounts *accounts,
-    const struct sshd_match *match, size_t *like)
-{
-	struct signed_account *s = calloc(accounts->n + 1, sizeof(*s));
-	void *seen = NULL;
-	bool ok = s != NULL;
-
-	for (size_t i = 0; ok && i < accounts->n; i++) {
-		struct signed_account **first;
-
-		s[i].i = i;
-		s[i].signature = make_signature(match, &accounts->v[i]);
-		ok = s[i].signature != NULL &&
-		    (first = tsearch(&s[i], &seen, compare_signatures)) != NULL;
-		if (ok)
-			like[i] = (*first)->i;
-	}
-	tdestroy(seen, keep_signed);
-	for (size_t i = 0; s != NULL && i < accounts->n; i++)
-		free(s[i].signature);
-	free(s);
-	return ok;
 }
 
 size_t *
@@ -255,12 +194,28 @@ sshd_match_alike(const struct accounts *accounts,
     const struct sshd_match *match)
 {
 	size_t *like = calloc(accounts->n + 1, sizeof(*like));
+	char **signature = calloc(accounts->n + 1, sizeof(*signature));
+	struct hsearch_data seen = { 0 };
+	bool ok = like != NULL && signature != NULL && !match->unknown &&
+	    hcreate_r(2 * accounts->n + 1, &seen) != 0;
 
-	if (like == NULL)
-		return NULL;
-	if (match->unknown || !compare_accounts(accounts, match, like))
-		for (size_t i = 0; i < accounts->n; i++)
-			like[i] = i;
+	for (size_t i = 0; ok && i < accounts->n; i++) {
+		ENTRY mine = { .data = &accounts->v[i] }, *first;
+
+		mine.key = signature[i] = make_signature(match,
+		    &accounts->v[i]);
+		ok = mine.key != NULL &&
+		    hsearch_r(mine, ENTER, &first, &seen) != 0;
+		if (ok)
+			like[i] = (size_t)((const struct account *)first->data -
+			    accounts->v);
+	}
+	for (size_t i = 0; !ok && like != NULL && i < accounts->n; i++)
+		like[i] = i;
+	hdestroy_r(&seen);
+	for (size_t i = 0; signature != NULL && i < accounts->n; i++)
+		free(signature[i]);
+	free(signature);
 	return like;
 }
 

@@ -21,13 +21,16 @@
 
 #define ARGUMENTS_MAX 16
 
-static void
-put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
-    const char **argv)
+void
+sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
+    struct sshd_question *q)
 {
-	size_t k = 0;
+	const char *argv[ARGUMENTS_MAX] = { sshd->path };
+	struct program program = { .argv = argv };
+	size_t k = 1;
+	int ends[2];
 
-	argv[k++] = sshd->path;
+	*q = SSHD_NO_QUESTION;
 	for (size_t i = 0; i < n && k < ARGUMENTS_MAX - 5; i++)
 		argv[k++] = argument[i];
 	if (sshd->config != NULL) {
@@ -38,32 +41,13 @@ put_arguments(const struct sshd *sshd, const char *const *argument, size_t n,
 		argv[k++] = "-h";
 		argv[k++] = sshd->host_key;
 	}
-	argv[k] = NULL;
-}
-
-/*
- * Makes /run/sshd, without which Debian's sshd -T fails. systemd makes it when
- * it starts ssh.service; with ssh.socket, that is at the first connection.
- */
-static void
-make_run_folder(void)
-{
+	/*
+	 * Debian's sshd -T fails without /run/sshd. systemd makes it when it
+	 * starts ssh.service; with ssh.socket, that is at the first connection.
+	 */
 	if (geteuid() == 0 && access("/run/systemd/system", F_OK) == 0 &&
 	    access("/lib/systemd/system/ssh.service", F_OK) == 0)
 		(void)mkdir("/run/sshd", 0755);
-}
-
-void
-sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
-    struct sshd_question *q)
-{
-	const char *argv[ARGUMENTS_MAX];
-	struct program program = { .argv = argv };
-	int ends[2];
-
-	*q = SSHD_NO_QUESTION;
-	put_arguments(sshd, argument, n, argv);
-	make_run_folder();
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		q->error = errno;
 		return;
@@ -78,18 +62,20 @@ sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
 	close(ends[1]);
 }
 
-/*
- * Writes the argument of -C. For a user it names everything that a Match line
- * may ask for: sshd fails if something is missing. For no user it names only a
- * port, which sshd needs for a Match LocalPort; then no other Match line
- * matches. False if it is too long.
- */
-static bool
-put_connection(const struct sshd_subject *s, const char *user,
-    char spec[static SPEC_BYTES])
+void
+sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
 {
+	const struct sshd_subject *s = sshd_subject(sshd);
+	char spec[SPEC_BYTES];
+	const char *const argument[] = { "-T", "-C", spec };
 	int n;
 
+	/*
+	 * For a user, -C names everything that a Match line may ask for: sshd
+	 * fails if something is missing. For no user it names only a port,
+	 * which sshd needs for a Match LocalPort; then no other Match line
+	 * matches.
+	 */
 	if (user == NULL)
 		n = snprintf(spec, SPEC_BYTES, "lport=%u", s->free_port);
 	else
@@ -97,23 +83,13 @@ put_connection(const struct sshd_subject *s, const char *user,
 		    "user=%s,host=localhost,"
 		    "addr=127.0.0.1,laddr=%s,lport=%u,rdomain=",
 		    user, s->address, s->port);
-	return n < SPEC_BYTES;
-}
-
-void
-sshd_ask(const struct sshd *sshd, const char *user, struct sshd_question *q)
-{
-	const struct sshd_subject *s = sshd_subject(sshd);
-	char spec[SPEC_BYTES];
-	const char *const argument[] = { "-T", "-C", spec };
-
 	*q = SSHD_NO_QUESTION;
 	if (*s->refused != '\0')
 		q->refused = s->refused;
 	else if (user != NULL && strchr(user, ',') != NULL)
 		q->refused = "sshd cannot be asked about a name with a comma: "
 			     "sshd -C takes it for the end of the name";
-	else if (!put_connection(s, user, spec))
+	else if (n >= SPEC_BYTES)
 		q->refused = "sshd cannot be asked about a name that is so "
 			     "long";
 	else
@@ -156,22 +132,6 @@ join_lines(char *text)
 	return len > 0 ? text : "failed without a message";
 }
 
-/* Writes a sentence about an errno. After a timeout, sshd_ask asks no more. */
-static void
-put_reason(const struct sshd_question *q, int error, char *why, size_t cap)
-{
-	if (!q->timed_out)
-		snprintf(why, cap, "sshd -T: %s", strerror(error));
-	else
-		snprintf(why, cap,
-		    "sshd -T: no answer within %d seconds; "
-		    "either a file that it opens, such as a HostKey, is a FIFO, "
-		    "or the name service (nsswitch.conf) does not answer",
-		    ANSWER_SECONDS);
-	if (q->timed_out && q->asked)
-		sshd_subject_refuse(why);
-}
-
 char *
 sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 {
@@ -193,16 +153,21 @@ sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 		program_kill(&q->process);
 	else
 		error = program_wait(&q->process, &status);
-	if (error == 0 && status == 0) {
+	if (a.text != NULL)
 		a.text[a.len] = '\0';
+	if (error == 0 && status == 0)
 		return a.text;
-	}
-	if (error != 0)
-		put_reason(q, error, why, cap);
-	else {
-		a.text[a.len] = '\0';
-		snprintf(why, cap, "sshd -T: %s", join_lines(a.text));
-	}
+	if (q->timed_out)
+		snprintf(why, cap,
+		    "sshd -T: no answer within %d seconds; "
+		    "either a file that it opens, such as a HostKey, is a FIFO, "
+		    "or the name service (nsswitch.conf) does not answer",
+		    ANSWER_SECONDS);
+	else
+		snprintf(why, cap, "sshd -T: %s",
+		    error != 0 ? strerror(error) : join_lines(a.text));
+	if (q->timed_out && q->asked)
+		sshd_subject_refuse(why);
 	free(a.text);
 	return NULL;
 }
@@ -312,79 +277,67 @@ add_paths(char *s, const char **list, size_t *np)
 	}
 }
 
-/* Adds a line of sshd -T. sshd uses the first value of a keyword. */
-static void
-add_setting(struct sshd_settings *s, const char *keyword, const char *value)
-{
-	const struct {
-		const char *keyword, **value;
-	} strings[] = {
-		{ "authorizedkeysfile", &s->keys_files },
-		{ "authorizedkeyscommand", &s->keys_command },
-		{ "authorizedkeyscommanduser", &s->keys_user },
-		{ "trustedusercakeys", &s->user_ca },
-		{ "authorizedprincipalsfile", &s->principals_file },
-		{ "authorizedprincipalscommand", &s->principals_command },
-		{ "authorizedprincipalscommanduser", &s->principals_user },
-		{ "pamservicename", &s->service },
-		{ "authenticationmethods", &s->methods },
-		{ "permittunnel", &s->tunnel },
-	};
-
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-		if (strcasecmp(keyword, strings[i].keyword) == 0 &&
-		    **strings[i].value == '\0')
-			*strings[i].value = value;
-	if (strcasecmp(keyword, "pubkeyauthentication") == 0)
-		s->pubkey = strcasecmp(value, "no") != 0;
-	else if (strcasecmp(keyword, "strictmodes") == 0)
-		s->strictmodes = strcasecmp(value, "no") != 0;
-	else if (strcasecmp(keyword, "hostbasedauthentication") == 0)
-		s->hostbased = strcasecmp(value, "yes") == 0;
-	else if (strcasecmp(keyword, "usepam") == 0)
-		s->use_pam = strcasecmp(value, "yes") == 0;
-	else if (strcasecmp(keyword, "hostkey") == 0)
-		add_path(value, s->host_key, &s->n_host_keys);
-	else if (strcasecmp(keyword, "hostcertificate") == 0)
-		add_path(value, s->host_certificate, &s->n_host_certificates);
-}
-
 struct sshd_settings *
 sshd_settings_parse(const char *text)
 {
-	struct sshd_settings *s = malloc(sizeof(*s));
-	char *rest, *line, *value;
-
-	if (s == NULL)
-		return NULL;
-	*s = (struct sshd_settings){
+	struct sshd_settings s = {
 		.memory = strdup(text),
-		.keys_files = "",
-		.keys_command = "",
-		.keys_user = "",
-		.user_ca = "",
-		.principals_file = "",
-		.principals_command = "",
-		.principals_user = "",
-		.service = "",
-		.methods = "",
-		.tunnel = "",
 		.pubkey = true,
 		.strictmodes = true,
 	};
-	rest = s->memory;
+	const struct {
+		const char *keyword, **value;
+	} strings[] = {
+		{ "authorizedkeysfile", &s.keys_files },
+		{ "authorizedkeyscommand", &s.keys_command },
+		{ "authorizedkeyscommanduser", &s.keys_user },
+		{ "trustedusercakeys", &s.user_ca },
+		{ "authorizedprincipalsfile", &s.principals_file },
+		{ "authorizedprincipalscommand", &s.principals_command },
+		{ "authorizedprincipalscommanduser", &s.principals_user },
+		{ "pamservicename", &s.service },
+		{ "authenticationmethods", &s.methods },
+		{ "permittunnel", &s.tunnel },
+	};
+	const size_t n_strings = sizeof(strings) / sizeof(strings[0]);
+	struct sshd_settings *parsed = malloc(sizeof(*parsed));
+	char *rest = s.memory, *line, *value;
+
+	for (size_t i = 0; i < n_strings; i++)
+		*strings[i].value = "";
 	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
 		if ((value = strchr(line, ' ')) == NULL)
 			continue;
 		*value++ = '\0';
-		add_setting(s, line, value);
+		/* sshd uses the first value of a keyword. */
+		for (size_t i = 0; i < n_strings; i++)
+			if (strcasecmp(line, strings[i].keyword) == 0 &&
+			    **strings[i].value == '\0')
+				*strings[i].value = value;
+		if (strcasecmp(line, "pubkeyauthentication") == 0)
+			s.pubkey = strcasecmp(value, "no") != 0;
+		else if (strcasecmp(line, "strictmodes") == 0)
+			s.strictmodes = strcasecmp(value, "no") != 0;
+		else if (strcasecmp(line, "hostbasedauthentication") == 0)
+			s.hostbased = strcasecmp(value, "yes") == 0;
+		else if (strcasecmp(line, "usepam") == 0)
+			s.use_pam = strcasecmp(value, "yes") == 0;
+		else if (strcasecmp(line, "hostkey") == 0)
+			add_path(value, s.host_key, &s.n_host_keys);
+		else if (strcasecmp(line, "hostcertificate") == 0)
+			add_path(value, s.host_certificate,
+			    &s.n_host_certificates);
 	}
-	if (s->memory == NULL || (s->words = strdup(s->keys_files)) == NULL) {
-		sshd_settings_free(s);
+	s.words = strdup(s.keys_files);
+	if (parsed == NULL || s.memory == NULL || s.words == NULL) {
+		free(s.memory);
+		free(s.words);
+		free(parsed);
 		return NULL;
 	}
-	add_paths(s->words, s->pattern, &s->n_patterns);
-	return s;
+	add_paths(s.words, s.pattern, &s.n_patterns);
+	*parsed = s;
+	return parsed;
 }
 
 void

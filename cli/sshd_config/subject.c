@@ -10,23 +10,11 @@
 
 #include "sshd_config/overview.h"
 
-/* The result of the last call of sshd_subject. */
+/* The result of the last call of sshd_subject, and about which sshd it was. */
 static struct {
-	char path[PATH_MAX], config[PATH_MAX], host_key[PATH_MAX];
+	char sshd[3 * PATH_MAX];
 	struct sshd_subject is;
 } last;
-
-static bool
-equals(const char *kept, const char *given)
-{
-	return strcmp(kept, given != NULL ? given : "") == 0;
-}
-
-static void
-copy_or_empty(char kept[static PATH_MAX], const char *given)
-{
-	snprintf(kept, PATH_MAX, "%s", given != NULL ? given : "");
-}
 
 /* A port's number, from a number or a service's name as sshd reads it; or 0. */
 static unsigned long
@@ -42,46 +30,23 @@ port_number(const char *text)
 	return se != NULL ? ntohs((uint16_t)se->s_port) : 0;
 }
 
-static unsigned int
-find_free_port(const struct sshd_patterns *named)
-{
-	unsigned int port = 65535;
-	size_t i = 0;
-
-	while (i < named->n && port > 1) {
-		if (port_number(named->v[i]) == port) {
-			port--;
-			i = 0;
-		} else
-			i++;
-	}
-	return port;
-}
-
 /* Sets refused and free_port by sshd's configuration files. */
 static void
 read_files(const struct sshd *sshd, struct sshd_subject *s)
 {
 	struct sshd_overview o;
+	size_t i = 0;
 
 	sshd_overview(sshd, &o);
-	s->free_port = find_free_port(&o.match.port);
 	snprintf(s->refused, sizeof(s->refused), "%s", o.blocking);
+	s->free_port = 65535;
+	while (i < o.match.port.n && s->free_port > 1) {
+		if (port_number(o.match.port.v[i++]) == s->free_port) {
+			s->free_port--;
+			i = 0;
+		}
+	}
 	sshd_overview_free(&o);
-}
-
-/* Sets file by a line that sshd prints with -dd. */
-static void
-read_file_name(const char *text, struct sshd_subject *s)
-{
-	static const char mark[] = "load_server_config: filename ";
-	const char *at = strstr(text, mark);
-
-	if (at == NULL)
-		return;
-	at += sizeof(mark) - 1;
-	snprintf(s->file, sizeof(s->file), "%.*s", (int)strcspn(at, "\r\n"),
-	    at);
 }
 
 /* Sets address and port by ListenAddress: ADDRESS:PORT or [ADDRESS]:PORT. */
@@ -110,46 +75,41 @@ read_address(const char *text, struct sshd_subject *s)
 		memcpy(s->address, address, strlen(address) + 1);
 }
 
-/*
- * Sets file, address and port by sshd's answer. No Match block can change
- * those.
- */
-static void
-read_answer(const struct sshd *sshd, struct sshd_subject *s)
-{
-	static const char *const argument[] = { "-dd", "-T", "-C", "lport=1" };
-	struct sshd_question q;
-	char why[sizeof(s->refused)], *text;
-
-	sshd_start(sshd, argument, 4, &q);
-	text = sshd_answer_text(&q, why, sizeof(why));
-	if (q.timed_out)
-		snprintf(s->refused, sizeof(s->refused), "%s", why);
-	if (text == NULL)
-		return;
-	read_file_name(text, s);
-	read_address(text, s);
-	free(text);
-}
-
 const struct sshd_subject *
 sshd_subject(const struct sshd *sshd)
 {
+	static const char *const argument[] = { "-dd", "-T", "-C", "lport=1" };
+	static const char mark[] = "load_server_config: filename ";
 	struct sshd_subject *s = &last.is;
 	struct sshd named = *sshd;
+	struct sshd_question q;
+	char asked[sizeof(last.sshd)], why[sizeof(s->refused)];
+	char *text;
+	const char *at;
 
-	if (equals(last.path, sshd->path) &&
-	    equals(last.config, sshd->config) &&
-	    equals(last.host_key, sshd->host_key))
+	snprintf(asked, sizeof(asked), "%s\n%s\n%s", sshd->path,
+	    sshd->config != NULL ? sshd->config : "",
+	    sshd->host_key != NULL ? sshd->host_key : "");
+	if (strcmp(asked, last.sshd) == 0)
 		return s;
-	copy_or_empty(last.path, sshd->path);
-	copy_or_empty(last.config, sshd->config);
-	copy_or_empty(last.host_key, sshd->host_key);
+	memcpy(last.sshd, asked, sizeof(asked));
 	*s = (struct sshd_subject){ .address = "127.0.0.1", .port = 22 };
 	read_files(sshd, s);
 	if (*s->refused != '\0')
 		return s;
-	read_answer(sshd, s);
+	/* No Match block can change what this answer is needed for. */
+	sshd_start(sshd, argument, 4, &q);
+	text = sshd_answer_text(&q, why, sizeof(why));
+	if (q.timed_out)
+		snprintf(s->refused, sizeof(s->refused), "%s", why);
+	if (text != NULL && (at = strstr(text, mark)) != NULL) {
+		at += sizeof(mark) - 1;
+		snprintf(s->file, sizeof(s->file), "%.*s",
+		    (int)strcspn(at, "\r\n"), at);
+	}
+	if (text != NULL)
+		read_address(text, s);
+	free(text);
 	/* Without config, only the answer tells which file sshd reads. */
 	named.config = s->file;
 	if (*s->refused == '\0' && sshd->config == NULL && *s->file != '\0')
