@@ -2,6 +2,7 @@
 #include "sshd/state.h"
 
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <dirent.h>
@@ -132,61 +133,29 @@ write_file(int dir, const char *name, const char *text, size_t len)
 }
 
 /*
- * Writes the file's base into dir, under that number. Returns the file's entry
- * in the manifest, or NULL.
+ * Writes into dir the base of each file, under the file's number, and the
+ * manifest.
  */
-static json_t *
-keep_file(int dir, const struct sshd_file *f, size_t number)
-{
-	char name[32];
-
-	if (f->made)
-		return json_pack("{s:s%, s:b}", "path", f->path,
-		    strlen(f->path), "there", 0);
-	snprintf(name, sizeof(name), "%zu", number);
-	if (!write_file(dir, name, f->base, f->base_len))
-		return NULL;
-	return json_pack("{s:s%, s:b, s:s, s:I, s:I, s:I}", "path", f->path,
-	    strlen(f->path), "there", 1, "bytes", name, "mode",
-	    (json_int_t)(f->st.st_mode & 07777), "uid",
-	    (json_int_t)f->st.st_uid, "gid", (json_int_t)f->st.st_gid);
-}
-
-static int
-compare_paths(const void *a, const void *b)
-{
-	const struct sshd_file *const *f = a, *const *g = b;
-
-	return strcmp((*f)->path, (*g)->path);
-}
-
-/* The files that sshd_state_save keeps, sorted by path. NULL without memory. */
-static struct sshd_file **
-kept_files(const struct sshd_files *fs, bool now, size_t *np)
-{
-	struct sshd_file **v = calloc(fs->n + 1, sizeof(struct sshd_file *));
-
-	*np = 0;
-	for (size_t i = 0; v != NULL && i < fs->n; i++)
-		if (now ? fs->v[i]->blocks > 0 : fs->v[i]->next != NULL)
-			v[(*np)++] = fs->v[i];
-	if (*np > 1)
-		qsort(v, *np, sizeof(struct sshd_file *), compare_paths);
-	return v;
-}
-
 static bool
 write_state(int dir, const struct sshd_files *fs, bool now)
 {
 	json_t *list = json_array(), *all = NULL;
-	char *text = NULL;
-	size_t n;
-	struct sshd_file **v = kept_files(fs, now, &n);
-	bool ok = list != NULL && v != NULL;
+	char *text = NULL, name[32];
+	bool ok = list != NULL;
 
-	for (size_t i = 0; ok && i < n; i++)
-		ok = json_array_append_new(list, keep_file(dir, v[i], i)) == 0;
-	free(v);
+	for (size_t i = 0; ok && i < fs->n; i++) {
+		const struct sshd_file *f = fs->v[i];
+		json_t *one;
+
+		if (now ? f->blocks == 0 : f->next == NULL)
+			continue;
+		snprintf(name, sizeof(name), "%zu", json_array_size(list));
+		ok = f->made || write_file(dir, name, f->base, f->base_len);
+		one = json_pack("{s:s%, s:b, s:s*}", "path", f->path,
+		    strlen(f->path), "there", !f->made, "bytes",
+		    f->made ? NULL : name);
+		ok = json_array_append_new(list, one) == 0 && ok;
+	}
 	if (ok)
 		all = json_pack("{s:i, s:O}", "version", 1, "files", list);
 	if (all != NULL)
@@ -197,16 +166,6 @@ write_state(int dir, const struct sshd_files *fs, bool now)
 	json_decref(all);
 	json_decref(list);
 	return ok;
-}
-
-/* Puts NEW in the place of NAME, atomically, and removes the old one. */
-static bool
-publish(int parent)
-{
-	if (renameat2(parent, NEW, parent, NAME, RENAME_EXCHANGE) == 0)
-		return fsync(parent) == 0 && remove_dir(parent, NEW);
-	return errno == ENOENT && renameat(parent, NEW, parent, NAME) == 0 &&
-	    fsync(parent) == 0;
 }
 
 bool
@@ -220,7 +179,14 @@ sshd_state_save(const struct sshd_files *fs, bool now)
 	ok = remove_dir(parent, NEW) && mkdirat(parent, NEW, 0700) == 0 &&
 	    (dir = openat(parent, NEW,
 		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) != -1 &&
-	    write_state(dir, fs, now) && publish(parent);
+	    write_state(dir, fs, now);
+	/* Puts NEW in the place of NAME, atomically; then removes the old. */
+	if (ok && renameat2(parent, NEW, parent, NAME, RENAME_EXCHANGE) == 0)
+		ok = fsync(parent) == 0 && remove_dir(parent, NEW);
+	else if (ok)
+		ok = errno == ENOENT &&
+		    renameat(parent, NEW, parent, NAME) == 0 &&
+		    fsync(parent) == 0;
 	if (!ok) {
 		print_error(fs->root, NEW);
 		(void)remove_dir(parent, NEW);
@@ -246,43 +212,44 @@ sshd_state_remove(const char *root)
 	return ok;
 }
 
-static bool
-add_kept(const char *root, struct sshd_state *s, const json_t *one)
-{
-	const char *path = NULL, *name = NULL;
-	char place[PATH_MAX];
-	struct sshd_kept *k = &s->v[s->n];
-	int there = 0;
-
-	if (json_unpack((json_t *)one, "{s:s, s:b, s?s}", "path", &path,
-		"there", &there, "bytes", &name) == -1 ||
-	    *path != '/' ||
-	    (there && (name == NULL || strchr(name, '/') != NULL)))
-		return false;
-	*k = (struct sshd_kept){ .path = strdup(path), .there = there != 0 };
-	if (k->path == NULL)
-		return false;
-	s->n++;
-	if (!there)
-		return true;
-	snprintf(place, sizeof(place), SSHD_STATE_DIR "/%s", name);
-	return (k->text = root_read(root, place, &k->len)) != NULL;
-}
-
+/* Reads the files that the manifest names. */
 static bool
 read_manifest(const char *root, struct sshd_state *s, const json_t *all)
 {
 	const json_t *list = json_object_get(all, "files");
+	const size_t n = json_array_size(list);
+	char place[PATH_MAX];
 	int version;
 
 	if (json_unpack((json_t *)all, "{s:i}", "version", &version) == -1 ||
-	    version != 1 || !json_is_array(list))
+	    version != 1 || !json_is_array(list) ||
+	    (s->v = calloc(n + 1, sizeof(*s->v))) == NULL)
 		return false;
-	s->v = calloc(json_array_size(list) + 1, sizeof(*s->v));
-	for (size_t i = 0; s->v != NULL && i < json_array_size(list); i++)
-		if (!add_kept(root, s, json_array_get(list, i)))
+	for (; s->n < n; s->n++) {
+		const char *path, *name = NULL;
+		struct sshd_kept *k = &s->v[s->n];
+		int there;
+
+		/* Earlier versions also wrote mode, uid and gid. */
+		if (json_unpack(json_array_get(list, s->n), "{s:s, s:b, s?s}",
+			"path", &path, "there", &there, "bytes", &name) == -1 ||
+		    *path != '/' ||
+		    (there && (name == NULL || strchr(name, '/') != NULL)))
 			return false;
-	return s->v != NULL;
+		if (there) {
+			snprintf(place, sizeof(place), SSHD_STATE_DIR "/%s",
+			    name);
+			k->text = root_read(root, place, &k->len);
+			if (k->text == NULL)
+				return false;
+		}
+		k->there = there != 0;
+		if ((k->path = strdup(path)) == NULL) {
+			free(k->text);
+			return false;
+		}
+	}
+	return true;
 }
 
 bool
@@ -296,15 +263,18 @@ sshd_state_load(const char *root, struct sshd_state *s)
 	text = root_read(root, SSHD_STATE_DIR "/" MANIFEST, &len);
 	if (text == NULL)
 		return errno == ENOENT || print_error(root, NAME "/" MANIFEST);
+	errno = 0;
 	all = json_loadb(text, len, 0, NULL);
 	free(text);
 	s->found = all != NULL && read_manifest(root, s, all);
-	json_decref(all);
-	if (!s->found)
+	if (!s->found && errno == ENOMEM)
+		print_error(root, NAME);
+	else if (!s->found)
 		cli_error("%s" SSHD_STATE_DIR "/" MANIFEST ": damaged; the "
 			  "files that enable kept are beside it. To go on "
 			  "without them, move %s" SSHD_STATE_DIR " away",
 		    root, root);
+	json_decref(all);
 	return s->found;
 }
 
