@@ -2,7 +2,6 @@
 /* keyveto allow: adds, changes or removes an AllowKey line of keyveto.conf. */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,11 +54,7 @@ print_problem(const struct input_problem *problem, void *arg)
 {
 	struct found_key *f = arg;
 
-	if (problem->line > 0)
-		cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
-		    problem->reason);
-	else
-		cli_error("%s: %s", problem->path, problem->reason);
+	cli_error_at(problem->path, problem->line, problem->reason);
 	f->failed = true;
 }
 
@@ -399,22 +394,6 @@ change_config(const struct request *q, struct config_swap *s)
 	return ok;
 }
 
-static int
-allow_key(struct request *q)
-{
-	char place[PATH_MAX];
-	struct config_swap s;
-	bool ok;
-
-	if (!config_absolute(q->config, place, sizeof(place)) ||
-	    !config_may_be_changed(place) || (!q->remove && !build_line(q)))
-		return CLI_UNCHECKED;
-	ok = config_swap_open(&s, q->config) && change_config(q, &s);
-	config_swap_close(&s);
-	free(q->line);
-	return cli_stdout_ok() && ok ? 0 : CLI_UNCHECKED;
-}
-
 enum { UNTIL = 1, FOREVER, REMOVE };
 
 /* Reads the arguments after the options. False after a message. */
@@ -447,7 +426,10 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct request q = { .config = KV_CONFIG_PATH };
+	char place[PATH_MAX];
 	const char *date = NULL;
+	struct config_swap s;
+	bool ok;
 	int opt;
 
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
@@ -464,7 +446,13 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 	}
 	if (!read_arguments(&q, date, argc - optind, argv + optind))
 		return cli_usage_error(cmd);
-	return allow_key(&q);
+	if (!config_absolute(q.config, place, sizeof(place)) ||
+	    !config_may_be_changed(place) || (!q.remove && !build_line(&q)))
+		return CLI_UNCHECKED;
+	ok = config_swap_open(&s, q.config) && change_config(&q, &s);
+	config_swap_close(&s);
+	free(q.line);
+	return cli_stdout_ok() && ok ? 0 : CLI_UNCHECKED;
 }
 
 const struct cli_command cli_allow = {

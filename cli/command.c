@@ -29,12 +29,15 @@ static void
 print_subcommands(FILE *out, const struct cli_command *cmd,
     const struct cli_command *const *subcommand, size_t n, const char *more)
 {
-	fprintf(out, "usage: keyveto %s %s\n\n", cmd->name, cmd->synopsis);
+	const char *blank = *cmd->name != '\0' ? " " : "";
+	const size_t prefix = strlen(cmd->name) + strlen(blank);
+
+	fprintf(out, "usage: keyveto%s%s %s\n\n", blank, cmd->name,
+	    cmd->synopsis);
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "  %-8s %s\n",
-		    subcommand[i]->name + strlen(cmd->name) + 1,
+		fprintf(out, "  %-8s %s\n", subcommand[i]->name + prefix,
 		    subcommand[i]->help);
-	fprintf(out, "\n'keyveto %s COMMAND --help' tells more; %s.\n",
+	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; %s.\n", blank,
 	    cmd->name, more);
 }
 
@@ -43,6 +46,9 @@ cli_run_subcommand(const struct cli_command *cmd,
     const struct cli_command *const *subcommand, size_t n, const char *more,
     int argc, char **argv)
 {
+	const char *blank = *cmd->name != '\0' ? " " : "";
+	const size_t prefix = strlen(cmd->name) + strlen(blank);
+
 	if (argc < 2) {
 		print_subcommands(stderr, cmd, subcommand, n, more);
 		return CLI_UNCHECKED;
@@ -51,13 +57,11 @@ cli_run_subcommand(const struct cli_command *cmd,
 		print_subcommands(stdout, cmd, subcommand, n, more);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(argv[1],
-			subcommand[i]->name + strlen(cmd->name) + 1) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(argv[1], subcommand[i]->name + prefix) == 0)
 			return subcommand[i]->run(subcommand[i], argc - 1,
 			    argv + 1);
-	}
-	cli_error("unknown command %s %s", cmd->name, argv[1]);
+	cli_error("unknown command %s%s%s", cmd->name, blank, argv[1]);
 	print_subcommands(stderr, cmd, subcommand, n, more);
 	return CLI_UNCHECKED;
 }
@@ -74,6 +78,15 @@ cli_error(const char *fmt, ...)
 	fputs("keyveto: ", stderr);
 	cli_print_safe(stderr, text, strlen(text));
 	putc('\n', stderr);
+}
+
+void
+cli_error_at(const char *path, uint64_t line, const char *reason)
+{
+	if (line > 0)
+		cli_error("%s:%" PRIu64 ": %s", path, line, reason);
+	else
+		cli_error("%s: %s", path, reason);
 }
 
 const char *
@@ -190,24 +203,28 @@ cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
 	return true;
 }
 
+enum kv_err
+cli_open_as_login(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+{
+	char *absolute = *path != '/' ? realpath(path, NULL) : NULL;
+	enum kv_err err;
+
+	(void)arg;
+	err = kv_trusted_open(absolute != NULL ? absolute : path, 0, fdp, why);
+	free(absolute);
+	return err;
+}
+
 /*
- * kv_judge_open_with calls this to open a file. The guard refuses an insecure
- * file. Here a warning is enough: users may check files of their own.
+ * As cli_open_as_login, but only warns of an insecure file: users may check
+ * files of their own.
  */
 static enum kv_err
 open_with_warning(const char *path, int *fdp,
     char why[static KV_TRUSTED_WHY_BYTES], void *arg)
 {
-	char absolute[4096];
-
-	(void)arg;
-	if (realpath(path, absolute) == NULL) {
-		snprintf(why, KV_TRUSTED_WHY_BYTES, "%.400s: %s", path,
-		    strerror(errno));
-		*fdp = -1;
-		return KV_ERR_SYSTEM;
-	}
-	if (kv_trusted_open(absolute, 0, fdp, why) == KV_OK)
+	if (cli_open_as_login(path, fdp, why, arg) == KV_OK)
 		return KV_OK;
 	*fdp = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*fdp == -1) {

@@ -62,6 +62,13 @@ bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
 bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
 
 /*
+ * For kv_judge_open_with: as kv_trusted_open for a file that must be root's,
+ * but path may be relative. arg is not used.
+ */
+KV_MUST_CHECK enum kv_err cli_open_as_login(const char *path, int *fdp,
+    char why[static KV_TRUSTED_WHY_BYTES], void *arg);
+
+/*
  * getopt_long without short options. Returns '?' after a message and the usage,
  * if an option is unknown or lacks its value: exit with CLI_UNCHECKED.
  */
@@ -76,7 +83,8 @@ int cli_usage_error(const struct cli_command *cmd);
 
 /*
  * Runs the subcommand that argv[1] names, and returns its exit status. Each
- * name is cmd's name, a blank and that word. The usage ends with more ("so does
+ * name is cmd's name, a blank and that word; the word alone if cmd's name is
+ * "". The usage ends with more ("so does
  * keyveto(1)").
  */
 int cli_run_subcommand(const struct cli_command *cmd,
@@ -88,6 +96,9 @@ int cli_run_subcommand(const struct cli_command *cmd,
  * printable ASCII become \xNN.
  */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* cli_error about a line of a file; line 0: about the whole file. */
+void cli_error_at(const char *path, uint64_t line, const char *reason);
 
 /*
  * Writes len bytes of untrusted text to out. Bytes that are not printable ASCII

@@ -77,11 +77,7 @@ print_problem(const struct input_problem *problem, void *arg)
 	struct printer *p = arg;
 
 	p->failed = true;
-	if (problem->line > 0)
-		cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
-		    problem->reason);
-	else
-		cli_error("%s: %s", problem->path, problem->reason);
+	cli_error_at(problem->path, problem->line, problem->reason);
 }
 
 static int

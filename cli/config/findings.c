@@ -235,14 +235,6 @@ count_idle_lines(struct config_findings *f, const struct config_subject *s,
 		free(first.value[i]);
 }
 
-static enum kv_err
-open_as_login(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
-    void *arg)
-{
-	(void)arg;
-	return kv_trusted_open(path, 0, fdp, why);
-}
-
 /* What a reader must be able to read. */
 struct reading {
 	const char *path; /* the configuration's, or NULL */
@@ -307,7 +299,7 @@ count_unusable_filters(struct config_findings *f,
 	char why[KV_REASON_BYTES];
 
 	kv_judge_open_with(&f->judge, NULL, f->config.filter,
-	    f->config.n_filters, open_as_login, NULL);
+	    f->config.n_filters, cli_open_as_login, NULL);
 	if (f->judge.broken[0] != '\0') {
 		f->unreadable++;
 		print_finding(s, "%s", f->judge.broken);

@@ -93,13 +93,10 @@ filter_open(const char *path, struct kv_pkbf *f)
 void
 filter_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
 {
-	char absolute[PATH_MAX];
 	int fd = -1;
 
 	why[0] = '\0';
-	if (realpath(path, absolute) == NULL)
-		return;
-	if (kv_trusted_open(absolute, 0, &fd, why) == KV_OK)
+	if (cli_open_as_login(path, &fd, why, NULL) == KV_OK)
 		close(fd);
 }
 

@@ -72,22 +72,6 @@ add_match(struct sshd_overview *o, const struct sshd_line *l)
 	free(copy);
 }
 
-static void
-add_line(struct sshd_overview *o, const struct sshd_line *l)
-{
-	if (strcasecmp(l->keyword, "Match") == 0)
-		add_match(o, l);
-	else if (strcasecmp(l->keyword, "HostKey") == 0 ||
-	    strcasecmp(l->keyword, "HostCertificate") == 0)
-		check_host_key(o, l);
-	else if (strcasecmp(l->keyword, "AuthorizedKeysFile") == 0) {
-		o->odd_pattern |= has_odd_pattern(l->value);
-		o->varies |= l->match != 0;
-	} else if (strcasecmp(l->keyword, "AuthorizedKeysCommand") == 0 ||
-	    strcasecmp(l->keyword, "TrustedUserCAKeys") == 0)
-		o->varies |= l->match != 0;
-}
-
 void
 sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 {
@@ -100,8 +84,22 @@ sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 	if (path == NULL ||
 	    !sshd_tree_read(&o->tree, "", path, NULL, 0, why, sizeof(why)))
 		o->varies = o->match.unknown = true;
-	for (size_t i = 0; i < o->tree.n_lines; i++)
-		add_line(o, &o->tree.line[i]);
+	for (size_t i = 0; i < o->tree.n_lines; i++) {
+		const struct sshd_line *l = &o->tree.line[i];
+		const bool files = strcasecmp(l->keyword,
+				       "AuthorizedKeysFile") == 0;
+
+		if (strcasecmp(l->keyword, "Match") == 0)
+			add_match(o, l);
+		else if (strcasecmp(l->keyword, "HostKey") == 0 ||
+		    strcasecmp(l->keyword, "HostCertificate") == 0)
+			check_host_key(o, l);
+		o->odd_pattern |= files && has_odd_pattern(l->value);
+		o->varies |= l->match != 0 &&
+		    (files ||
+			strcasecmp(l->keyword, "AuthorizedKeysCommand") == 0 ||
+			strcasecmp(l->keyword, "TrustedUserCAKeys") == 0);
+	}
 }
 
 void

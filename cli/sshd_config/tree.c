@@ -125,27 +125,6 @@ read_include(struct reader *r, unsigned int depth)
 	free(copy);
 }
 
-/*
- * Sets keyword and value, which stay NULL for a blank line or a comment. False
- * without memory.
- */
-static bool
-parse_line(const char *text, struct sshd_line *l)
-{
-	char *copy = strndup(text + l->at, l->len), *value;
-	const char *keyword;
-	bool ok = copy != NULL;
-
-	keyword = ok ? sshd_words_keyword(copy, &value) : NULL;
-	if (keyword != NULL) {
-		l->keyword = strdup(keyword);
-		l->value = strdup(value);
-		ok = l->keyword != NULL && l->value != NULL;
-	}
-	free(copy);
-	return ok;
-}
-
 /* False without memory. */
 static bool
 add_line(struct sshd_tree *t, const struct sshd_line *l)
@@ -180,56 +159,33 @@ read_lines(struct reader *r, size_t file, size_t outer, unsigned int depth)
 		l.number++;
 		l.len = nl != NULL ? (size_t)(nl - text) + 1 - l.at :
 				     len - l.at;
-		l.keyword = l.value = NULL;
-		if (!parse_line(text, &l)) {
+		if ((l.memory = strndup(text + l.at, l.len)) == NULL) {
 			leave_out(r, "%s", strerror(ENOMEM));
-			break;
+			return;
 		}
-		if (l.keyword == NULL)
-			continue;
-		is_match = strcasecmp(l.keyword, "Match") == 0;
+		l.keyword = sshd_words_keyword(l.memory, &l.value);
+		is_match = l.keyword != NULL &&
+		    strcasecmp(l.keyword, "Match") == 0;
 		l.match = is_match ? outer : match;
-		if (t->n_lines == LINES_MAX || !add_line(t, &l)) {
+		/* A blank line, or a comment. */
+		if (l.keyword == NULL)
+			free(l.memory);
+		else if (t->n_lines == LINES_MAX || !add_line(t, &l)) {
 			leave_out(r, "%s: too many lines", path);
-			break;
-		}
-		if (is_match)
+			free(l.memory);
+			return;
+		} else if (is_match)
 			match = t->n_lines;
 		else if (strcasecmp(l.keyword, "Include") == 0)
 			read_include(r, depth + 1);
-		l.keyword = l.value = NULL;
 	}
-	free(l.keyword);
-	free(l.value);
-}
-
-/*
- * The file's text, or that of a change; the caller frees it. NULL with errno.
- */
-static char *
-read_text(const struct reader *r, const char *path, size_t *lenp)
-{
-	const struct sshd_change *c = find_change(r, path);
-	char *text;
-
-	if (c == NULL)
-		return root_read(r->root, path, lenp);
-	if (c->text == NULL) {
-		errno = ENOENT;
-		return NULL;
-	}
-	if ((text = malloc(c->len + 1)) != NULL) {
-		memcpy(text, c->text, c->len);
-		text[c->len] = '\0';
-		*lenp = c->len;
-	}
-	return text;
 }
 
 static void
 read_file(struct reader *r, const char *path, size_t include, size_t match,
     unsigned int depth)
 {
+	const struct sshd_change *c = find_change(r, path);
 	struct sshd_tree *t = r->t;
 	struct sshd_config_file f = { .include = include }, *grown;
 
@@ -237,7 +193,15 @@ read_file(struct reader *r, const char *path, size_t include, size_t match,
 		leave_out(r, "%s%s: Include goes too deep", r->root, path);
 		return;
 	}
-	if ((f.text = read_text(r, path, &f.len)) == NULL) {
+	errno = ENOENT;
+	if (c == NULL)
+		f.text = root_read(r->root, path, &f.len);
+	else if (c->text != NULL && (f.text = malloc(c->len + 1)) != NULL) {
+		f.len = c->len;
+		memcpy(f.text, c->text, f.len);
+		f.text[f.len] = '\0';
+	}
+	if (f.text == NULL) {
 		leave_out(r, "%s%s: %s", r->root, path,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
 		return;
@@ -282,10 +246,8 @@ sshd_tree_free(struct sshd_tree *t)
 		free(t->file[i].path);
 		free(t->file[i].text);
 	}
-	for (size_t i = 0; i < t->n_lines; i++) {
-		free(t->line[i].keyword);
-		free(t->line[i].value);
-	}
+	for (size_t i = 0; i < t->n_lines; i++)
+		free(t->line[i].memory);
 	free(t->file);
 	free(t->line);
 	*t = (struct sshd_tree){ 0 };

@@ -32,6 +32,7 @@ struct sshd_line {
 	size_t file;	       /* an index in the tree's files */
 	size_t number;	       /* from 1 */
 	size_t at, len;	       /* where it is in the file's text */
+	char *memory;	       /* the next two point into it */
 	char *keyword, *value; /* the value as written, without outer blanks */
 	/*
 	 * The Match block that the line is in: 1 + the index of its Match line;
