@@ -25,22 +25,6 @@ cli_print_safe(FILE *out, const void *text, size_t len)
 	}
 }
 
-static void
-print_subcommands(FILE *out, const struct cli_command *cmd,
-    const struct cli_command *const *subcommand, size_t n, const char *more)
-{
-	const char *blank = *cmd->name != '\0' ? " " : "";
-	const size_t prefix = strlen(cmd->name) + strlen(blank);
-
-	fprintf(out, "usage: keyveto%s%s %s\n\n", blank, cmd->name,
-	    cmd->synopsis);
-	for (size_t i = 0; i < n; i++)
-		fprintf(out, "  %-8s %s\n", subcommand[i]->name + prefix,
-		    subcommand[i]->help);
-	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; %s.\n", blank,
-	    cmd->name, more);
-}
-
 int
 cli_run_subcommand(const struct cli_command *cmd,
     const struct cli_command *const *subcommand, size_t n, const char *more,
@@ -48,22 +32,24 @@ cli_run_subcommand(const struct cli_command *cmd,
 {
 	const char *blank = *cmd->name != '\0' ? " " : "";
 	const size_t prefix = strlen(cmd->name) + strlen(blank);
+	const bool help = argc > 1 &&
+	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0);
+	FILE *out = help ? stdout : stderr;
 
-	if (argc < 2) {
-		print_subcommands(stderr, cmd, subcommand, n, more);
-		return CLI_UNCHECKED;
-	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-		print_subcommands(stdout, cmd, subcommand, n, more);
-		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
-	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; argc > 1 && i < n; i++)
 		if (strcmp(argv[1], subcommand[i]->name + prefix) == 0)
 			return subcommand[i]->run(subcommand[i], argc - 1,
 			    argv + 1);
-	cli_error("unknown command %s%s%s", cmd->name, blank, argv[1]);
-	print_subcommands(stderr, cmd, subcommand, n, more);
-	return CLI_UNCHECKED;
+	if (argc > 1 && !help)
+		cli_error("unknown command %s%s%s", cmd->name, blank, argv[1]);
+	fprintf(out, "usage: keyveto%s%s %s\n\n", blank, cmd->name,
+	    cmd->synopsis);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "  %-8s %s\n", subcommand[i]->name + prefix,
+		    subcommand[i]->help);
+	fprintf(out, "\n'keyveto%s%s COMMAND --help' tells more; %s.\n", blank,
+	    cmd->name, more);
+	return help && cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
 void

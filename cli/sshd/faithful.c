@@ -7,8 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sshd_config/subject.h"
-
 /* Compares two dumps without HostKey lines: the copy's host key is its own. */
 static bool
 same_settings(const char *a, const char *b)

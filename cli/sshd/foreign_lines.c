@@ -200,19 +200,6 @@ find_guards_of_other(void *arg, const struct sshd_start *start,
 }
 
 static void
-ignore_option(void *arg, const struct sshd_start *start, const char *keyword,
-    const char *value)
-{
-	(void)arg, (void)start, (void)keyword, (void)value;
-}
-
-static void
-ignore_name(void *arg, const struct sshd_start *start, const char *name)
-{
-	(void)arg, (void)start, (void)name;
-}
-
-static void
 ignore_unseen(void *arg, const char *place, const char *why)
 {
 	(void)arg, (void)place, (void)why;
@@ -223,9 +210,7 @@ find_guards(struct foreign *r)
 {
 	const struct sshd_arguments other = {
 		.arg = r,
-		.option = ignore_option,
 		.file = find_guards_of_other,
-		.name = ignore_name,
 		.unseen = ignore_unseen,
 	};
 

@@ -114,7 +114,7 @@ report_arguments(const struct sshd_arguments *found, const char *place,
 	if (!read_options(text, &o))
 		found->unseen(found->arg, place, strerror(ENOMEM));
 	start.file = o.file;
-	if (is_process) {
+	if (is_process && found->name != NULL) {
 		const char *shown = find_titled(text);
 		const char *word = shown != NULL ? shown : text;
 		const char *end = word + strcspn(word, " ");
@@ -130,7 +130,7 @@ report_arguments(const struct sshd_arguments *found, const char *place,
 	for (size_t i = 0; i < o.n; i++) {
 		if (o.v[i].file != NULL)
 			found->file(found->arg, &start, o.v[i].file);
-		else
+		else if (found->option != NULL)
 			found->option(found->arg, &start, o.v[i].keyword,
 			    o.v[i].value);
 	}

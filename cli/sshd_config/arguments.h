@@ -18,7 +18,10 @@ struct sshd_start {
 	bool listens;	   /* a process; false for a file or a unit */
 };
 
-/* Functions to call. Their strings are only valid during the call. */
+/*
+ * Functions to call; option and name may be NULL. Their strings are only valid
+ * during the call.
+ */
 struct sshd_arguments {
 	void *arg;
 	/*

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "host/program.h"
-#include "sshd_config/subject.h"
+#include "sshd_config/sshd_config.h"
 
 /*
  * In the remover: waits until our end of the pipe is closed, or we are dead.

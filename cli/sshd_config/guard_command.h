@@ -19,7 +19,7 @@ bool guard_command(const char *command, const char **argsp);
 /* Whether the guard's arguments have a "--", and so another command. */
 bool guard_chained(const char *args);
 
-/* The guard's arguments about files, which override keyveto.conf. */
+/* The guard's arguments. Those about files override keyveto.conf. */
 struct guard_files {
 	char *memory; /* what the strings point into */
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];

@@ -10,8 +10,9 @@
 
 #define BLANKS " \t\r\n"
 
-bool
-sshd_match_pattern(const char *name, const char *pattern)
+/* Whether a pattern with * and ? matches, as in match.c:match_pattern. */
+static bool
+pattern_matches(const char *name, const char *pattern)
 {
 	const char *star = NULL, *from = NULL;
 
@@ -78,35 +79,9 @@ next_word(char **sp)
 	return word;
 }
 
-static bool
-has_argument(const char *criterion)
-{
-	return strcasecmp(criterion, "all") != 0 &&
-	    strcasecmp(criterion, "invalid-user") != 0;
-}
-
-bool
-sshd_match_next(char **sp, const char **criterionp, const char **argumentp)
-{
-	*argumentp = NULL;
-	*criterionp = next_word(sp);
-	if (*criterionp == NULL || **criterionp == '#')
-		return false;
-	if (has_argument(*criterionp))
-		*argumentp = next_word(sp);
-	return true;
-}
-
-bool
-sshd_match_is_origin(const char *criterion)
-{
-	return has_argument(criterion) && strcasecmp(criterion, "user") != 0 &&
-	    strcasecmp(criterion, "group") != 0;
-}
-
-void
-sshd_match_add(struct sshd_match *m, const char *criterion,
-    const char *argument)
+/* Adds a criterion; argument is NULL if it is missing. */
+static void
+add_criterion(struct sshd_match *m, const char *criterion, const char *argument)
 {
 	const struct {
 		const char *criterion;
@@ -123,14 +98,38 @@ sshd_match_add(struct sshd_match *m, const char *criterion,
 	};
 	bool ok = false;
 
-	if (!has_argument(criterion))
-		return;
 	if (argument != NULL && strpbrk(argument, "\"'\\") == NULL)
 		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 			if (strcasecmp(criterion, known[i].criterion) == 0)
 				ok = known[i].patterns == NULL ||
 				    add_list(known[i].patterns, argument);
 	m->unknown |= !ok;
+}
+
+bool
+sshd_match_add(struct sshd_match *m, const char *value)
+{
+	char *copy = strdup(value), *rest = copy;
+	const char *criterion;
+	bool origin = copy == NULL;
+
+	if (copy == NULL && m != NULL)
+		m->unknown = true;
+	while (copy != NULL && (criterion = next_word(&rest)) != NULL &&
+	    *criterion != '#') {
+		/* These two take no argument. */
+		if (strcasecmp(criterion, "all") == 0 ||
+		    strcasecmp(criterion, "invalid-user") == 0)
+			continue;
+		origin |= strcasecmp(criterion, "user") != 0 &&
+		    strcasecmp(criterion, "group") != 0;
+		if (m != NULL)
+			add_criterion(m, criterion, next_word(&rest));
+		else
+			(void)next_word(&rest);
+	}
+	free(copy);
+	return origin;
 }
 
 /* Prints a digit for each pattern; nothing if no pattern matches. */
@@ -140,12 +139,12 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 	bool any = false;
 
 	for (size_t i = 0; i < p->n; i++)
-		any |= sshd_match_pattern(name, p->v[i]);
+		any |= pattern_matches(name, p->v[i]);
 	if (!any)
 		return;
 	putc(' ', out);
 	for (size_t i = 0; i < p->n; i++)
-		putc(sshd_match_pattern(name, p->v[i]) ? '1' : '0', out);
+		putc(pattern_matches(name, p->v[i]) ? '1' : '0', out);
 }
 
 /*

@@ -25,17 +25,11 @@ struct sshd_match {
 };
 
 /*
- * Cuts the next criterion and its argument off a Match line's value, which it
- * writes into. *argumentp is NULL if the criterion takes no argument, or lacks
- * it. False at the end.
+ * Adds the criteria of a Match line with this value to m, unless m is NULL.
+ * Whether one is about something else than the account, such as Address.
+ * Without memory: true, and m->unknown is true.
  */
-bool sshd_match_next(char **sp, const char **criterionp,
-    const char **argumentp);
-/* Whether a criterion is about something else than the account. */
-bool sshd_match_is_origin(const char *criterion);
-/* Adds a criterion to m. Sets m->unknown without memory. */
-void sshd_match_add(struct sshd_match *m, const char *criterion,
-    const char *argument);
+bool sshd_match_add(struct sshd_match *m, const char *value);
 
 /*
  * Returns an array that the caller frees: for each account, the index of the
@@ -44,9 +38,6 @@ void sshd_match_add(struct sshd_match *m, const char *criterion,
  */
 size_t *sshd_match_alike(const struct accounts *accounts,
     const struct sshd_match *match);
-
-/* Whether a pattern with * and ? matches, as in match.c:match_pattern. */
-bool sshd_match_pattern(const char *name, const char *pattern);
 
 void sshd_match_free(struct sshd_match *m);
 

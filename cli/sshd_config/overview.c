@@ -57,21 +57,6 @@ has_odd_pattern(const char *value)
 	return odd;
 }
 
-static void
-add_match(struct sshd_overview *o, const struct sshd_line *l)
-{
-	char *copy = strdup(l->value), *rest = copy;
-	const char *criterion, *argument;
-
-	if (copy == NULL)
-		o->match.unknown = o->by_origin = true;
-	while (copy != NULL && sshd_match_next(&rest, &criterion, &argument)) {
-		sshd_match_add(&o->match, criterion, argument);
-		o->by_origin |= sshd_match_is_origin(criterion);
-	}
-	free(copy);
-}
-
 void
 sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 {
@@ -90,7 +75,7 @@ sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 				       "AuthorizedKeysFile") == 0;
 
 		if (strcasecmp(l->keyword, "Match") == 0)
-			add_match(o, l);
+			o->by_origin |= sshd_match_add(&o->match, l->value);
 		else if (strcasecmp(l->keyword, "HostKey") == 0 ||
 		    strcasecmp(l->keyword, "HostCertificate") == 0)
 			check_host_key(o, l);

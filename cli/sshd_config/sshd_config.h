@@ -6,6 +6,7 @@
 #ifndef CLI_SSHD_CONFIG_SSHD_CONFIG_H
 #define CLI_SSHD_CONFIG_SSHD_CONFIG_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -52,6 +53,22 @@ struct sshd {
  */
 bool sshd_version_at_least(const char *path, unsigned int major,
     unsigned int minor);
+
+/* What sshd_ask needs to know of an sshd. */
+struct sshd_subject {
+	char file[PATH_MAX]; /* that it reads; "" if unknown */
+	char address[64];    /* where a client of this machine reaches it */
+	unsigned int port;
+	unsigned int free_port; /* a port that no Match LocalPort names */
+	char refused[1024];	/* why it must not be asked, or "" */
+};
+
+/*
+ * Reads the sshd's configuration, and asks it with -dd -T, unless the last call
+ * was about the same sshd. If it gives no answer: 127.0.0.1 and port 22. The
+ * result is valid until the next call.
+ */
+const struct sshd_subject *sshd_subject(const struct sshd *sshd);
 
 /* A running sshd. sshd_answer or sshd_answer_text waits for it. */
 struct sshd_question {

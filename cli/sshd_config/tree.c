@@ -276,14 +276,7 @@ sshd_tree_is_by_origin(const struct sshd_tree *t, const struct sshd_line *l)
 	bool origin = false;
 
 	for (size_t match = l->match; match != 0 && !origin;
-	     match = t->line[match - 1].match) {
-		char *copy = strdup(t->line[match - 1].value), *rest = copy;
-		const char *criterion, *argument;
-
-		origin = copy == NULL;
-		while (!origin && sshd_match_next(&rest, &criterion, &argument))
-			origin = sshd_match_is_origin(criterion);
-		free(copy);
-	}
+	     match = t->line[match - 1].match)
+		origin = sshd_match_add(NULL, t->line[match - 1].value);
 	return origin;
 }

@@ -61,7 +61,6 @@ sshd_keyword(const char *line)
 	enum {
 		D = SSHD_KEYWORD_DECIDES,
 		G = SSHD_KEYWORD_GUARD,
-		O = SSHD_KEYWORD_OPENS,
 		S = SSHD_KEYWORD_SWITCH,
 		W = SSHD_KEYWORD_WORDS,
 	};
@@ -70,21 +69,21 @@ sshd_keyword(const char *line)
 		unsigned int is;
 	} keywords[] = {
 		{ "AuthenticationMethods", D },
-		{ "AuthorizedKeysCommand", D | G | O | W },
+		{ "AuthorizedKeysCommand", D | G | W },
 		{ "AuthorizedKeysCommandUser", D | G },
-		{ "AuthorizedKeysFile", D | G | O },
-		{ "AuthorizedPrincipalsCommand", D | G | O | W },
+		{ "AuthorizedKeysFile", D | G },
+		{ "AuthorizedPrincipalsCommand", D | G | W },
 		{ "AuthorizedPrincipalsCommandUser", D | G },
-		{ "AuthorizedPrincipalsFile", D | O },
+		{ "AuthorizedPrincipalsFile", D },
 		{ "ForceCommand", W },
-		{ "HostbasedAuthentication", D | O | S },
+		{ "HostbasedAuthentication", D | S },
 		{ "Include", D },
 		{ "PAMServiceName", D },
 		{ "PubkeyAuthentication", D | S },
 		{ "SetEnv", W },
 		{ "StrictModes", D | S },
 		{ "Subsystem", W },
-		{ "TrustedUserCAKeys", D | O },
+		{ "TrustedUserCAKeys", D },
 		{ "UsePAM", D | S },
 		{ "VersionAddendum", W },
 	};

@@ -20,9 +20,8 @@ char *sshd_words_keyword(char *line, char **restp);
 enum sshd_keyword {
 	SSHD_KEYWORD_DECIDES = 1, /* where keys come from, or who judges them */
 	SSHD_KEYWORD_GUARD = 2,	  /* one of the guard's lines */
-	SSHD_KEYWORD_OPENS = 4,	  /* a Match block can bypass the guard by it */
-	SSHD_KEYWORD_SWITCH = 8,  /* decides by yes or no */
-	SSHD_KEYWORD_WORDS = 16,  /* its value may have several words */
+	SSHD_KEYWORD_SWITCH = 4,  /* decides by yes or no */
+	SSHD_KEYWORD_WORDS = 8,	  /* its value may have several words */
 };
 
 /* Those bits for the keyword that line begins with. */
