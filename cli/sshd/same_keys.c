@@ -342,11 +342,12 @@ sshd_same_keys(struct sshd_same_keys *s)
 		cli_error("%s", strerror(errno));
 	for (size_t i = 0; ok && i < n; i++) {
 		const struct account *account = &s->accounts->v[i];
+		struct kind *k = &kind[like[i]];
 
-		ok = like[i] != i || ask_settings(s, account->name, &kind[i]);
-		if (ok &&
-		    !account_is_same(s, &kind[like[i]], account, why,
-			sizeof(why))) {
+		/* The first account of a kind is asked about. */
+		ok = (k->base != NULL && k->next != NULL) ||
+		    ask_settings(s, account->name, k);
+		if (ok && !account_is_same(s, k, account, why, sizeof(why))) {
 			cli_error("%s: %s; nothing was changed", account->name,
 			    why);
 			ok = false;
