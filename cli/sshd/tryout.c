@@ -40,21 +40,6 @@ write_file(const char *folder, const char *name, const char *text, size_t len,
 	return fclose(f) == 0 && ok;
 }
 
-/* RFC 8709 section 4: string "ssh-ed25519", string key of 32 bytes. */
-static bool
-make_key(struct sshd_tryout *t)
-{
-	static const char head[] = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
-	uint8_t blob[sizeof(head) - 1 + KEY_BYTES];
-
-	memcpy(blob, head, sizeof(head) - 1);
-	if (getrandom(blob + sizeof(head) - 1, KEY_BYTES, 0) != KEY_BYTES)
-		return false;
-	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
-	return EVP_EncodeBlock((unsigned char *)t->key, blob,
-		   (int)sizeof(blob)) > 0;
-}
-
 /* Makes keys until one is clean. False after a message. */
 static bool
 make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
@@ -62,14 +47,20 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 	struct kv_decision d = { .verdict = KV_VERDICT_ERROR };
 	struct kv_judge judge;
 	struct kv_sshkey key;
-	uint8_t blob[256];
-	bool made = true;
+	/* RFC 8709 section 4: string "ssh-ed25519", string key of 32 bytes. */
+	static const char head[] = "\0\0\0\x0bssh-ed25519\0\0\0\x20";
+	uint8_t made[sizeof(head) - 1 + KEY_BYTES], blob[256];
+	bool ok = true;
 
 	if (!sshd_usable_open(o, KV_CONFIG_PATH, &judge))
 		return false;
-	for (int i = 0; made && i < TRIES && d.verdict != KV_VERDICT_CLEAN;
-	     i++) {
-		made = make_key(t);
+	snprintf(t->type, sizeof(t->type), "ssh-ed25519");
+	memcpy(made, head, sizeof(head) - 1);
+	for (int i = 0; ok && i < TRIES && d.verdict != KV_VERDICT_CLEAN; i++) {
+		ok = getrandom(made + sizeof(head) - 1, KEY_BYTES, 0) ==
+			KEY_BYTES &&
+		    EVP_EncodeBlock((unsigned char *)t->key, made,
+			(int)sizeof(made)) > 0;
 		kv_judge_offered(&judge,
 		    (struct kv_span){ (const uint8_t *)t->type,
 			strlen(t->type) },
@@ -78,7 +69,7 @@ make_clean_key(struct sshd_tryout *t, const struct sshd_options *o)
 		memcpy(t->fingerprint, d.fingerprint, sizeof(t->fingerprint));
 	}
 	kv_judge_close(&judge);
-	if (made && d.verdict == KV_VERDICT_CLEAN)
+	if (ok && d.verdict == KV_VERDICT_CLEAN)
 		return true;
 	cli_error("%s: keyveto made %d random keys, and its filters list each "
 		  "one, or cannot judge it; see keyveto doctor",
@@ -112,84 +103,64 @@ sshd_tryout_open(struct sshd_tryout *t, const struct sshd_options *o,
 void
 sshd_tryout_close(struct sshd_tryout *t)
 {
-	static const char *const names[] = { "keyveto.conf", SERVICE };
 	char path[sizeof(t->folder) + 16];
 
 	if (*t->folder == '\0')
 		return;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		snprintf(path, sizeof(path), "%s/%s", t->folder, names[i]);
-		(void)unlink(path);
-	}
+	(void)unlink(t->config);
+	snprintf(path, sizeof(path), "%s/" SERVICE, t->folder);
+	(void)unlink(path);
 	(void)rmdir(t->folder);
 	*t->folder = '\0';
 }
 
-/* What sshd expands a token to; NULL for an unknown one. */
-static const char *
-value_of_token(const struct sshd_tryout *t, const struct account *account,
-    const char *uid, char token)
-{
-	switch (token) {
-	case '%':
-		return "%";
-	case 'u':
-		return account->name;
-	case 'h':
-		return account->home;
-	case 'U':
-		return uid;
-	case 't':
-		return t->type;
-	case 'k':
-		return t->key;
-	case 'f':
-		return t->fingerprint;
-	case 'C':
-		return "127.0.0.1 22 127.0.0.1 50000";
-	case 'D':
-		return "";
-	default:
-		return NULL;
-	}
-}
-
 /*
- * A copy of word with its tokens expanded, which the caller frees. NULL with
- * errno.
+ * A copy of word with its tokens expanded as sshd does, which the caller frees.
+ * NULL with errno: EINVAL for an unknown token.
  */
 static char *
 expand_word(const struct sshd_tryout *t, const struct account *account,
     const char *word)
 {
 	char uid[32], *text = NULL;
-	const char *value = "";
-	size_t len;
+	const struct {
+		char letter;
+		const char *value;
+	} token[] = {
+		{ '%', "%" },
+		{ 'u', account->name },
+		{ 'h', account->home },
+		{ 'U', uid },
+		{ 't', t->type },
+		{ 'k', t->key },
+		{ 'f', t->fingerprint },
+		{ 'C', "127.0.0.1 22 127.0.0.1 50000" },
+		{ 'D', "" },
+	};
+	const size_t n = sizeof(token) / sizeof(token[0]);
+	size_t len, k = 0;
 	FILE *out;
 
 	snprintf(uid, sizeof(uid), "%llu", (unsigned long long)account->uid);
 	if ((out = open_memstream(&text, &len)) == NULL)
 		return NULL;
-	for (; *word != '\0' && value != NULL; word++) {
-		if (*word != '%')
+	for (; k < n && *word != '\0'; word++) {
+		if (*word != '%') {
 			putc(*word, out);
-		else if ((value = value_of_token(t, account, uid, *++word)) !=
-		    NULL)
-			fputs(value, out);
-		else
-			errno = EINVAL;
+			continue;
+		}
+		word++;
+		for (k = 0; k < n && token[k].letter != *word; k++)
+			;
+		if (k < n)
+			fputs(token[k].value, out);
 	}
-	if (fclose(out) == 0 && value != NULL)
+	if (fclose(out) == 0 && k < n)
 		return text;
 	free(text);
+	if (k == n)
+		errno = EINVAL;
 	return NULL;
-}
-
-static void
-free_words(char **argv)
-{
-	for (size_t i = 0; argv[i] != NULL; i++)
-		free(argv[i]);
 }
 
 /* Takes ownership of word. False if word is NULL, or argv is full. */
@@ -309,7 +280,8 @@ sshd_tryout_command(const struct sshd_tryout *t, const char *command,
 				      strerror(errno));
 	else
 		ok = run_command(t, argv, &as.v[0], out, why, cap);
-	free_words(argv);
+	for (size_t i = 0; argv[i] != NULL; i++)
+		free(argv[i]);
 	accounts_free(&as);
 	free(name);
 	return ok;
