@@ -39,54 +39,40 @@ const struct cli_command cli_sshd = {
 enum { ROOT = 1, SSHD, TIMEOUT, GUARD, PAM, WARN, YES, DRY_RUN, RELOAD, JSON };
 
 static bool
-set_root(struct sshd_options *o, const char *path)
-{
-	char why[SSHD_WHY_BYTES];
-	size_t len = strlen(path);
-
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	if (len >= sizeof(o->root)) {
-		cli_error("--root: the name is too long");
-		return false;
-	}
-	snprintf(o->root, sizeof(o->root), "%.*s", (int)len, path);
-	if (root_hold(o->root, why, sizeof(why)))
-		return true;
-	cli_error("%s", why);
-	return false;
-}
-
-static bool
 set_option(struct sshd_options *o, int opt)
 {
+	bool *const flags[] = {
+		[GUARD] = &o->guard,
+		[PAM] = &o->pam,
+		[WARN] = &o->warn,
+		[YES] = &o->yes,
+		[DRY_RUN] = &o->dry_run,
+		[RELOAD] = &o->reload,
+		[JSON] = &o->json,
+	};
+	char why[SSHD_WHY_BYTES];
+	size_t len;
+
 	switch (opt) {
 	case ROOT:
-		return set_root(o, optarg);
+		len = strlen(optarg);
+		while (len > 1 && optarg[len - 1] == '/')
+			len--;
+		if (len >= sizeof(o->root)) {
+			cli_error("--root: the name is too long");
+			return false;
+		}
+		snprintf(o->root, sizeof(o->root), "%.*s", (int)len, optarg);
+		if (root_hold(o->root, why, sizeof(why)))
+			return true;
+		cli_error("%s", why);
+		return false;
 	case SSHD:
 		return cli_option_path("--sshd", &o->sshd);
 	case TIMEOUT:
 		return cli_option_number("--timeout", TIMEOUT_MAX, &o->timeout);
-	case GUARD:
-		o->guard = true;
-		return true;
-	case PAM:
-		o->pam = true;
-		return true;
-	case WARN:
-		o->warn = true;
-		return true;
-	case YES:
-		o->yes = true;
-		return true;
-	case DRY_RUN:
-		o->dry_run = true;
-		return true;
-	case RELOAD:
-		o->reload = true;
-		return true;
 	default:
-		o->json = true;
+		*flags[opt] = true;
 		return true;
 	}
 }
@@ -104,39 +90,28 @@ static const struct option options[] = {
 	{ "reload", no_argument, NULL, RELOAD },
 	{ "json", no_argument, NULL, JSON },
 	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
 };
-
-#define OPTIONS (sizeof(options) / sizeof(options[0]))
-
-static void
-choose_options(const struct cli_command *cmd, struct option *chosen)
-{
-	char name[32];
-	size_t n = 0;
-
-	for (size_t i = 0; i < OPTIONS; i++) {
-		if (options[i].name != NULL)
-			snprintf(name, sizeof(name), "[--%s%s", options[i].name,
-			    options[i].has_arg == required_argument ? " " :
-								      "]");
-		if (options[i].name == NULL || options[i].val == CLI_OPT_HELP ||
-		    strstr(cmd->synopsis, name) != NULL)
-			chosen[n++] = options[i];
-	}
-}
 
 int
 sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
     struct sshd_options *o, int *statusp)
 {
-	struct option chosen[OPTIONS];
+	/* Zeroes end the list for getopt_long. */
+	struct option chosen[sizeof(options) / sizeof(options[0]) + 1] = { 0 };
+	char name[32];
+	size_t n = 0;
 	int opt;
 
 	*o = (struct sshd_options){ .sshd = SSHD_PATH,
 		.timeout = TIMEOUT_DEFAULT };
 	*statusp = CLI_UNCHECKED;
-	choose_options(cmd, chosen);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		snprintf(name, sizeof(name), "[--%s%s", options[i].name,
+		    options[i].has_arg == required_argument ? " " : "]");
+		if (options[i].val == CLI_OPT_HELP ||
+		    strstr(cmd->synopsis, name) != NULL)
+			chosen[n++] = options[i];
+	}
 	while ((opt = cli_getopt(cmd, argc, argv, chosen)) != -1) {
 		if (opt == CLI_OPT_HELP) {
 			*statusp = cli_help(cmd);
