@@ -6,13 +6,21 @@
 #include <string.h>
 #include <strings.h>
 
-/* A line is a mark if it starts so. */
-#define BEGIN "# BEGIN keyveto"
-#define END "# END keyveto"
 #define BEGIN_LINE \
-	BEGIN ": written by \"keyveto sshd enable\", taken out " \
-	      "by \"keyveto sshd disable\"\n"
-#define END_LINE END "\n"
+	SSHD_BLOCK_BEGIN ": written by \"keyveto sshd enable\", taken out " \
+			 "by \"keyveto sshd disable\"\n"
+#define END_LINE SSHD_BLOCK_END "\n"
+
+const char *const sshd_block_keywords[] = {
+	"AuthorizedKeysFile",
+	"AuthorizedKeysCommand",
+	"AuthorizedKeysCommandUser",
+	"AuthorizedPrincipalsCommand",
+	"AuthorizedPrincipalsCommandUser",
+	"OnError",
+	"OnHit",
+	"OnUnsupported",
+};
 
 static bool
 starts_with(const char *line, size_t len, const char *mark)
@@ -43,8 +51,8 @@ whole_length(const char *p, const char *end)
 		     last > 0 && strchr(" \t\r\n", p[last - 1]) != NULL; last--)
 			;
 	} while (p + n < end && last > 0 && p[last - 1] == '\\' &&
-	    !starts_with(p + n, (size_t)(end - p) - n, BEGIN) &&
-	    !starts_with(p + n, (size_t)(end - p) - n, END));
+	    !starts_with(p + n, (size_t)(end - p) - n, SSHD_BLOCK_BEGIN) &&
+	    !starts_with(p + n, (size_t)(end - p) - n, SSHD_BLOCK_END));
 	return n;
 }
 
@@ -55,16 +63,6 @@ whole_length(const char *p, const char *end)
 static bool
 is_of_our_kind(const char *line, size_t len)
 {
-	static const char *const keywords[] = {
-		"AuthorizedKeysFile",
-		"AuthorizedKeysCommand",
-		"AuthorizedKeysCommandUser",
-		"AuthorizedPrincipalsCommand",
-		"AuthorizedPrincipalsCommandUser",
-		"OnError",
-		"OnHit",
-		"OnUnsupported",
-	};
 	static const char module[] = "pam_keyveto.so";
 	size_t n = 0;
 
@@ -77,9 +75,9 @@ is_of_our_kind(const char *line, size_t len)
 		return true;
 	while (n < len && strchr(" \t\r\n=\"", line[n]) == NULL)
 		n++;
-	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (n == strlen(keywords[i]) &&
-		    strncasecmp(line, keywords[i], n) == 0)
+	for (size_t i = 0; i < SSHD_BLOCK_ALL_KEYWORDS; i++)
+		if (n == strlen(sshd_block_keywords[i]) &&
+		    strncasecmp(line, sshd_block_keywords[i], n) == 0)
 			return true;
 	return false;
 }
@@ -105,12 +103,12 @@ copy_lines(const char *text, size_t len, bool inside, size_t *out_lenp,
 		bool is_mark = true, wanted;
 
 		number++;
-		if (starts_with(p, n, BEGIN)) {
+		if (starts_with(p, n, SSHD_BLOCK_BEGIN)) {
 			if (begun != 0)
 				break;
 			begun = number;
 			++*np;
-		} else if (starts_with(p, n, END)) {
+		} else if (starts_with(p, n, SSHD_BLOCK_END)) {
 			if (begun == 0) {
 				begun = number;
 				break;
@@ -165,11 +163,8 @@ sshd_block_line_outside(const char *text, size_t len, size_t line)
 	char why[128], *base;
 	size_t end = 0, base_len, blocks, n = 1;
 
-	while (line-- > 0) {
-		const char *nl = memchr(text + end, '\n', len - end);
-
-		end = nl != NULL ? (size_t)(nl - text) + 1 : len;
-	}
+	while (line-- > 0)
+		end += line_length(text + end, text + len);
 	/* If the line is in a block, text up to here lacks the END mark. */
 	base = sshd_block_remove(text, end, &base_len, &blocks, why,
 	    sizeof(why));
@@ -192,23 +187,13 @@ sshd_block_insert(const char *text, size_t len, size_t line, const char *lines,
 
 	if (out == NULL)
 		return NULL;
-	while (line-- > 1) {
-		const char *nl = memchr(text + at, '\n', len - at);
-
-		if (nl == NULL)
-			break;
-		at = (size_t)(nl - text) + 1;
-	}
-	memcpy(p, text, at);
-	p += at;
-	memcpy(p, BEGIN_LINE, head);
-	p += head;
-	memcpy(p, lines, body);
-	p += body;
-	memcpy(p, END_LINE, tail);
-	p += tail;
-	memcpy(p, text + at, len - at);
-	p += len - at;
+	while (line-- > 1 && memchr(text + at, '\n', len - at) != NULL)
+		at += line_length(text + at, text + len);
+	p = mempcpy(p, text, at);
+	p = mempcpy(p, BEGIN_LINE, head);
+	p = mempcpy(p, lines, body);
+	p = mempcpy(p, END_LINE, tail);
+	p = mempcpy(p, text + at, len - at);
 	*p = '\0';
 	*out_lenp = (size_t)(p - out);
 	return out;

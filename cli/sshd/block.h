@@ -9,6 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A line is a mark if it starts so. */
+#define SSHD_BLOCK_BEGIN "# BEGIN keyveto"
+#define SSHD_BLOCK_END "# END keyveto"
+
+/*
+ * The keywords of keyveto's lines: first those for sshd, which uses the first
+ * line of each, then those for keyveto.conf.
+ */
+#define SSHD_BLOCK_KEYWORDS 5
+#define SSHD_BLOCK_ALL_KEYWORDS 8
+extern const char *const sshd_block_keywords[SSHD_BLOCK_ALL_KEYWORDS];
+
 /*
  * Copies text without the blocks in it; the caller frees the copy. A line that
  * somebody else wrote into a block is copied. *np is the number of blocks. NULL
