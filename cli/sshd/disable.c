@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "sshd/foreign_lines.h"
-#include "sshd/reload.h"
 #include "sshd/setup.h"
 
 /*
@@ -12,12 +11,13 @@
  * True, after a warning, if sshd would not start with them either.
  */
 static bool
-sshd_would_start(const struct sshd_options *o, struct sshd_setup *p)
+sshd_would_start(struct sshd_setup *p)
 {
+	const struct sshd_options *o = p->o;
 	const bool foreign = *o->root != '\0';
 	char why[SSHD_WHY_BYTES], before[SSHD_WHY_BYTES];
 
-	if (!sshd_setup_ask(o, p, why, sizeof(why)))
+	if (!sshd_setup_ask(p, why, sizeof(why)))
 		return false;
 	if (sshd_copy_is_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
 		return true;
@@ -32,56 +32,42 @@ sshd_would_start(const struct sshd_options *o, struct sshd_setup *p)
 	return true;
 }
 
-/* Notes where a file has changed since enable kept it. */
+/* Notes where a file has changed since enable kept it as k. */
 static void
-note_change(const struct sshd_setup *p, const struct sshd_file *f)
+note_change(const struct sshd_setup *p, const struct sshd_file *f,
+    const struct sshd_kept *k)
 {
-	const struct sshd_kept *k = sshd_state_find(&p->state, f->path);
-	const char *root = p->files.root;
+	const char *change;
 
-	if (k == NULL)
-		return;
 	if (!k->there && f->base_len > 0)
-		cli_error("note: %s%s: has other lines than keyveto's by now: "
-			  "the file stays",
-		    root, f->path);
+		change = "has other lines than keyveto's by now: the file "
+			 "stays";
 	else if (k->there && f->blocks > 0 &&
 	    (k->len != f->base_len || memcmp(k->text, f->base, k->len) != 0))
-		cli_error("note: %s%s: was changed since keyveto was enabled: "
-			  "only keyveto's lines were taken out",
-		    root, f->path);
+		change = "was changed since keyveto was enabled: only "
+			 "keyveto's lines were taken out";
 	else if (k->there && f->blocks == 0 && f->there)
-		cli_error("note: %s%s: keyveto's lines were not in it any more",
-		    root, f->path);
+		change = "keyveto's lines were not in it any more";
 	else if (k->there && !f->there)
-		cli_error("note: %s%s: is not there any more: keyveto does "
-			  "not put it back",
-		    root, f->path);
-}
-
-enum whose { SSHDS, PAMS, KEYVETOS };
-
-static enum whose
-whose_file(const struct sshd_file *f)
-{
-	return sshd_file_is_sshds(f) ? SSHDS :
-	    sshd_file_is_pams(f)     ? PAMS :
-				       KEYVETOS;
+		change = "is not there any more: keyveto does not put it back";
+	else
+		return;
+	cli_error("note: %s%s: %s", p->files.root, f->path, change);
 }
 
 /*
- * Removes keyveto's lines from sshd's files, PAM's, or keyveto.conf. Adds the
- * number of files to *np. False after a message.
+ * Removes keyveto's lines from these files. Adds the number of files to *np.
+ * False after a message.
  */
 static bool
-remove_lines(struct sshd_setup *p, enum whose whose, size_t *np)
+remove_lines(struct sshd_setup *p, enum sshd_file_owner whose, size_t *np)
 {
 	struct sshd_files *fs = &p->files;
 
 	for (size_t i = 0; i < fs->n; i++) {
 		struct sshd_file *f = fs->v[i];
 
-		if (f->blocks == 0 || whose_file(f) != whose)
+		if (f->blocks == 0 || f->whose != whose)
 			continue;
 		++*np;
 		if (!sshd_file_write(fs, f, f->base, f->base_len))
@@ -90,51 +76,36 @@ remove_lines(struct sshd_setup *p, enum whose whose, size_t *np)
 	return true;
 }
 
-/* Whether keyveto's lines are in a file of PAM's, or in keyveto.conf. */
-static bool
-has_other_lines(const struct sshd_setup *p)
-{
-	for (size_t i = 0; i < p->files.n; i++)
-		if (p->files.v[i]->blocks > 0 &&
-		    !sshd_file_is_sshds(p->files.v[i]))
-			return true;
-	return false;
-}
-
-static bool
-had_guard(const struct sshd_setup *p)
-{
-	for (size_t i = 0; i < p->state.n; i++) {
-		const struct sshd_file *f = sshd_files_find(&p->files,
-		    p->state.v[i].path);
-
-		if (f != NULL && sshd_file_is_sshds(f))
-			return true;
-	}
-	return false;
-}
-
 static int
-disable(const struct sshd_options *o, struct sshd_setup *p)
+disable(struct sshd_setup *p)
 {
+	const struct sshd_options *o = p->o;
 	size_t removed = 0;
-	bool guard;
+	bool guard = false;
 
-	if (!sshd_would_start(o, p) || !sshd_setup_keeps_keys(o, p) ||
+	if (!sshd_would_start(p) || !sshd_setup_keeps_keys(p) ||
 	    !sshd_foreign_lines_allow(o, p))
 		return CLI_UNCHECKED;
-	for (size_t i = 0; i < p->files.n; i++)
-		note_change(p, p->files.v[i]);
+	for (size_t i = 0; i < p->files.n; i++) {
+		const struct sshd_file *f = p->files.v[i];
+		const struct sshd_kept *k = sshd_state_find(&p->state, f->path);
+
+		if (k == NULL)
+			continue;
+		note_change(p, f, k);
+		guard |= f->whose == SSHD_FILE_SSHDS;
+	}
 	/*
 	 * keyveto.conf comes last. After --warn, its lines keep a guard and a
 	 * module that still run from refusing keys.
 	 */
-	if (!remove_lines(p, SSHDS, &removed))
+	if (!remove_lines(p, SSHD_FILE_SSHDS, &removed))
 		return CLI_UNCHECKED;
-	guard = removed > 0 || had_guard(p);
+	guard |= removed > 0;
 	/* An earlier run may have removed sshd's lines without a reload. */
 	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
-		cli_error(has_other_lines(p) ?
+		cli_error(sshd_setup_has_lines(p, SSHD_FILE_PAMS) ||
+			    sshd_setup_has_lines(p, SSHD_FILE_KEYVETOS) ?
 			"PAM's lines and those in "
 			"keyveto.conf stay for now: reload sshd, then run this "
 			"again without --reload" :
@@ -142,8 +113,9 @@ disable(const struct sshd_options *o, struct sshd_setup *p)
 			"it, then run this again without --reload");
 		return CLI_UNCHECKED;
 	}
-	if (!remove_lines(p, PAMS, &removed) ||
-	    !remove_lines(p, KEYVETOS, &removed) || !sshd_state_remove(o->root))
+	if (!remove_lines(p, SSHD_FILE_PAMS, &removed) ||
+	    !remove_lines(p, SSHD_FILE_KEYVETOS, &removed) ||
+	    !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
 	if (removed == 0)
 		puts("no keyveto lines found");

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sshd/faithful.h"
+#include "sshd/block.h"
 #include "sshd/plan.h"
 #include "sshd/rehearse.h"
-#include "sshd/reload.h"
 #include "sshd/same_keys.h"
 #include "sshd/started.h"
 #include "sshd/usable.h"
@@ -18,10 +17,8 @@
 #include "ways/ways.h"
 
 struct enabling {
-	const struct sshd_options *o;
 	struct sshd_setup *p;
 	struct sshd_copy next; /* the configuration with keyveto's lines */
-	char *next_dump;       /* "sshd -T" about next */
 	struct accounts accounts;
 	struct sshd_plan plan;
 	bool pam; /* the module will be on, by whoever's line */
@@ -29,100 +26,89 @@ struct enabling {
 
 /*
  * Asks sshd about its settings without keyveto's lines, and reads the list of
- * accounts. False after a message.
+ * accounts. Sets plan.guard and plan.pam: both without --guard and --pam. A
+ * part that is on stays on. sshd_plan_make may leave out one of them. False
+ * after a message.
  */
 static bool
 read_setup(struct enabling *e)
 {
-	const struct sshd_options *o = e->o;
+	struct sshd_setup *p = e->p;
+	const struct sshd_options *o = p->o;
 	char why[SSHD_WHY_BYTES];
 
-	if (!sshd_faithful_copy(o, &e->p->now) ||
-	    !sshd_setup_ask(o, e->p, why, sizeof(why)))
+	if (!sshd_faithful_copy(o, &p->now) ||
+	    !sshd_setup_ask(p, why, sizeof(why)))
 		return false;
-	if (e->p->dump == NULL) {
+	if (p->dump == NULL) {
 		cli_error("%s", why);
 		return false;
 	}
-	if (!sshd_setup_keeps_keys(o, e->p))
+	if (!sshd_setup_keeps_keys(p))
 		return false;
-	(void)sshd_plan_tell_groups(o, &e->p->base.tree);
-	return sshd_find_accounts(o, &e->accounts);
+	(void)sshd_plan_tell_groups(o, &p->base.tree);
+	if (!sshd_find_accounts(o, &e->accounts))
+		return false;
+	e->plan.guard = o->guard || !o->pam ||
+	    sshd_setup_has_lines(p, SSHD_FILE_SSHDS);
+	e->pam = o->pam || !o->guard || sshd_setup_has_lines(p, SSHD_FILE_PAMS);
+	if (e->pam && !o->pam && !p->settings->use_pam) {
+		cli_error("note: UsePAM is no: sshd asks no PAM module, so "
+			  "that only the guard is put in");
+		e->pam = false;
+	}
+	e->plan.pam = e->pam;
+	return true;
 }
 
 /*
- * Sets plan.guard and plan.pam: both without --guard and --pam. A part that is
- * on stays on. sshd_plan_make may leave out one of them.
+ * Notes what will let in listed keys: ways in that neither the guard nor the
+ * module judges by sshd's next settings, lines in Match blocks, and an OnHit
+ * line that is not keyveto's own.
  */
 static void
-choose_parts(struct enabling *e)
-{
-	const struct sshd_options *o = e->o;
-
-	e->plan.guard = o->guard || !o->pam || sshd_setup_has_lines(e->p, true);
-	e->plan.pam = o->pam || !o->guard || sshd_setup_has_lines(e->p, false);
-	if (e->plan.pam && !o->pam &&
-	    !sshd_text_is(e->p->dump, "usepam", "yes")) {
-		cli_error("note: UsePAM is no: sshd asks no PAM module, so "
-			  "that only the guard is put in");
-		e->plan.pam = false;
-	}
-	e->pam = e->plan.pam;
-}
-
-static void
-note_unguarded(const struct enabling *e)
+note_weaknesses(const struct enabling *e, const struct sshd_settings *next)
 {
 	const struct ways_context context = { .pam = e->pam };
-	struct sshd_settings *s = sshd_settings_parse(e->next_dump);
+	const struct sshd_options *o = e->p->o;
+	const struct sshd_file *f = sshd_files_find(&e->p->files,
+	    KV_CONFIG_PATH);
+	const bool may_add = *e->plan.pam_unfit == '\0' && next->use_pam;
+	char why[KV_CONFIG_WHY_BYTES];
+	struct kv_config config;
 	struct ways w;
 
-	if (s == NULL) {
-		cli_error("%s", strerror(errno));
-		return;
-	}
-	ways_read(s, &context, &w);
+	ways_read(next, &context, &w);
 	for (enum way way = 0; way < WAYS; way++)
 		if (!ways_is_guarded(&w, way))
 			cli_error("note: %s: neither the guard nor the module "
 				  "will judge the keys on this way in%s",
-			    ways_name(way),
-			    *e->plan.pam_unfit == '\0' && s->use_pam ?
-				"; add --pam" :
-				"");
-	sshd_settings_free(s);
-}
-
-/* Notes an OnHit line, not keyveto's own, that lets listed keys in. */
-static void
-note_policy(const struct enabling *e)
-{
-	const struct sshd_file *f = sshd_files_find(&e->p->files,
-	    KV_CONFIG_PATH);
-	char why[KV_CONFIG_WHY_BYTES];
-	struct kv_config config;
-
-	if (e->o->warn)
-		return;
-	if (kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
-		KV_OK &&
-	    config.on_hit != KV_ACTION_DENY)
-		cli_error("note: %s%s says OnHit warn: listed keys are let in, "
-			  "and logged; keyveto config edit changes it",
-		    e->o->root, f->path);
-	kv_config_free(&config);
+			    ways_name(way), may_add ? "; add --pam" : "");
+	if (!o->warn) {
+		if (kv_config_parse(f->base, f->base_len, f->path, &config,
+			why) == KV_OK &&
+		    config.on_hit != KV_ACTION_DENY)
+			cli_error("note: %s%s says OnHit warn: listed keys are "
+				  "let in, and logged; keyveto config edit "
+				  "changes it",
+			    o->root, f->path);
+		kv_config_free(&config);
+	}
+	if (e->plan.guard)
+		sshd_plan_tell_matches(o->root, &e->next.tree);
 }
 
 /* Plans keyveto's lines, and has sshd check a copy with them. */
 static bool
 plan_lines(struct enabling *e)
 {
-	const struct sshd_options *o = e->o;
-	char why[SSHD_WHY_BYTES];
+	const struct sshd_options *o = e->p->o;
+	struct sshd_settings *next;
+	char why[SSHD_WHY_BYTES], *dump;
+	bool holds;
 
-	choose_parts(e);
-	if (!sshd_plan_make(o, e->p, &e->accounts, &e->plan) ||
-	    !sshd_open_changed(o, &e->p->files, true, &e->next))
+	if (!sshd_plan_make(e->p, &e->accounts, &e->plan) ||
+	    !sshd_open_copy(o, &e->next, &e->p->files, true))
 		return false;
 	if (*e->plan.pam_unfit != '\0')
 		e->pam = false;
@@ -131,98 +117,65 @@ plan_lines(struct enabling *e)
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
-	e->next_dump = sshd_ask_copy(o, &e->next, NULL);
-	if (e->next_dump == NULL ||
-	    !sshd_plan_holds(&e->plan, &e->next.tree, e->p->dump, e->next_dump))
+	if ((dump = sshd_ask_copy(o, &e->next, NULL)) == NULL)
 		return false;
-	note_unguarded(e);
-	note_policy(e);
-	if (e->plan.guard)
-		sshd_plan_tell_matches(o->root, &e->next.tree);
-	return true;
-}
-
-/*
- * Whether to go on if the plan makes sshd read the accounts' files after
- * TrustedUserCAKeys; prints what that means. ca_lines is the number of accounts
- * with a cert-authority line.
- */
-static bool
-order_is_accepted(const struct enabling *e, size_t ca_lines)
-{
-	if (!e->plan.changes_order)
-		return true;
-	cli_error(
-	    "note: TrustedUserCAKeys is set. With the guard, sshd asks "
-	    "the accounts' files after it: a certificate that both accept "
-	    "loses the restrictions of its cert-authority line, a forced "
-	    "command among them. --pam alone changes no order");
-	if (ca_lines == 0 || e->o->yes)
-		return true;
-	cli_error("%zu account%s a cert-authority line in the files; nothing "
-		  "was changed: use --pam, or go on with --yes",
-	    ca_lines, ca_lines == 1 ? " has" : "s have");
-	return false;
+	next = sshd_settings_parse(dump);
+	free(dump);
+	if (next == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	holds = sshd_plan_holds(&e->plan, &e->next.tree, e->p->settings, next);
+	if (holds)
+		note_weaknesses(e, next);
+	sshd_settings_free(next);
+	return holds;
 }
 
 /*
  * Runs the guard and the module with the planned keyveto.conf, and compares the
  * keys that sshd gets for each account. Below another root runs nothing: those
- * programs belong to another machine. Returns 0 to go on, or the exit status.
+ * programs belong to another machine. Then prints what it means if the plan
+ * makes sshd read the accounts' files after TrustedUserCAKeys. Returns 0 to go
+ * on, or the exit status.
  */
 static int
 try_programs(struct enabling *e)
 {
+	const struct sshd_options *o = e->p->o;
 	const struct sshd_file *f = sshd_files_find(&e->p->files,
 	    KV_CONFIG_PATH);
+	struct sshd_tryout t;
 	struct sshd_same_keys same = {
-		.o = e->o,
+		.o = o,
 		.base = &e->p->base,
 		.next = &e->next,
 		.accounts = &e->accounts,
+		.tryout = &t,
 	};
-	struct sshd_tryout t;
 	bool ok;
 
-	if (*e->o->root != '\0')
-		return order_is_accepted(e, 0) ? 0 : SSHD_NOT_DONE;
-	ok = sshd_tryout_open(&t, e->o, f->next != NULL ? f->next : f->base,
-	    f->next != NULL ? f->next_len : f->base_len);
-	same.tryout = &t;
-	ok = ok && (!e->plan.pam || sshd_tryout_module(&t)) &&
-	    (!e->plan.guard || sshd_same_keys(&same));
-	sshd_tryout_close(&t);
-	if (!ok)
-		return CLI_UNCHECKED;
-	return order_is_accepted(e, same.ca_lines) ? 0 : SSHD_NOT_DONE;
-}
-
-/* Audits all accounts. Returns 0 to go on, or the exit status. */
-static int
-rehearse_logins(struct enabling *e)
-{
-	struct sshd_rehearsal found;
-
-	if (!sshd_rehearse(e->o, &e->p->base, &found))
-		return CLI_UNCHECKED;
-	if (found.refused > 0)
-		cli_error(
-		    "%zu account%s with a listed key, %zu of them without "
-		    "another",
-		    found.refused, found.refused == 1 ? "" : "s",
-		    found.locked_out);
-	if (found.listed_cas > 0)
-		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
-			  "with such a certificate would be refused",
-		    found.listed_cas, found.listed_cas == 1 ? "" : "s");
-	if (found.unknown)
-		cli_error("not everything could be judged: there may be more "
-			  "listed keys");
-	if ((found.refused == 0 && found.listed_cas == 0 && !found.unknown) ||
-	    e->o->warn || e->o->yes || e->o->dry_run)
+	if (*o->root == '\0') {
+		ok = sshd_tryout_open(&t, o,
+			 f->next != NULL ? f->next : f->base,
+			 f->next != NULL ? f->next_len : f->base_len) &&
+		    (!e->plan.pam || sshd_tryout_module(&t)) &&
+		    (!e->plan.guard || sshd_same_keys(&same));
+		sshd_tryout_close(&t);
+		if (!ok)
+			return CLI_UNCHECKED;
+	}
+	if (!e->plan.changes_order)
 		return 0;
-	cli_error("nothing was changed: have those keys replaced first, let "
-		  "everybody in for now with --warn, or go on with --yes");
+	cli_error("note: TrustedUserCAKeys is set. With the guard, sshd asks "
+		  "the accounts' files after it: a certificate that both "
+		  "accept loses the restrictions of its cert-authority line, a "
+		  "forced command among them. --pam alone changes no order");
+	if (same.ca_lines == 0 || o->yes)
+		return 0;
+	cli_error("%zu account%s a cert-authority line in the files; nothing "
+		  "was changed: use --pam, or go on with --yes",
+	    same.ca_lines, same.ca_lines == 1 ? " has" : "s have");
 	return SSHD_NOT_DONE;
 }
 
@@ -242,13 +195,15 @@ print_plan(const struct enabling *e)
 		while (*line != '\0') {
 			size_t n = strcspn(line, "\n");
 
-			ours |= strncmp(line, "# BEGIN keyveto", 15) == 0;
+			ours |= strncmp(line, SSHD_BLOCK_BEGIN,
+				    strlen(SSHD_BLOCK_BEGIN)) == 0;
 			if (ours) {
 				fputs("  ", stdout);
 				cli_print_safe(stdout, line, n);
 				putchar('\n');
 			}
-			if (strncmp(line, "# END keyveto", 13) == 0)
+			if (strncmp(line, SSHD_BLOCK_END,
+				strlen(SSHD_BLOCK_END)) == 0)
 				ours = false;
 			line += n + (line[n] == '\n');
 		}
@@ -264,39 +219,32 @@ static bool
 write_files(struct enabling *e)
 {
 	struct sshd_files *fs = &e->p->files;
+	bool ok = true;
 
-	for (int turn = 0; turn < 3; turn++) {
-		for (size_t i = 0; i < fs->n; i++) {
+	for (int whose = SSHD_FILE_KEYVETOS; whose <= SSHD_FILE_SSHDS; whose++)
+		for (size_t i = 0; ok && i < fs->n; i++) {
 			struct sshd_file *f = fs->v[i];
-			int its = 0;
 
-			if (sshd_file_is_sshds(f))
-				its = 2;
-			else if (sshd_file_is_pams(f))
-				its = 1;
-			if (its != turn)
+			if ((int)f->whose != whose)
 				continue;
-			if (!(f->next != NULL ? sshd_file_write(fs, f, f->next,
-						    f->next_len) :
-						sshd_file_write(fs, f, f->base,
-						    f->base_len)))
-				return false;
+			ok = f->next != NULL ?
+			    sshd_file_write(fs, f, f->next, f->next_len) :
+			    sshd_file_write(fs, f, f->base, f->base_len);
 		}
-	}
-	return true;
+	return ok;
 }
 
 /* Checks the files that write_files has written. False after a message. */
 static bool
 check_files(struct enabling *e)
 {
-	const struct sshd_options *o = e->o;
+	const struct sshd_options *o = e->p->o;
 	struct pam_stack stack = { 0 };
 	char why[SSHD_WHY_BYTES];
 	struct sshd_copy c;
 	bool ok, first = false;
 
-	ok = sshd_open_copy(o, &c, NULL, 0) && sshd_faithful_copy(o, &c);
+	ok = sshd_open_copy(o, &c, NULL, false) && sshd_faithful_copy(o, &c);
 	if (ok &&
 	    !sshd_copy_is_valid(o->sshd, &c, *o->root != '\0', why,
 		sizeof(why))) {
@@ -314,8 +262,7 @@ check_files(struct enabling *e)
 	ok = ok && sshd_usable_filters(o, KV_CONFIG_PATH, "", &e->accounts);
 	if (!ok || !e->pam)
 		return ok;
-	if (!pam_stack_read(o->root, e->plan.service, &stack, why,
-		sizeof(why))) {
+	if (!pam_stack_read(o->root, e->p->service, &stack, why, sizeof(why))) {
 		cli_error("%s", why);
 		ok = false;
 	}
@@ -324,95 +271,54 @@ check_files(struct enabling *e)
 	if (ok && !first) {
 		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
 			  "first session line",
-		    o->root, e->plan.service);
+		    o->root, e->p->service);
 		ok = false;
 	}
 	pam_stack_free(&stack);
 	return ok;
 }
 
-struct former {
-	char *text;
-	size_t len;
-};
-
-static struct former *
-copy_texts(const struct sshd_files *fs)
-{
-	struct former *was = calloc(fs->n + 1, sizeof(*was));
-
-	for (size_t i = 0; was != NULL && i < fs->n; i++) {
-		was[i] = (struct former){ .len = fs->v[i]->now_len };
-		was[i].text = malloc(was[i].len + 1);
-		if (was[i].text == NULL) {
-			while (i-- > 0)
-				free(was[i].text);
-			free(was);
-			return NULL;
-		}
-		memcpy(was[i].text, fs->v[i]->now, was[i].len);
-	}
-	return was;
-}
-
 /*
- * Restores all files: first sshd's, which call the guard, then the others,
- * which the guard and PAM read. False after a message.
+ * Restores all files that were written: first sshd's, which call the guard,
+ * then the others, which the guard and PAM read.
  */
-static bool
-restore_files(struct enabling *e, const struct former *was)
+static void
+restore_files(struct enabling *e)
 {
 	struct sshd_files *fs = &e->p->files;
+	const char *root = e->p->o->root;
 	bool ok = true;
 
 	for (int turn = 0; turn < 2; turn++)
-		for (size_t i = 0; i < fs->n; i++)
-			if (sshd_file_is_sshds(fs->v[i]) == (turn == 0))
-				ok &= sshd_file_write(fs, fs->v[i], was[i].text,
-				    was[i].len);
+		for (size_t i = 0; i < fs->n; i++) {
+			struct sshd_file *f = fs->v[i];
+
+			if (f->found != NULL &&
+			    (f->whose == SSHD_FILE_SSHDS) == (turn == 0))
+				ok &= sshd_file_write(fs, f, f->found,
+				    f->found_len);
+		}
 	if (ok)
 		ok = e->p->state.found ? sshd_state_save(fs, true) :
-					 sshd_state_remove(e->o->root);
+					 sshd_state_remove(root);
 	cli_error(ok ?
 		"everything was put back as it was" :
 		"not everything could be put back: keep this session open, and "
 		"copy the files from %s" SSHD_STATE_DIR " by hand",
-	    e->o->root);
-	return ok;
-}
-
-static bool
-change_files(struct enabling *e)
-{
-	struct former *was = copy_texts(&e->p->files);
-	bool ok;
-
-	if (was == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
-	ok = sshd_state_save(&e->p->files, false);
-	if (ok && !(write_files(e) && check_files(e))) {
-		restore_files(e, was);
-		ok = false;
-	}
-	for (size_t i = 0; i < e->p->files.n; i++)
-		free(was[i].text);
-	free(was);
-	return ok;
+	    root);
 }
 
 static void
 print_result(const struct enabling *e, bool reloaded)
 {
-	const struct sshd_options *o = e->o;
+	const struct sshd_options *o = e->p->o;
 
 	if (e->plan.guard)
 		printf("guard: lines put into %s%s\n", o->root, e->plan.place);
 	if (e->plan.pam)
 		printf("PAM: a line put into %s/etc/pam.d/%s; it counts from "
 		       "the next login on\n",
-		    o->root, e->plan.service);
+		    o->root, e->p->service);
 	if (e->plan.pam_alone)
 		puts(
 		    "the PAM module does the work alone: sshd accepts a listed "
@@ -433,33 +339,36 @@ print_result(const struct enabling *e, bool reloaded)
 static int
 enable_all(struct enabling *e)
 {
-	const struct sshd_options *o = e->o;
+	const struct sshd_options *o = e->p->o;
 	bool reloaded;
 	int status;
 
 	if (!read_setup(e) || !plan_lines(e) || !sshd_started_allows(o, e->p))
 		return CLI_UNCHECKED;
-	if ((status = rehearse_logins(e)) != 0 ||
+	if ((status = sshd_rehearse(o, &e->p->base, &e->accounts)) != 0 ||
 	    (status = try_programs(e)) != 0)
 		return status;
 	if (o->dry_run) {
 		print_plan(e);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
-	if (!change_files(e))
+	if (!sshd_state_save(&e->p->files, false))
 		return CLI_UNCHECKED;
-	reloaded = o->reload && sshd_reload(e->next_dump);
+	if (!write_files(e) || !check_files(e)) {
+		restore_files(e);
+		return CLI_UNCHECKED;
+	}
+	reloaded = o->reload && sshd_reload(e->p->dump);
 	print_result(e, reloaded);
 	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
 }
 
 static int
-enable(const struct sshd_options *o, struct sshd_setup *p)
+enable(struct sshd_setup *p)
 {
-	struct enabling e = { .o = o, .p = p };
+	struct enabling e = { .p = p };
 	int status = enable_all(&e);
 
-	free(e.next_dump);
 	accounts_free(&e.accounts);
 	sshd_copy_close(&e.next);
 	return status;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/faithful.h"
-
+/*
+ * sshd/faithful: whether keyveto's copy of sshd's configuration means to sshd
+ * what the files themselves mean.
+ */
 #include <sys/stat.h>
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "sshd/sshd.h"
 
 /* Compares two dumps without HostKey lines: the copy's host key is its own. */
 static bool

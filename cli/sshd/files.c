@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "host/read.h"
 #include "host/replace.h"
 #include "host/root_file.h"
 #include "kv_config.h"
@@ -23,44 +24,32 @@ sshd_files_find(const struct sshd_files *fs, const char *path)
 	return NULL;
 }
 
-bool
-sshd_file_is_pams(const struct sshd_file *f)
-{
-	return strncmp(f->path, SSHD_PAM_DIR, sizeof(SSHD_PAM_DIR) - 1) == 0;
-}
-
-bool
-sshd_file_is_sshds(const struct sshd_file *f)
-{
-	return !sshd_file_is_pams(f) && strcmp(f->path, KV_CONFIG_PATH) != 0;
-}
-
+/* Sets all of f but path and next. False after a message. */
 static bool
-read_status(const struct sshd_files *fs, struct sshd_file *f)
-{
-	int fd = root_open(fs->root, f->path, O_PATH);
-	bool ok = fd != -1 && fstat(fd, &f->st) == 0;
-
-	if (fd != -1)
-		close(fd);
-	return ok;
-}
-
-/* False after a message. */
-static bool
-read_now_and_base(const struct sshd_files *fs, struct sshd_file *f)
+read_file(const struct sshd_files *fs, struct sshd_file *f)
 {
 	char why[512];
+	int fd = -1;
 
+	f->whose = strcmp(f->path, KV_CONFIG_PATH) == 0 ?
+	    SSHD_FILE_KEYVETOS :
+	    strncmp(f->path, SSHD_PAM_DIR, sizeof(SSHD_PAM_DIR) - 1) == 0 ?
+	    SSHD_FILE_PAMS :
+	    SSHD_FILE_SSHDS;
 	f->now = root_read(fs->root, f->path, &f->now_len);
 	f->there = f->now != NULL;
 	if (!f->there && errno == ENOENT)
 		f->now = strdup("");
-	if (f->now == NULL || (f->there && !read_status(fs, f))) {
+	if (f->now == NULL ||
+	    (f->there &&
+		((fd = root_open(fs->root, f->path, O_PATH)) == -1 ||
+		    fstat(fd, &f->st) == -1))) {
 		cli_error("%s%s: %s", fs->root, f->path,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
 		return false;
 	}
+	if (fd != -1)
+		close(fd);
 	f->base = sshd_block_remove(f->now, f->now_len, &f->base_len,
 	    &f->blocks, why, sizeof(why));
 	if (f->base == NULL)
@@ -72,10 +61,13 @@ read_now_and_base(const struct sshd_files *fs, struct sshd_file *f)
 static void
 free_file(struct sshd_file *f)
 {
+	if (f == NULL)
+		return;
 	free(f->path);
 	free(f->now);
 	free(f->base);
 	free(f->next);
+	free(f->found);
 	free(f);
 }
 
@@ -90,25 +82,12 @@ sshd_files_add(struct sshd_files *fs, const char *path)
 	if (v != NULL)
 		fs->v = v;
 	f = calloc(1, sizeof(*f));
-	if (v == NULL || f == NULL || (f->path = strdup(path)) == NULL) {
+	if (v == NULL || f == NULL || (f->path = strdup(path)) == NULL)
 		cli_error("%s", strerror(errno));
-		free(f);
-		return NULL;
-	}
-	if (!read_now_and_base(fs, f)) {
-		free_file(f);
-		return NULL;
-	}
-	return fs->v[fs->n++] = f;
-}
-
-bool
-sshd_files_add_tree(struct sshd_files *fs, const struct sshd_tree *t)
-{
-	for (size_t i = 0; i < t->n_files; i++)
-		if (sshd_files_add(fs, t->file[i].path) == NULL)
-			return false;
-	return true;
+	else if (read_file(fs, f))
+		return fs->v[fs->n++] = f;
+	free_file(f);
+	return NULL;
 }
 
 bool
@@ -153,17 +132,12 @@ static bool
 is_as_read(const struct replace *r, const struct sshd_file *f)
 {
 	char *text = malloc(f->now_len + 1);
-	size_t len = 0;
-	ssize_t n = 1;
-	bool same;
+	ssize_t n = text != NULL && r->old != -1 ?
+	    read_all(r->old, text, f->now_len + 1) :
+	    0;
+	bool same = text != NULL && (r->old != -1) == f->there &&
+	    n == (ssize_t)f->now_len && memcmp(text, f->now, f->now_len) == 0;
 
-	while (r->old != -1 && text != NULL && n > 0 && len <= f->now_len) {
-		n = pread(r->old, text + len, f->now_len + 1 - len, (off_t)len);
-		if (n > 0)
-			len += (size_t)n;
-	}
-	same = text != NULL && n != -1 && (r->old != -1) == f->there &&
-	    len == f->now_len && memcmp(text, f->now, len) == 0;
 	free(text);
 	if (!same)
 		cli_error("%s: another program changed it meanwhile; nothing "
@@ -172,42 +146,12 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 	return same;
 }
 
-static bool
-remove_file(const struct replace *r)
-{
-	if ((unlinkat(r->dir, r->name, 0) == -1 && errno != ENOENT) ||
-	    (fsync(r->dir) == -1 && errno != EINVAL)) {
-		cli_error("%s: cannot be removed: %s", r->path,
-		    strerror(errno));
-		return false;
-	}
-	return true;
-}
-
-static bool
-set_now(struct sshd_file *f, const char *text, size_t len, bool there)
-{
-	char *now = malloc(len + 1);
-
-	if (now == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
-	memcpy(now, text, len);
-	now[len] = '\0';
-	free(f->now);
-	f->now = now;
-	f->now_len = len;
-	f->there = there;
-	return true;
-}
-
 bool
 sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
     const char *text, size_t len)
 {
 	const bool gone = len == 0 && f->made;
-	char name[NAME_MAX + 1], shown[PATH_MAX];
+	char name[NAME_MAX + 1], shown[PATH_MAX], *now;
 	struct replace r;
 	bool ok;
 	int dir;
@@ -218,18 +162,38 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 	if (gone && !f->there)
 		return true;
 	snprintf(shown, sizeof(shown), "%s%s", fs->root, f->path);
-	if ((dir = root_open_place(fs->root, f->path, name)) == -1) {
+	if ((now = malloc(len + 1)) == NULL ||
+	    (dir = root_open_place(fs->root, f->path, name)) == -1) {
 		cli_error("%s: %s", shown, strerror(errno));
+		free(now);
 		return false;
 	}
 	ok = replace_open_at(&r, shown, dir, name) && is_as_read(&r, f);
-	if (ok && gone)
-		ok = remove_file(&r);
-	else if (ok)
+	if (ok && gone) {
+		ok = (unlinkat(r.dir, r.name, 0) == 0 || errno == ENOENT) &&
+		    (fsync(r.dir) == 0 || errno == EINVAL);
+		if (!ok)
+			cli_error("%s: cannot be removed: %s", shown,
+			    strerror(errno));
+	} else if (ok)
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
 		    replace_commit(&r);
 	replace_close(&r);
-	return ok && set_now(f, text, len, !gone);
+	if (!ok) {
+		free(now);
+		return false;
+	}
+	memcpy(now, text, len);
+	now[len] = '\0';
+	if (f->found == NULL) {
+		f->found = f->now;
+		f->found_len = f->now_len;
+	} else
+		free(f->now);
+	f->now = now;
+	f->now_len = len;
+	f->there = !gone;
+	return true;
 }
 
 void

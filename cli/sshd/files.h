@@ -13,13 +13,18 @@
 
 #define SSHD_PAM_DIR "/etc/pam.d/"
 
+/* Whose file it is, by its path; in the order in which enable writes them. */
+enum sshd_file_owner { SSHD_FILE_KEYVETOS, SSHD_FILE_PAMS, SSHD_FILE_SSHDS };
+
 struct sshd_file {
-	char *path;	/* below root */
+	char *path; /* below root */
+	enum sshd_file_owner whose;
 	bool there;	/* the file exists */
 	struct stat st; /* set if there is true */
 	char *now, *base,
-	    *next; /* now is "" without a file; next may be NULL */
-	size_t now_len, base_len, next_len;
+	    *next;   /* now is "" without a file; next may be NULL */
+	char *found; /* the now before sshd_file_write; NULL: not written */
+	size_t now_len, base_len, next_len, found_len;
 	size_t blocks; /* in now */
 	bool made;     /* enable makes, or has made, the file */
 };
@@ -38,16 +43,6 @@ struct sshd_file *sshd_files_add(struct sshd_files *fs, const char *path);
 /* The same, but NULL, without a message, if fs does not have it. */
 struct sshd_file *sshd_files_find(const struct sshd_files *fs,
     const char *path);
-
-/*
- * Whether the file is one of PAM's, or one of sshd's, by its path. Both are
- * false for keyveto.conf.
- */
-bool sshd_file_is_pams(const struct sshd_file *f);
-bool sshd_file_is_sshds(const struct sshd_file *f);
-
-/* Adds all files of a tree. False after a message. */
-bool sshd_files_add_tree(struct sshd_files *fs, const struct sshd_tree *t);
 
 /*
  * Puts a block of lines before line number line of next. The first call starts

@@ -9,6 +9,7 @@
 
 #include "kv_userfile.h"
 #include "host/root_file.h"
+#include "sshd/block.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
@@ -22,51 +23,10 @@
 #define ARGUMENT_CONNECTION " --connection %C"
 #define FIRST_LINE 1
 
-/* The keywords of the guard's lines. sshd uses the first value of each. */
-static const char *const guard_keywords[] = {
-	"AuthorizedKeysFile",
-	"AuthorizedKeysCommand",
-	"AuthorizedKeysCommandUser",
-	"AuthorizedPrincipalsCommand",
-	"AuthorizedPrincipalsCommandUser",
-};
-
-#define GUARD_KEYWORDS (sizeof(guard_keywords) / sizeof(guard_keywords[0]))
-
-static bool
-is_guard_keyword(const char *keyword)
-{
-	for (size_t i = 0; i < GUARD_KEYWORDS; i++)
-		if (strcasecmp(keyword, guard_keywords[i]) == 0)
-			return true;
-	return false;
-}
-
 static bool
 has_keyword(const struct sshd_line *l, const char *keyword)
 {
 	return strcasecmp(l->keyword, keyword) == 0;
-}
-
-static bool
-any_match_sets(const struct sshd_tree *t, const char *keyword)
-{
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match != 0 && has_keyword(&t->line[i], keyword))
-			return true;
-	return false;
-}
-
-/* Whether a command has words after the program's name. */
-static bool
-has_arguments(const char *command)
-{
-	char *copy = strdup(command), *rest = copy;
-	bool has = copy == NULL ||
-	    (sshd_words_next(&rest) != NULL && sshd_words_next(&rest) != NULL);
-
-	free(copy);
-	return has;
 }
 
 /* The first line with the keyword in Match block number match, or NULL. */
@@ -80,23 +40,14 @@ find_in_match(const struct sshd_tree *t, size_t match, const char *keyword)
 	return NULL;
 }
 
-static bool
-match_sets(const struct sshd_tree *t, size_t match, const char *keyword)
+/* The first such line of any Match block from index i on, or NULL. */
+static const struct sshd_line *
+find_in_matches(const struct sshd_tree *t, size_t i, const char *keyword)
 {
-	return find_in_match(t, match, keyword) != NULL;
-}
-
-/* The line that a Match block gets if it sets has, and does not set lacks. */
-struct completion {
-	const char *has, *lacks;
-	const char *line;
-};
-
-static bool
-needs_completion(const struct sshd_tree *t, size_t match,
-    const struct completion *c)
-{
-	return match_sets(t, match, c->has) && !match_sets(t, match, c->lacks);
+	for (; i < t->n_lines; i++)
+		if (t->line[i].match != 0 && has_keyword(&t->line[i], keyword))
+			return &t->line[i];
+	return NULL;
 }
 
 /* Whether a Match line is in the tree before: its file is included twice. */
@@ -114,40 +65,46 @@ is_repeated(const struct sshd_tree *t, size_t match)
 }
 
 /*
- * Writes c->line after the Match line of each block that needs it. With the
- * guard's lines, a block that sets AuthorizedKeysFile alone would get the guard
- * as well, which prints the files of AuthorizedKeysFile outside Match blocks; a
- * block that sets AuthorizedKeysCommand alone would lose the files. sshd 9.2
- * ignores an AuthorizedPrincipalsCommand after an AuthorizedKeysCommand, so
- * that the block's own one is repeated before the new line. The loop runs
- * backwards to keep line numbers valid. False after a message.
+ * Completes each Match block that sets AuthorizedKeysFile by
+ * "AuthorizedKeysCommand none", or, if files is false, each block that sets
+ * AuthorizedKeysCommand by sshd's AuthorizedKeysFile. With the guard's lines, a
+ * block of the first kind would get the guard as well, which prints the files
+ * of AuthorizedKeysFile outside Match blocks; a block of the second kind would
+ * lose the files. sshd 9.2 ignores an AuthorizedPrincipalsCommand after an
+ * AuthorizedKeysCommand, so that the block's own one is repeated before the new
+ * line. The loop runs backwards to keep line numbers valid. False after a
+ * message.
  */
 static bool
-complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
-    const struct completion *c)
+complete_matches(struct sshd_setup *p, bool files)
 {
-	const bool is_command = strcmp(c->lacks, "AuthorizedKeysCommand") == 0;
+	const struct sshd_tree *t = &p->base.tree;
 
 	for (size_t i = t->n_lines; i > 0; i--) {
-		const struct sshd_line *l = &t->line[i - 1], *again;
+		const struct sshd_line *l = &t->line[i - 1], *again = NULL;
 		struct sshd_file *f;
 		char *text;
 		bool ok;
 
-		if (!has_keyword(l, "Match") || !needs_completion(t, i, c) ||
+		if (!has_keyword(l, "Match") ||
+		    find_in_match(t, i,
+			files ? "AuthorizedKeysFile" :
+				"AuthorizedKeysCommand") == NULL ||
 		    is_repeated(t, i))
 			continue;
-		again = is_command ?
-		    find_in_match(t, i, "AuthorizedPrincipalsCommand") :
-		    NULL;
-		if (asprintf(&text, "%s%s%s%s",
+		if (files)
+			again = find_in_match(t, i,
+			    "AuthorizedPrincipalsCommand");
+		if (asprintf(&text, "%s%s%s%s %s\n",
 			again != NULL ? "AuthorizedPrincipalsCommand " : "",
 			again != NULL ? again->value : "",
-			again != NULL ? "\n" : "", c->line) == -1) {
+			again != NULL ? "\n" : "",
+			files ? "AuthorizedKeysCommand" : "AuthorizedKeysFile",
+			files ? "none" : p->settings->keys_files) == -1) {
 			cli_error("%s", strerror(errno));
 			return false;
 		}
-		f = sshd_files_add(fs, t->file[l->file].path);
+		f = sshd_files_add(&p->files, t->file[l->file].path);
 		ok = f != NULL && sshd_file_insert(f, l->number + 1, text);
 		free(text);
 		if (!ok)
@@ -157,174 +114,114 @@ complete_matches(struct sshd_files *fs, const struct sshd_tree *t,
 }
 
 /*
- * Whether c->line hides no AuthorizedPrincipalsCommand of a later Match block:
- * sshd 9.2 ignores one that comes after an AuthorizedKeysCommand. If false,
- * plan->unfit says why.
- */
-static bool
-keeps_principals(const char *root, const struct sshd_tree *t,
-    const struct completion *c, struct sshd_plan *plan)
-{
-	static const char command[] = "AuthorizedPrincipalsCommand";
-
-	for (size_t i = 1; i <= t->n_lines; i++) {
-		if (!has_keyword(&t->line[i - 1], "Match") ||
-		    !needs_completion(t, i, c))
-			continue;
-		for (size_t k = i; k < t->n_lines; k++) {
-			const struct sshd_line *l = &t->line[k];
-
-			if (l->match == 0 || !has_keyword(l, command))
-				continue;
-			if (l->match == i)
-				break;
-			snprintf(plan->unfit, sizeof(plan->unfit),
-			    "%s%s:%zu: "
-			    "sshd would overlook this line, since a Match "
-			    "block before it sets AuthorizedKeysFile",
-			    root, t->file[l->file].path, l->number);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Counts Match blocks that set has and not lacks. *firstp: the first one. */
-static size_t
-count_matches(const struct sshd_tree *t, const char *has, const char *lacks,
-    size_t *firstp)
-{
-	size_t n = 0;
-
-	for (size_t i = t->n_lines; i > 0; i--) {
-		if (!has_keyword(&t->line[i - 1], "Match") ||
-		    !match_sets(t, i, has) || match_sets(t, i, lacks))
-			continue;
-		*firstp = i - 1;
-		n++;
-	}
-	return n;
-}
-
-/*
- * Whether each Match block sets AuthorizedKeysCommand and
- * AuthorizedKeysCommandUser together. A block that sets the command alone would
- * get the user of the guard's lines: sshd skips such a command now, and would
- * run it as root. A block that sets the user alone would run the guard as that
- * user. If false, plan->unfit says why.
- */
-static bool
-keeps_command_users(const struct sshd_setup *p, struct sshd_plan *plan)
-{
-	const struct sshd_tree *t = &p->base.tree;
-
-	for (size_t i = 1; i <= t->n_lines; i++) {
-		const struct sshd_line *match = &t->line[i - 1], *command;
-		bool user;
-
-		if (!has_keyword(match, "Match"))
-			continue;
-		command = find_in_match(t, i, "AuthorizedKeysCommand");
-		user = match_sets(t, i, "AuthorizedKeysCommandUser");
-		if (command != NULL ? user || sshd_words_none(command->value) :
-				      !user)
-			continue;
-		snprintf(plan->unfit, sizeof(plan->unfit),
-		    "%s%s:%zu: this "
-		    "Match block sets %s alone",
-		    p->files.root, t->file[match->file].path, match->number,
-		    command != NULL ? "AuthorizedKeysCommand" :
-				      "AuthorizedKeysCommandUser");
-		return false;
-	}
-	return true;
-}
-
-/*
- * Completes the Match blocks. Two blocks may match the same account: if one
- * sets AuthorizedKeysFile alone, and one AuthorizedKeysCommand alone, a line
- * for either would override the other. False after a message, or with
- * plan->unfit.
+ * Completes the Match blocks. False after a message, or with plan->unfit, for
+ * three reasons:
+ *
+ * A block sets one of AuthorizedKeysCommand and AuthorizedKeysCommandUser
+ * alone. With the command alone it would get the user of the guard's lines:
+ * sshd skips such a command now, and would run it as root. With the user alone
+ * it would run the guard as that user.
+ *
+ * One block sets AuthorizedKeysFile alone, and one AuthorizedKeysCommand. Both
+ * may match the same account, and a line for either would override the other.
+ *
+ * A line for a block would hide the AuthorizedPrincipalsCommand of a later one:
+ * sshd 9.2 ignores one that comes after an AuthorizedKeysCommand.
  */
 static bool
 plan_matches(struct sshd_setup *p, struct sshd_plan *plan)
 {
+	static const char principals[] = "AuthorizedPrincipalsCommand";
 	const struct sshd_tree *t = &p->base.tree;
-	static const char files[] = "AuthorizedKeysFile";
-	static const char command[] = "AuthorizedKeysCommand";
-	char line[SSHD_VALUE_BYTES + 64];
-	struct completion c = { .line = line };
-	size_t first = 0, n_files, n_commands;
-	const struct sshd_line *l;
+	/* The first Match line of a block that sets the one without the other. */
+	const struct sshd_line *files_alone = NULL, *command_alone = NULL;
+	const struct sshd_line *l, *hidden = NULL;
 
-	n_files = count_matches(t, files, command, &first);
-	n_commands = count_matches(t, command, files, &first);
-	if ((n_files > 0 && any_match_sets(t, command)) ||
-	    (n_commands > 0 && any_match_sets(t, files))) {
-		l = &t->line[first];
+	for (size_t i = 1; i <= t->n_lines; i++) {
+		const struct sshd_line *match = &t->line[i - 1];
+		const struct sshd_line *files, *command, *user;
+
+		if (!has_keyword(match, "Match"))
+			continue;
+		files = find_in_match(t, i, "AuthorizedKeysFile");
+		command = find_in_match(t, i, "AuthorizedKeysCommand");
+		user = find_in_match(t, i, "AuthorizedKeysCommandUser");
+		if ((command == NULL) != (user == NULL) &&
+		    (command == NULL || !sshd_words_none(command->value))) {
+			snprintf(plan->unfit, sizeof(plan->unfit),
+			    "%s%s:%zu: this Match block sets %s alone",
+			    p->files.root, t->file[match->file].path,
+			    match->number,
+			    command != NULL ? "AuthorizedKeysCommand" :
+					      "AuthorizedKeysCommandUser");
+			return false;
+		}
+		if (command != NULL && files == NULL && command_alone == NULL)
+			command_alone = match;
+		if (files == NULL || command != NULL)
+			continue;
+		if (files_alone == NULL)
+			files_alone = match;
+		l = find_in_matches(t, i, principals);
+		if (hidden == NULL && l != NULL && l->match != i)
+			hidden = l;
+	}
+	if ((files_alone != NULL &&
+		find_in_matches(t, 0, "AuthorizedKeysCommand") != NULL) ||
+	    (command_alone != NULL &&
+		find_in_matches(t, 0, "AuthorizedKeysFile") != NULL)) {
+		l = command_alone != NULL ? command_alone : files_alone;
 		snprintf(plan->unfit, sizeof(plan->unfit),
-		    "%s%s:%zu: this "
-		    "Match block and another one set one of AuthorizedKeysFile "
-		    "and AuthorizedKeysCommand each",
+		    "%s%s:%zu: this Match block and another one set one of "
+		    "AuthorizedKeysFile and AuthorizedKeysCommand each",
 		    p->files.root, t->file[l->file].path, l->number);
 		return false;
 	}
-	if (n_files > 0) {
-		c.has = files;
-		c.lacks = command;
-		snprintf(line, sizeof(line), "AuthorizedKeysCommand none\n");
-		return keeps_principals(p->files.root, t, &c, plan) &&
-		    complete_matches(&p->files, t, &c);
+	if (hidden != NULL) {
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "%s%s:%zu: sshd would overlook this line, since a Match "
+		    "block before it sets AuthorizedKeysFile",
+		    p->files.root, t->file[hidden->file].path, hidden->number);
+		return false;
 	}
-	if (n_commands > 0) {
-		c.has = command;
-		c.lacks = files;
-		snprintf(line, sizeof(line), "AuthorizedKeysFile %s\n",
-		    plan->files);
-		return complete_matches(&p->files, t, &c);
-	}
-	return true;
-}
-
-/*
- * Prints the line that puts the guard in front of a command. sshd adds the
- * account's name to an AuthorizedKeysCommand without arguments
- * (auth2-pubkey.c:user_key_command_allowed2), but not behind "--": if implicit
- * is true, the line adds it.
- */
-static void
-print_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
-    const char *command, bool implicit)
-{
-	fprintf(out, "%s %s %s%s -- %s%s\n", keyword, SSHD_GUARD_PATH,
-	    ARGUMENTS_CHAIN, plan->connection ? ARGUMENT_CONNECTION : "",
-	    command, implicit && !has_arguments(command) ? " %u" : "");
+	return (files_alone == NULL && command_alone == NULL) ||
+	    complete_matches(p, files_alone != NULL);
 }
 
 /*
  * Whether the guard can stand in front of a command: the guard must accept the
  * program, and sshd must split the command into the same words behind "--". If
- * false, why says why.
+ * false, why says why. *alonep: the command is a program without arguments.
  */
 static bool
-can_stand_before(const struct sshd_options *o, const char *command, char *why,
-    size_t cap)
+can_stand_before(const struct sshd_options *o, const char *command,
+    bool *alonep, char *why, size_t cap)
 {
 	char *copy = strdup(command), *rest = copy;
 	const char *program = copy != NULL ? sshd_words_next(&rest) : NULL;
 	bool ok = false;
 
+	*alonep = program != NULL && sshd_words_next(&rest) == NULL;
 	if (program == NULL)
 		snprintf(why, cap, "%s: names no program", command);
 	else if (strpbrk(program, "%#") != NULL || strchr(command, '#') != NULL)
-		snprintf(why, cap,
-		    "%s: has a %% in the program's name, or "
-		    "a #",
+		snprintf(why, cap, "%s: has a %% in the program's name, or a #",
 		    command);
 	else
 		ok = sshd_usable_program(o, program, why, cap);
 	free(copy);
 	return ok;
+}
+
+/* Writes the lines that put the guard in front of a command. */
+static void
+write_chain(FILE *out, const struct sshd_plan *plan, const char *keyword,
+    const char *command, const char *argument, const char *user)
+{
+	fprintf(out, "%s %s %s%s -- %s%s\n%sUser %s\n", keyword,
+	    SSHD_GUARD_PATH, ARGUMENTS_CHAIN,
+	    plan->connection ? ARGUMENT_CONNECTION : "", command, argument,
+	    keyword, user);
 }
 
 /*
@@ -334,118 +231,89 @@ can_stand_before(const struct sshd_options *o, const char *command, char *why,
  * even if it does not change.
  */
 static void
-write_principals(FILE *out, const struct sshd_options *o,
-    const struct sshd_setup *p, struct sshd_plan *plan)
+write_principals(FILE *out, const struct sshd_setup *p, struct sshd_plan *plan)
 {
 	static const char keyword[] = "AuthorizedPrincipalsCommand";
-	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
+	const char *command = p->settings->principals_command, *args;
+	const char *user = p->settings->principals_user;
 	char why[SSHD_WHY_BYTES];
-	const char *args;
+	bool guard, alone;
 
-	sshd_text_value(p->dump, keyword, command, sizeof(command));
-	sshd_text_value(p->dump, "AuthorizedPrincipalsCommandUser", user,
-	    sizeof(user));
 	if (sshd_words_none(command))
 		return;
-	if (guard_command(command, &args))
-		fprintf(out, "%s %s\n", keyword, command);
-	else if (can_stand_before(o, command, why, sizeof(why))) {
-		print_chain(out, plan, keyword, command, false);
-		snprintf(plan->principals_user, sizeof(plan->principals_user),
-		    "%s", user);
-	} else {
+	guard = guard_command(command, &args);
+	if (!guard &&
+	    can_stand_before(p->o, command, &alone, why, sizeof(why))) {
+		write_chain(out, plan, keyword, command, "", user);
+		plan->principals_user = user;
+		return;
+	}
+	if (!guard)
 		cli_error("note: the guard is not put in front of %s: %s",
 		    keyword, why);
-		fprintf(out, "%s %s\n", keyword, command);
-	}
-	fprintf(out, "%sUser %s\n", keyword, user);
+	fprintf(out, "%s %s\n%sUser %s\n", keyword, command, keyword, user);
 }
 
 /*
- * Whether sshd can expand the name of an authorized keys file. If it cannot, it
- * ends every login with a key (misc.c:vdollar_percent_expand,
- * auth.c:expand_authorized_keys), which the guard would let in; then
- * plan->unfit says so.
+ * Writes the lines for a guard that prints the accounts' files. The guard gets
+ * sshd's AuthorizedKeysFile as arguments: in keyveto.conf it would also count
+ * for an sshd that has not been reloaded. sshd expands the tokens. False after
+ * a message, or with plan->unfit.
  */
 static bool
-can_expand(const char *pattern, struct sshd_plan *plan)
+write_files_guard(FILE *out, struct sshd_setup *p, struct sshd_plan *plan)
 {
 	const struct kv_account account = { .name = "root", .home = "/" };
-	char path[PATH_MAX];
-
-	if (kv_userfile_expand(pattern, &account, path, sizeof(path)) == KV_OK)
-		return true;
-	snprintf(plan->unfit, sizeof(plan->unfit),
-	    "AuthorizedKeysFile names "
-	    "%.500s, which has a token that sshd does not know there, or is "
-	    "too long: sshd ends each login with a key",
-	    pattern);
-	return false;
-}
-
-/*
- * Prints sshd's AuthorizedKeysFile as arguments of the guard. In keyveto.conf
- * it would also count for an sshd that has not been reloaded. sshd expands the
- * tokens. False after a message, or with plan->unfit.
- */
-static bool
-print_file_arguments(FILE *out, const struct sshd_options *o,
-    struct sshd_plan *plan)
-{
-	char *copy = strdup(plan->files), *rest = copy;
-	size_t n = 0, len = strlen(plan->files);
-	const char *word;
-	bool ok = true;
+	const char *files = p->settings->keys_files, *word;
+	char path[PATH_MAX], *copy = strdup(files), *rest = copy;
+	size_t n = 0;
 
 	if (copy == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	while (ok && (word = sshd_words_next(&rest)) != NULL) {
+	plan->takes_files = true;
+	plan->changes_order = ways_any_user_ca(&p->base.tree);
+	plan->command_user = "root";
+	fprintf(out, "AuthorizedKeysFile none\nAuthorizedKeysCommand %s %s%s",
+	    SSHD_GUARD_PATH, ARGUMENTS_FILES,
+	    plan->connection ? ARGUMENT_CONNECTION : "");
+	while (
+	    *plan->unfit == '\0' && (word = sshd_words_next(&rest)) != NULL) {
 		/* auth2-pubkey.c:user_key_allowed2 skips the word. */
 		if (strcasecmp(word, "none") == 0)
 			continue;
-		ok = can_expand(word, plan);
+		/*
+		 * If sshd cannot expand a name, it ends every login with a key
+		 * (misc.c:vdollar_percent_expand,
+		 * auth.c:expand_authorized_keys). The guard would let it in.
+		 */
+		if (kv_userfile_expand(word, &account, path, sizeof(path)) !=
+		    KV_OK)
+			snprintf(plan->unfit, sizeof(plan->unfit),
+			    "AuthorizedKeysFile names %.500s, which has a "
+			    "token that sshd does not know there, or is too "
+			    "long: sshd ends each login with a key",
+			    word);
 		fprintf(out, " --file %s", word);
 		n++;
 	}
 	free(copy);
-	if (!ok)
-		return false;
-	if (n > KV_CONFIG_MAX_PATTERNS ||
-	    len + n * sizeof(" --file") + 512 > SSHD_VALUE_BYTES) {
+	if (*plan->unfit == '\0' &&
+	    (n > KV_CONFIG_MAX_PATTERNS ||
+		strlen(files) + n * sizeof(" --file") + 512 > SSHD_VALUE_BYTES))
 		snprintf(plan->unfit, sizeof(plan->unfit),
 		    "AuthorizedKeysFile names too many files");
+	if (*plan->unfit != '\0')
 		return false;
-	}
-	fprintf(out, " --strictmodes %s --wildcards %s",
-	    kv_config_strictmodes_word(plan->strictmodes_no ?
-		    KV_STRICTMODES_NO :
-		    KV_STRICTMODES_DEFAULT),
-	    sshd_version_at_least(o->sshd, 10, 0) ? "yes" : "no");
-	return true;
-}
-
-/*
- * Writes the lines for a guard that prints the accounts' files. False after a
- * message, or with plan->unfit.
- */
-static bool
-write_files_guard(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
-{
-	plan->takes_files = true;
-	plan->changes_order = ways_any_user_ca(&p->base.tree);
-	snprintf(plan->command_user, sizeof(plan->command_user), "root");
 	fprintf(out,
-	    "AuthorizedKeysFile none\n"
-	    "AuthorizedKeysCommand %s %s%s",
-	    SSHD_GUARD_PATH, ARGUMENTS_FILES,
-	    plan->connection ? ARGUMENT_CONNECTION : "");
-	if (!print_file_arguments(out, o, plan))
-		return false;
-	fputs("\nAuthorizedKeysCommandUser root\n", out);
-	return keeps_command_users(p, plan) && plan_matches(p, plan);
+	    " --strictmodes %s --wildcards %s\n"
+	    "AuthorizedKeysCommandUser root\n",
+	    kv_config_strictmodes_word(p->settings->strictmodes ?
+		    KV_STRICTMODES_DEFAULT :
+		    KV_STRICTMODES_NO),
+	    sshd_version_at_least(p->o->sshd, 10, 0) ? "yes" : "no");
+	return plan_matches(p, plan);
 }
 
 /*
@@ -454,28 +322,22 @@ write_files_guard(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
  * plan->unfit.
  */
 static bool
-write_keys(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
+write_keys(FILE *out, struct sshd_setup *p, struct sshd_plan *plan)
 {
-	const char *dump = p->dump;
-	char command[SSHD_VALUE_BYTES], user[SSHD_VALUE_BYTES];
+	const char *command = p->settings->keys_command, *args;
+	const char *files = p->settings->keys_files;
+	const bool no_files = sshd_words_none(files);
 	char why[SSHD_WHY_BYTES];
-	const char *args;
+	bool alone;
 
-	sshd_text_value(dump, "authorizedkeyscommand", command,
-	    sizeof(command));
-	sshd_text_value(dump, "authorizedkeyscommanduser", user, sizeof(user));
-	sshd_text_value(dump, "authorizedkeysfile", plan->files,
-	    sizeof(plan->files));
-	plan->strictmodes_no = sshd_text_is(dump, "strictmodes", "no");
-	if (sshd_words_none(command) && sshd_words_none(plan->files)) {
+	if (sshd_words_none(command) && no_files) {
 		cli_error("note: sshd takes keys from no file and no command: "
 			  "there is nothing for the guard to do");
 		plan->guard = false;
 		return true;
 	}
 	if (sshd_words_none(command))
-		return write_files_guard(out, o, p, plan);
+		return write_files_guard(out, p, plan);
 	if (guard_command(command, &args)) {
 		cli_error("note: AuthorizedKeysCommand is the guard already, "
 			  "by a line that is not keyveto's own: left as it is");
@@ -483,29 +345,31 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
 		plan->foreign_guard = true;
 		return true;
 	}
-	if (!can_stand_before(o, command, why, sizeof(why))) {
+	if (!can_stand_before(p->o, command, &alone, why, sizeof(why))) {
 		snprintf(plan->unfit, sizeof(plan->unfit),
 		    "AuthorizedKeysCommand %s", why);
 		return false;
 	}
-	if (!sshd_words_none(plan->files) && !plan->pam) {
+	if (!no_files && !plan->pam) {
 		snprintf(plan->unfit, sizeof(plan->unfit),
-		    "sshd asks "
-		    "AuthorizedKeysCommand %.500s, and reads %.500s too; the guard can "
-		    "stand in front of one of them only, and only the PAM "
-		    "module sees both",
-		    command, plan->files);
+		    "sshd asks AuthorizedKeysCommand %.500s, and reads %.500s "
+		    "too; the guard can stand in front of one of them only, "
+		    "and only the PAM module sees both",
+		    command, files);
 		return false;
 	}
-	if (!sshd_words_none(plan->files))
-		cli_error(
-		    "note: the guard stands in front of "
-		    "AuthorizedKeysCommand %s; the keys in %s are left to "
-		    "the PAM module",
-		    command, plan->files);
-	snprintf(plan->command_user, sizeof(plan->command_user), "%s", user);
-	print_chain(out, plan, "AuthorizedKeysCommand", command, true);
-	fprintf(out, "AuthorizedKeysCommandUser %s\n", user);
+	if (!no_files)
+		cli_error("note: the guard stands in front of "
+			  "AuthorizedKeysCommand %s; the keys in %s are left "
+			  "to the PAM module",
+		    command, files);
+	plan->command_user = p->settings->keys_user;
+	/*
+	 * sshd adds the account's name to a command without arguments
+	 * (auth2-pubkey.c:user_key_command_allowed2), but not behind "--".
+	 */
+	write_chain(out, plan, "AuthorizedKeysCommand", command,
+	    alone ? " %u" : "", plan->command_user);
 	return true;
 }
 
@@ -516,7 +380,7 @@ write_keys(FILE *out, const struct sshd_options *o, struct sshd_setup *p,
 static bool
 drop_in_is_first(const struct sshd_tree *t)
 {
-	bool seen[GUARD_KEYWORDS] = { false };
+	bool seen[SSHD_BLOCK_KEYWORDS] = { false };
 	bool any = false;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
@@ -526,8 +390,9 @@ drop_in_is_first(const struct sshd_tree *t)
 		if (ours && l->match != 0)
 			return false;
 		any |= ours;
-		for (size_t k = 0; k < GUARD_KEYWORDS; k++) {
-			if (l->match != 0 || !has_keyword(l, guard_keywords[k]))
+		for (size_t k = 0; k < SSHD_BLOCK_KEYWORDS; k++) {
+			if (l->match != 0 ||
+			    !has_keyword(l, sshd_block_keywords[k]))
 				continue;
 			if (ours && seen[k])
 				return false;
@@ -542,29 +407,25 @@ drop_in_is_first(const struct sshd_tree *t)
  * the top of sshd_config. Sets plan->place. False after a message.
  */
 static bool
-place_lines(const struct sshd_options *o, struct sshd_setup *p,
-    const char *lines, struct sshd_plan *plan)
+place_lines(struct sshd_setup *p, const char *lines, struct sshd_plan *plan)
 {
-	struct sshd_file *f = sshd_files_add(&p->files, SSHD_DROP_IN);
+	struct sshd_file *f = sshd_files_find(&p->files, SSHD_DROP_IN);
 	char place[PATH_MAX];
 	struct sshd_copy c;
-	bool first = false, planned;
+	bool planned, opened, first;
 	size_t had;
 
 	plan->place = SSHD_DROP_IN;
-	if (f != NULL && root_resolve(o->root, SSHD_DROP_IN, place)) {
+	if (root_resolve(p->o->root, SSHD_DROP_IN, place)) {
 		planned = f->next != NULL;
 		had = planned ? f->next_len : f->base_len;
 		if (!sshd_file_insert(f, FIRST_LINE, lines))
 			return false;
-		if (!sshd_open_changed(o, &p->files, true, &c)) {
-			sshd_copy_close(&c);
-			return false;
-		}
-		first = drop_in_is_first(&c.tree);
+		opened = sshd_open_copy(p->o, &c, &p->files, true);
+		first = opened && drop_in_is_first(&c.tree);
 		sshd_copy_close(&c);
-		if (first)
-			return true;
+		if (first || !opened)
+			return opened;
 		/* Remove the lines; keep what plan_matches put there. */
 		memmove(f->next, f->next + f->next_len - had, had + 1);
 		f->next_len = had;
@@ -578,14 +439,20 @@ place_lines(const struct sshd_options *o, struct sshd_setup *p,
 	return f != NULL && sshd_file_insert(f, FIRST_LINE, lines);
 }
 
-/* Whether p->dump shows sshd's values in full. If not, plan->unfit says why. */
+/*
+ * Plans the guard's lines. False after a message, or with plan->unfit: also if
+ * p->dump does not show sshd's values in full.
+ */
 static bool
-values_are_complete(const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
+plan_guard(struct sshd_setup *p, struct sshd_plan *plan)
 {
-	struct sshd sshd = { .path = o->sshd, .config = p->base.top };
+	const struct sshd sshd = { .path = p->o->sshd, .config = p->base.top };
 	struct sshd_overview overview;
 	char value[SSHD_VALUE_BYTES];
+	char *lines = NULL;
+	size_t len;
+	FILE *out;
+	bool ok;
 
 	sshd_overview(&sshd, &overview);
 	if (overview.odd_pattern)
@@ -593,53 +460,100 @@ values_are_complete(const struct sshd_options *o, struct sshd_setup *p,
 		    "AuthorizedKeysFile names a file with a blank, quote, "
 		    "backslash or #, which sshd -T does not show as one");
 	sshd_overview_free(&overview);
-	for (size_t i = 0; i < GUARD_KEYWORDS; i++) {
-		(void)sshd_text_value(p->dump, guard_keywords[i], value,
+	for (size_t i = 0; i < SSHD_BLOCK_KEYWORDS; i++) {
+		(void)sshd_text_value(p->dump, sshd_block_keywords[i], value,
 		    sizeof(value));
 		if (strlen(value) + 1 == sizeof(value))
 			snprintf(plan->unfit, sizeof(plan->unfit),
-			    "%s is too long", guard_keywords[i]);
+			    "%s is too long", sshd_block_keywords[i]);
 	}
-	return *plan->unfit == '\0';
-}
-
-static bool
-plan_guard(const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
-{
-	char *lines = NULL;
-	size_t len;
-	FILE *out;
-	bool ok;
-
-	if (!values_are_complete(o, p, plan))
+	if (*plan->unfit != '\0')
 		return false;
 	if ((out = open_memstream(&lines, &len)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	plan->connection = sshd_version_at_least(o->sshd, 9, 4);
+	plan->connection = sshd_version_at_least(p->o->sshd, 9, 4);
 	/* sshd 9.2 ignores a principals command after the keys command. */
-	write_principals(out, o, p, plan);
-	ok = write_keys(out, o, p, plan);
+	write_principals(out, p, plan);
+	ok = write_keys(out, p, plan);
 	if (fclose(out) != 0 || lines == NULL)
 		ok = false;
 	else if (ok && plan->guard)
-		ok = place_lines(o, p, lines, plan);
+		ok = place_lines(p, lines, plan);
 	free(lines);
 	return ok;
 }
 
 /*
- * Sets plan->pam_unfit if PAM would open a session that it refuses now, because
- * the module returns PAM_SUCCESS for a clean key.
+ * Plans the guard. If the guard would change more than who is refused, leaves
+ * it out, so that the module works alone; with --guard, or without the module,
+ * that is an error. False after a message.
  */
-static void
-find_pam_unfit(const char *root, const struct sshd_file *f,
-    const struct pam_stack *stack, struct sshd_plan *plan)
+static bool
+plan_guard_or_none(struct sshd_setup *p, struct sshd_plan *plan)
 {
-	switch (pam_decision_judge(stack, SSHD_MODULE)) {
-	case PAM_DECISION_OTHER:
+	bool ok = plan_guard(p, plan);
+
+	if (ok && plan->changes_order && !p->o->guard)
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "TrustedUserCAKeys is set: behind the guard, sshd asks the "
+		    "accounts' files after it, and a certificate that both "
+		    "accept loses the restrictions of its cert-authority line");
+	if (*plan->unfit == '\0')
+		return ok;
+	for (size_t i = 0; i < p->files.n; i++) {
+		free(p->files.v[i]->next);
+		p->files.v[i]->next = NULL;
+	}
+	plan->guard = plan->takes_files = plan->changes_order = false;
+	plan->command_user = plan->principals_user = "";
+	if (!p->o->guard && plan->pam) {
+		cli_error("note: the guard is left out: %s", plan->unfit);
+		return true;
+	}
+	cli_error("the guard cannot be put in here: %s; %s%s", plan->unfit,
+	    *plan->pam_unfit != '\0' ? "nor can the PAM module: " :
+		p->o->guard	     ? "use --pam" :
+				       "UsePAM is no, so the PAM module cannot "
+				       "do the work either",
+	    plan->pam_unfit);
+	return false;
+}
+
+/*
+ * Reads PAM's stack for sshd, and sets plan->pam_there and plan->pam_unfit.
+ * Sets plan->pam to false if the module would change PAM's answer; with --pam
+ * that is an error. False after a message.
+ */
+static bool
+judge_pam(const struct sshd_setup *p, struct sshd_plan *plan)
+{
+	const char *root = p->o->root;
+	const struct sshd_file *f = p->pam;
+	bool readable, missing, first = false;
+	enum pam_decision decision = PAM_DECISION_SURE;
+	struct pam_stack stack;
+	char why[SSHD_WHY_BYTES];
+
+	if (!p->settings->use_pam) {
+		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
+			  "yes, or use --guard alone");
+		return false;
+	}
+	readable = pam_stack_read(root, p->service, &stack, why, sizeof(why));
+	missing = !f->there && stack.n == 0;
+	if (readable)
+		(void)ways_find_module(&stack, &first);
+	plan->pam_there = first && f->blocks == 0;
+	/*
+	 * The module returns PAM_SUCCESS for a clean key: PAM must not open a
+	 * session by that if it refuses one now.
+	 */
+	if (missing || (readable && f->there && !plan->pam_there))
+		decision = pam_decision_judge(&stack, SSHD_MODULE);
+	pam_stack_free(&stack);
+	if (decision == PAM_DECISION_OTHER)
 		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
 		    "%.1000s%.200s: "
 		    "%s, so that PAM opens sessions by " SSHD_PAM_DIR "other, "
@@ -647,8 +561,7 @@ find_pam_unfit(const char *root, const struct sshd_file *f,
 		    "include other' in that file, PAM's answer stays the same)",
 		    root, f->path,
 		    f->there ? "has no session line" : "not there");
-		break;
-	case PAM_DECISION_OPEN:
+	else if (decision == PAM_DECISION_OPEN)
 		snprintf(plan->pam_unfit, sizeof(plan->pam_unfit),
 		    "%.1000s%.200s: "
 		    "no session line is sure to decide, so that keyveto's line "
@@ -658,193 +571,82 @@ find_pam_unfit(const char *root, const struct sshd_file *f,
 		    "pam_permit.so or pam_deny.so, and is neither in a "
 		    "substack nor jumped over)",
 		    root, f->path);
-		break;
-	case PAM_DECISION_SURE:
-		break;
-	}
-}
-
-/*
- * Reads PAM's stack for sshd, and sets plan->pam_there and plan->pam_unfit.
- * False after a message.
- */
-static bool
-read_pam_stack(const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
-{
-	char path[SSHD_VALUE_BYTES + 16], why[SSHD_WHY_BYTES];
-	struct pam_stack stack;
-	struct sshd_file *f;
-	bool readable, missing, first = false;
-
-	if (!sshd_text_is(p->dump, "usepam", "yes")) {
-		cli_error("UsePAM is no: sshd asks no PAM module; set UsePAM "
-			  "yes, or use --guard alone");
-		return false;
-	}
-	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", plan->service);
-	if ((f = sshd_files_add(&p->files, path)) == NULL)
-		return false;
-	readable = pam_stack_read(o->root, plan->service, &stack, why,
-	    sizeof(why));
-	missing = !f->there && stack.n == 0;
-	if (readable)
-		(void)ways_find_module(&stack, &first);
-	plan->pam_there = first && f->blocks == 0;
-	if (missing || (readable && f->there && !plan->pam_there))
-		find_pam_unfit(o->root, f, &stack, plan);
-	pam_stack_free(&stack);
-	if (missing)
-		return true;
-	if (!f->there)
-		cli_error(
-		    "%s%s: not there; PAM's lines for sshd are elsewhere, "
-		    "copy them to this file first",
-		    o->root, path);
-	else if (!readable)
+	if (!missing && !f->there)
+		cli_error("%s%s: not there; PAM's lines for sshd are "
+			  "elsewhere, copy them to this file first",
+		    root, f->path);
+	else if (!missing && !readable)
 		cli_error("%s", why);
-	return f->there && readable;
-}
-
-/*
- * Sets plan->pam to false if the module would change PAM's answer; with --pam
- * that is an error. False after a message.
- */
-static bool
-plan_pam_or_none(const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
-{
-	if (!read_pam_stack(o, p, plan))
-		return false;
-	if (*plan->pam_unfit == '\0')
-		return true;
-	if (o->pam) {
+	else if (*plan->pam_unfit != '\0' && p->o->pam)
 		cli_error("%s; nothing was changed: use --guard alone",
 		    plan->pam_unfit);
-		return false;
-	}
-	plan->pam = false;
-	return true;
-}
-
-/* False, after a message, if both the module and the guard are left out. */
-static bool
-has_guard_or_module(const struct sshd_plan *plan)
-{
-	if (*plan->pam_unfit == '\0')
-		return true;
-	if (plan->guard || plan->foreign_guard) {
-		cli_error("note: the PAM module is left out: %s",
-		    plan->pam_unfit);
+	else {
+		plan->pam = *plan->pam_unfit == '\0';
 		return true;
 	}
-	cli_error("%s; nothing was changed", plan->pam_unfit);
 	return false;
 }
 
+/*
+ * Plans the module's line after the guard's, or notes why there is none. False
+ * after a message, also if neither the module nor the guard is put in.
+ */
 static bool
-plan_pam(const struct sshd_options *o, struct sshd_setup *p,
-    struct sshd_plan *plan)
+plan_pam(struct sshd_setup *p, struct sshd_plan *plan)
 {
-	char path[SSHD_VALUE_BYTES + 16];
-	struct sshd_file *f;
+	const bool guard = plan->guard || plan->foreign_guard;
 
-	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s", plan->service);
-	if ((f = sshd_files_add(&p->files, path)) == NULL)
+	if (*plan->pam_unfit != '\0' && !guard) {
+		cli_error("%s; nothing was changed", plan->pam_unfit);
 		return false;
-	if (plan->pam_there) {
+	}
+	if (*plan->pam_unfit != '\0')
+		cli_error("note: the PAM module is left out: %s",
+		    plan->pam_unfit);
+	if (plan->pam && plan->pam_there) {
 		cli_error("note: %s%s: pam_keyveto.so is its first session "
 			  "line already, by a line that is not keyveto's: "
 			  "left as it is",
-		    o->root, path);
+		    p->o->root, p->pam->path);
 		plan->pam = false;
-		return true;
 	}
+	if (!plan->pam)
+		return true;
 	/* The first line of the file is the first session line, too. */
-	plan->pam_alone = !plan->guard && !plan->foreign_guard;
-	return sshd_file_insert(f, FIRST_LINE,
-	    plan->pam_alone ?
-		"session requisite " SSHD_MODULE " disconnect=always\n" :
-		"session requisite " SSHD_MODULE "\n");
+	plan->pam_alone = !guard;
+	return sshd_file_insert(p->pam, FIRST_LINE,
+	    guard ? "session requisite " SSHD_MODULE "\n" :
+		    "session requisite " SSHD_MODULE " disconnect=always\n");
 }
 
 /* Plans keyveto.conf, which --warn changes. False after a message. */
 static bool
-plan_config(const struct sshd_options *o, struct sshd_setup *p)
+plan_config(struct sshd_setup *p)
 {
-	struct sshd_file *f = sshd_files_add(&p->files, KV_CONFIG_PATH);
+	struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
 
-	if (f == NULL)
-		return false;
 	if (f->made) {
 		cli_error("%s" KV_CONFIG_PATH ": not there; make install makes "
 			  "it",
-		    o->root);
+		    p->o->root);
 		return false;
 	}
-	return !o->warn ||
+	return !p->o->warn ||
 	    sshd_file_insert(f, FIRST_LINE,
 		"OnHit warn\nOnError allow\nOnUnsupported allow\n");
 }
 
-static void
-forget_guard(struct sshd_setup *p, struct sshd_plan *plan)
-{
-	for (size_t i = 0; i < p->files.n; i++) {
-		free(p->files.v[i]->next);
-		p->files.v[i]->next = NULL;
-	}
-	plan->guard = plan->takes_files = plan->changes_order = false;
-	*plan->command_user = *plan->principals_user = '\0';
-}
-
-/*
- * Plans the guard. If the guard would change more than who is refused, leaves
- * it out, so that the module works alone; with --guard, or without the module,
- * that is an error. False after a message.
- */
-static bool
-plan_guard_or_none(const struct sshd_options *o, struct sshd_setup *p,
+bool
+sshd_plan_make(struct sshd_setup *p, const struct accounts *accounts,
     struct sshd_plan *plan)
 {
-	bool ok = plan_guard(o, p, plan);
-
-	if (ok && plan->changes_order && !o->guard)
-		snprintf(plan->unfit, sizeof(plan->unfit),
-		    "TrustedUserCAKeys "
-		    "is set: behind the guard, sshd asks the accounts' files "
-		    "after it, and a certificate that both accept loses the "
-		    "restrictions of its cert-authority line");
-	if (ok && *plan->unfit == '\0')
-		return true;
-	if (*plan->unfit == '\0')
-		return false;
-	forget_guard(p, plan);
-	if (!o->guard && plan->pam) {
-		cli_error("note: the guard is left out: %s", plan->unfit);
-		return true;
-	}
-	cli_error("the guard cannot be put in here: %s; %s%s", plan->unfit,
-	    *plan->pam_unfit != '\0' ? "nor can the PAM "
-				       "module: " :
-		o->guard	     ? "use --pam" :
-				       "UsePAM is no, so the "
-				       "PAM module cannot do the work either",
-	    plan->pam_unfit);
-	return false;
-}
-
-bool
-sshd_plan_make(const struct sshd_options *o, struct sshd_setup *p,
-    const struct accounts *accounts, struct sshd_plan *plan)
-{
+	const struct sshd_options *o = p->o;
 	bool ok;
 
-	sshd_pam_service(p->dump, plan->service);
-	ok = (!plan->pam || plan_pam_or_none(o, p, plan)) &&
-	    (!plan->guard || plan_guard_or_none(o, p, plan)) &&
-	    has_guard_or_module(plan) && (!plan->pam || plan_pam(o, p, plan)) &&
-	    plan_config(o, p) &&
+	plan->command_user = plan->principals_user = "";
+	ok = (!plan->pam || judge_pam(p, plan)) &&
+	    (!plan->guard || plan_guard_or_none(p, plan)) &&
+	    plan_pam(p, plan) && plan_config(p) &&
 	    (!plan->guard || sshd_usable_guard(o, SSHD_GUARD_PATH)) &&
 	    (!plan->pam || sshd_usable_module(o, SSHD_MODULE)) &&
 	    sshd_usable_filters(o, KV_CONFIG_PATH, "", accounts);
@@ -859,68 +661,60 @@ sshd_plan_make(const struct sshd_options *o, struct sshd_setup *p,
 
 bool
 sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
-    const char *base, const char *next)
+    const struct sshd_settings *base, const struct sshd_settings *next)
 {
-	static const char *const watched[] = {
-		"AuthorizedPrincipalsCommand",
-		"AuthorizedKeysFile",
-		"AuthorizedKeysCommand",
-	};
-	char was[SSHD_VALUE_BYTES], value[SSHD_VALUE_BYTES];
 	const char *args;
-
-	if (!plan->guard)
-		return true;
-	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
+	const struct {
+		const char *keyword, *value;
 		bool good;
+	} watched[] = {
+		{ "AuthorizedPrincipalsCommand", next->principals_command,
+		    guard_command(next->principals_command, &args) ||
+			strcmp(base->principals_command,
+			    next->principals_command) == 0 ||
+			(sshd_words_none(base->principals_command) &&
+			    sshd_words_none(next->principals_command)) },
+		{ "AuthorizedKeysFile", next->keys_files,
+		    plan->takes_files ?
+			sshd_words_none(next->keys_files) :
+			strcmp(base->keys_files, next->keys_files) == 0 },
+		{ "AuthorizedKeysCommand", next->keys_command,
+		    guard_command(next->keys_command, &args) },
+	};
 
-		sshd_text_value(base, watched[i], was, sizeof(was));
-		sshd_text_value(next, watched[i], value, sizeof(value));
-		if (i == 1)
-			good = plan->takes_files ? sshd_words_none(value) :
-						   strcmp(was, value) == 0;
-		else
-			good = guard_command(value, &args) ||
-			    (i == 0 && sshd_words_none(was) &&
-				sshd_words_none(value)) ||
-			    (i == 0 && strcmp(was, value) == 0);
+	for (size_t i = 0; i < sizeof(watched) / sizeof(watched[0]); i++) {
 		/* sshd_plan_tell_matches reports Match blocks. */
-		if (good || any_match_sets(t, watched[i]))
+		if (!plan->guard || watched[i].good ||
+		    find_in_matches(t, 0, watched[i].keyword) != NULL)
 			continue;
 		cli_error("keyveto's lines have no effect: sshd would still "
 			  "use %s %s; nothing was changed",
-		    watched[i], value);
+		    watched[i].keyword, watched[i].value);
 		return false;
 	}
 	return true;
 }
 
-size_t
+void
 sshd_plan_tell_matches(const char *root, const struct sshd_tree *t)
 {
 	const bool user_ca = ways_any_user_ca(t);
-	size_t n = 0;
 
 	for (size_t i = 0; i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
-		const struct sshd_line *m;
 
 		if (l->match == 0 ||
 		    !ways_line_opens(l->keyword, l->value, user_ca))
 			continue;
-		m = &t->line[l->match - 1];
 		cli_error("note: %s%s:%zu: Match %s sets %s again, which "
 			  "bypasses the guard",
-		    root, t->file[l->file].path, l->number, m->value,
-		    l->keyword);
-		n++;
+		    root, t->file[l->file].path, l->number,
+		    t->line[l->match - 1].value, l->keyword);
 	}
-	return n;
 }
 
-/* Whether a Match block sets where keys come from, or whether they count. */
-static bool
-match_is_relevant(const struct sshd_tree *t, size_t match)
+size_t
+sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
 {
 	static const char *const others[] = {
 		"TrustedUserCAKeys",
@@ -928,28 +722,21 @@ match_is_relevant(const struct sshd_tree *t, size_t match)
 		"HostbasedAuthentication",
 		"PubkeyAuthentication",
 	};
-
-	for (size_t i = 0; i < t->n_lines; i++)
-		if (t->line[i].match == match &&
-		    is_guard_keyword(t->line[i].keyword))
-			return true;
-	for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
-		if (match_sets(t, match, others[k]))
-			return true;
-	return false;
-}
-
-size_t
-sshd_plan_tell_groups(const struct sshd_options *o, const struct sshd_tree *t)
-{
 	size_t n = 0;
 
 	for (size_t i = 0; *o->root != '\0' && i < t->n_lines; i++) {
 		const struct sshd_line *l = &t->line[i];
+		bool counts = false;
 
 		if (!has_keyword(l, "Match") ||
-		    strcasestr(l->value, "group") == NULL ||
-		    !match_is_relevant(t, i + 1))
+		    strcasestr(l->value, "group") == NULL)
+			continue;
+		for (size_t k = 0; k < SSHD_BLOCK_KEYWORDS; k++)
+			counts |= find_in_match(t, i + 1,
+				      sshd_block_keywords[k]) != NULL;
+		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+			counts |= find_in_match(t, i + 1, others[k]) != NULL;
+		if (!counts)
 			continue;
 		cli_error("%s%s:%zu: Match Group is answered by the groups of "
 			  "this machine, not by those below %s",

@@ -19,37 +19,30 @@ struct sshd_plan {
 	bool pam_there; /* a line that is not keyveto's has the module */
 	/* Why the module could let in somebody whom PAM refuses now, or "". */
 	char pam_unfit[SSHD_WHY_BYTES];
-	bool takes_files;	      /* the guard prints the accounts' files */
-	bool strictmodes_no;	      /* sshd's StrictModes is no */
-	char files[SSHD_VALUE_BYTES]; /* sshd's AuthorizedKeysFile */
+	bool takes_files; /* the guard prints the accounts' files */
 	/* The users that the guard runs as; "" if keyveto sets none. */
-	char command_user[SSHD_VALUE_BYTES];
-	char principals_user[SSHD_VALUE_BYTES];
+	const char *command_user, *principals_user;
 	const char *place; /* the path of the file that has sshd's lines */
-	char service[SSHD_VALUE_BYTES]; /* PAM's service for sshd */
 };
 
 /*
  * Fills in next of the files in p, by sshd's settings without keyveto's lines
- * (p->dump). The caller sets plan->guard and plan->pam to what is wanted; they
+ * (p->settings). The caller sets plan->guard and plan->pam to what is wanted; they
  * become false, after a note, if no line is needed or possible. False after a
  * message.
  */
-bool sshd_plan_make(const struct sshd_options *o, struct sshd_setup *p,
-    const struct accounts *accounts, struct sshd_plan *plan);
+bool sshd_plan_make(struct sshd_setup *p, const struct accounts *accounts,
+    struct sshd_plan *plan);
 
 /*
- * Whether the planned lines take effect in sshd. base and next are "sshd -T"
- * without and with them, t is the tree with them. False after a message.
+ * Whether the planned lines take effect in sshd. base and next are sshd's
+ * settings without and with them, t is the tree with them. False after a message.
  */
 bool sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
-    const char *base, const char *next);
+    const struct sshd_settings *base, const struct sshd_settings *next);
 
-/*
- * Prints a note for each line in a Match block that bypasses the guard. Returns
- * the number of notes.
- */
-size_t sshd_plan_tell_matches(const char *root, const struct sshd_tree *t);
+/* Prints a note for each line in a Match block that bypasses the guard. */
+void sshd_plan_tell_matches(const char *root, const struct sshd_tree *t);
 
 /*
  * Below another root, prints a message for each Match block for groups that

@@ -13,27 +13,17 @@
 #include "sshd/usable.h"
 
 struct rehearsal {
-	struct sshd_rehearsal *found;
 	struct audit_table table;
+	size_t n_refused;    /* accounts with a listed key */
+	size_t n_locked_out; /* those of them without another key */
+	/*
+	 * Listed CAs in TrustedUserCAKeys. No server knows who has a
+	 * certificate of one, so that they are counted by themselves.
+	 */
+	size_t listed_cas;
 	bool unsupported_enter; /* OnUnsupported lets such keys in */
 	char *refused, *locked_out, *unknown; /* " NAME NAME", or NULL */
 };
-
-/*
- * Audits TrustedUserCAKeys. No server knows who has a certificate of a listed
- * CA, so that such a CA is counted by itself. False with errno.
- */
-static bool
-rehearse_user_cas(struct report *r, const struct audit_policies *policies,
-    const char *root, struct rehearsal *h)
-{
-	const struct report before = *r;
-
-	audit_user_cas(r, policies, root, false);
-	h->found->listed_cas = r->listed - before.listed;
-	return h->found->listed_cas == 0 ||
-	    audit_table_add(&h->table, "user CA keys", NULL, &before, r);
-}
 
 /* False without memory. */
 static bool
@@ -63,9 +53,9 @@ count_account(const struct account *account, const struct report *before,
 		return false;
 	if (r->listed == before->listed)
 		return true;
-	h->found->refused++;
+	h->n_refused++;
 	if (good == 0)
-		h->found->locked_out++;
+		h->n_locked_out++;
 	return add_name(good == 0 ? &h->locked_out : &h->refused,
 		   account->name) &&
 	    audit_table_add(&h->table, "account", account->name, before, r);
@@ -92,9 +82,10 @@ print_accounts(const struct rehearsal *h)
 	}
 }
 
+/* Audits all accounts and TrustedUserCAKeys. False after a message. */
 static bool
-audit_all(const struct sshd_options *o, struct sshd_copy *base,
-    struct rehearsal *h, struct report *r, const struct accounts *accounts)
+audit_all(const struct sshd_options *o, const struct sshd_copy *base,
+    const struct accounts *accounts, struct rehearsal *h, struct report *r)
 {
 	const struct sshd sshd = {
 		.path = o->sshd,
@@ -107,6 +98,7 @@ audit_all(const struct sshd_options *o, struct sshd_copy *base,
 		.timeout = (unsigned int)o->timeout,
 	};
 	struct audit_policies policies = { 0 };
+	struct report before;
 	bool ok;
 
 	readers.policy_of = calloc(accounts->n + 1,
@@ -114,8 +106,15 @@ audit_all(const struct sshd_options *o, struct sshd_copy *base,
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&policies, &sshd, accounts, readers.policy_of,
 		r) &&
-	    audit_accounts(r, &readers, count_account, h) &&
-	    rehearse_user_cas(r, &policies, o->root, h);
+	    audit_accounts(r, &readers, count_account, h);
+	if (ok) {
+		before = *r;
+		audit_user_cas(r, &policies, o->root, false);
+		h->listed_cas = r->listed - before.listed;
+		ok = h->listed_cas == 0 ||
+		    audit_table_add(&h->table, "user CA keys", NULL, &before,
+			r);
+	}
 	if (!ok)
 		cli_error("%s", strerror(errno));
 	free(readers.policy_of);
@@ -123,12 +122,11 @@ audit_all(const struct sshd_options *o, struct sshd_copy *base,
 	return ok;
 }
 
-bool
-sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
-    struct sshd_rehearsal *found)
+int
+sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
+    const struct accounts *accounts)
 {
-	struct rehearsal h = { .found = found };
-	struct accounts accounts = { 0 };
+	struct rehearsal h = { 0 };
 	struct kv_judge judge;
 	struct report r = {
 		.judge = &judge,
@@ -138,15 +136,10 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
 	};
 	bool ok;
 
-	*found = (struct sshd_rehearsal){ 0 };
 	if (!sshd_usable_open(o, KV_CONFIG_PATH, &judge))
-		return false;
+		return CLI_UNCHECKED;
 	h.unsupported_enter = judge.config.on_unsupported != KV_ACTION_DENY;
-	ok = sshd_find_accounts(o, &accounts) &&
-	    audit_all(o, base, &h, &r, &accounts);
-	if (ok) {
-		/* Problems with sshd's answers are counted for no account. */
-		found->unknown = r.problems > 0;
+	if ((ok = audit_all(o, base, accounts, &h, &r))) {
 		print_accounts(&h);
 		report_summary(&r);
 		ok = cli_stdout_ok();
@@ -155,7 +148,25 @@ sshd_rehearse(const struct sshd_options *o, struct sshd_copy *base,
 	free(h.refused);
 	free(h.locked_out);
 	free(h.unknown);
-	accounts_free(&accounts);
 	kv_judge_close(&judge);
-	return ok;
+	if (!ok)
+		return CLI_UNCHECKED;
+	if (h.n_refused > 0)
+		cli_error("%zu account%s with a listed key, %zu of them "
+			  "without another",
+		    h.n_refused, h.n_refused == 1 ? "" : "s", h.n_locked_out);
+	if (h.listed_cas > 0)
+		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
+			  "with such a certificate would be refused",
+		    h.listed_cas, h.listed_cas == 1 ? "" : "s");
+	/* Problems with sshd's answers are counted for no account. */
+	if (r.problems > 0)
+		cli_error("not everything could be judged: there may be more "
+			  "listed keys");
+	if ((h.n_refused == 0 && h.listed_cas == 0 && r.problems == 0) ||
+	    o->warn || o->yes || o->dry_run)
+		return 0;
+	cli_error("nothing was changed: have those keys replaced first, let "
+		  "everybody in for now with --warn, or go on with --yes");
+	return SSHD_NOT_DONE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/reload.h"
-
+/*
+ * sshd/reload: makes the running sshd read its configuration again.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +23,6 @@ systemctl(const char *verb, const char *unit)
 
 	program_fds(&program, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
 	return program_run(&program, &status) == 0 && status == 0;
-}
-
-/*
- * Reloads a unit; restarts it if systemd's socket is in use. Debian 12's sshd
- * does not take the socket a second time: on a reload it ends, and the unit
- * stays failed until the next connection. A restart ends no session.
- */
-static bool
-reload_unit(const char *service, const char *socket)
-{
-	return systemctl("is-active", service) &&
-	    systemctl(systemctl("is-active", socket) ? "try-restart" : "reload",
-		service);
 }
 
 /* Sends SIGHUP to the sshd whose process id is in the file. */
@@ -60,24 +48,36 @@ signal_listener(const char *path)
 bool
 sshd_reload(const char *dump)
 {
-	const bool systemd = access("/run/systemd/system", F_OK) == 0;
+	static const struct {
+		const char *service, *socket;
+	} units[] = {
+		{ "ssh.service", "ssh.socket" },
+		{ "sshd.service", "sshd.socket" },
+	};
+	const size_t n = access("/run/systemd/system", F_OK) == 0 ? 2 : 0;
 	char path[SSHD_VALUE_BYTES];
 
-	if (systemd &&
-	    (reload_unit("ssh.service", "ssh.socket") ||
-		reload_unit("sshd.service", "sshd.socket")))
-		return true;
+	/*
+	 * Restarts the unit if systemd's socket is in use. Debian 12's sshd
+	 * does not take the socket a second time: on a reload it ends, and the
+	 * unit stays failed until the next connection. A restart ends no
+	 * session.
+	 */
+	for (size_t i = 0; i < n; i++)
+		if (systemctl("is-active", units[i].service) &&
+		    systemctl(systemctl("is-active", units[i].socket) ?
+			    "try-restart" :
+			    "reload",
+			units[i].service))
+			return true;
 	if (!sshd_text_value(dump, "pidfile", path, sizeof(path)))
 		snprintf(path, sizeof(path), "none");
 	if (signal_listener(path))
 		return true;
-	/*
-	 * systemd starts an sshd for each connection: it reads the files then.
-	 */
-	if (systemd &&
-	    (systemctl("is-active", "ssh.socket") ||
-		systemctl("is-active", "sshd.socket")))
-		return true;
+	/* systemd starts an sshd for each connection: it reads the files. */
+	for (size_t i = 0; i < n; i++)
+		if (systemctl("is-active", units[i].socket))
+			return true;
 	cli_error("PidFile %s names no running sshd; nothing was reloaded: "
 		  "reload sshd by hand",
 	    path);

@@ -10,11 +10,16 @@
 #include "sshd/state.h"
 
 struct sshd_setup {
+	const struct sshd_options *o;
 	struct sshd_state state;
 	struct sshd_files files; /* sshd's, keyveto.conf, the state's, PAM's */
 	struct sshd_copy now;
 	struct sshd_copy base; /* without keyveto's lines */
-	char *dump;	       /* "sshd -T" about base; NULL: no answer */
+	/* "sshd -T" about base, as text and parsed. NULL: no answer. */
+	char *dump;
+	struct sshd_settings *settings;
+	char service[SSHD_VALUE_BYTES]; /* PAM's service for sshd */
+	struct sshd_file *pam;		/* the file of that service */
 };
 
 /*
@@ -22,15 +27,13 @@ struct sshd_setup {
  * files, and calls change. Returns the exit status of the process.
  */
 int sshd_setup_change(const struct cli_command *cmd, int argc, char **argv,
-    int (*change)(const struct sshd_options *o, struct sshd_setup *p));
+    int (*change)(struct sshd_setup *p));
 
 /*
- * Makes p->base and p->dump, and adds the file of the PAM service that p->dump
- * names to p->files. False after a message. If sshd gave no answer: true,
- * p->dump is NULL, and why says so.
+ * Makes p->base and all that follows it. False after a message. If sshd gave no
+ * answer: true, p->dump is NULL, p->service is "sshd", and why says so.
  */
-bool sshd_setup_ask(const struct sshd_options *o, struct sshd_setup *p,
-    char *why, size_t cap);
+bool sshd_setup_ask(struct sshd_setup *p, char *why, size_t cap);
 
 /*
  * False, after a message, if sshd takes keys from a file or a command now, but
@@ -38,11 +41,10 @@ bool sshd_setup_ask(const struct sshd_options *o, struct sshd_setup *p,
  * stands outside keyveto's marks. True if sshd gives no answer. Call
  * sshd_setup_ask first.
  */
-bool sshd_setup_keeps_keys(const struct sshd_options *o, struct sshd_setup *p);
+bool sshd_setup_keeps_keys(struct sshd_setup *p);
 
-/*
- * Whether keyveto's lines are in a file of sshd's, or (sshds false) of PAM's.
- */
-bool sshd_setup_has_lines(const struct sshd_setup *p, bool sshds);
+/* Whether keyveto's lines are in one of these files. */
+bool sshd_setup_has_lines(const struct sshd_setup *p,
+    enum sshd_file_owner whose);
 
 #endif

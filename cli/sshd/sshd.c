@@ -139,31 +139,22 @@ sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
 
 bool
 sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_change *change, size_t n)
+    const struct sshd_files *fs, bool next)
 {
+	struct sshd_change *change = NULL;
 	char why[SSHD_WHY_BYTES];
-
-	if (sshd_copy_open(c, o->root, change, n, why, sizeof(why)))
-		return true;
-	cli_error("%s", why);
-	return false;
-}
-
-bool
-sshd_open_changed(const struct sshd_options *o, const struct sshd_files *fs,
-    bool next, struct sshd_copy *c)
-{
-	size_t n;
-	struct sshd_change *change = sshd_files_changes(fs, next, &n);
+	size_t n = 0;
 	bool ok;
 
 	*c = (struct sshd_copy){ 0 };
-	if (change == NULL) {
+	if (fs != NULL && (change = sshd_files_changes(fs, next, &n)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	ok = sshd_open_copy(o, c, change, n);
+	ok = sshd_copy_open(c, o->root, change, n, why, sizeof(why));
 	free(change);
+	if (!ok)
+		cli_error("%s", why);
 	return ok;
 }
 

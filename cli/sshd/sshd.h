@@ -41,23 +41,33 @@ int sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
     struct sshd_options *o, int *statusp);
 
 /*
- * Copies sshd's configuration below o->root, with n changes. False after a
- * message. Always call sshd_copy_close, even after a failure.
+ * Copies sshd's configuration below o->root: as it is if fs is NULL, else with
+ * fs in place of its files, without keyveto's lines, or as enable plans them if
+ * next is true. False after a message. Always call sshd_copy_close, even after
+ * a failure.
  */
 bool sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
-    const struct sshd_change *change, size_t n);
-/*
- * The same with the changes that fs stands for: without keyveto's lines, or as
- * enable plans the files if next is true.
- */
-bool sshd_open_changed(const struct sshd_options *o,
-    const struct sshd_files *fs, bool next, struct sshd_copy *c);
+    const struct sshd_files *fs, bool next);
 /*
  * What "sshd -T" prints for user about the copy (NULL: for no user); the caller
  * frees it. NULL after a message.
  */
 char *sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
     const char *user);
+
+/*
+ * Whether "sshd -T" prints the same settings about c, a copy of the unchanged
+ * files, as about sshd's own configuration file. False after a message. True,
+ * without asking, below another root: the sshd that runs here does not read
+ * those files.
+ */
+bool sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c);
+
+/*
+ * Reloads the sshd of this machine: by systemd, or by the PidFile that dump,
+ * the output of "sshd -T", names. False after a message.
+ */
+bool sshd_reload(const char *dump);
 
 /* Sets name to the PAM service that dump, the output of "sshd -T", names. */
 void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);

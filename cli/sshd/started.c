@@ -136,7 +136,7 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		const struct sshd_file *f = fs->v[i];
 
 		/* Files that enable does not write affect nothing. */
-		if (!sshd_file_is_sshds(f) ||
+		if (f->whose != SSHD_FILE_SSHDS ||
 		    (f->next == NULL && f->blocks == 0) || !tree_includes(t, f))
 			continue;
 		cli_error(
@@ -144,7 +144,7 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		    "keyveto's lines for another sshd go; nothing was changed: "
 		    "%suse --pam alone, which writes no file of sshd's",
 		    start->place, path, f->path,
-		    sshd_setup_has_lines(s->p, true) ?
+		    sshd_setup_has_lines(s->p, SSHD_FILE_SSHDS) ?
 			"run 'keyveto sshd disable --reload', then " :
 			"");
 		return false;
@@ -278,7 +278,8 @@ sshd_started_allows(const struct sshd_options *o, struct sshd_setup *p)
 		return true;
 	check_arguments(&s);
 	if (s.option &&
-	    (sshd_setup_has_lines(p, true) || sshd_setup_has_lines(p, false)))
+	    (sshd_setup_has_lines(p, SSHD_FILE_SSHDS) ||
+		sshd_setup_has_lines(p, SSHD_FILE_PAMS)))
 		cli_error("nothing was changed: " SSHD_ARGUMENTS_REMEDY);
 	else if (s.option)
 		cli_error(

@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "output/json_text.h"
-#include "sshd/faithful.h"
 #include "sshd/plan.h"
 #include "sshd/started.h"
 #include "sshd/usable.h"
@@ -394,7 +393,7 @@ read_status(struct status *s)
 	char *dump;
 	bool ok;
 
-	if (!sshd_open_copy(s->o, &s->copy, NULL, 0) ||
+	if (!sshd_open_copy(s->o, &s->copy, NULL, false) ||
 	    !sshd_faithful_copy(s->o, &s->copy) ||
 	    !sshd_find_accounts(s->o, &s->accounts) ||
 	    (dump = sshd_ask_copy(s->o, &s->copy, NULL)) == NULL)
