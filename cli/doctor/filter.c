@@ -110,7 +110,7 @@ doctor_filter_rate(struct doctor *d)
 
 		if (!d->learnt[i])
 			continue;
-		rate = filter_facts_rate_by_bits(f);
+		rate = f->rate_by_bits;
 		doctor_add(d,
 		    rate >= RATE_TOO_HIGH ? DOCTOR_BROKEN :
 			rate >= RATE_HIGH ? DOCTOR_WARNING :

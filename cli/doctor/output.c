@@ -52,7 +52,7 @@ filter_to_json(const struct doctor *d, const struct filter_facts *f)
 	    "time_seconds", dated ? json_integer(time) : json_null(),
 	    "age_seconds", dated ? json_integer(d->now - time) : json_null(),
 	    "entries", (json_int_t)f->header.entries, "fill", f->share,
-	    "fpr_by_bits", filter_facts_rate_by_bits(f));
+	    "fpr_by_bits", f->rate_by_bits);
 }
 
 bool
@@ -145,7 +145,7 @@ print_filters(const struct doctor *d)
 				(double)d->now - (double)f->header.time,
 				f->header.entries,
 				f->share,
-				filter_facts_rate_by_bits(f),
+				f->rate_by_bits,
 			};
 
 			if (!shows_filter(d, i))

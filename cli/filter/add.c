@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto filter add: adds the keys of any input to a filter. */
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
+#include <limits.h>
 
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
 #include "output/progress.h"
 
-enum { OPT_NO_COMPRESSED = 2000, OPT_CA, OPT_SPKI };
-
-static const struct option options[] = {
-	{ "no-compressed", no_argument, NULL, OPT_NO_COMPRESSED },
-	{ "ca", no_argument, NULL, OPT_CA },
-	{ "spki", no_argument, NULL, OPT_SPKI },
-	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
-};
-
 /* One run of add. */
 struct adding {
 	struct pkbf_writer writer;
 	struct progress progress;
-	bool compressed, ca, raw;
+	int once, ca, raw; /* the options */
 	uint64_t added, known, problems;
 	bool failed; /* after a message of the writer */
 };
@@ -62,12 +51,10 @@ add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 	size_t n_hashes, n;
 
 	/* In order: of two keys with the same bits, only the first is new. */
-	n = quick_hash(text, QUICK_IN_ORDER | (a->compressed ? 0 : QUICK_ECDSA),
-	    line, hash, &n_hashes);
-	for (size_t i = 0; i < n_hashes && !a->failed; i++) {
-		if (!add_hash(a, &hash[i]))
-			a->failed = true;
-	}
+	n = quick_hash(text, QUICK_IN_ORDER | (a->once ? QUICK_ECDSA : 0), line,
+	    hash, &n_hashes);
+	for (size_t i = 0; i < n_hashes && !a->failed; i++)
+		a->failed = !add_hash(a, &hash[i]);
 	return n;
 }
 
@@ -78,8 +65,7 @@ add_key(const struct input_key *key, void *arg)
 
 	if (a->failed || (key->part == KV_PART_CA && !a->ca))
 		return;
-	if (!filter_each_spki(key, a->compressed, add_spki, a))
-		a->failed = true;
+	a->failed = !filter_each_spki(key, !a->once, add_spki, a);
 }
 
 static void
@@ -102,54 +88,52 @@ show_progress(uint64_t bytes, void *arg)
 	progress_add(&a->progress, bytes);
 }
 
-/* The size of all inputs; 0 if it is unknown or not needed. */
-static uint64_t
-total_bytes(int n, char **paths)
+/* False after a message, or if one was printed about an input. */
+static bool
+add_inputs(struct adding *a, const char *path, int n, char **inputs)
 {
-	uint64_t total = 0, bytes;
-
-	if (isatty(STDERR_FILENO) != 1)
-		return 0;
-	for (int i = 0; i < n; i++) {
-		if ((bytes = input_size(paths[i])) == 0)
-			return 0;
-		total += bytes;
-	}
-	return total;
-}
-
-static void
-read_inputs(struct adding *a, int n, char **paths)
-{
+	struct kv_pkbf_header *h = &a->writer.header;
 	struct input_sink sink = { .key = add_key,
 		.problem = count_problem,
 		.progress = show_progress,
 		.quick = add_lines,
 		.arg = a };
+	uint64_t now, bytes, total = 0;
 
-	progress_start(&a->progress, "adding", total_bytes(n, paths));
+	if (!pkbf_writer_open(&a->writer, path) ||
+	    !pkbf_writer_load(&a->writer) || !filter_now(&now))
+		return false;
+	if (h->revision == UINT32_MAX) {
+		cli_error("%s: revision %" PRIu32 " is the last one; merge it "
+			  "into a new filter",
+		    path, UINT32_MAX);
+		return false;
+	}
+	/* If the size of any input is unknown, so is that of all. */
+	for (int i = 0; i < n; i++) {
+		if ((bytes = input_size(inputs[i])) == 0) {
+			total = 0;
+			break;
+		}
+		total += bytes;
+	}
+	progress_start(&a->progress, "adding", total);
 	for (int i = 0; i < n && !a->failed; i++) {
 		if (a->raw)
-			filter_read_spki(paths[i], &sink);
+			filter_read_spki(inputs[i], &sink);
 		else
-			input_read(paths[i], &sink);
+			input_read(inputs[i], &sink);
 	}
 	progress_clear(&a->progress);
-}
-
-/* Raises the revision once for a run that added something. */
-static bool
-write_filter(struct adding *a, uint64_t now)
-{
-	struct kv_pkbf_header *h = &a->writer.header;
-	const char *path = a->writer.file.path;
-
+	if (a->failed)
+		return false;
 	if (a->added == 0) {
 		cli_error("%s: nothing added, %" PRIu64 " there already; left "
 			  "as it was",
 		    path, a->known);
-		return true;
+		return a->problems == 0;
 	}
+	/* One revision for a run, however much it added. */
 	h->revision++;
 	h->time = now;
 	if (!pkbf_writer_commit(&a->writer))
@@ -158,31 +142,7 @@ write_filter(struct adding *a, uint64_t now)
 		  "revision %" PRIu32 " with %" PRIu32 " %s",
 	    path, a->added, a->known, h->revision, h->entries,
 	    cli_plural(h->entries, "entry", "entries"));
-	return true;
-}
-
-static bool
-add_inputs(struct adding *a, const char *path, int n, char **inputs)
-{
-	uint64_t now;
-	bool ok = false;
-
-	if (!filter_now(&now))
-		return false;
-	if (!pkbf_writer_open(&a->writer, path) ||
-	    !pkbf_writer_load(&a->writer))
-		goto out;
-	if (a->writer.header.revision == UINT32_MAX) {
-		cli_error("%s: revision %" PRIu32 " is the last one; merge it "
-			  "into a new filter",
-		    path, UINT32_MAX);
-		goto out;
-	}
-	read_inputs(a, n, inputs);
-	ok = !a->failed && write_filter(a, now) && a->problems == 0;
-out:
-	pkbf_writer_close(&a->writer);
-	return ok;
+	return a->problems == 0;
 }
 
 static int
@@ -190,30 +150,26 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 {
 	static char dash[] = "-";
 	static char *standard_input[] = { dash };
-	struct adding a = { .compressed = true };
-	int opt, n;
+	struct adding a = { .failed = false };
+	const struct option options[] = {
+		{ "no-compressed", no_argument, &a.once, true },
+		{ "ca", no_argument, &a.ca, true },
+		{ "spki", no_argument, &a.raw, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	int status = filter_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
+	    "give the filter that keys are to be added to");
+	int n;
+	bool ok;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == OPT_NO_COMPRESSED)
-			a.compressed = false;
-		else if (opt == OPT_CA)
-			a.ca = true;
-		else if (opt == OPT_SPKI)
-			a.raw = true;
-		else
-			return CLI_UNCHECKED;
-	}
-	if (optind == argc) {
-		cli_error("give the filter that keys are to be added to");
-		return cli_usage_error(cmd);
-	}
+	if (status != -1)
+		return status;
 	n = argc - optind - 1;
-	return add_inputs(&a, argv[optind], n > 0 ? n : 1,
-		   n > 0 ? argv + optind + 1 : standard_input) ?
-	    0 :
-	    CLI_UNCHECKED;
+	ok = add_inputs(&a, argv[optind], n > 0 ? n : 1,
+	    n > 0 ? argv + optind + 1 : standard_input);
+	pkbf_writer_close(&a.writer);
+	return ok ? 0 : CLI_UNCHECKED;
 }
 
 const struct cli_command filter_add = {

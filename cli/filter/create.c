@@ -5,37 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "filter/facts.h"
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
-
-enum { OPT_ENTRIES = 2000, OPT_FPR, OPT_HASHES, OPT_LENGTH, OPT_FORCE };
-
-static const struct option options[] = {
-	{ "entries", required_argument, NULL, OPT_ENTRIES },
-	{ "fpr", required_argument, NULL, OPT_FPR },
-	{ "hashes", required_argument, NULL, OPT_HASHES },
-	{ "length", required_argument, NULL, OPT_LENGTH },
-	{ "force", no_argument, NULL, OPT_FORCE },
-	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
-};
 
 /* The options; 0: not given. */
 struct wish {
 	uint64_t entries;
 	double fpr;
 	uint64_t hashes, length;
-	bool force;
+	int force;
 };
 
 static bool
-read_count(const char *name, const char *text, uint64_t min, uint64_t max,
-    uint64_t *valuep)
+read_count(const char *name, uint64_t min, uint64_t max, uint64_t *valuep)
 {
-	if (cli_read_number(text, min, max, valuep))
+	if (cli_read_number(optarg, min, max, valuep))
 		return true;
 	cli_error("--%s is %s, not a whole number from %" PRIu64 " to %" PRIu64,
-	    name, text, min, max);
+	    name, optarg, min, max);
 	return false;
 }
 
@@ -56,68 +44,25 @@ read_fpr(const char *text, double *fprp)
 }
 
 static bool
-read_wish(int opt, const char *value, struct wish *wish)
-{
-	switch (opt) {
-	case OPT_ENTRIES:
-		return read_count("entries", value, 1, UINT32_MAX,
-		    &wish->entries);
-	case OPT_FPR:
-		return read_fpr(value, &wish->fpr);
-	case OPT_HASHES:
-		return read_count("hashes", value, 1, UINT8_MAX, &wish->hashes);
-	case OPT_LENGTH:
-		return read_count("length", value, KV_PKBF_LENGTH_MIN,
-		    KV_PKBF_LENGTH_MAX, &wish->length);
-	default:
-		wish->force = true;
-		return true;
-	}
-}
-
-/* Whether exactly one pair of options is given, and complete. */
-static bool
-is_complete(const struct wish *wish)
-{
-	bool entries = wish->entries != 0, fpr = wish->fpr > 0;
-	bool hashes = wish->hashes != 0, length = wish->length != 0;
-
-	return entries == fpr && hashes == length && entries != hashes;
-}
-
-static bool
-choose_header(const struct wish *wish, struct kv_pkbf_header *h)
-{
-	*h = (struct kv_pkbf_header){ .hashes = (uint8_t)wish->hashes,
-		.length = (uint8_t)wish->length };
-	if (wish->entries == 0 ||
-	    filter_parameters(wish->entries, wish->fpr, &h->hashes, &h->length))
-		return true;
-	cli_error("%" PRIu64 " entries at a rate of %g take a filter of more "
-		  "than 2^%d bits; allow a higher rate",
-	    wish->entries, wish->fpr, KV_PKBF_LENGTH_MAX);
-	return false;
-}
-
-static bool
 create_filter(const char *path, const struct wish *wish)
 {
+	struct kv_pkbf_header h = { .hashes = (uint8_t)wish->hashes,
+		.length = (uint8_t)wish->length };
 	struct pkbf_writer w;
-	struct kv_pkbf_header h;
 	bool ok = false;
 
-	if (!choose_header(wish, &h))
+	if (wish->entries != 0 &&
+	    !filter_facts_choose_size(wish->entries, wish->fpr, &h.hashes,
+		&h.length)) {
+		cli_error("%" PRIu64 " entries at a rate of %g take a filter "
+			  "of more than 2^%d bits; allow a higher rate",
+		    wish->entries, wish->fpr, KV_PKBF_LENGTH_MAX);
 		return false;
-	if (!pkbf_writer_open(&w, path))
-		goto out;
-	if (!pkbf_writer_may_replace(&w, wish->force))
-		goto out;
-	if (w.file.old != -1 && !wish->force) {
-		cli_error("%s: exists; --force replaces it by an empty filter",
-		    path);
-		goto out;
 	}
-	if (!pkbf_writer_start(&w, &h) || !pkbf_writer_commit(&w))
+	if (!pkbf_writer_open(&w, path) ||
+	    !pkbf_writer_may_replace(&w, wish->force,
+		"exists; --force replaces it by an empty filter") ||
+	    !pkbf_writer_start(&w, &h) || !pkbf_writer_commit(&w))
 		goto out;
 	cli_error("%s: an empty filter: k %u, p %u, %jd bytes", path, h.hashes,
 	    h.length, (intmax_t)kv_pkbf_file_bytes(h.length));
@@ -130,21 +75,46 @@ out:
 static int
 run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct wish wish = { .entries = 0 };
+	enum { ENTRIES = 1, FPR, HASHES, LENGTH };
+	struct wish w = { .entries = 0 };
+	const struct option options[] = {
+		{ "entries", required_argument, NULL, ENTRIES },
+		{ "fpr", required_argument, NULL, FPR },
+		{ "hashes", required_argument, NULL, HASHES },
+		{ "length", required_argument, NULL, LENGTH },
+		{ "force", no_argument, &w.force, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	bool ok = true;
 	int opt;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
 			return cli_help(cmd);
-		if (opt == '?' || !read_wish(opt, optarg, &wish))
-			return CLI_UNCHECKED;
+		if (opt == ENTRIES)
+			ok = read_count("entries", 1, UINT32_MAX, &w.entries);
+		else if (opt == FPR)
+			ok = read_fpr(optarg, &w.fpr);
+		else if (opt == HASHES)
+			ok = read_count("hashes", 1, UINT8_MAX, &w.hashes);
+		else if (opt == LENGTH)
+			ok = read_count("length", KV_PKBF_LENGTH_MIN,
+			    KV_PKBF_LENGTH_MAX, &w.length);
+		else
+			ok = opt == 0;
 	}
-	if (argc - optind != 1 || !is_complete(&wish)) {
+	if (!ok)
+		return CLI_UNCHECKED;
+	/* Exactly one of the two pairs, and complete. */
+	if (argc - optind != 1 || (w.entries != 0) != (w.fpr > 0) ||
+	    (w.hashes != 0) != (w.length != 0) ||
+	    (w.entries != 0) == (w.hashes != 0)) {
 		cli_error("give one FILE, and either --entries and --fpr or "
 			  "--hashes and --length");
 		return cli_usage_error(cmd);
 	}
-	return create_filter(argv[optind], &wish) ? 0 : CLI_UNCHECKED;
+	return create_filter(argv[optind], &w) ? 0 : CLI_UNCHECKED;
 }
 
 const struct cli_command filter_create = {

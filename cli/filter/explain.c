@@ -6,14 +6,6 @@
 #include "filter/filter.h"
 #include "kv_fingerprint.h"
 
-enum { OPT_SPKI = 2000 };
-
-static const struct option options[] = {
-	{ "spki", no_argument, NULL, OPT_SPKI },
-	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
-};
-
 struct explaining {
 	const char *path; /* of the filter */
 	struct kv_pkbf filter;
@@ -22,60 +14,49 @@ struct explaining {
 	bool failed;
 };
 
-static void
-print_hex(const uint8_t *p, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		printf("%02x", p[i]);
-}
-
-/* Prints the row of one hash. False after a message. */
-static bool
-print_row(const struct explaining *e, const struct kv_pkbf_hash *h,
-    unsigned int i, bool *setp)
-{
-	uint64_t bit = kv_pkbf_position(h, i, e->filter.header.length);
-	off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
-	uint8_t mask = (uint8_t)(0x80U >> bit % 8), byte;
-
-	if (!filter_read_at(e->path, e->filter.fd, &byte, 1, at))
-		return false;
-	*setp = (byte & mask) != 0;
-	printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit, (intmax_t)at,
-	    mask, *setp ? "yes" : "no");
-	return true;
-}
-
+/* Prints a table of the hashes of an SPKI. False after a message. */
 static bool
 explain_spki(struct kv_span spki, void *arg)
 {
 	struct explaining *e = arg;
+	const struct kv_pkbf_header *header = &e->filter.header;
 	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
-	uint8_t digest[KV_SHA256_BYTES];
-	bool all = true, set;
+	uint8_t digest[KV_SHA256_BYTES], byte;
+	bool all = true;
 
 	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
 	fputs("spki sha256 ", stdout);
-	print_hex(digest, sizeof(digest));
+	for (size_t i = 0; i < sizeof(digest); i++)
+		printf("%02x", digest[i]);
 	printf("\nh1 %016" PRIx64 " h2 %016" PRIx64 "\n", h.h1, h.h2);
 	printf("%4s %13s %12s %4s %s\n", "hash", "position", "byte", "mask",
 	    "set");
-	for (unsigned int i = 0; i < e->filter.header.hashes; i++) {
-		if (!print_row(e, &h, i, &set))
+	for (unsigned int i = 0; i < header->hashes; i++) {
+		uint64_t bit = kv_pkbf_position(&h, i, header->length);
+		off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
+		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
+
+		if (!filter_read_at(e->path, e->filter.fd, &byte, 1, at))
 			return false;
-		all = all && set;
+		printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit,
+		    (intmax_t)at, mask, (byte & mask) != 0 ? "yes" : "no");
+		all = all && (byte & mask) != 0;
 	}
-	if (all)
-		e->listed = true;
+	e->listed = e->listed || all;
 	return true;
 }
 
 static void
-print_key(const struct input_key *key)
+explain_key(const struct input_key *key, void *arg)
 {
+	struct explaining *e = arg;
 	uint8_t digest[KV_SHA256_BYTES];
 	char fingerprint[KV_FINGERPRINT_BYTES];
 
+	if (e->failed)
+		return;
+	if (e->keys++ > 0)
+		putchar('\n');
 	cli_print_safe(stdout, key->path, strlen(key->path));
 	printf(":%" PRIu64 ": ", key->line);
 	cli_print_safe(stdout, key->type, strlen(key->type));
@@ -87,25 +68,11 @@ print_key(const struct input_key *key)
 		printf(" %s", fingerprint);
 	}
 	puts(key->part == KV_PART_CA ? " (the certificate's CA)" : "");
-}
-
-static void
-explain_key(const struct input_key *key, void *arg)
-{
-	struct explaining *e = arg;
-
-	if (e->failed)
-		return;
-	if (e->keys++ > 0)
-		putchar('\n');
-	print_key(key);
 	e->listed = false;
 	/* A login never looks up a compressed point. */
-	if (!filter_each_spki(key, false, explain_spki, e)) {
-		e->failed = true;
-		return;
-	}
-	puts(e->listed ? "listed" : "not listed");
+	e->failed = !filter_each_spki(key, false, explain_spki, e);
+	if (!e->failed)
+		puts(e->listed ? "listed" : "not listed");
 }
 
 static void
@@ -118,14 +85,27 @@ count_problem(const struct input_problem *problem, void *arg)
 }
 
 static int
-explain_keys(const char *path, const char *input, bool raw)
+run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct explaining e = { .path = path };
+	int raw = false;
+	const struct option options[] = {
+		{ "spki", no_argument, &raw, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	struct explaining e = { .failed = false };
 	struct input_sink sink = { .key = explain_key,
 		.problem = count_problem,
 		.arg = &e };
+	int status = filter_read_arguments(cmd, argc, argv, options, 2, 2,
+	    "give a filter, and a file with a key or -");
+	const char *input;
 
-	if (!filter_open(path, &e.filter))
+	if (status != -1)
+		return status;
+	e.path = argv[optind];
+	input = argv[optind + 1];
+	if (!filter_open(e.path, &e.filter))
 		return CLI_UNCHECKED;
 	if (raw)
 		filter_read_spki(input, &sink);
@@ -139,26 +119,6 @@ explain_keys(const char *path, const char *input, bool raw)
 	return cli_stdout_ok() && !e.failed && e.problems == 0 ?
 	    0 :
 	    CLI_UNCHECKED;
-}
-
-static int
-run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
-{
-	bool raw = false;
-	int opt;
-
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt != OPT_SPKI)
-			return CLI_UNCHECKED;
-		raw = true;
-	}
-	if (argc - optind != 2) {
-		cli_error("give a filter, and a file with a key or -");
-		return cli_usage_error(cmd);
-	}
-	return explain_keys(argv[optind], argv[optind + 1], raw);
 }
 
 const struct cli_command filter_explain = {

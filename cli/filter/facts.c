@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "filter/facts.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +10,69 @@
 #include "output/progress.h"
 
 #define BLOCK_BYTES (1024 * 1024)
+
+/*
+ * How large a filter must be, and how often it is wrong.
+ *
+ * A clean key is called listed for one of two reasons. Each of its k bits may
+ * have been set by some entry: that is the usual formula of a Bloom filter. Or
+ * all of its bits are those of a single entry: a key's bits depend only on h1
+ * mod 2^p and the odd h2 mod 2^p, so there are at most 2^(2p-1) patterns,
+ * however large k is.
+ */
+
+/* ln(1 - 2^-p): the chance that one random bit misses a given one. */
+static double
+log_missed(uint8_t length)
+{
+	return log1p(-ldexp(1, -length));
+}
+
+/* The share of clean keys whose bits were each set by some entry. */
+static double
+rate_of_bits(uint8_t hashes, uint8_t length, double n)
+{
+	/* (1 - (1 - 2^-p)^(k n))^k, where 1 - 2^-p is all but 1. */
+	return pow(-expm1(hashes * n * log_missed(length)), hashes);
+}
+
+/* The share of clean keys with the pattern of one of n entries. */
+static double
+rate_of_patterns(uint8_t length, double n)
+{
+	return fmin(1, ldexp(n, 1 - 2 * length));
+}
+
+bool
+filter_facts_choose_size(uint64_t n, double rate, uint8_t *hashesp,
+    uint8_t *lengthp)
+{
+	const double ln2 = 0.693147180559945309417;
+	double bits = -(double)n * log(rate) / (ln2 * ln2);
+	double first = fmax(ceil(log2(bits)), KV_PKBF_LENGTH_MIN), sum;
+
+	if (!(first <= KV_PKBF_LENGTH_MAX))
+		return false;
+	/*
+	 * Since k is a whole number, sometimes none fits the first p. Both
+	 * causes add up. Some patterns have the same bits, or bits that are all
+	 * among another's: a test of every pattern, in filters of up to 2^11
+	 * bits, found up to 1.6 times as many listed as rate_of_patterns says.
+	 * So twice its rate is an upper bound.
+	 */
+	for (uint8_t p = (uint8_t)first; p <= KV_PKBF_LENGTH_MAX; p++) {
+		for (unsigned int k = 1; k <= UINT8_MAX; k++) {
+			sum = rate_of_bits((uint8_t)k, p, (double)n) +
+			    2 * rate_of_patterns(p, (double)n);
+			if (sum >= rate)
+				continue;
+			*hashesp = (uint8_t)k;
+			*lengthp = p;
+			return true;
+		}
+	}
+	return false;
+}
 
 static uint64_t
 count_ones(const uint8_t *p, size_t len)
@@ -26,17 +88,19 @@ count_ones(const uint8_t *p, size_t len)
 	return n;
 }
 
-static bool
-count_set_bits(const char *path, const struct kv_pkbf *f, uint64_t *setp)
+bool
+filter_facts_read(const char *path, const struct kv_pkbf *f,
+    struct filter_facts *facts)
 {
-	off_t end = kv_pkbf_file_bytes(f->header.length);
-	uint8_t *buf = malloc(BLOCK_BYTES);
+	static uint8_t buf[BLOCK_BYTES];
+	const struct kv_pkbf_header *h = &f->header;
+	off_t end = kv_pkbf_file_bytes(h->length);
 	struct progress progress;
-	bool ok = buf != NULL;
+	bool ok = true;
 
-	*setp = 0;
-	if (!ok)
-		cli_error("%s: %s", path, strerror(errno));
+	*facts = (struct filter_facts){ .path = path,
+		.header = *h,
+		.bits = (uint64_t)1 << h->length };
 	progress_start(&progress, "reading", (uint64_t)end);
 	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
 	     at += BLOCK_BYTES) {
@@ -49,53 +113,19 @@ count_set_bits(const char *path, const struct kv_pkbf *f, uint64_t *setp)
 			continue;
 		ok = filter_read_at(path, f->fd, buf, len, at);
 		if (ok)
-			*setp += count_ones(buf, len);
+			facts->set += count_ones(buf, len);
 	}
 	progress_clear(&progress);
-	free(buf);
-	return ok;
-}
-
-bool
-filter_facts_read(const char *path, const struct kv_pkbf *f,
-    struct filter_facts *facts)
-{
-	*facts = (struct filter_facts){ .path = path,
-		.header = f->header,
-		.bits = (uint64_t)1 << f->header.length };
-	if (!count_set_bits(path, f, &facts->set))
-		return false;
 	facts->share = (double)facts->set / (double)facts->bits;
-	facts->entries = filter_entries(f->header.hashes, f->header.length,
-	    facts->share);
-	return true;
-}
-
-bool
-filter_facts_learn(const char *path, struct filter_facts *facts)
-{
-	struct kv_pkbf f;
-	bool ok;
-
-	if (!filter_open(path, &f))
-		return false;
-	ok = filter_facts_read(path, &f, facts);
-	kv_pkbf_close(&f);
+	/* The number of entries that would set this share of the bits. */
+	facts->entries = log1p(-facts->share) /
+	    (h->hashes * log_missed(h->length));
+	facts->rate_by_header = fmax(rate_of_bits(h->hashes, h->length,
+					 h->entries),
+	    rate_of_patterns(h->length, h->entries));
+	facts->rate_by_bits = fmax(pow(facts->share, h->hashes),
+	    rate_of_patterns(h->length, facts->entries));
 	return ok;
-}
-
-double
-filter_facts_rate_by_header(const struct filter_facts *f)
-{
-	return filter_rate(f->header.hashes, f->header.length,
-	    f->header.entries);
-}
-
-double
-filter_facts_rate_by_bits(const struct filter_facts *f)
-{
-	return filter_rate_by_share(f->header.hashes, f->header.length,
-	    f->share);
 }
 
 bool

@@ -38,15 +38,43 @@ const struct cli_command cli_filter = {
 	.run = run_filter,
 };
 
-static void
-print_bad_filter(const char *path, int fd, enum kv_err err, int saved_errno,
-    const struct kv_pkbf *f)
+int
+filter_read_arguments(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options, int min, int max, const char *wanted)
+{
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt != 0)
+			return CLI_UNCHECKED;
+	}
+	if (argc - optind >= min && argc - optind <= max)
+		return -1;
+	cli_error("%s", wanted);
+	return cli_usage_error(cmd);
+}
+
+bool
+filter_failed(const char *path, const char *what)
+{
+	cli_error("%s: %s: %s", path, what, strerror(errno));
+	return false;
+}
+
+bool
+filter_adopt(const char *path, int fd, struct kv_pkbf *f)
 {
 	struct stat st;
+	enum kv_err r;
 
-	if (err == KV_ERR_SYSTEM)
-		cli_error("%s: %s", path, strerror(saved_errno));
-	else if (err == KV_ERR_FILTER_SIZE &&
+	*f = (struct kv_pkbf){ .fd = -1 };
+	if ((r = kv_pkbf_open_fd(fd, f)) == KV_OK)
+		return true;
+	if (r == KV_ERR_SYSTEM)
+		cli_error("%s: %s", path, strerror(errno));
+	else if (r == KV_ERR_FILTER_SIZE &&
 	    f->header.length >= KV_PKBF_LENGTH_MIN && fstat(fd, &st) == 0)
 		cli_error("%s: has %jd bytes, and %jd by its header (p %u): "
 			  "cut short or damaged, get it or build it again",
@@ -57,19 +85,8 @@ print_bad_filter(const char *path, int fd, enum kv_err err, int saved_errno,
 		cli_error("%s: %s: not a filter, or damaged; get it or build "
 			  "it again",
 		    path,
-		    err == KV_ERR_FILTER_SIZE ? "shorter than a filter header" :
-						kv_strerror(err));
-}
-
-bool
-filter_adopt(const char *path, int fd, struct kv_pkbf *f)
-{
-	enum kv_err r;
-
-	*f = (struct kv_pkbf){ .fd = -1 };
-	if ((r = kv_pkbf_open_fd(fd, f)) == KV_OK)
-		return true;
-	print_bad_filter(path, fd, r, errno, f);
+		    r == KV_ERR_FILTER_SIZE ? "shorter than a filter header" :
+					      kv_strerror(r));
 	return false;
 }
 

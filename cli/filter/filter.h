@@ -17,6 +17,17 @@ extern const struct cli_command filter_create, filter_add, filter_merge,
     filter_info, filter_verify, filter_explain;
 
 /*
+ * Reads the arguments of a subcommand whose options only set a flag. Returns -1
+ * if from min to max operands are left, from optind on. Otherwise the exit
+ * status, after --help or a message; wanted says which operands to give.
+ */
+int filter_read_arguments(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options, int min, int max, const char *wanted);
+
+/* Prints path, what and the text of errno. Always false. */
+bool filter_failed(const char *path, const char *what);
+
+/*
  * Opens a filter file and checks its header and size. False after a message.
  * Closed by kv_pkbf_close.
  */
@@ -50,26 +61,6 @@ bool filter_is_hole(int fd, off_t at, size_t len);
  * clock. False after a message if SOURCE_DATE_EPOCH is not a number of seconds.
  */
 bool filter_now(uint64_t *timep);
-
-/* filter/rate.c: sizes and rates. */
-
-/*
- * The share of clean keys that a filter with n entries calls listed: the larger
- * of the rates that its bits and its patterns cause (see rate.c). If these are
- * equal, the real share can be twice as large.
- */
-double filter_rate(uint8_t hashes, uint8_t length, double n);
-/* As filter_rate, for a filter in which this share of the bits is set. */
-double filter_rate_by_share(uint8_t hashes, uint8_t length, double share);
-/* The number of entries that would set this share of the bits. */
-double filter_entries(uint8_t hashes, uint8_t length, double share);
-/*
- * The smallest filter for n entries at a rate of false positives below rate, 0
- * < rate < 1, with both causes added up. False if it needs more than
- * 2^KV_PKBF_LENGTH_MAX bits.
- */
-bool filter_parameters(uint64_t n, double rate, uint8_t *hashesp,
-    uint8_t *lengthp);
 
 /* filter/input.c: the SPKIs in an input. */
 

@@ -11,19 +11,6 @@
 #include "filter/filter.h"
 #include "output/json_text.h"
 
-enum { OPT_JSON = 2000 };
-
-static const struct option info_options[] = {
-	{ "json", no_argument, NULL, OPT_JSON },
-	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
-};
-
-static const struct option verify_options[] = {
-	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
-};
-
 static void
 print_facts(const struct filter_facts *f)
 {
@@ -49,8 +36,8 @@ print_facts(const struct filter_facts *f)
 	else
 		printf("entries by bits    unknown: all bits are set\n");
 	puts("false positives");
-	printf("  by the header    %.4g\n", filter_facts_rate_by_header(f));
-	printf("  by the bits      %.4g\n", filter_facts_rate_by_bits(f));
+	printf("  by the header    %.4g\n", f->rate_by_header);
+	printf("  by the bits      %.4g\n", f->rate_by_bits);
 }
 
 static json_t *
@@ -70,31 +57,44 @@ facts_to_json(const struct filter_facts *f)
 	    h->length, "bits", (json_int_t)f->bits, "size",
 	    (json_int_t)kv_pkbf_file_bytes(h->length), "set_bits",
 	    (json_int_t)f->set, "fill", f->share, "fpr_by_header",
-	    filter_facts_rate_by_header(f), "fpr_by_bits",
-	    filter_facts_rate_by_bits(f), "entries_by_bits",
+	    f->rate_by_header, "fpr_by_bits", f->rate_by_bits,
+	    "entries_by_bits",
 	    isfinite(f->entries) ? json_real(f->entries) : json_null());
+}
+
+/* Reads the filter that the arguments name. Returns -1, or the exit status. */
+static int
+read_filter(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options, struct filter_facts *facts)
+{
+	int status = filter_read_arguments(cmd, argc, argv, options, 1, 1,
+	    "give one filter");
+	struct kv_pkbf f;
+
+	if (status != -1)
+		return status;
+	if (!filter_open(argv[optind], &f))
+		return CLI_UNCHECKED;
+	if (!filter_facts_read(argv[optind], &f, facts))
+		status = CLI_UNCHECKED;
+	kv_pkbf_close(&f);
+	return status;
 }
 
 static int
 run_info(const struct cli_command *cmd, int argc, char **argv)
 {
+	int json = false;
+	const struct option options[] = {
+		{ "json", no_argument, &json, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
 	struct filter_facts facts;
-	bool json = false;
-	int opt;
+	int status = read_filter(cmd, argc, argv, options, &facts);
 
-	while ((opt = cli_getopt(cmd, argc, argv, info_options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt != OPT_JSON)
-			return CLI_UNCHECKED;
-		json = true;
-	}
-	if (argc - optind != 1) {
-		cli_error("give one filter");
-		return cli_usage_error(cmd);
-	}
-	if (!filter_facts_learn(argv[optind], &facts))
-		return CLI_UNCHECKED;
+	if (status != -1)
+		return status;
 	if (json)
 		return json_print(facts_to_json(&facts)) ? 0 : CLI_UNCHECKED;
 	print_facts(&facts);
@@ -104,20 +104,18 @@ run_info(const struct cli_command *cmd, int argc, char **argv)
 static int
 run_verify(const struct cli_command *cmd, int argc, char **argv)
 {
+	static const struct option options[] = {
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
 	char why[256], distrust[KV_TRUSTED_WHY_BYTES];
-	const char *path;
 	struct filter_facts facts;
-	int opt;
+	int status = read_filter(cmd, argc, argv, options, &facts);
+	const char *path;
 
-	while ((opt = cli_getopt(cmd, argc, argv, verify_options)) != -1)
-		return opt == CLI_OPT_HELP ? cli_help(cmd) : CLI_UNCHECKED;
-	if (argc - optind != 1) {
-		cli_error("give one filter");
-		return cli_usage_error(cmd);
-	}
-	path = argv[optind];
-	if (!filter_facts_learn(path, &facts))
-		return CLI_UNCHECKED;
+	if (status != -1)
+		return status;
+	path = facts.path;
 	if (!filter_facts_are_consistent(&facts, why, sizeof(why))) {
 		cli_error("%s: %s", path, why);
 		return CLI_UNCHECKED;
@@ -129,7 +127,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 	    facts.header.hashes, facts.header.length, facts.header.revision,
 	    facts.header.entries,
 	    cli_plural(facts.header.entries, "entry", "entries"),
-	    filter_facts_rate_by_bits(&facts));
+	    facts.rate_by_bits);
 	if (distrust[0] != '\0') {
 		fputs("; but a login would not trust it: ", stdout);
 		cli_print_safe(stdout, distrust, strlen(distrust));

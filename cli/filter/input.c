@@ -107,15 +107,6 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 	return is_spki(buf, *lenp) ? NULL : "not a SubjectPublicKeyInfo in DER";
 }
 
-static void
-report_unread(const struct input_sink *sink, const char *path,
-    const char *reason)
-{
-	struct input_problem problem = { .path = path, .reason = reason };
-
-	sink->problem(&problem, sink->arg);
-}
-
 void
 filter_read_spki(const char *path, const struct input_sink *sink)
 {
@@ -123,23 +114,24 @@ filter_read_spki(const char *path, const struct input_sink *sink)
 	struct input_key key = { .path = path, .line = 1, .type = "SPKI" };
 	FILE *in = is_stdin ? stdin : fopen(path, "re");
 	uint8_t *buf = malloc(PEM_MAX_BYTES);
-	const char *why = NULL;
+	struct input_problem problem = { .path = path };
 	size_t len = 0;
 
 	if (in == NULL || buf == NULL) {
-		report_unread(sink, path, strerror(errno));
+		problem.reason = strerror(errno);
 		goto out;
 	}
-	while ((why = next_element(in, buf, &len)) == NULL && len > 0) {
+	while (
+	    (problem.reason = next_element(in, buf, &len)) == NULL && len > 0) {
 		key.spki = (struct kv_span){ buf, len };
 		sink->key(&key, sink->arg);
 		if (sink->progress != NULL)
 			sink->progress(len, sink->arg);
 	}
-	/* The start of the next one cannot be found. */
-	if (why != NULL)
-		report_unread(sink, path, why);
 out:
+	/* The start of the next one cannot be found. */
+	if (problem.reason != NULL)
+		sink->problem(&problem, sink->arg);
 	free(buf);
 	if (in != NULL && !is_stdin)
 		fclose(in);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,30 +14,22 @@
 
 #define BLOCK_BYTES (1024 * 1024)
 
-enum { OPT_FOLD = 2000, OPT_FORCE };
-
-static const struct option options[] = {
-	{ "fold", no_argument, NULL, OPT_FOLD },
-	{ "force", no_argument, NULL, OPT_FORCE },
-	CLI_HELP_LONGOPT,
-	{ NULL, 0, NULL, 0 },
-};
-
 struct source {
 	const char *path;
-	struct kv_pkbf pkbf; /* fd -1: same file as an earlier one */
+	struct kv_pkbf pkbf;
 	struct stat st;
 };
 
 struct merging {
 	struct pkbf_writer writer;
-	struct source *source;
+	struct source *source; /* n of them, each another file */
 	size_t n;
-	bool fold, force;
+	int fold, force; /* the options */
 	struct progress progress;
-	uint8_t *out, *in; /* one block each */
-	bool used;	   /* out is in use */
 };
+
+/* One block of the result, and of an input. */
+static uint8_t out[BLOCK_BYTES], in[BLOCK_BYTES];
 
 static off_t
 bit_bytes(uint8_t length)
@@ -44,55 +37,39 @@ bit_bytes(uint8_t length)
 	return kv_pkbf_file_bytes(length) - KV_PKBF_HEADER_BYTES;
 }
 
+/* Whether this file is one of the inputs. */
 static bool
-same_file(const struct stat *a, const struct stat *b)
+is_input(const struct merging *m, const struct stat *st)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+	for (size_t i = 0; i < m->n; i++) {
+		if (st->st_dev == m->source[i].st.st_dev &&
+		    st->st_ino == m->source[i].st.st_ino)
+			return true;
+	}
+	return false;
 }
 
 /* Opens all inputs. A file that is given twice is used once. */
 static bool
 open_sources(struct merging *m, char **paths)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		struct source *s = &m->source[i];
+	for (; *paths != NULL; paths++) {
+		struct source *s = &m->source[m->n];
 
-		s->path = paths[i];
+		s->path = *paths;
 		if (!filter_open(s->path, &s->pkbf))
 			return false;
 		if (fstat(s->pkbf.fd, &s->st) == -1) {
 			cli_error("%s: %s", s->path, strerror(errno));
+			kv_pkbf_close(&s->pkbf);
 			return false;
 		}
-		for (size_t j = 0; j < i; j++) {
-			if (same_file(&s->st, &m->source[j].st))
-				kv_pkbf_close(&s->pkbf);
-		}
+		if (is_input(m, &s->st))
+			kv_pkbf_close(&s->pkbf);
+		else
+			m->n++;
 	}
 	return true;
-}
-
-/*
- * Whether the old file of the result's name may be replaced: it must be one of
- * the inputs, or --force be given. False after a message.
- */
-static bool
-may_replace(struct merging *m)
-{
-	const struct replace *file = &m->writer.file;
-
-	if (!pkbf_writer_may_replace(&m->writer, m->force))
-		return false;
-	if (file->old == -1 || m->force)
-		return true;
-	for (size_t i = 0; i < m->n; i++) {
-		if (same_file(&file->old_st, &m->source[i].st))
-			return true;
-	}
-	cli_error("%s: exists, and is not among the filters to merge; name it "
-		  "again to keep what it lists, or give --force",
-	    file->path);
-	return false;
 }
 
 /*
@@ -130,8 +107,7 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 			h->length = from->length;
 		if (from->revision > revision)
 			revision = from->revision;
-		if (s->pkbf.fd != -1)
-			entries += from->entries;
+		entries += from->entries;
 	}
 	h->entries = entries < UINT32_MAX ? (uint32_t)entries : UINT32_MAX;
 	h->revision = revision < UINT32_MAX ?
@@ -142,14 +118,14 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 
 /*
  * Ors the bits of source s for one block of the result, len bytes at byte
- * offset at, into m->out. In a filter of 2^q bits, a key's positions are its
+ * offset at, into out. Clears out first, unless *usedp is set already. In a filter of 2^q bits, a key's positions are its
  * positions in a filter of 2^p bits modulo 2^q. So folding ors each stretch of
  * 2^q bits (stretch bytes) over the first. If the result is shorter than a
  * block, many stretches are read at once. False after a message.
  */
 static bool
 or_source(struct merging *m, const struct source *s, size_t len, off_t at,
-    off_t stretch)
+    off_t stretch, bool *usedp)
 {
 	off_t end = bit_bytes(s->pkbf.header.length);
 	size_t want = len;
@@ -164,14 +140,14 @@ or_source(struct merging *m, const struct source *s, size_t len, off_t at,
 		progress_add(&m->progress, want);
 		if (filter_is_hole(s->pkbf.fd, from, want))
 			continue;
-		if (!filter_read_at(s->path, s->pkbf.fd, m->in, want, from))
+		if (!filter_read_at(s->path, s->pkbf.fd, in, want, from))
 			return false;
-		if (!m->used)
-			memset(m->out, 0, len);
-		m->used = true;
+		if (!*usedp)
+			memset(out, 0, len);
+		*usedp = true;
 		for (size_t done = 0; done < want; done += len) {
 			for (size_t i = 0; i < len; i++)
-				m->out[i] |= m->in[done + i];
+				out[i] |= in[done + i];
 		}
 	}
 	return true;
@@ -185,21 +161,16 @@ merge_bits(struct merging *m, uint8_t length)
 	uint64_t total = 0;
 	bool ok = true;
 
-	for (size_t i = 0; i < m->n; i++) {
-		if (m->source[i].pkbf.fd != -1)
-			total += (uint64_t)bit_bytes(
-			    m->source[i].pkbf.header.length);
-	}
+	for (size_t i = 0; i < m->n; i++)
+		total += (uint64_t)bit_bytes(m->source[i].pkbf.header.length);
 	progress_start(&m->progress, "merging", total);
 	for (off_t at = 0; ok && at < bytes; at += (off_t)len) {
-		m->used = false;
-		for (size_t i = 0; ok && i < m->n; i++) {
-			if (m->source[i].pkbf.fd != -1)
-				ok = or_source(m, &m->source[i], len, at,
-				    bytes);
-		}
-		if (ok && m->used)
-			ok = pkbf_writer_put(&m->writer, m->out, len, at);
+		bool used = false;
+
+		for (size_t i = 0; ok && i < m->n; i++)
+			ok = or_source(m, &m->source[i], len, at, bytes, &used);
+		if (ok && used)
+			ok = pkbf_writer_put(&m->writer, out, len, at);
 	}
 	progress_clear(&m->progress);
 	return ok;
@@ -209,12 +180,17 @@ static bool
 merge_filters(struct merging *m, const char *path, char **inputs)
 {
 	struct kv_pkbf_header h;
+	const char *why = NULL;
 
 	/* Lock first: the result is often one of the inputs. */
-	if (!pkbf_writer_open(&m->writer, path) || !open_sources(m, inputs) ||
-	    !may_replace(m) || !combine_headers(m, &h) ||
-	    !pkbf_writer_start(&m->writer, &h) || !merge_bits(m, h.length) ||
-	    !pkbf_writer_commit(&m->writer))
+	if (!pkbf_writer_open(&m->writer, path) || !open_sources(m, inputs))
+		return false;
+	if (!is_input(m, &m->writer.file.old_st))
+		why = "exists, and is not among the filters to merge; name it "
+		      "again to keep what it lists, or give --force";
+	if (!pkbf_writer_may_replace(&m->writer, m->force, why) ||
+	    !combine_headers(m, &h) || !pkbf_writer_start(&m->writer, &h) ||
+	    !merge_bits(m, h.length) || !pkbf_writer_commit(&m->writer))
 		return false;
 	cli_error("%s: merged: k %u, p %u, revision %" PRIu32
 		  ", at most %" PRIu32 " %s",
@@ -227,39 +203,27 @@ static int
 run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct merging m = { .n = 0 };
-	bool ok = false;
-	int opt;
+	const struct option options[] = {
+		{ "fold", no_argument, &m.fold, true },
+		{ "force", no_argument, &m.force, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	int status = filter_read_arguments(cmd, argc, argv, options, 2, INT_MAX,
+	    "give the resulting filter and those to merge");
+	bool ok;
 
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt == OPT_FOLD)
-			m.fold = true;
-		else if (opt == OPT_FORCE)
-			m.force = true;
-		else
-			return CLI_UNCHECKED;
-	}
-	if (argc - optind < 2) {
-		cli_error("give the resulting filter and those to merge");
-		return cli_usage_error(cmd);
-	}
-	m.n = (size_t)(argc - optind - 1);
-	m.source = calloc(m.n, sizeof(*m.source));
-	m.out = malloc(BLOCK_BYTES);
-	m.in = malloc(BLOCK_BYTES);
-	if (m.source == NULL || m.out == NULL || m.in == NULL)
+	if (status != -1)
+		return status;
+	m.source = calloc((size_t)(argc - optind), sizeof(*m.source));
+	if (m.source == NULL) {
 		cli_error("%s", strerror(errno));
-	else {
-		for (size_t i = 0; i < m.n; i++)
-			m.source[i].pkbf.fd = -1;
-		ok = merge_filters(&m, argv[optind], argv + optind + 1);
-		for (size_t i = 0; i < m.n; i++)
-			kv_pkbf_close(&m.source[i].pkbf);
-		pkbf_writer_close(&m.writer);
+		return CLI_UNCHECKED;
 	}
-	free(m.in);
-	free(m.out);
+	ok = merge_filters(&m, argv[optind], argv + optind + 1);
+	for (size_t i = 0; i < m.n; i++)
+		kv_pkbf_close(&m.source[i].pkbf);
+	pkbf_writer_close(&m.writer);
 	free(m.source);
 	return ok ? 0 : CLI_UNCHECKED;
 }

@@ -10,10 +10,8 @@
 
 #include "command.h"
 
-/* The mapped ranges, for replace_lost_page. */
-static struct range {
-	uintptr_t start, end;
-} mapped[KV_CONFIG_MAX_FILTERS];
+/* The open maps, for replace_lost_page. */
+static const struct pkbf_map *mapped[KV_CONFIG_MAX_FILTERS];
 
 static size_t page_bytes;
 
@@ -22,57 +20,34 @@ static size_t page_bytes;
  * set. Lookups then say "listed", so that kv_pkbf_lookup is asked, which
  * reports what is wrong with the file.
  */
-static bool
-replace_page(uint8_t *page)
-{
-	page -= (uintptr_t)page % page_bytes;
-	if (mmap(page, page_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		return false;
-	for (size_t i = 0; i < page_bytes; i++)
-		page[i] = 0xff;
-	return true;
-}
-
 static void
 replace_lost_page(int sig, siginfo_t *info, void *context)
 {
 	static const char message[] =
 	    "keyveto: a filter was cut short while it was read\n";
-	uintptr_t at = (uintptr_t)info->si_addr;
+	uint8_t *page = info->si_addr;
+	uintptr_t at = (uintptr_t)page;
+	bool found = false;
 
 	(void)sig;
 	(void)context;
 	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
-		if (at >= mapped[i].start && at < mapped[i].end &&
-		    replace_page(info->si_addr))
-			return;
+		uintptr_t start = mapped[i] != NULL ?
+		    (uintptr_t)mapped[i]->map :
+		    0;
+
+		if (start != 0 && at >= start && at - start < mapped[i]->bytes)
+			found = true;
 	}
-	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
-	_exit(CLI_UNCHECKED);
-}
-
-static bool
-add_range(const struct pkbf_map *m)
-{
-	uintptr_t start = (uintptr_t)m->map;
-	size_t i = 0;
-
-	while (i < KV_CONFIG_MAX_FILTERS && mapped[i].end != 0)
-		i++;
-	if (i == KV_CONFIG_MAX_FILTERS)
-		return false;
-	mapped[i] = (struct range){ start, start + m->bytes };
-	return true;
-}
-
-static void
-remove_range(const struct pkbf_map *m)
-{
-	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
-		if (mapped[i].start == (uintptr_t)m->map)
-			mapped[i] = (struct range){ 0, 0 };
+	page -= at % page_bytes;
+	if (!found ||
+	    mmap(page, page_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+		(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+		_exit(CLI_UNCHECKED);
 	}
+	for (size_t i = 0; i < page_bytes; i++)
+		page[i] = 0xff;
 }
 
 bool
@@ -80,6 +55,7 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 {
 	struct sigaction sa = { .sa_sigaction = replace_lost_page,
 		.sa_flags = SA_SIGINFO };
+	size_t i = 0;
 	void *p;
 
 	m->fd = f->fd;
@@ -92,8 +68,13 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 	m->file = p;
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	sigemptyset(&sa.sa_mask);
-	if (add_range(m) && sigaction(SIGBUS, &sa, NULL) == 0)
-		return true;
+	while (i < KV_CONFIG_MAX_FILTERS && mapped[i] != NULL)
+		i++;
+	if (i < KV_CONFIG_MAX_FILTERS) {
+		mapped[i] = m;
+		if (sigaction(SIGBUS, &sa, NULL) == 0)
+			return true;
+	}
 	pkbf_map_close(m);
 	return false;
 }
@@ -101,7 +82,10 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 void
 pkbf_map_close(struct pkbf_map *m)
 {
-	remove_range(m);
+	for (size_t i = 0; i < KV_CONFIG_MAX_FILTERS; i++) {
+		if (mapped[i] == m)
+			mapped[i] = NULL;
+	}
 	munmap(m->map, m->bytes);
 	m->map = NULL;
 	m->file = NULL;
@@ -117,18 +101,19 @@ byte_at(const struct pkbf_map *m, uint64_t bit)
  * Tests the first bit of all hashes, then the second bit of those that are
  * left, and so on: so the memory fetches many at a time.
  */
-static void
-test_bits(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
-    bool *listed)
+void
+pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
+    size_t n, bool *listed)
 {
 	uint16_t left[PKBF_MAP_BATCH];
 	uint64_t bit[PKBF_MAP_BATCH];
 	size_t n_left = n;
+	struct stat st;
 
 	for (size_t j = 0; j < n; j++)
 		left[j] = (uint16_t)j;
 	memset(listed, 0, n * sizeof(*listed));
-	for (unsigned int i = 0; i < m->header.hashes; i++) {
+	for (unsigned int i = 0; i < m->header.hashes && n_left > 0; i++) {
 		size_t kept = 0;
 
 		for (size_t j = 0; j < n_left; j++) {
@@ -144,31 +129,14 @@ test_bits(const struct pkbf_map *m, const struct kv_pkbf_hash *h, size_t n,
 			kept += set;
 		}
 		n_left = kept;
-		if (n_left == 0)
-			return;
 	}
 	for (size_t j = 0; j < n_left; j++)
 		listed[left[j]] = true;
-}
-
-/*
- * The last page of a truncated file reads as zeros, which would make keys
- * clean. So the size is checked after the lookup.
- */
-static bool
-is_whole(const struct pkbf_map *m)
-{
-	struct stat st;
-
-	return fstat(m->fd, &st) == 0 && st.st_size == (off_t)m->bytes;
-}
-
-void
-pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
-    size_t n, bool *listed)
-{
-	test_bits(m, h, n, listed);
-	if (is_whole(m))
+	/*
+	 * The last page of a truncated file reads as zeros, which would make
+	 * keys clean. So the size is checked after the lookup.
+	 */
+	if (fstat(m->fd, &st) == 0 && st.st_size == (off_t)m->bytes)
 		return;
 	for (size_t i = 0; i < n; i++)
 		listed[i] = true;

@@ -28,7 +28,10 @@ struct pkbf_map {
 	struct kv_pkbf_header header;
 };
 
-/* Maps an open filter, which must stay open. False if it cannot be mapped. */
+/*
+ * Maps an open filter, which must stay open. False if it cannot be mapped.
+ * Until pkbf_map_close, m must not move.
+ */
 bool pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f);
 void pkbf_map_close(struct pkbf_map *m);
 

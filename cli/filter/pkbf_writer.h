@@ -29,11 +29,12 @@ struct pkbf_writer {
 bool pkbf_writer_open(struct pkbf_writer *w, const char *path);
 
 /*
- * Call before pkbf_writer_start. Whether the old file may be replaced: yes if
- * it is a filter. With force, any other file may, and is kept beside the new
- * filter.
+ * Call before pkbf_writer_start. Whether the old file may be replaced: a filter
+ * may, unless why says why not. With force, any file may; one that is not a
+ * filter is kept beside the new one.
  */
-bool pkbf_writer_may_replace(struct pkbf_writer *w, bool force);
+bool pkbf_writer_may_replace(struct pkbf_writer *w, bool force,
+    const char *why);
 
 /* Loads the old filter, for pkbf_writer_add. Fails if there is none. */
 bool pkbf_writer_load(struct pkbf_writer *w);

@@ -234,7 +234,7 @@ update_installed_judge(const char *shown, int fd, double max_rate,
 		    shown);
 		return false;
 	}
-	rate = filter_facts_rate_by_bits(facts);
+	rate = facts->rate_by_bits;
 	if (rate <= max_rate)
 		return true;
 	cli_error(

@@ -12,7 +12,7 @@ print_filter(const struct filter_facts *f)
 	       "%.3g\n",
 	    f->header.entries,
 	    cli_plural(f->header.entries, "entry", "entries"), f->share * 100,
-	    filter_facts_rate_by_bits(f));
+	    f->rate_by_bits);
 }
 
 /* Prints "PATH: ". False with --quiet. */
