@@ -20,7 +20,6 @@
 /* A server that is slower, for stall_timeout, counts as silent. */
 #define STALL_BYTES_A_SECOND 1000L
 #define FILE_BLOCK_BYTES (256 * 1024)
-#define SUFFIX ".sig"
 /* Never a number of bytes: ends a transfer from within on_body. */
 #define STOP ((size_t)-1)
 
@@ -43,156 +42,89 @@ report_no_memory(void)
 	return false;
 }
 
-/* Returns a part of a URL, to be freed by curl_free, or NULL. */
+/* Returns a part of a URL, to be freed by free, or NULL. */
 static char *
 get_part(CURLU *u, CURLUPart part, unsigned int flags)
 {
-	char *text;
+	char *text, *copy;
 
-	return curl_url_get(u, part, &text, flags) == CURLUE_OK ? text : NULL;
-}
-
-/* Returns the URL without user, password and query, which may be secret. */
-static char *
-make_shown(CURLU *u)
-{
-	char *host = get_part(u, CURLUPART_HOST, 0);
-	char *port = get_part(u, CURLUPART_PORT, 0);
-	char *path = get_part(u, CURLUPART_PATH, 0);
-	char *shown = NULL;
-
-	if (asprintf(&shown, "https://%s%s%s%s", host != NULL ? host : "",
-		port != NULL ? ":" : "", port != NULL ? port : "",
-		path != NULL ? path : "") == -1)
-		shown = NULL;
-	curl_free(host);
-	curl_free(port);
-	curl_free(path);
-	return shown;
-}
-
-/* As get_part, but to be freed by free. */
-static char *
-get_copy(CURLU *u, CURLUPart part, unsigned int flags)
-{
-	char *text = get_part(u, part, flags);
-	char *copy = text != NULL ? strdup(text) : NULL;
-
+	if (curl_url_get(u, part, &text, flags) != CURLUE_OK)
+		return NULL;
+	copy = strdup(text);
 	curl_free(text);
 	return copy;
 }
 
-static bool
-set_path(struct fetch_place *p, const char *path)
+/* Sets p to the URL. p->shown lacks the parts that may be secret. */
+static void
+set_url(CURLU *u, struct fetch_place *p)
 {
-	p->path = strdup(path);
-	p->shown = strdup(path);
-	return (p->path != NULL && p->shown != NULL) || report_no_memory();
+	static const CURLUPart secret[] = { CURLUPART_USER, CURLUPART_PASSWORD,
+		CURLUPART_OPTIONS, CURLUPART_QUERY, CURLUPART_FRAGMENT };
+
+	p->where = get_part(u, CURLUPART_URL, 0);
+	for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++) {
+		if (curl_url_set(u, secret[i], NULL, 0) != CURLUE_OK)
+			return;
+	}
+	p->shown = get_part(u, CURLUPART_URL, 0);
 }
 
-static bool
-parse_file_url(CURLU *u, struct fetch_place *p)
+bool
+fetch_place_parse(const char *text, const char *suffix, struct fetch_place *p)
 {
-	/* libcurl rejects a file URL with a host. */
-	char *path = get_part(u, CURLUPART_PATH, CURLU_URLDECODE);
-	bool ok = path != NULL ? set_path(p, path) : report_no_memory();
+	bool is_path = strstr(text, "://") == NULL &&
+	    strncasecmp(text, "file:", 5) != 0;
+	char *scheme = NULL, *path = NULL, *with = NULL;
+	CURLU *u = curl_url();
 
-	curl_free(path);
-	return ok;
-}
-
-static bool
-parse_url(CURLU *u, const char *text, struct fetch_place *p)
-{
-	char *scheme;
-	bool ok = false;
-
-	if (curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) !=
-		CURLUE_OK ||
+	*p = (struct fetch_place){ 0 };
+	if (u == NULL)
+		return report_no_memory();
+	if (is_path) {
+		path = strdup(text);
+	} else if (curl_url_set(u, CURLUPART_URL, text,
+		       CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK ||
 	    (scheme = get_part(u, CURLUPART_SCHEME, 0)) == NULL) {
 		/* Do not print the text: it may hold a password. */
 		cli_error("what is given as URL is not one; write "
 			  "https://HOST/PATH, or the path of a file");
-		return false;
-	}
-	if (strcmp(scheme, "https") == 0) {
-		p->url = get_copy(u, CURLUPART_URL, 0);
-		p->shown = make_shown(u);
-		ok = (p->url != NULL && p->shown != NULL) || report_no_memory();
-	} else if (strcmp(scheme, "file") == 0)
-		ok = parse_file_url(u, p);
-	else
+		goto out;
+	} else if (strcmp(scheme, "https") == 0) {
+		p->is_url = true;
+		path = get_part(u, CURLUPART_PATH, 0);
+	} else if (strcmp(scheme, "file") == 0) {
+		/* libcurl rejects a file URL with a host. */
+		path = get_part(u, CURLUPART_PATH, CURLU_URLDECODE);
+	} else {
 		cli_error("a filter is fetched over https, not over %s; write "
 			  "https://HOST/PATH, or the path of a file",
 		    scheme);
-	curl_free(scheme);
-	return ok;
-}
-
-bool
-fetch_place_parse(const char *text, struct fetch_place *p)
-{
-	CURLU *u;
-	bool ok;
-
-	*p = (struct fetch_place){ 0 };
-	if (strstr(text, "://") == NULL && strncasecmp(text, "file:", 5) != 0)
-		return set_path(p, text);
-	if ((u = curl_url()) == NULL)
-		return report_no_memory();
-	ok = parse_url(u, text, p);
-	curl_url_cleanup(u);
-	return ok;
-}
-
-/* Sets p to the URL with SUFFIX after its path. */
-static bool
-add_suffix(CURLU *u, const char *url, struct fetch_place *p)
-{
-	char *path, *with = NULL;
-	bool ok;
-
-	if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||
-	    (path = get_part(u, CURLUPART_PATH, 0)) == NULL)
-		return report_no_memory();
-	ok = asprintf(&with, "%s" SUFFIX, path) != -1 &&
-	    curl_url_set(u, CURLUPART_PATH, with, 0) == CURLUE_OK;
-	curl_free(path);
-	if (ok) {
-		free(with);
-		p->url = get_copy(u, CURLUPART_URL, 0);
-		p->shown = make_shown(u);
+		goto out;
 	}
-	return (p->url != NULL && p->shown != NULL) || report_no_memory();
-}
-
-bool
-fetch_place_signature(const struct fetch_place *of, struct fetch_place *p)
-{
-	char *with = NULL;
-	CURLU *u;
-	bool ok;
-
-	*p = (struct fetch_place){ 0 };
-	if (of->url == NULL) {
-		if (asprintf(&with, "%s" SUFFIX, of->path) == -1)
-			return report_no_memory();
-		ok = set_path(p, with);
-		free(with);
-		return ok;
+	if (path == NULL || asprintf(&with, "%s%s", path, suffix) == -1) {
+		with = NULL;
+	} else if (!p->is_url) {
+		p->where = strdup(with);
+		p->shown = strdup(with);
+	} else if (*suffix == '\0' ||
+	    curl_url_set(u, CURLUPART_PATH, with, 0) == CURLUE_OK) {
+		set_url(u, p);
 	}
-	if ((u = curl_url()) == NULL)
-		return report_no_memory();
-	ok = add_suffix(u, of->url, p);
+	if (p->where == NULL || p->shown == NULL)
+		report_no_memory();
+out:
+	free(with);
+	free(path);
+	free(scheme);
 	curl_url_cleanup(u);
-	return ok;
+	return p->where != NULL && p->shown != NULL;
 }
 
 void
 fetch_place_free(struct fetch_place *p)
 {
-	free(p->url);
-	free(p->path);
+	free(p->where);
 	free(p->shown);
 	*p = (struct fetch_place){ 0 };
 }
@@ -219,13 +151,6 @@ on_header(char *line, size_t size, size_t n, void *arg)
 }
 
 /* --- over HTTPS --------------------------------------------------------- */
-
-static void
-before_message(const struct fetch *f)
-{
-	if (f->before_message != NULL)
-		f->before_message(f->arg);
-}
 
 static long
 http_status(const struct transfer *t)
@@ -256,10 +181,8 @@ begin_file(struct transfer *t)
 	if (t->encoding[0] != '\0' && strcasecmp(t->encoding, "identity") != 0)
 		return false;
 	t->begun = true;
-	if (f->begin(f, at, f->arg))
-		return true;
-	t->refused = true;
-	return false;
+	t->refused = f->begin != NULL && !f->begin(f, at, f->arg);
+	return !t->refused;
 }
 
 static size_t
@@ -288,32 +211,32 @@ on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up_total,
 	return t->f->limits->stopped();
 }
 
+/* Sets *listp to the headers of the request, of those that have a value. */
 static bool
-add_header(struct curl_slist **list, const char *name, const char *value)
+make_headers(const struct fetch *f, struct curl_slist **listp)
 {
-	struct curl_slist *longer;
-	char line[HTTP_VALUE_BYTES + 64];
-
-	if (value[0] == '\0')
-		return true;
-	snprintf(line, sizeof(line), "%s: %s", name, value);
-	if ((longer = curl_slist_append(*list, line)) == NULL)
-		return false;
-	*list = longer;
-	return true;
-}
-
-static bool
-make_headers(const struct fetch *f, struct curl_slist **list)
-{
-	char range[64] = "";
+	char range[64] = "", line[HTTP_VALUE_BYTES + 64];
+	const char *const header[][2] = {
+		{ "If-None-Match", f->if_none_match },
+		{ "If-Modified-Since", f->if_modified_since },
+		{ "Range", range },
+		{ "If-Range", f->from > 0 ? f->if_range : "" },
+	};
 
 	if (f->from > 0)
 		snprintf(range, sizeof(range), "bytes=%jd-", (intmax_t)f->from);
-	return add_header(list, "If-None-Match", f->if_none_match) &&
-	    add_header(list, "If-Modified-Since", f->if_modified_since) &&
-	    add_header(list, "Range", range) &&
-	    add_header(list, "If-Range", f->from > 0 ? f->if_range : "");
+	for (size_t i = 0; i < sizeof(header) / sizeof(header[0]); i++) {
+		struct curl_slist *longer;
+
+		if (header[i][1][0] == '\0')
+			continue;
+		snprintf(line, sizeof(line), "%s: %s", header[i][0],
+		    header[i][1]);
+		if ((longer = curl_slist_append(*listp, line)) == NULL)
+			return false;
+		*listp = longer;
+	}
+	return true;
 }
 
 /* False if libcurl does not know an option: none may be skipped. */
@@ -325,7 +248,7 @@ set_options(struct transfer *t, const struct curl_slist *headers, char *why)
 	int bad = 0;
 
 #define SET(option, value) (bad |= (int)curl_easy_setopt(c, option, value))
-	SET(CURLOPT_URL, t->f->place->url);
+	SET(CURLOPT_URL, t->f->place->where);
 #if LIBCURL_VERSION_NUM >= 0x075500
 	SET(CURLOPT_PROTOCOLS_STR, "https");
 	SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
@@ -364,175 +287,108 @@ set_options(struct transfer *t, const struct curl_slist *headers, char *why)
 	return bad == 0;
 }
 
-static const char *
-hint_for_status(long status)
-{
-	switch (status) {
-	case 401:
-	case 403:
-	case 407:
-		return "; correct the user and password, or the token, in URL "
-		       "or Proxy";
-	case 404:
-	case 410:
-		return "; correct URL";
-	default:
-		return status == 429 || status >= 500 ?
-		    "; try again later" :
-		    "; look at URL in a browser";
-	}
-}
-
 static enum fetch_end
 fail_by_status(const struct transfer *t)
 {
-	const char *shown = t->f->place->shown;
+	const char *hint = "; look at URL in a browser";
 	long status = http_status(t);
 
 	if ((status == 416 || status == 206) && t->f->from > 0)
 		return FETCH_NO_RANGE;
-	before_message(t->f);
-	if (status == 200)
+	progress_clear(t->f->progress);
+	if (status == 200) {
 		cli_error("%s: the server sends it in another encoding (%s); "
 			  "have it send the file as it is",
-		    shown, t->encoding);
-	else
-		cli_error("%s: HTTP status %ld%s", shown, status,
-		    hint_for_status(status));
-	return FETCH_FAILED;
-}
-
-static const char *
-hint_for_error(CURLcode code)
-{
-	switch (code) {
-	case CURLE_COULDNT_RESOLVE_HOST:
-	case CURLE_COULDNT_RESOLVE_PROXY:
-	case CURLE_COULDNT_CONNECT:
-		return "; check the network, URL and Proxy";
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
-		return "; the server is not who it claims to be, or CAFile "
-		       "lacks its CA";
-	case CURLE_UNSUPPORTED_PROTOCOL:
-		return "; it redirects to another protocol than https: name "
-		       "the https URL that it leads to, if there is one";
-	case CURLE_TOO_MANY_REDIRECTS:
-		return "; correct URL";
-	default:
-		return "; try again later";
+		    t->f->place->shown, t->encoding);
+		return FETCH_FAILED;
 	}
-}
-
-/*
- * libcurl's message, unless it may hold a password: for a proxy that it cannot
- * parse, libcurl repeats the whole URL.
- */
-static const char *
-error_text(CURLcode code, const char *why)
-{
-	return why[0] != '\0' && strchr(why, '@') == NULL ?
-	    why :
-	    curl_easy_strerror(code);
+	if (status == 401 || status == 403 || status == 407)
+		hint = "; correct the user and password, or the token, in URL "
+		       "or Proxy";
+	else if (status == 404 || status == 410)
+		hint = "; correct URL";
+	else if (status == 429 || status >= 500)
+		hint = "; try again later";
+	cli_error("%s: HTTP status %ld%s", t->f->place->shown, status, hint);
+	return FETCH_FAILED;
 }
 
 static enum fetch_end
 fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 {
+	const char *hint = "; try again later";
+
 	if (t->refused)
 		return FETCH_FAILED;
 	if (code == CURLE_WRITE_ERROR)
 		return fail_by_status(t);
-	before_message(t->f);
-	if (code == CURLE_ABORTED_BY_CALLBACK)
+	progress_clear(t->f->progress);
+	switch (code) {
+	case CURLE_ABORTED_BY_CALLBACK:
 		cli_error("%s: interrupted", t->f->place->shown);
-	else
-		cli_error("%s: %s%s", t->f->place->shown, error_text(code, why),
-		    hint_for_error(code));
+		return FETCH_FAILED;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_COULDNT_CONNECT:
+		hint = "; check the network, URL and Proxy";
+		break;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+		hint = "; the server is not who it claims to be, or CAFile "
+		       "lacks its CA";
+		break;
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		hint = "; it redirects to another protocol than https: name "
+		       "the https URL that it leads to, if there is one";
+		break;
+	case CURLE_TOO_MANY_REDIRECTS:
+		hint = "; correct URL";
+		break;
+	default:
+		break;
+	}
+	/*
+	 * For a proxy that it cannot parse, libcurl's message repeats the whole
+	 * URL, which may hold a password.
+	 */
+	if (why[0] == '\0' || strchr(why, '@') != NULL)
+		why = curl_easy_strerror(code);
+	cli_error("%s: %s%s", t->f->place->shown, why, hint);
 	return FETCH_FAILED;
-}
-
-static enum fetch_end
-end_by_answer(struct transfer *t)
-{
-	bool asked = t->f->if_none_match[0] != '\0' ||
-	    t->f->if_modified_since[0] != '\0';
-
-	if (http_status(t) == 304 && asked)
-		return FETCH_NOT_MODIFIED;
-	/* An answer without a body did not call on_body. */
-	if (t->begun || begin_file(t))
-		return FETCH_DONE;
-	return t->refused ? FETCH_FAILED : fail_by_status(t);
-}
-
-static enum fetch_end
-fetch_https(struct fetch *f)
-{
-	struct transfer t = { .f = f, .curl = curl_easy_init() };
-	struct curl_slist *headers = NULL;
-	char why[CURL_ERROR_SIZE] = "";
-	enum fetch_end end = FETCH_FAILED;
-	CURLcode code;
-
-	if (t.curl == NULL || !make_headers(f, &headers))
-		report_no_memory();
-	else if (!set_options(&t, headers, why))
-		cli_error("%s: this libcurl cannot do what is needed (%s)",
-		    f->place->shown, curl_version());
-	else if ((code = curl_easy_perform(t.curl)) == CURLE_OK)
-		end = end_by_answer(&t);
-	else
-		end = fail_by_error(&t, code, why);
-	curl_slist_free_all(headers);
-	curl_easy_cleanup(t.curl);
-	return end;
 }
 
 /* --- from this machine -------------------------------------------------- */
 
-static bool
-copy_file(const struct fetch *f, int fd)
-{
-	const char *shown = f->place->shown;
-	char *buf = malloc(FILE_BLOCK_BYTES);
-	ssize_t n = -1;
-	bool ok = buf != NULL ? f->begin(f, 0, f->arg) : report_no_memory();
-
-	while (ok && n != 0) {
-		n = read(fd, buf, FILE_BLOCK_BYTES);
-		if (n == -1 && errno == EINTR && !f->limits->stopped())
-			continue;
-		ok = n != -1 && !f->limits->stopped();
-		if (ok && n > 0) {
-			ok = f->data(buf, (size_t)n, f->arg);
-		} else if (!ok) {
-			int saved = errno;
-
-			before_message(f);
-			cli_error("%s: %s", shown,
-			    n == -1 ? strerror(saved) : "interrupted");
-		}
-	}
-	free(buf);
-	return ok;
-}
-
 static enum fetch_end
 fetch_file(const struct fetch *f)
 {
+	static char buf[FILE_BLOCK_BYTES];
 	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = open(f->place->path,
+	int fd = open(f->place->where,
 	    O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const char *why = NULL;
 	struct stat st;
+	ssize_t n = -1;
 	bool ok = false;
 
 	if (fd == -1 || fstat(fd, &st) == -1)
-		cli_error("%s: %s", f->place->shown, strerror(errno));
+		why = strerror(errno);
 	else if (!S_ISREG(st.st_mode))
-		cli_error("%s: not a regular file", f->place->shown);
+		why = "not a regular file";
 	else
-		ok = copy_file(f, fd);
+		ok = f->begin == NULL || f->begin(f, 0, f->arg);
+	while (ok && n != 0) {
+		n = read(fd, buf, sizeof(buf));
+		if (n == -1 && errno != EINTR)
+			why = strerror(errno);
+		else if (f->limits->stopped())
+			why = "interrupted";
+		ok = why == NULL && (n <= 0 || f->data(buf, (size_t)n, f->arg));
+	}
+	if (why != NULL) {
+		progress_clear(f->progress);
+		cli_error("%s: %s", f->place->shown, why);
+	}
 	if (fd != -1)
 		close(fd);
 	return ok ? FETCH_DONE : FETCH_FAILED;
@@ -541,6 +397,32 @@ fetch_file(const struct fetch *f)
 enum fetch_end
 fetch_run(struct fetch *f)
 {
+	struct transfer t = { .f = f };
+	bool asked = f->if_none_match[0] != '\0' ||
+	    f->if_modified_since[0] != '\0';
+	struct curl_slist *headers = NULL;
+	char why[CURL_ERROR_SIZE] = "";
+	enum fetch_end end = FETCH_FAILED;
+	CURLcode code;
+
 	f->etag[0] = f->last_modified[0] = '\0';
-	return f->place->url != NULL ? fetch_https(f) : fetch_file(f);
+	if (!f->place->is_url)
+		return fetch_file(f);
+	if ((t.curl = curl_easy_init()) == NULL || !make_headers(f, &headers))
+		report_no_memory();
+	else if (!set_options(&t, headers, why))
+		cli_error("%s: this libcurl cannot do what is needed (%s)",
+		    f->place->shown, curl_version());
+	else if ((code = curl_easy_perform(t.curl)) != CURLE_OK)
+		end = fail_by_error(&t, code, why);
+	else if (http_status(&t) == 304 && asked)
+		end = FETCH_NOT_MODIFIED;
+	/* An answer without a body did not call on_body. */
+	else if (t.begun || begin_file(&t))
+		end = FETCH_DONE;
+	else if (!t.refused)
+		end = fail_by_status(&t);
+	curl_slist_free_all(headers);
+	curl_easy_cleanup(t.curl);
+	return end;
 }

@@ -14,22 +14,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "output/progress.h"
 #include "update/http_header.h"
 
 /* Where a file is. The strings belong to the struct. */
 struct fetch_place {
-	char *url;   /* of HTTPS, or NULL */
-	char *path;  /* of a file of this machine, or NULL */
+	char *where; /* a URL of HTTPS, or the path of a file of this machine */
+	bool is_url;
 	char *shown; /* for messages: without user, password and query */
 };
 
 /*
- * Parses https://..., file:///... or a path. False after a message. Always call
- * fetch_place_free, even after a failure.
+ * Parses https://..., file:///... or a path, and appends suffix to the name of
+ * that file. False after a message. Always call fetch_place_free, even after a
+ * failure.
  */
-bool fetch_place_parse(const char *text, struct fetch_place *p);
-/* The place of the same file with ".sig" appended to its name. */
-bool fetch_place_signature(const struct fetch_place *of, struct fetch_place *p);
+bool fetch_place_parse(const char *text, const char *suffix,
+    struct fetch_place *p);
 void fetch_place_free(struct fetch_place *p);
 
 struct fetch_limits {
@@ -51,14 +52,13 @@ struct fetch {
 	off_t from;
 	/*
 	 * begin is called once, before any data, with the offset of the data: 0
-	 * or from. If either returns false, after a message of its own, the
-	 * fetch ends.
+	 * or from; it may be NULL. If either returns false, after a message of
+	 * its own, the fetch ends.
 	 */
 	bool (*begin)(const struct fetch *f, off_t at, void *arg);
 	bool (*data)(const void *p, size_t len, void *arg);
-	/* Called before a message, to erase a progress line; may be NULL. */
-	void (*before_message)(void *arg);
 	void *arg;
+	struct progress *progress; /* erased before a message */
 	/* Set before begin is called, and for FETCH_NOT_MODIFIED; "": none. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "filter/filter.h"
-#include "update/signature.h"
 #include "update/update.h"
 
 /* A new filter with a smaller share of the old one's entries is refused. */
@@ -27,21 +26,11 @@ is_vouched_for(const struct update *u)
 	    strcmp(u->notes.signers, u->source.signers_name) == 0;
 }
 
-/* Forgets the ETag if it is of another URL, or all must be fetched again. */
-static void
-forget_what_does_not_hold(struct update *u)
-{
-	struct update_notes *s = &u->notes;
-
-	if (u->options.force || strcmp(s->source, u->source.name) != 0 ||
-	    !is_vouched_for(u))
-		s->etag[0] = s->last_modified[0] = '\0';
-}
-
 /* Notes the server's name for the installed filter, whose stat is st. */
 static void
 note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 {
+	const struct replace *place = &u->installed.place;
 	struct update_notes *s = &u->notes;
 
 	memcpy(s->source, u->source.name, sizeof(s->source));
@@ -50,7 +39,7 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 	memcpy(s->signers, u->source.signers_name, sizeof(s->signers));
 	update_notes_fit(s, st);
 	update_notes_forget_part(s);
-	update_notes_keep(u->installed.place.dir, u->installed.place.name, s);
+	update_notes_keep(place->dir, place->name, s);
 }
 
 /* --- receiving ---------------------------------------------------------- */
@@ -83,42 +72,39 @@ may_receive(const struct kv_pkbf_header *h, void *arg)
 }
 
 /*
- * Notes which file the part is from. If that cannot be saved, the fetch must
- * end: the bytes would be stored under an older ETag, and the next run would
- * append bytes of that other file. False after a message.
+ * Truncates the file to at bytes. If the part is a new one, notes which file it
+ * is from. If that cannot be saved, the fetch must end: the bytes would be
+ * stored under an older ETag, and the next run would append bytes of that other
+ * file.
  */
-static bool
-name_part(struct update *u, const struct fetch *f)
-{
-	const struct update_installed *t = &u->installed;
-	struct update_notes *s = &u->notes;
-
-	update_notes_forget_part(s);
-	if (u->source.from.url != NULL && http_etag_is_strong(f->etag)) {
-		memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
-		memcpy(s->part_source, u->source.name, sizeof(s->part_source));
-		update_notes_boot(s->part_boot);
-	}
-	if (u->options.dry_run ||
-	    update_notes_save(t->place.dir, t->place.name, s))
-		return true;
-	progress_clear(&u->received.progress);
-	cli_error("%s: cannot write .%s.keyveto-update beside it: %s", t->path,
-	    t->place.name, strerror(errno));
-	return false;
-}
-
 static bool
 begin_part(const struct fetch *f, off_t at, void *arg)
 {
 	struct update *u = arg;
-	const struct update_notes *s = &u->notes;
+	const struct update_installed *t = &u->installed;
+	struct update_notes *s = &u->notes;
 
 	u->keep_part = false;
-	/* If killed in between: a note without bytes, which is safe. */
-	if (!update_received_begin(&u->received, at) ||
-	    (at == 0 && !name_part(u, f)))
+	if (!update_received_begin(&u->received, at))
 		return false;
+	if (at == 0) {
+		update_notes_forget_part(s);
+		if (u->source.from.is_url && http_etag_is_strong(f->etag)) {
+			memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
+			memcpy(s->part_source, u->source.name,
+			    sizeof(s->part_source));
+			update_notes_boot(s->part_boot);
+		}
+		/* If killed before this: a note without bytes, which is safe. */
+		if (!u->options.dry_run &&
+		    !update_notes_save(t->place.dir, t->place.name, s)) {
+			progress_clear(&u->received.progress);
+			cli_error("%s: cannot write .%s.keyveto-update beside "
+				  "it: %s",
+			    t->path, t->place.name, strerror(errno));
+			return false;
+		}
+	}
 	u->keep_part = s->part_etag[0] != '\0' && s->part_boot[0] != '\0' &&
 	    !u->options.dry_run;
 	return true;
@@ -136,66 +122,45 @@ add_data(const void *p, size_t len, void *arg)
 	return false;
 }
 
-static void
-clear_progress(void *arg)
-{
-	struct update *u = arg;
-
-	progress_clear(&u->received.progress);
-}
-
-/* Whether the part of an earlier run can be resumed. */
-static bool
-can_resume(const struct update *u)
-{
-	const struct update_notes *s = &u->notes;
-	char boot[UPDATE_BOOT_CHARS];
-
-	update_notes_boot(boot);
-	return u->received.len > 0 && boot[0] != '\0' &&
-	    strcmp(s->part_boot, boot) == 0 &&
-	    strcmp(s->part_source, u->source.name) == 0 &&
-	    http_etag_is_strong(s->part_etag);
-}
-
 static enum fetch_end
 receive_filter(struct update *u, struct fetch *f)
 {
-	char part_etag[HTTP_VALUE_BYTES];
+	const struct update_notes *s = &u->notes;
+	char part_etag[HTTP_VALUE_BYTES], boot[UPDATE_BOOT_CHARS];
 	enum fetch_end end;
 
-	memcpy(part_etag, u->notes.part_etag, sizeof(part_etag));
 	*f = (struct fetch){ .place = &u->source.from,
 		.limits = &u->source.limits,
-		.if_none_match = u->notes.etag,
-		.if_modified_since = u->notes.etag[0] != '\0' ?
-		    "" :
-		    u->notes.last_modified,
+		.if_none_match = s->etag,
+		.if_modified_since = s->etag[0] != '\0' ? "" : s->last_modified,
 		.if_range = "",
 		.begin = begin_part,
 		.data = add_data,
-		.before_message = clear_progress,
-		.arg = u };
-	if (can_resume(u)) {
+		.arg = u,
+		.progress = &u->received.progress };
+	/* Resume the part of an earlier run, if that is possible. */
+	update_notes_boot(boot);
+	if (u->received.len > 0 && boot[0] != '\0' &&
+	    strcmp(s->part_boot, boot) == 0 &&
+	    strcmp(s->part_source, u->source.name) == 0 &&
+	    http_etag_is_strong(s->part_etag)) {
 		u->keep_part = !u->options.dry_run;
+		/* begin_part may change the notes. */
+		memcpy(part_etag, s->part_etag, sizeof(part_etag));
 		f->if_range = part_etag;
 		/* From the last byte: an empty range would be refused. */
 		f->from = u->received.len - 1;
 	}
-	end = fetch_run(f);
-	if (end != FETCH_NO_RANGE)
+	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
 		return end;
 	f->if_range = "";
 	f->from = 0;
-	end = fetch_run(f);
-	if (end == FETCH_NO_RANGE) {
-		cli_error(
-		    "%s: the server sends a part of the file that was not "
-		    "asked for; try again later",
-		    u->source.from.shown);
-		end = FETCH_FAILED;
-	}
-	return end;
+	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
+		return end;
+	cli_error("%s: the server sends a part of the file that was not asked "
+		  "for; try again later",
+	    u->source.from.shown);
+	return FETCH_FAILED;
 }
 
 /* --- the signature ------------------------------------------------------ */
@@ -205,17 +170,6 @@ struct memory {
 	size_t len;
 	uint8_t bytes[SIGNATURE_MAX_BYTES];
 };
-
-static bool
-begin_signature(const struct fetch *f, off_t at, void *arg)
-{
-	struct memory *m = arg;
-
-	(void)f;
-	(void)at;
-	m->len = 0;
-	return true;
-}
 
 static bool
 add_signature_data(const void *p, size_t len, void *arg)
@@ -241,9 +195,9 @@ check_signature(struct update *u)
 		.if_none_match = "",
 		.if_modified_since = "",
 		.if_range = "",
-		.begin = begin_signature,
 		.data = add_signature_data,
-		.arg = &m };
+		.arg = &m,
+		.progress = &u->received.progress };
 
 	if (u->source.signers == -1)
 		return true;
@@ -265,10 +219,13 @@ check_signature(struct update *u)
 
 /* Whether installed and received are equal: 1, 0, -1 after a message. */
 static int
-compare_files(const struct update *u, off_t size)
+compare_files(const struct update *u)
 {
 	static char a[COMPARE_BYTES], b[COMPARE_BYTES];
+	off_t size = u->received.len;
 
+	if (u->installed.st.st_size != size)
+		return 0;
 	for (off_t at = 0; at < size; at += COMPARE_BYTES) {
 		size_t len = size - at < COMPARE_BYTES ?
 		    (size_t)(size - at) :
@@ -285,109 +242,64 @@ compare_files(const struct update *u, off_t size)
 	return 1;
 }
 
-/* Whether the received filter is installed: 1, 0, -1 after a message. */
-static int
-is_the_same(const struct update *u, const struct filter_facts *fresh)
+/*
+ * Compares the received filter with the installed one. UPDATE_REPLACED if it
+ * may replace that one, UPDATE_FAILED after a message.
+ */
+static enum update_outcome
+judge_by_installed(const struct update *u)
 {
 	const struct update_installed *t = &u->installed;
+	const struct kv_pkbf f = { .fd = t->fd, .header = t->header };
+	const char *shown = u->source.from.shown;
+	struct filter_facts old;
 	int same;
 
-	if (!t->is_filter || t->header.revision != fresh->header.revision)
-		return 0;
-	same = t->st.st_size != u->received.len ?
-	    0 :
-	    compare_files(u, u->received.len);
-	if (same != 0 || u->options.force)
-		return same;
-	cli_error(
-	    "%s: is revision %" PRIu32 ", as the one that is installed, "
-	    "but differs from it. Either keys were added to that one here, "
-	    "which would be lost (keep them in a filter of their own), or "
-	    "somebody changed it without a new revision. If it is right, use "
-	    "--force",
-	    u->source.from.shown, t->header.revision);
-	return -1;
-}
-
-/*
- * Whether the new filter has enough entries, compared with the old: an almost
- * empty one protects nobody. False after a message.
- */
-static bool
-holds_enough(const struct update *u, const struct filter_facts *fresh)
-{
-	const struct update_installed *t = &u->installed;
-	struct filter_facts old;
-	struct kv_pkbf f = { .fd = t->fd, .header = t->header };
-
-	if (u->options.force || !t->is_filter)
-		return true;
+	if (!t->is_filter)
+		return UPDATE_REPLACED;
+	if (t->header.revision == u->fresh.header.revision) {
+		if ((same = compare_files(u)) != 0)
+			return same == 1 ? UPDATE_CURRENT : UPDATE_FAILED;
+		if (!u->options.force) {
+			cli_error("%s: is revision %" PRIu32
+				  ", as the one that is installed, but differs "
+				  "from it. Either keys were added to that one "
+				  "here, which would be lost (keep them in a "
+				  "filter of their own), or somebody changed "
+				  "it without a new revision. If it is right, "
+				  "use --force",
+			    shown, t->header.revision);
+			return UPDATE_FAILED;
+		}
+	}
+	if (u->options.force)
+		return UPDATE_REPLACED;
 	if (!filter_facts_read(t->path, &f, &old))
-		return false;
-	/* The entries of a full filter cannot be estimated. */
+		return UPDATE_FAILED;
+	/*
+	 * An almost empty filter protects nobody. The entries of a full filter
+	 * cannot be estimated.
+	 */
 	if (old.set == old.bits ||
-	    fresh->entries >= ENTRIES_SHARE_MIN * old.entries)
-		return true;
+	    u->fresh.entries >= ENTRIES_SHARE_MIN * old.entries)
+		return UPDATE_REPLACED;
 	cli_error("%s: its bits look like %.0f entries, those of the installed "
 		  "one like %.0f: most keys would be accepted again. If it is "
 		  "right, use --force",
-	    u->source.from.shown, fresh->entries, old.entries);
-	return false;
-}
-
-/*
- * Called after a message about the received filter's signature. Warns if the
- * installed filter is the same file, unless a signature was good before: then
- * this one is only missing.
- */
-static void
-warn_if_installed(const struct update *u)
-{
-	const struct update_installed *t = &u->installed;
-
-	if (!is_vouched_for(u) && t->is_filter &&
-	    t->st.st_size == u->received.len &&
-	    compare_files(u, u->received.len) == 1)
-		cli_error("%s: the installed filter is this same file: no good "
-			  "signature of it is known either; ask its publisher",
-		    t->path);
-}
-
-static enum update_outcome
-install_received(struct update *u, const struct fetch *f,
-    const struct filter_facts *facts)
-{
-	int fd = u->received.fd;
-	struct stat st;
-	bool ok;
-
-	if (u->options.dry_run) {
-		update_report_replaced(u, facts, "would be updated");
-		return UPDATE_REPLACED;
-	}
-	if (fstat(fd, &st) == -1) {
-		cli_error("%s: %s", u->installed.path, strerror(errno));
-		return UPDATE_FAILED;
-	}
-	/* From here on the handlers of host/replace end this on a signal. */
-	u->received.fd = -1;
-	ok = update_installed_replace(&u->installed, fd, u->received.name,
-	    &u->replaced);
-	if (u->replaced)
-		note_installed(u, f, &st);
-	if (!ok)
-		return UPDATE_FAILED;
-	update_report_replaced(u, facts,
-	    u->installed.is_filter ? "updated" : "installed");
-	return UPDATE_REPLACED;
+	    shown, u->fresh.entries, old.entries);
+	return UPDATE_FAILED;
 }
 
 /* Verifies the complete file, and installs it. */
 static enum update_outcome
 verify_and_install(struct update *u, const struct fetch *f)
 {
-	struct filter_facts facts;
-	int same;
+	const struct update_installed *t = &u->installed;
+	const char *shown = u->source.from.shown;
+	enum update_outcome outcome;
+	int fd = u->received.fd;
+	struct stat st;
+	bool ok;
 
 	if (!update_received_end(&u->received)) {
 		/* The server's file is the wrong size: nothing to resume. */
@@ -395,35 +307,51 @@ verify_and_install(struct update *u, const struct fetch *f)
 		return UPDATE_FAILED;
 	}
 	if (!check_signature(u)) {
-		warn_if_installed(u);
+		/* If a signature was good before, this one is only missing. */
+		if (!is_vouched_for(u) && t->is_filter && compare_files(u) == 1)
+			cli_error("%s: the installed filter is this same file: "
+				  "no good signature of it is known either; "
+				  "ask its publisher",
+			    t->path);
 		return UPDATE_FAILED;
 	}
 	u->keep_part = false;
-	if (!update_installed_judge(u->source.from.shown, u->received.fd,
-		u->source.settings.max_rate, &facts) ||
-	    (same = is_the_same(u, &facts)) == -1)
+	if (!update_installed_judge(shown, fd, u->source.settings.max_rate,
+		&u->fresh))
 		return UPDATE_FAILED;
-	if (same == 1) {
-		if (!u->options.dry_run)
-			note_installed(u, f, &u->installed.st);
-		update_report_current(u);
-		return UPDATE_CURRENT;
-	}
-	if (!holds_enough(u, &facts))
-		return UPDATE_FAILED;
+	outcome = judge_by_installed(u);
+	if (outcome == UPDATE_CURRENT && !u->options.dry_run)
+		note_installed(u, f, &t->st);
+	if (outcome != UPDATE_REPLACED)
+		return outcome;
 	if (u->source.limits.stopped()) {
-		cli_error("%s: interrupted", u->source.from.shown);
+		cli_error("%s: interrupted", shown);
 		return UPDATE_FAILED;
 	}
-	return install_received(u, f, &facts);
+	if (u->options.dry_run)
+		return UPDATE_REPLACED;
+	if (fstat(fd, &st) == -1) {
+		cli_error("%s: %s", t->path, strerror(errno));
+		return UPDATE_FAILED;
+	}
+	/* From here on the handlers of host/replace end this on a signal. */
+	u->received.fd = -1;
+	ok = update_installed_replace(t, fd, u->received.name, &u->replaced);
+	if (u->replaced)
+		note_installed(u, f, &st);
+	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
 }
 
 enum update_outcome
 update_install(struct update *u)
 {
+	struct update_notes *s = &u->notes;
 	struct fetch f;
 
-	forget_what_does_not_hold(u);
+	/* The ETag is of another URL, or all must be fetched again. */
+	if (u->options.force || strcmp(s->source, u->source.name) != 0 ||
+	    !is_vouched_for(u))
+		s->etag[0] = s->last_modified[0] = '\0';
 	u->received.shown = u->source.from.shown;
 	u->received.max_bytes = u->source.settings.max_bytes;
 	u->received.judge = may_receive;
@@ -438,6 +366,5 @@ update_install(struct update *u)
 			return UPDATE_FAILED;
 	}
 	u->keep_part = false;
-	update_report_current(u);
 	return UPDATE_CURRENT;
 }

@@ -10,64 +10,19 @@
 #include "command.h"
 #include "filter/filter.h"
 
-static bool
-report_failure(const struct update_installed *t, const char *what)
-{
-	cli_error("%s: %s: %s", t->path, what, strerror(errno));
-	return false;
-}
-
-static bool
-is_our_directory(const struct update_installed *t)
-{
-	const struct stat *st = &t->place.dir_st;
-
-	if ((st->st_uid == 0 || st->st_uid == geteuid()) &&
-	    ((st->st_mode & 022) == 0 || (st->st_mode & S_ISVTX) != 0))
-		return true;
-	cli_error("%s: its directory is somebody else's, or others may write "
-		  "there; correct owner and mode, or run this as its owner",
-	    t->path);
-	return false;
-}
-
-/* Lets replace_open end a run that was killed before it was done. */
-static bool
-end_killed_run(const struct update_installed *t)
-{
-	struct replace r;
-	bool ok;
-
-	if (faccessat(t->place.dir, t->place.old_name, F_OK,
-		AT_SYMLINK_NOFOLLOW) == -1)
-		return true;
-	ok = replace_open(&r, t->path);
-	replace_close(&r);
-	return ok;
-}
-
-/*
- * Whether the file begins like a filter. A damaged filter is replaced without
- * --force. Any other file was probably named by mistake.
- */
-static bool
-has_marker(int fd)
-{
-	uint8_t raw[KV_PKBF_HEADER_BYTES] = { 0 };
-	struct kv_pkbf_header h;
-
-	return pread(fd, raw, sizeof(raw), 0) > 0 &&
-	    kv_pkbf_header_decode(raw, &h) != KV_ERR_FILTER_MARKER;
-}
-
 /*
  * Whether a file that is not a valid filter, for the reason r, may be replaced.
- * False after a message.
+ * A damaged filter, which begins like one, is replaced without --force. Any
+ * other file was probably named by mistake. False after a message.
  */
 static bool
 may_replace_damaged(struct update_installed *t, enum kv_err r, bool force)
 {
-	t->is_other = !has_marker(t->fd);
+	uint8_t raw[KV_PKBF_HEADER_BYTES] = { 0 };
+	struct kv_pkbf_header h;
+
+	t->is_other = pread(t->fd, raw, sizeof(raw), 0) <= 0 ||
+	    kv_pkbf_header_decode(raw, &h) == KV_ERR_FILTER_MARKER;
 	if (!t->is_other || force) {
 		cli_error("warning: %s: what is installed is no good filter: "
 			  "%s",
@@ -84,26 +39,43 @@ may_replace_damaged(struct update_installed *t, enum kv_err r, bool force)
 bool
 update_installed_open(struct update_installed *t, const char *path, bool force)
 {
+	const struct stat *dir = &t->place.dir_st;
+	struct replace killed;
 	struct kv_pkbf f;
 	enum kv_err r;
+	bool ok;
 
 	*t = (struct update_installed){ .path = path, .fd = -1 };
-	if (!replace_find(&t->place, path) || !is_our_directory(t) ||
-	    !end_killed_run(t))
+	if (!replace_find(&t->place, path))
 		return false;
+	if ((dir->st_uid != 0 && dir->st_uid != geteuid()) ||
+	    ((dir->st_mode & 022) != 0 && (dir->st_mode & S_ISVTX) == 0)) {
+		cli_error("%s: its directory is somebody else's, or others may "
+			  "write there; correct owner and mode, or run this as "
+			  "its owner",
+		    path);
+		return false;
+	}
+	/* Let replace_open end a run that was killed before it was done. */
+	if (faccessat(t->place.dir, t->place.old_name, F_OK,
+		AT_SYMLINK_NOFOLLOW) == 0) {
+		ok = replace_open(&killed, path);
+		replace_close(&killed);
+		if (!ok)
+			return false;
+	}
 	t->fd = openat(t->place.dir, t->place.name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (t->fd == -1 && errno == ENOENT)
 		return true;
 	if (t->fd == -1 || fstat(t->fd, &t->st) == -1)
-		return report_failure(t, "cannot be opened");
-	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_OK) {
-		t->is_filter = true;
-		t->header = f.header;
-	} else if (r == KV_ERR_SYSTEM)
-		return report_failure(t, "cannot be read");
-	else
+		return filter_failed(t->path, "cannot be opened");
+	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_ERR_SYSTEM)
+		return filter_failed(t->path, "cannot be read");
+	if (r != KV_OK)
 		return may_replace_damaged(t, r, force);
+	t->is_filter = true;
+	t->header = f.header;
 	return true;
 }
 
@@ -116,11 +88,18 @@ update_installed_close(struct update_installed *t)
 	replace_close(&t->place);
 }
 
-/* Whether nothing changed since update_installed_open. The lock is held now. */
+/*
+ * replace_open, and checks that nothing changed since update_installed_open.
+ * The lock is held now.
+ */
 static bool
-is_unchanged(const struct update_installed *t, const struct replace *r)
+open_unchanged(const struct update_installed *t, struct replace *r)
 {
-	bool same = r->dir_st.st_dev == t->place.dir_st.st_dev &&
+	bool same;
+
+	if (!replace_open(r, t->path))
+		return false;
+	same = r->dir_st.st_dev == t->place.dir_st.st_dev &&
 	    r->dir_st.st_ino == t->place.dir_st.st_ino &&
 	    strcmp(r->name, t->place.name) == 0 &&
 	    (r->old == -1) == (t->fd == -1);
@@ -147,7 +126,7 @@ update_installed_replace(const struct update_installed *t, int fd,
 	bool ok;
 
 	*donep = false;
-	ok = replace_open(&r, t->path) && is_unchanged(t, &r);
+	ok = open_unchanged(t, &r);
 	/* A damaged filter must not replace a good NAME.previous. */
 	r.keep_old = t->is_filter;
 	r.keep_beside = t->is_other;
@@ -173,7 +152,7 @@ update_installed_open_previous(const struct update_installed *t)
 		cli_error("%s: there is no previous one (%s beside it)",
 		    t->path, t->place.previous_name);
 	} else if (fd == -1 || fstat(fd, &st) == -1) {
-		report_failure(t, "the previous one cannot be opened");
+		filter_failed(t->path, "the previous one cannot be opened");
 	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 	    (st.st_mode & 022) != 0) {
 		cli_error("%s: the previous one, %s, is somebody else's, or "
@@ -194,19 +173,19 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 {
 	unsigned int how = t->fd != -1 ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	struct replace r;
-	bool ok = replace_open(&r, t->path) && is_unchanged(t, &r);
+	bool ok = open_unchanged(t, &r);
 
 	*donep = ok &&
 	    renameat2(r.dir, t->place.previous_name, r.dir, r.name, how) == 0;
 	if (ok && !*donep)
-		ok = report_failure(t,
+		ok = filter_failed(t->path,
 		    errno == EINVAL ?
 			"the file system cannot exchange it with the previous "
 			"one; "
 			"move that over it" :
 			"cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
-		ok = report_failure(t,
+		ok = filter_failed(t->path,
 		    "exchanged, but not sure to survive a "
 		    "crash");
 	replace_close(&r);
@@ -219,28 +198,22 @@ update_installed_judge(const char *shown, int fd, double max_rate,
 {
 	struct kv_pkbf f;
 	char why[256];
-	double rate;
 
 	if (!filter_adopt(shown, fd, &f) ||
 	    !filter_facts_read(shown, &f, facts))
 		return false;
-	if (!filter_facts_are_consistent(facts, why, sizeof(why))) {
+	if (!filter_facts_are_consistent(facts, why, sizeof(why)))
 		cli_error("%s: %s", shown, why);
-		return false;
-	}
-	if (facts->set == 0) {
+	else if (facts->set == 0)
 		cli_error("%s: no bit is set, so that no key would be listed; "
 			  "correct URL",
 		    shown);
-		return false;
-	}
-	rate = facts->rate_by_bits;
-	if (rate <= max_rate)
+	else if (facts->rate_by_bits > max_rate)
+		cli_error("%s: would refuse %.3g of all keys by chance, which "
+			  "is more than MaxFalsePositives allows (%.3g); ask "
+			  "its publisher for a larger one",
+		    shown, facts->rate_by_bits, max_rate);
+	else
 		return true;
-	cli_error(
-	    "%s: would refuse %.3g of all keys by chance, which is more "
-	    "than MaxFalsePositives allows (%.3g); ask its publisher for a "
-	    "larger one",
-	    shown, rate, max_rate);
 	return false;
 }

@@ -4,7 +4,7 @@
  * .NAME.keyveto-update beside it. A file that is missing, damaged or out of
  * date is ignored: then all is fetched again, and a revision that was rolled
  * back may return. But a part must never be noted under the ETag of another
- * file, whose bytes would then be appended to it: see name_part in
+ * file, whose bytes would then be appended to it: see begin_part in
  * update/install.c.
  */
 #ifndef CLI_UPDATE_NOTES_H
@@ -38,20 +38,19 @@ struct update_notes {
 	char part_boot[UPDATE_BOOT_CHARS];
 };
 
-void update_notes_clear(struct update_notes *s);
-
-/* Loads the notes of filter name in dir; empty if there are none. */
-void update_notes_load(int dir, const char *name, struct update_notes *s);
+/*
+ * Loads the notes of filter name in dir; empty if there are none. Those of the
+ * installed filter only if they are about the file with the stat filter; NULL:
+ * there is none.
+ */
+void update_notes_load(int dir, const char *name, const struct stat *filter,
+    struct update_notes *s);
 /* Saves the notes in one step. False with errno. */
 bool update_notes_save(int dir, const char *name, const struct update_notes *s);
 /* As update_notes_save, but prints a warning on failure. */
 void update_notes_keep(int dir, const char *name, const struct update_notes *s);
 
-/*
- * update_notes_fits: whether the notes of the installed filter are about the
- * file with this stat. update_notes_fit makes them so.
- */
-bool update_notes_fits(const struct update_notes *s, const struct stat *st);
+/* Has the notes of the installed filter be about the file with this stat. */
 void update_notes_fit(struct update_notes *s, const struct stat *st);
 /* Clear the notes of the installed filter, or of the part. */
 void update_notes_forget_installed(struct update_notes *s);
@@ -61,7 +60,7 @@ void update_notes_forget_part(struct update_notes *s);
 void update_notes_source(const char *url, char source[UPDATE_DIGEST_CHARS]);
 /*
  * Sets signers to the hash of identity and of the file of allowed signers,
- * whose offset stays. False with errno.
+ * which is read from its offset to its end. False with errno.
  */
 bool update_notes_signers(int allowed_signers, const char *identity,
     char signers[UPDATE_DIGEST_CHARS]);

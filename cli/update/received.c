@@ -23,65 +23,55 @@ report_failure(const struct update_received *p, const char *what)
 	return false;
 }
 
-/* Whether nobody else can write the file after it was verified. */
-static bool
-is_ours(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
-	    st->st_nlink == 1 && (st->st_mode & 077) == 0;
-}
-
-/* Tries once. 1; 0: try again, another was faster; -1 after a message. */
-static int
-open_and_lock(struct update_received *p)
-{
-	struct stat st, named;
-
-	p->fd = openat(p->dir, p->name,
-	    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-	    0600);
-	if (p->fd == -1 && errno != ELOOP)
-		return report_failure(p, "cannot make"), -1;
-	if (p->fd == -1 || fstat(p->fd, &st) == -1 || !is_ours(&st)) {
-		if (unlinkat(p->dir, p->name, 0) == -1 && errno != ENOENT)
-			return report_failure(p, "cannot remove"), -1;
-		return 0;
-	}
-	if (flock(p->fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno != EWOULDBLOCK)
-			return report_failure(p, "cannot lock"), -1;
-		cli_error("%s: another keyveto update of it is running; wait "
-			  "for its end",
-		    p->path);
-		return -1;
-	}
-	/* The last holder of the lock may have renamed it to the filter. */
-	if (fstat(p->fd, &st) == -1 ||
-	    fstatat(p->dir, p->name, &named, AT_SYMLINK_NOFOLLOW) == -1 ||
-	    st.st_dev != named.st_dev || st.st_ino != named.st_ino)
-		return 0;
-	p->len = st.st_size;
-	return 1;
-}
-
 bool
 update_received_open(struct update_received *p, int dir, const char *name,
     const char *path)
 {
-	int r;
+	struct stat st, named;
 
 	p->dir = dir;
 	p->path = path;
-	p->fd = -1;
 	p->len = p->expected = 0;
+	p->named = false;
 	snprintf(p->name, sizeof(p->name), ".%.230s.keyveto-part", name);
-	while ((r = open_and_lock(p)) == 0) {
+	for (;;) {
+		p->fd = openat(dir, p->name,
+		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+			O_CLOEXEC,
+		    0600);
+		if (p->fd == -1 && errno != ELOOP)
+			return report_failure(p, "cannot make");
+		/* Nobody else may write the file after it was verified. */
+		if (p->fd == -1 || fstat(p->fd, &st) == -1 ||
+		    !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		    st.st_nlink != 1 || (st.st_mode & 077) != 0) {
+			if (unlinkat(dir, p->name, 0) == -1 &&
+			    errno != ENOENT) {
+				report_failure(p, "cannot remove");
+				break;
+			}
+		} else if (flock(p->fd, LOCK_EX | LOCK_NB) == -1) {
+			if (errno == EWOULDBLOCK)
+				cli_error("%s: another keyveto update of it is "
+					  "running; wait for its end",
+				    path);
+			else
+				report_failure(p, "cannot lock");
+			break;
+		} else if (fstat(p->fd, &st) == 0 &&
+		    fstatat(dir, p->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_dev == named.st_dev && st.st_ino == named.st_ino) {
+			p->len = st.st_size;
+			p->named = true;
+			return true;
+		}
+		/*
+		 * Try again: it was removed, or the last holder of the lock
+		 * renamed it to the filter.
+		 */
 		if (p->fd != -1)
 			close(p->fd);
 	}
-	p->named = r == 1;
-	if (p->named)
-		return true;
 	if (p->fd != -1)
 		close(p->fd);
 	p->fd = -1;

@@ -9,89 +9,30 @@
 #include <string.h>
 #include <strings.h>
 
+#include "command.h"
 #include "kv_words.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define TIMEOUT_MAX (7 * 86400)
 #define AGE_MAX 36500
 
-/* A keyword, how its argument is parsed, and where the value goes. */
-struct keyword {
-	const char *name;
-	bool (*read)(const char *text, void *value);
-	const char *wanted; /* what it needs, in messages */
-	size_t offset;
-};
+/* What the argument of a keyword is. */
+enum kind { TEXT, PATH, PROXY, SECONDS, DAYS, SIZE, RATE };
 
 static bool
-read_text(const char *text, void *value)
-{
-	*(const char **)value = text;
-	return true;
-}
-
-static bool
-read_path(const char *text, void *value)
-{
-	*(const char **)value = text;
-	return text[0] == '/';
-}
-
-static bool
-read_proxy(const char *text, void *value)
-{
-	*(const char **)value = strcasecmp(text, "none") == 0 ? "" : text;
-	return true;
-}
-
-/* Parses leading digits; *endp is behind them. */
-static bool
-read_digits(const char *text, uint64_t *np, char **endp)
-{
-	unsigned long long n;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	n = strtoull(text, endp, 10);
-	*np = n;
-	return errno == 0;
-}
-
-static bool
-read_number(const char *text, uint64_t max, void *value)
-{
-	uint64_t n;
-	char *end;
-
-	if (!read_digits(text, &n, &end) || *end != '\0' || n == 0 || n > max)
-		return false;
-	*(uint64_t *)value = n;
-	return true;
-}
-
-static bool
-read_seconds(const char *text, void *value)
-{
-	return read_number(text, TIMEOUT_MAX, value);
-}
-
-static bool
-read_days(const char *text, void *value)
-{
-	return read_number(text, AGE_MAX, value);
-}
-
-static bool
-read_size(const char *text, void *value)
+read_size(const char *text, uint64_t *bytesp)
 {
 	static const char units[] = "KMGT";
 	const char *unit;
 	unsigned int shift = 0;
-	uint64_t n;
+	unsigned long long n;
 	char *end;
 
-	if (!read_digits(text, &n, &end) || n == 0)
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno != 0 || n == 0)
 		return false;
 	if (*end != '\0') {
 		unit = strchr(units, toupper((unsigned char)*end));
@@ -101,17 +42,38 @@ read_size(const char *text, void *value)
 	}
 	if (n > (uint64_t)INT64_MAX >> shift)
 		return false;
-	*(uint64_t *)value = n << shift;
+	*bytesp = n << shift;
 	return true;
 }
 
+/* Sets the value, whose type follows from kind. */
 static bool
-read_rate(const char *text, void *value)
+read_value(enum kind kind, const char *text, void *value)
 {
 	double rate;
 	char *end;
 
-	if (text[strspn(text, "0123456789.eE-")] != '\0' || *text == '\0')
+	switch (kind) {
+	case TEXT:
+	case PATH:
+		*(const char **)value = text;
+		return kind == TEXT || text[0] == '/';
+	case PROXY:
+		*(const char **)value = strcasecmp(text, "none") == 0 ?
+		    "" :
+		    text;
+		return true;
+	case SECONDS:
+		return cli_read_number(text, 1, TIMEOUT_MAX, value);
+	case DAYS:
+		return cli_read_number(text, 1, AGE_MAX, value);
+	case SIZE:
+		return read_size(text, value);
+	case RATE:
+		break;
+	}
+	/* strtod also takes "nan", "inf" and hexadecimal. */
+	if (text[strspn(text, "0123456789.eE-")] != '\0')
 		return false;
 	rate = strtod(text, &end);
 	if (*end != '\0' || !(rate > 0 && rate < 1))
@@ -120,23 +82,26 @@ read_rate(const char *text, void *value)
 	return true;
 }
 
+/* The keywords, what each needs, in messages, and where its value goes. */
 #define AT(member) offsetof(struct update_settings, member)
-static const struct keyword keywords[] = {
-	{ "AllowedSigners", read_path, "an absolute path",
-	    AT(allowed_signers) },
-	{ "CAFile", read_path, "an absolute path", AT(ca_file) },
-	{ "Identity", read_text, "a name", AT(identity) },
-	{ "MaxAge", read_days, "days, 1 to 36500", AT(max_age) },
-	{ "MaxFalsePositives", read_rate, "a number between 0 and 1",
-	    AT(max_rate) },
-	{ "MaxSize", read_size, "a number of bytes, K, M, G or T after it",
+static const struct keyword {
+	const char *name;
+	enum kind kind;
+	const char *wanted;
+	size_t offset;
+} keywords[] = {
+	{ "AllowedSigners", PATH, "an absolute path", AT(allowed_signers) },
+	{ "CAFile", PATH, "an absolute path", AT(ca_file) },
+	{ "Identity", TEXT, "a name", AT(identity) },
+	{ "MaxAge", DAYS, "days, 1 to 36500", AT(max_age) },
+	{ "MaxFalsePositives", RATE, "a number between 0 and 1", AT(max_rate) },
+	{ "MaxSize", SIZE, "a number of bytes, K, M, G or T after it",
 	    AT(max_bytes) },
-	{ "Proxy", read_proxy, "a URL", AT(proxy) },
-	{ "SignatureURL", read_text, "a URL", AT(signature_url) },
-	{ "StallTimeout", read_seconds, "seconds, 1 to 604800",
-	    AT(stall_timeout) },
-	{ "Timeout", read_seconds, "seconds, 1 to 604800", AT(timeout) },
-	{ "URL", read_text, "a URL", AT(url) },
+	{ "Proxy", PROXY, "a URL", AT(proxy) },
+	{ "SignatureURL", TEXT, "a URL", AT(signature_url) },
+	{ "StallTimeout", SECONDS, "seconds, 1 to 604800", AT(stall_timeout) },
+	{ "Timeout", SECONDS, "seconds, 1 to 604800", AT(timeout) },
+	{ "URL", TEXT, "a URL", AT(url) },
 };
 #define COUNT (sizeof(keywords) / sizeof(keywords[0]))
 
@@ -161,12 +126,8 @@ mistake(const struct parser *ps, const char *fmt, ...)
 	return false;
 }
 
-/*
- * Sets the value of keyword i. If it is repeated, the first counts, but all are
- * checked. False with a reason.
- */
 static bool
-set_value(struct parser *ps, size_t i, const char *text)
+parse_line(struct parser *ps, char *line)
 {
 	/* Room for any of the values. */
 	union {
@@ -174,19 +135,6 @@ set_value(struct parser *ps, size_t i, const char *text)
 		uint64_t number;
 		double rate;
 	} spare;
-	const struct keyword *k = &keywords[i];
-	void *value = ps->seen[i] ? (void *)&spare : (char *)ps->s + k->offset;
-
-	ps->seen[i] = true;
-	/* Do not print the value: it may hold a password. */
-	return text[0] != '\0' && k->read(text, value) ?
-	    true :
-	    mistake(ps, "%s needs %s", k->name, k->wanted);
-}
-
-static bool
-parse_line(struct parser *ps, char *line)
-{
 	char *word[KV_WORDS_MAX];
 	const char *why = NULL;
 	int n = kv_words_split(line, word, &why);
@@ -196,14 +144,23 @@ parse_line(struct parser *ps, char *line)
 	if (n == 0)
 		return true;
 	for (size_t i = 0; i < COUNT; i++) {
-		if (strcasecmp(word[0], keywords[i].name) != 0)
+		const struct keyword *k = &keywords[i];
+		void *value = (char *)ps->s + k->offset;
+
+		if (strcasecmp(word[0], k->name) != 0)
 			continue;
-		if (n != 2)
-			return mistake(ps,
-			    n > 2 ? "%s takes one argument" :
-				    "%s needs an argument",
-			    keywords[i].name);
-		return set_value(ps, i, word[1]);
+		if (n > 2)
+			return mistake(ps, "%s takes one argument", k->name);
+		if (n < 2)
+			return mistake(ps, "%s needs an argument", k->name);
+		/* If repeated, the first counts, but all are checked. */
+		if (ps->seen[i])
+			value = &spare;
+		ps->seen[i] = true;
+		if (word[1][0] != '\0' && read_value(k->kind, word[1], value))
+			return true;
+		/* Do not print the value: it may hold a password. */
+		return mistake(ps, "%s needs %s", k->name, k->wanted);
 	}
 	return mistake(ps, "unknown keyword \"%.200s\"", word[0]);
 }
@@ -236,9 +193,10 @@ update_settings_parse(const char *text, size_t len, const char *path,
 	memcpy(s->text, text, len);
 	end = s->text + len;
 	for (line = s->text; line < end; ps.line++) {
-		char *nl = memchr(line, '\n', (size_t)(end - line));
-		char *stop = nl != NULL ? nl : end;
+		char *stop = memchr(line, '\n', (size_t)(end - line));
 
+		if (stop == NULL)
+			stop = end;
 		*stop = '\0';
 		if (memchr(line, '\0', (size_t)(stop - line)) != NULL)
 			return mistake(&ps, "NUL byte");

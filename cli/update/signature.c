@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/signature.h"
+#include "update/update.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "host/program.h"
 #include "host/write.h"
 
+#define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
+#define SIGNATURE_NAMESPACE "keyveto-filter"
 /* The most of ssh-keygen's output that is kept. */
 #define ANSWER_BYTES 512
-
 #define SECONDS 600
 
 /* Opens the same file again, with an offset of its own. */
@@ -85,23 +85,18 @@ run_keygen(int data, int signature, int allowed, const char *identity,
 	return error;
 }
 
-/* Returns a file without a name that holds the bytes; -1 with errno. */
-static int
-make_memory_file(const void *p, size_t len)
+bool
+signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
+    const char *identity, const char *shown)
 {
-	int fd = memfd_create("signature", MFD_CLOEXEC);
+	char answer[ANSWER_BYTES] = "";
+	int file = memfd_create("signature", MFD_CLOEXEC), status = 0, error;
 
-	if (fd != -1 && write_all(fd, p, len))
-		return fd;
-	if (fd != -1)
-		close(fd);
-	return -1;
-}
-
-static bool
-report_verdict(int error, int status, const char *answer, const char *identity,
-    const char *shown)
-{
+	error = file == -1 || !write_all(file, signature, len) ?
+	    errno :
+	    run_keygen(fd, file, allowed_signers, identity, answer, &status);
+	if (file != -1)
+		close(file);
 	if (error == ENOENT)
 		cli_error("%s: %s cannot be run; install openssh-client", shown,
 		    SIGNATURE_KEYGEN_PATH);
@@ -118,20 +113,4 @@ report_verdict(int error, int status, const char *answer, const char *identity,
 		    "into AllowedSigners",
 		    shown, identity, answer);
 	return error == 0 && status == 0;
-}
-
-bool
-signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
-    const char *identity, const char *shown)
-{
-	char answer[ANSWER_BYTES] = "";
-	const int file = make_memory_file(signature, len);
-	int status = 0,
-	    error = file == -1 ?
-	    errno :
-	    run_keygen(fd, file, allowed_signers, identity, answer, &status);
-
-	if (file != -1)
-		close(file);
-	return report_verdict(error, status, answer, identity, shown);
 }

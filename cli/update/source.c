@@ -18,49 +18,40 @@ static int
 open_trusted(const char *path)
 {
 	char absolute[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err r;
 	int fd = -1;
 
-	if (realpath(path, absolute) == NULL) {
+	if (realpath(path, absolute) == NULL)
 		cli_error("%s: %s", path, strerror(errno));
-		return -1;
-	}
-	switch (kv_trusted_open(absolute, geteuid(), &fd, why)) {
-	case KV_OK:
-		return fd;
-	case KV_ERR_SYSTEM:
-		cli_error("%s", why);
-		return -1;
-	default:
-		cli_error("%s; correct owner and mode, since it decides what "
-			  "is installed",
-		    why);
-		return -1;
-	}
+	else if ((r = kv_trusted_open(absolute, geteuid(), &fd, why)) != KV_OK)
+		cli_error("%s%s", why,
+		    r == KV_ERR_SYSTEM ?
+			"" :
+			"; correct owner and mode, since it decides what is "
+			"installed");
+	return fd;
 }
 
-static bool
-is_trusted(const char *path)
+/* Returns given; without it, the default path, or NULL if that is missing. */
+static const char *
+choose_path(const char *given, const char *path)
 {
-	int fd = open_trusted(path);
-
-	if (fd != -1)
-		close(fd);
-	return fd != -1;
+	if (given != NULL)
+		return given;
+	return access(path, F_OK) == 0 || errno != ENOENT ? path : NULL;
 }
 
 static bool
-read_settings(struct update_source *s, const char *path)
+read_settings(struct update_source *s, const struct update_options *o)
 {
 	static char text[UPDATE_SETTINGS_MAX_BYTES + 1];
+	const char *path = choose_path(o->settings_path, UPDATE_SETTINGS_PATH);
 	char why[UPDATE_SETTINGS_WHY_BYTES];
 	ssize_t len;
 	int fd;
 
-	if (path == NULL && access(UPDATE_SETTINGS_PATH, F_OK) == -1 &&
-	    errno == ENOENT)
-		return true;
 	if (path == NULL)
-		path = UPDATE_SETTINGS_PATH;
+		return true;
 	if ((fd = open_trusted(path)) == -1)
 		return false;
 	len = read_all(fd, text, sizeof(text));
@@ -82,18 +73,15 @@ read_settings(struct update_source *s, const char *path)
 static const char *
 find_filter(struct update_source *s, const struct update_options *o)
 {
-	const char *path = o->judge.config;
+	const char *path = choose_path(o->judge.config, KV_CONFIG_PATH);
 	char why[KV_CONFIG_WHY_BYTES];
 	enum kv_err r;
 	int fd;
 
 	if (o->judge.n_filters > 0)
 		return o->judge.filter[0];
-	if (path == NULL && access(KV_CONFIG_PATH, F_OK) == -1 &&
-	    errno == ENOENT)
-		return KV_CONFIG_FILTER_PATH;
 	if (path == NULL)
-		path = KV_CONFIG_PATH;
+		return KV_CONFIG_FILTER_PATH;
 	if ((fd = open_trusted(path)) == -1)
 		return NULL;
 	r = kv_config_read(fd, path, &s->config, why);
@@ -104,28 +92,19 @@ find_filter(struct update_source *s, const struct update_options *o)
 	return NULL;
 }
 
-static bool
-open_signers(struct update_source *s)
-{
-	const char *path = s->settings.allowed_signers;
-
-	if ((s->signers = open_trusted(path)) == -1)
-		return false;
-	if (update_notes_signers(s->signers, s->settings.identity,
-		s->signers_name))
-		return true;
-	cli_error("%s: %s", path, strerror(errno));
-	return false;
-}
-
 /* Sets the places of the filter and of its signature. False after a message. */
 static bool
 find_places(struct update_source *s, const struct update_options *o)
 {
 	const char *url = o->url != NULL ? o->url : s->settings.url;
+	const char *signers = s->settings.allowed_signers;
+	int ca;
 
-	if (s->settings.ca_file != NULL && !is_trusted(s->settings.ca_file))
-		return false;
+	if (s->settings.ca_file != NULL) {
+		if ((ca = open_trusted(s->settings.ca_file)) == -1)
+			return false;
+		close(ca);
+	}
 	if (url == NULL) {
 		cli_error("no URL to fetch a filter from: give one, or set URL "
 			  "in %s",
@@ -133,18 +112,22 @@ find_places(struct update_source *s, const struct update_options *o)
 					       UPDATE_SETTINGS_PATH);
 		return false;
 	}
-	if (!fetch_place_parse(url, &s->from))
+	if (!fetch_place_parse(url, "", &s->from))
 		return false;
-	update_notes_source(s->from.url != NULL ? s->from.url : s->from.path,
-	    s->name);
-	if (s->settings.allowed_signers == NULL)
+	update_notes_source(s->from.where, s->name);
+	if (signers == NULL)
 		return true;
+	if ((s->signers = open_trusted(signers)) == -1)
+		return false;
+	if (!update_notes_signers(s->signers, s->settings.identity,
+		s->signers_name)) {
+		cli_error("%s: %s", signers, strerror(errno));
+		return false;
+	}
 	/* SignatureURL is only for the file of URL. */
-	return open_signers(s) &&
-	    (s->settings.signature_url != NULL && o->url == NULL ?
-		    fetch_place_parse(s->settings.signature_url,
-			&s->signature) :
-		    fetch_place_signature(&s->from, &s->signature));
+	return s->settings.signature_url != NULL && o->url == NULL ?
+	    fetch_place_parse(s->settings.signature_url, "", &s->signature) :
+	    fetch_place_parse(url, ".sig", &s->signature);
 }
 
 bool
@@ -154,8 +137,7 @@ update_source_open(struct update_source *s, const struct update_options *o,
 	*s = (struct update_source){ .signers = -1 };
 	update_settings_defaults(&s->settings);
 	kv_config_defaults(&s->config);
-	if (!read_settings(s, o->settings_path) ||
-	    (*pathp = find_filter(s, o)) == NULL ||
+	if (!read_settings(s, o) || (*pathp = find_filter(s, o)) == NULL ||
 	    (!o->rollback && !find_places(s, o)))
 		return false;
 	s->limits = (struct fetch_limits){

@@ -6,10 +6,18 @@
 #ifndef CLI_UPDATE_SOURCE_H
 #define CLI_UPDATE_SOURCE_H
 
+#include "command.h"
 #include "update/fetch.h"
 #include "update/notes.h"
-#include "update/options.h"
 #include "update/settings.h"
+
+/* The options of keyveto update. */
+struct update_options {
+	struct cli_judge_options judge;
+	const char *settings_path; /* NULL: the default, if it exists */
+	const char *url;	   /* NULL: that of the settings */
+	int force, dry_run, quiet, rollback;
+};
 
 struct update_source {
 	struct update_settings settings;

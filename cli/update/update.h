@@ -9,7 +9,6 @@
 
 #include "update/installed.h"
 #include "update/notes.h"
-#include "update/options.h"
 #include "update/received.h"
 #include "update/source.h"
 
@@ -22,6 +21,8 @@ struct update {
 	bool unwanted;	/* the server's filter was rolled back */
 	bool keep_part; /* the next run can resume it */
 	bool replaced;	/* the new filter is in place */
+	/* The new filter, if UPDATE_REPLACED. */
+	struct filter_facts fresh;
 };
 
 /* The result. The zero value is failure. */
@@ -37,9 +38,17 @@ enum update_outcome {
  */
 enum update_outcome update_install(struct update *u);
 
-/* update/report.c: print a line on standard output, unless with --quiet. */
-void update_report_replaced(const struct update *u,
-    const struct filter_facts *fresh, const char *verb);
-void update_report_current(const struct update *u);
+/* update/signature.c: SSH signatures of files, checked by ssh-keygen -Y. */
+
+#define SIGNATURE_MAX_BYTES (64 * 1024)
+
+/*
+ * Whether signature, of len bytes, is a good signature of the whole file fd by
+ * a key that the file allowed_signers lists for identity. The caller closes
+ * both descriptors; their offsets stay. False after a message; shown is the
+ * signature's source.
+ */
+bool signature_verify(int fd, const void *signature, size_t len,
+    int allowed_signers, const char *identity, const char *shown);
 
 #endif
