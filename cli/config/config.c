@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/read.h"
+#include "host/io.h"
 
 static const struct cli_command *const commands[] = {
 	&config_check,
@@ -41,7 +41,7 @@ config_read_fd(int fd, const char *path, struct config_text *t)
 	ssize_t n = -1;
 
 	*t = (struct config_text){ .text = malloc(cap + 1) };
-	if (t->text == NULL || (n = read_all(fd, t->text, cap)) == -1) {
+	if (t->text == NULL || (n = io_read(fd, t->text, cap)) == -1) {
 		cli_error("%s: %s", path, strerror(errno));
 		free(t->text);
 		t->text = NULL;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "host/replace.h"
-#include "host/write.h"
+#include "host/io.h"
 
 /*
  * Sets folder to the directory of the file at path, links resolved. The file
@@ -119,7 +119,7 @@ config_copy_open(struct config_copy *c, const char *path)
 static bool
 write_copy(int fd, const struct config_text *t)
 {
-	return write_all(fd, t->text, t->len) && fchmod(fd, 0600) == 0 &&
+	return io_write(fd, t->text, t->len) && fchmod(fd, 0600) == 0 &&
 	    fsync(fd) == 0;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,93 +57,88 @@ split_command(char *in, const char *word[static WORDS_MAX])
 	}
 }
 
-static const char *
-chosen_editor(const char **variablep)
+static void
+ignore_signal(int sig)
 {
-	static const char *const variables[] = { "VISUAL", "EDITOR" };
-
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = getenv(variables[i]);
-
-		*variablep = variables[i];
-		if (value != NULL && value[strspn(value, BLANKS)] != '\0')
-			return value;
-	}
-	*variablep = NULL;
-	return NULL;
+	(void)sig;
 }
 
-/* Whether the editor ended with status 0. False after a message. */
-static bool
-report_exit(int error, int status, const char *name)
-{
-	if (error != 0)
-		cli_error("%s: cannot be run: %s; name an editor in VISUAL "
-			  "or EDITOR",
-		    name, strerror(error));
-	else if (WIFSIGNALED(status))
-		cli_error("%s: the editor was ended by signal %d", name,
-		    WTERMSIG(status));
-	else if (WEXITSTATUS(status) != 0)
-		cli_error("%s: the editor ended with status %d", name,
-		    WEXITSTATUS(status));
-	else
-		return true;
-	return false;
-}
-
-/*
- * Runs the n words, or the first fallback that exists, on path. Returns 0 with
- * *statusp, or an errno.
- */
+/* Runs word, while ^C and ^\ end only the editor. As program_run. */
 static int
-run_words(const char **word, int n, const char *path, int *statusp)
+run_on_terminal(const char *const *word, int *statusp)
 {
-	struct program editor = {
-		.argv = word,
-		.env = environ,
-		.has_terminal = true,
-	};
-	int error = ENOENT;
+	/* Unlike SIG_IGN, the editor does not inherit a handler. */
+	const struct sigaction ignore = { .sa_handler = ignore_signal };
+	static const int signals[] = { SIGINT, SIGQUIT };
+	struct program editor = { .argv = word, .env = environ };
+	struct sigaction was[2];
+	int error;
 
 	program_fds(&editor, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
-	if (n > 0) {
-		word[n] = path;
-		word[n + 1] = NULL;
-		return program_run(&editor, statusp);
+	for (size_t i = 0; i < 2; i++) {
+		sigaction(signals[i], NULL, &was[i]);
+		if (was[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &ignore, NULL);
 	}
-	for (size_t i = 0;
-	     error == ENOENT && i < sizeof(fallbacks) / sizeof(fallbacks[0]);
-	     i++) {
-		word[0] = fallbacks[i];
-		word[1] = path;
-		word[2] = NULL;
-		error = program_run(&editor, statusp);
-	}
+	error = program_run(&editor, statusp);
+	for (size_t i = 0; i < 2; i++)
+		sigaction(signals[i], &was[i], NULL);
 	return error;
 }
 
 bool
 editor_run(const char *path)
 {
-	const char *variable, *value = chosen_editor(&variable);
-	char *copy = strdup(value != NULL ? value : "");
+	static const char *const variables[] = { "VISUAL", "EDITOR" };
 	const char *word[WORDS_MAX + 2];
-	int n, error, status = 0;
+	int n = 0, error = ENOENT, status = 0;
+	char *copy = NULL;
 	bool ok = false;
 
-	if (copy == NULL)
-		cli_error("%s", strerror(errno));
-	else if ((n = split_command(copy, word)) == -1)
-		cli_error(
-		    "%s: %s: no command can be made of it: a quote is open, or "
-		    "it has too many words",
-		    variable, value);
-	else {
-		fflush(stdout);
-		error = run_words(word, n, path, &status);
-		ok = report_exit(error, status, word[0]);
+	for (size_t i = 0; i < 2 && n == 0; i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value == NULL || value[strspn(value, BLANKS)] == '\0')
+			continue;
+		if ((copy = strdup(value)) == NULL) {
+			cli_error("%s", strerror(errno));
+			return false;
+		}
+		if ((n = split_command(copy, word)) == -1) {
+			cli_error(
+			    "%s: %s: no command can be made of it: a quote is "
+			    "open, or it has too many words",
+			    variables[i], value);
+			free(copy);
+			return false;
+		}
 	}
+	fflush(stdout);
+	if (n > 0) {
+		word[n] = path;
+		word[n + 1] = NULL;
+		error = run_on_terminal(word, &status);
+	}
+	for (size_t i = 0; n == 0 && error == ENOENT &&
+	     i < sizeof(fallbacks) / sizeof(fallbacks[0]);
+	     i++) {
+		word[0] = fallbacks[i];
+		word[1] = path;
+		word[2] = NULL;
+		error = run_on_terminal(word, &status);
+	}
+	if (error != 0)
+		cli_error("%s: cannot be run: %s; name an editor in VISUAL "
+			  "or EDITOR",
+		    word[0], strerror(error));
+	else if (WIFSIGNALED(status))
+		cli_error("%s: the editor was ended by signal %d", word[0],
+		    WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 0)
+		cli_error("%s: the editor ended with status %d", word[0],
+		    WEXITSTATUS(status));
+	else
+		ok = true;
 	free(copy);
 	return ok;
 }

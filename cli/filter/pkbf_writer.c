@@ -13,7 +13,7 @@
 
 #include "command.h"
 #include "filter/filter.h"
-#include "host/write.h"
+#include "host/io.h"
 
 #define COPY_BYTES (1024 * 1024)
 /* Zeros are not written, in blocks of this size: a page on most systems. */
@@ -159,7 +159,7 @@ pkbf_writer_start(struct pkbf_writer *w, const struct kv_pkbf_header *h)
 static bool
 write_at(const struct pkbf_writer *w, const uint8_t *p, size_t len, off_t at)
 {
-	return write_all_at(w->file.fd, p, len, at) ||
+	return io_write_at(w->file.fd, p, len, at) ||
 	    filter_failed(w->file.path, "cannot be written");
 }
 

@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "host/io.h"
 
 #define LENGTH_BYTES 4
 
@@ -23,21 +26,12 @@ store_u32(uint8_t *p, uint32_t n)
 	p[3] = (uint8_t)n;
 }
 
-/* Writes the finished records. If that fails, the parent is gone. */
-static void
-write_finished(struct record_out *o)
+/* If the records cannot be written, the parent is gone. */
+void
+record_flush(struct record_out *o)
 {
-	size_t sent = 0;
-
-	while (sent < o->start) {
-		ssize_t n = write(o->fd, o->buf + sent, o->start - sent);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			_exit(1);
-		sent += (size_t)n;
-	}
+	if (!io_write(o->fd, o->buf, o->start))
+		_exit(1);
 	memmove(o->buf, o->buf + o->start, o->len - o->start);
 	o->len -= o->start;
 	o->start = 0;
@@ -47,7 +41,7 @@ static uint8_t *
 reserve_bytes(struct record_out *o, size_t n)
 {
 	if (n > sizeof(o->buf) - o->len)
-		write_finished(o);
+		record_flush(o);
 	if (n > sizeof(o->buf) - o->len)
 		_exit(1);
 	o->len += n;
@@ -90,12 +84,6 @@ record_end(struct record_out *o)
 	store_u32(o->buf + o->start,
 	    (uint32_t)(o->len - o->start - LENGTH_BYTES));
 	o->start = o->len;
-}
-
-void
-record_flush(struct record_out *o)
-{
-	write_finished(o);
 }
 
 static bool
@@ -208,12 +196,12 @@ child_keep(int fd)
 static bool
 close_others(unsigned int first)
 {
-	const unsigned int kept = (unsigned int)kept_fd;
-
-	if (kept_fd == -1 || kept < first)
-		return close_range(first, ~0U, 0) == 0;
-	return (kept == first || close_range(first, kept - 1, 0) == 0) &&
-	    close_range(kept + 1, ~0U, 0) == 0;
+	if (kept_fd != -1) {
+		if (close_range(first, (unsigned int)kept_fd - 1, 0) == -1)
+			return false;
+		first = (unsigned int)kept_fd + 1;
+	}
+	return close_range(first, ~0U, 0) == 0;
 }
 
 /*
@@ -224,18 +212,17 @@ static void
 run_child(int fd, void (*work)(struct record_out *, void *), void *arg)
 {
 	static struct record_out out;
-	const int kept = STDERR_FILENO + 1;
 	int null = open("/dev/null", O_RDWR);
 
 	/* fd or null may be 0 to 3, if the parent had those closed. */
-	fd = fcntl(fd, F_DUPFD, kept);
+	out.fd = STDERR_FILENO + 1;
+	fd = fcntl(fd, F_DUPFD, out.fd);
 	if (null == -1 || fd == -1 || dup2(null, STDIN_FILENO) == -1 ||
-	    dup2(null, STDOUT_FILENO) == -1 || dup2(fd, kept) == -1 ||
-	    !close_others((unsigned int)kept + 1))
+	    dup2(null, STDOUT_FILENO) == -1 || dup2(fd, out.fd) == -1 ||
+	    !close_others((unsigned int)out.fd + 1))
 		_exit(1);
 	signal(SIGPIPE, SIG_DFL);
 	child_die_with_parent();
-	out.fd = kept;
 	work(&out, arg);
 	record_flush(&out);
 	_exit(0);
@@ -275,6 +262,24 @@ child_wait(struct child *c)
 		;
 	*c = (struct child){ .pid = -1, .fd = -1 };
 	return status;
+}
+
+uint8_t
+child_take_text(struct child *c, char *text, size_t cap)
+{
+	struct record_in in = { 0 };
+	struct kv_bytes payload;
+	struct kv_span s;
+	uint8_t tag = 0;
+	bool bad;
+
+	while (record_fill(&in, c->fd) > 0)
+		;
+	if (record_next(&in, &tag, &payload, &bad) &&
+	    kv_bytes_get_string(&payload, &s) == KV_OK)
+		snprintf(text, cap, "%.*s", (int)s.len, (const char *)s.p);
+	record_in_free(&in);
+	return child_wait(c) == 0 ? tag : 0;
 }
 
 void

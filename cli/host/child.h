@@ -85,6 +85,12 @@ void child_die_with_parent(void);
 /* Waits for the end, closes c->fd, returns the status of waitpid(2). */
 int child_wait(struct child *c);
 /*
+ * Waits for the end of a child whose one record is a string, and copies the
+ * string to text, cut off at cap - 1 bytes. Returns the record's tag. Without a
+ * record, text stays as it is. 0 without a record, or if the child failed.
+ */
+uint8_t child_take_text(struct child *c, char *text, size_t cap);
+/*
  * Kills a child and closes c->fd. Waits 0.2 s at most: a child that hangs in
  * the kernel, as on a dead file server, is left behind.
  */

@@ -22,18 +22,12 @@ struct walk {
 	bool linked; /* the last name was a link */
 };
 
-/* Prints what, with the text of errno. Always false. */
+/* Prints what, and the text of error unless it is 0. Always false. */
 static bool
-report_errno(const struct walk *w, const char *what)
+report_failure(const struct walk *w, const char *what, int error)
 {
-	cli_error("%s: %s: %s", w->path, what, strerror(errno));
-	return false;
-}
-
-static bool
-report_reason(const struct walk *w, const char *why)
-{
-	cli_error("%s: %s", w->path, why);
+	cli_error("%s: %s%s%s", w->path, what, error != 0 ? ": " : "",
+	    error != 0 ? strerror(error) : "");
 	return false;
 }
 
@@ -42,7 +36,7 @@ static bool
 enter_directory(struct walk *w, int fd)
 {
 	if (fd == -1)
-		return report_errno(w, "its directory");
+		return report_failure(w, "its directory", errno);
 	if (w->dir != -1)
 		close(w->dir);
 	w->dir = fd;
@@ -54,25 +48,6 @@ enter_start(struct walk *w, const char *path)
 {
 	return enter_directory(w,
 	    open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
-/* Moves the next name from w->rest to w->name, "" at the end. */
-static bool
-move_next_name(struct walk *w)
-{
-	const char *p = w->rest + strspn(w->rest, "/");
-	size_t len = strcspn(p, "/");
-
-	if (len > NAME_MAX) {
-		errno = ENAMETOOLONG;
-		return report_errno(w, "cannot be found");
-	}
-	memcpy(w->name, p, len);
-	w->name[len] = '\0';
-	p += len;
-	p += strspn(p, "/");
-	memmove(w->rest, p, strlen(p) + 1);
-	return true;
 }
 
 /* Whether to follow the link w->name (place.h). False after a message. */
@@ -92,7 +67,7 @@ may_follow_link(const struct walk *w, const struct stat *link)
 		return false;
 	}
 	if (fstat(w->dir, &dir) == -1)
-		return report_errno(w, "cannot be found");
+		return report_failure(w, "cannot be found", errno);
 	if (dir.st_uid == 0 &&
 	    ((dir.st_mode & 022) == 0 || (dir.st_mode & S_ISVTX) != 0))
 		return true;
@@ -106,77 +81,70 @@ may_follow_link(const struct walk *w, const struct stat *link)
 
 /* Puts the target of a link before w->rest. False after a message. */
 static bool
-follow_link(struct walk *w, int link, const struct stat *st)
+follow_link(struct walk *w, int link)
 {
 	char target[PATH_MAX], rest[PATH_MAX];
 	ssize_t n;
 	int len;
 
-	if (!may_follow_link(w, st))
-		return false;
-	if (++w->links > LINKS_MAX) {
-		errno = ELOOP;
-		return report_errno(w, "cannot be found");
-	}
+	if (++w->links > LINKS_MAX)
+		return report_failure(w, "cannot be found", ELOOP);
 	n = readlinkat(link, "", target, sizeof(target) - 1);
 	if (n <= 0)
-		return report_errno(w, "cannot be found");
+		return report_failure(w, "cannot be found", errno);
 	target[n] = '\0';
 	w->linked = w->linked || w->rest[0] == '\0';
 	memcpy(rest, w->rest, sizeof(rest));
 	len = snprintf(w->rest, sizeof(w->rest), "%s/%s", target, rest);
-	if (len < 0 || (size_t)len >= sizeof(w->rest)) {
-		errno = ENAMETOOLONG;
-		return report_errno(w, "cannot be found");
-	}
+	if (len < 0 || (size_t)len >= sizeof(w->rest))
+		return report_failure(w, "cannot be found", ENAMETOOLONG);
 	return target[0] != '/' || enter_start(w, target);
-}
-
-/* Sets *foundp if the file may be new. False after a message. */
-static bool
-accept_new_file(const struct walk *w, bool last, bool *foundp)
-{
-	if (errno != ENOENT)
-		return report_errno(w, "cannot be found");
-	if (w->linked)
-		return report_reason(w,
-		    "a symbolic link to a file that does not "
-		    "exist; remove the link, or name that file");
-	if (!last)
-		return report_errno(w, "its directory");
-	*foundp = true;
-	return true;
 }
 
 /* Walks one name; *foundp: it is the file's. False after a message. */
 static bool
 walk_name(struct walk *w, bool *foundp)
 {
+	const char *next = w->rest + strspn(w->rest, "/");
+	const size_t len = strcspn(next, "/");
 	struct stat st;
 	bool last, ok;
 	int fd;
 
-	if (!move_next_name(w))
-		return false;
-	if (w->name[0] == '\0')
-		return report_reason(w, "not a regular file");
+	if (len > NAME_MAX)
+		return report_failure(w, "cannot be found", ENAMETOOLONG);
+	if (len == 0)
+		return report_failure(w, "not a regular file", 0);
+	memcpy(w->name, next, len);
+	w->name[len] = '\0';
+	next += len;
+	next += strspn(next, "/");
+	memmove(w->rest, next, strlen(next) + 1);
 	last = w->rest[0] == '\0';
+
 	fd = openat(w->dir, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd == -1)
-		return accept_new_file(w, last, foundp);
+	if (fd == -1 && errno != ENOENT)
+		return report_failure(w, "cannot be found", errno);
+	if (fd == -1 && w->linked)
+		return report_failure(w,
+		    "a symbolic link to a file that does not exist; remove "
+		    "the link, or name that file",
+		    0);
+	if (fd == -1) {
+		*foundp = last;
+		return last || report_failure(w, "its directory", ENOENT);
+	}
 	if (fstat(fd, &st) == -1)
-		ok = report_errno(w, "cannot be found");
+		ok = report_failure(w, "cannot be found", errno);
 	else if (S_ISLNK(st.st_mode))
-		ok = follow_link(w, fd, &st);
+		ok = may_follow_link(w, &st) && follow_link(w, fd);
 	else if (last)
 		ok = *foundp = S_ISREG(st.st_mode) ||
-		    report_reason(w, "not a regular file");
+		    report_failure(w, "not a regular file", 0);
 	else if (S_ISDIR(st.st_mode))
 		return enter_directory(w, fd);
-	else {
-		errno = ENOTDIR;
-		ok = report_errno(w, "cannot be found");
-	}
+	else
+		ok = report_failure(w, "cannot be found", ENOTDIR);
 	close(fd);
 	return ok;
 }
@@ -190,18 +158,16 @@ place_find(const char *path, int *dirp, char name[static NAME_MAX + 1])
 
 	*dirp = -1;
 	if (len == 0 || path[len - 1] == '/')
-		return report_reason(&w, "not the name of a file");
-	if (len >= sizeof(w.rest)) {
-		errno = ENAMETOOLONG;
-		return report_errno(&w, "cannot be found");
-	}
+		return report_failure(&w, "not the name of a file", 0);
+	if (len >= sizeof(w.rest))
+		return report_failure(&w, "cannot be found", ENAMETOOLONG);
 	memcpy(w.rest, path, len + 1);
 	ok = enter_start(&w, path);
 	while (ok && !found)
 		ok = walk_name(&w, &found);
 	if (ok) {
 		*dirp = openat(w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		ok = *dirp != -1 || report_errno(&w, "its directory");
+		ok = *dirp != -1 || report_failure(&w, "its directory", errno);
 		memcpy(name, w.name, sizeof(w.name));
 	}
 	if (w.dir != -1)

@@ -6,15 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "host/become.h"
 #include "host/child.h"
+#include "host/io.h"
 
 void
 program_fds(struct program *p, int in, int out, int err)
@@ -74,36 +72,11 @@ execute_program(const struct program *p)
 		execve(argv[0], argv, p->env != NULL ? p->env : plain);
 }
 
-/* The actions for the terminal's signals before ignore_terminal_signals. */
-struct terminal_signals {
-	struct sigaction interrupt, quit;
-};
-
-static void
-ignore_terminal_signals(struct terminal_signals *was)
-{
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
-
-	sigemptyset(&ignore.sa_mask);
-	sigaction(SIGINT, &ignore, &was->interrupt);
-	sigaction(SIGQUIT, &ignore, &was->quit);
-}
-
-static void
-restore_terminal_signals(const struct terminal_signals *was)
-{
-	sigaction(SIGINT, &was->interrupt, NULL);
-	sigaction(SIGQUIT, &was->quit, NULL);
-}
-
 static _Noreturn void
-become_program(const struct program *p, const struct terminal_signals *was,
-    int failure)
+become_program(const struct program *p, int failure)
 {
 	int error;
 
-	if (was != NULL)
-		restore_terminal_signals(was);
 	if (place_descriptors(p, &failure) &&
 	    (p->as == NULL ||
 		become_account(p->as->name, p->as->uid, p->as->gid))) {
@@ -119,9 +92,8 @@ become_program(const struct program *p, const struct terminal_signals *was,
 	_exit(127);
 }
 
-static bool
-start_program(const struct program *p, const struct terminal_signals *was,
-    struct program_process *process)
+bool
+program_start(const struct program *p, struct program_process *process)
 {
 	int failure[2], saved;
 
@@ -129,7 +101,7 @@ start_program(const struct program *p, const struct terminal_signals *was,
 	if (pipe2(failure, O_CLOEXEC) == -1)
 		return false;
 	if ((process->pid = fork()) == 0)
-		become_program(p, was, failure[1]);
+		become_program(p, failure[1]);
 	saved = errno;
 	close(failure[1]);
 	if (process->pid == -1) {
@@ -139,12 +111,6 @@ start_program(const struct program *p, const struct terminal_signals *was,
 	}
 	process->failure = failure[0];
 	return true;
-}
-
-bool
-program_start(const struct program *p, struct program_process *process)
-{
-	return start_program(p, NULL, process);
 }
 
 int
@@ -182,45 +148,24 @@ int
 program_run(const struct program *p, int *statusp)
 {
 	struct program_process process;
-	struct terminal_signals was;
-	int error;
 
-	if (p->has_terminal)
-		ignore_terminal_signals(&was);
-	error = start_program(p, p->has_terminal ? &was : NULL, &process) ?
+	return program_start(p, &process) ?
 	    program_wait(&process, statusp) :
 	    errno;
-	if (p->has_terminal)
-		restore_terminal_signals(&was);
-	return error;
-}
-
-static int64_t
-now_in_milliseconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 int
 program_read(int fd, unsigned int seconds,
     int (*take)(const void *p, size_t len, void *arg), void *arg)
 {
-	const int64_t end = now_in_milliseconds() + 1000 * (int64_t)seconds;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	const int64_t deadline = io_deadline(seconds);
 	char buf[16 * 1024];
 	ssize_t n;
 	int error;
 
 	for (;;) {
-		const int64_t left = end - now_in_milliseconds();
-
-		if (left <= 0)
+		if (!io_wait(fd, deadline))
 			return ETIMEDOUT;
-		if (poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left) != 1)
-			continue;
 		n = read(fd, buf, sizeof(buf));
 		if (n == -1 && errno == EINTR)
 			continue;

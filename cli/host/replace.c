@@ -14,7 +14,7 @@
 
 #include "command.h"
 #include "host/place.h"
-#include "host/write.h"
+#include "host/io.h"
 
 /* What replace_abandon removes: each name only while its flag is set. */
 static struct {
@@ -60,31 +60,22 @@ report_failure(const struct replace *r, const char *what)
 	return false;
 }
 
-/* Sets the four names that are made from name. */
-static void
+/* Sets r->name, and the names that belong to it. False after a message. */
+static bool
 set_names(struct replace *r, const char *name)
 {
+	if (strlen(name) > NAME_MAX - 16) {
+		cli_error("%s: the name is too long", r->path);
+		return false;
+	}
+	snprintf(r->name, sizeof(r->name), "%.240s", name);
 	snprintf(r->lock_name, sizeof(r->lock_name), ".%.240s.lock", name);
 	snprintf(r->new_name, sizeof(r->new_name), ".%.240s.keyveto-new", name);
 	snprintf(r->old_name, sizeof(r->old_name), ".%.240s.keyveto-old", name);
 	snprintf(r->previous_name, sizeof(r->previous_name), "%.240s.previous",
 	    name);
-}
-
-/* Opens the directory of r->path, and sets the names in it. */
-static bool
-open_place(struct replace *r)
-{
-	if (!place_find(r->path, &r->dir, r->name))
-		return false;
-	if (strlen(r->name) > NAME_MAX - 16) {
-		cli_error("%s: the name is too long", r->path);
-		return false;
-	}
-	set_names(r, r->name);
-	if (fstat(r->dir, &r->dir_st) == -1)
-		return report_failure(r, "its directory");
-	return true;
+	return fstat(r->dir, &r->dir_st) == 0 ||
+	    report_failure(r, "its directory");
 }
 
 /*
@@ -208,50 +199,37 @@ name_previous(const struct replace *r)
 	return unlinkat(r->dir, r->old_name, 0) == 0 || errno == ENOENT;
 }
 
-/*
- * Whether .NAME.keyveto-old, whose stat is old, is a file that was replaced:
- * not just a second name of the present file, and not another user's file.
- */
-static bool
-was_replaced(const struct replace *r, const struct stat *old)
-{
-	struct stat named;
-
-	if (!S_ISREG(old->st_mode) ||
-	    (old->st_uid != 0 && old->st_uid != geteuid()))
-		return false;
-	return fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 ?
-	    !is_same(old, &named) :
-	    errno == ENOENT;
-}
-
-static bool
-rename_or_remove_old(const struct replace *r)
-{
-	struct stat old;
-
-	if (fstatat(r->dir, r->old_name, &old, AT_SYMLINK_NOFOLLOW) == -1)
-		return errno == ENOENT;
-	return was_replaced(r, &old) ? name_previous(r) :
-				       unlinkat(r->dir, r->old_name, 0) == 0;
-}
-
 /* Removes what a killed run left: we hold the lock, so that run is over. */
 static bool
 clean_up_after_killed_run(const struct replace *r)
 {
+	struct stat old, named;
+	bool done, was_replaced;
+
 	if (unlinkat(r->dir, r->new_name, 0) == -1 && errno != ENOENT) {
 		cli_error("%s: cannot remove %s beside it, left by a run that "
 			  "was killed: %s",
 		    r->path, r->new_name, strerror(errno));
 		return false;
 	}
-	if (rename_or_remove_old(r))
-		return true;
-	cli_error("%s: cannot rename or remove %s beside it, left by a run "
-		  "that was killed: %s",
-	    r->path, r->old_name, strerror(errno));
-	return false;
+	if (fstatat(r->dir, r->old_name, &old, AT_SYMLINK_NOFOLLOW) == -1)
+		done = errno == ENOENT;
+	else {
+		/* Not if it is a second name of the present file. */
+		was_replaced = S_ISREG(old.st_mode) &&
+		    (old.st_uid == 0 || old.st_uid == geteuid()) &&
+		    (fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) ==
+				0 ?
+			    !is_same(&old, &named) :
+			    errno == ENOENT);
+		done = was_replaced ? name_previous(r) :
+				      unlinkat(r->dir, r->old_name, 0) == 0;
+	}
+	if (!done)
+		cli_error("%s: cannot rename or remove %s beside it, left by a "
+			  "run that was killed: %s",
+		    r->path, r->old_name, strerror(errno));
+	return done;
 }
 
 static bool
@@ -276,47 +254,28 @@ open_old(struct replace *r)
 bool
 replace_find(struct replace *r, const char *path)
 {
+	char name[NAME_MAX + 1];
+
 	*r = (struct replace){ .path = path,
 		.dir = -1,
 		.lock = -1,
 		.old = -1,
 		.fd = -1 };
-	return open_place(r);
+	return place_find(path, &r->dir, name) && set_names(r, name);
+}
+
+/* Takes the lock of the file in r, and opens the file. */
+static bool
+lock_and_open(struct replace *r)
+{
+	catch_signals();
+	return get_lock(r) && clean_up_after_killed_run(r) && open_old(r);
 }
 
 bool
 replace_open(struct replace *r, const char *path)
 {
-	*r = (struct replace){ .path = path,
-		.dir = -1,
-		.lock = -1,
-		.old = -1,
-		.fd = -1 };
-	catch_signals();
-	return open_place(r) && get_lock(r) && clean_up_after_killed_run(r) &&
-	    open_old(r);
-}
-
-/* Checks name in r->dir, and sets the names that belong to it. */
-static bool
-check_place(struct replace *r, const char *name)
-{
-	struct stat st;
-
-	if (strlen(name) > NAME_MAX - 16) {
-		cli_error("%s: the name is too long", r->path);
-		return false;
-	}
-	snprintf(r->name, sizeof(r->name), "%s", name);
-	set_names(r, r->name);
-	if (fstat(r->dir, &r->dir_st) == -1)
-		return report_failure(r, "its directory");
-	if (fstatat(r->dir, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !S_ISREG(st.st_mode)) {
-		cli_error("%s: not a regular file", r->path);
-		return false;
-	}
-	return true;
+	return replace_find(r, path) && lock_and_open(r);
 }
 
 bool
@@ -327,9 +286,7 @@ replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 		.lock = -1,
 		.old = -1,
 		.fd = -1 };
-	catch_signals();
-	return check_place(r, name) && get_lock(r) &&
-	    clean_up_after_killed_run(r) && open_old(r);
+	return set_names(r, name) && lock_and_open(r);
 }
 
 bool
@@ -376,7 +333,7 @@ copy_attributes(const struct replace *r)
 bool
 replace_write_text(const struct replace *r, const char *text, size_t len)
 {
-	if (!write_all(r->fd, text, len)) {
+	if (!io_write(r->fd, text, len)) {
 		cli_error("%s: cannot be written, and is as it was: %s",
 		    r->path, strerror(errno));
 		return false;
@@ -398,65 +355,65 @@ replace_adopt(struct replace *r, int fd, const char *name)
 	return true;
 }
 
-/* Sets the owner, group and mode that the new file gets in place of the old. */
-static void
-choose_attributes(const struct replace *r, struct stat *st)
+/*
+ * Gives the new file its owner, group and mode, and sets *st to these. Without
+ * an old file, the new one keeps what it has.
+ */
+static bool
+set_attributes(const struct replace *r, struct stat *st)
 {
 	const struct stat *old = &r->old_st;
+	struct stat now;
 
 	*st = *old;
-	if (!r->root_only || geteuid() != 0)
-		return;
-	/* If root owned the file, only root can have chosen its group. */
-	st->st_uid = 0;
-	st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
-	st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
-}
-
-static bool
-take_over_owner(const struct replace *r)
-{
-	struct stat st, wanted;
-
 	if (r->old == -1)
 		return true;
-	choose_attributes(r, &wanted);
-	if (fstat(r->fd, &st) == -1)
+	if (r->root_only && geteuid() == 0) {
+		/* If root owned it, only root can have chosen its group. */
+		st->st_uid = 0;
+		st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
+		st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
+	}
+	if (fstat(r->fd, &now) == -1)
 		return report_failure(r, "cannot be written");
-	if ((st.st_uid != wanted.st_uid || st.st_gid != wanted.st_gid) &&
-	    fchown(r->fd, wanted.st_uid, wanted.st_gid) == -1) {
+	if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
+	    fchown(r->fd, st->st_uid, st->st_gid) == -1) {
 		cli_error("%s: belongs to another user or group, who would "
 			  "lose it (%s); run this as root or as its owner",
 		    r->path, strerror(errno));
 		return false;
 	}
-	if (fchmod(r->fd, wanted.st_mode & 07777) == -1)
-		return report_failure(r, "cannot keep its mode");
-	return true;
+	return fchmod(r->fd, st->st_mode & 07777) == 0 ||
+	    report_failure(r, "cannot keep its mode");
 }
 
-/* Prints which attributes of the old file the new one did not get. */
+/* Prints which attributes of the old file the new one, with st, did not get. */
 static void
-report_changes(const struct replace *r)
+report_changes(const struct replace *r, const struct stat *st)
 {
-	struct stat st;
+	const unsigned int mode = st->st_mode & 07777;
+	const unsigned int old_mode = r->old_st.st_mode & 07777;
 
-	if (r->old == -1)
-		return;
-	choose_attributes(r, &st);
-	if (st.st_uid != r->old_st.st_uid)
+	if (st->st_uid != r->old_st.st_uid)
 		cli_error("%s: belonged to user %u, and belongs to root now, "
 			  "with mode %04o",
-		    r->path, (unsigned int)r->old_st.st_uid,
-		    (unsigned int)st.st_mode & 07777);
-	else if (((st.st_mode ^ r->old_st.st_mode) & 07777) != 0)
+		    r->path, (unsigned int)r->old_st.st_uid, mode);
+	else if (mode != old_mode)
 		cli_error("%s: had mode %04o, and has %04o now: only root may "
 			  "write it",
-		    r->path, (unsigned int)r->old_st.st_mode & 07777,
-		    (unsigned int)st.st_mode & 07777);
+		    r->path, old_mode, mode);
 	if (r->kept_name[0] != '\0')
 		cli_error("%s: what was there is kept beside it as %s", r->path,
 		    r->kept_name);
+}
+
+static bool
+report_disturbance(const struct replace *r)
+{
+	cli_error("%s: another program changed it meanwhile; nothing was "
+		  "written, run this again",
+	    r->path);
+	return false;
 }
 
 /*
@@ -474,18 +431,14 @@ is_undisturbed(const struct replace *r)
 		    r->path, r->lock_name);
 		return false;
 	}
-	if (r->old == -1)
-		return true;
-	if (fstat(r->old, &old) == 0 &&
-	    fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    is_same(&named, &r->old_st) && old.st_size == r->old_st.st_size &&
-	    old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
-	    old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec)
-		return true;
-	cli_error("%s: another program changed it meanwhile; nothing was "
-		  "written, run this again",
-	    r->path);
-	return false;
+	return r->old == -1 ||
+	    (fstat(r->old, &old) == 0 &&
+		fstatat(r->dir, r->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+		is_same(&named, &r->old_st) &&
+		old.st_size == r->old_st.st_size &&
+		old.st_ctim.tv_sec == r->old_st.st_ctim.tv_sec &&
+		old.st_ctim.tv_nsec == r->old_st.st_ctim.tv_nsec) ||
+	    report_disturbance(r);
 }
 
 /* Links the new file as name, if that name is free. */
@@ -538,13 +491,10 @@ link_kept(struct replace *r)
 		    "cannot keep what is there; move it "
 		    "away");
 	}
-	if (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    is_same(&kept, &r->old_st))
-		return true;
-	cli_error("%s: another program changed it meanwhile; nothing was "
-		  "written, run this again",
-	    r->path);
-	return false;
+	return (fstatat(r->dir, r->kept_name, &kept, AT_SYMLINK_NOFOLLOW) ==
+		       0 &&
+		   is_same(&kept, &r->old_st)) ||
+	    report_disturbance(r);
 }
 
 static void
@@ -596,7 +546,9 @@ flush_directory(const struct replace *r)
 bool
 replace_commit(struct replace *r)
 {
-	if (!take_over_owner(r))
+	struct stat st;
+
+	if (!set_attributes(r, &st))
 		return false;
 	if (fsync(r->fd) == -1)
 		return report_failure(r, "cannot be written");
@@ -604,13 +556,14 @@ replace_commit(struct replace *r)
 	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)) ||
 	    !flush_directory(r))
 		return false;
-	report_changes(r);
-	if (r->old == -1 || !r->keep_old)
+	if (r->old == -1)
+		return true;
+	report_changes(r, &st);
+	if (!r->keep_old)
 		return true;
 	if (!name_previous(r))
 		return report_failure(r,
-		    "replaced, but the old one cannot be "
-		    "kept");
+		    "replaced, but the old one cannot be kept");
 	return flush_directory(r);
 }
 

@@ -18,6 +18,7 @@
 
 #include "host/become.h"
 #include "host/child.h"
+#include "host/io.h"
 
 #define REASON_BYTES 1024
 /*
@@ -40,7 +41,6 @@ open_below(int dir, const char *path, int flags)
 		.flags = (uint64_t)(unsigned int)flags,
 		.resolve = RESOLVE_IN_ROOT,
 	};
-
 	int fd, tries = 0;
 
 	/* openat2 refuses O_PATH with O_NONBLOCK or O_NOCTTY. */
@@ -52,52 +52,38 @@ open_below(int dir, const char *path, int flags)
 	return fd;
 }
 
-static bool
-is_own_root(int fd)
-{
-	struct stat st, own;
-
-	return fstat(fd, &st) == 0 && stat("/", &own) == 0 &&
-	    st.st_dev == own.st_dev && st.st_ino == own.st_ino;
-}
-
 bool
 root_hold(const char *root, char *why, size_t cap)
 {
-	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), probe;
+	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), probe = -1;
+	struct stat st, own;
+	const char *wrong = NULL;
 
-	if (fd == -1) {
-		snprintf(why, cap, "%s: %s", root, strerror(errno));
-		return false;
-	}
-	if (is_own_root(fd)) {
-		snprintf(why, cap,
-		    "%s: this is the root directory of this machine; "
-		    "leave out --root",
-		    root);
+	if (fd == -1)
+		wrong = strerror(errno);
+	else if (fstat(fd, &st) == 0 && stat("/", &own) == 0 &&
+	    st.st_dev == own.st_dev && st.st_ino == own.st_ino)
+		wrong = "this is the root directory of this machine; "
+			"leave out --root";
+	else if ((probe = open_below(fd, "/",
+		      O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
+		wrong = errno == ENOSYS ?
+		    "a directory other than / needs openat2(2), of Linux 5.6 "
+		    "and later" :
+		    strerror(errno);
+	else if (strlen(root) >= sizeof(held.name))
+		wrong = "too long a name";
+	if (probe != -1)
+		close(probe);
+	if (wrong == NULL) {
+		memcpy(held.name, root, strlen(root) + 1);
+		if ((held.fd = child_keep(fd)) != -1)
+			return true;
+		wrong = strerror(errno);
+	} else if (fd != -1)
 		close(fd);
-		return false;
-	}
-	probe = open_below(fd, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (probe == -1 ||
-	    (size_t)snprintf(held.name, sizeof(held.name), "%s", root) >=
-		sizeof(held.name)) {
-		snprintf(why, cap, "%s: %s", root,
-		    probe != -1 ?
-			"too long a name" :
-			errno == ENOSYS ?
-			"a directory other "
-			"than / needs openat2(2), of Linux 5.6 and later" :
-			strerror(errno));
-		if (probe != -1)
-			close(probe);
-		close(fd);
-		return false;
-	}
-	close(probe);
-	if ((held.fd = child_keep(fd)) == -1)
-		snprintf(why, cap, "%s: %s", root, strerror(errno));
-	return held.fd != -1;
+	snprintf(why, cap, "%s: %s", root, wrong);
+	return false;
 }
 
 int
@@ -122,57 +108,6 @@ root_open(const char *root, const char *path, int flags)
 	close(dir);
 	errno = saved;
 	return fd;
-}
-
-/* Sets place to the path of fd, and closes fd. False with errno. */
-static bool
-resolve_and_close(int fd, char place[static PATH_MAX])
-{
-	char link[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, place, PATH_MAX - 1);
-	close(fd);
-	if (n == -1)
-		return false;
-	place[n] = '\0';
-	return true;
-}
-
-bool
-root_resolve(const char *root, const char *path, char place[static PATH_MAX])
-{
-	const char *name = strrchr(path, '/');
-	char dir[PATH_MAX];
-	struct stat st;
-	size_t len;
-	int fd;
-
-	if ((fd = root_open(root, path, O_PATH)) != -1)
-		return resolve_and_close(fd, place);
-	if (errno != ENOENT || name == NULL || name[1] == '\0')
-		return false;
-	/* root_open followed a link to a file that does not exist. */
-	fd = root_open(root, path, O_PATH | O_NOFOLLOW);
-	if (fd != -1) {
-		if (fstat(fd, &st) == 0)
-			errno = ENOENT;
-		close(fd);
-		return false;
-	}
-	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path + 1), path);
-	if ((fd = root_open(root, dir, O_PATH | O_DIRECTORY)) == -1 ||
-	    !resolve_and_close(fd, place))
-		return false;
-	len = strlen(place);
-	if (len + strlen(name) >= PATH_MAX) {
-		errno = ENAMETOOLONG;
-		return false;
-	}
-	/* If place is "/", its slash is overwritten by that of name. */
-	memcpy(place + len - (len == 1), name, strlen(name) + 1);
-	return true;
 }
 
 #define LINKS_MAX 40 /* the kernel's limit */
@@ -202,14 +137,15 @@ root_open_place(const char *root, const char *path,
 {
 	char place[PATH_MAX], above[PATH_MAX];
 	const char *slash;
+	bool there, followed;
 	struct stat st;
-	int dir, links, saved;
+	int dir, saved;
 
 	if (snprintf(place, sizeof(place), "%s", path) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	for (links = 0; links < LINKS_MAX; links++) {
+	for (int links = 0; links < LINKS_MAX; links++) {
 		slash = strrchr(place, '/');
 		if (slash == NULL || slash[1] == '\0' ||
 		    strlen(slash + 1) > NAME_MAX || strcmp(slash, "/..") == 0 ||
@@ -223,50 +159,47 @@ root_open_place(const char *root, const char *path,
 		dir = root_open(root, above, O_RDONLY | O_DIRECTORY);
 		if (dir == -1)
 			return -1;
-		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1) {
-			if (errno == ENOENT && links == 0)
-				return dir;
-			break;
-		}
-		if (!S_ISLNK(st.st_mode))
+		there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+		if (there ? !S_ISLNK(st.st_mode) :
+			    errno == ENOENT && links == 0)
 			return dir;
-		if (!follow_link(dir, name, place))
-			break;
+		followed = there && follow_link(dir, name, place);
+		saved = errno;
 		close(dir);
+		errno = saved;
+		if (!followed)
+			return -1;
 	}
-	if (links == LINKS_MAX) {
-		errno = ELOOP;
-		return -1;
-	}
-	saved = errno;
-	close(dir);
-	errno = saved;
+	errno = ELOOP;
 	return -1;
 }
 
-static char *
-read_contents(int fd, size_t size, size_t *lenp)
+bool
+root_resolve(const char *root, const char *path, char place[static PATH_MAX])
 {
-	char *text = malloc(size + 2);
-	size_t len = 0;
-	ssize_t n = 1;
+	char name[NAME_MAX + 1] = "", link[64];
+	int fd = root_open(root, path, O_PATH), len;
+	ssize_t n;
 
-	while (text != NULL && n > 0 && len <= size) {
-		n = read(fd, text + len, size + 1 - len);
-		if (n > 0)
-			len += (size_t)n;
-		else if (n == -1 && errno == EINTR)
-			n = 1;
-	}
-	if (text == NULL || n == -1 || len > size) {
-		if (text != NULL && n != -1)
-			errno = EAGAIN; /* it grew */
-		free(text);
-		return NULL;
-	}
-	text[len] = '\0';
-	*lenp = len;
-	return text;
+	if (fd == -1 && errno == ENOENT)
+		fd = root_open_place(root, path, name);
+	if (fd == -1)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, place, PATH_MAX - 1);
+	close(fd);
+	if (n == -1)
+		return false;
+	place[n] = '\0';
+	if (*name == '\0')
+		return true;
+	/* If place is "/", it ends in a slash. */
+	len = snprintf(place + n, PATH_MAX - (size_t)n, "%s%s",
+	    n > 1 ? "/" : "", name);
+	if (len < PATH_MAX - n)
+		return true;
+	errno = ENAMETOOLONG;
+	return false;
 }
 
 char *
@@ -275,6 +208,7 @@ root_read(const char *root, const char *path, size_t *lenp)
 	int fd = root_open(root, path, O_RDONLY), saved;
 	char *text = NULL;
 	struct stat st;
+	ssize_t n = -1;
 
 	*lenp = 0;
 	if (fd == -1)
@@ -284,12 +218,22 @@ root_read(const char *root, const char *path, size_t *lenp)
 			errno = EINVAL;
 		else if (st.st_size > ROOT_FILE_MAX_BYTES)
 			errno = EMSGSIZE;
-		else
-			text = read_contents(fd, (size_t)st.st_size, lenp);
+		else if ((text = malloc((size_t)st.st_size + 2)) != NULL)
+			n = io_read(fd, text, (size_t)st.st_size + 1);
+	}
+	if (n > st.st_size) {
+		errno = EAGAIN; /* it grew */
+		n = -1;
 	}
 	saved = errno;
 	close(fd);
-	errno = saved;
+	if (n == -1) {
+		free(text);
+		errno = saved;
+		return NULL;
+	}
+	text[n] = '\0';
+	*lenp = (size_t)n;
 	return text;
 }
 
@@ -414,23 +358,12 @@ root_ask(const char *root, unsigned int uid, unsigned int gid,
 		.f = f,
 		.arg = arg,
 	};
-	struct record_in in = { 0 };
-	struct kv_bytes payload;
-	struct kv_span text;
 	struct child child;
-	uint8_t tag = 0;
-	bool bad;
 
 	if (!child_start(&child, answer_question, &q)) {
 		snprintf(why, cap, "%s", strerror(errno));
 		return false;
 	}
-	while (record_fill(&in, child.fd) > 0)
-		;
 	snprintf(why, cap, "the process that checked this was killed");
-	if (record_next(&in, &tag, &payload, &bad) &&
-	    kv_bytes_get_string(&payload, &text) == KV_OK)
-		snprintf(why, cap, "%.*s", (int)text.len, (const char *)text.p);
-	record_in_free(&in);
-	return child_wait(&child) == 0 && tag == TAG_YES;
+	return child_take_text(&child, why, cap) == TAG_YES;
 }

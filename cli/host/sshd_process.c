@@ -35,26 +35,6 @@ read_start(const char *pid, const char *name, char *text, size_t cap)
 	return n > 0;
 }
 
-static bool
-is_run_by_root(const char *pid)
-{
-	char text[STATUS_BYTES];
-	const char *uid;
-
-	return read_start(pid, "status", text, sizeof(text)) &&
-	    (uid = strstr(text, "\nUid:\t")) != NULL &&
-	    strncmp(uid + 6, "0\t", 2) == 0;
-}
-
-static bool
-is_called_sshd(const char *pid)
-{
-	char text[64];
-
-	return read_start(pid, "comm", text, sizeof(text)) &&
-	    strcmp(text, "sshd\n") == 0;
-}
-
 /* Sets path to the target of the link /proc/PID/NAME. False with errno. */
 static bool
 read_link(const char *pid, const char *name, char path[static PATH_MAX])
@@ -67,17 +47,6 @@ read_link(const char *pid, const char *name, char path[static PATH_MAX])
 		return false;
 	path[n] = '\0';
 	return true;
-}
-
-/* Whether root owns the file that pid runs, even if it was since deleted. */
-static bool
-runs_file_of_root(const char *pid)
-{
-	char link[64];
-	struct stat st;
-
-	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
-	return stat(link, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0;
 }
 
 static bool
@@ -109,25 +78,32 @@ is_elsewhere(const char *pid)
 enum sshd_process
 sshd_process_kind(const char *pid)
 {
-	char path[PATH_MAX], own[PATH_MAX], *name;
+	char text[STATUS_BYTES], path[PATH_MAX], own[PATH_MAX], link[64], *p;
+	struct stat st;
 	int error;
 
-	if (!is_run_by_root(pid))
+	if (!read_start(pid, "status", text, sizeof(text)) ||
+	    (p = strstr(text, "\nUid:\t")) == NULL ||
+	    strncmp(p + 6, "0\t", 2) != 0)
 		return SSHD_PROCESS_OTHER;
 	if (!read_link(pid, "ns/pid", path) ||
 	    !read_link("self", "ns/pid", own) ||
 	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path))) {
 		error = errno;
-		if (!is_called_sshd(pid))
+		if (!read_start(pid, "comm", text, sizeof(text)) ||
+		    strcmp(text, "sshd\n") != 0)
 			return SSHD_PROCESS_OTHER;
 		errno = error;
 		return SSHD_PROCESS_UNSEEN;
 	}
-	if ((name = strrchr(path, '/')) == NULL)
+	if ((p = strrchr(path, '/')) == NULL)
 		return SSHD_PROCESS_OTHER;
 	/* After an upgrade of sshd, the path ends in " (deleted)". */
-	name[strcspn(name, " ")] = '\0';
-	if (strcmp(name, "/sshd") != 0 || !runs_file_of_root(pid))
+	p[strcspn(p, " ")] = '\0';
+	/* This is the file that pid runs, even if it was since deleted. */
+	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
+	if (strcmp(p, "/sshd") != 0 || stat(link, &st) == -1 ||
+	    !S_ISREG(st.st_mode) || st.st_uid != 0)
 		return SSHD_PROCESS_OTHER;
 	return is_elsewhere(pid) ? SSHD_PROCESS_ELSEWHERE : SSHD_PROCESS_SSHD;
 }

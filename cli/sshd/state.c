@@ -15,7 +15,7 @@
 
 #include "command.h"
 #include "host/root_file.h"
-#include "host/write.h"
+#include "host/io.h"
 #include "kv_config.h"
 
 #define NAME "sshd-state"
@@ -125,7 +125,7 @@ write_file(int dir, const char *name, const char *text, size_t len)
 {
 	int fd = openat(dir, name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool ok = fd != -1 && write_all(fd, text, len) && fsync(fd) == 0;
+	bool ok = fd != -1 && io_write(fd, text, len) && fsync(fd) == 0;
 
 	if (fd != -1 && close(fd) == -1)
 		ok = false;

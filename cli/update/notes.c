@@ -13,8 +13,7 @@
 #include <jansson.h>
 
 #include "command.h"
-#include "host/read.h"
-#include "host/write.h"
+#include "host/io.h"
 
 #define NOTES_MAX_BYTES (64 * 1024)
 #define NOTES_NAME ".%.230s.keyveto-update"
@@ -75,7 +74,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 		return;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && (st.st_mode & 022) == 0) {
-		len = read_all(fd, text, sizeof(text));
+		len = io_read(fd, text, sizeof(text));
 		object = json_loadb(text, len > 0 ? (size_t)len : 0, 0, NULL);
 	}
 	close(fd);
@@ -122,7 +121,7 @@ update_notes_save(int dir, const char *name, const struct update_notes *s)
 	fd = openat(dir, fresh,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	ok = ok && fd != -1 && json_dumpfd(object, fd, JSON_INDENT(2)) == 0 &&
-	    write_all(fd, "\n", 1) && fsync(fd) == 0 &&
+	    io_write(fd, "\n", 1) && fsync(fd) == 0 &&
 	    renameat(dir, fresh, dir, path) == 0;
 	saved = errno;
 	if (!ok && fd != -1)
@@ -168,7 +167,7 @@ update_notes_signers(int allowed_signers, const char *identity,
 	SHA256Init(&ctx);
 	/* With its NUL, to separate it from the file. */
 	SHA256Update(&ctx, (const uint8_t *)identity, strlen(identity) + 1);
-	while ((n = read_all(allowed_signers, buf, sizeof(buf))) > 0)
+	while ((n = io_read(allowed_signers, buf, sizeof(buf))) > 0)
 		SHA256Update(&ctx, buf, (size_t)n);
 	(void)SHA256End(&ctx, signers);
 	return n == 0;
@@ -181,7 +180,7 @@ update_notes_boot(char boot[UPDATE_BOOT_CHARS])
 	ssize_t len = -1;
 
 	if (fd != -1) {
-		len = read_all(fd, boot, UPDATE_BOOT_CHARS - 1);
+		len = io_read(fd, boot, UPDATE_BOOT_CHARS - 1);
 		close(fd);
 	}
 	boot[len > 0 ? len : 0] = '\0';

@@ -13,7 +13,7 @@
 
 #include "command.h"
 #include "filter/filter.h"
-#include "host/write.h"
+#include "host/io.h"
 
 static bool
 report_failure(const struct update_received *p, const char *what)
@@ -151,7 +151,7 @@ update_received_begin(struct update_received *p, off_t at)
 static bool
 append_bytes(struct update_received *p, const uint8_t *data, size_t len)
 {
-	if (!write_all_at(p->fd, data, len, p->len))
+	if (!io_write_at(p->fd, data, len, p->len))
 		return report_no_room(p);
 	p->len += (off_t)len;
 	return true;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "host/program.h"
-#include "host/write.h"
+#include "host/io.h"
 
 #define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
 #define SIGNATURE_NAMESPACE "keyveto-filter"
@@ -92,7 +92,7 @@ signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
 	char answer[ANSWER_BYTES] = "";
 	int file = memfd_create("signature", MFD_CLOEXEC), status = 0, error;
 
-	error = file == -1 || !write_all(file, signature, len) ?
+	error = file == -1 || !io_write(file, signature, len) ?
 	    errno :
 	    run_keygen(fd, file, allowed_signers, identity, answer, &status);
 	if (file != -1)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/read.h"
+#include "host/io.h"
 #include "kv_trusted.h"
 
 /*
@@ -54,7 +54,7 @@ read_settings(struct update_source *s, const struct update_options *o)
 		return true;
 	if ((fd = open_trusted(path)) == -1)
 		return false;
-	len = read_all(fd, text, sizeof(text));
+	len = io_read(fd, text, sizeof(text));
 	close(fd);
 	if (len == -1)
 		cli_error("%s: %s", path, strerror(errno));

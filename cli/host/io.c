@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: ISC */
+#include "host/io.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AT_CURRENT_OFFSET (-1)
+
+ssize_t
+io_read(int fd, void *p, size_t cap)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < cap && (n = read(fd, (char *)p + len, cap - len)) != 0) {
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return -1;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+bool
+io_write(int fd, const void *p, size_t len)
+{
+	return io_write_at(fd, p, len, AT_CURRENT_OFFSET);
+}
+
+bool
+io_write_at(int fd, const void *p, size_t len, off_t at)
+{
+	const char *bytes = p;
+
+	while (len > 0) {
+		ssize_t n = at == AT_CURRENT_OFFSET ?
+		    write(fd, bytes, len) :
+		    pwrite(fd, bytes, len, at);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return false;
+		bytes += n;
+		len -= (size_t)n;
+		if (at != AT_CURRENT_OFFSET)
+			at += n;
+	}
+	return true;
+}
+
+static int64_t
+now_in_milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t
+io_deadline(unsigned int seconds)
+{
+	return now_in_milliseconds() + 1000 * (int64_t)seconds;
+}
+
+bool
+io_wait(int fd, int64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int64_t left;
+
+	while ((left = deadline - now_in_milliseconds()) > 0)
+		if (poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left) == 1)
+			return true;
+	return false;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * host/io: read(2), write(2) and pwrite(2), repeated until all is done, and
+ * waiting for input.
+ */
+#ifndef CLI_HOST_IO_H
+#define CLI_HOST_IO_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Reads fd to its end, but at most cap bytes. Returns how many were read; -1
+ * with errno.
+ */
+ssize_t io_read(int fd, void *p, size_t cap);
+
+/* Writes all len bytes at the current offset of fd. False with errno. */
+bool io_write(int fd, const void *p, size_t len);
+
+/* Writes all len bytes at offset at of fd. False with errno. */
+bool io_write_at(int fd, const void *p, size_t len, off_t at);
+
+/* The time in seconds from now, for io_wait. */
+int64_t io_deadline(unsigned int seconds);
+
+/* Waits until fd can be read. False if it cannot before the deadline. */
+bool io_wait(int fd, int64_t deadline);
+
+#endif
