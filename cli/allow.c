@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "command.h"
+#include "config/config.h"
 #include "config/findings.h"
-#include "config/swap.h"
 #include "keys/input.h"
 #include "sshd/block.h"
 

@@ -3,6 +3,7 @@
 #include "config/config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,32 @@ config_read_fd(int fd, const char *path, struct config_text *t)
 }
 
 bool
+config_read_file(const char *path, struct config_text *t, bool *therep)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool ok;
+
+	*t = (struct config_text){ NULL, 0 };
+	if (therep != NULL)
+		*therep = fd != -1;
+	if (fd == -1 && errno == ENOENT && therep != NULL)
+		return (t->text = calloc(1, 1)) != NULL;
+	if (fd == -1) {
+		cli_error("%s: %s", path, strerror(errno));
+		return false;
+	}
+	ok = config_read_fd(fd, path, t);
+	close(fd);
+	return ok;
+}
+
+bool
+config_text_is_same(const struct config_text *a, const struct config_text *b)
+{
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+}
+
+bool
 config_text_is_whole(const struct config_text *t, const char *path)
 {
 	if (t->len <= KV_CONFIG_MAX_BYTES)
@@ -60,6 +87,62 @@ config_text_is_whole(const struct config_text *t, const char *path)
 	cli_error("%s: larger than any keyveto.conf; move it away, and begin "
 		  "a new one with " CONFIG_EDIT_COMMAND,
 	    path);
+	return false;
+}
+
+bool
+config_swap_open(struct config_swap *s, const char *path)
+{
+	*s = (struct config_swap){ 0 };
+	if (!replace_open(&s->r, path))
+		return false;
+	if (s->r.old == -1)
+		return (s->was.text = calloc(1, 1)) != NULL;
+	return config_read_fd(s->r.old, path, &s->was) &&
+	    config_text_is_whole(&s->was, path);
+}
+
+bool
+config_swap_commit(struct config_swap *s, const char *text, size_t len)
+{
+	if (!replace_begin(&s->r) || !replace_write_text(&s->r, text, len))
+		return false;
+	/* Whatever the umask: each user of the guard must read it. */
+	if (s->r.old == -1 && fchmod(s->r.fd, 0644) == -1) {
+		cli_error("%s: %s", s->r.path, strerror(errno));
+		return false;
+	}
+	return replace_commit(&s->r);
+}
+
+void
+config_swap_close(struct config_swap *s)
+{
+	replace_close(&s->r);
+	free(s->was.text);
+	s->was.text = NULL;
+}
+
+bool
+config_may_be_changed(const char *path)
+{
+	char why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err r;
+
+	if (geteuid() != 0) {
+		cli_error("%s: only root can change it: run this as root",
+		    path);
+		return false;
+	}
+	r = kv_trusted_check(path, 0, why);
+	if (r == KV_OK || (r == KV_ERR_SYSTEM && errno == ENOENT))
+		return true;
+	if (r == KV_ERR_SYSTEM)
+		cli_error("%s", why);
+	else
+		cli_error("%s: a login does not read %s; give it back to root "
+			  "first: chown root and chmod go-w",
+		    why, path);
 	return false;
 }
 

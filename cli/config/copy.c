@@ -6,50 +6,33 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "host/replace.h"
 #include "host/io.h"
 
-/*
- * Sets folder to the directory of the file at path, links resolved. The file
- * may not exist. False with errno.
- */
-static bool
-find_folder(const char *path, char folder[static PATH_MAX])
-{
-	char parent[PATH_MAX], *slash;
-
-	if (realpath(path, folder) != NULL) {
-		slash = strrchr(folder, '/');
-		slash[slash == folder] = '\0';
-		return true;
-	}
-	snprintf(parent, sizeof(parent), "%s", path);
-	slash = strrchr(parent, '/');
-	if (slash == NULL)
-		return realpath(".", folder) != NULL;
-	slash[slash == parent] = '\0';
-	return realpath(parent, folder) != NULL;
-}
-
+/* Opens the directory, and sets the names in it. False after a message. */
 static bool
 set_names(struct config_copy *c, const char *path)
 {
-	char folder[PATH_MAX];
+	char file[PATH_MAX], resolved[PATH_MAX];
+	const char *folder;
 	struct replace r;
+	bool found;
 	int n;
 
 	/* r.dir and r.name are of the file that a link leads to. */
-	if (!replace_find(&r, path)) {
-		if (r.dir != -1)
-			close(r.dir);
-		return false;
-	}
+	found = replace_find(&r, path);
 	c->dir = r.dir;
-	if (!find_folder(path, folder)) {
+	if (!found)
+		return false;
+	/* The file may not exist, but its directory does. */
+	snprintf(file, sizeof(file), "%s", path);
+	if (realpath(path, resolved) != NULL)
+		folder = dirname(resolved);
+	else if ((folder = realpath(dirname(file), resolved)) == NULL) {
 		cli_error("%s: %s", path, strerror(errno));
 		return false;
 	}
@@ -62,17 +45,6 @@ set_names(struct config_copy *c, const char *path)
 		return true;
 	cli_error("%s: %s", path, strerror(ENAMETOOLONG));
 	return false;
-}
-
-/* Whether the name of the lock file still stands for the locked file. */
-static bool
-lock_is_current(const struct config_copy *c)
-{
-	struct stat mine, named;
-
-	return fstat(c->lock, &mine) == 0 &&
-	    fstatat(c->dir, c->lock_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
 static bool
@@ -105,7 +77,7 @@ lock_copy(struct config_copy *c, const char *path)
 		close(c->lock);
 		c->lock = -1;
 		return false;
-	} while (!lock_is_current(c));
+	} while (!io_is_named(c->lock, c->dir, c->lock_name));
 	return true;
 }
 
@@ -116,37 +88,23 @@ config_copy_open(struct config_copy *c, const char *path)
 	return set_names(c, path) && lock_copy(c, path);
 }
 
-static bool
-write_copy(int fd, const struct config_text *t)
-{
-	return io_write(fd, t->text, t->len) && fchmod(fd, 0600) == 0 &&
-	    fsync(fd) == 0;
-}
-
-/* Compares t with the copy that is there already. */
-static enum config_copy_made
-compare_with_found(const struct config_copy *c, const struct config_text *t)
-{
-	struct config_text found;
-	bool same;
-
-	if (!config_copy_read(c, &found))
-		return CONFIG_COPY_FAILED;
-	same = found.len == t->len && memcmp(found.text, t->text, t->len) == 0;
-	free(found.text);
-	return same ? CONFIG_COPY_NEW : CONFIG_COPY_THERE;
-}
-
 enum config_copy_made
 config_copy_make(const struct config_copy *c, const struct config_text *t)
 {
 	int fd = openat(c->dir, c->name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct config_text found;
 	bool ok;
 
-	if (fd == -1 && errno == EEXIST)
-		return compare_with_found(c, t);
-	ok = fd != -1 && write_copy(fd, t);
+	if (fd == -1 && errno == EEXIST) {
+		if (!config_copy_read(c, &found))
+			return CONFIG_COPY_FAILED;
+		ok = config_text_is_same(&found, t);
+		free(found.text);
+		return ok ? CONFIG_COPY_NEW : CONFIG_COPY_THERE;
+	}
+	ok = fd != -1 && io_write(fd, t->text, t->len) &&
+	    fchmod(fd, 0600) == 0 && fsync(fd) == 0;
 	if (!ok)
 		cli_error("%s: %s; nothing was changed", c->path,
 		    strerror(errno));
@@ -190,7 +148,7 @@ void
 config_copy_close(struct config_copy *c)
 {
 	/* Remove it first: once unlocked, another process may use the name. */
-	if (c->lock != -1 && lock_is_current(c))
+	if (c->lock != -1 && io_is_named(c->lock, c->dir, c->lock_name))
 		(void)unlinkat(c->dir, c->lock_name, 0);
 	if (c->lock != -1)
 		close(c->lock);

@@ -20,20 +20,6 @@ struct marked {
 	char why[256];
 };
 
-static void
-find_marked(const struct config_subject *s, struct marked *m)
-{
-	m->lines = sshd_block_lines(s->text, s->len, &m->len, &m->blocks,
-	    m->why, sizeof(m->why));
-}
-
-static bool
-same_marked(const struct marked *a, const struct marked *b)
-{
-	return a->blocks == b->blocks && a->len == b->len &&
-	    memcmp(a->lines, b->lines, a->len) == 0;
-}
-
 static bool
 same_patterns(const struct kv_config *a, const struct kv_config *b)
 {
@@ -63,7 +49,8 @@ doubt_marks(const struct config_subject *now, const struct marked *was,
 		    "\"keyveto sshd disable\" to remove them, together with "
 		    "those of sshd and PAM",
 		    now->name);
-	else if (!same_marked(was, is))
+	else if (is->blocks != was->blocks || is->len != was->len ||
+	    memcmp(is->lines, was->lines, is->len) != 0)
 		cli_error(
 		    "%s: lines between keyveto's marks were changed; \"keyveto "
 		    "sshd enable\", with or without --warn, writes them, and "
@@ -86,8 +73,10 @@ config_doubts(const struct config_subject *before,
 		cli_error("%s: each login by key would be refused", now->name);
 		n++;
 	}
-	find_marked(before, &old);
-	find_marked(now, &new);
+	old.lines = sshd_block_lines(before->text, before->len, &old.len,
+	    &old.blocks, old.why, sizeof(old.why));
+	new.lines = sshd_block_lines(now->text, now->len, &new.len, &new.blocks,
+	    new.why, sizeof(new.why));
 	n += doubt_marks(now, &old, &new);
 	if (old.lines != NULL && old.blocks > 0 &&
 	    !same_patterns(&was->config, &is->config)) {

@@ -4,7 +4,6 @@
  * it replaces the file.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "config/doubts.h"
 #include "config/editor.h"
 #include "config/findings.h"
-#include "config/swap.h"
 
 struct edit {
 	const char *path;
@@ -32,44 +30,31 @@ struct edit {
 enum answer { EDIT_AGAIN, LEAVE, SAVE, KEEP_COPY };
 
 /*
- * Returns the first letter of a line from standard input, ' ' for an empty
- * line, '\0' at the end of input.
+ * Asks until a line from standard input begins with one of letters. Returns
+ * that letter; '\0' at the end of input.
  */
-static char
-read_letter(void)
-{
-	char first = '\0', c;
-	ssize_t n;
-
-	for (;;) {
-		n = read(STDIN_FILENO, &c, 1);
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n != 1)
-			return '\0';
-		if (c == '\n')
-			return first != '\0' ? first : ' ';
-		if (first == '\0')
-			first = c;
-	}
-}
-
-/* Asks until one of letters is typed; '\0' at the end of input. */
 static char
 ask_letter(const char *question, const char *help, const char *letters)
 {
-	char c;
+	char first, c;
+	ssize_t n;
 
 	for (;;) {
 		fprintf(stderr, "%s ", question);
 		fflush(stderr);
-		c = read_letter();
-		if (c == '\0') {
-			putc('\n', stderr);
-			return c;
+		for (first = '\0', c = ' '; c != '\n';) {
+			n = read(STDIN_FILENO, &c, 1);
+			if (n == -1 && errno == EINTR)
+				continue;
+			if (n != 1) {
+				putc('\n', stderr);
+				return '\0';
+			}
+			if (first == '\0')
+				first = c;
 		}
-		if (c != ' ' && strchr(letters, c) != NULL)
-			return c;
+		if (first != '\0' && strchr(letters, first) != NULL)
+			return first;
 		fputs(help, stderr);
 	}
 }
@@ -90,23 +75,10 @@ ask_what_now(bool may_save)
 		"  x  leave the file as it was, and drop the change\n",
 		"ex");
 
-	switch (c) {
-	case 'e':
-		return EDIT_AGAIN;
-	case 's':
-		return SAVE;
-	case 'x':
-		return LEAVE;
-	default:
-		return KEEP_COPY;
-	}
-}
-
-static bool
-is_unchanged(const struct edit *e, const struct config_text *t)
-{
-	return t->text != NULL && t->len == e->base.len &&
-	    memcmp(t->text, e->base.text, t->len) == 0;
+	return c == 'e' ? EDIT_AGAIN :
+	    c == 's'	? SAVE :
+	    c == 'x'	? LEAVE :
+			  KEEP_COPY;
 }
 
 /* Checks the edited text. Asks if it has mistakes or doubts. */
@@ -169,8 +141,8 @@ save_text(const struct edit *e, const struct config_text *t)
 	bool ok = config_swap_open(&s, e->path);
 
 	if (ok &&
-	    ((s.r.old != -1) != e->there || s.was.len != e->base.len ||
-		memcmp(s.was.text, e->base.text, e->base.len) != 0)) {
+	    ((s.r.old != -1) != e->there ||
+		!config_text_is_same(&s.was, &e->base))) {
 		cli_error("%s: somebody else changed it meanwhile; nothing was "
 			  "written",
 		    e->path);
@@ -188,44 +160,31 @@ save_text(const struct edit *e, const struct config_text *t)
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
-/* The editor failed. Asks what to do with the copy, if it was changed. */
-static enum answer
-ask_after_failure(const struct edit *e)
-{
-	struct config_text t;
-	bool worth = config_copy_read(&e->copy, &t) && !is_unchanged(e, &t);
-
-	free(t.text);
-	if (!worth)
-		return LEAVE;
-	return e->terminal ? ask_what_now(false) : KEEP_COPY;
-}
-
-/* Runs the editor once, checks the text, and returns what to do next. */
-static enum answer
-edit_once(const struct edit *e, struct config_text *t)
-{
-	if (!editor_run(e->copy.path))
-		return ask_after_failure(e);
-	if (!config_copy_read(&e->copy, t))
-		return LEAVE;
-	return decide_about(e, t);
-}
-
+/*
+ * Runs the editor and checks the text, until there is nothing more to edit.
+ * Returns exit status.
+ */
 static int
 edit_copy(const struct edit *e)
 {
 	struct config_text t;
 	enum answer answer;
+	bool ended_well, same;
 	int status = CLI_UNCHECKED;
 
 	do {
-		t = (struct config_text){ NULL, 0 };
-		answer = edit_once(e, &t);
+		ended_well = editor_run(e->copy.path);
+		same = config_copy_read(&e->copy, &t) &&
+		    config_text_is_same(&t, &e->base);
+		if (t.text == NULL || (same && !ended_well))
+			answer = LEAVE;
+		else if (ended_well)
+			answer = decide_about(e, &t);
+		else
+			answer = e->terminal ? ask_what_now(false) : KEEP_COPY;
 		if (answer == KEEP_COPY)
 			print_where_text_is(e);
-		else if (answer == LEAVE ||
-		    (answer == SAVE && is_unchanged(e, &t))) {
+		else if (answer == LEAVE || (answer == SAVE && same)) {
 			config_copy_remove(&e->copy);
 			cli_error("%s: unchanged", e->path);
 			status = answer == SAVE ? 0 : CLI_UNCHECKED;
@@ -237,70 +196,40 @@ edit_copy(const struct edit *e)
 }
 
 /*
- * Asks what to do with the copy that a killed run left: EDIT_AGAIN continues
- * with it, LEAVE deletes it.
+ * Makes the copy, and edits it. Asks what to do with a copy that a killed run
+ * left.
  */
-static enum answer
-ask_about_copy(const struct edit *e)
-{
-	char c;
-
-	cli_error("%s: left by an edit that did not come to its end",
-	    e->copy.path);
-	if (!e->terminal) {
-		cli_error(
-		    "compare it with %s, then move it away, or run " CONFIG_EDIT_COMMAND
-		    " on a terminal, which asks",
-		    e->path);
-		return KEEP_COPY;
-	}
-	c = ask_letter(
-	    "(c)ontinue with it, (d)elete it and begin anew, (x)it, (?)",
-	    "  c  edit that text, and save it in the place of the file\n"
-	    "  d  delete it, and edit the file as it is now\n"
-	    "  x  leave both as they are\n",
-	    "cdx");
-	return c == 'c' ? EDIT_AGAIN : c == 'd' ? LEAVE : KEEP_COPY;
-}
-
 static int
 edit_with_copy(const struct edit *e)
 {
 	enum config_copy_made made = config_copy_make(&e->copy, &e->base);
-	enum answer answer;
+	char c;
 
 	if (made == CONFIG_COPY_THERE) {
-		answer = ask_about_copy(e);
-		if (answer == KEEP_COPY)
+		cli_error("%s: left by an edit that did not come to its end",
+		    e->copy.path);
+		if (!e->terminal) {
+			cli_error(
+			    "compare it with %s, then move it away, or run " CONFIG_EDIT_COMMAND
+			    " on a terminal, which asks",
+			    e->path);
 			return CLI_UNCHECKED;
-		if (answer == LEAVE) {
+		}
+		c = ask_letter(
+		    "(c)ontinue with it, (d)elete it and begin anew, (x)it, "
+		    "(?)",
+		    "  c  edit that text, and save it in the place of the "
+		    "file\n"
+		    "  d  delete it, and edit the file as it is now\n"
+		    "  x  leave both as they are\n",
+		    "cdx");
+		if (c == 'd') {
 			config_copy_remove(&e->copy);
 			made = config_copy_make(&e->copy, &e->base);
-		}
+		} else if (c != 'c')
+			return CLI_UNCHECKED;
 	}
 	return made == CONFIG_COPY_FAILED ? CLI_UNCHECKED : edit_copy(e);
-}
-
-static bool
-read_base(struct edit *e)
-{
-	int fd = open(e->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool ok;
-
-	e->there = fd != -1;
-	if (fd != -1) {
-		ok = config_read_fd(fd, e->path, &e->base) &&
-		    config_text_is_whole(&e->base, e->path);
-		close(fd);
-		return ok;
-	}
-	if (errno == ENOENT) {
-		cli_error("note: %s: does not exist yet", e->path);
-		e->base.text = calloc(1, 1);
-		return e->base.text != NULL;
-	}
-	cli_error("%s: %s", e->path, strerror(errno));
-	return false;
 }
 
 static int
@@ -313,7 +242,11 @@ edit_file(struct edit *e)
 		return status;
 	e->terminal = isatty(STDIN_FILENO) == 1;
 	/* Read the file with the lock held, when no other edit is running. */
-	if (config_copy_open(&e->copy, e->path) && read_base(e)) {
+	if (config_copy_open(&e->copy, e->path) &&
+	    config_read_file(e->path, &e->base, &e->there) &&
+	    config_text_is_whole(&e->base, e->path)) {
+		if (!e->there)
+			cli_error("note: %s: does not exist yet", e->path);
 		config_readers_find(&e->readers, e->place);
 		status = edit_with_copy(e);
 	}

@@ -30,12 +30,15 @@ static const char *const single[] = {
 
 #define SINGLE (sizeof(single) / sizeof(single[0]))
 
-__attribute__((format(printf, 2, 3))) static void
-print_finding(const struct config_subject *s, const char *fmt, ...)
+/* Adds one to a counter of f, and prints the finding unless s->silent. */
+__attribute__((format(printf, 3, 4))) static void
+count_finding(size_t *counter, const struct config_subject *s, const char *fmt,
+    ...)
 {
 	char text[KV_REASON_BYTES + 512];
 	va_list ap;
 
+	++*counter;
 	if (s->silent)
 		return;
 	va_start(ap, fmt);
@@ -45,39 +48,24 @@ print_finding(const struct config_subject *s, const char *fmt, ...)
 }
 
 /*
- * Returns the start of line number, from 1, and its length; NULL if the text
- * has fewer lines.
+ * Overwrites line number, from 1, with blanks. False if it is blank, or not
+ * there.
  */
-static char *
-find_line(char *text, size_t len, unsigned long number, size_t *line_lenp)
-{
-	char *p = text, *end = text + len, *nl;
-
-	for (; p < end; p = nl + 1) {
-		nl = memchr(p, '\n', (size_t)(end - p));
-		if (nl == NULL)
-			nl = end;
-		if (--number == 0) {
-			*line_lenp = (size_t)(nl - p);
-			return p;
-		}
-	}
-	return NULL;
-}
-
-/* Overwrites a line with blanks. False if it is blank, or not there. */
 static bool
 blank_line(char *text, size_t len, unsigned long number)
 {
-	size_t n = 0, blanks = 0;
-	char *line = number > 0 ? find_line(text, len, number, &n) : NULL;
+	char *line = text, *end = text + len, *nl;
+	bool changed = false;
 
-	if (line == NULL)
-		return false;
-	while (blanks < n && line[blanks] == ' ')
-		blanks++;
-	memset(line, ' ', n);
-	return blanks < n;
+	for (unsigned long i = 1; i < number && line < end; i++) {
+		nl = memchr(line, '\n', (size_t)(end - line));
+		line = nl != NULL ? nl + 1 : end;
+	}
+	for (; number > 0 && line < end && *line != '\n'; line++) {
+		changed |= *line != ' ';
+		*line = ' ';
+	}
+	return changed;
 }
 
 /*
@@ -104,8 +92,7 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 			cli_error("%s", why);
 			return false;
 		}
-		f->mistakes++;
-		print_finding(s, "%s", why);
+		count_finding(&f->mistakes, s, "%s", why);
 		line = strlen(why) > place ? strtoul(why + place, NULL, 10) : 0;
 		if (f->mistakes == MISTAKES_MAX ||
 		    !blank_line(text, s->len, line))
@@ -114,57 +101,43 @@ find_mistakes(struct config_findings *f, const struct config_subject *s,
 	}
 }
 
-/* The first line of each keyword in single: its number and arguments. */
+/* The first line of each keyword in single: its number, 0 without one. */
 struct firsts {
 	unsigned long line[SINGLE];
-	char *value[SINGLE];
+	const char *value[SINGLE]; /* its arguments, with a blank between */
 };
-
-static char *
-join_words(char *word[], int n)
-{
-	size_t len = 1;
-	char *text, *p;
-
-	for (int i = 1; i < n; i++)
-		len += strlen(word[i]) + 1;
-	if ((text = p = calloc(1, len + 1)) == NULL)
-		return NULL;
-	for (int i = 1; i < n; i++)
-		p += sprintf(p, "%s%s", i > 1 ? " " : "", word[i]);
-	return text;
-}
 
 /*
  * Prints a notice for a further line of a keyword in single, if it says
- * something else: it has no effect.
+ * something else: it has no effect. Joins the arguments in place.
  */
 static void
 count_idle_keyword(struct config_findings *f, const struct config_subject *s,
     struct firsts *first, char *word[], int n, unsigned long number)
 {
-	char *value;
+	char *end;
+	size_t i = 0;
 
-	for (size_t i = 0; i < SINGLE; i++) {
-		if (strcasecmp(word[0], single[i]) != 0)
-			continue;
-		if ((value = join_words(word, n)) == NULL)
-			return;
-		if (first->line[i] == 0) {
-			first->line[i] = number;
-			first->value[i] = value;
-			return;
-		}
-		if (strcasecmp(value, first->value[i]) != 0) {
-			f->notices++;
-			print_finding(s,
-			    "%s:%lu: this %s has no effect: line %lu has one, "
-			    "and only the first one counts",
-			    s->name, number, single[i], first->line[i]);
-		}
-		free(value);
+	while (i < SINGLE && strcasecmp(word[0], single[i]) != 0)
+		i++;
+	if (i == SINGLE || n < 2)
 		return;
+	end = word[1] + strlen(word[1]);
+	for (int k = 2; k < n; k++) {
+		const size_t len = strlen(word[k]);
+
+		*end++ = ' ';
+		memmove(end, word[k], len + 1);
+		end += len;
 	}
+	if (first->line[i] == 0) {
+		first->line[i] = number;
+		first->value[i] = word[1];
+	} else if (strcasecmp(word[1], first->value[i]) != 0)
+		count_finding(&f->notices, s,
+		    "%s:%lu: this %s has no effect: line %lu has one, and only "
+		    "the first one counts",
+		    s->name, number, single[i], first->line[i]);
 }
 
 bool
@@ -190,28 +163,6 @@ config_line_allows(const char *line, size_t len, struct kv_allowed_key *key)
 	return allows;
 }
 
-static void
-count_idle_line(struct config_findings *f, const struct config_subject *s,
-    struct firsts *first, char *line, size_t len, unsigned long number)
-{
-	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
-	struct kv_allowed_key key;
-	char *word[KV_WORDS_MAX];
-	const char *why;
-	int n;
-
-	if (config_line_allows(line, len, &key) && key.until < today) {
-		f->notices++;
-		print_finding(s,
-		    "%s:%lu: this AllowKey line is past its date, and has no "
-		    "effect",
-		    s->name, number);
-	}
-	line[len] = '\0';
-	if ((n = kv_words_split(line, word, &why)) > 0)
-		count_idle_keyword(f, s, first, word, n, number);
-}
-
 /*
  * Prints notices for lines without effect. text has no mistakes left, and is
  * split into words in place.
@@ -220,19 +171,29 @@ static void
 count_idle_lines(struct config_findings *f, const struct config_subject *s,
     char *text)
 {
+	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
+	char *line = text, *end = text + s->len, *word[KV_WORDS_MAX];
 	struct firsts first = { 0 };
-	char *p = text, *end = text + s->len;
 	unsigned long number = 0;
+	struct kv_allowed_key key;
+	const char *why;
 
-	while (p < end) {
-		char *nl = memchr(p, '\n', (size_t)(end - p));
-		size_t len = (size_t)((nl != NULL ? nl : end) - p);
+	while (line < end) {
+		char *nl = memchr(line, '\n', (size_t)(end - line));
+		const size_t len = (size_t)((nl != NULL ? nl : end) - line);
+		int n;
 
-		count_idle_line(f, s, &first, p, len, ++number);
-		p += len + 1;
+		number++;
+		if (config_line_allows(line, len, &key) && key.until < today)
+			count_finding(&f->notices, s,
+			    "%s:%lu: this AllowKey line is past its date, and "
+			    "has no effect",
+			    s->name, number);
+		line[len] = '\0';
+		if ((n = kv_words_split(line, word, &why)) > 0)
+			count_idle_keyword(f, s, &first, word, n, number);
+		line += len + 1;
 	}
-	for (size_t i = 0; i < SINGLE; i++)
-		free(first.value[i]);
 }
 
 /* What a reader must be able to read. */
@@ -245,46 +206,13 @@ static bool
 can_read_all(void *arg, char *why, size_t cap)
 {
 	const struct reading *q = arg;
-	char reason[KV_TRUSTED_WHY_BYTES];
+	char reason[KV_TRUSTED_WHY_BYTES] = "";
+	bool can = q->path == NULL || can_be_opened(q->path, reason);
 
-	for (size_t i = 0; i <= q->config->n_filters; i++) {
-		const char *path = i == 0 ? q->path : q->config->filter[i - 1];
-		int fd;
-
-		if (path == NULL)
-			continue;
-		if (kv_trusted_open(path, 0, &fd, reason) != KV_OK) {
-			snprintf(why, cap, "%s", reason);
-			return false;
-		}
-		close(fd);
-	}
-	return true;
-}
-
-/*
- * Counts the file if a login would not trust its owner or mode, or those of the
- * directories above it.
- */
-static void
-count_unsafe_place(struct config_findings *f, const struct config_subject *s)
-{
-	char why[KV_TRUSTED_WHY_BYTES];
-	int fd;
-
-	if (s->path == NULL)
-		return;
-	if (kv_trusted_open(s->path, 0, &fd, why) == KV_OK) {
-		close(fd);
-		return;
-	}
-	f->unreadable++;
-	/* A login ignores all of such a file, and uses the defaults. */
-	f->on_error = KV_ACTION_DENY;
-	print_finding(s,
-	    "%s: a login does not read this file; it must belong to "
-	    "root, and only root may write to it and to the folders above",
-	    why);
+	for (size_t i = 0; can && i < q->config->n_filters; i++)
+		can = can_be_opened(q->config->filter[i], reason);
+	snprintf(why, cap, "%s", reason);
+	return can;
 }
 
 static void
@@ -300,58 +228,34 @@ count_unusable_filters(struct config_findings *f,
 
 	kv_judge_open_with(&f->judge, NULL, f->config.filter,
 	    f->config.n_filters, cli_open_as_login, NULL);
-	if (f->judge.broken[0] != '\0') {
-		f->unreadable++;
-		print_finding(s, "%s", f->judge.broken);
-	}
-	for (size_t i = 0; i < f->judge.n_filters; i++) {
-		if (f->judge.filter[i].pkbf.fd != -1)
-			continue;
-		f->unreadable++;
-		print_finding(s,
-		    "%s: a login has no verdict without this filter",
-		    f->judge.filter[i].why);
-	}
+	if (f->judge.broken[0] != '\0')
+		count_finding(&f->unreadable, s, "%s", f->judge.broken);
+	for (size_t i = 0; i < f->judge.n_filters; i++)
+		if (f->judge.filter[i].pkbf.fd == -1)
+			count_finding(&f->unreadable, s,
+			    "%s: a login has no verdict without this filter",
+			    f->judge.filter[i].why);
 	for (size_t i = 0;
 	     f->unreadable == before && s->readers != NULL && i < s->readers->n;
 	     i++) {
 		const struct config_reader *r = &s->readers->v[i];
 
-		if (root_ask("", r->uid, r->gid, can_read_all, &q, why,
+		if (!root_ask("", r->uid, r->gid, can_read_all, &q, why,
 			sizeof(why)))
-			continue;
-		f->unreadable++;
-		print_finding(s,
-		    "%s, read as %s, as whom sshd runs the guard: a login has "
-		    "no verdict",
-		    why,
-		    strcmp(r->name, "%u") == 0 ? "an account without rights" :
-						 r->name);
-	}
-}
-
-static void
-count_lenient_actions(struct config_findings *f, const struct config_subject *s)
-{
-	if (f->config.on_hit != KV_ACTION_DENY) {
-		f->notices++;
-		print_finding(s,
-		    "%s: OnHit warn: a listed key is let in, and logged",
-		    s->name);
-	}
-	if (f->config.on_error != KV_ACTION_DENY) {
-		f->notices++;
-		print_finding(s,
-		    "%s: OnError allow: listed keys are let in while a "
-		    "filter or this file cannot be read",
-		    s->name);
+			count_finding(&f->unreadable, s,
+			    "%s, read as %s, as whom sshd runs the guard: a "
+			    "login has no verdict",
+			    why,
+			    strcmp(r->name, "%u") == 0 ?
+				"an account without rights" :
+				r->name);
 	}
 }
 
 bool
 config_findings_make(struct config_findings *f, const struct config_subject *s)
 {
-	char *text = malloc(s->len + 1);
+	char *text = malloc(s->len + 1), why[KV_TRUSTED_WHY_BYTES];
 	bool ok;
 
 	*f = (struct config_findings){ 0 };
@@ -364,10 +268,27 @@ config_findings_make(struct config_findings *f, const struct config_subject *s)
 	text[s->len] = '\0';
 	ok = find_mistakes(f, s, text);
 	if (ok) {
-		count_unsafe_place(f, s);
+		if (s->path != NULL && !can_be_opened(s->path, why)) {
+			/* A login ignores such a file, and uses the defaults. */
+			f->on_error = KV_ACTION_DENY;
+			count_finding(&f->unreadable, s,
+			    "%s: a login does not read this file; it must "
+			    "belong to root, and only root may write to it and "
+			    "to the folders above",
+			    why);
+		}
 		count_unusable_filters(f, s);
 		count_idle_lines(f, s, text);
-		count_lenient_actions(f, s);
+		if (f->config.on_hit != KV_ACTION_DENY)
+			count_finding(&f->notices, s,
+			    "%s: OnHit warn: a listed key is let in, and "
+			    "logged",
+			    s->name);
+		if (f->config.on_error != KV_ACTION_DENY)
+			count_finding(&f->notices, s,
+			    "%s: OnError allow: listed keys are let in while "
+			    "a filter or this file cannot be read",
+			    s->name);
 	}
 	free(text);
 	return ok;
@@ -386,19 +307,12 @@ config_findings_no_verdict(const struct config_findings *f)
 	return f->mistakes > 0 || f->unreadable > 0;
 }
 
-static const char *
-action_text(enum kv_action action)
-{
-	switch (action) {
-	case KV_ACTION_ALLOW:
-		return "let in";
-	case KV_ACTION_WARN:
-		return "let in, and logged";
-	case KV_ACTION_DENY:
-		break;
-	}
-	return "refused";
-}
+/* What each enum kv_action does with a login. */
+static const char *const action_text[] = {
+	[KV_ACTION_ALLOW] = "let in",
+	[KV_ACTION_WARN] = "let in, and logged",
+	[KV_ACTION_DENY] = "refused",
+};
 
 static void
 print_text(const char *label, const char *text)
@@ -407,9 +321,27 @@ print_text(const char *label, const char *text)
 	cli_print_safe(stdout, text, strlen(text));
 }
 
-static void
-print_filters(const struct config_findings *f)
+void
+config_findings_print(const struct config_findings *f, const char *name)
 {
+	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
+	const struct kv_config *c = &f->config;
+	size_t past = 0, endless = 0;
+
+	cli_print_safe(stdout, name, strlen(name));
+	if (config_findings_no_verdict(f))
+		printf(": no key gets a verdict, so each login by key is %s "
+		       "(OnError %s)\n",
+		    action_text[f->on_error], kv_action_name(f->on_error));
+	else
+		puts(": each key gets a verdict");
+	if (f->mistakes == 0)
+		printf("  %-20s %s (OnHit %s)\n", "a listed key",
+		    action_text[c->on_hit], kv_action_name(c->on_hit));
+	printf("  %-20s %s (OnError %s)\n", "without a verdict",
+	    action_text[f->on_error], kv_action_name(f->on_error));
+	printf("  %-20s %s (OnUnsupported %s)\n", "an unknown type",
+	    action_text[c->on_unsupported], kv_action_name(c->on_unsupported));
 	for (size_t i = 0; i < f->judge.n_filters; i++) {
 		const struct kv_filter *one = &f->judge.filter[i];
 
@@ -422,48 +354,17 @@ print_filters(const struct config_findings *f)
 			    cli_plural(one->pkbf.header.entries, "entry",
 				"entries"));
 	}
-}
-
-static void
-print_allowed(const struct config_findings *f)
-{
-	const int64_t today = (int64_t)time(NULL) / DAY_SECONDS;
-	size_t past = 0, endless = 0;
-
-	for (size_t i = 0; i < f->config.n_allowed; i++) {
-		past += f->config.allowed[i].until < today;
-		endless += f->config.allowed[i].until == KV_CONFIG_NO_DATE;
-	}
-	printf("  %-20s %zu line%s, %zu without an end, %zu expired\n",
-	    "AllowKey", f->config.n_allowed,
-	    cli_plural(f->config.n_allowed, "", "s"), endless, past);
-}
-
-void
-config_findings_print(const struct config_findings *f, const char *name)
-{
-	const struct kv_config *c = &f->config;
-
-	cli_print_safe(stdout, name, strlen(name));
-	if (config_findings_no_verdict(f))
-		printf(": no key gets a verdict, so each login by key is %s "
-		       "(OnError %s)\n",
-		    action_text(f->on_error), kv_action_name(f->on_error));
-	else
-		puts(": each key gets a verdict");
-	if (f->mistakes == 0)
-		printf("  %-20s %s (OnHit %s)\n", "a listed key",
-		    action_text(c->on_hit), kv_action_name(c->on_hit));
-	printf("  %-20s %s (OnError %s)\n", "without a verdict",
-	    action_text(f->on_error), kv_action_name(f->on_error));
-	printf("  %-20s %s (OnUnsupported %s)\n", "an unknown type",
-	    action_text(c->on_unsupported), kv_action_name(c->on_unsupported));
-	print_filters(f);
 	for (size_t i = 0; i < c->n_patterns; i++) {
 		print_text(i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);
 		putchar('\n');
 	}
 	if (c->n_patterns == 0)
 		printf("  %-20s none\n", "AuthorizedKeysFile");
-	print_allowed(f);
+	for (size_t i = 0; i < c->n_allowed; i++) {
+		past += c->allowed[i].until < today;
+		endless += c->allowed[i].until == KV_CONFIG_NO_DATE;
+	}
+	printf("  %-20s %zu line%s, %zu without an end, %zu expired\n",
+	    "AllowKey", c->n_allowed, cli_plural(c->n_allowed, "", "s"),
+	    endless, past);
 }

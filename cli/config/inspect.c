@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /* keyveto config check: prints what a login makes of a keyveto.conf. */
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config/config.h"
 #include "config/findings.h"
 
 enum { CONFIG_FINE = 0, CONFIG_NOTICES = 1, CONFIG_NO_VERDICT = 2 };
-
-/* Reads a file that a login would not trust, too, to find its mistakes. */
-static bool
-read_file(const char *path, struct config_text *t)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool ok;
-
-	if (fd == -1) {
-		cli_error("%s: %s", path, strerror(errno));
-		return false;
-	}
-	ok = config_read_fd(fd, path, t);
-	close(fd);
-	return ok;
-}
 
 static int
 check_file(const char *name)
@@ -41,9 +22,11 @@ check_file(const char *name)
 		.path = path,
 		.readers = &readers,
 	};
-	int status;
+	int status = CONFIG_NO_VERDICT;
 
-	if (!config_absolute(name, path, sizeof(path)) || !read_file(name, &t))
+	/* A file that a login would not trust may have mistakes, too. */
+	if (!config_absolute(name, path, sizeof(path)) ||
+	    !config_read_file(name, &t, NULL))
 		return CONFIG_NO_VERDICT;
 	config_readers_find(&readers, path);
 	/* If no guard reads it, check it as a draft of the default. */
@@ -53,19 +36,14 @@ check_file(const char *name)
 	}
 	s.text = t.text;
 	s.len = t.len;
-	if (!config_findings_make(&f, &s)) {
-		config_findings_free(&f);
-		free(t.text);
-		return CONFIG_NO_VERDICT;
+	if (config_findings_make(&f, &s)) {
+		config_findings_print(&f, name);
+		if (cli_stdout_ok() && !config_findings_no_verdict(&f))
+			status = f.notices > 0 ? CONFIG_NOTICES : CONFIG_FINE;
 	}
-	config_findings_print(&f, name);
-	if (config_findings_no_verdict(&f))
-		status = CONFIG_NO_VERDICT;
-	else
-		status = f.notices > 0 ? CONFIG_NOTICES : CONFIG_FINE;
 	config_findings_free(&f);
 	free(t.text);
-	return cli_stdout_ok() ? status : CONFIG_NO_VERDICT;
+	return status;
 }
 
 static int

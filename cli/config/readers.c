@@ -2,7 +2,6 @@
 #include "config/readers.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -53,48 +52,21 @@ reads_path(const char *command, const char *path)
 	return strcmp(config, path) == 0;
 }
 
+/* Adds user, as whom sshd runs command, if that reads path. */
 static void
-add_commands_user(struct config_readers *r, const char *dump,
-    const char *command, const char *path)
+add_commands_user(struct config_readers *r, const char *command,
+    const char *user, const char *path)
 {
-	char value[SSHD_VALUE_BYTES], keyword[64], user[SSHD_VALUE_BYTES];
-
-	snprintf(keyword, sizeof(keyword), "%suser", command);
-	if (sshd_text_value(dump, command, value, sizeof(value)) &&
-	    reads_path(value, path) &&
-	    sshd_text_value(dump, keyword, user, sizeof(user)) &&
-	    !sshd_words_none(user))
+	if (reads_path(command, path) && !sshd_words_none(user))
 		add_reader(r, user);
 }
 
 static bool
 is_one_of(const struct sshd_line *line, const char *a, const char *b)
 {
-	return strcasecmp(line->keyword, a) == 0 ||
-	    strcasecmp(line->keyword, b) == 0;
-}
-
-/*
- * Adds the users that Match blocks name, if the guard is in a Match block or in
- * the global part: the user may stand in another block than the command.
- */
-static void
-add_users_of_blocks(struct config_readers *r, const struct sshd_tree *t,
-    const char *path)
-{
-	bool guard = r->n > 0;
-
-	for (size_t i = 0; i < t->n_lines; i++)
-		guard |= t->line[i].match != 0 &&
-		    is_one_of(&t->line[i], "AuthorizedKeysCommand",
-			"AuthorizedPrincipalsCommand") &&
-		    reads_path(t->line[i].value, path);
-	for (size_t i = 0; guard && i < t->n_lines; i++)
-		if (t->line[i].match != 0 &&
-		    is_one_of(&t->line[i], "AuthorizedKeysCommandUser",
-			"AuthorizedPrincipalsCommandUser") &&
-		    !sshd_words_none(t->line[i].value))
-			add_reader(r, t->line[i].value);
+	return line->match != 0 &&
+	    (strcasecmp(line->keyword, a) == 0 ||
+		strcasecmp(line->keyword, b) == 0);
 }
 
 void
@@ -102,8 +74,11 @@ config_readers_find(struct config_readers *r, const char *path)
 {
 	const struct sshd sshd = { .path = SSHD_PATH };
 	struct sshd_overview overview;
+	const struct sshd_tree *t = &overview.tree;
+	struct sshd_settings *settings;
 	struct sshd_question q;
-	char why[1024], *dump;
+	char why[1024];
+	bool guard;
 
 	*r = (struct config_readers){ 0 };
 	if (access(SSHD_PATH, X_OK) == -1)
@@ -115,16 +90,31 @@ config_readers_find(struct config_readers *r, const char *path)
 		return;
 	}
 	sshd_ask(&sshd, "root", &q);
-	if ((dump = sshd_answer_text(&q, why, sizeof(why))) == NULL) {
+	if ((settings = sshd_answer(&q, why, sizeof(why))) == NULL) {
 		cli_error(
 		    "note: sshd does not say which user runs the guard: %s",
 		    why);
 		return;
 	}
-	add_commands_user(r, dump, "authorizedkeyscommand", path);
-	add_commands_user(r, dump, "authorizedprincipalscommand", path);
+	add_commands_user(r, settings->keys_command, settings->keys_user, path);
+	add_commands_user(r, settings->principals_command,
+	    settings->principals_user, path);
+	sshd_settings_free(settings);
+	/*
+	 * Add the users that Match blocks name, if the guard is in a Match
+	 * block or in the global part: the user may stand in another block than
+	 * the command.
+	 */
 	sshd_overview(&sshd, &overview);
-	add_users_of_blocks(r, &overview.tree, path);
+	guard = r->n > 0;
+	for (size_t i = 0; i < t->n_lines; i++)
+		guard |= is_one_of(&t->line[i], "AuthorizedKeysCommand",
+			     "AuthorizedPrincipalsCommand") &&
+		    reads_path(t->line[i].value, path);
+	for (size_t i = 0; guard && i < t->n_lines; i++)
+		if (is_one_of(&t->line[i], "AuthorizedKeysCommandUser",
+			"AuthorizedPrincipalsCommandUser") &&
+		    !sshd_words_none(t->line[i].value))
+			add_reader(r, t->line[i].value);
 	sshd_overview_free(&overview);
-	free(dump);
 }

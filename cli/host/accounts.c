@@ -48,38 +48,36 @@ free_nothing(void *name)
 	(void)name;
 }
 
-/*
- * Whether name is from a NIS line of /etc/passwd ("+::::::"). getpwent lists
- * such a line as an account, but getpwnam does not find it, so sshd lets nobody
- * in as it.
- */
-static bool
-is_nis_line(const char *name, bool system)
-{
-	return (*name == '+' || *name == '-') &&
-	    (!system || getpwnam(name) == NULL);
-}
-
-/* Adds the accounts in passwd; NULL: those that getpwent lists. */
-static bool
-add_each(struct accounts *a, FILE *passwd)
+bool
+accounts_add_file(struct accounts *a, FILE *passwd)
 {
 	const struct passwd *pw;
 	void *seen = NULL;
 	bool ok = true;
 	int saved;
 
+	if (passwd == NULL)
+		setpwent();
 	while (ok &&
 	    (errno = 0, pw = passwd != NULL ? fgetpwent(passwd) : getpwent()) !=
 		NULL) {
-		if (tfind(pw->pw_name, &seen, compare_names) != NULL ||
-		    is_nis_line(pw->pw_name, passwd == NULL))
+		if (tfind(pw->pw_name, &seen, compare_names) != NULL)
+			continue;
+		/*
+		 * getpwent lists a NIS line of /etc/passwd ("+::::::") as an
+		 * account, but getpwnam does not find it, so sshd lets nobody
+		 * in as it.
+		 */
+		if ((*pw->pw_name == '+' || *pw->pw_name == '-') &&
+		    (passwd != NULL || getpwnam(pw->pw_name) == NULL))
 			continue;
 		ok = append_account(a, pw) &&
 		    tsearch(a->v[a->n - 1].name, &seen, compare_names) != NULL;
 	}
 	saved = errno;
 	tdestroy(seen, free_nothing);
+	if (passwd == NULL)
+		endpwent();
 	errno = saved;
 	/* NSS modules may leave other values in errno at the end. */
 	return ok && saved != EIO && saved != EMFILE && saved != ENFILE &&
@@ -89,21 +87,7 @@ add_each(struct accounts *a, FILE *passwd)
 bool
 accounts_add_all(struct accounts *a)
 {
-	bool ok;
-	int saved;
-
-	setpwent();
-	ok = add_each(a, NULL);
-	saved = errno;
-	endpwent();
-	errno = saved;
-	return ok;
-}
-
-bool
-accounts_add_file(struct accounts *a, FILE *passwd)
-{
-	return add_each(a, passwd);
+	return accounts_add_file(a, NULL);
 }
 
 bool

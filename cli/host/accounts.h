@@ -27,7 +27,10 @@ struct accounts {
  */
 bool accounts_add_all(struct accounts *a);
 
-/* As accounts_add_all, for a file like /etc/passwd. The caller closes it. */
+/*
+ * As accounts_add_all, for a file like /etc/passwd. The caller closes it. With
+ * passwd NULL it does what accounts_add_all does.
+ */
 bool accounts_add_file(struct accounts *a, FILE *passwd);
 
 /* Adds the account called name. False with errno: ENOENT if there is none. */

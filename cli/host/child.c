@@ -86,37 +86,28 @@ record_end(struct record_out *o)
 	o->start = o->len;
 }
 
-static bool
-make_room_to_read(struct record_in *in)
+ssize_t
+record_fill(struct record_in *in, int fd)
 {
 	size_t cap = in->cap > 0 ? 2 * in->cap : 16 * 1024;
 	uint8_t *buf;
+	ssize_t n;
 
 	if (in->start > 0) {
 		memmove(in->buf, in->buf + in->start, in->end - in->start);
 		in->end -= in->start;
 		in->start = 0;
 	}
-	if (in->end < in->cap)
-		return true;
-	if (in->cap == RECORD_MAX_BYTES) {
+	if (in->end == RECORD_MAX_BYTES) {
 		errno = EMSGSIZE;
-		return false;
-	}
-	if ((buf = realloc(in->buf, cap)) == NULL)
-		return false;
-	in->buf = buf;
-	in->cap = cap;
-	return true;
-}
-
-ssize_t
-record_fill(struct record_in *in, int fd)
-{
-	ssize_t n;
-
-	if (!make_room_to_read(in))
 		return -1;
+	}
+	if (in->end == in->cap) {
+		if ((buf = realloc(in->buf, cap)) == NULL)
+			return -1;
+		in->buf = buf;
+		in->cap = cap;
+	}
 	do
 		n = read(fd, in->buf + in->end, in->cap - in->end);
 	while (n == -1 && errno == EINTR);

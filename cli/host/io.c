@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "host/io.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <time.h>
@@ -51,6 +54,16 @@ io_write_at(int fd, const void *p, size_t len, off_t at)
 			at += n;
 	}
 	return true;
+}
+
+bool
+io_is_named(int fd, int dir, const char *name)
+{
+	struct stat its, named;
+
+	return fstat(fd, &its) == 0 &&
+	    fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    its.st_dev == named.st_dev && its.st_ino == named.st_ino;
 }
 
 static int64_t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * host/io: read(2), write(2) and pwrite(2), repeated until all is done, and
- * waiting for input.
+ * other small functions of descriptors.
  */
 #ifndef CLI_HOST_IO_H
 #define CLI_HOST_IO_H
@@ -23,6 +23,9 @@ bool io_write(int fd, const void *p, size_t len);
 
 /* Writes all len bytes at offset at of fd. False with errno. */
 bool io_write_at(int fd, const void *p, size_t len, off_t at);
+
+/* Whether name, below the directory dir, stands for the file behind fd. */
+bool io_is_named(int fd, int dir, const char *name);
 
 /* The time in seconds from now, for io_wait. */
 int64_t io_deadline(unsigned int seconds);

@@ -123,17 +123,6 @@ is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether the name of the lock file still stands for the locked file. */
-static bool
-lock_is_current(const struct replace *r)
-{
-	struct stat mine, named;
-
-	return fstat(r->lock, &mine) == 0 &&
-	    fstatat(r->dir, r->lock_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    is_same(&mine, &named);
-}
-
 static bool
 wait_for_lock(const struct replace *r, bool *toldp)
 {
@@ -170,7 +159,7 @@ get_lock(struct replace *r)
 		}
 		if (!lock_is_safe(r) || !wait_for_lock(r, &told))
 			break;
-		if (lock_is_current(r)) {
+		if (io_is_named(r->lock, r->dir, r->lock_name)) {
 			leftover.dir = r->dir;
 			memcpy(leftover.lock_name, r->lock_name,
 			    sizeof(leftover.lock_name));
@@ -314,31 +303,24 @@ replace_begin(struct replace *r)
 	return true;
 }
 
-static void
-copy_attributes(const struct replace *r)
-{
-	char names[4096], value[4096];
-	ssize_t len = r->old != -1 ? flistxattr(r->old, names, sizeof(names)) :
-				     0;
-
-	for (const char *name = names; len > 0 && name < names + len;
-	     name += strlen(name) + 1) {
-		ssize_t n = fgetxattr(r->old, name, value, sizeof(value));
-
-		if (n >= 0)
-			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
-	}
-}
-
 bool
 replace_write_text(const struct replace *r, const char *text, size_t len)
 {
+	char names[4096], value[4096];
+	ssize_t names_len = 0, n;
+
 	if (!io_write(r->fd, text, len)) {
 		cli_error("%s: cannot be written, and is as it was: %s",
 		    r->path, strerror(errno));
 		return false;
 	}
-	copy_attributes(r);
+	if (r->old != -1)
+		names_len = flistxattr(r->old, names, sizeof(names));
+	for (const char *name = names;
+	     names_len > 0 && name < names + names_len;
+	     name += strlen(name) + 1)
+		if ((n = fgetxattr(r->old, name, value, sizeof(value))) >= 0)
+			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
 	return true;
 }
 
@@ -425,7 +407,7 @@ is_undisturbed(const struct replace *r)
 {
 	struct stat old, named;
 
-	if (!lock_is_current(r)) {
+	if (!io_is_named(r->lock, r->dir, r->lock_name)) {
 		cli_error("%s: somebody removed the lock file %s beside it; "
 			  "nothing was written, run this again",
 		    r->path, r->lock_name);
@@ -577,7 +559,7 @@ replace_close(struct replace *r)
 	 * may use these names.
 	 */
 	leftover.named = leftover.locked = 0;
-	if (r->lock != -1 && lock_is_current(r))
+	if (r->lock != -1 && io_is_named(r->lock, r->dir, r->lock_name))
 		(void)unlinkat(r->dir, r->lock_name, 0);
 	if (r->fd != -1)
 		close(r->fd);
