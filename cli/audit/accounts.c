@@ -1,68 +1,348 @@
 /* SPDX-License-Identifier: ISC */
 #include "audit/accounts.h"
 
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "audit/as_user.h"
+#include "host/become.h"
+#include "host/child.h"
+#include "host/io.h"
+#include "host/root_file.h"
+#include "kv_lines.h"
+#include "kv_wildcards.h"
+#include "sshd_config/words.h"
 
 #define READERS_MAX 16
+/* sshd is never offered a key as long as this. */
+#define LINE_BYTES (256 * 1024)
 
-void
-audit_on_key(const struct input_key *key, void *report)
+#define INVALID_DATA "the process that read its files sent invalid data"
+
+enum tag {
+	TAG_FILE = 1,	  /* path */
+	TAG_KEY,	  /* path, line, part, blob, comment */
+	TAG_PROBLEM,	  /* path, line, reason */
+	TAG_UNKNOWN_TYPE, /* path, line, name */
+	TAG_NOTE,	  /* text */
+};
+
+/* The process that reads one account's files. */
+struct reader {
+	const struct account *account;
+	const struct audit_policy *policy;
+	const char *root;
+	struct child child;
+	int error; /* errno, if there is no child */
+	/* Only in the child. */
+	struct record_out *out;
+	struct kv_account kv;
+};
+
+static void
+begin_record(const struct reader *r, enum tag tag, const char *path)
 {
-	report_key(report, key);
-}
-
-void
-audit_on_problem(const struct input_problem *problem, void *report)
-{
-	report_problem(report, problem);
-}
-
-void
-audit_on_file(const char *path, void *report)
-{
-	struct report *r = report;
-
-	(void)path;
-	r->files++;
+	record_begin(r->out, (uint8_t)tag);
+	record_add_text(r->out, path);
 }
 
 static void
-print_note(const char *text, void *report)
+send_problem(const struct reader *r, const char *path, uint64_t line,
+    const char *reason)
 {
-	const struct report *r = report;
-
-	if (!r->quiet)
-		cli_error("note: %s: sshd does not use this file; its keys are "
-			  "audited all the same",
-		    text);
+	begin_record(r, TAG_PROBLEM, path);
+	record_add_number(r->out, line);
+	record_add_text(r->out, reason);
+	record_end(r->out);
 }
 
 static void
-start_account_reader(const struct audit_readers *a, size_t i, struct as_user *u)
+read_line(const struct reader *r, const char *path, uint64_t number,
+    struct kv_span text)
 {
-	const struct audit_policy *policy = a->policy_of[i];
+	static uint8_t blob[KV_BLOB_MAX_BYTES];
+	struct kv_line line;
+	enum kv_err err = kv_line_parse(text, blob, sizeof(blob), &line);
 
-	*u = (struct as_user){
-		.account = &a->accounts->v[i],
-		.root = a->root,
-		.pattern = policy->pattern,
-		.n_patterns = policy->n_patterns,
-		.strictmodes = policy->strictmodes,
-		.wildcards = policy->wildcards,
-	};
-	as_user_start(u);
+	if (err == KV_OK && line.is_blank)
+		return;
+	if (err == KV_OK) {
+		begin_record(r, TAG_KEY, path);
+		record_add_number(r->out, number);
+		record_add_number(r->out,
+		    kv_line_has_option(line.options, "cert-authority") ?
+			KV_PART_CA :
+			KV_PART_KEY);
+		record_add_bytes(r->out, line.blob.p, line.blob.len);
+		record_add_bytes(r->out, line.comment.p, line.comment.len);
+		record_end(r->out);
+	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
+	    kv_keyname_find(line.type) == NULL) {
+		begin_record(r, TAG_UNKNOWN_TYPE, path);
+		record_add_number(r->out, number);
+		record_add_bytes(r->out, line.type.p, line.type.len);
+		record_end(r->out);
+	} else
+		send_problem(r, path, number, kv_strerror(err));
 }
 
-static size_t
-readers_at_a_time(void)
+/* Reads line by line as sshd does, whatever form the file seems to have. */
+static void
+read_lines(const struct reader *r, int fd, const char *path)
 {
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	static uint8_t buf[LINE_BYTES];
+	struct kv_lines lines;
+	struct kv_span text;
+	bool more = true;
 
-	if (n < 2)
-		n = 2;
-	return n >= READERS_MAX ? READERS_MAX : (size_t)n + 1;
+	kv_lines_init(&lines, fd, buf, sizeof(buf));
+	while (more) {
+		enum kv_err err = kv_lines_next(&lines, &text, &more);
+
+		if (err == KV_ERR_SYSTEM) {
+			send_problem(r, path, 0, strerror(errno));
+			return;
+		}
+		if (err != KV_OK)
+			send_problem(r, path, lines.number, kv_strerror(err));
+		else if (more)
+			read_line(r, path, lines.number, text);
+	}
+}
+
+/*
+ * Reads files that sshd refuses for their mode or owner, too: a listed key in
+ * them would be let in as soon as somebody corrects the mode.
+ */
+static void
+read_file(const struct reader *r, const char *path)
+{
+	char why[KV_USERFILE_WHY_BYTES];
+	struct stat st;
+	enum kv_err err;
+	int fd;
+
+	err = kv_userfile_open(path, &r->kv, r->policy->strictmodes, &fd, why);
+	if (err == KV_ERR_INSECURE) {
+		begin_record(r, TAG_NOTE, why);
+		record_end(r->out);
+		err = kv_userfile_open(path, &r->kv, KV_STRICTMODES_NO, &fd,
+		    why);
+	}
+	/* A file that does not exist has no keys. */
+	if (err == KV_ERR_SYSTEM && (errno == ENOENT || errno == ENOTDIR)) {
+		/* Somebody meant a link to be a file. */
+		if (lstat(path, &st) == 0)
+			send_problem(r, path, 0, "symbolic link to nothing");
+	} else if (err == KV_ERR_SYSTEM)
+		send_problem(r, path, 0, strerror(errno));
+	else if (err != KV_OK)
+		send_problem(r, path, 0, kv_strerror(err));
+	else {
+		begin_record(r, TAG_FILE, path);
+		record_end(r->out);
+		read_lines(r, fd, path);
+		close(fd);
+	}
+}
+
+static bool
+read_found_file(const char *path, void *reader)
+{
+	read_file(reader, path);
+	return true;
+}
+
+/* Since 10.0 sshd expands wildcards in a pattern. */
+static void
+read_pattern(const struct reader *r, const char *pattern)
+{
+	char path[PATH_MAX];
+	int error = 0;
+	enum kv_err err;
+
+	err = kv_userfile_expand(pattern, &r->kv, path, sizeof(path));
+	if (err != KV_OK) {
+		send_problem(r, pattern, 0,
+		    err == KV_ERR_CONFIG ?
+			"AuthorizedKeysFile has a token unknown to keyveto" :
+			"path of the authorized keys file is too long");
+		return;
+	}
+	if (!kv_wildcards_apply(r->policy->wildcards, pattern)) {
+		read_file(r, path);
+		return;
+	}
+	err = kv_wildcards_find(path, read_found_file, (void *)r, &error);
+	if (err != KV_OK)
+		send_problem(r, path, 0, kv_strerror(err));
+	else if (error != 0)
+		send_problem(r, path, 0, strerror(error));
+}
+
+static void
+read_account(struct record_out *out, void *arg)
+{
+	const struct rlimit none = { 0, 0 };
+	struct reader *r = arg;
+	const struct account *a = r->account;
+
+	r->out = out;
+	r->kv = (struct kv_account){ a->name, a->uid, a->home };
+	/* Links and groups are then those of that machine, too. */
+	if (*r->root != '\0' && !root_enter(r->root)) {
+		send_problem(r, r->root, 0, "cannot become the root directory");
+		return;
+	}
+	if (geteuid() == 0 && !become_account(a->name, a->uid, a->gid)) {
+		send_problem(r, a->name, 0, "cannot become this account");
+		return;
+	}
+	/*
+	 * The account must not be able to trace the reader, or read its core
+	 * dump. A process may always do this to itself.
+	 */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)setrlimit(RLIMIT_CORE, &none);
+	child_die_with_parent();
+	for (size_t i = 0; i < r->policy->n_patterns; i++)
+		read_pattern(r, r->policy->pattern[i]);
+}
+
+/* Copies a string, up to a NUL or cap - 1 bytes, as a C string. */
+static enum kv_err
+get_text(struct kv_bytes *b, char *text, size_t cap)
+{
+	struct kv_span s;
+	enum kv_err r;
+
+	if ((r = kv_bytes_get_string(b, &s)) != KV_OK)
+		return r;
+	snprintf(text, cap, "%.*s", (int)s.len, (const char *)s.p);
+	return KV_OK;
+}
+
+static enum kv_err
+parse_key(struct kv_bytes *b, const char *path, struct report *report)
+{
+	struct input_key key = { .path = path };
+	struct kv_sshkey parsed;
+	struct kv_span blob;
+	uint64_t part;
+	enum kv_err r;
+
+	if ((r = record_get_number(b, &key.line)) != KV_OK ||
+	    (r = record_get_number(b, &part)) != KV_OK ||
+	    (r = kv_bytes_get_string(b, &blob)) != KV_OK ||
+	    (r = kv_bytes_get_string(b, &key.comment)) != KV_OK ||
+	    (r = kv_sshkey_parse(blob.p, blob.len, &parsed)) != KV_OK)
+		return r;
+	key.part = part == KV_PART_CA ? KV_PART_CA : KV_PART_KEY;
+	key.key = parsed.key;
+	key.type = kv_keytype_name(parsed.key.type);
+	key.bits = kv_pubkey_bits(&parsed.key);
+	report_key(report, &key);
+	if (parsed.is_cert) {
+		key.part = KV_PART_CA;
+		key.key = parsed.ca;
+		key.type = kv_keytype_name(parsed.ca.type);
+		key.bits = kv_pubkey_bits(&parsed.ca);
+		report_key(report, &key);
+	}
+	return KV_OK;
+}
+
+/* Reports what a record of a reader says. */
+static enum kv_err
+parse_record(uint8_t tag, struct kv_bytes *b, struct report *report)
+{
+	char path[PATH_MAX], text[1024];
+	struct input_problem p = { .path = path, .reason = text };
+	enum kv_err r;
+
+	if ((r = get_text(b, path, sizeof(path))) != KV_OK)
+		return r;
+	switch (tag) {
+	case TAG_FILE:
+		report->files++;
+		return KV_OK;
+	case TAG_KEY:
+		return parse_key(b, path, report);
+	case TAG_PROBLEM:
+	case TAG_UNKNOWN_TYPE:
+		if ((r = record_get_number(b, &p.line)) != KV_OK ||
+		    (r = get_text(b, text, sizeof(text))) != KV_OK)
+			return r;
+		if (tag == TAG_UNKNOWN_TYPE) {
+			p.unknown_type = true;
+			p.type = text;
+			p.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN);
+		}
+		report_problem(report, &p);
+		return KV_OK;
+	case TAG_NOTE:
+		if (!report->quiet)
+			cli_error("note: %s: sshd does not use this file; its "
+				  "keys are audited all the same",
+			    path);
+		return KV_OK;
+	}
+	return KV_ERR_INTERNAL;
+}
+
+/*
+ * Reports all records of a reader. Returns NULL at the end of its output, else
+ * what went wrong.
+ */
+static const char *
+parse_records(const struct reader *reader, struct record_in *in,
+    int64_t deadline, struct report *report)
+{
+	struct kv_bytes payload;
+	uint8_t tag;
+	bool bad;
+	ssize_t n;
+
+	for (;;) {
+		if (!io_wait(reader->child.fd, deadline))
+			return "reading its files took too long (--timeout)";
+		if ((n = record_fill(in, reader->child.fd)) == -1)
+			return strerror(errno);
+		if (n == 0)
+			return NULL;
+		while (record_next(in, &tag, &payload, &bad))
+			if (parse_record(tag, &payload, report) != KV_OK)
+				return INVALID_DATA;
+		if (bad)
+			return INVALID_DATA;
+	}
+}
+
+/* Reports what a reader found, and ends it. */
+static void
+finish_reader(struct reader *reader, unsigned int timeout,
+    struct report *report)
+{
+	struct input_problem p = { .path = reader->account->name };
+	struct record_in in = { 0 };
+
+	if (reader->child.pid == -1)
+		p.reason = strerror(reader->error);
+	else if ((p.reason = parse_records(reader, &in, io_deadline(timeout),
+		      report)) != NULL)
+		child_kill(&reader->child);
+	else if (child_wait(&reader->child) != 0)
+		p.reason = "the process that read its files was killed";
+	if (p.reason != NULL)
+		report_problem(report, &p);
+	record_in_free(&in);
 }
 
 /*
@@ -75,28 +355,110 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 	const struct report *after, void *arg),
     void *arg)
 {
-	const struct as_user_sink sink = {
-		.input = {
-			.key = audit_on_key, .problem = audit_on_problem,
-			.file = audit_on_file, .arg = r,
-		},
-		.note = print_note,
-	};
-	const size_t ring = readers_at_a_time(), n = a->accounts->n;
-	struct as_user reader[READERS_MAX];
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	const size_t n = a->accounts->n;
+	const size_t ring = processors >= READERS_MAX ? READERS_MAX :
+	    processors < 2			      ? 3 :
+							(size_t)processors + 1;
+	struct reader reader[READERS_MAX];
 	size_t started = 0;
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < n; i++) {
 		const struct report before = *r;
 
-		for (; started < n && started - i < ring; started++)
-			start_account_reader(a, started,
-			    &reader[started % ring]);
+		for (; started < n && started - i < ring; started++) {
+			struct reader *next = &reader[started % ring];
+
+			*next = (struct reader){
+				.account = &a->accounts->v[started],
+				.policy = a->policy_of[started],
+				.root = a->root,
+			};
+			if (!child_start(&next->child, read_account, next))
+				next->error = errno;
+		}
 		r->account = a->accounts->v[i].name;
-		as_user_finish(&reader[i % ring], a->timeout, &sink);
+		finish_reader(&reader[i % ring], a->timeout, r);
 		r->account = NULL;
 		ok = done(&a->accounts->v[i], &before, r, arg);
 	}
 	return ok;
+}
+
+static void
+on_key(const struct input_key *key, void *report)
+{
+	report_key(report, key);
+}
+
+static void
+on_problem(const struct input_problem *problem, void *report)
+{
+	report_problem(report, problem);
+}
+
+static void
+on_file(const char *path, void *report)
+{
+	struct report *r = report;
+
+	(void)path;
+	r->files++;
+}
+
+struct input_sink
+audit_sink(struct report *r)
+{
+	return (struct input_sink){
+		.key = on_key,
+		.problem = on_problem,
+		.file = on_file,
+		.arg = r,
+	};
+}
+
+static void
+on_ca_key(const struct input_key *key, void *arg)
+{
+	struct input_key ca = *key;
+
+	ca.part = KV_PART_CA;
+	report_key(arg, &ca);
+}
+
+/* The TrustedUserCAKeys of a policy; "none" if it has none. */
+static const char *
+ca_file(const struct audit_policy *policy)
+{
+	const struct sshd_settings *s = policy->settings;
+
+	return s != NULL && !sshd_words_none(s->user_ca) ? s->user_ca : "none";
+}
+
+void
+audit_user_cas(struct report *r, const struct audit_policies *policies,
+    const char *root, bool absent_is_problem)
+{
+	struct input_sink sink = audit_sink(r);
+
+	sink.key = on_ca_key;
+	for (size_t i = 0; i < policies->n; i++) {
+		const char *path = ca_file(policies->v[i]);
+		struct input_problem problem = { .path = path };
+		bool audited = strcmp(path, "none") == 0;
+		int fd;
+
+		for (size_t j = 0; j < i && !audited; j++)
+			audited = strcmp(ca_file(policies->v[j]), path) == 0;
+		if (audited)
+			continue;
+		if ((fd = root_open(root, path, O_RDONLY)) != -1) {
+			input_read_fd(fd, path, &sink);
+			close(fd);
+		} else if (errno != ENOENT || absent_is_problem) {
+			problem.reason = strerror(errno);
+			report_problem(r, &problem);
+		}
+	}
 }

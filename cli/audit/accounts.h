@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* audit/accounts: judges the keys of accounts, read as each account. */
+/*
+ * audit/accounts: judges the keys of accounts, and the CAs that sshd trusts to
+ * sign their certificates. A child process reads an
+ * account's files as that account. So no link leads to a file that the account
+ * may not read, and a FIFO or a dead file server does not hold up the audit.
+ */
 #ifndef CLI_AUDIT_ACCOUNTS_H
 #define CLI_AUDIT_ACCOUNTS_H
 
@@ -8,12 +13,13 @@
 struct audit_readers {
 	const struct accounts *accounts;
 	const struct audit_policy **policy_of; /* of each account */
-	const char *root;     /* all files are below it; "" for this machine */
-	unsigned int timeout; /* seconds for each account */
+	const char *root; /* all files are below it; "" for this machine */
+	/* Seconds for each account. A child that takes longer is killed. */
+	unsigned int timeout;
 };
 
 /*
- * Reports on each account, in order. After each, calls done with the totals
+ * Reports on each account, in order. A child that fails is a problem. After each, calls done with the totals
  * before and after it, until done returns false. Returns whether done never
  * did.
  */
@@ -22,9 +28,15 @@ bool audit_accounts(struct report *r, const struct audit_readers *a,
 	const struct report *after, void *arg),
     void *arg);
 
-/* Functions for a struct input_sink whose arg is a struct report. */
-void audit_on_key(const struct input_key *key, void *report);
-void audit_on_problem(const struct input_problem *problem, void *report);
-void audit_on_file(const char *path, void *report);
+/*
+ * Reports on each file below root that TrustedUserCAKeys names for an account.
+ * A file that does not exist is a problem only with absent_is_problem: sshd
+ * then accepts no certificate.
+ */
+void audit_user_cas(struct report *r, const struct audit_policies *policies,
+    const char *root, bool absent_is_problem);
+
+/* A sink that gives r the keys, problems and files that it gets. */
+struct input_sink audit_sink(struct report *r);
 
 #endif

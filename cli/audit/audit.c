@@ -10,7 +10,6 @@
 
 #include "audit/accounts.h"
 #include "audit/table.h"
-#include "audit/user_ca.h"
 #include "command.h"
 #include "output/report.h"
 
@@ -31,7 +30,6 @@ struct audit {
 	struct report report;
 	struct accounts accounts;
 	struct audit_policies policies;
-	const struct audit_policy **policy_of; /* of each account */
 	struct audit_table table;
 };
 
@@ -74,7 +72,8 @@ on_host_file(const char *path, void *arg)
 {
 	struct host_file *h = arg;
 
-	audit_on_file(path, h->r);
+	(void)path;
+	h->r->files++;
 }
 
 /*
@@ -123,12 +122,7 @@ audit_host_keys(struct audit *a)
 	};
 	const struct sshd_settings *s = NULL;
 	const struct report before = a->report;
-	const struct input_sink sink = {
-		.key = audit_on_key,
-		.problem = audit_on_problem,
-		.file = audit_on_file,
-		.arg = &a->report,
-	};
+	const struct input_sink sink = audit_sink(&a->report);
 
 	/* sshd's host keys do not depend on the account. */
 	for (size_t i = 0; s == NULL && i < a->policies.n; i++)
@@ -147,42 +141,24 @@ audit_host_keys(struct audit *a)
 	    &a->report);
 }
 
-static bool
-audit_cas(struct audit *a)
-{
-	const struct report before = a->report;
-
-	audit_user_cas(&a->report, &a->policies, "", true);
-	return audit_table_add(&a->table, "user CA keys", NULL, &before,
-	    &a->report);
-}
-
-/* Whether there are accounts, all with this process's uid. */
-static bool
-are_all_mine(const struct accounts *a)
-{
-	for (size_t i = 0; i < a->n; i++)
-		if (a->v[i].uid != geteuid())
-			return false;
-	return a->n > 0;
-}
-
 /* Sets a->accounts to the accounts to audit. False after a message. */
 static bool
 find_accounts(struct audit *a)
 {
 	const struct options *o = a->o;
 	const uid_t uid = geteuid();
+	bool all_mine = o->n_users > 0;
 
 	for (size_t i = 0; i < o->n_users; i++) {
-		if (accounts_add(&a->accounts, o->user[i]))
-			continue;
-		cli_error("account %s: %s", o->user[i],
-		    errno == ENOENT ? "there is none of that name" :
-				      strerror(errno));
-		return false;
+		if (!accounts_add(&a->accounts, o->user[i])) {
+			cli_error("account %s: %s", o->user[i],
+			    errno == ENOENT ? "there is none of that name" :
+					      strerror(errno));
+			return false;
+		}
+		all_mine &= a->accounts.v[i].uid == uid;
 	}
-	if (uid != 0 && !are_all_mine(&a->accounts)) {
+	if (uid != 0 && !all_mine) {
 		cli_error("only root can audit the accounts of others: run it "
 			  "as root, or with --user and your own name");
 		return false;
@@ -196,6 +172,7 @@ find_accounts(struct audit *a)
 	return a->accounts.n > 0;
 }
 
+/* Audits accounts, host keys and CAs. False after a message. */
 static bool
 audit_all(struct audit *a)
 {
@@ -205,22 +182,30 @@ audit_all(struct audit *a)
 		.root = "",
 		.timeout = (unsigned int)a->o->timeout,
 	};
+	struct report before;
 	bool ok;
 
 	if (!find_accounts(a))
 		return false;
-	a->policy_of = calloc(a->accounts.n, sizeof(struct audit_policy *));
 	if (!root)
 		cli_error("note: only root can ask sshd for its settings: your "
 			  "files are taken from keyveto.conf");
-	ok = a->policy_of != NULL &&
+	readers.policy_of = calloc(a->accounts.n,
+	    sizeof(struct audit_policy *));
+	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&a->policies, root ? &a->o->sshd : NULL,
-		&a->accounts, a->policy_of, &a->report) &&
-	    (readers.policy_of = a->policy_of) != NULL &&
+		&a->accounts, readers.policy_of, &a->report) &&
 	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
-	    (a->o->n_users > 0 || audit_host_keys(a)) && audit_cas(a);
+	    (a->o->n_users > 0 || audit_host_keys(a));
+	if (ok) {
+		before = a->report;
+		audit_user_cas(&a->report, &a->policies, "", true);
+		ok = audit_table_add(&a->table, "user CA keys", NULL, &before,
+		    &a->report);
+	}
 	if (!ok)
 		cli_error("%s", strerror(errno));
+	free(readers.policy_of);
 	return ok;
 }
 
@@ -239,9 +224,9 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 
 	if (audit_all(&a)) {
 		if (o->json && !o->quiet)
-			audit_table_print_json(&a.table, stdout);
+			audit_table_print_json(&a.table);
 		else if (!o->quiet)
-			audit_table_print(&a.table, stdout);
+			audit_table_print(&a.table);
 		status = report_status(&a.report);
 		if (!cli_stdout_ok())
 			status = CLI_UNCHECKED;
@@ -249,39 +234,9 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 			report_summary(&a.report);
 	}
 	audit_table_free(&a.table);
-	free(a.policy_of);
 	audit_policies_free(&a.policies);
 	accounts_free(&a.accounts);
 	return status;
-}
-
-enum { JSON = 1, ALL, QUIET, USER, TIMEOUT, SSHD, SSHD_CONFIG };
-
-static bool
-set_option(struct options *o, int opt)
-{
-	switch (opt) {
-	case JSON:
-		o->json = true;
-		return true;
-	case ALL:
-		o->all = true;
-		return true;
-	case QUIET:
-		o->quiet = true;
-		return true;
-	case USER:
-		o->user[o->n_users++] = optarg;
-		return true;
-	case TIMEOUT:
-		return cli_option_number("--timeout", TIMEOUT_MAX, &o->timeout);
-	case SSHD:
-		return cli_option_path("--sshd", &o->sshd.path);
-	case SSHD_CONFIG:
-		o->sshd.config = optarg;
-		return true;
-	}
-	return cli_judge_option(&o->judge, opt, optarg);
 }
 
 /* Returns 0, or -1 if the process is to exit with *statusp. */
@@ -289,6 +244,7 @@ static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
     struct options *o, int *statusp)
 {
+	enum { JSON = 1, ALL, QUIET, USER, TIMEOUT, SSHD, SSHD_CONFIG };
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, JSON },
 		{ "all", no_argument, NULL, ALL },
@@ -304,11 +260,27 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 
 	*statusp = CLI_UNCHECKED;
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		bool ok = opt != '?';
+
 		if (opt == CLI_OPT_HELP) {
 			*statusp = cli_help(cmd);
 			return -1;
 		}
-		if (opt == '?' || !set_option(o, opt))
+		o->json |= opt == JSON;
+		o->all |= opt == ALL;
+		o->quiet |= opt == QUIET;
+		if (opt == USER)
+			o->user[o->n_users++] = optarg;
+		else if (opt == TIMEOUT)
+			ok = cli_option_number("--timeout", TIMEOUT_MAX,
+			    &o->timeout);
+		else if (opt == SSHD)
+			ok = cli_option_path("--sshd", &o->sshd.path);
+		else if (opt == SSHD_CONFIG)
+			o->sshd.config = optarg;
+		else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER)
+			ok = cli_judge_option(&o->judge, opt, optarg);
+		if (!ok)
 			return -1;
 	}
 	if (optind == argc)

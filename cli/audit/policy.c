@@ -38,59 +38,48 @@ add_patterns(struct audit_policy *policy, const char *const *pattern, size_t n)
 }
 
 /*
- * Reads the guard's keyveto.conf. If it has a mistake, the guard uses the
- * default files, and so does the audit.
- */
-static void
-read_guard_config(struct audit_policy *policy, const char *path,
-    struct report *r)
-{
-	char why[KV_CONFIG_WHY_BYTES];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	enum kv_err err;
-
-	if (fd == -1) {
-		report_reason(r, path, strerror(errno));
-		return;
-	}
-	err = kv_config_read(fd, path, &policy->guard, why);
-	if (err == KV_ERR_SYSTEM)
-		report_reason(r, path, strerror(errno));
-	else if (err != KV_OK)
-		report_reason(r, GUARD_NAME, why);
-	close(fd);
-}
-
-/*
  * Adds the files that the guard prints: those that its arguments name, or else
- * those of the keyveto.conf that its arguments name, or of the default one.
+ * those of the keyveto.conf that its arguments name, or of the default one. If
+ * that file has a mistake, the guard uses the default files, and so does the
+ * audit.
  */
 static void
 add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 {
 	const struct kv_config *config = &r->judge->config;
-	char path[4096];
+	const struct guard_files *files = &policy->files;
+	char path[4096], why[KV_CONFIG_WHY_BYTES];
+	enum kv_err err = KV_ERR_SYSTEM;
+	int fd;
 
 	if (guard_config(args, path, sizeof(path))) {
-		read_guard_config(policy, path, r);
 		config = &policy->guard;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd != -1)
+			err = kv_config_read(fd, path, &policy->guard, why);
+		if (err == KV_ERR_SYSTEM)
+			report_reason(r, path, strerror(errno));
+		else if (err != KV_OK)
+			report_reason(r, GUARD_NAME, why);
+		if (fd != -1)
+			close(fd);
 	}
 	if (policy->settings->strictmodes)
 		policy->strictmodes = config->strictmodes;
 	policy->wildcards = config->wildcards;
 	if (!guard_files_read(args, &policy->files))
 		report_reason(r, GUARD_NAME, strerror(errno));
-	if (policy->files.n == 0)
+	if (files->n == 0)
 		add_patterns(policy, config->pattern, config->n_patterns);
 	else {
-		add_patterns(policy, policy->files.pattern, policy->files.n);
+		add_patterns(policy, files->pattern, files->n);
 		policy->wildcards = KV_WILDCARDS_NO;
 	}
-	if (policy->files.strictmodes != NULL)
-		(void)kv_config_read_strictmodes(policy->files.strictmodes,
+	if (files->strictmodes != NULL)
+		(void)kv_config_read_strictmodes(files->strictmodes,
 		    &policy->strictmodes);
-	if (policy->files.wildcards != NULL)
-		(void)kv_config_read_wildcards(policy->files.wildcards,
+	if (files->wildcards != NULL)
+		(void)kv_config_read_wildcards(files->wildcards,
 		    &policy->wildcards);
 }
 
@@ -120,13 +109,27 @@ add_command(struct audit_policy *policy, struct report *r)
 	add_guarded(policy, args, r);
 }
 
+/*
+ * Returns the policy for settings, and owns settings from now on. NULL
+ * settings: the policy of keyveto.conf. Returns NULL if out of memory.
+ */
 static struct audit_policy *
-add_policy(struct finder *f, struct sshd_settings *settings)
+find_policy(struct finder *f, struct sshd_settings *settings)
 {
 	const struct kv_config *config = &f->r->judge->config;
-	struct audit_policy *policy = calloc(1, sizeof(*policy));
-	struct audit_policy **v;
+	struct audit_policy *policy, **v;
 
+	for (size_t i = 0; i < f->p->n; i++) {
+		const struct sshd_settings *known = f->p->v[i]->settings;
+
+		if (settings != NULL && known != NULL ?
+			!sshd_settings_same_keys(settings, known) :
+			settings != known)
+			continue;
+		sshd_settings_free(settings);
+		return f->p->v[i];
+	}
+	policy = calloc(1, sizeof(*policy));
 	v = realloc(f->p->v, (f->p->n + 1) * sizeof(struct audit_policy *));
 	if (v != NULL)
 		f->p->v = v;
@@ -152,28 +155,6 @@ add_policy(struct finder *f, struct sshd_settings *settings)
 	return policy;
 }
 
-/*
- * Returns the policy for settings, and owns settings from now on. NULL
- * settings: the policy of keyveto.conf. Returns NULL if out of memory.
- */
-static struct audit_policy *
-find_policy(struct finder *f, struct sshd_settings *settings)
-{
-	for (size_t i = 0; i < f->p->n; i++) {
-		struct audit_policy *policy = f->p->v[i];
-		const struct sshd_settings *known = policy->settings;
-
-		if (settings == NULL && known == NULL)
-			return policy;
-		if (settings != NULL && known != NULL &&
-		    sshd_settings_same_keys(settings, known)) {
-			sshd_settings_free(settings);
-			return policy;
-		}
-	}
-	return add_policy(f, settings);
-}
-
 static bool
 set_policy_of_all(struct finder *f, struct sshd_settings *settings)
 {
@@ -184,83 +165,45 @@ set_policy_of_all(struct finder *f, struct sshd_settings *settings)
 	return policy != NULL;
 }
 
-static size_t
-questions_at_a_time(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (n < 2)
-		return 2;
-	return n > QUESTIONS_MAX ? QUESTIONS_MAX : (size_t)n;
-}
-
-/* The next account, from i on, that sshd must be asked about. */
-static size_t
-next_question(const size_t *like, size_t i, size_t n)
-{
-	while (i < n && like[i] != i)
-		i++;
-	return i;
-}
-
 /*
- * Asks sshd about each account for which like[i] is i. The others have the same
- * settings as account like[i]. False if out of memory.
+ * Asks sshd about each account that Match lines may tell from the ones before.
+ * Takes about ten milliseconds a question, but only sshd itself knows. False if
+ * out of memory.
  */
 static bool
-ask_for_each(struct finder *f, const size_t *like)
+ask_for_each(struct finder *f, const struct sshd_match *match)
 {
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	const size_t ring = processors < 2 ? 2 :
+	    processors > QUESTIONS_MAX	   ? QUESTIONS_MAX :
+					     (size_t)processors;
+	const size_t n = f->accounts->n;
+	/* Account i has the settings of account like[i]. */
+	size_t *like = sshd_match_alike(f->accounts, match);
 	struct sshd_question q[QUESTIONS_MAX];
-	const size_t ring = questions_at_a_time(), n = f->accounts->n;
-	size_t asked = 0, answered = 0;
-	size_t ahead = next_question(like, 0, n);
+	size_t asked = 0, answered = 0, ahead = 0;
+	bool ok = like != NULL;
 	char why[1024];
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; ok && i < n; i++) {
 		struct sshd_settings *s;
 
 		if (like[i] != i) {
 			f->of_account[i] = f->of_account[like[i]];
 			continue;
 		}
-		while (ahead < n && asked - answered < ring) {
-			sshd_ask(f->sshd, f->accounts->v[ahead].name,
-			    &q[asked++ % ring]);
-			ahead = next_question(like, ahead + 1, n);
-		}
+		for (; ahead < n && asked - answered < ring; ahead++)
+			if (like[ahead] == ahead)
+				sshd_ask(f->sshd, f->accounts->v[ahead].name,
+				    &q[asked++ % ring]);
 		s = sshd_answer(&q[answered++ % ring], why, sizeof(why));
 		if (s == NULL)
 			report_reason(f->r, f->accounts->v[i].name, why);
-		if ((f->of_account[i] = find_policy(f, s)) == NULL)
-			return false;
+		f->of_account[i] = find_policy(f, s);
+		ok = f->of_account[i] != NULL;
 	}
-	return true;
-}
-
-/* Takes about ten milliseconds a question, but only sshd itself knows. */
-static bool
-ask_about_all(struct finder *f, const struct sshd_overview *overview)
-{
-	size_t *like = sshd_match_alike(f->accounts, &overview->match);
-	bool ok = like != NULL && ask_for_each(f, like);
-
 	free(like);
 	return ok;
-}
-
-static void
-print_overview(const struct finder *f, const struct sshd_overview *o)
-{
-	if (o->varies && o->by_origin && !f->r->quiet)
-		cli_error(
-		    "note: Match blocks of sshd's configuration test where a "
-		    "client connects from: the audit shows what holds for "
-		    "127.0.0.1");
-	if (o->odd_pattern)
-		report_reason(f->r, f->sshd->path,
-		    "AuthorizedKeysFile names a "
-		    "file with a blank, quote, backslash or #, which sshd -T "
-		    "does not show as one: run keyveto check on it");
 }
 
 bool
@@ -302,10 +245,19 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 	if (sshd_version_at_least(sshd->path, 10, 0))
 		f.sshd_wildcards = KV_WILDCARDS_YES;
 	sshd_overview(sshd, &overview);
-	print_overview(&f, &overview);
+	if (overview.varies && overview.by_origin && !r->quiet)
+		cli_error(
+		    "note: Match blocks of sshd's configuration test where a "
+		    "client connects from: the audit shows what holds for "
+		    "127.0.0.1");
+	if (overview.odd_pattern)
+		report_reason(r, sshd->path,
+		    "AuthorizedKeysFile names a file with a blank, quote, "
+		    "backslash or #, which sshd -T does not show as one: run "
+		    "keyveto check on it");
 	if (overview.varies) {
 		sshd_settings_free(s);
-		ok = ask_about_all(&f, &overview);
+		ok = ask_for_each(&f, &overview.match);
 	} else
 		ok = set_policy_of_all(&f, s);
 	sshd_overview_free(&overview);

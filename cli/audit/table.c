@@ -50,55 +50,45 @@ shown_columns(const char *s)
 }
 
 static void
-print_name(FILE *out, const char *name, size_t columns)
+print_name(const char *name, size_t columns)
 {
-	cli_print_safe(out, name, strlen(name));
+	cli_print_safe(stdout, name, strlen(name));
 	for (size_t n = shown_columns(name); n < columns; n++)
-		putc(' ', out);
+		putchar(' ');
 }
 
-static size_t
-name_columns(const struct audit_table *t)
+void
+audit_table_print(const struct audit_table *t)
 {
 	size_t columns = NAME_COLUMNS_MIN;
+	char what[NAME_COLUMNS_MIN];
 
+	if (t->n == 0)
+		return;
 	for (size_t i = 0; i < t->n; i++) {
 		const char *name = t->row[i].account;
 
 		if (name != NULL && shown_columns(name) > columns)
 			columns = shown_columns(name);
 	}
-	return columns;
-}
-
-void
-audit_table_print(const struct audit_table *t, FILE *out)
-{
-	const size_t columns = name_columns(t);
-	char what[NAME_COLUMNS_MIN];
-
-	if (t->n == 0)
-		return;
-	putc('\n', out);
-	print_name(out, "account", columns);
-	fputs("   files    keys  listed allowed unknown problems\n", out);
+	putchar('\n');
+	print_name("account", columns);
+	puts("   files    keys  listed allowed unknown problems");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct audit_row *row = &t->row[i];
 		const struct report *f = &row->found;
 
 		snprintf(what, sizeof(what), "(%s)", row->what);
-		print_name(out, row->account != NULL ? row->account : what,
-		    columns);
-		fprintf(out,
-		    "%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64
-		    "%9" PRIu64 "\n",
+		print_name(row->account != NULL ? row->account : what, columns);
+		printf("%8" PRIu64 "%8" PRIu64 "%8" PRIu64 "%8" PRIu64
+		       "%8" PRIu64 "%9" PRIu64 "\n",
 		    f->files, f->keys, f->listed, f->allowed, f->unsupported,
 		    f->problems);
 	}
 }
 
 void
-audit_table_print_json(const struct audit_table *t, FILE *out)
+audit_table_print_json(const struct audit_table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct audit_row *row = &t->row[i];
@@ -113,8 +103,8 @@ audit_table_print_json(const struct audit_table *t, FILE *out)
 		    "unsupported", (json_int_t)f->unsupported, "problems",
 		    (json_int_t)f->problems);
 
-		if (json_dumpf(o, out, JSON_COMPACT) == 0)
-			putc('\n', out);
+		if (json_dumpf(o, stdout, JSON_COMPACT) == 0)
+			putchar('\n');
 		json_decref(o);
 	}
 }

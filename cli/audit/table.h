@@ -25,13 +25,13 @@ struct audit_table {
 bool audit_table_add(struct audit_table *t, const char *what,
     const char *account, const struct report *before, const struct report *r);
 
-/* Prints the table as text. */
-void audit_table_print(const struct audit_table *t, FILE *out);
+/* Prints the table as text on standard output. */
+void audit_table_print(const struct audit_table *t);
 /*
  * Prints an object a line: summary (true), what, account (or null), files,
  * keys, listed, allowed, clean, unsupported, problems.
  */
-void audit_table_print_json(const struct audit_table *t, FILE *out);
+void audit_table_print_json(const struct audit_table *t);
 
 void audit_table_free(struct audit_table *t);
 

@@ -9,7 +9,6 @@
 #include "audit/accounts.h"
 #include "audit/policy.h"
 #include "audit/table.h"
-#include "audit/user_ca.h"
 #include "sshd/usable.h"
 
 struct rehearsal {
@@ -72,7 +71,7 @@ print_accounts(const struct rehearsal *h)
 	};
 
 	if (h->table.n > 0)
-		audit_table_print(&h->table, stdout);
+		audit_table_print(&h->table);
 	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
 		if (names[i] == NULL)
 			continue;
