@@ -90,28 +90,28 @@ bool
 editor_run(const char *path)
 {
 	static const char *const variables[] = { "VISUAL", "EDITOR" };
-	const char *word[WORDS_MAX + 2];
+	const char *word[WORDS_MAX + 2], *variable = NULL, *value = NULL;
 	int n = 0, error = ENOENT, status = 0;
 	char *copy = NULL;
 	bool ok = false;
 
-	for (size_t i = 0; i < 2 && n == 0; i++) {
-		const char *value = getenv(variables[i]);
-
-		if (value == NULL || value[strspn(value, BLANKS)] == '\0')
-			continue;
-		if ((copy = strdup(value)) == NULL) {
-			cli_error("%s", strerror(errno));
-			return false;
-		}
-		if ((n = split_command(copy, word)) == -1) {
-			cli_error(
-			    "%s: %s: no command can be made of it: a quote is "
-			    "open, or it has too many words",
-			    variables[i], value);
-			free(copy);
-			return false;
-		}
+	for (size_t i = 0; i < 2 && value == NULL; i++) {
+		variable = variables[i];
+		value = getenv(variable);
+		if (value != NULL && value[strspn(value, BLANKS)] == '\0')
+			value = NULL;
+	}
+	if (value != NULL && (copy = strdup(value)) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	if (copy != NULL && (n = split_command(copy, word)) == -1) {
+		cli_error(
+		    "%s: %s: no command can be made of it: a quote is open, or "
+		    "it has too many words",
+		    variable, value);
+		free(copy);
+		return false;
 	}
 	fflush(stdout);
 	if (n > 0) {
