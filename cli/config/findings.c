@@ -196,6 +196,17 @@ count_idle_lines(struct config_findings *f, const struct config_subject *s,
 	}
 }
 
+static bool
+can_be_opened(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
+{
+	int fd;
+
+	if (kv_trusted_open(path, 0, &fd, why) != KV_OK)
+		return false;
+	close(fd);
+	return true;
+}
+
 /* What a reader must be able to read. */
 struct reading {
 	const char *path; /* the configuration's, or NULL */

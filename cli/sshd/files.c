@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/read.h"
+#include "host/io.h"
 #include "host/replace.h"
 #include "host/root_file.h"
 #include "kv_config.h"
@@ -133,7 +133,7 @@ is_as_read(const struct replace *r, const struct sshd_file *f)
 {
 	char *text = malloc(f->now_len + 1);
 	ssize_t n = text != NULL && r->old != -1 ?
-	    read_all(r->old, text, f->now_len + 1) :
+	    io_read(r->old, text, f->now_len + 1) :
 	    0;
 	bool same = text != NULL && (r->old != -1) == f->there &&
 	    n == (ssize_t)f->now_len && memcmp(text, f->now, f->now_len) == 0;

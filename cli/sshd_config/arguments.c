@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/read.h"
+#include "host/io.h"
 #include "host/sshd_process.h"
 #include "sshd_config/sshd_config.h"
 #include "sshd_config/words.h"
@@ -157,7 +157,7 @@ static bool
 read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	ssize_t n = fd != -1 ? read_all(fd, text, ARGUMENTS_BYTES - 1) : -1;
+	ssize_t n = fd != -1 ? io_read(fd, text, ARGUMENTS_BYTES - 1) : -1;
 	int saved = n == ARGUMENTS_BYTES - 1 ? EFBIG : errno;
 
 	if (fd != -1)
