@@ -275,7 +275,8 @@ sshd_answer_text(struct sshd_question *q, char *why, size_t cap)
 		    ANSWER_SECONDS);
 	else
 		snprintf(why, cap, "sshd -T: %s",
-		    error != 0 ? strerror(error) : join_lines(a.text));
+		    error != 0 || a.text == NULL ? strerror(error) :
+						   join_lines(a.text));
 	if (q->timed_out && q->asked)
 		snprintf(last.is.refused, sizeof(last.is.refused), "%s", why);
 	free(a.text);
