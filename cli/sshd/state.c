@@ -134,7 +134,8 @@ write_file(int dir, const char *name, const char *text, size_t len)
 
 /*
  * Writes into dir the base of each file, under the file's number, and the
- * manifest.
+ * manifest. Nothing here reads mode, uid and gid: they are for a person who
+ * puts a file back by hand.
  */
 static bool
 write_state(int dir, const struct sshd_files *fs, bool now)
@@ -151,9 +152,14 @@ write_state(int dir, const struct sshd_files *fs, bool now)
 			continue;
 		snprintf(name, sizeof(name), "%zu", json_array_size(list));
 		ok = f->made || write_file(dir, name, f->base, f->base_len);
-		one = json_pack("{s:s%, s:b, s:s*}", "path", f->path,
-		    strlen(f->path), "there", !f->made, "bytes",
-		    f->made ? NULL : name);
+		one = f->made ?
+		    json_pack("{s:s%, s:b}", "path", f->path, strlen(f->path),
+			"there", 0) :
+		    json_pack("{s:s%, s:b, s:s, s:I, s:I, s:I}", "path",
+			f->path, strlen(f->path), "there", 1, "bytes", name,
+			"mode", (json_int_t)(f->st.st_mode & 07777), "uid",
+			(json_int_t)f->st.st_uid, "gid",
+			(json_int_t)f->st.st_gid);
 		ok = json_array_append_new(list, one) == 0 && ok;
 	}
 	if (ok)
@@ -230,7 +236,6 @@ read_manifest(const char *root, struct sshd_state *s, const json_t *all)
 		struct sshd_kept *k = &s->v[s->n];
 		int there;
 
-		/* Earlier versions also wrote mode, uid and gid. */
 		if (json_unpack(json_array_get(list, s->n), "{s:s, s:b, s?s}",
 			"path", &path, "there", &there, "bytes", &name) == -1 ||
 		    *path != '/' ||

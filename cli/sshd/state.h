@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/state: what "keyveto sshd enable" found: the bytes of each file that it
- * changes. They stay until "disable", in a directory that only root can read.
- * sshd_state_save writes all of it or nothing; enable calls it before it
- * changes a file.
+ * sshd/state: what "keyveto sshd enable" found: the bytes, mode and owner of
+ * each file that it changes. They stay until "disable", in a directory that
+ * only root can read. sshd_state_save writes all of it or nothing; enable calls
+ * it before it changes a file.
  */
 #ifndef CLI_SSHD_STATE_H
 #define CLI_SSHD_STATE_H

@@ -2,6 +2,7 @@
 """keyveto sshd disable, after others have changed files since enable."""
 
 import json
+import os
 import re
 import shutil
 import stat
@@ -98,12 +99,15 @@ def test_without_the_kept_state_disable_works_by_the_marks(scratch):
 
 def test_the_kept_files_are_the_former_ones_and_only_root_can_read_them(scratch):
     image = Image(scratch, WITHOUT_INCLUDE)
+    os.chown(image.path(TOP), 0, 4)
+    image.path(TOP).chmod(0o640)
     image.run("enable", "--warn", status=0)
     state = image.path("/var/lib/keyveto/sshd-state")
     equal((state.stat().st_uid, stat.S_IMODE(state.stat().st_mode)), (0, 0o700))
     kept = {one["path"]: one for one in json.loads((state / "manifest.json").read_text(encoding="utf-8"))["files"]}
     equal(set(kept), {TOP, "/etc/pam.d/sshd", "/etc/keyveto/keyveto.conf"})
     equal((state / kept[TOP]["bytes"]).read_text(encoding="utf-8"), WITHOUT_INCLUDE)
+    equal([kept[TOP][name] for name in ("mode", "uid", "gid")], [0o640, 0, 4])
     (state / "manifest.json").write_text("{", encoding="ascii")
     contains(image.run("disable", status=2).stderr, "manifest.json: damaged")
 
