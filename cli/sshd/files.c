@@ -46,6 +46,8 @@ read_file(const struct sshd_files *fs, struct sshd_file *f)
 		    fstat(fd, &f->st) == -1))) {
 		cli_error("%s%s: %s", fs->root, f->path,
 		    errno == EINVAL ? "not a regular file" : strerror(errno));
+		if (fd != -1)
+			close(fd);
 		return false;
 	}
 	if (fd != -1)
