@@ -27,16 +27,17 @@ struct sshd_plan {
 
 /*
  * Fills in next of the files in p, by sshd's settings without keyveto's lines
- * (p->settings). The caller sets plan->guard and plan->pam to what is wanted; they
- * become false, after a note, if no line is needed or possible. False after a
- * message.
+ * (p->settings). The caller sets plan->guard and plan->pam to what is wanted;
+ * they become false, after a note, if no line is needed or possible. False
+ * after a message.
  */
 bool sshd_plan_make(struct sshd_setup *p, const struct accounts *accounts,
     struct sshd_plan *plan);
 
 /*
  * Whether the planned lines take effect in sshd. base and next are sshd's
- * settings without and with them, t is the tree with them. False after a message.
+ * settings without and with them, t is the tree with them. False after a
+ * message.
  */
 bool sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
     const struct sshd_settings *base, const struct sshd_settings *next);
