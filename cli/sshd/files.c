@@ -155,7 +155,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 	const bool gone = len == 0 && f->made;
 	char name[NAME_MAX + 1], shown[PATH_MAX], *now;
 	struct replace r;
-	bool ok;
+	bool ok, changed;
 	int dir;
 
 	if (f->there != gone && len == f->now_len &&
@@ -171,17 +171,20 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		return false;
 	}
 	ok = replace_open_at(&r, shown, dir, name) && is_as_read(&r, f);
+	changed = false;
 	if (ok && gone) {
-		ok = (unlinkat(r.dir, r.name, 0) == 0 || errno == ENOENT) &&
-		    (fsync(r.dir) == 0 || errno == EINVAL);
+		changed = unlinkat(r.dir, r.name, 0) == 0 || errno == ENOENT;
+		ok = changed && (fsync(r.dir) == 0 || errno == EINVAL);
 		if (!ok)
 			cli_error("%s: cannot be removed: %s", shown,
 			    strerror(errno));
-	} else if (ok)
+	} else if (ok) {
 		ok = replace_begin(&r) && replace_write_text(&r, text, len) &&
 		    replace_commit(&r);
+		changed = ok || io_is_named(r.fd, r.dir, r.name);
+	}
 	replace_close(&r);
-	if (!ok) {
+	if (!changed) {
 		free(now);
 		return false;
 	}
@@ -195,7 +198,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 	f->now = now;
 	f->now_len = len;
 	f->there = !gone;
-	return true;
+	return ok;
 }
 
 void

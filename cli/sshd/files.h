@@ -61,7 +61,8 @@ struct sshd_change *sshd_files_changes(const struct sshd_files *fs, bool next,
 /*
  * Replaces the file's content by text, atomically, and sets now to it. Writes
  * nothing if now is text already. Removes a file that keyveto made if text is
- * empty. False after a message.
+ * empty. False after a message: now and found then tell whether the file was
+ * changed all the same, and only its directory could not be flushed.
  */
 bool sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
     const char *text, size_t len);

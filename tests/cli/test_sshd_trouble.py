@@ -109,6 +109,32 @@ def test_a_file_that_cannot_be_replaced_stops_enable(scratch):
     image.run("enable", status=0)
 
 
+def test_a_file_that_was_replaced_but_perhaps_not_flushed_is_put_back(scratch):
+    """fsync(2) of its folder fails, after the new file is in place."""
+    image = Image(scratch)
+    snapshot, replaced = image.snapshot(), 0
+    for number in range(1, 40):
+        done = subprocess.run(["strace", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e",
+                               f"inject=fsync:error=EIO:when={number}",
+                               os.environ.get("KEYVETO", ROOT / "build/keyveto"),
+                               "sshd", "enable", "--warn", "--root", image.root], capture_output=True, text=True,
+                              check=False, timeout=PATIENCE, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        if done.returncode == 0:        # there was no such call
+            break
+        equal(done.returncode, 2, done.stderr)
+        contains(done.stderr, "Input/output error")
+        lacks(done.stderr, "not everything could be put back")
+        if "not sure to survive a crash" in done.stderr:
+            replaced += 1
+            contains(done.stderr, "everything was put back as it was")
+        if "everything was put back as it was" in done.stderr:
+            restored(snapshot, image.snapshot())
+        image.run("disable", status=0)
+    equal(replaced, 3, "keyveto.conf, PAM's file and the drop-in")
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
 CALLS = ("mkdirat", "linkat", "renameat", "renameat2", "unlinkat", "fsync")
 
 
