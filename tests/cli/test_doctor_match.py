@@ -39,6 +39,22 @@ def test_match_accounts_and_clients_that_get_past_the_guard(machine):
     expect_all_well()
 
 
+def test_match_asks_about_every_block_for_accounts_or_groups(machine):
+    """Also about a block that only sets PubkeyAuthentication: AuthorizedKeysFile then counts for its accounts."""
+    with open("/etc/passwd", "a", encoding="utf-8") as file:
+        file.write("backup2:x:21000:60::/nonexistent:/bin/sh\n")
+    machine.pam(STOCK_STACK)
+    for criterion, count, names in (("User backup2", "1 account", "backup2"),
+                                    ("Group games", "2 accounts", "games, backup2")):
+        machine.sshd_config("PubkeyAuthentication no", *GUARDED[1:], f"Match {criterion}", " PubkeyAuthentication yes")
+        expect("match", "broken", f"{count} can be entered with a key that nothing judges: {names}", others=["pam"])
+        machine.sshd_config("PubkeyAuthentication no", *GUARDED, f"Match {criterion}", " PubkeyAuthentication yes")
+        expect("match", "ok", others=["pam"])
+    machine.sshd_config("PubkeyAuthentication no", *GUARDED[1:], "Match User backup2", " PubkeyAuthentication yes")
+    machine.pam(SESSION + STOCK_STACK)
+    expect_all_well()
+
+
 def test_match_a_guard_only_in_match_blocks_leaves_others_unguarded(machine):
     with open("/etc/passwd", "a", encoding="utf-8") as file:
         file.write("backup2:x:21000:21000::/nonexistent:/bin/sh\n")
