@@ -132,19 +132,17 @@ sshd_match_add(struct sshd_match *m, const char *value)
 	return origin;
 }
 
-/* Prints a digit for each pattern; nothing if no pattern matches. */
+/* Prints the numbers of the patterns that match: " 3,5"; nothing for none. */
 static void
 print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 {
-	bool any = false;
+	char before = ' ';
 
 	for (size_t i = 0; i < p->n; i++)
-		any |= pattern_matches(name, p->v[i]);
-	if (!any)
-		return;
-	putc(' ', out);
-	for (size_t i = 0; i < p->n; i++)
-		putc(pattern_matches(name, p->v[i]) ? '1' : '0', out);
+		if (pattern_matches(name, p->v[i])) {
+			fprintf(out, "%c%zu", before, i);
+			before = ',';
+		}
 }
 
 /*
@@ -165,7 +163,7 @@ make_signature(const struct sshd_match *m, const struct account *a)
 	if (!ok)
 		return NULL;
 	print_matches(out, a->name, &m->user);
-	fputs(" groups", out);
+	putc('/', out);
 	while (ok && n > cap) {
 		cap = n;
 		grown = realloc(gid, (size_t)cap * sizeof(*gid));
