@@ -54,9 +54,12 @@ struct access {
 	int mode; /* for access(2) */
 };
 
-/* root_ask calls this as root. sshd gives the guard the account's groups. */
+/*
+ * Sets why to what keeps the account from it; "" if nothing does. root_ask
+ * calls this as root. sshd gives the guard the account's groups.
+ */
 static bool
-is_possible(void *arg, char *why, size_t cap)
+find_obstacle(void *arg, char *why, size_t cap)
 {
 	const struct access *a = arg;
 	const struct passwd *pw = a->pw;
@@ -65,13 +68,12 @@ is_possible(void *arg, char *why, size_t cap)
 	    !become_account(pw->pw_name, pw->pw_uid, pw->pw_gid)) {
 		snprintf(why, cap, "cannot become %s: %s", pw->pw_name,
 		    strerror(errno));
-		return false;
+		return true;
 	}
 	child_die_with_parent();
-	if (access(a->path, a->mode) == 0)
-		return true;
-	snprintf(why, cap, "%s", strerror(errno));
-	return false;
+	snprintf(why, cap, "%s",
+	    access(a->path, a->mode) == 0 ? "" : strerror(errno));
+	return true;
 }
 
 static void
@@ -82,13 +84,15 @@ check_access(struct doctor *d, const struct passwd *pw, const char *path,
 	const char *what = mode == X_OK ? "execute" : "read";
 	char why[1024];
 
-	if (root_ask("", 0, 0, is_possible, &a, why, sizeof(why)))
-		return;
+	if (!root_ask("", 0, 0, find_obstacle, &a, why, sizeof(why)))
+		doctor_add(d, DOCTOR_WARNING, NULL,
+		    "whether %s can %s %s is not looked at: %s", pw->pw_name,
+		    what, path, why);
 	/* Another check reports the missing file, and has the remedy. */
-	if (strcmp(why, strerror(ENOENT)) == 0)
+	else if (strcmp(why, strerror(ENOENT)) == 0)
 		doctor_add(d, DOCTOR_WARNING, NULL, "%s has no %s to %s",
 		    pw->pw_name, path, what);
-	else
+	else if (*why != '\0')
 		doctor_add(d, DOCTOR_BROKEN,
 		    "give it those permissions, or have sshd run the guard as "
 		    "another account",
