@@ -174,6 +174,7 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 	const struct account *as = NULL;
 	struct accounts asked = { 0 };
 	char why[SSHD_WHY_BYTES];
+	bool known;
 
 	for (size_t i = 0; !is_root && !any && i < accounts->n; i++)
 		if (strcmp(accounts->v[i].name, user) == 0)
@@ -182,12 +183,13 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 	if (!is_root && !any && as == NULL && *o->root == '\0' &&
 	    accounts_add(&asked, user))
 		as = asked.v;
+	known = is_root || any || as != NULL;
 	if (as != NULL) {
 		uid = as->uid;
 		gid = as->gid;
 	}
-	accounts_free(&asked);
-	if (!is_root && !any && as == NULL) {
+	accounts_free(&asked); /* as may point into it */
+	if (!known) {
 		cli_error("account %s: there is none of that name, but sshd "
 			  "has to run a command as it",
 		    user);
