@@ -84,8 +84,7 @@ int cli_usage_error(const struct cli_command *cmd);
 /*
  * Runs the subcommand that argv[1] names, and returns its exit status. Each
  * name is cmd's name, a blank and that word; the word alone if cmd's name is
- * "". The usage ends with more ("so does
- * keyveto(1)").
+ * "". The usage ends with more ("so does keyveto(1)").
  */
 int cli_run_subcommand(const struct cli_command *cmd,
     const struct cli_command *const *subcommand, size_t n, const char *more,

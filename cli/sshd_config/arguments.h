@@ -51,8 +51,9 @@ struct sshd_arguments {
 size_t sshd_arguments_find(const struct sshd_arguments *found);
 
 /*
- * What to do about an -o option that decides about keys. "disable" comes first, because keyveto's
- * lines override a line that is moved into sshd_config below them.
+ * What to do about an -o option that decides about keys. "disable" comes first,
+ * because keyveto's lines override a line that is moved into sshd_config below
+ * them.
  */
 #define SSHD_ARGUMENTS_REMEDY \
 	"run 'keyveto sshd disable --reload' (take out " \

@@ -332,7 +332,7 @@ read_lines(struct reader *r, struct file *f, int fd)
 	return true;
 }
 
-/* Reads a file, and the files that it includes. parent is NULL for the first. */
+/* Reads a file and those that it includes. parent is NULL for the first. */
 static bool
 read_file(struct reader *r, const struct file *parent, const char *name,
     const char *type, bool substack)
