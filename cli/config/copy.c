@@ -125,7 +125,9 @@ config_copy_read(const struct config_copy *c, struct config_text *t)
 	*t = (struct config_text){ NULL, 0 };
 	fd = openat(c->dir, c->name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1 || fstat(fd, &st) == -1)
+	if (fd == -1 && errno == ELOOP)
+		cli_error("%s: a symbolic link; move it away", c->path);
+	else if (fd == -1 || fstat(fd, &st) == -1)
 		cli_error("%s: %s", c->path, strerror(errno));
 	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		cli_error("%s: not a file of yours; move it away", c->path);

@@ -105,9 +105,11 @@ decide_about(const struct edit *e, const struct config_text *t)
 	now.silent = false;
 	ok = config_findings_make(&was, &before);
 	ok = config_findings_make(&is, &now) && ok;
-	if (ok && is.mistakes > 0)
+	if (!ok)
+		answer = KEEP_COPY;
+	else if (is.mistakes > 0)
 		answer = e->terminal ? ask_what_now(false) : LEAVE;
-	else if (ok) {
+	else {
 		doubts = config_doubts(&before, &was, &now, &is);
 		if (doubts == 0 || e->yes)
 			answer = SAVE;
@@ -176,7 +178,12 @@ edit_copy(const struct edit *e)
 		ended_well = editor_run(e->copy.path);
 		same = config_copy_read(&e->copy, &t) &&
 		    config_text_is_same(&t, &e->base);
-		if (t.text == NULL || (same && !ended_well))
+		if (t.text == NULL) {
+			/* The person's text may be there all the same. */
+			cli_error("%s: unchanged", e->path);
+			break;
+		}
+		if (same && !ended_well)
 			answer = LEAVE;
 		else if (ended_well)
 			answer = decide_about(e, &t);

@@ -169,8 +169,7 @@ def test_an_editor_that_fails_leaves_the_file(scratch):
     """Also an editor that is killed or missing. The edited text is kept beside the file."""
     world = World(scratch)
     for script, message in (("exit 3", "ended with status 3"), ("kill -9 $$", "ended by signal 9"),
-                            ('rm "$1"', "No such file"), ('rm "$1"; ln -s /etc/passwd "$1"', "symbolic links"),
-                            ('rm "$1"; mkfifo "$1"', "not a file of yours")):
+                            ('rm "$1"', "No such file")):
         contains(world.edit(script, status=2).stderr, message)
         equal(world.text, SAMPLE)
         world.nothing_left()
@@ -189,6 +188,23 @@ def test_an_editor_that_fails_leaves_the_file(scratch):
         terminal.end(0)
         world.nothing_left()
         equal(world.text, SAMPLE + ("OnHit warn\n" if end == "exit 1" else ""))
+
+
+def test_a_copy_that_cannot_be_read_is_not_deleted(scratch):
+    """It may be the edited text. The next edit does not touch it either."""
+    world = World(scratch)
+    for script, message in ((f'{append("OnHit warn")}; chown nobody "$1"', "not a file of yours; move it away"),
+                            (f'{append("OnHit warn")}; chown nobody "$1"; exit 1', "not a file of yours"),
+                            ('rm "$1"; ln -s /etc/passwd "$1"', "a symbolic link; move it away"),
+                            ('rm "$1"; mkfifo "$1"', "not a file of yours; move it away")):
+        contains(world.edit(script, status=2).stderr, message, f"{CONFIG}: unchanged")
+        left = COPY.lstat()
+        contains(world.edit("true", status=2).stderr, "move it away")
+        equal((COPY.lstat().st_ino, world.text), (left.st_ino, SAMPLE))
+        if stat.S_ISREG(left.st_mode):
+            equal(COPY.read_text(encoding="utf-8"), SAMPLE + "OnHit warn\n")
+        COPY.unlink()
+        world.nothing_left()
 
 
 def test_visual_comes_before_editor_and_no_shell_reads_them(scratch):
