@@ -166,19 +166,16 @@ make_host_key(struct sshd_copy *c, char *why, size_t cap)
 	if (c->host_key != NULL)
 		return true;
 	snprintf(path, sizeof(path), "%s/host_key", c->folder);
-	if ((c->host_key = strdup(path)) == NULL) {
-		snprintf(why, cap, "out of memory");
-		return false;
-	}
 	program_fds(&keygen, PROGRAM_NULL, STDOUT_FILENO, STDERR_FILENO);
 	error = program_run(&keygen, &status);
-	if (error == 0 && status == 0)
-		return true;
-	snprintf(why, cap,
-	    "ssh-keygen cannot make a host key, without which sshd -T "
-	    "fails: %s",
-	    error != 0 ? strerror(error) : "ssh-keygen failed");
-	return false;
+	if (error != 0 || status != 0)
+		snprintf(why, cap,
+		    "ssh-keygen cannot make a host key, without which sshd -T "
+		    "fails: %s",
+		    error != 0 ? strerror(error) : "ssh-keygen failed");
+	else if ((c->host_key = strdup(path)) == NULL)
+		snprintf(why, cap, "out of memory");
+	return c->host_key != NULL;
 }
 
 /* Replaces the names of copies in text by the names of the real files. */

@@ -124,3 +124,20 @@ def test_an_image_without_host_keys_can_be_asked_about(scratch):
     image.path("/etc/passwd").unlink()
     contains(image.run("enable", "--pam", status=0).stderr, "/etc/passwd: not there")
     image.run("status", status=0)
+
+
+def test_disable_of_an_image_says_that_ssh_keygen_fails(scratch):
+    """Without a host key sshd cannot be asked about an image that has none."""
+    image = Image(scratch)
+    before = image.snapshot()
+    image.run("enable", "--guard", status=0)
+    keygen = image.scratch / "ssh-keygen"
+    keygen.write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+    keygen.chmod(0o755)
+    subprocess.run(["mount", "--bind", keygen, "/usr/bin/ssh-keygen"], check=True)
+    try:
+        done = image.run("disable", status=0)
+    finally:
+        subprocess.run(["umount", "/usr/bin/ssh-keygen"], check=True)
+    contains(done.stderr, "warning: ssh-keygen cannot make a host key")
+    restored(before, image.snapshot())
