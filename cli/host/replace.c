@@ -270,12 +270,22 @@ replace_open(struct replace *r, const char *path)
 bool
 replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 {
+	struct stat st;
+
 	*r = (struct replace){ .path = path,
 		.dir = dir,
 		.lock = -1,
 		.old = -1,
 		.fd = -1 };
-	return set_names(r, name) && lock_and_open(r);
+	if (!set_names(r, name))
+		return false;
+	/* Like place_find, before a file is made beside it. */
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISREG(st.st_mode)) {
+		cli_error("%s: not a regular file", path);
+		return false;
+	}
+	return lock_and_open(r);
 }
 
 bool

@@ -74,6 +74,19 @@ def test_an_included_file_that_appears_during_enable_is_noticed(scratch):
     lacks(image.read("/etc/keyveto/keyveto.conf"), "# BEGIN keyveto")
 
 
+def test_what_appears_in_the_place_of_a_file_is_refused_unless_it_is_a_file(scratch):
+    """It appears after enable has read everything. A lock is not even made beside it."""
+    image = Image(scratch)
+    place, snapshot = image.path(DROP_IN), image.snapshot()
+    bind = f"import os, socket; os.chdir('{place.parent}'); socket.socket(socket.AF_UNIX).bind('{place.name}')"
+    for make in (f"mkfifo {place}", f"ln -s nowhere {place}", f'python3 -c "{bind}"'):
+        sshd = wrapper(scratch, f"[ $n -lt 1 ] || [ -e {place} ] || [ -L {place} ] || {make}")
+        done = image.run("enable", "--guard", "--sshd", sshd, status=2)
+        contains(done.stderr, "No such file or directory" if "nowhere" in make else f"{place}: not a regular file")
+        place.unlink()
+        restored(snapshot, image.snapshot())
+
+
 def test_parts_that_were_rolled_back_do_not_return_in_the_next_run(scratch):
     image = Image(scratch)
     image.run("enable", "--guard", status=0)
