@@ -221,7 +221,7 @@ root_read(const char *root, const char *path, size_t *lenp)
 		else if ((text = malloc((size_t)st.st_size + 2)) != NULL)
 			n = io_read(fd, text, (size_t)st.st_size + 1);
 	}
-	if (n > st.st_size) {
+	if (n != -1 && n > st.st_size) {
 		errno = EAGAIN; /* it grew */
 		n = -1;
 	}
