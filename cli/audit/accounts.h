@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * audit/accounts: judges the keys of accounts, and the CAs that sshd trusts to
- * sign their certificates. A child process reads an
- * account's files as that account. So no link leads to a file that the account
- * may not read, and a FIFO or a dead file server does not hold up the audit.
+ * sign their certificates. A child process reads an account's files as that
+ * account. So no link leads to a file that the account may not read, and a FIFO
+ * or a dead file server does not hold up the audit.
  */
 #ifndef CLI_AUDIT_ACCOUNTS_H
 #define CLI_AUDIT_ACCOUNTS_H
@@ -19,9 +19,9 @@ struct audit_readers {
 };
 
 /*
- * Reports on each account, in order. A child that fails is a problem. After each, calls done with the totals
- * before and after it, until done returns false. Returns whether done never
- * did.
+ * Reports on each account, in order. A child that fails is a problem. After
+ * each, calls done with the totals before and after it, until done returns
+ * false. Returns whether done never did.
  */
 bool audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct account *account, const struct report *before,

@@ -306,8 +306,9 @@ end_workers(struct pool *p)
 
 /*
  * Reads the paths, up to a NULL, prints findings to r->out and r->err, in the
- * order of the input, and sets the totals of r, which were zero. jobs is the number of threads
- * that judge keys, at least 1. Ends the process if memory runs out.
+ * order of the input, and sets the totals of r, which were zero. jobs is the
+ * number of threads that judge keys, at least 1. Ends the process if memory
+ * runs out.
  */
 static void
 check_paths(struct report *r, char **paths, size_t jobs,

@@ -118,10 +118,11 @@ combine_headers(const struct merging *m, struct kv_pkbf_header *h)
 
 /*
  * Ors the bits of source s for one block of the result, len bytes at byte
- * offset at, into out. Clears out first, unless *usedp is set already. In a filter of 2^q bits, a key's positions are its
- * positions in a filter of 2^p bits modulo 2^q. So folding ors each stretch of
- * 2^q bits (stretch bytes) over the first. If the result is shorter than a
- * block, many stretches are read at once. False after a message.
+ * offset at, into out. Clears out first, unless *usedp is set already. In a
+ * filter of 2^q bits, a key's positions are its positions in a filter of 2^p
+ * bits modulo 2^q. So folding ors each stretch of 2^q bits (stretch bytes) over
+ * the first. If the result is shorter than a block, many stretches are read at
+ * once. False after a message.
  */
 static bool
 or_source(struct merging *m, const struct source *s, size_t len, off_t at,
