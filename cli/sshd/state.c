@@ -132,20 +132,34 @@ write_file(int dir, const char *name, const char *text, size_t len)
 	return ok;
 }
 
+static int
+compare_paths(const void *a, const void *b)
+{
+	const struct sshd_file *const *f = a, *const *g = b;
+
+	return strcmp((*f)->path, (*g)->path);
+}
+
 /*
  * Writes into dir the base of each file, under the file's number, and the
  * manifest. Nothing here reads mode, uid and gid: they are for a person who
- * puts a file back by hand.
+ * puts a file back by hand. The files are sorted by path, so that a second
+ * enable writes the same state.
  */
 static bool
 write_state(int dir, const struct sshd_files *fs, bool now)
 {
+	struct sshd_file **v = calloc(fs->n + 1, sizeof(struct sshd_file *));
 	json_t *list = json_array(), *all = NULL;
 	char *text = NULL, name[32];
-	bool ok = list != NULL;
+	bool ok = list != NULL && v != NULL;
 
+	if (ok && fs->n > 0) {
+		memcpy(v, fs->v, fs->n * sizeof(struct sshd_file *));
+		qsort(v, fs->n, sizeof(struct sshd_file *), compare_paths);
+	}
 	for (size_t i = 0; ok && i < fs->n; i++) {
-		const struct sshd_file *f = fs->v[i];
+		const struct sshd_file *f = v[i];
 		json_t *one;
 
 		if (now ? f->blocks == 0 : f->next == NULL)
@@ -162,6 +176,7 @@ write_state(int dir, const struct sshd_files *fs, bool now)
 			(json_int_t)f->st.st_gid);
 		ok = json_array_append_new(list, one) == 0 && ok;
 	}
+	free(v);
 	if (ok)
 		all = json_pack("{s:i, s:O}", "version", 1, "files", list);
 	if (all != NULL)

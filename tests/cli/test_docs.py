@@ -210,7 +210,7 @@ def known_keywords():
 
 
 def update_keywords():
-    return set(re.findall(r'^\t\{ "(\w+)", read_', read(ROOT / "cli/update/settings.c"), re.MULTILINE))
+    return set(re.findall(r'^\t\{ "(\w+)", [A-Z]+, "', read(ROOT / "cli/update/settings.c"), re.MULTILINE))
 
 
 def keywords_are_documented(known, page, sample):
