@@ -46,9 +46,12 @@ class Roots:
     def pytest_runtest_protocol(self, item, nextitem):
         if not item.get_closest_marker("throwaway") or sandbox.inside() or REFUSED in self.config.stash:
             return None
+        # A test outside the root may have been the last one of its file here.
+        if self.root and self.root.file != item.fspath:
+            self.close()
         if self.root is None:
             try:
-                self.root = Root(item.session)
+                self.root = Root(item.session, item.fspath)
             except sandbox.Refused as reason:
                 self.config.stash[REFUSED] = str(reason)
                 return None
@@ -81,8 +84,8 @@ class Roots:
 class Root:
     """A throw-away root, and the process inside that runs tests."""
 
-    def __init__(self, session):
-        self.session, self.died = session, False
+    def __init__(self, session, file):
+        self.session, self.file, self.died = session, file, False
         orders, self._orders = os.pipe()
         self._reports, reports = os.pipe()
 
