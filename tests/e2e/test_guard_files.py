@@ -411,7 +411,6 @@ def test_guard_files_wildcards_a_home_with_brackets_is_read_as_by_sshd(bench):
     account.authorize(clean.key)
     home = account.home.with_name(f"{account.name}[x]")
     subprocess.run(["usermod", "--home", home, "--move-home", account.name], check=True)
-    bench.at_end(lambda: subprocess.run(["usermod", "--home", account.home, "--move-home", account.name], check=True))
     setting = "yes" if openssh.takes_wildcards() else "no"
     config = bench.config(f"AuthorizedKeysFileWildcards {setting}", listed=[bench.key()])
     alone = bench.login(bench.server(server.vanilla()), account, clean)
