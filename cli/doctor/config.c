@@ -5,20 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens a file as a login does: not if others than root may write it. */
-static enum kv_err
-open_strictly(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
-    void *arg)
-{
-	char *absolute = *path != '/' ? realpath(path, NULL) : NULL;
-	enum kv_err err;
-
-	(void)arg;
-	err = kv_trusted_open(absolute != NULL ? absolute : path, 0, fdp, why);
-	free(absolute);
-	return err;
-}
-
 bool
 doctor_learn_filters(struct doctor *d)
 {
@@ -26,8 +12,8 @@ doctor_learn_filters(struct doctor *d)
 
 	d->config = o->config != NULL ? o->config : KV_CONFIG_PATH;
 	kv_judge_open_with(&d->judge, d->config,
-	    o->n_filters > 0 ? o->filter : NULL, o->n_filters, open_strictly,
-	    NULL);
+	    o->n_filters > 0 ? o->filter : NULL, o->n_filters,
+	    cli_open_as_login, NULL);
 	/* calloc(0) may return NULL. */
 	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));
 	d->learnt = calloc(d->judge.n_filters + 1, sizeof(*d->learnt));
@@ -47,7 +33,7 @@ doctor_config(struct doctor *d)
 {
 	if (d->judge.broken[0] != '\0')
 		doctor_add(d, DOCTOR_BROKEN,
-		    "mend it with keyveto config edit; "
+		    "correct it with keyveto config edit; "
 		    "until then no key gets a verdict, and OnError decides",
 		    "%s", d->judge.broken);
 	else

@@ -77,7 +77,7 @@ count_problem(const struct input_problem *problem, void *arg)
 	if (a->failed)
 		return;
 	progress_clear(&a->progress);
-	filter_print_problem(problem);
+	cli_error_at(problem->path, problem->line, problem->reason);
 }
 
 static void

@@ -81,7 +81,7 @@ count_problem(const struct input_problem *problem, void *arg)
 	struct explaining *e = arg;
 
 	e->problems++;
-	filter_print_problem(problem);
+	cli_error_at(problem->path, problem->line, problem->reason);
 }
 
 static int

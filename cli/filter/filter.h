@@ -78,7 +78,4 @@ void filter_read_spki(const char *path, const struct input_sink *sink);
 bool filter_each_spki(const struct input_key *key, bool compressed,
     bool (*f)(struct kv_span spki, void *arg), void *arg);
 
-/* "keyveto: PATH:LINE: reason" on standard error. */
-void filter_print_problem(const struct input_problem *problem);
-
 #endif

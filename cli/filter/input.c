@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* filter/input: reads the SPKIs of an input. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,14 +159,4 @@ filter_each_spki(const struct input_key *key, bool compressed,
 		KV_OK)
 		return f(spki, arg);
 	return true;
-}
-
-void
-filter_print_problem(const struct input_problem *problem)
-{
-	if (problem->line == 0)
-		cli_error("%s: %s", problem->path, problem->reason);
-	else
-		cli_error("%s:%" PRIu64 ": %s", problem->path, problem->line,
-		    problem->reason);
 }
