@@ -3,37 +3,16 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "kv_pread.h"
+
 static const uint8_t marker[KV_PKBF_MARKER_BYTES] = { 'p', 'k', 'b', 'f', 'v',
 	'1' };
-
-/* Reads exactly len bytes at offset. */
-static enum kv_err
-read_at(int fd, void *buf, size_t len, off_t offset)
-{
-	uint8_t *p = buf;
-
-	while (len > 0) {
-		ssize_t n = pread(fd, p, len, offset);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return KV_ERR_SYSTEM;
-		if (n == 0)
-			return KV_ERR_FILTER_SIZE;
-		p += n;
-		len -= (size_t)n;
-		offset += n;
-	}
-	return KV_OK;
-}
 
 static uint64_t
 load_be(const uint8_t *p, size_t len)
@@ -104,7 +83,8 @@ kv_pkbf_open_fd(int fd, struct kv_pkbf *f)
 		return KV_ERR_NOT_REGULAR;
 	if (st.st_size < KV_PKBF_HEADER_BYTES)
 		return KV_ERR_FILTER_SIZE;
-	if ((r = read_at(fd, raw, sizeof(raw), 0)) != KV_OK ||
+	if ((r = kv_pread(fd, raw, sizeof(raw), 0, KV_ERR_FILTER_SIZE)) !=
+		KV_OK ||
 	    (r = kv_pkbf_header_decode(raw, &f->header)) != KV_OK)
 		return r;
 	if (st.st_size != kv_pkbf_file_bytes(f->header.length))
@@ -143,8 +123,9 @@ kv_pkbf_lookup(const struct kv_pkbf *f, const struct kv_pkbf_hash *h,
 	*listedp = false;
 	for (unsigned int i = 0; i < f->header.hashes; i++) {
 		bit = kv_pkbf_position(h, i, f->header.length);
-		if ((r = read_at(f->fd, &byte, 1,
-			 KV_PKBF_HEADER_BYTES + (off_t)(bit / 8))) != KV_OK)
+		if ((r = kv_pread(f->fd, &byte, 1,
+			 KV_PKBF_HEADER_BYTES + (off_t)(bit / 8),
+			 KV_ERR_FILTER_SIZE)) != KV_OK)
 			return r;
 		if ((byte & 0x80U >> (bit % 8)) == 0)
 			return KV_OK;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: ISC */
+/* kv_pread: reads at an offset of a file. */
+#ifndef KV_PREAD_H
+#define KV_PREAD_H
+
+#include <sys/types.h>
+
+#include "kv_err.h"
+
+/*
+ * Reads exactly len bytes at offset of fd into buf. Errors: KV_ERR_SYSTEM
+ * (errno); at_end if the file ends before.
+ */
+KV_MUST_CHECK enum kv_err kv_pread(int fd, void *buf, size_t len, off_t offset,
+    enum kv_err at_end);
+
+#endif
