@@ -115,21 +115,71 @@ read_key(struct kv_bytes b, uint8_t *blob, size_t cap, struct kv_line *line,
 	return KV_OK;
 }
 
-/* Protocol 1 keys were "bits exponent modulus comment", in decimal. */
+/* The sizes of the RSA keys that a protocol 1 server or client ever took. */
+#define SSH1_MIN_BITS 512
+#define SSH1_MAX_BITS 16384
+#define SSH1_MAX_DIGITS 4933 /* 2^16384 has as many */
+
+static bool
+is_decimal(struct kv_span s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	}
+	return s.len > 0;
+}
+
+/*
+ * The number of bits of a decimal number of at most SSH1_MAX_DIGITS digits; 0
+ * for another text.
+ */
+static uint32_t
+decimal_bits(struct kv_span s)
+{
+	/* Little endian; one digit more needs fewer than four bits more. */
+	uint32_t limb[SSH1_MAX_DIGITS * 4 / 32 + 1];
+	size_t n = 0;
+	uint32_t bits;
+
+	if (s.len > SSH1_MAX_DIGITS || !is_decimal(s))
+		return 0;
+	for (size_t i = 0; i < s.len; i++) {
+		uint64_t carry = (uint64_t)(s.p[i] - '0');
+
+		for (size_t j = 0; j < n; j++) {
+			carry += (uint64_t)limb[j] * 10;
+			limb[j] = (uint32_t)carry;
+			carry >>= 32;
+		}
+		if (carry > 0)
+			limb[n++] = (uint32_t)carry;
+	}
+	if (n == 0)
+		return 0;
+	bits = (uint32_t)(n - 1) * 32;
+	for (uint32_t top = limb[n - 1]; top > 0; top >>= 1)
+		bits++;
+	return bits;
+}
+
+/*
+ * Protocol 1 keys were "bits exponent modulus comment", in decimal. Other rows
+ * of numbers (moduli, DNSKEY) have no third number of as many bits.
+ */
 static bool
 is_ssh1(struct kv_bytes b)
 {
-	for (int i = 0; i < 3; i++) {
-		struct kv_span field = next_field(&b);
+	struct kv_span bits = next_field(&b), exponent = next_field(&b);
+	struct kv_span modulus = next_field(&b);
+	uint32_t n = 0;
 
-		if (field.len == 0)
-			return false;
-		for (size_t j = 0; j < field.len; j++) {
-			if (field.p[j] < '0' || field.p[j] > '9')
-				return false;
-		}
-	}
-	return true;
+	if (bits.len > 5 || !is_decimal(bits) || !is_decimal(exponent))
+		return false;
+	for (size_t i = 0; i < bits.len; i++)
+		n = n * 10 + (uint32_t)(bits.p[i] - '0');
+	return n >= SSH1_MIN_BITS && n <= SSH1_MAX_BITS &&
+	    decimal_bits(modulus) == n;
 }
 
 /* Returns text up to a NUL, without blanks before it and '\r' after it. */

@@ -4,6 +4,7 @@
 #include "testkeys.h"
 #include "testlib.h"
 
+#include <openssl/bn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -405,16 +406,76 @@ lines_without_a_key_are_told(void **state)
 	refused(format("a b %s", rsa_line), KV_ERR_LINE_NO_KEY);
 }
 
+/* 2^power plus a small number, in decimal, by OpenSSL. */
+static const char *
+decimal(int power, BN_ULONG more)
+{
+	static char text[5000];
+	BIGNUM *n = BN_new();
+	char *made;
+
+	assert_true(n != NULL && BN_set_bit(n, power) == 1 &&
+	    BN_add_word(n, more) == 1);
+	assert_non_null(made = BN_bn2dec(n));
+	assert_true(
+	    (size_t)snprintf(text, sizeof(text), "%s", made) < sizeof(text));
+	OPENSSL_free(made);
+	BN_free(n);
+	return text;
+}
+
 static void
 protocol_1_keys_are_told(void **state)
 {
+	static const int bits[] = { 512, 513, 768, 1023, 1024, 1031, 2048, 4096,
+		16383, 16384 };
+
 	(void)state;
-	refused("1024 35 1234567890123456789 alice", KV_ERR_LINE_SSH1);
-	refused("1024 35 1234567890123456789", KV_ERR_LINE_SSH1);
-	refused("host.example 1024 35 1234567890", KV_ERR_LINE_SSH1);
-	refused("command=\"a b\" 1024 35 1234567890 x", KV_ERR_LINE_SSH1);
-	refused("1024 35", KV_ERR_LINE_NO_KEY);
-	refused("1024 35 x", KV_ERR_LINE_NO_KEY);
+	for (size_t i = 0; i < COUNT(bits); i++) {
+		int n = bits[i];
+
+		/* The smallest and the largest number of n bits. */
+		refused(format("%d 35 %s", n, decimal(n - 1, 1)),
+		    KV_ERR_LINE_SSH1);
+		refused(format("%d 65537 %s alice", n, decimal(n - 1, 0)),
+		    KV_ERR_LINE_SSH1);
+		refused(format("host.example %d 35 %s", n, decimal(n - 1, 1)),
+		    KV_ERR_LINE_SSH1);
+		refused(format("command=\"a b\" %d 35 %s x", n,
+			    decimal(n - 1, 1)),
+		    KV_ERR_LINE_SSH1);
+		refused(format("%d 35 %s", n + 1, decimal(n - 1, 1)),
+		    KV_ERR_LINE_NO_KEY);
+		refused(format("%d 35 %s", n - 1, decimal(n - 1, 1)),
+		    KV_ERR_LINE_NO_KEY);
+		refused(format("%d 35 %sf", n, decimal(n - 1, 1)),
+		    KV_ERR_LINE_NO_KEY);
+		refused(format("%d 0x23 %s", n, decimal(n - 1, 1)),
+		    KV_ERR_LINE_NO_KEY);
+	}
+}
+
+static void
+rows_of_numbers_are_no_protocol_1_keys(void **state)
+{
+	static const char *const rows[] = {
+		"1024 35 1234567890123456789 alice",
+		"1024 35",
+		"1024 35 x",
+		"1 2 3",
+		"2 3 3",
+		"a 1 2 3",
+		"20230317021000 2 6 100 2047 2 F5BF3",
+		"257 3 8 (",
+		"example.org. 3600 257 3 8 AwEAAaz",
+		"99999999999999999999 1 99999999999999999999",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		refused(rows[i], KV_ERR_LINE_NO_KEY);
+	refused(format("511 35 %s", decimal(510, 1)), KV_ERR_LINE_NO_KEY);
+	refused(format("16385 35 %s", decimal(16384, 1)), KV_ERR_LINE_NO_KEY);
 }
 
 static void
@@ -602,6 +663,7 @@ main(void)
 		TEST(keys_of_unknown_types_are_told),
 		TEST(lines_without_a_key_are_told),
 		TEST(protocol_1_keys_are_told),
+		TEST(rows_of_numbers_are_no_protocol_1_keys),
 		TEST(key_too_long_for_its_memory_is_told),
 		TEST(options_are_found_in_any_case),
 		TEST(mutants_are_read_or_refused),
