@@ -68,6 +68,15 @@ kv_strerror(enum kv_err err)
 		return "filter length exponent is not between 3 and 40";
 	case KV_ERR_FILTER_SIZE:
 		return "file size does not match the filter header";
+	case KV_ERR_LIST_SIZE:
+		return "no exact list: it is empty, or not whole records of 16 bytes";
+	case KV_ERR_LIST_TOO_LARGE:
+		return "an exact list of more than 4 GiB";
+	case KV_ERR_LIST_ORDER:
+		return "the records of the list are not in order";
+	case KV_ERR_LIST_HOLE:
+		return "the list has a hole: several records are all zeroes or "
+		       "all ones; get it or build it again";
 	case KV_ERR_NOT_REGULAR:
 		return "not a regular file";
 	case KV_ERR_INSECURE:
