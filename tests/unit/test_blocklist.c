@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Hashes are compared with those of tests/oracle/blocklist.py, and lookups with
+ * a search from the first record to the last.
+ */
+/* With it, pread is an inline function. This file defines pread. */
+#undef _FORTIFY_SOURCE
+
+#include "kv_blocklist.h"
+
+#include "testkeys.h"
+#include "testlib.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kv_sources.h"
+
+#define RECORD KV_BLOCKLIST_RECORD_BYTES
+#define HASH KV_BLOCKLIST_HASH_BYTES
+
+/*
+ * The reads of the code under test, which calls this pread. Read number fails
+ * ends in an error. If wanted is a hash, seen says whether it was read.
+ */
+static unsigned int reads, fails;
+static const uint8_t *wanted;
+static bool seen;
+/* Writes a record of a list that is in no file. */
+static void (*make_record)(uint64_t number, uint8_t *record);
+
+ssize_t
+pread(int fd, void *buf, size_t len, off_t offset)
+{
+	uint8_t *p = buf;
+	ssize_t n = (ssize_t)len;
+
+	if (++reads == fails) {
+		errno = EIO;
+		return -1;
+	}
+	if (make_record == NULL)
+		n = syscall(SYS_pread64, fd, buf, len, offset);
+	for (ssize_t i = 0; i + RECORD <= n; i += RECORD) {
+		if (make_record != NULL)
+			make_record((uint64_t)(offset + i) / RECORD, p + i);
+		seen |= wanted != NULL && memcmp(p + i, wanted, HASH) == 0;
+	}
+	return n;
+}
+
+static int
+compare_records(const void *a, const void *b)
+{
+	return memcmp(a, b, RECORD);
+}
+
+/* Random records in order. Each hash begins with a byte below spread. */
+static uint8_t *
+sorted_records(size_t n, unsigned int spread)
+{
+	uint8_t *p = test_alloc(n * RECORD);
+
+	for (size_t i = 0; i < n * RECORD; i++)
+		p[i] = (uint8_t)rng_next();
+	for (size_t i = 0; i < n; i++)
+		p[i * RECORD] = (uint8_t)(p[i * RECORD] % spread);
+	qsort(p, n, RECORD, compare_records);
+	return p;
+}
+
+static void
+open_list(const uint8_t *p, size_t n, struct kv_blocklist *l)
+{
+	const char *path = tmp_file("list", p, n * RECORD);
+
+	assert_err(kv_blocklist_open_fd(open_read(path), l), KV_OK);
+	assert_int_equal(l->records, n);
+}
+
+static struct kv_blocklist_hash
+hash_in(const uint8_t *record)
+{
+	struct kv_blocklist_hash h;
+
+	memcpy(h.byte, record, HASH);
+	return h;
+}
+
+/* Looks h up, and counts its reads. Without an error, *listedp and *idp. */
+static enum kv_err
+lookup(const struct kv_blocklist *l, const struct kv_blocklist_hash *h,
+    bool *listedp, uint8_t *idp)
+{
+	enum kv_err r;
+
+	reads = 0;
+	*listedp = true;
+	wanted = h->byte;
+	seen = false;
+	r = kv_blocklist_lookup(l, h, listedp, idp);
+	wanted = NULL;
+	assert_in_range(reads, 1, KV_BLOCKLIST_READS_MAX);
+	/* What was read counts, whatever is wrong elsewhere. */
+	assert_int_equal(*listedp, seen);
+	if (seen)
+		assert_err(r, KV_OK);
+	return r;
+}
+
+/* The lookup of h must agree with a search in the records at p. */
+static void
+assert_agrees(const struct kv_blocklist *l, const uint8_t *p, size_t n,
+    const struct kv_blocklist_hash *h)
+{
+	bool listed;
+	uint8_t id = 0;
+	size_t i = 0;
+
+	while (i < n && memcmp(p + i * RECORD, h->byte, HASH) != 0)
+		i++;
+	assert_err(lookup(l, h, &listed, &id), KV_OK);
+	assert_int_equal(listed, i < n);
+	if (listed)
+		assert_int_equal(id, p[i * RECORD + HASH]);
+}
+
+/* Hashes that are listed, their neighbours, and random ones. */
+static void
+probe(const uint8_t *p, size_t n)
+{
+	struct kv_blocklist l;
+	struct kv_blocklist_hash h;
+
+	open_list(p, n, &l);
+	for (size_t round = 0; round < 400; round++) {
+		size_t i = round < 4 ? round % 2 * (n - 1) : rng_below(n);
+
+		h = hash_in(p + i * RECORD);
+		if (round % 4 == 1)
+			h.byte[HASH - 1]++;
+		else if (round % 4 == 2)
+			h.byte[HASH - 1]--;
+		else if (round % 4 == 3)
+			h.byte[rng_below(HASH)] ^= (uint8_t)(1U
+			    << rng_below(8));
+		assert_agrees(&l, p, n, &h);
+	}
+	memset(&h, 0, sizeof(h));
+	assert_agrees(&l, p, n, &h);
+	memset(&h, 0xff, sizeof(h));
+	assert_agrees(&l, p, n, &h);
+	kv_blocklist_close(&l);
+}
+
+static void
+lookups_agree_with_a_linear_search(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 3, 255, 256, 257, 511, 512, 513,
+		1000, 5000, 70000 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		probe(sorted_records(sizes[i], 256), sizes[i]);
+		/* Hashes that crowd at one end. */
+		probe(sorted_records(sizes[i], 1), sizes[i]);
+		probe(sorted_records(sizes[i], 3), sizes[i]);
+	}
+}
+
+static void
+first_of_several_records_with_one_hash_counts(void **state)
+{
+	size_t n = 3000;
+	uint8_t *p = sorted_records(n, 256);
+
+	(void)state;
+	for (size_t i = 700; i < 1900; i++) {
+		memcpy(p + i * RECORD, p + 700 * RECORD, HASH);
+		p[i * RECORD + HASH] = (uint8_t)(i / 8);
+	}
+	probe(p, n);
+	/* A list of nothing but one hash. */
+	for (size_t i = 0; i < n; i++)
+		memcpy(p + i * RECORD, p, HASH);
+	probe(p, n);
+}
+
+static void
+an_even_list_of_a_million_takes_few_reads(void **state)
+{
+	size_t n = 1000000;
+	const uint8_t *p = sorted_records(n, 256);
+	unsigned int sum = 0;
+	struct kv_blocklist l;
+
+	(void)state;
+	open_list(p, n, &l);
+	for (int i = 0; i < 1000; i++) {
+		struct kv_blocklist_hash h = hash_in(p + rng_below(n) * RECORD);
+		bool listed;
+		uint8_t id;
+
+		h.byte[HASH - 1] ^= (uint8_t)(i % 2);
+		assert_err(lookup(&l, &h, &listed, &id), KV_OK);
+		sum += reads;
+	}
+	kv_blocklist_close(&l);
+	assert_true(sum < 3000);
+}
+
+/* All records but the last crowd at one end: interpolation leads nowhere. */
+static void
+crowd(uint64_t number, uint8_t *record)
+{
+	memset(record, 0xfe, RECORD);
+	if (number == KV_BLOCKLIST_RECORDS_MAX - 1)
+		return;
+	memset(record, 0, RECORD);
+	for (int i = 0; i < 4; i++)
+		record[10 + i] = (uint8_t)(number >> 8 * (3 - i));
+	record[HASH - 1] = 1;
+}
+
+static void
+the_longest_list_takes_24_reads(void **state)
+{
+	struct kv_blocklist l = { .fd = -1,
+		.records = KV_BLOCKLIST_RECORDS_MAX };
+	struct kv_blocklist_hash h;
+	uint8_t record[RECORD], id;
+	unsigned int most = 0;
+	bool listed;
+
+	(void)state;
+	make_record = crowd;
+	for (int i = 0; i < 2000; i++) {
+		crowd(i == 0 ? KV_BLOCKLIST_RECORDS_MAX - 1 :
+			       rng_below(KV_BLOCKLIST_RECORDS_MAX),
+		    record);
+		h = hash_in(record);
+		h.byte[HASH - 1] ^= (uint8_t)(i % 2);
+		assert_err(lookup(&l, &h, &listed, &id), KV_OK);
+		assert_int_equal(listed, i % 2 == 0);
+		most = reads > most ? reads : most;
+	}
+	make_record = NULL;
+	assert_in_range(most, 20, KV_BLOCKLIST_READS_MAX);
+}
+
+static void
+a_list_of_more_than_4_gib_is_refused(void **state)
+{
+	off_t size = (off_t)(KV_BLOCKLIST_RECORDS_MAX * RECORD);
+	int fd = open(tmp_file("list", "", 0), O_RDWR | O_CLOEXEC);
+	struct kv_blocklist l;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, size + RECORD), 0);
+	assert_err(kv_blocklist_open_fd(fd, &l), KV_ERR_LIST_TOO_LARGE);
+	close(fd);
+}
+
+/* A record that was read must not make the key clean if it is out of order. */
+static void
+unordered_records_are_an_error_and_never_clean(void **state)
+{
+	size_t n = 2000, errors = 0;
+	uint8_t *good = sorted_records(n, 256), *p = test_alloc(n * RECORD);
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		size_t a = rng_below(n), b = rng_below(n);
+		struct kv_blocklist l;
+		struct kv_blocklist_hash h;
+		enum kv_err r;
+		bool listed;
+		uint8_t id;
+
+		memcpy(p, good, n * RECORD);
+		memcpy(p + a * RECORD, good + b * RECORD, RECORD);
+		memcpy(p + b * RECORD, good + a * RECORD, RECORD);
+		open_list(p, n, &l);
+		for (size_t i = 0; i < 40; i++) {
+			h = hash_in(good + rng_below(n) * RECORD);
+			r = lookup(&l, &h, &listed, &id);
+			errors += r != KV_OK;
+			if (r != KV_OK)
+				assert_err(r, KV_ERR_LIST_ORDER);
+		}
+		/* Next to the record that moved, every search reads it. */
+		h = hash_in(p + a * RECORD);
+		r = lookup(&l, &h, &listed, &id);
+		assert_true(r == KV_ERR_LIST_ORDER || listed);
+		kv_blocklist_close(&l);
+	}
+	assert_true(errors > 10);
+}
+
+static void
+a_descending_list_is_an_error(void **state)
+{
+	size_t n = 300;
+	uint8_t *p = sorted_records(n, 256), *q = test_alloc(n * RECORD);
+	struct kv_blocklist_hash h = { { 7 } };
+	struct kv_blocklist l;
+	bool listed;
+	uint8_t id;
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		memcpy(q + i * RECORD, p + (n - 1 - i) * RECORD, RECORD);
+	open_list(q, n, &l);
+	assert_err(lookup(&l, &h, &listed, &id), KV_ERR_LIST_ORDER);
+	kv_blocklist_close(&l);
+}
+
+/* One hash has many records. What stands before them is damaged or unreadable. */
+static void
+a_hash_that_was_read_is_listed_whatever_is_wrong_elsewhere(void **state)
+{
+	size_t n = 2000, errors = 0;
+	const uint8_t *good = sorted_records(n, 256);
+	uint8_t *p = test_alloc(n * RECORD), id;
+	struct kv_blocklist_hash h;
+	struct kv_blocklist l;
+	bool listed;
+
+	(void)state;
+	for (size_t start = 3; start + 600 <= n; start++) {
+		memcpy(p, good, n * RECORD);
+		for (size_t i = start; i < start + 600; i++)
+			memcpy(p + i * RECORD, good + (start + 300) * RECORD,
+			    HASH);
+		h = hash_in(p + start * RECORD);
+		for (fails = 1; fails < 4; fails++) {
+			open_list(p, n, &l);
+			errors += lookup(&l, &h, &listed, &id) != KV_OK;
+			kv_blocklist_close(&l);
+		}
+		fails = 0;
+		memcpy(p + (start - 1) * RECORD, good, RECORD);
+		open_list(p, n, &l);
+		errors += lookup(&l, &h, &listed, &id) != KV_OK;
+		kv_blocklist_close(&l);
+	}
+	assert_in_range(errors, 1000, 2000);
+}
+
+/* A search for a record that was lost ends beside the hole. */
+static void
+no_hash_is_clean_that_stood_where_there_is_a_hole(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 255, 256, 257, 3000 };
+	struct kv_blocklist_hash h;
+	struct kv_blocklist l;
+	bool listed;
+	uint8_t id;
+
+	(void)state;
+	for (size_t round = 0; round < 60; round++) {
+		size_t n = sizes[round % COUNT(sizes)];
+		const uint8_t *good = sorted_records(n, 256);
+		uint8_t *p = exact_copy(good, n * RECORD);
+		/* At the begin, at the end, in between, or everything. */
+		size_t from = round % 4 == 0 ? 0 : rng_below(n);
+		size_t to = round % 4 == 1 ? n : from + 1 + rng_below(n - from);
+
+		if (round % 4 == 3) {
+			from = 0;
+			to = n;
+		}
+		/* One record may be one that somebody made. */
+		if (to - from < 2)
+			continue;
+		memset(p + from * RECORD, round / 6 % 2 == 0 ? 0 : 0xff,
+		    (to - from) * RECORD);
+		open_list(p, n, &l);
+		for (size_t i = 0; i < n; i++) {
+			h = hash_in(good + i * RECORD);
+			if (lookup(&l, &h, &listed, &id) == KV_OK)
+				assert_true(listed);
+			else
+				assert_true(to > from);
+		}
+		kv_blocklist_close(&l);
+	}
+}
+
+static void
+a_list_that_shrinks_is_an_error(void **state)
+{
+	size_t n = 2000;
+	const uint8_t *p = sorted_records(n, 256);
+	struct kv_blocklist_hash h = hash_in(p + (n - 1) * RECORD);
+	struct kv_blocklist l;
+	bool listed;
+	uint8_t id;
+
+	(void)state;
+	open_list(p, n, &l);
+	assert_int_equal(truncate(tmp_path("list"), 100), 0);
+	assert_err(lookup(&l, &h, &listed, &id), KV_ERR_LIST_SIZE);
+	assert_int_equal(truncate(tmp_path("list"), 0), 0);
+	assert_err(lookup(&l, &h, &listed, &id), KV_ERR_LIST_SIZE);
+	kv_blocklist_close(&l);
+}
+
+static void
+files_of_another_form_are_refused(void **state)
+{
+	static const uint8_t bytes[33];
+	struct kv_blocklist l = { .fd = -1 };
+	int fd;
+
+	(void)state;
+	for (size_t len = 0; len <= sizeof(bytes); len++) {
+		fd = open_read(tmp_file("list", bytes, len));
+		assert_err(kv_blocklist_open_fd(fd, &l),
+		    len == 16 || len == 32 ? KV_OK : KV_ERR_LIST_SIZE);
+		assert_int_equal(close(fd), 0);
+	}
+	fd = open_read(tmp_dir());
+	assert_err(kv_blocklist_open_fd(fd, &l), KV_ERR_NOT_REGULAR);
+	assert_int_equal(close(fd), 0);
+	assert_err(kv_blocklist_open_fd(-1, &l), KV_ERR_SYSTEM);
+}
+
+/* The hashes of the key in a line of text, as the oracle prints them. */
+static void
+assert_hashes(const char *line)
+{
+	const char *path = tmp_text("key.pub", format("%s\n", line));
+	const char *want =
+	    output_of("python3 -B tests/oracle/blocklist.py hashes %s/none %s",
+		tmp_dir(), path);
+	struct kv_blocklist_hash h;
+	struct kv_sshkey key;
+	struct blob b;
+	char *got = format("%.*s", (int)strcspn(want, " "), want);
+
+	blob_of_line(line, &b);
+	assert_err(kv_sshkey_parse(b.p, b.len, &key), KV_OK);
+	for (size_t i = 0; i < kv_blocklist_hash_count(&key.key); i++) {
+		kv_blocklist_hash_key(&key.key, i, &h);
+		got = format("%s %s", got, hex_of(h.byte, HASH));
+	}
+	assert_string_equal(format("%s\n", got), want);
+}
+
+static void
+hashes_of_each_type_agree_with_the_oracle(void **state)
+{
+	static const enum kv_keytype types[] = { KV_KEY_RSA, KV_KEY_DSA,
+		KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P521,
+		KV_KEY_ED25519, KV_KEY_ED448 };
+	struct testkey k, sk;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(types); i++) {
+		testkey_new(&k, types[i]);
+		assert_hashes(testkey_line(&k));
+		if (types[i] == KV_KEY_ED25519 ||
+		    types[i] == KV_KEY_ECDSA_P256) {
+			testkey_sk(&sk, &k, "ssh:");
+			assert_hashes(testkey_line(&sk));
+		}
+	}
+	assert_hashes(rsa_line);
+	assert_hashes(ec_line);
+	assert_hashes(line_of_openssh_10_6("composite"));
+}
+
+/* Leading zero bytes of a number are cut, of ML-DSA's bytes they are not. */
+static void
+leading_zero_bytes_are_no_part_of_a_number(void **state)
+{
+	uint8_t key[KV_ED25519_BYTES] = { 0, 0, 5 };
+	struct kv_pubkey ed = {
+		.type = KV_KEY_ED25519,
+		.field = { { key, sizeof(key) } },
+	};
+	struct kv_blocklist_hash got, want;
+
+	(void)state;
+	kv_blocklist_hash_key(&ed, 0, &got);
+	kv_blocklist_hash_bytes((struct kv_span){ key + 2, sizeof(key) - 2 },
+	    &want);
+	assert_bytes(got.byte, HASH, want.byte, HASH);
+	kv_blocklist_hash_bytes((struct kv_span){ key, sizeof(key) }, &want);
+	assert_memory_not_equal(got.byte, want.byte, HASH);
+	/* SHA-256 of nothing. */
+	kv_blocklist_hash_number((struct kv_span){ key, 2 }, &got);
+	assert_string_equal(hex_of(got.byte, HASH),
+	    "e3b0c44298fc1c149afbf4c8996fb9");
+}
+
+static void
+an_rsa_key_has_one_hash_under_any_exponent(void **state)
+{
+	static const uint8_t three[] = { 3 }, usual[] = { 1, 0, 1 };
+	uint8_t n[256];
+	struct testkey a, b;
+	struct kv_sshkey key;
+	struct kv_blocklist_hash ha, hb;
+
+	(void)state;
+	fresh_bytes(n, sizeof(n));
+	n[0] |= 0x80;
+	testkey_rsa_numbers(&a, three, sizeof(three), n, sizeof(n));
+	testkey_rsa_numbers(&b, usual, sizeof(usual), n, sizeof(n));
+	assert_err(kv_sshkey_parse(a.blob.p, a.blob.len, &key), KV_OK);
+	kv_blocklist_hash_key(&key.key, 0, &ha);
+	assert_err(kv_sshkey_parse(b.blob.p, b.blob.len, &key), KV_OK);
+	kv_blocklist_hash_key(&key.key, 0, &hb);
+	assert_bytes(ha.byte, HASH, hb.byte, HASH);
+}
+
+static void
+assert_source(int fd, uint8_t id, const char *want)
+{
+	char name[KV_SOURCE_NAME_BYTES];
+
+	memset(name, 'x', sizeof(name));
+	kv_sources_name(fd, id, name);
+	assert_string_equal(name, want);
+}
+
+/* In a buffer of as many bytes as the longest of them needs. */
+static void
+assert_words(int fd, uint8_t id, const char *want)
+{
+	char name[KV_SOURCE_NAME_BYTES], more[20];
+
+	memset(more, 'x', sizeof(more));
+	kv_sources_read(fd, id, name, more,
+	    id < 25 ? sizeof(more) : strlen("twelve bytes") + 1);
+	assert_string_equal(more, want);
+}
+
+static void
+sources_have_names_or_numbers(void **state)
+{
+	int fd = open_read(tmp_text("sources",
+	    format("# names\n1 debianssl\n12\n13  b\n14 \x1b[31m\n"
+		   " 15 blank\n256 large\n1 second\n16 %064d\n17 %063d\n"
+		   "0018 digits\n19 git owner/name \x1b[31m\n20 pkg \n"
+		   "21 a\tb\n22 a\x1b[0m b\n23 %063d owner/name x\n"
+		   "24 %064d owner/name x\n25 a twelve bytes\n"
+		   "26 a thirteen byte\n99 new",
+		0, 0, 0, 0)));
+
+	(void)state;
+	assert_source(fd, 1, "debianssl");
+	assert_source(fd, 99, "new");
+	assert_source(fd, 17, format("%063d", 0));
+	assert_source(fd, 0, "id0");
+	for (uint8_t id = 12; id < 17; id++)
+		assert_source(fd, id, format("id%d", id));
+	assert_source(fd, 18, "id18");
+	/* What follows the name and a blank is no part of it. */
+	assert_source(fd, 19, "git");
+	assert_words(fd, 1, "");
+	assert_words(fd, 19, "owner/name \x1b[31m");
+	assert_words(fd, 20, "");
+	assert_words(fd, 24, "");
+	assert_words(fd, 25, "twelve bytes");
+	assert_words(fd, 26, "");
+	assert_source(fd, 20, "pkg");
+	assert_source(fd, 21, "id21");
+	assert_source(fd, 22, "id22");
+	assert_source(fd, 23, format("%063d", 0));
+	assert_source(fd, 24, "id24");
+	close(fd);
+	assert_source(-1, 255, "id255");
+	fd = open_read(tmp_dir());
+	assert_source(fd, 1, "id1");
+	close(fd);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lookups_agree_with_a_linear_search),
+		TEST(first_of_several_records_with_one_hash_counts),
+		TEST(an_even_list_of_a_million_takes_few_reads),
+		TEST(the_longest_list_takes_24_reads),
+		TEST(a_list_of_more_than_4_gib_is_refused),
+		TEST(unordered_records_are_an_error_and_never_clean),
+		TEST(a_descending_list_is_an_error),
+		TEST(
+		    a_hash_that_was_read_is_listed_whatever_is_wrong_elsewhere),
+		TEST(no_hash_is_clean_that_stood_where_there_is_a_hole),
+		TEST(a_list_that_shrinks_is_an_error),
+		TEST(files_of_another_form_are_refused),
+		TEST(hashes_of_each_type_agree_with_the_oracle),
+		TEST(leading_zero_bytes_are_no_part_of_a_number),
+		TEST(an_rsa_key_has_one_hash_under_any_exponent),
+		TEST(sources_have_names_or_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}
