@@ -17,9 +17,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	r = kv_config_parse((const char *)data, size, "fuzz.conf", &c, why);
 	FUZZ_CHECK((r == KV_OK) == (why[0] == '\0'));
-	FUZZ_CHECK(c.n_filters >= 1);
+	FUZZ_CHECK(c.n_filters + c.n_blocklists >= 1);
 	for (size_t i = 0; i < c.n_filters; i++)
 		FUZZ_CHECK(c.filter[i][0] == '/');
+	for (size_t i = 0; i < c.n_blocklists; i++)
+		FUZZ_CHECK(c.blocklist[i][0] == '/');
 	for (size_t i = 0; i < c.n_patterns; i++)
 		FUZZ_CHECK(strlen(c.pattern[i]) <= size + 32);
 	(void)kv_config_find_allowed(&c, digest, 0);

@@ -36,7 +36,7 @@ struct parser {
 	 */
 	bool seen_on_hit, seen_on_error, seen_on_unsupported, seen_patterns;
 	bool seen_strictmodes, seen_wildcards, seen_facility, seen_message;
-	bool seen_filter;
+	bool seen_on_probable;
 };
 
 static const char *const default_patterns[] = {
@@ -191,24 +191,20 @@ set_word(struct parser *ps, char *word[], int n, const struct word_value *table,
 	*seen = true;
 }
 
+/* Adds the path of a Filter or Blocklist line to path, which has *np of max. */
 static void
-set_filter(struct parser *ps, char *word[], int n)
+add_path(struct parser *ps, char *word[], int n, const char *path[], size_t *np,
+    size_t max)
 {
 	if (!one_argument(ps, word, n))
 		return;
-	if (word[1][0] != '/') {
-		note_mistake(ps, "Filter needs an absolute path, not \"%s\"",
-		    word[1]);
-		return;
-	}
-	if (!ps->seen_filter)
-		ps->c->n_filters = 0;
-	ps->seen_filter = true;
-	if (ps->c->n_filters == KV_CONFIG_MAX_FILTERS) {
-		note_mistake(ps, "more than %d filters", KV_CONFIG_MAX_FILTERS);
-		return;
-	}
-	ps->c->filter[ps->c->n_filters++] = word[1];
+	if (word[1][0] != '/')
+		note_mistake(ps, "%s needs an absolute path, not \"%s\"",
+		    word[0], word[1]);
+	else if (*np == max)
+		note_mistake(ps, "more than %zu %s lines", max, word[0]);
+	else
+		path[(*np)++] = word[1];
 }
 
 static void
@@ -258,9 +254,8 @@ read_digits(const char *s, int n, int *valuep)
 	return true;
 }
 
-/* Converts YYYY-MM-DD to days since 1970. False if there is no such day. */
-static bool
-read_date(const char *s, int64_t *daysp)
+bool
+kv_config_read_date(const char *s, int64_t *daysp)
 {
 	static const int month_days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30,
 		31, 30, 31 };
@@ -304,7 +299,7 @@ add_allowed(struct parser *ps, char *word[], int n)
 		return;
 	}
 	if (n > 2 && strncmp(word[2], "until=", 6) == 0) {
-		if (!read_date(word[2] + 6, &key.until)) {
+		if (!kv_config_read_date(word[2] + 6, &key.until)) {
 			note_mistake(ps, "bad date \"%s\" (until=YYYY-MM-DD)",
 			    word[2] + 6);
 			return;
@@ -351,13 +346,21 @@ parse_line(struct parser *ps, char *line)
 	if (n < 1)
 		return;
 	if (strcasecmp(word[0], "Filter") == 0) {
-		set_filter(ps, word, n);
+		add_path(ps, word, n, c->filter, &c->n_filters,
+		    KV_CONFIG_MAX_FILTERS);
+	} else if (strcasecmp(word[0], "Blocklist") == 0) {
+		add_path(ps, word, n, c->blocklist, &c->n_blocklists,
+		    KV_CONFIG_MAX_BLOCKLISTS);
 	} else if (strcasecmp(word[0], "AllowKey") == 0) {
 		add_allowed(ps, word, n);
 	} else if (strcasecmp(word[0], "OnHit") == 0) {
 		value = (int)c->on_hit;
 		set_word(ps, word, n, deny_warn, &ps->seen_on_hit, &value);
 		c->on_hit = (enum kv_action)value;
+	} else if (strcasecmp(word[0], "OnProbable") == 0) {
+		value = (int)c->on_probable;
+		set_word(ps, word, n, deny_warn, &ps->seen_on_probable, &value);
+		c->on_probable = (enum kv_action)value;
 	} else if (strcasecmp(word[0], "OnError") == 0) {
 		value = (int)c->on_error;
 		set_word(ps, word, n, deny_allow, &ps->seen_on_error, &value);
@@ -396,6 +399,7 @@ kv_config_defaults(struct kv_config *c)
 		.pattern = { default_patterns[0], default_patterns[1] },
 		.n_patterns = 2,
 		.on_hit = KV_ACTION_DENY,
+		.on_probable = KV_ACTION_DENY,
 		.on_error = KV_ACTION_DENY,
 		.on_unsupported = KV_ACTION_ALLOW,
 		.strictmodes = KV_STRICTMODES_DEFAULT,
@@ -413,6 +417,7 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 	char *line = text, *end = text + len;
 
 	c->text = text;
+	c->n_filters = 0;
 	while (line < end) {
 		char *nl = memchr(line, '\n', (size_t)(end - line));
 		char *stop = nl != NULL ? nl : end;
@@ -427,6 +432,10 @@ parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
 	}
 	c->allowed = ps.allowed;
 	c->n_allowed = ps.n_allowed;
+	if (c->n_filters == 0 && c->n_blocklists == 0)
+		c->filter[c->n_filters++] = KV_CONFIG_FILTER_PATH;
+	if (!ps.seen_on_probable)
+		c->on_probable = c->on_hit;
 	return ps.failed ? KV_ERR_CONFIG : KV_OK;
 }
 
@@ -509,6 +518,7 @@ kv_config_free(struct kv_config *c)
 	c->allowed = NULL;
 	c->n_allowed = 0;
 	c->n_filters = 0;
+	c->n_blocklists = 0;
 	c->n_patterns = 0;
 }
 

@@ -26,6 +26,7 @@
 /* Bounds, so that a damaged file cannot make a login slow. */
 #define KV_CONFIG_MAX_BYTES (1024 * 1024)
 #define KV_CONFIG_MAX_FILTERS 64
+#define KV_CONFIG_MAX_BLOCKLISTS 64
 #define KV_CONFIG_MAX_PATTERNS 256
 
 /* What happens to a login. The zero value refuses it. */
@@ -35,7 +36,7 @@ enum kv_action {
 	KV_ACTION_ALLOW,
 };
 
-/* An AllowKey line: the key is let in, whatever the filters say. */
+/* An AllowKey line: the key is let in, whatever the lists say. */
 struct kv_allowed_key {
 	uint8_t digest[KV_SHA256_BYTES];
 	int64_t until; /* the last day it counts, as days since 1970 in UTC */
@@ -48,11 +49,13 @@ struct kv_config {
 	char *text; /* the file, cut into the strings below */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
 	size_t n_filters;
+	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];
+	size_t n_blocklists;
 	struct kv_allowed_key *allowed;
 	size_t n_allowed;
 	const char *pattern[KV_CONFIG_MAX_PATTERNS];
 	size_t n_patterns;
-	enum kv_action on_hit, on_error, on_unsupported;
+	enum kv_action on_hit, on_probable, on_error, on_unsupported;
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
 	int syslog_facility; /* LOG_AUTHPRIV, ... */
@@ -89,6 +92,9 @@ KV_MUST_CHECK enum kv_err kv_config_parse(const char *text, size_t len,
     char why[static KV_CONFIG_WHY_BYTES]);
 
 void kv_config_free(struct kv_config *c);
+
+/* Converts YYYY-MM-DD to days since 1970. False if there is no such day. */
+bool kv_config_read_date(const char *s, int64_t *daysp);
 
 /*
  * Returns the first AllowKey line that counts for digest at time now (seconds

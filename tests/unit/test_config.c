@@ -300,7 +300,7 @@ filters_add_up(void **state)
 	for (int i = 0; i < KV_CONFIG_MAX_FILTERS; i++)
 		assert_string_equal(c.filter[i], format("/f%d", i));
 	mistake(format("%sFilter /more\n", text),
-	    PATH ":65: more than 64 filters");
+	    PATH ":65: more than 64 Filter lines");
 	assert_int_equal(c.n_filters, KV_CONFIG_MAX_FILTERS);
 }
 
