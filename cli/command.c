@@ -185,8 +185,24 @@ cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
 		cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
 		return false;
 	}
-	o->filter[o->n_filters++] = value;
-	return true;
+	if (o->n_filters < KV_CONFIG_MAX_FILTERS) {
+		o->filter[o->n_filters++] = value;
+		return true;
+	}
+	cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
+	return false;
+}
+
+const struct kv_paths *
+cli_judge_paths(const struct cli_judge_options *o, struct kv_paths *paths)
+{
+	*paths = (struct kv_paths){
+		.filter = o->filter,
+		.n_filters = o->n_filters,
+		.blocklist = o->blocklist,
+		.n_blocklists = o->n_blocklists,
+	};
+	return o->n_filters + o->n_blocklists > 0 ? paths : NULL;
 }
 
 enum kv_err
@@ -226,12 +242,13 @@ bool
 cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
 {
 	const char *config = o->config;
+	struct kv_paths paths;
 	bool ok = true;
 
 	if (config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
 		config = KV_CONFIG_PATH;
-	kv_judge_open_with(j, config, o->n_filters > 0 ? o->filter : NULL,
-	    o->n_filters, open_with_warning, NULL);
+	kv_judge_open_with(j, config, cli_judge_paths(o, &paths),
+	    open_with_warning, NULL);
 	if (j->broken[0] != '\0') {
 		cli_error("%s", j->broken);
 		ok = false;
@@ -239,6 +256,12 @@ cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
 	for (size_t i = 0; i < j->n_filters; i++) {
 		if (j->filter[i].pkbf.fd == -1) {
 			cli_error("%s", j->filter[i].why);
+			ok = false;
+		}
+	}
+	for (size_t i = 0; i < j->n_lists; i++) {
+		if (j->list[i].blocklist.fd == -1) {
+			cli_error("%s", j->list[i].why);
 			ok = false;
 		}
 	}

@@ -29,6 +29,8 @@ struct cli_judge_options {
 	const char *config; /* NULL: the default, if it exists */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
 	size_t n_filters;
+	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];
+	size_t n_blocklists;
 };
 
 /* getopt_long entries for these options, and their values. */
@@ -55,11 +57,18 @@ struct cli_judge_options {
 bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
 
 /*
- * Opens the configuration and the filters. Prints a warning for a file that is
+ * Opens the configuration, the filters and the lists. Prints a warning for a file that is
  * not secure. False after a message, with nothing to close: exit with
  * CLI_UNCHECKED.
  */
 bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
+
+/*
+ * The files that o names, in *paths. NULL if o names none, so that those of the
+ * configuration count: for kv_judge_open_with.
+ */
+const struct kv_paths *cli_judge_paths(const struct cli_judge_options *o,
+    struct kv_paths *paths);
 
 /*
  * For kv_judge_open_with: as kv_trusted_open for a file that must be root's,

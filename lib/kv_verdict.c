@@ -2,6 +2,7 @@
 #include "kv_verdict.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,14 +53,14 @@ kv_part_name(enum kv_part part)
  * it for a key that is too long.
  */
 static enum kv_action
-action_for(const struct kv_config *c, enum kv_verdict verdict)
+action_for(const struct kv_config *c, const struct kv_decision *d)
 {
-	switch (verdict) {
+	switch (d->verdict) {
 	case KV_VERDICT_CLEAN:
 	case KV_VERDICT_ALLOWED:
 		return KV_ACTION_ALLOW;
 	case KV_VERDICT_LISTED:
-		return c->on_hit;
+		return d->list_hits != 0 ? c->on_hit : c->on_probable;
 	case KV_VERDICT_UNSUPPORTED:
 		return c->on_unsupported;
 	case KV_VERDICT_ERROR:
@@ -72,7 +73,7 @@ static void
 decide(const struct kv_judge *j, struct kv_decision *d, enum kv_verdict verdict)
 {
 	d->verdict = verdict;
-	d->action = action_for(&j->config, verdict);
+	d->action = action_for(&j->config, d);
 }
 
 static void
@@ -102,6 +103,31 @@ open_filter(struct kv_filter *f, const char *path, kv_open_fn open, void *arg)
 }
 
 static void
+open_list(struct kv_list *l, const char *path, kv_open_fn open, void *arg)
+{
+	char sources[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err r;
+	int fd, n;
+
+	l->path = path;
+	l->blocklist.fd = l->sources = -1;
+	if (open(path, &fd, l->why, arg) != KV_OK)
+		return;
+	if ((r = kv_blocklist_open_fd(fd, &l->blocklist)) != KV_OK) {
+		snprintf(l->why, sizeof(l->why), "%s: %s", path,
+		    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
+		close(fd);
+		l->blocklist.fd = -1;
+		return;
+	}
+	/* A list is as good without the names of its sources. */
+	n = snprintf(sources, sizeof(sources), "%s" KV_SOURCES_SUFFIX, path);
+	if (n < 0 || (size_t)n >= sizeof(sources) ||
+	    open(sources, &l->sources, why, arg) != KV_OK)
+		l->sources = -1;
+}
+
+static void
 open_config(struct kv_judge *j, const char *path, kv_open_fn open, void *arg)
 {
 	char why[KV_TRUSTED_WHY_BYTES];
@@ -123,29 +149,43 @@ open_config(struct kv_judge *j, const char *path, kv_open_fn open, void *arg)
 
 void
 kv_judge_open_with(struct kv_judge *j, const char *config_path,
-    const char *const *filters, size_t n, kv_open_fn open, void *arg)
+    const struct kv_paths *paths, kv_open_fn open, void *arg)
 {
 	_Static_assert(KV_REASON_BYTES == KV_CONFIG_WHY_BYTES,
 	    "kv_config writes into broken");
+
+	struct kv_paths from;
 
 	*j = (struct kv_judge){ 0 };
 	open_config(j, config_path, open, arg);
 	if (j->broken[0] != '\0')
 		return;
-	if (filters == NULL) {
-		filters = j->config.filter;
-		n = j->config.n_filters;
-	}
-	if (n > KV_CONFIG_MAX_FILTERS ||
-	    (j->filter = calloc(n, sizeof(*j->filter))) == NULL) {
-		snprintf(j->broken, sizeof(j->broken), "%s",
-		    n > KV_CONFIG_MAX_FILTERS ? "too many filters" :
-						"out of memory");
+	from = paths != NULL ?
+	    *paths :
+	    (struct kv_paths){
+		    .filter = j->config.filter,
+		    .n_filters = j->config.n_filters,
+		    .blocklist = j->config.blocklist,
+		    .n_blocklists = j->config.n_blocklists,
+	    };
+	if (from.n_filters > KV_CONFIG_MAX_FILTERS ||
+	    from.n_blocklists > KV_CONFIG_MAX_BLOCKLISTS) {
+		snprintf(j->broken, sizeof(j->broken),
+		    "too many filters or lists");
 		return;
 	}
-	j->n_filters = n;
-	for (size_t i = 0; i < n; i++)
-		open_filter(&j->filter[i], filters[i], open, arg);
+	j->filter = calloc(from.n_filters + 1, sizeof(*j->filter));
+	j->list = calloc(from.n_blocklists + 1, sizeof(*j->list));
+	if (j->filter == NULL || j->list == NULL) {
+		snprintf(j->broken, sizeof(j->broken), "out of memory");
+		return;
+	}
+	j->n_filters = from.n_filters;
+	for (size_t i = 0; i < j->n_filters; i++)
+		open_filter(&j->filter[i], from.filter[i], open, arg);
+	j->n_lists = from.n_blocklists;
+	for (size_t i = 0; i < j->n_lists; i++)
+		open_list(&j->list[i], from.blocklist[i], open, arg);
 }
 
 static enum kv_err
@@ -158,7 +198,7 @@ open_trusted(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 void
 kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner)
 {
-	kv_judge_open_with(j, config_path, NULL, 0, open_trusted, &owner);
+	kv_judge_open_with(j, config_path, NULL, open_trusted, &owner);
 }
 
 void
@@ -166,15 +206,29 @@ kv_judge_close(struct kv_judge *j)
 {
 	for (size_t i = 0; i < j->n_filters; i++)
 		kv_pkbf_close(&j->filter[i].pkbf);
+	for (size_t i = 0; i < j->n_lists; i++) {
+		kv_blocklist_close(&j->list[i].blocklist);
+		if (j->list[i].sources != -1)
+			close(j->list[i].sources);
+	}
 	free(j->filter);
+	free(j->list);
 	j->filter = NULL;
-	j->n_filters = 0;
+	j->list = NULL;
+	j->n_filters = j->n_lists = 0;
 	kv_config_free(&j->config);
 }
 
-/*
- * Looks one SPKI up in filter i. After an error: false, and d->reason is set.
- */
+/* False: d->reason says why path gave no answer. */
+static bool
+note_failed_lookup(struct kv_decision *d, const char *path, enum kv_err r)
+{
+	snprintf(d->reason, sizeof(d->reason), "%s: %s", path,
+	    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
+	return false;
+}
+
+/* Looks one SPKI up in filter i. False after an error: d->reason says why. */
 static bool
 lookup_in_filter(const struct kv_judge *j, size_t i,
     const struct kv_pkbf_hash *h, struct kv_decision *d)
@@ -187,15 +241,42 @@ lookup_in_filter(const struct kv_judge *j, size_t i,
 		snprintf(d->reason, sizeof(d->reason), "%s", f->why);
 		return false;
 	}
-	if ((r = kv_pkbf_lookup(&f->pkbf, h, &listed)) != KV_OK) {
-		snprintf(d->reason, sizeof(d->reason), "%s: %s", f->path,
-		    r == KV_ERR_SYSTEM ? strerror(errno) : kv_strerror(r));
-		return false;
-	}
+	if ((r = kv_pkbf_lookup(&f->pkbf, h, &listed)) != KV_OK)
+		return note_failed_lookup(d, f->path, r);
 	if (listed) {
 		d->hits |= (uint64_t)1 << i;
 		if (d->filter == NULL)
 			d->filter = f;
+	}
+	return true;
+}
+
+/* Looks one hash up in list i. False after an error: d->reason says why. */
+static bool
+lookup_in_list(const struct kv_judge *j, size_t i,
+    const struct kv_blocklist_hash *h, struct kv_decision *d)
+{
+	const struct kv_list *l = &j->list[i];
+	bool listed;
+	uint8_t id;
+	enum kv_err r;
+
+	if (l->blocklist.fd == -1) {
+		snprintf(d->reason, sizeof(d->reason), "%s", l->why);
+		return false;
+	}
+	r = kv_blocklist_lookup(&l->blocklist, h, &listed, &id);
+	if (r != KV_OK)
+		return note_failed_lookup(d, l->path, r);
+	if (listed) {
+		/* The first hash that is listed names the source, as below. */
+		if ((d->list_hits >> i & 1) == 0)
+			d->source_id[i] = id;
+		d->list_hits |= (uint64_t)1 << i;
+		if (d->list == NULL) {
+			d->list = l;
+			kv_sources_name(l->sources, id, d->source);
+		}
 	}
 	return true;
 }
@@ -206,11 +287,11 @@ lookup_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
     struct kv_decision *d)
 {
 	_Static_assert(KV_CONFIG_MAX_FILTERS <= 64, "hits has 64 bits");
-	struct kv_pkbf_hash h = kv_pkbf_hash(spki, len);
-	bool complete = j->n_filters > 0;
+	struct kv_pkbf_hash h;
+	bool complete = true;
 
-	if (!complete)
-		snprintf(d->reason, sizeof(d->reason), "no filter");
+	if (j->n_filters > 0)
+		h = kv_pkbf_hash(spki, len);
 	for (size_t i = 0; i < j->n_filters; i++) {
 		if (!lookup_in_filter(j, i, &h, d))
 			complete = false;
@@ -218,37 +299,73 @@ lookup_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
 	return complete;
 }
 
-/* A hit counts even if another filter could not be read. */
-static enum kv_verdict
-verdict_of(struct kv_decision *d, bool complete)
+/* Looks one hash up in every list. False after an error. */
+static bool
+lookup_hash(const struct kv_judge *j, const struct kv_blocklist_hash *h,
+    struct kv_decision *d)
 {
-	if (d->hits != 0) {
+	_Static_assert(KV_CONFIG_MAX_BLOCKLISTS <= 64, "list_hits has 64 bits");
+	bool complete = true;
+
+	for (size_t i = 0; i < j->n_lists; i++) {
+		if (!lookup_in_list(j, i, h, d))
+			complete = false;
+	}
+	return complete;
+}
+
+/*
+ * Each argument says whether every lookup in filters, and in lists, gave an
+ * answer. A hit counts even if another lookup failed. But a hit of filters that
+ * OnProbable lets in counts only if every list answered: OnHit may refuse the
+ * key.
+ */
+static enum kv_verdict
+verdict_of(const struct kv_judge *j, struct kv_decision *d, bool filters,
+    bool lists)
+{
+	bool probable = d->hits != 0 &&
+	    (lists || j->config.on_probable == KV_ACTION_DENY ||
+		j->config.on_hit != KV_ACTION_DENY);
+
+	if (d->list_hits != 0 || probable) {
 		d->reason[0] = '\0';
 		return KV_VERDICT_LISTED;
 	}
-	return complete ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
+	if (j->n_filters == 0 && j->n_lists == 0) {
+		snprintf(d->reason, sizeof(d->reason), "no filter or list");
+		return KV_VERDICT_ERROR;
+	}
+	return filters && lists ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
 }
 
-/* Looks every SPKI of key up in every filter. */
+/* Looks every SPKI of key up in every filter, and every hash in every list. */
 static enum kv_verdict
 lookup_key(const struct kv_judge *j, const struct kv_pubkey *key,
     struct kv_decision *d)
 {
 	uint8_t spki[KV_SPKI_MAX_BYTES];
+	struct kv_blocklist_hash hash;
 	size_t count = kv_spki_count(key), len;
-	bool complete = count > 0;
+	bool filters = count > 0, lists = true;
 	enum kv_err r;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && j->n_filters > 0; i++) {
 		r = kv_spki_encode(key, i, spki, sizeof(spki), &len);
 		if (r != KV_OK) {
 			snprintf(d->reason, sizeof(d->reason), "SPKI: %s",
 			    kv_strerror(r));
-			complete = false;
+			filters = false;
 		} else if (!lookup_spki(j, spki, len, d))
-			complete = false;
+			filters = false;
 	}
-	return verdict_of(d, complete);
+	count = j->n_lists > 0 ? kv_blocklist_hash_count(key) : 0;
+	for (size_t i = 0; i < count; i++) {
+		kv_blocklist_hash_key(key, i, &hash);
+		if (!lookup_hash(j, &hash, d))
+			lists = false;
+	}
+	return verdict_of(j, d, filters, lists);
 }
 
 /*
@@ -302,13 +419,25 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 
 void
 kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
-    struct kv_decision *d)
+    const struct kv_blocklist_hash *hash, struct kv_decision *d)
 {
+	bool filters, lists = true;
+
 	*d = (struct kv_decision){ 0 };
-	if (j->broken[0] != '\0')
+	if (j->broken[0] != '\0') {
 		decide_error(j, d, j->broken);
-	else
-		decide(j, d, verdict_of(d, lookup_spki(j, spki, len, d)));
+		return;
+	}
+	if (hash == NULL && j->n_filters == 0 && j->n_lists > 0) {
+		snprintf(d->reason, sizeof(d->reason),
+		    "exact lists have no keys of this type");
+		decide(j, d, KV_VERDICT_UNSUPPORTED);
+		return;
+	}
+	filters = lookup_spki(j, spki, len, d);
+	if (hash != NULL)
+		lists = lookup_hash(j, hash, d);
+	decide(j, d, verdict_of(j, d, filters, lists));
 }
 
 static void
@@ -342,9 +471,8 @@ judge_unknown(const struct kv_judge *j, struct kv_span type,
 	decide(j, d, apply_allowed(j, digest, now, d));
 }
 
-/* How much a verdict weighs against the key. */
 static int
-weight(enum kv_verdict verdict)
+verdict_weight(enum kv_verdict verdict)
 {
 	switch (verdict) {
 	case KV_VERDICT_LISTED:
@@ -361,6 +489,26 @@ weight(enum kv_verdict verdict)
 	return 3;
 }
 
+/*
+ * How much a decision weighs against the key. With "OnHit warn" a listed part
+ * outweighs an error, as a listed key does. Otherwise refusals come first: a
+ * probable hit that OnProbable lets in must not hide that another part is
+ * refused.
+ */
+static int
+weight(const struct kv_judge *j, const struct kv_decision *d)
+{
+	bool listed = d->verdict == KV_VERDICT_LISTED;
+	int w = 4 * verdict_weight(d->verdict);
+
+	if (d->action == KV_ACTION_DENY ||
+	    (listed && j->config.on_hit != KV_ACTION_DENY))
+		w += 32;
+	if (listed)
+		w += 2 * (d->action == KV_ACTION_DENY) + (d->list_hits != 0);
+	return w;
+}
+
 /* Judges one key inside the offered one and keeps the worse decision in *d. */
 static void
 judge_part(const struct kv_judge *j, const struct kv_pubkey *key,
@@ -372,7 +520,7 @@ judge_part(const struct kv_judge *j, const struct kv_pubkey *key,
 		return;
 	kv_judge_pubkey(j, key, now, &other);
 	other.part = part;
-	if (weight(other.verdict) > weight(d->verdict))
+	if (weight(j, &other) > weight(j, d))
 		*d = other;
 }
 

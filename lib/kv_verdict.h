@@ -6,8 +6,10 @@
 #ifndef KV_VERDICT_H
 #define KV_VERDICT_H
 
+#include "kv_blocklist.h"
 #include "kv_config.h"
 #include "kv_pkbf.h"
+#include "kv_sources.h"
 #include "kv_trusted.h"
 
 #define KV_REASON_BYTES 1024
@@ -33,13 +35,31 @@ struct kv_filter {
 	char why[KV_TRUSTED_WHY_BYTES]; /* and why it is not */
 };
 
-/* A configuration and its open filters. */
+/* An exact list, and the file with the names of its sources. */
+struct kv_list {
+	const char *path;		/* in the config, or the caller's */
+	struct kv_blocklist blocklist;	/* fd is -1 if it is not open */
+	int sources;			/* a descriptor, or -1 */
+	char why[KV_TRUSTED_WHY_BYTES]; /* why the list is not open */
+};
+
+/* The paths of filters and lists, at most KV_CONFIG_MAX_FILTERS and so on. */
+struct kv_paths {
+	const char *const *filter;
+	size_t n_filters;
+	const char *const *blocklist;
+	size_t n_blocklists;
+};
+
+/* A configuration, its open filters and its open lists. */
 struct kv_judge {
 	struct kv_config config;
 	/* Why no key can be judged; "" if keys can be judged. */
 	char broken[KV_REASON_BYTES];
 	struct kv_filter *filter;
 	size_t n_filters;
+	struct kv_list *list;
+	size_t n_lists;
 };
 
 /*
@@ -54,6 +74,14 @@ struct kv_decision {
 	char fingerprint[KV_FINGERPRINT_BYTES]; /* "" if there is none */
 	const struct kv_filter *filter; /* the first that lists it, or NULL */
 	uint64_t hits;			/* bit i: judge->filter[i] lists it */
+	/*
+	 * The same of the lists. A hit of a list is certain; a key that only
+	 * filters list is listed probably, and OnProbable holds for it.
+	 */
+	const struct kv_list *list;
+	uint64_t list_hits;
+	uint8_t source_id[KV_CONFIG_MAX_BLOCKLISTS]; /* in each such list */
+	char source[KV_SOURCE_NAME_BYTES]; /* in list; "" without one */
 	/* For an error why there is no verdict; for AllowKey its reason. */
 	char reason[KV_REASON_BYTES];
 };
@@ -74,12 +102,11 @@ void kv_judge_open(struct kv_judge *j, const char *config_path, uid_t owner);
 
 /*
  * Does the same for the command, which opens files with a function of its own.
- * If config_path is NULL, the defaults hold. If filters is not NULL, these n
- * paths (at most KV_CONFIG_MAX_FILTERS) replace the configuration's; they must
- * live as long as j.
+ * If config_path is NULL, the defaults hold. If paths is not NULL, they replace
+ * those of the configuration; their strings must live as long as j.
  */
 void kv_judge_open_with(struct kv_judge *j, const char *config_path,
-    const char *const *filters, size_t n, kv_open_fn open, void *arg);
+    const struct kv_paths *paths, kv_open_fn open, void *arg);
 void kv_judge_close(struct kv_judge *j);
 
 /*
@@ -90,11 +117,12 @@ void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d);
 
 /*
- * Judges a key of which only the SPKI is known: a type without an SSH form.
- * There is no fingerprint, and AllowKey does not apply.
+ * Judges a key of which only the SPKI is known: a type without an SSH form. hash
+ * is what exact lists have of it, or NULL for a type that they do not have:
+ * without a filter such a key is KV_VERDICT_UNSUPPORTED. There is no fingerprint, and AllowKey does not apply.
  */
 void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
-    struct kv_decision *d);
+    const struct kv_blocklist_hash *hash, struct kv_decision *d);
 
 /*
  * Judges an offered key or certificate: the key inside and the CA. type is the
@@ -103,7 +131,8 @@ void kv_judge_spki(const struct kv_judge *j, const uint8_t *spki, size_t len,
  * for any key that sshd accepts. If the key does not fit, the action is
  * KV_ACTION_DENY, whatever OnError says. If the parts have different verdicts,
  * the worst for the key counts: listed, then error, unsupported, allowed,
- * clean.
+ * clean. Of two listed parts a refused one counts before one that is let in,
+ * then one in an exact list before one in a filter.
  *
  * key is set to what was judged, as kv_sshkey_parse leaves it, and points into
  * blob. If text is not base64 or does not fit, key is all zeroes.

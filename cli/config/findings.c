@@ -222,6 +222,8 @@ can_read_all(void *arg, char *why, size_t cap)
 
 	for (size_t i = 0; can && i < q->config->n_filters; i++)
 		can = can_be_opened(q->config->filter[i], reason);
+	for (size_t i = 0; can && i < q->config->n_blocklists; i++)
+		can = can_be_opened(q->config->blocklist[i], reason);
 	snprintf(why, cap, "%s", reason);
 	return can;
 }
@@ -234,11 +236,16 @@ count_unusable_filters(struct config_findings *f,
 		.path = s->draft ? NULL : s->path,
 		.config = &f->config,
 	};
+	const struct kv_paths paths = {
+		.filter = f->config.filter,
+		.n_filters = f->config.n_filters,
+		.blocklist = f->config.blocklist,
+		.n_blocklists = f->config.n_blocklists,
+	};
 	const size_t before = f->unreadable;
 	char why[KV_REASON_BYTES];
 
-	kv_judge_open_with(&f->judge, NULL, f->config.filter,
-	    f->config.n_filters, cli_open_as_login, NULL);
+	kv_judge_open_with(&f->judge, NULL, &paths, cli_open_as_login, NULL);
 	if (f->judge.broken[0] != '\0')
 		count_finding(&f->unreadable, s, "%s", f->judge.broken);
 	for (size_t i = 0; i < f->judge.n_filters; i++)
@@ -246,6 +253,11 @@ count_unusable_filters(struct config_findings *f,
 			count_finding(&f->unreadable, s,
 			    "%s: a login has no verdict without this filter",
 			    f->judge.filter[i].why);
+	for (size_t i = 0; i < f->judge.n_lists; i++)
+		if (f->judge.list[i].blocklist.fd == -1)
+			count_finding(&f->unreadable, s,
+			    "%s: a login has no verdict without this list",
+			    f->judge.list[i].why);
 	for (size_t i = 0;
 	     f->unreadable == before && s->readers != NULL && i < s->readers->n;
 	     i++) {

@@ -9,10 +9,10 @@ bool
 doctor_learn_filters(struct doctor *d)
 {
 	const struct cli_judge_options *o = &d->o->judge;
+	struct kv_paths paths;
 
 	d->config = o->config != NULL ? o->config : KV_CONFIG_PATH;
-	kv_judge_open_with(&d->judge, d->config,
-	    o->n_filters > 0 ? o->filter : NULL, o->n_filters,
+	kv_judge_open_with(&d->judge, d->config, cli_judge_paths(o, &paths),
 	    cli_open_as_login, NULL);
 	/* calloc(0) may return NULL. */
 	d->facts = calloc(d->judge.n_filters + 1, sizeof(*d->facts));

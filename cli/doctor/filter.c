@@ -143,7 +143,7 @@ check_canary(const struct input_key *key, void *arg)
 	if (key->key.type != KV_KEY_NONE)
 		kv_judge_pubkey(&c->d->judge, &key->key, c->d->now, &decision);
 	else
-		kv_judge_spki(&c->d->judge, key->spki.p, key->spki.len,
+		kv_judge_spki(&c->d->judge, key->spki.p, key->spki.len, NULL,
 		    &decision);
 	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0)
 		return;

@@ -149,7 +149,8 @@ report_key(struct report *r, const struct input_key *key)
 	if (key->key.type != KV_KEY_NONE)
 		kv_judge_pubkey(r->judge, &key->key, r->now, &d);
 	else
-		kv_judge_spki(r->judge, key->spki.p, key->spki.len, &d);
+		kv_judge_spki(r->judge, key->spki.p, key->spki.len, NULL,
+		    &d);
 	r->keys++;
 	switch (d.verdict) {
 	case KV_VERDICT_ALLOWED:

@@ -148,7 +148,10 @@ find_fault(const struct kv_judge *j)
 	for (size_t i = 0; i < j->n_filters; i++)
 		if (j->filter[i].pkbf.fd == -1)
 			return j->filter[i].why;
-	return j->n_filters == 0 ? "no filter is named" : NULL;
+	for (size_t i = 0; i < j->n_lists; i++)
+		if (j->list[i].blocklist.fd == -1)
+			return j->list[i].why;
+	return j->n_filters + j->n_lists == 0 ? "no filter is named" : NULL;
 }
 
 /* Opens keyveto.conf and its filters as the guard does. */
@@ -223,7 +226,7 @@ sshd_usable_open(const struct sshd_options *o, const char *config,
 {
 	const char *wrong;
 
-	kv_judge_open_with(j, config, NULL, 0, open_below, (char *)o->root);
+	kv_judge_open_with(j, config, NULL, open_below, (char *)o->root);
 	if ((wrong = find_fault(j)) == NULL)
 		return true;
 	cli_error("%s", wrong);

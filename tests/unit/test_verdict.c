@@ -931,16 +931,16 @@ spkis_are_judged(void **state)
 	assert_err(kv_sshkey_parse(rsa.blob.p, rsa.blob.len, &key), KV_OK);
 	assert_err(kv_spki_encode(&key.key, 0, spki, sizeof(spki), &len),
 	    KV_OK);
-	kv_judge_spki(&j, spki, len, &d);
+	kv_judge_spki(&j, spki, len, NULL, &d);
 	expect_listed("", KV_PART_KEY);
 	assert_string_equal(d.key_type, "");
-	kv_judge_spki(&j, clean.spki[0].p, clean.spki[0].len, &d);
+	kv_judge_spki(&j, clean.spki[0].p, clean.spki[0].len, NULL, &d);
 	expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
 	configure("Bogus\n");
-	kv_judge_spki(&j, spki, len, &d);
+	kv_judge_spki(&j, spki, len, NULL, &d);
 	expect_error("Bogus");
 	configure(format("Filter %s\n", tmp_path("missing")));
-	kv_judge_spki(&j, spki, len, &d);
+	kv_judge_spki(&j, spki, len, NULL, &d);
 	expect_error("missing");
 }
 
@@ -969,14 +969,16 @@ command_may_open_files_by_its_own_rules(void **state)
 
 	(void)state;
 	assert_return_code(chmod(filters[0], 0666), errno);
-	kv_judge_open_with(&j, path, filters, 2, open_any, &asked);
+	kv_judge_open_with(&j, path, &(struct kv_paths){ filters, 2, NULL, 0 },
+	    open_any, &asked);
 	assert_int_equal(asked, 3);
 	judge(&rsa);
 	expect(KV_VERDICT_LISTED, KV_ACTION_WARN);
 	assert_string_equal(d.filter->path, filters[0]);
 	kv_judge_close(&j);
 	/* Without a configuration the defaults hold. */
-	kv_judge_open_with(&j, NULL, filters, 1, open_any, &asked);
+	kv_judge_open_with(&j, NULL, &(struct kv_paths){ filters, 1, NULL, 0 },
+	    open_any, &asked);
 	assert_int_equal(j.config.on_unsupported, KV_ACTION_ALLOW);
 	judge(&rsa);
 	expect_listed(RSA_FP, KV_PART_KEY);
@@ -992,19 +994,22 @@ command_without_filters_has_no_verdict(void **state)
 	int asked = 0;
 
 	(void)state;
-	kv_judge_open_with(&j, NULL, filters, 0, open_any, &asked);
+	kv_judge_open_with(&j, NULL, &(struct kv_paths){ filters, 0, NULL, 0 },
+	    open_any, &asked);
 	judge(&clean);
 	expect_error("no filter");
 	kv_judge_close(&j);
-	kv_judge_open_with(&j, NULL, filters, COUNT(filters), open_any, &asked);
+	kv_judge_open_with(&j, NULL,
+	    &(struct kv_paths){ filters, COUNT(filters), NULL, 0 }, open_any,
+	    &asked);
 	judge(&clean);
 	expect_error("too many filters");
 	kv_judge_close(&j);
-	kv_judge_open_with(&j, path, NULL, 0, open_any, &asked);
+	kv_judge_open_with(&j, path, NULL, open_any, &asked);
 	judge(&clean);
 	expect_error("cannot: No such file or directory");
 	kv_judge_close(&j);
-	kv_judge_open_with(&j, "/nonexistent", NULL, 0, open_any, &asked);
+	kv_judge_open_with(&j, "/nonexistent", NULL, open_any, &asked);
 	judge(&clean);
 	expect_error("cannot: No such file or directory");
 }
