@@ -78,7 +78,10 @@ kv_log_format(const struct kv_log_context *ctx, const struct kv_decision *d,
 	if (ctx->authorized != KV_AUTHORIZED_UNKNOWN)
 		append_pair(&l, "authorized",
 		    ctx->authorized == KV_AUTHORIZED_YES ? "yes" : "no");
-	if (d->filter != NULL) {
+	if (d->list != NULL) {
+		append_pair(&l, "list", d->list->path);
+		append_pair(&l, "source", d->source);
+	} else if (d->filter != NULL) {
 		snprintf(revision, sizeof(revision), "%lu",
 		    (unsigned long)d->filter->pkbf.header.revision);
 		append_pair(&l, "filter", d->filter->path);

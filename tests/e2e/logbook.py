@@ -27,6 +27,8 @@ _PAIRS = (
     ("authorized", "(?:yes|no)", False),
     ("filter", _WORD, False),
     ("revision", "[0-9]+", False),
+    ("list", _WORD, False),
+    ("source", _WORD, False),
     ("reason", _WORD, False),
     ("disconnected", "yes", False),
 )
