@@ -75,6 +75,13 @@ cli_error_at(const char *path, uint64_t line, const char *reason)
 		cli_error("%s: %s", path, reason);
 }
 
+bool
+cli_failed(const char *path, const char *what)
+{
+	cli_error("%s: %s: %s", path, what, strerror(errno));
+	return false;
+}
+
 const char *
 cli_plural(uint64_t n, const char *one, const char *many)
 {
@@ -116,6 +123,24 @@ cli_getopt(const struct cli_command *cmd, int argc, char **argv,
 	return '?';
 }
 
+int
+cli_read_arguments(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options, int min, int max, const char *wanted)
+{
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt != 0)
+			return CLI_UNCHECKED;
+	}
+	if (argc - optind >= min && argc - optind <= max)
+		return -1;
+	cli_error("%s", wanted);
+	return cli_usage_error(cmd);
+}
+
 void
 cli_catch_signals(const int *signals, size_t n, void (*handler)(int))
 {
@@ -137,6 +162,30 @@ cli_stdout_ok(void)
 		return true;
 	cli_error("standard output: %s", strerror(errno));
 	return false;
+}
+
+bool
+cli_read_at(const char *path, int fd, void *buf, size_t len, off_t at)
+{
+	uint8_t *p = buf;
+
+	while (len > 0) {
+		ssize_t n = pread(fd, p, len, at);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			cli_error("%s: %s", path,
+			    n == -1 ?
+				strerror(errno) :
+				"became shorter while it was read; try again");
+			return false;
+		}
+		p += n;
+		len -= (size_t)n;
+		at += n;
+	}
+	return true;
 }
 
 bool
@@ -216,6 +265,29 @@ cli_open_as_login(const char *path, int *fdp,
 	err = kv_trusted_open(absolute != NULL ? absolute : path, 0, fdp, why);
 	free(absolute);
 	return err;
+}
+
+void
+cli_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
+{
+	int fd = -1;
+
+	why[0] = '\0';
+	if (cli_open_as_login(path, &fd, why, NULL) == KV_OK)
+		close(fd);
+}
+
+void
+cli_warn_if_distrusted(const char *path)
+{
+	char why[KV_TRUSTED_WHY_BYTES];
+
+	if (geteuid() != 0)
+		return;
+	cli_find_distrust(path, why);
+	if (why[0] != '\0')
+		cli_error("warning: %s: a login would not trust this file",
+		    why);
 }
 
 /*

@@ -78,12 +78,31 @@ KV_MUST_CHECK enum kv_err cli_open_as_login(const char *path, int *fdp,
     char why[static KV_TRUSTED_WHY_BYTES], void *arg);
 
 /*
+ * Sets why to the reason for which a login would not trust the file; "" if
+ * there is none.
+ */
+void cli_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES]);
+/*
+ * Prints a warning with that reason, if run by root. Other users' files are
+ * not for logins.
+ */
+void cli_warn_if_distrusted(const char *path);
+
+/*
  * getopt_long without short options. Returns '?' after a message and the usage,
  * if an option is unknown or lacks its value: exit with CLI_UNCHECKED.
  */
 struct option;
 int cli_getopt(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options);
+
+/*
+ * Reads the arguments of a subcommand whose options only set a flag. Returns -1
+ * if from min to max operands are left, from optind on. Otherwise the exit
+ * status, after --help or a message; wanted says which operands to give.
+ */
+int cli_read_arguments(const struct cli_command *cmd, int argc, char **argv,
+    const struct option *options, int min, int max, const char *wanted);
 
 /* Prints usage and help of a command on stdout. Returns the exit status. */
 int cli_help(const struct cli_command *cmd);
@@ -108,6 +127,9 @@ void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* cli_error about a line of a file; line 0: about the whole file. */
 void cli_error_at(const char *path, uint64_t line, const char *reason);
 
+/* Prints path, what and the text of errno. Always false. */
+bool cli_failed(const char *path, const char *what);
+
 /*
  * Writes len bytes of untrusted text to out. Bytes that are not printable ASCII
  * become \xNN, so that no file can control a terminal or forge a line.
@@ -127,6 +149,9 @@ bool cli_read_number(const char *text, uint64_t min, uint64_t max,
  */
 bool cli_option_number(const char *option, uint64_t max, uint64_t *valuep);
 bool cli_option_path(const char *option, const char **pathp);
+
+/* Reads exactly len bytes at offset at of fd. False after a message. */
+bool cli_read_at(const char *path, int fd, void *buf, size_t len, off_t at);
 
 /*
  * Has handler called once for each of n signals. A signal that is ignored, as

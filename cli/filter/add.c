@@ -158,7 +158,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
-	int status = filter_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
+	int status = cli_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
 	    "give the filter that keys are to be added to");
 	int n;
 	bool ok;

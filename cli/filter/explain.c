@@ -36,7 +36,7 @@ explain_spki(struct kv_span spki, void *arg)
 		off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
 		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
 
-		if (!filter_read_at(e->path, e->filter.fd, &byte, 1, at))
+		if (!cli_read_at(e->path, e->filter.fd, &byte, 1, at))
 			return false;
 		printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit,
 		    (intmax_t)at, mask, (byte & mask) != 0 ? "yes" : "no");
@@ -97,7 +97,7 @@ run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
 	struct input_sink sink = { .key = explain_key,
 		.problem = count_problem,
 		.arg = &e };
-	int status = filter_read_arguments(cmd, argc, argv, options, 2, 2,
+	int status = cli_read_arguments(cmd, argc, argv, options, 2, 2,
 	    "give a filter, and a file with a key or -");
 	const char *input;
 

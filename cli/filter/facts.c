@@ -111,7 +111,7 @@ filter_facts_read(const char *path, const struct kv_pkbf *f,
 		progress_add(&progress, len);
 		if (filter_is_hole(f->fd, at, len))
 			continue;
-		ok = filter_read_at(path, f->fd, buf, len, at);
+		ok = cli_read_at(path, f->fd, buf, len, at);
 		if (ok)
 			facts->set += count_ones(buf, len);
 	}

@@ -38,31 +38,6 @@ const struct cli_command cli_filter = {
 	.run = run_filter,
 };
 
-int
-filter_read_arguments(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options, int min, int max, const char *wanted)
-{
-	int opt;
-
-	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
-		if (opt == CLI_OPT_HELP)
-			return cli_help(cmd);
-		if (opt != 0)
-			return CLI_UNCHECKED;
-	}
-	if (argc - optind >= min && argc - optind <= max)
-		return -1;
-	cli_error("%s", wanted);
-	return cli_usage_error(cmd);
-}
-
-bool
-filter_failed(const char *path, const char *what)
-{
-	cli_error("%s: %s: %s", path, what, strerror(errno));
-	return false;
-}
-
 bool
 filter_adopt(const char *path, int fd, struct kv_pkbf *f)
 {
@@ -105,53 +80,6 @@ filter_open(const char *path, struct kv_pkbf *f)
 		return true;
 	close(fd);
 	return false;
-}
-
-void
-filter_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
-{
-	int fd = -1;
-
-	why[0] = '\0';
-	if (cli_open_as_login(path, &fd, why, NULL) == KV_OK)
-		close(fd);
-}
-
-void
-filter_warn_if_distrusted(const char *path)
-{
-	char why[KV_TRUSTED_WHY_BYTES];
-
-	if (geteuid() != 0)
-		return;
-	filter_find_distrust(path, why);
-	if (why[0] != '\0')
-		cli_error("warning: %s: a login would not trust this file",
-		    why);
-}
-
-bool
-filter_read_at(const char *path, int fd, void *buf, size_t len, off_t at)
-{
-	uint8_t *p = buf;
-
-	while (len > 0) {
-		ssize_t n = pread(fd, p, len, at);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			cli_error("%s: %s", path,
-			    n == -1 ?
-				strerror(errno) :
-				"became shorter while it was read; try again");
-			return false;
-		}
-		p += n;
-		len -= (size_t)n;
-		at += n;
-	}
-	return true;
 }
 
 bool

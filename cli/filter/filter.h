@@ -17,38 +17,12 @@ extern const struct cli_command filter_create, filter_add, filter_merge,
     filter_info, filter_verify, filter_explain;
 
 /*
- * Reads the arguments of a subcommand whose options only set a flag. Returns -1
- * if from min to max operands are left, from optind on. Otherwise the exit
- * status, after --help or a message; wanted says which operands to give.
- */
-int filter_read_arguments(const struct cli_command *cmd, int argc, char **argv,
-    const struct option *options, int min, int max, const char *wanted);
-
-/* Prints path, what and the text of errno. Always false. */
-bool filter_failed(const char *path, const char *what);
-
-/*
  * Opens a filter file and checks its header and size. False after a message.
  * Closed by kv_pkbf_close.
  */
 bool filter_open(const char *path, struct kv_pkbf *f);
 /* As filter_open, for an open fd. After false, the caller closes it. */
 bool filter_adopt(const char *path, int fd, struct kv_pkbf *f);
-
-/*
- * Sets why to the reason for which a login would not trust the file; "" if
- * there is none.
- */
-void filter_find_distrust(const char *path,
-    char why[static KV_TRUSTED_WHY_BYTES]);
-/*
- * Prints a warning with that reason, if run by root. Other users' filters are
- * not for logins.
- */
-void filter_warn_if_distrusted(const char *path);
-
-/* Reads exactly len bytes at offset at. False after a message. */
-bool filter_read_at(const char *path, int fd, void *buf, size_t len, off_t at);
 
 /*
  * Whether these len bytes of a file are a hole, and need not be read. False if

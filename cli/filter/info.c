@@ -67,7 +67,7 @@ static int
 read_filter(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options, struct filter_facts *facts)
 {
-	int status = filter_read_arguments(cmd, argc, argv, options, 1, 1,
+	int status = cli_read_arguments(cmd, argc, argv, options, 1, 1,
 	    "give one filter");
 	struct kv_pkbf f;
 
@@ -120,7 +120,7 @@ run_verify(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("%s: %s", path, why);
 		return CLI_UNCHECKED;
 	}
-	filter_find_distrust(path, distrust);
+	cli_find_distrust(path, distrust);
 	cli_print_safe(stdout, path, strlen(path));
 	printf(": ok: k %u, p %u, revision %" PRIu32 ", %" PRIu32 " %s, "
 	       "lists a clean key with a chance of %.3g",

@@ -5,54 +5,9 @@
 #include <string.h>
 
 #include "filter/filter.h"
+#include "keys/der_element.h"
 #include "keys/pem.h"
 #include "kv_spki.h"
-
-#define TAG_OID 0x06
-#define TAG_BIT_STRING 0x03
-#define TAG_SEQUENCE 0x30
-
-/* The longest DER header of an element of up to PEM_MAX_BYTES. */
-#define HEADER_BYTES 5
-
-/*
- * Parses a DER header, of which have bytes are there: tag, then the length in
- * one byte, or 0x80 + n and n bytes (X.690 8.1.3), in its shortest form (10.1).
- * False if it is anything else.
- */
-static bool
-der_length(const uint8_t *p, size_t have, size_t *header_lenp, size_t *lenp)
-{
-	size_t n, len = 0;
-
-	if (have < 2)
-		return false;
-	*header_lenp = 2;
-	*lenp = p[1];
-	if (p[1] < 0x80)
-		return true;
-	n = p[1] & 0x7f;
-	if (n < 1 || n > HEADER_BYTES - 2 || n > have - 2 || p[2] == 0)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		len = len << 8 | p[2 + i];
-	*header_lenp = 2 + n;
-	*lenp = len;
-	return len >= 0x80;
-}
-
-static bool
-der_take(struct kv_bytes *b, uint8_t tag, struct kv_bytes *contentp)
-{
-	size_t header, len;
-
-	if (b->left == 0 || b->p[0] != tag ||
-	    !der_length(b->p, b->left, &header, &len) ||
-	    kv_bytes_skip(b, header) != KV_OK)
-		return false;
-	*contentp = (struct kv_bytes){ b->p, len };
-	return kv_bytes_skip(b, len) == KV_OK;
-}
 
 /* SEQUENCE { SEQUENCE { OBJECT IDENTIFIER ... } BIT STRING } and no more. */
 static bool
@@ -60,10 +15,10 @@ is_spki(const uint8_t *p, size_t len)
 {
 	struct kv_bytes all = { p, len }, outer, algorithm, oid, key;
 
-	return der_take(&all, TAG_SEQUENCE, &outer) && all.left == 0 &&
-	    der_take(&outer, TAG_SEQUENCE, &algorithm) &&
-	    der_take(&outer, TAG_BIT_STRING, &key) && outer.left == 0 &&
-	    der_take(&algorithm, TAG_OID, &oid) && oid.left > 0 &&
+	return der_take(&all, DER_SEQUENCE, &outer) && all.left == 0 &&
+	    der_take(&outer, DER_SEQUENCE, &algorithm) &&
+	    der_take(&outer, DER_BIT_STRING, &key) && outer.left == 0 &&
+	    der_take(&algorithm, DER_OID, &oid) && oid.left > 0 &&
 	    key.left > 1 && key.p[0] < 8;
 }
 
@@ -79,7 +34,7 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 
 	*lenp = 0;
 	/* Byte by byte: a short element must not be overrun. */
-	while (have < HEADER_BYTES) {
+	while (have < DER_HEADER_BYTES) {
 		int c = getc(in);
 
 		if (c == EOF)
@@ -96,7 +51,7 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 	if (buf[0] == '-')
 		return "not raw DER but PEM, perhaps, which is read without "
 		       "--spki";
-	if (buf[0] != TAG_SEQUENCE || !der_length(buf, have, &header, &len))
+	if (buf[0] != DER_SEQUENCE || !der_length(buf, have, &header, &len))
 		return "not a SubjectPublicKeyInfo in DER";
 	if (len > PEM_MAX_BYTES - header)
 		return "longer than any key";

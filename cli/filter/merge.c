@@ -141,7 +141,7 @@ or_source(struct merging *m, const struct source *s, size_t len, off_t at,
 		progress_add(&m->progress, want);
 		if (filter_is_hole(s->pkbf.fd, from, want))
 			continue;
-		if (!filter_read_at(s->path, s->pkbf.fd, in, want, from))
+		if (!cli_read_at(s->path, s->pkbf.fd, in, want, from))
 			return false;
 		if (!*usedp)
 			memset(out, 0, len);
@@ -210,7 +210,7 @@ run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
-	int status = filter_read_arguments(cmd, argc, argv, options, 2, INT_MAX,
+	int status = cli_read_arguments(cmd, argc, argv, options, 2, INT_MAX,
 	    "give the resulting filter and those to merge");
 	bool ok;
 

@@ -62,7 +62,7 @@ map_file(struct pkbf_writer *w)
 	    is_new ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
 	    is_new ? w->file.fd : w->file.old, 0);
 	if (p == MAP_FAILED) {
-		filter_failed(w->file.path, "cannot be mapped");
+		cli_failed(w->file.path, "cannot be mapped");
 		return false;
 	}
 	w->map = p;
@@ -88,8 +88,7 @@ pkbf_writer_may_replace(struct pkbf_writer *w, bool force, const char *why)
 	if (w->file.old == -1)
 		return true;
 	if ((r = kv_pkbf_open_fd(w->file.old, &f)) == KV_ERR_SYSTEM)
-		return filter_failed(w->file.path,
-		    "cannot be read; move it away");
+		return cli_failed(w->file.path, "cannot be read; move it away");
 	if (!force && r != KV_OK)
 		cli_error("%s: is not a filter (%s); --force keeps it beside "
 			  "under another name, and makes a filter here",
@@ -152,7 +151,7 @@ pkbf_writer_start(struct pkbf_writer *w, const struct kv_pkbf_header *h)
 	if (!replace_begin(&w->file))
 		return false;
 	if (ftruncate(w->file.fd, kv_pkbf_file_bytes(h->length)) == -1)
-		return filter_failed(w->file.path, "cannot be made that large");
+		return cli_failed(w->file.path, "cannot be made that large");
 	return true;
 }
 
@@ -160,7 +159,7 @@ static bool
 write_at(const struct pkbf_writer *w, const uint8_t *p, size_t len, off_t at)
 {
 	return io_write_at(w->file.fd, p, len, at) ||
-	    filter_failed(w->file.path, "cannot be written");
+	    cli_failed(w->file.path, "cannot be written");
 }
 
 bool
@@ -204,7 +203,7 @@ copy_old(struct pkbf_writer *w)
 
 		if (filter_is_hole(w->file.old, at, len))
 			continue;
-		if (!filter_read_at(w->file.path, w->file.old, buf, len, at) ||
+		if (!cli_read_at(w->file.path, w->file.old, buf, len, at) ||
 		    !pkbf_writer_put(w, buf, len, at - KV_PKBF_HEADER_BYTES))
 			return false;
 	}
@@ -292,7 +291,7 @@ pkbf_writer_commit(struct pkbf_writer *w)
 	kv_pkbf_header_encode(&w->header, raw);
 	if (!write_at(w, raw, sizeof(raw), 0) || !replace_commit(&w->file))
 		return false;
-	filter_warn_if_distrusted(w->file.path);
+	cli_warn_if_distrusted(w->file.path);
 	return true;
 }
 

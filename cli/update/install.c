@@ -231,9 +231,9 @@ compare_files(const struct update *u)
 		    (size_t)(size - at) :
 		    COMPARE_BYTES;
 
-		if (!filter_read_at(u->installed.path, u->installed.fd, a, len,
+		if (!cli_read_at(u->installed.path, u->installed.fd, a, len,
 			at) ||
-		    !filter_read_at(u->source.from.shown, u->received.fd, b,
+		    !cli_read_at(u->source.from.shown, u->received.fd, b,
 			len, at))
 			return -1;
 		if (memcmp(a, b, len) != 0)

@@ -69,9 +69,9 @@ update_installed_open(struct update_installed *t, const char *path, bool force)
 	if (t->fd == -1 && errno == ENOENT)
 		return true;
 	if (t->fd == -1 || fstat(t->fd, &t->st) == -1)
-		return filter_failed(t->path, "cannot be opened");
+		return cli_failed(t->path, "cannot be opened");
 	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_ERR_SYSTEM)
-		return filter_failed(t->path, "cannot be read");
+		return cli_failed(t->path, "cannot be read");
 	if (r != KV_OK)
 		return may_replace_damaged(t, r, force);
 	t->is_filter = true;
@@ -152,7 +152,7 @@ update_installed_open_previous(const struct update_installed *t)
 		cli_error("%s: there is no previous one (%s beside it)",
 		    t->path, t->place.previous_name);
 	} else if (fd == -1 || fstat(fd, &st) == -1) {
-		filter_failed(t->path, "the previous one cannot be opened");
+		cli_failed(t->path, "the previous one cannot be opened");
 	} else if ((st.st_uid != 0 && st.st_uid != geteuid()) ||
 	    (st.st_mode & 022) != 0) {
 		cli_error("%s: the previous one, %s, is somebody else's, or "
@@ -178,14 +178,14 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 	*donep = ok &&
 	    renameat2(r.dir, t->place.previous_name, r.dir, r.name, how) == 0;
 	if (ok && !*donep)
-		ok = filter_failed(t->path,
+		ok = cli_failed(t->path,
 		    errno == EINVAL ?
 			"the file system cannot exchange it with the previous "
 			"one; "
 			"move that over it" :
 			"cannot be exchanged with the previous one");
 	else if (ok && fsync(r.dir) == -1 && errno != EINVAL)
-		ok = filter_failed(t->path,
+		ok = cli_failed(t->path,
 		    "exchanged, but not sure to survive a "
 		    "crash");
 	replace_close(&r);

@@ -108,7 +108,7 @@ judge_header(struct update_received *p)
 
 	if (p->expected != 0 || p->len < KV_PKBF_HEADER_BYTES)
 		return true;
-	if (!filter_read_at(p->shown, p->fd, raw, sizeof(raw), 0))
+	if (!cli_read_at(p->shown, p->fd, raw, sizeof(raw), 0))
 		return false;
 	progress_clear(&p->progress);
 	if ((r = kv_pkbf_header_decode(raw, &h)) != KV_OK) {

@@ -188,7 +188,7 @@ update_filter(struct update *u, const char *path)
 	if (outcome == UPDATE_CURRENT && !is_recent(u))
 		outcome = UPDATE_FAILED;
 	else if (u->replaced)
-		filter_warn_if_distrusted(t->path);
+		cli_warn_if_distrusted(t->path);
 	update_installed_close(t);
 	return outcome;
 }
