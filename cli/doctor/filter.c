@@ -140,12 +140,9 @@ check_canary(const struct input_key *key, void *arg)
 	struct kv_decision decision;
 
 	c->keys++;
-	if (key->key.type != KV_KEY_NONE)
-		kv_judge_pubkey(&c->d->judge, &key->key, c->d->now, &decision);
-	else
-		kv_judge_spki(&c->d->judge, key->spki.p, key->spki.len, NULL,
-		    &decision);
-	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0)
+	input_judge(&c->d->judge, key, c->d->now, &decision);
+	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0 ||
+	    decision.list_hits != 0)
 		return;
 	if (c->missing++ >= CANARIES_SHOWN)
 		return;

@@ -50,24 +50,12 @@ static void
 explain_key(const struct input_key *key, void *arg)
 {
 	struct explaining *e = arg;
-	uint8_t digest[KV_SHA256_BYTES];
-	char fingerprint[KV_FINGERPRINT_BYTES];
 
 	if (e->failed)
 		return;
 	if (e->keys++ > 0)
 		putchar('\n');
-	cli_print_safe(stdout, key->path, strlen(key->path));
-	printf(":%" PRIu64 ": ", key->line);
-	cli_print_safe(stdout, key->type, strlen(key->type));
-	if (key->bits > 0)
-		printf(" %u", key->bits);
-	if (key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, fingerprint);
-		printf(" %s", fingerprint);
-	}
-	puts(key->part == KV_PART_CA ? " (the certificate's CA)" : "");
+	input_print_key(stdout, key);
 	e->listed = false;
 	/* A login never looks up a compressed point. */
 	e->failed = !filter_each_spki(key, false, explain_spki, e);

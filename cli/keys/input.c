@@ -6,12 +6,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "keys/pem.h"
 
 /* Also the longest line: room for the longest key of sshd, with options. */
@@ -92,6 +94,7 @@ give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 		.path = r->path,
 		.line = line,
 		.spki = { key->spki, key->spki_len },
+		.hash = key->has_hash ? &key->hash : NULL,
 		.type = key->type,
 		.bits = key->bits,
 		.comment = comment,
@@ -627,6 +630,52 @@ input_read(const char *path, const struct input_sink *sink)
 		read_and_close(fd, path, 0, sink);
 	else
 		give_path_problem(path, errno, sink);
+}
+
+void
+input_judge(const struct kv_judge *j, const struct input_key *key, int64_t now,
+    struct kv_decision *d)
+{
+	if (key->key.type != KV_KEY_NONE)
+		kv_judge_pubkey(j, &key->key, now, d);
+	else
+		kv_judge_spki(j, key->spki.p, key->spki.len, key->hash, d);
+}
+
+void
+input_print_key(FILE *out, const struct input_key *key)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
+
+	cli_print_safe(out, key->path, strlen(key->path));
+	fprintf(out, ":%" PRIu64 ": ", key->line);
+	cli_print_safe(out, key->type, strlen(key->type));
+	if (key->bits > 0)
+		fprintf(out, " %u", key->bits);
+	if (key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, fingerprint);
+		fprintf(out, " %s", fingerprint);
+	}
+	fprintf(out, "%s\n",
+	    key->part == KV_PART_CA ? " (the certificate's CA)" : "");
+}
+
+size_t
+input_hashes(const struct input_key *key,
+    struct kv_blocklist_hash hash[static INPUT_HASHES_MAX])
+{
+	size_t n = kv_blocklist_hash_count(&key->key);
+
+	if (key->key.type == KV_KEY_NONE) {
+		if (key->hash != NULL)
+			hash[n++] = *key->hash;
+		return n;
+	}
+	for (size_t i = 0; i < n; i++)
+		kv_blocklist_hash_key(&key->key, i, &hash[i]);
+	return n;
 }
 
 uint64_t

@@ -8,6 +8,8 @@
 #ifndef CLI_KEYS_INPUT_H
 #define CLI_KEYS_INPUT_H
 
+#include <stdio.h>
+
 #include "keys/quick.h"
 #include "kv_line.h"
 #include "kv_verdict.h"
@@ -19,7 +21,9 @@ struct input_key {
 	enum kv_part part;    /* of a certificate: the key, then the CA */
 	struct kv_pubkey key; /* type KV_KEY_NONE: it has only spki */
 	struct kv_span spki;  /* only if the type is KV_KEY_NONE */
-	const char *type;     /* "ssh-rsa"; with KV_KEY_NONE, OpenSSL's name */
+	/* What exact lists have of such a key; NULL: they do not have it. */
+	const struct kv_blocklist_hash *hash;
+	const char *type; /* "ssh-rsa"; with KV_KEY_NONE, OpenSSL's name */
 	unsigned int bits;
 	struct kv_span comment; /* untrusted text */
 };
@@ -88,6 +92,25 @@ void input_read_fd(int fd, const char *path, const struct input_sink *sink);
 /* Reads a block that the sink's block function was given. */
 void input_read_block(const struct input_block *block,
     const struct input_sink *sink);
+
+/*
+ * Judges a key as kv_judge_pubkey does, or kv_judge_spki if it has no SSH form.
+ */
+void input_judge(const struct kv_judge *j, const struct input_key *key,
+    int64_t now, struct kv_decision *d);
+
+/*
+ * Prints a line on out: PATH:LINE: TYPE BITS FINGERPRINT, without what a key
+ * does not have, and that it is the CA's.
+ */
+void input_print_key(FILE *out, const struct input_key *key);
+
+/* The most hashes that a key has in exact lists. */
+#define INPUT_HASHES_MAX 2
+
+/* Sets hash to those of the key. Returns how many there are, or 0. */
+size_t input_hashes(const struct input_key *key,
+    struct kv_blocklist_hash hash[static INPUT_HASHES_MAX]);
 
 /* The size in bytes of a regular file, for progress; 0 for anything else. */
 uint64_t input_size(const char *path);

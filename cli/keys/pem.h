@@ -7,6 +7,7 @@
 #ifndef CLI_KEYS_PEM_H
 #define CLI_KEYS_PEM_H
 
+#include "kv_blocklist.h"
 #include "kv_sshkey.h"
 
 /* The longest block that is read. Real keys need a few KiB. */
@@ -18,6 +19,9 @@ struct pem_key {
 	uint8_t *blob;	      /* what ssh points into */
 	uint8_t *spki;	      /* DER, when there is no SSH form */
 	size_t spki_len;
+	/* What exact lists have of it, when there is no SSH form. */
+	bool has_hash;
+	struct kv_blocklist_hash hash;
 	/* If there is no SSH form, one word: "EC-secp256k1", "X25519". */
 	char type[KV_KEYTYPE_NAME_BYTES];
 	unsigned int bits;

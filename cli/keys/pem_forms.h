@@ -7,7 +7,15 @@
 #ifndef CLI_KEYS_PEM_FORMS_H
 #define CLI_KEYS_PEM_FORMS_H
 
+#include <openssl/types.h>
+
 #include "keys/pem.h"
+
+/*
+ * OpenSSL's context for keyveto: openssl.cnf may load any engine into the
+ * default one. Never freed.
+ */
+OSSL_LIB_CTX *pem_openssl_context(void);
 
 /* Where a reader stores the key, or in why (cap bytes) why there is none. */
 struct pem_out {

@@ -30,7 +30,6 @@
 /* draft-ietf-lamps-pq-composite-sigs, id-MLDSA44-Ed25519-SHA512 */
 #define OID_MLDSA44_ED25519 "1.3.6.1.5.5.7.6.39"
 
-/* Our own context: openssl.cnf may load any engine into the default. */
 static OSSL_LIB_CTX *libctx;
 static pthread_once_t libctx_once = PTHREAD_ONCE_INIT;
 
@@ -41,8 +40,8 @@ make_libctx(void)
 	libctx = OSSL_LIB_CTX_new();
 }
 
-static OSSL_LIB_CTX *
-get_libctx(void)
+OSSL_LIB_CTX *
+pem_openssl_context(void)
 {
 	(void)pthread_once(&libctx_once, make_libctx);
 	return libctx;
@@ -234,6 +233,29 @@ set_type(struct pem_key *key, const char *name, const char *detail)
 	}
 }
 
+/* Sets what exact lists have of the key, if its type has a number in them. */
+static void
+set_hash_of_number(const EVP_PKEY *pkey, struct pem_key *key)
+{
+	uint8_t buf[KV_MPINT_MAX_BYTES];
+	const char *param = EVP_PKEY_is_a(pkey, "EC") ?
+	    OSSL_PKEY_PARAM_EC_PUB_X :
+	    EVP_PKEY_is_a(pkey, "RSA-PSS") ?
+	    OSSL_PKEY_PARAM_RSA_N :
+	    NULL;
+	BIGNUM *n = NULL;
+
+	if (param == NULL || !EVP_PKEY_get_bn_param(pkey, param, &n))
+		return;
+	if (BN_num_bytes(n) <= (int)sizeof(buf)) {
+		kv_blocklist_hash_bytes((struct kv_span){ buf,
+					    (size_t)BN_bn2bin(n, buf) },
+		    &key->hash);
+		key->has_hash = true;
+	}
+	BN_free(n);
+}
+
 static bool
 convert_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
 {
@@ -243,6 +265,7 @@ convert_other(const EVP_PKEY *pkey, const char *detail, const struct pem_out *o)
 	bool ok;
 
 	set_type(o->key, name != NULL ? name : "unknown", detail);
+	set_hash_of_number(pkey, o->key);
 	len = i2d_PUBKEY(pkey, &der);
 	ok = convert_spki(der, len, (unsigned int)EVP_PKEY_get_bits(pkey), o);
 	OPENSSL_free(der);
@@ -337,11 +360,34 @@ convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
 	return ok;
 }
 
+/*
+ * Whether the algorithm is ML-DSA (FIPS 204) or ML-KEM (FIPS 203). Of these,
+ * exact lists have the public key as it is.
+ */
+static bool
+is_module_lattice(const char *oid)
+{
+	static const char *const oids[] = {
+		"2.16.840.1.101.3.4.3.17", /* ML-DSA-44 */
+		"2.16.840.1.101.3.4.3.18",
+		"2.16.840.1.101.3.4.3.19",
+		"2.16.840.1.101.3.4.4.1", /* ML-KEM-512 */
+		"2.16.840.1.101.3.4.4.2",
+		"2.16.840.1.101.3.4.4.3",
+	};
+
+	for (size_t i = 0; i < sizeof(oids) / sizeof(oids[0]); i++) {
+		if (strcmp(oid, oids[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool
 convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 {
 	struct blob b = { .len = 0 };
-	char oid[sizeof(OID_MLDSA44_ED25519) + 1];
+	char oid[32];
 	ASN1_OBJECT *algorithm;
 	const unsigned char *p;
 	EVP_PKEY *pkey;
@@ -355,6 +401,11 @@ convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 		put_string(&b, p, (size_t)len);
 		return convert_built(&b, o);
 	}
+	if (is_module_lattice(oid)) {
+		kv_blocklist_hash_bytes((struct kv_span){ p, (size_t)len },
+		    &o->key->hash);
+		o->key->has_hash = true;
+	}
 	if ((pkey = X509_PUBKEY_get0(spki)) != NULL)
 		return convert_pkey(pkey, o);
 	if (is_known(algorithm))
@@ -366,7 +417,7 @@ convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 bool
 pem_read_spki(struct kv_span der, const struct pem_out *o)
 {
-	X509_PUBKEY *spki = X509_PUBKEY_new_ex(get_libctx(), NULL);
+	X509_PUBKEY *spki = X509_PUBKEY_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
 	bool ok;
 
@@ -382,7 +433,7 @@ pem_read_spki(struct kv_span der, const struct pem_out *o)
 bool
 pem_read_certificate(struct kv_span der, const struct pem_out *o)
 {
-	X509 *cert = X509_new_ex(get_libctx(), NULL);
+	X509 *cert = X509_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
 	bool ok;
 
@@ -398,7 +449,7 @@ pem_read_certificate(struct kv_span der, const struct pem_out *o)
 bool
 pem_read_request(struct kv_span der, const struct pem_out *o)
 {
-	X509_REQ *req = X509_REQ_new_ex(get_libctx(), NULL);
+	X509_REQ *req = X509_REQ_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
 	bool ok;
 
@@ -436,7 +487,7 @@ read_typed(struct kv_span der, const char *type, int selection,
 	if (selection == EVP_PKEY_KEYPAIR && der.len > PRIVATE_MAX_BYTES)
 		return pem_refuse(o, "%s is too long", what);
 	ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, "DER", "type-specific", type,
-	    selection, get_libctx(), NULL);
+	    selection, pem_openssl_context(), NULL);
 	if (ctx == NULL ||
 	    !OSSL_DECODER_CTX_set_pem_password_cb(ctx, no_passphrase, NULL))
 		ok = refuse_openssl(o);
@@ -502,7 +553,7 @@ pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
 	    der.len > DSA_PRIVATE_MAX_BYTES) {
 		ok = pem_refuse(o, "private key is too long");
 	} else {
-		pkey = EVP_PKCS82PKEY_ex(info, get_libctx(), NULL);
+		pkey = EVP_PKCS82PKEY_ex(info, pem_openssl_context(), NULL);
 		ok = pkey != NULL ? convert_pkey(pkey, o) :
 				    refuse_malformed(o, "private key");
 	}

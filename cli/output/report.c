@@ -146,11 +146,7 @@ report_key(struct report *r, const struct input_key *key)
 	struct kv_decision d;
 	bool wanted = r->all;
 
-	if (key->key.type != KV_KEY_NONE)
-		kv_judge_pubkey(r->judge, &key->key, r->now, &d);
-	else
-		kv_judge_spki(r->judge, key->spki.p, key->spki.len, NULL,
-		    &d);
+	input_judge(r->judge, key, r->now, &d);
 	r->keys++;
 	switch (d.verdict) {
 	case KV_VERDICT_ALLOWED:
