@@ -12,6 +12,12 @@
 
 #define OPENSSH_MAGIC "openssh-key-v1" /* and its NUL */
 
+/*
+ * What follows this line is text, up to a BEGIN PGP SIGNATURE (RFC 4880 section
+ * 7): it begins no block.
+ */
+#define SIGNED_TEXT "PGP SIGNED MESSAGE"
+
 /* Longer than any label in use. */
 #define LABEL_MAX_BYTES 64
 
@@ -299,7 +305,9 @@ pem_is_begin(struct kv_span line)
 		line.p[0] != 0xef))
 		return false;
 	line = trim(skip_bom(line));
-	return find_begin(line, &label) != NULL || is_ppk(line);
+	return is_ppk(line) ||
+	    (find_begin(line, &label) != NULL &&
+		!kv_span_is(label, SIGNED_TEXT));
 }
 
 bool
@@ -457,25 +465,173 @@ static const struct form {
 	{ "DH PARAMETERS", refuse_keyless },
 	{ "X9.42 DH PARAMETERS", refuse_keyless },
 	{ "X509 CRL", refuse_keyless },
+	{ "ATTRIBUTE CERTIFICATE", refuse_keyless },
+	{ "SM2 PARAMETERS", refuse_keyless },
+	{ "PARAMETERS", refuse_keyless },
+	{ "SSL SESSION PARAMETERS", refuse_keyless },
+	/* They may hold certificates, but none that SSH uses. */
+	{ "PKCS7", refuse_keyless },
+	{ "PKCS #7 SIGNED DATA", refuse_keyless },
+	{ "CMS", refuse_keyless },
+	{ "SSH SIGNATURE", refuse_keyless },
+	{ "PGP PUBLIC KEY BLOCK", refuse_keyless },
+	{ "PGP PRIVATE KEY BLOCK", refuse_keyless },
+	{ "PGP SECRET KEY BLOCK", refuse_keyless },
+	{ "PGP SIGNATURE", refuse_keyless },
+	{ "PGP MESSAGE", refuse_keyless },
+	{ "PGP ARMORED FILE", refuse_keyless },
+	{ "AGE ENCRYPTED FILE", refuse_keyless },
+	{ "OpenVPN Static key V1", refuse_keyless },
 };
+
+static const struct form *
+find_form(struct kv_span label)
+{
+	for (size_t i = 0; i < COUNT(forms); i++) {
+		if (kv_span_is(label, forms[i].label))
+			return &forms[i];
+	}
+	return NULL;
+}
 
 static bool
 read_armoured(struct kv_span text, const struct armour *armour,
     struct kv_span label, const struct pem_out *o)
 {
-	const struct form *form = NULL;
+	const struct form *form = find_form(label);
 	struct kv_span body;
 
-	for (size_t i = 0; i < COUNT(forms); i++) {
-		if (kv_span_is(label, forms[i].label))
-			form = &forms[i];
-	}
 	if (form == NULL)
 		return pem_refuse(o,
 		    "%.*s: keyveto reads no key from this kind of PEM block",
 		    (int)label.len, (const char *)label.p);
+	/* The body of PGP's is not all base64. */
+	if (form->read == refuse_keyless)
+		return refuse_keyless(text, o);
 	return find_body(text, armour, label, &body, o) &&
 	    read_headers(&body, o) && decode_and_read(body, form->read, o);
+}
+
+bool
+pem_is_keyless(struct kv_span line)
+{
+	const struct form *form;
+	struct kv_span label;
+
+	if (find_begin(trim(skip_bom(line)), &label) == NULL)
+		return false;
+	form = find_form(label);
+	return form != NULL && form->read == refuse_keyless;
+}
+
+/* The bytes of text from its first s on; empty if it is not there. */
+static struct kv_span
+find_string(struct kv_span text, const char *s)
+{
+	const uint8_t *p = text.len > 0 ?
+	    memmem(text.p, text.len, s, strlen(s)) :
+	    NULL;
+
+	if (p == NULL)
+		return (struct kv_span){ text.p, 0 };
+	return (struct kv_span){ p, text.len - (size_t)(p - text.p) };
+}
+
+/*
+ * Whether text starts with the line that begins (or ends) a block of this
+ * armour: before, a label, and its tail. Sets *linep and *labelp.
+ */
+static bool
+starts_with_line(struct kv_span text, const char *before,
+    const struct armour *armour, struct kv_span *linep, struct kv_span *labelp)
+{
+	const size_t tail = strlen(armour->tail);
+	size_t len = strlen(before), max = len + LABEL_MAX_BYTES + tail;
+
+	if (text.len < len || memcmp(text.p, before, len) != 0)
+		return false;
+	for (; len + tail <= text.len && len + tail <= max; len++) {
+		if (memcmp(text.p + len, armour->tail, tail) != 0)
+			continue;
+		*linep = (struct kv_span){ text.p, len + tail };
+		*labelp = *linep;
+		return cut_affixes(labelp, before, armour->tail) &&
+		    is_label(*labelp);
+	}
+	return false;
+}
+
+/* Sets place->body and place->end, from what follows the BEGIN line. */
+static void
+find_end(struct kv_span rest, const struct armour *armour, struct kv_span label,
+    struct pem_place *place)
+{
+	struct kv_span at = rest, end_label;
+
+	place->body = rest;
+	while ((at = find_string(at, armour->end)).len > 0) {
+		if (starts_with_line(at, armour->end, armour, &place->end,
+			&end_label) &&
+		    kv_span_equal(end_label, label)) {
+			place->body.len = (size_t)(at.p - rest.p);
+			return;
+		}
+		place->end.len = 0;
+		at.p++;
+		at.len--;
+	}
+}
+
+/* A PuTTY key file in text: its first line, and the one with the MAC. */
+static bool
+find_ppk(struct kv_span text, struct pem_place *place)
+{
+	struct kv_span at, line;
+
+	*place = (struct pem_place){ 0 };
+	if (!is_ppk(text) || !next_line(&text, &place->begin))
+		return false;
+	at = find_string(text, "\nPrivate-MAC:");
+	if (at.len == 0)
+		at = find_string(text, "\nPrivate-Hash:");
+	if (at.len == 0)
+		return false;
+	at.p++;
+	at.len--;
+	place->body = (struct kv_span){ text.p, (size_t)(at.p - text.p) };
+	return at.p >= text.p && next_line(&at, &line) &&
+	    (place->end = line).len > 0;
+}
+
+bool
+pem_find(struct kv_span text, struct pem_place *place)
+{
+	struct kv_span at = text, begin, label;
+
+	*place = (struct pem_place){ 0 };
+	if (find_string(text, "-BEGIN ").len == 0 &&
+	    find_string(text, "- BEGIN ").len == 0 &&
+	    find_string(text, "PuTTY-User-").len == 0)
+		return false;
+	for (; at.len > 0; at.p++, at.len--) {
+		if (at.p[0] == 'P' && find_ppk(at, place))
+			return true;
+		for (size_t i = 0; at.p[0] == '-' && i < COUNT(armours); i++) {
+			if (!starts_with_line(at, armours[i].begin, &armours[i],
+				&begin, &label) ||
+			    kv_span_is(label, SIGNED_TEXT))
+				continue;
+			*place = (struct pem_place){
+				.begin = begin,
+				.keyless = pem_is_keyless(begin),
+			};
+			find_end((struct kv_span){ begin.p + begin.len,
+				     at.len - begin.len },
+			    &armours[i], label, place);
+			return true;
+		}
+	}
+	return false;
 }
 
 bool

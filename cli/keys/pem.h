@@ -37,6 +37,23 @@ bool pem_is_begin(struct kv_span line);
 bool pem_is_end(struct kv_span line);
 
 /*
+ * Whether line, the first of a block, says that the block holds no key that
+ * keyveto reads, such as PGP's, SSH SIGNATURE, PKCS7 or EC PARAMETERS.
+ */
+bool pem_is_keyless(struct kv_span line);
+
+/* A block inside another text. */
+struct pem_place {
+	struct kv_span begin; /* "-----BEGIN ...-----" */
+	struct kv_span body;  /* without an end: all the rest */
+	struct kv_span end;   /* empty if there is none */
+	bool keyless;	      /* pem_is_keyless */
+};
+
+/* Finds the first block in text, not only at the start of a line. */
+bool pem_find(struct kv_span text, struct pem_place *place);
+
+/*
  * Reads one block, from its BEGIN line to its END line. False with a reason in
  * why (cap bytes) if it holds no key that can be read, such as a private key
  * whose public half is encrypted too; *key needs no pem_key_free then.
