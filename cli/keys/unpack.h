@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keys/unpack: reads a file that is gzip, xz or UTF-16 as the UTF-8 text in it.
+ * Memory does not grow with the file.
+ */
+#ifndef CLI_KEYS_UNPACK_H
+#define CLI_KEYS_UNPACK_H
+
+#include <sys/types.h>
+
+#include "kv_bytes.h"
+
+enum unpack_form {
+	UNPACK_NONE,
+	UNPACK_SHORT, /* more bytes are needed to say */
+	UNPACK_GZIP,
+	UNPACK_XZ,
+	UNPACK_UTF16LE,
+	UNPACK_UTF16BE,
+};
+
+/* The form that a file has, by its first bytes. */
+enum unpack_form unpack_recognise(struct kv_span start);
+
+/*
+ * "zip archive" or the like for a file whose contents are not looked into; NULL
+ * for another file.
+ */
+const char *unpack_foreign(struct kv_span start);
+
+/* gzip in xz, or the other way round, then UTF-16. */
+#define UNPACK_LAYERS 3
+/* How many of these may be gzip or xz. */
+#define UNPACK_PACKED_MAX 2
+/* A small file can unpack to any size. */
+#define UNPACK_MAX_BYTES (1024u * 1024 * 1024)
+
+struct unpack_layer;
+
+/* The zero value with fd set reads fd as it is. */
+struct unpack {
+	int fd;
+	struct unpack_layer *layer[UNPACK_LAYERS];
+	size_t n;
+	const char *why; /* of the last error; NULL: errno */
+};
+
+/*
+ * Reads what was read so far in another form. start is what has been read of
+ * it, which is not text yet. False with u->why.
+ */
+bool unpack_add(struct unpack *u, enum unpack_form form, struct kv_span start);
+
+/* As read: 0 is the end. -1 with u->why, or errno. cap is at least 4. */
+ssize_t unpack_read(struct unpack *u, uint8_t *buf, size_t cap);
+
+/* The form of the file itself. */
+enum unpack_form unpack_form(const struct unpack *u);
+
+/* Does not close fd. */
+void unpack_free(struct unpack *u);
+
+/* Unpacks gzip in memory: the first cap bytes, as far as they are good. */
+size_t unpack_memory(struct kv_span gzip, uint8_t *buf, size_t cap);
+
+#endif
