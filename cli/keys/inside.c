@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys/pem.h"
+#include "keys/store.h"
+#include "keys/unpack.h"
+#include "kv_base64.h"
+#include "kv_line.h"
+
+/* Every SSH key begins with the length of a short name. */
+#define START "AAAA"
+/* A shorter word of base64 holds no key. */
+#define WORD_MIN 16
+/* Base64 of less than a line of the shortest key, with its type. */
+#define NESTED_MIN 60
+/* The shortest key has 51 bytes. Far shorter ones are examples in prose. */
+#define BLOB_MIN_BYTES 36
+/* The longest plain key is RSA with 16384 bits, or DSA: base64, with room. */
+#define PLAIN_MAX_CHARS 12288
+/* The most strings in a plain key, with its name. */
+#define PLAIN_MAX_STRINGS 6
+/* Text in JSON in JSON has two rounds of escapes. */
+#define ROUNDS_MAX 3
+/* As in a secret of Kubernetes: base64 in base64. */
+#define NESTED_MAX 2
+/* How much packed text inside another text may unpack to. */
+#define UNPACKED_MAX (1024 * 1024)
+/* How much all packed text inside another text may unpack to. */
+#define UNPACKED_ALL_MAX (16 * UNPACKED_MAX)
+/* More blocks in one text are an attack on the time that this takes. */
+#define BLOCKS_MAX 1000
+/* How far back the start of a line is looked for. */
+#define LINE_BACK_MAX 65536
+
+struct finder {
+	const struct inside_sink *sink;
+	uint8_t *blob;
+	struct kv_span text;
+	int nested;	  /* how often text was base64 inside another text */
+	size_t *unpacked; /* how much all gzip in the text unpacked to */
+	size_t given;
+};
+
+static bool
+is_digit64(uint8_t c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	    (c >= '0' && c <= '9') || c == '+' || c == '/';
+}
+
+static int
+hex_value(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads n hexadecimal digits; -1 if there are fewer. */
+static long
+read_hex(struct kv_span s, size_t n)
+{
+	long value = 0;
+
+	if (s.len < n)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		int digit = hex_value(s.p[i]);
+
+		if (digit == -1)
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+/* Reads "#43;" or "#x2b;", and sets *usedp; -1 for another text. */
+static long
+read_entity(struct kv_span s, size_t *usedp)
+{
+	long value = 0;
+	size_t i = 1;
+	bool hex;
+
+	*usedp = 0;
+	if (s.len < 3 || s.p[0] != '#')
+		return -1;
+	hex = (s.p[1] | 0x20) == 'x';
+	for (i += hex; i < s.len && i < 9 && s.p[i] != ';'; i++) {
+		int digit = hex_value(s.p[i]);
+
+		if (digit == -1 || (!hex && digit > 9))
+			return -1;
+		value = value * (hex ? 16 : 10) + digit;
+	}
+	*usedp = i + 1;
+	return i < s.len && s.p[i] == ';' ? value : -1;
+}
+
+/*
+ * Reads the escape that s starts with, and sets *usedp to its length. Returns
+ * its character, '?' for one that no key has, or -1 if it is no escape.
+ */
+static int
+read_escape(struct kv_span s, size_t *usedp)
+{
+	static const char from[] = "nrtbf", to[] = "\n\r\t\b\f";
+	struct kv_span rest = { s.p + 1, s.len - 1 };
+	const char *found;
+	long value = -1;
+
+	if (rest.len == 0)
+		return -1;
+	if (s.p[0] == '%') {
+		*usedp = 3;
+		value = read_hex(rest, 2);
+	} else if (s.p[0] == '&') {
+		value = read_entity(rest, usedp);
+		(*usedp)++;
+	} else if (rest.p[0] == 'u' || rest.p[0] == 'x') {
+		*usedp = rest.p[0] == 'u' ? 6 : 4;
+		value = read_hex((struct kv_span){ rest.p + 1, rest.len - 1 },
+		    *usedp - 2);
+	} else {
+		*usedp = 2;
+		found = memchr(from, rest.p[0], sizeof(from) - 1);
+		if (found != NULL)
+			value = (unsigned char)to[found - from];
+		else if (rest.p[0] > ' ' && rest.p[0] < 0x7f &&
+		    (!is_digit64(rest.p[0]) || rest.p[0] == '/' ||
+			rest.p[0] == '+'))
+			value = rest.p[0];
+	}
+	if (value == -1)
+		return -1;
+	return value < 0x80 ? (int)value : '?';
+}
+
+/*
+ * Replaces the escapes in text, in place. Returns whether there was any, and
+ * sets *lenp to the new length.
+ */
+static bool
+unescape(uint8_t *text, size_t *lenp)
+{
+	size_t len = *lenp, out = 0, used;
+
+	for (size_t i = 0; i < len; i += used) {
+		int c = -1;
+
+		if (text[i] == '\\' || text[i] == '%' || text[i] == '&')
+			c = read_escape((struct kv_span){ text + i, len - i },
+			    &used);
+		if (c == -1)
+			used = 1;
+		text[out++] = c == -1 ? text[i] : (uint8_t)c;
+	}
+	*lenp = out;
+	return out < len;
+}
+
+/* The word, such as ssh-rsa, before the blanks before at. */
+static struct kv_span
+word_before(struct kv_span text, size_t at)
+{
+	size_t end = at, start;
+
+	while (end > 0 && (text.p[end - 1] == ' ' || text.p[end - 1] == '\t'))
+		end--;
+	start = end;
+	while (start > 0 && end - start < KV_KEYTYPE_NAME_BYTES &&
+	    ((is_digit64(text.p[start - 1]) && text.p[start - 1] != '/' &&
+		 text.p[start - 1] != '+') ||
+		text.p[start - 1] == '-' || text.p[start - 1] == '.' ||
+		text.p[start - 1] == '@'))
+		start--;
+	return (struct kv_span){ text.p + start, end == at ? 0 : end - start };
+}
+
+/* The text behind a key, up to a quote or another mark that may end it. */
+static struct kv_span
+comment_at(struct kv_span text, size_t at)
+{
+	struct kv_span comment;
+	size_t end;
+
+	while (at < text.len && (text.p[at] == ' ' || text.p[at] == '\t'))
+		at++;
+	for (end = at; end < text.len && text.p[end] >= ' ' &&
+	     strchr("\"'<>,;\\`]}", text.p[end]) == NULL;
+	     end++)
+		;
+	comment = (struct kv_span){ text.p + at, end - at };
+	while (comment.len > 0 && comment.p[comment.len - 1] == ' ')
+		comment.len--;
+	return comment;
+}
+
+/* Whether the line in which at stands, if it is not the first, is a comment. */
+static bool
+is_in_comment(struct kv_span text, size_t at)
+{
+	size_t from = at > LINE_BACK_MAX ? at - LINE_BACK_MAX : 0;
+	const uint8_t *p = at > from ? memrchr(text.p + from, '\n', at - from) :
+				       NULL;
+
+	if (p == NULL)
+		return false;
+	do
+		p++;
+	while (p < text.p + at && (*p == ' ' || *p == '\t'));
+	return *p == '#';
+}
+
+static void
+give_problem(struct finder *f, enum kv_err err)
+{
+	f->given++;
+	f->sink->problem(kv_strerror(err), f->sink->arg);
+}
+
+static void
+give_key(struct finder *f, const struct kv_sshkey *key, size_t end)
+{
+	const struct kv_span none = { 0 };
+	bool blank = end < f->text.len &&
+	    (f->text.p[end] == ' ' || f->text.p[end] == '\t');
+
+	f->given++;
+	f->sink->key(key, blank ? comment_at(f->text, end) : none,
+	    f->sink->arg);
+}
+
+/* Reads the name in the base64 at p. False if no name is there. */
+static bool
+read_name(struct finder *f, struct kv_span base64, struct kv_span *namep)
+{
+	struct kv_bytes b = { f->blob, 0 };
+	size_t len = base64.len < 96 ? base64.len : 96;
+
+	b.left = kv_base64_decode_groups(base64.p, len, f->blob,
+		     KV_BLOB_MAX_BYTES) /
+	    4 * 3;
+	if (kv_bytes_get_name(&b, namep) != KV_OK || namep->len == 0)
+		return false;
+	for (size_t i = 0; i < namep->len; i++) {
+		if (namep->p[i] <= ' ' || namep->p[i] > '~')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Reads the plain key that base64 starts with, if other letters follow it, as
+ * in a database. *usedp is the length of its base64.
+ */
+static bool
+read_start(struct finder *f, struct kv_span base64, struct kv_sshkey *key,
+    size_t *usedp)
+{
+	struct kv_bytes b = { f->blob, 0 };
+	size_t len = base64.len < PLAIN_MAX_CHARS ?
+	    base64.len :
+	    PLAIN_MAX_CHARS;
+	struct kv_span string;
+
+	b.left = kv_base64_decode_groups(base64.p, len, f->blob,
+		     KV_BLOB_MAX_BYTES) /
+	    4 * 3;
+	for (int i = 0;
+	     i < PLAIN_MAX_STRINGS && kv_bytes_get_string(&b, &string) == KV_OK;
+	     i++) {
+		size_t used = (size_t)(b.p - f->blob);
+
+		*usedp = used / 3 * 4;
+		if (used % 3 == 0 &&
+		    kv_sshkey_parse(f->blob, used, key) == KV_OK &&
+		    !key->is_cert)
+			return true;
+	}
+	return false;
+}
+
+/* Reads all of the base64, with its padding, as sshd would. */
+static enum kv_err
+read_whole(struct finder *f, struct kv_span base64, struct kv_span word,
+    size_t *lenp, struct kv_sshkey *key)
+{
+	const struct kv_keyname *kn = kv_keyname_find(word);
+	enum kv_err err;
+
+	err = kv_base64_decode((const char *)base64.p, base64.len, f->blob,
+	    KV_BLOB_MAX_BYTES, lenp);
+	if (err != KV_OK) {
+		*lenp = base64.len / 4 * 3;
+		return err;
+	}
+	if ((err = kv_sshkey_parse(f->blob, *lenp, key)) != KV_OK)
+		return err;
+	if (kn != NULL &&
+	    (key->key.type != kn->type || key->is_cert != kn->is_cert))
+		return KV_ERR_TYPE_MISMATCH;
+	return KV_OK;
+}
+
+/*
+ * Looks at the base64 of at, which begins with AAAA. It is the start of a word,
+ * or the middle of one: then it is given only if it certainly is a key. Returns
+ * where to look on.
+ */
+static size_t
+take_base64(struct finder *f, size_t at, size_t end, size_t padding,
+    bool middle)
+{
+	const struct kv_span base64 = { f->text.p + at, end - at };
+	const struct kv_span word = word_before(f->text, at);
+	struct kv_span name;
+	struct kv_sshkey key;
+	size_t len = 0, used;
+	bool any_curve;
+	enum kv_err err = KV_OK;
+
+	if (!read_name(f, base64, &name) || is_in_comment(f->text, at))
+		return at + 1;
+	if (kv_keyname_find_in_blob(name, &any_curve) == NULL) {
+		if (middle || word.len == 0 || !kv_span_equal(name, word))
+			return at + 1;
+		f->given++;
+		f->sink->unknown(word, f->sink->arg);
+		return end;
+	}
+	if (!middle) {
+		err = read_whole(f,
+		    (struct kv_span){ base64.p, base64.len + padding }, word,
+		    &len, &key);
+		if (err == KV_OK) {
+			give_key(f, &key, end + padding);
+			return end;
+		}
+		if (err == KV_ERR_TYPE_MISMATCH) {
+			give_problem(f, err);
+			return end;
+		}
+	}
+	if (read_start(f, base64, &key, &used)) {
+		give_key(f, &key, at + used);
+		return at + used;
+	}
+	if (!middle && (len >= BLOB_MIN_BYTES || f->nested > 0))
+		give_problem(f, err);
+	return at + 1;
+}
+
+static void find_all(struct finder *f);
+
+/* Whether data may hold keys as text. */
+static bool
+is_worth_reading(struct kv_span data)
+{
+	return memmem(data.p, data.len, START, 4) != NULL ||
+	    memmem(data.p, data.len, "BEGIN ", 6) != NULL ||
+	    (data.len >= NESTED_MIN &&
+		inside_is_base64((struct kv_span){ data.p, NESTED_MIN }));
+}
+
+/* Makes the letters of UTF-16 bytes, in place. Others become '?'. */
+static void
+narrow(uint8_t *p, struct kv_span *data, enum unpack_form form)
+{
+	const size_t low = form == UNPACK_UTF16LE ? 0 : 1;
+
+	for (size_t i = 0; i < data->len / 2; i++)
+		p[i] = p[2 * i + 1 - low] == 0 ? p[2 * i + low] : '?';
+	data->len /= 2;
+}
+
+/* Looks for keys in data, which was base64 in the text of f. */
+static void
+find_inside_data(struct finder *f, struct kv_span data)
+{
+	struct finder inner = *f;
+
+	if (store_name(data) != NULL && !store_is_keyless(data)) {
+		f->given++;
+		f->sink->problem("a key store in base64: keyveto does not look "
+				 "into it",
+		    f->sink->arg);
+	} else if (is_worth_reading(data)) {
+		inner.text = data;
+		inner.nested++;
+		inner.given = 0;
+		find_all(&inner);
+		f->given += inner.given;
+	}
+}
+
+/* As find_inside_data, for gzip. */
+static void
+find_packed(struct finder *f, struct kv_span gzip)
+{
+	uint8_t *buf;
+	size_t len;
+
+	if (*f->unpacked >= UNPACKED_ALL_MAX) {
+		/* Once is enough. */
+		if (*f->unpacked != SIZE_MAX) {
+			f->given++;
+			f->sink->problem("gzip in base64 unpacks to more than "
+					 "16 MiB; the rest was not read",
+			    f->sink->arg);
+		}
+		*f->unpacked = SIZE_MAX;
+		return;
+	}
+	if ((buf = malloc(UNPACKED_MAX)) == NULL) {
+		give_problem(f, KV_ERR_MEMORY);
+		return;
+	}
+	len = unpack_memory(gzip, buf, UNPACKED_MAX);
+	*f->unpacked += len;
+	find_inside_data(f, (struct kv_span){ buf, len });
+	if (len == UNPACKED_MAX) {
+		f->given++;
+		f->sink->problem("gzip in base64 unpacks to more than 1 MiB; "
+				 "the rest was not read",
+		    f->sink->arg);
+	}
+	explicit_bzero(buf, len);
+	free(buf);
+}
+
+/* Decodes a word of base64, and looks for keys in it. */
+static void
+find_nested(struct finder *f, struct kv_span base64, size_t padding)
+{
+	const size_t cap = KV_BASE64_DECODED_MAX(base64.len + padding);
+	struct kv_span data = { NULL, 0 };
+	uint8_t *buf = malloc(cap);
+	enum unpack_form form;
+
+	if (buf == NULL) {
+		give_problem(f, KV_ERR_MEMORY);
+		return;
+	}
+	data.p = buf;
+	if (kv_base64_decode((const char *)base64.p, base64.len + padding, buf,
+		cap, &data.len) != KV_OK)
+		data.len = kv_base64_decode_groups(base64.p, base64.len, buf,
+			       cap) /
+		    4 * 3;
+	form = unpack_recognise(data);
+	if (form == UNPACK_UTF16LE || form == UNPACK_UTF16BE)
+		narrow(buf, &data, form);
+	if (form == UNPACK_GZIP) {
+		find_packed(f, data);
+	} else if (form == UNPACK_XZ) {
+		f->given++;
+		f->sink->problem("xz in base64: keyveto does not look into it: "
+				 "unpack it first",
+		    f->sink->arg);
+	} else {
+		find_inside_data(f, data);
+	}
+	explicit_bzero(buf, cap);
+	free(buf);
+}
+
+/* Looks for keys in the words of base64 between two places of the text. */
+static void
+find_words(struct finder *f, size_t at, size_t stop)
+{
+	const uint8_t *p = f->text.p;
+
+	while (at < stop) {
+		size_t start, padding = 0, given = f->given;
+
+		while (at < stop && !is_digit64(p[at]))
+			at++;
+		start = at;
+		while (at < stop && is_digit64(p[at]))
+			at++;
+		if (at - start < WORD_MIN)
+			continue;
+		while (padding < 2 && at + padding < stop &&
+		    p[at + padding] == '=')
+			padding++;
+		for (size_t i = start; i < at;) {
+			const uint8_t *found = memmem(p + i, at - i, START, 4);
+
+			if (found == NULL)
+				break;
+			i = (size_t)(found - p);
+			i = take_base64(f, i, at, padding, i > start);
+		}
+		if (f->given == given && f->nested < NESTED_MAX &&
+		    at - start >= NESTED_MIN)
+			find_nested(f,
+			    (struct kv_span){ p + start, at - start }, padding);
+	}
+}
+
+/* Gives a block with its BEGIN and END on lines of their own. */
+static void
+give_block(struct finder *f, const struct pem_place *place)
+{
+	const size_t cap = place->begin.len + place->body.len + place->end.len +
+	    3;
+	uint8_t *block = malloc(cap), *p = block;
+
+	if (block == NULL) {
+		give_problem(f, KV_ERR_MEMORY);
+		return;
+	}
+	p = mempcpy(p, place->begin.p, place->begin.len);
+	*p++ = '\n';
+	if (place->body.len > 0)
+		p = mempcpy(p, place->body.p, place->body.len);
+	*p++ = '\n';
+	p = mempcpy(p, place->end.p, place->end.len);
+	*p++ = '\n';
+	f->given++;
+	f->sink->pem((struct kv_span){ block, (size_t)(p - block) },
+	    f->sink->arg);
+	explicit_bzero(block, cap);
+	free(block);
+}
+
+/* Whether nothing but quotes, commas and blanks follows. */
+static bool
+is_rest_empty(struct kv_span rest)
+{
+	for (size_t i = 0; i < rest.len; i++) {
+		if (rest.p[i] > ' ' && rest.p[i] != '"' && rest.p[i] != '\'' &&
+		    rest.p[i] != ',' && rest.p[i] != '\\' && rest.p[i] != '+')
+			return false;
+	}
+	return true;
+}
+
+/* Whether a line of base64 follows, and not code about PEM. */
+static bool
+begins_base64(struct kv_span rest)
+{
+	size_t n = 0;
+
+	while (rest.len > 0 && rest.p[0] <= ' ') {
+		rest.p++;
+		rest.len--;
+	}
+	while (n < rest.len && is_digit64(rest.p[n]))
+		n++;
+	return n >= WORD_MIN;
+}
+
+static void
+find_all(struct finder *f)
+{
+	struct pem_place place;
+	size_t at = 0, start, end, blocks = 0;
+
+	while (pem_find((struct kv_span){ f->text.p + at, f->text.len - at },
+	    &place)) {
+		start = (size_t)(place.begin.p - f->text.p);
+		end = start + place.begin.len;
+		find_words(f, at, start);
+		at = start;
+		if (++blocks > BLOCKS_MAX) {
+			f->given++;
+			f->sink->problem("too many PEM blocks on one line",
+			    f->sink->arg);
+			break;
+		}
+		if (place.end.len > 0) {
+			give_block(f, &place);
+			end = (size_t)(place.end.p - f->text.p) + place.end.len;
+		} else if (place.keyless) {
+			/* Its text may hold keys. */
+		} else if (f->nested == 0 && is_rest_empty(place.body)) {
+			f->given++;
+			f->sink->begin(place.begin, f->sink->arg);
+		} else if (begins_base64(place.body)) {
+			f->given++;
+			f->sink->problem("PEM block has no end", f->sink->arg);
+		}
+		at = end;
+	}
+	find_words(f, at, f->text.len);
+}
+
+static bool
+has_escape(struct kv_span text)
+{
+	return memchr(text.p, '\\', text.len) != NULL ||
+	    memchr(text.p, '%', text.len) != NULL ||
+	    memchr(text.p, '&', text.len) != NULL;
+}
+
+size_t
+inside_find(struct kv_span text, uint8_t *blob, const struct inside_sink *sink)
+{
+	size_t unpacked = 0;
+	struct finder f = {
+		.sink = sink,
+		.blob = blob,
+		.text = text,
+		.unpacked = &unpacked,
+	};
+	uint8_t *copy = NULL;
+
+	if (text.len < WORD_MIN)
+		return 0;
+	if (has_escape(text)) {
+		if ((copy = malloc(text.len)) == NULL) {
+			give_problem(&f, KV_ERR_MEMORY);
+			return f.given;
+		}
+		memcpy(copy, text.p, text.len);
+		f.text.p = copy;
+		for (int i = 0; i < ROUNDS_MAX && unescape(copy, &f.text.len);
+		     i++)
+			;
+	}
+	find_all(&f);
+	if (copy != NULL)
+		explicit_bzero(copy, text.len);
+	free(copy);
+	return f.given;
+}
+
+bool
+inside_is_base64(struct kv_span text)
+{
+	size_t n = 0;
+
+	while (n < text.len && is_digit64(text.p[n]))
+		n++;
+	while (n < text.len && text.p[n] == '=')
+		n++;
+	return n == text.len && n > 0;
+}
