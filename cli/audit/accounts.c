@@ -415,6 +415,7 @@ audit_sink(struct report *r)
 		.problem = on_problem,
 		.file = on_file,
 		.arg = r,
+		.plain = true,
 	};
 }
 

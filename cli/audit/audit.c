@@ -90,6 +90,7 @@ audit_host_key(struct report *r, const char *path)
 		.problem = on_host_problem,
 		.file = on_host_file,
 		.arg = &h,
+		.plain = true,
 	};
 	struct input_problem p = { .path = path };
 	char *public_half = NULL;

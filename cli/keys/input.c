@@ -2,8 +2,8 @@
 #include "keys/input.h"
 
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "keys/inside.h"
 #include "keys/pem.h"
+#include "keys/store.h"
+#include "keys/unpack.h"
+#include "keys/walk.h"
 
 /* Also the longest line: room for the longest key of sshd, with options. */
 #define BUFFER_BYTES (1024 * 1024)
@@ -25,28 +29,86 @@
 #define READ_BYTES (128 * 1024)
 /* A NUL in this many first bytes means that the file is not text. */
 #define BINARY_BYTES 4096
-#define DEPTH_MAX 64
+/* A stream may be endless. It is, if so much of it holds no key. */
+#define KEYLESS_MAX_BYTES (2048ull * 1024 * 1024)
+#define KEYLESS_MAX_LINES 8000000
+/* How much longer than at first a file may get while it is read. */
+#define GROWTH_MAX_BYTES (1024u * 1024 * 1024)
+/* Shorter lines of base64 are words of prose. */
+#define BASE64_LINE_MIN 40
+
+/* So many lines without a key do not stand in a file of keys. */
+#define EMPTY_MAX 10000
+
+/* What a text is, by its first line that says so. */
+enum kind {
+	KIND_UNKNOWN,
+	/*
+	 * Lines of one key each, as sshd and ssh read them. Another line is a
+	 * problem, unless the file was found in a directory.
+	 */
+	KIND_LINES,
+	/* Any other text, which may hold keys. */
+	KIND_TEXT,
+};
+
+/* A line that holds nothing like a key. */
+struct empty_line {
+	uint64_t line;
+	enum kv_err reason;
+};
+
+/* Lines that are joined before they are read. */
+struct joined {
+	uint8_t *text; /* NULL: none */
+	size_t len, cap;
+	uint64_t line; /* of the first */
+	bool ldif;     /* else base64 */
+};
 
 /* The state of reading one text. */
 struct reader {
 	const struct input_sink *sink;
 	const char *path;
-	bool walked;
-	uint64_t line; /* number of the line being read */
+	uint64_t line;	/* number of the line being read */
+	uint64_t given; /* how many keys and problems were found */
+	/*
+	 * Lines that hold nothing like a key: problems, if the kind turns out
+	 * to be KIND_LINES.
+	 */
+	struct empty_line *empty;
+	size_t n_empty;
+	struct joined joined;
 	/* The PEM block being collected; NULL if there is none. */
 	uint8_t *pem;
 	size_t pem_len;
 	uint64_t pem_line;
-	bool pem_too_long;
 	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys */
-	int fd;
-	bool eof;
-	uint8_t *buf; /* BUFFER_BYTES, of which len hold unread text */
+	struct unpack unpack;
+	uint64_t size;		/* of a regular file, at first */
+	uint64_t total;		/* bytes read */
+	uint64_t keyless, seen; /* bytes since given was seen */
+	uint64_t keyless_lines; /* the same; blank lines do not count */
+	const char *why;	/* of an error in reading; NULL: errno */
+	uint8_t *buf;		/* BUFFER_BYTES, of which len are unread */
 	size_t len;
+	int fd;
+	enum kind kind;
+	bool walked;
+	bool plain;    /* only what sshd and ssh read: keys on lines, PEM */
+	bool raw;      /* do not unpack, nor read UTF-16 */
+	bool pem_read; /* a PEM block was read */
+	bool ldif;     /* a line dn: was read */
+	bool silent;   /* give no problem of what is found inside a line */
+	bool pem_too_long;
+	bool pem_inside; /* its BEGIN line stands inside another text */
+	bool pem_new;	 /* only its BEGIN line was read */
+	bool regular, fifo;
+	bool eof;
 };
 
 static void
-give_problem(const struct reader *r, uint64_t line, const char *reason)
+give_problem(struct reader *r, uint64_t line, const char *reason)
 {
 	const struct input_problem p = {
 		.path = r->path,
@@ -54,12 +116,42 @@ give_problem(const struct reader *r, uint64_t line, const char *reason)
 		.reason = reason,
 	};
 
+	r->given++;
 	r->sink->problem(&p, r->sink->arg);
+}
+
+/* Decides what kind of text this is, if it is not known yet. */
+static void
+decide(struct reader *r, enum kind kind)
+{
+	if (r->kind != KIND_UNKNOWN)
+		return;
+	r->kind = kind;
+	for (size_t i = 0; kind == KIND_LINES && i < r->n_empty; i++)
+		give_problem(r, r->empty[i].line,
+		    kv_strerror(r->empty[i].reason));
+	if (kind == KIND_LINES)
+		r->n_empty = 0;
+}
+
+/* Notes a line that holds nothing like a key, in a file that was named. */
+static void
+note_empty(struct reader *r, enum kv_err reason)
+{
+	if (r->empty == NULL)
+		r->empty = calloc(EMPTY_MAX, sizeof(*r->empty));
+	if (r->empty == NULL || r->n_empty == EMPTY_MAX) {
+		decide(r, KIND_TEXT);
+		return;
+	}
+	r->empty[r->n_empty++] = (struct empty_line){ r->line, reason };
+	if (r->pem_read)
+		decide(r, KIND_TEXT);
 }
 
 /* Passes on a key, and the CA's key if it is a certificate. */
 static void
-give_sshkey(const struct reader *r, uint64_t line, const struct kv_sshkey *key,
+give_sshkey(struct reader *r, uint64_t line, const struct kv_sshkey *key,
     struct kv_span comment)
 {
 	const struct kv_pubkey *part[] = {
@@ -67,6 +159,7 @@ give_sshkey(const struct reader *r, uint64_t line, const struct kv_sshkey *key,
 		[KV_PART_CA] = &key->ca,
 	};
 
+	r->given++;
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
 		const struct input_key k = {
 			.path = r->path,
@@ -84,7 +177,7 @@ give_sshkey(const struct reader *r, uint64_t line, const struct kv_sshkey *key,
 }
 
 static void
-give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
+give_pem_key(struct reader *r, uint64_t line, const struct pem_key *key)
 {
 	const struct kv_span comment = {
 		(const uint8_t *)key->comment,
@@ -100,10 +193,12 @@ give_pem_key(const struct reader *r, uint64_t line, const struct pem_key *key)
 		.comment = comment,
 	};
 
-	if (key->ssh.key.type != KV_KEY_NONE)
+	if (key->ssh.key.type != KV_KEY_NONE) {
 		give_sshkey(r, line, &key->ssh, comment);
-	else
-		r->sink->key(&k, r->sink->arg);
+		return;
+	}
+	r->given++;
+	r->sink->key(&k, r->sink->arg);
 }
 
 /* Erases the block: it may be a private key. */
@@ -116,6 +211,63 @@ drop_pem(struct reader *r)
 	r->pem = NULL;
 }
 
+/* Reports a block without an END line, if it may hold a key, and drops it. */
+static void
+end_pem(struct reader *r)
+{
+	const uint8_t *nl;
+
+	if (r->pem == NULL)
+		return;
+	nl = memchr(r->pem, '\n', r->pem_len);
+	if (nl == NULL ||
+	    !pem_is_keyless((struct kv_span){ r->pem, (size_t)(nl - r->pem) }))
+		give_problem(r, r->pem_line, "PEM block has no end");
+	drop_pem(r);
+}
+
+static size_t look_inside(struct reader *r, struct kv_span text);
+
+/* Looks for keys between the BEGIN and the END of a block that is no key. */
+static void
+look_inside_block(struct reader *r)
+{
+	struct kv_span rest = { r->pem, r->pem_len };
+	const uint64_t last = r->line;
+
+	for (r->line = r->pem_line; r->line <= last; r->line++) {
+		const uint8_t *nl = rest.len > 0 ?
+		    memchr(rest.p, '\n', rest.len) :
+		    NULL;
+		size_t len = nl != NULL ? (size_t)(nl - rest.p) : rest.len;
+
+		if (r->line != r->pem_line && r->line != last && len > 0)
+			(void)look_inside(r, (struct kv_span){ rest.p, len });
+		len += nl != NULL;
+		rest.p += len;
+		rest.len -= len;
+	}
+	r->line = last;
+}
+
+static void
+read_pem(struct reader *r, struct kv_span block, uint64_t line)
+{
+	struct pem_key key;
+	char why[256];
+
+	if (r->sink->pem != NULL)
+		r->sink->pem(block, r->sink->arg);
+	if (pem_read(block, &key, why, sizeof(why))) {
+		give_pem_key(r, line, &key);
+		pem_key_free(&key);
+	} else if (!key.keyless) {
+		give_problem(r, line, why);
+	} else if (r->pem != NULL && !r->plain) {
+		look_inside_block(r);
+	}
+}
+
 /*
  * Adds a line to the PEM block, of which the first is its BEGIN line, and reads
  * the block at its END line.
@@ -123,13 +275,8 @@ drop_pem(struct reader *r)
 static void
 collect_pem(struct reader *r, struct kv_span text)
 {
-	struct pem_key key;
-	char why[256];
-
-	if (r->pem != NULL && pem_is_begin(text)) {
-		give_problem(r, r->pem_line, "PEM block has no end");
-		drop_pem(r);
-	}
+	if (r->pem != NULL && pem_is_begin(text))
+		end_pem(r);
 	if (r->pem == NULL) {
 		if ((r->pem = malloc(PEM_MAX_BYTES)) == NULL) {
 			give_problem(r, r->line, strerror(errno));
@@ -138,6 +285,10 @@ collect_pem(struct reader *r, struct kv_span text)
 		r->pem_len = 0;
 		r->pem_line = r->line;
 		r->pem_too_long = false;
+		r->pem_inside = false;
+		r->pem_read = true;
+		if (r->n_empty > 0)
+			decide(r, KIND_TEXT);
 	}
 	if (text.len + 1 > PEM_MAX_BYTES - r->pem_len) {
 		r->pem_too_long = true;
@@ -151,13 +302,88 @@ collect_pem(struct reader *r, struct kv_span text)
 		return;
 	if (r->pem_too_long)
 		give_problem(r, r->pem_line, "PEM block is too long");
-	else if (pem_read((struct kv_span){ r->pem, r->pem_len }, &key, why,
-		     sizeof(why))) {
-		give_pem_key(r, r->pem_line, &key);
-		pem_key_free(&key);
-	} else if (!key.keyless)
-		give_problem(r, r->pem_line, why);
+	else
+		read_pem(r, (struct kv_span){ r->pem, r->pem_len },
+		    r->pem_line);
 	drop_pem(r);
+}
+
+static bool
+is_quote(uint8_t c)
+{
+	return c == '"' || c == '\'';
+}
+
+/* What is left of a line inside a quoted text: "MIIE...\n" + */
+static struct kv_span
+strip_quotes(struct kv_span s)
+{
+	while (s.len > 0 && (s.p[0] <= ' ' || is_quote(s.p[0]))) {
+		s.p++;
+		s.len--;
+	}
+	for (size_t i = s.len; i > 0; i--) {
+		if (is_quote(s.p[i - 1]))
+			s.len = i - 1;
+	}
+	for (;;) {
+		uint8_t last = s.len > 0 ? s.p[s.len - 1] : 0;
+
+		if (s.len > 1 && s.p[s.len - 2] == '\\' &&
+		    (last == 'n' || last == 'r'))
+			s.len -= 2;
+		else if (s.len > 0 &&
+		    (last <= ' ' || last == '\\' || last == ',' || last == ';'))
+			s.len--;
+		else
+			return s;
+	}
+}
+
+/* Whether a line may be the first in a PEM block: base64 or a header. */
+static bool
+may_follow_begin(struct kv_span s)
+{
+	return s.len == 0 || pem_is_end(s) ||
+	    (s.len >= 16 && inside_is_base64(s)) ||
+	    (s.len > 8 && memchr(s.p, ':', s.len) != NULL &&
+		memchr(s.p, '(', s.len) == NULL);
+}
+
+/*
+ * As collect_pem, for a block that began inside a line. False if the line is
+ * none of the block's.
+ */
+static bool
+collect_inside(struct reader *r, struct kv_span text)
+{
+	struct kv_span line = strip_quotes(text), rest;
+	const uint8_t *end = line.len > 0 ?
+	    memmem(line.p, line.len, "-----END ", 9) :
+	    NULL;
+	struct kv_span before = line;
+
+	if (r->pem_new && !may_follow_begin(line)) {
+		drop_pem(r);
+		return false;
+	}
+	r->pem_new = false;
+	if (end != NULL && end > line.p) {
+		before.len = (size_t)(end - line.p);
+		collect_pem(r, strip_quotes(before));
+		line.p = end;
+		line.len -= before.len;
+	}
+	for (size_t i = 9; end != NULL && i + 5 <= line.len; i++) {
+		if (memcmp(line.p + i, "-----", 5) == 0)
+			line.len = i + 5;
+	}
+	collect_pem(r, line);
+	rest.p = line.p + line.len;
+	rest.len = (size_t)(text.p + text.len - rest.p);
+	if (r->pem == NULL)
+		(void)look_inside(r, rest);
+	return true;
 }
 
 static bool
@@ -194,21 +420,15 @@ skip_marker(struct kv_span *text)
 }
 
 /*
- * A protocol 1 key has a modulus of hundreds of digits. A shorter line of
- * numbers is just a table.
- */
-#define SSH1_LINE_BYTES 128
-
-/*
  * Whether err means that the line does not look like a key at all. Every SSH
  * blob starts with the length of a short name, so its base64 starts with AAAA.
  * Prose about ssh-rsa keys does not.
  */
 static bool
-is_no_key(enum kv_err err, struct kv_span text, const struct kv_line *line)
+is_no_key(enum kv_err err, const struct kv_line *line)
 {
 	if (err == KV_ERR_LINE_SSH1)
-		return text.len < SSH1_LINE_BYTES;
+		return false;
 	if (err == KV_ERR_LINE_NO_KEY || err == KV_ERR_LINE_QUOTE ||
 	    err == KV_ERR_LINE_MARKER)
 		return true;
@@ -234,9 +454,42 @@ has_key_after_bom(const struct reader *r, struct kv_span text)
 }
 
 static void
-read_line(struct reader *r, struct kv_span text)
+on_inside_key(const struct kv_sshkey *key, struct kv_span comment, void *arg)
 {
-	struct kv_line line = { 0 };
+	struct reader *r = arg;
+
+	give_sshkey(r, r->line, key, comment);
+}
+
+static void
+on_inside_pem(struct kv_span block, void *arg)
+{
+	struct reader *r = arg;
+
+	read_pem(r, block, r->line);
+}
+
+static void
+on_inside_begin(struct kv_span line, void *arg)
+{
+	struct reader *r = arg;
+
+	collect_pem(r, line);
+	r->pem_inside = r->pem_new = r->pem != NULL;
+}
+
+static void
+on_inside_problem(const char *reason, void *arg)
+{
+	struct reader *r = arg;
+
+	if (!r->silent)
+		give_problem(r, r->line, reason);
+}
+
+static void
+give_unknown_type(struct reader *r, struct kv_span type)
+{
 	char name[KV_KEYTYPE_NAME_BYTES] = "";
 	const struct input_problem unknown = {
 		.path = r->path,
@@ -245,11 +498,280 @@ read_line(struct reader *r, struct kv_span text)
 		.type = name,
 		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
-	bool marked;
+
+	memcpy(name, type.p,
+	    type.len < sizeof(name) ? type.len : sizeof(name) - 1);
+	r->given++;
+	r->sink->problem(&unknown, r->sink->arg);
+}
+
+static void
+on_inside_unknown(struct kv_span type, void *arg)
+{
+	struct reader *r = arg;
+
+	if (!r->silent)
+		give_unknown_type(r, type);
+}
+
+/* Passes on the keys inside a text. Returns how much looks like keys. */
+static size_t
+look_inside(struct reader *r, struct kv_span text)
+{
+	const struct inside_sink sink = {
+		.key = on_inside_key,
+		.pem = on_inside_pem,
+		.begin = on_inside_begin,
+		.problem = on_inside_problem,
+		.unknown = on_inside_unknown,
+		.arg = r,
+	};
+
+	return inside_find(text, r->blob, &sink);
+}
+
+/*
+ * Whether the words before a key are neither options nor host names, but those
+ * of another text: "- ", "key: ".
+ */
+static bool
+is_other_text(struct kv_span options)
+{
+	return options.len > 0 &&
+	    (kv_span_is(options, "-") || options.p[options.len - 1] == ':' ||
+		options.p[0] == '{' || options.p[0] == '[');
+}
+
+/*
+ * Whether there is more in a line that is empty or a comment for sshd: behind a
+ * NUL, in binary data, or a macro of C.
+ */
+static bool
+is_more_than_blank(struct kv_span text)
+{
+	static const char define[] = "#define ";
+
+	while (text.len > 0 && is_blank(text.p[0])) {
+		text.p++;
+		text.len--;
+	}
+	if (text.len == 0)
+		return false;
+	if (text.p[0] != '#')
+		return true;
+	return memchr(text.p, '\0', text.len) != NULL ||
+	    (text.len > sizeof(define) &&
+		memcmp(text.p, define, sizeof(define) - 1) == 0);
+}
+
+/* A line with a key, as sshd reads it. */
+static void
+take_line(struct reader *r, const struct kv_line *line)
+{
+	bool other = is_other_text(line->options);
+
+	decide(r, other ? KIND_TEXT : KIND_LINES);
+	give_sshkey(r, r->line, &line->key, line->comment);
+	/* To sshd, a key in a comment is none. */
+	if (!r->plain && (other || r->kind == KIND_TEXT))
+		(void)look_inside(r, line->comment);
+}
+
+/* Whether a line starts an entry of LDIF (RFC 2849). */
+static bool
+is_dn(struct kv_span text)
+{
+	return text.len > 3 && (text.p[0] | 0x20) == 'd' &&
+	    (text.p[1] | 0x20) == 'n' && text.p[2] == ':';
+}
+
+/*
+ * Whether a line without a key opens something of another text: an object of
+ * JSON, a list of YAML, a here-document.
+ */
+static bool
+is_opening(struct kv_span text)
+{
+	while (text.len > 0 && text.p[text.len - 1] <= ' ')
+		text.len--;
+	/* A byte of binary data may be any of these. */
+	return text.len > 0 && memchr(text.p, '\0', text.len) == NULL &&
+	    (strchr("{[(:|>", text.p[text.len - 1]) != NULL ||
+		memmem(text.p, text.len, "<<", 2) != NULL ||
+		kv_span_is(text, "---") ||
+		(text.len > 11 && memcmp(text.p, "-----BEGIN ", 11) == 0) ||
+		text.p[0] == '{' || text.p[0] == '[' || text.p[0] == '<' ||
+		is_dn(text));
+}
+
+/* A line that is no key, as sshd reads it. */
+static void
+take_other_line(struct reader *r, struct kv_span text, enum kv_err err,
+    const struct kv_line *line)
+{
+	/* A key of a known type, but damaged; or the options are. */
+	bool broken = line->type.len > 0 || err == KV_ERR_LINE_SSH1;
+	bool other = is_other_text(line->options);
+	bool nothing = is_no_key(err, line);
+	size_t found = 0;
+
+	r->keyless_lines++;
+	if ((broken && !other) ||
+	    (err == KV_ERR_LINE_QUOTE && !r->walked && !is_opening(text) &&
+		memchr(text.p, '\0', text.len) == NULL &&
+		memmem(text.p, text.len, "AAAA", 4) != NULL))
+		decide(r, KIND_LINES);
+	/* Then the problem of the line says it all. */
+	r->silent = r->kind == KIND_LINES && !r->walked;
+	if (!r->plain && !(broken && !other && r->kind == KIND_LINES))
+		found = look_inside(r, text);
+	r->silent = false;
+	if (found > 0 || is_opening(text))
+		decide(r, KIND_TEXT);
+	if ((r->kind == KIND_LINES && !r->walked) || (found == 0 && !nothing))
+		give_problem(r, r->line, kv_strerror(err));
+	else if (found == 0 && !r->walked)
+		note_empty(r, err);
+}
+
+static void
+read_one_line(struct reader *r, struct kv_span text)
+{
+	struct kv_span rest = text;
+	struct kv_line line = { 0 };
+	bool marked = !skip_marker(&rest);
 	enum kv_err err;
 
+	err = kv_line_parse(rest, r->blob, KV_BLOB_MAX_BYTES, &line);
+	/* If a key follows, the word may be options, so the key counts. */
+	if (marked && err != KV_OK)
+		err = KV_ERR_LINE_MARKER;
+	if (err == KV_OK && !line.is_blank) {
+		take_line(r, &line);
+	} else if (err == KV_OK) {
+		if (!r->plain && is_more_than_blank(rest))
+			(void)look_inside(r, rest);
+	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
+	    kv_keyname_find(line.type) == NULL) {
+		decide(r, KIND_LINES);
+		give_unknown_type(r, line.type);
+	} else if (has_key_after_bom(r, text)) {
+		decide(r, KIND_LINES);
+		give_problem(r, r->line,
+		    "byte order mark before the key: "
+		    "sshd does not read this line");
+	} else {
+		take_other_line(r, text, err, &line);
+	}
+}
+
+/* Reads the lines that were joined, as one line with the number of the first */
+static void
+end_joined(struct reader *r)
+{
+	struct joined j = r->joined;
+	const uint64_t line = r->line;
+
+	if (j.text == NULL)
+		return;
+	r->joined = (struct joined){ 0 };
+	r->line = j.line;
+	read_one_line(r, (struct kv_span){ j.text, j.len });
+	r->line = line;
+	explicit_bzero(j.text, j.cap);
+	free(j.text);
+}
+
+/* False if there is no memory, or the line would get too long. */
+static bool
+add_joined(struct reader *r, struct kv_span text)
+{
+	struct joined *j = &r->joined;
+	size_t cap = 2 * (j->len + text.len) + 1024;
+	uint8_t *more;
+
+	if (j->len + text.len > BUFFER_BYTES)
+		return false;
+	if (j->text == NULL || j->cap < j->len + text.len) {
+		if ((more = malloc(cap)) == NULL)
+			return false;
+		if (j->text != NULL) {
+			memcpy(more, j->text, j->len);
+			explicit_bzero(j->text, j->cap);
+			free(j->text);
+		}
+		j->text = more;
+		j->cap = cap;
+	}
+	if (text.len > 0)
+		memcpy(j->text + j->len, text.p, text.len);
+	j->len += text.len;
+	return true;
+}
+
+static struct kv_span
+trim(struct kv_span s)
+{
+	while (s.len > 0 && s.p[s.len - 1] <= ' ')
+		s.len--;
+	while (s.len > 0 && s.p[0] <= ' ') {
+		s.p++;
+		s.len--;
+	}
+	return s;
+}
+
+/* Whether a line of LDIF may go on in the next one. */
+static bool
+is_attribute(struct kv_span text)
+{
+	return text.len > 0 && (text.p[0] > ' ') &&
+	    (text.p[0] == '#' || memchr(text.p, ':', text.len) != NULL);
+}
+
+/*
+ * Joins the lines that a text was folded to: in LDIF, one that starts with a
+ * blank goes on; base64 is cut into lines of one length. True if the line was
+ * taken; it is read later.
+ */
+static bool
+join_line(struct reader *r, struct kv_span text)
+{
+	struct kv_span word = trim(text);
+	bool is_base64 = inside_is_base64(word);
+
+	if (text.len > 0 && text.p[text.len - 1] == '\r')
+		text.len--;
+	if (r->joined.text != NULL) {
+		if (r->joined.ldif && text.len > 0 && text.p[0] == ' ' &&
+		    add_joined(r, (struct kv_span){ text.p + 1, text.len - 1 }))
+			return true;
+		if (!r->joined.ldif && is_base64 && add_joined(r, word))
+			return true;
+		end_joined(r);
+	}
+	r->ldif |= is_dn(text);
+	if (!(r->ldif && is_attribute(text)) &&
+	    !(is_base64 && word.len >= BASE64_LINE_MIN))
+		return false;
+	r->joined.ldif = r->ldif;
+	r->joined.line = r->line;
+	return add_joined(r, r->ldif ? text : word);
+}
+
+static void
+read_line(struct reader *r, struct kv_span text)
+{
+	struct kv_line line = { 0 };
+
 	if (r->pem != NULL || pem_is_begin(text)) {
-		collect_pem(r, text);
+		end_joined(r);
+		if (r->pem == NULL || !r->pem_inside || pem_is_begin(text))
+			collect_pem(r, text);
+		else if (!collect_inside(r, text)) {
+			read_line(r, text);
+			return;
+		}
 		/* sshd ignores PEM: a key on a line inside a block counts. */
 		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line) ==
 			KV_OK &&
@@ -257,27 +779,28 @@ read_line(struct reader *r, struct kv_span text)
 			give_sshkey(r, r->line, &line.key, line.comment);
 		return;
 	}
-	marked = !skip_marker(&text);
-	err = kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line);
-	/* If a key follows, the word may be options, so the key counts. */
-	if (marked && err != KV_OK)
-		err = KV_ERR_LINE_MARKER;
-	if (err == KV_OK) {
-		if (!line.is_blank)
-			give_sshkey(r, r->line, &line.key, line.comment);
-	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
-	    kv_keyname_find(line.type) == NULL) {
-		memcpy(name, line.type.p,
-		    line.type.len < sizeof(name) ? line.type.len :
-						   sizeof(name) - 1);
-		r->sink->problem(&unknown, r->sink->arg);
-	} else if (has_key_after_bom(r, text)) {
-		give_problem(r, r->line,
-		    "byte order mark before the key: "
-		    "sshd does not read this line");
-	} else if (!r->walked || !is_no_key(err, text, &line)) {
-		give_problem(r, r->line, kv_strerror(err));
+	if (!r->plain && r->kind != KIND_LINES && join_line(r, text))
+		return;
+	read_one_line(r, text);
+}
+
+/* A line that quick took as one key. In another text, look at its comment. */
+static void
+take_quick_line(struct reader *r, struct kv_span text)
+{
+	const uint8_t *p;
+
+	r->given++;
+	decide(r, KIND_LINES);
+	for (int i = 0; r->kind == KIND_TEXT && !r->plain && i < 2; i++) {
+		if ((p = memchr(text.p, ' ', text.len)) == NULL)
+			return;
+		p++;
+		text.len -= (size_t)(p - text.p);
+		text.p = p;
 	}
+	if (r->kind == KIND_TEXT && !r->plain)
+		(void)look_inside(r, text);
 }
 
 static void
@@ -300,13 +823,15 @@ read_lines(struct reader *r, struct kv_span text)
 			line[0].done = false;
 		}
 		for (size_t i = 0; i < n; i++) {
-			size_t len = line[i].len;
+			const size_t len = line[i].len;
+			const struct kv_span one = { text.p,
+				len - (text.p[len - 1] == '\n') };
 
 			r->line++;
-			if (!line[i].done)
-				read_line(r,
-				    (struct kv_span){ text.p,
-					len - (text.p[len - 1] == '\n') });
+			if (line[i].done)
+				take_quick_line(r, one);
+			else
+				read_line(r, one);
 			text.p += len;
 			text.len -= len;
 		}
@@ -321,19 +846,68 @@ input_read_block(const struct input_block *block, const struct input_sink *sink)
 		.sink = sink,
 		.path = block->path,
 		.walked = block->walked,
+		.plain = sink->plain,
+		.kind = KIND_LINES,
 		.line = block->first_line - 1,
 		.blob = blob,
 	};
 
 	read_lines(&r, block->text);
-	free(r.pem);
+	drop_pem(&r);
+}
+
+/*
+ * Whether too much was read without an end. Counts the n bytes that were read
+ * now.
+ */
+static bool
+is_endless(struct reader *r, size_t n)
+{
+	r->total += n;
+	if (r->given != r->seen) {
+		r->seen = r->given;
+		r->keyless_lines = 0;
+		r->keyless = 0;
+	}
+	r->keyless += n;
+	if (r->regular && r->total > r->size + GROWTH_MAX_BYTES)
+		r->why = "gets longer while it is read; the rest was not read";
+	else if (!r->regular && r->keyless > KEYLESS_MAX_BYTES)
+		r->why = "no key in 2 GiB of it; the rest was not read";
+	else if (!r->regular && r->keyless_lines > KEYLESS_MAX_LINES)
+		r->why = "no key in 8 million lines of it; the rest was not "
+			 "read";
+	return r->why != NULL;
+}
+
+/* Reads once, as read(2) does. -1 with r->why, or errno. */
+static ssize_t
+read_some(struct reader *r, uint8_t *buf, size_t cap)
+{
+	ssize_t n;
+
+	if (r->unpack.n == 0)
+		return read(r->fd, buf, cap);
+	if ((n = unpack_read(&r->unpack, buf, cap)) == -1)
+		r->why = r->unpack.why;
+	return n;
+}
+
+/* Whether the data in r->buf is read only as a whole. */
+static bool
+is_read_whole(const struct reader *r)
+{
+	const struct kv_span data = { r->buf, r->len };
+
+	return pem_looks_like_der(data) ||
+	    (!r->plain && store_name(data) != NULL);
 }
 
 /*
  * Reads into r->buf, behind the text that is there; sets r->eof at the end.
  * Stops when it has READ_BYTES, or when a pipe has nothing more for now, so
- * that a slow writer's keys are judged as they come. Data that looks like DER
- * is read on, up to BUFFER_BYTES. False with errno.
+ * that a slow writer's keys are judged as they come. DER and key stores are read
+ * on, up to BUFFER_BYTES. False with r->why, or errno.
  */
 static bool
 fill_buffer(struct reader *r)
@@ -348,18 +922,29 @@ fill_buffer(struct reader *r)
 		ssize_t n;
 
 		if (got && (!ready || r->len >= READ_BYTES) &&
-		    !pem_looks_like_der((struct kv_span){ r->buf, r->len }))
+		    !is_read_whole(r))
 			break;
 		/* Show what was found before waiting for more. */
 		if (!ready && sink->progress != NULL)
 			sink->progress(0, sink->arg);
-		got = true;
-		n = read(r->fd, r->buf + r->len,
+		if (!ready && r->fifo)
+			(void)poll(&p, 1, INPUT_FIFO_WAIT_MS);
+		n = read_some(r, r->buf + r->len,
 		    room < READ_BYTES ? room : READ_BYTES);
-		if (n == -1 && errno == EINTR)
+		/* Somebody has the FIFO open for writing. */
+		if (n == -1 &&
+		    (errno == EINTR || (errno == EAGAIN && r->fifo)) &&
+		    r->why == NULL)
 			continue;
-		if (n == -1)
+		if (n == 0 && r->fifo && r->total == 0 &&
+		    (p.revents & POLLHUP) == 0)
+			r->why = "nobody writes to this FIFO";
+		else if (n == -1 && errno == EAGAIN && r->why == NULL)
+			r->why = "nothing to read now, but it has no end";
+		if (n == -1 || r->why != NULL ||
+		    is_endless(r, n > 0 ? (size_t)n : 0))
 			return false;
+		got = true;
 		r->eof = n == 0;
 		if (n > 0 && sink->progress != NULL)
 			sink->progress((uint64_t)n, sink->arg);
@@ -412,11 +997,11 @@ share_lines(struct reader *r, size_t use)
 
 /*
  * Reads the start of a line longer than the buffer. sshd reads lines of any
- * length, so a key before a long comment counts. A key behind the start cannot
- * be read: that is a problem to report.
+ * length, so a key before a long comment counts. Returns whether nothing behind
+ * the start counts.
  */
-static void
-give_long_line(struct reader *r, struct kv_span start)
+static bool
+take_long_line(struct reader *r, struct kv_span start)
 {
 	const struct kv_span no_comment = { start.p, 0 };
 	struct kv_line line;
@@ -425,35 +1010,68 @@ give_long_line(struct reader *r, struct kv_span start)
 	/* sshd takes any number of blanks before a key. */
 	while (blanks < start.len && is_blank(start.p[blanks]))
 		blanks++;
-	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) == KV_OK) {
-		if (!line.is_blank)
-			give_sshkey(r, r->line, &line.key, no_comment);
-		if (blanks < start.len)
-			return;
-	}
-	/* In a directory it may be binary data: no message. */
-	if (!r->walked || memchr(start.p, '\0', BINARY_BYTES) == NULL)
-		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+	if (kv_line_parse(start, r->blob, KV_BLOB_MAX_BYTES, &line) != KV_OK ||
+	    blanks == start.len)
+		return false;
+	if (line.is_blank)
+		return !is_more_than_blank(start);
+	give_sshkey(r, r->line, &line.key, no_comment);
+	return r->kind != KIND_TEXT;
 }
 
-/* Reads a line that fills the buffer, without its end. False with errno. */
-static bool
-skip_line(struct reader *r)
+/* How much of a long line can be read alone: up to a mark that ends no key. */
+static size_t
+cut_long_line(struct kv_span text)
 {
-	const uint8_t *nl;
+	size_t n = text.len;
+
+	while (n > text.len / 2 && memchr("\",{};<>", text.p[n - 1], 8) == NULL)
+		n--;
+	if (n > text.len / 2)
+		return n;
+	for (n = text.len; n > text.len / 2 && !is_blank(text.p[n - 1]); n--)
+		;
+	return n > text.len / 2 ? n : text.len;
+}
+
+/*
+ * Reads a line that fills the buffer, without its end. A key behind its start,
+ * as sshd reads it, cannot be read: that is a problem to report. False as
+ * fill_buffer.
+ */
+static bool
+read_long_line(struct reader *r)
+{
+	const uint64_t given = r->given;
+	const struct kv_span start = { r->buf, r->len };
+	const bool binary = memchr(start.p, '\0', BINARY_BYTES) != NULL;
+	const uint8_t *nl = NULL;
+	bool taken;
 	size_t used;
 
 	r->line++;
-	give_long_line(r, (struct kv_span){ r->buf, r->len });
+	taken = take_long_line(r, start);
 	do {
-		r->len = 0;
+		used = nl != NULL ? (size_t)(nl - r->buf) :
+		    r->eof	  ? r->len :
+			     cut_long_line((struct kv_span){ r->buf, r->len });
+		if (!taken && !r->plain)
+			(void)look_inside(r, (struct kv_span){ r->buf, used });
+		/* A block cannot begin at the end of a part of a line. */
+		end_pem(r);
+		used += nl != NULL;
+		r->len -= used;
+		memmove(r->buf, r->buf + used, r->len);
+		if (nl != NULL || (r->eof && r->len == 0))
+			break;
 		if (!fill_buffer(r))
 			return false;
 		nl = memchr(r->buf, '\n', r->len);
-	} while (nl == NULL && !r->eof);
-	used = nl != NULL ? (size_t)(nl - r->buf) + 1 : r->len;
-	r->len -= used;
-	memmove(r->buf, r->buf + used, r->len);
+	} while (true);
+	if (r->given == given && !taken && (!r->walked || !binary))
+		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
+	else if (r->given > given && !taken)
+		decide(r, KIND_TEXT);
 	return true;
 }
 
@@ -476,17 +1094,74 @@ read_der(struct reader *r, struct kv_span data)
 	read_lines(r, data);
 }
 
-/* Reads r->fd to its end. False with errno. */
+/* Names a key store that may hold a key. In a directory, others are silent. */
+static void
+read_store(struct reader *r, const char *name)
+{
+	const struct kv_span data = { r->buf, r->len };
+	const bool keyless = r->eof && store_is_keyless(data);
+	char reason[128];
+
+	snprintf(reason, sizeof(reason), "%s%s", name,
+	    keyless ? " with certificates only" :
+		      ": keyveto does not look into it: export its "
+		      "certificates as PEM");
+	if (!keyless || !r->walked)
+		give_problem(r, 0, reason);
+	/* sshd reads any file as text: keys on lines in it count, too. */
+	r->walked = true;
+}
+
+/* Reads on until the form of the file is known, and as that form. */
+static bool
+enter_form(struct reader *r)
+{
+	enum unpack_form form;
+	struct kv_span start;
+	const char *name;
+	char reason[128];
+
+	for (;;) {
+		if (!fill_buffer(r))
+			return false;
+		start = (struct kv_span){ r->buf, r->len };
+		if (r->plain || r->raw)
+			return true;
+		form = unpack_recognise(start);
+		if (form == UNPACK_SHORT && !r->eof)
+			continue;
+		if (form == UNPACK_NONE || form == UNPACK_SHORT)
+			break;
+		r->unpack.fd = r->fd;
+		if (!unpack_add(&r->unpack, form, start)) {
+			r->why = r->unpack.why;
+			return false;
+		}
+		r->len = 0;
+		r->eof = false;
+	}
+	if ((name = store_name(start)) != NULL) {
+		read_store(r, name);
+	} else if ((name = unpack_foreign(start)) != NULL) {
+		snprintf(reason, sizeof(reason),
+		    "%s: keyveto does not look into it: unpack it first", name);
+		give_problem(r, 0, reason);
+		r->walked = true;
+	}
+	return true;
+}
+
+/* Reads r->fd to its end. False with r->why, or errno. */
 static bool
 read_stream(struct reader *r)
 {
 	bool first = true, shares = false;
 
-	for (; !r->eof; first = false) {
+	for (; !r->eof || first; first = false) {
 		const uint8_t *nl;
 		size_t use, before;
 
-		if (!fill_buffer(r))
+		if (first ? !enter_form(r) : !fill_buffer(r))
 			return false;
 		if (first && r->eof &&
 		    pem_looks_like_der((struct kv_span){ r->buf, r->len })) {
@@ -496,14 +1171,16 @@ read_stream(struct reader *r)
 		/* A short text is not worth another thread. */
 		shares |= r->sink->block != NULL && r->len >= READ_BYTES;
 		if (r->len == BUFFER_BYTES &&
-		    memchr(r->buf, '\n', r->len) == NULL && !skip_line(r))
+		    memchr(r->buf, '\n', r->len) == NULL && !read_long_line(r))
 			return false;
 		nl = memrchr(r->buf, '\n', r->len);
 		use = nl != NULL ? (size_t)(nl - r->buf) + 1 : 0;
 		if (r->eof)
 			use = r->len;
 		before = r->len;
-		if (shares && r->pem == NULL && !share_lines(r, use))
+		/* In another text, a line may belong to the one before. */
+		if (shares && r->pem == NULL && r->kind == KIND_LINES &&
+		    !share_lines(r, use))
 			return false;
 		use -= before - r->len;
 		read_lines(r, (struct kv_span){ r->buf, use });
@@ -513,6 +1190,62 @@ read_stream(struct reader *r)
 	return true;
 }
 
+/* Says that a file that was named holds nothing that looks like a key. */
+static void
+give_emptiness(struct reader *r)
+{
+	if (r->n_empty == 1 && r->given == 0)
+		give_problem(r, r->empty[0].line,
+		    kv_strerror(r->empty[0].reason));
+	else if (r->n_empty > 0 && r->given == 0)
+		give_problem(r, 0, "no key in this file");
+	free(r->empty);
+}
+
+/* Reads a file, from where it stands, to its end. */
+static void
+read_all(struct reader *r)
+{
+	if (!read_stream(r))
+		give_problem(r, 0, r->why != NULL ? r->why : strerror(errno));
+	end_joined(r);
+	end_pem(r);
+	/* Something like a key is there: each line without one is a problem. */
+	if (r->given > 0)
+		decide(r, KIND_LINES);
+	give_emptiness(r);
+}
+
+/*
+ * sshd reads any file as text, also one that is gzip or UTF-16: keys on lines
+ * in it count, too. A file that begins in UTF-16 may go on in ASCII, if another
+ * program appended to it.
+ */
+static void
+read_again_raw(const struct reader *r)
+{
+	const enum unpack_form form = unpack_form(&r->unpack);
+	struct input_sink sink = *r->sink;
+	struct reader again = {
+		.sink = &sink,
+		.path = r->path,
+		.walked = true,
+		.plain = form == UNPACK_GZIP || form == UNPACK_XZ,
+		.raw = true,
+		.kind = KIND_LINES,
+		.fd = r->fd,
+		.regular = true,
+		.size = r->size,
+		.blob = r->blob,
+		.buf = r->buf,
+	};
+
+	sink.progress = NULL;
+	sink.block = NULL;
+	if (lseek(r->fd, 0, SEEK_SET) == 0)
+		read_all(&again);
+}
+
 static void
 read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
 {
@@ -520,22 +1253,30 @@ read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
 		.sink = sink,
 		.path = path,
 		.walked = walked,
+		.plain = sink->plain,
+		.kind = sink->plain ? KIND_LINES : KIND_UNKNOWN,
 		.fd = fd,
 		.blob = malloc(KV_BLOB_MAX_BYTES),
 		.buf = malloc(BUFFER_BYTES),
 	};
+	struct stat st;
 
+	if (fstat(fd, &st) == 0) {
+		r.regular = S_ISREG(st.st_mode);
+		r.size = (uint64_t)st.st_size;
+		r.fifo = S_ISFIFO(st.st_mode) &&
+		    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+	}
 	if (r.buf == NULL || r.blob == NULL) {
 		give_problem(&r, 0, strerror(errno));
 	} else {
 		if (sink->file != NULL)
 			sink->file(path, sink->arg);
-		if (!read_stream(&r))
-			give_problem(&r, 0, strerror(errno));
-		if (r.pem != NULL)
-			give_problem(&r, r.pem_line, "PEM block has no end");
+		read_all(&r);
+		if (r.unpack.n > 0 && r.regular)
+			read_again_raw(&r);
 	}
-	free(r.pem);
+	unpack_free(&r.unpack);
 	free(r.blob);
 	free(r.buf);
 }
@@ -547,89 +1288,125 @@ input_read_fd(int fd, const char *path, const struct input_sink *sink)
 }
 
 static void
-give_path_problem(const char *path, int error, const struct input_sink *sink)
+give_walk_problem(const char *path, const char *reason, void *arg)
 {
-	const struct reader r = { .sink = sink, .path = path };
+	const struct input_walk *w = arg;
+	const struct input_problem p = { .path = path, .reason = reason };
 
-	give_problem(&r, 0, strerror(error));
+	w->problem(&p, w->arg);
 }
 
-static void walk_directory(int fd, const char *path, int depth,
-    const struct input_sink *sink);
+static void
+pass_walked(int fd, const char *path, void *arg)
+{
+	const struct input_walk *w = arg;
+
+	w->file(fd, path, true, w->arg);
+}
+
+/* Whether reading a device ends: a terminal's does, and that of /dev/null. */
+static bool
+is_quiet_device(dev_t device)
+{
+	const unsigned int n = major(device);
+
+	return (n == 1 && minor(device) == 3) || n == 4 || n == 5 ||
+	    (n >= 136 && n <= 143);
+}
 
 /*
- * Reads a file or a directory, and closes fd. depth is 0 for what the caller
- * named, which need not be a regular file.
+ * The reason why what path or fd is cannot be read to its end, or NULL. fd is
+ * -1 for path, which is not opened: opening a device can do something.
  */
-static void
-read_and_close(int fd, const char *path, int depth,
-    const struct input_sink *sink)
+static const char *
+refuse_kind(int fd, const char *path)
 {
 	struct stat st;
 
+	if ((fd == -1 ? stat(path, &st) : fstat(fd, &st)) == -1)
+		return NULL;
+	if (S_ISSOCK(st.st_mode) && fd == -1)
+		return "a socket, not a file";
+	if (S_ISBLK(st.st_mode) ||
+	    (S_ISCHR(st.st_mode) && !is_quiet_device(st.st_rdev)))
+		return "a device, not a file";
+	return NULL;
+}
+
+/* Passes on what was named: a file, or those of a directory. Closes fd. */
+static void
+pass_named(int fd, const char *path, const struct input_walk *w)
+{
+	const struct walk_sink walk = {
+		.file = pass_walked,
+		.problem = give_walk_problem,
+		.arg = (void *)w,
+	};
+	const char *kernel = walk_kernel_name(fd);
+	char reason[128];
+	struct stat st;
+
 	if (fstat(fd, &st) == -1) {
-		give_path_problem(path, errno, sink);
+		give_walk_problem(path, strerror(errno), (void *)w);
+	} else if (S_ISDIR(st.st_mode) && kernel != NULL) {
+		snprintf(reason, sizeof(reason),
+		    "a file system of the kernel (%s): not searched", kernel);
+		give_walk_problem(path, reason, (void *)w);
 	} else if (S_ISDIR(st.st_mode)) {
-		walk_directory(fd, path, depth, sink);
+		walk_directory(fd, path, &walk);
 		return;
-	} else if (depth == 0 || S_ISREG(st.st_mode)) {
-		read_fd(fd, path, depth > 0, sink);
+	} else {
+		/* A FIFO may have no writer, a file of the kernel no end. */
+		if (!(S_ISFIFO(st.st_mode) && kernel == NULL) &&
+		    !(S_ISREG(st.st_mode) && kernel != NULL))
+			(void)fcntl(fd, F_SETFL, 0);
+		w->file(fd, path, false, w->arg);
 	}
 	close(fd);
 }
 
-/* Reads all entries of a directory, and closes fd. */
-static void
-walk_directory(int fd, const char *path, int depth,
-    const struct input_sink *sink)
+void
+input_walk(const char *path, const struct input_walk *w)
 {
-	const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
-	char below[PATH_MAX];
-	struct dirent *entry;
-	DIR *dir;
+	const bool is_stdin = strcmp(path, "-") == 0;
+	const char *refused = refuse_kind(is_stdin ? STDIN_FILENO : -1, path);
+	int fd = -1;
 
-	if (depth > DEPTH_MAX || (dir = fdopendir(fd)) == NULL) {
-		give_path_problem(path, depth > DEPTH_MAX ? ELOOP : errno,
-		    sink);
-		close(fd);
-		return;
-	}
-	while (errno = 0, (entry = readdir(dir)) != NULL) {
-		const char *name = entry->d_name;
-		int n;
+	if (refused != NULL)
+		give_walk_problem(path, refused, (void *)w);
+	else if (is_stdin)
+		w->file(STDIN_FILENO, path, false, w->arg);
+	else if ((fd = open(path,
+		      O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) != -1)
+		pass_named(fd, path, w);
+	else
+		give_walk_problem(path, strerror(errno), (void *)w);
+}
 
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-			continue;
-		n = snprintf(below, sizeof(below), "%s%s%s", path, slash, name);
-		if (n < 0 || (size_t)n >= sizeof(below)) {
-			give_path_problem(path, ENAMETOOLONG, sink);
-			continue;
-		}
-		/* Non-blocking: the name may have become a FIFO by now. */
-		fd = openat(dirfd(dir), name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		if (fd != -1)
-			read_and_close(fd, below, depth + 1, sink);
-		/* A symbolic link, a socket, or a file just removed. */
-		else if (errno != ELOOP && errno != ENXIO && errno != ENOENT)
-			give_path_problem(below, errno, sink);
-	}
-	if (errno != 0)
-		give_path_problem(path, errno, sink);
-	closedir(dir);
+static void
+read_found(int fd, const char *path, bool walked, void *arg)
+{
+	read_fd(fd, path, walked, arg);
+}
+
+static void
+pass_problem(const struct input_problem *problem, void *arg)
+{
+	const struct input_sink *sink = arg;
+
+	sink->problem(problem, sink->arg);
 }
 
 void
 input_read(const char *path, const struct input_sink *sink)
 {
-	int fd;
+	const struct input_walk w = {
+		.file = read_found,
+		.problem = pass_problem,
+		.arg = (void *)sink,
+	};
 
-	if (strcmp(path, "-") == 0)
-		read_fd(STDIN_FILENO, path, false, sink);
-	else if ((fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC)) != -1)
-		read_and_close(fd, path, 0, sink);
-	else
-		give_path_problem(path, errno, sink);
+	input_walk(path, &w);
 }
 
 void

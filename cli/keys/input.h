@@ -2,8 +2,9 @@
 /*
  * keys/input: reads every key in a file, directory or stream: authorized_keys,
  * .pub, known_hosts, ssh-keyscan output, SSH certificates, RFC 4716, PEM and
- * DER public keys, private key files. The form is recognised by content. Memory
- * use does not grow with the input.
+ * DER public keys, private key files; and keys inside other texts (keys/inside)
+ * and in gzip, xz and UTF-16 (keys/unpack). The form is recognised by content.
+ * Memory use does not grow with the input.
  */
 #ifndef CLI_KEYS_INPUT_H
 #define CLI_KEYS_INPUT_H
@@ -60,6 +61,8 @@ struct input_sink {
 	 * before a wait for more input. May be NULL.
 	 */
 	void (*progress)(uint64_t bytes, void *arg);
+	/* Called for each PEM block, before it is read. May be NULL. */
+	void (*pem)(struct kv_span block, void *arg);
 	/* Called for each file, before its keys. May be NULL. */
 	void (*file)(const char *path, void *arg);
 	/*
@@ -75,16 +78,39 @@ struct input_sink {
 	size_t (*quick)(struct kv_span text,
 	    struct quick_line line[static QUICK_LINES], void *arg);
 	void *arg;
+	/*
+	 * Only what sshd and ssh read of a file counts: keys on lines, and PEM.
+	 * Nothing is unpacked, and no key inside another text is given.
+	 */
+	bool plain;
 };
 
 /*
  * Reads path (a file, a directory, or "-" for standard input) and passes each
  * key and each problem to the sink, in the order of the input. A directory is
- * read recursively, in the order that the system lists it, without following
- * symbolic links. Below a directory, anything but a regular file is skipped
- * silently, and so are lines that do not look like a key.
+ * read as keys/walk gives its files. Lines in these that do not look like a key
+ * are skipped silently. In a file that is named itself, such a line is a
+ * problem if the first line is a key as sshd reads it. Else the file is a text
+ * of another kind, and one problem if nothing in it looks like a key.
  */
 void input_read(const char *path, const struct input_sink *sink);
+
+/* How long nobody may have opened a FIFO for writing. */
+#define INPUT_FIFO_WAIT_MS 5000
+
+/* Takes the files of input_walk. */
+struct input_walk {
+	/*
+	 * An open file, which input_walk closes, unless path is "-". walked:
+	 * found in a directory.
+	 */
+	void (*file)(int fd, const char *path, bool walked, void *arg);
+	void (*problem)(const struct input_problem *problem, void *arg);
+	void *arg;
+};
+
+/* Passes on the files that input_read would read, in the same order. */
+void input_walk(const char *path, const struct input_walk *w);
 
 /* As input_read, for an open descriptor. The caller closes it. */
 void input_read_fd(int fd, const char *path, const struct input_sink *sink);

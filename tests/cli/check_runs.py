@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: ISC
 """Runs of keyveto check, their parsed output, and input files that several tests share."""
 
+import base64
 import contextlib
 import functools
 import json
 import random
+import re
 import subprocess
 import threading
 import unicodedata
@@ -46,6 +48,20 @@ def objects(result):
 def only(found, path):
     equal(len(found), 1, f"keys in {path}: {found}")
     return found[0]
+
+
+def inside(line):
+    """The fingerprints of the keys anywhere in a line, found by their base64 alone."""
+    found = []
+    for word in re.findall(r"(?=(AAAA[A-Za-z0-9+/]+=*))", line):
+        # Other letters may follow a key.
+        for end in (len(word), *range(len(word) // 4 * 4, 4, -4)):
+            try:
+                found.append(sshkey.parse(base64.b64decode(word[:end], validate=True)).fingerprint)
+                break
+            except (sshkey.BadKey, ValueError):
+                pass
+    return found
 
 
 def accepted_lines():

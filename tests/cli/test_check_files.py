@@ -6,14 +6,15 @@ import random
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import threading
 
 import sshkey
 from check_runs import check, check_all, objects, only
-from program import KEYVETO, PATIENCE, contains, equal
+from program import KEYVETO, PATIENCE, contains, equal, mount_namespace
 from runs import as_nobody, findings, problems
-from samples import listing, made, write
+from samples import empty_filter, listing, made, write
 
 
 def test_a_directory_is_walked_and_hidden_files_are_read(scratch):
@@ -161,3 +162,147 @@ def test_a_fifo_that_is_named_is_read(scratch):
     os.mkfifo(scratch / "fifo")
     threading.Thread(target=write, args=(scratch / "fifo", made()["ed25519"].line, "\n"), daemon=True).start()
     equal(only(check_all(scratch / "fifo", status=0)[0], "fifo").fingerprint, made()["ed25519"].fingerprint, "key")
+
+
+def test_findings_of_a_directory_come_in_the_order_of_the_names(scratch):
+    """Byte by byte, whatever the order in which the system lists them, and whatever --jobs is."""
+    rnd = random.Random(3)
+    names = sorted({rnd.choice("abzAZ.-_ é0") * rnd.randrange(1, 4) + str(rnd.randrange(100)) for _ in range(60)})
+    paths = [scratch / "d" / name for name in names]
+    paths += [scratch / "d" / f"sub{n}" / name for n in range(3) for name in names[:9]]
+    for path in rnd.sample(paths, len(paths)):
+        write(path, f"{made()['ed25519'].line}\n" * rnd.choice((1, 3)))
+
+    def walk(folder):
+        for name in sorted(os.listdir(os.fsencode(folder))):
+            path = os.path.join(os.fsencode(folder), name)
+            if os.path.isdir(path):
+                yield from walk(path)
+            else:
+                yield path
+
+    wanted = list(walk(scratch / "d"))
+    first = check("--all", scratch / "d", status=0)
+    for jobs in (2, 3, 8):
+        equal(check("--all", "--jobs", jobs, scratch / "d", status=0), first, f"--jobs {jobs}")
+    seen = []
+    for row in objects(check("--all", "--json", scratch / "d", status=0)):
+        if not seen or seen[-1] != row["file"]:
+            seen.append(row["file"])
+    equal(seen, [path.decode() for path in wanted], "order")
+
+
+def kernel_file_systems():
+    """The mount points of this machine's file systems that the kernel makes up."""
+    kinds = ("proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "bpf",
+             "pstore")
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        rows = [line.split() for line in file]
+    return {kind: place for _, place, kind, *_ in reversed(rows) if kind in kinds and os.path.isdir(place)}
+
+
+def test_file_systems_of_the_kernel_are_left_out(scratch):
+    found = kernel_file_systems()
+    assert "proc" in found, found
+    for kind, place in found.items():
+        result = check(place)
+        equal((result.status, result.out, result.problems),
+              (2, b"", [f"{place}: a file system of the kernel ({kind}): not searched"]), kind)
+    link = scratch / "link"
+    link.symlink_to("/proc/self")
+    equal(check(link, status=2).problems, [f"{link}: a file system of the kernel (proc): not searched"], "link")
+    # A file there that is named is read.
+    check("/proc/self/status", status=2)
+
+
+def test_file_systems_of_the_kernel_are_left_out_of_a_walk(scratch):
+    write(scratch / "d" / "key.pub", made()["ed25519"].line, "\n")
+    (scratch / "d" / "proc").mkdir()
+    done = subprocess.run([*mount_namespace(), "sh", "-c", 'mount --rbind /proc "$1/proc" && shift && exec "$@"',
+                           "sh", scratch / "d", KEYVETO, "check", "--all", "--filter", empty_filter(), scratch / "d"],
+                          capture_output=True, timeout=PATIENCE, check=False)
+    equal((done.returncode, done.stderr), (0, b"keyveto: 1 key in 1 file: 0 listed, 1 clean\n"), "walk")
+
+
+def test_fifos_sockets_and_devices_that_are_named_end_with_a_problem(scratch):
+    os.mkfifo(scratch / "fifo")
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(scratch / "socket"))
+        for path, reason in ((scratch / "fifo", "nobody writes to this FIFO"),
+                             (scratch / "socket", "a socket, not a file"),
+                             ("/dev/zero", "a device, not a file"), ("/dev/urandom", "a device, not a file"),
+                             ("/dev/full", "a device, not a file")):
+            result = check("--all", path, status=2)
+            equal((result.out, result.problems), (b"", [f"{path}: {reason}"]), path)
+    check("--all", "/dev/null", status=0)
+    with open("/dev/zero", "rb") as zero:
+        done = subprocess.run([KEYVETO, "check", "--filter", empty_filter(), "-"], stdin=zero, capture_output=True,
+                              timeout=PATIENCE, check=False)
+    equal((done.returncode, b"-: a device, not a file" in done.stderr), (2, True), "/dev/zero as standard input")
+
+
+def test_an_endless_stream_without_a_key_ends():
+    for words, much in ((["yes", "no key here"], "8 million lines"), (["cat", "/dev/zero"], "2 GiB")):
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as endless:
+            done = subprocess.run([KEYVETO, "check", "--filter", empty_filter(), "-"], stdin=endless.stdout,
+                                  capture_output=True, timeout=PATIENCE, check=False)
+            endless.stdout.close()
+        equal(done.returncode, 2, words)
+        contains(done.stderr.decode(), f"keyveto: -: no key in {much} of it; the rest was not read\n")
+
+
+def test_a_file_of_the_kernel_that_has_no_end_ends(scratch):
+    """/proc/kmsg waits for the next message."""
+    if os.access("/proc/kmsg", os.R_OK):
+        result = check("/proc/kmsg")
+        equal((result.status, result.out), (2, b""), "kmsg")
+
+
+def test_a_device_in_a_directory_is_not_even_opened(scratch):
+    """Opening a device can do something: that of a watchdog starts it."""
+    write(scratch / "d" / "key.pub", made()["ed25519"].line, "\n")
+    os.mkfifo(scratch / "d" / "fifo")
+    try:
+        os.mknod(scratch / "d" / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pass                    # in most containers; the FIFO remains
+    trace = scratch / "trace"
+    subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", trace, KEYVETO, "check", "--filter", empty_filter(),
+                    scratch / "d"], check=True, capture_output=True, timeout=PATIENCE,
+                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    opened = re.findall(r'openat\(\d+, "([^"]*)"', trace.read_text(encoding="utf-8"))
+    assert "key.pub" in opened and "fifo" not in opened and "null" not in opened, opened
+
+
+# Text that a Debian system has in /etc, by the packages that put it there.
+ETC = {
+    "ssh/moduli": "#    $OpenBSD$\n# Time Type Tests Tries Size Generator Modulus\n"
+                  f"20230317021000 2 6 100 2047 2 {(1 << 2047) + 5:X}\n"
+                  f"20230317021000 2 6 100 1535 5 {(1 << 1535) + 9:x}\n",
+    "unbound/root.key": ". 172800 IN DNSKEY 257 3 8 AwEAAaz/tAm8yTn4Mfeh5eyI96WSVexTBAvkMgJzkKTOiW1vkIbzxeF3\n",
+    "bind/db.root": "example.org. 3600 IN DNSKEY 257 3 8 (\n    257 3 8\n"
+                    "    AwEAAaz/tAm8yTn4Mfeh5eyI96WSVexTBAvkMgJz )\n",
+    "protocols": "ip 0 IP\nicmp 1 ICMP\n1 2 3\n7 3 100\n",
+    "postfix/main.cf": "smtpd_tls_cert_file=/etc/ssl/certs/ssl-cert-snakeoil.pem\n"
+                       "mydestination = $myhostname, localhost\n",
+    "apt/apt.conf.d/50unattended-upgrades": '// "origin=Debian,codename=${distro_codename}";\n'
+                                            'Unattended-Upgrade {\n  "x";\n};\n',
+    "ssh/ssh_config": "Include /etc/ssh/ssh_config.d/*.conf\nHost *\n#   IdentityFile ~/.ssh/id_rsa\n"
+                      "    HashKnownHosts yes\n",
+}
+
+
+def test_the_etc_of_debian_has_no_problems(scratch):
+    for name, text in ETC.items():
+        write(scratch / "etc" / name, text)
+    (scratch / "etc" / "apt" / "trusted.gpg.d").mkdir(parents=True)
+    write(scratch / "etc" / "apt" / "trusted.gpg.d" / "debian.asc",
+          "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQINBF\n=aBcD\n",
+          "-----END PGP PUBLIC KEY BLOCK-----\n")
+    result = check("--all", scratch / "etc", status=0)
+    equal((result.problems, result.summary["keys"]), ([], 0), "problems")
+    for name in ("ssh/moduli", "unbound/root.key", "protocols"):
+        path = scratch / "etc" / name
+        lines = [line for line in path.read_text(encoding="utf-8").split("\n") if line and not line.startswith("#")]
+        reason = f"{path}: no key in this file" if len(lines) > 1 else f"{path}:{1}: no key on this line"
+        equal(check(path, status=2).problems, [reason], name)

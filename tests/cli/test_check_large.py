@@ -14,7 +14,7 @@ import pytest
 
 import sshkey
 from check_runs import check, check_all, mixed_text, pem_blocks, sixty_megabytes, started
-from program import KEYVETO, contains, equal, wait_until_read
+from program import ADDRESS_SANITIZER, KEYVETO, contains, equal, wait_until_read
 from runs import findings
 from samples import MIB, ed25519_line, empty_filter, listing, made, random_blob, write
 
@@ -101,8 +101,7 @@ def test_a_key_across_the_border_of_two_blocks_is_found(scratch, kind):
 
 
 GIGABYTE = 1 << 30
-# AddressSanitizer needs more memory and time.
-FACTOR = 8 if b"__asan_init" in KEYVETO.read_bytes() else 1
+FACTOR = 8 if ADDRESS_SANITIZER else 1
 MEMORY = FACTOR * 64 << 10      # KiB
 SECONDS = FACTOR * 25
 

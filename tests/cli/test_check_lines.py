@@ -7,7 +7,7 @@ import random
 import re
 
 import sshkey
-from check_runs import accepted_lines, check, check_all, objects, only, refused_lines
+from check_runs import accepted_lines, check, check_all, inside, objects, only, refused_lines
 from openssh import keygen_reads_cr
 from program import equal
 from runs import findings, oracle_reads, problems, ssh_keygen_reads, tool
@@ -77,17 +77,26 @@ def test_encodings_of_one_key_that_differ_are_one_key(scratch):
         equal(found[number - 1], (number, "clean", key.type, key.bits, key.fingerprint, comment), f"{title}: {line!r}")
 
 
+# A broken key at its place is a problem only. Elsewhere on a line that sshd refuses, a whole key is judged, too.
+JUDGED_TOO = ("token in capitals", "short token", "no type", "VT between type and base64", "FF between type and base64",
+              "unterminated quote", "a quote that an escape keeps open", "options in two words")
+
+
 def test_lines_that_sshd_refuses_are_reported(scratch):
     """The message names file, line and reason."""
-    rows = list(refused_lines())
-    path = write(scratch / "authorized_keys", *(f"{line}\n" for _, line in rows))
+    rows, ed = list(refused_lines()), made()["ed25519"]
+    path = write(scratch / "authorized_keys", f"{ed.line}\n", *(f"{line}\n" for _, line in rows))
     found, wrong = check_all(path, status=2)
-    equal(found, [], "keys")
-    equal([number for number, _ in wrong], list(range(1, len(rows) + 1)), f"lines of {wrong}")
-    for number, (title, line) in enumerate(rows, 1):
+    equal([number for number, _ in wrong], list(range(2, len(rows) + 2)), f"lines of {wrong}")
+    by_line = {one.line: one.fingerprint for one in found}
+    for number, (title, line) in enumerate(rows, 2):
         equal(ssh_keygen_reads(line.encode()), None, f"ssh-keygen: {title}: {line!r}")
-        alone = write(scratch / "alone", line)
-        equal(check_all(alone, status=2), ([], [(1, wrong[number - 1][1])]), f"{title}, alone")
+        wanted = inside(line) if title in JUDGED_TOO else []
+        assert bool(wanted) == (title in JUDGED_TOO), title
+        equal([by_line[number]] if number in by_line else [], wanted, title)
+        if not wanted:
+            alone = write(scratch / "alone", line)
+            equal(check_all(alone, status=2), ([], [(1, wrong[number - 2][1])]), f"{title}, alone")
 
 
 def test_reasons_say_what_is_wrong(scratch):
@@ -97,13 +106,15 @@ def test_reasons_say_what_is_wrong(scratch):
             (f"ssh-ed25519 {ed.base64[:-1]}", "invalid base64"),
             (f"ssh-ed25519 {ed.base64[:-4]}", "key data ends too early"),
             ("ssh-ed25519 " + sshkey.key_line(ed.blob + b"x").split()[1], "data after the end of the key"),
-            (f'from="a {ed.plain}', "unterminated quote in the options"),
             ("hello world", "no key on this line"),
-            ("1024 65537 1234567890", "SSH protocol 1 key, which no current sshd accepts"),
+            (f"1024 65537 {2**1023 + 5}", "SSH protocol 1 key, which no current sshd accepts"),
             (f'from="a b" 2048 35 {2**2047 + 1} old@host', "SSH protocol 1 key, which no current sshd accepts"),
             (f"host,192.0.2.1 1024 65537 {2**1023 + 1}", "SSH protocol 1 key, which no current sshd accepts")):
         path = write(scratch / "file", line, "\n")
         equal(check_all(path, status=2), ([], [(1, reason)]), repr(line))
+    found, wrong = check_all(write(path, f'from="a {ed.plain}\n'), status=2)
+    equal(([one.fingerprint for one in found], wrong), ([ed.fingerprint], [(1, "unterminated quote in the options")]),
+          "a quote")
 
 
 def test_comments_and_blank_lines_are_passed_over_in_silence(scratch):
@@ -139,7 +150,7 @@ def test_unknown_types_are_named_and_count_as_unchecked(scratch):
            (2, "unsupported", "ssh-new@example.org", "unknown key type")], "JSON")
     # A word that is not the type named in the base64 after it makes no key of an unknown type.
     write(path, f"ssh-new@example.org {made()['rsa'].base64}\n")
-    equal(check_all(path, status=2), ([], [(1, "no key on this line")]), "another name inside")
+    equal(only(check_all(path, status=0)[0], path).fingerprint, made()["rsa"].fingerprint, "another name inside")
 
 
 def test_lines_over_1_mib_are_reported_with_file_and_line(scratch):
@@ -296,6 +307,8 @@ def test_what_ssh_keygen_accepts_of_mutated_lines_is_shown(scratch):
             equal((row["bits"], row["fingerprint"]), wanted, where)
         if row is not None and wanted is None:
             assert only_keyveto_reads(line, key), where
+        if row is not None and key is None and row["fingerprint"] in inside(line.decode("latin-1")):
+            continue                # not as sshd reads the line, but a key is on it
         if row is not None and not line.lstrip(b" \t").startswith(b"@"):
             assert key is not None and key.fingerprint == row["fingerprint"], f"{where}, oracle {key}"
             equal(row["spki_sha256"], Key("", key.blob).spki_sha256[0], where)
