@@ -5,15 +5,14 @@
 
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
-#include "output/progress.h"
+#include "keys/intake.h"
 
 /* One run of add. */
 struct adding {
 	struct pkbf_writer writer;
-	struct progress progress;
+	struct intake in;
 	int once, ca, raw; /* the options */
-	uint64_t added, known, problems;
-	bool failed; /* after a message of the writer */
+	uint64_t added, known;
 };
 
 static bool
@@ -44,7 +43,7 @@ add_spki(struct kv_span spki, void *arg)
  */
 static size_t
 add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
-    void *arg)
+    bool *failedp, void *arg)
 {
 	struct adding *a = arg;
 	struct kv_pkbf_hash hash[QUICK_LINES];
@@ -53,52 +52,25 @@ add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 	/* In order: of two keys with the same bits, only the first is new. */
 	n = quick_hash(text, QUICK_IN_ORDER | (a->once ? QUICK_ECDSA : 0), line,
 	    hash, &n_hashes);
-	for (size_t i = 0; i < n_hashes && !a->failed; i++)
-		a->failed = !add_hash(a, &hash[i]);
+	for (size_t i = 0; i < n_hashes && !*failedp; i++)
+		*failedp = !add_hash(a, &hash[i]);
 	return n;
 }
 
-static void
+static bool
 add_key(const struct input_key *key, void *arg)
 {
 	struct adding *a = arg;
 
-	if (a->failed || (key->part == KV_PART_CA && !a->ca))
-		return;
-	a->failed = !filter_each_spki(key, !a->once, add_spki, a);
-}
-
-static void
-count_problem(const struct input_problem *problem, void *arg)
-{
-	struct adding *a = arg;
-
-	a->problems++;
-	if (a->failed)
-		return;
-	progress_clear(&a->progress);
-	cli_error_at(problem->path, problem->line, problem->reason);
-}
-
-static void
-show_progress(uint64_t bytes, void *arg)
-{
-	struct adding *a = arg;
-
-	progress_add(&a->progress, bytes);
+	return filter_each_spki(key, !a->once, add_spki, a);
 }
 
 /* False after a message, or if one was printed about an input. */
 static bool
-add_inputs(struct adding *a, const char *path, int n, char **inputs)
+add_inputs(struct adding *a, const char *path, char **inputs)
 {
 	struct kv_pkbf_header *h = &a->writer.header;
-	struct input_sink sink = { .key = add_key,
-		.problem = count_problem,
-		.progress = show_progress,
-		.quick = add_lines,
-		.arg = a };
-	uint64_t now, bytes, total = 0;
+	uint64_t now;
 
 	if (!pkbf_writer_open(&a->writer, path) ||
 	    !pkbf_writer_load(&a->writer) || !filter_now(&now))
@@ -109,29 +81,20 @@ add_inputs(struct adding *a, const char *path, int n, char **inputs)
 		    path, UINT32_MAX);
 		return false;
 	}
-	/* If the size of any input is unknown, so is that of all. */
-	for (int i = 0; i < n; i++) {
-		if ((bytes = input_size(inputs[i])) == 0) {
-			total = 0;
-			break;
-		}
-		total += bytes;
-	}
-	progress_start(&a->progress, "adding", total);
-	for (int i = 0; i < n && !a->failed; i++) {
-		if (a->raw)
-			filter_read_spki(inputs[i], &sink);
-		else
-			input_read(inputs[i], &sink);
-	}
-	progress_clear(&a->progress);
-	if (a->failed)
+	a->in = (struct intake){
+		.read = a->raw ? filter_read_spki : input_read,
+		.key = add_key,
+		.quick = a->raw ? NULL : add_lines,
+		.arg = a,
+		.ca = a->ca,
+	};
+	if (!intake_read(&a->in, inputs))
 		return false;
 	if (a->added == 0) {
 		cli_error("%s: nothing added, %" PRIu64 " there already; left "
 			  "as it was",
 		    path, a->known);
-		return a->problems == 0;
+		return a->in.problems == 0;
 	}
 	/* One revision for a run, however much it added. */
 	h->revision++;
@@ -142,15 +105,13 @@ add_inputs(struct adding *a, const char *path, int n, char **inputs)
 		  "revision %" PRIu32 " with %" PRIu32 " %s",
 	    path, a->added, a->known, h->revision, h->entries,
 	    cli_plural(h->entries, "entry", "entries"));
-	return a->problems == 0;
+	return a->in.problems == 0;
 }
 
 static int
 run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 {
-	static char dash[] = "-";
-	static char *standard_input[] = { dash };
-	struct adding a = { .failed = false };
+	struct adding a = { .added = 0 };
 	const struct option options[] = {
 		{ "no-compressed", no_argument, &a.once, true },
 		{ "ca", no_argument, &a.ca, true },
@@ -160,14 +121,11 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 	};
 	int status = cli_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
 	    "give the filter that keys are to be added to");
-	int n;
 	bool ok;
 
 	if (status != -1)
 		return status;
-	n = argc - optind - 1;
-	ok = add_inputs(&a, argv[optind], n > 0 ? n : 1,
-	    n > 0 ? argv + optind + 1 : standard_input);
+	ok = add_inputs(&a, argv[optind], argv + optind + 1);
 	pkbf_writer_close(&a.writer);
 	return ok ? 0 : CLI_UNCHECKED;
 }

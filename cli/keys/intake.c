@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/intake.h"
+
+#include "command.h"
+
+static void
+take_key(const struct input_key *key, void *arg)
+{
+	struct intake *in = arg;
+
+	if (!in->failed && (key->part != KV_PART_CA || in->ca))
+		in->failed = !in->key(key, in->arg);
+}
+
+static size_t
+take_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    void *arg)
+{
+	struct intake *in = arg;
+
+	return in->quick(text, line, &in->failed, in->arg);
+}
+
+void
+intake_refuse(struct intake *in, const struct input_problem *problem)
+{
+	in->problems++;
+	progress_clear(&in->progress);
+	cli_error_at(problem->path, problem->line, problem->reason);
+}
+
+static void
+refuse(const struct input_problem *problem, void *arg)
+{
+	struct intake *in = arg;
+
+	if (!in->failed)
+		intake_refuse(in, problem);
+}
+
+static void
+show_progress(uint64_t bytes, void *arg)
+{
+	struct intake *in = arg;
+
+	progress_add(&in->progress, bytes);
+}
+
+/* The size of all inputs; 0 if that of any is unknown. */
+static uint64_t
+total_size(char **inputs)
+{
+	uint64_t bytes, total = 0;
+
+	for (; *inputs != NULL; inputs++) {
+		if ((bytes = input_size(*inputs)) == 0)
+			return 0;
+		total += bytes;
+	}
+	return total;
+}
+
+bool
+intake_read(struct intake *in, char **inputs)
+{
+	static char dash[] = "-";
+	static char *standard_input[] = { dash, NULL };
+	const struct input_sink sink = {
+		.key = take_key,
+		.problem = refuse,
+		.progress = show_progress,
+		.quick = in->quick != NULL ? take_lines : NULL,
+		.arg = in,
+	};
+
+	if (*inputs == NULL)
+		inputs = standard_input;
+	progress_start(&in->progress, "adding", total_size(inputs));
+	if (in->read_all != NULL)
+		in->read_all(inputs, &sink);
+	for (; in->read != NULL && *inputs != NULL && !in->failed; inputs++)
+		in->read(*inputs, &sink);
+	progress_clear(&in->progress);
+	return !in->failed;
+}
