@@ -18,8 +18,8 @@ struct unit {
 	bool done;
 	struct input_block block;
 	char *path; /* block.path: a copy, since the reader's is freed */
-	const struct quick *quick; /* NULL: judge every key by kv_verdict */
-	struct report report;	   /* prints to out and err */
+	struct quick *quick;  /* NULL: judge every key by kv_verdict */
+	struct report report; /* prints to out and err */
 	char *out, *err;
 	size_t out_len, err_len;
 };
@@ -243,7 +243,7 @@ here_block(const struct input_block *block, void *arg)
 }
 
 static void
-start_workers(struct pool *p, size_t jobs, const struct quick *quick)
+start_workers(struct pool *p, size_t jobs, struct quick *quick)
 {
 	if (!open_buffers(&p->here, p->total))
 		exit_out_of_memory();
@@ -391,8 +391,9 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_check = {
 	.name = "check",
-	.synopsis = "[--json] [--all] [--quiet] [--jobs N] [--config FILE] "
-		    "[--filter FILE]... [FILE|DIRECTORY|-]...",
+	.synopsis =
+	    "[--json] [--all] [--quiet] [--jobs N] [--config FILE] "
+	    "[--filter FILE]... [FILE|DIRECTORY|-]...",
 	.help = "Tell which keys in files, directories or standard input are "
 		"listed",
 	.details = REPORT_HELP

@@ -47,12 +47,13 @@ add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 {
 	struct adding *a = arg;
 	struct kv_pkbf_hash hash[QUICK_LINES];
-	size_t n_hashes, n;
+	struct quick_hashes h = { .spki = hash };
+	size_t n;
 
 	/* In order: of two keys with the same bits, only the first is new. */
 	n = quick_hash(text, QUICK_IN_ORDER | (a->once ? QUICK_ECDSA : 0), line,
-	    hash, &n_hashes);
-	for (size_t i = 0; i < n_hashes && !*failedp; i++)
+	    &h);
+	for (size_t i = 0; i < h.n && !*failedp; i++)
 		*failedp = !add_hash(a, &hash[i]);
 	return n;
 }

@@ -2,7 +2,7 @@
 /*
  * Compares the fast reader of many lines with the slow one. If quick says that
  * a line is done, kv_line and kv_spki must find one key with the same hashes.
- * pkbf_map must find what kv_pkbf finds.
+ * pkbf_map must find what kv_pkbf finds, and list/index what kv_blocklist finds.
  */
 #include "keys/quick.h"
 
@@ -143,7 +143,7 @@ damage(char *line, size_t len)
 /* Reads a line with kv_line and kv_spki. False if it is not one key. */
 static bool
 read_slowly(struct kv_span text, struct kv_line *line, struct kv_pkbf_hash *h,
-    size_t *spkis)
+    struct kv_blocklist_hash *number, size_t *spkis)
 {
 	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	uint8_t spki[KV_SPKI_MAX_BYTES];
@@ -158,6 +158,8 @@ read_slowly(struct kv_span text, struct kv_line *line, struct kv_pkbf_hash *h,
 			     &len),
 	    KV_OK);
 	*h = kv_pkbf_hash(spki, len);
+	assert_int_equal(kv_blocklist_hash_count(&line->key.key), 1);
+	kv_blocklist_hash_key(&line->key.key, 0, number);
 	return true;
 }
 
@@ -169,9 +171,11 @@ compare_line(const char *line, size_t len)
 {
 	struct quick_line found[QUICK_LINES];
 	struct kv_pkbf_hash quick[QUICK_LINES], careful;
+	struct kv_blocklist_hash number[QUICK_LINES], careful_number;
+	struct quick_hashes h = { .spki = quick, .number = number };
 	struct kv_line parsed;
 	struct kv_span text;
-	size_t n, n_hashes, spkis;
+	size_t n, spkis;
 	uint8_t *copy = malloc(len > 0 ? len : 1);
 
 	/*
@@ -180,17 +184,26 @@ compare_line(const char *line, size_t len)
 	assert_non_null(copy);
 	memcpy(copy, line, len);
 	text = (struct kv_span){ copy, len };
-	n = quick_hash(text, QUICK_ECDSA, found, quick, &n_hashes);
+	/* One of them is wanted, or both. */
+	if (rng_below(4) == 0)
+		h.spki = NULL;
+	else if (rng_below(3) == 0)
+		h.number = NULL;
+	n = quick_hash(text, QUICK_ECDSA, found, &h);
 	assert_int_equal(n, len > 0);
 	if (n == 1 && found[0].done) {
-		assert_int_equal(n_hashes, 1);
+		assert_int_equal(h.n, 1);
 		assert_int_equal(found[0].len, len);
-		assert_true(read_slowly(text, &parsed, &careful, &spkis));
+		assert_true(read_slowly(text, &parsed, &careful,
+		    &careful_number, &spkis));
 		assert_int_equal(spkis, 1);
-		assert_true(
-		    quick[0].h1 == careful.h1 && quick[0].h2 == careful.h2);
+		assert_true(h.spki == NULL ||
+		    (quick[0].h1 == careful.h1 && quick[0].h2 == careful.h2));
+		if (h.number != NULL)
+			assert_memory_equal(number[0].byte, careful_number.byte,
+			    sizeof(number[0].byte));
 	} else {
-		assert_int_equal(n_hashes, 0);
+		assert_int_equal(h.n, 0);
 	}
 	free(copy);
 	return n == 1 && found[0].done;
@@ -243,7 +256,8 @@ lines_of_a_text(void **state)
 	static char text[600 * LINE_BYTES / 8];
 	struct quick_line line[QUICK_LINES];
 	struct kv_pkbf_hash hash[QUICK_LINES];
-	size_t len = 0, at = 0, lines = 0, keys = 0, n, n_hashes;
+	struct quick_hashes h = { .spki = hash };
+	size_t len = 0, at = 0, lines = 0, keys = 0, n;
 
 	(void)state;
 	for (int i = 0; i < 500; i++) {
@@ -259,7 +273,7 @@ lines_of_a_text(void **state)
 	while (at < len) {
 		n = quick_hash((struct kv_span){ (uint8_t *)text + at,
 				   len - at },
-		    QUICK_ECDSA, line, hash, &n_hashes);
+		    QUICK_ECDSA, line, &h);
 		for (size_t i = 0; i < n; i++) {
 			assert_int_equal(text[at + line[i].len - 1], '\n');
 			assert_int_equal(line[i].done, text[at] == 's');
@@ -269,7 +283,7 @@ lines_of_a_text(void **state)
 			if (text[at - line[i].len] == '-')
 				assert_int_equal(i, n - 1);
 		}
-		keys += n_hashes;
+		keys += h.n;
 	}
 	assert_int_equal(lines, 500);
 	assert_int_equal(keys, 489);
@@ -281,14 +295,14 @@ curves_can_be_left_out(void **state)
 	char line[LINE_BYTES];
 	struct quick_line found[QUICK_LINES];
 	struct kv_pkbf_hash hash[QUICK_LINES];
-	size_t n_hashes;
+	struct quick_hashes h = { .spki = hash };
 
 	(void)state;
 	for (size_t type = 0; type < TYPES; type++) {
 		size_t len = make_line(type, line);
 
 		quick_hash((struct kv_span){ (uint8_t *)line, len }, 0, found,
-		    hash, &n_hashes);
+		    &h);
 		assert_int_equal(found[0].done, types[type].curve == NULL);
 	}
 }
@@ -365,6 +379,113 @@ map_finds_the_same(void **state)
 	kv_pkbf_close(&f);
 }
 
+static int
+compare_records(const void *a, const void *b)
+{
+	return memcmp(a, b, KV_BLOCKLIST_RECORD_BYTES);
+}
+
+/* Makes n random records, in order. */
+static uint8_t *
+make_records(size_t n)
+{
+	uint8_t *records = test_alloc(n * KV_BLOCKLIST_RECORD_BYTES);
+
+	fill(records, n * KV_BLOCKLIST_RECORD_BYTES);
+	qsort(records, n, KV_BLOCKLIST_RECORD_BYTES, compare_records);
+	return records;
+}
+
+/* Looks hashes up, of which about half are of a record. */
+static void
+compare_lookups(struct list_index *x, const struct kv_blocklist *l,
+    const uint8_t *records, int times)
+{
+	struct kv_blocklist_hash h[QUICK_LINES];
+	bool found[QUICK_LINES], listed;
+	uint8_t id;
+
+	for (int i = 0; i < times; i++) {
+		size_t n = rng_below(QUICK_LINES + 1);
+
+		memset(found, 0, sizeof(found));
+		for (size_t k = 0; k < n; k++) {
+			fill(h[k].byte, sizeof(h[k].byte));
+			if (rng_below(2) == 0)
+				memcpy(h[k].byte,
+				    records +
+					rng_below(l->records) *
+					    KV_BLOCKLIST_RECORD_BYTES,
+				    sizeof(h[k].byte));
+			/* The same first bits as a record. */
+			h[k].byte[14] ^= (uint8_t)(rng_below(3) == 0);
+		}
+		list_index_lookup(x, h, n, found);
+		for (size_t k = 0; k < n; k++) {
+			assert_err(kv_blocklist_lookup(l, &h[k], &listed, &id),
+			    KV_OK);
+			assert_int_equal(found[k], listed);
+		}
+	}
+}
+
+/* Before it has made its bits, and after. */
+static void
+index_finds_the_same(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 100, 5000, 300000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint8_t *records = make_records(sizes[i]);
+		struct kv_blocklist l;
+		struct list_index x;
+		int fd = open_read(tmp_file("list", records,
+		    sizes[i] * KV_BLOCKLIST_RECORD_BYTES));
+
+		assert_err(kv_blocklist_open_fd(fd, &l), KV_OK);
+		list_index_open(&x, &l);
+		compare_lookups(&x, &l, records, 2);
+		assert_null(atomic_load(&x.bits));
+		compare_lookups(&x, &l, records, 100);
+		assert_non_null(atomic_load(&x.bits));
+		list_index_close(&x);
+		kv_blocklist_close(&l);
+	}
+}
+
+/* No key is clean by a list that is not in order, or became shorter. */
+static void
+index_of_a_damaged_list_lists_what_it_cannot_find(void **state)
+{
+	const size_t n = 2000, half = n / 2 * KV_BLOCKLIST_RECORD_BYTES;
+	uint8_t *records = make_records(n), *damaged = test_alloc(2 * half);
+	struct kv_blocklist_hash h;
+	struct kv_blocklist l;
+	struct list_index x;
+	bool found, listed;
+	uint8_t id;
+
+	(void)state;
+	memcpy(damaged, records + half, half);
+	memcpy(damaged + half, records, half);
+	assert_err(kv_blocklist_open_fd(
+		       open_read(tmp_file("list", damaged, 2 * half)), &l),
+	    KV_OK);
+	list_index_open(&x, &l);
+	for (int i = 0; i < 5000; i++) {
+		fill(h.byte, sizeof(h.byte));
+		found = false;
+		list_index_lookup(&x, &h, 1, &found);
+		assert_int_equal(found,
+		    kv_blocklist_lookup(&l, &h, &listed, &id) != KV_OK ||
+			listed);
+	}
+	assert_null(atomic_load(&x.bits));
+	list_index_close(&x);
+	kv_blocklist_close(&l);
+}
+
 int
 main(void)
 {
@@ -375,6 +496,8 @@ main(void)
 		TEST(curves_can_be_left_out),
 		TEST(base64_is_the_same),
 		TEST(map_finds_the_same),
+		TEST(index_finds_the_same),
+		TEST(index_of_a_damaged_list_lists_what_it_cannot_find),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);
