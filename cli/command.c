@@ -230,8 +230,12 @@ cli_judge_option(struct cli_judge_options *o, int opt, const char *value)
 		o->config = value;
 		return true;
 	}
-	if (o->n_filters == KV_CONFIG_MAX_FILTERS) {
-		cli_error("more than %d filters", KV_CONFIG_MAX_FILTERS);
+	if (opt == CLI_OPT_BLOCKLIST) {
+		if (o->n_blocklists < KV_CONFIG_MAX_BLOCKLISTS) {
+			o->blocklist[o->n_blocklists++] = value;
+			return true;
+		}
+		cli_error("more than %d lists", KV_CONFIG_MAX_BLOCKLISTS);
 		return false;
 	}
 	if (o->n_filters < KV_CONFIG_MAX_FILTERS) {
@@ -338,8 +342,9 @@ cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
 		}
 	}
 	if (!ok) {
-		if (o->n_filters == 0)
-			cli_error("name a filter with --filter FILE, or a "
+		if (o->n_filters + o->n_blocklists == 0)
+			cli_error("name a filter with --filter FILE, an exact "
+				  "list with --blocklist FILE, or a "
 				  "configuration with --config FILE");
 		kv_judge_close(j);
 	}

@@ -24,7 +24,7 @@ struct cli_command {
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_doctor, cli_filter, cli_scan, cli_spki, cli_sshd, cli_update;
 
-/* Options of all commands that judge keys: --config FILE, --filter FILE. */
+/* Options of all commands that judge keys: --config, --filter, --blocklist. */
 struct cli_judge_options {
 	const char *config; /* NULL: the default, if it exists */
 	const char *filter[KV_CONFIG_MAX_FILTERS];
@@ -37,9 +37,11 @@ struct cli_judge_options {
 #define CLI_OPT_CONFIG 1000
 #define CLI_OPT_FILTER 1001
 #define CLI_OPT_HELP 1002
+#define CLI_OPT_BLOCKLIST 1003
 #define CLI_JUDGE_LONGOPTS \
 	{ "config", required_argument, NULL, CLI_OPT_CONFIG }, \
 	    { "filter", required_argument, NULL, CLI_OPT_FILTER }, \
+	    { "blocklist", required_argument, NULL, CLI_OPT_BLOCKLIST }, \
 	    CLI_HELP_LONGOPT
 #define CLI_HELP_LONGOPT \
 	{ \
@@ -47,12 +49,14 @@ struct cli_judge_options {
 	}
 #define CLI_JUDGE_HELP \
 	"  --config FILE    configuration (default " KV_CONFIG_PATH ")\n" \
-	"  --filter FILE    consult FILE, not the configuration's filters; " \
-	"may repeat\n"
+	"  --filter FILE    consult FILE, not the configuration's filters " \
+	"and lists;\n" \
+	"                   may repeat\n" \
+	"  --blocklist FILE the same with an exact list\n"
 
 /*
- * Stores value for opt, which is CLI_OPT_CONFIG or CLI_OPT_FILTER. False after
- * a message if there are too many filters.
+ * Stores value for opt, which is CLI_OPT_CONFIG, CLI_OPT_FILTER or
+ * CLI_OPT_BLOCKLIST. False after a message if there are too many files.
  */
 bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
 

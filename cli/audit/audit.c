@@ -279,7 +279,8 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 			ok = cli_option_path("--sshd", &o->sshd.path);
 		else if (opt == SSHD_CONFIG)
 			o->sshd.config = optarg;
-		else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER)
+		else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER ||
+		    opt == CLI_OPT_BLOCKLIST)
 			ok = cli_judge_option(&o->judge, opt, optarg);
 		if (!ok)
 			return -1;
@@ -318,7 +319,7 @@ const struct cli_command cli_audit = {
 	.name = "audit",
 	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
 		    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
-		    "[--config FILE] [--filter FILE]...",
+		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
 	.help =
 	    "Tell which keys of this machine, accepted or its own, are listed",
 	.details =

@@ -393,7 +393,7 @@ const struct cli_command cli_check = {
 	.name = "check",
 	.synopsis =
 	    "[--json] [--all] [--quiet] [--jobs N] [--config FILE] "
-	    "[--filter FILE]... [FILE|DIRECTORY|-]...",
+	    "[--filter FILE]... [--blocklist FILE]... [FILE|DIRECTORY|-]...",
 	.help = "Tell which keys in files, directories or standard input are "
 		"listed",
 	.details = REPORT_HELP

@@ -28,6 +28,7 @@ report_option(const struct cli_command *cmd, int opt, struct report_options *o,
 		return true;
 	case CLI_OPT_CONFIG:
 	case CLI_OPT_FILTER:
+	case CLI_OPT_BLOCKLIST:
 		return cli_judge_option(&o->judge, opt, optarg);
 	case CLI_OPT_HELP:
 		*statusp = cli_help(cmd);
@@ -67,9 +68,10 @@ print_key_json(struct report *r, const struct input_key *key,
     const struct kv_decision *d)
 {
 	uint8_t buf[KV_SPKI_MAX_BYTES], digest[KV_SHA256_BYTES];
-	char hex[2 * KV_SHA256_BYTES + 1];
+	char hex[2 * KV_SHA256_BYTES + 1], source[KV_SOURCE_NAME_BYTES];
 	struct kv_span spki = key->spki;
-	json_t *filters = json_array();
+	json_t *filters = json_array(), *lists = json_array();
+	json_t *sources = json_array();
 
 	/* The SPKI that is looked up for a key: its first. */
 	if (key->key.type != KV_KEY_NONE) {
@@ -86,14 +88,24 @@ print_key_json(struct report *r, const struct input_key *key,
 			json_array_append_new(filters,
 			    json_text(r->judge->filter[i].path));
 	}
+	for (size_t i = 0; i < r->judge->n_lists; i++) {
+		if ((d->list_hits >> i & 1) == 0)
+			continue;
+		json_array_append_new(lists, json_text(r->judge->list[i].path));
+		kv_sources_name(r->judge->list[i].sources, d->source_id[i],
+		    source);
+		json_array_append_new(sources, json_string(source));
+	}
 	print_json(r,
-	    json_pack("{so sI ss so sI ss ss ss so so so}", "file",
+	    json_pack("{so sI ss so sI ss ss ss so so so so so so}", "file",
 		json_text(key->path), "line", (json_int_t)key->line, "verdict",
 		kv_verdict_name(d->verdict), "type", json_text(key->type),
 		"bits", (json_int_t)key->bits, "fingerprint", d->fingerprint,
 		"spki_sha256", hex, "part", kv_part_name(key->part), "comment",
 		json_bytes(key->comment.p, key->comment.len), "filters",
-		filters, "reason", json_text(d->reason)));
+		filters, "lists", lists, "source",
+		d->list != NULL ? json_string(d->source) : json_null(),
+		"sources", sources, "reason", json_text(d->reason)));
 }
 
 /* Prints "PATH:LINE: ", or "PATH: " if line is 0. */
@@ -111,6 +123,7 @@ print_key_text(struct report *r, const struct input_key *key,
     const struct kv_decision *d)
 {
 	FILE *out = r->out;
+	char source[KV_SOURCE_NAME_BYTES];
 
 	print_place(out, key->path, key->line);
 	fprintf(out, "%s: ", kv_verdict_name(d->verdict));
@@ -130,6 +143,16 @@ print_key_text(struct report *r, const struct input_key *key,
 		cli_print_safe(out, r->judge->filter[i].path,
 		    strlen(r->judge->filter[i].path));
 		putc(']', out);
+	}
+	for (size_t i = 0; i < r->judge->n_lists; i++) {
+		if ((d->list_hits >> i & 1) == 0)
+			continue;
+		kv_sources_name(r->judge->list[i].sources, d->source_id[i],
+		    source);
+		fputs(" [", out);
+		cli_print_safe(out, r->judge->list[i].path,
+		    strlen(r->judge->list[i].path));
+		fprintf(out, " %s]", source);
 	}
 	if (d->reason[0] != '\0') {
 		fputs(" (", out);
@@ -212,14 +235,15 @@ report_problem(struct report *r, const struct input_problem *problem)
 	if (!r->json || r->quiet)
 		return;
 	print_json(r,
-	    json_pack("{so sI ss so sn sn sn sn sn s[] so}", "file",
+	    json_pack("{so sI ss so sn sn sn sn sn s[] s[] sn s[] so}", "file",
 		json_text(problem->path), "line", (json_int_t)problem->line,
 		"verdict",
 		kv_verdict_name(problem->unknown_type ? KV_VERDICT_UNSUPPORTED :
 							KV_VERDICT_ERROR),
 		"type", *type != '\0' ? json_text(type) : json_null(), "bits",
 		"fingerprint", "spki_sha256", "part", "comment", "filters",
-		"reason", json_text(problem->reason)));
+		"lists", "source", "sources", "reason",
+		json_text(problem->reason)));
 }
 
 void

@@ -53,9 +53,9 @@ void report_init(struct report *r, const struct kv_judge *judge,
 
 /*
  * Judges a key and prints what is asked for:
- *   PATH:LINE: listed: TYPE BITS SHA256:... COMMENT [FILTER]
+ *   PATH:LINE: listed: TYPE BITS SHA256:... COMMENT [FILTER] [LIST SOURCE]
  * or one JSON object a line: file line verdict type bits fingerprint
- * spki_sha256 part comment filters reason.
+ * spki_sha256 part comment filters lists source sources reason.
  */
 void report_key(struct report *r, const struct input_key *key);
 

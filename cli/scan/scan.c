@@ -341,8 +341,9 @@ out:
 
 const struct cli_command cli_scan = {
 	.name = "scan",
-	.synopsis = "[--json] [--all] [--quiet] [--timeout S] [--jobs N] "
-		    "[--config FILE] [--filter FILE]... HOST[:PORT]...",
+	.synopsis =
+	    "[--json] [--all] [--quiet] [--timeout S] [--jobs N] "
+	    "[--config FILE] [--filter FILE]... [--blocklist FILE]... HOST[:PORT]...",
 	.help = "Tell which host keys of live servers are listed",
 	.details =
 	    "HOST is a name or an address; an IPv6 address with a port is "

@@ -10,7 +10,7 @@ import sshkey
 from program import KEYVETO, PATIENCE, equal
 
 JSON_KEYS = ["file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment", "filters",
-             "reason"]
+             "lists", "source", "sources", "reason"]
 
 
 class Run(NamedTuple):

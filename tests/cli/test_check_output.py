@@ -111,7 +111,8 @@ def test_json_has_the_oracles_values(scratch):
             wanted.append({"file": str(path), "line": number, "verdict": "listed" if listed else "clean",
                            "type": key.type, "bits": key.bits, "fingerprint": key.fingerprint,
                            "spki_sha256": key.spki_sha256[0], "part": "key", "comment": key.comment,
-                           "filters": [str(bad)] if listed else [], "reason": ""})
+                           "filters": [str(bad)] if listed else [], "lists": [], "source": None, "sources": [],
+                           "reason": ""})
         equal(rows, [row for row, key in zip(wanted, keys) if key in shown], f"{words}")
     known = write(scratch / "known", *(f"{line}\n" for line in KNOWN))
     equal([row["spki_sha256"] for row in objects(check("--json", "--all", known, status=0))],
@@ -123,7 +124,8 @@ def test_json_problems_have_the_same_keys(scratch):
     path = write(scratch / "file", "broken\n", f"ssh-rsa {made()['ed25519'].base64}\n", "x" * (MIB + 5), "\n")
     rows = objects(check("--json", path, status=2))
     equal(rows, [{"file": str(path), "line": line, "verdict": "error", "type": None, "bits": None, "fingerprint": None,
-                  "spki_sha256": None, "part": None, "comment": None, "filters": [], "reason": reason}
+                  "spki_sha256": None, "part": None, "comment": None, "filters": [], "lists": [],
+                  "source": None, "sources": [], "reason": reason}
                  for line, reason in ((1, "no key on this line"), (2, "key type differs from the type inside the key"),
                                       (3, "line too long"))], "problems")
 

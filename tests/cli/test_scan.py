@@ -20,7 +20,7 @@ from program import KEYVETO, PATIENCE, SSHD, contains, equal, keyveto, lacks, ma
 pytestmark = [pytest.mark.throwaway] if os.geteuid() == 0 else []
 
 JSON_KEYS = {"file", "line", "verdict", "type", "bits", "fingerprint", "spki_sha256", "part", "comment",
-             "filters", "reason"}
+             "filters", "lists", "source", "sources", "reason"}
 FOUR_TYPES = (("ed25519", None), ("ecdsa", 256), ("ecdsa", 521), ("rsa", 3072))
 
 
