@@ -23,6 +23,7 @@ static const char *const single[] = {
 	"Message",
 	"OnError",
 	"OnHit",
+	"OnProbable",
 	"OnUnsupported",
 	"StrictModes",
 	"SyslogFacility",
@@ -302,10 +303,23 @@ config_findings_make(struct config_findings *f, const struct config_subject *s)
 		}
 		count_unusable_filters(f, s);
 		count_idle_lines(f, s, text);
+		/* Nobody who adds a list means to take the filter away. */
+		if (f->config.n_filters == 0 &&
+		    access(KV_CONFIG_FILTER_PATH, F_OK) == 0)
+			count_finding(&f->notices, s,
+			    "%s: no login consults " KV_CONFIG_FILTER_PATH
+			    ": with a Blocklist line it needs a line of its "
+			    "own, Filter " KV_CONFIG_FILTER_PATH,
+			    s->name);
 		if (f->config.on_hit != KV_ACTION_DENY)
 			count_finding(&f->notices, s,
 			    "%s: OnHit warn: a listed key is let in, and "
 			    "logged",
+			    s->name);
+		else if (f->config.on_probable != KV_ACTION_DENY)
+			count_finding(&f->notices, s,
+			    "%s: OnProbable warn: a key that only filters list "
+			    "is let in, and logged",
 			    s->name);
 		if (f->config.on_error != KV_ACTION_DENY)
 			count_finding(&f->notices, s,
@@ -361,6 +375,10 @@ config_findings_print(const struct config_findings *f, const char *name)
 	if (f->mistakes == 0)
 		printf("  %-20s %s (OnHit %s)\n", "a listed key",
 		    action_text[c->on_hit], kv_action_name(c->on_hit));
+	if (f->mistakes == 0 && c->on_probable != c->on_hit)
+		printf("  %-20s %s (OnProbable %s)\n", "listed probably",
+		    action_text[c->on_probable],
+		    kv_action_name(c->on_probable));
 	printf("  %-20s %s (OnError %s)\n", "without a verdict",
 	    action_text[f->on_error], kv_action_name(f->on_error));
 	printf("  %-20s %s (OnUnsupported %s)\n", "an unknown type",
@@ -376,6 +394,17 @@ config_findings_print(const struct config_findings *f, const char *name)
 			    one->pkbf.header.revision, one->pkbf.header.entries,
 			    cli_plural(one->pkbf.header.entries, "entry",
 				"entries"));
+	}
+	for (size_t i = 0; i < f->judge.n_lists; i++) {
+		const struct kv_list *one = &f->judge.list[i];
+
+		print_text("blocklist", one->path);
+		if (one->blocklist.fd == -1)
+			puts(": cannot be used");
+		else
+			printf(": %" PRIu64 " %s\n", one->blocklist.records,
+			    cli_plural(one->blocklist.records, "record",
+				"records"));
 	}
 	for (size_t i = 0; i < c->n_patterns; i++) {
 		print_text(i == 0 ? "AuthorizedKeysFile" : "", c->pattern[i]);

@@ -78,8 +78,8 @@ const struct cli_command config_check = {
 	.synopsis = "[--config FILE] [FILE]",
 	.help = "Say each mistake in keyveto.conf, and what a login does now",
 	.details =
-	    "Reads FILE (default " KV_CONFIG_PATH ") and its filters as\n"
-	    "the guard and the PAM module do at a login. It changes "
+	    "Reads FILE (default " KV_CONFIG_PATH ") and its filters and\n"
+	    "lists as the guard and the PAM module do at a login. It changes "
 	    "nothing.\n\n"
 	    "  --config FILE    the same as FILE\n"
 	    "\nExit status: 0 all is well; 1 it works, but something deserves "

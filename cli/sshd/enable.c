@@ -87,11 +87,15 @@ note_weaknesses(const struct enabling *e, const struct sshd_settings *next)
 	if (!o->warn) {
 		if (kv_config_parse(f->base, f->base_len, f->path, &config,
 			why) == KV_OK &&
-		    config.on_hit != KV_ACTION_DENY)
-			cli_error("note: %s%s says OnHit warn: listed keys are "
+		    (config.on_hit != KV_ACTION_DENY ||
+			config.on_probable != KV_ACTION_DENY))
+			cli_error("note: %s%s says %s warn: %slisted keys are "
 				  "let in, and logged; keyveto config edit "
 				  "changes it",
-			    o->root, f->path);
+			    o->root, f->path,
+			    config.on_hit != KV_ACTION_DENY ? "OnHit" :
+							      "OnProbable",
+			    config.on_hit != KV_ACTION_DENY ? "" : "probably ");
 		kv_config_free(&config);
 	}
 	if (e->plan.guard)

@@ -163,6 +163,12 @@ check_parts(struct status *s)
 				  "and logged",
 			    s->o->root, p->name);
 			s->unguarded = true;
+		} else if (judge.config.on_probable != KV_ACTION_DENY &&
+		    judge.n_filters > 0) {
+			cli_error("%s%s: OnProbable warn: keys that only "
+				  "filters list are let in, and logged",
+			    s->o->root, p->name);
+			s->unguarded = true;
 		}
 		kv_judge_close(&judge);
 	}

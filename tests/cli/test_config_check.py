@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from config_machine import BAD_LINES, CONFIG, FILTER, FINGERPRINT, FOLDER, GUARD, NOBODY, STATE, TODAY, YESTERDAY, World
+from list_runs import hashes, write_list
 from program import contains, equal, keyveto
 
 pytestmark = pytest.mark.throwaway
@@ -69,6 +70,24 @@ def test_a_filter_that_a_login_cannot_use_is_named(scratch):
         os.chown(FILTER, 0, 0)
         STATE.chmod(0o755)
     keyveto("config", "check", status=0)
+
+
+def test_a_list_that_switches_the_default_filter_off_is_told(scratch):
+    """The guard shows that the filter is off."""
+    world = World(scratch)
+    path = write_list(STATE / "own.dat", [(hashes(f"{world.clean}")[0], 1)])
+    path.chmod(0o644)
+    world.write(f"Blocklist {path}\n")
+    done = keyveto("config", "check", status=1)
+    contains(done.stderr, f"{CONFIG}: no login consults {FILTER}: with a Blocklist line it needs a line of its own, "
+                          f"Filter {FILTER}")
+    assert world.lets_in(world.leaked) and not world.lets_in(world.clean)
+    world.write(f"Blocklist {path}\nFilter {FILTER}\n")
+    equal(keyveto("config", "check", status=0).stderr, "", "with both")
+    assert not world.lets_in(world.leaked) and not world.lets_in(world.clean)
+    world.write(f"Blocklist {path}\nFilter {FILTER}\nOnProbable warn\nOnProbable deny\n")
+    contains(keyveto("config", "check", status=1).stderr,
+             f"{CONFIG}:4: this OnProbable has no effect: line 3 has one")
 
 
 def test_a_file_that_a_login_does_not_read_is_named(scratch):
