@@ -15,6 +15,7 @@ static const struct cli_command *const commands[] = {
 	&cli_scan,
 	&cli_spki,
 	&cli_filter,
+	&cli_list,
 	&cli_update,
 	&cli_sshd,
 	&cli_config,
