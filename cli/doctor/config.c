@@ -74,6 +74,14 @@ doctor_policy(struct doctor *d)
 		    "set OnHit deny in keyveto.conf (keyveto config edit)",
 		    "OnHit %s: a listed key is let in, and logged",
 		    kv_action_name(c->on_hit));
+	if (d->judge.broken[0] == '\0' && c->on_hit == KV_ACTION_DENY &&
+	    c->on_probable != KV_ACTION_DENY && d->judge.n_filters > 0)
+		doctor_add(d, DOCTOR_WARNING,
+		    "keyveto check names the lists of a key; set OnProbable "
+		    "deny in keyveto.conf (keyveto config edit) if no clean "
+		    "key is in use that filters list",
+		    "OnProbable warn: a key that only filters list is let in, "
+		    "and logged");
 	if (c->on_error == KV_ACTION_DENY)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "OnError deny: no key is let in while a "

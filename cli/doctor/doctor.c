@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define MAX_AGE_DEFAULT 30
+/* badkeys publishes a list every one to three months. */
+#define LIST_MAX_AGE_DEFAULT 120
 #define MAX_AGE_MAX 36500
 
 /* Without it a check is not made. */
@@ -29,6 +31,8 @@ static const struct {
 	{ "filter", doctor_filter, NOTHING },
 	{ "filter-age", doctor_filter_age, NOTHING },
 	{ "filter-rate", doctor_filter_rate, NOTHING },
+	{ "list", doctor_list, NOTHING },
+	{ "list-age", doctor_list_age, NOTHING },
 	{ "canaries", doctor_canaries, NOTHING },
 	{ "sshd", doctor_sshd, NOTHING },
 	{ "service", doctor_service, NOTHING },
@@ -114,7 +118,7 @@ run_checks(const struct doctor_options *o,
 	struct doctor d = { .o = o, .now = time(NULL) };
 	int status = DOCTOR_BROKEN;
 
-	if (doctor_learn_filters(&d)) {
+	if (doctor_learn_filters(&d) && doctor_learn_lists(&d)) {
 		doctor_learn_sshd(&d);
 		doctor_learn_pam(&d);
 		for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
@@ -132,6 +136,7 @@ run_checks(const struct doctor_options *o,
 	free(d.finding);
 	free(d.facts);
 	free(d.learnt);
+	free(d.list);
 	kv_judge_close(&d.judge);
 	sshd_settings_free(d.settings);
 	pam_stack_free(&d.pam);
@@ -156,6 +161,7 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 	struct doctor_options o = {
 		.sshd = { .path = SSHD_PATH },
 		.max_age = MAX_AGE_DEFAULT,
+		.list_max_age = LIST_MAX_AGE_DEFAULT,
 	};
 	bool json = false, prometheus = false, ok = true;
 	int opt;
@@ -176,8 +182,10 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 		else if (opt != MAX_AGE)
 			ok = opt != '?' &&
 			    cli_judge_option(&o.judge, opt, optarg);
-		else if (!(ok = cli_read_number(optarg, 0, MAX_AGE_MAX,
-			       &o.max_age)))
+		else if ((ok = cli_read_number(optarg, 0, MAX_AGE_MAX,
+			      &o.max_age)))
+			o.list_max_age = o.max_age;
+		else
 			cli_error("--max-age takes a number of days from 0 to "
 				  "%d, not %s",
 			    MAX_AGE_MAX, optarg);
@@ -200,19 +208,21 @@ const struct cli_command cli_doctor = {
 	.name = "doctor",
 	.synopsis = "[--json] [--prometheus] [--canary FILE] "
 		    "[--max-age DAYS] [--sshd PATH] [--sshd-config FILE] "
-		    "[--config FILE] [--filter FILE]...",
+		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
 	.help = "Tell whether all is in place that keeps listed keys out",
 	.details =
 	    "As root. Checks keyveto.conf, filters, the guard, PAM and sshd, "
 	    "and the ways in\nthat bypass them. Changes nothing.\n\n"
-	    "  --json           one JSON object: status, checks, filters\n"
+	    "  --json           one JSON object: status, checks, filters, "
+	    "lists\n"
 	    "  --prometheus     metrics for node_exporter's textfile "
 	    "collector\n"
-	    "  --canary FILE    keys that the filters must list (default " DOCTOR_CANARY_PATH
-	    ",\n"
-	    "                   if there is one)\n"
-	    "  --max-age DAYS   warn of a filter that is older (default 30; "
-	    "0: never)\n"
+	    "  --canary FILE    keys that filters or lists must have\n"
+	    "                   (default " DOCTOR_CANARY_PATH
+	    ", if there is one)\n"
+	    "  --max-age DAYS   warn of a filter or a list that is older "
+	    "(default 30 for\n"
+	    "                   filters, 120 for lists; 0: never)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --sshd-config FILE\n"
 	    "                   the file that sshd is started with (-f)\n" CLI_JUDGE_HELP

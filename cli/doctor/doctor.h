@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "filter/facts.h"
+#include "list/facts.h"
 #include "sshd_config/sshd_config.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
@@ -33,8 +34,9 @@ struct doctor_finding {
 struct doctor_options {
 	struct cli_judge_options judge;
 	struct sshd sshd;
-	const char *canary; /* NULL: DOCTOR_CANARY_PATH, if it exists */
-	uint64_t max_age;   /* of a filter, in days; 0: any */
+	const char *canary;    /* NULL: DOCTOR_CANARY_PATH, if it exists */
+	uint64_t max_age;      /* of a filter, in days; 0: any */
+	uint64_t list_max_age; /* the same of an exact list */
 };
 
 /* The module in sshd's PAM service. */
@@ -45,6 +47,13 @@ struct doctor_module {
 	bool judges; /* as ways_find_module says */
 	bool stays;  /* disconnect=never: root's connection goes on */
 	char why[1024];
+};
+
+/* An exact list of the judge. */
+struct doctor_list {
+	bool learnt; /* facts are known; else why says why not */
+	struct list_facts facts;
+	char why[KV_TRUSTED_WHY_BYTES];
 };
 
 struct doctor {
@@ -59,6 +68,7 @@ struct doctor {
 	struct kv_judge judge;
 	struct filter_facts *facts; /* of each filter of the judge */
 	bool *learnt;		    /* facts[i] could be read */
+	struct doctor_list *list;   /* the same of each list */
 
 	struct sshd_settings *settings; /* for root; NULL: see sshd_why */
 	char sshd_why[1024];
@@ -91,9 +101,10 @@ bool doctor_print_prometheus(const struct doctor *d);
 
 /*
  * Fill in d with what several checks need. Call each once, in this order,
- * before the checks. doctor_learn_filters is false without memory.
+ * before the checks. The first two are false without memory.
  */
 bool doctor_learn_filters(struct doctor *d);
+bool doctor_learn_lists(struct doctor *d);
 void doctor_learn_sshd(struct doctor *d);
 void doctor_learn_pam(struct doctor *d);
 
@@ -112,6 +123,9 @@ void doctor_filter(struct doctor *d);
 void doctor_filter_age(struct doctor *d);
 void doctor_filter_rate(struct doctor *d);
 void doctor_canaries(struct doctor *d);
+
+void doctor_list(struct doctor *d);
+void doctor_list_age(struct doctor *d);
 
 void doctor_sshd(struct doctor *d);
 void doctor_guard(struct doctor *d);

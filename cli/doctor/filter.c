@@ -13,6 +13,7 @@
 #include "keys/input.h"
 
 #define CANARIES_SHOWN 3
+#define NO_FILTER "there is no filter; exact lists decide"
 #define RATE_HIGH 1e-4 /* one clean key in ten thousand */
 #define RATE_TOO_HIGH 1e-2
 
@@ -50,8 +51,18 @@ doctor_filter(struct doctor *d)
 			    h->revision, h->entries,
 			    cli_plural(h->entries, "entry", "entries"));
 	}
-	if (d->judge.n_filters == 0)
+	if (d->judge.broken[0] != '\0')
 		doctor_not_looked_at(d);
+	else if (d->judge.n_filters == 0 && d->o->judge.n_blocklists == 0 &&
+	    access(KV_CONFIG_FILTER_PATH, F_OK) == 0)
+		doctor_add(d, DOCTOR_WARNING,
+		    "add the line 'Filter " KV_CONFIG_FILTER_PATH
+		    "' to keyveto.conf, or remove the file",
+		    "no login consults " KV_CONFIG_FILTER_PATH
+		    ": with a Blocklist line in keyveto.conf it needs a line "
+		    "of its own");
+	else if (d->judge.n_filters == 0)
+		doctor_add(d, DOCTOR_OK, NULL, NO_FILTER);
 }
 
 /* Adds a warning if the check has no finding: no filter could be read. */
@@ -61,8 +72,11 @@ warn_without_filter(struct doctor *d)
 	for (size_t i = 0; i < d->n; i++)
 		if (d->finding[i].check == d->check)
 			return;
-	doctor_add(d, DOCTOR_WARNING, NULL,
-	    "not looked at, since no filter can be read");
+	if (d->judge.n_filters == 0 && d->judge.n_lists > 0)
+		doctor_add(d, DOCTOR_OK, NULL, NO_FILTER);
+	else
+		doctor_add(d, DOCTOR_WARNING, NULL,
+		    "not looked at, since no filter can be read");
 }
 
 void
@@ -129,7 +143,7 @@ struct canaries {
 	uint64_t keys, problems, missing;
 };
 
-/* Looks a key up; adds a finding if no filter lists it. */
+/* Looks a key up; adds a finding if no filter and no list has it. */
 static void
 check_canary(const struct input_key *key, void *arg)
 {
@@ -151,7 +165,8 @@ check_canary(const struct input_key *key, void *arg)
 		kv_fingerprint_format(digest, fingerprint);
 	}
 	doctor_add(c->d, DOCTOR_BROKEN,
-	    "install a filter that lists it, or take it out of the file",
+	    "install a filter or a list that has it, or take it out of the "
+	    "file",
 	    "%s:%" PRIu64 ": %s %s is %s", key->path, key->line, key->type,
 	    fingerprint,
 	    decision.verdict == KV_VERDICT_ERROR ? decision.reason :
@@ -189,7 +204,7 @@ doctor_canaries(struct doctor *d)
 			return;
 		}
 	}
-	if (d->judge.n_filters == 0) {
+	if (d->judge.n_filters + d->judge.n_lists == 0) {
 		warn_without_filter(d);
 		return;
 	}
@@ -208,7 +223,8 @@ doctor_canaries(struct doctor *d)
 			"keys are"));
 	else if (c.keys == 0 && c.problems == 0)
 		doctor_add(d, DOCTOR_WARNING,
-		    "put keys into it that the filters must list, or remove it",
+		    "put keys into it that filters or lists must have, or "
+		    "remove it",
 		    "%s: no key in it", path);
 	else if (c.missing == 0 && c.problems == 0)
 		doctor_add(d, DOCTOR_OK, NULL, "%s: its %" PRIu64 " %s listed",

@@ -23,6 +23,16 @@ shows_filter(const struct doctor *d, size_t i)
 	return d->learnt[i];
 }
 
+/* The same of list i. */
+static bool
+shows_list(const struct doctor *d, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(d->judge.list[j].path, d->judge.list[i].path) == 0)
+			return false;
+	return d->list[i].learnt;
+}
+
 bool
 doctor_print_text(const struct doctor *d)
 {
@@ -55,10 +65,21 @@ filter_to_json(const struct doctor *d, const struct filter_facts *f)
 	    "fpr_by_bits", f->rate_by_bits);
 }
 
+static json_t *
+list_to_json(const struct doctor *d, const struct list_facts *f)
+{
+	return json_pack("{s:o, s:o, s:o, s:I}", "file", json_text(f->path),
+	    "time_seconds", f->dated ? json_integer(f->time) : json_null(),
+	    "age_seconds",
+	    f->dated ? json_integer(d->now - f->time) : json_null(), "records",
+	    (json_int_t)f->records);
+}
+
 bool
 doctor_print_json(const struct doctor *d)
 {
 	json_t *checks = json_array(), *filters = json_array();
+	json_t *lists = json_array();
 	bool ok = true;
 
 	for (size_t i = 0; i < d->n; i++) {
@@ -75,10 +96,15 @@ doctor_print_json(const struct doctor *d)
 		if (shows_filter(d, i))
 			ok &= json_array_append_new(filters,
 				  filter_to_json(d, &d->facts[i])) == 0;
+	for (size_t i = 0; i < d->judge.n_lists; i++)
+		if (shows_list(d, i))
+			ok &= json_array_append_new(lists,
+				  list_to_json(d, &d->list[i].facts)) == 0;
 	if (ok)
-		return json_print(json_pack("{s:s, s:o, s:o}", "status",
+		return json_print(json_pack("{s:s, s:o, s:o, s:o}", "status",
 		    doctor_status_name(doctor_status(d, NULL)), "checks",
-		    checks, "filters", filters));
+		    checks, "filters", filters, "lists", lists));
+	json_decref(lists);
 	json_decref(checks);
 	json_decref(filters);
 	return json_print(NULL);
@@ -157,6 +183,40 @@ print_filters(const struct doctor *d)
 	}
 }
 
+static void
+print_lists(const struct doctor *d)
+{
+	/* In the order of figure below. Only the first needs no date. */
+	static const struct {
+		const char *name, *help;
+	} metrics[] = {
+		{ "keyveto_list_records", "Records of the exact list." },
+		{ "keyveto_list_timestamp_seconds",
+		    "When the list was made, by the date beside it." },
+		{ "keyveto_list_age_seconds",
+		    "Seconds from keyveto_list_timestamp_seconds to "
+		    "keyveto_checked_timestamp_seconds." },
+	};
+
+	for (size_t m = 0; m < sizeof(metrics) / sizeof(*metrics); m++) {
+		print_head(metrics[m].name, metrics[m].help);
+		for (size_t i = 0; i < d->judge.n_lists; i++) {
+			const struct list_facts *f = &d->list[i].facts;
+			const double figure[] = {
+				(double)f->records,
+				(double)f->time,
+				(double)(d->now - f->time),
+			};
+
+			if (!shows_list(d, i) || (m > 0 && !f->dated))
+				continue;
+			printf("%s{list=\"", metrics[m].name);
+			print_label_value(f->path);
+			printf("\"} %.17g\n", figure[m]);
+		}
+	}
+}
+
 bool
 doctor_print_prometheus(const struct doctor *d)
 {
@@ -171,6 +231,7 @@ doctor_print_prometheus(const struct doctor *d)
 			    d->finding[i].check,
 			    (int)doctor_status(d, d->finding[i].check));
 	print_filters(d);
+	print_lists(d);
 	print_head("keyveto_checked_timestamp_seconds",
 	    "When this was written.");
 	printf("keyveto_checked_timestamp_seconds %" PRId64 "\n", d->now);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+/* The exact lists: whether they can be read, are in order, and are fresh. */
+#include "doctor/doctor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool
+doctor_learn_lists(struct doctor *d)
+{
+	d->list = calloc(d->judge.n_lists + 1, sizeof(*d->list));
+	if (d->list == NULL)
+		return false;
+	for (size_t i = 0; i < d->judge.n_lists; i++) {
+		const struct kv_list *l = &d->judge.list[i];
+		struct doctor_list *known = &d->list[i];
+
+		if (l->blocklist.fd == -1)
+			snprintf(known->why, sizeof(known->why), "%s", l->why);
+		else
+			known->learnt = list_facts_read(l->path,
+			    l->blocklist.fd, l->sources, &known->facts,
+			    known->why);
+	}
+	return true;
+}
+
+/* Warns of names that are there and that no login uses. */
+static void
+check_names(struct doctor *d, const struct kv_list *l)
+{
+	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES] = "";
+	int fd = -1, n;
+
+	n = snprintf(path, sizeof(path), "%s" KV_SOURCES_SUFFIX, l->path);
+	if (l->sources != -1 || n < 0 || (size_t)n >= sizeof(path) ||
+	    access(path, F_OK) == -1)
+		return;
+	if (cli_open_as_login(path, &fd, why, NULL) == KV_OK)
+		close(fd);
+	else
+		doctor_add(d, DOCTOR_WARNING,
+		    "make it root's, and writable by nobody else; until then "
+		    "logs call sources by their numbers",
+		    "%s", why);
+}
+
+void
+doctor_list(struct doctor *d)
+{
+	for (size_t i = 0; i < d->judge.n_lists; i++) {
+		const struct kv_list *l = &d->judge.list[i];
+		const struct list_facts *f = &d->list[i].facts;
+
+		if (l->blocklist.fd == -1)
+			doctor_add(d, DOCTOR_BROKEN,
+			    "install it again, owned by root and writable by "
+			    "nobody else; until then OnError decides",
+			    "%s", l->why);
+		else if (!d->list[i].learnt)
+			doctor_add(d, DOCTOR_BROKEN,
+			    "install it again (keyveto update, or your own "
+			    "build of it)",
+			    "%s: %s", l->path, d->list[i].why);
+		else
+			doctor_add(d, DOCTOR_OK, NULL,
+			    "%s: %" PRIu64 " %s in order, and look-ups find "
+			    "them",
+			    l->path, f->records,
+			    cli_plural(f->records, "record", "records"));
+		check_names(d, l);
+	}
+	if (d->judge.broken[0] != '\0')
+		doctor_not_looked_at(d);
+	else if (d->judge.n_lists == 0)
+		doctor_add(d, DOCTOR_OK, NULL, "there is no exact list");
+}
+
+/* Adds a finding about the date of a list that was read whole. */
+static void
+check_age(struct doctor *d, const struct list_facts *f)
+{
+	const int64_t age = d->now - f->time;
+	const uint64_t days = d->o->list_max_age;
+
+	if (!f->dated)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "%s: its age is not known: %s" KV_SOURCES_SUFFIX
+		    " has no line with a date",
+		    f->path, f->path);
+	else if (age < -DOCTOR_DAY_SECONDS)
+		doctor_add(d, DOCTOR_WARNING,
+		    "compare the clocks of this machine and of the one that "
+		    "made it",
+		    "%s: was made in the future: %s", f->path, f->date);
+	else if (days > 0 && age > 0 &&
+	    (uint64_t)age > days * DOCTOR_DAY_SECONDS)
+		doctor_add(d, DOCTOR_WARNING,
+		    "install a newer one (keyveto update); keys that were "
+		    "leaked since are let in",
+		    "%s: was made %s, is %" PRId64 " days old", f->path,
+		    f->date, age / DOCTOR_DAY_SECONDS);
+	else
+		doctor_add(d, DOCTOR_OK, NULL, "%s: was made %s", f->path,
+		    f->date);
+}
+
+void
+doctor_list_age(struct doctor *d)
+{
+	size_t looked_at = 0;
+
+	for (size_t i = 0; i < d->judge.n_lists; i++) {
+		if (!d->list[i].learnt)
+			continue;
+		check_age(d, &d->list[i].facts);
+		looked_at++;
+	}
+	if (d->judge.broken[0] != '\0')
+		doctor_not_looked_at(d);
+	else if (d->judge.n_lists == 0)
+		doctor_add(d, DOCTOR_OK, NULL, "there is no exact list");
+	else if (looked_at == 0)
+		doctor_add(d, DOCTOR_WARNING, NULL,
+		    "not looked at, since no list can be read");
+}
