@@ -194,7 +194,7 @@ FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = cli/keys/der.c $(wildcard cli/keys/pem*.c) \
 	cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \
-	cli/host/child.c cli/update/http_header.c cli/update/settings.c \
+	cli/host/child.c cli/net/http_header.c cli/update/settings.c \
 	cli/host/io.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all

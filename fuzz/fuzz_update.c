@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "update/http_header.h"
+#include "net/http_header.h"
 #include "update/settings.h"
 
 static void

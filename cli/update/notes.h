@@ -12,7 +12,7 @@
 
 #include <sys/stat.h>
 
-#include "update/http_header.h"
+#include "net/http_header.h"
 
 #define UPDATE_DIGEST_CHARS 65 /* SHA-256 */
 #define UPDATE_BOOT_CHARS 64

@@ -7,7 +7,7 @@
 #define CLI_UPDATE_SOURCE_H
 
 #include "command.h"
-#include "update/fetch.h"
+#include "net/fetch.h"
 #include "update/notes.h"
 #include "update/settings.h"
 

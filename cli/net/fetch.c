@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/fetch.h"
+#include "net/fetch.h"
 
 #include <sys/stat.h>
 

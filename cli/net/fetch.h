@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/fetch: fetches a file over HTTPS, or reads it from this machine, piece
+ * net/fetch: fetches a file over HTTPS, or reads it from this machine, piece
  * by piece. Only HTTPS is used, also after a redirect, and the server's
  * certificate must be valid. The total time and the server's silence are
  * limited. The size is not: that is left to the data callback.
  */
-#ifndef CLI_UPDATE_FETCH_H
-#define CLI_UPDATE_FETCH_H
+#ifndef CLI_NET_FETCH_H
+#define CLI_NET_FETCH_H
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "output/progress.h"
-#include "update/http_header.h"
+#include "net/http_header.h"
 
 /* Where a file is. The strings belong to the struct. */
 struct fetch_place {

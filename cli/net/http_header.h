@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/http_header: the headers of an answer that matter here (RFC 9110). The
+ * net/http_header: the headers of an answer that matter here (RFC 9110). The
  * values are untrusted, and are sent back to the server later.
  */
-#ifndef CLI_UPDATE_HTTP_HEADER_H
-#define CLI_UPDATE_HTTP_HEADER_H
+#ifndef CLI_NET_HTTP_HEADER_H
+#define CLI_NET_HTTP_HEADER_H
 
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/http_header.h"
+#include "net/http_header.h"
 
 #include <errno.h>
 #include <stdlib.h>
