@@ -5,20 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
-
 #include "command.h"
 
 #define REDIRECTS_MAX 5L
-#define CONNECT_SECONDS 30L
-/* A server that is slower, for stall_timeout, counts as silent. */
-#define STALL_BYTES_A_SECOND 1000L
 #define FILE_BLOCK_BYTES (256 * 1024)
 /* Never a number of bytes: ends a transfer from within on_body. */
 #define STOP ((size_t)-1)
@@ -97,7 +93,7 @@ fetch_place_parse(const char *text, const char *suffix, struct fetch_place *p)
 		/* libcurl rejects a file URL with a host. */
 		path = get_part(u, CURLUPART_PATH, CURLU_URLDECODE);
 	} else {
-		cli_error("a filter is fetched over https, not over %s; write "
+		cli_error("files are fetched over https, not over %s; write "
 			  "https://HOST/PATH, or the path of a file",
 		    scheme);
 		goto out;
@@ -119,6 +115,140 @@ out:
 	free(scheme);
 	curl_url_cleanup(u);
 	return p->where != NULL && p->shown != NULL;
+}
+
+/* The name after the last slash of a URL or path, without query or fragment. */
+static bool
+last_name(const char *text, char name[static NAME_MAX + 1])
+{
+	size_t len = strcspn(text, "?#");
+	const char *end = text + len, *start = end;
+
+	while (start > text && start[-1] != '/')
+		start--;
+	len = (size_t)(end - start);
+	if (len == 0 || len > NAME_MAX || *start == '.' ||
+	    strspn(start,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789._+-") < len)
+		return false;
+	memcpy(name, start, len);
+	name[len] = '\0';
+	return true;
+}
+
+static bool
+is_https(CURLU *u)
+{
+	char *scheme = get_part(u, CURLUPART_SCHEME, 0);
+	bool https = scheme != NULL && strcmp(scheme, "https") == 0;
+
+	free(scheme);
+	return https;
+}
+
+/* Gives a URL that names no user the user and password of another one. */
+static bool
+take_user(CURLU *to, CURLU *from)
+{
+	static const CURLUPart part[] = { CURLUPART_USER, CURLUPART_PASSWORD };
+	char *text = get_part(to, CURLUPART_USER, 0);
+	bool ok = true;
+
+	if (text != NULL) {
+		free(text);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		if ((text = get_part(from, part[i], 0)) != NULL)
+			ok &= curl_url_set(to, part[i], text, 0) == CURLUE_OK;
+		free(text);
+	}
+	return ok;
+}
+
+/* Whether two URLs have the same scheme, host and port. */
+static bool
+is_same_server(CURLU *a, CURLU *b)
+{
+	static const CURLUPart part[] = { CURLUPART_SCHEME, CURLUPART_HOST,
+		CURLUPART_PORT };
+	bool same = true;
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
+		char *one = get_part(a, part[i], CURLU_DEFAULT_PORT);
+		char *other = get_part(b, part[i], CURLU_DEFAULT_PORT);
+
+		same = same && one != NULL && other != NULL &&
+		    strcasecmp(one, other) == 0;
+		free(one);
+		free(other);
+	}
+	return same;
+}
+
+/* The file called name beside the file of base. */
+static bool
+parse_beside(const struct fetch_place *base, const char *name,
+    struct fetch_place *p)
+{
+	CURLU *u = curl_url();
+	const char *slash;
+	bool ok = false;
+
+	if (!base->is_url) {
+		slash = strrchr(base->where, '/');
+		if (asprintf(&p->where, "%.*s%s",
+			slash != NULL ? (int)(slash + 1 - base->where) : 0,
+			base->where, name) == -1)
+			p->where = NULL;
+		p->shown = p->where != NULL ? strdup(p->where) : NULL;
+	} else {
+		p->is_url = true;
+		/* Setting a relative URL resolves it. */
+		if (u != NULL &&
+		    curl_url_set(u, CURLUPART_URL, base->where, 0) ==
+			CURLUE_OK &&
+		    curl_url_set(u, CURLUPART_URL, name, 0) == CURLUE_OK)
+			set_url(u, p);
+	}
+	ok = p->where != NULL && p->shown != NULL;
+	curl_url_cleanup(u);
+	return ok || report_no_memory();
+}
+
+bool
+fetch_place_resolve(const struct fetch_place *base, const char *text,
+    bool other_hosts, struct fetch_place *p)
+{
+	char name[NAME_MAX + 1], *url = NULL;
+	CURLU *from = curl_url(), *to = curl_url();
+	bool ok = false, follow = false, same;
+
+	*p = (struct fetch_place){ 0 };
+	if (base->is_url && from != NULL && to != NULL &&
+	    curl_url_set(from, CURLUPART_URL, base->where, 0) == CURLUE_OK &&
+	    curl_url_set(to, CURLUPART_URL, base->where, 0) == CURLUE_OK &&
+	    curl_url_set(to, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) ==
+		CURLUE_OK) {
+		same = is_same_server(from, to);
+		follow = is_https(to) && (same || other_hosts);
+		if (same && !take_user(to, from))
+			follow = false;
+		url = get_part(to, CURLUPART_URL, 0);
+	}
+	if (follow && url != NULL)
+		ok = fetch_place_parse(url, "", p);
+	else if (last_name(text, name))
+		ok = parse_beside(base, name, p);
+	else
+		cli_error("%s: names a file that cannot be beside it: %s; ask "
+			  "its publisher",
+		    base->shown, text);
+	free(url);
+	curl_url_cleanup(from);
+	curl_url_cleanup(to);
+	return ok;
 }
 
 void
@@ -198,19 +328,6 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	return STOP;
 }
 
-static int
-on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up_total,
-    curl_off_t up_now)
-{
-	const struct transfer *t = arg;
-
-	(void)total;
-	(void)now;
-	(void)up_total;
-	(void)up_now;
-	return t->f->limits->stopped();
-}
-
 /* Sets *listp to the headers of the request, of those that have a value. */
 static bool
 make_headers(const struct fetch *f, struct curl_slist **listp)
@@ -243,48 +360,18 @@ make_headers(const struct fetch *f, struct curl_slist **listp)
 static bool
 set_options(struct transfer *t, const struct curl_slist *headers, char *why)
 {
-	const struct fetch_limits *l = t->f->limits;
 	CURL *c = t->curl;
 	int bad = 0;
 
 #define SET(option, value) (bad |= (int)curl_easy_setopt(c, option, value))
 	SET(CURLOPT_URL, t->f->place->where);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	SET(CURLOPT_PROTOCOLS_STR, "https");
-	SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
-#else
-	SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
-	SET(CURLOPT_REDIR_PROTOCOLS, (long)CURLPROTO_HTTPS);
-#endif
-	SET(CURLOPT_FOLLOWLOCATION, 1L);
-	SET(CURLOPT_MAXREDIRS, REDIRECTS_MAX);
-	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	SET(CURLOPT_SSL_VERIFYPEER, 1L);
-	SET(CURLOPT_SSL_VERIFYHOST, 2L);
-	if (l->ca_file != NULL) {
-		SET(CURLOPT_CAINFO, l->ca_file);
-		SET(CURLOPT_CAPATH, NULL);
-	}
-	if (l->proxy != NULL)
-		SET(CURLOPT_PROXY, l->proxy);
-	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	SET(CURLOPT_TIMEOUT, (long)l->timeout);
-	SET(CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_A_SECOND);
-	SET(CURLOPT_LOW_SPEED_TIME, (long)l->stall_timeout);
-	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_USERAGENT, "keyveto/" KEYVETO_VERSION);
 	SET(CURLOPT_HTTPHEADER, headers);
 	SET(CURLOPT_HEADERFUNCTION, on_header);
 	SET(CURLOPT_HEADERDATA, t);
 	SET(CURLOPT_WRITEFUNCTION, on_body);
 	SET(CURLOPT_WRITEDATA, t);
-	SET(CURLOPT_NOPROGRESS, 0L);
-	SET(CURLOPT_XFERINFOFUNCTION, on_progress);
-	SET(CURLOPT_XFERINFODATA, t);
-	SET(CURLOPT_ERRORBUFFER, why);
 #undef SET
-	return bad == 0;
+	return bad == 0 && https_set_up(c, t->f->limits, REDIRECTS_MAX, why);
 }
 
 static enum fetch_end
@@ -316,44 +403,13 @@ fail_by_status(const struct transfer *t)
 static enum fetch_end
 fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 {
-	const char *hint = "; try again later";
-
 	if (t->refused)
 		return FETCH_FAILED;
 	if (code == CURLE_WRITE_ERROR)
 		return fail_by_status(t);
 	progress_clear(t->f->progress);
-	switch (code) {
-	case CURLE_ABORTED_BY_CALLBACK:
-		cli_error("%s: interrupted", t->f->place->shown);
-		return FETCH_FAILED;
-	case CURLE_COULDNT_RESOLVE_HOST:
-	case CURLE_COULDNT_RESOLVE_PROXY:
-	case CURLE_COULDNT_CONNECT:
-		hint = "; check the network, URL and Proxy";
-		break;
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
-		hint = "; the server is not who it claims to be, or CAFile "
-		       "lacks its CA";
-		break;
-	case CURLE_UNSUPPORTED_PROTOCOL:
-		hint = "; it redirects to another protocol than https: name "
-		       "the https URL that it leads to, if there is one";
-		break;
-	case CURLE_TOO_MANY_REDIRECTS:
-		hint = "; correct URL";
-		break;
-	default:
-		break;
-	}
-	/*
-	 * For a proxy that it cannot parse, libcurl's message repeats the whole
-	 * URL, which may hold a password.
-	 */
-	if (why[0] == '\0' || strchr(why, '@') != NULL)
-		why = curl_easy_strerror(code);
-	cli_error("%s: %s%s", t->f->place->shown, why, hint);
+	cli_error("%s: %s%s", t->f->place->shown, https_reason(code, why),
+	    https_hint(code));
 	return FETCH_FAILED;
 }
 
@@ -425,4 +481,54 @@ fetch_run(struct fetch *f)
 	curl_slist_free_all(headers);
 	curl_easy_cleanup(t.curl);
 	return end;
+}
+
+/* --- into memory -------------------------------------------------------- */
+
+struct filling {
+	struct fetch_memory *m;
+	size_t max;
+	const char *shown, *too_long;
+	struct progress *progress;
+};
+
+static bool
+fill(const void *p, size_t len, void *arg)
+{
+	struct filling *f = arg;
+	struct fetch_memory *m = f->m;
+	char *longer;
+
+	if (len > f->max - m->len) {
+		progress_clear(f->progress);
+		cli_error("%s: %s", f->shown, f->too_long);
+		return false;
+	}
+	if ((longer = realloc(m->bytes, m->len + len + 1)) == NULL)
+		return report_no_memory();
+	m->bytes = longer;
+	memcpy(m->bytes + m->len, p, len);
+	m->len += len;
+	return true;
+}
+
+bool
+fetch_to_memory(const struct fetch_place *place,
+    const struct https_limits *limits, struct progress *progress, size_t max,
+    const char *too_long, struct fetch_memory *m)
+{
+	struct filling filling = { m, max, place->shown, too_long, progress };
+	struct fetch f = {
+		.place = place,
+		.limits = limits,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.if_range = "",
+		.data = fill,
+		.arg = &filling,
+		.progress = progress,
+	};
+
+	*m = (struct fetch_memory){ NULL, 0 };
+	return fetch_run(&f) == FETCH_DONE;
 }

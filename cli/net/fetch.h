@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * net/fetch: fetches a file over HTTPS, or reads it from this machine, piece
- * by piece. Only HTTPS is used, also after a redirect, and the server's
- * certificate must be valid. The total time and the server's silence are
- * limited. The size is not: that is left to the data callback.
+ * net/fetch: fetches a file by the rules of net/https, or reads it from this
+ * machine, piece by piece. The size is not limited: that is left to the data
+ * callback.
  */
 #ifndef CLI_NET_FETCH_H
 #define CLI_NET_FETCH_H
@@ -16,6 +15,7 @@
 
 #include "output/progress.h"
 #include "net/http_header.h"
+#include "net/https.h"
 
 /* Where a file is. The strings belong to the struct. */
 struct fetch_place {
@@ -31,19 +31,20 @@ struct fetch_place {
  */
 bool fetch_place_parse(const char *text, const char *suffix,
     struct fetch_place *p);
-void fetch_place_free(struct fetch_place *p);
+/*
+ * Sets *p to the place that text, a URL or a path in the file at base, names. A
+ * text without a scheme is relative to base. A file of this machine never leads
+ * elsewhere, and a URL leads to another host only with other_hosts: then the
+ * file of the same name beside base is meant. False after a message.
+ */
+bool fetch_place_resolve(const struct fetch_place *base, const char *text,
+    bool other_hosts, struct fetch_place *p);
 
-struct fetch_limits {
-	const char *ca_file;	/* NULL: the system's */
-	const char *proxy;	/* NULL: as the environment says; "": none */
-	uint64_t timeout;	/* seconds in all */
-	uint64_t stall_timeout; /* seconds in a row below 1000 bytes/s */
-	bool (*stopped)(void);	/* called about once a second; true: stop */
-};
+void fetch_place_free(struct fetch_place *p);
 
 struct fetch {
 	const struct fetch_place *place;
-	const struct fetch_limits *limits;
+	const struct https_limits *limits;
 	/* ETag and date of what is there; "": none. Not for a path. */
 	const char *if_none_match;
 	const char *if_modified_since;
@@ -72,5 +73,19 @@ enum fetch_end {
 };
 
 enum fetch_end fetch_run(struct fetch *f);
+
+/* A small file, in memory. All zeroes: empty. */
+struct fetch_memory {
+	char *bytes; /* free it */
+	size_t len;
+};
+
+/*
+ * Fetches all of a file, of at most max bytes. False after a message; too_long
+ * is its text about a longer file. The caller frees m->bytes, also after false.
+ */
+bool fetch_to_memory(const struct fetch_place *place,
+    const struct https_limits *limits, struct progress *progress, size_t max,
+    const char *too_long, struct fetch_memory *m);
 
 #endif

@@ -140,7 +140,7 @@ update_source_open(struct update_source *s, const struct update_options *o,
 	if (!read_settings(s, o) || (*pathp = find_filter(s, o)) == NULL ||
 	    (!o->rollback && !find_places(s, o)))
 		return false;
-	s->limits = (struct fetch_limits){
+	s->limits = (struct https_limits){
 		.ca_file = s->settings.ca_file,
 		.proxy = s->settings.proxy,
 		.timeout = s->settings.timeout,

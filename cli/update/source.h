@@ -23,7 +23,7 @@ struct update_source {
 	struct update_settings settings;
 	struct kv_config config;
 	struct fetch_place from, signature;
-	struct fetch_limits limits;
+	struct https_limits limits;
 	char name[UPDATE_DIGEST_CHARS];		/* in the notes */
 	int signers;				/* -1: no signature needed */
 	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" if none */

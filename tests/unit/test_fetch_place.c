@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/fetch.h"
+
+#include "testlib.h"
+
+#include <string.h>
+
+/* Where text in the file at base leads; "" if it leads nowhere. */
+static void
+leads(const char *base, const char *text, bool other_hosts, const char *want)
+{
+	struct fetch_place from, to;
+
+	assert_true(fetch_place_parse(base, "", &from));
+	if (fetch_place_resolve(&from, text, other_hosts, &to))
+		assert_string_equal(to.where, want);
+	else
+		assert_string_equal("", want);
+	fetch_place_free(&to);
+	fetch_place_free(&from);
+}
+
+#define BASE "https://a.example/v0/m.json"
+
+static void
+a_name_on_the_same_server_is_followed(void **state)
+{
+	(void)state;
+	leads(BASE, "l.xz", false, "https://a.example/v0/l.xz");
+	leads(BASE, "../x/l.xz?q", false, "https://a.example/x/l.xz?q");
+	leads(BASE, "https://A.example:443/l.xz", false,
+	    "https://A.example:443/l.xz");
+	leads("https://u:p@a.example/v0/m.json?token", "l.xz", false,
+	    "https://u:p@a.example/v0/l.xz");
+	leads("https://u%40:p@a.example/v0/m.json", "https://a.example/l.xz",
+	    false, "https://u%40:p@a.example/l.xz");
+	leads("https://u:p@a.example/v0/m.json", "https://v@a.example/l.xz",
+	    false, "https://v@a.example/l.xz");
+}
+
+static void
+another_server_means_the_file_beside_the_manifest(void **state)
+{
+	(void)state;
+	leads(BASE, "https://b.example/x/l.xz?q#f", false,
+	    "https://a.example/v0/l.xz");
+	leads(BASE, "https://a.example:8443/l.xz", false,
+	    "https://a.example/v0/l.xz");
+	leads(BASE, "http://a.example/l.xz", false,
+	    "https://a.example/v0/l.xz");
+	leads(BASE, "https://a.example@b.example/l.xz", false,
+	    "https://a.example/v0/l.xz");
+	leads(BASE, "https://b.example/", false, "");
+	leads(BASE, "https://b.example/.x", false, "");
+	leads(BASE, "https://b.example/a%2fb", false, "");
+}
+
+static void
+other_hosts_are_followed_over_https_only(void **state)
+{
+	(void)state;
+	leads(BASE, "https://b.example/x/l.xz", true,
+	    "https://b.example/x/l.xz");
+	leads("https://u:p@a.example/v0/m.json", "https://b.example/l.xz", true,
+	    "https://b.example/l.xz");
+	leads(BASE, "http://b.example/x/l.xz", true,
+	    "https://a.example/v0/l.xz");
+	leads(BASE, "file:///etc/l.xz", true, "https://a.example/v0/l.xz");
+	leads(BASE, "ftp://b.example/l.xz", true, "https://a.example/v0/l.xz");
+}
+
+static void
+a_folder_leads_nowhere_else(void **state)
+{
+	(void)state;
+	leads("/m/m.json", "https://b.example/x/l.xz", true, "/m/l.xz");
+	leads("/m/m.json", "../../etc/shadow", false, "/m/shadow");
+	leads("/m/m.json", "/etc/shadow", true, "/m/shadow");
+	leads("/m/m.json", "file:///etc/shadow", true, "/m/shadow");
+	leads("m.json", "l.xz", false, "l.xz");
+	leads("/m/m.json", "..", false, "");
+	leads("/m/m.json", "", false, "");
+	leads("/m/m.json", "a b", false, "");
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_name_on_the_same_server_is_followed),
+		TEST(another_server_means_the_file_beside_the_manifest),
+		TEST(other_hosts_are_followed_over_https_only),
+		TEST(a_folder_leads_nowhere_else),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, NULL);
+}
