@@ -25,20 +25,22 @@ check_header(const char *line, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct update_conf c;
 	char why[UPDATE_SETTINGS_WHY_BYTES];
 	struct update_settings s;
 	bool ok;
 
 	check_header((const char *)data, size);
-	ok = update_settings_parse((const char *)data, size, "fuzz.conf", &s,
-	    why);
+	ok = update_conf_parse((const char *)data, size, "fuzz.conf", &c, why);
 	FUZZ_CHECK(ok == (why[0] == '\0'));
-	if (ok) {
+	for (size_t i = 0; ok && i < c.n; i++) {
+		FUZZ_CHECK(update_conf_find(&c, c.source[i].name, &s));
 		FUZZ_CHECK(s.max_bytes > 0 && s.max_bytes <= INT64_MAX);
 		FUZZ_CHECK(s.max_rate > 0 && s.max_rate < 1);
 		FUZZ_CHECK(s.timeout > 0 && s.stall_timeout > 0);
 		FUZZ_CHECK(s.ca_file == NULL || s.ca_file[0] == '/');
+		FUZZ_CHECK(s.target == NULL || s.target[0] == '/');
 	}
-	update_settings_free(&s);
+	update_conf_free(&c);
 	return 0;
 }

@@ -10,39 +10,11 @@
 #include "command.h"
 #include "filter/filter.h"
 
-/*
- * Whether a file that is not a valid filter, for the reason r, may be replaced.
- * A damaged filter, which begins like one, is replaced without --force. Any
- * other file was probably named by mistake. False after a message.
- */
-static bool
-may_replace_damaged(struct update_installed *t, enum kv_err r, bool force)
-{
-	uint8_t raw[KV_PKBF_HEADER_BYTES] = { 0 };
-	struct kv_pkbf_header h;
-
-	t->is_other = pread(t->fd, raw, sizeof(raw), 0) <= 0 ||
-	    kv_pkbf_header_decode(raw, &h) == KV_ERR_FILTER_MARKER;
-	if (!t->is_other || force) {
-		cli_error("warning: %s: what is installed is no good filter: "
-			  "%s",
-		    t->path, kv_strerror(r));
-		return true;
-	}
-	cli_error(
-	    "%s: is not a filter, and stays as it is; name the filter, "
-	    "or give --force to keep this file beside it under another name",
-	    t->path);
-	return false;
-}
-
 bool
-update_installed_open(struct update_installed *t, const char *path, bool force)
+update_installed_open(struct update_installed *t, const char *path)
 {
 	const struct stat *dir = &t->place.dir_st;
 	struct replace killed;
-	struct kv_pkbf f;
-	enum kv_err r;
 	bool ok;
 
 	*t = (struct update_installed){ .path = path, .fd = -1 };
@@ -70,13 +42,10 @@ update_installed_open(struct update_installed *t, const char *path, bool force)
 		return true;
 	if (t->fd == -1 || fstat(t->fd, &t->st) == -1)
 		return cli_failed(t->path, "cannot be opened");
-	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_ERR_SYSTEM)
-		return cli_failed(t->path, "cannot be read");
-	if (r != KV_OK)
-		return may_replace_damaged(t, r, force);
-	t->is_filter = true;
-	t->header = f.header;
-	return true;
+	if (S_ISREG(t->st.st_mode))
+		return true;
+	cli_error("%s: not a regular file", t->path);
+	return false;
 }
 
 void
@@ -127,8 +96,8 @@ update_installed_replace(const struct update_installed *t, int fd,
 
 	*donep = false;
 	ok = open_unchanged(t, &r);
-	/* A damaged filter must not replace a good NAME.previous. */
-	r.keep_old = t->is_filter;
+	/* A damaged file must not replace a good NAME.previous. */
+	r.keep_old = t->is_good;
 	r.keep_beside = t->is_other;
 	r.root_only = true;
 	ok = ok && replace_adopt(&r, fd, name) && replace_commit(&r);
@@ -190,30 +159,4 @@ update_installed_exchange(const struct update_installed *t, bool *donep)
 		    "crash");
 	replace_close(&r);
 	return ok;
-}
-
-bool
-update_installed_judge(const char *shown, int fd, double max_rate,
-    struct filter_facts *facts)
-{
-	struct kv_pkbf f;
-	char why[256];
-
-	if (!filter_adopt(shown, fd, &f) ||
-	    !filter_facts_read(shown, &f, facts))
-		return false;
-	if (!filter_facts_are_consistent(facts, why, sizeof(why)))
-		cli_error("%s: %s", shown, why);
-	else if (facts->set == 0)
-		cli_error("%s: no bit is set, so that no key would be listed; "
-			  "correct URL",
-		    shown);
-	else if (facts->rate_by_bits > max_rate)
-		cli_error("%s: would refuse %.3g of all keys by chance, which "
-			  "is more than MaxFalsePositives allows (%.3g); ask "
-			  "its publisher for a larger one",
-		    shown, facts->rate_by_bits, max_rate);
-	else
-		return true;
-	return false;
 }

@@ -53,7 +53,7 @@ update_notes_forget_part(struct update_notes *s)
 	s->part_etag[0] = s->part_source[0] = s->part_boot[0] = '\0';
 }
 
-void
+bool
 update_notes_load(int dir, const char *name, const struct stat *filter,
     struct update_notes *s)
 {
@@ -61,6 +61,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	char path[NAME_MAX + 1];
 	struct stat st;
 	json_t *object = NULL;
+	bool found;
 	ssize_t len;
 	int fd;
 
@@ -71,13 +72,14 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	fd = openat(dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1)
-		return;
+		return false;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() && (st.st_mode & 022) == 0) {
 		len = io_read(fd, text, sizeof(text));
 		object = json_loadb(text, len > 0 ? (size_t)len : 0, 0, NULL);
 	}
 	close(fd);
+	found = object != NULL;
 	for (size_t i = 0; i < COUNT; i++) {
 		const json_t *value = json_object_get(object, members[i].key);
 		const char *string = json_string_value(value);
@@ -95,6 +97,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	    s->mtime != filter->st_mtim.tv_sec ||
 	    s->mtime_ns != filter->st_mtim.tv_nsec)
 		update_notes_forget_installed(s);
+	return found;
 }
 
 bool

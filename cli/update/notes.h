@@ -39,11 +39,11 @@ struct update_notes {
 };
 
 /*
- * Loads the notes of filter name in dir; empty if there are none. Those of the
- * installed filter only if they are about the file with the stat filter; NULL:
- * there is none.
+ * Loads the notes of filter name in dir; empty if there are none, which is
+ * false. Those of the installed filter only if they are about the file with the
+ * stat filter; NULL: there is none.
  */
-void update_notes_load(int dir, const char *name, const struct stat *filter,
+bool update_notes_load(int dir, const char *name, const struct stat *filter,
     struct update_notes *s);
 /* Saves the notes in one step. False with errno. */
 bool update_notes_save(int dir, const char *name, const struct update_notes *s);

@@ -17,7 +17,15 @@
 #define AGE_MAX 36500
 
 /* What the argument of a keyword is. */
-enum kind { TEXT, PATH, PROXY, SECONDS, DAYS, SIZE, RATE };
+enum kind {
+	TEXT,
+	PATH,
+	PROXY,
+	SECONDS,
+	DAYS,
+	SIZE,
+	RATE
+};
 
 static bool
 read_size(const char *text, uint64_t *bytesp)
@@ -100,13 +108,15 @@ static const struct keyword {
 	{ "Proxy", PROXY, "a URL", AT(proxy) },
 	{ "SignatureURL", TEXT, "a URL", AT(signature_url) },
 	{ "StallTimeout", SECONDS, "seconds, 1 to 604800", AT(stall_timeout) },
+	{ "Target", PATH, "an absolute path", AT(target) },
 	{ "Timeout", SECONDS, "seconds, 1 to 604800", AT(timeout) },
 	{ "URL", TEXT, "a URL", AT(url) },
 };
 #define COUNT (sizeof(keywords) / sizeof(keywords[0]))
 
 struct parser {
-	struct update_settings *s;
+	struct update_conf *conf;
+	struct update_settings *s; /* the section of this line */
 	const char *path;
 	unsigned long line;
 	char *why;
@@ -126,6 +136,47 @@ mistake(const struct parser *ps, const char *fmt, ...)
 	return false;
 }
 
+/*
+ * Sets s to a source of this name, for which nothing of its own is set. What
+ * holds in sections, too, is taken from top.
+ */
+static void
+begin_source(const struct update_settings *top, const char *name,
+    struct update_settings *s)
+{
+	*s = *top;
+	s->name = name;
+	s->url = s->target = NULL;
+	s->signature_url = s->allowed_signers = NULL;
+	s->identity = "keyveto";
+}
+
+static bool
+begin_section(struct parser *ps, char *const *word, int n)
+{
+	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789._-";
+	struct update_conf *c = ps->conf;
+
+	if (n != 2 || word[1][0] == '\0' ||
+	    word[1][strspn(word[1], chars)] != '\0' ||
+	    strlen(word[1]) > UPDATE_SOURCE_NAME_MAX)
+		return mistake(ps,
+		    "Source needs a name of up to %d letters, "
+		    "digits, dots, hyphens and underscores",
+		    UPDATE_SOURCE_NAME_MAX);
+	for (size_t i = 1; i < c->n; i++)
+		if (strcmp(c->source[i].name, word[1]) == 0)
+			return mistake(ps, "a second Source %s", word[1]);
+	if (c->n == UPDATE_SOURCES_MAX)
+		return mistake(ps, "more than %d sources",
+		    UPDATE_SOURCES_MAX - 1);
+	ps->s = &c->source[c->n++];
+	begin_source(&c->source[0], word[1], ps->s);
+	memset(ps->seen, 0, sizeof(ps->seen));
+	return true;
+}
+
 static bool
 parse_line(struct parser *ps, char *line)
 {
@@ -143,6 +194,8 @@ parse_line(struct parser *ps, char *line)
 		return mistake(ps, "%s", why);
 	if (n == 0)
 		return true;
+	if (strcasecmp(word[0], "Source") == 0)
+		return begin_section(ps, word, n);
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct keyword *k = &keywords[i];
 		void *value = (char *)ps->s + k->offset;
@@ -166,51 +219,95 @@ parse_line(struct parser *ps, char *line)
 }
 
 void
-update_settings_defaults(struct update_settings *s)
+update_conf_defaults(struct update_conf *c)
 {
-	*s = (struct update_settings){
-		.identity = "keyveto",
-		.max_bytes = 4 * GIB,
-		.timeout = 6 * 3600,
-		.stall_timeout = 60,
-		.max_rate = 1e-3,
+	*c = (struct update_conf){
+		.source = { {
+		    .name = "",
+		    .identity = "keyveto",
+		    .timeout = 6 * 3600,
+		    .stall_timeout = 60,
+		    .max_rate = 1e-3,
+		} },
+		.n = 1,
 	};
 }
 
-bool
-update_settings_parse(const char *text, size_t len, const char *path,
-    struct update_settings *s, char why[static UPDATE_SETTINGS_WHY_BYTES])
+static bool
+parse_lines(struct parser *ps, char *line, const char *end)
 {
-	struct parser ps = { .s = s, .path = path, .line = 1, .why = why };
-	char *line, *end;
-
-	update_settings_defaults(s);
-	why[0] = '\0';
-	if (len > UPDATE_SETTINGS_MAX_BYTES)
-		return mistake(&ps, "file too large");
-	if ((s->text = malloc(len + 1)) == NULL)
-		return mistake(&ps, "out of memory");
-	memcpy(s->text, text, len);
-	end = s->text + len;
-	for (line = s->text; line < end; ps.line++) {
+	for (; line < end; ps->line++) {
 		char *stop = memchr(line, '\n', (size_t)(end - line));
 
 		if (stop == NULL)
-			stop = end;
+			stop = (char *)end;
 		*stop = '\0';
 		if (memchr(line, '\0', (size_t)(stop - line)) != NULL)
-			return mistake(&ps, "NUL byte");
-		if (!parse_line(&ps, line))
+			return mistake(ps, "NUL byte");
+		if (!parse_line(ps, line))
 			return false;
 		line = stop + 1;
 	}
 	return true;
 }
 
-void
-update_settings_free(struct update_settings *s)
+/* Each source has a file of its own: the last one would win each time. */
+static bool
+check_targets(const struct parser *ps)
 {
-	free(s->text);
-	update_settings_defaults(s);
-	s->text = NULL;
+	const struct update_settings *s = ps->conf->source;
+
+	for (size_t i = 1; i < ps->conf->n; i++)
+		for (size_t j = 0; s[i].target != NULL && j < i; j++)
+			if (s[j].target != NULL &&
+			    strcmp(s[i].target, s[j].target) == 0)
+				return mistake(ps,
+				    "Source %s has the Target of another "
+				    "source, %.200s",
+				    s[i].name, s[i].target);
+	return true;
+}
+
+bool
+update_conf_parse(const char *text, size_t len, const char *path,
+    struct update_conf *c, char why[static UPDATE_SETTINGS_WHY_BYTES])
+{
+	struct parser ps = {
+		.conf = c,
+		.s = &c->source[0],
+		.path = path,
+		.line = 1,
+		.why = why,
+	};
+
+	update_conf_defaults(c);
+	why[0] = '\0';
+	if (len > UPDATE_SETTINGS_MAX_BYTES)
+		return mistake(&ps, "file too large");
+	if ((c->text = malloc(len + 1)) == NULL)
+		return mistake(&ps, "out of memory");
+	memcpy(c->text, text, len);
+	return parse_lines(&ps, c->text, c->text + len) && check_targets(&ps);
+}
+
+void
+update_conf_free(struct update_conf *c)
+{
+	free(c->text);
+	update_conf_defaults(c);
+}
+
+bool
+update_conf_find(const struct update_conf *c, const char *name,
+    struct update_settings *s)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < c->n && !found; i++) {
+		found = strcmp(c->source[i].name, name) == 0;
+		*s = c->source[i];
+	}
+	if (s->max_bytes == 0)
+		s->max_bytes = 4 * GIB;
+	return found;
 }

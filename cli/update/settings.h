@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* update/settings: parses keyveto-update.conf(5). */
+/*
+ * update/settings: parses keyveto-update.conf(5). A Source line begins a section
+ * for a source of that name. The lines before the first section are about the
+ * source without a name, and most of them hold in each section, too.
+ */
 #ifndef CLI_UPDATE_SETTINGS_H
 #define CLI_UPDATE_SETTINGS_H
 
@@ -13,13 +17,19 @@
 #define UPDATE_SETTINGS_MAX_BYTES (64 * 1024)
 #define UPDATE_SETTINGS_WHY_BYTES 1024
 
-/* Strings are in text, or constants. NULL: not set. */
+#define UPDATE_SOURCES_MAX 32
+#define UPDATE_SOURCE_NAME_MAX 63
+
+/* One source. Strings are constants, or the settings'. NULL: not set. */
 struct update_settings {
-	char *text;
+	/* These hold for this source only. */
+	const char *name; /* "": it has none */
 	const char *url;
+	const char *target; /* a path */
 	const char *signature_url;
 	const char *allowed_signers; /* a path */
 	const char *identity;
+	/* These hold in sections, too. */
 	const char *ca_file; /* a path */
 	const char *proxy;   /* "": none, whatever the environment says */
 	uint64_t max_bytes;
@@ -28,17 +38,29 @@ struct update_settings {
 	uint64_t max_age;		 /* days; 0: any */
 };
 
-/* Sets the defaults. */
-void update_settings_defaults(struct update_settings *s);
+/* The whole file. */
+struct update_conf {
+	char *text; /* cut into the strings */
+	/* source[0] has no name; the others are the sections, in their order. */
+	struct update_settings source[UPDATE_SOURCES_MAX];
+	size_t n;
+};
+
+/* Sets the values that hold without a file: a single source, without a name. */
+void update_conf_defaults(struct update_conf *c);
 
 /*
  * Parses a copy of text, len bytes of the file called path. False with file,
- * line and reason of the first mistake in why; do not use s then. Always call
- * update_settings_free, even after a failure.
+ * line and reason of the first mistake in why; do not use c then. Always call
+ * update_conf_free, even after a failure.
  */
-bool update_settings_parse(const char *text, size_t len, const char *path,
-    struct update_settings *s, char why[static UPDATE_SETTINGS_WHY_BYTES]);
+bool update_conf_parse(const char *text, size_t len, const char *path,
+    struct update_conf *c, char why[static UPDATE_SETTINGS_WHY_BYTES]);
 
-void update_settings_free(struct update_settings *s);
+void update_conf_free(struct update_conf *c);
+
+/* Sets s to the source called name ("": the one without a name), if there is. */
+bool update_conf_find(const struct update_conf *c, const char *name,
+    struct update_settings *s);
 
 #endif

@@ -15,7 +15,7 @@
 #include "host/io.h"
 
 #define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
-#define SIGNATURE_NAMESPACE "keyveto-filter"
+#define SIGNATURE_MAX_BYTES (64 * 1024)
 /* The most of ssh-keygen's output that is kept. */
 #define ANSWER_BYTES 512
 #define SECONDS 600
@@ -46,11 +46,11 @@ keep_start(const void *p, size_t len, void *arg)
 /* Returns 0, with ssh-keygen's status of waitpid(2), or an errno. */
 static int
 run_keygen(int data, int signature, int allowed, const char *identity,
-    char answer[static ANSWER_BYTES], int *statusp)
+    const char *namespace, char answer[static ANSWER_BYTES], int *statusp)
 {
 	const char *const argv[] = { SIGNATURE_KEYGEN_PATH, "-Y", "verify",
-		"-f", "/proc/self/fd/4", "-I", identity, "-n",
-		SIGNATURE_NAMESPACE, "-s", "/proc/self/fd/3", NULL };
+		"-f", "/proc/self/fd/4", "-I", identity, "-n", namespace, "-s",
+		"/proc/self/fd/3", NULL };
 	struct program keygen = {
 		.argv = argv,
 		.dies_with_us = true,
@@ -85,16 +85,21 @@ run_keygen(int data, int signature, int allowed, const char *identity,
 	return error;
 }
 
-bool
-signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
-    const char *identity, const char *shown)
+/* The same for a signature in memory; what is "filter" or "list". */
+static bool
+verify(const struct update_source *s, int fd, const char *namespace,
+    const char *what, const struct fetch_memory *signature)
 {
+	const char *shown = s->signature.shown;
+	const char *identity = s->settings.identity;
 	char answer[ANSWER_BYTES] = "";
 	int file = memfd_create("signature", MFD_CLOEXEC), status = 0, error;
 
-	error = file == -1 || !io_write(file, signature, len) ?
+	error = file == -1 ||
+		!io_write(file, signature->bytes, signature->len) ?
 	    errno :
-	    run_keygen(fd, file, allowed_signers, identity, answer, &status);
+	    run_keygen(fd, file, s->signers, identity, namespace, answer,
+		&status);
 	if (file != -1)
 		close(file);
 	if (error == ENOENT)
@@ -108,9 +113,34 @@ signature_verify(int fd, const void *signature, size_t len, int allowed_signers,
 		    shown, SIGNATURE_KEYGEN_PATH, WTERMSIG(status));
 	else if (status != 0)
 		cli_error(
-		    "%s: no good signature by %s for this filter "
+		    "%s: no good signature by %s for this %s "
 		    "(ssh-keygen: %s); if the publisher has a new key, put it "
 		    "into AllowedSigners",
-		    shown, identity, answer);
+		    shown, identity, what, answer);
 	return error == 0 && status == 0;
+}
+
+bool
+update_signature_check(struct update *u, int fd, const char *namespace)
+{
+	struct fetch_memory signature = { NULL, 0 };
+	bool ok;
+
+	if (u->source.signers == -1)
+		return true;
+	if (!fetch_to_memory(&u->source.signature, &u->source.limits,
+		&u->progress, SIGNATURE_MAX_BYTES,
+		"too long for a signature; correct SignatureURL", &signature)) {
+		cli_error("%s: has no signature that could be checked, and "
+			  "AllowedSigners asks for one",
+		    u->source.from.shown);
+		ok = false;
+	} else {
+		/* If the signature is bad, the part must not be resumed. */
+		u->keep_part = false;
+		ok = verify(&u->source, fd, namespace, u->kind->what,
+		    &signature);
+	}
+	free(signature.bytes);
+	return ok;
 }

@@ -10,12 +10,8 @@
 #include "host/io.h"
 #include "kv_trusted.h"
 
-/*
- * Opens a file that decides what is installed: only this user or root may be
- * able to write it. -1 after a message.
- */
-static int
-open_trusted(const char *path)
+int
+update_source_open_trusted(const char *path)
 {
 	char absolute[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
 	enum kv_err r;
@@ -41,8 +37,22 @@ choose_path(const char *given, const char *path)
 	return access(path, F_OK) == 0 || errno != ENOENT ? path : NULL;
 }
 
-static bool
-read_settings(struct update_source *s, const struct update_options *o)
+const char *
+update_source_conf_path(const struct update_options *o)
+{
+	return o->settings_path != NULL ?
+	    o->settings_path :
+	    UPDATE_SETTINGS_PATH;
+}
+
+const char *
+update_source_config_path(const struct update_options *o)
+{
+	return choose_path(o->judge.config, KV_CONFIG_PATH);
+}
+
+bool
+update_source_read_conf(const struct update_options *o, struct update_conf *c)
 {
 	static char text[UPDATE_SETTINGS_MAX_BYTES + 1];
 	const char *path = choose_path(o->settings_path, UPDATE_SETTINGS_PATH);
@@ -50,16 +60,16 @@ read_settings(struct update_source *s, const struct update_options *o)
 	ssize_t len;
 	int fd;
 
+	update_conf_defaults(c);
 	if (path == NULL)
 		return true;
-	if ((fd = open_trusted(path)) == -1)
+	if ((fd = update_source_open_trusted(path)) == -1)
 		return false;
 	len = io_read(fd, text, sizeof(text));
 	close(fd);
 	if (len == -1)
 		cli_error("%s: %s", path, strerror(errno));
-	else if (!update_settings_parse(text, (size_t)len, path, &s->settings,
-		     why))
+	else if (!update_conf_parse(text, (size_t)len, path, c, why))
 		cli_error("%s", why);
 	else
 		return true;
@@ -67,28 +77,52 @@ read_settings(struct update_source *s, const struct update_options *o)
 }
 
 /*
- * Returns the filter to replace: that of --filter, else the first of
+ * Returns the filter to replace: that of --filter or Target, else the first of
  * keyveto.conf. NULL after a message.
  */
 static const char *
 find_filter(struct update_source *s, const struct update_options *o)
 {
-	const char *path = choose_path(o->judge.config, KV_CONFIG_PATH);
+	const char *path = update_source_config_path(o);
 	char why[KV_CONFIG_WHY_BYTES];
 	enum kv_err r;
 	int fd;
 
 	if (o->judge.n_filters > 0)
 		return o->judge.filter[0];
+	if (s->settings.target != NULL)
+		return s->settings.target;
 	if (path == NULL)
 		return KV_CONFIG_FILTER_PATH;
-	if ((fd = open_trusted(path)) == -1)
+	if ((fd = update_source_open_trusted(path)) == -1)
 		return NULL;
 	r = kv_config_read(fd, path, &s->config, why);
 	close(fd);
-	if (r == KV_OK)
+	if (r != KV_OK)
+		cli_error("%s; correct it, or name the filter with --filter",
+		    why);
+	else if (s->config.n_filters == 0)
+		cli_error("%s names no filter; name the one to fetch with "
+			  "--filter",
+		    path);
+	else
 		return s->config.filter[0];
-	cli_error("%s; correct it, or name the filter with --filter", why);
+	return NULL;
+}
+
+/* Returns the file to replace. NULL after a message. */
+static const char *
+find_target(struct update_source *s, const struct update_options *o)
+{
+	const char *target = s->settings.target;
+
+	if (s->settings.name[0] == '\0')
+		return find_filter(s, o);
+	else if (target == NULL && o->judge.n_filters == 0)
+		cli_error("Source %s in %s needs a Target: the file to replace",
+		    s->settings.name, update_source_conf_path(o));
+	else
+		return o->judge.n_filters > 0 ? o->judge.filter[0] : target;
 	return NULL;
 }
 
@@ -101,15 +135,19 @@ find_places(struct update_source *s, const struct update_options *o)
 	int ca;
 
 	if (s->settings.ca_file != NULL) {
-		if ((ca = open_trusted(s->settings.ca_file)) == -1)
+		if ((ca = update_source_open_trusted(s->settings.ca_file)) ==
+		    -1)
 			return false;
 		close(ca);
 	}
 	if (url == NULL) {
-		cli_error("no URL to fetch a filter from: give one, or set URL "
-			  "in %s",
-		    o->settings_path != NULL ? o->settings_path :
-					       UPDATE_SETTINGS_PATH);
+		if (s->settings.name[0] != '\0')
+			cli_error("Source %s in %s needs a URL",
+			    s->settings.name, update_source_conf_path(o));
+		else
+			cli_error("no URL to fetch a filter from: give one, or "
+				  "set URL in %s",
+			    update_source_conf_path(o));
 		return false;
 	}
 	if (!fetch_place_parse(url, "", &s->from))
@@ -117,7 +155,7 @@ find_places(struct update_source *s, const struct update_options *o)
 	update_notes_source(s->from.where, s->name);
 	if (signers == NULL)
 		return true;
-	if ((s->signers = open_trusted(signers)) == -1)
+	if ((s->signers = update_source_open_trusted(signers)) == -1)
 		return false;
 	if (!update_notes_signers(s->signers, s->settings.identity,
 		s->signers_name)) {
@@ -131,13 +169,13 @@ find_places(struct update_source *s, const struct update_options *o)
 }
 
 bool
-update_source_open(struct update_source *s, const struct update_options *o,
+update_source_open(struct update_source *s,
+    const struct update_settings *settings, const struct update_options *o,
     bool (*stopped)(void), const char **pathp)
 {
-	*s = (struct update_source){ .signers = -1 };
-	update_settings_defaults(&s->settings);
+	*s = (struct update_source){ .settings = *settings, .signers = -1 };
 	kv_config_defaults(&s->config);
-	if (!read_settings(s, o) || (*pathp = find_filter(s, o)) == NULL ||
+	if ((*pathp = find_target(s, o)) == NULL ||
 	    (!o->rollback && !find_places(s, o)))
 		return false;
 	s->limits = (struct https_limits){
@@ -153,7 +191,6 @@ update_source_open(struct update_source *s, const struct update_options *o,
 void
 update_source_close(struct update_source *s)
 {
-	update_settings_free(&s->settings);
 	kv_config_free(&s->config);
 	fetch_place_free(&s->from);
 	fetch_place_free(&s->signature);

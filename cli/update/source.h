@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/source: where a new filter comes from, who must have signed it, and
- * what the settings allow.
+ * update/source: where a new filter comes from, who must have signed it,
+ * and what the settings allow.
  */
 #ifndef CLI_UPDATE_SOURCE_H
 #define CLI_UPDATE_SOURCE_H
@@ -15,7 +15,9 @@
 struct update_options {
 	struct cli_judge_options judge;
 	const char *settings_path; /* NULL: the default, if it exists */
-	const char *url;	   /* NULL: that of the settings */
+	const char *source[UPDATE_SOURCES_MAX]; /* NULL: all */
+	size_t n_sources;
+	const char *url; /* NULL: that of the settings */
 	int force, dry_run, quiet, rollback;
 };
 
@@ -29,13 +31,33 @@ struct update_source {
 	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" if none */
 };
 
+/* Reads the settings. False after a message. */
+bool update_source_read_conf(const struct update_options *o,
+    struct update_conf *c);
+
 /*
- * Reads the settings, and sets s to what they and the options ask for. *pathp
- * is the filter to replace, valid until s is closed, while o lives. False after
- * a message. Always call update_source_close, even after a failure.
+ * Sets s to what the settings of one source and the options ask for. *pathp is
+ * the file to replace, valid until s is closed, while o and the settings live.
+ * False after a message. Always call update_source_close, even after a failure.
  */
-bool update_source_open(struct update_source *s, const struct update_options *o,
+bool update_source_open(struct update_source *s,
+    const struct update_settings *settings, const struct update_options *o,
     bool (*stopped)(void), const char **pathp);
 void update_source_close(struct update_source *s);
+
+/*
+ * Opens a file that decides what is installed: only this user or root may be
+ * able to write it. -1 after a message.
+ */
+int update_source_open_trusted(const char *path);
+
+/* The path of the settings, for messages. */
+const char *update_source_conf_path(const struct update_options *o);
+
+/*
+ * Returns the path of the keyveto.conf that o names, or of the default one;
+ * NULL if there is none.
+ */
+const char *update_source_config_path(const struct update_options *o);
 
 #endif

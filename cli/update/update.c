@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto update: replaces the filter by a newer one of its publisher. */
+/* keyveto update: replaces filters by newer ones of their publishers. */
 #include "update/update.h"
 
 #include <sys/stat.h>
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,177 +33,226 @@ was_signalled(void)
 	return signal_caught != 0;
 }
 
+static void
+catch_signals(void)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
+
+	/* These only set a flag: the run ends itself and removes its files. */
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    note_signal);
+}
+
 /* --- going back --------------------------------------------------------- */
 
 static enum update_outcome
 roll_back(struct update *u)
 {
 	const struct update_installed *t = &u->installed;
-	struct update_notes *s = &u->notes;
 	enum update_outcome outcome = UPDATE_FAILED;
 	int previous = update_installed_open_previous(t);
 	struct stat st;
 
-	/* A part of a newer filter stays for the next update. */
-	u->keep_part = u->received.len > 0;
+	/* A part of a newer file stays for the next update. */
+	u->keep_part = u->part.len > 0;
 	if (previous == -1)
 		return UPDATE_FAILED;
-	if (!update_installed_judge(t->place.previous_name, previous,
-		u->source.settings.max_rate, &u->fresh) ||
+	if (!u->kind->read_previous(u, previous) ||
 	    fstat(previous, &st) == -1)
 		goto out;
 	outcome = UPDATE_REPLACED;
-	if (u->options.dry_run)
+	if (u->options->dry_run)
 		goto out;
 	/*
-	 * Note that the installed revision is rolled back, so that the next
-	 * update does not bring it back. Its ETag is kept, to learn when the
-	 * server has another one. If the previous filter has the later
-	 * revision, the ETag is forgotten: it is the older one's. All this is
-	 * saved before the exchange, since a run that is killed after it could
-	 * not. If the exchange fails, update_filter() ignores the notes: they
-	 * do not fit the installed filter.
+	 * The notes are saved before the exchange, since a run that is killed
+	 * after it could not save them. If the exchange fails, update_one()
+	 * ignores them: they do not fit the installed file.
 	 */
-	if (!t->is_filter || t->header.revision <= u->fresh.header.revision)
-		update_notes_forget_installed(s);
-	else if (s->unwanted < t->header.revision)
-		s->unwanted = t->header.revision;
-	update_notes_fit(s, &st);
-	update_notes_keep(t->place.dir, t->place.name, s);
-	if (!update_installed_exchange(t, &u->replaced))
+	u->kind->note_rollback(u);
+	update_notes_fit(&u->notes, &st);
+	update_notes_keep(t->place.dir, t->place.name, &u->notes);
+	if (!update_installed_exchange(t, &u->replaced) ||
+	    (u->kind->complete_rollback != NULL &&
+		!u->kind->complete_rollback(u)))
 		outcome = UPDATE_FAILED;
 out:
 	close(previous);
 	return outcome;
 }
 
-/* --- the command -------------------------------------------------------- */
+/* --- one source --------------------------------------------------------- */
+
+const char *
+update_verb(const struct update *u)
+{
+	if (u->options->rollback)
+		return u->options->dry_run ? "would be rolled back" :
+					     "rolled back";
+	if (u->options->dry_run)
+		return "would be updated";
+	return u->installed.is_good ? "updated" : "installed";
+}
 
 /* Prints the result, unless with --quiet. Messages came before a failure. */
 static void
 report_outcome(const struct update *u, enum update_outcome outcome)
 {
 	const struct update_installed *t = &u->installed;
-	const struct filter_facts *f = &u->fresh;
-	uint32_t revision = t->header.revision;
-	const char *verb;
+	char installed[128];
 
 	if (outcome == UPDATE_FAILED && !u->replaced) {
-		if (t->is_filter)
-			cli_error("%s: stays as it is, revision %" PRIu32,
-			    t->path, revision);
+		u->kind->describe_installed(u, installed, sizeof(installed));
+		if (t->is_good)
+			cli_error("%s: stays as it is, %s", t->path, installed);
 		else if (t->fd == -1)
-			cli_error("%s: there is still no filter", t->path);
+			cli_error("%s: there is still no %s", t->path,
+			    u->kind->what);
 	}
-	if (outcome == UPDATE_FAILED || u->options.quiet)
+	if (outcome == UPDATE_FAILED || u->options->quiet)
 		return;
 	cli_print_safe(stdout, t->path, strlen(t->path));
-	if (outcome == UPDATE_CURRENT && u->notes.unwanted > revision) {
-		printf(": stays at revision %" PRIu32 ": revision %" PRId64
-		       " was rolled back, and only a later one is installed "
-		       "(or that one, by --force)\n",
-		    revision, u->notes.unwanted);
-		return;
-	}
-	if (outcome == UPDATE_CURRENT) {
-		printf(": already current, revision %" PRIu32 "\n", revision);
-		return;
-	}
-	if (u->options.rollback)
-		verb = u->options.dry_run ? "would be rolled back" :
-					    "rolled back";
-	else if (u->options.dry_run)
-		verb = "would be updated";
-	else
-		verb = t->is_filter ? "updated" : "installed";
-	printf(": %s, revision ", verb);
-	if (t->is_filter)
-		printf("%" PRIu32 " -> ", revision);
-	printf("%" PRIu32 ", %" PRIu32 " %s, %.3g%% of the bits set, false "
-	       "positives %.3g\n",
-	    f->header.revision, f->header.entries,
-	    cli_plural(f->header.entries, "entry", "entries"), f->share * 100,
-	    f->rate_by_bits);
+	u->kind->print_outcome(u, outcome);
 }
 
 /*
- * Checks MaxAge. A server may hold back newer filters, which neither its
+ * Checks MaxAge. A server may hold back newer files, which neither its
  * certificate nor a signature shows. False after a message.
  */
 static bool
 is_recent(const struct update *u)
 {
-	const struct kv_pkbf_header *h = &u->installed.header;
-	uint64_t now = (uint64_t)time(NULL), days;
+	const struct update_settings *s = &u->source.settings;
+	uint64_t now = (uint64_t)time(NULL), when, days;
 
-	if (u->source.settings.max_age == 0)
+	if (s->max_age == 0 || !u->kind->find_time(u, &when))
 		return true;
-	if (h->time > now && h->time - now > SECONDS_A_DAY) {
-		cli_error(
-		    "%s: its header's time is in the future, so MaxAge cannot "
-		    "be checked: compare the clock of this machine with its "
-		    "publisher's",
-		    u->installed.path);
+	if (when > now && when - now > SECONDS_A_DAY) {
+		cli_error("%s: %s is in the future, so MaxAge cannot "
+			  "be checked: compare the clock of this machine with "
+			  "its publisher's",
+		    u->installed.path, u->kind->time_name);
 		return false;
 	}
-	days = now > h->time ? (now - h->time) / SECONDS_A_DAY : 0;
-	if (days <= u->source.settings.max_age)
+	days = now > when ? (now - when) / SECONDS_A_DAY : 0;
+	if (days <= s->max_age)
 		return true;
 	cli_error("%s: is %" PRIu64
 		  " days old, more than MaxAge allows (%" PRIu64
 		  "), and the server has no newer one: ask its publisher",
-	    u->installed.path, days, u->source.settings.max_age);
+	    u->installed.path, days, s->max_age);
 	return false;
 }
 
+/* Fetches or rolls back the file of u, whose source is open. */
 static enum update_outcome
-update_filter(struct update *u, const char *path)
+update_file(struct update *u, const char *path)
 {
-	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
 	struct update_installed *t = &u->installed;
 	enum update_outcome outcome;
 
-	if (!update_installed_open(t, path, u->options.force))
+	u->kind = &update_filter_kind;
+	u->part.fd = -1;
+	if (!update_installed_open(t, path) || !u->kind->read_installed(u))
 		return UPDATE_FAILED;
-	/*
-	 * After update_installed_open, which sets handlers, too. These only set
-	 * a flag: the run ends itself and removes its files.
-	 */
-	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
-	    note_signal);
+	/* After update_installed_open, which sets handlers, too. */
+	catch_signals();
 	/* Let such a write(2) fail. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	if (!update_received_open(&u->received, t->place.dir, t->place.name,
-		t->path))
+	if (!update_part_open(&u->part, t->place.dir, t->place.name, t->path))
 		return UPDATE_FAILED;
-	update_notes_load(t->place.dir, t->place.name,
-	    t->is_filter ? &t->st : NULL, &u->notes);
-	/* It is installed again, or there is no filter to prefer to it. */
-	if (!t->is_filter || u->notes.unwanted <= t->header.revision)
-		u->notes.unwanted = -1;
-	if (u->options.dry_run && !u->options.rollback)
-		update_received_unname(&u->received);
-	outcome = u->options.rollback ? roll_back(u) : update_install(u);
-	update_received_close(&u->received, u->keep_part);
+	(void)update_notes_load(t->place.dir, t->place.name,
+	    t->is_good ? &t->st : NULL, &u->notes);
+	if (u->options->dry_run && !u->options->rollback)
+		update_part_unname(&u->part);
+	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
+	progress_clear(&u->progress);
+	update_part_close(&u->part, u->keep_part);
 	report_outcome(u, outcome);
 	if (outcome == UPDATE_CURRENT && !is_recent(u))
 		outcome = UPDATE_FAILED;
-	else if (u->replaced)
+	if (u->replaced)
 		cli_warn_if_distrusted(t->path);
-	update_installed_close(t);
+	if (outcome != UPDATE_FAILED && !u->options->rollback &&
+	    u->kind->complete != NULL) {
+		/* The handlers are those of host/replace now. */
+		catch_signals();
+		if (!u->kind->complete(u))
+			outcome = UPDATE_FAILED;
+	}
 	return outcome;
+}
+
+static enum update_outcome
+update_one(const struct update_settings *settings,
+    const struct update_options *o)
+{
+	struct update *u = calloc(1, sizeof(*u));
+	enum update_outcome outcome = UPDATE_FAILED;
+	const char *path;
+
+	if (u == NULL) {
+		cli_error("out of memory");
+		return UPDATE_FAILED;
+	}
+	u->options = o;
+	u->installed.fd = u->installed.place.dir = u->installed.place.lock = -1;
+	u->installed.place.old = u->installed.place.fd = -1;
+	if (update_source_open(&u->source, settings, o, was_signalled, &path))
+		outcome = update_file(u, path);
+	update_installed_close(&u->installed);
+	update_source_close(&u->source);
+	free(u);
+	return outcome;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* Updates the sources that are named, else all of them. */
+static enum update_outcome
+update_sources(const struct update_conf *c, const struct update_options *o)
+{
+	enum update_outcome worst = UPDATE_REPLACED, outcome;
+	/* A file of sections only has no source without a name. */
+	const size_t first = c->n > 1 && c->source[0].url == NULL ? 1 : 0;
+	/* An operand or --filter is about the source without a name. */
+	const bool one = o->url != NULL || o->judge.n_filters > 0;
+	const size_t all = one ? 1 : c->n - first;
+	const size_t n = o->n_sources > 0 ? o->n_sources : all;
+	struct update_settings s;
+
+	if (o->rollback && n > 1) {
+		cli_error("--rollback needs one --source NAME, because there "
+			  "are several sources");
+		return UPDATE_FAILED;
+	}
+	for (size_t i = 0; i < n && signal_caught == 0; i++) {
+		const char *name = o->n_sources > 0 ?
+		    o->source[i] :
+		    c->source[one ? 0 : first + i].name;
+
+		if (!update_conf_find(c, name, &s)) {
+			cli_error("%s has no Source %s",
+			    update_source_conf_path(o), name);
+			worst = UPDATE_FAILED;
+			continue;
+		}
+		outcome = update_one(&s, o);
+		worst = outcome == UPDATE_FAILED ? UPDATE_FAILED : worst;
+	}
+	return signal_caught != 0 ? UPDATE_FAILED : worst;
 }
 
 static int
 run_update(const struct cli_command *cmd, int argc, char **argv)
 {
-	enum { SETTINGS = 1 };
-	struct update u = { .unwanted = false };
-	struct update_options *o = &u.options;
+	enum { SETTINGS = 1, SOURCE };
+	static struct update_conf conf;
+	struct update_options given = { .force = false }, *o = &given;
 	const struct option options[] = {
 		CLI_JUDGE_LONGOPTS,
 		{ "settings", required_argument, NULL, SETTINGS },
+		{ "source", required_argument, NULL, SOURCE },
 		{ "force", no_argument, &o->force, true },
 		{ "dry-run", no_argument, &o->dry_run, true },
 		{ "quiet", no_argument, &o->quiet, true },
@@ -209,7 +260,7 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	enum update_outcome outcome = UPDATE_FAILED;
-	const char *path, *mistake = NULL;
+	const char *mistake = NULL;
 	int opt;
 
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
@@ -217,7 +268,14 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 			return cli_help(cmd);
 		if (opt == SETTINGS)
 			o->settings_path = optarg;
-		else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER) {
+		else if (opt == SOURCE) {
+			if (o->n_sources == UPDATE_SOURCES_MAX) {
+				cli_error("more than %d sources",
+				    UPDATE_SOURCES_MAX);
+				return CLI_UNCHECKED;
+			}
+			o->source[o->n_sources++] = optarg;
+		} else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER) {
 			if (!cli_judge_option(&o->judge, opt, optarg))
 				return CLI_UNCHECKED;
 		} else if (opt != 0)
@@ -229,6 +287,9 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		mistake = "give one URL";
 	else if (o->judge.n_filters > 1)
 		mistake = "give one filter";
+	else if (o->n_sources > 1 &&
+	    (o->url != NULL || o->judge.n_filters > 0))
+		mistake = "a URL or a file goes with one --source only";
 	else if (o->rollback && (o->url != NULL || o->force))
 		mistake = "--rollback takes no URL and no --force";
 	if (mistake != NULL) {
@@ -240,9 +301,9 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("libcurl cannot be started");
 		return CLI_UNCHECKED;
 	}
-	if (update_source_open(&u.source, o, was_signalled, &path))
-		outcome = update_filter(&u, path);
-	update_source_close(&u.source);
+	if (update_source_read_conf(o, &conf))
+		outcome = update_sources(&conf, o);
+	update_conf_free(&conf);
 	curl_global_cleanup();
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
 		raise(signal_caught);
@@ -251,14 +312,16 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_update = {
 	.name = "update",
-	.synopsis = "[--force] [--dry-run] [--quiet] [--settings FILE] "
-		    "[--config FILE] "
+	.synopsis = "[--source NAME]... [--force] [--dry-run] "
+		    "[--quiet] [--settings FILE] [--config FILE] "
 		    "[--filter FILE] [URL | --rollback]",
-	.help = "Fetch a newer filter, verify it, and install it",
+	.help = "Fetch newer filters, verify and install them",
 	.details =
-	    "URL is https://..., or the path of a file. The default is "
-	    "URL of the\nsettings.\n\n"
-	    "  --force          accept an older revision, or far fewer "
+	    "Without --source, all sources of the settings. URL is "
+	    "https://..., or the path\nof a file. The default is URL of the "
+	    "settings.\n\n"
+	    "  --source NAME    only this source; may repeat\n"
+	    "  --force          accept an older one, or one with far fewer "
 	    "entries; replace a\n"
 	    "                   file that is not a filter\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
@@ -268,8 +331,8 @@ const struct cli_command cli_update = {
 	    "  --config FILE    update the first filter that FILE names\n"
 	    "                   (default " KV_CONFIG_PATH ")\n"
 	    "  --filter FILE    update FILE instead\n"
-	    "  --rollback       exchange the filter and the one before it\n\n"
-	    "Exit status: 0 if the filter was replaced or is current, else 2.\n"
-	    "After a failure the installed filter is unchanged.\n",
+	    "  --rollback       exchange the file and the one before it\n\n"
+	    "Exit status: 0 if all files were replaced or are current, else 2. "
+	    "After a failure\nthe installed file is unchanged.\n",
 	.run = run_update,
 };

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/update: the steps of keyveto update. The new filter is fetched into a
+ * update/update: the steps of keyveto update. The new file is fetched into a
  * hidden file beside the old one, verified there, and then replaces the old one
  * in one step.
  */
 #ifndef CLI_UPDATE_UPDATE_H
 #define CLI_UPDATE_UPDATE_H
 
+#include "filter/facts.h"
 #include "update/installed.h"
 #include "update/notes.h"
+#include "update/part.h"
 #include "update/received.h"
 #include "update/source.h"
-
-struct update {
-	struct update_options options;
-	struct update_source source;
-	struct update_installed installed;
-	struct update_received received;
-	struct update_notes notes;
-	bool unwanted;	/* the server's filter was rolled back */
-	bool keep_part; /* the next run can resume it */
-	bool replaced;	/* the new filter is in place */
-	/* The new filter, if UPDATE_REPLACED. */
-	struct filter_facts fresh;
-};
 
 /* The result. The zero value is failure. */
 enum update_outcome {
@@ -32,23 +21,76 @@ enum update_outcome {
 	UPDATE_CURRENT,
 };
 
-/*
- * update/install.c: fetches, verifies and installs. installed and received must
- * be open. UPDATE_FAILED comes after a message.
- */
-enum update_outcome update_install(struct update *u);
+struct update;
+
+/* What differs between kinds of files, of which filters are one. */
+struct update_kind {
+	const char *what;      /* "filter" */
+	const char *time_name; /* where its time comes from, for messages */
+	/*
+	 * Reads what is installed, if installed.fd is not -1. False after a
+	 * message if it must not be replaced.
+	 */
+	bool (*read_installed)(struct update *u);
+	/* Names what is installed: "revision 12". */
+	void (*describe_installed)(const struct update *u, char *text,
+	    size_t cap);
+	/* When the installed one was made; false if that is not known. */
+	bool (*find_time)(const struct update *u, uint64_t *timep);
+	/*
+	 * Fetches, verifies and installs. installed and part are open.
+	 * UPDATE_FAILED comes after a message.
+	 */
+	enum update_outcome (*install)(struct update *u);
+	/*
+	 * Fetches what goes with it, after install or if it was current. False
+	 * after a message. NULL: nothing does.
+	 */
+	bool (*complete)(struct update *u);
+	/* Whether the previous one, open as fd, may be rolled back to. */
+	bool (*read_previous)(struct update *u, int fd);
+	/* Notes what must not be installed again. */
+	void (*note_rollback)(struct update *u);
+	/* Rolls back what goes with it. NULL: nothing does. */
+	bool (*complete_rollback)(struct update *u);
+	/* Prints the rest of the line about the outcome, behind the path. */
+	void (*print_outcome)(const struct update *u,
+	    enum update_outcome outcome);
+};
+
+extern const struct update_kind update_filter_kind;
+
+/* A filter. */
+struct update_filter {
+	struct kv_pkbf_header header; /* of the installed one */
+	struct update_received received;
+	bool unwanted;		   /* the server's one was rolled back */
+	struct filter_facts fresh; /* the new one, if UPDATE_REPLACED */
+};
+
+struct update {
+	const struct update_options *options;
+	const struct update_kind *kind;
+	struct update_source source;
+	struct update_installed installed;
+	struct update_notes notes;
+	struct update_part part;
+	struct progress progress;
+	bool keep_part; /* the next run can resume it */
+	bool replaced;	/* the new one is in place */
+	struct update_filter filter;
+};
+
+/* "updated", or whatever was done to the file: for print_outcome. */
+const char *update_verb(const struct update *u);
 
 /* update/signature.c: SSH signatures of files, checked by ssh-keygen -Y. */
 
-#define SIGNATURE_MAX_BYTES (64 * 1024)
-
 /*
- * Whether signature, of len bytes, is a good signature of the whole file fd by
- * a key that the file allowed_signers lists for identity. The caller closes
- * both descriptors; their offsets stay. False after a message; shown is the
- * signature's source.
+ * Whether the whole file fd has a good signature in the namespace by a key that
+ * AllowedSigners lists, or none is needed. Fetches the signature. The file's
+ * offset stays. False after a message.
  */
-bool signature_verify(int fd, const void *signature, size_t len,
-    int allowed_signers, const char *identity, const char *shown);
+bool update_signature_check(struct update *u, int fd, const char *namespace);
 
 #endif

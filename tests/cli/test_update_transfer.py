@@ -201,7 +201,7 @@ def test_a_redirect_to_http_to_a_file_or_in_circles_is_refused(place):
         before = len(place.site.requests)
         contains(place.refuse(), "Maximum (5) redirects followed; correct URL")
         equal(len(place.site.requests) - before, 6)
-        contains(place.refuse(other.url(), early=True), "a filter is fetched over https, not over http")
+        contains(place.refuse(other.url(), early=True), "files are fetched over https, not over http")
         equal(other.requests, [])
     finally:
         other.close()

@@ -7,6 +7,8 @@
 
 #define PATH "update.conf"
 
+static struct update_conf c;
+/* The source without a name, as it is found. */
 static struct update_settings s;
 static char why[UPDATE_SETTINGS_WHY_BYTES];
 
@@ -17,7 +19,8 @@ parse_bytes(const void *text, size_t len)
 	bool ok;
 
 	memset(why, 'x', sizeof(why));
-	ok = update_settings_parse(copy, len, PATH, &s, why);
+	ok = update_conf_parse(copy, len, PATH, &c, why);
+	assert_true(update_conf_find(&c, "", &s));
 	/* The settings must not point into the caller's text. */
 	memset(copy, 'x', len);
 	assert_non_null(memchr(why, '\0', sizeof(why)));
@@ -28,7 +31,7 @@ parse_bytes(const void *text, size_t len)
 static void
 parses(const char *text)
 {
-	update_settings_free(&s);
+	update_conf_free(&c);
 	if (!parse_bytes(text, strlen(text)))
 		fail_msg("%s", why);
 }
@@ -36,7 +39,7 @@ parses(const char *text)
 static void
 mistake(const char *text, const char *reason)
 {
-	update_settings_free(&s);
+	update_conf_free(&c);
 	assert_false(parse_bytes(text, strlen(text)));
 	assert_string_equal(why, reason);
 }
@@ -57,7 +60,7 @@ empty_file_gives_the_defaults(void **state)
 	assert_int_equal(s.stall_timeout, 60);
 	assert_int_equal(s.max_age, 0);
 	assert_true(s.max_rate > 0.000999 && s.max_rate < 0.001001);
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void
@@ -83,7 +86,7 @@ each_keyword_sets_its_value(void **state)
 	assert_true(s.max_rate > 0.9e-6 && s.max_rate < 1.1e-6);
 	assert_int_equal(s.timeout, 604800);
 	assert_int_equal(s.stall_timeout, 1);
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void
@@ -97,7 +100,7 @@ first_line_of_a_keyword_counts_and_all_are_checked(void **state)
 	mistake("MaxSize 5\nMaxSize x\n",
 	    PATH ":2: MaxSize needs a number of "
 		 "bytes, K, M, G or T after it");
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void
@@ -122,7 +125,7 @@ sizes_have_units_and_an_end(void **state)
 		mistake(format("MaxSize %s", bad[i]),
 		    PATH ":1: MaxSize needs "
 			 "a number of bytes, K, M, G or T after it");
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void
@@ -141,7 +144,7 @@ rates_and_seconds_have_bounds(void **state)
 	for (size_t i = 0; i < COUNT(bad_seconds); i++)
 		mistake(format("Timeout %s", bad_seconds[i]),
 		    PATH ":1: Timeout needs seconds, 1 to 604800");
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void
@@ -157,18 +160,18 @@ mistakes_name_the_line(void **state)
 	mistake("MaxAge 36501", PATH ":1: MaxAge needs days, 1 to 36500");
 	mistake("CAFile x", PATH ":1: CAFile needs an absolute path");
 	mistake("URL \"x", PATH ":1: unterminated quote");
-	update_settings_free(&s);
+	update_conf_free(&c);
 	assert_false(parse_bytes("URL x\nURL a\0b\n", 14));
 	assert_string_equal(why, PATH ":2: NUL byte");
 	/* A message does not repeat a value, which may be a password. */
 	mistake("CAFile secret", PATH ":1: CAFile needs an absolute path");
 	memset(large, '\n', UPDATE_SETTINGS_MAX_BYTES + 1);
-	update_settings_free(&s);
+	update_conf_free(&c);
 	assert_true(parse_bytes(large, UPDATE_SETTINGS_MAX_BYTES));
-	update_settings_free(&s);
+	update_conf_free(&c);
 	assert_false(parse_bytes(large, UPDATE_SETTINGS_MAX_BYTES + 1));
 	assert_string_equal(why, PATH ":1: file too large");
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void
@@ -181,7 +184,7 @@ parse_mutant(const uint8_t *p, size_t len, void *arg)
 		assert_true(s.timeout > 0 && s.stall_timeout > 0);
 		assert_non_null(s.identity);
 	}
-	update_settings_free(&s);
+	update_conf_free(&c);
 }
 
 static void

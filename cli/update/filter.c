@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* update/install: fetches a filter, verifies it, and installs it. */
+/* update/filter: fetches a filter, verifies it, and installs it. */
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "filter/filter.h"
 #include "update/update.h"
@@ -12,6 +14,7 @@
 /* A new filter with a smaller share of the old one's entries is refused. */
 #define ENTRIES_SHARE_MIN 0.5
 #define COMPARE_BYTES (256 * 1024)
+#define NAMESPACE "keyveto-filter"
 
 /* --- what is known ------------------------------------------------------ */
 
@@ -46,7 +49,7 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 
 /*
  * Judges a header before the rest is received. False after a message, or
- * without one if u->unwanted is set.
+ * without one if u->filter.unwanted is set.
  */
 static bool
 may_receive(const struct kv_pkbf_header *h, void *arg)
@@ -54,21 +57,29 @@ may_receive(const struct kv_pkbf_header *h, void *arg)
 	struct update *u = arg;
 	const struct update_installed *t = &u->installed;
 
-	if (!u->options.force && h->revision <= u->notes.unwanted &&
-	    h->revision > t->header.revision) {
-		u->unwanted = true;
+	if (!u->options->force && h->revision <= u->notes.unwanted &&
+	    h->revision > u->filter.header.revision) {
+		u->filter.unwanted = true;
 		return false;
 	}
-	if (u->options.force || !t->is_filter ||
-	    h->revision >= t->header.revision)
+	if (u->options->force || !t->is_good ||
+	    h->revision >= u->filter.header.revision)
 		return true;
-	progress_clear(&u->received.progress);
+	progress_clear(&u->progress);
 	cli_error("%s: is revision %" PRIu32
 		  ", older than the revision %" PRIu32
 		  " that is installed; somebody may want old keys to be "
 		  "accepted again. If it is right, use --force",
-	    u->source.from.shown, h->revision, t->header.revision);
+	    u->source.from.shown, h->revision, u->filter.header.revision);
 	return false;
+}
+
+/* Whether the next run can resume the part, by the notes. */
+static bool
+can_resume_part(const struct update *u)
+{
+	return u->notes.part_etag[0] != '\0' && u->notes.part_boot[0] != '\0' &&
+	    !u->options->dry_run;
 }
 
 /*
@@ -85,7 +96,7 @@ begin_part(const struct fetch *f, off_t at, void *arg)
 	struct update_notes *s = &u->notes;
 
 	u->keep_part = false;
-	if (!update_received_begin(&u->received, at))
+	if (!update_received_begin(&u->filter.received, at))
 		return false;
 	if (at == 0) {
 		update_notes_forget_part(s);
@@ -96,17 +107,16 @@ begin_part(const struct fetch *f, off_t at, void *arg)
 			update_notes_boot(s->part_boot);
 		}
 		/* If killed before this: a note without bytes, which is safe. */
-		if (!u->options.dry_run &&
+		if (!u->options->dry_run &&
 		    !update_notes_save(t->place.dir, t->place.name, s)) {
-			progress_clear(&u->received.progress);
+			progress_clear(&u->progress);
 			cli_error("%s: cannot write .%s.keyveto-update beside "
 				  "it: %s",
 			    t->path, t->place.name, strerror(errno));
 			return false;
 		}
 	}
-	u->keep_part = s->part_etag[0] != '\0' && s->part_boot[0] != '\0' &&
-	    !u->options.dry_run;
+	u->keep_part = can_resume_part(u);
 	return true;
 }
 
@@ -115,7 +125,7 @@ add_data(const void *p, size_t len, void *arg)
 {
 	struct update *u = arg;
 
-	if (update_received_add(&u->received, p, len))
+	if (update_received_add(&u->filter.received, p, len))
 		return true;
 	/* The same bytes would be refused again. */
 	u->keep_part = false;
@@ -137,19 +147,19 @@ receive_filter(struct update *u, struct fetch *f)
 		.begin = begin_part,
 		.data = add_data,
 		.arg = u,
-		.progress = &u->received.progress };
+		.progress = &u->progress };
 	/* Resume the part of an earlier run, if that is possible. */
 	update_notes_boot(boot);
-	if (u->received.len > 0 && boot[0] != '\0' &&
+	if (u->part.len > 0 && boot[0] != '\0' &&
 	    strcmp(s->part_boot, boot) == 0 &&
 	    strcmp(s->part_source, u->source.name) == 0 &&
 	    http_etag_is_strong(s->part_etag)) {
-		u->keep_part = !u->options.dry_run;
+		u->keep_part = !u->options->dry_run;
 		/* begin_part may change the notes. */
 		memcpy(part_etag, s->part_etag, sizeof(part_etag));
 		f->if_range = part_etag;
 		/* From the last byte: an empty range would be refused. */
-		f->from = u->received.len - 1;
+		f->from = u->part.len - 1;
 	}
 	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
 		return end;
@@ -163,66 +173,44 @@ receive_filter(struct update *u, struct fetch *f)
 	return FETCH_FAILED;
 }
 
-/* --- the signature ------------------------------------------------------ */
-
-struct memory {
-	const char *shown;
-	size_t len;
-	uint8_t bytes[SIGNATURE_MAX_BYTES];
-};
-
-static bool
-add_signature_data(const void *p, size_t len, void *arg)
-{
-	struct memory *m = arg;
-
-	if (len > sizeof(m->bytes) - m->len) {
-		cli_error("%s: too long for a signature; correct SignatureURL",
-		    m->shown);
-		return false;
-	}
-	memcpy(m->bytes + m->len, p, len);
-	m->len += len;
-	return true;
-}
-
-static bool
-check_signature(struct update *u)
-{
-	static struct memory m;
-	struct fetch f = { .place = &u->source.signature,
-		.limits = &u->source.limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
-		.data = add_signature_data,
-		.arg = &m,
-		.progress = &u->received.progress };
-
-	if (u->source.signers == -1)
-		return true;
-	m.shown = u->source.signature.shown;
-	if (fetch_run(&f) != FETCH_DONE) {
-		cli_error("%s: has no signature that could be checked, and "
-			  "AllowedSigners asks for one",
-		    u->source.from.shown);
-		return false;
-	}
-	/* If the signature is bad, the part must not be resumed. */
-	u->keep_part = false;
-	return signature_verify(u->received.fd, m.bytes, m.len,
-	    u->source.signers, u->source.settings.identity,
-	    u->source.signature.shown);
-}
-
 /* --- judging it --------------------------------------------------------- */
+
+/*
+ * Reads all of the filter that is open as fd. False after a message that says
+ * why it must not be used; shown is its name in messages.
+ */
+static bool
+judge_filter(const char *shown, int fd, double max_rate,
+    struct filter_facts *facts)
+{
+	struct kv_pkbf f;
+	char why[256];
+
+	if (!filter_adopt(shown, fd, &f) ||
+	    !filter_facts_read(shown, &f, facts))
+		return false;
+	if (!filter_facts_are_consistent(facts, why, sizeof(why)))
+		cli_error("%s: %s", shown, why);
+	else if (facts->set == 0)
+		cli_error("%s: no bit is set, so that no key would be listed; "
+			  "correct URL",
+		    shown);
+	else if (facts->rate_by_bits > max_rate)
+		cli_error("%s: would refuse %.3g of all keys by chance, which "
+			  "is more than MaxFalsePositives allows (%.3g); ask "
+			  "its publisher for a larger one",
+		    shown, facts->rate_by_bits, max_rate);
+	else
+		return true;
+	return false;
+}
 
 /* Whether installed and received are equal: 1, 0, -1 after a message. */
 static int
 compare_files(const struct update *u)
 {
 	static char a[COMPARE_BYTES], b[COMPARE_BYTES];
-	off_t size = u->received.len;
+	off_t size = u->part.len;
 
 	if (u->installed.st.st_size != size)
 		return 0;
@@ -233,8 +221,7 @@ compare_files(const struct update *u)
 
 		if (!cli_read_at(u->installed.path, u->installed.fd, a, len,
 			at) ||
-		    !cli_read_at(u->source.from.shown, u->received.fd, b,
-			len, at))
+		    !cli_read_at(u->source.from.shown, u->part.fd, b, len, at))
 			return -1;
 		if (memcmp(a, b, len) != 0)
 			return 0;
@@ -250,17 +237,17 @@ static enum update_outcome
 judge_by_installed(const struct update *u)
 {
 	const struct update_installed *t = &u->installed;
-	const struct kv_pkbf f = { .fd = t->fd, .header = t->header };
+	const struct kv_pkbf f = { .fd = t->fd, .header = u->filter.header };
 	const char *shown = u->source.from.shown;
 	struct filter_facts old;
 	int same;
 
-	if (!t->is_filter)
+	if (!t->is_good)
 		return UPDATE_REPLACED;
-	if (t->header.revision == u->fresh.header.revision) {
+	if (u->filter.header.revision == u->filter.fresh.header.revision) {
 		if ((same = compare_files(u)) != 0)
 			return same == 1 ? UPDATE_CURRENT : UPDATE_FAILED;
-		if (!u->options.force) {
+		if (!u->options->force) {
 			cli_error("%s: is revision %" PRIu32
 				  ", as the one that is installed, but differs "
 				  "from it. Either keys were added to that one "
@@ -268,11 +255,11 @@ judge_by_installed(const struct update *u)
 				  "filter of their own), or somebody changed "
 				  "it without a new revision. If it is right, "
 				  "use --force",
-			    shown, t->header.revision);
+			    shown, u->filter.header.revision);
 			return UPDATE_FAILED;
 		}
 	}
-	if (u->options.force)
+	if (u->options->force)
 		return UPDATE_REPLACED;
 	if (!filter_facts_read(t->path, &f, &old))
 		return UPDATE_FAILED;
@@ -281,12 +268,12 @@ judge_by_installed(const struct update *u)
 	 * cannot be estimated.
 	 */
 	if (old.set == old.bits ||
-	    u->fresh.entries >= ENTRIES_SHARE_MIN * old.entries)
+	    u->filter.fresh.entries >= ENTRIES_SHARE_MIN * old.entries)
 		return UPDATE_REPLACED;
 	cli_error("%s: its bits look like %.0f entries, those of the installed "
 		  "one like %.0f: most keys would be accepted again. If it is "
 		  "right, use --force",
-	    shown, u->fresh.entries, old.entries);
+	    shown, u->filter.fresh.entries, old.entries);
 	return UPDATE_FAILED;
 }
 
@@ -297,18 +284,18 @@ verify_and_install(struct update *u, const struct fetch *f)
 	const struct update_installed *t = &u->installed;
 	const char *shown = u->source.from.shown;
 	enum update_outcome outcome;
-	int fd = u->received.fd;
+	int fd = u->part.fd;
 	struct stat st;
 	bool ok;
 
-	if (!update_received_end(&u->received)) {
+	if (!update_received_end(&u->filter.received)) {
 		/* The server's file is the wrong size: nothing to resume. */
 		u->keep_part = false;
 		return UPDATE_FAILED;
 	}
-	if (!check_signature(u)) {
+	if (!update_signature_check(u, fd, NAMESPACE)) {
 		/* If a signature was good before, this one is only missing. */
-		if (!is_vouched_for(u) && t->is_filter && compare_files(u) == 1)
+		if (!is_vouched_for(u) && t->is_good && compare_files(u) == 1)
 			cli_error("%s: the installed filter is this same file: "
 				  "no good signature of it is known either; "
 				  "ask its publisher",
@@ -316,11 +303,11 @@ verify_and_install(struct update *u, const struct fetch *f)
 		return UPDATE_FAILED;
 	}
 	u->keep_part = false;
-	if (!update_installed_judge(shown, fd, u->source.settings.max_rate,
-		&u->fresh))
+	if (!judge_filter(shown, fd, u->source.settings.max_rate,
+		&u->filter.fresh))
 		return UPDATE_FAILED;
 	outcome = judge_by_installed(u);
-	if (outcome == UPDATE_CURRENT && !u->options.dry_run)
+	if (outcome == UPDATE_CURRENT && !u->options->dry_run)
 		note_installed(u, f, &t->st);
 	if (outcome != UPDATE_REPLACED)
 		return outcome;
@@ -328,43 +315,178 @@ verify_and_install(struct update *u, const struct fetch *f)
 		cli_error("%s: interrupted", shown);
 		return UPDATE_FAILED;
 	}
-	if (u->options.dry_run)
+	if (u->options->dry_run)
 		return UPDATE_REPLACED;
 	if (fstat(fd, &st) == -1) {
 		cli_error("%s: %s", t->path, strerror(errno));
 		return UPDATE_FAILED;
 	}
 	/* From here on the handlers of host/replace end this on a signal. */
-	u->received.fd = -1;
-	ok = update_installed_replace(t, fd, u->received.name, &u->replaced);
+	u->part.fd = -1;
+	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
 	if (u->replaced)
 		note_installed(u, f, &st);
 	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
 }
 
-enum update_outcome
-update_install(struct update *u)
+static enum update_outcome
+install_filter(struct update *u)
 {
 	struct update_notes *s = &u->notes;
 	struct fetch f;
 
+	/* It is installed again, or there is no filter to prefer to it. */
+	if (!u->installed.is_good || s->unwanted <= u->filter.header.revision)
+		s->unwanted = -1;
 	/* The ETag is of another URL, or all must be fetched again. */
-	if (u->options.force || strcmp(s->source, u->source.name) != 0 ||
+	if (u->options->force || strcmp(s->source, u->source.name) != 0 ||
 	    !is_vouched_for(u))
 		s->etag[0] = s->last_modified[0] = '\0';
-	u->received.shown = u->source.from.shown;
-	u->received.max_bytes = u->source.settings.max_bytes;
-	u->received.judge = may_receive;
-	u->received.arg = u;
+	u->filter.received.part = &u->part;
+	u->filter.received.progress = &u->progress;
+	u->filter.received.shown = u->source.from.shown;
+	u->filter.received.max_bytes = u->source.settings.max_bytes;
+	u->filter.received.judge = may_receive;
+	u->filter.received.arg = u;
 	switch (receive_filter(u, &f)) {
 	case FETCH_DONE:
 		return verify_and_install(u, &f);
 	case FETCH_NOT_MODIFIED:
 		break;
 	default:
-		if (!u->unwanted)
+		if (!u->filter.unwanted)
 			return UPDATE_FAILED;
 	}
 	u->keep_part = false;
 	return UPDATE_CURRENT;
 }
+
+/* --- what is installed -------------------------------------------------- */
+
+/*
+ * Whether a file that is not a valid filter, for the reason r, may be replaced.
+ * A damaged filter, which begins like one, is replaced without --force. Any
+ * other file was probably named by mistake. False after a message.
+ */
+static bool
+may_replace_damaged(struct update_installed *t, enum kv_err r, bool force)
+{
+	uint8_t raw[KV_PKBF_HEADER_BYTES] = { 0 };
+	struct kv_pkbf_header h;
+
+	t->is_other = pread(t->fd, raw, sizeof(raw), 0) <= 0 ||
+	    kv_pkbf_header_decode(raw, &h) == KV_ERR_FILTER_MARKER;
+	if (!t->is_other || force) {
+		cli_error("warning: %s: what is installed is no good filter: "
+			  "%s",
+		    t->path, kv_strerror(r));
+		return true;
+	}
+	cli_error(
+	    "%s: is not a filter, and stays as it is; name the filter, "
+	    "or give --force to keep this file beside it under another name",
+	    t->path);
+	return false;
+}
+
+static bool
+read_installed(struct update *u)
+{
+	struct update_installed *t = &u->installed;
+	struct kv_pkbf f;
+	enum kv_err r;
+
+	if (t->fd == -1)
+		return true;
+	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_ERR_SYSTEM)
+		return cli_failed(t->path, "cannot be read");
+	if (r != KV_OK)
+		return may_replace_damaged(t, r, u->options->force);
+	t->is_good = true;
+	u->filter.header = f.header;
+	return true;
+}
+
+static void
+describe_installed(const struct update *u, char *text, size_t cap)
+{
+	snprintf(text, cap, "revision %" PRIu32, u->filter.header.revision);
+}
+
+static bool
+find_time(const struct update *u, uint64_t *timep)
+{
+	*timep = u->filter.header.time;
+	return true;
+}
+
+/* --- going back --------------------------------------------------------- */
+
+static bool
+read_previous(struct update *u, int fd)
+{
+	return judge_filter(u->installed.place.previous_name, fd,
+	    u->source.settings.max_rate, &u->filter.fresh);
+}
+
+/*
+ * Notes that the installed revision is rolled back, so that the next update does
+ * not bring it back. Its ETag is kept, to learn when the server has another one.
+ * If the previous filter has the later revision, the ETag is forgotten: it is
+ * the older one's.
+ */
+static void
+note_rollback(struct update *u)
+{
+	const struct kv_pkbf_header *h = &u->filter.header;
+	struct update_notes *s = &u->notes;
+
+	if (!u->installed.is_good ||
+	    h->revision <= u->filter.fresh.header.revision)
+		update_notes_forget_installed(s);
+	else if (s->unwanted < h->revision)
+		s->unwanted = h->revision;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+static void
+print_outcome(const struct update *u, enum update_outcome outcome)
+{
+	const struct filter_facts *f = &u->filter.fresh;
+	uint32_t revision = u->filter.header.revision;
+	const char *verb;
+
+	if (outcome == UPDATE_CURRENT && u->notes.unwanted > revision) {
+		printf(": stays at revision %" PRIu32 ": revision %" PRId64
+		       " was rolled back, and only a later one is installed "
+		       "(or that one, by --force)\n",
+		    revision, u->notes.unwanted);
+		return;
+	}
+	if (outcome == UPDATE_CURRENT) {
+		printf(": already current, revision %" PRIu32 "\n", revision);
+		return;
+	}
+	verb = update_verb(u);
+	printf(": %s, revision ", verb);
+	if (u->installed.is_good)
+		printf("%" PRIu32 " -> ", revision);
+	printf("%" PRIu32 ", %" PRIu32 " %s, %.3g%% of the bits set, false "
+	       "positives %.3g\n",
+	    f->header.revision, f->header.entries,
+	    cli_plural(f->header.entries, "entry", "entries"), f->share * 100,
+	    f->rate_by_bits);
+}
+
+const struct update_kind update_filter_kind = {
+	.what = "filter",
+	.time_name = "its header's time",
+	.read_installed = read_installed,
+	.describe_installed = describe_installed,
+	.find_time = find_time,
+	.install = install_filter,
+	.read_previous = read_previous,
+	.note_rollback = note_rollback,
+	.print_outcome = print_outcome,
+};
