@@ -29,6 +29,8 @@ struct update_notes {
 	int64_t size, mtime, mtime_ns;
 	/* The latest revision that was rolled back; -1: none. */
 	int64_t unwanted;
+	/* The SHA-256 of the exact list that was rolled back; "": none. */
+	char unwanted_list[UPDATE_DIGEST_CHARS];
 	/*
 	 * The ETag of what was received in part, or "", its URL, and the boot
 	 * in which it was received: after a crash it may have holes.

@@ -24,7 +24,9 @@ enum kind {
 	SECONDS,
 	DAYS,
 	SIZE,
-	RATE
+	RATE,
+	FORMAT,
+	SWITCH
 };
 
 static bool
@@ -54,10 +56,27 @@ read_size(const char *text, uint64_t *bytesp)
 	return true;
 }
 
+/* Sets *value to the index of text among the words; false for another word. */
+static bool
+read_word(const char *text, const char *const *word, size_t n,
+    unsigned int *value)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcasecmp(text, word[i]) == 0) {
+			*value = (unsigned int)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Sets the value, whose type follows from kind. */
 static bool
 read_value(enum kind kind, const char *text, void *value)
 {
+	static const char *const formats[] = { "pkbf", "badkeys" };
+	static const char *const switches[] = { "no", "yes" };
+	unsigned int index;
 	double rate;
 	char *end;
 
@@ -77,6 +96,16 @@ read_value(enum kind kind, const char *text, void *value)
 		return cli_read_number(text, 1, AGE_MAX, value);
 	case SIZE:
 		return read_size(text, value);
+	case FORMAT:
+		if (!read_word(text, formats, 2, &index))
+			return false;
+		*(enum update_format *)value = (enum update_format)index;
+		return true;
+	case SWITCH:
+		if (!read_word(text, switches, 2, &index))
+			return false;
+		*(bool *)value = index == 1;
+		return true;
 	case RATE:
 		break;
 	}
@@ -100,7 +129,9 @@ static const struct keyword {
 } keywords[] = {
 	{ "AllowedSigners", PATH, "an absolute path", AT(allowed_signers) },
 	{ "CAFile", PATH, "an absolute path", AT(ca_file) },
+	{ "Format", FORMAT, "pkbf or badkeys", AT(format) },
 	{ "Identity", TEXT, "a name", AT(identity) },
+	{ "Lookup", SWITCH, "yes or no", AT(lookup) },
 	{ "MaxAge", DAYS, "days, 1 to 36500", AT(max_age) },
 	{ "MaxFalsePositives", RATE, "a number between 0 and 1", AT(max_rate) },
 	{ "MaxSize", SIZE, "a number of bytes, K, M, G or T after it",
@@ -144,11 +175,16 @@ static void
 begin_source(const struct update_settings *top, const char *name,
     struct update_settings *s)
 {
+	const bool badkeys = strcmp(name, UPDATE_BADKEYS_NAME) == 0;
+
 	*s = *top;
 	s->name = name;
-	s->url = s->target = NULL;
+	s->format = badkeys ? UPDATE_FORMAT_BADKEYS : UPDATE_FORMAT_PKBF;
+	s->url = badkeys ? UPDATE_BADKEYS_URL : NULL;
+	s->target = badkeys ? UPDATE_BADKEYS_TARGET : NULL;
 	s->signature_url = s->allowed_signers = NULL;
 	s->identity = "keyveto";
+	s->lookup = false;
 }
 
 static bool
@@ -185,6 +221,8 @@ parse_line(struct parser *ps, char *line)
 		const char *text;
 		uint64_t number;
 		double rate;
+		enum update_format format;
+		bool on;
 	} spare;
 	char *word[KV_WORDS_MAX];
 	const char *why = NULL;
@@ -307,7 +345,9 @@ update_conf_find(const struct update_conf *c, const char *name,
 		found = strcmp(c->source[i].name, name) == 0;
 		*s = c->source[i];
 	}
+	if (!found && (found = strcmp(name, UPDATE_BADKEYS_NAME) == 0))
+		begin_source(&c->source[0], UPDATE_BADKEYS_NAME, s);
 	if (s->max_bytes == 0)
-		s->max_bytes = 4 * GIB;
+		s->max_bytes = s->format == UPDATE_FORMAT_PKBF ? 4 * GIB : GIB;
 	return found;
 }

@@ -20,15 +20,28 @@
 #define UPDATE_SOURCES_MAX 32
 #define UPDATE_SOURCE_NAME_MAX 63
 
+/* The source that needs no settings. */
+#define UPDATE_BADKEYS_NAME "badkeys"
+#define UPDATE_BADKEYS_URL "https://update.badkeys.info/v0/badkeysdata.json"
+#define UPDATE_BADKEYS_TARGET KV_STATEDIR "/badkeys.dat"
+
+/* What the URL of a source leads to. */
+enum update_format {
+	UPDATE_FORMAT_PKBF = 0, /* a filter */
+	UPDATE_FORMAT_BADKEYS,	/* the manifest of an exact list */
+};
+
 /* One source. Strings are constants, or the settings'. NULL: not set. */
 struct update_settings {
 	/* These hold for this source only. */
 	const char *name; /* "": it has none */
+	enum update_format format;
 	const char *url;
 	const char *target; /* a path */
 	const char *signature_url;
 	const char *allowed_signers; /* a path */
 	const char *identity;
+	bool lookup;
 	/* These hold in sections, too. */
 	const char *ca_file; /* a path */
 	const char *proxy;   /* "": none, whatever the environment says */
@@ -59,7 +72,10 @@ bool update_conf_parse(const char *text, size_t len, const char *path,
 
 void update_conf_free(struct update_conf *c);
 
-/* Sets s to the source called name ("": the one without a name), if there is. */
+/*
+ * Sets s to the source called name ("": the one without a name). The source
+ * badkeys is there even if the file has no such section. False if there is none.
+ */
 bool update_conf_find(const struct update_conf *c, const char *name,
     struct update_settings *s);
 

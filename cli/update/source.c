@@ -114,9 +114,16 @@ find_filter(struct update_source *s, const struct update_options *o)
 static const char *
 find_target(struct update_source *s, const struct update_options *o)
 {
+	const bool is_list = s->settings.format == UPDATE_FORMAT_BADKEYS;
 	const char *target = s->settings.target;
 
-	if (s->settings.name[0] == '\0')
+	if (is_list && o->judge.n_blocklists > 0)
+		target = o->judge.blocklist[0];
+	if (is_list ? o->judge.n_filters > 0 : o->judge.n_blocklists > 0)
+		cli_error("source %s is of %s: name it with %s",
+		    s->settings.name, is_list ? "an exact list" : "a filter",
+		    is_list ? "--blocklist" : "--filter");
+	else if (!is_list && s->settings.name[0] == '\0')
 		return find_filter(s, o);
 	else if (target == NULL && o->judge.n_filters == 0)
 		cli_error("Source %s in %s needs a Target: the file to replace",
@@ -146,7 +153,8 @@ find_places(struct update_source *s, const struct update_options *o)
 			    s->settings.name, update_source_conf_path(o));
 		else
 			cli_error("no URL to fetch a filter from: give one, or "
-				  "set URL in %s",
+				  "set URL in %s, or fetch the free list with "
+				  "--source " UPDATE_BADKEYS_NAME,
 			    update_source_conf_path(o));
 		return false;
 	}

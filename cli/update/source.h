@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/source: where a new filter comes from, who must have signed it,
+ * update/source: where a new filter or list comes from, who must have signed it,
  * and what the settings allow.
  */
 #ifndef CLI_UPDATE_SOURCE_H
@@ -18,7 +18,7 @@ struct update_options {
 	const char *source[UPDATE_SOURCES_MAX]; /* NULL: all */
 	size_t n_sources;
 	const char *url; /* NULL: that of the settings */
-	int force, dry_run, quiet, rollback;
+	int force, dry_run, quiet, rollback, lookup;
 };
 
 struct update_source {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto update: replaces filters by newer ones of their publishers. */
+/* keyveto update: replaces filters and lists by newer ones of their publishers. */
 #include "update/update.h"
 
 #include <sys/stat.h>
@@ -143,6 +143,42 @@ is_recent(const struct update *u)
 	return false;
 }
 
+/*
+ * Prints a note if no login will consult the new file, because keyveto.conf does
+ * not name it.
+ */
+static void
+note_if_unused(struct update *u)
+{
+	const char *path = update_source_config_path(u->options);
+	const bool is_list = u->kind == &update_list_kind;
+	struct kv_config *c = &u->source.config;
+	char why[KV_CONFIG_WHY_BYTES];
+	const char *const *named;
+	size_t n;
+	int fd;
+
+	if (path != NULL) {
+		kv_config_free(c);
+		if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
+			return;
+		if (kv_config_read(fd, path, c, why) != KV_OK) {
+			close(fd);
+			return;
+		}
+		close(fd);
+	}
+	named = is_list ? c->blocklist : c->filter;
+	n = is_list ? c->n_blocklists : c->n_filters;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(named[i], u->installed.path) == 0)
+			return;
+	cli_error("note: no login consults %s yet: add the line \"%s %s\" to "
+		  "%s, with keyveto config edit",
+	    u->installed.path, is_list ? "Blocklist" : "Filter",
+	    u->installed.path, path != NULL ? path : KV_CONFIG_PATH);
+}
+
 /* Fetches or rolls back the file of u, whose source is open. */
 static enum update_outcome
 update_file(struct update *u, const char *path)
@@ -150,7 +186,9 @@ update_file(struct update *u, const char *path)
 	struct update_installed *t = &u->installed;
 	enum update_outcome outcome;
 
-	u->kind = &update_filter_kind;
+	u->kind = u->source.settings.format == UPDATE_FORMAT_BADKEYS ?
+	    &update_list_kind :
+	    &update_filter_kind;
 	u->part.fd = -1;
 	if (!update_installed_open(t, path) || !u->kind->read_installed(u))
 		return UPDATE_FAILED;
@@ -173,6 +211,8 @@ update_file(struct update *u, const char *path)
 		outcome = UPDATE_FAILED;
 	if (u->replaced)
 		cli_warn_if_distrusted(t->path);
+	if (u->replaced && !u->options->quiet && u->kind == &update_list_kind)
+		note_if_unused(u);
 	if (outcome != UPDATE_FAILED && !u->options->rollback &&
 	    u->kind->complete != NULL) {
 		/* The handlers are those of host/replace now. */
@@ -202,6 +242,8 @@ update_one(const struct update_settings *settings,
 		outcome = update_file(u, path);
 	update_installed_close(&u->installed);
 	update_source_close(&u->source);
+	manifest_free(&u->list.manifest);
+	free(u->list.text.bytes);
 	free(u);
 	return outcome;
 }
@@ -253,6 +295,7 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		CLI_JUDGE_LONGOPTS,
 		{ "settings", required_argument, NULL, SETTINGS },
 		{ "source", required_argument, NULL, SOURCE },
+		{ "lookup", no_argument, &o->lookup, true },
 		{ "force", no_argument, &o->force, true },
 		{ "dry-run", no_argument, &o->dry_run, true },
 		{ "quiet", no_argument, &o->quiet, true },
@@ -275,7 +318,8 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 				return CLI_UNCHECKED;
 			}
 			o->source[o->n_sources++] = optarg;
-		} else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER) {
+		} else if (opt == CLI_OPT_CONFIG || opt == CLI_OPT_FILTER ||
+		    opt == CLI_OPT_BLOCKLIST) {
 			if (!cli_judge_option(&o->judge, opt, optarg))
 				return CLI_UNCHECKED;
 		} else if (opt != 0)
@@ -287,11 +331,18 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		mistake = "give one URL";
 	else if (o->judge.n_filters > 1)
 		mistake = "give one filter";
+	else if (o->judge.n_blocklists > 1)
+		mistake = "give one list";
+	else if (o->judge.n_filters > 0 && o->judge.n_blocklists > 0)
+		mistake = "give --filter or --blocklist, not both";
+	else if (o->judge.n_blocklists > 0 && o->n_sources == 0)
+		mistake = "--blocklist needs --source NAME";
 	else if (o->n_sources > 1 &&
-	    (o->url != NULL || o->judge.n_filters > 0))
+	    (o->url != NULL || o->judge.n_filters > 0 ||
+		o->judge.n_blocklists > 0))
 		mistake = "a URL or a file goes with one --source only";
-	else if (o->rollback && (o->url != NULL || o->force))
-		mistake = "--rollback takes no URL and no --force";
+	else if (o->rollback && (o->url != NULL || o->force || o->lookup))
+		mistake = "--rollback takes no URL, no --force and no --lookup";
 	if (mistake != NULL) {
 		cli_error("%s", mistake);
 		return cli_usage_error(cmd);
@@ -312,18 +363,22 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_update = {
 	.name = "update",
-	.synopsis = "[--source NAME]... [--force] [--dry-run] "
+	.synopsis = "[--source NAME]... [--lookup] [--force] [--dry-run] "
 		    "[--quiet] [--settings FILE] [--config FILE] "
-		    "[--filter FILE] [URL | --rollback]",
-	.help = "Fetch newer filters, verify and install them",
+		    "[--filter FILE | --blocklist FILE] [URL | --rollback]",
+	.help = "Fetch newer filters and exact lists, verify and install them",
 	.details =
-	    "Without --source, all sources of the settings. URL is "
-	    "https://..., or the path\nof a file. The default is URL of the "
-	    "settings.\n\n"
+	    "Without --source, all sources of the settings. The source " UPDATE_BADKEYS_NAME
+	    " is the free\nlist of the project badkeys, and needs no "
+	    "settings. URL is https://..., or the path\nof a file. The default "
+	    "is URL of the settings.\n\n"
 	    "  --source NAME    only this source; may repeat\n"
+	    "  --lookup         of an exact list, fetch the file that says "
+	    "where the private\n"
+	    "                   halves lie, too\n"
 	    "  --force          accept an older one, or one with far fewer "
 	    "entries; replace a\n"
-	    "                   file that is not a filter\n"
+	    "                   file that is not a filter or list\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
 	    "  --quiet          print only errors\n"
 	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
@@ -331,6 +386,7 @@ const struct cli_command cli_update = {
 	    "  --config FILE    update the first filter that FILE names\n"
 	    "                   (default " KV_CONFIG_PATH ")\n"
 	    "  --filter FILE    update FILE instead\n"
+	    "  --blocklist FILE the same for an exact list, with --source\n"
 	    "  --rollback       exchange the file and the one before it\n\n"
 	    "Exit status: 0 if all files were replaced or are current, else 2. "
 	    "After a failure\nthe installed file is unchanged.\n",

@@ -9,10 +9,13 @@
 
 #include "filter/facts.h"
 #include "update/installed.h"
+#include "update/manifest.h"
 #include "update/notes.h"
 #include "update/part.h"
 #include "update/received.h"
+#include "update/records.h"
 #include "update/source.h"
+#include "update/sources.h"
 
 /* The result. The zero value is failure. */
 enum update_outcome {
@@ -23,7 +26,7 @@ enum update_outcome {
 
 struct update;
 
-/* What differs between kinds of files, of which filters are one. */
+/* What differs between filters and exact lists. */
 struct update_kind {
 	const char *what;      /* "filter" */
 	const char *time_name; /* where its time comes from, for messages */
@@ -58,7 +61,7 @@ struct update_kind {
 	    enum update_outcome outcome);
 };
 
-extern const struct update_kind update_filter_kind;
+extern const struct update_kind update_filter_kind, update_list_kind;
 
 /* A filter. */
 struct update_filter {
@@ -66,6 +69,17 @@ struct update_filter {
 	struct update_received received;
 	bool unwanted;		   /* the server's one was rolled back */
 	struct filter_facts fresh; /* the new one, if UPDATE_REPLACED */
+};
+
+/* An exact list. */
+struct update_list {
+	struct update_records old;   /* the installed one */
+	struct update_sources known; /* what is known of that one */
+	struct fetch_memory text;    /* of the manifest */
+	struct manifest manifest;
+	struct update_records fresh; /* the new one, if UPDATE_REPLACED */
+	int64_t fresh_time;	     /* -1: not known */
+	bool unwanted;		     /* the server's one was rolled back */
 };
 
 struct update {
@@ -79,6 +93,7 @@ struct update {
 	bool keep_part; /* the next run can resume it */
 	bool replaced;	/* the new one is in place */
 	struct update_filter filter;
+	struct update_list list;
 };
 
 /* "updated", or whatever was done to the file: for print_outcome. */

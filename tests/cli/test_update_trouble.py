@@ -42,7 +42,8 @@ def test_a_mistake_in_the_settings_is_reported(place):
     equal(result.problems, [f"{place.settings}:1: file too large"])
     place.settings.write_bytes(b"")
     result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
-    equal(result.problems, [f"no URL to fetch a filter from: give one, or set URL in {place.settings}"])
+    equal(result.problems, [f"no URL to fetch a filter from: give one, or set URL in {place.settings}, or fetch "
+                            "the free list with --source badkeys"])
     place.settings.unlink()
     result = run("update", "--settings", place.settings, "--filter", place.target, status=2)
     equal(result.problems, [f"{place.settings}: No such file or directory"])
@@ -91,6 +92,19 @@ def test_a_file_in_the_place_of_the_part_is_not_used(place):
     place.part.mkdir()
     equal(place.run("--force", status=2).problems[0],
           f"{place.target}: cannot make .filter.pkbf.keyveto-part beside it: Is a directory")
+
+
+@pytest.mark.serves(body=large())
+def test_a_file_system_without_modes_ends_the_run(place, scratch):
+    """On one such as vfat no file is ever its owner's alone."""
+    source, shim = scratch / "shim.c", scratch / "shim.so"
+    source.write_text("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <sys/stat.h>\n"
+                      "int fstat(int fd, struct stat *st) {\n"
+                      "  int (*next)(int, struct stat *) = dlsym(RTLD_NEXT, \"fstat\"), result = next(fd, st);\n"
+                      "  st->st_mode |= 055;\n  return result;\n}\n", encoding="ascii")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source], check=True)
+    run = place.run(status=2, env={**os.environ, "LD_PRELOAD": str(shim), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    contains(run.problems[0], f"{place.target}: .filter.pkbf.keyveto-part beside it is never a file of this user alone")
 
 
 def test_damaged_or_forged_notes_do_no_harm(place):

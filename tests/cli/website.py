@@ -108,11 +108,13 @@ class Page:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_GET(self):
         site = self.server.site
         site.requests.append(self)
-        page = site.pages.get(self.path)
+        site.paths.append(self.path)
+        page = site.pages.get(self.path, site.missing)
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             if page is None:
                 self.send_error(404)
@@ -132,11 +134,15 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Site:
-    """A running server. .pages has each Page by its path, .requests the requests in their order."""
+    """A running server.
 
-    def __init__(self, certificate=None):
-        self.pages, self.requests = {}, []
-        self.server = Server(("127.0.0.1", 0), Handler)
+    .pages has each Page by its path; .missing is the Page of all other paths, and without one they are 404. .requests
+    has the requests in their order. A connection has one request object, so .paths has the path of each.
+    """
+
+    def __init__(self, certificate=None, port=0):
+        self.pages, self.requests, self.paths, self.missing = {}, [], [], None
+        self.server = Server(("127.0.0.1", port), Handler)
         self.server.site = self
         self.scheme = "http"
         if certificate:

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * update/list: fetches an exact list that a manifest of badkeys names, verifies
+ * it, and installs it.
+ */
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/io.h"
+#include "update/unxz.h"
+#include "update/update.h"
+#include "why/lookup.h"
+
+#define NAMESPACE "keyveto-list"
+/* A new list with a smaller share of the old one's records is refused. */
+#define RECORDS_SHARE_MIN 0.5
+#define SECONDS_A_DAY 86400
+
+/* --- what is installed -------------------------------------------------- */
+
+/*
+ * A list has no header, so a file that is no list is a damaged one only if an
+ * update has installed a list there: it wrote the file with the sources then.
+ */
+static bool
+read_installed(struct update *u)
+{
+	struct update_installed *t = &u->installed;
+	struct update_list *l = &u->list;
+
+	update_sources_read(t->path, &l->known);
+	l->fresh_time = -1;
+	if (t->fd == -1)
+		return true;
+	t->is_good = update_records_read(&l->old, t->fd);
+	if (!t->is_good && l->old.sha256[0] == '\0') {
+		cli_error("%s: cannot be read: %s", t->path, l->old.why);
+		return false;
+	}
+	/* What is known is about another file. */
+	if (strcmp(l->known.sha256, l->old.sha256) != 0)
+		l->known.time = -1;
+	if (t->is_good)
+		return true;
+	t->is_other = l->known.sha256[0] == '\0';
+	if (!t->is_other || u->options->force) {
+		cli_error("warning: %s: what is installed is no good list: %s",
+		    t->path, l->old.why);
+		return true;
+	}
+	cli_error("%s: is not an exact list (%s), and stays as it is; name the "
+		  "list, or give --force to keep this file beside it under "
+		  "another name",
+	    t->path, l->old.why);
+	return false;
+}
+
+/* " of 2026-11-20", or "" without a date. */
+static const char *
+of_date(int64_t time, char text[static UPDATE_DATE_BYTES + 4])
+{
+	char date[UPDATE_DATE_BYTES];
+
+	text[0] = '\0';
+	if (time >= 0) {
+		update_sources_date(time, date);
+		snprintf(text, UPDATE_DATE_BYTES + 4, " of %.10s", date);
+	}
+	return text;
+}
+
+static void
+describe_installed(const struct update *u, char *text, size_t cap)
+{
+	char date[UPDATE_DATE_BYTES + 4];
+
+	snprintf(text, cap, "%" PRIu64 " %s%s", u->list.old.n,
+	    cli_plural(u->list.old.n, "record", "records"),
+	    of_date(u->list.known.time, date));
+}
+
+static bool
+find_time(const struct update *u, uint64_t *timep)
+{
+	const int64_t time = u->list.known.time;
+
+	*timep = time > 0 ? (uint64_t)time : 0;
+	return time >= 0;
+}
+
+/* --- the manifest ------------------------------------------------------- */
+
+/* Whether the manifest has a good signature, or none is needed. */
+static bool
+check_signature(struct update *u)
+{
+	const struct fetch_memory *text = &u->list.text;
+	bool ok = u->source.signers == -1;
+	int fd;
+
+	if (ok)
+		return true;
+	fd = memfd_create("manifest", MFD_CLOEXEC);
+	if (fd == -1 || !io_write(fd, text->bytes, text->len))
+		cli_error("%s: %s", u->source.from.shown, strerror(errno));
+	else
+		ok = update_signature_check(u, fd, NAMESPACE);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
+/* Prints what the publisher says of the format, and what was left out. */
+static void
+report_manifest(const struct update *u)
+{
+	const struct manifest *m = &u->list.manifest;
+	const char *shown = u->source.from.shown;
+
+	if (m->deprecated)
+		cli_error(
+		    "warning: %s: its publisher will no longer serve this "
+		    "format%s%.500s; install a newer keyveto",
+		    shown, m->deprecated_text != NULL ? ": " : "",
+		    m->deprecated_text != NULL ? m->deprecated_text : "");
+	if (m->left_out > 0)
+		cli_error("warning: %s: %zu of its sources %s no id from 0 to "
+			  "255, or no name that can be used; they are shown by "
+			  "their ids",
+		    shown, m->left_out, cli_plural(m->left_out, "has", "have"));
+}
+
+/* Fetches and parses the manifest. False after a message. */
+static bool
+fetch_manifest(struct update *u)
+{
+	const char *shown = u->source.from.shown;
+	struct manifest *m = &u->list.manifest;
+	const int64_t now = (int64_t)time(NULL);
+	char why[MANIFEST_WHY_BYTES];
+	bool ok;
+
+	if (!fetch_to_memory(&u->source.from, &u->source.limits, &u->progress,
+		MANIFEST_MAX_BYTES,
+		"longer than 1 MiB: not a manifest of badkeys; correct URL",
+		&u->list.text) ||
+	    !check_signature(u))
+		return false;
+	ok = manifest_parse(u->list.text.bytes, u->list.text.len, m, why);
+	report_manifest(u);
+	if (!ok)
+		cli_error("%s: %s", shown, why);
+	else if (m->time > now + SECONDS_A_DAY && !u->options->force) {
+		cli_error("%s: its date is in the future; compare the clock of "
+			  "this machine with its publisher's. If it is right, "
+			  "use --force",
+		    shown);
+		ok = false;
+	}
+	return ok;
+}
+
+/*
+ * Compares the manifest with what is installed. UPDATE_REPLACED if the list that
+ * it names is to be fetched, UPDATE_FAILED after a message.
+ */
+static enum update_outcome
+judge_manifest(struct update *u)
+{
+	struct update_list *l = &u->list;
+	const struct manifest *m = &l->manifest;
+	const struct update_installed *t = &u->installed;
+	char date[UPDATE_DATE_BYTES + 4], known[UPDATE_DATE_BYTES + 4];
+	const bool older = m->time < l->known.time;
+
+	if (t->is_good && strcmp(m->blocklist_sha256, l->old.sha256) == 0) {
+		if (!older)
+			l->known.time = m->time;
+		return UPDATE_CURRENT;
+	}
+	if (u->options->force)
+		return UPDATE_REPLACED;
+	if (t->is_good && older) {
+		cli_error("%s: its list is%s, older than the one%s that is "
+			  "installed; somebody may want old keys to be "
+			  "accepted again. If it is right, use --force",
+		    u->source.from.shown, of_date(m->time, date),
+		    of_date(l->known.time, known));
+		return UPDATE_FAILED;
+	}
+	l->unwanted = t->is_good &&
+	    strcmp(u->notes.unwanted_list, m->blocklist_sha256) == 0;
+	return l->unwanted ? UPDATE_CURRENT : UPDATE_REPLACED;
+}
+
+/* --- receiving ---------------------------------------------------------- */
+
+/* A file that is unpacked into a part while it is fetched. */
+struct receiving {
+	struct update *u;
+	struct fetch_place from;
+	struct unxz xz;
+	struct update_part *part;
+	/* Checks the records, or only the hash. */
+	struct update_records *records;
+	SHA2_CTX sha;
+	uint64_t packed;
+};
+
+static bool
+is_too_large(struct receiving *r, uint64_t bytes, const char *what)
+{
+	const uint64_t max = r->u->source.settings.max_bytes;
+
+	if (bytes <= max)
+		return false;
+	progress_clear(&r->u->progress);
+	cli_error("%s: has more than %" PRIu64 " bytes%s, which is more than "
+		  "MaxSize allows; if that is right, raise MaxSize",
+	    r->from.shown, max, what);
+	return true;
+}
+
+/* Takes what is unpacked. */
+static bool
+add_unpacked(const void *p, size_t len, void *arg)
+{
+	struct receiving *r = arg;
+
+	if (is_too_large(r, (uint64_t)r->part->len + len, " when unpacked"))
+		return false;
+	if (r->u->source.limits.stopped()) {
+		progress_clear(&r->u->progress);
+		cli_error("%s: interrupted", r->from.shown);
+		return false;
+	}
+	if (r->records == NULL)
+		SHA256Update(&r->sha, p, len);
+	else if (!update_records_add(r->records, p, len)) {
+		progress_clear(&r->u->progress);
+		cli_error("%s: %s: damaged, or not an exact list; ask its "
+			  "publisher",
+		    r->from.shown, r->records->why);
+		return false;
+	}
+	if (update_part_append(r->part, p, len))
+		return true;
+	progress_clear(&r->u->progress);
+	cli_error("%s: cannot be written beside %s: %s", r->from.shown,
+	    r->part->path, strerror(errno));
+	return false;
+}
+
+/* Prints why it cannot be unpacked, unless add_unpacked printed why. */
+static bool
+report_unpack(const struct receiving *r, bool ok)
+{
+	if (!ok && r->xz.why != NULL) {
+		progress_clear(&r->u->progress);
+		cli_error("%s: %s", r->from.shown, r->xz.why);
+	}
+	return ok;
+}
+
+static bool
+add_packed(const void *p, size_t len, void *arg)
+{
+	struct receiving *r = arg;
+
+	r->packed += len;
+	progress_add(&r->u->progress, len);
+	return !is_too_large(r, r->packed, "") &&
+	    report_unpack(r, unxz_add(&r->xz, p, len));
+}
+
+/*
+ * Fetches what url of the manifest names, and unpacks it into the part. records
+ * may be NULL. False after a message, also if its SHA-256 is another.
+ */
+static bool
+receive(struct update *u, const char *url, const char *sha256,
+    struct update_records *records, struct update_part *part)
+{
+	/* Only badkeys' own manifest leads to other hosts. */
+	const bool other_hosts = strcmp(u->source.from.where,
+				     UPDATE_BADKEYS_URL) == 0;
+	struct receiving r = { .u = u, .part = part, .records = records };
+	char digest[2 * KV_SHA256_BYTES + 1];
+	struct fetch f = {
+		.place = &r.from,
+		.limits = &u->source.limits,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.if_range = "",
+		.data = add_packed,
+		.arg = &r,
+		.progress = &u->progress,
+	};
+	bool ok;
+
+	if (records != NULL)
+		update_records_begin(records);
+	SHA256Init(&r.sha);
+	unxz_begin(&r.xz, add_unpacked, &r);
+	ok = fetch_place_resolve(&u->source.from, url, other_hosts, &r.from) &&
+	    update_part_cut(part, 0);
+	progress_start(&u->progress, "fetching", 0);
+	ok = ok && fetch_run(&f) == FETCH_DONE &&
+	    report_unpack(&r, unxz_end(&r.xz));
+	progress_clear(&u->progress);
+	(void)SHA256End(&r.sha, digest);
+	if (ok && records != NULL && !update_records_end(records)) {
+		cli_error("%s: %s: damaged, or not an exact list; ask its "
+			  "publisher",
+		    r.from.shown, records->why);
+		ok = false;
+	} else if (ok &&
+	    strcmp(records != NULL ? records->sha256 : digest, sha256) != 0) {
+		cli_error("%s: its SHA-256 is not the one in the manifest: "
+			  "damaged or changed on its way; try again later",
+		    r.from.shown);
+		ok = false;
+	}
+	unxz_free(&r.xz);
+	fetch_place_free(&r.from);
+	return ok;
+}
+
+/* --- installing --------------------------------------------------------- */
+
+/* Ends a rollback that was killed before it had exchanged the sources. */
+static void
+correct_sources(struct update *u)
+{
+	const struct update_list *l = &u->list;
+	struct update_sources previous;
+
+	if (strcmp(l->known.sha256, l->old.sha256) == 0)
+		return;
+	update_sources_read_previous(u->installed.path, &previous);
+	if (strcmp(previous.sha256, l->old.sha256) == 0)
+		(void)update_sources_exchange(u->installed.path);
+}
+
+/* Whether the new list has not lost most records. False after a message. */
+static bool
+has_enough(const struct update *u)
+{
+	const struct update_list *l = &u->list;
+
+	if (u->options->force || !u->installed.is_good ||
+	    (double)l->fresh.n >= RECORDS_SHARE_MIN * (double)l->old.n)
+		return true;
+	cli_error("%s: its list has %" PRIu64 " %s, the installed one %" PRIu64
+		  ": most keys would be accepted again. If it is right, use "
+		  "--force",
+	    u->source.from.shown, l->fresh.n,
+	    cli_plural(l->fresh.n, "record", "records"), l->old.n);
+	return false;
+}
+
+static enum update_outcome
+replace_list(struct update *u, const char *sources)
+{
+	struct update_installed *t = &u->installed;
+	int fd = u->part.fd;
+	bool ok;
+
+	if (u->source.limits.stopped()) {
+		cli_error("%s: interrupted", u->source.from.shown);
+		return UPDATE_FAILED;
+	}
+	/* From here on the handlers of host/replace end this on a signal. */
+	u->part.fd = -1;
+	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
+	if (u->replaced) {
+		u->notes.unwanted_list[0] = '\0';
+		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+		ok = update_sources_write(t->path, sources, t->is_good) && ok;
+	}
+	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
+}
+
+/* Whether the part is all of the list that the manifest names. */
+static bool
+was_received(struct update *u)
+{
+	struct update_list *l = &u->list;
+
+	return u->part.len > 0 && update_records_read(&l->fresh, u->part.fd) &&
+	    strcmp(l->fresh.sha256, l->manifest.blocklist_sha256) == 0;
+}
+
+/* Receives the list, unless the part is it, and verifies it. */
+static bool
+receive_list(struct update *u)
+{
+	struct update_list *l = &u->list;
+	const struct manifest *m = &l->manifest;
+	const bool received = was_received(u);
+
+	/* A dry run keeps what an earlier run received, and nothing else. */
+	if (u->options->dry_run && !received)
+		update_part_unname(&u->part);
+	u->keep_part = u->options->dry_run && received;
+	return (received ||
+		   receive(u, m->blocklist_url, m->blocklist_sha256, &l->fresh,
+		       &u->part)) &&
+	    has_enough(u);
+}
+
+static enum update_outcome
+install_list(struct update *u)
+{
+	struct update_list *l = &u->list;
+	const struct manifest *m = &l->manifest;
+	enum update_outcome outcome;
+	char *sources;
+
+	if (!fetch_manifest(u))
+		return UPDATE_FAILED;
+	outcome = judge_manifest(u);
+	if (l->unwanted && !u->options->dry_run)
+		correct_sources(u);
+	if (outcome == UPDATE_FAILED || l->unwanted)
+		return outcome;
+	if ((sources = update_sources_text(m)) == NULL)
+		return UPDATE_FAILED;
+	l->fresh_time = m->time;
+	if (outcome == UPDATE_CURRENT) {
+		/*
+		 * With an older date the manifest may be an old one. If a run
+		 * was killed after it replaced the list, what is there is about
+		 * the list before.
+		 */
+		if (l->known.time == m->time && !u->options->dry_run &&
+		    !update_sources_write(u->installed.path, sources,
+			l->known.sha256[0] != '\0' &&
+			    strcmp(l->known.sha256, l->old.sha256) != 0))
+			outcome = UPDATE_FAILED;
+	} else if (!receive_list(u)) {
+		outcome = UPDATE_FAILED;
+	} else if (!u->options->dry_run) {
+		outcome = replace_list(u, sources);
+	}
+	free(sources);
+	return outcome;
+}
+
+/* --- where the private halves lie --------------------------------------- */
+
+/* Whether the file behind fd has this SHA-256. */
+static bool
+has_sha256(int fd, const char *sha256)
+{
+	struct update_records r;
+
+	(void)update_records_read(&r, fd);
+	return strcmp(r.sha256, sha256) == 0;
+}
+
+static bool
+replace_lookup(struct update *u, struct update_installed *t)
+{
+	const struct manifest *m = &u->list.manifest;
+	struct update_part part = { .fd = -1 };
+	bool ok = false, replaced = false;
+	int fd;
+
+	if (m->lookup_url == NULL) {
+		cli_error("%s: names no lookup file", u->source.from.shown);
+		return false;
+	}
+	if (t->fd != -1 && has_sha256(t->fd, m->lookup_sha256))
+		return true;
+	ok = update_part_open(&part, t->place.dir, t->place.name, t->path) &&
+	    receive(u, m->lookup_url, m->lookup_sha256, NULL, &part);
+	if (ok && !u->options->dry_run) {
+		fd = part.fd;
+		part.fd = -1;
+		ok = update_installed_replace(t, fd, part.name, &replaced);
+		if (replaced && !u->options->quiet) {
+			cli_print_safe(stdout, t->path, strlen(t->path));
+			printf(": %s\n", t->fd != -1 ? "updated" : "installed");
+		}
+	}
+	update_part_close(&part, false);
+	return ok;
+}
+
+/* Fetches the file that says where the private half of each key lies. */
+static bool
+fetch_lookup(struct update *u)
+{
+	struct update_installed t;
+	char *path;
+	bool ok;
+
+	if ((!u->options->lookup && !u->source.settings.lookup) ||
+	    u->list.unwanted)
+		return true;
+	if (asprintf(&path, "%s" LOOKUP_SUFFIX, u->installed.path) == -1) {
+		cli_error("out of memory");
+		return false;
+	}
+	ok = update_installed_open(&t, path) && replace_lookup(u, &t);
+	if (!ok && !u->options->dry_run)
+		cli_error("%s: the list is installed, but this file is not; "
+			  "run this again",
+		    path);
+	update_installed_close(&t);
+	free(path);
+	return ok;
+}
+
+/* --- going back --------------------------------------------------------- */
+
+static bool
+read_previous(struct update *u, int fd)
+{
+	struct update_list *l = &u->list;
+
+	if (update_records_read(&l->fresh, fd))
+		return true;
+	cli_error("%s: the previous one, %s, is no exact list: %s",
+	    u->installed.path, u->installed.place.previous_name, l->fresh.why);
+	return false;
+}
+
+static void
+note_rollback(struct update *u)
+{
+	struct update_notes *s = &u->notes;
+
+	s->unwanted_list[0] = '\0';
+	if (u->installed.is_good)
+		memcpy(s->unwanted_list, u->list.old.sha256,
+		    sizeof(s->unwanted_list));
+}
+
+static bool
+roll_back_sources(struct update *u)
+{
+	struct update_sources beside;
+
+	/* A rollback that was killed may have left them as they must be now. */
+	update_sources_read(u->installed.path, &beside);
+	return strcmp(beside.sha256, u->list.fresh.sha256) == 0 ||
+	    update_sources_exchange(u->installed.path);
+}
+
+/* --- the command -------------------------------------------------------- */
+
+static void
+print_outcome(const struct update *u, enum update_outcome outcome)
+{
+	const struct update_list *l = &u->list;
+	char date[UPDATE_DATE_BYTES + 4], installed[128];
+
+	describe_installed(u, installed, sizeof(installed));
+	if (outcome == UPDATE_CURRENT && l->unwanted) {
+		printf(": stays at %s: the list%s was rolled back, and only "
+		       "another one is installed (or that one, by --force)\n",
+		    installed, of_date(l->manifest.time, date));
+		return;
+	}
+	if (outcome == UPDATE_CURRENT) {
+		printf(": already current, %s\n", installed);
+		return;
+	}
+	printf(": %s, ", update_verb(u));
+	if (u->installed.is_good)
+		printf("%" PRIu64 " -> ", l->old.n);
+	printf("%" PRIu64 " %s%s\n", l->fresh.n,
+	    cli_plural(l->fresh.n, "record", "records"),
+	    of_date(l->fresh_time, date));
+}
+
+const struct update_kind update_list_kind = {
+	.what = "list",
+	.time_name = "its date",
+	.read_installed = read_installed,
+	.describe_installed = describe_installed,
+	.find_time = find_time,
+	.install = install_list,
+	.complete = fetch_lookup,
+	.read_previous = read_previous,
+	.note_rollback = note_rollback,
+	.complete_rollback = roll_back_sources,
+	.print_outcome = print_outcome,
+};
