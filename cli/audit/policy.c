@@ -94,7 +94,7 @@ add_command(struct audit_policy *policy, struct report *r)
 		return;
 	guard = guard_command(command, &args);
 	if (!guard || guard_chained(args)) {
-		if (!r->quiet)
+		if (!r->quiet || r->on_unjudged != NULL)
 			cli_error(
 			    "note: sshd also asks AuthorizedKeysCommand %s: "
 			    "the keys it prints are not audited",

@@ -162,6 +162,22 @@ print_key_text(struct report *r, const struct input_key *key,
 	putc('\n', out);
 }
 
+/* Whether r->known says as much of the key as d does, or more. */
+static bool
+is_known(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	struct kv_decision known;
+
+	if (r->known == NULL)
+		return false;
+	input_judge(r->known, key, r->now, &known);
+	return known.verdict == KV_VERDICT_LISTED &&
+	    (known.action == KV_ACTION_DENY ||
+		(d->verdict == KV_VERDICT_LISTED &&
+		    d->action != KV_ACTION_DENY));
+}
+
 void
 report_key(struct report *r, const struct input_key *key)
 {
@@ -169,8 +185,14 @@ report_key(struct report *r, const struct input_key *key)
 	struct kv_decision d;
 	bool wanted = r->all;
 
+	if (r->take != NULL) {
+		r->take(key, r->take_arg);
+		return;
+	}
 	input_judge(r->judge, key, r->now, &d);
 	r->keys++;
+	if (is_known(r, key, &d))
+		return;
 	switch (d.verdict) {
 	case KV_VERDICT_ALLOWED:
 		r->allowed++;
@@ -180,6 +202,10 @@ report_key(struct report *r, const struct input_key *key)
 		break;
 	case KV_VERDICT_LISTED:
 		r->listed++;
+		if (r->on_listed != NULL) {
+			r->on_listed(r, key, &d);
+			return;
+		}
 		wanted = true;
 		break;
 	case KV_VERDICT_UNSUPPORTED:
@@ -188,7 +214,16 @@ report_key(struct report *r, const struct input_key *key)
 		break;
 	case KV_VERDICT_ERROR:
 		r->problems++;
+		r->unjudged++;
 		wanted = true;
+		if (r->on_unjudged != NULL) {
+			r->on_unjudged(&(struct input_problem){
+			    .path = key->path,
+			    .line = key->line,
+			    .reason = d.reason,
+			});
+			return;
+		}
 		fputs("keyveto: ", r->err);
 		print_place(r->err, key->path, key->line);
 		cli_print_safe(r->err, d.reason, strlen(d.reason));
@@ -222,8 +257,15 @@ report_problem(struct report *r, const struct input_problem *problem)
 
 	if (problem->unknown_type)
 		r->unsupported++;
-	else
+	else {
 		r->problems++;
+		r->unjudged += problem->line == 0;
+	}
+	if (r->on_unjudged != NULL && problem->line == 0 &&
+	    !problem->unknown_type)
+		r->on_unjudged(problem);
+	if (r->take != NULL || r->on_unjudged != NULL)
+		return;
 	fputs("keyveto: ", r->err);
 	print_place(r->err, problem->path, problem->line);
 	cli_print_safe(r->err, problem->reason, strlen(problem->reason));
@@ -256,6 +298,7 @@ report_add(struct report *r, const struct report *other)
 	r->clean += other->clean;
 	r->unsupported += other->unsupported;
 	r->problems += other->problems;
+	r->unjudged += other->unjudged;
 }
 
 void

@@ -42,9 +42,35 @@ struct report {
 	bool servers;	     /* files counts servers (scan) */
 	FILE *out, *err;     /* findings; messages */
 	const char *account; /* audit: the file is of it; else NULL */
+	/*
+	 * Keys that this judge refuses already, or lists without refusing them
+	 * where judge does the same, are neither printed nor counted by their
+	 * verdict. NULL: none.
+	 */
+	const struct kv_judge *known;
+	/* Is given listed keys, instead of printing them. NULL: none. */
+	void (*on_listed)(const struct report *r, const struct input_key *key,
+	    const struct kv_decision *d);
+	/*
+	 * Is given what is counted in unjudged. Then no problem is printed.
+	 * NULL: none.
+	 */
+	void (*on_unjudged)(const struct input_problem *problem);
 	int64_t now;
+	/*
+	 * If not NULL, it gets each key, which is not judged; problems are
+	 * counted and not printed.
+	 */
+	void (*take)(const struct input_key *key, void *arg);
+	void *take_arg;
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;
+	/*
+	 * Of the problems: keys without a verdict, and whatever is no single
+	 * line, such as a file that cannot be read. A line that is no key is not
+	 * counted here, because sshd ignores it, too.
+	 */
+	uint64_t unjudged;
 };
 
 /* Starts a report on standard output and standard error, as of now. */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/refused.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/accounts.h"
+#include "audit/policy.h"
+
+/* False without memory. */
+static bool
+add_name(char **list, const char *name)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s %s", *list != NULL ? *list : "", name) == -1)
+		return false;
+	free(*list);
+	*list = longer;
+	return true;
+}
+
+/* False without memory. */
+static bool
+add_refused(struct audit_refused *h, const struct account *account,
+    bool locked_out)
+{
+	struct audit_refused_account *v = reallocarray(h->v, h->n + 1,
+	    sizeof(*v));
+
+	if (v == NULL)
+		return false;
+	h->v = v;
+	h->v[h->n++] = (struct audit_refused_account){ account, locked_out };
+	h->n_locked_out += locked_out;
+	return true;
+}
+
+/* False without memory. */
+static bool
+add_unjudged(struct audit_refused *h, const struct account *account)
+{
+	const struct account **v = reallocarray(h->unjudged, h->n_unjudged + 1,
+	    sizeof(struct account *));
+
+	if (v == NULL)
+		return false;
+	h->unjudged = v;
+	h->unjudged[h->n_unjudged++] = account;
+	return true;
+}
+
+/* Counts an account; r and before are the report with and without its keys. */
+static bool
+count_account(const struct account *account, const struct report *before,
+    const struct report *r, void *arg)
+{
+	struct audit_refused *h = arg;
+	uint64_t good = r->clean - before->clean + r->allowed - before->allowed;
+
+	if (h->unsupported_enter)
+		good += r->unsupported - before->unsupported;
+	if (r->problems > before->problems &&
+	    !add_name(&h->unknown, account->name))
+		return false;
+	if (r->unjudged > before->unjudged && !add_unjudged(h, account))
+		return false;
+	return r->listed == before->listed ||
+	    (add_refused(h, account, good == 0) &&
+		audit_table_add(&h->table, "account", account->name, before,
+		    r));
+}
+
+bool
+audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
+    const struct accounts *accounts, const char *root, unsigned int seconds,
+    struct report *r)
+{
+	struct audit_readers readers = {
+		.accounts = accounts,
+		.root = root,
+		.timeout = seconds,
+	};
+	struct audit_policies policies = { 0 };
+	struct report before = *r;
+	bool ok;
+
+	*h = (struct audit_refused){
+		.unsupported_enter = r->judge->config.on_unsupported !=
+		    KV_ACTION_DENY
+	};
+	readers.policy_of = calloc(accounts->n + 1,
+	    sizeof(struct audit_policy *));
+	ok = readers.policy_of != NULL &&
+	    audit_policies_find(&policies, sshd, accounts, readers.policy_of,
+		r);
+	h->unjudged_settings = r->unjudged > before.unjudged;
+	ok = ok && audit_accounts(r, &readers, count_account, h);
+	if (ok) {
+		before = *r;
+		audit_user_cas(r, &policies, root, false);
+		h->listed_cas = r->listed - before.listed;
+		h->unjudged_settings |= r->unjudged > before.unjudged;
+		ok = h->listed_cas == 0 ||
+		    audit_table_add(&h->table, "user CA keys", NULL, &before,
+			r);
+	}
+	if (!ok)
+		cli_error("%s", strerror(errno));
+	free(readers.policy_of);
+	audit_policies_free(&policies);
+	return ok;
+}
+
+/* Prints what, and the names of those that are locked out, or of the others. */
+static void
+print_names(const struct audit_refused *h, bool locked_out, const char *what)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->n; i++) {
+		const char *name = h->v[i].account->name;
+
+		if (h->v[i].locked_out != locked_out)
+			continue;
+		if (!any)
+			fputs(what, stdout);
+		any = true;
+		putchar(' ');
+		cli_print_safe(stdout, name, strlen(name));
+	}
+	if (any)
+		putchar('\n');
+}
+
+void
+audit_refused_print(const struct audit_refused *h)
+{
+	if (h->table.n > 0)
+		audit_table_print(&h->table);
+	print_names(h, false,
+	    "refused with a listed key, let in with another:");
+	print_names(h, true,
+	    "locked out, with no key left that is not listed:");
+	if (h->unknown == NULL)
+		return;
+	fputs("whose keys could not all be judged:", stdout);
+	cli_print_safe(stdout, h->unknown, strlen(h->unknown));
+	putchar('\n');
+}
+
+void
+audit_refused_free(struct audit_refused *h)
+{
+	audit_table_free(&h->table);
+	free(h->v);
+	free(h->unknown);
+	free(h->unjudged);
+	*h = (struct audit_refused){ .n = 0 };
+}

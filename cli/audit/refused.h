@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * audit/refused: audits all accounts and TrustedUserCAKeys, and tells which
+ * accounts have listed keys, and which of them have no other key.
+ */
+#ifndef CLI_AUDIT_REFUSED_H
+#define CLI_AUDIT_REFUSED_H
+
+#include "audit/table.h"
+#include "host/accounts.h"
+#include "sshd_config/sshd_config.h"
+
+/* An account with a listed key. */
+struct audit_refused_account {
+	const struct account *account; /* the caller's */
+	bool locked_out;	       /* no other key is let in */
+};
+
+/* All zeroes: none. */
+struct audit_refused {
+	struct audit_table table; /* a row for each of them */
+	struct audit_refused_account *v;
+	size_t n, n_locked_out;
+	/*
+	 * Listed CAs in TrustedUserCAKeys. No server knows who has a
+	 * certificate of one, so that they are counted by themselves.
+	 */
+	size_t listed_cas;
+	char *unknown; /* accounts with problems: " NAME NAME", or NULL */
+	/*
+	 * Accounts of whose keys some could not be judged, such as those of a
+	 * file that cannot be read. The accounts are the caller's.
+	 */
+	const struct account **unjudged;
+	size_t n_unjudged;
+	/* sshd's settings or TrustedUserCAKeys could not be read. */
+	bool unjudged_settings;
+	bool unsupported_enter; /* OnUnsupported lets such keys in */
+};
+
+/*
+ * Audits the accounts, whose files are below root, by r and its judge. Without
+ * sshd, their files are those of keyveto.conf. seconds are for each account. Always call audit_refused_free. False after a message.
+ */
+bool audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
+    const struct accounts *accounts, const char *root, unsigned int seconds,
+    struct report *r);
+
+/* Prints the table and the names on standard output. */
+void audit_refused_print(const struct audit_refused *h);
+
+void audit_refused_free(struct audit_refused *h);
+
+#endif
