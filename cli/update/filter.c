@@ -311,6 +311,11 @@ verify_and_install(struct update *u, const struct fetch *f)
 		note_installed(u, f, &t->st);
 	if (outcome != UPDATE_REPLACED)
 		return outcome;
+	if (!update_brake_allows(u, fd, NULL)) {
+		/* It need not be fetched again to be judged again. */
+		u->keep_part = can_resume_part(u);
+		return UPDATE_FAILED;
+	}
 	if (u->source.limits.stopped()) {
 		cli_error("%s: interrupted", shown);
 		return UPDATE_FAILED;

@@ -425,8 +425,11 @@ install_list(struct update *u)
 	enum update_outcome outcome;
 	char *sources;
 
+	/* A list that HoldIfRefused keeps away stays as the part. */
+	u->keep_part = u->part.len > 0;
 	if (!fetch_manifest(u))
 		return UPDATE_FAILED;
+	u->keep_part = false;
 	outcome = judge_manifest(u);
 	if (l->unwanted && !u->options->dry_run)
 		correct_sources(u);
@@ -447,6 +450,10 @@ install_list(struct update *u)
 			    strcmp(l->known.sha256, l->old.sha256) != 0))
 			outcome = UPDATE_FAILED;
 	} else if (!receive_list(u)) {
+		outcome = UPDATE_FAILED;
+	} else if (!update_brake_allows(u, u->part.fd, sources)) {
+		/* It need not be fetched again to be judged again. */
+		u->keep_part = true;
 		outcome = UPDATE_FAILED;
 	} else if (!u->options->dry_run) {
 		outcome = replace_list(u, sources);

@@ -34,6 +34,8 @@ static const struct member {
 	{ "mtime_ns", AT(mtime_ns), 0 },
 	{ "unwanted_revision", AT(unwanted), 0 },
 	{ "unwanted_sha256", AT(unwanted_list), UPDATE_DIGEST_CHARS },
+	{ "in_use", AT(in_use), 0 },
+	{ "held", AT(held), 0 },
 	{ "part_etag", AT(part_etag), HTTP_VALUE_BYTES },
 	{ "part_source", AT(part_source), UPDATE_DIGEST_CHARS },
 	{ "part_boot", AT(part_boot), UPDATE_BOOT_CHARS },
@@ -70,6 +72,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	update_notes_forget_part(s);
 	s->unwanted = -1;
 	s->unwanted_list[0] = '\0';
+	s->in_use = s->held = 0;
 	snprintf(path, sizeof(path), NOTES_NAME, name);
 	fd = openat(dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

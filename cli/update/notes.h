@@ -32,6 +32,11 @@ struct update_notes {
 	/* The SHA-256 of the exact list that was rolled back; "": none. */
 	char unwanted_list[UPDATE_DIGEST_CHARS];
 	/*
+	 * Keys in use that the installed file listed newly when it came, and
+	 * accounts for which HoldIfRefused keeps a newer one away; for doctor.
+	 */
+	int64_t in_use, held;
+	/*
 	 * The ETag of what was received in part, or "", its URL, and the boot
 	 * in which it was received: after a crash it may have holes.
 	 */

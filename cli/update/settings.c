@@ -26,7 +26,8 @@ enum kind {
 	SIZE,
 	RATE,
 	FORMAT,
-	SWITCH
+	SWITCH,
+	HOLD
 };
 
 static bool
@@ -70,6 +71,23 @@ read_word(const char *text, const char *const *word, size_t n,
 	return false;
 }
 
+/* The arguments of HoldIfRefused, without empty ones. */
+static bool
+read_hold(char *const *word, int n, struct update_hold *hold)
+{
+	*hold = (struct update_hold){ .never = false };
+	if (strcasecmp(word[0], "never") == 0) {
+		hold->never = true;
+		return n == 1;
+	}
+	if (n - 1 > UPDATE_HOLD_GROUPS_MAX ||
+	    !cli_read_number(word[0], 0, UINT32_MAX, &hold->accounts))
+		return false;
+	for (int i = 1; i < n; i++)
+		hold->group[hold->n_groups++] = word[i];
+	return true;
+}
+
 /* Sets the value, whose type follows from kind. */
 static bool
 read_value(enum kind kind, const char *text, void *value)
@@ -106,6 +124,8 @@ read_value(enum kind kind, const char *text, void *value)
 			return false;
 		*(bool *)value = index == 1;
 		return true;
+	case HOLD: /* read_hold reads it */
+		return false;
 	case RATE:
 		break;
 	}
@@ -130,6 +150,8 @@ static const struct keyword {
 	{ "AllowedSigners", PATH, "an absolute path", AT(allowed_signers) },
 	{ "CAFile", PATH, "an absolute path", AT(ca_file) },
 	{ "Format", FORMAT, "pkbf or badkeys", AT(format) },
+	{ "HoldIfRefused", HOLD,
+	    "a number of accounts and names of groups, or never", AT(hold) },
 	{ "Identity", TEXT, "a name", AT(identity) },
 	{ "Lookup", SWITCH, "yes or no", AT(lookup) },
 	{ "MaxAge", DAYS, "days, 1 to 36500", AT(max_age) },
@@ -223,6 +245,7 @@ parse_line(struct parser *ps, char *line)
 		double rate;
 		enum update_format format;
 		bool on;
+		struct update_hold hold;
 	} spare;
 	char *word[KV_WORDS_MAX];
 	const char *why = NULL;
@@ -240,7 +263,7 @@ parse_line(struct parser *ps, char *line)
 
 		if (strcasecmp(word[0], k->name) != 0)
 			continue;
-		if (n > 2)
+		if (n > 2 && k->kind != HOLD)
 			return mistake(ps, "%s takes one argument", k->name);
 		if (n < 2)
 			return mistake(ps, "%s needs an argument", k->name);
@@ -248,7 +271,9 @@ parse_line(struct parser *ps, char *line)
 		if (ps->seen[i])
 			value = &spare;
 		ps->seen[i] = true;
-		if (word[1][0] != '\0' && read_value(k->kind, word[1], value))
+		if (k->kind == HOLD ? read_hold(word + 1, n - 1, value) :
+				      word[1][0] != '\0' &&
+			    read_value(k->kind, word[1], value))
 			return true;
 		/* Do not print the value: it may hold a password. */
 		return mistake(ps, "%s needs %s", k->name, k->wanted);
@@ -266,6 +291,11 @@ update_conf_defaults(struct update_conf *c)
 		    .timeout = 6 * 3600,
 		    .stall_timeout = 60,
 		    .max_rate = 1e-3,
+		    .hold = {
+			.accounts = 5,
+			.group = { "sudo", "wheel", "admin" },
+			.n_groups = 3,
+		    },
 		} },
 		.n = 1,
 	};

@@ -19,6 +19,7 @@
 
 #define UPDATE_SOURCES_MAX 32
 #define UPDATE_SOURCE_NAME_MAX 63
+#define UPDATE_HOLD_GROUPS_MAX 32
 
 /* The source that needs no settings. */
 #define UPDATE_BADKEYS_NAME "badkeys"
@@ -29,6 +30,14 @@
 enum update_format {
 	UPDATE_FORMAT_PKBF = 0, /* a filter */
 	UPDATE_FORMAT_BADKEYS,	/* the manifest of an exact list */
+};
+
+/* HoldIfRefused: when a new list does not take effect by itself. */
+struct update_hold {
+	bool never;
+	uint64_t accounts; /* so many may be refused */
+	const char *group[UPDATE_HOLD_GROUPS_MAX];
+	size_t n_groups;
 };
 
 /* One source. Strings are constants, or the settings'. NULL: not set. */
@@ -49,6 +58,7 @@ struct update_settings {
 	uint64_t timeout, stall_timeout; /* seconds */
 	double max_rate;		 /* of false positives */
 	uint64_t max_age;		 /* days; 0: any */
+	struct update_hold hold;
 };
 
 /* The whole file. */

@@ -58,7 +58,8 @@ roll_back(struct update *u)
 	if (previous == -1)
 		return UPDATE_FAILED;
 	if (!u->kind->read_previous(u, previous) ||
-	    fstat(previous, &st) == -1)
+	    fstat(previous, &st) == -1 ||
+	    !update_brake_allows(u, previous, NULL))
 		goto out;
 	outcome = UPDATE_REPLACED;
 	if (u->options->dry_run)
@@ -201,9 +202,17 @@ update_file(struct update *u, const char *path)
 		return UPDATE_FAILED;
 	(void)update_notes_load(t->place.dir, t->place.name,
 	    t->is_good ? &t->st : NULL, &u->notes);
-	if (u->options->dry_run && !u->options->rollback)
+	/* What is left of a list may be one that HoldIfRefused keeps away. */
+	if (u->options->dry_run && !u->options->rollback &&
+	    (u->kind != &update_list_kind || u->part.len == 0))
 		update_part_unname(&u->part);
 	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
+	/* Nothing is kept away any more. */
+	if (outcome == UPDATE_CURRENT && u->notes.held != 0 &&
+	    !u->options->dry_run) {
+		u->notes.held = 0;
+		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+	}
 	progress_clear(&u->progress);
 	update_part_close(&u->part, u->keep_part);
 	report_outcome(u, outcome);
@@ -223,9 +232,10 @@ update_file(struct update *u, const char *path)
 	return outcome;
 }
 
+/* *toldp is set if the new file lists keys that are in use here. */
 static enum update_outcome
 update_one(const struct update_settings *settings,
-    const struct update_options *o)
+    const struct update_options *o, bool *toldp)
 {
 	struct update *u = calloc(1, sizeof(*u));
 	enum update_outcome outcome = UPDATE_FAILED;
@@ -240,6 +250,7 @@ update_one(const struct update_settings *settings,
 	u->installed.place.old = u->installed.place.fd = -1;
 	if (update_source_open(&u->source, settings, o, was_signalled, &path))
 		outcome = update_file(u, path);
+	*toldp |= u->told;
 	update_installed_close(&u->installed);
 	update_source_close(&u->source);
 	manifest_free(&u->list.manifest);
@@ -252,7 +263,8 @@ update_one(const struct update_settings *settings,
 
 /* Updates the sources that are named, else all of them. */
 static enum update_outcome
-update_sources(const struct update_conf *c, const struct update_options *o)
+update_sources(const struct update_conf *c, const struct update_options *o,
+    bool *toldp)
 {
 	enum update_outcome worst = UPDATE_REPLACED, outcome;
 	/* A file of sections only has no source without a name. */
@@ -279,7 +291,7 @@ update_sources(const struct update_conf *c, const struct update_options *o)
 			worst = UPDATE_FAILED;
 			continue;
 		}
-		outcome = update_one(&s, o);
+		outcome = update_one(&s, o, toldp);
 		worst = outcome == UPDATE_FAILED ? UPDATE_FAILED : worst;
 	}
 	return signal_caught != 0 ? UPDATE_FAILED : worst;
@@ -299,11 +311,13 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		{ "force", no_argument, &o->force, true },
 		{ "dry-run", no_argument, &o->dry_run, true },
 		{ "quiet", no_argument, &o->quiet, true },
+		{ "yes", no_argument, &o->yes, true },
 		{ "rollback", no_argument, &o->rollback, true },
 		{ NULL, 0, NULL, 0 },
 	};
 	enum update_outcome outcome = UPDATE_FAILED;
 	const char *mistake = NULL;
+	bool told = false;
 	int opt;
 
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
@@ -353,18 +367,20 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		return CLI_UNCHECKED;
 	}
 	if (update_source_read_conf(o, &conf))
-		outcome = update_sources(&conf, o);
+		outcome = update_sources(&conf, o, &told);
 	update_conf_free(&conf);
 	curl_global_cleanup();
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
 		raise(signal_caught);
-	return cli_stdout_ok() && outcome != UPDATE_FAILED ? 0 : CLI_UNCHECKED;
+	if (!cli_stdout_ok() || outcome == UPDATE_FAILED)
+		return CLI_UNCHECKED;
+	return told ? CLI_LISTED : CLI_NOTHING_LISTED;
 }
 
 const struct cli_command cli_update = {
 	.name = "update",
 	.synopsis = "[--source NAME]... [--lookup] [--force] [--dry-run] "
-		    "[--quiet] [--settings FILE] [--config FILE] "
+		    "[--quiet] [--yes] [--settings FILE] [--config FILE] "
 		    "[--filter FILE | --blocklist FILE] [URL | --rollback]",
 	.help = "Fetch newer filters and exact lists, verify and install them",
 	.details =
@@ -381,6 +397,8 @@ const struct cli_command cli_update = {
 	    "                   file that is not a filter or list\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
 	    "  --quiet          print only errors\n"
+	    "  --yes            install it although it refuses keys that are "
+	    "in use here\n"
 	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
 	    ")\n"
 	    "  --config FILE    update the first filter that FILE names\n"
@@ -388,7 +406,8 @@ const struct cli_command cli_update = {
 	    "  --filter FILE    update FILE instead\n"
 	    "  --blocklist FILE the same for an exact list, with --source\n"
 	    "  --rollback       exchange the file and the one before it\n\n"
-	    "Exit status: 0 if all files were replaced or are current, else 2. "
-	    "After a failure\nthe installed file is unchanged.\n",
+	    "Exit status: 0 if all files were replaced or are current, 1 if a "
+	    "new one lists\nkeys that are in use here, else 2. After a failure "
+	    "the installed file is\nunchanged.\n",
 	.run = run_update,
 };

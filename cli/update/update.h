@@ -92,12 +92,23 @@ struct update {
 	struct progress progress;
 	bool keep_part; /* the next run can resume it */
 	bool replaced;	/* the new one is in place */
+	bool told;	/* it lists keys that are in use here */
+	bool consulted; /* logins consult the old one */
 	struct update_filter filter;
 	struct update_list list;
 };
 
 /* "updated", or whatever was done to the file: for print_outcome. */
 const char *update_verb(const struct update *u);
+
+/*
+ * update/brake.c: audits the accounts of this machine with the new file, which
+ * is open as fd. Keys that are in use and that it lists newly are printed and
+ * logged, and noted in u->notes, which the caller saves. Whether the new file
+ * may take effect, by HoldIfRefused; false after a message. sources is the text
+ * of LIST.sources, or NULL.
+ */
+bool update_brake_allows(struct update *u, int fd, const char *sources);
 
 /* update/signature.c: SSH signatures of files, checked by ssh-keygen -Y. */
 
