@@ -33,6 +33,7 @@ static const struct {
 	{ "filter-rate", doctor_filter_rate, NOTHING },
 	{ "list", doctor_list, NOTHING },
 	{ "list-age", doctor_list_age, NOTHING },
+	{ "update", doctor_update, CONFIG },
 	{ "canaries", doctor_canaries, NOTHING },
 	{ "sshd", doctor_sshd, NOTHING },
 	{ "service", doctor_service, NOTHING },

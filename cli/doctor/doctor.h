@@ -11,6 +11,7 @@
 #include "filter/facts.h"
 #include "list/facts.h"
 #include "sshd_config/sshd_config.h"
+#include "update/notes.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 
@@ -108,6 +109,14 @@ bool doctor_learn_lists(struct doctor *d);
 void doctor_learn_sshd(struct doctor *d);
 void doctor_learn_pam(struct doctor *d);
 
+/*
+ * Sets *pathp to the next filter or list of keyveto.conf, from number *next on,
+ * of which keyveto update noted something, and loads that. *next is 0 first.
+ * False after the last.
+ */
+bool doctor_next_notes(const struct doctor *d, size_t *next, const char **pathp,
+    struct update_notes *notes);
+
 /* Adds a warning: the check needs keyveto.conf, which cannot be read. */
 void doctor_not_looked_at(struct doctor *d);
 
@@ -126,6 +135,8 @@ void doctor_canaries(struct doctor *d);
 
 void doctor_list(struct doctor *d);
 void doctor_list_age(struct doctor *d);
+
+void doctor_update(struct doctor *d);
 
 void doctor_sshd(struct doctor *d);
 void doctor_guard(struct doctor *d);

@@ -217,6 +217,30 @@ print_lists(const struct doctor *d)
 	}
 }
 
+static void
+print_update(const char *name, const char *path, int64_t value)
+{
+	printf("%s{file=\"", name);
+	print_label_value(path);
+	printf("\"} %" PRId64 "\n", value);
+}
+
+/* The metrics of each filter and list, held or in_use. */
+static void
+print_updates(const struct doctor *d, bool held)
+{
+	const char *name = held ? "keyveto_update_held" :
+				  "keyveto_update_keys_in_use";
+	struct update_notes notes;
+	const char *path;
+
+	print_head(name,
+	    held ? "Accounts for which HoldIfRefused keeps a newer file away." :
+		   "Keys in use that the file listed newly when it came.");
+	for (size_t i = 0; doctor_next_notes(d, &i, &path, &notes);)
+		print_update(name, path, held ? notes.held : notes.in_use);
+}
+
 bool
 doctor_print_prometheus(const struct doctor *d)
 {
@@ -232,6 +256,8 @@ doctor_print_prometheus(const struct doctor *d)
 			    (int)doctor_status(d, d->finding[i].check));
 	print_filters(d);
 	print_lists(d);
+	print_updates(d, false);
+	print_updates(d, true);
 	print_head("keyveto_checked_timestamp_seconds",
 	    "When this was written.");
 	printf("keyveto_checked_timestamp_seconds %" PRId64 "\n", d->now);

@@ -33,7 +33,7 @@ GUARDED = ("AuthorizedKeysFile none",
            f"AuthorizedKeysCommand {GUARD} --user %u --home %h --type %t --key %k",
            "AuthorizedKeysCommandUser root")
 SESSION = "session requisite pam_keyveto.so\n"
-CHECKS = ["config", "policy", "exceptions", "filter", "filter-age", "filter-rate", "list", "list-age",
+CHECKS = ["config", "policy", "exceptions", "filter", "filter-age", "filter-rate", "list", "list-age", "update",
           "canaries", "sshd", "service",
           "guard", "guard-path", "guard-user", "match", "user-ca", "hostbased", "tunnel", "pam", "pam-control",
           "pam-order", "pam-module", "syslog"]

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 def test_config_missing_mistaken_or_writable_by_others(scratch, machine):
     machine.canaries(machine.listed)
-    unseen = ["policy", "exceptions", "filter", "filter-age", "filter-rate", "list", "list-age", "canaries"]
+    unseen = ["policy", "exceptions", "filter", "filter-age", "filter-rate", "list", "list-age", "update", "canaries"]
     CONFIG.chmod(0o666)
     expect("config", "broken", "writable by group or others", others=unseen)
     CONFIG.chmod(0o644)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: ISC */
+/* What keyveto update noted: whether it keeps a newer file away. */
+#include "doctor/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/replace.h"
+
+/* False if keyveto update noted nothing of the file at path. */
+static bool
+load_notes(const char *path, struct update_notes *notes)
+{
+	const char *slash = strrchr(path, '/');
+	struct replace place;
+	char *dir;
+	bool found;
+
+	/* replace_find prints a message if the directory is missing. */
+	if (slash == NULL ||
+	    asprintf(&dir, "%.*s", (int)(slash + 1 - path), path) == -1)
+		return false;
+	found = access(dir, F_OK) == 0 && replace_find(&place, path);
+	free(dir);
+	if (!found)
+		return false;
+	found = update_notes_load(place.dir, place.name, NULL, notes);
+	replace_close(&place);
+	return found;
+}
+
+/* The path of filter or list i of keyveto.conf; NULL if there are not so many. */
+static const char *
+path_of(const struct kv_config *c, size_t i)
+{
+	if (i < c->n_filters)
+		return c->filter[i];
+	i -= c->n_filters;
+	return i < c->n_blocklists ? c->blocklist[i] : NULL;
+}
+
+bool
+doctor_next_notes(const struct doctor *d, size_t *next, const char **pathp,
+    struct update_notes *notes)
+{
+	const struct kv_config *c = &d->judge.config;
+
+	while ((*pathp = path_of(c, *next)) != NULL) {
+		bool seen = false;
+
+		for (size_t i = 0; i < *next && !seen; i++)
+			seen = strcmp(path_of(c, i), *pathp) == 0;
+		(*next)++;
+		if (!seen && load_notes(*pathp, notes))
+			return true;
+	}
+	return false;
+}
+
+void
+doctor_update(struct doctor *d)
+{
+	struct update_notes notes;
+	const char *path;
+	bool any = false;
+
+	for (size_t i = 0; doctor_next_notes(d, &i, &path, &notes);) {
+		if (notes.held == 0)
+			continue;
+		any = true;
+		doctor_add(d, DOCTOR_WARNING,
+		    "keyveto update --dry-run says which keys; have them "
+		    "replaced and run keyveto update, or let the newer one in "
+		    "with --yes",
+		    "%s: a newer one is kept away, since it would refuse keys "
+		    "that are in use (HoldIfRefused)",
+		    path);
+	}
+	if (!any)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "no newer filter or list is kept away by HoldIfRefused");
+}
