@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "audit/accounts.h"
+#include "audit/audit.h"
 #include "audit/table.h"
 #include "command.h"
 #include "output/report.h"
@@ -238,6 +239,35 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	audit_policies_free(&a.policies);
 	accounts_free(&a.accounts);
 	return status;
+}
+
+bool
+audit_each_key(const struct kv_judge *judge,
+    void (*key)(const struct input_key *key, void *arg), void *arg,
+    uint64_t *problemsp)
+{
+	const struct options o = {
+		.sshd = { .path = SSHD_PATH },
+		.timeout = TIMEOUT_DEFAULT,
+		.quiet = true,
+	};
+	struct audit a = {
+		.o = &o,
+		.report = { .judge = judge,
+		    .quiet = true,
+		    .out = stdout,
+		    .err = stderr,
+		    .now = time(NULL),
+		    .take = key,
+		    .take_arg = arg },
+	};
+	bool ok = audit_all(&a);
+
+	*problemsp += a.report.problems;
+	audit_table_free(&a.table);
+	audit_policies_free(&a.policies);
+	accounts_free(&a.accounts);
+	return ok;
 }
 
 /* Returns 0, or -1 if the process is to exit with *statusp. */

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto why: says in words why a key is refused. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/named.h"
+#include "command.h"
+#include "filter/facts.h"
+#include "keys/input.h"
+#include "list/names.h"
+#include "why/leaks.h"
+#include "why/lookup.h"
+
+#define WORDS_BYTES 1024
+#define DATE_BYTES 64
+/* A line of a file. */
+struct spot {
+	char *path;
+	uint64_t line;
+};
+
+/* One run of why. */
+struct asking {
+	const struct kv_judge *judge;
+	int64_t now;
+	struct named_keys named;
+	/* What was found. */
+	uint64_t keys, clean, unjudged;
+	struct spot *spot; /* where the key of the fingerprint is, each once */
+	size_t n_spots, room;
+};
+
+/* Where a path of LIST.lookup lies. */
+struct place {
+	const char *repository; /* "OWNER/NAME BRANCH/FOLDER", or "" */
+	size_t n;
+};
+
+static void
+print_line(const char *label, const char *text)
+{
+	printf("  %-13s", label);
+	cli_print_safe(stdout, text, strlen(text));
+	putchar('\n');
+}
+
+/* Prints text as a part of a URL: other bytes than these become %XX. */
+static void
+print_url(const void *text, size_t len)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~/+,:@=";
+	const unsigned char *p = text;
+
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] != '\0' && strchr(plain, p[i]) != NULL)
+			putchar(p[i]);
+		else
+			printf("%%%02X", p[i]);
+	}
+}
+
+/* Whether a browser would leave the folder: text has a part "." or "..". */
+static bool
+leads_out(const void *text, size_t len)
+{
+	const char *p = text, *end = p + len;
+
+	while (p < end) {
+		const char *slash = memchr(p, '/', (size_t)(end - p));
+		size_t n = (size_t)((slash != NULL ? slash : end) - p);
+
+		if ((n == 1 || n == 2) && memcmp(p, "..", n) == 0)
+			return true;
+		p += n + 1;
+	}
+	return false;
+}
+
+static void
+print_path(struct kv_span path, void *arg)
+{
+	struct place *place = arg;
+	const char *repository = place->repository;
+	const char *folder = strchr(repository, ' ');
+
+	printf("  %-13s", place->n++ == 0 ? "private half" : "");
+	if (folder != NULL && !leads_out(path.p, path.len) &&
+	    !leads_out(repository, (size_t)(folder - repository)) &&
+	    !leads_out(folder + 1, strlen(folder + 1))) {
+		fputs("https://github.com/", stdout);
+		print_url(repository, (size_t)(folder - repository));
+		fputs("/blob/", stdout);
+		print_url(folder + 1, strlen(folder + 1));
+		putchar('/');
+		print_url(path.p, path.len);
+	} else {
+		/* No link: people open what looks like one. */
+		cli_print_safe(stdout, path.p, path.len);
+		if (folder != NULL) {
+			fputs(" in ", stdout);
+			cli_print_safe(stdout, repository, strlen(repository));
+		}
+	}
+	putchar('\n');
+}
+
+/* Prints where the private half lies, as LIST.lookup says. */
+static void
+print_places(struct asking *a, const struct kv_list *l,
+    const struct input_key *key, const char *words)
+{
+	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
+	struct place place = { .repository = words };
+	char file[PATH_MAX], why[LOOKUP_WHY_BYTES];
+	size_t n = input_hashes(key, hash);
+	int fd = -1, len;
+
+	len = snprintf(file, sizeof(file), "%s" LOOKUP_SUFFIX, l->path);
+	errno = ENAMETOOLONG;
+	if (len > 0 && (size_t)len < sizeof(file))
+		fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1) {
+		if (errno != ENOENT) {
+			cli_error("%s: %s", file, strerror(errno));
+			a->named.problems++;
+		}
+		/* Only a publisher's list has repositories. */
+		print_line("private half",
+		    errno == ENOENT && *words != '\0' ?
+			"not known here; keyveto update --lookup fetches where "
+			"it lies" :
+			"not known here");
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (lookup_find(fd, &hash[i], print_path, &place, why))
+			continue;
+		cli_error("%s: %s; get it again with keyveto update --lookup",
+		    file, why);
+		a->named.problems++;
+	}
+	close(fd);
+	if (place.n == 0)
+		print_line("private half", "the list does not say where");
+}
+
+/* Prints what the list says of the key: source id, when, why and where. */
+static void
+explain_list(struct asking *a, const struct kv_list *l, uint8_t id,
+    const struct input_key *key)
+{
+	char name[KV_SOURCE_NAME_BYTES], words[WORDS_BYTES];
+	char date[DATE_BYTES] = "";
+	const char *leak;
+	int64_t when;
+
+	kv_sources_read(l->sources, id, name, words, sizeof(words));
+	leak = leak_of_source(name);
+	if (list_names_read_date(l->sources, &when) && when >= 0)
+		(void)filter_facts_format_time((uint64_t)when, date,
+		    sizeof(date));
+	print_line("exact list", l->path);
+	if (date[0] != '\0')
+		printf("  %-13s%.10s\n", "list made", date);
+	print_line("source", name);
+	if (leak != NULL)
+		print_line("leak", leak);
+	print_places(a, l, key, words);
+}
+
+static void
+explain_filter(const struct kv_filter *f)
+{
+	char date[DATE_BYTES];
+
+	print_line("filter", f->path);
+	printf("  %-13s%" PRIu32, "revision", f->pkbf.header.revision);
+	if (filter_facts_format_time(f->pkbf.header.time, date, sizeof(date)))
+		printf(" of %.10s", date);
+	putchar('\n');
+}
+
+/* Says what a login makes of the decision. */
+static void
+print_action(const struct kv_decision *d)
+{
+	if (d->verdict == KV_VERDICT_ALLOWED) {
+		fputs("AllowKey in keyveto.conf lets it in all the same",
+		    stdout);
+		if (d->reason[0] != '\0') {
+			fputs(": ", stdout);
+			cli_print_safe(stdout, d->reason, strlen(d->reason));
+		}
+		putchar('\n');
+	} else if (d->action == KV_ACTION_DENY)
+		puts("A login with it is refused.");
+	else if (d->verdict == KV_VERDICT_ERROR)
+		puts("A login with it is let in all the same, by OnError in "
+		     "keyveto.conf.");
+	else
+		puts("A login with it is logged, and let in for now: "
+		     "keyveto.conf only warns.");
+}
+
+static void
+explain_listed(struct asking *a, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	const struct kv_judge *j = a->judge;
+
+	if (d->list_hits != 0)
+		puts("Its private half is known to others, who can log in with "
+		     "it.");
+	else
+		puts("It is probably compromised: a filter lists it. A filter "
+		     "also lists a small\nshare of other keys, which keyveto "
+		     "filter info shows.");
+	for (size_t i = 0; i < j->n_lists; i++) {
+		if (d->list_hits >> i & 1)
+			explain_list(a, &j->list[i], d->source_id[i], key);
+	}
+	for (size_t i = 0; i < j->n_filters; i++) {
+		if (d->hits >> i & 1)
+			explain_filter(&j->filter[i]);
+	}
+	print_action(d);
+	puts("Make a new key with ssh-keygen, put its public half in the place "
+	     "of this one, and\nremove this one wherever it is accepted.");
+}
+
+/* Accounts may share a file, so a place can come several times. */
+static void
+note_spot(struct asking *a, const struct input_key *key)
+{
+	struct spot *grown;
+	char *path;
+
+	for (size_t i = 0; i < a->n_spots; i++) {
+		if (a->spot[i].line == key->line &&
+		    strcmp(a->spot[i].path, key->path) == 0)
+			return;
+	}
+	if (a->n_spots == a->room) {
+		a->room = 2 * a->room + 16;
+		grown = realloc(a->spot, a->room * sizeof(*grown));
+		if (grown == NULL) {
+			a->room = a->n_spots;
+			return;
+		}
+		a->spot = grown;
+	}
+	if ((path = strdup(key->path)) != NULL)
+		a->spot[a->n_spots++] = (struct spot){ path, key->line };
+}
+
+/* Prints the places of the key but the first, which was printed with it. */
+static void
+print_other_spots(const struct asking *a)
+{
+	if (a->n_spots > 1)
+		puts("The same key is also in:");
+	for (size_t i = 1; i < a->n_spots; i++) {
+		fputs("  ", stdout);
+		cli_print_safe(stdout, a->spot[i].path,
+		    strlen(a->spot[i].path));
+		printf(":%" PRIu64 "\n", a->spot[i].line);
+	}
+}
+
+static void
+free_spots(struct asking *a)
+{
+	for (size_t i = 0; i < a->n_spots; i++)
+		free(a->spot[i].path);
+	free(a->spot);
+}
+
+static void
+explain_key(const struct input_key *key, void *arg)
+{
+	struct asking *a = arg;
+	struct kv_decision d;
+
+	if (a->named.by_fingerprint) {
+		note_spot(a, key);
+		/* A fingerprint stands for one key. */
+		if (a->keys > 0)
+			return;
+	}
+	a->keys++;
+	input_judge(a->judge, key, a->now, &d);
+	if (d.verdict == KV_VERDICT_ERROR) {
+		cli_error_at(key->path, key->line, d.reason);
+		a->unjudged++;
+	}
+	if (d.verdict == KV_VERDICT_CLEAN ||
+	    d.verdict == KV_VERDICT_UNSUPPORTED) {
+		a->clean++;
+		if (a->named.by_fingerprint)
+			input_print_key(stdout, key);
+		return;
+	}
+	if (a->keys - a->clean > 1)
+		putchar('\n');
+	input_print_key(stdout, key);
+	if (d.hits != 0 || d.list_hits != 0)
+		explain_listed(a, key, &d);
+	else {
+		puts("Not every filter and list gave an answer.");
+		print_action(&d);
+	}
+}
+
+/* Says what was found besides listed keys. Returns the exit status. */
+static int
+conclude(const struct asking *a, const char *asked)
+{
+	if (a->keys == 0 && a->named.by_fingerprint)
+		cli_error("%s: no key with this fingerprint was found%s; lists "
+			  "do not have fingerprints, so name the file that has "
+			  "the key, or give the key itself",
+		    asked,
+		    a->named.problems > 0 ? " in the files that can be read" :
+					    "");
+	else if (a->keys == 0 && a->named.problems == 0)
+		cli_error("%s: no key in it", asked);
+	else if (a->keys == 1 && a->clean == 1)
+		puts("No filter and no list has this key: keyveto does not "
+		     "refuse it.");
+	else if (a->clean > 0)
+		printf("%s%" PRIu64 " %s in no filter and no list.\n",
+		    a->keys > a->clean ? "\n" : "", a->clean,
+		    cli_plural(a->clean, "other key is", "keys are"));
+	print_other_spots(a);
+	if (!cli_stdout_ok() || a->keys == 0)
+		return CLI_UNCHECKED;
+	if (a->unjudged > 0)
+		return CLI_UNCHECKED;
+	/* With a fingerprint, other files are no matter once it was found. */
+	return a->named.problems > 0 && !a->named.by_fingerprint ?
+	    CLI_UNCHECKED :
+	    0;
+}
+
+static int
+run_why(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		CLI_JUDGE_LONGOPTS,
+		{ NULL, 0, NULL, 0 },
+	};
+	struct cli_judge_options o = { .config = NULL };
+	struct asking a = { .now = time(NULL) };
+	struct kv_judge judge;
+	int opt, status = CLI_UNCHECKED;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?' || !cli_judge_option(&o, opt, optarg))
+			return CLI_UNCHECKED;
+	}
+	if (optind == argc) {
+		cli_error("give a key, its fingerprint, or a file");
+		return cli_usage_error(cmd);
+	}
+	if (!cli_judge_open(&judge, &o))
+		return CLI_UNCHECKED;
+	a.judge = &judge;
+	a.named = (struct named_keys){ .judge = &judge,
+		.key = explain_key,
+		.arg = &a };
+	if (named_keys_read(&a.named, argv + optind))
+		status = conclude(&a, argv[optind]);
+	free_spots(&a);
+	kv_judge_close(&judge);
+	return status;
+}
+
+const struct cli_command cli_why = {
+	.name = "why",
+	.synopsis = "[--config FILE] [--filter FILE]... [--blocklist FILE]... "
+		    "KEY | FILE[:LINE]... | FINGERPRINT [FILE|DIRECTORY]...",
+	.help = "Say in words why a key is refused",
+	.details =
+	    "KEY is the text of a key, as in authorized_keys; FILE has "
+	    "anything that\n"
+	    "'keyveto check' reads; FILE:LINE is what check prints. "
+	    "FINGERPRINT is\n"
+	    "'SHA256:...' as in the log; the key is looked for in the files, "
+	    "or as root\n"
+	    "among the keys of this machine, and all places are printed.\n"
+	    "\n" CLI_JUDGE_HELP "\n"
+	    "For a listed key: which list or filter, when it was made, what "
+	    "kind of leak,\n"
+	    "and where the private half lies, if LIST.lookup is there.\n",
+	.run = run_why,
+};
