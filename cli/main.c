@@ -17,6 +17,7 @@ static const struct cli_command *const commands[] = {
 	&cli_spki,
 	&cli_filter,
 	&cli_list,
+	&cli_proof,
 	&cli_update,
 	&cli_sshd,
 	&cli_config,

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: ISC */
+/* proof/proof: the subcommands of keyveto proof. */
+#ifndef CLI_PROOF_PROOF_H
+#define CLI_PROOF_PROOF_H
+
+#include "command.h"
+
+/* Their names are two words ("proof verify"), for usage and --help. */
+extern const struct cli_command proof_verify;
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto proof verify: verifies proofs, and says what they prove. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "proof/proof.h"
+#include "proof/reader.h"
+
+/* The exit status. */
+enum {
+	PROVED = 0,
+	NOT_PROVED = 1,
+	UNREADABLE = 2,
+};
+
+struct counts {
+	uint64_t proved, refused, problems;
+};
+
+static void
+print_proved(const struct proof_found *proof, void *arg)
+{
+	struct counts *n = arg;
+	const struct kv_pubkey *key = &proof->key->pem.ssh.key;
+	uint8_t digest[KV_SHA256_BYTES];
+	char fingerprint[KV_FINGERPRINT_BYTES];
+
+	n->proved++;
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, fingerprint);
+	cli_print_safe(stdout, proof->path, strlen(proof->path));
+	printf(":%" PRIu64 ": proved compromised: %s %u %s (%s, SPKI SHA-256 "
+	       "%s)\n",
+	    proof->line, kv_keytype_name(key->type), kv_pubkey_bits(key),
+	    fingerprint, proof->form, proof->key->id[0]);
+}
+
+static void
+print_refused(const struct input_problem *problem, void *arg)
+{
+	struct counts *n = arg;
+	char reason[PROOF_WHY_BYTES + 32];
+
+	n->refused++;
+	snprintf(reason, sizeof(reason), "proves nothing: %s", problem->reason);
+	cli_error_at(problem->path, problem->line, reason);
+}
+
+static void
+print_problem(const struct input_problem *problem, void *arg)
+{
+	struct counts *n = arg;
+
+	n->problems++;
+	cli_error_at(problem->path, problem->line, problem->reason);
+}
+
+static int
+run_verify(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	struct counts n = { 0, 0, 0 };
+	const struct proof_sink sink = {
+		.proved = print_proved,
+		.refused = print_refused,
+		.problem = print_problem,
+		.arg = &n,
+	};
+	int status = cli_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
+	    "give a file with a proof");
+
+	if (status != -1)
+		return status;
+	proof_read_for_key(argv + optind, &sink);
+	if (!cli_stdout_ok())
+		return UNREADABLE;
+	if (n.refused > 0)
+		return NOT_PROVED;
+	return n.proved > 0 && n.problems == 0 ? PROVED : UNREADABLE;
+}
+
+const struct cli_command proof_verify = {
+	.name = "proof verify",
+	.synopsis = "FILE|DIRECTORY|-... [KEY]",
+	.help = "Verify proofs that a key is compromised",
+	.details =
+	    "Each proof is a JWS, as of pwnedkeys.com, or a PKCS#10 request. "
+	    "KEY is a file\n"
+	    "with anything that 'keyveto check' reads; a proof must be of one "
+	    "of its keys.\n"
+	    "Without KEY, the keys are those that the proofs name; that of a "
+	    "JWS must be in one\n"
+	    "of the files. Nothing is asked over the network.\n"
+	    "\n"
+	    "Exit status: 0 all are proved compromised, 1 something that looks "
+	    "like a proof\n"
+	    "proves nothing, 2 something could not be read or not be "
+	    "verified.\n",
+	.run = run_verify,
+};
