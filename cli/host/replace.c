@@ -366,6 +366,8 @@ set_attributes(const struct replace *r, struct stat *st)
 		st->st_gid = old->st_uid == 0 ? old->st_gid : 0;
 		st->st_mode = old->st_uid == 0 ? old->st_mode & 0755 : 0644;
 	}
+	if (r->owner_only)
+		st->st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO);
 	if (fstat(r->fd, &now) == -1)
 		return report_failure(r, "cannot be written");
 	if ((now.st_uid != st->st_uid || now.st_gid != st->st_gid) &&
@@ -390,7 +392,7 @@ report_changes(const struct replace *r, const struct stat *st)
 		cli_error("%s: belonged to user %u, and belongs to root now, "
 			  "with mode %04o",
 		    r->path, (unsigned int)r->old_st.st_uid, mode);
-	else if (mode != old_mode)
+	else if (mode != old_mode && r->root_only)
 		cli_error("%s: had mode %04o, and has %04o now: only root may "
 			  "write it",
 		    r->path, old_mode, mode);

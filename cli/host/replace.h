@@ -50,6 +50,7 @@ struct replace {
 	bool keep_old;	  /* as previous_name */
 	bool keep_beside; /* as kept_name, with a message */
 	bool root_only;	  /* if run as root: only root may write it */
+	bool owner_only;  /* group and others get no part of the old mode */
 	char kept_name[NAME_MAX + 1]; /* NAME.kept, NAME.kept2...; "" before */
 };
 

@@ -4,6 +4,7 @@
 
 static const struct cli_command *const commands[] = {
 	&proof_verify,
+	&proof_make,
 };
 
 static int
@@ -17,7 +18,7 @@ run_proof(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_proof = {
 	.name = "proof",
 	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
-	.help = "Verify proofs that a key is compromised",
+	.help = "Verify and make proofs that a key is compromised",
 	.details = "",
 	.run = run_proof,
 };

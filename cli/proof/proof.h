@@ -5,7 +5,7 @@
 
 #include "command.h"
 
-/* Their names are two words ("proof verify"), for usage and --help. */
-extern const struct cli_command proof_verify;
+/* Their names are two words ("proof make"), for usage and --help. */
+extern const struct cli_command proof_make, proof_verify;
 
 #endif
