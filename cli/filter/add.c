@@ -6,12 +6,13 @@
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
 #include "keys/intake.h"
+#include "proof/reader.h"
 
 /* One run of add. */
 struct adding {
 	struct pkbf_writer writer;
 	struct intake in;
-	int once, ca, raw; /* the options */
+	int once, ca, raw, proofs; /* the options */
 	uint64_t added, known;
 };
 
@@ -89,6 +90,10 @@ add_inputs(struct adding *a, const char *path, char **inputs)
 		.arg = a,
 		.ca = a->ca,
 	};
+	if (a->proofs) {
+		a->in.read = NULL;
+		a->in.read_all = proof_read_keys;
+	}
 	if (!intake_read(&a->in, inputs))
 		return false;
 	if (a->added == 0) {
@@ -117,6 +122,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 		{ "no-compressed", no_argument, &a.once, true },
 		{ "ca", no_argument, &a.ca, true },
 		{ "spki", no_argument, &a.raw, true },
+		{ "proofs", no_argument, &a.proofs, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -126,6 +132,11 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 
 	if (status != -1)
 		return status;
+	if (a.raw && a.proofs) {
+		cli_error("--spki and --proofs are two kinds of inputs: give "
+			  "one of them");
+		return cli_usage_error(cmd);
+	}
 	ok = add_inputs(&a, argv[optind], argv + optind + 1);
 	pkbf_writer_close(&a.writer);
 	return ok ? 0 : CLI_UNCHECKED;
@@ -133,7 +144,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command filter_add = {
 	.name = "filter add",
-	.synopsis = "FILE [--no-compressed] [--ca] [--spki] "
+	.synopsis = "FILE [--no-compressed] [--ca] [--spki|--proofs] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to a filter",
 	.details =
@@ -147,6 +158,9 @@ const struct cli_command filter_add = {
 	    "  --spki           inputs are SubjectPublicKeyInfo in DER, which "
 	    "are added as\n"
 	    "                   they are\n"
+	    "  --proofs         inputs are proofs of compromise, "
+	    "keyveto-proof(5); add the\n"
+	    "                   keys that they prove, and no others\n"
 	    "\n"
 	    "What cannot be read is reported, the rest is added, and the exit "
 	    "status is 2.\n"

@@ -8,6 +8,7 @@
 #include "list/list.h"
 #include "list/names.h"
 #include "list/writer.h"
+#include "proof/reader.h"
 
 /* One run of create or add. */
 struct adding {
@@ -15,7 +16,7 @@ struct adding {
 	struct list_batch batch; /* of the keys of all inputs */
 	uint64_t id;
 	const char *name;      /* of the source; NULL: not given */
-	int ca, force; /* options */
+	int ca, proofs, force; /* options */
 };
 
 static struct list_writer writer;
@@ -73,6 +74,10 @@ read_inputs(struct adding *a, char **inputs)
 		.arg = a,
 		.ca = a->ca,
 	};
+	if (a->proofs) {
+		a->in.read = NULL;
+		a->in.read_all = proof_read_keys;
+	}
 	return intake_read(&a->in, inputs);
 }
 
@@ -189,6 +194,7 @@ run(const struct cli_command *cmd, int argc, char **argv, bool create)
 		{ "id", required_argument, NULL, ID },
 		{ "name", required_argument, NULL, NAME },
 		{ "ca", no_argument, &a.ca, true },
+		{ "proofs", no_argument, &a.proofs, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -242,11 +248,14 @@ run_add(const struct cli_command *cmd, int argc, char **argv)
 	"to 255\n" \
 	"               (default 0)\n" \
 	"  --name NAME  what logs call that source; written to FILE.sources\n" \
-	"  --ca         of a certificate, add the key of its CA too\n"
+	"  --ca         of a certificate, add the key of its CA too\n" \
+	"  --proofs     inputs are proofs of compromise " \
+	"(keyveto-proof(5)); add the\n" \
+	"               keys that they prove, and no others\n"
 
 const struct cli_command list_create = {
 	.name = "list create",
-	.synopsis = "FILE [--id N] [--name NAME] [--ca] "
+	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
 		    "[--force] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Make an exact list of the keys of the inputs",
@@ -262,7 +271,7 @@ const struct cli_command list_create = {
 
 const struct cli_command list_add = {
 	.name = "list add",
-	.synopsis = "FILE [--id N] [--name NAME] [--ca] "
+	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to an exact list",
 	.details =
