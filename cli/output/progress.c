@@ -24,12 +24,22 @@ progress_start(struct progress *p, const char *what, uint64_t total)
 }
 
 void
-progress_add(struct progress *p, uint64_t bytes)
+progress_start_things(struct progress *p, const char *what, uint64_t total)
 {
+	progress_start(p, what, total);
+	p->things = true;
+}
+
+void
+progress_add(struct progress *p, uint64_t done)
+{
+	const char *unit = p->things ? "" : " MiB";
+	const int digits = p->things ? 0 : 1;
+	const double size = p->things ? 1 : MIB;
 	struct timespec now;
 	double elapsed, rate;
 
-	p->done += bytes;
+	p->done += done;
 	if (!p->shown)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -39,14 +49,16 @@ progress_add(struct progress *p, uint64_t bytes)
 	p->drawn = true;
 	elapsed = seconds_between(&p->start, &now);
 	rate = elapsed > 0 ? (double)p->done / elapsed : 0;
-	fprintf(stderr, "\r\033[K%s %.1f MiB", p->what, (double)p->done / MIB);
+	fprintf(stderr, "\r\033[K%s %.*f%s", p->what, digits,
+	    (double)p->done / size, unit);
 	if (p->total > 0) {
 		double share = (double)p->done / (double)p->total;
 
-		fprintf(stderr, " of %.1f MiB %3.0f%%", (double)p->total / MIB,
+		fprintf(stderr, " of %.*f%s %3.0f%%", digits,
+		    (double)p->total / size, unit,
 		    share > 1 ? 100 : share * 100);
 	}
-	fprintf(stderr, " %.1f MiB/s", rate / MIB);
+	fprintf(stderr, " %.1f%s/s", rate / size, unit);
 	if (p->total > p->done && rate > 0) {
 		unsigned long left =
 		    (unsigned long)((double)(p->total - p->done) / rate);

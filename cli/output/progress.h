@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * output/progress: a progress line with bytes, rate and time left, if standard
- * error is a terminal. Otherwise nothing is printed.
+ * output/progress: a progress line with bytes or things done, rate and time
+ * left, if standard error is a terminal. Otherwise nothing is printed.
  */
 #ifndef CLI_OUTPUT_PROGRESS_H
 #define CLI_OUTPUT_PROGRESS_H
@@ -13,14 +13,18 @@
 struct progress {
 	bool shown;	      /* standard error is a terminal */
 	const char *what;     /* "checking" */
-	uint64_t done, total; /* bytes; total 0 if unknown */
+	bool things;	      /* things are counted, not bytes */
+	uint64_t done, total; /* total 0 if unknown */
 	struct timespec start, last;
 	bool drawn;
 };
 
 void progress_start(struct progress *p, const char *what, uint64_t total);
-/* Adds to bytes done. Redraws the line at most ten times a second. */
-void progress_add(struct progress *p, uint64_t bytes);
+/* The same for things that are counted. */
+void progress_start_things(struct progress *p, const char *what,
+    uint64_t total);
+/* Adds to what is done. Redraws the line at most ten times a second. */
+void progress_add(struct progress *p, uint64_t done);
 /* Erases the line: at the end, or so that a message can be printed. */
 void progress_clear(struct progress *p);
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * confirm/api: asks a publisher of compromised keys, by the v1 API of
+ * pwnedkeys.com, about one key at a time:
+ *
+ *   GET URL/ID     ID: the SHA-256 of the SPKI in lower-case hexadecimal
+ *   200            the key is compromised; the body is a proof (proof/jws)
+ *   404            the publisher does not have the key
+ *
+ * Both answers are JSON, and anything else is no answer: a portal or a proxy
+ * also says 404, but in HTML.
+ */
+#ifndef CLI_CONFIRM_API_H
+#define CLI_CONFIRM_API_H
+
+#include <time.h>
+
+#include "net/ask.h"
+#include "proof/jws.h"
+
+#define API_WHY_BYTES 1024
+
+/* The zero value says nothing about the key. */
+enum api_verdict {
+	API_NO_ANSWER = 0,
+	API_CONFIRMED,
+	API_NOT_CONFIRMED,
+};
+
+struct api {
+	char *url;   /* without a slash at the end; may hold a password */
+	char *shown; /* for messages: without that */
+	/*
+	 * No more questions: the server wants us to wait for long, or gave no
+	 * answer several times in a row.
+	 */
+	bool given_up;
+	char why[API_WHY_BYTES]; /* why there is no answer */
+	/* Internal. */
+	struct https_limits limits;
+	struct ask ask;
+	int64_t interval; /* between questions, in nanoseconds */
+	struct timespec last;
+	unsigned int failures; /* in a row */
+};
+
+/*
+ * Asks at most rate questions a second. url must be of HTTPS, with neither query
+ * nor fragment. False after a message. Always call api_close.
+ */
+bool api_open(struct api *a, const char *url, const struct https_limits *limits,
+    uint64_t rate);
+
+/*
+ * Asks about the key with this SPKI and id. If the server says 429, or 503 with
+ * Retry-After, waits and asks again; prints that. Of a confirmed key *proofp is
+ * the text of the proof, verified, until the next call. Sets a->why for
+ * API_NO_ANSWER.
+ */
+enum api_verdict api_ask(struct api *a, const char *id, struct kv_span spki,
+    struct kv_span *proofp);
+
+void api_close(struct api *a);
+
+/* "confirmed", "not confirmed", "no answer" */
+const char *api_verdict_name(enum api_verdict verdict);
+
+#endif

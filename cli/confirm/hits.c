@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: ISC */
+#include "confirm/hits.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "kv_spki.h"
+
+/* More places of one key are not kept. */
+#define PLACES_MAX 1000
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	const struct hit *one = a, *other = b;
+
+	return strcmp(one->id, other->id);
+}
+
+static void
+free_hit(struct hit *hit)
+{
+	if (hit == NULL)
+		return;
+	for (size_t i = 0; i < hit->n_places; i++) {
+		free(hit->place[i].path);
+		free(hit->place[i].comment);
+	}
+	free(hit->place);
+	free(hit->spki);
+	free(hit->type);
+	free(hit->why);
+	free(hit);
+}
+
+/* Sets the SPKI and the id. False if out of memory. */
+static bool
+set_spki(struct hit *hit, const struct input_key *key)
+{
+	uint8_t buf[KV_SPKI_MAX_BYTES], digest[KV_SHA256_BYTES];
+	struct kv_span spki = key->spki;
+	bool one = true;
+
+	if (key->key.type != KV_KEY_NONE) {
+		spki.p = buf;
+		if (kv_spki_encode(&key->key, 0, buf, sizeof(buf), &spki.len) !=
+		    KV_OK)
+			spki.len = 0;
+		one = kv_spki_count(&key->key) == 1;
+	}
+	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hit->id + 2 * i, 3, "%02x", digest[i]);
+	hit->spki_len = one ? spki.len : 0;
+	hit->spki = malloc(spki.len + 1);
+	if (hit->spki == NULL)
+		return false;
+	memcpy(hit->spki, spki.p, spki.len);
+	return true;
+}
+
+/* NULL if out of memory. */
+static struct hit *
+make_hit(const struct input_key *key, const struct kv_decision *d)
+{
+	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
+	struct hit *hit = calloc(1, sizeof(*hit));
+	uint8_t digest[KV_SHA256_BYTES];
+
+	if (hit == NULL || !set_spki(hit, key) ||
+	    (hit->type = strdup(key->type)) == NULL) {
+		free_hit(hit);
+		return NULL;
+	}
+	hit->bits = key->bits;
+	hit->allowed = d->verdict == KV_VERDICT_ALLOWED;
+	if (key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, hit->fingerprint);
+	}
+	hit->has_hash = input_hashes(key, hash) == 1;
+	if (hit->has_hash)
+		hit->hash = hash[0];
+	return hit;
+}
+
+/* Adds the place, once, unless there are many. False if out of memory. */
+static bool
+add_place(struct hit *hit, const struct input_key *key)
+{
+	struct hit_place *grown, *p;
+
+	for (size_t i = 0; i < hit->n_places; i++) {
+		if (hit->place[i].line == key->line &&
+		    strcmp(hit->place[i].path, key->path) == 0)
+			return true;
+	}
+	if (hit->n_places == PLACES_MAX)
+		return true;
+	grown = realloc(hit->place, (hit->n_places + 1) * sizeof(*grown));
+	if (grown == NULL)
+		return false;
+	hit->place = grown;
+	p = &grown[hit->n_places];
+	p->line = key->line;
+	p->path = strdup(key->path);
+	p->comment = key->comment.len > 0 ?
+	    strndup((const char *)key->comment.p, key->comment.len) :
+	    strdup("");
+	if (p->path != NULL && p->comment != NULL) {
+		hit->n_places++;
+		return true;
+	}
+	free(p->path);
+	free(p->comment);
+	return false;
+}
+
+/* Returns the hit with this id: fresh itself if there was none, or NULL. */
+static struct hit *
+find_or_insert(struct hits *h, struct hit *fresh)
+{
+	struct hit **found, **grown;
+
+	if (h->n == h->room) {
+		h->room = 2 * h->room + 64;
+		grown = realloc(h->v, h->room * sizeof(struct hit *));
+		if (grown == NULL) {
+			h->room = h->n;
+			return NULL;
+		}
+		h->v = grown;
+	}
+	found = tsearch(fresh, &h->by_id, compare_ids);
+	if (found == NULL)
+		return NULL;
+	if (*found == fresh)
+		h->v[h->n++] = fresh;
+	return *found;
+}
+
+void
+hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
+    const struct input_key *key)
+{
+	struct hit *fresh, *hit = NULL;
+	struct kv_decision d;
+
+	input_judge(judge, key, now, &d);
+	if (d.verdict == KV_VERDICT_ERROR) {
+		cli_error_at(key->path, key->line, d.reason);
+		h->problems++;
+		if (d.hits == 0 && d.list_hits == 0)
+			return;
+	}
+	if (d.list_hits != 0) {
+		h->exact++;
+		return;
+	}
+	if (d.hits == 0) {
+		h->clean++;
+		return;
+	}
+	if ((fresh = make_hit(key, &d)) != NULL)
+		hit = find_or_insert(h, fresh);
+	if (hit != fresh)
+		free_hit(fresh);
+	if (hit == NULL || !add_place(hit, key)) {
+		if (!h->failed)
+			cli_error("%s", strerror(ENOMEM));
+		h->failed = true;
+	}
+}
+
+static void
+free_nothing(void *hit)
+{
+	(void)hit;
+}
+
+void
+hits_free(struct hits *h)
+{
+	tdestroy(h->by_id, free_nothing);
+	for (size_t i = 0; i < h->n; i++)
+		free_hit(h->v[i]);
+	free(h->v);
+	*h = (struct hits){ .n = 0 };
+}
