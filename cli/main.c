@@ -14,6 +14,7 @@ static const struct cli_command *const commands[] = {
 	&cli_audit,
 	&cli_scan,
 	&cli_why,
+	&cli_confirm,
 	&cli_spki,
 	&cli_filter,
 	&cli_list,

@@ -4,6 +4,7 @@
  * server. A header value that is kept must be safe to send to a server.
  */
 #include <string.h>
+#include <strings.h>
 
 #include "fuzz.h"
 #include "net/http_header.h"
@@ -33,6 +34,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_header((const char *)data, size);
 	ok = update_conf_parse((const char *)data, size, "fuzz.conf", &c, why);
 	FUZZ_CHECK(ok == (why[0] == '\0'));
+	FUZZ_CHECK(!ok || c.confirm == NULL ||
+	    strncasecmp(c.confirm, "https://", 8) == 0);
 	for (size_t i = 0; ok && i < c.n; i++) {
 		FUZZ_CHECK(update_conf_find(&c, c.source[i].name, &s));
 		FUZZ_CHECK(s.max_bytes > 0 && s.max_bytes <= INT64_MAX);

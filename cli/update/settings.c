@@ -235,6 +235,21 @@ begin_section(struct parser *ps, char *const *word, int n)
 	return true;
 }
 
+/* Confirm is about no source. The first line counts, but all are checked. */
+static bool
+set_confirm(struct parser *ps, char *const *word, int n)
+{
+	struct update_conf *c = ps->conf;
+
+	if (c->n > 1)
+		return mistake(ps, "Confirm stands before the first Source");
+	if (n != 2 || strncasecmp(word[1], "https://", 8) != 0)
+		return mistake(ps, "Confirm needs a URL, https://...");
+	if (c->confirm == NULL)
+		c->confirm = word[1];
+	return true;
+}
+
 static bool
 parse_line(struct parser *ps, char *line)
 {
@@ -257,6 +272,8 @@ parse_line(struct parser *ps, char *line)
 		return true;
 	if (strcasecmp(word[0], "Source") == 0)
 		return begin_section(ps, word, n);
+	if (strcasecmp(word[0], "Confirm") == 0)
+		return set_confirm(ps, word, n);
 	for (size_t i = 0; i < COUNT; i++) {
 		const struct keyword *k = &keywords[i];
 		void *value = (char *)ps->s + k->offset;

@@ -67,6 +67,7 @@ struct update_conf {
 	/* source[0] has no name; the others are the sections, in their order. */
 	struct update_settings source[UPDATE_SOURCES_MAX];
 	size_t n;
+	const char *confirm; /* the URL that keyveto confirm asks; NULL: none */
 };
 
 /* Sets the values that hold without a file: a single source, without a name. */

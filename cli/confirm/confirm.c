@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto confirm: asks a publisher about the keys that filters list and no
+ * exact list does, keeps the proofs, and puts the confirmed ones into an exact
+ * list.
+ */
+#include <sys/stat.h>
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "audit/named.h"
+#include "command.h"
+#include "confirm/brake.h"
+#include "confirm/keep.h"
+#include "confirm/log.h"
+#include "confirm/output.h"
+#include "output/progress.h"
+#include "update/source.h"
+
+#define RATE_DEFAULT 10
+#define RATE_MAX 1000
+#define TIMEOUT_DEFAULT 30
+#define TIMEOUT_MAX 3600
+/* So many fingerprints without a key are named. */
+#define NAMED_MAX 10
+
+struct options {
+	struct cli_judge_options judge;
+	struct update_options update; /* its settings_path */
+	const char *url, *state;
+	uint64_t rate, timeout;
+	int log, accounts, json, quiet, dry_run, again, yes;
+};
+
+struct confirm {
+	const struct options *o;
+	struct kv_judge judge;
+	struct hits hits;
+	struct log_keys log;
+	struct api api;
+	struct keep keep;
+	struct output output;
+	struct progress progress;
+	struct list_batch batch; /* the confirmed keys */
+	const struct update_hold *hold;
+	int64_t now;
+	uint64_t verdicts[API_NOT_CONFIRMED + 1];
+	uint64_t not_asked, not_found;
+	uint64_t allowed; /* confirmed keys that AllowKey names */
+	bool failed;	  /* something was not kept or not read: printed */
+	bool unprinted;	  /* standard output takes nothing: printed */
+};
+
+static volatile sig_atomic_t signal_caught;
+
+static void
+note_signal(int sig)
+{
+	signal_caught = sig;
+}
+
+static bool
+was_signalled(void)
+{
+	return signal_caught != 0;
+}
+
+/* host/replace sets handlers of its own. */
+static void
+catch_signals(void)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
+
+	cli_catch_signals(ending, sizeof(ending) / sizeof(ending[0]),
+	    note_signal);
+}
+
+/* --- which keys --------------------------------------------------------- */
+
+static void
+judge_key(const struct input_key *key, void *arg)
+{
+	struct confirm *c = arg;
+
+	hits_judge(&c->hits, &c->judge, c->now, key);
+}
+
+static void
+judge_logged_key(const struct input_key *key, void *arg)
+{
+	struct confirm *c = arg;
+	uint8_t digest[KV_SHA256_BYTES];
+	struct log_key *found;
+
+	if (key->key.type == KV_KEY_NONE)
+		return;
+	kv_fingerprint_digest(&key->key, digest);
+	if ((found = log_keys_find(&c->log, digest)) == NULL)
+		return;
+	found->found = true;
+	judge_key(key, c);
+}
+
+/* Tells of the keys in the log that are not among those of this machine. */
+static void
+report_not_found(struct confirm *c)
+{
+	char fingerprint[KV_FINGERPRINT_BYTES];
+
+	for (size_t i = 0; i < c->log.n; i++) {
+		const struct log_key *key = c->log.v[i];
+
+		/* A client offered it, and no account of here has it. */
+		if (key->found || !key->accepted)
+			continue;
+		if (c->not_found++ >= NAMED_MAX)
+			continue;
+		kv_fingerprint_format(key->digest, fingerprint);
+		cli_error("note: %s is in the log, but no account of this "
+			  "machine has that key now: if it is a certificate's, "
+			  "give the key itself",
+		    fingerprint);
+	}
+	if (c->not_found > NAMED_MAX)
+		cli_error("note: %" PRIu64 " more of the log are not here",
+		    c->not_found - NAMED_MAX);
+}
+
+/* False after a message. */
+static bool
+find_logged_keys(struct confirm *c, char **paths)
+{
+	uint64_t problems = 0;
+	bool ok = true;
+
+	if (*paths == NULL)
+		ok = log_keys_read_all(&c->log);
+	for (; *paths != NULL; paths++)
+		ok = log_keys_read(&c->log, *paths) && ok;
+	if (c->log.failed)
+		cli_error("out of memory");
+	if (c->log.full)
+		cli_error("the log has more than %d different keys; the others "
+			  "are left out: confirm --accounts finds all",
+		    LOG_KEYS_MAX);
+	c->failed |= c->log.failed || c->log.full || !ok;
+	if (c->log.n == 0) {
+		if (!c->o->quiet)
+			cli_error("note: the log has no line with "
+				  "verdict=listed of a key that only filters "
+				  "list");
+		return ok;
+	}
+	ok = audit_each_key(&c->judge, judge_logged_key, c, &problems);
+	if (problems > 0)
+		cli_error("note: not all files of this machine could be read: "
+			  "see keyveto audit");
+	if (ok)
+		report_not_found(c);
+	c->failed |= problems > 0 && c->not_found > 0;
+	return ok;
+}
+
+/* False after a message. */
+static bool
+find_keys(struct confirm *c, char **words)
+{
+	struct named_keys named = {
+		.judge = &c->judge,
+		.key = judge_key,
+		.arg = c,
+	};
+	const char *first = *words;
+	uint64_t problems = 0;
+	bool ok;
+
+	if (c->o->log)
+		ok = find_logged_keys(c, words);
+	else if (c->o->accounts) {
+		ok = audit_each_key(&c->judge, judge_key, c, &problems);
+		if (problems > 0)
+			cli_error("not all files of this machine could be "
+				  "read: see keyveto audit");
+		c->failed |= problems > 0;
+	} else {
+		ok = named_keys_read(&named, words);
+		c->failed |= named.problems > 0 && !named.by_fingerprint;
+		if (ok && named.problems == 0 && c->hits.n == 0 &&
+		    c->hits.clean + c->hits.exact + c->hits.problems == 0) {
+			cli_error("%s: no key%s", first,
+			    named.by_fingerprint ?
+				" with this fingerprint was found; name the "
+				"file that has it, or give the key itself" :
+				" in it");
+			c->failed = true;
+		}
+	}
+	return ok && !c->hits.failed;
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+/* Sets what is known without a question. A proof is one for ever. */
+static void
+look_up_kept(struct confirm *c, struct hit *hit)
+{
+	if (keep_has_proof(&c->keep, hit)) {
+		hit->verdict = API_CONFIRMED;
+		hit->has_proof = true;
+	} else if (!c->o->again && keep_was_absent(&c->keep, hit))
+		hit->verdict = API_NOT_CONFIRMED;
+}
+
+static void
+set_reason(struct hit *hit, const char *why)
+{
+	free(hit->why);
+	hit->why = strdup(why);
+}
+
+/* Asks about the key, and keeps the answer. */
+static void
+ask_about(struct confirm *c, struct hit *hit)
+{
+	const struct kv_span spki = { hit->spki, hit->spki_len };
+	struct kv_span proof;
+
+	hit->verdict = api_ask(&c->api, hit->id, spki, &proof);
+	if (hit->verdict == API_NO_ANSWER) {
+		set_reason(hit, c->api.why);
+		return;
+	}
+	if (hit->verdict == API_NOT_CONFIRMED)
+		c->failed |= !keep_absent(&c->keep, hit, c->api.shown, c->now);
+	else if (keep_proof(&c->keep, hit, proof))
+		hit->has_proof = c->keep.folder != NULL;
+	else
+		c->failed = true;
+	catch_signals();
+}
+
+/* Adds a confirmed key to those of the list. */
+static void
+note_confirmed(struct confirm *c, const struct hit *hit)
+{
+	if (hit->allowed) {
+		c->allowed++;
+		cli_error("warning: %s is compromised, and AllowKey lets it in "
+			  "all the same: have it replaced, then type keyveto "
+			  "allow --remove %s",
+		    hit->fingerprint, hit->fingerprint);
+	}
+	/* The list has no key of which nobody can see the proof. */
+	if (!hit->has_proof)
+		return;
+	if (!hit->has_hash)
+		cli_error("note: %s: exact lists have no keys of type %s",
+		    hit->id, hit->type);
+	else
+		c->failed |= !list_batch_add(&c->batch, &hit->hash,
+		    KEEP_SOURCE_ID);
+}
+
+static void
+settle(struct confirm *c, struct hit *hit)
+{
+	c->verdicts[hit->verdict]++;
+	progress_clear(&c->progress);
+	if (!c->unprinted)
+		c->unprinted = !output_hit(&c->output, hit);
+	if (hit->verdict == API_CONFIRMED)
+		note_confirmed(c, hit);
+}
+
+/* Says who learns what, before the first question. */
+static void
+announce(const struct confirm *c, uint64_t n)
+{
+	if (n > 0 && !c->o->quiet)
+		cli_error("note: asking %s about %" PRIu64
+			  " %s: it learns the SHA-256 of each public key, and "
+			  "the address of this machine",
+		    c->api.shown, n, cli_plural(n, "key", "keys"));
+}
+
+/* Returns why no more questions are asked, or NULL. */
+static const char *
+find_end(const struct confirm *c)
+{
+	return was_signalled() ? "interrupted" :
+	    c->unprinted       ? "the answers cannot be printed" :
+	    c->api.given_up    ? "the server gives no answer" :
+				 NULL;
+}
+
+/* A program gets an object for each key; people get the number of these. */
+static void
+pass_over(struct confirm *c, struct hit *hit)
+{
+	char why[128];
+
+	c->not_asked++;
+	snprintf(why, sizeof(why), "not asked about: %s", find_end(c));
+	set_reason(hit, why);
+	if (c->o->json)
+		settle(c, hit);
+	else
+		c->verdicts[API_NO_ANSWER]++;
+}
+
+static void
+ask_about_all(struct confirm *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->hits.n; i++) {
+		struct hit *hit = c->hits.v[i];
+
+		if (hit->spki_len == 0)
+			set_reason(hit,
+			    "there are no proofs of keys of this type");
+		else
+			look_up_kept(c, hit);
+		n += hit->verdict == API_NO_ANSWER && hit->why == NULL;
+	}
+	announce(c, n);
+	progress_start_things(&c->progress, "asking", n);
+	for (size_t i = 0; i < c->hits.n; i++) {
+		struct hit *hit = c->hits.v[i];
+		const bool ask = hit->verdict == API_NO_ANSWER &&
+		    hit->why == NULL;
+
+		if (ask && find_end(c) != NULL) {
+			pass_over(c, hit);
+			continue;
+		}
+		if (ask)
+			ask_about(c, hit);
+		settle(c, hit);
+		if (ask)
+			progress_add(&c->progress, 1);
+	}
+	progress_clear(&c->progress);
+}
+
+/* --- afterwards --------------------------------------------------------- */
+
+/* Whether two paths stand for the same file, which need not exist. */
+static bool
+is_same_file(const char *one, const char *other)
+{
+	const char *name = strrchr(one, '/'), *other_name = strrchr(other, '/');
+	char folder[PATH_MAX], other_folder[PATH_MAX];
+	struct stat st, other_st;
+
+	if (stat(one, &st) == 0 && stat(other, &other_st) == 0)
+		return st.st_dev == other_st.st_dev &&
+		    st.st_ino == other_st.st_ino;
+	if (name == NULL || other_name == NULL || strcmp(name, other_name) != 0)
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s/", (int)(name - one), one);
+	snprintf(other_folder, sizeof(other_folder), "%.*s/",
+	    (int)(other_name - other), other);
+	return stat(folder, &st) == 0 && stat(other_folder, &other_st) == 0 &&
+	    st.st_dev == other_st.st_dev && st.st_ino == other_st.st_ino;
+}
+
+/* Whether the keyveto.conf that logins read names the list. */
+static bool
+is_consulted(const struct confirm *c)
+{
+	const struct kv_config *conf = &c->judge.config;
+
+	for (size_t i = 0; i < conf->n_blocklists; i++) {
+		if (is_same_file(conf->blocklist[i], c->keep.list))
+			return true;
+	}
+	return false;
+}
+
+/* Whether logins consult the list, or will if the line of tell_unused is added. */
+static bool
+may_refuse(const struct confirm *c)
+{
+	return is_consulted(c) ||
+	    is_same_file(c->keep.list, KV_STATEDIR "/" KEEP_NAME ".dat");
+}
+
+/* Says how to make logins consult the list. */
+static void
+tell_unused(const struct confirm *c)
+{
+	const struct kv_config *conf = &c->judge.config;
+	const bool may_be_default = conf->n_blocklists == 0 &&
+	    conf->n_filters == 1 &&
+	    strcmp(conf->filter[0], KV_CONFIG_FILTER_PATH) == 0;
+
+	cli_error("note: no login consults %s yet: add the line \"Blocklist "
+		  "%s\"%s to %s, with keyveto config edit",
+	    c->keep.list, c->keep.list,
+	    may_be_default ? ", and \"Filter " KV_CONFIG_FILTER_PATH
+			     "\" if there is no Filter line," :
+			     "",
+	    c->o->judge.config != NULL ? c->o->judge.config : KV_CONFIG_PATH);
+}
+
+/* The path of keyveto.conf; NULL if there is none. */
+static const char *
+find_config(const struct confirm *c)
+{
+	const struct update_options o = { .judge = c->o->judge };
+
+	return update_source_config_path(&o);
+}
+
+static void
+write_list(struct confirm *c)
+{
+	const bool quiet = c->o->quiet;
+	bool changed;
+
+	if (c->keep.folder == NULL || c->batch.n == 0)
+		return;
+	if (may_refuse(c) && geteuid() == 0 && !c->o->yes &&
+	    !confirm_brake_allows(&c->batch, c->keep.list, find_config(c),
+		c->hold)) {
+		cli_error("%s: stays as it is. Have those keys replaced, and "
+			  "type the same command again; if this is right, give "
+			  "--yes",
+		    c->keep.list);
+		c->failed = true;
+		return;
+	}
+	if (!keep_list(&c->keep, &c->batch, &changed)) {
+		c->failed = true;
+		return;
+	}
+	if (changed && !quiet)
+		cli_error("%s: %" PRIu64 " %s added", c->keep.list,
+		    c->batch.added, cli_plural(c->batch.added, "key", "keys"));
+	if (!is_consulted(c))
+		tell_unused(c);
+	else if (changed && !quiet)
+		cli_error("note: logins with %s are %s from now on%s",
+		    cli_plural(c->batch.added, "it", "them"),
+		    c->judge.config.on_hit == KV_ACTION_DENY ?
+			"refused" :
+			"still only logged, by OnHit,",
+		    c->allowed > 0 ? ", but for AllowKey" : "");
+}
+
+static void
+print_summary(const struct confirm *c)
+{
+	const uint64_t *v = c->verdicts;
+
+	if (c->not_asked > 0)
+		cli_error("%" PRIu64 " %s not asked about: %s; the same "
+			  "command goes on where this one ended",
+		    c->not_asked,
+		    cli_plural(c->not_asked, "key was", "keys were"),
+		    find_end(c));
+	if (c->o->quiet)
+		return;
+	fprintf(stderr,
+	    "keyveto: %zu %s listed by filters only: %" PRIu64
+	    " confirmed, %" PRIu64 " not confirmed, %" PRIu64 " no answer",
+	    c->hits.n, cli_plural(c->hits.n, "key", "keys"), v[API_CONFIRMED],
+	    v[API_NOT_CONFIRMED], v[API_NO_ANSWER]);
+	if (c->hits.exact > 0)
+		fprintf(stderr, "; %" PRIu64 " in an exact list already",
+		    c->hits.exact);
+	if (c->hits.clean > 0)
+		fprintf(stderr, "; %" PRIu64 " in no filter and no list",
+		    c->hits.clean);
+	putc('\n', stderr);
+}
+
+static int
+conclude(const struct confirm *c)
+{
+	if (c->unprinted || !cli_stdout_ok())
+		return CLI_UNCHECKED;
+	if (c->verdicts[API_CONFIRMED] > 0 || c->hits.exact > 0)
+		return CLI_LISTED;
+	return c->verdicts[API_NO_ANSWER] > 0 || c->hits.problems > 0 ||
+		c->failed ?
+	    CLI_UNCHECKED :
+	    CLI_NOTHING_LISTED;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* Sets up the questions. False after a message. */
+static bool
+open_api(struct confirm *c, const struct update_conf *conf)
+{
+	const struct update_settings *s = &conf->source[0];
+	const char *url = c->o->url != NULL ? c->o->url : conf->confirm;
+	const struct https_limits limits = {
+		.ca_file = s->ca_file,
+		.proxy = s->proxy,
+		.timeout = c->o->timeout,
+		.stall_timeout = c->o->timeout,
+		.stopped = was_signalled,
+	};
+	int ca;
+
+	if (url == NULL) {
+		cli_error("nobody to ask: add a line such as \"Confirm "
+			  "https://v1.pwnedkeys.com\" to %s, or give --url; "
+			  "whoever is asked learns the fingerprint of each key",
+		    update_source_conf_path(&c->o->update));
+		return false;
+	}
+	if (s->ca_file != NULL) {
+		if ((ca = update_source_open_trusted(s->ca_file)) == -1)
+			return false;
+		close(ca);
+	}
+	return api_open(&c->api, url, &limits, c->o->rate);
+}
+
+/* Opens what is kept. False after a message. */
+static bool
+open_keep(struct confirm *c)
+{
+	static char absolute[PATH_MAX];
+	const char *folder = c->o->state;
+
+	/* Its path stands in keyveto.conf, and in what programs read. */
+	if (folder != NULL && *folder != '/' &&
+	    realpath(folder, absolute) != NULL)
+		folder = absolute;
+	if (folder == NULL && geteuid() == 0)
+		folder = KV_STATEDIR;
+	else if (folder == NULL && !c->o->dry_run)
+		cli_error("note: only root keeps proofs in " KV_STATEDIR
+			  ": nothing is kept; --state DIRECTORY keeps them "
+			  "there");
+	return keep_open(&c->keep, c->o->dry_run ? NULL : folder, c->api.shown,
+	    c->now);
+}
+
+static int
+run(const struct options *o, const struct update_conf *conf, char **words)
+{
+	struct confirm c = { .o = o,
+		.hold = &conf->source[0].hold,
+		.keep.absent_fd = -1,
+		.now = (int64_t)time(NULL) };
+	int status = CLI_UNCHECKED;
+
+	if ((o->log || o->accounts) && geteuid() != 0) {
+		cli_error("only root can read the keys of this machine; name "
+			  "a key or a file");
+		return status;
+	}
+	if (!open_api(&c, conf) || !cli_judge_open(&c.judge, &o->judge)) {
+		api_close(&c.api);
+		return status;
+	}
+	if (open_keep(&c) && find_keys(&c, words)) {
+		c.output = (struct output){ .json = o->json,
+			.quiet = o->quiet,
+			.asked = c.api.shown,
+			.keep = &c.keep,
+			.now = c.now };
+		catch_signals();
+		ask_about_all(&c);
+		write_list(&c);
+		print_summary(&c);
+		status = conclude(&c);
+	}
+	keep_close(&c.keep);
+	list_batch_free(&c.batch);
+	log_keys_free(&c.log);
+	hits_free(&c.hits);
+	kv_judge_close(&c.judge);
+	api_close(&c.api);
+	return status;
+}
+
+/* Returns what is wrong with the operands, or NULL. */
+static const char *
+find_mistake(const struct options *o, int n)
+{
+	if (o->log && o->accounts)
+		return "give --log or --accounts, not both";
+	if (o->accounts && n > 0)
+		return "--accounts takes no key and no file";
+	if (!o->log && !o->accounts && n == 0)
+		return "give a key, its fingerprint, a file, --log or "
+		       "--accounts";
+	return NULL;
+}
+
+static int
+run_confirm(const struct cli_command *cmd, int argc, char **argv)
+{
+	enum { URL = 1, SETTINGS, STATE, RATE, TIMEOUT };
+	static struct update_conf conf;
+	struct options o = { .rate = RATE_DEFAULT, .timeout = TIMEOUT_DEFAULT };
+	const struct option options[] = {
+		CLI_JUDGE_LONGOPTS,
+		{ "url", required_argument, NULL, URL },
+		{ "settings", required_argument, NULL, SETTINGS },
+		{ "state", required_argument, NULL, STATE },
+		{ "rate", required_argument, NULL, RATE },
+		{ "timeout", required_argument, NULL, TIMEOUT },
+		{ "log", no_argument, &o.log, true },
+		{ "accounts", no_argument, &o.accounts, true },
+		{ "json", no_argument, &o.json, true },
+		{ "quiet", no_argument, &o.quiet, true },
+		{ "dry-run", no_argument, &o.dry_run, true },
+		{ "again", no_argument, &o.again, true },
+		{ "yes", no_argument, &o.yes, true },
+		{ NULL, 0, NULL, 0 },
+	};
+	int opt, status = CLI_UNCHECKED;
+	const char *mistake;
+	bool ok = true;
+
+	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == URL)
+			o.url = optarg;
+		else if (opt == SETTINGS)
+			o.update.settings_path = optarg;
+		else if (opt == STATE)
+			o.state = optarg;
+		else if (opt == RATE)
+			ok = cli_option_number("--rate", RATE_MAX, &o.rate);
+		else if (opt == TIMEOUT)
+			ok = cli_option_number("--timeout", TIMEOUT_MAX,
+			    &o.timeout);
+		else if (opt != 0)
+			ok = opt != '?' &&
+			    cli_judge_option(&o.judge, opt, optarg);
+	}
+	if (!ok)
+		return CLI_UNCHECKED;
+	if ((mistake = find_mistake(&o, argc - optind)) != NULL) {
+		cli_error("%s", mistake);
+		return cli_usage_error(cmd);
+	}
+	(void)umask(022);
+	/*
+	 * A server or a reader of standard output that goes away must not keep
+	 * the list from being written.
+	 */
+	signal(SIGPIPE, SIG_IGN);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		cli_error("libcurl cannot be started");
+		return CLI_UNCHECKED;
+	}
+	if (update_source_read_conf(&o.update, &conf))
+		status = run(&o, &conf, argv + optind);
+	update_conf_free(&conf);
+	curl_global_cleanup();
+	if (signal_caught != 0) {
+		signal(signal_caught, SIG_DFL);
+		raise(signal_caught);
+	}
+	return status;
+}
+
+const struct cli_command cli_confirm = {
+	.name = "confirm",
+	.synopsis = "[--url URL] [--rate N] [--timeout S] [--json] [--quiet] "
+		    "[--dry-run] [--again] [--yes] [--state DIRECTORY] "
+		    "[--settings FILE] [--config FILE] [--filter FILE]... "
+		    "[--blocklist FILE]... "
+		    "(KEY | FILE... | FINGERPRINT | --log [FILE]... | "
+		    "--accounts)",
+	.help = "Ask a publisher whether probably listed keys are compromised",
+	.details =
+	    "Asks about the keys that filters list and no exact list does. "
+	    "KEY, FILE and\n"
+	    "FINGERPRINT are as for 'keyveto why'.\n\n"
+	    "  --log            the keys in log lines with verdict=listed: of "
+	    "the FILEs, else\n"
+	    "                   of this machine's log (root)\n"
+	    "  --accounts       all keys of this machine (root)\n"
+	    "  --url URL        ask URL, https://...; default: Confirm in the "
+	    "settings\n"
+	    "  --rate N         at most N questions a second (default 10)\n"
+	    "  --timeout S      seconds that an answer may take (default 30)\n"
+	    "  --json           one JSON object a line\n"
+	    "  --quiet          print only errors\n"
+	    "  --dry-run        keep nothing\n"
+	    "  --again          ask again about keys that the publisher did "
+	    "not have a short\n"
+	    "                   while ago\n"
+	    "  --yes            refuse confirmed keys of administrators, too\n"
+	    "  --state DIRECTORY\n"
+	    "                   keep proofs and the list there\n"
+	    "                   (default " KV_STATEDIR ")\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
+	    ")\n" CLI_JUDGE_HELP
+	    "\nExit status: 1 a key is compromised for certain, 2 none is, "
+	    "but something got\nno answer, 0 otherwise.\n",
+	.run = run_confirm,
+};
