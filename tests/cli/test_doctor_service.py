@@ -106,7 +106,9 @@ def test_service_a_process_that_calls_itself_sshd_is_none(scratch, machine):
     for place, user in ((mine, 65534), (theirs, 65534), (theirs, 0)):
         with subprocess.Popen(words, executable=place / "sshd", user=user, group=user) as process:
             try:
-                equal(Path(f"/proc/{process.pid}/comm").read_text(encoding="ascii"), "sshd\n")
+                # Popen returns when exec(3) has closed its pipe, which is before the kernel sets the name.
+                name = Path(f"/proc/{process.pid}/comm")
+                wait_until(lambda name=name: name.read_text(encoding="ascii") == "sshd\n", f"sshd stands in {name}")
                 contains(expect_all_well()["service"][0]["found"], "no sshd listens")
             finally:
                 process.kill()
