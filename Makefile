@@ -192,10 +192,16 @@ coverage:
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZ_CLI_SRC = cli/keys/der.c $(wildcard cli/keys/pem*.c) \
-	cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \
+FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c) \
+	cli/keys/input.c cli/keys/inside.c cli/keys/unpack.c cli/keys/walk.c \
+	cli/keys/store.c \
+	cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
+	cli/proof/whole.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \
 	cli/host/child.c cli/net/http_header.c cli/update/settings.c \
-	cli/host/io.c cli/command.c
+	cli/update/manifest.c cli/update/sources.c cli/update/unxz.c \
+	cli/update/records.c cli/host/replace.c cli/host/place.c cli/host/io.c \
+	cli/list/reader.c cli/why/lookup.c cli/confirm/log.c \
+	cli/host/program.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 

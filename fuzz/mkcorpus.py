@@ -3,16 +3,19 @@
 """Makes the seeds in fuzz/corpus: one small input of each kind, valid or nearly valid."""
 
 import base64
+import hashlib
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "oracle"))
+sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cli", "e2e")]
 
 # pylint: disable=wrong-import-position
+import proofs
 import sshkey
+from cryptography.hazmat.primitives.asymmetric import ec
 from pkbf import Filter
 
 EXAMPLES = HERE.parent / "testdata" / "demo" / "publisher-examples.pub"
@@ -63,6 +66,47 @@ def make_pem():
             seed("pem", "der", der)
 
 
+def make_lists():
+    """A hash to look up, then a list."""
+    hashes = sorted(hashlib.sha256(b"%d" % i).digest()[:15] for i in range(600))
+    records = b"".join(h + bytes([i % 17]) for i, h in enumerate(hashes))
+    seed("blocklist", "hit", hashes[37] + records[:64 * 16])
+    seed("blocklist", "miss", b"\x80" * 15 + records[:64 * 16])
+    seed("blocklist", "several-windows", hashes[500] + records)
+    seed("blocklist", "unsorted", hashes[500] + records[4000:] + records[:4000])
+    seed("blocklist", "cut", hashes[1] + records[:33])
+
+
+def make_inside():
+    """How the text is stored, where the key goes, and the text."""
+    key = sshkey.key_line(dict(plain_blobs())["ed25519"])
+    texts = {"json": '[{"id": 1, "key": ""}, {"id": 2, "key": "' + key.replace("/", "\\/") + '\\n"}]\n',
+             "yaml": f"users:\n- keys:\n  - \n  - {key}\n  more: |\n    x\n",
+             "ldif": f"dn: uid=x\nsshPublicKey: \nsshPublicKey: {key[:40]}\n {key[40:]}\n",
+             "base64": f"a: {base64.b64encode(key.encode()).decode()}\nb: \n",
+             "lines": f"{key}\n\n{key}\n",
+             "pem": "a: -----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\nb: \n",
+             "binary": f"SQLite\0\1{key}\0\0\n\0x"}
+    for name, text in texts.items():
+        for storage in range(3):
+            seed("inside", f"{name}-{storage}", bytes((storage, 0, min(len(text), 20))) + text.encode())
+
+
+def make_proofs():
+    """One of the keys is that of fuzz_jws.c."""
+    known = proofs.Key("p256", ec.derive_private_key(1, ec.SECP256R1()))
+    keys = {"known": known, **{kind: proofs.Key(kind) for kind in proofs.MAKE}}
+    for name, key in keys.items():
+        seed("attestation", name, proofs.request(key, encoding=proofs.DER))
+        seed("proof", f"pem-{name}", proofs.request(key))
+        if key.kind in proofs.ALGORITHM:
+            seed("jws", name, proofs.jws(key))
+            seed("proof", f"jws-{name}", proofs.jws(key) + b"\n" + key.line.encode() + b"\n")
+    seed("attestation", "normal", proofs.request(known, subject="example.com", encoding=proofs.DER))
+    seed("jws", "none", proofs.jws(known, alg="none", sign=lambda data: b""))
+    seed("proof", "both", b"# comment\n" + proofs.jws(known) + b"\n" + proofs.request(known) + b"{}\n")
+
+
 def main():
     for name, blob in blobs():
         text = base64.b64encode(blob).decode()
@@ -72,18 +116,30 @@ def main():
         seed("line", name, f'from="*",command="a \\" b" {kind} {text} comment')
         seed("auth_info", name, f"publickey {kind} {text}\npassword\nhostbased {kind} {text}\n")
     seed("auth_info", "unknown", "publickey foo AAAAA2Zvbw==\nkeyboard-interactive/pam\n")
-    seed("line", "ssh1", "1024 65537 1234567 comment")
+    seed("line", "ssh1", f"512 65537 {2**511 + 1} comment")
     seed("line", "comment", "# a comment")
     seed("pkbf", "small", Filter.create(2, 4, revision=1).to_bytes())
     seed("pkbf", "larger", Filter.create(12, 10, revision=1).to_bytes())
+    seed("list", "records", b"".join(bytes([i] * 15 + [13]) for i in range(8)))
+    seed("list", "sources", "# date 2026-01-31\n13 debianssl badkeys/debianopenssl main/rsa\n14 git\n")
+    seed("list", "lookup", "".join(f"{i:016x};rsa/{i}.key\n" for i in range(0, 1 << 63, 1 << 59)))
+    seed("log", "line", "sshd[1]: verdict=listed action=warn user=x rhost=::1 via=guard key_type=ssh-rsa key_fp=SHA256:"
+         + "A" * 43 + " part=key authorized=yes filter=/f revision=1 list=/l source=s")
+    seed("log", "quoted", "verdict=listed user=\"x key_fp=SHA256:y\" key_fp=SHA256:" + "A" * 43 + " filter=/f")
+    seed("log", "json", '{"_PID":"1","MESSAGE":"verdict=listed user=\\"a b\\" key_fp=SHA256:' + "A" * 43
+         + ' filter=/f"}')
     seed("config", "sample", (HERE.parent / "etc" / "keyveto.conf").read_bytes().replace(b"\n#", b"\n"))
     seed("config", "all", "Filter /a\nfilter=\"/b c\"\nAllowKey SHA256:" + "A" * 43
          + " until=2026-02-28 because\nOnHit warn\nOnError allow\nOnUnsupported deny\n"
+         "Blocklist /l\nOnProbable warn\n"
          "AuthorizedKeysFile .ssh/%u %h/x %% none\nStrictModes no\nSyslogFacility LOCAL3\nMessage \"%f \\\" %t\"\n")
     seed("pam_stack", "lines", "# a comment\n-auth [success=1 default=ignore] pam_unix.so [a b] nullok\n"
          "account required \\\n pam_permit.so # more\n@include sshd\nsession substack /etc/pam.d/missing\n")
     seed("pam_stack", "include", "session requisite pam_keyveto.so\nsession include sshd\n")
     make_pem()
+    make_lists()
+    make_inside()
+    make_proofs()
 
 
 if __name__ == "__main__":
