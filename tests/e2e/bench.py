@@ -21,13 +21,14 @@ class World:
 class Bench:
     """What one test works with. close() ends everything that the test started."""
 
-    def __init__(self, world, number):
+    def __init__(self, world, number, exact=False):
         self.machine, self.log, self.clients = world.machine, world.log, world.clients
         self.host_key = world.host_key
         self.folder = world.scratch / f"case{number}"
         self.folder.mkdir()
         self.accounts = []
         self.servers = []
+        self.exact = exact      # config() makes an exact list of listed, not a filter
         self._names = 0
         self._ends = contextlib.ExitStack()
 
@@ -61,10 +62,18 @@ class Bench:
         public = [getattr(entry, "key", entry) for entry in listed]
         return keys.write_filter(self.path("filter"), public)
 
+    def blocklist(self, *listed, source=1):
+        """An exact list that has these identities and public keys, from the source "badkeys"."""
+        public = [getattr(entry, "key", entry) for entry in listed]
+        path = self.path("blocklist")
+        write_as_root(f"{path}.sources", f"{source} badkeys\n")
+        return keys.write_blocklist(path, public, source)
+
     def config(self, *lines, listed=None):
-        """A keyveto.conf. With listed, its first line is a filter of these keys."""
+        """A keyveto.conf. With listed, its first line is a filter, or an exact list, of these keys."""
         if listed is not None:
-            lines = (f"Filter {self.filter(*listed)}", *lines)
+            first = f"Blocklist {self.blocklist(*listed)}" if self.exact else f"Filter {self.filter(*listed)}"
+            lines = (first, *lines)
         return self.write("keyveto.conf", "".join(f"{line}\n" for line in lines))
 
     def script(self, body):

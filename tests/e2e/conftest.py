@@ -9,6 +9,7 @@ import pytest
 import product
 from bench import Bench, World
 from clients import Clients
+from kinds import EXACT_LIST
 from logbook import Logbook
 from machine import Machine
 
@@ -30,9 +31,10 @@ def fixture_world(build, pytestconfig):
 
 
 @pytest.fixture(name="bench")
-def fixture_bench(world):
+def fixture_bench(world, request):
     """The accounts, keys, filters and servers of one test. Everything ends with the test."""
-    with contextlib.closing(Bench(world, next(_numbers))) as bench:
+    exact = getattr(request, "param", None) == EXACT_LIST
+    with contextlib.closing(Bench(world, next(_numbers), exact)) as bench:
         yield bench
 
 

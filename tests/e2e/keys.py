@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Makes keys and certificates with ssh-keygen, and filters with the oracle."""
+"""Makes keys and certificates with ssh-keygen, filters and exact lists with the oracle."""
 
 import base64
 import hashlib
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "pkbf.py"
+LIST_ORACLE = ORACLE.with_name("blocklist.py")
 
 _serial = itertools.count(1)
 
@@ -73,6 +74,24 @@ def write_filter(path, listed, revision=1):
     return scratch.replace(path)
 
 
+def write_blocklist(path, listed, source=1):
+    """An exact list that has the given public keys, all from one source."""
+    path = Path(path)
+    scratch = path.with_name(f"{path.name}.{next(_serial)}")
+    _run(sys.executable, LIST_ORACLE, "create", scratch, "--id", str(source), *(key.path for key in listed))
+    scratch.chmod(0o644)
+    return scratch.replace(path)
+
+
+def from_pem(folder, text):
+    """The identity of a private key in PEM."""
+    path = Path(folder) / f"key{next(_serial)}"
+    path.write_text(text, encoding="ascii")
+    path.chmod(0o600)
+    path.with_name(f"{path.name}.pub").write_text(_run("ssh-keygen", "-y", "-f", path), encoding="ascii")
+    return Identity(path)
+
+
 def _ssh_keygen(*arguments):
     _run("ssh-keygen", *arguments)
 
@@ -82,3 +101,4 @@ def _run(*argv):
                           capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, argv))}: {done.stderr.strip()}")
+    return done.stdout

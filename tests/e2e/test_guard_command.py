@@ -6,6 +6,7 @@ import pytest
 import keys
 import server
 from guard import offer, run, run_guard, start
+from kinds import with_either_kind
 
 pytestmark = pytest.mark.throwaway
 
@@ -90,14 +91,17 @@ def logins(bench, run_as_name, world_readable):
     bench.decision(account, verdict="listed", action="deny", authorized="yes")
 
 
+@with_either_kind
 def test_guard_identity_authorizedkeyscommanduser_root(bench):
     logins(bench, "root", world_readable=False)
 
 
+@with_either_kind
 def test_guard_identity_authorizedkeyscommanduser_the_account(bench):
     logins(bench, "%u", world_readable=False)
 
 
+@with_either_kind
 def test_guard_identity_a_dedicated_authorizedkeyscommanduser_for_files_that_all_may_read(bench):
     logins(bench, bench.account().name, world_readable=True)
 
@@ -141,6 +145,7 @@ def test_guard_command_gets_its_arguments_as_they_are(bench):
     assert said == "".join(f"<{word}>\n" for word in words), f"not the arguments: {said!r}"
 
 
+@with_either_kind
 def test_guard_command_gets_no_open_file_of_the_guards(bench):
     # ls opens the folder that it lists.
     said = chained(bench, "/bin/ls", "/proc/self/fd")
@@ -171,6 +176,7 @@ def test_guard_command_output_and_exit_status_become_the_guards(bench):
     assert (done.returncode, done.stdout) == (7, b"out\n"), f"{done}"
 
 
+@with_either_kind
 def test_guard_command_is_not_run_for_a_listed_key(bench):
     account, listed = bench.account(), bench.key()
     done = run_guard(account, listed, bench.config(listed=[listed]), "--", "/bin/echo", "ran")
@@ -186,6 +192,7 @@ def test_guard_command_that_cannot_be_run_is_an_error(bench):
         assert done.returncode == 1 and done.stdout == b"", f"{command}: {done}"
 
 
+@with_either_kind
 def test_guard_command_home_and_user_are_not_needed_for_principals(bench):
     account, ca, listed = bench.account(), bench.key(), bench.key()
     config = bench.config(listed=[listed])

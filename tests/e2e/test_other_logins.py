@@ -5,6 +5,7 @@ import pytest
 
 import openssh
 import server
+from kinds import with_either_kind
 
 pytestmark = pytest.mark.throwaway
 
@@ -45,6 +46,7 @@ def test_password_login_works(bench, deploy, method, config):
     bench.must_be_silent(account)
 
 
+@with_either_kind
 @pytest.mark.parametrize("deploy, method", [
     pytest.param(deploy, method, id=f"{name}-publickey,{method}")
     for name, deploy in DEPLOYMENTS.items() for method in METHODS if (name, method) != UNSEEN])

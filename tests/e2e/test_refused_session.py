@@ -17,6 +17,7 @@ import openssh
 import peers
 import server
 from clients import GREETING
+from kinds import EXACT_LIST
 from patience import PATIENCE
 from remote_probe import TOLD_TO_XAUTH
 
@@ -215,6 +216,16 @@ PROBES = {
 @pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
 @pytest.mark.parametrize("whom", (LIVES_ON | ENDS).values(), ids=[whom or "an account" for whom in LIVES_ON | ENDS])
 def test_refused_session_nothing_comes_through(bench, whom, probe):
+    nothing_comes_through(bench, whom, probe)
+
+
+@pytest.mark.parametrize("probe", [PROBES[name] for name in ("command", "sftp upload", "-L, port to port")])
+@pytest.mark.parametrize("bench", [EXACT_LIST], indirect=True)
+def test_refused_session_by_an_exact_list_nothing_comes_through(bench, probe):
+    nothing_comes_through(bench, LIVES_ON[""], probe)
+
+
+def nothing_comes_through(bench, whom, probe):
     assert probe(Setting(bench, False, *whom)), "the probe must work with a clean key, to prove anything"
     refused = Setting(bench, True, *whom)
     assert not probe(refused), "it works with a listed key"

@@ -8,6 +8,7 @@ import pytest
 
 import keys
 import server
+from kinds import EXACT_LIST
 
 pytestmark = pytest.mark.throwaway
 
@@ -220,13 +221,25 @@ SEVERAL_KEYS = {
 # Each test is a cell of the table, which shows what it returns. conftest.py prints the table.
 
 CELLS = [(way, name) for name in DEPLOYMENTS for way in (*WAYS, *SEVERAL_KEYS)]
+every_cell = pytest.mark.parametrize("way, name", CELLS, ids=[f"{way} x {name}" for way, name in CELLS])
 
 
-@pytest.mark.parametrize("way, name", CELLS, ids=[f"{way} x {name}" for way, name in CELLS])
-def test_ways_in(bench, record_property, way, name):
+def try_cell(bench, way, name):
     deploy = DEPLOYMENTS[name]
     if way in WAYS:
-        words = try_route(bench, WAYS[way], deploy, (way, name) not in UNSEEN)
-    else:
-        words = SEVERAL_KEYS[way](bench, deploy)
-    record_property("words", words)
+        return try_route(bench, WAYS[way], deploy, (way, name) not in UNSEEN)
+    return SEVERAL_KEYS[way](bench, deploy)
+
+
+@every_cell
+def test_ways_in(bench, record_property, way, name):
+    record_property("words", try_cell(bench, way, name))
+
+
+@every_cell
+@pytest.mark.parametrize("bench", [EXACT_LIST], indirect=True)
+def test_ways_in_with_an_exact_list_alone(bench, way, name):
+    try_cell(bench, way, name)
+    decisions = [one for account in bench.accounts for one in bench.log.decisions(account)]
+    found = {(bool(one.list), one.source, one.filter) for one in decisions}
+    assert found <= {(True, "badkeys", None)}, f"not by the list: {decisions}"

@@ -39,14 +39,23 @@ OTHER_FILES = {
 }
 
 
+# With an exact list and no filter.
+WITH_LIST = ("clean key", "listed key")
+
+
 def name(kind, start, on_error, command=False):
     """The title of a scenario."""
     return f"{kind}, started as {start}, OnError {on_error}{', -- COMMAND' if command else ''}"
 
 
+def name_with_list(kind, on_error):
+    return f"{kind}, by an exact list, OnError {on_error}"
+
+
 OF_OTHER_FILES = [f"clean key, {words}" for words in OTHER_FILES]
+OF_LISTS = [name_with_list(kind, on_error) for on_error in ON_ERROR for kind in WITH_LIST]
 TITLES = [name(kind, start, on_error, command) for on_error in ON_ERROR for start in STARTS for kind in KINDS
-          for command in (False, True)] + OF_OTHER_FILES
+          for command in (False, True)] + OF_OTHER_FILES + OF_LISTS
 
 
 @dataclass
@@ -119,6 +128,14 @@ def make_scenarios(stage):
                                          user=account.name if start == "account" else None)
                 found.append(make(name(kind, start, on_error), files=files))
                 found.append(make(name(kind, start, on_error, True), files=[b"ran\n"], command=("/bin/echo", "ran")))
+    blocklist = stage.blocklist(listed)
+    for on_error in ON_ERROR:
+        config = stage.config(f"OnError {on_error}", f"Blocklist {blocklist}")
+        for kind, public in zip(WITH_LIST, (clean.key, listed.key)):
+            argv = [stage.guard, "--config", config, "--user", account.name, "--home", account.home,
+                    "--type", public.type, "--key", public.blob]
+            found.append(Scenario(name_with_list(kind, on_error), argv, listed=kind != "clean key",
+                                  allow=on_error == "allow", files=files))
     found += _of_other_files(stage, shared, clean.key, second.encode(), listed)
     return {scenario.title: scenario for scenario in found}
 
@@ -193,10 +210,11 @@ class Judge:
         """For a system call that failed."""
         judge = cls(scenario, f"{fault} {'from here on at' if onwards else 'at'} {call}", fault,
                     call.index < baseline.begin, onwards or call.index in baseline.logging)
-        judge.file_may_end = fault is NOTHING and call.name == "read"
+        judge.file_may_end = call.name == "read" and not fault.is_signal
+        judge.file_may_end_unseen = judge.file_may_end and fault is NOTHING
         return judge
 
-    file_may_end = False
+    file_may_end = file_may_end_unseen = False
 
     def say(self, what, done, decisions):
         logged = "; ".join(one.line.text[one.line.text.find("verdict="):] for one in decisions) or "nothing"
@@ -242,16 +260,17 @@ class Judge:
             return
         if self.scenario.command or done.stdout not in self._may_be_printed():
             complain("not the whole output, and success")
-        elif not self.log_may_be_lost and not self.file_may_end and not any(v == "error" for v, _ in said):
+        elif not self.log_may_be_lost and not self.file_may_end_unseen and not any(v == "error" for v, _ in said):
             complain("a file was left out, and the log does not say so")
 
     def _may_be_printed(self):
         found = subsets(self.scenario.files)
         if self.file_may_end:
-            # A read of no bytes looks like the end of the file: the output is cut there.
+            # A read of no bytes looks like the end of the file, and sshd, too, takes an error for it. The output is
+            # cut there.
             step = 64 * 1024
             cut = [self.scenario.files[0][:n] for n in range(0, len(self.scenario.files[0]), step)]
-            found |= {join([one, *self.scenario.files[1:]]) for one in cut}
+            found |= {join([one, *rest]) for one in cut for rest in _choices(self.scenario.files[1:])}
         return found
 
 

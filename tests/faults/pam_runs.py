@@ -23,7 +23,8 @@ ERRORS = [tracer.error(name) for name in ("EIO", "ENOMEM", "EINTR", "EACCES", "E
 NOTHING = tracer.result(0)
 HARMLESS = [tracer.kill_by(name) for name in ("SIGCHLD", "SIGWINCH")]
 
-KINDS = ("a clean key", "a listed key", "a certificate by a listed CA", "a clean key, then a listed one")
+BY_LIST = "a key in an exact list"
+KINDS = ("a clean key", "a listed key", "a certificate by a listed CA", "a clean key, then a listed one", BY_LIST)
 ON_ERROR = ("deny", "allow")
 
 
@@ -54,19 +55,29 @@ def make_scenarios(stage):
     stage.machine.write(DEFAULT_FILTER, stage.filter(listed, ca).read_bytes())
     driver = stage.compile("pamdriver.c", "-lpam")
     infos = ((False, f"publickey {clean.key}\n"), (True, f"publickey {listed.key}\n"),
-             (True, f"publickey {certificate}\n"), (True, f"publickey {clean.key}\nhostbased {listed.key}\n"))
+             (True, f"publickey {certificate}\n"), (True, f"publickey {clean.key}\nhostbased {listed.key}\n"),
+             (True, f"publickey {listed.key}\n"))
+    blocklist = stage.blocklist(listed)
     found = {}
     for on_error in ON_ERROR:
-        config = stage.config(f"OnError {on_error}", listed=[listed, ca])
-        folder = stage.make_folder("pam.d")
-        stack = "".join(f"{phase} requisite {stage.module} config={config}\n{phase} required pam_permit.so\n"
-                        for phase in PHASES)
-        (folder / "kvt").write_text(stack, encoding="ascii")
+        folders = [make_stack(stage, config) for config in (
+            stage.config(f"OnError {on_error}", listed=[listed, ca]),
+            stage.config(f"OnError {on_error}", f"Blocklist {blocklist}"))]
         for kind, (is_listed, info) in zip(KINDS, infos):
+            folder = folders[kind == BY_LIST]
             argv = [driver, folder, "kvt", "somebody", "RUN", info, *PHASES]
             title = name(kind, on_error)
             found[title] = Scenario(title, is_listed, on_error == "allow", argv)
     return found
+
+
+def make_stack(stage, config):
+    """A folder with a stack that asks the module in each phase."""
+    folder = stage.make_folder("pam.d")
+    stack = "".join(f"{phase} requisite {stage.module} config={config}\n{phase} required pam_permit.so\n"
+                    for phase in PHASES)
+    (folder / "kvt").write_text(stack, encoding="ascii")
+    return folder
 
 
 def read_codes(done):

@@ -7,6 +7,7 @@ conftest.py makes a Stage for each file, in the throw-away root of that file.
 import concurrent.futures
 import itertools
 import os
+import random
 import re
 import shutil
 import signal
@@ -172,6 +173,15 @@ class Stage:
 
     def filter(self, *listed):
         return keys.write_filter(self.path("filter"), [getattr(one, "key", one) for one in listed])
+
+    def blocklist(self, *listed, others=5000):
+        """An exact list that has these keys and random records, and the name of their source, which is 1."""
+        path = keys.write_blocklist(self.path("blocklist"), [getattr(one, "key", one) for one in listed])
+        own, random_bytes = path.read_bytes(), random.Random(1).randbytes(16 * others)
+        records = [data[i:i + 16] for data in (own, random_bytes) for i in range(0, len(data), 16)]
+        path.write_bytes(b"".join(sorted(records)))
+        Path(f"{path}.sources").write_text("1 badkeys\n", encoding="ascii")
+        return path
 
     def config(self, *lines, listed=None):
         if listed is not None:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.throwaway
 
 SHORT_SHARE = 40        # the short form makes one run in so many
 STARTED_BY_ROOT = [name(kind, "root", "deny", command) for kind in KINDS for command in (False, True)]
-SHORT_TRANSFERS = [name(kind, "root", "deny") for kind in KINDS]
+SHORT_TRANSFERS = [name(kind, "root", "deny") for kind in KINDS] + guard_runs.OF_LISTS[:2]
 SHORT_TRANSFERS += [pytest.param(name(kind, "account", "deny"), marks=pytest.mark.long) for kind in KINDS]
 
 
@@ -34,7 +34,7 @@ def test_no_failing_call_lets_a_listed_key_in_or_cuts_the_output(stage, scenario
     check_runs(run_plan(stage, scenario, baseline, plan))
 
 
-@pytest.mark.parametrize("title", STARTED_BY_ROOT + guard_runs.OF_OTHER_FILES)
+@pytest.mark.parametrize("title", STARTED_BY_ROOT + guard_runs.OF_OTHER_FILES + guard_runs.OF_LISTS)
 def test_no_call_that_fails_from_then_on_lets_a_listed_key_in_or_cuts_the_output(stage, scenarios, check_runs, title):
     """As with a broken disk, or a limit."""
     scenario = scenarios[title]
