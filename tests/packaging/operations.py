@@ -148,7 +148,8 @@ def operations(part, folder):
     from stages import Host
     host = Host(part, folder)
     host.install()
-    for name in ("filter", "guard", "pam", "validate", "reload"):
+    host.install_filter()
+    for name in ("guard", "pam", "validate", "reload"):
         host.follow(name)
     emergency = Emergency(host)
     emergency.expect("in force", alice=True, mallory=False)

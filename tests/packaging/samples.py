@@ -98,9 +98,10 @@ class Daemons:
 def write_real_lines(host, daemons):
     """Writes the lines of a refusal by the guard, one by the module, and of guards that know the client."""
     host.install()
-    for name in ("filter", "guard", "reload"):
+    host.install_filter()
+    for name in ("guard", "reload"):
         host.follow(name)
-    host.expect("the guard refuses", mallory_enters=False)
+    host.expect("the guard refuses", listed_enter=False)
     key_type, key = (host.scratch / "leaked.pub").read_text(encoding="ascii").split()[:2]
     for account, address in ((host.alice, KNOCKER), (host.mallory, USER)):
         call(GUARD, "--user", account.name, "--home", account.home, "--type", key_type, "--key", key,
@@ -108,7 +109,7 @@ def write_real_lines(host, daemons):
     Path("/etc/ssh/sshd_config.d/00-keyveto.conf").unlink()
     for name in ("pam", "reload"):
         host.follow(name)
-    host.expect("the module refuses", mallory_enters=False)
+    host.expect("the module refuses", listed_enter=False)
     config = Path("/etc/keyveto/keyveto.conf")
     config.write_text("no such keyword\n", encoding="ascii")
     host.clients.login(host.server, host.alice, [host.clean])

@@ -5,7 +5,6 @@
     python3 stages.py STAGE FOLDER
 """
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -14,25 +13,23 @@ from pathlib import Path
 
 from steps import ROOT, Part, call, check, difference, same, snapshot
 
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/readme")]
 
 import product
+import reader
 import sandbox
 from logbook import Logbook
 from machine import Machine
 from stock import PID_FILE
 
-_spec = importlib.util.spec_from_file_location("readme_steps", ROOT / "tests/readme/reader.py")
-readme = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(readme)
-
+DEMO_FILTER = ROOT / "testdata/demo/demo.pkbf"
 GUARD = "/usr/libexec/keyveto-authorized-keys"
 DROP_IN = Path("/etc/ssh/sshd_config.d/00-keyveto.conf")
 STACK, COMMON_SESSION = Path("/etc/pam.d/sshd"), Path("/etc/pam.d/common-session")
 ACTIVE = ("/etc/ssh", "/etc/pam.d", "/etc/keyveto", "/etc/systemd/system", "/etc/cron.d")
 
 
-class Host(readme.Reader):
+class Host(reader.Reader):
     """A machine with two accounts and a running sshd, and packages to install."""
 
     def __init__(self, part, folder, log=None):
@@ -40,10 +37,15 @@ class Host(readme.Reader):
         machine = Machine()
         machine.make_folder("/run/sshd")
         super().__init__(machine, log or Logbook(), product.make_scratch())
+        self.listed = [(self.mallory, self.leaked, {"filter": "/var/lib/keyveto/filter.pkbf"})]
         self.server.start()
 
     def ok(self, what):
         self.part.ok(what)
+
+    @staticmethod
+    def install_filter():
+        call("install", "-m", "0644", DEMO_FILTER, "/var/lib/keyveto/filter.pkbf")
 
     def debs(self, of="one/build/deb"):
         return sorted(path for path in (self.folder / of).glob("*.deb") if "dbgsym" not in path.name)
@@ -105,25 +107,26 @@ def packages(part, folder):
     """The packages are installed, used by the steps by hand, upgraded, removed and purged."""
     host = Host(part, folder)
     before, before_active = snapshot(), active()
-    host.expect("before keyveto", mallory_enters=True)
+    host.expect("before keyveto", listed_enter=True)
     host.install()
     check_installed(host)
     check_drop_in(host)
     added = [line for line in difference(before_active, active()) if not line.startswith("+ /etc/keyveto")]
     check(not added, f"the installation has changed {added}")
-    host.expect("installed, and not active", mallory_enters=True)
+    host.expect("installed, and not active", listed_enter=True)
     if (ROOT / "packaging/systemd").exists():
         # An administrator enables the timer. Upgrade and purge must handle that.
         call("systemctl", "enable", "keyveto-update.timer")
         part.ok("the timer of keyveto update is off until it is enabled")
 
-    for name in ("filter", "rehearse", "guard", "pam", "validate", "reload"):
+    host.install_filter()
+    for name in ("rehearse", "guard", "pam", "validate", "reload"):
         host.follow(name)
-    host.expect("rehearsal", mallory_enters=True)
-    host.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
-    host.expect_logged(verdict="listed", action="warn", via="pam")
+    host.expect("rehearsal", listed_enter=True)
+    host.expect_logged(action="warn", via="guard", authorized="yes")
+    host.expect_logged(action="warn", via="pam")
     host.follow("enforce")
-    host.expect("enforced", mallory_enters=False)
+    host.expect("enforced", listed_enter=False)
 
     upgrade(host)
     removal_is_refused(host)
@@ -131,7 +134,7 @@ def packages(part, folder):
 
     Path("/etc/keyveto/canaries").write_text("left by somebody\n", encoding="ascii")
     call("dpkg", "--purge", "keyveto", "libpam-keyveto")
-    host.expect("purged", mallory_enters=True)
+    host.expect("purged", listed_enter=True)
     same(before, snapshot(), "the purge leaves something, or took too much")
     part.ok("the purge leaves nothing")
     host.close()
@@ -144,7 +147,7 @@ def upgrade(host):
     same(before, active(), "the upgrade changes what is active")
     check(PID_FILE.read_text(encoding="ascii") == pid, "sshd was restarted")
     host.ok("an upgrade changes neither sshd's configuration nor PAM's, and restarts nothing")
-    host.expect("upgraded", mallory_enters=False)
+    host.expect("upgraded", listed_enter=False)
 
 
 def removal_is_refused(host):
@@ -155,7 +158,7 @@ def removal_is_refused(host):
     host.refused("apt-get", "-y", "--no-download", "purge", "keyveto", "libpam-keyveto", because="is not removed")
     same(before, active(), "a removal that is refused changes something")
     host.ok("no removal while PAM and sshd name module and guard, and the reason is told")
-    host.expect("removal refused", mallory_enters=False)
+    host.expect("removal refused", listed_enter=False)
 
 
 def remove_step_by_step(host):
@@ -166,7 +169,7 @@ def remove_step_by_step(host):
     STACK.write_text(stack.replace("session requisite pam_keyveto.so\n", "# no pam_keyveto.so here\n"),
                      encoding="utf-8")
     call("dpkg", "--remove", "libpam-keyveto")
-    host.expect("without the module", mallory_enters=False)
+    host.expect("without the module", listed_enter=False)
     STACK.write_text(stack.replace("session requisite pam_keyveto.so\n", ""), encoding="utf-8")
 
     # A file elsewhere, which sshd_config includes, names the guard.
@@ -177,12 +180,12 @@ def remove_step_by_step(host):
     elsewhere.unlink()
 
     DROP_IN.unlink()
-    host.expect("sshd not reloaded", mallory_enters=False)
+    host.expect("sshd not reloaded", listed_enter=False)
     host.refused("dpkg", "--remove", "keyveto", because="reload")
     host.ok("no removal while sshd has not been told that the guard is gone")
     host.follow("reload")
     call("dpkg", "--remove", "keyveto")
-    host.expect("removed", mallory_enters=True)
+    host.expect("removed", listed_enter=True)
 
 
 def profile(part, folder):
@@ -190,17 +193,17 @@ def profile(part, folder):
     host = Host(part, folder)
     before, stacks = snapshot(), snapshot("/etc/pam.d")
     host.install()
-    host.follow("filter")
+    host.install_filter()
     same(stacks, snapshot("/etc/pam.d"), "the profile is on by itself")
-    host.expect("profile off", mallory_enters=True)
+    host.expect("profile off", listed_enter=True)
 
     call("pam-auth-update", "--package", "--enable", "keyveto")
     found = [line for line in difference(stacks, snapshot("/etc/pam.d")) if line.startswith("!")]
     check(found == ["! /etc/pam.d/common-session"], f"the profile changes {found}")
-    host.expect("profile on", mallory_enters=False)
-    host.expect_logged(verdict="listed", action="deny", via="pam")
+    host.expect("profile on", listed_enter=False)
+    host.expect_logged(action="deny", via="pam")
     host.mallory.write(".pam_environment", f'SSH_AUTH_INFO_0 OVERRIDE="publickey {host.clean.key}"\n', 0o644)
-    host.expect("profile on, and a ~/.pam_environment that lies", mallory_enters=False)
+    host.expect("profile on, and a ~/.pam_environment that lies", listed_enter=False)
 
     config = Path("/etc/keyveto/keyveto.conf")
     good = config.read_text(encoding="utf-8")
@@ -213,7 +216,7 @@ def profile(part, folder):
     with_profile = snapshot("/etc/pam.d")
     host.install("upgrade")
     same(with_profile, snapshot("/etc/pam.d"), "the upgrade changes the stacks")
-    host.expect("upgraded with the profile on", mallory_enters=False)
+    host.expect("upgraded with the profile on", listed_enter=False)
 
     # pam-auth-update does not change these two, so the module must stay.
     changed = COMMON_SESSION.read_text(encoding="utf-8")
@@ -225,12 +228,12 @@ def profile(part, folder):
         host.refused("dpkg", "--remove", "libpam-keyveto", because="common-session:")
         check(COMMON_SESSION.read_text(encoding="utf-8").count("pam_keyveto") == text.count("pam_keyveto"),
               f"{why}: the profile was taken out all the same")
-        host.expect(f"common-session with {why}, removal refused", mallory_enters=False)
+        host.expect(f"common-session with {why}, removal refused", listed_enter=False)
     COMMON_SESSION.write_text(changed, encoding="utf-8")
 
     call("dpkg", "--remove", "libpam-keyveto", "keyveto")
     check("keyveto" not in COMMON_SESSION.read_text(encoding="utf-8"), "the line is still there")
-    host.expect("removed with the profile on", mallory_enters=True)
+    host.expect("removed with the profile on", listed_enter=True)
     call("dpkg", "--purge", "libpam-keyveto", "keyveto")
     (host.mallory.home / ".pam_environment").unlink()
     same(before, snapshot(), "the purge leaves something, or took too much")
@@ -249,11 +252,11 @@ def rpm(part, folder):
     before = snapshot()
     call("rpm", "-i", "--nodeps", *made)
     call("keyveto", "--version")
-    host.expect("the RPMs are installed, and not active", mallory_enters=True)
-    host.follow("filter")
+    host.expect("the RPMs are installed, and not active", listed_enter=True)
+    host.install_filter()
     host.follow("guard")
     host.follow("reload")
-    host.expect("guard put in", mallory_enters=False)
+    host.expect("guard put in", listed_enter=False)
     stack = STACK.read_text(encoding="utf-8")
     STACK.write_text(stack + "session requisite pam_keyveto.so\n", encoding="utf-8")
     rpm_stays(host, "pam_keyveto", "/etc/pam.d/sshd:")
@@ -264,7 +267,7 @@ def rpm(part, folder):
     rpm_stays(host, "keyveto", "still run the guard")
     host.follow("reload")
     call("rpm", "-e", "keyveto")
-    host.expect("removed", mallory_enters=True)
+    host.expect("removed", listed_enter=True)
     left = [line for line in difference(before, snapshot()) if "/var/lib/keyveto" not in line
             and "/etc/keyveto" not in line and "/rpm" not in line]
     check(not left, f"left behind: {left}")

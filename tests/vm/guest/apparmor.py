@@ -191,7 +191,9 @@ def other_places(world):
     for account, key in ((world.alice, world.clean), (world.mallory, world.leaked)):
         (place / account.name).write_text(f"{key.key}\n", encoding="ascii")
     config = CONFIG.read_text(encoding="utf-8")
-    with changed(CONFIG, f"AuthorizedKeysFile {place}/%u\n{config}"):
+    # The line that keyveto sshd enable wrote names the files itself.
+    with changed(CONFIG, f"AuthorizedKeysFile {place}/%u\n{config}"), \
+            drop_in(LINES.format(arguments=USUAL, user="root")):
         watch = Watch()
         world.expect("enforced, keys in a place that the profile does not name", alice=False)
         watch.some(str(place))

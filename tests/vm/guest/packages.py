@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from steps import call, check, difference, snapshot
-from world import DISK, FILTER, GUARD, Journal, World, reloaded, unit
+from world import FILTER, GUARD, Journal, World, reloaded, unit
 
 TIMER = "keyveto-update.timer"
 
@@ -48,7 +48,7 @@ def packages(part):
 
 
 def by_the_readme(world):
-    world.follow("filter", FILTER=str(DISK / "demo/demo.pkbf"))
+    world.put_filter()
     for name in ("rehearse", "guard", "pam", "validate"):
         world.follow(name)
     main = unit("ssh.service", "MainPID")
