@@ -4,9 +4,10 @@
  *
  *   pairs COUNT PROGRAM [ARG...] --and-- PROGRAM [ARG...] ...
  *
- * Prints a line for each program: median microseconds, and peak memory in KiB.
- * Each round runs every program once, so that a disturbance of the machine
- * affects all alike. The programs' output goes to /dev/null.
+ * Prints a line for each program: median microseconds, peak memory in KiB, and
+ * the median of how many microseconds more it took than the first program in the
+ * same round. Each round runs every program once, so that a disturbance of the
+ * machine affects all alike. The programs' output goes to /dev/null.
  */
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -51,7 +52,7 @@ main(int argc, char **argv)
 {
 	char **program[PROGRAMS_MAX] = { argv + 2 };
 	long peak[PROGRAMS_MAX] = { 0 };
-	double *took[PROGRAMS_MAX];
+	double *took[PROGRAMS_MAX], *more[PROGRAMS_MAX];
 	int out = open("/dev/null", O_WRONLY | O_CLOEXEC), n = 1;
 	int count = argc > 2 ? atoi(argv[1]) : 0;
 
@@ -65,8 +66,10 @@ main(int argc, char **argv)
 		argv[i] = NULL;
 		program[n++] = argv + i + 1;
 	}
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		took[i] = calloc((size_t)count, sizeof(double));
+		more[i] = calloc((size_t)count, sizeof(double));
+	}
 	for (int round = -2; round < count; round++) {
 		for (int i = 0; i < n; i++) {
 			double t = run_once(program[i], out, &peak[i]);
@@ -76,8 +79,14 @@ main(int argc, char **argv)
 		}
 	}
 	for (int i = 0; i < n; i++) {
-		printf("%.1f %ld\n", median(took[i], (size_t)count), peak[i]);
+		for (int round = 0; round < count; round++)
+			more[i][round] = took[i][round] - took[0][round];
+	}
+	for (int i = 0; i < n; i++) {
+		printf("%.1f %ld %.1f\n", median(took[i], (size_t)count),
+		    peak[i], median(more[i], (size_t)count));
 		free(took[i]);
+		free(more[i]);
 	}
 	return 0;
 }

@@ -44,6 +44,8 @@ class Bench:
         self.rows = []
         self.count = MILLION // 20 if quick else MILLION
         self.lengths = (28, 30) if quick else (31, 33)
+        # A list of 60 MB, as badkeys', and of 600 MB.
+        self.records = (370_000, 3_700_000) if quick else (3_700_000, 37_000_000)
         self.keyveto = build / "keyveto"
         self.guard = self._installed(build / "keyveto-authorized-keys")
 
@@ -62,13 +64,18 @@ class Bench:
 
     def pairs(self, rounds, *commands, user=None):
         """Median microseconds and peak KiB of each command."""
+        return [(time, peak) for time, peak, _ in self.compared(rounds, *commands, user=user)]
+
+    def compared(self, rounds, *commands, user=None):
+        """The same, and the median of how many microseconds more than the first it took, round by round."""
         argv = [self._installed(self.tool("pairs")), str(rounds)]
         for number, command in enumerate(commands):
             argv += ["--and--"] * bool(number) + [str(word) for word in command]
         if user:
             argv = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups", *argv]
         done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True)
-        return [(float(time), int(peak)) for time, peak in (line.split() for line in done.stdout.splitlines())]
+        return [(float(time), int(peak), float(more))
+                for time, peak, more in (line.split() for line in done.stdout.splitlines())]
 
     def add(self, metric, ours, reference, goal="", unit="µs"):
         """Adds a row of two times in the same unit."""
@@ -80,14 +87,24 @@ class Bench:
 
     # The guard
 
-    def config(self, length):
-        """A configuration whose filter has 2**length bits, is trusted, and is in the page cache."""
-        path = self.scratch / f"keyveto-{length}.conf"
+    def trusted(self, source):
+        """A copy of the file which a login trusts, and which is in the page cache."""
+        path = self.scratch / source.name
         if not path.exists():
-            target = self.scratch / f"half-{length}.pkbf"
-            shutil.copy(data.filter_file(self.data, length), target)
-            target.chmod(0o644)
-            path.write_text(f"Filter {target}\n")
+            shutil.copy(source, path)
+            path.chmod(0o644)
+        return path
+
+    def config(self, length, records=0):
+        """A configuration with a filter of 2**length bits and, with records, a list of so many."""
+        path = self.scratch / f"keyveto-{length}-{records}.conf"
+        if not path.exists():
+            lines = [f"Filter {self.trusted(data.filter_file(self.data, length))}\n"]
+            if records:
+                listed = self.trusted(data.list_file(self.data, records))
+                Path(f"{listed}.sources").write_text("".join(f"{number} source{number}\n" for number in range(17)))
+                lines.append(f"Blocklist {listed}\n")
+            path.write_text("".join(lines))
         return path
 
     def home(self, lines, user):
@@ -102,11 +119,11 @@ class Bench:
                 path.chmod(0o755 if path.is_dir() else 0o644)
         return home
 
-    def guard_command(self, length, lines, user):
-        """The guard's command line for a clean key, with a filter of 2**length bits."""
+    def guard_command(self, length, lines, user, records=0):
+        """The guard's command line for a clean key, with a configuration of config()."""
         with open(self.home(lines, user) / ".ssh/authorized_keys", encoding="ascii") as file:
             kind, text, _ = file.readline().split()
-        return [self.guard, "--config", self.config(length), "--user", user, "--home", self.home(lines, user),
+        return [self.guard, "--config", self.config(length, records), "--user", user, "--home", self.home(lines, user),
                 "--type", kind, "--key", text]
 
     def measure_guard(self):
@@ -226,6 +243,44 @@ class Bench:
                      f"report; neither: {without * 1000:.0f} ms", "ms")
         self.plot("logins", points, "keys listed", "s", ("neither", "RevokedKeys, KRL", "guard"))
 
+    # Exact lists
+
+    def measure_list(self):
+        self.measure_list_guard()
+        self.measure_list_check()
+        self.measure_list_add()
+
+    def measure_list_guard(self):
+        length = self.lengths[0]
+        (none, _, _), *others = self.compared(
+            self.rounds(2000), *(self.guard_command(length, 10, "nobody", records) for records in (0, *self.records)),
+            user="nobody")
+        for records, (time, _, more) in zip(self.records, others):
+            self.report(f"guard, a filter and a list of {records * data.RECORD // 1_000_000} MB", f"{time:.1f} µs",
+                        f"{none:.1f} µs (the filter)", f"≤ 20 µs more: {more:+.1f}")
+
+    def measure_list_check(self):
+        listed = data.list_file(self.data, self.records[0])
+        portable = self.build / "bench/portable/keyveto"
+        what = f"check, {self.count:,} mixed lines, a filter and a list of {self.records[0]:,} records"
+        for words, program, name, goal in (((), None, "one thread", "≤ 1.35"),
+                                           (("--jobs", "2"), None, "--jobs 2", "≤ 1.35"),
+                                           ((), portable, "one thread, portable C", "report")):
+            (ours, _), (alone, _) = self.pairs(self.rounds(15), self.checked("--blocklist", listed, *words,
+                                                                             program=program),
+                                               self.checked(*words, program=program))
+            self.add(f"{what}, {name} (the filter)", ours / 1000, alone / 1000, goal, "ms")
+
+    def measure_list_add(self):
+        count = 4 * self.count
+        work = self.build / "bench/work.dat"
+        adding = ["/bin/sh", "-c", 'cp "$1" "$2" && exec "$0" list add "$2" "$3"', self.keyveto,
+                  data.list_file(self.data, self.records[0]), work, data.ed25519_file(self.data, count)]
+        (time, peak), = self.pairs(3, adding)
+        self.report(f"list add, {count:,} keys into {self.records[0]:,} records: peak memory", f"{peak / 1024:.0f} MiB",
+                    f"({time / 1_000_000:.1f} s)", "≤ 1024 MiB")
+        work.unlink()
+
     # Results
 
     def plot(self, name, points, xlabel, ylabel, titles, logx=False):
@@ -266,7 +321,7 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "lookups", "add", "python", "logins"):
+        for part in ("guard", "pam", "check", "lookups", "add", "list", "python", "logins"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)
