@@ -7,21 +7,31 @@
 # The options of a command. Those that take a value end in "=".
 _keyveto_options()
 {
-	local judge='--json --all --quiet --config= --filter='
+	local judge='--json --all --quiet --config= --filter= --blocklist='
 
 	case $1 in
 	check) echo "$judge --jobs= --help" ;;
 	audit) echo "$judge --user= --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
-	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --help' ;;
+	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --blocklist= --help' ;;
+	why) echo '--config= --filter= --blocklist= --help' ;;
+	confirm) echo '--log --accounts --url= --rate= --timeout= --json --quiet --dry-run --again --yes --state= --settings= --config= --filter= --blocklist= --help' ;;
 	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
 	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
-	'filter add') echo '--no-compressed --ca --spki --help' ;;
+	'filter add') echo '--no-compressed --ca --spki --proofs --help' ;;
 	'filter merge') echo '--fold --force --help' ;;
 	'filter info') echo '--json --help' ;;
 	'filter verify') echo '--help' ;;
 	'filter explain') echo '--spki --help' ;;
-	update) echo '--force --dry-run --quiet --settings= --config= --filter= --rollback --help' ;;
+	'list create') echo '--id= --name= --ca --proofs --force --help' ;;
+	'list add') echo '--id= --name= --ca --proofs --help' ;;
+	'list merge') echo '--force --help' ;;
+	'list diff') echo '--all --json --help' ;;
+	'list info') echo '--json --help' ;;
+	'list verify' | 'list explain') echo '--help' ;;
+	'proof verify') echo '--help' ;;
+	'proof make') echo '--output= --force --help' ;;
+	update) echo '--source= --lookup --force --dry-run --quiet --yes --settings= --config= --filter= --blocklist= --rollback --help' ;;
 	'sshd status') echo '--json --root= --sshd= --help' ;;
 	'sshd enable')
 		echo '--guard --pam --warn --yes --dry-run --reload --root='\
@@ -30,7 +40,7 @@ _keyveto_options()
 	'config check') echo '--config= --help' ;;
 	'config edit') echo '--yes --config= --help' ;;
 	allow) echo '--until= --forever --remove --config= --help' ;;
-	filter | sshd | config) echo '--help' ;;
+	filter | list | proof | sshd | config) echo '--help' ;;
 	'') echo '--help --version' ;;
 	esac
 }
@@ -72,8 +82,8 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--config | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
-	--root) mapfile -t COMPREPLY < <(compgen -d -- "$2")
+	--blocklist | --config | --output | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--root | --state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
 		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
 	esac
@@ -83,7 +93,7 @@ _keyveto_value()
 _keyveto_argument()
 {
 	case $1 in
-	check) _keyveto_files "$3" ;;
+	check | why | confirm) _keyveto_files "$3" ;;
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
 	spki | 'config check' | allow) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
@@ -101,10 +111,17 @@ _keyveto_argument()
 		0) _keyveto_files "$3" .pkbf ;;
 		1) _keyveto_files "$3" ;;
 		esac ;;
+	'list merge' | 'list create' | 'list add') _keyveto_files "$3" ;;
+	'list diff' | 'list explain') (($2 > 1)) || _keyveto_files "$3" ;;
+	'list info' | 'list verify') (($2 > 0)) || _keyveto_files "$3" ;;
 	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
+	list) _keyveto_words 'create add merge diff info verify explain' "$3" ;;
+	'proof verify') _keyveto_files "$3" ;;
+	'proof make') (($2 > 0)) || _keyveto_files "$3" ;;
+	proof) _keyveto_words 'verify make' "$3" ;;
 	sshd) _keyveto_words 'status enable disable' "$3" ;;
 	config) _keyveto_words 'check edit' "$3" ;;
-	'') _keyveto_words 'check audit scan spki filter update sshd config allow doctor' "$3" ;;
+	'') _keyveto_words 'check audit scan why confirm spki filter list proof update sshd config allow doctor' "$3" ;;
 	esac
 }
 
@@ -130,7 +147,7 @@ _keyveto()
 			fi
 		elif [[ $command == '' ]]; then
 			command=$word
-		elif [[ $command == filter || $command == sshd || $command == config ]]; then
+		elif [[ $command == filter || $command == list || $command == proof || $command == sshd || $command == config ]]; then
 			command="$command $word"
 		else
 			arguments+=1
