@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""The fixture reader: a stock machine on which a reader follows the steps of a document."""
+"""The fixture reader: a stock machine on which a reader follows the steps of a document.
+
+badkeys' server is played on loopback, under its own name.
+"""
 
 import contextlib
 
@@ -23,5 +26,7 @@ def fixture_reader():
     machine.make_folder("/run/sshd")
     StockServer().start()
     with contextlib.closing(Logbook()) as log:
-        yield Reader(machine, log, product.make_scratch())
+        reader = Reader(machine, log, product.make_scratch())
+        yield reader
+        reader.close()
     StockServer.stop()

@@ -14,12 +14,18 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 # pylint: disable=wrong-import-position
 import keys
+from badkeys import Badkeys
 from bench import check
 from clients import Clients
 from patience import PATIENCE
 from stock import StockServer
 
 DATA = ROOT / "testdata" / "demo"
+NEWER = "2026-11-20T10:00:00+00:00"     # the date of the second list
+WEAK_KEY_PATH = "rsa2048/x86/1234-rnd.key"
+UNIT = Path("/lib/systemd/system/keyveto-update.service")
+TIMER = UNIT.with_suffix(".timer")
+SYSTEMD = Path("/run/systemd/system").exists()
 VISITOR = "kvtry"       # the account in the steps try and clean
 DOCUMENTS = ("README.md", "docs/by-hand.md")
 STEP = re.compile(r"<!-- step: ([a-z]+) -->\n```sh\n(.*?)```", re.DOTALL)
@@ -33,8 +39,16 @@ def read_steps():
     return steps
 
 
+def listed_by(name, source):
+    return {"list": f"/var/lib/keyveto/{name}", "source": source}
+
+
 class Reader:
-    """Follows the documents. Meanwhile alice and mallory log in."""
+    """Follows the documents. Meanwhile alice logs in with a clean key, and others with listed ones.
+
+    mallory's key is that of the demo. With badkeys' list there is debora, too: her key is like one of Debian's weak
+    keys of 2008, which have the exponent 3 too.
+    """
 
     def __init__(self, machine, log, scratch):
         self.machine, self.log, self.scratch = machine, log, scratch
@@ -42,6 +56,9 @@ class Reader:
         self.server, self.clients = StockServer(), Clients(scratch)
         self.alice, self.mallory = machine.add_account(), machine.add_account()
         self.clean, self.leaked = keys.generate(scratch), self.published_key()
+        # Each with its key, and what the log says of it.
+        self.listed = [(self.mallory, self.leaked, listed_by("own.dat", "own"))]
+        self.badkeys = self.debora = self.weak = None
         self.alice.authorize(self.clean.key)
         self.mallory.authorize(self.leaked.key)
 
@@ -52,15 +69,33 @@ class Reader:
         path.chmod(0o600)
         return keys.Identity(path)
 
+    def weak_key(self):
+        made = subprocess.run(["openssl", "genrsa", "-3", "2048"], check=True, capture_output=True, text=True)
+        return keys.from_pem(self.scratch, made.stdout)
+
+    def start_badkeys(self, records):
+        """Plays badkeys' server. Its list has so many records. One is debora's key."""
+        self.debora, self.weak = self.machine.add_account(), self.weak_key()
+        self.debora.authorize(self.weak.key)
+        self.listed.append((self.debora, self.weak, listed_by("badkeys.dat", "debianssl")))
+        self.badkeys = Badkeys(self.scratch, {str(self.weak.key): WEAK_KEY_PATH}, records)
+
+    def close(self):
+        if self.badkeys:
+            self.badkeys.close()
+
     def follow(self, name, change="", status=0):
         """Runs a step, with change appended to its last line. Returns what it printed."""
-        if name == "reload" and not Path("/run/systemd/system").exists():
+        if name == "reload" and not SYSTEMD:
             self.server.reload()
             printed = ""
         else:
-            environment = {**os.environ, "FILTER": str(DATA / "demo.pkbf")}
+            commands = self.steps[name].rstrip()
+            if not SYSTEMD:
+                commands = re.sub("^systemctl .*timer$", f"test -f {TIMER}", commands, flags=re.MULTILINE)
+            environment = {**os.environ}
             environment.pop("MAKEFLAGS", None)
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.steps[name].rstrip() + change], cwd=ROOT,
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", commands + change], cwd=ROOT,
                                   env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   check=False)
             printed = done.stdout
@@ -70,16 +105,18 @@ class Reader:
         self.ok(f"step {name}{change}" + (f": status {status}" if status else ""))
         return printed
 
-    def expect(self, when, mallory_enters):
-        """Alice, with the clean key, gets in. Mallory, with the leaked key, as mallory_enters says."""
+    def expect(self, when, listed_enter):
+        """alice, with the clean key, gets in. The accounts with listed keys do, if listed_enter says so."""
         outcome = self.clients.login(self.server, self.alice, [self.clean])
         check(outcome.entered, f"{when}: the clean key was refused: {outcome}")
-        outcome = self.clients.login(self.server, self.mallory, [self.leaked])
-        check(outcome.entered == mallory_enters, f"{when}: the leaked key: {outcome}")
-        self.ok(f"{when}: clean key in, leaked key {'in' if mallory_enters else 'out'}")
+        for account, key, _ in self.listed:
+            outcome = self.clients.login(self.server, account, [key])
+            check(outcome.entered == listed_enter, f"{when}: a listed key: {outcome}")
+        self.ok(f"{when}: clean key in, listed keys {'in' if listed_enter else 'out'}")
 
     def expect_logged(self, **pairs):
-        self.log.expect(self.mallory, **pairs)
+        for account, _, by in self.listed:
+            self.log.expect(account, verdict="listed", **by, **pairs)
         self.ok(f"logged: {pairs}")
 
     def login_as_visitor(self, *options):
@@ -110,6 +147,31 @@ class Reader:
         check(f"\n{VISITOR}:" not in Path("/etc/passwd").read_text(encoding="utf-8"), f"{VISITOR} is still there")
         check(not Path("/home", VISITOR).exists() and not Path("/root/compromised").exists(), "clean leaves files")
         self.ok("step clean, while somebody is logged in with the demo's key")
+
+    def tell_why(self):
+        """debora's administrator has the fingerprint from the log. The answer says where the private half lies."""
+        done = self.keyveto("why", self.weak.key.fingerprint)
+        for words in ("debianssl", NEWER[:10], f"https://github.com/badkeys/debianopenssl/blob/main/{WEAK_KEY_PATH}"):
+            check(words in done.stdout, f"keyveto why does not say {words}: {done.stdout}{done.stderr}")
+        self.ok(f"keyveto why: {done.stdout}")
+
+    def stay_current(self):
+        """Does what the timer's service does: it fetches a newer list, and nothing if there is none."""
+        self.follow("timer")
+        self.steps["service"] = re.search("^ExecStart=(.*)$", UNIT.read_text(encoding="ascii"), re.MULTILINE)[1]
+        check("already current" in self.follow("service"), "the list is fetched again")
+        newer = keys.generate(self.scratch)
+        self.badkeys.add(str(newer.key), NEWER)
+        said = self.follow("service")
+        check("updated" in said and NEWER[:10] in said, f"the newer list is not installed: {said}")
+        said = self.keyveto("check", newer.key.path, status=1).stdout
+        check("[/var/lib/keyveto/badkeys.dat debianssl]" in said, f"the newer list is not consulted: {said}")
+
+    @staticmethod
+    def keyveto(*words, status=None):
+        done = subprocess.run(["/usr/bin/keyveto", *map(str, words)], capture_output=True, text=True, check=False)
+        check(status in (None, done.returncode), f"keyveto {words}: status {done.returncode}: {done.stderr}")
+        return done
 
     def ok(self, what):
         """pytest shows this output if the test fails."""

@@ -17,17 +17,20 @@ TOUCHED = ("/etc/ssh", "/etc/pam.d")
 def test_line_by_line_and_back(reader):
     """docs/by-hand.md: line by line, and back."""
     before = snapshot(*TOUCHED)
-    reader.expect("before keyveto", mallory_enters=True)
-    for name in ("install", "filter", "rehearse", "guard", "pam", "validate", "reload"):
+    reader.start_badkeys(1000)
+    reader.expect("before keyveto", listed_enter=True)
+    reader.follow("install")
+    reader.follow("list", status=1)
+    for name in ("consult", "own", "rehearse", "guard", "pam", "validate", "reload"):
         reader.follow(name)
-    reader.expect("rehearsal", mallory_enters=True)
-    reader.expect_logged(verdict="listed", action="warn", via="guard", authorized="yes")
-    reader.expect_logged(verdict="listed", action="warn", via="pam")
+    reader.expect("rehearsal", listed_enter=True)
+    reader.expect_logged(action="warn", via="guard", authorized="yes")
+    reader.expect_logged(action="warn", via="pam")
     reader.follow("enforce")
-    reader.expect("enforced", mallory_enters=False)
-    reader.expect_logged(verdict="listed", action="deny", via="guard")
+    reader.expect("enforced", listed_enter=False)
+    reader.expect_logged(action="deny", via="guard")
     for name in ("back", "reload", "uninstall"):
         reader.follow(name)
-    reader.expect("after the way back", mallory_enters=True)
+    reader.expect("after the way back", listed_enter=True)
     assert snapshot(*TOUCHED) == before, "the way back does not restore the files"
     reader.ok("/etc/ssh and /etc/pam.d are what they were")
