@@ -214,12 +214,20 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 
-$(BUILD)/fuzz/%: fuzz/%.c $(LIB_SRC) $(wildcard lib/*.h) pam/auth_info.c \
-		$(FUZZ_CLI_SRC) fuzz/fuzz.h
+# What is fuzzed is compiled once, for all targets.
+FUZZ_OBJ = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(LIB_SRC) pam/auth_info.c \
+	$(FUZZ_CLI_SRC))
+FUZZ_CC = clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS)
+
+$(BUILD)/fuzz/obj/%.o: %.c Makefile
+	$(call say,FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz/%: fuzz/%.c fuzz/fuzz.h $(FUZZ_OBJ)
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)clang $(KV_CPPFLAGS) $(FUZZ_CFLAGS) -o $@ $< $(LIB_SRC) \
-		pam/auth_info.c $(FUZZ_CLI_SRC) $(CLI_LIBS)
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_OBJ) $(CLI_LIBS)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
@@ -343,4 +351,4 @@ clean:
 	coverage deb demo deps format fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
-	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
+	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)
