@@ -16,8 +16,6 @@
 #include "host/io.h"
 
 #define COPY_BYTES (1024 * 1024)
-/* Zeros are not written, in blocks of this size: a page on most systems. */
-#define HOLE_BYTES 4096
 
 /* The handler's message, made before the first map. */
 static char bus_error[4 * PATH_MAX + 256];
@@ -166,21 +164,9 @@ bool
 pkbf_writer_put(struct pkbf_writer *w, const uint8_t *bits, size_t len,
     off_t at)
 {
-	at += KV_PKBF_HEADER_BYTES;
-	while (len > 0) {
-		size_t n = HOLE_BYTES - (size_t)(at % HOLE_BYTES);
-
-		if (n > len)
-			n = len;
-		/* All zero: the first byte, and each equals the one before. */
-		if ((bits[0] != 0 || memcmp(bits, bits + 1, n - 1) != 0) &&
-		    !write_at(w, bits, n, at))
-			return false;
-		bits += n;
-		len -= n;
-		at += (off_t)n;
-	}
-	return true;
+	return io_write_sparse_at(w->file.fd, bits, len,
+		   at + KV_PKBF_HEADER_BYTES) ||
+	    cli_failed(w->file.path, "cannot be written");
 }
 
 /*

@@ -7,10 +7,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define AT_CURRENT_OFFSET (-1)
+/* Zeros are not written, in blocks of this size: a page on most systems. */
+#define HOLE_BYTES 4096
 
 ssize_t
 io_read(int fd, void *p, size_t cap)
@@ -54,6 +57,28 @@ io_write_at(int fd, const void *p, size_t len, off_t at)
 			at += n;
 	}
 	return true;
+}
+
+bool
+io_write_sparse_at(int fd, const void *p, size_t len, off_t at)
+{
+	const uint8_t *bytes = p;
+	size_t done = 0; /* up to here, all is written or left out */
+
+	for (size_t from = 0, n; from < len; from += n) {
+		n = HOLE_BYTES - (size_t)((at + (off_t)from) % HOLE_BYTES);
+		if (n > len - from)
+			n = len - from;
+		/* All zero: the first byte, and each equals the one before. */
+		if (bytes[from] != 0 ||
+		    memcmp(bytes + from, bytes + from + 1, n - 1) != 0)
+			continue;
+		if (!io_write_at(fd, bytes + done, from - done,
+			at + (off_t)done))
+			return false;
+		done = from + n;
+	}
+	return io_write_at(fd, bytes + done, len - done, at + (off_t)done);
 }
 
 bool

@@ -24,6 +24,12 @@ bool io_write(int fd, const void *p, size_t len);
 /* Writes all len bytes at offset at of fd. False with errno. */
 bool io_write_at(int fd, const void *p, size_t len, off_t at);
 
+/*
+ * The same, into a part of a file that was never written, of a file system with
+ * holes: pages of zeros are left out, and use no space on disk.
+ */
+bool io_write_sparse_at(int fd, const void *p, size_t len, off_t at);
+
 /* Whether name, below the directory dir, stands for the file behind fd. */
 bool io_is_named(int fd, int dir, const char *name);
 
