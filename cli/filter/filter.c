@@ -17,6 +17,8 @@ static const struct cli_command *const commands[] = {
 	&filter_create,
 	&filter_add,
 	&filter_merge,
+	&filter_diff,
+	&filter_patch,
 	&filter_info,
 	&filter_verify,
 	&filter_explain,

@@ -14,7 +14,7 @@
 
 /* Their names are two words ("filter add"), for usage and --help. */
 extern const struct cli_command filter_create, filter_add, filter_merge,
-    filter_info, filter_verify, filter_explain;
+    filter_diff, filter_patch, filter_info, filter_verify, filter_explain;
 
 /*
  * Opens a filter file and checks its header and size. False after a message.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto list diff: which records came and went between two exact lists. */
+/*
+ * keyveto list diff: which records came and went between two exact lists; or a
+ * delta of them.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -7,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "delta/run.h"
 #include "list/list.h"
 #include "list/names.h"
 #include "list/reader.h"
@@ -163,27 +167,50 @@ close_side(struct side *s)
 		close(s->sources);
 }
 
+/* False after a message. */
+static bool
+make_delta(char **path, bool force)
+{
+	struct delta_file old = { path[0], -1 }, fresh = { path[1], -1 };
+	struct kv_pkbf f;
+	bool ok = delta_open(&old, path[0]) && delta_open(&fresh, path[1]);
+
+	if (ok && kv_pkbf_open_fd(old.fd, &f) == KV_OK) {
+		cli_error("%s: is a filter; type 'keyveto filter diff'",
+		    path[0]);
+		ok = false;
+	}
+	ok = ok && delta_run_diff(&old, &fresh, path[2], force);
+	delta_close(&old);
+	delta_close(&fresh);
+	return ok;
+}
+
 static int
 run_list_diff(const struct cli_command *cmd, int argc, char **argv)
 {
-	int json = false, all = false;
+	int json = false, all = false, force = false;
 	const struct option options[] = {
 		{ "all", no_argument, &all, true },
 		{ "json", no_argument, &json, true },
+		{ "force", no_argument, &force, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 2, 2,
-	    "give the old list and the new one");
+	int status = cli_read_arguments(cmd, argc, argv, options, 2, 3,
+	    "give the old list, the new one, and the delta to make, if one is "
+	    "wanted");
 	struct diffing *d;
 	bool ok;
 
 	if (status != -1)
 		return status;
-	if (json && all) {
-		cli_error("give one of --all and --json");
+	if (json + all + (argc - optind == 3) > 1) {
+		cli_error("give one of --all, --json and DELTA");
 		return cli_usage_error(cmd);
 	}
+	if (argc - optind == 3)
+		return make_delta(argv + optind, force) ? 0 : CLI_UNCHECKED;
 	if ((d = calloc(1, sizeof(*d))) == NULL) {
 		cli_error("%s", strerror(errno));
 		return CLI_UNCHECKED;
@@ -206,15 +233,20 @@ run_list_diff(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command list_diff = {
 	.name = "list diff",
-	.synopsis = "[--all | --json] OLD NEW",
-	.help = "Tell what came and went between two exact lists",
+	.synopsis = "[--all | --json] OLD NEW [DELTA [--force]]",
+	.help = "Tell what came and went between two lists, or write it",
 	.details = "Prints how many records of each source are gone, and how "
-		   "many are new.\n"
+		   "many are new. With\n"
+		   "DELTA, writes a small file of it: 'keyveto list patch OLD "
+		   "DELTA' makes NEW of\n"
+		   "OLD.\n"
 		   "\n"
 		   "  --all    print each of them, too: - or +, its hash and "
 		   "its source\n"
 		   "  --json   one JSON object: old new gone added "
 		   "gone_by_source added_by_source\n"
-		   "           (id source records)\n",
+		   "           (id source records)\n"
+		   "  --force  replace a DELTA that exists; keep any other "
+		   "file beside it\n",
 	.run = run_list_diff,
 };

@@ -7,6 +7,7 @@ static const struct cli_command *const commands[] = {
 	&list_add,
 	&list_merge,
 	&list_diff,
+	&list_patch,
 	&list_info,
 	&list_verify,
 	&list_explain,

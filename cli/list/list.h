@@ -7,6 +7,6 @@
 
 /* Their names are two words ("list add"), for usage and --help. */
 extern const struct cli_command list_create, list_add, list_merge, list_diff,
-    list_info, list_verify, list_explain;
+    list_patch, list_info, list_verify, list_explain;
 
 #endif
