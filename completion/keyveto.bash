@@ -20,13 +20,15 @@ _keyveto_options()
 	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
 	'filter add') echo '--no-compressed --ca --spki --proofs --help' ;;
 	'filter merge') echo '--fold --force --help' ;;
+	'filter diff' | 'filter patch') echo '--force --help' ;;
 	'filter info') echo '--json --help' ;;
 	'filter verify') echo '--help' ;;
 	'filter explain') echo '--spki --help' ;;
 	'list create') echo '--id= --name= --ca --proofs --force --help' ;;
 	'list add') echo '--id= --name= --ca --proofs --help' ;;
 	'list merge') echo '--force --help' ;;
-	'list diff') echo '--all --json --help' ;;
+	'list diff') echo '--all --json --force --help' ;;
+	'list patch') echo '--force --help' ;;
 	'list info') echo '--json --help' ;;
 	'list verify' | 'list explain') echo '--help' ;;
 	'proof verify') echo '--help' ;;
@@ -97,6 +99,16 @@ _keyveto_argument()
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
 	spki | 'config check' | allow) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;
+	'filter diff')
+		case $2 in
+		0 | 1) _keyveto_files "$3" .pkbf ;;
+		2) _keyveto_files "$3" ;;
+		esac ;;
+	'filter patch')
+		case $2 in
+		0 | 2) _keyveto_files "$3" .pkbf ;;
+		1) _keyveto_files "$3" ;;
+		esac ;;
 	'filter merge') _keyveto_files "$3" .pkbf ;;
 	'filter create' | 'filter info' | 'filter verify')
 		(($2 > 0)) || _keyveto_files "$3" .pkbf ;;
@@ -112,10 +124,11 @@ _keyveto_argument()
 		1) _keyveto_files "$3" ;;
 		esac ;;
 	'list merge' | 'list create' | 'list add') _keyveto_files "$3" ;;
-	'list diff' | 'list explain') (($2 > 1)) || _keyveto_files "$3" ;;
+	'list diff' | 'list patch') (($2 > 2)) || _keyveto_files "$3" ;;
+	'list explain') (($2 > 1)) || _keyveto_files "$3" ;;
 	'list info' | 'list verify') (($2 > 0)) || _keyveto_files "$3" ;;
-	filter) _keyveto_words 'create add merge info verify explain' "$3" ;;
-	list) _keyveto_words 'create add merge diff info verify explain' "$3" ;;
+	filter) _keyveto_words 'create add merge diff patch info verify explain' "$3" ;;
+	list) _keyveto_words 'create add merge diff patch info verify explain' "$3" ;;
 	'proof verify') _keyveto_files "$3" ;;
 	'proof make') (($2 > 0)) || _keyveto_files "$3" ;;
 	proof) _keyveto_words 'verify make' "$3" ;;
