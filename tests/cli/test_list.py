@@ -15,7 +15,7 @@ from program import KEYVETO, PATIENCE, ROOT, contains, equal
 from runs import tool
 from samples import made
 
-VERBS = ("create", "add", "merge", "diff", "info", "verify", "explain")
+VERBS = ("create", "add", "merge", "diff", "patch", "info", "verify", "explain")
 
 
 def oracle_list(lines, number=0, base=b""):
