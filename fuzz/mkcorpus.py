@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cli", "e2e")]
 
 # pylint: disable=wrong-import-position
+import delta
 import proofs
 import sshkey
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -77,6 +78,22 @@ def make_lists():
     seed("blocklist", "cut", hashes[1] + records[:33])
 
 
+def make_deltas():
+    """How to take the input, the length of the old file, and what makes the files."""
+    def both(old, rest, how):
+        return bytes([how, len(old) >> 8, len(old) & 255]) + old + rest
+    records = [hashlib.sha256(b"%d" % i).digest()[:16] for i in range(40)]
+    old, new = b"".join(sorted(records[:30])), b"".join(sorted(records[5:]))
+    seed("delta", "make-list", both(old, new, 0))
+    seed("delta", "apply-list", both(old, delta.diff(old, new)[71:], 2))
+    bits, more = b"\5" + hashlib.sha256(b"a").digest(), b"\1\2\0\0\4"
+    seed("delta", "make-filter", both(bits, more, 1))
+    # The filters that fuzz_delta.c makes of these bytes.
+    before = Filter(3, 8, len(bits), 0, 0, bytearray(bits[i % len(bits)] for i in range(24, 56)))
+    after = Filter(3, 8, 2, 0, 0, bytearray(before.bits[i] | more[i % 3] for i in range(32)))
+    seed("delta", "apply-filter", both(bits, delta.diff(before.to_bytes(), after.to_bytes())[71:], 3))
+
+
 def make_inside():
     """How the text is stored, where the key goes, and the text."""
     key = sshkey.key_line(dict(plain_blobs())["ed25519"])
@@ -139,6 +156,7 @@ def main():
     make_pem()
     make_lists()
     make_inside()
+    make_deltas()
     make_proofs()
 
 
