@@ -211,6 +211,7 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/update/records.c cli/host/replace.c cli/host/place.c cli/host/io.c \
 	cli/list/reader.c cli/why/lookup.c cli/confirm/log.c \
 	cli/delta/delta.c cli/delta/filter.c cli/delta/golomb.c cli/delta/list.c \
+	cli/delta/sha.c \
 	cli/host/program.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all

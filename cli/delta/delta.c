@@ -32,43 +32,6 @@ delta_refuse(char why[static DELTA_WHY_BYTES], const char *fmt, ...)
 	return DELTA_NO_SUCCESSOR;
 }
 
-/* --- SHA-256 -------------------------------------------------------------- */
-
-static bool
-report_no_sha(void)
-{
-	cli_error("OpenSSL cannot make a SHA-256");
-	return false;
-}
-
-bool
-delta_sha_begin(struct delta_sha *s)
-{
-	s->ctx = EVP_MD_CTX_new();
-	return (s->ctx != NULL &&
-		   EVP_DigestInit_ex(s->ctx, EVP_sha256(), NULL) == 1) ||
-	    report_no_sha();
-}
-
-bool
-delta_sha_add(struct delta_sha *s, const void *p, size_t len)
-{
-	return EVP_DigestUpdate(s->ctx, p, len) == 1 || report_no_sha();
-}
-
-bool
-delta_sha_end(struct delta_sha *s, uint8_t digest[DELTA_SHA256_BYTES])
-{
-	return EVP_DigestFinal_ex(s->ctx, digest, NULL) == 1 || report_no_sha();
-}
-
-void
-delta_sha_free(struct delta_sha *s)
-{
-	EVP_MD_CTX_free(s->ctx);
-	s->ctx = NULL;
-}
-
 /* --- the header ----------------------------------------------------------- */
 
 static uint64_t

@@ -4,10 +4,10 @@
  * delta is of two filters, of which the new one has all bits of the old one, or
  * of two exact lists. It applies to exactly one file and gives exactly one.
  *
- * All of this takes a few MiB of memory, whatever the files say, and time in
- * proportion to the size of the files. A delta's header bounds the size of the
- * delta, so an adversary's costs no more. Files are read in order with pread,
- * and never mapped.
+ * Whatever the files say, this takes 2 MiB of memory, and time in proportion to
+ * their size. A delta's header bounds the size of the delta, so an adversary's
+ * costs no more. Files are read in order with pread, and never mapped. The
+ * buffers are static: only one thread may make or apply deltas.
  */
 #ifndef CLI_DELTA_DELTA_H
 #define CLI_DELTA_DELTA_H
@@ -16,16 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "delta/sha.h"
 #include "kv_pkbf.h"
 
-#define DELTA_SHA256_BYTES 32
 #define DELTA_WHY_BYTES 256
 
 enum delta_kind { DELTA_FILTER = 1, DELTA_LIST = 2 };
 
 enum delta_end {
-	DELTA_FAILED =
-	    0, /* after a message: a file cannot be read or written */
+	DELTA_FAILED = 0, /* after a message: an input or output error */
 	DELTA_DONE,
 	DELTA_NO_SUCCESSOR, /* no message; why says why */
 };

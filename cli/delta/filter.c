@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <endian.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,18 @@ fill_last_word(uint8_t *block, size_t len)
 	return len + more;
 }
 
+/* While one block is hashed, another is read. */
+#define BUFFERS 3
+static uint8_t old_block[BUFFERS][DELTA_BLOCK_BYTES + WORD_BYTES];
+static uint8_t new_block[BUFFERS][DELTA_BLOCK_BYTES + WORD_BYTES];
+
+/* Which of them is that of the block at offset at. */
+static size_t
+buffer_number(uint64_t at)
+{
+	return at / DELTA_BLOCK_BYTES % BUFFERS;
+}
+
 /* --- making --------------------------------------------------------------- */
 
 enum pass { COUNT, MEASURE, WRITE };
@@ -103,8 +116,7 @@ struct making {
 	struct golomb_choice choice;
 	struct golomb code;
 	struct bit_writer writer;
-	uint8_t a[DELTA_BLOCK_BYTES + WORD_BYTES];
-	uint8_t b[DELTA_BLOCK_BYTES + WORD_BYTES];
+	const uint8_t *a, *b; /* a block of each */
 };
 
 INLINED void
@@ -187,18 +199,22 @@ scan_all(struct making *m, enum pass pass)
 	for (uint64_t at = 0; at < size && !m->cleared;
 	     at += DELTA_BLOCK_BYTES) {
 		size_t len = block_bytes(size, at);
+		uint8_t *a = old_block[buffer_number(at)];
+		uint8_t *b = new_block[buffer_number(at)];
 
-		if (!cli_read_at(m->old->shown, m->old->fd, m->a, len,
+		if (!cli_read_at(m->old->shown, m->old->fd, a, len,
 			(off_t)at) ||
-		    !cli_read_at(m->fresh->shown, m->fresh->fd, m->b, len,
+		    !cli_read_at(m->fresh->shown, m->fresh->fd, b, len,
 			(off_t)at))
 			return false;
 		if (pass == COUNT &&
-		    (!delta_sha_add(&m->old_sha, m->a, len) ||
-			!delta_sha_add(&m->new_sha, m->b, len)))
+		    (!delta_sha_add(&m->old_sha, a, len) ||
+			!delta_sha_add(&m->new_sha, b, len)))
 			return false;
-		fill_last_word(m->a, len);
-		if (!scan(m, header_bytes(at), fill_last_word(m->b, len)))
+		m->a = a;
+		m->b = b;
+		fill_last_word(a, len);
+		if (!scan(m, header_bytes(at), fill_last_word(b, len)))
 			return false;
 	}
 	return true;
@@ -227,8 +243,8 @@ compare_filters(struct making *m, char why[static DELTA_WHY_BYTES])
 	struct delta_header *h = &m->x.h;
 	uint64_t bits;
 
-	if (!delta_sha_begin(&m->old_sha) || !delta_sha_begin(&m->new_sha) ||
-	    !scan_all(m, COUNT))
+	if (!delta_sha_begin(&m->old_sha, true) ||
+	    !delta_sha_begin(&m->new_sha, true) || !scan_all(m, COUNT))
 		return DELTA_FAILED;
 	if (m->cleared)
 		return delta_refuse(why,
@@ -307,10 +323,11 @@ struct applying {
 	struct delta_sha old_sha, new_sha;
 	struct golomb code;
 	struct bit_reader reader;
-	uint64_t left; /* bits to set */
-	uint64_t skip; /* zeros of old before the next of them */
-	uint64_t room; /* zeros that there may still be from there on */
-	uint8_t block[DELTA_BLOCK_BYTES + WORD_BYTES];
+	uint8_t old_sha256[DELTA_SHA256_BYTES];
+	uint64_t left;	/* bits to set */
+	uint64_t skip;	/* zeros of old before the next of them */
+	uint64_t room;	/* zeros that there may still be from there on */
+	uint8_t *block; /* that is made new */
 };
 
 /* Reads the gap before the next bit. False if there is none in the delta. */
@@ -384,64 +401,97 @@ report_misfit(const struct applying *a, char why[static DELTA_WHY_BYTES])
 		"it does not fit this file: it is damaged, or of another file");
 }
 
-/* Makes the new block of the old one at offset at, and writes it. */
-static enum delta_end
-apply_to_block(struct applying *a, uint64_t at,
-    char why[static DELTA_WHY_BYTES])
+/* False after a message. */
+static bool
+write_block(const struct applying *a, size_t len, uint64_t at)
 {
-	size_t len = block_bytes(a->x->h.old_size, at);
+	if (!io_write_sparse_at(a->out->fd, a->block, len, (off_t)at))
+		return cli_failed(a->out->shown, "cannot be written");
+	/* The disk writes while the next blocks are made. A hint, no more. */
+	(void)sync_file_range(a->out->fd, (off_t)at, (off_t)len,
+	    SYNC_FILE_RANGE_WRITE);
+	return true;
+}
 
-	if (!cli_read_at(a->old->shown, a->old->fd, a->block, len, (off_t)at) ||
-	    !delta_sha_add(&a->old_sha, a->block, len))
-		return DELTA_FAILED;
+/* Makes the new block at offset at of the old one, and writes it. */
+static enum delta_end
+make_block(struct applying *a, uint64_t at, char why[static DELTA_WHY_BYTES])
+{
+	const struct delta_full_header *x = a->x;
+	size_t len = block_bytes(x->h.old_size, at);
+
+	a->block = old_block[buffer_number(at)];
 	if (at == 0) {
-		if (memcmp(a->block, a->x->old_raw, sizeof(a->x->old_raw)) != 0)
+		if (memcmp(a->block, x->old_raw, sizeof(x->old_raw)) != 0)
 			return delta_refuse(why,
 			    "it applies to revision %" PRIu32
 			    ", made at %" PRIu64 ", and not to this one",
-			    a->x->h.old_header.revision,
-			    a->x->h.old_header.time);
-		memcpy(a->block, a->x->new_raw, sizeof(a->x->new_raw));
+			    x->h.old_header.revision, x->h.old_header.time);
+		memcpy(a->block, x->new_raw, sizeof(x->new_raw));
 	}
 	if (!set_block(a, header_bytes(at), fill_last_word(a->block, len)))
 		return report_misfit(a, why);
-	if (!delta_sha_add(&a->new_sha, a->block, len))
-		return DELTA_FAILED;
-	if (io_write_sparse_at(a->out->fd, a->block, len, (off_t)at))
-		return DELTA_DONE;
-	cli_failed(a->out->shown, "cannot be written");
-	return DELTA_FAILED;
+	return delta_sha_add(&a->new_sha, a->block, len) &&
+		write_block(a, len, at) ?
+	    DELTA_DONE :
+	    DELTA_FAILED;
+}
+
+/*
+ * Once a block is being hashed, the one before it is hashed, and may be made
+ * new. Once that is being hashed as new, the one before it is free.
+ */
+static enum delta_end
+make_blocks(struct applying *a, char why[static DELTA_WHY_BYTES])
+{
+	const uint64_t size = a->x->h.old_size;
+	enum delta_end end = DELTA_DONE;
+	uint64_t last = 0;
+
+	for (uint64_t at = 0; end == DELTA_DONE && at < size;
+	     at += DELTA_BLOCK_BYTES) {
+		size_t len = block_bytes(size, at);
+		uint8_t *block = old_block[buffer_number(at)];
+
+		last = at;
+		if (!cli_read_at(a->old->shown, a->old->fd, block, len,
+			(off_t)at) ||
+		    !delta_sha_add(&a->old_sha, block, len))
+			end = DELTA_FAILED;
+		else if (at > 0)
+			end = make_block(a, at - DELTA_BLOCK_BYTES, why);
+	}
+	if (end == DELTA_DONE && !delta_sha_end(&a->old_sha, a->old_sha256))
+		end = DELTA_FAILED;
+	return end == DELTA_DONE ? make_block(a, last, why) : end;
 }
 
 /* Whether the old file and the new one are those of the header. */
 static enum delta_end
 compare_hashes(struct applying *a, char why[static DELTA_WHY_BYTES])
 {
-	uint8_t old[DELTA_SHA256_BYTES], fresh[DELTA_SHA256_BYTES];
+	uint8_t fresh[DELTA_SHA256_BYTES];
 
-	if (!delta_sha_end(&a->old_sha, old) ||
-	    !delta_sha_end(&a->new_sha, fresh))
-		return DELTA_FAILED;
-	return delta_judge_hashes(&a->x->h, old, fresh, why);
+	return delta_sha_end(&a->new_sha, fresh) ?
+	    delta_judge_hashes(&a->x->h, a->old_sha256, fresh, why) :
+	    DELTA_FAILED;
 }
 
 static enum delta_end
 apply_to_filter(struct applying *a, char why[static DELTA_WHY_BYTES])
 {
-	const uint64_t size = a->x->h.old_size;
-	enum delta_end end = DELTA_DONE;
+	enum delta_end end;
 
-	if (!delta_sha_begin(&a->old_sha) || !delta_sha_begin(&a->new_sha))
+	if (!delta_sha_begin(&a->old_sha, true) ||
+	    !delta_sha_begin(&a->new_sha, true))
 		return DELTA_FAILED;
-	if (ftruncate(a->out->fd, (off_t)size) == -1) {
+	if (ftruncate(a->out->fd, (off_t)a->x->h.new_size) == -1) {
 		cli_failed(a->out->shown, "cannot be made that large");
 		return DELTA_FAILED;
 	}
 	if (!next_gap(a))
 		return report_misfit(a, why);
-	for (uint64_t at = 0; end == DELTA_DONE && at < size;
-	     at += DELTA_BLOCK_BYTES)
-		end = apply_to_block(a, at, why);
+	end = make_blocks(a, why);
 	if (end == DELTA_DONE &&
 	    (a->left > 0 || !bit_reader_is_at_end(&a->reader)))
 		end = report_misfit(a, why);

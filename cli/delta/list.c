@@ -30,7 +30,7 @@ hash_file(const struct delta_file *f, uint64_t size, uint8_t *block,
     uint8_t digest[DELTA_SHA256_BYTES])
 {
 	struct delta_sha sha;
-	bool ok = delta_sha_begin(&sha);
+	bool ok = delta_sha_begin(&sha, false);
 
 	for (uint64_t at = 0; ok && at < size; at += DELTA_BLOCK_BYTES) {
 		size_t len = size - at < DELTA_BLOCK_BYTES ?
@@ -360,7 +360,7 @@ apply_to_list(struct applying *a, char why[static DELTA_WHY_BYTES])
 		return end;
 	if (!list_reader_adopt(&a->reader, a->old->shown, a->old->fd))
 		return report_misfit(a, why);
-	if (!delta_sha_begin(&a->sha) || !merge_records(a, &fits))
+	if (!delta_sha_begin(&a->sha, false) || !merge_records(a, &fits))
 		return DELTA_FAILED;
 	if (!fits)
 		return report_misfit(a, why);

@@ -3,14 +3,13 @@
 #ifndef CLI_DELTA_PARTS_H
 #define CLI_DELTA_PARTS_H
 
-#include <openssl/evp.h>
-
 #include <stdio.h>
 
 #include "delta/delta.h"
 #include "delta/golomb.h"
+#include "delta/sha.h"
 
-#define DELTA_BLOCK_BYTES (1024 * 1024)
+#define DELTA_BLOCK_BYTES (256 * 1024)
 /* The header of a delta of two filters, and of two lists: see delta.c. */
 #define DELTA_FILTER_BYTES 135
 #define DELTA_LIST_BYTES 119
@@ -48,17 +47,6 @@ enum delta_end delta_judge_hashes(const struct delta_header *h,
     const uint8_t old[static DELTA_SHA256_BYTES],
     const uint8_t fresh[static DELTA_SHA256_BYTES],
     char why[static DELTA_WHY_BYTES]);
-
-/* SHA-256 by OpenSSL, which uses the processor's instructions for it. */
-struct delta_sha {
-	EVP_MD_CTX *ctx;
-};
-
-/* These are false after a message. Always call delta_sha_free. */
-bool delta_sha_begin(struct delta_sha *s);
-bool delta_sha_add(struct delta_sha *s, const void *p, size_t len);
-bool delta_sha_end(struct delta_sha *s, uint8_t digest[DELTA_SHA256_BYTES]);
-void delta_sha_free(struct delta_sha *s);
 
 /* delta/filter.c: as delta_make and delta_apply. */
 enum delta_end delta_make_filter(const struct delta_file *old,

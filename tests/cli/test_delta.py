@@ -408,8 +408,7 @@ def at_each_call(scratch, injected, judge):
         d, = put(scratch, d=made_by(verb, scratch, old, new))
         words = (verb, "patch", a, d)
         equal(traced(scratch, ["-e", "trace=" + ",".join(CALLS)], *words)[0], 0, "the status")
-        calls = re.findall(r"(\w+)\(", "\n".join(
-            line.split(" ", 1)[-1].lstrip() for line in (scratch / "trace").read_text().splitlines()))
+        calls = re.findall(r"^\d+ +(\w+)\(", (scratch / "trace").read_text(errors="replace"), re.MULTILINE)
         begun = calls.index("flock") - 1
         for name in dict.fromkeys(calls[begun:]):
             mine = range(calls[:begun].count(name) + 1, calls.count(name) + 1)
