@@ -103,7 +103,14 @@ buffer_number(uint64_t at)
 
 /* --- making --------------------------------------------------------------- */
 
-enum pass { COUNT, MEASURE, WRITE };
+enum pass { FIND, MEASURE, WRITE };
+
+/*
+ * So many gaps are kept, as 6000 keys make. If there are more, both filters are
+ * read again to choose the parameter, and to write.
+ */
+#define KEPT_GAPS (128 * 1024)
+static uint64_t kept_gap[KEPT_GAPS];
 
 struct making {
 	const struct delta_file *old, *fresh, *out;
@@ -111,7 +118,7 @@ struct making {
 	struct delta_sha old_sha, new_sha;
 	enum pass pass;
 	uint64_t zeros, set; /* bits so far: zero in old, set in fresh only */
-	bool cleared;	     /* a bit of old is not set in fresh */
+	uint64_t cleared;    /* bits of old that are not set in fresh */
 	uint64_t run;	     /* zeros since the last bit that was set */
 	struct golomb_choice choice;
 	struct golomb code;
@@ -119,30 +126,17 @@ struct making {
 	const uint8_t *a, *b; /* a block of each */
 };
 
-INLINED void
-count_words(struct making *m, size_t from, size_t end)
-{
-	uint64_t zeros = 0, set = 0, cleared = 0;
-
-	for (size_t at = from; at < end; at += WORD_BYTES) {
-		uint64_t a = load_word(m->a + at), b = load_word(m->b + at);
-
-		cleared |= a & ~b;
-		zeros += ones(~a);
-		set += ones(b & ~a);
-	}
-	m->zeros += zeros;
-	m->set += set;
-	m->cleared = m->cleared || cleared != 0;
-}
-
 static bool
 take_gap(struct making *m, uint64_t gap)
 {
-	m->set++;
+	const uint64_t number = m->set++;
+
 	if (m->pass == WRITE)
 		return bit_writer_put_gap(&m->writer, &m->code, gap);
-	golomb_choice_add(&m->choice, gap);
+	if (m->pass == MEASURE)
+		golomb_choice_add(&m->choice, gap);
+	else if (number < KEPT_GAPS)
+		kept_gap[number] = gap;
 	return true;
 }
 
@@ -150,9 +144,11 @@ INLINED bool
 find_gaps(struct making *m, size_t from, size_t end)
 {
 	for (size_t at = from; at < end; at += WORD_BYTES) {
-		uint64_t zeros = ~load_word(m->a + at);
-		uint64_t set = load_word(m->b + at) & zeros;
+		uint64_t b = load_word(m->b + at);
+		uint64_t zeros = ~load_word(m->a + at), set = b & zeros;
 
+		m->cleared |= ~(b | zeros);
+		m->zeros += ones(zeros);
 		while (set != 0) {
 			uint64_t bit = highest(set), below = bit - 1;
 
@@ -169,23 +165,16 @@ find_gaps(struct making *m, size_t from, size_t end)
 }
 
 WITH_POPCNT static bool
-scan_with_popcnt(struct making *m, size_t from, size_t end)
+find_with_popcnt(struct making *m, size_t from, size_t end)
 {
-	if (m->pass != COUNT)
-		return find_gaps(m, from, end);
-	count_words(m, from, end);
-	return true;
+	return find_gaps(m, from, end);
 }
 
 static bool
 scan(struct making *m, size_t from, size_t end)
 {
-	if (HAS_POPCNT)
-		return scan_with_popcnt(m, from, end);
-	if (m->pass != COUNT)
-		return find_gaps(m, from, end);
-	count_words(m, from, end);
-	return true;
+	return HAS_POPCNT ? find_with_popcnt(m, from, end) :
+			    find_gaps(m, from, end);
 }
 
 /* Reads both filters once. False after a message. */
@@ -195,8 +184,8 @@ scan_all(struct making *m, enum pass pass)
 	const uint64_t size = m->x.h.old_size;
 
 	m->pass = pass;
-	m->set = m->run = 0;
-	for (uint64_t at = 0; at < size && !m->cleared;
+	m->zeros = m->set = m->run = 0;
+	for (uint64_t at = 0; at < size && m->cleared == 0;
 	     at += DELTA_BLOCK_BYTES) {
 		size_t len = block_bytes(size, at);
 		uint8_t *a = old_block[buffer_number(at)];
@@ -207,7 +196,7 @@ scan_all(struct making *m, enum pass pass)
 		    !cli_read_at(m->fresh->shown, m->fresh->fd, b, len,
 			(off_t)at))
 			return false;
-		if (pass == COUNT &&
+		if (pass == FIND &&
 		    (!delta_sha_add(&m->old_sha, a, len) ||
 			!delta_sha_add(&m->new_sha, b, len)))
 			return false;
@@ -220,6 +209,21 @@ scan_all(struct making *m, enum pass pass)
 	return true;
 }
 
+/* Takes all gaps again. False after a message. */
+static bool
+take_all_gaps(struct making *m, enum pass pass)
+{
+	bool ok = true;
+
+	if (m->x.h.came > KEPT_GAPS)
+		return scan_all(m, pass);
+	m->pass = pass;
+	m->set = 0;
+	while (ok && m->set < m->x.h.came)
+		ok = take_gap(m, kept_gap[m->set]);
+	return ok;
+}
+
 static bool
 write_gaps(struct making *m, uint64_t bits)
 {
@@ -227,7 +231,7 @@ write_gaps(struct making *m, uint64_t bits)
 	uint64_t end;
 
 	bit_writer_begin(&m->writer, m->out, DELTA_FILTER_BYTES);
-	if (!delta_write_header(m->out, &m->x) || !scan_all(m, WRITE) ||
+	if (!delta_write_header(m->out, &m->x) || !take_all_gaps(m, WRITE) ||
 	    !bit_writer_end(&m->writer, &end))
 		return false;
 	if (m->set == count && end == DELTA_FILTER_BYTES + (bits + 7) / 8)
@@ -244,9 +248,9 @@ compare_filters(struct making *m, char why[static DELTA_WHY_BYTES])
 	uint64_t bits;
 
 	if (!delta_sha_begin(&m->old_sha, true) ||
-	    !delta_sha_begin(&m->new_sha, true) || !scan_all(m, COUNT))
+	    !delta_sha_begin(&m->new_sha, true) || !scan_all(m, FIND))
 		return DELTA_FAILED;
-	if (m->cleared)
+	if (m->cleared != 0)
 		return delta_refuse(why,
 		    "bits of the old filter are not set in the new one");
 	h->came = m->set;
@@ -255,7 +259,7 @@ compare_filters(struct making *m, char why[static DELTA_WHY_BYTES])
 		return DELTA_FAILED;
 	golomb_choice_begin(&m->choice,
 	    golomb_guess(m->set, m->zeros - m->set));
-	if (!scan_all(m, MEASURE))
+	if (!take_all_gaps(m, MEASURE))
 		return DELTA_FAILED;
 	m->x.m = golomb_choice_end(&m->choice, &bits);
 	m->code = golomb_code(m->x.m);
