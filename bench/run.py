@@ -281,6 +281,62 @@ class Bench:
                     f"({time / 1_000_000:.1f} s)", "≤ 1024 MiB")
         work.unlink()
 
+    # Deltas
+
+    def measure_delta(self):
+        self.measure_delta_size()
+        self.measure_delta_time()
+        self.measure_delta_others()
+
+    def delta(self, kind, old, new):
+        made = self.build / "bench/delta"
+        subprocess.run([self.keyveto, kind, "diff", old, new, made, "--force"], check=True, stderr=subprocess.DEVNULL)
+        return made
+
+    def measure_delta_size(self):
+        length = 24 if self.quick else 28
+        old = data.filter_file(self.data, length)
+        for keys in (1000, 10_000, 200_000):
+            new = data.later_filter(old, keys)
+            self.add(f"filter diff, {keys:,} keys more in {2 ** (length - 23)} MiB, k {data.HASHES} (entropy bound)",
+                     self.delta("filter", old, new).stat().st_size, data.bound(old, new), "≤ 1.02", "bytes")
+
+    def measure_delta_time(self):
+        length = 28 if self.quick else 32
+        old = data.filter_file(self.data, length)
+        new = data.later_filter(old, 1000)
+        made, work = self.delta("filter", old, new), self.build / "bench/work"
+        copying, diff, patch = (["/bin/sh", "-c", f'rm -f "$3"; {what}', self.keyveto, old, made, work, new]
+                                for what in ('cat "$1" >"$3" && sync "$3"', 'exec "$0" filter diff "$1" "$4" "$3"',
+                                             'exec "$0" filter patch "$1" "$2" "$3"'))
+        (copy, _), (making, made_in), (patching, patched_in) = self.pairs(self.rounds(9), copying, diff, patch)
+        for what, time, peak in (("diff", making, made_in), ("patch", patching, patched_in)):
+            self.add(f"filter {what}, 1000 keys more in {2 ** (length - 23)} MiB, {peak / 1024:.0f} MiB of memory "
+                     "(cat OLD >NEW, and fsync)", time / 1000, copy / 1000, "≤ 1.5", "ms")
+        work.unlink()
+
+    def measure_delta_others(self):
+        """Bytes of the deltas that other programs make."""
+        old = data.filter_file(self.data, 24 if self.quick else 28)
+        pairs = [("filter", f"{keys:,} keys more in a filter", old, data.later_filter(old, keys))
+                 for keys in (1000, 10_000, 200_000)]
+        old = data.list_file(self.data, self.records[0])
+        pairs.append(("list", f"1000 records more, 10 fewer, in a list of {self.records[0]:,}", old,
+                      data.later_list(old, 1000, 10)))
+        theirs = self.build / "bench/theirs"
+        for kind, what, old, new in pairs:
+            ours = self.delta(kind, old, new).stat().st_size
+            others = {
+                "zstd -19 --patch-from": ["zstd", "-q", "-f", "-19", "--long=31", "--patch-from", old, new, "-o",
+                                          theirs],
+                "xdelta3 -9 -S lzma": ["xdelta3", "-e", "-f", "-9", "-S", "lzma", "-B", str(1 << 29), "-s", old, new,
+                                       theirs],
+                "bsdiff": ["bsdiff", old, new, theirs]}
+            for name, command in others.items():
+                subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+                self.add(f"{what} ({name})", ours, theirs.stat().st_size, "report", "bytes")
+        theirs.unlink()
+
     # Results
 
     def plot(self, name, points, xlabel, ylabel, titles, logx=False):
@@ -321,7 +377,7 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "lookups", "add", "list", "python", "logins"):
+        for part in ("guard", "pam", "check", "lookups", "add", "list", "delta", "python", "logins"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)
