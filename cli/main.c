@@ -20,6 +20,7 @@ static const struct cli_command *const commands[] = {
 	&cli_list,
 	&cli_proof,
 	&cli_update,
+	&cli_publish,
 	&cli_sshd,
 	&cli_config,
 	&cli_allow,

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: ISC */
+#include "publish/sign.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "host/io.h"
+#include "host/program.h"
+#include "publish/index.h"
+
+#define KEYGEN "/usr/bin/ssh-keygen"
+/* A person may have to find a token, or remember a passphrase. */
+#define SECONDS 600
+#define GOOD_SIGNATURE "Good \"" INDEX_NAMESPACE "\" signature with "
+
+/* What ssh-keygen prints: at most cap bytes of it, and a NUL. */
+struct answer {
+	char *text;
+	size_t len, cap;
+};
+
+static int
+take(const void *p, size_t len, void *arg)
+{
+	struct answer *a = arg;
+
+	if (len > a->cap - a->len)
+		return EFBIG;
+	memcpy(a->text + a->len, p, len);
+	a->len += len;
+	a->text[a->len] = '\0';
+	return 0;
+}
+
+/*
+ * Runs ssh-keygen with its standard input and descriptor 3, and reads what it
+ * prints. False after a message.
+ */
+static bool
+run_keygen(const char *key, const char *const *argv, int in, int third,
+    bool shows_errors, struct answer *answer)
+{
+	struct program keygen = {
+		.argv = argv,
+		/* For the agent, and for whatever asks for a passphrase. */
+		.env = environ,
+		.dies_with_us = true,
+		.no_new_privs = true,
+	};
+	struct program_process process;
+	int ends[2], status = 0, error;
+
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return cli_failed(KEYGEN, "cannot be run");
+	program_fds(&keygen, in, ends[1],
+	    shows_errors ? STDERR_FILENO : PROGRAM_NULL);
+	keygen.fd[3] = third;
+	error = program_start(&keygen, &process) ? 0 : errno;
+	close(ends[1]);
+	if (error == 0) {
+		error = program_read(ends[0], SECONDS, take, answer);
+		if (error != 0)
+			program_kill(&process);
+		else
+			error = program_wait(&process, &status);
+	}
+	close(ends[0]);
+	if (error == ENOENT)
+		cli_error("%s cannot be run; install openssh-client", KEYGEN);
+	else if (error != 0)
+		cli_error("%s cannot be run: %s", KEYGEN, strerror(error));
+	else if (status != 0)
+		cli_error("%s: the index cannot be signed with it; name a "
+			  "private key, or a public one whose private half the "
+			  "agent has",
+		    key);
+	return error == 0 && status == 0;
+}
+
+/* A file in memory with these bytes, at its start. -1 after a message. */
+static int
+in_memory(const char *text, size_t len)
+{
+	int fd = memfd_create("index", MFD_CLOEXEC);
+
+	if (fd != -1 && io_write_at(fd, text, len, 0))
+		return fd;
+	(void)cli_failed("index", "cannot be signed");
+	if (fd != -1)
+		close(fd);
+	return -1;
+}
+
+/* Verifies it, as a follower will, and sets r->key. */
+static bool
+check(const char *key, int text, struct sign_result *r)
+{
+	static const char *const argv[] = { KEYGEN, "-Y", "check-novalidate",
+		"-n", INDEX_NAMESPACE, "-s", "/proc/self/fd/3", NULL };
+	char said[1024] = "";
+	struct answer answer = { .text = said, .cap = sizeof(said) - 1 };
+	int signature = in_memory(r->text, r->len);
+	bool ok = signature != -1 && lseek(text, 0, SEEK_SET) == 0 &&
+	    run_keygen(key, argv, text, signature, true, &answer);
+
+	if (signature != -1)
+		close(signature);
+	if (!ok)
+		return false;
+	said[strcspn(said, "\r\n")] = '\0';
+	if (strncmp(said, GOOD_SIGNATURE, strlen(GOOD_SIGNATURE)) != 0) {
+		cli_error("%s: ssh-keygen does not verify the signature that "
+			  "it made: %s",
+		    key, said);
+		return false;
+	}
+	snprintf(r->key, sizeof(r->key), "%.200s",
+	    said + strlen(GOOD_SIGNATURE));
+	return true;
+}
+
+bool
+sign_index(const char *key, const char *text, size_t len, struct sign_result *r)
+{
+	const char *const argv[] = { KEYGEN, "-q", "-Y", "sign", "-f", key,
+		"-n", INDEX_NAMESPACE, NULL };
+	struct answer answer = { .text = r->text, .cap = sizeof(r->text) - 1 };
+	int fd = in_memory(text, len);
+	bool ok = fd != -1 && lseek(fd, 0, SEEK_SET) == 0 &&
+	    run_keygen(key, argv, fd, PROGRAM_NULL, true, &answer);
+
+	r->len = answer.len;
+	ok = ok && check(key, fd, r);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
