@@ -18,6 +18,7 @@
 #define KEYGEN "/usr/bin/ssh-keygen"
 /* A person may have to find a token, or remember a passphrase. */
 #define SECONDS 600
+#define SAID_BYTES 1024
 #define GOOD_SIGNATURE "Good \"" INDEX_NAMESPACE "\" signature with "
 
 /* What ssh-keygen prints: at most cap bytes of it, and a NUL. */
@@ -39,13 +40,39 @@ take(const void *p, size_t len, void *arg)
 	return 0;
 }
 
+/* The first line of what is in a file in memory; "" if there is nothing. */
+static void
+first_line(int fd, char line[static SAID_BYTES])
+{
+	ssize_t len = fd == -1 ? -1 : pread(fd, line, SAID_BYTES - 1, 0);
+
+	line[len > 0 ? len : 0] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+}
+
+/* Prints why ssh-keygen failed; said is what it said about it, or "". */
+static void
+report_failure(const char *key, int error, const char *said)
+{
+	if (error == ENOENT)
+		cli_error("%s cannot be run; install openssh-client", KEYGEN);
+	else if (error != 0)
+		cli_error("%s cannot be run: %s", KEYGEN, strerror(error));
+	else
+		cli_error("%s: the index cannot be signed with it%s%s%s; name "
+			  "a private key, or a public one whose private half "
+			  "the agent has",
+		    key, *said != '\0' ? " (ssh-keygen: " : "", said,
+		    *said != '\0' ? ")" : "");
+}
+
 /*
  * Runs ssh-keygen with its standard input and descriptor 3, and reads what it
  * prints. False after a message.
  */
 static bool
 run_keygen(const char *key, const char *const *argv, int in, int third,
-    bool shows_errors, struct answer *answer)
+    struct answer *answer)
 {
 	struct program keygen = {
 		.argv = argv,
@@ -55,12 +82,20 @@ run_keygen(const char *key, const char *const *argv, int in, int third,
 		.no_new_privs = true,
 	};
 	struct program_process process;
-	int ends[2], status = 0, error;
+	char said[SAID_BYTES];
+	int ends[2], status = 0, error, errors = -1;
 
-	if (pipe2(ends, O_CLOEXEC) == -1)
-		return cli_failed(KEYGEN, "cannot be run");
+	/* A person sees at once that a token wants to be touched. */
+	if (isatty(STDERR_FILENO) != 1)
+		errors = memfd_create("errors", MFD_CLOEXEC);
+	if (pipe2(ends, O_CLOEXEC) == -1) {
+		report_failure(key, errno, "");
+		if (errors != -1)
+			close(errors);
+		return false;
+	}
 	program_fds(&keygen, in, ends[1],
-	    shows_errors ? STDERR_FILENO : PROGRAM_NULL);
+	    errors != -1 ? errors : STDERR_FILENO);
 	keygen.fd[3] = third;
 	error = program_start(&keygen, &process) ? 0 : errno;
 	close(ends[1]);
@@ -72,15 +107,11 @@ run_keygen(const char *key, const char *const *argv, int in, int third,
 			error = program_wait(&process, &status);
 	}
 	close(ends[0]);
-	if (error == ENOENT)
-		cli_error("%s cannot be run; install openssh-client", KEYGEN);
-	else if (error != 0)
-		cli_error("%s cannot be run: %s", KEYGEN, strerror(error));
-	else if (status != 0)
-		cli_error("%s: the index cannot be signed with it; name a "
-			  "private key, or a public one whose private half the "
-			  "agent has",
-		    key);
+	first_line(errors, said);
+	if (errors != -1)
+		close(errors);
+	if (error != 0 || status != 0)
+		report_failure(key, error, said);
 	return error == 0 && status == 0;
 }
 
@@ -104,11 +135,11 @@ check(const char *key, int text, struct sign_result *r)
 {
 	static const char *const argv[] = { KEYGEN, "-Y", "check-novalidate",
 		"-n", INDEX_NAMESPACE, "-s", "/proc/self/fd/3", NULL };
-	char said[1024] = "";
+	char said[SAID_BYTES] = "";
 	struct answer answer = { .text = said, .cap = sizeof(said) - 1 };
 	int signature = in_memory(r->text, r->len);
 	bool ok = signature != -1 && lseek(text, 0, SEEK_SET) == 0 &&
-	    run_keygen(key, argv, text, signature, true, &answer);
+	    run_keygen(key, argv, text, signature, &answer);
 
 	if (signature != -1)
 		close(signature);
@@ -134,7 +165,7 @@ sign_index(const char *key, const char *text, size_t len, struct sign_result *r)
 	struct answer answer = { .text = r->text, .cap = sizeof(r->text) - 1 };
 	int fd = in_memory(text, len);
 	bool ok = fd != -1 && lseek(fd, 0, SEEK_SET) == 0 &&
-	    run_keygen(key, argv, fd, PROGRAM_NULL, true, &answer);
+	    run_keygen(key, argv, fd, PROGRAM_NULL, &answer);
 
 	r->len = answer.len;
 	ok = ok && check(key, fd, r);
