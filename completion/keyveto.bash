@@ -34,6 +34,7 @@ _keyveto_options()
 	'proof verify') echo '--help' ;;
 	'proof make') echo '--output= --force --help' ;;
 	update) echo '--source= --lookup --force --dry-run --quiet --yes --settings= --config= --filter= --blocklist= --rollback --help' ;;
+	publish) echo '--sign= --keep= --expires= --remove= --serial= --force --dry-run --quiet --help' ;;
 	'sshd status') echo '--json --root= --sshd= --help' ;;
 	'sshd enable')
 		echo '--guard --pam --warn --yes --dry-run --reload --root='\
@@ -84,7 +85,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--blocklist | --config | --output | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
 	--root | --state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
 		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
@@ -109,6 +110,13 @@ _keyveto_argument()
 		0 | 2) _keyveto_files "$3" .pkbf ;;
 		1) _keyveto_files "$3" ;;
 		esac ;;
+	publish)
+		if (($2 > 0)); then
+			_keyveto_files "$3"
+		else
+			mapfile -t COMPREPLY < <(compgen -d -- "$3")
+			compopt -o filenames 2>/dev/null || :
+		fi ;;
 	'filter merge') _keyveto_files "$3" .pkbf ;;
 	'filter create' | 'filter info' | 'filter verify')
 		(($2 > 0)) || _keyveto_files "$3" .pkbf ;;
@@ -134,7 +142,7 @@ _keyveto_argument()
 	proof) _keyveto_words 'verify make' "$3" ;;
 	sshd) _keyveto_words 'status enable disable' "$3" ;;
 	config) _keyveto_words 'check edit' "$3" ;;
-	'') _keyveto_words 'check audit scan why confirm spki filter list proof update sshd config allow doctor' "$3" ;;
+	'') _keyveto_words 'check audit scan why confirm spki filter list proof update publish sshd config allow doctor' "$3" ;;
 	esac
 }
 

@@ -775,7 +775,10 @@ run_publish(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_publish = {
 	.name = "publish",
-	.synopsis = "[OPTION...] DIR [FILE...]",
+	.synopsis = "[--sign KEY] [--keep N] [--expires DAYS] "
+		    "[--remove NAME]... "
+		    "[--serial N] [--force] [--dry-run] [--quiet] DIR "
+		    "[FILE...]",
 	.help = "Make a folder from which others update filters and lists",
 	.details =
 	    "FILE is a filter, an exact list, or badkeysdata.json with the "
