@@ -52,10 +52,11 @@ pack_sum(const char *shown, int fd, struct pack_sum *sum)
 /* --- packing ------------------------------------------------------------ */
 
 /*
- * The bytes of a filter are independent of each other, and those of a list are
- * random: nothing repeats. So literals without context pack best, and a search
- * for repetitions is lost time: on a filter with 12% of its bits set, this is as
- * small as xz -9, in a tenth of the time.
+ * The bytes of a filter are independent of each other, and the records of a list
+ * are sorted random numbers of 16 bytes: nothing repeats. So literals pack best
+ * that are told apart by their place in a record, and to search long for
+ * repetitions is lost time. This is smaller than xz -6, in a third of the time
+ * for a list (93 to 97 in 100), and less than a tenth of it for a filter.
  */
 static bool
 begin_xz(lzma_stream *xz)
@@ -77,7 +78,8 @@ begin_xz(lzma_stream *xz)
 				    threads;
 	if (lzma_lzma_preset(&lzma, 0))
 		return false;
-	lzma.lc = lzma.lp = lzma.pb = 0;
+	lzma.lc = 0;
+	lzma.lp = lzma.pb = 4; /* 2^4 bytes */
 	lzma.mode = LZMA_MODE_NORMAL;
 	lzma.mf = LZMA_MF_HC4;
 	lzma.nice_len = 273;

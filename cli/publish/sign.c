@@ -129,6 +129,13 @@ in_memory(const char *text, size_t len)
 	return -1;
 }
 
+static bool
+rewind_file(int fd)
+{
+	return lseek(fd, 0, SEEK_SET) == 0 ||
+	    cli_failed("index", "cannot be signed");
+}
+
 /* Verifies it, as a follower will, and sets r->key. */
 static bool
 check(const char *key, int text, struct sign_result *r)
@@ -138,7 +145,7 @@ check(const char *key, int text, struct sign_result *r)
 	char said[SAID_BYTES] = "";
 	struct answer answer = { .text = said, .cap = sizeof(said) - 1 };
 	int signature = in_memory(r->text, r->len);
-	bool ok = signature != -1 && lseek(text, 0, SEEK_SET) == 0 &&
+	bool ok = signature != -1 && rewind_file(text) &&
 	    run_keygen(key, argv, text, signature, &answer);
 
 	if (signature != -1)
@@ -164,7 +171,7 @@ sign_index(const char *key, const char *text, size_t len, struct sign_result *r)
 		"-n", INDEX_NAMESPACE, NULL };
 	struct answer answer = { .text = r->text, .cap = sizeof(r->text) - 1 };
 	int fd = in_memory(text, len);
-	bool ok = fd != -1 && lseek(fd, 0, SEEK_SET) == 0 &&
+	bool ok = fd != -1 && rewind_file(fd) &&
 	    run_keygen(key, argv, fd, PROGRAM_NULL, &answer);
 
 	r->len = answer.len;
