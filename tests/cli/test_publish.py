@@ -65,8 +65,7 @@ class Publication:
         return path
 
     def environment(self):
-        # LeakSanitizer does not work under strace, so it is off.
-        return {**os.environ, "SOURCE_DATE_EPOCH": str(self.now), "ASAN_OPTIONS": "detect_leaks=0"}
+        return {**os.environ, "SOURCE_DATE_EPOCH": str(self.now)}
 
     def words(self, *words):
         return ["publish", "--sign", self.signer.key, *words]
@@ -97,7 +96,9 @@ class Publication:
     def traced(self, options, *words):
         done = subprocess.run(["strace", "-qq", "-o", self.scratch / "trace", *options, KEYVETO,
                                *map(str, self.words(self.folder, *words))], capture_output=True, text=True,
-                              timeout=PATIENCE, check=False, env=self.environment())
+                              timeout=PATIENCE, check=False,
+                              # LeakSanitizer does not work under strace, so it is off.
+                              env={**self.environment(), "ASAN_OPTIONS": "detect_leaks=0"})
         return done.returncode, done.stderr
 
 
