@@ -53,13 +53,14 @@ pack_sum(const char *shown, int fd, struct pack_sum *sum)
 
 /*
  * The bytes of a filter are independent of each other, and the records of a list
- * are sorted random numbers of 16 bytes: nothing repeats. So literals pack best
- * that are told apart by their place in a record, and to search long for
- * repetitions is lost time. This is smaller than xz -6, in a third of the time
- * for a list (93 to 97 in 100), and less than a tenth of it for a filter.
+ * are sorted random numbers of 16 bytes: nothing repeats. So literals without
+ * context pack best, those of a list told apart by their place in a record, and
+ * to search long for repetitions is lost time. A list of 3.7 million records is
+ * 3% smaller than by xz -6, in a third of the time. A filter is as small as by
+ * xz -6, in a tenth of it.
  */
 static bool
-begin_xz(lzma_stream *xz)
+begin_xz(lzma_stream *xz, enum index_type type)
 {
 	lzma_options_lzma lzma;
 	lzma_filter filters[] = {
@@ -79,7 +80,7 @@ begin_xz(lzma_stream *xz)
 	if (lzma_lzma_preset(&lzma, 0))
 		return false;
 	lzma.lc = 0;
-	lzma.lp = lzma.pb = 4; /* 2^4 bytes */
+	lzma.lp = lzma.pb = type == INDEX_BLOCKLIST ? 4 : 0; /* 2^4 bytes */
 	lzma.mode = LZMA_MODE_NORMAL;
 	lzma.mf = LZMA_MF_HC4;
 	lzma.nice_len = 273;
@@ -104,7 +105,8 @@ feed(lzma_stream *xz, const char *shown, int in, uint8_t *buf,
 }
 
 bool
-pack_xz(const char *shown, int in, const char *out_shown, int out)
+pack_xz(const char *shown, int in, enum index_type type, const char *out_shown,
+    int out)
 {
 	static uint8_t from[BUFFER_BYTES], to[BUFFER_BYTES];
 	lzma_stream xz = LZMA_STREAM_INIT;
@@ -115,7 +117,7 @@ pack_xz(const char *shown, int in, const char *out_shown, int out)
 	off_t size = lseek(in, 0, SEEK_END);
 	bool ok = true;
 
-	if (!begin_xz(&xz)) {
+	if (!begin_xz(&xz, type)) {
 		cli_error("%s: cannot be packed: out of memory", shown);
 		return false;
 	}

@@ -18,10 +18,11 @@ struct pack_sum {
 bool pack_sum(const char *shown, int fd, struct pack_sum *sum);
 
 /*
- * Writes xz of the file behind in to out, from offset 0 of both. The same bytes
- * give the same xz. False after a message.
+ * Writes xz of the file behind in, a filter or a list, to out, from offset 0 of
+ * both. The same bytes give the same xz. False after a message.
  */
-bool pack_xz(const char *shown, int in, const char *out_shown, int out);
+bool pack_xz(const char *shown, int in, enum index_type type,
+    const char *out_shown, int out);
 
 /*
  * Unpacks the xz behind in, at most max bytes, and writes them to out (-1:

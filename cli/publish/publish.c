@@ -400,7 +400,7 @@ put_packed(const struct publish *p, const struct item *it, uint64_t *sizep)
 	if (has_packed(p, it, sizep))
 		return true;
 	ok = folder_new(&p->folder, FOLDER_FILES, &n) &&
-	    pack_xz(it->shown, it->fd, name.path, n.fd);
+	    pack_xz(it->shown, it->fd, it->file.type, name.path, n.fd);
 	if (ok &&
 	    (!pack_unpack(n.fd, -1, it->file.size, &sum, why) ||
 		strcmp(sum.sha256, it->file.sha256) != 0)) {

@@ -516,6 +516,9 @@ def at_each_call(pub, injected, judge, every):
 
     calls = system_calls(pub, prepare, words)
     assert len(calls) > 150, calls
+    if "EIO" in injected:
+        # A close that strace lets fail leaves the pipe open, for whose end the run waits. A real one does not.
+        calls = [call for call in calls if call[0] != "close"]
     if not every:
         naming = {"renameat", "unlinkat", "linkat", "flock"}
         calls = [call for number, call in enumerate(calls) if number % 29 == 0 or call[0] in naming]
