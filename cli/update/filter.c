@@ -11,8 +11,6 @@
 #include "filter/filter.h"
 #include "update/update.h"
 
-/* A new filter with a smaller share of the old one's entries is refused. */
-#define ENTRIES_SHARE_MIN 0.5
 #define COMPARE_BYTES (256 * 1024)
 #define NAMESPACE "keyveto-filter"
 
@@ -48,30 +46,36 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 /* --- receiving ---------------------------------------------------------- */
 
 /*
- * Judges a header before the rest is received. False after a message, or
- * without one if u->filter.unwanted is set.
+ * The server still has the filter that was rolled back from. Says so at each
+ * run: no update is kept away in silence.
  */
+static void
+report_unwanted(struct update *u)
+{
+	const int64_t revision = u->notes.unwanted;
+	char name[64] = "filter";
+
+	if (revision >= 0)
+		snprintf(name, sizeof(name), "revision %" PRId64, revision);
+	progress_clear(&u->progress);
+	update_unwanted_report(u->source.from.shown, name);
+	u->filter.unwanted = true;
+}
+
+/* Judges a header before the rest is received. False after a message. */
 static bool
 may_receive(const struct kv_pkbf_header *h, void *arg)
 {
 	struct update *u = arg;
-	const struct update_installed *t = &u->installed;
 
-	if (!u->options->force && h->revision <= u->notes.unwanted &&
-	    h->revision > u->filter.header.revision) {
-		u->filter.unwanted = true;
+	progress_clear(&u->progress);
+	/* An older keyveto noted the revision alone. */
+	if (!u->options->force && u->notes.unwanted_files[0] == '\0' &&
+	    h->revision == u->notes.unwanted) {
+		report_unwanted(u);
 		return false;
 	}
-	if (u->options->force || !t->is_good ||
-	    h->revision >= u->filter.header.revision)
-		return true;
-	progress_clear(&u->progress);
-	cli_error("%s: is revision %" PRIu32
-		  ", older than the revision %" PRIu32
-		  " that is installed; somebody may want old keys to be "
-		  "accepted again. If it is right, use --force",
-	    u->source.from.shown, h->revision, u->filter.header.revision);
-	return false;
+	return update_seen_allows_header(u, h);
 }
 
 /* Whether the next run can resume the part, by the notes. */
@@ -234,17 +238,13 @@ compare_files(const struct update *u)
  * may replace that one, UPDATE_FAILED after a message.
  */
 static enum update_outcome
-judge_by_installed(const struct update *u)
+judge_by_installed(struct update *u)
 {
-	const struct update_installed *t = &u->installed;
-	const struct kv_pkbf f = { .fd = t->fd, .header = u->filter.header };
 	const char *shown = u->source.from.shown;
-	struct filter_facts old;
 	int same;
 
-	if (!t->is_good)
-		return UPDATE_REPLACED;
-	if (u->filter.header.revision == u->filter.fresh.header.revision) {
+	if (u->installed.is_good &&
+	    u->filter.header.revision == u->filter.fresh.header.revision) {
 		if ((same = compare_files(u)) != 0)
 			return same == 1 ? UPDATE_CURRENT : UPDATE_FAILED;
 		if (!u->options->force) {
@@ -259,22 +259,32 @@ judge_by_installed(const struct update *u)
 			return UPDATE_FAILED;
 		}
 	}
-	if (u->options->force)
-		return UPDATE_REPLACED;
-	if (!filter_facts_read(t->path, &f, &old))
-		return UPDATE_FAILED;
-	/*
-	 * An almost empty filter protects nobody. The entries of a full filter
-	 * cannot be estimated.
-	 */
-	if (old.set == old.bits ||
-	    u->filter.fresh.entries >= ENTRIES_SHARE_MIN * old.entries)
-		return UPDATE_REPLACED;
-	cli_error("%s: its bits look like %.0f entries, those of the installed "
-		  "one like %.0f: most keys would be accepted again. If it is "
-		  "right, use --force",
-	    shown, u->filter.fresh.entries, old.entries);
-	return UPDATE_FAILED;
+	return update_seen_allows_filter(u) ? UPDATE_REPLACED : UPDATE_FAILED;
+}
+
+/*
+ * Whether the received filter is one that was rolled back from. If so, notes
+ * what the server calls it, to learn when it has another one. Failure is yes,
+ * after a message.
+ */
+static bool
+is_unwanted(struct update *u, const struct fetch *f)
+{
+	if (u->notes.unwanted_files[0] == '\0')
+		return false;
+	if (!update_unwanted_hash(u->source.from.shown, u->part.fd,
+		u->fresh_sha256))
+		return true;
+	/* A rollback that was killed left the installed file where it is. */
+	if (u->options->force ||
+	    !update_unwanted_has(&u->notes, u->fresh_sha256) ||
+	    (u->installed.is_good && compare_files(u) == 1))
+		return false;
+	report_unwanted(u);
+	u->notes.rolled_back = 1;
+	if (!u->options->dry_run)
+		note_installed(u, f, &u->installed.st);
+	return true;
 }
 
 /* Verifies the complete file, and installs it. */
@@ -303,7 +313,8 @@ verify_and_install(struct update *u, const struct fetch *f)
 		return UPDATE_FAILED;
 	}
 	u->keep_part = false;
-	if (!judge_filter(shown, fd, u->source.settings.max_rate,
+	if (is_unwanted(u, f) ||
+	    !judge_filter(shown, fd, u->source.settings.max_rate,
 		&u->filter.fresh))
 		return UPDATE_FAILED;
 	outcome = judge_by_installed(u);
@@ -329,8 +340,10 @@ verify_and_install(struct update *u, const struct fetch *f)
 	/* From here on the handlers of host/replace end this on a signal. */
 	u->part.fd = -1;
 	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
-	if (u->replaced)
+	if (u->replaced) {
+		update_seen_keep(u);
 		note_installed(u, f, &st);
+	}
 	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
 }
 
@@ -357,13 +370,15 @@ install_filter(struct update *u)
 	case FETCH_DONE:
 		return verify_and_install(u, &f);
 	case FETCH_NOT_MODIFIED:
+		u->keep_part = false;
+		if (s->rolled_back == 0)
+			return UPDATE_CURRENT;
+		report_unwanted(u);
 		break;
 	default:
-		if (!u->filter.unwanted)
-			return UPDATE_FAILED;
+		break;
 	}
-	u->keep_part = false;
-	return UPDATE_CURRENT;
+	return UPDATE_FAILED;
 }
 
 /* --- what is installed -------------------------------------------------- */
@@ -419,9 +434,9 @@ describe_installed(const struct update *u, char *text, size_t cap)
 }
 
 static bool
-find_time(const struct update *u, uint64_t *timep)
+find_time(const struct update *u, bool fresh, uint64_t *timep)
 {
-	*timep = u->filter.header.time;
+	*timep = fresh ? u->filter.fresh.header.time : u->filter.header.time;
 	return true;
 }
 
@@ -435,22 +450,16 @@ read_previous(struct update *u, int fd)
 }
 
 /*
- * Notes that the installed revision is rolled back, so that the next update does
- * not bring it back. Its ETag is kept, to learn when the server has another one.
- * If the previous filter has the later revision, the ETag is forgotten: it is
- * the older one's.
+ * The ETag of the one that is rolled back from is kept, to learn when the server
+ * has another one. If the previous filter has the later revision, the ETag is
+ * forgotten: it is the older one's.
  */
 static void
 note_rollback(struct update *u)
 {
-	const struct kv_pkbf_header *h = &u->filter.header;
-	struct update_notes *s = &u->notes;
-
 	if (!u->installed.is_good ||
-	    h->revision <= u->filter.fresh.header.revision)
-		update_notes_forget_installed(s);
-	else if (s->unwanted < h->revision)
-		s->unwanted = h->revision;
+	    u->filter.header.revision <= u->filter.fresh.header.revision)
+		update_notes_forget_installed(&u->notes);
 }
 
 /* --- the command -------------------------------------------------------- */
@@ -462,13 +471,6 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 	uint32_t revision = u->filter.header.revision;
 	const char *verb;
 
-	if (outcome == UPDATE_CURRENT && u->notes.unwanted > revision) {
-		printf(": stays at revision %" PRIu32 ": revision %" PRId64
-		       " was rolled back, and only a later one is installed "
-		       "(or that one, by --force)\n",
-		    revision, u->notes.unwanted);
-		return;
-	}
 	if (outcome == UPDATE_CURRENT) {
 		printf(": already current, revision %" PRIu32 "\n", revision);
 		return;

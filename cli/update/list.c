@@ -20,8 +20,6 @@
 #include "why/lookup.h"
 
 #define NAMESPACE "keyveto-list"
-/* A new list with a smaller share of the old one's records is refused. */
-#define RECORDS_SHARE_MIN 0.5
 #define SECONDS_A_DAY 86400
 
 /* --- what is installed -------------------------------------------------- */
@@ -88,9 +86,9 @@ describe_installed(const struct update *u, char *text, size_t cap)
 }
 
 static bool
-find_time(const struct update *u, uint64_t *timep)
+find_time(const struct update *u, bool fresh, uint64_t *timep)
 {
-	const int64_t time = u->list.known.time;
+	const int64_t time = fresh ? u->list.fresh_time : u->list.known.time;
 
 	*timep = time > 0 ? (uint64_t)time : 0;
 	return time >= 0;
@@ -168,6 +166,40 @@ fetch_manifest(struct update *u)
 	return ok;
 }
 
+/* Ends a rollback that was killed before it had exchanged the sources. */
+static void
+correct_sources(struct update *u)
+{
+	const struct update_list *l = &u->list;
+	struct update_sources previous;
+
+	if (strcmp(l->known.sha256, l->old.sha256) == 0)
+		return;
+	update_sources_read_previous(u->installed.path, &previous);
+	if (strcmp(previous.sha256, l->old.sha256) == 0)
+		(void)update_sources_exchange(u->installed.path);
+}
+
+/*
+ * The manifest still names the list that was rolled back from. Says so at each
+ * run: no update is kept away in silence.
+ */
+static void
+report_unwanted(struct update *u)
+{
+	const struct update_installed *t = &u->installed;
+	char date[UPDATE_DATE_BYTES + 4], name[UPDATE_DATE_BYTES + 8];
+
+	snprintf(name, sizeof(name), "list%s",
+	    of_date(u->list.manifest.time, date));
+	update_unwanted_report(u->source.from.shown, name);
+	if (u->options->dry_run)
+		return;
+	correct_sources(u);
+	u->notes.rolled_back = 1;
+	update_notes_keep(t->place.dir, t->place.name, &u->notes);
+}
+
 /*
  * Compares the manifest with what is installed. UPDATE_REPLACED if the list that
  * it names is to be fetched, UPDATE_FAILED after a message.
@@ -196,9 +228,13 @@ judge_manifest(struct update *u)
 		    of_date(l->known.time, known));
 		return UPDATE_FAILED;
 	}
-	l->unwanted = t->is_good &&
-	    strcmp(u->notes.unwanted_list, m->blocklist_sha256) == 0;
-	return l->unwanted ? UPDATE_CURRENT : UPDATE_REPLACED;
+	if (update_unwanted_has(&u->notes, m->blocklist_sha256)) {
+		report_unwanted(u);
+		return UPDATE_FAILED;
+	}
+	return update_seen_allows_time(u, m->time) ?
+	    UPDATE_REPLACED :
+	    UPDATE_FAILED;
 }
 
 /* --- receiving ---------------------------------------------------------- */
@@ -336,37 +372,6 @@ receive(struct update *u, const char *url, const char *sha256,
 
 /* --- installing --------------------------------------------------------- */
 
-/* Ends a rollback that was killed before it had exchanged the sources. */
-static void
-correct_sources(struct update *u)
-{
-	const struct update_list *l = &u->list;
-	struct update_sources previous;
-
-	if (strcmp(l->known.sha256, l->old.sha256) == 0)
-		return;
-	update_sources_read_previous(u->installed.path, &previous);
-	if (strcmp(previous.sha256, l->old.sha256) == 0)
-		(void)update_sources_exchange(u->installed.path);
-}
-
-/* Whether the new list has not lost most records. False after a message. */
-static bool
-has_enough(const struct update *u)
-{
-	const struct update_list *l = &u->list;
-
-	if (u->options->force || !u->installed.is_good ||
-	    (double)l->fresh.n >= RECORDS_SHARE_MIN * (double)l->old.n)
-		return true;
-	cli_error("%s: its list has %" PRIu64 " %s, the installed one %" PRIu64
-		  ": most keys would be accepted again. If it is right, use "
-		  "--force",
-	    u->source.from.shown, l->fresh.n,
-	    cli_plural(l->fresh.n, "record", "records"), l->old.n);
-	return false;
-}
-
 static enum update_outcome
 replace_list(struct update *u, const char *sources)
 {
@@ -382,7 +387,7 @@ replace_list(struct update *u, const char *sources)
 	u->part.fd = -1;
 	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
 	if (u->replaced) {
-		u->notes.unwanted_list[0] = '\0';
+		update_seen_keep(u);
 		update_notes_keep(t->place.dir, t->place.name, &u->notes);
 		ok = update_sources_write(t->path, sources, t->is_good) && ok;
 	}
@@ -414,7 +419,7 @@ receive_list(struct update *u)
 	return (received ||
 		   receive(u, m->blocklist_url, m->blocklist_sha256, &l->fresh,
 		       &u->part)) &&
-	    has_enough(u);
+	    update_seen_allows_list(u);
 }
 
 static enum update_outcome
@@ -431,10 +436,9 @@ install_list(struct update *u)
 		return UPDATE_FAILED;
 	u->keep_part = false;
 	outcome = judge_manifest(u);
-	if (l->unwanted && !u->options->dry_run)
-		correct_sources(u);
-	if (outcome == UPDATE_FAILED || l->unwanted)
+	if (outcome == UPDATE_FAILED)
 		return outcome;
+	memcpy(u->fresh_sha256, m->blocklist_sha256, sizeof(u->fresh_sha256));
 	if ((sources = update_sources_text(m)) == NULL)
 		return UPDATE_FAILED;
 	l->fresh_time = m->time;
@@ -511,8 +515,7 @@ fetch_lookup(struct update *u)
 	char *path;
 	bool ok;
 
-	if ((!u->options->lookup && !u->source.settings.lookup) ||
-	    u->list.unwanted)
+	if (!u->options->lookup && !u->source.settings.lookup)
 		return true;
 	if (asprintf(&path, "%s" LOOKUP_SUFFIX, u->installed.path) == -1) {
 		cli_error("out of memory");
@@ -534,23 +537,17 @@ static bool
 read_previous(struct update *u, int fd)
 {
 	struct update_list *l = &u->list;
+	struct update_sources about;
 
-	if (update_records_read(&l->fresh, fd))
+	if (update_records_read(&l->fresh, fd)) {
+		update_sources_read_previous(u->installed.path, &about);
+		if (strcmp(about.sha256, l->fresh.sha256) == 0)
+			l->fresh_time = about.time;
 		return true;
+	}
 	cli_error("%s: the previous one, %s, is no exact list: %s",
 	    u->installed.path, u->installed.place.previous_name, l->fresh.why);
 	return false;
-}
-
-static void
-note_rollback(struct update *u)
-{
-	struct update_notes *s = &u->notes;
-
-	s->unwanted_list[0] = '\0';
-	if (u->installed.is_good)
-		memcpy(s->unwanted_list, u->list.old.sha256,
-		    sizeof(s->unwanted_list));
 }
 
 static bool
@@ -573,12 +570,6 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 	char date[UPDATE_DATE_BYTES + 4], installed[128];
 
 	describe_installed(u, installed, sizeof(installed));
-	if (outcome == UPDATE_CURRENT && l->unwanted) {
-		printf(": stays at %s: the list%s was rolled back, and only "
-		       "another one is installed (or that one, by --force)\n",
-		    installed, of_date(l->manifest.time, date));
-		return;
-	}
 	if (outcome == UPDATE_CURRENT) {
 		printf(": already current, %s\n", installed);
 		return;
@@ -600,7 +591,6 @@ const struct update_kind update_list_kind = {
 	.install = install_list,
 	.complete = fetch_lookup,
 	.read_previous = read_previous,
-	.note_rollback = note_rollback,
 	.complete_rollback = roll_back_sources,
 	.print_outcome = print_outcome,
 };

@@ -33,7 +33,13 @@ static const struct member {
 	{ "mtime", AT(mtime), 0 },
 	{ "mtime_ns", AT(mtime_ns), 0 },
 	{ "unwanted_revision", AT(unwanted), 0 },
-	{ "unwanted_sha256", AT(unwanted_list), UPDATE_DIGEST_CHARS },
+	{ "unwanted_sha256", AT(unwanted_files),
+	    UPDATE_UNWANTED_MAX *UPDATE_DIGEST_CHARS },
+	{ "rolled_back", AT(rolled_back), 0 },
+	{ "highest", AT(seen.highest), 0 },
+	{ "most", AT(seen.most), 0 },
+	{ "lost", AT(seen.lost), 0 },
+	{ "lost_of", AT(seen.lost_of), 0 },
 	{ "in_use", AT(in_use), 0 },
 	{ "held", AT(held), 0 },
 	{ "part_etag", AT(part_etag), HTTP_VALUE_BYTES },
@@ -71,8 +77,9 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	update_notes_forget_installed(s);
 	update_notes_forget_part(s);
 	s->unwanted = -1;
-	s->unwanted_list[0] = '\0';
-	s->in_use = s->held = 0;
+	s->unwanted_files[0] = '\0';
+	s->in_use = s->held = s->rolled_back = 0;
+	s->seen = (struct update_seen){ .highest = -1 };
 	snprintf(path, sizeof(path), NOTES_NAME, name);
 	fd = openat(dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

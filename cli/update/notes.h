@@ -2,8 +2,8 @@
 /*
  * update/notes: what keyveto update remembers of a filter, in the file
  * .NAME.keyveto-update beside it. A file that is missing, damaged or out of
- * date is ignored: then all is fetched again, and a revision that was rolled
- * back may return. But a part must never be noted under the ETag of another
+ * date is ignored: then all is fetched again, and a file that was rolled back
+ * may return. But a part must never be noted under the ETag of another
  * file, whose bytes would then be appended to it: see begin_part in
  * update/install.c.
  */
@@ -16,6 +16,24 @@
 
 #define UPDATE_DIGEST_CHARS 65 /* SHA-256 */
 #define UPDATE_BOOT_CHARS 64
+/* So many files that were rolled back from, at the most. */
+#define UPDATE_UNWANTED_MAX 8
+
+/*
+ * What the files that were installed so far amount to, for update/seen. It is
+ * about what was installed under this name, and outlives the file itself.
+ */
+struct update_seen {
+	/*
+	 * The highest revision of a filter, or the latest date of a list in
+	 * seconds since 1970; -1: not known.
+	 */
+	int64_t highest;
+	/* The most entries, or records; 0: not known. */
+	int64_t most;
+	/* Bits or records that updates took away, and out of how many. */
+	int64_t lost, lost_of;
+};
 
 struct update_notes {
 	/* The SHA-256 of the URL, which may itself be secret. */
@@ -27,10 +45,13 @@ struct update_notes {
 	char signers[UPDATE_DIGEST_CHARS];
 	/* The file that these notes are about. It may have changed since. */
 	int64_t size, mtime, mtime_ns;
-	/* The latest revision that was rolled back; -1: none. */
+	/* The revision that was rolled back last; -1: none. */
 	int64_t unwanted;
-	/* The SHA-256 of the exact list that was rolled back; "": none. */
-	char unwanted_list[UPDATE_DIGEST_CHARS];
+	/* The SHA-256 of the files that were rolled back: update/unwanted. */
+	char unwanted_files[UPDATE_UNWANTED_MAX * UPDATE_DIGEST_CHARS];
+	/* 1: since the last rollback, no other file was found or installed. */
+	int64_t rolled_back;
+	struct update_seen seen;
 	/*
 	 * Keys in use that the installed file listed newly when it came, and
 	 * accounts for which HoldIfRefused keeps a newer one away; for doctor.

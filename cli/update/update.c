@@ -61,15 +61,18 @@ roll_back(struct update *u)
 	    fstat(previous, &st) == -1 ||
 	    !update_brake_allows(u, previous, NULL))
 		goto out;
-	outcome = UPDATE_REPLACED;
-	if (u->options->dry_run)
+	if (u->options->dry_run || !update_seen_roll_back(u, previous)) {
+		outcome = u->options->dry_run ? UPDATE_REPLACED : UPDATE_FAILED;
 		goto out;
+	}
+	outcome = UPDATE_REPLACED;
 	/*
 	 * The notes are saved before the exchange, since a run that is killed
 	 * after it could not save them. If the exchange fails, update_one()
 	 * ignores them: they do not fit the installed file.
 	 */
-	u->kind->note_rollback(u);
+	if (u->kind->note_rollback != NULL)
+		u->kind->note_rollback(u);
 	update_notes_fit(&u->notes, &st);
 	update_notes_keep(t->place.dir, t->place.name, &u->notes);
 	if (!update_installed_exchange(t, &u->replaced) ||
@@ -116,16 +119,18 @@ report_outcome(const struct update *u, enum update_outcome outcome)
 }
 
 /*
- * Checks MaxAge. A server may hold back newer files, which neither its
- * certificate nor a signature shows. False after a message.
+ * Checks MaxAge of the file that is in place now. A server may hold back newer
+ * files, which neither its certificate nor a signature shows; it may also send
+ * old ones in their order. False after a message.
  */
 static bool
-is_recent(const struct update *u)
+is_recent(const struct update *u, enum update_outcome outcome)
 {
 	const struct update_settings *s = &u->source.settings;
 	uint64_t now = (uint64_t)time(NULL), when, days;
 
-	if (s->max_age == 0 || !u->kind->find_time(u, &when))
+	if (s->max_age == 0 ||
+	    !u->kind->find_time(u, outcome == UPDATE_REPLACED, &when))
 		return true;
 	if (when > now && when - now > SECONDS_A_DAY) {
 		cli_error("%s: %s is in the future, so MaxAge cannot "
@@ -138,9 +143,11 @@ is_recent(const struct update *u)
 	if (days <= s->max_age)
 		return true;
 	cli_error("%s: is %" PRIu64
-		  " days old, more than MaxAge allows (%" PRIu64
-		  "), and the server has no newer one: ask its publisher",
-	    u->installed.path, days, s->max_age);
+		  " days old, more than MaxAge allows (%" PRIu64 ")%s",
+	    u->installed.path, days, s->max_age,
+	    u->options->rollback ?
+		"" :
+		", and the server has no newer one: ask its publisher");
 	return false;
 }
 
@@ -186,6 +193,7 @@ update_file(struct update *u, const char *path)
 {
 	struct update_installed *t = &u->installed;
 	enum update_outcome outcome;
+	bool recent;
 
 	u->kind = u->source.settings.format == UPDATE_FORMAT_BADKEYS ?
 	    &update_list_kind :
@@ -207,17 +215,13 @@ update_file(struct update *u, const char *path)
 	    (u->kind != &update_list_kind || u->part.len == 0))
 		update_part_unname(&u->part);
 	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
-	/* Nothing is kept away any more. */
-	if (outcome == UPDATE_CURRENT && u->notes.held != 0 &&
-	    !u->options->dry_run) {
-		u->notes.held = 0;
+	if (outcome == UPDATE_CURRENT && update_seen_keep_current(u) &&
+	    !u->options->dry_run)
 		update_notes_keep(t->place.dir, t->place.name, &u->notes);
-	}
 	progress_clear(&u->progress);
 	update_part_close(&u->part, u->keep_part);
 	report_outcome(u, outcome);
-	if (outcome == UPDATE_CURRENT && !is_recent(u))
-		outcome = UPDATE_FAILED;
+	recent = outcome == UPDATE_FAILED || is_recent(u, outcome);
 	if (u->replaced)
 		cli_warn_if_distrusted(t->path);
 	if (u->replaced && !u->options->quiet && u->kind == &update_list_kind)
@@ -229,7 +233,7 @@ update_file(struct update *u, const char *path)
 		if (!u->kind->complete(u))
 			outcome = UPDATE_FAILED;
 	}
-	return outcome;
+	return recent ? outcome : UPDATE_FAILED;
 }
 
 /* *toldp is set if the new file lists keys that are in use here. */

@@ -14,8 +14,10 @@
 #include "update/part.h"
 #include "update/received.h"
 #include "update/records.h"
+#include "update/seen.h"
 #include "update/source.h"
 #include "update/sources.h"
+#include "update/unwanted.h"
 
 /* The result. The zero value is failure. */
 enum update_outcome {
@@ -38,8 +40,11 @@ struct update_kind {
 	/* Names what is installed: "revision 12". */
 	void (*describe_installed)(const struct update *u, char *text,
 	    size_t cap);
-	/* When the installed one was made; false if that is not known. */
-	bool (*find_time)(const struct update *u, uint64_t *timep);
+	/*
+	 * When the installed one was made, or with fresh the new one; false if
+	 * that is not known.
+	 */
+	bool (*find_time)(const struct update *u, bool fresh, uint64_t *timep);
 	/*
 	 * Fetches, verifies and installs. installed and part are open.
 	 * UPDATE_FAILED comes after a message.
@@ -52,7 +57,7 @@ struct update_kind {
 	bool (*complete)(struct update *u);
 	/* Whether the previous one, open as fd, may be rolled back to. */
 	bool (*read_previous)(struct update *u, int fd);
-	/* Notes what must not be installed again. */
+	/* Notes what else of the installed one no longer holds. NULL: nothing. */
 	void (*note_rollback)(struct update *u);
 	/* Rolls back what goes with it. NULL: nothing does. */
 	bool (*complete_rollback)(struct update *u);
@@ -68,7 +73,7 @@ struct update_filter {
 	struct kv_pkbf_header header; /* of the installed one */
 	struct update_received received;
 	bool unwanted;		   /* the server's one was rolled back */
-	struct filter_facts fresh; /* the new one, if UPDATE_REPLACED */
+	struct filter_facts fresh; /* the new one */
 };
 
 /* An exact list. */
@@ -79,7 +84,6 @@ struct update_list {
 	struct manifest manifest;
 	struct update_records fresh; /* the new one, if UPDATE_REPLACED */
 	int64_t fresh_time;	     /* -1: not known */
-	bool unwanted;		     /* the server's one was rolled back */
 };
 
 struct update {
@@ -94,6 +98,10 @@ struct update {
 	bool replaced;	/* the new one is in place */
 	bool told;	/* it lists keys that are in use here */
 	bool consulted; /* logins consult the old one */
+	struct update_seen
+	    seen; /* for the notes, if the new one is installed */
+	char
+	    fresh_sha256[UPDATE_DIGEST_CHARS]; /* of the new one; "": unknown */
 	struct update_filter filter;
 	struct update_list list;
 };
