@@ -88,6 +88,13 @@ count_ones(const uint8_t *p, size_t len)
 	return n;
 }
 
+double
+filter_facts_entries(const struct kv_pkbf_header *h, uint64_t set)
+{
+	return log1p(-ldexp((double)set, -h->length)) /
+	    (h->hashes * log_missed(h->length));
+}
+
 bool
 filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts)
@@ -117,9 +124,7 @@ filter_facts_read(const char *path, const struct kv_pkbf *f,
 	}
 	progress_clear(&progress);
 	facts->share = (double)facts->set / (double)facts->bits;
-	/* The number of entries that would set this share of the bits. */
-	facts->entries = log1p(-facts->share) /
-	    (h->hashes * log_missed(h->length));
+	facts->entries = filter_facts_entries(h, facts->set);
 	facts->rate_by_header = fmax(rate_of_bits(h->hashes, h->length,
 					 h->entries),
 	    rate_of_patterns(h->length, h->entries));

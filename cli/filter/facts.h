@@ -27,6 +27,9 @@ struct filter_facts {
 bool filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts);
 
+/* How many entries would set so many bits; infinite if all are set. */
+double filter_facts_entries(const struct kv_pkbf_header *h, uint64_t set);
+
 /* Formats a header's time in ISO 8601. False if it has no such form. */
 bool filter_facts_format_time(uint64_t when, char *text, size_t cap);
 

@@ -117,13 +117,17 @@ add_losses(struct update *u, uint64_t n, uint64_t of)
 	s->lost_of = any ? before->lost_of : (int64_t)of;
 }
 
-/* Sets the most entries or records, out of those installed and the new ones. */
-static void
-set_most(struct update *u, double old, double fresh)
+/* The estimate of the entries of a full filter is infinite. */
+static double
+finite_or_0(double entries)
 {
-	double most = fmax((double)u->notes.seen.most, isfinite(old) ? old : 0);
+	return isfinite(entries) ? entries : 0;
+}
 
-	u->seen.most = (int64_t)fmax(most, isfinite(fresh) ? fresh : 0);
+static int64_t
+most_of(int64_t most, double entries)
+{
+	return entries > (double)most ? (int64_t)entries : most;
 }
 
 /*
@@ -158,83 +162,97 @@ has_entries(const struct update *u, double old)
  * Bits of other positions cannot be compared. The same share of them counts as
  * lost as before.
  */
+static void
+warn_of_other_size(struct update *u)
+{
+	const struct kv_pkbf_header *old = &u->filter.header;
+	const struct kv_pkbf_header *h = &u->filter.fresh.header;
+	const struct update_seen *before = &u->notes.seen;
+
+	cli_error("warning: %s: has k %u and p %u, the installed one k %u and "
+		  "p %u: its bits cannot be compared with that one's, so it "
+		  "cannot be seen whether it lists the same keys",
+	    u->source.from.shown, h->hashes, h->length, old->hashes,
+	    old->length);
+	if (before->lost > 0 && before->lost_of > 0) {
+		u->seen.lost = (int64_t)((double)before->lost /
+		    (double)before->lost_of * (double)u->filter.fresh.set);
+		u->seen.lost_of = (int64_t)u->filter.fresh.set;
+	}
+}
+
+/* What of the installed filter is in the new one. */
+struct kept {
+	bool same_size;	    /* k and p are the same; else only entries is set */
+	double entries;	    /* of the installed one, as filter_facts has it */
+	uint64_t set, lost; /* bits of the installed one */
+};
+
+/* Compares both filters. False after a message. */
 static bool
-compare_other_size(struct update *u, double *entriesp)
+compare_filters(const struct update *u, struct kept *k)
 {
 	const struct update_installed *t = &u->installed;
 	const struct kv_pkbf_header *h = &u->filter.header;
-	const struct filter_facts *fresh = &u->filter.fresh;
-	const struct update_seen *before = &u->notes.seen;
+	const struct kv_pkbf_header *new = &u->filter.fresh.header;
+	const struct update_side old = { t->path, t->fd };
+	const struct update_side fresh = { u->source.from.shown, u->part.fd };
 	const struct kv_pkbf f = { .fd = t->fd, .header = *h };
-	struct filter_facts old;
+	struct filter_facts facts;
 
-	if (!filter_facts_read(t->path, &f, &old))
-		return false;
-	*entriesp = old.entries;
-	cli_error("warning: %s: has k %u and p %u, the installed one k %u and "
-		  "p %u: it cannot be seen from its bits whether it lists the "
-		  "same keys",
-	    u->source.from.shown, fresh->header.hashes, fresh->header.length,
-	    h->hashes, h->length);
-	if (before->lost > 0 && before->lost_of > 0) {
-		u->seen.lost = (int64_t)((double)before->lost /
-		    (double)before->lost_of * (double)fresh->set);
-		u->seen.lost_of = (int64_t)fresh->set;
+	*k = (struct kept){ .same_size = h->hashes == new->hashes &&
+		    h->length == new->length };
+	if (!k->same_size) {
+		if (!filter_facts_read(t->path, &f, &facts))
+			return false;
+		k->entries = facts.entries;
+		return true;
 	}
+	if (!update_losses_of_bits(&old, &fresh, h->length, &k->set, &k->lost))
+		return false;
+	k->entries = filter_facts_entries(h, k->set);
 	return true;
 }
 
 /* Whether almost all bits of the installed filter are set in the new one. */
 static bool
-compare_bits(struct update *u, double *entriesp)
+has_bits(struct update *u, const struct kept *k)
 {
-	const struct update_installed *t = &u->installed;
-	const struct kv_pkbf_header *h = &u->filter.header;
-	const struct update_side old = { t->path, t->fd };
-	const struct update_side fresh = { u->source.from.shown, u->part.fd };
-	uint64_t set, lost, bound, share;
+	uint64_t bound = (uint64_t)UPDATE_SEEN_KEYS * u->filter.header.hashes;
+	uint64_t share;
 
-	if (!update_losses_of_bits(&old, &fresh, h->length, &set, &lost))
-		return false;
-	*entriesp = log1p(-ldexp((double)set, -h->length)) /
-	    (h->hashes * log1p(-ldexp(1, -h->length)));
-	add_losses(u, lost, set);
+	add_losses(u, k->lost, k->set);
 	share = (uint64_t)u->seen.lost_of / UPDATE_SEEN_BITS_SHARE;
-	bound = (uint64_t)UPDATE_SEEN_KEYS * h->hashes;
 	bound = share > bound ? share : bound;
-	if (lost == 0 || (uint64_t)u->seen.lost <= bound)
+	if (k->lost == 0 || (uint64_t)u->seen.lost <= bound)
 		return true;
-	cli_error(
-	    "%s: %" PRIu64 " of the %" PRIu64
-	    " bits of the installed one are no longer set: its keys "
-	    "would be accepted again. Up to %" PRIu64
-	    " may be lost in all updates together, which would be %" PRId64
-	    ". If it is right, use --force",
-	    fresh.shown, lost, set, bound, u->seen.lost);
+	cli_error("%s: %" PRIu64 " of the %" PRIu64
+		  " bits of the installed one are no longer set: keys would be "
+		  "accepted again. All updates together may take %" PRIu64
+		  " away, and this one would make it %" PRId64
+		  ". If it is right, use --force",
+	    u->source.from.shown, k->lost, k->set, bound, u->seen.lost);
 	return false;
 }
 
 bool
 update_seen_allows_filter(struct update *u)
 {
-	const struct filter_facts *fresh = &u->filter.fresh;
-	const struct kv_pkbf_header *h = &u->filter.header;
-	double old = 0;
+	const bool good = u->installed.is_good, force = u->options->force;
+	struct kept k = { .entries = 0 };
 
 	u->seen = u->notes.seen;
-	u->seen.highest = fresh->header.revision;
-	if (u->options->force) {
+	u->seen.highest = u->filter.fresh.header.revision;
+	if (force)
 		u->seen.most = u->seen.lost = u->seen.lost_of = 0;
-	} else if (u->installed.is_good) {
-		if (h->hashes == fresh->header.hashes &&
-			    h->length == fresh->header.length ?
-			!compare_bits(u, &old) :
-			!compare_other_size(u, &old))
-			return false;
-	}
-	if (!u->options->force && !has_entries(u, old))
+	else if ((good && !compare_filters(u, &k)) ||
+	    !has_entries(u, k.entries) ||
+	    (good && k.same_size && !has_bits(u, &k)))
 		return false;
-	set_most(u, u->options->force ? 0 : old, fresh->entries);
+	else if (good && !k.same_size)
+		warn_of_other_size(u);
+	u->seen.most = most_of(u->seen.most,
+	    fmax(u->filter.fresh.entries, finite_or_0(k.entries)));
 	return true;
 }
 
@@ -281,7 +299,8 @@ update_seen_allows_list(struct update *u)
 			  ". If it is right, use --force",
 		    shown, lost, l->old.n, u->seen.lost, u->seen.lost_of);
 	else {
-		set_most(u, (double)l->old.n, (double)l->fresh.n);
+		u->seen.most = most_of(u->notes.seen.most,
+		    (double)(l->old.n > l->fresh.n ? l->old.n : l->fresh.n));
 		return true;
 	}
 	return false;
@@ -341,10 +360,8 @@ update_seen_roll_back(struct update *u, int previous)
 	s->unwanted = t->is_good && !is_list ? old : -1;
 	s->rolled_back = t->is_good && old >= back;
 	s->seen = (struct update_seen){ .highest = back };
-	s->seen.most = is_list ?
-	    (int64_t)u->list.fresh.n :
-	    isfinite(u->filter.fresh.entries) ?
-	    (int64_t)u->filter.fresh.entries :
-	    0;
+	s->seen.most = most_of(0,
+	    is_list ? (double)u->list.fresh.n :
+		      finite_or_0(u->filter.fresh.entries));
 	return true;
 }

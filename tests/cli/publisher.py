@@ -20,10 +20,12 @@ SOURCES = [{"id": 1, "name": "debianssl", "type": "git", "repo": "badkeys/debian
 
 
 def records(n=1000, seed=0):
-    """A list of that many records of random hashes."""
-    rnd = random.Random(f"list {seed}")
+    """A list of that many records of random hashes, of which lists with other seeds have all but the last."""
+    rnd = random.Random("list")
     made = blocklist.Blocklist()
     while len(made.records) < n:
+        if len(made.records) == n - 1:
+            rnd = random.Random(f"list {n} {seed}")
         made.records.add(rnd.randbytes(blocklist.HASH) + bytes([rnd.choice((1, 13, 99))]))
     return made.encode()
 
