@@ -2,6 +2,8 @@
 /* What keyveto update noted: whether it keeps a newer file away. */
 #include "doctor/doctor.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +60,34 @@ doctor_next_notes(const struct doctor *d, size_t *next, const char **pathp,
 	return false;
 }
 
+static void
+find_held(struct doctor *d, const char *path)
+{
+	doctor_add(d, DOCTOR_WARNING,
+	    "keyveto update --dry-run says which keys; have them "
+	    "replaced and run keyveto update, or let the newer one in "
+	    "with --yes",
+	    "%s: a newer one is kept away, since it would refuse keys "
+	    "that are in use (HoldIfRefused)",
+	    path);
+}
+
+static void
+find_rolled_back(struct doctor *d, const char *path,
+    const struct update_notes *notes)
+{
+	char revision[64] = "";
+
+	if (notes->unwanted >= 0)
+		snprintf(revision, sizeof(revision), " from revision %" PRId64,
+		    notes->unwanted);
+	doctor_add(d, DOCTOR_WARNING,
+	    "ask its publisher for another one; keyveto update installs that "
+	    "by itself, and the one that was rolled back with --force",
+	    "%s: was rolled back%s, and no update has found another one since",
+	    path, revision);
+}
+
 void
 doctor_update(struct doctor *d)
 {
@@ -66,18 +96,14 @@ doctor_update(struct doctor *d)
 	bool any = false;
 
 	for (size_t i = 0; doctor_next_notes(d, &i, &path, &notes);) {
-		if (notes.held == 0)
-			continue;
-		any = true;
-		doctor_add(d, DOCTOR_WARNING,
-		    "keyveto update --dry-run says which keys; have them "
-		    "replaced and run keyveto update, or let the newer one in "
-		    "with --yes",
-		    "%s: a newer one is kept away, since it would refuse keys "
-		    "that are in use (HoldIfRefused)",
-		    path);
+		if (notes.held != 0)
+			find_held(d, path);
+		if (notes.rolled_back != 0)
+			find_rolled_back(d, path, &notes);
+		any |= notes.held != 0 || notes.rolled_back != 0;
 	}
 	if (!any)
 		doctor_add(d, DOCTOR_OK, NULL,
-		    "no newer filter or list is kept away by HoldIfRefused");
+		    "no newer filter or list is kept away by HoldIfRefused or "
+		    "a rollback");
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "filter/filter.h"
+#include "filter/probe.h"
 #include "update/update.h"
 
 #define COMPARE_BYTES (256 * 1024)
@@ -180,6 +181,34 @@ receive_filter(struct update *u, struct fetch *f)
 /* --- judging it --------------------------------------------------------- */
 
 /*
+ * Whether the filter lists no more than max_rate of all keys: by its bits, and
+ * by what it says of random keys. False after a message.
+ */
+static bool
+has_rate(const char *shown, const struct kv_pkbf *f,
+    const struct filter_facts *facts, double max_rate)
+{
+	struct filter_probe p;
+
+	if (facts->rate_by_bits > max_rate)
+		cli_error("%s: would refuse %.3g of all keys by chance, which "
+			  "is more than MaxFalsePositives allows (%.3g); ask "
+			  "its publisher for a larger one",
+		    shown, facts->rate_by_bits, max_rate);
+	else if (!filter_probe_run(shown, f, &p))
+		return false;
+	else if (filter_probe_exceeds(&p, max_rate))
+		cli_error("%s: lists %" PRIu64 " of %" PRIu64
+			  " random keys, which is more than MaxFalsePositives "
+			  "allows (%.3g), although its bits look like %.3g; "
+			  "ask its publisher",
+		    shown, p.listed, p.keys, max_rate, facts->rate_by_bits);
+	else
+		return true;
+	return false;
+}
+
+/*
  * Reads all of the filter that is open as fd. False after a message that says
  * why it must not be used; shown is its name in messages.
  */
@@ -199,13 +228,8 @@ judge_filter(const char *shown, int fd, double max_rate,
 		cli_error("%s: no bit is set, so that no key would be listed; "
 			  "correct URL",
 		    shown);
-	else if (facts->rate_by_bits > max_rate)
-		cli_error("%s: would refuse %.3g of all keys by chance, which "
-			  "is more than MaxFalsePositives allows (%.3g); ask "
-			  "its publisher for a larger one",
-		    shown, facts->rate_by_bits, max_rate);
 	else
-		return true;
+		return has_rate(shown, &f, facts, max_rate);
 	return false;
 }
 
@@ -322,7 +346,8 @@ verify_and_install(struct update *u, const struct fetch *f)
 		note_installed(u, f, &t->st);
 	if (outcome != UPDATE_REPLACED)
 		return outcome;
-	if (!update_brake_allows(u, fd, NULL)) {
+	if (!update_never_listed_allows(u, fd) ||
+	    !update_brake_allows(u, fd, NULL)) {
 		/* It need not be fetched again to be judged again. */
 		u->keep_part = can_resume_part(u);
 		return UPDATE_FAILED;

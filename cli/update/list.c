@@ -455,7 +455,8 @@ install_list(struct update *u)
 			outcome = UPDATE_FAILED;
 	} else if (!receive_list(u)) {
 		outcome = UPDATE_FAILED;
-	} else if (!update_brake_allows(u, u->part.fd, sources)) {
+	} else if (!update_never_listed_allows(u, u->part.fd) ||
+	    !update_brake_allows(u, u->part.fd, sources)) {
 		/* It need not be fetched again to be judged again. */
 		u->keep_part = true;
 		outcome = UPDATE_FAILED;

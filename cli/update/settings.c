@@ -158,6 +158,7 @@ static const struct keyword {
 	{ "MaxFalsePositives", RATE, "a number between 0 and 1", AT(max_rate) },
 	{ "MaxSize", SIZE, "a number of bytes, K, M, G or T after it",
 	    AT(max_bytes) },
+	{ "NeverListed", PATH, "an absolute path", AT(never_listed) },
 	{ "Proxy", PROXY, "a URL", AT(proxy) },
 	{ "SignatureURL", TEXT, "a URL", AT(signature_url) },
 	{ "StallTimeout", SECONDS, "seconds, 1 to 604800", AT(stall_timeout) },

@@ -59,6 +59,7 @@ struct update_settings {
 	double max_rate;		 /* of false positives */
 	uint64_t max_age;		 /* days; 0: any */
 	struct update_hold hold;
+	const char *never_listed; /* a path */
 };
 
 /* The whole file. */

@@ -9,6 +9,7 @@
 
 #include "host/io.h"
 #include "kv_trusted.h"
+#include "update/never_listed.h"
 
 int
 update_source_open_trusted(const char *path)
@@ -181,10 +182,13 @@ update_source_open(struct update_source *s,
     const struct update_settings *settings, const struct update_options *o,
     bool (*stopped)(void), const char **pathp)
 {
-	*s = (struct update_source){ .settings = *settings, .signers = -1 };
+	*s = (struct update_source){ .settings = *settings,
+		.signers = -1,
+		.never_listed = -1 };
 	kv_config_defaults(&s->config);
 	if ((*pathp = find_target(s, o)) == NULL ||
-	    (!o->rollback && !find_places(s, o)))
+	    (!o->rollback && !find_places(s, o)) ||
+	    !update_never_listed_open(settings->never_listed, &s->never_listed))
 		return false;
 	s->limits = (struct https_limits){
 		.ca_file = s->settings.ca_file,
@@ -204,5 +208,7 @@ update_source_close(struct update_source *s)
 	fetch_place_free(&s->signature);
 	if (s->signers != -1)
 		close(s->signers);
-	s->signers = -1;
+	if (s->never_listed != -1)
+		close(s->never_listed);
+	s->signers = s->never_listed = -1;
 }

@@ -28,6 +28,7 @@ struct update_source {
 	struct https_limits limits;
 	char name[UPDATE_DIGEST_CHARS];		/* in the notes */
 	int signers;				/* -1: no signature needed */
+	int never_listed;			/* -1: no such file */
 	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" if none */
 };
 

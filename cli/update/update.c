@@ -59,6 +59,7 @@ roll_back(struct update *u)
 		return UPDATE_FAILED;
 	if (!u->kind->read_previous(u, previous) ||
 	    fstat(previous, &st) == -1 ||
+	    !update_never_listed_allows(u, previous) ||
 	    !update_brake_allows(u, previous, NULL))
 		goto out;
 	if (u->options->dry_run || !update_seen_roll_back(u, previous)) {

@@ -10,6 +10,7 @@
 #include "filter/facts.h"
 #include "update/installed.h"
 #include "update/manifest.h"
+#include "update/never_listed.h"
 #include "update/notes.h"
 #include "update/part.h"
 #include "update/received.h"
