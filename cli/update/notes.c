@@ -99,9 +99,10 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 
 		if (members[i].cap == 0 && json_is_integer(value))
 			*(int64_t *)at = json_integer_value(value);
-		/* It may be sent in a header. */
+		/* A short one may be sent in a header. */
 		else if (string != NULL && strlen(string) < members[i].cap &&
-		    http_value_is_safe(string))
+		    (members[i].cap > HTTP_VALUE_BYTES ||
+			http_value_is_safe(string)))
 			memcpy(at, string, strlen(string) + 1);
 	}
 	json_decref(object);
