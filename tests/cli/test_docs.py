@@ -251,8 +251,11 @@ def test_the_sample_update_conf_is_valid(scratch):
     """The sample update.conf is valid, its examples uncommented too, and says the defaults."""
     sample, config = read(ROOT / "etc/update.conf"), scratch / "update.conf"
     arguments = ("update", "--settings", config, "--filter", scratch / "f.pkbf", "--rollback")
+    keys = scratch / "never_listed"
+    keys.write_bytes((ROOT / "testdata/demo/compromised.pub").read_bytes())
+    keys.chmod(0o644)
     for text in (sample, re.sub(r"^#([A-Z]\w+)", r"\1", sample, flags=re.MULTILINE)):
-        config.write_text(text, encoding="utf-8")
+        config.write_text(text.replace("/etc/keyveto/never_listed", str(keys)), encoding="utf-8")
         contains(keyveto(*arguments, status=2).stderr, "there is no previous one")
     unit = {"G": 1 << 30, "": 1}
     source = re.sub(r"\s+", " ", read(ROOT / "cli/update/settings.c"))

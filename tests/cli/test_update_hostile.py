@@ -4,7 +4,6 @@
 import hashlib
 import json
 import math
-import os
 import random
 import time
 
@@ -552,10 +551,11 @@ def test_no_list_with_a_key_of_never_listed_is_installed(lists, scratch, mine):
     never(lists, scratch, mine["ecdsa"])
     contains(lists.update(), "updated, 1000 -> 1001 records")
     # A section may name another file.
-    lists.section["NeverListed"] = DEMO
-    os.chmod(DEMO, 0o644)
+    demo = lists.section["NeverListed"] = scratch / "demo.pub"
+    demo.write_bytes(DEMO.read_bytes())
+    demo.chmod(0o644)
     lists.publisher.serve(listing(sshkey.parse_line(DEMO.read_bytes()), n=1100), "2026-11-03T00:00:00Z")
-    contains("\n".join(lists.run("--force", status=2).problems), f"{DEMO}:1: ", "is not installed")
+    contains("\n".join(lists.run("--force", status=2).problems), f"{demo}:1: ", "is not installed")
 
 
 def test_a_rollback_heeds_never_listed(place, scratch, mine):
