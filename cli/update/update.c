@@ -49,6 +49,7 @@ static enum update_outcome
 roll_back(struct update *u)
 {
 	const struct update_installed *t = &u->installed;
+	const struct update_notes before = u->notes;
 	enum update_outcome outcome = UPDATE_FAILED;
 	int previous = update_installed_open_previous(t);
 	struct stat st;
@@ -69,8 +70,9 @@ roll_back(struct update *u)
 	outcome = UPDATE_REPLACED;
 	/*
 	 * The notes are saved before the exchange, since a run that is killed
-	 * after it could not save them. If the exchange fails, update_one()
-	 * ignores them: they do not fit the installed file.
+	 * after it could not save them. One that is killed before it leaves
+	 * notes that do not fit the installed file: the next run fetches that
+	 * again, and corrects them.
 	 */
 	if (u->kind->note_rollback != NULL)
 		u->kind->note_rollback(u);
@@ -80,6 +82,8 @@ roll_back(struct update *u)
 	    (u->kind->complete_rollback != NULL &&
 		!u->kind->complete_rollback(u)))
 		outcome = UPDATE_FAILED;
+	if (!u->replaced)
+		update_notes_keep(t->place.dir, t->place.name, &before);
 out:
 	close(previous);
 	return outcome;

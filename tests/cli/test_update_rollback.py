@@ -110,6 +110,7 @@ def test_a_rollback_says_how_where_files_cannot_be_exchanged(place):
     before = place.snapshot()
     status, messages = traced(place, ["-e", "trace=renameat2", "-e", "inject=renameat2:error=EINVAL"], "--rollback")
     equal((status, place.snapshot()), (2, before), messages)
+    contains(place.update(), "already current, revision 2")
     contains(messages, "the file system cannot exchange it with the previous one; move that over it: ", "stays as it")
 
 
