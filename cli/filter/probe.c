@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,6 +16,8 @@
 #define KEYS_AT_ONCE 256
 #define NANOSECONDS_MAX 500000000
 #define CHANCE_MAX 1e-4
+/* A filter with so many bytes is read at once. */
+#define MEMORY_MAX ((size_t)4 << 20)
 
 static int64_t
 now(void)
@@ -25,35 +28,78 @@ now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* SplitMix64: from a seed that the publisher cannot know. */
+static uint64_t
+next_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* The same answer as kv_pkbf_lookup, from all bits in memory. */
+static bool
+is_listed(const uint8_t *bits, const struct kv_pkbf_header *h,
+    const struct kv_pkbf_hash *hash)
+{
+	for (unsigned int i = 0; i < h->hashes; i++) {
+		const uint64_t n = kv_pkbf_position(hash, i, h->length);
+
+		if ((bits[n / 8] & 0x80U >> n % 8) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* bits: all of them, or NULL, to read each from the file. */
+static enum kv_err
+look_up(const struct kv_pkbf *f, const uint8_t *bits, uint64_t *state,
+    struct filter_probe *p)
+{
+	struct kv_pkbf_hash hash;
+	bool listed = false;
+	enum kv_err r = KV_OK;
+
+	for (size_t i = 0; i < KEYS_AT_ONCE && r == KV_OK; i++) {
+		hash.h1 = next_random(state);
+		/* As in kv_pkbf_hash, it is odd. */
+		hash.h2 = next_random(state) | 1;
+		if (bits != NULL)
+			listed = is_listed(bits, &f->header, &hash);
+		else
+			r = kv_pkbf_lookup(f, &hash, &listed);
+		p->listed += listed;
+	}
+	p->keys += KEYS_AT_ONCE;
+	return r;
+}
+
 bool
 filter_probe_run(const char *path, const struct kv_pkbf *f,
     struct filter_probe *p)
 {
-	struct kv_pkbf_hash hash[KEYS_AT_ONCE];
+	const size_t len = (size_t)1 << (f->header.length - 3);
 	const int64_t end = now() + NANOSECONDS_MAX;
-	bool listed;
-	enum kv_err r;
+	uint8_t *bits = len <= MEMORY_MAX ? malloc(len) : NULL;
+	enum kv_err r = KV_OK;
+	uint64_t state;
+	bool ok = true;
 
 	*p = (struct filter_probe){ .keys = 0 };
-	do {
-		/* The publisher cannot know them. */
-		for (size_t i = 0; i < KEYS_AT_ONCE; i += 16)
-			if (getrandom(hash + i, 16 * sizeof(*hash), 0) !=
-			    16 * sizeof(*hash))
-				return cli_failed(path, "no random numbers");
-		for (size_t i = 0; i < KEYS_AT_ONCE; i++) {
-			/* As in kv_pkbf_hash, it is odd. */
-			hash[i].h2 |= 1;
-			r = kv_pkbf_lookup(f, &hash[i], &listed);
-			if (r != KV_OK) {
-				cli_error("%s: %s", path, kv_strerror(r));
-				return false;
-			}
-			p->listed += listed;
-		}
-		p->keys += KEYS_AT_ONCE;
-	} while (p->keys < KEYS_MAX && now() < end);
-	return true;
+	if (getrandom(&state, sizeof(state), 0) != sizeof(state))
+		ok = cli_failed(path, "no random numbers");
+	if (ok && bits != NULL)
+		ok = cli_read_at(path, f->fd, bits, len, KV_PKBF_HEADER_BYTES);
+	while (ok && p->keys < KEYS_MAX && (p->keys == 0 || now() < end)) {
+		if ((r = look_up(f, bits, &state, p)) == KV_OK)
+			continue;
+		cli_error("%s: %s", path, kv_strerror(r));
+		ok = false;
+	}
+	free(bits);
+	return ok;
 }
 
 /*
