@@ -60,7 +60,6 @@ report_unwanted(struct update *u)
 		snprintf(name, sizeof(name), "revision %" PRId64, revision);
 	progress_clear(&u->progress);
 	update_unwanted_report(u->source.from.shown, name);
-	u->filter.unwanted = true;
 }
 
 /* Judges a header before the rest is received. False after a message. */

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "output/progress.h"
 #include "update/losses.h"
 #include "update/unwanted.h"
 #include "update/update.h"
@@ -110,7 +109,6 @@ add_losses(struct update *u, uint64_t n, uint64_t of)
 {
 	const struct update_seen *before = &u->notes.seen;
 	struct update_seen *s = &u->seen;
-
 	const bool any = before->lost > 0 && before->lost_of > 0;
 
 	s->lost = (any ? before->lost : 0) + (int64_t)n;

@@ -73,7 +73,6 @@ extern const struct update_kind update_filter_kind, update_list_kind;
 struct update_filter {
 	struct kv_pkbf_header header; /* of the installed one */
 	struct update_received received;
-	bool unwanted;		   /* the server's one was rolled back */
 	struct filter_facts fresh; /* the new one */
 };
 
