@@ -187,15 +187,15 @@ is_same_server(CURLU *a, CURLU *b)
 	return same;
 }
 
-/* The file called name beside the file of base. */
-static bool
-parse_beside(const struct fetch_place *base, const char *name,
+bool
+fetch_place_beside(const struct fetch_place *base, const char *name,
     struct fetch_place *p)
 {
 	CURLU *u = curl_url();
 	const char *slash;
 	bool ok = false;
 
+	*p = (struct fetch_place){ 0 };
 	if (!base->is_url) {
 		slash = strrchr(base->where, '/');
 		if (asprintf(&p->where, "%.*s%s",
@@ -240,7 +240,7 @@ fetch_place_resolve(const struct fetch_place *base, const char *text,
 	if (follow && url != NULL)
 		ok = fetch_place_parse(url, "", p);
 	else if (last_name(text, name))
-		ok = parse_beside(base, name, p);
+		ok = fetch_place_beside(base, name, p);
 	else
 		cli_error("%s: names a file that cannot be beside it: %s; ask "
 			  "its publisher",
@@ -382,6 +382,8 @@ fail_by_status(const struct transfer *t)
 
 	if ((status == 416 || status == 206) && t->f->from > 0)
 		return FETCH_NO_RANGE;
+	if (t->f->quiet)
+		return FETCH_FAILED;
 	progress_clear(t->f->progress);
 	if (status == 200) {
 		cli_error("%s: the server sends it in another encoding (%s); "
@@ -407,6 +409,8 @@ fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 		return FETCH_FAILED;
 	if (code == CURLE_WRITE_ERROR)
 		return fail_by_status(t);
+	if (t->f->quiet)
+		return FETCH_FAILED;
 	progress_clear(t->f->progress);
 	cli_error("%s: %s%s", t->f->place->shown, https_reason(code, why),
 	    https_hint(code));
@@ -415,23 +419,43 @@ fail_by_error(const struct transfer *t, CURLcode code, const char *why)
 
 /* --- from this machine -------------------------------------------------- */
 
+/*
+ * Opens a regular file for reading; -1 with the reason in *whyp. Nothing else is
+ * ever opened, not even for a moment: a link in a folder of somebody else's may
+ * lead to a device.
+ */
+static int
+open_regular(const char *path, const char **whyp)
+{
+	int found = open(path, O_PATH | O_CLOEXEC), fd = -1;
+	char name[64];
+	struct stat st;
+
+	*whyp = NULL;
+	if (found != -1 && fstat(found, &st) == 0) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
+		if (!S_ISREG(st.st_mode))
+			*whyp = "not a regular file";
+		else
+			fd = open(name, O_RDONLY | O_CLOEXEC);
+	}
+	if (fd == -1 && *whyp == NULL)
+		*whyp = strerror(errno);
+	if (found != -1)
+		close(found);
+	return fd;
+}
+
 static enum fetch_end
 fetch_file(const struct fetch *f)
 {
 	static char buf[FILE_BLOCK_BYTES];
-	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = open(f->place->where,
-	    O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	const char *why = NULL;
-	struct stat st;
+	const char *why;
+	int fd = open_regular(f->place->where, &why);
 	ssize_t n = -1;
 	bool ok = false;
 
-	if (fd == -1 || fstat(fd, &st) == -1)
-		why = strerror(errno);
-	else if (!S_ISREG(st.st_mode))
-		why = "not a regular file";
-	else
+	if (fd != -1)
 		ok = f->begin == NULL || f->begin(f, 0, f->arg);
 	while (ok && n != 0) {
 		n = read(fd, buf, sizeof(buf));
@@ -441,7 +465,7 @@ fetch_file(const struct fetch *f)
 			why = "interrupted";
 		ok = why == NULL && (n <= 0 || f->data(buf, (size_t)n, f->arg));
 	}
-	if (why != NULL) {
+	if (why != NULL && !f->quiet) {
 		progress_clear(f->progress);
 		cli_error("%s: %s", f->place->shown, why);
 	}
@@ -512,23 +536,35 @@ fill(const void *p, size_t len, void *arg)
 	return true;
 }
 
+enum fetch_end
+fetch_run_to_memory(struct fetch *f, size_t max, const char *too_long,
+    struct fetch_memory *m)
+{
+	struct filling filling = { m, max, f->place->shown, too_long,
+		f->progress };
+	enum fetch_end end;
+
+	*m = (struct fetch_memory){ NULL, 0 };
+	f->data = fill;
+	f->arg = &filling;
+	end = fetch_run(f);
+	f->arg = NULL;
+	return end;
+}
+
 bool
 fetch_to_memory(const struct fetch_place *place,
     const struct https_limits *limits, struct progress *progress, size_t max,
     const char *too_long, struct fetch_memory *m)
 {
-	struct filling filling = { m, max, place->shown, too_long, progress };
 	struct fetch f = {
 		.place = place,
 		.limits = limits,
 		.if_none_match = "",
 		.if_modified_since = "",
 		.if_range = "",
-		.data = fill,
-		.arg = &filling,
 		.progress = progress,
 	};
 
-	*m = (struct fetch_memory){ NULL, 0 };
-	return fetch_run(&f) == FETCH_DONE;
+	return fetch_run_to_memory(&f, max, too_long, m) == FETCH_DONE;
 }

@@ -40,6 +40,14 @@ bool fetch_place_parse(const char *text, const char *suffix,
 bool fetch_place_resolve(const struct fetch_place *base, const char *text,
     bool other_hosts, struct fetch_place *p);
 
+/*
+ * Sets *p to the file called name beside the file of base, with its user and
+ * password. name is the caller's own: a plain name, or one below plain folders.
+ * False after a message.
+ */
+bool fetch_place_beside(const struct fetch_place *base, const char *name,
+    struct fetch_place *p);
+
 void fetch_place_free(struct fetch_place *p);
 
 struct fetch {
@@ -60,13 +68,14 @@ struct fetch {
 	bool (*data)(const void *p, size_t len, void *arg);
 	void *arg;
 	struct progress *progress; /* erased before a message */
+	bool quiet; /* a file that cannot be had is no matter for a message */
 	/* Set before begin is called, and for FETCH_NOT_MODIFIED; "": none. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];
 };
 
 enum fetch_end {
-	FETCH_FAILED, /* after a message */
+	FETCH_FAILED, /* after a message, unless quiet */
 	FETCH_DONE,
 	FETCH_NOT_MODIFIED,
 	FETCH_NO_RANGE, /* cannot resume: fetch all of it */
@@ -79,6 +88,14 @@ struct fetch_memory {
 	char *bytes; /* free it */
 	size_t len;
 };
+
+/*
+ * As fetch_run, all of a file of at most max bytes into m, which it empties
+ * first. f->data and f->arg are its own; too_long is the message about a longer
+ * file. The caller frees m->bytes in any case.
+ */
+enum fetch_end fetch_run_to_memory(struct fetch *f, size_t max,
+    const char *too_long, struct fetch_memory *m);
 
 /*
  * Fetches all of a file, of at most max bytes. False after a message; too_long
