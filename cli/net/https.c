@@ -51,7 +51,8 @@ https_set_up(CURL *c, const struct https_limits *l, long redirects,
 	SET(CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_A_SECOND);
 	SET(CURLOPT_LOW_SPEED_TIME, (long)l->stall_timeout);
 	SET(CURLOPT_NOSIGNAL, 1L);
-	SET(CURLOPT_USERAGENT, "keyveto/" KEYVETO_VERSION);
+	/* The same of all: a server learns no version to attack. */
+	SET(CURLOPT_USERAGENT, "keyveto");
 	SET(CURLOPT_NOPROGRESS, 0L);
 	SET(CURLOPT_XFERINFOFUNCTION, on_progress);
 	SET(CURLOPT_XFERINFODATA, l);
