@@ -85,12 +85,11 @@ run_keygen(int data, int signature, int allowed, const char *identity,
 	return error;
 }
 
-/* The same for a signature in memory; what is "filter" or "list". */
-static bool
-verify(const struct update_source *s, int fd, const char *namespace,
-    const char *what, const struct fetch_memory *signature)
+bool
+update_signature_verify(const struct update_source *s, int fd,
+    const char *namespace, const char *what, const char *shown,
+    const struct fetch_memory *signature)
 {
-	const char *shown = s->signature.shown;
 	const char *identity = s->settings.identity;
 	char answer[ANSWER_BYTES] = "";
 	int file = memfd_create("signature", MFD_CLOEXEC), status = 0, error;
@@ -138,8 +137,8 @@ update_signature_check(struct update *u, int fd, const char *namespace)
 	} else {
 		/* If the signature is bad, the part must not be resumed. */
 		u->keep_part = false;
-		ok = verify(&u->source, fd, namespace, u->kind->what,
-		    &signature);
+		ok = update_signature_verify(&u->source, fd, namespace,
+		    u->kind->what, u->source.signature.shown, &signature);
 	}
 	free(signature.bytes);
 	return ok;

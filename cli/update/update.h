@@ -127,4 +127,12 @@ bool update_brake_allows(struct update *u, int fd, const char *sources);
  */
 bool update_signature_check(struct update *u, int fd, const char *namespace);
 
+/*
+ * The same for a signature that is here already, by a key that AllowedSigners
+ * lists. what ("filter") and shown, where it is from, are for messages.
+ */
+bool update_signature_verify(const struct update_source *s, int fd,
+    const char *namespace, const char *what, const char *shown,
+    const struct fetch_memory *signature);
+
 #endif
