@@ -85,7 +85,7 @@ enum fetch_end fetch_run(struct fetch *f);
 
 /* A small file, in memory. All zeroes: empty. */
 struct fetch_memory {
-	char *bytes; /* free it */
+	char *bytes; /* len bytes, and room for a NUL; NULL: none. free it */
 	size_t len;
 };
 

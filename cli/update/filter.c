@@ -10,6 +10,7 @@
 
 #include "filter/filter.h"
 #include "filter/probe.h"
+#include "update/resume.h"
 #include "update/update.h"
 
 #define COMPARE_BYTES (256 * 1024)
@@ -35,6 +36,10 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 	const struct replace *place = &u->installed.place;
 	struct update_notes *s = &u->notes;
 
+	if (u->source.follows) {
+		update_follow_note(u, st);
+		return;
+	}
 	memcpy(s->source, u->source.name, sizeof(s->source));
 	memcpy(s->etag, f->etag, sizeof(s->etag));
 	memcpy(s->last_modified, f->last_modified, sizeof(s->last_modified));
@@ -78,49 +83,16 @@ may_receive(const struct kv_pkbf_header *h, void *arg)
 	return update_seen_allows_header(u, h);
 }
 
-/* Whether the next run can resume the part, by the notes. */
-static bool
-can_resume_part(const struct update *u)
-{
-	return u->notes.part_etag[0] != '\0' && u->notes.part_boot[0] != '\0' &&
-	    !u->options->dry_run;
-}
-
-/*
- * Truncates the file to at bytes. If the part is a new one, notes which file it
- * is from. If that cannot be saved, the fetch must end: the bytes would be
- * stored under an older ETag, and the next run would append bytes of that other
- * file.
- */
 static bool
 begin_part(const struct fetch *f, off_t at, void *arg)
 {
 	struct update *u = arg;
-	const struct update_installed *t = &u->installed;
-	struct update_notes *s = &u->notes;
 
 	u->keep_part = false;
-	if (!update_received_begin(&u->filter.received, at))
+	if (!update_received_begin(&u->filter.received, at) ||
+	    !update_resume_note(u, f, at, u->source.name))
 		return false;
-	if (at == 0) {
-		update_notes_forget_part(s);
-		if (u->source.from.is_url && http_etag_is_strong(f->etag)) {
-			memcpy(s->part_etag, f->etag, sizeof(s->part_etag));
-			memcpy(s->part_source, u->source.name,
-			    sizeof(s->part_source));
-			update_notes_boot(s->part_boot);
-		}
-		/* If killed before this: a note without bytes, which is safe. */
-		if (!u->options->dry_run &&
-		    !update_notes_save(t->place.dir, t->place.name, s)) {
-			progress_clear(&u->progress);
-			cli_error("%s: cannot write .%s.keyveto-update beside "
-				  "it: %s",
-			    t->path, t->place.name, strerror(errno));
-			return false;
-		}
-	}
-	u->keep_part = can_resume_part(u);
+	u->keep_part = update_resume_is_possible(u);
 	return true;
 }
 
@@ -140,41 +112,18 @@ static enum fetch_end
 receive_filter(struct update *u, struct fetch *f)
 {
 	const struct update_notes *s = &u->notes;
-	char part_etag[HTTP_VALUE_BYTES], boot[UPDATE_BOOT_CHARS];
-	enum fetch_end end;
 
 	*f = (struct fetch){ .place = &u->source.from,
 		.limits = &u->source.limits,
 		.if_none_match = s->etag,
 		.if_modified_since = s->etag[0] != '\0' ? "" : s->last_modified,
-		.if_range = "",
 		.begin = begin_part,
 		.data = add_data,
 		.arg = u,
 		.progress = &u->progress };
-	/* Resume the part of an earlier run, if that is possible. */
-	update_notes_boot(boot);
-	if (u->part.len > 0 && boot[0] != '\0' &&
-	    strcmp(s->part_boot, boot) == 0 &&
-	    strcmp(s->part_source, u->source.name) == 0 &&
-	    http_etag_is_strong(s->part_etag)) {
+	if (update_resume_known(u, &u->part, u->source.name) > 0)
 		u->keep_part = !u->options->dry_run;
-		/* begin_part may change the notes. */
-		memcpy(part_etag, s->part_etag, sizeof(part_etag));
-		f->if_range = part_etag;
-		/* From the last byte: an empty range would be refused. */
-		f->from = u->part.len - 1;
-	}
-	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
-		return end;
-	f->if_range = "";
-	f->from = 0;
-	if ((end = fetch_run(f)) != FETCH_NO_RANGE)
-		return end;
-	cli_error("%s: the server sends a part of the file that was not asked "
-		  "for; try again later",
-	    u->source.from.shown);
-	return FETCH_FAILED;
+	return update_resume_run(u, f, &u->part, u->source.name);
 }
 
 /* --- judging it --------------------------------------------------------- */
@@ -326,7 +275,8 @@ verify_and_install(struct update *u, const struct fetch *f)
 		u->keep_part = false;
 		return UPDATE_FAILED;
 	}
-	if (!update_signature_check(u, fd, NAMESPACE)) {
+	/* Of a published folder the index is signed, which has its SHA-256. */
+	if (!u->source.follows && !update_signature_check(u, fd, NAMESPACE)) {
 		/* If a signature was good before, this one is only missing. */
 		if (!is_vouched_for(u) && t->is_good && compare_files(u) == 1)
 			cli_error("%s: the installed filter is this same file: "
@@ -335,7 +285,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 			    t->path);
 		return UPDATE_FAILED;
 	}
-	u->keep_part = false;
+	u->keep_part &= u->source.follows;
 	if (is_unwanted(u, f) ||
 	    !judge_filter(shown, fd, u->source.settings.max_rate,
 		&u->filter.fresh))
@@ -348,7 +298,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 	if (!update_never_listed_allows(u, fd) ||
 	    !update_brake_allows(u, fd, NULL)) {
 		/* It need not be fetched again to be judged again. */
-		u->keep_part = can_resume_part(u);
+		u->keep_part |= update_resume_is_possible(u);
 		return UPDATE_FAILED;
 	}
 	if (u->source.limits.stopped()) {
@@ -371,6 +321,41 @@ verify_and_install(struct update *u, const struct fetch *f)
 	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
 }
 
+/* The same of a published folder. */
+static enum update_outcome
+follow_filter(struct update *u)
+{
+	const struct update_installed *t = &u->installed;
+
+	switch (update_follow_find(u, NULL, true)) {
+	case UPDATE_FOLLOW_FAILED:
+		u->keep_part = u->part.len > 0;
+		return UPDATE_FAILED;
+	case UPDATE_FOLLOW_SAME:
+		return UPDATE_CURRENT;
+	case UPDATE_FOLLOW_CURRENT:
+		if (!u->options->dry_run)
+			note_installed(u, NULL, &t->st);
+		return UPDATE_CURRENT;
+	case UPDATE_FOLLOW_UNWANTED:
+		report_unwanted(u);
+		u->notes.rolled_back = 1;
+		if (!u->options->dry_run)
+			update_notes_keep(t->place.dir, t->place.name,
+			    &u->notes);
+		return UPDATE_FAILED;
+	case UPDATE_FOLLOW_NEWER:
+		break;
+	}
+	if (!update_deliver(u))
+		return UPDATE_FAILED;
+	memcpy(u->fresh_sha256, u->follow.file->sha256,
+	    sizeof(u->fresh_sha256));
+	return update_received_begin(&u->filter.received, u->part.len) ?
+	    verify_and_install(u, NULL) :
+	    UPDATE_FAILED;
+}
+
 static enum update_outcome
 install_filter(struct update *u)
 {
@@ -390,6 +375,8 @@ install_filter(struct update *u)
 	u->filter.received.max_bytes = u->source.settings.max_bytes;
 	u->filter.received.judge = may_receive;
 	u->filter.received.arg = u;
+	if (u->source.follows)
+		return follow_filter(u);
 	switch (receive_filter(u, &f)) {
 	case FETCH_DONE:
 		return verify_and_install(u, &f);
@@ -493,6 +480,7 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 {
 	const struct filter_facts *f = &u->filter.fresh;
 	uint32_t revision = u->filter.header.revision;
+	char cost[UPDATE_FOLLOW_COST_BYTES];
 	const char *verb;
 
 	if (outcome == UPDATE_CURRENT) {
@@ -504,10 +492,10 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 	if (u->installed.is_good)
 		printf("%" PRIu32 " -> ", revision);
 	printf("%" PRIu32 ", %" PRIu32 " %s, %.3g%% of the bits set, false "
-	       "positives %.3g\n",
+	       "positives %.3g%s\n",
 	    f->header.revision, f->header.entries,
 	    cli_plural(f->header.entries, "entry", "entries"), f->share * 100,
-	    f->rate_by_bits);
+	    f->rate_by_bits, update_follow_cost(u, cost));
 }
 
 const struct update_kind update_filter_kind = {

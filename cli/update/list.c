@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/io.h"
+#include "kv_sources.h"
 #include "update/unxz.h"
 #include "update/update.h"
 #include "why/lookup.h"
@@ -136,9 +137,9 @@ report_manifest(const struct update *u)
 		    shown, m->left_out, cli_plural(m->left_out, "has", "have"));
 }
 
-/* Fetches and parses the manifest. False after a message. */
+/* Parses the manifest. False after a message. */
 static bool
-fetch_manifest(struct update *u)
+parse_manifest(struct update *u)
 {
 	const char *shown = u->source.from.shown;
 	struct manifest *m = &u->list.manifest;
@@ -146,12 +147,6 @@ fetch_manifest(struct update *u)
 	char why[MANIFEST_WHY_BYTES];
 	bool ok;
 
-	if (!fetch_to_memory(&u->source.from, &u->source.limits, &u->progress,
-		MANIFEST_MAX_BYTES,
-		"longer than 1 MiB: not a manifest of badkeys; correct URL",
-		&u->list.text) ||
-	    !check_signature(u))
-		return false;
 	ok = manifest_parse(u->list.text.bytes, u->list.text.len, m, why);
 	report_manifest(u);
 	if (!ok)
@@ -165,6 +160,105 @@ fetch_manifest(struct update *u)
 	}
 	return ok;
 }
+
+/* Fetches and parses the manifest. False after a message. */
+static bool
+fetch_manifest(struct update *u)
+{
+	return fetch_to_memory(&u->source.from, &u->source.limits, &u->progress,
+		   MANIFEST_MAX_BYTES,
+		   "longer than 1 MiB: not a manifest of badkeys; correct URL",
+		   &u->list.text) &&
+	    check_signature(u) && parse_manifest(u);
+}
+
+/* --- a published folder ------------------------------------------------- */
+
+/*
+ * Reads the manifest that the folder has of its list, as badkeys served it.
+ * False after a message.
+ */
+static bool
+read_mirrored_manifest(struct update *u)
+{
+	const struct index_file *file = u->follow.file;
+	const char *shown = u->source.from.shown;
+	struct manifest *m = &u->list.manifest;
+
+	if (!update_deliver_companion(u, &file->manifest, MANIFEST_MAX_BYTES,
+		&u->list.text))
+		return false;
+	if (!parse_manifest(u))
+		return false;
+	if (strcmp(m->blocklist_sha256, file->sha256) != 0) {
+		cli_error("%s: the manifest of %s is of another list; ask its "
+			  "publisher",
+		    shown, file->name);
+		return false;
+	}
+	/* The folder has no such file. */
+	m->lookup_url = NULL;
+	return true;
+}
+
+/*
+ * Sets the manifest to what the index says of the list. u->list.text is its file
+ * with the sources, if there is one. False after a message.
+ */
+static bool
+read_index_entry(struct update *u)
+{
+	const struct index_file *file = u->follow.file;
+	struct update_list *l = &u->list;
+
+	if (file->manifest.sha256[0] != '\0')
+		return read_mirrored_manifest(u);
+	memcpy(l->manifest.blocklist_sha256, file->sha256,
+	    sizeof(l->manifest.blocklist_sha256));
+	l->manifest.time = file->dated ? file->date : u->follow.index.date;
+	if (file->sources.sha256[0] == '\0')
+		return true;
+	if (!update_deliver_companion(u, &file->sources, KV_SOURCES_MAX_BYTES,
+		&l->text))
+		return false;
+	/* There is room for it. */
+	if (l->text.len > 0)
+		l->text.bytes[l->text.len] = '\0';
+	return true;
+}
+
+/*
+ * Finds the list of the index. UPDATE_REPLACED if the manifest is set now, for
+ * judge_manifest. UPDATE_FAILED comes after a message.
+ */
+static enum update_outcome
+follow_index(struct update *u)
+{
+	const struct update_list *l = &u->list;
+	const struct index_file *file;
+	/* Without the file with the sources it is not all here. */
+	const bool complete = strcmp(l->known.sha256, l->old.sha256) == 0;
+
+	switch (update_follow_find(u, l->old.sha256, complete)) {
+	case UPDATE_FOLLOW_FAILED:
+		return UPDATE_FAILED;
+	case UPDATE_FOLLOW_SAME:
+		return UPDATE_CURRENT;
+	case UPDATE_FOLLOW_CURRENT:
+		file = u->follow.file;
+		if (!complete || !file->dated || file->date != l->known.time)
+			break;
+		if (!u->options->dry_run)
+			update_follow_note(u, &u->installed.st);
+		return UPDATE_CURRENT;
+	case UPDATE_FOLLOW_UNWANTED:
+	case UPDATE_FOLLOW_NEWER:
+		break;
+	}
+	return read_index_entry(u) ? UPDATE_REPLACED : UPDATE_FAILED;
+}
+
+/* --- judging it --------------------------------------------------------- */
 
 /* Ends a rollback that was killed before it had exchanged the sources. */
 static void
@@ -377,10 +471,15 @@ replace_list(struct update *u, const char *sources)
 {
 	struct update_installed *t = &u->installed;
 	int fd = u->part.fd;
+	struct stat st;
 	bool ok;
 
 	if (u->source.limits.stopped()) {
 		cli_error("%s: interrupted", u->source.from.shown);
+		return UPDATE_FAILED;
+	}
+	if (fstat(fd, &st) == -1) {
+		cli_error("%s: %s", t->path, strerror(errno));
 		return UPDATE_FAILED;
 	}
 	/* From here on the handlers of host/replace end this on a signal. */
@@ -388,7 +487,11 @@ replace_list(struct update *u, const char *sources)
 	ok = update_installed_replace(t, fd, u->part.name, &u->replaced);
 	if (u->replaced) {
 		update_seen_keep(u);
-		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+		if (u->source.follows)
+			update_follow_note(u, &st);
+		else
+			update_notes_keep(t->place.dir, t->place.name,
+			    &u->notes);
 		ok = update_sources_write(t->path, sources, t->is_good) && ok;
 	}
 	return ok ? UPDATE_REPLACED : UPDATE_FAILED;
@@ -404,14 +507,32 @@ was_received(struct update *u)
 	    strcmp(l->fresh.sha256, l->manifest.blocklist_sha256) == 0;
 }
 
+/* The same from a published folder. False after a message. */
+static bool
+deliver_list(struct update *u)
+{
+	struct update_list *l = &u->list;
+
+	if (!update_deliver(u))
+		return false;
+	if (update_records_read(&l->fresh, u->part.fd))
+		return update_seen_allows_list(u);
+	cli_error("%s: %s: not an exact list; ask its publisher",
+	    u->source.from.shown, l->fresh.why);
+	return false;
+}
+
 /* Receives the list, unless the part is it, and verifies it. */
 static bool
 receive_list(struct update *u)
 {
 	struct update_list *l = &u->list;
 	const struct manifest *m = &l->manifest;
-	const bool received = was_received(u);
+	bool received;
 
+	if (u->source.follows)
+		return deliver_list(u);
+	received = was_received(u);
 	/* A dry run keeps what an earlier run received, and nothing else. */
 	if (u->options->dry_run && !received)
 		update_part_unname(&u->part);
@@ -432,14 +553,22 @@ install_list(struct update *u)
 
 	/* A list that HoldIfRefused keeps away stays as the part. */
 	u->keep_part = u->part.len > 0;
-	if (!fetch_manifest(u))
+	outcome = u->source.follows ? follow_index(u) :
+	    fetch_manifest(u)	    ? UPDATE_REPLACED :
+				      UPDATE_FAILED;
+	if (outcome == UPDATE_FAILED)
 		return UPDATE_FAILED;
 	u->keep_part = false;
+	if (outcome == UPDATE_CURRENT)
+		return UPDATE_CURRENT;
 	outcome = judge_manifest(u);
 	if (outcome == UPDATE_FAILED)
 		return outcome;
 	memcpy(u->fresh_sha256, m->blocklist_sha256, sizeof(u->fresh_sha256));
-	if ((sources = update_sources_text(m)) == NULL)
+	sources = m->root != NULL ?
+	    update_sources_text(m) :
+	    update_sources_text_of(m->time, m->blocklist_sha256, l->text.bytes);
+	if (sources == NULL)
 		return UPDATE_FAILED;
 	l->fresh_time = m->time;
 	if (outcome == UPDATE_CURRENT) {
@@ -453,6 +582,8 @@ install_list(struct update *u)
 			l->known.sha256[0] != '\0' &&
 			    strcmp(l->known.sha256, l->old.sha256) != 0))
 			outcome = UPDATE_FAILED;
+		if (u->source.follows && !u->options->dry_run)
+			update_follow_note(u, &u->installed.st);
 	} else if (!receive_list(u)) {
 		outcome = UPDATE_FAILED;
 	} else if (!update_never_listed_allows(u, u->part.fd) ||
@@ -569,6 +700,7 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 {
 	const struct update_list *l = &u->list;
 	char date[UPDATE_DATE_BYTES + 4], installed[128];
+	char cost[UPDATE_FOLLOW_COST_BYTES];
 
 	describe_installed(u, installed, sizeof(installed));
 	if (outcome == UPDATE_CURRENT) {
@@ -578,9 +710,9 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 	printf(": %s, ", update_verb(u));
 	if (u->installed.is_good)
 		printf("%" PRIu64 " -> ", l->old.n);
-	printf("%" PRIu64 " %s%s\n", l->fresh.n,
+	printf("%" PRIu64 " %s%s%s\n", l->fresh.n,
 	    cli_plural(l->fresh.n, "record", "records"),
-	    of_date(l->fresh_time, date));
+	    of_date(l->fresh_time, date), update_follow_cost(u, cost));
 }
 
 const struct update_kind update_list_kind = {

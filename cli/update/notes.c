@@ -29,6 +29,7 @@ static const struct member {
 	{ "etag", AT(etag), HTTP_VALUE_BYTES },
 	{ "last_modified", AT(last_modified), HTTP_VALUE_BYTES },
 	{ "signers", AT(signers), UPDATE_DIGEST_CHARS },
+	{ "sha256", AT(sha256), UPDATE_DIGEST_CHARS },
 	{ "size", AT(size), 0 },
 	{ "mtime", AT(mtime), 0 },
 	{ "mtime_ns", AT(mtime_ns), 0 },
@@ -40,6 +41,11 @@ static const struct member {
 	{ "most", AT(seen.most), 0 },
 	{ "lost", AT(seen.lost), 0 },
 	{ "lost_of", AT(seen.lost_of), 0 },
+	{ "index_serial", AT(index_serial), 0 },
+	{ "index_expires", AT(index_expires), 0 },
+	{ "index_sha256", AT(index_sha256), UPDATE_DIGEST_CHARS },
+	{ "index_signers", AT(index_signers), UPDATE_DIGEST_CHARS },
+	{ "index_source", AT(index_source), UPDATE_DIGEST_CHARS },
 	{ "in_use", AT(in_use), 0 },
 	{ "held", AT(held), 0 },
 	{ "part_etag", AT(part_etag), HTTP_VALUE_BYTES },
@@ -52,7 +58,7 @@ void
 update_notes_forget_installed(struct update_notes *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
-	s->signers[0] = '\0';
+	s->signers[0] = s->sha256[0] = '\0';
 	s->size = s->mtime = s->mtime_ns = -1;
 }
 
@@ -80,6 +86,8 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	s->unwanted_files[0] = '\0';
 	s->in_use = s->held = s->rolled_back = 0;
 	s->seen = (struct update_seen){ .highest = -1 };
+	s->index_serial = s->index_expires = 0;
+	s->index_sha256[0] = s->index_signers[0] = s->index_source[0] = '\0';
 	snprintf(path, sizeof(path), NOTES_NAME, name);
 	fd = openat(dir, path,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -4,8 +4,7 @@
  * .NAME.keyveto-update beside it. A file that is missing, damaged or out of
  * date is ignored: then all is fetched again, and a file that was rolled back
  * may return. But a part must never be noted under the ETag of another
- * file, whose bytes would then be appended to it: see begin_part in
- * update/install.c.
+ * file, whose bytes would then be appended to it: see update_resume_note.
  */
 #ifndef CLI_UPDATE_NOTES_H
 #define CLI_UPDATE_NOTES_H
@@ -43,6 +42,8 @@ struct update_notes {
 	char last_modified[HTTP_VALUE_BYTES];
 	/* Whose good signature it has (update_notes_signers); "": none. */
 	char signers[UPDATE_DIGEST_CHARS];
+	/* Its SHA-256, if it came from a published folder; "": not known. */
+	char sha256[UPDATE_DIGEST_CHARS];
 	/* The file that these notes are about. It may have changed since. */
 	int64_t size, mtime, mtime_ns;
 	/* The revision that was rolled back last; -1: none. */
@@ -52,6 +53,15 @@ struct update_notes {
 	/* 1: since the last rollback, no other file was found or installed. */
 	int64_t rolled_back;
 	struct update_seen seen;
+	/*
+	 * The latest index of a published folder: its serial and when it
+	 * expires (0: there was none), the SHA-256 of its text, whose good
+	 * signature it had, and where it was.
+	 */
+	int64_t index_serial, index_expires;
+	char index_sha256[UPDATE_DIGEST_CHARS];
+	char index_signers[UPDATE_DIGEST_CHARS];
+	char index_source[UPDATE_DIGEST_CHARS];
 	/*
 	 * Keys in use that the installed file listed newly when it came, and
 	 * accounts for which HoldIfRefused keeps a newer one away; for doctor.

@@ -104,6 +104,14 @@ update_part_cut(struct update_part *p, off_t at)
 }
 
 bool
+update_part_reserve(const struct update_part *p, off_t size)
+{
+	return size == 0 ||
+	    fallocate(p->fd, FALLOC_FL_KEEP_SIZE, 0, size) == 0 ||
+	    errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR;
+}
+
+bool
 update_part_append(struct update_part *p, const void *data, size_t len)
 {
 	if (!io_write_at(p->fd, data, len, p->len))

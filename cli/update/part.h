@@ -34,6 +34,12 @@ bool update_part_open(struct update_part *p, int dir, const char *name,
 /* Truncates the file to at bytes. */
 bool update_part_cut(struct update_part *p, off_t at);
 
+/*
+ * Has the disk keep room for size bytes, so that a full one is known now. Some
+ * file systems cannot tell. False with errno, without a message.
+ */
+bool update_part_reserve(const struct update_part *p, off_t size);
+
 /* Appends len bytes. False with errno, without a message. */
 bool update_part_append(struct update_part *p, const void *data, size_t len);
 

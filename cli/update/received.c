@@ -54,11 +54,7 @@ judge_header(struct update_received *p)
 	progress_clear(p->progress);
 	progress_start(p->progress, "fetching", (uint64_t)p->expected);
 	progress_add(p->progress, (uint64_t)p->part->len);
-	/* Fail now if the disk is full. Some file systems cannot tell. */
-	if (fallocate(p->part->fd, FALLOC_FL_KEEP_SIZE, 0, p->expected) == -1 &&
-	    errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR)
-		return report_no_room(p);
-	return true;
+	return update_part_reserve(p->part, p->expected) || report_no_room(p);
 }
 
 bool

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/source.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -134,6 +136,55 @@ find_target(struct update_source *s, const struct update_options *o)
 	return NULL;
 }
 
+/* Whether place, of the URL or path text, is a folder; *endp is its end. */
+static bool
+is_folder(const char *text, const struct fetch_place *place, const char **endp)
+{
+	const size_t len = place->is_url ? strcspn(text, "?#") : strlen(text);
+	struct stat st;
+
+	*endp = "index";
+	if (len > 0 && text[len - 1] == '/')
+		return true;
+	*endp = "/index";
+	return !place->is_url && stat(place->where, &st) == 0 &&
+	    S_ISDIR(st.st_mode);
+}
+
+/*
+ * Sets the place to fetch from. An operand that is a folder stands for Index.
+ * False after a message.
+ */
+static bool
+find_from(struct update_source *s, const struct update_options *o)
+{
+	const char *text = o->url != NULL ? o->url :
+	    s->settings.index != NULL	  ? s->settings.index :
+					    s->settings.url;
+	const char *end;
+	bool folder;
+
+	if (text == NULL) {
+		if (s->settings.name[0] != '\0')
+			cli_error("Source %s in %s needs a URL or an Index",
+			    s->settings.name, update_source_conf_path(o));
+		else
+			cli_error("no URL to fetch a filter from: give one, or "
+				  "set URL in %s, or fetch the free list with "
+				  "--source " UPDATE_BADKEYS_NAME,
+			    update_source_conf_path(o));
+		return false;
+	}
+	if (!fetch_place_parse(text, "", &s->from))
+		return false;
+	folder = is_folder(text, &s->from, &end);
+	s->follows = folder || text == s->settings.index;
+	if (!folder)
+		return true;
+	fetch_place_free(&s->from);
+	return fetch_place_parse(text, end, &s->from);
+}
+
 /* Sets the places of the filter and of its signature. False after a message. */
 static bool
 find_places(struct update_source *s, const struct update_options *o)
@@ -148,20 +199,15 @@ find_places(struct update_source *s, const struct update_options *o)
 			return false;
 		close(ca);
 	}
-	if (url == NULL) {
-		if (s->settings.name[0] != '\0')
-			cli_error("Source %s in %s needs a URL",
-			    s->settings.name, update_source_conf_path(o));
-		else
-			cli_error("no URL to fetch a filter from: give one, or "
-				  "set URL in %s, or fetch the free list with "
-				  "--source " UPDATE_BADKEYS_NAME,
-			    update_source_conf_path(o));
-		return false;
-	}
-	if (!fetch_place_parse(url, "", &s->from))
+	if (!find_from(s, o))
 		return false;
 	update_notes_source(s->from.where, s->name);
+	if (signers == NULL && s->follows) {
+		cli_error("%s: a published folder needs AllowedSigners in %s: "
+			  "the file of its publisher's signing keys",
+		    s->from.shown, update_source_conf_path(o));
+		return false;
+	}
 	if (signers == NULL)
 		return true;
 	if ((s->signers = update_source_open_trusted(signers)) == -1)
@@ -171,6 +217,8 @@ find_places(struct update_source *s, const struct update_options *o)
 		cli_error("%s: %s", signers, strerror(errno));
 		return false;
 	}
+	if (s->follows)
+		return true;
 	/* SignatureURL is only for the file of URL. */
 	return s->settings.signature_url != NULL && o->url == NULL ?
 	    fetch_place_parse(s->settings.signature_url, "", &s->signature) :

@@ -24,6 +24,7 @@ struct update_options {
 struct update_source {
 	struct update_settings settings;
 	struct kv_config config;
+	bool follows; /* from is the index of a published folder */
 	struct fetch_place from, signature;
 	struct https_limits limits;
 	char name[UPDATE_DIGEST_CHARS];		/* in the notes */

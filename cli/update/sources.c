@@ -31,17 +31,25 @@ update_sources_date(int64_t time, char date[static UPDATE_DATE_BYTES])
 		snprintf(date, UPDATE_DATE_BYTES, "?");
 }
 
+#define HEADLINE \
+	"# The sources of the keys in the list beside this file. keyveto " \
+	"update writes it.\n"
+
 static void
-print_sources(FILE *out, const struct manifest *m)
+print_comments(FILE *out, int64_t time, const char *sha256)
 {
 	char date[UPDATE_DATE_BYTES];
 
-	update_sources_date(m->time, date);
+	update_sources_date(time, date);
 	fprintf(out,
-	    "# The sources of the keys in the list beside this file. keyveto "
-	    "update writes it.\n" DATE_MARK "%.10s\n" TIME_MARK
-	    "%s\n" SHA256_MARK "%s\n",
-	    date, date, m->blocklist_sha256);
+	    HEADLINE DATE_MARK "%.10s\n" TIME_MARK "%s\n" SHA256_MARK "%s\n",
+	    date, date, sha256);
+}
+
+static void
+print_sources(FILE *out, const struct manifest *m)
+{
+	print_comments(out, m->time, m->blocklist_sha256);
 	for (int i = 0; i < MANIFEST_SOURCES; i++) {
 		const struct manifest_source *s = &m->source[i];
 		char place[2 * PLACE_MAX + 3] = "";
@@ -76,6 +84,44 @@ update_sources_text(const struct manifest *m)
 			return text;
 		free(text);
 	}
+	cli_error("out of memory");
+	return NULL;
+}
+
+static bool
+begins_with(const char *line, const char *mark)
+{
+	return strncmp(line, mark, strlen(mark)) == 0;
+}
+
+char *
+update_sources_text_of(int64_t time, const char *sha256, const char *lines)
+{
+	char *text = NULL;
+	size_t len = 0, line;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL) {
+		cli_error("out of memory");
+		return NULL;
+	}
+	print_comments(out, time, sha256);
+	for (; lines != NULL && *lines != '\0'; lines += line) {
+		line = strcspn(lines, "\n");
+		line += lines[line] == '\n' ? 1 : 0;
+		if (begins_with(lines, HEADLINE) ||
+		    begins_with(lines, DATE_MARK) ||
+		    begins_with(lines, TIME_MARK) ||
+		    begins_with(lines, SHA256_MARK))
+			continue;
+		/* Logins read no more: the rest are called by their ids. */
+		if ((size_t)ftell(out) + line > KV_SOURCES_MAX_BYTES)
+			break;
+		fwrite(lines, 1, line, out);
+	}
+	if (fclose(out) == 0)
+		return text;
+	free(text);
 	cli_error("out of memory");
 	return NULL;
 }

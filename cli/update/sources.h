@@ -28,6 +28,13 @@ void update_sources_date(int64_t time, char date[static UPDATE_DATE_BYTES]);
 /* The text of the file, which the caller frees. NULL after a message. */
 char *update_sources_text(const struct manifest *m);
 
+/*
+ * The same of a list that has no manifest, but perhaps a file with its sources:
+ * lines, a text, or NULL.
+ */
+char *update_sources_text_of(int64_t time, const char *sha256,
+    const char *lines);
+
 /* Reads the comments of a text, which ends with a NUL. */
 void update_sources_parse(const char *text, struct update_sources *s);
 

@@ -76,6 +76,7 @@ roll_back(struct update *u)
 	 */
 	if (u->kind->note_rollback != NULL)
 		u->kind->note_rollback(u);
+	u->notes.sha256[0] = '\0';
 	update_notes_fit(&u->notes, &st);
 	update_notes_keep(t->place.dir, t->place.name, &u->notes);
 	if (!update_installed_exchange(t, &u->replaced) ||
@@ -215,10 +216,17 @@ update_file(struct update *u, const char *path)
 		return UPDATE_FAILED;
 	(void)update_notes_load(t->place.dir, t->place.name,
 	    t->is_good ? &t->st : NULL, &u->notes);
-	/* What is left of a list may be one that HoldIfRefused keeps away. */
+	/* What is left may be a list that HoldIfRefused keeps away. */
 	if (u->options->dry_run && !u->options->rollback &&
-	    (u->kind != &update_list_kind || u->part.len == 0))
+	    ((u->kind != &update_list_kind && !u->source.follows) ||
+		u->part.len == 0))
 		update_part_unname(&u->part);
+	/* keyveto doctor must not find what nobody follows any more. */
+	if (!u->source.follows && !u->options->rollback &&
+	    !u->options->dry_run && u->notes.index_expires != 0) {
+		u->notes.index_expires = 0;
+		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+	}
 	outcome = u->options->rollback ? roll_back(u) : u->kind->install(u);
 	if (outcome == UPDATE_CURRENT && update_seen_keep_current(u) &&
 	    !u->options->dry_run)
@@ -262,6 +270,7 @@ update_one(const struct update_settings *settings,
 	*toldp |= u->told;
 	update_installed_close(&u->installed);
 	update_source_close(&u->source);
+	update_follow_free(&u->follow);
 	manifest_free(&u->list.manifest);
 	free(u->list.text.bytes);
 	free(u);
@@ -277,7 +286,10 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 {
 	enum update_outcome worst = UPDATE_REPLACED, outcome;
 	/* A file of sections only has no source without a name. */
-	const size_t first = c->n > 1 && c->source[0].url == NULL ? 1 : 0;
+	const size_t first = c->n > 1 && c->source[0].url == NULL &&
+		c->source[0].index == NULL ?
+	    1 :
+	    0;
 	/* An operand or --filter is about the source without a name. */
 	const bool one = o->url != NULL || o->judge.n_filters > 0;
 	const size_t all = one ? 1 : c->n - first;

@@ -8,6 +8,7 @@
 #define CLI_UPDATE_UPDATE_H
 
 #include "filter/facts.h"
+#include "update/follow.h"
 #include "update/installed.h"
 #include "update/manifest.h"
 #include "update/never_listed.h"
@@ -102,6 +103,7 @@ struct update {
 	    seen; /* for the notes, if the new one is installed */
 	char
 	    fresh_sha256[UPDATE_DIGEST_CHARS]; /* of the new one; "": unknown */
+	struct update_follow follow;	       /* if the source has an index */
 	struct update_filter filter;
 	struct update_list list;
 };

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * update/deliver: the bytes of a file of a published folder, by deltas or packed
+ * and whole. Whatever a server sends, what is received has the size and the
+ * SHA-256 of the signed index, or it is nothing.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "delta/delta.h"
+#include "host/io.h"
+#include "update/chain.h"
+#include "update/follow.h"
+#include "update/resume.h"
+#include "update/unxz.h"
+#include "update/update.h"
+
+#define READ_BYTES (256 * 1024)
+/* The part of a packed file is called .NAME.xz.keyveto-part. */
+#define PACKED_SUFFIX ".xz"
+
+static bool
+was_interrupted(struct update *u)
+{
+	if (!u->source.limits.stopped())
+		return false;
+	progress_clear(&u->progress);
+	cli_error("%s: interrupted", u->source.from.shown);
+	return true;
+}
+
+static bool
+report_no_room(struct update *u, const char *shown, uint64_t bytes)
+{
+	const int saved = errno;
+
+	progress_clear(&u->progress);
+	cli_error("%s: cannot be written beside %s: %s; it needs %" PRIu64
+		  " bytes",
+	    shown, u->installed.path, strerror(saved), bytes);
+	return false;
+}
+
+/* Whether fd is the index's file: its size and its SHA-256. */
+static bool
+is_wanted(const struct update *u, int fd)
+{
+	const struct index_file *file = u->follow.file;
+	char sha256[UPDATE_DIGEST_CHARS];
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size == file->size &&
+	    update_unwanted_hash(u->installed.path, fd, sha256) &&
+	    strcmp(sha256, file->sha256) == 0;
+}
+
+/* --- deltas ------------------------------------------------------------- */
+
+/* A file that is bounded, and fetched without a message. */
+struct bounded {
+	struct update *u;
+	int fd;
+	uint64_t len, max;
+};
+
+static bool
+add_bounded(const void *p, size_t len, void *arg)
+{
+	struct bounded *b = arg;
+
+	b->u->follow.received += len;
+	progress_add(&b->u->progress, len);
+	if (len > b->max - b->len || !io_write_at(b->fd, p, len, (off_t)b->len))
+		return false;
+	b->len += len;
+	return true;
+}
+
+/*
+ * Makes a file without a name beside the target, so that it ends with this
+ * process. -1 if it cannot be made.
+ */
+static int
+make_nameless(const struct update *u)
+{
+	const int dir = u->installed.place.dir;
+	char name[NAME_MAX + 1];
+	int fd = openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd != -1)
+		return fd;
+	/* This file system has no O_TMPFILE. */
+	snprintf(name, sizeof(name), ".%.230s.keyveto-delta",
+	    u->installed.place.name);
+	(void)unlinkat(dir, name, 0);
+	fd = openat(dir, name,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd != -1)
+		(void)unlinkat(dir, name, 0);
+	return fd;
+}
+
+/* Fetches a delta into fd. False, without a message, if it is not to be had. */
+static bool
+fetch_delta(struct update *u, const struct index_delta *d, int fd)
+{
+	struct bounded b = { .u = u, .fd = fd, .max = d->size };
+	struct fetch_place from;
+	struct fetch f = {
+		.place = &from,
+		.limits = &u->source.limits,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.if_range = "",
+		.data = add_bounded,
+		.arg = &b,
+		.progress = &u->progress,
+		.quiet = true,
+	};
+	char path[INDEX_PATH_BYTES];
+	bool ok;
+
+	index_delta_path(d->from, d->to, path);
+	ok = fetch_place_beside(&u->source.from, path, &from) &&
+	    fetch_run(&f) == FETCH_DONE && b.len == d->size;
+	fetch_place_free(&from);
+	return ok;
+}
+
+/*
+ * Whether a delta that was fetched is the one that the index promised, and makes
+ * no larger file than it may.
+ */
+static bool
+is_promised(const struct update *u, const struct index_delta *d, int fd)
+{
+	const struct index_file *file = u->follow.file;
+	const struct delta_file delta = { "delta", fd };
+	char why[DELTA_WHY_BYTES], from[INDEX_SHA256_BYTES],
+	    to[INDEX_SHA256_BYTES];
+	struct delta_header h;
+
+	if (delta_find_header(&delta, &h, why) != DELTA_DONE)
+		return false;
+	index_format_sha256(h.old_sha256, from);
+	index_format_sha256(h.new_sha256, to);
+	return strcmp(from, d->from) == 0 && strcmp(to, d->to) == 0 &&
+	    h.kind == (file->type == INDEX_PKBF ? DELTA_FILTER : DELTA_LIST) &&
+	    (strcmp(to, file->sha256) == 0 ?
+		    h.new_size == file->size :
+		    h.new_size <= update_follow_max_bytes(u));
+}
+
+/* Makes out of old with one delta. False without a message. */
+static bool
+apply_step(struct update *u, const struct index_delta *d, int old, int out)
+{
+	const struct delta_file before = { u->installed.path, old };
+	const struct delta_file after = { u->installed.path, out };
+	struct delta_file delta = { u->source.from.shown, make_nameless(u) };
+	char why[DELTA_WHY_BYTES];
+	bool ok;
+
+	ok = delta.fd != -1 && out != -1 && fetch_delta(u, d, delta.fd) &&
+	    is_promised(u, d, delta.fd) &&
+	    delta_apply(&before, &delta, &after, why) == DELTA_DONE;
+	if (delta.fd != -1)
+		close(delta.fd);
+	return ok;
+}
+
+/*
+ * Receives the file by the deltas of c. False, without a message, if one of them
+ * is missing, damaged or of another file.
+ */
+static bool
+receive_deltas(struct update *u, const struct update_chain *c)
+{
+	int old = u->installed.fd, out = -1;
+	bool ok = true;
+
+	progress_start(&u->progress, "fetching", c->bytes);
+	for (size_t i = 0; i < c->n && ok; i++) {
+		const bool last = i + 1 == c->n;
+
+		out = last ? u->part.fd : make_nameless(u);
+		ok = !u->source.limits.stopped() &&
+		    apply_step(u, c->step[i], old, out);
+		if (old != u->installed.fd)
+			close(old);
+		old = out;
+	}
+	if (old != u->installed.fd && old != u->part.fd && old != -1)
+		close(old);
+	progress_clear(&u->progress);
+	if (ok && is_wanted(u, u->part.fd)) {
+		u->part.len = (off_t)u->follow.file->size;
+		return true;
+	}
+	return false;
+}
+
+/* --- the whole file ----------------------------------------------------- */
+
+struct packed {
+	struct update *u;
+	struct fetch_place from;
+	struct update_part part;
+	char source[UPDATE_DIGEST_CHARS]; /* in the notes */
+	bool keep;
+	/* Of what is unpacked. */
+	struct unxz xz;
+	SHA2_CTX sha;
+};
+
+static bool
+begin_packed(const struct fetch *f, off_t at, void *arg)
+{
+	struct packed *k = arg;
+	struct update *u = k->u;
+	const uint64_t size = u->follow.file->packed_size;
+
+	k->keep = false;
+	if (!update_part_cut(&k->part, at) ||
+	    !update_resume_note(u, f, at, k->source))
+		return false;
+	if (!update_part_reserve(&k->part, (off_t)size))
+		return report_no_room(u, k->from.shown, size);
+	k->keep = update_resume_is_possible(u);
+	progress_start(&u->progress, "fetching", size);
+	progress_add(&u->progress, (uint64_t)at);
+	return true;
+}
+
+static bool
+add_packed(const void *p, size_t len, void *arg)
+{
+	struct packed *k = arg;
+	struct update *u = k->u;
+	const uint64_t size = u->follow.file->packed_size;
+
+	u->follow.received += len;
+	progress_add(&u->progress, len);
+	if (len > size - (uint64_t)k->part.len) {
+		/* The same bytes would be refused again. */
+		k->keep = false;
+		progress_clear(&u->progress);
+		cli_error("%s: is longer than the %" PRIu64
+			  " bytes that the index says: damaged, or changed on "
+			  "its way; try again later",
+		    k->from.shown, size);
+		return false;
+	}
+	if (update_part_append(&k->part, p, len))
+		return true;
+	k->keep = false;
+	return report_no_room(u, k->from.shown, size);
+}
+
+/* Fetches the packed file. False after a message. */
+static bool
+fetch_packed(struct packed *k)
+{
+	struct update *u = k->u;
+	const uint64_t size = u->follow.file->packed_size;
+	struct fetch f = {
+		.place = &k->from,
+		.limits = &u->source.limits,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.begin = begin_packed,
+		.data = add_packed,
+		.arg = k,
+		.progress = &u->progress,
+	};
+
+	/* What an earlier run received stays if the server is not there. */
+	k->keep = !u->options->dry_run &&
+	    update_resume_known(u, &k->part, k->source) > 0;
+	if (update_resume_run(u, &f, &k->part, k->source) != FETCH_DONE)
+		return false;
+	if ((uint64_t)k->part.len == size)
+		return true;
+	k->keep = false;
+	progress_clear(&u->progress);
+	cli_error("%s: ends after %jd of the %" PRIu64
+		  " bytes that the index says: cut short; try again later",
+	    k->from.shown, (intmax_t)k->part.len, size);
+	return false;
+}
+
+static bool
+add_unpacked(const void *p, size_t len, void *arg)
+{
+	struct packed *k = arg;
+	struct update *u = k->u;
+	const uint64_t size = u->follow.file->size;
+
+	if (was_interrupted(u))
+		return false;
+	if (len > size - (uint64_t)u->part.len) {
+		progress_clear(&u->progress);
+		cli_error("%s: has more than the %" PRIu64
+			  " bytes that the index says, when unpacked: damaged, "
+			  "or changed on its way; try again later",
+		    k->from.shown, size);
+		return false;
+	}
+	SHA256Update(&k->sha, p, len);
+	return update_part_append(&u->part, p, len) ||
+	    report_no_room(u, k->from.shown, size);
+}
+
+/* Unpacks the file into u->part. False after a message. */
+static bool
+unpack(struct packed *k)
+{
+	static uint8_t buf[READ_BYTES];
+	struct update *u = k->u;
+	char sha256[UPDATE_DIGEST_CHARS];
+	bool ok = true;
+
+	SHA256Init(&k->sha);
+	unxz_begin(&k->xz, add_unpacked, k);
+	for (off_t at = 0; ok && at < k->part.len;) {
+		const off_t left = k->part.len - at;
+		const size_t len = left < READ_BYTES ?
+		    (size_t)left :
+		    READ_BYTES;
+
+		if (!(ok = cli_read_at(k->from.shown, k->part.fd, buf, len,
+			  at)))
+			break;
+		ok = unxz_add(&k->xz, buf, len);
+		at += (off_t)len;
+	}
+	ok = ok && unxz_end(&k->xz);
+	if (k->xz.why != NULL)
+		cli_error("%s: %s", k->from.shown, k->xz.why);
+	unxz_free(&k->xz);
+	(void)SHA256End(&k->sha, sha256);
+	if (ok && strcmp(sha256, u->follow.file->sha256) != 0) {
+		cli_error("%s: its SHA-256 is not the one in the index: "
+			  "damaged or changed on its way; try again later",
+		    k->from.shown);
+		ok = false;
+	}
+	return ok;
+}
+
+/* Opens what there is of the packed file. False after a message. */
+static bool
+open_packed(struct update *u, struct packed *k)
+{
+	const struct replace *place = &u->installed.place;
+	char path[INDEX_PATH_BYTES], name[NAME_MAX + 1];
+
+	*k = (struct packed){ .u = u, .part = { .fd = -1 } };
+	index_packed_path(u->follow.file->sha256, path);
+	snprintf(name, sizeof(name), "%.220s" PACKED_SUFFIX, place->name);
+	if (!fetch_place_beside(&u->source.from, path, &k->from) ||
+	    !update_part_open(&k->part, place->dir, name, u->installed.path))
+		return false;
+	update_notes_source(k->from.where, k->source);
+	k->keep = !u->options->dry_run && k->part.len > 0;
+	if (!u->options->dry_run)
+		return true;
+	/* A dry run leaves what an earlier run received as it is. */
+	if (k->part.len == 0) {
+		update_part_unname(&k->part);
+		return true;
+	}
+	close(k->part.fd);
+	k->part.named = false;
+	k->part.len = 0;
+	k->part.fd = make_nameless(u);
+	return k->part.fd != -1 ||
+	    cli_failed(u->installed.path, "cannot make a file beside it");
+}
+
+/* Fetches all of the file, and unpacks it. False after a message. */
+static bool
+receive_packed(struct packed *k)
+{
+	struct update *u = k->u;
+	const uint64_t size = u->follow.file->size;
+	bool ok;
+
+	if (!update_part_cut(&u->part, 0))
+		return false;
+	if (!update_part_reserve(&u->part, (off_t)size))
+		return report_no_room(u, k->from.shown, size);
+	if (!fetch_packed(k))
+		return false;
+	progress_clear(&u->progress);
+	ok = unpack(k);
+	/* Good or bad, it is of no more use. */
+	k->keep &= !ok && u->source.limits.stopped();
+	return ok;
+}
+
+/* --- both --------------------------------------------------------------- */
+
+/* Whether MaxSize allows the file. False after a message. */
+static bool
+is_small_enough(const struct update *u)
+{
+	const struct index_file *file = u->follow.file;
+	const uint64_t max = update_follow_max_bytes(u);
+
+	if (file->size <= max && file->packed_size <= max)
+		return true;
+	cli_error("%s: %s has %" PRIu64 " bytes, packed %" PRIu64
+		  ", which is more than MaxSize allows (%" PRIu64
+		  "); if that is right, raise MaxSize",
+	    u->source.from.shown, file->name, file->size, file->packed_size,
+	    u->source.settings.max_bytes);
+	return false;
+}
+
+bool
+update_deliver(struct update *u)
+{
+	const struct index_file *file = u->follow.file;
+	struct update_chain chain;
+	struct packed k = { .part = { .fd = -1 } };
+	uint64_t received;
+	bool ok;
+
+	u->keep_part = u->part.len > 0;
+	if (!is_small_enough(u))
+		return false;
+	/* HoldIfRefused kept it away, or it was refused, and is here still. */
+	if (u->part.len > 0 && is_wanted(u, u->part.fd))
+		return true;
+	u->keep_part = false;
+	if (u->options->dry_run)
+		update_part_unname(&u->part);
+	if ((ok = open_packed(u, &k))) {
+		received = (uint64_t)update_resume_known(u, &k.part, k.source);
+		ok = update_part_cut(&u->part, 0) &&
+		    ((update_chain_find(file, u->follow.installed, &chain) &&
+			 chain.bytes < file->packed_size &&
+			 received < file->packed_size - chain.bytes &&
+			 receive_deltas(u, &chain)) ||
+			(!was_interrupted(u) && receive_packed(&k)));
+	}
+	progress_clear(&u->progress);
+	update_part_close(&k.part, k.keep && !ok);
+	fetch_place_free(&k.from);
+	/* If it is refused now, it need not be fetched again. */
+	u->keep_part = ok && !u->options->dry_run;
+	return ok;
+}
+
+bool
+update_deliver_companion(struct update *u, const struct index_companion *c,
+    size_t max, struct fetch_memory *m)
+{
+	char path[INDEX_PATH_BYTES], sha256[UPDATE_DIGEST_CHARS];
+	struct fetch_place from;
+	bool ok;
+
+	*m = (struct fetch_memory){ NULL, 0 };
+	index_companion_path(c->sha256, path);
+	ok = fetch_place_beside(&u->source.from, path, &from) &&
+	    fetch_to_memory(&from, &u->source.limits, &u->progress, max,
+		"longer than it may be; ask its publisher", m);
+	u->follow.received += m->len;
+	if (ok) {
+		(void)SHA256Data((const uint8_t *)m->bytes, m->len, sha256);
+		if (strcmp(sha256, c->sha256) != 0) {
+			cli_error("%s: its SHA-256 is not the one in the "
+				  "index: damaged or changed on its way; try "
+				  "again later",
+			    from.shown);
+			ok = false;
+		}
+	}
+	fetch_place_free(&from);
+	return ok;
+}
