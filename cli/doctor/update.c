@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/replace.h"
+#include "publish/index.h"
 
 /* False if keyveto update noted nothing of the file at path. */
 static bool
@@ -88,6 +90,29 @@ find_rolled_back(struct doctor *d, const char *path,
 	    path, revision);
 }
 
+static bool
+has_expired(const struct update_notes *notes)
+{
+	return notes->index_expires != 0 &&
+	    (int64_t)time(NULL) > notes->index_expires;
+}
+
+static void
+find_expired(struct doctor *d, const char *path,
+    const struct update_notes *notes)
+{
+	char date[INDEX_TIME_BYTES];
+
+	if (!index_format_time(notes->index_expires, date))
+		snprintf(date, sizeof(date), "?");
+	doctor_add(d, DOCTOR_WARNING,
+	    "run keyveto update, and look at its timer; if it finds no newer "
+	    "index, ask the publisher",
+	    "%s: the index of its publisher expired at %s: somebody may be "
+	    "holding newer files back",
+	    path, date);
+}
+
 void
 doctor_update(struct doctor *d)
 {
@@ -100,10 +125,13 @@ doctor_update(struct doctor *d)
 			find_held(d, path);
 		if (notes.rolled_back != 0)
 			find_rolled_back(d, path, &notes);
-		any |= notes.held != 0 || notes.rolled_back != 0;
+		if (has_expired(&notes))
+			find_expired(d, path, &notes);
+		any |= notes.held != 0 || notes.rolled_back != 0 ||
+		    has_expired(&notes);
 	}
 	if (!any)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "no newer filter or list is kept away by HoldIfRefused or "
-		    "a rollback");
+		    "a rollback, and no index has expired");
 }
