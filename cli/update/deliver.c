@@ -355,6 +355,25 @@ unpack(struct packed *k)
 	return ok;
 }
 
+/* The name whose part is the packed file. */
+static void
+name_packed(const struct update *u, char name[static NAME_MAX + 1])
+{
+	snprintf(name, NAME_MAX + 1, "%.220s" PACKED_SUFFIX,
+	    u->installed.place.name);
+}
+
+void
+update_deliver_clean(const struct update *u)
+{
+	struct update_part part = { .fd = -1 };
+	char name[NAME_MAX + 1];
+
+	name_packed(u, name);
+	update_part_name(&part, u->installed.place.dir, name);
+	update_part_unname(&part);
+}
+
 /* Opens what there is of the packed file. False after a message. */
 static bool
 open_packed(struct update *u, struct packed *k)
@@ -364,7 +383,7 @@ open_packed(struct update *u, struct packed *k)
 
 	*k = (struct packed){ .u = u, .part = { .fd = -1 } };
 	index_packed_path(u->follow.file->sha256, path);
-	snprintf(name, sizeof(name), "%.220s" PACKED_SUFFIX, place->name);
+	name_packed(u, name);
 	if (!fetch_place_beside(&u->source.from, path, &k->from) ||
 	    !update_part_open(&k->part, place->dir, name, u->installed.path))
 		return false;

@@ -63,6 +63,9 @@ const char *update_follow_cost(const struct update *u,
  */
 bool update_deliver(struct update *u);
 
+/* Removes what an earlier run left of a packed file: the newest is installed. */
+void update_deliver_clean(const struct update *u);
+
 /*
  * Fetches a companion of the index's file, of at most max bytes. False after a
  * message. The caller frees m->bytes in any case.

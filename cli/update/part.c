@@ -24,6 +24,14 @@ report_failure(const struct update_part *p, const char *what)
 	return false;
 }
 
+void
+update_part_name(struct update_part *p, int dir, const char *name)
+{
+	p->dir = dir;
+	p->named = true;
+	snprintf(p->name, sizeof(p->name), ".%.230s.keyveto-part", name);
+}
+
 bool
 update_part_open(struct update_part *p, int dir, const char *name,
     const char *path)
@@ -31,11 +39,10 @@ update_part_open(struct update_part *p, int dir, const char *name,
 	struct stat st, named;
 	int tries = 0;
 
-	p->dir = dir;
+	update_part_name(p, dir, name);
 	p->path = path;
 	p->len = 0;
 	p->named = false;
-	snprintf(p->name, sizeof(p->name), ".%.230s.keyveto-part", name);
 	for (; tries < TRIES_MAX; tries++) {
 		p->fd = openat(dir, p->name,
 		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |

@@ -31,6 +31,9 @@ struct update_part {
 bool update_part_open(struct update_part *p, int dir, const char *name,
     const char *path);
 
+/* Sets p to the name of that file, without opening it. */
+void update_part_name(struct update_part *p, int dir, const char *name);
+
 /* Truncates the file to at bytes. */
 bool update_part_cut(struct update_part *p, off_t at);
 

@@ -231,6 +231,9 @@ update_file(struct update *u, const char *path)
 	if (outcome == UPDATE_CURRENT && update_seen_keep_current(u) &&
 	    !u->options->dry_run)
 		update_notes_keep(t->place.dir, t->place.name, &u->notes);
+	if (u->source.follows && outcome != UPDATE_FAILED &&
+	    !u->options->dry_run && !u->options->rollback)
+		update_deliver_clean(u);
 	progress_clear(&u->progress);
 	update_part_close(&u->part, u->keep_part);
 	report_outcome(u, outcome);
