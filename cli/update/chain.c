@@ -49,7 +49,7 @@ bool
 update_chain_find(const struct index_file *f, const char *from,
     struct update_chain *c)
 {
-	struct way way[INDEX_DELTAS];
+	struct way way[INDEX_DELTAS] = { { 0 } };
 	const size_t n = f->n_deltas < INDEX_DELTAS ?
 	    f->n_deltas :
 	    INDEX_DELTAS;

@@ -326,6 +326,8 @@ static enum update_outcome
 follow_filter(struct update *u)
 {
 	const struct update_installed *t = &u->installed;
+	/* It is about a file of URL, which there is not. */
+	const struct fetch none = { .quiet = true };
 
 	switch (update_follow_find(u, NULL, true)) {
 	case UPDATE_FOLLOW_FAILED:
@@ -335,7 +337,7 @@ follow_filter(struct update *u)
 		return UPDATE_CURRENT;
 	case UPDATE_FOLLOW_CURRENT:
 		if (!u->options->dry_run)
-			note_installed(u, NULL, &t->st);
+			update_follow_note(u, &t->st);
 		return UPDATE_CURRENT;
 	case UPDATE_FOLLOW_UNWANTED:
 		report_unwanted(u);
@@ -352,7 +354,7 @@ follow_filter(struct update *u)
 	memcpy(u->fresh_sha256, u->follow.file->sha256,
 	    sizeof(u->fresh_sha256));
 	return update_received_begin(&u->filter.received, u->part.len) ?
-	    verify_and_install(u, NULL) :
+	    verify_and_install(u, &none) :
 	    UPDATE_FAILED;
 }
 
