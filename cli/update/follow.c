@@ -234,9 +234,13 @@ find_file(const struct update *u)
 		   *name = u->source.settings.file;
 	const struct index_file *file = NULL, *only = NULL;
 	char names[NAMES_BYTES];
+	const char *path = u->installed.path, *slash = strrchr(path, '/');
 	size_t n = list_names(x, type, names, &only);
 
-	file = index_find(x, name != NULL ? name : u->installed.place.name);
+	file = index_find(x,
+	    name != NULL      ? name :
+		slash != NULL ? slash + 1 :
+				path);
 	if (file != NULL && file->type == type)
 		return file;
 	if (name == NULL && n == 1)
@@ -342,11 +346,13 @@ update_follow_cost(const struct update *u,
 	const struct update_follow *w = &u->follow;
 
 	text[0] = '\0';
-	if (w->file == NULL)
-		return text;
-	snprintf(text, UPDATE_FOLLOW_COST_BYTES,
-	    "; fetched %" PRIu64 " bytes instead of %" PRIu64, w->received,
-	    w->file->size);
+	if (w->file != NULL && w->received < w->file->size)
+		snprintf(text, UPDATE_FOLLOW_COST_BYTES,
+		    "; fetched %" PRIu64 " bytes instead of %" PRIu64,
+		    w->received, w->file->size);
+	else if (w->file != NULL)
+		snprintf(text, UPDATE_FOLLOW_COST_BYTES,
+		    "; fetched %" PRIu64 " bytes", w->received);
 	return text;
 }
 

@@ -50,7 +50,7 @@ uint64_t update_follow_max_bytes(const struct update *u);
 
 void update_follow_free(struct update_follow *f);
 
-/* "; fetched 20146 bytes instead of 33554456", or "". */
+/* "; fetched 20146 bytes instead of 33554456", or less, or "". */
 const char *update_follow_cost(const struct update *u,
     char text[static UPDATE_FOLLOW_COST_BYTES]);
 

@@ -179,6 +179,12 @@ find_from(struct update_source *s, const struct update_options *o)
 		return false;
 	folder = is_folder(text, &s->from, &end);
 	s->follows = folder || text == s->settings.index;
+	if (s->follows && o->lookup) {
+		cli_error("%s: a published folder has no lookup file; leave "
+			  "out --lookup",
+		    s->from.shown);
+		return false;
+	}
 	if (!folder)
 		return true;
 	fetch_place_free(&s->from);

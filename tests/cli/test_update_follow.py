@@ -552,6 +552,7 @@ def test_an_own_list_has_its_sources(lists):
     equal(lists.asked(), ["index", f"files/{sources['sha256']}", packed_name(records(500))])
     lists.update()
     equal(lists.asked(), ["index"])
+    contains(lists.run("--lookup", status=2).problems[0], "a published folder has no lookup file; leave out --lookup")
     # Without sources, and without a date.
     lists.folder.entries.clear()
     lists.put(records(510))
