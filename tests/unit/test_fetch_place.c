@@ -83,6 +83,35 @@ a_folder_leads_nowhere_else(void **state)
 	leads("/m/m.json", "a b", false, "");
 }
 
+static void
+beside(const char *base, const char *want)
+{
+	struct fetch_place from, to;
+
+	assert_true(fetch_place_parse(base, "", &from));
+	assert_true(fetch_place_beside(&from, "files/ab.xz", &to));
+	assert_string_equal(to.where, want);
+	assert_int_equal(to.is_url, from.is_url);
+	assert_null(strstr(to.shown, "p@"));
+	fetch_place_free(&to);
+	fetch_place_free(&from);
+}
+
+static void
+a_file_of_a_folder_is_below_its_index(void **state)
+{
+	(void)state;
+	beside("https://a.example/kv/index",
+	    "https://a.example/kv/files/ab.xz");
+	beside("https://u:p@a.example:1/index",
+	    "https://u:p@a.example:1/files/ab.xz");
+	beside("https://a.example/kv/index?t=1",
+	    "https://a.example/kv/files/ab.xz");
+	beside("/mnt/usb/index", "/mnt/usb/files/ab.xz");
+	beside("file:///mnt/usb/index", "/mnt/usb/files/ab.xz");
+	beside("index", "files/ab.xz");
+}
+
 int
 main(void)
 {
@@ -91,6 +120,7 @@ main(void)
 		TEST(another_server_means_the_file_beside_the_manifest),
 		TEST(other_hosts_are_followed_over_https_only),
 		TEST(a_folder_leads_nowhere_else),
+		TEST(a_file_of_a_folder_is_below_its_index),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);

@@ -188,12 +188,40 @@ parse_mutant(const uint8_t *p, size_t len, void *arg)
 }
 
 static void
+index_needs_signers_and_no_url(void **state)
+{
+	(void)state;
+	parses("Index /mnt/x\nAllowedSigners /a\nFile f.pkbf\n");
+	assert_string_equal(s.index, "/mnt/x");
+	assert_string_equal(s.file, "f.pkbf");
+	assert_null(s.url);
+	/* That of badkeys is only a default. */
+	parses("Source badkeys\nIndex https://x/\nAllowedSigners /a\n");
+	assert_true(update_conf_find(&c, "badkeys", &s));
+	assert_null(s.url);
+	assert_string_equal(s.index, "https://x/");
+	mistake("\nIndex /mnt/x\n",
+	    PATH ":2: Index needs AllowedSigners, the file of the publisher's "
+		 "signing keys");
+	/* Those of the source without a name do not count. */
+	mistake("AllowedSigners /a\nSource x\nIndex /mnt/x\n",
+	    PATH ":3: Index needs AllowedSigners, the file of the publisher's "
+		 "signing keys");
+	mistake("URL https://x/\nAllowedSigners /a\nIndex /mnt/x\n",
+	    PATH ":1: URL, SignatureURL and Lookup do not go with Index (line "
+		 "3): keep one of them");
+	mistake("AllowedSigners /a\nFile x\n",
+	    PATH ":2: File names a file of an index: set Index, too");
+}
+
+static void
 mutants_are_survived(void **state)
 {
 	static const char text[] =
 	    "URL https://x/\nIdentity \"a \\\"b\"\n"
 	    "MaxSize 12G\nMaxFalsePositives 0.01\nTimeout 5 # five\n"
-	    "StallTimeout=6\nProxy none\nAllowedSigners /a\n";
+	    "StallTimeout=6\nProxy none\nAllowedSigners /a\n"
+	    "Source x\nIndex /x\nFile y\nAllowedSigners /a\n";
 
 	(void)state;
 	for_each_mutant(text, sizeof(text) - 1, parse_mutant, NULL);
@@ -209,6 +237,7 @@ main(void)
 		TEST(sizes_have_units_and_an_end),
 		TEST(rates_and_seconds_have_bounds),
 		TEST(mistakes_name_the_line),
+		TEST(index_needs_signers_and_no_url),
 		TEST(mutants_are_survived),
 	};
 
