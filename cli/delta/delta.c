@@ -14,12 +14,13 @@
 #include "host/io.h"
 #include "kv_blocklist.h"
 
-#define MAGIC "pkbfd1"
 #define MAGIC_BYTES 6
 #define KIND_AT MAGIC_BYTES
 #define OLD_SHA256_AT (KIND_AT + 1)
 #define NEW_SHA256_AT (OLD_SHA256_AT + DELTA_SHA256_BYTES)
 #define REST_AT (NEW_SHA256_AT + DELTA_SHA256_BYTES)
+
+static const uint8_t magic[MAGIC_BYTES] = { 'p', 'k', 'b', 'f', 'd', '1' };
 
 enum delta_end
 delta_refuse(char why[static DELTA_WHY_BYTES], const char *fmt, ...)
@@ -154,7 +155,7 @@ delta_decode_header(const struct delta_file *delta, struct delta_full_header *x,
 	len = h->size < sizeof(raw) ? (size_t)h->size : sizeof(raw);
 	if (!cli_read_at(delta->shown, delta->fd, raw, len, 0))
 		return DELTA_FAILED;
-	if (memcmp(raw, MAGIC, MAGIC_BYTES) != 0)
+	if (memcmp(raw, magic, MAGIC_BYTES) != 0)
 		return delta_refuse(why, "not a delta");
 	h->kind = raw[KIND_AT];
 	if (h->kind != DELTA_FILTER && h->kind != DELTA_LIST)
@@ -206,7 +207,7 @@ delta_write_header(const struct delta_file *out,
 	    DELTA_FILTER_BYTES :
 	    DELTA_LIST_BYTES;
 
-	memcpy(raw, MAGIC, MAGIC_BYTES);
+	memcpy(raw, magic, MAGIC_BYTES);
 	raw[KIND_AT] = (uint8_t)h->kind;
 	memcpy(raw + OLD_SHA256_AT, h->old_sha256, DELTA_SHA256_BYTES);
 	memcpy(raw + NEW_SHA256_AT, h->new_sha256, DELTA_SHA256_BYTES);

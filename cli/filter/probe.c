@@ -112,9 +112,9 @@ chance_of(double mean, uint64_t n)
 	double term = exp((double)n * log(mean) - mean - lgamma((double)n + 1)),
 	       sum = 0;
 
-	for (double i = (double)n; term > 1e-12; i++) {
+	for (uint64_t i = n; term > 1e-12; i++) {
 		sum += term;
-		term *= mean / (i + 1);
+		term *= mean / ((double)i + 1);
 	}
 	return sum;
 }

@@ -155,8 +155,8 @@ bool
 update_never_listed_allows(const struct update *u, int fd)
 {
 	const bool is_list = u->kind == &update_list_kind;
-	struct kv_blocklist list;
-	struct kv_pkbf filter;
+	struct kv_blocklist list = { .fd = -1 };
+	struct kv_pkbf filter = { .fd = -1 };
 	struct looking l = { .in = u->options->rollback ?
 		    u->installed.place.previous_name :
 		    u->source.from.shown };

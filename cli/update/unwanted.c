@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sha2.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,9 +63,9 @@ update_unwanted_add(struct update_notes *s, const char *sha256)
 		else
 			memmove(text, next + 1, strlen(next + 1) + 1);
 	}
-	if (text[0] != '\0')
-		strcat(text, " ");
-	strcat(text, sha256);
+	next = text + strlen(text);
+	snprintf(next, sizeof(s->unwanted_files) - (size_t)(next - text),
+	    "%s%s", next > text ? " " : "", sha256);
 }
 
 bool
