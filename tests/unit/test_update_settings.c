@@ -212,6 +212,7 @@ index_needs_signers_and_no_url(void **state)
 		 "3): keep one of them");
 	mistake("AllowedSigners /a\nFile x\n",
 	    PATH ":2: File names a file of an index: set Index, too");
+	update_conf_free(&c);
 }
 
 static void
