@@ -44,6 +44,8 @@ note_installed(struct update *u, const struct fetch *f, const struct stat *st)
 	memcpy(s->etag, f->etag, sizeof(s->etag));
 	memcpy(s->last_modified, f->last_modified, sizeof(s->last_modified));
 	memcpy(s->signers, u->source.signers_name, sizeof(s->signers));
+	/* That is of the file that came from a published folder before. */
+	s->sha256[0] = '\0';
 	update_notes_fit(s, st);
 	update_notes_forget_part(s);
 	update_notes_keep(place->dir, place->name, s);
@@ -336,6 +338,9 @@ follow_filter(struct update *u)
 	case UPDATE_FOLLOW_SAME:
 		return UPDATE_CURRENT;
 	case UPDATE_FOLLOW_CURRENT:
+		/* A rollback that was killed may have noted it. */
+		memcpy(u->fresh_sha256, u->follow.file->sha256,
+		    sizeof(u->fresh_sha256));
 		if (!u->options->dry_run)
 			update_follow_note(u, &t->st);
 		return UPDATE_CURRENT;

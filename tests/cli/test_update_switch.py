@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: ISC
+"""keyveto update where two of its ways meet: a URL and a folder, a rollback and an ETag, two files of an index."""
+
+import json
+import time
+
+import pytest
+
+from follow_publisher import DAY, FollowListPlace, FollowPlace, packed_name, stamp
+from program import contains, equal, lacks
+from publisher import ListPlace, records
+from test_update_follow import grown
+from test_update_hostile import notes_of, publish
+from update_place import Place, a_filter
+
+LAST = 2 ** 32 - 1
+
+
+@pytest.fixture(name="place")
+def fixture_place(scratch):
+    made = FollowPlace(scratch)
+    yield made
+    made.close()
+
+
+@pytest.fixture(name="plain")
+def fixture_plain(scratch):
+    made = Place(scratch)
+    yield made
+    made.close()
+
+
+@pytest.fixture(name="lists")
+def fixture_lists(scratch):
+    made = FollowListPlace(scratch)
+    yield made
+    made.close()
+
+
+def test_a_filter_that_came_from_a_url_is_not_taken_for_the_folders(place):
+    """The SHA-256 in the notes is of the folder's file, which the URL's has replaced."""
+    place.put(grown(2))
+    place.update()
+    folder = {name: place.lines[name] for name in ("URL", "Index", "AllowedSigners")}
+    place.lines |= {"URL": place.site.url(), "Index": None, "AllowedSigners": None}
+    place.page.body = grown(1)
+    contains(place.update("--force"), "updated, revision 2 -> 1")
+    place.lines |= folder
+    contains(place.update(), "updated, revision 1 -> 2")
+    place.holds(grown(2))
