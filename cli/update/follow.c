@@ -20,16 +20,26 @@
 
 /* --- fetching ----------------------------------------------------------- */
 
+/* File of the settings; "" without it. */
+static const char *
+file_set(const struct update *u)
+{
+	const char *name = u->source.settings.file;
+
+	return name != NULL ? name : "";
+}
+
 static enum fetch_end
 fetch_index(struct update *u, bool conditional, struct fetch_memory *m)
 {
 	struct update_follow *w = &u->follow;
 	const struct update_notes *s = &u->notes;
-	/* The ETag is of another folder, or of other signers. */
+	/* The ETag is of another folder, other signers, or another File. */
 	const bool asks = conditional && !u->options->force &&
 	    s->rolled_back == 0 && s->index_expires > 0 &&
 	    strcmp(s->source, u->source.name) == 0 &&
-	    strcmp(s->signers, u->source.signers_name) == 0;
+	    strcmp(s->signers, u->source.signers_name) == 0 &&
+	    strcmp(s->file, file_set(u)) == 0;
 	struct fetch f = {
 		.place = &u->source.from,
 		.limits = &u->source.limits,
@@ -324,6 +334,7 @@ update_follow_note(struct update *u, const struct stat *st)
 	memcpy(s->last_modified, w->last_modified, sizeof(s->last_modified));
 	memcpy(s->signers, u->source.signers_name, sizeof(s->signers));
 	memcpy(s->sha256, w->file->sha256, sizeof(s->sha256));
+	snprintf(s->file, sizeof(s->file), "%s", file_set(u));
 	update_notes_fit(s, st);
 	update_notes_forget_part(s);
 	update_notes_keep(place->dir, place->name, s);

@@ -30,6 +30,7 @@ static const struct member {
 	{ "last_modified", AT(last_modified), HTTP_VALUE_BYTES },
 	{ "signers", AT(signers), UPDATE_DIGEST_CHARS },
 	{ "sha256", AT(sha256), UPDATE_DIGEST_CHARS },
+	{ "file", AT(file), UPDATE_FILE_CHARS },
 	{ "size", AT(size), 0 },
 	{ "mtime", AT(mtime), 0 },
 	{ "mtime_ns", AT(mtime_ns), 0 },
@@ -58,7 +59,7 @@ void
 update_notes_forget_installed(struct update_notes *s)
 {
 	s->source[0] = s->etag[0] = s->last_modified[0] = '\0';
-	s->signers[0] = s->sha256[0] = '\0';
+	s->signers[0] = s->sha256[0] = s->file[0] = '\0';
 	s->size = s->mtime = s->mtime_ns = -1;
 }
 

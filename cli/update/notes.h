@@ -15,6 +15,7 @@
 
 #define UPDATE_DIGEST_CHARS 65 /* SHA-256 */
 #define UPDATE_BOOT_CHARS 64
+#define UPDATE_FILE_CHARS 129 /* INDEX_NAME_MAX, and a NUL */
 /* So many files that were rolled back from, at the most. */
 #define UPDATE_UNWANTED_MAX 8
 
@@ -44,6 +45,8 @@ struct update_notes {
 	char signers[UPDATE_DIGEST_CHARS];
 	/* Its SHA-256, if it came from a published folder; "": not known. */
 	char sha256[UPDATE_DIGEST_CHARS];
+	/* File of the settings then; "": none. The ETag is of the index. */
+	char file[UPDATE_FILE_CHARS];
 	/* The file that these notes are about. It may have changed since. */
 	int64_t size, mtime, mtime_ns;
 	/* The revision that was rolled back last; -1: none. */

@@ -48,3 +48,17 @@ def test_a_filter_that_came_from_a_url_is_not_taken_for_the_folders(place):
     place.lines |= folder
     contains(place.update(), "updated, revision 1 -> 2")
     place.holds(grown(2))
+
+
+def test_another_file_of_an_index_that_has_not_changed_is_fetched(place):
+    for name, revision in (("one.pkbf", 1), ("two.pkbf", 2)):
+        place.name = name
+        place.put(grown(revision))
+    place.lines["File"] = "one.pkbf"
+    place.update()
+    equal(place.update(), "already current, revision 1")
+    place.lines["File"] = "two.pkbf"
+    contains(place.update(), "updated, revision 1 -> 2")
+    place.holds(grown(2))
+    equal(place.update(), "already current, revision 2")
+    equal(place.site.requests[-1].headers["If-None-Match"], place.page_of("index").etag)
