@@ -137,28 +137,37 @@ report_manifest(const struct update *u)
 		    shown, m->left_out, cli_plural(m->left_out, "has", "have"));
 }
 
+/*
+ * Whether the list is not from the future: after such a one, all others would be
+ * older. False after a message.
+ */
+static bool
+has_come(const struct update *u)
+{
+	const int64_t now = (int64_t)time(NULL);
+
+	if (u->options->force || u->list.manifest.time <= now + SECONDS_A_DAY)
+		return true;
+	cli_error("%s: its date is in the future; compare the clock of "
+		  "this machine with its publisher's. If it is right, "
+		  "use --force",
+	    u->source.from.shown);
+	return false;
+}
+
 /* Parses the manifest. False after a message. */
 static bool
 parse_manifest(struct update *u)
 {
-	const char *shown = u->source.from.shown;
-	struct manifest *m = &u->list.manifest;
-	const int64_t now = (int64_t)time(NULL);
 	char why[MANIFEST_WHY_BYTES];
 	bool ok;
 
-	ok = manifest_parse(u->list.text.bytes, u->list.text.len, m, why);
+	ok = manifest_parse(u->list.text.bytes, u->list.text.len,
+	    &u->list.manifest, why);
 	report_manifest(u);
 	if (!ok)
-		cli_error("%s: %s", shown, why);
-	else if (m->time > now + SECONDS_A_DAY && !u->options->force) {
-		cli_error("%s: its date is in the future; compare the clock of "
-			  "this machine with its publisher's. If it is right, "
-			  "use --force",
-		    shown);
-		ok = false;
-	}
-	return ok;
+		cli_error("%s: %s", u->source.from.shown, why);
+	return ok && has_come(u);
 }
 
 /* Fetches and parses the manifest. False after a message. */
@@ -216,6 +225,8 @@ read_index_entry(struct update *u)
 	memcpy(l->manifest.blocklist_sha256, file->sha256,
 	    sizeof(l->manifest.blocklist_sha256));
 	l->manifest.time = file->dated ? file->date : u->follow.index.date;
+	if (!has_come(u))
+		return false;
 	if (file->sources.sha256[0] == '\0')
 		return true;
 	if (!update_deliver_companion(u, &file->sources, KV_SOURCES_MAX_BYTES,

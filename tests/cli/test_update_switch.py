@@ -62,3 +62,15 @@ def test_another_file_of_an_index_that_has_not_changed_is_fetched(place):
     place.holds(grown(2))
     equal(place.update(), "already current, revision 2")
     equal(place.site.requests[-1].headers["If-None-Match"], place.page_of("index").etag)
+
+
+def test_a_list_of_the_future_of_an_index_freezes_nothing(lists):
+    """Nor does a date that the index gives to the list that is installed."""
+    now = int(time.time())
+    lists.put(records(500), date=stamp(now - 3 * DAY))
+    lists.update()
+    for data in (records(500), records(510)):
+        lists.put(data, date=stamp(now + 1000 * DAY))
+        contains(lists.refuse(), "its date is in the future; compare the clock of this machine with its publisher's")
+    lists.put(records(520), date=stamp(now))
+    contains(lists.update(), "updated, 500 -> 520 records")
