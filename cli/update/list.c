@@ -693,6 +693,13 @@ read_previous(struct update *u, int fd)
 	return false;
 }
 
+/* With the ETag, an index that has not changed would say that all is current. */
+static void
+note_rollback(struct update *u)
+{
+	update_notes_forget_installed(&u->notes);
+}
+
 static bool
 roll_back_sources(struct update *u)
 {
@@ -735,6 +742,7 @@ const struct update_kind update_list_kind = {
 	.install = install_list,
 	.complete = fetch_lookup,
 	.read_previous = read_previous,
+	.note_rollback = note_rollback,
 	.complete_rollback = roll_back_sources,
 	.print_outcome = print_outcome,
 };

@@ -356,7 +356,8 @@ update_seen_roll_back(struct update *u, int previous)
 	if (t->is_good)
 		update_unwanted_add(s, sha256);
 	s->unwanted = t->is_good && !is_list ? old : -1;
-	s->rolled_back = t->is_good && old >= back;
+	/* A list whose date is lost may be the newer one. */
+	s->rolled_back = t->is_good && (old < 0 || old >= back);
 	s->seen = (struct update_seen){ .highest = back };
 	s->seen.most = most_of(0,
 	    is_list ? (double)u->list.fresh.n :

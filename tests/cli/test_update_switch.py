@@ -74,3 +74,16 @@ def test_a_list_of_the_future_of_an_index_freezes_nothing(lists):
         contains(lists.refuse(), "its date is in the future; compare the clock of this machine with its publisher's")
     lists.put(records(520), date=stamp(now))
     contains(lists.update(), "updated, 500 -> 520 records")
+
+
+def test_a_list_whose_date_is_lost_is_rolled_back_aloud(lists):
+    """An index that has not changed is no reason to say that all is current."""
+    lists.put(records(500), date="2026-11-01T00:00:00Z")
+    lists.update()
+    lists.put(records(510), date="2026-11-02T00:00:00Z")
+    lists.update()
+    lists.sources.unlink()
+    contains(lists.update("--rollback", "--source", "badkeys"), "rolled back, 510 -> 500 records")
+    for _ in range(2):
+        contains(lists.refuse(), "still has the list of 2026-11-02 that was rolled back here")
+    equal(notes_of(lists)["rolled_back"], 1)
