@@ -372,6 +372,9 @@ install_filter(struct update *u)
 	/* It is installed again, or there is no filter to prefer to it. */
 	if (!u->installed.is_good || s->unwanted <= u->filter.header.revision)
 		s->unwanted = -1;
+	/* update_notes_load cannot tell that from the notes alone. */
+	if (s->unwanted == -1 && s->unwanted_files[0] == '\0')
+		s->rolled_back = 0;
 	/* The ETag is of another URL, or all must be fetched again. */
 	if (u->options->force || strcmp(s->source, u->source.name) != 0 ||
 	    !is_vouched_for(u))

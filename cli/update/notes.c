@@ -114,6 +114,10 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 			http_value_is_safe(string)))
 			memcpy(at, string, strlen(string) + 1);
 	}
+	/* An older keyveto noted the revision that was rolled back alone. */
+	if (s->unwanted >= 0 &&
+	    json_object_get(object, "rolled_back") == NULL)
+		s->rolled_back = 1;
 	json_decref(object);
 	if (filter == NULL || s->size != filter->st_size ||
 	    s->mtime != filter->st_mtim.tv_sec ||

@@ -87,3 +87,20 @@ def test_a_list_whose_date_is_lost_is_rolled_back_aloud(lists):
     for _ in range(2):
         contains(lists.refuse(), "still has the list of 2026-11-02 that was rolled back here")
     equal(notes_of(lists)["rolled_back"], 1)
+
+
+def test_a_rollback_by_an_older_keyveto_is_not_silent(plain):
+    """Its notes have the ETag of the revision that was rolled back, and no hash of it."""
+    for revision in (1, LAST):
+        publish(plain, a_filter(revision))
+        plain.update("--force")
+    plain.update("--rollback")
+    path = plain.state / ".filter.pkbf.keyveto-update"
+    newer = ("unwanted_sha256", "rolled_back", "highest", "most", "lost", "lost_of")
+    path.write_text(json.dumps({name: value for name, value in notes_of(plain).items() if name not in newer}),
+                    encoding="ascii")
+    for _ in range(2):
+        contains(plain.refuse(), f"still has the revision {LAST} that was rolled back here")
+    publish(plain, a_filter(2))
+    contains(plain.update(), "updated, revision 1 -> 2")
+    equal(plain.update(), "already current, revision 2")
