@@ -395,7 +395,9 @@ fail_by_status(const struct transfer *t)
 		hint = "; correct the user and password, or the token, in URL "
 		       "or Proxy";
 	else if (status == 404 || status == 410)
-		hint = "; correct URL";
+		hint = t->f->if_missing != NULL ?
+		    t->f->if_missing :
+		    "; correct URL";
 	else if (status == 429 || status >= 500)
 		hint = "; try again later";
 	cli_error("%s: HTTP status %ld%s", t->f->place->shown, status, hint);
@@ -452,6 +454,7 @@ fetch_file(const struct fetch *f)
 	static char buf[FILE_BLOCK_BYTES];
 	const char *why;
 	int fd = open_regular(f->place->where, &why);
+	const bool missing = fd == -1 && errno == ENOENT;
 	ssize_t n = -1;
 	bool ok = false;
 
@@ -467,7 +470,8 @@ fetch_file(const struct fetch *f)
 	}
 	if (why != NULL && !f->quiet) {
 		progress_clear(f->progress);
-		cli_error("%s: %s", f->place->shown, why);
+		cli_error("%s: %s%s", f->place->shown, why,
+		    missing && f->if_missing != NULL ? f->if_missing : "");
 	}
 	if (fd != -1)
 		close(fd);

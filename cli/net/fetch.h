@@ -69,6 +69,7 @@ struct fetch {
 	void *arg;
 	struct progress *progress; /* erased before a message */
 	bool quiet; /* a file that cannot be had is no matter for a message */
+	const char *if_missing; /* "; correct URL", or NULL for that */
 	/* Set before begin is called, and for FETCH_NOT_MODIFIED; "": none. */
 	char etag[HTTP_VALUE_BYTES];
 	char last_modified[HTTP_VALUE_BYTES];

@@ -279,6 +279,7 @@ fetch_packed(struct packed *k)
 		.data = add_packed,
 		.arg = k,
 		.progress = &u->progress,
+		.if_missing = UPDATE_FOLLOW_IF_MISSING,
 	};
 
 	/* What an earlier run received stays if the server is not there. */
@@ -485,13 +486,22 @@ update_deliver_companion(struct update *u, const struct index_companion *c,
 {
 	char path[INDEX_PATH_BYTES], sha256[UPDATE_DIGEST_CHARS];
 	struct fetch_place from;
+	struct fetch f = {
+		.place = &from,
+		.limits = &u->source.limits,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.if_range = "",
+		.progress = &u->progress,
+		.if_missing = UPDATE_FOLLOW_IF_MISSING,
+	};
 	bool ok;
 
 	*m = (struct fetch_memory){ NULL, 0 };
 	index_companion_path(c->sha256, path);
 	ok = fetch_place_beside(&u->source.from, path, &from) &&
-	    fetch_to_memory(&from, &u->source.limits, &u->progress, max,
-		"longer than it may be; ask its publisher", m);
+	    fetch_run_to_memory(&f, max,
+		"longer than it may be; ask its publisher", m) == FETCH_DONE;
 	u->follow.received += m->len;
 	if (ok) {
 		(void)SHA256Data((const uint8_t *)m->bytes, m->len, sha256);

@@ -176,7 +176,7 @@ judge_filter(const char *shown, int fd, double max_rate,
 		cli_error("%s: %s", shown, why);
 	else if (facts->set == 0)
 		cli_error("%s: no bit is set, so that no key would be listed; "
-			  "correct URL",
+			  "ask its publisher",
 		    shown);
 	else
 		return has_rate(shown, &f, facts, max_rate);
@@ -382,6 +382,9 @@ install_filter(struct update *u)
 	u->filter.received.part = &u->part;
 	u->filter.received.progress = &u->progress;
 	u->filter.received.shown = u->source.from.shown;
+	u->filter.received.if_other = u->source.follows ?
+	    "correct File, or ask its publisher" :
+	    "correct URL";
 	u->filter.received.max_bytes = u->source.settings.max_bytes;
 	u->filter.received.judge = may_receive;
 	u->filter.received.arg = u;

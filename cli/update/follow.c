@@ -49,6 +49,7 @@ fetch_index(struct update *u, bool conditional, struct fetch_memory *m)
 		    "",
 		.if_range = "",
 		.progress = &u->progress,
+		.if_missing = "; correct Index",
 	};
 	enum fetch_end end = fetch_run_to_memory(&f, INDEX_MAX_BYTES,
 	    "longer than 1 MiB: not the index of a published folder; correct "

@@ -23,6 +23,10 @@ enum update_follow_end {
 };
 
 #define UPDATE_FOLLOW_COST_BYTES 80
+/* A file that the index names is not there: for struct fetch. */
+#define UPDATE_FOLLOW_IF_MISSING \
+	"; the folder may have changed meanwhile: run this again, and " \
+	"if it stays so, ask its publisher"
 
 struct update_follow {
 	struct index index;

@@ -36,8 +36,8 @@ judge_header(struct update_received *p)
 		return false;
 	progress_clear(p->progress);
 	if ((r = kv_pkbf_header_decode(raw, &h)) != KV_OK) {
-		cli_error("%s: %s: not a filter; correct URL", p->shown,
-		    kv_strerror(r));
+		cli_error("%s: %s: not a filter; %s", p->shown, kv_strerror(r),
+		    p->if_other);
 		return false;
 	}
 	p->expected = kv_pkbf_file_bytes(h.length);
@@ -106,8 +106,8 @@ update_received_end(struct update_received *p)
 		return true;
 	if (p->expected == 0)
 		cli_error("%s: has %jd bytes, fewer than the header of a "
-			  "filter; correct URL",
-		    p->shown, (intmax_t)p->part->len);
+			  "filter; %s",
+		    p->shown, (intmax_t)p->part->len, p->if_other);
 	else
 		cli_error("%s: ends after %jd of the %jd bytes that its header "
 			  "says: cut short; try again later",

@@ -14,6 +14,7 @@
 struct update_received {
 	struct update_part *part; /* the caller's */
 	const char *shown;	  /* for messages: the source of this filter */
+	const char *if_other;	  /* what to do if it is none: "correct URL" */
 	off_t expected;	    /* in all, by its header; 0: header not read yet */
 	uint64_t max_bytes; /* not counting the header */
 	/* Whether to receive this filter. It prints a reason itself. */

@@ -8,7 +8,7 @@ import pytest
 
 from follow_publisher import DAY, FollowListPlace, FollowPlace, packed_name, stamp
 from program import contains, equal, lacks
-from publisher import ListPlace, records
+from publisher import records
 from test_update_follow import grown
 from test_update_hostile import notes_of, publish
 from update_place import Place, a_filter
@@ -104,3 +104,41 @@ def test_a_rollback_by_an_older_keyveto_is_not_silent(plain):
     publish(plain, a_filter(2))
     contains(plain.update(), "updated, revision 1 -> 2")
     equal(plain.update(), "already current, revision 2")
+
+
+def test_a_message_about_a_folder_says_what_to_correct_there(place):
+    place.put(grown(2))
+    del place.site.pages["/kv/" + packed_name(grown(2))]
+    said = place.refuse()
+    contains(said, "HTTP status 404", "run this again")
+    lacks(said, "correct URL")
+    del place.site.pages["/kv/index"]
+    said = place.refuse()
+    contains(said, "HTTP status 404; correct Index")
+    for bad in (b"no filter, but long enough for a header" * 9, b"pkbf", bytes(16) * 40):
+        place.put(bad, revision=1)
+        said = place.refuse(kept=None)
+        contains(said, "filter", "ask its publisher")
+        lacks(said, "correct URL")
+    place.folder.write(place.state.parent / "mirror")
+    place.lines["Index"] = place.state.parent / "mirror"
+    (place.state.parent / "mirror" / packed_name(bad)).unlink()
+    place.part.unlink()
+    contains(place.refuse(), ": No such file or directory; the folder may have changed meanwhile: run this again")
+    place.lines["Index"] = place.state
+    contains(place.refuse(), f"{place.state}/index: No such file or directory; correct Index")
+
+
+def test_a_folder_that_changes_under_an_update_is_no_harm(place):
+    """The publisher puts a new index between the fetch of the old one and of its file, and prunes that."""
+    place.put(grown(1))
+    old = place.page_of("index").body
+    place.put(grown(2))
+    place.folder.names.pop(packed_name(grown(1)))
+    place.serve()
+    new = place.page_of("index")
+    body, new.body = new.body, old
+    contains(place.refuse(), "HTTP status 404", "run this again")
+    new.body = body
+    contains(place.update(), "installed, revision 2")
+    place.holds(grown(2))
