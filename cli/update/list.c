@@ -718,7 +718,7 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 {
 	const struct update_list *l = &u->list;
 	char date[UPDATE_DATE_BYTES + 4], installed[128];
-	char cost[UPDATE_FOLLOW_COST_BYTES];
+	char cost[UPDATE_FOLLOW_COST_BYTES], lost[64] = "";
 
 	describe_installed(u, installed, sizeof(installed));
 	if (outcome == UPDATE_CURRENT) {
@@ -728,9 +728,12 @@ print_outcome(const struct update *u, enum update_outcome outcome)
 	printf(": %s, ", update_verb(u));
 	if (u->installed.is_good)
 		printf("%" PRIu64 " -> ", l->old.n);
-	printf("%" PRIu64 " %s%s%s\n", l->fresh.n,
+	if (l->lost > 0)
+		snprintf(lost, sizeof(lost),
+		    "; without %" PRIu64 " of the old ones", l->lost);
+	printf("%" PRIu64 " %s%s%s%s\n", l->fresh.n,
 	    cli_plural(l->fresh.n, "record", "records"),
-	    of_date(l->fresh_time, date), update_follow_cost(u, cost));
+	    of_date(l->fresh_time, date), lost, update_follow_cost(u, cost));
 }
 
 const struct update_kind update_list_kind = {

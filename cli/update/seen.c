@@ -222,8 +222,17 @@ has_bits(struct update *u, const struct kept *k)
 	add_losses(u, k->lost, k->set);
 	share = (uint64_t)u->seen.lost_of / UPDATE_SEEN_BITS_SHARE;
 	bound = share > bound ? share : bound;
-	if (k->lost == 0 || (uint64_t)u->seen.lost <= bound)
+	if (k->lost == 0)
 		return true;
+	/* No successor of a filter loses one, so this is never in silence. */
+	if ((uint64_t)u->seen.lost <= bound) {
+		cli_error("warning: %s: %" PRIu64 " of the %" PRIu64
+			  " bits of the installed one are no longer set: some "
+			  "keys may be accepted again; ask its publisher which "
+			  "and why",
+		    u->source.from.shown, k->lost, k->set);
+		return true;
+	}
 	cli_error("%s: %" PRIu64 " of the %" PRIu64
 		  " bits of the installed one are no longer set: keys would be "
 		  "accepted again. All updates together may take %" PRIu64
@@ -271,6 +280,7 @@ update_seen_allows_list(struct update *u)
 	}
 	if (t->is_good && !update_losses_of_records(&old, &fresh, &lost))
 		return false;
+	u->list.lost = lost;
 	add_losses(u, lost, l->old.n);
 	if (t->is_good &&
 	    (double)l->fresh.n < ENTRIES_SHARE_MIN * (double)l->old.n)

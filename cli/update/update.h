@@ -84,6 +84,7 @@ struct update_list {
 	struct fetch_memory text;    /* of the manifest */
 	struct manifest manifest;
 	struct update_records fresh; /* the new one, if UPDATE_REPLACED */
+	uint64_t lost;		     /* records of the old one, not in fresh */
 	int64_t fresh_time;	     /* -1: not known */
 };
 

@@ -529,7 +529,7 @@ def test_a_mirror_of_badkeys_has_its_manifest(lists):
     equal(lists.asked(), ["index"])
     manifest = lists.mirror(records(1010), "2026-11-02T10:00:00Z")
     message = lists.update()
-    contains(message, "updated, 1000 -> 1010 records of 2026-11-02; fetched ")
+    contains(message, "updated, 1000 -> 1010 records of 2026-11-02; without 1 of the old ones; fetched ")
     equal(lists.asked(), ["index", manifest, delta_name(records(1000), records(1010))])
     equal(lists.target.read_bytes(), records(1010))
     # The sources are written again if they are lost.

@@ -69,7 +69,7 @@ def test_a_newer_list_replaces_the_old_one_which_is_kept(place):
     place.update()
     old = place.snapshot()
     place.publisher.serve(records(1200, seed=1), "2026-11-02T00:00:00Z")
-    equal(place.update(), "updated, 1000 -> 1200 records of 2026-11-02")
+    equal(place.update(), "updated, 1000 -> 1200 records of 2026-11-02; without 1 of the old ones")
     new = place.snapshot()
     equal(new["badkeys.dat"], records(1200, seed=1))
     equal((new["badkeys.dat.previous"], new["badkeys.dat.sources.previous"]),
@@ -90,7 +90,7 @@ def test_a_rollback_exchanges_list_and_sources_and_holds(place):
     for _ in range(2):
         contains(place.refuse(), "still has the list of 2026-11-02 that was rolled back here, ", "use --force")
     place.publisher.serve(records(1300, seed=2), "2026-11-03T00:00:00Z")
-    equal(place.update(), "updated, 1000 -> 1300 records of 2026-11-03")
+    equal(place.update(), "updated, 1000 -> 1300 records of 2026-11-03; without 1 of the old ones")
     place.update("--source", "badkeys", "--rollback")
     contains(place.update("--force"), "updated, 1000 -> 1300 records")
 

@@ -142,3 +142,30 @@ def test_a_folder_that_changes_under_an_update_is_no_harm(place):
     new.body = body
     contains(place.update(), "installed, revision 2")
     place.holds(grown(2))
+
+
+def test_no_key_becomes_clean_unnoticed(plain):
+    """Also a loss that is small enough is told."""
+    old = a_filter(1, entries=500, p=16)
+    publish(plain, old)
+    plain.update()
+    fresh = bytearray(old)
+    fresh[9] = 2
+    at = next(i for i in range(24, len(fresh)) if fresh[i] != 0)
+    fresh[at] &= fresh[at] - 1
+    publish(plain, bytes(fresh))
+    result = plain.run("--quiet", status=0)
+    contains(result.err.decode(), "warning: ", ": 1 of the ", " bits of the installed one are no longer set: ")
+    publish(plain, a_filter(1, entries=500, p=16)[:9] + b"\3" + bytes(fresh)[10:])
+    equal(plain.update().split(",")[0], "updated")
+
+
+def test_no_record_of_a_list_goes_unnoticed(lists):
+    """The outcome says how many of the old ones are not in the new list."""
+    old = records(1000)
+    lists.put(old, date="2026-11-01T00:00:00Z")
+    lists.update()
+    lists.put(old[:16 * 500] + old[16 * 503:], date="2026-11-02T00:00:00Z")
+    contains(lists.update(), "updated, 1000 -> 997 records of 2026-11-02; without 3 of the old ones; fetched ")
+    lists.put(old, date="2026-11-03T00:00:00Z")
+    lacks(lists.update(), "without")
