@@ -338,9 +338,6 @@ follow_filter(struct update *u)
 	case UPDATE_FOLLOW_SAME:
 		return UPDATE_CURRENT;
 	case UPDATE_FOLLOW_CURRENT:
-		/* A rollback that was killed may have noted it. */
-		memcpy(u->fresh_sha256, u->follow.file->sha256,
-		    sizeof(u->fresh_sha256));
 		if (!u->options->dry_run)
 			update_follow_note(u, &t->st);
 		return UPDATE_CURRENT;

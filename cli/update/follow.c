@@ -316,8 +316,11 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 	if (end != UPDATE_FOLLOW_NEWER)
 		return end;
 	wanted = w->file->sha256;
-	if (strcmp(w->installed, wanted) == 0)
+	if (strcmp(w->installed, wanted) == 0) {
+		/* A rollback that was killed may have noted it as unwanted. */
+		memcpy(u->fresh_sha256, wanted, sizeof(u->fresh_sha256));
 		return UPDATE_FOLLOW_CURRENT;
+	}
 	if (!u->options->force && update_unwanted_has(&u->notes, wanted))
 		return UPDATE_FOLLOW_UNWANTED;
 	return UPDATE_FOLLOW_NEWER;

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from follow_publisher import DAY, FollowListPlace, FollowPlace, packed_name, stamp
+from follow_publisher import DAY, FollowListPlace, FollowPlace, digest, packed_name, stamp
 from program import contains, equal, lacks
 from publisher import records
 from test_update_follow import grown
@@ -169,3 +169,19 @@ def test_no_record_of_a_list_goes_unnoticed(lists):
     contains(lists.update(), "updated, 1000 -> 997 records of 2026-11-02; without 3 of the old ones; fetched ")
     lists.put(old, date="2026-11-03T00:00:00Z")
     lacks(lists.update(), "without")
+
+
+@pytest.mark.parametrize("kind", ("place", "lists"))
+def test_a_rollback_that_was_killed_does_not_ban_the_installed_file(request, kind):
+    """It had noted the file as unwanted before the exchange, which was never made."""
+    place = request.getfixturevalue(kind)
+    data = grown(2) if kind == "place" else records(500)
+    place.put(data, date="2026-11-01T00:00:00Z")
+    place.update()
+    path = place.state / f".{place.target.name}.keyveto-update"
+    path.write_text(json.dumps(notes_of(place) | {"rolled_back": 1, "unwanted_sha256": digest(data)}),
+                    encoding="ascii")
+    contains(place.update(), "already current, ")
+    place.target.unlink()
+    contains(place.update(), "installed, ")
+    equal(place.target.read_bytes() == data, True)
