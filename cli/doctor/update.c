@@ -12,6 +12,8 @@
 #include "host/replace.h"
 #include "publish/index.h"
 
+#define FAILED_SECONDS ((int64_t)2 * 86400)
+
 /* False if keyveto update noted nothing of the file at path. */
 static bool
 load_notes(const char *path, struct update_notes *notes)
@@ -113,6 +115,29 @@ find_expired(struct doctor *d, const char *path,
 	    path, date);
 }
 
+/* Whether no update has succeeded for days. One night may be the network's. */
+static bool
+has_failed(const struct update_notes *notes)
+{
+	return notes->failed_since != 0 && notes->held == 0 &&
+	    notes->rolled_back == 0 && !has_expired(notes) &&
+	    (int64_t)time(NULL) > notes->failed_since + FAILED_SECONDS;
+}
+
+static void
+find_failed(struct doctor *d, const char *path,
+    const struct update_notes *notes)
+{
+	char date[INDEX_TIME_BYTES];
+
+	if (!index_format_time(notes->failed_since, date))
+		snprintf(date, sizeof(date), "?");
+	doctor_add(d, DOCTOR_WARNING,
+	    "run keyveto update --dry-run, which says why, and what to do",
+	    "%s: no update of it has succeeded since one failed at %s", path,
+	    date);
+}
+
 void
 doctor_update(struct doctor *d)
 {
@@ -127,8 +152,10 @@ doctor_update(struct doctor *d)
 			find_rolled_back(d, path, &notes);
 		if (has_expired(&notes))
 			find_expired(d, path, &notes);
+		if (has_failed(&notes))
+			find_failed(d, path, &notes);
 		any |= notes.held != 0 || notes.rolled_back != 0 ||
-		    has_expired(&notes);
+		    has_expired(&notes) || has_failed(&notes);
 	}
 	if (!any)
 		doctor_add(d, DOCTOR_OK, NULL,

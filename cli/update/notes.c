@@ -49,6 +49,7 @@ static const struct member {
 	{ "index_source", AT(index_source), UPDATE_DIGEST_CHARS },
 	{ "in_use", AT(in_use), 0 },
 	{ "held", AT(held), 0 },
+	{ "failed_since", AT(failed_since), 0 },
 	{ "part_etag", AT(part_etag), HTTP_VALUE_BYTES },
 	{ "part_source", AT(part_source), UPDATE_DIGEST_CHARS },
 	{ "part_boot", AT(part_boot), UPDATE_BOOT_CHARS },
@@ -85,7 +86,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 	update_notes_forget_part(s);
 	s->unwanted = -1;
 	s->unwanted_files[0] = '\0';
-	s->in_use = s->held = s->rolled_back = 0;
+	s->in_use = s->held = s->rolled_back = s->failed_since = 0;
 	s->seen = (struct update_seen){ .highest = -1 };
 	s->index_serial = s->index_expires = 0;
 	s->index_sha256[0] = s->index_signers[0] = s->index_source[0] = '\0';
@@ -115,8 +116,7 @@ update_notes_load(int dir, const char *name, const struct stat *filter,
 			memcpy(at, string, strlen(string) + 1);
 	}
 	/* An older keyveto noted the revision that was rolled back alone. */
-	if (s->unwanted >= 0 &&
-	    json_object_get(object, "rolled_back") == NULL)
+	if (s->unwanted >= 0 && json_object_get(object, "rolled_back") == NULL)
 		s->rolled_back = 1;
 	json_decref(object);
 	if (filter == NULL || s->size != filter->st_size ||

@@ -70,6 +70,8 @@ struct update_notes {
 	 * accounts for which HoldIfRefused keeps a newer one away; for doctor.
 	 */
 	int64_t in_use, held;
+	/* When an update failed after the last one that did not; 0: none. */
+	int64_t failed_since;
 	/*
 	 * The ETag of what was received in part, or "", its URL, and the boot
 	 * in which it was received: after a crash it may have holes.

@@ -320,7 +320,7 @@ void
 update_seen_keep(struct update *u)
 {
 	u->notes.seen = u->seen;
-	u->notes.rolled_back = 0;
+	u->notes.rolled_back = u->notes.failed_since = 0;
 	/* With --force it may be one of these. */
 	update_unwanted_remove(&u->notes, u->fresh_sha256);
 }
@@ -339,10 +339,11 @@ update_seen_keep_current(struct update *u)
 	if (s->seen.highest < at)
 		s->seen.highest = at;
 	/* Nothing is kept away any more. A rollback that was killed never was. */
-	s->held = s->rolled_back = 0;
+	s->held = s->rolled_back = s->failed_since = 0;
 	update_unwanted_remove(s, u->fresh_sha256);
 	return strcmp(s->unwanted_files, before.unwanted_files) != 0 ||
 	    s->held != before.held || s->rolled_back != before.rolled_back ||
+	    s->failed_since != before.failed_since ||
 	    memcmp(&s->seen, &before.seen, sizeof(s->seen)) != 0;
 }
 

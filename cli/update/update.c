@@ -193,6 +193,26 @@ note_if_unused(struct update *u)
 	    u->installed.path, path != NULL ? path : KV_CONFIG_PATH);
 }
 
+/*
+ * Notes since when updates fail, for keyveto doctor: whatever keeps newer files
+ * away, it is not forgotten with the message of one night.
+ */
+static void
+note_failure(const struct update *u)
+{
+	const struct update_installed *t = &u->installed;
+	struct update_notes s;
+
+	/* u->notes may have what is true of the new file only. */
+	if (u->options->dry_run || u->options->rollback || u->replaced ||
+	    !update_notes_load(t->place.dir, t->place.name,
+		t->is_good ? &t->st : NULL, &s) ||
+	    s.failed_since != 0)
+		return;
+	s.failed_since = (int64_t)time(NULL);
+	update_notes_keep(t->place.dir, t->place.name, &s);
+}
+
 /* Fetches or rolls back the file of u, whose source is open. */
 static enum update_outcome
 update_file(struct update *u, const char *path)
@@ -235,6 +255,8 @@ update_file(struct update *u, const char *path)
 	    !u->options->dry_run && !u->options->rollback)
 		update_deliver_clean(u);
 	progress_clear(&u->progress);
+	if (outcome == UPDATE_FAILED)
+		note_failure(u);
 	update_part_close(&u->part, u->keep_part);
 	report_outcome(u, outcome);
 	recent = outcome == UPDATE_FAILED || is_recent(u, outcome);

@@ -10,7 +10,7 @@ from follow_publisher import DAY, FollowListPlace, FollowPlace, digest, packed_n
 from program import contains, equal, lacks
 from publisher import records
 from test_update_follow import grown
-from test_update_hostile import notes_of, publish
+from test_update_hostile import notes_of, publish, updates_in_doctor
 from update_place import Place, a_filter
 
 LAST = 2 ** 32 - 1
@@ -185,3 +185,32 @@ def test_a_rollback_that_was_killed_does_not_ban_the_installed_file(request, kin
     place.target.unlink()
     contains(place.update(), "installed, ")
     equal(place.target.read_bytes() == data, True)
+
+
+def test_what_keeps_updates_away_for_days_is_a_finding_of_doctor(place, scratch):
+    """Such as an index whose serial is too low, of which no other note tells."""
+    place.put(grown(1))
+    place.index(serial=2 ** 53)
+    place.update()
+    equal(notes_of(place)["failed_since"], 0)
+    place.index(serial=7)
+    place.refuse("--dry-run")
+    equal(notes_of(place)["failed_since"], 0)
+    started = int(time.time())
+    place.refuse()
+    since = notes_of(place)["failed_since"]
+    assert started <= since <= time.time(), since
+    equal([one["status"] for one in updates_in_doctor(scratch, "Filter", place.target)], ["ok"])
+    path = place.state / ".filter.pkbf.keyveto-update"
+    long_ago = since - 3 * DAY
+    path.write_text(json.dumps(notes_of(place) | {"failed_since": long_ago}), encoding="ascii")
+    place.refuse()
+    equal(notes_of(place)["failed_since"], long_ago)
+    found = updates_in_doctor(scratch, "Filter", place.target)
+    equal([one["status"] for one in found], ["warning"])
+    equal(found[0]["found"], f"{place.target}: no update of it has succeeded since one failed at {stamp(long_ago)}")
+    contains(found[0]["remedy"], "keyveto update --dry-run")
+    place.index(serial=2 ** 53)
+    place.update("--force")
+    equal(notes_of(place)["failed_since"], 0)
+    equal([one["status"] for one in updates_in_doctor(scratch, "Filter", place.target)], ["ok"])
