@@ -248,7 +248,8 @@ add_packed(const void *p, size_t len, void *arg)
 
 	u->follow.received += len;
 	progress_add(&u->progress, len);
-	if (len > size - (uint64_t)k->part.len) {
+	if ((uint64_t)k->part.len > size ||
+	    len > size - (uint64_t)k->part.len) {
 		/* The same bytes would be refused again. */
 		k->keep = false;
 		progress_clear(&u->progress);
@@ -390,8 +391,10 @@ open_packed(struct update *u, struct packed *k)
 		return false;
 	update_notes_source(k->from.where, k->source);
 	k->keep = !u->options->dry_run && k->part.len > 0;
+	/* The same file was packed better since. */
 	if (!u->options->dry_run)
-		return true;
+		return (uint64_t)k->part.len <= u->follow.file->packed_size ||
+		    update_part_cut(&k->part, 0);
 	/* A dry run leaves what an earlier run received as it is. */
 	if (k->part.len == 0) {
 		update_part_unname(&k->part);

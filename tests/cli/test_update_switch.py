@@ -2,16 +2,18 @@
 """keyveto update where two of its ways meet: a URL and a folder, a rollback and an ETag, two files of an index."""
 
 import json
+import lzma
 import time
 
 import pytest
 
-from follow_publisher import DAY, FollowListPlace, FollowPlace, digest, packed_name, stamp
+from follow_publisher import BASE, DAY, FollowListPlace, FollowPlace, digest, packed_name, stamp
 from program import contains, equal, lacks
 from publisher import records
 from test_update_follow import grown
 from test_update_hostile import notes_of, publish, updates_in_doctor
-from update_place import Place, a_filter
+from update_place import Place, a_filter, large
+from website import Page
 
 LAST = 2 ** 32 - 1
 
@@ -214,3 +216,24 @@ def test_what_keeps_updates_away_for_days_is_a_finding_of_doctor(place, scratch)
     place.update("--force")
     equal(notes_of(place)["failed_since"], 0)
     equal([one["status"] for one in updates_in_doctor(scratch, "Filter", place.target)], ["ok"])
+
+
+def test_a_part_that_is_longer_than_the_file_is_no_hole_in_a_bound(place):
+    """The publisher packed the file better; the server goes on where the part ended, without end."""
+    place.put(large())
+    page = place.page_of(packed_name(large()))
+    page.cut = len(page.body) - 1
+    place.run(status=2)
+    equal(place.packed.stat().st_size, page.cut)
+    less = lzma.compress(large(), preset=9)[:page.cut - 100]
+    place.folder.entries["filter.pkbf"]["packed_size"] = len(less)
+    place.index()
+    endless = place.site.pages[BASE + packed_name(large())] = Page(page.body * 4, page.etag)
+    contains(place.refuse(), f"is longer than the {len(less)} bytes that the index says")
+    lacks(str(place.site.requests[-1].headers), "Range")
+    equal([name for name in place.names() if "part" in name], [])
+    place.folder.names[packed_name(large())] = endless.body = page.body
+    place.folder.entries["filter.pkbf"]["packed_size"] = len(page.body)
+    place.index()
+    place.update()
+    place.holds(large())
