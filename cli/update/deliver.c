@@ -376,6 +376,25 @@ update_deliver_clean(const struct update *u)
 	update_part_unname(&part);
 }
 
+/*
+ * The notes may have the ETag of a URL whose file u->part was a part of: it gets
+ * other bytes now. False after a message.
+ */
+static bool
+forget_other_part(struct update *u, const struct packed *k)
+{
+	const struct replace *place = &u->installed.place;
+	struct update_notes *s = &u->notes;
+
+	if (s->part_etag[0] == '\0' || strcmp(s->part_source, k->source) == 0)
+		return true;
+	update_notes_forget_part(s);
+	return u->options->dry_run ||
+	    update_notes_save(place->dir, place->name, s) ||
+	    cli_failed(u->installed.path,
+		"cannot write .keyveto-update beside it");
+}
+
 /* Opens what there is of the packed file. False after a message. */
 static bool
 open_packed(struct update *u, struct packed *k)
@@ -468,7 +487,7 @@ update_deliver(struct update *u)
 		update_part_unname(&u->part);
 	if ((ok = open_packed(u, &k))) {
 		received = (uint64_t)update_resume_known(u, &k.part, k.source);
-		ok = update_part_cut(&u->part, 0) &&
+		ok = forget_other_part(u, &k) && update_part_cut(&u->part, 0) &&
 		    ((update_chain_find(file, u->follow.installed, &chain) &&
 			 chain.bytes < file->packed_size &&
 			 received < file->packed_size - chain.bytes &&

@@ -237,3 +237,22 @@ def test_a_part_that_is_longer_than_the_file_is_no_hole_in_a_bound(place):
     place.index()
     place.update()
     place.holds(large())
+
+
+def test_a_download_from_a_url_does_not_go_on_in_a_file_of_a_folder(place):
+    """A folder's file that was refused stays as the part, of which the notes had the ETag of the URL."""
+    place.put(grown(1))
+    place.update()
+    folder = {name: place.lines[name] for name in ("URL", "Index", "AllowedSigners")}
+    url = {"URL": place.site.url(), "Index": None, "AllowedSigners": None}
+    place.lines |= url
+    place.page.body, place.page.etag, place.page.cut = grown(5), '"five"', len(grown(5)) // 2
+    place.run(status=2)
+    equal(place.part.stat().st_size, place.page.cut)
+    place.lines |= folder | {"MaxFalsePositives": "1e-9"}
+    place.put(grown(2))
+    contains(place.refuse(kept=True), "more than MaxFalsePositives allows")
+    place.lines |= url | {"MaxFalsePositives": None}
+    place.page.cut = None
+    contains(place.update(), "updated, revision 1 -> 5")
+    place.holds(grown(5))
