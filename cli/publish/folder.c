@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "publish/folder.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -242,9 +243,12 @@ int
 folder_scratch(const struct folder *f)
 {
 	const int part = f->part[FOLDER_FILES];
-	int fd = openat(part, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	/* A dry run makes no directory. */
+	int fd = part == -1 ?
+	    memfd_create("scratch", MFD_CLOEXEC) :
+	    openat(part, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	if (fd == -1 &&
+	if (fd == -1 && part != -1 &&
 	    (errno == EOPNOTSUPP || errno == EINVAL || errno == EISDIR) &&
 	    remove_leftover(f, FOLDER_FILES, SCRATCH_NAME)) {
 		fd = openat(part, SCRATCH_NAME,

@@ -69,7 +69,10 @@ bool folder_put(struct folder_new *n, const struct folder_name *name);
 /* Closes the file, and removes it if it has no name yet. */
 void folder_drop(struct folder_new *n);
 
-/* A file without a name, for what is needed only now. -1 after a message. */
+/*
+ * A file without a name, for what is needed only now; in memory if there is no
+ * files/. -1 after a message.
+ */
 int folder_scratch(const struct folder *f);
 
 /* Flushes the names of what was put in place to disk. */

@@ -23,7 +23,9 @@
 #define MAGIC "pkbfv1"
 #define LIST_MAX_BYTES (KV_BLOCKLIST_RECORDS_MAX * KV_BLOCKLIST_RECORD_BYTES)
 
-/* Opens a regular file. -1 after a message, or without one if it is missing. */
+#define MISSING (-2)
+
+/* Opens a regular file. -1 after a message; MISSING without one if it may be. */
 static int
 open_file(const char *path, bool may_be_missing)
 {
@@ -31,7 +33,7 @@ open_file(const char *path, bool may_be_missing)
 	struct stat st;
 
 	if (fd == -1 && may_be_missing && errno == ENOENT)
-		return -1;
+		return MISSING;
 	if (fd == -1 || fstat(fd, &st) == -1)
 		(void)cli_failed(path, "cannot be opened");
 	else if (S_ISREG(st.st_mode))
@@ -256,8 +258,8 @@ open_beside(struct item *it, const char *suffix, const char *sha256,
 		(void)cli_failed(it->given, "has no list beside it");
 		return -1;
 	}
-	if ((fd = open_file(path, true)) == -1)
-		return errno == ENOENT ? 0 : -1;
+	if ((fd = open_file(path, true)) < 0)
+		return fd == MISSING ? 0 : -1;
 	free(it->shown);
 	if (!set_shown(it, path)) {
 		close(fd);

@@ -57,6 +57,8 @@ struct publish {
 	bool locked;
 	char *path; /* of the index */
 	bool has_old, was_signed;
+	char *old_bytes; /* the index as it is, or NULL */
+	size_t old_len, old_text_len;
 	struct index old, fresh; /* fresh has room for INDEX_FILES */
 	struct given *given;
 	size_t n_given;
@@ -72,18 +74,19 @@ read_old(struct publish *p, int fd)
 {
 	char *bytes = malloc(INDEX_MAX_BYTES + 1), why[INDEX_WHY_BYTES] = "";
 	ssize_t len = -1;
-	size_t text_len;
 
+	p->old_bytes = bytes;
 	if (bytes == NULL || lseek(fd, 0, SEEK_SET) == -1 ||
 	    (len = io_read(fd, bytes, INDEX_MAX_BYTES + 1)) == -1)
 		(void)cli_failed(p->path, "cannot be read");
 	else if (len > INDEX_MAX_BYTES)
 		snprintf(why, sizeof(why), "is longer than 1 MiB");
 	else {
-		p->was_signed = index_split(bytes, (size_t)len, &text_len);
-		p->has_old = index_parse(bytes, text_len, &p->old, why);
+		p->old_len = (size_t)len;
+		p->was_signed = index_split(bytes, p->old_len,
+		    &p->old_text_len);
+		p->has_old = index_parse(bytes, p->old_text_len, &p->old, why);
 	}
-	free(bytes);
 	if (why[0] == '\0' || p->o.serial != 0)
 		return len != -1;
 	cli_error("%s: is no index that can be continued: %s; to start again "
@@ -472,6 +475,24 @@ put_all(struct publish *p)
 	return folder_flush(&p->folder);
 }
 
+/*
+ * Whether the index before is ours. Else whoever may write in the folder could
+ * have files signed that we never saw, or use up all serials.
+ */
+static bool
+check_old_signature(const struct publish *p)
+{
+	if (p->o.sign == NULL || !p->has_old || p->o.force ||
+	    sign_was_by(p->signature.key, p->old_bytes, p->old_text_len,
+		p->old_bytes + p->old_text_len, p->old_len - p->old_text_len))
+		return true;
+	cli_error("%s: has no good signature by %s, %s; what it names may be "
+		  "anybody's, and is not signed. If nobody else has written "
+		  "it (another key? no signature until now?), use --force",
+	    p->path, p->o.sign, p->signature.key);
+	return false;
+}
+
 /* Writes the index, signed if there is a key. */
 static bool
 put_index(struct publish *p)
@@ -483,8 +504,9 @@ put_index(struct publish *p)
 
 	if (text == NULL)
 		return cli_failed(p->path, "cannot be written");
-	ok = p->o.sign == NULL ||
-	    sign_index(p->o.sign, text, len, &p->signature);
+	ok = (p->o.sign == NULL ||
+		 sign_index(p->o.sign, text, len, &p->signature)) &&
+	    check_old_signature(p);
 	if (ok && len + p->signature.len > INDEX_MAX_BYTES) {
 		cli_error("%s: would be longer than 1 MiB; use a smaller "
 			  "--keep, or more than one folder",
@@ -662,7 +684,9 @@ publish(struct publish *p, char **paths)
 
 	if (p->o.dry_run && access(p->o.dir, F_OK) == -1 && errno == ENOENT)
 		/* It would be made. */
-		p->folder = (struct folder){ .dir = -1, .part = { -1, -1 } };
+		p->folder = (struct folder){ .path = p->o.dir,
+			.dir = -1,
+			.part = { -1, -1 } };
 	else if (!folder_open(&p->folder, p->o.dir, !p->o.dry_run))
 		return false;
 	if (!prepare(p, paths))
@@ -684,6 +708,7 @@ close_publish(struct publish *p)
 	free(p->given);
 	if (p->locked)
 		replace_close(&p->place);
+	free(p->old_bytes);
 	index_free(&p->old);
 	index_free(&p->fresh);
 	folder_close(&p->folder);

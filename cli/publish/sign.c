@@ -50,10 +50,15 @@ first_line(int fd, char line[static SAID_BYTES])
 	line[strcspn(line, "\r\n")] = '\0';
 }
 
-/* Prints why ssh-keygen failed; said is what it said about it, or "". */
+/*
+ * Prints why ssh-keygen failed; said is what it said about it, or "". Without a
+ * key, it may fail.
+ */
 static void
 report_failure(const char *key, int error, const char *said)
 {
+	if (key == NULL && error == 0)
+		return;
 	if (error == ENOENT)
 		cli_error("%s cannot be run; install openssh-client", KEYGEN);
 	else if (error != 0)
@@ -136,15 +141,19 @@ rewind_file(int fd)
 	    cli_failed("index", "cannot be signed");
 }
 
-/* Verifies it, as a follower will, and sets r->key. */
+/*
+ * Verifies the signature of what text holds, and writes who made it. False
+ * after a message, of which there is none without a key if it is not good.
+ */
 static bool
-check(const char *key, int text, struct sign_result *r)
+verify(const char *key, int text, const char *bytes, size_t len,
+    char who[static SIGN_KEY_BYTES])
 {
 	static const char *const argv[] = { KEYGEN, "-Y", "check-novalidate",
 		"-n", INDEX_NAMESPACE, "-s", "/proc/self/fd/3", NULL };
 	char said[SAID_BYTES] = "";
 	struct answer answer = { .text = said, .cap = sizeof(said) - 1 };
-	int signature = in_memory(r->text, r->len);
+	int signature = in_memory(bytes, len);
 	bool ok = signature != -1 && rewind_file(text) &&
 	    run_keygen(key, argv, text, signature, &answer);
 
@@ -154,13 +163,13 @@ check(const char *key, int text, struct sign_result *r)
 		return false;
 	said[strcspn(said, "\r\n")] = '\0';
 	if (strncmp(said, GOOD_SIGNATURE, strlen(GOOD_SIGNATURE)) != 0) {
-		cli_error("%s: ssh-keygen does not verify the signature that "
-			  "it made: %s",
-		    key, said);
+		if (key != NULL)
+			cli_error("%s: ssh-keygen does not verify the "
+				  "signature that it made: %s",
+			    key, said);
 		return false;
 	}
-	snprintf(r->key, sizeof(r->key), "%.200s",
-	    said + strlen(GOOD_SIGNATURE));
+	snprintf(who, SIGN_KEY_BYTES, "%.200s", said + strlen(GOOD_SIGNATURE));
 	return true;
 }
 
@@ -175,7 +184,22 @@ sign_index(const char *key, const char *text, size_t len, struct sign_result *r)
 	    run_keygen(key, argv, fd, PROGRAM_NULL, &answer);
 
 	r->len = answer.len;
-	ok = ok && check(key, fd, r);
+	/* As a follower will. */
+	ok = ok && verify(key, fd, r->text, r->len, r->key);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
+bool
+sign_was_by(const char *key, const char *text, size_t len,
+    const char *signature, size_t signature_len)
+{
+	char who[SIGN_KEY_BYTES];
+	int fd = in_memory(text, len);
+	bool ok = fd != -1 && verify(NULL, fd, signature, signature_len, who) &&
+	    strcmp(who, key) == 0;
+
 	if (fd != -1)
 		close(fd);
 	return ok;

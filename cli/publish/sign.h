@@ -24,4 +24,11 @@ struct sign_result {
 bool sign_index(const char *key, const char *text, size_t len,
     struct sign_result *result);
 
+/*
+ * Whether a signature of len bytes of text is good, and by the key of a result
+ * of sign_index. False without a message too.
+ */
+bool sign_was_by(const char *key, const char *text, size_t len,
+    const char *signature, size_t signature_len);
+
 #endif

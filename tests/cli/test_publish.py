@@ -253,6 +253,18 @@ def test_a_manifest_without_its_list_is_refused(pub):
     contains(pub.refuse(pub.put("badkeysdata.json", b"[" * 5000)), "not JSON")
 
 
+def test_the_list_beside_a_manifest_is_a_regular_file(pub):
+    data = records(50)
+    path = pub.put("badkeysdata.json", manifest_of(data))
+    for name in ("blocklist.dat.xz", "blocklist.dat"):
+        os.mkfifo(pub.scratch / name)
+        message = pub.refuse(path)
+        contains(message, f"{name}: not a regular file")
+        lacks(message, "is not beside it")
+        # Beside the other one, a good list.
+        pub.put("new", lzma.compress(data)).rename(pub.scratch / "blocklist.dat.xz")
+
+
 def test_what_followers_would_refuse_is_refused(pub):
     pub.publish(pub.put("f", revision(5)), pub.put("l", a_list(5)))
     other = bytearray(revision(5))
@@ -304,10 +316,29 @@ def test_an_index_without_a_signature_is_warned_of(pub):
                      "--sign KEY"])
     equal(Published(pub.folder).signature, b"")
     lacks(out, "signed")
-    pub.publish()
+    pub.publish("--force")
     contains(pub.refuse(sign=False), "is signed, and those who follow refuse an index without a signature; give --sign")
     pub.run("--force", sign=False)
     equal((Published(pub.folder).serial, Published(pub.folder).signature), (3, b""))
+
+
+def test_only_an_index_of_ones_own_is_continued(pub):
+    """Whoever may write in the folder could have what they put there signed, or use up the serials."""
+    path = pub.put("l", a_list(1))
+    pub.publish(pub.put("f", revision(1)), path)
+    index = pub.folder / "index"
+    own = index.read_bytes()
+    text = Published(pub.folder).text
+    other = Signer(pub.scratch, "other").sign(text, "keyveto-index")
+    for planted in (text, text.replace(b'"serial":1', b'"serial":9') + own[len(text):], text + other,
+                    text + pub.signer.sign(text, "keyveto-filter"), text + BEGIN):
+        for words in ((), (path,)):
+            index.write_bytes(planted)
+            out, messages = pub.run(*words, status=2)
+            equal((out, index.read_bytes()), ("", planted))
+            contains(messages[-1], f"{index}: has no good signature by {pub.signer.key}, ED25519 key SHA256:", "--force")
+    equal(pub.publish("--force")[0].serial, 2)
+    equal(pub.publish()[0].serial, 3)
 
 
 def test_the_agent_may_have_the_key(pub):
@@ -408,7 +439,14 @@ def test_a_dry_run_writes_nothing(pub):
     path = pub.put("f", revision(1))
     out, _ = pub.run("--dry-run", path)
     contains(out, "f: would be published, revision 1, 8216 bytes\n", "index: would be written, serial 1, expires ")
+    # A packed list has to be unpacked somewhere.
+    pub.put("blocklist.dat.xz", lzma.compress(records(50)))
+    manifest = pub.put("badkeysdata.json", manifest_of(records(50)))
+    contains(pub.run("--dry-run", manifest)[0], "blocklist.dat: would be published, 800 bytes; ")
     assert not pub.folder.exists()
+    pub.folder.mkdir()
+    contains(pub.run("--dry-run", manifest)[0], "blocklist.dat: would be published, 800 bytes; ")
+    equal(names(pub.folder), [])
     pub.publish(path)
     before = {name: name.stat() for name in pub.folder.rglob("*")}
     out, _ = pub.run("--dry-run", pub.put("f", revision(2)))
