@@ -75,7 +75,7 @@ set_name(struct item *it, const char *name)
 		return true;
 	}
 	cli_error("%s: cannot be published under this name; give it one of at "
-		  "most %d letters, digits, dots, lines and underscores, "
+		  "most %d letters, digits, dots, hyphens and underscores, "
 		  "without a dot at the beginning",
 	    name, INDEX_NAME_MAX);
 	return false;

@@ -25,6 +25,7 @@
 #include "publish/item.h"
 #include "publish/pack.h"
 #include "publish/sign.h"
+#include "update/seen.h"
 
 #define KEEP_DEFAULT 7
 #define DAYS_DEFAULT 30
@@ -254,6 +255,38 @@ same_companion(const struct index_companion *a, const struct index_companion *b)
 	return strcmp(a->sha256, b->sha256) == 0;
 }
 
+/*
+ * Whether those who follow believe its date and revision (update/seen). What
+ * they do not believe, no later file of a true date or revision can follow.
+ */
+static bool
+is_believable(const struct publish *p, const struct index_file *before,
+    const struct item *it)
+{
+	const struct index_file *f = &it->file;
+	char text[INDEX_TIME_BYTES];
+
+	if (p->o.force)
+		return true;
+	if (f->dated && f->date > p->fresh.date + SECONDS_A_DAY) {
+		(void)index_format_time(f->date, text);
+		cli_error("%s: is of %s, which is in the future; those who "
+			  "follow would refuse it. If it is right, use --force",
+		    it->given, text);
+		return false;
+	}
+	if (f->type == INDEX_PKBF && before != NULL &&
+	    f->revision > (uint64_t)before->revision + UPDATE_SEEN_JUMP_MAX) {
+		cli_error("%s: is revision %" PRIu32 ", more than %d above the "
+			  "published revision %" PRIu32 "; those who follow "
+			  "would refuse it. If it is right, use --force",
+		    it->shown, f->revision, UPDATE_SEEN_JUMP_MAX,
+		    before->revision);
+		return false;
+	}
+	return true;
+}
+
 /* Whether the file may take the place of the published one. */
 static bool
 may_replace(const struct publish *p, const struct index_file *before,
@@ -326,13 +359,13 @@ read_given(struct publish *p, struct given *g, const char *path)
 	for (const struct given *other = p->given; other < g; other++)
 		if (strcmp(other->item.file.name, it->file.name) == 0) {
 			cli_error("%s: %s is given already under this name, "
-				  "%s; rename one of them",
+				  "%s; give it once, or rename one of them",
 			    path, other->item.shown, it->file.name);
 			return false;
 		}
 	f = index_find(&p->fresh, it->file.name);
 	if (f == NULL)
-		return true;
+		return is_believable(p, NULL, it);
 	g->before = *f;
 	if (strcmp(f->sha256, it->file.sha256) != 0)
 		g->change = CHANGE_BYTES;
@@ -341,7 +374,8 @@ read_given(struct publish *p, struct given *g, const char *path)
 		g->change = CHANGE_COMPANION;
 	else
 		g->change = CHANGE_NONE;
-	return g->change == CHANGE_NONE || may_replace(p, f, it);
+	return g->change == CHANGE_NONE ||
+	    (may_replace(p, f, it) && is_believable(p, f, it));
 }
 
 /* What is not given again must still be there. */

@@ -280,13 +280,25 @@ def test_what_followers_would_refuse_is_refused(pub):
                          (pkbf.Filter.create(3, 8).to_bytes(), "no bit is set"),
                          (b"\0" * 32, "is neither a filter nor an exact list")):
         contains(pub.refuse(pub.put("x", data)), reason)
+    f = pkbf.Filter.from_bytes(revision(6))
+    f.revision = 5 + 100000001
+    contains(pub.refuse(pub.put("f", f.to_bytes())), "is revision 100000006, more than 100000000 above the published "
+             "revision 5; those who follow would refuse it. ", "--force")
+    f.revision, f.time = 6, pub.now + DAY + 1
+    for name in ("f", "new"):
+        contains(pub.refuse(pub.put(name, f.to_bytes())), "is of 2026-11-24T03:00:01Z, which is in the future; those "
+                 "who follow would refuse it. ", "--force")
+    pub.put("l.sources", b"# date 2027-01-01\n")
+    contains(pub.refuse(pub.put("l", a_list(6))), "is of 2027-01-01T00:00:00Z, which is in the future")
+    (pub.scratch / "l.sources").unlink()
     for name in ("a b", ".hidden", "ä", "x" * 129):
         contains(pub.refuse(pub.put(name, revision(6))), "cannot be published under this name")
     contains(pub.refuse(pub.scratch / "none"), "none: cannot be opened: No such file")
     contains(pub.refuse(pub.scratch), "not a regular file")
     (pub.scratch / "other").mkdir()
     twice = pub.put("other/f", revision(6))
-    contains(pub.refuse(pub.put("f", revision(6)), twice), "is given already under this name, f; rename one")
+    contains(pub.refuse(pub.put("f", revision(6)), twice), "is given already under this name, f; give it once, or "
+             "rename one")
     contains(pub.refuse("--sign", pub.scratch / "none"), "none: the index cannot be signed with it")
     now, out = pub.publish("--force", pub.put("f", bytes(other)))
     contains(out, "revision 5 -> 5, ")
