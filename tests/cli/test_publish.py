@@ -348,7 +348,8 @@ def test_only_an_index_of_ones_own_is_continued(pub):
             index.write_bytes(planted)
             out, messages = pub.run(*words, status=2)
             equal((out, index.read_bytes()), ("", planted))
-            contains(messages[-1], f"{index}: has no good signature by {pub.signer.key}, ED25519 key SHA256:", "--force")
+            contains(messages[-1], f"{index}: has no good signature by {pub.signer.key}, ED25519 key SHA256:",
+                     "--force")
     equal(pub.publish("--force")[0].serial, 2)
     equal(pub.publish()[0].serial, 3)
 
