@@ -229,8 +229,9 @@ read_index_entry(struct update *u)
 		return false;
 	if (file->sources.sha256[0] == '\0')
 		return true;
-	if (!update_deliver_companion(u, &file->sources, KV_SOURCES_MAX_BYTES,
-		&l->text))
+	/* All that an index may name: what logins do not read is left out. */
+	if (!update_deliver_companion(u, &file->sources,
+		INDEX_COMPANION_MAX_BYTES, &l->text))
 		return false;
 	/* There is room for it. */
 	if (l->text.len > 0)

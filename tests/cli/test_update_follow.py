@@ -562,6 +562,15 @@ def test_an_own_list_has_its_sources(lists):
     contains(lists.sources.read_text(encoding="ascii"), "1 laptops")
 
 
+def test_of_long_sources_as_much_is_kept_as_logins_read(lists):
+    sources = lists.folder.companion(b"1 laptops\n" + b"# a comment\n" * 80000 + b"13 servers\n")
+    lists.put(records(500), date="2026-11-05T00:00:00Z", sources=sources)
+    contains(lists.update(), "installed, 500 records of 2026-11-05")
+    kept = lists.sources.read_bytes()
+    contains(kept, b"\n1 laptops\n")
+    assert 16000 < len(kept) <= 16384, len(kept)
+
+
 def test_a_companion_that_is_not_the_indexs_is_refused(lists):
     manifest = lists.mirror(records(1000), "2026-11-01T10:00:00Z")
     page = lists.site.pages[BASE + manifest]
