@@ -484,8 +484,7 @@ put_given(struct publish *p, struct given *g)
 
 	if (f == NULL && (f = add_file(p, &it->file)) == NULL)
 		return false;
-	if (g->change == CHANGE_NONE && is_whole(&p->folder, f))
-		return true;
+	/* Also what has not changed: it may be missing or damaged there. */
 	deltas = f->delta;
 	n_deltas = f->n_deltas;
 	*f = it->file;

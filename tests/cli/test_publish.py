@@ -399,7 +399,11 @@ def test_files_that_are_missing_are_made_again_or_asked_for(pub):
     now, _ = pub.publish(*paths)
     equal(now.contents, {"f": revision(2), "l": a_list(2)})
     equal(len(now.files["f"]["deltas"]), 1)
-    # A damaged one of the same size, and a damaged one from which there would be a delta.
+    # Damaged ones of the same size, and a damaged one from which there would be a delta.
+    for path in (pub.folder / "files").iterdir():
+        path.write_bytes(bytes(path.stat().st_size))
+    equal(pub.publish(*paths)[0].contents, {"f": revision(2), "l": a_list(2)})
+    equal(Published(pub.folder, pub.signers).companion("l", "sources"), b"7 own\n")
     packed = pub.folder / "files" / f"{sha256(revision(2))}.xz"
     packed.write_bytes(packed.read_bytes()[:-12] + bytes(12))
     out, messages = pub.run(pub.put("f", revision(3)))
