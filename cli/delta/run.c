@@ -81,15 +81,36 @@ may_replace(struct replace *r, bool force)
 	return force;
 }
 
+/* Whether the file is as it was. False after a message. */
+static bool
+is_unchanged(const struct delta_file *f, const struct stat *before)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st) == -1)
+		return cli_failed(f->shown, "cannot be read");
+	if (st.st_size == before->st_size &&
+	    st.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
+		return true;
+	cli_error("%s: was changed while it was read; try again", f->shown);
+	return false;
+}
+
 static bool
 make_delta(const struct delta_file *old, const struct delta_file *fresh,
     struct replace *r)
 {
+	struct stat old_st, fresh_st;
 	struct delta_file out = { r->path, -1 };
 	char why[DELTA_WHY_BYTES];
 	struct delta_header h;
 	enum delta_end end;
 
+	if (fstat(old->fd, &old_st) == -1)
+		return cli_failed(old->shown, "cannot be read");
+	if (fstat(fresh->fd, &fresh_st) == -1)
+		return cli_failed(fresh->shown, "cannot be read");
 	if (!replace_begin(r))
 		return false;
 	out.fd = r->fd;
@@ -97,7 +118,9 @@ make_delta(const struct delta_file *old, const struct delta_file *fresh,
 	if (end == DELTA_NO_SUCCESSOR)
 		cli_error("%s: not a successor of %s: %s", fresh->shown,
 		    old->shown, why);
+	/* A delta of two states of a file would apply to neither. */
 	if (end != DELTA_DONE || !delta_read_header(&out, &h) ||
+	    !is_unchanged(old, &old_st) || !is_unchanged(fresh, &fresh_st) ||
 	    !replace_commit(r))
 		return false;
 	print_done(r->path, "made", &h);

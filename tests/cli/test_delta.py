@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import re
+import signal
 import struct
 import subprocess
 
@@ -14,7 +15,7 @@ import delta
 import pkbf
 from filter_runs import names, peak_memory
 from list_runs import random_records, write_list
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT, contains, equal
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT, contains, equal, wait_until
 from runs import run
 
 CALLS = ("openat", "flock", "fstat", "newfstatat", "pread64", "pwrite64", "ftruncate", "fchmod", "fchown", "fsync",
@@ -422,6 +423,27 @@ def at_each_call(scratch, injected, judge):
                     keyveto(f"{verb} patch", a, d)
                 equal((a.read_bytes(), names(place)), (new, ["a"]), f"{name} {number}: the next run")
     assert turns > 60, f"only {turns} faults"
+
+
+@pytest.mark.skipif(ADDRESS_SANITIZER, reason="its leak check does not run under strace")
+@pytest.mark.parametrize("changed", ("old", "new"))
+def test_no_delta_is_made_of_a_file_that_changes(scratch, changed):
+    old, new = two_filters(random.Random(65), 12, 24, 100_000, 12_000)
+    a, b = put(scratch, old=old, new=new)
+    trace = scratch / "trace"
+    # Stopped in the middle: the third block of both is being read.
+    with subprocess.Popen(["strace", "-qq", "-f", "-o", trace, "-e", "trace=pread64", "-e",
+                           "inject=pread64:signal=SIGSTOP:when=9", KEYVETO, "filter", "diff", a, b, scratch / "d"],
+                          stderr=subprocess.PIPE) as process:
+        wait_until(lambda: trace.exists() and b"stopped by SIGSTOP" in trace.read_bytes(), "it is stopped")
+        with open(scratch / changed, "r+b") as file:
+            file.seek(100)
+            file.write(b"\xff")
+        os.kill(int(trace.read_bytes().split()[0]), signal.SIGCONT)
+        message = process.communicate(timeout=PATIENCE)[1].decode()
+        equal((process.returncode, message),
+              (2, f"keyveto: {scratch / changed}: was changed while it was read; try again\n"))
+    assert not (scratch / "d").exists()
 
 
 @pytest.mark.skipif(ADDRESS_SANITIZER, reason="its leak check does not run under strace")
