@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group.
+"""Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group; and nginx, from which a server updates.
 
     python3 tests/neighbours/run.py [--build DIR] [NEIGHBOUR...]
 
@@ -27,6 +27,7 @@ import chroot
 import gitolite
 import host
 import keys
+import nginx
 import product
 import sandbox
 import sssd
@@ -38,6 +39,7 @@ from stock import StockServer
 from switch import Switch
 
 NEIGHBOURS = {"sssd": sssd, "userdb": userdb, "gitolite": gitolite, "chroot": chroot}
+ALONE = {"nginx": nginx}        # makes the roots that it needs
 FILTER = "/var/lib/keyveto/filter.pkbf"
 CLOSING = re.compile(r"(\d+) passed, (\d+) failed\s*\Z")
 
@@ -134,16 +136,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("neighbours", metavar="NEIGHBOUR", nargs="*", default=list(NEIGHBOURS),
-                        help=", ".join(NEIGHBOURS))
+    parser.add_argument("neighbours", metavar="NEIGHBOUR", nargs="*", default=[*NEIGHBOURS, *ALONE],
+                        help=", ".join((*NEIGHBOURS, *ALONE)))
     options = parser.parse_args()
-    unknown = set(options.neighbours) - set(NEIGHBOURS)
+    unknown = set(options.neighbours) - {*NEIGHBOURS, *ALONE}
     if unknown:
         parser.error(f"no such neighbour: {', '.join(sorted(unknown))}")
     try:
         product.check_machine(options.build)
         if not options.inside:
             return play_all(options.neighbours, options.build)
+        if options.neighbours[0] in ALONE:
+            return ALONE[options.neighbours[0]].play()
         if sandbox.inside():
             return play(options.neighbours[0], options.build)
         return sandbox.run([sys.executable, __file__, *sys.argv[1:]])
