@@ -151,6 +151,8 @@ class Observer:
         before = len(self._log_lines())
         with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
             records = list(pool.map(lambda one: self._login(*one), numbered))
+        for place in self._clashed(before, records):
+            records[place] = self._login(*numbered[place])
         accepted = self._accepted(before)
         for (number, client), record in zip(numbered, records):
             record.accepted = tuple(accepted.get(_address(number, client), ()))
@@ -190,6 +192,18 @@ class Observer:
     def _log_lines(self):
         with self.log._arrived:
             return list(self.log._lines)
+
+    def _clashed(self, start, records):
+        """The places of the logins that may have got no display because of each other.
+
+        If two sshd bind the same X11 port at the same time, listen(2) of the second
+        one fails, and sshd tries no other port: x11_create_display_inet, channels.c.
+        """
+        self.log.flush()
+        if not any("listen: Address already in use" in line.text for line in self._log_lines()[start:]):
+            return []
+        return [place for place, record in enumerate(records)
+                if any("X11 forwarding request failed" in word for word in record.words)]
 
     def _accepted(self, start):
         """What sshd accepted from each address, by its log from line number start on."""
