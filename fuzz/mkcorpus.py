@@ -107,6 +107,8 @@ def make_inside():
     for name, text in texts.items():
         for storage in range(3):
             seed("inside", f"{name}-{storage}", bytes((storage, 0, min(len(text), 20))) + text.encode())
+    # gzip of text that begins with the mark of UTF-16, and goes on in ASCII.
+    seed("inside", "mark-1", b"\1\0\4\xfe\xff\0\0\nmore texts\n")
 
 
 def make_proofs():

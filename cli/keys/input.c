@@ -1133,6 +1133,7 @@ enter_form(struct reader *r)
 		if (form == UNPACK_NONE || form == UNPACK_SHORT)
 			break;
 		r->unpack.fd = r->fd;
+		r->unpack.regular = r->regular;
 		if (!unpack_add(&r->unpack, form, start)) {
 			r->why = r->unpack.why;
 			return false;

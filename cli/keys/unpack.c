@@ -19,6 +19,11 @@
 #define TAR_MAGIC_AT 257
 /* UTF-16 without a byte order mark: so many letters of ASCII at the start. */
 #define UTF16_LETTERS 4
+/*
+ * So many units in a row whose bytes are both ASCII are no UTF-16: a key is
+ * longer, and no text of any language has them.
+ */
+#define UTF16_ASCII_MAX 24
 
 struct unpack_layer {
 	enum unpack_form form;
@@ -27,6 +32,7 @@ struct unpack_layer {
 	uint64_t total; /* bytes given so far */
 	bool ended;	/* the form's own end was seen */
 	bool below_ended;
+	size_t ascii;	/* of UTF-16: units in a row whose bytes are ASCII */
 	size_t at, len; /* what is left in in */
 	uint8_t in[IN_BYTES];
 };
@@ -313,6 +319,7 @@ next_unit(struct unpack_layer *l)
 	if (l->len - l->at < 2)
 		return -1;
 	l->at += 2;
+	l->ascii = is_text_byte(p[0]) && is_text_byte(p[1]) ? l->ascii + 1 : 0;
 	return l->form == UNPACK_UTF16LE ? p[1] << 8 | p[0] : p[0] << 8 | p[1];
 }
 
@@ -328,6 +335,17 @@ store_utf8(uint32_t c, uint8_t *p)
 	return n;
 }
 
+/*
+ * Whether layer n goes on as 8-bit text. The caller reads a regular file again
+ * as it is, and finds the keys in that text then.
+ */
+static bool
+ends_in_ascii(const struct unpack *u, size_t n)
+{
+	return u->layer[n - 1]->ascii >= UTF16_ASCII_MAX &&
+	    (n > 1 || !u->regular);
+}
+
 static ssize_t
 read_utf16(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 {
@@ -335,11 +353,17 @@ read_utf16(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 	size_t out = 0;
 
 	do {
+		/* Else its keys would be read as other letters, and missed. */
+		if (ends_in_ascii(u, n)) {
+			u->why = "begins as UTF-16, but goes on as 8-bit text: "
+				 "remove its first two bytes";
+			return -1;
+		}
 		/* Four bytes: a pair of surrogates. */
 		if (!refill(u, n, 4))
 			return -1;
-		while (
-		    cap - out >= 4 && (l->len - l->at >= 4 || l->below_ended)) {
+		while (cap - out >= 4 && !ends_in_ascii(u, n) &&
+		    (l->len - l->at >= 4 || l->below_ended)) {
 			int32_t c = next_unit(l), low;
 
 			if (c == -1)

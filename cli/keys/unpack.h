@@ -40,6 +40,7 @@ struct unpack_layer;
 /* The zero value with fd set reads fd as it is. */
 struct unpack {
 	int fd;
+	bool regular; /* a file that can be read again */
 	struct unpack_layer *layer[UNPACK_LAYERS];
 	size_t n;
 	const char *why; /* of the last error; NULL: errno */

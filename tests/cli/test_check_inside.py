@@ -532,6 +532,22 @@ def test_a_key_is_found_behind_utf_16_that_goes_on_in_ascii(scratch):
     equal(sorted(found), sorted([ed.fingerprint, rsa.fingerprint]), "keys")
 
 
+def test_utf_16_that_goes_on_in_ascii_and_cannot_be_read_again_is_a_problem(scratch):
+    """A plain file is read again as it is; what is packed or comes by a pipe is not, and its keys would be missed."""
+    ed, reason = made()["ed25519"], "begins as UTF-16, but goes on as 8-bit text: remove its first two bytes"
+    for mark, coding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        for before in ("", "a note\r\n", "x" * 70_001):
+            data = mark + before.encode(coding) + f"{ed.line}\n".encode() + b"more text\n" * 5
+            for name, packed in (("gzip", gzip.compress(data)), ("xz", lzma.compress(data))):
+                path = write(scratch / name / "file", packed)
+                equal(check(path.parent, status=2).problems, [f"{path}: {reason}"], name)
+            result = check("-", status=2, stdin=data)
+            equal([line.split(": ", 1)[1] for line in result.problems], [reason], "pipe")
+    # Both bytes of the first letter are ASCII.
+    text = (f"{ed.line}\n# " + "\u4e2d\u6587" * 99 + "\n").encode("utf-16")
+    equal(fingerprints(check("--all", "-", status=0, stdin=text)), [ed.fingerprint], "UTF-16")
+
+
 def test_base64_in_base64_and_utf_16_in_base64_are_read(scratch):
     """A secret of Kubernetes; powershell -EncodedCommand."""
     ed = made()["ed25519"]
