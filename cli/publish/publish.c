@@ -526,6 +526,25 @@ check_old_signature(const struct publish *p)
 	return false;
 }
 
+/*
+ * Web servers make an ETag, and rsync compares files, by size and second. An
+ * index of the same size within the second of the old one would not be fetched.
+ */
+static bool
+set_later_second(const struct replace *r)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct stat st;
+
+	if (fstat(r->fd, &st) == -1)
+		return cli_failed(r->path, "cannot be written");
+	if (r->old == -1 || st.st_mtim.tv_sec > r->old_st.st_mtim.tv_sec)
+		return true;
+	times[1].tv_sec = r->old_st.st_mtim.tv_sec + 1;
+	return futimens(r->fd, times) == 0 ||
+	    cli_failed(r->path, "cannot be written");
+}
+
 /* Writes the index, signed if there is a key. */
 static bool
 put_index(struct publish *p)
@@ -556,7 +575,7 @@ put_index(struct publish *p)
 	if (ok && r->old == -1 && fchmod(r->fd, 0644) == -1)
 		ok = cli_failed(p->path, "cannot be written");
 	ok = ok && replace_write_text(r, both, len + p->signature.len) &&
-	    replace_commit(r);
+	    set_later_second(r) && replace_commit(r);
 	free(both);
 	return ok;
 }

@@ -191,6 +191,22 @@ def test_an_index_is_renewed_each_day(pub):
     contains(out, "serial 5, expires 2026-12-23")
 
 
+def test_each_index_has_a_second_of_its_own(pub):
+    """A web server's ETag is often size and second of modification; rsync compares these, too."""
+    pub.put("a.pkbf", revision(1))
+    seen = []
+    for number in range(4):
+        pub.now += 1
+        pub.publish(pub.scratch / "a.pkbf")
+        status = os.stat(pub.folder / "index")
+        seen.append((status.st_size, int(status.st_mtime)))
+        if number == 2:             # the clock was wrong
+            os.utime(pub.folder / "index", (2 ** 31, 2 ** 31))
+    equal(len({size for size, _ in seen}), 1, "sizes")
+    assert seen[0][1] < seen[1][1] < seen[2][1], seen
+    equal(seen[3][1], 2 ** 31 + 1)
+
+
 def test_what_is_not_given_stays_until_it_is_removed(pub):
     pub.publish(pub.put("f", revision(1)), pub.put("l", a_list(1)))
     now, _ = pub.publish(pub.put("f", revision(2)))
