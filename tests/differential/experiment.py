@@ -110,6 +110,7 @@ class Experiment:
         entered = [number for number, record in self.before.items() if not record.is_nothing]
         others = [number for number in self.clients if number not in entered]
         self.clients = {number: self.clients[number] for number in sorted(entered[:KEEP_IN] + others[:KEEP_OUT])}
+        self.steady_before()
         again = [(number + REDUCED, reduced(client)) for number, client in self.clients.items()
                  if listed_ways(self.before[number])]
         again = [(number, client) for number, client in again if client]
@@ -119,6 +120,17 @@ class Experiment:
         self.result.clients = len(self.clients)
         self.result.entered = sum(number in entered for number in self.clients)
         self.result.listed = sum(bool(listed_ways(self.before[number])) for number in self.clients)
+
+    def steady_before(self):
+        """All later logins are compared with these, so each is made twice, and a third time if it differs."""
+        for number, second in self.observe().items():
+            first = self.before[number]
+            if first != second:
+                self.result.logins += 1
+                third = self.observer.observe([(number, self.clients[number])])[0]
+                self.result.unsteady.append(f"before, client {number}\nonce:\n{first.describe()}"
+                                            f"again:\n{second.describe()}and then:\n{third.describe()}")
+                self.before[number] = second if second == third else first
 
     # keyveto
 
