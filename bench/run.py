@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import data
+import growth
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -337,16 +338,20 @@ class Bench:
                 self.add(f"{what} ({name})", ours, theirs.stat().st_size, "report", "bytes")
         theirs.unlink()
 
+    def measure_growth(self):
+        growth.measure(self)
+
     # Results
 
-    def plot(self, name, points, xlabel, ylabel, titles, logx=False):
+    def plot(self, name, points, xlabel, ylabel, titles, logx=False, logy=False):
         table = self.build / "bench" / f"{name}.dat"
         table.write_text("".join(" ".join(map(str, point)) + "\n" for point in points))
         curves = ", ".join(f"'{table}' using 1:{column} with linespoints title '{title}'"
                            for column, title in enumerate(titles, 2))
         script = (f"set terminal svg size 640,400; set output '{table.with_suffix('.svg')}'; set xlabel '{xlabel}'; "
-                  f"set ylabel '{ylabel}'; set yrange [0:*]; set key left top; "
-                  f"{'set logscale x; ' if logx else ''}plot {curves}")
+                  f"set ylabel '{ylabel}'; set key left top; "
+                  f"{'set logscale x; ' if logx else ''}{'set logscale y; ' if logy else 'set yrange [0:*]; '}"
+                  f"plot {curves}")
         subprocess.run(["gnuplot", "-e", script], check=True)
 
     def print_table(self, as_csv):
@@ -377,7 +382,7 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "lookups", "add", "list", "delta", "python", "logins"):
+        for part in ("guard", "pam", "check", "lookups", "add", "list", "delta", "python", "logins", "growth"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)
