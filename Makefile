@@ -87,10 +87,13 @@ $(BUILD)/libkeyveto.a: $(LIB_OBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(LIB_OBJ)
 
+# sshd starts the guard for every key, so libmd is part of it: loading the shared library
+# would take a tenth of the guard's own time. Some systems have only that one.
+GUARD_LIBMD = $(if $(findstring /,$(shell $(CC) -print-file-name=libmd.a)),-l:libmd.a,-lmd)
 $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(GUARD_OBJ) \
-		$(BUILD)/libkeyveto.a -lmd
+		$(BUILD)/libkeyveto.a $(GUARD_LIBMD)
 
 # Only the command may use libraries other than libc, libmd and libpam.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib libmd) -lpam

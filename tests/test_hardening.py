@@ -68,6 +68,11 @@ def test_links_nothing_else(binary):
     assert set(re.findall(r"\(NEEDED\).*\[(.*)\]", read("readelf", "-Wd", binary))) <= NEEDED[binary.name]
 
 
+def test_the_guard_does_not_wait_for_the_loading_of_libmd(build):
+    if read("cc", "-print-file-name=libmd.a").startswith("/"):
+        assert re.findall(r"\(NEEDED\).*\[(.*)\]", read("readelf", "-Wd", build / GUARD)) == ["libc.so.6"]
+
+
 def test_the_module_shows_the_entry_points_of_pam_alone(build):
     assert set(re.findall(r" T (\w+)", read("nm", "-D", "--defined-only", build / MODULE))) == ENTRY_POINTS
 
