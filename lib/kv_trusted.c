@@ -147,6 +147,26 @@ next_name(struct walk *w, char name[static NAME_MAX + 1])
 	return KV_OK;
 }
 
+/*
+ * Opens the last name of the path, and judges the file. O_NONBLOCK in w->flags
+ * keeps a FIFO or a device from blocking the open.
+ */
+static enum kv_err
+open_file(const struct walk *w, const char *name, int *fdp)
+{
+	int fd = openat(w->dir, name, O_NOFOLLOW | O_CLOEXEC | w->flags);
+	enum kv_err r;
+
+	if (fd == -1)
+		return refuse(w, KV_ERR_SYSTEM, name, NULL);
+	if ((r = check_file(w, fd, name)) != KV_OK) {
+		close(fd);
+		return r;
+	}
+	*fdp = fd;
+	return KV_OK;
+}
+
 /* Walks one name of the path. If it was the last, sets *fdp. */
 static enum kv_err
 walk_name(struct walk *w, int *fdp)
@@ -162,6 +182,16 @@ walk_name(struct walk *w, int *fdp)
 	last = w->rest[0] == '\0';
 	if (name[0] == '\0')
 		return refuse(w, KV_ERR_NOT_REGULAR, "", "not a regular file");
+	if (!last) {
+		/* With O_PATH a directory on the way need not be readable. */
+		fd = openat(w->dir, name,
+		    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd != -1)
+			return enter_dir(w, fd, name);
+		/* It may be a symbolic link. */
+		if (errno != ENOTDIR && errno != ELOOP)
+			return refuse(w, KV_ERR_SYSTEM, name, NULL);
+	}
 	if (fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return refuse(w, KV_ERR_SYSTEM, name, NULL);
 	if (S_ISLNK(st.st_mode)) {
@@ -170,22 +200,11 @@ walk_name(struct walk *w, int *fdp)
 			    "symbolic link is not owned by root");
 		return follow_link(w, name);
 	}
-	/*
-	 * With O_PATH a directory on the way need not be readable. O_NONBLOCK
-	 * in w->flags keeps a FIFO or a device from blocking the open.
-	 */
-	fd = openat(w->dir, name,
-	    O_NOFOLLOW | O_CLOEXEC | (last ? w->flags : O_PATH | O_DIRECTORY));
-	if (fd == -1)
+	if (!last) {
+		errno = ENOTDIR;
 		return refuse(w, KV_ERR_SYSTEM, name, NULL);
-	if (!last)
-		return enter_dir(w, fd, name);
-	if ((r = check_file(w, fd, name)) != KV_OK) {
-		close(fd);
-		return r;
 	}
-	*fdp = fd;
-	return KV_OK;
+	return open_file(w, name, fdp);
 }
 
 static enum kv_err

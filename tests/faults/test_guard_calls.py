@@ -82,3 +82,12 @@ def test_without_dev_null_the_guard_refuses_and_logs_why(stage, scenarios, check
     scenario = scenarios[name("clean key", "root", "deny")]
     baseline = Baseline(stage, scenario)
     check_runs(try_one(stage, scenario, baseline, baseline.first, fault) for fault in ERRORS)
+
+
+def test_a_directory_on_the_way_is_opened_without_a_look_at_it_before(stage, scenarios):
+    """What is opened is judged by its descriptor. Each file takes one look, as its name may be a link."""
+    calls = Baseline(stage, scenarios[name("clean key", "root", "deny")]).calls
+    opened = [call for call in calls if "O_NOFOLLOW" in call.text and "O_PATH" not in call.text]
+    looks = [call for call in calls if "AT_SYMLINK_NOFOLLOW" in call.text]
+    assert len(opened) >= 2
+    assert len(looks) == len(opened)
