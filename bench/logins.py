@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Measures a login by ssh: with RevokedKeys and a KRL of COUNT hashes, and with the guard and such a filter.
+"""Measures logins by ssh, which take turns. Needs root.
 
     logins.py [--rounds N] [--build DIR] COUNT...
+    logins.py [--rounds N] [--build DIR] --config KEYVETO.CONF
 
-Prints a line for each COUNT: COUNT, and the seconds without either, with the KRL and with the guard. Each is the
-median of N logins, which take turns. Needs root.
+With COUNT: with RevokedKeys and a KRL of COUNT hashes, and with the guard and such a filter. Prints a line for each
+COUNT: COUNT, and the seconds without either, with the KRL and with the guard, medians of N logins.
+
+With --config: the stock sshd, the same once more, the guard, the module in PAM, and both. Prints these names, and a
+line for each of N rounds with their seconds.
 """
 
 import argparse
@@ -55,34 +59,52 @@ def write_filter(folder, rng, count):
     return config
 
 
-def measure(world, counts, rounds):
+def time_logins(world, deployments, rounds):
+    """The seconds of each login, in a tuple for each round."""
+    account = world.machine.add_account()
+    pair = keypairs.Ed25519(random.Random(5))
+    identity = Identity(world.scratch, pair)
+    account.authorize(f"ssh-ed25519 {base64.b64encode(pair.blob).decode()}")
+    servers = [server.Server(world.machine, world.scratch, world.host_key, one) for one in deployments]
+    took = []
+    try:
+        for one in servers:
+            one.start()
+        for number in range(rounds + 1):
+            times = {}
+            # Every other round goes backwards, so that none always follows the same one.
+            for place in sorted(range(len(servers)), reverse=number % 2 == 1):
+                begin = time.perf_counter()
+                outcome = world.clients.login(servers[place], account, [identity])
+                times[place] = time.perf_counter() - begin
+                if not outcome.entered:
+                    raise RuntimeError(f"refused: {outcome}")
+            if number:
+                took.append(tuple(times[place] for place in range(len(servers))))
+    finally:
+        for one in servers:
+            one.stop()
+    return took
+
+
+def measure_counts(world, counts, rounds):
     rng = random.Random(5)
     folder = world.scratch
-    account = world.machine.add_account()
-    pair = keypairs.Ed25519(rng)
-    identity = Identity(folder, pair)
-    account.authorize(f"ssh-ed25519 {base64.b64encode(pair.blob).decode()}")
     for count in counts:
-        deployments = (server.vanilla(),
-                       server.vanilla().adding(f"RevokedKeys {write_krl(folder, rng, count)}"),
-                       server.guard(write_filter(folder, rng, count)))
-        servers = [server.Server(world.machine, folder, world.host_key, one) for one in deployments]
-        took = [[] for _ in servers]
-        try:
-            for one in servers:
-                one.start()
-            for number in range(rounds + 1):
-                for one, times in zip(servers, took):
-                    begin = time.perf_counter()
-                    outcome = world.clients.login(one, account, [identity])
-                    if not outcome.entered:
-                        raise RuntimeError(f"refused: {outcome}")
-                    if number:
-                        times.append(time.perf_counter() - begin)
-        finally:
-            for one in servers:
-                one.stop()
-        print(count, *(f"{statistics.median(times):.4f}" for times in took), flush=True)
+        took = time_logins(world, (server.vanilla(),
+                                   server.vanilla().adding(f"RevokedKeys {write_krl(folder, rng, count)}"),
+                                   server.guard(write_filter(folder, rng, count))), rounds)
+        print(count, *(f"{statistics.median(times):.4f}" for times in zip(*took)), flush=True)
+    return 0
+
+
+def measure_config(world, config, rounds):
+    guard, module = server.guard(config), server.pam_session(config)
+    ways = {"stock": server.vanilla(), "again": server.vanilla(), "guard": guard, "PAM": module,
+            "both": server.Deployment(guard.options, module.stack)}
+    print(*ways)
+    for times in time_logins(world, ways.values(), rounds):
+        print(*(f"{seconds:.6f}" for seconds in times))
     return 0
 
 
@@ -90,12 +112,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--build", type=Path, default=lanes.BUILD)
-    parser.add_argument("counts", type=int, nargs="+")
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("counts", type=int, nargs="*")
     options = parser.parse_args()
 
     def isolated():
         with lanes.world(options.build.resolve(), Logbook) as world:
-            return measure(world, options.counts, options.rounds)
+            if options.config:
+                return measure_config(world, options.config, options.rounds)
+            return measure_counts(world, options.counts, options.rounds)
     return lanes.run_isolated(__file__, options.build, isolated)
 
 

@@ -12,7 +12,9 @@ import argparse
 import contextlib
 import csv
 import os
+import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,16 @@ class Row:
     reference: str
     ratio: "float | None" = None
     goal: str = ""
+
+
+def compare(took, place, draws=1000):
+    """How many times the first time a later one is, by the medians of all rounds; and the bounds of 95% of the answers
+    if rounds are drawn anew from these (bootstrap)."""
+    def ratio(rounds):
+        return statistics.median(times[place] for times in rounds) / statistics.median(times[0] for times in rounds)
+    rng = random.Random(data.SEED)
+    drawn = sorted(ratio(rng.choices(took, k=len(took))) for _ in range(draws))
+    return ratio(took), drawn[draws // 40], drawn[-1 - draws // 40]
 
 
 class Bench:
@@ -235,10 +247,30 @@ class Bench:
                  "ms")
 
     def measure_logins(self):
+        self.measure_logins_large()
+        self.measure_logins_krl()
+
+    def logins(self, rounds, *words):
+        """The lines that logins.py prints, in words."""
+        done = subprocess.run([sys.executable, HERE / "logins.py", "--build", self.build, "--rounds", str(rounds),
+                               *map(str, words)], check=True, stdout=subprocess.PIPE, text=True)
+        return [line.split() for line in done.stdout.splitlines()]
+
+    def measure_logins_large(self):
+        length, records = self.lengths[1], self.records[0]
+        lines = self.logins(self.rounds(200), "--config", self.config(length, records))
+        names = next(number for number, words in enumerate(lines) if words[0] == "stock")
+        took = [tuple(map(float, words)) for words in lines[names + 1:]]
+        stock = statistics.median(times[0] for times in took)
+        for place, name in enumerate(lines[names][1:], 1):
+            ratio, low, high = compare(took, place)
+            who = {"again": "the stock sshd again"}.get(name, name)
+            self.add(f"a login, filter of {2 ** (length - 23)} MiB and list of {records:,}, {who} (the stock sshd; "
+                     f"95% of draws: {low:.3f} to {high:.3f})", ratio * stock * 1000, stock * 1000, "≤ 1.01", "ms")
+
+    def measure_logins_krl(self):
         counts = (1000, 2000) if self.quick else (10_000, 20_000, 40_000)
-        done = subprocess.run([sys.executable, HERE / "logins.py", "--build", self.build, "--rounds",
-                               str(self.rounds(9)), *map(str, counts)], check=True, stdout=subprocess.PIPE, text=True)
-        points = [tuple(map(float, line.split())) for line in done.stdout.splitlines() if line[:1].isdigit()]
+        points = [tuple(map(float, words)) for words in self.logins(self.rounds(9), *counts) if words[0].isdigit()]
         for count, without, krl, guard in points:
             self.add(f"a login, {count:,.0f} keys: the guard (RevokedKeys with a KRL)", guard * 1000, krl * 1000,
                      f"report; neither: {without * 1000:.0f} ms", "ms")
