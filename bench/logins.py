@@ -8,13 +8,15 @@
 With COUNT: with RevokedKeys and a KRL of COUNT hashes, and with the guard and such a filter. Prints a line for each
 COUNT: COUNT, and the seconds without either, with the KRL and with the guard, medians of N logins.
 
-With --config: the stock sshd, the same once more, the guard, the module in PAM, and both. Prints these names, and a
-line for each of N rounds with their seconds.
+With --config: the stock sshd, the same once more, cat as AuthorizedKeysCommand, which shows what any command costs,
+the guard, the module in PAM, and guard and module. Prints these names; the seconds of processor time of a login, by
+sshd and all that it starts; and a line for each of N rounds with their seconds.
 """
 
 import argparse
 import base64
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -59,14 +61,19 @@ def write_filter(folder, rng, count):
     return config
 
 
+def spent_by_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def time_logins(world, deployments, rounds):
-    """The seconds of each login, in a tuple for each round."""
+    """The seconds of each login, in a tuple for each round; and each sshd's processor time for a login."""
     account = world.machine.add_account()
     pair = keypairs.Ed25519(random.Random(5))
     identity = Identity(world.scratch, pair)
     account.authorize(f"ssh-ed25519 {base64.b64encode(pair.blob).decode()}")
     servers = [server.Server(world.machine, world.scratch, world.host_key, one) for one in deployments]
-    took = []
+    took, spent = [], []
     try:
         for one in servers:
             one.start()
@@ -83,27 +90,32 @@ def time_logins(world, deployments, rounds):
                 took.append(tuple(times[place] for place in range(len(servers))))
     finally:
         for one in servers:
+            before = spent_by_children()
             one.stop()
-    return took
+            spent.append((spent_by_children() - before) / (rounds + 1))
+    return took, spent
 
 
 def measure_counts(world, counts, rounds):
     rng = random.Random(5)
     folder = world.scratch
     for count in counts:
-        took = time_logins(world, (server.vanilla(),
-                                   server.vanilla().adding(f"RevokedKeys {write_krl(folder, rng, count)}"),
-                                   server.guard(write_filter(folder, rng, count))), rounds)
+        took, _ = time_logins(world, (server.vanilla(),
+                                      server.vanilla().adding(f"RevokedKeys {write_krl(folder, rng, count)}"),
+                                      server.guard(write_filter(folder, rng, count))), rounds)
         print(count, *(f"{statistics.median(times):.4f}" for times in zip(*took)), flush=True)
     return 0
 
 
 def measure_config(world, config, rounds):
     guard, module = server.guard(config), server.pam_session(config)
-    ways = {"stock": server.vanilla(), "again": server.vanilla(), "guard": guard, "PAM": module,
+    cat = server.vanilla().adding("AuthorizedKeysFile none", "AuthorizedKeysCommandUser root",
+                                  "AuthorizedKeysCommand /usr/bin/cat %h/.ssh/authorized_keys")
+    ways = {"stock": server.vanilla(), "again": server.vanilla(), "cat": cat, "guard": guard, "PAM": module,
             "both": server.Deployment(guard.options, module.stack)}
+    took, spent = time_logins(world, ways.values(), rounds)
     print(*ways)
-    for times in time_logins(world, ways.values(), rounds):
+    for times in (spent, *took):
         print(*(f"{seconds:.6f}" for seconds in times))
     return 0
 

@@ -153,11 +153,13 @@ class Bench:
             self.add("  and the account being looked up" + ", with its groups" * (user == "root"), found, nothing)
             self.report(f"guard, {who}: peak memory", f"{peak} KiB", f"{least} KiB",
                         f"+ ≤ 2048 KiB: {peak - least:+}")
-        (one, _), (big, _), (long, _) = self.pairs(
+        (one, least), (big, of_big), (long, of_long) = self.pairs(
             rounds, self.guard_command(small, 10, "nobody"), self.guard_command(large, 10, "nobody"),
             self.guard_command(small, 10_000, "nobody"), user="nobody")
         self.add(f"guard, filter of {2 ** (large - 23)} MiB instead of {2 ** (small - 23)}", big, one, "≤ 1.1")
         self.add("guard, 10,000 lines instead of 10", long, one, "≤ 2")
+        self.report("guard, peak memory with that filter, and with those lines", f"{of_big} and {of_long} KiB",
+                    f"{least} KiB", "flat")
         points = []
         for length in range(20, large + 1, 2):
             command = self.guard_command(length, 10, "nobody")
@@ -260,13 +262,15 @@ class Bench:
         length, records = self.lengths[1], self.records[0]
         lines = self.logins(self.rounds(200), "--config", self.config(length, records))
         names = next(number for number, words in enumerate(lines) if words[0] == "stock")
-        took = [tuple(map(float, words)) for words in lines[names + 1:]]
+        spent, *took = (tuple(map(float, words)) for words in lines[names + 1:])
         stock = statistics.median(times[0] for times in took)
         for place, name in enumerate(lines[names][1:], 1):
             ratio, low, high = compare(took, place)
-            who = {"again": "the stock sshd again"}.get(name, name)
+            who = {"again": "the stock sshd again", "cat": "cat as AuthorizedKeysCommand"}.get(name, name)
             self.add(f"a login, filter of {2 ** (length - 23)} MiB and list of {records:,}, {who} (the stock sshd; "
                      f"95% of draws: {low:.3f} to {high:.3f})", ratio * stock * 1000, stock * 1000, "≤ 1.01", "ms")
+            self.add("  of which processor time of sshd and all that it starts", spent[place] * 1000, spent[0] * 1000,
+                     "report", "ms")
 
     def measure_logins_krl(self):
         counts = (1000, 2000) if self.quick else (10_000, 20_000, 40_000)
