@@ -17,11 +17,16 @@ cli_print_safe(FILE *out, const void *text, size_t len)
 {
 	const unsigned char *p = text;
 
-	for (size_t i = 0; i < len; i++) {
-		if (p[i] < 0x20 || p[i] > 0x7e)
-			fprintf(out, "\\x%02x", p[i]);
-		else
-			putc(p[i], out);
+	while (len > 0) {
+		size_t n = 0;
+
+		while (n < len && p[n] >= 0x20 && p[n] <= 0x7e)
+			n++;
+		fwrite(p, 1, n, out);
+		if (n < len)
+			fprintf(out, "\\x%02x", p[n++]);
+		p += n;
+		len -= n;
 	}
 }
 

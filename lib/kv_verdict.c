@@ -241,7 +241,9 @@ lookup_in_filter(const struct kv_judge *j, size_t i,
 		snprintf(d->reason, sizeof(d->reason), "%s", f->why);
 		return false;
 	}
-	if ((r = kv_pkbf_lookup(&f->pkbf, h, &listed)) != KV_OK)
+	r = f->lookup != NULL ? f->lookup(f, h, &listed) :
+				kv_pkbf_lookup(&f->pkbf, h, &listed);
+	if (r != KV_OK)
 		return note_failed_lookup(d, f->path, r);
 	if (listed) {
 		d->hits |= (uint64_t)1 << i;

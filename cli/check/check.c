@@ -311,7 +311,7 @@ end_workers(struct pool *p)
  * runs out.
  */
 static void
-check_paths(struct report *r, char **paths, size_t jobs,
+check_paths(struct report *r, struct kv_judge *judge, char **paths, size_t jobs,
     struct progress *progress)
 {
 	struct pool p = {
@@ -322,8 +322,9 @@ check_paths(struct report *r, char **paths, size_t jobs,
 		.progress = progress,
 	};
 	struct quick quick;
+	bool is_open = quick_open(&quick, judge);
 	/* --all prints every key, so quick_judge may not skip any. */
-	bool is_quick = !r->all && quick_open(&quick, r->judge);
+	bool is_quick = is_open && !r->all;
 	const struct input_sink sink = {
 		.key = here_key,
 		.problem = here_problem,
@@ -339,7 +340,7 @@ check_paths(struct report *r, char **paths, size_t jobs,
 	for (; *paths != NULL; paths++)
 		input_read(*paths, &sink);
 	end_workers(&p);
-	if (is_quick)
+	if (is_open)
 		quick_close(&quick);
 }
 
@@ -379,7 +380,7 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	/* --quiet prints nothing but errors. */
 	if (o.quiet)
 		progress.shown = false;
-	check_paths(&r, paths, (size_t)jobs, &progress);
+	check_paths(&r, &judge, paths, (size_t)jobs, &progress);
 	progress_clear(&progress);
 	if (!o.quiet)
 		report_summary(&r);

@@ -11,7 +11,7 @@
 #include "command.h"
 
 /* The open maps, for replace_lost_page. */
-static const struct pkbf_map *mapped[KV_CONFIG_MAX_FILTERS];
+static struct pkbf_map *mapped[KV_CONFIG_MAX_FILTERS];
 
 static size_t page_bytes;
 
@@ -36,8 +36,10 @@ replace_lost_page(int sig, siginfo_t *info, void *context)
 		    (uintptr_t)mapped[i]->map :
 		    0;
 
-		if (start != 0 && at >= start && at - start < mapped[i]->bytes)
-			found = true;
+		if (start == 0 || at < start || at - start >= mapped[i]->bytes)
+			continue;
+		mapped[i]->lost = true;
+		found = true;
 	}
 	page -= at % page_bytes;
 	if (!found ||
@@ -66,6 +68,7 @@ pkbf_map_open(struct pkbf_map *m, const struct kv_pkbf *f)
 		return false;
 	m->map = p;
 	m->file = p;
+	m->lost = false;
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	sigemptyset(&sa.sa_mask);
 	while (i < KV_CONFIG_MAX_FILTERS && mapped[i] != NULL)
@@ -98,6 +101,19 @@ byte_at(const struct pkbf_map *m, uint64_t bit)
 }
 
 /*
+ * The last page of a truncated file reads as zeros, which would make keys
+ * clean. So the size is checked after the lookup.
+ */
+static bool
+is_whole(const struct pkbf_map *m)
+{
+	struct stat st;
+
+	return !m->lost && fstat(m->fd, &st) == 0 &&
+	    st.st_size == (off_t)m->bytes;
+}
+
+/*
  * Tests the first bit of all hashes, then the second bit of those that are
  * left, and so on: so the memory fetches many at a time.
  */
@@ -108,7 +124,6 @@ pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
 	uint16_t left[PKBF_MAP_BATCH];
 	uint64_t bit[PKBF_MAP_BATCH];
 	size_t n_left = n;
-	struct stat st;
 
 	for (size_t j = 0; j < n; j++)
 		left[j] = (uint16_t)j;
@@ -132,12 +147,25 @@ pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
 	}
 	for (size_t j = 0; j < n_left; j++)
 		listed[left[j]] = true;
-	/*
-	 * The last page of a truncated file reads as zeros, which would make
-	 * keys clean. So the size is checked after the lookup.
-	 */
-	if (fstat(m->fd, &st) == 0 && st.st_size == (off_t)m->bytes)
+	if (is_whole(m))
 		return;
 	for (size_t i = 0; i < n; i++)
 		listed[i] = true;
+}
+
+enum kv_err
+pkbf_map_lookup_one(const struct kv_filter *f, const struct kv_pkbf_hash *h,
+    bool *listedp)
+{
+	const struct pkbf_map *m = f->arg;
+	unsigned int i = 0;
+	uint64_t bit;
+
+	for (; i < m->header.hashes; i++) {
+		bit = kv_pkbf_position(h, i, m->header.length);
+		if ((*byte_at(m, bit) & 0x80U >> (bit % 8)) == 0)
+			break;
+	}
+	*listedp = i == m->header.hashes;
+	return is_whole(m) ? KV_OK : kv_pkbf_lookup(&f->pkbf, h, listedp);
 }

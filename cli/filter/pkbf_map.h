@@ -11,11 +11,12 @@
 #ifndef CLI_FILTER_PKBF_MAP_H
 #define CLI_FILTER_PKBF_MAP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kv_pkbf.h"
+#include "kv_verdict.h"
 
 /* The most hashes in one call. */
 #define PKBF_MAP_BATCH 256
@@ -25,6 +26,7 @@ struct pkbf_map {
 	void *map;
 	const uint8_t *file; /* the same: header and bits */
 	size_t bytes;
+	atomic_bool lost; /* a page is not the file's */
 	struct kv_pkbf_header header;
 };
 
@@ -38,5 +40,12 @@ void pkbf_map_close(struct pkbf_map *m);
 /* Sets listed[i] if h[i] is listed; n is at most PKBF_MAP_BATCH. */
 void pkbf_map_lookup(const struct pkbf_map *m, const struct kv_pkbf_hash *h,
     size_t n, bool *listed);
+
+/*
+ * Is a kv_lookup_fn. The filter's arg is its map. If the file became shorter,
+ * kv_pkbf_lookup answers.
+ */
+enum kv_err pkbf_map_lookup_one(const struct kv_filter *f,
+    const struct kv_pkbf_hash *h, bool *listedp);
 
 #endif

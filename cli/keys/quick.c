@@ -320,12 +320,14 @@ read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
 }
 
 static bool
-open_maps(struct quick *q, const struct kv_judge *j)
+open_maps(struct quick *q, struct kv_judge *j)
 {
 	for (size_t i = 0; i < j->n_filters; i++) {
 		if (j->filter[i].pkbf.fd == -1 ||
 		    !pkbf_map_open(&q->map[i], &j->filter[i].pkbf))
 			return false;
+		j->filter[i].arg = &q->map[i];
+		j->filter[i].lookup = pkbf_map_lookup_one;
 		q->n_maps++;
 	}
 	return true;
@@ -346,8 +348,9 @@ open_lists(struct quick *q, const struct kv_judge *j)
 }
 
 bool
-quick_open(struct quick *q, const struct kv_judge *j)
+quick_open(struct quick *q, struct kv_judge *j)
 {
+	q->judge = j;
 	q->n_maps = q->n_lists = 0;
 	q->list = NULL;
 	if (j->broken[0] != '\0' || j->n_filters + j->n_lists == 0)
@@ -361,8 +364,10 @@ quick_open(struct quick *q, const struct kv_judge *j)
 void
 quick_close(struct quick *q)
 {
-	while (q->n_maps > 0)
+	while (q->n_maps > 0) {
 		pkbf_map_close(&q->map[--q->n_maps]);
+		q->judge->filter[q->n_maps].lookup = NULL;
+	}
 	while (q->n_lists > 0)
 		list_index_close(&q->list[--q->n_lists]);
 	free(q->list);

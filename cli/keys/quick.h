@@ -56,6 +56,7 @@ size_t quick_hash(struct kv_span text, unsigned int flags,
 
 /* A judge's filters, mapped, and its lists. Threads may share it. */
 struct quick {
+	struct kv_judge *judge;
 	struct pkbf_map map[KV_CONFIG_MAX_FILTERS];
 	size_t n_maps;
 	struct list_index *list;
@@ -65,9 +66,10 @@ struct quick {
 /*
  * False without a message if the judge has neither filters nor lists or is
  * broken, or if a filter cannot be mapped: use kv_judge_pubkey then. After
- * true, call quick_close. The judge must stay open.
+ * true, call quick_close. Until then, the judge must stay open, and looks up in
+ * the maps, too.
  */
-bool quick_open(struct quick *q, const struct kv_judge *j);
+bool quick_open(struct quick *q, struct kv_judge *j);
 void quick_close(struct quick *q);
 
 /*

@@ -14,7 +14,7 @@ import pytest
 
 import sshkey
 from check_runs import check, check_all, mixed_text, pem_blocks, sixty_megabytes, started
-from program import ADDRESS_SANITIZER, KEYVETO, contains, equal, wait_until_read
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, contains, equal, wait_until_read
 from runs import findings
 from samples import MIB, ed25519_line, empty_filter, listing, made, random_blob, write
 
@@ -46,6 +46,20 @@ def test_any_number_of_jobs_gives_the_same_output(scratch):
         assert results[jobs].out == results[1].out, f"--jobs {jobs}: other findings"
         equal(results[jobs].summary, counts, f"--jobs {jobs}: totals")
         assert results[jobs].err == results[1].err, f"--jobs {jobs}: other messages"
+
+
+def test_listed_keys_are_not_looked_up_by_system_calls(scratch):
+    """20 reads of the filter for each of 1000 listed keys took ten times as long as the rest."""
+    bad = listing(scratch / "bad.pkbf", made()["ed25519"], made()["rsa"])
+    path = write(scratch / "file", f"{made()['ed25519'].line}\n{made()['rsa'].line}\n" * 500)
+    trace = scratch / "trace"
+    for words in ((), ("--all",), ("--jobs", "2")):
+        done = subprocess.run(["strace", "-f", "-e", "trace=pread64", "-o", trace, KEYVETO, "check", *words, "--filter",
+                               bad, path], capture_output=True, timeout=PATIENCE, check=False,
+                              env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+        equal((done.returncode, done.stdout.count(b": listed: ")), (1, 1000), f"{words}")
+        reads = trace.read_text(encoding="utf-8").count("pread64(")
+        assert reads < 50, f"{words}: {reads} reads"
 
 
 def test_any_number_of_jobs_gives_the_same_json(scratch):

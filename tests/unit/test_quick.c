@@ -8,8 +8,10 @@
 
 #include "testlib.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "keys/base64_vector.h"
 #include "keys/pem.h"
@@ -379,6 +381,101 @@ map_finds_the_same(void **state)
 	kv_pkbf_close(&f);
 }
 
+#define LENGTH_MAX 36
+
+/*
+ * A filter of random numbers, as far as it is small, in which half of the
+ * hashes are listed. A large one has holes.
+ */
+static const char *
+make_filter(uint8_t length, uint8_t hashes, const struct kv_pkbf_hash *h,
+    size_t n)
+{
+	const struct kv_pkbf_header header = { .hashes = hashes,
+		.length = length };
+	const size_t bits = (size_t)1 << (length < 16 ? length : 16);
+	uint8_t *start = test_alloc(KV_PKBF_HEADER_BYTES + bits / 8);
+	const char *path;
+	int fd;
+
+	fill(start + KV_PKBF_HEADER_BYTES, bits / 8);
+	kv_pkbf_header_encode(&header, start);
+	path = tmp_file("filter", start, KV_PKBF_HEADER_BYTES + bits / 8);
+	assert_int_equal(truncate(path, kv_pkbf_file_bytes(length)), 0);
+	assert_int_not_equal(fd = open(path, O_RDWR), -1);
+	for (size_t k = 0; k < n; k += 2) {
+		for (unsigned int i = 0; i < hashes; i++) {
+			uint64_t bit = kv_pkbf_position(&h[k], i, length);
+			off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
+			uint8_t byte;
+
+			assert_int_equal(pread(fd, &byte, 1, at), 1);
+			byte |= (uint8_t)(0x80U >> bit % 8);
+			assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		}
+	}
+	close(fd);
+	return path;
+}
+
+/* Returns how many are listed. */
+static size_t
+compare_one_by_one(const struct kv_filter *f, const struct kv_pkbf_hash *h,
+    size_t n)
+{
+	size_t hits = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		bool found = false, listed = false;
+		enum kv_err err = kv_pkbf_lookup(&f->pkbf, &h[k], &listed);
+
+		assert_err(pkbf_map_lookup_one(f, &h[k], &found), err);
+		assert_int_equal(found, listed);
+		hits += listed;
+	}
+	return hits;
+}
+
+/* Also while the file is too short, and once it is long again. */
+static void
+map_finds_one_as_the_file_does(void **state)
+{
+	static const uint8_t counts[] = { 1, 2, 20, 255 };
+	struct kv_pkbf_hash h[64];
+	bool found[64], listed;
+
+	(void)state;
+	for (uint8_t p = KV_PKBF_LENGTH_MIN; p <= LENGTH_MAX; p++) {
+		uint8_t k = p % 2 == 0 ? counts[p / 2 % COUNT(counts)] :
+					 (uint8_t)(1 + rng_below(255));
+		struct kv_filter f = { 0 };
+		struct pkbf_map map;
+		const char *path;
+
+		fill((uint8_t *)h, sizeof(h));
+		for (size_t i = 0; i < COUNT(h); i++)
+			h[i].h2 |= 1;
+		path = make_filter(p, k, h, COUNT(h));
+		assert_err(kv_pkbf_open_fd(open_read(path), &f.pkbf), KV_OK);
+		assert_true(pkbf_map_open(&map, &f.pkbf));
+		f.arg = &map;
+		assert_in_range(compare_one_by_one(&f, h, COUNT(h)),
+		    COUNT(h) / 2, COUNT(h));
+		pkbf_map_lookup(&map, h, COUNT(h), found);
+		for (size_t i = 0; i < COUNT(h); i++) {
+			assert_err(kv_pkbf_lookup(&f.pkbf, &h[i], &listed),
+			    KV_OK);
+			assert_int_equal(found[i], listed);
+		}
+		assert_int_equal(truncate(path, KV_PKBF_HEADER_BYTES), 0);
+		compare_one_by_one(&f, h, COUNT(h));
+		assert_int_equal(truncate(path, kv_pkbf_file_bytes(p)), 0);
+		assert_int_equal(compare_one_by_one(&f, h, COUNT(h)), 0);
+		pkbf_map_close(&map);
+		kv_pkbf_close(&f.pkbf);
+	}
+}
+
 static int
 compare_records(const void *a, const void *b)
 {
@@ -496,6 +593,7 @@ main(void)
 		TEST(curves_can_be_left_out),
 		TEST(base64_is_the_same),
 		TEST(map_finds_the_same),
+		TEST(map_finds_one_as_the_file_does),
 		TEST(index_finds_the_same),
 		TEST(index_of_a_damaged_list_lists_what_it_cannot_find),
 	};
