@@ -13,56 +13,69 @@
 #define DIGEST_CHARS 43
 
 static void
-hash_u32(SHA2_CTX *ctx, size_t v)
+put_u32(kv_put_fn put, void *arg, size_t v)
 {
 	uint8_t b[4] = { (uint8_t)(v >> 24), (uint8_t)(v >> 16),
 		(uint8_t)(v >> 8), (uint8_t)v };
 
-	SHA256Update(ctx, b, sizeof(b));
+	put(b, sizeof(b), arg);
 }
 
 static void
-hash_string(SHA2_CTX *ctx, const void *p, size_t len)
+put_string(kv_put_fn put, void *arg, const void *p, size_t len)
 {
-	hash_u32(ctx, len);
-	SHA256Update(ctx, p, len);
+	put_u32(put, arg, len);
+	put(p, len, arg);
 }
 
 /* On the wire a zero byte precedes an integer whose top bit is set. */
 static void
-hash_mpint(SHA2_CTX *ctx, struct kv_span n)
+put_mpint(kv_put_fn put, void *arg, struct kv_span n)
 {
 	static const uint8_t zero = 0;
 	bool pad = n.len > 0 && (n.p[0] & 0x80) != 0;
 
-	hash_u32(ctx, n.len + pad);
-	SHA256Update(ctx, &zero, pad);
-	SHA256Update(ctx, n.p, n.len);
+	put_u32(put, arg, n.len + pad);
+	put(&zero, pad, arg);
+	put(n.p, n.len, arg);
+}
+
+void
+kv_fingerprint_put(const struct kv_pubkey *key, kv_put_fn put, void *arg)
+{
+	const char *name = kv_keytype_name(key->type);
+	const char *curve = kv_keytype_curve(key->type);
+
+	put_string(put, arg, name, strlen(name));
+	if (curve != NULL)
+		put_string(put, arg, curve, strlen(curve));
+	if (key->type == KV_KEY_RSA || key->type == KV_KEY_DSA) {
+		for (size_t i = 0; i < (key->type == KV_KEY_RSA ? 2 : 4); i++)
+			put_mpint(put, arg, key->field[i]);
+	} else {
+		/* One string. The composite type's two fields are joined. */
+		put_u32(put, arg, key->field[0].len + key->field[1].len);
+		put(key->field[0].p, key->field[0].len, arg);
+		put(key->field[1].p, key->field[1].len, arg);
+	}
+	if (key->type == KV_KEY_SK_ED25519 || key->type == KV_KEY_SK_ECDSA_P256)
+		put_string(put, arg, key->application.p, key->application.len);
+}
+
+static void
+update(const void *p, size_t len, void *arg)
+{
+	SHA256Update(arg, p, len);
 }
 
 void
 kv_fingerprint_digest(const struct kv_pubkey *key,
     uint8_t digest[static KV_SHA256_BYTES])
 {
-	const char *name = kv_keytype_name(key->type);
-	const char *curve = kv_keytype_curve(key->type);
 	SHA2_CTX ctx;
 
 	SHA256Init(&ctx);
-	hash_string(&ctx, name, strlen(name));
-	if (curve != NULL)
-		hash_string(&ctx, curve, strlen(curve));
-	if (key->type == KV_KEY_RSA || key->type == KV_KEY_DSA) {
-		for (size_t i = 0; i < (key->type == KV_KEY_RSA ? 2 : 4); i++)
-			hash_mpint(&ctx, key->field[i]);
-	} else {
-		/* One string. The composite type's two fields are joined. */
-		hash_u32(&ctx, key->field[0].len + key->field[1].len);
-		SHA256Update(&ctx, key->field[0].p, key->field[0].len);
-		SHA256Update(&ctx, key->field[1].p, key->field[1].len);
-	}
-	if (key->type == KV_KEY_SK_ED25519 || key->type == KV_KEY_SK_ECDSA_P256)
-		hash_string(&ctx, key->application.p, key->application.len);
+	kv_fingerprint_put(key, update, &ctx);
 	SHA256Final(digest, &ctx);
 }
 

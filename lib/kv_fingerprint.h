@@ -19,6 +19,10 @@
 void kv_fingerprint_digest(const struct kv_pubkey *key,
     uint8_t digest[static KV_SHA256_BYTES]);
 
+/* Passes on the bytes that are hashed for that digest, in pieces. */
+typedef void (*kv_put_fn)(const void *p, size_t len, void *arg);
+void kv_fingerprint_put(const struct kv_pubkey *key, kv_put_fn put, void *arg);
+
 /* Computes the SHA-256 of any bytes: for a blob of an unknown type. */
 void kv_fingerprint_digest_blob(const uint8_t *blob, size_t len,
     uint8_t digest[static KV_SHA256_BYTES]);

@@ -414,7 +414,10 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 	decide(j, d, lookup_key(j, key, d));
 	if (d->verdict == KV_VERDICT_CLEAN)
 		return;
-	kv_fingerprint_digest(key, digest);
+	if (j->digest != NULL)
+		j->digest(key, digest);
+	else
+		kv_fingerprint_digest(key, digest);
 	kv_fingerprint_format(digest, d->fingerprint);
 	decide(j, d, apply_allowed(j, digest, now, d));
 }

@@ -72,6 +72,9 @@ struct kv_judge {
 	size_t n_filters;
 	struct kv_list *list;
 	size_t n_lists;
+	/* As lookup of a filter; NULL in a login: kv_fingerprint_digest. */
+	void (*digest)(const struct kv_pubkey *key,
+	    uint8_t digest[static KV_SHA256_BYTES]);
 };
 
 /*

@@ -81,6 +81,31 @@ hash_number(const uint8_t *p, size_t len, struct kv_blocklist_hash *h)
 		kv_blocklist_hash_number((struct kv_span){ p, len }, h);
 }
 
+struct digest {
+	SHA256_CTX ctx;
+	bool ok;
+};
+
+static void
+update_digest(const void *p, size_t len, void *arg)
+{
+	struct digest *d = arg;
+
+	d->ok &= SHA256_Update(&d->ctx, p, len) == 1;
+}
+
+/* As kv_fingerprint_digest, with OpenSSL. */
+static void
+digest_key(const struct kv_pubkey *key, uint8_t digest[static KV_SHA256_BYTES])
+{
+	struct digest d;
+
+	d.ok = SHA256_Init(&d.ctx) == 1;
+	kv_fingerprint_put(key, update_digest, &d);
+	if (!d.ok || SHA256_Final(digest, &d.ctx) != 1)
+		kv_fingerprint_digest(key, digest);
+}
+
 static uint32_t
 load_u32(const uint8_t *p)
 {
@@ -355,6 +380,7 @@ quick_open(struct quick *q, struct kv_judge *j)
 	q->list = NULL;
 	if (j->broken[0] != '\0' || j->n_filters + j->n_lists == 0)
 		return false;
+	j->digest = digest_key;
 	if (open_maps(q, j) && open_lists(q, j))
 		return true;
 	quick_close(q);
@@ -364,6 +390,7 @@ quick_open(struct quick *q, struct kv_judge *j)
 void
 quick_close(struct quick *q)
 {
+	q->judge->digest = NULL;
 	while (q->n_maps > 0) {
 		pkbf_map_close(&q->map[--q->n_maps]);
 		q->judge->filter[q->n_maps].lookup = NULL;
