@@ -66,6 +66,14 @@ def filter_file(folder, length, hashes=HASHES):
     return write_once(folder / f"half-{length}.pkbf", make)
 
 
+def empty_file(folder, length, hashes=HASHES):
+    """A filter of 2**length bits, of which none is set."""
+    def make(file):
+        file.write(b"pkbfv1" + struct.pack(">IQIBB", 0, 0, 0, hashes, length))
+        file.truncate(24 + (1 << (length - 3)))
+    return write_once(folder / f"empty-{length}.pkbf", make)
+
+
 def list_file(folder, count):
     """An exact list of about so many records: random hashes and ids, in order."""
     def make(file):
