@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kv_pread.h"
 #include "list/reader.h"
 
 /*
@@ -14,6 +15,13 @@
  */
 #define RECORDS_A_WORD 4
 #define WORDS_MAX ((uint64_t)1 << 24) /* 128 MiB */
+/*
+ * The records of so many words are a bucket. Of each, start has the number of
+ * its first record; one element more is the number of all. A longer bucket than
+ * BUCKET_MAX is left to kv_blocklist_lookup.
+ */
+#define WORDS_A_BUCKET 4
+#define BUCKET_MAX 256
 /*
  * Bits are made once there were so many look-ups in the file. Such a look-up
  * takes 3 us, and making the bits 25 ms for 4 million records. Few inputs have
@@ -33,6 +41,7 @@ void
 list_index_close(struct list_index *x)
 {
 	free(atomic_load(&x->bits));
+	free(x->start);
 	pthread_mutex_destroy(&x->lock);
 }
 
@@ -47,31 +56,51 @@ marks(const uint8_t *hash)
 	    (uint64_t)1 << (v >> 12 & 63) | (uint64_t)1 << (v >> 18 & 63);
 }
 
+/*
+ * Sets the bits of n records, of which first is the number of the first, and
+ * the starts of their buckets, up to *buckets.
+ */
+static void
+add_records(struct list_index *x, uint64_t *bits, list_record *record, size_t n,
+    uint64_t first, uint64_t *buckets)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t word = kv_blocklist_leading_bits(record[i]) >>
+		    x->shift;
+
+		bits[word] |= marks(record[i]);
+		while (*buckets <= word / WORDS_A_BUCKET)
+			x->start[(*buckets)++] = (uint32_t)(first + i);
+	}
+}
+
 /* Reads the list. NULL if it is not in order, or memory runs out. */
 static uint64_t *
 make_bits(struct list_index *x)
 {
 	struct list_reader *r = malloc(sizeof(*r));
 	list_record *run;
-	uint64_t words = 2, *made = NULL;
+	uint64_t words = WORDS_A_BUCKET, buckets = 0, *made = NULL;
 	size_t n;
 
-	for (x->shift = 63;
+	_Static_assert(KV_BLOCKLIST_RECORDS_MAX <= UINT32_MAX, "start");
+	for (x->shift = 62;
 	     words < WORDS_MAX && words * RECORDS_A_WORD < x->list->records;
 	     words *= 2)
 		x->shift--;
-	if (r != NULL && list_reader_adopt(r, "", x->list->fd))
+	x->start = malloc((words / WORDS_A_BUCKET + 1) * sizeof(*x->start));
+	if (r != NULL && x->start != NULL &&
+	    list_reader_adopt(r, "", x->list->fd))
 		made = calloc(words, sizeof(*made));
-	while (made != NULL && (run = list_reader_next_run(r, &n)) != NULL) {
-		for (size_t i = 0; i < n; i++)
-			made[kv_blocklist_leading_bits(run[i]) >> x->shift] |=
-			    marks(run[i]);
-	}
+	while (made != NULL && (run = list_reader_next_run(r, &n)) != NULL)
+		add_records(x, made, run, n, r->next - n, &buckets);
 	if (made != NULL &&
 	    (r->why[0] != '\0' || r->next != x->list->records)) {
 		free(made);
 		made = NULL;
 	}
+	while (made != NULL && buckets <= words / WORDS_A_BUCKET)
+		x->start[buckets++] = (uint32_t)x->list->records;
 	free(r);
 	return made;
 }
@@ -120,6 +149,29 @@ may_be_listed(const struct list_index *x, const struct kv_blocklist_hash *h)
 	return kv_blocklist_lookup(x->list, h, &listed, &id) != KV_OK || listed;
 }
 
+/* Reads the bucket of a hash. If the list became shorter, any may be listed. */
+static bool
+may_be_in_bucket(const struct list_index *x, const struct kv_blocklist_hash *h)
+{
+	const uint32_t *start = x->start +
+	    (kv_blocklist_leading_bits(h->byte) >> x->shift) / WORDS_A_BUCKET;
+	const size_t n = start[1] - start[0];
+	list_record record[BUCKET_MAX];
+
+	if (n > BUCKET_MAX)
+		return may_be_listed(x, h);
+	if (n > 0 &&
+	    kv_pread(x->list->fd, record, n * sizeof(list_record),
+		(off_t)start[0] * (off_t)sizeof(list_record),
+		KV_ERR_LIST_SIZE) != KV_OK)
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		if (list_same_hash(record[i], h->byte))
+			return true;
+	}
+	return false;
+}
+
 void
 list_index_lookup(struct list_index *x, const struct kv_blocklist_hash *h,
     size_t n, bool *listed)
@@ -129,7 +181,9 @@ list_index_lookup(struct list_index *x, const struct kv_blocklist_hash *h,
 	for (size_t i = 0; bits != NULL && i < n; i++)
 		__builtin_prefetch(word_of(x, bits, &h[i]));
 	for (size_t i = 0; i < n; i++) {
-		if (bits == NULL || has_marks(x, bits, &h[i]))
+		if (bits == NULL)
 			listed[i] |= may_be_listed(x, &h[i]);
+		else if (has_marks(x, bits, &h[i]))
+			listed[i] |= may_be_in_bucket(x, &h[i]);
 	}
 }

@@ -3,8 +3,9 @@
  * list/index: many look-ups in an exact list, which stays open.
  *
  * After the first few thousand keys, it reads the list once, and keeps a few
- * bits for each record. A key whose bits are not all set is not listed; any
- * other one is looked up in the file. So most keys cost one memory access.
+ * bits for each record. A key whose bits are not all set is not listed. Any
+ * other one is looked up in the file, with one short read. So most keys cost one
+ * memory access.
  * Threads may share it.
  */
 #ifndef CLI_LIST_INDEX_H
@@ -20,6 +21,7 @@ struct list_index {
 	pthread_mutex_t lock;	  /* held while the bits are made */
 	_Atomic uint64_t asked;	  /* look-ups so far */
 	_Atomic(uint64_t *) bits; /* NULL: not made */
+	uint32_t *start;	  /* made before bits: see index.c */
 	bool tried;		  /* to make them */
 	unsigned int shift;	  /* from 64 bits of a hash to its word */
 };

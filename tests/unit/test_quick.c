@@ -8,6 +8,7 @@
 
 #include "testlib.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -551,6 +552,84 @@ index_finds_the_same(void **state)
 	}
 }
 
+/*
+ * n random records. A quarter begin with the same bytes, and a quarter lie close
+ * to where a bucket may begin, on either side. Some hashes are there twice.
+ */
+static uint8_t *
+make_clusters(size_t n)
+{
+	uint8_t *records = test_alloc(n * KV_BLOCKLIST_RECORD_BYTES);
+
+	fill(records, n * KV_BLOCKLIST_RECORD_BYTES);
+	for (size_t i = 1; i < n; i++) {
+		uint8_t *p = records + i * KV_BLOCKLIST_RECORD_BYTES;
+		uint64_t edge = htobe64((rng_next() << 44) - rng_below(2));
+
+		if (i % 4 == 0)
+			memset(p, 0x5a, 7);
+		else if (i % 4 == 1)
+			memcpy(p, &edge, sizeof(edge));
+		if (i % 8 < 3)
+			memcpy(p, p - KV_BLOCKLIST_RECORD_BYTES,
+			    KV_BLOCKLIST_HASH_BYTES);
+	}
+	qsort(records, n, KV_BLOCKLIST_RECORD_BYTES, compare_records);
+	return records;
+}
+
+static void
+index_finds_the_same_in_clusters(void **state)
+{
+	static const size_t sizes[] = { 3, 300, 5000, 100000 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		uint8_t *records = make_clusters(sizes[i]);
+		struct kv_blocklist l;
+		struct list_index x;
+		int fd = open_read(tmp_file("list", records,
+		    sizes[i] * KV_BLOCKLIST_RECORD_BYTES));
+
+		assert_err(kv_blocklist_open_fd(fd, &l), KV_OK);
+		list_index_open(&x, &l);
+		compare_lookups(&x, &l, records, 100);
+		assert_non_null(atomic_load(&x.bits));
+		list_index_close(&x);
+		kv_blocklist_close(&l);
+	}
+}
+
+/* What was in the list stays listed: the file itself is asked then. */
+static void
+index_of_a_list_that_becomes_shorter_loses_no_key(void **state)
+{
+	const size_t n = 5000;
+	uint8_t *records = make_records(n);
+	const char *path = tmp_file("list", records,
+	    n * KV_BLOCKLIST_RECORD_BYTES);
+	struct kv_blocklist l;
+	struct list_index x;
+
+	(void)state;
+	assert_err(kv_blocklist_open_fd(open_read(path), &l), KV_OK);
+	list_index_open(&x, &l);
+	compare_lookups(&x, &l, records, 100);
+	assert_non_null(atomic_load(&x.bits));
+	assert_int_equal(truncate(path, 100 * KV_BLOCKLIST_RECORD_BYTES), 0);
+	for (size_t i = 0; i < n; i++) {
+		struct kv_blocklist_hash h;
+		bool found = false;
+
+		memcpy(h.byte, records + i * KV_BLOCKLIST_RECORD_BYTES,
+		    sizeof(h.byte));
+		list_index_lookup(&x, &h, 1, &found);
+		assert_true(found);
+	}
+	list_index_close(&x);
+	kv_blocklist_close(&l);
+}
+
 /* No key is clean by a list that is not in order, or became shorter. */
 static void
 index_of_a_damaged_list_lists_what_it_cannot_find(void **state)
@@ -595,6 +674,8 @@ main(void)
 		TEST(map_finds_the_same),
 		TEST(map_finds_one_as_the_file_does),
 		TEST(index_finds_the_same),
+		TEST(index_finds_the_same_in_clusters),
+		TEST(index_of_a_list_that_becomes_shorter_loses_no_key),
 		TEST(index_of_a_damaged_list_lists_what_it_cannot_find),
 	};
 
