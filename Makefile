@@ -258,12 +258,13 @@ bench: all $(BENCH) $(BUILD)/bench/dynamic
 		CPPFLAGS=-DKV_PORTABLE $(BUILD)/bench/portable/keyveto
 	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
 
-$(BUILD)/bench/%: bench/%.c $(BUILD)/cli/filter/pkbf_map.o \
-		$(BUILD)/libkeyveto.a bench/timing.h
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libtested.a $(BUILD)/libkeyveto.a \
+		bench/timing.h
 	$(call say,BENCH,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \
-		-o $@ $(filter-out %.h,$^) -lpam -lmd
+		-Wl,--as-needed -o $@ $(filter-out %.h,$^) $(CLI_LIBS) \
+		-lpthread -lm
 
 $(BUILD)/bench/static: bench/static.c
 	$(Q)$(CC) -O2 -static -o $@ $<

@@ -298,6 +298,7 @@ class Bench:
 
     def measure_list(self):
         self.measure_list_guard()
+        self.measure_list_lookups()
         self.measure_list_check()
         self.measure_list_add()
 
@@ -309,6 +310,16 @@ class Bench:
         for records, (time, _, more) in zip(self.records, others):
             self.report(f"guard, a filter and a list of {records * data.RECORD // 1_000_000} MB", f"{time:.1f} µs",
                         f"{none:.1f} µs (the filter)", f"≤ 20 µs more: {more:+.1f}")
+
+    def measure_list_lookups(self):
+        listed = data.list_file(self.data, self.records[0])
+        done = subprocess.run([self.tool("records"), listed, str(self.rounds(15))], check=True, stdout=subprocess.PIPE,
+                              text=True)
+        first, later, hit, read = map(float, done.stdout.split())
+        what = f"look-ups of a million in a list of {self.records[0] * data.RECORD // 1_000_000} MB"
+        self.add(f"{what}, in batches (one random read)", later, read, "≤ 1.2", "ns")
+        self.add("  with reading the list once", first, read, "report", "ns")
+        self.add("  of listed keys", hit, read, "report", "ns")
 
     def measure_list_check(self):
         listed = data.list_file(self.data, self.records[0])
