@@ -54,7 +54,7 @@ main(int argc, char **argv)
 	volatile unsigned int sum = 0;
 	struct list_index x;
 	struct kv_blocklist l;
-	uint8_t (*record)[KV_BLOCKLIST_RECORD_BYTES];
+	uint8_t(*record)[KV_BLOCKLIST_RECORD_BYTES];
 
 	if (rounds < 1 || h == NULL || place == NULL ||
 	    kv_blocklist_open_fd(open(argv[1], O_RDONLY), &l) != KV_OK ||
@@ -83,8 +83,7 @@ main(int argc, char **argv)
 		took[3][r] = 1e3 * (now() - begin) / COUNT;
 		sum = n;
 		for (size_t i = 0; i < COUNT; i++)
-			memcpy(h[i].byte, record[place[i]],
-			    sizeof(h[i].byte));
+			memcpy(h[i].byte, record[place[i]], sizeof(h[i].byte));
 		took[2][r] = look_up(&x, h);
 		list_index_close(&x);
 	}
