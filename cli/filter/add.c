@@ -3,31 +3,25 @@
 #include <inttypes.h>
 #include <limits.h>
 
+#include "filter/additions.h"
 #include "filter/filter.h"
-#include "filter/pkbf_writer.h"
 #include "keys/intake.h"
 #include "proof/reader.h"
 
 /* One run of add. */
 struct adding {
 	struct pkbf_writer writer;
+	struct additions additions;
 	struct intake in;
 	int once, ca, raw, proofs; /* the options */
-	uint64_t added, known;
+	uint64_t n;		   /* keys that were given */
 };
 
 static bool
 add_hash(struct adding *a, const struct kv_pkbf_hash *h)
 {
-	bool added;
-
-	if (!pkbf_writer_add(&a->writer, h, &added))
-		return false;
-	if (added)
-		a->added++;
-	else
-		a->known++;
-	return true;
+	a->n++;
+	return additions_put(&a->additions, h);
 }
 
 static bool
@@ -72,7 +66,7 @@ static bool
 add_inputs(struct adding *a, const char *path, char **inputs)
 {
 	struct kv_pkbf_header *h = &a->writer.header;
-	uint64_t now;
+	uint64_t now, added;
 
 	if (!pkbf_writer_open(&a->writer, path) ||
 	    !pkbf_writer_load(&a->writer) || !filter_now(&now))
@@ -94,12 +88,14 @@ add_inputs(struct adding *a, const char *path, char **inputs)
 		a->in.read = NULL;
 		a->in.read_all = proof_read_keys;
 	}
-	if (!intake_read(&a->in, inputs))
+	if (!additions_open(&a->additions, &a->writer) ||
+	    !intake_read(&a->in, inputs) ||
+	    !additions_apply(&a->additions, &added))
 		return false;
-	if (a->added == 0) {
+	if (added == 0) {
 		cli_error("%s: nothing added, %" PRIu64 " there already; left "
 			  "as it was",
-		    path, a->known);
+		    path, a->n);
 		return a->in.problems == 0;
 	}
 	/* One revision for a run, however much it added. */
@@ -109,7 +105,7 @@ add_inputs(struct adding *a, const char *path, char **inputs)
 		return false;
 	cli_error("%s: %" PRIu64 " added, %" PRIu64 " there already; now "
 		  "revision %" PRIu32 " with %" PRIu32 " %s",
-	    path, a->added, a->known, h->revision, h->entries,
+	    path, added, a->n - added, h->revision, h->entries,
 	    cli_plural(h->entries, "entry", "entries"));
 	return a->in.problems == 0;
 }
@@ -117,7 +113,7 @@ add_inputs(struct adding *a, const char *path, char **inputs)
 static int
 run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct adding a = { .added = 0 };
+	struct adding a = { .additions = { .spill = -1 } };
 	const struct option options[] = {
 		{ "no-compressed", no_argument, &a.once, true },
 		{ "ca", no_argument, &a.ca, true },
@@ -138,6 +134,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 		return cli_usage_error(cmd);
 	}
 	ok = add_inputs(&a, argv[optind], argv + optind + 1);
+	additions_close(&a.additions);
 	pkbf_writer_close(&a.writer);
 	return ok ? 0 : CLI_UNCHECKED;
 }

@@ -13,12 +13,6 @@
 struct pkbf_writer {
 	struct replace file;
 	struct kv_pkbf_header header; /* what pkbf_writer_commit writes */
-	/*
-	 * The mapped file: the new one once an entry is added, before that the
-	 * old one, or NULL.
-	 */
-	uint8_t *map;
-	size_t map_bytes;
 };
 
 /*
@@ -36,20 +30,11 @@ bool pkbf_writer_open(struct pkbf_writer *w, const char *path);
 bool pkbf_writer_may_replace(struct pkbf_writer *w, bool force,
     const char *why);
 
-/* Loads the old filter, for pkbf_writer_add. Fails if there is none. */
+/* Loads the header of the old filter. Fails if there is none. */
 bool pkbf_writer_load(struct pkbf_writer *w);
 
 /* Begins a new filter with this header and no bit set. */
 bool pkbf_writer_start(struct pkbf_writer *w, const struct kv_pkbf_header *h);
-
-/*
- * Call after pkbf_writer_load. Adds an SPKI by its hash, as the reference
- * implementation does. If its bits are all set already, *addedp is false and
- * nothing changes. Otherwise sets them and counts an entry. The first one that
- * is added copies the file.
- */
-bool pkbf_writer_add(struct pkbf_writer *w, const struct kv_pkbf_hash *h,
-    bool *addedp);
 
 /*
  * Call after pkbf_writer_start. Writes len bytes of bits, at byte offset at of

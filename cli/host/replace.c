@@ -288,16 +288,19 @@ replace_open_at(struct replace *r, const char *path, int dir, const char *name)
 	return lock_and_open(r);
 }
 
-bool
-replace_begin(struct replace *r)
+/*
+ * Makes an empty file in the directory: one without a name, or with the name
+ * new_name (*namedp).
+ */
+static bool
+make_file(const struct replace *r, mode_t mode, int *fdp, bool *namedp)
 {
-	mode_t mode = r->old != -1 ? 0600 : 0644;
-
+	*namedp = false;
 	/* Only through /proc can linkat name a file without a name. */
 	if (access("/proc/self/fd", X_OK) == 0) {
-		r->fd = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+		*fdp = openat(r->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
 		    mode);
-		if (r->fd != -1)
+		if (*fdp != -1)
 			return true;
 		if (errno != EOPNOTSUPP && errno != EINVAL && errno != EISDIR)
 			return report_failure(r,
@@ -305,11 +308,30 @@ replace_begin(struct replace *r)
 			    "it");
 	}
 	leftover.named = 1;
-	r->fd = openat(r->dir, r->new_name,
+	*fdp = openat(r->dir, r->new_name,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (r->fd == -1)
+	if (*fdp == -1)
 		return report_failure(r, "cannot make a file beside it");
-	r->named = true;
+	*namedp = true;
+	return true;
+}
+
+bool
+replace_begin(struct replace *r)
+{
+	return make_file(r, r->old != -1 ? 0600 : 0644, &r->fd, &r->named);
+}
+
+bool
+replace_make_scratch(struct replace *r, int *fdp)
+{
+	/* If it cannot be unlinked, replace_close tries again. */
+	if (!make_file(r, 0600, fdp, &r->named))
+		return false;
+	if (r->named && unlinkat(r->dir, r->new_name, 0) == -1)
+		return report_failure(r, "cannot make a file beside it");
+	r->named = false;
+	leftover.named = 0;
 	return true;
 }
 

@@ -82,6 +82,14 @@ bool replace_find(struct replace *r, const char *path);
 bool replace_begin(struct replace *r);
 
 /*
+ * Call before replace_begin. Makes a file without a name in the directory of
+ * the file, readable by its owner only, for what does not fit in memory. *fdp is
+ * the caller's to close. Where the file system has no O_TMPFILE, it has the name
+ * new_name for a moment.
+ */
+bool replace_make_scratch(struct replace *r, int *fdp);
+
+/*
  * Writes text into the new file, and copies the extended attributes of the old
  * one, such as access control lists, where the file system allows it.
  */
