@@ -6,13 +6,14 @@ import os
 import pty
 import random
 import struct
+import subprocess
 import time
 
 import pkbf
 import sshkey
-from filter_runs import (EPOCH, PUBLISHED, any_line, ed25519_blob, information, key_lines, make, names, parse,
-                         peak_memory, published, run, start)
-from program import check, equal
+from filter_runs import (EPOCH, PUBLISHED, any_line, ed25519_blob, environment, information, key_lines, make, names,
+                         parse, peak_memory, published, run, start, without_proc)
+from program import KEYVETO, PATIENCE, check, equal
 
 KNOWN_FILTERS = {
     (2, 4): "2940693fc9323eb32c667a815f509cbd8a1ea76db19a4c81360ccabfe7a23b9b",
@@ -218,10 +219,78 @@ def test_a_million_keys_in_bounded_memory(scratch):
             # The last 40 characters of the line are all of the key itself.
             out.write("".join(line[:-40] + rnd.randbytes(30).hex()[:40].upper() + "\n" for _ in range(1000)))
     make(scratch / "f", 3, 24)
-    # The mapped filter is 2 MiB of this.
+    # The filter is 2 MiB of this.
     peak = peak_memory("add", scratch / "f", keys)
     check(peak < 24 * 1024, f"{peak} KiB")
     check(information(scratch / "f")["entries"] > 990000, "keys are missing")
+
+
+def large_filter(path, rnd, k, p):
+    """A filter whose first half has random bits, and whose second half is a hole: as the oracle's."""
+    bits = bytearray(rnd.randbytes(2 ** p // 16) + bytes(2 ** p // 16))
+    oracle = pkbf.Filter(k, p, revision=4, time=5, entries=6, bits=bits)
+    with open(path, "wb") as file:
+        file.write(oracle.to_bytes()[:24 + 2 ** p // 16])
+        file.truncate(24 + 2 ** p // 8)
+    return oracle
+
+
+def many_lines(rnd, n):
+    """Lines of n different keys, then some of them again: in all, three batches (ADDITIONS_BATCH)."""
+    lines = key_lines(rnd, n)
+    return lines + lines[:n // 2] + key_lines(rnd, n) + lines[n // 2:]
+
+
+def test_a_filter_larger_than_the_window_as_the_oracle_adds_to_it(scratch):
+    """In bounded memory, with keys that are there already, also those of an earlier batch; WINDOW_BYTES is 64 MiB."""
+    rnd = random.Random(16)
+    f, keys = scratch / "f", scratch / "keys"
+    oracle, lines = large_filter(f, rnd, 3, 30), many_lines(rnd, 12000)
+    keys.write_text("".join(lines))
+    oracle.add_run(published(lines), EPOCH)
+    peak = peak_memory("add", f, keys)
+    check(f.read_bytes() == oracle.to_bytes(), f"differs from the oracle's: {information(f)}")
+    check(peak < 96 * 1024, f"{peak} KiB")
+    before = os.stat(f)
+    _, err = run("add", f, keys)
+    check(f"nothing added, {len(lines)} there already" in err, err)
+    after = os.stat(f)
+    equal((after.st_ino, after.st_ctime_ns), (before.st_ino, before.st_ctime_ns), "the file")
+    # One key more: the first of its bits may be in any of the windows.
+    for line in key_lines(rnd, 3):
+        keys.write_text("".join(lines) + line)
+        run("add", f, keys)
+        oracle.add_run(published([line]), EPOCH)
+    check(f.read_bytes() == oracle.to_bytes(), f"differs from the oracle's: {information(f)}")
+    equal(names(scratch), ["f", "keys"], "files")
+
+
+def test_many_keys_without_o_tmpfile(scratch):
+    """The file for the keys has a name for a moment."""
+    rnd = random.Random(17)
+    f, lines = make(scratch / "f", 2, 30), key_lines(rnd, 17000)
+    done = subprocess.run([*without_proc(), KEYVETO, "filter", "add", f], input="".join(lines).encode(),
+                          capture_output=True, env=environment(EPOCH), timeout=PATIENCE, check=False)
+    equal(done.returncode, 0, done.stderr)
+    check(b": 17000 added, 0 there already" in done.stderr, done.stderr)
+    equal(names(scratch), ["f"], "files")
+
+
+def test_a_sparse_filter_stays_sparse(scratch):
+    """8 GiB: each bit takes a page of the disk at most."""
+    rnd = random.Random(18)
+    f, lines, k, p = make(scratch / "f", 5, 36), key_lines(rnd, 200), 5, 36
+    run("add", f, stdin="".join(lines[:100]).encode())
+    run("add", f, stdin="".join(lines).encode())
+    bits = {bit for spki in published(lines) for bit in pkbf.positions(spki, k, p)}
+    with open(f, "rb") as file:
+        for bit in bits:
+            byte = os.pread(file.fileno(), 1, 24 + bit // 8)[0]
+            check(byte & 0x80 >> bit % 8, f"bit {bit} is not set")
+    about = information(f)
+    equal((about["set_bits"], about["entries"]), (len(bits), 200), "bits and entries")
+    # And some for the blocks that say where the data are.
+    check(f.stat().st_blocks * 512 < (len(bits) + 100) * 4096, f"{f.stat().st_blocks} blocks")
 
 
 def test_progress_is_shown_on_a_terminal_and_not_in_a_pipe(scratch):

@@ -149,6 +149,7 @@ def test_the_next_run_removes_what_a_killed_run_left(scratch):
 
 
 def test_a_signal_leaves_no_file_behind_with_and_without_o_tmpfile(scratch):
+    """While keys are read. tests/faults sends signals while the new file has a name."""
     line = key_lines(random.Random(23), 1)[0].encode()
     f = make(scratch / "f", 3, 10)
     before = f.read_bytes()
@@ -159,8 +160,8 @@ def test_a_signal_leaves_no_file_behind_with_and_without_o_tmpfile(scratch):
             process.stdin.write(line)
             process.stdin.flush()
             wait_until(lambda: has_open(process, f), "it has opened the filter")
-            if prefix:
-                wait_until(new_of(f).exists, "it writes")
+            # It reads its input after it has set its signal handlers.
+            wait_until_read(process.stdin)
             process.send_signal(number)
             process.wait(PATIENCE)
             process.stdin.close()
@@ -317,6 +318,8 @@ def test_a_full_disk_is_reported_and_leaves_the_old_filter(scratch):
     """No other file is left behind."""
     lines = key_lines(random.Random(25), 5000)
     (scratch / "keys").write_text("".join(lines))
+    # More than a batch, ADDITIONS_BATCH, which needs a file for the keys.
+    (scratch / "many").write_text("".join(key_lines(random.Random(28), 17000)))
     make(scratch / "half", 3, 20, scratch / "keys")       # 128 KiB, and no holes
     make(scratch / "other", 3, 20)
     make(scratch / "sparse", 3, 34)                   # 2 GiB of holes
@@ -335,9 +338,10 @@ def test_a_full_disk_is_reported_and_leaves_the_old_filter(scratch):
     }}
     run() {{
         cp --sparse=always half sparse "$disk"
-        # Copying, setting bits in a hole, merging, writing a new one.
+        # Copying, setting bits in a hole, keeping keys, merging, writing a new one.
         fails {program} filter add "$disk/half" more
         fails {program} filter add "$disk/sparse" keys
+        fails {program} filter add "$disk/sparse" many
         fails {program} filter merge "$disk/half" "$disk/half" other
         fails {program} filter merge "$disk/new" "$disk/half"
         [ "$(ls -A "$disk" | tr '\\n' ' ')" = 'half sparse ' ] || ls -lA "$disk"
