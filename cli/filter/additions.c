@@ -57,15 +57,21 @@ find_hits(const struct additions *a, size_t from, size_t end, struct hit *hit)
 {
 	const struct kv_pkbf_header *h = &a->writer->header;
 	const struct window *w = &a->window;
+	const uint64_t mask = ((uint64_t)1 << h->length) - 1;
 	size_t n = 0;
 
 	for (size_t key = from; key < end; key++) {
+		/* The positions of kv_pkbf_position, each by the one before. */
+		uint64_t sum = a->batch->hash[key].h1;
+		uint64_t step = a->batch->hash[key].h2;
+
 		for (unsigned int i = 0; i < h->hashes; i++) {
-			uint64_t bit = kv_pkbf_position(&a->batch->hash[key], i,
-			    h->length);
+			uint64_t bit = sum & mask;
 			uint64_t at = KV_PKBF_HEADER_BYTES + bit / 8 -
 			    (uint64_t)w->start;
 
+			sum += step;
+			step += i + 1;
 			/* Before the window starts, at is beyond it, too. */
 			if (at >= w->len)
 				continue;

@@ -16,7 +16,7 @@
  * windows exactly if it is new when keys are added one by one, as the reference
  * implementation does.
  *
- * The cost is one look at each bit of each key a window: some 20 ns a key with
+ * The cost is one look at each bit of each key a window: some 30 ns a key with
  * 20 bits, for each 64 MiB of the filter.
  */
 #ifndef CLI_FILTER_ADDITIONS_H
