@@ -180,7 +180,9 @@ sanitize:
 # The logins run the guard under valgrind. Two cases are left out: one compares the
 # environment, which valgrind changes, the other gives the guard less memory than
 # valgrind needs. So are the files where sshd, the module or the command do the work.
-VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full
+# The handler of SIGBUS returns to where a page was lost, and needs all registers.
+VALGRIND = valgrind -q --vgdb=no --error-exitcode=9 --leak-check=full \
+	--vex-iropt-register-updates=allregs-at-mem-access
 VALGRIND_LOGINS = not finds_signals_limits and not huge_file_is_streamed and \
 	not test_confirmed_keys and not test_list_of_a_million and \
 	not test_other_logins and not test_refused_session
