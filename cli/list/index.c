@@ -149,16 +149,29 @@ may_be_listed(const struct list_index *x, const struct kv_blocklist_hash *h)
 	return kv_blocklist_lookup(x->list, h, &listed, &id) != KV_OK || listed;
 }
 
-/* Reads the bucket of a hash. If the list became shorter, any may be listed. */
+/* The first bucket is 0; *lastp is the number of the last one. */
+static uint64_t
+bucket_of(const struct list_index *x, const uint8_t *hash, uint64_t *lastp)
+{
+	*lastp = (UINT64_MAX >> x->shift) / WORDS_A_BUCKET;
+	return (kv_blocklist_leading_bits(hash) >> x->shift) / WORDS_A_BUCKET;
+}
+
+/*
+ * Reads the bucket of a hash. If the list was changed since the bits were made,
+ * it may be short, or have other records there: kv_blocklist_lookup says whether
+ * it is still a list. In the first and the last bucket, a hole of the file would
+ * look like records.
+ */
 static bool
 may_be_in_bucket(const struct list_index *x, const struct kv_blocklist_hash *h)
 {
-	const uint32_t *start = x->start +
-	    (kv_blocklist_leading_bits(h->byte) >> x->shift) / WORDS_A_BUCKET;
+	uint64_t last, bucket = bucket_of(x, h->byte, &last);
+	const uint32_t *start = x->start + bucket;
 	const size_t n = start[1] - start[0];
 	list_record record[BUCKET_MAX];
 
-	if (n > BUCKET_MAX)
+	if (n > BUCKET_MAX || bucket == 0 || bucket == last)
 		return may_be_listed(x, h);
 	if (n > 0 &&
 	    kv_pread(x->list->fd, record, n * sizeof(list_record),
@@ -168,6 +181,8 @@ may_be_in_bucket(const struct list_index *x, const struct kv_blocklist_hash *h)
 	for (size_t i = 0; i < n; i++) {
 		if (list_same_hash(record[i], h->byte))
 			return true;
+		if (bucket_of(x, record[i], &last) != bucket)
+			return may_be_listed(x, h);
 	}
 	return false;
 }

@@ -630,6 +630,40 @@ index_of_a_list_that_becomes_shorter_loses_no_key(void **state)
 	kv_blocklist_close(&l);
 }
 
+/*
+ * A list that was emptied and became as long again has no key, and no order:
+ * the file itself is asked, and says so.
+ */
+static void
+index_of_a_list_that_became_a_hole_loses_no_key(void **state)
+{
+	const size_t n = 5000;
+	const off_t bytes = (off_t)n * KV_BLOCKLIST_RECORD_BYTES;
+	uint8_t *records = make_records(n);
+	const char *path = tmp_file("list", records, (size_t)bytes);
+	struct kv_blocklist l;
+	struct list_index x;
+
+	(void)state;
+	assert_err(kv_blocklist_open_fd(open_read(path), &l), KV_OK);
+	list_index_open(&x, &l);
+	compare_lookups(&x, &l, records, 100);
+	assert_non_null(atomic_load(&x.bits));
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(truncate(path, bytes), 0);
+	for (size_t i = 0; i < n; i++) {
+		struct kv_blocklist_hash h;
+		bool found = false;
+
+		memcpy(h.byte, records + i * KV_BLOCKLIST_RECORD_BYTES,
+		    sizeof(h.byte));
+		list_index_lookup(&x, &h, 1, &found);
+		assert_true(found);
+	}
+	list_index_close(&x);
+	kv_blocklist_close(&l);
+}
+
 /* No key is clean by a list that is not in order, or became shorter. */
 static void
 index_of_a_damaged_list_lists_what_it_cannot_find(void **state)
@@ -676,6 +710,7 @@ main(void)
 		TEST(index_finds_the_same),
 		TEST(index_finds_the_same_in_clusters),
 		TEST(index_of_a_list_that_becomes_shorter_loses_no_key),
+		TEST(index_of_a_list_that_became_a_hole_loses_no_key),
 		TEST(index_of_a_damaged_list_lists_what_it_cannot_find),
 	};
 
