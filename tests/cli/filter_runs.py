@@ -8,7 +8,7 @@ import sys
 
 import pkbf
 import sshkey
-from program import KEYVETO, PATIENCE, check, equal, mount_namespace
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, check, equal, mount_namespace
 
 EPOCH = 1555799917
 
@@ -66,6 +66,10 @@ def information(path):
 
 def names(folder):
     return sorted(os.listdir(folder))
+
+
+# AddressSanitizer has a shadow of the memory, and keeps what was freed.
+MEMORY_TIMES = 2 if ADDRESS_SANITIZER else 1
 
 
 def peak_memory(*words):
