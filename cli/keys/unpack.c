@@ -21,7 +21,8 @@
 #define UTF16_LETTERS 4
 /*
  * So many units in a row whose bytes are both ASCII are no UTF-16: a key is
- * longer, and no text of any language has them.
+ * longer. A unit that repeats the one before does not count: it may be a line
+ * that is drawn with U+2550.
  */
 #define UTF16_ASCII_MAX 24
 
@@ -32,8 +33,9 @@ struct unpack_layer {
 	uint64_t total; /* bytes given so far */
 	bool ended;	/* the form's own end was seen */
 	bool below_ended;
-	size_t ascii;	/* of UTF-16: units in a row whose bytes are ASCII */
-	size_t at, len; /* what is left in in */
+	size_t ascii;	 /* of UTF-16: units in a row whose bytes are ASCII */
+	uint8_t last[2]; /* of UTF-16: the unit before */
+	size_t at, len;	 /* what is left in in */
 	uint8_t in[IN_BYTES];
 };
 
@@ -319,7 +321,11 @@ next_unit(struct unpack_layer *l)
 	if (l->len - l->at < 2)
 		return -1;
 	l->at += 2;
-	l->ascii = is_text_byte(p[0]) && is_text_byte(p[1]) ? l->ascii + 1 : 0;
+	if (!is_text_byte(p[0]) || !is_text_byte(p[1]))
+		l->ascii = 0;
+	else if (memcmp(l->last, p, sizeof(l->last)) != 0)
+		l->ascii++;
+	memcpy(l->last, p, sizeof(l->last));
 	return l->form == UNPACK_UTF16LE ? p[1] << 8 | p[0] : p[0] << 8 | p[1];
 }
 

@@ -543,8 +543,8 @@ def test_utf_16_that_goes_on_in_ascii_and_cannot_be_read_again_is_a_problem(scra
                 equal(check(path.parent, status=2).problems, [f"{path}: {reason}"], name)
             result = check("-", status=2, stdin=data)
             equal([line.split(": ", 1)[1] for line in result.problems], [reason], "pipe")
-    # Both bytes of the first letter are ASCII.
-    text = (f"{ed.line}\n# " + "\u4e2d\u6587" * 99 + "\n").encode("utf-16")
+    # Both bytes of the first letter are ASCII, and of a double line.
+    text = ("# " + "\u4e2d\u6587" * 99 + "\n# \u2554" + "\u2550" * 76 + f"\u2557\n{ed.line}\n").encode("utf-16")
     equal(fingerprints(check("--all", "-", status=0, stdin=text)), [ed.fingerprint], "UTF-16")
 
 
