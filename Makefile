@@ -261,7 +261,7 @@ bench: all $(BENCH) $(BUILD)/bench/dynamic
 	@/usr/bin/python3 bench/run.py --build $(BUILD) $(BENCH_FLAGS)
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libtested.a $(BUILD)/libkeyveto.a \
-		bench/timing.h
+		$(wildcard bench/*.h)
 	$(call say,BENCH,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CPPFLAGS) -Icli -std=c11 $(WARNINGS) $(CFLAGS) \

@@ -12,20 +12,10 @@
 #include <stdlib.h>
 
 #include "filter/pkbf_map.h"
+#include "random.h"
 #include "timing.h"
 
 #define COUNT (1 << 20)
-
-static uint64_t state = 88172645463325252U;
-
-static uint64_t
-next(void)
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return state * 2685821657736338717U;
-}
 
 int
 main(int argc, char **argv)

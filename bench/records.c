@@ -16,20 +16,10 @@
 
 #include "keys/quick.h"
 #include "kv_pread.h"
+#include "random.h"
 #include "timing.h"
 
 #define COUNT 1000000
-
-static uint64_t state = 88172645463325252U;
-
-static uint64_t
-next(void)
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return state * 2685821657736338717U;
-}
 
 /* Nanoseconds of each of COUNT look-ups, as keyveto check does them. */
 static double
