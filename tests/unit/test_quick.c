@@ -600,6 +600,20 @@ index_finds_the_same_in_clusters(void **state)
 	}
 }
 
+static void
+assert_all_listed(struct list_index *x, const uint8_t *records, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct kv_blocklist_hash h;
+		bool found = false;
+
+		memcpy(h.byte, records + i * KV_BLOCKLIST_RECORD_BYTES,
+		    sizeof(h.byte));
+		list_index_lookup(x, &h, 1, &found);
+		assert_true(found);
+	}
+}
+
 /* What was in the list stays listed: the file itself is asked then. */
 static void
 index_of_a_list_that_becomes_shorter_loses_no_key(void **state)
@@ -617,15 +631,7 @@ index_of_a_list_that_becomes_shorter_loses_no_key(void **state)
 	compare_lookups(&x, &l, records, 100);
 	assert_non_null(atomic_load(&x.bits));
 	assert_int_equal(truncate(path, 100 * KV_BLOCKLIST_RECORD_BYTES), 0);
-	for (size_t i = 0; i < n; i++) {
-		struct kv_blocklist_hash h;
-		bool found = false;
-
-		memcpy(h.byte, records + i * KV_BLOCKLIST_RECORD_BYTES,
-		    sizeof(h.byte));
-		list_index_lookup(&x, &h, 1, &found);
-		assert_true(found);
-	}
+	assert_all_listed(&x, records, n);
 	list_index_close(&x);
 	kv_blocklist_close(&l);
 }
@@ -651,15 +657,7 @@ index_of_a_list_that_became_a_hole_loses_no_key(void **state)
 	assert_non_null(atomic_load(&x.bits));
 	assert_int_equal(truncate(path, 0), 0);
 	assert_int_equal(truncate(path, bytes), 0);
-	for (size_t i = 0; i < n; i++) {
-		struct kv_blocklist_hash h;
-		bool found = false;
-
-		memcpy(h.byte, records + i * KV_BLOCKLIST_RECORD_BYTES,
-		    sizeof(h.byte));
-		list_index_lookup(&x, &h, 1, &found);
-		assert_true(found);
-	}
+	assert_all_listed(&x, records, n);
 	list_index_close(&x);
 	kv_blocklist_close(&l);
 }
