@@ -5,6 +5,7 @@ import os
 import random
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -112,18 +113,30 @@ def test_what_cannot_be_answered_is_said_with_status_2(scratch, world):
         contains(why(*words, blocklist=world, status=2)[1], part)
 
 
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
 def test_a_fingerprint_alone_is_looked_for_among_the_keys_of_this_machine(scratch, world):
-    """sshd's answer is not needed: the files of keyveto.conf are read, too."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-    key = made()["rsa"]
-    path = write(scratch / "keys", f"{key.line}\n")
-    config = write(scratch / "conf", f"AuthorizedKeysFile {path}\n")
-    out, _ = why("--config", config, key.fingerprint, blocklist=world)
-    contains(out, f"{path}:1: ssh-rsa 2048 {key.fingerprint}\n", "2048/i386/1.key")
-    equal(out.count("SHA256:"), 1, out)
-    # All accounts share the file.
-    lacks(out, "also in")
+    """sshd's answer says in which files. Without an answer it is keyveto.conf."""
+    key, other = made()["rsa"], made()["ed25519"]
+    path, guarded = write(scratch / "keys", f"{key.line}\n"), write(scratch / "guarded", f"{other.line}\n")
+    config = write(scratch / "conf", f"AuthorizedKeysFile {guarded}\n")
+    sshd_config = Path("/etc/ssh/sshd_config")
+    stock = sshd_config.read_bytes()
+    try:
+        write(sshd_config, f"AuthorizedKeysFile {path}\n")
+        out, _ = why("--config", config, key.fingerprint, blocklist=world)
+        contains(out, f"{path}:1: ssh-rsa 2048 {key.fingerprint}\n", "2048/i386/1.key")
+        equal(out.count("SHA256:"), 1, out)
+        # All accounts share the file.
+        lacks(out, "also in")
+        missed = why("--config", config, other.fingerprint, blocklist=world, status=2)
+        contains(missed[1], "no key with this fingerprint was found;")
+        write(sshd_config, "no such keyword\n")
+        out, messages = why("--config", config, other.fingerprint, blocklist=world)
+        contains(out, f"{guarded}:1: ssh-ed25519 256 {other.fingerprint}\n")
+        contains(messages, "the accounts' files are taken from keyveto.conf until 'sshd -T' works")
+    finally:
+        sshd_config.write_bytes(stock)
 
 
 def test_all_places_of_a_key_are_told(scratch, world):
