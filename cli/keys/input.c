@@ -71,6 +71,7 @@ struct joined {
 /* The state of reading one text. */
 struct reader {
 	const struct input_sink *sink;
+	struct input_room *room;
 	const char *path;
 	uint64_t line;	/* number of the line being read */
 	uint64_t given; /* how many keys and problems were found */
@@ -81,18 +82,18 @@ struct reader {
 	struct empty_line *empty;
 	size_t n_empty;
 	struct joined joined;
-	/* The PEM block being collected; NULL if there is none. */
+	/* The PEM block being collected, in room; NULL if there is none. */
 	uint8_t *pem;
 	size_t pem_len;
 	uint64_t pem_line;
-	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys */
+	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys; of room */
 	struct unpack unpack;
 	uint64_t size;		/* of a regular file, at first */
 	uint64_t total;		/* bytes read */
 	uint64_t keyless, seen; /* bytes since given was seen */
 	uint64_t keyless_lines; /* the same; blank lines do not count */
 	const char *why;	/* of an error in reading; NULL: errno */
-	uint8_t *buf;		/* BUFFER_BYTES, of which len are unread */
+	uint8_t *buf;		/* BUFFER_BYTES, len are unread; of room */
 	size_t len;
 	int fd;
 	enum kind kind;
@@ -203,13 +204,30 @@ give_pem_key(struct reader *r, uint64_t line, const struct pem_key *key)
 	r->sink->key(&k, r->sink->arg);
 }
 
+/* What *p points to, which is allocated if it is NULL. NULL with errno. */
+static uint8_t *
+get_room(uint8_t **p, size_t bytes)
+{
+	if (*p == NULL)
+		*p = malloc(bytes);
+	return *p;
+}
+
+void
+input_room_free(struct input_room *room)
+{
+	free(room->buf);
+	free(room->blob);
+	free(room->pem);
+	*room = (struct input_room){ 0 };
+}
+
 /* Erases the block: it may be a private key. */
 static void
 drop_pem(struct reader *r)
 {
 	if (r->pem != NULL)
 		explicit_bzero(r->pem, r->pem_len);
-	free(r->pem);
 	r->pem = NULL;
 }
 
@@ -280,7 +298,8 @@ collect_pem(struct reader *r, struct kv_span text)
 	if (r->pem != NULL && pem_is_begin(text))
 		end_pem(r);
 	if (r->pem == NULL) {
-		if ((r->pem = malloc(PEM_MAX_BYTES)) == NULL) {
+		r->pem = get_room(&r->room->pem, PEM_MAX_BYTES);
+		if (r->pem == NULL) {
 			give_problem(r, r->line, strerror(errno));
 			return;
 		}
@@ -840,22 +859,33 @@ read_lines(struct reader *r, struct kv_span text)
 	}
 }
 
+/* Reads with room of its own, if the sink has none. */
+static struct input_room *
+choose_room(const struct input_sink *sink, struct input_room *own)
+{
+	return sink->room != NULL ? sink->room : own;
+}
+
 void
 input_read_block(const struct input_block *block, const struct input_sink *sink)
 {
-	static _Thread_local uint8_t blob[KV_BLOB_MAX_BYTES];
+	struct input_room own = { 0 };
 	struct reader r = {
 		.sink = sink,
+		.room = choose_room(sink, &own),
 		.path = block->path,
 		.walked = block->walked,
 		.plain = sink->plain,
 		.kind = KIND_LINES,
 		.line = block->first_line - 1,
-		.blob = blob,
 	};
 
-	read_lines(&r, block->text);
+	if ((r.blob = get_room(&r.room->blob, KV_BLOB_MAX_BYTES)) == NULL)
+		give_problem(&r, 0, strerror(errno));
+	else
+		read_lines(&r, block->text);
 	drop_pem(&r);
+	input_room_free(&own);
 }
 
 /*
@@ -906,6 +936,16 @@ is_read_whole(const struct reader *r)
 }
 
 /*
+ * Whether the end of a regular file was read, by the n bytes of the last read:
+ * fewer than were asked for, up to its size. It saves the read that gives 0.
+ */
+static bool
+is_last(const struct reader *r, size_t n, size_t cap)
+{
+	return r->regular && r->unpack.n == 0 && n < cap && r->total == r->size;
+}
+
+/*
  * Reads into r->buf, behind the text that is there; sets r->eof at the end.
  * Stops when it has enough, or when a pipe has nothing more for now, so
  * that a slow writer's keys are judged as they come. DER and key stores are read
@@ -920,8 +960,9 @@ fill_buffer(struct reader *r)
 
 	while (r->len < BUFFER_BYTES && !r->eof) {
 		struct pollfd p = { .fd = r->fd, .events = POLLIN };
-		bool ready = poll(&p, 1, 0) == 1;
-		size_t room = BUFFER_BYTES - r->len;
+		/* A file with a size can always be read. */
+		bool ready = (r->regular && r->size > 0) || poll(&p, 1, 0) == 1;
+		size_t cap = BUFFER_BYTES - r->len;
 		ssize_t n;
 
 		if (got && (!ready || r->len >= enough) && !is_read_whole(r))
@@ -931,8 +972,9 @@ fill_buffer(struct reader *r)
 			sink->progress(0, sink->arg);
 		if (!ready && r->fifo)
 			(void)poll(&p, 1, INPUT_FIFO_WAIT_MS);
-		n = read_some(r, r->buf + r->len,
-		    room < READ_BYTES ? room : READ_BYTES);
+		if (cap > READ_BYTES)
+			cap = READ_BYTES;
+		n = read_some(r, r->buf + r->len, cap);
 		/* Somebody has the FIFO open for writing. */
 		if (n == -1 &&
 		    (errno == EINTR || (errno == EAGAIN && r->fifo)) &&
@@ -947,7 +989,7 @@ fill_buffer(struct reader *r)
 		    is_endless(r, n > 0 ? (size_t)n : 0))
 			return false;
 		got = true;
-		r->eof = n == 0;
+		r->eof = n == 0 || is_last(r, (size_t)n, cap);
 		if (n > 0 && sink->progress != NULL)
 			sink->progress((uint64_t)n, sink->arg);
 		r->len += (size_t)n;
@@ -989,6 +1031,7 @@ share_lines(struct reader *r, size_t use)
 	if ((next = malloc(BUFFER_BYTES)) == NULL)
 		return false;
 	memcpy(next, r->buf + len, r->len - len);
+	r->room->buf = next;
 	block.text.len = len;
 	r->sink->block(&block, r->sink->arg);
 	r->line += lines;
@@ -1231,6 +1274,7 @@ read_again_raw(const struct reader *r)
 	struct input_sink sink = *r->sink;
 	struct reader again = {
 		.sink = &sink,
+		.room = r->room,
 		.path = r->path,
 		.walked = true,
 		.plain = form == UNPACK_GZIP || form == UNPACK_XZ,
@@ -1249,27 +1293,30 @@ read_again_raw(const struct reader *r)
 		read_all(&again);
 }
 
+/* st is what fstat said of fd, or NULL. */
 static void
-read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
+read_fd(int fd, const char *path, const struct stat *st, bool walked,
+    const struct input_sink *sink)
 {
+	struct input_room own = { 0 };
 	struct reader r = {
 		.sink = sink,
+		.room = choose_room(sink, &own),
 		.path = path,
 		.walked = walked,
 		.plain = sink->plain,
 		.kind = sink->plain ? KIND_LINES : KIND_UNKNOWN,
 		.fd = fd,
-		.blob = malloc(KV_BLOB_MAX_BYTES),
-		.buf = malloc(BUFFER_BYTES),
 	};
-	struct stat st;
 
-	if (fstat(fd, &st) == 0) {
-		r.regular = S_ISREG(st.st_mode);
-		r.size = (uint64_t)st.st_size;
-		r.fifo = S_ISFIFO(st.st_mode) &&
+	if (st != NULL) {
+		r.regular = S_ISREG(st->st_mode);
+		r.size = (uint64_t)st->st_size;
+		r.fifo = S_ISFIFO(st->st_mode) &&
 		    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 	}
+	r.buf = get_room(&r.room->buf, BUFFER_BYTES);
+	r.blob = get_room(&r.room->blob, KV_BLOB_MAX_BYTES);
 	if (r.buf == NULL || r.blob == NULL) {
 		give_problem(&r, 0, strerror(errno));
 	} else {
@@ -1280,14 +1327,36 @@ read_fd(int fd, const char *path, bool walked, const struct input_sink *sink)
 			read_again_raw(&r);
 	}
 	unpack_free(&r.unpack);
-	free(r.blob);
-	free(r.buf);
+	input_room_free(&own);
+}
+
+static void
+read_named(int fd, const char *path, bool walked, const struct input_sink *sink)
+{
+	struct stat st;
+
+	read_fd(fd, path, fstat(fd, &st) == 0 ? &st : NULL, walked, sink);
 }
 
 void
 input_read_fd(int fd, const char *path, const struct input_sink *sink)
 {
-	read_fd(fd, path, false, sink);
+	read_named(fd, path, false, sink);
+}
+
+void
+input_read_found(const struct walk_file *file, const struct input_sink *sink)
+{
+	struct input_problem p = { .path = file->path };
+	struct stat st;
+	int fd = walk_open(file, &st, &p.reason);
+
+	if (fd != -1) {
+		read_fd(fd, file->path, &st, true, sink);
+		close(fd);
+	} else if (p.reason != NULL) {
+		sink->problem(&p, sink->arg);
+	}
 }
 
 static void
@@ -1300,11 +1369,23 @@ give_walk_problem(const char *path, const char *reason, void *arg)
 }
 
 static void
-pass_walked(int fd, const char *path, void *arg)
+pass_walked(const struct walk_file *file, void *arg)
 {
 	const struct input_walk *w = arg;
+	const char *why;
+	struct stat st;
+	int fd;
 
-	w->file(fd, path, true, w->arg);
+	if (w->found != NULL) {
+		w->found(file, w->arg);
+		return;
+	}
+	if ((fd = walk_open(file, &st, &why)) != -1) {
+		w->file(fd, file->path, true, w->arg);
+		close(fd);
+	} else if (why != NULL) {
+		give_walk_problem(file->path, why, arg);
+	}
 }
 
 /* Whether reading a device ends: a terminal's does, and that of /dev/null. */
@@ -1389,7 +1470,18 @@ input_walk(const char *path, const struct input_walk *w)
 static void
 read_found(int fd, const char *path, bool walked, void *arg)
 {
-	read_fd(fd, path, walked, arg);
+	read_named(fd, path, walked, arg);
+}
+
+static void
+read_walked(const struct walk_file *file, void *arg)
+{
+	const struct input_sink *sink = arg;
+
+	if (sink->found != NULL)
+		sink->found(file, sink->arg);
+	else
+		input_read_found(file, sink);
 }
 
 static void
@@ -1403,13 +1495,18 @@ pass_problem(const struct input_problem *problem, void *arg)
 void
 input_read(const char *path, const struct input_sink *sink)
 {
+	struct input_room own = { 0 };
+	struct input_sink roomy = *sink;
 	const struct input_walk w = {
 		.file = read_found,
+		.found = read_walked,
 		.problem = pass_problem,
-		.arg = (void *)sink,
+		.arg = &roomy,
 	};
 
+	roomy.room = choose_room(sink, &own);
 	input_walk(path, &w);
+	input_room_free(&own);
 }
 
 void

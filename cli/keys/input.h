@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "keys/quick.h"
+#include "keys/walk.h"
 #include "kv_line.h"
 #include "kv_verdict.h"
 
@@ -53,6 +54,16 @@ struct input_block {
 	bool walked; /* found in a directory */
 };
 
+/*
+ * A reader's memory, which is kept from one file to the next. One thread uses
+ * it at a time. It starts as zeros; input_room_free frees what it holds.
+ */
+struct input_room {
+	uint8_t *buf, *blob, *pem;
+};
+
+void input_room_free(struct input_room *room);
+
 struct input_sink {
 	void (*key)(const struct input_key *key, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
@@ -72,12 +83,19 @@ struct input_sink {
 	 */
 	void (*block)(const struct input_block *block, void *arg);
 	/*
+	 * Is given each file of a directory, before it is opened. It must have
+	 * it read with input_read_found later, on any thread. May be NULL.
+	 */
+	void (*found)(const struct walk_file *file, void *arg);
+	/*
 	 * Handles the next lines that are one plain key each (keys/quick.h).
 	 * Lines that it sets to done are not read again. May be NULL.
 	 */
 	size_t (*quick)(struct kv_span text,
 	    struct quick_line line[static QUICK_LINES], void *arg);
 	void *arg;
+	/* Of the caller; NULL: each call gets memory of its own. */
+	struct input_room *room;
 	/*
 	 * Only what sshd and ssh read of a file counts: keys on lines, and PEM.
 	 * Nothing is unpacked, and no key inside another text is given.
@@ -105,9 +123,15 @@ struct input_walk {
 	 * found in a directory.
 	 */
 	void (*file)(int fd, const char *path, bool walked, void *arg);
+	/* If not NULL, it gets the files of directories instead. */
+	void (*found)(const struct walk_file *file, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
 	void *arg;
 };
+
+/* Reads a file that was found in a directory. */
+void input_read_found(const struct walk_file *file,
+    const struct input_sink *sink);
 
 /* Passes on the files that input_read would read, in the same order. */
 void input_walk(const char *path, const struct input_walk *w);
