@@ -4,6 +4,7 @@
 import base64
 import math
 import random
+import shutil
 import struct
 import time
 
@@ -134,3 +135,22 @@ def ed25519_file(folder, count):
             text = base64.b64encode(data)
             file.write(b"".join(fixed + text[at:at + 44] + b"\n" for at in range(0, len(text), 44)))
     return write_once(folder / f"ed25519-{count}.keys", make)
+
+
+def homes(folder, count):
+    """A tree of so many homes, with five small files in each .ssh."""
+    tree = folder / f"homes-{count}"
+    if not tree.exists():
+        rng = random.Random(f"{SEED} homes {count}")
+        part = tree.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        for number in range(count):
+            home = part / f"user{number:06}/.ssh"
+            home.mkdir(parents=True)
+            (home / "authorized_keys").write_bytes(b"".join(lines(rng, rng.randint(1, 5))))
+            (home / "known_hosts").write_bytes(b"".join(b"host " + line for line in lines(rng, rng.randint(1, 5))))
+            (home / "config").write_bytes(b"Host *\n  ForwardAgent no\n")
+            (home / "id_ed25519.pub").write_bytes(b"".join(lines(rng, 1, (("ed25519", 1),))))
+            (home / "id_rsa.pub").write_bytes(b"".join(lines(rng, 1, (("rsa2048", 1),))))
+        part.rename(tree)
+    return tree

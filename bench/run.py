@@ -249,6 +249,16 @@ class Bench:
                     f"{clean / count:.2f} µs (none listed)", "≤ 2 µs")
         full.unlink()
 
+    def measure_tree(self):
+        homes = 2000 if self.quick else 20_000
+        tree = data.homes(self.data, homes)
+        words = ["check", "--filter", data.filter_file(self.data, self.lengths[0]), tree]
+        (ours, _), (two, _), (grep, _) = self.pairs(
+            self.rounds(9), [self.keyveto, *words], [self.keyveto, *words, "--jobs", "2"],
+            ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
+        self.add(f"check, {5 * homes:,} small files, one thread (grep -rc)", ours / 1000, grep / 1000, "≤ 1.3", "ms")
+        self.add("the same, --jobs 2 (one thread)", two / 1000, ours / 1000, "≤ 0.56", "ms")
+
     def measure_lookups(self):
         path = data.filter_file(self.data, self.lengths[1])
         done = subprocess.run([self.tool("lookups"), path, str(self.rounds(15))], check=True, stdout=subprocess.PIPE,
@@ -495,7 +505,8 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "dense", "lookups", "add", "list", "delta", "python", "logins", "growth"):
+        for part in ("guard", "pam", "check", "dense", "tree", "lookups", "add", "list", "delta", "python", "logins",
+                     "growth"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)
