@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/become.h"
 #include "host/child.h"
+#include "host/groups.h"
 #include "host/io.h"
 #include "host/root_file.h"
 #include "kv_lines.h"
@@ -37,7 +37,9 @@ enum tag {
 /* The process that reads one account's files. */
 struct reader {
 	const struct account *account;
+	size_t place; /* of the account in the list */
 	const struct audit_policy *policy;
+	const struct groups *groups;
 	const char *root;
 	struct child child;
 	int error; /* errno, if there is no child */
@@ -201,7 +203,7 @@ read_account(struct record_out *out, void *arg)
 		send_problem(r, r->root, 0, "cannot become the root directory");
 		return;
 	}
-	if (geteuid() == 0 && !become_account(a->name, a->uid, a->gid)) {
+	if (geteuid() == 0 && !groups_become(r->groups, r->place, a)) {
 		send_problem(r, a->name, 0, "cannot become this account");
 		return;
 	}
@@ -361,9 +363,11 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 	    processors < 2			      ? 3 :
 							(size_t)processors + 1;
 	struct reader reader[READERS_MAX];
+	struct groups groups;
 	size_t started = 0;
 	bool ok = true;
 
+	groups_read(&groups, a->root, a->accounts, false);
 	for (size_t i = 0; ok && i < n; i++) {
 		const struct report before = *r;
 
@@ -372,7 +376,9 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 
 			*next = (struct reader){
 				.account = &a->accounts->v[started],
+				.place = started,
 				.policy = a->policy_of[started],
+				.groups = &groups,
 				.root = a->root,
 			};
 			if (!child_start(&next->child, read_account, next))
@@ -383,6 +389,7 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		r->account = NULL;
 		ok = done(&a->accounts->v[i], &before, r, arg);
 	}
+	groups_free(&groups);
 	return ok;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Sets this process's groups, gid and uid to the account's, then asks the
@@ -15,5 +16,8 @@
  * child_die_with_parent.
  */
 bool become_account(const char *name, uid_t uid, gid_t gid);
+
+/* The same with these groups, of which gid should be one. */
+bool become_with_groups(const gid_t *group, size_t n, uid_t uid, gid_t gid);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd_config/match.h"
 
-#include <grp.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "host/groups.h"
 
 #define BLANKS " \t\r\n"
 
@@ -151,12 +152,13 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
  * accounts or neither. NULL without memory.
  */
 static char *
-make_signature(const struct sshd_match *m, const struct account *a)
+make_signature(const struct sshd_match *m, const struct groups *groups,
+    const struct accounts *accounts, size_t account)
 {
+	const struct account *a = &accounts->v[account];
 	char *signature = NULL;
-	gid_t *gid = NULL, *grown;
-	int n = m->group.n > 0 ? 16 : 0, cap = 0;
-	size_t len;
+	gid_t *gid = NULL;
+	size_t len, n = 0;
 	FILE *out = open_memstream(&signature, &len);
 	bool ok = out != NULL;
 
@@ -164,20 +166,15 @@ make_signature(const struct sshd_match *m, const struct account *a)
 		return NULL;
 	print_matches(out, a->name, &m->user);
 	putc('/', out);
-	while (ok && n > cap) {
-		cap = n;
-		grown = realloc(gid, (size_t)cap * sizeof(*gid));
-		ok = grown != NULL;
-		if (ok)
-			gid = grown;
-		if (ok && getgrouplist(a->name, a->gid, gid, &n) != -1)
-			break;
+	if (m->group.n > 0) {
+		gid = groups_of(groups, account, a, &n);
+		ok = gid != NULL;
 	}
-	for (int i = 0; ok && i < n && i < cap; i++) {
-		const struct group *gr = getgrgid(gid[i]);
+	for (size_t i = 0; ok && i < n; i++) {
+		const char *name = groups_name(groups, gid[i]);
 
-		if (gr != NULL)
-			print_matches(out, gr->gr_name, &m->group);
+		if (name != NULL)
+			print_matches(out, name, &m->group);
 	}
 	free(gid);
 	if (fclose(out) == 0 && ok)
@@ -193,14 +190,17 @@ sshd_match_alike(const struct accounts *accounts,
 	size_t *like = calloc(accounts->n + 1, sizeof(*like));
 	char **signature = calloc(accounts->n + 1, sizeof(*signature));
 	struct hsearch_data seen = { 0 };
+	struct groups groups = { 0 };
 	bool ok = like != NULL && signature != NULL && !match->unknown &&
 	    hcreate_r(2 * accounts->n + 1, &seen) != 0;
 
+	if (ok && match->group.n > 0)
+		groups_read(&groups, "", accounts, true);
 	for (size_t i = 0; ok && i < accounts->n; i++) {
 		ENTRY mine = { .data = &accounts->v[i] }, *first;
 
-		mine.key = signature[i] = make_signature(match,
-		    &accounts->v[i]);
+		mine.key = signature[i] = make_signature(match, &groups,
+		    accounts, i);
 		ok = mine.key != NULL &&
 		    hsearch_r(mine, ENTER, &first, &seen) != 0;
 		if (ok)
@@ -210,6 +210,7 @@ sshd_match_alike(const struct accounts *accounts,
 	for (size_t i = 0; !ok && like != NULL && i < accounts->n; i++)
 		like[i] = i;
 	hdestroy_r(&seen);
+	groups_free(&groups);
 	for (size_t i = 0; signature != NULL && i < accounts->n; i++)
 		free(signature[i]);
 	free(signature);

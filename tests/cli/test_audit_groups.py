@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: ISC
+"""keyveto audit reads /etc/group once, and still becomes each account with the very groups that libc tells."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from audit_machine import places
+from program import KEYVETO, SSHD, equal
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+NSSWITCH = Path("/etc/nsswitch.conf")
+GROUP = Path("/etc/group")
+NAMES = ("ann", "bob", "cy", "dee", "eve", "fay")
+# What a person, a broken script or NIS may have left in the file.
+ODD_GROUPS = """\
+# a comment
+   # another one: ann
+
+twice:x:41000:ann,bob,ann,ann
+twice:x:41001:cy
+sameid:x:41001:dee,cy
+  indented:x:41002:ann
+blanks:x:41003:ann , bob, cy,dee 
+empty:x:41004:
+commas:x:41005:,,bob,,dee,
+nomembers:x:41006
+nogid:x::bob
+wordgid:x:abc:bob
+minusgid:x:-1:bob
+:x:41007:eve
+colons:x:41008:bob:cy
+junk
++:::
++nis::41009:fay
+-nis:x:41010:fay
++nisnogid:::fay
+high:x:4294967294:ann
+shared:x:{bob}:ann,bob
+passwordless::41011:cy
+absent:x:41012:nobody-of-that-name,eve
+long:x:41013:{long},eve
+many:x:41014:ann,bob,cy,dee,eve,fay
+last:x:41015:dee"""
+
+
+@contextlib.contextmanager
+def group_line(*lines):
+    """These lines instead of those of group and initgroups in /etc/nsswitch.conf."""
+    kept = NSSWITCH.read_text(encoding="utf-8")
+    others = [line for line in kept.splitlines() if not re.match(r"\s*(init)?groups?\b", line)]
+    NSSWITCH.write_text("\n".join([*others, *lines, ""]), encoding="utf-8")
+    try:
+        yield
+    finally:
+        NSSWITCH.write_text(kept, encoding="utf-8")
+
+
+def libc_groups(name, gid):
+    """The groups by getgrouplist, in a new process: nsswitch.conf is read once for each."""
+    said = subprocess.run([sys.executable, "-c", "import os, sys; print(*os.getgrouplist(sys.argv[1], int(sys.argv[2])))",
+                           name, str(gid)], check=True, capture_output=True, text=True).stdout
+    return {int(word) for word in said.split()}
+
+
+def traced(world, calls):
+    """The system calls of an audit's processes, by strace: a list of lines for each process."""
+    folder = world.folder / "trace"
+    folder.mkdir()
+    subprocess.run(["strace", "-ff", "-qq", "-v", "-s", "10000", "-e", f"trace={calls}", "-o", folder / "of", KEYVETO,
+                    "audit", "--filter", world.filter], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}, check=False)
+    lines = [path.read_text(encoding="utf-8", errors="replace").splitlines() for path in folder.iterdir()]
+    shutil.rmtree(folder)
+    return lines
+
+
+def audited_groups(world):
+    """The groups with which the audit became each account, by uid."""
+    found = {}
+    for calls in traced(world, "setgroups,setresuid"):
+        groups = [re.search(r"setgroups\((\d+), \[(.*?)\]\) += 0", call) for call in calls]
+        ids = [re.search(r"setresuid\((\d+), \1, \1\) += 0", call) for call in calls]
+        for one, own in zip(filter(None, groups), filter(None, ids)):
+            numbers = [int(word) for word in re.split(r"[ ,]+", one[2])]
+            equal(len(numbers), int(one[1]))
+            found[int(own[1])] = set(numbers)
+    return found
+
+
+def odd_groups(accounts, end):
+    return ODD_GROUPS.format(bob=accounts[1].gid, long=",".join(f"somebody{number}" for number in range(9000))) + end
+
+
+@pytest.mark.parametrize("end", ["\n", "", "\n# the end"], ids=["whole", "no-newline", "comment"])
+@pytest.mark.parametrize("line", ["group: files", "group:files systemd", "\tgroup :\tfiles [SUCCESS=merge] systemd # x",
+                                  "group: files no_such_service systemd"])
+def test_each_account_has_the_groups_of_libc(world, line, end):
+    accounts = [world.account(name) for name in NAMES]
+    with open(GROUP, "a", encoding="utf-8") as file:
+        file.write(odd_groups(accounts, end))
+    with group_line(line):
+        found = audited_groups(world)
+        for account in accounts:
+            equal(found[account.uid], libc_groups(account.name, account.gid), account.name)
+    assert len(found[accounts[0].uid]) > 4 and 41013 in found[accounts[4].uid], found
+
+
+FALLBACKS = {
+    "initgroups": ["group: files", "initgroups: systemd"],
+    "not-first": ["group: systemd files"],
+    "compat": ["group: compat"],
+    "action": ["group: files [NOTFOUND=return] systemd"],
+    "twice": ["group: systemd", "group: files"],
+    "twice-files": ["group: files", "group: systemd"],
+    "none": [],
+    "service-twice": ["group: files files"],
+}
+
+
+@pytest.mark.parametrize("lines", FALLBACKS.values(), ids=FALLBACKS)
+def test_with_another_nsswitch_conf_libc_is_asked(world, lines):
+    accounts = [world.account(name) for name in NAMES]
+    with open(GROUP, "a", encoding="utf-8") as file:
+        file.write(odd_groups(accounts, "\n"))
+    with group_line(*lines):
+        found = audited_groups(world)
+        for account in accounts:
+            equal(found[account.uid], libc_groups(account.name, account.gid), account.name)
+
+
+SERVICE = r"""
+#include <grp.h>
+#include <nss.h>
+#include <stdlib.h>
+#include <string.h>
+enum nss_status _nss_SERVICE_initgroups_dyn(const char *user, gid_t group, long *start, long *size, gid_t **groups,
+    long limit, int *errnop)
+{
+    (void)group, (void)limit, (void)errnop;
+    if (strcmp(user, "ann") != 0)
+        return NSS_STATUS_NOTFOUND;
+    if (*start == *size)
+        *groups = realloc(*groups, (size_t)(*size *= 2) * sizeof(gid_t));
+    (*groups)[(*start)++] = NUMBER;
+    return NSS_STATUS_SUCCESS;
+}
+"""
+
+
+@pytest.fixture(name="services")
+def fixture_services(scratch):
+    """Two name services that list no group, but know one of ann each: 50001 and 50002."""
+    libc = subprocess.run(["sh", "-c", "ldd /bin/true | sed -n 's,.*=> \\(/.*/\\)libc.so.*,\\1,p'"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    made = []
+    for number, name in ((50001, "kvone"), (50002, "kvtwo")):
+        (scratch / "nss.c").write_text(SERVICE.replace("SERVICE", name).replace("NUMBER", str(number)))
+        made.append(Path(libc) / f"libnss_{name}.so.2")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", made[-1], scratch / "nss.c"], check=True)
+    yield ("kvone", "kvtwo")
+    for path in made:
+        path.unlink()
+
+
+@pytest.mark.parametrize("line", ["files kvone kvtwo", "files [SUCCESS=merge] kvtwo [success=merge] kvone"])
+def test_services_that_list_no_groups_are_asked_about_each_account(world, services, line):
+    """Also about the second one after a success of the first."""
+    ann, bob = world.account("ann"), world.account("bob")
+    world.append("/etc/group", "readers:x:50003:ann,bob", "again:x:50001:ann")
+    with group_line(f"group: {line}"):
+        found = audited_groups(world)
+        equal(found[ann.uid], libc_groups("ann", ann.gid))
+    equal((found[ann.uid], found[bob.uid]), ({ann.gid, 50001, 50002, 50003}, {bob.gid, 50003}))
+    assert services
+
+
+def test_groups_of_a_service_decide_which_files_are_read(scratch, world, services):
+    ann, bob = world.account("ann"), world.account("bob")
+    (scratch / "keys").mkdir(mode=0o755)
+    paths = [scratch / "keys" / account.name for account in (ann, bob)]
+    for path in paths:
+        path.write_text(f"{world.bad}\n")
+        os.chown(path, 0, 50002)
+        path.chmod(0o640)
+    world.sshd_config(f"AuthorizedKeysFile {scratch}/keys/%u")
+    with group_line(f"group: files {' '.join(services)}"):
+        findings, _, errors = world.findings(status=1)
+    equal(places(findings), [f"{paths[0]}:1"])
+    assert f"{paths[1]}: Permission denied" in errors, errors
+
+
+def opened_by_each(world, path):
+    """How many of keyveto's own processes open the file how often."""
+    return Counter(sum(f'"{path}"' in call for call in calls) for calls in traced(world, "openat,execve")
+                   if not any(f'"{SSHD}"' in call for call in calls))
+
+
+@pytest.mark.parametrize("match", [False, True], ids=["plain", "match-group"])
+def test_etc_group_is_read_once(world, match):
+    for number in range(40):
+        world.account(f"u{number}").authorize(world.clean)
+    world.append("/etc/group", "staffers:x:60001:u1", "root:x:0:")
+    if match:
+        world.sshd_config("Match Group staffers", " AuthorizedKeysFile none")
+    with group_line("group: files"):
+        times = opened_by_each(world, GROUP)
+    assert sum(times[count] for count in times if count > 0) == 1, times
+    equal(max(times), 2 if match else 1)
+
+
+MATCHES = ("many", "sameid", "twice", "nis*", "+*", "last", "cy", "shared,!bob", "tw?ce,high", "blanks", "?", "indented")
+
+
+def test_match_group_by_odd_groups(world):
+    """sshd -T -C tells the file of each account."""
+    accounts = [world.account(name) for name in NAMES]
+    with open(GROUP, "a", encoding="utf-8") as file:
+        file.write(odd_groups(accounts, ""))
+    for account in accounts:
+        for number in range(len(MATCHES) + 1):
+            account.write(f"k{number}", world.clean)
+    for number, match in enumerate(MATCHES):
+        Path(f"/etc/ssh/sshd_config.d/{number}.conf").unlink(missing_ok=True)
+        with group_line("group: files systemd"):
+            Path("/etc/ssh/sshd_config").write_text(
+                f"Match Group {match}\n AuthorizedKeysFile k{number}\nMatch all\n AuthorizedKeysFile k{len(MATCHES)}\n")
+            findings, _, _ = world.findings(status=0)
+            for account in accounts:
+                said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr=127.0.0.1"],
+                                      check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+                name, = re.findall(r"^authorizedkeysfile (.*)", said, re.M | re.I)
+                equal([one["file"] for one in findings if one.get("account") == account.name],
+                      [f"{account.home}/{name}"], f"{account.name}, {match}")
