@@ -210,7 +210,7 @@ add_path(struct parser *ps, char *word[], int n, const char *path[], size_t *np,
 static void
 set_patterns(struct parser *ps, char *word[], int n)
 {
-	static const struct kv_account nobody = { "", 0, "/" };
+	static const struct kv_account nobody = { .name = "", .home = "/" };
 	char path[4096];
 
 	if (n < 2) {

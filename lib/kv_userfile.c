@@ -114,16 +114,23 @@ is_private_group(gid_t gid, uid_t owner, uid_t uid)
 }
 
 static bool
-is_secure(const struct stat *st, uid_t uid, enum kv_strictmodes mode)
+is_secure(const struct stat *st, const struct kv_account *account,
+    enum kv_strictmodes mode)
 {
+	const uid_t uid = account->uid;
+
 	if (st->st_uid != 0 && st->st_uid != uid)
 		return false;
 	if ((st->st_mode & S_IWOTH) != 0)
 		return false;
 	if ((st->st_mode & S_IWGRP) == 0)
 		return true;
-	return mode == KV_STRICTMODES_PRIVATE_GROUP &&
-	    is_private_group(st->st_gid, st->st_uid, uid);
+	if (mode != KV_STRICTMODES_PRIVATE_GROUP)
+		return false;
+	if (account->private_group != KV_PRIVATE_GROUP_UNKNOWN &&
+	    st->st_gid == account->gid && st->st_uid == uid)
+		return account->private_group == KV_PRIVATE_GROUP_YES;
+	return is_private_group(st->st_gid, st->st_uid, uid);
 }
 
 /* Judges the file behind st, and each directory of path up to the home. */
@@ -141,7 +148,7 @@ check_path(const char *path, const struct stat *st,
 		    strerror(errno));
 		return KV_ERR_SYSTEM;
 	}
-	if (!is_secure(st, account->uid, mode)) {
+	if (!is_secure(st, account, mode)) {
 		snprintf(why, KV_USERFILE_WHY_BYTES,
 		    "bad ownership or modes for file %.400s", place);
 		return KV_ERR_INSECURE;
@@ -153,7 +160,7 @@ check_path(const char *path, const struct stat *st,
 		if (parent != place)
 			memmove(place, parent, strlen(parent) + 1);
 		if (stat(place, &dir) == -1 ||
-		    !is_secure(&dir, account->uid, mode)) {
+		    !is_secure(&dir, account, mode)) {
 			snprintf(why, KV_USERFILE_WHY_BYTES,
 			    "bad ownership or modes for directory %.400s",
 			    place);

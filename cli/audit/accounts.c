@@ -15,6 +15,7 @@
 #include "host/child.h"
 #include "host/groups.h"
 #include "host/io.h"
+#include "host/private_groups.h"
 #include "host/root_file.h"
 #include "kv_lines.h"
 #include "kv_wildcards.h"
@@ -40,6 +41,7 @@ struct reader {
 	size_t place; /* of the account in the list */
 	const struct audit_policy *policy;
 	const struct groups *groups;
+	enum kv_private_group private_group;
 	const char *root;
 	struct child child;
 	int error; /* errno, if there is no child */
@@ -197,7 +199,13 @@ read_account(struct record_out *out, void *arg)
 	const struct account *a = r->account;
 
 	r->out = out;
-	r->kv = (struct kv_account){ a->name, a->uid, a->home };
+	r->kv = (struct kv_account){
+		.name = a->name,
+		.uid = a->uid,
+		.home = a->home,
+		.private_group = r->private_group,
+		.gid = a->gid,
+	};
 	/* Links and groups are then those of that machine, too. */
 	if (*r->root != '\0' && !root_enter(r->root)) {
 		send_problem(r, r->root, 0, "cannot become the root directory");
@@ -329,10 +337,10 @@ parse_records(const struct reader *reader, struct record_in *in,
 
 /* Reports what a reader found, and ends it. */
 static void
-finish_reader(struct reader *reader, unsigned int timeout,
+finish_reader(struct reader *reader, const char *name, unsigned int timeout,
     struct report *report)
 {
-	struct input_problem p = { .path = reader->account->name };
+	struct input_problem p = { .path = name };
 	struct record_in in = { 0 };
 
 	if (reader->child.pid == -1)
@@ -347,6 +355,29 @@ finish_reader(struct reader *reader, unsigned int timeout,
 	record_in_free(&in);
 }
 
+/* How many readers run at a time. */
+static size_t
+count_readers(void)
+{
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors >= READERS_MAX ? READERS_MAX :
+	    processors < 2		 ? 3 :
+					   (size_t)processors + 1;
+}
+
+/* See private_groups_read. */
+static uint8_t *
+find_private_groups(const struct audit_readers *a)
+{
+	/* A single account costs less without the table. */
+	for (size_t i = 0; a->accounts->n > 1 && i < a->accounts->n; i++)
+		if (a->policy_of[i]->strictmodes ==
+		    KV_STRICTMODES_PRIVATE_GROUP)
+			return private_groups_read(a->root, a->accounts);
+	return NULL;
+}
+
 /*
  * Several readers run at a time; each blocks when its pipe is full. So findings
  * come in the order of the accounts, and are not stored.
@@ -357,18 +388,16 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 	const struct report *after, void *arg),
     void *arg)
 {
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	const size_t n = a->accounts->n;
-	const size_t ring = processors >= READERS_MAX ? READERS_MAX :
-	    processors < 2			      ? 3 :
-							(size_t)processors + 1;
+	const size_t n = a->accounts->n, ring = count_readers();
 	struct reader reader[READERS_MAX];
 	struct groups groups;
+	uint8_t *private = find_private_groups(a);
 	size_t started = 0;
 	bool ok = true;
 
 	groups_read(&groups, a->root, a->accounts, false);
 	for (size_t i = 0; ok && i < n; i++) {
+		const struct account *account = &a->accounts->v[i];
 		const struct report before = *r;
 
 		for (; started < n && started - i < ring; started++) {
@@ -381,14 +410,17 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 				.groups = &groups,
 				.root = a->root,
 			};
+			if (private != NULL)
+				next->private_group = private[started];
 			if (!child_start(&next->child, read_account, next))
 				next->error = errno;
 		}
-		r->account = a->accounts->v[i].name;
-		finish_reader(&reader[i % ring], a->timeout, r);
+		r->account = account->name;
+		finish_reader(&reader[i % ring], account->name, a->timeout, r);
 		r->account = NULL;
-		ok = done(&a->accounts->v[i], &before, r, arg);
+		ok = done(account, &before, r, arg);
 	}
+	free(private);
 	groups_free(&groups);
 	return ok;
 }

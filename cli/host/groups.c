@@ -32,7 +32,8 @@ is_service(const char *word)
 
 /* Sets others from the services of a group line, which it changes. */
 static bool
-read_services(char *line, char others[static GROUPS_OTHERS_BYTES])
+read_services(char *line, char others[static GROUPS_OTHERS_BYTES],
+    bool *mergedp)
 {
 	char *rest = NULL, *word = strtok_r(line, BLANKS, &rest);
 	size_t len = 0;
@@ -42,8 +43,10 @@ read_services(char *line, char others[static GROUPS_OTHERS_BYTES])
 	if (word == NULL || strcmp(word, "files") != 0)
 		return false;
 	while ((word = strtok_r(NULL, BLANKS, &rest)) != NULL) {
-		if (strcasecmp(word, MERGE) == 0)
+		if (strcasecmp(word, MERGE) == 0) {
+			*mergedp = true;
 			continue;
+		}
 		if (!is_service(word) ||
 		    len + strlen(word) + sizeof(GO_ON) > GROUPS_OTHERS_BYTES)
 			return false;
@@ -67,7 +70,7 @@ after_name(char *line, const char *database)
 
 /* Whether the services are known; then sets others to those but files. */
 static bool
-read_nsswitch(char others[static GROUPS_OTHERS_BYTES])
+read_nsswitch(char others[static GROUPS_OTHERS_BYTES], bool *mergedp)
 {
 	size_t len;
 	char *text = root_read("", "/etc/nsswitch.conf", &len);
@@ -81,7 +84,8 @@ read_nsswitch(char others[static GROUPS_OTHERS_BYTES])
 		if (after_name(line, "initgroups") != NULL)
 			ok = false;
 		if ((value = after_name(line, "group")) != NULL)
-			ok = ok && lines++ == 0 && read_services(value, others);
+			ok = ok && lines++ == 0 &&
+			    read_services(value, others, mergedp);
 	}
 	free(text);
 	return ok && lines == 1;
@@ -160,6 +164,7 @@ add_name(struct groups *g, const struct group *gr)
 		.gid = gr->gr_gid,
 		.line = g->n_names,
 		.name = strdup(gr->gr_name),
+		.has_members = gr->gr_mem[0] != NULL,
 	};
 	return v[g->n_names].name != NULL && (++g->n_names, true);
 }
@@ -230,7 +235,7 @@ groups_read(struct groups *g, const char *root, const struct accounts *accounts,
 {
 	*g = (struct groups){ .below_root = *root != '\0' };
 	/* After root_enter only files are asked. */
-	if ((!g->below_root && !read_nsswitch(g->others)) ||
+	if ((!g->below_root && !read_nsswitch(g->others, &g->merged)) ||
 	    !read_all(g, root, accounts, names)) {
 		groups_free(g);
 		return;
@@ -348,10 +353,9 @@ groups_become(const struct groups *g, size_t i, const struct account *a)
 	return ok;
 }
 
-const char *
-groups_name(const struct groups *g, gid_t gid)
+const struct groups_name *
+groups_find(const struct groups *g, gid_t gid)
 {
-	const struct group *gr;
 	size_t low = 0, high = g->n_names;
 
 	while (low < high) {
@@ -362,8 +366,19 @@ groups_name(const struct groups *g, gid_t gid)
 		else
 			high = middle;
 	}
-	if (low < g->n_names && g->name[low].gid == gid)
-		return g->name[low].name;
+	return low < g->n_names && g->name[low].gid == gid ?
+	    &g->name[low] :
+	    NULL;
+}
+
+const char *
+groups_name(const struct groups *g, gid_t gid)
+{
+	const struct groups_name *found = groups_find(g, gid);
+	const struct group *gr;
+
+	if (found != NULL)
+		return found->name;
 	gr = getgrgid(gid);
 	return gr != NULL ? gr->gr_name : NULL;
 }

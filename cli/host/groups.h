@@ -27,6 +27,7 @@ struct groups_name {
 	gid_t gid;
 	size_t line; /* its place among the groups */
 	char *name;
+	bool has_members; /* besides those whose primary group it is */
 };
 
 #define GROUPS_OTHERS_BYTES 256
@@ -36,7 +37,8 @@ struct groups_name {
  * of the accounts in /etc/group, and with names some 60 for each group.
  */
 struct groups {
-	bool known;			  /* the table may be used */
+	bool known;  /* the table may be used */
+	bool merged; /* other services may add members to a group of the file */
 	bool below_root;		  /* the table is of another root */
 	char others[GROUPS_OTHERS_BYTES]; /* services that are to be asked */
 	struct groups_member *member;	  /* sorted by account, gid */
@@ -69,6 +71,9 @@ gid_t *groups_of(const struct groups *g, size_t i, const struct account *a,
  * call it only after root_enter.
  */
 bool groups_become(const struct groups *g, size_t i, const struct account *a);
+
+/* The group of /etc/group that getgrgid finds; NULL if there is none. */
+const struct groups_name *groups_find(const struct groups *g, gid_t gid);
 
 /*
  * The name of a group, NULL if it has none. Valid until the next call, and

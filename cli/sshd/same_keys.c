@@ -170,7 +170,11 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 {
 	struct reading r = {
 		.account = account,
-		.kv = { account->name, account->uid, account->home },
+		.kv = {
+			.name = account->name,
+			.uid = account->uid,
+			.home = account->home,
+		},
 		.settings = settings,
 		.strictmodes = settings->strictmodes ? KV_STRICTMODES_DEFAULT :
 						       KV_STRICTMODES_NO,

@@ -193,9 +193,9 @@ static void
 expands_to(const char *pattern, const char *want)
 {
 	static const struct kv_account account = {
-		"alice",
-		1000,
-		"/home/alice",
+		.name = "alice",
+		.uid = 1000,
+		.home = "/home/alice",
 	};
 	char path[PATH_MAX];
 
@@ -224,7 +224,9 @@ patterns_are_expanded(void **state)
 static void
 values_are_not_expanded_again(void **state)
 {
-	static const struct kv_account account = { "%h", 4294967294, "/%u" };
+	static const struct kv_account account = { .name = "%h",
+		.uid = 4294967294,
+		.home = "/%u" };
 	char path[100];
 
 	(void)state;
@@ -236,7 +238,9 @@ values_are_not_expanded_again(void **state)
 static void
 account_without_a_home_has_its_files_at_the_root(void **state)
 {
-	static const struct kv_account account = { "alice", 1000, "" };
+	static const struct kv_account account = { .name = "alice",
+		.uid = 1000,
+		.home = "" };
 	char path[100];
 
 	(void)state;
@@ -282,7 +286,9 @@ path_that_does_not_fit_is_refused(void **state)
 		"/home/alice",
 		"/alice/7/%",
 	};
-	static const struct kv_account account = { "alice", 7, "/home" };
+	static const struct kv_account account = { .name = "alice",
+		.uid = 7,
+		.home = "/home" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(patterns); i++) {
@@ -515,6 +521,28 @@ directory_of_a_shared_group_is_insecure(void **state)
 }
 
 static void
+callers_answer_comes_before_that_of_libc(void **state)
+{
+	const char *path = set_up();
+
+	(void)state;
+	set_mode(path, 0664);
+	alice.gid = getegid();
+	alice.private_group = KV_PRIVATE_GROUP_YES;
+	private_group_decides(path, true);
+	alice.private_group = KV_PRIVATE_GROUP_UNKNOWN;
+	private_group_decides(path, false);
+	add_user(alice_name, geteuid(), getegid());
+	set_group(NULL, NULL);
+	private_group_decides(path, true);
+	alice.private_group = KV_PRIVATE_GROUP_NO;
+	private_group_decides(path, false);
+	/* It is about another group. */
+	alice.gid = getegid() + 1;
+	private_group_decides(path, true);
+}
+
+static void
 files_of_root_and_the_account_are_secure(void **state)
 {
 	const char *path = set_up();
@@ -567,6 +595,7 @@ main(void)
 		TEST(group_of_one_supplementary_member_is_private),
 		TEST(group_with_a_stranger_is_not_private),
 		TEST(group_without_members_or_name_is_not_private),
+		TEST(callers_answer_comes_before_that_of_libc),
 		TEST(directory_of_a_shared_group_is_insecure),
 		TEST(files_of_root_and_the_account_are_secure),
 		TEST(files_of_other_accounts_are_insecure),
