@@ -356,6 +356,20 @@ class Bench:
                      f"report; neither: {without * 1000:.0f} ms", "ms")
         self.plot("logins", points, "keys listed", "s", ("neither", "RevokedKeys, KRL", "guard"))
 
+    def measure_audit(self):
+        counts = (500, 1000) if self.quick else (2000, 20_000, 100_000)
+        done = subprocess.run([sys.executable, HERE / "audit.py", "--build", self.build, *map(str, counts)],
+                              check=True, stdout=subprocess.PIPE, text=True)
+        times = [(kind, int(count), float(time)) for kind, count, time in map(str.split, done.stdout.splitlines())]
+        for kind, count, time in times:
+            few = next(time for first, _, time in times if first == kind)
+            self.add(f"audit, each account of {count:,}, {kind} (of {counts[0]:,}), processor time", time, few,
+                     "≤ 400 µs")
+        points = zip(counts, *([time for first, _, time in times if first == kind]
+                               for kind in ("plain", "private", "match")))
+        self.plot("audit-accounts", list(points), "accounts", "µs for each", ("plain", "private groups", "Match Group"),
+                  logx=True)
+
     # Exact lists
 
     def measure_list(self):
@@ -506,7 +520,7 @@ def main():
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
         for part in ("guard", "pam", "check", "dense", "tree", "lookups", "add", "list", "delta", "python", "logins",
-                     "growth"):
+                     "growth", "audit"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)
