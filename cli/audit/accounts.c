@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/become.h"
 #include "host/child.h"
 #include "host/groups.h"
 #include "host/io.h"
@@ -33,20 +35,29 @@ enum tag {
 	TAG_PROBLEM,	  /* path, line, reason */
 	TAG_UNKNOWN_TYPE, /* path, line, name */
 	TAG_NOTE,	  /* text */
+	TAG_END,	  /* "": no more of this account */
 };
 
-/* The process that reads one account's files. */
+/* What all readers know. */
+struct reading {
+	const struct audit_readers *a;
+	struct groups groups;
+	const uint8_t *private_group; /* of each account; may be NULL */
+	size_t readers;
+};
+
+/* A process that reads the files of every so manieth account, one by one. */
 struct reader {
-	const struct account *account;
-	size_t place; /* of the account in the list */
-	const struct audit_policy *policy;
-	const struct groups *groups;
-	enum kv_private_group private_group;
-	const char *root;
+	const struct reading *all;
+	size_t first; /* account */
+	struct record_in in;
 	struct child child;
 	int error; /* errno, if there is no child */
 	/* Only in the child. */
+	bool for_good; /* the process has become the account for good */
 	struct record_out *out;
+	size_t place; /* of the account */
+	const struct audit_policy *policy;
 	struct kv_account kv;
 };
 
@@ -122,6 +133,55 @@ read_lines(const struct reader *r, int fd, const char *path)
 }
 
 /*
+ * After a change of the effective uid, the kernel forgets both. The core dump
+ * has what the account's files have.
+ */
+static void
+stay_private(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	child_die_with_parent();
+}
+
+/*
+ * Calls read(r, path) in a process that becomes the account for good. This is
+ * for files that could not be read before that: FUSE lets only processes in
+ * whose real uid and gid, too, are the account's. They are those of the guard.
+ * False if there can be no such process.
+ */
+static bool
+read_for_good(const struct reader *r,
+    void (*read)(const struct reader *r, const char *path), const char *path)
+{
+	const struct account *a = &r->all->a->accounts->v[r->place];
+	struct reader own = *r;
+	int status = 0;
+	pid_t pid;
+
+	if (r->for_good || getuid() != 0 || a->uid == 0)
+		return false;
+	record_flush(r->out);
+	if ((pid = fork()) == -1)
+		return false;
+	if (pid == 0) {
+		own.for_good = true;
+		if (!become_root_again() ||
+		    !groups_set(&r->all->groups, r->place, a) ||
+		    !become_ids(a->uid, a->gid))
+			_exit(1);
+		stay_private();
+		read(&own, path);
+		record_flush(r->out);
+		_exit(0);
+	}
+	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		;
+	if (status != 0)
+		send_problem(r, path, 0, "the process that read it was killed");
+	return true;
+}
+
+/*
  * Reads files that sshd refuses for their mode or owner, too: a listed key in
  * them would be let in as soon as somebody corrects the mode.
  */
@@ -145,9 +205,12 @@ read_file(const struct reader *r, const char *path)
 		/* Somebody meant a link to be a file. */
 		if (lstat(path, &st) == 0)
 			send_problem(r, path, 0, "symbolic link to nothing");
-	} else if (err == KV_ERR_SYSTEM)
-		send_problem(r, path, 0, strerror(errno));
-	else if (err != KV_OK)
+	} else if (err == KV_ERR_SYSTEM) {
+		const int error = errno;
+
+		if (error != EACCES || !read_for_good(r, read_file, path))
+			send_problem(r, path, 0, strerror(error));
+	} else if (err != KV_OK)
 		send_problem(r, path, 0, kv_strerror(err));
 	else {
 		begin_record(r, TAG_FILE, path);
@@ -157,73 +220,114 @@ read_file(const struct reader *r, const char *path)
 	}
 }
 
+struct found_files {
+	const struct reader *r;
+	size_t n;
+};
+
 static bool
-read_found_file(const char *path, void *reader)
+read_found_file(const char *path, void *arg)
 {
-	read_file(reader, path);
+	struct found_files *found = arg;
+
+	found->n++;
+	read_file(found->r, path);
 	return true;
 }
 
 /* Since 10.0 sshd expands wildcards in a pattern. */
 static void
-read_pattern(const struct reader *r, const char *pattern)
+read_found_files(const struct reader *r, const char *path)
 {
-	char path[PATH_MAX];
+	struct found_files found = { .r = r };
 	int error = 0;
 	enum kv_err err;
 
-	err = kv_userfile_expand(pattern, &r->kv, path, sizeof(path));
-	if (err != KV_OK) {
-		send_problem(r, pattern, 0,
-		    err == KV_ERR_CONFIG ?
-			"AuthorizedKeysFile has a token unknown to keyveto" :
-			"path of the authorized keys file is too long");
-		return;
-	}
-	if (!kv_wildcards_apply(r->policy->wildcards, pattern)) {
-		read_file(r, path);
-		return;
-	}
-	err = kv_wildcards_find(path, read_found_file, (void *)r, &error);
+	err = kv_wildcards_find(path, read_found_file, &found, &error);
 	if (err != KV_OK)
 		send_problem(r, path, 0, kv_strerror(err));
-	else if (error != 0)
+	else if (error != 0 &&
+	    (error != EACCES || found.n > 0 ||
+		!read_for_good(r, read_found_files, path)))
 		send_problem(r, path, 0, strerror(error));
 }
 
 static void
-read_account(struct record_out *out, void *arg)
+read_pattern(const struct reader *r, const char *pattern)
 {
-	const struct rlimit none = { 0, 0 };
-	struct reader *r = arg;
-	const struct account *a = r->account;
+	char path[PATH_MAX];
+	enum kv_err err;
 
-	r->out = out;
+	err = kv_userfile_expand(pattern, &r->kv, path, sizeof(path));
+	if (err != KV_OK)
+		send_problem(r, pattern, 0,
+		    err == KV_ERR_CONFIG ?
+			"AuthorizedKeysFile has a token unknown to keyveto" :
+			"path of the authorized keys file is too long");
+	else if (kv_wildcards_apply(r->policy->wildcards, pattern))
+		read_found_files(r, path);
+	else
+		read_file(r, path);
+}
+
+static void
+read_patterns(const struct reader *r)
+{
+	for (size_t i = 0; i < r->policy->n_patterns; i++)
+		read_pattern(r, r->policy->pattern[i]);
+}
+
+static void
+read_account(struct reader *r, size_t place)
+{
+	const struct reading *all = r->all;
+	const struct account *a = &all->a->accounts->v[place];
+	const bool root = geteuid() == 0;
+
+	r->place = place;
+	r->policy = all->a->policy_of[place];
 	r->kv = (struct kv_account){
 		.name = a->name,
 		.uid = a->uid,
 		.home = a->home,
-		.private_group = r->private_group,
 		.gid = a->gid,
 	};
-	/* Links and groups are then those of that machine, too. */
-	if (*r->root != '\0' && !root_enter(r->root)) {
-		send_problem(r, r->root, 0, "cannot become the root directory");
-		return;
-	}
-	if (geteuid() == 0 && !groups_become(r->groups, r->place, a)) {
+	if (all->private_group != NULL)
+		r->kv.private_group = all->private_group[place];
+	if (root &&
+	    !(groups_set(&all->groups, place, a) &&
+		become_ids_for_now(a->uid, a->gid)))
 		send_problem(r, a->name, 0, "cannot become this account");
-		return;
+	else {
+		stay_private();
+		read_patterns(r);
 	}
-	/*
-	 * The account must not be able to trace the reader, or read its core
-	 * dump. A process may always do this to itself.
-	 */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (root && !become_root_again())
+		_exit(1);
+	stay_private();
+}
+
+static void
+read_accounts(struct record_out *out, void *arg)
+{
+	const struct rlimit none = { 0, 0 };
+	struct reader *r = arg;
+	const struct audit_readers *a = r->all->a;
+	/* Links and groups are then those of that machine, too. */
+	const bool entered = *a->root == '\0' || root_enter(a->root);
+
+	r->out = out;
 	(void)setrlimit(RLIMIT_CORE, &none);
-	child_die_with_parent();
-	for (size_t i = 0; i < r->policy->n_patterns; i++)
-		read_pattern(r, r->policy->pattern[i]);
+	for (size_t i = r->first; i < a->accounts->n; i += r->all->readers) {
+		if (entered)
+			read_account(r, i);
+		else
+			send_problem(r, a->root, 0,
+			    "cannot become the root directory");
+		begin_record(r, TAG_END, "");
+		record_end(out);
+		record_flush(out);
+	}
 }
 
 /* Copies a string, up to a NUL or cap - 1 bytes, as a C string. */
@@ -308,12 +412,11 @@ parse_record(uint8_t tag, struct kv_bytes *b, struct report *report)
 }
 
 /*
- * Reports all records of a reader. Returns NULL at the end of its output, else
- * what went wrong.
+ * Reports all records about one account. Returns NULL at their end, else what
+ * went wrong.
  */
 static const char *
-parse_records(const struct reader *reader, struct record_in *in,
-    int64_t deadline, struct report *report)
+parse_records(struct reader *reader, int64_t deadline, struct report *report)
 {
 	struct kv_bytes payload;
 	uint8_t tag;
@@ -321,38 +424,55 @@ parse_records(const struct reader *reader, struct record_in *in,
 	ssize_t n;
 
 	for (;;) {
-		if (!io_wait(reader->child.fd, deadline))
-			return "reading its files took too long (--timeout)";
-		if ((n = record_fill(in, reader->child.fd)) == -1)
-			return strerror(errno);
-		if (n == 0)
-			return NULL;
-		while (record_next(in, &tag, &payload, &bad))
+		while (record_next(&reader->in, &tag, &payload, &bad)) {
+			if (tag == TAG_END)
+				return NULL;
 			if (parse_record(tag, &payload, report) != KV_OK)
 				return INVALID_DATA;
+		}
 		if (bad)
 			return INVALID_DATA;
+		if (!io_wait(reader->child.fd, deadline))
+			return "reading its files took too long (--timeout)";
+		if ((n = record_fill(&reader->in, reader->child.fd)) == -1)
+			return strerror(errno);
+		if (n == 0)
+			return "the process that read its files was killed";
 	}
 }
 
-/* Reports what a reader found, and ends it. */
+/* The reader's first account is at this place. */
 static void
-finish_reader(struct reader *reader, const char *name, unsigned int timeout,
+start_reader(struct reader *reader, const struct reading *all, size_t place)
+{
+	*reader = (struct reader){ .all = all, .first = place };
+	if (!child_start(&reader->child, read_accounts, reader))
+		reader->error = errno;
+}
+
+static void
+kill_reader(struct reader *reader)
+{
+	if (reader->child.pid != -1)
+		child_kill(&reader->child);
+	record_in_free(&reader->in);
+}
+
+/* Reports what a reader found of an account. */
+static void
+report_account(struct reader *reader, const char *name, unsigned int timeout,
     struct report *report)
 {
 	struct input_problem p = { .path = name };
-	struct record_in in = { 0 };
 
-	if (reader->child.pid == -1)
-		p.reason = strerror(reader->error);
-	else if ((p.reason = parse_records(reader, &in, io_deadline(timeout),
-		      report)) != NULL)
-		child_kill(&reader->child);
-	else if (child_wait(&reader->child) != 0)
-		p.reason = "the process that read its files was killed";
-	if (p.reason != NULL)
-		report_problem(report, &p);
-	record_in_free(&in);
+	p.reason = reader->child.pid == -1 ?
+	    strerror(reader->error) :
+	    parse_records(reader, io_deadline(timeout), report);
+	if (p.reason == NULL)
+		return;
+	/* Another one goes on with the next account. */
+	kill_reader(reader);
+	report_problem(report, &p);
 }
 
 /* How many readers run at a time. */
@@ -362,8 +482,8 @@ count_readers(void)
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return processors >= READERS_MAX ? READERS_MAX :
-	    processors < 2		 ? 3 :
-					   (size_t)processors + 1;
+	    processors > 2		 ? (size_t)processors + 1 :
+					   3;
 }
 
 /* See private_groups_read. */
@@ -388,40 +508,42 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 	const struct report *after, void *arg),
     void *arg)
 {
-	const size_t n = a->accounts->n, ring = count_readers();
-	struct reader reader[READERS_MAX];
-	struct groups groups;
+	const size_t n = a->accounts->n, readers = count_readers();
 	uint8_t *private = find_private_groups(a);
-	size_t started = 0;
+	struct reading all = {
+		.a = a,
+		.private_group = private,
+		.readers = readers,
+	};
+	struct reader reader[READERS_MAX];
 	bool ok = true;
 
-	groups_read(&groups, a->root, a->accounts, false);
+	for (size_t i = 0; i < readers; i++)
+		reader[i] = (struct reader){ .child = { .pid = -1 } };
+	groups_read(&all.groups, a->root, a->accounts, false);
 	for (size_t i = 0; ok && i < n; i++) {
 		const struct account *account = &a->accounts->v[i];
 		const struct report before = *r;
 
-		for (; started < n && started - i < ring; started++) {
-			struct reader *next = &reader[started % ring];
-
-			*next = (struct reader){
-				.account = &a->accounts->v[started],
-				.place = started,
-				.policy = a->policy_of[started],
-				.groups = &groups,
-				.root = a->root,
-			};
-			if (private != NULL)
-				next->private_group = private[started];
-			if (!child_start(&next->child, read_account, next))
-				next->error = errno;
-		}
+		for (size_t j = i; j < n && j - i < readers; j++)
+			if (reader[j % readers].child.pid == -1)
+				start_reader(&reader[j % readers], &all, j);
 		r->account = account->name;
-		finish_reader(&reader[i % ring], account->name, a->timeout, r);
+		report_account(&reader[i % readers], account->name, a->timeout,
+		    r);
 		r->account = NULL;
 		ok = done(account, &before, r, arg);
 	}
+	/* Those that have no more accounts end. */
+	for (size_t i = 0; i < readers; i++) {
+		if (ok && reader[i].child.pid != -1)
+			(void)child_wait(&reader[i].child);
+		else
+			kill_reader(&reader[i]);
+		record_in_free(&reader[i].in);
+	}
 	free(private);
-	groups_free(&groups);
+	groups_free(&all.groups);
 	return ok;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * audit/accounts: judges the keys of accounts, and the CAs that sshd trusts to
- * sign their certificates. A child process reads an account's files as that
+ * sign their certificates. Child processes read each account's files as that
  * account. So no link leads to a file that the account may not read, and a FIFO
  * or a dead file server does not hold up the audit.
  */

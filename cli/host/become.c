@@ -5,9 +5,8 @@
 #include <grp.h>
 #include <unistd.h>
 
-/* False if any id is not set, or if there is a way back. */
-static bool
-set_ids(uid_t uid, gid_t gid)
+bool
+become_ids(uid_t uid, gid_t gid)
 {
 	uid_t ruid, euid, suid;
 	gid_t rgid, egid, sgid;
@@ -24,14 +23,29 @@ set_ids(uid_t uid, gid_t gid)
 }
 
 bool
-become_with_groups(const gid_t *group, size_t n, uid_t uid, gid_t gid)
+become_account(const char *name, uid_t uid, gid_t gid)
 {
-	return setgroups(n, group) == 0 && set_ids(uid, gid);
+	const int r = name == NULL ? setgroups(1, &gid) : initgroups(name, gid);
+
+	return r == 0 && become_ids(uid, gid);
 }
 
 bool
-become_account(const char *name, uid_t uid, gid_t gid)
+become_ids_for_now(uid_t uid, gid_t gid)
 {
-	return name == NULL ? become_with_groups(&gid, 1, uid, gid) :
-			      initgroups(name, gid) == 0 && set_ids(uid, gid);
+	if (setresgid((gid_t)-1, gid, (gid_t)-1) == -1 ||
+	    setresuid((uid_t)-1, uid, (uid_t)-1) == -1)
+		return false;
+	errno = EPERM;
+	return getegid() == gid && geteuid() == uid;
+}
+
+bool
+become_root_again(void)
+{
+	if (setresuid((uid_t)-1, 0, (uid_t)-1) == -1 ||
+	    setresgid((gid_t)-1, getgid(), (gid_t)-1) == -1)
+		return false;
+	errno = EPERM;
+	return geteuid() == 0 && getegid() == getgid();
 }

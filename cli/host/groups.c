@@ -11,7 +11,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "host/become.h"
 #include "host/root_file.h"
 
 #define BLANKS " \t\r\n"
@@ -337,7 +336,7 @@ groups_of(const struct groups *g, size_t i, const struct account *a, size_t *np)
 }
 
 bool
-groups_become(const struct groups *g, size_t i, const struct account *a)
+groups_set(const struct groups *g, size_t i, const struct account *a)
 {
 	gid_t *list = NULL;
 	size_t n = 0;
@@ -347,8 +346,8 @@ groups_become(const struct groups *g, size_t i, const struct account *a)
 		return false;
 	/* Of too many groups, initgroups leaves some out. */
 	ok = list != NULL && n <= NGROUPS_MAX ?
-	    become_with_groups(list, n, a->uid, a->gid) :
-	    become_account(a->name, a->uid, a->gid);
+	    setgroups(n, list) == 0 :
+	    initgroups(a->name, a->gid) == 0;
 	free(list);
 	return ok;
 }

@@ -67,10 +67,10 @@ gid_t *groups_of(const struct groups *g, size_t i, const struct account *a,
     size_t *np);
 
 /*
- * As become_account, with the groups of groups_of. If root was another one,
- * call it only after root_enter.
+ * Sets this process's groups to those of groups_of. If root was another one,
+ * call it only after root_enter. False with errno.
  */
-bool groups_become(const struct groups *g, size_t i, const struct account *a);
+bool groups_set(const struct groups *g, size_t i, const struct account *a);
 
 /* The group of /etc/group that getgrgid finds; NULL if there is none. */
 const struct groups_name *groups_find(const struct groups *g, gid_t gid);

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+import fuse_home
 import keys
 from audit_machine import FIRST_ID, Account, places, row_of
 from program import contains, equal, keyveto, lacks, make_filter
@@ -81,6 +82,26 @@ def test_a_link_to_what_the_owner_may_read_is_followed(world):
     carol.write(".ssh/other", world.clean)
     carol.keys_path.symlink_to(target)
     equal(places(world.findings(status=1)[0]), [f"{carol.keys_path}:1"])
+
+
+def test_a_home_that_only_processes_of_its_owner_may_read(world):
+    """Not the effective ids alone, which are all that sshd sets: the guard runs with all ids of the account."""
+    ann, bob = world.account("ann"), world.account("bob")
+    bob.write("authorized_keys", world.clean)
+    world.sshd_config("AuthorizedKeysFile authorized_keys")
+    with contextlib.ExitStack() as stack:
+        content = f"{world.bad}\n".encode()
+        try:
+            stack.enter_context(fuse_home.mounted(ann.home, b"authorized_keys", content, ann.uid, ann.gid))
+        except OSError as error:
+            pytest.skip(f"no FUSE on this machine: {error}")
+        # Root is a stranger here.
+        with pytest.raises(PermissionError):
+            os.listdir(ann.home)
+        findings, summaries, errors = world.findings(status=1)
+    equal(places(findings), [f"{ann.home}/authorized_keys:1"])
+    equal([(summaries[name]["keys"], summaries[name]["problems"]) for name in ("ann", "bob")], [(1, 0), (1, 0)])
+    lacks(errors, "Permission denied")
 
 
 def test_fifos_devices_directories_and_dead_links_are_problems(world):

@@ -88,12 +88,15 @@ def audited_groups(world):
     """The groups with which the audit became each account, by uid."""
     found = {}
     for calls in traced(world, "setgroups,setresuid"):
-        groups = [re.search(r"setgroups\((\d+), \[(.*?)\]\) += 0", call) for call in calls]
-        ids = [re.search(r"setresuid\((\d+), \1, \1\) += 0", call) for call in calls]
-        for one, own in zip(filter(None, groups), filter(None, ids)):
-            numbers = [int(word) for word in re.split(r"[ ,]+", one[2])]
-            equal(len(numbers), int(one[1]))
-            found[int(own[1])] = set(numbers)
+        groups = None
+        for call in calls:
+            if made := re.search(r"setgroups\((\d+), \[(.*?)\]\) += 0", call):
+                numbers = [int(word) for word in re.split(r"[ ,]+", made[2])]
+                equal(len(numbers), int(made[1]))
+                groups = set(numbers)
+            # Back to root, an account's groups are of no use.
+            elif (made := re.search(r"setresuid\(-1, (\d+), -1\) += 0", call)) and int(made[1]) != 0:
+                found[int(made[1])] = groups
     return found
 
 

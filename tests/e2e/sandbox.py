@@ -41,7 +41,7 @@ OWN_TREES = ("/proc", "/sys", "/dev", "/run")
 # made, and nothing is left if this process is killed.
 BASE = "/run"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-TUNNELS = "net/tun"                # without it there is no ssh -w
+MAYBE = ("net/tun", "fuse")         # without the first there is no ssh -w
 DEVICE_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
                 "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
 
@@ -157,7 +157,7 @@ class _Root:
         os.makedirs(dev, exist_ok=True)
         _mount("tmpfs", dev, "tmpfs", MS_NOSUID, "mode=0755")
         os.mkdir(f"{dev}/net")
-        for name in (*DEVICES, *([TUNNELS] if os.path.exists(f"/dev/{TUNNELS}") else [])):
+        for name in (*DEVICES, *(name for name in MAYBE if os.path.exists(f"/dev/{name}"))):
             with open(f"{dev}/{name}", "w", encoding="ascii"):
                 pass
             _mount(f"/dev/{name}", f"{dev}/{name}", None, MS_BIND)
