@@ -46,7 +46,10 @@ struct reading {
 	size_t readers;
 };
 
-/* A process that reads the files of every so manieth account, one by one. */
+/*
+ * A process that reads the files of one account after the other. With n readers
+ * it takes every nth account, from first on.
+ */
 struct reader {
 	const struct reading *all;
 	size_t first; /* account */
@@ -144,10 +147,10 @@ stay_private(void)
 }
 
 /*
- * Calls read(r, path) in a process that becomes the account for good. This is
- * for files that could not be read before that: FUSE lets only processes in
- * whose real uid and gid, too, are the account's. They are those of the guard.
- * False if there can be no such process.
+ * Calls read(r, path) in a process that becomes the account for good, as the
+ * guard does. This is for files that read(r, path) could not open here: FUSE
+ * lets a process in only if its real uid and gid, too, are the account's. False
+ * if there can be no such process.
  */
 static bool
 read_for_good(const struct reader *r,

@@ -49,16 +49,16 @@ struct groups {
 
 /*
  * Reads /etc/group below root ("" for this machine) for these accounts;
- * with names also the names of all groups. If that cannot be
- * done, g is all zeroes.
+ * with names also the names of all groups. If that cannot be done, g is all
+ * zeroes.
  */
 void groups_read(struct groups *g, const char *root,
     const struct accounts *accounts, bool names);
 
 /*
  * Returns the groups of the account at place i of the list, its gid among them,
- * and sets *np to their number. The caller frees them. If root was another one, call it only after
- * root_enter. NULL without memory.
+ * and sets *np to their number. The caller frees them. If root was another one,
+ * call it only after root_enter. NULL without memory.
  *
  * It sets for this process which services later calls of getgrouplist ask, but
  * so that their answers stay the same. Not for two threads at once.

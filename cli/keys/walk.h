@@ -41,8 +41,9 @@ struct walk_sink {
  * Gives the files of the directory fd, which is called path, to the sink, and
  * closes fd. The entries of a directory come in the order of their names, byte
  * by byte. Symbolic links and what is neither file nor directory are passed
- * over, and never opened: opening a device can do something. So are the file systems of the kernel (walk_kernel_name) below
- * fd. Memory holds the names of one path of directories.
+ * over, and never opened: opening a device can do something. So are the file
+ * systems of the kernel (walk_kernel_name) below fd. Memory holds the names of
+ * one path of directories.
  */
 void walk_directory(int fd, const char *path, const struct walk_sink *sink);
 
