@@ -252,10 +252,11 @@ class Bench:
     def measure_tree(self):
         homes = 2000 if self.quick else 20_000
         tree = data.homes(self.data, homes)
-        words = ["check", "--filter", data.filter_file(self.data, self.lengths[0]), tree]
+        # By chance the filter may list one of these keys, and check then exits with 1.
+        check = ["/bin/sh", "-c", '"$0" check "$@" >/dev/null 2>&1 || [ $? = 1 ]', self.keyveto,
+                 "--filter", data.filter_file(self.data, self.lengths[0]), tree]
         (ours, _), (two, _), (grep, _) = self.pairs(
-            self.rounds(9), [self.keyveto, *words], [self.keyveto, *words, "--jobs", "2"],
-            ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
+            self.rounds(9), check, [*check, "--jobs", "2"], ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
         self.add(f"check, {5 * homes:,} small files, one thread (grep -rc)", ours / 1000, grep / 1000, "≤ 1.3", "ms")
         self.add("the same, --jobs 2 (one thread)", two / 1000, ours / 1000, "≤ 0.56", "ms")
 
