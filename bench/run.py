@@ -219,6 +219,11 @@ class Bench:
         return [program or self.keyveto, "check", *words, "--filter", data.filter_file(self.data, self.lengths[0]),
                 data.key_file(self.data, count or self.count)]
 
+    def checked_tree(self, tree, *words):
+        """By chance the filter may list a key of a large tree, and check then exits with 1."""
+        return ["/bin/sh", "-c", '"$0" check "$@" >/dev/null 2>&1 || [ $? = 1 ]', self.keyveto, *words,
+                "--filter", data.filter_file(self.data, self.lengths[0]), tree]
+
     def measure_check(self):
         keys = data.key_file(self.data, self.count)
         hashed = [shutil.which("xxhsum"), "-H1", keys]
@@ -252,11 +257,9 @@ class Bench:
     def measure_tree(self):
         homes = 2000 if self.quick else 20_000
         tree = data.homes(self.data, homes)
-        # By chance the filter may list one of these keys, and check then exits with 1.
-        check = ["/bin/sh", "-c", '"$0" check "$@" >/dev/null 2>&1 || [ $? = 1 ]', self.keyveto,
-                 "--filter", data.filter_file(self.data, self.lengths[0]), tree]
         (ours, _), (two, _), (grep, _) = self.pairs(
-            self.rounds(9), check, [*check, "--jobs", "2"], ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
+            self.rounds(9), self.checked_tree(tree), self.checked_tree(tree, "--jobs", "2"),
+            ["/bin/sh", "-c", 'grep -rc ssh- "$0" >/dev/null', tree])
         self.add(f"check, {5 * homes:,} small files, one thread (grep -rc)", ours / 1000, grep / 1000, "≤ 1.3", "ms")
         self.add("the same, --jobs 2 (one thread)", two / 1000, ours / 1000, "≤ 0.56", "ms")
 
@@ -315,6 +318,43 @@ class Bench:
             self.report("filter add of 1,000 into an empty one of 8 GiB, in 2 GiB", f"{ours / 1000:.0f} ms",
                         f"{work.stat().st_blocks // 2048} MiB of disk", "≤ 3000 ms, ≤ 79 MiB: a page for each bit")
         work.unlink()
+
+    def measure_memory(self):
+        """Peaks of much work and of little. A mapped filter's pages count, so the filter is small."""
+        small, few, many = data.filter_file(self.data, 20), self.count // 100, self.count
+        trees = [data.homes(self.data, 20), data.homes(self.data, 2000 if self.quick else 20_000)]
+        listed = data.list_file(self.data, self.records[0])
+
+        def check(*words):
+            return ["/bin/sh", "-c", '"$0" "$@" >/dev/null 2>&1 || [ $? = 1 ]', self.keyveto, "check", "--filter",
+                    small, *words]
+
+        def adding(count):
+            return ["/bin/sh", "-c", 'rm -f "$1" && "$0" filter create "$1" --hashes 20 --length 24 && '
+                    '"$0" filter add "$1" "$2"', self.keyveto, self.build / "bench/work.pkbf",
+                    data.ed25519_file(self.data, count)]
+
+        def compressed(count):
+            packed = data.write_once(self.data / f"mixed-{count}.gz",
+                                     lambda file: subprocess.run(["gzip", "-1c", data.key_file(self.data, count)],
+                                                                 stdout=file, check=True))
+            return check(packed)
+
+        for what, little, much in (
+                (f"check, {many:,} lines (of {few:,})", *(check(data.key_file(self.data, n)) for n in (few, many))),
+                ("  of which every key is printed", *(check("--all", data.key_file(self.data, n))
+                                                      for n in (few, many))),
+                ("  packed by gzip", compressed(few), compressed(many)),
+                ("  with --jobs 2", *(check("--jobs", "2", data.key_file(self.data, n)) for n in (few, many))),
+                ("check of a tree of homes (of a thousandth of them)", *(check(tree) for tree in trees)),
+                ("  with --jobs 16", *(check("--jobs", "16", tree) for tree in trees)),
+                (f"check with a list of {self.records[0]:,} records, {many:,} lines (of {few:,})",
+                 *(check("--blocklist", listed, data.key_file(self.data, n)) for n in (few, many))),
+                (f"filter add of {5 * many:,} keys (of {few:,})", adding(few), adding(5 * many))):
+            (_, first), (_, last) = self.pairs(1, little, much)
+            self.report(f"peak memory of {what}" if what[0] != " " else what, f"{last / 1024:.1f} MiB",
+                        f"{first / 1024:.1f} MiB", "flat")
+        (self.build / "bench/work.pkbf").unlink()
 
     def measure_python(self):
         count = self.count // 100
@@ -520,8 +560,8 @@ def main():
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keyveto-bench-", dir="/var/lib")))
         scratch.chmod(0o755)
         bench = Bench(options.build.resolve(), options.quick, scratch)
-        for part in ("guard", "pam", "check", "dense", "tree", "lookups", "add", "list", "delta", "python", "logins",
-                     "growth", "audit"):
+        for part in ("guard", "pam", "check", "dense", "tree", "lookups", "add", "memory", "list", "delta", "python",
+                     "logins", "growth", "audit"):
             if options.only in part:
                 getattr(bench, f"measure_{part}")()
         bench.print_table(options.csv)
