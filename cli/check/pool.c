@@ -151,6 +151,15 @@ unit_problem(const struct input_problem *problem, void *arg)
 	wait_if_much(u);
 }
 
+static void
+unit_note(const struct input_problem *note, void *arg)
+{
+	struct unit *u = arg;
+
+	report_note(&u->report, note);
+	wait_if_much(u);
+}
+
 static size_t
 unit_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
     void *arg)
@@ -185,6 +194,7 @@ work_on(struct unit *u, struct input_room *room)
 	const struct input_sink sink = {
 		.key = unit_key,
 		.problem = unit_problem,
+		.note = unit_note,
 		.file = unit_file,
 		.progress = unit_progress,
 		.quick = u->quick != NULL ? unit_quick : NULL,
@@ -330,6 +340,15 @@ here_problem(const struct input_problem *problem, void *arg)
 	report_problem(&p->here.report, problem);
 	if (is_much(&p->here))
 		print_unit(p, &p->here);
+}
+
+static void
+here_note(const struct input_problem *note, void *arg)
+{
+	struct pool *p = arg;
+
+	print_queued(p);
+	report_note(&p->here.report, note);
 }
 
 static size_t
@@ -534,6 +553,7 @@ pool_check(struct report *r, struct kv_judge *judge, char **paths, size_t jobs,
 	struct input_sink sink = {
 		.key = here_key,
 		.problem = here_problem,
+		.note = here_note,
 		.file = here_file,
 		.progress = here_progress,
 		.quick = is_quick ? here_quick : NULL,

@@ -15,6 +15,7 @@
 
 #include "command.h"
 #include "keys/inside.h"
+#include "keys/owner.h"
 #include "keys/pem.h"
 #include "keys/store.h"
 #include "keys/unpack.h"
@@ -82,6 +83,9 @@ struct reader {
 	struct empty_line *empty;
 	size_t n_empty;
 	struct joined joined;
+	/* What JSON and LDIF hold until it is known whose it is; NULL: none. */
+	struct owners *owners;
+	struct owner owner; /* of what is being read */
 	/* The PEM block being collected, in room; NULL if there is none. */
 	uint8_t *pem;
 	size_t pem_len;
@@ -172,6 +176,7 @@ give_sshkey(struct reader *r, uint64_t line, const struct kv_sshkey *key,
 			.type = kv_keytype_name(part[i]->type),
 			.bits = kv_pubkey_bits(part[i]),
 			.comment = comment,
+			.owner = r->owner,
 		};
 
 		if (part[i]->type != KV_KEY_NONE)
@@ -194,6 +199,7 @@ give_pem_key(struct reader *r, uint64_t line, const struct pem_key *key)
 		.type = key->type,
 		.bits = key->bits,
 		.comment = comment,
+		.owner = r->owner,
 	};
 
 	if (key->ssh.key.type != KV_KEY_NONE) {
@@ -686,6 +692,171 @@ read_one_line(struct reader *r, struct kv_span text)
 	}
 }
 
+static void
+pass_over_key(const struct kv_sshkey *key, struct kv_span comment, void *arg)
+{
+	(void)key;
+	(void)comment;
+	(void)arg;
+}
+
+static void
+pass_over_text(struct kv_span text, void *arg)
+{
+	(void)text;
+	(void)arg;
+}
+
+static void
+pass_over_problem(const char *reason, void *arg)
+{
+	(void)reason;
+	(void)arg;
+}
+
+/* Whether a string of JSON holds what look_inside would find. */
+static bool
+string_has_key(struct kv_span text, void *arg)
+{
+	const struct reader *r = arg;
+	const struct inside_sink sink = {
+		.key = pass_over_key,
+		.pem = pass_over_text,
+		.begin = pass_over_text,
+		.problem = pass_over_problem,
+		.unknown = pass_over_text,
+	};
+
+	return inside_find(text, r->blob, &sink) > 0;
+}
+
+/* Reads what was held, now that its owner is known. */
+static void
+take_owned(const struct owner_text *t, void *arg)
+{
+	struct reader *r = arg;
+	const uint64_t line = r->line;
+
+	r->line = t->line;
+	r->owner = t->owner;
+	if (t->is_line) {
+		read_one_line(r, t->text);
+	} else {
+		(void)look_inside(r, t->text);
+		/* A block of PEM cannot go on behind a string. */
+		drop_pem(r);
+	}
+	r->owner = (struct owner){ 0 };
+	r->line = line;
+}
+
+static void
+give_note(uint64_t line, const char *text, void *arg)
+{
+	struct reader *r = arg;
+	const struct input_problem note = {
+		.path = r->path,
+		.line = line,
+		.reason = text,
+	};
+
+	if (r->sink->note != NULL)
+		r->sink->note(&note, r->sink->arg);
+}
+
+/* False if there is no memory for it: then keys have no owner. */
+static bool
+start_owners(struct reader *r)
+{
+	const struct owner_sink sink = {
+		.has_key = string_has_key,
+		.text = take_owned,
+		.note = give_note,
+		.arg = r,
+	};
+
+	if (r->owners == NULL)
+		r->owners = owners_new(&sink);
+	return r->owners != NULL;
+}
+
+/* Gives what is held. entry: an entry of LDIF, or the text, ends here. */
+static void
+end_owned(struct reader *r, bool entry)
+{
+	if (r->owners != NULL)
+		owners_flush(r->owners, entry, r->line);
+}
+
+static void end_joined(struct reader *r);
+
+/* Whether a line may be JSON: it starts an object or array, or one is open. */
+static bool
+may_be_json(const struct reader *r, struct kv_span text)
+{
+	if (r->plain || r->ldif || r->kind == KIND_LINES || r->pem != NULL)
+		return false;
+	if (r->owners != NULL && owners_in_json(r->owners))
+		return true;
+	while (text.len > 0 && is_blank(text.p[0])) {
+		text.p++;
+		text.len--;
+	}
+	return text.len > 0 && (text.p[0] == '{' || text.p[0] == '[');
+}
+
+/*
+ * Reads a line of JSON, or a part of a long one: more tells that it goes on.
+ * Sets *usedp to how much it read. False if this is no JSON: nothing was read.
+ */
+static bool
+take_json(struct reader *r, struct kv_span text, bool more, size_t *usedp)
+{
+	size_t bom = 0;
+
+	if (r->line == 1 && text.len > 3 &&
+	    memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
+		bom = 3;
+	text.p += bom;
+	text.len -= bom;
+	if (!may_be_json(r, text) || !start_owners(r))
+		return false;
+	end_joined(r);
+	if (!owners_json(r->owners, text, more, r->line, usedp))
+		return false;
+	decide(r, KIND_TEXT);
+	/* The line breaks off, or goes on as another text. */
+	if (!more && *usedp < text.len) {
+		end_owned(r, true);
+		(void)look_inside(r,
+		    (struct kv_span){ text.p + *usedp, text.len - *usedp });
+		*usedp = text.len;
+	}
+	*usedp += bom;
+	return true;
+}
+
+static void
+note_json_line(struct reader *r)
+{
+	r->keyless_lines++;
+	/* An answer without a key, [], is no file without a key. */
+	if (r->given == 0 && !r->walked && owners_json_has_values(r->owners))
+		note_empty(r, KV_ERR_LINE_NO_KEY);
+}
+
+/* As take_json, for a whole line. */
+static bool
+take_json_line(struct reader *r, struct kv_span text)
+{
+	size_t used;
+
+	if (!take_json(r, text, false, &used))
+		return false;
+	note_json_line(r);
+	return true;
+}
+
 /* Reads the lines that were joined, as one line with the number of the first */
 static void
 end_joined(struct reader *r)
@@ -697,7 +868,11 @@ end_joined(struct reader *r)
 		return;
 	r->joined = (struct joined){ 0 };
 	r->line = j.line;
-	read_one_line(r, (struct kv_span){ j.text, j.len });
+	if (j.ldif && start_owners(r))
+		owners_ldif(r->owners, (struct kv_span){ j.text, j.len },
+		    j.line);
+	else
+		read_one_line(r, (struct kv_span){ j.text, j.len });
 	r->line = line;
 	explicit_bzero(j.text, j.cap);
 	free(j.text);
@@ -742,12 +917,21 @@ trim(struct kv_span s)
 	return s;
 }
 
-/* Whether a line of LDIF may go on in the next one. */
+/*
+ * Whether a line of LDIF may go on in the next one. It may end in the name of an
+ * attribute.
+ */
 static bool
 is_attribute(struct kv_span text)
 {
-	return text.len > 0 && (text.p[0] > ' ') &&
-	    (text.p[0] == '#' || memchr(text.p, ':', text.len) != NULL);
+	size_t n = 0;
+
+	if (text.len == 0 || text.p[0] <= ' ')
+		return false;
+	while (n < text.len && text.p[n] > ' ' && text.p[n] < 0x7f)
+		n++;
+	return n == text.len || text.p[0] == '#' ||
+	    memchr(text.p, ':', text.len) != NULL;
 }
 
 /*
@@ -771,7 +955,13 @@ join_line(struct reader *r, struct kv_span text)
 			return true;
 		end_joined(r);
 	}
-	r->ldif |= is_dn(text);
+	if (is_dn(text)) {
+		decide(r, KIND_TEXT);
+		r->ldif = true;
+	}
+	/* A blank line ends an entry. */
+	if (r->ldif && !is_attribute(text))
+		end_owned(r, word.len == 0);
 	if (!(r->ldif && is_attribute(text)) &&
 	    !(is_base64 && word.len >= BASE64_LINE_MIN))
 		return false;
@@ -787,6 +977,7 @@ read_line(struct reader *r, struct kv_span text)
 
 	if (r->pem != NULL || pem_is_begin(text)) {
 		end_joined(r);
+		end_owned(r, false);
 		if (r->pem == NULL || !r->pem_inside || pem_is_begin(text))
 			collect_pem(r, text);
 		else if (!collect_inside(r, text)) {
@@ -800,7 +991,8 @@ read_line(struct reader *r, struct kv_span text)
 			give_sshkey(r, r->line, &line.key, line.comment);
 		return;
 	}
-	if (!r->plain && r->kind != KIND_LINES && join_line(r, text))
+	if (take_json_line(r, text) ||
+	    (!r->plain && r->kind != KIND_LINES && join_line(r, text)))
 		return;
 	read_one_line(r, text);
 }
@@ -833,8 +1025,8 @@ read_lines(struct reader *r, struct kv_span text)
 	while (text.len > 0) {
 		size_t n = 1;
 
-		/* quick does not know PEM. */
-		if (sink->quick != NULL && r->pem == NULL) {
+		/* quick does not know PEM, nor folded lines. */
+		if (sink->quick != NULL && r->pem == NULL && !r->ldif) {
 			n = sink->quick(text, line, sink->arg);
 		} else {
 			const uint8_t *nl = memchr(text.p, '\n', text.len);
@@ -1091,17 +1283,24 @@ read_long_line(struct reader *r)
 	const struct kv_span start = { r->buf, r->len };
 	const bool binary = memchr(start.p, '\0', BINARY_BYTES) != NULL;
 	const uint8_t *nl = NULL;
-	bool taken;
+	bool taken, json, first = true;
 	size_t used;
 
 	r->line++;
-	taken = take_long_line(r, start);
+	json = take_json(r, start, !r->eof, &used);
+	taken = !json && take_long_line(r, start);
 	do {
-		used = nl != NULL ? (size_t)(nl - r->buf) :
-		    r->eof	  ? r->len :
-			     cut_long_line((struct kv_span){ r->buf, r->len });
-		if (!taken && !r->plain)
+		const bool more = nl == NULL && !r->eof;
+		const struct kv_span part = { r->buf,
+			nl != NULL ? (size_t)(nl - r->buf) : r->len };
+
+		if (!first && json)
+			json = take_json(r, part, more, &used);
+		if (!json)
+			used = more ? cut_long_line(part) : part.len;
+		if (!json && !taken && !r->plain)
 			(void)look_inside(r, (struct kv_span){ r->buf, used });
+		first = false;
 		/* A block cannot begin at the end of a part of a line. */
 		end_pem(r);
 		used += nl != NULL;
@@ -1113,7 +1312,9 @@ read_long_line(struct reader *r)
 			return false;
 		nl = memchr(r->buf, '\n', r->len);
 	} while (true);
-	if (r->given == given && !taken && (!r->walked || !binary))
+	if (json)
+		note_json_line(r);
+	else if (r->given == given && !taken && (!r->walked || !binary))
 		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
 	else if (r->given > given && !taken)
 		decide(r, KIND_TEXT);
@@ -1255,6 +1456,7 @@ read_all(struct reader *r)
 	if (!read_stream(r))
 		give_problem(r, 0, r->why != NULL ? r->why : strerror(errno));
 	end_joined(r);
+	end_owned(r, true);
 	end_pem(r);
 	/* Something like a key is there: each line without one is a problem. */
 	if (r->given > 0)
@@ -1326,6 +1528,7 @@ read_fd(int fd, const char *path, const struct stat *st, bool walked,
 		if (r.unpack.n > 0 && r.regular)
 			read_again_raw(&r);
 	}
+	owners_free(r.owners);
 	unpack_free(&r.unpack);
 	input_room_free(&own);
 }

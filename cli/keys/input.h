@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "keys/owner.h"
 #include "keys/quick.h"
 #include "keys/walk.h"
 #include "kv_line.h"
@@ -28,6 +29,8 @@ struct input_key {
 	const char *type; /* "ssh-rsa"; with KV_KEY_NONE, OpenSSL's name */
 	unsigned int bits;
 	struct kv_span comment; /* untrusted text */
+	/* As JSON or LDIF around the key says (keys/owner.h); else empty. */
+	struct owner owner;
 };
 
 /*
@@ -67,6 +70,11 @@ void input_room_free(struct input_room *room);
 struct input_sink {
 	void (*key)(const struct input_key *key, void *arg);
 	void (*problem)(const struct input_problem *problem, void *arg);
+	/*
+	 * Is told what is no problem, but worth a line: why owners of keys are
+	 * missing. May be NULL.
+	 */
+	void (*note)(const struct input_problem *note, void *arg);
 	/*
 	 * Called with the number of bytes read since the last call, and with 0
 	 * before a wait for more input. May be NULL.

@@ -63,6 +63,32 @@ print_json(struct report *r, json_t *object)
 	json_decref(object);
 }
 
+/* What names the owner: its own name, and the dn if that is another. */
+static void
+add_owner(json_t *object, const struct owner *owner)
+{
+	if (owner->name.len > 0)
+		json_object_set_new(object, "owner",
+		    json_bytes(owner->name.p, owner->name.len));
+	if (owner->dn.len > 0)
+		json_object_set_new(object, "dn",
+		    json_bytes(owner->dn.p, owner->dn.len));
+}
+
+static void
+print_owner(FILE *out, const struct owner *owner)
+{
+	if (owner->name.len == 0)
+		return;
+	fputs(" (owner: ", out);
+	cli_print_safe(out, owner->name.p, owner->name.len);
+	if (owner->dn.len > 0 && !kv_span_equal(owner->name, owner->dn)) {
+		fputs(", ", out);
+		cli_print_safe(out, owner->dn.p, owner->dn.len);
+	}
+	putc(')', out);
+}
+
 static void
 print_key_json(struct report *r, const struct input_key *key,
     const struct kv_decision *d)
@@ -71,7 +97,7 @@ print_key_json(struct report *r, const struct input_key *key,
 	char hex[2 * KV_SHA256_BYTES + 1], source[KV_SOURCE_NAME_BYTES];
 	struct kv_span spki = key->spki;
 	json_t *filters = json_array(), *lists = json_array();
-	json_t *sources = json_array();
+	json_t *sources = json_array(), *object;
 
 	/* The SPKI that is looked up for a key: its first. */
 	if (key->key.type != KV_KEY_NONE) {
@@ -96,16 +122,17 @@ print_key_json(struct report *r, const struct input_key *key,
 		    source);
 		json_array_append_new(sources, json_string(source));
 	}
-	print_json(r,
-	    json_pack("{so sI ss so sI ss ss ss so so so so so so}", "file",
-		json_text(key->path), "line", (json_int_t)key->line, "verdict",
-		kv_verdict_name(d->verdict), "type", json_text(key->type),
-		"bits", (json_int_t)key->bits, "fingerprint", d->fingerprint,
-		"spki_sha256", hex, "part", kv_part_name(key->part), "comment",
-		json_bytes(key->comment.p, key->comment.len), "filters",
-		filters, "lists", lists, "source",
-		d->list != NULL ? json_string(d->source) : json_null(),
-		"sources", sources, "reason", json_text(d->reason)));
+	object = json_pack("{so sI ss so sI ss ss ss so so so so so so}",
+	    "file", json_text(key->path), "line", (json_int_t)key->line,
+	    "verdict", kv_verdict_name(d->verdict), "type",
+	    json_text(key->type), "bits", (json_int_t)key->bits, "fingerprint",
+	    d->fingerprint, "spki_sha256", hex, "part", kv_part_name(key->part),
+	    "comment", json_bytes(key->comment.p, key->comment.len), "filters",
+	    filters, "lists", lists, "source",
+	    d->list != NULL ? json_string(d->source) : json_null(), "sources",
+	    sources, "reason", json_text(d->reason));
+	add_owner(object, &key->owner);
+	print_json(r, object);
 }
 
 /* Prints "PATH:LINE: ", or "PATH: " if line is 0. */
@@ -136,6 +163,7 @@ print_key_text(struct report *r, const struct input_key *key,
 	}
 	if (key->part == KV_PART_CA)
 		fputs(" (CA)", out);
+	print_owner(out, &key->owner);
 	for (size_t i = 0; i < r->judge->n_filters; i++) {
 		if ((d->hits >> i & 1) == 0)
 			continue;
@@ -286,6 +314,16 @@ report_problem(struct report *r, const struct input_problem *problem)
 		"fingerprint", "spki_sha256", "part", "comment", "filters",
 		"lists", "source", "sources", "reason",
 		json_text(problem->reason)));
+}
+
+void
+report_note(const struct report *r, const struct input_problem *note)
+{
+	if (r->quiet)
+		return;
+	fputs("keyveto: ", r->err);
+	print_place(r->err, note->path, note->line);
+	fprintf(r->err, "%s\n", note->reason);
 }
 
 void

@@ -80,8 +80,10 @@ void report_init(struct report *r, const struct kv_judge *judge,
 /*
  * Judges a key and prints what is asked for:
  *   PATH:LINE: listed: TYPE BITS SHA256:... COMMENT [FILTER] [LIST SOURCE]
- * or one JSON object a line: file line verdict type bits fingerprint
- * spki_sha256 part comment filters lists source sources reason.
+ * with (owner: NAME) or (owner: NAME, DN) behind COMMENT if that is known, or
+ * one JSON object a line: file line verdict type bits fingerprint
+ * spki_sha256 part comment filters lists source sources reason; owner and dn
+ * only if they are known.
  */
 void report_key(struct report *r, const struct input_key *key);
 
@@ -93,6 +95,9 @@ void report_clean(struct report *r, uint64_t keys);
  * r->json also prints an object.
  */
 void report_problem(struct report *r, const struct input_problem *problem);
+
+/* Prints what is no problem, and is not counted: "keyveto: PATH:LINE: reason". */
+void report_note(const struct report *r, const struct input_problem *note);
 
 /* Adds the totals of another report to r's. */
 void report_add(struct report *r, const struct report *other);

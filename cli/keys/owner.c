@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/owner.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys/json_scan.h"
+#include "kv_base64.h"
+
+/* The longest name of a member or attribute that says whose a key is. */
+#define MEMBER_MAX 32
+
+/* What a member says of the owner; a lower one counts more. */
+enum rank {
+	RANK_NONE = 0,
+	RANK_LOGIN,
+	RANK_USERNAME,
+	RANK_ACCOUNT_NAME,
+	RANK_UID,
+	RANK_USER,
+	RANK_OWNER,
+	RANK_ACCOUNT,
+	RANK_OF_PERSON, /* what an object user says */
+	RANK_ADDED_BY,
+	RANK_OF_PROJECT, /* what an object repository says */
+	RANK_EMAIL,
+	RANK_MAIL,
+	/* These name the key, in the object that has it. */
+	RANK_PATH,
+	RANK_FULL_NAME,
+	RANK_DISPLAY_NAME,
+	RANK_NAME,
+	RANK_NICKNAME,
+	/* These name nothing but a key. */
+	RANK_TITLE,
+	RANK_LABEL,
+	RANK_KEY_NAME,
+};
+
+struct member {
+	const char *name;
+	enum rank rank;	  /* of a string */
+	enum rank object; /* of the best name in an object */
+};
+
+/* In lower case, without _ and -. */
+static const struct member members[] = {
+	{ "login", RANK_LOGIN, 0 },
+	{ "username", RANK_USERNAME, 0 },
+	{ "samaccountname", RANK_ACCOUNT_NAME, 0 },
+	{ "uid", RANK_UID, 0 },
+	{ "user", RANK_USER, RANK_OF_PERSON },
+	{ "owner", RANK_OWNER, RANK_OF_PERSON },
+	{ "account", RANK_ACCOUNT, RANK_OF_PERSON },
+	{ "member", 0, RANK_OF_PERSON },
+	{ "creator", 0, RANK_OF_PERSON },
+	{ "addedby", RANK_ADDED_BY, 0 },
+	{ "repository", 0, RANK_OF_PROJECT },
+	{ "project", 0, RANK_OF_PROJECT },
+	{ "projectswithwriteaccess", 0, RANK_OF_PROJECT },
+	{ "projectswithreadonlyaccess", 0, RANK_OF_PROJECT },
+	{ "email", RANK_EMAIL, 0 },
+	{ "mail", RANK_MAIL, 0 },
+	{ "pathwithnamespace", RANK_PATH, 0 },
+	{ "fullname", RANK_FULL_NAME, 0 },
+	{ "displayname", RANK_DISPLAY_NAME, 0 },
+	{ "name", RANK_NAME, 0 },
+	{ "nickname", RANK_NICKNAME, 0 },
+	{ "title", RANK_TITLE, 0 },
+	{ "label", RANK_LABEL, 0 },
+	{ "keyname", RANK_KEY_NAME, 0 },
+};
+
+/* Bytes of their own; p is NULL if there are none. */
+struct text {
+	uint8_t *p;
+	size_t len;
+};
+
+/* An array or object that is open. */
+struct level {
+	bool object;
+	bool given;	   /* what it may name was given before its end */
+	size_t first;	   /* how many texts were held before it, in all */
+	enum rank as;	   /* what its name is to the object around it */
+	struct member now; /* the member whose value comes */
+	enum rank rank, title_rank;
+	struct text name, title;
+};
+
+/* A text that waits for its owner. */
+struct held {
+	struct text text, owner, title;
+	uint64_t line;
+	int level; /* of the object that may name it next; -1: none */
+	bool direct; /* it is a member of that object */
+	bool is_line;
+};
+
+struct owners {
+	struct owner_sink sink;
+	struct json_scan scan;
+	struct level level[JSON_SCAN_DEPTH];
+	struct held *held;
+	size_t n_held, cap, bytes;
+	size_t n_given; /* that were held before those */
+	bool keyed, values, noted;
+	/* Of the entry of LDIF. */
+	struct text dn, uid;
+	enum rank uid_rank;
+};
+
+static void
+text_free(struct text *t)
+{
+	if (t->p != NULL)
+		explicit_bzero(t->p, t->len);
+	free(t->p);
+	*t = (struct text){ NULL, 0 };
+}
+
+/* A copy, or nothing if there is no memory. */
+static struct text
+text_copy(const void *p, size_t len)
+{
+	struct text t = { malloc(len + 1), len };
+
+	if (t.p == NULL)
+		t.len = 0;
+	else if (len > 0)
+		memcpy(t.p, p, len);
+	return t;
+}
+
+static struct kv_span
+text_span(const struct text *t)
+{
+	return (struct kv_span){ t->p, t->len };
+}
+
+/* A copy of a name, which is cut if it is long, between its letters. */
+static struct text
+name_copy(const void *name, size_t len)
+{
+	static const char cut[] = "...";
+	const uint8_t *p = name;
+	size_t n = len;
+	struct text t;
+
+	if (len > OWNER_MAX_BYTES) {
+		n = OWNER_MAX_BYTES - strlen(cut);
+		for (int i = 0; i < 3 && (p[n] & 0xc0) == 0x80; i++)
+			n--;
+	}
+	t = text_copy(p, n < len ? OWNER_MAX_BYTES : n);
+	if (t.p != NULL && n < len) {
+		memcpy(t.p + n, cut, strlen(cut));
+		t.len = n + strlen(cut);
+	}
+	return t;
+}
+
+/* The name that a string of JSON is, without its escapes. */
+static struct text
+json_name(struct kv_span string)
+{
+	struct text quoted = text_copy(string.p - 1, string.len + 2), name;
+	json_t *value = NULL;
+
+	if (memchr(string.p, '\\', string.len) != NULL && quoted.p != NULL)
+		value = json_loadb((const char *)quoted.p, quoted.len,
+		    JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	/* jansson refuses what is not UTF-8. */
+	name = value != NULL ? name_copy(json_string_value(value),
+				   json_string_length(value)) :
+			       name_copy(string.p, string.len);
+	json_decref(value);
+	text_free(&quoted);
+	return name;
+}
+
+/* The member of this name; one of RANK_NONE if it says nothing. */
+static struct member
+find_member(struct kv_span name)
+{
+	char plain[MEMBER_MAX] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < name.len && n < sizeof(plain); i++) {
+		uint8_t c = name.p[i];
+
+		if (c != '_' && c != '-')
+			plain[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+	}
+	for (size_t i = 0; n < sizeof(plain) &&
+	     i < sizeof(members) / sizeof(members[0]);
+	     i++) {
+		if (strlen(members[i].name) == n &&
+		    memcmp(members[i].name, plain, n) == 0)
+			return members[i];
+	}
+	return (struct member){ 0 };
+}
+
+/* --- what is held --- */
+
+static void
+held_free(struct owners *o, struct held *h)
+{
+	o->bytes -= sizeof(*h) + h->text.len;
+	text_free(&h->text);
+	text_free(&h->owner);
+	text_free(&h->title);
+}
+
+static void
+give(struct owners *o, const struct held *h)
+{
+	const bool ldif = h->is_line;
+	struct owner_text t = {
+		.text = text_span(&h->text),
+		.line = h->line,
+		.is_line = ldif,
+		.owner = { text_span(ldif ? &o->uid : &h->owner),
+		    text_span(&o->dn) },
+	};
+
+	if (t.owner.name.len == 0)
+		t.owner.name = text_span(ldif ? &o->dn : &h->title);
+	o->sink.text(&t, o->sink.arg);
+}
+
+/* Gives what is held up to the first text that waits for an owner. */
+static void
+give_named(struct owners *o)
+{
+	size_t n = 0;
+
+	while (n < o->n_held && o->held[n].level == -1) {
+		give(o, &o->held[n]);
+		held_free(o, &o->held[n++]);
+	}
+	if (n == 0)
+		return;
+	o->n_held -= n;
+	o->n_given += n;
+	memmove(o->held, o->held + n, o->n_held * sizeof(*o->held));
+}
+
+/* Lets the object say whose the text is. If it does not, asks no other. */
+static void
+name_held(struct held *h, const struct level *l)
+{
+	const struct text *title = &l->title;
+
+	h->level = -1;
+	if (l->rank != RANK_NONE && !(h->direct && l->rank >= RANK_PATH)) {
+		h->owner = text_copy(l->name.p, l->name.len);
+		return;
+	}
+	if (l->rank != RANK_NONE)
+		title = &l->name;
+	if (h->title.p == NULL && title->p != NULL)
+		h->title = text_copy(title->p, title->len);
+}
+
+/* The object around level i; -1 if there is none. */
+static int
+object_around(const struct owners *o, int i)
+{
+	do
+		i--;
+	while (i >= 0 && !o->level[i].object);
+	return i;
+}
+
+/* Lets the open objects around a text say whose it is. */
+static void
+name_now(struct owners *o, struct held *h)
+{
+	for (int i = h->level; i >= 0; i = object_around(o, i)) {
+		name_held(h, &o->level[i]);
+		o->level[i].given = true;
+		if (h->owner.p != NULL)
+			break;
+		h->direct = false;
+	}
+	h->level = -1;
+}
+
+/* Gives all that is held, to whomever it belongs by what was read so far. */
+static void
+give_all(struct owners *o)
+{
+	for (size_t i = 0; i < o->n_held; i++)
+		name_now(o, &o->held[i]);
+	give_named(o);
+}
+
+static void
+note(struct owners *o, uint64_t line, const char *text)
+{
+	if (!o->noted)
+		o->sink.note(line, text, o->sink.arg);
+	o->noted = true;
+}
+
+static bool
+make_room(struct owners *o)
+{
+	const size_t cap = 2 * o->cap + 16;
+	struct held *more;
+
+	if (o->n_held < o->cap)
+		return true;
+	if ((more = reallocarray(o->held, cap, sizeof(*more))) == NULL)
+		return false;
+	o->held = more;
+	o->cap = cap;
+	return true;
+}
+
+/* Holds a text for the object at level, or gives it if that cannot be. */
+static void
+hold(struct owners *o, struct kv_span text, uint64_t line, int level,
+    bool is_line)
+{
+	struct held h = { .line = line, .level = level, .is_line = is_line };
+	const struct held bare = { .text = { (uint8_t *)text.p, text.len },
+		.line = line,
+		.level = level,
+		.is_line = is_line };
+
+	if (o->bytes + sizeof(h) + text.len > OWNER_HELD_MAX) {
+		give_all(o);
+		if (!is_line)
+			note(o, line,
+			    "the object that may name the owners of keys "
+			    "before here has over 4 MiB: they are judged "
+			    "without");
+	}
+	if (make_room(o) && text.len < OWNER_HELD_MAX)
+		h.text = text_copy(text.p, text.len);
+	if (h.text.p == NULL) {
+		give_all(o);
+		give(o, &bare);
+		return;
+	}
+	h.direct = level >= 0 && (unsigned int)level + 1 == o->scan.depth;
+	o->bytes += sizeof(h) + text.len;
+	o->held[o->n_held++] = h;
+	if (level >= 0 && o->level[level].given)
+		name_now(o, &o->held[o->n_held - 1]);
+	give_named(o);
+}
+
+/* --- JSON --- */
+
+static void
+level_free(struct level *l)
+{
+	text_free(&l->name);
+	text_free(&l->title);
+	*l = (struct level){ 0 };
+}
+
+static void
+reset_json(struct owners *o)
+{
+	for (size_t i = 0; i < JSON_SCAN_DEPTH; i++)
+		level_free(&o->level[i]);
+	o->scan = (struct json_scan){ 0 };
+}
+
+/* Notes a name in an object, if none that counts more is known. */
+static void
+set_name(struct level *l, enum rank rank, struct text name)
+{
+	const bool is_title = rank >= RANK_TITLE;
+	struct text *to = is_title ? &l->title : &l->name;
+	enum rank *old = is_title ? &l->title_rank : &l->rank;
+
+	/* GitHub makes a title of the start of the key. */
+	if (name.len == 0 ||
+	    (is_title && memmem(name.p, name.len, " AAAA", 5) != NULL) ||
+	    (*old != RANK_NONE && rank > *old)) {
+		text_free(&name);
+		return;
+	}
+	text_free(to);
+	*to = name;
+	*old = rank;
+}
+
+static void
+open_level(struct owners *o)
+{
+	const unsigned int n = o->scan.depth;
+	const struct level *outer = n > 1 ? &o->level[n - 2] : NULL;
+
+	o->level[n - 1] = (struct level){
+		.object = o->scan.object[n - 1],
+		.first = o->n_given + o->n_held,
+		.as = outer == NULL ? RANK_NONE :
+		    outer->object   ? outer->now.object :
+				      outer->as,
+	};
+}
+
+/* Lets the object that ended name what waits for it, and the one around it. */
+static void
+close_level(struct owners *o)
+{
+	const int n = (int)o->scan.depth, around = object_around(o, n);
+	struct level *l = &o->level[n];
+	struct level *outer = around >= 0 ? &o->level[around] : NULL;
+	size_t i;
+
+	i = l->first > o->n_given ? l->first - o->n_given : 0;
+	for (; l->object && i < o->n_held; i++) {
+		struct held *h = &o->held[i];
+
+		if (h->level != n)
+			continue;
+		name_held(h, l);
+		h->direct = false;
+		if (h->owner.p == NULL)
+			h->level = around;
+		if (h->level >= 0 && outer->given)
+			name_now(o, h);
+	}
+	/* Of several projects, the first counts. */
+	if (outer != NULL && l->as != RANK_NONE && l->rank != RANK_NONE &&
+	    (l->as != RANK_OF_PROJECT || outer->rank != RANK_OF_PROJECT)) {
+		set_name(outer, l->as, l->name);
+		l->name.p = NULL;
+	}
+	level_free(l);
+	give_named(o);
+}
+
+static void
+take_string(struct owners *o, struct kv_span string, uint64_t line)
+{
+	const int n = (int)o->scan.depth;
+	struct level *l = &o->level[n - 1];
+	enum rank rank = l->now.rank;
+
+	/* A project also tells its owner, who counts less. */
+	if (l->as == RANK_OF_PROJECT &&
+	    (rank == RANK_PATH || rank == RANK_FULL_NAME))
+		rank = RANK_LOGIN;
+	if (o->sink.has_key(string, o->sink.arg)) {
+		o->keyed = true;
+		hold(o, string, line, object_around(o, n), false);
+	} else if (l->object && rank != RANK_NONE) {
+		set_name(l, rank, json_name(string));
+	}
+}
+
+static void
+take_token(struct owners *o, enum json_token t, struct kv_span token,
+    uint64_t line)
+{
+	switch (t) {
+	case JSON_TOKEN_OPEN:
+		o->values |= token.p[0] == '{';
+		open_level(o);
+		break;
+	case JSON_TOKEN_CLOSE:
+		close_level(o);
+		break;
+	case JSON_TOKEN_NAME:
+		o->level[o->scan.depth - 1].now = find_member(token);
+		/* Some data have keys as names: { "ssh-rsa AAAA...": ... } */
+		if (o->sink.has_key(token, o->sink.arg)) {
+			o->keyed = true;
+			hold(o, token, line, (int)o->scan.depth - 1, false);
+		}
+		break;
+	case JSON_TOKEN_STRING:
+		o->values = true;
+		take_string(o, token, line);
+		break;
+	default:
+		o->values = true;
+		break;
+	}
+}
+
+/* Whether JSON up to the end of text has a key in a string. */
+static bool
+has_keys(const struct owners *o, struct kv_span text)
+{
+	struct json_scan scan = o->scan;
+	struct kv_span token;
+	enum json_token t;
+
+	while ((t = json_scan_next(&scan, &text, false, &token)) !=
+	    JSON_TOKEN_END) {
+		if (t == JSON_TOKEN_STRING &&
+		    o->sink.has_key(token, o->sink.arg))
+			return true;
+	}
+	return false;
+}
+
+bool
+owners_json(struct owners *o, struct kv_span text, bool more, uint64_t line,
+    size_t *usedp)
+{
+	struct json_scan scan = o->scan;
+	struct kv_span rest = text, token;
+	enum json_token t;
+
+	do
+		t = json_scan_next(&scan, &rest, more, &token);
+	while (t != JSON_TOKEN_BAD && t != JSON_TOKEN_CUT &&
+	    t != JSON_TOKEN_END);
+	*usedp = text.len - rest.len;
+	rest = (struct kv_span){ text.p, *usedp };
+	if (t == JSON_TOKEN_CUT ? *usedp == 0 :
+				  t == JSON_TOKEN_BAD && !has_keys(o, rest)) {
+		owners_flush(o, true, line);
+		return false;
+	}
+	while ((t = json_scan_next(&o->scan, &rest, false, &token)) !=
+	    JSON_TOKEN_END)
+		take_token(o, t, token, line);
+	return true;
+}
+
+bool
+owners_in_json(const struct owners *o)
+{
+	return o->scan.depth > 0;
+}
+
+bool
+owners_json_has_values(const struct owners *o)
+{
+	return o->values;
+}
+
+/* --- LDIF --- */
+
+/* The value of an attribute, "name: value" or "name:: base64". */
+static struct text
+ldif_value(struct kv_span text)
+{
+	uint8_t data[4 * OWNER_MAX_BYTES];
+	size_t len = 0;
+	bool base64 = text.len > 0 && text.p[0] == ':';
+
+	if (base64 || (text.len > 0 && text.p[0] == '<')) {
+		text.p++;
+		text.len--;
+	}
+	while (text.len > 0 && text.p[0] == ' ') {
+		text.p++;
+		text.len--;
+	}
+	if (!base64)
+		return name_copy(text.p, text.len);
+	/* More is cut from a name, anyway. */
+	if (text.len > sizeof(data))
+		text.len = sizeof(data);
+	if (kv_base64_decode((const char *)text.p, text.len, data, sizeof(data),
+		&len) != KV_OK)
+		len = kv_base64_decode_groups(text.p, text.len, data,
+			  sizeof(data)) /
+		    4 * 3;
+	return name_copy(data, len);
+}
+
+static void
+end_entry(struct owners *o)
+{
+	text_free(&o->dn);
+	text_free(&o->uid);
+	o->uid_rank = RANK_NONE;
+}
+
+static void
+take_attribute(struct owners *o, struct kv_span name, struct kv_span value)
+{
+	enum rank rank = RANK_NONE;
+
+	if (name.len == 2 && (name.p[0] | 0x20) == 'd' &&
+	    (name.p[1] | 0x20) == 'n') {
+		owners_flush(o, true, 0);
+		o->dn = ldif_value(value);
+		return;
+	}
+	if (memchr(name.p, '_', name.len) == NULL &&
+	    memchr(name.p, '-', name.len) == NULL)
+		rank = find_member(name).rank;
+	/* Of several values, the first. */
+	if ((rank == RANK_UID || rank == RANK_ACCOUNT_NAME) &&
+	    o->uid_rank < rank) {
+		text_free(&o->uid);
+		o->uid = ldif_value(value);
+		o->uid_rank = rank;
+	}
+}
+
+void
+owners_ldif(struct owners *o, struct kv_span text, uint64_t line)
+{
+	const uint8_t *colon = text.len > 0 ? memchr(text.p, ':', text.len) :
+					      NULL;
+	struct kv_span name = { text.p, 0 }, value;
+
+	if (colon != NULL && text.p[0] != '#') {
+		name.len = (size_t)(colon - text.p);
+		value.p = colon + 1;
+		value.len = text.len - name.len - 1;
+		if (name.len > 0)
+			take_attribute(o, name, value);
+	}
+	hold(o, text, line, 0, true);
+}
+
+/* --- both --- */
+
+void
+owners_flush(struct owners *o, bool entry, uint64_t line)
+{
+	const bool cut = o->scan.depth > 0 && o->keyed;
+
+	give_all(o);
+	if (cut && entry)
+		note(o, line,
+		    "the JSON is damaged or ends here: owners of keys may be "
+		    "missing");
+	reset_json(o);
+	if (entry)
+		end_entry(o);
+}
+
+struct owners *
+owners_new(const struct owner_sink *sink)
+{
+	struct owners *o = calloc(1, sizeof(*o));
+
+	if (o != NULL)
+		o->sink = *sink;
+	return o;
+}
+
+void
+owners_free(struct owners *o)
+{
+	if (o == NULL)
+		return;
+	for (size_t i = 0; i < o->n_held; i++)
+		held_free(o, &o->held[i]);
+	reset_json(o);
+	end_entry(o);
+	free(o->held);
+	free(o);
+}
