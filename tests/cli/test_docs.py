@@ -116,7 +116,8 @@ def test_each_diagnostic_of_the_page_is_a_message_of_the_program():
 def test_keyveto_1_names_the_keys_of_all_json_objects(scratch):
     (scratch / "unknown").write_text("ssh-foo AAAAB3NzaC1mb28AAAABeA==\n", encoding="ascii")
     demo = ROOT / "testdata/demo"
-    output = keyveto("check", "--json", "--filter", demo / "demo.pkbf", demo / "home", scratch / "unknown").stdout
+    output = keyveto("check", "--all", "--json", "--filter", demo / "demo.pkbf", demo / "home", scratch / "unknown",
+                     ROOT / "testdata/elsewhere/freeipa.ldif").stdout
     names = set(re.findall(r'"(\w+)":', output)) - {"SHA256"}
     contains(str(names), "fingerprint", "reason")
     page = section("OUTPUT", "Sh")
