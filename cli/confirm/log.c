@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "confirm/log.h"
 
-#include <sys/wait.h>
-
-#include <errno.h>
 #include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
@@ -11,12 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/program.h"
-#include "keys/unpack.h"
-
-#define JOURNALCTL "/usr/bin/journalctl"
-/* A longer line is not keyveto's. */
-#define LINE_BYTES 16384
+#include "host/log_lines.h"
 
 static int
 compare(const void *a, const void *b)
@@ -152,162 +144,46 @@ log_keys_read_line(struct log_keys *k, const char *line)
 	}
 }
 
-/* A log that is read. */
-struct stream {
-	struct unpack unpack;
-	uint8_t buf[8 * LINE_BYTES];
-	size_t len;
-	bool eof;
-	bool skip; /* what comes first is the end of a line that is too long */
-};
-
-/* False with unpack.why, or errno. */
-static bool
-read_on(struct stream *s)
-{
-	ssize_t n;
-
-	s->unpack.why = NULL;
-	n = unpack_read(&s->unpack, s->buf + s->len,
-	    sizeof(s->buf) - 1 - s->len);
-	if (n == -1)
-		return errno == EINTR && s->unpack.why == NULL;
-	s->eof = n == 0;
-	s->len += (size_t)n;
-	return true;
-}
-
-/* Reads a line of len bytes, of which NUL may be one, and writes one behind. */
 static void
-read_bytes(struct log_keys *k, uint8_t *line, size_t len)
+on_line(char *line, size_t len, void *keys)
 {
-	if (len >= LINE_BYTES)
-		return;
-	/* A crash, or a rotation in place, leaves NULs before a line. */
-	for (size_t i = 0; i < len; i++)
-		if (line[i] == '\0')
-			line[i] = ' ';
-	line[len] = '\0';
-	log_keys_read_line(k, (const char *)line);
-}
-
-/* Reads the lines that are whole, and keeps the rest. */
-static void
-read_lines(struct log_keys *k, struct stream *s)
-{
-	uint8_t *line = s->buf, *nl;
-	size_t left = s->len;
-
-	while ((nl = memchr(line, '\n', left)) != NULL) {
-		if (!s->skip)
-			read_bytes(k, line, (size_t)(nl - line));
-		s->skip = false;
-		left -= (size_t)(nl + 1 - line);
-		line = nl + 1;
-	}
-	if (s->eof && !s->skip)
-		read_bytes(k, line, left);
-	if (left >= LINE_BYTES || s->eof) {
-		left = 0;
-		s->skip = true;
-	}
-	memmove(s->buf, line, left);
-	s->len = left;
-}
-
-/* Reads the start of a log, which may be gzip or xz. False as read_on. */
-static bool
-begin_stream(struct stream *s)
-{
-	enum unpack_form form = UNPACK_SHORT;
-	struct kv_span start;
-
-	while (form == UNPACK_SHORT && !s->eof) {
-		if (!read_on(s))
-			return false;
-		start = (struct kv_span){ s->buf, s->len };
-		form = unpack_recognise(start);
-		if (form != UNPACK_GZIP && form != UNPACK_XZ)
-			continue;
-		if (!unpack_add(&s->unpack, form, start))
-			return false;
-		s->len = 0;
-		form = UNPACK_SHORT;
-	}
-	if (unpack_foreign((struct kv_span){ s->buf, s->len }) == NULL)
-		return true;
-	s->unpack.why = "packed in a form that keyveto does not read: unpack "
-			"it first";
-	return false;
-}
-
-/* False after a message. */
-static bool
-read_stream(struct log_keys *k, int fd, const char *path)
-{
-	static struct stream s;
-	bool ok;
-
-	s = (struct stream){ .unpack.fd = fd };
-	ok = begin_stream(&s);
-	while (ok) {
-		read_lines(k, &s);
-		if (s.eof)
-			break;
-		ok = read_on(&s);
-	}
-	if (!ok && s.unpack.why != NULL)
-		cli_error("%s: %s", path, s.unpack.why);
-	else if (!ok)
-		cli_failed(path, "cannot be read");
-	unpack_free(&s.unpack);
-	return ok;
+	(void)len;
+	log_keys_read_line(keys, line);
 }
 
 bool
 log_keys_read(struct log_keys *k, const char *path)
 {
+	const struct log_lines lines = { .line = on_line, .arg = k };
 	const bool standard = strcmp(path, "-") == 0;
 	int fd = standard ? STDIN_FILENO :
 			    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	char why[LOG_WHY_BYTES];
 	bool ok;
 
 	if (fd == -1)
 		return cli_failed(path, "cannot be read");
-	ok = read_stream(k, fd, path);
+	ok = log_lines_read(&lines, fd, why);
+	if (!ok)
+		cli_error("%s: %s", path, why);
 	if (!standard)
 		close(fd);
 	return ok;
 }
 
-/* journalctl ends with 1 if no entry matches. */
 static bool
 read_journal(struct log_keys *k)
 {
 	static const char *const argv[] = { JOURNALCTL, "--quiet", "--no-pager",
 		"--output=cat", "--grep=verdict=listed", NULL };
-	struct program p = { .argv = argv, .dies_with_us = true };
-	struct program_process process;
-	int out[2], status = 0, error;
-	bool ok;
+	const struct log_lines lines = { .line = on_line, .arg = k };
+	char why[LOG_WHY_BYTES];
+	bool ok = log_lines_read_journal(&lines, argv, STDERR_FILENO, true,
+	    why);
 
-	if (pipe2(out, O_CLOEXEC) == -1)
-		return cli_failed(JOURNALCTL, "cannot be started");
-	program_fds(&p, PROGRAM_NULL, out[1], STDERR_FILENO);
-	if (!program_start(&p, &process)) {
-		close(out[0]);
-		close(out[1]);
-		return cli_failed(JOURNALCTL, "cannot be started");
-	}
-	close(out[1]);
-	ok = read_stream(k, out[0], JOURNALCTL);
-	close(out[0]);
-	error = program_wait(&process, &status);
-	if (error == 0 && WIFEXITED(status) && WEXITSTATUS(status) <= 1)
-		return ok;
-	cli_error(JOURNALCTL ": %s; name the file of the log",
-	    error != 0 ? strerror(error) : "fails");
-	return false;
+	if (!ok)
+		cli_error("the journal: %s", why);
+	return ok;
 }
 
 bool
