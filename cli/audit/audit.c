@@ -10,6 +10,8 @@
 
 #include "audit/accounts.h"
 #include "audit/audit.h"
+#include "audit/former.h"
+#include "audit/login_logs.h"
 #include "audit/table.h"
 #include "command.h"
 #include "output/report.h"
@@ -24,6 +26,11 @@ struct options {
 	size_t n_users;
 	uint64_t timeout;
 	bool json, all, quiet;
+	bool logins;
+	const char **log; /* none: those of this machine */
+	size_t n_logs;
+	const char **former; /* files of --known */
+	size_t n_former;
 };
 
 struct audit {
@@ -32,6 +39,8 @@ struct audit {
 	struct accounts accounts;
 	struct audit_policies policies;
 	struct audit_table table;
+	struct logins logins;
+	struct login_logs logs;
 };
 
 static bool
@@ -211,6 +220,38 @@ audit_all(struct audit *a)
 	return ok;
 }
 
+/* Has the audit note the keys whose logins are told. */
+static void
+begin_logins(struct audit *a)
+{
+	const struct options *o = a->o;
+
+	if (!o->logins)
+		return;
+	a->report.judged = logins_on_key;
+	a->report.judged_arg = &a->logins;
+	for (size_t i = 0; i < o->n_former; i++)
+		former_read(&a->logins, &a->report, o->former[i]);
+}
+
+/* Tells when the keys came in. False after a message. */
+static bool
+tell_logins(struct audit *a)
+{
+	const struct options *o = a->o;
+
+	if (!o->logins)
+		return true;
+	if (!login_logs_read(&a->logs, &a->logins, &a->report, o->log,
+		o->n_logs))
+		return false;
+	if (!o->quiet && !logins_print(&a->logins, o->json)) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	return true;
+}
+
 static int
 run_audit(const struct options *o, const struct kv_judge *judge)
 {
@@ -221,10 +262,12 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 			.quiet = o->quiet, .out = stdout, .err = stderr,
 			.now = time(NULL),
 		},
+		.logins = { .all = o->all },
 	};
 	int status = CLI_UNCHECKED;
 
-	if (audit_all(&a)) {
+	begin_logins(&a);
+	if (audit_all(&a) && tell_logins(&a)) {
 		if (o->json && !o->quiet)
 			audit_table_print_json(&a.table);
 		else if (!o->quiet)
@@ -235,6 +278,8 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 		if (!o->quiet)
 			report_summary(&a.report);
 	}
+	logins_free(&a.logins);
+	login_logs_free(&a.logs);
 	audit_table_free(&a.table);
 	audit_policies_free(&a.policies);
 	accounts_free(&a.accounts);
@@ -275,7 +320,17 @@ static int
 read_options(const struct cli_command *cmd, int argc, char **argv,
     struct options *o, int *statusp)
 {
-	enum { JSON = 1, ALL, QUIET, USER, TIMEOUT, SSHD, SSHD_CONFIG };
+	enum {
+		JSON = 1,
+		ALL,
+		QUIET,
+		USER,
+		TIMEOUT,
+		SSHD,
+		SSHD_CONFIG,
+		LOGINS,
+		KNOWN
+	};
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, JSON },
 		{ "all", no_argument, NULL, ALL },
@@ -284,6 +339,8 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ "timeout", required_argument, NULL, TIMEOUT },
 		{ "sshd", required_argument, NULL, SSHD },
 		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
+		{ "logins", optional_argument, NULL, LOGINS },
+		{ "known", required_argument, NULL, KNOWN },
 		CLI_JUDGE_LONGOPTS,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -300,7 +357,12 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		o->json |= opt == JSON;
 		o->all |= opt == ALL;
 		o->quiet |= opt == QUIET;
-		if (opt == USER)
+		o->logins |= opt == LOGINS;
+		if (opt == LOGINS && optarg != NULL)
+			o->log[o->n_logs++] = optarg;
+		else if (opt == KNOWN)
+			o->former[o->n_former++] = optarg;
+		else if (opt == USER)
 			o->user[o->n_users++] = optarg;
 		else if (opt == TIMEOUT)
 			ok = cli_option_number("--timeout", TIMEOUT_MAX,
@@ -315,10 +377,18 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		if (!ok)
 			return -1;
 	}
-	if (optind == argc)
+	if (!o->logins && o->n_former > 0)
+		cli_error("--known goes with --logins");
+	else if (!o->logins && optind < argc)
+		cli_error("audit takes no argument %s: accounts are named with "
+			  "--user",
+		    argv[optind]);
+	else {
+		/* --logins FILE, as --logins=FILE. */
+		while (optind < argc)
+			o->log[o->n_logs++] = argv[optind++];
 		return 0;
-	cli_error("audit takes no argument %s: accounts are named with --user",
-	    argv[optind]);
+	}
 	*statusp = cli_usage_error(cmd);
 	return -1;
 }
@@ -334,7 +404,9 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 	int status = CLI_UNCHECKED;
 
 	o.user = calloc((size_t)argc, sizeof(*o.user));
-	if (o.user == NULL)
+	o.log = calloc((size_t)argc, sizeof(*o.log));
+	o.former = calloc((size_t)argc, sizeof(*o.former));
+	if (o.user == NULL || o.log == NULL || o.former == NULL)
 		cli_error("%s", strerror(errno));
 	else if (read_options(cmd, argc, argv, &o, &status) == 0 &&
 	    cli_judge_open(&judge, &o.judge)) {
@@ -342,12 +414,15 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 		kv_judge_close(&judge);
 	}
 	free(o.user);
+	free(o.log);
+	free(o.former);
 	return status;
 }
 
 const struct cli_command cli_audit = {
 	.name = "audit",
 	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
+		    "[--logins [FILE | journal]...] [--known FILE]... "
 		    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
 		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
 	.help =
@@ -366,6 +441,15 @@ const struct cli_command cli_audit = {
 	    "ones\n"
 	    "  --quiet          print nothing but errors; the exit status "
 	    "tells\n"
+	    "  --logins [FILE | journal]...\n"
+	    "                   tell when each listed key last came in, by "
+	    "this log of\n"
+	    "                   sshd's (default: the journal, or "
+	    "/var/log/auth.log)\n"
+	    "  --known FILE     of keys, too, that FILE calls listed and no "
+	    "file has any\n"
+	    "                   more; FILE is what audit --json printed; may "
+	    "repeat\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"

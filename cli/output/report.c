@@ -219,6 +219,8 @@ report_key(struct report *r, const struct input_key *key)
 	}
 	input_judge(r->judge, key, r->now, &d);
 	r->keys++;
+	if (r->judged != NULL)
+		r->judged(r, key, &d);
 	if (is_known(r, key, &d))
 		return;
 	switch (d.verdict) {

@@ -56,6 +56,13 @@ struct report {
 	 * NULL: none.
 	 */
 	void (*on_unjudged)(const struct input_problem *problem);
+	/*
+	 * Is told of each key with its verdict, besides what is done with it.
+	 * NULL: none.
+	 */
+	void (*judged)(const struct report *r, const struct input_key *key,
+	    const struct kv_decision *d);
+	void *judged_arg;
 	int64_t now;
 	/*
 	 * If not NULL, it gets each key, which is not judged; problems are

@@ -3,8 +3,33 @@
 
 #include <time.h>
 
+#include "audit/login_logs.h"
 #include "audit/refused.h"
 #include "sshd/usable.h"
+
+/* The journal may take this long. Its newest entries are read first. */
+#define JOURNAL_SECONDS 10
+
+/*
+ * Prints when the listed keys last came in: who uses them must be told. The
+ * journal of another machine cannot be asked.
+ */
+static void
+print_logins(const struct sshd_options *o, struct logins *l)
+{
+	char since[LOGINS_TIME_BYTES];
+	bool whole;
+
+	if (*o->root != '\0' || l->n == 0)
+		return;
+	whole = login_logs_read_newest(l, JOURNAL_SECONDS);
+	if (l->failed || l->since == 0)
+		return;
+	(void)logins_print(l, false);
+	logins_format_time(l->since, since);
+	cli_error("logins: by the journal since %s%s", since,
+	    whole ? "" : "; not all of it could be read in time");
+}
 
 int
 sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
@@ -15,6 +40,7 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
 		.config = base->top,
 		.host_key = base->host_key,
 	};
+	struct logins logins = { .all = false };
 	struct audit_refused h;
 	size_t n, n_locked_out, listed_cas;
 	struct kv_judge judge;
@@ -22,6 +48,8 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
 		.judge = &judge,
 		.out = stdout,
 		.err = stderr,
+		.judged = logins_on_key,
+		.judged_arg = &logins,
 		.now = time(NULL),
 	};
 	bool ok;
@@ -33,8 +61,10 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
 	if (ok) {
 		audit_refused_print(&h);
 		report_summary(&r);
+		print_logins(o, &logins);
 		ok = cli_stdout_ok();
 	}
+	logins_free(&logins);
 	kv_judge_close(&judge);
 	n = h.n;
 	n_locked_out = h.n_locked_out;

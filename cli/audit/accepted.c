@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/accepted.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* log.c:do_log calls syslog with "%.500s". */
+#define MESSAGE_MAX 500
+#define FINGERPRINT_CHARS (KV_FINGERPRINT_BYTES - 1)
+#define MD5_CHARS 51 /* "MD5:" and 16 bytes in hexadecimal */
+#define DIGITS "0123456789"
+#define TYPE_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZ-" DIGITS
+#define ADDRESS_CHARS \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.:%_-" DIGITS
+#define SERIAL " (serial "
+
+/* Moves *pp past word. False if it is not there. */
+static bool
+skip_word(const char **pp, const char *word)
+{
+	const size_t n = strlen(word);
+
+	if (strncmp(*pp, word, n) != 0)
+		return false;
+	*pp += n;
+	return true;
+}
+
+/* Moves *pp past 1 to max characters of a set. */
+static bool
+skip_chars(const char **pp, const char *chars, size_t max)
+{
+	const size_t n = strspn(*pp, chars);
+
+	*pp += n;
+	return n > 0 && n <= max;
+}
+
+/* "RSA" or "RSA-CERT" and a blank. */
+static bool
+skip_type(const char **pp, bool *certp)
+{
+	const char *type = *pp;
+
+	if (!skip_chars(pp, TYPE_CHARS, 40))
+		return false;
+	*certp = *pp - type > 5 && strncmp(*pp - 5, "-CERT", 5) == 0;
+	return skip_word(pp, " ");
+}
+
+/* Sets *hasp if it is SHA-256, and *md5p if it is MD5. */
+static bool
+skip_fingerprint(const char **pp, uint8_t digest[static KV_SHA256_BYTES],
+    bool *hasp, bool *md5p)
+{
+	const char *text = *pp;
+	size_t n = strcspn(text, " ,");
+
+	*pp += n;
+	if (n == MD5_CHARS && strncmp(text, "MD5:", 4) == 0 &&
+	    strspn(text + 4, ":abcdef" DIGITS) == n - 4) {
+		*md5p = true;
+		return true;
+	}
+	*hasp = n == FINGERPRINT_CHARS &&
+	    kv_fingerprint_parse((struct kv_span){ (const uint8_t *)text, n },
+		digest) == KV_OK;
+	return *hasp;
+}
+
+/*
+ * What follows a key or a CA: the end, or what the method adds. The counter of a
+ * security key is noted in auth2-pubkey.c; up to 10.x the process that logs does
+ * not know it.
+ */
+static bool
+is_end(const struct accepted *a, const char *p)
+{
+	if (*p == '\0')
+		return true;
+	if (a->hostbased)
+		return skip_word(&p, ", client user \"");
+	return skip_word(&p, ", signature count = ") &&
+	    skip_chars(&p, DIGITS, 10) && *p == '\0';
+}
+
+/* Reads " (serial N) CA TYPE FINGERPRINT" and the end. */
+static bool
+parse_ca(struct accepted *a, const char *p)
+{
+	struct accepted found = *a;
+	bool cert;
+
+	if (!skip_word(&p, SERIAL) || !skip_chars(&p, DIGITS, 20) ||
+	    !skip_word(&p, ") CA ") || !skip_type(&p, &cert) || cert ||
+	    !skip_fingerprint(&p, found.ca, &found.has_ca, &found.md5) ||
+	    !is_end(&found, p))
+		return false;
+	*a = found;
+	return true;
+}
+
+/*
+ * Finds the CA behind a certificate's ID. The ID may be any text, also one that
+ * looks like a CA, so the last one counts. Behind the CA of hostbased stands what
+ * the client chose, so there it is the first.
+ */
+static void
+find_ca(struct accepted *a, const char *id)
+{
+	const char *last = NULL;
+
+	for (const char *p = id; (p = strstr(p, SERIAL)) != NULL; p++) {
+		if (a->hostbased && parse_ca(a, p))
+			return;
+		last = p;
+	}
+	if (!a->hostbased && last != NULL)
+		(void)parse_ca(a, last);
+}
+
+/* Reads "TYPE FINGERPRINT" or a certificate. */
+static bool
+parse_key(struct accepted *a, const char *p, bool cut)
+{
+	bool cert;
+
+	if (!skip_type(&p, &cert))
+		return false;
+	if (!cert)
+		return skip_fingerprint(&p, a->key, &a->has_key, &a->md5) &&
+		    is_end(a, p);
+	if (!skip_word(&p, "ID ") &&
+	    (!skip_fingerprint(&p, a->key, &a->has_key, &a->md5) ||
+		!skip_word(&p, " ID ")))
+		return false;
+	if (!cut)
+		find_ca(a, p);
+	return a->has_key || a->has_ca || a->md5;
+}
+
+/* The byte that strnvis wrote with a backslash; moves *pp past it. */
+static char
+unescape(const char **pp)
+{
+	static const char letters[] = "nrbavtf0", bytes[] = "\n\r\b\a\v\t\f";
+	const char *p = *pp, *letter;
+	unsigned int value = 0;
+
+	if (*p != '\\' || p[1] == '\0') {
+		*pp = p + 1;
+		return *p;
+	}
+	if (strspn(p + 1, "01234567") >= 3) {
+		for (int i = 1; i <= 3; i++)
+			value = value * 8 + (unsigned int)(p[i] - '0');
+		*pp = p + 4;
+		return (char)value;
+	}
+	*pp = p + 2;
+	letter = strchr(letters, p[1]);
+	return letter != NULL ? bytes[letter - letters] : p[1];
+}
+
+/* False if the name is empty, or longer than sshd writes one. */
+static bool
+set_user(struct accepted *a, const char *name, const char *end)
+{
+	size_t n = 0;
+
+	while (name < end && n < sizeof(a->user) - 1)
+		a->user[n++] = unescape(&name);
+	a->user[n] = '\0';
+	return n > 0 && name == end && strlen(a->user) == n;
+}
+
+/* Reads " from ADDRESS port N ssh2: " and the key. */
+static bool
+parse_origin(struct accepted *a, const char *p, bool cut)
+{
+	const char *from;
+	size_t n;
+
+	if (!skip_word(&p, " from "))
+		return false;
+	from = p;
+	if (!skip_chars(&p, ADDRESS_CHARS, sizeof(a->from) - 1))
+		return false;
+	n = (size_t)(p - from);
+	memcpy(a->from, from, n);
+	a->from[n] = '\0';
+	return skip_word(&p, " port ") && skip_chars(&p, DIGITS, 5) &&
+	    skip_word(&p, " ssh2: ") && parse_key(a, p, cut);
+}
+
+bool
+accepted_parse(const char *message, struct accepted *a)
+{
+	const bool cut = strlen(message) >= MESSAGE_MAX;
+	const char *p = message, *name;
+	struct accepted start = { .partial = skip_word(&p, "Partial ") };
+
+	if (!start.partial && !skip_word(&p, "Accepted "))
+		return false;
+	start.hostbased = skip_word(&p, "hostbased for ");
+	if (!start.hostbased && !skip_word(&p, "publickey for "))
+		return false;
+	name = p;
+	/* An account's name has blanks in some directories. */
+	for (; (p = strstr(p, " from ")) != NULL; p++) {
+		*a = start;
+		if (parse_origin(a, p, cut))
+			return set_user(a, name, p);
+	}
+	return false;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/former.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kv_lines.h"
+
+static const char *
+get_text(const json_t *o, const char *name)
+{
+	const char *text = json_string_value(json_object_get(o, name));
+
+	return text != NULL ? text : "";
+}
+
+/* Returns what is wrong with the object, or NULL. */
+static const char *
+add_key(struct logins *l, const json_t *o)
+{
+	const char *verdict = get_text(o, "verdict");
+	const char *text = get_text(o, "fingerprint");
+	const char *type = get_text(o, "type");
+	const bool ca = strcmp(get_text(o, "part"), "ca") == 0 ||
+	    json_is_true(json_object_get(o, "ca"));
+	uint8_t digest[KV_SHA256_BYTES];
+	enum kv_verdict v;
+
+	/* Other objects, and keys without a fingerprint. */
+	if (*verdict == '\0' || *text == '\0')
+		return NULL;
+	for (v = KV_VERDICT_LISTED; v <= KV_VERDICT_CLEAN; v++)
+		if (strcmp(verdict, kv_verdict_name(v)) == 0)
+			break;
+	if (v > KV_VERDICT_CLEAN || (v != KV_VERDICT_LISTED && !l->all))
+		return NULL;
+	if (kv_fingerprint_parse((struct kv_span){ (const uint8_t *)text,
+				     strlen(text) },
+		digest) != KV_OK)
+		return "fingerprint is not SHA256: and 43 characters";
+	return logins_add_former(l, digest, type, v, ca) ?
+	    NULL :
+	    "too many keys; the rest was not read";
+}
+
+/* Returns what is wrong with the line, or NULL. */
+static const char *
+read_line(struct logins *l, struct kv_span line)
+{
+	const char *wrong = NULL;
+	json_t *o;
+
+	if (line.len == 0)
+		return NULL;
+	o = json_loadb((const char *)line.p, line.len, JSON_REJECT_DUPLICATES,
+	    NULL);
+	wrong = json_is_object(o) ?
+	    add_key(l, o) :
+	    "no JSON object, as keyveto audit --json prints them";
+	json_decref(o);
+	return wrong;
+}
+
+static void
+report_line(struct report *r, const char *path, uint64_t number,
+    const char *why)
+{
+	report_problem(r,
+	    &(struct input_problem){
+		.path = path,
+		.line = number,
+		.reason = why,
+	    });
+}
+
+/* After the first problem the file is not read on: it is another kind. */
+static void
+read_lines(struct logins *l, struct report *r, int fd, const char *path)
+{
+	static uint8_t buf[FORMER_LINE_BYTES];
+	struct kv_lines lines;
+	struct kv_span line;
+	const char *wrong = NULL;
+	bool more = true;
+
+	kv_lines_init(&lines, fd, buf, sizeof(buf));
+	while (more && wrong == NULL) {
+		enum kv_err err = kv_lines_next(&lines, &line, &more);
+
+		if (err != KV_OK)
+			wrong = err == KV_ERR_SYSTEM ? strerror(errno) :
+						       kv_strerror(err);
+		else if (more)
+			wrong = read_line(l, line);
+	}
+	if (wrong != NULL)
+		report_line(r, path, lines.number, wrong);
+}
+
+void
+former_read(struct logins *l, struct report *r, const char *path)
+{
+	const bool standard = strcmp(path, "-") == 0;
+	int fd = standard ? STDIN_FILENO :
+			    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd == -1) {
+		report_line(r, path, 0, strerror(errno));
+		return;
+	}
+	read_lines(l, r, fd, path);
+	if (!standard)
+		close(fd);
+}

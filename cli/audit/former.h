@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * audit/former: the keys that a former audit judged, from what keyveto audit
+ * --json printed. A log has only fingerprints: so it takes a former audit to
+ * know a key that is in no file any more. Its verdict counts, because filters
+ * and lists cannot be asked about a fingerprint: they hold hashes of the key.
+ */
+#ifndef CLI_AUDIT_FORMER_H
+#define CLI_AUDIT_FORMER_H
+
+#include "audit/logins.h"
+
+/* A longer line is a problem. */
+#define FORMER_LINE_BYTES (256 * 1024)
+
+/*
+ * Adds the keys of a file: those with "verdict": "listed", or with l->all those
+ * of any verdict. "-" is standard input. What cannot be read is a problem in r.
+ */
+void former_read(struct logins *l, struct report *r, const char *path);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/logins.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "output/json_text.h"
+
+static int
+compare_digests(const void *a, const void *b)
+{
+	const struct logins_key *one = a, *other = b;
+
+	return memcmp(one->digest, other->digest, sizeof(one->digest));
+}
+
+static struct logins_key *
+find_key(const struct logins *l, const uint8_t digest[static KV_SHA256_BYTES])
+{
+	struct logins_key wanted, **found;
+
+	memcpy(wanted.digest, digest, sizeof(wanted.digest));
+	found = tfind(&wanted, &l->by_digest, compare_digests);
+	return found != NULL ? *found : NULL;
+}
+
+/* Room for one more of a list's n elements of this size. */
+static bool
+grow(void *listp, size_t n, size_t *capp, size_t size)
+{
+	const size_t cap = *capp > 0 ? 2 * *capp : 1;
+	void *list, *grown;
+
+	if (n < *capp)
+		return true;
+	memcpy(&list, listp, sizeof(list));
+	if ((grown = reallocarray(list, cap, size)) == NULL)
+		return false;
+	memcpy(listp, &grown, sizeof(grown));
+	*capp = cap;
+	return true;
+}
+
+/* NULL without memory; l->failed is set then. */
+static struct logins_key *
+add_key(struct logins *l, const uint8_t digest[static KV_SHA256_BYTES])
+{
+	struct logins_key *key = find_key(l, digest);
+
+	if (key != NULL)
+		return key;
+	if (!grow(&l->v, l->n, &l->cap, sizeof(*l->v)) ||
+	    (key = calloc(1, sizeof(*key))) == NULL) {
+		l->failed = true;
+		return NULL;
+	}
+	memcpy(key->digest, digest, sizeof(key->digest));
+	if (tsearch(key, &l->by_digest, compare_digests) == NULL) {
+		free(key);
+		l->failed = true;
+		return NULL;
+	}
+	l->v[l->n++] = key;
+	return key;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct logins_account *one = a, *other = b;
+
+	return strcmp(one->name, other->name);
+}
+
+static struct logins_account *
+find_account(const struct logins_key *key, char *name)
+{
+	const struct logins_account wanted = { .name = name };
+	struct logins_account **found = tfind(&wanted, &key->by_name,
+	    compare_names);
+
+	return found != NULL ? *found : NULL;
+}
+
+/* Names an account, and puts it into the tree. False without memory. */
+static bool
+name_account(struct logins_key *key, struct logins_account *a, const char *name)
+{
+	*a = (struct logins_account){ .name = strdup(name) };
+	if (a->name != NULL && tsearch(a, &key->by_name, compare_names) != NULL)
+		return true;
+	free(a->name);
+	a->name = NULL;
+	return false;
+}
+
+/* NULL without memory; l->failed is set then. */
+static struct logins_account *
+add_account(struct logins *l, struct logins_key *key, const char *name)
+{
+	struct logins_account *a = calloc(1, sizeof(*a));
+
+	if (a == NULL || !grow(&key->v, key->n, &key->cap, sizeof(*key->v)) ||
+	    !name_account(key, a, name)) {
+		free(a);
+		l->failed = true;
+		return NULL;
+	}
+	key->v[key->n++] = a;
+	return a;
+}
+
+/* sshd's name of a type, without its curve: sshkey.c:sshkey_type. */
+static const char *
+short_type(enum kv_keytype type)
+{
+	switch (type) {
+	case KV_KEY_NONE:
+		break;
+	case KV_KEY_RSA:
+		return "RSA";
+	case KV_KEY_DSA:
+		return "DSA";
+	case KV_KEY_ECDSA_P256:
+	case KV_KEY_ECDSA_P384:
+	case KV_KEY_ECDSA_P521:
+		return "ECDSA";
+	case KV_KEY_ED25519:
+		return "ED25519";
+	case KV_KEY_ED448:
+		return "ED448";
+	case KV_KEY_SK_ED25519:
+		return "ED25519-SK";
+	case KV_KEY_SK_ECDSA_P256:
+		return "ECDSA-SK";
+	case KV_KEY_MLDSA44_ED25519:
+	case KV_KEY_MLDSA44_ED25519_OLD:
+		return "MLDSA44-ED25519";
+	}
+	return "";
+}
+
+/* The key is no longer one of a former audit: this one has it, too. */
+static void
+take_over(struct logins_key *key, enum kv_verdict verdict, bool wanted)
+{
+	key->former = false;
+	key->verdict = verdict;
+	key->wanted = wanted;
+}
+
+void
+logins_on_key(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	struct logins *l = r->judged_arg;
+	const bool wanted = l->all || d->verdict == KV_VERDICT_LISTED;
+	uint8_t digest[KV_SHA256_BYTES];
+	struct logins_account *a;
+	struct logins_key *k;
+
+	/* Most keys are clean: their digests are needed for l->n only. */
+	if (key->key.type == KV_KEY_NONE || (!wanted && l->n == 0))
+		return;
+	kv_fingerprint_digest(&key->key, digest);
+	if ((k = find_key(l, digest)) != NULL)
+		take_over(k, d->verdict, wanted);
+	if (!wanted || (k = add_key(l, digest)) == NULL)
+		return;
+	take_over(k, d->verdict, true);
+	snprintf(k->type, sizeof(k->type), "%s", short_type(key->key.type));
+	k->ca |= key->part == KV_PART_CA;
+	k->everyones |= r->account == NULL;
+	if (r->account == NULL)
+		return;
+	/* The keys of an account come one after the other. */
+	if (k->n > 0 && strcmp(k->v[k->n - 1]->name, r->account) == 0)
+		return;
+	if ((a = add_account(l, k, r->account)) != NULL) {
+		a->in_file = true;
+		k->in_file = k->n;
+	}
+}
+
+bool
+logins_add_former(struct logins *l,
+    const uint8_t digest[static KV_SHA256_BYTES], const char *type,
+    enum kv_verdict verdict, bool ca)
+{
+	const struct kv_span name = { (const uint8_t *)type, strlen(type) };
+	const struct kv_keyname *known = kv_keyname_find(name);
+	struct logins_key *key;
+
+	if (l->n >= LOGINS_KNOWN_MAX && find_key(l, digest) == NULL)
+		return false;
+	if ((key = add_key(l, digest)) == NULL)
+		return true;
+	*key = (struct logins_key){
+		.former = true,
+		.wanted = true,
+		.verdict = verdict,
+		.ca = key->ca || ca,
+	};
+	memcpy(key->digest, digest, sizeof(key->digest));
+	snprintf(key->type, sizeof(key->type), "%s",
+	    known != NULL ? short_type(known->type) : type);
+	return true;
+}
+
+static struct logins_key *
+find_wanted(const struct logins *l, bool has,
+    const uint8_t digest[static KV_SHA256_BYTES])
+{
+	struct logins_key *key = has ? find_key(l, digest) : NULL;
+
+	return key != NULL && key->wanted ? key : NULL;
+}
+
+bool
+logins_has(const struct logins *l, const struct accepted *a)
+{
+	return find_wanted(l, a->has_key, a->key) != NULL ||
+	    find_wanted(l, a->has_ca, a->ca) != NULL;
+}
+
+/*
+ * The place of an account whose files do not have the key. If there are too
+ * many, each of the key's in turn makes room.
+ */
+static struct logins_account *
+take_other(struct logins *l, struct logins_key *key, const char *name)
+{
+	const size_t others = key->n - key->in_file;
+	struct logins_account *a;
+
+	if (l->others < LOGINS_OTHERS_MAX || others == 0) {
+		l->others++;
+		return add_account(l, key, name);
+	}
+	a = key->v[key->in_file + key->next++ % others];
+	l->dropped += a->logins;
+	if (a->name != NULL)
+		(void)tdelete(a, &key->by_name, compare_names);
+	free(a->name);
+	if (name_account(key, a, name))
+		return a;
+	l->failed = true;
+	return NULL;
+}
+
+static void
+count_login(struct logins *l, struct logins_key *key, struct accepted *in,
+    int64_t seconds, const char *log)
+{
+	struct logins_account *a;
+
+	if (key == NULL)
+		return;
+	if ((a = find_account(key, in->user)) == NULL)
+		a = take_other(l, key, in->user);
+	if (a == NULL)
+		return;
+	a->logins++;
+	if (a->logins > 1 && seconds < a->last)
+		return;
+	a->last = seconds;
+	a->log = log;
+	a->hostbased = in->hostbased;
+	memcpy(a->from, in->from, sizeof(a->from));
+}
+
+void
+logins_count(struct logins *l, struct accepted *a, int64_t seconds,
+    const char *log)
+{
+	l->logins += logins_has(l, a);
+	count_login(l, find_wanted(l, a->has_key, a->key), a, seconds, log);
+	count_login(l, find_wanted(l, a->has_ca, a->ca), a, seconds, log);
+}
+
+void
+logins_format_time(int64_t seconds, char text[static LOGINS_TIME_BYTES])
+{
+	const time_t when = (time_t)seconds;
+	struct tm t;
+
+	text[0] = '\0';
+	if (gmtime_r(&when, &t) != NULL)
+		(void)strftime(text, LOGINS_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ",
+		    &t);
+}
+
+/* A line of the output. */
+struct row {
+	const struct logins_key *key;
+	const struct logins_account *account;
+};
+
+/* The last login first; then those that never came in, by name. */
+static int
+compare_rows(const void *a, const void *b)
+{
+	const struct row *one = a, *other = b;
+	const struct logins_account *x = one->account, *y = other->account;
+	int order;
+
+	if ((x->logins > 0) != (y->logins > 0))
+		return x->logins > 0 ? -1 : 1;
+	if (x->last != y->last)
+		return x->last > y->last ? -1 : 1;
+	order = strcmp(x->name != NULL ? x->name : "",
+	    y->name != NULL ? y->name : "");
+	return order != 0 ? order : compare_digests(one->key, other->key);
+}
+
+static bool
+is_in_file(const struct row *row)
+{
+	return row->account->in_file || row->key->everyones;
+}
+
+static void
+print_json(const struct row *row)
+{
+	const struct logins_account *a = row->account;
+	const bool in = a->logins > 0;
+	char fingerprint[KV_FINGERPRINT_BYTES], last[LOGINS_TIME_BYTES];
+	json_t *o;
+
+	kv_fingerprint_format(row->key->digest, fingerprint);
+	logins_format_time(a->last, last);
+	o = json_pack("{sb so ss so ss so so so sI so so sb sb}", "login", 1,
+	    "account", a->name != NULL ? json_text(a->name) : json_null(),
+	    "fingerprint", fingerprint, "type", json_text(row->key->type),
+	    "verdict", kv_verdict_name(row->key->verdict), "last_seconds",
+	    in ? json_integer(a->last) : json_null(), "last",
+	    in ? json_string(last) : json_null(), "from",
+	    in ? json_text(a->from) : json_null(), "logins",
+	    (json_int_t)a->logins, "log", in ? json_text(a->log) : json_null(),
+	    "method",
+	    !in ? json_null() :
+		  json_string(a->hostbased ? "hostbased" : "publickey"),
+	    "in_file", is_in_file(row), "ca", row->key->ca);
+	if (json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
+		putchar('\n');
+	json_decref(o);
+}
+
+static void
+print_text(const struct row *row)
+{
+	const struct logins_account *a = row->account;
+	const struct logins_key *key = row->key;
+	char fingerprint[KV_FINGERPRINT_BYTES], last[LOGINS_TIME_BYTES];
+
+	kv_fingerprint_format(key->digest, fingerprint);
+	logins_format_time(a->last, last);
+	if (a->name != NULL)
+		cli_print_safe(stdout, a->name, strlen(a->name));
+	else
+		fputs(key->ca ? "(user CA keys)" : "(host keys)", stdout);
+	printf(": %s: ", kv_verdict_name(key->verdict));
+	cli_print_safe(stdout, key->type, strlen(key->type));
+	printf(" %s%s: ", fingerprint, key->ca ? " (CA)" : "");
+	if (key->former)
+		fputs("in no file any more: ", stdout);
+	else if (!is_in_file(row))
+		fputs("in no file of this account: ", stdout);
+	if (a->logins == 0)
+		puts("no login");
+	else
+		printf("%" PRIu64 " login%s, the last %s from %s\n", a->logins,
+		    cli_plural(a->logins, "", "s"), last, a->from);
+}
+
+/* Adds the rows of a key, and returns how many. */
+static size_t
+add_rows(const struct logins_key *key, struct row *row)
+{
+	static const struct logins_account nobody;
+	size_t n = 0;
+
+	if (!key->wanted)
+		return 0;
+	for (size_t i = 0; i < key->n; i++)
+		if (key->v[i]->logins > 0 || key->v[i]->in_file)
+			row[n++] = (struct row){ key, key->v[i] };
+	/* A CA of all accounts that signed nobody's certificate. */
+	if (n == 0 && key->ca && key->everyones)
+		row[n++] = (struct row){ key, &nobody };
+	return n;
+}
+
+bool
+logins_print(const struct logins *l, bool json)
+{
+	struct row *row;
+	size_t n = 0, max = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		max += l->v[i]->n + 1;
+	if ((row = calloc(max + 1, sizeof(*row))) == NULL)
+		return false;
+	for (size_t i = 0; i < l->n; i++)
+		n += add_rows(l->v[i], row + n);
+	qsort(row, n, sizeof(*row), compare_rows);
+	if (n > 0 && !json)
+		putchar('\n');
+	for (size_t i = 0; i < n; i++) {
+		if (json)
+			print_json(&row[i]);
+		else
+			print_text(&row[i]);
+	}
+	free(row);
+	return true;
+}
+
+static void
+free_nothing(void *key)
+{
+	(void)key;
+}
+
+void
+logins_free(struct logins *l)
+{
+	tdestroy(l->by_digest, free_nothing);
+	for (size_t i = 0; i < l->n; i++) {
+		tdestroy(l->v[i]->by_name, free_nothing);
+		for (size_t j = 0; j < l->v[i]->n; j++) {
+			free(l->v[i]->v[j]->name);
+			free(l->v[i]->v[j]);
+		}
+		free(l->v[i]->v);
+		free(l->v[i]);
+	}
+	free(l->v);
+	*l = (struct logins){ .n = 0 };
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * audit/logins: the keys of an audit, and when each of them last came in, from
+ * where and as whom. Memory grows with the keys and their accounts, and not with
+ * the log: at most LOGINS_OTHERS_MAX accounts more are kept, those that came in
+ * with such a key, and whose files do not have it.
+ */
+#ifndef CLI_AUDIT_LOGINS_H
+#define CLI_AUDIT_LOGINS_H
+
+#include "audit/accepted.h"
+#include "output/report.h"
+
+#define LOGINS_OTHERS_MAX 1024
+/* How many keys of former audits are kept. */
+#define LOGINS_KNOWN_MAX 1000000
+#define LOGINS_TYPE_BYTES 24
+
+/* An account that has a key in its files, or came in with it. */
+struct logins_account {
+	char *name;   /* NULL: the key is one of the host or a CA of all */
+	bool in_file; /* a file that was read lets it use the key */
+	uint64_t logins;
+	int64_t last;	 /* seconds since 1970; 0 with logins */
+	const char *log; /* of the last login; the caller's */
+	char from[ACCEPTED_FROM_BYTES];
+	bool hostbased;
+};
+
+/* A key that is looked for in the log. */
+struct logins_key {
+	uint8_t digest[KV_SHA256_BYTES];
+	char type[LOGINS_TYPE_BYTES]; /* as sshd names it: "ED25519" */
+	enum kv_verdict verdict;      /* of this audit, or of a former one */
+	bool former;	/* no file that was read has it, but a former audit */
+	bool everyones; /* in a file that is of no account */
+	bool ca;
+	bool wanted; /* false: this audit has another verdict */
+	/* First those with in_file, then the others. */
+	struct logins_account **v;
+	size_t n, cap;
+	size_t in_file; /* how many have in_file */
+	size_t next;	/* the one of the others to make room next */
+	void *by_name;	/* a tree of tsearch(3) */
+};
+
+/* All zeroes: no key. Freed by logins_free. */
+struct logins {
+	bool all; /* keys of any verdict; else only listed ones */
+	struct logins_key **v;
+	size_t n, cap;
+	void *by_digest;  /* a tree of tsearch(3) */
+	size_t others;	  /* accounts beyond those whose files have the key */
+	uint64_t dropped; /* logins of accounts beyond LOGINS_OTHERS_MAX */
+	bool failed;	  /* out of memory */
+	/* What was read. */
+	uint64_t logins; /* by keys that are looked for */
+	uint64_t md5;	 /* messages with an MD5 fingerprint */
+	int64_t since;	 /* of the logs' first lines; 0: no line */
+};
+
+/* For judged of struct report, with the logins as its argument. */
+void logins_on_key(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d);
+
+/*
+ * Adds a key that a former audit has judged. What this audit finds counts more.
+ * False if there are too many.
+ */
+bool logins_add_former(struct logins *l,
+    const uint8_t digest[static KV_SHA256_BYTES], const char *type,
+    enum kv_verdict verdict, bool ca);
+
+/* Whether the key, or the CA, of a login is looked for. */
+bool logins_has(const struct logins *l, const struct accepted *a);
+
+/* Counts a login. log stays the caller's, as long as l. */
+void logins_count(struct logins *l, struct accepted *a, int64_t seconds,
+    const char *log);
+
+/*
+ * Prints a line for each key and account on standard output, the last login
+ * first: as text,
+ *   ACCOUNT: listed: TYPE SHA256:...: N logins, the last at TIME from ADDRESS
+ * or a JSON object with "login": true. A key of a former audit, or of the host
+ * itself, is left out unless it came in. False with errno if out of memory.
+ */
+bool logins_print(const struct logins *l, bool json);
+
+void logins_free(struct logins *l);
+
+/* "2026-11-23T13:20:00Z" */
+#define LOGINS_TIME_BYTES 32
+void logins_format_time(int64_t seconds, char text[static LOGINS_TIME_BYTES]);
+
+#endif
