@@ -55,6 +55,10 @@ PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
+# The page of keyveto report. A byte array of it is part of the command.
+PAGE = cli/report/page
+CLI_OBJ += $(BUILD)/report/page.o
+
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
 # $(call put,MODE,FILE,FOLDER) installs by renaming, so that a login meets either
@@ -81,6 +85,18 @@ $(BUILD)/pic/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CPPFLAGS) $(KV_CFLAGS) -fPIC -fvisibility=hidden \
 		-MMD -MP -c -o $@ $<
+
+$(BUILD)/report/page.html: $(wildcard $(PAGE)/*)
+	$(call say,PAGE,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PAGE)/embed html $(PAGE) >$@.new && mv $@.new $@
+
+$(BUILD)/report/page.c: $(BUILD)/report/page.html
+	$(Q)$(PAGE)/embed c $< >$@.new && mv $@.new $@
+
+$(BUILD)/report/page.o: $(BUILD)/report/page.c Makefile
+	$(call say,CC,$<)
+	$(Q)$(CC) $(KV_CPPFLAGS) $(KV_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libkeyveto.a: $(LIB_OBJ)
 	$(call say,AR,$@)

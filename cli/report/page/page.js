@@ -1,0 +1,1021 @@
+// SPDX-License-Identifier: ISC
+//
+// The page of keyveto report. It shows the JSON in the element "data", which holds text of audits: names, paths and
+// comments that anybody may have written. So nothing here makes HTML of text. el() makes elements, and text becomes
+// text nodes. data() and plain() make characters visible that would hide something.
+(function () {
+    'use strict';
+
+    const CELLS = 5000;            // cells in the picture
+    const ROWS = 25;               // rows of a table on one page
+    const PRINTED_ROWS = 2000;     // rows of a table on paper
+    const PRINTED_PLACES = 5000;   // places of all keys on paper
+    const LONG = 160;              // characters of a text that are shown at first
+    const LONGEST = 20000;         // characters of a text that are ever shown
+
+    // What may be known of a host, the worst first. The style sheet has a letter, a shape and a colour for each.
+    const STATES = [
+        ['locked', 'last key of an account is listed', (host) => host.locked.length > 0],
+        ['listed', 'listed keys', (host) => host.listed > 0],
+        ['silent', 'did not answer', (host) => !host.answered],
+        ['cut', 'audit cut off', (host) => host.answered && !host.complete],
+        ['nolist', 'no list: nothing was judged', (host) => host.answered && host.complete && !host.lists.length],
+        ['problem', 'doctor: problem', (host) => host.doctor === 'problem'],
+        ['unchecked', 'keys or files not checked', (host) => host.unchecked > 0 || host.problems.length > 0],
+        ['old', 'old list', (host) => host.old],
+        ['warning', 'doctor: warning', (host) => host.doctor === 'warning'],
+        ['part', 'only some accounts audited', (host) => host.answered && !host.whole],
+        ['unguarded', 'not guarded', (host) => host.guarded === false],
+        ['fine', 'nothing found', () => false],
+    ].map(([id, name, holds], rank) => ({ id, name, holds, rank }));
+    const STATE = new Map(STATES.map((state) => [state.id, state]));
+    const TROUBLE = STATES.filter((state) => !['locked', 'listed', 'fine'].includes(state.id));
+
+    const VERDICTS = {
+        listed: { rank: 0, name: 'listed', mark: 'listed' },
+        allowed: { rank: 1, name: 'listed, but allowed', mark: 'warning' },
+        other: { rank: 2, name: 'not judged', mark: 'unchecked' },
+        clean: { rank: 3, name: 'not listed', mark: 'fine' },
+    };
+
+    const byId = (id) => document.getElementById(id);
+    const count = (n) => n.toLocaleString('en');
+    const amount = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
+
+    // ---------------------------------------------------------------- Text of audits
+
+    // Controls, formats (also those that turn the direction of writing), surrogates without their other half, what is
+    // unassigned or for private use, what is drawn as nothing, blanks other than the blank, and the third of several
+    // marks over one letter.
+    const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|(?<=\p{M}\p{M})\p{M}/gu;
+
+    const escapeCode = (character) =>
+        `\\u{${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}}`;
+
+    // The first length characters of a text, without half a surrogate pair at its end.
+    function start(text, length) {
+        const high = text.charCodeAt(length - 1);
+        return text.slice(0, high >= 0xd800 && high < 0xdc00 ? length - 1 : length);
+    }
+
+    // A text of an audit for an attribute or a sentence.
+    function plain(text) {
+        const shown = start(text, LONG).replace(UNSEEN, escapeCode);
+        return text.length > LONG ? `${shown}…` : shown;
+    }
+
+    // Text nodes of a text, and an element for each character that would not be seen.
+    function visible(text) {
+        const nodes = [];
+        let from = 0;
+        for (const found of text.matchAll(UNSEEN)) {
+            nodes.push(text.slice(from, found.index), el('span', { class: 'escape' }, escapeCode(found[0])));
+            from = found.index + found[0].length;
+        }
+        nodes.push(text.slice(from));
+        return nodes;
+    }
+
+    // An element with a text of an audit. A button shows what is left out of a long one.
+    function data(text, kind) {
+        const box = el('bdi', kind ? { class: kind } : {}, ...visible(start(text, LONG)));
+        if (text.length > LONG) {
+            const more = button(`… ${count(text.length - LONG)} more characters`, () => {
+                const left = text.length - LONGEST;
+                box.replaceChildren(...nodesOf(visible(start(text, LONGEST))),
+                    left > 0 ? ` … and ${count(left)} more characters` : '');
+                box.tabIndex = -1;
+                box.focus();
+            });
+            box.append(' ', more);
+        }
+        return box;
+    }
+
+    // ---------------------------------------------------------------- Elements
+
+    const nodesOf = (children) => children.filter((child) => child !== null && child !== undefined && child !== '');
+
+    // Makes an element. A string becomes a text node, never HTML.
+    function el(tag, attributes, ...children) {
+        const made = document.createElement(tag);
+        for (const [name, value] of Object.entries(attributes || {})) {
+            if (value !== null && value !== undefined)
+                made.setAttribute(name, value);
+        }
+        made.append(...nodesOf(children));
+        return made;
+    }
+
+    function button(label, action, attributes) {
+        const made = el('button', { type: 'button', class: 'link', ...attributes }, label);
+        made.addEventListener('click', action);
+        return made;
+    }
+
+    const chip = (state) => el('span', { class: `chip mark s-${state.id}` }, state.name);
+
+    const hostButton = (host) => button(data(host.name), () => chooseHost(host, true));
+
+    // A table with a caption for those who do not see its place. A row is a list of cells.
+    function table(caption, heads, rows) {
+        const columns = heads.map((head) => (typeof head === 'string' ? { name: head } : head));
+        const body = el('tbody', { role: 'rowgroup' });
+        for (const row of rows) {
+            if (row instanceof Node) {
+                body.append(row);
+                continue;
+            }
+            body.append(el('tr', { role: 'row' }, ...row.map((content, i) => {
+                const head = columns[i];
+                const attributes = { class: head.class, 'data-head': head.name || null };
+                const cell = i ? el('td', { role: 'cell', ...attributes })
+                    : el('th', { scope: 'row', role: 'rowheader', ...attributes });
+                cell.append(...nodesOf([content].flat()));
+                return cell;
+            })));
+        }
+        return el('table', { role: 'table' },
+            el('caption', { class: 'unseen' }, caption),
+            el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...columns.map((head) =>
+                el('th', { scope: 'col', role: 'columnheader', class: head.class }, head.name)))),
+            body);
+    }
+
+    // Which page each list shows.
+    const pages = new Map();
+
+    // Puts one page of items into box, as draw makes it, and the way to the others.
+    function paged(box, id, items, draw, rows) {
+        const size = printing ? PRINTED_ROWS : rows || ROWS;
+        const last = Math.max(0, Math.ceil(items.length / size) - 1);
+        const page = printing ? 0 : Math.min(pages.get(id) || 0, last);
+        const from = page * size;
+        const shown = items.slice(from, from + size);
+        const nodes = [draw(shown)];
+        const go = (to, name) => {
+            const dead = to < 0 || to > last;
+            return button(name, () => {
+                if (dead)
+                    return;
+                pages.set(id, to);
+                paged(box, id, items, draw, rows);
+                box.querySelector(`:scope > .pages > [data-go="${name}"]`).focus();
+            }, { class: null, 'data-go': name, 'aria-disabled': dead ? 'true' : null });
+        };
+        if (last > 0 && printing) {
+            nodes.push(el('p', {}, `${count(items.length - size)} more are not printed. Search, and print what you find.`));
+        } else if (last > 0) {
+            nodes.push(el('nav', { class: 'pages', 'aria-label': 'Pages' }, go(page - 1, 'Previous'),
+                go(page + 1, 'Next'),
+                el('span', { role: 'status' },
+                    `${count(from + 1)} to ${count(from + shown.length)} of ${count(items.length)}`)));
+        }
+        box.replaceChildren(...nodes);
+    }
+
+    // ---------------------------------------------------------------- Times
+
+    let made = NaN;
+
+    function when(seconds) {
+        if (!Number.isFinite(seconds))
+            return '';
+        if (seconds < 0 || seconds >= 253402300800)
+            return `${seconds} seconds`;
+        return new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
+    }
+
+    function ago(seconds) {
+        const past = made - seconds;
+        if (!Number.isFinite(past))
+            return '';
+        if (past < 0)
+            return past < -300 ? 'after this report was made' : 'now';
+        const [size, one, many] = [[86400, 'day', 'days'], [3600, 'hour', 'hours'], [60, 'minute', 'minutes'],
+            [1, 'second', 'seconds']].find(([unit]) => past >= unit) || [1, 'second', 'seconds'];
+        return `${amount(Math.floor(past / size), one, many)} before`;
+    }
+
+    function time(seconds) {
+        const text = when(seconds);
+        return text ? el('span', { class: 'time', title: ago(seconds) }, text) : '–';
+    }
+
+    // ---------------------------------------------------------------- The data
+
+    const string = (value) => (typeof value === 'string' ? value : value === null || value === undefined ? ''
+        : JSON.stringify(value));
+    const number = (value) => (Number.isFinite(value) ? value : 0);
+    const list = (value) => (Array.isArray(value) ? value : []);
+    const object = (value) => (value !== null && typeof value === 'object' ? value : {});
+
+    let hosts = [];
+    let keys = [];
+    let anyLogins = false;
+
+    function readHost(raw, index) {
+        const host = {
+            ...object(raw), index, name: string(object(raw).name), lists: list(object(raw).lists).map(object),
+            findings: list(object(raw).findings).map(object), problems: list(object(raw).problems).map(object),
+            locked: list(object(raw).locked).map(string), listed: number(object(raw).listed),
+            unchecked: number(object(raw).unchecked), places: [],
+        };
+        host.states = STATES.filter((state) => state.holds(host));
+        if (!host.states.length)
+            host.states.push(STATE.get('fine'));
+        host.worst = host.states[0];
+        host.words = `${host.name}: ${host.states.map((state) => state.name).join(', ')}`;
+        return host;
+    }
+
+    const NOWHERE = readHost({ name: '(unknown host)' }, -1);
+
+    function readPlace(raw, key) {
+        const [index, account, file, line, comment, part, last, from] = list(raw);
+        const place = {
+            key, host: hosts[index] || NOWHERE, account: account === null ? null : string(account),
+            file: string(file), line: number(line), comment: string(comment), part: string(part),
+            last: Number.isFinite(last) ? last : NaN, from: string(from),
+        };
+        place.host.places.push(place);
+        return place;
+    }
+
+    function readKey(raw, index) {
+        const { fp, type, bits, verdict, sources, lists, reason, places } = object(raw);
+        const key = {
+            index, fp: string(fp), type: string(type), bits: number(bits), said: string(verdict),
+            verdict: Object.hasOwn(VERDICTS, verdict) ? verdict : 'other', sources: list(sources).map(string),
+            lists: list(lists).map(string), reason: string(reason),
+        };
+        key.places = list(places).map((place) => readPlace(place, key));
+        Object.assign(key, spreadOf(key.places));
+        anyLogins = anyLogins || !Number.isNaN(key.last);
+        return key;
+    }
+
+    // On how many hosts and accounts these places are, and when somebody last came in by one of them.
+    function spreadOf(places) {
+        const onHosts = new Set();
+        const owners = new Set();
+        const accounts = new Set();
+        let last = NaN;
+        for (const place of places) {
+            const owner = `${place.host.index} ${place.account === null ? '' : `:${place.account}`}`;
+            onHosts.add(place.host.index);
+            owners.add(owner);
+            if (place.account !== null)
+                accounts.add(owner);
+            if (!(last >= place.last))
+                last = Number.isNaN(place.last) ? last : place.last;
+        }
+        return { hosts: onHosts.size, accounts: accounts.size, owners: owners.size, last };
+    }
+
+    // ---------------------------------------------------------------- The view, which the address can be told to hold
+
+    const CHOICES = { in: 'in', verdict: 'verdict', spread: 'spread', sort: 'sort', order: 'order' };
+    const view = { q: '', in: 'all', verdict: 'any', spread: 'any', sort: 'worst', order: 'places', states: new Set(),
+        host: null };
+    let here = null;        // the host in the picture that the arrow keys are on
+    let shown = [];         // the hosts in the picture
+    let found = { keys: [], hosts: [], narrowed: false };
+    let printing = false;
+
+    // Hosts may have the same name: two audits of one, or names that somebody chose. The number tells them apart.
+    const namesakes = (host) => hosts.filter((other) => other.name === host.name);
+
+    function fragment() {
+        const words = new URLSearchParams();
+        if (view.q)
+            words.set('q', view.q);
+        for (const id of Object.keys(CHOICES)) {
+            if (view[id] !== byId(id).options[0].value)
+                words.set(id, view[id]);
+        }
+        if (view.states.size)
+            words.set('states', [...view.states].join(' '));
+        if (view.host) {
+            words.set('host', view.host.name);
+            const same = namesakes(view.host);
+            if (same.length > 1)
+                words.set('nth', same.indexOf(view.host) + 1);
+        }
+        return words.toString();
+    }
+
+    // Writes the view into the address. A host that is chosen becomes a step that Back undoes.
+    function remember(step) {
+        const wanted = fragment();
+        if (wanted === location.hash.slice(1))
+            return;
+        const address = `${location.href.split('#')[0]}#${wanted}`;
+        if (step)
+            history.pushState(null, '', address);
+        else
+            history.replaceState(null, '', address);
+    }
+
+    function recall() {
+        const words = new URLSearchParams(location.hash.slice(1));
+        view.q = words.get('q') || '';
+        for (const id of Object.keys(CHOICES)) {
+            const values = [...byId(id).options].map((option) => option.value);
+            view[id] = values.includes(words.get(id)) ? words.get(id) : values[0];
+        }
+        view.states = new Set((words.get('states') || '').split(' ').filter((id) => STATE.has(id)));
+        // URLSearchParams cannot hold half a surrogate pair, so names are compared as it would give them back.
+        const same = words.has('host')
+            ? hosts.filter((host) => host.name.toWellFormed() === words.get('host')) : [];
+        view.host = same[(parseInt(words.get('nth'), 10) || 1) - 1] || same[0] || null;
+    }
+
+    // ---------------------------------------------------------------- Search
+
+    const KEY_TEXT = {
+        all: (key) => [key.fp, key.type, key.said, key.reason, ...key.sources, ...key.lists],
+        key: (key) => [key.fp, key.type],
+        source: (key) => [key.reason, ...key.sources, ...key.lists],
+    };
+    const PLACE_TEXT = {
+        all: (place) => [place.host.name, place.account || '', place.file, place.comment, place.part, place.from],
+        host: (place) => [place.host.name],
+        account: (place) => [place.account || ''],
+        comment: (place) => [place.comment],
+    };
+    const HOST_TEXT = {
+        all: (host) => [host.name, string(host.os), string(host.sshd), string(host.reason)],
+        host: (host) => [host.name],
+    };
+
+    // The words that are not in these texts.
+    function missing(words, texts, thing) {
+        if (!texts)
+            return words;
+        const text = texts(thing).join('\n').toLowerCase();
+        return words.filter((word) => !text.includes(word));
+    }
+
+    // The places of a key where all words are found, in the key or in the place.
+    function placesWith(words, key) {
+        const left = missing(words, KEY_TEXT[view.in], key);
+        return left.length ? key.places.filter((place) => !missing(left, PLACE_TEXT[view.in], place).length)
+            : key.places;
+    }
+
+    function wantedKey(key) {
+        return (view.verdict === 'any' || view.verdict === key.verdict) &&
+            (view.spread === 'any' || (view.spread === 'once') === (key.owners <= 1));
+    }
+
+    const inOrder = {
+        places: (a, b) => b.key.hosts - a.key.hosts || b.key.accounts - a.key.accounts,
+        last: (a, b) => (b.key.last || 0) - (a.key.last || 0),
+        key: () => 0,
+    };
+
+    function search() {
+        const words = view.q.toLowerCase().split(/\s+/).filter((word) => word);
+        const byKeys = view.verdict !== 'any' || view.spread !== 'any';
+        const hit = new Set();
+        const hits = [];
+        for (const key of keys) {
+            if (!wantedKey(key))
+                continue;
+            const places = words.length ? placesWith(words, key) : key.places;
+            if (!places.length && (words.length || key.places.length))
+                continue;
+            hits.push({ key, places });
+            if (words.length || byKeys)
+                places.forEach((place) => hit.add(place.host));
+        }
+        const text = HOST_TEXT[view.in];
+        const foundHosts = words.length || byKeys ? hosts.filter((host) => hit.has(host) ||
+            (words.length && !byKeys && text && !missing(words, text, host).length)) : hosts;
+        const order = inOrder[view.order];
+        hits.sort((a, b) => VERDICTS[a.key.verdict].rank - VERDICTS[b.key.verdict].rank || order(a, b) ||
+            (a.key.fp < b.key.fp ? -1 : a.key.fp > b.key.fp ? 1 : 0));
+        found = { keys: hits, hosts: foundHosts, narrowed: words.length > 0 || byKeys };
+    }
+
+    // ---------------------------------------------------------------- Parts of the page
+
+    function fileAndLine(place) {
+        const line = place.line > 0 ? `:${place.line}` : '';
+        return [data(place.file, 'code'), line ? el('span', { class: 'code' }, line) : '',
+            place.part ? el('span', {}, ' part ', data(place.part)) : ''];
+    }
+
+    function lastLogin(place) {
+        return Number.isNaN(place.last) ? ['–']
+            : [time(place.last), place.from ? el('span', {}, ' from ', data(place.from, 'code')) : ''];
+    }
+
+    const LOGIN_HEAD = { name: 'Last login', class: 'time' };
+    const ownerName = (account) => (account === null ? el('span', { class: 'soft' }, 'none: of the host')
+        : data(account));
+
+    function keyName(key) {
+        const facts = [key.type, key.bits ? `${key.bits} bits` : ''].filter((fact) => fact).join(', ');
+        return [button(data(key.fp, 'code'), () => searchFor('key', key.fp),
+            { class: 'link', title: 'Show only this key' }), el('br'), el('span', { class: 'soft' }, data(facts))];
+    }
+
+    function verdictChip(key) {
+        const verdict = VERDICTS[key.verdict];
+        return el('span', { class: `chip mark s-${verdict.mark}` },
+            key.verdict === 'other' && key.said ? data(key.said) : verdict.name);
+    }
+
+    function knownFrom(key) {
+        const nodes = [];
+        for (const source of key.sources)
+            nodes.push(button(data(source), () => searchFor('source', source)), el('br'));
+        if (key.reason)
+            nodes.push(el('span', { class: 'soft' }, data(key.reason)));
+        return nodes.length ? nodes : ['–'];
+    }
+
+    function placeTable(caption, places, withHost) {
+        const heads = [...(withHost ? ['Host', 'Account'] : []), 'File and line', ...(withHost ? [] : ['Key']),
+            'Comment', ...(anyLogins ? [LOGIN_HEAD] : [])];
+        return table(caption, heads, places.map((place) => [
+            ...(withHost ? [hostButton(place.host), ownerName(place.account)] : []), fileAndLine(place),
+            ...(withHost ? [] : [[verdictChip(place.key), ...keyName(place.key), ...(place.key.sources.length
+                ? [el('span', { class: 'soft' }, ', known from '), ...knownFrom(place.key).filter((node) =>
+                    node.nodeName !== 'BR')] : [])]]),
+            data(place.comment), ...(anyLogins ? [lastLogin(place)] : [])]));
+    }
+
+    // How many places of all keys paper still takes.
+    let paper = 0;
+
+    function placesRow(key, places, columns) {
+        const cell = el('td', { role: 'cell', colspan: columns });
+        const row = el('tr', { role: 'row', class: 'places', id: `places-${key.index}` }, cell);
+        const some = printing ? places.slice(0, Math.max(0, paper)) : places;
+        paper -= some.length;
+        paged(cell, `places-${key.index}`, some, (part) => placeTable(`Places of ${plain(key.fp)}`, part, true));
+        if (some.length < places.length)
+            cell.append(el('p', {}, `${count(places.length - some.length)} more places are not printed.`));
+        return row;
+    }
+
+    // The cell that says where a key is, and the row that shows all its places.
+    function whereCell({ key, places }, columns) {
+        if (places.length === 1 && !printing) {
+            const [place] = places;
+            return [hostButton(place.host), ' ', ownerName(place.account), el('br'), ...fileAndLine(place),
+                place.comment ? el('br') : '', place.comment ? data(place.comment) : ''];
+        }
+        const opener = button(amount(places.length, 'place', 'places'), () => {
+            const open = opener.getAttribute('aria-expanded') === 'true';
+            const row = opener.closest('tr');
+            if (open)
+                row.nextElementSibling.remove();
+            else
+                row.after(placesRow(key, places, columns));
+            opener.setAttribute('aria-expanded', String(!open));
+        }, { class: 'link', 'aria-expanded': String(printing), 'aria-controls': `places-${key.index}` });
+        return [opener];
+    }
+
+    function drawKeys(hits) {
+        const heads = ['Key', 'Verdict', 'Known from', { name: 'Hosts', class: 'number' },
+            { name: 'Accounts', class: 'number' }, ...(anyLogins ? [LOGIN_HEAD] : []),
+            { name: 'Where', class: 'place-cell' }];
+        const rows = [];
+        for (const hit of hits) {
+            const { key, places } = hit;
+            rows.push([keyName(key), verdictChip(key), knownFrom(key), count(key.hosts), count(key.accounts),
+                ...(anyLogins ? [time(key.last)] : []), whereCell(hit, heads.length)]);
+            if (printing && places.length)
+                rows.push(placesRow(key, places, heads.length));
+        }
+        return table('Keys, and where they are', heads, rows);
+    }
+
+    function showKeys() {
+        // On paper only what matters, unless something else was asked for.
+        const hits = printing && !found.narrowed ? found.keys.filter(({ key }) => key.verdict !== 'clean')
+            : found.keys;
+        paper = PRINTED_PLACES;
+        const box = byId('key-list');
+        if (!hits.length) {
+            box.replaceChildren(nothingFound());
+            return;
+        }
+        paged(box, 'keys', hits, drawKeys);
+        if (!found.narrowed && hits[0].key.verdict !== 'listed')
+            box.prepend(nothingFound());
+        if (hits.length < found.keys.length)
+            box.append(el('p', {}, `${amount(found.keys.length - hits.length, 'key', 'keys')} that no list knows, not printed.`));
+    }
+
+    function nothingFound() {
+        if (found.narrowed)
+            return el('p', {}, 'No key is like that.');
+        const unjudged = hosts.filter((host) => ['silent', 'cut', 'nolist'].some((id) =>
+            host.states.includes(STATE.get(id)))).length;
+        if (!hosts.length)
+            return el('p', {}, 'No host is in this report.');
+        return unjudged ? el('p', {}, `No listed key was found. But ${amount(unjudged, 'host was', 'hosts were')} not judged, or not to the end.`)
+            : el('p', { class: 'good' }, 'No listed key was found.');
+    }
+
+    // The accounts that get in by no key any more, those that came in last first.
+    function lockedAccounts() {
+        const hit = found.narrowed ? new Set(found.hosts) : null;
+        const all = [];
+        for (const host of hosts) {
+            if (!host.locked.length || (hit && !hit.has(host)))
+                continue;
+            const names = new Map(host.locked.map((account) => [account, []]));
+            for (const place of host.places) {
+                if (place.key.verdict === 'listed' && place.account !== null && names.has(place.account))
+                    names.get(place.account).push(place);
+            }
+            for (const [account, places] of names)
+                all.push({ host, account, places, last: spreadOf(places).last });
+        }
+        return all.sort((a, b) => (b.last || 0) - (a.last || 0));
+    }
+
+    function drawLocked(accounts) {
+        const keysOf = (places) => places.length ? places.slice(0, printing ? PRINTED_ROWS : 3).flatMap((place) => [
+            button(data(place.key.fp, 'code'), () => searchFor('key', place.key.fp),
+                { class: 'link', title: 'Show only this key' }), el('br'), ...fileAndLine(place), el('br')])
+            .concat(places.length > 3 && !printing ? `and ${count(places.length - 3)} more` : '')
+            : 'not in this report';
+        return table('Accounts that would be locked out',
+            ['Account', 'Host', 'Listed keys', ...(anyLogins ? [LOGIN_HEAD] : [])],
+            accounts.map(({ host, account, places, last }) => [data(account), hostButton(host), keysOf(places),
+                ...(anyLogins ? [Number.isNaN(last) ? '–' : [time(last), ` (${ago(last)})`]] : [])]));
+    }
+
+    function showLocked() {
+        const accounts = lockedAccounts();
+        byId('locked').hidden = !accounts.length;
+        paged(byId('locked-list'), 'locked', accounts, drawLocked, 5);
+    }
+
+    // ---------------------------------------------------------------- The picture
+
+    function showLegend() {
+        const box = byId('legend');
+        const focused = document.activeElement && document.activeElement.dataset.state;
+        const totals = new Map();
+        for (const host of found.hosts)
+            host.states.forEach((state) => totals.set(state, (totals.get(state) || 0) + 1));
+        box.replaceChildren(...STATES.filter((state) => totals.get(state) || view.states.has(state.id)).map((state) =>
+            button(el('span', { class: `mark s-${state.id}` }), () => {
+                if (!view.states.delete(state.id))
+                    view.states.add(state.id);
+                pages.clear();
+                showHosts();
+                remember();
+            }, { class: null, 'aria-pressed': String(view.states.has(state.id)), 'data-state': state.id })));
+        for (const made of box.children) {
+            const state = STATE.get(made.dataset.state);
+            made.append(el('span', {}, state.name), el('b', {}, count(totals.get(state) || 0)));
+        }
+        const again = focused && box.querySelector(`[data-state="${focused}"]`);
+        if (again)
+            again.focus();
+    }
+
+    const byName = new Intl.Collator('en', { numeric: true }).compare;
+
+    function showGrid() {
+        const inStates = view.states.size ? found.hosts.filter((host) => host.states.some((state) =>
+            view.states.has(state.id))) : found.hosts;
+        const worstFirst = (a, b) => a.worst.rank - b.worst.rank || b.listed - a.listed;
+        const all = [...inStates].sort((a, b) => (view.sort === 'worst' ? worstFirst(a, b) : 0) ||
+            byName(a.name, b.name));
+        const grid = byId('grid');
+        shown = all.slice(0, CELLS);
+        if (!shown.includes(here))
+            here = shown[0] || null;
+        grid.className = shown.length <= 60 ? 'names' : shown.length <= 400 ? '' : shown.length <= 1500 ? 'many' : 'most';
+        grid.hidden = !shown.length;
+        grid.replaceChildren(...shown.map((host) => el('div', {
+            class: `cell mark s-${host.worst.id}`, role: 'option', id: `h${host.index}`,
+            'aria-label': plain(host.words), 'aria-selected': String(host === view.host),
+        }, shown.length <= 60 ? data(host.name) : null)));
+        pointAt(here);
+        if (!shown.length)
+            byId('pointed').textContent = hosts.length ? 'No host is like that.' : 'No host is in this report.';
+        else if (all.length > CELLS)
+            byId('pointed').textContent = `${count(all.length - CELLS)} more hosts are not in the picture. Search for them.`;
+    }
+
+    const cellOf = (host) => (host ? byId(`h${host.index}`) : null);
+    const hostOf = (node) => {
+        const cell = node.closest('.cell');
+        return cell ? hosts[Number(cell.id.slice(1))] : null;
+    };
+
+    // Moves the arrow keys' place in the picture.
+    function pointAt(host) {
+        const grid = byId('grid');
+        const before = cellOf(here);
+        if (before)
+            before.classList.remove('here');
+        here = host;
+        const cell = cellOf(host);
+        if (cell) {
+            cell.classList.add('here');
+            grid.setAttribute('aria-activedescendant', cell.id);
+        } else {
+            grid.removeAttribute('aria-activedescendant');
+        }
+        describe(host);
+    }
+
+    function describe(host) {
+        byId('pointed').replaceChildren(host ? data(host.words) : '');
+    }
+
+    function columnsOfGrid() {
+        return getComputedStyle(byId('grid')).gridTemplateColumns.split(' ').length;
+    }
+
+    function onGridKey(event) {
+        const at = shown.indexOf(here);
+        const columns = columnsOfGrid();
+        const to = {
+            ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - columns, ArrowDown: at + columns,
+            PageUp: Math.max(at - 10 * columns, at % columns), PageDown: Math.min(at + 10 * columns, shown.length - 1),
+            Home: 0, End: shown.length - 1,
+        }[event.key];
+        if (event.ctrlKey || event.altKey || event.metaKey)
+            return;
+        if (event.key === 'Enter' || event.key === ' ') {
+            event.preventDefault();
+            if (here)
+                chooseHost(here, true);
+        } else if (to !== undefined) {
+            event.preventDefault();
+            if (shown[to]) {
+                pointAt(shown[to]);
+                cellOf(here).scrollIntoView({ block: 'nearest' });
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------- One host
+
+    function chooseHost(host, focus) {
+        const cell = cellOf(view.host);
+        if (cell)
+            cell.setAttribute('aria-selected', 'false');
+        view.host = host;
+        if (host && shown.includes(host)) {
+            pointAt(host);
+            cellOf(host).setAttribute('aria-selected', 'true');
+        }
+        showHost();
+        remember(true);
+        if (focus)
+            byId(host ? 'host-title' : 'grid').focus();
+    }
+
+    function facts(pairs) {
+        return el('dl', {}, ...pairs.filter(([, value]) => value !== null && value !== '')
+            .flatMap(([name, value]) => {
+                const cell = el('dd');
+                cell.append(...nodesOf([value].flat()));
+                return [el('dt', {}, name), cell];
+            }));
+    }
+
+    const yesNo = (value, yes, no) => (value === true ? yes : value === false ? no : 'not known');
+
+    function hostFacts(host) {
+        const text = (value) => (string(value) ? data(string(value)) : null);
+        return facts([
+            ['Audited', Number.isFinite(host.time) ? [time(host.time), ago(host.time) ? ` (${ago(host.time)})` : ''] : null],
+            ['Did not answer', host.answered ? null : text(host.reason) || 'no reason told'],
+            ['Audit', host.answered ? [host.complete ? 'complete' : 'cut off: the end is missing',
+                host.whole ? ', all accounts' : ', only some accounts'] : null],
+            ['Accounts', host.answered ? count(number(host.accounts)) : null],
+            ['Keys', host.answered ? `${count(number(host.keys))}, listed: ${count(host.listed)}, not checked: ${count(host.unchecked)}` : null],
+            ['Guarded', host.answered ? yesNo(host.guarded, 'yes', 'no: sshd lets listed keys in') : null],
+            ['Doctor', host.answered ? text(host.doctor) || 'not asked' : null],
+            ['System', text(host.os)], ['sshd', text(host.sshd)], ['keyveto', text(host.keyveto)],
+            ['Audit file', text(host.file)],
+        ]);
+    }
+
+    function hostLists(host) {
+        if (!host.answered)
+            return [];
+        if (!host.lists.length)
+            return [el('h4', {}, 'Lists'), el('p', {}, 'None: nothing was judged.')];
+        return [el('h4', {}, host.old ? 'Lists: old' : 'Lists'), table('Lists of this host',
+            ['File', 'Kind', { name: 'Revision', class: 'number' }, 'Made', 'SHA-256'],
+            host.lists.map((one) => [data(string(one.file), 'code'), data(string(one.kind)),
+                Number.isFinite(one.revision) ? String(one.revision) : '–',
+                Number.isFinite(one.time) ? [time(one.time), ago(one.time) ? ` (${ago(one.time)})` : ''] : '–',
+                data(string(one.sha256), 'code')]))];
+    }
+
+    function hostFindings(host) {
+        if (!host.findings.length)
+            return [];
+        return [el('h4', {}, 'What the doctor found'), el('ul', { class: 'findings' }, ...host.findings.map((one) =>
+            el('li', {}, el('b', {}, data(string(one.status))), ' ', data(string(one.check)), ': ',
+                data(string(one.found)), one.remedy ? el('span', {}, ' What to do: ', data(string(one.remedy))) : '')))];
+    }
+
+    function hostProblems(host) {
+        const more = number(host.more_problems);
+        if (!host.problems.length && !more)
+            return [];
+        return [el('h4', {}, 'What could not be checked'), el('ul', { class: 'findings' }, ...host.problems.map((one) =>
+            el('li', {}, ...fileAndLine({ file: string(one.file), line: number(one.line), part: '' }),
+                string(one.account) ? el('span', {}, ' of ', data(string(one.account))) : '', ': ',
+                data(string(one.reason)))), more ? el('li', {}, `and ${count(more)} more, in the audit file`) : '')];
+    }
+
+    // The accounts of a host with the places of their keys: those who would be locked out first, then by listed keys.
+    function accountsOf(host) {
+        const accounts = new Map(host.locked.map((account) => [account, { account, locked: true, places: [], listed: 0 }]));
+        for (const place of host.places) {
+            if (!accounts.has(place.account))
+                accounts.set(place.account, { account: place.account, locked: false, places: [], listed: 0 });
+            const owner = accounts.get(place.account);
+            owner.places.push(place);
+            owner.listed += place.key.verdict === 'listed' ? 1 : 0;
+        }
+        for (const { places } of accounts.values())
+            places.sort((a, b) => VERDICTS[a.key.verdict].rank - VERDICTS[b.key.verdict].rank);
+        return [...accounts.values()].sort((a, b) => b.locked - a.locked || b.listed - a.listed ||
+            byName(a.account || '', b.account || ''));
+    }
+
+    function accountDetails(host, owner, open) {
+        const others = owner.places.length - owner.listed;
+        const summary = el('summary', {}, ownerName(owner.account), ': ',
+            [owner.listed || !others ? amount(owner.listed, 'listed key', 'listed keys') : '',
+                others ? amount(others, 'other key', 'other keys') : ''].filter((part) => part).join(', '),
+            owner.locked ? el('b', {}, ' (the last key is listed)') : '');
+        const box = el('div');
+        const details = el('details', {}, summary, box);
+        const fill = () => {
+            if (!box.firstChild && owner.places.length) {
+                paged(box, `account-${host.index}-${owner.account}`, owner.places, (part) =>
+                    placeTable(`Keys of ${plain(owner.account || 'the host')}`, part, false));
+            }
+        };
+        details.addEventListener('toggle', fill);
+        if (open || printing) {
+            fill();
+            details.open = true;
+        }
+        return details;
+    }
+
+    function hostAccounts(host) {
+        const accounts = accountsOf(host);
+        if (!accounts.length)
+            return host.answered ? [el('p', {}, 'None of its keys is in this report: none is listed, and none is elsewhere.')] : [];
+        const box = el('div');
+        paged(box, `accounts-${host.index}`, accounts, (part) => el('div', {}, ...part.map((owner, i) =>
+            accountDetails(host, owner, i < 5 && (owner.listed > 0 || accounts.length === 1)))));
+        return [el('h4', {}, 'Keys, by account'), box];
+    }
+
+    function showHost() {
+        const box = byId('host');
+        const host = view.host;
+        box.hidden = !host;
+        if (!host) {
+            box.replaceChildren();
+            return;
+        }
+        const close = button('Close', () => chooseHost(null, true), { class: 'close' });
+        box.replaceChildren(el('div', { class: 'head' },
+            el('h3', { id: 'host-title', tabindex: '-1' }, data(host.name)), close),
+            el('p', {}, ...host.states.map(chip)), hostFacts(host), ...hostAccounts(host), ...hostFindings(host),
+            ...hostProblems(host), ...hostLists(host));
+    }
+
+    // ---------------------------------------------------------------- Sources, and hosts that need a look
+
+    function showSources() {
+        const sources = new Map();
+        for (const { key, places } of found.keys) {
+            if (key.verdict !== 'listed')
+                continue;
+            for (const source of key.sources.length ? new Set(key.sources) : ['']) {
+                const sum = sources.get(source) || { source, keys: 0, places: 0, hosts: new Set() };
+                sum.keys++;
+                sum.places += places.length;
+                places.forEach((place) => sum.hosts.add(place.host));
+                sources.set(source, sum);
+            }
+        }
+        const all = [...sources.values()].sort((a, b) => b.keys - a.keys || b.places - a.places);
+        const most = all.length ? all[0].keys : 1;
+        byId('sources').hidden = !all.length;
+        paged(byId('source-list'), 'sources', all, (part) => table('Sources of listed keys',
+            ['Source', { name: 'Keys', class: 'number' }, { name: 'Places', class: 'number' },
+                { name: 'Hosts', class: 'number' }, { name: '', class: 'bar-cell' }],
+            part.map((sum) => {
+                const bar = el('span', { class: 'bar' });
+                bar.style.width = `${100 * sum.keys / most}%`;
+                return [sum.source ? button(data(sum.source), () => searchFor('source', sum.source)) : 'not told',
+                    count(sum.keys), count(sum.places), count(sum.hosts.size), bar];
+            })), 12);
+    }
+
+    function troubleText(host) {
+        const texts = [];
+        if (!host.answered && host.reason)
+            texts.push(string(host.reason));
+        for (const one of host.findings.slice(0, 3))
+            texts.push(`${string(one.check)}: ${string(one.found)}`);
+        if (host.problems.length) {
+            const [first] = host.problems;
+            texts.push(`${string(first.file)}${first.line ? `:${first.line}` : ''}: ${string(first.reason)}`);
+        }
+        const cell = texts.flatMap((text) => [data(text), el('br')]);
+        if (host.old)
+            host.lists.filter((one) => Number.isFinite(one.time)).forEach((one) => cell.push('list of ', time(one.time), el('br')));
+        return cell;
+    }
+
+    function showTrouble() {
+        const rank = (host) => TROUBLE.findIndex((state) => host.states.includes(state));
+        const wanted = (host) => rank(host) >= 0 && (!view.states.size || host.states.some((state) => view.states.has(state.id)));
+        const all = found.hosts.filter(wanted).sort((a, b) => rank(a) - rank(b) || byName(a.name, b.name));
+        byId('trouble').hidden = !all.length;
+        paged(byId('trouble-list'), 'trouble', all, (part) => table('Hosts that need a look',
+            ['Host', 'State', 'What is known', 'Audited'],
+            part.map((host) => [hostButton(host), host.states.filter((state) => TROUBLE.includes(state)).map(chip),
+                troubleText(host), time(host.time)])));
+    }
+
+    // ---------------------------------------------------------------- All of it
+
+    function showFound() {
+        byId('found').textContent = found.narrowed
+            ? `Found: ${amount(found.keys.length, 'key', 'keys')} of ${count(keys.length)}, on ${amount(found.hosts.length, 'host', 'hosts')} of ${count(hosts.length)}.`
+            : `${amount(keys.length, 'key', 'keys')} of ${amount(hosts.length, 'host', 'hosts')}: every listed key, and others that are on several accounts or hosts.`;
+    }
+
+    function showHosts() {
+        showLegend();
+        showGrid();
+        showTrouble();
+    }
+
+    function showAll() {
+        showFound();
+        showLocked();
+        showHosts();
+        showHost();
+        showKeys();
+        showSources();
+    }
+
+    function searchAgain(step) {
+        pages.clear();
+        search();
+        showAll();
+        remember(step);
+    }
+
+    // Searches for a thing that was clicked on.
+    function searchFor(where, text) {
+        Object.assign(view, { q: text.toWellFormed(), in: where, verdict: 'any', spread: 'any' });
+        showControls();
+        searchAgain(true);
+        byId('q').focus();
+    }
+
+    function showControls() {
+        byId('q').value = view.q;
+        for (const id of Object.keys(CHOICES))
+            byId(id).value = view[id];
+    }
+
+    function fromAddress() {
+        if (fragment() === location.hash.slice(1))
+            return;
+        recall();
+        showControls();
+        pages.clear();
+        search();
+        showAll();
+    }
+
+    // The number of hosts in a state.
+    const inState = (id) => hosts.filter((host) => host.states.includes(STATE.get(id))).length;
+
+    function showNumbers() {
+        const listed = keys.filter((key) => key.verdict === 'listed');
+        const numbers = {
+            hosts: hosts.length,
+            locked: hosts.reduce((sum, host) => sum + host.locked.length, 0),
+            'listed-keys': listed.length,
+            'listed-places': listed.reduce((sum, key) => sum + key.places.length, 0),
+            'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'), old: inState('old'),
+            unwell: inState('problem'),
+        };
+        for (const [id, value] of Object.entries(numbers))
+            byId(`number-${id}`).textContent = count(value);
+        for (const item of byId('numbers').children) {
+            const [, value] = Object.entries(numbers).find(([id]) => `number-${id}` === item.firstElementChild.id);
+            const go = button('', () => showNumber(item.dataset.go), { class: null });
+            go.append(...item.childNodes);
+            item.append(go);
+            item.classList.toggle('zero', value === 0);
+            item.classList.toggle('alarm', value > 0 && item.dataset.go === 'locked');
+        }
+    }
+
+    // Shows what a number counts.
+    function showNumber(what) {
+        Object.assign(view, { q: '', in: 'all', verdict: what === 'keys' ? 'listed' : 'any', spread: 'any' });
+        view.states = new Set(STATE.has(what) ? [what] : []);
+        showControls();
+        searchAgain(true);
+        const title = byId(what === 'keys' ? 'keys-title' : 'picture-title');
+        title.tabIndex = -1;
+        title.focus();
+        title.scrollIntoView();
+    }
+
+    function listen() {
+        let waiting = 0;
+        byId('q').addEventListener('input', () => {
+            clearTimeout(waiting);
+            waiting = setTimeout(() => {
+                view.q = byId('q').value;
+                searchAgain();
+            }, 120);
+        });
+        for (const id of Object.keys(CHOICES)) {
+            byId(id).addEventListener('change', () => {
+                view[id] = byId(id).value;
+                searchAgain();
+            });
+        }
+        byId('search').addEventListener('submit', (event) => event.preventDefault());
+        byId('clear').addEventListener('click', () => {
+            Object.assign(view, { q: '', in: 'all', verdict: 'any', spread: 'any', states: new Set() });
+            showControls();
+            searchAgain();
+        });
+        byId('skip').addEventListener('click', (event) => {
+            event.preventDefault();
+            byId('main').focus();
+        });
+        const grid = byId('grid');
+        grid.addEventListener('keydown', onGridKey);
+        grid.addEventListener('focus', () => describe(here));
+        grid.addEventListener('mouseover', (event) => describe(hostOf(event.target) || here));
+        grid.addEventListener('mouseleave', () => describe(here));
+        grid.addEventListener('click', (event) => {
+            const host = hostOf(event.target);
+            if (host)
+                chooseHost(host, true);
+        });
+        window.addEventListener('popstate', fromAddress);
+        window.addEventListener('hashchange', fromAddress);
+        window.addEventListener('beforeprint', () => {
+            printing = true;
+            showAll();
+        });
+        window.addEventListener('afterprint', () => {
+            printing = false;
+            showAll();
+        });
+    }
+
+    function begin() {
+        let raw = null;
+        try {
+            raw = object(JSON.parse(byId('data').textContent));
+        } catch (error) {
+            byId('reading').textContent = `The data of this page is damaged (${error.message}). Make the page again.`;
+            return;
+        }
+        made = Date.parse(raw.made) / 1000;
+        hosts = list(raw.hosts).map(readHost);
+        keys = list(raw.keys).map(readKey);
+        showNumbers();
+        recall();
+        showControls();
+        search();
+        byId('view').hidden = false;
+        byId('reading').remove();
+        showAll();
+        listen();
+    }
+
+    begin();
+}());
