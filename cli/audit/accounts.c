@@ -352,7 +352,7 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report)
 	struct input_key key = { .path = path };
 	struct kv_sshkey parsed;
 	struct kv_span blob;
-	uint64_t part;
+	uint64_t part, usable = report->usable;
 	enum kv_err r;
 
 	if ((r = record_get_number(b, &key.line)) != KV_OK ||
@@ -372,6 +372,8 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report)
 		key.type = kv_keytype_name(parsed.ca.type);
 		key.bits = kv_pubkey_bits(&parsed.ca);
 		report_key(report, &key);
+		/* One of its keys alone lets nobody in. */
+		report->usable = usable + (report->usable - usable == 2);
 	}
 	return KV_OK;
 }

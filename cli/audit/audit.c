@@ -11,6 +11,7 @@
 #include "audit/accounts.h"
 #include "audit/audit.h"
 #include "audit/former.h"
+#include "audit/header.h"
 #include "audit/login_logs.h"
 #include "audit/table.h"
 #include "command.h"
@@ -183,6 +184,22 @@ find_accounts(struct audit *a)
 	return a->accounts.n > 0;
 }
 
+/* Prints the first line of --json, if that was asked for. False after a message. */
+static bool
+print_header(const struct options *o, const struct kv_judge *judge, int64_t now)
+{
+	const struct audit_header header = {
+		.options = &o->judge,
+		.judge = judge,
+		.sshd = &o->sshd,
+		.whole = o->n_users == 0,
+		.all = o->all,
+		.now = now,
+	};
+
+	return !o->json || o->quiet || audit_header_print(&header);
+}
+
 /* Audits accounts, host keys and CAs. False after a message. */
 static bool
 audit_all(struct audit *a)
@@ -196,7 +213,8 @@ audit_all(struct audit *a)
 	struct report before;
 	bool ok;
 
-	if (!find_accounts(a))
+	if (!find_accounts(a) ||
+	    !print_header(a->o, a->report.judge, a->report.now))
 		return false;
 	if (!root)
 		cli_error("note: only root can ask sshd for its settings: your "
@@ -268,11 +286,13 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 
 	begin_logins(&a);
 	if (audit_all(&a) && tell_logins(&a)) {
-		if (o->json && !o->quiet)
-			audit_table_print_json(&a.table);
-		else if (!o->quiet)
-			audit_table_print(&a.table);
 		status = report_status(&a.report);
+		if (o->json && !o->quiet) {
+			audit_table_print_json(&a.table);
+			(void)audit_end_print(&a.report, a.accounts.n, status,
+			    NULL);
+		} else if (!o->quiet)
+			audit_table_print(&a.table);
 		if (!cli_stdout_ok())
 			status = CLI_UNCHECKED;
 		if (!o->quiet)
@@ -393,6 +413,21 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 	return -1;
 }
 
+/*
+ * The judge could not be opened. Whoever joins the audits of many hosts learns
+ * that, too, and by doctor's findings why.
+ */
+static void
+print_unjudged(const struct options *o)
+{
+	const struct report none = { 0 };
+
+	if (o->json && !o->quiet && print_header(o, NULL, time(NULL)))
+		(void)audit_end_print(&none, 0, CLI_UNCHECKED,
+		    "no key was judged: keyveto.conf, a filter or a list "
+		    "cannot be read");
+}
+
 static int
 run_command(const struct cli_command *cmd, int argc, char **argv)
 {
@@ -408,10 +443,12 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 	o.former = calloc((size_t)argc, sizeof(*o.former));
 	if (o.user == NULL || o.log == NULL || o.former == NULL)
 		cli_error("%s", strerror(errno));
-	else if (read_options(cmd, argc, argv, &o, &status) == 0 &&
-	    cli_judge_open(&judge, &o.judge)) {
-		status = run_audit(&o, &judge);
-		kv_judge_close(&judge);
+	else if (read_options(cmd, argc, argv, &o, &status) == 0) {
+		if (cli_judge_open(&judge, &o.judge)) {
+			status = run_audit(&o, &judge);
+			kv_judge_close(&judge);
+		} else
+			print_unjudged(&o);
 	}
 	free(o.user);
 	free(o.log);
@@ -434,9 +471,10 @@ const struct cli_command cli_audit = {
 	    "with --user.\n\n"
 	    "  --user NAME      only this account, and no host keys; may "
 	    "repeat\n"
-	    "  --json           one JSON object a line; at the end, one for "
-	    "each account\n"
-	    "                   with \"summary\": true\n"
+	    "  --json           one JSON object a line: first of the host, its "
+	    "lists, sshd and\n"
+	    "                   doctor; at the end, one for each account, and "
+	    "the totals\n"
 	    "  --all            every key with its verdict, not only listed "
 	    "ones\n"
 	    "  --quiet          print nothing but errors; the exit status "

@@ -36,6 +36,7 @@ audit_table_add(struct audit_table *t, const char *what, const char *account,
 	f->clean = r->clean - before->clean;
 	f->unsupported = r->unsupported - before->unsupported;
 	f->problems = r->problems - before->problems;
+	f->usable = r->usable - before->usable;
 	return true;
 }
 
@@ -93,7 +94,7 @@ audit_table_print_json(const struct audit_table *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct audit_row *row = &t->row[i];
 		const struct report *f = &row->found;
-		json_t *o = json_pack("{sb ss so sI sI sI sI sI sI sI}",
+		json_t *o = json_pack("{sb ss so sI sI sI sI sI sI sI sI}",
 		    "summary", 1, "what", row->what, "account",
 		    row->account != NULL ? json_text(row->account) :
 					   json_null(),
@@ -101,7 +102,7 @@ audit_table_print_json(const struct audit_table *t)
 		    "listed", (json_int_t)f->listed, "allowed",
 		    (json_int_t)f->allowed, "clean", (json_int_t)f->clean,
 		    "unsupported", (json_int_t)f->unsupported, "problems",
-		    (json_int_t)f->problems);
+		    (json_int_t)f->problems, "usable", (json_int_t)f->usable);
 
 		if (json_dumpf(o, stdout, JSON_COMPACT) == 0)
 			putchar('\n');

@@ -29,7 +29,7 @@ bool audit_table_add(struct audit_table *t, const char *what,
 void audit_table_print(const struct audit_table *t);
 /*
  * Prints an object a line: summary (true), what, account (or null), files,
- * keys, listed, allowed, clean, unsupported, problems.
+ * keys, listed, allowed, clean, unsupported, problems, usable.
  */
 void audit_table_print_json(const struct audit_table *t);
 

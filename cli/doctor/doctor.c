@@ -11,9 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_AGE_DEFAULT 30
-/* badkeys publishes a list every one to three months. */
-#define LIST_MAX_AGE_DEFAULT 120
 #define MAX_AGE_MAX 36500
 
 /* Without it a check is not made. */
@@ -85,7 +82,8 @@ doctor_status(const struct doctor *d, const char *check)
 	enum doctor_status worst = DOCTOR_OK;
 
 	for (size_t i = 0; i < d->n; i++)
-		if ((check == NULL || d->finding[i].check == check) &&
+		if ((check == NULL ||
+			strcmp(d->finding[i].check, check) == 0) &&
 		    d->finding[i].status > worst)
 			worst = d->finding[i].status;
 	return worst;
@@ -112,35 +110,48 @@ run_check(struct doctor *d, size_t i)
 		checks[i].run(d);
 }
 
+bool
+doctor_run(struct doctor *d, const struct doctor_options *o)
+{
+	*d = (struct doctor){ .o = o, .now = time(NULL) };
+	if (doctor_learn_filters(d) && doctor_learn_lists(d)) {
+		doctor_learn_sshd(d);
+		doctor_learn_pam(d);
+		for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+			run_check(d, i);
+	} else
+		d->out_of_memory = true;
+	return !d->out_of_memory;
+}
+
+void
+doctor_free(struct doctor *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		free(d->finding[i].found);
+		free(d->finding[i].remedy);
+	}
+	free(d->finding);
+	free(d->facts);
+	free(d->learnt);
+	free(d->list);
+	kv_judge_close(&d->judge);
+	sshd_settings_free(d->settings);
+	pam_stack_free(&d->pam);
+}
+
 static int
 run_checks(const struct doctor_options *o,
     bool (*print)(const struct doctor *d))
 {
-	struct doctor d = { .o = o, .now = time(NULL) };
+	struct doctor d;
 	int status = DOCTOR_BROKEN;
 
-	if (doctor_learn_filters(&d) && doctor_learn_lists(&d)) {
-		doctor_learn_sshd(&d);
-		doctor_learn_pam(&d);
-		for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
-			run_check(&d, i);
-	} else
-		d.out_of_memory = true;
-	if (d.out_of_memory)
+	if (!doctor_run(&d, o))
 		cli_error("%s", strerror(ENOMEM));
 	else if (print(&d))
 		status = (int)doctor_status(&d, NULL);
-	for (size_t i = 0; i < d.n; i++) {
-		free(d.finding[i].found);
-		free(d.finding[i].remedy);
-	}
-	free(d.finding);
-	free(d.facts);
-	free(d.learnt);
-	free(d.list);
-	kv_judge_close(&d.judge);
-	sshd_settings_free(d.settings);
-	pam_stack_free(&d.pam);
+	doctor_free(&d);
 	return status;
 }
 
@@ -161,8 +172,8 @@ run_doctor(const struct cli_command *cmd, int argc, char **argv)
 	};
 	struct doctor_options o = {
 		.sshd = { .path = SSHD_PATH },
-		.max_age = MAX_AGE_DEFAULT,
-		.list_max_age = LIST_MAX_AGE_DEFAULT,
+		.max_age = DOCTOR_MAX_AGE_DEFAULT,
+		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
 	};
 	bool json = false, prometheus = false, ok = true;
 	int opt;

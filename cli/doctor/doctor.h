@@ -10,6 +10,7 @@
 #include "command.h"
 #include "filter/facts.h"
 #include "list/facts.h"
+#include "output/json_text.h"
 #include "sshd_config/sshd_config.h"
 #include "update/notes.h"
 #include "ways/pam_stack.h"
@@ -17,6 +18,9 @@
 
 #define DOCTOR_CANARY_PATH KV_SYSCONFDIR "/keyveto/canaries"
 #define DOCTOR_DAY_SECONDS 86400
+#define DOCTOR_MAX_AGE_DEFAULT 30
+/* badkeys publishes a list every one to three months. */
+#define DOCTOR_LIST_MAX_AGE_DEFAULT 120
 
 /* From good to bad. The worst of all findings is the exit status. */
 enum doctor_status {
@@ -84,6 +88,13 @@ struct doctor {
 };
 
 /*
+ * Makes all checks. o must live as long as d. Call doctor_free afterwards. False
+ * without memory.
+ */
+bool doctor_run(struct doctor *d, const struct doctor_options *o);
+void doctor_free(struct doctor *d);
+
+/*
  * Adds a finding of the check that runs. remedy is one sentence that says what
  * to do, or NULL; it is ignored with DOCTOR_OK. Without memory sets
  * d->out_of_memory.
@@ -91,9 +102,18 @@ struct doctor {
 void doctor_add(struct doctor *d, enum doctor_status status, const char *remedy,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* The worst status of one check's findings, or with check NULL, of all. */
+/*
+ * The worst status of one check's findings, or with check NULL, of all. DOCTOR_OK
+ * if there are none.
+ */
 enum doctor_status doctor_status(const struct doctor *d, const char *check);
 const char *doctor_status_name(enum doctor_status status);
+
+/*
+ * The object that keyveto doctor --json prints; the caller's. NULL without
+ * memory.
+ */
+json_t *doctor_to_json(const struct doctor *d);
 
 /* doctor/output.c. False, after a message, if standard output failed. */
 bool doctor_print_text(const struct doctor *d);

@@ -75,8 +75,8 @@ list_to_json(const struct doctor *d, const struct list_facts *f)
 	    (json_int_t)f->records);
 }
 
-bool
-doctor_print_json(const struct doctor *d)
+json_t *
+doctor_to_json(const struct doctor *d)
 {
 	json_t *checks = json_array(), *filters = json_array();
 	json_t *lists = json_array();
@@ -101,13 +101,19 @@ doctor_print_json(const struct doctor *d)
 			ok &= json_array_append_new(lists,
 				  list_to_json(d, &d->list[i].facts)) == 0;
 	if (ok)
-		return json_print(json_pack("{s:s, s:o, s:o, s:o}", "status",
+		return json_pack("{s:s, s:o, s:o, s:o}", "status",
 		    doctor_status_name(doctor_status(d, NULL)), "checks",
-		    checks, "filters", filters, "lists", lists));
+		    checks, "filters", filters, "lists", lists);
 	json_decref(lists);
 	json_decref(checks);
 	json_decref(filters);
-	return json_print(NULL);
+	return NULL;
+}
+
+bool
+doctor_print_json(const struct doctor *d)
+{
+	return json_print(doctor_to_json(d));
 }
 
 /*

@@ -223,6 +223,8 @@ report_key(struct report *r, const struct input_key *key)
 		r->judged(r, key, &d);
 	if (is_known(r, key, &d))
 		return;
+	r->usable += d.verdict != KV_VERDICT_LISTED &&
+	    d.verdict != KV_VERDICT_ERROR && d.action != KV_ACTION_DENY;
 	switch (d.verdict) {
 	case KV_VERDICT_ALLOWED:
 		r->allowed++;
@@ -278,6 +280,7 @@ report_clean(struct report *r, uint64_t keys)
 {
 	r->keys += keys;
 	r->clean += keys;
+	r->usable += keys;
 }
 
 void
@@ -339,6 +342,7 @@ report_add(struct report *r, const struct report *other)
 	r->unsupported += other->unsupported;
 	r->problems += other->problems;
 	r->unjudged += other->unjudged;
+	r->usable += other->usable;
 }
 
 void

@@ -78,6 +78,11 @@ struct report {
 	 * counted here, because sshd ignores it, too.
 	 */
 	uint64_t unjudged;
+	/*
+	 * Keys that are not listed, and that the configuration lets in. A
+	 * certificate counts once, if both of its keys do.
+	 */
+	uint64_t usable;
 };
 
 /* Starts a report on standard output and standard error, as of now. */

@@ -21,6 +21,7 @@
 #define ANSWER_BYTES (1024 * 1024)
 #define ANSWER_SECONDS 10
 #define SPEC_BYTES 512
+#define VERSION_NAME "OpenSSH_"
 
 #define ARGUMENTS_MAX 16
 
@@ -294,23 +295,35 @@ sshd_run(const struct sshd *sshd, const char *const *argument, size_t n,
 }
 
 bool
-sshd_version_at_least(const char *path, unsigned int major, unsigned int minor)
+sshd_version(const char *path, char *version, size_t cap)
 {
 	static const char *const argument[] = { "-V" };
-	static const char name[] = "OpenSSH_";
 	const struct sshd sshd = { .path = path };
-	unsigned long have_major = 0, have_minor = 0;
-	char why[512], *text, *version;
+	char why[512], *text, *found;
 
+	*version = '\0';
 	if ((text = sshd_run(&sshd, argument, 1, why, sizeof(why))) == NULL)
 		return false;
-	/* "OpenSSH_9.2p1 Debian-2". Without a number the version is 0. */
-	if ((version = strstr(text, name)) != NULL) {
-		have_major = strtoul(version + sizeof(name) - 1, &version, 10);
-		if (*version == '.')
-			have_minor = strtoul(version + 1, NULL, 10);
-	}
+	/* "OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL 3.0.17 1 Jul 2025". */
+	if ((found = strstr(text, VERSION_NAME)) != NULL)
+		snprintf(version, cap, "%.*s", (int)strcspn(found, ",\r\n"),
+		    found);
 	free(text);
+	return *version != '\0';
+}
+
+bool
+sshd_version_at_least(const char *path, unsigned int major, unsigned int minor)
+{
+	unsigned long have_major, have_minor = 0;
+	char version[256], *end;
+
+	if (!sshd_version(path, version, sizeof(version)))
+		return false;
+	/* Without a number the version is 0. */
+	have_major = strtoul(version + strlen(VERSION_NAME), &end, 10);
+	if (*end == '.')
+		have_minor = strtoul(end + 1, NULL, 10);
 	return have_major > major ||
 	    (have_major == major && have_minor >= minor);
 }

@@ -48,6 +48,12 @@ struct sshd {
 };
 
 /*
+ * Sets version to what the sshd at path prints of itself with -V, up to a comma:
+ * "OpenSSH_9.2p1 Debian-2". False, and "", if it prints no version.
+ */
+bool sshd_version(const char *path, char *version, size_t cap);
+
+/*
  * Whether the sshd at path prints, with -V, that it is OpenSSH major.minor or
  * later. False if it prints no version.
  */

@@ -80,7 +80,7 @@ class World:
         done = self.audit("--json", "--all", *arguments, status=status)
         objects = [json.loads(line) for line in done.stdout.splitlines()]
         summaries = {one["account"] or one["what"]: one for one in objects if one.get("summary")}
-        return [one for one in objects if not one.get("summary")], summaries, done.stderr
+        return [one for one in objects if "verdict" in one], summaries, done.stderr
 
 
 @contextlib.contextmanager

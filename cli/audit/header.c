@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/header.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "delta/sha.h"
+#include "doctor/doctor.h"
+#include "host/io.h"
+#include "list/names.h"
+#include "output/json_text.h"
+
+#define BLOCK_BYTES (1024 * 1024)
+#define OS_RELEASE_BYTES 16384
+#define VERSION_BYTES 256
+
+/* The SHA-256 of a file as hexadecimal digits; JSON's null after a message. */
+static json_t *
+hash_file(const char *path, int fd)
+{
+	static uint8_t block[2][BLOCK_BYTES];
+	char hex[2 * DELTA_SHA256_BYTES + 1];
+	uint8_t digest[DELTA_SHA256_BYTES];
+	struct delta_sha sha;
+	bool ok = delta_sha_begin(&sha, true);
+	size_t which = 0;
+	ssize_t n;
+
+	/* One block is read while the other is hashed. */
+	for (off_t at = 0; ok; at += n, which ^= 1) {
+		do
+			n = pread(fd, block[which], BLOCK_BYTES, at);
+		while (n == -1 && errno == EINTR);
+		if (n == 0)
+			break;
+		ok = n > 0 ? delta_sha_add(&sha, block[which], (size_t)n) :
+			     cli_failed(path, "cannot be read");
+	}
+	ok = ok && delta_sha_end(&sha, digest);
+	delta_sha_free(&sha);
+	if (!ok)
+		return json_null();
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	return json_string(hex);
+}
+
+static json_t *
+filter_to_json(const struct kv_filter *f)
+{
+	const struct kv_pkbf_header *h = &f->pkbf.header;
+
+	return json_pack("{s:s, s:o, s:I, s:o, s:I, s:o}", "kind", "filter",
+	    "file", json_text(f->path), "revision", (json_int_t)h->revision,
+	    "time_seconds",
+	    h->time <= INT64_MAX ? json_integer((json_int_t)h->time) :
+				   json_null(),
+	    "entries", (json_int_t)h->entries, "sha256",
+	    hash_file(f->path, f->pkbf.fd));
+}
+
+static json_t *
+list_to_json(const struct kv_list *l)
+{
+	int64_t time;
+	const bool dated = list_names_read_date(l->sources, &time);
+
+	return json_pack("{s:s, s:o, s:n, s:o, s:I, s:o}", "kind", "list",
+	    "file", json_text(l->path), "revision", "time_seconds",
+	    dated ? json_integer(time) : json_null(), "entries",
+	    (json_int_t)l->blocklist.records, "sha256",
+	    hash_file(l->path, l->blocklist.fd));
+}
+
+static json_t *
+lists_to_json(const struct kv_judge *judge)
+{
+	json_t *lists = json_array();
+
+	for (size_t i = 0; judge != NULL && i < judge->n_filters; i++)
+		json_array_append_new(lists, filter_to_json(&judge->filter[i]));
+	for (size_t i = 0; judge != NULL && i < judge->n_lists; i++)
+		json_array_append_new(lists, list_to_json(&judge->list[i]));
+	return lists;
+}
+
+/* PRETTY_NAME of os-release(5); JSON's null without one. */
+static json_t *
+os_to_json(void)
+{
+	static const char name[] = "PRETTY_NAME=";
+	char text[OS_RELEASE_BYTES], *line, *rest = text;
+	int fd = open("/etc/os-release", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd != -1 ? io_read(fd, text, sizeof(text) - 1) : -1;
+
+	if (fd != -1)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		if (strncmp(line, name, sizeof(name) - 1) != 0)
+			continue;
+		line += sizeof(name) - 1;
+		/* A name with blanks is quoted. */
+		line += strspn(line, "\"'");
+		return json_bytes(line, strcspn(line, "\"'"));
+	}
+	return json_null();
+}
+
+static json_t *
+versions_to_json(const struct sshd *sshd)
+{
+	char version[VERSION_BYTES];
+	const bool known = access(sshd->path, X_OK) == 0 &&
+	    sshd_version(sshd->path, version, sizeof(version));
+
+	return json_pack("{s:s, s:o, s:o}", "keyveto", KEYVETO_VERSION, "sshd",
+	    known ? json_text(version) : json_null(), "os", os_to_json());
+}
+
+/*
+ * Whether listed keys are kept out on every way in; JSON's null if that is not
+ * known. What keyveto.conf says counts too, as for keyveto sshd status.
+ */
+static json_t *
+guarded_to_json(const struct doctor *d)
+{
+	static const char *const checks[] = { "guard", "match", "user-ca",
+		"hostbased", "service" };
+	const struct kv_config *c = &d->judge.config;
+	enum doctor_status worst = DOCTOR_OK;
+
+	if (d->settings == NULL)
+		return json_null();
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
+		if (doctor_status(d, checks[i]) > worst)
+			worst = doctor_status(d, checks[i]);
+	if (worst == DOCTOR_BROKEN)
+		return json_false();
+	if (d->judge.broken[0] != '\0')
+		return json_null();
+	if (c->on_hit != KV_ACTION_DENY ||
+	    (c->on_probable != KV_ACTION_DENY && d->judge.n_filters > 0))
+		return json_false();
+	return worst == DOCTOR_OK ? json_true() : json_null();
+}
+
+/* Root's ways in, as keyveto sshd status prints them. */
+static json_t *
+ways_to_json(const struct doctor *d)
+{
+	json_t *ways = json_array();
+
+	for (enum way w = 0; d->settings != NULL && w < WAYS; w++)
+		json_array_append_new(ways,
+		    json_pack("{s:s, s:b, s:b, s:b, s:b}", "way", ways_name(w),
+			"open", d->ways.open[w], "guard",
+			d->ways.open[w] && d->ways.guard[w], "pam",
+			d->ways.open[w] && d->ways.pam, "guarded",
+			ways_is_guarded(&d->ways, w)));
+	return ways;
+}
+
+/* Only root can ask sshd, and most of what the doctor looks at. */
+static bool
+add_doctor(const struct audit_header *h, json_t *o)
+{
+	const struct doctor_options options = {
+		.judge = *h->options,
+		.sshd = *h->sshd,
+		.max_age = DOCTOR_MAX_AGE_DEFAULT,
+		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
+	};
+	const bool root = geteuid() == 0;
+	struct doctor d = { 0 };
+	bool ok = !root || doctor_run(&d, &options);
+
+	if (ok)
+		ok = json_object_set_new(o, "sshd",
+			 json_pack("{s:o, s:b, s:o, s:o}", "path",
+			     json_text(h->sshd->path), "answered",
+			     d.settings != NULL, "guarded", guarded_to_json(&d),
+			     "ways", ways_to_json(&d))) == 0 &&
+		    json_object_set_new(o, "doctor",
+			root ? doctor_to_json(&d) : json_null()) == 0;
+	if (root)
+		doctor_free(&d);
+	return ok;
+}
+
+bool
+audit_header_print(const struct audit_header *h)
+{
+	char host[HOST_NAME_MAX + 1] = "", when[32] = "";
+	const time_t now = (time_t)h->now;
+	struct tm tm;
+	json_t *o;
+
+	if (gethostname(host, sizeof(host)) == -1)
+		*host = '\0';
+	host[HOST_NAME_MAX] = '\0';
+	if (gmtime_r(&now, &tm) != NULL)
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:b, s:o, s:o}", "header",
+	    1, "format", AUDIT_FORMAT, "host", json_text(host), "time", when,
+	    "time_seconds", (json_int_t)h->now, "whole", h->whole, "all",
+	    h->all, "versions", versions_to_json(h->sshd), "lists",
+	    lists_to_json(h->judge));
+	if (o != NULL && !add_doctor(h, o)) {
+		json_decref(o);
+		o = NULL;
+	}
+	return json_print(o);
+}
+
+bool
+audit_end_print(const struct report *r, size_t accounts, int status,
+    const char *reason)
+{
+	return json_print(
+	    json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"end", 1, "status", status, "accounts", (json_int_t)accounts,
+		"files", (json_int_t)r->files, "keys", (json_int_t)r->keys,
+		"listed", (json_int_t)r->listed, "allowed",
+		(json_int_t)r->allowed, "clean", (json_int_t)r->clean,
+		"unsupported", (json_int_t)r->unsupported, "problems",
+		(json_int_t)r->problems, "reason",
+		reason != NULL ? json_text(reason) : json_null()));
+}
