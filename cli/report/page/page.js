@@ -8,8 +8,8 @@
 
     const CELLS = 5000;            // cells in the picture
     const ROWS = 25;               // rows of a table on one page
-    const PRINTED_ROWS = 2000;     // rows of a table on paper
-    const PRINTED_PLACES = 5000;   // places of all keys on paper
+    const PRINTED_ROWS = 1000;     // rows of a table on paper
+    const PRINTED_PLACES = 3000;   // places of all keys on paper
     const LONG = 160;              // characters of a text that are shown at first
     const LONGEST = 20000;         // characters of a text that are ever shown
 
@@ -33,7 +33,7 @@
 
     const VERDICTS = {
         listed: { rank: 0, name: 'listed', mark: 'listed' },
-        allowed: { rank: 1, name: 'listed, but allowed', mark: 'warning' },
+        allowed: { rank: 1, name: 'listed, but allowed', mark: 'allowed' },
         other: { rank: 2, name: 'not judged', mark: 'unchecked' },
         clean: { rank: 3, name: 'not listed', mark: 'fine' },
     };
@@ -60,8 +60,20 @@
 
     // A text of an audit for an attribute or a sentence.
     function plain(text) {
-        const shown = start(text, LONG).replace(UNSEEN, escapeCode);
-        return text.length > LONG ? `${shown}…` : shown;
+        const begun = fitting(text, LONG);
+        return begun.replace(UNSEEN, escapeCode) + (begun.length < text.length ? '…' : '');
+    }
+
+    // The start of a text that takes about this much room. An escape takes the room of eight characters.
+    function fitting(text, room) {
+        const begun = start(text, room);
+        let used = 0;
+        for (const found of begun.matchAll(UNSEEN)) {
+            used += 8;
+            if (found.index + used > room)
+                return start(text, Math.max(found.index, 1));
+        }
+        return begun;
     }
 
     // Text nodes of a text, and an element for each character that would not be seen.
@@ -78,9 +90,10 @@
 
     // An element with a text of an audit. A button shows what is left out of a long one.
     function data(text, kind) {
-        const box = el('bdi', kind ? { class: kind } : {}, ...visible(start(text, LONG)));
-        if (text.length > LONG) {
-            const more = button(`… ${count(text.length - LONG)} more characters`, () => {
+        const begun = fitting(text, LONG);
+        const box = el('bdi', kind ? { class: kind } : {}, ...visible(begun));
+        if (begun.length < text.length) {
+            const more = button(`… ${count(text.length - begun.length)} more characters`, () => {
                 const left = text.length - LONGEST;
                 box.replaceChildren(...nodesOf(visible(start(text, LONGEST))),
                     left > 0 ? ` … and ${count(left)} more characters` : '');
@@ -178,17 +191,20 @@
 
     let made = NaN;
 
+    // Whether a number of seconds is a time between 1970 and 9999.
+    const aTime = (seconds) => seconds >= 0 && seconds < 253402300800;
+
     function when(seconds) {
         if (!Number.isFinite(seconds))
             return '';
-        if (seconds < 0 || seconds >= 253402300800)
+        if (!aTime(seconds))
             return `${seconds} seconds`;
         return new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
     }
 
     function ago(seconds) {
         const past = made - seconds;
-        if (!Number.isFinite(past))
+        if (!Number.isFinite(past) || !aTime(seconds))
             return '';
         if (past < 0)
             return past < -300 ? 'after this report was made' : 'now';
@@ -257,6 +273,10 @@
 
     // On how many hosts and accounts these places are, and when somebody last came in by one of them.
     function spreadOf(places) {
+        if (places.length === 1) {
+            const [place] = places;
+            return { hosts: 1, accounts: place.account === null ? 0 : 1, owners: 1, last: place.last };
+        }
         const onHosts = new Set();
         const owners = new Set();
         const accounts = new Set();
@@ -329,6 +349,7 @@
         const same = words.has('host')
             ? hosts.filter((host) => host.name.toWellFormed() === words.get('host')) : [];
         view.host = same[(parseInt(words.get('nth'), 10) || 1) - 1] || same[0] || null;
+        here = view.host;
     }
 
     // ---------------------------------------------------------------- Search
@@ -412,8 +433,12 @@
             : [time(place.last), place.from ? el('span', {}, ' from ', data(place.from, 'code')) : ''];
     }
 
-    const LOGIN_HEAD = { name: 'Last login', class: 'time' };
-    const ownerName = (account) => (account === null ? el('span', { class: 'soft' }, 'none: of the host')
+    const LOGIN_HEAD = { name: 'Last login', class: 'login-cell' };
+    const HOST_HEAD = { name: 'Host', class: 'host-cell' };
+    const ACCOUNT_HEAD = { name: 'Account', class: 'account-cell' };
+    const DATE_HEAD = { name: 'Audited', class: 'date-cell' };
+    const KEY_HEAD = { name: 'Key', class: 'key-cell' };
+    const ownerName = (account) => (account === null ? el('span', { class: 'soft' }, 'of the host')
         : data(account));
 
     function keyName(key) {
@@ -438,8 +463,8 @@
     }
 
     function placeTable(caption, places, withHost) {
-        const heads = [...(withHost ? ['Host', 'Account'] : []), 'File and line', ...(withHost ? [] : ['Key']),
-            'Comment', ...(anyLogins ? [LOGIN_HEAD] : [])];
+        const heads = [...(withHost ? [HOST_HEAD, ACCOUNT_HEAD] : []), 'File and line', ...(withHost ? [] : [KEY_HEAD]),
+            { name: 'Comment', class: 'comment-cell' }, ...(anyLogins ? [LOGIN_HEAD] : [])];
         return table(caption, heads, places.map((place) => [
             ...(withHost ? [hostButton(place.host), ownerName(place.account)] : []), fileAndLine(place),
             ...(withHost ? [] : [[verdictChip(place.key), ...keyName(place.key), ...(place.key.sources.length
@@ -464,7 +489,7 @@
 
     // The cell that says where a key is, and the row that shows all its places.
     function whereCell({ key, places }, columns) {
-        if (places.length === 1 && !printing) {
+        if (places.length === 1) {
             const [place] = places;
             return [hostButton(place.host), ' ', ownerName(place.account), el('br'), ...fileAndLine(place),
                 place.comment ? el('br') : '', place.comment ? data(place.comment) : ''];
@@ -477,19 +502,20 @@
             else
                 row.after(placesRow(key, places, columns));
             opener.setAttribute('aria-expanded', String(!open));
-        }, { class: 'link', 'aria-expanded': String(printing), 'aria-controls': `places-${key.index}` });
+        }, { class: 'link', 'aria-expanded': 'false', 'aria-controls': `places-${key.index}` });
         return [opener];
     }
 
     function drawKeys(hits) {
-        const heads = ['Key', 'Verdict', 'Known from', { name: 'Hosts', class: 'number' },
-            { name: 'Accounts', class: 'number' }, ...(anyLogins ? [LOGIN_HEAD] : []),
-            { name: 'Where', class: 'place-cell' }];
+        const heads = [KEY_HEAD, { name: 'Verdict', class: 'verdict-cell' },
+            { name: 'Known from', class: 'source-cell' }, { name: 'Hosts', class: 'number' },
+            { name: 'Accounts', class: 'number' }, ...(anyLogins ? [{ ...LOGIN_HEAD, class: 'date-cell' }] : []),
+            ...(printing ? [] : ['Where'])];
         const rows = [];
         for (const hit of hits) {
             const { key, places } = hit;
             rows.push([keyName(key), verdictChip(key), knownFrom(key), count(key.hosts), count(key.accounts),
-                ...(anyLogins ? [time(key.last)] : []), whereCell(hit, heads.length)]);
+                ...(anyLogins ? [time(key.last)] : []), ...(printing ? [] : [whereCell(hit, heads.length)])]);
             if (printing && places.length)
                 rows.push(placesRow(key, places, heads.length));
         }
@@ -543,13 +569,13 @@
     }
 
     function drawLocked(accounts) {
-        const keysOf = (places) => places.length ? places.slice(0, printing ? PRINTED_ROWS : 3).flatMap((place) => [
+        const keysOf = (places) => places.length ? places.slice(0, printing ? PRINTED_ROWS : 2).flatMap((place) => [
             button(data(place.key.fp, 'code'), () => searchFor('key', place.key.fp),
                 { class: 'link', title: 'Show only this key' }), el('br'), ...fileAndLine(place), el('br')])
-            .concat(places.length > 3 && !printing ? `and ${count(places.length - 3)} more` : '')
+            .concat(places.length > 2 && !printing ? `and ${count(places.length - 2)} more` : '')
             : 'not in this report';
         return table('Accounts that would be locked out',
-            ['Account', 'Host', 'Listed keys', ...(anyLogins ? [LOGIN_HEAD] : [])],
+            [{ ...ACCOUNT_HEAD, class: 'comment-cell' }, HOST_HEAD, 'Listed keys', ...(anyLogins ? [LOGIN_HEAD] : [])],
             accounts.map(({ host, account, places, last }) => [data(account), hostButton(host), keysOf(places),
                 ...(anyLogins ? [Number.isNaN(last) ? '–' : [time(last), ` (${ago(last)})`]] : [])]));
     }
@@ -604,10 +630,10 @@
             'aria-label': plain(host.words), 'aria-selected': String(host === view.host),
         }, shown.length <= 60 ? data(host.name) : null)));
         pointAt(here);
-        if (!shown.length)
-            byId('pointed').textContent = hosts.length ? 'No host is like that.' : 'No host is in this report.';
-        else if (all.length > CELLS)
-            byId('pointed').textContent = `${count(all.length - CELLS)} more hosts are not in the picture. Search for them.`;
+        const beyond = byId('beyond');
+        beyond.hidden = shown.length > 0 && all.length <= CELLS;
+        beyond.textContent = !hosts.length ? 'No host is in this report.' : !shown.length ? 'No host is like that.'
+            : `${count(all.length - CELLS)} more hosts are not in the picture. Search for them.`;
     }
 
     const cellOf = (host) => (host ? byId(`h${host.index}`) : null);
@@ -666,6 +692,13 @@
 
     // ---------------------------------------------------------------- One host
 
+    // Scrolls until the beginning of this is well to be seen.
+    function bringUp(box) {
+        const { top } = box.getBoundingClientRect();
+        if (top < 0 || top > innerHeight * 0.5)
+            box.scrollIntoView({ block: 'start' });
+    }
+
     function chooseHost(host, focus) {
         const cell = cellOf(view.host);
         if (cell)
@@ -678,7 +711,9 @@
         showHost();
         remember(true);
         if (focus)
-            byId(host ? 'host-title' : 'grid').focus();
+            byId(host ? 'host-title' : 'grid').focus({ preventScroll: Boolean(host) });
+        if (focus && host)
+            bringUp(byId('host'));
     }
 
     function facts(pairs) {
@@ -714,7 +749,8 @@
         if (!host.lists.length)
             return [el('h4', {}, 'Lists'), el('p', {}, 'None: nothing was judged.')];
         return [el('h4', {}, host.old ? 'Lists: old' : 'Lists'), table('Lists of this host',
-            ['File', 'Kind', { name: 'Revision', class: 'number' }, 'Made', 'SHA-256'],
+            ['File', { name: 'Kind', class: 'kind-cell' }, { name: 'Revision', class: 'account-cell' },
+                { name: 'Made', class: 'host-cell' }, { name: 'SHA-256', class: 'key-cell' }],
             host.lists.map((one) => [data(string(one.file), 'code'), data(string(one.kind)),
                 Number.isFinite(one.revision) ? String(one.revision) : '–',
                 Number.isFinite(one.time) ? [time(one.time), ago(one.time) ? ` (${ago(one.time)})` : ''] : '–',
@@ -853,9 +889,9 @@
         const all = found.hosts.filter(wanted).sort((a, b) => rank(a) - rank(b) || byName(a.name, b.name));
         byId('trouble').hidden = !all.length;
         paged(byId('trouble-list'), 'trouble', all, (part) => table('Hosts that need a look',
-            ['Host', 'State', 'What is known', 'Audited'],
+            [HOST_HEAD, { name: 'State', class: 'state-cell' }, 'What is known', DATE_HEAD],
             part.map((host) => [hostButton(host), host.states.filter((state) => TROUBLE.includes(state)).map(chip),
-                troubleText(host), time(host.time)])));
+                troubleText(host), time(host.time)])), 10);
     }
 
     // ---------------------------------------------------------------- All of it
@@ -1015,6 +1051,8 @@
         byId('reading').remove();
         showAll();
         listen();
+        if (view.host)
+            bringUp(byId('host'));
     }
 
     begin();
