@@ -37,9 +37,9 @@ _keyveto_options()
 	publish) echo '--sign= --keep= --expires= --remove= --serial= --force --dry-run --quiet --help' ;;
 	'sshd status') echo '--json --root= --sshd= --help' ;;
 	'sshd enable')
-		echo '--guard --pam --warn --yes --dry-run --reload --root='\
+		echo '--guard --pam --warn --yes --dry-run --json --reload --root='\
 			'--sshd= --timeout= --help' ;;
-	'sshd disable') echo '--reload --root= --sshd= --help' ;;
+	'sshd disable') echo '--dry-run --json --reload --root= --sshd= --help' ;;
 	'config check') echo '--config= --help' ;;
 	'config edit') echo '--yes --config= --help' ;;
 	allow) echo '--until= --forever --remove --config= --help' ;;

@@ -5,6 +5,7 @@
 
 #include "sshd/foreign_lines.h"
 #include "sshd/setup.h"
+#include "sshd/told.h"
 
 /*
  * Whether sshd would start without keyveto's lines. False after a message.
@@ -76,8 +77,19 @@ remove_lines(struct sshd_setup *p, enum sshd_file_owner whose, size_t *np)
 	return true;
 }
 
+/* Prints the files that have keyveto's lines. */
+static void
+print_files(const struct sshd_setup *p)
+{
+	for (size_t i = 0; i < p->files.n; i++)
+		if (p->files.v[i]->blocks > 0) {
+			fputs(p->files.root, stdout);
+			puts(p->files.v[i]->path);
+		}
+}
+
 static int
-disable(struct sshd_setup *p)
+disable_all(struct sshd_setup *p, struct sshd_told *told)
 {
 	const struct sshd_options *o = p->o;
 	size_t removed = 0;
@@ -94,6 +106,12 @@ disable(struct sshd_setup *p)
 			continue;
 		note_change(p, f, k);
 		guard |= f->whose == SSHD_FILE_SSHDS;
+	}
+	told->planned = true;
+	if (o->dry_run) {
+		if (!o->json)
+			print_files(p);
+		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
 	/*
 	 * keyveto.conf comes last. After --warn, its lines keep a guard and a
@@ -113,10 +131,13 @@ disable(struct sshd_setup *p)
 			"it, then run this again without --reload");
 		return CLI_UNCHECKED;
 	}
+	told->reloaded = o->reload;
 	if (!remove_lines(p, SSHD_FILE_PAMS, &removed) ||
 	    !remove_lines(p, SSHD_FILE_KEYVETOS, &removed) ||
 	    !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
+	if (o->json)
+		return 0;
 	if (removed == 0)
 		puts("no keyveto lines found");
 	else if (guard && *o->root == '\0' && !o->reload)
@@ -127,6 +148,17 @@ disable(struct sshd_setup *p)
 }
 
 static int
+disable(struct sshd_setup *p)
+{
+	struct sshd_told told = { .what = "disable" };
+	int status = disable_all(p, &told);
+
+	if (p->o->json && !sshd_told_print(p, &told, status))
+		status = CLI_UNCHECKED;
+	return status;
+}
+
+static int
 run_disable(const struct cli_command *cmd, int argc, char **argv)
 {
 	return sshd_setup_change(cmd, argc, argv, disable);
@@ -134,12 +166,16 @@ run_disable(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command sshd_disable = {
 	.name = "sshd disable",
-	.synopsis = "[--reload] [--root DIR] [--sshd PATH]",
+	.synopsis = "[--dry-run] [--json] [--reload] [--root DIR] "
+		    "[--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",
 	.details =
 	    "As root. Removes the lines between keyveto's marks, and the files "
 	    "that keyveto\nmade. Every file is then as it was before, to the "
 	    "byte, except for what others\nhave changed since.\n\n"
+	    "  --dry-run        print the files with keyveto's lines, and "
+	    "change nothing\n"
+	    "  --json           print what changes as a JSON object\n"
 	    "  --reload         reload sshd in the end\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
 	    "not this one\n"

@@ -12,6 +12,7 @@
 #include "sshd/rehearse.h"
 #include "sshd/same_keys.h"
 #include "sshd/started.h"
+#include "sshd/told.h"
 #include "sshd/usable.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
@@ -21,6 +22,8 @@ struct enabling {
 	struct sshd_copy next; /* the configuration with keyveto's lines */
 	struct accounts accounts;
 	struct sshd_plan plan;
+	struct audit_refused refused; /* names those accounts */
+	struct sshd_told told;
 	bool pam; /* the module will be on, by whoever's line */
 };
 
@@ -349,11 +352,15 @@ enable_all(struct enabling *e)
 
 	if (!read_setup(e) || !plan_lines(e) || !sshd_started_allows(o, e->p))
 		return CLI_UNCHECKED;
-	if ((status = sshd_rehearse(o, &e->p->base, &e->accounts)) != 0 ||
-	    (status = try_programs(e)) != 0)
+	e->told.planned = true;
+	e->told.refused = &e->refused;
+	status = sshd_rehearse(o, &e->p->base, &e->accounts, &e->refused,
+	    &e->told.stops);
+	if (status != 0 || (status = try_programs(e)) != 0)
 		return status;
 	if (o->dry_run) {
-		print_plan(e);
+		if (!o->json)
+			print_plan(e);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
 	if (!sshd_state_save(&e->p->files, false))
@@ -363,16 +370,23 @@ enable_all(struct enabling *e)
 		return CLI_UNCHECKED;
 	}
 	reloaded = o->reload && sshd_reload(e->p->dump);
-	print_result(e, reloaded);
+	e->told.reloaded = reloaded;
+	if (!o->json)
+		print_result(e, reloaded);
 	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
 }
 
 static int
 enable(struct sshd_setup *p)
 {
-	struct enabling e = { .p = p };
+	struct enabling e = { .p = p, .told.what = "enable" };
 	int status = enable_all(&e);
 
+	e.told.guard = e.plan.guard;
+	e.told.pam = e.plan.pam;
+	if (p->o->json && !sshd_told_print(p, &e.told, status))
+		status = CLI_UNCHECKED;
+	audit_refused_free(&e.refused);
 	accounts_free(&e.accounts);
 	sshd_copy_close(&e.next);
 	return status;
@@ -386,7 +400,7 @@ run_enable(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command sshd_enable = {
 	.name = "sshd enable",
-	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] "
+	.synopsis = "[--guard] [--pam] [--warn] [--yes] [--dry-run] [--json] "
 		    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
@@ -405,6 +419,7 @@ const struct cli_command sshd_enable = {
 	    "  --yes            go on although somebody will, or may, be "
 	    "refused\n"
 	    "  --dry-run        print the lines, and change nothing\n"
+	    "  --json           print listed keys and what changes as JSON\n"
 	    "  --reload         reload sshd in the end\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
 	    "not this one\n"

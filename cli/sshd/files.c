@@ -37,7 +37,7 @@ read_file(const struct sshd_files *fs, struct sshd_file *f)
 	    SSHD_FILE_PAMS :
 	    SSHD_FILE_SSHDS;
 	f->now = root_read(fs->root, f->path, &f->now_len);
-	f->there = f->now != NULL;
+	f->was_there = f->there = f->now != NULL;
 	if (!f->there && errno == ENOENT)
 		f->now = strdup("");
 	if (f->now == NULL ||

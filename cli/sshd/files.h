@@ -20,6 +20,7 @@ struct sshd_file {
 	char *path; /* below root */
 	enum sshd_file_owner whose;
 	bool there;	/* the file exists */
+	bool was_there; /* it did when it was read */
 	struct stat st; /* set if there is true */
 	char *now, *base,
 	    *next;   /* now is "" without a file; next may be NULL */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/told.h"
+
+#include <string.h>
+
+#include "output/json_text.h"
+
+/* A file's text, or null if the file is not there. */
+static json_t *
+text_or_null(bool there, const char *text, size_t len)
+{
+	return there ? json_bytes(text, len) : json_null();
+}
+
+/*
+ * Adds f to list if it was changed or, with planned, if it would be. False
+ * without memory.
+ */
+static bool
+add_file(json_t *list, const struct sshd_file *f, bool planned)
+{
+	const bool written = f->found != NULL;
+	const char *before = written ? f->found : f->now, *after = f->now;
+	size_t before_len = written ? f->found_len : f->now_len;
+	size_t after_len = f->now_len;
+	bool there = f->there;
+
+	if (planned) {
+		after = f->next != NULL ? f->next : f->base;
+		after_len = f->next != NULL ? f->next_len : f->base_len;
+		there = after_len > 0 || (f->was_there && !f->made);
+	}
+	if (there == f->was_there && after_len == before_len &&
+	    memcmp(after, before, after_len) == 0)
+		return true;
+	return json_array_append_new(list,
+		   json_pack("{s:o, s:o, s:o}", "path", json_text(f->path),
+		       "before", text_or_null(f->was_there, before, before_len),
+		       "after", text_or_null(there, after, after_len))) == 0;
+}
+
+static json_t *
+files_to_json(const struct sshd_files *fs, bool planned)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < fs->n; i++)
+		if (!add_file(list, fs->v[i], planned)) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+/* Who would be refused, as the rehearsal found; null if there was none. */
+static json_t *
+refused_to_json(const struct audit_refused *h, bool stops)
+{
+	json_t *accounts = json_array(), *unjudged = json_array();
+	bool ok = true;
+
+	if (h == NULL) {
+		json_decref(accounts);
+		json_decref(unjudged);
+		return json_null();
+	}
+	for (size_t i = 0; i < h->n; i++)
+		ok = ok &&
+		    json_array_append_new(accounts,
+			json_pack("{s:o, s:b}", "account",
+			    json_text(h->v[i].account->name), "locked_out",
+			    h->v[i].locked_out)) == 0;
+	for (size_t i = 0; i < h->n_unjudged; i++)
+		ok = ok &&
+		    json_array_append_new(unjudged,
+			json_text(h->unjudged[i]->name)) == 0;
+	if (!ok) {
+		json_decref(accounts);
+		json_decref(unjudged);
+		return NULL;
+	}
+	return json_pack("{s:o, s:o, s:b, s:I, s:b}", "accounts", accounts,
+	    "unjudged", unjudged, "unjudged_settings", h->unjudged_settings,
+	    "listed_cas", (json_int_t)h->listed_cas, "stops", stops);
+}
+
+bool
+sshd_told_print(const struct sshd_setup *p, const struct sshd_told *told,
+    int status)
+{
+	const bool planned = told->planned && p->o->dry_run;
+	json_t *files = files_to_json(&p->files, planned);
+	bool changed = json_array_size(files) > 0;
+
+	return json_print(json_pack("{s:s, s:i, s:b, s:b, s:b, s:b, s:b, s:o, "
+				    "s:o}",
+	    "sshd", told->what, "status", status, "dry_run", p->o->dry_run,
+	    "changed", changed, "guard", told->guard, "pam", told->pam,
+	    "reloaded", told->reloaded, "files", files, "refused",
+	    refused_to_json(told->refused, told->stops)));
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sshd/told: what "keyveto sshd enable --json" and "disable --json" print, for
+ * programs that have to know what was, or would be, changed.
+ */
+#ifndef CLI_SSHD_TOLD_H
+#define CLI_SSHD_TOLD_H
+
+#include "audit/refused.h"
+#include "sshd/setup.h"
+
+struct sshd_told {
+	const char *what; /* "enable" or "disable" */
+	bool planned;	  /* it is known what each file becomes */
+	bool guard, pam;  /* lines for them are written */
+	bool reloaded;
+	const struct audit_refused *refused; /* NULL: nobody was asked */
+	bool stops; /* enable ends there without --warn and --yes */
+};
+
+/*
+ * Prints one object: what, status, dry_run, changed, guard, pam, reloaded, files
+ * (path, before and after, null if not there), and who is refused. Before a
+ * change that was not made, after is what it would be. False after a message.
+ */
+bool sshd_told_print(const struct sshd_setup *p, const struct sshd_told *told,
+    int status);
+
+#endif
