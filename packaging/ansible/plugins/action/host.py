@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: ISC
+"""Brings files to the host, calls the module, and proves by new logins that it did what it should."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import time
+import uuid
+
+from ansible import constants as C
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.text.converters import to_text
+from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import connection_loader
+
+STATE = "/var/lib/keyveto"
+# After a reload, sshd may for a moment not listen yet, or still go by what it read before.
+PAUSES = (0, 0.3, 0.7, 1.5, 3, 5)
+
+
+def of_this_run(name):
+    """A path that all hosts of this run share, and that Ansible removes at its end."""
+    return os.path.join(C.DEFAULT_LOCAL_TMP, "keyveto-" + name)
+
+
+def once(name, make):
+    """The text that make returns, made once in a run, whatever the number of hosts."""
+    path = of_this_run(name)
+    with open(path + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            text = make()
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.rename(path + ".new", path)
+            return text
+
+
+def facts_of(path):
+    """The SHA-256 and the kind of a file, read once in a run."""
+    info = os.stat(path)
+
+    def read():
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            start = file.read(6)
+            digest.update(start)
+            for block in iter(lambda: file.read(1 << 20), b""):
+                digest.update(block)
+        return json.dumps([digest.hexdigest(), "filter" if start == b"pkbfv1" else "blocklist"])
+
+    name = hashlib.sha256(repr((path, info.st_ino, info.st_size, info.st_mtime_ns)).encode()).hexdigest()
+    return json.loads(once(name, read))
+
+
+def run(*words):
+    """What a program prints; AnsibleActionFail if it fails."""
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise AnsibleActionFail("%s: %s" % (words[0], done.stderr.decode("utf-8", "replace").strip()))
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def make_key(name, *words):
+    """The path of a throw-away private key, made once in a run."""
+    path = of_this_run(name)
+    once(name + ".made", lambda: run("ssh-keygen", "-q", "-N", "", "-C", "keyveto-probe", "-f", path, *words) or "made")
+    return path
+
+
+def public_half(path):
+    """The public key of a private key without a passphrase."""
+    return once("public-" + hashlib.sha256(path.encode()).hexdigest(),
+                lambda: run("ssh-keygen", "-y", "-P", "", "-f", path))
+
+
+class ActionModule(ActionBase):
+    """The action of the task keyveto.keyveto.host."""
+
+    TRANSFERS_FILES = True
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        arguments = {name: value for name, value in self._task.args.items() if value is not None}
+        if set(arguments) & {"staged", "probe_keys"}:
+            raise AnsibleActionFail("staged and probe_keys are for this plugin itself")
+        group = arguments.get("group")
+        files = self._find_files(arguments)
+        proves = arguments.get("state") == "enabled" and not self._play_context.check_mode and (
+            str(arguments.get("probe", True)).lower() not in ("false", "no", "off", "0"))
+        keys = self._make_keys(arguments) if proves else None
+        arguments["probe_keys"] = {name: value for name, value in keys.items() if name != "private"} if keys else {}
+        if "probe" in arguments:
+            arguments["probe"] = str(arguments["probe"]).lower()
+        # The connecting account, where the inventory names it: sudo need not tell.
+        if not arguments.get("account") and self._remote_user():
+            arguments["account"] = self._remote_user()
+        answer = self._call(arguments, task_vars)
+        if answer.get("needs"):
+            arguments["staged"] = self._bring(files, answer["needs"])
+            answer = self._call(arguments, task_vars)
+        if answer.get("probe") and not answer.get("failed"):
+            self._prove(answer, keys, arguments)
+        result.update(answer)
+        result.pop("needs", None)
+        result.pop("probe", None)
+        self._remove_tmp_path(self._connection._shell.tmpdir)
+        if group and not result.get("failed") and not result.get("unreachable"):
+            result.update(add_group=group, parent_groups=["all"])
+        return result
+
+    def _remote_user(self):
+        try:
+            return self._connection.get_option("remote_user")
+        except KeyError:
+            return None
+
+    def _call(self, arguments, task_vars):
+        return self._execute_module("keyveto.keyveto.host", module_args=arguments, task_vars=task_vars)
+
+    def _find_files(self, arguments):
+        """Replaces lists by what the module needs to know of them. Returns the paths here."""
+        paths, wanted = [], []
+        for one in arguments.get("lists") or []:
+            source = self._find_needle("files", one["src"])
+            for path, end in ((source, ""), (source + ".sources", ".sources")):
+                if end and not os.path.isfile(path):
+                    continue
+                digest, kind = facts_of(path)
+                paths.append(path)
+                dest = one.get("dest") or os.path.join(STATE, os.path.basename(source))
+                if not os.path.isabs(dest):
+                    raise AnsibleActionFail("lists: dest must be absolute: %s" % dest)
+                wanted.append({"dest": dest + end, "sha256": digest, "kind": kind})
+        arguments["lists"] = wanted
+        return paths
+
+    def _bring(self, paths, numbers):
+        """Sends those files. Returns where they are, by number."""
+        if not self._connection._shell.tmpdir:
+            self._make_tmp_path()
+        staged = {}
+        for number in numbers:
+            place = self._connection._shell.join_path(self._connection._shell.tmpdir, "keyveto-%d" % number)
+            staged[str(number)] = self._transfer_file(paths[number], place)
+        self._fixup_perms2([self._connection._shell.tmpdir] + list(staged.values()), execute=False)
+        return staged
+
+    # The proof
+
+    def _make_keys(self, arguments):
+        """The keys of the proof: clean and listed, public; private, their files; nonce."""
+        if not self._is_ssh():
+            return {"unable": "the connection is not ssh"}
+        own = arguments.get("probe_listed_key")
+        if own:
+            listed = os.path.abspath(os.path.expanduser(own))
+            words = public_half(listed).split()
+            # Of the same type, so that sshd cannot refuse one of them for its type alone.
+            bits = run("ssh-keygen", "-l", "-f", listed).split()[0]
+            kind = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(words[0])
+            kind = kind or ("ecdsa" if words[0].startswith("ecdsa-sha2-") else None)
+            if kind is None:
+                return {"unable": "probe_listed_key is of the type %s" % words[0]}
+            clean = make_key("clean-%s-%s" % (kind, bits), "-t", kind, *([] if kind == "ed25519" else ["-b", bits]))
+        else:
+            kind = arguments.get("probe_key_type") or "ed25519"
+            listed, clean = (make_key(name + "-" + kind, "-t", kind) for name in ("listed", "clean"))
+        return {"clean": public_half(clean), "listed": public_half(listed), "own_list": not own,
+                "nonce": uuid.uuid4().hex, "private": {"clean": clean, "listed": listed}}
+
+    def _is_ssh(self):
+        try:
+            self._connection.get_option("ssh_args")
+        except (KeyError, AnsibleError):
+            return False
+        return True
+
+    def _login(self, command, keys=None):
+        """Logs in over a new connection: with the keys alone, or as Ansible does. (status, output); status None: refused
+        or not reachable."""
+        new = connection_loader.get(self._connection.ansible_name if hasattr(self._connection, "ansible_name")
+                                    else self._connection._load_name, self._play_context, "/dev/null")
+        new._options = dict(self._connection._options)
+        new._shell, new.become = self._connection._shell, None
+        first = ["-o", "ControlMaster=no", "-o", "ControlPath=none"]
+        if keys:
+            for option in ("IdentitiesOnly=yes", "IdentityAgent=none", "PreferredAuthentications=publickey",
+                           "CertificateFile=none", "BatchMode=yes"):
+                first += ["-o", option]
+            for key in keys:
+                first += ["-o", 'IdentityFile="%s"' % key]
+            new.set_option("private_key_file", None)
+            new.set_option("password", None)
+            new._play_context = self._play_context.copy()
+            new._play_context.password = None
+        new.set_option("ssh_args", " ".join(shlex.quote(word) for word in first) + " " + (
+            self._connection.get_option("ssh_args") or ""))
+        new.set_option("reconnection_retries", 0)
+        try:
+            status, out, _ = new.exec_command(command, sudoable=False)
+            return status, to_text(out)
+        except AnsibleConnectionFailure:
+            return None, ""
+        finally:
+            new.close()
+
+    def _prove(self, answer, keys, arguments):
+        """Logs in, and tells the host whether keyveto stays."""
+        proof = {"proved": False, "own": False, "clean": None, "listed": None, "reason": None}
+        warn = bool(arguments.get("warn"))
+        folder, planted = answer["probe"]["folder"], answer["probe"]["keys"]
+        proof["reason"] = (answer.get("proof") or {}).get("reason")
+        for pause in PAUSES:
+            time.sleep(pause)
+            proof["own"] = proof["own"] or self._login("echo keyveto-probe:own")[0] == 0
+            if planted:
+                self._try_keys(proof, keys)
+                if proof["own"] and proof["clean"] and proof["listed"] == warn:
+                    proof["proved"] = True
+                    break
+            elif proof["own"]:
+                break
+        good = proof["proved"] or (proof["own"] and not planted)
+        if not good:
+            proof["reason"] = "; ".join(
+                ["a new login of Ansible's own account does not work any more"] * (not proof["own"]) +
+                ["the clean key does not get in"] * (planted and not proof["clean"]) +
+                ["the listed key gets in"] * bool(proof["listed"] and not warn) +
+                ["the listed key is refused, in spite of --warn"] * (planted and warn and not proof["listed"]))
+        said = self._tell(folder, "keep own=%s,clean=%s,listed=%s" % (
+            proof["own"], proof["clean"], proof["listed"]) if good else "undo", int(arguments.get("timeout") or 300))
+        answer["proof"] = proof
+        answer.setdefault("warnings", []).extend(said.get("wrong", []))
+        if good and said.get("kept"):
+            return
+        answer["failed"] = True
+        # A run that took keyveto out again changed nothing in the end.
+        answer["changed"] = not said.get("kept") is False
+        as_before = self._login("echo keyveto-probe:own")[0] == 0
+        answer["msg"] = "%s: %s; %s" % (
+            "not proved" if not good else "proved too late", proof["reason"] or "the host waited no longer",
+            "keyveto was taken out again, and a new login works" if said.get("kept") is False and as_before else
+            "keyveto was taken out again, but a new login does not work: KEEP THIS CONNECTION, and look at the host"
+            if said.get("kept") is False else
+            "whether keyveto was taken out is not known: the host does so by itself within %s seconds" %
+            arguments.get("probe_timeout", 90))
+
+    def _try_keys(self, proof, keys):
+        """Whether the clean and the listed key get in. Both are offered in one login, the listed one first."""
+        marks = {name: "keyveto-probe:%s:%s" % (name, keys["nonce"]) for name in ("clean", "listed")}
+        both = [keys["private"]["listed"], keys["private"]["clean"]]
+        out = self._login("true", both)[1]
+        proof["listed"] = marks["listed"] in out
+        proof["clean"] = marks["clean"] in out
+        if not proof["clean"]:
+            # The module ends the connection of a listed key that sshd has accepted; and with warn, it gets in.
+            proof["clean"] = marks["clean"] in self._login("true", both[1:])[1]
+
+    def _tell(self, folder, word, seconds):
+        """Tells the process on the host, and returns what it did."""
+        folder = shlex.quote(folder)
+        command = "timeout 20 sh -c %s && timeout %d cat %s/result" % (
+            shlex.quote("test -p %s/verdict && echo %s >%s/verdict" % (folder, word, folder)), seconds, folder)
+        try:
+            done = self._low_level_execute_command(command)
+        except AnsibleConnectionFailure:
+            return {}
+        for line in done.get("stdout", "").splitlines():
+            if line.startswith("{"):
+                return json.loads(line)
+        return {"kept": False, "wrong": []} if done.get("rc") == 1 else {}
