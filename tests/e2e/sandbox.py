@@ -4,11 +4,11 @@
 
     python3 sandbox.py [--share DIR] -- COMMAND [ARG...]
 
-COMMAND sees the machine's files through an overlay, so it may create accounts, edit /etc/pam.d or install under
-/usr. The changes are kept in memory and vanish with it. It has its own /run, /dev and /dev/log, so it reaches no
-daemon of the machine and writes nothing to the machine's log. It has its own network, with a loopback only, and its
-own process namespace, so every process inside ends with it. The working directory and the exit status are kept. The
-directories of --share (none below /run) are the real ones: what COMMAND writes there stays.
+COMMAND sees the machine's files through an overlay, so it may create accounts, edit /etc/pam.d or install under /usr.
+The changes are kept in memory and vanish with it. It has its own /run, /dev and /dev/log, so it reaches no daemon of
+the machine and writes nothing to the machine's log. It has its own network, with a loopback only, its own host name,
+and its own process namespace, so every process inside ends with it. The working directory and the exit status are
+kept. The directories of --share (none below /run) are the real ones: what COMMAND writes there stays.
 
 Needs root and the right to mount (CAP_SYS_ADMIN). Exit status 125 means that no sandbox could be made; the reason is
 on standard error.
@@ -29,7 +29,8 @@ EXIT_REFUSED = 125
 MARKER = "/run/keyveto-sandbox"    # exists only inside, in a /run of its own
 
 # linux/sched.h, linux/mount.h, linux/prctl.h, linux/sockios.h
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x8000000, 0x20000000, 0x40000000
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
@@ -253,7 +254,8 @@ def _run_outer(place, work, report):
     A process cannot enter a new process namespace; only its children do.
     """
     _die_with_parent()
-    _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET), "unshare")
+    _check(_libc.unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET),
+           "unshare")
     init = _fork(_run_init, place, work, report)
     os.close(report)
     return os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])

@@ -5,11 +5,9 @@ A veth pair joins the networks of the two roots; the machine's own network has n
 from nginx's log.
 """
 
-import os
 import random
 import re
 import shlex
-import signal
 import subprocess
 import sys
 from base64 import b64encode
@@ -20,14 +18,14 @@ sys.path += [str(ROOT / "tests" / folder) for folder in ("readme", "packaging")]
 
 import host
 import product
-import sandbox
+from bench import check
+from box import Box
 from reader import read_steps
-from steps import Part, call, check
+from steps import Part
 
 ADDRESSES = {"publisher": "192.0.2.1", "follower": "192.0.2.2"}
 HOST = "keys.example.com"       # as README calls it
 LISTED, LISTED_KEY = ROOT / "testdata/demo/compromised.pub", ROOT / "testdata/demo/compromised"
-ENVIRONMENT = ("PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive")
 STATE, CRON = "/var/lib/keyveto", "/etc/cron.d/keyveto-publish"
 LIST = ["index", "files", "files"]      # with the file of its sources
 LOG = "/var/log/nginx/access.log"
@@ -37,48 +35,28 @@ APT = f'Dir::Cache::Archives "{host.DOWNLOADED}";\nAPT::Get::Download "false";\n
       'DPkg::Options { "--force-unsafe-io"; };\n'
 
 
-class Box:
-    """A throw-away root with a network of its own, and commands in it."""
+class Server(Box):
+    """A throw-away root with README's steps, whose apt takes what has been downloaded."""
 
     def __init__(self, name):
-        self.name, self.steps = name, read_steps()
-        self._outer = sandbox.start(signal.pause)
-        # The first process of the root has a number out here, too.
-        self.pid = int(Path(f"/proc/{self._outer}/task/{self._outer}/children").read_text(encoding="ascii"))
+        super().__init__(name, folder=ROOT)
+        self.steps = read_steps()
         self.path("/usr/sbin/policy-rc.d").write_text(host.NO_SERVICE, encoding="ascii")
         self.path("/usr/sbin/policy-rc.d").chmod(0o755)
         self.path("/etc/apt/apt.conf.d/99neighbours").write_text(APT, encoding="ascii")
         self.path("/var/lib/man-db/auto-update").unlink(missing_ok=True)
 
-    def path(self, name):
-        """Where a file of the root is for this process."""
-        return Path(f"/proc/{self.pid}/root{name}")
-
-    def run(self, text, status=0, env=None):
-        """Runs shell commands in the root; returns all that they print."""
-        inside = (f"--target={self.pid}", "--mount", "--net", "--ipc", "--pid", "--root",
-                  f"--wd={self.path(str(ROOT))}")
-        return call("nsenter", *inside, "env", "-i", *(env or ENVIRONMENT), "bash", "-euo", "pipefail", "-c", text,
-                    status=status)
-
     def follow(self, step, change=lambda text: text):
         return self.run(change(self.steps[step]))
-
-    def close(self):
-        os.kill(self._outer, signal.SIGKILL)
-        sandbox.wait(self._outer)
 
 
 def join(boxes):
     """Gives each root its address, and joins them by a veth pair."""
     one, two = boxes
-
-    def ip(box, *words):
-        call("nsenter", f"--target={box.pid}", "--net", "ip", *words)
-    ip(one, "link", "add", "kv-one", "type", "veth", "peer", "name", "kv-two", "netns", two.pid)
+    one.ip("link", "add", "kv-one", "type", "veth", "peer", "name", "kv-two", "netns", two.pid)
     for box, link in ((one, "kv-one"), (two, "kv-two")):
-        ip(box, "address", "add", f"{ADDRESSES[box.name]}/24", "dev", link)
-        ip(box, "link", "set", link, "up")
+        box.ip("address", "add", f"{ADDRESSES[box.name]}/24", "dev", link)
+        box.ip("link", "set", link, "up")
         with open(box.path("/etc/hosts"), "a", encoding="ascii") as hosts:
             hosts.write(f"{ADDRESSES['publisher']} {HOST}\n")
 
@@ -257,7 +235,7 @@ def play():
     part, boxes = Part(), []
     try:
         for name in ADDRESSES:
-            boxes.append(Box(name))
+            boxes.append(Server(name))
         join(boxes)
         pair = Pair(part, *boxes)
         for scene in (follows_a_list, follows_a_filter):

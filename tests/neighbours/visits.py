@@ -19,9 +19,9 @@ LOOK_AROUND = ("id -un; id -Gn; pwd; printf 'asked for: %s\\n' \"$SSH_ORIGINAL_C
 _RESTRICTION = re.compile(r"key options: .*|remote port forwarding failed|remote forward success")
 # A client's message when sshd refuses. The last two are from sftp and git: they take the
 # first word of the refusal, "This", for a part of their protocol.
-_NO = re.compile(r"Permission denied \([a-z,-]+\)|Connection closed by 127\.0\.0\.1|Connection reset by 127\.0\.0\.1"
-                 r"|Connection to 127\.0\.0\.1 closed by remote host|client_loop: send disconnect: "
-                 r"|Read from remote host 127\.0\.0\.1: |Received message too long 1416128883"
+_NO = re.compile(r"Permission denied \([a-z,-]+\)|Connection (?:closed|reset) by [0-9.]+ port "
+                 r"|Connection to [0-9.]+ closed by remote host|client_loop: send disconnect: "
+                 r"|Read from remote host [0-9.]+: |Received message too long 1416128883"
                  r"|bad line length character: This")
 # The lines of ssh -v about any connection.
 _CHATTER = ("debug", "OpenSSH_", "Authenticated to", "Transferred:", "Bytes per second:", "Allocated port",
