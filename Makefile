@@ -362,6 +362,12 @@ check-neighbours:
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) neighbours
 
+# A rollout over ten hosts by Ansible, and the report of them: see tests/fleet/README.md.
+check-fleet:
+	@scripts/deps fleet
+	@$(MAKE) --no-print-directory all deb
+	@tests/run $(BUILD) fleet
+
 # Tests in a Debian 12 that qemu boots: see tests/README.md.
 check-vm:
 	@scripts/deps vm
@@ -371,7 +377,7 @@ check-vm:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench campaign check check-neighbours check-packages check-vm clean \
+.PHONY: all bench campaign check check-fleet check-neighbours check-packages check-vm clean \
 	coverage deb demo deps format fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \

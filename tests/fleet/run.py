@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: ISC
+"""A rollout over ten hosts of different shape, by the collection's README, with Debian's Ansible over ssh.
+
+    python3 tests/fleet/run.py [--build DIR] [PART...]
+
+Each host is a throw-away root with its own sshd, and so is the controller. Nothing of them is left when this process
+ends, even if it is killed: see bed.py.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "neighbours", "packaging")]
+
+import product
+import rollout
+import sandbox
+from bed import Fleet
+from shapes import SHAPES
+from steps import Part
+from world import SCRATCH, World
+
+TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy")
+PARTS = {function.__name__: function for function in (rollout.plain_ssh, rollout.ping)}
+ALWAYS = (rollout.plain_ssh,)
+
+
+def play(build, wanted):
+    """Makes the fleet, and runs the parts."""
+    part, fleet = Part(), Fleet(SCRATCH, SHAPES)
+    started = time.monotonic()
+    try:
+        fleet.start()
+        part.ok(f"{len(fleet.hosts)} hosts and a controller, in {time.monotonic() - started:.0f} s")
+        world = World(fleet, build)
+        for name, function in PARTS.items():
+            if name in wanted or function in ALWAYS:
+                began = time.monotonic()
+                part.run(function, world)
+                print(f"       {name}: {time.monotonic() - began:.0f} s", flush=True)
+    finally:
+        fleet.close()
+    return part.status()
+
+
+def in_own_mounts():
+    """Goes on in a mount namespace with a scratch folder in memory, so that nothing is left if it is killed."""
+    os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, __file__, "--inside",
+                          *sys.argv[1:]])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("parts", metavar="PART", nargs="*", default=[*PARTS], help=", ".join(PARTS))
+    options = parser.parse_args()
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    try:
+        product.check_machine(options.build)
+        missing = [tool for tool in TOOLS if not any(os.access(f"{folder}/{tool}", os.X_OK) for folder in
+                                                     ("/usr/sbin", "/usr/bin", "/sbin", "/bin"))]
+        if missing:
+            raise product.CannotRun(f"{', '.join(missing)} not installed: type scripts/deps fleet")
+        if not options.inside:
+            in_own_mounts()
+        SCRATCH.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", SCRATCH], check=True)
+        return play(options.build, options.parts)
+    except (product.CannotRun, sandbox.Refused) as reason:
+        print(f"fleet: {reason}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
