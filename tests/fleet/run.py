@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "neighbours", "packaging")]
 
+import cost
 import product
 import rollout
 import sandbox
@@ -28,7 +29,7 @@ from steps import Part
 from world import SCRATCH, World
 
 TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy")
-PARTS = {function.__name__: function for function in (rollout.plain_ssh, rollout.ping)}
+PARTS = {function.__name__: function for function in (rollout.plain_ssh, rollout.ping, cost.cost)}
 ALWAYS = (rollout.plain_ssh,)
 
 
@@ -40,6 +41,7 @@ def play(build, wanted):
         fleet.start()
         part.ok(f"{len(fleet.hosts)} hosts and a controller, in {time.monotonic() - started:.0f} s")
         world = World(fleet, build)
+        world.write_inventory()
         for name, function in PARTS.items():
             if name in wanted or function in ALWAYS:
                 began = time.monotonic()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: ISC
+"""What a rollout to 200 hosts costs the controller, compared with Ansible's own ping and copy of the same list.
+
+The hosts are simulated (stub.py): what a host answers is recorded on one host, over ssh, and played to 200. So the
+processor time is the controller's alone. It is printed. What is asserted does not depend on the machine: how many
+programs and files are sent to each host.
+"""
+
+import collections
+import random
+import resource
+
+from bench import check
+from world import HERE, SCRATCH
+
+HOSTS, FORKS = 200, 10
+RECORDS = 250_000       # of the list: 4 MB
+LIST = SCRATCH / "cost.dat"
+BASELINE = f"""\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.ping:
+    - ansible.builtin.copy:
+        src: {LIST}
+        dest: /var/lib/copied.dat
+        mode: "0644"
+"""
+
+
+def make_list(path, n):
+    """An exact list of that many random records."""
+    draw = random.Random("cost")
+    path.write_bytes(b"".join(sorted(draw.randbytes(15) + b"\1" for _ in range(n))))
+
+
+class Simulation:
+    """One playbook, recorded on one host and played to many."""
+
+    def __init__(self, world, name, playbook, *more):
+        self.world, self.name, self.command = world, name, f"ansible-playbook {playbook} {' '.join(more)}"
+        self.answers, self.sent = SCRATCH / f"{name}.answers", SCRATCH / f"{name}.sent"
+        self.answers.mkdir()
+
+    def environment(self, connection):
+        return (f"ANSIBLE_CONNECTION_PLUGINS={HERE}/connection", f"ANSIBLE_TRANSPORT={connection}",
+                f"ANSIBLE_FORKS={FORKS}", f"KV_FLEET_ANSWERS={self.answers}", f"KV_FLEET_SENT={self.sent}")
+
+    def record(self, host):
+        """Runs it on a real host, and keeps what that answers."""
+        said = self.world.ansible(f"{self.command} --limit {host}", 0, *self.environment("kvrecord"))
+        self.sent.unlink()
+        return said
+
+    def play(self):
+        """Processor seconds of the controller, and what was sent to each host: {host: {kind: [size of each]}}."""
+        inventory = SCRATCH / "simulated.ini"
+        inventory.write_text("".join(f"sim{number:03}\n" for number in range(HOSTS)) + "[all:vars]\n"
+                             "ansible_user=root\nansible_python_interpreter=/usr/bin/python3\n", encoding="ascii")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        said = self.world.ansible(f"{self.command} -i {inventory}", 0, *self.environment("kvreplay"))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        sent = collections.defaultdict(lambda: collections.defaultdict(list))
+        for line in self.sent.read_text(encoding="utf-8").splitlines():
+            host, kind, size, _ = line.split(" ", 3)
+            sent[host][kind].append(int(size))
+        self.sent.unlink()
+        check(len(sent) == HOSTS, f"{self.name}: only {len(sent)} hosts: {said.text[-2000:]}")
+        return seconds, sent
+
+
+def told(sent):
+    """What one host was sent, in words. All hosts must have been sent the same."""
+    kinds = {(len(one["program"]), len(one["file"]), sum(one["file"])) for one in sent.values()}
+    check(len(kinds) == 1, f"not every host was sent the same: {kinds}")
+    programs, files, size = kinds.pop()
+    return f"{programs} modules and {files} files ({size} bytes) a host"
+
+
+def cost(part, world):
+    """Both playbooks, on 200 hosts."""
+    make_list(LIST, RECORDS)
+    playbook = SCRATCH / "baseline.yml"
+    playbook.write_text(BASELINE, encoding="ascii")
+    baseline = Simulation(world, "baseline", playbook)
+    baseline.record("plain")
+    seconds, sent = baseline.play()
+    part.ok(f"ping and copy to {HOSTS} hosts: {seconds:.1f} s of the controller's processors, {told(sent)}")
