@@ -67,7 +67,7 @@ put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
 	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
 
 # Sample configuration for other programs. Installing it activates none of it.
-SAMPLES = $(filter-out debian rpm systemd,$(notdir \
+SAMPLES = $(filter-out ansible debian rpm systemd,$(notdir \
 	$(patsubst %/,%,$(wildcard packaging/*/))))
 
 Q = $(if $(V),,@)
