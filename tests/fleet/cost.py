@@ -38,17 +38,19 @@ class Simulation:
     """One playbook, recorded on one host and played to many."""
 
     def __init__(self, world, name, playbook, *more):
-        self.world, self.name, self.command = world, name, f"ansible-playbook {playbook} {' '.join(more)}"
+        self.world, self.name = world, name
+        self.command = f"ansible-playbook {playbook} {' '.join(more)}"
         self.answers, self.sent = SCRATCH / f"{name}.answers", SCRATCH / f"{name}.sent"
         self.answers.mkdir()
 
     def environment(self, connection):
         return (f"ANSIBLE_CONNECTION_PLUGINS={HERE}/connection", f"ANSIBLE_TRANSPORT={connection}",
+                "ANSIBLE_CALLBACKS_ENABLED=",
                 f"ANSIBLE_FORKS={FORKS}", f"KV_FLEET_ANSWERS={self.answers}", f"KV_FLEET_SENT={self.sent}")
 
     def record(self, host):
         """Runs it on a real host, and keeps what that answers."""
-        said = self.world.ansible(f"{self.command} --limit {host}", 0, *self.environment("kvrecord"))
+        said = self.world.ansible(f"{self.command} -i hosts.ini --limit {host}", 0, *self.environment("kvrecord"))
         self.sent.unlink()
         return said
 

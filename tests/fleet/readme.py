@@ -8,6 +8,7 @@ from bench import check
 
 FILE = "packaging/ansible/README.md"
 ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGES = "build/deb/keyveto_*.deb build/deb/libpam-keyveto_*.deb"
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _VARIABLES = re.compile(r"with, say, this `(group_vars/all\.yml)`:\n\n```yaml\n(.*?)```", re.DOTALL)
 

@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: ISC
-"""The parts of the rollout, in their order. Each takes the counts of the run, and the world."""
+"""The parts of the rollout, in their order. Each takes the counts of the run, and the world.
+
+The commands are those of the collection's README: see readme.py.
+"""
 
 from bench import check
-from shapes import SILENT
-from world import UNREACHABLE
+from shapes import BROKEN, GUARDED, LOCKED_OUT, OWNED, SILENT
+
+# What a host has of sshd and PAM. A host that is left as it was has these bytes as before.
+WATCHED = ("/etc/ssh", "/etc/pam.d")
+PING = "ansible -i hosts.ini all -m ping"
+DISABLE = "ansible-playbook -i hosts.ini keyveto.keyveto.disable"
+ACCEPT = "keyveto_accept_refused: true\n"
+# Words with which the reason of a host must be told.
+REASONS = {BROKEN: "NoSuchKeyword", LOCKED_OUT: "root"}
 
 
 def plain_ssh(part, world):
     """Before the rollout, each login does what its account's keys say."""
     world.before = world.visit_all(world.fleet.hosts)
+    world.etc = {name: host.snapshot(*WATCHED) for name, host in world.fleet.hosts.items()}
     for name, host in world.fleet.hosts.items():
         for visit in host.visits:
             seen = world.before[name, visit.title]
@@ -17,10 +28,134 @@ def plain_ssh(part, world):
 
 
 def ping(part, world):
-    """Ansible reaches every host but the one that says nothing, and waits no longer for it than it is told."""
+    """Ansible reaches every host but the one that says nothing."""
     with world.silence():
-        said = world.ansible("ansible all -m ping", UNREACHABLE)
+        said = world.ansible(PING)
+    silent = set(world.of_fate(SILENT))
+    check(said.hosts("unreachable") == silent and said.hosts("ok") == set(world.fleet.hosts) - silent,
+          f"ping: {said.text}")
+    part.ok(f"Ansible's ping: {len(said.hosts('ok'))} answer, {len(silent)} does not")
+
+
+def install(part, world):
+    """The collection, and the packages on all hosts. Nothing of sshd changes."""
+    for words in (("galaxy", "build", "!install"), ("galaxy", "install")):
+        world.ansible(world.readme.command(*words), 0)
+    with world.silence():
+        said = world.ansible(world.readme.command("keyveto.keyveto.install"))
+    silent = set(world.of_fate(SILENT))
+    check(said.hosts("unreachable") == silent, f"install: {said.text}")
+    check(not said.hosts("failed"), f"install: {said.text}")
+    for name, host in world.fleet.hosts.items():
+        check(host.path("/usr/bin/keyveto").exists() == (name not in silent), f"{name}: install: {said.text}")
+    unchanged(part, world, world.fleet.hosts, "keyveto is installed")
+
+
+def told_before(part, world):
+    """README's rollout, as it stands, tells whom it would refuse, and who cannot be asked; and goes no further."""
+    for words in (("rollout", "--check"), ("rollout", "!--check")):
+        with world.silence():
+            said = world.ansible(world.readme.command(*words))
+        check(said.status != 0, f"the rollout reports no failure: {said.text}")
+        for name, shape in world.fleet.shapes.items():
+            wanted = REASONS.get(shape.fate, "bob")
+            _must_tell(said, name, shape, wanted, " ".join(words))
+        part.ok(f"README's {' '.join(words)}: {len(said.hosts('failed'))} hosts are told with a reason, "
+                f"{len(said.hosts('unreachable'))} does not answer")
+    unchanged(part, world, world.fleet.hosts, "somebody would be refused")
+
+
+def _must_tell(said, name, shape, wanted, when):
+    if shape.fate == SILENT:
+        check(said.of(name, "unreachable"), f"{when}: {name} is not told unreachable: {said.text}")
+        return
+    failed = said.of(name, "failed")
+    check(failed, f"{when}: {name} is not told: {said.text}")
+    reason = failed[-1]["result"].get("msg", "")
+    check(wanted in reason, f"{when}: of {name} the reason has no {wanted}: {reason}")
+
+
+def rollout(part, world):
+    """The administrator has talked to people, and goes on."""
+    world.set_variables(world.readme.variables + ACCEPT)
+    with world.silence():
+        checked = world.ansible(world.readme.command("rollout", "--check"))
+        said = world.ansible(world.readme.command("rollout", "!--check") + " --diff")
     for name, shape in world.fleet.shapes.items():
-        word = "UNREACHABLE!" if shape.fate == SILENT else "SUCCESS"
-        check(f"{name} | {word}" in said.text, f"ping of {name} is not {word}: {said.text}")
-    part.ok(f"Ansible's ping: {len(world.fleet.hosts) - 1} answer, one does not")
+        if shape.fate == GUARDED:
+            check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}\n{said.text}")
+            check(name in said.changed(), f"{name}: nothing has changed: {said.text}")
+            check(name in checked.changed(), f"{name}: --check did not say that anything changes: {checked.text}")
+            check(checked.diffs(name) == said.diffs(name) and said.diffs(name),
+                  f"{name}: --check --diff said {checked.diffs(name)}, and the run {said.diffs(name)}")
+        else:
+            for one in (checked, said):
+                _must_tell(one, name, shape, REASONS.get(shape.fate), "rollout")
+    part.ok(f"rolled out to {len(world.of_fate(GUARDED))} hosts, and --check --diff said before what changed")
+    unchanged(part, world, [name for name, shape in world.fleet.shapes.items() if shape.fate != GUARDED],
+              "told by the rollout")
+    guarded(part, world, world.of_fate(GUARDED), "rolled out")
+
+
+def again(part, world):
+    """A second run changes nothing."""
+    hosts = world.of_fate(GUARDED)
+    before = {name: world.fleet.hosts[name].snapshot("/etc", "/var/lib/keyveto") for name in hosts}
+    with world.silence():
+        said = world.ansible(world.readme.command("rollout", "!--check"))
+    check(not said.changed() & set(hosts), f"a second run says that it changes {said.changed()}: {said.text}")
+    for name in hosts:
+        check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}")
+        now = world.fleet.hosts[name].snapshot("/etc", "/var/lib/keyveto")
+        same(before[name], now, f"{name}: a second run")
+    part.ok(f"a second run changes nothing on {len(hosts)} hosts")
+    guarded(part, world, hosts, "after a second run")
+
+
+def disable(part, world):
+    """The way back restores the bytes, and each login."""
+    with world.silence():
+        said = world.ansible(DISABLE)
+    for name in world.of_fate(GUARDED):
+        check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}")
+    unchanged(part, world, world.fleet.hosts, "disabled")
+
+
+def same(before, now, what):
+    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+    check(not changed, f"{what} changes {changed[:20]}")
+
+
+def unchanged(part, world, hosts, when):
+    """Each login is as before keyveto, and sshd's and PAM's files have the bytes that they had."""
+    for name in hosts:
+        same(world.etc[name], world.fleet.hosts[name].snapshot(*WATCHED), f"{name}: {when}:")
+    now = world.visit_all(hosts)
+    for pair, seen in now.items():
+        check(seen == world.before[pair], f"{when}: {pair}: before {world.before[pair]}, now {seen}")
+    not_owned(world)
+    part.ok(f"{when}: {len(now)} logins on {len(hosts)} hosts, and their files of sshd and PAM, are as before")
+
+
+def guarded(part, world, hosts, when):
+    """Each login by a listed key is refused, and each other is as before, with its command and restrictions."""
+    refused = 0
+    for (name, title), seen in world.visit_all(hosts).items():
+        visit = next(one for one in world.fleet.hosts[name].visits if one.title == title)
+        if visit.listed and visit.known:
+            check(seen.refused and not seen.entered, f"{when}: {name}: {title} is let in: {seen}")
+            refused += 1
+        else:
+            before = world.before[name, title]
+            check(seen == before, f"{when}: {name}: {title}: before {before}, now {seen}")
+    for name in hosts:
+        said = world.fleet.hosts[name].attempt("keyveto sshd status")
+        check(said.returncode == 0, f"{when}: {name}: keyveto sshd status: {said.stdout}")
+    not_owned(world)
+    part.ok(f"{when}: {refused} logins by listed keys are refused on {len(hosts)} hosts, all others are as before")
+
+
+def not_owned(world):
+    """No comment of a key was taken for a command or a template."""
+    for box in (world.fleet.controller, *world.fleet.hosts.values()):
+        check(not box.path(OWNED).exists(), f"{box.name}: a comment was executed")

@@ -29,7 +29,9 @@ from steps import Part
 from world import SCRATCH, World
 
 TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy")
-PARTS = {function.__name__: function for function in (rollout.plain_ssh, rollout.ping, cost.cost)}
+PARTS = {function.__name__: function for function in (
+    rollout.plain_ssh, rollout.ping, rollout.install, rollout.told_before, rollout.rollout, rollout.again,
+    cost.cost, rollout.disable)}
 ALWAYS = (rollout.plain_ssh,)
 
 
@@ -41,7 +43,7 @@ def play(build, wanted):
         fleet.start()
         part.ok(f"{len(fleet.hosts)} hosts and a controller, in {time.monotonic() - started:.0f} s")
         world = World(fleet, build)
-        world.write_inventory()
+        world.prepare_controller()
         for name, function in PARTS.items():
             if name in wanted or function in ALWAYS:
                 began = time.monotonic()

@@ -8,6 +8,7 @@ from functools import partial
 
 import keys
 from openssh import without_penalties
+from readme import PACKAGES, ROOT
 from visits import Visit
 
 # What a rollout makes of a host.
@@ -19,6 +20,7 @@ TAIL = "".join(f"{line}\n" for line in (
     "AcceptEnv LANG LC_*", "Subsystem sftp /usr/lib/openssh/sftp-server", *without_penalties()))
 STOCK = f"{HEAD}UsePAM yes\n{TAIL}"
 CROWD = 300
+LIST_AGE = 400      # days
 
 # Comments of keys, as bytes: what would do harm in a page, a template, a shell, a terminal, a table.
 HOSTILE = (
@@ -155,6 +157,11 @@ def _crowd(host, fleet):
 
 
 def _old_list(host, fleet):
+    """keyveto is there already, with a list of its own, which the rollout leaves alone."""
+    host.run(f"cd {ROOT} && dpkg -i {PACKAGES} >/dev/null && cd /var/lib/keyveto && "
+             f"keyveto list create own.dat --id 1 --name own /dev/stdin <<<'{fleet.listed.key}' && "
+             f"touch -d '{LIST_AGE} days ago' own.dat own.dat.sources && "
+             "echo 'Blocklist /var/lib/keyveto/own.dat' >>/etc/keyveto/keyveto.conf")
     return _plain(host, fleet)
 
 
@@ -168,6 +175,6 @@ SHAPES = (
     Shape("hanging", "accepts connections, and says nothing", _plain, SILENT),
     Shape("lockedout", "root's only key is listed", _locked_out, LOCKED_OUT,
           "ansible_ssh_private_key_file=/root/.ssh/leaked"),
-    Shape("oldlist", "has a list of last year", _old_list),
+    Shape("oldlist", "has a list of last year", _old_list, inventory="keyveto_lists=[]"),
     Shape("crowd", f"{CROWD} accounts and hostile comments", _crowd),
 )

@@ -8,18 +8,20 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import check
 from box import ENVIRONMENT
+from readme import PACKAGES, ROOT, Readme
 from shapes import SILENT
 
 HERE = Path(__file__).resolve().parent
 # A file system in memory is mounted here, in a mount namespace of this run.
-SCRATCH = HERE.parent.parent / "build/fleet"
-UNREACHABLE = 4        # the exit status of ansible
+SCRATCH = ROOT / "build/fleet"
 
 
 @dataclass
 class Said:
     """What Ansible printed, and the result of each task on each host."""
+    status: int
     text: str
     results: list
 
@@ -33,6 +35,10 @@ class Said:
     def hosts(self, *outcomes):
         return {one["host"] for one in self.results if one["outcome"] in outcomes}
 
+    def failures(self, host):
+        """Why a host failed."""
+        return [one["result"].get("msg", one["result"]) for one in self.of(host, "failed", "unreachable")]
+
     def diffs(self, host):
         """What changes on a host, as --diff tells."""
         return [one["result"]["diff"] for one in self.of(host) if one["result"].get("diff")]
@@ -44,6 +50,8 @@ class World:
     def __init__(self, fleet, build):
         self.fleet, self.build = fleet, build
         self.before = {}        # what each visit saw before the rollout
+        self.etc = {}           # what each host had then
+        self.readme = Readme()
 
     def visit_all(self, hosts):
         """Makes all visits of these hosts: a dict from (host, title) to what was seen. Hosts are visited at once."""
@@ -64,18 +72,33 @@ class World:
             for host in silent:
                 host.freeze_sshd(False)
 
-    def write_inventory(self):
-        lines = ["[servers]", *(f"{shape.name} {shape.inventory}".strip() for shape in self.fleet.shapes.values()),
-                 "", "[servers:vars]", "ansible_user=root", "ansible_python_interpreter=/usr/bin/python3", ""]
-        self.fleet.controller.path("/etc/ansible").mkdir(exist_ok=True)
-        self.fleet.controller.path("/etc/ansible/hosts").write_text("\n".join(lines), encoding="ascii")
+    def prepare_controller(self):
+        """What an administrator has before README's first command: the inventory, the variables, the list."""
+        box = self.fleet.controller
+        lines = [*(f"{shape.name} {shape.inventory}".strip() for shape in self.fleet.shapes.values()),
+                 "", "[all:vars]", "ansible_user=root", "ansible_python_interpreter=/usr/bin/python3", ""]
+        box.path(f"{ROOT}/hosts.ini").write_text("\n".join(lines), encoding="ascii")
+        box.run(f"dpkg -i {PACKAGES} >/dev/null")
+        keys = " ".join(str(one.key.path) for one in (self.fleet.listed, self.fleet.leaked_admin))
+        box.run(f"mkdir -p lists && keyveto list create lists/badkeys.dat --id 1 --name leaks {keys}")
+        self.set_variables(self.readme.variables)
 
-    def ansible(self, command, status=0, *more):
-        """Runs a command on the controller, as the administrator there. Returns a Said."""
+    def set_variables(self, text):
+        path = self.fleet.controller.path(f"{ROOT}/{self.readme.variables_file}")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def of_fate(self, fate):
+        return [name for name, shape in self.fleet.shapes.items() if shape.fate == fate]
+
+    def ansible(self, command, status=None, *more):
+        """Runs a command on the controller, as the administrator there. Returns a Said. status is what it must be."""
         results = SCRATCH / "results"
         results.unlink(missing_ok=True)
         environment = (*ENVIRONMENT, "LC_ALL=C.UTF-8", "ANSIBLE_NOCOLOR=1", f"ANSIBLE_CALLBACK_PLUGINS={HERE}/callback",
-                       "ANSIBLE_CALLBACKS_ENABLED=kvresults", f"KV_FLEET_RESULTS={results}", *more)
-        text = self.fleet.controller.run(command, status, environment)
+                       "ANSIBLE_CALLBACKS_ENABLED=kvresults", "ANSIBLE_LOAD_CALLBACK_PLUGINS=1",
+                       f"KV_FLEET_RESULTS={results}", *more)
+        done = self.fleet.controller.attempt(command, environment)
+        check(status in (None, done.returncode), f"{command}: status {done.returncode}: {done.stdout}")
         lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-        return Said(text, [json.loads(line) for line in lines])
+        return Said(done.returncode, done.stdout, [json.loads(line) for line in lines])
