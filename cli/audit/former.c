@@ -9,12 +9,16 @@
 
 #include "kv_lines.h"
 
+/* "" for a member that is missing, or no text, or has a NUL. */
 static const char *
 get_text(const json_t *o, const char *name)
 {
-	const char *text = json_string_value(json_object_get(o, name));
+	const json_t *value = json_object_get(o, name);
+	const char *text = json_string_value(value);
 
-	return text != NULL ? text : "";
+	return text != NULL && strlen(text) == json_string_length(value) ?
+	    text :
+	    "";
 }
 
 /* Returns what is wrong with the object, or NULL. */
@@ -55,8 +59,8 @@ read_line(struct logins *l, struct kv_span line)
 
 	if (line.len == 0)
 		return NULL;
-	o = json_loadb((const char *)line.p, line.len, JSON_REJECT_DUPLICATES,
-	    NULL);
+	o = json_loadb((const char *)line.p, line.len,
+	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	wrong = json_is_object(o) ?
 	    add_key(l, o) :
 	    "no JSON object, as keyveto audit --json prints them";
@@ -76,28 +80,33 @@ report_line(struct report *r, const char *path, uint64_t number,
 	    });
 }
 
-/* After the first problem the file is not read on: it is another kind. */
 static void
 read_lines(struct logins *l, struct report *r, int fd, const char *path)
 {
 	static uint8_t buf[FORMER_LINE_BYTES];
 	struct kv_lines lines;
 	struct kv_span line;
-	const char *wrong = NULL;
+	const char *wrong;
+	int problems = 0;
 	bool more = true;
 
 	kv_lines_init(&lines, fd, buf, sizeof(buf));
-	while (more && wrong == NULL) {
+	while (more && problems < FORMER_PROBLEMS_MAX) {
 		enum kv_err err = kv_lines_next(&lines, &line, &more);
 
-		if (err != KV_OK)
-			wrong = err == KV_ERR_SYSTEM ? strerror(errno) :
-						       kv_strerror(err);
-		else if (more)
+		wrong = err == KV_OK ? NULL : kv_strerror(err);
+		if (err == KV_ERR_SYSTEM) {
+			wrong = strerror(errno);
+			more = false;
+		} else if (err == KV_OK && more)
 			wrong = read_line(l, line);
-	}
-	if (wrong != NULL)
+		if (wrong == NULL)
+			continue;
 		report_line(r, path, lines.number, wrong);
+		if (++problems == FORMER_PROBLEMS_MAX)
+			report_line(r, path, 0,
+			    "too many problems; the rest was not read");
+	}
 }
 
 void

@@ -18,7 +18,7 @@
 
 enum journal_origin {
 	JOURNAL_OTHER,	/* no entry, or no program that root ran as sshd */
-	JOURNAL_STDERR, /* of sshd -e: a client can write whole lines there */
+	JOURNAL_STDERR, /* of sshd -e, which escapes no line end: log.c:do_log */
 	JOURNAL_SSHD,
 };
 

@@ -357,8 +357,8 @@ read_log(struct login_logs *logs, struct logins *l, struct report *r,
 		report_log(r, name, why);
 	if (reading.from_stderr > 0 && !r->quiet)
 		cli_error("note: %s: %" PRIu64 " login%s from the standard "
-			  "error of sshd -e, where whoever connects can write "
-			  "such a line; not counted",
+			  "error of sshd -e, where the ID of a certificate can "
+			  "hold such a line; not counted",
 		    name, reading.from_stderr,
 		    cli_plural(reading.from_stderr, "", "s"));
 }
