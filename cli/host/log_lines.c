@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/io.h"
@@ -129,6 +131,25 @@ log_lines_read(const struct log_lines *l, int fd,
 	return ok;
 }
 
+/* Whether the process ends before the deadline; 0: there is none. */
+static bool
+ends_in_time(pid_t pid, int64_t deadline)
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	siginfo_t info = { .si_pid = 0 };
+
+	while (deadline != 0 && info.si_pid == 0) {
+		if (waitid(P_PID, (id_t)pid, &info,
+			WEXITED | WNOWAIT | WNOHANG) == -1)
+			break;
+		if (info.si_pid == 0 && io_deadline(0) >= deadline)
+			return false;
+		if (info.si_pid == 0)
+			(void)nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 /* Ends journalctl. False with why if it failed by itself. */
 static bool
 end_journalctl(struct program_process *process, bool none_is_1,
@@ -168,6 +189,10 @@ log_lines_read_journal(const struct log_lines *l, const char *const *argv,
 	}
 	ok = log_lines_read(l, out[0], why);
 	close(out[0]);
+	if (ok && !ends_in_time(process.pid, l->deadline)) {
+		snprintf(why, LOG_WHY_BYTES, "%s does not end", JOURNALCTL);
+		ok = false;
+	}
 	if (ok)
 		return end_journalctl(&process, none_is_1, why);
 	program_kill(&process);

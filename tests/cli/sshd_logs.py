@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Reads sshd's logs a second time, and writes random ones, for the tests of keyveto audit --logins."""
 
+import contextlib
 import gzip
+import json
 import lzma
 import re
 from dataclasses import dataclass, field
@@ -9,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 UTC = timezone.utc
+JOURNALCTL = Path("/usr/bin/journalctl")
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 ESCAPES = {"n": 10, "r": 13, "b": 8, "a": 7, "v": 11, "t": 9, "f": 12, "0": 0}
 
@@ -184,3 +187,33 @@ def summary(events):
         for key in {login.key, login.ca} - {None}:
             found.setdefault((key, login.user), Last()).count(seconds, login.addr)
     return found
+
+
+@contextlib.contextmanager
+def no_journal():
+    """As on a machine without journald, or whose journal is not kept on disk."""
+    kept = JOURNALCTL.with_name("journalctl.kept")
+    JOURNALCTL.rename(kept)
+    try:
+        yield
+    finally:
+        kept.rename(JOURNALCTL)
+
+
+@contextlib.contextmanager
+def fake_journalctl(script):
+    with no_journal():
+        JOURNALCTL.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        JOURNALCTL.chmod(0o755)
+        try:
+            yield
+        finally:
+            JOURNALCTL.unlink()
+
+
+def entry(message, when, **fields):
+    """An entry of the journal, as journald writes one of sshd's."""
+    entry_fields = {"MESSAGE": message, "_UID": "0", "SYSLOG_IDENTIFIER": "sshd", "_COMM": "sshd",
+                    "_EXE": "/usr/sbin/sshd", "_TRANSPORT": "syslog",
+                    "__REALTIME_TIMESTAMP": str(int(when.timestamp()) * 1000000 + 999999)}
+    return json.dumps({name: value for name, value in (entry_fields | fields).items() if value is not None})

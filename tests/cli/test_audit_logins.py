@@ -24,13 +24,13 @@ from audit_machine import row_of
 from logbook import Logbook
 from openssh import without_penalties
 from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, SSHD, contains, equal, lacks, wait_until
+from sshd_logs import JOURNALCTL, entry, fake_journalctl, no_journal
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
 UTC = timezone.utc
 DAY = timedelta(days=1)
 JOURNALD = "/lib/systemd/systemd-journald"
-JOURNALCTL = Path("/usr/bin/journalctl")
 NOBODY = 65534
 
 
@@ -602,17 +602,6 @@ def test_memory_does_not_grow_with_the_log(world):
 
 # The logs of this machine
 
-@contextlib.contextmanager
-def no_journal():
-    """As on a machine without journald, or whose journal is not kept on disk."""
-    kept = JOURNALCTL.with_name("journalctl.kept")
-    JOURNALCTL.rename(kept)
-    try:
-        yield
-    finally:
-        kept.rename(JOURNALCTL)
-
-
 @pytest.fixture(name="var_log")
 def fixture_var_log():
     """/var/log without sshd's logs, at the end, too."""
@@ -651,25 +640,6 @@ def test_without_any_log_it_says_so(world):
                  "--logins: there is no journal, no /var/log/auth.log and no /var/log/secure: name the file of the log")
 
 
-@contextlib.contextmanager
-def fake_journalctl(script):
-    with no_journal():
-        JOURNALCTL.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        JOURNALCTL.chmod(0o755)
-        try:
-            yield
-        finally:
-            JOURNALCTL.unlink()
-
-
-def entry(message, when=NOW, **fields):
-    """An entry of the journal, as journald writes one of sshd's."""
-    entry_fields = {"MESSAGE": message, "_UID": "0", "SYSLOG_IDENTIFIER": "sshd", "_COMM": "sshd",
-                    "_EXE": "/usr/sbin/sshd", "_TRANSPORT": "syslog",
-                    "__REALTIME_TIMESTAMP": str(int(when.timestamp()) * 1000000 + 999999)}
-    return json.dumps({name: value for name, value in (entry_fields | fields).items() if value is not None})
-
-
 @pytest.mark.parametrize("fields, counts", [
     ({}, True), ({"SYSLOG_IDENTIFIER": "sshd-session", "_COMM": "sshd-session",
                   "_EXE": "/usr/lib/openssh/sshd-session"}, True),
@@ -684,7 +654,7 @@ def entry(message, when=NOW, **fields):
 def test_only_what_the_kernel_says_is_roots_sshd_counts(world, fields, counts):
     """journald writes the fields with "_"; any account can choose the others."""
     message = accepted("alice", KEY)
-    text = entry(message, **fields)
+    text = entry(message, NOW, **fields)
     if "MESSAGE" in fields:
         text = text[:-1] + f', "X": {json.dumps(message)}}}'
     seen, err = logins_of(world, text)
@@ -699,7 +669,7 @@ def test_the_journal_is_read_by_journalctl_with_a_clean_environment(world, monke
     monkeypatch.setenv("LD_PRELOAD_X", "x")
     asked = world.folder / "asked"
     with fake_journalctl(f'echo "$@" > {asked}; env | sort >> {asked}\n'
-                         f"cat <<'EOF'\n{entry(accepted('alice', world.bad.fingerprint))}\nEOF"):
+                         f"cat <<'EOF'\n{entry(accepted('alice', world.bad.fingerprint), NOW)}\nEOF"):
         rows, err = told(world, "--logins", "journal", status=1)
         equal([(one["logins"], one["log"], one["last"]) for one in rows], [(1, "journal", "2026-11-23T13:20:00Z")])
         contains(err, "1 with these keys since 2026-11-23T13:20:00Z, in journal\n")
@@ -868,7 +838,7 @@ def test_a_line_that_a_client_makes_sshd_e_write_does_not_count(world):
     authority, identity = keys.generate(world.folder), keys.generate(world.folder)
     world.account("dave").authorize(f"cert-authority {authority.key}")
     forged = accepted("root", listed)
-    subprocess.run(["ssh-keygen", "-q", "-s", authority.key.path, "-I", f"x\n{forged}\n", "-n", "dave",
+    subprocess.run(["ssh-keygen", "-q", "-s", authority.path, "-I", f"x\n{forged}\n", "-n", "dave",
                     identity.key.path], check=True)
     certificate = identity.key.path.with_name(f"{identity.path.name}-cert.pub")
     signed = keys.Identity(identity.path, keys.PublicKey(certificate))
