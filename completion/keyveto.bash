@@ -11,7 +11,7 @@ _keyveto_options()
 
 	case $1 in
 	check) echo "$judge --jobs= --help" ;;
-	audit) echo "$judge --user= --timeout= --sshd= --sshd-config= --help" ;;
+	audit) echo "$judge --user= --logins --known= --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
 	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --blocklist= --help' ;;
 	why) echo '--config= --filter= --blocklist= --help' ;;
@@ -85,7 +85,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config) _keyveto_files "$2" ;;
+	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config | --known) _keyveto_files "$2" ;;
 	--root | --state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
 		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
@@ -97,6 +97,11 @@ _keyveto_argument()
 {
 	case $1 in
 	check | why | confirm) _keyveto_files "$3" ;;
+	audit)
+		if [[ " ${COMP_WORDS[*]} " == *' --logins '* ]]; then
+			_keyveto_files "$3"
+			[[ journal != "$3"* ]] || COMPREPLY+=(journal)
+		fi ;;
 	scan) mapfile -t COMPREPLY < <(compgen -A hostname -- "$3") ;;
 	spki | 'config check' | allow) (($2 > 0)) || _keyveto_files "$3" ;;
 	update) (($2 > 0)) || _keyveto_files "$3" .pkbf ;;

@@ -70,7 +70,7 @@ def test_each_commands_help_names_an_option_in_its_usage():
 
 def test_help_names_all_options_that_the_program_knows():
     """--help names all options that the program knows, and no others."""
-    table = re.compile(r'\{[\s\\]*"([a-z0-9-]+)",\s(?:no|required)_argument')
+    table = re.compile(r'\{[\s\\]*"([a-z0-9-]+)",\s(?:no|optional|required)_argument')
     headers = sorted((ROOT / "cli").rglob("*.h"))
     known = {f"--{name}" for path in [*SOURCES, *headers] for name in table.findall(read(path))}
     same_names("--help", set().union(*(options_in(help_of(command)) for command in commands())) | EVERYWHERE, known)
