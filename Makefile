@@ -231,6 +231,7 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/update/manifest.c cli/update/sources.c cli/update/unxz.c \
 	cli/update/records.c cli/publish/index.c cli/host/replace.c cli/host/place.c cli/host/io.c \
 	cli/list/reader.c cli/why/lookup.c cli/confirm/log.c cli/host/log_lines.c \
+	cli/audit/accepted.c cli/audit/syslog_line.c cli/audit/journal_line.c \
 	cli/delta/delta.c cli/delta/filter.c cli/delta/golomb.c cli/delta/list.c \
 	cli/delta/sha.c \
 	cli/host/program.c cli/command.c

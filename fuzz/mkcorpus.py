@@ -142,6 +142,14 @@ def main():
     seed("list", "records", b"".join(bytes([i] * 15 + [13]) for i in range(8)))
     seed("list", "sources", "# date 2026-01-31\n13 debianssl badkeys/debianopenssl main/rsa\n14 git\n")
     seed("list", "lookup", "".join(f"{i:016x};rsa/{i}.key\n" for i in range(0, 1 << 63, 1 << 59)))
+    key = "SHA256:" + "A" * 43
+    accepted = f"Accepted publickey for a from ::1 port 1 ssh2: ED25519-CERT {key} ID x (serial 1) CA RSA {key}"
+    seed("login", "old", f"Dec 31 23:59:59 h sshd[1]: {accepted}\nJan  1 00:00:00 h sshd[1]: {accepted}\n")
+    seed("login", "new", f"2024-02-29T12:00:00.1+01:00 h sshd-session[1]: {accepted.replace('for a', 'for a b')}")
+    seed("login", "message", accepted)
+    seed("login", "hostbased", f'Accepted hostbased for a from ::1 port 1 ssh2: RSA {key}, client user "x", client')
+    seed("login", "json", '{"_UID":"0","SYSLOG_IDENTIFIER":"sshd","_TRANSPORT":"syslog","__REALTIME_TIMESTAMP":"17000",'
+         f'"MESSAGE":"{accepted}"}}')
     seed("log", "line", "sshd[1]: verdict=listed action=warn user=x rhost=::1 via=guard key_type=ssh-rsa key_fp=SHA256:"
          + "A" * 43 + " part=key authorized=yes filter=/f revision=1 list=/l source=s")
     seed("log", "quoted", "verdict=listed user=\"x key_fp=SHA256:y\" key_fp=SHA256:" + "A" * 43 + " filter=/f")
