@@ -794,11 +794,12 @@ static void end_joined(struct reader *r);
 static bool
 may_be_json(const struct reader *r, struct kv_span text)
 {
-	if (r->plain || r->ldif || r->kind == KIND_LINES || r->pem != NULL)
+	if (r->plain || r->kind == KIND_LINES || r->pem != NULL)
 		return false;
 	if (r->owners != NULL && owners_in_json(r->owners))
 		return true;
-	while (text.len > 0 && is_blank(text.p[0])) {
+	/* A line of LDIF that starts with a blank goes on. */
+	while (!r->ldif && text.len > 0 && is_blank(text.p[0])) {
 		text.p++;
 		text.len--;
 	}
@@ -822,6 +823,8 @@ take_json(struct reader *r, struct kv_span text, bool more, size_t *usedp)
 	if (!may_be_json(r, text) || !start_owners(r))
 		return false;
 	end_joined(r);
+	if (r->ldif && !owners_in_json(r->owners))
+		end_owned(r, true);
 	if (!owners_json(r->owners, text, more, r->line, usedp))
 		return false;
 	decide(r, KIND_TEXT);
@@ -917,6 +920,13 @@ trim(struct kv_span s)
 	return s;
 }
 
+static bool
+is_name_char(uint8_t c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	    (c >= '0' && c <= '9') || c == '-' || c == ';' || c == '.';
+}
+
 /*
  * Whether a line of LDIF may go on in the next one. It may end in the name of an
  * attribute.
@@ -928,7 +938,7 @@ is_attribute(struct kv_span text)
 
 	if (text.len == 0 || text.p[0] <= ' ')
 		return false;
-	while (n < text.len && text.p[n] > ' ' && text.p[n] < 0x7f)
+	while (n < text.len && is_name_char(text.p[n]))
 		n++;
 	return n == text.len || text.p[0] == '#' ||
 	    memchr(text.p, ':', text.len) != NULL;

@@ -96,9 +96,10 @@ read_word(struct kv_span s, bool more, struct kv_span *tokenp)
 {
 	size_t n = 0;
 
-	while (n < s.len && (is_digit(s.p[n]) || (s.p[n] | 0x20) == 'e' ||
-				(s.p[n] >= 'a' && s.p[n] <= 'z') ||
-				s.p[n] == '+' || s.p[n] == '-' || s.p[n] == '.'))
+	while (n < s.len &&
+	    (is_digit(s.p[n]) || (s.p[n] | 0x20) == 'e' ||
+		(s.p[n] >= 'a' && s.p[n] <= 'z') || s.p[n] == '+' ||
+		s.p[n] == '-' || s.p[n] == '.'))
 		n++;
 	*tokenp = (struct kv_span){ s.p, n };
 	if (n == 0)

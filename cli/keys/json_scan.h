@@ -26,12 +26,12 @@ enum json_token {
 /* Where a text is between two tokens. It starts as zeros, and can be copied. */
 struct json_scan {
 	enum {
-		JSON_SCAN_TOP = 0,	 /* an array or object, or the end */
-		JSON_SCAN_VALUE,	 /* behind a colon or a comma */
-		JSON_SCAN_VALUE_OR_END,	 /* behind [ */
-		JSON_SCAN_NAME,		 /* behind a comma */
-		JSON_SCAN_NAME_OR_END,	 /* behind { */
-		JSON_SCAN_COLON,	 /* behind a name */
+		JSON_SCAN_TOP = 0,	/* an array or object, or the end */
+		JSON_SCAN_VALUE,	/* behind a colon or a comma */
+		JSON_SCAN_VALUE_OR_END, /* behind [ */
+		JSON_SCAN_NAME,		/* behind a comma */
+		JSON_SCAN_NAME_OR_END,	/* behind { */
+		JSON_SCAN_COLON,	/* behind a name */
 		JSON_SCAN_COMMA_OR_END, /* behind a value */
 	} expect;
 	unsigned int depth;

@@ -93,7 +93,7 @@ struct level {
 struct held {
 	struct text text, owner, title;
 	uint64_t line;
-	int level; /* of the object that may name it next; -1: none */
+	int level;   /* of the object that may name it next; -1: none */
 	bool direct; /* it is a member of that object */
 	bool is_line;
 };
@@ -172,9 +172,9 @@ json_name(struct kv_span string)
 		value = json_loadb((const char *)quoted.p, quoted.len,
 		    JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	/* jansson refuses what is not UTF-8. */
-	name = value != NULL ? name_copy(json_string_value(value),
-				   json_string_length(value)) :
-			       name_copy(string.p, string.len);
+	name = value != NULL ?
+	    name_copy(json_string_value(value), json_string_length(value)) :
+	    name_copy(string.p, string.len);
 	json_decref(value);
 	text_free(&quoted);
 	return name;
@@ -191,10 +191,11 @@ find_member(struct kv_span name)
 		uint8_t c = name.p[i];
 
 		if (c != '_' && c != '-')
-			plain[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+			plain[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 :
+								   c);
 	}
-	for (size_t i = 0; n < sizeof(plain) &&
-	     i < sizeof(members) / sizeof(members[0]);
+	for (size_t i = 0;
+	     n < sizeof(plain) && i < sizeof(members) / sizeof(members[0]);
 	     i++) {
 		if (strlen(members[i].name) == n &&
 		    memcmp(members[i].name, plain, n) == 0)
@@ -516,8 +517,8 @@ owners_json(struct owners *o, struct kv_span text, bool more, uint64_t line,
 
 	do
 		t = json_scan_next(&scan, &rest, more, &token);
-	while (t != JSON_TOKEN_BAD && t != JSON_TOKEN_CUT &&
-	    t != JSON_TOKEN_END);
+	while (
+	    t != JSON_TOKEN_BAD && t != JSON_TOKEN_CUT && t != JSON_TOKEN_END);
 	*usedp = text.len - rest.len;
 	rest = (struct kv_span){ text.p, *usedp };
 	if (t == JSON_TOKEN_CUT ? *usedp == 0 :
@@ -608,8 +609,9 @@ take_attribute(struct owners *o, struct kv_span name, struct kv_span value)
 void
 owners_ldif(struct owners *o, struct kv_span text, uint64_t line)
 {
-	const uint8_t *colon = text.len > 0 ? memchr(text.p, ':', text.len) :
-					      NULL;
+	const uint8_t *colon = text.len > 0 ?
+	    memchr(text.p, ':', text.len) :
+	    NULL;
 	struct kv_span name = { text.p, 0 }, value;
 
 	if (colon != NULL && text.p[0] != '#') {

@@ -323,6 +323,28 @@ def test_a_change_record_of_ldif_keeps_its_owner(scratch):
         (ed.fingerprint, "uid=a", "uid=a"), (rsa.fingerprint, "uid=a", "uid=a"), (ed.fingerprint, None, None)], text)
 
 
+def test_exports_of_several_kinds_follow_one_another(scratch):
+    """As cat and several commands in one pipe make them."""
+    rnd = random.Random(3)
+    for seed in range(30):
+        parts, want = [], []
+        for _ in range(4):
+            key, name = random_keys(rnd, 1)[0], f"u{rnd.randrange(9)}"
+            kind = rnd.randrange(4)
+            if kind == 0:
+                parts.append(json.dumps([{"login": name, "key": key}], indent=rnd.choice((None, 1))))
+            elif kind == 1:
+                parts.append(f"dn: cn=x\nsshPublicKey: {key}\nuid: {name}\n")
+            elif kind == 2:
+                parts.append(f"# {name}\nHTTP/2 200\nserver: x\n")
+                continue
+            else:
+                parts.append(json.dumps({"user": {"username": name}, "data": {"keys": [{"key": key, "title": "t"}]}}))
+            want.append((inside(key)[0], name, "cn=x" if kind == 1 else None))
+        text = "\n".join(parts) + "\n"
+        equal(owners(write(scratch / "file", text)), want, f"{seed}: {text}")
+
+
 # --- what is printed ---
 
 def test_the_text_names_the_owner_behind_the_comment(scratch):
