@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group; and nginx, from which a server updates.
+"""Logins beside SSSD, userdbctl, gitolite and a chrooted sftp group; an update from nginx; the keys in slapd.
 
     python3 tests/neighbours/run.py [--build DIR] [NEIGHBOUR...]
 
@@ -24,6 +24,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 import chroot
+import directory
 import gitolite
 import host
 import keys
@@ -39,7 +40,7 @@ from stock import StockServer
 from switch import Switch
 
 NEIGHBOURS = {"sssd": sssd, "userdb": userdb, "gitolite": gitolite, "chroot": chroot}
-ALONE = {"nginx": nginx}        # makes the roots that it needs
+ALONE = {"directory": directory, "nginx": nginx}    # make the roots that they need
 FILTER = "/var/lib/keyveto/filter.pkbf"
 CLOSING = re.compile(r"(\d+) passed, (\d+) failed\s*\Z")
 

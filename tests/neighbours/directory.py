@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: ISC
+"""The keys in a directory, and their owners: Debian's slapd, ldapadd, docs/elsewhere.md's ldapsearch, and slapcat."""
+
+import json
+import random
+import re
+import sys
+from base64 import b64encode
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "tests" / "packaging"))
+
+import host
+import sandbox
+from machine import write_as_root
+from steps import Part, check
+
+FOLDER = Path("/srv/directory")
+BASE, URI = "dc=example,dc=org", "ldap://127.0.0.1"
+ADMIN, SECRET = f"cn=admin,{BASE}", "secret"
+STEP = re.compile(r"^<!-- step: ldap -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# The schema openssh-lpk, with the attributes of FreeIPA and Active Directory beside it.
+SLAPD = f"""\
+include /etc/ldap/schema/core.schema
+include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/inetorgperson.schema
+attributetype ( 1.3.6.1.4.1.24552.500.1.1.1.13 NAME 'sshPublicKey' DESC 'MANDATORY: OpenSSH Public key'
+  EQUALITY octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )
+attributetype ( 2.16.840.1.113730.3.8.11.31 NAME 'ipaSshPubKey'
+  EQUALITY octetStringMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 )
+attributetype ( 1.2.840.113556.1.4.867 NAME 'altSecurityIdentities'
+  EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+attributetype ( 1.2.840.113556.1.4.221 NAME 'sAMAccountName'
+  EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+objectclass ( 1.3.6.1.4.1.24552.500.1.1.2.0 NAME 'ldapPublicKey' DESC 'MANDATORY: OpenSSH LPK objectclass'
+  SUP top AUXILIARY MAY ( sshPublicKey $ ipaSshPubKey $ altSecurityIdentities $ sAMAccountName $ uid ) )
+pidfile {FOLDER}/slapd.pid
+modulepath /usr/lib/ldap
+moduleload back_mdb
+database mdb
+suffix "{BASE}"
+rootdn "{ADMIN}"
+rootpw {SECRET}
+directory {FOLDER}/db
+access to * by * read
+"""
+
+
+def made_key(draw):
+    head = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
+    return f"ssh-ed25519 {b64encode(head + draw.randbytes(32)).decode()}"
+
+
+def wide_key(draw):
+    """An RSA key whose line is folded many times."""
+    parts = (b"ssh-rsa", b"\1\0\1", b"\0" + bytes([draw.randrange(128, 256)]) + draw.randbytes(510) + b"\1")
+    return "ssh-rsa " + b64encode(b"".join(len(part).to_bytes(4, "big") + part for part in parts)).decode()
+
+
+def entry(dn, *attributes):
+    """An entry of LDIF. All values are in base64, so that they may hold anything."""
+    rows = [f"{name}:: {b64encode(value.encode()).decode()}" for name, value in (("dn", dn), *attributes)]
+    return "\n".join([*rows, "objectClass: inetOrgPerson", "objectClass: ldapPublicKey", "", ""])
+
+
+def entries(draw):
+    """(LDIF, {key without its comment: (owner, dn)} of sshPublicKey, the same of all attributes)"""
+    text = "".join((f"dn: {BASE}\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n",
+                    f"dn: ou=People,{BASE}\nobjectClass: organizationalUnit\nou: People\n\n"))
+    people, all_keys = {}, {}
+    for number in range(60):
+        name = draw.choice((f"Person {number}", f"Jürgen Ö {number}", f"x{number}" * 40, f"a+b {number}"))
+        uid = draw.choice((None, f"user{number}"))
+        dn = f"cn={name.replace('+', chr(92) + '2B')},ou=People,{BASE}"
+        keys = [draw.choice((made_key, wide_key))(draw) for _ in range(draw.choice((0, 1, 3)))]
+        kind = draw.choice(("sshPublicKey", "sshPublicKey", "ipaSshPubKey", "altSecurityIdentities"))
+        values = [key + draw.choice(("", " laptop", " bü ro", " trailing \n" if kind != "altSecurityIdentities" else ""))
+                  for key in keys]
+        account = f"sam{number}" if kind == "altSecurityIdentities" and uid is None else None
+        text += entry(dn, ("cn", name), ("sn", "x"), ("description", "uid: nobody"), *((kind, one) for one in values),
+                      *((("uid", uid),) if uid else ()), *((("sAMAccountName", account),) if account else ()))
+        for key in keys:
+            all_keys[key] = (uid or account or dn, dn)
+            if kind == "sshPublicKey":
+                people[key] = (uid or dn, dn)
+    return text, people, all_keys
+
+
+def found(output):
+    """{fingerprint: (owner, dn)} of what keyveto check --json printed."""
+    rows = [json.loads(line) for line in output.splitlines()]
+    return {row["fingerprint"]: (row["owner"], row["dn"]) for row in rows}
+
+
+def wanted(keys):
+    """The same of the keys that were added, by ssh-keygen. Names are compared as the directory writes them."""
+    file = write_as_root(FOLDER / "keys", "".join(f"{key}\n" for key in keys))
+    names = [line.split()[1] for line in host.run("ssh-keygen", "-lf", file).splitlines()]
+    return dict(zip(names, keys.values()))
+
+
+def same(ours, theirs, what):
+    """Compares, but for how slapd writes a plus in a dn."""
+    def plain(names):
+        return {key: tuple(name.replace("\\2B", "\\+").replace("\\2b", "\\+") for name in names[key]) for key in names}
+    check(plain(ours) == plain(theirs), f"{what}: {set(plain(ours).items()) ^ set(plain(theirs).items())}")
+
+
+def keys_of_the_directory(part):
+    build = Path(sys.argv[sys.argv.index("--build") + 1]).resolve()
+    host.install("slapd", "ldap-utils")
+    (FOLDER / "db").mkdir(parents=True)
+    config = write_as_root(FOLDER / "slapd.conf", SLAPD)
+    host.run("chown", "-R", "openldap:openldap", FOLDER)
+    host.run("slapd", "-u", "openldap", "-g", "openldap", "-f", config, "-h", f"{URI}/")
+    text, people, all_keys = entries(random.Random(17))
+    ldif = write_as_root(FOLDER / "people.ldif", text)
+    host.wait_until(lambda: host.attempt("ldapsearch", "-x", "-H", URI, "-b", "", "-s", "base").returncode == 0,
+                    "slapd answers")
+    host.run("ldapadd", "-x", "-H", URI, "-D", ADMIN, "-w", SECRET, "-f", ldif)
+    empty = FOLDER / "empty.pkbf"
+    host.run(build / "keyveto", "filter", "create", empty, "--hashes", "7", "--length", "10")
+    write_as_root("/usr/local/bin/keyveto",
+                  f"#!/bin/sh\nshift\nexec {build}/keyveto check --all --json --filter {empty} \"$@\"\n", 0o755)
+    step = STEP.search((ROOT / "docs/elsewhere.md").read_text(encoding="utf-8"))[1]
+    searched = host.run("bash", "-euo", "pipefail", "-c", f"LDAP={URI} BASE={BASE}; {step}")
+    same(found(searched), wanted(people), "ldapsearch")
+    part.ok(f"docs/elsewhere.md's ldapsearch names the owners of {len(people)} keys of slapd")
+    folded = host.run("bash", "-euo", "pipefail", "-c",
+                      f"ldapsearch -x -H {URI} -b {BASE} | keyveto check -")
+    same(found(folded), wanted(all_keys), "folded")
+    part.ok(f"so it does of all {len(all_keys)} keys, with lines that ldapsearch has folded")
+    dumped = host.run("bash", "-euo", "pipefail", "-c", f"slapcat -f {config} | keyveto check -")
+    same(found(dumped), wanted(all_keys), "slapcat")
+    part.ok("and those of slapcat")
+
+
+def play():
+    """Plays in a throw-away root."""
+    if not sandbox.inside():
+        return sandbox.run([sys.executable, *sys.argv])
+    part = Part()
+    part.run(keys_of_the_directory)
+    return part.status()
