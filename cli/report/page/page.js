@@ -819,7 +819,7 @@
             return host.answered ? [el('p', {}, 'None of its keys is in this report: none is listed, and none is elsewhere.')] : [];
         const box = el('div');
         paged(box, `accounts-${host.index}`, accounts, (part) => el('div', {}, ...part.map((owner, i) =>
-            accountDetails(host, owner, i < 5 && (owner.listed > 0 || accounts.length === 1)))));
+            accountDetails(host, owner, i < 5))));
         return [el('h4', {}, 'Keys, by account'), box];
     }
 
