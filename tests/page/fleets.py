@@ -88,9 +88,9 @@ def key(name, places, verdict="listed", sources=("badkeys:debianweak",), kind="R
             "reason": None, "places": places}
 
 
-def fleet(hosts, keys=(), made="2026-11-23T13:20:00Z"):
+def fleet(hosts, keys=(), gone=(), made="2026-11-23T13:20:00Z"):
     """The data of a page."""
-    return {"made": made, "version": "0.1.0", "hosts": list(hosts), "keys": list(keys)}
+    return {"made": made, "version": "0.1.0", "hosts": list(hosts), "keys": list(keys), "gone": list(gone)}
 
 
 SOURCES = ["badkeys:debianweak", "badkeys:rapid7", "badkeys:hostkeys", "leaks:github-2025", "own:offboarded", "roca"]
@@ -192,7 +192,7 @@ def ten():
         key("shared", [place(1, "alice", comment="alice@work"), place(9, "alice", comment="alice@work")],
             verdict="clean", kind="ED25519", bits=256),
     ]
-    return fleet(hosts, keys)
+    return fleet(hosts, keys, [[9, "carol", fingerprint("carol's old key"), "RSA", MADE - 30 * DAY, "198.51.100.4"]])
 
 
 def hostile():
@@ -207,7 +207,7 @@ def hostile():
         keys.append(entry | {"type": text, "reason": text, "lists": [text]})
     keys.append(key("verdict", [place(0, "root")]) | {"verdict": "__proto__", "fp": HOSTILE[1]})
     hosts.append(silent("silent", HOSTILE[0]))
-    return fleet(hosts, keys)
+    return fleet(hosts, keys, [[index, text, text, text, -1e300, text] for index, text in enumerate(HOSTILE)])
 
 
 def numbers(data):

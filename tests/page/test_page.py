@@ -220,6 +220,18 @@ def test_places_of_a_key_unfold(show):
                     in places}
 
 
+def test_logins_by_keys_that_are_gone_are_told(show):
+    chromium = show(fleets.ten())
+    section = "return document.getElementById('gone').checkVisibility() && document.getElementById('gone').innerText"
+    text = chromium.run(section)
+    for part in ("carol", "fine.example.net", fleets.fingerprint("carol's old key"),
+                 "2026-10-24 13:20 from 198.51.100.4"):
+        assert part in text
+    assert "carol" in show(fleets.ten(), "#q=carol+198.51").run(section)
+    assert not show(fleets.ten(), "#q=carol&in=host").run(section)
+    assert not show(fleets.fleet([fleets.host("fine")])).run(section)
+
+
 # ------------------------------------------------------------------ Search, and the address
 
 
@@ -551,6 +563,26 @@ def test_paper_has_all_places_unfolded(show, scratch):
     assert "1 key that no list knows, not printed." in text
     assert "Show everything" not in text
     assert chromium.run("return document.getElementById('main').innerHTML") == before
+
+
+@pytest.mark.parametrize("data", [fleets.ten(), fleets.hostile(), fleets.large(100, 400, 12)],
+                         ids=["ten hosts", "hostile", "100 hosts"])
+def test_no_word_sticks_out_of_the_paper(show, scratch, data):
+    chromium = show(data, "#host=web01.example.net")
+    chromium.pdf(scratch / "page.pdf")
+    boxes = subprocess.run(["pdftotext", "-bbox", scratch / "page.pdf", "-"], capture_output=True, check=True,
+                           encoding="utf-8").stdout
+    # A4 with a margin of 1.5 cm, in points. Descenders may reach into the margin.
+    words = re.findall(r'xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)</word>', boxes)
+    assert len(words) > 100
+    assert [word for word in words if float(word[0]) < 41 or float(word[2]) > 555 or float(word[1]) < 38 or
+            float(word[3]) > 806] == []
+
+
+def test_paper_says_what_was_searched_for(show, scratch):
+    text, _ = printed(show(fleets.ten(), "#q=deploy+web&in=all&verdict=listed"), scratch)
+    together = " ".join(text.split())
+    assert "Searched for: “deploy web” in everything, keys that are listed. Found: 1 key of 4," in together
 
 
 def test_paper_ends_and_says_what_is_not_on_it(show, scratch):

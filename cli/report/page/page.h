@@ -12,7 +12,8 @@
  * The page is these pieces, in this order. After each piece comes what its slot
  * names. The slot of the last piece is NULL: nothing comes after it.
  *
- *   data      JSON, in which every <, >, &, U+2028 and U+2029 is \uXXXX
+ *   data      the fleet as JSON, in which every <, >, &, U+2028 and U+2029 is
+ *             \uXXXX; see below
  *   made      when the report was made, as 2026-11-23 13:20 UTC
  *   version   of keyveto
  *
@@ -30,6 +31,26 @@
  *   unwell          hosts whose doctor says "problem"
  *
  * A slot may come more than once.
+ *
+ * The data is {"made": time, "version": text, "hosts": [...], "keys": [...],
+ * "gone": [...]}. The page shows what it can of data of other types. Times are
+ * seconds since 1970, or null, but for "made" (RFC 3339).
+ *
+ *   a host    {"name", "file", "answered", "reason", "complete", "whole", "time",
+ *             "keyveto", "sshd", "os", "guarded": true, false or null, "lists":
+ *             [{"kind", "file", "revision", "time", "sha256"}], "old", "doctor":
+ *             "ok", "warning", "problem" or null, "findings": [{"check",
+ *             "status", "found", "remedy"}], "accounts", "keys", "listed",
+ *             "unchecked": numbers, "locked": [accounts], "problems":
+ *             [{"account", "file", "line", "reason"}], "more_problems": number}
+ *   a key     {"fp", "type", "bits", "verdict": "listed", "allowed", "clean" or
+ *             another, "sources": [texts], "lists": [texts], "reason", "places":
+ *             [[host, account or null, file, line, comment, part, last login or
+ *             null, from or null]]}
+ *   gone      a listed key that came in, and is in no file any more: [host,
+ *             account or null, fp, type, last login, from]; may be left out
+ *
+ * A host in a place is its number in "hosts", from 0 on.
  */
 struct page_piece {
 	const unsigned char *bytes;

@@ -228,6 +228,7 @@
 
     let hosts = [];
     let keys = [];
+    let gone = [];
     let anyLogins = false;
 
     function readHost(raw, index) {
@@ -269,6 +270,14 @@
         Object.assign(key, spreadOf(key.places));
         anyLogins = anyLogins || !Number.isNaN(key.last);
         return key;
+    }
+
+    function readGone(raw) {
+        const [index, account, fp, type, last, from] = list(raw);
+        return {
+            host: hosts[index] || NOWHERE, account: account === null ? null : string(account), fp: string(fp),
+            type: string(type), last: Number.isFinite(last) ? last : NaN, from: string(from),
+        };
     }
 
     // On how many hosts and accounts these places are, and when somebody last came in by one of them.
@@ -396,8 +405,10 @@
         key: () => 0,
     };
 
+    const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter((word) => word);
+
     function search() {
-        const words = view.q.toLowerCase().split(/\s+/).filter((word) => word);
+        const words = wordsOf(view.q);
         const byKeys = view.verdict !== 'any' || view.spread !== 'any';
         const hit = new Set();
         const hits = [];
@@ -584,6 +595,24 @@
         const accounts = lockedAccounts();
         byId('locked').hidden = !accounts.length;
         paged(byId('locked-list'), 'locked', accounts, drawLocked, 5);
+    }
+
+    const GONE_TEXT = {
+        all: (login) => [login.fp, login.type, login.host.name, login.account || '', login.from],
+        key: (login) => [login.fp, login.type],
+        host: (login) => [login.host.name],
+        account: (login) => [login.account || ''],
+    };
+
+    function showGone() {
+        const words = wordsOf(view.q);
+        const logins = gone.filter((login) => !missing(words, GONE_TEXT[view.in], login).length)
+            .sort((a, b) => (b.last || 0) - (a.last || 0));
+        byId('gone').hidden = !logins.length;
+        paged(byId('gone-list'), 'gone', logins, (part) => table('Listed keys that came in, and are in no file any more',
+            [KEY_HEAD, ACCOUNT_HEAD, HOST_HEAD, 'Last login'], part.map((login) => [
+                [data(login.fp, 'code'), el('br'), el('span', { class: 'soft' }, data(login.type))],
+                ownerName(login.account), hostButton(login.host), lastLogin(login)])), 10);
     }
 
     // ---------------------------------------------------------------- The picture
@@ -896,10 +925,18 @@
 
     // ---------------------------------------------------------------- All of it
 
+    // What was searched for, in words: on paper the controls are not to be seen.
+    function asked() {
+        const choice = (id) => byId(id).selectedOptions[0].textContent;
+        return [view.q ? `“${plain(view.q)}” in ${choice('in')}` : '',
+            view.verdict === 'any' ? '' : `keys that are ${choice('verdict')}`,
+            view.spread === 'any' ? '' : `keys that are ${choice('spread')}`].filter((part) => part).join(', ');
+    }
+
     function showFound() {
-        byId('found').textContent = found.narrowed
+        byId('found').textContent = (printing && found.narrowed ? `Searched for: ${asked()}. ` : '') + (found.narrowed
             ? `Found: ${amount(found.keys.length, 'key', 'keys')} of ${count(keys.length)}, on ${amount(found.hosts.length, 'host', 'hosts')} of ${count(hosts.length)}.`
-            : `${amount(keys.length, 'key', 'keys')} of ${amount(hosts.length, 'host', 'hosts')}: every listed key, and others that are on several accounts or hosts.`;
+            : `${amount(keys.length, 'key', 'keys')} of ${amount(hosts.length, 'host', 'hosts')}: every listed key, and others that are on several accounts or hosts.`);
     }
 
     function showHosts() {
@@ -911,6 +948,7 @@
     function showAll() {
         showFound();
         showLocked();
+        showGone();
         showHosts();
         showHost();
         showKeys();
@@ -1043,6 +1081,7 @@
         made = Date.parse(raw.made) / 1000;
         hosts = list(raw.hosts).map(readHost);
         keys = list(raw.keys).map(readKey);
+        gone = list(raw.gone).map(readGone);
         showNumbers();
         recall();
         showControls();
