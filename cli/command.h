@@ -23,7 +23,7 @@ struct cli_command {
 
 extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_confirm, cli_doctor, cli_filter, cli_list, cli_proof, cli_publish,
-    cli_scan, cli_spki, cli_sshd, cli_update, cli_why;
+    cli_report, cli_scan, cli_spki, cli_sshd, cli_update, cli_why;
 
 /* Options of all commands that judge keys: --config, --filter, --blocklist. */
 struct cli_judge_options {

@@ -13,6 +13,7 @@ static const struct cli_command *const commands[] = {
 	&cli_check,
 	&cli_audit,
 	&cli_scan,
+	&cli_report,
 	&cli_why,
 	&cli_confirm,
 	&cli_spki,

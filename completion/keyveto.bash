@@ -14,6 +14,7 @@ _keyveto_options()
 	audit) echo "$judge --user= --logins --known= --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
 	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --blocklist= --help' ;;
+	report) echo '--html= --csv --sarif= --all --hosts= --max-age= --help' ;;
 	why) echo '--config= --filter= --blocklist= --help' ;;
 	confirm) echo '--log --accounts --url= --rate= --timeout= --json --quiet --dry-run --again --yes --state= --settings= --config= --filter= --blocklist= --help' ;;
 	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
@@ -85,7 +86,7 @@ _keyveto_value()
 {
 	case $1 in
 	--filter) _keyveto_files "$2" .pkbf ;;
-	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config | --known) _keyveto_files "$2" ;;
+	--blocklist | --config | --output | --sign | --settings | --canary | --sshd | --sshd-config | --known | --html | --sarif | --hosts) _keyveto_files "$2" ;;
 	--root | --state) mapfile -t COMPREPLY < <(compgen -d -- "$2")
 		compopt -o filenames 2>/dev/null || : ;;
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$2") ;;
@@ -96,7 +97,7 @@ _keyveto_value()
 _keyveto_argument()
 {
 	case $1 in
-	check | why | confirm) _keyveto_files "$3" ;;
+	check | why | confirm | report) _keyveto_files "$3" ;;
 	audit)
 		if [[ " ${COMP_WORDS[*]} " == *' --logins '* ]]; then
 			_keyveto_files "$3"
@@ -147,7 +148,7 @@ _keyveto_argument()
 	proof) _keyveto_words 'verify make' "$3" ;;
 	sshd) _keyveto_words 'status enable disable' "$3" ;;
 	config) _keyveto_words 'check edit' "$3" ;;
-	'') _keyveto_words 'check audit scan why confirm spki filter list proof update publish sshd config allow doctor' "$3" ;;
+	'') _keyveto_words 'check audit scan report why confirm spki filter list proof update publish sshd config allow doctor' "$3" ;;
 	esac
 }
 

@@ -193,6 +193,21 @@ add_doctor(const struct audit_header *h, json_t *o)
 	return ok;
 }
 
+/* Prints a line in the form of the others, and frees the object. */
+static bool
+print_line(json_t *o)
+{
+	const bool ok = o != NULL &&
+	    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0;
+
+	if (o == NULL)
+		cli_error("%s", strerror(ENOMEM));
+	else
+		putchar('\n');
+	json_decref(o);
+	return cli_stdout_ok() && ok;
+}
+
 bool
 audit_header_print(const struct audit_header *h)
 {
@@ -215,14 +230,14 @@ audit_header_print(const struct audit_header *h)
 		json_decref(o);
 		o = NULL;
 	}
-	return json_print(o);
+	return print_line(o);
 }
 
 bool
 audit_end_print(const struct report *r, size_t accounts, int status,
     const char *reason)
 {
-	return json_print(
+	return print_line(
 	    json_pack("{s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 		"end", 1, "status", status, "accounts", (json_int_t)accounts,
 		"files", (json_int_t)r->files, "keys", (json_int_t)r->keys,

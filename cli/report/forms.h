@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * report/forms: the forms of keyveto report. Each reads the joined database.
+ * They are false after a message.
+ */
+#ifndef CLI_REPORT_FORMS_H
+#define CLI_REPORT_FORMS_H
+
+#include <stdio.h>
+
+#include "report/fleet.h"
+
+/* Text for people, on standard output. */
+bool report_text(struct fleet *f, const struct fleet_totals *t);
+
+/*
+ * CSV (RFC 4180) on standard output, a row for each finding. No cell is a
+ * formula to a spreadsheet: see csv.c.
+ */
+bool report_csv(struct fleet *f);
+
+/* SARIF 2.1.0 into out, which stays open. */
+bool report_sarif(struct fleet *f, FILE *out);
+
+/* A page with the data in it into out, which stays open. */
+bool report_html(struct fleet *f, bool all, FILE *out);
+
+/* "2026-11-23T13:20:00Z"; "" if the time has no such form. */
+#define REPORT_TIME_BYTES 32
+const char *report_time(int64_t seconds, char text[static REPORT_TIME_BYTES]);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto report --html: the page of report/page with its data. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/forms.h"
+#include "report/json_out.h"
+#include "report/page/page.h"
+
+struct page {
+	struct fleet *f;
+	FILE *out;
+	bool all; /* also clean keys that one account has */
+};
+
+static const char *
+text(sqlite3_stmt *s, int i)
+{
+	return (const char *)sqlite3_column_text(s, i);
+}
+
+/* NULL for a version that is not known. */
+static const char *
+text_or_null(sqlite3_stmt *s, int i)
+{
+	const char *value = text(s, i);
+
+	return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static json_t *
+number(sqlite3_stmt *s, int i)
+{
+	return sqlite3_column_type(s, i) == SQLITE_NULL ?
+	    json_null() :
+	    json_integer(sqlite3_column_int64(s, i));
+}
+
+static json_t *
+yes_or_no(sqlite3_stmt *s, int i)
+{
+	return sqlite3_column_type(s, i) == SQLITE_NULL ?
+	    json_null() :
+	    json_boolean(sqlite3_column_int(s, i));
+}
+
+static json_t *
+status(sqlite3_stmt *s, int i)
+{
+	static const char *const names[] = { "ok", "warning", "problem" };
+
+	return sqlite3_column_type(s, i) == SQLITE_NULL ?
+	    json_null() :
+	    json_string(names[sqlite3_column_int(s, i)]);
+}
+
+/* --- rows to JSON: each a part of an array ------------------------------ */
+
+static json_t *
+name_to_json(sqlite3_stmt *s)
+{
+	return json_string(text(s, 0));
+}
+
+static json_t *
+list_to_json(sqlite3_stmt *s)
+{
+	return json_pack("{s:s, s:s, s:o, s:o, s:s}", "kind", text(s, 0),
+	    "file", text(s, 1), "revision", number(s, 2), "time", number(s, 3),
+	    "sha256", text(s, 4));
+}
+
+static json_t *
+finding_to_json(sqlite3_stmt *s)
+{
+	return json_pack("{s:s, s:o, s:s, s:o}", "check", text(s, 0), "status",
+	    status(s, 1), "found", text(s, 2), "remedy",
+	    json_out_text(text(s, 3)));
+}
+
+static json_t *
+problem_to_json(sqlite3_stmt *s)
+{
+	return json_pack("{s:o, s:s, s:o, s:s}", "account",
+	    json_out_text(text(s, 0)), "file", text(s, 1), "line", number(s, 2),
+	    "reason", text(s, 3));
+}
+
+static json_t *
+place_to_json(sqlite3_stmt *s)
+{
+	return json_pack("[o, o, s, o, s, s, o, o]", number(s, 0),
+	    json_out_text(text(s, 1)), text(s, 2), number(s, 3), text(s, 4),
+	    text(s, 5), number(s, 6), json_out_text(text_or_null(s, 7)));
+}
+
+/*
+ * Writes "name":[...], with a part for each row of a query about id. Then resets
+ * the query.
+ */
+static bool
+add_array(struct page *p, const char *name, sqlite3_stmt *s, int64_t id,
+    json_t *(*part)(sqlite3_stmt *s))
+{
+	bool ok = true, any = false;
+
+	fprintf(p->out, ",\"%s\":[", name);
+	if (s != NULL)
+		sqlite3_bind_int64(s, 1, id);
+	while (ok && fleet_next(p->f, s, &ok)) {
+		if (any)
+			putc(',', p->out);
+		any = true;
+		ok = json_out(p->out, part(s));
+	}
+	putc(']', p->out);
+	sqlite3_reset(s);
+	return ok;
+}
+
+/* Writes the members of an object without its braces. */
+static bool
+add_members(struct page *p, json_t *o)
+{
+	const char *name;
+	json_t *value;
+	bool any = false, ok = o != NULL;
+
+	json_object_foreach(o, name, value)
+	{
+		fprintf(p->out, "%s\"%s\":", any ? "," : "", name);
+		any = true;
+		ok = ok && json_out(p->out, json_incref(value));
+	}
+	json_decref(o);
+	return ok;
+}
+
+/* --- hosts -------------------------------------------------------------- */
+
+static const char hosts_sql[] =
+    "SELECT id, name, file, answered, reason, complete, whole, time, keyveto,"
+    " sshd, os, guarded, old, doctor, accounts, keys, listed, unchecked,"
+    " problems FROM host ORDER BY id";
+
+static json_t *
+host_to_json(sqlite3_stmt *s)
+{
+	const int64_t problems = sqlite3_column_int64(s, 18);
+
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			 "s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+	    "name", text(s, 1), "file", text(s, 2), "answered", yes_or_no(s, 3),
+	    "reason", json_out_text(text_or_null(s, 4)), "complete",
+	    yes_or_no(s, 5), "whole", yes_or_no(s, 6), "time", number(s, 7),
+	    "keyveto", json_out_text(text_or_null(s, 8)), "sshd",
+	    json_out_text(text_or_null(s, 9)), "os",
+	    json_out_text(text_or_null(s, 10)), "guarded", yes_or_no(s, 11),
+	    "old", yes_or_no(s, 12), "doctor", status(s, 13), "accounts",
+	    (json_int_t)sqlite3_column_int64(s, 14), "keys",
+	    (json_int_t)sqlite3_column_int64(s, 15), "listed",
+	    (json_int_t)sqlite3_column_int64(s, 16), "unchecked",
+	    (json_int_t)sqlite3_column_int64(s, 17), "more_problems",
+	    (json_int_t)(problems > FLEET_PROBLEMS ? problems - FLEET_PROBLEMS :
+						     0));
+}
+
+static bool
+add_hosts(struct page *p)
+{
+	sqlite3_stmt *lists = fleet_ask(p->f,
+	    "SELECT kind, file, revision, time, sha256 FROM list WHERE host=?"
+	    " ORDER BY rowid");
+	sqlite3_stmt *findings = fleet_ask(p->f,
+	    "SELECT name, status, found, remedy FROM finding WHERE host=?"
+	    " ORDER BY status DESC, rowid");
+	sqlite3_stmt *locked = fleet_ask(p->f,
+	    "SELECT name FROM account WHERE host=? AND listed>0 AND usable=0"
+	    " AND name IS NOT NULL ORDER BY name");
+	sqlite3_stmt *problems = fleet_ask(p->f,
+	    "SELECT account, file, line, reason FROM problem WHERE host=?"
+	    " ORDER BY rowid");
+	sqlite3_stmt *hosts = fleet_ask(p->f, hosts_sql);
+	bool ok = true, any = false;
+
+	while (ok && fleet_next(p->f, hosts, &ok)) {
+		const int64_t id = sqlite3_column_int64(hosts, 0);
+
+		fputs(any ? ",\n{" : "\n{", p->out);
+		any = true;
+		ok = add_members(p, host_to_json(hosts)) &&
+		    add_array(p, "lists", lists, id, list_to_json) &&
+		    add_array(p, "findings", findings, id, finding_to_json) &&
+		    add_array(p, "locked", locked, id, name_to_json) &&
+		    add_array(p, "problems", problems, id, problem_to_json);
+		putc('}', p->out);
+	}
+	sqlite3_finalize(hosts);
+	sqlite3_finalize(problems);
+	sqlite3_finalize(locked);
+	sqlite3_finalize(findings);
+	sqlite3_finalize(lists);
+	return ok;
+}
+
+/* --- keys --------------------------------------------------------------- */
+
+static json_t *
+key_to_json(sqlite3_stmt *s)
+{
+	return json_pack("{s:s, s:s, s:o, s:s, s:o}", "fp", text(s, 1), "type",
+	    text(s, 2), "bits", number(s, 3), "verdict",
+	    fleet_verdict_name((enum fleet_verdict)sqlite3_column_int(s, 4)),
+	    "reason", json_out_text(text_or_null(s, 5)));
+}
+
+static bool
+add_keys(struct page *p)
+{
+	sqlite3_stmt *keys = fleet_ask(p->f,
+	    "SELECT id, fp, type, bits, verdict, reason FROM key WHERE"
+	    " verdict>0 OR accounts>1 OR ? ORDER BY verdict DESC, accounts"
+	    " DESC, fp");
+	sqlite3_stmt *sources = fleet_ask(p->f,
+	    "SELECT name FROM source WHERE key=? ORDER BY name");
+	sqlite3_stmt *lists = fleet_ask(p->f,
+	    "SELECT file FROM keylist WHERE key=? ORDER BY file");
+	sqlite3_stmt *places = fleet_ask(p->f,
+	    "SELECT p.host-1, a.name, p.file, p.line, p.comment, p.part,"
+	    " l.last, l.source FROM place p JOIN account a ON a.id=p.account"
+	    " JOIN key k ON k.id=p.key LEFT JOIN login l ON l.rowid="
+	    "(SELECT rowid FROM login WHERE account=p.account AND fp=k.fp"
+	    " ORDER BY last DESC LIMIT 1) WHERE p.key=? ORDER BY p.host,"
+	    " a.name, p.file, p.line, p.rowid");
+	bool ok = true, any = false;
+
+	if (keys != NULL)
+		sqlite3_bind_int(keys, 1, p->all);
+	while (ok && fleet_next(p->f, keys, &ok)) {
+		const int64_t id = sqlite3_column_int64(keys, 0);
+
+		fputs(any ? ",\n{" : "\n{", p->out);
+		any = true;
+		ok = add_members(p, key_to_json(keys)) &&
+		    add_array(p, "sources", sources, id, name_to_json) &&
+		    add_array(p, "lists", lists, id, name_to_json) &&
+		    add_array(p, "places", places, id, place_to_json);
+		putc('}', p->out);
+	}
+	sqlite3_finalize(places);
+	sqlite3_finalize(lists);
+	sqlite3_finalize(sources);
+	sqlite3_finalize(keys);
+	return ok;
+}
+
+static bool
+add_data(struct page *p)
+{
+	char when[REPORT_TIME_BYTES];
+	bool ok;
+
+	fprintf(p->out, "{\"made\":\"%s\",\"version\":\"%s\",\"hosts\":[",
+	    report_time(p->f->now, when), KEYVETO_VERSION);
+	ok = add_hosts(p);
+	fputs("\n],\"keys\":[", p->out);
+	ok = ok && add_keys(p);
+	fputs("\n]}", p->out);
+	return ok;
+}
+
+/* --- the page ----------------------------------------------------------- */
+
+static void
+add_date(struct page *p)
+{
+	const time_t now = (time_t)p->f->now;
+	struct tm tm;
+	char when[64] = "";
+
+	if (gmtime_r(&now, &tm) != NULL)
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M UTC", &tm);
+	fputs(when, p->out);
+}
+
+/* Writes the number that a slot names. False if there is no such slot. */
+static bool
+add_total(struct page *p, const struct fleet_totals *t, const char *slot)
+{
+	const struct {
+		const char *slot;
+		int64_t n;
+	} totals[] = {
+		{ "hosts", t->hosts },
+		{ "locked", t->locked },
+		{ "listed_keys", t->listed_keys },
+		{ "listed_places", t->listed_places },
+		{ "listed_hosts", t->listed_hosts },
+		{ "silent", t->unanswered + t->missing },
+		{ "cut", t->cut },
+		{ "old", t->old },
+		{ "unwell", t->broken },
+	};
+
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
+		if (strcmp(slot, totals[i].slot) == 0) {
+			fprintf(p->out, "%" PRId64, totals[i].n);
+			return true;
+		}
+	return false;
+}
+
+bool
+report_html(struct fleet *f, bool all, FILE *out)
+{
+	struct page p = { .f = f, .out = out, .all = all };
+	struct fleet_totals t;
+	bool ok = fleet_count(f, &t);
+
+	for (const struct page_piece *piece = page_pieces; ok; piece++) {
+		ok = fwrite(piece->bytes, 1, piece->len, out) == piece->len;
+		if (piece->slot == NULL)
+			break;
+		if (strcmp(piece->slot, "data") == 0)
+			ok = ok && add_data(&p);
+		else if (strcmp(piece->slot, "made") == 0)
+			add_date(&p);
+		else if (strcmp(piece->slot, "version") == 0)
+			fputs(KEYVETO_VERSION, out);
+		else
+			ok = ok && add_total(&p, &t, piece->slot);
+	}
+	return ok;
+}

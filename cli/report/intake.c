@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: ISC */
+#include "report/intake.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/header.h"
+#include "command.h"
+#include "kv_lines.h"
+#include "report/clean.h"
+
+/* A line with more values would need too much memory. No audit has so many. */
+#define VALUES_MAX 65536
+/* Of each of the next, of one host. */
+#define KEYS_MAX 1000000
+#define LISTS_MAX 1000
+#define FINDINGS_MAX 1000
+/* Larger numbers are not the same to all readers of JSON (RFC 8259). */
+#define NUMBER_MAX (((json_int_t)1 << 53) - 1)
+#define MESSAGES_MAX 10 /* about the lines of one audit */
+#define NAMES_SHOWN 256
+#define HOST_LINE_BYTES 4096
+
+/* An audit that is read. */
+struct intake {
+	struct fleet *f;
+	const char *path; /* as given, for messages */
+	uint64_t line;
+	bool begun, ended; /* a host; its last line was read */
+	bool failed;	   /* the database */
+	struct fleet_host host;
+	uint64_t places, logins, summaries, messages;
+	int64_t keys_seen, listed_seen, unchecked_seen;
+	/* The account of the line before. */
+	bool known_account;
+	char account[NAMES_SHOWN];
+	bool account_is_null;
+	int64_t account_id;
+};
+
+/* --- values of JSON ----------------------------------------------------- */
+
+/* A string, made fit to be shown. False, and "", if it is none. */
+static bool
+get_text(const json_t *o, const char *name, char *out, size_t cap)
+{
+	const json_t *v = json_object_get(o, name);
+
+	*out = '\0';
+	if (!json_is_string(v))
+		return false;
+	clean_text(json_string_value(v), json_string_length(v), out, cap);
+	return true;
+}
+
+/* A number from 0 to NUMBER_MAX; FLEET_UNKNOWN for anything else. */
+static int64_t
+get_number(const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+	const json_int_t n = json_integer_value(v);
+
+	return json_is_integer(v) && n >= 0 && n <= NUMBER_MAX ?
+	    (int64_t)n :
+	    FLEET_UNKNOWN;
+}
+
+static int64_t
+get_count(const json_t *o, const char *name)
+{
+	const int64_t n = get_number(o, name);
+
+	return n == FLEET_UNKNOWN ? 0 : n;
+}
+
+static int
+get_flag(const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+
+	return json_is_boolean(v) ? json_is_true(v) : FLEET_UNKNOWN;
+}
+
+/* Whether the object has this mark: "header": true. */
+static bool
+is_marked(const json_t *o, const char *name)
+{
+	return json_is_true(json_object_get(o, name));
+}
+
+static bool
+get_verdict(const json_t *o, enum fleet_verdict *verdictp)
+{
+	const char *name = json_string_value(json_object_get(o, "verdict"));
+
+	for (*verdictp = 0; name != NULL && *verdictp < FLEET_VERDICTS;
+	     ++*verdictp)
+		if (strcmp(name, fleet_verdict_name(*verdictp)) == 0)
+			return true;
+	*verdictp = FLEET_ERROR;
+	return false;
+}
+
+/* Whether text is begin and then exactly n of these characters. */
+static bool
+is_digest(const char *text, const char *begin, size_t n, const char *characters)
+{
+	const size_t len = strlen(begin);
+
+	return strncmp(text, begin, len) == 0 && strlen(text) == len + n &&
+	    strspn(text + len, characters) == n;
+}
+
+/* --- problems ----------------------------------------------------------- */
+
+static void
+keep_problem(struct intake *in, const struct fleet_problem *p)
+{
+	if (++in->host.problems <= FLEET_PROBLEMS &&
+	    !fleet_add_problem(in->f, in->host.id, p))
+		in->failed = true;
+}
+
+static void begin_host(struct intake *in);
+
+/* The line cannot be used. */
+static void
+complain(struct intake *in, const char *why)
+{
+	struct fleet_problem p = { .file = in->host.file, .reason = why };
+
+	begin_host(in);
+	in->host.bad_lines++;
+	p.line = (int64_t)in->line;
+	if (++in->messages <= MESSAGES_MAX)
+		cli_error_at(in->path, in->line, why);
+	keep_problem(in, &p);
+}
+
+/* --- hosts -------------------------------------------------------------- */
+
+/* The audit's file without its directory and .json. */
+static void
+name_by_file(const char *path, char *name, size_t cap)
+{
+	static const char *const ends[] = { ".json", ".jsonl" };
+	const char *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
+	size_t len = strlen(base);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		const size_t n = strlen(ends[i]);
+
+		if (len > n && strcmp(base + len - n, ends[i]) == 0) {
+			len -= n;
+			break;
+		}
+	}
+	clean_text(base, len, name, cap);
+}
+
+/* Begins a host, unless one is begun. Without a header the file names it. */
+static void
+begin_host(struct intake *in)
+{
+	struct fleet_host *h = &in->host;
+
+	if (in->begun)
+		return;
+	*h = (struct fleet_host){
+		.id = fleet_new_host(in->f),
+		.answered = true,
+		.time = FLEET_UNKNOWN,
+		.guarded = FLEET_UNKNOWN,
+		.doctor = FLEET_UNKNOWN,
+		.accounts = FLEET_UNKNOWN,
+		.keys = FLEET_UNKNOWN,
+		.listed = FLEET_UNKNOWN,
+		.unchecked = FLEET_UNKNOWN,
+	};
+	in->begun = true;
+	in->ended = false;
+	in->places = in->logins = in->summaries = 0;
+	in->keys_seen = in->listed_seen = in->unchecked_seen = 0;
+	in->known_account = false;
+	clean_text(in->path, strlen(in->path), h->file, sizeof(h->file));
+	name_by_file(in->path, h->alias, sizeof(h->alias));
+	snprintf(h->name, sizeof(h->name), "%s", h->alias);
+}
+
+/*
+ * The totals of the last line count, as far as it has them; else what was read.
+ * More listed keys in the last line than in the others means that some are lost.
+ */
+static void
+end_host(struct intake *in)
+{
+	struct fleet_host *h = &in->host;
+
+	if (!in->begun)
+		return;
+	if (h->listed != FLEET_UNKNOWN && h->listed != in->listed_seen) {
+		complain(in,
+		    "its last line counts another number of listed keys than "
+		    "the audit has: it was changed, or a part is lost");
+		h->complete = false;
+	}
+	h->listed = in->listed_seen;
+	if (h->keys == FLEET_UNKNOWN)
+		h->keys = in->keys_seen;
+	if (h->accounts == FLEET_UNKNOWN)
+		h->accounts = (int64_t)in->summaries;
+	if (h->unchecked == FLEET_UNKNOWN)
+		h->unchecked = in->unchecked_seen;
+	if (!fleet_add_host(in->f, h))
+		in->failed = true;
+	in->begun = false;
+	in->ended = true;
+}
+
+static void
+take_list(struct intake *in, const json_t *o)
+{
+	char kind[16], file[1024], sha256[65];
+	const struct fleet_list l = {
+		.kind = kind,
+		.file = file,
+		.sha256 = sha256,
+		.revision = get_number(o, "revision"),
+		.time = get_number(o, "time_seconds"),
+		.entries = get_number(o, "entries"),
+	};
+
+	(void)get_text(o, "sha256", sha256, sizeof(sha256));
+	if (!get_text(o, "kind", kind, sizeof(kind)) ||
+	    !get_text(o, "file", file, sizeof(file)) ||
+	    (strcmp(kind, "filter") != 0 && strcmp(kind, "list") != 0))
+		complain(in, "a list has no kind or no file");
+	else if (!fleet_add_list(in->f, in->host.id, &l))
+		in->failed = true;
+}
+
+/* Sets *statusp by its name as keyveto doctor prints it. */
+static bool
+get_status(const json_t *o, enum fleet_doctor *statusp)
+{
+	const char *name = json_string_value(json_object_get(o, "status"));
+
+	*statusp = FLEET_PROBLEM;
+	if (name == NULL)
+		return false;
+	if (strcmp(name, "ok") == 0)
+		*statusp = FLEET_OK;
+	else if (strcmp(name, "warning") == 0)
+		*statusp = FLEET_WARNING;
+	else
+		return strcmp(name, "broken") == 0;
+	return true;
+}
+
+static void
+take_finding(struct intake *in, const json_t *o)
+{
+	char check[64], found[1024], remedy[1024];
+	enum fleet_doctor status;
+	const bool remedied = get_text(o, "remedy", remedy, sizeof(remedy));
+
+	if (!get_status(o, &status) ||
+	    !get_text(o, "check", check, sizeof(check)) ||
+	    !get_text(o, "found", found, sizeof(found)))
+		complain(in, "a finding of the doctor lacks a part");
+	else if (status != FLEET_OK &&
+	    !fleet_add_finding(in->f, in->host.id, check, status, found,
+		remedied ? remedy : NULL))
+		in->failed = true;
+}
+
+static void
+take_doctor(struct intake *in, const json_t *doctor)
+{
+	const json_t *checks = json_object_get(doctor, "checks");
+	enum fleet_doctor status;
+
+	if (!json_is_object(doctor))
+		return;
+	if (!get_status(doctor, &status))
+		complain(in, "the doctor's status is unknown");
+	in->host.doctor = (int)status;
+	for (size_t i = 0; i < json_array_size(checks) && i < FINDINGS_MAX; i++)
+		take_finding(in, json_array_get(checks, i));
+}
+
+static void
+take_header(struct intake *in, const json_t *o)
+{
+	const json_t *versions = json_object_get(o, "versions");
+	const json_t *lists = json_object_get(o, "lists");
+	struct fleet_host *h = &in->host;
+
+	/* Audits one after the other in one file. */
+	end_host(in);
+	begin_host(in);
+	if (get_number(o, "format") != AUDIT_FORMAT) {
+		complain(in,
+		    "its format is unknown here: use the keyveto that made it");
+		return;
+	}
+	h->header = true;
+	if (!get_text(o, "host", h->name, sizeof(h->name)) || *h->name == '\0')
+		snprintf(h->name, sizeof(h->name), "%s", h->alias);
+	h->time = get_number(o, "time_seconds");
+	h->whole = is_marked(o, "whole");
+	if (get_flag(o, "answered") == 0) {
+		h->answered = false;
+		(void)get_text(o, "reason", h->reason, sizeof(h->reason));
+		return;
+	}
+	(void)get_text(versions, "keyveto", h->keyveto, sizeof(h->keyveto));
+	(void)get_text(versions, "sshd", h->sshd, sizeof(h->sshd));
+	(void)get_text(versions, "os", h->os, sizeof(h->os));
+	h->guarded = get_flag(json_object_get(o, "sshd"), "guarded");
+	for (size_t i = 0; i < json_array_size(lists) && i < LISTS_MAX; i++)
+		take_list(in, json_array_get(lists, i));
+	take_doctor(in, json_object_get(o, "doctor"));
+}
+
+static void
+take_end(struct intake *in, const json_t *o)
+{
+	struct fleet_host *h = &in->host;
+	struct fleet_problem p = { .file = h->file };
+	char reason[512];
+
+	h->complete = h->header;
+	h->accounts = get_number(o, "accounts");
+	h->keys = get_number(o, "keys");
+	h->listed = get_number(o, "listed");
+	h->unchecked = get_count(o, "unsupported") + get_count(o, "problems");
+	if (get_text(o, "reason", reason, sizeof(reason))) {
+		p.reason = reason;
+		keep_problem(in, &p);
+	}
+	if (h->unchecked == 0 && get_number(o, "status") == CLI_UNCHECKED)
+		h->unchecked = 1;
+	end_host(in);
+}
+
+/* --- keys --------------------------------------------------------------- */
+
+/* Sets *idp to the id of the account that the object names, or of none. */
+static bool
+find_account(struct intake *in, const json_t *o, int64_t *idp)
+{
+	char name[NAMES_SHOWN];
+	const bool null = !get_text(o, "account", name, sizeof(name));
+
+	if (!in->known_account || null != in->account_is_null ||
+	    strcmp(name, in->account) != 0) {
+		if (!fleet_account(in->f, in->host.id, null ? NULL : name,
+			&in->account_id)) {
+			in->failed = true;
+			return false;
+		}
+		memcpy(in->account, name, sizeof(name));
+		in->account_is_null = null;
+		in->known_account = true;
+	}
+	*idp = in->account_id;
+	return true;
+}
+
+/* Adds each string of an array by add. Without key only joins them in text. */
+static void
+take_names(struct intake *in, const json_t *names, int64_t key,
+    bool (*add)(struct fleet *f, int64_t key, const char *name))
+{
+	char name[1024];
+
+	for (size_t i = 0; i < json_array_size(names) && i < LISTS_MAX; i++) {
+		const json_t *v = json_array_get(names, i);
+
+		if (!json_is_string(v))
+			continue;
+		clean_text(json_string_value(v), json_string_length(v), name,
+		    sizeof(name));
+		if (!add(in->f, key, name))
+			in->failed = true;
+	}
+}
+
+/* Joins the strings of an array: "debianssl, pkg". */
+static void
+join_names(const json_t *names, char *text, size_t cap)
+{
+	char name[128];
+	size_t len = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const json_t *v = json_array_get(names, i);
+
+		if (!json_is_string(v) || len + sizeof(name) + 2 > cap)
+			continue;
+		clean_text(json_string_value(v), json_string_length(v), name,
+		    sizeof(name));
+		len += (size_t)snprintf(text + len, cap - len, "%s%s",
+		    len > 0 ? ", " : "", name);
+	}
+}
+
+/*
+ * Sets fp to what identifies the key: its fingerprint, or the SHA-256 of its
+ * SPKI if SSH has no such type.
+ */
+static bool
+get_fingerprint(const json_t *o, char *fp, size_t cap)
+{
+	char hex[80];
+
+	if (get_text(o, "fingerprint", fp, cap) && *fp != '\0')
+		return is_digest(fp, "SHA256:", 43,
+		    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		    "0123456789+/");
+	if (!get_text(o, "spki_sha256", hex, sizeof(hex)) ||
+	    !is_digest(hex, "", 64, "0123456789abcdef"))
+		return false;
+	snprintf(fp, cap, "SPKI:%.64s", hex);
+	return true;
+}
+
+static void
+take_key(struct intake *in, const json_t *o, enum fleet_verdict verdict)
+{
+	char fp[80], type[64], file[1024], comment[512], part[8], reason[512];
+	char sources[512];
+	const json_t *source_names = json_object_get(o, "sources");
+	struct fleet_place p = {
+		.host = in->host.id,
+		.fp = fp,
+		.type = type,
+		.reason = reason,
+		.file = file,
+		.comment = comment,
+		.part = part,
+		.sources = sources,
+		.bits = get_count(o, "bits"),
+		.line = get_count(o, "line"),
+		.verdict = verdict,
+	};
+
+	if (!get_fingerprint(o, fp, sizeof(fp)) ||
+	    !get_text(o, "type", type, sizeof(type)) ||
+	    !get_text(o, "file", file, sizeof(file))) {
+		complain(in, "a key without fingerprint, type or file");
+		return;
+	}
+	(void)get_text(o, "comment", comment, sizeof(comment));
+	(void)get_text(o, "part", part, sizeof(part));
+	(void)get_text(o, "reason", reason, sizeof(reason));
+	join_names(source_names, sources, sizeof(sources));
+	in->keys_seen++;
+	in->listed_seen += verdict == FLEET_LISTED;
+	in->unchecked_seen += verdict == FLEET_UNSUPPORTED ||
+	    verdict == FLEET_ERROR;
+	if (in->places++ >= KEYS_MAX) {
+		if (in->places == KEYS_MAX + 1)
+			complain(in,
+			    "more than a million keys: the others are "
+			    "left out");
+		return;
+	}
+	if (!find_account(in, o, &p.account))
+		return;
+	if (!fleet_add_place(in->f, &p)) {
+		in->failed = true;
+		return;
+	}
+	take_names(in, source_names, p.key, fleet_add_source);
+	take_names(in, json_object_get(o, "filters"), p.key,
+	    fleet_add_key_list);
+	take_names(in, json_object_get(o, "lists"), p.key, fleet_add_key_list);
+}
+
+/* What the host could not read or judge. It says so itself. */
+static void
+take_problem(struct intake *in, const json_t *o)
+{
+	char file[1024], reason[512], account[NAMES_SHOWN];
+	const bool null = !get_text(o, "account", account, sizeof(account));
+	const struct fleet_problem p = {
+		.account = null ? NULL : account,
+		.file = file,
+		.reason = reason,
+		.line = get_count(o, "line"),
+	};
+
+	if (!get_text(o, "file", file, sizeof(file)) ||
+	    !get_text(o, "reason", reason, sizeof(reason))) {
+		complain(in, "a problem without file or reason");
+		return;
+	}
+	in->unchecked_seen++;
+	keep_problem(in, &p);
+}
+
+static void
+take_finding_line(struct intake *in, const json_t *o)
+{
+	enum fleet_verdict verdict;
+
+	if (!get_verdict(o, &verdict))
+		complain(in, "its verdict is unknown");
+	else if (!json_is_string(json_object_get(o, "fingerprint")) &&
+	    (verdict == FLEET_ERROR || verdict == FLEET_UNSUPPORTED))
+		take_problem(in, o);
+	else
+		take_key(in, o, verdict);
+}
+
+static void
+take_summary(struct intake *in, const json_t *o)
+{
+	const int64_t listed = get_count(o, "listed");
+	int64_t id, usable = get_number(o, "usable");
+
+	/* Without this count, a key that was not listed may let in. */
+	if (usable == FLEET_UNKNOWN)
+		usable = get_count(o, "clean") > 0 ||
+		    get_count(o, "allowed") > 0 ||
+		    get_count(o, "unsupported") > 0;
+	if (in->summaries++ >= KEYS_MAX)
+		return;
+	/* A million sums of such numbers fit. */
+	if (find_account(in, o, &id) &&
+	    !fleet_add_summary(in->f, id, get_count(o, "keys") % INT32_MAX,
+		listed % INT32_MAX, usable > 0))
+		in->failed = true;
+}
+
+static void
+take_login(struct intake *in, const json_t *o)
+{
+	char fp[80], type[64], from[256], log[1024];
+	struct fleet_login l = {
+		.host = in->host.id,
+		.fp = fp,
+		.type = type,
+		.from = from,
+		.log = log,
+		.last = get_number(o, "last_seconds"),
+		.in_file = get_flag(o, "in_file") != 0,
+	};
+
+	(void)get_text(o, "type", type, sizeof(type));
+	(void)get_text(o, "from", from, sizeof(from));
+	(void)get_text(o, "log", log, sizeof(log));
+	if (!get_fingerprint(o, fp, sizeof(fp)) || l.last == FLEET_UNKNOWN ||
+	    !get_verdict(o, &l.verdict)) {
+		complain(in, "a login without fingerprint, time or verdict");
+		return;
+	}
+	if (in->logins++ >= KEYS_MAX)
+		return;
+	if (find_account(in, o, &l.account) && !fleet_add_login(in->f, &l))
+		in->failed = true;
+}
+
+/* --- lines -------------------------------------------------------------- */
+
+/*
+ * Whether a line of JSON has no more values than VALUES_MAX. Outside of strings
+ * each value but the first follows one of these characters.
+ */
+static bool
+has_few_values(const uint8_t *p, size_t len)
+{
+	bool quoted = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (quoted && p[i] == '\\')
+			i++;
+		else if (p[i] == '"')
+			quoted = !quoted;
+		else if (!quoted && (p[i] == ',' || p[i] == '[' || p[i] == '{'))
+			n++;
+	}
+	return n <= VALUES_MAX;
+}
+
+static void
+take_object(struct intake *in, const json_t *o)
+{
+	if (is_marked(o, "header")) {
+		take_header(in, o);
+		return;
+	}
+	if (in->ended) {
+		complain(in, "follows the last line of an audit");
+		return;
+	}
+	begin_host(in);
+	if (!in->host.header && in->line == 1)
+		complain(in,
+		    "is no first line of keyveto audit --json: the "
+		    "host is not known, and has the file's name");
+	if (is_marked(o, "end"))
+		take_end(in, o);
+	else if (is_marked(o, "summary"))
+		take_summary(in, o);
+	else if (is_marked(o, "login"))
+		take_login(in, o);
+	else if (json_object_get(o, "verdict") != NULL)
+		take_finding_line(in, o);
+	else
+		complain(in, "is no line of keyveto audit --json");
+}
+
+static void
+take_line(struct intake *in, struct kv_span line)
+{
+	char why[JSON_ERROR_TEXT_LENGTH + 32];
+	json_error_t error;
+	json_t *o;
+
+	if (line.len > 0 && line.p[line.len - 1] == '\r')
+		line.len--;
+	if (line.len == 0)
+		return;
+	if (!has_few_values(line.p, line.len)) {
+		complain(in, "has more than 65536 values");
+		return;
+	}
+	o = json_loadb((const char *)line.p, line.len,
+	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	if (json_is_object(o))
+		take_object(in, o);
+	else {
+		snprintf(why, sizeof(why), "is no JSON object: %s",
+		    o == NULL ? error.text : "another value");
+		complain(in, why);
+	}
+	json_decref(o);
+}
+
+static void
+read_lines(struct intake *in, int fd, uint8_t *buf)
+{
+	struct kv_lines lines;
+	struct kv_span line;
+	bool more = true;
+
+	kv_lines_init(&lines, fd, buf, INTAKE_LINE_BYTES);
+	while (more && !in->failed) {
+		const enum kv_err err = kv_lines_next(&lines, &line, &more);
+
+		in->line = lines.number;
+		if (err == KV_ERR_SYSTEM) {
+			complain(in, strerror(errno));
+			return;
+		}
+		if (err != KV_OK)
+			complain(in, "is longer than 2 MiB");
+		else if (more)
+			take_line(in, line);
+	}
+}
+
+/* An audit that cannot be opened is of a host that is not known. */
+static void
+refuse(struct intake *in, const char *why)
+{
+	begin_host(in);
+	in->host.answered = false;
+	snprintf(in->host.reason, sizeof(in->host.reason),
+	    "its audit cannot be read: %s", why);
+	complain(in, why);
+}
+
+bool
+intake_audit(struct fleet *f, const char *path)
+{
+	struct intake in = { .f = f, .path = path };
+	uint8_t *buf = malloc(INTAKE_LINE_BYTES);
+	const bool standard = strcmp(path, "-") == 0;
+	int fd = standard ? STDIN_FILENO : -1;
+
+	if (buf == NULL)
+		cli_error("%s", strerror(errno));
+	if (!standard && buf != NULL)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (buf != NULL && fd == -1)
+		refuse(&in, strerror(errno));
+	else if (buf != NULL) {
+		read_lines(&in, fd, buf);
+		/* An empty file is an audit that was cut off. */
+		if (!in.ended)
+			begin_host(&in);
+	}
+	if (in.messages > MESSAGES_MAX)
+		cli_error("%s: %" PRIu64 " more lines cannot be used", path,
+		    in.messages - MESSAGES_MAX);
+	end_host(&in);
+	if (!standard && fd != -1)
+		close(fd);
+	in.failed |= buf == NULL;
+	free(buf);
+	return !in.failed;
+}
+
+bool
+intake_hosts(struct fleet *f, const char *path)
+{
+	static uint8_t buf[HOST_LINE_BYTES];
+	char name[NAMES_SHOWN];
+	struct kv_lines lines;
+	struct kv_span line;
+	bool more = true, ok = true;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd == -1)
+		return cli_failed(path, "cannot be read");
+	kv_lines_init(&lines, fd, buf, sizeof(buf));
+	while (ok && more) {
+		const enum kv_err err = kv_lines_next(&lines, &line, &more);
+		const uint8_t *hash;
+
+		if (err != KV_OK) {
+			cli_error_at(path, lines.number,
+			    err == KV_ERR_SYSTEM ? strerror(errno) :
+						   kv_strerror(err));
+			ok = false;
+			break;
+		}
+		hash = line.len > 0 ? memchr(line.p, '#', line.len) : NULL;
+		if (hash != NULL)
+			line.len = (size_t)(hash - line.p);
+		while (line.len > 0 && isspace(line.p[line.len - 1]))
+			line.len--;
+		for (; line.len > 0 && isspace(*line.p); line.len--)
+			line.p++;
+		if (line.len == 0)
+			continue;
+		clean_text(line.p, line.len, name, sizeof(name));
+		ok = fleet_expect(f, name);
+	}
+	close(fd);
+	return ok;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * report/intake: reads what keyveto audit --json wrote on other hosts, line by
+ * line, into the database. Every byte of it may be hostile.
+ */
+#ifndef CLI_REPORT_INTAKE_H
+#define CLI_REPORT_INTAKE_H
+
+#include "report/fleet.h"
+
+/* A longer line is a problem, and is passed over. */
+#define INTAKE_LINE_BYTES (2 * 1024 * 1024)
+
+/*
+ * Reads an audit, or several one after the other; "-" is standard input. What
+ * cannot be read is a problem of the host, after a message with file and line;
+ * the rest is read all the same. False only if the database fails.
+ */
+bool intake_audit(struct fleet *f, const char *path);
+
+/*
+ * Reads the names of the hosts that should have an audit: one a line; # begins a
+ * comment. False after a message.
+ */
+bool intake_hosts(struct fleet *f, const char *path);
+
+#endif

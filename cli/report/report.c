@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto report: what the audits of many hosts say together. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "doctor/doctor.h"
+#include "host/replace.h"
+#include "report/forms.h"
+#include "report/intake.h"
+
+#define MAX_AGE_MAX 36500
+
+struct options {
+	const char *html, *sarif, *hosts;
+	bool csv, all;
+	uint64_t max_age, list_max_age;
+};
+
+const char *
+report_time(int64_t seconds, char text[static REPORT_TIME_BYTES])
+{
+	const time_t when = (time_t)seconds;
+	struct tm tm;
+
+	*text = '\0';
+	if (gmtime_r(&when, &tm) == NULL ||
+	    strftime(text, REPORT_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		*text = '\0';
+	return text;
+}
+
+/* The forms that are files. */
+static bool
+write_html(struct fleet *f, const struct options *o, FILE *out)
+{
+	return report_html(f, o->all, out);
+}
+
+static bool
+write_sarif(struct fleet *f, const struct options *o, FILE *out)
+{
+	(void)o;
+	return report_sarif(f, out);
+}
+
+/* Writes the file whole, or leaves the old one as it is. */
+static bool
+write_file(struct fleet *f, const struct options *o, const char *path,
+    bool (*form)(struct fleet *f, const struct options *o, FILE *out))
+{
+	struct replace r;
+	FILE *out = NULL;
+	bool ok = replace_open(&r, path) && replace_begin(&r), bad;
+	int fd;
+
+	if (ok) {
+		fd = dup(r.fd);
+		out = fd != -1 ? fdopen(fd, "w") : NULL;
+		if (out == NULL) {
+			ok = cli_failed(path, "cannot be written");
+			if (fd != -1)
+				close(fd);
+		}
+	}
+	if (out != NULL) {
+		ok = form(f, o, out);
+		bad = ferror(out) != 0;
+		if (fclose(out) != 0 || bad)
+			ok = cli_failed(path, "cannot be written");
+	}
+	ok = ok && replace_commit(&r);
+	replace_close(&r);
+	return ok;
+}
+
+static bool
+print_forms(struct fleet *f, const struct options *o,
+    const struct fleet_totals *t)
+{
+	if (o->html != NULL && !write_file(f, o, o->html, write_html))
+		return false;
+	if (o->sarif != NULL && !write_file(f, o, o->sarif, write_sarif))
+		return false;
+	if (o->csv)
+		return report_csv(f);
+	return o->html != NULL || o->sarif != NULL || report_text(f, t);
+}
+
+static int
+status_of(const struct fleet_totals *t)
+{
+	if (t->listed_places > 0)
+		return CLI_LISTED;
+	return t->unanswered + t->missing + t->cut + t->twice + t->unchecked >
+		0 ?
+	    CLI_UNCHECKED :
+	    CLI_NOTHING_LISTED;
+}
+
+static void
+print_summary(const struct fleet_totals *t)
+{
+	fprintf(stderr,
+	    "keyveto: %lld %s: %lld listed %s in %lld %s of %lld %s, %lld "
+	    "without a whole audit\n",
+	    (long long)t->hosts,
+	    cli_plural((uint64_t)t->hosts, "host", "hosts"),
+	    (long long)t->listed_keys,
+	    cli_plural((uint64_t)t->listed_keys, "key", "keys"),
+	    (long long)t->listed_places,
+	    cli_plural((uint64_t)t->listed_places, "place", "places"),
+	    (long long)t->listed_hosts,
+	    cli_plural((uint64_t)t->listed_hosts, "host", "hosts"),
+	    (long long)(t->unanswered + t->missing + t->cut));
+}
+
+static int
+report_audits(const struct options *o, char **path, int n)
+{
+	struct fleet f = {
+		.now = time(NULL),
+		.max_age = o->max_age,
+		.list_max_age = o->list_max_age,
+	};
+	struct fleet_totals totals = { 0 };
+	int status = CLI_UNCHECKED;
+	bool ok = fleet_open(&f) &&
+	    (o->hosts == NULL || intake_hosts(&f, o->hosts));
+
+	for (int i = 0; ok && i < n; i++)
+		ok = intake_audit(&f, path[i]);
+	if (ok && fleet_join(&f) && fleet_count(&f, &totals) &&
+	    print_forms(&f, o, &totals)) {
+		status = status_of(&totals);
+		print_summary(&totals);
+	}
+	fleet_close(&f);
+	return status;
+}
+
+static int
+run_report(const struct cli_command *cmd, int argc, char **argv)
+{
+	enum { HTML = 1, CSV, SARIF, HOSTS, MAX_AGE, ALL };
+	static const struct option options[] = {
+		{ "html", required_argument, NULL, HTML },
+		{ "csv", no_argument, NULL, CSV },
+		{ "sarif", required_argument, NULL, SARIF },
+		{ "hosts", required_argument, NULL, HOSTS },
+		{ "max-age", required_argument, NULL, MAX_AGE },
+		{ "all", no_argument, NULL, ALL },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options o = {
+		.max_age = DOCTOR_MAX_AGE_DEFAULT,
+		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
+	};
+	int opt;
+
+	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == '?')
+			return CLI_UNCHECKED;
+		o.csv |= opt == CSV;
+		o.all |= opt == ALL;
+		if (opt == HTML)
+			o.html = optarg;
+		else if (opt == SARIF)
+			o.sarif = optarg;
+		else if (opt == HOSTS)
+			o.hosts = optarg;
+		if (opt != MAX_AGE)
+			continue;
+		if (!cli_read_number(optarg, 0, MAX_AGE_MAX, &o.max_age)) {
+			cli_error("--max-age takes a number of days from 0 to "
+				  "%d, not %s",
+			    MAX_AGE_MAX, optarg);
+			return CLI_UNCHECKED;
+		}
+		o.list_max_age = o.max_age;
+	}
+	if (optind < argc)
+		return report_audits(&o, argv + optind, argc - optind);
+	cli_error("give the audits of hosts: what keyveto audit --json prints");
+	return cli_usage_error(cmd);
+}
+
+const struct cli_command cli_report = {
+	.name = "report",
+	.synopsis = "[--html FILE] [--csv] [--sarif FILE] [--all] "
+		    "[--hosts FILE] [--max-age DAYS] AUDIT...",
+	.help = "Join the audits of many hosts",
+	.details =
+	    "An AUDIT is a file of what 'keyveto audit --json' printed on a "
+	    "host; - is standard\ninput. Without --html, --csv and --sarif the "
+	    "report is text on standard output.\n\n"
+	    "  --html FILE      write a page that needs no network\n"
+	    "  --csv            print a row for each finding instead of text\n"
+	    "  --sarif FILE     write SARIF 2.1.0\n"
+	    "  --all            the page also has clean keys that only one "
+	    "account has\n"
+	    "  --hosts FILE     names, one a line, of the hosts that should "
+	    "have an audit\n"
+	    "  --max-age DAYS   tell of a list or an audit that is older "
+	    "(default 30, and\n"
+	    "                   120 for exact lists; 0: never)\n"
+	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
+	    "listed but\nsomething is missing or could not be read, or bad "
+	    "usage.\n",
+	.run = run_report,
+};

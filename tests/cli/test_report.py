@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: ISC
+"""keyveto report joins audits as a second implementation does, in all forms, and stands hostile ones."""
+
+import csv
+import html
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from fleet_audits import COLUMNS, Join, cell, key_object, random_fleet, random_fingerprint, random_header, random_key
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, contains, equal, keyveto, lacks
+from runs import nothing_raw, run
+from sarif_schema import complaints
+
+HEADER = {"header": True, "format": 1, "host": "web1", "time": "2026-11-23T13:20:00Z", "whole": True, "all": False,
+          "versions": {"keyveto": "0.1.0", "sshd": None, "os": None}, "lists": [], "doctor": None,
+          "sshd": {"path": "/usr/sbin/sshd", "answered": False, "guarded": None, "ways": []}}
+END = {"end": True, "status": 0, "accounts": 1, "files": 1, "keys": 0, "listed": 0, "allowed": 0, "clean": 0,
+       "unsupported": 0, "problems": 0, "reason": None}
+
+
+def write_audit(path, *lines):
+    """An audit of objects, and of bytes as they are."""
+    path.write_bytes(b"".join(one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in lines))
+    return path
+
+
+def header(**more):
+    return {**HEADER, "time_seconds": int(time.time()), **more}
+
+
+def listed(account="alice", line=1, rnd=None, **more):
+    rnd = rnd or random.Random(1)
+    return {**key_object(rnd, random_key(rnd), "listed", account, line), "fingerprint": random_fingerprint(rnd), **more}
+
+
+def rows_of(*words, status=None):
+    done = keyveto("report", "--csv", *words, status=status)
+    return list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+
+
+def data_of(path):
+    """What a browser takes for the text of the page's data."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(encoding="utf-8"),
+                      re.DOTALL)
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_forms_say_what_a_second_implementation_says(scratch, seed):
+    rnd = random.Random(seed)
+    now = int(time.time())
+    paths, hosts = random_fleet(rnd, scratch, now)
+    join = Join(paths, hosts, now)
+    page, log = scratch / "page.html", scratch / "log.sarif"
+    everything = ["--all"] if seed % 2 else []
+    words = ["report", "--hosts", hosts, "--csv", "--html", page, "--sarif", log, *everything, *paths]
+    done = subprocess.run([KEYVETO, *words], capture_output=True, timeout=PATIENCE, check=False)
+    equal(done.returncode, join.status, done.stderr)
+    parsed = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
+    equal(parsed[0], COLUMNS)
+    expected = Counter(tuple(cell(row.get(name)) for name in COLUMNS) for row in join.rows())
+    equal(Counter(map(tuple, parsed[1:])), expected)
+    compare_pages(data_of(page), join.page(bool(everything)))
+    compare_sarif(json.loads(log.read_text(encoding="ascii")), list(join.rows()))
+    text = run("report", "--hosts", hosts, *paths)
+    nothing_raw(text.out)
+    compare_text(text.out.decode(), join)
+
+
+def compare_pages(actual, expected):
+    del actual["made"], actual["version"]
+    actual["keys"].sort(key=lambda one: one["fp"])
+    expected["keys"].sort(key=lambda one: one["fp"])
+    for one in [*actual["keys"], *expected["keys"]]:
+        one["places"].sort(key=str)
+    for one, other in zip(actual["hosts"], expected["hosts"]):
+        equal(one, other)
+    equal(actual["keys"], expected["keys"])
+    equal(actual, expected)
+
+
+def compare_sarif(log, rows):
+    equal(complaints(log), [])
+    rows = [row for row in rows if row["finding"] not in ("shared", "unique")]
+    found = log["runs"][0]["results"]
+    equal(Counter(one["ruleId"] for one in found), Counter(row["finding"] for row in rows))
+    places = Counter()
+    for one in found:
+        where = one["locations"][0]["physicalLocation"]
+        parts = urlsplit(where["artifactLocation"]["uri"])
+        places[one["ruleId"], unquote(parts.netloc), unquote(parts.path), where.get("region", {}).get("startLine"),
+               one["properties"].get("account"), one["properties"].get("comment")] += 1
+    expected = Counter()
+    for row in rows:
+        file = row.get("file") or ""
+        expected[row["finding"], row["host"], file if file.startswith("/") else "/", row.get("line"),
+                 row.get("account"), row.get("comment")] += 1
+    equal(places, expected)
+
+
+def compare_text(text, join):
+    """Its first lines have the totals. Each listed key is in it, with host, account, file and line."""
+    places = [row for row in join.rows() if row["finding"] == "listed"]
+    verdicts = list(join.verdict.values())
+    contains(text, f"{len(verdicts)} key", f", {verdicts.count(4)} listed, in {len(places)} place")
+    if places:
+        block = re.search(r"^Listed keys\n((?:  .*\n)+)", text, re.MULTILINE)[1]
+        equal(len([line for line in block.splitlines() if line.startswith("    ")]), len(places))
+    for row in places:
+        place = f"{row['file']}:{row['line']}" if row["line"] else row["file"]
+        contains(text, f"    {row['account'] or '(host)'} {place}: {row['type']} {row['bits']} {row['fingerprint']}")
+
+
+def test_one_audit_of_one_host(scratch):
+    """The text, as the manual shows it."""
+    key = listed(comment="work laptop", sources=["debianssl"], part="key", type="ssh-rsa", bits=2048, line=3)
+    audit = write_audit(scratch / "a.json", header(), key,
+                        {"summary": True, "what": "account", "account": "alice", "files": 1, "keys": 2, "listed": 2,
+                         "allowed": 0, "clean": 0, "unsupported": 0, "problems": 0, "usable": 0},
+                        {"login": True, "account": "alice", "fingerprint": key["fingerprint"], "type": "RSA",
+                         "verdict": "listed", "last_seconds": 1795000000, "from": "192.0.2.7", "logins": 3,
+                         "log": "journal", "in_file": True}, {**END, "listed": 1, "status": 1})
+    done = keyveto("report", audit, status=1)
+    contains(done.stdout, "1 host audited, 1 with listed keys\n1 key, 1 listed, in 1 place, 1 seen nowhere else\n",
+             "\nAccounts whose last key is listed\n  web1\n    alice: 2 of 2 keys are listed, and no other lets in\n",
+             f"\nListed keys\n  web1\n    alice /home/alice/.ssh/authorized_keys:3: ssh-rsa 2048 {key['fingerprint']} "
+             "[debianssl] work laptop; last came in 2026-11-18T11:06:40Z from 192.0.2.7\n")
+    equal(done.stderr, "keyveto: 1 host: 1 listed key in 1 place of 1 host, 0 without a whole audit\n")
+
+
+def test_nothing_listed_and_nothing_missing_is_status_0(scratch):
+    audit = write_audit(scratch / "a.json", header(), {**listed(), "verdict": "clean"}, END)
+    out = keyveto("report", audit, status=0).stdout
+    contains(out, "1 host audited\n1 key, 0 listed, in 0 places, 1 seen nowhere else\n",
+             "\nKeys seen nowhere else\n  clean: ")
+    equal(out.count("\n\n"), 1)
+    hosts = scratch / "hosts"
+    hosts.write_text("WEB1\n", encoding="ascii")
+    keyveto("report", "--hosts", hosts, audit, status=0)
+    hosts.write_text("a\n", encoding="ascii")
+    keyveto("report", "--hosts", hosts, audit, status=0)
+    hosts.write_text("web1\nweb2\n", encoding="ascii")
+    contains(keyveto("report", "--hosts", hosts, audit, status=2).stdout, "\nHosts without an audit\n  web2: ")
+
+
+@pytest.mark.parametrize("audit, expected", [
+    ([], "cut off"),
+    ([header(), listed(verdict="clean")], "cut off"),
+    ([header(answered=False, reason="no route")], "  web1 (AUDIT): no route"),
+    ([listed(verdict="clean"), END], "no first line"),
+    ([header(format=2), END], "its format is unknown here"),
+    ([header(), {**END, "listed": 2}], "another number of listed keys"),
+    ([header(), {**END, "status": 2, "reason": "no key was judged"}], "no key was judged"),
+    ([header(), {**END, "problems": 1, "status": 2}], "1 host audited"),
+    ([header(), {**END, "unsupported": 1, "status": 2}], "1 host audited"),
+    ([header(), END, listed(verdict="clean")], "follows the last line")],
+    ids=["empty", "cut", "unanswered", "headless", "format", "lost", "unjudged", "problems", "unknown-types", "after"])
+def test_what_is_missing_is_told_and_is_status_2(scratch, audit, expected):
+    path = write_audit(scratch / "a.json", *audit)
+    contains(keyveto("report", path, status=2).stdout, expected.replace("AUDIT", str(path)))
+
+
+def test_a_listed_key_counts_before_what_is_missing(scratch):
+    """As for check, audit and scan."""
+    first = write_audit(scratch / "a.json", header(), listed(), {**END, "listed": 1})
+    keyveto("report", first, write_audit(scratch / "b.json"), scratch / "none.json", status=1)
+
+
+LONG = b'{"file":"' + b"x" * (3 << 20) + b'"}\n'
+
+
+@pytest.mark.parametrize("line, why", [
+    (b"\x00\x01\x02\n", "is no JSON object"), (b'{"a":1\n', "is no JSON object"), (b"[1]\n", "is no JSON object"),
+    (b'{"a":1,"a":2}\n', "duplicate"), (b'{"verdict":"listed"}\n', "without fingerprint"),
+    (b'{"verdict":"good"}\n', "its verdict is unknown"), (b'{"a":' + b"[" * 100000 + b"\n", "65536 values"),
+    (b'{"a":' + b"[" * 3000 + b"\n", "is no JSON object"), (b'{"a":[' + b"1," * 100000 + b"1]}\n", "65536 values"),
+    (b'{"verdict":"listed","line":1' + b"0" * 400 + b"}\n", "is no JSON object"), (b'{"x":"\xff\xfe"}\n', "no JSON"),
+    (b'{"x":"\\ud800"}\n', "no JSON"), (b"nonsense\n", "is no JSON object"), (b"{}\n", "is no line of keyveto audit"),
+    (LONG, "is longer than 2 MiB"), (b'{"login":true}\n', "a login without"),
+    (b'{"verdict":"error","fingerprint":null}\n', "a problem without file"),
+    (json.dumps({**listed(), "fingerprint": "SHA256:\x1b[2J"}).encode() + b"\n", "without fingerprint"),
+    (json.dumps({**listed(), "fingerprint": "SHA256:" + "A" * 44}).encode() + b"\n", "without fingerprint")],
+    ids=range(19))
+def test_a_line_that_cannot_be_used_is_named_and_the_rest_is_read(scratch, line, why):
+    clean = listed(verdict="clean")
+    path = write_audit(scratch / "odd\x1b.json", header(), line, clean, END)
+    done = keyveto("report", "--csv", path, status=2)
+    contains(done.stderr, f"{scratch}/odd\\x1b.json:2: ", why)
+    rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+    equal([(row["finding"], row["line"]) for row in rows], [("unique", "1"), ("problem", "2")])
+    contains(rows[1]["message"], why)
+    data = scratch / "p.html"
+    run("report", "--html", data, path, status=2)
+    equal([one["line"] for one in data_of(data)["hosts"][0]["problems"]], [2])
+
+
+@pytest.mark.parametrize("number", [-1, 2**53, 2**63 - 1, 1.5, "7", None, True, [], {}, -2**63])
+def test_numbers_that_no_audit_has_are_none(scratch, number):
+    """They are unknown, or 0."""
+    lists = [{"kind": "filter", "file": "/f", "revision": number, "time_seconds": number, "entries": number,
+              "sha256": ""}]
+    path = write_audit(scratch / "a.json", header(lists=lists, time_seconds=number),
+                       listed(line=number, bits=number), {**END, "listed": 1, "accounts": number})
+    page = scratch / "p.html"
+    keyveto("report", "--html", page, path, status=1)
+    data = data_of(page)
+    equal([data["hosts"][0]["time"], data["hosts"][0]["lists"][0]["revision"], data["keys"][0]["places"][0][3]],
+          [None, None, 0])
+    keyveto("report", path, status=1)
+
+
+def test_many_bad_lines_are_counted_and_not_all_printed(scratch):
+    path = write_audit(scratch / "a.json", header(), b"x\n" * 500, END)
+    page = scratch / "p.html"
+    done = keyveto("report", "--html", page, path, status=2)
+    equal(len(done.stderr.splitlines()), 12)
+    contains(done.stderr, f"{path}: 490 more lines cannot be used")
+    host = data_of(page)["hosts"][0]
+    equal([len(host["problems"]), host["more_problems"]], [100, 400])
+
+
+def test_two_hosts_of_one_name_are_both_told(scratch):
+    """Neither can hide the other."""
+    bad = write_audit(scratch / "a.json", header(time_seconds=1), listed(), {**END, "listed": 1})
+    good = write_audit(scratch / "b.json", header(), END)
+    rows = rows_of("--max-age", "0", bad, good, status=1)
+    equal([(row["finding"], row["file"]) for row in rows if row["finding"] == "twice"],
+          [("twice", str(bad)), ("twice", str(good))])
+    again = write_audit(scratch / "c.json", header(), END)
+    contains(keyveto("report", good, again, status=2).stdout, "Hosts of the same name\n")
+
+
+def test_several_audits_in_one_file_and_on_standard_input(scratch):
+    paths = [write_audit(scratch / f"{n}.json", header(host=f"web{n}"), listed(line=n), {**END, "listed": 1})
+             for n in (1, 2, 3)]
+    together = b"".join(path.read_bytes() for path in paths)
+    done = keyveto("report", "--csv", "-", input=together.decode(), status=1)
+    equal([(row["host"], row["line"]) for row in csv.DictReader(io.StringIO(done.stdout, newline=""))
+           if row["finding"] == "listed"], [("web1", "1"), ("web2", "2"), ("web3", "3")])
+    joined = write_audit(scratch / "all.json", together)
+    equal(len([row for row in rows_of(joined, status=1) if row["finding"] == "listed"]), 3)
+
+
+def test_max_age_is_of_lists_and_audits(scratch):
+    now = int(time.time())
+    lists = [{"kind": kind, "file": f"/{kind}", "revision": None, "time_seconds": now - 40 * 86400, "entries": 1,
+              "sha256": ""} for kind in ("filter", "list")]
+    path = write_audit(scratch / "a.json", header(lists=lists, time_seconds=now - 20 * 86400), END)
+    for words, expected in (((), ["/filter"]), (("--max-age", "0"), []), (("--max-age", "39"), ["/filter", "/list"]),
+                            (("--max-age", "10"), ["/filter", "/list", ""])):
+        equal([row["file"] for row in rows_of(*words, path, status=0)], expected, str(words))
+
+
+def test_a_csv_cell_is_no_formula_to_a_spreadsheet(scratch):
+    comments = ["=1+1", "@x", "+1", "-1", " =1", '"=1', "a;=1", "a; =1", "＝1", "\t=1", "\r\n=1", "a=b", "x@y", "1-1"]
+    path = write_audit(scratch / "a.json", header(), *(listed(line=n, comment=one) for n, one in
+                                                       enumerate(comments, 1)), {**END, "listed": len(comments)})
+    out = keyveto("report", "--csv", path, status=1).stdout
+    shown = [row["comment"] for row in csv.DictReader(io.StringIO(out, newline="")) if row["finding"] == "listed"]
+    equal(shown, ["'=1+1", "'@x", "'+1", "'-1", " '=1", "\"'=1", "a;'=1", "a; '=1", "'＝1", "\\x09=1", "\\x0d\\x0a=1",
+                  "a=b", "x@y", "1-1"])
+    # Where ; parts cells, quotes within a cell do not keep it from being parted.
+    for line in out.split("\n"):
+        for one in re.split("[;,]", line):
+            assert re.match(r"[\s\"]*[=+@-]", one) is None, line
+
+
+def test_the_page_holds_no_byte_of_a_key_that_html_could_take_for_its_own(scratch):
+    hostile = "</script><script>alert(1)</script><!-- & \u2028 \ud83d\ude00"
+    path = write_audit(scratch / "a.json", header(host=hostile, versions={"keyveto": hostile}), b"no line\n",
+                       listed(comment=hostile, account=hostile, file=hostile, sources=[hostile], type=hostile),
+                       {**END, "listed": 1})
+    page = scratch / "p.html"
+    keyveto("report", "--html", page, path, status=1)
+    text = page.read_text(encoding="utf-8")
+    block = text[text.index('id="data">') + 10:]
+    block = block[:block.index("</script>")]
+    lacks(block, "<", ">", "&", "\u2028")
+    assert block.isascii()
+    key = data_of(page)["keys"][0]
+    equal([key["places"][0][4], key["sources"]], [hostile.replace("\u2028", "\\u2028").encode("utf-16", "surrogatepass")
+                                                  .decode("utf-16")] * 1 + [[key["places"][0][4]]])
+    assert html.unescape(block) == block
+
+
+def test_the_files_are_written_whole_or_not_at_all(scratch):
+    path = write_audit(scratch / "a.json", header(), END)
+    page, log = scratch / "p.html", scratch / "l.sarif"
+    page.write_text("old", encoding="ascii")
+    keyveto("report", "--html", page, "--sarif", scratch / "no/such", path, status=2)
+    equal(sorted(one.name for one in scratch.iterdir()), ["a.json", "p.html"])
+    keyveto("report", "--html", page, "--sarif", log, path, status=0)
+    equal(complaints(json.loads(log.read_text(encoding="ascii"))), [])
+    equal(keyveto("report", "--html", page, path, status=0).stdout, "")
+    contains(page.read_text(encoding="utf-8"), "<!DOCTYPE html>")
+
+
+def test_a_full_disk_leaves_the_old_page(scratch):
+    path, page = write_audit(scratch / "a.json", header(), END), scratch / "p.html"
+    page.write_text("old", encoding="ascii")
+    limit = ["prlimit", "--fsize=4096", str(KEYVETO), "report", "--html", str(page), str(path)]
+    done = subprocess.run(["sh", "-c", 'trap "" XFSZ; exec "$@"', "sh", *limit], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    equal((done.returncode, page.read_text(encoding="ascii")), (2, "old"), done.stderr)
+    equal(sorted(one.name for one in scratch.iterdir()), ["a.json", "p.html"])
+
+
+def test_bad_usage(scratch):
+    path = write_audit(scratch / "a.json", header(), END)
+    for words in ((), ("--max-age", "x", path), ("--hosts", scratch / "none", path), ("--nonsense", path),
+                  ("--html", scratch, path)):
+        done = keyveto("report", *words, status=2)
+        contains(done.stderr, "keyveto: ")
+        equal(done.stdout, "")
+
+
+def test_an_audit_that_cannot_be_opened_is_a_host_that_is_not_known(scratch):
+    good = write_audit(scratch / "a.json", header(), END)
+    done = keyveto("report", scratch, scratch / "web7.json", good, status=2)
+    contains(done.stderr, f"keyveto: {scratch}/web7.json: No such file or directory", "Is a directory")
+    contains(done.stdout, f"  web7 ({scratch}/web7.json): its audit cannot be read")
+
+
+def peak_of(*words):
+    """The memory that a run needs at its peak, in KiB, without what this process has."""
+    script = ("import os, sys\npid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ,"
+              " file_actions=[(os.POSIX_SPAWN_OPEN, 1, '/dev/null', os.O_WRONLY, 0)])\n"
+              "_, status, usage = os.wait4(pid, 0)\nprint(os.waitstatus_to_exitcode(status), usage.ru_maxrss)")
+    done = subprocess.run([sys.executable, "-c", script, KEYVETO, *words], capture_output=True, text=True, check=True,
+                          timeout=PATIENCE)
+    status, peak = map(int, done.stdout.split())
+    assert status in (0, 1, 2), done.stderr
+    return peak
+
+
+def test_memory_does_not_grow_with_the_hosts(scratch):
+    """2400 hosts need no more than 8 MiB more than 800, in all forms; their audits have 40 MiB more."""
+    rnd = random.Random(7)
+    shared = [key_object(rnd, random_key(rnd), "listed", f"user{n}", n) for n in range(200)]
+    one_key = listed(comment="x" * 500)
+    paths = []
+    for number in range(2400):
+        keys = [{**one_key, "account": f"user{n}", "fingerprint": random_fingerprint(rnd)} for n in range(20)]
+        keys += rnd.sample(shared, 4)
+        summaries = [{"summary": True, "what": "account", "account": one["account"], "keys": 1, "listed": 1,
+                      "usable": 0} for one in keys]
+        paths.append(write_audit(scratch / f"{number}.json", header(host=f"host{number}"), *keys, *summaries,
+                                 {**END, "listed": 24}))
+    words = ["report", "--csv", "--html", scratch / "p.html", "--sarif", scratch / "l.sarif"]
+    few, many = peak_of(*words, *paths[:800]), peak_of(*words, *paths)
+    # The heap of AddressSanitizer keeps what was freed.
+    if not ADDRESS_SANITIZER:
+        assert many - few < 8 * 1024, (few, many)
+    equal(len(data_of(scratch / "p.html")["hosts"]), 2400)
+
+
+def test_a_long_line_needs_no_memory(scratch):
+    """A GiB of one line, without room on disk for it."""
+    path = scratch / "long.json"
+    with path.open("wb") as file:
+        file.write(json.dumps(header()).encode() + b'\n{"a":"')
+        os.truncate(file.fileno(), 1 << 30)
+        file.seek(1 << 30)
+        file.write(b'"}\n' + json.dumps(END).encode() + b"\n")
+    small = write_audit(scratch / "small.json", header(), END)
+    done = keyveto("report", path, status=2)
+    contains(done.stderr, f"{path}:2: is longer than 2 MiB")
+    lacks(done.stdout, "cut off")
+    peaks = [peak_of("report", one) for one in (small, path)]
+    if not ADDRESS_SANITIZER:
+        assert peaks[1] - peaks[0] < 8192, peaks
+
+
+def test_a_host_may_say_of_itself_what_it_wants_and_nothing_raw_comes_out(scratch):
+    rnd = random.Random(3)
+    nasty = "\x1b]0;x\x07\x9b2J\u202e\r\n"
+    lines = [random_header(rnd, nasty, int(time.time())), listed(nasty, comment=nasty, file=nasty, type=nasty),
+             {"summary": True, "what": nasty, "account": nasty, "keys": 1, "listed": 1, "usable": 0},
+             {**END, "listed": 1}]
+    path = write_audit(scratch / "a.json", *lines, header(answered=False, reason=nasty, host=nasty))
+    nothing_raw(run("report", path, status=1).out)
+    done = keyveto("report", "--csv", path, status=1)
+    nothing_raw(done.stdout.encode().replace(b"\r\n", b"\n"))
