@@ -199,8 +199,8 @@ const struct cli_command cli_report = {
 		    "[--hosts FILE] [--max-age DAYS] AUDIT...",
 	.help = "Join the audits of many hosts",
 	.details =
-	    "An AUDIT is a file of what 'keyveto audit --json' printed on a "
-	    "host; - is standard\ninput. Without --html, --csv and --sarif the "
+	    "An AUDIT is a file of what 'keyveto audit' printed on a host as "
+	    "JSON; - is standard\ninput. Without --html, --csv and --sarif the "
 	    "report is text on standard output.\n\n"
 	    "  --html FILE      write a page that needs no network\n"
 	    "  --csv            print a row for each finding instead of text\n"
