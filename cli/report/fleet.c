@@ -450,7 +450,7 @@ fleet_join(struct fleet *f)
 	return execute(f,
 		   "CREATE INDEX place_key ON place(key, host, account);"
 		   "CREATE INDEX place_listed ON place(verdict, host);"
-		   "CREATE INDEX login_key ON login(account, fp, last);"
+		   "CREATE INDEX login_key ON login(fp, host, last);"
 		   "CREATE INDEX list_newest ON"
 		   " list(kind, file, revision, time);"
 		   "CREATE INDEX problem_host ON problem(host);"
@@ -466,17 +466,18 @@ fleet_join(struct fleet *f)
 
 /* --- rows --------------------------------------------------------------- */
 
-#define LAST_LOGIN \
-	"(SELECT max(last) FROM login WHERE login.account=p.account AND" \
-	" login.fp=k.fp)"
-#define FROM_LOGIN \
-	"(SELECT source FROM login WHERE login.account=p.account AND" \
-	" login.fp=k.fp ORDER BY last DESC LIMIT 1)"
+/*
+ * The last login with a key, of the account that has it in a file. What is no
+ * account's, such as a CA of TrustedUserCAKeys, lets any account in.
+ */
+#define LAST_LOGIN(what) \
+	"(SELECT " what " FROM login l WHERE l.fp=k.fp AND l.host=p.host AND" \
+	" (l.account=p.account OR a.name IS NULL) ORDER BY l.last DESC LIMIT 1)"
 /* In the order of struct fleet_row. */
 #define PLACE_COLUMNS \
 	"SELECT h.name, a.name, p.file, p.line, k.fp, k.type, k.bits," \
-	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN \
-	", " FROM_LOGIN ", NULL, 0, k.accounts, k.hosts FROM"
+	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN( \
+	    "l.last") ", " LAST_LOGIN("l.source") ", NULL, 0, k.accounts, k.hosts FROM"
 #define PLACE_JOINS \
 	" JOIN host h ON h.id=p.host JOIN account a ON a.id=p.account"
 #define HOST_COLUMNS \

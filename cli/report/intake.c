@@ -561,12 +561,13 @@ take_login(struct intake *in, const json_t *o)
 	(void)get_text(o, "type", type, sizeof(type));
 	(void)get_text(o, "from", from, sizeof(from));
 	(void)get_text(o, "log", log, sizeof(log));
-	if (!get_fingerprint(o, fp, sizeof(fp)) || l.last == FLEET_UNKNOWN ||
+	if (!get_fingerprint(o, fp, sizeof(fp)) ||
 	    !get_verdict(o, &l.verdict)) {
-		complain(in, "a login without fingerprint, time or verdict");
+		complain(in, "a login without fingerprint or verdict");
 		return;
 	}
-	if (in->logins++ >= KEYS_MAX)
+	/* Without a time it never came in. */
+	if (l.last == FLEET_UNKNOWN || in->logins++ >= KEYS_MAX)
 		return;
 	if (find_account(in, o, &l.account) && !fleet_add_login(in->f, &l))
 		in->failed = true;

@@ -200,8 +200,8 @@ const struct cli_command cli_report = {
 	.help = "Join the audits of many hosts",
 	.details =
 	    "An AUDIT is a file of what 'keyveto audit' printed on a host as "
-	    "JSON; - is standard\ninput. Without --html, --csv and --sarif the "
-	    "report is text on standard output.\n\n"
+	    "JSON; - is\nstandard input. Without --html, --csv and --sarif the "
+	    "report is text on standard\noutput.\n\n"
 	    "  --html FILE      write a page that needs no network\n"
 	    "  --csv            print a row for each finding instead of text\n"
 	    "  --sarif FILE     write SARIF 2.1.0\n"

@@ -302,7 +302,7 @@ report_text(struct fleet *f, const struct fleet_totals *t)
 		    print_message },
 		{ FLEET_KIND_LISTED, "Listed keys", print_listed },
 		{ FLEET_KIND_GONE,
-		    "Listed keys that came in and are in no file any more",
+		    "Listed keys that came in and are in no file of the account",
 		    print_gone },
 		{ FLEET_KIND_SHARED, "Keys of several accounts", print_shared },
 		{ FLEET_KIND_UNIQUE, "Keys seen nowhere else", print_unique },

@@ -102,12 +102,14 @@ def random_lines(rnd, name, keys, verdicts, now):
             for field in ("keys", "listed", "allowed", "clean", "unsupported", "problems"):
                 counts[field] += row[field]
     lines += summaries
-    for line in [one for one in lines if one.get("account") and one.get("verdict") == "listed"]:
+    for line in [one for one in lines if one.get("verdict") == "listed"]:
         if rnd.random() < 0.5:
-            lines.append({"login": True, "account": line["account"], "fingerprint": line["fingerprint"],
+            came = rnd.random() < 0.8
+            lines.append({"login": True, "account": line.get("account", "user3"), "fingerprint": line["fingerprint"],
                           "spki_sha256": line["spki_sha256"], "type": line["type"], "verdict": "listed",
-                          "last_seconds": now - rnd.randrange(10**6), "from": f"192.0.2.{rnd.randrange(9)}",
-                          "logins": 2, "log": "journal", "in_file": rnd.random() < 0.8})
+                          "last_seconds": now - rnd.randrange(10**6) if came else None,
+                          "from": f"192.0.2.{rnd.randrange(9)}" if came else None, "logins": 2 * came,
+                          "log": "journal" if came else None, "in_file": rnd.random() < 0.8})
     if rnd.random() < 0.9:
         status = 1 if counts["listed"] else 2 if counts["problems"] + counts["unsupported"] else 0
         lines.append({"end": True, "status": status, "accounts": len(summaries) + 3, "files": 2, "reason": None,
@@ -250,7 +252,8 @@ class Join:
 
     def last_login(self, host, one):
         found = [(login["last_seconds"], login["from"]) for login in host.logins
-                 if login["account"] == one.get("account") and fp_of(login) == fp_of(one)]
+                 if fp_of(login) == fp_of(one) and one.get("account") in (login["account"], None)
+                 and login["last_seconds"] is not None]
         return max(found, key=lambda pair: pair[0]) if found else (None, None)
 
     def place_row(self, kind, host, one):
@@ -279,7 +282,7 @@ class Join:
                 yield self.row("locked", host, account=account, message=f"{n} of {of} "
                                f"{'key is' if of == 1 else 'keys are'} listed, and no other lets in")
         for one in host.logins:
-            if not one["in_file"]:
+            if not one["in_file"] and one["last_seconds"] is not None:
                 yield self.row("gone", host, account=one["account"], file=one["log"], fingerprint=fp_of(one),
                                type=one["type"], verdict="listed", last_login=iso(one["last_seconds"]),
                                login_from=one["from"])
