@@ -53,14 +53,19 @@ def install(part, world):
 
 def told_before(part, world):
     """README's rollout, as it stands, tells whom it would refuse, and who cannot be asked; and goes no further."""
+    kept = {name: host.snapshot("/etc", "/var/lib/keyveto") for name, host in world.fleet.hosts.items()}
     for words in (("rollout", "--check"), ("rollout", "!--check")):
+        when = "rollout --check --diff" if "--check" in words else "rollout"
         with world.silence():
             said = world.ansible(world.readme.command(*words))
-        check(said.status != 0, f"the rollout reports no failure: {said.text}")
+        check(said.status != 0, f"{when} reports no failure: {said.text}")
         for name, shape in world.fleet.shapes.items():
-            wanted = REASONS.get(shape.fate, "bob")
-            _must_tell(said, name, shape, wanted, " ".join(words))
-        part.ok(f"README's {' '.join(words)}: {len(said.hosts('failed'))} hosts are told with a reason, "
+            # The lists are not there yet when --check looks, so it cannot judge every key.
+            if when == "rollout" or shape.fate == SILENT:
+                _must_tell(said, name, shape, REASONS.get(shape.fate, "bob"), when)
+            if when != "rollout":
+                same(kept[name], world.fleet.hosts[name].snapshot("/etc", "/var/lib/keyveto"), f"{name}: {when}")
+        part.ok(f"README's {when}: {len(said.hosts('failed'))} hosts are told with a reason, "
                 f"{len(said.hosts('unreachable'))} does not answer")
     unchanged(part, world, world.fleet.hosts, "somebody would be refused")
 
@@ -86,8 +91,8 @@ def rollout(part, world):
             check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}\n{said.text}")
             check(name in said.changed(), f"{name}: nothing has changed: {said.text}")
             check(name in checked.changed(), f"{name}: --check did not say that anything changes: {checked.text}")
-            check(checked.diffs(name) == said.diffs(name) and said.diffs(name),
-                  f"{name}: --check --diff said {checked.diffs(name)}, and the run {said.diffs(name)}")
+            check(checked.diffs(name) == said.diffs(name) and said.diffs(name), f"{name}: --check --diff and the run "
+                  f"differ: {_short(checked.diffs(name))}\n{_short(said.diffs(name))}")
         else:
             for one in (checked, said):
                 _must_tell(one, name, shape, REASONS.get(shape.fate), "rollout")
@@ -95,6 +100,12 @@ def rollout(part, world):
     unchanged(part, world, [name for name, shape in world.fleet.shapes.items() if shape.fate != GUARDED],
               "told by the rollout")
     guarded(part, world, world.of_fate(GUARDED), "rolled out")
+
+
+def _short(diffs):
+    """The files that diffs are of, and how long each side is."""
+    return [(one.get("after_header"), len(one.get("before", "")), len(one.get("after", "")))
+            for diff in diffs for one in (diff if isinstance(diff, list) else [diff])]
 
 
 def again(part, world):

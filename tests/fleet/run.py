@@ -20,6 +20,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "neighbours", "packaging")]
 
 import cost
+import page
 import product
 import rollout
 import sandbox
@@ -28,10 +29,10 @@ from shapes import SHAPES
 from steps import Part
 from world import SCRATCH, World
 
-TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy")
+TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy", "chromium")
 PARTS = {function.__name__: function for function in (
     rollout.plain_ssh, rollout.ping, rollout.install, rollout.told_before, rollout.rollout, rollout.again,
-    cost.cost, rollout.disable)}
+    page.audit, page.page, cost.cost, rollout.disable)}
 ALWAYS = (rollout.plain_ssh,)
 
 

@@ -52,6 +52,7 @@ class World:
         self.before = {}        # what each visit saw before the rollout
         self.etc = {}           # what each host had then
         self.readme = Readme()
+        self.folder = ROOT      # on the controller: a clone of keyveto
 
     def visit_all(self, hosts):
         """Makes all visits of these hosts: a dict from (host, title) to what was seen. Hosts are visited at once."""
@@ -77,14 +78,14 @@ class World:
         box = self.fleet.controller
         lines = [*(f"{shape.name} {shape.inventory}".strip() for shape in self.fleet.shapes.values()),
                  "", "[all:vars]", "ansible_user=root", "ansible_python_interpreter=/usr/bin/python3", ""]
-        box.path(f"{ROOT}/hosts.ini").write_text("\n".join(lines), encoding="ascii")
+        box.path(f"{self.folder}/hosts.ini").write_text("\n".join(lines), encoding="ascii")
         box.run(f"dpkg -i {PACKAGES} >/dev/null")
         keys = " ".join(str(one.key.path) for one in (self.fleet.listed, self.fleet.leaked_admin))
         box.run(f"mkdir -p lists && keyveto list create lists/badkeys.dat --id 1 --name leaks {keys}")
         self.set_variables(self.readme.variables)
 
     def set_variables(self, text):
-        path = self.fleet.controller.path(f"{ROOT}/{self.readme.variables_file}")
+        path = self.fleet.controller.path(f"{self.folder}/{self.readme.variables_file}")
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
