@@ -472,7 +472,7 @@ const struct cli_command cli_audit = {
 	    "  --user NAME      only this account, and no host keys; may "
 	    "repeat\n"
 	    "  --json           one JSON object a line: first of the host, its "
-	    "lists, sshd and\n"
+	    "lists, sshd,\n"
 	    "                   doctor; at the end, one for each account, and "
 	    "the totals\n"
 	    "  --all            every key with its verdict, not only listed "
