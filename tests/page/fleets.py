@@ -146,6 +146,10 @@ def large(hosts=1000, keys=50000, seed=1, hostile=True):
             comment = draw.choice(HOSTILE) if hostile and draw.random() < 0.02 else f"{account}@laptop{number % 97}"
             last = MADE - draw.randrange(400 * DAY) if draw.random() < 0.3 else None
             places.append(place(index, account, line=1 + number % 40, comment=comment[:2000], last=last))
+        if places and draw.random() < 0.1:
+            # Another account of one of the hosts, or another line of the same file.
+            index, account, *_ = draw.choice(places)
+            places.append(place(index, draw.choice([account, *ACCOUNTS[:3]]), line=99))
         kind, bits = draw.choice([("RSA", 2048), ("RSA", 4096), ("ED25519", 256), ("ECDSA", 256)])
         entries.append(key(f"{seed} {number}", places, "listed" if listed else "allowed" if number % 5001 == 7 else
                            "clean", draw.sample(SOURCES, draw.choice([1, 1, 1, 2])), kind, bits))

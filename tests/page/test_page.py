@@ -536,6 +536,17 @@ def test_nothing_sticks_out_at_any_width(show, data, width):
     assert chromium.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_a_long_comment_takes_no_room_of_other_columns(show):
+    widths = []
+    for comment in ("short", "x" * 3000):
+        entry = fleets.key("one", [fleets.place(0, "root", comment=comment), fleets.place(1, "root")])
+        chromium = show(fleets.fleet([fleets.host("a"), fleets.host("b")], [entry]))
+        chromium.run("document.querySelector('#key-list button[aria-expanded]').click()")
+        widths.append(chromium.run("return [...document.querySelectorAll('#key-list th')].map((head) => "
+                                   "Math.round(head.getBoundingClientRect().width))"))
+    assert widths[0] == widths[1]
+
+
 # ------------------------------------------------------------------ Paper
 
 
