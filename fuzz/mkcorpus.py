@@ -111,6 +111,20 @@ def make_inside():
     seed("inside", "mark-1", b"\1\0\4\xfe\xff\0\0\nmore texts\n")
 
 
+def make_owners():
+    """JSON (0) or LDIF (1), where the parts meet, and the text, in which what has a K is a key."""
+    texts = {"github": '[{"id": 1, "key": "K1", "title": "x"}, {"key": "K2", "added_by": "oct\\u006fcat"}][]',
+             "graphql": '{"data": {"nodes": [{"login": "a", "publicKeys": {"nodes": [{"key": "K1"}, {"K2": 1e3}]}}]}}',
+             "gitlab": '{"key": "K", "user": {"username": "a", "name": null}, "projects_with_write_access": '
+                       '[{"name": "b", "path_with_namespace": "a/b"}]}',
+             "deep": "[" * 100 + '"K"' + "]" * 100, "bad": '[{"login": "a", "key": "K"}, {"key": "K\\x'}
+    for name, text in texts.items():
+        for cut in (0, len(text) // 2):
+            seed("owner", f"{name}-{cut}", bytes((0, 0, cut)) + text.encode())
+    ldif = "# c\ndn: cn=a\nuid:: YQ==\nsshPublicKey: K\n\ndn:: Y249w7Y=\nsAMAccountName: b\nsshPublicKey: K\n"
+    seed("owner", "ldif", b"\1\0\0" + ldif.encode())
+
+
 def make_proofs():
     """One of the keys is that of fuzz_jws.c."""
     known = proofs.Key("p256", ec.derive_private_key(1, ec.SECP256R1()))
@@ -166,6 +180,7 @@ def main():
     make_pem()
     make_lists()
     make_inside()
+    make_owners()
     make_deltas()
     make_proofs()
 

@@ -369,7 +369,8 @@ level_free(struct level *l)
 static void
 reset_json(struct owners *o)
 {
-	for (size_t i = 0; i < JSON_SCAN_DEPTH; i++)
+	/* In LDIF, the first one is used without being open. */
+	for (size_t i = 0; i == 0 || i < o->scan.depth; i++)
 		level_free(&o->level[i]);
 	o->scan = (struct json_scan){ 0 };
 }

@@ -76,8 +76,8 @@ def entries(draw):
         dn = f"cn={name.replace('+', chr(92) + '2B')},ou=People,{BASE}"
         keys = [draw.choice((made_key, wide_key))(draw) for _ in range(draw.choice((0, 1, 3)))]
         kind = draw.choice(("sshPublicKey", "sshPublicKey", "ipaSshPubKey", "altSecurityIdentities"))
-        values = [key + draw.choice(("", " laptop", " bü ro", " trailing \n" if kind != "altSecurityIdentities" else ""))
-                  for key in keys]
+        end = " trailing \n" if kind != "altSecurityIdentities" else ""
+        values = [key + draw.choice(("", " laptop", " bü ro", end)) for key in keys]
         account = f"sam{number}" if kind == "altSecurityIdentities" and uid is None else None
         text += entry(dn, ("cn", name), ("sn", "x"), ("description", "uid: nobody"), *((kind, one) for one in values),
                       *((("uid", uid),) if uid else ()), *((("sAMAccountName", account),) if account else ()))
