@@ -1,19 +1,229 @@
 # SPDX-License-Identifier: ISC
 """The collection in packaging/ansible, from Debian's ansible-playbook to a real sshd, over ssh."""
 
+import difflib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
-from ansible_machine import WATCHED, authorize
-from program import contains, equal
+import keys
+from ansible_machine import COLLECTION, WATCHED, authorize
+from openssh import version
+from patience import PATIENCE
+from program import ROOT, contains, equal, keyveto, lacks
 from sshd_machine import leaked_key, restored
 from stock import snapshot
 
 pytestmark = pytest.mark.throwaway
 
+STATE = Path("/var/lib/keyveto")
+CONFIG = Path("/etc/keyveto/keyveto.conf")
+ROOT_KEYS = Path("/root/.ssh/authorized_keys")
+
+
+def state_of_host():
+    """Everything that a failed rollout must leave as it was. Locks, and the folder of proofs, may stay."""
+    return {path: seen for path, seen in snapshot(*WATCHED).items()
+            if not path.endswith(".lock") and "ansible-p" not in path and "/sshd-state" not in path}
+
+
+def files_of(done):
+    """The files that change, by --diff."""
+    return [one["before_header"] for one in done.last()["diff"]]
+
+
+def proof_of(done):
+    return {name: done.last()["proof"][name] for name in ("proved", "own", "clean", "listed")}
+
+
+def nothing_is_left():
+    """No throw-away key, no line of the proof, no list of it, no process."""
+    lacks(ROOT_KEYS.read_text(encoding="ascii"), "keyveto-probe")
+    lacks(CONFIG.read_text(encoding="ascii"), "probe")
+    equal([path.name for path in STATE.glob("ansible-probe*")], ["ansible-probe"])
+    equal([path.name for path in (STATE / "ansible-probe").iterdir()], ["lock"])
+
 
 def test_a_rollout_guards_the_host_and_proves_it(machine):
-    done = machine.ok("rollout", "--diff")
-    proof = done.last()["proof"]
-    equal((proof["proved"], proof["own"], proof["clean"], proof["listed"]), (True, True, True, False), done.text)
+    """Check mode predicts it, and a second run changes nothing."""
+    keys_before, before = ROOT_KEYS.read_bytes(), state_of_host()
+    check = machine.ok("rollout", "--check", "--diff")
+    restored(before, state_of_host())
+    done = machine.ok("rollout")
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+    equal(files_of(check), files_of(done))
+    assert check.last()["diff"] == done.last()["diff"], "--check did not predict the text of these files"
+    changed = {path for path in {*before, *state_of_host()} if before.get(path) != state_of_host().get(path)}
+    equal(set(files_of(done)), {path for path in changed if Path(path).is_file()})
+    assert machine.guarded() and machine.enters(machine.admin)
+    equal(ROOT_KEYS.read_bytes(), keys_before)
+    nothing_is_left()
+    for again in (("--check",), ()):
+        guarded = snapshot(*WATCHED)
+        assert not machine.ok("rollout", *again).changed
+        restored(guarded, snapshot(*WATCHED))
+    machine.ok("disable", "--check")
     assert machine.guarded()
+    machine.ok("disable")
+    restored(before, state_of_host())
+    assert not machine.ok("disable").changed
+
+
+def test_a_listed_key_of_the_connecting_account_stops_it(machine):
+    """Whatever keyveto_accept_refused says, as Ansible would be locked out, or might be."""
+    authorize("root", "/root", machine.admin.key, leaked_key())
+    before = state_of_host()
+    for accept in (False, True):
+        said = machine.fails("rollout", keyveto_accept_refused=accept)
+        contains(said, "root, the account that Ansible logs in as", "/root/.ssh/authorized_keys:2:", "SHA256:")
+        restored(before, state_of_host())
+    done = machine.ok("rollout", keyveto_warn=True)
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": True})
+    nothing_is_left()
+
+
+def test_where_a_listed_key_gets_in_keyveto_is_taken_out_again(machine):
+    """An administrator's own OnHit warn lets it in: enabled, but not guarded."""
+    CONFIG.write_text("OnHit warn\n" + CONFIG.read_text(encoding="ascii"), encoding="ascii")
+    before = state_of_host()
+    done = machine.run("rollout")
+    contains(done.last("failed")["msg"], "not proved: the listed key gets in", "keyveto was taken out again",
+             "a new login works")
+    equal(done.last("failed")["proof"]["listed"], True)
+    assert not done.last("failed")["changed"]
+    restored(before, state_of_host())
+    nothing_is_left()
     assert machine.enters(machine.admin)
+
+
+def test_keys_of_a_command_alone_cannot_be_proved(machine):
+    """sshd stays as it is, unless probe_required says otherwise. Then Ansible's own login is proved."""
+    script = Path("/usr/libexec/some-keys")
+    script.write_text(f"#!/bin/sh\necho '{machine.admin.key}'\n", encoding="ascii")
+    script.chmod(0o755)
+    with open("/etc/ssh/sshd_config", "a", encoding="ascii") as config:
+        config.write("AuthorizedKeysFile none\nAuthorizedKeysCommand /usr/libexec/some-keys %u\n"
+                     "AuthorizedKeysCommandUser nobody\n")
+    machine.server.reload()
+    before = state_of_host()
+    contains(machine.fails("rollout"), "sshd stays as it is: no login can prove", "has no file of keys")
+    restored(before, state_of_host())
+    done = machine.ok("rollout", keyveto_probe_required=False)
+    equal(proof_of(done), {"proved": False, "own": True, "clean": None, "listed": None})
+    contains(done.text, "not proved by a login")
+    assert machine.guarded() and machine.enters(machine.admin)
+
+
+def test_with_user_cas_the_module_alone_is_proved(machine):
+    Path("/etc/ssh/ca.pub").write_text(f"{keys.generate(machine.scratch).key}\n", encoding="ascii")
+    with open("/etc/ssh/sshd_config", "a", encoding="ascii") as config:
+        config.write("TrustedUserCAKeys /etc/ssh/ca.pub\n")
+    machine.server.reload()
+    done = machine.ok("rollout")
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+    equal((done.last()["guard"], done.last()["pam"]), (False, True))
+    nothing_is_left()
+
+
+def test_a_key_of_ones_own_list_needs_no_change_of_keyveto_conf(machine):
+    own = keys.generate(machine.scratch)
+    keyveto("list", "create", machine.scratch / "own.dat", "--id", "1", "--name", "own", own.key.path, status=0)
+    lists = [{"src": str(machine.scratch / "own.dat")}]
+    done = machine.ok("rollout", keyveto_lists=lists, keyveto_probe_listed_key=str(own.path))
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+    contains(CONFIG.read_text(encoding="ascii"), "Blocklist /var/lib/keyveto/own.dat\n",
+             "Filter /var/lib/keyveto/filter.pkbf\n")
+    # With a key that no list has, it is not proved.
+    done = machine.run("rollout", keyveto_probe="always", keyveto_probe_listed_key=str(machine.admin.path))
+    contains(done.last("failed")["msg"], "the listed key gets in", "taken out again")
+
+
+class Module:
+    """The module itself, without the controller that would end the proof."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.clean, self.listed = (keys.generate(machine.scratch) for _ in range(2))
+
+    def run(self, **wanted):
+        arguments = {"state": "enabled", "account": "root", "probe_timeout": 600, "lists": [], "probe_keys": {
+            "clean": str(self.clean.key), "listed": str(self.listed.key), "own_list": True, "nonce": "0" * 32}, **wanted}
+        done = subprocess.run(
+            [sys.executable, COLLECTION / "plugins/modules/host.py"],
+            input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), capture_output=True, text=True, check=False,
+            timeout=10 * PATIENCE, env={**os.environ, "PYTHONPATH": str(self.machine.scratch / "collections")})
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+
+def watcher():
+    """The number of the process of the proof, or None."""
+    done = subprocess.run(["fuser", "/var/lib/keyveto/ansible-probe/lock"], capture_output=True, text=True, check=False)
+    return int(done.stdout.split()[0]) if done.stdout.strip() else None
+
+
+def wait_until_it_ends():
+    deadline = time.monotonic() + PATIENCE
+    while watcher() is not None or list((STATE / "ansible-probe").glob("*/verdict")):
+        assert time.monotonic() < deadline, "the proof does not end"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", ["its time is over", "it is ended"])
+def test_if_nobody_comes_the_host_is_as_before(machine, how):
+    before = state_of_host()
+    told = Module(machine).run(probe_timeout=1 if how == "its time is over" else 600)
+    assert "failed" not in told, told
+    if how == "it is ended":
+        assert machine.guarded()
+        lines = ROOT_KEYS.read_text(encoding="ascii").splitlines()
+        equal([line.split(" ", 1)[0].split(",")[0] for line in lines[-2:]], ["restrict", "restrict"])
+        equal(all("expiry-time=" in line for line in lines[-2:]), version() >= (7, 7))
+        os.kill(watcher(), signal.SIGTERM)
+    wait_until_it_ends()
+    restored(before, state_of_host())
+    nothing_is_left()
+    assert machine.enters(machine.admin)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_run(machine):
+    """Until then it does no harm: the list that keyveto.conf names is there."""
+    keys_before = ROOT_KEYS.read_bytes()
+    module = Module(machine)
+    module.run()
+    os.kill(watcher(), signal.SIGKILL)
+    contains(CONFIG.read_text(encoding="ascii"), "ansible-probe.dat")
+    keyveto("config", "check", status=0)
+    assert machine.enters(machine.admin)
+    done = machine.ok("rollout")
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+    nothing_is_left()
+    equal(ROOT_KEYS.read_bytes(), keys_before)
+
+
+def test_lines_that_others_add_meanwhile_stay(machine):
+    ROOT_KEYS.write_text(ROOT_KEYS.read_text(encoding="ascii").rstrip("\n"), encoding="ascii")
+    before = ROOT_KEYS.read_text(encoding="ascii")
+    Module(machine).run()
+    with open(ROOT_KEYS, "a", encoding="ascii") as file:
+        file.write("# from somebody else\n")
+    os.kill(watcher(), signal.SIGTERM)
+    wait_until_it_ends()
+    contains(ROOT_KEYS.read_text(encoding="ascii"), before)
+    lacks(ROOT_KEYS.read_text(encoding="ascii"), "keyveto-probe")
+    contains(ROOT_KEYS.read_text(encoding="ascii"), "# from somebody else\n")
+
+
+def test_two_proofs_do_not_mix(machine):
+    module = Module(machine)
+    module.run()
+    contains(module.run(probe="always")["msg"], "another proof is under way")
+    os.kill(watcher(), signal.SIGTERM)
+    wait_until_it_ends()
+    nothing_is_left()

@@ -192,6 +192,10 @@ pam:
   description: Whether the module has a line in PAM's.
   returned: when state is rehearsed or enabled
   type: bool
+changed_host:
+  description: Whether anything on the host was changed. C(changed) is also true if the host joined I(group).
+  returned: always
+  type: bool
 warnings:
   description: What deserves a look.
   returned: always
