@@ -59,7 +59,8 @@ def test_a_rollout_guards_the_host_and_proves_it(machine):
     equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
     equal(files_of(check), files_of(done))
     assert check.last()["diff"] == done.last()["diff"], "--check did not predict the text of these files"
-    changed = {path for path in {*before, *state_of_host()} if before.get(path) != state_of_host().get(path)}
+    after = state_of_host()
+    changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
     equal(set(files_of(done)), {path for path in changed if Path(path).is_file()})
     assert machine.guarded() and machine.enters(machine.admin)
     equal(ROOT_KEYS.read_bytes(), keys_before)

@@ -5,7 +5,7 @@
 DOCUMENTATION = r"""
 module: audit
 short_description: Audits the keys of a host, and keeps the audit in a file on the controller
-version_added: 0.1.0
+version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Runs C(keyveto audit --json) on the host, and writes what it prints to I(directory) on the controller, for

@@ -5,7 +5,7 @@
 DOCUMENTATION = r"""
 module: doctor
 short_description: Fails where keyveto doctor finds something broken
-version_added: 0.1.0
+version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Runs C(keyveto doctor --json). It changes nothing, and needs root on the host.

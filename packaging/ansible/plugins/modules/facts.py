@@ -5,7 +5,7 @@
 DOCUMENTATION = r"""
 module: facts
 short_description: Tells which lists a host has, which ways in are open and guarded, and how keyveto is
-version_added: 0.1.0
+version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Returns C(ansible_facts.keyveto). It changes nothing, and needs root on the host.

@@ -5,7 +5,7 @@
 DOCUMENTATION = r"""
 module: host
 short_description: Brings keyveto's lists, configuration and guard to a host, and proves by logins that it works
-version_added: 0.1.0
+version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Does in one call, and in this order, whatever of it is asked for. Brings filters and exact lists from the controller;

@@ -5,7 +5,7 @@
 DOCUMENTATION = r"""
 module: update
 short_description: Gets newer filters and lists by keyveto update
-version_added: 0.1.0
+version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Runs C(keyveto update) with the settings of the host, C(/etc/keyveto/update.conf). It needs root on the host.
