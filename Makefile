@@ -234,6 +234,9 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/audit/accepted.c cli/audit/syslog_line.c cli/audit/journal_line.c \
 	cli/delta/delta.c cli/delta/filter.c cli/delta/golomb.c cli/delta/list.c \
 	cli/delta/sha.c \
+	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \
+	cli/report/html.c cli/report/intake.c cli/report/json_out.c \
+	cli/report/sarif.c cli/report/text.c \
 	cli/host/program.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all

@@ -4,6 +4,8 @@
 
 import base64
 import hashlib
+import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cl
 
 # pylint: disable=wrong-import-position
 import delta
+import fleet_audits
 import proofs
 import sshkey
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -140,6 +143,17 @@ def make_proofs():
     seed("proof", "both", b"# comment\n" + proofs.jws(known) + b"\n" + proofs.request(known) + b"{}\n")
 
 
+def make_audits():
+    """A whole audit; one that was cut off after a key; a host that did not answer."""
+    rnd = random.Random(17)
+    fleet_audits.NASTY = fleet_audits.NASTY[:5]
+    keys = [fleet_audits.random_key(rnd) for _ in range(2)]
+    verdicts = {keys[0]: "listed", keys[1]: "clean"}
+    for number in range(8):
+        lines = fleet_audits.random_lines(rnd, f"host{number}", keys, verdicts, 1795440000)
+        seed("audit", f"host{number}", "".join(json.dumps(one) + "\n" for one in lines))
+
+
 def main():
     for name, blob in blobs():
         text = base64.b64encode(blob).decode()
@@ -183,6 +197,7 @@ def main():
     make_owners()
     make_deltas()
     make_proofs()
+    make_audits()
 
 
 if __name__ == "__main__":

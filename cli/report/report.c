@@ -2,6 +2,7 @@
 /* keyveto report: what the audits of many hosts say together. */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +22,6 @@ struct options {
 	bool csv, all;
 	uint64_t max_age, list_max_age;
 };
-
-const char *
-report_time(int64_t seconds, char text[static REPORT_TIME_BYTES])
-{
-	const time_t when = (time_t)seconds;
-	struct tm tm;
-
-	*text = '\0';
-	if (gmtime_r(&when, &tm) == NULL ||
-	    strftime(text, REPORT_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
-		*text = '\0';
-	return text;
-}
 
 /* The forms that are files. */
 static bool
@@ -107,17 +95,15 @@ static void
 print_summary(const struct fleet_totals *t)
 {
 	fprintf(stderr,
-	    "keyveto: %lld %s: %lld listed %s in %lld %s of %lld %s, %lld "
-	    "without a whole audit\n",
-	    (long long)t->hosts,
-	    cli_plural((uint64_t)t->hosts, "host", "hosts"),
-	    (long long)t->listed_keys,
-	    cli_plural((uint64_t)t->listed_keys, "key", "keys"),
-	    (long long)t->listed_places,
+	    "keyveto: %" PRId64 " %s: %" PRId64 " listed %s in %" PRId64
+	    " %s of %" PRId64 " %s, %" PRId64 " without a whole audit\n",
+	    t->hosts, cli_plural((uint64_t)t->hosts, "host", "hosts"),
+	    t->listed_keys, cli_plural((uint64_t)t->listed_keys, "key", "keys"),
+	    t->listed_places,
 	    cli_plural((uint64_t)t->listed_places, "place", "places"),
-	    (long long)t->listed_hosts,
+	    t->listed_hosts,
 	    cli_plural((uint64_t)t->listed_hosts, "host", "hosts"),
-	    (long long)(t->unanswered + t->missing + t->cut));
+	    t->unanswered + t->missing + t->cut);
 }
 
 static int

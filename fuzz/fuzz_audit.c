@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * An audit of another host, as keyveto report reads it. Whatever it is, the host
+ * is in the report once; no text of it has a control character; the forms are
+ * written, and those of JSON can be read.
+ */
+#include <sys/mman.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "report/forms.h"
+#include "report/intake.h"
+#include "report/page/page.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+/* Nothing but the data. */
+const struct page_piece page_pieces[] = {
+	{ (const unsigned char *)"", 0, "data" },
+	{ (const unsigned char *)"", 0, NULL },
+};
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	FUZZ_CHECK(freopen("/dev/null", "w", stdout) != NULL);
+	return 0;
+}
+
+static void
+check_text(const char *text)
+{
+	if (text == NULL)
+		return;
+	for (; *text != '\0'; text++)
+		FUZZ_CHECK((unsigned char)*text >= 0x20 && *text != 0x7f);
+}
+
+static bool
+check_row(const struct fleet_row *row, void *arg)
+{
+	const char *const texts[] = { row->host, row->account, row->file,
+		row->fp, row->type, row->verdict, row->sources, row->comment,
+		row->part, row->from, row->message };
+
+	(void)arg;
+	FUZZ_CHECK(row->host != NULL);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		check_text(texts[i]);
+	return true;
+}
+
+static void
+check_json(struct fleet *f, bool page)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	json_t *value;
+
+	FUZZ_CHECK(out != NULL);
+	FUZZ_CHECK(page ? report_html(f, true, out) : report_sarif(f, out));
+	FUZZ_CHECK(fclose(out) == 0);
+	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	FUZZ_CHECK(json_is_object(value));
+	FUZZ_CHECK(!page || strpbrk(text, "<>&") == NULL);
+	json_decref(value);
+	free(text);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fleet f = { .now = 1795440000, .max_age = 30 };
+	struct fleet_totals totals;
+	int fd = memfd_create("audit", MFD_CLOEXEC);
+	char path[32];
+
+	FUZZ_CHECK(fd != -1 && write(fd, data, size) == (ssize_t)size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	FUZZ_CHECK(fleet_open(&f) && intake_audit(&f, path));
+	FUZZ_CHECK(fleet_expect(&f, "missing") && fleet_join(&f));
+	FUZZ_CHECK(fleet_count(&f, &totals) && totals.hosts > 0);
+	FUZZ_CHECK(totals.hosts ==
+	    totals.answered + totals.unanswered + totals.missing);
+	for (enum fleet_kind kind = 0; kind < FLEET_KINDS; kind++)
+		FUZZ_CHECK(fleet_each(&f, kind, check_row, NULL));
+	FUZZ_CHECK(report_csv(&f) && report_text(&f, &totals));
+	check_json(&f, false);
+	check_json(&f, true);
+	fleet_close(&f);
+	close(fd);
+	return 0;
+}
