@@ -60,8 +60,8 @@ def host(name, **known):
         "os": "Debian GNU/Linux 12 (bookworm)", "guarded": True,
         "lists": [{"kind": "list", "file": "/var/lib/keyveto/badkeys.list", "revision": 41, "time": MADE - 2 * DAY,
                    "sha256": hashlib.sha256(b"list 41").hexdigest()}],
-        "old": False, "doctor": "ok", "findings": [], "accounts": 12, "keys": 30, "listed": 0, "unchecked": 0,
-        "locked": [], "problems": [], "more_problems": 0,
+        "old": False, "stale": [], "doctor": "ok", "findings": [], "accounts": 12, "keys": 30, "listed": 0,
+        "unchecked": 0, "locked": [], "problems": [], "more_problems": 0,
     }
     assert known.keys() <= made.keys(), known.keys() - made.keys()
     return made | known
@@ -117,6 +117,9 @@ def _large_host(draw, number):
         made["doctor"] = state
         made["findings"] = [{"check": "update", "status": state, "found": "the last update failed: 404 Not Found",
                              "remedy": "Look at journalctl -u keyveto-update"}]
+    if state == "old" and draw.random() < 0.5:
+        made["stale"] = draw.choice([[[None, "the audit is 31 days old"]], [["/var/lib/x", "is 200 days old"]],
+                                     [["/var/lib/x", "is 200 days old"], [None, "the audit is 40 days old"]]])
     if state == "unguarded":
         made["guarded"] = False
     if state == "part":
@@ -169,13 +172,14 @@ def _count(hosts, keys, lock):
                 hosts[index]["locked"].append(account)
 
 
-def ten():
-    """Ten hosts, each in another state: what a first rollout shows."""
+def few():
+    """Eleven hosts, each in another state: what a first rollout shows."""
     locked = host("web01.example.net", listed=2, locked=["deploy"], accounts=4, keys=9)
     twice = host("web02.example.net", listed=1, accounts=4, keys=7)
     cut = host("db01.example.net", complete=False)
-    old = host("db02.example.net", old=True, lists=[{"kind": "filter", "file": "/var/lib/keyveto/badkeys.pkbf",
-               "revision": 7, "time": MADE - 210 * DAY, "sha256": hashlib.sha256(b"filter 7").hexdigest()}])
+    filter_7 = {"kind": "filter", "file": "/var/lib/keyveto/badkeys.pkbf", "revision": 7, "time": MADE - 210 * DAY,
+                "sha256": hashlib.sha256(b"filter 7").hexdigest()}
+    old = host("db02.example.net", old=True, lists=[filter_7], stale=[[filter_7["file"], "is 210 days old"]])
     unwell = host("mail.example.net", doctor="problem", findings=[
         {"check": "sshd guard", "status": "problem", "found": "sshd does not run the guard for Match User git.",
          "remedy": "Type keyveto sshd enable"}])
@@ -186,7 +190,8 @@ def ten():
         {"account": "git", "file": "/srv/git/.ssh/authorized_keys", "line": 812, "reason": "unknown key type"},
         {"account": None, "file": "/etc/ssh/ca.pub", "line": 0, "reason": "cannot be opened: Permission denied"}])
     hosts = [locked, twice, silent("nas.example.net"), cut, old, unwell, warned, partly, odd,
-             host("fine.example.net")]
+             host("fine.example.net"), host("late.example.net", time=MADE - 45 * DAY, old=True,
+                                            stale=[[None, "the audit is 45 days old"]])]
     keys = [
         key("everywhere", [place(0, "deploy", line=3, comment="deploy@ci", last=MADE - 2 * DAY),
                            place(1, "backup", line=1, comment="deploy@ci", last=MADE - 90 * DAY)],
@@ -206,7 +211,8 @@ def hostile():
         hosts.append(host(text, file=text, sshd=text, os=text, keyveto=text, listed=1, locked=[text], doctor="problem",
                           findings=[{"check": text, "status": "problem", "found": text, "remedy": text}], unchecked=1,
                           lists=[{"kind": text, "file": text, "revision": 1e300, "time": -1e300, "sha256": text}],
-                          old=True, problems=[{"account": text, "file": text, "line": -7, "reason": text}]))
+                          old=True, stale=[[text, text]],
+                          problems=[{"account": text, "file": text, "line": -7, "reason": text}]))
         entry = key(f"hostile {index}", [[index, text, text, 1, text, text, 1e300, text]], sources=[text])
         keys.append(entry | {"type": text, "reason": text, "lists": [text]})
     keys.append(key("verdict", [place(0, "root")]) | {"verdict": "__proto__", "fp": HOSTILE[1]})
@@ -253,9 +259,9 @@ def _main():
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--keys", type=int, default=50000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", choices=["large", "ten", "hostile"], default="large")
+    parser.add_argument("--kind", choices=["large", "few", "hostile"], default="large")
     words = parser.parse_args()
-    data = {"large": lambda: large(words.hosts, words.keys, words.seed), "ten": ten, "hostile": hostile}[words.kind]()
+    data = {"large": lambda: large(words.hosts, words.keys, words.seed), "few": few, "hostile": hostile}[words.kind]()
     sys.stdout.buffer.write(page(words.build, data))
 
 

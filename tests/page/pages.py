@@ -3,17 +3,20 @@
 
 import unicodedata
 
-STATES = ["locked", "listed", "silent", "cut", "nolist", "problem", "unchecked", "old", "warning", "part", "unguarded"]
+STATES = ["locked", "listed", "silent", "cut", "nolist", "problem", "unchecked", "old", "aged", "warning", "part",
+          "unguarded"]
 
 
 def states_of(host):
     """What is known of a host, the worst first."""
     judged = host["answered"]
+    aged = None in [file for file, _ in host["stale"]]
     holds = {
         "locked": host["locked"], "listed": host["listed"], "silent": not judged,
         "cut": judged and not host["complete"], "nolist": judged and host["complete"] and not host["lists"],
         "problem": host["doctor"] == "problem", "unchecked": host["unchecked"] or host["problems"],
-        "old": host["old"], "warning": host["doctor"] == "warning", "part": judged and not host["whole"],
+        "old": host["old"] and [file for file, _ in host["stale"] if file] or host["old"] and not aged, "aged": aged,
+        "warning": host["doctor"] == "warning", "part": judged and not host["whole"],
         "unguarded": host["guarded"] is False,
     }
     return [state for state in STATES if holds[state]] or ["fine"]

@@ -85,7 +85,7 @@ def test_c_has_the_bytes_of_the_page_and_its_slots(build):
                     for at, size, slot, _ in pieces)
     assert again.encode() == page
     assert [end for *_, end in pieces] == [""] * (len(pieces) - 1) + ["NULL"]
-    assert {slot for *_, slot, _ in pieces if slot} == set(fleets.numbers(fleets.ten())) | {"data", "made", "version"}
+    assert {slot for *_, slot, _ in pieces if slot} == set(fleets.numbers(fleets.few())) | {"data", "made", "version"}
 
 
 def test_nothing_in_the_page_makes_html_of_text():
@@ -99,7 +99,7 @@ def test_nothing_in_the_page_makes_html_of_text():
 
 
 @pytest.mark.parametrize("data", [
-    pytest.param(fleets.ten(), id="ten hosts"),
+    pytest.param(fleets.few(), id="eleven hosts"),
     pytest.param(fleets.large(300, 2000, 5), id="300 hosts"),
     pytest.param(fleets.hostile(), id="hostile"),
     pytest.param(fleets.fleet([]), id="none"),
@@ -112,8 +112,8 @@ def test_numbers_are_those_of_the_slots(show, data):
     quiet(chromium)
 
 
-@pytest.mark.parametrize("data", [fleets.ten(), fleets.large(400, 500, 2), fleets.hostile()],
-                         ids=["ten hosts", "400 hosts", "hostile"])
+@pytest.mark.parametrize("data", [fleets.few(), fleets.large(400, 500, 2), fleets.hostile()],
+                         ids=["eleven hosts", "400 hosts", "hostile"])
 def test_each_cell_shows_the_worst_of_its_host(show, data):
     chromium = show(data)
     cells = chromium.run("return [...document.querySelectorAll('.cell')].map((cell) => [Number(cell.id.slice(1)), "
@@ -128,7 +128,7 @@ def test_each_cell_shows_the_worst_of_its_host(show, data):
 
 
 def test_states_differ_without_colour(show):
-    chromium = show(fleets.ten())
+    chromium = show(fleets.few())
     looks = chromium.run("""return [...document.querySelectorAll('#legend .mark')].map((mark) => {
         const style = getComputedStyle(mark, '::before');
         return [mark.className.match(/s-(\\w+)/)[1], style.content]; })""")
@@ -183,7 +183,7 @@ def test_the_most_spread_listed_keys_come_first(show):
 
 
 def test_host_shows_account_file_and_line_of_each_key(show):
-    data = fleets.ten()
+    data = fleets.few()
     chromium = show(data, "#host=web02.example.net")
     text = chromium.run("return document.getElementById('host').innerText")
     for index, entry in enumerate(data["keys"]):
@@ -197,6 +197,24 @@ def test_host_shows_account_file_and_line_of_each_key(show):
     text = chromium.run("return document.getElementById('host').innerText")
     assert "/srv/git/.ssh/authorized_keys:812 of git: unknown key type" in text
     quiet(chromium)
+
+
+def test_host_says_what_is_old(show):
+    chromium = show(fleets.few(), "#host=db02.example.net")
+    text = chromium.run("return document.getElementById('host').innerText")
+    assert "/var/lib/keyveto/badkeys.pkbf is 210 days old" in text
+    trouble = chromium.run("return document.getElementById('trouble').innerText")
+    assert "the audit is 45 days old" in trouble and "/var/lib/keyveto/badkeys.pkbf is 210 days old" in trouble
+    chromium.run("document.querySelector('#numbers [data-go=old] button').click()")
+    names = chromium.run("return [...document.querySelectorAll('.cell')].map((cell) => cell.textContent)")
+    assert sorted(names) == ["db02.example.net", "late.example.net"]
+
+
+def test_only_a_part_that_is_no_key_is_named(show):
+    places = [fleets.place(0, "root", "/a", 1, part="key"), fleets.place(0, None, "/b", 2, part="ca")]
+    chromium = show(fleets.fleet([fleets.host("one")], [fleets.key("one", places)]), "#host=one")
+    files = chromium.run("return [...document.querySelectorAll('#host tbody th')].map((cell) => cell.textContent)")
+    assert sorted(files[:2]) == ["/a:1", "/b:2 (ca)"]
 
 
 def test_places_of_a_key_unfold(show):
@@ -221,14 +239,14 @@ def test_places_of_a_key_unfold(show):
 
 
 def test_logins_by_keys_that_are_gone_are_told(show):
-    chromium = show(fleets.ten())
+    chromium = show(fleets.few())
     section = "return document.getElementById('gone').checkVisibility() && document.getElementById('gone').innerText"
     text = chromium.run(section)
     for part in ("carol", "fine.example.net", fleets.fingerprint("carol's old key"),
                  "2026-10-24 13:20 from 198.51.100.4"):
         assert part in text
-    assert "carol" in show(fleets.ten(), "#q=carol+198.51").run(section)
-    assert not show(fleets.ten(), "#q=carol&in=host").run(section)
+    assert "carol" in show(fleets.few(), "#q=carol+198.51").run(section)
+    assert not show(fleets.few(), "#q=carol&in=host").run(section)
     assert not show(fleets.fleet([fleets.host("fine")])).run(section)
 
 
@@ -283,17 +301,18 @@ def test_hosts_of_a_state_alone(show):
     chromium.run("document.querySelector('#legend [data-state=old]').focus()")
     chromium.press("Enter")
     shown = chromium.run("return [...document.querySelectorAll('.cell')].map((cell) => Number(cell.id.slice(1)))")
-    assert set(shown) == {index for index, host in enumerate(data["hosts"]) if host["old"]}
+    assert set(shown) == {index for index, host in enumerate(data["hosts"]) if "old" in pages.states_of(host)}
+    assert 0 < len(shown) < sum(host["old"] for host in data["hosts"])
     assert chromium.run("return document.activeElement.dataset.state") == "old"
     address = chromium.run("return location.hash")
     assert show(data, address).run("return document.querySelectorAll('.cell').length") == len(shown)
 
 
 def test_back_goes_to_the_host_before(show):
-    chromium = show(fleets.ten(), "#host=web01.example.net")
+    chromium = show(fleets.few(), "#host=web01.example.net")
     chromium.run("document.querySelector('#h4').click()")
     title = "return document.getElementById('host-title').textContent"
-    assert chromium.run(title) == fleets.ten()["hosts"][4]["name"]
+    assert chromium.run(title) == fleets.few()["hosts"][4]["name"]
     chromium.run("history.back()")
     chromium.wait("return document.getElementById('host-title').textContent === 'web01.example.net'")
 
@@ -371,7 +390,7 @@ def test_data_of_other_types_is_shown_as_far_as_it_goes(chromium, build, scratch
     head, tail = page.split(fleets.as_json(fleets.fleet([])))
     for seed in range(40):
         draw = random.Random(seed)
-        data = json.loads(json.dumps(fleets.hostile() if seed % 2 else fleets.ten()))
+        data = json.loads(json.dumps(fleets.hostile() if seed % 2 else fleets.few()))
         for _ in range(8):
             spoil(draw, data)
         (scratch / "page.html").write_text(head + fleets.as_json(data) + tail)
@@ -457,7 +476,7 @@ def tab_to(chromium, wanted):
 
 
 def test_keyboard_alone_leads_to_the_line_of_a_key(show):
-    data = fleets.ten()
+    data = fleets.few()
     chromium = show(data)
     tab_to(chromium, "skip")
     chromium.press("Enter")
@@ -478,7 +497,7 @@ def test_keyboard_alone_leads_to_the_line_of_a_key(show):
         if chromium.run("return document.activeElement.textContent") == data["keys"][0]["fp"]:
             break
     chromium.press("Enter")
-    assert chromium.run(FOUND) == "Found: 1 key of 4, on 2 hosts of 10."
+    assert chromium.run(FOUND) == "Found: 1 key of 4, on 2 hosts of 11."
     chromium.press("Shift+Tab")
     assert chromium.run("return document.activeElement.id") != "q"
 
@@ -508,8 +527,8 @@ def test_arrow_keys_go_where_they_point(show):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("data", [fleets.ten(), fleets.hostile(), fleets.large(500, 400, 10), fleets.fleet([])],
-                         ids=["ten hosts", "hostile", "500 hosts", "none"])
+@pytest.mark.parametrize("data", [fleets.few(), fleets.hostile(), fleets.large(500, 400, 10), fleets.fleet([])],
+                         ids=["eleven hosts", "hostile", "500 hosts", "none"])
 def test_names_headings_and_contrast(show, data, scheme):
     chromium = show(data)
     chromium.emulate(prefers_color_scheme=scheme)
@@ -525,8 +544,8 @@ def test_names_headings_and_contrast(show, data, scheme):
 
 
 @pytest.mark.parametrize("width", [320, 360, 768, 1280, 2560])
-@pytest.mark.parametrize("data", [fleets.ten(), fleets.hostile(), fleets.large(500, 400, 10), fleets.fleet([])],
-                         ids=["ten hosts", "hostile", "500 hosts", "none"])
+@pytest.mark.parametrize("data", [fleets.few(), fleets.hostile(), fleets.large(500, 400, 10), fleets.fleet([])],
+                         ids=["eleven hosts", "hostile", "500 hosts", "none"])
 def test_nothing_sticks_out_at_any_width(show, data, width):
     chromium = show(data)
     chromium.resize(width, 800)
@@ -559,7 +578,7 @@ def printed(chromium, scratch):
 
 
 def test_paper_has_all_places_unfolded(show, scratch):
-    data = fleets.ten()
+    data = fleets.few()
     chromium = show(data)
     before = chromium.run("return document.getElementById('main').innerHTML")
     text, _ = printed(chromium, scratch)
@@ -576,8 +595,8 @@ def test_paper_has_all_places_unfolded(show, scratch):
     assert chromium.run("return document.getElementById('main').innerHTML") == before
 
 
-@pytest.mark.parametrize("data", [fleets.ten(), fleets.hostile(), fleets.large(100, 400, 12)],
-                         ids=["ten hosts", "hostile", "100 hosts"])
+@pytest.mark.parametrize("data", [fleets.few(), fleets.hostile(), fleets.large(100, 400, 12)],
+                         ids=["eleven hosts", "hostile", "100 hosts"])
 def test_no_word_sticks_out_of_the_paper(show, scratch, data):
     chromium = show(data, "#host=web01.example.net")
     chromium.pdf(scratch / "page.pdf")
@@ -591,7 +610,7 @@ def test_no_word_sticks_out_of_the_paper(show, scratch, data):
 
 
 def test_paper_says_what_was_searched_for(show, scratch):
-    text, _ = printed(show(fleets.ten(), "#q=deploy+web&in=all&verdict=listed"), scratch)
+    text, _ = printed(show(fleets.few(), "#q=deploy+web&in=all&verdict=listed"), scratch)
     together = " ".join(text.split())
     assert "Searched for: “deploy web” in everything, keys that are listed. Found: 1 key of 4," in together
 
@@ -633,7 +652,7 @@ def test_picture_ends_at_five_thousand_hosts(show):
 
 @pytest.mark.parametrize("where", ["in the data", "in the script"])
 def test_a_file_that_is_cut_off_says_so(chromium, build, scratch, where):
-    page = fleets.page(build, fleets.ten())
+    page = fleets.page(build, fleets.few())
     data = page.index(b'id="data">')
     end = data + 500 if where == "in the data" else len(page) - 3000
     (scratch / "page.html").write_bytes(page[:end])
@@ -642,14 +661,14 @@ def test_a_file_that_is_cut_off_says_so(chromium, build, scratch, where):
 
 
 def test_damaged_data_says_so(chromium, build, scratch):
-    page = fleets.page(build, fleets.ten()).replace(b'"version":', b'"version"', 1)
+    page = fleets.page(build, fleets.few()).replace(b'"version":', b'"version"', 1)
     (scratch / "page.html").write_bytes(page)
     chromium.open(f"file://{scratch}/page.html")
     assert "The data of this page is damaged" in chromium.run("return document.getElementById('main').innerText")
 
 
 def test_without_javascript_there_are_the_numbers(build, scratch):
-    data = fleets.ten()
+    data = fleets.few()
     (scratch / "page.html").write_bytes(fleets.page(build, data))
     with browser(scripts=False) as other:
         other.open(f"file://{scratch}/page.html")

@@ -27,7 +27,7 @@
  *   listed_hosts    hosts with such a key
  *   silent          hosts that did not answer
  *   cut             hosts that answered, but whose audit was cut off
- *   old             hosts whose list is old
+ *   old             hosts whose "old" is true: a list or the audit itself is
  *   unwell          hosts whose doctor says "problem"
  *
  * A slot may come more than once.
@@ -38,9 +38,10 @@
  *
  *   a host    {"name", "file", "answered", "reason", "complete", "whole", "time",
  *             "keyveto", "sshd", "os", "guarded": true, false or null, "lists":
- *             [{"kind", "file", "revision", "time", "sha256"}], "old", "doctor":
- *             "ok", "warning", "problem" or null, "findings": [{"check",
- *             "status", "found", "remedy"}], "accounts", "keys", "listed",
+ *             [{"kind", "file", "revision", "time", "sha256"}], "old": bool, "stale":
+ *             [[file of an old list, or null for the audit itself, how old]],
+ *             which may be left out, "doctor": "ok", "warning", "problem" or
+ *             null, "findings": [{"check", "status", "found", "remedy"}], "accounts", "keys", "listed",
  *             "unchecked": numbers, "locked": [accounts], "problems":
  *             [{"account", "file", "line", "reason"}], "more_problems": number}
  *   a key     {"fp", "type", "bits", "verdict": "listed", "allowed", "clean" or

@@ -22,7 +22,8 @@
         ['nolist', 'no list: nothing was judged', (host) => host.answered && host.complete && !host.lists.length],
         ['problem', 'doctor: problem', (host) => host.doctor === 'problem'],
         ['unchecked', 'keys or files not checked', (host) => host.unchecked > 0 || host.problems.length > 0],
-        ['old', 'old list', (host) => host.old],
+        ['old', 'old list', (host) => host.old && (!host.aged || host.stale.some(({ file }) => file !== null))],
+        ['aged', 'old audit', (host) => host.aged],
         ['warning', 'doctor: warning', (host) => host.doctor === 'warning'],
         ['part', 'only some accounts audited', (host) => host.answered && !host.whole],
         ['unguarded', 'not guarded', (host) => host.guarded === false],
@@ -235,9 +236,13 @@
         const host = {
             ...object(raw), index, name: string(object(raw).name), lists: list(object(raw).lists).map(object),
             findings: list(object(raw).findings).map(object), problems: list(object(raw).problems).map(object),
+            stale: list(object(raw).stale).map((one) => ({
+                file: list(one)[0] === null ? null : string(list(one)[0]), message: string(list(one)[1]),
+            })),
             locked: list(object(raw).locked).map(string), listed: number(object(raw).listed),
             unchecked: number(object(raw).unchecked), places: [],
         };
+        host.aged = host.stale.some(({ file }) => file === null);
         host.states = STATES.filter((state) => state.holds(host));
         if (!host.states.length)
             host.states.push(STATE.get('fine'));
@@ -436,7 +441,7 @@
     function fileAndLine(place) {
         const line = place.line > 0 ? `:${place.line}` : '';
         return [data(place.file, 'code'), line ? el('span', { class: 'code' }, line) : '',
-            place.part ? el('span', {}, ' part ', data(place.part)) : ''];
+            place.part && place.part !== 'key' ? el('span', {}, ' (', data(place.part), ')') : ''];
     }
 
     function lastLogin(place) {
@@ -777,7 +782,10 @@
             return [];
         if (!host.lists.length)
             return [el('h4', {}, 'Lists'), el('p', {}, 'None: nothing was judged.')];
-        return [el('h4', {}, host.old ? 'Lists: old' : 'Lists'), table('Lists of this host',
+        const stale = host.stale.map(({ file, message }) => el('li', {}, ...(file === null ? [data(message)]
+            : [data(file, 'code'), ' ', data(message)])));
+        return [el('h4', {}, host.old ? 'Lists: old' : 'Lists'),
+            ...(stale.length ? [el('ul', { class: 'findings' }, ...stale)] : []), table('Lists of this host',
             ['File', { name: 'Kind', class: 'kind-cell' }, { name: 'Revision', class: 'account-cell' },
                 { name: 'Made', class: 'host-cell' }, { name: 'SHA-256', class: 'key-cell' }],
             host.lists.map((one) => [data(string(one.file), 'code'), data(string(one.kind)),
@@ -906,8 +914,10 @@
             const [first] = host.problems;
             texts.push(`${string(first.file)}${first.line ? `:${first.line}` : ''}: ${string(first.reason)}`);
         }
+        for (const { file, message } of host.stale.slice(0, 3))
+            texts.push(file === null ? message : `${file} ${message}`);
         const cell = texts.flatMap((text) => [data(text), el('br')]);
-        if (host.old)
+        if (host.old && !host.stale.length)
             host.lists.filter((one) => Number.isFinite(one.time)).forEach((one) => cell.push('list of ', time(one.time), el('br')));
         return cell;
     }
@@ -996,7 +1006,8 @@
             locked: hosts.reduce((sum, host) => sum + host.locked.length, 0),
             'listed-keys': listed.length,
             'listed-places': listed.reduce((sum, key) => sum + key.places.length, 0),
-            'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'), old: inState('old'),
+            'listed-hosts': inState('listed'), silent: inState('silent'), cut: inState('cut'),
+            old: hosts.filter((host) => host.old === true).length,
             unwell: inState('problem'),
         };
         for (const [id, value] of Object.entries(numbers))
@@ -1014,7 +1025,7 @@
     // Shows what a number counts.
     function showNumber(what) {
         Object.assign(view, { q: '', in: 'all', verdict: what === 'keys' ? 'listed' : 'any', spread: 'any' });
-        view.states = new Set(STATE.has(what) ? [what] : []);
+        view.states = new Set(what === 'old' ? ['old', 'aged'] : STATE.has(what) ? [what] : []);
         showControls();
         searchAgain(true);
         const title = byId(what === 'keys' ? 'keys-title' : 'picture-title');
