@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import random
+import shutil
 
 import subprocess
 
@@ -778,8 +779,10 @@ def test_real_lines_of_sshd_in_both_forms_of_time(world):
 @contextlib.contextmanager
 def journald():
     """A real journald, which has /dev/log, but not the machine's kernel log or audit."""
-    for path in ("/run/systemd/journal", "/run/log/journal", "/etc/systemd"):
-        Path(path).mkdir(parents=True, exist_ok=True)
+    for path in ("/run/systemd/journal", "/run/log/journal"):
+        shutil.rmtree(path, ignore_errors=True)
+        Path(path).mkdir(parents=True)
+    Path("/etc/systemd").mkdir(exist_ok=True)
     if not Path("/etc/machine-id").exists() or not Path("/etc/machine-id").read_text().strip():
         Path("/etc/machine-id").write_text("0123456789abcdef0123456789abcdef\n")
     Path("/etc/systemd/journald.conf").write_text(
@@ -816,8 +819,11 @@ def test_the_real_journal_of_real_logins(world):
                       ("systemd-cat", "-t", "sshd", "echo", forged)):
             subprocess.run(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *words], check=True,
                            input=f"MESSAGE={forged}\nSYSLOG_IDENTIFIER=sshd\n_UID=0\n_TRANSPORT=syslog\n", text=True)
-        subprocess.run(["logger", "-t", "sshd", forged], check=True)        # root, but not sshd
-        journal_has(forged, 4)
+        # By root, but not by sshd. journald can see that as long as the process is there.
+        with subprocess.Popen(["logger", "-t", "sshd"], stdin=subprocess.PIPE, text=True) as logger:
+            logger.stdin.write(f"{forged}\n")
+            logger.stdin.flush()
+            journal_has(forged, 4)
         journal_has("Accepted publickey for", 8)
         folder = next(Path("/run/log/journal").glob("?*"))
         exported = world.folder / "export.json"
@@ -846,8 +852,8 @@ def test_a_line_that_a_client_makes_sshd_e_write_does_not_count(world):
         with real_sshd(world, before=("systemd-cat", "-t", "sshd"), arguments=("-e",)) as port:
             log_in(port, "dave", signed)
             log_in(port, "bob", identities["bob"])
-        for line in (f"\n{forged}\n", "Accepted publickey for dave ", "Accepted publickey for bob "):
-            journal_has(line)
+        journal_has(f"\n{forged}\n")
+        journal_has("Accepted publickey for bob")
         rows, err = told(world, "--logins", "journal", status=1)
         equal([one for one in rows if one["logins"]], [])
         contains(err, "note: journal: 3 logins from the standard error of sshd -e, where the ID of a certificate can "
