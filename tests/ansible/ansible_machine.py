@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import keys
 from program import KEYVETO, PATIENCE, ROOT, equal
-from sshd_machine import GUARD, PAM_FOLDER, leaked_filter, leaked_key, prepare_machine
-from stock import StockServer, snapshot
+from sshd_machine import leaked_filter, prepare_machine
+from stock import StockServer
 
 COLLECTION = ROOT / "packaging/ansible"
 PLAYBOOKS = COLLECTION / "playbooks"
@@ -70,8 +69,9 @@ class Machine:
         (scratch / "callback/told.py").write_text(CALLBACK, encoding="ascii")
         self.inventory = scratch / "hosts.ini"
         self.known = scratch / "known_hosts"
-        self.inventory.write_text(f"here ansible_host=127.0.0.1 ansible_user=root ansible_ssh_private_key_file={self.admin.path} "
-                                  "ansible_python_interpreter=/usr/bin/python3\n", encoding="ascii")
+        self.inventory.write_text("here ansible_host=127.0.0.1 ansible_user=root ansible_python_interpreter="
+                                  f"/usr/bin/python3 ansible_ssh_private_key_file={self.admin.path}\n",
+                                  encoding="ascii")
 
     def run(self, *words, **variables):
         """Runs ansible-playbook, with these variables. words[0] is a playbook of the collection, or the path of one."""
@@ -105,10 +105,12 @@ class Machine:
 
     def enters(self, identity, account="root"):
         """Whether a login with this key alone runs a command."""
-        done = subprocess.run(["ssh", "-F", "none", "-i", identity.path, "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
-                               "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-                               f"{account}@127.0.0.1", "echo entered"], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, check=False, timeout=PATIENCE)
+        options = [word for option in ("IdentitiesOnly=yes", "IdentityAgent=none", "BatchMode=yes",
+                                       "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")
+                   for word in ("-o", option)]
+        done = subprocess.run(["ssh", "-F", "none", "-i", identity.path, *options, f"{account}@127.0.0.1",
+                               "echo entered"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE)
         return "entered" in done.stdout
 
     @staticmethod
@@ -135,7 +137,7 @@ def machine(scratch):
     prepare_machine()
     shutil.copy(KEYVETO, "/usr/bin/keyveto")
     Path("/etc/ssh/sshd_config").write_text("Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
-                                             "Subsystem sftp /usr/lib/openssh/sftp-server\n", encoding="ascii")
+                                            "Subsystem sftp /usr/lib/openssh/sftp-server\n", encoding="ascii")
     for path in Path("/var/lib/keyveto").glob("*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.copy(ROOT / "etc/keyveto.conf", "/etc/keyveto/keyveto.conf")

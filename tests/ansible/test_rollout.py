@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """The collection in packaging/ansible, from Debian's ansible-playbook to a real sshd, over ssh."""
 
-import difflib
 import json
 import os
 import signal
@@ -13,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import keys
-from ansible_machine import COLLECTION, WATCHED, authorize
+from ansible_machine import ADMIN, COLLECTION, WATCHED, authorize
 from openssh import version
 from patience import PATIENCE
-from program import ROOT, contains, equal, keyveto, lacks
+from program import contains, equal, keyveto, lacks
 from sshd_machine import leaked_key, restored
 from stock import snapshot
 
@@ -145,6 +144,24 @@ def test_a_key_of_ones_own_list_needs_no_change_of_keyveto_conf(machine):
     contains(done.last("failed")["msg"], "the listed key gets in", "taken out again")
 
 
+def test_an_account_that_becomes_root(machine):
+    """By su, with a password. Its own keys prove it, and only its listed key stops it."""
+    subprocess.run(["useradd", "-m", "-s", "/bin/sh", ADMIN], check=True)
+    subprocess.run(["chpasswd"], input="root:secret\n", text=True, check=True)
+    home = Path("/home") / ADMIN
+    path = authorize(ADMIN, home, f'command="$SSH_ORIGINAL_COMMAND" {keys.generate(machine.scratch).key}',
+                     machine.admin.key)
+    before = path.read_bytes()
+    how = {"ansible_user": ADMIN, "ansible_become_method": "su", "ansible_become_password": "secret"}
+    done = machine.ok("rollout", **how)
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+    equal((done.last()["account"], path.read_bytes(), path.stat().st_uid), (ADMIN, before, home.stat().st_uid))
+    nothing_is_left()
+    machine.ok("disable", **how)
+    path.write_bytes(before + f"{leaked_key()}\n".encode())
+    contains(machine.fails("rollout", **how), f"{ADMIN}, the account that Ansible logs in as", f"{path}:3:")
+
+
 class Module:
     """The module itself, without the controller that would end the proof."""
 
@@ -153,8 +170,9 @@ class Module:
         self.clean, self.listed = (keys.generate(machine.scratch) for _ in range(2))
 
     def run(self, **wanted):
-        arguments = {"state": "enabled", "account": "root", "probe_timeout": 600, "lists": [], "probe_keys": {
-            "clean": str(self.clean.key), "listed": str(self.listed.key), "own_list": True, "nonce": "0" * 32}, **wanted}
+        both = {"clean": str(self.clean.key), "listed": str(self.listed.key), "own_list": True, "nonce": "0" * 32}
+        arguments = {"state": "enabled", "account": "root", "probe_timeout": 600, "lists": [], "probe_keys": both,
+                     **wanted}
         done = subprocess.run(
             [sys.executable, COLLECTION / "plugins/modules/host.py"],
             input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), capture_output=True, text=True, check=False,

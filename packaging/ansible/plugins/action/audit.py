@@ -19,8 +19,7 @@ BLOCK = 1 << 20
 
 def file_name(host):
     """A file name for any name of a host; different names have different ones."""
-    plain = re.sub(r"[^A-Za-z0-9._-]", lambda found: "%%%02x" % ord(found.group()), host)
-    return ("_" + plain if plain.startswith((".", "-")) else plain) + ".json"
+    return (re.sub(r"^[.-]|[^A-Za-z0-9._-]", lambda found: "%%%02x" % ord(found.group()), host) or "%") + ".json"
 
 
 def timestamp():

@@ -106,7 +106,7 @@ class ActionModule(ActionBase):
             arguments["staged"] = self._bring(files, answer["needs"])
             answer = self._call(arguments, task_vars)
         if answer.get("probe") and not answer.get("failed"):
-            self._prove(answer, keys, arguments)
+            self._prove(answer, keys, arguments, task_vars)
         result.update(answer)
         result.pop("needs", None)
         result.pop("probe", None)
@@ -130,7 +130,7 @@ class ActionModule(ActionBase):
         """Replaces lists by what the module needs to know of them. Returns the paths here."""
         paths, wanted = [], []
         for one in arguments.get("lists") or []:
-            source = self._find_needle("files", one["src"])
+            source = self._find_file(one["src"])
             for path, end in ((source, ""), (source + ".sources", ".sources")):
                 if end and not os.path.isfile(path):
                     continue
@@ -142,6 +142,16 @@ class ActionModule(ActionBase):
                 wanted.append({"dest": dest + end, "sha256": digest, "kind": kind})
         arguments["lists"] = wanted
         return paths
+
+    def _find_file(self, name):
+        """A file where Ansible looks for files, or below where ansible-playbook runs."""
+        try:
+            return self._find_needle("files", name)
+        except AnsibleError:
+            path = os.path.abspath(os.path.expanduser(name))
+            if os.path.isfile(path):
+                return path
+            raise
 
     def _bring(self, paths, numbers):
         """Sends those files. Returns where they are, by number."""
@@ -185,8 +195,10 @@ class ActionModule(ActionBase):
         return True
 
     def _login(self, command, keys=None):
-        """Logs in over a new connection: with the keys alone, or as Ansible does. (status, output); status None: refused
-        or not reachable."""
+        """Logs in over a new connection, with the keys alone, or as Ansible does.
+
+        Returns (status, output); the status is None if it was refused or the host did not answer.
+        """
         new = connection_loader.get(self._connection.ansible_name if hasattr(self._connection, "ansible_name")
                                     else self._connection._load_name, self._play_context, "/dev/null")
         new._options = dict(self._connection._options)
@@ -194,7 +206,7 @@ class ActionModule(ActionBase):
         first = ["-o", "ControlMaster=no", "-o", "ControlPath=none"]
         if keys:
             for option in ("IdentitiesOnly=yes", "IdentityAgent=none", "PreferredAuthentications=publickey",
-                           "CertificateFile=none", "BatchMode=yes"):
+                           "BatchMode=yes"):
                 first += ["-o", option]
             for key in keys:
                 first += ["-o", 'IdentityFile="%s"' % key]
@@ -213,22 +225,24 @@ class ActionModule(ActionBase):
         finally:
             new.close()
 
-    def _prove(self, answer, keys, arguments):
+    def _prove(self, answer, keys, arguments, task_vars):
         """Logs in, and tells the host whether keyveto stays."""
         proof = {"proved": False, "own": False, "clean": None, "listed": None, "reason": None}
         warn = bool(arguments.get("warn"))
         folder, planted = answer["probe"]["folder"], answer["probe"]["keys"]
         proof["reason"] = (answer.get("proof") or {}).get("reason")
         for pause in PAUSES:
-            time.sleep(pause)
-            proof["own"] = proof["own"] or self._login("echo keyveto-probe:own")[0] == 0
+            # Without the keys, nothing tells whether sshd has read its files again.
+            time.sleep(pause if planted else 2 + pause)
             if planted:
                 self._try_keys(proof, keys)
-                if proof["own"] and proof["clean"] and proof["listed"] == warn:
-                    proof["proved"] = True
+            known = planted and proof["clean"] and proof["listed"] == warn
+            if known or not planted:
+                proof["own"] = self._own_login()
+                if proof["own"]:
+                    proof["proved"] = known
                     break
-            elif proof["own"]:
-                break
+        proof["own"] = proof["own"] or self._own_login()
         good = proof["proved"] or (proof["own"] and not planted)
         if not good:
             proof["reason"] = "; ".join(
@@ -243,9 +257,14 @@ class ActionModule(ActionBase):
         if good and said.get("kept"):
             return
         answer["failed"] = True
+        if said.get("kept") is not False:
+            # Nobody knows what became of that process: as disable, which changes nothing if that is done already.
+            same = {name: arguments[name] for name in ("command", "sshd", "timeout") if name in arguments}
+            done = self._call({**same, "state": "disabled"}, task_vars)
+            said["kept"] = False if not done.get("failed") and not done.get("unreachable") else None
         # A run that took keyveto out again changed nothing in the end.
-        answer["changed"] = not said.get("kept") is False
-        as_before = self._login("echo keyveto-probe:own")[0] == 0
+        answer["changed"] = said.get("kept") is not False
+        as_before = self._own_login()
         answer["msg"] = "%s: %s; %s" % (
             "not proved" if not good else "proved too late", proof["reason"] or "the host waited no longer",
             "keyveto was taken out again, and a new login works" if said.get("kept") is False and as_before else
@@ -253,6 +272,10 @@ class ActionModule(ActionBase):
             if said.get("kept") is False else
             "whether keyveto was taken out is not known: the host does so by itself within %s seconds" %
             arguments.get("probe_timeout", 90))
+
+    def _own_login(self):
+        """Whether Ansible's own account gets in over a new connection."""
+        return self._login("echo keyveto-probe:own")[0] == 0
 
     def _try_keys(self, proof, keys):
         """Whether the clean and the listed key get in. Both are offered in one login, the listed one first."""

@@ -13,6 +13,7 @@ import tempfile
 
 CONFIG = "/etc/keyveto/keyveto.conf"
 STATE = "/var/lib/keyveto"
+PATHS = ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DEFAULT_FILTER = STATE + "/filter.pkbf"
 # The block that `keyveto sshd enable` writes into keyveto.conf.
 BLOCK = re.compile(r"^# BEGIN keyveto.*?^# END keyveto[^\n]*\n?", re.MULTILINE | re.DOTALL)
@@ -37,7 +38,7 @@ class Engine:
         """(status, standard output, standard error); EngineError if it is not installed or takes too long."""
         environment = dict(os.environ, LC_ALL="C.UTF-8")
         environment.update(options.pop("environment", {}))
-        environment["PATH"] = environment.get("PATH", "") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        environment["PATH"] = environment.get("PATH", "") + PATHS
         try:
             process = subprocess.Popen([self.command] + [str(word) for word in words], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
@@ -139,8 +140,8 @@ def words_of(line):
     found = re.match(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*)", line)
     if not found:
         return []
-    rest = [quoted if quoted else bare for quoted, bare in re.findall(r'"((?:[^"\\]|\\.)*)"|([^\s"#]\S*)', found.group(2))]
-    return [found.group(1).lower()] + rest
+    rest = re.findall(r'"((?:[^"\\]|\\.)*)"|([^\s"#]\S*)', found.group(2))
+    return [found.group(1).lower()] + [quoted or bare for quoted, bare in rest]
 
 
 def consulted(text):
@@ -171,7 +172,8 @@ def with_lines_for(text, wanted):
             return text
         if os.path.exists(DEFAULT_FILTER) and DEFAULT_FILTER not in dict(missing):
             missing.insert(0, (DEFAULT_FILTER, "filter"))
-    lines = ["%s %s\n" % (kind.capitalize(), '"%s"' % path if re.search(r"[\s#]", path) else path) for path, kind in missing]
+    lines = ["%s %s\n" % (kind.capitalize(), '"%s"' % path if re.search(r"[\s#]", path) else path)
+             for path, kind in missing]
     if lines and text and not text.endswith("\n"):
         text += "\n"
     return text + "".join(lines)
@@ -201,7 +203,7 @@ def save_config(engine, text, path=CONFIG):
 
 def check_config(engine, text):
     """EngineError if this keyveto.conf has a mistake; for check mode."""
-    handle, name = tempfile.mkstemp(prefix="keyveto-conf-", dir="/etc/keyveto" if os.path.isdir("/etc/keyveto") else None)
+    handle, name = tempfile.mkstemp(prefix="keyveto-conf-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))

@@ -234,7 +234,8 @@ def _remove(planted):
 
 def expiry_option(seconds):
     """The option after which sshd takes a key no more, or nothing for an OpenSSH before 7.7."""
-    done = subprocess.run(["ssh", "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(["ssh", "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
     found = re.search(rb"OpenSSH_(\d+)\.(\d+)", done.stdout)
     if not found or (int(found.group(1)), int(found.group(2))) < (7, 7):
         return ""
@@ -382,7 +383,8 @@ class Probe:
             file.write(listed + "\n")
         self.state["list"] = True
         self._note()
-        status, out, err = self.engine.run("list", "create", PROBE_LIST, "--id", "1", "--name", "keyveto-probe", "--force", key)
+        status, out, err = self.engine.run("list", "create", PROBE_LIST, "--id", "1", "--name", "keyveto-probe",
+                                           "--force", key)
         if status != 0:
             raise EngineError("keyveto list create: %s" % last_words(out + err))
         os.chmod(PROBE_LIST, 0o644)
@@ -520,7 +522,8 @@ def _remove_by_nonce(names, nonce):
                 content = file.read()
         except FileNotFoundError:
             continue
-        lines = [line for line in content.splitlines(True) if line.rstrip(b"\n").endswith((KEY_COMMENT + nonce).encode())]
+        end = (KEY_COMMENT + nonce).encode()
+        lines = [line for line in content.splitlines(True) if line.rstrip(b"\n").endswith(end)]
         if lines:
             _remove({"name": name, "lines": b"".join(lines).decode(), "size": len(content) - len(b"".join(lines)),
                      "made": False, "folder": None})

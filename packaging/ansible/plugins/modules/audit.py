@@ -56,7 +56,8 @@ file:
   returned: always
   type: str
 status:
-  description: The exit status of C(keyveto audit). 0, nothing is listed; 1, something is; 2, something could not be checked.
+  description: The exit status of C(keyveto audit). 0, nothing is listed; 1, something is; 2, something could not be
+    checked.
   returned: if it ran
   type: int
 listed:
@@ -73,17 +74,16 @@ import tempfile
 import zlib
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import last_words
+from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import PATHS, last_words
 
 
 def audit(module, spool):
     """The exit status and standard error of the audit, whose output goes to spool."""
     words = [module.params["command"], "audit", "--json"] + module.params["options"]
-    environment = dict(os.environ, LC_ALL="C.UTF-8",
-                       PATH=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    environment = dict(os.environ, LC_ALL="C.UTF-8", PATH=os.environ.get("PATH", "") + PATHS)
     try:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=spool, stderr=subprocess.PIPE, env=environment,
-                                   preexec_fn=os.setsid)
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=spool, stderr=subprocess.PIPE,
+                                   env=environment, preexec_fn=os.setsid)
     except OSError as error:
         module.fail_json(msg="%s cannot be run: %s; is it installed?" % (module.params["command"], error.strerror))
     try:

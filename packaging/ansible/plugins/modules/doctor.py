@@ -87,7 +87,8 @@ def main():
     except EngineError as error:
         module.fail_json(msg=str(error))
     told = found[0]
-    findings = ["%s: %s: %s%s" % (one["status"], one["check"], one["found"], " -> %s" % one["remedy"] if one["remedy"] else "")
+    findings = ["%s: %s: %s%s" % (one["status"], one["check"], one["found"],
+                                  " -> %s" % one["remedy"] if one["remedy"] else "")
                 for one in told["checks"] if one["status"] != "ok"]
     result = {"changed": False, "status": told["status"], "findings": findings, "doctor": told}
     if ORDER.index(told["status"]) >= ORDER.index(module.params["fail_on"]):

@@ -60,8 +60,8 @@ ansible_facts:
           description: Its version, or null.
           type: str
         lists:
-          description: The filters and exact lists of keyveto.conf, with what C(keyveto doctor --json) says of them, with
-            C(kind) and with C(sha256).
+          description: The filters and exact lists of keyveto.conf, with what C(keyveto doctor --json) says of them,
+            with C(kind) and with C(sha256).
           type: list
           elements: dict
         ways:

@@ -8,9 +8,10 @@ short_description: Brings keyveto's lists, configuration and guard to a host, an
 version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
-  - Does in one call, and in this order, whatever of it is asked for. Brings filters and exact lists from the controller;
-    writes C(update.conf) and runs C(keyveto update); writes C(keyveto.conf); rehearses; enables or disables keyveto in
-    sshd; proves by logins from the controller that whoever got in gets in, and that a listed key does not.
+  - Does in one call, and in this order, whatever of it is asked for. Brings filters and exact lists from the
+    controller; writes C(update.conf) and runs C(keyveto update); writes C(keyveto.conf); rehearses; enables or
+    disables keyveto in sshd; proves by logins from the controller that whoever got in gets in, and that a listed key
+    does not.
   - All verdicts are those of the program C(keyveto) on the host.
   - Nothing is enabled on a host where somebody would be refused, unless I(accept_refused) says so, and never if that is
     the account that Ansible itself logs in as.
@@ -24,8 +25,8 @@ options:
     default: keyveto
   lists:
     description:
-      - Filters and exact lists on the controller, which root will own on the host. Each is verified there, and takes the
-        place of the old one in one step. A file I(src) with C(.sources) appended goes with it.
+      - Filters and exact lists on the controller, which root will own on the host. Each is verified there, and takes
+        the place of the old one in one step. A file I(src) with C(.sources) appended goes with it.
       - On a host where keyveto is enabled, a list that would refuse keys that are let in now is not installed, unless
         I(accept_refused) says so.
     type: list
@@ -46,8 +47,8 @@ options:
       - Without it, the file stays as it is, and gets lines for distributed lists that it does not name.
     type: str
   update_config:
-    description: The text of C(/etc/keyveto/update.conf). C(keyveto update) runs if it changed, or if one of its targets is
-      missing.
+    description: The text of C(/etc/keyveto/update.conf). C(keyveto update) runs if it changed, or if one of its
+      targets is missing.
     type: str
   allowed_signers:
     description: The text of C(/etc/keyveto/allowed_signers).
@@ -231,16 +232,18 @@ class Host:
     def changed(self, path, before, after):
         """Notes a change of a text file; what stands in it is for --diff."""
         self.result["changed"] = True
-        self.result["diff"].append({"before_header": path, "after_header": path, "before": before or "", "after": after or ""})
+        self.result["diff"].append({"before_header": path, "after_header": path, "before": before or "",
+                                    "after": after or ""})
 
     def run(self):
         """Does all that is asked for. EngineError if it cannot."""
         version = self.engine.version()
         if version is None:
             if self.check:
-                self.result.update(changed=True, msg="keyveto is not installed: what else would change is not known yet")
+                self.result.update(changed=True, msg="keyveto is not installed: what would change is not known yet")
                 return
-            raise EngineError("%s is not installed on this host: run keyveto.keyveto.install first" % self.wanted["command"])
+            raise EngineError("%s is not installed on this host: run keyveto.keyveto.install first" %
+                              self.wanted["command"])
         self.result["version"] = version
         missing = self.missing_files()
         if missing and not self.check and not self.wanted["staged"]:
@@ -264,9 +267,7 @@ class Host:
         """Verifies the files, and puts them in their places."""
         for number in numbers:
             one = self.wanted["lists"][number]
-            self.result["changed"] = True
-            self.result["diff"].append({"before_header": one["dest"], "after_header": one["dest"], "before": "sha256 %s\n" % (
-                sha256(one["dest"]) or "-"), "after": "sha256 %s\n" % one["sha256"]})
+            self.changed(one["dest"], "sha256 %s\n" % (sha256(one["dest"]) or "-"), "sha256 %s\n" % one["sha256"])
             if self.check:
                 self.incomplete = "%s is not on the host yet" % one["dest"]
                 continue
@@ -401,7 +402,8 @@ class Host:
         """Finds out what enable would do. EngineError if somebody would be refused."""
         plan = self.engine.sshd("enable", "--dry-run", *self.words())
         if plan["status"] != 0:
-            raise EngineError("keyveto cannot be enabled here, and sshd stays as it is:\n%s" % last_words(plan["stderr"]))
+            raise EngineError("keyveto cannot be enabled here, and sshd stays as it is:\n%s" %
+                              last_words(plan["stderr"]))
         self.tell(plan)
         refused = plan["refused"] or {}
         self.result["refused"] = [{
@@ -416,18 +418,19 @@ class Host:
                 self.module.warn("%s has a listed key: %s" % (one["account"], "; ".join(one["keys"])))
             return plan
         if own:
-            raise EngineError("sshd stays as it is: %s, the account that Ansible logs in as, has a listed key: %s; replace "
-                              "that key first" % (account, "; ".join(own[0]["keys"])))
+            raise EngineError("sshd stays as it is: %s, the account that Ansible logs in as, has a listed key: %s; "
+                              "replace that key first" % (account, "; ".join(own[0]["keys"])))
         unjudged = refused.get("unjudged", [])
         if account in unjudged or refused.get("unjudged_settings"):
             raise EngineError("sshd stays as it is: not all keys of %s, the account that Ansible logs in as, could be "
                               "judged:\n%s" % (account, last_words(plan["stderr"])))
         if refused.get("stops") and not self.wanted["accept_refused"]:
-            raise EngineError("sshd stays as it is: %s" % ("; ".join(
-                ["%s would be %s: %s" % (one["account"], "locked out" if one["locked_out"] else "refused with a listed key",
-                                         "; ".join(one["keys"])) for one in self.result["refused"]] +
-                ["not all keys of %s could be judged" % name for name in unjudged] +
-                ["a CA in TrustedUserCAKeys is listed"] * (refused.get("listed_cas", 0) > 0)) or last_words(plan["stderr"])))
+            why = ["%s would be %s: %s" % (
+                one["account"], "locked out" if one["locked_out"] else "refused with a listed key",
+                "; ".join(one["keys"])) for one in self.result["refused"]]
+            why += ["not all keys of %s could be judged" % name for name in unjudged]
+            why += ["a CA in TrustedUserCAKeys is listed"] * (refused.get("listed_cas", 0) > 0)
+            raise EngineError("sshd stays as it is: %s" % ("; ".join(why) or last_words(plan["stderr"])))
         return plan
 
     def tell(self, told):
@@ -468,7 +471,8 @@ class Host:
         try:
             if "unable" in keys:
                 raise CannotProve(keys["unable"])
-            probe = Probe(self.engine, self.result["account"], self.wanted["probe_timeout"], keys["nonce"], self.wanted["sshd"])
+            probe = Probe(self.engine, self.result["account"], self.wanted["probe_timeout"], keys["nonce"],
+                          self.wanted["sshd"])
             probe.begin()
             probe.prepare(keys["clean"], keys["listed"], keys["own_list"])
             return probe
@@ -477,24 +481,15 @@ class Host:
         if probe is not None and probe.lock is not None:
             for one in probe.clean():
                 self.module.warn(one)
+        else:
+            probe = None
         self.result["proof"] = {"proved": False, "reason": wrong}
         if self.wanted["probe_required"]:
             raise EngineError("sshd stays as it is: no login can prove that a listed key is refused (%s); with "
                               "probe_required: false keyveto is enabled all the same" % wrong)
         self.module.warn("not proved by a login that a listed key is refused: %s" % wrong)
-        # The own login is tried all the same, and the host takes keyveto out if nobody comes.
-        probe = None if "unable" in keys else self.bare_probe(keys)
+        # Ansible's own login is tried all the same, and the host takes keyveto out if nobody comes.
         return probe
-
-    def bare_probe(self, keys):
-        """A proof of the own login alone."""
-        try:
-            probe = Probe(self.engine, self.result["account"], self.wanted["probe_timeout"], keys["nonce"], self.wanted["sshd"])
-            probe.begin()
-            return probe
-        except (CannotProve, OSError) as error:
-            self.module.warn(str(error))
-            return None
 
     def undo(self):
         """Takes keyveto out of sshd again."""
@@ -555,7 +550,8 @@ def main():
             "config": {"type": "str"},
             "update_config": {"type": "str"},
             "allowed_signers": {"type": "str"},
-            "state": {"type": "str", "default": "unchanged", "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
+            "state": {"type": "str", "default": "unchanged",
+                      "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
             "warn": {"type": "bool", "default": False},
             "parts": {"type": "list", "elements": "str", "default": [], "choices": ["guard", "pam"]},
             "accept_refused": {"type": "bool", "default": False},
@@ -564,7 +560,8 @@ def main():
             "probe": {"type": "str", "default": "true", "choices": ["true", "false", "always"]},
             "probe_required": {"type": "bool", "default": True},
             "probe_listed_key": {"type": "path", "no_log": False},
-            "probe_key_type": {"type": "str", "default": "ed25519", "choices": ["ed25519", "ecdsa", "rsa"], "no_log": False},
+            "probe_key_type": {"type": "str", "default": "ed25519", "choices": ["ed25519", "ecdsa", "rsa"],
+                               "no_log": False},
             "probe_timeout": {"type": "int", "default": 90},
             "timeout": {"type": "int", "default": 300},
             "group": {"type": "str"},

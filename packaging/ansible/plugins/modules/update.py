@@ -56,7 +56,8 @@ output:
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import STATE, Engine, EngineError, consulted, last_words, read_text
+from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
+    STATE, Engine, EngineError, consulted, last_words, read_text)
 
 
 def stamps():
