@@ -7,6 +7,7 @@ programs and files are sent to each host.
 """
 
 import collections
+import json
 import random
 import resource
 
@@ -16,6 +17,7 @@ from world import HERE, SCRATCH
 HOSTS, FORKS = 200, 10
 RECORDS = 250_000       # of the list: 4 MB
 LIST = SCRATCH / "cost.dat"
+ROLLOUT = "keyveto.keyveto.rollout"
 BASELINE = f"""\
 - hosts: all
   gather_facts: false
@@ -72,20 +74,39 @@ class Simulation:
         return seconds, sent
 
 
-def told(sent):
-    """What one host was sent, in words. All hosts must have been sent the same."""
-    kinds = {(len(one["program"]), len(one["file"]), sum(one["file"])) for one in sent.values()}
-    check(len(kinds) == 1, f"not every host was sent the same: {kinds}")
-    programs, files, size = kinds.pop()
-    return f"{programs} modules and {files} files ({size} bytes) a host"
+class Sent:
+    """What one host was sent. All hosts must have been sent the same."""
+
+    def __init__(self, sent):
+        kinds = {(len(one["program"]), len(one["file"]), sum(one["file"])) for one in sent.values()}
+        check(len(kinds) == 1, f"not every host was sent the same: {kinds}")
+        self.programs, self.files, self.size = kinds.pop()
+
+    def __str__(self):
+        return f"{self.programs} modules and {self.files} files ({self.size} bytes) a host"
 
 
 def cost(part, world):
-    """Both playbooks, on 200 hosts."""
+    """Both playbooks, on 200 hosts; and the rollout again, when there is nothing to do."""
     make_list(LIST, RECORDS)
-    playbook = SCRATCH / "baseline.yml"
+    playbook, variables = SCRATCH / "baseline.yml", SCRATCH / "variables.json"
     playbook.write_text(BASELINE, encoding="ascii")
-    baseline = Simulation(world, "baseline", playbook)
-    baseline.record("plain")
-    seconds, sent = baseline.play()
-    part.ok(f"ping and copy to {HOSTS} hosts: {seconds:.1f} s of the controller's processors, {told(sent)}")
+    variables.write_text(json.dumps({
+        "keyveto_lists": [{"src": str(LIST)}], "keyveto_accept_refused": True,
+        # There is nobody to log in to.
+        "keyveto_probe": False}), encoding="ascii")
+    seconds, sent = {}, {}
+    for name, words in (("ping and copy", (playbook,)), ("the rollout", (ROLLOUT, "-e", f"@{variables}")),
+                        ("the rollout, again", (ROLLOUT, "-e", f"@{variables}"))):
+        simulation = Simulation(world, name.replace(" ", "-").replace(",", ""), *words)
+        simulation.record("plain")
+        seconds[name], said = simulation.play()
+        sent[name] = Sent(said)
+        part.ok(f"{name}, {HOSTS} hosts: {seconds[name]:.1f} s of the controller's processors, {sent[name]}")
+    base, first, again = sent.values()
+    check(first.programs <= base.programs and first.files <= base.files and first.size <= base.size,
+          f"the rollout sends more than ping and copy: {first}, not {base}")
+    check(again.programs < first.programs and again.files == 0, f"a second rollout sends {again}")
+    share = seconds["the rollout"] / seconds["ping and copy"]
+    part.ok(f"a rollout costs the controller {share:.2f} of what ping and copy cost, and again "
+            f"{seconds['the rollout, again'] / seconds['ping and copy']:.2f}")

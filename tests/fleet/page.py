@@ -65,6 +65,7 @@ def audit(part, world):
     folder = world.fleet.controller.path(f"{world.folder}/{AUDITS}")
     files = {path.stem: path for path in folder.glob("*.json")}
     check(set(files) == set(world.fleet.hosts), f"audits of {sorted(files)}: {said.text}")
+    check(world.fleet.controller.path(f"{world.folder}/{PAGE}").exists(), f"there is no {PAGE}: {said.text}")
     places = 0
     for name, path in files.items():
         lines = [json.loads(line) for line in path.read_bytes().splitlines()]

@@ -32,7 +32,7 @@ from world import SCRATCH, World
 TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy", "chromium")
 PARTS = {function.__name__: function for function in (
     rollout.plain_ssh, rollout.ping, rollout.install, rollout.told_before, rollout.rollout, rollout.again,
-    page.audit, page.page, cost.cost, rollout.disable)}
+    page.audit, page.page, rollout.disable, cost.cost)}
 ALWAYS = (rollout.plain_ssh,)
 
 
