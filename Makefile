@@ -370,7 +370,7 @@ check-neighbours:
 check-fleet:
 	@scripts/deps fleet
 	@$(MAKE) --no-print-directory all deb
-	@tests/run $(BUILD) ansible fleet
+	@tests/run $(BUILD) ansible page parallel fleet
 
 # Tests in a Debian 12 that qemu boots: see tests/README.md.
 check-vm:
