@@ -14,7 +14,7 @@ import pytest
 import keys
 from doctor_machine import CONFIG, DROP_IN, FILTER, GUARDED
 from list_runs import hashes, write_list
-from program import KEYVETO, ROOT, contains, equal, keyveto, make_filter
+from program import KEYVETO, ROOT, contains, equal, keyveto, lacks, make_filter
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -209,3 +209,21 @@ def test_nobody_but_root_learns_of_sshd(world):
     header, end = ends(done)
     equal([header["doctor"], header["sshd"]["guarded"], header["sshd"]["answered"], end["listed"]],
           [None, None, False, 1])
+
+
+def test_report_reads_what_audit_prints(world):
+    """The comment of a key may hold what no terminal should see."""
+    gone, stays = world.account("gone"), world.account("stays")
+    gone.authorize(f"{world.bad} odd \x1b[2J\x07 comment")
+    stays.authorize(world.bad, world.clean)
+    audit = world.folder / "audit.json"
+    audit.write_text(world.audit("--json", "--all", status=1).stdout, encoding="utf-8")
+    done = keyveto("report", audit, status=1)
+    contains(done.stdout, "1 host audited, 1 with listed keys, ", "1 listed, in 2 places",
+             f"  {socket.gethostname()}\n    gone: 1 of 1 key is listed, and no other lets in\n",
+             f"    gone {gone.keys_path}:1: ssh-ed25519 256 {world.bad.fingerprint} odd \\x1b[2J\\x07 comment\n",
+             f"    stays {stays.keys_path}:1: ssh-ed25519 256 {world.bad.fingerprint}\n",
+             f"  listed: ssh-ed25519 256 {world.bad.fingerprint}: 2 accounts on 1 host\n")
+    lacks(done.stdout, "    stays: ", "cut off", "without a whole")
+    equal(done.stderr.splitlines()[-1],
+          "keyveto: 1 host: 1 listed key in 2 places of 1 host, 0 without a whole audit")
