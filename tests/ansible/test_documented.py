@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: ISC
+"""What the collection documents is what it has: options of modules, variables of roles, names in README.md."""
+
+import importlib.util
+import re
+import sys
+
+import pytest
+import yaml
+
+from program import ROOT, equal
+
+COLLECTION = ROOT / "packaging/ansible"
+MODULES = sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
+ROLES = sorted(path.name for path in (COLLECTION / "roles").iterdir())
+README = (COLLECTION / "README.md").read_text(encoding="utf-8")
+
+
+class Spec(Exception):
+    """Carries the argument_spec out of a module's main."""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_each_option_of_a_module_is_documented(name, tmp_path, monkeypatch):
+    (tmp_path / "ansible_collections/keyveto").mkdir(parents=True)
+    (tmp_path / "ansible_collections/keyveto/keyveto").symlink_to(COLLECTION)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path, "/usr/lib/python3/dist-packages"])
+    for module in [one for one in sys.modules if one.startswith("ansible_collections")]:
+        monkeypatch.delitem(sys.modules, module)
+    spec = importlib.util.spec_from_file_location(name, COLLECTION / f"plugins/modules/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def tell(*_, **options):
+        raise Spec(options["argument_spec"])
+    monkeypatch.setattr(module, "AnsibleModule", tell)
+    with pytest.raises(Spec) as told:
+        module.main()
+    has = {option: {key: one[key] for key in ("type", "default", "choices", "elements", "required") if key in one}
+           for option, one in told.value.args[0].items()}
+    documented = yaml.safe_load(module.DOCUMENTATION)
+    equal({option: {key: value for key, value in one.items() if key not in ("description", "suboptions")}
+           for option, one in documented["options"].items()}, has)
+    equal(documented["module"], name)
+    for text in (module.EXAMPLES, module.RETURN):
+        assert yaml.safe_load(text)
+    assert f"`keyveto.keyveto.{name}`" in README
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_each_variable_of_a_role_is_documented(name):
+    role = COLLECTION / "roles" / name
+    options = yaml.safe_load((role / "meta/argument_specs.yml").read_text(encoding="utf-8"))[
+        "argument_specs"]["main"]["options"]
+    defaults = yaml.safe_load((role / "defaults/main.yml").read_text(encoding="utf-8"))
+    equal({option: one["default"] for option, one in options.items() if "default" in one}, defaults)
+    used = set(re.findall(r"\bkeyveto_[a-z_]+", "".join(
+        path.read_text(encoding="utf-8") for path in [*role.glob("tasks/*.yml"), *role.glob("handlers/*.yml")])))
+    own = {"keyveto_rehearsal", "keyveto_audited", "keyveto_brought", "keyveto_report", "keyveto_report_words",
+           "keyveto_report_files", "keyveto_report_folder", "keyveto_rehearsed"}
+    equal(used - own, set(options) - ({"keyveto_audit_dir"} - used))
+    for option in options:
+        assert f"`{option}`" in README or option in ("keyveto_audit_go_on",) or (
+            option.startswith("keyveto_report_") and "`keyveto_report_html`, `_csv`, `_sarif`" in README), option
+    assert f"`{name}`" in README
+
+
+def test_each_playbook_is_in_the_readme():
+    for path in (COLLECTION / "playbooks").glob("*.yml"):
+        assert f"`keyveto.keyveto.{path.stem}`" in README
