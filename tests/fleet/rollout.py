@@ -9,6 +9,8 @@ from shapes import BROKEN, GUARDED, LOCKED_OUT, OWNED, SILENT
 
 # What a host has of sshd and PAM. A host that is left as it was has these bytes as before.
 WATCHED = ("/etc/ssh", "/etc/pam.d")
+# Here a rollout has keys of its own for a minute.
+ADMIN = "/root/.ssh"
 PING = "ansible -i hosts.ini all -m ping"
 DISABLE = "ansible-playbook -i hosts.ini keyveto.keyveto.disable"
 ACCEPT = "keyveto_accept_refused: true\n"
@@ -20,6 +22,7 @@ def plain_ssh(part, world):
     """Before the rollout, each login does what its account's keys say."""
     world.before = world.visit_all(world.fleet.hosts)
     world.etc = {name: host.snapshot(*WATCHED) for name, host in world.fleet.hosts.items()}
+    world.admin = {name: host.snapshot(ADMIN) for name, host in world.fleet.hosts.items()}
     for name, host in world.fleet.hosts.items():
         for visit in host.visits:
             seen = world.before[name, visit.title]
@@ -90,13 +93,16 @@ def rollout(part, world):
         if shape.fate == GUARDED:
             check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}\n{said.text}")
             check(name in said.changed(), f"{name}: nothing has changed: {said.text}")
+            proofs = [one["result"]["proof"] for one in said.of(name) if one["result"].get("proof")]
+            check([proof["proved"] for proof in proofs] == [True], f"{name} is not proved by logins: {proofs}")
             check(name in checked.changed(), f"{name}: --check did not say that anything changes: {checked.text}")
             check(checked.diffs(name) == said.diffs(name) and said.diffs(name), f"{name}: --check --diff and the run "
                   f"differ: {_short(checked.diffs(name))}\n{_short(said.diffs(name))}")
         else:
             for one in (checked, said):
                 _must_tell(one, name, shape, REASONS.get(shape.fate), "rollout")
-    part.ok(f"rolled out to {len(world.of_fate(GUARDED))} hosts, and --check --diff said before what changed")
+    part.ok(f"rolled out to {len(world.of_fate(GUARDED))} hosts, each proved by logins of the controller, and "
+            "--check --diff said before what changed")
     unchanged(part, world, [name for name, shape in world.fleet.shapes.items() if shape.fate != GUARDED],
               "told by the rollout")
     guarded(part, world, world.of_fate(GUARDED), "rolled out")
@@ -141,6 +147,7 @@ def unchanged(part, world, hosts, when):
     """Each login is as before keyveto, and sshd's and PAM's files have the bytes that they had."""
     for name in hosts:
         same(world.etc[name], world.fleet.hosts[name].snapshot(*WATCHED), f"{name}: {when}:")
+        same(world.admin[name], world.fleet.hosts[name].snapshot(ADMIN), f"{name}: {when}:")
     now = world.visit_all(hosts)
     for pair, seen in now.items():
         check(seen == world.before[pair], f"{when}: {pair}: before {world.before[pair]}, now {seen}")
@@ -160,6 +167,7 @@ def guarded(part, world, hosts, when):
             before = world.before[name, title]
             check(seen == before, f"{when}: {name}: {title}: before {before}, now {seen}")
     for name in hosts:
+        same(world.admin[name], world.fleet.hosts[name].snapshot(ADMIN), f"{name}: {when}:")
         said = world.fleet.hosts[name].attempt("keyveto sshd status")
         check(said.returncode == 0, f"{when}: {name}: keyveto sshd status: {said.stdout}")
     not_owned(world)

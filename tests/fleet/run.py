@@ -10,6 +10,7 @@ ends, even if it is killed: see bed.py.
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "neighbours", "packaging")]
 
 import cost
+import killed
 import page
 import product
 import rollout
@@ -32,17 +34,20 @@ from world import SCRATCH, World
 TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy", "chromium")
 PARTS = {function.__name__: function for function in (
     rollout.plain_ssh, rollout.ping, rollout.install, rollout.told_before, rollout.rollout, rollout.again,
-    page.audit, page.page, rollout.disable, cost.cost)}
+    page.audit, page.page, rollout.disable, cost.cost,
+    killed.killed)}
 ALWAYS = (rollout.plain_ssh,)
 
 
-def play(build, wanted):
-    """Makes the fleet, and runs the parts."""
+def play(build, wanted, stay):
+    """Makes the fleet, and runs the parts; or stays until it is killed."""
     part, fleet = Part(), Fleet(SCRATCH, SHAPES)
     started = time.monotonic()
     try:
         fleet.start()
         part.ok(f"{len(fleet.hosts)} hosts and a controller, in {time.monotonic() - started:.0f} s")
+        if stay:
+            signal.pause()
         world = World(fleet, build)
         world.prepare_controller()
         for name, function in PARTS.items():
@@ -64,6 +69,7 @@ def in_own_mounts():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
+    parser.add_argument("--stay", action="store_true", help="make the hosts, and stay until it is killed")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("parts", metavar="PART", nargs="*", default=[*PARTS], help=", ".join(PARTS))
     options = parser.parse_args()
@@ -80,7 +86,7 @@ def main():
             in_own_mounts()
         SCRATCH.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", SCRATCH], check=True)
-        return play(options.build, options.parts)
+        return play(options.build, options.parts, options.stay)
     except (product.CannotRun, sandbox.Refused) as reason:
         print(f"fleet: {reason}", file=sys.stderr)
         return 1

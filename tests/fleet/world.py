@@ -50,7 +50,8 @@ class World:
     def __init__(self, fleet, build):
         self.fleet, self.build = fleet, build
         self.before = {}        # what each visit saw before the rollout
-        self.etc = {}           # what each host had then
+        self.etc = {}           # what each host had then, of sshd and PAM
+        self.admin = {}         # and of root's keys
         self.readme = Readme()
         self.folder = ROOT      # on the controller: a clone of keyveto
 
