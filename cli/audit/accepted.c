@@ -102,21 +102,15 @@ parse_ca(struct accepted *a, const char *p)
 
 /*
  * Finds the CA behind a certificate's ID. The ID may be any text, also one that
- * looks like a CA, so the last one counts. Behind the CA of hostbased stands what
- * the client chose, so there it is the first.
+ * looks like a CA; but only the CA itself stands at the end of the message, or in
+ * hostbased before what the client chose.
  */
 static void
 find_ca(struct accepted *a, const char *id)
 {
-	const char *last = NULL;
-
-	for (const char *p = id; (p = strstr(p, SERIAL)) != NULL; p++) {
-		if (a->hostbased && parse_ca(a, p))
+	for (const char *p = id; (p = strstr(p, SERIAL)) != NULL; p++)
+		if (parse_ca(a, p))
 			return;
-		last = p;
-	}
-	if (!a->hostbased && last != NULL)
-		(void)parse_ca(a, last);
 }
 
 /* Reads "TYPE FINGERPRINT" or a certificate. */

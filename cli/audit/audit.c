@@ -200,6 +200,20 @@ print_header(const struct options *o, const struct kv_judge *judge, int64_t now)
 	return !o->json || o->quiet || audit_header_print(&header);
 }
 
+/* Has the audit note the keys whose logins are told. */
+static void
+begin_logins(struct audit *a)
+{
+	const struct options *o = a->o;
+
+	if (!o->logins)
+		return;
+	a->report.judged = logins_on_key;
+	a->report.judged_arg = &a->logins;
+	for (size_t i = 0; i < o->n_former; i++)
+		former_read(&a->logins, &a->report, o->former[i]);
+}
+
 /* Audits accounts, host keys and CAs. False after a message. */
 static bool
 audit_all(struct audit *a)
@@ -216,6 +230,7 @@ audit_all(struct audit *a)
 	if (!find_accounts(a) ||
 	    !print_header(a->o, a->report.judge, a->report.now))
 		return false;
+	begin_logins(a);
 	if (!root)
 		cli_error("note: only root can ask sshd for its settings: your "
 			  "files are taken from keyveto.conf");
@@ -236,20 +251,6 @@ audit_all(struct audit *a)
 		cli_error("%s", strerror(errno));
 	free(readers.policy_of);
 	return ok;
-}
-
-/* Has the audit note the keys whose logins are told. */
-static void
-begin_logins(struct audit *a)
-{
-	const struct options *o = a->o;
-
-	if (!o->logins)
-		return;
-	a->report.judged = logins_on_key;
-	a->report.judged_arg = &a->logins;
-	for (size_t i = 0; i < o->n_former; i++)
-		former_read(&a->logins, &a->report, o->former[i]);
 }
 
 /* Tells when the keys came in. False after a message. */
@@ -284,7 +285,6 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	};
 	int status = CLI_UNCHECKED;
 
-	begin_logins(&a);
 	if (audit_all(&a) && tell_logins(&a)) {
 		status = report_status(&a.report);
 		if (o->json && !o->quiet) {

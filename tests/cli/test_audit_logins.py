@@ -253,6 +253,7 @@ def test_the_verdict_of_this_audit_counts_more_than_a_former_one(world):
     rows, _ = told(world, "--all", "--logins", log, "--known", former, status=0)
     equal([(one["account"], one["verdict"], one["in_file"], one["logins"]) for one in rows if one["logins"]],
           [("alice", "clean", True, 1)])
+    lacks(world.audit("--all", "--logins", log, "--known", former, status=0).stdout, "in no file any more")
 
 
 def test_clean_keys_of_a_former_audit_are_told_with_all_only(world):
