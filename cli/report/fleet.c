@@ -11,7 +11,6 @@
 #define CACHE_KIB "8192"
 #define HEAP_BYTES ((sqlite3_int64)48 * 1024 * 1024)
 
-/* The name is "" where SQLite is to make a file of its own. */
 static const char schema[] =
     "PRAGMA journal_mode=OFF;"
     "PRAGMA synchronous=OFF;"
@@ -24,7 +23,7 @@ static const char schema[] =
     " guarded INT, doctor INT, accounts INT, keys INT, listed INT,"
     " unchecked INT, problems INT, bad_lines INT, old INT DEFAULT 0);"
     "CREATE TABLE list(host INT, kind TEXT, file TEXT, revision INT, time INT,"
-    " entries INT, sha256 TEXT);"
+    " entries INT, sha256 TEXT, plausible INT);"
     "CREATE TABLE finding(host INT, name TEXT, status INT, found TEXT,"
     " remedy TEXT);"
     "CREATE TABLE account(id INTEGER PRIMARY KEY, host INT, name TEXT,"
@@ -74,7 +73,7 @@ static const char *const sql[STATEMENTS] = {
 	[ADD_HOST] =
 	    "INSERT INTO host VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
 	    "?,?,?,?,?,0)",
-	[ADD_LIST] = "INSERT INTO list VALUES(?,?,?,?,?,?,?)",
+	[ADD_LIST] = "INSERT INTO list VALUES(?,?,?,?,?,?,?,?)",
 	[ADD_FINDING] = "INSERT INTO finding VALUES(?,?,?,?,?)",
 	[ADD_ACCOUNT] = "INSERT OR IGNORE INTO account(host, name) VALUES(?,?)",
 	[FIND_ACCOUNT] = "SELECT id FROM account WHERE host=?"
@@ -93,11 +92,10 @@ static const char *const sql[STATEMENTS] = {
 	[ADD_LOGIN] = "INSERT INTO login VALUES(?,?,?,?,?,?,?,?,?)",
 	[ADD_PROBLEM] = "INSERT INTO problem VALUES(?,?,?,?,?)",
 	[ADD_EXPECTED] = "INSERT OR IGNORE INTO expected VALUES(?)",
-	/* A date in the future is nobody's newest. */
-	[NEWEST] = "SELECT l.revision, l.time, h.name FROM list l JOIN host h"
-		   " ON h.id=l.host WHERE l.kind=? AND l.file=? AND"
-		   " (l.time IS NULL OR l.time<=?) ORDER BY l.revision DESC,"
-		   " l.time DESC, l.host LIMIT 1",
+	[NEWEST] =
+	    "SELECT l.revision, l.time, h.name FROM list l JOIN host h ON"
+	    " h.id=l.host WHERE l.plausible=1 AND l.kind=? AND l.file=?"
+	    " ORDER BY l.revision DESC, l.time DESC, l.host LIMIT 1",
 	[ADD_STALE] = "INSERT INTO stale VALUES(?,?,?)",
 	[SET_OLD] = "UPDATE host SET old=1 WHERE id=?",
 };
@@ -247,8 +245,10 @@ fleet_add_host(struct fleet *f, const struct fleet_host *h)
 bool
 fleet_add_list(struct fleet *f, int64_t host, const struct fleet_list *l)
 {
-	return run(f, ADD_LIST, NULL, "nttnnnt", host, l->kind, l->file,
-	    l->revision, l->time, l->entries, l->sha256);
+	/* A list from the future is nobody's newest. */
+	return run(f, ADD_LIST, NULL, "nttnnntn", host, l->kind, l->file,
+	    l->revision, l->time, l->entries, l->sha256,
+	    (int64_t)(l->time <= f->now + DAY));
 }
 
 bool
@@ -399,7 +399,6 @@ compare_list(struct fleet *f, int64_t host, const char *kind, const char *file,
 
 	sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 2, file, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 3, f->now + DAY);
 	if (fleet_next(f, s, &ok)) {
 		behind = is_behind(revision, time, column(s, 0), column(s, 1));
 		if (revision != FLEET_UNKNOWN && revision < column(s, 0))
@@ -450,9 +449,10 @@ fleet_join(struct fleet *f)
 	return execute(f,
 		   "CREATE INDEX place_key ON place(key, host, account);"
 		   "CREATE INDEX place_listed ON place(verdict, host);"
-		   "CREATE INDEX login_key ON login(fp, host, last);"
-		   "CREATE INDEX list_newest ON"
-		   " list(kind, file, revision, time);"
+		   "CREATE INDEX login_account ON login(account, fp, last);"
+		   "CREATE INDEX login_host ON login(host, fp, last);"
+		   "CREATE INDEX list_newest ON list(kind, file,"
+		   " revision DESC, time DESC, host) WHERE plausible=1;"
 		   "CREATE INDEX problem_host ON problem(host);"
 		   "CREATE INDEX finding_host ON finding(host);"
 		   "CREATE INDEX list_host ON list(host);"
@@ -471,8 +471,11 @@ fleet_join(struct fleet *f)
  * account's, such as a CA of TrustedUserCAKeys, lets any account in.
  */
 #define LAST_LOGIN(what) \
-	"(SELECT " what " FROM login l WHERE l.fp=k.fp AND l.host=p.host AND" \
-	" (l.account=p.account OR a.name IS NULL) ORDER BY l.last DESC LIMIT 1)"
+	"iif(a.name IS NULL," \
+	" (SELECT " what " FROM login l WHERE l.host=p.host AND l.fp=k.fp" \
+	"  ORDER BY l.last DESC LIMIT 1)," \
+	" (SELECT " what " FROM login l WHERE l.account=p.account AND" \
+	"  l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
 /* In the order of struct fleet_row. */
 #define PLACE_COLUMNS \
 	"SELECT h.name, a.name, p.file, p.line, k.fp, k.type, k.bits," \
@@ -536,8 +539,8 @@ static const struct {
 	[FLEET_KIND_TWICE] = { "twice",
 	    "SELECT h.name, NULL, h.file, NULL, NULL, NULL, NULL, NULL, NULL,"
 	    " NULL, NULL, NULL, NULL, 'another audit is of a host of this name,"
-	    " too', 0, NULL, NULL FROM host h WHERE (SELECT count(*) FROM host"
-	    " g WHERE g.name=h.name)>1 ORDER BY h.name, h.id" },
+	    " too', 0, NULL, NULL FROM host h WHERE EXISTS"
+	    " (SELECT 1 FROM host g WHERE g.name=h.name AND g.id<>h.id) ORDER BY h.name, h.id" },
 	[FLEET_KIND_PROBLEM] = { "problem",
 	    "SELECT h.name, x.account, x.file, x.line, NULL, NULL, NULL, NULL,"
 	    " NULL, NULL, NULL, NULL, NULL, x.reason, 0, NULL, NULL FROM"

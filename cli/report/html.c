@@ -231,9 +231,12 @@ add_keys(struct page *p)
 	    "SELECT p.host-1, a.name, p.file, p.line, p.comment, p.part,"
 	    " l.last, l.source FROM place p JOIN account a ON a.id=p.account"
 	    " JOIN key k ON k.id=p.key LEFT JOIN login l ON l.rowid="
-	    "(SELECT g.rowid FROM login g WHERE g.fp=k.fp AND g.host=p.host"
-	    " AND (g.account=p.account OR a.name IS NULL)"
-	    " ORDER BY g.last DESC LIMIT 1) WHERE p.key=? ORDER BY p.host,"
+	    "iif(a.name IS NULL,"
+	    " (SELECT g.rowid FROM login g WHERE g.host=p.host AND g.fp=k.fp"
+	    "  ORDER BY g.last DESC LIMIT 1),"
+	    " (SELECT g.rowid FROM login g WHERE g.account=p.account AND"
+	    "  g.fp=k.fp ORDER BY g.last DESC LIMIT 1))"
+	    " WHERE p.key=? ORDER BY p.host,"
 	    " a.name, p.file, p.line, p.rowid");
 	bool ok = true, any = false;
 
