@@ -396,3 +396,16 @@ def test_a_host_may_say_of_itself_what_it_wants_and_nothing_raw_comes_out(scratc
     nothing_raw(run("report", path, status=1).out)
     done = keyveto("report", "--csv", path, status=1)
     nothing_raw(done.stdout.encode().replace(b"\r\n", b"\n"))
+
+
+def test_a_host_cannot_make_the_report_take_for_ever(scratch):
+    """30,000 places of a key with as many logins of others, lists from the future, and hosts of one name."""
+    key = "SHA256:" + "A" * 43
+    future = [{"kind": "filter", "file": "/f", "revision": 2**32, "time_seconds": 2**50, "sha256": ""}] * 50
+    lines = [json.dumps(header(lists=future))] * 1000
+    for number in range(30000):
+        lines.append(f'{{"verdict":"listed","fingerprint":"{key}","type":"x","file":"/f","account":"a{number}"}}')
+        lines.append(f'{{"login":true,"account":"b{number}","fingerprint":"{key}","verdict":"listed",'
+                     f'"last_seconds":{number}}}')
+    path = write_audit(scratch / "a.json", "\n".join(lines).encode())
+    equal(sum(row["finding"] == "listed" for row in rows_of(path, status=1)), 30000)
