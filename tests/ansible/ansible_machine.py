@@ -66,6 +66,9 @@ class Machine:
         collections.mkdir(parents=True)
         (collections / "keyveto").symlink_to(COLLECTION)
         (scratch / "callback").mkdir()
+        # Each account makes a folder of its own there.
+        (scratch / "remote").mkdir()
+        (scratch / "remote").chmod(0o1777)
         (scratch / "callback/told.py").write_text(CALLBACK, encoding="ascii")
         self.inventory = scratch / "hosts.ini"
         self.known = scratch / "known_hosts"

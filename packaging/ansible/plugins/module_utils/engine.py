@@ -107,17 +107,21 @@ def read_text(path):
         return None
 
 
-def replace(path, source, mode=0o644):
+def replace(path, source, mode=0o644, digest=None):
     """Puts the bytes of the binary file source in the place of path, in one step, owned by root.
 
-    The name appears only when the bytes are on disk. The owner and mode of an old file stay if root owns it.
+    The name appears only when the bytes are on disk and, if digest is given, have that SHA-256.
     """
+    seen = hashlib.sha256()
     folder = os.path.dirname(path)
     handle, name = tempfile.mkstemp(prefix=".%s.keyveto-" % os.path.basename(path), dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:
             for block in iter(lambda: source.read(1 << 20), b""):
+                seen.update(block)
                 file.write(block)
+            if digest not in (None, seen.hexdigest()):
+                raise EngineError("%s was changed on its way to the host" % path)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fchown(file.fileno(), os.geteuid(), os.getegid())

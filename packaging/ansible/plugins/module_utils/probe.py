@@ -38,7 +38,14 @@ def connecting_account(name=None):
     for candidate in (name, os.environ.get("SUDO_USER"), os.environ.get("DOAS_USER")):
         if candidate:
             return candidate
-    return pwd.getpwuid(os.getuid()).pw_name
+    uid = os.getuid()
+    try:
+        # Who logged in, whatever became of the session since; -1 without an audit of logins.
+        with open("/proc/self/loginuid", encoding="ascii") as file:
+            uid = int(file.read())
+        return pwd.getpwuid(uid).pw_name
+    except (OSError, ValueError, KeyError, OverflowError):
+        return pwd.getpwuid(os.getuid()).pw_name
 
 
 def ssh_connection():

@@ -281,7 +281,7 @@ class Host:
                 self.verify(staged, one["dest"])
                 self.brake(staged, one["dest"])
             with open(staged, "rb") as source:
-                replace(one["dest"], source)
+                replace(one["dest"], source, digest=one["sha256"])
 
     def verify(self, staged, dest):
         """EngineError if keyveto finds the file wrong."""
@@ -476,7 +476,7 @@ class Host:
             probe.begin()
             probe.prepare(keys["clean"], keys["listed"], keys["own_list"])
             return probe
-        except (CannotProve, OSError) as error:
+        except (CannotProve, EngineError, OSError) as error:
             wrong = str(error)
         if probe is not None and probe.lock is not None:
             for one in probe.clean():
