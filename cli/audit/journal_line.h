@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 /* The fields that are read, for --output-fields. */
-#define JOURNAL_FIELDS "MESSAGE,SYSLOG_IDENTIFIER,_UID,_COMM,_EXE,_TRANSPORT"
+#define JOURNAL_FIELDS_OPTION \
+	"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_COMM,_EXE,_TRANSPORT"
 
 /* Longer than any message of sshd's. */
 #define JOURNAL_MESSAGE_BYTES 1024

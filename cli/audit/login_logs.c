@@ -173,7 +173,7 @@ read_journal(struct reading *r, const char *where, bool newest_first,
 		.deadline = deadline,
 	};
 	const char *argv[] = { JOURNALCTL, "--quiet", "--no-pager",
-		"--output=json", "--output-fields=" JOURNAL_FIELDS, "_UID=0",
+		"--output=json", JOURNAL_FIELDS_OPTION, "_UID=0",
 		"SYSLOG_IDENTIFIER=sshd", "SYSLOG_IDENTIFIER=sshd-session",
 		where, NULL, NULL };
 	const size_t n = sizeof(argv) / sizeof(argv[0]);

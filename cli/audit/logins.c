@@ -52,7 +52,7 @@ add_key(struct logins *l, const uint8_t digest[static KV_SHA256_BYTES])
 
 	if (key != NULL)
 		return key;
-	if (!grow(&l->v, l->n, &l->cap, sizeof(*l->v)) ||
+	if (!grow(&l->v, l->n, &l->cap, sizeof(struct logins_key *)) ||
 	    (key = calloc(1, sizeof(*key))) == NULL) {
 		l->failed = true;
 		return NULL;
@@ -103,7 +103,9 @@ add_account(struct logins *l, struct logins_key *key, const char *name)
 {
 	struct logins_account *a = calloc(1, sizeof(*a));
 
-	if (a == NULL || !grow(&key->v, key->n, &key->cap, sizeof(*key->v)) ||
+	if (a == NULL ||
+	    !grow(&key->v, key->n, &key->cap,
+		sizeof(struct logins_account *)) ||
 	    !name_account(key, a, name)) {
 		free(a);
 		l->failed = true;

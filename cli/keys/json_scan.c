@@ -4,6 +4,12 @@
 #include <string.h>
 
 static bool
+is_one_of(uint8_t c, const char *bytes)
+{
+	return c != '\0' && strchr(bytes, c) != NULL;
+}
+
+static bool
 is_digit(uint8_t c)
 {
 	return c >= '0' && c <= '9';
@@ -22,7 +28,7 @@ escape_length(struct kv_span s)
 	if (s.len < 2)
 		return 0;
 	if (s.p[1] != 'u')
-		return memchr("\"\\/bfnrt", s.p[1], 8) != NULL ? 2 : 0;
+		return is_one_of(s.p[1], "\"\\/bfnrt") ? 2 : 0;
 	for (size_t i = 2; i < 6; i++) {
 		if (i >= s.len || !is_hex(s.p[i]))
 			return 0;
@@ -201,7 +207,7 @@ json_scan_next(struct json_scan *s, struct kv_span *text, bool more,
 	enum json_token t;
 	uint8_t c;
 
-	while (text->len > 0 && memchr(" \t\r\n", text->p[0], 4) != NULL) {
+	while (text->len > 0 && is_one_of(text->p[0], " \t\r\n")) {
 		text->p++;
 		text->len--;
 	}
@@ -215,7 +221,7 @@ json_scan_next(struct json_scan *s, struct kv_span *text, bool more,
 		t = expects_value(s) || s->expect == JSON_SCAN_TOP ?
 		    open_container(s, c == '{') :
 		    JSON_TOKEN_BAD;
-	} else if (memchr(",:]}", c, 4) != NULL) {
+	} else if (is_one_of(c, ",:]}")) {
 		t = read_mark(s, c);
 	} else if (!expects_value(s)) {
 		t = JSON_TOKEN_BAD;
