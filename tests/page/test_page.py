@@ -189,6 +189,7 @@ def test_host_shows_account_file_and_line_of_each_key(show):
     for index, entry in enumerate(data["keys"]):
         for at, _, file, line, comment, *_ in entry["places"]:
             if at == 1:
+                assert ", ".join(entry["sources"]) in text
                 assert f"{file}:{line}" in text and comment in text and entry["fp"] in text, index
     chromium = show(data, "#host=mail.example.net")
     text = chromium.run("return document.getElementById('host').innerText")

@@ -469,12 +469,12 @@
             key.verdict === 'other' && key.said ? data(key.said) : verdict.name);
     }
 
+    // The sources of a key, a comma between them, and the reason why it is allowed or listed.
     function knownFrom(key) {
-        const nodes = [];
-        for (const source of key.sources)
-            nodes.push(button(data(source), () => searchFor('source', source)), el('br'));
+        const nodes = key.sources.flatMap((source, i) =>
+            [i ? ', ' : '', button(data(source), () => searchFor('source', source))]);
         if (key.reason)
-            nodes.push(el('span', { class: 'soft' }, data(key.reason)));
+            nodes.push(nodes.length ? ': ' : '', el('span', { class: 'soft' }, data(key.reason)));
         return nodes.length ? nodes : ['–'];
     }
 
@@ -484,8 +484,7 @@
         return table(caption, heads, places.map((place) => [
             ...(withHost ? [hostButton(place.host), ownerName(place.account)] : []), fileAndLine(place),
             ...(withHost ? [] : [[verdictChip(place.key), ...keyName(place.key), ...(place.key.sources.length
-                ? [el('span', { class: 'soft' }, ', known from '), ...knownFrom(place.key).filter((node) =>
-                    node.nodeName !== 'BR')] : [])]]),
+                ? [el('span', { class: 'soft' }, ', known from '), ...knownFrom(place.key)] : [])]]),
             data(place.comment), ...(anyLogins ? [lastLogin(place)] : [])]));
     }
 
