@@ -456,6 +456,7 @@ fleet_join(struct fleet *f)
 		   "CREATE INDEX problem_host ON problem(host);"
 		   "CREATE INDEX finding_host ON finding(host);"
 		   "CREATE INDEX list_host ON list(host);"
+		   "CREATE INDEX stale_host ON stale(host);"
 		   "CREATE INDEX host_name ON host(name);"
 		   "UPDATE key SET accounts=n, hosts=m FROM"
 		   " (SELECT key AS k, count(DISTINCT account) AS n,"

@@ -81,6 +81,13 @@ finding_to_json(sqlite3_stmt *s)
 }
 
 static json_t *
+stale_to_json(sqlite3_stmt *s)
+{
+	return json_pack("[o, s]", json_out_text(text_or_null(s, 0)),
+	    text(s, 1));
+}
+
+static json_t *
 problem_to_json(sqlite3_stmt *s)
 {
 	return json_pack("{s:o, s:s, s:o, s:s}", "account",
@@ -94,6 +101,14 @@ place_to_json(sqlite3_stmt *s)
 	return json_pack("[o, o, s, o, s, s, o, o]", number(s, 0),
 	    json_out_text(text(s, 1)), text(s, 2), number(s, 3), text(s, 4),
 	    text(s, 5), number(s, 6), json_out_text(text_or_null(s, 7)));
+}
+
+static json_t *
+gone_to_json(sqlite3_stmt *s)
+{
+	return json_pack("[o, o, s, s, o, o]", number(s, 0),
+	    json_out_text(text(s, 1)), text(s, 2), text(s, 3), number(s, 4),
+	    json_out_text(text_or_null(s, 5)));
 }
 
 /*
@@ -182,6 +197,8 @@ add_hosts(struct page *p)
 	sqlite3_stmt *problems = fleet_ask(p->f,
 	    "SELECT account, file, line, reason FROM problem WHERE host=?"
 	    " ORDER BY rowid");
+	sqlite3_stmt *stale = fleet_ask(p->f,
+	    "SELECT file, message FROM stale WHERE host=? ORDER BY rowid");
 	sqlite3_stmt *hosts = fleet_ask(p->f, hosts_sql);
 	bool ok = true, any = false;
 
@@ -192,12 +209,14 @@ add_hosts(struct page *p)
 		any = true;
 		ok = add_members(p, host_to_json(hosts)) &&
 		    add_array(p, "lists", lists, id, list_to_json) &&
+		    add_array(p, "stale", stale, id, stale_to_json) &&
 		    add_array(p, "findings", findings, id, finding_to_json) &&
 		    add_array(p, "locked", locked, id, name_to_json) &&
 		    add_array(p, "problems", problems, id, problem_to_json);
 		putc('}', p->out);
 	}
 	sqlite3_finalize(hosts);
+	sqlite3_finalize(stale);
 	sqlite3_finalize(problems);
 	sqlite3_finalize(locked);
 	sqlite3_finalize(findings);
@@ -260,6 +279,20 @@ add_keys(struct page *p)
 	return ok;
 }
 
+/* Logins by listed keys that are in no file any more. */
+static bool
+add_gone(struct page *p)
+{
+	sqlite3_stmt *gone = fleet_ask(p->f,
+	    "SELECT l.host-1, a.name, l.fp, l.type, l.last, l.source FROM"
+	    " login l JOIN account a ON a.id=l.account WHERE l.verdict=?"
+	    " AND NOT l.in_file ORDER BY l.host, a.name, l.last DESC");
+	const bool ok = add_array(p, "gone", gone, FLEET_LISTED, gone_to_json);
+
+	sqlite3_finalize(gone);
+	return ok;
+}
+
 static bool
 add_data(struct page *p)
 {
@@ -271,7 +304,9 @@ add_data(struct page *p)
 	ok = add_hosts(p);
 	fputs("\n],\"keys\":[", p->out);
 	ok = ok && add_keys(p);
-	fputs("\n]}", p->out);
+	fputs("\n]", p->out);
+	ok = ok && add_gone(p);
+	putc('}', p->out);
 	return ok;
 }
 

@@ -318,7 +318,10 @@ class Join:
         """The data of --html, but for "made" and "version"."""
         return {"hosts": [self.page_host(host) for host in self.hosts],
                 "keys": [self.page_key(fp) for fp in self.owners
-                         if everything or self.verdict[fp] > 0 or len(self.owners[fp]) > 1]}
+                         if everything or self.verdict[fp] > 0 or len(self.owners[fp]) > 1],
+                "gone": [[number, one["account"], fp_of(one), one["type"], one["last_seconds"], one["from"]]
+                         for number, host in enumerate(self.hosts) for one in host.logins
+                         if not one["in_file"] and one["last_seconds"] is not None]}
 
     def page_host(self, host):
         header, end = host.header, host.end or {}
@@ -330,7 +333,8 @@ class Join:
                 "guarded": header.get("sshd", {}).get("guarded"),
                 "lists": [{"kind": one["kind"], "file": one["file"], "revision": one["revision"],
                            "time": one["time_seconds"], "sha256": one["sha256"]} for one in header.get("lists", [])],
-                "old": bool(host.stale), "doctor": named[doctor["status"]] if doctor else None,
+                "old": bool(host.stale), "stale": [list(one) for one in host.stale],
+                "doctor": named[doctor["status"]] if doctor else None,
                 "findings": sorted(({"check": one["check"], "status": named[one["status"]],
                                      "found": clean(one["found"]), "remedy": one["remedy"]}
                                     for one in doctor.get("checks", []) if one["status"] != "ok"),
