@@ -152,3 +152,5 @@ def machine(scratch):
         yield made
     finally:
         made.server.stop()
+        # The PAM stack, too, is as before for the next test.
+        subprocess.run([KEYVETO, "sshd", "disable"], check=False, capture_output=True)

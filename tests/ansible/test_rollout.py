@@ -160,6 +160,7 @@ def test_an_account_that_becomes_root(machine):
     machine.ok("disable", **how)
     path.write_bytes(before + f"{leaked_key()}\n".encode())
     contains(machine.fails("rollout", **how), f"{ADMIN}, the account that Ansible logs in as", f"{path}:3:")
+    subprocess.run(["userdel", "-r", ADMIN], check=True, capture_output=True)
 
 
 class Module:
@@ -180,6 +181,12 @@ class Module:
         assert done.stdout, done.stderr
         return json.loads(done.stdout)
 
+    def begin(self, **wanted):
+        """Enables keyveto, with the throw-away keys in place."""
+        told = self.run(**wanted)
+        assert "failed" not in told, told["msg"]
+        return told
+
 
 def watcher():
     """The number of the process of the proof, or None."""
@@ -197,8 +204,7 @@ def wait_until_it_ends():
 @pytest.mark.parametrize("how", ["its time is over", "it is ended"])
 def test_if_nobody_comes_the_host_is_as_before(machine, how):
     before = state_of_host()
-    told = Module(machine).run(probe_timeout=1 if how == "its time is over" else 600)
-    assert "failed" not in told, told
+    Module(machine).begin(probe_timeout=1 if how == "its time is over" else 600)
     if how == "it is ended":
         assert machine.guarded()
         lines = ROOT_KEYS.read_text(encoding="ascii").splitlines()
@@ -215,7 +221,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_run(machine):
     """Until then it does no harm: the list that keyveto.conf names is there."""
     keys_before = ROOT_KEYS.read_bytes()
     module = Module(machine)
-    module.run()
+    module.begin()
     os.kill(watcher(), signal.SIGKILL)
     contains(CONFIG.read_text(encoding="ascii"), "ansible-probe.dat")
     keyveto("config", "check", status=0)
@@ -229,7 +235,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_run(machine):
 def test_lines_that_others_add_meanwhile_stay(machine):
     ROOT_KEYS.write_text(ROOT_KEYS.read_text(encoding="ascii").rstrip("\n"), encoding="ascii")
     before = ROOT_KEYS.read_text(encoding="ascii")
-    Module(machine).run()
+    Module(machine).begin()
     with open(ROOT_KEYS, "a", encoding="ascii") as file:
         file.write("# from somebody else\n")
     os.kill(watcher(), signal.SIGTERM)
@@ -241,7 +247,7 @@ def test_lines_that_others_add_meanwhile_stay(machine):
 
 def test_two_proofs_do_not_mix(machine):
     module = Module(machine)
-    module.run()
+    module.begin()
     contains(module.run(probe="always")["msg"], "another proof is under way")
     os.kill(watcher(), signal.SIGTERM)
     wait_until_it_ends()

@@ -110,8 +110,13 @@ def as_account(account, function, *arguments):
     child = os.fork()
     if child == 0:
         try:
-            os.close(reader)
             os.setsid()
+            for name in os.listdir("/proc/self/fd"):
+                if int(name) > 2 and int(name) != writer:
+                    try:
+                        os.close(int(name))
+                    except OSError:
+                        pass
             if os.geteuid() == 0:
                 os.initgroups(account.pw_name, account.pw_gid)
                 os.setgid(account.pw_gid)
@@ -315,7 +320,7 @@ class Probe:
             self.account = pwd.getpwnam(account)
         except KeyError:
             raise CannotProve("there is no account %s, as which Ansible would log in" % account)
-        self.lock = self.lines = self.names = None
+        self.lock = self.keys = self.names = self.begun = None
         self.heard = False      # the controller has said how it ends
         self.state = {"account": account, "writer": None, "planted": None, "config": None, "list": False}
 
@@ -355,11 +360,14 @@ class Probe:
         self._writer()
         if own_list:
             self._list(listed)
+        self.keys = (("clean", clean), ("listed", listed))
+
+    def _lines(self):
+        """The lines for the account's file. sshd takes them no longer than the proof may take."""
         options = expiry_option(self.seconds + 60)
-        lines = "".join('restrict,command="echo keyveto-probe:%s:%s"%s %s %s%s\n' % (
+        return "".join('restrict,command="echo keyveto-probe:%s:%s"%s %s %s%s\n' % (
             what, self.nonce, options, " ".join(key.split()[:2]), KEY_COMMENT, self.nonce)
-            for what, key in (("clean", clean), ("listed", listed)))
-        self.lines = lines
+            for what, key in self.keys)
 
     def _writer(self):
         """The account that can write the first of its files of keys, itself or root. CannotProve if neither can."""
@@ -380,7 +388,7 @@ class Probe:
         writer = self._writer()
         self.state["planted"] = {"names": self.names, "nonce": self.nonce}
         self._note()
-        self.state["planted"] = as_account(writer, _plant, self.names, self.lines)
+        self.state["planted"] = as_account(writer, _plant, self.names, self._lines())
         self._note()
 
     def _list(self, listed):
@@ -420,9 +428,12 @@ class Probe:
             os.mkfifo(os.path.join(folder, name), 0o600)
         # Read and write, so that neither side waits for the other to open it.
         verdict = os.open(os.path.join(folder, "verdict"), os.O_RDWR | os.O_NONBLOCK)
+        # Closed when this module ends, however it does.
+        begun, self.begun = os.pipe()
         child = os.fork()
         if child > 0:
             os.close(verdict)
+            os.close(begun)
             os.waitpid(child, 0)
             self.lock.close()
             return folder
@@ -430,8 +441,8 @@ class Probe:
             os.setsid()
             if os.fork() > 0:
                 os._exit(0)
-            self._detach((verdict, self.lock.fileno()))
-            self._end(folder, self._hear(verdict), undo)
+            self._detach((verdict, begun, self.lock.fileno()))
+            self._end(folder, self._hear(verdict, begun), undo)
         finally:
             os._exit(0)
 
@@ -450,20 +461,22 @@ class Probe:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
-    def _hear(self, verdict):
+    def _hear(self, verdict, begun):
         """What the controller says: keep and what is proved, leave (ends the proof alone), or undo.
 
-        It is undo after the time, and at SIGTERM.
+        It is undo after the time, which counts from the end of the module, and at SIGTERM.
         """
         told = []
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer)
         signal.signal(signal.SIGTERM, lambda *_: told.append("undo"))
-        deadline = time.monotonic() + self.seconds
-        said = b""
-        while not told and time.monotonic() < deadline:
-            ready = select.select([verdict, reader], [], [], max(0, deadline - time.monotonic()))[0]
+        deadline, said = None, b""
+        while not told and (deadline is None or time.monotonic() < deadline):
+            ready = select.select([verdict, reader] + [begun] * (deadline is None), [], [],
+                                  None if deadline is None else max(0, deadline - time.monotonic()))[0]
+            if begun in ready:
+                deadline = time.monotonic() + self.seconds
             if verdict in ready:
                 said += os.read(verdict, 4096)
                 if b"\n" in said:

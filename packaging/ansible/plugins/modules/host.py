@@ -509,7 +509,7 @@ class Host:
                 self.note_files(told)
                 if told["status"] != 0:
                     raise EngineError("keyveto sshd enable: %s" % last_words(told["stderr"]))
-            if probe is not None and probe.lines:
+            if probe is not None and probe.keys:
                 probe.plant()
         except (EngineError, CannotProve, OSError):
             if folder is not None:
