@@ -39,9 +39,9 @@ PARTS = {function.__name__: function for function in (
 ALWAYS = (rollout.plain_ssh,)
 
 
-def play(build, wanted, stay):
+def play(build, wanted, stay, names):
     """Makes the fleet, and runs the parts; or stays until it is killed."""
-    part, fleet = Part(), Fleet(SCRATCH, SHAPES)
+    part, fleet = Part(), Fleet(SCRATCH, [shape for shape in SHAPES if shape.name in names])
     started = time.monotonic()
     try:
         fleet.start()
@@ -69,6 +69,8 @@ def in_own_mounts():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
+    parser.add_argument("--hosts", type=lambda text: text.split(","), default=[shape.name for shape in SHAPES],
+                        help="some of the hosts, separated by commas; plain must be one")
     parser.add_argument("--stay", action="store_true", help="make the hosts, and stay until it is killed")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("parts", metavar="PART", nargs="*", default=[*PARTS], help=", ".join(PARTS))
@@ -86,7 +88,7 @@ def main():
             in_own_mounts()
         SCRATCH.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "tmpfs", SCRATCH], check=True)
-        return play(options.build, options.parts, options.stay)
+        return play(options.build, options.parts, options.stay, options.hosts)
     except (product.CannotRun, sandbox.Refused) as reason:
         print(f"fleet: {reason}", file=sys.stderr)
         return 1

@@ -160,7 +160,7 @@ def _old_list(host, fleet):
     """keyveto is there already, with a list of its own, which the rollout leaves alone."""
     host.run(f"cd {ROOT} && dpkg -i {PACKAGES} >/dev/null && cd /var/lib/keyveto && "
              f"keyveto list create own.dat --id 1 --name own /dev/stdin <<<'{fleet.listed.key}' && "
-             f"touch -d '{LIST_AGE} days ago' own.dat own.dat.sources && "
+             f"echo \"# date $(date -u -d '{LIST_AGE} days ago' +%F)\" >>own.dat.sources && "
              "echo 'Blocklist /var/lib/keyveto/own.dat' >>/etc/keyveto/keyveto.conf")
     return _plain(host, fleet)
 

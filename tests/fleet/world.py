@@ -101,6 +101,6 @@ class World:
                        "ANSIBLE_CALLBACKS_ENABLED=kvresults", "ANSIBLE_LOAD_CALLBACK_PLUGINS=1",
                        f"KV_FLEET_RESULTS={results}", *more)
         done = self.fleet.controller.attempt(command, environment)
-        check(status in (None, done.returncode), f"{command}: status {done.returncode}: {done.stdout}")
+        check(status in (None, done.returncode), f"{command}: status {done.returncode}: {done.stdout[:4000]}")
         lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
         return Said(done.returncode, done.stdout, [json.loads(line) for line in lines])

@@ -17,6 +17,11 @@ name: kvreplay
 short_description: answers that were recorded
 description: Gives the answers that kvrecord has kept, for any host.
 author: keyveto
+options:
+  remote_user:
+    description: As whom one would log in.
+    vars:
+      - name: ansible_user
 extends_documentation_fragment:
   - connection_pipelining
 """
