@@ -160,7 +160,7 @@ def test_an_account_that_becomes_root(machine):
     machine.ok("disable", **how)
     path.write_bytes(before + f"{leaked_key()}\n".encode())
     contains(machine.fails("rollout", **how), f"{ADMIN}, the account that Ansible logs in as", f"{path}:3:")
-    subprocess.run(["userdel", "-r", ADMIN], check=True, capture_output=True)
+    subprocess.run(["userdel", "-rf", ADMIN], check=True, capture_output=True)
 
 
 class Module:
