@@ -88,6 +88,24 @@ def test_a_listed_key_of_the_connecting_account_stops_it(machine):
     nothing_is_left()
 
 
+def test_check_tells_whom_a_list_that_is_not_there_yet_would_refuse(machine):
+    own = keys.generate(machine.scratch)
+    keyveto("list", "create", machine.scratch / "own.dat", "--id", "1", "--name", "own", own.key.path, status=0)
+    lists = [{"src": str(machine.scratch / "own.dat")}]
+    authorize("root", "/root", machine.admin.key, own.key)
+    before = state_of_host()
+    for playbook in ("rehearse", "rollout"):
+        said = machine.fails(playbook, "--check", keyveto_lists=lists)
+        contains(said, "root, the account that Ansible logs in as", "/root/.ssh/authorized_keys:2:",
+                 own.key.fingerprint)
+    authorize("root", "/root", machine.admin.key)
+    done = machine.ok("rehearse", "--check", keyveto_lists=lists)
+    contains(done.last()["msg"], "/var/lib/keyveto/own.dat is not on the host yet")
+    contains(" ".join(files_of(done)), "/var/lib/keyveto/own.dat", str(CONFIG))
+    authorize("root", "/root", machine.admin.key, own.key)
+    restored(before, state_of_host())
+
+
 def test_where_a_listed_key_gets_in_keyveto_is_taken_out_again(machine):
     """An administrator's own OnHit warn lets it in: enabled, but not guarded."""
     CONFIG.write_text("OnHit warn\n" + CONFIG.read_text(encoding="ascii"), encoding="ascii")

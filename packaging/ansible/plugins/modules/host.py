@@ -207,6 +207,7 @@ warnings:
 import io
 import os
 import re
+import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
@@ -228,6 +229,7 @@ class Host:
         self.engine = Engine(self.wanted["command"], self.wanted["timeout"])
         self.result = {"changed": False, "diff": []}
         self.incomplete = None     # why check mode cannot look further
+        self.to_come = {}          # in check mode, what a login would read: {its path: where it is now}
 
     def changed(self, path, before, after):
         """Notes a change of a text file; what stands in it is for --diff."""
@@ -246,7 +248,7 @@ class Host:
                               self.wanted["command"])
         self.result["version"] = version
         missing = self.missing_files()
-        if missing and not self.check and not self.wanted["staged"]:
+        if missing and not self.wanted["staged"]:
             self.result["needs"] = missing
             return
         self.bring_files(missing)
@@ -268,18 +270,19 @@ class Host:
         for number in numbers:
             one = self.wanted["lists"][number]
             self.changed(one["dest"], "sha256 %s\n" % (sha256(one["dest"]) or "-"), "sha256 %s\n" % one["sha256"])
-            if self.check:
-                self.incomplete = "%s is not on the host yet" % one["dest"]
-                continue
             staged = self.wanted["staged"].get(str(number))
             if not staged or sha256(staged) != one["sha256"]:
                 raise EngineError("%s was changed on its way to the host" % one["dest"])
-            folder = os.path.dirname(one["dest"])
-            if not os.path.isdir(folder):
-                os.makedirs(folder, mode=0o755)
             if not one["dest"].endswith(".sources"):
                 self.verify(staged, one["dest"])
                 self.brake(staged, one["dest"])
+            if self.check:
+                self.incomplete = self.incomplete or "%s is not on the host yet" % one["dest"]
+                self.to_come[one["dest"]] = staged
+                continue
+            folder = os.path.dirname(one["dest"])
+            if not os.path.isdir(folder):
+                os.makedirs(folder, mode=0o755)
             with open(staged, "rb") as source:
                 replace(one["dest"], source, digest=one["sha256"])
 
@@ -382,6 +385,7 @@ class Host:
         else:
             lists.update((path, kind_of(path)) for path in self.targets() if os.path.exists(path))
             text = with_lines_for(CONFIG_BLOCK.sub("\n", now or ""), lists)
+        self.next_config = text
         if text == CONFIG_BLOCK.sub("\n", now or "") and now is not None:
             return
         self.changed(CONFIG, now, text)
@@ -392,6 +396,25 @@ class Host:
             self.incomplete = "keyveto.conf is not saved yet"
 
     # sshd
+
+    def foresee(self):
+        """In check mode, before the lists are there: EngineError if the lists to come would refuse somebody."""
+        text = self.next_config
+        for path, staged in self.to_come.items():
+            text = text.replace(path, staged)
+        with tempfile.NamedTemporaryFile("w", prefix="keyveto-check-", suffix=".conf") as file:
+            file.write(text)
+            file.flush()
+            _, found, err = self.engine.objects("audit", "--json", "--config", file.name)
+        if not [one for one in found if one.get("end") and one.get("reason") is None]:
+            raise EngineError("who would be refused is not known: keyveto audit says\n%s" % last_words(err))
+        rows = [one for one in found if one.get("summary") and one["listed"]]
+        cas = [one for one in rows if one["what"] == "user CA keys"]
+        refused = {"accounts": [{"account": one["account"], "locked_out": one["usable"] == 0} for one in rows
+                                if one["what"] == "account"], "listed_cas": len(cas)}
+        refused["stops"] = bool(refused["accounts"] or cas)
+        keys = [one for one in found if one.get("verdict") == "listed"]
+        self.decide(refused, keys, err)
 
     def words(self):
         """The options of keyveto sshd enable."""
@@ -405,10 +428,14 @@ class Host:
             raise EngineError("keyveto cannot be enabled here, and sshd stays as it is:\n%s" %
                               last_words(plan["stderr"]))
         self.tell(plan)
-        refused = plan["refused"] or {}
+        self.decide(plan["refused"] or {}, plan["keys"], plan["stderr"])
+        return plan
+
+    def decide(self, refused, keys, stderr):
+        """Notes who would be refused. EngineError if that may not be."""
         self.result["refused"] = [{
             "account": one["account"], "locked_out": one["locked_out"],
-            "keys": [describe_key(key) for key in plan["keys"] if key.get("account") == one["account"]],
+            "keys": [describe_key(key) for key in keys if key.get("account") == one["account"]],
         } for one in refused.get("accounts", [])]
         account = connecting_account(self.wanted["account"])
         self.result["account"] = account
@@ -416,22 +443,21 @@ class Host:
         if self.wanted["warn"]:
             for one in self.result["refused"]:
                 self.module.warn("%s has a listed key: %s" % (one["account"], "; ".join(one["keys"])))
-            return plan
+            return
         if own:
             raise EngineError("sshd stays as it is: %s, the account that Ansible logs in as, has a listed key: %s; "
                               "replace that key first" % (account, "; ".join(own[0]["keys"])))
         unjudged = refused.get("unjudged", [])
         if account in unjudged or refused.get("unjudged_settings"):
             raise EngineError("sshd stays as it is: not all keys of %s, the account that Ansible logs in as, could be "
-                              "judged:\n%s" % (account, last_words(plan["stderr"])))
+                              "judged:\n%s" % (account, last_words(stderr)))
         if refused.get("stops") and not self.wanted["accept_refused"]:
             why = ["%s would be %s: %s" % (
                 one["account"], "locked out" if one["locked_out"] else "refused with a listed key",
                 "; ".join(one["keys"])) for one in self.result["refused"]]
             why += ["not all keys of %s could be judged" % name for name in unjudged]
             why += ["a CA in TrustedUserCAKeys is listed"] * (refused.get("listed_cas", 0) > 0)
-            raise EngineError("sshd stays as it is: %s" % ("; ".join(why) or last_words(plan["stderr"])))
-        return plan
+            raise EngineError("sshd stays as it is: %s" % ("; ".join(why) or last_words(stderr)))
 
     def tell(self, told):
         self.result.update(guard=told["guard"], pam=told["pam"])
@@ -445,6 +471,8 @@ class Host:
     def enable(self):
         """Rehearses and, if that is wanted, enables; with the throw-away keys in place."""
         if self.check and self.incomplete:
+            if self.to_come:
+                self.foresee()
             self.result["msg"] = "sshd cannot be looked at before that is done: %s" % self.incomplete
             return
         if not self.check:
