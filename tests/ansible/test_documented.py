@@ -23,6 +23,8 @@ class Spec(Exception):
 @pytest.mark.parametrize("name", MODULES)
 def test_each_option_of_a_module_is_documented(name, tmp_path, monkeypatch):
     (tmp_path / "ansible_collections/keyveto").mkdir(parents=True)
+    # Or Python would take Debian's package of this name, which has one.
+    (tmp_path / "ansible_collections/__init__.py").touch()
     (tmp_path / "ansible_collections/keyveto/keyveto").symlink_to(COLLECTION)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path, "/usr/lib/python3/dist-packages"])
     for module in [one for one in sys.modules if one.startswith("ansible_collections")]:

@@ -64,8 +64,16 @@ class Browser:
             self.call("DELETE", "")
 
     def open(self, url):
-        """Loads a page, and waits until it is loaded."""
+        """Loads a page, and waits until it is loaded.
+
+        On a busy machine the driver may answer while the page before, about:blank, is still there.
+        """
         self.call("POST", "/url", {"url": url})
+        deadline, wanted = time.monotonic() + PATIENCE, f"complete {url.split('#')[0]}"
+        while self.run("return document.readyState + ' ' + location.href.split('#')[0]") != wanted:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{url} is not loaded after {PATIENCE} s")
+            time.sleep(0.02)
 
     def run(self, script, *args):
         """The value of a function's body in the page."""
