@@ -63,9 +63,11 @@ def told_before(part, world):
             said = world.ansible(world.readme.command(*words))
         check(said.status != 0, f"{when} reports no failure: {said.text}")
         for name, shape in world.fleet.shapes.items():
-            # The lists are not there yet when --check looks, so it cannot judge every key.
-            if when == "rollout" or shape.fate == SILENT:
-                _must_tell(said, name, shape, REASONS.get(shape.fate, "bob"), when)
+            wanted = REASONS.get(shape.fate, "bob")
+            # The lists are not there yet when --check looks: it judges by them, but does not ask sshd yet.
+            if when != "rollout" and shape.fate == BROKEN:
+                wanted = ""
+            _must_tell(said, name, shape, wanted, when)
             if when != "rollout":
                 same(kept[name], world.fleet.hosts[name].snapshot("/etc", "/var/lib/keyveto"), f"{name}: {when}")
         part.ok(f"README's {when}: {len(said.hosts('failed'))} hosts are told with a reason, "

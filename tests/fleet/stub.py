@@ -35,8 +35,9 @@ def module_in(payload):
 def key_of(payload, host):
     """What tells one call of a module from another, whatever host and temporary folder it is for."""
     parameters = json.loads(ast.literal_eval(_PARAMETERS.search(payload)[1].decode()))["ANSIBLE_MODULE_ARGS"]
-    arguments = {name: value for name, value in parameters.items() if not name.startswith("_ansible_")
-                 or name == "_ansible_check_mode"}
+    # account is as whom the connection logs in. Without a host, nobody does.
+    arguments = {name: value for name, value in parameters.items() if name != "account" and
+                 (not name.startswith("_ansible_") or name == "_ansible_check_mode")}
     text = _TEMPORARY.sub("TMP", json.dumps(arguments, sort_keys=True)).replace(host, "HOST")
     return f"{module_in(payload)}-{hashlib.sha256(text.encode()).hexdigest()[:16]}", text
 
