@@ -21,6 +21,7 @@ ROLLOUT = "keyveto.keyveto.rollout"
 BASELINE = f"""\
 - hosts: all
   gather_facts: false
+  become: true
   tasks:
     - ansible.builtin.ping:
     - ansible.builtin.copy:
