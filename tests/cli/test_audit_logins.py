@@ -788,12 +788,18 @@ def journald():
         Path("/etc/machine-id").write_text("0123456789abcdef0123456789abcdef\n")
     Path("/etc/systemd/journald.conf").write_text(
         "[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=\nRateLimitIntervalSec=0\nForwardToSyslog=no\n")
-    socket = Path("/run/systemd/journal/dev-log")
-    with Daemon(JOURNALD):
-        wait_until(socket.exists, "journald listens")
-        Path("/dev/log").symlink_to(socket)
+    # journald ends at once where no cgroups are mounted, as in a chroot.
+    if not any(Path("/sys/fs/cgroup", name).exists() for name in ("cgroup.procs", "systemd")):
+        if not Path("/sys/fs/cgroup").exists():
+            subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)
+        subprocess.run(["mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup"], check=True)
+    sockets = [Path("/run/systemd/journal", name) for name in ("dev-log", "socket", "stdout")]
+    with Daemon(JOURNALD) as daemon:
+        wait_until(lambda: all(path.exists() for path in sockets), "journald listens")
+        Path("/dev/log").symlink_to(sockets[0])
         try:
             yield
+            assert daemon.process.poll() is None, "journald has ended"
         finally:
             Path("/dev/log").unlink()
 
