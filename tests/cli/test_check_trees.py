@@ -226,7 +226,8 @@ def test_a_small_file_takes_few_system_calls(scratch):
         for name in ("brk", "mmap", "munmap", "futex"):     # of the allocator, and its build
             del more[name]
         assert more.total() <= 100 * most + 10, f"{more}"
-        assert more["read"] == 100 and more["pread64"] <= 10, f"{more}"
+        # AddressSanitizer reads /proc, not each time as often.
+        assert abs(more["read"] - 100) <= 10 and more["pread64"] <= 10, f"{more}"
 
 
 def test_any_number_of_jobs_finds_the_keys_of_private_files_and_known_hosts(scratch):

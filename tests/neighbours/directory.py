@@ -122,7 +122,7 @@ def keys_of_the_directory(part):
     host.run("ldapadd", "-x", "-H", URI, "-D", ADMIN, "-w", SECRET, "-f", ldif)
     empty = FOLDER / "empty.pkbf"
     host.run(build / "keyveto", "filter", "create", empty, "--hashes", "7", "--length", "10")
-    write_as_root("/usr/local/bin/keyveto",
+    write_as_root("/usr/bin/keyveto",
                   f"#!/bin/sh\nshift\nexec {build}/keyveto check --all --json --filter {empty} \"$@\"\n", 0o755)
     step = STEP.search((ROOT / "docs/elsewhere.md").read_text(encoding="utf-8"))[1]
     searched = host.run("bash", "-euo", "pipefail", "-c", f"LDAP={URI} BASE={BASE}; {step}")

@@ -90,7 +90,7 @@ def check_installed(host):
     check(Path(GUARD).stat().st_mode & 0o777 == 0o711, f"{GUARD} may be read by those who run it")
     for path in (ROOT / "packaging").glob("*/*"):
         target = Path("/usr/share/keyveto") / path.parent.name / path.name
-        check(path.parent.name in ("debian", "rpm", "systemd") or target.read_bytes() == path.read_bytes(),
+        check(path.parent.name in ("ansible", "debian", "rpm", "systemd") or target.read_bytes() == path.read_bytes(),
               f"{target} is not {path}")
     version = call("keyveto", "--version").split()
     check(version[0] == "keyveto" and version[1] in call("dpkg-query", "-W", "keyveto"), f"it calls itself {version}")
