@@ -627,7 +627,7 @@ take_object(struct intake *in, const json_t *o)
 static void
 take_line(struct intake *in, struct kv_span line)
 {
-	char why[JSON_ERROR_TEXT_LENGTH + 32];
+	char text[4 * JSON_ERROR_TEXT_LENGTH], why[sizeof(text) + 32];
 	json_error_t error;
 	json_t *o;
 
@@ -644,8 +644,12 @@ take_line(struct intake *in, struct kv_span line)
 	if (json_is_object(o))
 		take_object(in, o);
 	else {
+		/* jansson quotes the line as it is. */
+		if (o == NULL)
+			clean_text(error.text, strlen(error.text), text,
+			    sizeof(text));
 		snprintf(why, sizeof(why), "is no JSON object: %s",
-		    o == NULL ? error.text : "another value");
+		    o == NULL ? text : "another value");
 		complain(in, why);
 	}
 	json_decref(o);

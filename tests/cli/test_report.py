@@ -192,12 +192,13 @@ LONG = b'{"file":"' + b"x" * (3 << 20) + b'"}\n'
     (b'{"verdict":"good"}\n', "its verdict is unknown"), (b'{"a":' + b"[" * 100000 + b"\n", "65536 values"),
     (b'{"a":' + b"[" * 3000 + b"\n", "is no JSON object"), (b'{"a":[' + b"1," * 100000 + b"1]}\n", "65536 values"),
     (b'{"verdict":"listed","line":1' + b"0" * 400 + b"}\n", "is no JSON object"), (b'{"x":"\xff\xfe"}\n', "no JSON"),
+    (b'{"x": \x1b[2J}\n', "invalid token near"), (b'{"x": \x01}\n', "invalid token near"),
     (b'{"x":"\\ud800"}\n', "no JSON"), (b"nonsense\n", "is no JSON object"), (b"{}\n", "is no line of keyveto audit"),
     (LONG, "is longer than 2 MiB"), (b'{"login":true}\n', "a login without"),
     (b'{"verdict":"error","fingerprint":null}\n', "a problem without file"),
     (json.dumps({**listed(), "fingerprint": "SHA256:\x1b[2J"}).encode() + b"\n", "without fingerprint"),
     (json.dumps({**listed(), "fingerprint": "SHA256:" + "A" * 44}).encode() + b"\n", "without fingerprint")],
-    ids=range(19))
+    ids=range(21))
 def test_a_line_that_cannot_be_used_is_named_and_the_rest_is_read(scratch, line, why):
     clean = listed(verdict="clean")
     path = write_audit(scratch / "odd\x1b.json", header(), line, clean, END)
@@ -206,6 +207,7 @@ def test_a_line_that_cannot_be_used_is_named_and_the_rest_is_read(scratch, line,
     rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
     equal([(row["finding"], row["line"]) for row in rows], [("unique", "1"), ("problem", "2")])
     contains(rows[1]["message"], why)
+    lacks(done.stdout + done.stderr, "\x01", "\x1b")
     data = scratch / "p.html"
     run("report", "--html", data, path, status=2)
     equal([one["line"] for one in data_of(data)["hosts"][0]["problems"]], [2])
