@@ -251,10 +251,15 @@ $(BUILD)/fuzz/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -MMD -MP -c -o $@ $<
 
-$(BUILD)/fuzz/%: fuzz/%.c fuzz/fuzz.h $(FUZZ_OBJ)
+# An archive, because fuzz_audit has a page of its own.
+$(BUILD)/fuzz/libpage.a: $(BUILD)/report/page.o
+	@mkdir -p $(@D)
+	$(Q)$(AR) rcs $@ $<
+
+$(BUILD)/fuzz/%: fuzz/%.c fuzz/fuzz.h $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_OBJ) $(CLI_LIBS)
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a $(CLI_LIBS)
 
 fuzz: $(FUZZ)
 	@fuzz/run $(BUILD)/fuzz $(SECONDS)
