@@ -52,9 +52,8 @@ def wait_for_port(address):
 class Hosts:
     """Three hosts, and the commands of the document on this one."""
 
-    def __init__(self, folder, keyveto):
+    def __init__(self, folder):
         self.folder, self.sshd = folder, {}
-        shutil.copy(keyveto, "/usr/bin/keyveto")
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "id")
         run("ip", "link", "add", BRIDGE, "type", "bridge")
         run("ip", "address", "add", f"{HERE}/24", "dev", BRIDGE)
@@ -120,11 +119,17 @@ class Hosts:
             "PARALLEL_RSYNC_OPTS": f"-rlDzR -e {self.folder}/ssh", **variables})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def installed(build):
+    """Where a login without /usr/local/bin in its PATH finds it, too. The root is thrown away."""
+    shutil.copy(build / "keyveto", "/usr/bin/keyveto")
+
+
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory, build):
+def hosts(tmp_path_factory):
     assert shutil.which("parallel") and shutil.which("rsync"), "scripts/deps fleet installs parallel and rsync"
     folder = tmp_path_factory.mktemp("parallel")
-    found = Hosts(folder, build / "keyveto")
+    found = Hosts(folder)
     yield found
     for process in found.sshd.values():
         process.send_signal(signal.SIGTERM)
