@@ -106,6 +106,24 @@ def test_check_tells_whom_a_list_that_is_not_there_yet_would_refuse(machine):
     restored(before, state_of_host())
 
 
+def test_check_judges_by_a_default_filter_that_is_not_there_yet(machine):
+    """No line of keyveto.conf names it. The name of another list begins with its name."""
+    own = keys.generate(machine.scratch)
+    lists = []
+    for name, key in (("filter.pkbf", own), ("filter.pkbf2", keys.generate(machine.scratch))):
+        keyveto("filter", "create", machine.scratch / name, "--hashes", "20", "--length", "20", status=0)
+        keyveto("filter", "add", machine.scratch / name, key.key.path, status=0)
+        lists.append({"src": str(machine.scratch / name), "dest": f"/var/lib/keyveto/{name}"})
+    CONFIG.write_text("", encoding="ascii")
+    (STATE / "filter.pkbf").unlink(missing_ok=True)
+    machine.ok("rehearse", "--check", keyveto_lists=lists[:1])
+    authorize("root", "/root", machine.admin.key, own.key)
+    before = state_of_host()
+    for some in (lists[:1], lists):
+        contains(machine.fails("rehearse", "--check", keyveto_lists=some), own.key.fingerprint)
+    restored(before, state_of_host())
+
+
 def test_where_a_listed_key_gets_in_keyveto_is_taken_out_again(machine):
     """An administrator's own OnHit warn lets it in: enabled, but not guarded."""
     CONFIG.write_text("OnHit warn\n" + CONFIG.read_text(encoding="ascii"), encoding="ascii")

@@ -399,13 +399,13 @@ class Host:
 
     def foresee(self):
         """In check mode, before the lists are there: EngineError if the lists to come would refuse somebody."""
-        text = self.next_config
-        for path, staged in self.to_come.items():
-            text = text.replace(path, staged)
+        words = []
+        for path, kind in sorted((consulted(self.next_config) or {DEFAULT_FILTER: "filter"}).items()):
+            words += ["--" + kind, self.to_come.get(path, path)]
         with tempfile.NamedTemporaryFile("w", prefix="keyveto-check-", suffix=".conf") as file:
-            file.write(text)
+            file.write(self.next_config)
             file.flush()
-            _, found, err = self.engine.objects("audit", "--json", "--config", file.name)
+            _, found, err = self.engine.objects("audit", "--json", "--config", file.name, *words)
         if not [one for one in found if one.get("end") and one.get("reason") is None]:
             raise EngineError("who would be refused is not known: keyveto audit says\n%s" % last_words(err))
         rows = [one for one in found if one.get("summary") and one["listed"]]
