@@ -141,6 +141,19 @@ print_gone(const struct fleet_row *row, void *section)
 	return true;
 }
 
+/* Ends a line with a key's host, account, file and comment. */
+static void
+print_whole_place(const struct fleet_row *row)
+{
+	print(row->host);
+	putchar(' ');
+	print_account(row);
+	putchar(' ');
+	print_place(row);
+	print_word(row->comment);
+	putchar('\n');
+}
+
 /* Of a key that several accounts have: the key, then its places. */
 static bool
 print_shared(const struct fleet_row *row, void *section)
@@ -168,13 +181,7 @@ print_shared(const struct fleet_row *row, void *section)
 		return true;
 	}
 	fputs("    ", stdout);
-	print(row->host);
-	putchar(' ');
-	print_account(row);
-	putchar(' ');
-	print_place(row);
-	print_word(row->comment);
-	putchar('\n');
+	print_whole_place(row);
 	return true;
 }
 
@@ -190,13 +197,7 @@ print_unique(const struct fleet_row *row, void *section)
 	printf("  %s:", row->verdict);
 	print_key(row);
 	fputs(": ", stdout);
-	print(row->host);
-	putchar(' ');
-	print_account(row);
-	putchar(' ');
-	print_place(row);
-	print_word(row->comment);
-	putchar('\n');
+	print_whole_place(row);
 	return true;
 }
 
