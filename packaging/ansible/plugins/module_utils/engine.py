@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import subprocess
 import tempfile
 
@@ -87,10 +88,13 @@ class Engine:
 
 
 def sha256(path):
-    """The SHA-256 of a file in hexadecimal; None if there is none."""
+    """The SHA-256 of a regular file in hexadecimal; None if there is nothing of this name."""
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        # A named pipe would wait for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise EngineError("%s is not a regular file" % path)
             for block in iter(lambda: file.read(1 << 20), b""):
                 digest.update(block)
     except FileNotFoundError:
