@@ -2,8 +2,8 @@
 """What a rollout to 200 hosts costs the controller, compared with Ansible's own ping and copy of the same list.
 
 The hosts are simulated (stub.py): what a host answers is recorded on one host, over ssh, and played to 200. So the
-processor time is the controller's alone. It is printed. What is asserted does not depend on the machine: how many
-programs and files are sent to each host.
+processor time is the controller's alone. It is compared within one run, in turns. How many programs and files are sent
+to each host does not depend on the machine at all.
 """
 
 import collections
@@ -14,7 +14,7 @@ import resource
 from bench import check
 from world import HERE, SCRATCH
 
-HOSTS, FORKS = 200, 10
+HOSTS, FORKS, ROUNDS = 200, 10, 3
 RECORDS = 250_000       # of the list: 4 MB
 LIST = SCRATCH / "cost.dat"
 ROLLOUT = "keyveto.keyveto.rollout"
@@ -90,24 +90,32 @@ class Sent:
 def cost(part, world):
     """Both playbooks, on 200 hosts; and the rollout again, when there is nothing to do."""
     make_list(LIST, RECORDS)
-    playbook, variables = SCRATCH / "baseline.yml", SCRATCH / "variables.json"
-    playbook.write_text(BASELINE, encoding="ascii")
+    # Below the same group_vars, so that both have the same variables.
+    playbook, variables = f"{world.folder}/baseline.yml", SCRATCH / "variables.json"
+    world.fleet.controller.path(playbook).write_text(BASELINE, encoding="ascii")
     variables.write_text(json.dumps({
         "keyveto_lists": [{"src": str(LIST)}], "keyveto_accept_refused": True,
         # There is nobody to log in to.
         "keyveto_probe": False}), encoding="ascii")
-    seconds, sent = {}, {}
+    seconds, sent, simulations = collections.Counter(), {}, {}
     for name, words in (("ping and copy", (playbook,)), ("the rollout", (ROLLOUT, "-e", f"@{variables}")),
                         ("the rollout, again", (ROLLOUT, "-e", f"@{variables}"))):
-        simulation = Simulation(world, name.replace(" ", "-").replace(",", ""), *words)
-        simulation.record("plain")
-        seconds[name], said = simulation.play()
-        sent[name] = Sent(said)
-        part.ok(f"{name}, {HOSTS} hosts: {seconds[name]:.1f} s of the controller's processors, {sent[name]}")
+        simulations[name] = Simulation(world, name.replace(" ", "-").replace(",", ""), *words)
+        simulations[name].record("plain")
+    # In turns, since other programs on this machine cost processor time, too.
+    for _ in range(ROUNDS):
+        for name, simulation in simulations.items():
+            once, said = simulation.play()
+            seconds[name] += once
+            sent[name] = Sent(said)
+    for name, said in sent.items():
+        part.ok(f"{name}, {HOSTS} hosts: {seconds[name] / ROUNDS:.1f} s of the controller's processors, {said}")
     base, first, again = sent.values()
     check(first.programs <= base.programs and first.files <= base.files and first.size <= base.size,
           f"the rollout sends more than ping and copy: {first}, not {base}")
     check(again.programs < first.programs and again.files == 0, f"a second rollout sends {again}")
     share = seconds["the rollout"] / seconds["ping and copy"]
+    # On an idle machine it is at most 1. Other programs make it vary.
+    check(share < 1.1, f"a rollout costs the controller {share:.2f} of what ping and copy cost")
     part.ok(f"a rollout costs the controller {share:.2f} of what ping and copy cost, and again "
             f"{seconds['the rollout, again'] / seconds['ping and copy']:.2f}")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
 """What the connection plugins kvrecord and kvreplay share: which module is sent to a host, with which arguments.
 
-kvrecord goes over ssh, and keeps what each module answered. kvreplay gives these answers for any host, without one. So
-a rollout over many hosts costs the controller what it costs over ssh, but for ssh itself, and costs no host anything.
-Both append a line for each thing that is sent to KV_FLEET_SENT: HOST KIND BYTES NAME.
+kvrecord goes over ssh, and keeps what each module and each sha256sum answered. kvreplay gives these answers for any
+host, without one. So a rollout over many hosts costs the controller what it costs over ssh, but for ssh itself, and
+costs no host anything. Both append a line for each thing that is sent to KV_FLEET_SENT: HOST KIND BYTES NAME.
 """
 
 import ast
@@ -17,6 +17,7 @@ _MODULE = re.compile(rb"mod_name='([^']+)'")
 _PARAMETERS = re.compile(rb"ANSIBALLZ_PARAMS = (.*)\n")
 _TEMPORARY = re.compile(r"/[^ \"]*/ansible-tmp-[0-9.]+-[0-9]+-[0-9]+")
 _MADE = re.compile(r"echo (ansible-tmp-[0-9.]+-[0-9]+-[0-9]+)=")
+_CHECKSUM = re.compile(r"sha256sum -- ([\w./ -]+)")
 _RUN = re.compile(r"(\S*/ansible-tmp-\S+/AnsiballZ_\S+\.py)")
 
 
@@ -84,5 +85,12 @@ class Wire:
 
 
 def answer_file(payload, host):
+    """Where the answer of this module is kept, and of what it is one."""
     key, text = key_of(payload, host)
     return os.path.join(os.environ[ANSWERS], key), text
+
+
+def checksum_file(command):
+    """Where the answer of this command is kept, and the command; None if it is no sha256sum."""
+    found = _CHECKSUM.search(command)
+    return found and (os.path.join(os.environ[ANSWERS], "sha256sum-" + found[1].strip().replace("/", "_")), found[0])

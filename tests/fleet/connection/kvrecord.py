@@ -25,8 +25,9 @@ class Connection(Ssh):
     def exec_command(self, cmd, in_data=None, sudoable=True):
         status, out, err = super().exec_command(cmd, in_data, sudoable)
         program = self.wire.program(cmd, in_data)
-        if program:
-            path, text = stub.answer_file(program, self.wire.host)
+        kept = stub.answer_file(program, self.wire.host) if program else stub.checksum_file(cmd)
+        if kept:
+            path, text = kept
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({"status": status, "out": out.decode(), "err": err.decode(), "arguments": text}, file)
         return status, out, err
