@@ -10,6 +10,8 @@ import yaml
 
 from program import ROOT, equal
 
+# As the action plugin of host has it.
+VARIABLES = {"config": "keyveto_conf", "update_config": "keyveto_update_conf"}
 COLLECTION = ROOT / "packaging/ansible"
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins/modules").glob("*.py"))
 ROLES = sorted(path.name for path in (COLLECTION / "roles").iterdir())
@@ -54,6 +56,14 @@ def test_each_option_of_a_module_is_documented(name, tmp_path):
     assert f"`keyveto.keyveto.{name}`" in README
 
 
+def variables_of_host(texts):
+    """The variables of which tasks of keyveto.keyveto.host take options."""
+    tasks = [task["keyveto.keyveto.host"] for text in texts for task in yaml.safe_load(text)
+             if "keyveto.keyveto.host" in task]
+    return {VARIABLES.get(name, f"keyveto_{name}") for task in tasks for name in task["variables"].replace(
+        ",", " ").split()}
+
+
 @pytest.mark.parametrize("name", ROLES)
 def test_each_variable_of_a_role_is_documented(name):
     role = COLLECTION / "roles" / name
@@ -61,15 +71,39 @@ def test_each_variable_of_a_role_is_documented(name):
         "argument_specs"]["main"]["options"]
     defaults = yaml.safe_load((role / "defaults/main.yml").read_text(encoding="utf-8"))
     equal({option: one["default"] for option, one in options.items() if "default" in one}, defaults)
-    used = set(re.findall(r"\bkeyveto_[a-z_]+", "".join(
-        path.read_text(encoding="utf-8") for path in [*role.glob("tasks/*.yml"), *role.glob("handlers/*.yml")])))
-    own = {"keyveto_rehearsal", "keyveto_audited", "keyveto_brought", "keyveto_report", "keyveto_report_words",
-           "keyveto_report_files", "keyveto_report_folder", "keyveto_rehearsed"}
+    texts = [path.read_text(encoding="utf-8") for path in [*role.glob("tasks/*.yml"), *role.glob("handlers/*.yml")]]
+    used = set(re.findall(r"\bkeyveto_[a-z_]+", "".join(texts))) | variables_of_host(texts)
+    own = {"keyveto_audited", "keyveto_brought", "keyveto_report", "keyveto_report_words", "keyveto_report_files",
+           "keyveto_report_folder"}
     equal(used - own, set(options) - ({"keyveto_audit_dir"} - used))
     for option in options:
         assert f"`{option}`" in README or option in ("keyveto_audit_go_on",) or (
             option.startswith("keyveto_report_") and "`keyveto_report_html`, `_csv`, `_sarif`" in README), option
     assert f"`{name}`" in README
+
+
+@pytest.mark.parametrize("name", ["config", "disable", "enable", "lists", "rehearse"])
+def test_a_role_has_the_defaults_of_the_module(name):
+    """The playbook rollout has the tasks of roles without their defaults."""
+    defaults = yaml.safe_load((COLLECTION / "roles" / name / "defaults/main.yml").read_text(encoding="utf-8"))
+    module = yaml.safe_load(re.search(r'DOCUMENTATION = r"""(.*?)"""', (
+        COLLECTION / "plugins/modules/host.py").read_text(encoding="utf-8"), re.DOTALL)[1])["options"]
+    of_module = {VARIABLES.get(option, f"keyveto_{option}"): one.get("default") for option, one in module.items()}
+    equal({variable: of_module[variable] for variable in defaults}, defaults)
+
+
+def test_the_playbook_rollout_has_the_tasks_of_the_roles():
+    plays = yaml.safe_load((COLLECTION / "playbooks/rollout.yml").read_text(encoding="utf-8"))
+    for play, role in zip(plays, ("rehearse", "enable"), strict=True):
+        equal(play["tasks"], yaml.safe_load((COLLECTION / "roles" / role / "tasks/main.yml").read_text("utf-8")))
+
+
+def test_each_lookup_is_documented():
+    for path in (COLLECTION / "plugins/lookup").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for name in ("DOCUMENTATION", "EXAMPLES", "RETURN"):
+            assert yaml.safe_load(re.search(rf'{name} = r"""(.*?)"""', text, re.DOTALL)[1])
+        assert f"`keyveto.keyveto.{path.stem}`" in README
 
 
 def test_each_playbook_is_in_the_readme():

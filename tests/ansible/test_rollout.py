@@ -53,8 +53,9 @@ def test_a_rollout_guards_the_host_and_proves_it(machine):
     """Check mode predicts it, and a second run changes nothing."""
     keys_before, before = ROOT_KEYS.read_bytes(), state_of_host()
     check = machine.ok("rollout", "--check", "--diff")
+    assert not machine.ok("rehearse").changed
     restored(before, state_of_host())
-    done = machine.ok("rollout")
+    done = machine.ok("rollout", "--diff")
     equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
     equal(files_of(check), files_of(done))
     assert check.last()["diff"] == done.last()["diff"], "--check did not predict the text of these files"
@@ -66,7 +67,9 @@ def test_a_rollout_guards_the_host_and_proves_it(machine):
     nothing_is_left()
     for again in (("--check",), ()):
         guarded = snapshot(*WATCHED)
-        assert not machine.ok("rollout", *again).changed
+        done = machine.ok("rollout", *again)
+        assert not done.changed
+        lacks(done.text, "Could not match", "TASK [Enable")
         restored(guarded, snapshot(*WATCHED))
     machine.ok("disable", "--check")
     assert machine.guarded()
@@ -99,7 +102,7 @@ def test_check_tells_whom_a_list_that_is_not_there_yet_would_refuse(machine):
         contains(said, "root, the account that Ansible logs in as", "/root/.ssh/authorized_keys:2:",
                  own.key.fingerprint)
     authorize("root", "/root", machine.admin.key)
-    done = machine.ok("rehearse", "--check", keyveto_lists=lists)
+    done = machine.ok("rehearse", "--check", "--diff", keyveto_lists=lists)
     contains(done.last()["msg"], "/var/lib/keyveto/own.dat is not on the host yet")
     contains(" ".join(files_of(done)), "/var/lib/keyveto/own.dat", str(CONFIG))
     authorize("root", "/root", machine.admin.key, own.key)

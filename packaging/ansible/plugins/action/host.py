@@ -1,45 +1,58 @@
 # SPDX-License-Identifier: ISC
 """Brings files to the host, calls the module, and proves by new logins that it did what it should."""
 
-import fcntl
+import contextlib
+import gc
 import hashlib
 import json
 import os
+import re
 import shlex
+import signal
 import subprocess
 import time
 import uuid
 
-from ansible import constants as C
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.common.text.converters import to_text
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
-from ansible.plugins.loader import connection_loader
+from ansible.plugins.loader import connection_loader, module_loader
+from ansible_collections.keyveto.keyveto.plugins.plugin_utils.this_run import note, of_this_run, once
 
 STATE = "/var/lib/keyveto"
+# The controller loads this file once, and then forks for each task on each host. What Ansible finds out here about the
+# module, it need not find out in each of these processes; and what is there now, none of them has to copy only because
+# it looks for garbage, see gc.freeze in Python's documentation.
+module_loader.find_plugin("keyveto.keyveto.host")
+gc.freeze()
+# What the option variables may name: {option: variable of the host}.
+VARIABLES = {name: "keyveto_" + name for name in (
+    "command", "lists", "allowed_signers", "warn", "parts", "accept_refused", "sshd", "probe", "probe_required",
+    "probe_listed_key", "probe_key_type", "probe_timeout", "timeout")}
+VARIABLES.update(config="keyveto_conf", update_config="keyveto_update_conf")
 # After a reload, sshd may for a moment not listen yet, or still go by what it read before.
 PAUSES = (0, 0.3, 0.7, 1.5, 3, 5)
+# A line of sha256sum.
+CHECKSUM = re.compile(r"^([0-9a-f]{64}) [ *](.+)$", re.MULTILINE)
 
 
-def of_this_run(name):
-    """A path that all hosts of this run share, and that Ansible removes at its end."""
-    return os.path.join(C.DEFAULT_LOCAL_TMP, "keyveto-" + name)
+class OutOfTime(BaseException):
+    """The task has taken as long as it may. No handler of errors on the way catches this."""
 
 
-def once(name, make):
-    """The text that make returns, made once in a run, whatever the number of hosts."""
-    path = of_this_run(name)
-    with open(path + ".lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            with open(path, encoding="utf-8") as file:
-                return file.read()
-        except FileNotFoundError:
-            text = make()
-            with open(path + ".new", "w", encoding="utf-8") as file:
-                file.write(text)
-            os.rename(path + ".new", path)
-            return text
+@contextlib.contextmanager
+def at_most(seconds):
+    """OutOfTime is raised in it after that many seconds, as Ansible does for the keyword timeout of a task."""
+    def end(number, frame):
+        raise OutOfTime()
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def facts_of(path):
@@ -87,10 +100,44 @@ class ActionModule(ActionBase):
 
     def run(self, tmp=None, task_vars=None):
         result = super().run(tmp, task_vars)
+        arguments = self._arguments(task_vars)
+        if self._task.timeout:
+            return self._act(arguments, result, task_vars)
+        try:
+            seconds = int(arguments.get("timeout") or 300)
+        except ValueError as error:
+            raise AnsibleActionFail("timeout is no number of seconds: %s" % arguments["timeout"]) from error
+        try:
+            with at_most(seconds):
+                return self._act(arguments, result, task_vars)
+        except OutOfTime:
+            raise AnsibleActionFail("this took longer than timeout allows, %d seconds" % seconds) from None
+
+    def _arguments(self, task_vars):
+        """The options of the task, and those that variables of the host set."""
         arguments = {name: value for name, value in self._task.args.items() if value is not None}
         if set(arguments) & {"staged", "probe_keys"}:
             raise AnsibleActionFail("staged and probe_keys are for this plugin itself")
-        group = arguments.get("group")
+        names = arguments.pop("variables", ())
+        for name in names.replace(",", " ").split() if isinstance(names, str) else names:
+            if name not in VARIABLES:
+                raise AnsibleActionFail("variables: there is none for %s" % name)
+            value = task_vars.get(VARIABLES[name])
+            if name in arguments or value is None:
+                continue
+            # A template costs the controller a compilation on each host, more than anything else here. So there is one
+            # only for text that Ansible would take for a list.
+            listed = isinstance(value, str) and value.startswith(("[", "{"))
+            value = self._templar.template("{{ %s }}" % VARIABLES[name] if listed else value)
+            if value is not None and value != task_vars.get("omit"):
+                arguments[name] = value
+        return arguments
+
+    def _act(self, arguments, result, task_vars):
+        """Does all of it."""
+        rehearses = arguments.get("state") == "rehearsed"
+        if rehearses:
+            note(task_vars["inventory_hostname"], False)
         files = self._find_files(arguments)
         proves = arguments.get("state") == "enabled" and not self._play_context.check_mode and (
             str(arguments.get("probe", True)).lower() not in ("false", "no", "off", "0"))
@@ -101,6 +148,8 @@ class ActionModule(ActionBase):
         # The connecting account, where the inventory names it: sudo need not tell.
         if not arguments.get("account") and self._remote_user():
             arguments["account"] = self._remote_user()
+        missing = self._missing(arguments["lists"])
+        arguments["staged"] = self._bring(files, missing) if missing else {}
         answer = self._call(arguments, task_vars)
         if answer.get("needs"):
             arguments["staged"] = self._bring(files, answer["needs"])
@@ -111,10 +160,9 @@ class ActionModule(ActionBase):
         result.pop("needs", None)
         result.pop("probe", None)
         self._remove_tmp_path(self._connection._shell.tmpdir)
-        if group and not result.get("failed") and not result.get("unreachable"):
-            # As group_by does. Ansible calls that a change, of the inventory; changed_when can say otherwise.
-            result.update(add_group=group, parent_groups=["all"])
-        result["changed_host"] = bool(result.get("changed"))
+        # In check mode, it may be that nothing is known yet.
+        if rehearses and not result.get("failed") and result.get("to_enable", True):
+            note(task_vars["inventory_hostname"], True)
         return result
 
     def _remote_user(self):
@@ -142,6 +190,20 @@ class ActionModule(ActionBase):
                 wanted.append({"dest": dest + end, "sha256": digest, "kind": kind})
         arguments["lists"] = wanted
         return paths
+
+    def _missing(self, lists):
+        """The numbers of those files that the host does not have, as sha256sum there says.
+
+        That saves a call of the module. Where there is no sha256sum, the module says what it needs.
+        """
+        if not lists:
+            return []
+        looks = ["test -f {0} && sha256sum -- {0};".format(shlex.quote(one["dest"])) for one in lists]
+        done = self._low_level_execute_command("command -v sha256sum >/dev/null && { %s true; }" % " ".join(looks))
+        if done["rc"] != 0:
+            return []
+        there = set(CHECKSUM.findall(done["stdout"].replace("\r\n", "\n")))
+        return [number for number, one in enumerate(lists) if (one["sha256"], one["dest"]) not in there]
 
     def _find_file(self, name):
         """A file where Ansible looks for files, or below where ansible-playbook runs."""
@@ -228,7 +290,7 @@ class ActionModule(ActionBase):
     def _prove(self, answer, keys, arguments, task_vars):
         """Logs in, and tells the host whether keyveto stays."""
         proof = {"proved": False, "own": False, "clean": None, "listed": None, "reason": None}
-        warn = bool(arguments.get("warn"))
+        warn = boolean(arguments.get("warn", False))
         folder, planted = answer["probe"]["folder"], answer["probe"]["keys"]
         proof["reason"] = (answer.get("proof") or {}).get("reason")
         for pause in PAUSES:

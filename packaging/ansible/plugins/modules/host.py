@@ -106,12 +106,18 @@ options:
     type: int
     default: 90
   timeout:
-    description: Seconds that one call of C(keyveto) may take.
+    description: Seconds that one call of C(keyveto) may take, and all of this, too, unless the task has the keyword
+      C(timeout).
     type: int
     default: 300
-  group:
-    description: A group of the inventory that the host joins if this succeeds, for a later play.
-    type: str
+  variables:
+    description:
+      - Options that the task does not set, but variables of the host may, C(keyveto_NAME) for each I(NAME); but
+        C(keyveto_conf) for I(config), and C(keyveto_update_conf) for I(update_config). The roles do so.
+      - With many hosts, that costs the controller much less than a template for each option.
+    type: list
+    elements: str
+    default: []
   staged:
     description: Where the action plugin put files; not for playbooks.
     type: dict
@@ -193,9 +199,10 @@ pam:
   description: Whether the module has a line in PAM's.
   returned: when state is rehearsed or enabled
   type: bool
-changed_host:
-  description: Whether anything on the host was changed. C(changed) is also true if the host joined I(group).
-  returned: always
+to_enable:
+  description: Whether I(state=enabled) has something to do here, a proof included. The lookup
+    C(keyveto.keyveto.to_enable) has all hosts of the run where it has.
+  returned: when state is rehearsed
   type: bool
 warnings:
   description: What deserves a look.
@@ -227,15 +234,16 @@ class Host:
     def __init__(self, module):
         self.module, self.wanted, self.check = module, module.params, module.check_mode
         self.engine = Engine(self.wanted["command"], self.wanted["timeout"])
-        self.result = {"changed": False, "diff": []}
+        self.result = dict({"changed": False}, **({"diff": []} if module._diff else {}))
         self.incomplete = None     # why check mode cannot look further
         self.to_come = {}          # in check mode, what a login would read: {its path: where it is now}
 
     def changed(self, path, before, after):
         """Notes a change of a text file; what stands in it is for --diff."""
         self.result["changed"] = True
-        self.result["diff"].append({"before_header": path, "after_header": path, "before": before or "",
-                                    "after": after or ""})
+        if self.module._diff:
+            self.result["diff"].append({"before_header": path, "after_header": path, "before": before or "",
+                                        "after": after or ""})
 
     def run(self):
         """Does all that is asked for. EngineError if it cannot."""
@@ -248,7 +256,7 @@ class Host:
                               self.wanted["command"])
         self.result["version"] = version
         missing = self.missing_files()
-        if missing and not self.wanted["staged"]:
+        if [number for number in missing if str(number) not in self.wanted["staged"]]:
             self.result["needs"] = missing
             return
         self.bring_files(missing)
@@ -479,19 +487,14 @@ class Host:
             for one in clean_leftovers(self.engine):
                 self.module.warn(one)
         plan = self.rehearse()
+        proves = self.wanted["probe"] == "always" or (
+            self.wanted["probe"] == "true" and (plan["changed"] or not os.path.exists(PROVED)))
         if self.wanted["state"] == "rehearsed":
-            self.result["would_change"] = plan["changed"]
-            return
-        if self.check:
+            self.result.update(would_change=plan["changed"], to_enable=plan["changed"] or proves)
+        elif self.check:
             self.note_files(plan)
-            return
-        always = self.wanted["probe"] == "always" or (plan["changed"] or not os.path.exists(PROVED))
-        probe = None
-        if self.wanted["probe"] != "false" and always:
-            probe = self.prepare_probe()
-        elif not plan["changed"]:
-            return
-        self.switch_on(plan, probe)
+        elif plan["changed"] or proves:
+            self.switch_on(plan, self.prepare_probe() if proves else None)
 
     def prepare_probe(self):
         """The throw-away keys in place; None if the host is enabled without a proof."""
@@ -592,7 +595,7 @@ def main():
                                "no_log": False},
             "probe_timeout": {"type": "int", "default": 90},
             "timeout": {"type": "int", "default": 300},
-            "group": {"type": "str"},
+            "variables": {"type": "list", "elements": "str", "default": []},
             "staged": {"type": "dict", "default": {}},
             "probe_keys": {"type": "dict", "default": {}, "no_log": False},
         },
