@@ -170,6 +170,12 @@ def test_with_user_cas_the_module_alone_is_proved(machine):
     nothing_is_left()
 
 
+def test_a_variable_may_be_text(machine):
+    """As -e keyveto_warn=false on the command line makes it."""
+    done = machine.ok("rollout", keyveto_warn="false", keyveto_accept_refused="no", keyveto_probe_timeout="90")
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+
+
 def test_a_key_of_ones_own_list_needs_no_change_of_keyveto_conf(machine):
     own = keys.generate(machine.scratch)
     keyveto("list", "create", machine.scratch / "own.dat", "--id", "1", "--name", "own", own.key.path, status=0)
