@@ -34,6 +34,8 @@ int
 test_cleanup(void **state)
 {
 	(void)state;
+	interrupt_calls(0);
+	fail_call(NULL, 0, 0);
 	while (n_kept > 0)
 		free(kept[--n_kept]);
 	free(kept);

@@ -75,6 +75,20 @@ int open_read(const char *path);
 /* The number of open descriptors of this process. */
 size_t count_descriptors(void);
 
+/*
+ * A signal comes during each of the next calls of read, pread and write, so
+ * many of them: the call fails with EINTR.
+ */
+void interrupt_calls(int calls);
+/* How many of them have not come yet. */
+int calls_to_interrupt(void);
+/*
+ * The nth call of this function from now on fails with this error. The
+ * functions are those of testcalls.c. NULL: none fails.
+ */
+void fail_call(const char *name, int nth, int error);
+bool call_has_failed(void);
+
 /* The second implementation, as the start of a command for output_of. */
 #define ORACLE "python3 -B tests/oracle/pkbf.py "
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * System calls that fail where a test wants it. All are weak, because a test
+ * may have one of its own.
+ */
+/* Its inline functions would stand where these do. */
+#undef _FORTIFY_SOURCE
+
+#include "testlib.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WEAK __attribute__((weak))
+
+static int to_interrupt;
+static struct {
+	const char *name;
+	int nth, error;
+} failing;
+
+void
+interrupt_calls(int calls)
+{
+	to_interrupt = calls;
+}
+
+int
+calls_to_interrupt(void)
+{
+	return to_interrupt;
+}
+
+void
+fail_call(const char *name, int nth, int error)
+{
+	failing.name = name;
+	failing.nth = nth;
+	failing.error = error;
+}
+
+bool
+call_has_failed(void)
+{
+	return failing.name != NULL && failing.nth <= 0;
+}
+
+static bool
+fails(const char *name)
+{
+	if (failing.name == NULL || strcmp(failing.name, name) != 0 ||
+	    --failing.nth != 0)
+		return false;
+	errno = failing.error;
+	return true;
+}
+
+static bool
+is_interrupted(void)
+{
+	if (to_interrupt == 0)
+		return false;
+	to_interrupt--;
+	errno = EINTR;
+	return true;
+}
+
+WEAK ssize_t
+read(int fd, void *p, size_t len)
+{
+	return is_interrupted() || fails("read") ?
+	    -1 :
+	    syscall(SYS_read, fd, p, len);
+}
+
+WEAK ssize_t
+write(int fd, const void *p, size_t len)
+{
+	return is_interrupted() || fails("write") ?
+	    -1 :
+	    syscall(SYS_write, fd, p, len);
+}
+
+WEAK ssize_t
+pread(int fd, void *p, size_t len, off_t offset)
+{
+	return is_interrupted() || fails("pread") ?
+	    -1 :
+	    syscall(SYS_pread64, fd, p, len, offset);
+}
+
+static int
+open_at(const char *name, int dir, const char *path, int flags, mode_t mode)
+{
+	return fails(name) ? -1 :
+			     (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+
+static mode_t
+mode_of(int flags, va_list ap)
+{
+	return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(ap, mode_t) : 0;
+}
+
+WEAK int
+open(const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list ap;
+
+	va_start(ap, flags);
+	mode = mode_of(flags, ap);
+	va_end(ap);
+	return open_at("open", AT_FDCWD, path, flags, mode);
+}
+
+WEAK int
+openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode;
+	va_list ap;
+
+	va_start(ap, flags);
+	mode = mode_of(flags, ap);
+	va_end(ap);
+	return open_at("openat", dir, path, flags, mode);
+}
+
+/* What _FORTIFY_SOURCE makes of openat without a mode. */
+int __openat_2(int dir, const char *path, int flags);
+WEAK int
+__openat_2(int dir, const char *path, int flags)
+{
+	return open_at("openat", dir, path, flags, 0);
+}
+
+WEAK int
+fstat(int fd, struct stat *st)
+{
+	return fails("fstat") ?
+	    -1 :
+	    (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+}
+
+WEAK int
+fstatat(int dir, const char *path, struct stat *st, int flags)
+{
+	return fails("fstatat") ?
+	    -1 :
+	    (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+WEAK ssize_t
+readlinkat(int dir, const char *path, char *target, size_t len)
+{
+	return fails("readlinkat") ?
+	    -1 :
+	    syscall(SYS_readlinkat, dir, path, target, len);
+}
+
+/* What _FORTIFY_SOURCE makes of it. */
+ssize_t __readlinkat_chk(int dir, const char *path, char *target, size_t len,
+    size_t cap);
+WEAK ssize_t
+__readlinkat_chk(int dir, const char *path, char *target, size_t len,
+    size_t cap)
+{
+	(void)cap;
+	return readlinkat(dir, path, target, len);
+}
