@@ -142,11 +142,18 @@ TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
 	$(wildcard tests/unit/*.c)))
 TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
 $(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
+# test_guard calls the guard's main, under another name.
+$(BUILD)/tests/guard.o: sshd-helper/keyveto-authorized-keys.c Makefile
+	$(call say,CC,$< (test))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(KV_CPPFLAGS) $(KV_CFLAGS) -Dmain=guard_main \
+		-Wno-missing-prototypes -MMD -MP -c -o $@ $<
+
 # A unit test links what it calls from this archive. ar q, not r, keeps two files
 # of the same name from different folders.
 $(BUILD)/libtested.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) \
-		$(BUILD)/sshd-helper/options.o $(BUILD)/sshd-helper/userfiles.o \
-		$(BUILD)/pam/auth_info.o
+		$(filter-out %/keyveto-authorized-keys.o,$(GUARD_OBJ)) \
+		$(BUILD)/tests/guard.o $(BUILD)/pam/auth_info.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) qcs $@ $^

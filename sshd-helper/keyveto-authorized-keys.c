@@ -241,8 +241,7 @@ main(int argc, char **argv)
 	/* Read the options first: every log line needs the account's name. */
 	usable = guard_options_read(argc, argv, &g.options, why, sizeof(why));
 	g.context.via = "guard";
-	if (usable)
-		set_context(&g);
+	set_context(&g);
 	if (!guard_harden()) {
 		snprintf(what, sizeof(what), "/dev/null: %s", strerror(errno));
 		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);

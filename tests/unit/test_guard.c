@@ -1,0 +1,869 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Runs the guard's main in a child, as root, and reads what it prints, what it
+ * logs and how it ends. syslog, execv and the look-up of the account are this
+ * program's. The changes of identity are real, but can be made to fail.
+ */
+#include "options.h"
+#include "testkeys.h"
+#include "testlib.h"
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#define IDENT "keyveto-authorized-keys"
+#define UID 4242
+#define GID 4343
+#define ARGS_MAX 32
+#define ALL_IDS 6
+#define LINES "the account's line\n"
+
+int guard_main(int argc, char **argv);
+
+/* What the child finds, and what goes wrong in it. */
+static struct {
+	const char *fails;  /* the call that fails with EIO */
+	int lies;	    /* this ID, from 1, is told as 0 */
+	int parent_ends_at; /* at this call of getppid */
+	int lookup_errno;   /* the account is not found */
+	bool root_comes_back_by_setuid, root_comes_back_by_seteuid;
+	bool no_dev_null, closed, full;
+	uid_t account_uid, start_uid;
+} plan;
+
+/* How the child ended. */
+static struct {
+	int status;
+	char out[4096], err[4096], log[16 * 1024];
+} seen;
+
+static int log_fd = -1, default_facility;
+static const char *account_home, *config;
+static struct {
+	size_t len;
+	uint8_t p[64 * 1024];
+} filter;
+
+static void
+note(const char *text)
+{
+	if (write(log_fd, text, strlen(text)) == -1)
+		abort();
+}
+
+static bool
+fails(const char *call)
+{
+	if (plan.fails == NULL || strcmp(plan.fails, call) != 0)
+		return false;
+	errno = EIO;
+	return true;
+}
+
+__attribute__((format(printf, 2, 0))) static void
+note_syslog(int priority, const char *fmt, va_list ap)
+{
+	char text[12 * 1024], line[12 * 1024 + 64];
+
+	if ((priority & LOG_FACMASK) == 0)
+		priority |= default_facility;
+	vsnprintf(text, sizeof(text), fmt, ap);
+	snprintf(line, sizeof(line), "<%d.%d> %s\n",
+	    (priority & LOG_FACMASK) >> 3, LOG_PRI(priority), text);
+	note(line);
+}
+
+/* With _FORTIFY_SOURCE clang has a macro of this name. */
+#undef syslog
+void
+syslog(int priority, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	note_syslog(priority, fmt, ap);
+	va_end(ap);
+}
+
+/* What _FORTIFY_SOURCE makes of syslog. */
+__attribute__((format(printf, 3, 4))) void __syslog_chk(int priority, int flag,
+    const char *fmt, ...);
+void
+__syslog_chk(int priority, int flag, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)flag;
+	va_start(ap, fmt);
+	note_syslog(priority, fmt, ap);
+	va_end(ap);
+}
+
+void
+openlog(const char *ident, int option, int facility)
+{
+	char line[128];
+
+	default_facility = facility;
+	snprintf(line, sizeof(line), "openlog %s %d %d\n", ident,
+	    option == LOG_PID, facility >> 3);
+	note(line);
+}
+
+struct passwd *
+getpwnam(const char *name)
+{
+	static struct passwd pw;
+
+	if (plan.lookup_errno != 0)
+		errno = plan.lookup_errno;
+	if (plan.lookup_errno != 0 || strcmp(name, "alice") != 0)
+		return NULL;
+	pw.pw_name = (char *)(uintptr_t) "alice";
+	pw.pw_uid = plan.account_uid;
+	pw.pw_gid = GID;
+	return &pw;
+}
+
+pid_t
+getppid(void)
+{
+	static int calls;
+
+	if (plan.parent_ends_at != 0 && ++calls >= plan.parent_ends_at)
+		return 1;
+	return (pid_t)syscall(SYS_getppid);
+}
+
+int
+prctl(int what, ...)
+{
+	unsigned long arg[4];
+	va_list ap;
+
+	va_start(ap, what);
+	for (size_t i = 0; i < COUNT(arg); i++)
+		arg[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	/* These calls have one argument. The others are for later kernels. */
+	if ((arg[1] | arg[2] | arg[3]) != 0)
+		note("prctl with more than one argument\n");
+	if (what == PR_SET_PDEATHSIG && fails("prctl"))
+		return -1;
+	return (int)syscall(SYS_prctl, what, arg[0], arg[1], arg[2], arg[3]);
+}
+
+int
+initgroups(const char *name, gid_t gid)
+{
+	const gid_t groups[] = { gid, GID + 1 };
+
+	if (fails("initgroups") || strcmp(name, "alice") != 0)
+		return -1;
+	return (int)syscall(SYS_setgroups, COUNT(groups), groups);
+}
+
+int
+setresgid(gid_t r, gid_t e, gid_t s)
+{
+	return fails("setresgid") ? -1 : (int)syscall(SYS_setresgid, r, e, s);
+}
+
+int
+setresuid(uid_t r, uid_t e, uid_t s)
+{
+	uid_t now, effective, saved;
+
+	if (r == (uid_t)-1 ? fails("first setresuid") :
+			     fails("second setresuid"))
+		return -1;
+	/* Until the second call the account can do nothing to the guard. */
+	syscall(SYS_getresuid, &now, &effective, &saved);
+	if (now != 0 || saved != 0)
+		note("too early\n");
+	return (int)syscall(SYS_setresuid, r, e, s);
+}
+
+int
+getresgid(gid_t *r, gid_t *e, gid_t *s)
+{
+	gid_t *const ids[] = { r, e, s };
+
+	if (fails("getresgid"))
+		return -1;
+	if (syscall(SYS_getresgid, r, e, s) == -1)
+		return -1;
+	if (plan.lies >= 1 && plan.lies <= 3)
+		*ids[plan.lies - 1] = 0;
+	return 0;
+}
+
+int
+getresuid(uid_t *r, uid_t *e, uid_t *s)
+{
+	uid_t *const ids[] = { r, e, s };
+
+	if (fails("getresuid"))
+		return -1;
+	if (syscall(SYS_getresuid, r, e, s) == -1)
+		return -1;
+	if (plan.lies >= 4)
+		*ids[plan.lies - 4] = 0;
+	return 0;
+}
+
+int
+setuid(uid_t uid)
+{
+	return uid == 0 && plan.root_comes_back_by_setuid ?
+	    0 :
+	    (int)syscall(SYS_setuid, uid);
+}
+
+int
+seteuid(uid_t uid)
+{
+	return uid == 0 && plan.root_comes_back_by_seteuid ?
+	    0 :
+	    (int)syscall(SYS_setresuid, -1, uid, -1);
+}
+
+/* Notes the call, and what the command would inherit. */
+int
+execv(const char *path, char *const argv[])
+{
+	int signal_at_end = -1;
+	char line[256];
+
+	syscall(SYS_prctl, PR_GET_PDEATHSIG, &signal_at_end, 0, 0, 0);
+	snprintf(line, sizeof(line), "execv %s %s %s, dies by %d\n", path,
+	    argv[0], argv[1] != NULL ? argv[1] : "-", signal_at_end);
+	note(line);
+	errno = ENOEXEC;
+	return -1;
+}
+
+/* Notes as whom the guard printed, and what may be done to it. */
+static void
+note_state(void)
+{
+	int signal_at_end = -1;
+	uid_t ruid, euid, suid;
+	gid_t rgid, egid, sgid, groups[8] = { 0 };
+	long n;
+	char line[256];
+
+	syscall(SYS_getresuid, &ruid, &euid, &suid);
+	syscall(SYS_getresgid, &rgid, &egid, &sgid);
+	n = syscall(SYS_getgroups, (int)COUNT(groups), groups);
+	syscall(SYS_prctl, PR_GET_PDEATHSIG, &signal_at_end, 0, 0, 0);
+	snprintf(line, sizeof(line),
+	    "uid %d %d %d gid %d %d %d groups %d %d dumpable %d dies by %d\n",
+	    (int)ruid, (int)euid, (int)suid, (int)rgid, (int)egid, (int)sgid,
+	    n == 2 ? (int)groups[0] : -1, n == 2 ? (int)groups[1] : -1,
+	    (int)syscall(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0),
+	    signal_at_end);
+	note(line);
+}
+
+/* Whether descriptor fd is /dev/null, open for both reading and writing. */
+static void
+note_null(int fd)
+{
+	struct stat st, null;
+	bool is = stat("/dev/null", &null) == 0 && fstat(fd, &st) == 0 &&
+	    st.st_rdev == null.st_rdev &&
+	    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+
+	note(is ? "null " : "open ");
+}
+
+static _Noreturn void
+be_guard(int out, int err, int argc, char **argv)
+{
+	int status;
+
+	if (plan.closed) {
+		for (int fd = 0; fd <= 2; fd++)
+			close(fd);
+	} else {
+		dup2(plan.full ? open("/dev/full", O_WRONLY) : out,
+		    STDOUT_FILENO);
+		dup2(err, STDERR_FILENO);
+	}
+	if (plan.no_dev_null)
+		fail_call("open", 1, EMFILE);
+	if (plan.start_uid != 0 &&
+	    (syscall(SYS_setgroups, 0, NULL) != 0 ||
+		syscall(SYS_setresuid, plan.start_uid, plan.start_uid,
+		    plan.start_uid) != 0))
+		abort();
+	syscall(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+	status = guard_main(argc, argv);
+	fflush(stdout);
+	note_state();
+	if (plan.closed)
+		for (int fd = 0; fd <= 2; fd++)
+			note_null(fd);
+	_exit(status);
+}
+
+static int
+temporary(void)
+{
+	int fd = open(tmp_dir(), O_TMPFILE | O_RDWR, 0600), high;
+
+	assert_return_code(fd, errno);
+	/* Beyond what the guard may open as standard output. */
+	assert_return_code(high = fcntl(fd, F_DUPFD, 20), errno);
+	close(fd);
+	return high;
+}
+
+static void
+read_back(int fd, char *text, size_t cap)
+{
+	ssize_t n = pread(fd, text, cap - 1, 0);
+
+	assert_return_code(n, errno);
+	text[n] = '\0';
+	close(fd);
+}
+
+/* Runs the guard with these words, up to a NULL. */
+static void
+guard(const char *const *words)
+{
+	char *argv[ARGS_MAX + 1] = { (char *)(uintptr_t)IDENT };
+	int argc = 1, out = temporary(), err = temporary(), status;
+	pid_t pid;
+
+	for (; words[argc - 1] != NULL; argc++)
+		argv[argc] = (char *)(uintptr_t)words[argc - 1];
+	argv[argc] = NULL;
+	log_fd = temporary();
+	assert_return_code(pid = fork(), errno);
+	if (pid == 0)
+		be_guard(out, err, argc, argv);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	seen.status = WEXITSTATUS(status);
+	read_back(out, seen.out, sizeof(seen.out));
+	read_back(err, seen.err, sizeof(seen.err));
+	read_back(log_fd, seen.log, sizeof(seen.log));
+	memset(&plan, 0, sizeof(plan));
+	plan.account_uid = UID;
+}
+
+static const char *const none[] = { NULL };
+
+/* Offers the key of this line for alice, with more words after the others. */
+static void
+offer(const char *line, const char *const *more)
+{
+	const char *words[ARGS_MAX] = { "--config", config, "--user", "alice",
+		"--home", account_home };
+	char *type = keep(strdup(line)), *key;
+	size_t n = 6;
+
+	key = strchr(type, ' ');
+	*key++ = '\0';
+	words[n++] = "--type";
+	words[n++] = type;
+	words[n++] = "--key";
+	words[n++] = key;
+	while (*more != NULL)
+		words[n++] = *more++;
+	guard(words);
+}
+
+#define WITH(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void
+assert_no_verdict(const char *reason)
+{
+	assert_int_equal(seen.status, 1);
+	assert_string_equal(seen.out, "");
+	assert_contains(seen.log, "<10.3> verdict=error action=deny");
+	assert_contains(seen.log, reason);
+}
+
+static int
+make_filter(void **state)
+{
+	uint8_t *p;
+
+	test_begin(state);
+	output_of(ORACLE "create %s/f --hashes 12 --length 18 %s", tmp_dir(),
+	    tmp_text("keys", rsa_line));
+	p = read_whole(tmp_path("f"), &filter.len);
+	assert_true(filter.len <= sizeof(filter.p));
+	memcpy(filter.p, p, filter.len);
+	return test_cleanup(state);
+}
+
+/* A home with one file of keys, and a configuration that ends with more. */
+static void
+configure(const char *more)
+{
+	config = tmp_text("keyveto.conf",
+	    format("Filter %s\n%s", tmp_file("list.pkbf", filter.p, filter.len),
+		more));
+}
+
+static void
+write_keys(const char *name, const char *text)
+{
+	const char *path = tmp_text(name, text);
+
+	assert_return_code(chown(path, UID, GID), errno);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	memset(&plan, 0, sizeof(plan));
+	plan.account_uid = UID;
+	account_home = tmp_path("home");
+	assert_return_code(mkdir(account_home, 0755), errno);
+	assert_return_code(chown(account_home, UID, GID), errno);
+	assert_return_code(mkdir(tmp_path("home/.ssh"), 0755), errno);
+	assert_return_code(chown(tmp_path("home/.ssh"), UID, GID), errno);
+	write_keys("home/.ssh/authorized_keys", LINES);
+	configure("");
+	return 0;
+}
+
+static void
+a_clean_key_gets_the_files_of_the_account(void **state)
+{
+	(void)state;
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	assert_string_equal(seen.err, "");
+	assert_string_equal(seen.log,
+	    "openlog " IDENT " 1 10\n"
+	    "uid 4242 4242 4242 gid 4343 4343 4343 groups 4343 4344 "
+	    "dumpable 0 dies by 9\n");
+}
+
+static void
+a_listed_key_gets_nothing_and_is_logged(void **state)
+{
+	(void)state;
+	write_keys("home/.ssh/authorized_keys", rsa_line);
+	offer(rsa_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, "");
+	assert_contains(seen.log,
+	    "<10.4> verdict=listed action=deny user=alice via=guard "
+	    "key_type=ssh-rsa");
+	assert_contains(seen.log, " authorized=yes ");
+}
+
+static void
+a_listed_key_that_the_account_does_not_list_is_a_notice(void **state)
+{
+	(void)state;
+	offer(rsa_line, none);
+	assert_string_equal(seen.out, "");
+	assert_contains(seen.log, "<10.5> verdict=listed action=deny");
+	assert_contains(seen.log, " authorized=no ");
+}
+
+/* What is logged of a file later is not about the key. */
+static void
+only_the_line_of_the_key_says_whether_it_is_listed(void **state)
+{
+	(void)state;
+	configure("OnHit warn\n");
+	write_keys("home/.ssh/authorized_keys2", LINES);
+	assert_return_code(chmod(tmp_path("home/.ssh/authorized_keys2"), 0666),
+	    errno);
+	offer(rsa_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	assert_contains(seen.log, "verdict=listed action=warn");
+	assert_contains(seen.log, "verdict=error");
+	assert_null(strstr(strstr(seen.log, "verdict=error"), "authorized="));
+}
+
+static void
+facility_is_the_configured_one(void **state)
+{
+	(void)state;
+	configure("SyslogFacility LOCAL3\n");
+	offer(rsa_line, none);
+	assert_contains(seen.log, "openlog " IDENT " 1 19\n<19.5> verdict");
+}
+
+static void
+without_a_filter_on_error_decides(void **state)
+{
+	(void)state;
+	assert_return_code(unlink(tmp_path("list.pkbf")), errno);
+	offer(ec_line, none);
+	assert_no_verdict("list.pkbf");
+	assert_null(strstr(seen.log, "authorized="));
+	config = tmp_text("keyveto.conf",
+	    format("Filter %s\nOnError allow\n", tmp_path("list.pkbf")));
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	assert_contains(seen.log, "<10.3> verdict=error action=allow");
+}
+
+static void
+client_is_the_third_word_of_the_connection(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "192.0.2.1 22 198.51.100.7 4711", " rhost=198.51.100.7 " },
+		{ "a  b  2001:db8::1", " rhost=2001:db8::1 " },
+		{ "a b c", " rhost=c " },
+		{ "192.0.2.1 22", NULL },
+		{ "192.0.2.1 22 ", NULL },
+		{ "", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		offer(rsa_line, WITH("--connection", cases[i][0]));
+		if (cases[i][1] != NULL)
+			assert_contains(seen.log, cases[i][1]);
+		else
+			assert_null(strstr(seen.log, "rhost"));
+	}
+	offer(rsa_line, none);
+	assert_null(strstr(seen.log, "rhost"));
+}
+
+static void
+bad_usage_is_refused_and_told_without_control_bytes(void **state)
+{
+	(void)state;
+	guard(WITH("--\x1f \x7e\x7f\xff"));
+	assert_int_equal(seen.status, 2);
+	assert_string_equal(seen.out, "");
+	assert_string_equal(seen.err,
+	    IDENT ": unknown option --? ~??\n" GUARD_USAGE);
+	assert_contains(seen.log,
+	    "openlog " IDENT " 1 10\n<10.3> verdict=error "
+	    "action=deny via=guard reason=\"bad usage: "
+	    "unknown option --");
+}
+
+static void
+help_and_version_are_printed(void **state)
+{
+	(void)state;
+	guard(WITH("--help"));
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, GUARD_USAGE);
+	guard(WITH("--version"));
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, IDENT " " KEYVETO_VERSION "\n");
+}
+
+static void
+command_line_overrules_the_files_of_the_configuration(void **state)
+{
+	(void)state;
+	write_keys("home/other", "other\n");
+	write_keys("home/[x]", "brackets\n");
+	write_keys("home/x", "x\n");
+	offer(ec_line, WITH("--file", "other"));
+	assert_string_equal(seen.out, "other\n");
+	offer(ec_line, WITH("--file", "other", "--file", "x"));
+	assert_string_equal(seen.out, "other\nx\n");
+	/* sshd has expanded it: %h and wildcards mean themselves. */
+	configure("AuthorizedKeysFileWildcards yes\n");
+	offer(ec_line, WITH("--file", "[x]"));
+	assert_string_equal(seen.out, "brackets\n");
+	offer(ec_line, WITH("--file", "[x]", "--wildcards", "yes"));
+	assert_string_equal(seen.out, "x\n");
+	write_keys("home/%u", "percent\n");
+	offer(ec_line, WITH("--file", "%u"));
+	assert_string_equal(seen.out, "percent\n");
+}
+
+static void
+command_line_overrules_strictmodes_and_wildcards(void **state)
+{
+	(void)state;
+	assert_return_code(chmod(tmp_path("home/.ssh/authorized_keys"), 0666),
+	    errno);
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, "");
+	assert_contains(seen.log,
+	    "<10.3> verdict=error action=deny user=alice");
+	assert_contains(seen.log, "authorized_keys");
+	offer(ec_line, WITH("--strictmodes", "no"));
+	assert_string_equal(seen.out, LINES);
+	configure("StrictModes no\n");
+	offer(ec_line, none);
+	assert_string_equal(seen.out, LINES);
+	offer(ec_line, WITH("--strictmodes", "yes"));
+	assert_string_equal(seen.out, "");
+	configure("StrictModes no\nAuthorizedKeysFile .ssh/*_keys\n"
+		  "AuthorizedKeysFileWildcards yes\n");
+	offer(ec_line, none);
+	assert_string_equal(seen.out, LINES);
+	offer(ec_line, WITH("--wildcards", "no"));
+	assert_string_equal(seen.out, "");
+}
+
+static void
+closed_standard_descriptors_become_dev_null(void **state)
+{
+	(void)state;
+	plan.closed = true;
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_contains(seen.log, "null null null ");
+}
+
+static void
+output_that_cannot_be_written_is_no_verdict(void **state)
+{
+	(void)state;
+	plan.full = true;
+	offer(ec_line, none);
+	assert_no_verdict("reason=\"authorized keys files: No space left");
+}
+
+/* Only root's files are read as root. */
+static void
+files_of_others_decide_nothing(void **state)
+{
+	const char *path = tmp_text("command", "#!/bin/sh\n");
+
+	(void)state;
+	assert_return_code(chmod(path, 0755), errno);
+	assert_return_code(chown(path, 1, 0), errno);
+	offer(ec_line, WITH("--", path));
+	assert_no_verdict("not owned by root");
+	assert_null(strstr(seen.log, "execv"));
+	configure("OnError allow\n");
+	assert_return_code(chown(config, 1, 0), errno);
+	offer(ec_line, none);
+	assert_no_verdict("keyveto.conf: not owned by root");
+}
+
+static void
+without_dev_null_nothing_is_printed(void **state)
+{
+	(void)state;
+	plan.no_dev_null = true;
+	offer(ec_line, none);
+	assert_no_verdict("reason=\"/dev/null: Too many open files\"");
+	assert_contains(seen.log, "openlog " IDENT " 1 10\n");
+	assert_contains(seen.log, "user=alice");
+}
+
+static void
+a_guard_without_its_sshd_ends(void **state)
+{
+	(void)state;
+	plan.parent_ends_at = 2;
+	offer(ec_line, none);
+	assert_no_verdict("reason=\"sshd has ended\"");
+	assert_contains(seen.log, "openlog " IDENT " 1 10\n");
+	/* In the middle of the change of identity. */
+	plan.parent_ends_at = 3;
+	offer(ec_line, none);
+	assert_no_verdict("reason=\"cannot become alice: sshd has ended\"");
+}
+
+static void
+account_must_exist(void **state)
+{
+	(void)state;
+	plan.lookup_errno = EIO;
+	offer(ec_line, none);
+	assert_no_verdict("reason=\"no account alice: Input/output error\"");
+	guard(WITH("--config", config, "--user", "bob", "--home", "/", "--type",
+	    "ssh-rsa", "--key", "AAAA"));
+	assert_no_verdict("reason=\"no account bob\"");
+}
+
+static void
+account_must_have_the_uid_of_the_command_line(void **state)
+{
+	(void)state;
+	offer(ec_line, WITH("--uid", "4242"));
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	offer(ec_line, WITH("--uid", "4243"));
+	assert_no_verdict("account alice has another uid than --uid says");
+}
+
+static void
+a_failed_change_of_identity_is_no_verdict(void **state)
+{
+	static const char *const calls[] = { "initgroups", "setresgid",
+		"first setresuid", "second setresuid" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		plan.fails = calls[i];
+		offer(ec_line, none);
+		assert_no_verdict(
+		    "reason=\"cannot become alice: Input/output error\"");
+	}
+	plan.fails = "prctl";
+	offer(ec_line, none);
+	assert_no_verdict("reason=\"sshd has ended\"");
+}
+
+static void
+a_change_of_identity_that_was_not_made_is_no_verdict(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= ALL_IDS; i++) {
+		plan.lies = i;
+		offer(ec_line, none);
+		assert_no_verdict("cannot become alice: Operation not");
+	}
+	plan.fails = "getresgid";
+	offer(ec_line, none);
+	assert_no_verdict("cannot become alice: ");
+	plan.fails = "getresuid";
+	offer(ec_line, none);
+	assert_no_verdict("cannot become alice: ");
+}
+
+static void
+who_can_become_root_again_is_no_account(void **state)
+{
+	(void)state;
+	plan.root_comes_back_by_setuid = true;
+	offer(ec_line, none);
+	assert_no_verdict("cannot become alice: ");
+	plan.root_comes_back_by_seteuid = true;
+	offer(ec_line, none);
+	assert_no_verdict("cannot become alice: ");
+}
+
+static void
+the_account_may_be_root(void **state)
+{
+	(void)state;
+	plan.account_uid = 0;
+	assert_return_code(chown(account_home, 0, 0), errno);
+	assert_return_code(chown(tmp_path("home/.ssh"), 0, 0), errno);
+	assert_return_code(chown(tmp_path("home/.ssh/authorized_keys"), 0, 0),
+	    errno);
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	assert_contains(seen.log, "uid 0 0 0 gid 4343 4343 4343 groups 4343");
+}
+
+static void
+whoever_is_not_root_stays_who_it_is(void **state)
+{
+	(void)state;
+	plan.start_uid = UID;
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	assert_contains(seen.log, "uid 4242 4242 4242 gid 0 0 0 ");
+	assert_contains(seen.log, " dumpable 0 dies by 9\n");
+}
+
+static void
+command_gets_the_place_of_the_guard(void **state)
+{
+	(void)state;
+	offer(ec_line, WITH("--", "/bin/true", "word"));
+	assert_string_equal(seen.out, "");
+	assert_contains(seen.log,
+	    "openlog " IDENT " 1 10\n"
+	    "execv /bin/true /bin/true word, dies by 0\n");
+	/* It failed here. */
+	assert_no_verdict("reason=\"command: /bin/true: Exec format error\"");
+	/* The guard stays root: the command is not the account's. */
+	assert_contains(seen.log, "uid 0 0 0 gid 0 0 0");
+	assert_contains(seen.log, " dumpable 0 ");
+}
+
+static void
+command_is_not_run_for_a_listed_key(void **state)
+{
+	(void)state;
+	write_keys("home/.ssh/authorized_keys", rsa_line);
+	offer(rsa_line, WITH("--", "/bin/true"));
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, "");
+	assert_null(strstr(seen.log, "execv"));
+	/* The files of the account are not read. */
+	assert_contains(seen.log, "<10.4> verdict=listed action=deny");
+	assert_null(strstr(seen.log, "authorized="));
+}
+
+static void
+command_that_others_may_write_is_not_run(void **state)
+{
+	const char *path = tmp_text("command", "#!/bin/sh\n");
+
+	(void)state;
+	assert_return_code(chmod(path, 0777), errno);
+	offer(ec_line, WITH("--", path));
+	assert_no_verdict("reason=\"command: ");
+	assert_null(strstr(seen.log, "execv"));
+}
+
+#undef TEST
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, test_cleanup)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_clean_key_gets_the_files_of_the_account),
+		TEST(a_listed_key_gets_nothing_and_is_logged),
+		TEST(a_listed_key_that_the_account_does_not_list_is_a_notice),
+		TEST(only_the_line_of_the_key_says_whether_it_is_listed),
+		TEST(facility_is_the_configured_one),
+		TEST(without_a_filter_on_error_decides),
+		TEST(client_is_the_third_word_of_the_connection),
+		TEST(bad_usage_is_refused_and_told_without_control_bytes),
+		TEST(help_and_version_are_printed),
+		TEST(command_line_overrules_the_files_of_the_configuration),
+		TEST(command_line_overrules_strictmodes_and_wildcards),
+		TEST(closed_standard_descriptors_become_dev_null),
+		TEST(output_that_cannot_be_written_is_no_verdict),
+		TEST(files_of_others_decide_nothing),
+		TEST(without_dev_null_nothing_is_printed),
+		TEST(a_guard_without_its_sshd_ends),
+		TEST(account_must_exist),
+		TEST(account_must_have_the_uid_of_the_command_line),
+		TEST(a_failed_change_of_identity_is_no_verdict),
+		TEST(a_change_of_identity_that_was_not_made_is_no_verdict),
+		TEST(who_can_become_root_again_is_no_account),
+		TEST(the_account_may_be_root),
+		TEST(whoever_is_not_root_stays_who_it_is),
+		TEST(command_gets_the_place_of_the_guard),
+		TEST(command_is_not_run_for_a_listed_key),
+		TEST(command_that_others_may_write_is_not_run),
+	};
+
+	return have_root() ? cmocka_run_group_tests(tests, make_filter, NULL) :
+			     0;
+}
