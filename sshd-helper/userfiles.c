@@ -108,7 +108,7 @@ walk_pattern(struct walk *w, const char *pattern)
 {
 	struct matched m = { .walk = w, .go_on = true };
 	enum kv_err r;
-	int error = 0;
+	int error;
 
 	r = kv_wildcards_find(pattern, walk_matched, &m, &error);
 	if (r == KV_ERR_MEMORY) {
@@ -181,7 +181,6 @@ copy_file(int fd, void *arg, int *errorp)
 	static char buf[COPY_BYTES];
 	struct output *out = arg;
 	bool empty = true;
-	char last = '\n';
 
 	for (;;) {
 		ssize_t n = read(fd, buf, sizeof(buf));
@@ -197,10 +196,8 @@ copy_file(int fd, void *arg, int *errorp)
 		if (!write_all(out->fd, buf, (size_t)n))
 			return false;
 		empty = false;
-		last = buf[n - 1];
+		out->unfinished = buf[n - 1] != '\n';
 	}
-	if (!empty)
-		out->unfinished = last != '\n';
 	return true;
 }
 
@@ -243,9 +240,9 @@ line_lists(const struct kv_line *line, const struct kv_sshkey *offered)
 {
 	if (line->is_blank || line->key.is_cert)
 		return false;
+	/* Without a certificate there is no CA, and nothing equals that. */
 	if (kv_line_has_option(line->options, "cert-authority"))
-		return offered->is_cert &&
-		    kv_pubkey_equal(&line->key.key, &offered->ca);
+		return kv_pubkey_equal(&line->key.key, &offered->ca);
 	return kv_pubkey_equal(&line->key.key, &offered->key);
 }
 
@@ -298,7 +295,8 @@ userfiles_list_key(const struct userfiles *files,
 		.incompletep = &s.unread,
 	};
 
-	if (!walk_all(&w) && !s.found)
+	/* It also stops where the key is found. */
+	if (!walk_all(&w))
 		s.unread = true;
 	if (s.found)
 		return KV_AUTHORIZED_YES;

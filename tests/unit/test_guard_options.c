@@ -315,6 +315,10 @@ files_may_be_named_many_times(void **state)
 	}
 	assert_true(guard_options_read(argc, argv, &o, why, sizeof(why)));
 	assert_int_equal(o.n_files, KV_CONFIG_MAX_PATTERNS);
+	/* Other options may follow them. */
+	argv[argc++] = format("--uid");
+	argv[argc++] = format("7");
+	assert_true(guard_options_read(argc, argv, &o, why, sizeof(why)));
 	argv[argc++] = format("--file");
 	argv[argc++] = format("more");
 	assert_false(guard_options_read(argc, argv, &o, why, sizeof(why)));

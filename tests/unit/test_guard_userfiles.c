@@ -90,6 +90,8 @@ prints_text(const char *want)
 	prints(want, strlen(want));
 }
 
+static bool lists(const struct blob *blob);
+
 static void
 files_are_printed_in_order(void **state)
 {
@@ -168,6 +170,50 @@ large_files_are_printed_whole(void **state)
 	}
 	tmp_file("home/one", data, sizeof(data));
 	prints(data, sizeof(data));
+	/* A second one is set apart once, and nowhere inside. */
+	config.pattern[1] = config.pattern[0];
+	config.n_patterns = 2;
+	memset(data, 'x', sizeof(data));
+	tmp_file("home/one", data, sizeof(data) / 2 - 1);
+	data[sizeof(data) / 2 - 1] = '\n';
+	prints(data, sizeof(data) - 1);
+}
+
+/* Neither a line nor a part of one gets lost, or comes twice. */
+static void
+interrupted_calls_are_made_again(void **state)
+{
+	(void)state;
+	set_up("one", "two");
+	home_file("one", "1");
+	home_file("two", "2\n");
+	testkey_new(&k, KV_KEY_ED25519);
+	for (int calls = 1; calls < 6; calls++) {
+		interrupt_calls(calls);
+		prints_text("1\n2\n");
+		assert_int_equal(calls_to_interrupt(), 0);
+	}
+	for (int n = 1; n <= 3; n++) {
+		fail_call("write", n, EINTR);
+		prints_text("1\n2\n");
+		assert_true(call_has_failed());
+	}
+	home_file("two", testkey_line(&k));
+	interrupt_calls(3);
+	assert_true(lists(&k.blob));
+	assert_int_equal(calls_to_interrupt(), 0);
+}
+
+/* sshd passes over it too. */
+static void
+link_to_itself_is_told(void **state)
+{
+	(void)state;
+	set_up("loop", "two");
+	home_file("two", "2\n");
+	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
+	prints_text("2\n");
+	assert_contains(told, strerror(ELOOP));
 }
 
 static void
@@ -305,6 +351,48 @@ wildcards_are_read_as_sshd_does(void **state)
 		{ ".hidde?", "h" },
 		{ "?hidden", "" },
 		{ "[a/b]", "" },
+		/* A slash is never in a set, at either end of a range. */
+		{ "[.-/]", "" },
+		{ "[/-b]", "" },
+		{ "[!-/b]", "" },
+		{ "[/b]", "" },
+		/* Sets that do not end, and brackets inside. */
+		{ "[]", "" },
+		{ "[!", "" },
+		{ "[!]", "" },
+		{ "[!]a]", "*^b" },
+		{ "[\\]a]", "a" },
+		{ "[a\\]", "" },
+		{ "[[]", "" },
+		{ "[[a]", "a" },
+		{ "[a-]", "a" },
+		{ "[a-", "" },
+		{ "[a\\-b]", "ab" },
+		{ "[*\\-b]", "*b" },
+		{ "[!a-b]", "*^" },
+		{ "[b-a]", "" },
+		{ "[^-a]", "^a" },
+		{ "[,-.a]", "a" },
+		/* Classes, and what looks like one. */
+		{ "[[:punct:]]", "*^" },
+		{ "[![:punct:]]", "ab" },
+		{ "[[:alpha:]^]", "^ab" },
+		{ "[a[:punct:]]", "*^a" },
+		{ "[[:alph:]]", "" },
+		{ "[![:alph:]]", "" },
+		{ "[!/]", "" },
+		{ "[!a-/]", "" },
+		{ "[[:alphaa:]]", "" },
+		{ "[[:alpha]]", "" },
+		{ "[[:alpha:", "" },
+		{ "[[:alpha:a]", "a" },
+		{ "[[\\:alpha:]]", "" },
+		{ "[[:\\alpha:]]", "" },
+		{ "[:a]", "a" },
+		{ "**", "*^ab" },
+		{ "?*", "*^ab" },
+		{ "??", "" },
+		{ "*?*", "*^ab" },
 	};
 
 	(void)state;
@@ -329,6 +417,51 @@ wildcards_are_read_as_sshd_does(void **state)
 		config.pattern[0] = cases[i].pattern;
 		prints_text(want);
 	}
+}
+
+static void
+backslash_at_the_end_is_one(void **state)
+{
+	(void)state;
+	set_up("a\\", NULL);
+	config.wildcards = KV_WILDCARDS_YES;
+	home_file("a\\", "a\n");
+	home_file("a", "not this one\n");
+	prints_text("a\n");
+	config.pattern[0] = "?\\";
+	prints_text("a\n");
+}
+
+/* sshd passes over what it cannot search. The log names what exists. */
+static void
+places_that_cannot_be_searched_are_told_once(void **state)
+{
+	(void)state;
+	set_up("*/x", "one/*");
+	home_file("one", "1\n");
+	prints_text("");
+	assert_string_equal(told, "");
+	assert_return_code(symlink("loop", tmp_path("home/loop")), errno);
+	prints_text("");
+	assert_string_equal(told,
+	    format("%s: cannot be searched: %s\n", tmp_path("home/*/x"),
+		strerror(ELOOP)));
+}
+
+/* More paths than fit in the memory that a search begins with. */
+static void
+wildcards_stand_for_many_files(void **state)
+{
+	char want[3 * 1000 + 1] = "";
+
+	(void)state;
+	set_up("*", NULL);
+	for (int i = 0; i < 1000; i++) {
+		home_file(format("%03d", i), format("%c\n", 'a' + i % 26));
+		want[2 * i] = (char)('a' + i % 26);
+		want[2 * i + 1] = '\n';
+	}
+	prints_text(want);
 }
 
 static void
@@ -381,6 +514,19 @@ overlong_paths_are_told(void **state)
 	home_file("two", "2\n");
 	prints_text("2\n");
 	assert_contains(told, "too long");
+	/* Nor does a search find anything there. */
+	testkey_new(&k, KV_KEY_ED25519);
+	assert_false(lists(&k.blob));
+	home_file("two", testkey_line(&k));
+	assert_true(lists(&k.blob));
+	/* What a wildcard stands for can make it too long, too. */
+	home_file("two", "2\n");
+	assert_return_code(mkdir(tmp_path("home/%.200s", name), 0755), errno);
+	memcpy(name, "n*/", 3);
+	name[PATH_MAX - 10 - strlen(account.home)] = '\0';
+	prints_text("2\n");
+	assert_contains(told, "cannot be searched: ");
+	assert_contains(told, strerror(ENAMETOOLONG));
 }
 
 static void
@@ -408,6 +554,27 @@ output_that_cannot_be_written_is_a_failure(void **state)
 	/* Without anything to write nothing fails. */
 	home_file("one", "");
 	assert_true(userfiles_print(files(), &account, -1, add_refused, told));
+}
+
+/* Whichever part it is: the output must not be used. */
+static void
+every_write_that_fails_is_a_failure(void **state)
+{
+	int fd;
+
+	(void)state;
+	set_up("one", "two");
+	home_file("one", "1");
+	home_file("two", "2\n");
+	for (int n = 1; n <= 3; n++) {
+		fd = open(tmp_path("out"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		fail_call("write", n, EIO);
+		assert_false(
+		    userfiles_print(files(), &account, fd, add_refused, told));
+		assert_int_equal(errno, EIO);
+		assert_true(call_has_failed());
+		close(fd);
+	}
 }
 
 /* The guard must also notice that the line end it adds was not written. */
@@ -633,6 +800,8 @@ unread_file_leaves_it_unknown(void **state)
 static void
 refused_file_lists_nothing(void **state)
 {
+	struct kv_sshkey offered;
+
 	(void)state;
 	set_up("one", NULL);
 	testkey_new(&k, KV_KEY_ED25519);
@@ -640,6 +809,93 @@ refused_file_lists_nothing(void **state)
 	assert_true(lists(&k.blob));
 	assert_return_code(chmod(tmp_path("home/one"), 0666), errno);
 	assert_false(lists(&k.blob));
+	/* It is no file of keys to sshd, so nothing is unknown. */
+	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
+	    KV_AUTHORIZED_NO);
+}
+
+static void
+key_is_found_before_other_lines(void **state)
+{
+	(void)state;
+	set_up("one", "two");
+	testkey_new(&k, KV_KEY_ED25519);
+	home_file("one", format("%s\n%s\n", testkey_line(&k), rsa_line));
+	home_file("two", rsa_line);
+	assert_true(lists(&k.blob));
+}
+
+/* The guard must not search a file for longer than a login takes. */
+static void
+larger_files_are_not_searched(void **state)
+{
+	const off_t most = 64 * 1024 * 1024;
+	struct kv_sshkey offered;
+
+	(void)state;
+	set_up("one", NULL);
+	testkey_new(&k, KV_KEY_ED25519);
+	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
+	home_file("one", format("%s\n", testkey_line(&k)));
+	assert_return_code(truncate(tmp_path("home/one"), most), errno);
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
+	    KV_AUTHORIZED_YES);
+	/* The second look at a file is at its size. */
+	fail_call("fstat", 2, EIO);
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+	assert_true(call_has_failed());
+	assert_return_code(truncate(tmp_path("home/one"), most + 1), errno);
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+}
+
+/* Lines of two MiB are told apart from keys; the rest is searched. */
+static void
+key_is_found_after_a_line_that_is_too_long(void **state)
+{
+	size_t len = 2 * 1024 * 1024 + 10;
+	struct kv_sshkey offered;
+	const char *key_line;
+	char *text;
+
+	(void)state;
+	set_up("one", NULL);
+	testkey_new(&k, KV_KEY_ED25519);
+	text = test_alloc(len + 4096);
+	memset(text, 'x', len);
+	strcpy(text + len, format("\n%s\n", testkey_line(&k)));
+	home_file("one", text);
+	assert_true(lists(&k.blob));
+	/* The longest line that is read, with the key at its end. */
+	len = 2 * 1024 * 1024 - 1;
+	memset(text, 'x', len);
+	key_line = format("\" %s", testkey_line(&k));
+	memcpy(text, "command=\"", 9);
+	strcpy(text + len - strlen(key_line), key_line);
+	strcat(text, "\n");
+	home_file("one", text);
+	assert_true(lists(&k.blob));
+	/* The key may stand in the line that was not read. */
+	memset(text, 'x', len + 1);
+	text[len + 1] = '\0';
+	home_file("one", text);
+	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+}
+
+static void
+nothing_lists_a_key_that_could_not_be_parsed(void **state)
+{
+	const struct kv_sshkey offered = { .is_cert = true };
+
+	(void)state;
+	set_up("one", NULL);
+	home_file("one", format("\n# x\ncert-authority %s\n", rsa_line));
+	assert_int_equal(userfiles_list_key(files(), &account, &offered),
+	    KV_AUTHORIZED_NO);
 }
 
 int
@@ -650,6 +906,8 @@ main(void)
 		TEST(expanded_names_are_taken_as_they_are),
 		TEST(bytes_are_left_alone),
 		TEST(large_files_are_printed_whole),
+		TEST(interrupted_calls_are_made_again),
+		TEST(link_to_itself_is_told),
 		TEST(files_are_kept_apart),
 		TEST(missing_files_are_empty),
 		TEST(refused_files_are_left_out_and_told),
@@ -658,10 +916,14 @@ main(void)
 		TEST(wildcards_stand_for_every_file_they_match),
 		TEST(output_of_a_pattern_that_cannot_be_written_is_a_failure),
 		TEST(wildcards_are_read_as_sshd_does),
+		TEST(backslash_at_the_end_is_one),
+		TEST(places_that_cannot_be_searched_are_told_once),
+		TEST(wildcards_stand_for_many_files),
 		TEST(wildcards_are_only_where_they_are_wanted),
 		TEST(wildcards_from_tokens_are_none),
 		TEST(overlong_paths_are_told),
 		TEST(output_that_cannot_be_written_is_a_failure),
+		TEST(every_write_that_fails_is_a_failure),
 		TEST(line_end_that_cannot_be_written_is_a_failure),
 		TEST(read_error_is_the_end_of_the_file),
 		TEST(no_descriptor_is_left_open),
@@ -673,6 +935,10 @@ main(void)
 		TEST(unreadable_file_does_not_hide_the_next),
 		TEST(unread_file_leaves_it_unknown),
 		TEST(refused_file_lists_nothing),
+		TEST(key_is_found_before_other_lines),
+		TEST(larger_files_are_not_searched),
+		TEST(key_is_found_after_a_line_that_is_too_long),
+		TEST(nothing_lists_a_key_that_could_not_be_parsed),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);
