@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include <security/pam_appl.h>
@@ -69,6 +71,47 @@ static struct {
 	char text[4096];
 	int messages, style, answer;
 } said;
+
+/* What the module logged last. The linker shows it these functions. */
+static char logged[16 * 1024];
+
+__attribute__((format(printf, 1, 0))) static void
+note_log(const char *fmt, va_list ap)
+{
+	char line[sizeof(logged)];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	/* libpam logs, too. */
+	if (strncmp(line, "pam_keyveto(", 12) == 0)
+		strcpy(logged, line);
+}
+
+/* With _FORTIFY_SOURCE clang has a macro of this name. */
+#undef syslog
+void
+syslog(int priority, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)priority;
+	va_start(ap, fmt);
+	note_log(fmt, ap);
+	va_end(ap);
+}
+
+/* What _FORTIFY_SOURCE makes of syslog. */
+__attribute__((format(printf, 3, 4))) void __syslog_chk(int priority, int flag,
+    const char *fmt, ...);
+void
+__syslog_chk(int priority, int flag, const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)priority, (void)flag;
+	va_start(ap, fmt);
+	note_log(fmt, ap);
+	va_end(ap);
+}
 
 static int
 converse(int n, const struct pam_message **msg, struct pam_response **resp,
@@ -393,6 +436,13 @@ insecure_or_missing_configuration_is_no_verdict(void **state)
 	expect(&no_verdict, info);
 	write_services("config=/nonexistent");
 	expect(&no_verdict, info);
+	if (!have_root())
+		return;
+	configure("OnError allow\n");
+	assert_return_code(chmod(tmp_path("keyveto.conf"), 0644), errno);
+	expect(&clean, info);
+	assert_return_code(chown(tmp_path("keyveto.conf"), 1, 0), errno);
+	expect(&no_verdict, info);
 }
 
 static void
@@ -521,6 +571,10 @@ expect_ends(bool root, bool other, bool unknown)
 		expect_end(user,
 		    format("%s%s", info_of("publickey", &key),
 			info_of("publickey", &listed)),
+		    PAM_PERM_DENIED, users[i].disconnects);
+		expect_end(user,
+		    format("%s%s", info_of("publickey", &listed),
+			info_of("publickey", &key)),
 		    PAM_PERM_DENIED, users[i].disconnects);
 		/* A login that is let in, or has no key, is not ended. */
 		expect_end(user, info_of("publickey", &key), PAM_SUCCESS,
@@ -662,16 +716,71 @@ unsupported_key_is_what_the_configuration_says(void **state)
 	configure("OnUnsupported deny\n");
 	expect(&refused, info);
 	assert_contains(said_at_open_session(info, 0), "ssh-foo");
+	/* The administrator's message is about listed keys. */
+	configure("OnUnsupported deny\nMessage listed\n");
+	assert_contains(said_at_open_session(info, 0), "ssh-foo cannot");
+}
+
+static void
+log_names_service_phase_and_login(void **state)
+{
+	const char *info = info_of("publickey", &listed);
+	pam_handle_t *pamh;
+
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	pamh = start("alone", info);
+	pam_set_item(pamh, PAM_RHOST, "192.0.2.7");
+	pam_end(pamh, pam_authenticate(pamh, 0));
+	assert_memory_equal(logged,
+	    "pam_keyveto(alone:auth): verdict=listed action=deny user=alice "
+	    "rhost=192.0.2.7 via=pam ",
+	    86);
+	/* What is empty is not known. */
+	pamh = start("alone", info);
+	pam_set_item(pamh, PAM_RHOST, "");
+	pam_end(pamh, pam_acct_mgmt(pamh, 0));
+	assert_contains(logged, "(alone:account): verdict=listed ");
+	assert_null(strstr(logged, "rhost="));
+	/* A clean key is logged for whoever debugs, and nothing else is. */
+	logged[0] = '\0';
+	expect(&clean, info_of("publickey", &key));
+	assert_string_equal(logged, "");
+	write_services(format("config=%s debug", tmp_path("keyveto.conf")));
+	pamh = start("alone", info_of("publickey", &key));
+	pam_end(pamh, pam_open_session(pamh, 0));
+	assert_contains(logged, "(alone:session): verdict=clean action=allow");
+	/* Of two unknown options the first is named. */
+	write_services(
+	    format("config=%s bogus other", tmp_path("keyveto.conf")));
+	expect(&no_verdict, info);
+	assert_contains(logged, "unknown module option \\x22bogus\\x22");
+}
+
+/* Whoever that is may be root. */
+static void
+refused_session_of_nobody_known_ends_the_connection(void **state)
+{
+	(void)state;
+	if (!have_root())
+		return;
+	configure("");
+	expect_end("", info_of("publickey", &listed), PAM_PERM_DENIED, true);
 }
 
 static void
 person_is_told_of_a_listed_key(void **state)
 {
 	const char *info = info_of("publickey", &listed);
+	char long_text[1100];
 
 	(void)state;
 	if (!have_root())
 		return;
+	memset(long_text, 'm', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
 	configure("");
 	assert_contains(said_at_open_session(info, 0), RSA_FP);
 	assert_contains(said.text, "ssh-rsa");
@@ -680,6 +789,10 @@ person_is_told_of_a_listed_key(void **state)
 	configure("Message \"Ask %t about %f, 100%%\"\n");
 	assert_string_equal(said_at_open_session(info, 0),
 	    "Ask ssh-rsa about " RSA_FP ", 100%\n");
+	/* Longer ones are cut. */
+	configure(format("Message %s\n", long_text));
+	assert_string_equal(said_at_open_session(info, 0),
+	    format("%.1023s\n", long_text));
 }
 
 static void
@@ -836,6 +949,8 @@ main(int argc, char **argv)
 		TEST(key_that_cannot_be_read_is_no_verdict),
 		TEST(listed_key_outweighs_one_without_a_verdict),
 		TEST(unsupported_key_is_what_the_configuration_says),
+		TEST(log_names_service_phase_and_login),
+		TEST(refused_session_of_nobody_known_ends_the_connection),
 		TEST(person_is_told_of_a_listed_key),
 		TEST(person_is_told_in_each_phase),
 		TEST(silent_call_says_nothing),
@@ -846,7 +961,24 @@ main(int argc, char **argv)
 		TEST(nm_sees_nothing_else),
 	};
 
+	bool *finished = mmap(NULL, sizeof(*finished), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+	int status;
+
 	if (argc > 1)
 		setenv("KEYVETO_PAM_MODULE", argv[1], 1);
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	if (finished == MAP_FAILED || (pid = fork()) == -1)
+		return 1;
+	if (pid == 0) {
+		status = cmocka_run_group_tests(tests, set_up, NULL);
+		*finished = true;
+		return status;
+	}
+	if (waitpid(pid, &status, 0) != pid)
+		return 1;
+	/* A module that wrongly ends the connection ends it with status 0. */
+	if (!*finished)
+		fprintf(stderr, "the module has ended the tests\n");
+	return *finished && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
