@@ -2,6 +2,7 @@
 #include "kv_config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,7 @@ note_mistake(struct parser *ps, const char *fmt, ...)
 	ps->failed = true;
 	n = snprintf(ps->why, KV_CONFIG_WHY_BYTES, "%s:%lu: ", ps->path,
 	    ps->line);
-	if (n < 0 || n >= KV_CONFIG_WHY_BYTES)
+	if ((size_t)n >= KV_CONFIG_WHY_BYTES)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(ps->why + n, KV_CONFIG_WHY_BYTES - (size_t)n, fmt, ap);
@@ -211,7 +212,7 @@ static void
 set_patterns(struct parser *ps, char *word[], int n)
 {
 	static const struct kv_account nobody = { .name = "", .home = "/" };
-	char path[4096];
+	char path[PATH_MAX];
 
 	if (n < 2) {
 		note_mistake(ps, "%s needs an argument", word[0]);
@@ -408,7 +409,10 @@ kv_config_defaults(struct kv_config *c)
 	};
 }
 
-/* Parses text of len bytes and a NUL. c takes ownership of text. */
+/*
+ * Parses text of len bytes, which has room for one more. c takes ownership of
+ * text.
+ */
 static enum kv_err
 parse_owned(struct kv_config *c, char *text, size_t len, const char *path,
     char why[static KV_CONFIG_WHY_BYTES])
@@ -457,7 +461,6 @@ kv_config_parse(const char *text, size_t len, const char *path,
 		return KV_ERR_MEMORY;
 	}
 	memcpy(copy, text, len);
-	copy[len] = '\0';
 	return parse_owned(c, copy, len, path, why);
 }
 
@@ -472,7 +475,7 @@ kv_config_read(int fd, const char *path, struct kv_config *c,
 	kv_config_defaults(c);
 	why[0] = '\0';
 	for (;;) {
-		/* Keep one byte for the NUL. */
+		/* Keep one byte free for parse_owned. */
 		if (cap - len < 2) {
 			cap += 4096;
 			if ((grown = realloc(text, cap)) == NULL) {
@@ -505,7 +508,6 @@ kv_config_read(int fd, const char *path, struct kv_config *c,
 			return KV_ERR_CONFIG;
 		}
 	}
-	text[len] = '\0';
 	return parse_owned(c, text, len, path, why);
 }
 

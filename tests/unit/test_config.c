@@ -105,11 +105,15 @@ static void
 every_keyword_is_read(void **state)
 {
 	(void)state;
-	parses("Filter /a/b.pkbf\nAllowKey " FP "\nOnHit warn\n"
-	       "OnError allow\nOnUnsupported deny\nAuthorizedKeysFile /k/%u x\n"
-	       "StrictModes no\nSyslogFacility LOCAL3\nMessage go away\n");
+	parses(
+	    "Filter /a/b.pkbf\nBlocklist /a/c.dat\nAllowKey " FP "\n"
+	    "OnHit warn\nOnProbable deny\nOnError allow\nOnUnsupported deny\nAuthorizedKeysFile /k/%u x\n"
+	    "StrictModes no\nSyslogFacility LOCAL3\nMessage go away\n");
 	assert_int_equal(c.n_filters, 1);
 	assert_string_equal(c.filter[0], "/a/b.pkbf");
+	assert_int_equal(c.n_blocklists, 1);
+	assert_string_equal(c.blocklist[0], "/a/c.dat");
+	assert_int_equal(c.on_probable, KV_ACTION_DENY);
 	assert_int_equal(c.n_allowed, 1);
 	assert_memory_equal(c.allowed[0].digest, zeros, sizeof(zeros));
 	assert_string_equal(c.allowed[0].reason, "");
@@ -166,6 +170,72 @@ every_value_is_read(void **state)
 	assert_int_equal(c.strictmodes, KV_STRICTMODES_YES);
 	parses("StrictModes private-group");
 	assert_int_equal(c.strictmodes, KV_STRICTMODES_PRIVATE_GROUP);
+}
+
+static void
+on_probable_is_as_on_hit_unless_it_is_set(void **state)
+{
+	(void)state;
+	parses("OnHit warn");
+	assert_int_equal(c.on_probable, KV_ACTION_WARN);
+	parses("OnProbable warn");
+	assert_int_equal(c.on_hit, KV_ACTION_DENY);
+	assert_int_equal(c.on_probable, KV_ACTION_WARN);
+}
+
+static void
+there_is_no_default_filter_beside_a_list(void **state)
+{
+	(void)state;
+	parses("Blocklist /a");
+	assert_int_equal(c.n_filters, 0);
+	assert_int_equal(c.n_blocklists, 1);
+	assert_string_equal(c.blocklist[0], "/a");
+	mistake("Blocklist a",
+	    PATH ":1: Blocklist needs an absolute path, not \"a\"");
+}
+
+/* OnError decides what a mistake means, so it must not be one itself. */
+static void
+mistaken_lines_set_nothing(void **state)
+{
+	(void)state;
+	mistake("OnError allow x", PATH ":1: OnError takes one argument");
+	assert_defaults();
+	mistake("OnUnsupported allow\nOnError\n",
+	    PATH ":2: OnError needs an argument");
+	assert_defaults();
+	mistake("Filter /a b", PATH ":1: Filter takes one argument");
+	assert_defaults();
+	mistake("Filter /a\nBlocklist\n",
+	    PATH ":2: Blocklist needs an argument");
+	assert_int_equal(c.n_blocklists, 0);
+	mistake("AllowKey " FP "\nAllowKey\n",
+	    PATH ":2: AllowKey needs a fingerprint");
+	assert_int_equal(c.n_allowed, 1);
+	mistake("AuthorizedKeysFile",
+	    PATH ":1: AuthorizedKeysFile needs an argument");
+	assert_defaults();
+	mistake("Message", PATH ":1: Message needs a text");
+	assert_defaults();
+}
+
+static void
+words_of_strictmodes_are_those_that_are_read(void **state)
+{
+	static const enum kv_strictmodes modes[] = { KV_STRICTMODES_YES,
+		KV_STRICTMODES_PRIVATE_GROUP, KV_STRICTMODES_NO };
+	static const char *const words[] = { "yes", "private-group", "no" };
+	enum kv_strictmodes mode;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		assert_string_equal(kv_config_strictmodes_word(modes[i]),
+		    words[i]);
+		assert_true(kv_config_read_strictmodes(words[i], &mode));
+		assert_int_equal(mode, modes[i]);
+	}
+	assert_false(kv_config_read_strictmodes("maybe", &mode));
 }
 
 static void
@@ -238,6 +308,9 @@ quotes_hold_blanks(void **state)
 	parses("Message \"a \\\"b\\\" \\\\ \\n c\"\nFilter /a\\b");
 	assert_string_equal(c.message, "a \"b\" \\ \\n c");
 	assert_string_equal(c.filter[0], "/a\\b");
+	/* Outside of quotes a backslash is a character like others. */
+	parses("Message a\\\\b \"a\\b\\\\\"");
+	assert_string_equal(c.message, "a\\\\b a\\b\\");
 	parses("Message \"\"");
 	assert_string_equal(c.message, "");
 	parses("Message \"\" a \"\" b");
@@ -340,8 +413,9 @@ allowed_keys_have_dates_and_reasons(void **state)
 	       "AllowKey " FP " \"false positive,\" see until=later\n"
 	       "AllowKey " FP " until=2000-03-01 until=2001-01-01 # x\n"
 	       "AllowKey " FP " \"until=2000-03-01\" \n"
-	       "AllowKey " FP " Until=x\n");
-	assert_int_equal(c.n_allowed, 5);
+	       "AllowKey " FP " Until=x\n"
+	       "AllowKey " FP " until then\n");
+	assert_int_equal(c.n_allowed, 6);
 	assert_int_equal(c.allowed[0].until, 1);
 	assert_string_equal(c.allowed[0].reason, "");
 	assert_true(c.allowed[1].until == KV_CONFIG_NO_DATE);
@@ -351,6 +425,7 @@ allowed_keys_have_dates_and_reasons(void **state)
 	assert_string_equal(c.allowed[2].reason, "until=2001-01-01");
 	assert_int_equal(c.allowed[3].until, 11017);
 	assert_string_equal(c.allowed[4].reason, "Until=x");
+	assert_string_equal(c.allowed[5].reason, "until then");
 }
 
 static void
@@ -388,6 +463,9 @@ impossible_dates_are_mistakes(void **state)
 		"2024-1-1",
 		"2024-00-01",
 		"2024-13-01",
+		"2024-12-32",
+		"2024-1/-10",
+		"2024-00-10",
 		"2024-01-00",
 		"2024-01-32",
 		"2024-04-31",
@@ -644,7 +722,7 @@ nul_bytes_are_mistakes(void **state)
 static void
 long_reasons_are_cut(void **state)
 {
-	char word[3000];
+	char word[3000], *cut;
 	const char *text;
 
 	(void)state;
@@ -655,8 +733,9 @@ long_reasons_are_cut(void **state)
 	text = PATH ":1: unknown keyword \"www";
 	assert_memory_equal(why, text, strlen(text));
 	kv_config_free(&c);
-	assert_err(kv_config_parse("x", 1, word, &c, why), KV_ERR_CONFIG);
-	assert_int_equal(strlen(why), sizeof(why) - 1);
+	cut = test_alloc(KV_CONFIG_WHY_BYTES);
+	assert_err(kv_config_parse("x", 1, word, &c, cut), KV_ERR_CONFIG);
+	assert_int_equal(strlen(cut), KV_CONFIG_WHY_BYTES - 1);
 }
 
 static void
@@ -731,6 +810,21 @@ file_may_arrive_in_pieces(void **state)
 }
 
 static void
+interrupted_reads_are_made_again(void **state)
+{
+	static const char text[] = "OnHit warn\n";
+	int fd = open_read(tmp_text("conf", text));
+
+	(void)state;
+	interrupt_calls(3);
+	assert_err(kv_config_read(fd, PATH, &c, why), KV_OK);
+	assert_int_equal(calls_to_interrupt(), 0);
+	assert_int_equal(c.on_hit, KV_ACTION_WARN);
+	assert_int_equal(c.n_filters, 1);
+	close(fd);
+}
+
+static void
 file_that_cannot_be_read_leaves_the_defaults(void **state)
 {
 	int fd = open_read(tmp_dir());
@@ -750,6 +844,10 @@ config_may_be_freed_twice(void **state)
 	(void)state;
 	parses("AllowKey " FP "\n");
 	kv_config_free(&c);
+	assert_int_equal(c.n_filters, 0);
+	assert_int_equal(c.n_blocklists, 0);
+	assert_int_equal(c.n_patterns, 0);
+	assert_int_equal(c.n_allowed, 0);
 	kv_config_free(&c);
 	assert_null(kv_config_find_allowed(&c, zeros, 0));
 }
@@ -779,6 +877,8 @@ message_names_the_key(void **state)
 	message_says("100%% %%f %x %F % %", "100% %f %x %F % %");
 	message_says("", "");
 	message_says("plain", "plain");
+	message_says("after it", "after it");
+	message_says("\001\xff", "\001\xff");
 }
 
 static void
@@ -839,6 +939,10 @@ main(void)
 		TEST(empty_file_means_the_defaults),
 		TEST(every_keyword_is_read),
 		TEST(every_value_is_read),
+		TEST(on_probable_is_as_on_hit_unless_it_is_set),
+		TEST(there_is_no_default_filter_beside_a_list),
+		TEST(mistaken_lines_set_nothing),
+		TEST(words_of_strictmodes_are_those_that_are_read),
 		TEST(keywords_and_values_have_any_case),
 		TEST(blanks_and_line_ends_are_as_in_sshd_config),
 		TEST(one_equals_sign_may_follow_a_keyword),
@@ -866,6 +970,7 @@ main(void)
 		TEST(file_of_a_mebibyte_is_the_largest),
 		TEST(files_of_any_size_are_read_whole),
 		TEST(file_may_arrive_in_pieces),
+		TEST(interrupted_reads_are_made_again),
 		TEST(file_that_cannot_be_read_leaves_the_defaults),
 		TEST(config_may_be_freed_twice),
 		TEST(message_names_the_key),
