@@ -63,7 +63,7 @@ kv_base64_decode(const char *text, size_t len, uint8_t *out, size_t cap,
 	for (size_t i = 0; i < len; i++) {
 		uint8_t v;
 
-		if (have == 0 && pads == 0) {
+		if (have == 0) {
 			/* The code below reads what this stops at. */
 			size_t used = kv_base64_decode_groups(in + i, len - i,
 			    out + n, cap - n);
@@ -77,9 +77,13 @@ kv_base64_decode(const char *text, size_t len, uint8_t *out, size_t cap,
 		if (v == BLANK)
 			continue;
 		if (v == PAD) {
-			/* Padding follows two or three characters. */
-			if (have < 2 || have + ++pads > 4)
+			/*
+			 * Padding follows two or three characters. That it
+			 * makes four of them is seen at the end.
+			 */
+			if (have < 2)
 				return KV_ERR_BASE64;
+			pads++;
 			continue;
 		}
 		if (v == BAD || pads > 0)

@@ -69,7 +69,7 @@ names_itself(struct kv_span blob, struct kv_span type)
 	struct kv_bytes b = { blob.p, blob.len };
 	struct kv_span name;
 
-	return type.len > 0 && kv_bytes_get_name(&b, &name) == KV_OK &&
+	return kv_bytes_get_name(&b, &name) == KV_OK &&
 	    kv_span_equal(name, type);
 }
 
@@ -84,10 +84,10 @@ read_key(struct kv_bytes b, uint8_t *blob, size_t cap, struct kv_line *line,
 	struct kv_span type = next_field(&b);
 	struct kv_span text = next_field(&b);
 	const struct kv_keyname *kn = kv_keyname_find(type);
-	struct kv_span decoded = { blob, 0 };
+	struct kv_span decoded = { .p = blob };
 	enum kv_err r;
 
-	*foundp = kn != NULL && text.len > 0;
+	*foundp = kn != NULL;
 	if (text.len == 0)
 		return KV_ERR_LINE_NO_KEY;
 	r = kv_base64_decode((const char *)text.p, text.len, blob, cap,
@@ -204,7 +204,7 @@ kv_line_parse(struct kv_span text, uint8_t *blob, size_t cap,
     struct kv_line *line)
 {
 	struct kv_bytes b = trim_line(text);
-	enum kv_err first, second;
+	enum kv_err r;
 	bool found;
 
 	*line = (struct kv_line){ 0 };
@@ -212,17 +212,17 @@ kv_line_parse(struct kv_span text, uint8_t *blob, size_t cap,
 		line->is_blank = true;
 		return KV_OK;
 	}
-	first = read_key(b, blob, cap, line, &found);
-	if (first == KV_OK || found)
-		return first;
+	r = read_key(b, blob, cap, line, &found);
+	if (found)
+		return r;
 	if (is_ssh1(b))
 		return KV_ERR_LINE_SSH1;
-	if ((second = read_options(&b, &line->options)) != KV_OK)
-		return second;
-	second = read_key(b, blob, cap, line, &found);
+	if ((r = read_options(&b, &line->options)) != KV_OK)
+		return r;
+	r = read_key(b, blob, cap, line, &found);
 	if (!found && is_ssh1(b))
 		return KV_ERR_LINE_SSH1;
-	return second;
+	return r;
 }
 
 bool

@@ -42,6 +42,43 @@ refused(const char *text)
 	assert_int_equal(len, 0);
 }
 
+/* Whole groups, as many as there are, and as many as have room. */
+static void
+groups_are_decoded_as_far_as_they_fit(void **state)
+{
+	static const char text[] = "S2V5dmV0byE/S2V5dmV0byE/",
+			  want[] = "Keyveto!?Key";
+
+	(void)state;
+	for (size_t len = 0; len <= strlen(text); len++) {
+		for (size_t cap = 0; cap < 12; cap++) {
+			size_t in = len / 4, room = cap / 3;
+			size_t groups = in < room ? in : room;
+			uint8_t *out = exact_copy(want, cap);
+
+			memset(out, 0, cap);
+			assert_int_equal(
+			    kv_base64_decode_groups(exact_copy(text, len), len,
+				out, cap),
+			    4 * groups);
+			assert_bytes(out, 3 * groups, want, 3 * groups);
+			for (size_t i = 3 * groups; i < cap; i++)
+				assert_int_equal(out[i], 0);
+		}
+	}
+	/* A group with anything else in it is left to the caller. */
+	for (size_t i = 0; i < 4; i++) {
+		uint8_t two[8] = { "S2V5dmV0" }, out[6];
+
+		two[4 + i] = '=';
+		assert_int_equal(kv_base64_decode_groups(two, 8, out, 6), 4);
+		two[4 + i] = '\n';
+		assert_int_equal(kv_base64_decode_groups(two, 8, out, 6), 4);
+		two[4 + i] = '-';
+		assert_int_equal(kv_base64_decode_groups(two, 8, out, 6), 4);
+	}
+}
+
 static void
 decodes_what_openssl_encodes(void **state)
 {
@@ -298,6 +335,7 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(groups_are_decoded_as_far_as_they_fit),
 		TEST(decodes_what_openssl_encodes),
 		TEST(encodes_as_openssl_does_without_padding),
 		TEST(empty_text_decodes_to_nothing),

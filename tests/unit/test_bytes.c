@@ -51,6 +51,7 @@ spans_are_equal_byte_for_byte(void **state)
 	assert_true(kv_span_equal(span_of("abc"), span_of("abc")));
 	assert_false(kv_span_equal(span_of("abc"), span_of("abd")));
 	assert_false(kv_span_equal(span_of("abc"), span_of("abcd")));
+	assert_false(kv_span_equal(span_of("a"), span_of("b")));
 	assert_false(kv_span_equal(span_of("abc"), none));
 	assert_true(kv_span_equal(none, none));
 	assert_true(kv_span_equal(none, span_of("")));
@@ -63,6 +64,7 @@ span_is_compares_without_the_nul(void **state)
 	const struct kv_span with_nul = { (const uint8_t *)"abc", 4 };
 
 	(void)state;
+	assert_false(kv_span_is(span_of("a"), "b"));
 	assert_true(kv_span_is(span_of("abc"), "abc"));
 	assert_false(kv_span_is(with_nul, "abc"));
 	assert_false(kv_span_is(span_of("ab"), "abc"));

@@ -136,6 +136,7 @@ empty_lines_and_comments_are_blank(void **state)
 	for (size_t i = 0; i < COUNT(blank); i++)
 		expect_blank(blank[i], strlen(blank[i]));
 	expect_blank(format("#%s", rsa_line), strlen(rsa_line) + 1);
+	expect_blank("\0", 1);
 	assert_err(kv_line_parse((struct kv_span){ NULL, 0 }, blob,
 		       sizeof(blob), &line),
 	    KV_OK);
@@ -293,6 +294,7 @@ unterminated_quotes_are_refused(void **state)
 	refused(format("command=\"x\\\" %s", rsa_line), KV_ERR_LINE_QUOTE);
 	refused("\"", KV_ERR_LINE_QUOTE);
 	refused("a=\"\\", KV_ERR_LINE_QUOTE);
+	refused("a=\"\\\"", KV_ERR_LINE_QUOTE);
 }
 
 static void
@@ -377,6 +379,22 @@ keys_of_unknown_types_are_told(void **state)
 	    KV_ERR_TYPE_UNKNOWN);
 	assert_span_is(line.type, "ssh-foo@example.com");
 	assert_span_is(line.options, "restrict,pty");
+	b.len = 0;
+	put_text(&b, "x");
+	refused(line_of("x", &b), KV_ERR_TYPE_UNKNOWN);
+	assert_span(line.blob, b.p, b.len);
+	/*
+	 * Inside a blob old sshd knows short names, but no line has them as its
+	 * type.
+	 */
+	testkey_new(&k, KV_KEY_ED25519);
+	b.len = 0;
+	put_text(&b, "ED25519");
+	put_blob(&b, &k.fields);
+	refused(line_of("ED25519", &b), KV_ERR_TYPE_UNKNOWN);
+	assert_int_equal(line.key.key.type, KV_KEY_NONE);
+	b.len = 0;
+	put_text(&b, "ssh-foo@example.com");
 	/* If the names differ, two words are not a key. */
 	refused(line_of("ssh-bar@example.com", &b), KV_ERR_LINE_NO_KEY);
 }
@@ -455,6 +473,38 @@ protocol_1_keys_are_told(void **state)
 	}
 }
 
+/* Numbers of decimal digits only, and no longer than they may be. */
+static void
+protocol_1_keys_are_plain_numbers(void **state)
+{
+	static const char *const exponents[] = { "/5", ":5", "x5", "5/",
+		"5:", "5x" };
+	/* '>' is fourteen places after '0'. */
+	static const char *const bits[] = { "001024", "101>", "/1024" };
+	const char *modulus = decimal(1023, 0);
+	char *spoilt = format("%s", modulus), digits[4935];
+
+	(void)state;
+	refused(format("1024 3 %s", modulus), KV_ERR_LINE_SSH1);
+	refused(format("01024 3 %s", modulus), KV_ERR_LINE_SSH1);
+	for (size_t i = 0; i < COUNT(exponents); i++)
+		refused(format("1024 %s %s", exponents[i], modulus),
+		    KV_ERR_LINE_NO_KEY);
+	for (size_t i = 0; i < COUNT(bits); i++)
+		refused(format("%s 3 %s", bits[i], modulus),
+		    KV_ERR_LINE_NO_KEY);
+	spoilt[100] = ':';
+	refused(format("1024 3 %s", spoilt), KV_ERR_LINE_NO_KEY);
+	refused("1024 3 0", KV_ERR_LINE_NO_KEY);
+	refused("1024 3 000", KV_ERR_LINE_NO_KEY);
+	/* 10^4932 has as many digits as any number of 16384 bits. */
+	memset(digits, '0', sizeof(digits) - 1);
+	digits[sizeof(digits) - 1] = '\0';
+	digits[1] = '1';
+	refused(format("16384 3 %s", digits + 1), KV_ERR_LINE_SSH1);
+	refused(format("16384 3 %s", digits), KV_ERR_LINE_NO_KEY);
+}
+
 static void
 rows_of_numbers_are_no_protocol_1_keys(void **state)
 {
@@ -518,6 +568,8 @@ options_are_found_in_any_case(void **state)
 		"from=\"a,b\",cert-authority",
 		"command=\"a\\\",b\",cert-authority",
 		"\\\",cert-authority",
+		"x\\,cert-authority",
+		"cert-authority,x\\",
 	};
 	static const char *const no[] = {
 		"",
@@ -663,6 +715,7 @@ main(void)
 		TEST(keys_of_unknown_types_are_told),
 		TEST(lines_without_a_key_are_told),
 		TEST(protocol_1_keys_are_told),
+		TEST(protocol_1_keys_are_plain_numbers),
 		TEST(rows_of_numbers_are_no_protocol_1_keys),
 		TEST(key_too_long_for_its_memory_is_told),
 		TEST(options_are_found_in_any_case),
