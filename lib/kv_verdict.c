@@ -122,7 +122,7 @@ open_list(struct kv_list *l, const char *path, kv_open_fn open, void *arg)
 	}
 	/* A list is as good without the names of its sources. */
 	n = snprintf(sources, sizeof(sources), "%s" KV_SOURCES_SUFFIX, path);
-	if (n < 0 || (size_t)n >= sizeof(sources) ||
+	if ((size_t)n >= sizeof(sources) ||
 	    open(sources, &l->sources, why, arg) != KV_OK)
 		l->sources = -1;
 }
@@ -535,7 +535,7 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
     struct kv_sshkey *key, struct kv_decision *d)
 {
 	const struct kv_keyname *kn = kv_keyname_find(type);
-	struct kv_span decoded = { blob, 0 };
+	struct kv_span decoded = { .p = blob };
 	struct kv_decision whole = { 0 };
 	enum kv_err r;
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,9 @@
 #define NOW 1700000000
 #define RSA_FP "SHA256:ckGCtrmftobnfcWdeQsHFxFmuqpWjN4sY82+nSydOfQ"
 #define EC_FP "SHA256:K53UMHTBXbpvt4AJATggaF7h01viQrVV5tYANT9vpPs"
+
+/* An exact list with one hash. */
+#define RECORD "0123456789abcdef"
 
 struct filter_bytes {
 	uint8_t *p;
@@ -829,20 +833,23 @@ static void
 long_type_names_are_cut(void **state)
 {
 	const size_t most = KV_KEYTYPE_NAME_BYTES - 1;
-	char type[200];
+	const char *text;
+	uint8_t type[200];
 
 	(void)state;
 	configure_rsa("");
 	unknown_blob();
+	text = base64_of(b.p, b.len);
 	memset(type, 'x', sizeof(type));
+	/* No NUL ends the type. */
 	for (size_t len = 1; len < sizeof(type); len++) {
-		type[len] = '\0';
-		judge_as(type, &b);
+		kv_judge_offered(&j, (struct kv_span){ type, len },
+		    span_of(text), decoded, sizeof(decoded), NOW, &offered, &d);
 		expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_ALLOW);
 		assert_string_equal(d.key_type,
-		    format("%.*s", (int)(len < most ? len : most), type));
+		    format("%.*s", (int)(len < most ? len : most),
+			(const char *)type));
 		assert_contains(d.fingerprint, "SHA256:");
-		type[len] = 'x';
 	}
 }
 
@@ -881,6 +888,27 @@ error_outweighs_allowed_and_unsupported(void **state)
 	configure(format("Filter %s\n", tmp_path("missing")));
 	judge_as("ssh-foo", &clean.blob);
 	expect_error("missing");
+	/* So it does if both are refused. */
+	configure(
+	    format("Filter %s\nOnUnsupported deny\n", tmp_path("missing")));
+	judge_as("ssh-foo", &clean.blob);
+	expect_error("missing");
+}
+
+/* What is wrong with a key does not hide what is wrong with every key. */
+static void
+mistake_in_the_configuration_is_told_before_that_of_a_key(void **state)
+{
+	(void)state;
+	configure("Bogus\n");
+	judge_bytes("ssh-rsa", "", 0);
+	expect_error("Bogus");
+	/* Three zero bytes are not even the length of a name. */
+	judge_bytes("ssh-rsa", "AAAA", 4);
+	expect_error("Bogus");
+	kv_judge_offered(&j, span_of("ssh-rsa"), span_of("!"), decoded,
+	    sizeof(decoded), NOW, &offered, &d);
+	expect_error("Bogus");
 }
 
 static void
@@ -903,6 +931,49 @@ listed_outweighs_error(void **state)
 	expect_listed(RSA_FP, KV_PART_CA);
 	judge_cert(&rsa, &clean);
 	expect_listed(RSA_FP, KV_PART_KEY);
+}
+
+/* A listed key is let in with OnHit warn, whatever is not known of its CA. */
+static void
+with_on_hit_warn_a_listed_part_outweighs_an_error(void **state)
+{
+	(void)state;
+	configure(format("Filter %s\nFilter %s\nOnHit warn\n",
+	    tmp_path("missing"), filter_file("rsa.pkbf", &lists_rsa)));
+	judge_cert(&rsa, &clean);
+	expect(KV_VERDICT_LISTED, KV_ACTION_WARN);
+	judge_cert(&clean, &rsa);
+	expect(KV_VERDICT_LISTED, KV_ACTION_WARN);
+}
+
+/* What OnProbable lets in must not hide that the other part is refused. */
+static void
+an_error_outweighs_a_probable_hit_that_is_let_in(void **state)
+{
+	(void)state;
+	configure(format("Filter %s\nFilter %s\nOnProbable warn\n",
+	    tmp_path("missing"), filter_file("rsa.pkbf", &lists_rsa)));
+	judge_cert(&rsa, &clean);
+	expect_error("missing");
+	judge_cert(&clean, &rsa);
+	expect_error("missing");
+}
+
+static void
+a_refused_type_outweighs_an_error_that_is_let_in(void **state)
+{
+	const char *missing = tmp_path("missing");
+
+	(void)state;
+	configure(
+	    format("Filter %s\nOnError allow\nOnUnsupported deny\n", missing));
+	judge_as("ssh-foo", &clean.blob);
+	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_DENY);
+	configure(format("Filter %s\nOnError allow\nOnUnsupported deny\n"
+			 "OnHit warn\n",
+	    missing));
+	judge_as("ssh-foo", &clean.blob);
+	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_DENY);
 }
 
 static void
@@ -998,6 +1069,8 @@ command_without_filters_has_no_verdict(void **state)
 	    open_any, &asked);
 	judge(&clean);
 	expect_error("no filter");
+	kv_judge_spki(&j, clean.spki[0].p, clean.spki[0].len, NULL, &d);
+	expect_error("no filter");
 	kv_judge_close(&j);
 	kv_judge_open_with(&j, NULL,
 	    &(struct kv_paths){ filters, COUNT(filters), NULL, 0 }, open_any,
@@ -1012,6 +1085,149 @@ command_without_filters_has_no_verdict(void **state)
 	kv_judge_open_with(&j, "/nonexistent", NULL, open_any, &asked);
 	judge(&clean);
 	expect_error("cannot: No such file or directory");
+}
+
+/* An opener that gives the same file each time, and notes the paths. */
+struct opened {
+	const char *list; /* NULL: a descriptor that is not open */
+	int calls;
+	char last[2 * PATH_MAX];
+};
+
+static enum kv_err
+open_noted(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
+{
+	struct opened *o = arg;
+
+	o->calls++;
+	snprintf(o->last, sizeof(o->last), "%s", path);
+	why[0] = '\0';
+	*fdp = o->list != NULL ? open(o->list, O_RDONLY | O_CLOEXEC) : 999;
+	return *fdp != -1 ? KV_OK : KV_ERR_SYSTEM;
+}
+
+static void
+files_that_cannot_be_read_are_told_in_the_words_of_the_system(void **state)
+{
+	const char *path = "/file";
+	struct opened o = { .list = NULL };
+
+	(void)state;
+	kv_judge_open_with(&j, NULL, &(struct kv_paths){ &path, 1, NULL, 0 },
+	    open_noted, &o);
+	judge(&clean);
+	expect_error("/file: Bad file descriptor");
+	kv_judge_close(&j);
+	kv_judge_open_with(&j, NULL, &(struct kv_paths){ NULL, 0, &path, 1 },
+	    open_noted, &o);
+	judge(&clean);
+	expect_error("/file: Bad file descriptor");
+}
+
+static enum kv_err
+failing_lookup(const struct kv_filter *f, const struct kv_pkbf_hash *h,
+    bool *listedp)
+{
+	(void)f, (void)h;
+	*listedp = false;
+	errno = EIO;
+	return KV_ERR_SYSTEM;
+}
+
+#define ZERO_FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+static void
+zero_digest(const struct kv_pubkey *k, uint8_t digest[static KV_SHA256_BYTES])
+{
+	(void)k;
+	memset(digest, 0, KV_SHA256_BYTES);
+}
+
+static void
+command_may_look_up_in_its_own_way(void **state)
+{
+	(void)state;
+	configure_rsa("");
+	j.filter[0].lookup = failing_lookup;
+	judge(&clean);
+	expect_error(strerror(EIO));
+	judge(&rsa);
+	expect_error(strerror(EIO));
+	/* So may it make digests. */
+	configure_rsa("");
+	j.digest = zero_digest;
+	judge(&rsa);
+	expect_listed(ZERO_FP, KV_PART_KEY);
+}
+
+static void
+as_many_lists_as_there_are_bits(void **state)
+{
+	const char *lists[KV_CONFIG_MAX_BLOCKLISTS + 1];
+	struct opened o = { .list = tmp_text("list", RECORD) };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lists); i++)
+		lists[i] = o.list;
+	kv_judge_open_with(&j, NULL,
+	    &(struct kv_paths){ NULL, 0, lists, COUNT(lists) - 1 }, open_noted,
+	    &o);
+	assert_string_equal(j.broken, "");
+	assert_int_equal(j.n_lists, KV_CONFIG_MAX_BLOCKLISTS);
+	kv_judge_close(&j);
+	o.calls = 0;
+	kv_judge_open_with(&j, NULL,
+	    &(struct kv_paths){ NULL, 0, lists, COUNT(lists) }, open_noted, &o);
+	assert_int_equal(o.calls, 0);
+	judge(&clean);
+	expect_error("too many filters or lists");
+}
+
+/* The names of the sources stand beside the list, or nowhere. */
+static void
+sources_of_a_list_are_opened_by_their_whole_name(void **state)
+{
+	const size_t most = PATH_MAX - 1 - strlen(KV_SOURCES_SUFFIX);
+	struct opened o = { .list = tmp_text("list", RECORD) };
+	char *path = test_alloc(PATH_MAX);
+	const char *paths[] = { path };
+	const struct kv_paths lists = { NULL, 0, paths, 1 };
+
+	(void)state;
+	memset(path, 'x', most);
+	kv_judge_open_with(&j, NULL, &lists, open_noted, &o);
+	assert_int_equal(o.calls, 2);
+	assert_string_equal(o.last, format("%s" KV_SOURCES_SUFFIX, path));
+	kv_judge_close(&j);
+	path[most] = 'x';
+	o.calls = 0;
+	kv_judge_open_with(&j, NULL, &lists, open_noted, &o);
+	assert_int_equal(o.calls, 1);
+	kv_judge_close(&j);
+	/* Those of a list that is not used are not opened. */
+	path[1] = '\0';
+	o = (struct opened){ .list = tmp_text("bad", "no list") };
+	kv_judge_open_with(&j, NULL, &lists, open_noted, &o);
+	assert_int_equal(o.calls, 1);
+	judge(&clean);
+	expect_error(kv_strerror(KV_ERR_LIST_SIZE));
+}
+
+static void
+standard_input_stays_open(void **state)
+{
+	const char *path = tmp_text("list", RECORD);
+
+	(void)state;
+	configure(
+	    format("Filter %s\nBlocklist %s\n", tmp_path("missing"), path));
+	kv_judge_close(&j);
+	configure(format("Blocklist %s\n", tmp_path("missing")));
+	judge(&clean);
+	expect_error("missing: No such file or directory");
+	kv_judge_close(&j);
+	assert_return_code(fcntl(STDIN_FILENO, F_GETFD), errno);
 }
 
 static void
@@ -1151,12 +1367,22 @@ main(void)
 		TEST(long_type_names_are_cut),
 		TEST(listed_outweighs_allowed),
 		TEST(error_outweighs_allowed_and_unsupported),
+		TEST(mistake_in_the_configuration_is_told_before_that_of_a_key),
 		TEST(unsupported_outweighs_allowed),
 		TEST(listed_outweighs_error),
+		TEST(with_on_hit_warn_a_listed_part_outweighs_an_error),
+		TEST(an_error_outweighs_a_probable_hit_that_is_let_in),
+		TEST(a_refused_type_outweighs_an_error_that_is_let_in),
 		TEST(plain_keys_are_judged),
 		TEST(spkis_are_judged),
 		TEST(command_may_open_files_by_its_own_rules),
 		TEST(command_without_filters_has_no_verdict),
+		TEST(
+		    files_that_cannot_be_read_are_told_in_the_words_of_the_system),
+		TEST(command_may_look_up_in_its_own_way),
+		TEST(as_many_lists_as_there_are_bits),
+		TEST(sources_of_a_list_are_opened_by_their_whole_name),
+		TEST(standard_input_stays_open),
 		TEST(descriptors_are_closed_again),
 		TEST(names_are_those_of_the_log),
 		TEST(mutants_of_a_known_type_are_never_unsupported),

@@ -271,23 +271,30 @@ negated_point_and_other_exponent_are_listed(void **state)
 	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
 }
 
-/* A file of this name that gives this answer about the key. */
+/* A filter that gives this answer about the key. The oracle makes it once. */
 static const char *
 answering_filter(enum answer answer)
 {
+	const char *name = format("f%d.pkbf", (int)answer);
+
+	if (access(tmp_path("%s", name), F_OK) == 0)
+		return tmp_path("%s", name);
 	if (answer == FAILS)
-		return tmp_text("f.pkbf", "damaged");
-	return filter_of("f.pkbf",
-	    answer == HIT ? testkey_line(&key) : "# none\n");
+		return tmp_text(name, "damaged");
+	return filter_of(name, answer == HIT ? testkey_line(&key) : "# none\n");
 }
 
+/* The same, of exact lists. */
 static const char *
 answering_list(enum answer answer)
 {
+	const char *name = format("l%d.dat", (int)answer);
+
+	if (access(tmp_path("%s", name), F_OK) == 0)
+		return tmp_path("%s", name);
 	if (answer == FAILS)
-		return tmp_text("l.dat", "not whole records");
-	unlink(tmp_path("l.dat"));
-	return list_of("l.dat", 1, testkey_line(answer == HIT ? &key : &ca));
+		return tmp_text(name, "not whole records");
+	return list_of(name, 1, testkey_line(answer == HIT ? &key : &ca));
 }
 
 /* What manuals say: the verdict of one key, and the action on it. */
@@ -400,6 +407,29 @@ allowed_keys_pass_an_exact_list(void **state)
 	expect(KV_VERDICT_ALLOWED, KV_ACTION_ALLOW);
 }
 
+/* An SPKI has no key that could be hashed: the caller gives the hash. */
+static void
+spkis_are_judged_by_their_hash(void **state)
+{
+	struct kv_blocklist_hash listed, other;
+	struct kv_sshkey k;
+
+	(void)state;
+	assert_err(kv_sshkey_parse(key.blob.p, key.blob.len, &k), KV_OK);
+	kv_blocklist_hash_key(&k.key, 0, &listed);
+	assert_err(kv_sshkey_parse(ca.blob.p, ca.blob.len, &k), KV_OK);
+	kv_blocklist_hash_key(&k.key, 0, &other);
+	configure(
+	    format("Blocklist %s\n", list_of("a.dat", 1, testkey_line(&key))));
+	kv_judge_spki(&j, key.spki[0].p, key.spki[0].len, &listed, &d);
+	expect(KV_VERDICT_LISTED, KV_ACTION_DENY);
+	kv_judge_spki(&j, ca.spki[0].p, ca.spki[0].len, &other, &d);
+	expect(KV_VERDICT_CLEAN, KV_ACTION_ALLOW);
+	kv_judge_spki(&j, key.spki[0].p, key.spki[0].len, NULL, &d);
+	expect(KV_VERDICT_UNSUPPORTED, KV_ACTION_ALLOW);
+	assert_contains(d.reason, "no keys of this type");
+}
+
 static void
 an_unsorted_list_is_an_error(void **state)
 {
@@ -473,6 +503,7 @@ main(void)
 		TEST(actions_follow_the_table),
 		TEST(the_part_that_is_refused_decides),
 		TEST(allowed_keys_pass_an_exact_list),
+		TEST(spkis_are_judged_by_their_hash),
 		TEST(an_unsorted_list_is_an_error),
 		TEST(there_is_no_default_filter_beside_a_list),
 		TEST(descriptors_are_closed_again),
