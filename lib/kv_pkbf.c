@@ -81,8 +81,6 @@ kv_pkbf_open_fd(int fd, struct kv_pkbf *f)
 		return KV_ERR_SYSTEM;
 	if (!S_ISREG(st.st_mode))
 		return KV_ERR_NOT_REGULAR;
-	if (st.st_size < KV_PKBF_HEADER_BYTES)
-		return KV_ERR_FILTER_SIZE;
 	if ((r = kv_pread(fd, raw, sizeof(raw), 0, KV_ERR_FILTER_SIZE)) !=
 		KV_OK ||
 	    (r = kv_pkbf_header_decode(raw, &f->header)) != KV_OK)

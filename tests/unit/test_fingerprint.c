@@ -127,6 +127,57 @@ odd_encodings_have_the_same_fingerprint(void **state)
 	assert_string_equal(fingerprint_of(&key.key), expected(&k));
 }
 
+/* Each byte of a length counts. */
+static void
+application_may_be_longer_than_64_kib(void **state)
+{
+	static const size_t lens[] = { 255, 256, 32768, 65536, 16777216 };
+	const char *name = "sk-ssh-ed25519@openssh.com";
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lens); i++) {
+		size_t n = lens[i], at = 4 + strlen(name) + 4 + 32;
+		uint8_t *blob = test_alloc(at + 4 + n);
+		uint8_t digest[KV_SHA256_BYTES], want[KV_SHA256_BYTES];
+		const struct kv_pubkey key = {
+			.type = KV_KEY_SK_ED25519,
+			.field = { { blob + at - 32, 32 } },
+			.application = { blob + at + 4, n },
+		};
+
+		blob[3] = (uint8_t)strlen(name);
+		memcpy(blob + 4, name, strlen(name));
+		blob[at - 33] = 32;
+		memset(blob + at - 32, 'k', 32);
+		for (size_t byte = 0; byte < 4; byte++)
+			blob[at + byte] = (uint8_t)(n >> (24 - 8 * byte));
+		memset(blob + at + 4, 'a', n);
+		kv_fingerprint_digest(&key, digest);
+		kv_fingerprint_digest_blob(blob, at + 4 + n, want);
+		assert_memory_equal(digest, want, sizeof(want));
+	}
+}
+
+/* What stands behind a number of no bytes is none of it. */
+static void
+zero_has_no_top_bit(void **state)
+{
+	static const uint8_t high = 0x80, low = 0;
+	struct kv_pubkey dsa = { .type = KV_KEY_DSA };
+	uint8_t one[KV_SHA256_BYTES], other[KV_SHA256_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		dsa.field[i] = (struct kv_span){ &high, 0 };
+	kv_fingerprint_digest(&dsa, one);
+	for (size_t i = 0; i < 4; i++)
+		dsa.field[i] = (struct kv_span){ &low, 0 };
+	kv_fingerprint_digest(&dsa, other);
+	assert_memory_equal(one, other, sizeof(one));
+	/* Nor has it any other bit. */
+	assert_int_equal(kv_pubkey_bits(&dsa), 0);
+}
+
 static void
 application_of_a_security_key_counts(void **state)
 {
@@ -347,6 +398,8 @@ main(void)
 		TEST(rsa_of_odd_sizes_has_its_fingerprint),
 		TEST(keys_in_a_certificate_have_the_fingerprints_of_plain_keys),
 		TEST(odd_encodings_have_the_same_fingerprint),
+		TEST(application_may_be_longer_than_64_kib),
+		TEST(zero_has_no_top_bit),
 		TEST(application_of_a_security_key_counts),
 		TEST(example_keys_have_their_known_fingerprints),
 		TEST(keys_of_openssh_10_6_have_its_fingerprint_and_bits),

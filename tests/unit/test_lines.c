@@ -191,6 +191,30 @@ read_error_is_told(void **state)
 
 /* Each read returns the bytes of one write, even if they are few. */
 static void
+interrupted_reads_are_made_again(void **state)
+{
+	struct kv_lines l;
+	struct kv_span line;
+	bool more;
+	int fd = open_read(tmp_text("lines", "one\ntwo\n"));
+
+	(void)state;
+	kv_lines_init(&l, fd, buf, sizeof(buf));
+	interrupt_calls(3);
+	assert_err(kv_lines_next(&l, &line, &more), KV_OK);
+	assert_int_equal(calls_to_interrupt(), 0);
+	assert_true(more);
+	assert_span_is(line, "one");
+	assert_err(kv_lines_next(&l, &line, &more), KV_OK);
+	assert_span_is(line, "two");
+	fail_call("read", 1, EIO);
+	errno = 0;
+	assert_err(kv_lines_next(&l, &line, &more), KV_ERR_SYSTEM);
+	assert_int_equal(errno, EIO);
+	close(fd);
+}
+
+static void
 lines_may_arrive_in_pieces(void **state)
 {
 	static const char *const pieces[] = {
@@ -280,6 +304,7 @@ main(void)
 		TEST(two_too_long_lines_are_told_apart),
 		TEST(file_may_end_inside_a_too_long_line),
 		TEST(read_error_is_told),
+		TEST(interrupted_reads_are_made_again),
 		TEST(lines_may_arrive_in_pieces),
 		TEST(random_text_is_cut_at_its_line_ends),
 	};

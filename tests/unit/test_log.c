@@ -50,6 +50,22 @@ listed(void)
 	return d;
 }
 
+/* An exact list says more than a filter, and stands in its place. */
+static void
+an_exact_list_is_named_with_its_source(void **state)
+{
+	const struct kv_log_context ctx = { .via = "guard" };
+	const struct kv_list list = { .path = "/var/lib/keyveto/list.dat" };
+	struct kv_decision d = listed();
+
+	(void)state;
+	d.list = &list;
+	snprintf(d.source, sizeof(d.source), "git");
+	assert_string_equal(line_of(&ctx, &d),
+	    "verdict=listed action=deny via=guard key_type=ssh-rsa "
+	    "key_fp=" FP " part=key list=/var/lib/keyveto/list.dat source=git");
+}
+
 static void
 line_is_that_of_the_contract(void **state)
 {
@@ -344,6 +360,7 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(an_exact_list_is_named_with_its_source),
 		TEST(line_is_that_of_the_contract),
 		TEST(end_of_the_connection_is_the_last_pair),
 		TEST(every_pair_has_its_place),

@@ -585,6 +585,38 @@ lookup_takes_no_lock_and_keeps_the_offset(void **state)
 	close(locker);
 }
 
+static void
+interrupted_reads_are_made_again(void **state)
+{
+	struct kv_pkbf_hash h[EXAMPLES];
+	struct kv_pkbf f;
+	bool listed;
+	size_t len;
+	const uint8_t *p = example_filter(3, 6, &len);
+	int fd = open_read(tmp_file("f", p, len));
+
+	(void)state;
+	example_hashes(h);
+	interrupt_calls(3);
+	assert_err(kv_pkbf_open_fd(fd, &f), KV_OK);
+	assert_int_equal(calls_to_interrupt(), 0);
+	interrupt_calls(3);
+	assert_true(is_listed(&f, &h[0]));
+	assert_int_equal(calls_to_interrupt(), 0);
+	for (int n = 1; n <= 3; n++) {
+		fail_call("pread", n, EIO);
+		errno = 0;
+		assert_err(kv_pkbf_lookup(&f, &h[0], &listed), KV_ERR_SYSTEM);
+		assert_int_equal(errno, EIO);
+		assert_false(listed);
+	}
+	fail_call("fstat", 1, EIO);
+	errno = 0;
+	assert_err(kv_pkbf_open_fd(fd, &f), KV_ERR_SYSTEM);
+	assert_int_equal(errno, EIO);
+	kv_pkbf_close(&f);
+}
+
 /* A line of the oracle: fingerprint, digest, positions. */
 static void
 assert_positions(const char *line, const struct kv_pkbf_hash *h, uint8_t hashes,
@@ -658,6 +690,7 @@ main(void)
 		TEST(file_that_shrinks_after_opening_is_an_error),
 		TEST(lookup_stops_at_the_first_clear_bit),
 		TEST(lookup_takes_no_lock_and_keeps_the_offset),
+		TEST(interrupted_reads_are_made_again),
 		TEST(the_oracle_agrees_on_positions),
 	};
 

@@ -911,6 +911,10 @@ sizes_are_in_bits(void **state)
 		assert_int_equal(kv_pubkey_bits(&key.key), sizes[i].bits);
 	}
 	assert_int_equal(kv_pubkey_bits(&key.ca), 0);
+	/* Its public key has 57 bytes. */
+	assert_int_equal(kv_pubkey_bits(
+			     &(struct kv_pubkey){ .type = KV_KEY_ED448 }),
+	    57 * 8);
 }
 
 /* Every span lies inside the blob. */

@@ -294,6 +294,9 @@ directories_are_no_files(void **state)
 	refuses(tmp_path("a/b/"), KV_ERR_NOT_REGULAR, "not a regular file");
 	refuses(tmp_path("a/b/."), KV_ERR_NOT_REGULAR, "not a regular file");
 	refuses(tmp_path("a/b/.."), KV_ERR_NOT_REGULAR, "not a regular file");
+	/* Who may write it does not matter: nothing in it is used. */
+	set_mode(tmp_path("a/b"), 0777);
+	refuses(tmp_path("a/b"), KV_ERR_NOT_REGULAR, "not a regular file");
 	refuses("/", KV_ERR_NOT_REGULAR, "/: not a regular file");
 	refuses("//", KV_ERR_NOT_REGULAR, "/: not a regular file");
 	refuses("/.", KV_ERR_NOT_REGULAR, "not a regular file");
@@ -410,13 +413,19 @@ chains_of_links_end_where_the_kernel_ends_them(void **state)
 static void
 links_that_grow_too_long_are_refused(void **state)
 {
-	char target[PATH_MAX - 1];
+	char target[PATH_MAX - 1], longest[PATH_MAX];
 
 	(void)state;
+	memset(longest, '/', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
 	memset(target, '/', sizeof(target));
 	target[sizeof(target) - 1] = '\0';
 	link_to(target, tmp_path("slashes"));
 	refuses_errno(tmp_path("slashes/and/more"), ENAMETOOLONG, "slashes");
+	/* One byte too long, and the longest link there can be. */
+	refuses_errno(tmp_path("slashes/m"), ENAMETOOLONG, "slashes");
+	link_to(longest, tmp_path("longest"));
+	refuses_errno(tmp_path("longest"), ENAMETOOLONG, "longest");
 	refuses(tmp_path("slashes"), KV_ERR_NOT_REGULAR, "/");
 }
 
@@ -437,6 +446,38 @@ overlong_paths_are_refused(void **state)
 }
 
 /* The sentence is cut, and ends with a NUL. */
+/* Whatever call fails: the sentence says why, and nothing is opened. */
+static void
+failing_calls_are_told(void **state)
+{
+	static const char *const calls[] = { "open", "openat", "fstat",
+		"fstatat", "readlinkat" };
+	char why[KV_TRUSTED_WHY_BYTES];
+	int fd, tries = 0;
+
+	(void)state;
+	good_file();
+	link_to("a", tmp_path("link"));
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		for (int n = 1;; n++, tries++) {
+			enum kv_err r;
+
+			fail_call(calls[i], n, EIO);
+			r = open_in_time(tmp_path("link/b/file"), geteuid(),
+			    &fd, why);
+			if (!call_has_failed())
+				break;
+			assert_err(r, KV_ERR_SYSTEM);
+			assert_int_equal(errno, EIO);
+			assert_int_equal(fd, -1);
+			assert_contains(why, strerror(EIO));
+		}
+		close(fd);
+	}
+	/* Each of them was called. */
+	assert_in_range(tries, 12, 100);
+}
+
 static void
 long_names_in_messages_are_cut(void **state)
 {
@@ -527,6 +568,7 @@ main(void)
 		TEST(chains_of_links_end_where_the_kernel_ends_them),
 		TEST(links_that_grow_too_long_are_refused),
 		TEST(overlong_paths_are_refused),
+		TEST(failing_calls_are_told),
 		TEST(long_names_in_messages_are_cut),
 		TEST(files_of_other_owners_are_insecure),
 		TEST(directories_of_other_owners_are_insecure),

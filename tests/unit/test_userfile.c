@@ -289,8 +289,20 @@ path_that_does_not_fit_is_refused(void **state)
 	static const struct kv_account account = { .name = "alice",
 		.uid = 7,
 		.home = "/home" };
+	static const struct kv_account nowhere = { .home = "" };
+	char longest[12];
 
 	(void)state;
+	assert_err(kv_userfile_expand("/%U",
+		       &(struct kv_account){ .uid = (uid_t)-2, .home = "/" },
+		       longest, sizeof(longest)),
+	    KV_OK);
+	assert_string_equal(longest, "/4294967294");
+	/* With an empty home the smallest place for "x" has three bytes. */
+	for (size_t cap = 1; cap <= 3; cap++)
+		assert_err(kv_userfile_expand("x", &nowhere,
+			       (char *)exact_copy("...", cap), cap),
+		    cap < 3 ? KV_ERR_NO_SPACE : KV_OK);
 	for (size_t i = 0; i < COUNT(patterns); i++) {
 		size_t need = strlen(want[i]) + 1;
 
@@ -304,6 +316,59 @@ path_that_does_not_fit_is_refused(void **state)
 				assert_string_equal(path, want[i]);
 		}
 	}
+}
+
+/* sshd has expanded the tokens of these. */
+static void
+expanded_names_have_their_place(void **state)
+{
+	static const char *const names[][2] = { { "x/%y", "/home/x/%y" },
+		{ "/%u", "/%u" }, { "%h", "/home/%h" } };
+	static const struct kv_account account = { .name = "alice",
+		.home = "/home" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		size_t need = strlen(names[i][1]) + 1;
+
+		for (size_t cap = 1; cap <= need + 1; cap++) {
+			char *path = test_alloc(cap);
+
+			assert_err(kv_userfile_place(names[i][0], &account,
+				       path, cap),
+			    cap < need ? KV_ERR_NO_SPACE : KV_OK);
+			if (cap >= need)
+				assert_string_equal(path, names[i][1]);
+		}
+	}
+	assert_err(kv_userfile_place("", &account, test_alloc(10), 10),
+	    KV_ERR_CONFIG);
+}
+
+/* Whatever call fails: the sentence says why, and nothing stays open. */
+static void
+failing_calls_are_told(void **state)
+{
+	char why[KV_USERFILE_WHY_BYTES];
+	const char *path = set_up();
+	size_t before = count_descriptors();
+	int fd;
+
+	(void)state;
+	fail_call("fstat", 1, EIO);
+	assert_err(kv_userfile_open(path, &alice, KV_STRICTMODES_YES, &fd, why),
+	    KV_ERR_SYSTEM);
+	assert_true(call_has_failed());
+	assert_int_equal(errno, EIO);
+	assert_int_equal(fd, -1);
+	assert_contains(why, strerror(EIO));
+	fail_call("open", 1, EACCES);
+	assert_err(kv_userfile_open(path, &alice, KV_STRICTMODES_YES, &fd, why),
+	    KV_ERR_SYSTEM);
+	assert_true(call_has_failed());
+	assert_int_equal(errno, EACCES);
+	assert_contains(why, strerror(EACCES));
+	assert_int_equal(count_descriptors(), before);
 }
 
 static void
@@ -540,6 +605,17 @@ callers_answer_comes_before_that_of_libc(void **state)
 	/* It is about another group. */
 	alice.gid = getegid() + 1;
 	private_group_decides(path, true);
+	/* A group that has no name is nobody's. */
+	the_group.gr_name = NULL;
+	private_group_decides(path, false);
+	/* It is about the account's own files, not about those of root. */
+	if (geteuid() != 0)
+		return;
+	n_users = 0;
+	alice.uid = 4242;
+	alice.gid = getegid();
+	alice.private_group = KV_PRIVATE_GROUP_YES;
+	private_group_decides(path, false);
 }
 
 static void
@@ -582,6 +658,8 @@ main(void)
 		TEST(account_without_a_home_has_its_files_at_the_root),
 		TEST(bad_patterns_are_refused),
 		TEST(path_that_does_not_fit_is_refused),
+		TEST(expanded_names_have_their_place),
+		TEST(failing_calls_are_told),
 		TEST(good_file_is_opened),
 		TEST(missing_file_is_told_by_errno),
 		TEST(other_kinds_of_file_are_refused_at_once),
