@@ -171,9 +171,10 @@ def main():
         sys.exit("wildcards: the guard reads only a keyveto.conf that root owns: run this as root")
     rng = random.Random(SEED)
     failures = read = 0
-    with tempfile.TemporaryDirectory() as folder:
+    # A pattern may lead to what stands beside a home, so nothing else does.
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
         top = Path(folder)
-        empty, config = top / "filter.pkbf", top / "keyveto.conf"
+        empty, config = Path(other) / "filter.pkbf", Path(other) / "keyveto.conf"
         subprocess.run([sys.executable, ORACLE, "create", empty, "--hashes", "2", "--length", "8"], check=True)
         for number in range(PATTERNS):
             if number % 50 == 0:
