@@ -228,6 +228,15 @@ coverage:
 		CFLAGS='-O0 -g --coverage -fprofile-update=atomic' all unit-tests
 	@scripts/coverage build/coverage
 
+# Runs the tests on mutants of the login path: tests/mutants/README.md. FILES= are words
+# that are in the names of files, SAMPLE=n is every nth mutant.
+SAMPLE = 1
+mutants:
+	@scripts/deps all
+	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/mutants
+	@/usr/bin/python3 tests/mutants/run.py --build $(BUILD) --sample $(SAMPLE) \
+		$(FILES:%=--files %)
+
 # Fuzzing needs clang. Every target runs for SECONDS, starting from its corpus.
 SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
@@ -397,7 +406,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all bench campaign check check-fleet check-neighbours check-packages check-vm clean \
-	coverage deb demo deps format fuzz install lint rpm run-tests sanitize uninstall unit-tests valgrind
+	coverage deb demo deps format fuzz install lint mutants rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)
