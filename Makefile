@@ -295,6 +295,12 @@ campaign: all $(FUZZ)
 		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
 		tests/run $(BUILD) long
 
+# Proves the login path with CBMC: see prove/README.md.
+PROVE_FLAGS =
+prove:
+	@/usr/bin/python3 prove/run.py --build $(BUILD) $(PROVE_FLAGS)
+	@/usr/bin/python3 prove/run.py --build $(BUILD) $(PROVE_FLAGS) --planted
+
 # Measures ratios to references: see bench/README.md.
 BENCH = $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 BENCH_FLAGS =
@@ -406,7 +412,7 @@ clean:
 	rm -rf $(BUILD)
 
 .PHONY: all bench campaign check check-fleet check-neighbours check-packages check-vm clean \
-	coverage deb demo deps format fuzz install lint mutants rpm run-tests sanitize uninstall unit-tests valgrind
+	coverage deb demo deps format fuzz install lint mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)
