@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * source lib/kv_pkbf.c lib/kv_pread.c
+ * proof  position --z3 --unwind 257: every h1 and h2, i below 256, every length
+ * proof  header [quick] --no-conversion-check --unwind 9: every header
+ * proof  open_fd [quick] --unwind 26 --unwindset kv_pread.0:BAD+2: every file, any answer to a call, BAD reads that are short or interrupted
+ */
+#define BAD 3
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "kv_pkbf.h"
+
+#include <string.h>
+
+#include "prove.h"
+
+void
+position(void)
+{
+	const struct kv_pkbf_hash h = { nondet_u64(), nondet_u64() };
+	uint8_t length = nondet_byte();
+
+	GIVEN(length >= KV_PKBF_LENGTH_MIN && length <= KV_PKBF_LENGTH_MAX);
+	for (unsigned int i = 0; i < 256; i++) {
+		unsigned __int128 sum = h.h1, n = i;
+
+		sum += n * h.h2 + n * (n - 1) * (n + 1) / 6;
+		PROVE(kv_pkbf_position(&h, i, length) ==
+			(uint64_t)(sum &
+			    (((unsigned __int128)1 << length) - 1)),
+		    "the formula, with no overflow");
+	}
+}
+
+void
+header(void)
+{
+	uint8_t raw[KV_PKBF_HEADER_BYTES], again[KV_PKBF_HEADER_BYTES];
+	struct kv_pkbf_header h;
+	size_t at = any_size_up_to(KV_PKBF_HEADER_BYTES - 1);
+
+	if (kv_pkbf_header_decode(raw, &h) != KV_OK)
+		return;
+	PROVE(h.hashes > 0, "a key is not listed by no hash");
+	PROVE(h.length >= KV_PKBF_LENGTH_MIN && h.length <= KV_PKBF_LENGTH_MAX,
+	    "a length that a filter can have");
+	kv_pkbf_header_encode(&h, again);
+	PROVE(again[at] == raw[at], "encoding inverts decoding");
+}
+
+static off_t size;
+static int bad;
+
+int
+fstat(int fd, struct stat *st)
+{
+	struct stat any;
+
+	*st = any;
+	size = st->st_size;
+	return nondet_bool() ? 0 : -1;
+}
+
+/* The header's memory is not set before, so it has any value already. */
+ssize_t
+pread(int fd, void *to, size_t len, off_t offset)
+{
+	size_t n = any_size_up_to(len);
+
+	PROVE(fd == 7, "the descriptor");
+	PROVE(len > 0 && offset >= 0, "something to read");
+	PROVE(__CPROVER_w_ok(to, len), "room to read into");
+	if (nondet_bool()) {
+		errno = nondet_int();
+		GIVEN(errno != EINTR || ++bad <= BAD);
+		return -1;
+	}
+	GIVEN(n == 0 || n == len || ++bad <= BAD);
+	return (ssize_t)n;
+}
+
+void
+open_fd(void)
+{
+	struct kv_pkbf f = { .fd = -1 };
+	enum kv_err r = kv_pkbf_open_fd(7, &f);
+
+	PROVE(r == KV_OK || f.fd == -1, "an error leaves fd to the caller");
+	if (r != KV_OK)
+		return;
+	PROVE(f.fd == 7, "owns fd");
+	PROVE(f.header.length >= 3 && f.header.length <= 40, "a length");
+	PROVE(size == 24 + ((off_t)1 << f.header.length) / 8, "all is there");
+	PROVE(f.header.hashes > 0, "has hashes");
+}
