@@ -3,7 +3,7 @@
 """Runs the proofs in this folder with CBMC, in parallel, and prints a table of them.
 
   prove/run.py                 all of them; make prove
-  prove/run.py --quick         the small ones, which CI runs
+  prove/run.py --quick         the small ones
   prove/run.py --planted       each bug in planted/ must make its proof fail; with
                                --quick or UNIT those of these proofs
   prove/run.py --list          the table without running anything
