@@ -100,7 +100,7 @@ note_mistake(struct parser *ps, const char *fmt, ...)
 	ps->failed = true;
 	n = snprintf(ps->why, KV_CONFIG_WHY_BYTES, "%s:%lu: ", ps->path,
 	    ps->line);
-	if ((size_t)n >= KV_CONFIG_WHY_BYTES)
+	if (n < 0 || n >= KV_CONFIG_WHY_BYTES)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(ps->why + n, KV_CONFIG_WHY_BYTES - (size_t)n, fmt, ap);

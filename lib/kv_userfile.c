@@ -77,7 +77,7 @@ kv_userfile_place(const char *expanded, const struct kv_account *account,
 		n = snprintf(path, cap, "%s", expanded);
 	else
 		n = snprintf(path, cap, "%s/%s", account->home, expanded);
-	return (size_t)n < cap ? KV_OK : KV_ERR_NO_SPACE;
+	return n >= 0 && (size_t)n < cap ? KV_OK : KV_ERR_NO_SPACE;
 }
 
 /*

@@ -122,7 +122,7 @@ open_list(struct kv_list *l, const char *path, kv_open_fn open, void *arg)
 	}
 	/* A list is as good without the names of its sources. */
 	n = snprintf(sources, sizeof(sources), "%s" KV_SOURCES_SUFFIX, path);
-	if ((size_t)n >= sizeof(sources) ||
+	if (n < 0 || (size_t)n >= sizeof(sources) ||
 	    open(sources, &l->sources, why, arg) != KV_OK)
 		l->sources = -1;
 }
