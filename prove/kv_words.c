@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
+ * A line of keyveto.conf, split into words.
+ *
  * source lib/kv_words.c
  * shrink lib/kv_words.h: KV_WORDS_MAX 512 -> KV_WORDS_MAX 2
  * proof  split --unwind LINE+3: lines of up to LINE characters, at most KV_WORDS_MAX words
