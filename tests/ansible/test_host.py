@@ -50,6 +50,13 @@ def test_a_variable_that_no_option_has(machine):
              "timeout is no number of seconds: soon")
 
 
+def test_a_host_that_the_inventory_does_not_name(machine):
+    """Ansible knows localhost without it. It is enabled, too."""
+    done = machine.ok("rollout", keyveto_hosts="localhost", keyveto_probe=False)
+    assert done.last("ok", "localhost")["changed"], done.text
+    assert machine.guarded()
+
+
 def test_it_ends_when_its_time_is_over(machine):
     """Also where nothing of keyveto's has begun on the host."""
     slow = machine.scratch / "slow"

@@ -105,7 +105,7 @@ class ActionModule(ActionBase):
             return self._act(arguments, result, task_vars)
         try:
             seconds = int(arguments.get("timeout") or 300)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise AnsibleActionFail("timeout is no number of seconds: %s" % arguments["timeout"]) from error
         try:
             with at_most(seconds):

@@ -33,5 +33,6 @@ class LookupModule(LookupBase):
     """The lookup keyveto.keyveto.to_enable."""
 
     def run(self, terms, variables=None, **kwargs):
-        wanted = noted()
-        return [host for host in variables["groups"]["all"] if host in wanted]
+        wanted, inventory = noted(), variables["groups"]["all"]
+        # localhost need not be in the inventory.
+        return [host for host in inventory if host in wanted] + sorted(wanted.difference(inventory))
