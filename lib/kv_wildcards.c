@@ -117,7 +117,7 @@ read_class(struct compiler *k)
 		return false;
 	while (end < k->n && !is_special(k, end, ':'))
 		end++;
-	if (!is_special(k, end + 1, ']') || end >= k->n)
+	if (!is_special(k, end + 1, ']'))
 		return false;
 	k->at = end + 2;
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
@@ -143,7 +143,7 @@ read_set(struct compiler *k)
 	bool negated = is_special(k, k->at + 1, '!');
 	size_t first = k->at + (negated ? 2 : 1);
 
-	if (first >= k->n || !set_ends(k, first))
+	if (!set_ends(k, first))
 		return false;
 	put_token(k, negated ? NOT_SET : SET);
 	k->at = first;

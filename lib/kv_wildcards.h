@@ -35,6 +35,8 @@ typedef bool (*kv_wildcards_found)(const char *path, void *arg);
  * KV_ERR_NO_SPACE (a path is too long): found was not called. *errorp is 0, or
  * the errno of a place that the running process could not search: sshd passes
  * over such places.
+ * Names without wildcards are not searched for, and a pattern that can match
+ * nothing, as [a/b], searches nothing.
  */
 KV_MUST_CHECK enum kv_err kv_wildcards_find(const char *pattern,
     kv_wildcards_found found, void *arg, int *errorp);

@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("lib", "pam", "sshd-helper")
 MAIN = "sshd-helper/keyveto-authorized-keys.c"
 # What the tests of files begin with that are named otherwise.
-NAMED = {"sshd-helper": "test_guard", "pam_keyveto": "test_pam_retval", "kv_wildcards": "test_guard_userfiles",
-         "kv_sources": "test_blocklist"}
+NAMED = {"sshd-helper": "test_guard", "pam_keyveto": "test_pam_retval",
+         "kv_wildcards": ("test_wildcards", "test_guard_userfiles")}
 RENAMED = {MAIN: ["-Dmain=guard_main"]}
 SHARED = "-fPIC -fno-semantic-interposition"
 SANITIZE = f"-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all -fsanitize=address,undefined {SHARED}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * System calls that fail where a test wants it. All are weak, because a test
- * may have one of its own.
+ * System calls and allocations that fail where a test wants it. All are weak,
+ * because a test may have one of its own.
  */
 /* Its inline functions would stand where these do. */
 #undef _FORTIFY_SOURCE
@@ -11,12 +11,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define WEAK __attribute__((weak))
+#define NO_ASAN __attribute__((no_sanitize("address", "undefined")))
 
 static int to_interrupt;
 static struct {
@@ -148,6 +152,14 @@ fstat(int fd, struct stat *st)
 }
 
 WEAK int
+stat(const char *path, struct stat *st)
+{
+	return fails("stat") ?
+	    -1 :
+	    (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+WEAK int
 fstatat(int dir, const char *path, struct stat *st, int flags)
 {
 	return fails("fstatat") ?
@@ -172,4 +184,76 @@ __readlinkat_chk(int dir, const char *path, char *target, size_t len,
 {
 	(void)cap;
 	return readlinkat(dir, path, target, len);
+}
+
+/*
+ * The next definition of a function behind this one: that of the sanitizer, or
+ * of libc. A function pointer is written through the pointer to it.
+ */
+NO_ASAN static void
+find_next(void *functionp, const char *name)
+{
+	void *next = dlsym(RTLD_NEXT, name);
+
+	__builtin_memcpy(functionp, &next, sizeof(next));
+}
+
+WEAK struct dirent *
+readdir(DIR *dir)
+{
+	static struct dirent *(*next)(DIR *);
+
+	if (next == NULL)
+		find_next(&next, "readdir");
+	return fails("readdir") ? NULL : next(dir);
+}
+
+/*
+ * Allocations. The loader calls these before a sanitizer is ready, so nothing
+ * watches them.
+ */
+NO_ASAN static bool
+has_no_memory(const char *name)
+{
+	return failing.name != NULL && fails(name);
+}
+
+NO_ASAN WEAK void *
+malloc(size_t len)
+{
+	static void *(*next)(size_t);
+
+	if (next == NULL)
+		find_next(&next, "malloc");
+	return has_no_memory("malloc") ? NULL : next(len);
+}
+
+NO_ASAN WEAK void *
+calloc(size_t n, size_t len)
+{
+	static void *(*next)(size_t, size_t);
+
+	if (next == NULL)
+		find_next(&next, "calloc");
+	return has_no_memory("calloc") ? NULL : next(n, len);
+}
+
+NO_ASAN WEAK void *
+realloc(void *p, size_t len)
+{
+	static void *(*next)(void *, size_t);
+
+	if (next == NULL)
+		find_next(&next, "realloc");
+	return has_no_memory("realloc") ? NULL : next(p, len);
+}
+
+NO_ASAN WEAK void *
+reallocarray(void *p, size_t n, size_t len)
+{
+	static void *(*next)(void *, size_t, size_t);
+
+	if (next == NULL)
+		find_next(&next, "reallocarray");
+	return has_no_memory("reallocarray") ? NULL : next(p, n, len);
 }
