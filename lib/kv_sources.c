@@ -9,12 +9,12 @@
 static const char name_chars[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
-/* Reads the file into text and ends it with a NUL. */
+/* Reads the file, if fd is one, into text, and ends it with a NUL. */
 static void
 read_text(int fd, char text[static KV_SOURCES_MAX_BYTES + 1])
 {
 	size_t len = 0;
-	ssize_t n = fd == -1 ? 0 : 1;
+	ssize_t n = 1;
 
 	while (n != 0 && len < KV_SOURCES_MAX_BYTES) {
 		n = pread(fd, text + len, KV_SOURCES_MAX_BYTES - len,

@@ -21,8 +21,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kv_sources.h"
-
 #define RECORD KV_BLOCKLIST_RECORD_BYTES
 #define HASH KV_BLOCKLIST_HASH_BYTES
 
@@ -523,68 +521,6 @@ an_rsa_key_has_one_hash_under_any_exponent(void **state)
 	assert_bytes(ha.byte, HASH, hb.byte, HASH);
 }
 
-static void
-assert_source(int fd, uint8_t id, const char *want)
-{
-	char name[KV_SOURCE_NAME_BYTES];
-
-	memset(name, 'x', sizeof(name));
-	kv_sources_name(fd, id, name);
-	assert_string_equal(name, want);
-}
-
-/* In a buffer of as many bytes as the longest of them needs. */
-static void
-assert_words(int fd, uint8_t id, const char *want)
-{
-	char name[KV_SOURCE_NAME_BYTES], more[20];
-
-	memset(more, 'x', sizeof(more));
-	kv_sources_read(fd, id, name, more,
-	    id < 25 ? sizeof(more) : strlen("twelve bytes") + 1);
-	assert_string_equal(more, want);
-}
-
-static void
-sources_have_names_or_numbers(void **state)
-{
-	int fd = open_read(tmp_text("sources",
-	    format("# names\n1 debianssl\n12\n13  b\n14 \x1b[31m\n"
-		   " 15 blank\n256 large\n1 second\n16 %064d\n17 %063d\n"
-		   "0018 digits\n19 git owner/name \x1b[31m\n20 pkg \n"
-		   "21 a\tb\n22 a\x1b[0m b\n23 %063d owner/name x\n"
-		   "24 %064d owner/name x\n25 a twelve bytes\n"
-		   "26 a thirteen byte\n99 new",
-		0, 0, 0, 0)));
-
-	(void)state;
-	assert_source(fd, 1, "debianssl");
-	assert_source(fd, 99, "new");
-	assert_source(fd, 17, format("%063d", 0));
-	assert_source(fd, 0, "id0");
-	for (uint8_t id = 12; id < 17; id++)
-		assert_source(fd, id, format("id%d", id));
-	assert_source(fd, 18, "id18");
-	/* What follows the name and a blank is no part of it. */
-	assert_source(fd, 19, "git");
-	assert_words(fd, 1, "");
-	assert_words(fd, 19, "owner/name \x1b[31m");
-	assert_words(fd, 20, "");
-	assert_words(fd, 24, "");
-	assert_words(fd, 25, "twelve bytes");
-	assert_words(fd, 26, "");
-	assert_source(fd, 20, "pkg");
-	assert_source(fd, 21, "id21");
-	assert_source(fd, 22, "id22");
-	assert_source(fd, 23, format("%063d", 0));
-	assert_source(fd, 24, "id24");
-	close(fd);
-	assert_source(-1, 255, "id255");
-	fd = open_read(tmp_dir());
-	assert_source(fd, 1, "id1");
-	close(fd);
-}
-
 int
 main(void)
 {
@@ -604,7 +540,6 @@ main(void)
 		TEST(hashes_of_each_type_agree_with_the_oracle),
 		TEST(leading_zero_bytes_are_no_part_of_a_number),
 		TEST(an_rsa_key_has_one_hash_under_any_exponent),
-		TEST(sources_have_names_or_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);
