@@ -31,6 +31,8 @@
 static unsigned int reads, fails;
 static const uint8_t *wanted;
 static bool seen;
+/* Which records were read, of those at the begin of the list. */
+static bool was_read[1024];
 /* Writes a record of a list that is in no file. */
 static void (*make_record)(uint64_t number, uint8_t *record);
 
@@ -50,6 +52,8 @@ pread(int fd, void *buf, size_t len, off_t offset)
 		if (make_record != NULL)
 			make_record((uint64_t)(offset + i) / RECORD, p + i);
 		seen |= wanted != NULL && memcmp(p + i, wanted, HASH) == 0;
+		if ((size_t)(offset + i) / RECORD < COUNT(was_read))
+			was_read[(offset + i) / RECORD] = true;
 	}
 	return n;
 }
@@ -263,7 +267,10 @@ a_list_of_more_than_4_gib_is_refused(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, size + RECORD), 0);
 	assert_err(kv_blocklist_open_fd(fd, &l), KV_ERR_LIST_TOO_LARGE);
-	close(fd);
+	assert_int_equal(ftruncate(fd, size), 0);
+	assert_err(kv_blocklist_open_fd(fd, &l), KV_OK);
+	assert_int_equal(l.records, KV_BLOCKLIST_RECORDS_MAX);
+	kv_blocklist_close(&l);
 }
 
 /* A record that was read must not make the key clean if it is out of order. */
@@ -300,6 +307,155 @@ unordered_records_are_an_error_and_never_clean(void **state)
 		kv_blocklist_close(&l);
 	}
 	assert_true(errors > 10);
+}
+
+static bool
+all_bytes_are(const uint8_t *record, uint8_t byte)
+{
+	for (size_t i = 0; i < HASH; i++) {
+		if (record[i] != byte)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What is wrong with the records of p that were read, one after the other: two
+ * are not in order, or one is blank and not at the end where blanks belong, or
+ * has another blank one beside it.
+ */
+static enum kv_err
+wrong_with(const uint8_t *p, size_t n)
+{
+	const uint8_t *before = NULL;
+	enum kv_err r = KV_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *record = p + i * RECORD;
+
+		if (!was_read[i])
+			continue;
+		if (before != NULL && memcmp(before, record, HASH) > 0)
+			return KV_ERR_LIST_ORDER;
+		before = record;
+		if ((i > 0 && all_bytes_are(record, 0)) ||
+		    (i < n - 1 && all_bytes_are(record, 0xff)))
+			r = KV_ERR_LIST_HOLE;
+	}
+	return r;
+}
+
+static const uint8_t *in_memory;
+
+static void
+copy_record(uint64_t number, uint8_t *record)
+{
+	memcpy(record, in_memory + number * RECORD, RECORD);
+}
+
+/* Looks up hashes, and judges each answer by the records that were read. */
+static void
+assert_answers(const uint8_t *p, size_t n)
+{
+	const struct kv_blocklist l = { .fd = -1, .records = n };
+	bool listed;
+	uint8_t id;
+
+	in_memory = p;
+	make_record = copy_record;
+	for (int i = 0; i < 12; i++) {
+		struct kv_blocklist_hash h = hash_in(p + rng_below(n) * RECORD);
+		enum kv_err want, r;
+
+		h.byte[i < 6 ? HASH - 1 : 1] ^= (uint8_t)(1 + rng_below(255));
+		memset(was_read, 0, sizeof(was_read));
+		r = lookup(&l, &h, &listed, &id);
+		want = wrong_with(p, n);
+		/* A list may have a hole where it also lacks order. */
+		if (want != KV_ERR_LIST_ORDER || r != KV_ERR_LIST_HOLE)
+			assert_err(r, listed ? KV_OK : want);
+	}
+	make_record = NULL;
+}
+
+/*
+ * A hash is clean if all that was read is in order, and else never. One or two
+ * records change to a blank, a low, a high or another one, at each place.
+ */
+static void
+answers_are_those_of_the_records_that_were_read(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 3, 300, 520 };
+	static const uint8_t bytes[] = { 0, 1, 0xfe, 0xff };
+
+	(void)state;
+	for (size_t s = 0; s < COUNT(sizes); s++) {
+		size_t n = sizes[s];
+		uint8_t *good = sorted_records(n, 256);
+		uint8_t *p = test_alloc(n * RECORD);
+
+		/* A run of one hash is in order. */
+		for (size_t i = n / 4; i < n / 2; i++)
+			memcpy(good + i * RECORD, good + n / 4 * RECORD, HASH);
+		assert_answers(good, n);
+		for (size_t i = 0; i < n; i++) {
+			for (size_t k = 0; k < 2 * COUNT(bytes); k++) {
+				size_t changed = 1 + k % 2;
+
+				if (i + changed > n)
+					continue;
+				memcpy(p, good, n * RECORD);
+				memset(p + i * RECORD, bytes[k / 2],
+				    changed * RECORD);
+				assert_answers(p, n);
+			}
+		}
+	}
+}
+
+/* More records than a window share what tells where to look. */
+static void
+records_that_differ_late_are_found(void **state)
+{
+	size_t n = 3000;
+	uint8_t *p = test_alloc(n * RECORD);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		memset(p + i * RECORD, 0x55, RECORD);
+		p[i * RECORD + HASH - 2] = (uint8_t)(i / 128);
+		p[i * RECORD + HASH - 1] = (uint8_t)(i % 128 * 2);
+	}
+	probe(p, n);
+	/* And others do not. */
+	memset(p, 0, RECORD);
+	memset(p + RECORD, 1, RECORD);
+	memset(p + (n - 1) * RECORD, 0xff, RECORD);
+	probe(p, n);
+}
+
+static void
+two_records_alike_are_a_hole_only_if_they_are_blank(void **state)
+{
+	uint8_t zeroes[HASH] = { 0 }, ones[HASH], other[HASH];
+
+	(void)state;
+	memset(ones, 0xff, HASH);
+	memset(other, 0x55, HASH);
+	assert_true(kv_blocklist_is_hole(zeroes, zeroes));
+	assert_true(kv_blocklist_is_hole(ones, ones));
+	assert_false(kv_blocklist_is_hole(other, other));
+	assert_false(kv_blocklist_is_hole(zeroes, other));
+	assert_false(kv_blocklist_is_hole(zeroes, ones));
+	assert_false(kv_blocklist_is_hole(other, ones));
+	for (size_t i = 0; i < HASH; i++) {
+		zeroes[i] = 1;
+		assert_false(kv_blocklist_is_hole(zeroes, zeroes));
+		zeroes[i] = 0;
+		ones[i] = 0xfe;
+		assert_false(kv_blocklist_is_hole(ones, ones));
+		ones[i] = 0xff;
+	}
 }
 
 static void
@@ -431,6 +587,23 @@ files_of_another_form_are_refused(void **state)
 	assert_err(kv_blocklist_open_fd(-1, &l), KV_ERR_SYSTEM);
 }
 
+static void
+a_list_is_closed_once(void **state)
+{
+	static const uint8_t bytes[RECORD];
+	size_t before = count_descriptors();
+	struct kv_blocklist l;
+
+	(void)state;
+	open_list(bytes, 1, &l);
+	assert_int_equal(count_descriptors(), before + 1);
+	kv_blocklist_close(&l);
+	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(l.fd, -1);
+	kv_blocklist_close(&l);
+	assert_int_equal(count_descriptors(), before);
+}
+
 /* The hashes of the key in a line of text, as the oracle prints them. */
 static void
 assert_hashes(const char *line)
@@ -480,6 +653,7 @@ hashes_of_each_type_agree_with_the_oracle(void **state)
 static void
 leading_zero_bytes_are_no_part_of_a_number(void **state)
 {
+	static const uint8_t zeroes[4096];
 	uint8_t key[KV_ED25519_BYTES] = { 0, 0, 5 };
 	struct kv_pubkey ed = {
 		.type = KV_KEY_ED25519,
@@ -498,6 +672,36 @@ leading_zero_bytes_are_no_part_of_a_number(void **state)
 	kv_blocklist_hash_number((struct kv_span){ key, 2 }, &got);
 	assert_string_equal(hex_of(got.byte, HASH),
 	    "e3b0c44298fc1c149afbf4c8996fb9");
+	/* What lies behind the number is no part of it. */
+	kv_blocklist_hash_number((struct kv_span){ zeroes, 2 }, &got);
+	assert_string_equal(hex_of(got.byte, HASH),
+	    "e3b0c44298fc1c149afbf4c8996fb9");
+	/* SHA-256 of the byte 5. */
+	kv_blocklist_hash_number((struct kv_span){ key, 3 }, &got);
+	assert_string_equal(hex_of(got.byte, HASH),
+	    "e77b9a9ae9e30b0dbdb6f510a264ef");
+}
+
+/* kv_blocklist.h: a composite key has a hash of each part. */
+static void
+a_key_has_a_hash_for_each_part(void **state)
+{
+	static const enum kv_keytype one[] = { KV_KEY_RSA, KV_KEY_DSA,
+		KV_KEY_ECDSA_P256, KV_KEY_ECDSA_P384, KV_KEY_ECDSA_P521,
+		KV_KEY_ED25519, KV_KEY_ED448, KV_KEY_SK_ECDSA_P256,
+		KV_KEY_SK_ED25519 };
+	struct kv_pubkey key = { .type = KV_KEY_NONE };
+
+	(void)state;
+	assert_int_equal(kv_blocklist_hash_count(&key), 0);
+	for (size_t i = 0; i < COUNT(one); i++) {
+		key.type = one[i];
+		assert_int_equal(kv_blocklist_hash_count(&key), 1);
+	}
+	key.type = KV_KEY_MLDSA44_ED25519;
+	assert_int_equal(kv_blocklist_hash_count(&key), 2);
+	key.type = KV_KEY_MLDSA44_ED25519_OLD;
+	assert_int_equal(kv_blocklist_hash_count(&key), 2);
 }
 
 static void
@@ -531,14 +735,19 @@ main(void)
 		TEST(the_longest_list_takes_24_reads),
 		TEST(a_list_of_more_than_4_gib_is_refused),
 		TEST(unordered_records_are_an_error_and_never_clean),
+		TEST(answers_are_those_of_the_records_that_were_read),
+		TEST(records_that_differ_late_are_found),
+		TEST(two_records_alike_are_a_hole_only_if_they_are_blank),
 		TEST(a_descending_list_is_an_error),
 		TEST(
 		    a_hash_that_was_read_is_listed_whatever_is_wrong_elsewhere),
 		TEST(no_hash_is_clean_that_stood_where_there_is_a_hole),
 		TEST(a_list_that_shrinks_is_an_error),
 		TEST(files_of_another_form_are_refused),
+		TEST(a_list_is_closed_once),
 		TEST(hashes_of_each_type_agree_with_the_oracle),
 		TEST(leading_zero_bytes_are_no_part_of_a_number),
+		TEST(a_key_has_a_hash_for_each_part),
 		TEST(an_rsa_key_has_one_hash_under_any_exponent),
 	};
 
