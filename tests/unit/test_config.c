@@ -839,6 +839,67 @@ file_that_cannot_be_read_leaves_the_defaults(void **state)
 }
 
 static void
+without_memory_the_defaults_stay(void **state)
+{
+	static const char text[] = "OnHit warn\n";
+	int fd = open_read(tmp_text("conf", text));
+
+	(void)state;
+	kv_config_free(&c);
+	fail_call("malloc", 1, ENOMEM);
+	assert_err(kv_config_parse(text, strlen(text), PATH, &c, why),
+	    KV_ERR_MEMORY);
+	assert_true(call_has_failed());
+	assert_string_equal(why, PATH ": out of memory");
+	assert_defaults();
+	fail_call("realloc", 1, ENOMEM);
+	assert_err(kv_config_read(fd, PATH, &c, why), KV_ERR_MEMORY);
+	assert_true(call_has_failed());
+	assert_string_equal(why, PATH ": out of memory");
+	assert_defaults();
+	close(fd);
+}
+
+static void
+large_file_needs_memory_for_all_of_it(void **state)
+{
+	char text[3 * 4096 + 1];
+	int fd;
+
+	(void)state;
+	memset(text, '#', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	fd = open_read(tmp_text("conf", text));
+	kv_config_free(&c);
+	fail_call("realloc", 3, ENOMEM);
+	assert_err(kv_config_read(fd, PATH, &c, why), KV_ERR_MEMORY);
+	assert_true(call_has_failed());
+	assert_string_equal(why, PATH ": out of memory");
+	assert_defaults();
+	close(fd);
+}
+
+/* A key that is not allowed for want of memory is no silent matter. */
+static void
+allowed_key_without_memory_is_told(void **state)
+{
+	static const char text[] = "OnError deny\nAllowKey " FP
+				   "\nAllowKey " FP_B "\n";
+
+	(void)state;
+	kv_config_free(&c);
+	for (int n = 1; n < 3; n++) {
+		fail_call("reallocarray", n, ENOMEM);
+		mistake(text, format(PATH ":%d: out of memory", n + 1));
+		assert_true(call_has_failed());
+		assert_int_equal(c.n_allowed, 1);
+	}
+	fail_call(NULL, 0, 0);
+	parses(text);
+	assert_int_equal(c.n_allowed, 2);
+}
+
+static void
 config_may_be_freed_twice(void **state)
 {
 	(void)state;
@@ -972,6 +1033,9 @@ main(void)
 		TEST(file_may_arrive_in_pieces),
 		TEST(interrupted_reads_are_made_again),
 		TEST(file_that_cannot_be_read_leaves_the_defaults),
+		TEST(without_memory_the_defaults_stay),
+		TEST(large_file_needs_memory_for_all_of_it),
+		TEST(allowed_key_without_memory_is_told),
 		TEST(config_may_be_freed_twice),
 		TEST(message_names_the_key),
 		TEST(values_in_a_message_are_not_expanded_again),

@@ -465,6 +465,31 @@ wildcards_stand_for_many_files(void **state)
 }
 
 static void
+without_memory_for_wildcards_printing_fails(void **state)
+{
+	static const char *const calls[] = { "realloc", "calloc" };
+	int out;
+
+	(void)state;
+	set_up("on*", "two");
+	home_file("one", "1\n");
+	home_file("two", "2\n");
+	out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_return_code(out, errno);
+	told[0] = '\0';
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		fail_call(calls[i], 1, ENOMEM);
+		errno = 0;
+		assert_false(
+		    userfiles_print(files(), &account, out, add_refused, told));
+		assert_int_equal(errno, ENOMEM);
+		assert_true(call_has_failed());
+	}
+	close(out);
+	assert_string_equal(told, "");
+}
+
+static void
 wildcards_are_only_where_they_are_wanted(void **state)
 {
 	(void)state;
@@ -919,6 +944,7 @@ main(void)
 		TEST(backslash_at_the_end_is_one),
 		TEST(places_that_cannot_be_searched_are_told_once),
 		TEST(wildcards_stand_for_many_files),
+		TEST(without_memory_for_wildcards_printing_fails),
 		TEST(wildcards_are_only_where_they_are_wanted),
 		TEST(wildcards_from_tokens_are_none),
 		TEST(overlong_paths_are_told),

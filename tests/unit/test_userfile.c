@@ -368,7 +368,48 @@ failing_calls_are_told(void **state)
 	assert_true(call_has_failed());
 	assert_int_equal(errno, EACCES);
 	assert_contains(why, strerror(EACCES));
+	/* What the call before found must not count. */
+	opens(path, KV_STRICTMODES_YES);
+	fail_call("stat", 1, EIO);
+	refuses(path, KV_STRICTMODES_YES, KV_ERR_INSECURE,
+	    format("directory %s", tmp_path("home/.ssh")));
+	assert_true(call_has_failed());
 	assert_int_equal(count_descriptors(), before);
+}
+
+/* sshd opens it, but its directories cannot be judged. */
+static void
+file_without_a_place_is_refused(void **state)
+{
+	const char *path = set_up();
+	int open_still = open_read(path);
+	const char *other = format("/proc/self/fd/%d", open_still);
+
+	(void)state;
+	opens(other, KV_STRICTMODES_YES);
+	assert_return_code(unlink(path), errno);
+	opens(other, KV_STRICTMODES_NO);
+	refuses(other, KV_STRICTMODES_YES, KV_ERR_SYSTEM,
+	    format("%s: %s", other, strerror(ENOENT)));
+	close(open_still);
+}
+
+/* Then no directory is a home, and all up to / must be secure. */
+static void
+home_that_is_nowhere_ends_no_check(void **state)
+{
+	const char *path = set_up(), *home = alice.home;
+
+	(void)state;
+	assert_return_code(symlink("loop", tmp_path("loop")), errno);
+	set_mode(tmp_dir(), 0777);
+	opens(path, KV_STRICTMODES_YES);
+	alice.home = tmp_path("loop");
+	insecure(path, format("directory %s", tmp_dir()));
+	alice.home = home;
+	opens(path, KV_STRICTMODES_YES);
+	alice.home = tmp_path("home/none");
+	insecure(path, format("directory %s", tmp_dir()));
 }
 
 static void
@@ -660,6 +701,8 @@ main(void)
 		TEST(path_that_does_not_fit_is_refused),
 		TEST(expanded_names_have_their_place),
 		TEST(failing_calls_are_told),
+		TEST(file_without_a_place_is_refused),
+		TEST(home_that_is_nowhere_ends_no_check),
 		TEST(good_file_is_opened),
 		TEST(missing_file_is_told_by_errno),
 		TEST(other_kinds_of_file_are_refused_at_once),

@@ -255,6 +255,27 @@ zero_is_a_refusal(void **state)
 }
 
 static void
+without_memory_every_key_is_an_error(void **state)
+{
+	const char *text = format("Filter %s\n",
+	    filter_file("rsa.pkbf", &lists_rsa));
+	const char *config = tmp_text("keyveto.conf", text);
+
+	(void)state;
+	for (int n = 1; n < 3; n++) {
+		kv_judge_close(&j);
+		fail_call("calloc", n, ENOMEM);
+		kv_judge_open(&j, config, geteuid());
+		assert_true(call_has_failed());
+		judge(&clean);
+		expect_error("out of memory");
+		judge(&rsa);
+		expect_error("out of memory");
+		assert_int_equal(d.action, KV_ACTION_DENY);
+	}
+}
+
+static void
 odd_encodings_of_a_listed_key_are_listed(void **state)
 {
 	static const uint8_t e[] = { 1, 0, 1 };
@@ -1337,6 +1358,7 @@ main(void)
 		TEST(listed_key_is_denied),
 		TEST(on_hit_warn_lets_a_listed_key_in),
 		TEST(zero_is_a_refusal),
+		TEST(without_memory_every_key_is_an_error),
 		TEST(odd_encodings_of_a_listed_key_are_listed),
 		TEST(listed_point_as_a_security_key_is_listed),
 		TEST(composite_key_is_listed_for_any_of_its_parts),
