@@ -258,6 +258,30 @@ the_longest_list_takes_24_reads(void **state)
 }
 
 static void
+all_alike(uint64_t number, uint8_t *record)
+{
+	(void)number;
+	memset(record, 1, RECORD);
+}
+
+/* kv_blocklist_open_fd refuses it, so no login searches it. */
+static void
+a_list_that_is_too_long_takes_no_more_reads(void **state)
+{
+	const struct kv_blocklist l = { .fd = -1,
+		.records = (uint64_t)1 << 36 };
+	const struct kv_blocklist_hash h = { { 2 } };
+	bool listed;
+	uint8_t id;
+
+	(void)state;
+	make_record = all_alike;
+	assert_err(lookup(&l, &h, &listed, &id), KV_ERR_INTERNAL);
+	assert_int_equal(reads, KV_BLOCKLIST_READS_MAX);
+	make_record = NULL;
+}
+
+static void
 a_list_of_more_than_4_gib_is_refused(void **state)
 {
 	off_t size = (off_t)(KV_BLOCKLIST_RECORDS_MAX * RECORD);
@@ -385,15 +409,23 @@ assert_answers(const uint8_t *p, size_t n)
 static void
 answers_are_those_of_the_records_that_were_read(void **state)
 {
-	static const size_t sizes[] = { 1, 2, 3, 300, 520 };
+	/* Hashes are spread evenly, or crowd near the lowest or the highest. */
+	static const struct {
+		size_t n;
+		unsigned int spread;
+		uint8_t first;
+	} lists[] = { { 1, 256, 0 }, { 2, 256, 0 }, { 3, 256, 0 },
+		{ 300, 256, 0 }, { 600, 3, 0 }, { 600, 3, 0xfc } };
 	static const uint8_t bytes[] = { 0, 1, 0xfe, 0xff };
 
 	(void)state;
-	for (size_t s = 0; s < COUNT(sizes); s++) {
-		size_t n = sizes[s];
-		uint8_t *good = sorted_records(n, 256);
+	for (size_t s = 0; s < COUNT(lists); s++) {
+		size_t n = lists[s].n;
+		uint8_t *good = sorted_records(n, lists[s].spread);
 		uint8_t *p = test_alloc(n * RECORD);
 
+		for (size_t i = 0; i < n; i++)
+			good[i * RECORD] += lists[s].first;
 		/* A run of one hash is in order. */
 		for (size_t i = n / 4; i < n / 2; i++)
 			memcpy(good + i * RECORD, good + n / 4 * RECORD, HASH);
@@ -411,6 +443,26 @@ answers_are_those_of_the_records_that_were_read(void **state)
 			}
 		}
 	}
+}
+
+/* A record alone has nothing beside it, whatever was read before. */
+static void
+one_blank_record_is_no_hole(void **state)
+{
+	static const uint8_t blank[2 * RECORD];
+	struct kv_blocklist l = { .fd = -1, .records = 2 };
+	const struct kv_blocklist_hash h = { { 7 } };
+	bool listed;
+	uint8_t id;
+
+	(void)state;
+	in_memory = blank;
+	make_record = copy_record;
+	assert_err(lookup(&l, &h, &listed, &id), KV_ERR_LIST_HOLE);
+	l.records = 1;
+	assert_err(lookup(&l, &h, &listed, &id), KV_OK);
+	assert_false(listed);
+	make_record = NULL;
 }
 
 /* More records than a window share what tells where to look. */
@@ -506,6 +558,30 @@ a_hash_that_was_read_is_listed_whatever_is_wrong_elsewhere(void **state)
 		kv_blocklist_close(&l);
 	}
 	assert_in_range(errors, 1000, 2000);
+}
+
+/* The source is that of the first record, in order or not. */
+static void
+first_record_counts_without_order_too(void **state)
+{
+	uint8_t p[4 * RECORD];
+	const struct kv_blocklist l = { .fd = -1, .records = 4 };
+	struct kv_blocklist_hash h;
+	bool listed;
+	uint8_t id = 0;
+
+	(void)state;
+	for (uint8_t i = 0; i < 4; i++) {
+		memset(p + i * RECORD, i == 0 ? 9 : 5, HASH);
+		p[i * RECORD + HASH] = i;
+	}
+	h = hash_in(p + RECORD);
+	in_memory = p;
+	make_record = copy_record;
+	assert_err(lookup(&l, &h, &listed, &id), KV_OK);
+	assert_true(listed);
+	assert_int_equal(id, 1);
+	make_record = NULL;
 }
 
 /* A search for a record that was lost ends beside the hole. */
@@ -733,14 +809,17 @@ main(void)
 		TEST(first_of_several_records_with_one_hash_counts),
 		TEST(an_even_list_of_a_million_takes_few_reads),
 		TEST(the_longest_list_takes_24_reads),
+		TEST(a_list_that_is_too_long_takes_no_more_reads),
 		TEST(a_list_of_more_than_4_gib_is_refused),
 		TEST(unordered_records_are_an_error_and_never_clean),
 		TEST(answers_are_those_of_the_records_that_were_read),
+		TEST(one_blank_record_is_no_hole),
 		TEST(records_that_differ_late_are_found),
 		TEST(two_records_alike_are_a_hole_only_if_they_are_blank),
 		TEST(a_descending_list_is_an_error),
 		TEST(
 		    a_hash_that_was_read_is_listed_whatever_is_wrong_elsewhere),
+		TEST(first_record_counts_without_order_too),
 		TEST(no_hash_is_clean_that_stood_where_there_is_a_hole),
 		TEST(a_list_that_shrinks_is_an_error),
 		TEST(files_of_another_form_are_refused),

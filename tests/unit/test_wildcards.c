@@ -63,7 +63,8 @@ make(const char *name)
 static void
 a_bracket_that_begins_no_set_is_itself(void **state)
 {
-	static const char *const names[] = { "[]", "[a", "[!a", "[!]", "[" };
+	static const char *const names[] = { "[]", "[a", "[!a", "[!]", "[",
+		"[ab", "[!ab" };
 
 	(void)state;
 	make("a");
