@@ -210,8 +210,16 @@ readdir(DIR *dir)
 
 /*
  * Allocations. The loader calls these before a sanitizer is ready, so nothing
- * watches them.
+ * watches them. What it keeps is no leak: the leak search knows that by itself
+ * only of what the loader asks for without these functions in between.
  */
+const char *__lsan_default_suppressions(void);
+const char *
+__lsan_default_suppressions(void)
+{
+	return "leak:ld-linux\n";
+}
+
 NO_ASAN static bool
 has_no_memory(const char *name)
 {
