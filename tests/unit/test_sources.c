@@ -139,6 +139,7 @@ names_end_where_reading_does(void **state)
 	memcpy(text + KV_SOURCES_MAX_BYTES, next, sizeof(next) - 1);
 	fd = open_read(tmp_text("sources", text));
 	assert_source(fd, 1, "last");
+	assert_words(fd, 1, "");
 	assert_source(fd, 2, "id2");
 	close(fd);
 	/* All but its last byte is read. */
