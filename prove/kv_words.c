@@ -7,7 +7,7 @@
  * proof  split --unwind LINE+3: lines of up to LINE characters, at most KV_WORDS_MAX words
  * proof  plain --unwind LINE+3: lines of up to LINE characters without quotes, # and =
  */
-#define LINE 5
+#define LINE 7
 
 #include "kv_words.h"
 
