@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A line of authorized_keys. Its fields, its options and its key are proved apart;
- * kv_line_parse puts them together, whatever they say. Decoding and parsing the key may
- * answer anything that their headers allow, and any word may be the name of a type.
+ * A line of authorized_keys. Its fields, its options and its key are proved
+ * apart; kv_line_parse puts them together, whatever they say. Decoding and
+ * parsing the key may answer anything that their headers allow, and any word may
+ * be the name of a type.
  *
  * source lib/kv_bytes.c
  * shrink lib/kv_line.c: SSH1_MAX_DIGITS 4933 -> SSH1_MAX_DIGITS 16
@@ -189,8 +190,8 @@ same(struct kv_span a, struct kv_span b)
 }
 
 /*
- * A line has a key if its first word is the name of a type, or if the second word
- * decodes to a blob that begins with the first.
+ * A line has a key if its first word is the name of a type, or if the second
+ * word decodes to a blob that begins with the first.
  */
 void
 key(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The guard's command line. Any word may be any option here: comparing words may say
- * yes or no. The code casts -1 to uid_t, which loses bits as it should.
+ * The guard's command line. Any word may be any option here: comparing words
+ * may say yes or no. The code casts -1 to uid_t, which loses bits as it should.
  *
  * source sshd-helper/options.c
  * shrink lib/kv_config.h: KV_CONFIG_MAX_PATTERNS 256 -> KV_CONFIG_MAX_PATTERNS 2
