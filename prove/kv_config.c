@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keyveto.conf. Each function is proved alone; those that it calls answer
- * anything that their own proofs, and the headers, allow. kv_words.c has its own
- * proofs.
+ * anything that their own proofs, and the headers, allow. kv_words.c has proofs
+ * of its own.
  *
  * shrink lib/kv_config.h: KV_CONFIG_MAX_BYTES (1024 * 1024) -> KV_CONFIG_MAX_BYTES 8
  * shrink lib/kv_config.h: KV_CONFIG_MAX_FILTERS 64 -> KV_CONFIG_MAX_FILTERS 2

@@ -2,8 +2,8 @@
 /*
  * A line of authorized_keys. Its fields, its options and its key are proved
  * apart; kv_line_parse puts them together, whatever they say. Decoding and
- * parsing the key may answer anything that their headers allow, and any word may
- * be the name of a type.
+ * parsing the key may answer anything that their headers allow, and any word
+ * may be the name of a type.
  *
  * source lib/kv_bytes.c
  * shrink lib/kv_line.c: SSH1_MAX_DIGITS 4933 -> SSH1_MAX_DIGITS 16

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One call, in any state that calls leave: so what it shows holds for each call.
+ * One call, in any state that calls leave: what it shows holds for each call.
  * The file begins with what the buffer has of it.
  *
  * source lib/kv_lines.c
  * proof  next --unwind FILE+4 --unwindset fill_buffer.0:BAD+2,memchr.0:ROOM+1,memmove.0:ROOM+1,read.0:ROOM+1: the next FILE bytes of a file or fewer, a buffer of ROOM, short reads, BAD that fail or are interrupted
  */
 #define FILE 4
-#define ROOM 2
+#define ROOM 3
 #define BAD 1
 
 #include "kv_lines.h"
