@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * source lib/kv_pkbf.c lib/kv_pread.c
+ * source lib/kv_pread.c
  * proof  position --z3 --unwind 257: every h1 and h2, i below 256, every length
  * proof  header [quick] --no-conversion-check --unwind 9: every header
  * proof  open_fd [quick] --unwind 26 --unwindset kv_pread.0:BAD+2: every file, any answer to a call, BAD reads that are short or interrupted
+ * proof  lookup --replace kv_pkbf_position:any_position --replace kv_pread:any_pread --unwind HASHES+1: filters of any length with up to HASHES hashes, any hash, any answer to a read
  */
 #define BAD 3
+#define HASHES 31
 
-#include <sys/stat.h>
+#include "lib/kv_pkbf.c"
 
 #include <errno.h>
-#include <unistd.h>
-
-#include "kv_pkbf.h"
-
-#include <string.h>
 
 #include "prove.h"
 
@@ -96,4 +93,64 @@ open_fd(void)
 	PROVE(f.header.length >= 3 && f.header.length <= 40, "a length");
 	PROVE(size == 24 + ((off_t)1 << f.header.length) / 8, "all is there");
 	PROVE(f.header.hashes > 0, "has hashes");
+}
+
+static struct kv_pkbf filter;
+static struct kv_pkbf_hash asked;
+static uint64_t place;
+static unsigned int asked_for, set;
+static bool failed, clear;
+
+/* Instead of kv_pkbf_position, as `position` proves it. */
+uint64_t
+any_position(const struct kv_pkbf_hash *h, unsigned int i, uint8_t length)
+{
+	PROVE(h == &asked && length == filter.header.length, "of this key");
+	PROVE(i == asked_for && asked_for == set, "each one in turn");
+	asked_for++;
+	place = nondet_u64() & (((uint64_t)1 << length) - 1);
+	return place;
+}
+
+/* Instead of kv_pread, which reads all, or fails. */
+enum kv_err
+any_pread(int fd, void *to, size_t len, off_t offset, enum kv_err end)
+{
+	uint8_t byte = nondet_byte();
+
+	PROVE(fd == 7 && len == 1, "a byte of the filter");
+	PROVE(offset == 24 + (off_t)(place >> 3) &&
+		offset < kv_pkbf_file_bytes(filter.header.length),
+	    "inside it");
+	PROVE(!failed && !clear, "nothing after the answer");
+	*(uint8_t *)to = byte;
+	failed = nondet_bool();
+	if (failed)
+		return nondet_bool() ? KV_ERR_SYSTEM : end;
+	if ((byte >> (7 - (place & 7)) & 1) != 0)
+		set++;
+	else
+		clear = true;
+	return KV_OK;
+}
+
+void
+lookup(void)
+{
+	bool listed;
+	enum kv_err r;
+
+	asked = (struct kv_pkbf_hash){ nondet_u64(), nondet_u64() };
+	filter.fd = 7;
+	filter.header.hashes = nondet_byte() & HASHES;
+	filter.header.length = nondet_byte();
+	GIVEN(filter.header.hashes > 0); /* `header` proves it */
+	GIVEN(filter.header.length >= KV_PKBF_LENGTH_MIN &&
+	    filter.header.length <= KV_PKBF_LENGTH_MAX);
+	r = kv_pkbf_lookup(&filter, &asked, &listed);
+	PROVE((r != KV_OK) == failed, "fails if a read does");
+	PROVE(!listed || r == KV_OK, "an error lists nothing");
+	PROVE(r != KV_OK || listed == (set == filter.header.hashes),
+	    "listed if each bit is set");
+	PROVE(r != KV_OK || listed != clear, "else one is clear");
 }
