@@ -26,8 +26,9 @@ import cbmc
 
 PROVE = pathlib.Path(__file__).resolve().parent
 TOP = PROVE.parent
-# The two programs that are made of a harness. REACHED shows that no PROVE is vacuous.
-PROOF, REACHED = "proof.goto", "reached.goto"
+# The programs that are made of a harness. REACHED shows that no PROVE is vacuous, and UNSET
+# that no local is read before it is set.
+PROOF, REACHED, UNSET = "proof.goto", "reached.goto", "unset.goto"
 HEAD = ("unit", "proof", "for every input within this bound", "properties", "seconds")
 RULE = ("---", "---", "---", "---:", "---:")
 # Kissat is faster where nothing fails; MiniSat, which CBMC has inside, where much does. MiniSat's
@@ -42,6 +43,8 @@ CHECKS = [*COMMON, *"""--bounds-check --pointer-check --pointer-primitive-check 
 DEFINES = ["-D_GNU_SOURCE", '-DKEYVETO_VERSION="0"', "-D_FORTIFY_SOURCE=0"]
 FOLDERS = ("prove", "lib", "sshd-helper", "pam")
 INCLUDES = ["-I.", *(f"-I{folder}" for folder in FOLDERS)]
+READ_OF_UNSET = re.compile(r"^Property (\S+):\n  file (?:\./)?(\S+) line (\d+) function (\w+)\n"
+                           r"  use of uninitialized local variable \S*::(\w+)$", re.M)
 
 
 class Mistake(Exception):
@@ -64,7 +67,7 @@ class Unit:
     def __init__(self, path):
         self.name, self.path = path.stem, path
         self.sources, self.shrunk, self.proofs = [], [], []
-        self.tree, self.lock = None, threading.Lock()
+        self.tree, self.unset, self.lock = None, {}, threading.Lock()
         text = path.read_text()
         self.numbers = dict(re.findall(r"^#define ([A-Z][A-Z_0-9]*) (\d+)$", text, re.M))
         for line in re.findall(r"^ \* ((?:source|shrink|proof) .*)$", text.split("*/", 2)[1], re.M):
@@ -165,6 +168,24 @@ def prepare(tools, unit, planted=None):
     return tree
 
 
+def is_passed_on(text, function, name):
+    """Whether the function with this name takes the address of a local, or it is an array."""
+    _, found, body = text.partition(f"\n{function}(")
+    return not found or re.search(rf"&{name}\b|\b{name}\[", body.partition("\n}")[0])
+
+
+def unset_locals(tools, tree):
+    """Makes UNSET. Returns a dict: each property of it that says whether a local of the login path
+    is set before it is read, with a text for the case that it is not. CBMC does not follow an
+    address, so locals whose address is taken are left out."""
+    tools.run(tree, ["goto-instrument", "--uninitialized-check", PROOF, UNSET], check=True)
+    said = tools.run(tree, ["goto-instrument", "--show-properties", UNSET], check=True).stdout
+    return {prop: f"    {file}:{line}: {function}: {name} may be read before it is set"
+            for prop, file, line, function, name in READ_OF_UNSET.findall(said)
+            if not file.startswith(("prove/", "<")) and
+            not is_passed_on((tree / file).read_text(), function, name)}
+
+
 class Property:
     """A line of CBMC's answer."""
 
@@ -250,12 +271,24 @@ def find_unreached(tools, tree, result, limit):
         result.problem = "no PROVE is reached"
 
 
+def find_unset(tools, tree, unset, proof, limit):
+    """Returns what CBMC says of UNSET, and what of unset it found."""
+    result = ask(tools, tree, proof, limit, UNSET, proof.unit.flags(proof, UNCHECKED))
+    return result, [unset[p.name] for p in result.failed if p.name in unset]
+
+
 def run_in_tree(tools, proof, limit):
     """Runs a proof. The first one of a unit compiles it."""
     unit = proof.unit
     with unit.lock:
-        unit.tree = unit.tree or prepare(tools, unit)
+        if unit.tree is None:
+            unit.tree = prepare(tools, unit)
+            unit.unset = unset_locals(tools, unit.tree)
     result = run_proof(tools, unit.tree, proof, limit, SOLVER)
+    if unit.unset and result.ok:
+        found, unset = find_unset(tools, unit.tree, unit.unset, proof, limit)
+        result.seconds += found.seconds
+        result.problem = found.problem or "\n".join(unset)
     if result.ok:
         find_unreached(tools, unit.tree, result, limit)
     return result
@@ -320,14 +353,16 @@ def planted_in(everything):
 
 
 def planted_bug(tools, patch, proof, limit):
-    """Returns the result, and why the proof does not find the bug, or None."""
-    tree = prepare(tools, proof.unit, patch)
+    """Returns what found the bug, or None, and what else is to be said."""
+    tree, text = prepare(tools, proof.unit, patch), patch.read_text()
+    if "\nunset\n" in text:
+        result, unset = find_unset(tools, tree, unset_locals(tools, tree), proof, limit)
+        return (unset[0].strip(), "") if unset else (None, f"{proof}: {result.problem or 'every local is set'}")
     # Few bugs take MiniSat long.
-    solver = SOLVER if "\nsolver: kissat\n" in patch.read_text() else ()
-    result = run_proof(tools, tree, proof, limit, solver)
-    if result.problem:
-        return result, f"{proof}: {result.problem}"
-    return result, None if result.failed else f"{proof} holds with the bug"
+    result = run_proof(tools, tree, proof, limit, SOLVER if "\nsolver: kissat\n" in text else ())
+    if result.problem or not result.failed:
+        return None, f"{proof}: {result.problem or 'holds with the bug'}"
+    return result.failed[0].text, f" ({result.seconds:.0f} s)"
 
 
 def prove_planted(tools, pairs, options):
@@ -336,10 +371,9 @@ def prove_planted(tools, pairs, options):
         jobs = {pool.submit(planted_bug, tools, patch, proof, options.limit): patch for patch, proof in pairs}
         for job in concurrent.futures.as_completed(jobs):
             patch = jobs[job]
-            result, why = job.result()
-            bad += why is not None
-            print(f"FAILED  {patch.stem}: {why}" if why else
-                  f"found   {patch.stem} ({result.seconds:.0f} s): {result.failed[0].text}", flush=True)
+            found, more = job.result()
+            bad += found is None
+            print(f"found   {patch.stem}{more}: {found}" if found else f"FAILED  {patch.stem}: {more}", flush=True)
     print(f"\n{len(pairs) - bad} planted bugs found, {bad} not")
     return bad == 0
 
