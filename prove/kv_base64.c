@@ -7,10 +7,12 @@
  * proof  decode --no-conversion-check --replace kv_base64_decode_groups:any_groups --unwind TEXT+2: any text of up to TEXT characters, any room
  * proof  strict --no-conversion-check --unwind FEW+4 --unwindset kv_base64_decode_groups.0:FEW/4+1: what decodes, of up to FEW characters, is what encoding gives, but for blanks
  * proof  inverse --no-conversion-check --unwind DATA*4/3+4 --unwindset kv_base64_decode_groups.0:DATA/3+1: any DATA bytes or fewer, encoded, padded and decoded
+ * proof  in_place --no-conversion-check --unwind PLACE+2 --unwindset kv_base64_decode_groups.0:PLACE/4+1: any text of up to PLACE characters, decoded to where it stands
  * proof  groups [quick] --no-conversion-check --unwind TEXT+2: any text of up to TEXT characters, any room
  */
 #define TEXT 12
 #define FEW 8
+#define PLACE 6
 #define DATA 9
 #define PADDED 20
 
@@ -134,4 +136,25 @@ groups(void)
 	used = kv_base64_decode_groups((uint8_t *)text, text_len, out, cap);
 	PROVE(used % 4 == 0 && used <= text_len, "whole groups of the text");
 	PROVE(used / 4 * 3 <= cap, "inside out");
+}
+
+/* text and out may be the same memory. */
+void
+in_place(void)
+{
+	static uint8_t apart[PLACE], same[PLACE];
+	static char copy[PLACE];
+	size_t n = any_size_up_to(PLACE), room = any_size_up_to(PLACE);
+	size_t i = any_size_up_to(PLACE - 1), other;
+	enum kv_err r;
+
+	for (size_t k = 0; k < PLACE; k++) {
+		copy[k] = nondet_char();
+		same[k] = (uint8_t)copy[k];
+	}
+	r = kv_base64_decode(copy, n, apart, room, &len);
+	PROVE(kv_base64_decode((const char *)same, n, same, room, &other) == r,
+	    "the same answer");
+	PROVE(other == len, "as much");
+	PROVE(i >= len || same[i] == apart[i], "the same bytes");
 }

@@ -13,6 +13,7 @@
  * proof  unsorted --replace interpolate:any_place --replace compare:compare_first --unwind 17 --unwindset kv_blocklist_lookup.0:8,narrow.0:3,narrow.1:3,check_window.0:3,kv_pread.0:3: every list of up to RECORDS records, in any order, every hash
  * proof  failing --replace interpolate:any_place --replace compare:compare_first --unwind 17 --unwindset kv_blocklist_lookup.0:8,narrow.0:3,narrow.1:3,check_window.0:3,kv_pread.0:3: the same, when reads fail
  * proof  comparing [quick] --unwind 17: any two hashes
+ * proof  place --unsigned-overflow-check --unwind 34: every place in a list of up to 2^28 records, every hash
  * proof  open_fd [quick] --unwind 2: every file
  * proof  hash [quick] --unwind 24: RSA keys, numbers of up to NUMBER bytes
  */
@@ -242,4 +243,22 @@ hash(void)
 	    "without leading zeroes, to the end");
 	PROVE(n.p[at] == 0 || (updates == 1 && hashed <= n.p + at),
 	    "only zeroes are cut");
+}
+
+/* Where a search looks, in a list as large as lists may be. */
+void
+place(void)
+{
+	static struct search s;
+
+	for (int i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++) {
+		s.low[i] = nondet_byte();
+		h.byte[i] = nondet_byte();
+		s.high[i] = nondet_byte();
+	}
+	s.lo = nondet_u32();
+	s.hi = nondet_u32();
+	GIVEN(s.lo < s.hi && s.hi <= (uint64_t)1 << 28);
+	GIVEN(in_order(s.low, h.byte) && in_order(h.byte, s.high));
+	PROVE(interpolate(&s, &h) >= s.lo, "not before lo");
 }

@@ -9,6 +9,7 @@
  * proof  header [quick] --no-conversion-check --unwind 2: every tag, every length below 65536, read back
  * proof  compressed [quick] --minisat --no-conversion-check --replace put:note --replace put_header:note_header --unwind 8: every key, read back
  * proof  rsa [quick] --no-conversion-check --replace put:note --replace put_header:note_header --unwind 8: RSA keys of any size, read back
+ * proof  dsa --no-conversion-check --replace put:note --replace put_header:note_header --replace put_integer:note_integer --unwind 8: DSA keys of any size, read back
  * proof  raw [quick] --no-conversion-check --replace put:note --replace put_header:note_header --unwind 8: keys of all other types, read back
  */
 #define PIECES 16
@@ -163,6 +164,22 @@ note_header(struct writer *w, uint8_t tag, size_t n)
 	keep(w, n < 128 ? 2 : n < 256 ? 3 : 4, (struct piece){ NULL, n, tag });
 }
 
+/* The bytes of an INTEGER: a zero precedes a top bit that is set, and stands alone. */
+static size_t
+integer_size(struct kv_span n)
+{
+	size_t body = n.len + (n.len == 0 || n.p[0] >= 0x80);
+
+	return body + (body < 128 ? 2 : body < 256 ? 3 : 4);
+}
+
+/* Instead of put_integer, as proof rsa shows it. */
+void
+note_integer(struct writer *w, struct kv_span n)
+{
+	keep(w, integer_size(n), (struct piece){ n.p, n.len, 0x02 });
+}
+
 /* Where a reader is: the next piece, and its place in the SPKI. */
 static size_t cursor, at;
 
@@ -294,6 +311,39 @@ rsa(void)
 	prove_integer(k.field[1]);
 	prove_integer(k.field[0]);
 	PROVE(at == len, "no third one");
+}
+
+static void
+prove_noted_integer(struct kv_span n)
+{
+	PROVE(next_piece()->first == 0x02, "an INTEGER");
+	cursor--;
+	prove_span(n);
+	at += integer_size(n) - n.len;
+}
+
+void
+dsa(void)
+{
+	struct kv_pubkey k = { .type = KV_KEY_DSA };
+	size_t all, algorithm, parameters;
+
+	for (int i = 0; i < 4; i++)
+		k.field[i] = any_integer(i);
+	write_spki(&k, 0);
+	all = element(0x30);
+	PROVE(at + all == len, "nothing behind it");
+	algorithm = element(0x30);
+	algorithm += at;
+	prove_oid(sizeof(oid_dsa));
+	parameters = element(0x30);
+	PROVE(at + parameters == algorithm, "the parameters end it");
+	for (int i = 0; i < 3; i++)
+		prove_noted_integer(k.field[i]);
+	PROVE(at == algorithm, "three parameters");
+	enter_bits();
+	prove_noted_integer(k.field[3]);
+	PROVE(at == len, "y alone");
 }
 
 void
