@@ -85,7 +85,7 @@ kv_sshkey_parse(const uint8_t *blob, size_t len, struct kv_sshkey *out)
 	*out = (struct kv_sshkey){ .is_cert = nondet_bool() };
 	any_pubkey(&out->key);
 	any_pubkey(&out->ca);
-	/* kv_sshkey.h promises this; tests show it. */
+	/* kv_sshkey:parse and its other proofs show this. */
 	GIVEN(parsed != KV_OK || out->key.type != KV_KEY_NONE);
 	GIVEN(out->is_cert || out->ca.type == KV_KEY_NONE);
 	GIVEN(parsed != KV_OK || out->is_cert == (out->ca.type != KV_KEY_NONE));
@@ -210,7 +210,7 @@ kv_fingerprint_format(const uint8_t digest[static KV_SHA256_BYTES],
 	text[1] = '\0';
 }
 
-/* Whether a line counts is for kv_config to say, which tests show. */
+/* Which line counts is shown by kv_config:find_allowed. */
 const struct kv_allowed_key *
 kv_config_find_allowed(const struct kv_config *c,
     const uint8_t digest[static KV_SHA256_BYTES], int64_t today)
