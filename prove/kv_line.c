@@ -367,6 +367,7 @@ parse(void)
 			(ssh1_says[1] ? KV_ERR_LINE_SSH1 : KV_ERR_LINE_NO_KEY),
 		    "no key");
 }
+
 void
 option(void)
 {

@@ -4,7 +4,7 @@
  * The file begins with what the buffer has of it.
  *
  * source lib/kv_lines.c
- * proof  next --unwind FILE+4 --unwindset fill_buffer.0:BAD+2,memchr.0:ROOM+1,memmove.0:ROOM+1,read.0:ROOM+1: the next FILE bytes of a file or fewer, a buffer of ROOM, short reads, BAD that fail or are interrupted
+ * proof  next --unwind FILE+4 --unwindset fill_buffer.0:BAD+2,memchr.0:ROOM+1,memmove.0:ROOM+1,read.0:ROOM+1: the next FILE bytes of a file or fewer, a buffer of ROOM, short reads, BAD failed or interrupted
  */
 #define FILE 4
 #define ROOM 3

@@ -168,10 +168,10 @@ def prepare(tools, unit, planted=None):
     return tree
 
 
-def is_passed_on(text, function, name):
-    """Whether the function with this name takes the address of a local, or it is an array."""
-    _, found, body = text.partition(f"\n{function}(")
-    return not found or re.search(rf"&{name}\b|\b{name}\[", body.partition("\n}")[0])
+def address_is_taken(text, function, name):
+    """Whether this function of a source takes the address of its local, or the local is an array."""
+    body = text.partition(f"\n{function}(")[2].partition("\n}")[0]
+    return re.search(rf"&{name}\b|\b{name}\[", body)
 
 
 def unset_locals(tools, tree):
@@ -183,7 +183,7 @@ def unset_locals(tools, tree):
     return {prop: f"    {file}:{line}: {function}: {name} may be read before it is set"
             for prop, file, line, function, name in READ_OF_UNSET.findall(said)
             if not file.startswith(("prove/", "<")) and
-            not is_passed_on((tree / file).read_text(), function, name)}
+            not address_is_taken((tree / file).read_text(), function, name)}
 
 
 class Property:
@@ -272,7 +272,7 @@ def find_unreached(tools, tree, result, limit):
 
 
 def find_unset(tools, tree, unset, proof, limit):
-    """Returns what CBMC says of UNSET, and what of unset it found."""
+    """Returns what CBMC says of UNSET, and the texts of unset that came true."""
     result = ask(tools, tree, proof, limit, UNSET, proof.unit.flags(proof, UNCHECKED))
     return result, [unset[p.name] for p in result.failed if p.name in unset]
 
@@ -353,7 +353,7 @@ def planted_in(everything):
 
 
 def planted_bug(tools, patch, proof, limit):
-    """Returns what found the bug, or None, and what else is to be said."""
+    """Returns what the proof says of the bug, or None, and how long it took, or why it does not see the bug."""
     tree, text = prepare(tools, proof.unit, patch), patch.read_text()
     if "\nunset\n" in text:
         result, unset = find_unset(tools, tree, unset_locals(tools, tree), proof, limit)
