@@ -839,6 +839,15 @@ file_that_cannot_be_read_leaves_the_defaults(void **state)
 }
 
 static void
+assert_out_of_memory(enum kv_err r)
+{
+	assert_err(r, KV_ERR_MEMORY);
+	assert_true(call_has_failed());
+	assert_string_equal(why, PATH ": out of memory");
+	assert_defaults();
+}
+
+static void
 without_memory_the_defaults_stay(void **state)
 {
 	static const char text[] = "OnHit warn\n";
@@ -847,16 +856,10 @@ without_memory_the_defaults_stay(void **state)
 	(void)state;
 	kv_config_free(&c);
 	fail_call("malloc", 1, ENOMEM);
-	assert_err(kv_config_parse(text, strlen(text), PATH, &c, why),
-	    KV_ERR_MEMORY);
-	assert_true(call_has_failed());
-	assert_string_equal(why, PATH ": out of memory");
-	assert_defaults();
+	assert_out_of_memory(
+	    kv_config_parse(text, strlen(text), PATH, &c, why));
 	fail_call("realloc", 1, ENOMEM);
-	assert_err(kv_config_read(fd, PATH, &c, why), KV_ERR_MEMORY);
-	assert_true(call_has_failed());
-	assert_string_equal(why, PATH ": out of memory");
-	assert_defaults();
+	assert_out_of_memory(kv_config_read(fd, PATH, &c, why));
 	close(fd);
 }
 
@@ -872,10 +875,7 @@ large_file_needs_memory_for_all_of_it(void **state)
 	fd = open_read(tmp_text("conf", text));
 	kv_config_free(&c);
 	fail_call("realloc", 3, ENOMEM);
-	assert_err(kv_config_read(fd, PATH, &c, why), KV_ERR_MEMORY);
-	assert_true(call_has_failed());
-	assert_string_equal(why, PATH ": out of memory");
-	assert_defaults();
+	assert_out_of_memory(kv_config_read(fd, PATH, &c, why));
 	close(fd);
 }
 
