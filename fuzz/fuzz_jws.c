@@ -24,6 +24,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct kv_span text = { data, size };
 	char why[PROOF_WHY_BYTES];
+	struct proof_work work = { .spent = 0 };
 	struct proof_key key;
 	struct jws jws;
 	bool ok;
@@ -40,7 +41,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(memchr(jws.input, '.', jws.input_len) != NULL);
 	FUZZ_CHECK(
 	    proof_key_read((struct kv_span){ spki, sizeof(spki) }, &key, why));
-	ok = jws_is_signed_by(&jws, &key, why);
+	ok = jws_is_signed_by(&jws, &key, &work, why);
+	proof_work_free(&work);
 	FUZZ_CHECK(ok == (why[0] == '\0'));
 	FUZZ_CHECK(
 	    !ok || (jws.signature_len == 64 && proof_key_has_id(&key, jws.id)));

@@ -122,10 +122,12 @@ is_usual_spki(struct kv_span spki, const struct kv_pubkey *key)
 		kv_span_equal(spki, usual));
 }
 
+/* proof is the DER. */
 static bool
-is_signed(struct kv_span der, const struct proof_key *key,
+is_signed(const void *proof, const struct proof_key *key,
     char why[static PROOF_WHY_BYTES])
 {
+	const struct kv_span der = *(const struct kv_span *)proof;
 	const struct algorithm *a = find_algorithm(key);
 	X509_REQ *req = X509_REQ_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
@@ -156,21 +158,29 @@ out:
 }
 
 bool
-attestation_verify(struct kv_span der, struct proof_key *key,
-    char why[static PROOF_WHY_BYTES])
+attestation_verify(struct kv_span der, struct proof_work *work,
+    struct proof_key *key, char why[static PROOF_WHY_BYTES])
 {
 	struct kv_span spki = { NULL, 0 };
+	uint8_t digest[KV_SHA256_BYTES];
 
 	*key = (struct proof_key){ .n_ids = 0 };
 	why[0] = '\0';
+	work->over = false;
 	if (der.len > ATTESTATION_MAX_BYTES)
 		return proof_refuse(why,
 		    "%zu bytes are more than any proof has", der.len);
-	if (!read_contents(der, &spki, why) || !proof_key_read(spki, key, why))
+	if (!read_contents(der, &spki, why) || !proof_work_begin(work, why))
 		return false;
-	if (!is_usual_spki(spki, &key->pem.ssh.key))
+	if (!proof_key_read(spki, key, why)) {
+		proof_work_count_bad(work);
+		return false;
+	}
+	kv_fingerprint_digest_blob(der.p, der.len, digest);
+	if (!is_usual_spki(spki, &key->pem.ssh.key)) {
 		proof_refuse(why, "its public key is encoded in no usual form");
-	else if (is_signed(der, key, why))
+		proof_work_count_bad(work);
+	} else if (proof_work_judge(work, digest, key, is_signed, &der, why))
 		return true;
 	proof_key_free(key);
 	return false;

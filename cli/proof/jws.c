@@ -300,9 +300,12 @@ from_der(const uint8_t *der, size_t len, size_t half, uint8_t *signature)
 	return ok;
 }
 
+/* proof is a struct jws. */
 static bool
-is_good_signature(const struct jws *jws, EVP_PKEY *pkey)
+is_signed(const void *proof, const struct proof_key *key,
+    char why[static PROOF_WHY_BYTES])
 {
+	const struct jws *jws = proof;
 	const struct jws_algorithm *a = jws->algorithm;
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	uint8_t *der = NULL;
@@ -318,21 +321,36 @@ is_good_signature(const struct jws *jws, EVP_PKEY *pkey)
 	}
 	ok = ok &&
 	    EVP_DigestVerifyInit_ex(ctx, NULL, a->digest, pem_openssl_context(),
-		NULL, pkey, NULL) == 1 &&
+		NULL, key->pkey, NULL) == 1 &&
 	    EVP_DigestVerify(ctx, signature, len, (const uint8_t *)jws->input,
 		jws->input_len) == 1;
 	EVP_MD_CTX_free(ctx);
 	OPENSSL_free(der);
 	ERR_clear_error();
-	return ok;
+	return ok || proof_refuse(why, "the key did not make this signature");
+}
+
+/* Of what is signed, which names the key, and of the signature. */
+static void
+digest_jws(const struct jws *jws, uint8_t digest[static KV_SHA256_BYTES])
+{
+	uint8_t both[2 * KV_SHA256_BYTES];
+
+	kv_fingerprint_digest_blob((const uint8_t *)jws->input, jws->input_len,
+	    both);
+	kv_fingerprint_digest_blob(jws->signature, jws->signature_len,
+	    both + KV_SHA256_BYTES);
+	kv_fingerprint_digest_blob(both, sizeof(both), digest);
 }
 
 bool
 jws_is_signed_by(const struct jws *jws, const struct proof_key *key,
-    char why[static PROOF_WHY_BYTES])
+    struct proof_work *work, char why[static PROOF_WHY_BYTES])
 {
 	enum kv_keytype type = key->pem.ssh.key.type;
+	uint8_t digest[KV_SHA256_BYTES];
 
+	work->over = false;
 	if (jws->algorithm == NULL)
 		return proof_refuse(why, "no proof was read");
 	if (type != jws->algorithm->type)
@@ -342,15 +360,15 @@ jws_is_signed_by(const struct jws *jws, const struct proof_key *key,
 	if (!proof_key_has_id(key, jws->id))
 		return proof_refuse(why,
 		    "it is about another key: its kid is %s", jws->id);
-	if (!is_good_signature(jws, key->pkey))
-		return proof_refuse(why, "the key did not make this signature");
-	return true;
+	digest_jws(jws, digest);
+	return proof_work_judge(work, digest, key, is_signed, jws, why);
 }
 
 bool
 jws_verify(struct kv_span text, struct kv_span spki,
     char why[static PROOF_WHY_BYTES])
 {
+	struct proof_work work = { .spent = 0 };
 	struct proof_key key;
 	struct jws jws;
 	bool ok;
@@ -359,9 +377,10 @@ jws_verify(struct kv_span text, struct kv_span spki,
 		return false;
 	ok = proof_key_read(spki, &key, why);
 	if (ok) {
-		ok = jws_is_signed_by(&jws, &key, why);
+		ok = jws_is_signed_by(&jws, &key, &work, why);
 		proof_key_free(&key);
 	}
+	proof_work_free(&work);
 	jws_free(&jws);
 	return ok;
 }

@@ -14,7 +14,7 @@
 #ifndef CLI_PROOF_JWS_H
 #define CLI_PROOF_JWS_H
 
-#include "proof/key.h"
+#include "proof/work.h"
 
 /* The longest text of a proof. The longest one of a real key has 5 KiB. */
 #define JWS_MAX_BYTES (16 * 1024)
@@ -45,9 +45,12 @@ struct jws {
 /* Reads all but the signature. False with a reason; nothing to free then. */
 bool jws_read(struct kv_span text, struct jws *jws,
     char why[static PROOF_WHY_BYTES]);
-/* Whether the key is the one that the proof names, and signed it. */
+/*
+ * Whether the key is the one that the proof names, and signed it. work is the
+ * run's: work.h says what false means if work->over is set.
+ */
 bool jws_is_signed_by(const struct jws *jws, const struct proof_key *key,
-    char why[static PROOF_WHY_BYTES]);
+    struct proof_work *work, char why[static PROOF_WHY_BYTES]);
 void jws_free(struct jws *jws);
 
 /* Whether there are such proofs of keys of its type. */

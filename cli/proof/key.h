@@ -25,12 +25,16 @@ struct proof_key {
 /*
  * Reads an SPKI in DER. False with a reason in why if it is none, or of a key
  * whose proofs mean nothing:
- * - RSA below PROOF_RSA_BITS_MIN, with the exponent 1, or with a modulus that
- *   is prime or has a small factor: such a modulus can be the number of another
- *   key, which an exact list would then list, and be factored;
+ * - RSA below PROOF_RSA_BITS_MIN;
  * - DSA, and elliptic curves with parameters of their own: the parameters can
  *   be chosen so that anybody can sign for a given public number;
  * - types that no form of proof has an algorithm for, as composite keys.
+ *
+ * It takes little time. The proof of an RSA key with the exponent 1, or with a
+ * modulus that is prime or has a small factor, means nothing, either: such a
+ * modulus can be the number of another key, which an exact list would then
+ * list, and be factored. To find that takes long: proof_work_judge in work.h
+ * does it once the signature is verified.
  */
 bool proof_key_read(struct kv_span spki, struct proof_key *key,
     char why[static PROOF_WHY_BYTES]);

@@ -115,6 +115,7 @@ static bool
 make_jws(struct making *m, char why[static PROOF_WHY_BYTES])
 {
 	struct output *o = &m->output[JWS];
+	struct proof_work work = { .spent = 0 };
 	struct jws jws;
 	bool ok;
 
@@ -126,7 +127,8 @@ make_jws(struct making *m, char why[static PROOF_WHY_BYTES])
 			  strlen(o->text) },
 		&jws, why))
 		return false;
-	ok = jws_is_signed_by(&jws, &m->key, why);
+	ok = jws_is_signed_by(&jws, &m->key, &work, why);
+	proof_work_free(&work);
 	jws_free(&jws);
 	return ok;
 }
@@ -152,6 +154,7 @@ static bool
 make_attestation(struct making *m, char why[static PROOF_WHY_BYTES])
 {
 	struct output *o = &m->output[PKCS10];
+	struct proof_work work = { .spent = 0 };
 	struct proof_key key;
 	uint8_t *der;
 	size_t len;
@@ -160,7 +163,8 @@ make_attestation(struct making *m, char why[static PROOF_WHY_BYTES])
 	der = attestation_make(&m->key, m->private_half, &len, why);
 	if (der == NULL)
 		return false;
-	ok = attestation_verify((struct kv_span){ der, len }, &key, why);
+	ok = attestation_verify((struct kv_span){ der, len }, &work, &key, why);
+	proof_work_free(&work);
 	if (ok)
 		proof_key_free(&key);
 	if (ok && (o->text = to_pem(der, len)) == NULL)

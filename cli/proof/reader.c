@@ -35,6 +35,15 @@ struct waiting {
 struct awaited {
 	const char *id;
 	struct waiting *proof;
+	bool settled; /* of the first with this ID: all of them are */
+};
+
+/* A key that was found, and that a proof may wait for. */
+struct candidate {
+	struct kv_span spki;
+	struct proof_key key; /* if is_read, and why is empty */
+	bool is_read;
+	char why[PROOF_WHY_BYTES];
 };
 
 /* What an input held that can be read only once. */
@@ -46,6 +55,7 @@ struct kept {
 struct reader {
 	const struct proof_sink *sink;
 	const char *wanted; /* the input with the keys; NULL: any */
+	struct proof_work work;
 	struct waiting *waiting;
 	size_t n, room;
 	struct awaited *awaited; /* sorted by ID */
@@ -64,6 +74,9 @@ struct reader {
 	bool lenient; /* what is no proof is skipped */
 	uint64_t line;
 	struct kv_span rest;
+	/* The next name of a member of a JWS; NULL: none, if it was sought. */
+	const uint8_t *member;
+	bool has_sought;
 };
 
 static void
@@ -89,6 +102,22 @@ refuse(const struct reader *r, const char *path, uint64_t line, const char *why)
 	};
 
 	r->sink->refused(&p, r->sink->arg);
+}
+
+/* A proof that is bad, or that no work was left for. */
+static void
+give_unproved(struct reader *r, const char *path, uint64_t line,
+    const char *why)
+{
+	const char *const current = r->path;
+
+	if (!r->work.over) {
+		refuse(r, path, line, why);
+		return;
+	}
+	r->path = path;
+	give_problem(r, line, why);
+	r->path = current;
 }
 
 static void
@@ -158,13 +187,13 @@ sort_awaited(struct reader *r)
 
 		if (w->jws.algorithm != NULL)
 			r->awaited[r->n_awaited++] = (struct awaited){
-				w->jws.id,
-				w,
+				.id = w->jws.id,
+				.proof = w,
 			};
 		for (size_t k = 0; k < w->key.n_ids; k++)
 			r->awaited[r->n_awaited++] = (struct awaited){
-				w->key.id[k],
-				w,
+				.id = w->key.id[k],
+				.proof = w,
 			};
 	}
 	qsort(r->awaited, r->n_awaited, sizeof(*r->awaited), compare_awaited);
@@ -188,37 +217,51 @@ find_awaited(const struct reader *r, const char *id)
 	return low;
 }
 
-/* Ends the wait of a proof for the key with this SPKI. */
+/* Reads the key when the first proof needs it. False with c->why. */
+static bool
+read_candidate(struct candidate *c)
+{
+	if (!c->is_read)
+		(void)proof_key_read(c->spki, &c->key, c->why);
+	c->is_read = true;
+	return c->why[0] == '\0';
+}
+
+/* Ends the wait of a proof for the key that was found. */
 static void
-settle(const struct reader *r, struct waiting *w, struct kv_span spki)
+settle(struct reader *r, struct waiting *w, struct candidate *c)
 {
 	char why[PROOF_WHY_BYTES];
-	struct proof_key key;
 
 	w->done = true;
 	if (w->jws.algorithm == NULL)
 		give_proved(r, w->path, w->line, "PKCS#10", &w->key);
-	else if (!proof_key_read(spki, &key, why))
-		refuse(r, w->path, w->line, why);
-	else {
-		if (jws_is_signed_by(&w->jws, &key, why))
-			give_proved(r, w->path, w->line, "JWS", &key);
-		else
-			refuse(r, w->path, w->line, why);
-		proof_key_free(&key);
-	}
+	else if (!read_candidate(c))
+		refuse(r, w->path, w->line, c->why);
+	else if (jws_is_signed_by(&w->jws, &c->key, &r->work, why))
+		give_proved(r, w->path, w->line, "JWS", &c->key);
+	else
+		give_unproved(r, w->path, w->line, why);
 }
 
 /* Ends the wait of each proof that waits for one SPKI of a key. */
 static void
-match_spki(struct reader *r, struct kv_span looked_up, struct kv_span spki)
+match_spki(struct reader *r, struct kv_span looked_up, struct candidate *c)
 {
 	uint8_t digest[KV_SHA256_BYTES];
 	char id[PROOF_ID_BYTES];
+	size_t first;
 
 	kv_fingerprint_digest_blob(looked_up.p, looked_up.len, digest);
 	proof_id_format(digest, id);
-	for (size_t i = find_awaited(r, id); i < r->n_awaited; i++) {
+	first = find_awaited(r, id);
+	if (first == r->n_awaited || strcmp(r->awaited[first].id, id) != 0)
+		return;
+	/* A key may be there as often as there are proofs of it. */
+	if (r->awaited[first].settled)
+		return;
+	r->awaited[first].settled = true;
+	for (size_t i = first; i < r->n_awaited; i++) {
 		struct waiting *w = r->awaited[i].proof;
 
 		if (strcmp(r->awaited[i].id, id) != 0)
@@ -226,7 +269,7 @@ match_spki(struct reader *r, struct kv_span looked_up, struct kv_span spki)
 		if (w->done)
 			continue;
 		r->used++;
-		settle(r, w, spki);
+		settle(r, w, c);
 	}
 }
 
@@ -235,19 +278,22 @@ match_key(const struct input_key *key, void *arg)
 {
 	struct reader *r = arg;
 	uint8_t buf[KV_SPKI_MAX_BYTES], other[KV_SPKI_MAX_BYTES];
-	struct kv_span spki = { buf, 0 }, compressed = { other, 0 };
+	struct kv_span compressed = { other, 0 };
+	struct candidate c = { .spki = { buf, 0 } };
 
 	/* A proof that its CA is compromised is none of a certificate's key. */
 	if (r->wanted != NULL && key->part == KV_PART_CA)
 		return;
 	r->has_keys = true;
 	/* Without an SSH form it is of no type that can be proved. */
-	if (kv_spki_encode(&key->key, 0, buf, sizeof(buf), &spki.len) != KV_OK)
+	if (kv_spki_encode(&key->key, 0, buf, sizeof(buf), &c.spki.len) !=
+	    KV_OK)
 		return;
-	match_spki(r, spki, spki);
+	match_spki(r, c.spki, &c);
 	if (kv_spki_encode_compressed(&key->key, other, sizeof(other),
 		&compressed.len) == KV_OK)
-		match_spki(r, compressed, spki);
+		match_spki(r, compressed, &c);
+	proof_key_free(&c.key);
 }
 
 /* --- forms -------------------------------------------------------------- */
@@ -260,8 +306,10 @@ read_attestation(struct reader *r, uint64_t line, struct kv_span der)
 	struct waiting *w;
 
 	r->proofs++;
-	if (!attestation_verify(der, &key, why)) {
-		refuse(r, r->path, line, why);
+	if (r->wondering)
+		return;
+	if (!attestation_verify(der, &r->work, &key, why)) {
+		give_unproved(r, r->path, line, why);
 		return;
 	}
 	if (r->wanted != NULL && (w = add_waiting(r, line)) != NULL) {
@@ -281,6 +329,8 @@ read_jws(struct reader *r, uint64_t line, struct kv_span text)
 	struct jws jws;
 
 	r->proofs++;
+	if (r->wondering)
+		return;
 	if (!jws_read(text, &jws, why))
 		refuse(r, r->path, line, why);
 	else if ((w = add_waiting(r, line)) != NULL)
@@ -307,15 +357,21 @@ take_line(struct reader *r)
 }
 
 /*
- * Whether the text of a file in a directory may be a JWS. Other files have JSON
- * in them too, or lines that begin with a brace.
+ * Whether text, the start of the rest of a file in a directory, may be a JWS.
+ * Other files have JSON in them too, or lines that begin with a brace: so
+ * many that the name of the member is sought once, not from each of them.
  */
 static bool
-may_be_jws(struct kv_span text)
+may_be_jws(struct reader *r, struct kv_span text)
 {
 	static const char member[] = "\"protected\"";
+	const size_t len = sizeof(member) - 1;
 
-	return memmem(text.p, text.len, member, sizeof(member) - 1) != NULL;
+	if (!r->has_sought || (r->member != NULL && r->member < text.p))
+		r->member = memmem(text.p, r->rest.len, member, len);
+	r->has_sought = true;
+	return r->member != NULL && text.len >= len &&
+	    (size_t)(r->member - text.p) <= text.len - len;
 }
 
 /* Moves past the lines that end before p. */
@@ -362,7 +418,7 @@ take_json(struct reader *r)
 
 	if (text.len > JWS_MAX_BYTES)
 		text.len = JWS_MAX_BYTES;
-	if (r->lenient && !may_be_jws(text)) {
+	if (r->lenient && !may_be_jws(r, text)) {
 		(void)take_line(r);
 		return true;
 	}
@@ -487,6 +543,7 @@ read_data(struct reader *r, struct kv_span data)
 	head = data.len < BINARY_BYTES ? data.len : BINARY_BYTES;
 	r->rest = data;
 	r->line = 0;
+	r->has_sought = false;
 	if (is_der_request(data))
 		read_attestation(r, 1, data);
 	else if (head > 0 &&
@@ -756,6 +813,7 @@ out:
 		close(r.kept[i].fd);
 	free(r.kept);
 	free_waiting(&r);
+	proof_work_free(&r.work);
 	free(r.awaited);
 	free(is_empty);
 	free(r.blob);

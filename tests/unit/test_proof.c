@@ -156,19 +156,23 @@ no_mutant_of_a_jws_is_a_proof(void **state)
 static void
 refuse_attestation(const uint8_t *p, size_t len, void *arg)
 {
+	struct proof_work work = { .spent = 0 };
 	struct proof_key key;
 
 	/* A byte of 255 was set to 255. */
 	if (kv_span_equal((struct kv_span){ p, len },
 		*(const struct kv_span *)arg))
 		return;
-	assert_false(attestation_verify((struct kv_span){ p, len }, &key, why));
+	assert_false(
+	    attestation_verify((struct kv_span){ p, len }, &work, &key, why));
 	assert_true(why[0] != '\0');
+	proof_work_free(&work);
 }
 
 static void
 no_mutant_of_an_attestation_is_a_proof(void **state)
 {
+	struct proof_work work = { .spent = 0 };
 	struct kv_span good;
 	struct proof_key key;
 	uint8_t *der;
@@ -176,11 +180,123 @@ no_mutant_of_an_attestation_is_a_proof(void **state)
 	(void)state;
 	der = attestation_make(&p256.key, p256.pkey, &good.len, why);
 	assert_non_null(good.p = der);
-	assert_true(attestation_verify(good, &key, why));
+	assert_true(attestation_verify(good, &work, &key, why));
+	proof_work_free(&work);
 	assert_string_equal(key.id[0], p256.key.id[0]);
 	proof_key_free(&key);
 	for_each_mutant(good.p, good.len, refuse_attestation, &good);
 	free(der);
+}
+
+/* An RSA key with an exponent so long that its work is counted. */
+static void
+make_unusual_pair(struct pair *p)
+{
+	EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
+	EVP_PKEY *pkey = NULL;
+	BIGNUM *e = NULL;
+
+	assert_true(BN_hex2bn(&e, "1000000000000000D") > 0);
+	assert_int_equal(EVP_PKEY_keygen_init(ctx), 1);
+	assert_int_equal(EVP_PKEY_CTX_set_rsa_keygen_bits(ctx, 1024), 1);
+	assert_int_equal(EVP_PKEY_CTX_set1_rsa_keygen_pubexp(ctx, e), 1);
+	assert_int_equal(EVP_PKEY_keygen(ctx, &pkey), 1);
+	BN_free(e);
+	EVP_PKEY_CTX_free(ctx);
+	take_pair(p, pkey);
+}
+
+/* Its signature takes one unit of work, and its modulus another. */
+static void
+the_work_of_a_run_is_bounded_and_not_spent_twice(void **state)
+{
+	struct proof_work work = { .spent = 0 };
+	struct proof_key key;
+	struct kv_span der;
+	struct pair pair = { .pkey = NULL };
+	struct jws jws;
+	uint8_t *p;
+	char *text;
+
+	(void)state;
+	make_unusual_pair(&pair);
+	p = attestation_make(&pair.key, pair.pkey, &der.len, why);
+	assert_non_null(der.p = p);
+	for (uint64_t left = 0; left < 2; left++) {
+		work.spent = PROOF_WORK_MAX - left;
+		assert_false(attestation_verify(der, &work, &key, why));
+		assert_true(work.over);
+		assert_non_null(strstr(why, "take more work than one run"));
+		assert_int_equal(work.bad, 0);
+	}
+	work.spent = PROOF_WORK_MAX - 2;
+	for (int i = 0; i < 2; i++) {
+		assert_true(attestation_verify(der, &work, &key, why));
+		assert_false(work.over);
+		assert_int_equal(work.spent, PROOF_WORK_MAX);
+		proof_key_free(&key);
+	}
+	/* The modulus is known. A new signature is not. */
+	text = jws_make(&pair.key, pair.pkey, why);
+	assert_true(jws_read(span_of(text), &jws, why));
+	assert_false(jws_is_signed_by(&jws, &pair.key, &work, why));
+	assert_true(work.over);
+	work.spent--;
+	assert_true(jws_is_signed_by(&jws, &pair.key, &work, why));
+	assert_false(work.over);
+	assert_int_equal(work.spent, PROOF_WORK_MAX);
+	/* What is usual is free. */
+	jws_free(&jws);
+	free(text);
+	text = jws_make(&rsa.key, rsa.pkey, why);
+	assert_true(jws_read(span_of(text), &jws, why));
+	assert_true(jws_is_signed_by(&jws, &rsa.key, &work, why));
+	assert_int_equal(work.spent, PROOF_WORK_MAX);
+	jws_free(&jws);
+	free(text);
+	free(p);
+	proof_work_free(&work);
+	EVP_PKEY_free(pair.pkey);
+	proof_key_free(&pair.key);
+	OPENSSL_free(pair.der);
+}
+
+static bool
+refuse_all(const void *proof, const struct proof_key *key,
+    char reason[static PROOF_WHY_BYTES])
+{
+	(void)proof;
+	(void)key;
+	return proof_refuse(reason, "refused");
+}
+
+/*
+ * The bytes of a modulus may be those of a forged proof: that the modulus is
+ * sound does not make the proof good.
+ */
+static void
+a_known_modulus_is_no_known_proof(void **state)
+{
+	struct proof_work work = { .spent = 0 };
+	uint8_t digest[KV_SHA256_BYTES];
+	uint8_t n[256];
+	struct jws jws;
+	BIGNUM *number = NULL;
+	char *text = jws_make(&rsa.key, rsa.pkey, why);
+
+	(void)state;
+	assert_true(jws_read(span_of(text), &jws, why));
+	assert_true(jws_is_signed_by(&jws, &rsa.key, &work, why));
+	assert_true(EVP_PKEY_get_bn_param(rsa.pkey, "n", &number));
+	assert_int_equal(BN_bn2bin(number, n), sizeof(n));
+	kv_fingerprint_digest_blob(n, sizeof(n), digest);
+	assert_false(
+	    proof_work_judge(&work, digest, &p256.key, refuse_all, NULL, why));
+	assert_string_equal(why, "refused");
+	BN_free(number);
+	jws_free(&jws);
+	free(text);
+	proof_work_free(&work);
 }
 
 int
@@ -192,6 +308,8 @@ main(void)
 		TEST(without_a_text_or_a_key_nothing_is_proved),
 		TEST(no_mutant_of_a_jws_is_a_proof),
 		TEST(no_mutant_of_an_attestation_is_a_proof),
+		TEST(the_work_of_a_run_is_bounded_and_not_spent_twice),
+		TEST(a_known_modulus_is_no_known_proof),
 	};
 
 	return cmocka_run_group_tests(tests, make_pairs, free_pairs);

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: ISC
+"""What a stranger sends as a proof costs little processor time, however it was made.
+
+Each limit is many times what keyveto takes, and a small part of what it took when it tested a modulus before it looked
+at the signature.
+"""
+
+import base64
+import random
+import resource
+import subprocess
+
+import pytest
+
+from program import KEYVETO, PATIENCE, contains
+from proofs import DER, Key, jws, proved, request, verify, write
+from raw_rsa import RawKey, primes
+
+BITS_MAX = 16384
+LIMIT = 8   # seconds of processor time
+
+
+@pytest.fixture(scope="module", name="factors")
+def fixture_factors():
+    return primes(33)
+
+
+def run_within(seconds, *words, status):
+    """Runs keyveto proof verify. The kernel kills it if it takes more processor time."""
+    done = subprocess.run([KEYVETO, "proof", "verify", *words], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
+    assert done.returncode == status, done.stderr[-2000:]
+    return done
+
+
+def odd_number(bits):
+    return random.Random(bits).getrandbits(bits) | 1 << (bits - 1) | 1
+
+
+def test_a_modulus_is_not_tested_before_the_signature_is_verified(scratch):
+    """Anybody can write such a request. The test of its modulus takes a second, or more if it is prime."""
+    composite, prime = RawKey([odd_number(BITS_MAX)]), RawKey([2**11213 - 1])
+    proofs = [composite.request_pem(b"\1" * composite.size)] * 50 + [prime.request_pem(b"\1" * prime.size)] * 50
+    done = run_within(LIMIT, write(scratch / "proofs", b"".join(proofs)), status=1)
+    assert done.stderr.count("proves nothing: the key did not make this signature") == 100
+
+
+def test_a_modulus_is_tested_once(scratch, factors):
+    """Of both forms, and with any exponent."""
+    key = RawKey(factors[:32])
+    other = RawKey(factors[:32], next(e for e in (257, 269, 271, 277) if all(p % e != 1 for p in factors)))
+    assert key.n.bit_length() > BITS_MAX - 32
+    text = key.pem + b"".join(key.jws(payload=f"key is pwned {n}".encode()) for n in range(10))
+    text += key.jws() * 10 + key.request_pem() * 10 + other.request_pem()
+    done = run_within(LIMIT, write(scratch / "proofs", text), status=0)
+    assert len(proved(done)) == 31
+
+
+@pytest.mark.parametrize("make", [
+    lambda p: [p[0], p[0]], lambda p: [p[0]] * 3, lambda p: [p[0], p[1], 751], lambda p: [2**2203 - 1]],
+    ids=["square", "cube", "small-factor", "prime"])
+def test_a_modulus_that_anybody_can_factor_proves_nothing(scratch, factors, make):
+    """Whoever knows that it is one can sign, too."""
+    found = make(factors)
+    key = RawKey(found) if len(set(found)) == len(found) else PowerKey(found)
+    contains(verify(write(scratch / "proof", key.request_pem()), status=1).stderr, "no sound RSA key")
+
+
+class PowerKey(RawKey):
+    """The modulus is a power of a prime."""
+
+    def power(self, message):
+        p = self.factors[0]
+        return pow(message, pow(self.e, -1, self.n // p * (p - 1)), self.n)
+
+
+def test_a_sound_modulus_of_several_primes_proves(scratch, factors):
+    for n in (2, 3, 5):
+        key = RawKey(factors[:n])
+        assert [one[2] for one in proved(verify(write(scratch / "proof", key.request_pem()), status=0))] == [key.id]
+
+
+def test_after_a_thousand_bad_proofs_no_signature_is_looked_at(scratch):
+    """They may differ in a byte, so that they cost nothing to make."""
+    key = Key("p256")
+    forged = request(key, encoding=DER)
+    proofs = [pem(forged[:-4] + n.to_bytes(4, "big")) for n in range(1, 1003)]
+    path = write(scratch / "proofs", b"".join(proofs) + request(key))
+    done = run_within(LIMIT, path, status=1)
+    assert (done.stdout, done.stderr.count("proves nothing")) == ("", 1000)
+    assert done.stderr.count("not verified: 1000 proofs before it were bad") == 3
+    line = 1 + (b"".join(proofs)).count(b"\n")
+    contains(done.stderr, f"{path}:{line}: not verified")
+
+
+def pem(der):
+    text = base64.encodebytes(der).decode()
+    return f"-----BEGIN CERTIFICATE REQUEST-----\n{text}-----END CERTIFICATE REQUEST-----\n".encode()
+
+
+def test_keys_and_proofs_do_not_multiply(scratch):
+    """100,000 of one key, and 30,000 proofs of it that are the same."""
+    key = Key("p256")
+    text = (jws(key) + b"\n") * 30000 + (key.line.encode() + b"\n") * 100000
+    done = run_within(LIMIT, write(scratch / "proofs", text), status=0)
+    assert len(proved(done)) == 30000
+
+
+def test_braces_in_a_directory_are_passed_over_once(scratch):
+    (scratch / "d").mkdir()
+    write(scratch / "d/source", b"{\n" * 8000000)
+    key = Key("p256")
+    write(scratch / "d/proof", b"{}\n" * 10000 + jws(key) + b"\n" + key.line.encode())
+    assert len(proved(run_within(LIMIT, scratch / "d", status=0))) == 1
