@@ -14,7 +14,7 @@ import pytest
 
 from program import KEYVETO, PATIENCE, contains
 from proofs import DER, Key, jws, proved, request, verify, write
-from raw_rsa import RawKey, primes
+from raw_rsa import RawKey, element, integer, primes
 
 BITS_MAX = 16384
 LIMIT = 8   # seconds of processor time
@@ -112,3 +112,18 @@ def test_braces_in_a_directory_are_passed_over_once(scratch):
     key = Key("p256")
     write(scratch / "d/proof", b"{}\n" * 10000 + jws(key) + b"\n" + key.line.encode())
     assert len(proved(run_within(LIMIT, scratch / "d", status=0))) == 1
+
+
+def test_a_private_dsa_key_of_a_stranger_is_not_computed_with(scratch):
+    """Its public half is g^x mod p, and x may be as long as p. That of a real key has at most 256 bits."""
+    p, g = odd_number(5300), odd_number(5299)
+    text = jws(Key("p256")) + b"\n" + b"".join(private_dsa(p, g, odd_number(5300) - n) for n in range(200))
+    done = run_within(LIMIT, write(scratch / "proof", text), status=2)
+    contains(done.stderr, "for lack of the key")
+
+
+def private_dsa(p, g, x):
+    dsa = element(6, bytes.fromhex("2a8648ce380401"))
+    der = element(0x30, integer(0), element(0x30, dsa, element(0x30, integer(p), integer(x), integer(g))),
+                  element(4, integer(x)))
+    return f"-----BEGIN PRIVATE KEY-----\n{base64.encodebytes(der).decode()}-----END PRIVATE KEY-----\n".encode()
