@@ -1390,6 +1390,7 @@ enter_form(struct reader *r)
 			break;
 		r->unpack.fd = r->fd;
 		r->unpack.regular = r->regular;
+		r->unpack.wary = r->sink->wary;
 		if (!unpack_add(&r->unpack, form, start)) {
 			r->why = r->unpack.why;
 			return false;

@@ -109,6 +109,8 @@ struct input_sink {
 	 * Nothing is unpacked, and no key inside another text is given.
 	 */
 	bool plain;
+	/* A stranger sent it: it may unpack to no more than UNPACK_WARY_RATIO. */
+	bool wary;
 };
 
 /*

@@ -185,6 +185,8 @@ unpack_add(struct unpack *u, enum unpack_form form, struct kv_span start)
 		free(layer);
 		return false;
 	}
+	if (u->n == 0)
+		u->read = start.len;
 	layer->form = form;
 	layer->len = start.len;
 	if (start.len > 0)
@@ -398,8 +400,11 @@ read_layer(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 	struct unpack_layer *l;
 	ssize_t got;
 
-	if (n == 0)
-		return read(u->fd, buf, cap);
+	if (n == 0) {
+		got = read(u->fd, buf, cap);
+		u->read += got > 0 ? (uint64_t)got : 0;
+		return got;
+	}
 	l = u->layer[n - 1];
 	if (l->form == UNPACK_GZIP)
 		got = read_gzip(u, n, buf, cap);
@@ -412,6 +417,12 @@ read_layer(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 	if (l->total > UNPACK_MAX_BYTES) {
 		u->why = "unpacks to more than 1 GiB; the rest was not read: "
 			 "unpack it first";
+		return -1;
+	}
+	if (u->wary && l->total > UNPACK_WARY_BYTES &&
+	    l->total / UNPACK_WARY_RATIO > u->read) {
+		u->why = "unpacks to more than 32 times its size, which no "
+			 "file of proofs and keys does: unpack it first";
 		return -1;
 	}
 	return got;

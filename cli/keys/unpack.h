@@ -34,13 +34,21 @@ const char *unpack_foreign(struct kv_span start);
 #define UNPACK_PACKED_MAX 2
 /* A small file can unpack to any size. */
 #define UNPACK_MAX_BYTES (1024u * 1024 * 1024)
+/*
+ * How much more than its size what a stranger sent may unpack to, from so many
+ * bytes on. Keys and signatures are random bytes: nothing packs them so well.
+ */
+#define UNPACK_WARY_RATIO 32
+#define UNPACK_WARY_BYTES (256 * 1024)
 
 struct unpack_layer;
 
 /* The zero value with fd set reads fd as it is. */
 struct unpack {
 	int fd;
-	bool regular; /* a file that can be read again */
+	bool regular;  /* a file that can be read again */
+	bool wary;     /* refuse what unpacks to more than UNPACK_WARY_RATIO */
+	uint64_t read; /* bytes of the file itself */
 	struct unpack_layer *layer[UNPACK_LAYERS];
 	size_t n;
 	const char *why; /* of the last error; NULL: errno */

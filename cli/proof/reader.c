@@ -648,6 +648,7 @@ read_keys(struct reader *r, const char *input)
 		.key = match_key,
 		.problem = r->wanted != NULL ? pass_problem : ignore_problem,
 		.arg = r,
+		.wary = true,
 	};
 	int fd = find_kept(r, input);
 

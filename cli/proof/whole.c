@@ -113,7 +113,7 @@ fail:
 uint8_t *
 whole_read(int fd, size_t *lenp, const char **whyp)
 {
-	struct unpack u = { .fd = fd };
+	struct unpack u = { .fd = fd, .wary = true };
 	uint8_t *data = NULL;
 
 	*lenp = 0;

@@ -6,6 +6,8 @@ at the signature.
 """
 
 import base64
+import gzip
+import lzma
 import random
 import resource
 import subprocess
@@ -104,6 +106,22 @@ def test_keys_and_proofs_do_not_multiply(scratch):
     text = (jws(key) + b"\n") * 30000 + (key.line.encode() + b"\n") * 100000
     done = run_within(LIMIT, write(scratch / "proofs", text), status=0)
     assert len(proved(done)) == 30000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
+def test_what_unpacks_to_much_more_than_its_size_is_not_read(scratch, pack):
+    """Also where the keys are looked for."""
+    key = Key("p256")
+    path = write(scratch / "proofs", pack((jws(key) + b"\n") * 3000 + key.line.encode()))
+    done = run_within(LIMIT, path, status=2)
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    contains(done.stderr, f"{path}: unpacks to more than 32 times its size")
+    proof = write(scratch / "proof", jws(key))
+    contains(run_within(LIMIT, proof, write(scratch / "key", pack(b"# no key\n" * 40000 + key.line.encode())),
+                        status=2).stderr, "key: unpacks to more than 32 times its size")
+    # A small file may be packed as well as it can be.
+    few = write(scratch / "few", pack((jws(key) + b"\n") * 500 + key.line.encode()))
+    assert len(proved(verify(few, status=0))) == 500
 
 
 def test_braces_in_a_directory_are_passed_over_once(scratch):
