@@ -685,7 +685,11 @@ const struct cli_command cli_confirm = {
 	.details =
 	    "Asks about the keys that filters list and no exact list does. "
 	    "KEY, FILE and\n"
-	    "FINGERPRINT are as for 'keyveto why'.\n\n"
+	    "FINGERPRINT are as for 'keyveto why'. A key is confirmed by a "
+	    "signature that it\n"
+	    "made itself. Whoever can use a key can make one, also through a "
+	    "forwarded agent\n"
+	    "or a hardware token: keyveto-proof(5).\n\n"
 	    "  --log            the keys in log lines with verdict=listed: of "
 	    "the FILEs, else\n"
 	    "                   of this machine's log (root)\n"

@@ -251,7 +251,9 @@ run_add(const struct cli_command *cmd, int argc, char **argv)
 	"  --ca         of a certificate, add the key of its CA too\n" \
 	"  --proofs     inputs are proofs of compromise " \
 	"(keyveto-proof(5)); add the\n" \
-	"               keys that they prove, and no others\n"
+	"               keys that they prove, and no others. Whoever can use " \
+	"a key can\n" \
+	"               make one, also through a forwarded agent or a token\n"
 
 const struct cli_command list_create = {
 	.name = "list create",
