@@ -32,9 +32,10 @@ static const char schema[] =
     "CREATE UNIQUE INDEX account_name ON account(host, ifnull(name, char(0)));"
     "CREATE TABLE key(id INTEGER PRIMARY KEY, fp TEXT UNIQUE, type TEXT,"
     " bits INT, verdict INT, reason TEXT, accounts INT DEFAULT 0,"
-    " hosts INT DEFAULT 0);"
+    " hosts INT DEFAULT 0, disputed INT DEFAULT 0);"
     "CREATE TABLE place(key INT, host INT, account INT, file TEXT, line INT,"
-    " comment TEXT, part TEXT, verdict INT, sources TEXT);"
+    " comment TEXT, part TEXT, verdict INT, sources TEXT, type TEXT,"
+    " bits INT);"
     "CREATE TABLE source(key INT, name TEXT, PRIMARY KEY(key, name))"
     " WITHOUT ROWID;"
     "CREATE TABLE keylist(key INT, file TEXT, PRIMARY KEY(key, file))"
@@ -86,7 +87,7 @@ static const char *const sql[STATEMENTS] = {
 		    " excluded.reason, reason),"
 		    " verdict=max(verdict, excluded.verdict)",
 	[FIND_KEY] = "SELECT id FROM key WHERE fp=?",
-	[ADD_PLACE] = "INSERT INTO place VALUES(?,?,?,?,?,?,?,?,?)",
+	[ADD_PLACE] = "INSERT INTO place VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[ADD_SOURCE] = "INSERT OR IGNORE INTO source VALUES(?,?)",
 	[ADD_KEY_LIST] = "INSERT OR IGNORE INTO keylist VALUES(?,?)",
 	[ADD_LOGIN] = "INSERT INTO login VALUES(?,?,?,?,?,?,?,?,?)",
@@ -280,9 +281,9 @@ fleet_add_place(struct fleet *f, struct fleet_place *p)
 	return run(f, ADD_KEY, NULL, "ttnnt", p->fp, p->type, p->bits,
 		   (int64_t)p->verdict, p->reason) &&
 	    run(f, FIND_KEY, &p->key, "t", p->fp) &&
-	    run(f, ADD_PLACE, NULL, "nnntnttnt", p->key, p->host, p->account,
+	    run(f, ADD_PLACE, NULL, "nnntnttnttn", p->key, p->host, p->account,
 		p->file, p->line, p->comment, p->part, (int64_t)p->verdict,
-		p->sources);
+		p->sources, p->type, p->bits);
 }
 
 bool
@@ -320,14 +321,18 @@ fleet_expect(struct fleet *f, const char *host)
 
 /* --- what all of them together say -------------------------------------- */
 
-/* Adds a row for each host that --hosts names and that has no audit. */
+/*
+ * Adds a row for each host that --hosts names and that has no audit. One audit
+ * is of one host: the name of its file comes first, which whoever collected the
+ * audits gave it, and not the host.
+ */
 static bool
 add_missing(struct fleet *f)
 {
 	sqlite3_stmt *s = fleet_ask(f,
 	    "SELECT name FROM expected WHERE name NOT IN"
-	    " (SELECT name COLLATE NOCASE FROM host UNION ALL"
-	    " SELECT alias COLLATE NOCASE FROM host) ORDER BY name");
+	    " (SELECT iif(alias COLLATE NOCASE IN (SELECT name FROM expected),"
+	    " alias, name) COLLATE NOCASE FROM host) ORDER BY name");
 	struct fleet_host h = {
 		.missing = true,
 		.reason = "no audit of it was given",
@@ -461,7 +466,13 @@ fleet_join(struct fleet *f)
 		   "UPDATE key SET accounts=n, hosts=m FROM"
 		   " (SELECT key AS k, count(DISTINCT account) AS n,"
 		   " count(DISTINCT host) AS m FROM place GROUP BY key)"
-		   " WHERE id=k;") &&
+		   " WHERE id=k;"
+		   /* No audit is believed more than another. */
+		   "UPDATE key SET disputed=1, bits=NULL, type="
+		   "(SELECT group_concat(t, ' or ') FROM (SELECT DISTINCT"
+		   " type AS t FROM place WHERE key=key.id ORDER BY t LIMIT 3))"
+		   " WHERE id IN (SELECT key FROM place GROUP BY key HAVING"
+		   " count(DISTINCT type)>1 OR count(DISTINCT bits)>1);") &&
 	    add_missing(f) && find_old(f);
 }
 
@@ -479,9 +490,9 @@ fleet_join(struct fleet *f)
 	"  l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
 /* In the order of struct fleet_row. */
 #define PLACE_COLUMNS \
-	"SELECT h.name, a.name, p.file, p.line, k.fp, k.type, k.bits," \
-	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN( \
-	    "l.last") ", " LAST_LOGIN("l.source") ", NULL, 0, k.accounts, k.hosts FROM"
+	"SELECT h.name, a.name, p.file, p.line, k.fp, p.type, p.bits," \
+	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN("l.last") "," LAST_LOGIN( \
+	    "l.source") ", NULL, 0, k.accounts, k.hosts, k.verdict, k.disputed FROM"
 #define PLACE_JOINS \
 	" JOIN host h ON h.id=p.host JOIN account a ON a.id=p.account"
 #define HOST_COLUMNS \
@@ -518,6 +529,12 @@ static const struct {
 	    PLACE_COLUMNS " key k JOIN place p ON p.key=k.id" PLACE_JOINS
 			  " WHERE k.accounts=1 ORDER BY k.verdict=4 DESC,"
 			  " h.name, h.id, a.name, p.file, p.line, p.rowid" },
+	[FLEET_KIND_DISPUTED] = { "disputed",
+	    "SELECT DISTINCT h.name, NULL, NULL, NULL, k.fp, p.type, p.bits,"
+	    " NULL, NULL, NULL, NULL, NULL, NULL, 'audits disagree about the"
+	    " type or the size of this key', 0, k.accounts, k.hosts FROM"
+	    " key k JOIN place p ON p.key=k.id JOIN host h ON h.id=p.host"
+	    " WHERE k.disputed ORDER BY k.fp, h.name, h.id, p.type, p.bits" },
 	[FLEET_KIND_OLD] = { "old",
 	    "SELECT h.name, NULL, s.file, NULL, NULL, NULL, NULL, NULL, NULL,"
 	    " NULL, NULL, NULL, NULL, s.message, 0, NULL, NULL FROM stale s"
@@ -596,6 +613,11 @@ read_row(sqlite3_stmt *s, enum fleet_kind kind, struct fleet_row *row)
 		.accounts = column(s, 15),
 		.hosts = column(s, 16),
 	};
+	if (sqlite3_column_count(s) > 17) {
+		row->worst = fleet_verdict_name(
+		    (enum fleet_verdict)sqlite3_column_int(s, 17));
+		row->disputed = sqlite3_column_int(s, 18) != 0;
+	}
 }
 
 bool

@@ -113,13 +113,14 @@ bool fleet_join(struct fleet *f);
 
 /* What a row is about. */
 enum fleet_kind {
-	FLEET_KIND_LISTED, /* a listed key in a place, by host and account */
-	FLEET_KIND_LOCKED, /* an account whose last key is listed */
-	FLEET_KIND_GONE,   /* a listed key that came in and is in no file */
-	FLEET_KIND_SHARED, /* a place of a key of several accounts, by key */
-	FLEET_KIND_UNIQUE, /* a key of one account of one host only */
-	FLEET_KIND_OLD,	   /* a host's list or audit is old */
-	FLEET_KIND_DOCTOR, /* what the doctor of a host complains of */
+	FLEET_KIND_LISTED,   /* a listed key in a place, by host and account */
+	FLEET_KIND_LOCKED,   /* an account whose last key is listed */
+	FLEET_KIND_GONE,     /* a listed key that came in and is in no file */
+	FLEET_KIND_SHARED,   /* a place of a key of several accounts, by key */
+	FLEET_KIND_UNIQUE,   /* a key of one account of one host only */
+	FLEET_KIND_DISPUTED, /* what a host says of such a key */
+	FLEET_KIND_OLD,	     /* a host's list or audit is old */
+	FLEET_KIND_DOCTOR,   /* what the doctor of a host complains of */
 	FLEET_KIND_UNANSWERED,
 	FLEET_KIND_MISSING,
 	FLEET_KIND_CUT,	    /* an audit without its last line */
@@ -133,11 +134,13 @@ struct fleet_row {
 	enum fleet_kind kind;
 	const char *host, *account, *file;
 	int64_t line;
-	const char *fp, *type;
+	const char *fp, *type; /* type, bits, verdict: as this host says */
 	int64_t bits;
 	const char *verdict, *sources, *comment, *part;
-	int64_t last;	  /* login, in seconds since 1970 */
-	const char *from; /* of that login */
+	const char *worst; /* verdict of any host on the key of a place */
+	bool disputed;	   /* hosts differ about its type or its size */
+	int64_t last;	   /* login, in seconds since 1970 */
+	const char *from;  /* of that login */
 	const char *message;
 	bool severe;		 /* message is of something broken */
 	int64_t accounts, hosts; /* that have the key */

@@ -33,8 +33,11 @@ struct intake {
 	struct fleet *f;
 	const char *path; /* as given, for messages */
 	uint64_t line;
-	bool begun, ended; /* a host; its last line was read */
-	bool failed;	   /* the database */
+	bool begun;	    /* the host of this file */
+	bool headed, ended; /* its first and its last line were read */
+	bool over;	    /* what follows in the file is not believed */
+	bool failed;	    /* the database */
+	uint64_t end_line;
 	struct fleet_host host;
 	uint64_t places, logins, summaries, messages;
 	int64_t keys_seen, listed_seen, unchecked_seen;
@@ -166,7 +169,7 @@ name_by_file(const char *path, char *name, size_t cap)
 	clean_text(base, len, name, cap);
 }
 
-/* Begins a host, unless one is begun. Without a header the file names it. */
+/* Begins the file's host, unless it is begun. Without a header it has its name. */
 static void
 begin_host(struct intake *in)
 {
@@ -186,10 +189,6 @@ begin_host(struct intake *in)
 		.unchecked = FLEET_UNKNOWN,
 	};
 	in->begun = true;
-	in->ended = false;
-	in->places = in->logins = in->summaries = 0;
-	in->keys_seen = in->listed_seen = in->unchecked_seen = 0;
-	in->known_account = false;
 	clean_text(in->path, strlen(in->path), h->file, sizeof(h->file));
 	name_by_file(in->path, h->alias, sizeof(h->alias));
 	snprintf(h->name, sizeof(h->name), "%s", h->alias);
@@ -204,8 +203,8 @@ end_host(struct intake *in)
 {
 	struct fleet_host *h = &in->host;
 
-	if (!in->begun)
-		return;
+	if (in->ended)
+		in->line = in->end_line;
 	if (h->listed != FLEET_UNKNOWN && h->listed != in->listed_seen) {
 		complain(in,
 		    "its last line counts another number of listed keys than "
@@ -221,8 +220,6 @@ end_host(struct intake *in)
 		h->unchecked = in->unchecked_seen;
 	if (!fleet_add_host(in->f, h))
 		in->failed = true;
-	in->begun = false;
-	in->ended = true;
 }
 
 static void
@@ -304,9 +301,16 @@ take_header(struct intake *in, const json_t *o)
 	const json_t *lists = json_object_get(o, "lists");
 	struct fleet_host *h = &in->host;
 
-	/* Audits one after the other in one file. */
-	end_host(in);
+	/* A host speaks for itself, and could write the header of another. */
+	if (in->headed) {
+		complain(in,
+		    "a second header: a file is the audit of one host, and "
+		    "what follows is not believed");
+		in->over = true;
+		return;
+	}
 	begin_host(in);
+	in->headed = true;
 	if (get_number(o, "format") != AUDIT_FORMAT) {
 		complain(in,
 		    "its format is unknown here: use the keyveto that made it");
@@ -349,7 +353,8 @@ take_end(struct intake *in, const json_t *o)
 	}
 	if (h->unchecked == 0 && get_number(o, "status") == CLI_UNCHECKED)
 		h->unchecked = 1;
-	end_host(in);
+	in->ended = true;
+	in->end_line = in->line;
 }
 
 /* --- keys --------------------------------------------------------------- */
@@ -663,7 +668,7 @@ read_lines(struct intake *in, int fd, uint8_t *buf)
 	bool more = true;
 
 	kv_lines_init(&lines, fd, buf, INTAKE_LINE_BYTES);
-	while (more && !in->failed) {
+	while (more && !in->failed && !in->over) {
 		const enum kv_err err = kv_lines_next(&lines, &line, &more);
 
 		in->line = lines.number;
@@ -703,12 +708,10 @@ intake_audit(struct fleet *f, const char *path)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (buf != NULL && fd == -1)
 		refuse(&in, strerror(errno));
-	else if (buf != NULL) {
+	else if (buf != NULL)
 		read_lines(&in, fd, buf);
-		/* An empty file is an audit that was cut off. */
-		if (!in.ended)
-			begin_host(&in);
-	}
+	/* An empty file is an audit that was cut off. */
+	begin_host(&in);
 	if (in.messages > MESSAGES_MAX)
 		cli_error("%s: %" PRIu64 " more lines cannot be used", path,
 		    in.messages - MESSAGES_MAX);

@@ -12,9 +12,10 @@
 #define INTAKE_LINE_BYTES (2 * 1024 * 1024)
 
 /*
- * Reads an audit, or several one after the other; "-" is standard input. What
- * cannot be read is a problem of the host, after a message with file and line;
- * the rest is read all the same. False only if the database fails.
+ * Reads the audit of one host; "-" is standard input. What cannot be read is a
+ * problem of the host, after a message with file and line; the rest is read all
+ * the same, but nothing from a second header on: a host could write that of
+ * another one. False only if the database fails.
  */
 bool intake_audit(struct fleet *f, const char *path);
 

@@ -26,6 +26,7 @@ static const struct rule {
 	{ FLEET_KIND_LOCKED, "error", "The last key of an account is listed" },
 	{ FLEET_KIND_GONE, "warning",
 	    "A compromised SSH key came in, and is in no file of the account" },
+	{ FLEET_KIND_DISPUTED, "warning", "Audits disagree about a key" },
 	{ FLEET_KIND_OLD, "warning", "The lists of a host are old" },
 	{ FLEET_KIND_DOCTOR, "warning", "keyveto doctor is not content" },
 	{ FLEET_KIND_UNANSWERED, "error", "A host did not answer" },

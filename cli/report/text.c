@@ -154,6 +154,18 @@ print_whole_place(const struct fleet_row *row)
 	putchar('\n');
 }
 
+/* No one host says what a key of several is. */
+static void
+print_shared_key(const struct fleet_row *row)
+{
+	if (!row->disputed) {
+		print_key(row);
+		return;
+	}
+	print_word(row->fp);
+	fputs(" (audits disagree about it)", stdout);
+}
+
 /* Of a key that several accounts have: the key, then its places. */
 static bool
 print_shared(const struct fleet_row *row, void *section)
@@ -167,8 +179,8 @@ print_shared(const struct fleet_row *row, void *section)
 		s->left_out = s->places = 0;
 		snprintf(s->fp, sizeof(s->fp), "%s", row->fp);
 		if (++s->keys <= KEYS_SHOWN) {
-			printf("  %s:", row->verdict);
-			print_key(row);
+			printf("  %s:", row->worst);
+			print_shared_key(row);
 			printf(": %" PRId64 " accounts on %" PRId64 " %s\n",
 			    row->accounts, row->hosts,
 			    cli_plural((uint64_t)row->hosts, "host", "hosts"));
@@ -181,7 +193,38 @@ print_shared(const struct fleet_row *row, void *section)
 		return true;
 	}
 	fputs("    ", stdout);
+	if (strcmp(row->verdict, row->worst) != 0)
+		printf("%s there: ", row->verdict);
 	print_whole_place(row);
+	return true;
+}
+
+/* What each host says of a key about which they differ. */
+static bool
+print_disputed(const struct fleet_row *row, void *section)
+{
+	struct section *s = section;
+
+	begin(s);
+	if (strcmp(s->fp, row->fp) != 0) {
+		if (s->keys <= KEYS_SHOWN && s->left_out > 0)
+			printf("    and %" PRIu64 " more\n", s->left_out);
+		s->left_out = s->places = 0;
+		snprintf(s->fp, sizeof(s->fp), "%s", row->fp);
+		if (++s->keys <= KEYS_SHOWN)
+			printf("  %s\n", row->fp);
+	}
+	if (s->keys > KEYS_SHOWN)
+		return true;
+	if (s->places++ >= PLACES_SHOWN) {
+		s->left_out++;
+		return true;
+	}
+	fputs("    ", stdout);
+	print(row->host);
+	putchar(':');
+	print_word(row->type);
+	printf(" %" PRId64 "\n", row->bits);
 	return true;
 }
 
@@ -194,7 +237,7 @@ print_unique(const struct fleet_row *row, void *section)
 	begin(s);
 	if (++s->keys > KEYS_SHOWN)
 		return true;
-	printf("  %s:", row->verdict);
+	printf("  %s:", row->worst);
 	print_key(row);
 	fputs(": ", stdout);
 	print_whole_place(row);
@@ -307,6 +350,8 @@ report_text(struct fleet *f, const struct fleet_totals *t)
 		    print_gone },
 		{ FLEET_KIND_SHARED, "Keys of several accounts", print_shared },
 		{ FLEET_KIND_UNIQUE, "Keys seen nowhere else", print_unique },
+		{ FLEET_KIND_DISPUTED, "Keys about which audits disagree",
+		    print_disputed },
 		{ FLEET_KIND_UNANSWERED, "Hosts that did not answer",
 		    print_host },
 		{ FLEET_KIND_MISSING, "Hosts without an audit", print_host },

@@ -10,8 +10,8 @@ from typing import NamedTuple
 DAY = 86400
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 WORST = ["clean", "allowed", "unsupported", "error", "listed"]
-KINDS = ["listed", "locked", "gone", "shared", "unique", "old", "doctor", "unanswered", "missing", "cut-off", "twice",
-         "problem"]
+KINDS = ["listed", "locked", "gone", "shared", "unique", "disputed", "old", "doctor", "unanswered", "missing",
+         "cut-off", "twice", "problem"]
 COLUMNS = ["finding", "host", "account", "file", "line", "fingerprint", "type", "bits", "verdict", "sources", "part",
            "comment", "accounts", "hosts", "last_login", "login_from", "message"]
 PROBLEMS_KEPT = 100
@@ -89,6 +89,8 @@ def random_lines(rnd, name, keys, verdicts, now):
             row[verdict] += 1
             row["usable"] += verdict in ("clean", "allowed")
             lines.append(key_object(rnd, key, verdict, account, number))
+            if rnd.random() < 0.03:
+                lines[-1].update(rnd.choice(({"type": "ssh-dss"}, {"bits": 1024}, {"type": "x509", "bits": 0})))
         if rnd.random() < 0.2:
             row["problems"] += 1
             lines.append({"file": f"/home/{account}/x", "line": 3, "verdict": "error", "type": None, "bits": None,
@@ -118,6 +120,14 @@ def random_lines(rnd, name, keys, verdicts, now):
     return lines
 
 
+def speak_for_another(rnd, lines, now):
+    """Inserts the header of a host that has no audit, and often an end."""
+    at = rnd.randrange(1, len(lines) + 1)
+    lines[at:at] = [random_header(rnd, "absent1", now),
+                    *([{"end": True, "status": 0, "accounts": 0, "files": 0, "reason": None, "keys": 0, "listed": 0,
+                        "allowed": 0, "clean": 0, "unsupported": 0, "problems": 0}] if rnd.random() < 0.7 else [])]
+
+
 def random_fleet(rnd, folder, now):
     """Writes audits: their paths, and the file of names for --hosts."""
     keys = [random_key(rnd) for _ in range(rnd.randrange(1, 25))]
@@ -126,11 +136,15 @@ def random_fleet(rnd, folder, now):
     for number in range(rnd.randrange(1, 12)):
         name = rnd.choice([f"host{number}", f"host{number}.example.org", "localhost", f"odd\x1b{number}"])
         path = folder / f"audit-{number}.json"
-        path.write_text("".join(json.dumps(one, ensure_ascii=rnd.random() < 0.5) + "\n" for one in
-                                random_lines(rnd, name, keys, verdicts, now)), encoding="utf-8")
+        lines = random_lines(rnd, name, keys, verdicts, now)
+        if rnd.random() < 0.1:
+            speak_for_another(rnd, lines, now)
+        path.write_text("".join(json.dumps(one, ensure_ascii=rnd.random() < 0.5) + "\n" for one in lines),
+                        encoding="utf-8")
         paths.append(path)
         if rnd.random() < 0.7:
-            names.append(rnd.choice([name.upper().replace("\x1b", "\\x1B"), f"audit-{number}"]))
+            both = [name.upper().replace("\x1b", "\\x1B"), f"audit-{number}"]
+            names += both if rnd.random() < 0.1 else [rnd.choice(both)]
     hosts = folder / "hosts"
     hosts.write_text("# all\n\n" + "".join(f"  {name} # here\n" for name in [*names, "absent2", "absent1"]),
                      encoding="utf-8")
@@ -160,20 +174,27 @@ def clean(text, cap=1024):
     return (kept + b"...").decode()
 
 
+SECOND_HEADER = "a second header: a file is the audit of one host, and what follows is not believed"
+DISPUTED = "audits disagree about the type or the size of this key"
+
+
 class Host:
     def __init__(self, path):
         self.file, self.name = str(path), path.name.removesuffix(".json")
         self.alias = self.name
         self.answered, self.complete, self.missing, self.reason = True, False, False, ""
         self.header, self.end, self.stale = {}, None, []
-        self.places, self.logins, self.problems = [], [], []
+        self.places, self.logins, self.problems, self.bad = [], [], [], []
         self.listed, self.usable, self.count = defaultdict(int), defaultdict(int), defaultdict(int)
 
 
 def read_host(path):
     host = Host(path)
-    for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], 1):
         one = json.loads(line)
+        if one.get("header") and host.header:
+            host.bad.append({"file": host.file, "line": number, "reason": SECOND_HEADER})
+            break
         if one.get("header"):
             host.header, host.name = one, clean(one["host"], 256)
             host.answered = one.get("answered", True)
@@ -204,19 +225,21 @@ class Join:
         self.hosts = [read_host(path) for path in paths]
         self.now, self.max_age = now, max_age
         self.verdict, self.owners, self.on = defaultdict(int), defaultdict(set), defaultdict(set)
+        self.claims = defaultdict(set)
         for number, host in enumerate(self.hosts):
             for one in host.places:
                 fp = fp_of(one)
                 self.verdict[fp] = max(self.verdict[fp], WORST.index(one["verdict"]))
                 self.owners[fp].add((number, one.get("account")))
                 self.on[fp].add(number)
+                self.claims[fp].add((host.name, one["type"], one["bits"]))
         self.add_missing(hosts_file)
         self.find_old()
 
     def add_missing(self, hosts_file):
-        known = {name.lower() for host in self.hosts for name in (host.name, host.alias)}
         lines = hosts_file.read_text(encoding="utf-8").splitlines() if hosts_file else []
         names = {name.lower(): name for name in reversed([line.split("#")[0].strip() for line in lines]) if name}
+        known = {host.alias.lower() if host.alias.lower() in names else host.name.lower() for host in self.hosts}
         for name in sorted(set(names) - known):
             host = Host(hosts_file)
             host.name, host.file, host.answered, host.missing = names[name], "", False, True
@@ -269,6 +292,13 @@ class Join:
         """The rows of --csv, without their order."""
         for host in self.hosts:
             yield from self.rows_of(host)
+        for fp, claims in self.claims.items():
+            for name, kind, bits in claims if self.is_disputed(fp) else ():
+                yield {"finding": "disputed", "host": name, "fingerprint": fp, "type": kind, "bits": bits,
+                       "accounts": len(self.owners[fp]), "hosts": len(self.on[fp]), "message": DISPUTED}
+
+    def is_disputed(self, fp):
+        return len({claim[1:] for claim in self.claims[fp]}) > 1
 
     def rows_of(self, host):
         names = [other.name for other in self.hosts]
@@ -298,7 +328,7 @@ class Join:
                            message="the audit was cut off, or is none: its last line is missing")
         if names.count(host.name) > 1:
             yield self.row("twice", host, file=host.file, message="another audit is of a host of this name, too")
-        for one in host.problems:
+        for one in host.problems + host.bad:
             yield self.row("problem", host, account=one.get("account"), file=one["file"], line=one["line"],
                            message=clean(one["reason"], 512))
 
@@ -311,7 +341,7 @@ class Join:
         if any(one["verdict"] == "listed" for host in self.hosts for one in host.places):
             return 1
         names = [host.name for host in self.hosts]
-        unwell = any(not host.answered or not host.complete or host.problems for host in self.hosts)
+        unwell = any(not host.answered or not host.complete or host.problems or host.bad for host in self.hosts)
         return 2 if unwell or len(set(names)) < len(names) else 0
 
     def page(self, everything):
@@ -346,8 +376,9 @@ class Join:
                 "locked": sorted(name for name in host.listed
                                  if name is not None and host.listed[name] and not host.usable[name]),
                 "problems": [{"account": one.get("account"), "file": one["file"], "line": one["line"],
-                              "reason": clean(one["reason"], 512)} for one in host.problems[:PROBLEMS_KEPT]],
-                "more_problems": max(0, len(host.problems) - PROBLEMS_KEPT)}
+                              "reason": clean(one["reason"], 512)}
+                             for one in (host.problems + host.bad)[:PROBLEMS_KEPT]],
+                "more_problems": max(0, len(host.problems + host.bad) - PROBLEMS_KEPT)}
 
     def page_key(self, fp):
         places, sources, lists, reasons = [], set(), set(), set()
@@ -360,8 +391,9 @@ class Join:
                 reasons.add(one["reason"])
                 places.append([number, one.get("account"), one["file"], one["line"], clean(one["comment"], 512),
                                one["part"], *self.last_login(host, one)])
-                first = one
-        return {"fp": fp, "type": first["type"], "bits": first["bits"], "verdict": WORST[self.verdict[fp]],
+        types = sorted({kind for _, kind, _ in self.claims[fp]})
+        bits = None if self.is_disputed(fp) else next(iter(self.claims[fp]))[2]
+        return {"fp": fp, "type": " or ".join(types[:3]), "bits": bits, "verdict": WORST[self.verdict[fp]],
                 "sources": sorted(sources), "lists": sorted(lists), "reason": (reasons - {""} or {None}).pop(),
                 "places": places}
 

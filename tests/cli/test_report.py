@@ -249,15 +249,61 @@ def test_two_hosts_of_one_name_are_both_told(scratch):
     contains(keyveto("report", good, again, status=2).stdout, "Hosts of the same name\n")
 
 
-def test_several_audits_in_one_file_and_on_standard_input(scratch):
-    paths = [write_audit(scratch / f"{n}.json", header(host=f"web{n}"), listed(line=n), {**END, "listed": 1})
-             for n in (1, 2, 3)]
-    together = b"".join(path.read_bytes() for path in paths)
-    done = keyveto("report", "--csv", "-", input=together.decode(), status=1)
-    equal([(row["host"], row["line"]) for row in csv.DictReader(io.StringIO(done.stdout, newline=""))
-           if row["finding"] == "listed"], [("web1", "1"), ("web2", "2"), ("web3", "3")])
-    joined = write_audit(scratch / "all.json", together)
-    equal(len([row for row in rows_of(joined, status=1) if row["finding"] == "listed"]), 3)
+def test_a_file_is_the_audit_of_one_host(scratch):
+    """A host that writes a second header speaks for itself only."""
+    hosts = scratch / "hosts"
+    hosts.write_text("web1\nweb2\n", encoding="ascii")
+    first = [header(host="web1"), listed(line=1), {**END, "listed": 1}]
+    second = [header(host="web2"), listed(line=2), {**END, "listed": 1}]
+    for lines, number in ((first + second, 4), (first[:2] + second + second, 3)):
+        path = write_audit(scratch / "a.json", *lines)
+        text = path.read_text(encoding="utf-8")
+        for done, name in ((keyveto("report", "--csv", "--hosts", hosts, path, status=1), path),
+                           (keyveto("report", "--csv", "--hosts", hosts, "-", input=text, status=1), "-")):
+            assert f"keyveto: {name}:{number}: a second header: a file is the audit of one host" in done.stderr
+            rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+            assert [(row["host"], row["line"]) for row in rows if row["finding"] == "listed"] == [("web1", "1")]
+            assert [row["host"] for row in rows if row["finding"] == "missing"] == ["web2"]
+            assert [row["host"] for row in rows if row["finding"] == "cut-off"] == ["web1"] * (number == 3)
+    keyveto("report", write_audit(scratch / "b.json", header(), END, header(host="web2"), END), status=2)
+
+
+def test_an_audit_is_of_one_of_the_expected_hosts(scratch):
+    """The file's name comes first: who collects the audits gives it, and not the host."""
+    hosts = scratch / "hosts"
+    hosts.write_text("web1\nweb2\n", encoding="ascii")
+    audit = write_audit(scratch / "web1.json", header(host="web2"), END)
+    rows = rows_of("--hosts", hosts, audit, status=2)
+    assert [row["host"] for row in rows if row["finding"] == "missing"] == ["web2"]
+    hosts.write_text("WEB2\n", encoding="ascii")
+    assert rows_of("--hosts", hosts, audit, status=0) == []
+
+
+def test_no_host_decides_what_the_key_of_another_is(scratch):
+    key = listed(verdict="clean", type="ssh-ed25519", bits=256)
+    liar = write_audit(scratch / "a.json", header(host="a"), {**key, "type": "ssh-rsa", "bits": 1024}, END)
+    honest = [write_audit(scratch / f"{name}.json", header(host=name), key, END) for name in ("b", "c")]
+    page = scratch / "page.html"
+    text = keyveto("report", liar, *honest, status=0).stdout
+    fp = key["fingerprint"]
+    assert f"  clean: {fp} (audits disagree about it): 3 accounts on 3 hosts\n" in text
+    assert (f"\nKeys about which audits disagree\n  {fp}\n    a: ssh-rsa 1024\n    b: ssh-ed25519 256\n"
+            "    c: ssh-ed25519 256\n") in text
+    for order in ([liar, *honest], [*honest, liar]):
+        keyveto("report", "--html", page, *order, status=0)
+        shown = data_of(page)["keys"][0]
+        assert (shown["type"], shown["bits"]) == ("ssh-ed25519 or ssh-rsa", None)
+    assert "disagree" not in keyveto("report", *honest, status=0).stdout
+
+
+def test_a_key_that_any_audit_lists_is_not_headed_clean(scratch):
+    key = listed()
+    clean_audit = write_audit(scratch / "a.json", header(host="a"), {**key, "verdict": "clean"}, END)
+    audit = write_audit(scratch / "b.json", header(host="b"), key, {**END, "listed": 1})
+    text = keyveto("report", clean_audit, audit, status=1).stdout
+    block = text[text.index("\nKeys of several accounts\n"):].splitlines()[2:]
+    assert block[0].startswith(f"  listed: {key['type']} ") and block[0].endswith(": 2 accounts on 2 hosts"), block
+    assert [line.split(" /")[0] for line in block[1:3]] == ["    clean there: a alice", "    b alice"]
 
 
 def test_max_age_is_of_lists_and_audits(scratch):
@@ -396,9 +442,10 @@ def test_a_host_may_say_of_itself_what_it_wants_and_nothing_raw_comes_out(scratc
     lines = [random_header(rnd, nasty, int(time.time())), listed(nasty, comment=nasty, file=nasty, type=nasty),
              {"summary": True, "what": nasty, "account": nasty, "keys": 1, "listed": 1, "usable": 0},
              {**END, "listed": 1}]
-    path = write_audit(scratch / "a.json", *lines, header(answered=False, reason=nasty, host=nasty))
-    nothing_raw(run("report", path, status=1).out)
-    done = keyveto("report", "--csv", path, status=1)
+    path = write_audit(scratch / "a.json", *lines)
+    silent = write_audit(scratch / "b.json", header(answered=False, reason=nasty, host=nasty))
+    nothing_raw(run("report", path, silent, status=1).out)
+    done = keyveto("report", "--csv", path, silent, status=1)
     nothing_raw(done.stdout.encode().replace(b"\r\n", b"\n"))
 
 
@@ -406,10 +453,11 @@ def test_a_host_cannot_make_the_report_take_for_ever(scratch):
     """30,000 places of a key with as many logins of others, lists from the future, and hosts of one name."""
     key = "SHA256:" + "A" * 43
     future = [{"kind": "filter", "file": "/f", "revision": 2**32, "time_seconds": 2**50, "sha256": ""}] * 50
-    lines = [json.dumps(header(lists=future))] * 1000
+    others = [write_audit(scratch / f"{number}.json", header(lists=future), END) for number in range(1000)]
+    lines = [json.dumps(header(lists=future))]
     for number in range(30000):
         lines.append(f'{{"verdict":"listed","fingerprint":"{key}","type":"x","file":"/f","account":"a{number}"}}')
         lines.append(f'{{"login":true,"account":"b{number}","fingerprint":"{key}","verdict":"listed",'
                      f'"last_seconds":{number}}}')
     path = write_audit(scratch / "a.json", "\n".join(lines).encode())
-    equal(sum(row["finding"] == "listed" for row in rows_of(path, status=1)), 30000)
+    equal(sum(row["finding"] == "listed" for row in rows_of(path, *others, status=1)), 30000)
