@@ -2,10 +2,19 @@
 /* keyveto sshd disable: removes keyveto's lines. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sshd/foreign_lines.h"
 #include "sshd/setup.h"
 #include "sshd/told.h"
+#include "sshd_config/arguments.h"
+
+/* Whether the program that would be asked is missing. */
+static bool
+lacks_sshd(const struct sshd_setup *p)
+{
+	return access(p->o->sshd, F_OK) == -1;
+}
 
 /*
  * Whether sshd would start without keyveto's lines. False after a message.
@@ -20,6 +29,12 @@ sshd_would_start(struct sshd_setup *p)
 
 	if (!sshd_setup_ask(p, why, sizeof(why)))
 		return false;
+	if (lacks_sshd(p)) {
+		cli_error("note: %s: not there: sshd cannot be asked whether "
+			  "it would start without keyveto's lines",
+		    o->sshd);
+		return true;
+	}
 	if (sshd_copy_is_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
 		return true;
 	if (sshd_copy_is_valid(o->sshd, &p->now, foreign, before,
@@ -77,6 +92,72 @@ remove_lines(struct sshd_setup *p, enum sshd_file_owner whose, size_t *np)
 	return true;
 }
 
+static void
+ignore_file(void *arg, const struct sshd_start *start, const char *path)
+{
+	(void)arg, (void)start, (void)path;
+}
+
+/* Notes that a process cannot be seen. Units and defaults do not count. */
+static void
+note_unseen(void *arg, const char *place, const char *why)
+{
+	bool *unseenp = arg;
+
+	*unseenp |= strncmp(place, "/proc", 5) == 0;
+	(void)why;
+}
+
+/* Whether an sshd listens here, or whether that cannot be seen. */
+static bool
+any_listens(void)
+{
+	bool unseen = false;
+	const struct sshd_arguments found = {
+		.arg = &unseen,
+		.file = ignore_file,
+		.unseen = note_unseen,
+	};
+
+	return sshd_arguments_find(&found) > 0 || unseen;
+}
+
+/*
+ * Reloads sshd. True, after a note, if there is none to reload. False after a
+ * message. If sshd's program or SSHD_TREE_TOP is missing, a reload would end an
+ * sshd that still listens, and nobody could log in.
+ */
+static bool
+reload(const struct sshd_setup *p)
+{
+	const char *missing = p->lacks_top ? SSHD_TREE_TOP : p->o->sshd;
+
+	if (!p->lacks_top && !lacks_sshd(p)) {
+		if (p->dump != NULL && sshd_reload(p->dump))
+			return true;
+		cli_error(sshd_setup_has_lines(p, SSHD_FILE_PAMS) ||
+			    sshd_setup_has_lines(p, SSHD_FILE_KEYVETOS) ?
+			"PAM's lines and those in "
+			"keyveto.conf stay for now: reload sshd, then run this "
+			"again without --reload" :
+			"sshd was not reloaded: reload "
+			"it, then run this again without --reload");
+		return false;
+	}
+	if (!any_listens()) {
+		cli_error("note: %s: not there, and no sshd runs: there is "
+			  "nothing to reload",
+		    missing);
+		return true;
+	}
+	cli_error("%s: not there: a reload would end the sshd that runs here, "
+		  "and nobody could log in; it was not reloaded. PAM's lines "
+		  "and those in keyveto.conf stay for now: install sshd again, "
+		  "then run this again",
+	    missing);
+	return false;
+}
+
 /* Prints the files that have keyveto's lines. */
 static void
 print_files(const struct sshd_setup *p)
@@ -121,16 +202,8 @@ disable_all(struct sshd_setup *p, struct sshd_told *told)
 		return CLI_UNCHECKED;
 	guard |= removed > 0;
 	/* An earlier run may have removed sshd's lines without a reload. */
-	if (o->reload && (p->dump == NULL || !sshd_reload(p->dump))) {
-		cli_error(sshd_setup_has_lines(p, SSHD_FILE_PAMS) ||
-			    sshd_setup_has_lines(p, SSHD_FILE_KEYVETOS) ?
-			"PAM's lines and those in "
-			"keyveto.conf stay for now: reload sshd, then run this "
-			"again without --reload" :
-			"sshd was not reloaded: reload "
-			"it, then run this again without --reload");
+	if (o->reload && !reload(p))
 		return CLI_UNCHECKED;
-	}
 	told->reloaded = o->reload;
 	if (!remove_lines(p, SSHD_FILE_PAMS, &removed) ||
 	    !remove_lines(p, SSHD_FILE_KEYVETOS, &removed) ||
@@ -140,7 +213,8 @@ disable_all(struct sshd_setup *p, struct sshd_told *told)
 		return 0;
 	if (removed == 0)
 		puts("no keyveto lines found");
-	else if (guard && *o->root == '\0' && !o->reload)
+	else if (guard && *o->root == '\0' && !o->reload && !p->lacks_top &&
+	    !lacks_sshd(p))
 		puts("sshd runs the guard until it is reloaded, and the guard "
 		     "reads keyveto.conf without these lines: run systemctl "
 		     "reload ssh now");
@@ -161,7 +235,7 @@ disable(struct sshd_setup *p)
 static int
 run_disable(const struct cli_command *cmd, int argc, char **argv)
 {
-	return sshd_setup_change(cmd, argc, argv, disable);
+	return sshd_setup_change(cmd, argc, argv, false, disable);
 }
 
 const struct cli_command sshd_disable = {
@@ -172,7 +246,8 @@ const struct cli_command sshd_disable = {
 	.details =
 	    "As root. Removes the lines between keyveto's marks, and the files "
 	    "that keyveto\nmade. Every file is then as it was before, to the "
-	    "byte, except for what others\nhave changed since.\n\n"
+	    "byte, except for what others\nhave changed since. It works "
+	    "without sshd and sshd_config, too.\n\n"
 	    "  --dry-run        print the files with keyveto's lines, and "
 	    "change nothing\n"
 	    "  --json           print what changes as a JSON object\n"

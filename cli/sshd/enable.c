@@ -395,7 +395,7 @@ enable(struct sshd_setup *p)
 static int
 run_enable(const struct cli_command *cmd, int argc, char **argv)
 {
-	return sshd_setup_change(cmd, argc, argv, enable);
+	return sshd_setup_change(cmd, argc, argv, true, enable);
 }
 
 const struct cli_command sshd_enable = {

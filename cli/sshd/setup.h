@@ -13,6 +13,7 @@ struct sshd_setup {
 	const struct sshd_options *o;
 	struct sshd_state state;
 	struct sshd_files files; /* sshd's, keyveto.conf, the state's, PAM's */
+	bool lacks_top;		 /* there is no SSHD_TREE_TOP */
 	struct sshd_copy now;
 	struct sshd_copy base; /* without keyveto's lines */
 	/* "sshd -T" about base, as text and parsed. NULL: no answer. */
@@ -24,10 +25,13 @@ struct sshd_setup {
 
 /*
  * Reads cmd's options, locks the state against another keyveto sshd, reads the
- * files, and calls change. Returns the exit status of the process.
+ * files, and calls change. Returns the exit status of the process. Without
+ * SSHD_TREE_TOP it fails if needs_top is true. Otherwise it sets p->lacks_top,
+ * and the copies have an SSHD_TREE_TOP that includes SSHD_TREE_DROP_INS, as the
+ * next one that a package installs.
  */
 int sshd_setup_change(const struct cli_command *cmd, int argc, char **argv,
-    int (*change)(struct sshd_setup *p));
+    bool needs_top, int (*change)(struct sshd_setup *p));
 
 /*
  * Makes p->base and all that follows it. False after a message. If sshd gave no
@@ -38,8 +42,8 @@ bool sshd_setup_ask(struct sshd_setup *p, char *why, size_t cap);
 /*
  * False, after a message, if sshd takes keys from a file or a command now, but
  * would take none without keyveto's lines: then "AuthorizedKeysFile none"
- * stands outside keyveto's marks. True if sshd gives no answer. Call
- * sshd_setup_ask first.
+ * stands outside keyveto's marks. If sshd gives no answer, the lines outside
+ * Match blocks decide. Call sshd_setup_ask first.
  */
 bool sshd_setup_keeps_keys(struct sshd_setup *p);
 

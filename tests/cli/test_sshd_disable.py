@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import stat
+import subprocess
 
 import pytest
 
-from program import ROOT, contains, equal, lacks
+from program import PATIENCE, ROOT, SSHD, contains, equal, lacks, wait_until
 from sshd_machine import (ALONE, DEFAULT_FILES, DROP_IN, FILES_COMMAND, INCLUDE, MODULE_LINE, STOCK_STACK, TOP,
-                          WITHOUT_INCLUDE, Image, by_files, restored)
+                          WITHOUT_INCLUDE, Image, by_files, host_key, restored, this_machine)
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -145,6 +146,99 @@ def test_lines_that_were_written_by_hand_stay(scratch):
     equal(image.settings()["authorizedkeyscommand"], FILES_COMMAND)
     image.run("disable", status=0)
     restored(snapshot, image.snapshot())
+
+
+def test_without_sshd_or_sshd_config_disable_takes_out_what_is_left(scratch):
+    """And everything is as before once sshd is installed again."""
+    blocks = "/etc/ssh/more/x.conf"
+    for config, more in ((INCLUDE, None), (WITHOUT_INCLUDE, None),
+                         (INCLUDE, "Match User nobody\nAuthorizedKeysFile .ssh/n\n")):
+        image = Image(scratch, config)
+        if more:
+            image.write(blocks, more)
+            image.write(TOP, config + f"Include {blocks}\n")
+        stock, snapshot = {TOP: image.read(TOP), "/etc/pam.d/sshd": STOCK_STACK}, image.snapshot()
+        for top, program in ((True, False), (False, True), (False, False)):
+            image.run("enable", "--warn", status=0)
+            if not top:
+                for path in stock:
+                    image.path(path).unlink()
+            words = () if program else ("--sshd", "/nowhere/sshd")
+            planned = image.run("disable", "--dry-run", *words, status=0).stdout.split()
+            assert all("# BEGIN keyveto" in image.path(path[len(str(image.root)):]).read_text() for path in planned)
+            done = image.run("disable", *words, status=0)
+            equal("/nowhere/sshd: not there" in done.stderr, not program, done.stderr)
+            equal(f"{TOP}: is not there any more: keyveto does not put it back" in done.stderr,
+                  not top and config == WITHOUT_INCLUDE, done.stderr)
+            assert not image.path("/var/lib/keyveto/sshd-state").exists()
+            equal([path for path in stock if image.path(path).exists()], list(stock) if top else [])
+            if not top:
+                for path, text in stock.items():
+                    image.write(path, text)
+            restored(snapshot, image.snapshot())
+        shutil.rmtree(image.root)
+
+
+def test_without_sshd_config_and_kept_state_disable_works_by_the_drop_ins(scratch):
+    image = Image(scratch)
+    image.write("/etc/ssh/sshd_config.d/50-mine.conf", "Match User nobody\nAuthorizedKeysFile .ssh/n\n")
+    snapshot = image.snapshot()
+    image.run("enable", status=0)
+    contains(image.read("/etc/ssh/sshd_config.d/50-mine.conf"), "# BEGIN keyveto")
+    shutil.rmtree(image.path("/var/lib/keyveto/sshd-state"))
+    image.path(TOP).unlink()
+    # Only disable works without it.
+    contains(image.run("enable", status=2).stderr, f"{TOP}: No such file or directory")
+    image.run("disable", status=0)
+    image.write(TOP, INCLUDE)
+    restored(snapshot, image.snapshot())
+
+
+def test_without_sshd_disable_refuses_if_authorizedkeysfile_none_would_stay_alone(scratch):
+    """Whoever installs sshd again would not get in."""
+    none = "AuthorizedKeysFile none\n"
+    image = Image(scratch, INCLUDE)
+    image.run("enable", status=0)
+    image.write(DROP_IN, none + image.read(DROP_IN).replace(none, ""))
+    for lost in (False, True):
+        if lost:
+            image.path(TOP).unlink()
+        snapshot = image.snapshot()
+        contains(image.run("disable", "--sshd", "/nowhere/sshd", status=2).stderr,
+                 f"{DROP_IN}: AuthorizedKeysFile is none here", "nothing was changed")
+        restored(snapshot, image.snapshot())
+    image.write(DROP_IN, image.read(DROP_IN).removeprefix(none))
+    image.run("disable", "--sshd", "/nowhere/sshd", status=0)
+    assert not image.path(DROP_IN).exists()
+
+
+def test_disable_reloads_no_sshd_that_would_end(scratch):
+    """Without its program or its file, sshd cannot read its configuration again."""
+    pid_file = scratch / "pid"
+    for lost in (TOP, SSHD):
+        with this_machine(scratch / lost.strip("/"), config=INCLUDE + f"PidFile {pid_file}\n") as machine:
+            snapshot = machine.snapshot()
+            machine.run("enable", status=0)
+            kept = scratch / "kept"
+            with subprocess.Popen([SSHD, "-D", "-h", host_key(), "-p", "2201", "-o", "ListenAddress=127.0.0.1"],
+                                  stderr=subprocess.DEVNULL) as process:
+                wait_until(pid_file.exists, "sshd listens")
+                shutil.copy2(lost, kept)
+                os.unlink(lost)
+                try:
+                    done = machine.run("disable", "--reload", status=2)
+                    contains(done.stderr, f"{lost}: not there: a reload would end the sshd that runs here",
+                             "PAM's lines and those in keyveto.conf stay for now")
+                    equal(machine.first_session_line(), MODULE_LINE)
+                    assert process.poll() is None
+                    process.terminate()
+                    process.wait(timeout=PATIENCE)
+                    contains(machine.run("disable", "--reload", status=0).stderr,
+                             f"{lost}: not there, and no sshd runs: there is nothing to reload")
+                finally:
+                    shutil.move(kept, lost)
+                    process.kill()
+            restored(snapshot, machine.snapshot())
 
 
 def without_marks(text):
