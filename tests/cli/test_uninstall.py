@@ -111,6 +111,37 @@ def test_uninstall_refuses_while_sshds_files_name_the_guard():
                      "AuthorizedKeysFile none")
 
 
+def test_uninstall_refuses_if_sshd_is_gone_and_its_drop_ins_name_the_guard(scratch):
+    """The next sshd would read them, and without the guard refuse every key."""
+    program, more = Path(SSHD), Path("/etc/ssh/more/a.conf")
+    with machine():
+        for lost in ((program,), (CONFIG,), (program, CONFIG)):
+            for path in (DROP_INS / "00-keyveto.conf", more, CONFIG.with_name("sshd_config.mine")):
+                if path.parent != DROP_INS and CONFIG not in lost:
+                    continue
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("AuthorizedKeysFile none\n" + LINE + RUN_AS, encoding="ascii")
+                for number, file in enumerate(lost):
+                    shutil.move(file, scratch / str(number))
+                try:
+                    contains(refused(f"{path}:2:"), "    keyveto sshd disable --reload\n")
+                    path.unlink()
+                    # Copies that dpkg and rpm leave do not count.
+                    (CONFIG.with_name("sshd_config.rpmsave")).write_text(LINE, encoding="ascii")
+                finally:
+                    for number, file in enumerate(lost):
+                        shutil.move(scratch / str(number), file)
+        shutil.move(CONFIG, scratch / "config")
+        done()
+        gone()
+        shutil.move(scratch / "config", CONFIG)
+    # A drop-in counts, too, while sshd_config does not include it.
+    with machine():
+        CONFIG.write_text("UsePAM yes\n", encoding="ascii")
+        (DROP_INS / "x.conf").write_text(LINE + RUN_AS, encoding="ascii")
+        refused(f"{DROP_INS}/x.conf:1:")
+
+
 def test_uninstall_refuses_while_pams_files_name_the_module():
     """In the files of any service."""
     for path, text in ((PAM / "sshd", "session requisite pam_keyveto.so\n"),

@@ -5,7 +5,9 @@
     python3 stages.py STAGE FOLDER
 """
 
+import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -188,6 +190,111 @@ def remove_step_by_step(host):
     host.expect("removed", listed_enter=True)
 
 
+def repacked(package, folder):
+    """The installed package as a file of dpkg's, so that it can be installed again without a network."""
+    tree, info = folder / f"{package}.tree", Path("/var/lib/dpkg/info")
+    (tree / "DEBIAN").mkdir(parents=True)
+    names = folder / f"{package}.names"
+    # /lib is a link of this machine, not of the package.
+    names.write_text("".join(f"{path}\n" for path in call("dpkg", "-L", package).splitlines()
+                             if path != "/." and not (os.path.islink(path) and os.path.isdir(path))), encoding="utf-8")
+    call("tar", "-C", "/", "--no-recursion", "-T", names, "-cf", f"{tree}.tar")
+    call("tar", "-C", tree, "-xpf", f"{tree}.tar")
+    for path in info.glob(f"{package}.*"):
+        if path.suffix not in (".list", ".md5sums"):
+            shutil.copy2(path, tree / "DEBIAN" / path.suffix[1:])
+    # The entries that only an installed package has.
+    control = re.sub(r"(?m)^(Status|Conffiles):.*\n( .*\n)*", "", call("dpkg-query", "-s", package))
+    (tree / "DEBIAN/control").write_text(control, encoding="utf-8")
+    call("dpkg-deb", "--root-owner-group", "-b", tree, folder / f"{package}.deb")
+    return folder / f"{package}.deb"
+
+
+SSH_SERVER = "openssh-server"
+
+
+class Removal:
+    """Removes packages one after the other, and types what a refused removal says."""
+
+    def __init__(self, host):
+        self.host, self.ssh_server = host, repacked(SSH_SERVER, host.scratch)
+        # The services neither start nor stop by themselves. This class stops and starts sshd.
+        policy = Path("/usr/sbin/policy-rc.d")
+        policy.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
+        policy.chmod(0o755)
+        # dpkg makes no index of manuals after each step.
+        Path("/var/lib/man-db/auto-update").unlink(missing_ok=True)
+
+    def install_sshd(self):
+        if self.host.status(SSH_SERVER) != "installed":
+            call("dpkg", "-i", self.ssh_server)
+            self.host.server.start()
+
+    def remove(self, verb, package):
+        """Whether the package was removed at once."""
+        if package == SSH_SERVER:
+            self.host.server.stop()
+        # libpam-keyveto depends on keyveto: apt-get would remove both.
+        more = ["libpam-keyveto"] if package == "keyveto" and self.host.status("libpam-keyveto") == "installed" else []
+        argv = ("dpkg", f"--{verb}", package, *more)
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        check(done.returncode == 0 or "is not removed" in done.stdout, done.stdout)
+        return done.returncode == 0, done.stdout
+
+    def remove_all(self, order, verbs):
+        """Returns the packages whose removal was refused."""
+        refusals = []
+        for package in order:
+            removed, said = self.remove(verbs[package], package)
+            if removed:
+                continue
+            refusals.append(package)
+            gone = self.host.status(SSH_SERVER)
+            if gone != "installed":
+                # If the administrator installs sshd again instead, keyveto keeps listed keys out, and nobody else.
+                self.install_sshd()
+                self.host.expect(f"{package} stays, {SSH_SERVER} is back", listed_enter=False)
+                check(self.remove(verbs[SSH_SERVER], SSH_SERVER)[0], f"{SSH_SERVER} is not removed again")
+            call("sh", "-c", re.search(r"(?m)^    (keyveto sshd disable.*)$", said)[1])
+            if gone == "installed":
+                self.host.server.wait()
+            removed, said = self.remove(verbs[package], package)
+            check(removed, f"{package} is still not removed:\n{said}")
+        return refusals
+
+
+def without_host_keys(found):
+    """The purge of openssh-server removes the host keys, and an installation makes new ones."""
+    return {path: what for path, what in found.items() if "/ssh_host_" not in path}
+
+
+def orders(part, folder):
+    """In every order and way of removal, logins work in the end, also if sshd comes back later."""
+    host = Host(part, folder)
+    removal = Removal(host)
+    before = without_host_keys(snapshot("/etc/ssh", "/etc/pam.d"))
+    packages_to_remove = (SSH_SERVER, "keyveto", "libpam-keyveto")
+    for order in itertools.permutations(packages_to_remove):
+        for verbs in itertools.product(("remove", "purge"), repeat=2):
+            of = dict(zip(packages_to_remove, (verbs[0], verbs[1], verbs[1])))
+            said = ", ".join(f"{of[package]} {package}" for package in order)
+            host.install()
+            host.install_filter()
+            call("keyveto", "sshd", "enable", "--yes", "--reload")
+            host.server.wait()
+            host.expect("enabled", listed_enter=False)
+            refusals = removal.remove_all(order, of)
+            check("keyveto" in refusals or "libpam-keyveto" in refusals, f"{said}: nothing was refused")
+            for package in packages_to_remove:
+                check(host.status(package) != "installed", f"{said}: {package} is {host.status(package)}")
+            removal.install_sshd()
+            host.expect(f"{said}; sshd installed again", listed_enter=True)
+            same(before, without_host_keys(snapshot("/etc/ssh", "/etc/pam.d")), said)
+    part.ok("the files of sshd and PAM are as before")
+    host.close()
+
+
 def profile(part, folder):
     """The profile of pam-auth-update: off, on, with changes by hand, and removed."""
     host = Host(part, folder)
@@ -287,8 +394,8 @@ def main():
         return 1
     import operations
     import samples
-    stages = {"packages": packages, "profile": profile, "rpm": rpm, "operations": operations.operations,
-              "samples": samples.samples}
+    stages = {"packages": packages, "orders": orders, "profile": profile, "rpm": rpm,
+              "operations": operations.operations, "samples": samples.samples}
     os.environ["DEBIAN_FRONTEND"] = "noninteractive"
     part = Part()
     part.run(stages[sys.argv[1]], Path(sys.argv[2]))
