@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -275,6 +276,60 @@ def test_what_a_killed_process_left_is_removed_by_the_next_run(machine):
     equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
     nothing_is_left()
     equal(ROOT_KEYS.read_bytes(), keys_before)
+
+
+def at_boot():
+    """Starts what systemd would start with the host, and returns the names of these units."""
+    names = [path for path in Path("/etc/systemd/system/multi-user.target.wants").glob("keyveto*")]
+    for path in names:
+        unit = path.read_text(encoding="ascii")
+        contains(unit, "Before=ssh.service sshd.service\n", "Type=oneshot\n", "WantedBy=multi-user.target\n")
+        subprocess.run(re.search("^ExecStart=(.*)$", unit, re.MULTILINE)[1].split(), check=True,
+                       env={"PATH": "/usr/bin:/bin"}, stdin=subprocess.DEVNULL)
+    return [path.name for path in names]
+
+
+def test_a_host_that_is_started_again_before_the_proof_takes_keyveto_out(machine):
+    """The next rollout removes what is left, and proves it."""
+    keys_before, before = ROOT_KEYS.read_bytes(), state_of_host()
+    Module(machine).begin()
+    # While the proof is under way, nothing is left over.
+    machine.ok("doctor")
+    unit = Path("/etc/systemd/system/keyveto-unproved.service")
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    lacks(verified.stderr, "keyveto-unproved")
+    os.kill(watcher(), signal.SIGKILL)
+    contains(machine.fails("doctor"), "broken: proof: a rollout has not proved by logins",
+             "run keyveto.keyveto.rollout again")
+    machine.server.stop()
+    equal(at_boot(), ["keyveto-unproved.service"])
+    machine.server.start()
+    sshd = {path for path in before if path.startswith(("/etc/ssh", "/etc/pam.d"))}
+    restored({path: before[path] for path in sshd}, {path: state_of_host().get(path) for path in sshd})
+    equal(at_boot(), [])
+    contains(machine.fails("doctor"), "broken: proof:")
+    done = machine.ok("rollout")
+    equal(proof_of(done), {"proved": True, "own": True, "clean": True, "listed": False})
+    equal((ROOT_KEYS.read_bytes(), at_boot()), (keys_before, []))
+    nothing_is_left()
+    machine.ok("doctor")
+    # Another proof, which is not needed, is cut off. It is made up for, and the unit goes.
+    Module(machine).begin(probe="always")
+    os.kill(watcher(), signal.SIGKILL)
+    assert unit.exists()
+    equal(proof_of(machine.ok("rollout"))["proved"], True)
+    equal(at_boot(), [])
+    assert machine.guarded()
+
+
+@pytest.mark.parametrize("playbook", ["rollout", "disable"])
+def test_nobody_who_gives_up_the_proof_is_taken_by_surprise(machine, playbook):
+    """At the next start of the host, keyveto stays if it is to stay without a proof."""
+    Module(machine).begin()
+    os.kill(watcher(), signal.SIGKILL)
+    machine.ok(playbook, keyveto_probe=False)
+    equal(at_boot(), [])
+    equal(machine.guarded(), playbook == "rollout")
 
 
 def test_lines_that_others_add_meanwhile_stay(machine):

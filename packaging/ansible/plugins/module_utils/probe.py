@@ -3,7 +3,8 @@
 
 Probe gives the connecting account two throw-away keys for a minute, of which one is listed, and starts a process that
 takes them away again. If that process is not told to keep keyveto within its time, it takes out keyveto, too. So the
-host is as before if the controller is gone.
+host is as before if the controller is gone. If the host is started again meanwhile, a unit of systemd's takes out
+keyveto.
 """
 
 import fcntl
@@ -12,13 +13,14 @@ import os
 import pwd
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
 import time
 
 from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
-    CONFIG, STATE, EngineError, last_words, read_text, save_config, with_lines_for)
+    CONFIG, PATHS, STATE, EngineError, last_words, read_text, save_config, with_lines_for)
 
 FOLDER = STATE + "/ansible-probe"
 PROBE_LIST = STATE + "/ansible-probe.dat"
@@ -27,6 +29,28 @@ BEGIN, END = "# keyveto probe: begin", "# keyveto probe: end"
 CONFIG_BLOCK = re.compile(r"\n?%s.*?%s\n" % (re.escape(BEGIN), re.escape(END)), re.DOTALL)
 KEY_COMMENT = "keyveto-probe-"
 CHILD_SECONDS = 30
+# systemd starts this unit if the host is started again before the proof has ended. UNIT is enabled by WANTED.
+UNITS = "/etc/systemd/system"
+UNIT = UNITS + "/keyveto-unproved.service"
+WANTED = UNITS + "/multi-user.target.wants/keyveto-unproved.service"
+AT_BOOT = FOLDER + "/at-boot"
+UNIT_TEXT = """[Unit]
+Description=Take keyveto out of sshd, since no login has proved that it works
+RequiresMountsFor=%s
+Before=ssh.service sshd.service
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh %s
+
+[Install]
+WantedBy=multi-user.target
+""" % (FOLDER, AT_BOOT)
+AT_BOOT_TEXT = """PATH=$PATH%s
+export PATH
+%s sshd disable --sshd %s || exit 1
+rm -f %s %s %s
+"""
 
 
 class CannotProve(Exception):
@@ -299,11 +323,64 @@ def clean_up(engine, state):
     return wrong
 
 
+def _write(path, text):
+    """Writes a file of root's."""
+    with open(path + ".new", "w") as file:
+        file.write(text)
+        os.fchmod(file.fileno(), 0o644)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
+
+
+def arm(command, sshd):
+    """Has systemd take keyveto out if the host is started again before disarm.
+
+    There is no such unit without systemd, or if its folder cannot be written.
+    """
+    words = [shlex.quote(word) for word in (command, sshd, UNIT, WANTED, PROVED)]
+    try:
+        if os.path.isdir(UNITS):
+            os.makedirs(os.path.dirname(WANTED), mode=0o755, exist_ok=True)
+            _write(AT_BOOT, AT_BOOT_TEXT % tuple([PATHS] + words))
+            _write(UNIT, UNIT_TEXT)
+            if not os.path.lexists(WANTED):
+                os.symlink(UNIT, WANTED)
+    except OSError:
+        disarm()
+
+
+def disarm():
+    """The proof has ended, or nobody wants one."""
+    for name in (WANTED, UNIT, AT_BOOT):
+        if os.path.lexists(name):
+            os.unlink(name)
+
+
+def unfinished():
+    """Whether a proof was begun here, and its process is gone."""
+    if not os.path.exists(FOLDER + "/state.json") and not os.path.exists(UNIT):
+        return False
+    try:
+        with open(FOLDER + "/lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return True
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
 def clean_leftovers(engine):
-    """Takes away what a killed process has left. Returns what went wrong. CannotProve if a proof is under way."""
-    if not os.path.exists(FOLDER + "/state.json"):
+    """Takes away what a killed process has left. Returns what went wrong. CannotProve if a proof is under way.
+
+    Nothing is proved then. The unit stays until a proof ends.
+    """
+    if not os.path.exists(FOLDER + "/state.json") and not os.path.exists(UNIT):
         return []
     with take_lock():
+        if os.path.exists(PROVED):
+            os.unlink(PROVED)
         for name in os.listdir(FOLDER):
             if os.path.isdir(os.path.join(FOLDER, name)):
                 shutil.rmtree(os.path.join(FOLDER, name), ignore_errors=True)
@@ -428,6 +505,7 @@ class Probe:
             os.mkfifo(os.path.join(folder, name), 0o600)
         # Read and write, so that neither side waits for the other to open it.
         verdict = os.open(os.path.join(folder, "verdict"), os.O_RDWR | os.O_NONBLOCK)
+        arm(self.engine.command, self.sshd)
         # Closed when this module ends, however it does.
         begun, self.begun = os.pipe()
         child = os.fork()
@@ -488,11 +566,12 @@ class Probe:
         """Does what is told, and hands out the result to whoever reads it within a minute."""
         keep, _, proof = told.partition(" ")
         result = {"kept": keep in ("keep", "leave"), "wrong": []}
-        if not result["kept"]:
-            try:
+        try:
+            if not result["kept"]:
                 undo()
-            except EngineError as error:
-                result["wrong"].append(str(error))
+            disarm()
+        except (EngineError, OSError) as error:
+            result["wrong"].append(str(error))
         result["wrong"] += self.clean()
         if keep == "keep":
             try:

@@ -9,6 +9,7 @@ version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Runs C(keyveto doctor --json). It changes nothing, and needs root on the host.
+  - A proof by logins that was begun and has not ended is V(broken), too, such as after a power cut.
 options:
   command:
     description: The program on the host.
@@ -63,6 +64,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import Engine, EngineError, last_words
+from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import unfinished
 
 ORDER = ("ok", "warning", "broken", "never")
 
@@ -90,9 +92,14 @@ def main():
     findings = ["%s: %s: %s%s" % (one["status"], one["check"], one["found"],
                                   " -> %s" % one["remedy"] if one["remedy"] else "")
                 for one in told["checks"] if one["status"] != "ok"]
-    result = {"changed": False, "status": told["status"], "findings": findings, "doctor": told}
-    if ORDER.index(told["status"]) >= ORDER.index(module.params["fail_on"]):
-        module.fail_json(msg="keyveto doctor: %s\n%s" % (told["status"], "\n".join(findings)), **result)
+    status = told["status"]
+    if unfinished():
+        status = "broken"
+        findings.append("broken: proof: a rollout has not proved by logins that keyveto works, and its throw-away keys "
+                        "and list are still there -> run keyveto.keyveto.rollout again")
+    result = {"changed": False, "status": status, "findings": findings, "doctor": told}
+    if ORDER.index(status) >= ORDER.index(module.params["fail_on"]):
+        module.fail_json(msg="keyveto doctor: %s\n%s" % (status, "\n".join(findings)), **result)
     module.exit_json(**result)
 
 

@@ -221,7 +221,7 @@ from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
     CONFIG, DEFAULT_FILTER, Engine, EngineError, check_config, consulted, describe_key, kind_of, last_words, read_text,
     replace, save_config, sha256, with_block, with_lines_for, words_of)
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import (
-    CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, end_probe)
+    CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, disarm, end_probe)
 
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
@@ -495,6 +495,8 @@ class Host:
             self.note_files(plan)
         elif plan["changed"] or proves:
             self.switch_on(plan, self.prepare_probe() if proves else None)
+        if not self.check and not proves:
+            disarm()
 
     def prepare_probe(self):
         """The throw-away keys in place; None if the host is enabled without a proof."""
@@ -569,6 +571,7 @@ class Host:
         told = self.engine.sshd("disable", "--reload", *words)
         if told["status"] != 0:
             raise EngineError("keyveto sshd disable: %s" % last_words(told["stderr"]))
+        disarm()
         if os.path.exists(PROVED):
             os.unlink(PROVED)
 
