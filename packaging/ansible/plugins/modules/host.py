@@ -47,12 +47,20 @@ options:
       - Without it, the file stays as it is, and gets lines for distributed lists that it does not name.
     type: str
   update_config:
-    description: The text of C(/etc/keyveto/update.conf). C(keyveto update) runs if it changed, or if one of its
-      targets is missing.
+    description:
+      - The text of C(/etc/keyveto/update.conf). C(keyveto update) runs if it changed, if one of its targets is missing,
+        or if it failed the last time.
+      - Passwords in its URLs, and what follows a question mark in them, are in no log and in no diff.
     type: str
   allowed_signers:
     description: The text of C(/etc/keyveto/allowed_signers).
     type: str
+  update_ca:
+    description: The text of C(/etc/keyveto/ca.pem), for C(CAFile) in update.conf.
+    type: str
+  update_timer:
+    description: Whether the timer C(keyveto-update.timer) is enabled and runs. Without it, the timer stays as it is.
+    type: bool
   state:
     description:
       - V(unchanged) leaves sshd as it is.
@@ -199,6 +207,10 @@ pam:
   description: Whether the module has a line in PAM's.
   returned: when state is rehearsed or enabled
   type: bool
+incomplete:
+  description: In check mode, why nothing can be told about sshd yet.
+  returned: when that is so
+  type: str
 to_enable:
   description: Whether I(state=enabled) has something to do here, a proof included. The lookup
     C(keyveto.keyveto.to_enable) has all hosts of the run where it has.
@@ -214,18 +226,41 @@ warnings:
 import io
 import os
 import re
+import subprocess
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
-    CONFIG, DEFAULT_FILTER, Engine, EngineError, check_config, consulted, describe_key, kind_of, last_words, read_text,
-    replace, save_config, sha256, with_block, with_lines_for, words_of)
+    CONFIG, DEFAULT_FILTER, PATHS, STATE, Engine, EngineError, check_config, consulted, describe_key, kind_of,
+    last_words, read_text, replace, save_config, sha256, with_block, with_lines_for, words_of)
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import (
     CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, disarm, end_probe)
 
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
+UPDATE_CA = "/etc/keyveto/ca.pem"
+UPDATE_TIMER = "keyveto-update.timer"
+# This file is there from before update.conf is written until keyveto update has ended well.
+UPDATE_DUE = STATE + "/ansible-update-due"
 BADKEYS = "/var/lib/keyveto/badkeys.dat"
+# In a URL, what may be a secret: the user with the password, and the query.
+SECRET = re.compile(r"(?<=://)[^/\s]*(?=@)|(?<=\?)[^\s\"]+")
+
+
+def masked(text):
+    """The text without the secrets in its URLs."""
+    return SECRET.sub("********", text)
+
+
+def systemctl(verb, option):
+    """(status, output) of systemctl about the timer."""
+    environment = dict(os.environ, LC_ALL="C.UTF-8", PATH=os.environ.get("PATH", "") + PATHS)
+    try:
+        done = subprocess.run(["systemctl", verb, option, UPDATE_TIMER], stdin=subprocess.DEVNULL, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        raise EngineError("systemctl %s %s did not end within 60 seconds" % (verb, UPDATE_TIMER))
+    return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 class Host:
@@ -237,6 +272,17 @@ class Host:
         self.result = dict({"changed": False}, **({"diff": []} if module._diff else {}))
         self.incomplete = None     # why check mode cannot look further
         self.to_come = {}          # in check mode, what a login would read: {its path: where it is now}
+        self.hide_secrets()
+
+    def hide_secrets(self):
+        """Ansible replaces these in what this module returns. The option itself has no_log, for the log of the host."""
+        text = self.wanted["update_config"] or ""
+        secrets = set(SECRET.findall(text))
+        if not secrets:
+            # The diff may show this text.
+            self.module.no_log_values.discard(text)
+        # Ansible would replace a short one inside of words.
+        self.module.no_log_values.update(one for one in secrets if len(one) > 3)
 
     def changed(self, path, before, after):
         """Notes a change of a text file; what stands in it is for --diff."""
@@ -262,6 +308,9 @@ class Host:
         self.bring_files(missing)
         self.write_update_config()
         self.write_config()
+        self.set_timer()
+        if self.check and self.incomplete:
+            self.result["incomplete"] = self.incomplete
         if self.wanted["state"] == "disabled":
             self.disable()
         elif self.wanted["state"] != "unchanged":
@@ -331,15 +380,14 @@ class Host:
     # Configuration
 
     def write_text(self, path, text, mode):
-        """Replaces a text file. False if it has this text already."""
+        """Replaces a text file, unless it has this text already."""
         before = read_text(path)
         if before == text:
-            return False
-        self.changed(path, before, text)
+            return
+        self.changed(path, masked(before or ""), masked(text))
         if not self.check:
             os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
             replace(path, io.BytesIO(text.encode("utf-8", "surrogateescape")), mode)
-        return True
 
     def targets(self):
         """The files that keyveto update would write, by update.conf."""
@@ -356,16 +404,21 @@ class Host:
         return found
 
     def write_update_config(self):
-        """Writes update.conf and allowed_signers, and runs keyveto update if that is due."""
-        changed = False
-        if self.wanted["allowed_signers"] is not None:
-            changed |= self.write_text(ALLOWED_SIGNERS, self.wanted["allowed_signers"], 0o644)
-        if self.wanted["update_config"] is None:
-            return
-        secret = re.search(r"://[^/\s]*@|\?", self.wanted["update_config"])
-        changed |= self.write_text(UPDATE_CONFIG, self.wanted["update_config"], 0o600 if secret else 0o644)
-        missing = [path for path in self.targets() if not os.path.exists(path)]
-        if not changed and not missing:
+        """Writes update.conf and the files that it names, and runs keyveto update if that is due."""
+        config = self.wanted["update_config"]
+        secret = config is not None and re.search(r"://[^/\s]*@|\?", config)
+        files = [(path, text, mode) for path, text, mode in (
+            (ALLOWED_SIGNERS, self.wanted["allowed_signers"], 0o644), (UPDATE_CA, self.wanted["update_ca"], 0o644),
+            (UPDATE_CONFIG, config, 0o600 if secret else 0o644)) if text is not None]
+        due = config is not None and (
+            os.path.exists(UPDATE_DUE) or any(read_text(path) != text for path, text, _ in files) or
+            not all(os.path.exists(path) for path in self.targets()))
+        if due and not self.check:
+            os.makedirs(STATE, mode=0o755, exist_ok=True)
+            replace(UPDATE_DUE, io.BytesIO(b""))
+        for path, text, mode in files:
+            self.write_text(path, text, mode)
+        if not due:
             return
         if self.check:
             self.incomplete = "keyveto update has not run yet"
@@ -376,8 +429,28 @@ class Host:
             raise EngineError("keyveto update: %s" % last_words(out + err))
         if status == 1:
             self.module.warn("keyveto update: %s" % last_words(out + err))
+        os.unlink(UPDATE_DUE)
         if [sha256(path) for path in self.targets()] != before:
             self.result["changed"] = True
+
+    def set_timer(self):
+        """Enables and starts the timer of keyveto update, or stops and disables it."""
+        wanted = self.wanted["update_timer"]
+        if wanted is None:
+            return
+        if not os.path.isdir("/run/systemd/system"):
+            raise EngineError("update_timer is for systemd, which does not run on this host")
+        states = [systemctl(verb, "--quiet")[0] == 0 for verb in ("is-enabled", "is-active")]
+        if states == [wanted, wanted]:
+            return
+        words = ["%s\n%s\n" % (("enabled" if enabled else "disabled"), ("active" if active else "inactive"))
+                 for enabled, active in (states, (wanted, wanted))]
+        self.changed(UPDATE_TIMER, *words)
+        if self.check:
+            return
+        status, said = systemctl("enable" if wanted else "disable", "--now")
+        if status != 0:
+            raise EngineError("%s: systemctl says: %s" % (UPDATE_TIMER, last_words(said)))
 
     def write_config(self):
         """Saves keyveto.conf, by keyveto config edit."""
@@ -582,8 +655,10 @@ def main():
             "command": {"type": "str", "default": "keyveto"},
             "lists": {"type": "list", "elements": "dict", "default": []},
             "config": {"type": "str"},
-            "update_config": {"type": "str"},
+            "update_config": {"type": "str", "no_log": True},
             "allowed_signers": {"type": "str"},
+            "update_ca": {"type": "str"},
+            "update_timer": {"type": "bool"},
             "state": {"type": "str", "default": "unchanged",
                       "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
             "warn": {"type": "bool", "default": False},
