@@ -370,6 +370,12 @@ def rpm(part, folder):
     STACK.write_text(stack, encoding="utf-8")
     call("rpm", "-e", "pam_keyveto")
     rpm_stays(host, "keyveto", "00-keyveto.conf:")
+    # Nor after openssh-server was removed: the next one would read the drop-in again.
+    for path in ("/usr/sbin/sshd", "/etc/ssh/sshd_config"):
+        os.rename(path, f"{path}.away")
+    rpm_stays(host, "keyveto", "00-keyveto.conf:")
+    for path in ("/usr/sbin/sshd", "/etc/ssh/sshd_config"):
+        os.rename(f"{path}.away", path)
     DROP_IN.unlink()
     rpm_stays(host, "keyveto", "still run the guard")
     host.follow("reload")
