@@ -128,6 +128,74 @@ def test_check_judges_by_a_default_filter_that_is_not_there_yet(machine):
     restored(before, state_of_host())
 
 
+def test_check_of_a_host_without_any_list_that_nobodys_key_stops(machine):
+    """Nothing is told about sshd then. The roles, one after the other, tell the same."""
+    own = keys.generate(machine.scratch)
+    keyveto("list", "create", machine.scratch / "own.dat", "--id", "1", "--name", "own", own.key.path, status=0)
+    (STATE / "filter.pkbf").unlink()
+    before = state_of_host()
+    lists = {"keyveto_lists": [{"src": str(machine.scratch / "own.dat")}]}
+    fetched = {"keyveto_update_conf": f"Source own\nFormat blocklist\nTarget {STATE}/fetched.dat\n"
+                                      f"URL {machine.scratch}/own.dat\n"}
+    both = {**lists, **fetched,
+            "keyveto_conf": f"Blocklist {STATE}/fetched.dat\nBlocklist {STATE}/own.dat\n"}
+    roles = machine.scratch / "roles.yml"
+    roles.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [
+        {"import_role": {"name": f"keyveto.keyveto.{role}"}} for role in ("lists", "enable")]}]), encoding="ascii")
+    for wanted in (lists, fetched, both):
+        done = machine.ok("rollout", "--check", "--diff", **wanted)
+        assert done.changed
+        contains(done.last()["msg"], "sshd cannot be looked at before that is done")
+        lacks(done.text, "TASK [Enable")
+        contains(machine.ok(roles, "--check", **wanted).last()["msg"], "what changes in sshd is not known yet")
+        restored(before, state_of_host())
+    # A list that nothing brings is still missed.
+    contains(machine.fails("rehearse", "--check", keyveto_conf=f"Blocklist {STATE}/none.dat\n"), "none.dat")
+    equal(proof_of(machine.ok("rollout", **lists))["proved"], True)
+
+
+def test_a_listed_key_that_is_refused_already_fails_no_later_rollout(machine):
+    """An administrator has accepted that once."""
+    subprocess.run(["useradd", "-m", "-s", "/bin/sh", ADMIN], check=True)
+    try:
+        path = authorize(ADMIN, Path("/home") / ADMIN, leaked_key())
+        contains(machine.fails("rollout"), f"{ADMIN} would be locked out", f"{path}:1:")
+        machine.ok("rollout", keyveto_accept_refused=True)
+        own = keys.generate(machine.scratch)
+        keyveto("list", "create", machine.scratch / "own.dat", "--id", "1", "--name", "own", own.key.path, status=0)
+        lists = {"keyveto_lists": [{"src": str(machine.scratch / "own.dat")}]}
+        for more in ({}, {"keyveto_probe": "always"}, lists):
+            for check in (["--check"], []):
+                done = machine.ok("rollout", *check, **more)
+                if more is not lists or not check:
+                    contains(done.text, f"[WARNING]: here: {ADMIN} has a listed key, and nothing changes for it")
+        # Whom a new list would refuse still stops it.
+        other = keys.generate(machine.scratch)
+        path.write_text(f"{leaked_key()}\n{other.key}\n", encoding="ascii")
+        keyveto("list", "create", machine.scratch / "new.dat", "--id", "1", "--name", "new", other.key.path, status=0)
+        for check in (["--check"], []):
+            contains(machine.fails("rehearse", *check, keyveto_lists=[{"src": str(machine.scratch / "new.dat")}]),
+                     "new.dat was not installed, since it would refuse", f"{path}:2:")
+            lacks(CONFIG.read_text(encoding="ascii"), "new.dat")
+    finally:
+        subprocess.run(["userdel", "-rf", ADMIN], check=True, capture_output=True)
+
+
+def test_a_way_that_bypasses_the_guard_is_a_warning(machine):
+    """Without -v, with the host's name, in each run."""
+    with open("/etc/ssh/sshd_config", "a", encoding="ascii") as config:
+        config.write("Match User nobody\n\tAuthorizedKeysFile .ssh/n\n\tAuthorizedKeysCommand none\n")
+    machine.server.reload()
+    for more in (("--check",), (), ()):
+        text = " ".join(machine.ok("rollout", *more).text.split())
+        contains(text, "[WARNING]: here: /etc/ssh/sshd_config:", "which bypasses the guard")
+
+
+def test_a_list_without_src_is_a_mistake_in_words(machine):
+    for wrong in ({"dest": "/var/lib/keyveto/x.dat"}, "x.dat", {"src": None}):
+        contains(machine.fails("rehearse", keyveto_lists=[wrong]), "lists: an item must have src")
+
+
 def test_where_a_listed_key_gets_in_keyveto_is_taken_out_again(machine):
     """An administrator's own OnHit warn lets it in: enabled, but not guarded."""
     CONFIG.write_text("OnHit warn\n" + CONFIG.read_text(encoding="ascii"), encoding="ascii")

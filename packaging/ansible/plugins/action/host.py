@@ -18,7 +18,8 @@ from ansible.module_utils.common.text.converters import to_text
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import connection_loader, module_loader
-from ansible_collections.keyveto.keyveto.plugins.plugin_utils.this_run import note, of_this_run, once
+from ansible_collections.keyveto.keyveto.plugins.plugin_utils.this_run import (
+    incomplete, note, note_incomplete, of_this_run, once)
 
 STATE = "/var/lib/keyveto"
 # The controller loads this file once, and then forks for each task on each host. What Ansible finds out here about the
@@ -136,10 +137,14 @@ class ActionModule(ActionBase):
     def _act(self, arguments, result, task_vars):
         """Does all of it."""
         rehearses = arguments.get("state") == "rehearsed"
+        host, checks = task_vars["inventory_hostname"], self._play_context.check_mode
         if rehearses:
-            note(task_vars["inventory_hostname"], False)
+            note(host, False)
+        if checks and arguments.get("state") == "enabled" and incomplete(host):
+            result.update(changed=True, msg="what changes in sshd is not known yet: %s" % incomplete(host))
+            return result
         files = self._find_files(arguments)
-        proves = arguments.get("state") == "enabled" and not self._play_context.check_mode and (
+        proves = arguments.get("state") == "enabled" and not checks and (
             str(arguments.get("probe", True)).lower() not in ("false", "no", "off", "0"))
         keys = self._make_keys(arguments) if proves else None
         arguments["probe_keys"] = {name: value for name, value in keys.items() if name != "private"} if keys else {}
@@ -160,9 +165,13 @@ class ActionModule(ActionBase):
         result.pop("needs", None)
         result.pop("probe", None)
         self._remove_tmp_path(self._connection._shell.tmpdir)
-        # In check mode, it may be that nothing is known yet.
-        if rehearses and not result.get("failed") and result.get("to_enable", True):
-            note(task_vars["inventory_hostname"], True)
+        # Ansible prints a warning without the host, and once for all hosts.
+        if result.get("warnings"):
+            result["warnings"] = ["%s: %s" % (host, one) if isinstance(one, str) else one for one in result["warnings"]]
+        if checks and result.get("incomplete"):
+            note_incomplete(host, result["incomplete"])
+        elif rehearses and not result.get("failed") and result.get("to_enable", True):
+            note(host, True)
         return result
 
     def _remote_user(self):
@@ -178,6 +187,8 @@ class ActionModule(ActionBase):
         """Replaces lists by what the module needs to know of them. Returns the paths here."""
         paths, wanted = [], []
         for one in arguments.get("lists") or []:
+            if not isinstance(one, dict) or not isinstance(one.get("src"), str):
+                raise AnsibleActionFail("lists: an item must have src, the file on the controller: %s" % (one,))
             source = self._find_file(one["src"])
             for path, end in ((source, ""), (source + ".sources", ".sources")):
                 if end and not os.path.isfile(path):

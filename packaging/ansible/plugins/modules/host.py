@@ -81,7 +81,8 @@ options:
     choices: [guard, pam]
     default: []
   accept_refused:
-    description: Go on although accounts would be refused, or could not be judged.
+    description: Go on although accounts would be refused, or could not be judged. That does not count accounts which
+      keyveto refuses already.
     type: bool
     default: false
   account:
@@ -236,6 +237,8 @@ from ansible_collections.keyveto.keyveto.plugins.module_utils.engine import (
 from ansible_collections.keyveto.keyveto.plugins.module_utils.probe import (
     CONFIG_BLOCK, PROVED, CannotProve, Probe, clean_leftovers, connecting_account, disarm, end_probe)
 
+# What keyveto sshd enable notes of ways in that stay open.
+OPEN_WAY = re.compile("bypass|neither the guard nor the module")
 UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
 UPDATE_CA = "/etc/keyveto/ca.pem"
@@ -271,6 +274,7 @@ class Host:
         self.engine = Engine(self.wanted["command"], self.wanted["timeout"])
         self.result = dict({"changed": False}, **({"diff": []} if module._diff else {}))
         self.incomplete = None     # why check mode cannot look further
+        self.warned = set()        # the notes that are warnings, too
         self.to_come = {}          # in check mode, what a login would read: {its path: where it is now}
         self.hide_secrets()
 
@@ -296,7 +300,8 @@ class Host:
         version = self.engine.version()
         if version is None:
             if self.check:
-                self.result.update(changed=True, msg="keyveto is not installed: what would change is not known yet")
+                self.result.update(changed=True, incomplete="keyveto is not installed",
+                                   msg="keyveto is not installed: what would change is not known yet")
                 return
             raise EngineError("%s is not installed on this host: run keyveto.keyveto.install first" %
                               self.wanted["command"])
@@ -362,12 +367,17 @@ class Host:
         """EngineError if the file is in use, and the new one would refuse keys that are let in now."""
         if self.wanted["accept_refused"] or not self.in_use():
             return
-        if dest not in consulted(read_text(CONFIG) or "") and dest != DEFAULT_FILTER:
+        in_place = dest in consulted(read_text(CONFIG) or "") or dest == DEFAULT_FILTER
+        # Without the option config, keyveto.conf gets a line for the file.
+        comes = self.wanted["config"] is None or dest in consulted(self.wanted["config"])
+        if not in_place and not (comes and self.enforces()):
             return
         new = self.listed(staged)
-        if new and os.path.exists(dest):
+        if new and in_place and os.path.exists(dest):
             for known in self.listed(dest):
                 new.pop(known, None)
+        for known in self.refused_already() if new else ():
+            new.pop(known, None)
         if new:
             raise EngineError("%s was not installed, since it would refuse keys that are let in now:\n%s" % (
                 dest, "\n".join(sorted(new.values()))))
@@ -376,6 +386,10 @@ class Host:
         """Whether a way into this host is guarded, or may be."""
         _, found, _ = self.engine.objects("sshd", "status", "--json", "--sshd", self.wanted["sshd"])
         return not found or any(one.get("guard") or one.get("pam") for one in found)
+
+    def enforces(self):
+        """Whether each way into this host is guarded, and listed keys are refused."""
+        return self.engine.run("sshd", "status", "--sshd", self.wanted["sshd"])[0] == 0
 
     # Configuration
 
@@ -480,22 +494,36 @@ class Host:
 
     def foresee(self):
         """In check mode, before the lists are there: EngineError if the lists to come would refuse somebody."""
-        words = []
+        words, fetched = [], set(self.targets())
         for path, kind in sorted((consulted(self.next_config) or {DEFAULT_FILTER: "filter"}).items()):
-            words += ["--" + kind, self.to_come.get(path, path)]
+            # What keyveto update has not fetched yet cannot be judged by.
+            if path in self.to_come or os.path.exists(path) or path not in fetched:
+                words += ["--" + kind, self.to_come.get(path, path)]
+        if not words:
+            return
         with tempfile.NamedTemporaryFile("w", prefix="keyveto-check-", suffix=".conf") as file:
             file.write(self.next_config)
             file.flush()
             _, found, err = self.engine.objects("audit", "--json", "--config", file.name, *words)
         if not [one for one in found if one.get("end") and one.get("reason") is None]:
             raise EngineError("who would be refused is not known: keyveto audit says\n%s" % last_words(err))
-        rows = [one for one in found if one.get("summary") and one["listed"]]
+        known = self.refused_already()
+        new = [one for one in found if one.get("verdict") == "listed" and (
+            one.get("account"), one.get("fingerprint")) not in known]
+        rows = [one for one in found if one.get("summary") and one["listed"] and (
+            one["what"] != "account" or one["account"] in [key.get("account") for key in new])]
         cas = [one for one in rows if one["what"] == "user CA keys"]
         refused = {"accounts": [{"account": one["account"], "locked_out": one["usable"] == 0} for one in rows
                                 if one["what"] == "account"], "listed_cas": len(cas)}
         refused["stops"] = bool(refused["accounts"] or cas)
-        keys = [one for one in found if one.get("verdict") == "listed"]
-        self.decide(refused, keys, err)
+        self.decide(refused, new, err)
+
+    def refused_already(self):
+        """The listed keys of accounts that this host refuses now: {(account, fingerprint)}."""
+        if not self.enforces():
+            return set()
+        _, found, _ = self.engine.objects("audit", "--json")
+        return {(one.get("account"), one.get("fingerprint")) for one in found if one.get("verdict") == "listed"}
 
     def words(self):
         """The options of keyveto sshd enable."""
@@ -509,11 +537,12 @@ class Host:
             raise EngineError("keyveto cannot be enabled here, and sshd stays as it is:\n%s" %
                               last_words(plan["stderr"]))
         self.tell(plan)
-        self.decide(plan["refused"] or {}, plan["keys"], plan["stderr"])
+        # Where enable would change nothing, whoever is refused is refused already.
+        self.decide(plan["refused"] or {}, plan["keys"], plan["stderr"], already=not plan["changed"])
         return plan
 
-    def decide(self, refused, keys, stderr):
-        """Notes who would be refused. EngineError if that may not be."""
+    def decide(self, refused, keys, stderr, already=False):
+        """Notes who would be refused, or is already. EngineError if that may not be."""
         self.result["refused"] = [{
             "account": one["account"], "locked_out": one["locked_out"],
             "keys": [describe_key(key) for key in keys if key.get("account") == one["account"]],
@@ -524,6 +553,11 @@ class Host:
         if self.wanted["warn"]:
             for one in self.result["refused"]:
                 self.module.warn("%s has a listed key: %s" % (one["account"], "; ".join(one["keys"])))
+            return
+        if already:
+            for one in self.result["refused"]:
+                self.module.warn("%s has a listed key, and nothing changes for it: %s" % (
+                    one["account"], "; ".join(one["keys"])))
             return
         if own:
             raise EngineError("sshd stays as it is: %s, the account that Ansible logs in as, has a listed key: %s; "
@@ -544,6 +578,10 @@ class Host:
         self.result.update(guard=told["guard"], pam=told["pam"])
         self.result["notes"] = [line[len("keyveto: note: "):] for line in told["stderr"].splitlines()
                                 if line.startswith("keyveto: note: ")]
+        for note in self.result["notes"]:
+            if OPEN_WAY.search(note) and note not in self.warned:
+                self.warned.add(note)
+                self.module.warn(note)
 
     def note_files(self, told):
         for one in told["files"]:

@@ -10,6 +10,7 @@ import os
 from ansible import constants as C
 
 NOTES = "to-enable"
+INCOMPLETE = "incomplete"
 
 
 def of_this_run(name):
@@ -37,6 +38,21 @@ def note(host, wanted):
     """Notes whether a host is to be enabled. What is noted last counts."""
     with open(of_this_run(NOTES), "a", encoding="utf-8") as file:
         file.write("%d %s\n" % (bool(wanted), host))
+
+
+def note_incomplete(host, why):
+    """Notes why, in check mode, nothing can be told about sshd on a host yet."""
+    with open(of_this_run(INCOMPLETE), "a", encoding="utf-8") as file:
+        file.write("%s\t%s\n" % (host, " ".join(why.split())))
+
+
+def incomplete(host):
+    """Why that is so; None if it is not noted."""
+    try:
+        with open(of_this_run(INCOMPLETE), encoding="utf-8") as file:
+            return dict(line.rstrip("\n").split("\t", 1) for line in file).get(host)
+    except FileNotFoundError:
+        return None
 
 
 def noted():
