@@ -396,7 +396,7 @@ check-neighbours:
 	@$(MAKE) --no-print-directory all
 	@tests/run $(BUILD) neighbours
 
-# A rollout over ten hosts by Ansible, and the report of them: see tests/fleet/README.md.
+# A rollout over eleven hosts by Ansible, and the report of them: see tests/fleet/README.md.
 check-fleet:
 	@scripts/deps fleet
 	@$(MAKE) --no-print-directory all deb

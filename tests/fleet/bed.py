@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A controller and ten hosts: throw-away roots, each with an address behind one bridge.
+"""A controller and eleven hosts: throw-away roots, each with an address behind one bridge.
 
 The bridge is in the controller's network. Nothing of the machine's own network, accounts or files has a part in it.
 """

@@ -8,7 +8,7 @@ import json
 import re
 
 from bench import check
-from shapes import BROKEN, GUARDED, LOCKED_OUT, SILENT
+from shapes import BROKEN, CLEAN, GUARDED, LOCKED_OUT, SILENT
 
 AUDITS, PAGE = "keyveto-audit", "keyveto-audit/report.html"
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
@@ -100,7 +100,7 @@ class Cells(html.parser.HTMLParser):
 
 
 def page(part, world):
-    """The page tells of all ten hosts what is true: its data, and what a browser shows."""
+    """The page tells of all hosts what is true: its data, and what a browser shows."""
     text = world.fleet.controller.path(f"{world.folder}/{PAGE}").read_text(encoding="utf-8")
     embedded = DATA.search(text)
     check(embedded is not None, "the page has no data")
@@ -118,7 +118,7 @@ def page(part, world):
         truth = Truth(world, name)
         check(shown["answered"] and shown["complete"], f"{name} answered: {shown}")
         # sshd -T does not answer on the broken host.
-        guarded = None if shape.fate == BROKEN else shape.fate == GUARDED
+        guarded = None if shape.fate == BROKEN else shape.fate in (GUARDED, CLEAN)
         check(shown["guarded"] is guarded, f"{name} ({shape.fate}): guarded is {shown['guarded']}")
         check(shown["old"] is (name == "oldlist"), f"{name}: old is {shown['old']}, its lists {shown['lists']}")
         check(set(shown["locked"]) >= truth.locked, f"{name}: locked {shown['locked']}, not {truth.locked}")
@@ -137,7 +137,8 @@ def seen_in_browser(part, world):
         if shape.fate == SILENT:
             check(NO_ANSWER in shown and not shown & {OLD, LISTED}, f"{name} is shown as {shown}")
             continue
-        check({LISTED, LAST} <= shown and NO_ANSWER not in shown, f"{name} is shown as {shown}")
+        wanted = set() if shape.fate == CLEAN else {LISTED, LAST}
+        check(shown & {LISTED, LAST} == wanted and NO_ANSWER not in shown, f"{name} is shown as {shown}")
         check((OLD in shown) == (name == "oldlist"), f"{name} is shown as {shown}")
         # What cannot be told is not "not guarded": sshd -T does not answer on the broken host.
         check((OPEN in shown) == (shape.fate == LOCKED_OUT) or shape.fate == BROKEN, f"{name} is shown as {shown}")

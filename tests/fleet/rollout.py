@@ -4,8 +4,11 @@
 The commands are those of the collection's README: see readme.py.
 """
 
+import concurrent.futures
+import re
+
 from bench import check
-from shapes import BROKEN, GUARDED, LOCKED_OUT, OWNED, SILENT
+from shapes import BROKEN, CLEAN, GUARDED, LOCKED_OUT, OWNED, SILENT
 
 # What a host has of sshd and PAM. A host that is left as it was has these bytes as before.
 WATCHED = ("/etc/ssh", "/etc/pam.d")
@@ -13,6 +16,11 @@ WATCHED = ("/etc/ssh", "/etc/pam.d")
 ADMIN = "/root/.ssh"
 PING = "ansible -i hosts.ini all -m ping"
 DISABLE = "ansible-playbook -i hosts.ini keyveto.keyveto.disable"
+DOCTOR = "ansible-playbook -i hosts.ini keyveto.keyveto.doctor"
+# Of the proof by logins: what it would do at the next start of the host, and what it has put where.
+UNITS = "/etc/systemd/system/multi-user.target.wants"
+UNIT, STATE, LOCK = f"{UNITS}/keyveto-unproved.service", *(f"/var/lib/keyveto/ansible-probe/{name}" for name in (
+    "state.json", "lock"))
 ACCEPT = "keyveto_accept_refused: true\n"
 # Words with which the reason of a host must be told.
 REASONS = {BROKEN: "NoSuchKeyword", LOCKED_OUT: "root"}
@@ -55,7 +63,10 @@ def install(part, world):
 
 
 def told_before(part, world):
-    """README's rollout, as it stands, tells whom it would refuse, and who cannot be asked; and goes no further."""
+    """README's rollout, as it stands, tells whom it would refuse, and who cannot be asked; and goes no further there.
+
+    A host that nobody's key stops is not told by --check, and is then guarded.
+    """
     kept = {name: host.snapshot("/etc", "/var/lib/keyveto") for name, host in world.fleet.hosts.items()}
     for words in (("rollout", "--check"), ("rollout", "!--check")):
         when = "rollout --check --diff" if "--check" in words else "rollout"
@@ -67,12 +78,18 @@ def told_before(part, world):
             # The lists are not there yet when --check looks: it judges by them, but does not ask sshd yet.
             if when != "rollout" and shape.fate == BROKEN:
                 wanted = ""
-            _must_tell(said, name, shape, wanted, when)
+            if shape.fate == CLEAN:
+                check(not said.of(name, "failed", "unreachable"), f"{when}: {name}: {said.failures(name)}")
+                check(name in said.changed(), f"{when}: {name}: nothing changes: {said.text}")
+            else:
+                _must_tell(said, name, shape, wanted, when)
             if when != "rollout":
                 same(kept[name], world.fleet.hosts[name].snapshot("/etc", "/var/lib/keyveto"), f"{name}: {when}")
         part.ok(f"README's {when}: {len(said.hosts('failed'))} hosts are told with a reason, "
                 f"{len(said.hosts('unreachable'))} does not answer")
-    unchanged(part, world, world.fleet.hosts, "somebody would be refused")
+    clean = world.of_fate(CLEAN)
+    unchanged(part, world, [name for name in world.fleet.hosts if name not in clean], "somebody would be refused")
+    guarded(part, world, clean, "nobody would be refused")
 
 
 def _must_tell(said, name, shape, wanted, when):
@@ -100,14 +117,17 @@ def rollout(part, world):
             check(name in checked.changed(), f"{name}: --check did not say that anything changes: {checked.text}")
             check(checked.diffs(name) == said.diffs(name) and said.diffs(name), f"{name}: --check --diff and the run "
                   f"differ: {_short(checked.diffs(name))}\n{_short(said.diffs(name))}")
+        elif shape.fate == CLEAN:
+            check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}\n{said.text}")
+            check(name not in said.changed() | checked.changed(), f"{name} is changed again: {said.text}")
         else:
             for one in (checked, said):
                 _must_tell(one, name, shape, REASONS.get(shape.fate), "rollout")
     part.ok(f"rolled out to {len(world.of_fate(GUARDED))} hosts, each proved by logins of the controller, and "
             "--check --diff said before what changed")
-    unchanged(part, world, [name for name, shape in world.fleet.shapes.items() if shape.fate != GUARDED],
-              "told by the rollout")
-    guarded(part, world, world.of_fate(GUARDED), "rolled out")
+    hosts = world.of_fate(GUARDED, CLEAN)
+    unchanged(part, world, [name for name in world.fleet.hosts if name not in hosts], "told by the rollout")
+    guarded(part, world, hosts, "rolled out")
 
 
 def _short(diffs):
@@ -117,8 +137,9 @@ def _short(diffs):
 
 
 def again(part, world):
-    """A second run changes nothing."""
-    hosts = world.of_fate(GUARDED)
+    """A second run changes nothing, also if nobody accepts any more that somebody is refused."""
+    hosts = world.of_fate(GUARDED, CLEAN)
+    world.set_variables(world.readme.variables)
     before = {name: world.fleet.hosts[name].snapshot("/etc", "/var/lib/keyveto") for name in hosts}
     with world.silence():
         said = world.ansible(world.readme.command("rollout", "!--check"))
@@ -131,11 +152,43 @@ def again(part, world):
     guarded(part, world, hosts, "after a second run")
 
 
+def rebooted(part, world, name="plain"):
+    """The power of a host fails after keyveto was enabled, and before that was proved."""
+    host, limit = world.fleet.hosts[name], f" --limit {name}"
+    world.set_variables(world.readme.variables + ACCEPT)
+    world.ansible(DISABLE + limit, 0)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        run = pool.submit(world.ansible, world.readme.command("rollout", "!--check") + limit)
+        host.wait(lambda: host.path(UNIT).is_symlink(), "the proof begins")
+        # No login can prove it now.
+        host.freeze_sshd(True)
+        host.wait(lambda: '"lines"' in host.attempt(f"cat {STATE}").stdout, "the throw-away keys are in their place")
+        check(host.attempt("keyveto sshd status").returncode == 0, f"{name} is not guarded yet")
+        host.run(f"kill -KILL $(pgrep -x sshd) $(fuser {LOCK} 2>/dev/null)")
+        said = run.result()
+    check(said.of(name, "failed", "unreachable"), f"the rollout does not tell that {name} is gone: {said.text}")
+    # The host is started again.
+    host.run("rm -f /run/sshd.pid")
+    text = host.run(f"cat {UNITS}/keyveto*")
+    host.run(re.search("^ExecStart=(.*)$", text, re.MULTILINE)[1])
+    host.run("/usr/sbin/sshd >/dev/null 2>&1")
+    host.wait(lambda: host.sshd_pid() is not None, "sshd listens")
+    same(world.etc[name], host.snapshot(*WATCHED), f"{name}: started again:")
+    for (_, title), seen in world.visit_all([name]).items():
+        check(seen == world.before[name, title], f"{name}: started again: {title}: {seen}")
+    check("has not proved" in world.ansible(DOCTOR + limit).text, f"{name}: doctor does not tell of the proof")
+    part.ok(f"{name} was started again before the proof: keyveto is out, and everybody logs in as before")
+    said = world.ansible(world.readme.command("rollout", "!--check") + limit, 0)
+    proofs = [one["result"]["proof"]["proved"] for one in said.of(name) if one["result"].get("proof")]
+    check(proofs == [True], f"{name} is not proved: {said.text}")
+    guarded(part, world, [name], "rolled out again")
+
+
 def disable(part, world):
     """The way back restores the bytes, and each login."""
     with world.silence():
         said = world.ansible(DISABLE)
-    for name in world.of_fate(GUARDED):
+    for name in world.of_fate(GUARDED, CLEAN):
         check(not said.of(name, "failed", "unreachable"), f"{name} failed: {said.failures(name)}")
     unchanged(part, world, world.fleet.hosts, "disabled")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: ISC
-"""A rollout over ten hosts of different shape, by the collection's README, with Debian's Ansible over ssh.
+"""A rollout over eleven hosts of different shape, by the collection's README, with Debian's Ansible over ssh.
 
     python3 tests/fleet/run.py [--build DIR] [PART...]
 
@@ -34,7 +34,7 @@ from world import SCRATCH, World
 TOOLS = ("ip", "nsenter", "unshare", "ansible", "ansible-playbook", "ansible-galaxy", "chromium")
 PARTS = {function.__name__: function for function in (
     rollout.plain_ssh, rollout.ping, rollout.install, rollout.told_before, rollout.rollout, rollout.again,
-    page.audit, page.page, rollout.disable, cost.cost,
+    rollout.rebooted, page.audit, page.page, rollout.disable, cost.cost,
     killed.killed)}
 ALWAYS = (rollout.plain_ssh,)
 

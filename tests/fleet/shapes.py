@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The ten hosts: how each differs, who has an account there, and what a rollout must make of it."""
+"""The hosts: how each differs, who has an account there, and what a rollout must make of it."""
 
 import random
 from base64 import b64encode
@@ -12,7 +12,7 @@ from readme import PACKAGES, ROOT
 from visits import Visit
 
 # What a rollout makes of a host.
-GUARDED, BROKEN, SILENT, LOCKED_OUT = "guarded", "broken", "silent", "locked out"
+GUARDED, BROKEN, SILENT, LOCKED_OUT, CLEAN = "guarded", "broken", "silent", "locked out", "clean"
 
 HEAD = "Include /etc/ssh/sshd_config.d/*.conf\n"
 TAIL = "".join(f"{line}\n" for line in (
@@ -68,6 +68,17 @@ def _people(host, fleet):
 def _plain(host, fleet):
     host.start_sshd(STOCK)
     return _people(host, fleet)
+
+
+def _fresh(host, fleet):
+    """Nobody has a listed key."""
+    host.add_account("alice", f"{fleet.clean.key} alice@example.org")
+    host.start_sshd(STOCK)
+    return (
+        _visit(host, "a clean key", "alice", fleet.clean),
+        _visit(host, "a listed key that nobody has", "alice", fleet.listed, listed=True, known=False),
+        _visit(host, "the administrator", "root", fleet.admin),
+    )
 
 
 def _directory(host, fleet):
@@ -176,5 +187,6 @@ SHAPES = (
     Shape("lockedout", "root's only key is listed", _locked_out, LOCKED_OUT,
           "ansible_ssh_private_key_file=/root/.ssh/leaked"),
     Shape("oldlist", "has a list of last year", _old_list, inventory="keyveto_lists=[]"),
+    Shape("fresh", "nobody has a listed key", _fresh, CLEAN),
     Shape("crowd", f"{CROWD} accounts and hostile comments", _crowd),
 )

@@ -90,8 +90,8 @@ class World:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def of_fate(self, fate):
-        return [name for name, shape in self.fleet.shapes.items() if shape.fate == fate]
+    def of_fate(self, *fates):
+        return [name for name, shape in self.fleet.shapes.items() if shape.fate in fates]
 
     def ansible(self, command, status=None, *more):
         """Runs a command on the controller, as the administrator there. Returns a Said. status is what it must be."""
