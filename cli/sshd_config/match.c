@@ -11,9 +11,8 @@
 
 #define BLANKS " \t\r\n"
 
-/* Whether a pattern with * and ? matches, as in match.c:match_pattern. */
-static bool
-pattern_matches(const char *name, const char *pattern)
+bool
+sshd_match_pattern(const char *name, const char *pattern)
 {
 	const char *star = NULL, *from = NULL;
 
@@ -133,6 +132,96 @@ sshd_match_add(struct sshd_match *m, const char *value)
 	return origin;
 }
 
+enum listed {
+	LISTED_NO,
+	LISTED_YES,
+	LISTED_NEGATED, /* a pattern after "!" matches */
+};
+
+/* Judges a name by a list of patterns, as match.c:match_pattern_list of sshd. */
+static enum listed
+judge_list(const char *name, char *list)
+{
+	enum listed found = LISTED_NO;
+	char *pattern;
+
+	while ((pattern = strsep(&list, ",")) != NULL) {
+		if (*pattern == '!' && sshd_match_pattern(name, pattern + 1))
+			return LISTED_NEGATED;
+		if (*pattern != '!' && sshd_match_pattern(name, pattern))
+			found = LISTED_YES;
+	}
+	return found;
+}
+
+/*
+ * Whether a list of patterns matches names of groups, as
+ * groupaccess.c:ga_match_pattern_list of sshd. True without memory.
+ */
+static bool
+list_has_group(const char *list, const char *const *group, size_t n_groups)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < n_groups; i++) {
+		char *copy = strdup(list);
+		const enum listed is = copy != NULL ?
+		    judge_list(group[i], copy) :
+		    LISTED_YES;
+
+		free(copy);
+		if (is == LISTED_NEGATED)
+			return false;
+		found |= is == LISTED_YES;
+	}
+	return found;
+}
+
+/* argument is NULL if it is missing. */
+static enum sshd_match_answer
+judge_criterion(const char *criterion, char *argument, const char *account,
+    const char *const *group, size_t n_groups)
+{
+	bool found;
+
+	if (argument == NULL || strpbrk(argument, "\"'\\") != NULL)
+		return SSHD_MATCH_PERHAPS;
+	if (strcasecmp(criterion, "user") == 0)
+		found = judge_list(account, argument) == LISTED_YES;
+	else if (strcasecmp(criterion, "group") == 0)
+		found = list_has_group(argument, group, n_groups);
+	else
+		return SSHD_MATCH_PERHAPS;
+	return found ? SSHD_MATCH_ALWAYS : SSHD_MATCH_NEVER;
+}
+
+enum sshd_match_answer
+sshd_match_judge(const char *value, const char *account,
+    const char *const *group, size_t n_groups)
+{
+	char *copy = strdup(value), *rest = copy;
+	enum sshd_match_answer all = copy != NULL ?
+	    SSHD_MATCH_ALWAYS :
+	    SSHD_MATCH_PERHAPS;
+	const char *criterion;
+
+	while (copy != NULL && (criterion = next_word(&rest)) != NULL &&
+	    *criterion != '#') {
+		enum sshd_match_answer one;
+
+		if (strcasecmp(criterion, "all") == 0)
+			continue;
+		/* The account exists. */
+		one = strcasecmp(criterion, "invalid-user") == 0 ?
+		    SSHD_MATCH_NEVER :
+		    judge_criterion(criterion, next_word(&rest), account, group,
+			n_groups);
+		all = one < all ? one : all;
+	}
+	free(copy);
+	return all;
+}
+
 /* Prints the numbers of the patterns that match: " 3,5"; nothing for none. */
 static void
 print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
@@ -140,7 +229,7 @@ print_matches(FILE *out, const char *name, const struct sshd_patterns *p)
 	char before = ' ';
 
 	for (size_t i = 0; i < p->n; i++)
-		if (pattern_matches(name, p->v[i])) {
+		if (sshd_match_pattern(name, p->v[i])) {
 			fprintf(out, "%c%zu", before, i);
 			before = ',';
 		}

@@ -31,6 +31,20 @@ struct sshd_match {
  */
 bool sshd_match_add(struct sshd_match *m, const char *value);
 
+/* For which logins of an account a Match line matches. */
+enum sshd_match_answer {
+	SSHD_MATCH_NEVER,
+	SSHD_MATCH_PERHAPS, /* by origin, or the line could not be understood */
+	SSHD_MATCH_ALWAYS,
+};
+
+/* Judges a Match line with this value. group has the names of its groups. */
+enum sshd_match_answer sshd_match_judge(const char *value, const char *account,
+    const char *const *group, size_t n_groups);
+
+/* Whether a pattern with * and ? matches, as match.c:match_pattern of sshd. */
+bool sshd_match_pattern(const char *name, const char *pattern);
+
 /*
  * Returns an array that the caller frees: for each account, the index of the
  * first account that no Match line tells from it. If match->unknown is true,

@@ -23,20 +23,28 @@
 #define SPEC_BYTES 512
 #define VERSION_NAME "OpenSSH_"
 
-#define ARGUMENTS_MAX 16
-
 void
 sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
     struct sshd_question *q)
 {
-	const char *argv[ARGUMENTS_MAX] = { sshd->path };
+	/* The program, -f and -h with their values, and NULL. */
+	const char **argv = calloc(n + 2 * sshd->n_options + 6, sizeof(*argv));
 	struct program program = { .argv = argv };
-	size_t k = 1;
+	size_t k = 0;
 	int ends[2];
 
 	*q = SSHD_NO_QUESTION;
-	for (size_t i = 0; i < n && k < ARGUMENTS_MAX - 5; i++)
+	if (argv == NULL) {
+		q->error = errno;
+		return;
+	}
+	argv[k++] = sshd->path;
+	for (size_t i = 0; i < n; i++)
 		argv[k++] = argument[i];
+	for (size_t i = 0; i < sshd->n_options; i++) {
+		argv[k++] = "-o";
+		argv[k++] = sshd->option[i];
+	}
 	if (sshd->config != NULL) {
 		argv[k++] = "-f";
 		argv[k++] = sshd->config;
@@ -54,6 +62,7 @@ sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
 		(void)mkdir("/run/sshd", 0755);
 	if (pipe2(ends, O_CLOEXEC) == -1) {
 		q->error = errno;
+		free(argv);
 		return;
 	}
 	program_fds(&program, PROGRAM_NULL, ends[1], ends[1]);
@@ -64,13 +73,35 @@ sshd_start(const struct sshd *sshd, const char *const *argument, size_t n,
 		close(ends[0]);
 	}
 	close(ends[1]);
+	free(argv);
 }
 
 /* The result of the last call of sshd_subject, and about which sshd it was. */
 static struct {
-	char sshd[3 * PATH_MAX];
+	char *sshd; /* NULL: there was none */
 	struct sshd_subject is;
 } last;
+
+/* A string that is equal for equal sshd. NULL without memory. */
+static char *
+name_sshd(const struct sshd *sshd)
+{
+	char *name = NULL;
+	size_t len;
+	FILE *out = open_memstream(&name, &len);
+
+	if (out == NULL)
+		return NULL;
+	fprintf(out, "%s\n%s\n%s", sshd->path,
+	    sshd->config != NULL ? sshd->config : "",
+	    sshd->host_key != NULL ? sshd->host_key : "");
+	for (size_t i = 0; i < sshd->n_options; i++)
+		fprintf(out, "\n%s", sshd->option[i]);
+	if (fclose(out) == 0)
+		return name;
+	free(name);
+	return NULL;
+}
 
 /* A port's number, from a number or a service's name as sshd reads it; or 0. */
 static unsigned long
@@ -139,16 +170,17 @@ sshd_subject(const struct sshd *sshd)
 	struct sshd_subject *s = &last.is;
 	struct sshd named = *sshd;
 	struct sshd_question q;
-	char asked[sizeof(last.sshd)], why[sizeof(s->refused)];
+	char *asked = name_sshd(sshd), why[sizeof(s->refused)];
 	char *text;
 	const char *at;
 
-	snprintf(asked, sizeof(asked), "%s\n%s\n%s", sshd->path,
-	    sshd->config != NULL ? sshd->config : "",
-	    sshd->host_key != NULL ? sshd->host_key : "");
-	if (strcmp(asked, last.sshd) == 0)
+	if (asked != NULL && last.sshd != NULL &&
+	    strcmp(asked, last.sshd) == 0) {
+		free(asked);
 		return s;
-	memcpy(last.sshd, asked, sizeof(asked));
+	}
+	free(last.sshd);
+	last.sshd = asked;
 	*s = (struct sshd_subject){ .address = "127.0.0.1", .port = 22 };
 	read_files(sshd, s);
 	if (*s->refused != '\0')
@@ -401,11 +433,61 @@ add_paths(char *s, const char **list, size_t *np)
 	}
 }
 
+bool
+sshd_settings_is_login(const char *keyword)
+{
+	static const char *const keywords[] = {
+		"AllowGroups",
+		"AllowUsers",
+		"AuthenticationMethods",
+		"DenyGroups",
+		"DenyUsers",
+		"PermitRootLogin",
+		"PubkeyAcceptedAlgorithms",
+		"PubkeyAcceptedKeyTypes", /* its name before 8.5 */
+		"PubkeyAuthentication",
+		"RequiredRSASize",
+		"RevokedKeys",
+		"UsePAM",
+	};
+
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+		if (strcasecmp(keyword, keywords[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Copies the lines of text that sshd_settings_is_login names. */
+static char *
+copy_login(const char *text)
+{
+	char *login = NULL, keyword[64];
+	size_t len;
+	FILE *out = open_memstream(&login, &len);
+
+	if (out == NULL)
+		return NULL;
+	while (*text != '\0') {
+		const size_t line = strcspn(text, "\n");
+
+		snprintf(keyword, sizeof(keyword), "%.*s",
+		    (int)strcspn(text, " \n"), text);
+		if (sshd_settings_is_login(keyword))
+			fprintf(out, "%.*s\n", (int)line, text);
+		text += line + (text[line] == '\n');
+	}
+	if (fclose(out) == 0)
+		return login;
+	free(login);
+	return NULL;
+}
+
 struct sshd_settings *
 sshd_settings_parse(const char *text)
 {
 	struct sshd_settings s = {
 		.memory = strdup(text),
+		.login = copy_login(text),
 		.pubkey = true,
 		.strictmodes = true,
 	};
@@ -453,8 +535,10 @@ sshd_settings_parse(const char *text)
 			    &s.n_host_certificates);
 	}
 	s.words = strdup(s.keys_files);
-	if (parsed == NULL || s.memory == NULL || s.words == NULL) {
+	if (parsed == NULL || s.memory == NULL || s.words == NULL ||
+	    s.login == NULL) {
 		free(s.memory);
+		free(s.login);
 		free(s.words);
 		free(parsed);
 		return NULL;
@@ -471,6 +555,7 @@ sshd_settings_free(struct sshd_settings *s)
 		return;
 	free(s->memory);
 	free(s->words);
+	free(s->login);
 	free(s);
 }
 
@@ -481,5 +566,5 @@ sshd_settings_same_keys(const struct sshd_settings *a,
 	return strcmp(a->keys_files, b->keys_files) == 0 &&
 	    strcmp(a->keys_command, b->keys_command) == 0 &&
 	    strcmp(a->user_ca, b->user_ca) == 0 &&
-	    a->strictmodes == b->strictmodes;
+	    strcmp(a->login, b->login) == 0 && a->strictmodes == b->strictmodes;
 }

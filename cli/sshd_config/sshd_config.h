@@ -21,8 +21,13 @@
  * value, and "" means that sshd printed no such line.
  */
 struct sshd_settings {
-	char *memory, *words;	/* the strings below point into these */
-	const char *keys_files; /* AuthorizedKeysFile */
+	char *memory, *words; /* the strings below point into these */
+	/*
+	 * What decides who may log in, and with which kinds of keys, as sshd
+	 * printed it: a line for each such keyword and its value.
+	 */
+	char *login;
+	const char *keys_files;		     /* AuthorizedKeysFile */
 	const char *pattern[SSHD_WORDS_MAX]; /* its words except "none" */
 	size_t n_patterns;
 	const char *keys_command, *keys_user; /* AuthorizedKeysCommand[User] */
@@ -45,6 +50,9 @@ struct sshd {
 	const char *path;
 	const char *config;   /* -f; NULL: sshd's own file */
 	const char *host_key; /* -h; or NULL */
+	/* Values of -o, of which sshd uses the first for a keyword. */
+	const char *const *option;
+	size_t n_options;
 };
 
 /*
@@ -129,13 +137,16 @@ bool sshd_text_value(const char *text, const char *keyword, char *value,
 /* Whether a keyword has this value, in any case. False without such a line. */
 bool sshd_text_is(const char *text, const char *keyword, const char *value);
 
+/* Whether sshd_settings has the lines of this keyword in login. */
+bool sshd_settings_is_login(const char *keyword);
+
 /*
  * Parses such a text. The caller calls sshd_settings_free. NULL without memory.
  */
 struct sshd_settings *sshd_settings_parse(const char *text);
 void sshd_settings_free(struct sshd_settings *s);
 
-/* Whether sshd reads keys from the same places by both. */
+/* Whether sshd takes the same keys, from the same places, by both. */
 bool sshd_settings_same_keys(const struct sshd_settings *a,
     const struct sshd_settings *b);
 
