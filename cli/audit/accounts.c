@@ -11,8 +11,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "audit/way_in.h"
 #include "host/become.h"
 #include "host/child.h"
 #include "host/groups.h"
@@ -21,7 +23,6 @@
 #include "host/root_file.h"
 #include "kv_lines.h"
 #include "kv_wildcards.h"
-#include "sshd_config/words.h"
 
 #define READERS_MAX 16
 /* sshd is never offered a key as long as this. */
@@ -31,9 +32,9 @@
 
 enum tag {
 	TAG_FILE = 1,	  /* path */
-	TAG_KEY,	  /* path, line, part, blob, comment */
+	TAG_KEY,	  /* path, line, part, blob, comment, ways, sure */
 	TAG_PROBLEM,	  /* path, line, reason */
-	TAG_UNKNOWN_TYPE, /* path, line, name */
+	TAG_UNKNOWN_TYPE, /* path, line, name, ways, sure */
 	TAG_NOTE,	  /* text */
 	TAG_END,	  /* "": no more of this account */
 };
@@ -59,8 +60,10 @@ struct reader {
 	/* Only in the child. */
 	bool for_good; /* the process has become the account for good */
 	struct record_out *out;
-	size_t place; /* of the account */
-	const struct audit_policy *policy;
+	size_t place;			     /* of the account */
+	const struct audit_pattern *pattern; /* that is read */
+	bool insecure; /* sshd does not use the file that is read */
+	int64_t now;
 	struct kv_account kv;
 };
 
@@ -78,6 +81,20 @@ send_problem(const struct reader *r, const char *path, uint64_t line,
 	begin_record(r, TAG_PROBLEM, path);
 	record_add_number(r->out, line);
 	record_add_text(r->out, reason);
+	record_end(r->out);
+}
+
+/* Ends the record of a key with the ways in, and those that are sure. */
+static void
+end_key(const struct reader *r, const struct kv_line *line)
+{
+	const uint64_t ways = r->pattern->ways;
+	/* sshd compares no certificate with the key that a client has. */
+	const bool sure = !r->insecure && !line->key.is_cert &&
+	    way_in_options(line->options, r->now);
+
+	record_add_number(r->out, ways);
+	record_add_number(r->out, sure ? ways : 0);
 	record_end(r->out);
 }
 
@@ -100,13 +117,13 @@ read_line(const struct reader *r, const char *path, uint64_t number,
 			KV_PART_KEY);
 		record_add_bytes(r->out, line.blob.p, line.blob.len);
 		record_add_bytes(r->out, line.comment.p, line.comment.len);
-		record_end(r->out);
+		end_key(r, &line);
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
 		begin_record(r, TAG_UNKNOWN_TYPE, path);
 		record_add_number(r->out, number);
 		record_add_bytes(r->out, line.type.p, line.type.len);
-		record_end(r->out);
+		end_key(r, &line);
 	} else
 		send_problem(r, path, number, kv_strerror(err));
 }
@@ -191,13 +208,15 @@ read_for_good(const struct reader *r,
 static void
 read_file(const struct reader *r, const char *path)
 {
+	struct reader its = *r;
 	char why[KV_USERFILE_WHY_BYTES];
 	struct stat st;
 	enum kv_err err;
 	int fd;
 
-	err = kv_userfile_open(path, &r->kv, r->policy->strictmodes, &fd, why);
-	if (err == KV_ERR_INSECURE) {
+	err = kv_userfile_open(path, &r->kv, r->pattern->strictmodes, &fd, why);
+	its.insecure = err == KV_ERR_INSECURE;
+	if (its.insecure) {
 		begin_record(r, TAG_NOTE, why);
 		record_end(r->out);
 		err = kv_userfile_open(path, &r->kv, KV_STRICTMODES_NO, &fd,
@@ -218,7 +237,7 @@ read_file(const struct reader *r, const char *path)
 	else {
 		begin_record(r, TAG_FILE, path);
 		record_end(r->out);
-		read_lines(r, fd, path);
+		read_lines(&its, fd, path);
 		close(fd);
 	}
 }
@@ -256,8 +275,9 @@ read_found_files(const struct reader *r, const char *path)
 }
 
 static void
-read_pattern(const struct reader *r, const char *pattern)
+read_pattern(const struct reader *r)
 {
+	const char *pattern = r->pattern->text;
 	char path[PATH_MAX];
 	enum kv_err err;
 
@@ -267,17 +287,19 @@ read_pattern(const struct reader *r, const char *pattern)
 		    err == KV_ERR_CONFIG ?
 			"AuthorizedKeysFile has a token unknown to keyveto" :
 			"path of the authorized keys file is too long");
-	else if (kv_wildcards_apply(r->policy->wildcards, pattern))
+	else if (kv_wildcards_apply(r->pattern->wildcards, pattern))
 		read_found_files(r, path);
 	else
 		read_file(r, path);
 }
 
 static void
-read_patterns(const struct reader *r)
+read_patterns(struct reader *r, const struct audit_policy *policy)
 {
-	for (size_t i = 0; i < r->policy->n_patterns; i++)
-		read_pattern(r, r->policy->pattern[i]);
+	for (size_t i = 0; i < policy->n_patterns; i++) {
+		r->pattern = &policy->pattern[i];
+		read_pattern(r);
+	}
 }
 
 static void
@@ -288,7 +310,7 @@ read_account(struct reader *r, size_t place)
 	const bool root = geteuid() == 0;
 
 	r->place = place;
-	r->policy = all->a->policy_of[place];
+	r->now = time(NULL);
 	r->kv = (struct kv_account){
 		.name = a->name,
 		.uid = a->uid,
@@ -303,7 +325,7 @@ read_account(struct reader *r, size_t place)
 		send_problem(r, a->name, 0, "cannot become this account");
 	else {
 		stay_private();
-		read_patterns(r);
+		read_patterns(r, all->a->policy_of[place]);
 	}
 	if (root && !become_root_again())
 		_exit(1);
@@ -346,19 +368,55 @@ get_text(struct kv_bytes *b, char *text, size_t cap)
 	return KV_OK;
 }
 
+/* Reads the ways in of a key, and those that are sure. */
 static enum kv_err
-parse_key(struct kv_bytes *b, const char *path, struct report *report)
+get_ways(struct kv_bytes *b, uint64_t *ways, uint64_t *sure)
 {
+	enum kv_err r;
+
+	if ((r = record_get_number(b, ways)) == KV_OK)
+		r = record_get_number(b, sure);
+	return r;
+}
+
+/*
+ * Adds the ways in by a key to found: listed and usable tell what its verdict
+ * makes of it. sure are those on which nothing in its line stands against it.
+ */
+static void
+add_ways(struct audit_found *found, bool listed, bool usable, uint64_t ways,
+    uint64_t sure, const char *type, unsigned int bits)
+{
+	const struct audit_policy *policy = found->policy;
+
+	if (listed)
+		found->listed |= ways;
+	if (!usable)
+		return;
+	/* Those that found has need no second key. */
+	sure &= ~found->sure;
+	for (size_t i = 0; sure != 0 && i < policy->n_ways; i++)
+		if ((sure >> i & 1) != 0 &&
+		    way_in_accepts(policy->way[i].settings, type, bits))
+			found->sure |= (uint64_t)1 << i;
+}
+
+static enum kv_err
+parse_key(struct kv_bytes *b, const char *path, struct report *report,
+    struct audit_found *found)
+{
+	const struct report before = *report;
 	struct input_key key = { .path = path };
 	struct kv_sshkey parsed;
 	struct kv_span blob;
-	uint64_t part, usable = report->usable;
+	uint64_t part, ways, sure;
 	enum kv_err r;
 
 	if ((r = record_get_number(b, &key.line)) != KV_OK ||
 	    (r = record_get_number(b, &part)) != KV_OK ||
 	    (r = kv_bytes_get_string(b, &blob)) != KV_OK ||
 	    (r = kv_bytes_get_string(b, &key.comment)) != KV_OK ||
+	    (r = get_ways(b, &ways, &sure)) != KV_OK ||
 	    (r = kv_sshkey_parse(blob.p, blob.len, &parsed)) != KV_OK)
 		return r;
 	key.part = part == KV_PART_CA ? KV_PART_CA : KV_PART_KEY;
@@ -373,17 +431,59 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report)
 		key.bits = kv_pubkey_bits(&parsed.ca);
 		report_key(report, &key);
 		/* One of its keys alone lets nobody in. */
-		report->usable = usable + (report->usable - usable == 2);
+		report->usable = before.usable +
+		    (report->usable - before.usable == 2);
 	}
+	add_ways(found, report->listed > before.listed,
+	    report->usable > before.usable, ways, sure, key.type, key.bits);
+	return KV_OK;
+}
+
+static enum kv_err
+parse_problem(struct kv_bytes *b, const char *path, struct report *report)
+{
+	char text[1024];
+	struct input_problem p = { .path = path, .reason = text };
+	enum kv_err r;
+
+	if ((r = record_get_number(b, &p.line)) != KV_OK ||
+	    (r = get_text(b, text, sizeof(text))) != KV_OK)
+		return r;
+	report_problem(report, &p);
+	return KV_OK;
+}
+
+static enum kv_err
+parse_unknown_type(struct kv_bytes *b, const char *path, struct report *report,
+    struct audit_found *found)
+{
+	char type[1024];
+	struct input_problem p = {
+		.path = path,
+		.unknown_type = true,
+		.type = type,
+		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
+	};
+	uint64_t ways, sure;
+	enum kv_err r;
+
+	if ((r = record_get_number(b, &p.line)) != KV_OK ||
+	    (r = get_text(b, type, sizeof(type))) != KV_OK ||
+	    (r = get_ways(b, &ways, &sure)) != KV_OK)
+		return r;
+	report_problem(report, &p);
+	add_ways(found, false,
+	    report->judge->config.on_unsupported != KV_ACTION_DENY, ways, sure,
+	    type, 0);
 	return KV_OK;
 }
 
 /* Reports what a record of a reader says. */
 static enum kv_err
-parse_record(uint8_t tag, struct kv_bytes *b, struct report *report)
+parse_record(uint8_t tag, struct kv_bytes *b, struct report *report,
+    struct audit_found *found)
 {
-	char path[PATH_MAX], text[1024];
-	struct input_problem p = { .path = path, .reason = text };
+	char path[PATH_MAX];
 	enum kv_err r;
 
 	if ((r = get_text(b, path, sizeof(path))) != KV_OK)
@@ -393,19 +493,11 @@ parse_record(uint8_t tag, struct kv_bytes *b, struct report *report)
 		report->files++;
 		return KV_OK;
 	case TAG_KEY:
-		return parse_key(b, path, report);
+		return parse_key(b, path, report, found);
 	case TAG_PROBLEM:
+		return parse_problem(b, path, report);
 	case TAG_UNKNOWN_TYPE:
-		if ((r = record_get_number(b, &p.line)) != KV_OK ||
-		    (r = get_text(b, text, sizeof(text))) != KV_OK)
-			return r;
-		if (tag == TAG_UNKNOWN_TYPE) {
-			p.unknown_type = true;
-			p.type = text;
-			p.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN);
-		}
-		report_problem(report, &p);
-		return KV_OK;
+		return parse_unknown_type(b, path, report, found);
 	case TAG_NOTE:
 		if (!report->quiet)
 			cli_error("note: %s: sshd does not use this file; its "
@@ -421,7 +513,8 @@ parse_record(uint8_t tag, struct kv_bytes *b, struct report *report)
  * went wrong.
  */
 static const char *
-parse_records(struct reader *reader, int64_t deadline, struct report *report)
+parse_records(struct reader *reader, int64_t deadline, struct report *report,
+    struct audit_found *found)
 {
 	struct kv_bytes payload;
 	uint8_t tag;
@@ -432,7 +525,7 @@ parse_records(struct reader *reader, int64_t deadline, struct report *report)
 		while (record_next(&reader->in, &tag, &payload, &bad)) {
 			if (tag == TAG_END)
 				return NULL;
-			if (parse_record(tag, &payload, report) != KV_OK)
+			if (parse_record(tag, &payload, report, found) != KV_OK)
 				return INVALID_DATA;
 		}
 		if (bad)
@@ -465,14 +558,14 @@ kill_reader(struct reader *reader)
 
 /* Reports what a reader found of an account. */
 static void
-report_account(struct reader *reader, const char *name, unsigned int timeout,
-    struct report *report)
+report_account(struct reader *reader, unsigned int timeout,
+    struct report *report, struct audit_found *found)
 {
-	struct input_problem p = { .path = name };
+	struct input_problem p = { .path = found->account->name };
 
 	p.reason = reader->child.pid == -1 ?
 	    strerror(reader->error) :
-	    parse_records(reader, io_deadline(timeout), report);
+	    parse_records(reader, io_deadline(timeout), report, found);
 	if (p.reason == NULL)
 		return;
 	/* Another one goes on with the next account. */
@@ -496,10 +589,15 @@ static uint8_t *
 find_private_groups(const struct audit_readers *a)
 {
 	/* A single account costs less without the table. */
-	for (size_t i = 0; a->accounts->n > 1 && i < a->accounts->n; i++)
-		if (a->policy_of[i]->strictmodes ==
-		    KV_STRICTMODES_PRIVATE_GROUP)
-			return private_groups_read(a->root, a->accounts);
+	for (size_t i = 0; a->accounts->n > 1 && i < a->accounts->n; i++) {
+		const struct audit_policy *policy = a->policy_of[i];
+
+		for (size_t k = 0; k < policy->n_patterns; k++)
+			if (policy->pattern[k].strictmodes ==
+			    KV_STRICTMODES_PRIVATE_GROUP)
+				return private_groups_read(a->root,
+				    a->accounts);
+	}
 	return NULL;
 }
 
@@ -509,9 +607,7 @@ find_private_groups(const struct audit_readers *a)
  */
 bool
 audit_accounts(struct report *r, const struct audit_readers *a,
-    bool (*done)(const struct account *account, const struct report *before,
-	const struct report *after, void *arg),
-    void *arg)
+    bool (*done)(const struct audit_found *found, void *arg), void *arg)
 {
 	const size_t n = a->accounts->n, readers = count_readers();
 	uint8_t *private = find_private_groups(a);
@@ -527,17 +623,20 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		reader[i] = (struct reader){ .child = { .pid = -1 } };
 	groups_read(&all.groups, a->root, a->accounts, false);
 	for (size_t i = 0; ok && i < n; i++) {
-		const struct account *account = &a->accounts->v[i];
-		const struct report before = *r;
+		struct audit_found found = {
+			.account = &a->accounts->v[i],
+			.policy = a->policy_of[i],
+			.before = *r,
+		};
 
 		for (size_t j = i; j < n && j - i < readers; j++)
 			if (reader[j % readers].child.pid == -1)
 				start_reader(&reader[j % readers], &all, j);
-		r->account = account->name;
-		report_account(&reader[i % readers], account->name, a->timeout,
-		    r);
+		r->account = found.account->name;
+		report_account(&reader[i % readers], a->timeout, r, &found);
 		r->account = NULL;
-		ok = done(account, &before, r, arg);
+		found.after = *r;
+		ok = done(&found, arg);
 	}
 	/* Those that have no more accounts end. */
 	for (size_t i = 0; i < readers; i++) {
@@ -594,38 +693,51 @@ on_ca_key(const struct input_key *key, void *arg)
 	report_key(arg, &ca);
 }
 
-/* The TrustedUserCAKeys of a policy; "none" if it has none. */
-static const char *
-ca_file(const struct audit_policy *policy)
+/* Whether an earlier policy, or this one before its CAs' place i, has it. */
+static bool
+has_user_ca(const struct audit_policies *policies, size_t policy, size_t i)
 {
-	const struct sshd_settings *s = policy->settings;
+	const char *path = policies->v[policy]->user_ca[i];
 
-	return s != NULL && !sshd_words_none(s->user_ca) ? s->user_ca : "none";
+	for (size_t p = 0; p <= policy; p++) {
+		const struct audit_policy *other = policies->v[p];
+		const size_t n = p < policy ? other->n_user_cas : i;
+
+		for (size_t k = 0; k < n; k++)
+			if (strcmp(other->user_ca[k], path) == 0)
+				return true;
+	}
+	return false;
+}
+
+static void
+audit_user_ca(struct report *r, const char *path, const char *root,
+    bool absent_is_problem)
+{
+	struct input_problem problem = { .path = path };
+	struct input_sink sink = audit_sink(r);
+	int fd;
+
+	sink.key = on_ca_key;
+	if ((fd = root_open(root, path, O_RDONLY)) != -1) {
+		input_read_fd(fd, path, &sink);
+		close(fd);
+	} else if (errno != ENOENT || absent_is_problem) {
+		problem.reason = strerror(errno);
+		report_problem(r, &problem);
+	}
 }
 
 void
 audit_user_cas(struct report *r, const struct audit_policies *policies,
     const char *root, bool absent_is_problem)
 {
-	struct input_sink sink = audit_sink(r);
-
-	sink.key = on_ca_key;
 	for (size_t i = 0; i < policies->n; i++) {
-		const char *path = ca_file(policies->v[i]);
-		struct input_problem problem = { .path = path };
-		bool audited = strcmp(path, "none") == 0;
-		int fd;
+		const struct audit_policy *policy = policies->v[i];
 
-		for (size_t j = 0; j < i && !audited; j++)
-			audited = strcmp(ca_file(policies->v[j]), path) == 0;
-		if (audited)
-			continue;
-		if ((fd = root_open(root, path, O_RDONLY)) != -1) {
-			input_read_fd(fd, path, &sink);
-			close(fd);
-		} else if (errno != ENOENT || absent_is_problem) {
-			problem.reason = strerror(errno);
-			report_problem(r, &problem);
-		}
+		for (size_t k = 0; k < policy->n_user_cas; k++)
+			if (!has_user_ca(policies, i, k))
+				audit_user_ca(r, policy->user_ca[k], root,
+				    absent_is_problem);
 	}
 }

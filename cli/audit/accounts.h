@@ -18,15 +18,22 @@ struct audit_readers {
 	unsigned int timeout;
 };
 
+/* What was found of an account. */
+struct audit_found {
+	const struct account *account;
+	const struct audit_policy *policy;
+	struct report before, after; /* the totals */
+	/* The bits of the ways in on which there is: */
+	uint64_t listed; /* a listed key */
+	uint64_t sure;	 /* a key that is not listed, and sure to let in */
+};
+
 /*
  * Reports on each account, in order. A child that fails is a problem. After
- * each, calls done with the totals before and after it, until done returns
- * false. Returns whether done never did.
+ * each, calls done, until done returns false. Returns whether done never did.
  */
 bool audit_accounts(struct report *r, const struct audit_readers *a,
-    bool (*done)(const struct account *account, const struct report *before,
-	const struct report *after, void *arg),
-    void *arg);
+    bool (*done)(const struct audit_found *found, void *arg), void *arg);
 
 /*
  * Reports on each file below root that TrustedUserCAKeys names for an account.

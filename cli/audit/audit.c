@@ -45,10 +45,10 @@ struct audit {
 };
 
 static bool
-add_account(const struct account *account, const struct report *before,
-    const struct report *r, void *arg)
+add_account(const struct audit_found *found, void *arg)
 {
-	return audit_table_add(arg, "account", account->name, before, r);
+	return audit_table_add(arg, "account", found->account->name,
+	    &found->before, &found->after);
 }
 
 /* The first problem of a host key file: counts only if it has no key. */

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include "host/groups.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
@@ -20,6 +23,9 @@ struct finder {
 	const struct audit_policy **of_account;
 	struct report *r;
 	enum kv_wildcards sshd_wildcards;
+	const struct sshd_overview *overview;
+	struct sshd_settings *global; /* where no Match line matches */
+	struct groups groups;
 };
 
 static void
@@ -30,33 +36,90 @@ report_reason(struct report *r, const char *place, const char *reason)
 	report_problem(r, &p);
 }
 
-static void
-add_patterns(struct audit_policy *policy, const char *const *pattern, size_t n)
+/* Adds the ways to a pattern that is there, or a pattern. False with errno. */
+static bool
+add_pattern(struct audit_policy *policy, const struct audit_pattern *new)
 {
-	for (size_t i = 0; i < n; i++)
-		policy->pattern[policy->n_patterns++] = pattern[i];
+	struct audit_pattern *v;
+
+	for (size_t i = 0; i < policy->n_patterns; i++) {
+		v = &policy->pattern[i];
+		if (v->wildcards != new->wildcards ||
+		    strcmp(v->text, new->text) != 0)
+			continue;
+		v->ways |= new->ways;
+		/* The stricter one: a doubt is a no. */
+		if (new->strictmodes < v->strictmodes)
+			v->strictmodes = new->strictmodes;
+		return true;
+	}
+	v = reallocarray(policy->pattern, policy->n_patterns + 1, sizeof(*v));
+	if (v == NULL)
+		return false;
+	policy->pattern = v;
+	v += policy->n_patterns;
+	*v = *new;
+	if ((v->text = strdup(new->text)) == NULL)
+		return false;
+	policy->n_patterns++;
+	return true;
+}
+
+static bool
+add_patterns(struct audit_policy *policy, const char *const *text, size_t n,
+    struct audit_pattern like)
+{
+	for (size_t i = 0; i < n; i++) {
+		like.text = (char *)text[i];
+		if (!add_pattern(policy, &like))
+			return false;
+	}
+	return true;
+}
+
+/* Adds a TrustedUserCAKeys, unless it is none. False with errno. */
+static bool
+add_user_ca(struct audit_policy *policy, const char *path)
+{
+	char **v;
+
+	if (sshd_words_none(path))
+		return true;
+	v = reallocarray(policy->user_ca, policy->n_user_cas + 1, sizeof(*v));
+	if (v == NULL)
+		return false;
+	policy->user_ca = v;
+	if ((v[policy->n_user_cas] = strdup(path)) == NULL)
+		return false;
+	policy->n_user_cas++;
+	return true;
 }
 
 /*
  * Adds the files that the guard prints: those that its arguments name, or else
  * those of the keyveto.conf that its arguments name, or of the default one. If
  * that file has a mistake, the guard uses the default files, and so does the
- * audit.
+ * audit. False with errno.
  */
-static void
-add_guarded(struct audit_policy *policy, const char *args, struct report *r)
+static bool
+add_guarded(struct audit_policy *policy, const char *args, uint64_t ways,
+    struct report *r)
 {
 	const struct kv_config *config = &r->judge->config;
-	const struct guard_files *files = &policy->files;
+	struct audit_pattern like = { .ways = ways };
 	char path[4096], why[KV_CONFIG_WHY_BYTES];
 	enum kv_err err = KV_ERR_SYSTEM;
+	struct kv_config own;
+	struct guard_files files;
+	bool ok;
 	int fd;
 
+	kv_config_defaults(&own);
 	if (guard_config(args, path, sizeof(path))) {
-		config = &policy->guard;
+		config = &own;
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd != -1)
-			err = kv_config_read(fd, path, &policy->guard, why);
+			err = kv_config_read(fd, path, &own, why);
 		if (err == KV_ERR_SYSTEM)
 			report_reason(r, path, strerror(errno));
 		else if (err != KV_OK)
@@ -64,34 +127,41 @@ add_guarded(struct audit_policy *policy, const char *args, struct report *r)
 		if (fd != -1)
 			close(fd);
 	}
-	if (policy->settings->strictmodes)
-		policy->strictmodes = config->strictmodes;
-	policy->wildcards = config->wildcards;
-	if (!guard_files_read(args, &policy->files))
+	like.strictmodes = policy->settings->strictmodes ?
+	    config->strictmodes :
+	    r->judge->config.strictmodes;
+	like.wildcards = config->wildcards;
+	if (!guard_files_read(args, &files))
 		report_reason(r, GUARD_NAME, strerror(errno));
-	if (files->n == 0)
-		add_patterns(policy, config->pattern, config->n_patterns);
-	else {
-		add_patterns(policy, files->pattern, files->n);
-		policy->wildcards = KV_WILDCARDS_NO;
-	}
-	if (files->strictmodes != NULL)
-		(void)kv_config_read_strictmodes(files->strictmodes,
-		    &policy->strictmodes);
-	if (files->wildcards != NULL)
-		(void)kv_config_read_wildcards(files->wildcards,
-		    &policy->wildcards);
+	if (files.n > 0)
+		like.wildcards = KV_WILDCARDS_NO;
+	if (files.strictmodes != NULL)
+		(void)kv_config_read_strictmodes(files.strictmodes,
+		    &like.strictmodes);
+	if (files.wildcards != NULL)
+		(void)kv_config_read_wildcards(files.wildcards,
+		    &like.wildcards);
+	ok = files.n > 0 ?
+	    add_patterns(policy, files.pattern, files.n, like) :
+	    add_patterns(policy, config->pattern, config->n_patterns, like);
+	guard_files_free(&files);
+	kv_config_free(&own);
+	return ok;
 }
 
-/* Adds the files of the guard. Prints a note about any other command. */
-static void
-add_command(struct audit_policy *policy, struct report *r)
+/*
+ * Adds the files of the guard. Prints a note about any other command. False
+ * with errno.
+ */
+static bool
+add_command(struct audit_policy *policy, const char *command, uint64_t ways,
+    struct report *r)
 {
-	const char *command = policy->settings->keys_command, *args;
+	const char *args;
 	bool guard;
 
 	if (sshd_words_none(command))
-		return;
+		return true;
 	guard = guard_command(command, &args);
 	if (!guard || guard_chained(args)) {
 		if (!r->quiet || r->on_unjudged != NULL)
@@ -99,66 +169,409 @@ add_command(struct audit_policy *policy, struct report *r)
 			    "note: sshd also asks AuthorizedKeysCommand %s: "
 			    "the keys it prints are not audited",
 			    command);
-		return;
+		return true;
 	}
-	if (policy->n_patterns > 0)
+	for (size_t i = 0; i < policy->n_patterns; i++) {
+		if ((policy->pattern[i].ways & ways) == 0)
+			continue;
 		cli_error(
 		    "warning: AuthorizedKeysFile is not none: sshd lets "
 		    "in the keys of those files without asking the guard %s",
 		    command);
-	add_guarded(policy, args, r);
+		break;
+	}
+	return add_guarded(policy, args, ways, r);
+}
+
+/* --- values by origin ---------------------------------------------------- */
+
+#define VALUES_MAX 16
+
+/* The values of a keyword of which sshd uses one for an account. */
+struct values {
+	size_t line[VALUES_MAX + 1]; /* 1 + its index; 0: the global value */
+	size_t n;
+	bool by_origin; /* which one depends on more than the account */
+	bool too_many;
+};
+
+/* What of the lines that matter for an account depends on the origin. */
+struct origin {
+	struct values files, command, user_ca;
+	bool doubtful, doubtful_for_root;
+};
+
+/* Names of an account's groups. */
+struct names {
+	char **v;
+	size_t n;
+};
+
+static void
+free_names(struct names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		free(names->v[i]);
+	free(names->v);
+}
+
+/* False without memory. */
+static bool
+find_names(const struct finder *f, size_t account, struct names *names)
+{
+	size_t n = 0;
+	gid_t *gid = groups_of(&f->groups, account, &f->accounts->v[account],
+	    &n);
+
+	*names = (struct names){ .v = calloc(n + 1, sizeof(char *)) };
+	for (size_t i = 0; gid != NULL && names->v != NULL && i < n; i++) {
+		const char *name = groups_name(&f->groups, gid[i]);
+
+		if (name == NULL)
+			continue;
+		if ((names->v[names->n] = strdup(name)) == NULL)
+			break;
+		names->n++;
+	}
+	free(gid);
+	return gid != NULL && names->v != NULL;
+}
+
+/* For which logins of the account the line counts. */
+static enum sshd_match_answer
+judge_line(const struct finder *f, const struct sshd_line *l,
+    const char *account, const struct names *groups)
+{
+	const struct sshd_tree *t = &f->overview->tree;
+	enum sshd_match_answer all = SSHD_MATCH_ALWAYS;
+
+	for (size_t match = l->match; match != 0;
+	     match = t->line[match - 1].match) {
+		enum sshd_match_answer one =
+		    sshd_match_judge(t->line[match - 1].value, account,
+			(const char *const *)groups->v, groups->n);
+
+		all = one < all ? one : all;
+	}
+	return all;
+}
+
+/* Adds a line to v if it counts. */
+static void
+add_value(struct values *v, size_t line, enum sshd_match_answer counts)
+{
+	if (counts == SSHD_MATCH_NEVER)
+		return;
+	v->by_origin |= counts == SSHD_MATCH_PERHAPS;
+	if (v->n < VALUES_MAX)
+		v->line[v->n++] = line;
+	else
+		v->too_many = true;
+}
+
+/* Whether a line that counts for some logins may keep the account out. */
+static bool
+may_refuse(const struct sshd_line *l, bool *root_only)
+{
+	*root_only = strcasecmp(l->keyword, "PermitRootLogin") == 0;
+	if (*root_only)
+		return !sshd_words_is(l->value, "yes") &&
+		    !sshd_words_is(l->value, "prohibit-password") &&
+		    !sshd_words_is(l->value, "without-password");
+	if (strcasecmp(l->keyword, "PubkeyAuthentication") == 0)
+		return !sshd_words_is(l->value, "yes");
+	if (strcasecmp(l->keyword, "AuthenticationMethods") == 0)
+		return !sshd_words_is(l->value, "any");
+	return !sshd_words_none(l->value);
+}
+
+/* Sets o to what the lines say of an account. False without memory. */
+static bool
+find_origin(const struct finder *f, size_t account, struct origin *o)
+{
+	const struct sshd_tree *t = &f->overview->tree;
+	const char *name = f->accounts->v[account].name;
+	struct {
+		const char *keyword;
+		struct values *values;
+		bool over; /* sshd uses no later line, and no global one */
+	} source[] = {
+		{ "AuthorizedKeysFile", &o->files, false },
+		{ "AuthorizedKeysCommand", &o->command, false },
+		{ "TrustedUserCAKeys", &o->user_ca, false },
+	};
+	const size_t n_sources = sizeof(source) / sizeof(source[0]);
+	struct names groups;
+	bool root_only;
+	bool ok = find_names(f, account, &groups);
+
+	*o = (struct origin){ .doubtful = false };
+	for (size_t i = 0; ok && i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		enum sshd_match_answer counts;
+
+		if (l->match == 0 || !sshd_overview_decides(l->keyword))
+			continue;
+		counts = judge_line(f, l, name, &groups);
+		for (size_t k = 0; k < n_sources; k++) {
+			if (strcasecmp(l->keyword, source[k].keyword) != 0 ||
+			    source[k].over)
+				continue;
+			add_value(source[k].values, i + 1, counts);
+			source[k].over = counts == SSHD_MATCH_ALWAYS;
+		}
+		if (counts != SSHD_MATCH_PERHAPS ||
+		    !sshd_settings_is_login(l->keyword) ||
+		    !may_refuse(l, &root_only))
+			continue;
+		o->doubtful |= !root_only;
+		o->doubtful_for_root |= root_only;
+	}
+	for (size_t k = 0; k < n_sources; k++)
+		if (!source[k].over)
+			add_value(source[k].values, 0, SSHD_MATCH_ALWAYS);
+	free_names(&groups);
+	return ok;
+}
+
+static void
+print_values(FILE *out, const struct values *v)
+{
+	for (size_t i = 0; v->by_origin && i < v->n; i++)
+		fprintf(out, " %zu", v->line[i]);
+	putc(';', out);
+}
+
+/* A string that is equal for two accounts with the same o. NULL with errno. */
+static char *
+name_origin(const struct origin *o)
+{
+	char *name = NULL;
+	size_t len;
+	FILE *out = open_memstream(&name, &len);
+
+	if (out == NULL)
+		return NULL;
+	print_values(out, &o->files);
+	print_values(out, &o->command);
+	print_values(out, &o->user_ca);
+	fprintf(out, "%d%d", o->doubtful, o->doubtful_for_root);
+	if (fclose(out) == 0)
+		return name;
+	free(name);
+	return NULL;
+}
+
+/* The text of a value; of a global one what sshd prints. */
+static const char *
+value_text(const struct finder *f, size_t line, const char *global)
+{
+	return line == 0 ? global : f->overview->tree.line[line - 1].value;
+}
+
+/* Adds the files of an AuthorizedKeysFile line. False with errno. */
+static bool
+add_written(struct audit_policy *policy, const char *value,
+    struct audit_pattern like)
+{
+	char *copy = strdup(value), *rest = copy;
+	const char *word;
+	bool ok = copy != NULL;
+
+	while (ok && (word = sshd_words_next(&rest)) != NULL)
+		if (strcasecmp(word, "none") != 0)
+			ok = add_patterns(policy, &word, 1, like);
+	free(copy);
+	return ok;
+}
+
+/* How sshd itself reads its files. */
+static struct audit_pattern
+sshds_pattern(const struct finder *f, const struct sshd_settings *s,
+    uint64_t ways)
+{
+	return (struct audit_pattern){
+		.strictmodes = s->strictmodes ?
+		    f->r->judge->config.strictmodes :
+		    KV_STRICTMODES_NO,
+		.wildcards = f->sshd_wildcards,
+		.ways = ways,
+	};
 }
 
 /*
- * Returns the policy for settings, and owns settings from now on. NULL
- * settings: the policy of keyveto.conf. Returns NULL if out of memory.
+ * Adds a way for each pair of a value of AuthorizedKeysFile and one of
+ * AuthorizedKeysCommand. commands are those of the pairs. False with errno.
  */
-static struct audit_policy *
-find_policy(struct finder *f, struct sshd_settings *settings)
+static bool
+add_pairs(struct finder *f, struct audit_policy *policy, const struct origin *o)
 {
-	const struct kv_config *config = &f->r->judge->config;
-	struct audit_policy *policy, **v;
+	const struct sshd_settings *s = policy->settings;
+	const size_t n_files = o->files.n, n_commands = o->command.n;
+	const struct audit_way like = policy->way[0];
+	uint64_t of_file[VALUES_MAX] = { 0 }, of_command[VALUES_MAX] = { 0 };
+	bool ok = true;
 
-	for (size_t i = 0; i < f->p->n; i++) {
-		const struct sshd_settings *known = f->p->v[i]->settings;
+	for (size_t i = 0; i < n_files * n_commands; i++) {
+		size_t w = policy->n_ways;
 
-		if (settings != NULL && known != NULL ?
-			!sshd_settings_same_keys(settings, known) :
-			settings != known)
-			continue;
-		sshd_settings_free(settings);
-		return f->p->v[i];
+		if (w < AUDIT_WAYS_MAX)
+			policy->way[policy->n_ways++] = like;
+		else
+			w = AUDIT_WAYS_MAX - 1;
+		of_file[i / n_commands] |= (uint64_t)1 << w;
+		of_command[i % n_commands] |= (uint64_t)1 << w;
 	}
-	policy = calloc(1, sizeof(*policy));
-	v = realloc(f->p->v, (f->p->n + 1) * sizeof(struct audit_policy *));
+	if (o->files.too_many || o->command.too_many || o->user_ca.too_many ||
+	    n_files * n_commands >= AUDIT_WAYS_MAX)
+		report_reason(f->r, f->sshd->path,
+		    "too many Match blocks that look at where a client "
+		    "connects from set where keys come from");
+	for (size_t i = 0; ok && i < n_files; i++) {
+		const struct audit_pattern new = sshds_pattern(f, s,
+		    of_file[i]);
+		const size_t line = o->files.line[i];
+
+		ok = line == 0 ?
+		    add_patterns(policy, f->global->pattern,
+			f->global->n_patterns, new) :
+		    add_written(policy, value_text(f, line, NULL), new);
+	}
+	/* The first way's command, and equal ones, are added by the caller. */
+	for (size_t i = 0; ok && i < n_commands; i++) {
+		const char *command = value_text(f, o->command.line[i],
+		    f->global->keys_command);
+		uint64_t ways = 0;
+		bool had = false;
+
+		for (size_t j = 0; j < n_commands; j++) {
+			if (strcmp(command,
+				value_text(f, o->command.line[j],
+				    f->global->keys_command)) != 0)
+				continue;
+			ways |= of_command[j];
+			had |= j < i;
+		}
+		if (strcmp(command, s->keys_command) == 0)
+			ways |= 1;
+		if (!had)
+			ok = add_command(policy, command, ways, f->r);
+	}
+	return ok;
+}
+
+/* Adds the files, commands and CAs to a policy with settings. */
+static bool
+fill_policy(struct finder *f, struct audit_policy *policy,
+    const struct origin *o)
+{
+	const struct sshd_settings *s = policy->settings;
+	bool known = false;
+	bool ok = add_patterns(policy, s->pattern, s->n_patterns,
+		      sshds_pattern(f, s, 1)) &&
+	    add_user_ca(policy, s->user_ca);
+
+	for (size_t i = 0; ok && o->user_ca.by_origin && i < o->user_ca.n; i++)
+		ok = add_user_ca(policy,
+		    value_text(f, o->user_ca.line[i], f->global->user_ca));
+	if (!ok || !(o->files.by_origin || o->command.by_origin))
+		return ok && add_command(policy, s->keys_command, 1, f->r);
+	for (size_t i = 0; i < o->command.n; i++)
+		known |= strcmp(s->keys_command,
+			     value_text(f, o->command.line[i],
+				 f->global->keys_command)) == 0;
+	return (known || add_command(policy, s->keys_command, 1, f->r)) &&
+	    add_pairs(f, policy, o);
+}
+
+static void
+free_policy(struct audit_policy *policy)
+{
+	for (size_t i = 0; i < policy->n_patterns; i++)
+		free(policy->pattern[i].text);
+	for (size_t i = 0; i < policy->n_user_cas; i++)
+		free(policy->user_ca[i]);
+	free(policy->pattern);
+	free(policy->user_ca);
+	free(policy->origin);
+	sshd_settings_free(policy->settings);
+	free(policy);
+}
+
+/* Adds to p a policy with one way, which owns settings. NULL with errno. */
+static struct audit_policy *
+add_policy(struct audit_policies *p, struct sshd_settings *settings)
+{
+	struct audit_policy *policy = calloc(1, sizeof(*policy));
+	struct audit_policy **v = reallocarray(p->v, p->n + 1, sizeof(*v));
+
 	if (v != NULL)
-		f->p->v = v;
+		p->v = v;
 	if (policy == NULL || v == NULL) {
 		sshd_settings_free(settings);
 		free(policy);
 		return NULL;
 	}
-	v[f->p->n++] = policy;
-	kv_config_defaults(&policy->guard);
 	policy->settings = settings;
-	policy->strictmodes = config->strictmodes;
-	policy->wildcards = config->wildcards;
-	if (settings == NULL) {
-		add_patterns(policy, config->pattern, config->n_patterns);
-		return policy;
+	policy->way[policy->n_ways++].settings = settings;
+	return v[p->n++] = policy;
+}
+
+static bool
+is_policy_for(const struct audit_policy *policy,
+    const struct sshd_settings *settings, const char *origin)
+{
+	if (settings == NULL || policy->settings == NULL)
+		return settings == policy->settings;
+	return sshd_settings_same_keys(settings, policy->settings) &&
+	    strcmp(policy->origin, origin) == 0;
+}
+
+/*
+ * Returns the policy for settings and what depends on the origin, and owns
+ * settings from now on. NULL settings: the policy of keyveto.conf. Returns NULL
+ * if out of memory.
+ */
+static struct audit_policy *
+find_policy(struct finder *f, struct sshd_settings *settings,
+    const struct origin *o)
+{
+	const struct kv_config *config = &f->r->judge->config;
+	char *origin = name_origin(o);
+	struct audit_policy *policy;
+	bool ok;
+
+	for (size_t i = 0; origin != NULL && i < f->p->n; i++)
+		if (is_policy_for(f->p->v[i], settings, origin)) {
+			sshd_settings_free(settings);
+			free(origin);
+			return f->p->v[i];
+		}
+	if (origin == NULL || (policy = add_policy(f->p, settings)) == NULL) {
+		if (origin == NULL)
+			sshd_settings_free(settings);
+		free(origin);
+		return NULL;
 	}
-	if (!settings->strictmodes)
-		policy->strictmodes = KV_STRICTMODES_NO;
-	policy->wildcards = f->sshd_wildcards;
-	add_patterns(policy, settings->pattern, settings->n_patterns);
-	add_command(policy, f->r);
-	return policy;
+	policy->origin = origin;
+	policy->way[0].doubtful = o->doubtful;
+	policy->way[0].doubtful_for_root = o->doubtful_for_root;
+	ok = settings != NULL ?
+	    fill_policy(f, policy, o) :
+	    add_patterns(policy, config->pattern, config->n_patterns,
+		(struct audit_pattern){
+		    .strictmodes = config->strictmodes,
+		    .wildcards = config->wildcards,
+		    .ways = 1,
+		});
+	return ok ? policy : NULL;
 }
 
 static bool
 set_policy_of_all(struct finder *f, struct sshd_settings *settings)
 {
-	struct audit_policy *policy = find_policy(f, settings);
+	const struct origin everywhere = { .doubtful = false };
+	struct audit_policy *policy = find_policy(f, settings, &everywhere);
 
 	for (size_t i = 0; i < f->accounts->n; i++)
 		f->of_account[i] = policy;
@@ -186,6 +599,7 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 	char why[1024];
 
 	for (size_t i = 0; ok && i < n; i++) {
+		struct origin o = { .doubtful = false };
 		struct sshd_settings *s;
 
 		if (like[i] != i) {
@@ -199,10 +613,73 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 		s = sshd_answer(&q[answered++ % ring], why, sizeof(why));
 		if (s == NULL)
 			report_reason(f->r, f->accounts->v[i].name, why);
-		f->of_account[i] = find_policy(f, s);
+		if (f->global != NULL && !find_origin(f, i, &o)) {
+			sshd_settings_free(s);
+			ok = false;
+			continue;
+		}
+		f->of_account[i] = find_policy(f, s, &o);
 		ok = f->of_account[i] != NULL;
 	}
 	free(like);
+	return ok;
+}
+
+/*
+ * Prepares for find_origin, if a Match block looks at more than the account and
+ * sets what matters here.
+ */
+static void
+prepare_origins(struct finder *f)
+{
+	struct sshd_question q;
+	char why[1024];
+
+	if (!f->overview->keys_by_origin)
+		return;
+	if (!f->r->quiet)
+		cli_error(
+		    "note: Match blocks of sshd's configuration test where a "
+		    "client connects from: the audit reads what they name, and "
+		    "shows all else as it holds for 127.0.0.1");
+	sshd_ask(f->sshd, NULL, &q);
+	if ((f->global = sshd_answer(&q, why, sizeof(why))) == NULL)
+		report_reason(f->r, f->sshd->path, why);
+	groups_read(&f->groups, "", f->accounts, true);
+}
+
+/* Finds the policies by sshd, which has answered. s are root's settings. */
+static bool
+find_by_sshd(struct finder *f, struct sshd_settings *s)
+{
+	struct sshd named = *f->sshd;
+	struct sshd_overview overview;
+	bool ok;
+
+	/* Older versions know no wildcards. */
+	if (sshd_version_at_least(f->sshd->path, 10, 0))
+		f->sshd_wildcards = KV_WILDCARDS_YES;
+	if (named.config == NULL && *sshd_subject(f->sshd)->file != '\0')
+		named.config = sshd_subject(f->sshd)->file;
+	sshd_overview(&named, &overview);
+	f->overview = &overview;
+	if (*overview.unread != '\0')
+		report_reason(f->r, f->sshd->path, overview.unread);
+	if (overview.odd_pattern)
+		report_reason(f->r, f->sshd->path,
+		    "AuthorizedKeysFile names a file with a blank, quote, "
+		    "backslash or #, which sshd -T does not show as one: run "
+		    "keyveto check on it");
+	if (overview.varies) {
+		sshd_settings_free(s);
+		prepare_origins(f);
+		ok = ask_for_each(f, &overview.match);
+	} else
+		ok = set_policy_of_all(f, s);
+	f->overview = NULL;
+	sshd_settings_free(f->global);
+	groups_free(&f->groups);
+	sshd_overview_free(&overview);
 	return ok;
 }
 
@@ -218,11 +695,9 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 		.of_account = of_account,
 		.r = r,
 	};
-	struct sshd_overview overview;
 	struct sshd_settings *s;
 	struct sshd_question q;
 	char why[1024];
-	bool ok;
 
 	*p = (struct audit_policies){ 0 };
 	if (sshd == NULL)
@@ -235,44 +710,19 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 	}
 	/* Ask about root, to find out whether sshd answers at all. */
 	sshd_ask(sshd, "root", &q);
-	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
-		report_reason(r, sshd->path, why);
-		cli_error("the accounts' files are taken from keyveto.conf "
-			  "until 'sshd -T' works here");
-		return set_policy_of_all(&f, NULL);
-	}
-	/* Older versions know no wildcards. */
-	if (sshd_version_at_least(sshd->path, 10, 0))
-		f.sshd_wildcards = KV_WILDCARDS_YES;
-	sshd_overview(sshd, &overview);
-	if (overview.varies && overview.by_origin && !r->quiet)
-		cli_error(
-		    "note: Match blocks of sshd's configuration test where a "
-		    "client connects from: the audit shows what holds for "
-		    "127.0.0.1");
-	if (overview.odd_pattern)
-		report_reason(r, sshd->path,
-		    "AuthorizedKeysFile names a file with a blank, quote, "
-		    "backslash or #, which sshd -T does not show as one: run "
-		    "keyveto check on it");
-	if (overview.varies) {
-		sshd_settings_free(s);
-		ok = ask_for_each(&f, &overview.match);
-	} else
-		ok = set_policy_of_all(&f, s);
-	sshd_overview_free(&overview);
-	return ok;
+	if ((s = sshd_answer(&q, why, sizeof(why))) != NULL)
+		return find_by_sshd(&f, s);
+	report_reason(r, sshd->path, why);
+	cli_error("the accounts' files are taken from keyveto.conf "
+		  "until 'sshd -T' works here");
+	return set_policy_of_all(&f, NULL);
 }
 
 void
 audit_policies_free(struct audit_policies *p)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		sshd_settings_free(p->v[i]->settings);
-		kv_config_free(&p->v[i]->guard);
-		guard_files_free(&p->v[i]->files);
-		free(p->v[i]);
-	}
+	for (size_t i = 0; i < p->n; i++)
+		free_policy(p->v[i]);
 	free(p->v);
 	*p = (struct audit_policies){ 0 };
 }

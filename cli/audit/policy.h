@@ -1,24 +1,49 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/policy: which files hold the keys that sshd accepts for an account, and
- * which keys the audit cannot see.
+ * audit/policy: which files hold the keys that sshd accepts for an account, by
+ * each way in, and which keys the audit cannot see.
  */
 #ifndef CLI_AUDIT_POLICY_H
 #define CLI_AUDIT_POLICY_H
 
+#include <stdint.h>
+
 #include "host/accounts.h"
+#include "kv_config.h"
 #include "output/report.h"
-#include "sshd_config/guard_command.h"
 #include "sshd_config/sshd_config.h"
+
+/* One bit each. */
+#define AUDIT_WAYS_MAX 64
+
+/* A pattern of authorized keys files. */
+struct audit_pattern {
+	char *text;
+	enum kv_strictmodes strictmodes;
+	enum kv_wildcards wildcards;
+	uint64_t ways; /* the bits of the ways by which sshd reads it */
+};
+
+/*
+ * One of the sets of files by which sshd may let an account in. An account has
+ * several if Match blocks look at more than the account, such as the client's
+ * address, or if several sshd run.
+ */
+struct audit_way {
+	const struct sshd_settings *settings; /* the policy's; or NULL */
+	/* From some addresses, sshd may refuse everybody, or root. */
+	bool doubtful, doubtful_for_root;
+};
 
 struct audit_policy {
 	struct sshd_settings *settings; /* NULL: sshd could not be asked */
-	const char *pattern[SSHD_WORDS_MAX + KV_CONFIG_MAX_PATTERNS];
+	struct audit_pattern *pattern;	/* each text is there once */
 	size_t n_patterns;
-	enum kv_strictmodes strictmodes;
-	enum kv_wildcards wildcards;
-	struct kv_config guard;	  /* the file of its --config, if any */
-	struct guard_files files; /* what its arguments name */
+	struct audit_way way[AUDIT_WAYS_MAX];
+	size_t n_ways;
+	char **user_ca; /* each TrustedUserCAKeys */
+	size_t n_user_cas;
+	char *origin; /* of the lines that do not hold from everywhere */
 };
 
 /* The different policies of a machine. Most have one. */

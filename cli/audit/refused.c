@@ -7,6 +7,7 @@
 
 #include "audit/accounts.h"
 #include "audit/policy.h"
+#include "audit/way_in.h"
 
 /* False without memory. */
 static bool
@@ -51,25 +52,53 @@ add_unjudged(struct audit_refused *h, const struct account *account)
 	return true;
 }
 
-/* Counts an account; r and before are the report with and without its keys. */
+/*
+ * Whether a way in has a listed key, and no other key that is sure to let the
+ * account in. below_root: the machine is another one, which cannot be asked
+ * about its accounts.
+ */
 static bool
-count_account(const struct account *account, const struct report *before,
-    const struct report *r, void *arg)
+is_locked_out(const struct audit_found *found, bool below_root)
 {
-	struct audit_refused *h = arg;
-	uint64_t good = r->clean - before->clean + r->allowed - before->allowed;
+	const struct audit_policy *policy = found->policy;
+	const struct account *account = found->account;
 
-	if (h->unsupported_enter)
-		good += r->unsupported - before->unsupported;
-	if (r->problems > before->problems &&
+	for (size_t i = 0; i < policy->n_ways; i++) {
+		const struct audit_way *way = &policy->way[i];
+
+		if ((found->listed >> i & 1) == 0)
+			continue;
+		if ((found->sure >> i & 1) == 0 || way->doubtful ||
+		    (way->doubtful_for_root && account->uid == 0) ||
+		    (!below_root && !way_in_admits(way->settings, account)))
+			return true;
+	}
+	return false;
+}
+
+struct count {
+	struct audit_refused *h;
+	bool below_root;
+};
+
+/* Counts an account. */
+static bool
+count_account(const struct audit_found *found, void *arg)
+{
+	const struct report *before = &found->before, *after = &found->after;
+	const struct account *account = found->account;
+	const struct count *c = arg;
+	struct audit_refused *h = c->h;
+
+	if (after->problems > before->problems &&
 	    !add_name(&h->unknown, account->name))
 		return false;
-	if (r->unjudged > before->unjudged && !add_unjudged(h, account))
+	if (after->unjudged > before->unjudged && !add_unjudged(h, account))
 		return false;
-	return r->listed == before->listed ||
-	    (add_refused(h, account, good == 0) &&
+	return after->listed == before->listed ||
+	    (add_refused(h, account, is_locked_out(found, c->below_root)) &&
 		audit_table_add(&h->table, "account", account->name, before,
-		    r));
+		    after));
 }
 
 bool
@@ -83,20 +112,18 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 		.timeout = seconds,
 	};
 	struct audit_policies policies = { 0 };
+	struct count count = { .h = h, .below_root = *root != '\0' };
 	struct report before = *r;
 	bool ok;
 
-	*h = (struct audit_refused){
-		.unsupported_enter = r->judge->config.on_unsupported !=
-		    KV_ACTION_DENY
-	};
+	*h = (struct audit_refused){ .n = 0 };
 	readers.policy_of = calloc(accounts->n + 1,
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&policies, sshd, accounts, readers.policy_of,
 		r);
 	h->unjudged_settings = r->unjudged > before.unjudged;
-	ok = ok && audit_accounts(r, &readers, count_account, h);
+	ok = ok && audit_accounts(r, &readers, count_account, &count);
 	if (ok) {
 		before = *r;
 		audit_user_cas(r, &policies, root, false);
@@ -142,7 +169,7 @@ audit_refused_print(const struct audit_refused *h)
 	print_names(h, false,
 	    "refused with a listed key, let in with another:");
 	print_names(h, true,
-	    "locked out, with no key left that is not listed:");
+	    "locked out, with no other key that is sure to let them in:");
 	if (h->unknown == NULL)
 		return;
 	fputs("whose keys could not all be judged:", stdout);

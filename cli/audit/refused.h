@@ -13,7 +13,11 @@
 /* An account with a listed key. */
 struct audit_refused_account {
 	const struct account *account; /* the caller's */
-	bool locked_out;	       /* no other key is let in */
+	/*
+	 * No other key is sure to let it in, by one of the ways on which it has
+	 * a listed key: see audit/way_in.
+	 */
+	bool locked_out;
 };
 
 /* All zeroes: none. */
@@ -35,7 +39,6 @@ struct audit_refused {
 	size_t n_unjudged;
 	/* sshd's settings or TrustedUserCAKeys could not be read. */
 	bool unjudged_settings;
-	bool unsupported_enter; /* OnUnsupported lets such keys in */
 };
 
 /*

@@ -57,33 +57,45 @@ has_odd_pattern(const char *value)
 	return odd;
 }
 
+bool
+sshd_overview_decides(const char *keyword)
+{
+	return strcasecmp(keyword, "AuthorizedKeysFile") == 0 ||
+	    strcasecmp(keyword, "AuthorizedKeysCommand") == 0 ||
+	    strcasecmp(keyword, "TrustedUserCAKeys") == 0 ||
+	    sshd_settings_is_login(keyword);
+}
+
 void
 sshd_overview(const struct sshd *sshd, struct sshd_overview *o)
 {
 	const char *path = sshd->config != NULL ? sshd->config :
 	    strcmp(sshd->path, SSHD_PATH) == 0	? SSHD_TREE_TOP :
 						  NULL;
-	char why[512];
 
 	*o = (struct sshd_overview){ 0 };
+	if (path == NULL)
+		snprintf(o->unread, sizeof(o->unread),
+		    "which file %.300s reads is not known", sshd->path);
 	if (path == NULL ||
-	    !sshd_tree_read(&o->tree, "", path, NULL, 0, why, sizeof(why)))
+	    !sshd_tree_read(&o->tree, "", path, NULL, 0, o->unread,
+		sizeof(o->unread)))
 		o->varies = o->match.unknown = true;
 	for (size_t i = 0; i < o->tree.n_lines; i++) {
 		const struct sshd_line *l = &o->tree.line[i];
-		const bool files = strcasecmp(l->keyword,
-				       "AuthorizedKeysFile") == 0;
+		const bool decides = l->match != 0 &&
+		    sshd_overview_decides(l->keyword);
 
 		if (strcasecmp(l->keyword, "Match") == 0)
-			o->by_origin |= sshd_match_add(&o->match, l->value);
+			(void)sshd_match_add(&o->match, l->value);
 		else if (strcasecmp(l->keyword, "HostKey") == 0 ||
 		    strcasecmp(l->keyword, "HostCertificate") == 0)
 			check_host_key(o, l);
-		o->odd_pattern |= files && has_odd_pattern(l->value);
-		o->varies |= l->match != 0 &&
-		    (files ||
-			strcasecmp(l->keyword, "AuthorizedKeysCommand") == 0 ||
-			strcasecmp(l->keyword, "TrustedUserCAKeys") == 0);
+		else if (strcasecmp(l->keyword, "AuthorizedKeysFile") == 0)
+			o->odd_pattern |= has_odd_pattern(l->value);
+		o->varies |= decides;
+		o->keys_by_origin |= decides &&
+		    sshd_tree_is_by_origin(&o->tree, l);
 	}
 }
 

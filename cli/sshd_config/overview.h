@@ -12,14 +12,20 @@
 
 struct sshd_overview {
 	struct sshd_tree tree;	 /* the lines that could be read */
-	bool varies;		 /* a Match block sets where keys come from */
-	bool by_origin;		 /* a Match line is about the client */
+	bool varies;		 /* a Match block sets where keys come from, or
+				  * who may log in with them */
+	bool keys_by_origin;	 /* such a block is about the client, or another
+				  * thing than the account */
+	char unread[512];	 /* why a file could not be read, or "" */
 	bool odd_pattern;	 /* AuthorizedKeysFile has a name that sshd -T
 				  * does not show as one word */
 	char blocking[1024];	 /* a sentence about a host key that sshd would
 				  * wait for, whenever it is asked; or "" */
 	struct sshd_match match; /* what the Match lines ask for */
 };
+
+/* Whether a keyword is about where keys come from, or who may log in. */
+bool sshd_overview_decides(const char *keyword);
 
 /*
  * Reads sshd's configuration files. If a file cannot be read, or sshd's own

@@ -42,6 +42,7 @@ def test_match_group_in_a_file_that_is_included(world):
 
 
 def test_with_match_blocks_the_files_are_those_that_sshd_names(world):
+    """First for a client of this machine, then for clients elsewhere."""
     names = ("ann", "anna", "ab", "abc", "b", "ba", "bab", "x1", "x12", "y", "star", "z1", "z2")
     accounts = [world.account(name) for name in names]
     world.append("/etc/group", "wheel:x:30010:ann,ba,y", "web1:x:30011:anna,ba", "web22:x:30012:ab,y",
@@ -63,11 +64,14 @@ def test_with_match_blocks_the_files_are_those_that_sshd_names(world):
     findings, _, errors = world.findings(status=0)
     contains(errors, "test where a client connects from")
     for account in accounts:
-        said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr=127.0.0.1"], check=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-        patterns = [line.split()[1:] for line in said.splitlines() if line.lower().startswith("authorizedkeysfile ")][0]
+        patterns = []
+        for address in ("127.0.0.1", "10.0.0.1", "192.0.2.1"):
+            said = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=localhost,addr={address}"], check=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+            patterns += [line.split()[1:] for line in said.splitlines()
+                         if line.lower().startswith("authorizedkeysfile ")][0]
         equal([one["file"] for one in findings if one.get("account") == account.name],
-              [f"{account.home}/{pattern}" for pattern in patterns], account.name)
+              [f"{account.home}/{pattern}" for pattern in dict.fromkeys(patterns)], account.name)
 
 
 def test_sshd_is_asked_about_every_account_if_a_match_line_is_unknown(world):
@@ -224,8 +228,12 @@ def test_accounts_are_asked_about_at_the_port(world):
                          ("ListenAddress [2001:db8::7]:22", "LocalAddress 2001:db8::/32")):
         CONFIG.write_text(f"{place}\nMatch {match}\n AuthorizedKeysFile there\n")
         equal(places(world.findings(status=1)[0]), [f"{uta.home}/there:1"], place)
+    # Another port may lead here, or another sshd may read this file.
     CONFIG.write_text("Match LocalPort 2222\n AuthorizedKeysFile there\n")
-    equal(places(world.findings(status=0)[0]), [])
+    equal(places(world.findings(status=1)[0]), [f"{uta.home}/there:1"])
+    CONFIG.write_text("Port 2222\nMatch LocalPort 2222\n AuthorizedKeysFile none\n")
+    uta.authorize(world.bad)
+    equal(places(world.findings(status=1)[0]), [f"{uta.keys_path}:1"])
 
 
 def test_an_sshd_that_would_wait_for_a_fifo_is_not_asked(scratch, world):

@@ -23,7 +23,7 @@ def test_the_rehearsal_names_who_would_be_refused(scratch):
     image.account("mallory", "# comment", leaked_key())
     image.account("bob", leaked_key(), clean_key())
     done = must_refuse(image, status=1, says=(
-        "/home/mallory/.ssh/authorized_keys:2: listed: ", "locked out, with no key left that is not listed: mallory\n",
+        "/home/mallory/.ssh/authorized_keys:2: listed: ", "locked out, with no other key that is sure to let them in: mallory\n",
         "refused with a listed key, let in with another: bob\n", "2 accounts with a listed key, 1 of them", "--yes"))
     lacks(done.stdout, "alice")
     image.run("enable", "--dry-run", status=0)

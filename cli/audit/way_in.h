@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * audit/way_in: whether a key is sure to let its account in, to a shell and
+ * from everywhere, so that nobody is locked out as long as it stays. A doubt is
+ * a no.
+ */
+#ifndef CLI_AUDIT_WAY_IN_H
+#define CLI_AUDIT_WAY_IN_H
+
+#include <stdint.h>
+
+#include "host/accounts.h"
+#include "kv_line.h"
+#include "sshd_config/sshd_config.h"
+
+/* Whether the options of a line take nothing from its key, at time now. */
+bool way_in_options(struct kv_span options, int64_t now);
+
+/*
+ * Whether sshd takes keys of this type and size. type is the name in the line.
+ * settings NULL, of a machine without sshd: yes.
+ */
+bool way_in_accepts(const struct sshd_settings *settings, const char *type,
+    unsigned int bits);
+
+/*
+ * Whether sshd and this machine let the account log in with one key: neither
+ * PermitRootLogin, PubkeyAuthentication, AuthenticationMethods, the lists of
+ * users and groups, the shell nor an expiry keeps it out. settings NULL: yes,
+ * as far as sshd goes.
+ */
+bool way_in_admits(const struct sshd_settings *settings,
+    const struct account *account);
+
+#endif
