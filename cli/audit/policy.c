@@ -12,12 +12,14 @@
 #include "host/groups.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
+#include "sshd_config/running.h"
 #include "sshd_config/words.h"
 
 #define QUESTIONS_MAX 16 /* to sshd at a time */
 
 struct finder {
 	struct audit_policies *p;
+	size_t first; /* the place in p of the first one by this sshd */
 	const struct sshd *sshd;
 	const struct accounts *accounts;
 	const struct audit_policy **of_account;
@@ -541,7 +543,7 @@ find_policy(struct finder *f, struct sshd_settings *settings,
 	struct audit_policy *policy;
 	bool ok;
 
-	for (size_t i = 0; origin != NULL && i < f->p->n; i++)
+	for (size_t i = f->first; origin != NULL && i < f->p->n; i++)
 		if (is_policy_for(f->p->v[i], settings, origin)) {
 			sshd_settings_free(settings);
 			free(origin);
@@ -678,9 +680,145 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 		ok = set_policy_of_all(f, s);
 	f->overview = NULL;
 	sshd_settings_free(f->global);
+	f->global = NULL;
 	groups_free(&f->groups);
 	sshd_overview_free(&overview);
 	return ok;
+}
+
+/* Adds b's patterns and ways to those of a, which has room. False with errno. */
+static bool
+add_policys_ways(struct audit_policy *a, const struct audit_policy *b)
+{
+	const size_t first = a->n_ways;
+	struct audit_pattern new;
+
+	for (size_t i = 0; i < b->n_ways; i++)
+		a->way[a->n_ways++] = b->way[i];
+	for (size_t i = 0; i < b->n_patterns; i++) {
+		new = b->pattern[i];
+		new.ways <<= first;
+		if (!add_pattern(a, &new))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Returns the policy of an account that comes in by a, and by b. NULL if out of
+ * memory.
+ */
+static const struct audit_policy *
+join_policies(struct finder *f, const struct audit_policy *a,
+    const struct audit_policy *b)
+{
+	struct audit_policy *joined;
+
+	for (size_t i = 0; i < f->p->n; i++)
+		if (f->p->v[i]->joined[0] == a && f->p->v[i]->joined[1] == b)
+			return f->p->v[i];
+	if (a->n_ways + b->n_ways > AUDIT_WAYS_MAX) {
+		report_reason(f->r, f->sshd->path,
+		    "too many Match blocks that look at where a client "
+		    "connects from, and too many sshd");
+		return a;
+	}
+	if ((joined = add_policy(f->p, NULL)) == NULL)
+		return NULL;
+	joined->n_ways = 0;
+	joined->joined[0] = a;
+	joined->joined[1] = b;
+	return add_policys_ways(joined, a) && add_policys_ways(joined, b) ?
+	    joined :
+	    NULL;
+}
+
+/* Adds the policies by another sshd. False if out of memory. */
+static bool
+add_sshd(struct finder *f, const struct sshd_running_one *one)
+{
+	const size_t n = f->accounts->n;
+	struct finder other = *f;
+	struct sshd_settings *s;
+	struct sshd_question q;
+	char why[1024];
+	bool ok;
+
+	sshd_ask(&one->sshd, "root", &q);
+	if ((s = sshd_answer(&q, why, sizeof(why))) == NULL) {
+		report_reason(f->r, one->place, why);
+		return true;
+	}
+	other.sshd = &one->sshd;
+	other.first = f->p->n;
+	other.sshd_wildcards = KV_WILDCARDS_WRITTEN;
+	other.of_account = calloc(n + 1, sizeof(*other.of_account));
+	if (other.of_account == NULL) {
+		sshd_settings_free(s);
+		return false;
+	}
+	ok = find_by_sshd(&other, s);
+	for (size_t i = 0; ok && i < n; i++) {
+		f->of_account[i] = join_policies(f, f->of_account[i],
+		    other.of_account[i]);
+		ok = f->of_account[i] != NULL;
+	}
+	free(other.of_account);
+	return ok;
+}
+
+static void
+report_unseen(void *report, const char *place, const char *why)
+{
+	report_reason(report, place, why);
+}
+
+/* Adds the policies by each other sshd that runs. False if out of memory. */
+static bool
+add_running(struct finder *f)
+{
+	struct sshd_running running;
+	bool ok = sshd_running_find(&running, report_unseen, f->r);
+
+	for (size_t i = 0; ok && i < running.n; i++)
+		ok = add_sshd(f, &running.v[i]);
+	sshd_running_free(&running);
+	return ok;
+}
+
+/* Finds the policies by f->sshd, or by keyveto.conf. False without memory. */
+static bool
+find_by_usual(struct finder *f)
+{
+	struct sshd_settings *s;
+	struct sshd_question q;
+	char why[1024];
+
+	if (f->sshd == NULL)
+		return set_policy_of_all(f, NULL);
+	if (access(f->sshd->path, X_OK) == -1) {
+		cli_error("warning: %s: %s: the accounts' files are taken from "
+			  "keyveto.conf (--sshd names another sshd)",
+		    f->sshd->path, strerror(errno));
+		return set_policy_of_all(f, NULL);
+	}
+	/* Ask about root, to find out whether sshd answers at all. */
+	sshd_ask(f->sshd, "root", &q);
+	if ((s = sshd_answer(&q, why, sizeof(why))) != NULL)
+		return find_by_sshd(f, s);
+	report_reason(f->r, f->sshd->path, why);
+	cli_error("the accounts' files are taken from keyveto.conf "
+		  "until 'sshd -T' works here");
+	return set_policy_of_all(f, NULL);
+}
+
+/* Whether sshd stands for all of this machine, not for one that was named. */
+static bool
+is_usual(const struct sshd *sshd)
+{
+	return sshd == NULL ||
+	    (strcmp(sshd->path, SSHD_PATH) == 0 && sshd->config == NULL &&
+		sshd->n_options == 0);
 }
 
 bool
@@ -695,27 +833,10 @@ audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
 		.of_account = of_account,
 		.r = r,
 	};
-	struct sshd_settings *s;
-	struct sshd_question q;
-	char why[1024];
 
 	*p = (struct audit_policies){ 0 };
-	if (sshd == NULL)
-		return set_policy_of_all(&f, NULL);
-	if (access(sshd->path, X_OK) == -1) {
-		cli_error("warning: %s: %s: the accounts' files are taken from "
-			  "keyveto.conf (--sshd names another sshd)",
-		    sshd->path, strerror(errno));
-		return set_policy_of_all(&f, NULL);
-	}
-	/* Ask about root, to find out whether sshd answers at all. */
-	sshd_ask(sshd, "root", &q);
-	if ((s = sshd_answer(&q, why, sizeof(why))) != NULL)
-		return find_by_sshd(&f, s);
-	report_reason(r, sshd->path, why);
-	cli_error("the accounts' files are taken from keyveto.conf "
-		  "until 'sshd -T' works here");
-	return set_policy_of_all(&f, NULL);
+	return find_by_usual(&f) &&
+	    (geteuid() != 0 || !is_usual(sshd) || add_running(&f));
 }
 
 void

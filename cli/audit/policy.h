@@ -44,6 +44,7 @@ struct audit_policy {
 	char **user_ca; /* each TrustedUserCAKeys */
 	size_t n_user_cas;
 	char *origin; /* of the lines that do not hold from everywhere */
+	const struct audit_policy *joined[2]; /* made of these; or NULL */
 };
 
 /* The different policies of a machine. Most have one. */
@@ -55,7 +56,9 @@ struct audit_policies {
 /*
  * Sets of_account[i] to the policy of account i; of_account has room for all.
  * The policies come from sshd, or from the configuration of r's judge if sshd
- * is NULL or cannot be asked. Prints notes and warnings on standard error. What
+ * is NULL or cannot be asked. As root, unless sshd is another one than
+ * SSHD_PATH with its own file, they also come from each other sshd that runs
+ * (sshd_config/running). Prints notes and warnings on standard error. What
  * sshd would not tell is a problem in r. False with errno if out of memory.
  * Always call audit_policies_free.
  */

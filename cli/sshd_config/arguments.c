@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,19 +102,26 @@ find_titled(const char *title)
 }
 
 /*
- * Calls the functions with the arguments in text. is_process: text is the title
- * of a process, not from a file or a unit.
+ * Calls the functions with the arguments in text. program: text is the title of
+ * a process that runs that file. NULL: text is from a file or a unit.
  */
 static void
 report_arguments(const struct sshd_arguments *found, const char *place,
-    const char *text, bool is_process)
+    const char *text, const char *program)
 {
-	struct sshd_start start = { .place = place, .listens = is_process };
+	const bool is_process = program != NULL;
+	struct sshd_start start = {
+		.place = place,
+		.listens = is_process,
+		.program = program,
+	};
 	struct options o;
 
 	if (!read_options(text, &o))
 		found->unseen(found->arg, place, strerror(ENOMEM));
 	start.file = o.file;
+	if (found->line != NULL)
+		found->line(found->arg, &start, text);
 	if (is_process && found->name != NULL) {
 		const char *shown = find_titled(text);
 		const char *word = shown != NULL ? shown : text;
@@ -128,9 +136,9 @@ report_arguments(const struct sshd_arguments *found, const char *place,
 		free(name);
 	}
 	for (size_t i = 0; i < o.n; i++) {
-		if (o.v[i].file != NULL)
+		if (o.v[i].file != NULL && found->file != NULL)
 			found->file(found->arg, &start, o.v[i].file);
-		else if (found->option != NULL)
+		else if (o.v[i].file == NULL && found->option != NULL)
 			found->option(found->arg, &start, o.v[i].keyword,
 			    o.v[i].value);
 	}
@@ -168,6 +176,28 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 	return n >= 0 && n < ARGUMENTS_BYTES - 1;
 }
 
+/*
+ * Sets program to the file that a process runs, or ran: an upgrade may have
+ * replaced it since. False with errno.
+ */
+static bool
+read_program(const char *pid, char program[static PATH_MAX])
+{
+	static const char deleted[] = " (deleted)";
+	char link[64];
+	ssize_t n;
+	size_t end;
+
+	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
+	if ((n = readlink(link, program, PATH_MAX - 1)) <= 0)
+		return false;
+	program[n] = '\0';
+	end = (size_t)n - strlen(deleted);
+	if ((size_t)n > strlen(deleted) && strcmp(program + end, deleted) == 0)
+		program[end] = '\0';
+	return true;
+}
+
 /* Reports a process's arguments. False if it is no sshd that listens. */
 static bool
 report_process(const struct sshd_arguments *found, const char *pid,
@@ -175,7 +205,7 @@ report_process(const struct sshd_arguments *found, const char *pid,
 {
 	const enum sshd_process what = sshd_process_kind(pid);
 	const char *titled;
-	char path[64], place[64], *why;
+	char path[64], place[64], program[PATH_MAX], *why;
 	struct options o;
 	size_t len;
 	bool ends, cut;
@@ -206,9 +236,14 @@ report_process(const struct sshd_arguments *found, const char *pid,
 		return false;
 	snprintf(place, sizeof(place), "sshd, process %.20s", pid);
 	if (what == SSHD_PROCESS_ELSEWHERE) {
-		found->unseen(found->arg, place,
+		(found->elsewhere != NULL ? found->elsewhere :
+					    found->unseen)(found->arg, place,
 		    "it runs in a chroot, and "
 		    "reads another /etc/ssh/sshd_config there: not looked at");
+		return false;
+	}
+	if (!read_program(pid, program)) {
+		call_unseen(found, path);
 		return false;
 	}
 	/* The process had too little room for the end of the title. */
@@ -219,7 +254,7 @@ report_process(const struct sshd_arguments *found, const char *pid,
 		    why != NULL ? why : "its arguments are cut off");
 		free(why);
 	}
-	report_arguments(found, place, text, true);
+	report_arguments(found, place, text, program);
 	return true;
 }
 
@@ -239,6 +274,11 @@ report_processes(const struct sshd_arguments *found,
 		if (dir != NULL)
 			closedir(dir);
 		return 0;
+	}
+	/* hidepid: a /proc that hides processes of root hides the first one. */
+	if (access("/proc/1", F_OK) == -1) {
+		errno = EACCES;
+		call_unseen(found, "/proc");
 	}
 	while (errno = 0, (e = readdir(dir)) != NULL)
 		if (e->d_name[strspn(e->d_name, "0123456789")] == '\0')
@@ -300,7 +340,7 @@ report_defaults(const struct sshd_arguments *found, const char *path,
 			found->unseen(found->arg, path,
 			    "it takes options from "
 			    "elsewhere ($), which cannot be seen there");
-		report_arguments(found, path, line, false);
+		report_arguments(found, path, line, NULL);
 	}
 }
 
@@ -353,7 +393,7 @@ report_units(const struct sshd_arguments *found)
 		else if (asked &&
 		    !(units[i].alias && last != NULL &&
 			strcmp(text, last) == 0))
-			report_arguments(found, units[i].place, text, false);
+			report_arguments(found, units[i].place, text, NULL);
 		free(active);
 		free(last);
 		last = text;

@@ -12,14 +12,15 @@
 
 /* Where arguments were seen. */
 struct sshd_start {
-	const char *place; /* for messages: a process, a file, a unit */
-	const char *file;  /* the last -f; NULL if there is none, or if that
+	const char *place;   /* for messages: a process, a file, a unit */
+	const char *file;    /* the last -f; NULL if there is none, or if that
 			    * may be part of an -o value */
-	bool listens;	   /* a process; false for a file or a unit */
+	bool listens;	     /* a process; false for a file or a unit */
+	const char *program; /* of a process: the file that it runs; or NULL */
 };
 
 /*
- * Functions to call; option and name may be NULL. Their strings are only valid
+ * Functions to call; all but unseen may be NULL. Their strings are only valid
  * during the call.
  */
 struct sshd_arguments {
@@ -39,8 +40,20 @@ struct sshd_arguments {
 	 */
 	void (
 	    *name)(void *arg, const struct sshd_start *start, const char *name);
+	/*
+	 * Called once for each process, file or unit with its command line, in
+	 * which blanks part the words: what the process calls itself, the value
+	 * of a variable, or what systemctl shows of a unit.
+	 */
+	void (
+	    *line)(void *arg, const struct sshd_start *start, const char *text);
 	/* Some arguments at place cannot be read. */
 	void (*unseen)(void *arg, const char *place, const char *why);
+	/*
+	 * Called instead of unseen for an sshd in a chroot that has another
+	 * /etc/ssh/sshd_config: it serves other accounts.
+	 */
+	void (*elsewhere)(void *arg, const char *place, const char *why);
 };
 
 /*
