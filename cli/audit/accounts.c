@@ -19,6 +19,7 @@
 #include "host/child.h"
 #include "host/groups.h"
 #include "host/io.h"
+#include "host/mounts.h"
 #include "host/private_groups.h"
 #include "host/root_file.h"
 #include "kv_lines.h"
@@ -63,6 +64,8 @@ struct reader {
 	size_t place;			     /* of the account */
 	const struct audit_pattern *pattern; /* that is read */
 	bool insecure; /* sshd does not use the file that is read */
+	struct mounts mounts;
+	const char *mount; /* that is missing, and was reported */
 	int64_t now;
 	struct kv_account kv;
 };
@@ -201,6 +204,15 @@ read_for_good(const struct reader *r,
 	return true;
 }
 
+/* Reports that autofs did not mount the file system of a missing file. */
+static void
+report_awaited_mount(const struct reader *r, const char *path)
+{
+	if (mounts_awaits(&r->mounts, path))
+		send_problem(r, path, 0,
+		    "autofs has mounted no file system for it");
+}
+
 /*
  * Reads files that sshd refuses for their mode or owner, too: a listed key in
  * them would be let in as soon as somebody corrects the mode.
@@ -227,6 +239,8 @@ read_file(const struct reader *r, const char *path)
 		/* Somebody meant a link to be a file. */
 		if (lstat(path, &st) == 0)
 			send_problem(r, path, 0, "symbolic link to nothing");
+		else
+			report_awaited_mount(r, path);
 	} else if (err == KV_ERR_SYSTEM) {
 		const int error = errno;
 
@@ -272,10 +286,27 @@ read_found_files(const struct reader *r, const char *path)
 	    (error != EACCES || found.n > 0 ||
 		!read_for_good(r, read_found_files, path)))
 		send_problem(r, path, 0, strerror(error));
+	else if (error == 0 && found.n == 0)
+		report_awaited_mount(r, path);
+}
+
+/* Reports that the file system of a file is not mounted, once for each. */
+static void
+report_missing_mount(struct reader *r, const char *path)
+{
+	const char *mount = mounts_missing(&r->mounts, path);
+	char reason[PATH_MAX + 64];
+
+	if (mount == NULL || mount == r->mount)
+		return;
+	r->mount = mount;
+	snprintf(reason, sizeof(reason),
+	    "%s is in /etc/fstab, and is not mounted", mount);
+	send_problem(r, path, 0, reason);
 }
 
 static void
-read_pattern(const struct reader *r)
+read_pattern(struct reader *r)
 {
 	const char *pattern = r->pattern->text;
 	char path[PATH_MAX];
@@ -287,10 +318,13 @@ read_pattern(const struct reader *r)
 		    err == KV_ERR_CONFIG ?
 			"AuthorizedKeysFile has a token unknown to keyveto" :
 			"path of the authorized keys file is too long");
-	else if (kv_wildcards_apply(r->pattern->wildcards, pattern))
-		read_found_files(r, path);
-	else
-		read_file(r, path);
+	else {
+		report_missing_mount(r, path);
+		if (kv_wildcards_apply(r->pattern->wildcards, pattern))
+			read_found_files(r, path);
+		else
+			read_file(r, path);
+	}
 }
 
 static void
@@ -310,6 +344,7 @@ read_account(struct reader *r, size_t place)
 	const bool root = geteuid() == 0;
 
 	r->place = place;
+	r->mount = NULL;
 	r->now = time(NULL);
 	r->kv = (struct kv_account){
 		.name = a->name,
@@ -343,6 +378,8 @@ read_accounts(struct record_out *out, void *arg)
 
 	r->out = out;
 	(void)setrlimit(RLIMIT_CORE, &none);
+	if (*a->root == '\0')
+		mounts_read(&r->mounts);
 	for (size_t i = r->first; i < a->accounts->n; i += r->all->readers) {
 		if (entered)
 			read_account(r, i);
@@ -353,6 +390,7 @@ read_accounts(struct record_out *out, void *arg)
 		record_end(out);
 		record_flush(out);
 	}
+	mounts_free(&r->mounts);
 }
 
 /* Copies a string, up to a NUL or cap - 1 bytes, as a C string. */
