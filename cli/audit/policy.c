@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "audit/origin.h"
 #include "host/groups.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
@@ -185,185 +186,6 @@ add_command(struct audit_policy *policy, const char *command, uint64_t ways,
 	return add_guarded(policy, args, ways, r);
 }
 
-/* --- values by origin ---------------------------------------------------- */
-
-#define VALUES_MAX 16
-
-/* The values of a keyword of which sshd uses one for an account. */
-struct values {
-	size_t line[VALUES_MAX + 1]; /* 1 + its index; 0: the global value */
-	size_t n;
-	bool by_origin; /* which one depends on more than the account */
-	bool too_many;
-};
-
-/* What of the lines that matter for an account depends on the origin. */
-struct origin {
-	struct values files, command, user_ca;
-	bool doubtful, doubtful_for_root;
-};
-
-/* Names of an account's groups. */
-struct names {
-	char **v;
-	size_t n;
-};
-
-static void
-free_names(struct names *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(names->v[i]);
-	free(names->v);
-}
-
-/* False without memory. */
-static bool
-find_names(const struct finder *f, size_t account, struct names *names)
-{
-	size_t n = 0;
-	gid_t *gid = groups_of(&f->groups, account, &f->accounts->v[account],
-	    &n);
-
-	*names = (struct names){ .v = calloc(n + 1, sizeof(char *)) };
-	for (size_t i = 0; gid != NULL && names->v != NULL && i < n; i++) {
-		const char *name = groups_name(&f->groups, gid[i]);
-
-		if (name == NULL)
-			continue;
-		if ((names->v[names->n] = strdup(name)) == NULL)
-			break;
-		names->n++;
-	}
-	free(gid);
-	return gid != NULL && names->v != NULL;
-}
-
-/* For which logins of the account the line counts. */
-static enum sshd_match_answer
-judge_line(const struct finder *f, const struct sshd_line *l,
-    const char *account, const struct names *groups)
-{
-	const struct sshd_tree *t = &f->overview->tree;
-	enum sshd_match_answer all = SSHD_MATCH_ALWAYS;
-
-	for (size_t match = l->match; match != 0;
-	     match = t->line[match - 1].match) {
-		enum sshd_match_answer one =
-		    sshd_match_judge(t->line[match - 1].value, account,
-			(const char *const *)groups->v, groups->n);
-
-		all = one < all ? one : all;
-	}
-	return all;
-}
-
-/* Adds a line to v if it counts. */
-static void
-add_value(struct values *v, size_t line, enum sshd_match_answer counts)
-{
-	if (counts == SSHD_MATCH_NEVER)
-		return;
-	v->by_origin |= counts == SSHD_MATCH_PERHAPS;
-	if (v->n < VALUES_MAX)
-		v->line[v->n++] = line;
-	else
-		v->too_many = true;
-}
-
-/* Whether a line that counts for some logins may keep the account out. */
-static bool
-may_refuse(const struct sshd_line *l, bool *root_only)
-{
-	*root_only = strcasecmp(l->keyword, "PermitRootLogin") == 0;
-	if (*root_only)
-		return !sshd_words_is(l->value, "yes") &&
-		    !sshd_words_is(l->value, "prohibit-password") &&
-		    !sshd_words_is(l->value, "without-password");
-	if (strcasecmp(l->keyword, "PubkeyAuthentication") == 0)
-		return !sshd_words_is(l->value, "yes");
-	if (strcasecmp(l->keyword, "AuthenticationMethods") == 0)
-		return !sshd_words_is(l->value, "any");
-	return !sshd_words_none(l->value);
-}
-
-/* Sets o to what the lines say of an account. False without memory. */
-static bool
-find_origin(const struct finder *f, size_t account, struct origin *o)
-{
-	const struct sshd_tree *t = &f->overview->tree;
-	const char *name = f->accounts->v[account].name;
-	struct {
-		const char *keyword;
-		struct values *values;
-		bool over; /* sshd uses no later line, and no global one */
-	} source[] = {
-		{ "AuthorizedKeysFile", &o->files, false },
-		{ "AuthorizedKeysCommand", &o->command, false },
-		{ "TrustedUserCAKeys", &o->user_ca, false },
-	};
-	const size_t n_sources = sizeof(source) / sizeof(source[0]);
-	struct names groups;
-	bool root_only;
-	bool ok = find_names(f, account, &groups);
-
-	*o = (struct origin){ .doubtful = false };
-	for (size_t i = 0; ok && i < t->n_lines; i++) {
-		const struct sshd_line *l = &t->line[i];
-		enum sshd_match_answer counts;
-
-		if (l->match == 0 || !sshd_overview_decides(l->keyword))
-			continue;
-		counts = judge_line(f, l, name, &groups);
-		for (size_t k = 0; k < n_sources; k++) {
-			if (strcasecmp(l->keyword, source[k].keyword) != 0 ||
-			    source[k].over)
-				continue;
-			add_value(source[k].values, i + 1, counts);
-			source[k].over = counts == SSHD_MATCH_ALWAYS;
-		}
-		if (counts != SSHD_MATCH_PERHAPS ||
-		    !sshd_settings_is_login(l->keyword) ||
-		    !may_refuse(l, &root_only))
-			continue;
-		o->doubtful |= !root_only;
-		o->doubtful_for_root |= root_only;
-	}
-	for (size_t k = 0; k < n_sources; k++)
-		if (!source[k].over)
-			add_value(source[k].values, 0, SSHD_MATCH_ALWAYS);
-	free_names(&groups);
-	return ok;
-}
-
-static void
-print_values(FILE *out, const struct values *v)
-{
-	for (size_t i = 0; v->by_origin && i < v->n; i++)
-		fprintf(out, " %zu", v->line[i]);
-	putc(';', out);
-}
-
-/* A string that is equal for two accounts with the same o. NULL with errno. */
-static char *
-name_origin(const struct origin *o)
-{
-	char *name = NULL;
-	size_t len;
-	FILE *out = open_memstream(&name, &len);
-
-	if (out == NULL)
-		return NULL;
-	print_values(out, &o->files);
-	print_values(out, &o->command);
-	print_values(out, &o->user_ca);
-	fprintf(out, "%d%d", o->doubtful, o->doubtful_for_root);
-	if (fclose(out) == 0)
-		return name;
-	free(name);
-	return NULL;
-}
-
 /* The text of a value; of a global one what sshd prints. */
 static const char *
 value_text(const struct finder *f, size_t line, const char *global)
@@ -411,7 +233,8 @@ add_pairs(struct finder *f, struct audit_policy *policy, const struct origin *o)
 	const struct sshd_settings *s = policy->settings;
 	const size_t n_files = o->files.n, n_commands = o->command.n;
 	const struct audit_way like = policy->way[0];
-	uint64_t of_file[VALUES_MAX] = { 0 }, of_command[VALUES_MAX] = { 0 };
+	uint64_t of_file[ORIGIN_VALUES_MAX] = { 0 },
+		 of_command[ORIGIN_VALUES_MAX] = { 0 };
 	bool ok = true;
 
 	for (size_t i = 0; i < n_files * n_commands; i++) {
@@ -539,7 +362,7 @@ find_policy(struct finder *f, struct sshd_settings *settings,
     const struct origin *o)
 {
 	const struct kv_config *config = &f->r->judge->config;
-	char *origin = name_origin(o);
+	char *origin = origin_name(o);
 	struct audit_policy *policy;
 	bool ok;
 
@@ -615,7 +438,9 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 		s = sshd_answer(&q[answered++ % ring], why, sizeof(why));
 		if (s == NULL)
 			report_reason(f->r, f->accounts->v[i].name, why);
-		if (f->global != NULL && !find_origin(f, i, &o)) {
+		if (f->global != NULL &&
+		    !origin_find(&o, &f->overview->tree, &f->groups,
+			f->accounts, i)) {
 			sshd_settings_free(s);
 			ok = false;
 			continue;
@@ -628,7 +453,7 @@ ask_for_each(struct finder *f, const struct sshd_match *match)
 }
 
 /*
- * Prepares for find_origin, if a Match block looks at more than the account and
+ * Prepares for origin_find, if a Match block looks at more than the account and
  * sets what matters here.
  */
 static void

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: ISC */
+#include "audit/origin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sshd_config/match.h"
+#include "sshd_config/overview.h"
+#include "sshd_config/words.h"
+
+/* Names of an account's groups. */
+struct names {
+	char **v;
+	size_t n;
+};
+
+static void
+free_names(struct names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		free(names->v[i]);
+	free(names->v);
+}
+
+/* False without memory. */
+static bool
+find_names(const struct groups *groups, const struct accounts *accounts,
+    size_t account, struct names *names)
+{
+	size_t n = 0;
+	gid_t *gid = groups_of(groups, account, &accounts->v[account], &n);
+
+	*names = (struct names){ .v = calloc(n + 1, sizeof(char *)) };
+	for (size_t i = 0; gid != NULL && names->v != NULL && i < n; i++) {
+		const char *name = groups_name(groups, gid[i]);
+
+		if (name == NULL)
+			continue;
+		if ((names->v[names->n] = strdup(name)) == NULL)
+			break;
+		names->n++;
+	}
+	free(gid);
+	return gid != NULL && names->v != NULL;
+}
+
+/* For which logins of the account the line counts. */
+static enum sshd_match_answer
+judge_line(const struct sshd_tree *t, const struct sshd_line *l,
+    const char *account, const struct names *groups)
+{
+	enum sshd_match_answer all = SSHD_MATCH_ALWAYS;
+
+	for (size_t match = l->match; match != 0;
+	     match = t->line[match - 1].match) {
+		enum sshd_match_answer one =
+		    sshd_match_judge(t->line[match - 1].value, account,
+			(const char *const *)groups->v, groups->n);
+
+		all = one < all ? one : all;
+	}
+	return all;
+}
+
+/* Adds a line to v if it counts. */
+static void
+add_value(struct origin_values *v, size_t line, enum sshd_match_answer counts)
+{
+	if (counts == SSHD_MATCH_NEVER)
+		return;
+	v->by_origin |= counts == SSHD_MATCH_PERHAPS;
+	if (v->n < ORIGIN_VALUES_MAX)
+		v->line[v->n++] = line;
+	else
+		v->too_many = true;
+}
+
+/* Whether a line that counts for some logins may keep the account out. */
+static bool
+may_refuse(const struct sshd_line *l, bool *root_only)
+{
+	*root_only = strcasecmp(l->keyword, "PermitRootLogin") == 0;
+	if (*root_only)
+		return !sshd_words_is(l->value, "yes") &&
+		    !sshd_words_is(l->value, "prohibit-password") &&
+		    !sshd_words_is(l->value, "without-password");
+	if (strcasecmp(l->keyword, "PubkeyAuthentication") == 0)
+		return !sshd_words_is(l->value, "yes");
+	if (strcasecmp(l->keyword, "AuthenticationMethods") == 0)
+		return !sshd_words_is(l->value, "any");
+	return !sshd_words_none(l->value);
+}
+
+bool
+origin_find(struct origin *o, const struct sshd_tree *t,
+    const struct groups *groups, const struct accounts *accounts,
+    size_t account)
+{
+	const char *name = accounts->v[account].name;
+	struct {
+		const char *keyword;
+		struct origin_values *values;
+		bool over; /* sshd uses no later line, and no global one */
+	} source[] = {
+		{ "AuthorizedKeysFile", &o->files, false },
+		{ "AuthorizedKeysCommand", &o->command, false },
+		{ "TrustedUserCAKeys", &o->user_ca, false },
+	};
+	const size_t n_sources = sizeof(source) / sizeof(source[0]);
+	struct names names;
+	bool root_only;
+	bool ok = find_names(groups, accounts, account, &names);
+
+	*o = (struct origin){ .doubtful = false };
+	for (size_t i = 0; ok && i < t->n_lines; i++) {
+		const struct sshd_line *l = &t->line[i];
+		enum sshd_match_answer counts;
+
+		if (l->match == 0 || !sshd_overview_decides(l->keyword))
+			continue;
+		counts = judge_line(t, l, name, &names);
+		for (size_t k = 0; k < n_sources; k++) {
+			if (strcasecmp(l->keyword, source[k].keyword) != 0 ||
+			    source[k].over)
+				continue;
+			add_value(source[k].values, i + 1, counts);
+			source[k].over = counts == SSHD_MATCH_ALWAYS;
+		}
+		if (counts != SSHD_MATCH_PERHAPS ||
+		    !sshd_settings_is_login(l->keyword) ||
+		    !may_refuse(l, &root_only))
+			continue;
+		o->doubtful |= !root_only;
+		o->doubtful_for_root |= root_only;
+	}
+	for (size_t k = 0; k < n_sources; k++)
+		if (!source[k].over)
+			add_value(source[k].values, 0, SSHD_MATCH_ALWAYS);
+	free_names(&names);
+	return ok;
+}
+
+static void
+print_values(FILE *out, const struct origin_values *v)
+{
+	for (size_t i = 0; v->by_origin && i < v->n; i++)
+		fprintf(out, " %zu", v->line[i]);
+	putc(';', out);
+}
+
+char *
+origin_name(const struct origin *o)
+{
+	char *name = NULL;
+	size_t len;
+	FILE *out = open_memstream(&name, &len);
+
+	if (out == NULL)
+		return NULL;
+	print_values(out, &o->files);
+	print_values(out, &o->command);
+	print_values(out, &o->user_ca);
+	fprintf(out, "%d%d", o->doubtful, o->doubtful_for_root);
+	if (fclose(out) == 0)
+		return name;
+	free(name);
+	return NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * audit/origin: what sshd's lines say of an account if Match blocks look at more
+ * than the account, such as the client's address. sshd -T answers for one client
+ * only.
+ */
+#ifndef CLI_AUDIT_ORIGIN_H
+#define CLI_AUDIT_ORIGIN_H
+
+#include "host/accounts.h"
+#include "host/groups.h"
+#include "sshd_config/tree.h"
+
+#define ORIGIN_VALUES_MAX 16
+
+/* The values of a keyword of which sshd uses one for an account. */
+struct origin_values {
+	/* 1 + the index of its line; 0: the global value */
+	size_t line[ORIGIN_VALUES_MAX + 1];
+	size_t n;
+	bool by_origin; /* which one depends on more than the account */
+	bool too_many;
+};
+
+/* All zeroes: nothing depends on the origin. */
+struct origin {
+	struct origin_values files, command, user_ca;
+	/* From some addresses, sshd may refuse everybody, or root. */
+	bool doubtful, doubtful_for_root;
+};
+
+/*
+ * Sets o to what the lines of t say of the account at that place of the list.
+ * groups has the names of their groups. False without memory.
+ */
+bool origin_find(struct origin *o, const struct sshd_tree *t,
+    const struct groups *groups, const struct accounts *accounts,
+    size_t account);
+
+/*
+ * A string that is equal for two accounts for which the same depends on the
+ * origin. The caller frees it. NULL with errno.
+ */
+char *origin_name(const struct origin *o);
+
+#endif
