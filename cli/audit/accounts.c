@@ -417,26 +417,45 @@ get_ways(struct kv_bytes *b, uint64_t *ways, uint64_t *sure)
 	return r;
 }
 
+/* Keeps a key that may be revoked. Without memory it is left out. */
+static void
+add_candidate(struct audit_found *found, struct kv_span blob, uint64_t ways)
+{
+	struct audit_candidate *c = &found->candidate[found->n_candidates];
+
+	if (ways == 0 || blob.len == 0 ||
+	    found->n_candidates == AUDIT_CANDIDATES_MAX ||
+	    (c->blob = malloc(blob.len)) == NULL)
+		return;
+	memcpy(c->blob, blob.p, blob.len);
+	c->len = blob.len;
+	c->ways = ways;
+	found->n_candidates++;
+}
+
 /*
- * Adds the ways in by a key to found: listed and usable tell what its verdict
- * makes of it. sure are those on which nothing in its line stands against it.
+ * Adds the ways in by a key to found. sure are those on which nothing in its
+ * line stands against it. An empty blob: of an unknown type.
  */
 static void
-add_ways(struct audit_found *found, bool listed, bool usable, uint64_t ways,
-    uint64_t sure, const char *type, unsigned int bits)
+add_sure_ways(struct audit_found *found, uint64_t sure, const char *type,
+    unsigned int bits, struct kv_span blob)
 {
 	const struct audit_policy *policy = found->policy;
+	uint64_t revocable = 0;
 
-	if (listed)
-		found->listed |= ways;
-	if (!usable)
-		return;
 	/* Those that found has need no second key. */
 	sure &= ~found->sure;
-	for (size_t i = 0; sure != 0 && i < policy->n_ways; i++)
-		if ((sure >> i & 1) != 0 &&
-		    way_in_accepts(policy->way[i].settings, type, bits))
-			found->sure |= (uint64_t)1 << i;
+	for (size_t i = 0; sure != 0 && i < policy->n_ways; i++) {
+		const struct audit_way *way = &policy->way[i];
+		const uint64_t bit = (uint64_t)1 << i;
+
+		if ((sure & bit) == 0 ||
+		    !way_in_accepts(way->settings, type, bits))
+			continue;
+		*(way->revokes ? &revocable : &found->sure) |= bit;
+	}
+	add_candidate(found, blob, revocable);
 }
 
 static enum kv_err
@@ -472,8 +491,10 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report,
 		report->usable = before.usable +
 		    (report->usable - before.usable == 2);
 	}
-	add_ways(found, report->listed > before.listed,
-	    report->usable > before.usable, ways, sure, key.type, key.bits);
+	if (report->listed > before.listed)
+		found->listed |= ways;
+	if (report->usable > before.usable)
+		add_sure_ways(found, sure, key.type, key.bits, blob);
 	return KV_OK;
 }
 
@@ -510,9 +531,8 @@ parse_unknown_type(struct kv_bytes *b, const char *path, struct report *report,
 	    (r = get_ways(b, &ways, &sure)) != KV_OK)
 		return r;
 	report_problem(report, &p);
-	add_ways(found, false,
-	    report->judge->config.on_unsupported != KV_ACTION_DENY, ways, sure,
-	    type, 0);
+	if (report->judge->config.on_unsupported != KV_ACTION_DENY)
+		add_sure_ways(found, sure, type, 0, (struct kv_span){ 0 });
 	return KV_OK;
 }
 
@@ -675,6 +695,8 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		r->account = NULL;
 		found.after = *r;
 		ok = done(&found, arg);
+		for (size_t k = 0; k < found.n_candidates; k++)
+			free(found.candidate[k].blob);
 	}
 	/* Those that have no more accounts end. */
 	for (size_t i = 0; i < readers; i++) {

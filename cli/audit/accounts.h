@@ -18,6 +18,15 @@ struct audit_readers {
 	unsigned int timeout;
 };
 
+/* A key that is sure to let in, unless RevokedKeys has it. */
+struct audit_candidate {
+	uint8_t *blob;
+	size_t len;
+	uint64_t ways; /* the bits of the ways in on which it is sure then */
+};
+
+#define AUDIT_CANDIDATES_MAX 32
+
 /* What was found of an account. */
 struct audit_found {
 	const struct account *account;
@@ -26,6 +35,9 @@ struct audit_found {
 	/* The bits of the ways in on which there is: */
 	uint64_t listed; /* a listed key */
 	uint64_t sure;	 /* a key that is not listed, and sure to let in */
+	/* Keys of the ways with RevokedKeys; only the first ones. */
+	struct audit_candidate candidate[AUDIT_CANDIDATES_MAX];
+	size_t n_candidates;
 };
 
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "audit/origin.h"
+#include "audit/revoked.h"
 #include "host/groups.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
@@ -338,7 +339,10 @@ add_policy(struct audit_policies *p, struct sshd_settings *settings)
 		return NULL;
 	}
 	policy->settings = settings;
-	policy->way[policy->n_ways++].settings = settings;
+	policy->way[policy->n_ways++] = (struct audit_way){
+		.settings = settings,
+		.revokes = revoked_any(settings),
+	};
 	return v[p->n++] = policy;
 }
 

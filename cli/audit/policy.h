@@ -31,6 +31,7 @@ struct audit_pattern {
  */
 struct audit_way {
 	const struct sshd_settings *settings; /* the policy's; or NULL */
+	bool revokes;			      /* sshd has RevokedKeys */
 	/* From some addresses, sshd may refuse everybody, or root. */
 	bool doubtful, doubtful_for_root;
 };

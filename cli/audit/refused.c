@@ -7,6 +7,7 @@
 
 #include "audit/accounts.h"
 #include "audit/policy.h"
+#include "audit/revoked.h"
 #include "audit/way_in.h"
 
 /* False without memory. */
@@ -52,6 +53,23 @@ add_unjudged(struct audit_refused *h, const struct account *account)
 	return true;
 }
 
+/* Whether a way in has a key that is sure to let the account in. */
+static bool
+is_sure(const struct audit_found *found, size_t way)
+{
+	const struct audit_way *w = &found->policy->way[way];
+	bool sure = (found->sure >> way & 1) != 0;
+
+	for (size_t i = 0; !sure && i < found->n_candidates; i++) {
+		const struct audit_candidate *c = &found->candidate[i];
+
+		sure = (c->ways >> way & 1) != 0 &&
+		    !revoked_has(w->settings,
+			(struct kv_span){ c->blob, c->len });
+	}
+	return sure;
+}
+
 /*
  * Whether a way in has a listed key, and no other key that is sure to let the
  * account in. below_root: the machine is another one, which cannot be asked
@@ -68,8 +86,9 @@ is_locked_out(const struct audit_found *found, bool below_root)
 
 		if ((found->listed >> i & 1) == 0)
 			continue;
-		if ((found->sure >> i & 1) == 0 || way->doubtful ||
+		if (way->doubtful ||
 		    (way->doubtful_for_root && account->uid == 0) ||
+		    !is_sure(found, i) ||
 		    (!below_root && !way_in_admits(way->settings, account)))
 			return true;
 	}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """keyveto update sees each way in by which an administrator comes: the real sshd says which there are."""
 
+import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -319,6 +320,29 @@ def test_a_key_in_a_file_that_sshd_refuses_is_no_other_way_in(place, world, alic
         equal(came, mode == 0o600)
         held, messages = holds(place)
         equal(held, not came, messages)
+
+
+def test_a_revoked_key_is_no_other_way_in(place, world, alice, scratch):
+    """In RevokedKeys as a file of keys or as a KRL, or if that cannot be read."""
+    kinds = {kind: keys.generate(scratch, kind, bits)
+             for kind, bits in (("ed25519", None), ("rsa", 2048), ("ecdsa", 256))}
+    stranger = keys.generate(scratch).key
+    krl, text = scratch / "krl", scratch / "revoked"
+    for kind, other in kinds.items():
+        alice.authorize(world.bad, other.key)
+        for name, listed in (("none", []), ("text", [stranger]), ("text", [stranger, other.key]), ("krl", [stranger]),
+                             ("krl", [stranger, other.key]), ("missing", [])):
+            if name == "text":
+                text.write_text("# ours\n" + "".join(f"{key} somebody\n" for key in listed), encoding="ascii")
+            elif name == "krl":
+                krl.unlink(missing_ok=True)
+                subprocess.run(["ssh-keygen", "-q", "-k", "-f", krl, *(key.path for key in listed)], check=True)
+            path = {"none": "none", "text": text, "krl": krl, "missing": scratch / "missing"}[name]
+            ports = settle(f"RevokedKeys {path}")
+            came = enters(other, scratch, ports)
+            equal(came, name != "missing" and other.key not in listed, f"{kind} {name} {listed}")
+            held, messages = holds(place)
+            equal(held, not came, f"{kind} {name} {listed}\n{messages}")
 
 
 def test_a_certificate_in_a_file_lets_nobody_in(place, world, alice, scratch):

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: ISC */
+/* audit/revoked: whether sshd refuses a key by its RevokedKeys. */
+#ifndef CLI_AUDIT_REVOKED_H
+#define CLI_AUDIT_REVOKED_H
+
+#include "kv_sshkey.h"
+#include "sshd_config/sshd_config.h"
+
+/* Whether settings have a RevokedKeys. settings may be NULL: no. */
+bool revoked_any(const struct sshd_settings *settings);
+
+/*
+ * Whether the RevokedKeys of settings has the plain key in this blob. A file
+ * that cannot be read has every key, as for sshd. Takes about three milliseconds
+ * if the file is a KRL, which ssh-keygen is asked about.
+ */
+bool revoked_has(const struct sshd_settings *settings, struct kv_span blob);
+
+#endif
