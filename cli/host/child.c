@@ -188,16 +188,17 @@ static bool
 close_others(unsigned int first)
 {
 	if (kept_fd != -1) {
-		if (close_range(first, (unsigned int)kept_fd - 1, 0) == -1)
+		if (!io_close_range(first, (unsigned int)kept_fd - 1))
 			return false;
 		first = (unsigned int)kept_fd + 1;
 	}
-	return close_range(first, ~0U, 0) == 0;
+	return io_close_range(first, ~0U);
 }
 
 /*
  * The child must not hold its parent's descriptors: filters that only root may
- * read, the pipes of other children.
+ * read, the pipes of other children. A child that hangs in the kernel survives
+ * its parent: whoever reads the parent's standard error would wait for it.
  */
 static void
 run_child(int fd, void (*work)(struct record_out *, void *), void *arg)
@@ -209,7 +210,8 @@ run_child(int fd, void (*work)(struct record_out *, void *), void *arg)
 	out.fd = STDERR_FILENO + 1;
 	fd = fcntl(fd, F_DUPFD, out.fd);
 	if (null == -1 || fd == -1 || dup2(null, STDIN_FILENO) == -1 ||
-	    dup2(null, STDOUT_FILENO) == -1 || dup2(fd, out.fd) == -1 ||
+	    dup2(null, STDOUT_FILENO) == -1 ||
+	    dup2(null, STDERR_FILENO) == -1 || dup2(fd, out.fd) == -1 ||
 	    !close_others((unsigned int)out.fd + 1))
 		_exit(1);
 	signal(SIGPIPE, SIG_DFL);
@@ -274,16 +276,22 @@ child_take_text(struct child *c, char *text, size_t cap)
 }
 
 void
-child_kill(struct child *c)
+child_kill_process(pid_t pid)
 {
 	const struct timespec moment = { .tv_nsec = 10 * 1000 * 1000 };
 
-	kill(c->pid, SIGKILL);
-	close(c->fd);
+	kill(pid, SIGKILL);
 	for (int i = 0; i < 20; i++) {
-		if (waitpid(c->pid, NULL, WNOHANG) != 0)
+		if (waitpid(pid, NULL, WNOHANG) != 0)
 			break;
 		nanosleep(&moment, NULL);
 	}
+}
+
+void
+child_kill(struct child *c)
+{
+	close(c->fd);
+	child_kill_process(c->pid);
 	*c = (struct child){ .pid = -1, .fd = -1 };
 }

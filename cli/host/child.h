@@ -61,10 +61,10 @@ struct child {
 };
 
 /*
- * Starts a process that calls work(out, arg) and ends. Its standard input and
- * output are /dev/null. Apart from standard error and the descriptor of
- * child_keep, it has none of its parent's descriptors. False with errno if
- * there can be no process.
+ * Starts a process that calls work(out, arg) and ends. Its standard input,
+ * output and error are /dev/null: its messages are records, which the parent
+ * prints. Apart from its pipe and the descriptor of child_keep, it has none of
+ * its parent's descriptors. False with errno if there can be no process.
  */
 bool child_start(struct child *c, void (*work)(struct record_out *, void *),
     void *arg);
@@ -91,9 +91,11 @@ int child_wait(struct child *c);
  */
 uint8_t child_take_text(struct child *c, char *text, size_t cap);
 /*
- * Kills a child and closes c->fd. Waits 0.2 s at most: a child that hangs in
- * the kernel, as on a dead file server, is left behind.
+ * Kills a process that this one started. Waits 0.2 s at most for its end: one
+ * that hangs in the kernel, as on a dead file server, is left behind.
  */
+void child_kill_process(pid_t pid);
+/* The same of a child. Closes c->fd. */
 void child_kill(struct child *c);
 
 #endif

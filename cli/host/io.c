@@ -3,10 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,6 +91,34 @@ io_is_named(int fd, int dir, const char *name)
 	return fstat(fd, &its) == 0 &&
 	    fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    its.st_dev == named.st_dev && its.st_ino == named.st_ino;
+}
+
+static bool
+close_by_number(unsigned int first, unsigned int last)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *e;
+	int error = 0;
+
+	if (dir == NULL)
+		return false;
+	while ((errno = 0, e = readdir(dir)) != NULL) {
+		const unsigned long fd = strtoul(e->d_name, NULL, 10);
+
+		if (e->d_name[0] != '.' && fd >= first && fd <= last &&
+		    fd != (unsigned long)dirfd(dir))
+			close((int)fd);
+	}
+	error = errno;
+	closedir(dir);
+	errno = error;
+	return error == 0;
+}
+
+bool
+io_close_range(unsigned int first, unsigned int last)
+{
+	return close_range(first, last, 0) == 0 || close_by_number(first, last);
 }
 
 static int64_t

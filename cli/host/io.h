@@ -33,6 +33,13 @@ bool io_write_sparse_at(int fd, const void *p, size_t len, off_t at);
 /* Whether name, below the directory dir, stands for the file behind fd. */
 bool io_is_named(int fd, int dir, const char *name);
 
+/*
+ * Closes the descriptors first to last. Where close_range(2) is missing, or a
+ * filter of system calls refuses it, reads their numbers from /proc. False with
+ * errno: perhaps not all are closed.
+ */
+bool io_close_range(unsigned int first, unsigned int last);
+
 /* The time in seconds from now, for io_wait. */
 int64_t io_deadline(unsigned int seconds);
 

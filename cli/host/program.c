@@ -50,7 +50,7 @@ place_descriptors(const struct program *p, int *failurep)
 			return false;
 	if (dup2(*failurep, PROGRAM_FDS) == -1 ||
 	    fcntl(PROGRAM_FDS, F_SETFD, FD_CLOEXEC) == -1 ||
-	    close_range(PROGRAM_FDS + 1, ~0U, 0) == -1)
+	    !io_close_range(PROGRAM_FDS + 1, ~0U))
 		return false;
 	*failurep = PROGRAM_FDS;
 	for (int i = STDERR_FILENO + 1; i < PROGRAM_FDS; i++)
@@ -138,10 +138,9 @@ program_wait(struct program_process *process, int *statusp)
 void
 program_kill(struct program_process *process)
 {
-	int status;
-
-	kill(process->pid, SIGKILL);
-	(void)program_wait(process, &status);
+	close(process->failure);
+	child_kill_process(process->pid);
+	*process = (struct program_process){ .pid = -1, .failure = -1 };
 }
 
 int

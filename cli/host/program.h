@@ -57,7 +57,7 @@ bool program_start(const struct program *p, struct program_process *process);
  */
 int program_wait(struct program_process *process, int *statusp);
 
-/* Kills the program, and waits for its end. */
+/* Kills the program. Waits for its end as child_kill does. */
 void program_kill(struct program_process *process);
 
 /* program_start, then program_wait. Returns the errno of either. */

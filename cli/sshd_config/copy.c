@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "host/io.h"
 #include "host/program.h"
 #include "sshd_config/sshd_config.h"
 
@@ -33,7 +34,7 @@ wait_and_remove(const char *path, int fd)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal(signals[i], SIG_IGN);
 	/* Do not hold the caller's output open. */
-	if (dup2(fd, STDIN_FILENO) == -1 || close_range(1, ~0U, 0) == -1)
+	if (dup2(fd, STDIN_FILENO) == -1 || !io_close_range(1, ~0U))
 		_exit(1);
 	while (read(STDIN_FILENO, &byte, 1) == -1 && errno == EINTR)
 		;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: ISC
 """A home directory in user space, as gocryptfs or sshfs makes it: only processes of its owner may look inside.
 
+With `stuck`, nobody gets an answer: whoever looks inside hangs in the kernel, and survives SIGKILL.
+
 The kernel compares the real, effective and saved ids: fs/fuse/dir.c, fuse_permissible_uidgid.
 """
 
@@ -19,10 +21,11 @@ BUFFER = 1 << 17
 
 
 class Home:
-    """Answers the kernel's requests for a directory with one file."""
+    """Answers the kernel's requests for a directory with one file. on_request gets the process that asks."""
 
-    def __init__(self, device, name, content, uid, gid):
+    def __init__(self, device, name, content, uid, gid, on_request=None):
         self.device, self.name, self.content, self.uid, self.gid = device, name, content, uid, gid
+        self.on_request = on_request
 
     def attributes(self, node):
         size, mode = (0, stat.S_IFDIR | 0o700) if node == ROOT_NODE else (len(self.content), stat.S_IFREG | 0o600)
@@ -46,34 +49,71 @@ class Home:
             return self.content[offset:offset + size]
         return b"" if code in (RELEASE, FLUSH) else errno.ENOSYS
 
+    def reply(self, request):
+        _, code, unique, node, _, _, process, _ = struct.unpack_from(HEADER, request)
+        if code == FORGET:
+            return b""
+        if self.on_request:
+            self.on_request(process)
+        body = self.answer(code, node, request[struct.calcsize(HEADER):])
+        error, body = (-body, b"") if isinstance(body, int) else (0, body)
+        return struct.pack("<IiQ", 16 + len(body), error, unique) + body
+
     def serve(self):
         while True:
             try:
                 request = os.read(self.device, BUFFER)
             except OSError:
                 return
-            _, code, unique, node, *_ = struct.unpack_from(HEADER, request)
-            if code == FORGET:
-                continue
-            body = self.answer(code, node, request[struct.calcsize(HEADER):])
-            error, body = (-body, b"") if isinstance(body, int) else (0, body)
-            os.write(self.device, struct.pack("<IiQ", 16 + len(body), error, unique) + body)
+            if reply := self.reply(request):
+                os.write(self.device, reply)
+
+
+class Stuck(Home):
+    """Reads each request, so that the kernel waits for the answer whatever happens, and answers none but the first."""
+
+    def __init__(self, device, uid, gid):
+        super().__init__(device, b"", b"", uid, gid)
+        self.asked = threading.Event()
+
+    def serve(self):
+        os.write(self.device, self.reply(os.read(self.device, BUFFER)))
+        with contextlib.suppress(OSError):
+            while os.read(self.device, BUFFER):
+                self.asked.set()
 
 
 @contextlib.contextmanager
-def mounted(folder, name, content, uid, gid):
+def mounted(folder, name, content, uid, gid, on_request=None):
     """Mounts it over the folder. OSError if there is no FUSE."""
+    with serving(folder, uid, gid, lambda device: Home(device, name, content, uid, gid, on_request)):
+        yield
+
+
+@contextlib.contextmanager
+def stuck(folder, uid, gid):
+    """The same, of a home that gives no answer. Yields the event that somebody has asked."""
+    with serving(folder, uid, gid, lambda device: Stuck(device, uid, gid)) as home:
+        yield home.asked
+
+
+@contextlib.contextmanager
+def serving(folder, uid, gid, make_home):
+    """Whoever hangs there goes on, with an error, at the end."""
     libc = ctypes.CDLL(None, use_errno=True)
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     try:
         options = f"fd={device},rootmode=40700,user_id={uid},group_id={gid}".encode()
         if libc.mount(b"home", os.fsencode(folder), b"fuse", 6, options) != 0:
             raise OSError(ctypes.get_errno(), "mount")
-        server = threading.Thread(target=Home(device, name, content, uid, gid).serve)
+        home = make_home(device)
+        server = threading.Thread(target=home.serve)
         server.start()
         try:
-            yield
+            yield home
         finally:
+            # MNT_FORCE ends all requests; a server that waits for one gets an error.
+            libc.umount2(os.fsencode(folder), 1)
             libc.umount2(os.fsencode(folder), 2)
             server.join()
     finally:
