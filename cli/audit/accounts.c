@@ -17,6 +17,7 @@
 #include "audit/way_in.h"
 #include "host/become.h"
 #include "host/child.h"
+#include "host/fuse_mounts.h"
 #include "host/groups.h"
 #include "host/io.h"
 #include "host/mounts.h"
@@ -30,6 +31,7 @@
 #define LINE_BYTES (256 * 1024)
 
 #define INVALID_DATA "the process that read its files sent invalid data"
+#define TOO_LONG "reading its files took too long (--timeout)"
 
 enum tag {
 	TAG_FILE = 1,	  /* path */
@@ -589,7 +591,7 @@ parse_records(struct reader *reader, int64_t deadline, struct report *report,
 		if (bad)
 			return INVALID_DATA;
 		if (!io_wait(reader->child.fd, deadline))
-			return "reading its files took too long (--timeout)";
+			return TOO_LONG;
 		if ((n = record_fill(&reader->in, reader->child.fd)) == -1)
 			return strerror(errno);
 		if (n == 0)
@@ -614,18 +616,39 @@ kill_reader(struct reader *reader)
 	record_in_free(&reader->in);
 }
 
+/* Adds to TOO_LONG how to take away a file system that gives no answer. */
+static const char *
+add_remedy(const struct account *account, const char *root)
+{
+	static char reason[sizeof(TOO_LONG) + FUSE_MOUNTS_REMEDY_BYTES + 64];
+	char remedy[FUSE_MOUNTS_REMEDY_BYTES] = "";
+
+	/* Below another root, the account is another machine's. */
+	if (*root == '\0')
+		fuse_mounts_remedy(account, remedy);
+	if (remedy[0] == '\0')
+		return TOO_LONG;
+	snprintf(reason, sizeof(reason),
+	    TOO_LONG "; if a file system of its own gives no answer: %s",
+	    remedy);
+	return reason;
+}
+
 /* Reports what a reader found of an account. */
 static void
-report_account(struct reader *reader, unsigned int timeout,
-    struct report *report, struct audit_found *found)
+report_account(struct reader *reader, struct report *report,
+    struct audit_found *found)
 {
+	const struct audit_readers *a = reader->all->a;
 	struct input_problem p = { .path = found->account->name };
 
 	p.reason = reader->child.pid == -1 ?
 	    strerror(reader->error) :
-	    parse_records(reader, io_deadline(timeout), report, found);
+	    parse_records(reader, io_deadline(a->timeout), report, found);
 	if (p.reason == NULL)
 		return;
+	if (strcmp(p.reason, TOO_LONG) == 0)
+		p.reason = add_remedy(found->account, a->root);
 	/* Another one goes on with the next account. */
 	kill_reader(reader);
 	report_problem(report, &p);
@@ -691,7 +714,7 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 			if (reader[j % readers].child.pid == -1)
 				start_reader(&reader[j % readers], &all, j);
 		r->account = found.account->name;
-		report_account(&reader[i % readers], a->timeout, r, &found);
+		report_account(&reader[i % readers], r, &found);
 		r->account = NULL;
 		found.after = *r;
 		ok = done(&found, arg);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/same_keys.h"
 
+#include <sys/wait.h>
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -12,12 +14,14 @@
 
 #include "host/become.h"
 #include "host/child.h"
+#include "host/fuse_mounts.h"
 #include "kv_line.h"
 #include "kv_lines.h"
 #include "kv_wildcards.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
+#include "update/hold.h"
 
 #define LINE_BYTES (256 * 1024)
 
@@ -71,7 +75,14 @@ struct reading {
 	bool ca_line;
 };
 
-enum { FILES_READ = 1 };
+enum { FILES_READ = 1, FILES_UNKNOWN };
+
+/* How the reading of an account's files ended. */
+enum digested {
+	NOT_POSSIBLE, /* sshd cannot read them either, or there is no process */
+	NO_ANSWER,    /* in time; or the account has killed the process */
+	DIGESTED
+};
 
 static bool
 has_ca_line(int fd)
@@ -128,6 +139,13 @@ hash_file(const char *path, void *arg)
 	return true;
 }
 
+static void
+send_unknown(struct record_out *out)
+{
+	record_begin(out, FILES_UNKNOWN);
+	record_end(out);
+}
+
 /* In a child: reads the files as the account, and sends their hash. */
 static void
 read_files(struct record_out *out, void *arg)
@@ -138,15 +156,19 @@ read_files(struct record_out *out, void *arg)
 	char path[PATH_MAX];
 	int error;
 
-	if (!become_account(a->name, a->uid, a->gid))
+	if (!become_account(a->name, a->uid, a->gid)) {
+		send_unknown(out);
 		return;
+	}
 	child_die_with_parent();
 	SHA256Init(&r->hash);
 	for (size_t i = 0; i < r->settings->n_patterns; i++) {
 		/* sshd ends the login: there is no hash to compare. */
 		if (kv_userfile_expand(r->settings->pattern[i], &r->kv, path,
-			sizeof(path)) != KV_OK)
+			sizeof(path)) != KV_OK) {
+			send_unknown(out);
 			return;
+		}
 		if (r->wildcards)
 			(void)!kv_wildcards_find(path, hash_file, r, &error);
 		else
@@ -159,11 +181,8 @@ read_files(struct record_out *out, void *arg)
 	record_end(out);
 }
 
-/*
- * The SHA-256 of what sshd would read from the account's files by settings.
- * False if they cannot be read.
- */
-static bool
+/* Sets digest to the SHA-256 of what sshd reads from the files by settings. */
+static enum digested
 digest_files(const struct sshd_same_keys *s, const struct account *account,
     const struct sshd_settings *settings,
     uint8_t digest[static SHA256_DIGEST_LENGTH], bool *ca_linep)
@@ -185,28 +204,60 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 	struct kv_span bytes;
 	uint64_t ca_line = 0;
 	struct pollfd p = { .events = POLLIN };
+	enum digested result = NO_ANSWER;
 	struct child c;
 	uint8_t tag;
-	bool bad, ok;
+	bool bad;
 
 	if (!child_start(&c, read_files, &r))
-		return false;
+		return NOT_POSSIBLE;
 	p.fd = c.fd;
 	while (poll(&p, 1, (int)s->o->timeout * 1000) == 1 &&
 	    record_fill(&in, c.fd) > 0)
 		;
-	ok = record_next(&in, &tag, &payload, &bad) && tag == FILES_READ &&
-	    record_get_number(&payload, &ca_line) == KV_OK &&
-	    kv_bytes_get_string(&payload, &bytes) == KV_OK &&
-	    bytes.len == SHA256_DIGEST_LENGTH;
-	if (ok)
-		memcpy(digest, bytes.p, SHA256_DIGEST_LENGTH);
+	if (record_next(&in, &tag, &payload, &bad)) {
+		result = NOT_POSSIBLE;
+		if (tag == FILES_READ &&
+		    record_get_number(&payload, &ca_line) == KV_OK &&
+		    kv_bytes_get_string(&payload, &bytes) == KV_OK &&
+		    bytes.len == SHA256_DIGEST_LENGTH) {
+			memcpy(digest, bytes.p, SHA256_DIGEST_LENGTH);
+			result = DIGESTED;
+		}
+	}
 	record_in_free(&in);
 	*ca_linep = ca_line != 0;
-	/* The child may be waiting for a dead file server. */
-	if (!ok)
-		child_kill(&c);
-	return ok && child_wait(&c) == 0;
+	/* It may wait for a dead file server; the account may stop it. */
+	child_kill(&c);
+	return result;
+}
+
+/*
+ * For an account that keeps its files from being read. Whether the account may
+ * be left out; if not, adds to why what can be done.
+ */
+static bool
+leave_out(struct sshd_same_keys *s, const struct account *account, char *why,
+    size_t cap)
+{
+	const bool spared = update_hold_is_administrator(account);
+	char remedy[FUSE_MOUNTS_REMEDY_BYTES];
+	char advice[FUSE_MOUNTS_REMEDY_BYTES + 64] = "";
+	const size_t n = strlen(why);
+
+	fuse_mounts_remedy(account, remedy);
+	if (*remedy != '\0')
+		snprintf(advice, sizeof(advice),
+		    "; to take its own file system away: %s", remedy);
+	if (!spared && (s->o->yes || s->o->dry_run)) {
+		cli_error("note: %s: left out, since %s%s", account->name, why,
+		    advice);
+		s->ca_lines++;
+		return true;
+	}
+	snprintf(why + n, cap - n, "%s%s", advice,
+	    spared ? "" : "; --yes goes on without this account");
+	return false;
 }
 
 static bool
@@ -224,18 +275,25 @@ files_are_same(struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
+	enum digested digested;
 	struct sshd_output out;
 	bool ca_line;
 
-	if (!digest_files(s, account, k->base, digest, &ca_line)) {
+	digested = digest_files(s, account, k->base, digest, &ca_line);
+	if (digested != DIGESTED) {
 		snprintf(why, cap,
 		    "its authorized keys files cannot be read as sshd reads "
 		    "them");
-		return false;
+		return digested == NO_ANSWER && leave_out(s, account, why, cap);
 	}
 	if (!run_keys_command(s, k->next, account, &out, why, cap))
-		return false;
+		return out.late && leave_out(s, account, why, cap);
 	s->ca_lines += ca_line;
+	/* The guard has become the account, which may have killed it. */
+	if (WIFSIGNALED(out.status)) {
+		snprintf(why, cap, "the guard was killed");
+		return leave_out(s, account, why, cap);
+	}
 	if (out.status == 0 && memcmp(out.digest, digest, sizeof(digest)) == 0)
 		return true;
 	snprintf(why, cap,

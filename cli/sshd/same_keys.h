@@ -13,8 +13,9 @@ struct sshd_same_keys {
 	struct sshd_copy *base, *next; /* without and with keyveto's lines */
 	const struct accounts *accounts;
 	const struct sshd_tryout *tryout;
-	bool wildcards;	 /* sshd is 10.0 or later; set by sshd_same_keys */
-	size_t ca_lines; /* accounts with a cert-authority line */
+	bool wildcards; /* sshd is 10.0 or later; set by sshd_same_keys */
+	/* Accounts with a cert-authority line, or perhaps one: left out. */
+	size_t ca_lines;
 };
 
 /*
@@ -24,6 +25,10 @@ struct sshd_same_keys {
  * compares the bytes. For each account with an AuthorizedKeysCommand, does so
  * with the command's output. Sets ca_lines. False after a message that names
  * the account.
+ *
+ * With --yes leaves out, after a message, an account that keeps its files from
+ * being read, as by a file system of its own that gives no answer: such an
+ * account cannot keep enable from the others. Not root or an administrator.
  */
 bool sshd_same_keys(struct sshd_same_keys *s);
 

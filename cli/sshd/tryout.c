@@ -249,6 +249,7 @@ run_command(const struct sshd_tryout *t, char *const *argv,
 	else if ((error = program_read(ends[0], t->timeout, hash_output,
 		      &hash)) != 0) {
 		program_kill(&process);
+		out->late = error == ETIMEDOUT;
 		snprintf(why, cap, "%s: %s", argv[0],
 		    error == ETIMEDOUT ? "did not end in time (--timeout)" :
 					 strerror(error));
@@ -270,6 +271,7 @@ sshd_tryout_command(const struct sshd_tryout *t, const char *command,
 	char *name = expand_word(t, account, user);
 	bool ok = false;
 
+	*out = (struct sshd_output){ .late = false };
 	if (name == NULL || !accounts_add(&as, name))
 		snprintf(why, cap, "AuthorizedKeysCommandUser %s: %s", user,
 		    name == NULL ? "has a token that is not known here" :

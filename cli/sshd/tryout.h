@@ -32,6 +32,7 @@ void sshd_tryout_close(struct sshd_tryout *t);
 struct sshd_output {
 	uint8_t digest[32]; /* SHA-256 of standard output */
 	int status;	    /* as waitpid(2) sets it */
+	bool late;	    /* the program did not end in time */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "update/source.h"
 
 /* For each account. */
 #define SECONDS 30
@@ -73,6 +74,22 @@ has_member(const struct update_hold *hold, const struct account *account)
 				return true;
 	}
 	return false;
+}
+
+bool
+update_hold_is_administrator(const struct account *account)
+{
+	const struct update_options o = { .settings_path = NULL };
+	struct update_conf c;
+	bool found;
+
+	update_conf_defaults(&c);
+	found = account->uid == 0 || has_member(&c.source[0].hold, account) ||
+	    !update_source_read_conf(&o, &c);
+	for (size_t i = 0; !found && i < c.n; i++)
+		found = has_member(&c.source[i].hold, account);
+	update_conf_free(&c);
+	return found;
 }
 
 /*

@@ -17,6 +17,14 @@ bool update_hold_audit(const struct update_hold *hold,
     struct accounts *accounts, struct audit_refused *h, struct report *r);
 
 /*
+ * Whether the account is root's or an administrator's: a member of a group that
+ * is in HoldIfRefused by default, or by a section of update.conf. True also if
+ * update.conf cannot be read, after a message, and if the account's groups are
+ * not known.
+ */
+bool update_hold_is_administrator(const struct account *account);
+
+/*
  * Whether hold keeps the file at path as it is, by the audit h; prints why. new
  * is what would take effect, for messages. unjudged: also because keys of an
  * administrator could not be judged; they are printed in any case.

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import select
 import stat
 import struct
 import threading
@@ -26,6 +27,7 @@ class Home:
     def __init__(self, device, name, content, uid, gid, on_request=None):
         self.device, self.name, self.content, self.uid, self.gid = device, name, content, uid, gid
         self.on_request = on_request
+        self.stop = os.eventfd(0)       # readable: serve() ends
 
     def attributes(self, node):
         size, mode = (0, stat.S_IFDIR | 0o700) if node == ROOT_NODE else (len(self.content), stat.S_IFREG | 0o600)
@@ -59,14 +61,21 @@ class Home:
         error, body = (-body, b"") if isinstance(body, int) else (0, body)
         return struct.pack("<IiQ", 16 + len(body), error, unique) + body
 
-    def serve(self):
-        while True:
+    def requests(self):
+        """Until stop can be read, or the file system is gone."""
+        while self.stop not in select.select([self.device, self.stop], [], [])[0]:
             try:
                 request = os.read(self.device, BUFFER)
             except OSError:
                 return
+            yield request
+
+    def serve(self):
+        for request in self.requests():
             if reply := self.reply(request):
-                os.write(self.device, reply)
+                # The one who asked may have been killed.
+                with contextlib.suppress(FileNotFoundError):
+                    os.write(self.device, reply)
 
 
 class Stuck(Home):
@@ -77,9 +86,10 @@ class Stuck(Home):
         self.asked = threading.Event()
 
     def serve(self):
-        os.write(self.device, self.reply(os.read(self.device, BUFFER)))
-        with contextlib.suppress(OSError):
-            while os.read(self.device, BUFFER):
+        for number, request in enumerate(self.requests()):
+            if number == 0:
+                os.write(self.device, self.reply(request))
+            else:
                 self.asked.set()
 
 
@@ -99,7 +109,7 @@ def stuck(folder, uid, gid):
 
 @contextlib.contextmanager
 def serving(folder, uid, gid, make_home):
-    """Whoever hangs there goes on, with an error, at the end."""
+    """Whoever hangs there goes on, with an error, once the device is closed."""
     libc = ctypes.CDLL(None, use_errno=True)
     device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -112,9 +122,9 @@ def serving(folder, uid, gid, make_home):
         try:
             yield home
         finally:
-            # MNT_FORCE ends all requests; a server that waits for one gets an error.
-            libc.umount2(os.fsencode(folder), 1)
             libc.umount2(os.fsencode(folder), 2)
+            os.eventfd_write(home.stop, 1)
             server.join()
+            os.close(home.stop)
     finally:
         os.close(device)

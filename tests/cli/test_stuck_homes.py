@@ -3,6 +3,8 @@
 
 import contextlib
 import os
+import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,9 +12,9 @@ import pytest
 
 import fuse_home
 from audit_machine import row_of
-from program import KEYVETO, PATIENCE, contains, equal, wait_until
+from program import KEYVETO, PATIENCE, contains, equal, lacks, wait_until
 from publisher import ListPlace
-from sshd_machine import INCLUDE, this_machine
+from sshd_machine import GUARD, INCLUDE, this_machine
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -76,6 +78,13 @@ def run_in_pipes(*arguments, before=()):
     return subprocess.CompletedProcess(words, process.returncode, out, err), pipes
 
 
+def remedy_of(text):
+    """The command that messages name, once or several times."""
+    found = set(re.findall(r"umount -l [^\n]*?(?=;|\n|$)", text))
+    equal(len(found), 1, text)
+    return found.pop()
+
+
 def test_audit_ends_with_its_output(world):
     mallory, zoe = world.account("mallory"), world.account("zoe")
     zoe.authorize(world.bad)
@@ -111,6 +120,112 @@ def test_doctor_status_and_config_check_do_not_look_inside(world, scratch):
                 done, _ = run_in_pipes(*words)
                 assert done.stdout, words
             assert not asked.is_set()
+
+
+@pytest.mark.usefixtures("installed")
+def test_enable_can_leave_out_an_account_that_gives_no_answer(world, scratch):
+    """With --yes, and by name. The messages say how to take its file system away."""
+    mallory, zoe = world.account("mallory"), world.account("zoe")
+    zoe.authorize(world.clean)
+    with this_machine(scratch, config=INCLUDE) as machine, stuck(mallory):
+        enable = ["sshd", "enable", "--timeout", 1]
+        done, pipes = run_in_pipes(*enable)
+        must_hold_nothing_of(pipes)
+        equal(done.returncode, 1, done.stderr)
+        equal(remedy_of(done.stderr), f"umount -l {mallory.home}/.ssh")
+        done, _ = run_in_pipes(*enable, "--warn")
+        equal(done.returncode, 2, done.stderr)
+        contains(done.stderr, "mallory: its authorized keys files cannot be read as sshd reads them; to take its own "
+                 f"file system away: umount -l {mallory.home}/.ssh; --yes goes on without this account; nothing was "
+                 "changed")
+        done, pipes = run_in_pipes(*enable, "--yes")
+        must_hold_nothing_of(pipes)
+        equal(done.returncode, 0, done.stderr)
+        contains(done.stderr, "note: mallory: left out, since its authorized keys files cannot be read")
+        lacks(done.stderr, "zoe")
+        contains(machine.settings("zoe")["authorizedkeyscommand"], GUARD)
+        subprocess.run(["sh", "-c", remedy_of(done.stderr)], check=True)
+        assert not os.path.ismount(mallory.home / ".ssh")
+        machine.run("enable", status=0)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("group, settings", [("sudo", None), ("ops", "HoldIfRefused 5 ops"),
+                                             ("ops", "Source badkeys\nHoldIfRefused 0 ops"), (None, "No Such Line")])
+def test_enable_leaves_no_administrator_out(world, scratch, group, settings):
+    """Nor anybody if update.conf, which names their groups, cannot be read."""
+    mallory = world.account("mallory")
+    if group:
+        world.append("/etc/group", f"{group}:x:29999:mallory")
+    with this_machine(scratch, config=INCLUDE) as machine, stuck(mallory):
+        if settings:
+            machine.write("/etc/keyveto/update.conf", settings)
+        before = machine.snapshot()
+        done, _ = run_in_pipes("sshd", "enable", "--timeout", 1, "--yes")
+        equal(done.returncode, 2, done.stderr)
+        equal(remedy_of(done.stderr), f"umount -l {mallory.home}/.ssh")
+        contains(done.stderr, "cannot be read as sshd reads them", "; nothing was changed")
+        lacks(done.stderr, "left out", "--yes goes on")
+        equal(machine.snapshot(), before)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("victim, reason", [("keyveto", "its authorized keys files cannot be read"),
+                                            ("keyveto-authori", "the guard was killed")])
+def test_an_account_that_kills_what_reads_its_files_is_left_out(world, scratch, victim, reason):
+    """Such a process has all ids of the account."""
+    mallory = world.account("mallory")
+    (mallory.home / ".ssh").mkdir()
+
+    def kill(process):
+        comm = Path(f"/proc/{process}/comm")
+        if process and comm.exists() and comm.read_text(encoding="utf-8").strip() == victim:
+            os.kill(process, signal.SIGKILL)
+    with this_machine(scratch, config=INCLUDE), contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(fuse_home.mounted(mallory.home / ".ssh", b"authorized_keys", b"", mallory.uid,
+                                                  mallory.gid, kill))
+        except OSError as error:
+            pytest.skip(f"no FUSE on this machine: {error}")
+        done, _ = run_in_pipes("sshd", "enable", "--yes")
+        equal(done.returncode, 0, done.stderr)
+        contains(done.stderr, f"note: mallory: left out, since {reason}")
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "$(touch owned)", "a;touch owned", "\\x", "a\nb", "é\x01"])
+def test_the_remedy_is_one_command_whatever_the_name(world, name):
+    mallory = world.account("mallory", home=world.folder / "home" / "m")
+    mallory.home.mkdir()
+    mallory.own(mallory.home)
+    folder = mallory.home / name
+    folder.mkdir()
+    mallory.own(folder)
+    world.sshd_config("AuthorizedKeysFile link")
+    (mallory.home / "link").symlink_to(folder / "keys")
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(fuse_home.stuck(folder, mallory.uid, mallory.gid))
+        except OSError as error:
+            pytest.skip(f"no FUSE on this machine: {error}")
+        done, _ = run_in_pipes("audit", "--timeout", 1, "--filter", world.filter)
+        command = re.search(r"gives no answer: (umount -l .*)\n", done.stderr)[1]
+        subprocess.run(["bash", "-c", command], check=True, cwd=world.folder)
+        assert not os.path.ismount(folder) and not (world.folder / "owned").exists(), command
+
+
+def test_what_others_mounted_is_not_taken_away(world):
+    """The remedy names no file system but the account's own: home may be that of many."""
+    mallory, zoe = world.account("mallory"), world.account("zoe")
+    folder = mallory.home / ".ssh"
+    folder.mkdir()
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(fuse_home.stuck(folder, mallory.uid, mallory.gid))
+            stack.enter_context(fuse_home.stuck(zoe.home, 0, 0))
+        except OSError as error:
+            pytest.skip(f"no FUSE on this machine: {error}")
+        done, _ = run_in_pipes("audit", "--timeout", 1, "--filter", world.filter, "--user", "zoe", "--user", "mallory")
+    equal(remedy_of(done.stderr), f"umount -l {folder}")
 
 
 @pytest.mark.parametrize("error", [None, "ENOSYS", "EPERM"])
