@@ -19,6 +19,7 @@ const char *const sshd_block_keywords[] = {
 	"AuthorizedPrincipalsCommandUser",
 	"OnError",
 	"OnHit",
+	"OnProbable",
 	"OnUnsupported",
 };
 

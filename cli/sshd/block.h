@@ -18,7 +18,7 @@
  * line of each, then those for keyveto.conf.
  */
 #define SSHD_BLOCK_KEYWORDS 5
-#define SSHD_BLOCK_ALL_KEYWORDS 8
+#define SSHD_BLOCK_ALL_KEYWORDS 9
 extern const char *const sshd_block_keywords[SSHD_BLOCK_ALL_KEYWORDS];
 
 /*

@@ -415,7 +415,7 @@ const struct cli_command sshd_enable = {
 	    "the connection of a listed key.\n\n"
 	    "  --guard          the guard, as AuthorizedKeysCommand\n"
 	    "  --pam            the PAM module, as the first session line\n"
-	    "  --warn           only log for now: OnHit warn, OnError allow\n"
+	    "  --warn           only log for now: refuse no key\n"
 	    "  --yes            go on although somebody will, or may, be "
 	    "refused\n"
 	    "  --dry-run        print the lines, and change nothing\n"

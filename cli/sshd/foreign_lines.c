@@ -29,6 +29,7 @@ read_conf_lines(struct foreign *r)
 {
 	static const char *const lenient[] = {
 		"OnHit warn",
+		"OnProbable warn",
 		"OnError allow",
 		"OnUnsupported allow",
 	};

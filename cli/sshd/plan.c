@@ -619,7 +619,11 @@ plan_pam(struct sshd_setup *p, struct sshd_plan *plan)
 		    "session requisite " SSHD_MODULE " disconnect=always\n");
 }
 
-/* Plans keyveto.conf, which --warn changes. False after a message. */
+/*
+ * Plans keyveto.conf, which --warn changes: each keyword that can refuse a key
+ * gets a line that refuses none. The first line of a keyword counts, so that no
+ * later one can still refuse. False after a message.
+ */
 static bool
 plan_config(struct sshd_setup *p)
 {
@@ -633,7 +637,8 @@ plan_config(struct sshd_setup *p)
 	}
 	return !p->o->warn ||
 	    sshd_file_insert(f, FIRST_LINE,
-		"OnHit warn\nOnError allow\nOnUnsupported allow\n");
+		"OnHit warn\nOnProbable warn\nOnError allow\n"
+		"OnUnsupported allow\n");
 }
 
 bool

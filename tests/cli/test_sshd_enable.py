@@ -69,7 +69,8 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     image.account("mallory", leaked_key())
     snapshot = image.snapshot()
     image.run("enable", "--warn", status=0)
-    contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\nOnError allow\n")
+    contains(image.read("/etc/keyveto/keyveto.conf"),
+             "\nOnHit warn\nOnProbable warn\nOnError allow\nOnUnsupported allow\n")
     contains(image.run("status", status=1).stderr, "OnHit warn")
     image.run("enable", status=1)
     contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")

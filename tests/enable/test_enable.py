@@ -5,6 +5,7 @@ They run in a throw-away copy of this machine, whose own sshd listens on port 22
 """
 
 import contextlib
+import re
 import shutil
 import subprocess
 import time
@@ -139,6 +140,66 @@ def test_debians_own_configuration_from_rehearsal_to_the_way_back(w):
     assert snapshot(*WATCHED) == before, "disable does not restore the files"
     mallory.authorize()
     w.ok("everything is what it was")
+
+
+# For each keyword of keyveto.conf(5) the value that lets in the fewest keys.
+STRICT = {
+    "AllowKey": "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU until=2020-01-01", "AuthorizedKeysFile": "none",
+    "AuthorizedKeysFileWildcards": "yes", "Blocklist": "/var/lib/keyveto/own.dat",
+    "Filter": "/var/lib/keyveto/filter.pkbf", "Message": "no", "OnError": "deny", "OnHit": "deny",
+    "OnProbable": "deny", "OnUnsupported": "deny", "StrictModes": "yes", "SyslogFacility": "AUTHPRIV",
+}
+
+
+def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
+    """enable --warn: keys of a filter, of a list, of an unknown type, and keys without a verdict get in as before."""
+    manual = (ROOT / "man/keyveto.conf.5").read_text(encoding="utf-8")
+    assert sorted(STRICT) == sorted(set(re.findall(r"^\.It Cm (\w+)", manual, re.MULTILINE))), "the keywords"
+    conf = CONF.read_text(encoding="utf-8")
+    clean, probable, certain = w.clean, w.leaked, keys.generate(w.scratch)
+    own, its_filter = Path(STRICT["Blocklist"]), Path(STRICT["Filter"])
+    keys.write_blocklist(own, [certain.key])
+    listed = {path: path.read_bytes() for path in (own, its_filter)}
+    alice = w.machine.add_account()
+    # Debian's sshd accepts a file that the account's own group may write; StrictModes yes would not.
+    alice.authorize(clean.key, probable.key, certain.key).chmod(0o664)
+    w.configure(STOCK_HEAD)
+    for keyword, value in [*STRICT.items(), ("all of them", None)]:
+        lines = "".join(f"{one} {STRICT[one]}\n" for one in (STRICT if value is None else (
+            "Blocklist", "Filter", keyword)))
+        CONF.write_text(conf + lines, encoding="utf-8")
+        w.run("enable", "--warn", *(("--reload",) if value is None else ()))
+        for what, identity, key_type in (("a clean key", clean, None), ("a key of a filter", probable, None),
+                                         ("a key of a list", certain, None),
+                                         ("an unknown type", clean, "ssh-of-the-future@example.com")):
+            assert guard_prints(alice, identity.key, key_type), f"--warn with {keyword}: {what} is refused"
+        for path in listed:
+            path.write_bytes(b"broken")
+        assert guard_prints(alice, clean.key), f"--warn with {keyword}: a key without a verdict is refused"
+        if value is None:
+            w.expect("--warn, a broken filter", alice, clean, True)
+        for path, content in listed.items():
+            path.write_bytes(content)
+        if value is None:
+            for what, identity in (("of a filter", probable), ("of a list", certain)):
+                w.expect(f"--warn, a key {what}", alice, identity, True)
+                w.expect_logged(alice, verdict="listed", action="warn", via="pam")
+        w.run("disable", *(("--reload",) if value is None else ()))
+        assert CONF.read_text(encoding="utf-8") == conf + lines, "keyveto.conf is not restored"
+    CONF.write_text(conf, encoding="utf-8")
+    own.unlink()
+    alice.authorize()
+
+
+def guard_prints(account, key, key_type=None):
+    """Whether the guard, as sshd -T shows it, prints the account's file for the key."""
+    dump = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=a,addr=192.0.2.1,laddr=192.0.2.2,lport=22"],
+                          capture_output=True, text=True, check=True).stdout
+    tokens = {"u": account.name, "h": str(account.home), "t": key_type or key.type, "k": key.blob, "C": "a 1 b 2"}
+    command = re.search(r"^authorizedkeyscommand (.+)$", dump, re.MULTILINE | re.IGNORECASE)[1]
+    done = subprocess.run([re.sub("%(.)", lambda found: tokens[found[1]], word) for word in command.split()],
+                          capture_output=True, check=False)
+    return (done.returncode, done.stdout) == (0, account.authorized_keys.read_bytes())
 
 
 def test_pam_alone_needs_no_reload(w):
