@@ -142,11 +142,9 @@ plan_lines(struct enabling *e)
 /*
  * Runs the guard and the module with the planned keyveto.conf, and compares the
  * keys that sshd gets for each account. Below another root runs nothing: those
- * programs belong to another machine. Then prints what it means if the plan
- * makes sshd read the accounts' files after TrustedUserCAKeys. Returns 0 to go
- * on, or the exit status.
+ * programs belong to another machine. False after a message.
  */
-static int
+static bool
 try_programs(struct enabling *e)
 {
 	const struct sshd_options *o = e->p->o;
@@ -162,28 +160,14 @@ try_programs(struct enabling *e)
 	};
 	bool ok;
 
-	if (*o->root == '\0') {
-		ok = sshd_tryout_open(&t, o,
-			 f->next != NULL ? f->next : f->base,
-			 f->next != NULL ? f->next_len : f->base_len) &&
-		    (!e->plan.pam || sshd_tryout_module(&t)) &&
-		    (!e->plan.guard || sshd_same_keys(&same));
-		sshd_tryout_close(&t);
-		if (!ok)
-			return CLI_UNCHECKED;
-	}
-	if (!e->plan.changes_order)
-		return 0;
-	cli_error("note: TrustedUserCAKeys is set. With the guard, sshd asks "
-		  "the accounts' files after it: a certificate that both "
-		  "accept loses the restrictions of its cert-authority line, a "
-		  "forced command among them. --pam alone changes no order");
-	if (same.ca_lines == 0 || o->yes)
-		return 0;
-	cli_error("%zu account%s a cert-authority line in the files; nothing "
-		  "was changed: use --pam, or go on with --yes",
-	    same.ca_lines, same.ca_lines == 1 ? " has" : "s have");
-	return SSHD_NOT_DONE;
+	if (*o->root != '\0')
+		return true;
+	ok = sshd_tryout_open(&t, o, f->next != NULL ? f->next : f->base,
+		 f->next != NULL ? f->next_len : f->base_len) &&
+	    (!e->plan.pam || sshd_tryout_module(&t)) &&
+	    (!e->plan.guard || sshd_same_keys(&same));
+	sshd_tryout_close(&t);
+	return ok;
 }
 
 static void
@@ -356,8 +340,10 @@ enable_all(struct enabling *e)
 	e->told.refused = &e->refused;
 	status = sshd_rehearse(o, &e->p->base, &e->accounts, &e->refused,
 	    &e->told.stops);
-	if (status != 0 || (status = try_programs(e)) != 0)
+	if (status != 0)
 		return status;
+	if (!try_programs(e))
+		return CLI_UNCHECKED;
 	if (o->dry_run) {
 		if (!o->json)
 			print_plan(e);

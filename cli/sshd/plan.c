@@ -272,8 +272,12 @@ write_files_guard(FILE *out, struct sshd_setup *p, struct sshd_plan *plan)
 		cli_error("%s", strerror(errno));
 		return false;
 	}
+	if (ways_any_user_ca(&p->base.tree))
+		snprintf(plan->unfit, sizeof(plan->unfit),
+		    "TrustedUserCAKeys is set: behind the guard, sshd asks the "
+		    "accounts' files after it, and a certificate that both "
+		    "accept loses the restrictions of its cert-authority line");
 	plan->takes_files = true;
-	plan->changes_order = ways_any_user_ca(&p->base.tree);
 	plan->command_user = "root";
 	fprintf(out, "AuthorizedKeysFile none\nAuthorizedKeysCommand %s %s%s",
 	    SSHD_GUARD_PATH, ARGUMENTS_FILES,
@@ -485,6 +489,25 @@ plan_guard(struct sshd_setup *p, struct sshd_plan *plan)
 	return ok;
 }
 
+/* Prints why there is no guard, and what to type. */
+static void
+tell_unfit(const struct sshd_setup *p, const struct sshd_plan *plan)
+{
+	if (*plan->pam_unfit != '\0')
+		cli_error("the guard cannot be put in here: %s; nor can the "
+			  "PAM module: %s",
+		    plan->unfit, plan->pam_unfit);
+	else if (!p->settings->use_pam)
+		cli_error("the guard cannot be put in here: %s; UsePAM is no, "
+			  "so the PAM module cannot do the work either",
+		    plan->unfit);
+	else
+		cli_error("the guard cannot be put in here: %s; use --pam, or "
+			  "leave out --guard: the PAM module then does the "
+			  "work alone",
+		    plan->unfit);
+}
+
 /*
  * Plans the guard. If the guard would change more than who is refused, leaves
  * it out, so that the module works alone; with --guard, or without the module,
@@ -495,29 +518,19 @@ plan_guard_or_none(struct sshd_setup *p, struct sshd_plan *plan)
 {
 	bool ok = plan_guard(p, plan);
 
-	if (ok && plan->changes_order && !p->o->guard)
-		snprintf(plan->unfit, sizeof(plan->unfit),
-		    "TrustedUserCAKeys is set: behind the guard, sshd asks the "
-		    "accounts' files after it, and a certificate that both "
-		    "accept loses the restrictions of its cert-authority line");
 	if (*plan->unfit == '\0')
 		return ok;
 	for (size_t i = 0; i < p->files.n; i++) {
 		free(p->files.v[i]->next);
 		p->files.v[i]->next = NULL;
 	}
-	plan->guard = plan->takes_files = plan->changes_order = false;
+	plan->guard = plan->takes_files = false;
 	plan->command_user = plan->principals_user = "";
 	if (!p->o->guard && plan->pam) {
 		cli_error("note: the guard is left out: %s", plan->unfit);
 		return true;
 	}
-	cli_error("the guard cannot be put in here: %s; %s%s", plan->unfit,
-	    *plan->pam_unfit != '\0' ? "nor can the PAM module: " :
-		p->o->guard	     ? "use --pam" :
-				       "UsePAM is no, so the PAM module cannot "
-				       "do the work either",
-	    plan->pam_unfit);
+	tell_unfit(p, plan);
 	return false;
 }
 

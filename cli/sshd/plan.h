@@ -13,7 +13,6 @@ struct sshd_plan {
 	bool pam_alone;	    /* the module works without a guard */
 	bool foreign_guard; /* a line that is not keyveto's sets the guard */
 	bool connection;    /* this sshd has the token %C */
-	bool changes_order; /* TrustedUserCAKeys would come before the files */
 	/* Why the guard would change more than who is refused; "" if not. */
 	char unfit[SSHD_WHY_BYTES + 256];
 	bool pam_there; /* a line that is not keyveto's has the module */

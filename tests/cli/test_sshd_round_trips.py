@@ -109,9 +109,9 @@ SHAPES = [
     Shape("an AuthorizedPrincipalsCommand and TrustedUserCAKeys",
           INCLUDE + f"TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand {COMMAND} %i\n"
           "AuthorizedPrincipalsCommandUser daemon\n", after={}, alone=True),
-    Shape("an AuthorizedPrincipalsCommand and TrustedUserCAKeys, the guard by name",
-          INCLUDE + f"TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsCommand {COMMAND} %i\n"
-          "AuthorizedPrincipalsCommandUser daemon\n", "--guard", conf=DEFAULT_FILES, pam=False,
+    Shape("an AuthorizedPrincipalsCommand without TrustedUserCAKeys",
+          INCLUDE + f"AuthorizedPrincipalsCommand {COMMAND} %i\n"
+          "AuthorizedPrincipalsCommandUser daemon\n", conf=DEFAULT_FILES,
           after={**BY_GUARD, "authorizedprincipalscommand": f"{CHAIN}{COMMAND} %i",
                  "authorizedprincipalscommanduser": "daemon"}),
     Shape("an AuthorizedPrincipalsCommand, and keys by a command alone",
@@ -122,8 +122,6 @@ SHAPES = [
     Shape("TrustedUserCAKeys", INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n", after={}, alone=True),
     Shape("TrustedUserCAKeys in a Match block", INCLUDE + "Match User daemon\n  TrustedUserCAKeys /etc/ssh/ca.pub\n",
           after={}, alone=True),
-    Shape("TrustedUserCAKeys, the guard alone", INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\n", "--guard",
-          conf=DEFAULT_FILES, after={**BY_GUARD, "authorizedprincipalscommand": "none"}, pam=False, status=1),
     Shape("a file with a blank in its name", INCLUDE + 'AuthorizedKeysFile ".ssh/my keys"\n', "--yes", after={},
           alone=True),
     Shape("two hundred files", INCLUDE + f"AuthorizedKeysFile {MANY_FILES}\n", conf=MANY_FILES),
@@ -146,12 +144,6 @@ SHAPES = [
           INCLUDE + "Match Address 192.0.2.0/24\nAuthorizedKeysCommandUser nobody\n", after={}, alone=True),
     Shape("Match blocks that set files and commands by themselves",
           INCLUDE + f"Match User a\nAuthorizedKeysFile .ssh/a\nMatch User b\n{WITH_COMMAND}", after={}, alone=True),
-    Shape("TrustedUserCAKeys and AuthorizedPrincipalsFile, the guard alone",
-          INCLUDE + "TrustedUserCAKeys /etc/ssh/ca.pub\nAuthorizedPrincipalsFile .ssh/principals\n", "--guard",
-          conf=DEFAULT_FILES, status=1, pam=False),
-    Shape("TrustedUserCAKeys in a Match block, the guard alone",
-          INCLUDE + "Match User daemon\n  TrustedUserCAKeys /etc/ssh/ca.pub\n", "--guard", conf=DEFAULT_FILES,
-          status=1, pam=False),
     Shape("AuthenticationMethods", INCLUDE + "AuthenticationMethods publickey,password publickey,publickey\n",
           conf=DEFAULT_FILES),
     Shape("UsePAM no, the guard alone", INCLUDE.replace("yes", "no"), "--guard", conf=DEFAULT_FILES, pam=False),
@@ -358,9 +350,9 @@ def all_text(machine):
                       machine.path("/etc/ssh/other")))
 
 
-REFUSALS = ("this Match block and another one", "this Match block sets AuthorizedKeysCommand",
-            "sshd would overlook this line", "only the PAM module sees both",
-            "nothing for the guard to do")
+REFUSALS = ("TrustedUserCAKeys is set", "this Match block and another one",
+            "this Match block sets AuthorizedKeysCommand", "sshd would overlook this line",
+            "only the PAM module sees both", "nothing for the guard to do")
 
 
 def random_trip(machine, rnd):

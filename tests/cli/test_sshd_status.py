@@ -23,7 +23,7 @@ def ways(image, status):
 
 
 def test_status_reports_each_way_in_for_each_kind_of_account(scratch):
-    image = Image(scratch, INCLUDE + "TrustedUserCAKeys /etc/ssh/ca\nHostbasedAuthentication yes\n"
+    image = Image(scratch, INCLUDE + "HostbasedAuthentication yes\n"
                   "Match User mallory\nAuthorizedKeysFile .ssh/m\nMatch User bob\nPubkeyAuthentication no\n"
                   "HostbasedAuthentication no\n")
     for name in ("alice", "bob", "mallory"):
@@ -32,6 +32,8 @@ def test_status_reports_each_way_in_for_each_kind_of_account(scratch):
     equal(found["alice", "authorized_keys"], (True, False, False))
     equal(found["bob", "authorized_keys"], (False, False, False))
     image.run("enable", "--guard", status=0)
+    # enable would not put the guard in with TrustedUserCAKeys.
+    image.write(TOP, image.read(TOP).replace(INCLUDE, f"{INCLUDE}{CA}"))
     found = ways(image, 1)
     equal(found["alice", "authorized_keys"], (True, True, False))
     equal(found["alice", "cert-authority line"], (True, True, False))
@@ -57,6 +59,7 @@ def test_status_reports_match_blocks_for_addresses(scratch):
 
 # In a Match block for addresses, each of these lines bypasses the guard. sshd is not asked about it.
 CA = "TrustedUserCAKeys /etc/ssh/ca\n"
+BY_COMMAND = f"AuthorizedKeysFile none\n{WITH_COMMAND}"
 ESCAPES = {
     "a quote in a keyword": (INCLUDE + 'Mat"ch" Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n', {}),
     "an equals sign before a keyword": (INCLUDE + "=Match Address 192.0.2.0/24\nAuthorizedKeysFile .ssh/far\n", {}),
@@ -66,7 +69,7 @@ ESCAPES = {
     "a Match block within one": (INCLUDE + "Match Address 192.0.2.0/24\nInclude /etc/ssh/far\n", {
         "/etc/ssh/far": "Match User root\nAuthorizedKeysFile .ssh/far\n"}),
     "principals by the name alone": (
-        f"{INCLUDE}{CA}AuthorizedPrincipalsCommand {COMMAND}\nAuthorizedPrincipalsCommandUser nobody\n"
+        f"{INCLUDE}{CA}{BY_COMMAND}AuthorizedPrincipalsCommand {COMMAND}\nAuthorizedPrincipalsCommandUser nobody\n"
         "Match Address 192.0.2.0/24\nAuthorizedPrincipalsCommand none\n", {}),
     "hostbased": (INCLUDE + "Match Host far\nHostbasedAuthentication yes\n", {}),
 }
@@ -97,10 +100,10 @@ def test_an_account_name_that_contains_host_is_not_an_origin(scratch):
 
 def test_a_match_block_for_an_unlisted_account_counts_as_open(scratch):
     """No name service lists the account."""
-    for number, lines in enumerate(("AuthorizedKeysFile .ssh/far", "HostbasedAuthentication yes",
-                                    "TrustedUserCAKeys /etc/ca", f"AuthorizedKeysFile none\n{WITH_COMMAND}")):
+    for number, (lines, head) in enumerate((("AuthorizedKeysFile .ssh/far", ""), ("HostbasedAuthentication yes", ""),
+                                            (CA, BY_COMMAND), (BY_COMMAND, ""))):
         (scratch / str(number)).mkdir()
-        image = Image(scratch / str(number), f"{INCLUDE}Match User far*\n{lines}\n")
+        image = Image(scratch / str(number), f"{INCLUDE}{head}Match User far*\n{lines}\n")
         image.run("enable", "--guard", status=0)
         contains(image.run("status", status=2).stderr,
                  "not guarded, for accounts that no name service lists: Match User far*")

@@ -377,9 +377,16 @@ def test_a_certificate_stays_restricted_by_its_cert_authority_line(w):
         w.run("enable", *options, "--reload")
         runs(f"enable {' '.join(options)}")
         w.run("disable")
-    said = w.run("enable", "--guard", "--reload", status=1)
-    assert "loses the restrictions of its cert-authority line" in said and "1 account has" in said, said
-    runs("enable --guard, which goes no further")
+    # --yes consents to refusals. It must not consent to more rights for somebody.
+    before = snapshot(*WATCHED)
+    for options in (("--guard",), ("--guard", "--yes"), ("--guard", "--pam", "--yes"), ("--guard", "--warn", "--yes")):
+        said = w.run("enable", *options, "--reload", status=2)
+        assert "loses the restrictions of its cert-authority line; use --pam, or leave out --guard" in said, said
+        assert snapshot(*WATCHED) == before, f"enable {options} changed something"
+        runs(f"enable {' '.join(options)}, which goes no further")
+    w.configure(STOCK_HEAD.replace("UsePAM yes", "UsePAM no") + line)
+    said = w.run("enable", "--guard", "--yes", status=2)
+    assert "UsePAM is no" in said and "use --pam" not in said, f"advice that enable refuses: {said}"
     alice.authorize()
 
 
