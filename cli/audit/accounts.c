@@ -493,8 +493,8 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report,
 		report->usable = before.usable +
 		    (report->usable - before.usable == 2);
 	}
-	if (report->listed > before.listed)
-		found->listed |= ways;
+	if (report->refused > before.refused)
+		found->refused |= ways;
 	if (report->usable > before.usable)
 		add_sure_ways(found, sure, key.type, key.bits, blob);
 	return KV_OK;

@@ -33,8 +33,8 @@ struct audit_found {
 	const struct audit_policy *policy;
 	struct report before, after; /* the totals */
 	/* The bits of the ways in on which there is: */
-	uint64_t listed; /* a listed key */
-	uint64_t sure;	 /* a key that is not listed, and sure to let in */
+	uint64_t refused; /* a listed key that the configuration refuses */
+	uint64_t sure;	  /* a key that is not listed, and sure to let in */
 	/* Keys of the ways with RevokedKeys; only the first ones. */
 	struct audit_candidate candidate[AUDIT_CANDIDATES_MAX];
 	size_t n_candidates;

@@ -26,7 +26,7 @@ add_name(char **list, const char *name)
 /* False without memory. */
 static bool
 add_refused(struct audit_refused *h, const struct account *account,
-    bool locked_out)
+    bool refused, bool locked_out)
 {
 	struct audit_refused_account *v = reallocarray(h->v, h->n + 1,
 	    sizeof(*v));
@@ -34,7 +34,12 @@ add_refused(struct audit_refused *h, const struct account *account,
 	if (v == NULL)
 		return false;
 	h->v = v;
-	h->v[h->n++] = (struct audit_refused_account){ account, locked_out };
+	h->v[h->n++] = (struct audit_refused_account){
+		.account = account,
+		.refused = refused,
+		.locked_out = locked_out,
+	};
+	h->n_refused += refused;
 	h->n_locked_out += locked_out;
 	return true;
 }
@@ -71,7 +76,7 @@ is_sure(const struct audit_found *found, size_t way)
 }
 
 /*
- * Whether a way in has a listed key, and no other key that is sure to let the
+ * Whether a way in has a refused key, and no other key that is sure to let the
  * account in. below_root: the machine is another one, which cannot be asked
  * about its accounts.
  */
@@ -84,7 +89,7 @@ is_locked_out(const struct audit_found *found, bool below_root)
 	for (size_t i = 0; i < policy->n_ways; i++) {
 		const struct audit_way *way = &policy->way[i];
 
-		if ((found->listed >> i & 1) == 0)
+		if ((found->refused >> i & 1) == 0)
 			continue;
 		if (way->doubtful ||
 		    (way->doubtful_for_root && account->uid == 0) ||
@@ -115,7 +120,8 @@ count_account(const struct audit_found *found, void *arg)
 	if (after->unjudged > before->unjudged && !add_unjudged(h, account))
 		return false;
 	return after->listed == before->listed ||
-	    (add_refused(h, account, is_locked_out(found, c->below_root)) &&
+	    (add_refused(h, account, after->refused > before->refused,
+		 is_locked_out(found, c->below_root)) &&
 		audit_table_add(&h->table, "account", account->name, before,
 		    after));
 }
@@ -147,6 +153,7 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 		before = *r;
 		audit_user_cas(r, &policies, root, false);
 		h->listed_cas = r->listed - before.listed;
+		h->refused_cas = r->refused - before.refused;
 		h->unjudged_settings |= r->unjudged > before.unjudged;
 		ok = h->listed_cas == 0 ||
 		    audit_table_add(&h->table, "user CA keys", NULL, &before,
@@ -159,16 +166,18 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	return ok;
 }
 
-/* Prints what, and the names of those that are locked out, or of the others. */
+/* Prints what, and the names of the accounts of which both are true. */
 static void
-print_names(const struct audit_refused *h, bool locked_out, const char *what)
+print_names(const struct audit_refused *h, bool refused, bool locked_out,
+    const char *what)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < h->n; i++) {
 		const char *name = h->v[i].account->name;
 
-		if (h->v[i].locked_out != locked_out)
+		if (h->v[i].refused != refused ||
+		    h->v[i].locked_out != locked_out)
 			continue;
 		if (!any)
 			fputs(what, stdout);
@@ -185,9 +194,10 @@ audit_refused_print(const struct audit_refused *h)
 {
 	if (h->table.n > 0)
 		audit_table_print(&h->table);
-	print_names(h, false,
+	print_names(h, false, false, "has a listed key, which is let in:");
+	print_names(h, true, false,
 	    "refused with a listed key, let in with another:");
-	print_names(h, true,
+	print_names(h, true, true,
 	    "locked out, with no other key that is sure to let them in:");
 	if (h->unknown == NULL)
 		return;

@@ -13,9 +13,10 @@
 /* An account with a listed key. */
 struct audit_refused_account {
 	const struct account *account; /* the caller's */
+	bool refused; /* the configuration refuses a listed key of it */
 	/*
 	 * No other key is sure to let it in, by one of the ways on which it has
-	 * a listed key: see audit/way_in.
+	 * a refused key: see audit/way_in.
 	 */
 	bool locked_out;
 };
@@ -24,12 +25,12 @@ struct audit_refused_account {
 struct audit_refused {
 	struct audit_table table; /* a row for each of them */
 	struct audit_refused_account *v;
-	size_t n, n_locked_out;
+	size_t n, n_refused, n_locked_out;
 	/*
 	 * Listed CAs in TrustedUserCAKeys. No server knows who has a
 	 * certificate of one, so that they are counted by themselves.
 	 */
-	size_t listed_cas;
+	size_t listed_cas, refused_cas;
 	char *unknown; /* accounts with problems: " NAME NAME", or NULL */
 	/*
 	 * Accounts of whose keys some could not be judged, such as those of a

@@ -234,6 +234,7 @@ report_key(struct report *r, const struct input_key *key)
 		break;
 	case KV_VERDICT_LISTED:
 		r->listed++;
+		r->refused += d.action == KV_ACTION_DENY;
 		if (r->on_listed != NULL) {
 			r->on_listed(r, key, &d);
 			return;
@@ -337,6 +338,7 @@ report_add(struct report *r, const struct report *other)
 	r->files += other->files;
 	r->keys += other->keys;
 	r->listed += other->listed;
+	r->refused += other->refused;
 	r->allowed += other->allowed;
 	r->clean += other->clean;
 	r->unsupported += other->unsupported;

@@ -72,6 +72,7 @@ struct report {
 	void *take_arg;
 	/* Totals so far. */
 	uint64_t files, keys, listed, allowed, clean, unsupported, problems;
+	uint64_t refused; /* of those that are listed: OnHit, OnProbable deny */
 	/*
 	 * Of the problems: keys without a verdict, and whatever is no single
 	 * line, such as a file that cannot be read. A line that is no key is not

@@ -338,8 +338,7 @@ enable_all(struct enabling *e)
 		return CLI_UNCHECKED;
 	e->told.planned = true;
 	e->told.refused = &e->refused;
-	status = sshd_rehearse(o, &e->p->base, &e->accounts, &e->refused,
-	    &e->told.stops);
+	status = sshd_rehearse(e->p, &e->accounts, &e->refused, &e->told.stops);
 	if (status != 0)
 		return status;
 	if (!try_programs(e))

@@ -30,14 +30,70 @@ print_logins(const struct sshd_options *o, struct logins *l)
 	    whole ? "" : "; not all of it could be read in time");
 }
 
-int
-sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
-    const struct accounts *accounts, struct audit_refused *h, bool *stopsp)
+/*
+ * Opens the judge of keyveto.conf as it is without keyveto's lines: those of an
+ * earlier --warn refuse nobody. False after a message.
+ */
+static bool
+open_judge(const struct sshd_setup *p, struct kv_judge *judge)
 {
+	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	char why[KV_CONFIG_WHY_BYTES];
+	struct kv_config base;
+	bool ok;
+
+	if (!sshd_usable_open(p->o, KV_CONFIG_PATH, judge))
+		return false;
+	ok = kv_config_parse(f->base, f->base_len, f->path, &base, why) ==
+	    KV_OK;
+	if (ok) {
+		judge->config.on_hit = base.on_hit;
+		judge->config.on_probable = base.on_probable;
+		judge->config.on_error = base.on_error;
+		judge->config.on_unsupported = base.on_unsupported;
+	} else {
+		cli_error("%s%s", p->o->root, why);
+		kv_judge_close(judge);
+	}
+	kv_config_free(&base);
+	return ok;
+}
+
+/* Prints how many listed keys and CAs of TrustedUserCAKeys there are. */
+static void
+print_counts(const struct audit_refused *h)
+{
+	const size_t let_in = h->n - h->n_refused;
+	const size_t let_in_cas = h->listed_cas - h->refused_cas;
+
+	if (h->n_refused > 0)
+		cli_error("%zu account%s with a listed key, %zu of them "
+			  "without another",
+		    h->n_refused, h->n_refused == 1 ? "" : "s",
+		    h->n_locked_out);
+	if (let_in > 0)
+		cli_error("note: %zu account%s with a listed key that OnHit "
+			  "or OnProbable lets in",
+		    let_in, let_in == 1 ? "" : "s");
+	if (h->refused_cas > 0)
+		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
+			  "with such a certificate would be refused",
+		    h->refused_cas, h->refused_cas == 1 ? "" : "s");
+	if (let_in_cas > 0)
+		cli_error("note: %zu listed CA%s in TrustedUserCAKeys that "
+			  "OnHit or OnProbable lets in",
+		    let_in_cas, let_in_cas == 1 ? "" : "s");
+}
+
+int
+sshd_rehearse(const struct sshd_setup *p, const struct accounts *accounts,
+    struct audit_refused *h, bool *stopsp)
+{
+	const struct sshd_options *o = p->o;
 	const struct sshd sshd = {
 		.path = o->sshd,
-		.config = base->top,
-		.host_key = base->host_key,
+		.config = p->base.top,
+		.host_key = p->base.host_key,
 	};
 	struct logins logins = { .all = false };
 	struct kv_judge judge;
@@ -52,7 +108,7 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
 	};
 	bool ok;
 
-	if (!sshd_usable_open(o, KV_CONFIG_PATH, &judge))
+	if (!open_judge(p, &judge))
 		return CLI_UNCHECKED;
 	ok = audit_refused_find(h, &sshd, accounts, o->root,
 	    (unsigned int)o->timeout, &r);
@@ -67,19 +123,12 @@ sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *base,
 	kv_judge_close(&judge);
 	if (!ok)
 		return CLI_UNCHECKED;
-	if (h->n > 0)
-		cli_error("%zu account%s with a listed key, %zu of them "
-			  "without another",
-		    h->n, h->n == 1 ? "" : "s", h->n_locked_out);
-	if (h->listed_cas > 0)
-		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
-			  "with such a certificate would be refused",
-		    h->listed_cas, h->listed_cas == 1 ? "" : "s");
+	print_counts(h);
 	/* Problems with sshd's answers are counted for no account. */
 	if (r.problems > 0)
 		cli_error("not everything could be judged: there may be more "
 			  "listed keys");
-	*stopsp = h->n > 0 || h->listed_cas > 0 || r.problems > 0;
+	*stopsp = h->n_refused > 0 || h->refused_cas > 0 || r.problems > 0;
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
 	cli_error("nothing was changed: have those keys replaced first, let "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """keyveto sshd enable: the rehearsal, and what enable refuses before it changes a file."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import keys
 from program import ROOT, SSHD, contains, equal, keyveto, lacks
 from sshd_machine import (ALONE, DROP_IN, GUARD, INCLUDE, MODULE_LINE, PAM_FOLDER, STOCK_CONFIG, STOCK_STACK, TOP,
                           WITH_COMMAND, Image, clean_key, leaked_key, must_refuse, restored, this_machine)
@@ -29,6 +31,40 @@ def test_the_rehearsal_names_who_would_be_refused(scratch):
     image.run("enable", "--dry-run", status=0)
     image.run("enable", "--yes", status=0)
     image.run("disable", status=0)
+
+
+def test_a_key_that_the_policy_lets_in_stops_nothing(scratch):
+    """enable counts accounts whose keys OnHit and OnProbable refuse. Only these need --yes."""
+    image = Image(scratch, INCLUDE + "Match User nobody\nTrustedUserCAKeys /etc/ssh/ca.pub\n")
+    image.write("/etc/ssh/ca.pub", f"{leaked_key()}\n")
+    image.account("mallory", leaked_key())
+    image.account("bob", leaked_key(), clean_key())
+    conf = image.read("/etc/keyveto/keyveto.conf")
+    for lines, stops in (("OnHit warn\n", False), ("OnProbable warn\n", False),
+                         ("OnHit warn\nOnProbable deny\n", True), ("OnHit deny\nOnProbable warn\n", False)):
+        image.write("/etc/keyveto/keyveto.conf", lines + conf)
+        plan = json.loads(image.run("enable", "--dry-run", "--json", status=0).stdout.splitlines()[-1])["refused"]
+        equal((plan["stops"], len(plan["accounts"]), sorted(plan["let_in"])),
+              (stops, 2 * stops, [] if stops else ["bob", "mallory"]), lines)
+        if stops:
+            must_refuse(image, status=1, says=("2 accounts with a listed key, 1 of them without", "1 listed CA in",
+                                               "sure to let them in: mallory\n"))
+            continue
+        done = image.run("enable", status=0)
+        contains(done.stdout + done.stderr, "has a listed key, which is let in: ", "2 accounts with a listed key that",
+                 "1 listed CA in TrustedUserCAKeys that OnHit or OnProbable lets in")
+        lacks(done.stdout + done.stderr, "refused", "locked out", "--yes")
+        # What an earlier --warn wrote is no policy: it goes.
+        image.run("enable", "--warn", status=0)
+        image.run("enable", status=0)
+        image.run("disable", status=0)
+    # A list refuses the key for certain, although the filter has it, too.
+    image.write("/var/lib/keyveto/own.dat", keys.write_blocklist(scratch / "own", [leaked_key()]).read_bytes())
+    image.write("/etc/keyveto/keyveto.conf", "Filter /var/lib/keyveto/filter.pkbf\nBlocklist /var/lib/keyveto/own.dat\n"
+                "OnProbable warn\n")
+    image.run("enable", "--warn", status=0)
+    done = image.run("enable", status=1)
+    contains(done.stdout, "refused with a listed key, let in with another: bob\n", ": mallory\n")
 
 
 def test_an_account_that_cannot_be_judged_does_not_count_as_clean(scratch):
