@@ -148,6 +148,18 @@ class Reader:
         check(not Path("/home", VISITOR).exists() and not Path("/root/compromised").exists(), "clean leaves files")
         self.ok("step clean, while somebody is logged in with the demo's key")
 
+    def probe_without_lists(self):
+        """The last lines of the step own, which ask the guard, while a list cannot be read."""
+        own = Path("/var/lib/keyveto/own.dat")
+        lines = self.steps["own"]
+        self.steps["probe"] = lines[lines.index("set -- "):]
+        kept = own.read_bytes()
+        own.write_bytes(kept[:-1])
+        said = self.follow("probe", status=1)
+        check(said == "the guard reaches no verdict; the log says why\n", f"a broken list: {said}")
+        own.write_bytes(kept)
+        check(self.follow("probe") == "the guard reaches a verdict\n", "the whole list again")
+
     def tell_why(self):
         """debora's administrator has the fingerprint from the log. The answer says where the private half lies."""
         done = self.keyveto("why", self.weak.key.fingerprint)

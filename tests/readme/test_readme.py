@@ -24,7 +24,8 @@ def test_keyveto_sshd_enable_and_back(reader):
     assert reader.debora.name in said and "debianssl" in said, f"it does not name debora's key: {said}"
     assert reader.alice.name not in said, f"it names alice: {said}"
     reader.follow("consult")
-    reader.follow("own")
+    assert reader.follow("own").endswith("the guard reaches a verdict\n"), "the probe of the guard says nothing"
+    reader.probe_without_lists()
     reader.stay_current()
     installed = snapshot(*TOUCHED, "/etc/keyveto", "/var/lib/keyveto")
     said = reader.follow("warn")
