@@ -169,10 +169,44 @@ print_files(const struct sshd_setup *p)
 		}
 }
 
+/*
+ * Prints what was done to each file. guard: an sshd that was not reloaded may
+ * still run the guard.
+ */
+static void
+print_result(const struct sshd_setup *p, bool guard, bool reloaded)
+{
+	const char *root = p->files.root;
+	bool any = false;
+
+	for (size_t i = 0; i < p->files.n; i++) {
+		const struct sshd_file *f = p->files.v[i];
+
+		if (f->found == NULL)
+			continue;
+		any = true;
+		if (f->there)
+			printf("%s%s: keyveto's lines taken out\n", root,
+			    f->path);
+		else
+			printf("%s%s: removed\n", root, f->path);
+	}
+	if (!any)
+		puts("no keyveto lines found");
+	if (reloaded)
+		puts("sshd has read its configuration again; log in a second "
+		     "time to see that it works");
+	else if (guard && *root == '\0')
+		puts("sshd runs the guard until it is reloaded, and the guard "
+		     "reads keyveto.conf without these lines: run systemctl "
+		     "reload ssh now");
+}
+
 static int
 disable_all(struct sshd_setup *p, struct sshd_told *told)
 {
 	const struct sshd_options *o = p->o;
+	const bool gone = p->lacks_top || lacks_sshd(p);
 	size_t removed = 0;
 	bool guard = false;
 
@@ -211,13 +245,7 @@ disable_all(struct sshd_setup *p, struct sshd_told *told)
 		return CLI_UNCHECKED;
 	if (o->json)
 		return 0;
-	if (removed == 0)
-		puts("no keyveto lines found");
-	else if (guard && *o->root == '\0' && !o->reload && !p->lacks_top &&
-	    !lacks_sshd(p))
-		puts("sshd runs the guard until it is reloaded, and the guard "
-		     "reads keyveto.conf without these lines: run systemctl "
-		     "reload ssh now");
+	print_result(p, guard && !gone, o->reload && !gone);
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

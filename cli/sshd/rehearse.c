@@ -131,7 +131,14 @@ sshd_rehearse(const struct sshd_setup *p, const struct accounts *accounts,
 	*stopsp = h->n_refused > 0 || h->refused_cas > 0 || r.problems > 0;
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
-	cli_error("nothing was changed: have those keys replaced first, let "
-		  "everybody in for now with --warn, or go on with --yes");
+	/* keyveto.conf has lines of keyveto's after --warn alone. */
+	if (sshd_setup_has_lines(p, SSHD_FILE_KEYVETOS))
+		cli_error("nothing was changed, and listed keys are still let "
+			  "in (OnHit warn): have those keys replaced first, or "
+			  "go on with --yes");
+	else
+		cli_error("nothing was changed: have those keys replaced "
+			  "first, let everybody in for now with --warn, or go "
+			  "on with --yes");
 	return SSHD_NOT_DONE;
 }

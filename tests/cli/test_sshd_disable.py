@@ -86,7 +86,15 @@ def test_disable_works_if_files_or_blocks_were_removed_by_hand(scratch):
     image.write("/etc/pam.d/sshd", STOCK_STACK)
     image.run("status", status=1)
     contains(image.run("disable", status=0).stderr, "/etc/pam.d/sshd: keyveto's lines were not in it any more")
-    contains(image.run("disable", status=0).stdout, "no keyveto lines found")
+    equal(image.run("disable", status=0).stdout, "no keyveto lines found\n")
+
+
+def test_disable_says_what_it_did_to_each_file(scratch):
+    image = Image(scratch)
+    image.run("enable", "--warn", status=0)
+    equal(sorted(image.run("disable", status=0).stdout.splitlines()), sorted((
+        f"{image.root}{DROP_IN}: removed", f"{image.root}/etc/pam.d/sshd: keyveto's lines taken out",
+        f"{image.root}/etc/keyveto/keyveto.conf: keyveto's lines taken out")))
 
 
 def test_without_the_kept_state_disable_works_by_the_marks(scratch):

@@ -108,7 +108,8 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     contains(image.read("/etc/keyveto/keyveto.conf"),
              "\nOnHit warn\nOnProbable warn\nOnError allow\nOnUnsupported allow\n")
     contains(image.run("status", status=1).stderr, "OnHit warn")
-    image.run("enable", status=1)
+    contains(image.run("enable", status=1).stderr,
+             "nothing was changed, and listed keys are still let in (OnHit warn): have those keys replaced first, or ")
     contains(image.read("/etc/keyveto/keyveto.conf"), "\nOnHit warn\n")
     image.path("/home/mallory/.ssh/authorized_keys").write_text(f"{clean_key()}\n", encoding="ascii")
     image.run("enable", status=0)
@@ -116,6 +117,9 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     image.run("status", status=0)
     image.run("disable", status=0)
     restored(snapshot, image.snapshot())
+    # Without a rehearsal that goes on, nobody is told so.
+    image.path("/home/mallory/.ssh/authorized_keys").write_text(f"{leaked_key()}\n", encoding="ascii")
+    lacks(image.run("enable", status=1).stderr, "still let in")
 
 
 def test_the_rehearsal_reads_the_files_that_sshd_would(scratch):

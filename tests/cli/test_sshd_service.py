@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from program import PATIENCE, ROOT, contains, equal, lacks
-from sshd_machine import INCLUDE, STOCK_CONFIG, Image, restored, this_machine
+from sshd_machine import DROP_IN, INCLUDE, STOCK_CONFIG, Image, restored, this_machine
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("installed")]
 
@@ -48,7 +48,10 @@ def test_reload_asks_systemd_for_the_unit_that_is_active(scratch):
             with systemd(scratch, active) as told:
                 contains(machine.run("enable", "--reload", status=0).stdout, "sshd uses these lines now")
                 equal(told()[-1], f"--quiet {last}")
-                lacks(machine.run("disable", "--reload", status=0).stdout, "reload")
+                said = machine.run("disable", "--reload", status=0).stdout
+                contains(said, f"{DROP_IN}: removed\n", "/etc/pam.d/sshd: keyveto's lines taken out\n",
+                         "sshd has read its configuration again")
+                lacks(said, "reload")
                 equal(told()[-1], f"--quiet {last}")
                 restored(snapshot, machine.snapshot())
         # systemd knows no active sshd, and there is no PID file.
