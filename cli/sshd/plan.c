@@ -499,7 +499,10 @@ tell_unfit(const struct sshd_setup *p, const struct sshd_plan *plan)
 		    plan->unfit, plan->pam_unfit);
 	else if (!p->settings->use_pam)
 		cli_error("the guard cannot be put in here: %s; UsePAM is no, "
-			  "so the PAM module cannot do the work either",
+			  "so the PAM module cannot do the work either. With "
+			  "UsePAM yes it can; read first what else that "
+			  "changes: sshd_config(5), and 'UsePAM no' in "
+			  "keyveto(1)",
 		    plan->unfit);
 	else
 		cli_error("the guard cannot be put in here: %s; use --pam, or "

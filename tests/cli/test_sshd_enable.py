@@ -202,6 +202,7 @@ def test_enable_does_nothing_with(scratch, prepare, says):
 def test_enable_does_nothing_where_the_guard_cannot_take_over(scratch):
     for number, (config, options, says) in enumerate((
             (INCLUDE + WITH_COMMAND, ("--guard",), "only the PAM module sees both"),
+            (INCLUDE.replace("yes", "no") + WITH_COMMAND, (), "With UsePAM yes it can; read first what else"),
             (INCLUDE.replace("yes", "no"), ("--pam",), "UsePAM is no"),
             (INCLUDE.replace("yes", "no") + "TrustedUserCAKeys /etc/ssh/ca\n", (), "TrustedUserCAKeys is set"),
             (INCLUDE + "TrustedUserCAKeys /etc/ssh/ca\n", ("--guard", "--yes"), "use --pam, or leave out --guard"),

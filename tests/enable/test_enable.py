@@ -331,6 +331,26 @@ def test_another_authorizedkeyscommand_goes_on_behind_the_guard(w):
     bob.authorize()
 
 
+def test_files_beside_a_command_without_pam_stay_as_they_are(w):
+    """enable refuses: a guard that printed the files before the command would make them depend on the command."""
+    alice = w.machine.add_account()
+    # Without PAM, sshd refuses an account whose password is locked by a "!".
+    subprocess.run(["usermod", "-p", "*", alice.name], check=True)
+    alice.authorize(w.clean.key)
+    program, head = w.scratch / "directory", STOCK_HEAD.replace("UsePAM yes", "UsePAM no")
+    lines = f"AuthorizedKeysCommand {program}\nAuthorizedKeysCommandUser root\n"
+    program.write_text(f"#!/bin/sh\ncat {alice.authorized_keys}\nexit 1\n", encoding="ascii")
+    program.chmod(0o755)
+    w.configure(head + lines)
+    w.expect("files, and a command that fails", alice, w.clean, True)
+    refused(w, "and reads .ssh/authorized_keys", "With UsePAM yes it can")
+    w.expect("after what was refused", alice, w.clean, True)
+    # The same lines from the command alone, as a guard in front of it would print them.
+    w.configure(f"{head}AuthorizedKeysFile none\n{lines}")
+    w.expect("the files' lines from a command that fails", alice, w.clean, False)
+    alice.authorize()
+
+
 def trust_ca(w):
     """A CA, and the line TrustedUserCAKeys that names it."""
     ca = keys.generate(w.scratch)
