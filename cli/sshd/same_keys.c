@@ -15,15 +15,11 @@
 #include "host/become.h"
 #include "host/child.h"
 #include "host/fuse_mounts.h"
-#include "kv_line.h"
-#include "kv_lines.h"
 #include "kv_wildcards.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
 #include "update/hold.h"
-
-#define LINE_BYTES (256 * 1024)
 
 /* sshd's settings for accounts that Match blocks cannot tell apart. */
 struct kind {
@@ -72,7 +68,6 @@ struct reading {
 	bool wildcards; /* sshd expands wildcards in file names */
 	SHA2_CTX hash;
 	bool unfinished; /* the last file did not end with a line end */
-	bool ca_line;
 };
 
 enum { FILES_READ = 1, FILES_UNKNOWN };
@@ -83,32 +78,6 @@ enum digested {
 	NO_ANSWER,    /* in time; or the account has killed the process */
 	DIGESTED
 };
-
-static bool
-has_ca_line(int fd)
-{
-	static uint8_t buf[LINE_BYTES], blob[KV_BLOB_MAX_BYTES];
-	struct kv_lines lines;
-	struct kv_span text;
-	struct kv_line line;
-	bool more = true, found = false;
-	enum kv_err r;
-
-	kv_lines_init(&lines, fd, buf, sizeof(buf));
-	while (more && !found) {
-		r = kv_lines_next(&lines, &text, &more);
-		if (r == KV_ERR_SYSTEM)
-			break;
-		/* A line that is too long to parse may be one. */
-		found = r != KV_OK ||
-		    (more &&
-			kv_line_parse(text, blob, sizeof(blob), &line) ==
-			    KV_OK &&
-			!line.is_blank &&
-			kv_line_has_option(line.options, "cert-authority"));
-	}
-	return found;
-}
 
 /*
  * Hashes a file. Skips one that is missing or that StrictModes refuses, as sshd
@@ -134,7 +103,6 @@ hash_file(const char *path, void *arg)
 		r->unfinished = buf[n - 1] != '\n';
 		at += n;
 	}
-	r->ca_line |= has_ca_line(fd);
 	close(fd);
 	return true;
 }
@@ -176,7 +144,6 @@ read_files(struct record_out *out, void *arg)
 	}
 	SHA256Final(digest, &r->hash);
 	record_begin(out, FILES_READ);
-	record_add_number(out, r->ca_line);
 	record_add_bytes(out, digest, sizeof(digest));
 	record_end(out);
 }
@@ -185,7 +152,7 @@ read_files(struct record_out *out, void *arg)
 static enum digested
 digest_files(const struct sshd_same_keys *s, const struct account *account,
     const struct sshd_settings *settings,
-    uint8_t digest[static SHA256_DIGEST_LENGTH], bool *ca_linep)
+    uint8_t digest[static SHA256_DIGEST_LENGTH])
 {
 	struct reading r = {
 		.account = account,
@@ -202,7 +169,6 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 	struct record_in in = { 0 };
 	struct kv_bytes payload;
 	struct kv_span bytes;
-	uint64_t ca_line = 0;
 	struct pollfd p = { .events = POLLIN };
 	enum digested result = NO_ANSWER;
 	struct child c;
@@ -218,7 +184,6 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 	if (record_next(&in, &tag, &payload, &bad)) {
 		result = NOT_POSSIBLE;
 		if (tag == FILES_READ &&
-		    record_get_number(&payload, &ca_line) == KV_OK &&
 		    kv_bytes_get_string(&payload, &bytes) == KV_OK &&
 		    bytes.len == SHA256_DIGEST_LENGTH) {
 			memcpy(digest, bytes.p, SHA256_DIGEST_LENGTH);
@@ -226,7 +191,6 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
 		}
 	}
 	record_in_free(&in);
-	*ca_linep = ca_line != 0;
 	/* It may wait for a dead file server; the account may stop it. */
 	child_kill(&c);
 	return result;
@@ -237,8 +201,8 @@ digest_files(const struct sshd_same_keys *s, const struct account *account,
  * be left out; if not, adds to why what can be done.
  */
 static bool
-leave_out(struct sshd_same_keys *s, const struct account *account, char *why,
-    size_t cap)
+leave_out(const struct sshd_same_keys *s, const struct account *account,
+    char *why, size_t cap)
 {
 	const bool spared = update_hold_is_administrator(account);
 	char remedy[FUSE_MOUNTS_REMEDY_BYTES];
@@ -252,7 +216,6 @@ leave_out(struct sshd_same_keys *s, const struct account *account, char *why,
 	if (!spared && (s->o->yes || s->o->dry_run)) {
 		cli_error("note: %s: left out, since %s%s", account->name, why,
 		    advice);
-		s->ca_lines++;
 		return true;
 	}
 	snprintf(why + n, cap - n, "%s%s", advice,
@@ -271,15 +234,14 @@ run_keys_command(const struct sshd_same_keys *s,
 
 /* Whether the guard prints the files that sshd reads now. */
 static bool
-files_are_same(struct sshd_same_keys *s, const struct kind *k,
+files_are_same(const struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	uint8_t digest[SHA256_DIGEST_LENGTH];
 	enum digested digested;
 	struct sshd_output out;
-	bool ca_line;
 
-	digested = digest_files(s, account, k->base, digest, &ca_line);
+	digested = digest_files(s, account, k->base, digest);
 	if (digested != DIGESTED) {
 		snprintf(why, cap,
 		    "its authorized keys files cannot be read as sshd reads "
@@ -288,7 +250,6 @@ files_are_same(struct sshd_same_keys *s, const struct kind *k,
 	}
 	if (!run_keys_command(s, k->next, account, &out, why, cap))
 		return out.late && leave_out(s, account, why, cap);
-	s->ca_lines += ca_line;
 	/* The guard has become the account, which may have killed it. */
 	if (WIFSIGNALED(out.status)) {
 		snprintf(why, cap, "the guard was killed");
@@ -326,7 +287,7 @@ outputs_are_same(const struct sshd_same_keys *s, const struct kind *k,
 
 /* Whether sshd gets the same keys for an account; if not, why says why not. */
 static bool
-account_is_same(struct sshd_same_keys *s, const struct kind *k,
+account_is_same(const struct sshd_same_keys *s, const struct kind *k,
     const struct account *account, char *why, size_t cap)
 {
 	const char *was = k->base->keys_command, *is = k->next->keys_command;

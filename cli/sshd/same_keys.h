@@ -14,8 +14,6 @@ struct sshd_same_keys {
 	const struct accounts *accounts;
 	const struct sshd_tryout *tryout;
 	bool wildcards; /* sshd is 10.0 or later; set by sshd_same_keys */
-	/* Accounts with a cert-authority line, or perhaps one: left out. */
-	size_t ca_lines;
 };
 
 /*
@@ -23,8 +21,7 @@ struct sshd_same_keys {
  * all accounts that Match blocks cannot tell apart. For each account whose
  * files the guard takes over, reads the files as sshd does, runs the guard, and
  * compares the bytes. For each account with an AuthorizedKeysCommand, does so
- * with the command's output. Sets ca_lines. False after a message that names
- * the account.
+ * with the command's output. False after a message that names the account.
  *
  * With --yes leaves out, after a message, an account that keeps its files from
  * being read, as by a file system of its own that gives no answer: such an
