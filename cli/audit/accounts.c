@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "audit/revoked.h"
 #include "audit/way_in.h"
 #include "host/become.h"
 #include "host/child.h"
@@ -30,13 +31,16 @@
 /* sshd is never offered a key as long as this. */
 #define LINE_BYTES (256 * 1024)
 
+/* How often one account's keys are looked up in RevokedKeys. */
+#define REVOKED_MAX 64
+
 #define INVALID_DATA "the process that read its files sent invalid data"
 #define TOO_LONG "reading its files took too long (--timeout)"
 
 enum tag {
-	TAG_FILE = 1,	  /* path */
-	TAG_KEY,	  /* path, line, part, blob, comment, ways, sure */
-	TAG_PROBLEM,	  /* path, line, reason */
+	TAG_FILE = 1, /* path */
+	TAG_KEY,      /* path, line, part, blob, comment, ways, sure, expired */
+	TAG_PROBLEM,  /* path, line, reason */
 	TAG_UNKNOWN_TYPE, /* path, line, name, ways, sure */
 	TAG_NOTE,	  /* text */
 	TAG_END,	  /* "": no more of this account */
@@ -89,9 +93,9 @@ send_problem(const struct reader *r, const char *path, uint64_t line,
 	record_end(r->out);
 }
 
-/* Ends the record of a key with the ways in, and those that are sure. */
+/* Adds the ways in by a key, and those that are sure. */
 static void
-end_key(const struct reader *r, const struct kv_line *line)
+add_ways_to_record(const struct reader *r, const struct kv_line *line)
 {
 	const uint64_t ways = r->pattern->ways;
 	/* sshd compares no certificate with the key that a client has. */
@@ -100,7 +104,6 @@ end_key(const struct reader *r, const struct kv_line *line)
 
 	record_add_number(r->out, ways);
 	record_add_number(r->out, sure ? ways : 0);
-	record_end(r->out);
 }
 
 static void
@@ -122,13 +125,17 @@ read_line(const struct reader *r, const char *path, uint64_t number,
 			KV_PART_KEY);
 		record_add_bytes(r->out, line.blob.p, line.blob.len);
 		record_add_bytes(r->out, line.comment.p, line.comment.len);
-		end_key(r, &line);
+		add_ways_to_record(r, &line);
+		record_add_number(r->out,
+		    way_in_has_expired(line.options, r->now));
+		record_end(r->out);
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
 		begin_record(r, TAG_UNKNOWN_TYPE, path);
 		record_add_number(r->out, number);
 		record_add_bytes(r->out, line.type.p, line.type.len);
-		end_key(r, &line);
+		add_ways_to_record(r, &line);
+		record_end(r->out);
 	} else
 		send_problem(r, path, number, kv_strerror(err));
 }
@@ -460,6 +467,33 @@ add_sure_ways(struct audit_found *found, uint64_t sure, const char *type,
 	add_candidate(found, blob, revocable);
 }
 
+/*
+ * Adds the ways on which sshd may let a refused key in: RevokedKeys do not have
+ * it. found->checked bounds the time that an account's many keys may take.
+ */
+static void
+add_lost(struct audit_found *found, uint64_t ways, struct kv_span blob)
+{
+	const struct audit_policy *policy = found->policy;
+
+	ways &= ~found->lost;
+	for (size_t i = 0; ways != 0 && i < policy->n_ways; i++) {
+		const struct audit_way *way = &policy->way[i];
+
+		if ((ways >> i & 1) == 0)
+			continue;
+		/* Below another root, the RevokedKeys are of another machine. */
+		if (way->doubtful || !way->revokes || *found->root != '\0' ||
+		    found->checked >= REVOKED_MAX) {
+			found->lost |= (uint64_t)1 << i;
+			continue;
+		}
+		found->checked++;
+		if (!revoked_has(way->settings, blob, false))
+			found->lost |= (uint64_t)1 << i;
+	}
+}
+
 static enum kv_err
 parse_key(struct kv_bytes *b, const char *path, struct report *report,
     struct audit_found *found)
@@ -468,7 +502,7 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report,
 	struct input_key key = { .path = path };
 	struct kv_sshkey parsed;
 	struct kv_span blob;
-	uint64_t part, ways, sure;
+	uint64_t part, ways, sure, expired;
 	enum kv_err r;
 
 	if ((r = record_get_number(b, &key.line)) != KV_OK ||
@@ -476,6 +510,7 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report,
 	    (r = kv_bytes_get_string(b, &blob)) != KV_OK ||
 	    (r = kv_bytes_get_string(b, &key.comment)) != KV_OK ||
 	    (r = get_ways(b, &ways, &sure)) != KV_OK ||
+	    (r = record_get_number(b, &expired)) != KV_OK ||
 	    (r = kv_sshkey_parse(blob.p, blob.len, &parsed)) != KV_OK)
 		return r;
 	key.part = part == KV_PART_CA ? KV_PART_CA : KV_PART_KEY;
@@ -497,6 +532,8 @@ parse_key(struct kv_bytes *b, const char *path, struct report *report,
 		found->refused |= ways;
 	if (report->usable > before.usable)
 		add_sure_ways(found, sure, key.type, key.bits, blob);
+	if (report->refused > before.refused && expired == 0)
+		add_lost(found, ways, blob);
 	return KV_OK;
 }
 
@@ -707,6 +744,7 @@ audit_accounts(struct report *r, const struct audit_readers *a,
 		struct audit_found found = {
 			.account = &a->accounts->v[i],
 			.policy = a->policy_of[i],
+			.root = a->root,
 			.before = *r,
 		};
 

@@ -31,10 +31,13 @@ struct audit_candidate {
 struct audit_found {
 	const struct account *account;
 	const struct audit_policy *policy;
+	const char *root;
 	struct report before, after; /* the totals */
 	/* The bits of the ways in on which there is: */
-	uint64_t refused; /* a listed key that the configuration refuses */
-	uint64_t sure;	  /* a key that is not listed, and sure to let in */
+	uint64_t refused;     /* a listed key that the configuration refuses */
+	uint64_t lost;	      /* such a key that sshd may let in now */
+	uint64_t sure;	      /* a key that is not listed, and sure to let in */
+	unsigned int checked; /* how often RevokedKeys were looked at */
 	/* Keys of the ways with RevokedKeys; only the first ones. */
 	struct audit_candidate candidate[AUDIT_CANDIDATES_MAX];
 	size_t n_candidates;

@@ -70,7 +70,7 @@ is_sure(const struct audit_found *found, size_t way)
 
 		sure = (c->ways >> way & 1) != 0 &&
 		    !revoked_has(w->settings,
-			(struct kv_span){ c->blob, c->len });
+			(struct kv_span){ c->blob, c->len }, true);
 	}
 	return sure;
 }
@@ -100,6 +100,23 @@ is_locked_out(const struct audit_found *found, bool below_root)
 	return false;
 }
 
+/* Whether the account may come in by a key that is refused then. */
+static bool
+loses_key(const struct audit_found *found, bool below_root)
+{
+	const struct audit_policy *policy = found->policy;
+
+	for (size_t i = 0; i < policy->n_ways; i++) {
+		const struct audit_way *way = &policy->way[i];
+
+		if ((found->lost >> i & 1) != 0 &&
+		    (below_root || way->doubtful ||
+			!way_in_is_closed(way->settings, found->account)))
+			return true;
+	}
+	return false;
+}
+
 struct count {
 	struct audit_refused *h;
 	bool below_root;
@@ -113,6 +130,7 @@ count_account(const struct audit_found *found, void *arg)
 	const struct account *account = found->account;
 	const struct count *c = arg;
 	struct audit_refused *h = c->h;
+	const bool refused = loses_key(found, c->below_root);
 
 	if (after->problems > before->problems &&
 	    !add_name(&h->unknown, account->name))
@@ -120,8 +138,8 @@ count_account(const struct audit_found *found, void *arg)
 	if (after->unjudged > before->unjudged && !add_unjudged(h, account))
 		return false;
 	return after->listed == before->listed ||
-	    (add_refused(h, account, after->refused > before->refused,
-		 is_locked_out(found, c->below_root)) &&
+	    (add_refused(h, account, refused,
+		 refused && is_locked_out(found, c->below_root)) &&
 		audit_table_add(&h->table, "account", account->name, before,
 		    after));
 }
@@ -194,7 +212,7 @@ audit_refused_print(const struct audit_refused *h)
 {
 	if (h->table.n > 0)
 		audit_table_print(&h->table);
-	print_names(h, false, false, "has a listed key, which is let in:");
+	print_names(h, false, false, "has a listed key, nothing changes for:");
 	print_names(h, true, false,
 	    "refused with a listed key, let in with another:");
 	print_names(h, true, true,

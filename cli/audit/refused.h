@@ -13,7 +13,12 @@
 /* An account with a listed key. */
 struct audit_refused_account {
 	const struct account *account; /* the caller's */
-	bool refused; /* the configuration refuses a listed key of it */
+	/*
+	 * The configuration refuses a listed key of it that sshd may let in
+	 * now: neither DenyUsers and the like, an expiry nor RevokedKeys stands
+	 * against it.
+	 */
+	bool refused;
 	/*
 	 * No other key is sure to let it in, by one of the ways on which it has
 	 * a refused key: see audit/way_in.

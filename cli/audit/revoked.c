@@ -92,9 +92,10 @@ write_key(struct kv_span blob, const struct kv_sshkey *key)
 	return ok ? fd : -1;
 }
 
-/* Asks ssh-keygen whether a KRL has the key. */
+/* Asks ssh-keygen whether a KRL has the key. Without an answer: doubt. */
 static bool
-krl_has(const char *path, struct kv_span blob, const struct kv_sshkey *key)
+krl_has(const char *path, struct kv_span blob, const struct kv_sshkey *key,
+    bool doubt)
 {
 	const char *const argv[] = { KEYGEN, "-Q", "-f", path, "/dev/stdin",
 		NULL };
@@ -103,11 +104,13 @@ krl_has(const char *path, struct kv_span blob, const struct kv_sshkey *key)
 	int status = 0, error;
 
 	if (fd == -1)
-		return true;
+		return doubt;
 	program_fds(&program, fd, PROGRAM_NULL, PROGRAM_NULL);
 	error = program_run(&program, &status);
 	close(fd);
-	return error != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	if (error != 0 || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
+		return doubt;
+	return WEXITSTATUS(status) == 1;
 }
 
 /* Whether a line is about the key, or about its CA: of the same key. */
@@ -148,7 +151,8 @@ lines_have(int fd, const struct kv_sshkey *key)
 }
 
 static bool
-file_has(const char *path, struct kv_span blob, const struct kv_sshkey *key)
+file_has(const char *path, struct kv_span blob, const struct kv_sshkey *key,
+    bool doubt)
 {
 	char start[sizeof(MAGIC)] = "";
 	struct stat st;
@@ -160,25 +164,28 @@ file_has(const char *path, struct kv_span blob, const struct kv_sshkey *key)
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    pread(fd, start, sizeof(start) - 1, 0) != -1)
 		has = strcmp(start, MAGIC) == 0 ?
-		    krl_has(path, blob, key) :
+		    krl_has(path, blob, key, doubt) :
 		    lines_have(fd, key);
 	close(fd);
 	return has;
 }
 
 bool
-revoked_has(const struct sshd_settings *settings, struct kv_span blob)
+revoked_has(const struct sshd_settings *settings, struct kv_span blob,
+    bool doubt)
 {
-	bool has = false;
-	char *values = copy_values(settings, &has), *rest = values;
+	bool has = false, failed;
+	char *values = copy_values(settings, &failed), *rest = values;
 	struct kv_sshkey key;
 	const char *path;
 
-	if (kv_sshkey_parse(blob.p, blob.len, &key) != KV_OK)
-		has = true;
+	if (failed || kv_sshkey_parse(blob.p, blob.len, &key) != KV_OK) {
+		free(values);
+		return doubt;
+	}
 	while (!has && rest != NULL && (path = sshd_words_next(&rest)) != NULL)
 		has = strcasecmp(path, "none") != 0 &&
-		    file_has(path, blob, &key);
+		    file_has(path, blob, &key, doubt);
 	free(values);
 	return has;
 }

@@ -11,9 +11,11 @@ bool revoked_any(const struct sshd_settings *settings);
 
 /*
  * Whether the RevokedKeys of settings has the plain key in this blob. A file
- * that cannot be read has every key, as for sshd. Takes about three milliseconds
- * if the file is a KRL, which ssh-keygen is asked about.
+ * that cannot be read has every key, as for sshd. doubt is the answer where
+ * sshd's is not known. Takes about three milliseconds if the file is a KRL,
+ * which ssh-keygen is asked about.
  */
-bool revoked_has(const struct sshd_settings *settings, struct kv_span blob);
+bool revoked_has(const struct sshd_settings *settings, struct kv_span blob,
+    bool doubt);
 
 #endif

@@ -91,12 +91,11 @@ read_number(const char *text, size_t n)
 }
 
 /*
- * Whether a key with expiry-time="value" stays for EXPIRY_SECONDS. The value is
- * YYYYMMDD[HHMM[SS]][Z], as misc.c:parse_absolute_time reads it. The time zone
- * does not matter for so long a time.
+ * Reads the value of expiry-time=: YYYYMMDD[HHMM[SS]][Z], as
+ * misc.c:parse_absolute_time does. *whenp may be wrong by a time zone.
  */
 static bool
-expires_late(const char *value, int64_t now)
+read_expiry(const char *value, int64_t *whenp)
 {
 	const size_t digits = strspn(value, "0123456789");
 	struct tm tm = { 0 };
@@ -114,7 +113,17 @@ expires_late(const char *value, int64_t now)
 	if (tm.tm_mon < 0 || tm.tm_mon > 11 || tm.tm_mday < 1 ||
 	    tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59)
 		return false;
-	return timegm(&tm) > now + EXPIRY_SECONDS;
+	*whenp = timegm(&tm);
+	return true;
+}
+
+/* Whether a key with expiry-time="value" stays for EXPIRY_SECONDS. */
+static bool
+expires_late(const char *value, int64_t now)
+{
+	int64_t when;
+
+	return read_expiry(value, &when) && when > now + EXPIRY_SECONDS;
 }
 
 /* Whether a list of from= matches every client. */
@@ -209,6 +218,21 @@ way_in_options(struct kv_span options, int64_t now)
 		if (!add_option(&o, text, now))
 			return false;
 	return !bad && o.pty;
+}
+
+bool
+way_in_has_expired(struct kv_span options, int64_t now)
+{
+	char text[OPTION_BYTES];
+	const char *value;
+	bool bad = false;
+	int64_t when;
+
+	while (next_option(&options, text, &bad))
+		if ((value = option_value(text, "expiry-time")) != NULL &&
+		    read_expiry(value, &when) && when < now - DAY)
+			return true;
+	return false;
 }
 
 /* --- what sshd's settings say -------------------------------------------- */
@@ -370,6 +394,23 @@ users_admit(const char *login, const char *name)
 	return listed || !any;
 }
 
+/* Whether DenyUsers or AllowUsers keep out all logins of the account. */
+static bool
+users_close(const char *login, const char *name)
+{
+	const char *rest = login;
+	char value[SSHD_VALUE_BYTES];
+	bool listed = false, any = false;
+
+	while (next_value(&rest, "DenyUsers", value, sizeof(value)))
+		if (*value != '!' && must_mean(value, name))
+			return true;
+	for (rest = login;
+	     next_value(&rest, "AllowUsers", value, sizeof(value)); any = true)
+		listed |= *value == '!' || may_mean(value, name);
+	return any && !listed;
+}
+
 /* Whether one of the groups matches the pattern. */
 static bool
 has_group(const gid_t *gid, size_t n, const char *pattern)
@@ -412,6 +453,37 @@ groups_admit(const char *login, const struct account *account)
 	}
 	free(gid);
 	return ok && (listed || !any);
+}
+
+/* Whether DenyGroups or AllowGroups keep out all logins of the account. */
+static bool
+groups_close(const char *login, const struct account *account)
+{
+	const struct groups none = { 0 };
+	const char *rest = login;
+	char value[SSHD_VALUE_BYTES];
+	bool closed = false, listed = false, any = false;
+	size_t n = 0;
+	gid_t *gid = groups_of(&none, 0, account, &n);
+
+	if (gid == NULL)
+		return false;
+	while (!closed && next_value(&rest, "DenyGroups", value, sizeof(value)))
+		closed = *value != '!' && has_group(gid, n, value);
+	for (rest = login;
+	     next_value(&rest, "AllowGroups", value, sizeof(value)); any = true)
+		listed |= *value == '!' || has_group(gid, n, value);
+	free(gid);
+	return closed || (any && !listed);
+}
+
+bool
+way_in_is_closed(const struct sshd_settings *settings,
+    const struct account *account)
+{
+	return settings != NULL &&
+	    (users_close(settings->login, account->name) ||
+		groups_close(settings->login, account));
 }
 
 static bool

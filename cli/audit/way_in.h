@@ -15,6 +15,8 @@
 
 /* Whether the options of a line take nothing from its key, at time now. */
 bool way_in_options(struct kv_span options, int64_t now);
+/* Whether expiry-time= is over at time now. Here a doubt is a no, too. */
+bool way_in_has_expired(struct kv_span options, int64_t now);
 
 /*
  * Whether sshd takes keys of this type and size. type is the name in the line.
@@ -30,6 +32,13 @@ bool way_in_accepts(const struct sshd_settings *settings, const char *type,
  * as far as sshd goes.
  */
 bool way_in_admits(const struct sshd_settings *settings,
+    const struct account *account);
+
+/*
+ * Whether the lists of users and groups keep the account out, wherever it comes
+ * from. A doubt is a no. settings NULL: no.
+ */
+bool way_in_is_closed(const struct sshd_settings *settings,
     const struct account *account);
 
 #endif

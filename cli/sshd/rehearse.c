@@ -63,7 +63,7 @@ open_judge(const struct sshd_setup *p, struct kv_judge *judge)
 static void
 print_counts(const struct audit_refused *h)
 {
-	const size_t let_in = h->n - h->n_refused;
+	const size_t unchanged = h->n - h->n_refused;
 	const size_t let_in_cas = h->listed_cas - h->refused_cas;
 
 	if (h->n_refused > 0)
@@ -71,10 +71,11 @@ print_counts(const struct audit_refused *h)
 			  "without another",
 		    h->n_refused, h->n_refused == 1 ? "" : "s",
 		    h->n_locked_out);
-	if (let_in > 0)
-		cli_error("note: %zu account%s with a listed key that OnHit "
-			  "or OnProbable lets in",
-		    let_in, let_in == 1 ? "" : "s");
+	if (unchanged > 0)
+		cli_error("note: %zu account%s with a listed key for which "
+			  "nothing changes: keyveto.conf lets the key in, or "
+			  "sshd refuses it already",
+		    unchanged, unchanged == 1 ? "" : "s");
 	if (h->refused_cas > 0)
 		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
 			  "with such a certificate would be refused",

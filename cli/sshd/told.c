@@ -57,13 +57,13 @@ static json_t *
 refused_to_json(const struct audit_refused *h, bool stops)
 {
 	json_t *accounts = json_array(), *unjudged = json_array();
-	json_t *let_in = json_array();
+	json_t *unchanged = json_array();
 	bool ok = true;
 
 	if (h == NULL) {
 		json_decref(accounts);
 		json_decref(unjudged);
-		json_decref(let_in);
+		json_decref(unchanged);
 		return json_null();
 	}
 	for (size_t i = 0; ok && i < h->n; i++) {
@@ -73,7 +73,7 @@ refused_to_json(const struct audit_refused *h, bool stops)
 		ok = (a->refused ? json_array_append_new(accounts,
 				       json_pack("{s:o, s:b}", "account", name,
 					   "locked_out", a->locked_out)) :
-				   json_array_append_new(let_in, name)) == 0;
+				   json_array_append_new(unchanged, name)) == 0;
 	}
 	for (size_t i = 0; i < h->n_unjudged; i++)
 		ok = ok &&
@@ -82,11 +82,11 @@ refused_to_json(const struct audit_refused *h, bool stops)
 	if (!ok) {
 		json_decref(accounts);
 		json_decref(unjudged);
-		json_decref(let_in);
+		json_decref(unchanged);
 		return NULL;
 	}
 	return json_pack("{s:o, s:o, s:o, s:b, s:I, s:b}", "accounts", accounts,
-	    "let_in", let_in, "unjudged", unjudged, "unjudged_settings",
+	    "unchanged", unchanged, "unjudged", unjudged, "unjudged_settings",
 	    h->unjudged_settings, "listed_cas", (json_int_t)h->listed_cas,
 	    "stops", stops);
 }
