@@ -1147,6 +1147,13 @@ is_last(const struct reader *r, size_t n, size_t cap)
 	return r->regular && r->unpack.n == 0 && n < cap && r->total == r->size;
 }
 
+/* Whether r->buf has no room for more. */
+static bool
+is_full(const struct reader *r)
+{
+	return BUFFER_BYTES - r->len < (r->unpack.n > 0 ? UNPACK_CAP_MIN : 1);
+}
+
 /*
  * Reads into r->buf, behind the text that is there; sets r->eof at the end.
  * Stops when it has enough, or when a pipe has nothing more for now, so
@@ -1160,7 +1167,7 @@ fill_buffer(struct reader *r)
 	const size_t enough = sink->block != NULL ? SHARED_BYTES : READ_BYTES;
 	bool got = false;
 
-	while (r->len < BUFFER_BYTES && !r->eof) {
+	while (!is_full(r) && !r->eof) {
 		struct pollfd p = { .fd = r->fd, .events = POLLIN };
 		/* A file with a size can always be read. */
 		bool ready = (r->regular && r->size > 0) || poll(&p, 1, 0) == 1;
@@ -1428,8 +1435,8 @@ read_stream(struct reader *r)
 		}
 		/* A short text is not worth another thread. */
 		shares |= r->sink->block != NULL && r->len >= READ_BYTES;
-		if (r->len == BUFFER_BYTES &&
-		    memchr(r->buf, '\n', r->len) == NULL && !read_long_line(r))
+		if (is_full(r) && memchr(r->buf, '\n', r->len) == NULL &&
+		    !read_long_line(r))
 			return false;
 		nl = memrchr(r->buf, '\n', r->len);
 		use = nl != NULL ? (size_t)(nl - r->buf) + 1 : 0;

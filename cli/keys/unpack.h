@@ -60,7 +60,10 @@ struct unpack {
  */
 bool unpack_add(struct unpack *u, enum unpack_form form, struct kv_span start);
 
-/* As read: 0 is the end. -1 with u->why, or errno. cap is at least 4. */
+/* The room that unpack_read needs: a character of UTF-8. */
+#define UNPACK_CAP_MIN 4
+
+/* As read: 0 is the end. -1 with u->why, or errno. cap: UNPACK_CAP_MIN. */
 ssize_t unpack_read(struct unpack *u, uint8_t *buf, size_t cap);
 
 /* The form of the file itself. */

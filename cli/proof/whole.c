@@ -16,8 +16,6 @@
 
 #define MAX_BYTES (WHOLE_MAX_MIB * 1024u * 1024)
 #define FIRST_BYTES (64 * 1024)
-/* unpack_read wants room for so many. */
-#define ROOM_MIN_BYTES 4
 
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
@@ -100,7 +98,7 @@ read_all(struct unpack *u, size_t *lenp)
 			errno = EFBIG;
 			goto fail;
 		}
-		if (cap - len < ROOM_MIN_BYTES && !grow(&data, &cap))
+		if (cap - len < UNPACK_CAP_MIN && !grow(&data, &cap))
 			goto fail;
 	}
 	*lenp = len;

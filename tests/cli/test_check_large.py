@@ -192,3 +192,14 @@ def test_several_threads_take_bounded_memory():
     large_stream(itertools.repeat(b"\n" * MIB, 20), filters=bad)
     endless = itertools.repeat((b"A" * 64 + b"\n") * 10_000, 50)
     large_stream(itertools.chain([b"-----BEGIN PUBLIC KEY-----\n"], endless), filters=bad)
+
+
+def test_a_long_line_of_utf_16_ends(scratch):
+    """Characters of one to three bytes of UTF-8 leave less room at the end of the buffer than one of them may need."""
+    ed = made()["ed25519"]
+    for text in ("\0", "é", "xé", "字", "x字", "\U0001f511x"):
+        lines = f"{ed.line}\n{text * (3 * MIB // len(text.encode()))}\n{ed.line}\n"
+        path = write(scratch / "file", lines.encode("utf-16"))
+        done = subprocess.run(["prlimit", "--cpu=60", KEYVETO, "check", "--all", "--filter", empty_filter(), path],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [f"{path}:1:", f"{path}:3:"], done.stderr
