@@ -1147,6 +1147,13 @@ is_last(const struct reader *r, size_t n, size_t cap)
 	return r->regular && r->unpack.n == 0 && n < cap && r->total == r->size;
 }
 
+/* How much of a file fill_buffer reads into an empty r->buf. */
+static size_t
+read_step(const struct reader *r)
+{
+	return r->sink->block != NULL ? SHARED_BYTES : READ_BYTES;
+}
+
 /* Whether r->buf has no room for more. */
 static bool
 is_full(const struct reader *r)
@@ -1164,7 +1171,7 @@ static bool
 fill_buffer(struct reader *r)
 {
 	const struct input_sink *sink = r->sink;
-	const size_t enough = sink->block != NULL ? SHARED_BYTES : READ_BYTES;
+	const size_t enough = read_step(r);
 	bool got = false;
 
 	while (!is_full(r) && !r->eof) {
@@ -1289,6 +1296,46 @@ cut_long_line(struct kv_span text)
 }
 
 /*
+ * Where the data behind the hole at this offset of a file begins, or the file
+ * ends; the offset itself if it is in no hole, or the file system does not say.
+ */
+static off_t
+find_data(int fd, off_t at)
+{
+	off_t data = lseek(fd, at, SEEK_DATA);
+
+	if (data == -1 && errno == ENXIO)
+		data = lseek(fd, 0, SEEK_END);
+	return data > at ? data : at;
+}
+
+/*
+ * Steps over a hole in a file, within a long line of which r->buf holds nothing
+ * any more. The NULs of a hole end no line and are in no key, so reading them
+ * changes nothing: all but the last step of them are passed over. What follows
+ * is then cut into the same parts as if they had been read. False with errno.
+ */
+static bool
+skip_hole(struct reader *r)
+{
+	const off_t step = (off_t)read_step(r);
+	off_t at, data;
+	uint64_t n;
+
+	if (!r->regular || r->unpack.n > 0 || r->len > 0 || r->eof ||
+	    (at = lseek(r->fd, 0, SEEK_CUR)) == -1)
+		return true;
+	data = find_data(r->fd, at);
+	if (data - at <= step)
+		return lseek(r->fd, at, SEEK_SET) == at;
+	n = (uint64_t)(((data - at) / step - 1) * step);
+	r->total += n;
+	if (n > 0 && r->sink->progress != NULL)
+		r->sink->progress(n, r->sink->arg);
+	return lseek(r->fd, at + (off_t)n, SEEK_SET) != -1;
+}
+
+/*
  * Reads a line that fills the buffer, without its end. A key behind its start,
  * as sshd reads it, cannot be read: that is a problem to report. False as
  * fill_buffer.
@@ -1300,7 +1347,7 @@ read_long_line(struct reader *r)
 	const struct kv_span start = { r->buf, r->len };
 	const bool binary = memchr(start.p, '\0', BINARY_BYTES) != NULL;
 	const uint8_t *nl = NULL;
-	bool taken, json, first = true;
+	bool taken, json, ends_in_nul, first = true;
 	size_t used;
 
 	r->line++;
@@ -1318,6 +1365,7 @@ read_long_line(struct reader *r)
 		if (!json && !taken && !r->plain)
 			(void)look_inside(r, (struct kv_span){ r->buf, used });
 		first = false;
+		ends_in_nul = used > 0 && r->buf[used - 1] == '\0';
 		/* A block cannot begin at the end of a part of a line. */
 		end_pem(r);
 		used += nl != NULL;
@@ -1325,6 +1373,8 @@ read_long_line(struct reader *r)
 		memmove(r->buf, r->buf + used, r->len);
 		if (nl != NULL || (r->eof && r->len == 0))
 			break;
+		if (!json && ends_in_nul && !skip_hole(r))
+			return false;
 		if (!fill_buffer(r))
 			return false;
 		nl = memchr(r->buf, '\n', r->len);
