@@ -3,9 +3,9 @@
  * proof/work: how much work the proofs of one run may cost. A proof comes from
  * anybody, and may be packed a thousand times smaller than it is read.
  *
- * A signature by an RSA key of n bits with an exponent of e bits costs n * n * e
- * steps to verify, and the test of its modulus costs n * n * n. Both are free
- * for keys of at most PROOF_USUAL_BITS bits with an exponent of at most
+ * With an RSA key of n bits and an exponent of e bits, to verify a signature
+ * takes n * n * e steps, and to test the modulus n * n * n. Both are free for
+ * keys of at most PROOF_USUAL_BITS bits with an exponent of at most
  * PROOF_USUAL_E_BITS bits. The work for all others together is bounded. So is
  * the number of proofs that turn out bad: they can differ in a byte, and cost
  * nothing to make. A good one costs a signature to make, and is verified once.
@@ -33,7 +33,7 @@
 struct proof_work {
 	uint64_t spent;	  /* of PROOF_WORK_MAX */
 	unsigned int bad; /* proofs */
-	bool over;	  /* the last proof was not judged: no work was left */
+	bool over;	  /* the last proof was not judged: none was left */
 	void *known;	  /* verdicts, for tsearch(3) */
 };
 

@@ -488,11 +488,12 @@ fleet_join(struct fleet *f)
 	"  ORDER BY l.last DESC LIMIT 1)," \
 	" (SELECT " what " FROM login l WHERE l.account=p.account AND" \
 	"  l.fp=k.fp ORDER BY l.last DESC LIMIT 1))"
+#define PLACE_COUNTS "NULL, 0, k.accounts, k.hosts, k.verdict, k.disputed"
 /* In the order of struct fleet_row. */
 #define PLACE_COLUMNS \
 	"SELECT h.name, a.name, p.file, p.line, k.fp, p.type, p.bits," \
-	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN("l.last") "," LAST_LOGIN( \
-	    "l.source") ", NULL, 0, k.accounts, k.hosts, k.verdict, k.disputed FROM"
+	" p.verdict, p.sources, p.comment, p.part, " LAST_LOGIN( \
+	    "l.last") "," LAST_LOGIN("l.source") ", " PLACE_COUNTS " FROM"
 #define PLACE_JOINS \
 	" JOIN host h ON h.id=p.host JOIN account a ON a.id=p.account"
 #define HOST_COLUMNS \

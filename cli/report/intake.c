@@ -169,7 +169,7 @@ name_by_file(const char *path, char *name, size_t cap)
 	clean_text(base, len, name, cap);
 }
 
-/* Begins the file's host, unless it is begun. Without a header it has its name. */
+/* Begins the file's host, named after the file, unless it is begun. */
 static void
 begin_host(struct intake *in)
 {
