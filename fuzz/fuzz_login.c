@@ -91,6 +91,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_alloc(size + 1), message[JOURNAL_MESSAGE_BYTES];
+	uint64_t process;
 	int64_t seconds;
 
 	memcpy(text, data, size);
@@ -99,8 +100,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_id(text);
 	check_lines(text);
 	(void)journal_line_time(text, &seconds);
-	if (journal_line_parse(text, strlen(text), message, &seconds) !=
-	    JOURNAL_OTHER)
+	if (journal_line_parse(text, strlen(text), message, &seconds,
+		&process) != JOURNAL_OTHER)
 		check_message(message);
 	free(text);
 	return 0;

@@ -25,25 +25,49 @@ is_sshd(const char *name)
 	return strcmp(name, "sshd") == 0 || strcmp(name, "sshd-session") == 0;
 }
 
-/* A process that ended quickly has neither _EXE nor _COMM. */
+/* Whether the path in _EXE is sshd's. */
 static bool
-is_sshds_program(const json_t *entry)
+is_sshds_path(const char *exe)
 {
-	const char *comm = get_text(entry, "_COMM");
-	const char *exe = get_text(entry, "_EXE"), *slash = strrchr(exe, '/');
+	const char *slash = strrchr(exe, '/');
 	char name[64];
 	size_t n;
 
-	if (*comm != '\0' && !is_sshd(comm))
-		return false;
-	if (*exe == '\0')
-		return true;
 	snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : exe);
 	n = strlen(name);
 	if (n > strlen(DELETED) &&
 	    strcmp(name + n - strlen(DELETED), DELETED) == 0)
 		name[n - strlen(DELETED)] = '\0';
 	return is_sshd(name);
+}
+
+/* "ssh.service", "sshd.service", or one for each connection, "ssh@...". */
+static bool
+is_sshds_unit(const char *unit)
+{
+	return strcmp(unit, "ssh.service") == 0 ||
+	    strcmp(unit, "sshd.service") == 0 ||
+	    strncmp(unit, "ssh@", 4) == 0 || strncmp(unit, "sshd@", 5) == 0;
+}
+
+/*
+ * Whether sshd has sent the entry. _COMM is the name under which a program was
+ * started, which may be a link of anybody's; without _EXE it needs the unit.
+ */
+static enum journal_origin
+find_sender(const json_t *entry)
+{
+	const char *comm = get_text(entry, "_COMM");
+	const char *exe = get_text(entry, "_EXE");
+
+	if (*comm != '\0' && !is_sshd(comm))
+		return JOURNAL_OTHER;
+	if (*exe != '\0')
+		return is_sshds_path(exe) ? JOURNAL_SSHD : JOURNAL_OTHER;
+	return *comm != '\0' &&
+		is_sshds_unit(get_text(entry, "_SYSTEMD_UNIT")) ?
+	    JOURNAL_SSHD :
+	    JOURNAL_UNKNOWN;
 }
 
 static bool
@@ -59,21 +83,24 @@ read_microseconds(const char *text, int64_t *secondsp)
 
 enum journal_origin
 journal_line_parse(const char *line, size_t len,
-    char message[static JOURNAL_MESSAGE_BYTES], int64_t *secondsp)
+    char message[static JOURNAL_MESSAGE_BYTES], int64_t *secondsp,
+    uint64_t *processp)
 {
 	json_t *entry = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 	enum journal_origin origin = JOURNAL_OTHER;
 	const char *transport = get_text(entry, "_TRANSPORT");
 
+	if (!cli_read_number(get_text(entry, "_PID"), 0, INT64_MAX, processp))
+		*processp = 0;
 	if (strcmp(get_text(entry, "_UID"), "0") == 0 &&
 	    is_sshd(get_text(entry, "SYSLOG_IDENTIFIER")) &&
-	    is_sshds_program(entry) &&
 	    read_microseconds(get_text(entry, TIME_FIELD), secondsp)) {
 		snprintf(message, JOURNAL_MESSAGE_BYTES, "%s",
 		    get_text(entry, "MESSAGE"));
 		if (strcmp(transport, "syslog") == 0)
-			origin = JOURNAL_SSHD;
-		else if (strcmp(transport, "stdout") == 0)
+			origin = find_sender(entry);
+		else if (strcmp(transport, "stdout") == 0 &&
+		    find_sender(entry) != JOURNAL_OTHER)
 			origin = JOURNAL_STDERR;
 	}
 	json_decref(entry);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "audit/journal_line.h"
+#include "audit/outcomes.h"
 #include "audit/syslog_line.h"
 #include "host/io.h"
 #include "host/log_lines.h"
@@ -33,6 +34,8 @@ struct reading {
 	struct syslog_line first; /* the first line without a year */
 	uint64_t undated;	  /* logins without a year that count */
 	uint64_t from_stderr;	  /* entries of sshd -e that do not count */
+	uint64_t from_unknown;	  /* entries of some program of root's */
+	struct outcomes *outcomes;
 };
 
 static void
@@ -46,15 +49,21 @@ note_time(struct reading *r, int64_t seconds)
 static bool
 may_be_login(const char *entry)
 {
-	return strstr(entry, "Accepted ") != NULL ||
-	    strstr(entry, "Partial ") != NULL;
+	return strstr(entry, "Partial ") != NULL || outcomes_may_tell(entry);
 }
 
+/* Reads a message of sshd's: a login, or what became of one. */
 static void
-count(struct reading *r, struct accepted *a, int64_t seconds)
+read_message(struct reading *r, const char *message, uint64_t process,
+    int64_t seconds)
 {
-	r->l->md5 += a->md5;
-	logins_count(r->l, a, seconds, r->name);
+	struct accepted a;
+
+	outcomes_read(r->outcomes, process, seconds, message);
+	if (!accepted_parse(message, &a))
+		return;
+	r->l->md5 += a.md5;
+	outcomes_add(r->outcomes, process, seconds, &a);
 }
 
 static void
@@ -64,18 +73,19 @@ read_entry(struct reading *r, const char *line, size_t len)
 	enum journal_origin origin;
 	struct accepted a;
 	int64_t seconds;
+	uint64_t process;
 
 	if (journal_line_time(line, &seconds))
 		note_time(r, seconds);
 	if (!may_be_login(line))
 		return;
-	origin = journal_line_parse(line, len, message, &seconds);
-	if (origin == JOURNAL_OTHER || !accepted_parse(message, &a))
-		return;
-	if (origin == JOURNAL_STDERR)
+	origin = journal_line_parse(line, len, message, &seconds, &process);
+	if (origin == JOURNAL_SSHD)
+		read_message(r, message, process, seconds);
+	else if (origin == JOURNAL_STDERR && accepted_parse(message, &a))
 		r->from_stderr++;
-	else
-		count(r, &a, seconds);
+	else if (origin == JOURNAL_UNKNOWN && accepted_parse(message, &a))
+		r->from_unknown++;
 }
 
 /* The first time, logins without a year are only counted. */
@@ -96,12 +106,12 @@ read_text(struct reading *r, const struct syslog_line *l)
 		else if (r->first.month == 0)
 			r->first = *l;
 	}
-	if ((r->again && (l->has_year || !known)) || !syslog_line_is_sshds(l) ||
-	    !accepted_parse(l->message, &a))
+	if ((r->again && (l->has_year || !known)) || !syslog_line_is_sshds(l))
 		return;
 	if (known)
-		count(r, &a, seconds);
-	else if (logins_has(r->l, &a) || a.md5)
+		read_message(r, l->message, l->process, seconds);
+	else if (accepted_parse(l->message, &a) &&
+	    (logins_has(r->l, &a) || a.md5))
 		r->undated++;
 }
 
@@ -143,6 +153,7 @@ read_again(struct reading *r, const struct log_lines *lines, int fd,
 		return false;
 	}
 	syslog_years_begin(&r->years);
+	outcomes_end(r->outcomes);
 	r->again = true;
 	return log_lines_read(lines, fd, why);
 }
@@ -350,11 +361,23 @@ static void
 read_log(struct login_logs *logs, struct logins *l, struct report *r,
     const char *name)
 {
-	struct reading reading = { .l = l, .name = name };
+	static struct outcomes outcomes;
+	struct reading reading = {
+		.l = l,
+		.name = name,
+		.outcomes = &outcomes,
+	};
 	char why[LOG_WHY_BYTES];
 
+	outcomes = (struct outcomes){ .l = l, .log = name };
 	if (!read_named(logs, &reading, why))
 		report_log(r, name, why);
+	outcomes_end(&outcomes);
+	if (reading.from_unknown > 0 && !r->quiet)
+		cli_error("note: %s: %" PRIu64 " login%s by root, of which the "
+			  "journal does not tell the program; not counted",
+		    name, reading.from_unknown,
+		    cli_plural(reading.from_unknown, "", "s"));
 	if (reading.from_stderr > 0 && !r->quiet)
 		cli_error("note: %s: %" PRIu64 " login%s from the standard "
 			  "error of sshd -e, where the ID of a certificate can "
@@ -387,6 +410,10 @@ print_summary(const struct logins *l, const struct login_logs *logs)
 	logins_format_time(l->since, since);
 	cli_error("logins: %" PRIu64 " with these keys since %s, in %s%s",
 	    l->logins, since, logs->name[0], logs->n > 1 ? " and others" : "");
+	if (l->refused > 0)
+		cli_error("logins: PAM refused %" PRIu64 " more, after sshd "
+			  "had accepted the key",
+		    l->refused);
 }
 
 bool
@@ -419,14 +446,22 @@ login_logs_read(struct login_logs *logs, struct logins *l, struct report *r,
 bool
 login_logs_read_newest(struct logins *l, unsigned int seconds)
 {
-	struct reading reading = { .l = l, .name = JOURNAL };
+	static struct outcomes outcomes;
+	struct reading reading = {
+		.l = l,
+		.name = JOURNAL,
+		.outcomes = &outcomes,
+	};
 	char why[LOG_WHY_BYTES];
+	bool ok;
 
-	return access(JOURNALCTL, X_OK) == 0 &&
+	outcomes = (struct outcomes){ .l = l, .log = JOURNAL };
+	ok = access(JOURNALCTL, X_OK) == 0 &&
 	    (access(JOURNAL_ON_DISK, F_OK) == 0 ||
 		access(JOURNAL_IN_MEMORY, F_OK) == 0) &&
-	    read_journal(&reading, NULL, true, io_deadline(seconds), why) &&
-	    !l->failed;
+	    read_journal(&reading, NULL, true, io_deadline(seconds), why);
+	outcomes_end(&outcomes);
+	return ok && !l->failed;
 }
 
 void

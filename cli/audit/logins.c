@@ -76,9 +76,9 @@ compare_names(const void *a, const void *b)
 }
 
 static struct logins_account *
-find_account(const struct logins_key *key, char *name)
+find_account(const struct logins_key *key, const char *name)
 {
-	const struct logins_account wanted = { .name = name };
+	const struct logins_account wanted = { .name = (char *)name };
 	struct logins_account **found = tfind(&wanted, &key->by_name,
 	    compare_names);
 
@@ -243,7 +243,7 @@ take_other(struct logins *l, struct logins_key *key, const char *name)
 		return add_account(l, key, name);
 	}
 	a = key->v[key->in_file + key->next++ % others];
-	l->dropped += a->logins;
+	l->dropped += a->logins + a->refused;
 	if (a->name != NULL)
 		(void)tdelete(a, &key->by_name, compare_names);
 	free(a->name);
@@ -253,16 +253,24 @@ take_other(struct logins *l, struct logins_key *key, const char *name)
 	return NULL;
 }
 
-static void
-count_login(struct logins *l, struct logins_key *key, struct accepted *in,
-    int64_t seconds, const char *log)
+/* The account that a login names. NULL without memory, or without the key. */
+static struct logins_account *
+account_of(struct logins *l, struct logins_key *key, const struct accepted *in)
 {
 	struct logins_account *a;
 
 	if (key == NULL)
-		return;
-	if ((a = find_account(key, in->user)) == NULL)
-		a = take_other(l, key, in->user);
+		return NULL;
+	a = find_account(key, in->user);
+	return a != NULL ? a : take_other(l, key, in->user);
+}
+
+static void
+count_login(struct logins *l, struct logins_key *key, const struct accepted *in,
+    int64_t seconds, const char *log)
+{
+	struct logins_account *a = account_of(l, key, in);
+
 	if (a == NULL)
 		return;
 	a->logins++;
@@ -275,12 +283,26 @@ count_login(struct logins *l, struct logins_key *key, struct accepted *in,
 }
 
 void
-logins_count(struct logins *l, struct accepted *a, int64_t seconds,
+logins_count(struct logins *l, const struct accepted *a, int64_t seconds,
     const char *log)
 {
 	l->logins += logins_has(l, a);
 	count_login(l, find_wanted(l, a->has_key, a->key), a, seconds, log);
 	count_login(l, find_wanted(l, a->has_ca, a->ca), a, seconds, log);
+}
+
+void
+logins_count_refused(struct logins *l, const struct accepted *in)
+{
+	struct logins_account *a;
+
+	l->refused += logins_has(l, in);
+	a = account_of(l, find_wanted(l, in->has_key, in->key), in);
+	if (a != NULL)
+		a->refused++;
+	a = account_of(l, find_wanted(l, in->has_ca, in->ca), in);
+	if (a != NULL)
+		a->refused++;
 }
 
 void
@@ -334,7 +356,7 @@ print_json(const struct row *row)
 
 	kv_fingerprint_format(row->key->digest, fingerprint);
 	logins_format_time(a->last, last);
-	o = json_pack("{sb so ss so ss so so so sI so so sb sb}", "login", 1,
+	o = json_pack("{sb so ss so ss so so so sI so so sb sb sI}", "login", 1,
 	    "account", a->name != NULL ? json_text(a->name) : json_null(),
 	    "fingerprint", fingerprint, "type", json_text(row->key->type),
 	    "verdict", kv_verdict_name(row->key->verdict), "last_seconds",
@@ -345,7 +367,8 @@ print_json(const struct row *row)
 	    "method",
 	    !in ? json_null() :
 		  json_string(a->hostbased ? "hostbased" : "publickey"),
-	    "in_file", is_in_file(row), "ca", row->key->ca);
+	    "in_file", is_in_file(row), "ca", row->key->ca, "refused",
+	    (json_int_t)a->refused);
 	if (json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
 		putchar('\n');
 	json_decref(o);
@@ -372,10 +395,13 @@ print_text(const struct row *row)
 	else if (!is_in_file(row))
 		fputs("in no file of this account: ", stdout);
 	if (a->logins == 0)
-		puts("no login");
+		fputs("no login", stdout);
 	else
-		printf("%" PRIu64 " login%s, the last %s from %s\n", a->logins,
+		printf("%" PRIu64 " login%s, the last %s from %s", a->logins,
 		    cli_plural(a->logins, "", "s"), last, a->from);
+	if (a->refused > 0)
+		printf("; PAM refused %" PRIu64 " more", a->refused);
+	putchar('\n');
 }
 
 /* Adds the rows of a key, and returns how many. */
@@ -388,7 +414,8 @@ add_rows(const struct logins_key *key, struct row *row)
 	if (!key->wanted)
 		return 0;
 	for (size_t i = 0; i < key->n; i++)
-		if (key->v[i]->logins > 0 || key->v[i]->in_file)
+		if (key->v[i]->logins > 0 || key->v[i]->refused > 0 ||
+		    key->v[i]->in_file)
 			row[n++] = (struct row){ key, key->v[i] };
 	/* A CA of all accounts that signed nobody's certificate. */
 	if (n == 0 && key->ca && key->everyones)

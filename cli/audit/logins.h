@@ -20,9 +20,9 @@
 struct logins_account {
 	char *name;   /* NULL: the key is one of the host or a CA of all */
 	bool in_file; /* a file that was read lets it use the key */
-	uint64_t logins;
-	int64_t last;	 /* seconds since 1970; 0 with logins */
-	const char *log; /* of the last login; the caller's */
+	uint64_t logins, refused; /* refused: by PAM, after sshd accepted it */
+	int64_t last;		  /* seconds since 1970; 0 with logins */
+	const char *log;	  /* of the last login; the caller's */
 	char from[ACCEPTED_FROM_BYTES];
 	bool hostbased;
 };
@@ -54,9 +54,10 @@ struct logins {
 	uint64_t dropped; /* logins of accounts beyond LOGINS_OTHERS_MAX */
 	bool failed;	  /* out of memory */
 	/* What was read. */
-	uint64_t logins; /* by keys that are looked for */
-	uint64_t md5;	 /* messages with an MD5 fingerprint */
-	int64_t since;	 /* of the logs' first lines; 0: no line */
+	/* By keys that are looked for; refused as above. */
+	uint64_t logins, refused;
+	uint64_t md5;  /* messages with an MD5 fingerprint */
+	int64_t since; /* of the logs' first lines; 0: no line */
 };
 
 /* For judged of struct report, with the logins as its argument. */
@@ -75,15 +76,18 @@ bool logins_add_former(struct logins *l,
 bool logins_has(const struct logins *l, const struct accepted *a);
 
 /* Counts a login. log stays the caller's, as long as l. */
-void logins_count(struct logins *l, struct accepted *a, int64_t seconds,
+void logins_count(struct logins *l, const struct accepted *a, int64_t seconds,
     const char *log);
+/* Counts one that PAM refused after sshd had accepted the key. */
+void logins_count_refused(struct logins *l, const struct accepted *a);
 
 /*
  * Prints a line for each key and account on standard output, the last login
  * first: as text,
- *   ACCOUNT: listed: TYPE SHA256:...: N logins, the last at TIME from ADDRESS
- * or a JSON object with "login": true. A key of a former audit, or of the host
- * itself, is left out unless it came in. False with errno if out of memory.
+ *   ACCOUNT: listed: TYPE SHA256:...: N logins, the last TIME from ADDRESS
+ * with "; PAM refused N more" where it did, or a JSON object with "login":
+ * true. A key of a former audit, or of the host itself, is left out unless it
+ * came in or was refused by PAM. False with errno if out of memory.
  */
 bool logins_print(const struct logins *l, bool json);
 

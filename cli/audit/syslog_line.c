@@ -2,6 +2,7 @@
 #include "audit/syslog_line.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -146,6 +147,7 @@ read_program(const char *p, struct syslog_line *l)
 	n = strcspn(p, " [:");
 	p += n;
 	if (n > 0 && *p == '[') {
+		l->process = strtoull(p + 1, NULL, 10);
 		p += 1 + strspn(p + 1, "0123456789");
 		if (!skip(&p, ']'))
 			return;

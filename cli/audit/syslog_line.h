@@ -20,6 +20,7 @@ struct syslog_line {
 	/* The program's name, without its process id; "" without one. */
 	const char *program;
 	size_t program_len;
+	uint64_t process;    /* 0: the line does not tell */
 	const char *message; /* the rest of the line; "" without a program */
 };
 

@@ -122,10 +122,11 @@ def test_each_listed_key_is_told_with_its_account_time_address_and_number(world)
     equal(rows, [
         {"login": True, "account": "alice", "fingerprint": world.bad.fingerprint, "type": "ED25519",
          "verdict": "listed", "last_seconds": int((NOW - DAY).timestamp()), "last": "2026-11-22T13:20:00Z",
-         "from": "2001:db8::7", "logins": 3, "log": str(log), "method": "publickey", "in_file": True, "ca": False},
+         "from": "2001:db8::7", "logins": 3, "log": str(log), "method": "publickey", "in_file": True, "ca": False,
+         "refused": 0},
         {"login": True, "account": "bob", "fingerprint": world.bad.fingerprint, "type": "ED25519",
          "verdict": "listed", "last_seconds": None, "last": None, "from": None, "logins": 0, "log": None,
-         "method": None, "in_file": True, "ca": False}])
+         "method": None, "in_file": True, "ca": False, "refused": 0}])
     contains(err, f"keyveto: logins: 3 with these keys since 2026-11-20T13:20:00Z, in {log}\n")
     done = world.audit("--logins", log, status=1)
     contains(done.stdout,
@@ -645,7 +646,7 @@ def test_without_any_log_it_says_so(world):
 @pytest.mark.parametrize("fields, counts", [
     ({}, True), ({"SYSLOG_IDENTIFIER": "sshd-session", "_COMM": "sshd-session",
                   "_EXE": "/usr/lib/openssh/sshd-session"}, True),
-    ({"_COMM": None, "_EXE": None}, True), ({"_EXE": "/usr/sbin/sshd (deleted)"}, True),
+    ({"_COMM": None, "_EXE": None}, False), ({"_EXE": "/usr/sbin/sshd (deleted)"}, True),
     ({"_UID": "1000"}, False), ({"_UID": None}, False), ({"_UID": 0}, False), ({"_UID": ["0", "1000"]}, False),
     ({"SYSLOG_IDENTIFIER": "su"}, False), ({"SYSLOG_IDENTIFIER": ["sshd", "su"]}, False),
     ({"SYSLOG_IDENTIFIER": None}, False), ({"_COMM": "logger"}, False), ({"_EXE": "/usr/bin/logger"}, False),
@@ -663,6 +664,18 @@ def test_only_what_the_kernel_says_is_roots_sshd_counts(world, fields, counts):
     equal(seen, {(KEY, "alice"): 1} if counts else {})
     if fields.get("_TRANSPORT") == "stdout":
         contains(err, "1 login from the standard error of sshd -e, where the ID of a certificate can hold such a line")
+
+
+@pytest.mark.parametrize("fields, counts", [
+    ({"_COMM": None}, True), ({"_EXE": None}, False), ({"_EXE": None, "_SYSTEMD_UNIT": "session-1.scope"}, False),
+    ({"_COMM": None, "_EXE": None, "_SYSTEMD_UNIT": "ssh.service"}, False),
+    ({"_EXE": None, "_SYSTEMD_UNIT": "ssh.service"}, True), ({"_EXE": None, "_SYSTEMD_UNIT": "sshd@1-2.service"}, True),
+    ({"_EXE": None, "_SYSTEMD_UNIT": "user@1000.service"}, False)], ids=range(7))
+def test_an_entry_of_roots_without_a_program_needs_proof(world, fields, counts):
+    """A setuid program can be started under any name, as by a link, and may log what its user likes."""
+    seen, err = logins_of(world, entry(accepted("alice", KEY), NOW, **fields))
+    equal(seen, {(KEY, "alice"): 1} if counts else {})
+    equal("1 login by root, of which the journal does not tell the program; not counted" in err, not counts)
 
 
 def test_the_journal_is_read_by_journalctl_with_a_clean_environment(world, monkeypatch):
@@ -691,6 +704,46 @@ def test_no_journalctl_is_a_problem_if_it_is_named(world):
     with no_journal():
         contains(world.audit("--logins=journal", status=2).stderr,
                  "journal: /usr/bin/journalctl fails: No such file or directory")
+
+
+# Logins that PAM refuses
+
+SESSION = "error: PAM: pam_open_session(): Permission denied"
+DENIED = "fatal: Access denied for user alice by PAM account configuration [preauth]"
+WRONG = "error: PAM: Authentication failure for alice from 192.0.2.7"
+CUT = ("pam_keyveto(sshd:session): verdict=listed action=deny user=alice rhost=192.0.2.7 via=pam part=key "
+       "disconnected=yes")
+IN, PARTLY = accepted("alice", KEY), f"Partial{accepted('alice', KEY)[8:]}"
+THEN = "Accepted keyboard-interactive/pam for alice from 192.0.2.7 port 50022 ssh2"
+
+
+@pytest.mark.parametrize("events, logins, refused", [
+    ([(1, 0, IN), (1, 0, SESSION)], 0, 1), ([(1, 0, IN), (1, 9, CUT)], 0, 1), ([(1, 0, IN), (2, 0, SESSION)], 1, 0),
+    ([(1, 0, IN), (2, 0, IN), (1, 0, SESSION)], 1, 1), ([(1, 0, IN), (1, 700, SESSION)], 1, 0),
+    ([(1, 0, SESSION), (1, 1, IN)], 1, 0), ([(1, 0, IN), (1, 5, IN), (1, 5, SESSION)], 1, 1),
+    ([(1, 0, IN), (1, 0, WRONG)], 1, 0), ([(1, 0, IN), (1, 0, f"x {SESSION}")], 1, 0),
+    ([(1, 0, IN), (1, 0, CUT.replace("deny", "allow"))], 1, 0), ([(1, 0, IN), (1, 0, CUT[:-17])], 1, 0),
+    ([(1, 0, IN), (1, 0, CUT.replace("user=alice", 'user="): verdict=x action=deny "').replace("=deny u", "=warn u"))],
+     1, 0),
+    ([(1, 0, PARTLY), (1, 0, DENIED)], 0, 1), ([(1, 0, PARTLY), (1, 0, WRONG)], 0, 1), ([(1, 0, PARTLY)], 1, 0),
+    ([(1, 0, PARTLY), (1, 3, WRONG), (1, 5, THEN)], 1, 0), ([(1, 0, PARTLY), (1, 5, THEN), (1, 5, SESSION)], 0, 1),
+    ([(1, 0, PARTLY), (1, 1, IN), (1, 1, SESSION)], 0, 2),
+    ([(number, 0, IN) for number in range(1, 600)] + [(599, 0, SESSION), (598, 0, CUT)], 597, 2)],
+    ids=range(19))
+def test_a_login_that_pam_refuses_did_not_come_in(world, events, logins, refused):
+    """Joined by the process of sshd, in text logs and in the journal."""
+    former = known(world.folder, KEY)
+    times = [(process, NOW + timedelta(seconds=after), text) for process, after, text in events]
+    for lines in ([line_of(when, text, f"sshd[{process}]") for process, when, text in times],
+                  [old_line(when, text, f"sshd[{process}]") for process, when, text in times],
+                  [entry(text, when, _PID=str(process)) for process, when, text in times]):
+        log = write_log(world.folder / "log", *lines, at=NOW + DAY)
+        rows, err = told(world, "--logins", log, "--known", former, status=0)
+        equal([(one["logins"], one["refused"]) for one in rows], [(logins, refused)])
+        equal(f"logins: PAM refused {refused} more, after sshd had accepted the key" in err, refused > 0)
+    text = world.audit("--logins", log, "--known", former, status=0).stdout
+    equal(f"; PAM refused {refused} more\n" in text, refused > 0)
+    equal(": no login" in text, logins == 0)
 
 
 # Real logins: sshd, journald
@@ -728,12 +781,16 @@ def real_sshd(world, *lines, before=(), arguments=()):
         yield port
 
 
-def log_in(port, name, identity):
-    """Logs in. The account has no shell to speak of."""
-    done = subprocess.run(
+def try_to_log_in(port, name, identity):
+    return subprocess.run(
         ["ssh", "-F", "none", "-p", str(port), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
          "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", *identity.options, f"{name}@127.0.0.1", "exit 7"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+
+def log_in(port, name, identity):
+    """Logs in. The account has no shell to speak of."""
+    done = try_to_log_in(port, name, identity)
     equal(done.returncode, 7, done.stderr)
 
 
@@ -775,6 +832,33 @@ def test_real_lines_of_sshd_in_both_forms_of_time(world):
             equal(one["last_seconds"], wanted[one["fingerprint"], one["account"]][1])
     now = time.time()
     assert all(abs(one["last_seconds"] - now) < 86400 for one in told(world, "--logins", old, status=1)[0])
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("control", ["pam_keyveto.so", "pam_keyveto.so disconnect=always", "pam_deny.so"])
+def test_real_logins_that_pam_refuses(world, control):
+    """sshd says "Accepted" before it opens PAM's session."""
+    identities, listed, authority = people(world)
+    Path("/var/lib/keyveto/filter.pkbf").write_bytes(world.filter.read_bytes())
+    Path("/etc/keyveto/keyveto.conf").write_text("Filter /var/lib/keyveto/filter.pkbf\n", encoding="utf-8")
+    stack = Path("/etc/pam.d/sshd")
+    kept, logbook = stack.read_bytes(), Logbook()
+    stack.write_text("auth required pam_permit.so\naccount required pam_permit.so\n"
+                     f"session requisite {control}\nsession required pam_permit.so\n", encoding="utf-8")
+    try:
+        with real_sshd(world, "UsePAM yes") as port:
+            for name, identity in identities.items():
+                try_to_log_in(port, name, identity)
+            last = "disconnected=yes" if "=" in control else "error: PAM: pam_open_session"
+            logbook.wait(lambda _: len(logbook.about(last)) >= (3 if control == "pam_deny.so" else 2), "the refusals")
+        sent = [one.text for one in logbook.about("")]
+    finally:
+        logbook.close()
+        stack.write_bytes(kept)
+    log = write_log(world.folder / "log", *(f"2026-11-20T12:00:00.123456+01:00 host {one[16:]}" for one in sent))
+    rows, _ = told(world, "--logins", log, status=1)
+    equal({(one["fingerprint"], one["account"]): (one["logins"], one["refused"]) for one in rows},
+          {(listed, "alice"): (0, 1), (authority, "carol"): (0, 1)})
 
 
 @contextlib.contextmanager

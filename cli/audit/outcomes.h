@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * audit/outcomes: whether a login that sshd accepted came in. PAM's session is
+ * opened after the message "Accepted": when PAM refuses it, the same process of
+ * sshd says so in a later one. OpenSSH writes in auth-pam.c and auth2.c:
+ *   error: PAM: pam_open_session(): Permission denied
+ *   error: PAM: Authentication failure for USER from ADDRESS
+ *   fatal: Access denied for user USER by PAM account configuration
+ * and pam_keyveto, where it ends the connection itself:
+ *   pam_keyveto(sshd:session): verdict=... action=deny ... disconnected=yes
+ */
+#ifndef CLI_AUDIT_OUTCOMES_H
+#define CLI_AUDIT_OUTCOMES_H
+
+#include "audit/logins.h"
+
+/* So many logins wait at a time for what becomes of them. */
+#define OUTCOMES_MAX 256
+/* A message that comes later is about another login with the process's id. */
+#define OUTCOMES_SECONDS 600
+
+/* The logins of one log. All zeroes but l and log: none. */
+struct outcomes {
+	struct logins *l;
+	const char *log; /* its name; the caller's, as long as l */
+	struct outcome {
+		uint64_t process; /* 0: no login */
+		int64_t seconds;
+		struct accepted a;
+		bool refused;
+	} v[OUTCOMES_MAX];
+	size_t n, next;
+};
+
+/*
+ * Adds a login that the process of sshd accepted. Without a process (0) counts
+ * it at once; if too many wait, counts the oldest.
+ */
+void outcomes_add(struct outcomes *o, uint64_t process, int64_t seconds,
+    const struct accepted *a);
+
+/* Reads another message of the process. "Accepted" decides about "Partial". */
+void outcomes_read(struct outcomes *o, uint64_t process, int64_t seconds,
+    const char *message);
+
+/* Whether outcomes_read would make something of a message with this in it. */
+bool outcomes_may_tell(const char *text);
+
+/* Counts all that wait. */
+void outcomes_end(struct outcomes *o);
+
+#endif
