@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* What keyveto update noted: whether it keeps a newer file away. */
+/*
+ * What keyveto update noted: whether it keeps a newer file away; and whether
+ * anything starts it.
+ */
 #include "doctor/doctor.h"
 
+#include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/program.h"
 #include "host/replace.h"
+#include "host/root_file.h"
 #include "publish/index.h"
+#include "update/settings.h"
 
 #define FAILED_SECONDS ((int64_t)2 * 86400)
+#define SYSTEMD "/run/systemd/system" /* sd_booted(3) */
+#define SYSTEMCTL "/usr/bin/systemctl"
+#define TIMER "keyveto-update.timer"
 
 /* False if keyveto update noted nothing of the file at path. */
 static bool
@@ -138,6 +149,155 @@ find_failed(struct doctor *d, const char *path,
 	    date);
 }
 
+/*
+ * Whether a line of a crontab runs keyveto update. One that begins by asking
+ * for systemd, as that of packaging/cron, does so only where systemd is not.
+ */
+static bool
+runs_update(const char *line, bool systemd)
+{
+	const size_t n = strcspn(line, "\n");
+	char text[4096];
+
+	if (line[strspn(line, " \t")] == '#' || n >= sizeof(text))
+		return false;
+	memcpy(text, line, n);
+	text[n] = '\0';
+	return strstr(text, "keyveto update") != NULL &&
+	    !(systemd && strstr(text, SYSTEMD) != NULL);
+}
+
+/* Whether cron runs keyveto update. */
+static bool
+cron_runs_update(bool systemd)
+{
+	static const char *const patterns[] = { "/etc/crontab", "/etc/cron.d/*",
+		"/etc/cron.hourly/*", "/etc/cron.daily/*", "/etc/cron.weekly/*",
+		"/var/spool/cron/crontabs/root", "/var/spool/cron/root" };
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		glob_t files;
+
+		if (glob(patterns[i], 0, NULL, &files) != 0)
+			continue;
+		for (size_t j = 0; j < files.gl_pathc; j++) {
+			size_t len;
+			char *text = root_read("", files.gl_pathv[j], &len);
+
+			for (const char *p = text; p != NULL && *p != '\0';
+			     p += strcspn(p, "\n"), p += *p == '\n')
+				found |= runs_update(p, systemd);
+			free(text);
+		}
+		globfree(&files);
+	}
+	return found;
+}
+
+/* Whether the timer is on now, and after the next start of the machine. */
+static bool
+timer_is(const char *state)
+{
+	const char *const argv[] = { SYSTEMCTL, "--quiet", state, TIMER, NULL };
+	struct program systemctl = { .argv = argv };
+	int status;
+
+	program_fds(&systemctl, PROGRAM_NULL, PROGRAM_NULL, PROGRAM_NULL);
+	return program_run(&systemctl, &status) == 0 && status == 0;
+}
+
+/* Parses update.conf. False after a finding. */
+static bool
+read_settings(struct doctor *d, struct update_conf *c)
+{
+	char why[UPDATE_SETTINGS_WHY_BYTES];
+	size_t len;
+	char *text;
+	bool ok;
+
+	update_conf_defaults(c);
+	if (access(UPDATE_SETTINGS_PATH, F_OK) == -1 && errno == ENOENT)
+		return true;
+	if ((text = root_read("", UPDATE_SETTINGS_PATH, &len)) == NULL) {
+		doctor_add(d, DOCTOR_WARNING, "run keyveto doctor as root",
+		    UPDATE_SETTINGS_PATH ": %s", strerror(errno));
+		return false;
+	}
+	ok = update_conf_parse(text, len, UPDATE_SETTINGS_PATH, c, why);
+	free(text);
+	if (!ok)
+		doctor_add(d, DOCTOR_WARNING,
+		    "correct that line; until then nothing is updated",
+		    "%s: keyveto update cannot read its settings", why);
+	return ok;
+}
+
+/* Whether a source of update.conf fetches the file at path. */
+static bool
+is_followed(const struct doctor *d, const struct update_conf *c,
+    const char *path)
+{
+	const struct update_settings *top = &c->source[0];
+	const struct kv_config *config = &d->judge.config;
+
+	for (size_t i = 1; i < c->n; i++)
+		if (c->source[i].target != NULL &&
+		    strcmp(c->source[i].target, path) == 0)
+			return true;
+	if (top->url == NULL && top->index == NULL)
+		return false;
+	return top->target != NULL ?
+	    strcmp(top->target, path) == 0 :
+	    config->n_filters > 0 && strcmp(config->filter[0], path) == 0;
+}
+
+/*
+ * Warns if nothing starts keyveto update, although one of the files comes from
+ * it. Files of another origin are kept current by whoever makes them.
+ */
+static void
+check_starter(struct doctor *d)
+{
+	const bool systemd = access(SYSTEMD, F_OK) == 0;
+	const char *path = NULL, *remedy;
+	struct update_notes notes;
+	struct update_conf c;
+	bool followed = false, fetched = false;
+
+	if (read_settings(d, &c))
+		for (size_t i = 0; !fetched; i++) {
+			path = path_of(&d->judge.config, i);
+			if (path == NULL)
+				break;
+			followed = is_followed(d, &c, path);
+			fetched = followed || load_notes(path, &notes);
+		}
+	update_conf_free(&c);
+	if (!fetched || cron_runs_update(systemd))
+		return;
+	remedy = systemd ?
+	    "systemctl enable --now " TIMER :
+	    "have cron run keyveto update each day: packaging/cron has the "
+	    "line for /etc/cron.d";
+	if (!systemd)
+		doctor_add(d, DOCTOR_WARNING, remedy,
+		    "no line of cron runs keyveto update: nobody keeps %s "
+		    "current",
+		    path);
+	else if (!timer_is("is-active") || !timer_is("is-enabled"))
+		doctor_add(d, DOCTOR_WARNING, remedy,
+		    TIMER " is off, and no line of cron runs keyveto update: "
+			  "nobody keeps %s current",
+		    path);
+	else if (!followed)
+		doctor_add(d, DOCTOR_WARNING,
+		    "name its source there, such as Source badkeys",
+		    "no source in " UPDATE_SETTINGS_PATH " fetches %s, as "
+		    "keyveto update did once: nobody keeps it current",
+		    path);
+}
+
 void
 doctor_update(struct doctor *d)
 {
@@ -145,6 +305,7 @@ doctor_update(struct doctor *d)
 	const char *path;
 	bool any = false;
 
+	check_starter(d);
 	for (size_t i = 0; doctor_next_notes(d, &i, &path, &notes);) {
 		if (notes.held != 0)
 			find_held(d, path);
@@ -157,7 +318,7 @@ doctor_update(struct doctor *d)
 		any |= notes.held != 0 || notes.rolled_back != 0 ||
 		    has_expired(&notes) || has_failed(&notes);
 	}
-	if (!any)
+	if (!any && doctor_status(d, d->check) == DOCTOR_OK)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "no newer filter or list is kept away by HoldIfRefused or "
 		    "a rollback, and no index has expired");

@@ -202,8 +202,8 @@ def follows_a_filter(part, pair):
     cron = pair.publisher.path(CRON)
     cron.write_text(cron.read_text(encoding="ascii").rstrip() + f" {STATE}/ours.pkbf\n", encoding="ascii")
     pair.publish()
-    change = {"'Source ours' 'Format badkeys'": "'Source filter'", "--source ours": "--source filter",
-              "ours.dat": "ours.pkbf", "Blocklist": "Filter"}
+    change = {"'Source ours' 'Format badkeys'": "'Source filter'", "Source ours": "Source filter",
+              "--source ours": "--source filter", "ours.dat": "ours.pkbf", "Blocklist": "Filter"}
 
     def for_a_filter(text):
         for old, new in change.items():

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: ISC
+"""keyveto doctor: whether anything keeps filters and lists current."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from doctor_machine import FILTER, doctor, expect, expect_all_well
+from program import ROOT, contains, equal, keyveto
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys", "machine")]
+
+SETTINGS = Path("/etc/keyveto/update.conf")
+CRON = Path("/etc/cron.d/keyveto-update")
+SYSTEMD = Path("/run/systemd/system")
+SYSTEMCTL = Path("/usr/bin/systemctl")
+FOLLOWS = "URL https://example.com/filter.pkbf\n"
+
+
+@pytest.fixture(autouse=True, name="clean")
+def fixture_clean():
+    """Neither cron nor systemd starts anything."""
+    CRON.parent.mkdir(exist_ok=True)
+    yield
+    for path in (SETTINGS, CRON):
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def booted_by_systemd(*states):
+    """systemctl says yes to these questions about the timer."""
+    kept = SYSTEMCTL.with_name("systemctl.kept")
+    if SYSTEMCTL.exists():
+        SYSTEMCTL.rename(kept)
+    cases = "|".join((*states, "none"))
+    SYSTEMCTL.write_text('#!/bin/sh\n[ "$*" = "--quiet $2 keyveto-update.timer" ] || exit 9\n'
+                         f"case $2 in {cases}) exit 0;; esac\nexit 3\n", encoding="utf-8")
+    SYSTEMCTL.chmod(0o755)
+    made = not SYSTEMD.exists()
+    SYSTEMD.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        SYSTEMCTL.unlink()
+        if kept.exists():
+            kept.rename(SYSTEMCTL)
+        if made:
+            SYSTEMD.rmdir()
+
+
+def finds(status, *parts):
+    """The one finding of the check. Another one may need more of systemd than there is."""
+    found, _ = doctor()
+    equal([one["status"] for one in found["update"]], [status], found["update"])
+    contains(found["update"][0]["found"], *parts)
+    return found["update"][0]
+
+
+@pytest.mark.parametrize("text, reason", [("Source badkeys\nSource badkeys\n", ":2: a second Source badkeys"),
+                                          ("Nonsense 1\n", ':1: unknown keyword "Nonsense"')])
+def test_settings_that_update_cannot_read_are_a_finding(text, reason):
+    """Also in the metrics, on the first day."""
+    SETTINGS.write_text(text, encoding="utf-8")
+    expect("update", "warning", f"{SETTINGS}{reason}: keyveto update cannot read its settings")
+    contains(keyveto("doctor", "--prometheus").stdout, '\nkeyveto_check_status{check="update"} 1\n')
+    contains(keyveto("update", "--dry-run", status=2).stderr, reason)
+
+
+def test_a_filter_that_nobody_fetches_is_no_finding():
+    """Its maker brings it by other ways."""
+    expect_all_well()
+    with booted_by_systemd():
+        finds("ok")
+
+
+def test_without_systemd_cron_keeps_a_filter_current():
+    SETTINGS.write_text(FOLLOWS, encoding="utf-8")
+    found = expect("update", "warning", f"no line of cron runs keyveto update: nobody keeps {FILTER} current")
+    contains(found["update"][0]["remedy"], "packaging/cron")
+    CRON.write_text("# 1 2 * * * root keyveto update\n", encoding="utf-8")
+    expect("update", "warning", "no line of cron runs keyveto update")
+    shutil.copy(ROOT / "packaging/cron/keyveto-update", CRON)
+    expect_all_well()
+
+
+def test_with_systemd_the_timer_or_a_line_of_cron_keeps_it_current():
+    SETTINGS.write_text(FOLLOWS, encoding="utf-8")
+    shutil.copy(ROOT / "packaging/cron/keyveto-update", CRON)       # does nothing where systemd is
+    for states in ((), ("is-active",), ("is-enabled",)):
+        with booted_by_systemd(*states):
+            found = finds("warning", f"keyveto-update.timer is off, and no line of cron runs keyveto update: nobody "
+                          f"keeps {FILTER} current")
+            equal(found["remedy"], "systemctl enable --now keyveto-update.timer")
+    with booted_by_systemd("is-active", "is-enabled"):
+        finds("ok")
+    CRON.write_text("1 2 * * * root keyveto update --quiet\n", encoding="utf-8")
+    with booted_by_systemd():
+        finds("ok")
+
+
+def test_the_timer_fetches_only_what_the_settings_name():
+    """The filter was fetched once, by hand."""
+    FILTER.with_name(f".{FILTER.name}.keyveto-update").write_text('{"held": 0}\n', encoding="utf-8")
+    with booted_by_systemd("is-active", "is-enabled"):
+        for text in (None, "", "Source badkeys\n", FOLLOWS + "Target /var/lib/keyveto/another.pkbf\n"):
+            if text is not None:
+                SETTINGS.write_text(text, encoding="utf-8")
+            found = finds("warning", f"no source in {SETTINGS} fetches {FILTER}, as keyveto update did once: nobody "
+                          "keeps it current")
+            contains(found["remedy"], "Source badkeys")
+        for text in (FOLLOWS, FOLLOWS + f"Target {FILTER}\n", f"Source x\n{FOLLOWS}Target {FILTER}\n"):
+            SETTINGS.write_text(text, encoding="utf-8")
+            finds("ok")
