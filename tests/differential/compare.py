@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 
-import grammar
+import policy
 
 # The ways in for which a note of `keyveto sshd status` about a Match block makes no claim.
 _WAYS_OF = {
@@ -45,22 +45,27 @@ class Claims:
         return None
 
 
-def reduced(client):
-    """The client without its listed keys. None if it has no others."""
+def reduced(client, rules):
+    """The client without the keys that the policy refuses. None if it has no others."""
     kept = []
     for identity in client["identities"]:
-        if identity["key"] in grammar.LISTED_KEYS:
+        if rules.may_deny([identity["key"]]):
             continue
-        kept.append({"key": identity["key"]} if grammar.is_listed(identity) else identity)
+        refused = rules.may_deny(policy.names_of(identity))
+        kept.append({"key": identity["key"]} if refused else identity)
     if kept == client["identities"] or not (kept or client["password"]):
         return None
     return {**client, "identities": kept}
 
 
-def listed_ways(record):
-    """The ways by which sshd accepted a listed key or CA."""
-    listed = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
-    return {one.way for one in record.accepted if any(name in listed for name in one.fingerprints)}
+def refused_ways(record, rules):
+    """{way: whether it must be refused} for the ways by which sshd accepted a key that the policy may refuse."""
+    ways = {}
+    for one in record.accepted:
+        actions = rules.actions(one.fingerprints)
+        if policy.DENY in actions:
+            ways[one.way] = ways.get(one.way, False) or actions == {policy.DENY}
+    return ways
 
 
 def _same(before, after):
@@ -83,27 +88,28 @@ def _moved(before, after):
         {one.way for one in after.accepted} == {"TrustedUserCAKeys"}
 
 
-def judge(client, before, without, after, enforced, claims, reordered=False):
+def judge(client, before, without, after, enforced, claims, rules, by_hand=False, reordered=False):
     """The error in a login after enable. None if it obeys the rules.
 
-    without is the result of the same client, before, without its listed keys: None
-    if it has no others. reordered: enable has said that sshd will ask
+    without is the result of the same client, before, without the keys that rules, a
+    policy, refuses: None if it has no others. by_hand: status may speak of a guard or
+    module that an administrator wrote, which reads another policy. reordered: enable has said that sshd will ask
     TrustedUserCAKeys before the files, and that certificates lose restrictions.
     """
     if reordered and _moved(before, after):
-        claimed = enforced and any(claims.guards(client["account"], way) for way in listed_ways(after))
-        return "listed, and not refused" if claimed else None
-    offers_listed = any(map(grammar.is_listed, client["identities"]))
-    ways = listed_ways(before)
-    if enforced and offers_listed and before.is_nothing and after.is_nothing:
+        claimed = enforced and any(claims.guards(client["account"], way) for way in refused_ways(after, rules))
+        return "to be refused, and let in" if claimed else None
+    offers_refused = any(rules.may_deny(policy.names_of(identity)) for identity in client["identities"])
+    ways = refused_ways(before, rules)
+    if enforced and offers_refused and before.is_nothing and after.is_nothing:
         return None                 # refused before and after, with another message
     if not enforced or not ways:
         return None if _same(before, after) else _name(before, after)
-    claimed = [claims.guards(client["account"], way) for way in ways]
+    claimed = {way: claims.guards(client["account"], way) for way in ways}
     refused = after.is_nothing or without is not None and _same(after, without)
-    if any(claimed):
-        return None if refused else "listed, and not refused"
-    if None in claimed:
+    if any(claimed[way] and ways[way] for way in ways) and not by_hand:
+        return None if refused else "to be refused, and let in"
+    if any(claimed[way] is not False for way in ways):
         return None if refused or _same(before, after) else _name(before, after)
     return None if _same(before, after) else "refused, where status says it is not"
 

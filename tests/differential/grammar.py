@@ -11,6 +11,8 @@ remove any part of it. The same seed gives the same draw everywhere.
     commands    the commands of AuthorizedKeysCommand and AuthorizedPrincipalsCommand
     cas         the files that TrustedUserCAKeys names
     clients     the logins: to which account, from where, with which keys
+
+policy.py adds what keyveto.conf says.
 """
 
 import random
@@ -37,12 +39,6 @@ LOCAL_ADDRESSES, PORTS = ("127.0.0.1", "127.0.0.9"), (22, 2222)
 def quote(text):
     """A word of sshd_config."""
     return f'"{text}"' if any(c in text for c in " #'") else text
-
-
-def is_listed(identity):
-    """Whether the filter lists the key, or the CA of its certificate."""
-    certificate = identity.get("certificate")
-    return identity["key"] in LISTED_KEYS or bool(certificate and certificate["ca"] == LISTED_CA)
 
 
 def keys_patterns(draw):
@@ -509,5 +505,5 @@ def _allow_methods(config):
 
 
 def make(seed, has_glob=False):
-    """The draw of a seed."""
+    """The machine of a seed, without its policies."""
     return Grammar(seed, has_glob).make()

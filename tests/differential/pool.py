@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""The keys of all draws, made once in a run, and the filter that lists some of them."""
+"""The keys of all draws, made once in a run."""
 
 import base64
 import hashlib
@@ -12,6 +12,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in (
 import grammar
 import keys
 
+NAMES = (*grammar.CLEAN_KEYS, *grammar.CLEAN_CAS, *grammar.LISTED_KEYS, grammar.LISTED_CA)
 ECDSA = ("clean3", "listed2")
 
 
@@ -29,17 +30,11 @@ class Key:
 
 
 class Pool:
-    """The keys by their names in the grammar, and the bytes of the filter."""
+    """The keys by their names in the grammar, or by these names. kinds: types that are not ed25519."""
 
-    def __init__(self):
-        listed = (*grammar.LISTED_KEYS, grammar.LISTED_CA)
+    def __init__(self, names=NAMES, kinds=dict.fromkeys(ECDSA, "ecdsa")):
         with tempfile.TemporaryDirectory() as scratch:
-            made = {name: keys.generate(scratch, "ecdsa" if name in ECDSA else "ed25519")
-                    for name in (*grammar.CLEAN_KEYS, *grammar.CLEAN_CAS, *listed)}
-            path = keys.write_filter(Path(scratch) / "filter", [made[name].key for name in listed])
-            self.filter = path.read_bytes()
-            self.keys = {name: Key(identity) for name, identity in made.items()}
-        self.listed = {self.keys[name].fingerprint for name in listed}
+            self.keys = {name: Key(keys.generate(scratch, kinds.get(name, "ed25519"))) for name in names}
 
     def name_of(self, fingerprint):
         """The name of a key in the grammar, or the fingerprint itself if the key is not in the pool."""

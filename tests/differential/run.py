@@ -22,11 +22,11 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tests" / name) for name in ("e2e", "differential")]
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("e2e", "oracle", "differential")]
 
 import encodings.idna               # noqa: F401    imported now, as it cannot be loaded later in another root
 
-import grammar
+import policy
 import sandbox
 import world
 from compare import Difference
@@ -82,7 +82,7 @@ class Rooms:
         return self.call(lambda: Experiment(draw, self.pool, self.build, self.settings).run(phases))
 
     def draw(self, seed):
-        return grammar.make(seed, self.has_glob)
+        return policy.make(seed, self.has_glob)
 
 
 def sshd_version():
@@ -155,12 +155,12 @@ class Report:
         def total(name):
             return sum(getattr(result, name) for result in results)
         print(f"\n{self.rooms.version}: {len(results)} draws in {seconds:.0f} s, {total('logins')} logins; of "
-              f"{total('clients')} clients {total('entered')} got in before, {total('listed')} by something listed")
+              f"{total('clients')} clients {total('entered')} got in before, {total('refused')} by something to refuse")
         refused = collections.Counter((phase, reason)
                                       for result in results for phase, reason in result.refusals.items())
-        for phase in PHASES:
+        for phase in (*PHASES, "disable"):
             count = sum(n for (which, _), n in refused.items() if which == phase)
-            print(f"refused by enable, {phase}: {count} of {len(results)} draws "
+            print(f"refused{'' if phase == 'disable' else ' by enable'}, {phase}: {count} of {len(results)} draws "
                   f"({100 * count / max(1, len(results)):.0f}%)")
         for (phase, reason), count in refused.most_common():
             print(f"  {count:4} {phase:7} {reason}")

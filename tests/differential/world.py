@@ -15,8 +15,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
 import grammar
 import openssh
+import policy
 import product
 from machine import Machine, write_as_root
+from server import STOCK_STACK
 
 PASSWORD = "right-one"
 # openssl passwd -5 -salt differential right-one
@@ -160,6 +162,7 @@ def describe(draw, pool, frame=FRAME):
         for name, lines in command["serves"].items():
             out.append((f"{grammar.HOME}/command{command['number']} for {name}",
                         "".join(f"{_named(line)}\n" for line in lines)))
+    out += policy.describe(draw)
     return "".join(f"== {title}\n{text}" for title, text in out)
 
 
@@ -177,8 +180,7 @@ def build(draw, pool, binaries, settings):
         product.install(machine, binaries, Path(scratch))
     shutil.rmtree(DROP_INS, ignore_errors=True)
     os.mkdir(DROP_INS, 0o755)
-    write_as_root("/etc/keyveto/keyveto.conf", settings)
-    write_as_root("/var/lib/keyveto/filter.pkbf", pool.filter)
+    _write_policies(draw, pool, settings)
     _make_tun()
     _write_programs(machine)
     _write_accounts(draw)
@@ -193,6 +195,17 @@ def build(draw, pool, binaries, settings):
         machine.write(f"{grammar.HOME}/command{command['number']}", command_script(command, draw, pool), 0o755)
     for one in draw["files"]:
         _write_file(one, draw, pool)
+
+
+def _write_policies(draw, pool, settings):
+    """Writes the configurations, after the comments of the one that is installed, and their filters and lists."""
+    for one in draw["policies"]:
+        write_as_root(one["path"], settings + policy.config_text(one, pool).encode())
+    for one in draw["lists"]:
+        if one["state"] != "missing":
+            write_as_root(one["path"], policy.list_bytes(one, pool), 0o666 if one["state"] == "insecure" else 0o644)
+    if draw["modules"]:
+        write_as_root(STOCK_STACK, policy.stack_with(STOCK_STACK.read_text(encoding="utf-8"), draw["modules"]))
 
 
 def _make_tun():
