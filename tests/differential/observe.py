@@ -134,6 +134,7 @@ class Echo:
 
 class Observer:
     """Logs clients in."""
+    config_text = SSH_CONFIG
 
     def __init__(self, draw, pool):
         self.draw, self.pool = draw, pool
@@ -141,7 +142,7 @@ class Observer:
         self.echo = Echo()
         self.identities = world.Identities(pool)
         self.config, self.askpass = Path("/run/kvd-ssh-config"), Path("/run/kvd-askpass")
-        self.config.write_text(SSH_CONFIG, encoding="ascii")
+        self.config.write_text(self.config_text, encoding="ascii")
         self.askpass.write_text('#!/bin/sh\nprintf "%s\\n" "$KVD_PASSWORD"\n', encoding="ascii")
         self.askpass.chmod(0o755)
 
@@ -155,12 +156,12 @@ class Observer:
             records[place] = self._login(*numbered[place])
         accepted = self._accepted(before)
         for (number, client), record in zip(numbered, records):
-            record.accepted = tuple(accepted.get(_address(number, client), ()))
+            record.accepted = tuple(accepted.get(address(number, client), ()))
         return records
 
     def command_line(self, number, client):
         """The command line of a client."""
-        argv = ["ssh", "-F", str(self.config), "-b", _address(number, client), "-p", str(client["port"]),
+        argv = ["ssh", "-F", str(self.config), "-b", address(number, client), "-p", str(client["port"]),
                 "-l", client["account"], "-o", f"RequestTTY={'auto' if client['tty'] else 'no'}",
                 "-L", f"127.0.0.1:{LISTEN + number}:127.0.0.1:{grammar.ECHO_PORT}"]
         for identity in client["identities"]:
@@ -241,7 +242,7 @@ def _way(kind, where):
         else "AuthorizedKeysCommand"
 
 
-def _address(number, client):
+def address(number, client):
     return f"127.0.{client['net']}.{number + 1}"
 
 

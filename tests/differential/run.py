@@ -43,11 +43,14 @@ SHRINK_KINDS = 6                    # so many kinds of failure are cut down; the
 
 class Rooms:
     """Runs draws in throw-away roots."""
+    phases = PHASES
+    work = Experiment
+    result = Result
 
     def __init__(self, options):
         self.build, self.template = options.build, options.root
         self.settings = (ROOT / "etc/keyveto.conf").read_bytes()
-        self.pool = Pool()
+        self.pool = self.make_pool()
         self.version = self.call(sshd_version)
         self.has_glob = tuple(map(int, re.search(r"OpenSSH_(\d+)\.(\d+)", self.version).groups())) >= GLOB_SINCE
 
@@ -77,9 +80,13 @@ class Rooms:
             raise CannotRun("a draw ended without an answer; what it said is above")
         return pickle.loads(answer)
 
-    def play(self, draw, phases=PHASES):
+    def play(self, draw, phases=None):
         """Runs a draw: its result."""
-        return self.call(lambda: Experiment(draw, self.pool, self.build, self.settings).run(phases))
+        return self.call(lambda: self.work(draw, self.pool, self.build, self.settings).run(phases or self.phases))
+
+    @staticmethod
+    def make_pool():
+        return Pool()
 
     def draw(self, seed):
         return policy.make(seed, self.has_glob)
@@ -100,14 +107,15 @@ def play_seed(seed):
     try:
         return seed, _rooms.play(draw)
     except CannotRun as reason:
-        return seed, Result(differences=[Difference("the draw did not end", "harness", None, str(reason))])
+        return seed, _rooms.result(differences=[Difference("the draw did not end", "harness", None, str(reason))])
     except Exception:
-        return seed, Result(differences=[Difference("the draw did not end", "harness", None, traceback.format_exc())])
+        return seed, _rooms.result(differences=[
+            Difference("the draw did not end", "harness", None, traceback.format_exc())])
 
 
 def shrink_seed(seed, difference, seconds):
     """(the smallest draw with that kind of difference in that phase, its difference)."""
-    phases = [difference.phase] if difference.phase in PHASES else PHASES
+    phases = [difference.phase] if difference.phase in PHASES else _rooms.phases
     last = [difference]
 
     def fails(draw):
@@ -142,9 +150,13 @@ class Report:
         print(world.describe(draw, self.rooms.pool, ""), end="")
         for client in draw["clients"]:
             print(f"== client\n{json.dumps(client)}")
+        self.show_more(draw, difference)
+        print(f"== what happened\n{difference.text}----\n", flush=True)
+
+    @staticmethod
+    def show_more(draw, difference):
         if difference.phase == "warn":
             print(f"== enabled with {' '.join(draw['warn'])}")
-        print(f"== what happened\n{difference.text}----\n", flush=True)
 
     def failed(self):
         return sum(bool(result.differences or result.invalid) for result in self.results.values())
@@ -164,6 +176,9 @@ class Report:
                   f"({100 * count / max(1, len(results)):.0f}%)")
         for (phase, reason), count in refused.most_common():
             print(f"  {count:4} {phase:7} {reason}")
+        self.show_unsteady()
+
+    def show_unsteady(self):
         unsteady = [(seed, text) for seed, result in self.results.items() for text in result.unsteady]
         print(f"logins that differed once, and not when repeated: {len(unsteady)}")
         for seed, text in unsteady:
@@ -208,10 +223,11 @@ def shrink_some(options, report, failures, workers):
         report.show(*job.result())
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+def main(description, rooms=Rooms, report=Report, draws=60):
+    """Runs a campaign: the exit status."""
+    parser = argparse.ArgumentParser(description=description.split("\n", 1)[0])
     parser.add_argument("--build", type=lambda path: Path(path).resolve(), default=ROOT / "build")
-    parser.add_argument("--draws", type=int, default=60, metavar="N", help="how many (default 60)")
+    parser.add_argument("--draws", type=int, default=draws, metavar="N", help=f"how many (default {draws})")
     parser.add_argument("--seed", type=int, default=FIRST_SEED, metavar="N", help="the first draw's; the others follow")
     parser.add_argument("--seconds", type=int, default=0, metavar="S", help="begin no draw after that time")
     parser.add_argument("--at-least", type=int, metavar="N", help="fewer draws are a failure (default: all)")
@@ -226,22 +242,22 @@ def main():
     try:
         if os.geteuid() != 0:
             raise CannotRun("these tests make accounts and start sshd: run them as root")
-        _rooms = Rooms(options)
+        _rooms = rooms(options)
     except CannotRun as reason:
         print(f"differential logins: {reason}", file=sys.stderr)
         return 1
-    report = Report(_rooms)
-    took = play_all(options, report)
-    report.summary(took)
-    failed = report.failed()
-    passed = len(report.results) - failed
+    results = report(_rooms)
+    took = play_all(options, results)
+    results.summary(took)
+    failed = results.failed()
+    passed = len(results.results) - failed
     wanted = options.draws if options.at_least is None else options.at_least
-    if len(report.results) < wanted:
-        print(f"FAILED {len(report.results)} draws within {options.seconds} s, and {wanted} were wanted")
+    if len(results.results) < wanted:
+        print(f"FAILED {len(results.results)} draws within {options.seconds} s, and {wanted} were wanted")
         failed += 1
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__))
