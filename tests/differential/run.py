@@ -88,6 +88,10 @@ class Rooms:
     def make_pool():
         return Pool()
 
+    @staticmethod
+    def add_options(parser):
+        pass
+
     def draw(self, seed):
         return policy.make(seed, self.has_glob)
 
@@ -237,6 +241,7 @@ def main(description, rooms=Rooms, report=Report, draws=60):
     parser.add_argument("--shrink-seconds", type=int, default=150, metavar="S", help="for each failure; 0: not at all")
     parser.add_argument("--shrink-kinds", type=int, default=SHRINK_KINDS, metavar="N",
                         help="kinds of failure to cut down")
+    rooms.add_options(parser)
     options = parser.parse_args()
     global _rooms
     try:

@@ -13,7 +13,7 @@ PLAIN = {
     "folder_mode": 0o700, "owner": "account", "kind": "file", "eol": "\n", "final": True, "net": 1, "to": "127.0.0.1",
     "port": 22, "tty": False, "tunnel": False, "comment": "", "include": True, "expired": False,
 }
-_LAST = ("identities", "principals", "warn", "clients")        # these lists keep one element
+_LAST = ("identities", "principals", "warn", "clients", "nights")        # these lists keep one element
 
 
 def shrink(draw, client, fails, seconds):

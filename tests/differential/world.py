@@ -249,7 +249,7 @@ def _write_accounts(draw):
     for account in draw["accounts"]:
         passwd.append("{name}:x:{uid}:{gid}::{home}:{shell}\n".format(**account))
         shadow.append(_shadow(account))
-        if account["uid"] != 0:
+        if account["gid"] == account["uid"] != 0:
             members = "kvd-reader" if account["shared_group"] else ""
             group.append(f"{account['name']}:x:{account['gid']}:{members}\n")
     for one in draw["groups"]:
