@@ -222,7 +222,9 @@ class Grammar:
         administrator = account["name"] in self.administrators
         lines = [self.key_line(administrator)
                  for _ in range(1 if self.nights else self.pick({1: 3, 2: 4, 3: 1} if administrator else {1: 3, 2: 1}))]
-        mode = {0o600: 12, 0o644: 4, 0o666: 1 if administrator else 0.2, 0o664: 0.3}
+        # sshd reads them as the account.
+        readable = {0o644: 16, 0o600: 0.5} if path.startswith("/etc") else {0o600: 12, 0o644: 4}
+        mode = {**readable, 0o666: 1 if administrator else 0.2, 0o664: 0.3}
         self.draw["files"].append({
             "path": path, "account": account["name"], "lines": lines, "mode": self.pick(mode), "folder_mode": 0o755,
             "owner": "root" if path.startswith("/etc") else "account", "kind": self.pick({"file": 30, "link": 1}),
@@ -341,6 +343,12 @@ class Grammar:
         cas = list(dict.fromkeys([key for key in self.keys_of(name) if key in CAS] +
                                  sum(self.draw["cas"].values(), [])))
         return [{"key": key} for key in self.keys_of(name) if key not in CAS] + [certified(name, ca) for ca in cas]
+
+
+def configs(draw):
+    """The configurations that the logins of this machine go by."""
+    return {policy.CONFIG, *policy.configs_by_hand(draw),
+            *policy.configs_of_guards(value for _, value in draw["second"] or [])}
 
 
 def limit(draw):

@@ -230,7 +230,7 @@ class Trial:
         self.result.outcome = "held"
         locked_out = bool(self.breaches(self.observe(self.clients)))
         self.result.holds += [(reason, locked_out) for reason in reasons]
-        if not locked_out and not any("compared" in one or "judged" in one for one in reasons) and not concerned(
+        if not locked_out and not any("judged" in one or "compared" in one for one in reasons) and not concerned(
                 self.draw):
             self.add("held for nothing", None, _output(done))
 
@@ -239,12 +239,16 @@ class Trial:
 
 
 def hold_reasons(stderr, draw):
-    """The reasons of a hold, without names and numbers."""
-    found = []
+    """The reasons of a hold, without names and numbers. For what could not be judged, the problems that were named."""
+    reasons, problems = [], []
     for line in stderr.splitlines():
-        if re.search(r"would refuse|could be compared|HoldIfRefused|could not be", line):
-            found.append(reason_of(line, draw))
-    return list(dict.fromkeys(found)) or [reason_of(stderr, draw)]
+        if re.search(r"would refuse|HoldIfRefused", line):
+            reasons.append(reason_of(line, draw))
+        elif "could be compared" in line:
+            reasons += [f"not judged: {reason_of(one, draw)}" for one in problems] or [reason_of(line, draw)]
+        elif "newly listed" not in line:
+            problems.append(line)
+    return list(dict.fromkeys(reasons)) or [reason_of(stderr, draw)]
 
 
 def _brief(record):
@@ -262,15 +266,13 @@ def concerned(draw):
 
     This is more than what is locked out: it asks neither which file an sshd reads nor for options of a line.
     """
-    after = changed(draw)
-    rules = [policy.Policy(after, one["path"]) for one in after["policies"]]
-    before = [policy.Policy(draw, one["path"]) for one in draw["policies"]]
+    after, used = changed(draw), sorted(brake_grammar.configs(draw))
+    before, rules = ([policy.Policy(one, path) for path in used] for one in (draw, after))
     refused = {name for name in brake_grammar.NAMES if any(one.may_deny([name]) for one in rules)}
     refused -= {name for name in refused if all(one.actions([name]) == {policy.DENY} for one in before)}
     # Logins may consult a file below /var/lib/keyveto soon.
     target = draw["change"].get("target", "")
-    if target.startswith(brake_grammar.STATE) and not any(
-            target == value for one in draw["policies"] for _, value in one["lines"]):
+    if target.startswith(brake_grammar.STATE) and not any(target in one.filters + one.lists_named for one in before):
         refused |= set(sum(draw["change"]["nights"], []))
     if any(name in refused for names in draw["cas"].values() for name in names):
         return True

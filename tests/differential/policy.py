@@ -136,12 +136,14 @@ def names_of(identity):
 
 def configs_by_hand(draw):
     """The configurations of the guards and modules that enable did not write."""
-    found = [one["config"] or CONFIG for one in draw["modules"]]
-    for _, value in grammar.settings_of(draw):
-        if value.startswith(GUARD):
-            words = shlex.split(value)
-            found.append(words[words.index("--config") + 1] if "--config" in words else CONFIG)
-    return found
+    return [one["config"] or CONFIG for one in draw["modules"]] + configs_of_guards(
+        value for _, value in grammar.settings_of(draw))
+
+
+def configs_of_guards(values):
+    """The configurations of those of the command lines that call the guard."""
+    found = [shlex.split(value) for value in values if value.startswith(GUARD)]
+    return [words[words.index("--config") + 1] if "--config" in words else CONFIG for words in found]
 
 
 # Drawing
