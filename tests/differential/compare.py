@@ -82,23 +82,13 @@ def _same(before, after):
     return broken_off and (set(before.words) <= set(after.words) or set(after.words) <= set(before.words))
 
 
-def _moved(before, after):
-    """Whether sshd accepted a certificate by a line of the account's files before, and by TrustedUserCAKeys after."""
-    return {one.way for one in before.accepted} == {"cert-authority line"} and \
-        {one.way for one in after.accepted} == {"TrustedUserCAKeys"}
-
-
-def judge(client, before, without, after, enforced, claims, rules, by_hand=False, reordered=False):
+def judge(client, before, without, after, enforced, claims, rules, by_hand=False):
     """The error in a login after enable. None if it obeys the rules.
 
     without is the result of the same client, before, without the keys that rules, a
     policy, refuses: None if it has no others. by_hand: status may speak of a guard or
-    module that an administrator wrote, which reads another policy. reordered: enable has said that sshd will ask
-    TrustedUserCAKeys before the files, and that certificates lose restrictions.
+    module that an administrator wrote, which reads another policy.
     """
-    if reordered and _moved(before, after):
-        claimed = enforced and any(claims.guards(client["account"], way) for way in refused_ways(after, rules))
-        return "to be refused, and let in" if claimed else None
     offers_refused = any(rules.may_deny(policy.names_of(identity)) for identity in client["identities"])
     ways = refused_ways(before, rules)
     if enforced and offers_refused and before.is_nothing and after.is_nothing:

@@ -21,8 +21,6 @@ from stock import StockServer
 PHASES = ("warn", "enable", "guard", "pam")
 _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
 WATCHED = ("/etc", "/var/lib/keyveto")
-# A part of enable's message if the guard changes the order of TrustedUserCAKeys and the files.
-REORDERS = "sshd asks the accounts' files after it"
 # A part of disable's message if a guard or module goes by the lines that it is to take out.
 STAYS = "without keyveto's lines there, what stays would"
 KEEP_IN, KEEP_OUT = 6, 1         # of the clients that got in at first, and of the others, how many are tried further
@@ -156,7 +154,7 @@ class Experiment:
             self.result.refusals[phase] = reason_of(done.stderr, self.draw)
             self.expect_etc(phase, "a refusal changed things")
             return
-        self.record_enabled(phase, REORDERS in done.stderr)
+        self.record_enabled(phase)
         enabled = self.snapshots.take()
         done = self.switch("disable")
         if done.returncode == 2 and phase == "warn" and policy.CONFIG in self.by_hand and STAYS in done.stderr:
@@ -167,7 +165,7 @@ class Experiment:
             self.add(phase, "disable fails", text=done.stderr)
         self.expect_etc(phase, "disable leaves a difference")
 
-    def record_enabled(self, phase, reordered):
+    def record_enabled(self, phase):
         """If two forms of enable write the same bytes, the logins are made once."""
         state = repr(sorted((path, entry) for path, entry in self.snapshots.take().items()
                             if entry != self.etc.get(path) and "sshd-state" not in path))
@@ -178,7 +176,7 @@ class Experiment:
                 self.add(phase, "status fails", text=status.stderr)
             self.seen[state] = (self.observe(), Claims(status.stdout, status.stderr))
         records, claims = self.seen[state]
-        self.compare(phase, records, phase != "warn", claims, reordered)
+        self.compare(phase, records, phase != "warn", claims)
 
     def expect_etc(self, phase, kind):
         self.etc = self.expect(self.etc, phase, kind)
@@ -199,7 +197,7 @@ class Experiment:
     def add(self, phase, kind, client=None, text=""):
         self.result.differences.append(Difference(kind, phase, client, text))
 
-    def compare(self, phase, records, enforced, claims, reordered=False):
+    def compare(self, phase, records, enforced, claims):
         """A login that differs is made again. It counts if it differs twice."""
         for number, client in list(self.clients.items()):
             if phase == "warn" and policy.CONFIG in self.by_hand and self.offers_refused(client):
@@ -207,7 +205,7 @@ class Experiment:
 
             def wrong(record, n=number, who=client):
                 return judge(who, self.before[n], self.without.get(n), record, enforced, claims, self.rules,
-                             self.by_hand, reordered)
+                             self.by_hand)
             kind = wrong(records[number])
             if not kind:
                 continue
