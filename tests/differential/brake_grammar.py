@@ -5,8 +5,8 @@ A draw has what grammar.py and policy.py describe, and:
 
     settings    the lines of update.conf
     enable      the options with which keyveto is enabled, or None
-    second      the settings of a second sshd, or None
-    change      the command, and the keys that it lists
+    second      a second sshd: the settings of its file, or None for the first one's, and its -o options
+    change      the command; the keys that it lists, in each night; and a link by which it names the file
 """
 
 import random
@@ -20,12 +20,15 @@ OLD, HOLDER = "old0", "holder"     # listed from the beginning; in each certific
 NAMES = (*KEYS, *RSA, *ECDSA, *CAS, OLD, HOLDER)
 KINDS = {**dict.fromkeys(RSA, "rsa"), **dict.fromkeys(ECDSA, "ecdsa")}
 PEOPLE = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+ODD_PEOPLE = ("john smith", "Frank", "dot.ted", "per%cent", "hash#tag")
 SECOND_PORT = 2200
 CLIENTS = 36                    # at most so many logins
 PATTERNS = (".ssh/authorized_keys", "/etc/ssh/keys/%u", "%h/.ssh/mine", "/etc/ssh/other/%u")
 STATE, ELSEWHERE = "/var/lib/keyveto", "/etc/keyveto"
-LIST_CHANGES = ("list add", "list create", "list merge", "list patch", "update list")
-FILTER_CHANGES = ("filter add", "filter create", "filter merge", "filter patch", "update filter")
+LIST_CHANGES = ("list add", "list create", "list merge", "list patch", "update list", "rollback list")
+FILTER_CHANGES = ("filter add", "filter create", "filter merge", "filter patch", "update filter", "rollback filter")
+NIGHTLY = ("list add", "list merge", "update list", "filter add", "filter merge", "update filter")
+LINK = "/etc/keyveto/link"
 DEFAULT_GROUPS = ("sudo", "wheel", "admin")
 GIDS = {"sudo": 4100, "wheel": 4101, "admin": 4102, "operators": 4001}
 
@@ -70,6 +73,8 @@ class Grammar:
             draw["accounts"].append(self.account("toor", 0, "/home/toor"))
         count = self.r.randint(5, 8) if self.nights else self.r.randint(2, 4)
         people = self.r.sample(PEOPLE, count)
+        if self.maybe(0.12):
+            people[0] = self.r.choice(ODD_PEOPLE)
         for number, name in enumerate(people):
             draw["accounts"].append(self.account(name, 3000 + number, f"/home/{name}"))
         groups = DEFAULT_GROUPS
@@ -141,9 +146,18 @@ class Grammar:
             main += self.trust()
         if self.maybe(0.05):
             main.append(["PermitRootLogin", "forced-commands-only"])
+        if self.maybe(0.08):
+            main.append(self.who())
         for _ in range(0 if self.nights else self.pick({0: 4, 1: 5, 2: 2})):
             config["matches"].append({"criteria": self.criterion(), "settings": self.match_settings()})
-        how = self.pick({"enable": 6, "guard": 4, "module": 2, "none": 0 if self.nights else 0.7})
+        if not self.nights and self.maybe(0.12):
+            settings = self.guard([["AuthorizedKeysFile", self.patterns()]]) if self.maybe(0.4) else [
+                ["AuthorizedKeysFile", self.patterns()]]
+            self.draw["second"] = {"file": settings, "options": []} if self.maybe(0.6) else {
+                "file": None, "options": settings}
+        # enable refuses where a server's options name files.
+        by_options = bool(self.draw["second"] and self.draw["second"]["options"])
+        how = self.pick({"enable": 0 if by_options else 6, "guard": 4, "module": 2, "none": 0 if self.nights else 0.7})
         if how == "enable":
             flags = {(): 6, ("--pam",): 1, ("--guard",): 2, ("--warn",): 0 if self.nights else 0.5}
             self.draw["enable"] = list(self.pick(flags))
@@ -151,8 +165,12 @@ class Grammar:
             config["main"] = [one for one in main if one[0] != "AuthorizedKeysFile"] + self.guard(main)
         elif how == "module":
             self.draw["modules"].append({"config": self.a_config(), "phase": "session", "options": ""})
-        if not self.nights and self.maybe(0.1):
-            self.draw["second"] = self.guard([]) if self.maybe(0.4) else [["AuthorizedKeysFile", self.patterns()]]
+
+    def who(self):
+        """A line that lets some accounts in from nowhere, or from some addresses only."""
+        name = grammar.quote(self.r.choice(self.draw["accounts"][1:])["name"])
+        return list(self.pick({("DenyUsers", name): 2, ("AllowUsers", "root *@127.0.2.*"): 1,
+                               ("DenyUsers", "root@127.0.1.*"): 1, ("DenyGroups", "operators"): 1}))
 
     def patterns(self):
         return " ".join(self.r.sample(PATTERNS, self.pick({1: 3, 2: 1})))
@@ -178,6 +196,7 @@ class Grammar:
     def criterion(self):
         name = self.r.choice(self.draw["accounts"])["name"]
         group = self.r.choice([one["name"] for one in self.draw["groups"]] or ["nogroup"])
+        name = grammar.quote(name)
         found = self.pick({"Address 127.0.2.0/24": 3, f"LocalPort {grammar.PORTS[1]}": 3,
                            f"LocalAddress {grammar.LOCAL_ADDRESSES[1]}": 1.5, f"User {name}": 1.5, "User root": 2,
                            f"Group {group}": 1, "Host *.trusted.example": 1, "Address !127.0.1.0/24,*": 1})
@@ -186,14 +205,18 @@ class Grammar:
         return found
 
     def match_settings(self):
-        kind = self.pick({"files": 6, "guard": 3, "trust": 1, "root": 0.7, "revoked": 0.3})
+        kind = self.pick({"files": 6, "guard": 3, "trust": 1, "root": 0.7, "no key": 0.3, "who": 0.4, "none": 0.3})
         if kind == "files":
             return [["AuthorizedKeysFile", self.patterns()]]
         if kind == "guard":
             return self.guard([["AuthorizedKeysFile", self.patterns()]])
         if kind == "root":
             return [["PermitRootLogin", self.r.choice(("no", "forced-commands-only", "yes"))]]
-        return self.trust() if kind == "trust" else [["PubkeyAuthentication", "no"]]
+        if kind == "trust":
+            return self.trust()
+        if kind == "who":
+            return [self.who()]
+        return [["PubkeyAuthentication", "no"] if kind == "no key" else ["AuthorizedKeysFile", "none"]]
 
     # Files
 
@@ -201,8 +224,7 @@ class Grammar:
         """Each pattern that some sshd may read, of AuthorizedKeysFile and of a guard."""
         main = [name for name, _ in self.draw["config"]["main"]]
         found = [] if "AuthorizedKeysFile" in main else [PATTERNS[0]]
-        settings = [*grammar.settings_of(self.draw), *(self.draw["second"] or [])]
-        for name, value in settings:
+        for name, value in [*grammar.settings_of(self.draw), *second_settings(self.draw)]:
             if name == "AuthorizedKeysFile" and value != "none":
                 found += value.split()
             if name == "AuthorizedKeysCommand":
@@ -273,11 +295,13 @@ class Grammar:
             for start in range(0, len(users), step):
                 nights.append([key for name in users[start:start + step] for key in self.keys_of(name)])
             target = self.target(".dat") or self.target(".pkbf")
-            draw["change"] = {"command": "update list" if target.endswith(".dat") else "update filter",
-                              "target": target, "nights": nights}
+            known = LIST_CHANGES if target.endswith(".dat") else FILTER_CHANGES
+            command = self.pick({one: 4 if one.startswith("update") else 1 for one in NIGHTLY if one in known})
+            draw["change"] = {"command": command, "target": target, "nights": nights}
             return
         command = self.pick({**dict.fromkeys(LIST_CHANGES, 3), **dict.fromkeys(FILTER_CHANGES, 2), "update list": 5,
-                             "update filter": 3, "filter create": 0.4, "config edit": 4, "allow --remove": 4})
+                             "update filter": 3, "filter create": 0.4, "rollback list": 1.5, "rollback filter": 1,
+                             "config edit": 4, "allow --remove": 4})
         change = {"command": command, "nights": [self.victims()]}
         if command in ("config edit", "allow --remove"):
             self.add_config_change(change)
@@ -285,6 +309,8 @@ class Grammar:
             change["target"] = self.target(".dat" if command in LIST_CHANGES else ".pkbf")
         if change.get("target", "") is None:
             change["command"], change["target"] = "update filter", self.target(".pkbf") or self.a_new_filter()
+        if "target" in change and not command.startswith("rollback") and self.maybe(0.1):
+            change["link"] = LINK + (".dat" if change["target"].endswith(".dat") else ".pkbf")
         draw["change"] = change
 
     def target(self, suffix):
@@ -348,7 +374,12 @@ class Grammar:
 def configs(draw):
     """The configurations that the logins of this machine go by."""
     return {policy.CONFIG, *policy.configs_by_hand(draw),
-            *policy.configs_of_guards(value for _, value in draw["second"] or [])}
+            *policy.configs_of_guards(value for _, value in second_settings(draw))}
+
+
+def second_settings(draw):
+    """The settings of the second sshd that the first one does not have."""
+    return (draw["second"]["file"] or []) + draw["second"]["options"] if draw["second"] else []
 
 
 def limit(draw):

@@ -101,11 +101,12 @@ class Trial:
 
     def write_rest(self):
         INPUTS.mkdir(parents=True)
+        if "link" in self.change:
+            os.symlink(self.change["target"], self.change["link"])
         write_as_root("/etc/keyveto/update.conf", _lines(self.draw["settings"]))
         if self.draw["second"]:
             frame = "".join(line for line in world.FRAME.splitlines(True) if not line.startswith("Port "))
-            lines = [*self.draw["second"], ["Port", str(brake_grammar.SECOND_PORT)], ["PidFile", "/run/second.pid"],
-                     ["PasswordAuthentication", "no"], ["UsePAM", "yes"]]
+            lines = [*(self.draw["second"]["file"] or []), ["PasswordAuthentication", "no"], ["UsePAM", "yes"]]
             write_as_root(SECOND_CONFIG, _lines(lines) + frame +
                           "".join(f"{line}\n" for line in openssh.without_penalties()))
 
@@ -118,8 +119,10 @@ class Trial:
                 return self.result
         self.observer = Observer(self.draw, self.pool)
         self.server.start()
-        if self.draw["second"]:
-            subprocess.run([SSHD, "-f", SECOND_CONFIG], check=True)
+        if second := self.draw["second"]:
+            argv = [SSHD] if second["file"] is None else [SSHD, "-f", SECOND_CONFIG]
+            options = [f"-o{name}={value}" for name, value in [*second["options"], ["PidFile", "/run/second.pid"]]]
+            subprocess.run([*argv, "-p", str(brake_grammar.SECOND_PORT), *options], check=True)
         self.enable()
         self.before = self.observe(self.clients)
         self.clients = {number: one for number, one in self.clients.items() if got_in(self.before[number])}
@@ -307,6 +310,7 @@ class Commands:
     def __init__(self, draw, pool, call):
         self.draw, self.pool, self.change, self.call = draw, pool, draw["change"], call
         self.target = self.change.get("target")
+        self.named = self.change.get("link", self.target)
 
     def prepare(self, night, keys):
         """(words, environment) of the command."""
@@ -335,38 +339,38 @@ class Commands:
             {"path": self.target, "keys": names, "state": "good", "revision": self.night + 2}, self.pool))
 
     def prepare_list_add(self):
-        return "list", "add", self.target, self.write("keys", self.lines_of(self.keys))
+        return "list", "add", self.named, self.write("keys", self.lines_of(self.keys))
 
     def prepare_list_create(self):
-        return "list", "create", "--force", self.target, self.write("keys", self.lines_of(self.all_keys()))
+        return "list", "create", "--force", self.named, self.write("keys", self.lines_of(self.all_keys()))
 
     def prepare_list_merge(self):
-        return "list", "merge", self.target, self.target, self.made(self.keys)
+        return "list", "merge", self.named, self.named, self.made(self.keys)
 
     def prepare_list_patch(self):
         return self.patch("list")
 
     def prepare_filter_add(self):
-        return "filter", "add", self.target, self.write("keys", self.lines_of(self.keys))
+        return "filter", "add", self.named, self.write("keys", self.lines_of(self.keys))
 
     def prepare_filter_create(self):
         return ("filter", "create", "--force", "--hashes", str(policy.HASHES), "--length", str(policy.LENGTH),
-                self.target)
+                self.named)
 
     def prepare_filter_merge(self):
-        return "filter", "merge", self.target, self.target, self.made(self.keys)
+        return "filter", "merge", self.named, self.named, self.made(self.keys)
 
     def prepare_filter_patch(self):
         return self.patch("filter")
 
     def patch(self, kind):
         delta = str(INPUTS / "delta")
-        done = self.call(kind, "diff", self.target, self.made(self.all_keys()), delta)
+        done = self.call(kind, "diff", self.named, self.made(self.all_keys()), delta)
         assert done.returncode == 0, _output(done)
-        return kind, "patch", self.target, delta
+        return kind, "patch", self.named, delta
 
     def prepare_update_filter(self):
-        return "update", self.made(self.all_keys()), "--filter", self.target
+        return "update", self.made(self.all_keys()), "--filter", self.named
 
     def prepare_update_list(self):
         data = Path(self.made(self.all_keys())).read_bytes()
@@ -378,8 +382,22 @@ class Commands:
         place = self.write("badkeysdata.json", json.dumps(manifest))
         write_as_root("/etc/keyveto/update.conf", _lines([*self.draw["settings"], ["Source", "ours"],
                                                           ["Format", "badkeys"], ["URL", place],
-                                                          ["Target", self.target]]))
+                                                          ["Target", self.named]]))
         return "update", "--source", "ours"
+
+    def previous(self):
+        """The file before, which has the keys."""
+        made = Path(self.made(self.all_keys())).read_bytes()
+        write_as_root(f"{self.target}.previous", made)
+
+    def prepare_rollback_filter(self):
+        self.previous()
+        return "update", "--rollback", "--filter", self.named
+
+    def prepare_rollback_list(self):
+        self.prepare_update_list()
+        self.previous()
+        return "update", "--rollback", "--source", "ours"
 
     def prepare_config_edit(self):
         path = Path(self.change["config"])

@@ -40,8 +40,10 @@ def test_other_configurations_are_in_use():
     for place in ("main", "matches"):
         assert any(policy.OTHER in str(draw["config"][place]) for draw in DRAWS), place
     assert any(one["config"] == policy.OTHER for draw in DRAWS for one in draw["modules"])
-    assert any(policy.OTHER in str(draw["second"]) for draw in DRAWS)
-    assert any(draw["second"] and policy.GUARD not in str(draw["second"]) for draw in DRAWS)
+    seconds = [draw["second"] for draw in DRAWS if draw["second"]]
+    assert any(policy.OTHER in str(one) for one in seconds)
+    assert any(one["options"] and policy.GUARD not in str(one) for one in seconds)
+    assert any(one["file"] and policy.GUARD not in str(one) for one in seconds)
 
 
 def test_administrators_have_keys_that_let_nobody_in():
@@ -61,7 +63,8 @@ def test_administrators_have_keys_that_let_nobody_in():
 
 def test_several_nights_refuse_more_accounts_than_one_may():
     nights = [draw for draw in DRAWS if len(draw["change"]["nights"]) > 1]
-    assert nights
+    commands = {draw["change"]["command"] for draw in nights}
+    assert {"update list", "list add"} <= commands <= set(brake_grammar.NIGHTLY)
     for draw in nights:
         users = [one for one in draw["accounts"] if one["uid"] != 0]
         assert len(users) > brake_grammar.limit(draw)
