@@ -255,8 +255,8 @@ negated_point_and_other_exponent_are_listed(void **state)
 	struct testkey a, b, p;
 
 	(void)state;
-	fresh_bytes(n, sizeof(n));
-	n[0] |= 0x80;
+	testkey_new(&a, KV_KEY_RSA);
+	memcpy(n, a.blob.p + a.blob.len - sizeof(n), sizeof(n));
 	testkey_rsa_numbers(&a, three, sizeof(three), n, sizeof(n));
 	testkey_rsa_numbers(&b, usual, sizeof(usual), n, sizeof(n));
 	testkey_new(&p, KV_KEY_ECDSA_P256);

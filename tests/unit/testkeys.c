@@ -180,6 +180,29 @@ testkey_rsa(struct testkey *k, size_t bits)
 	    random_bn(bits));
 }
 
+/*
+ * An RSA key as any: its exponent is 65537, and no prime below 1000 divides its
+ * modulus. It is no product of two primes: to find these takes long.
+ */
+static void
+rsa_new(struct testkey *k)
+{
+	BIGNUM *e = BN_new(), *n = NULL;
+	BN_ULONG divisor = 0;
+
+	while (divisor != 1001) {
+		BN_free(n);
+		n = random_bn(2048);
+		BN_set_bit(n, 0);
+		for (divisor = 3; divisor < 1001; divisor += 2) {
+			if (BN_mod_word(n, divisor) == 0)
+				break;
+		}
+	}
+	BN_set_word(e, 65537);
+	rsa_from_numbers(k, e, n);
+}
+
 void
 testkey_rsa_numbers(struct testkey *k, const uint8_t *e, size_t e_len,
     const uint8_t *n, size_t n_len)
@@ -318,7 +341,7 @@ testkey_new(struct testkey *k, enum kv_keytype type)
 	*k = (struct testkey){ 0 };
 	switch (type) {
 	case KV_KEY_RSA:
-		testkey_rsa(k, 2048);
+		rsa_new(k);
 		break;
 	case KV_KEY_DSA:
 		testkey_dsa(k, 1024, 160);

@@ -48,6 +48,7 @@ struct testkey {
 void testkey_new(struct testkey *k, enum kv_keytype type);
 /*
  * Makes an RSA key with a modulus of exactly bits bits and a random exponent.
+ * Both may be even: it may be a key that needs no secret.
  */
 void testkey_rsa(struct testkey *k, size_t bits);
 void testkey_rsa_numbers(struct testkey *k, const uint8_t *e, size_t e_len,
