@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import nosecret
 import pkbf
 import sshkey
 from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, check, equal, mount_namespace
@@ -113,7 +114,8 @@ def any_blob(rnd):
 
     kind = rnd.randrange(8)
     if kind == 0:
-        return sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(65537, number(rnd.choice((1024, 2048, 3071, 4096)))))
+        return sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(
+            65537, nosecret.sound_number(rnd, rnd.choice((1024, 2048, 3071, 4096)))))
     if kind == 1:
         return sshkey.build_plain("ssh-dss", sshkey.fields_dsa(number(1024), number(160), number(1023), number(1022)))
     if kind in (2, 3):

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import nosecret
 import pkbf
 import sshkey
 from openssh import has_dsa
@@ -133,7 +134,7 @@ def ed25519_line(data, comment=""):
 
 
 def random_blob(rnd):
-    """A blob of a random type with random fields."""
+    """A blob of a random type with random fields, which needs its secret."""
     def number(bits):
         return rnd.getrandbits(bits) | 1 << (bits - 1) | 1
 
@@ -143,7 +144,8 @@ def random_blob(rnd):
     kind = rnd.randrange(8)
     if kind == 0:
         bits = rnd.choice((512, 1024, 1031, 2048, 3071, 4096, 8192, 16384))
-        return sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(rnd.choice((3, 35, 65537)), number(bits)))
+        n = nosecret.sound_number(rnd, bits)
+        return sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(rnd.choice((3, 35, 65537)), n))
     if kind == 1:
         return sshkey.build_plain("ssh-dss", sshkey.fields_dsa(number(1024), number(160), number(1023), number(1022)))
     if kind in (2, 3):

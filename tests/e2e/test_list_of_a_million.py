@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import blocklist
+import nosecret
 import sshkey
 from guard import run, start
 from logbook import read_decision
@@ -30,7 +31,7 @@ def plain_keys(rnd):
     """Fields of keys of every type, several with leading zero bytes in the number that is hashed."""
     for bits in (1024, 1025, 2047, 2048, 3072, 4096, 8192, 16384):
         for e in (3, 35, 65537):
-            yield "ssh-rsa", sshkey.fields_rsa(e, odd(rnd, bits))
+            yield "ssh-rsa", sshkey.fields_rsa(e, nosecret.sound_number(rnd, bits))
     p, q = odd(rnd, 1024), odd(rnd, 160)
     for bits in (1024, 1023, 1008, 1001):
         yield "ssh-dss", sshkey.fields_dsa(p, q, odd(rnd, 1000), odd(rnd, bits))

@@ -158,8 +158,8 @@ def source(blob):
 
 # --- keys to test with -------------------------------------------------------
 
-def _sound_number(rng, bits):
-    """An odd number of so many bits that no prime below 1000 divides. It need not be a product of two primes."""
+def sound_number(rng, bits):
+    """A modulus of so many bits that no prime below 1000 divides. It need not be a product of two primes."""
     product = math.prod(PRIMES)
     while True:
         n = rng.getrandbits(bits) | 1 << bits - 1 | 1
@@ -184,15 +184,15 @@ def _ecdsa_keys(curve, x, y):
 
 
 def _rsa_keys(rng):
-    n = _sound_number(rng, 2048)
+    n = sound_number(rng, 2048)
     even = [2, 4, 6, 2**16, 2**16 + 2, 2**64, n - 1]
     odd = [3, 5, 17, 35, 257, 2**16 + 1, 2**32 + 1, 2**64 + 1, n - 2]
     for e in (0, 1, *even, *odd):
         yield e, n
     for bits in range(1015, 1050):
-        yield 65537, _sound_number(rng, bits)
+        yield 65537, sound_number(rng, bits)
     for prime in (*PRIMES, 1009, 1013, 2003):
-        rest = _sound_number(rng, rng.randrange(1000, 2100))
+        rest = sound_number(rng, rng.randrange(1000, 2100))
         yield 65537, prime
         yield 65537, prime * rest
         yield 65537, prime * rest + 2
