@@ -187,7 +187,7 @@ def test_nothing_but_problems_bounded_memory():
 
 def test_several_threads_take_bounded_memory():
     """Also for PEM without an end, and for blank lines."""
-    plain = b"".join(ed25519_line(bytes([n % 256, n // 256] * 16)).encode() + b"\n" for n in range(10000))
+    plain = b"".join(ed25519_line(bytes([n % 256, 1 + n // 256] * 16)).encode() + b"\n" for n in range(10000))
     bad = [empty_filter()]
     large_stream(itertools.repeat(plain, 100), "--jobs", "4", filters=bad)
     large_stream(itertools.repeat(b"\n" * MIB, 20), filters=bad)

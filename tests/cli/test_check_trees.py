@@ -120,7 +120,7 @@ def test_any_number_of_jobs_gives_the_same_problems(scratch, seed):
 @pytest.mark.parametrize("most", (64, 128))
 def test_more_jobs_than_files_may_be_open(scratch, most):
     """Each file is in a directory of its own, which stays open until it is read; 50 above them are open, too."""
-    lines = [ed25519_line(bytes([number % 256, number // 256] * 16)).encode() for number in range(600)]
+    lines = [ed25519_line(bytes([number % 256, 1 + number // 256] * 16)).encode() for number in range(600)]
     deep = scratch / "/".join("d" * 50)
     for number, line in enumerate(lines):
         write(deep / f"{number}" / "key.pub", line, b"\n")

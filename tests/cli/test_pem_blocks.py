@@ -6,6 +6,7 @@ import hashlib
 import random
 import re
 
+import nosecret
 import sshkey
 from pem_keys import (ED25519, Made, blob_of, der_find, findings, forms, made, openssh_pem, pem, ppk, refused, run,
                       same_blob, same_spki, ssh2, write)
@@ -130,8 +131,9 @@ def test_lines_after_a_der_key_are_not_hidden_by_it(scratch):
 
 def test_rsa_keys_are_read_up_to_16384_bits_and_refused_above(scratch):
     for bits in (512, 16384):
-        blob = sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(65537, 2**(bits - 1) + 1))
-        spki = sshkey.spki_rsa(2**(bits - 1) + 1, 65537)
+        n = nosecret.sound_number(random.Random(1), bits)
+        blob = sshkey.build_plain("ssh-rsa", sshkey.fields_rsa(65537, n))
+        spki = sshkey.spki_rsa(n, 65537)
         for data in (spki, pem("PUBLIC KEY", spki)):
             equal(same_blob(write(scratch / "file", data), blob)[3], bits, "bits")
     for bits in (16385, 2**20, 4_000_000):
@@ -193,7 +195,7 @@ def mutate(rng, data):
 
 
 def test_each_damaged_file_gives_a_key_or_a_problem(scratch):
-    """keyveto does not crash on 3000 damaged files."""
+    """keyveto does not crash on 3000 damaged files. Of the RSA keys some need no secret any more."""
     rng = random.Random(20190419)
     seeds = [data for key in made(scratch, "rsa", "dsa", "P-384", "secp256k1", "ed25519") for _, data in forms(key)]
     seeds += [openssh_pem(ED25519).encode(), ssh2(ED25519, "Comment: x\n").encode(), ppk(ED25519).encode()]
@@ -207,6 +209,6 @@ def test_each_damaged_file_gives_a_key_or_a_problem(scratch):
         else:
             data = mutate(rng, seed)
         write(folder / str(i), data)
-    out, err = run("check", "--all", "--filter", empty_filter(), folder, status=(0, 2))
+    out, err = run("check", "--all", "--filter", empty_filter(), folder, status=(1,))
     check("in 3000 files:" in err, f"summary: {err[-200:]}")
     check(len(out.splitlines()) > 100, "hardly any key was left")

@@ -23,8 +23,8 @@ def test_openssh_private_keys_of_types_that_need_hardware(scratch):
                          ("ssh-dss", sshkey.fields_dsa(2**1023 + 1, 2**159 + 1, 3, 5)),
                          (sshkey.SK_ED25519, sshkey.fields_sk_ed25519(bytes(range(32)))),
                          (sshkey.SK_ECDSA, sshkey.fields_sk_ecdsa(point)),
-                         (sshkey.MLDSA, sshkey.fields_raw(bytes(1344))),
-                         (sshkey.MLDSA_OLD, sshkey.fields_raw(bytes(1344)))):
+                         (sshkey.MLDSA, sshkey.fields_raw(bytes(range(64)) * 21)),
+                         (sshkey.MLDSA_OLD, sshkey.fields_raw(bytes(range(64)) * 21))):
         blob = sshkey.build_plain(name, fields)
         for cipher in (b"none", b"aes256-ctr", b"a cipher of the future"):
             found = same_blob(write(scratch / "file", openssh_pem(blob, cipher=cipher)), blob)
@@ -33,7 +33,7 @@ def test_openssh_private_keys_of_types_that_need_hardware(scratch):
 
 def test_a_certificate_in_an_openssh_private_key(scratch):
     """The key and the CA are both shown."""
-    ca = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(32)))
+    ca = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(1, 33))))
     cert = sshkey.build_cert(sshkey.cert_name("ssh-ed25519"), sshkey.fields_raw(bytes(range(32))), ca)
     for text in (openssh_pem(cert), ssh2(cert)):
         keys, problems = findings(write(scratch / "file", text))
