@@ -18,6 +18,7 @@
 #include "keys/pem.h"
 #include "kv_base64.h"
 #include "kv_line.h"
+#include "kv_nosecret.h"
 #include "kv_spki.h"
 
 #define LINE_BYTES 8192
@@ -54,7 +55,7 @@ put_text(uint8_t *p, const char *s)
 	return put_string(p, s, strlen(s));
 }
 
-/* A positive number of len bytes, with a zero byte in front if it needs one. */
+/* A positive odd number of len bytes, behind a zero byte if it needs one. */
 static uint8_t *
 put_number(uint8_t *p, size_t len)
 {
@@ -63,7 +64,25 @@ put_number(uint8_t *p, size_t len)
 
 	fill(n + 1, len);
 	n[1] = (uint8_t)(zero ? n[1] | 0x80 : (n[1] & 0x7f) | 1);
+	n[len] |= 3;
 	return zero ? put_string(p, n, len + 1) : put_string(p, n + 1, len);
+}
+
+/* An exponent and a modulus of a key that needs its secret. */
+static uint8_t *
+put_rsa(uint8_t *p)
+{
+	const size_t e_len = 1 + rng_below(7), n_len = 128 + rng_below(900);
+	struct kv_pubkey key = { .type = KV_KEY_RSA };
+	uint8_t *n, *end;
+
+	do {
+		n = put_number(p, e_len);
+		end = put_number(n, n_len);
+		key.field[0] = (struct kv_span){ n - e_len, e_len };
+		key.field[1] = (struct kv_span){ end - n_len, n_len };
+	} while (kv_nosecret_source(&key) != NULL);
+	return end;
 }
 
 static const struct {
@@ -90,8 +109,7 @@ make_line(size_t type, char *line)
 	if (types[type].curve != NULL)
 		end = put_text(end, types[type].curve);
 	if (types[type].len == 0) {
-		end = put_number(end, 1 + rng_below(7));
-		end = put_number(end, 128 + rng_below(900));
+		end = put_rsa(end);
 	} else {
 		fill(key, types[type].len);
 		if (types[type].curve != NULL)
