@@ -8,7 +8,14 @@
 #include <unistd.h>
 
 #include "kv_base64.h"
+#include "kv_nosecret.h"
 #include "kv_spki.h"
+
+const struct kv_list kv_built_in = {
+	.path = KV_NOSECRET_LIST,
+	.blocklist = { .fd = -1 },
+	.sources = -1,
+};
 
 const char *
 kv_verdict_name(enum kv_verdict verdict)
@@ -60,7 +67,7 @@ action_for(const struct kv_config *c, const struct kv_decision *d)
 	case KV_VERDICT_ALLOWED:
 		return KV_ACTION_ALLOW;
 	case KV_VERDICT_LISTED:
-		return d->list_hits != 0 ? c->on_hit : c->on_probable;
+		return d->list != NULL ? c->on_hit : c->on_probable;
 	case KV_VERDICT_UNSUPPORTED:
 		return c->on_unsupported;
 	case KV_VERDICT_ERROR:
@@ -330,7 +337,7 @@ verdict_of(const struct kv_judge *j, struct kv_decision *d, bool filters,
 	    (lists || j->config.on_probable == KV_ACTION_DENY ||
 		j->config.on_hit != KV_ACTION_DENY);
 
-	if (d->list_hits != 0 || probable) {
+	if (d->list != NULL || probable) {
 		d->reason[0] = '\0';
 		return KV_VERDICT_LISTED;
 	}
@@ -341,7 +348,22 @@ verdict_of(const struct kv_judge *j, struct kv_decision *d, bool filters,
 	return filters && lists ? KV_VERDICT_CLEAN : KV_VERDICT_ERROR;
 }
 
-/* Looks every SPKI of key up in every filter, and every hash in every list. */
+/* Notes a key that needs no secret. Nothing is opened or read for it. */
+static void
+lookup_built_in(const struct kv_pubkey *key, struct kv_decision *d)
+{
+	const char *source = kv_nosecret_source(key);
+
+	if (source == NULL)
+		return;
+	d->list = &kv_built_in;
+	snprintf(d->source, sizeof(d->source), "%s", source);
+}
+
+/*
+ * Looks key up among the keys that need no secret, then every SPKI of it in
+ * every filter, and every hash in every list.
+ */
 static enum kv_verdict
 lookup_key(const struct kv_judge *j, const struct kv_pubkey *key,
     struct kv_decision *d)
@@ -352,6 +374,7 @@ lookup_key(const struct kv_judge *j, const struct kv_pubkey *key,
 	bool filters = count > 0, lists = true;
 	enum kv_err r;
 
+	lookup_built_in(key, d);
 	for (size_t i = 0; i < count && j->n_filters > 0; i++) {
 		r = kv_spki_encode(key, i, spki, sizeof(spki), &len);
 		if (r != KV_OK) {
@@ -397,6 +420,28 @@ set_fingerprint(const struct kv_pubkey *key, struct kv_decision *d)
 	kv_fingerprint_format(digest, d->fingerprint);
 }
 
+/*
+ * With a broken configuration no key has a verdict, and OnError decides. But a
+ * key that needs no secret is refused, unless a line without a mistake lets it
+ * in: OnHit or AllowKey. They let in no key that OnError refuses.
+ */
+static void
+judge_when_broken(const struct kv_judge *j, const struct kv_pubkey *key,
+    int64_t now, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	kv_fingerprint_digest(key, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+	if (j->config.on_hit == KV_ACTION_DENY &&
+	    kv_config_find_allowed(&j->config, digest, now) == NULL)
+		lookup_built_in(key, d);
+	if (d->list != NULL)
+		decide(j, d, KV_VERDICT_LISTED);
+	else
+		decide_error(j, d, j->broken);
+}
+
 void
 kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d)
@@ -407,8 +452,7 @@ kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
 	snprintf(d->key_type, sizeof(d->key_type), "%s",
 	    kv_keytype_name(key->type));
 	if (j->broken[0] != '\0') {
-		set_fingerprint(key, d);
-		decide_error(j, d, j->broken);
+		judge_when_broken(j, key, now, d);
 		return;
 	}
 	decide(j, d, lookup_key(j, key, d));
@@ -510,7 +554,7 @@ weight(const struct kv_judge *j, const struct kv_decision *d)
 	    (listed && j->config.on_hit != KV_ACTION_DENY))
 		w += 32;
 	if (listed)
-		w += 2 * (d->action == KV_ACTION_DENY) + (d->list_hits != 0);
+		w += 2 * (d->action == KV_ACTION_DENY) + (d->list != NULL);
 	return w;
 }
 

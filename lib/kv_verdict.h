@@ -55,6 +55,12 @@ struct kv_list {
 	char why[KV_TRUSTED_WHY_BYTES]; /* why the list is not open */
 };
 
+/*
+ * The list of the keys that need no secret (kv_nosecret), which is no file. It
+ * is in no judge's lists, and none can be without it.
+ */
+extern const struct kv_list kv_built_in;
+
 /* The paths of filters and lists, at most KV_CONFIG_MAX_FILTERS and so on. */
 struct kv_paths {
 	const char *const *filter;
@@ -92,6 +98,8 @@ struct kv_decision {
 	/*
 	 * The same of the lists. A hit of a list is certain; a key that only
 	 * filters list is listed probably, and OnProbable holds for it.
+	 * list is kv_built_in, before all others, for a key that needs no
+	 * secret. It has no bit in list_hits.
 	 */
 	const struct kv_list *list;
 	uint64_t list_hits;
@@ -126,7 +134,9 @@ void kv_judge_close(struct kv_judge *j);
 
 /*
  * Judges one plain key at time now (seconds since 1970). A clean key gets no
- * fingerprint, because it takes time.
+ * fingerprint, because it takes time. A key that needs no secret is listed even
+ * if no filter and no list can be read; and if the configuration is broken, as
+ * long as OnHit is KV_ACTION_DENY and no AllowKey line names it.
  */
 void kv_judge_pubkey(const struct kv_judge *j, const struct kv_pubkey *key,
     int64_t now, struct kv_decision *d);
