@@ -153,10 +153,10 @@ hits_judge(struct hits *h, const struct kv_judge *judge, int64_t now,
 	if (d.verdict == KV_VERDICT_ERROR) {
 		cli_error_at(key->path, key->line, d.reason);
 		h->problems++;
-		if (d.hits == 0 && d.list_hits == 0)
+		if (d.hits == 0 && d.list == NULL)
 			return;
 	}
-	if (d.list_hits != 0) {
+	if (d.list != NULL) {
 		h->exact++;
 		return;
 	}

@@ -156,7 +156,7 @@ check_canary(const struct input_key *key, void *arg)
 	c->keys++;
 	input_judge(&c->d->judge, key, c->d->now, &decision);
 	if (decision.verdict == KV_VERDICT_LISTED || decision.hits != 0 ||
-	    decision.list_hits != 0)
+	    decision.list != NULL)
 		return;
 	if (c->missing++ >= CANARIES_SHOWN)
 		return;

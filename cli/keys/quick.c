@@ -10,6 +10,7 @@
 #include "keys/base64_vector.h"
 #include "keys/pem.h"
 #include "kv_base64.h"
+#include "kv_nosecret.h"
 #include "kv_spki.h"
 
 /* The largest blob that is read: RSA-8192, with room. */
@@ -210,16 +211,17 @@ hash_form(const struct form *f, uint8_t *blob, size_t len,
     const struct target *t)
 {
 	uint8_t *key = blob + f->blob_head_len;
+	const size_t form = kv_keytype_curve(f->type) != NULL;
+	const struct kv_pubkey k = { .type = f->type,
+		.field = { { key - form, f->key_len + form } } };
 
 	if (len != f->blob_head_len + f->key_len ||
-	    memcmp(blob, f->blob_head, f->blob_head_len) != 0)
+	    memcmp(blob, f->blob_head, f->blob_head_len) != 0 ||
+	    kv_nosecret_source(&k) != NULL)
 		return false;
 	/* Of a point, x y, lists have x. */
 	if (t->number != NULL)
-		hash_number(key,
-		    kv_keytype_curve(f->type) != NULL ? f->key_len / 2 :
-							f->key_len,
-		    t->number);
+		hash_number(key, f->key_len >> form, t->number);
 	if (t->spki == NULL)
 		return true;
 	memcpy(key - f->spki_head_len, f->spki_head, f->spki_head_len);
@@ -234,6 +236,21 @@ is_canonical(const uint8_t *p, size_t len)
 {
 	return (p[0] & 0x80) == 0 &&
 	    (p[0] != 0 || (len > 1 && (p[1] & 0x80) != 0));
+}
+
+/* A canonical mpint, without the zero byte before a set top bit. */
+static struct kv_span
+number_of(const uint8_t *p, size_t len)
+{
+	return (struct kv_span){ p + (p[0] == 0), len - (p[0] == 0) };
+}
+
+static bool
+needs_no_secret(struct kv_span e, struct kv_span n)
+{
+	const struct kv_pubkey k = { .type = KV_KEY_RSA, .field = { e, n } };
+
+	return kv_nosecret_source(&k) != NULL;
 }
 
 static const struct rsa_form *
@@ -275,6 +292,7 @@ hash_rsa(struct workshop *w, uint8_t *blob, size_t len, const struct target *t)
 		return false;
 	memcpy(e, blob + start + 4, e_len);
 	if (!is_canonical(e, e_len) || !is_canonical(n, n_len) ||
+	    needs_no_secret(number_of(e, e_len), number_of(n, n_len)) ||
 	    (f = find_rsa_form(w, n_len, e_len)) == NULL)
 		return false;
 	if (t->number != NULL)

@@ -114,6 +114,10 @@ print_key_json(struct report *r, const struct input_key *key,
 			json_array_append_new(filters,
 			    json_text(r->judge->filter[i].path));
 	}
+	if (d->list == &kv_built_in) {
+		json_array_append_new(lists, json_string(d->list->path));
+		json_array_append_new(sources, json_string(d->source));
+	}
 	for (size_t i = 0; i < r->judge->n_lists; i++) {
 		if ((d->list_hits >> i & 1) == 0)
 			continue;
@@ -172,6 +176,8 @@ print_key_text(struct report *r, const struct input_key *key,
 		    strlen(r->judge->filter[i].path));
 		putc(']', out);
 	}
+	if (d->list == &kv_built_in)
+		fprintf(out, " [%s %s]", d->list->path, d->source);
 	for (size_t i = 0; i < r->judge->n_lists; i++) {
 		if ((d->list_hits >> i & 1) == 0)
 			continue;
@@ -248,6 +254,8 @@ report_key(struct report *r, const struct input_key *key)
 	case KV_VERDICT_ERROR:
 		r->problems++;
 		r->unjudged++;
+		if (r->partly)
+			break;
 		wanted = true;
 		if (r->on_unjudged != NULL) {
 			r->on_unjudged(&(struct input_problem){

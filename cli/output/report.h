@@ -40,6 +40,7 @@ struct report {
 	bool all;	     /* print clean and allowed keys too */
 	bool quiet;	     /* print only errors */
 	bool servers;	     /* files counts servers (scan) */
+	bool partly; /* why there is no verdict is known: print no key for it */
 	FILE *out, *err;     /* findings; messages */
 	const char *account; /* audit: the file is of it; else NULL */
 	/*
