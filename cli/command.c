@@ -319,17 +319,12 @@ open_with_warning(const char *path, int *fdp,
 	return KV_OK;
 }
 
-bool
-cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
+/* Prints why keys cannot be judged. False if there is a reason. */
+static bool
+report_unread(const struct kv_judge *j)
 {
-	const char *config = o->config;
-	struct kv_paths paths;
 	bool ok = true;
 
-	if (config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
-		config = KV_CONFIG_PATH;
-	kv_judge_open_with(j, config, cli_judge_paths(o, &paths),
-	    open_with_warning, NULL);
 	if (j->broken[0] != '\0') {
 		cli_error("%s", j->broken);
 		ok = false;
@@ -346,12 +341,41 @@ cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
 			ok = false;
 		}
 	}
-	if (!ok) {
-		if (o->n_filters + o->n_blocklists == 0)
-			cli_error("name a filter with --filter FILE, an exact "
-				  "list with --blocklist FILE, or a "
-				  "configuration with --config FILE");
-		kv_judge_close(j);
-	}
 	return ok;
+}
+
+bool
+cli_judge_open_partly(struct kv_judge *j, const struct cli_judge_options *o,
+    bool *partlyp)
+{
+	const char *config = o->config;
+	const bool named = o->n_filters + o->n_blocklists > 0;
+	struct kv_paths paths;
+
+	if (config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
+		config = KV_CONFIG_PATH;
+	kv_judge_open_with(j, config, cli_judge_paths(o, &paths),
+	    open_with_warning, NULL);
+	*partlyp = !report_unread(j);
+	if (!*partlyp)
+		return true;
+	if (!named)
+		cli_error("name a filter with --filter FILE, an exact list "
+			  "with --blocklist FILE, or a configuration with "
+			  "--config FILE");
+	if (named)
+		kv_judge_close(j);
+	return !named;
+}
+
+bool
+cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o)
+{
+	bool partly;
+
+	if (!cli_judge_open_partly(j, o, &partly))
+		return false;
+	if (partly)
+		kv_judge_close(j);
+	return !partly;
 }

@@ -69,6 +69,14 @@ bool cli_judge_option(struct cli_judge_options *o, int opt, const char *value);
 bool cli_judge_open(struct kv_judge *j, const struct cli_judge_options *o);
 
 /*
+ * Does the same. If o names no filter and no list, and not all files of the
+ * configuration can be read, it is true after the messages, too: *partlyp is
+ * set, keys that need no secret are listed, and most others have no verdict.
+ */
+bool cli_judge_open_partly(struct kv_judge *j,
+    const struct cli_judge_options *o, bool *partlyp);
+
+/*
  * The files that o names, in *paths. NULL if o names none, so that those of the
  * configuration count: for kv_judge_open_with.
  */

@@ -22,6 +22,7 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	uint64_t total = 0, jobs = 1;
 	char **paths;
 	int opt, status;
+	bool partly;
 
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt != JOBS) {
@@ -31,10 +32,11 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 			return CLI_UNCHECKED;
 		}
 	}
-	if (!cli_judge_open(&judge, &o.judge))
+	if (!cli_judge_open_partly(&judge, &o.judge, &partly))
 		return CLI_UNCHECKED;
 	paths = optind < argc ? argv + optind : standard_input;
 	report_init(&r, &judge, &o);
+	r.partly = partly;
 	for (char **path = paths; *path != NULL; path++)
 		total += input_size(*path);
 	progress_start(&progress, "checking", total);

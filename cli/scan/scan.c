@@ -292,7 +292,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 	struct pollfd *p = NULL;
 	struct kv_judge judge;
 	int opt, status = CLI_UNCHECKED;
-	bool ok = true;
+	bool ok = true, partly;
 
 	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == JOBS)
@@ -311,9 +311,10 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		return cli_usage_error(cmd);
 	}
 	status = CLI_UNCHECKED;
-	if (!cli_judge_open(&judge, &o.judge))
+	if (!cli_judge_open_partly(&judge, &o.judge, &partly))
 		return status;
 	report_init(&s.report, &judge, &o);
+	s.report.partly = partly;
 	s.report.servers = true;
 	s.timeout = (unsigned int)timeout;
 	s.argument = argv + optind;

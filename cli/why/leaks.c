@@ -38,12 +38,48 @@ static const struct {
 	{ "new", "its private half was found lately" },
 };
 
+/* As kv_nosecret.h names them. */
+static const struct {
+	const char *name, *sentences;
+} built_in[] = {
+	{ "rsa-exponent",
+	    "Its exponent is 0, 1 or even, and no program that makes keys "
+	    "chooses such a one.\nWith an exponent of 1 the padded hash is the "
+	    "signature, so anybody has it." },
+	{ "rsa-factor",
+	    "A prime below 1,000 divides its modulus, so one division tells "
+	    "the other factor.\nIf that is a prime, anybody computes the "
+	    "private half from the public one." },
+	{ "ed25519-order",
+	    "Its point has an order of 8 or less: multiplied by any number, it "
+	    "is one of eight\npoints at most. So anybody finds a signature "
+	    "that fits, after some tries." },
+	{ "ecdsa-generator",
+	    "Its point is the generator of the curve, or the generator times a "
+	    "number of up to\n8, or the negative of that. The number is the "
+	    "private half, so everybody has it." },
+	{ "dsa-group",
+	    "Its y or its g is 0, 1 or p - 1, and powers of these have only "
+	    "these values.\nSo anybody finds a signature that fits, after some "
+	    "tries." },
+};
+
 const char *
 leak_of_source(const char *name)
 {
 	for (size_t i = 0; i < sizeof(leaks) / sizeof(leaks[0]); i++) {
 		if (strcmp(leaks[i].name, name) == 0)
 			return leaks[i].leak;
+	}
+	return NULL;
+}
+
+const char *
+leak_of_built_in(const char *name)
+{
+	for (size_t i = 0; i < sizeof(built_in) / sizeof(built_in[0]); i++) {
+		if (strcmp(built_in[i].name, name) == 0)
+			return built_in[i].sentences;
 	}
 	return NULL;
 }

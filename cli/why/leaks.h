@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* why/leaks: what the sources of badkeys' list are, in words. */
+/*
+ * why/leaks: what the sources of badkeys' list and of the built-in list are, in
+ * words.
+ */
 #ifndef CLI_WHY_LEAKS_H
 #define CLI_WHY_LEAKS_H
 
@@ -8,5 +11,11 @@
  * a name that is not known here.
  */
 const char *leak_of_source(const char *name);
+
+/*
+ * Two sentences, in lines, that say what the keys of a source of the built-in
+ * list are and why they need no secret; NULL for another name.
+ */
+const char *leak_of_built_in(const char *name);
 
 #endif

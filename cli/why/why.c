@@ -211,13 +211,42 @@ print_action(const struct kv_decision *d)
 		     "keyveto.conf only warns.");
 }
 
+static bool
+is_composite(const struct input_key *key)
+{
+	return key->key.type == KV_KEY_MLDSA44_ED25519 ||
+	    key->key.type == KV_KEY_MLDSA44_ED25519_OLD;
+}
+
+/* Says why the key needs no secret. */
+static void
+explain_built_in(const struct input_key *key, const struct kv_decision *d)
+{
+	const char *sentences = leak_of_built_in(d->source);
+
+	if (is_composite(key))
+		puts("Its Ed25519 half needs no secret. Only its ML-DSA half "
+		     "keeps others out.");
+	else
+		puts("It needs no secret: anybody can sign with it.");
+	print_line("exact list", d->list->path);
+	print_line("source", d->source);
+	if (sentences != NULL)
+		puts(sentences);
+	puts("No program makes such a key, so somebody did on purpose, or a "
+	     "device is broken.\nFind out who put it there and when, and who "
+	     "came in with it: keyveto audit --logins.");
+}
+
 static void
 explain_listed(struct asking *a, const struct input_key *key,
     const struct kv_decision *d)
 {
 	const struct kv_judge *j = a->judge;
 
-	if (d->list_hits != 0)
+	if (d->list == &kv_built_in)
+		explain_built_in(key, d);
+	else if (d->list != NULL)
 		puts("Its private half is known to others, who can log in with "
 		     "it.");
 	else
@@ -312,7 +341,7 @@ explain_key(const struct input_key *key, void *arg)
 	if (a->keys - a->clean > 1)
 		putchar('\n');
 	input_print_key(stdout, key);
-	if (d.hits != 0 || d.list_hits != 0)
+	if (d.hits != 0 || d.list != NULL)
 		explain_listed(a, key, &d);
 	else {
 		puts("Not every filter and list gave an answer.");
@@ -362,6 +391,7 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 	struct asking a = { .now = time(NULL) };
 	struct kv_judge judge;
 	int opt, status = CLI_UNCHECKED;
+	bool partly;
 
 	while ((opt = cli_getopt(cmd, argc, argv, options)) != -1) {
 		if (opt == CLI_OPT_HELP)
@@ -373,7 +403,7 @@ run_why(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("give a key, its fingerprint, or a file");
 		return cli_usage_error(cmd);
 	}
-	if (!cli_judge_open(&judge, &o))
+	if (!cli_judge_open_partly(&judge, &o, &partly))
 		return CLI_UNCHECKED;
 	a.judge = &judge;
 	a.named = (struct named_keys){ .judge = &judge,
@@ -402,6 +432,8 @@ const struct cli_command cli_why = {
 	    "\n" CLI_JUDGE_HELP "\n"
 	    "For a listed key: which list or filter, when it was made, what "
 	    "kind of leak,\n"
-	    "and where the private half lies, if LIST.lookup is there.\n",
+	    "and where the private half lies, if LIST.lookup is there. For a "
+	    "key that needs\n"
+	    "no secret: why.\n",
 	.run = run_why,
 };
