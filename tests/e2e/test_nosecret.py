@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: ISC
+"""Keys for which nobody needs a private half: in at sshd, out with the guard alone and with the module alone."""
+
+import pytest
+
+import nosecret_keys
+import server
+from nosecret_keys import (certified, certify_identity, dsa, ecdsa, ed25519, rsa_exponent_of_1, rsa_prime_modulus,
+                           rsa_small_factor, sk_ecdsa, sk_ed25519, small_order_encodings)
+from openssh import has_dsa
+from test_key_types import TAKE_DSA
+
+pytestmark = pytest.mark.throwaway
+
+DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
+NEUTRAL = bytes([1, *bytes(31)])
+
+KEYS = {
+    "RSA, exponent 1": rsa_exponent_of_1,
+    "RSA, 3 times a prime": rsa_small_factor(3),
+    "RSA, 997 times a prime": rsa_small_factor(997),
+    **{title: ed25519(encoded) for title, encoded in small_order_encodings()},
+    "Ed25519 in hardware": sk_ed25519(NEUTRAL),
+    "ECDSA P-256, G": ecdsa("nistp256", 1),
+    "ECDSA P-256, -G": ecdsa("nistp256", -1),
+    "ECDSA P-256, 8 G": ecdsa("nistp256", 8),
+    "ECDSA P-384, G": ecdsa("nistp384", 1),
+    "ECDSA P-521, -2 G": ecdsa("nistp521", -2),
+    "ECDSA in hardware, G": sk_ecdsa(1),
+    "DSA, y = 1": dsa(lambda p, q, g, y: (p, q, g, 1)),
+    "DSA, y = p - 1": dsa(lambda p, q, g, y: (p, q, g, p - 1)),
+    "DSA, y = p + 1": dsa(lambda p, q, g, y: (p, q, g, p + 1)),
+    "DSA, y = 1 and many p": dsa(lambda p, q, g, y: (p, q, g, p * 2**15000 + 1)),
+    "DSA, g = 1": dsa(lambda p, q, g, y: (p, q, 1, y)),
+}
+AUTHORITIES = ("RSA, exponent 1", "Ed25519, 1 T as", "ECDSA P-256, G", "DSA, y = 1")
+
+
+def parameters(titles):
+    return [pytest.param(KEYS[title], id=title, marks=pytest.mark.skipif(
+        title.startswith("DSA") and not has_dsa(), reason="left out, since there is no DSA here"))
+            for title in KEYS if any(title.startswith(wanted) for wanted in titles)]
+
+
+def serve(bench, key):
+    """The key as an identity, which an agent signs for."""
+    agent = nosecret_keys.Agent(bench.folder, key)
+    bench.at_end(agent.close)
+    return agent
+
+
+def in_and_out(bench, deploy, account, identity, key, *options):
+    """In at bare sshd; out with keyveto, although its filter lists another key, and the log says why."""
+    bare = bench.server(server.vanilla().adding(*options, *TAKE_DSA))
+    bench.must_enter(bench.login(bare, account, identity), "sshd alone lets it in")
+    bench.must_be_silent(account)
+    sshd = bench.server(deploy(bench.config(listed=[bench.key()])).adding(*options, *TAKE_DSA))
+    bench.must_not_enter(bench.login(sshd, account, identity), "keyveto refuses it")
+    decision = bench.decision(account, verdict="listed", action="deny", list="built-in")
+    assert (decision.source, decision.key_fp) == (key.source, key.fingerprint)
+    return decision
+
+
+@pytest.mark.parametrize("make", parameters(KEYS))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_a_key_is_refused(bench, deploy, make):
+    account, key = bench.account(), make(bench.folder)
+    account.authorize(key)
+    decision = in_and_out(bench, deploy, account, serve(bench, key), key)
+    assert (decision.part, decision.key_type) == ("key", key.type)
+
+
+@pytest.mark.parametrize("make", parameters(AUTHORITIES))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_a_certificate_of_such_a_key_is_refused(bench, deploy, make):
+    account, ca, key = bench.account(), bench.key(), make(bench.folder)
+    account.authorize(f"cert-authority {ca.key}")
+    identity = serve(bench, certified(key, ca, bench.folder, account.name))
+    assert in_and_out(bench, deploy, account, identity, key).part == "key"
+
+
+@pytest.mark.parametrize("make", parameters(AUTHORITIES))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_a_certificate_by_such_a_ca_is_refused(bench, deploy, make):
+    account, ca = bench.account(), make(bench.folder)
+    account.authorize(f"cert-authority {ca}")
+    identity = certify_identity(bench.key(), ca, account.name)
+    assert in_and_out(bench, deploy, account, identity, ca).part == "ca"
+
+
+@pytest.mark.parametrize("make", parameters(AUTHORITIES))
+def test_nosecret_the_module_refuses_a_ca_of_trustedusercakeys(bench, make):
+    account, ca = bench.account(), make(bench.folder)
+    trusted = f"TrustedUserCAKeys {bench.write('ca', f'{ca}')}"
+    identity = certify_identity(bench.key(), ca, account.name)
+    assert in_and_out(bench, server.pam_session, account, identity, ca, trusted).part == "ca"
+
+
+@pytest.mark.parametrize("make", parameters(AUTHORITIES))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_it_is_refused_while_nothing_can_be_read(bench, deploy, make):
+    """OnError allow lets other keys in."""
+    account, key, sound = bench.account(), make(bench.folder), bench.key()
+    account.authorize(key, sound.key)
+    identity = serve(bench, key)
+    for lines in (("Filter /nonexistent",), ("Blocklist /nonexistent",), ("NoSuchKeyword",)):
+        sshd = bench.server(deploy(bench.config("OnError allow", *lines)).adding(*TAKE_DSA))
+        bench.must_enter(bench.login(sshd, account, sound), "OnError allow")
+        bench.must_not_enter(bench.login(sshd, account, identity), lines)
+
+
+@pytest.mark.parametrize("make", parameters(AUTHORITIES))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_on_hit_warn_and_allow_key_let_it_in(bench, deploy, make):
+    account, key = bench.account(), make(bench.folder)
+    account.authorize(key)
+    identity = serve(bench, key)
+    for line, verdict, action in (("OnHit warn", "listed", "warn"),
+                                  (f"AllowKey {key.fingerprint}", "allowed", "allow")):
+        sshd = bench.server(deploy(bench.config(line, listed=[])).adding(*TAKE_DSA))
+        bench.must_enter(bench.login(sshd, account, identity), line)
+        bench.decision(account, verdict=verdict, action=action)
+
+
+# A place and a bit of the key's fields, with which it is in no class any more: 1 becomes 3, or a point another one.
+BESIDE = {
+    "RSA, exponent 1": (4, 1),
+    "Ed25519, 1 T as": (4 + 12, 4),
+    "ECDSA P-256, G": (-40, 0),
+    "DSA, y = 1": (-1, 1),
+}
+
+
+@pytest.mark.parametrize("make, place, bit", [
+    pytest.param(*p.values, *BESIDE[title], id=p.id, marks=p.marks)
+    for title in BESIDE for p in parameters([title])])
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_a_key_one_bit_beside_is_left_to_sshd(bench, deploy, make, place, bit):
+    """sshd refuses it, since the signature does not fit; keyveto says nothing."""
+    account, sound, key = bench.account(), bench.key(), make(bench.folder).beside(place, bit)
+    account.authorize(key, sound.key)
+    identity = serve(bench, key)
+    for deployment in server.vanilla(), deploy(bench.config(listed=[bench.key()])):
+        sshd = bench.server(deployment.adding(*TAKE_DSA))
+        bench.must_not_enter(bench.login(sshd, account, identity), "sshd refuses the signature")
+        bench.must_enter(bench.login(sshd, account, sound))
+    bench.must_be_silent(account)
+
+
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_a_prime_modulus_is_not_seen_by_a_login(bench, deploy):
+    """To see that a modulus is a prime takes an exponentiation: docs/no-secret.md says so."""
+    account, key = bench.account(), rsa_prime_modulus(bench.folder)
+    account.authorize(key)
+    sshd = bench.server(deploy(bench.config(listed=[])))
+    bench.must_enter(bench.login(sshd, account, serve(bench, key)))
+    bench.must_be_silent(account)
