@@ -236,25 +236,26 @@ def dsa(change):
 
 # --- certificates ----------------------------------------------------------------------------------------------------
 
-def certified(key, ca, folder, principal):
-    """The key with a certificate that a CA of this module, or a real one, made."""
-    authority = ca if isinstance(ca, Key) else None
-    ca_blob = ca.plain if authority else base64.b64decode(ca.key.blob)
-    sign = (lambda body: authority.sign(body, "rsa-sha2-512")) if authority else _real_signer(ca, folder)
-    name = sshkey.cert_name(key.type)
-    blob = sshkey.build_cert(name, key.fields, ca_blob, principals=[principal.encode()], sign=sign)
+def certified(key, ca, folder, principal, change=oddcerts.unchanged):
+    """The key with a certificate by a real CA. change makes other bytes of its name and fields."""
+    blob = _certificate(sshkey.cert_name(key.type), key.fields, base64.b64decode(ca.key.blob), principal,
+                        _real_signer(ca, folder), change)
     return replace(key, certificate=blob)
 
 
-def certify_identity(identity, ca, principal):
-    """A real key with a certificate by a CA that needs no secret."""
+def certify_identity(identity, ca, principal, change=oddcerts.unchanged):
+    """A real key with a certificate by a CA that needs no secret. change makes other bytes of the CA's blob."""
     plain = sshkey.Reader(base64.b64decode(identity.key.blob))
     name = sshkey.cert_name(plain.name())
-    blob = sshkey.build_cert(name, plain.rest, ca.plain, principals=[principal.encode()],
-                             sign=lambda body: ca.sign(body, "rsa-sha2-512"))
+    blob = _certificate(name, plain.rest, change(ca.plain), principal, lambda body: ca.sign(body, "rsa-sha2-512"))
     path = identity.path.with_name(f"{identity.path.name}-by-nobody-cert.pub")
     path.write_text(f"{name} {base64.b64encode(blob).decode()}\n", encoding="ascii")
     return Identity(identity.path, PublicKey(path))
+
+
+def _certificate(name, fields, ca_blob, principal, sign, change=oddcerts.unchanged):
+    inside, fields = oddcerts.split_string(change(string(name.encode()) + fields))
+    return sshkey.build_cert(inside.decode("latin-1"), fields, ca_blob, principals=[principal.encode()], sign=sign)
 
 
 def _real_signer(ca, folder):

@@ -5,9 +5,11 @@ import pytest
 
 import nosecret_keys
 import server
+import sshkey
 from nosecret_keys import (certified, certify_identity, dsa, ecdsa, ed25519, rsa_exponent_of_1, rsa_prime_modulus,
                            rsa_small_factor, sk_ecdsa, sk_ed25519, small_order_encodings)
-from openssh import has_dsa
+from oddcerts import odd_curve, odd_name, padded
+from openssh import has_dsa, takes_short_names
 from test_key_types import TAKE_DSA
 
 pytestmark = pytest.mark.throwaway
@@ -86,6 +88,56 @@ def test_nosecret_a_certificate_by_such_a_ca_is_refused(bench, deploy, make):
     account.authorize(f"cert-authority {ca}")
     identity = certify_identity(bench.key(), ca, account.name)
     assert in_and_out(bench, deploy, account, identity, ca).part == "ca"
+
+
+# What sshd reads in a certificate and does not write: of the key inside, and of its CA's.
+ODD_KEYS = {
+    "RSA, exponent 1": [padded(1), padded(2049 - 257), odd_name(b"rsa-sha2-512-cert-v01@openssh.com"),
+                        odd_name(b"ssh-rsa-cert-v01@openssh.com\0")],
+    "ECDSA P-256, G": [odd_curve(b"nistp256\0")],
+}
+ODD_AUTHORITIES = {
+    "RSA, exponent 1": [padded(1), padded(2049 - 257), odd_name(b"rsa-sha2-256"), odd_name(b"ssh-rsa\0"),
+                        odd_name(b"rSa")],
+    "Ed25519, 1 T as c717..7a": [odd_name(b"eD25519"), odd_name(b"ssh-ed25519\0")],
+    "ECDSA P-256, G": [odd_curve(b"nistp256\0")],
+}
+SHORT_NAMES = (b"rSa", b"eD25519")
+BLOB = sshkey.string(b"a name") + sshkey.string(b"a curve") + sshkey.string(b"a number")
+
+
+def odd_parameters(forms):
+    for title, changes in forms.items():
+        for number, change in enumerate(changes):
+            short = sshkey.Reader(change(BLOB)).string() in SHORT_NAMES
+            yield pytest.param(KEYS[title], change, id=f"{title}, {number}", marks=pytest.mark.skipif(
+                short and not takes_short_names(), reason="left out, since there are no short names here"))
+
+
+def in_and_out_if_undecided(bench, deploy, account, identity, key):
+    """In at bare sshd; out with keyveto, although it lets in what it does not understand."""
+    bench.must_enter(bench.login(bench.server(server.vanilla()), account, identity), "sshd alone lets it in")
+    sshd = bench.server(deploy(bench.config("OnError allow", "OnUnsupported allow", listed=[])))
+    bench.must_not_enter(bench.login(sshd, account, identity), "keyveto refuses it")
+    bench.decision(account, verdict="listed", action="deny", list="built-in", source=key.source)
+
+
+@pytest.mark.parametrize("make, change", odd_parameters(ODD_KEYS))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_an_unusual_encoding_in_a_certificate_hides_no_key(bench, deploy, make, change):
+    account, ca, key = bench.account(), bench.key(), make(bench.folder)
+    account.authorize(f"cert-authority {ca.key}")
+    identity = serve(bench, certified(key, ca, bench.folder, account.name, change))
+    in_and_out_if_undecided(bench, deploy, account, identity, key)
+
+
+@pytest.mark.parametrize("make, change", odd_parameters(ODD_AUTHORITIES))
+@pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
+def test_nosecret_an_unusual_encoding_of_a_ca_hides_no_ca(bench, deploy, make, change):
+    account, ca = bench.account(), make(bench.folder)
+    account.authorize(f"cert-authority {ca}")
+    identity = certify_identity(bench.key(), ca, account.name, change)
+    in_and_out_if_undecided(bench, deploy, account, identity, ca)
 
 
 @pytest.mark.parametrize("make", parameters(AUTHORITIES))
