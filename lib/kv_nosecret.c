@@ -191,17 +191,28 @@ inverse_of(uint32_t odd)
 }
 
 /*
- * Whether a prime of the table divides n. A division for each word and each row
- * would take longer than all else that a login does with the key. So this
- * divides from the other end, as Montgomery's reduction does. For the product m
- * of a row, and the words w of n from the last to the first, there is a rest r:
+ * One step of a division that begins at the last word w of a number. If q * m
+ * is w - rest modulo 2^32, then
  *
- *	the words so far = a multiple of m - r * 2^(32 * number of words)
+ *	w = q * m + rest - 2^32 * (the high half of q * m, and 1 if w < rest)
  *
- * If q * m = w - r modulo 2^32, then w - r is q * m less 2^32 times the high
- * half of q * m, and less 2^32 once more if w < r. These two are the next rest.
- * At the end a prime of the row divides n if it divides r, and only then: it
- * divides m, and no power of 2.
+ * The number in the brackets is the next rest. It is m at most.
+ */
+static uint32_t
+next_rest(uint32_t rest, uint32_t w, uint32_t m, uint32_t inverse_of_m)
+{
+	uint32_t q = (w - rest) * inverse_of_m;
+	uint64_t product = (uint64_t)q * m;
+
+	return (uint32_t)(product >> 32) + (w < rest);
+}
+
+/*
+ * Whether a prime of the table divides n. Divisions by the product m of each
+ * row would take longer than all else that a login does with the key, so these
+ * are steps of Montgomery's reduction. After k words of n they are a multiple
+ * of m, less rest * 2^(32k). So a prime of the row, which divides m and no power
+ * of 2, divides n if and only if it divides the last rest.
  *
  * A sound n is the product of two primes of hundreds of bits, so no prime below
  * 1000 divides it.
@@ -222,12 +233,8 @@ has_small_factor(struct kv_span n)
 		const uint32_t w = cut_word(&n);
 
 		/* gcc -O2 and clang compute several rows at a time. */
-		for (size_t i = 0; i < ROWS; i++) {
-			uint32_t q = (w - rest[i]) * inverse[i];
-			uint64_t high = (uint64_t)q * product[i] >> 32;
-
-			rest[i] = (uint32_t)high + (w < rest[i]);
-		}
+		for (size_t i = 0; i < ROWS; i++)
+			rest[i] = next_rest(rest[i], w, product[i], inverse[i]);
 	}
 	for (size_t i = 0; i < COUNT(primes); i++) {
 		if (rest[i / 3] % primes[i] == 0)
