@@ -17,6 +17,7 @@ sys.path[:0] = [str(HERE.parent / "tests" / folder) for folder in ("oracle", "cl
 # pylint: disable=wrong-import-position
 import delta
 import fleet_audits
+import nosecret
 import proofs
 import sshkey
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -50,6 +51,21 @@ def blobs():
     yield from plain.items()
     yield "cert", sshkey.build_cert("ssh-ed25519-cert-v01@openssh.com",
                                     sshkey.fields_raw(bytes(32)), plain["rsa"])
+
+
+def make_nosecret():
+    """Whether the key (0) or the CA (1) is compared, and a blob: of each class and type, and beside it."""
+    names = set()
+    for name, fields in nosecret.keys(random.Random(29)):
+        blob = sshkey.build_plain(name, fields)
+        title = f"{nosecret.source(blob) or 'sound'}-{name.split('@')[0]}"
+        if len(blob) > 1500 or title in names:
+            continue
+        names.add(title)
+        seed("nosecret", title, b"\0" + blob)
+        if title == "ed25519-order-ssh-ed25519":
+            name = "ssh-ed25519-cert-v01@openssh.com"
+            seed("nosecret", "ca", b"\1" + sshkey.build_cert(name, sshkey.fields_raw(bytes(range(32))), blob))
 
 
 def make_pem():
@@ -191,6 +207,7 @@ def main():
     seed("pam_stack", "lines", "# a comment\n-auth [success=1 default=ignore] pam_unix.so [a b] nullok\n"
          "account required \\\n pam_permit.so # more\n@include sshd\nsession substack /etc/pam.d/missing\n")
     seed("pam_stack", "include", "session requisite pam_keyveto.so\nsession include sshd\n")
+    make_nosecret()
     make_pem()
     make_lists()
     make_inside()
