@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brake/brake.h"
 #include "command.h"
 
 static const struct cli_command *const commands[] = {
@@ -62,6 +63,7 @@ main(int argc, char **argv)
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	/* If the parent ignored it, waitpid could not tell a status. */
 	signal(SIGCHLD, SIG_DFL);
+	change_set_judge(brake_may_take_effect);
 	/* Every command takes --version, too. */
 	for (size_t i = 0; argc > 2 && i < COUNT; i++)
 		version |= strcmp(argv[1], commands[i]->name) == 0 &&

@@ -4,6 +4,7 @@
  * exact list does, keeps the proofs, and puts the confirmed ones into an exact
  * list.
  */
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <getopt.h>
@@ -17,10 +18,11 @@
 #include "audit/audit.h"
 #include "audit/named.h"
 #include "command.h"
-#include "confirm/brake.h"
 #include "confirm/keep.h"
 #include "confirm/log.h"
 #include "confirm/output.h"
+#include "host/change.h"
+#include "host/io.h"
 #include "output/progress.h"
 #include "update/source.h"
 
@@ -49,7 +51,7 @@ struct confirm {
 	struct output output;
 	struct progress progress;
 	struct list_batch batch; /* the confirmed keys */
-	const struct update_hold *hold;
+	struct change_hold hold;
 	int64_t now;
 	uint64_t verdicts[API_NOT_CONFIRMED + 1];
 	uint64_t not_asked, not_found;
@@ -385,14 +387,6 @@ is_consulted(const struct confirm *c)
 	return false;
 }
 
-/* Whether logins consult the list, or will if the line of tell_unused is added. */
-static bool
-may_refuse(const struct confirm *c)
-{
-	return is_consulted(c) ||
-	    is_same_file(c->keep.list, KV_STATEDIR "/" KEEP_NAME ".dat");
-}
-
 /* Says how to make logins consult the list. */
 static void
 tell_unused(const struct confirm *c)
@@ -411,13 +405,36 @@ tell_unused(const struct confirm *c)
 	    c->o->judge.config != NULL ? c->o->judge.config : KV_CONFIG_PATH);
 }
 
-/* The path of keyveto.conf; NULL if there is none. */
-static const char *
-find_config(const struct confirm *c)
+/* Whether the list may get the confirmed keys. False after a message. */
+static bool
+may_change_list(struct confirm *c)
 {
-	const struct update_options o = { .judge = c->o->judge };
+	struct change change = {
+		.kind = CHANGE_LIST,
+		.path = c->keep.list,
+		.fd = memfd_create("confirmed", MFD_CLOEXEC),
+		.what = "the list with the confirmed keys",
+		.config = c->o->judge.config,
+		.hold = &c->hold,
+		.yes = c->o->yes,
+		.silent = true,
+	};
+	struct change_effect e;
+	bool may;
 
-	return update_source_config_path(&o);
+	/* The keys alone: the others are in the list already. */
+	list_batch_sort(&c->batch);
+	if (change.fd == -1 ||
+	    !io_write(change.fd, c->batch.record,
+		c->batch.n * sizeof(list_record))) {
+		if (change.fd != -1)
+			close(change.fd);
+		return cli_failed(c->keep.list,
+		    "cannot be compared with the accounts");
+	}
+	may = change_may_take_effect(&change, &e);
+	close(change.fd);
+	return may;
 }
 
 static void
@@ -428,9 +445,7 @@ write_list(struct confirm *c)
 
 	if (c->keep.folder == NULL || c->batch.n == 0)
 		return;
-	if (may_refuse(c) && geteuid() == 0 && !c->o->yes &&
-	    !confirm_brake_allows(&c->batch, c->keep.list, find_config(c),
-		c->hold)) {
+	if (!may_change_list(c)) {
 		cli_error("%s: stays as it is. Have those keys replaced, and "
 			  "type the same command again; if this is right, give "
 			  "--yes",
@@ -553,7 +568,7 @@ static int
 run(const struct options *o, const struct update_conf *conf, char **words)
 {
 	struct confirm c = { .o = o,
-		.hold = &conf->source[0].hold,
+		.hold = conf->source[0].hold,
 		.keep.absent_fd = -1,
 		.now = (int64_t)time(NULL) };
 	int status = CLI_UNCHECKED;

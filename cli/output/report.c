@@ -212,6 +212,67 @@ is_known(const struct report *r, const struct input_key *key,
 		    d->action != KV_ACTION_DENY));
 }
 
+/* Counts a problem with a key of which no verdict was reached. */
+static void
+count_unjudged(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	r->problems++;
+	r->unjudged++;
+	if (r->on_unjudged != NULL) {
+		r->on_unjudged(&(struct input_problem){
+		    .path = key->path,
+		    .line = key->line,
+		    .reason = d->reason,
+		});
+		return;
+	}
+	fputs("keyveto: ", r->err);
+	print_place(r->err, key->path, key->line);
+	cli_print_safe(r->err, d->reason, strlen(d->reason));
+	putc('\n', r->err);
+}
+
+/* Whether r->known refuses the key already, whatever its verdict but error. */
+static bool
+was_refused(const struct report *r, const struct kv_decision *known)
+{
+	return r->known != NULL && known->action == KV_ACTION_DENY &&
+	    known->verdict != KV_VERDICT_ERROR;
+}
+
+/* report_key with r->by_action. */
+static void
+count_by_action(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	const bool listed = d->verdict == KV_VERDICT_LISTED;
+	struct kv_decision known = { .verdict = KV_VERDICT_CLEAN };
+
+	if (r->known != NULL)
+		input_judge(r->known, key, r->now, &known);
+	if (was_refused(r, &known))
+		return;
+	if (d->verdict == KV_VERDICT_ERROR) {
+		if (r->known == NULL || known.verdict != KV_VERDICT_ERROR ||
+		    (d->action == KV_ACTION_DENY &&
+			known.action != KV_ACTION_DENY))
+			count_unjudged(r, key, d);
+		return;
+	}
+	if (d->action == KV_ACTION_DENY) {
+		r->listed++;
+		r->refused++;
+	} else {
+		r->clean++;
+		r->usable++;
+	}
+	if (r->on_listed != NULL &&
+	    (d->action == KV_ACTION_DENY ||
+		(listed && known.verdict != KV_VERDICT_LISTED)))
+		r->on_listed(r, key, d);
+}
+
 void
 report_key(struct report *r, const struct input_key *key)
 {
@@ -227,6 +288,10 @@ report_key(struct report *r, const struct input_key *key)
 	r->keys++;
 	if (r->judged != NULL)
 		r->judged(r, key, &d);
+	if (r->by_action) {
+		count_by_action(r, key, &d);
+		return;
+	}
 	if (is_known(r, key, &d))
 		return;
 	r->usable += d.verdict != KV_VERDICT_LISTED &&
@@ -252,23 +317,15 @@ report_key(struct report *r, const struct input_key *key)
 		wanted = true;
 		break;
 	case KV_VERDICT_ERROR:
-		r->problems++;
-		r->unjudged++;
-		if (r->partly)
+		if (r->partly) {
+			r->problems++;
+			r->unjudged++;
 			break;
-		wanted = true;
-		if (r->on_unjudged != NULL) {
-			r->on_unjudged(&(struct input_problem){
-			    .path = key->path,
-			    .line = key->line,
-			    .reason = d.reason,
-			});
-			return;
 		}
-		fputs("keyveto: ", r->err);
-		print_place(r->err, key->path, key->line);
-		cli_print_safe(r->err, d.reason, strlen(d.reason));
-		putc('\n', r->err);
+		wanted = true;
+		count_unjudged(r, key, &d);
+		if (r->on_unjudged != NULL)
+			return;
 		break;
 	}
 	if (r->quiet || !wanted)
@@ -292,19 +349,33 @@ report_clean(struct report *r, uint64_t keys)
 	r->usable += keys;
 }
 
+/* Whether r->judge refuses keys of unknown types, and r->known does not. */
+static bool
+refuses_unknown(const struct report *r)
+{
+	return r->judge->config.on_unsupported == KV_ACTION_DENY &&
+	    (r->known == NULL ||
+		r->known->config.on_unsupported != KV_ACTION_DENY);
+}
+
 void
 report_problem(struct report *r, const struct input_problem *problem)
 {
 	const char *type = problem->unknown_type ? problem->type : "";
+	const bool refused = problem->unknown_type && r->by_action &&
+	    refuses_unknown(r);
 
-	if (problem->unknown_type)
+	r->refused += refused;
+	if (refused)
+		r->listed++;
+	else if (problem->unknown_type)
 		r->unsupported++;
 	else {
 		r->problems++;
 		r->unjudged += problem->line == 0;
 	}
-	if (r->on_unjudged != NULL && problem->line == 0 &&
-	    !problem->unknown_type)
+	if (r->on_unjudged != NULL &&
+	    (problem->unknown_type ? refused : problem->line == 0))
 		r->on_unjudged(problem);
 	if (r->take != NULL || r->on_unjudged != NULL)
 		return;

@@ -49,6 +49,13 @@ struct report {
 	 * verdict. NULL: none.
 	 */
 	const struct kv_judge *known;
+	/*
+	 * Counts by the action: a key that judge refuses as listed, or for its
+	 * unknown type, is listed; one that it lets in is clean, whatever its
+	 * verdict. A key that known refuses already is not counted, nor one of
+	 * which both reach no verdict.
+	 */
+	bool by_action;
 	/* Is given listed keys, instead of printing them. NULL: none. */
 	void (*on_listed)(const struct report *r, const struct input_key *key,
 	    const struct kv_decision *d);

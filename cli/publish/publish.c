@@ -42,11 +42,11 @@ struct options {
 };
 
 /* What becomes of a file that is given. */
-enum change { CHANGE_NEW, CHANGE_NONE, CHANGE_COMPANION, CHANGE_BYTES };
+enum given_change { GIVEN_NEW, GIVEN_NONE, GIVEN_COMPANION, GIVEN_BYTES };
 
 struct given {
 	struct item item;
-	enum change change;
+	enum given_change change;
 	struct index_file before;    /* the published one; its deltas are not */
 	char note[CHAIN_NOTE_BYTES]; /* about the delta, or "" */
 };
@@ -368,13 +368,13 @@ read_given(struct publish *p, struct given *g, const char *path)
 		return is_believable(p, NULL, it);
 	g->before = *f;
 	if (strcmp(f->sha256, it->file.sha256) != 0)
-		g->change = CHANGE_BYTES;
+		g->change = GIVEN_BYTES;
 	else if (!same_companion(&f->manifest, &it->file.manifest) ||
 	    !same_companion(&f->sources, &it->file.sources))
-		g->change = CHANGE_COMPANION;
+		g->change = GIVEN_COMPANION;
 	else
-		g->change = CHANGE_NONE;
-	return g->change == CHANGE_NONE ||
+		g->change = GIVEN_NONE;
+	return g->change == GIVEN_NONE ||
 	    (may_replace(p, f, it) && is_believable(p, f, it));
 }
 
@@ -493,7 +493,7 @@ put_given(struct publish *p, struct given *g)
 	return put_packed(p, it, &f->packed_size) &&
 	    put_companion(p, it, &f->manifest) &&
 	    put_companion(p, it, &f->sources) &&
-	    (g->change != CHANGE_BYTES || p->o.keep == 0 ||
+	    (g->change != GIVEN_BYTES || p->o.keep == 0 ||
 		chain_add(&p->folder, it, &g->before, f, g->note));
 }
 
@@ -634,17 +634,17 @@ static void
 print_given(const struct publish *p, const struct given *g)
 {
 	static const char *const verb[][2] = {
-		[CHANGE_NEW] = { "published", "would be published" },
-		[CHANGE_NONE] = { "unchanged", "unchanged" },
-		[CHANGE_COMPANION] = { "updated", "would be updated" },
-		[CHANGE_BYTES] = { "updated", "would be updated" },
+		[GIVEN_NEW] = { "published", "would be published" },
+		[GIVEN_NONE] = { "unchanged", "unchanged" },
+		[GIVEN_COMPANION] = { "updated", "would be updated" },
+		[GIVEN_BYTES] = { "updated", "would be updated" },
 	};
 	const struct index_file *now = &g->item.file;
 	const struct index_file *f = index_find(&p->fresh, now->name);
 
 	print_start(p, now->name);
 	fputs(verb[g->change][p->o.dry_run], stdout);
-	if (now->type == INDEX_PKBF && g->change == CHANGE_BYTES)
+	if (now->type == INDEX_PKBF && g->change == GIVEN_BYTES)
 		printf(", revision %" PRIu32 " -> %" PRIu32, g->before.revision,
 		    now->revision);
 	else if (now->type == INDEX_PKBF)
@@ -671,7 +671,7 @@ print_outcome(const struct publish *p)
 		puts(p->o.dry_run ? "would be removed" : "removed");
 	}
 	for (size_t i = 0; i < p->n_given; i++) {
-		changed |= p->given[i].change != CHANGE_NONE;
+		changed |= p->given[i].change != GIVEN_NONE;
 		print_given(p, &p->given[i]);
 	}
 	print_start(p, INDEX_NAME);

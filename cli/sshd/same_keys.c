@@ -19,7 +19,7 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
-#include "update/hold.h"
+#include "update/administrators.h"
 
 /* sshd's settings for accounts that Match blocks cannot tell apart. */
 struct kind {
@@ -204,7 +204,7 @@ static bool
 leave_out(const struct sshd_same_keys *s, const struct account *account,
     char *why, size_t cap)
 {
-	const bool spared = update_hold_is_administrator(account);
+	const bool spared = administrators_has_any(account);
 	char remedy[FUSE_MOUNTS_REMEDY_BYTES];
 	char advice[FUSE_MOUNTS_REMEDY_BYTES + 64] = "";
 	const size_t n = strlen(why);

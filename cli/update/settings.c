@@ -76,14 +76,14 @@ read_word(const char *text, const char *const *word, size_t n,
 
 /* The arguments of HoldIfRefused, without empty ones. */
 static bool
-read_hold(char *const *word, int n, struct update_hold *hold)
+read_hold(char *const *word, int n, struct change_hold *hold)
 {
-	*hold = (struct update_hold){ .never = false };
+	*hold = (struct change_hold){ .never = false };
 	if (strcasecmp(word[0], "never") == 0) {
 		hold->never = true;
 		return n == 1;
 	}
-	if (n - 1 > UPDATE_HOLD_GROUPS_MAX ||
+	if (n - 1 > CHANGE_HOLD_GROUPS_MAX ||
 	    !cli_read_number(word[0], 0, UINT32_MAX, &hold->accounts))
 		return false;
 	for (int i = 1; i < n; i++)
@@ -294,7 +294,7 @@ parse_line(struct parser *ps, char *line)
 		double rate;
 		enum update_format format;
 		bool on;
-		struct update_hold hold;
+		struct change_hold hold;
 	} spare;
 	char *word[KV_WORDS_MAX];
 	const char *why = NULL;

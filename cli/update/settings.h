@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/change.h"
 #include "kv_config.h"
 
 #define UPDATE_SETTINGS_PATH KV_SYSCONFDIR "/keyveto/update.conf"
@@ -19,7 +20,6 @@
 
 #define UPDATE_SOURCES_MAX 32
 #define UPDATE_SOURCE_NAME_MAX 63
-#define UPDATE_HOLD_GROUPS_MAX 32
 
 /* The source that needs no settings. */
 #define UPDATE_BADKEYS_NAME "badkeys"
@@ -30,14 +30,6 @@
 enum update_format {
 	UPDATE_FORMAT_PKBF = 0, /* a filter */
 	UPDATE_FORMAT_BADKEYS,	/* the manifest of an exact list */
-};
-
-/* HoldIfRefused: when a new list does not take effect by itself. */
-struct update_hold {
-	bool never;
-	uint64_t accounts; /* so many may be refused */
-	const char *group[UPDATE_HOLD_GROUPS_MAX];
-	size_t n_groups;
 };
 
 /* One source. Strings are constants, or the settings'. NULL: not set. */
@@ -60,8 +52,8 @@ struct update_settings {
 	uint64_t timeout, stall_timeout; /* seconds */
 	double max_rate;		 /* of false positives */
 	uint64_t max_age;		 /* days; 0: any */
-	struct update_hold hold;
-	const char *never_listed; /* a path */
+	struct change_hold hold;	 /* HoldIfRefused */
+	const char *never_listed;	 /* a path */
 	/* The lines of Index, File, and what cannot go with Index; 0: none. */
 	unsigned long index_line, file_line, other_line;
 };

@@ -99,7 +99,6 @@ struct update {
 	bool keep_part; /* the next run can resume it */
 	bool replaced;	/* the new one is in place */
 	bool told;	/* it lists keys that are in use here */
-	bool consulted; /* logins consult the old one */
 	struct update_seen
 	    seen; /* for the notes, if the new one is installed */
 	char
@@ -113,11 +112,9 @@ struct update {
 const char *update_verb(const struct update *u);
 
 /*
- * update/brake.c: audits the accounts of this machine with the new file, which
- * is open as fd. Keys that are in use and that it lists newly are printed and
- * logged, and noted in u->notes, which the caller saves. Whether the new file
- * may take effect, by HoldIfRefused; false after a message. sources is the text
- * of LIST.sources, or NULL.
+ * update/brake.c: asks (host/change) whether the new file, which is open as fd,
+ * may take effect; false after a message. What was found is noted in u->notes,
+ * which the caller saves. sources is the text of LIST.sources, or NULL.
  */
 bool update_brake_allows(struct update *u, int fd, const char *sources);
 

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: ISC */
+#include "brake/brake.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "brake/configurations.h"
+#include "brake/findings.h"
+#include "brake/hold.h"
+#include "brake/since_yes.h"
+#include "command.h"
+#include "host/io.h"
+#include "host/place.h"
+#include "update/settings.h"
+
+/* For each account. */
+#define SECONDS 30
+#define LINKS_MAX 40 /* the kernel's limit */
+
+/* The file that is to change. */
+struct target {
+	char name[NAME_MAX + 1];
+	struct stat dir;
+	bool there;
+	struct stat st; /* if it is there */
+};
+
+struct brake {
+	const struct change *change;
+	struct target target;
+	int sources; /* text of LIST.sources; -1: that of the file */
+	const struct change_hold *hold;
+	struct update_conf conf; /* what hold may point into */
+	struct brake_configurations configurations;
+	struct since_yes since;
+	struct accounts accounts;   /* empty before the first audit */
+	struct audit_refused found; /* by all configurations together */
+	bool consulted;		    /* by one of them */
+	bool unjudged_counts;	    /* somebody gets in now */
+	bool failed;		    /* an audit did not come to its end */
+};
+
+/* --- the file ------------------------------------------------------------- */
+
+static bool
+is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* False after a message. */
+static bool
+find_target(const char *path, struct target *t)
+{
+	bool ok;
+	int dir;
+
+	if (!place_find(path, &dir, t->name))
+		return false;
+	ok = fstat(dir, &t->dir) == 0;
+	t->there = ok &&
+	    fstatat(dir, t->name, &t->st, AT_SYMLINK_NOFOLLOW) == 0;
+	close(dir);
+	return ok || cli_failed(path, "its directory");
+}
+
+/* Whether path is the file's name in the file's directory. */
+static bool
+is_name_of(const struct target *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	struct stat st;
+
+	if (slash == NULL || strcmp(slash + 1, t->name) != 0)
+		return false;
+	snprintf(dir, sizeof(dir), "%.*s/", (int)(slash - path), path);
+	return stat(dir, &st) == 0 && is_same_file(&st, &t->dir);
+}
+
+/* Replaces path, if it is a symbolic link, by what that points to. */
+static bool
+follow_link(char path[static PATH_MAX])
+{
+	char target[PATH_MAX], *slash = strrchr(path, '/');
+	const ssize_t len = readlink(path, target, sizeof(target) - 1);
+	size_t before = 0;
+
+	if (len <= 0)
+		return false;
+	target[len] = '\0';
+	if (target[0] != '/' && slash != NULL)
+		before = (size_t)(slash - path) + 1;
+	if (before + (size_t)len >= PATH_MAX)
+		return false;
+	memcpy(path + before, target, (size_t)len + 1);
+	return true;
+}
+
+/* Whether path, which may have links in it, stands for the file. */
+static bool
+is_target(const struct target *t, const char *path)
+{
+	char at[PATH_MAX];
+	unsigned int links = 0;
+	struct stat st;
+
+	if (t->there && stat(path, &st) == 0 && is_same_file(&st, &t->st))
+		return true;
+	/* A link may point to a file that is not there yet. */
+	if (snprintf(at, sizeof(at), "%s", path) >= (int)sizeof(at))
+		return false;
+	while (!is_name_of(t, at))
+		if (links++ == LINKS_MAX || !follow_link(at))
+			return false;
+	return true;
+}
+
+/* Whether logins may consult the file soon. */
+static bool
+is_in_state_folder(const struct brake *b)
+{
+	static const char folder[] = KV_STATEDIR "/";
+	struct stat st;
+
+	return b->change->kind != CHANGE_CONFIG &&
+	    (strncmp(b->change->path, folder, sizeof(folder) - 1) == 0 ||
+		(stat(folder, &st) == 0 && is_same_file(&st, &b->target.dir)));
+}
+
+/* --- before and after ----------------------------------------------------- */
+
+/* A keyveto.conf, and what it makes of the file. */
+struct use {
+	const struct brake *b;
+	const char *config; /* NULL: the defaults hold */
+	bool as_filter, as_list, as_config;
+};
+
+/* Opens path as it will be. */
+static enum kv_err
+open_changed(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
+{
+	const struct use *use = arg;
+	const struct change *c = use->b->change;
+	const char *changed = use->as_config ? use->config : c->path;
+	const size_t len = strlen(changed);
+	int fd;
+
+	if (strcmp(path, changed) == 0)
+		fd = c->fd;
+	else if (use->b->sources != -1 && strncmp(path, changed, len) == 0 &&
+	    strcmp(path + len, KV_SOURCES_SUFFIX) == 0)
+		fd = use->b->sources;
+	else
+		return cli_open_as_login(path, fdp, why, NULL);
+	*fdp = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	/* A keyveto.conf is read from its descriptor's offset. */
+	if (*fdp != -1 && lseek(*fdp, 0, SEEK_SET) == 0)
+		return KV_OK;
+	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.400s: %s", path,
+	    strerror(errno));
+	if (*fdp != -1)
+		close(*fdp);
+	*fdp = -1;
+	return KV_ERR_SYSTEM;
+}
+
+/*
+ * Opens the judge of what will be: of a filter or list that file alone, with
+ * the rest of the configuration; others may be as broken as they are now.
+ */
+static void
+open_judge(struct use *use, struct kv_judge *judge)
+{
+	const char *const *path = &use->b->change->path;
+	const struct kv_paths paths = {
+		.filter = path,
+		.n_filters = use->as_filter ? 1 : 0,
+		.blocklist = path,
+		.n_blocklists = use->as_list ? 1 : 0,
+	};
+
+	if (use->as_config) {
+		kv_judge_open_with(judge, use->config, NULL, open_changed, use);
+		return;
+	}
+	kv_judge_open_with(judge, use->config, &paths, open_changed, use);
+	if (judge->broken[0] == '\0')
+		return;
+	/* Without the exceptions of a keyveto.conf that cannot be read. */
+	kv_judge_close(judge);
+	kv_judge_open_with(judge, NULL, &paths, open_changed, use);
+}
+
+/* Whether a hit of the file would refuse a key. */
+static bool
+may_refuse(const struct use *use, const struct kv_judge *judge)
+{
+	const struct kv_config *c = &judge->config;
+
+	return use->as_config || judge->broken[0] != '\0' ||
+	    (use->as_list && c->on_hit == KV_ACTION_DENY) ||
+	    (use->as_filter && c->on_probable == KV_ACTION_DENY);
+}
+
+/* --- the audit ------------------------------------------------------------ */
+
+/* Whether accounts that were refused before count. */
+static bool
+counts_accounts(const struct brake *b)
+{
+	return !b->hold->never && b->hold->accounts != UINT64_MAX;
+}
+
+/* Adds accounts that a name service need not list. False without memory. */
+static bool
+add_noted(const struct since_yes *since, struct accounts *accounts)
+{
+	for (size_t i = 0; i < since->n; i++) {
+		bool known = false;
+
+		for (size_t j = 0; j < accounts->n && !known; j++)
+			known = strcmp(accounts->v[j].name, since->name[i]) ==
+			    0;
+		if (!known && !accounts_add(accounts, since->name[i]) &&
+		    errno == ENOMEM)
+			return false;
+	}
+	return true;
+}
+
+/* Before the first audit, reads which accounts there are. False after a
+ * message. */
+static bool
+read_accounts(struct brake *b, bool has_sshd)
+{
+	if (b->accounts.n > 0)
+		return true;
+	if (!has_sshd)
+		cli_error("note: " SSHD_PATH ": %s: the accounts' files are "
+			  "taken from keyveto.conf",
+		    strerror(errno));
+	if (counts_accounts(b))
+		since_yes_open(&b->since);
+	return (accounts_add_all(&b->accounts) &&
+		   brake_hold_add_members(b->hold, &b->accounts) &&
+		   add_noted(&b->since, &b->accounts)) ||
+	    cli_failed("the accounts of this machine", "cannot be read");
+}
+
+/* Audits the accounts by r. False after a message. */
+static bool
+audit(struct brake *b, struct report *r, struct audit_refused *h)
+{
+	const struct sshd sshd = { .path = SSHD_PATH };
+	const bool has_sshd = access(sshd.path, X_OK) == 0;
+
+	*h = (struct audit_refused){ .n = 0 };
+	return read_accounts(b, has_sshd) &&
+	    audit_refused_find(h, has_sshd ? &sshd : NULL, &b->accounts, "",
+		SECONDS, r);
+}
+
+static bool
+has_account(const struct audit_refused *h, const struct account *a, size_t *atp)
+{
+	for (*atp = 0; *atp < h->n; ++*atp)
+		if (h->v[*atp].account == a)
+			return true;
+	return false;
+}
+
+/* Adds what one configuration makes of the change. False without memory. */
+static bool
+add_found(struct audit_refused *all, const struct audit_refused *one)
+{
+	struct audit_refused_account *v = reallocarray(all->v,
+	    all->n + one->n + 1, sizeof(*v));
+	const struct account **unjudged = reallocarray(all->unjudged,
+	    all->n_unjudged + one->n_unjudged + 1, sizeof(*unjudged));
+	size_t at;
+
+	if (v != NULL)
+		all->v = v;
+	if (unjudged != NULL)
+		all->unjudged = unjudged;
+	if (v == NULL || unjudged == NULL)
+		return false;
+	for (size_t i = 0; i < one->n; i++) {
+		if (!one->v[i].refused)
+			continue;
+		if (!has_account(all, one->v[i].account, &at))
+			v[all->n++] = one->v[i];
+		else
+			v[at].locked_out |= one->v[i].locked_out;
+	}
+	for (size_t i = 0; i < one->n_unjudged; i++) {
+		for (at = 0; at < all->n_unjudged; at++)
+			if (unjudged[at] == one->unjudged[i])
+				break;
+		if (at == all->n_unjudged)
+			unjudged[all->n_unjudged++] = one->unjudged[i];
+	}
+	if (one->refused_cas > all->refused_cas)
+		all->refused_cas = one->refused_cas;
+	all->unjudged_settings |= one->unjudged_settings;
+	return true;
+}
+
+/* Audits the accounts with what a configuration makes of the change. */
+static void
+audit_use(struct brake *b, struct use *use, const struct kv_judge *known)
+{
+	struct kv_judge judge;
+	struct report r = {
+		.judge = &judge,
+		.known = known,
+		.by_action = true,
+		.on_listed = brake_findings_key,
+		.on_unjudged = brake_findings_problem,
+		.quiet = true,
+		.out = stdout,
+		.err = stderr,
+		.now = time(NULL),
+	};
+	struct audit_refused h;
+
+	open_judge(use, &judge);
+	openlog("keyveto", LOG_PID, judge.config.syslog_facility);
+	if (!audit(b, &r, &h))
+		b->failed = true;
+	else if (may_refuse(use, &judge) && !add_found(&b->found, &h))
+		b->failed = !cli_failed(b->change->path, "cannot be judged");
+	closelog();
+	audit_refused_free(&h);
+	kv_judge_close(&judge);
+}
+
+/* Judges the change by one configuration, if that consults the file. */
+static void
+judge_by(struct brake *b, const char *config, bool soon)
+{
+	const enum change_kind kind = b->change->kind;
+	struct use use = { .b = b, .config = config };
+	struct kv_judge known;
+
+	kv_judge_open_with(&known, config, NULL, cli_open_as_login, NULL);
+	if (kind == CHANGE_CONFIG && config == NULL)
+		use.config = KV_CONFIG_PATH; /* it is made */
+	use.as_config = kind == CHANGE_CONFIG &&
+	    is_target(&b->target, use.config);
+	for (size_t i = 0; kind != CHANGE_CONFIG && i < known.n_filters; i++)
+		use.as_filter |= is_target(&b->target, known.filter[i].path);
+	for (size_t i = 0; kind != CHANGE_CONFIG && i < known.n_lists; i++)
+		use.as_list |= is_target(&b->target, known.list[i].path);
+	/* It cannot be told which files it names. */
+	if (soon || (known.broken[0] != '\0' && kind != CHANGE_CONFIG)) {
+		use.as_filter |= kind == CHANGE_FILTER;
+		use.as_list |= kind == CHANGE_LIST;
+	}
+	if (use.as_config || use.as_filter || use.as_list) {
+		b->consulted |= !soon;
+		/* Without the file, nobody whom it may refuse gets in yet. */
+		b->unjudged_counts |= !soon &&
+		    (b->target.there ||
+			known.config.on_error != KV_ACTION_DENY);
+		audit_use(b, &use, &known);
+	}
+	kv_judge_close(&known);
+}
+
+static void
+judge_by_all(struct brake *b)
+{
+	const struct brake_configurations *c = &b->configurations;
+
+	for (size_t i = 0; i < c->n; i++)
+		judge_by(b, c->path[i], false);
+	/* One that is not known may consult it. */
+	if (!b->consulted && (c->incomplete || is_in_state_folder(b)))
+		judge_by(b, c->path[0], b->change->kind != CHANGE_CONFIG);
+	b->found.unjudged_settings |= c->incomplete;
+	b->unjudged_counts |= c->incomplete && b->target.there;
+}
+
+/* --- accounts that were refused before ------------------------------------ */
+
+/* The audit of the files as they are prints nothing: it is not news. */
+static void
+ignore_key(const struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
+{
+	(void)r;
+	(void)key;
+	(void)d;
+}
+
+/* Audits the accounts with the files as they are, for who is refused a key. */
+static bool
+audit_now(struct brake *b, struct audit_refused *all)
+{
+	const struct brake_configurations *c = &b->configurations;
+	FILE *nowhere = fopen("/dev/null", "we");
+	bool ok = nowhere != NULL;
+
+	for (size_t i = 0; ok && i < c->n; i++) {
+		struct kv_judge judge;
+		struct report r = {
+			.judge = &judge,
+			.by_action = true,
+			.on_listed = ignore_key,
+			.quiet = true,
+			.out = nowhere,
+			.err = nowhere,
+			.now = time(NULL),
+		};
+		struct audit_refused h;
+
+		kv_judge_open_with(&judge, c->path[i], NULL, cli_open_as_login,
+		    NULL);
+		ok = audit(b, &r, &h) && add_found(all, &h);
+		audit_refused_free(&h);
+		kv_judge_close(&judge);
+	}
+	if (nowhere != NULL)
+		fclose(nowhere);
+	return ok;
+}
+
+/* Whether an account is still refused a key, or may be. */
+static bool
+is_still_refused(const char *name, void *arg)
+{
+	const struct audit_refused *now = arg;
+
+	for (size_t i = 0; i < now->n; i++)
+		if (strcmp(now->v[i].account->name, name) == 0)
+			return true;
+	for (size_t i = 0; i < now->n_unjudged; i++)
+		if (strcmp(now->unjudged[i]->name, name) == 0)
+			return true;
+	return now->unjudged_settings;
+}
+
+/* Drops noted accounts that have no refused key any more. */
+static void
+drop_settled(struct brake *b)
+{
+	struct audit_refused now = { .n = 0 };
+
+	if (b->since.n > 0 && audit_now(b, &now))
+		since_yes_filter(&b->since, is_still_refused, &now);
+	audit_refused_free(&now);
+}
+
+/* --- the decision --------------------------------------------------------- */
+
+/* Prints what to do. */
+static void
+report_remedy(const struct brake *b)
+{
+	const char *path = b->change->path;
+
+	if (b->change->silent)
+		return;
+	if (b->change->kind == CHANGE_CONFIG)
+		cli_error("%s: stays as it is. Correct that, or have those "
+			  "keys replaced, and run this again; if this is "
+			  "right, give --yes",
+		    path);
+	else if (b->target.there)
+		cli_error("%s: the old one stays in use. Correct that, have "
+			  "those keys replaced, or let single ones in with "
+			  "keyveto allow, and run this again; if this is "
+			  "right, give --yes",
+		    path);
+	else
+		cli_error("%s: it is not installed. Correct that, have those "
+			  "keys replaced, or let single ones in with keyveto "
+			  "allow, and run this again; if this is right, give "
+			  "--yes",
+		    path);
+}
+
+/* Whether HoldIfRefused keeps the file as it is; prints why. */
+static bool
+is_held(const struct brake *b)
+{
+	struct brake_held h = {
+		.found = &b->found,
+		.path = b->change->path,
+		.what = b->change->what,
+		.before = b->since.n,
+		.together = b->since.n,
+		.unjudged = b->unjudged_counts,
+	};
+
+	if (b->failed)
+		return !b->hold->never && b->unjudged_counts;
+	for (size_t i = 0; i < b->found.n; i++)
+		h.together += !since_yes_has(&b->since,
+		    b->found.v[i].account->name);
+	return brake_hold_keeps(b->hold, &h);
+}
+
+/* Notes of whom a change refuses a key that takes effect. */
+static void
+note_refused(struct brake *b)
+{
+	bool ok = counts_accounts(b);
+
+	if (b->change->yes)
+		since_yes_clear(&b->since);
+	for (size_t i = 0; ok && !b->change->yes && i < b->found.n; i++)
+		ok = since_yes_add(&b->since, b->found.v[i].account->name);
+	since_yes_save(&b->since);
+}
+
+static bool
+decide(struct brake *b, struct change_effect *e)
+{
+	bool may;
+
+	if (b->found.n > 0)
+		drop_settled(b);
+	*e = (struct change_effect){
+		.consulted = true,
+		.held = is_held(b),
+		.keys = brake_findings_keys(),
+		.accounts = b->found.n,
+	};
+	may = !e->held || b->change->yes;
+	if (!may)
+		report_remedy(b);
+	else if (!b->change->dry_run)
+		note_refused(b);
+	return may;
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+/*
+ * Reads HoldIfRefused from update.conf. A file that keyveto update refuses does
+ * not count here, either.
+ */
+static const struct change_hold *
+read_hold(struct update_conf *conf)
+{
+	static char text[UPDATE_SETTINGS_MAX_BYTES + 1];
+	char why[UPDATE_SETTINGS_WHY_BYTES];
+	ssize_t len;
+	int fd;
+
+	if (kv_trusted_open(UPDATE_SETTINGS_PATH, 0, &fd, why) != KV_OK)
+		return &conf->source[0].hold;
+	len = io_read(fd, text, sizeof(text));
+	close(fd);
+	if (len == -1 ||
+	    !update_conf_parse(text, (size_t)len, UPDATE_SETTINGS_PATH, conf,
+		why))
+		update_conf_free(conf);
+	return &conf->source[0].hold;
+}
+
+/* Sets up b. False after a message. */
+static bool
+open_brake(struct brake *b)
+{
+	const struct change *c = b->change;
+	const size_t len = c->sources != NULL ? strlen(c->sources) : 0;
+
+	brake_findings_start(c->via);
+	if (c->hold == NULL)
+		b->hold = read_hold(&b->conf);
+	if (c->sources != NULL &&
+	    ((b->sources = memfd_create("sources", MFD_CLOEXEC)) == -1 ||
+		!io_write(b->sources, c->sources, len)))
+		return cli_failed(c->path, "cannot be judged");
+	return find_target(c->path, &b->target) &&
+	    brake_configurations_find(&b->configurations, c->config);
+}
+
+bool
+brake_may_take_effect(const struct change *c, struct change_effect *e)
+{
+	struct brake b = {
+		.change = c,
+		.hold = c->hold,
+		.sources = -1,
+		.since = { .dir = -1, .lock = -1 },
+	};
+	bool may;
+
+	/* Only root can read others' keys, and replace what logins use. */
+	if (geteuid() != 0)
+		return true;
+	update_conf_defaults(&b.conf);
+	may = open_brake(&b);
+	if (may) {
+		judge_by_all(&b);
+		if (b.consulted || b.configurations.incomplete ||
+		    is_in_state_folder(&b))
+			may = decide(&b, e);
+	}
+	if (b.sources != -1)
+		close(b.sources);
+	since_yes_close(&b.since);
+	audit_refused_free(&b.found);
+	accounts_free(&b.accounts);
+	brake_configurations_free(&b.configurations);
+	update_conf_free(&b.conf);
+	brake_findings_free();
+	return may;
+}

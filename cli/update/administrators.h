@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: ISC */
+/* update/administrators: who may not be locked out, by HoldIfRefused. */
+#ifndef CLI_UPDATE_ADMINISTRATORS_H
+#define CLI_UPDATE_ADMINISTRATORS_H
+
+#include "host/accounts.h"
+#include "host/change.h"
+
+/*
+ * Whether the account is in one of the groups of hold. True also if its groups
+ * are not known.
+ */
+bool administrators_has(const struct change_hold *hold,
+    const struct account *account);
+
+/*
+ * Whether the account is root's or an administrator's: a member of a group that
+ * is in HoldIfRefused by default, or by a section of update.conf. True also if
+ * update.conf cannot be read, after a message, and if the account's groups are
+ * not known.
+ */
+bool administrators_has_any(const struct account *account);
+
+#endif
