@@ -22,7 +22,7 @@ struct request {
 	char fingerprint[KV_FINGERPRINT_BYTES];
 	const char *until; /* NULL: no end */
 	char reason[REASON_MAX + 1];
-	bool forever, remove;
+	bool forever, remove, yes;
 	char *line; /* the line to write, without line end */
 };
 
@@ -232,7 +232,7 @@ marks_allow(const struct request *q, const struct config_text *t)
 }
 
 /* A text, changed. */
-struct change {
+struct edited {
 	struct config_text now;
 	size_t n;  /* how many lines were of the key */
 	char *was; /* the first of them */
@@ -245,13 +245,13 @@ struct change {
  */
 static bool
 build_change(const struct request *q, const struct config_text *t,
-    struct change *c)
+    struct edited *c)
 {
 	const size_t more = q->line != NULL ? strlen(q->line) + 2 : 0;
 	const char *end = t->text + t->len;
 	char *out = malloc(t->len + more + 1);
 
-	*c = (struct change){ .now.text = out };
+	*c = (struct edited){ .now.text = out };
 	if (out == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
@@ -325,7 +325,7 @@ is_as_asked(const struct request *q, const struct config_text *t)
 }
 
 static void
-print_done(const struct request *q, const struct change *c)
+print_done(const struct request *q, const struct edited *c)
 {
 	const bool other = strcmp(q->config, KV_CONFIG_PATH) != 0;
 
@@ -354,7 +354,7 @@ print_done(const struct request *q, const struct change *c)
 static bool
 change_config(const struct request *q, struct config_swap *s)
 {
-	struct change c;
+	struct edited c;
 	bool ok, same;
 
 	if (s->r.old == -1) {
@@ -384,6 +384,10 @@ change_config(const struct request *q, struct config_swap *s)
 		    q->fingerprint);
 		ok = true;
 	} else {
+		/* Without its line, the key may be refused. */
+		s->r.change = q->remove ? CHANGE_CONFIG : CHANGE_NONE;
+		s->r.via = "allow";
+		s->r.yes = q->yes;
 		ok = is_as_asked(q, &c.now) &&
 		    config_swap_commit(s, c.now.text, c.now.len);
 		if (ok)
@@ -394,7 +398,7 @@ change_config(const struct request *q, struct config_swap *s)
 	return ok;
 }
 
-enum { UNTIL = 1, FOREVER, REMOVE };
+enum { UNTIL = 1, FOREVER, REMOVE, YES };
 
 /* Reads the arguments after the options. False after a message. */
 static bool
@@ -404,6 +408,8 @@ read_arguments(struct request *q, const char *date, int n, char **word)
 		cli_error("allow needs a fingerprint, or a file with a key");
 	else if (q->remove && (date != NULL || q->forever || n > 1))
 		cli_error("--remove takes a fingerprint, and nothing else");
+	else if (!q->remove && q->yes)
+		cli_error("--yes goes with --remove");
 	else if (!q->remove && (date != NULL) == q->forever)
 		cli_error("say until when: --until YYYY-MM-DD, or --forever");
 	else
@@ -421,6 +427,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 		{ "until", required_argument, NULL, UNTIL },
 		{ "forever", no_argument, NULL, FOREVER },
 		{ "remove", no_argument, NULL, REMOVE },
+		{ "yes", no_argument, NULL, YES },
 		{ "config", required_argument, NULL, CLI_OPT_CONFIG },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
@@ -443,6 +450,7 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 			q.config = optarg;
 		q.forever |= opt == FOREVER;
 		q.remove |= opt == REMOVE;
+		q.yes |= opt == YES;
 	}
 	if (!read_arguments(&q, date, argc - optind, argv + optind))
 		return cli_usage_error(cmd);
@@ -457,7 +465,8 @@ run_allow(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_allow = {
 	.name = "allow",
-	.synopsis = "(--until DATE | --forever | --remove) [--config FILE] "
+	.synopsis = "(--until DATE | --forever | --remove [--yes]) "
+		    "[--config FILE] "
 		    "KEY [REASON...]",
 	.help = "Let a key in although it is listed, until a date",
 	.details =
@@ -467,6 +476,8 @@ const struct cli_command cli_allow = {
 	    "  --until DATE     through that day, YYYY-MM-DD (UTC)\n"
 	    "  --forever        without an end\n"
 	    "  --remove         take the line of KEY out again\n"
+	    "  --yes            although it may lock out root or "
+	    "an administrator\n"
 	    "  --config FILE    change FILE (default " KV_CONFIG_PATH ")\n"
 	    "\nExit status: 0 done, 2 not done.\n",
 	.run = run_allow,

@@ -18,18 +18,19 @@ _keyveto_options()
 	why) echo '--config= --filter= --blocklist= --help' ;;
 	confirm) echo '--log --accounts --url= --rate= --timeout= --json --quiet --dry-run --again --yes --state= --settings= --config= --filter= --blocklist= --help' ;;
 	spki) echo '--pem --der --sha256 --xxh64 --help' ;;
-	'filter create') echo '--entries= --fpr= --hashes= --length= --force --help' ;;
-	'filter add') echo '--no-compressed --ca --spki --proofs --help' ;;
-	'filter merge') echo '--fold --force --help' ;;
-	'filter diff' | 'filter patch') echo '--force --help' ;;
+	'filter create') echo '--entries= --fpr= --hashes= --length= --force --yes --help' ;;
+	'filter add') echo '--no-compressed --ca --spki --proofs --yes --help' ;;
+	'filter merge') echo '--fold --force --yes --help' ;;
+	'filter diff') echo '--force --help' ;;
+	'filter patch') echo '--force --yes --help' ;;
 	'filter info') echo '--json --help' ;;
 	'filter verify') echo '--help' ;;
 	'filter explain') echo '--spki --help' ;;
-	'list create') echo '--id= --name= --ca --proofs --force --help' ;;
-	'list add') echo '--id= --name= --ca --proofs --help' ;;
-	'list merge') echo '--force --help' ;;
+	'list create') echo '--id= --name= --ca --proofs --force --yes --help' ;;
+	'list add') echo '--id= --name= --ca --proofs --yes --help' ;;
+	'list merge') echo '--force --yes --help' ;;
 	'list diff') echo '--all --json --force --help' ;;
-	'list patch') echo '--force --help' ;;
+	'list patch') echo '--force --yes --help' ;;
 	'list info') echo '--json --help' ;;
 	'list verify' | 'list explain') echo '--help' ;;
 	'proof verify') echo '--help' ;;
@@ -43,7 +44,7 @@ _keyveto_options()
 	'sshd disable') echo '--dry-run --json --reload --root= --sshd= --help' ;;
 	'config check') echo '--config= --help' ;;
 	'config edit') echo '--yes --config= --help' ;;
-	allow) echo '--until= --forever --remove --config= --help' ;;
+	allow) echo '--until= --forever --remove --yes --config= --help' ;;
 	filter | list | proof | sshd | config) echo '--help' ;;
 	'') echo '--help --version' ;;
 	esac

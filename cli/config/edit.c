@@ -3,6 +3,8 @@
  * keyveto config edit: edits a copy of keyveto.conf, and checks the copy before
  * it replaces the file.
  */
+#include <sys/mman.h>
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,6 +17,8 @@
 #include "config/doubts.h"
 #include "config/editor.h"
 #include "config/findings.h"
+#include "host/change.h"
+#include "host/io.h"
 
 struct edit {
 	const char *path;
@@ -81,6 +85,37 @@ ask_what_now(bool may_save)
 			  KEEP_COPY;
 }
 
+/*
+ * Asks (host/change) whether the text may take effect. Without a verdict on any
+ * key there is nothing to ask: config_doubts says so.
+ */
+static bool
+may_take_effect(const struct edit *e, const struct config_text *t,
+    const struct config_findings *is)
+{
+	struct change c = {
+		.kind = CHANGE_CONFIG,
+		.path = e->path,
+		.fd = -1,
+		.what = "the change",
+		.via = "config",
+		.yes = e->yes,
+		.silent = true,
+	};
+	struct change_effect effect;
+	bool may;
+
+	if (config_findings_no_verdict(is) && is->on_error == KV_ACTION_DENY)
+		return true;
+	c.fd = memfd_create("keyveto.conf", MFD_CLOEXEC);
+	may = (c.fd != -1 && io_write(c.fd, t->text, t->len)) ||
+	    cli_failed(e->path, "cannot be judged");
+	may = may && change_may_take_effect(&c, &effect);
+	if (c.fd != -1)
+		close(c.fd);
+	return may;
+}
+
 /* Checks the edited text. Asks if it has mistakes or doubts. */
 static enum answer
 decide_about(const struct edit *e, const struct config_text *t)
@@ -111,6 +146,7 @@ decide_about(const struct edit *e, const struct config_text *t)
 		answer = e->terminal ? ask_what_now(false) : LEAVE;
 	else {
 		doubts = config_doubts(&before, &was, &now, &is);
+		doubts += !may_take_effect(e, t, &is);
 		if (doubts == 0 || e->yes)
 			answer = SAVE;
 		else if (e->terminal)

@@ -231,7 +231,9 @@ keep_list(const struct keep *k, struct list_batch *batch, bool *changedp)
 	 */
 	if (!list_names_set(k->list, KEEP_SOURCE_ID, KEEP_NAME))
 		return false;
-	ok = list_writer_open(&writer, k->list);
+	ok = list_writer_open(&writer, k->list, false);
+	/* The caller asked already. */
+	writer.file.change = CHANGE_NONE;
 	if (ok && writer.file.old != -1) {
 		old = &writer.old;
 		ok = may_be_kept(&writer.file) &&

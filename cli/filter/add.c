@@ -13,8 +13,8 @@ struct adding {
 	struct pkbf_writer writer;
 	struct additions additions;
 	struct intake in;
-	int once, ca, raw, proofs; /* the options */
-	uint64_t n;		   /* keys that were given */
+	int once, ca, raw, proofs, yes; /* the options */
+	uint64_t n;			/* keys that were given */
 };
 
 static bool
@@ -68,7 +68,7 @@ add_inputs(struct adding *a, const char *path, char **inputs)
 	struct kv_pkbf_header *h = &a->writer.header;
 	uint64_t now, added;
 
-	if (!pkbf_writer_open(&a->writer, path) ||
+	if (!pkbf_writer_open(&a->writer, path, a->yes) ||
 	    !pkbf_writer_load(&a->writer) || !filter_now(&now))
 		return false;
 	if (h->revision == UINT32_MAX) {
@@ -119,6 +119,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 		{ "ca", no_argument, &a.ca, true },
 		{ "spki", no_argument, &a.raw, true },
 		{ "proofs", no_argument, &a.proofs, true },
+		{ "yes", no_argument, &a.yes, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -141,7 +142,7 @@ run_filter_add(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command filter_add = {
 	.name = "filter add",
-	.synopsis = "FILE [--no-compressed] [--ca] [--spki|--proofs] "
+	.synopsis = "FILE [--no-compressed] [--ca] [--spki|--proofs] [--yes] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to a filter",
 	.details =
@@ -161,6 +162,8 @@ const struct cli_command filter_add = {
 	    "can use a key\n"
 	    "                   can make one, also through a forwarded agent "
 	    "or a token\n"
+	    "  --yes            although it may lock out root or "
+	    "an administrator\n"
 	    "\n"
 	    "What cannot be read is reported, the rest is added, and the exit "
 	    "status is 2.\n"

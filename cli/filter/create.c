@@ -14,7 +14,7 @@ struct wish {
 	uint64_t entries;
 	double fpr;
 	uint64_t hashes, length;
-	int force;
+	int force, yes;
 };
 
 static bool
@@ -59,7 +59,7 @@ create_filter(const char *path, const struct wish *wish)
 		    wish->entries, wish->fpr, KV_PKBF_LENGTH_MAX);
 		return false;
 	}
-	if (!pkbf_writer_open(&w, path) ||
+	if (!pkbf_writer_open(&w, path, wish->yes) ||
 	    !pkbf_writer_may_replace(&w, wish->force,
 		"exists; --force replaces it by an empty filter") ||
 	    !pkbf_writer_start(&w, &h) || !pkbf_writer_commit(&w))
@@ -83,6 +83,7 @@ run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 		{ "hashes", required_argument, NULL, HASHES },
 		{ "length", required_argument, NULL, LENGTH },
 		{ "force", no_argument, &w.force, true },
+		{ "yes", no_argument, &w.yes, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -120,7 +121,7 @@ run_filter_create(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command filter_create = {
 	.name = "filter create",
 	.synopsis = "FILE (--entries N --fpr P | --hashes K --length P) "
-		    "[--force]",
+		    "[--force] [--yes]",
 	.help = "Make an empty filter",
 	.details =
 	    "  --entries N   make room for N keys\n"
@@ -130,6 +131,8 @@ const struct cli_command filter_create = {
 	    "  --length P    of 2^P bits in all, 3 to 40\n"
 	    "  --force       replace a filter that exists; keep any other file "
 	    "beside it\n"
+	    "  --yes         although it may lock out root or "
+	    "an administrator\n"
 	    "\n"
 	    "Elliptic curve keys take two entries each (see 'keyveto filter "
 	    "add --help').\n",

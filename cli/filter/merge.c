@@ -24,7 +24,7 @@ struct merging {
 	struct pkbf_writer writer;
 	struct source *source; /* n of them, each another file */
 	size_t n;
-	int fold, force; /* the options */
+	int fold, force, yes; /* the options */
 	struct progress progress;
 };
 
@@ -184,7 +184,8 @@ merge_filters(struct merging *m, const char *path, char **inputs)
 	const char *why = NULL;
 
 	/* Lock first: the result is often one of the inputs. */
-	if (!pkbf_writer_open(&m->writer, path) || !open_sources(m, inputs))
+	if (!pkbf_writer_open(&m->writer, path, m->yes) ||
+	    !open_sources(m, inputs))
 		return false;
 	if (!is_input(m, &m->writer.file.old_st))
 		why = "exists, and is not among the filters to merge; name it "
@@ -207,6 +208,7 @@ run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
 	const struct option options[] = {
 		{ "fold", no_argument, &m.fold, true },
 		{ "force", no_argument, &m.force, true },
+		{ "yes", no_argument, &m.yes, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -231,7 +233,7 @@ run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command filter_merge = {
 	.name = "filter merge",
-	.synopsis = "OUT IN... [--fold] [--force]",
+	.synopsis = "OUT IN... [--fold] [--force] [--yes]",
 	.help = "Make one filter of several",
 	.details =
 	    "OUT may be one of the filters to merge, or new. All must have "
@@ -241,6 +243,7 @@ const struct cli_command filter_merge = {
 	    "  --force   replace an OUT that is not among them; one that is "
 	    "no filter is\n"
 	    "            kept beside it\n"
+	    "  --yes     although it may lock out root or an administrator\n"
 	    "\n"
 	    "The number of entries becomes the sum, an upper bound: keys that "
 	    "several filters\n"

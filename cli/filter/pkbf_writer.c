@@ -8,12 +8,15 @@
 #include "host/io.h"
 
 bool
-pkbf_writer_open(struct pkbf_writer *w, const char *path)
+pkbf_writer_open(struct pkbf_writer *w, const char *path, int yes)
 {
 	*w = (struct pkbf_writer){ .header = { 0 } };
 	if (!replace_open(&w->file, path))
 		return false;
 	w->file.root_only = true;
+	w->file.change = CHANGE_FILTER;
+	w->file.via = "filter";
+	w->file.yes = yes;
 	return true;
 }
 

@@ -17,10 +17,11 @@ struct pkbf_writer {
 
 /*
  * Waits until no other keyveto writes the file, and opens the old file, if
- * there is one, as w->file.old. Always call pkbf_writer_close, even after a
+ * there is one, as w->file.old. yes: what is committed may refuse keys that root
+ * or an administrator needs. Always call pkbf_writer_close, even after a
  * failure. These functions print a message before they return false.
  */
-bool pkbf_writer_open(struct pkbf_writer *w, const char *path);
+bool pkbf_writer_open(struct pkbf_writer *w, const char *path, int yes);
 
 /*
  * Call before pkbf_writer_start. Whether the old file may be replaced: a filter

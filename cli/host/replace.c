@@ -559,12 +559,32 @@ flush_directory(const struct replace *r)
 	return true;
 }
 
+/* Whether the new file may take effect. False after a message. */
+static bool
+may_take_effect(struct replace *r)
+{
+	const struct change c = {
+		.kind = r->change,
+		.path = r->path,
+		.fd = r->fd,
+		.what = r->change == CHANGE_CONFIG ? "the change" :
+						     "the new one",
+		.via = r->via,
+		.yes = r->yes,
+	};
+	struct change_effect e;
+
+	if (r->change == CHANGE_NONE)
+		return true;
+	return change_may_take_effect(&c, &e);
+}
+
 bool
 replace_commit(struct replace *r)
 {
 	struct stat st;
 
-	if (!set_attributes(r, &st))
+	if (!may_take_effect(r) || !set_attributes(r, &st))
 		return false;
 	if (fsync(r->fd) == -1)
 		return report_failure(r, "cannot be written");

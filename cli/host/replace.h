@@ -32,6 +32,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "host/change.h"
+
 struct replace {
 	const char *path; /* as given, for messages; the caller's */
 	int dir;	  /* the file's, from host/place */
@@ -51,6 +53,13 @@ struct replace {
 	bool keep_beside; /* as kept_name, with a message */
 	bool root_only;	  /* if run as root: only root may write it */
 	bool owner_only;  /* group and others get no part of the old mode */
+	/*
+	 * Not CHANGE_NONE: logins may consult the file, and replace_commit asks
+	 * whether it may change (host/change).
+	 */
+	enum change_kind change;
+	const char *via;	      /* the command, for struct change */
+	int yes;		      /* --yes was given */
 	char kept_name[NAME_MAX + 1]; /* NAME.kept, NAME.kept2...; "" before */
 };
 

@@ -15,8 +15,8 @@ struct adding {
 	struct intake in;
 	struct list_batch batch; /* of the keys of all inputs */
 	uint64_t id;
-	const char *name;      /* of the source; NULL: not given */
-	int ca, proofs, force; /* options */
+	const char *name;	    /* of the source; NULL: not given */
+	int ca, proofs, force, yes; /* options */
 };
 
 static struct list_writer writer;
@@ -195,6 +195,7 @@ run(const struct cli_command *cmd, int argc, char **argv, bool create)
 		{ "name", required_argument, NULL, NAME },
 		{ "ca", no_argument, &a.ca, true },
 		{ "proofs", no_argument, &a.proofs, true },
+		{ "yes", no_argument, &a.yes, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -222,7 +223,7 @@ run(const struct cli_command *cmd, int argc, char **argv, bool create)
 		return cli_usage_error(cmd);
 	}
 	path = argv[optind];
-	ok = list_writer_open(&writer, path) &&
+	ok = list_writer_open(&writer, path, a.yes) &&
 	    (a.name == NULL ||
 		list_names_may_set(path, (uint8_t)a.id, a.name)) &&
 	    (create ? create_list : add_to_list)(&a, path, argv + optind + 1);
@@ -253,12 +254,13 @@ run_add(const struct cli_command *cmd, int argc, char **argv)
 	"(keyveto-proof(5)); add the\n" \
 	"               keys that they prove, and no others. Whoever can use " \
 	"a key can\n" \
-	"               make one, also through a forwarded agent or a token\n"
+	"               make one, also through a forwarded agent or a token\n" \
+	"  --yes        although it may lock out root or an administrator\n"
 
 const struct cli_command list_create = {
 	.name = "list create",
 	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
-		    "[--force] "
+		    "[--force] [--yes] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Make an exact list of the keys of the inputs",
 	.details = SHARED_HELP
@@ -274,6 +276,7 @@ const struct cli_command list_create = {
 const struct cli_command list_add = {
 	.name = "list add",
 	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
+		    "[--yes] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to an exact list",
 	.details =

@@ -27,7 +27,7 @@ struct source {
 struct merging {
 	struct source *source; /* n of them, each another file */
 	size_t n;
-	int force;
+	int force, yes;
 	struct progress progress;
 };
 
@@ -150,7 +150,8 @@ merge_lists(struct merging *m, const char *path, char **inputs)
 	const char *why = NULL;
 
 	/* Lock first: the result is often one of the inputs. */
-	if (!list_writer_open(&writer, path) || !open_sources(m, inputs))
+	if (!list_writer_open(&writer, path, m->yes) ||
+	    !open_sources(m, inputs))
 		return false;
 	if (writer.file.old != -1 && !is_input(m, &writer.file.old_st))
 		why = "exists, and is not among the lists to merge; name it "
@@ -179,6 +180,7 @@ run_list_merge(const struct cli_command *cmd, int argc, char **argv)
 	struct merging m = { .n = 0 };
 	const struct option options[] = {
 		{ "force", no_argument, &m.force, true },
+		{ "yes", no_argument, &m.yes, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -203,7 +205,7 @@ run_list_merge(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command list_merge = {
 	.name = "list merge",
-	.synopsis = "OUT IN... [--force]",
+	.synopsis = "OUT IN... [--force] [--yes]",
 	.help = "Make one exact list of several",
 	.details =
 	    "OUT may be one of the lists to merge, or new. It gets each record "
@@ -213,6 +215,7 @@ const struct cli_command list_merge = {
 	    "  --force   replace an OUT that is not among them; one that is "
 	    "no list is\n"
 	    "            kept beside it\n"
+	    "  --yes     although it may lock out root or an administrator\n"
 	    "\n"
 	    "The names of sources in IN.sources are not merged. A source that "
 	    "OUT.sources\n"

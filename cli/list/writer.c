@@ -8,13 +8,16 @@
 #include "host/io.h"
 
 bool
-list_writer_open(struct list_writer *w, const char *path)
+list_writer_open(struct list_writer *w, const char *path, int yes)
 {
 	w->records = w->used = 0;
 	memset(w->has_id, 0, sizeof(w->has_id));
 	if (!replace_open(&w->file, path))
 		return false;
 	w->file.root_only = true;
+	w->file.change = CHANGE_LIST;
+	w->file.via = "list";
+	w->file.yes = yes;
 	return true;
 }
 

@@ -20,10 +20,11 @@ struct list_writer {
 
 /*
  * Waits until no other keyveto writes the file, and opens the old file, if
- * there is one, as w->file.old and w->old. Always call list_writer_close, even
+ * there is one, as w->file.old and w->old. yes: what is committed may refuse
+ * keys that root or an administrator needs. Always call list_writer_close, even
  * after a failure. These functions print a message before they return false.
  */
-bool list_writer_open(struct list_writer *w, const char *path);
+bool list_writer_open(struct list_writer *w, const char *path, int yes);
 
 /*
  * Call before list_writer_put. Whether the old file may be replaced: a list

@@ -116,6 +116,19 @@ def test_an_account_is_counted_once(nights):
     equal(len(names()), 5)
 
 
+def test_other_commands_count_and_reset(nights):
+    people = [nights.account(f"user{i:02}") for i in range(7)]
+    first = nights.here.write("first.pub", *(one.key for one in people[:4]))
+    keyveto("list", "add", LIST, first, status=0)
+    equal(len(names()), 4)
+    nights.publish(*people[4:6])
+    contains(nights.update(status=2), "that makes 6, more than HoldIfRefused allows (5)")
+    keyveto("list", "add", LIST, nights.here.unused, nights.here.write("last.pub", people[6].key), "--yes", status=0)
+    equal(names(), [])
+    nights.update()
+    equal(len(names()), 2)
+
+
 def test_never_counts_nothing(nights):
     people = [nights.account(f"user{i:02}") for i in range(8)]
     nights.place.top["HoldIfRefused"] = "never"

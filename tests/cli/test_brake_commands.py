@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: ISC
+"""Each command that changes a list or filter which logins consult asks first whether it locks somebody out."""
+
+import os
+import shutil
+
+import pytest
+
+import keys
+from brake_machine import FILTER, LIST, OURS, SETTINGS, STATE, machine
+from program import contains, equal, keyveto, lacks
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+
+@pytest.fixture(name="here")
+def fixture_here(scratch):
+    with machine(scratch) as made:
+        yield made
+
+
+def other(here, path, *inputs):
+    """Another list or filter: what is at path, and the keys of the inputs."""
+    made = here.scratch / f"other{path.suffix}"
+    shutil.copy(path, made)
+    keyveto("filter" if path == FILTER else "list", "add", made, *inputs, status=0)
+    return made
+
+
+def delta(here, path, key):
+    made = here.scratch / "delta"
+    keyveto("filter" if path == FILTER else "list", "diff", path, other(here, path, key), made, status=0)
+    return made
+
+
+# The words of each command that has it put a key into the file; the path of the file.
+COMMANDS = {
+    "list add": (LIST, lambda here, key: (LIST, key)),
+    "list create": (LIST, lambda here, key: (LIST, "--force", here.unused, key)),
+    "list merge": (LIST, lambda here, key: (LIST, LIST, other(here, LIST, key))),
+    "list merge --force": (LIST, lambda here, key: (LIST, other(here, LIST, key))),
+    "list patch": (LIST, lambda here, key: (LIST, delta(here, LIST, key))),
+    "filter add": (FILTER, lambda here, key: (FILTER, key)),
+    "filter merge": (FILTER, lambda here, key: (FILTER, FILTER, other(here, FILTER, key))),
+    "filter patch": (FILTER, lambda here, key: (FILTER, delta(here, FILTER, key))),
+}
+
+
+def words_of(here, command, key):
+    return command.split() + list(COMMANDS[command][1](here, key))
+
+
+def refuse_root(here):
+    key = here.authorize_root(here.world.clean, here.world.bad)
+    return here.write("bad.pub", here.world.bad), [f"{key}:2: root's key {here.world.bad.fingerprint} is newly listed",
+                                                   "the new one would refuse a key of root"]
+
+
+def refuse_last(here):
+    here.administrator().authorize(here.world.bad)
+    return here.write("bad.pub", here.world.bad), ["the new one would refuse the last key of alice, who is in a group"]
+
+
+def refuse_ca(here):
+    ca = here.write("ca.pub", here.world.bad)
+    here.world.sshd_config(f"TrustedUserCAKeys {ca}")
+    return ca, ["would refuse all certificates of 1 CA in TrustedUserCAKeys"]
+
+
+def refuse_many(here):
+    for i in range(6):
+        here.world.account(f"user{i}").authorize(here.world.bad, here.world.clean)
+    return here.write("bad.pub", here.world.bad), ["would refuse keys of 6 accounts, more than HoldIfRefused"]
+
+
+def hide_root(here):
+    here.authorize_root().unlink()
+    (here.world.folder / "root/.ssh/authorized_keys").symlink_to("/nonexistent")
+    return here.write("bad.pub", here.world.bad), ["symbolic link to nothing", "not all keys of root could be compared"]
+
+
+def hide_sshd(here):
+    here.world.sshd_config("NonsenseKeyword yes")
+    return here.write("bad.pub", here.world.bad), ["NonsenseKeyword", "not all keys that sshd lets in"]
+
+
+REASONS = (refuse_root, refuse_last, refuse_ca, refuse_many, hide_root, hide_sshd)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_is_held_for_each_reason(here, command, reason):
+    """Nothing is written, and --yes goes on."""
+    key, messages = reason(here)
+    words, path = words_of(here, command, key), COMMANDS[command][0]
+    said = here.is_held(*words)
+    contains(said, *messages, f"{path}: the old one stays in use", "keyveto allow", "give --yes")
+    lacks(said, " added", "merged", "patched")
+    assert not here.lists(key, path)
+    keyveto(*words, "--yes", status=0)
+    assert here.lists(key, path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_refuses_nobody_passes_without_a_word(here, command):
+    """The output has one line, as before there was a brake."""
+    here.authorize_root(here.world.clean)
+    here.administrator().authorize(here.world.clean)
+    words, path = words_of(here, command, here.write("bad.pub", here.world.bad)), COMMANDS[command][0]
+    done = keyveto(*words, status=0)
+    equal((done.stdout, done.stderr.count("\n"), done.stderr.startswith(f"keyveto: {path}: ")), ("", 1, True),
+          done.stderr)
+
+
+def test_the_key_of_another_account_is_named_and_refused(here):
+    """No administrator is locked out: the change is made, and says whom it refuses."""
+    alice = here.world.account("alice")
+    alice.authorize(f"{here.world.bad} laptop")
+    said = keyveto("list", "add", LIST, alice.keys_path, status=0).stderr
+    contains(said, f"{alice.keys_path}:1: alice's key {here.world.bad.fingerprint} is newly listed by source id0: "
+             "ssh-ed25519 refused when it takes effect, laptop", "1 added")
+    # It is known then.
+    second = keys.generate(here.scratch).key
+    lacks(keyveto("list", "add", LIST, here.write("second.pub", second), status=0).stderr, "alice")
+
+
+def test_a_file_that_is_no_filter_any_more_is_held(here):
+    """A filter whose place an exact list takes is an error in each login; so is an empty list."""
+    here.authorize_root(here.world.clean)
+    said = here.is_held("list", "create", FILTER, "--force", here.unused)
+    contains(said, "not all keys of root could be compared")
+    keyveto("filter", "create", FILTER, "--force", "--hashes", 2, "--length", 10, status=0)
+
+
+def test_holdifrefused_of_the_settings_counts(here):
+    """Its groups, its number and never; a file that cannot be read counts as if it were not there."""
+    here.world.account("alice").authorize(here.world.bad)
+    here.world.append("/etc/group", "ops:x:29998:alice")
+    key = here.write("bad.pub", here.world.bad)
+    here.configure("HoldIfRefused 5 ops", path=SETTINGS)
+    contains(here.is_held("list", "add", LIST, key), "would refuse the last key of alice")
+    here.configure("HoldIfRefused 0", path=SETTINGS)
+    contains(here.is_held("list", "add", LIST, key), "would refuse keys of 1 accounts, more than HoldIfRefused allows")
+    root = here.authorize_root(here.world.bad)
+    here.configure("Nonsense", path=SETTINGS)
+    contains(here.is_held("list", "add", LIST, key), "would refuse a key of root")
+    here.configure("HoldIfRefused never", path=SETTINGS)
+    contains(keyveto("list", "add", LIST, key, status=0).stderr, f"{root}:1: root's key", "1 added")
+
+
+def test_exceptions_and_warnings_refuse_nobody(here):
+    here.authorize_root(here.world.bad)
+    key = here.write("bad.pub", here.world.bad)
+    names = (f"Blocklist {LIST}", f"Filter {FILTER}")
+    here.is_held("list", "add", LIST, key)
+    here.is_held("filter", "add", FILTER, key)
+    here.configure(*names, "OnProbable warn")
+    here.is_held("list", "add", LIST, key)
+    contains(keyveto("filter", "add", FILTER, key, status=0).stderr, "only logged", "1 added")
+    here.configure(*names, f"AllowKey {here.world.bad.fingerprint} a trial")
+    said = keyveto("list", "add", LIST, key, status=0).stderr
+    equal(said.count("\n"), 1, said)
+
+
+def test_a_key_that_is_let_in_with_a_warning_is_not_lost(here):
+    """Of an administrator's two keys one is listed probably, and let in: the other is not the last one."""
+    first, second = (keys.generate(here.scratch).key for _ in range(2))
+    here.administrator().authorize(first, second)
+    here.configure(f"Blocklist {LIST}", f"Filter {FILTER}", "OnProbable warn")
+    keyveto("filter", "add", FILTER, here.write("first.pub", first), status=0)
+    keyveto("list", "add", LIST, here.write("second.pub", second), status=0)
+    contains(here.is_held("list", "add", LIST, here.write("first.pub", first)), "the last key of alice")
+
+
+def test_a_list_in_the_state_folder_is_held_before_it_is_named(here):
+    here.authorize_root(here.world.bad)
+    path = STATE / "soon.dat"
+    said = here.is_held("list", "create", path, here.write("bad.pub", here.world.bad))
+    contains(said, "would refuse a key of root", f"{path}: it is not installed")
+    assert not path.exists()
+
+
+def test_other_files_are_made_without_a_question(here):
+    """No login consults them: as root and as another user, in any form."""
+    here.authorize_root(here.world.bad)
+    here.world.sshd_config("NonsenseKeyword yes")
+    key = here.write("bad.pub", here.world.bad)
+    path = here.scratch / "draft.dat"
+    equal(keyveto("list", "create", path, key, status=0).stderr, f"keyveto: {path}: 1 added, 0 there already; "
+          "now 1 record\n")
+    here.scratch.chmod(0o777)
+    mine = here.scratch / "nobodys.dat"
+    keyveto("list", "create", mine, key, status=0, user=65534, group=65534, extra_groups=[])
+
+
+@pytest.mark.parametrize("spelling", ("link", "relative", "slashes"))
+def test_any_path_that_leads_to_the_list_is_held(here, spelling):
+    here.authorize_root(here.world.bad)
+    link = here.scratch / "link"
+    link.symlink_to(OURS)
+    path = {"link": link / LIST.name, "relative": os.path.relpath(LIST), "slashes": f"{OURS}//{LIST.name}"}[spelling]
+    contains(here.is_held("list", "add", path, here.write("bad.pub", here.world.bad)), "would refuse a key of root")
+
+
+def test_a_link_to_a_list_that_is_not_there_yet_is_followed(here):
+    here.authorize_root(here.world.bad)
+    link, path = OURS / "link.dat", OURS / "folder/real.dat"
+    path.parent.mkdir()
+    (OURS / "middle.dat").symlink_to(path)
+    link.symlink_to("middle.dat")
+    here.configure(f"Blocklist {link}")
+    contains(here.is_held("list", "create", path, here.write("bad.pub", here.world.bad)), "would refuse a key of root",
+             f"{path}: it is not installed")
+
+
+def test_a_sources_name_is_not_written_either(here):
+    here.authorize_root(here.world.bad)
+    here.is_held("list", "add", LIST, "--id", 7, "--name", "ours", here.write("bad.pub", here.world.bad))

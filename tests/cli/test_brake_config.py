@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: ISC
+"""keyveto config edit and allow --remove lock nobody out unasked."""
+
+import os
+
+import pytest
+
+import keys
+from brake_machine import CONFIG, FILTER, LIST, machine
+from program import contains, equal, keyveto, lacks
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+
+@pytest.fixture(name="here")
+def fixture_here(scratch):
+    with machine(scratch) as made:
+        yield made
+
+
+def edit(here, script, *words, status):
+    editor = here.write("editor", "#!/bin/sh", script)
+    editor.chmod(0o755)
+    return keyveto("config", "edit", *words, env={**os.environ, "VISUAL": str(editor)}, status=status).stderr
+
+
+def list_key(here, path=LIST):
+    """Root has a key that the list or filter has, and that nothing refuses."""
+    root = here.authorize_root(here.world.clean, here.world.bad)
+    what = "filter" if path == FILTER else "list"
+    here.configure("Filter /nonexistent")
+    keyveto(what, "add", path, here.write("bad.pub", here.world.bad), status=0)
+    return root
+
+
+ADDED, REMOVED = "echo '{}' >>\"$1\"", "sed -i '/{}/d' \"$1\""
+# For each change: the file that has the key, keyveto.conf before, and what the editor does.
+CHANGES = {
+    "a Blocklist line comes": (LIST, (f"Filter {FILTER}",), ADDED.format(f"Blocklist {LIST}")),
+    "a Filter line comes": (FILTER, (f"Blocklist {LIST}",), ADDED.format(f"Filter {FILTER}")),
+    "OnHit warn goes": (LIST, (f"Blocklist {LIST}", "OnHit warn"), REMOVED.format("OnHit")),
+    "OnHit becomes deny": (LIST, (f"Blocklist {LIST}", "OnHit warn"), "sed -i s/warn/deny/ \"$1\""),
+    "OnProbable warn goes": (FILTER, (f"Filter {FILTER}", "OnProbable warn"), REMOVED.format("OnProbable")),
+    "OnProbable deny comes": (FILTER, (f"Filter {FILTER}", "OnHit warn"), ADDED.format("OnProbable deny")),
+    "AllowKey goes": (LIST, (f"Blocklist {LIST}", "AllowKey {} a trial"), REMOVED.format("AllowKey")),
+    "AllowKey ends": (LIST, (f"Blocklist {LIST}", "AllowKey {} a trial"),
+                      "sed -i 's/ a trial/ until=2020-01-01 a trial/' \"$1\""),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_keyveto_conf_that_refuses_root_is_held(here, change):
+    path, before, script = CHANGES[change]
+    root = list_key(here, path)
+    here.configure(*(line.format(here.world.bad.fingerprint) for line in before))
+    was = here.snapshot()
+    said = edit(here, script, status=2)
+    contains(said, f"{root}:2: root's key {here.world.bad.fingerprint} is newly listed",
+             f"{CONFIG}: the change would refuse a key of root", "--yes saves it all the same")
+    equal(here.snapshot(), was)
+    contains(edit(here, script, "--yes", status=0), "would refuse a key of root")
+    assert CONFIG.read_bytes() != was[str(CONFIG)][3]
+
+
+def test_onunsupported_deny_is_held(here):
+    """For a key of a type that no list has."""
+    root = here.authorize_root("ssh-of-tomorrow AAAAD3NzaC1vZi10b21vcnJvdwAAAAEB root's", here.world.clean)
+    said = edit(here, ADDED.format("OnUnsupported deny"), status=2)
+    contains(said, f"{root}:1: ", "the change would refuse a key of root")
+    root.write_text(f"{here.world.clean}\n", encoding="ascii")
+    lacks(edit(here, ADDED.format("OnUnsupported deny"), status=0), "root")
+    # It holds already: other changes are free.
+    here.authorize_root("ssh-of-tomorrow AAAAD3NzaC1vZi10b21vcnJvdwAAAAEB root's")
+    lacks(edit(here, ADDED.format(f"Blocklist {LIST}"), status=0), "root")
+
+
+def test_what_refuses_nobody_is_saved_without_a_word(here):
+    list_key(here)
+    here.authorize_root(here.world.clean)
+    here.configure(f"Blocklist {LIST}")
+    here.administrator().authorize(here.world.clean)
+    equal(edit(here, ADDED.format("Message hello"), status=0), "")
+    equal(edit(here, ADDED.format(f"AllowKey {here.world.bad.fingerprint} a trial"), status=0), "")
+
+
+def test_what_is_refused_already_holds_nothing(here):
+    list_key(here)
+    here.configure(f"Blocklist {LIST}")
+    lacks(edit(here, ADDED.format("OnProbable deny"), status=0), "root")
+
+
+def test_a_draft_is_edited_without_a_question(here):
+    list_key(here)
+    draft = here.configure(f"Filter {FILTER}", path=CONFIG.with_name("draft.conf"))
+    lacks(edit(here, ADDED.format(f"Blocklist {LIST}"), "--config", draft, status=0), "root")
+
+
+def test_the_first_keyveto_conf_is_judged_too(here):
+    """Without one, the defaults hold for the command."""
+    list_key(here)
+    CONFIG.unlink()
+    contains(edit(here, ADDED.format(f"Blocklist {LIST}"), status=2), "would refuse a key of root")
+    assert not CONFIG.exists()
+
+
+def test_allow_remove_is_held(here):
+    root = list_key(here)
+    fingerprint = here.world.bad.fingerprint
+    here.configure(f"Blocklist {LIST}", f"AllowKey {fingerprint} a trial")
+    contains(here.is_held("allow", "--remove", fingerprint), f"{root}:2: root's key {fingerprint} is newly listed",
+             f"{CONFIG}: the change would refuse a key of root", f"{CONFIG}: stays as it is", "give --yes")
+    contains(keyveto("allow", "--remove", fingerprint, "--yes", status=0).stdout, "taken out: ")
+    # Exceptions come and change freely, and so do those that no key of here needs.
+    keyveto("allow", "--forever", fingerprint, "a", "trial", status=0)
+    other = keys.generate(here.scratch).key
+    keyveto("allow", "--forever", other.fingerprint, "a", "trial", status=0)
+    equal(keyveto("allow", "--remove", other.fingerprint, status=0).stderr, "")
+    contains(keyveto("allow", "--forever", fingerprint, "a", "trial", "--yes", status=2).stderr,
+             "--yes goes with --remove")
+
+
+def test_allow_remove_of_another_accounts_key_is_made(here):
+    """It says whom it refuses."""
+    list_key(here)
+    here.authorize_root(here.world.clean)
+    alice = here.world.account("alice")
+    alice.authorize(here.world.bad)
+    fingerprint = here.world.bad.fingerprint
+    here.configure(f"Blocklist {LIST}", f"AllowKey {fingerprint} a trial")
+    contains(keyveto("allow", "--remove", fingerprint, status=0).stderr, f"{alice.keys_path}:1: alice's key")

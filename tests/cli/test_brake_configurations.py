@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: ISC
+"""A change is judged by each keyveto.conf by which a guard or a module of this machine judges."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from brake_machine import CONFIG, FILTER, GUARD, LIST, OURS, machine
+from program import SSHD, contains, equal, keyveto, lacks, wait_until
+from publisher import ListPlace
+from test_update_brake import serve
+
+pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
+
+OTHER = Path("/etc/keyveto/other.conf")
+STACK = Path("/etc/pam.d/sshd")
+ARGUMENTS = "--user %u --home %h --type %t --key %k"
+
+
+@pytest.fixture(name="here")
+def fixture_here(scratch):
+    with machine(scratch) as made:
+        yield made
+
+
+def guard(here, *lines, keyword="AuthorizedKeysCommand", more="", before=""):
+    """Writes a guard with a --config of its own into sshd's configuration."""
+    here.world.sshd_config(*lines, f"{before}{keyword} {GUARD} --config {OTHER} {ARGUMENTS}{more}",
+                           f"{before}{keyword}User nobody")
+
+
+def module(line):
+    STACK.write_text(f"{line}\n{STACK.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
+def include(here):
+    made = here.scratch / "included.conf"
+    made.write_text(f"AuthorizedKeysCommand {GUARD} --config {OTHER} {ARGUMENTS}\nAuthorizedKeysCommandUser nobody\n",
+                    encoding="ascii")
+    here.world.sshd_config(f"Include {made}")
+
+
+def substack(_):
+    Path("/etc/pam.d/ours").write_text(f"session requisite pam_keyveto.so config={OTHER}\n", encoding="ascii")
+    module("session substack ours")
+
+
+SOURCES = {
+    "guard": guard,
+    "guard in a Match block": lambda here: guard(here, "Match User root", before="  "),
+    "guard in a Match block by origin": lambda here: guard(here, "Match Address 192.0.2.0/24", before="  "),
+    "guard in front of a command": lambda here: guard(here, more=" -- /usr/bin/other %u"),
+    "guard of principals": lambda here: guard(here, keyword="AuthorizedPrincipalsCommand",
+                                              more=" -- /usr/bin/other %u"),
+    "included file": include,
+    "module": lambda here: module(f"session requisite pam_keyveto.so config={OTHER}"),
+    "module in brackets": lambda here: module(f"session requisite pam_keyveto.so [config={OTHER}]"),
+    "module in auth": lambda here: module(f"auth requisite pam_keyveto.so debug config={OTHER}"),
+    "module in a substack": substack,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_list_that_another_configuration_refuses_by_is_held(here, source):
+    """Our keyveto.conf only logs its keys, or does not name it; the other one says OnHit deny."""
+    here.authorize_root(here.world.clean, here.world.bad)
+    key = here.write("bad.pub", here.world.bad)
+    here.configure(f"Blocklist {LIST}", "OnHit warn")
+    here.configure(f"Blocklist {LIST}", path=OTHER)
+    # Nobody reads the other one yet.
+    spare = here.scratch / "spare"
+    spare.write_bytes(LIST.read_bytes())
+    contains(keyveto("list", "add", LIST, key, status=0).stderr, "only logged", "1 added")
+    LIST.write_bytes(spare.read_bytes())
+    SOURCES[source](here)
+    contains(here.is_held("list", "add", LIST, key), "root's key", "would refuse a key of root")
+    here.configure(f"Filter {FILTER}")
+    contains(here.is_held("list", "add", LIST, key), "would refuse a key of root")
+    keyveto("list", "add", LIST, key, "--yes", status=0)
+
+
+@pytest.mark.parametrize("source", ("guard", "module"))
+def test_an_update_and_a_change_of_that_file_are_held_as_well(here, scratch, source):
+    here.authorize_root(here.world.bad)
+    SOURCES[source](here)
+    place = ListPlace(scratch)
+    try:
+        here.configure(f"Blocklist {place.target}", path=OTHER)
+        place.update()
+        serve(place, here.world.bad)
+        before = place.snapshot()
+        contains("\n".join(place.run(status=2).problems), "would refuse a key of root")
+        equal(place.snapshot(), before)
+        place.run("--yes", status=1)
+        here.configure("OnHit warn", f"Blocklist {place.target}", path=OTHER)
+        editor = here.write("editor", "#!/bin/sh", "sed -i /warn/d \"$1\"")
+        editor.chmod(0o755)
+        text = OTHER.read_bytes()
+        done = keyveto("config", "edit", "--config", OTHER, env={"VISUAL": str(editor), "PATH": "/usr/bin:/bin"},
+                       status=2)
+        contains(done.stderr, f"{OTHER}: the change would refuse a key of root")
+        equal(OTHER.read_bytes(), text)
+    finally:
+        place.close()
+
+
+def test_the_exceptions_of_each_configuration_are_its_own(here):
+    here.authorize_root(here.world.bad)
+    key = here.write("bad.pub", here.world.bad)
+    guard(here, "AuthorizedKeysFile none")
+    exception = f"AllowKey {here.world.bad.fingerprint} a trial"
+    for ours, theirs in (((exception,), ()), ((), (exception,))):
+        here.configure(f"Blocklist {LIST}", *ours)
+        here.configure(f"Blocklist {LIST}", *theirs, path=OTHER)
+        contains(here.is_held("list", "add", LIST, key), "would refuse a key of root")
+    here.configure(f"Blocklist {LIST}", exception)
+    equal(keyveto("list", "add", LIST, key, status=0).stderr.count("\n"), 1)
+
+
+def test_a_key_that_several_configurations_refuse_is_named_once(here):
+    root = here.authorize_root(here.world.bad)
+    here.configure(f"Blocklist {LIST}", path=OTHER)
+    guard(here)
+    said = here.is_held("list", "add", LIST, here.write("bad.pub", here.world.bad))
+    equal((said.count(f"{root}:1: "), said.count("would refuse a key of root")), (1, 1), said)
+
+
+def test_a_second_sshd_has_a_guard_of_its_own(here):
+    """Its -f is read: it runs beside the machine's own."""
+    here.authorize_root(here.world.bad)
+    here.configure(f"Blocklist {LIST}", "OnHit warn")
+    here.configure(f"Blocklist {LIST}", path=OTHER)
+    pid = here.scratch / "sshd.pid"
+    config = here.write("sshd_config", "Port 2222", "ListenAddress 127.0.0.1", f"PidFile {pid}",
+                        f"AuthorizedKeysCommand /bin/true --config {OTHER}", "AuthorizedKeysCommandUser nobody")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    with subprocess.Popen([SSHD, "-D", "-f", str(config)]) as process:
+        try:
+            wait_until(lambda: pid.exists() or process.poll() is not None, "sshd listens")
+            equal(process.poll(), None)
+            text = config.read_text(encoding="ascii").replace("/bin/true", GUARD)
+            config.write_text(text, encoding="ascii")
+            contains(here.is_held("list", "add", LIST, here.write("bad.pub", here.world.bad)),
+                     "would refuse a key of root")
+            config.unlink()
+            contains(here.is_held("list", "add", LIST, here.unused, here.write("clean.pub", here.world.clean)),
+                     str(config), "it is not known by which keyveto.conf logins are judged")
+        finally:
+            process.terminate()
+
+
+def test_configurations_that_cannot_be_found_out_hold(here):
+    """A file that sshd includes, or PAM's stack, cannot be read: what refuses nobody is held, too."""
+    key = here.write("bad.pub", here.world.bad)
+    here.configure("Filter /nonexistent")
+    folder = here.scratch / "folder.conf"
+    folder.mkdir()
+    text = Path("/etc/ssh/sshd_config").read_text(encoding="ascii")
+    here.world.sshd_config(f"Include {folder}")
+    said = here.is_held("list", "add", LIST, key)
+    contains(said, str(folder), "it is not known by which keyveto.conf logins are judged", "give --yes")
+    Path("/etc/ssh/sshd_config").write_text(text, encoding="ascii")
+    module("@include of-nowhere")
+    # sshd does not use PAM here.
+    spare = LIST.read_bytes()
+    lacks(keyveto("list", "add", LIST, key, status=0).stderr, "known")
+    LIST.write_bytes(spare)
+    here.world.sshd_config("UsePAM yes")
+    contains(here.is_held("list", "add", LIST, key), "of-nowhere", "it is not known by which keyveto.conf")
+    keyveto("list", "add", LIST, key, "--yes", status=0)
+    assert here.lists(key, LIST)
+
+
+def test_a_new_file_is_made_although_they_cannot_be_found_out(here):
+    """Nothing is in use yet that could stay."""
+    module("@include of-nowhere")
+    here.world.sshd_config("UsePAM yes")
+    path = OURS / "new.dat"
+    contains(keyveto("list", "create", path, here.unused, status=0).stderr, "it is not known", "1 added")
+    equal(CONFIG.stat().st_mode & 0o7777, 0o644)
