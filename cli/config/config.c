@@ -107,11 +107,8 @@ config_swap_commit(struct config_swap *s, const char *text, size_t len)
 {
 	if (!replace_begin(&s->r) || !replace_write_text(&s->r, text, len))
 		return false;
-	/* Whatever the umask: each user of the guard must read it. */
-	if (s->r.old == -1 && fchmod(s->r.fd, 0644) == -1) {
-		cli_error("%s: %s", s->r.path, strerror(errno));
-		return false;
-	}
+	/* Each user of the guard must read it. */
+	s->r.readable = true;
 	return replace_commit(&s->r);
 }
 

@@ -405,9 +405,12 @@ tell_unused(const struct confirm *c)
 	    c->o->judge.config != NULL ? c->o->judge.config : KV_CONFIG_PATH);
 }
 
-/* Whether the list may get the confirmed keys. False after a message. */
+/*
+ * Whether the list may get the confirmed keys; false after a message. Sets
+ * *consultedp to whether logins consult it, or may do so soon.
+ */
 static bool
-may_change_list(struct confirm *c)
+may_change_list(struct confirm *c, bool *consultedp)
 {
 	struct change change = {
 		.kind = CHANGE_LIST,
@@ -433,6 +436,7 @@ may_change_list(struct confirm *c)
 		    "cannot be compared with the accounts");
 	}
 	may = change_may_take_effect(&change, &e);
+	*consultedp = e.consulted;
 	close(change.fd);
 	return may;
 }
@@ -441,11 +445,11 @@ static void
 write_list(struct confirm *c)
 {
 	const bool quiet = c->o->quiet;
-	bool changed;
+	bool changed, consulted = false;
 
 	if (c->keep.folder == NULL || c->batch.n == 0)
 		return;
-	if (!may_change_list(c)) {
+	if (!may_change_list(c, &consulted)) {
 		cli_error("%s: stays as it is. Have those keys replaced, and "
 			  "type the same command again; if this is right, give "
 			  "--yes",
@@ -453,7 +457,7 @@ write_list(struct confirm *c)
 		c->failed = true;
 		return;
 	}
-	if (!keep_list(&c->keep, &c->batch, &changed)) {
+	if (!keep_list(&c->keep, &c->batch, consulted, &changed)) {
 		c->failed = true;
 		return;
 	}

@@ -217,7 +217,8 @@ may_be_kept(const struct replace *r)
 }
 
 bool
-keep_list(const struct keep *k, struct list_batch *batch, bool *changedp)
+keep_list(const struct keep *k, struct list_batch *batch, bool consulted,
+    bool *changedp)
 {
 	struct list_reader *old = NULL;
 	bool ok;
@@ -229,11 +230,12 @@ keep_list(const struct keep *k, struct list_batch *batch, bool *changedp)
 	 * The name comes first: once a list that logins consult has the keys,
 	 * no run asks about them again, and none would write the name.
 	 */
-	if (!list_names_set(k->list, KEEP_SOURCE_ID, KEEP_NAME))
+	if (!list_names_set(k->list, KEEP_SOURCE_ID, KEEP_NAME, consulted))
 		return false;
 	ok = list_writer_open(&writer, k->list, false);
 	/* The caller asked already. */
 	writer.file.change = CHANGE_NONE;
+	writer.file.readable = consulted;
 	if (ok && writer.file.old != -1) {
 		old = &writer.old;
 		ok = may_be_kept(&writer.file) &&

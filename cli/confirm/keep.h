@@ -56,10 +56,11 @@ bool keep_absent(const struct keep *k, const struct hit *hit, const char *url,
 char *keep_proof_path(const struct keep *k, const struct hit *hit);
 
 /*
- * Puts the keys of the batch into the list. Sets *changedp to whether one was
- * new. False after a message.
+ * Puts the keys of the batch into the list, which everybody may read if logins
+ * consult it. Sets *changedp to whether one was new. False after a message.
  */
-bool keep_list(const struct keep *k, struct list_batch *batch, bool *changedp);
+bool keep_list(const struct keep *k, struct list_batch *batch, bool consulted,
+    bool *changedp);
 
 void keep_close(struct keep *k);
 

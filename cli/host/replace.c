@@ -381,7 +381,8 @@ set_attributes(const struct replace *r, struct stat *st)
 
 	*st = *old;
 	if (r->old == -1)
-		return true;
+		return !r->readable || fchmod(r->fd, 0644) == 0 ||
+		    report_failure(r, "cannot be made readable");
 	if (r->root_only && geteuid() == 0) {
 		/* If root owned it, only root can have chosen its group. */
 		st->st_uid = 0;
@@ -576,7 +577,10 @@ may_take_effect(struct replace *r)
 
 	if (r->change == CHANGE_NONE)
 		return true;
-	return change_may_take_effect(&c, &e);
+	if (!change_may_take_effect(&c, &e))
+		return false;
+	r->readable |= e.consulted;
+	return true;
 }
 
 bool

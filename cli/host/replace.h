@@ -53,9 +53,10 @@ struct replace {
 	bool keep_beside; /* as kept_name, with a message */
 	bool root_only;	  /* if run as root: only root may write it */
 	bool owner_only;  /* group and others get no part of the old mode */
+	bool readable;	  /* a new file has mode 0644, whatever the umask */
 	/*
 	 * Not CHANGE_NONE: logins may consult the file, and replace_commit asks
-	 * whether it may change (host/change).
+	 * whether it may change (host/change). If they do, it sets readable.
 	 */
 	enum change_kind change;
 	const char *via;	      /* the command, for struct change */
@@ -113,7 +114,8 @@ bool replace_adopt(struct replace *r, int fd, const char *name);
 
 /*
  * Replaces the old file by the new one. The new one gets the owner, group and
- * mode of the old one; without an old one it has mode 0644 less the umask.
+ * mode of the old one; without an old one it has mode 0644 less the umask, and
+ * 0644 with readable.
  *
  * With root_only, and as root, the new file belongs to root. If root owned the
  * old one, it keeps the group and the mode, but group and others may not write.

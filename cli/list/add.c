@@ -88,7 +88,7 @@ name_source(const struct adding *a, const char *path)
 	/* Only one file at a time can be replaced. */
 	list_writer_close(&writer);
 	return a->name == NULL || !writer.has_id[a->id] ||
-	    list_names_set(path, (uint8_t)a->id, a->name);
+	    list_names_set(path, (uint8_t)a->id, a->name, writer.file.readable);
 }
 
 /* Replaces the file, and names the source. False after a message. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "list/names.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -129,10 +131,11 @@ write_names(struct replace *r, uint8_t id, const char *name)
 }
 
 bool
-list_names_set(const char *path, uint8_t id, const char *name)
+list_names_set(const char *path, uint8_t id, const char *name, bool readable)
 {
 	char file[PATH_MAX];
 	struct replace r;
+	struct stat list;
 	bool ok, has;
 
 	if (!name_file(path, file)) {
@@ -142,6 +145,8 @@ list_names_set(const char *path, uint8_t id, const char *name)
 	ok = replace_open(&r, file);
 	if (ok) {
 		r.root_only = true;
+		r.readable = readable ||
+		    (stat(path, &list) == 0 && (list.st_mode & 044) == 044);
 		/* Another run may have named it since. */
 		ok = may_be_called(path, r.old, id, name, &has) &&
 		    (has || write_names(&r, id, name));

@@ -29,7 +29,11 @@ bool list_names_is_valid(const char *name);
  */
 bool list_names_may_set(const char *path, uint8_t id, const char *name);
 
-/* Gives source id that name. False after a message. */
-bool list_names_set(const char *path, uint8_t id, const char *name);
+/*
+ * Gives source id that name. With readable, or if everybody may read the list,
+ * everybody may read the name. False after a message.
+ */
+bool list_names_set(const char *path, uint8_t id, const char *name,
+    bool readable);
 
 #endif

@@ -3,12 +3,14 @@
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
 import keys
-from brake_machine import FILTER, LIST, OURS, SETTINGS, STATE, machine
-from program import contains, equal, keyveto, lacks
+from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE, machine
+from config_machine import BUILT_GUARD, GUARD
+from program import PATIENCE, contains, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -216,3 +218,55 @@ def test_a_link_to_a_list_that_is_not_there_yet_is_followed(here):
 def test_a_sources_name_is_not_written_either(here):
     here.authorize_root(here.world.bad)
     here.is_held("list", "add", LIST, "--id", 7, "--name", "ours", here.write("bad.pub", here.world.bad))
+
+
+# --- who may read ------------------------------------------------------------
+
+def nobody_lets_in(key):
+    """Whether the guard, run as nobody, lets a key in: it does not without a verdict."""
+    shutil.copy(BUILT_GUARD, GUARD)
+    GUARD.chmod(0o711)
+    words = [GUARD, "--config", CONFIG, "--user", "nobody", "--type", key.type, "--key", key.blob, "--", "/bin/true"]
+    return subprocess.run([str(word) for word in words], user=65534, group=65534, extra_groups=[], check=False,
+                          capture_output=True, timeout=PATIENCE).returncode == 0
+
+
+@pytest.mark.parametrize("mask", (0o077, 0o027, 0o777))
+def test_what_logins_consult_can_be_read_whatever_the_umask(here, mask):
+    """A guard that runs as nobody has no verdict without it."""
+    key = here.write("bad.pub", here.world.bad)
+    made = {name: OURS / name for name in ("a.dat", "b.dat", "c.dat", "a.pkbf", "b.pkbf", "c.pkbf")}
+    deltas = {}
+    for path in (LIST, FILTER):
+        deltas[path] = delta(here, path, key).rename(here.scratch / f"delta{path.suffix}")
+    here.configure(f"Blocklist {LIST}", f"Filter {FILTER}",
+                   *(f"{'Filter' if path.suffix == '.pkbf' else 'Blocklist'} {path}" for path in made.values()))
+    options = {"umask": mask}
+    keyveto("list", "create", made["a.dat"], "--name", "ours", key, status=0, **options)
+    keyveto("list", "merge", made["b.dat"], LIST, made["a.dat"], status=0, **options)
+    keyveto("list", "patch", LIST, deltas[LIST], made["c.dat"], status=0, **options)
+    keyveto("filter", "create", made["a.pkbf"], "--hashes", 2, "--length", 10, status=0, **options)
+    keyveto("filter", "merge", made["b.pkbf"], FILTER, status=0, **options)
+    keyveto("filter", "patch", FILTER, deltas[FILTER], made["c.pkbf"], status=0, **options)
+    for path in (*made.values(), OURS / "a.dat.sources"):
+        equal(oct(path.stat().st_mode & 0o7777), "0o644", path)
+    assert nobody_lets_in(here.world.clean)
+    made["b.dat"].chmod(0o600)
+    assert not nobody_lets_in(here.world.clean)
+    # What no login consults is as readable as the output of any other tool.
+    draft = here.scratch / "draft.dat"
+    keyveto("list", "create", draft, key, status=0, **options)
+    equal(draft.stat().st_mode & 0o7777, 0o644 & ~mask)
+    # In the state folder it may be named soon.
+    soon = STATE / "soon.dat"
+    keyveto("list", "create", soon, key, status=0, **options)
+    equal(soon.stat().st_mode & 0o7777, 0o644)
+
+
+def test_the_mode_of_a_file_that_is_there_stays(here):
+    """An administrator may have closed it to all but the guard's group."""
+    LIST.chmod(0o640)
+    os.chown(LIST, 0, 65534)
+    keyveto("list", "add", LIST, here.write("bad.pub", here.world.bad), status=0, umask=0o077)
+    equal((oct(LIST.stat().st_mode & 0o7777), LIST.stat().st_gid), ("0o640", 65534))
+    equal(CONFIG.stat().st_mode & 0o7777, 0o644)
