@@ -194,15 +194,15 @@ def with_block(text, now):
     return (found.group(0) if found.group(0).endswith("\n") else found.group(0) + "\n") + text if found else text
 
 
-def save_config(engine, text, path=CONFIG):
-    """Saves keyveto.conf by `keyveto config edit`, which refuses mistakes and what would lock people out."""
+def save_config(engine, text, path=CONFIG, yes=False):
+    """Saves keyveto.conf by `keyveto config edit`, which refuses mistakes, and what locks people out without yes."""
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix="keyveto-conf-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode("utf-8", "surrogateescape"))
         editor = {"VISUAL": "cp %s" % name, "EDITOR": "cp %s" % name}
-        status, out, err = engine.run("config", "edit", "--config", path, environment=editor)
+        status, out, err = engine.run("config", "edit", *["--yes"] * yes, "--config", path, environment=editor)
     finally:
         os.unlink(name)
     if status != 0:

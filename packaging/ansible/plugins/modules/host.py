@@ -485,7 +485,8 @@ class Host:
             return
         self.changed(CONFIG, now, text)
         if not self.check:
-            save_config(self.engine, text)
+            # Nobody is refused where no way in is guarded yet; enable asks about that.
+            save_config(self.engine, text, yes=self.wanted["accept_refused"] or not self.in_use())
         elif self.incomplete is None:
             check_config(self.engine, text)
             self.incomplete = "keyveto.conf is not saved yet"
