@@ -66,10 +66,10 @@ struct reader {
 	int error; /* errno, if there is no child */
 	/* Only in the child. */
 	bool for_good; /* the process has become the account for good */
+	bool insecure; /* sshd does not use the file that is read */
 	struct record_out *out;
 	size_t place;			     /* of the account */
 	const struct audit_pattern *pattern; /* that is read */
-	bool insecure; /* sshd does not use the file that is read */
 	struct mounts mounts;
 	const char *mount; /* that is missing, and was reported */
 	int64_t now;

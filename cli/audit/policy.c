@@ -329,7 +329,8 @@ static struct audit_policy *
 add_policy(struct audit_policies *p, struct sshd_settings *settings)
 {
 	struct audit_policy *policy = calloc(1, sizeof(*policy));
-	struct audit_policy **v = reallocarray(p->v, p->n + 1, sizeof(*v));
+	struct audit_policy **v = reallocarray(p->v, p->n + 1,
+	    sizeof(struct audit_policy *));
 
 	if (v != NULL)
 		p->v = v;
@@ -343,7 +344,9 @@ add_policy(struct audit_policies *p, struct sshd_settings *settings)
 		.settings = settings,
 		.revokes = revoked_any(settings),
 	};
-	return v[p->n++] = policy;
+	v[p->n] = policy;
+	p->n++;
+	return policy;
 }
 
 static bool
@@ -581,7 +584,7 @@ add_sshd(struct finder *f, const struct sshd_running_one *one)
 	other.sshd = &one->sshd;
 	other.first = f->p->n;
 	other.sshd_wildcards = KV_WILDCARDS_WRITTEN;
-	other.of_account = calloc(n + 1, sizeof(*other.of_account));
+	other.of_account = calloc(n + 1, sizeof(struct audit_policy *));
 	if (other.of_account == NULL) {
 		sshd_settings_free(s);
 		return false;

@@ -50,9 +50,11 @@ resolve(const char *path, char place[static PATH_MAX])
 	/* What follows exists nowhere. */
 	if (strcmp(place, "/") == 0)
 		*place = '\0';
-	if (strlen(place) + strlen(path + len) >= PATH_MAX)
+	path += len;
+	len = strlen(place);
+	if (len + strlen(path) >= PATH_MAX)
 		return false;
-	strcpy(place + strlen(place), path + len);
+	memcpy(place + len, path, strlen(path) + 1);
 	return true;
 }
 
