@@ -13,18 +13,26 @@ MIXTURE = (("ed25519", 0.55), ("rsa2048", 0.20), ("rsa4096", 0.25))
 HASHES = 20
 CHUNK = 1 << 24
 RECORD = 16
+_SMALL_PRIMES = math.prod(n for n in range(2, 1000) if all(n % d for d in range(2, n)))
 
 
 def _string(data):
     return struct.pack(">I", len(data)) + data
 
 
+def _modulus(rng, size):
+    """A number that no prime below 1000 divides: keyveto takes it for the product of two large ones."""
+    while True:
+        number = rng.getrandbits(8 * size) | 1 << 8 * size - 1 | 1
+        if math.gcd(number, _SMALL_PRIMES) == 1:
+            return b"\0" + number.to_bytes(size, "big")
+
+
 def _blob(rng, kind):
-    """A public key of random numbers: keyveto does not check that an RSA modulus is a product of primes."""
+    """A public key of random numbers."""
     if kind == "ed25519":
         return b"ssh-ed25519", _string(b"ssh-ed25519") + _string(rng.randbytes(32))
-    size = int(kind.removeprefix("rsa")) // 8
-    modulus = b"\0" + bytes([rng.getrandbits(8) | 0x80]) + rng.randbytes(size - 2) + bytes([rng.getrandbits(8) | 1])
+    modulus = _modulus(rng, int(kind.removeprefix("rsa")) // 8)
     return b"ssh-rsa", _string(b"ssh-rsa") + _string(b"\1\0\1") + _string(modulus)
 
 
@@ -52,7 +60,7 @@ def key_file(folder, count, mixture=MIXTURE, name="mixed"):
     def make(file):
         rng = random.Random(f"{SEED} {name} {count}")
         file.writelines(lines(rng, count, mixture))
-    return write_once(folder / f"{name}-{count}.keys", make)
+    return write_once(folder / f"{name}-{count}.sound.keys", make)
 
 
 def filter_file(folder, length, hashes=HASHES):
