@@ -9,6 +9,7 @@ import pytest
 
 import fuse_home
 import keys
+import sshkey
 from audit_machine import FIRST_ID, Account, places, row_of
 from program import contains, equal, keyveto, lacks, make_filter
 
@@ -45,6 +46,23 @@ def test_a_listed_key_is_found_in_the_table_and_in_json(world):
           {"files": 1, "keys": 2, "listed": 1, "clean": 1, "problems": 0})
     equal(summaries["host keys"]["account"], None)
     equal(world.audit("--quiet", status=1).stdout, "")
+
+
+def test_a_key_that_needs_no_secret_is_found_as_a_key_and_as_a_ca(world):
+    """No filter has it. The report of such audits names its source."""
+    key = sshkey.key_line(sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes([1, *bytes(31)]))))
+    alice, bob = world.account("alice"), world.account("bob")
+    alice.authorize(world.clean, f"{key} door")
+    bob.authorize(f"cert-authority {key}")
+    done = world.audit(status=1)
+    contains(done.stdout, f"{alice.keys_path}:2: listed: ssh-ed25519 256 ", " door [built-in ed25519-order]\n",
+             f"{bob.keys_path}:1: listed: ", "[built-in ed25519-order]\n")
+    findings, _, _ = world.findings(status=1)
+    equal([(one["account"], one["lists"], one["source"]) for one in findings if one["verdict"] == "listed"],
+          [("alice", ["built-in"], "ed25519-order"), ("bob", ["built-in"], "ed25519-order")])
+    audit = world.audit("--json", status=1).stdout
+    report = keyveto("report", "-", input=audit, status=1).stdout
+    contains(report, "ed25519-order", "alice")
 
 
 def test_locked_accounts_and_shared_homes_are_audited(world):
