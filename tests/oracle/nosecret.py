@@ -7,6 +7,7 @@ with a sign, stand for points too) and multiplied by 8.
 
     nosecret.py keys             keys of each class and others: SOURCE TYPE BASE64,
                                  where SOURCE is - for a key that needs its secret
+    nosecret.py table            the points as arrays in C: prove/nosecret_table.h
     nosecret.py judge KEYFILE    SOURCE SHA256:… of each line's key; of a certificate
                                  a line for the key inside, then one for its CA
 """
@@ -201,6 +202,10 @@ def _rsa_keys(rng):
         yield 65537, 2**power
         yield 65537, 2**power - 1
         yield 65537, 2**power + 1
+    # The lowest word is a product of primes, the next one is 0, and no other prime divides it.
+    for product in (3 * 5 * 7, 11 * 13 * 17, 983 * 991 * 997):
+        yield 65537, product * next(m for m in (1 + (rng.getrandbits(1024) << 64) for _ in range(1000))
+                                    if math.gcd(m, math.prod(PRIMES)) == 1)
     yield 65537, math.prod(PRIMES[1:])
     yield 65537, math.prod(PRIMES[1:]) * n
     yield 65537, n * n
@@ -209,11 +214,11 @@ def _rsa_keys(rng):
 def _dsa_keys(rng):
     p, q = rng.getrandbits(1024) | 1 << 1023 | 1, rng.getrandbits(160) | 1 << 159 | 1
     sound = rng.randrange(2, p - 1)
-    for p in (p, p - 1, 2**1023 + 2**31, 2**32 + 1, 2**24 + 1, 65537, 257, 5, 3, 2, 1, 0):
+    for p in (p, p - 1, 2**16383 + 2**8192 + 1, 2**1023 + 2**31, 2**32 + 1, 2**24 + 1, 65537, 257, 5, 3, 2, 1, 0):
         for value in (0, 1, 2, 3, p - 2, p - 1, p, p + 1, p + 2, 2 * p - 2, 2 * p - 1, 2 * p + 1, 7 * p, 7 * p + 5,
                       2**1024 + p, p << 32, (p << 32) - 1, (p << 32) + 2, (p << 8000) + 1, (p << 8000) + 9,
                       1 << 1024, 1 << 64, 1 << 63, 255, 256, 2**31 + 1, 2**32 + 1, 2**64 + 1, p ^ 1 << 20):
-            if value >= 0:
+            if 0 <= value < 2**16384:
                 yield p, q, value, sound
                 yield p, q, sound, value
 
@@ -236,12 +241,33 @@ def keys(rng):
         yield "ssh-dss", sshkey.fields_dsa(*numbers)
 
 
+def table():
+    """The 14 encodings, and the x coordinates of the multiples, for prove/kv_nosecret.c."""
+    rows = {"ed25519": sorted(e for point in small_order_points() for e in ed_encodings(point))}
+    for curve in CURVES:
+        rows[curve] = [x.to_bytes(sshkey.CURVES[curve][1], "big") for x, _ in ec_multiples(curve)]
+    lines = ["/* SPDX-License-Identifier: ISC */", "/* Made by tests/oracle/nosecret.py table. */",
+             "/* clang-format off */"]
+    for name, points in rows.items():
+        lines.append(f"static const uint8_t table_{name}[{len(points)}][{len(points[0])}] = {{")
+        for point in points:
+            words = [f"0x{byte:02x}," for byte in point]
+            parts = [" ".join(words[at:at + 11]) for at in range(0, len(words), 11)]
+            lines += ["\t{", *(f"\t\t{part}" for part in parts), "\t},"]
+        lines.append("};")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("keys")
+    commands.add_parser("table")
     commands.add_parser("judge").add_argument("keyfile")
     options = parser.parse_args()
+    if options.command == "table":
+        print(table(), end="")
+        return
     if options.command == "keys":
         for name, fields in keys(random.Random(29)):
             blob = sshkey.build_plain(name, fields)

@@ -218,6 +218,22 @@ small_groups_are_reduced(void **state)
 	}
 }
 
+/* No sshd reads a p of more bytes: nothing is computed with one. */
+static void
+a_modulus_of_2049_bytes_is_not_divided_by(void **state)
+{
+	static uint8_t p[KV_MPINT_MAX_BYTES + 1] = { 1 }, y[sizeof(p)] = { 1 };
+	static const uint8_t one = 1;
+	struct kv_pubkey key = { .type = KV_KEY_DSA,
+		.field = { { p, sizeof(p) }, { p, sizeof(p) }, { y, sizeof(y) },
+		    { y, sizeof(y) } } };
+
+	(void)state;
+	assert_source(&key, "-", 0);
+	key.field[3] = (struct kv_span){ &one, 1 };
+	assert_source(&key, "dsa-group", 1);
+}
+
 /* The type alone says which fields there are. */
 static void
 other_types_are_in_no_class(void **state)
@@ -241,6 +257,7 @@ main(void)
 		TEST(small_moduli_are_divided),
 		TEST(small_exponents_are_odd_and_above_1),
 		TEST(small_groups_are_reduced),
+		TEST(a_modulus_of_2049_bytes_is_not_divided_by),
 		TEST(other_types_are_in_no_class),
 	};
 
