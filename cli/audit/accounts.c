@@ -562,6 +562,7 @@ parse_unknown_type(struct kv_bytes *b, const char *path, struct report *report,
 		.type = type,
 		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
+	const uint64_t refused = report->refused;
 	uint64_t ways, sure;
 	enum kv_err r;
 
@@ -570,6 +571,11 @@ parse_unknown_type(struct kv_bytes *b, const char *path, struct report *report,
 	    (r = get_ways(b, &ways, &sure)) != KV_OK)
 		return r;
 	report_problem(report, &p);
+	/* Such a key has no blob to look for in RevokedKeys. */
+	if (report->refused > refused) {
+		found->refused |= ways;
+		found->lost |= ways;
+	}
 	if (report->judge->config.on_unsupported != KV_ACTION_DENY)
 		add_sure_ways(found, sure, type, 0, (struct kv_span){ 0 });
 	return KV_OK;

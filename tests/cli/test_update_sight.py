@@ -264,6 +264,10 @@ SETTINGS = {
 }
 
 
+# Here sshd refuses alice's listed key already, so that a list takes nothing from her.
+CLOSED = {"denied", "another-allowed", "group-denied", "another-group-allowed"}
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_last_key_of_who_may_log_in(place, world, alice, scratch, name):
     lines, rest = SETTINGS[name]
@@ -279,7 +283,8 @@ def test_the_last_key_of_who_may_log_in(place, world, alice, scratch, name):
         held, messages = holds(place)
     finally:
         shadow.write_bytes(kept)
-    equal(held, not came, messages)
+    assert not (came and name in CLOSED)
+    equal(held, not came and name not in CLOSED, messages)
 
 
 def test_the_last_key_of_who_has_no_shell(place, world, alice, scratch):
@@ -342,7 +347,8 @@ def test_a_revoked_key_is_no_other_way_in(place, world, alice, scratch):
             came = enters(other, scratch, ports)
             equal(came, name != "missing" and other.key not in listed, f"{kind} {name} {listed}")
             held, messages = holds(place)
-            equal(held, not came, f"{kind} {name} {listed}\n{messages}")
+            # If it cannot be read, sshd refuses the listed key already.
+            equal(held, not came and name != "missing", f"{kind} {name} {listed}\n{messages}")
 
 
 def test_a_certificate_in_a_file_lets_nobody_in(place, world, alice, scratch):
