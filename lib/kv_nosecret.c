@@ -190,6 +190,13 @@ inverse_of(uint32_t odd)
 	return x;
 }
 
+/* The q with q * m = n modulo 2^32. */
+static uint32_t
+quotient_of(uint32_t n, uint32_t inverse_of_m)
+{
+	return n * inverse_of_m;
+}
+
 /*
  * One step of a division that begins at the last word w of a number. If q * m
  * is w - rest modulo 2^32, then
@@ -201,7 +208,7 @@ inverse_of(uint32_t odd)
 static uint32_t
 next_rest(uint32_t rest, uint32_t w, uint32_t m, uint32_t inverse_of_m)
 {
-	uint32_t q = (w - rest) * inverse_of_m;
+	uint32_t q = quotient_of(w - rest, inverse_of_m);
 	uint64_t product = (uint64_t)q * m;
 
 	return (uint32_t)(product >> 32) + (w < rest);
@@ -308,8 +315,8 @@ append_bit(uint32_t *n, const uint32_t *m, size_t words, uint32_t bit)
 		less[i] = (uint32_t)difference;
 		borrow = difference >> 63;
 	}
-	if (bit == 1 || borrow == 0)
-		memcpy(n, less, words * sizeof(*n));
+	for (size_t i = 0; i < words && (bit == 1 || borrow == 0); i++)
+		n[i] = less[i];
 }
 
 static bool
