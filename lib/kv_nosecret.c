@@ -190,28 +190,29 @@ inverse_of(uint32_t odd)
 	return x;
 }
 
-/* The q with q * m = n modulo 2^32. */
-static uint32_t
-quotient_of(uint32_t n, uint32_t inverse_of_m)
+/* Returns the multiple q * m, with a q below 2^32, whose low half is n. */
+static uint64_t
+multiple_of(uint32_t m, uint32_t inverse_of_m, uint32_t n)
 {
-	return n * inverse_of_m;
+	uint32_t q = n * inverse_of_m;
+
+	return (uint64_t)q * m;
 }
 
 /*
- * One step of a division that begins at the last word w of a number. If q * m
- * is w - rest modulo 2^32, then
+ * One step of a division by m that begins at the last word w of a number. The
+ * multiple of m whose low half is w - rest is
  *
- *	w = q * m + rest - 2^32 * (the high half of q * m, and 1 if w < rest)
+ *	w - rest + 2^32 * (its high half, and 1 if w < rest)
  *
  * The number in the brackets is the next rest. It is m at most.
  */
 static uint32_t
 next_rest(uint32_t rest, uint32_t w, uint32_t m, uint32_t inverse_of_m)
 {
-	uint32_t q = quotient_of(w - rest, inverse_of_m);
-	uint64_t product = (uint64_t)q * m;
+	uint64_t multiple = multiple_of(m, inverse_of_m, w - rest);
 
-	return (uint32_t)(product >> 32) + (w < rest);
+	return (uint32_t)(multiple >> 32) + (w < rest);
 }
 
 /*
