@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "kv_base64.h"
+#include "kv_nosecret.h"
 #include "kv_spki.h"
 #include "prove.h"
 
@@ -36,7 +37,8 @@
 /* What the answers about one part of the offered key were. */
 struct noted {
 	bool filter_hit, list_hit, filter_failed, list_failed;
-	bool allowed; /* by an AllowKey line that counts today */
+	bool allowed;	      /* by an AllowKey line that counts today */
+	bool asked, built_in; /* whether it needs no secret, and that it does */
 };
 
 static struct kv_judge j;
@@ -102,6 +104,17 @@ const char *
 kv_keytype_name(enum kv_keytype type)
 {
 	return "ssh-rsa";
+}
+
+/* A key that needs no secret is in a list that can always be read. */
+const char *
+kv_nosecret_source(const struct kv_pubkey *k)
+{
+	ask_about(k);
+	current->asked = true;
+	current->built_in = nondet_bool();
+	current->list_hit = current->list_hit || current->built_in;
+	return current->built_in ? "a source" : NULL;
 }
 
 size_t
@@ -418,8 +431,19 @@ law(void)
 	PROVE(decoded != KV_ERR_NO_SPACE, "never a key that is too long");
 	PROVE(!broken() || j.config.on_error != KV_ACTION_DENY,
 	    "without a configuration only OnError lets in");
-	if (broken())
+	if (broken()) {
+		if (decoded != KV_OK || blob_len == 0)
+			return;
+		for (size_t i = 0; i < 2; i++) {
+			PROVE(!noted[i].built_in,
+			    "and no key that needs no secret");
+			PROVE(!(i == 0 ? has_key : has_ca) || noted[i].asked ||
+				noted[i].allowed ||
+				j.config.on_hit != KV_ACTION_DENY,
+			    "unless OnHit or AllowKey says otherwise");
+		}
 		return;
+	}
 	PROVE(is_whole() || j.config.on_error != KV_ACTION_DENY || any_warned(),
 	    "only OnError lets in what is not a whole key");
 	PROVE(decoded == KV_OK || j.config.on_error != KV_ACTION_DENY,
@@ -429,6 +453,8 @@ law(void)
 	PROVE(is_known || noted[2].allowed || any_warned() ||
 		j.config.on_unsupported != KV_ACTION_DENY,
 	    "only OnUnsupported lets in an unknown type");
+	PROVE(!has_key || noted[0].asked, "does the key need a secret?");
+	PROVE(!has_ca || noted[1].asked, "does the CA need one?");
 	PROVE(!has_key || may_pass(&noted[0]) || any_warned(),
 	    "the key may pass");
 	PROVE(!has_ca || may_pass(&noted[1]) || any_warned(),
