@@ -219,8 +219,8 @@ next_rest(uint32_t rest, uint32_t w, uint32_t m, uint32_t inverse_of_m)
  * Whether a prime of the table divides n. Divisions by the product m of each
  * row would take longer than all else that a login does with the key, so these
  * are steps of Montgomery's reduction. After k words of n they are a multiple
- * of m, less rest * 2^(32k). So a prime of the row, which divides m and no power
- * of 2, divides n if and only if it divides the last rest.
+ * of m, less rest * 2^(32k). So a prime of the row, which divides m and no
+ * power of 2, divides n if and only if it divides the last rest.
  *
  * A sound n is the product of two primes of hundreds of bits, so no prime below
  * 1000 divides it.

@@ -5,8 +5,8 @@
  * It knows one form of line only: TYPE, a blank, canonical base64, then the end
  * of the line or a blank and a comment; only for common types, canonically
  * encoded. kv_line reads such a line as exactly one key. All other lines are
- * left to kv_line, as are keys that need no secret (kv_nosecret), and a key that
- * may be listed to kv_verdict: they decide.
+ * left to kv_line, as are keys that need no secret (kv_nosecret), and a key
+ * that may be listed to kv_verdict: they decide.
  * tests/unit/test_quick.c proves that both ways agree.
  *
  * Without it and its look-ups of many keys at a time (filter/pkbf_map.h),

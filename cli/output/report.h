@@ -37,9 +37,9 @@ bool report_option(const struct cli_command *cmd, int opt,
 struct report {
 	const struct kv_judge *judge;
 	bool json;
-	bool all;	     /* print clean and allowed keys too */
-	bool quiet;	     /* print only errors */
-	bool servers;	     /* files counts servers (scan) */
+	bool all;     /* print clean and allowed keys too */
+	bool quiet;   /* print only errors */
+	bool servers; /* files counts servers (scan) */
 	bool partly; /* why there is no verdict is known: print no key for it */
 	FILE *out, *err;     /* findings; messages */
 	const char *account; /* audit: the file is of it; else NULL */
