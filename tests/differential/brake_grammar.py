@@ -22,7 +22,7 @@ KINDS = {**dict.fromkeys(RSA, "rsa"), **dict.fromkeys(ECDSA, "ecdsa")}
 PEOPLE = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
 ODD_PEOPLE = ("john smith", "Frank", "dot.ted", "per%cent", "hash#tag")
 SECOND_PORT = 2200
-CLIENTS = 36                    # at most so many logins
+CLIENTS = 44                    # at most so many logins
 PATTERNS = (".ssh/authorized_keys", "/etc/ssh/keys/%u", "%h/.ssh/mine", "/etc/ssh/other/%u")
 STATE, ELSEWHERE = "/var/lib/keyveto", "/etc/keyveto"
 LIST_CHANGES = ("list add", "list create", "list merge", "list patch", "update list", "rollback list")
@@ -355,13 +355,14 @@ class Grammar:
         return [(net, to, port) for net in grammar.NETS[:2] for to in grammar.LOCAL_ADDRESSES for port in ports]
 
     def add_clients(self):
-        """For each key of an account some logins: from the first address, and from one that a Match block may know."""
+        """For each key some logins: one that is listed comes from everywhere, another one from two addresses."""
         first, listed, others = self.origins()[0], [], []
         for account in self.draw["accounts"]:
             for identity in self.identities(account["name"]):
                 is_listed = identity["key"] in sum(self.draw["change"]["nights"], []) or "certificate" in identity
-                origins = self.r.sample(self.origins(), 1 if self.nights else 3 if is_listed else 2)
+                origins = self.r.sample(self.origins(), 1 if self.nights else 2)
                 origins[0] = origins[0] if first in origins else first
+                origins = self.origins() if is_listed and not self.nights else origins
                 (listed if is_listed else others).extend(client(account["name"], identity, one) for one in origins)
         self.draw["clients"] = (listed + others)[:CLIENTS]
 
