@@ -352,7 +352,7 @@ is_one_less(const uint32_t *n, const uint32_t *m, size_t words)
 static bool
 is_trivial(struct kv_span n, struct kv_span p)
 {
-	uint32_t modulus[DSA_WORDS], rest[DSA_WORDS];
+	uint32_t modulus[DSA_WORDS], rest[DSA_WORDS] = { 0 };
 	const size_t words = (p.len + 3) / 4;
 	struct kv_span head = n;
 

@@ -12,8 +12,8 @@
 
 /* The fields that are read, for --output-fields. */
 #define JOURNAL_FIELDS_OPTION \
-	"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_COMM,_EXE,_TRANSPORT," \
-	"_PID,_SYSTEMD_UNIT"
+	("--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_COMM,_EXE,_TRANSPORT," \
+	 "_PID,_SYSTEMD_UNIT")
 
 /* Longer than any message of sshd's. */
 #define JOURNAL_MESSAGE_BYTES 1024

@@ -69,8 +69,8 @@ option_value(char *text, const char *name)
 	const size_t len = strlen(name);
 	char *value = text + len + 2, *end;
 
-	if (strncasecmp(text, name, len) != 0 || text[len] != '=' ||
-	    text[len + 1] != '"')
+	if (strlen(text) < len + 2 || strncasecmp(text, name, len) != 0 ||
+	    text[len] != '=' || text[len + 1] != '"')
 		return NULL;
 	end = value + strcspn(value, "\"\\");
 	if (strcmp(end, "\"") != 0)
@@ -223,7 +223,7 @@ way_in_options(struct kv_span options, int64_t now)
 bool
 way_in_has_expired(struct kv_span options, int64_t now)
 {
-	char text[OPTION_BYTES];
+	char text[OPTION_BYTES] = "";
 	const char *value;
 	bool bad = false;
 	int64_t when;

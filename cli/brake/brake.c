@@ -289,7 +289,7 @@ add_found(struct audit_refused *all, const struct audit_refused *one)
 	struct audit_refused_account *v = reallocarray(all->v,
 	    all->n + one->n + 1, sizeof(*v));
 	const struct account **unjudged = reallocarray(all->unjudged,
-	    all->n_unjudged + one->n_unjudged + 1, sizeof(*unjudged));
+	    all->n_unjudged + one->n_unjudged + 1, sizeof(struct account *));
 	size_t at;
 
 	if (v != NULL)

@@ -75,27 +75,57 @@ is_elsewhere(const char *pid)
 	return stat(CONFIG_PATH, &ours) == -1 || !is_same_file(&its, &ours);
 }
 
+/*
+ * Whether a process with this status is in our PID namespace: a process in a
+ * container has a second number there.
+ */
+static bool
+is_in_our_namespace(const char *status)
+{
+	const char *p = strstr(status, "\nNSpid:\t");
+
+	if (p == NULL)
+		return false;
+	p += sizeof("\nNSpid:\t") - 1;
+	return p[strcspn(p, "\t\n")] == '\n';
+}
+
+/*
+ * Judges a process of root's of which the kernel shows no links: it has
+ * capabilities that this one lacks, as in the service of keyveto update. If this
+ * process is root's, the name counts that the kernel gave to the other one.
+ */
+static enum sshd_process
+judge_by_name(const char *pid, bool ours)
+{
+	const int error = errno;
+	char text[64];
+
+	if (!read_start(pid, "comm", text, sizeof(text)) ||
+	    strcmp(text, "sshd\n") != 0)
+		return SSHD_PROCESS_OTHER;
+	errno = error;
+	if (geteuid() != 0)
+		return SSHD_PROCESS_UNSEEN;
+	return ours ? SSHD_PROCESS_SSHD : SSHD_PROCESS_OTHER;
+}
+
 enum sshd_process
 sshd_process_kind(const char *pid)
 {
 	char text[STATUS_BYTES], path[PATH_MAX], own[PATH_MAX], link[64], *p;
 	struct stat st;
-	int error;
+	bool ours;
 
 	if (!read_start(pid, "status", text, sizeof(text)) ||
 	    (p = strstr(text, "\nUid:\t")) == NULL ||
 	    strncmp(p + 6, "0\t", 2) != 0)
 		return SSHD_PROCESS_OTHER;
+	ours = is_in_our_namespace(text);
 	if (!read_link(pid, "ns/pid", path) ||
 	    !read_link("self", "ns/pid", own) ||
-	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path))) {
-		error = errno;
-		if (!read_start(pid, "comm", text, sizeof(text)) ||
-		    strcmp(text, "sshd\n") != 0)
-			return SSHD_PROCESS_OTHER;
-		errno = error;
-		return SSHD_PROCESS_UNSEEN;
-	}
+	    (strcmp(path, own) == 0 && !read_link(pid, "exe", path)))
+		return judge_by_name(pid, ours);
 	if ((p = strrchr(path, '/')) == NULL)
 		return SSHD_PROCESS_OTHER;
 	/* After an upgrade of sshd, the path ends in " (deleted)". */

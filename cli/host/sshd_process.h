@@ -13,8 +13,9 @@ enum sshd_process {
 /*
  * Judges the process by what the kernel says of it, not by what it calls
  * itself. SSHD: its real user is root, it is in our PID namespace (in no
- * container), and it runs a file called sshd that root owns. UNSEEN: only for a
- * process of root's that is called sshd.
+ * container), and it runs a file called sshd that root owns. If the kernel does
+ * not show root which file that is, the process's name counts. UNSEEN: only for
+ * a process of root's that is called sshd, if this one is not root's.
  */
 enum sshd_process sshd_process_kind(const char *pid);
 

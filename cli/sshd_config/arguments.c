@@ -178,10 +178,11 @@ read_text(const char *path, char text[static ARGUMENTS_BYTES], size_t *lenp)
 
 /*
  * Sets program to the file that a process runs, or ran: an upgrade may have
- * replaced it since. False with errno.
+ * replaced it since. If the kernel does not show it, it is the first word of
+ * the title, or that of the arguments. False with errno.
  */
 static bool
-read_program(const char *pid, char program[static PATH_MAX])
+read_program(const char *pid, const char *title, char program[static PATH_MAX])
 {
 	static const char deleted[] = " (deleted)";
 	char link[64];
@@ -189,8 +190,14 @@ read_program(const char *pid, char program[static PATH_MAX])
 	size_t end;
 
 	snprintf(link, sizeof(link), "/proc/%.20s/exe", pid);
-	if ((n = readlink(link, program, PATH_MAX - 1)) <= 0)
-		return false;
+	if ((n = readlink(link, program, PATH_MAX - 1)) <= 0) {
+		end = strcspn(title, " ");
+		if (errno != EACCES || *title != '/' || end >= PATH_MAX)
+			return false;
+		memcpy(program, title, end);
+		program[end] = '\0';
+		return true;
+	}
 	program[n] = '\0';
 	end = (size_t)n - strlen(deleted);
 	if ((size_t)n > strlen(deleted) && strcmp(program + end, deleted) == 0)
@@ -242,7 +249,7 @@ report_process(const struct sshd_arguments *found, const char *pid,
 		    "reads another /etc/ssh/sshd_config there: not looked at");
 		return false;
 	}
-	if (!read_program(pid, program)) {
+	if (!read_program(pid, titled != NULL ? titled : text, program)) {
 		call_unseen(found, path);
 		return false;
 	}
