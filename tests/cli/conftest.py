@@ -13,8 +13,8 @@ import pytest
 
 # So that their assertions, too, show the compared values.
 pytest.register_assert_rewrite("audit_machine", "brake_machine", "check_runs", "config_machine", "documents",
-                               "doctor_machine", "filter_runs", "pem_keys", "published", "runs", "samples", "sshd_machine",
-                               "update_place")
+                               "doctor_machine", "filter_runs", "pem_keys", "published", "runs", "samples",
+                               "sshd_machine", "update_place")
 
 
 def pytest_configure(config):

@@ -84,8 +84,9 @@ def at_each_call(place, deltas, injected, judge):
 @pytest.mark.parametrize("deltas", [True, False], ids=["deltas", "packed"])
 def test_killed_at_a_system_call_the_file_is_old_or_new(place, deltas):
     def judge(status, _messages, new, what):
-        # How often the filter is read depends on random keys that are looked up in it.
-        reached = status != 0 or not what.startswith("pread64")
+        # How often the filter is read depends on random keys that are looked up in it. How many files are opened
+        # depends on the processes of this machine: the brake looks at each.
+        reached = status != 0 or not what.startswith(("pread64", "openat", "read", "close"))
         assert status in (-signal.SIGKILL, 128 + signal.SIGKILL) if reached else new, what
 
     turns = at_each_call(place, deltas, "signal=KILL", judge)

@@ -12,10 +12,10 @@ import pytest
 import blocklist
 import pkbf
 import sshkey
-from program import ROOT, contains, equal, keyveto, lacks
+from program import ROOT, contains, equal, lacks
 from publisher import ListPlace, listing, records
 from runs import tool
-from update_place import Place, a_filter, revision_of
+from update_place import Place, a_filter, revision_of, update_findings
 
 DAY = 86400
 LAST = 2 ** 32 - 1
@@ -153,8 +153,7 @@ def updates_in_doctor(scratch, word, target):
     config = scratch / "doctor.conf"
     config.write_text(f"{word} {target}\n", encoding="utf-8")
     config.chmod(0o644)
-    found = json.loads(keyveto("doctor", "--json", "--config", config).stdout)["checks"]
-    return [one for one in found if one["check"] == "update"]
+    return update_findings(config)
 
 
 def test_doctor_says_that_the_newest_filter_was_rolled_back(place, scratch):

@@ -2,13 +2,14 @@
 """A filter with settings and a server to fetch it from, for the tests of keyveto update."""
 
 import functools
+import json
 import os
 import random
 import subprocess
 import tempfile
 
 import pkbf
-from program import KEYVETO, PATIENCE, equal
+from program import KEYVETO, PATIENCE, equal, keyveto
 from runs import run, tool
 from website import Authority, Page, Site
 
@@ -159,3 +160,11 @@ def traced(place, options, *words):
                            *map(str, place.arguments(*words))], capture_output=True, text=True,
                           timeout=PATIENCE, check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
     return done.returncode, done.stderr
+
+
+def update_findings(config):
+    """What doctor finds of updates, but for what starts them: here nothing does."""
+    checks = json.loads(keyveto("doctor", "--json", "--config", config).stdout)["checks"]
+    found = [one for one in checks if one["check"] == "update"]
+    others = [one for one in found if "nobody keeps" not in one["found"]]
+    return others or [{"status": "ok", "found": "", "remedy": None}]
