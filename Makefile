@@ -112,9 +112,9 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 		$(BUILD)/libkeyveto.a $(GUARD_LIBMD)
 
 # Only the command may use libraries other than libc, libmd and libpam.
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib sqlite3 libmd) -lpam
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp libmd) -lpam
 $(CLI_OBJ): KV_CPPFLAGS += -Icli \
-	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3)
+	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)

@@ -14,7 +14,8 @@ NEEDED = {
     MODULE: {"libpam.so.0", "libmd.so.0", "libc.so.6"},
     # libpam, because keyveto sshd enable makes PAM load the module.
     COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4",
-              "libcurl.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6", "libsqlite3.so.0"},
+              "libcurl.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6", "libsqlite3.so.0",
+              "libgmp.so.10"},
 }
 ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
                 "pam_sm_close_session", "pam_sm_chauthtok"}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: ISC */
+/* weak/moduli: the different RSA moduli of a run, each with its first place. */
+#ifndef CLI_WEAK_MODULI_H
+#define CLI_WEAK_MODULI_H
+
+#include "weak/rsa.h"
+
+struct modulus {
+	uint8_t *bytes;
+	struct kv_span n; /* in bytes; big endian, without leading zeros */
+	const char *path; /* the caller's */
+	uint64_t line;
+	enum weak_class class; /* of this modulus under any exponent */
+	bool tested;	       /* weak_rsa_find says so */
+	bool is_open;	       /* to be tested for being prime */
+};
+
+/* All zeroes: none. */
+struct moduli {
+	struct modulus *v;
+	size_t n, cap;
+	size_t *slot; /* a hash table: index in v plus 1, or 0 */
+	size_t n_slots;
+	uint64_t seed; /* so that nobody can choose moduli that collide */
+};
+
+/*
+ * Sets *ip to the index of modulus n, which is copied if it is not there yet;
+ * then *addedp is true. False without memory.
+ */
+bool moduli_add(struct moduli *m, struct kv_span n, size_t *ip, bool *addedp);
+
+void moduli_free(struct moduli *m);
+
+#endif

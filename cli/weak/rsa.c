@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+#include "weak/rsa.h"
+
+#include <gmp.h>
+
+#include "weak/roca.h"
+
+#define BITS_MIN 16
+/* Steps of Fermat's method for primes that are close to each other, */
+#define FERMAT_STEPS 100
+/* and for primes whose ratio is nearly that of two small numbers. */
+#define RATIO_STEPS 3
+/* An exponent of fewer bits has no small private exponent. */
+#define SMALL_D_EXPONENT_BITS 32
+/* A composite number ends the test in the first one. */
+#define PRIME_ROUNDS 32
+
+const char *weak_class_name(enum weak_class class)
+{
+	static const char *const name[WEAK_CLASSES] = {
+		[WEAK_NONE] = "",
+		[WEAK_FACTOR] = "rsa-factor",
+		[WEAK_PRIME] = "rsa-prime",
+		[WEAK_SQUARE] = "rsa-square",
+		[WEAK_FERMAT] = "rsa-fermat",
+		[WEAK_ROCA] = "rsa-roca",
+		[WEAK_SMALL_D] = "rsa-small-d",
+		[WEAK_SHARED_PRIME] = "rsa-shared-prime",
+	};
+
+	return name[class];
+}
+
+/*
+ * Looks for a from the square root of m on, so that a^2 - m is a square, in
+ * steps. Each a costs an addition: (a + 1)^2 - m is 2a + 1 more.
+ */
+static bool
+is_difference_of_squares(const mpz_t m, unsigned int steps)
+{
+	mpz_t a, rest, twice;
+	bool found = false;
+
+	mpz_inits(a, rest, twice, NULL);
+	mpz_sqrtrem(a, rest, m);
+	/* m = a^2 + rest, so that (a + 1)^2 - m = 2a + 1 - rest. */
+	mpz_mul_2exp(twice, a, 1);
+	mpz_add_ui(twice, twice, 1);
+	mpz_sub(rest, twice, rest);
+	for (unsigned int i = 0; i < steps && !found; i++) {
+		found = mpz_perfect_square_p(rest) != 0;
+		mpz_add_ui(twice, twice, 2);
+		mpz_add(rest, rest, twice);
+	}
+	mpz_clears(a, rest, twice, NULL);
+	return found;
+}
+
+/*
+ * Fermat's method: n = pq = a^2 - b^2 for a = (p + q) / 2. Lehman's: if p / q
+ * is nearly u / v, then 4uvn = (vp + uq)^2 - (vp - uq)^2, so that the same
+ * search finds it from the square root of 4uvn on. A product uv stands for all
+ * ratios that it can be split into: 12 for 1/12 and 3/4. Those up to 5/6 are
+ * here, and some with 1.
+ *
+ * For random primes of b bits, vp - uq would have to be below 2^(b / 2 + 10):
+ * the chance is about 2^-500 for a modulus of 2048 bits.
+ */
+static bool
+has_close_primes(const mpz_t n)
+{
+	static const unsigned int product[] = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 12,
+		15, 20, 24, 30 };
+	mpz_t m;
+	bool found = is_difference_of_squares(n, FERMAT_STEPS);
+
+	mpz_init(m);
+	for (size_t i = 0; i < sizeof(product) / sizeof(*product) && !found;
+	     i++) {
+		mpz_mul_ui(m, n, 4 * product[i]);
+		found = is_difference_of_squares(m, RATIO_STEPS);
+	}
+	mpz_clear(m);
+	return found;
+}
+
+/*
+ * Whether n - phi + 1 is the sum of two factors of n, where phi = edg / k: then
+ * x = p + q is even, and (x / 2)^2 - n is a square.
+ */
+static bool
+splits(const mpz_t n, const mpz_t edg, const mpz_t k)
+{
+	mpz_t x;
+	bool found;
+
+	mpz_init(x);
+	mpz_fdiv_q(x, edg, k);
+	mpz_sub(x, n, x);
+	mpz_add_ui(x, x, 1);
+	found = mpz_even_p(x) && mpz_sgn(x) > 0;
+	if (found) {
+		mpz_fdiv_q_2exp(x, x, 1);
+		mpz_mul(x, x, x);
+		mpz_sub(x, x, n);
+		found = mpz_sgn(x) >= 0 && mpz_perfect_square_p(x) != 0;
+	}
+	mpz_clear(x);
+	return found;
+}
+
+/*
+ * Wiener's method ("Cryptanalysis of Short RSA Secret Exponents", 1990): if d
+ * is below n^(1/4) / 3, then k / dg is a convergent of the continued fraction
+ * of e / n, where ed = 1 + k * lcm(p - 1, q - 1) and g is their gcd. Since e / n
+ * is a little below k / dg, every second convergent is that of one more in the
+ * last place.
+ *
+ * A sound key has a small e, so that d has about as many bits as n: ed is more
+ * than lcm(p - 1, q - 1).
+ */
+static bool
+has_small_private_exponent(const mpz_t n, const mpz_t e)
+{
+	/* The last two convergents, h[0] / k[0] the newer one. */
+	mpz_t h[2], k[2], a, b, q, rest, edg, num;
+	const size_t bits = mpz_sizeinbase(n, 2);
+	bool found = false;
+
+	if (mpz_sizeinbase(e, 2) <= SMALL_D_EXPONENT_BITS)
+		return false;
+	mpz_inits(h[0], h[1], k[0], k[1], a, b, q, rest, edg, num, NULL);
+	mpz_set_ui(h[0], 1);
+	mpz_set_ui(k[1], 1);
+	mpz_set(a, e);
+	mpz_set(b, n);
+	for (bool even = true; mpz_sgn(b) != 0 && !found; even = !even) {
+		mpz_fdiv_qr(q, rest, a, b);
+		mpz_swap(a, b);
+		mpz_swap(b, rest);
+		/* The next one: (q * h[0] + h[1]) / (q * k[0] + k[1]). */
+		mpz_addmul(h[1], q, h[0]);
+		mpz_addmul(k[1], q, k[0]);
+		mpz_swap(h[0], h[1]);
+		mpz_swap(k[0], k[1]);
+		mpz_set(num, h[0]);
+		mpz_set(edg, k[0]);
+		if (even) {
+			mpz_add(num, num, h[1]);
+			mpz_add(edg, edg, k[1]);
+		}
+		if (mpz_sizeinbase(edg, 2) > bits / 2)
+			break;
+		if (mpz_sgn(num) == 0)
+			continue;
+		mpz_mul(edg, edg, e);
+		found = splits(n, edg, num);
+	}
+	mpz_clears(h[0], h[1], k[0], k[1], a, b, q, rest, edg, num, NULL);
+	return found;
+}
+
+static enum weak_class
+find(const mpz_t n, const mpz_t e)
+{
+	if (mpz_perfect_power_p(n))
+		return WEAK_SQUARE;
+	if (weak_has_roca_fingerprint(n))
+		return WEAK_ROCA;
+	if (has_close_primes(n))
+		return WEAK_FERMAT;
+	return has_small_private_exponent(n, e) ? WEAK_SMALL_D : WEAK_NONE;
+}
+
+enum weak_class
+weak_rsa_find(struct kv_span n, struct kv_span e)
+{
+	enum weak_class class = WEAK_NONE;
+	mpz_t modulus, exponent;
+
+	mpz_inits(modulus, exponent, NULL);
+	mpz_import(modulus, n.len, 1, 1, 1, 0, n.p);
+	mpz_import(exponent, e.len, 1, 1, 1, 0, e.p);
+	if (mpz_sizeinbase(modulus, 2) > BITS_MIN)
+		class = find(modulus, exponent);
+	mpz_clears(modulus, exponent, NULL);
+	return class;
+}
+
+/*
+ * GMP tests by the method of Baillie, Pomerance, Selfridge and Wagstaff, and by
+ * Miller and Rabin's. A composite number that passes both is not known.
+ */
+bool
+weak_is_prime(struct kv_span n)
+{
+	bool prime;
+	mpz_t modulus;
+
+	mpz_init(modulus);
+	mpz_import(modulus, n.len, 1, 1, 1, 0, n.p);
+	prime = mpz_sizeinbase(modulus, 2) <= WEAK_PRIME_BITS &&
+	    mpz_probab_prime_p(modulus, PRIME_ROUNDS) != 0;
+	mpz_clear(modulus);
+	return prime;
+}
