@@ -10,8 +10,8 @@ _keyveto_options()
 	local judge='--json --all --quiet --config= --filter= --blocklist='
 
 	case $1 in
-	check) echo "$judge --jobs= --help" ;;
-	audit) echo "$judge --user= --logins --known= --timeout= --sshd= --sshd-config= --help" ;;
+	check) echo "$judge --weak --jobs= --help" ;;
+	audit) echo "$judge --user= --logins --known= --deny-weak --yes --timeout= --sshd= --sshd-config= --help" ;;
 	scan) echo "$judge --timeout= --jobs= --help" ;;
 	doctor) echo '--json --prometheus --canary= --max-age= --sshd= --sshd-config= --config= --filter= --blocklist= --help' ;;
 	report) echo '--html= --csv --sarif= --all --hosts= --max-age= --help' ;;

@@ -10,6 +10,7 @@
 
 #include "audit/accounts.h"
 #include "audit/audit.h"
+#include "audit/deny_weak.h"
 #include "audit/former.h"
 #include "audit/header.h"
 #include "audit/login_logs.h"
@@ -27,6 +28,7 @@ struct options {
 	size_t n_users;
 	uint64_t timeout;
 	bool json, all, quiet;
+	bool deny_weak, yes;
 	bool logins;
 	const char **log; /* none: those of this machine */
 	size_t n_logs;
@@ -42,6 +44,7 @@ struct audit {
 	struct audit_table table;
 	struct logins logins;
 	struct login_logs logs;
+	struct deny_weak deny;
 };
 
 static bool
@@ -253,6 +256,19 @@ audit_all(struct audit *a)
 	return ok;
 }
 
+static void
+move_key(const struct weak_found *f, enum kv_verdict verdict, void *arg)
+{
+	audit_table_move(arg, f, verdict);
+}
+
+/* Tests the RSA keys that no list has. False after a message. */
+static bool
+find_weak(struct audit *a)
+{
+	return report_weak(&a->report, 0, !a->o->quiet, move_key, &a->table);
+}
+
 /* Tells when the keys came in. False after a message. */
 static bool
 tell_logins(struct audit *a)
@@ -279,13 +295,20 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 		.report = {
 			.judge = judge, .json = o->json, .all = o->all,
 			.quiet = o->quiet, .out = stdout, .err = stderr,
-			.now = time(NULL),
+			.now = time(NULL), .weak = weak_new(),
+			.row = &a.table.n,
 		},
 		.logins = { .all = o->all },
 	};
 	int status = CLI_UNCHECKED;
 
-	if (audit_all(&a) && tell_logins(&a)) {
+	if (o->deny_weak) {
+		a.report.on_weak = deny_weak_add;
+		a.report.on_weak_arg = &a.deny;
+	}
+	if (a.report.weak == NULL)
+		cli_error("%s", strerror(ENOMEM));
+	else if (audit_all(&a) && find_weak(&a) && tell_logins(&a)) {
 		status = report_status(&a.report);
 		if (o->json && !o->quiet) {
 			audit_table_print_json(&a.table);
@@ -297,7 +320,13 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 			status = CLI_UNCHECKED;
 		if (!o->quiet)
 			report_summary(&a.report);
+		if (o->deny_weak &&
+		    !deny_weak_write(&a.deny, &judge->config, o->judge.config,
+			o->yes))
+			status = CLI_UNCHECKED;
 	}
+	deny_weak_free(&a.deny);
+	weak_free(a.report.weak);
 	logins_free(&a.logins);
 	login_logs_free(&a.logs);
 	audit_table_free(&a.table);
@@ -349,7 +378,9 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		SSHD,
 		SSHD_CONFIG,
 		LOGINS,
-		KNOWN
+		KNOWN,
+		DENY_WEAK,
+		YES
 	};
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, JSON },
@@ -361,6 +392,8 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
 		{ "logins", optional_argument, NULL, LOGINS },
 		{ "known", required_argument, NULL, KNOWN },
+		{ "deny-weak", no_argument, NULL, DENY_WEAK },
+		{ "yes", no_argument, NULL, YES },
 		CLI_JUDGE_LONGOPTS,
 		{ NULL, 0, NULL, 0 },
 	};
@@ -378,6 +411,8 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 		o->all |= opt == ALL;
 		o->quiet |= opt == QUIET;
 		o->logins |= opt == LOGINS;
+		o->deny_weak |= opt == DENY_WEAK;
+		o->yes |= opt == YES;
 		if (opt == LOGINS && optarg != NULL)
 			o->log[o->n_logs++] = optarg;
 		else if (opt == KNOWN)
@@ -399,6 +434,11 @@ read_options(const struct cli_command *cmd, int argc, char **argv,
 	}
 	if (!o->logins && o->n_former > 0)
 		cli_error("--known goes with --logins");
+	else if (o->yes && !o->deny_weak)
+		cli_error("--yes goes with --deny-weak");
+	else if (o->deny_weak && geteuid() != 0)
+		cli_error("only root can change what logins refuse: "
+			  "--deny-weak needs root");
 	else if (!o->logins && optind < argc)
 		cli_error("audit takes no argument %s: accounts are named with "
 			  "--user",
@@ -458,10 +498,11 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_audit = {
 	.name = "audit",
-	.synopsis = "[--user NAME]... [--json] [--all] [--quiet] "
-		    "[--logins [FILE | journal]...] [--known FILE]... "
-		    "[--timeout S] [--sshd PATH] [--sshd-config FILE] "
-		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
+	.synopsis =
+	    "[--user NAME]... [--json] [--all] [--quiet] "
+	    "[--logins [FILE | journal]...] [--known FILE]... "
+	    "[--deny-weak [--yes]] [--timeout S] [--sshd PATH] [--sshd-config FILE] "
+	    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
 	.help =
 	    "Tell which keys of this machine, accepted or its own, are listed",
 	.details =
@@ -488,6 +529,11 @@ const struct cli_command cli_audit = {
 	    "file has any\n"
 	    "                   more; FILE is what audit --json printed; may "
 	    "repeat\n"
+	    "  --deny-weak      put RSA keys that anybody factors into " DENY_WEAK_PATH
+	    ",\n"
+	    "                   so that logins refuse them\n"
+	    "  --yes            although that may lock out root or an "
+	    "administrator\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"

@@ -59,6 +59,14 @@ print_name(const char *name, size_t columns)
 }
 
 void
+audit_table_move(struct audit_table *t, const struct weak_found *f,
+    enum kv_verdict verdict)
+{
+	if (f->place.row < t->n)
+		report_move(&t->row[f->place.row].found, f, verdict);
+}
+
+void
 audit_table_print(const struct audit_table *t)
 {
 	size_t columns = NAME_COLUMNS_MIN;

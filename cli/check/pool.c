@@ -548,8 +548,8 @@ pool_check(struct report *r, struct kv_judge *judge, char **paths, size_t jobs,
 	};
 	struct quick quick;
 	bool is_open = quick_open(&quick, judge);
-	/* --all prints every key, so quick_judge may not skip any. */
-	bool is_quick = is_open && !r->all;
+	/* --all prints every key, --weak tests it: quick_judge skips none. */
+	bool is_quick = is_open && !r->all && r->weak == NULL;
 	struct input_sink sink = {
 		.key = here_key,
 		.problem = here_problem,

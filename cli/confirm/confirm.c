@@ -5,7 +5,6 @@
  * list.
  */
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -23,6 +22,7 @@
 #include "confirm/output.h"
 #include "host/change.h"
 #include "host/io.h"
+#include "list/consulted.h"
 #include "output/progress.h"
 #include "update/source.h"
 
@@ -354,57 +354,6 @@ ask_about_all(struct confirm *c)
 
 /* --- afterwards --------------------------------------------------------- */
 
-/* Whether two paths stand for the same file, which need not exist. */
-static bool
-is_same_file(const char *one, const char *other)
-{
-	const char *name = strrchr(one, '/'), *other_name = strrchr(other, '/');
-	char folder[PATH_MAX], other_folder[PATH_MAX];
-	struct stat st, other_st;
-
-	if (stat(one, &st) == 0 && stat(other, &other_st) == 0)
-		return st.st_dev == other_st.st_dev &&
-		    st.st_ino == other_st.st_ino;
-	if (name == NULL || other_name == NULL || strcmp(name, other_name) != 0)
-		return false;
-	snprintf(folder, sizeof(folder), "%.*s/", (int)(name - one), one);
-	snprintf(other_folder, sizeof(other_folder), "%.*s/",
-	    (int)(other_name - other), other);
-	return stat(folder, &st) == 0 && stat(other_folder, &other_st) == 0 &&
-	    st.st_dev == other_st.st_dev && st.st_ino == other_st.st_ino;
-}
-
-/* Whether the keyveto.conf that logins read names the list. */
-static bool
-is_consulted(const struct confirm *c)
-{
-	const struct kv_config *conf = &c->judge.config;
-
-	for (size_t i = 0; i < conf->n_blocklists; i++) {
-		if (is_same_file(conf->blocklist[i], c->keep.list))
-			return true;
-	}
-	return false;
-}
-
-/* Says how to make logins consult the list. */
-static void
-tell_unused(const struct confirm *c)
-{
-	const struct kv_config *conf = &c->judge.config;
-	const bool may_be_default = conf->n_blocklists == 0 &&
-	    conf->n_filters == 1 &&
-	    strcmp(conf->filter[0], KV_CONFIG_FILTER_PATH) == 0;
-
-	cli_error("note: no login consults %s yet: add the line \"Blocklist "
-		  "%s\"%s to %s, with keyveto config edit",
-	    c->keep.list, c->keep.list,
-	    may_be_default ? ", and \"Filter " KV_CONFIG_FILTER_PATH
-			     "\" if there is no Filter line," :
-			     "",
-	    c->o->judge.config != NULL ? c->o->judge.config : KV_CONFIG_PATH);
-}
-
 /*
  * Whether the list may get the confirmed keys; false after a message. Sets
  * *consultedp to whether logins consult it, or may do so soon.
@@ -464,8 +413,9 @@ write_list(struct confirm *c)
 	if (changed && !quiet)
 		cli_error("%s: %" PRIu64 " %s added", c->keep.list,
 		    c->batch.added, cli_plural(c->batch.added, "key", "keys"));
-	if (!is_consulted(c))
-		tell_unused(c);
+	if (!list_is_consulted(&c->judge.config, c->keep.list))
+		list_advise_line(&c->judge.config, c->o->judge.config,
+		    c->keep.list);
 	else if (changed && !quiet)
 		cli_error("note: logins with %s are %s from now on%s",
 		    cli_plural(c->batch.added, "it", "them"),

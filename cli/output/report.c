@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kv_spki.h"
 #include "output/json_text.h"
+#include "weak/parallel.h"
 
 bool
 report_option(const struct cli_command *cmd, int opt, struct report_options *o,
@@ -273,10 +275,74 @@ count_by_action(struct report *r, const struct input_key *key,
 		r->on_listed(r, key, d);
 }
 
+static void
+print_key(struct report *r, const struct input_key *key, struct kv_decision *d)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	/* The judge computes no fingerprint of a clean key. */
+	if (d->fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, d->fingerprint);
+	}
+	if (r->json)
+		print_key_json(r, key, d);
+	else
+		print_key_text(r, key, d);
+}
+
+/* Turns the decision about a key into that about a listed or allowed one. */
+static void
+decide_weak(const struct report *r, const struct input_key *key,
+    enum weak_class class, const char *reason, struct kv_decision *d)
+{
+	const struct kv_config *config = &r->judge->config;
+	const struct kv_allowed_key *allowed;
+	uint8_t digest[KV_SHA256_BYTES];
+
+	kv_fingerprint_digest(&key->key, digest);
+	kv_fingerprint_format(digest, d->fingerprint);
+	allowed = kv_config_find_allowed(config, digest, r->now);
+	d->verdict = allowed != NULL ? KV_VERDICT_ALLOWED : KV_VERDICT_LISTED;
+	d->action = allowed != NULL ? KV_ACTION_ALLOW : config->on_hit;
+	d->part = key->part;
+	d->list = &kv_built_in;
+	snprintf(d->source, sizeof(d->source), "%s", weak_class_name(class));
+	snprintf(d->reason, sizeof(d->reason), "%s",
+	    allowed != NULL ? allowed->reason : reason);
+	if (allowed == NULL && r->on_weak != NULL)
+		r->on_weak(key, class, r->on_weak_arg);
+}
+
+/*
+ * Tests a key that no list has, or that could not be looked up. Returns whether
+ * report_weak prints it.
+ */
+static bool
+test_weak_key(struct report *r, const struct input_key *key,
+    struct kv_decision *d)
+{
+	const struct weak_place place = {
+		.account = r->account,
+		.row = r->row != NULL ? *r->row : 0,
+		.judged = d->verdict == KV_VERDICT_CLEAN,
+	};
+	enum weak_class class;
+	bool kept;
+
+	if (d->verdict != KV_VERDICT_CLEAN && d->verdict != KV_VERDICT_ERROR) {
+		weak_note(r->weak, key, &place);
+		return false;
+	}
+	class = weak_test(r->weak, key, &place, &kept);
+	if (class != WEAK_NONE)
+		decide_weak(r, key, class, "", d);
+	return kept && place.judged;
+}
+
 void
 report_key(struct report *r, const struct input_key *key)
 {
-	uint8_t digest[KV_SHA256_BYTES];
 	struct kv_decision d;
 	bool wanted = r->all;
 
@@ -285,6 +351,8 @@ report_key(struct report *r, const struct input_key *key)
 		return;
 	}
 	input_judge(r->judge, key, r->now, &d);
+	if (r->weak != NULL && test_weak_key(r, key, &d))
+		wanted = false;
 	r->keys++;
 	if (r->judged != NULL)
 		r->judged(r, key, &d);
@@ -330,15 +398,82 @@ report_key(struct report *r, const struct input_key *key)
 	}
 	if (r->quiet || !wanted)
 		return;
-	/* The judge computes no fingerprint of a clean key. */
-	if (d.fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, d.fingerprint);
+	print_key(r, key, &d);
+}
+
+struct finding {
+	struct report *r;
+	void (*moved)(const struct weak_found *f, enum kv_verdict verdict,
+	    void *arg);
+	void *arg;
+};
+
+void
+report_move(struct report *r, const struct weak_found *f,
+    enum kv_verdict verdict)
+{
+	if (f->place.judged) {
+		r->clean--;
+		r->usable -= verdict == KV_VERDICT_LISTED && r->usable > 0;
+	} else {
+		r->problems--;
+		r->unjudged--;
 	}
-	if (r->json)
-		print_key_json(r, key, &d);
+	if (verdict == KV_VERDICT_LISTED)
+		r->listed++;
 	else
-		print_key_text(r, key, &d);
+		r->allowed++;
+}
+
+/* Reports a key that no list has. */
+static void
+report_found(const struct weak_found *f, void *arg)
+{
+	const struct finding *finding = arg;
+	struct report *r = finding->r;
+	const char *account = r->account;
+	struct kv_decision d;
+
+	r->account = f->place.account;
+	input_judge(r->judge, f->key, r->now, &d);
+	if (f->class != WEAK_NONE) {
+		decide_weak(r, f->key, f->class, f->reason, &d);
+		report_move(r, f, d.verdict);
+		if (finding->moved != NULL)
+			finding->moved(f, d.verdict, finding->arg);
+		if (r->judged != NULL)
+			r->judged(r, f->key, &d);
+	}
+	if (!r->quiet && (f->class != WEAK_NONE || (r->all && f->place.judged)))
+		print_key(r, f->key, &d);
+	r->account = account;
+}
+
+static void
+report_limit(const struct input_problem *p, void *arg)
+{
+	report_problem(arg, p);
+}
+
+bool
+report_weak(struct report *r, size_t threads, bool progress,
+    void (
+	*moved)(const struct weak_found *f, enum kv_verdict verdict, void *arg),
+    void *arg)
+{
+	struct finding f = { .r = r, .moved = moved, .arg = arg };
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	bool ok;
+
+	if (threads == 0)
+		threads = online > 0 ? (size_t)online : 1;
+	if (threads > PARALLEL_THREADS_MAX)
+		threads = PARALLEL_THREADS_MAX;
+	weak_each_limited(r->weak, report_limit, r);
+	ok = weak_finish(r->weak, threads, progress, report_found, &f);
+	weak_free(r->weak);
+	r->weak = NULL;
+	return ok;
 }
 
 void

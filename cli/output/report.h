@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "keys/input.h"
+#include "weak/weak.h"
 
 /* Options of commands that print findings, and their getopt_long entries. */
 struct report_options {
@@ -56,6 +57,16 @@ struct report {
 	 * which both reach no verdict.
 	 */
 	bool by_action;
+	/*
+	 * Also finds RSA keys that anybody factors, some of them only in
+	 * report_weak. NULL: it does not.
+	 */
+	struct weak *weak;
+	/* Is told of each key that these tests find. NULL: none. */
+	void (*on_weak)(const struct input_key *key, enum weak_class class,
+	    void *arg);
+	void *on_weak_arg;
+	const size_t *row; /* audit: which row its table gets next; or NULL */
 	/* Is given listed keys, instead of printing them. NULL: none. */
 	void (*on_listed)(const struct report *r, const struct input_key *key,
 	    const struct kv_decision *d);
@@ -119,6 +130,22 @@ void report_problem(struct report *r, const struct input_problem *problem);
 
 /* Prints what is no problem, and is not counted: "keyveto: PATH:LINE: reason". */
 void report_note(const struct report *r, const struct input_problem *note);
+
+/*
+ * Has r->weak test the keys that no list has, by so many threads (0: as many as
+ * there are processors), and frees it. What is found is printed and counted as
+ * listed. With r->all, clean keys, which were not printed yet, are printed, too.
+ * moved is told of each key that is found, unless it is NULL. progress: is shown
+ * on a terminal. False after a message.
+ */
+bool report_weak(struct report *r, size_t threads, bool progress,
+    void (
+	*moved)(const struct weak_found *f, enum kv_verdict verdict, void *arg),
+    void *arg);
+
+/* Counts a key that report_weak found as listed or allowed. */
+void report_move(struct report *r, const struct weak_found *f,
+    enum kv_verdict verdict);
 
 /* Adds the totals of another report to r's. */
 void report_add(struct report *r, const struct report *other);

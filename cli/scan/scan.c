@@ -316,12 +316,13 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 	report_init(&s.report, &judge, &o);
 	s.report.partly = partly;
 	s.report.servers = true;
+	s.report.weak = weak_new();
 	s.timeout = (unsigned int)timeout;
 	s.argument = argv + optind;
 	s.n_slots = (size_t)jobs;
 	s.slot = calloc(s.n_slots, sizeof(*s.slot));
 	p = calloc(s.n_slots + 1, sizeof(*p));
-	if (s.slot == NULL || p == NULL) {
+	if (s.slot == NULL || p == NULL || s.report.weak == NULL) {
 		cli_error("%s", strerror(errno));
 		goto out;
 	}
@@ -329,11 +330,13 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		s.slot[i].child = (struct child){ .pid = -1, .fd = -1 };
 	kv_lines_init(&s.lines, STDIN_FILENO, s.line, sizeof(s.line));
 	scan_all(&s, p);
+	ok = report_weak(&s.report, 0, !o.quiet, NULL, NULL);
 	if (!o.quiet)
 		report_summary(&s.report);
-	if (cli_stdout_ok())
+	if (cli_stdout_ok() && ok)
 		status = report_status(&s.report);
 out:
+	weak_free(s.report.weak);
 	free(s.slot);
 	free(p);
 	kv_judge_close(&judge);

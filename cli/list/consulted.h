@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: ISC */
+/* list/consulted: whether logins consult a list that keyveto itself keeps. */
+#ifndef CLI_LIST_CONSULTED_H
+#define CLI_LIST_CONSULTED_H
+
+#include "kv_config.h"
+
+/* Whether a Blocklist line of the configuration names the list at path. */
+bool list_is_consulted(const struct kv_config *config, const char *path);
+
+/*
+ * Prints which line to add to the keyveto.conf at config_path, NULL for the
+ * default one, so that logins consult the list.
+ */
+void list_advise_line(const struct kv_config *config, const char *config_path,
+    const char *path);
+
+#endif
