@@ -38,7 +38,7 @@ static const struct {
 	{ "new", "its private half was found lately" },
 };
 
-/* As kv_nosecret.h names them. */
+/* As kv_nosecret.h and weak_class_name name them. */
 static const struct {
 	const char *name, *sentences;
 } built_in[] = {
@@ -47,9 +47,9 @@ static const struct {
 	    "chooses such a one.\nWith an exponent of 1 the padded hash is the "
 	    "signature, so anybody has it." },
 	{ "rsa-factor",
-	    "A prime below 1,000 divides its modulus, so one division tells "
-	    "the other factor.\nIf that is a prime, anybody computes the "
-	    "private half from the public one." },
+	    "A small prime divides its modulus, so some divisions tell the "
+	    "other factor.\nIf that is a prime, anybody computes the private "
+	    "half from the public one." },
 	{ "ed25519-order",
 	    "Its point has an order of 8 or less: multiplied by any number, it "
 	    "is one of eight\npoints at most. So anybody finds a signature "
@@ -62,6 +62,30 @@ static const struct {
 	    "Its y or its g is 0, 1 or p - 1, and powers of these have only "
 	    "these values.\nSo anybody finds a signature that fits, after some "
 	    "tries." },
+	{ "rsa-prime",
+	    "Its modulus is a prime, not the product of two.\nThe private "
+	    "exponent follows from the modulus alone, so anybody computes "
+	    "it." },
+	{ "rsa-square",
+	    "Its modulus is a power of one number, such as a prime times "
+	    "itself.\nA root tells the number, so anybody computes the "
+	    "private half." },
+	{ "rsa-fermat",
+	    "Its two primes are close to each other, or nearly in a ratio of "
+	    "small numbers.\nThe square root of the modulus then leads to "
+	    "them in some steps (CVE-2022-26320 was\nsuch a generator)." },
+	{ "rsa-roca",
+	    "It was made by a chip or a library of Infineon that chooses "
+	    "primes of one form\n(CVE-2017-15361, ROCA). Such a modulus can "
+	    "be factored, at a cost that depends on\nits size." },
+	{ "rsa-small-d",
+	    "Its private exponent is so small that it follows from the "
+	    "public key.\nWiener's method computes it at once." },
+	{ "rsa-shared-prime",
+	    "Another public key has one of its primes, as two devices with "
+	    "the same random\nnumbers make them. The greatest common divisor "
+	    "of the two moduli tells that prime,\nand so both private "
+	    "halves." },
 };
 
 const char *

@@ -16,6 +16,7 @@
 #include "keys/input.h"
 #include "list/names.h"
 #include "why/leaks.h"
+#include "weak/weak.h"
 #include "why/lookup.h"
 
 #define WORDS_BYTES 1024
@@ -174,6 +175,8 @@ explain_list(struct asking *a, const struct kv_list *l, uint8_t id,
 	print_line("source", name);
 	if (leak != NULL)
 		print_line("leak", leak);
+	if (leak_of_built_in(name) != NULL)
+		puts(leak_of_built_in(name));
 	print_places(a, l, key, words);
 }
 
@@ -236,6 +239,22 @@ explain_built_in(const struct input_key *key, const struct kv_decision *d)
 	puts("No program makes such a key, so somebody did on purpose, or a "
 	     "device is broken.\nFind out who put it there and when, and who "
 	     "came in with it: keyveto audit --logins.");
+}
+
+/* Says why anybody computes the private half. Logins do not test for it. */
+static void
+explain_weak(const struct input_key *key, enum weak_class class)
+{
+	input_print_key(stdout, key);
+	puts("Anybody computes its private half from the public one.");
+	print_line("exact list", kv_built_in.path);
+	print_line("source", weak_class_name(class));
+	puts(leak_of_built_in(weak_class_name(class)));
+	puts("No list has this key, and a login does not test for it, so a "
+	     "login with it is let in.\nkeyveto audit --deny-weak puts such "
+	     "keys into a list, so that the next one is refused.\nMake a new "
+	     "key with ssh-keygen, put its public half in the place of this "
+	     "one, and\nremove this one wherever it is accepted.");
 }
 
 static void
@@ -318,6 +337,7 @@ explain_key(const struct input_key *key, void *arg)
 {
 	struct asking *a = arg;
 	struct kv_decision d;
+	enum weak_class class;
 
 	if (a->named.by_fingerprint) {
 		note_spot(a, key);
@@ -330,6 +350,13 @@ explain_key(const struct input_key *key, void *arg)
 	if (d.verdict == KV_VERDICT_ERROR) {
 		cli_error_at(key->path, key->line, d.reason);
 		a->unjudged++;
+	}
+	if (d.verdict == KV_VERDICT_CLEAN &&
+	    (class = weak_find_alone(key)) != WEAK_NONE) {
+		if (a->keys - a->clean > 1)
+			putchar('\n');
+		explain_weak(key, class);
+		return;
 	}
 	if (d.verdict == KV_VERDICT_CLEAN ||
 	    d.verdict == KV_VERDICT_UNSUPPORTED) {
