@@ -116,7 +116,8 @@ def _by_sentinel(output, sentinel, count):
 def _by_line(output, count):
     """The keys in keyveto check's output. The tested lines have even numbers."""
     found = [set() for _ in range(count)]
-    for number, fingerprint in re.findall(rb"^\S+:(\d+): clean: \S+ \d+ (SHA256:\S{43})", output, re.MULTILINE):
+    pattern = rb"^\S+:(\d+): (?:clean|listed): \S+ \d+ (SHA256:\S{43})"
+    for number, fingerprint in re.findall(pattern, output, re.MULTILINE):
         if int(number) % 2 == 0:
             found[int(number) // 2 - 1].add(fingerprint)
     return found

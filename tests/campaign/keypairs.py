@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "oracle"))
+import nosecret  # noqa: E402
 import sshkey  # noqa: E402
 from sshkey import mpint, string  # noqa: E402
 
@@ -98,7 +99,7 @@ class PublicRSA(KeyPair):
     algorithms = RSA.algorithms
 
     def __init__(self, rng, bits):
-        self.n = rng.getrandbits(bits) | 1 << bits - 1 | 1
+        self.n = nosecret.sound_number(rng, bits)
 
     integers, fields = RSA.integers, RSA.fields
 

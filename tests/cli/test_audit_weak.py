@@ -87,8 +87,9 @@ def test_a_scan_finds_a_host_key_that_anybody_factors(scratch):
 
 def guard_prints(config, account, key):
     """What the guard prints for a key, as sshd runs it."""
-    done = subprocess.run([BUILT_GUARD, "--config", config, "--user", account.name, "--home", account.home,
-                           "--type", "ssh-rsa", "--key", key.base64], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    words = ["--user", account.name, "--home", account.home, "--type", "ssh-rsa", "--key", key.base64]
+    done = subprocess.run([BUILT_GUARD, "--config", config, *words], capture_output=True, text=True, check=False,
+                          timeout=PATIENCE)
     equal(done.returncode, 0, done.stderr)
     return done.stdout
 
