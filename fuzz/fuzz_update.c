@@ -43,7 +43,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(s.timeout > 0 && s.stall_timeout > 0);
 		FUZZ_CHECK(s.ca_file == NULL || s.ca_file[0] == '/');
 		FUZZ_CHECK(s.target == NULL || s.target[0] == '/');
-		FUZZ_CHECK(s.hold.n_groups <= UPDATE_HOLD_GROUPS_MAX);
+		FUZZ_CHECK(s.hold.n_groups <= CHANGE_HOLD_GROUPS_MAX);
 	}
 	update_conf_free(&c);
 	return 0;
