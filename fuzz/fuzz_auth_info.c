@@ -30,8 +30,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		 */
 		FUZZ_CHECK(d.verdict == KV_VERDICT_ERROR ||
 		    d.verdict == KV_VERDICT_UNSUPPORTED ||
-		    (d.verdict == KV_VERDICT_LISTED &&
-			d.list == &kv_built_in));
+		    (d.verdict == KV_VERDICT_LISTED && d.list == &kv_built_in));
 		kv_log_format(&context, &d, line);
 		for (const char *p = line; *p != '\0'; p++)
 			FUZZ_CHECK(*p >= 0x20 && *p < 0x7f);
