@@ -184,7 +184,8 @@ format:
 # does over and over, for minutes, what the tests beside it do once.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE_CLI = not this_machine_is_what_it_was and \
-	not ten_thousand_accounts and not unpacks_to_more_than_a_gibibyte
+	not ten_thousand_accounts and not unpacks_to_more_than_a_gibibyte and \
+	not real_logins_that_pam_refuses and not passed_over_once
 sanitize:
 	@mkdir -p build/asan
 	@$(CC) -fPIE -c -o build/asan/options.o tests/asan_options.c

@@ -127,7 +127,7 @@ def test_why_says_in_two_sentences_what_the_class_is(scratch, source):
         contains(out, "It needs no secret: anybody can sign with it.\n", "  exact list   built-in\n",
                  f"  source       {source}\n", "A login with it is refused.\n", "keyveto audit --logins")
         lacks(out, "private half is known to others")
-        said = re.search(rf"{source}\n((?:Its|A prime).*?)\nNo program", out, re.S)[1]
+        said = re.search(rf"{source}\n((?:Its|A small prime).*?)\nNo program", out, re.S)[1]
         equal(len(re.findall(r"\.(?=\s|$)", said)), 2, said)
 
 

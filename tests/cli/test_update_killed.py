@@ -122,8 +122,10 @@ def at_each_call(place, injected, judge):
 
 
 def test_killed_at_each_system_call_it_leaves_a_whole_filter(place):
-    def judge(status, _messages, _new, what):
-        assert status in (-signal.SIGKILL, 128 + signal.SIGKILL), what
+    def judge(status, _messages, new, what):
+        # How many files are opened depends on the processes of this machine: the brake looks at each.
+        reached = status != 0 or not what.startswith(("openat", "read", "close", "fstat", "newfstatat"))
+        assert status in (-signal.SIGKILL, 128 + signal.SIGKILL) if reached else new, what
 
     turns = at_each_call(place, "signal=KILL", judge)
     assert turns > 60, f"only {turns} calls"
