@@ -529,9 +529,10 @@ const struct cli_command cli_audit = {
 	    "file has any\n"
 	    "                   more; FILE is what audit --json printed; may "
 	    "repeat\n"
-	    "  --deny-weak      put RSA keys that anybody factors into " DENY_WEAK_PATH
-	    ",\n"
-	    "                   so that logins refuse them\n"
+	    "  --deny-weak      put RSA keys that anybody factors into the "
+	    "list\n"
+	    "                   " DENY_WEAK_PATH
+	    ", so that logins refuse them\n"
 	    "  --yes            although that may lock out root or an "
 	    "administrator\n"
 	    "  --timeout S      seconds that an account's files may take "
