@@ -121,6 +121,7 @@ add_places(const struct account *account, bool in_home,
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	struct mount m;
 	size_t cap = 0, n;
+	int added;
 
 	while (f != NULL && getline(&line, &cap, f) != -1) {
 		parse_mount(line, account->uid, &m);
@@ -128,11 +129,14 @@ add_places(const struct account *account, bool in_home,
 		    !quote(m.place, word, sizeof(word)))
 			continue;
 		n = strlen(remedy);
-		if (n + strlen(COMMAND) + strlen(word) + 2 >=
-		    FUSE_MOUNTS_REMEDY_BYTES)
+		added = snprintf(remedy + n, FUSE_MOUNTS_REMEDY_BYTES - n,
+		    "%s %s", n == 0 ? COMMAND : "", word);
+		if (added < 0 ||
+		    (size_t)added >= FUSE_MOUNTS_REMEDY_BYTES - n) {
+			/* A command that was cut would unmount other places. */
+			remedy[n] = '\0';
 			break;
-		snprintf(remedy + n, FUSE_MOUNTS_REMEDY_BYTES - n, "%s %s",
-		    n == 0 ? COMMAND : "", word);
+		}
 	}
 	free(line);
 	if (f != NULL)
