@@ -344,15 +344,19 @@ name_others(const struct tree *t, struct weak_common *found)
 
 /* ------------------------------------------------------------------------ */
 
+/*
+ * Whether a small prime divides d. A divisor is much shorter than its modulus,
+ * so the product of the small primes is divided by it.
+ */
 static bool
-has_small_factor(const struct tree *t, const mpz_t n)
+has_small_factor(const struct tree *t, const mpz_t d)
 {
 	mpz_t rest;
 	bool found;
 
 	mpz_init(rest);
-	mpz_mod(rest, t->small, n);
-	mpz_gcd(rest, rest, n);
+	mpz_mod(rest, t->small, d);
+	mpz_gcd(rest, rest, d);
 	found = mpz_cmp_ui(rest, 1) != 0;
 	mpz_clear(rest);
 	return found;
@@ -386,7 +390,7 @@ weak_common_find(const struct kv_span *modulus, size_t n, size_t threads,
 		found[i].other = WEAK_COMMON_UNKNOWN;
 		if (mpz_cmp_ui(t.sum[i], 1) == 0)
 			found[i].class = WEAK_NONE;
-		else if (has_small_factor(&t, t.level[0].product[i]))
+		else if (has_small_factor(&t, t.sum[i]))
 			found[i].class = WEAK_FACTOR;
 		else
 			found[i].class = WEAK_SHARED_PRIME;
