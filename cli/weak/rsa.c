@@ -12,6 +12,10 @@
 #define RATIO_STEPS 3
 /* An exponent of fewer bits has no small private exponent. */
 #define SMALL_D_EXPONENT_BITS 32
+/* edg / k is not rounded to phi where k is at most g, so for such a k, */
+#define SMALL_K 64
+/* so many numbers below edg / k are tried. */
+#define SMALL_K_STEPS 256
 /* A composite number ends the test in the first one. */
 #define PRIME_ROUNDS 32
 
@@ -84,26 +88,43 @@ has_close_primes(const mpz_t n)
 	return found;
 }
 
+/* Whether x is the sum of two factors of n: then (x / 2)^2 - n is a square. */
+static bool
+is_sum_of_factors(const mpz_t x, const mpz_t n)
+{
+	mpz_t square;
+	bool found;
+
+	if (mpz_odd_p(x) || mpz_sgn(x) <= 0)
+		return false;
+	mpz_init(square);
+	mpz_fdiv_q_2exp(square, x, 1);
+	mpz_mul(square, square, square);
+	mpz_sub(square, square, n);
+	found = mpz_sgn(square) >= 0 && mpz_perfect_square_p(square) != 0;
+	mpz_clear(square);
+	return found;
+}
+
 /*
- * Whether n - phi + 1 is the sum of two factors of n, where phi = edg / k: then
- * x = p + q is even, and (x / 2)^2 - n is a square.
+ * Whether n - phi + 1 is the sum of two factors of n, where edg = k * phi + g.
+ * The factor 1 is none of them: edg / k is nearly n.
  */
 static bool
 splits(const mpz_t n, const mpz_t edg, const mpz_t k)
 {
+	const unsigned int steps = mpz_cmp_ui(k, SMALL_K) < 0 ?
+	    SMALL_K_STEPS :
+	    1;
 	mpz_t x;
-	bool found;
+	bool found = false;
 
 	mpz_init(x);
 	mpz_fdiv_q(x, edg, k);
 	mpz_sub(x, n, x);
-	mpz_add_ui(x, x, 1);
-	found = mpz_even_p(x) && mpz_sgn(x) > 0;
-	if (found) {
-		mpz_fdiv_q_2exp(x, x, 1);
-		mpz_mul(x, x, x);
-		mpz_sub(x, x, n);
-		found = mpz_sgn(x) >= 0 && mpz_perfect_square_p(x) != 0;
+	for (unsigned int i = 0; i < steps && !found; i++) {
+		mpz_add_ui(x, x, 1);
+		found = is_sum_of_factors(x, n);
 	}
 	mpz_clear(x);
 	return found;
@@ -114,7 +135,8 @@ splits(const mpz_t n, const mpz_t edg, const mpz_t k)
  * is below n^(1/4) / 3, then k / dg is a convergent of the continued fraction
  * of e / n, where ed = 1 + k * lcm(p - 1, q - 1) and g is their gcd. Since e / n
  * is a little below k / dg, every second convergent is that of one more in the
- * last place.
+ * last place. The private exponent may be as small as 1: then a signature is the
+ * padded hash, as with a public one of 1.
  *
  * A sound key has a small e, so that d has about as many bits as n: ed is more
  * than lcm(p - 1, q - 1).

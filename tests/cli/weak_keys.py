@@ -95,6 +95,11 @@ def weak():
         ("rsa-small-d", small_d(p, q, 64, phi)),
         ("rsa-small-d", small_d(p, q, 500, phi)),
         ("rsa-small-d", small_d(p, q, 499, phi // math.gcd(p - 1, q - 1))),
+        ("rsa-small-d", small_d(p, q, 2, phi)),
+        ("rsa-small-d", small_d(p, q, 2, phi // math.gcd(p - 1, q - 1))),
+        # The private exponent is 1, so that the padded hash is a signature.
+        ("rsa-small-d", key("small-d-1", p * q, phi + 1)),
+        ("rsa-small-d", key("small-d-1-common", p * q, phi // math.gcd(p - 1, q - 1) + 1)),
     ]
 
 

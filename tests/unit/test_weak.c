@@ -198,6 +198,9 @@ small_private_exponents_are_found(void **state)
 		mpz_invert(e, d, phi);
 		assert_string_equal(weak_class_name(find(n, e)), "rsa-small-d");
 	}
+	/* One of 1, modulo the smaller group of the last primes. */
+	mpz_add_ui(e, phi, 1);
+	assert_string_equal(weak_class_name(find(n, e)), "rsa-small-d");
 	/* A large exponent with a large private half. */
 	make_prime(e, 2000);
 	assert_string_equal(weak_class_name(find(n, e)), "");
