@@ -133,10 +133,10 @@ splits(const mpz_t n, const mpz_t edg, const mpz_t k)
 /*
  * Wiener's method ("Cryptanalysis of Short RSA Secret Exponents", 1990): if d
  * is below n^(1/4) / 3, then k / dg is a convergent of the continued fraction
- * of e / n, where ed = 1 + k * lcm(p - 1, q - 1) and g is their gcd. Since e / n
- * is a little below k / dg, every second convergent is that of one more in the
- * last place. The private exponent may be as small as 1: then a signature is the
- * padded hash, as with a public one of 1.
+ * of e / n, where ed = 1 + k * lcm(p - 1, q - 1) and g is their gcd. Since
+ * e / n is a little below k / dg, every second convergent is that of one more
+ * in the last place. The private exponent may be as small as 1: then a
+ * signature is the padded hash, as with a public exponent of 1.
  *
  * A sound key has a small e, so that d has about as many bits as n: ed is more
  * than lcm(p - 1, q - 1).
