@@ -325,7 +325,7 @@ $(BUILD)/bench/static: bench/static.c
 $(BUILD)/bench/dynamic: bench/static.c
 	$(Q)$(CC) -O2 -o $@ $<
 
-UNITS = keyveto-update.service keyveto-update.timer
+UNITS = $(notdir $(wildcard packaging/systemd/*.*))
 
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \

@@ -4,6 +4,7 @@
 import math
 import os
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import keys
 import weak_keys
 from audit_machine import Account, row_of
 from config_machine import BUILT_GUARD
-from program import PATIENCE, contains, equal, keyveto, lacks
+from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto, lacks
 from samples import write
 from test_scan import name, scan, sshd
 
@@ -150,3 +151,56 @@ def test_without_such_a_key_no_list_is_made(world, scratch, state):
     keyveto("audit", "--deny-weak", "--config", config, status=0)
     assert not state.exists()
     keyveto("audit", "--yes", status=2)
+
+
+UNITS = ROOT / "packaging/systemd"
+
+
+def setting(unit, name):
+    return re.search(f"^{name}=(.*)$", (UNITS / unit).read_text(encoding="utf-8"), re.MULTILINE).group(1)
+
+
+@pytest.mark.parametrize("home_mode", (0o755, 0o700))
+def test_the_timers_service_denies_what_it_finds(world, scratch, state, home_mode):
+    """By its own command, and with its capabilities, with which root reads no file of another account."""
+    words, capabilities = setting("keyveto-weak.service", "ExecStart").split(), setting(
+        "keyveto-weak.service", "CapabilityBoundingSet").lower().split()
+    equal(words[0], "/usr/bin/keyveto")
+    alice, (_, prime) = world.account("alice"), weak_keys.weak()[0]
+    alice.authorize(prime.line, weak_keys.sound()[0].line)
+    alice.home.chmod(home_mode)
+    config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
+    config.chmod(0o644)
+    names = ",".join(f"+{name.removeprefix('cap_')}" for name in capabilities)
+
+    def run():
+        done = subprocess.run(["setpriv", "--bounding-set", f"-all,{names}", "--inh-caps", "-all", KEYVETO, *words[1:],
+                               "--config", config], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=PATIENCE)
+        # A listed key is no failure of the unit.
+        assert str(done.returncode) in ("0", setting("keyveto-weak.service", "SuccessExitStatus")), done.stderr
+        return done
+    done = run()
+    contains(done.stderr, f"keyveto: {state}: 1 key added\n", f'add the line "Blocklist {state}" to {config}')
+    equal(done.stdout, "")
+    equal(state.read_bytes(), blocklist.hashes(prime.oracle)[0] + b"\2")
+    # A night later nothing is new, and once no such key is left it ends with 0.
+    lacks(run().stderr, "added")
+    alice.authorize(weak_keys.sound()[0].line)
+    equal(run().returncode, 0)
+
+
+def test_the_units_are_installed_on_demand_and_no_timer_is_enabled(scratch):
+    there = scratch / "units"
+
+    def make(target):
+        subprocess.run(["make", "-s", "-C", ROOT, "-o", "all", f"BUILD={KEYVETO.parent}", target,
+                        f"DESTDIR={scratch}", "PREFIX=/opt/kv", "SYSTEMDUNITDIR=/units"], check=True,
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+    make("install")
+    equal(sorted(path.name for path in there.iterdir()), sorted(path.name for path in UNITS.iterdir()))
+    contains((there / "keyveto-weak.service").read_text(encoding="utf-8"),
+             "\nExecStart=/opt/kv/bin/keyveto audit --quiet --deny-weak\n")
+    equal([path for path in scratch.rglob("*.wants")], [])
+    make("uninstall")
+    equal(list(there.iterdir()), [])

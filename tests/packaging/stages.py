@@ -117,9 +117,9 @@ def packages(part, folder):
     check(not added, f"the installation has changed {added}")
     host.expect("installed, and not active", listed_enter=True)
     if (ROOT / "packaging/systemd").exists():
-        # An administrator enables the timer. Upgrade and purge must handle that.
-        call("systemctl", "enable", "keyveto-update.timer")
-        part.ok("the timer of keyveto update is off until it is enabled")
+        # An administrator enables the timers. Upgrade and purge must handle that.
+        call("systemctl", "enable", "keyveto-update.timer", "keyveto-weak.timer")
+        part.ok("the timers of keyveto update and audit --deny-weak are off until they are enabled")
 
     host.install_filter()
     for name in ("rehearse", "guard", "pam", "validate", "reload"):
