@@ -30,7 +30,8 @@ gc.freeze()
 # What the option variables may name: {option: variable of the host}.
 VARIABLES = {name: "keyveto_" + name for name in (
     "command", "lists", "allowed_signers", "warn", "parts", "accept_refused", "sshd", "probe", "probe_required",
-    "probe_listed_key", "probe_key_type", "probe_timeout", "timeout", "update_ca", "update_timer")}
+    "probe_listed_key", "probe_key_type", "probe_timeout", "timeout", "update_ca", "update_timer", "deny_weak",
+    "weak_timer")}
 VARIABLES.update(config="keyveto_conf", update_config="keyveto_update_conf")
 # After a reload, sshd may for a moment not listen yet, or still go by what it read before.
 PAUSES = (0, 0.3, 0.7, 1.5, 3, 5)

@@ -9,9 +9,9 @@ version_added: 1.0.0
 author: The keyveto authors (@keyveto)
 description:
   - Does in one call, and in this order, whatever of it is asked for. Brings filters and exact lists from the
-    controller; writes C(update.conf) and runs C(keyveto update); writes C(keyveto.conf); rehearses; enables or
-    disables keyveto in sshd; proves by logins from the controller that whoever got in gets in, and that a listed key
-    does not.
+    controller; writes C(update.conf) and runs C(keyveto update); writes C(keyveto.conf); puts keys that anybody
+    factors into a list; rehearses; enables or disables keyveto in sshd; proves by logins from the controller that
+    whoever got in gets in, and that a listed key does not.
   - All verdicts are those of the program C(keyveto) on the host.
   - Nothing is enabled on a host where somebody would be refused, unless I(accept_refused) says so, and never if that is
     the account that Ansible itself logs in as.
@@ -60,6 +60,19 @@ options:
     type: str
   update_timer:
     description: Whether the timer C(keyveto-update.timer) is enabled and runs. Without it, the timer stays as it is.
+    type: bool
+  deny_weak:
+    description:
+      - Run C(keyveto audit --deny-weak), which puts RSA keys that anybody factors into C(/var/lib/keyveto/weak.dat).
+        Once there is one, C(keyveto.conf) gets a line for the list, unless I(config) is given.
+      - The list stays as it is, and the host fails, if that would refuse a key of root or an administrator's last key,
+        whatever I(accept_refused) says.
+      - In check mode a key with a factor above 1,000 is not foreseen.
+    type: bool
+    default: false
+  weak_timer:
+    description: Whether the timer C(keyveto-weak.timer), which runs that each day, is enabled and runs. Without it, the
+      timer stays as it is.
     type: bool
   state:
     description:
@@ -243,6 +256,10 @@ UPDATE_CONFIG = "/etc/keyveto/update.conf"
 ALLOWED_SIGNERS = "/etc/keyveto/allowed_signers"
 UPDATE_CA = "/etc/keyveto/ca.pem"
 UPDATE_TIMER = "keyveto-update.timer"
+WEAK_TIMER = "keyveto-weak.timer"
+WEAK_LIST = STATE + "/weak.dat"
+# The classes of these keys. Of rsa-factor, too, are keys that a login refuses without a list.
+WEAK_SOURCES = ("rsa-prime", "rsa-square", "rsa-fermat", "rsa-roca", "rsa-small-d", "rsa-shared-prime")
 # This file is there from before update.conf is written until keyveto update has ended well.
 UPDATE_DUE = STATE + "/ansible-update-due"
 BADKEYS = "/var/lib/keyveto/badkeys.dat"
@@ -255,14 +272,14 @@ def masked(text):
     return SECRET.sub("********", text)
 
 
-def systemctl(verb, option):
+def systemctl(verb, option, timer):
     """(status, output) of systemctl about the timer."""
     environment = dict(os.environ, LC_ALL="C.UTF-8", PATH=os.environ.get("PATH", "") + PATHS)
     try:
-        done = subprocess.run(["systemctl", verb, option, UPDATE_TIMER], stdin=subprocess.DEVNULL, env=environment,
+        done = subprocess.run(["systemctl", verb, option, timer], stdin=subprocess.DEVNULL, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
     except subprocess.TimeoutExpired:
-        raise EngineError("systemctl %s %s did not end within 60 seconds" % (verb, UPDATE_TIMER))
+        raise EngineError("systemctl %s %s did not end within 60 seconds" % (verb, timer))
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
@@ -313,7 +330,10 @@ class Host:
         self.bring_files(missing)
         self.write_update_config()
         self.write_config()
-        self.set_timer()
+        if self.wanted["deny_weak"] and self.deny_weak():
+            self.write_config()
+        self.set_timer("update_timer", UPDATE_TIMER)
+        self.set_timer("weak_timer", WEAK_TIMER)
         if self.check and self.incomplete:
             self.result["incomplete"] = self.incomplete
         if self.wanted["state"] == "disabled":
@@ -447,24 +467,49 @@ class Host:
         if [sha256(path) for path in self.targets()] != before:
             self.result["changed"] = True
 
-    def set_timer(self):
-        """Enables and starts the timer of keyveto update, or stops and disables it."""
-        wanted = self.wanted["update_timer"]
+    def set_timer(self, option, timer):
+        """Enables and starts a timer of keyveto's, or stops and disables it."""
+        wanted = self.wanted[option]
         if wanted is None:
             return
         if not os.path.isdir("/run/systemd/system"):
-            raise EngineError("update_timer is for systemd, which does not run on this host")
-        states = [systemctl(verb, "--quiet")[0] == 0 for verb in ("is-enabled", "is-active")]
+            raise EngineError("%s is for systemd, which does not run on this host" % option)
+        states = [systemctl(verb, "--quiet", timer)[0] == 0 for verb in ("is-enabled", "is-active")]
         if states == [wanted, wanted]:
             return
         words = ["%s\n%s\n" % (("enabled" if enabled else "disabled"), ("active" if active else "inactive"))
                  for enabled, active in (states, (wanted, wanted))]
-        self.changed(UPDATE_TIMER, *words)
+        self.changed(timer, *words)
         if self.check:
             return
-        status, said = systemctl("enable" if wanted else "disable", "--now")
+        status, said = systemctl("enable" if wanted else "disable", "--now", timer)
         if status != 0:
-            raise EngineError("%s: systemctl says: %s" % (UPDATE_TIMER, last_words(said)))
+            raise EngineError("%s: systemctl says: %s" % (timer, last_words(said)))
+
+    def deny_weak(self):
+        """Puts the keys of this host that anybody factors into a list. Whether the list is another one now."""
+        if self.check and self.incomplete:
+            return False
+        before = sha256(WEAK_LIST)
+        status, found, err = self.engine.objects(
+            "audit", "--json", "--sshd", self.wanted["sshd"], *([] if self.check else ["--deny-weak"]))
+        listed = [one for one in found if one.get("verdict") == "listed"]
+        if not [one for one in found if one.get("end") and one.get("reason") is None]:
+            raise EngineError("keyveto audit: %s" % last_words(err))
+        if status == 2 and listed:
+            raise EngineError("%s stays as it is: keyveto audit --deny-weak says\n%s" % (WEAK_LIST, last_words(err)))
+        if status == 2:
+            self.module.warn("keyveto audit: %s" % last_words(err))
+        new = [one for one in listed if one.get("source") in WEAK_SOURCES and one.get("lists") == ["built-in"]]
+        after = "to come" if self.check and new else sha256(WEAK_LIST)
+        if after == before:
+            return False
+        for one in new:
+            self.module.warn("anybody factors the key %s" % describe_key(one))
+        self.changed(WEAK_LIST, "sha256 %s\n" % (before or "-"), "sha256 %s\n" % after)
+        if self.check:
+            self.incomplete = "%s is not made yet" % WEAK_LIST
+        return not self.check
 
     def write_config(self):
         """Saves keyveto.conf, by keyveto config edit."""
@@ -472,6 +517,8 @@ class Host:
         for one in self.wanted["lists"]:
             if not one["dest"].endswith(".sources"):
                 lists[one["dest"]] = one["kind"]
+        if self.wanted["deny_weak"] and os.path.exists(WEAK_LIST):
+            lists[WEAK_LIST] = "blocklist"
         now = read_text(CONFIG)
         if self.wanted["config"] is not None:
             text = with_block(self.wanted["config"], now)
@@ -698,6 +745,8 @@ def main():
             "allowed_signers": {"type": "str"},
             "update_ca": {"type": "str"},
             "update_timer": {"type": "bool"},
+            "deny_weak": {"type": "bool", "default": False},
+            "weak_timer": {"type": "bool"},
             "state": {"type": "str", "default": "unchanged",
                       "choices": ["unchanged", "rehearsed", "enabled", "disabled"]},
             "warn": {"type": "bool", "default": False},
