@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Keys for which nobody needs a private half: in at sshd, out with the guard alone and with the module alone."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 import nosecret_keys
@@ -10,11 +13,13 @@ from nosecret_keys import (certified, certify_identity, dsa, ecdsa, ed25519, rsa
                            rsa_small_factor, sk_ecdsa, sk_ed25519, small_order_encodings)
 from oddcerts import odd_curve, odd_name, padded
 from openssh import has_dsa, takes_short_names
+from patience import PATIENCE
 from test_key_types import TAKE_DSA
 
 pytestmark = pytest.mark.throwaway
 
 DEPLOYMENTS = {"guard": server.guard, "PAM session": server.pam_session}
+WEAK_LIST = Path("/var/lib/keyveto/weak.dat")
 NEUTRAL = bytes([1, *bytes(31)])
 
 KEYS = {
@@ -199,11 +204,35 @@ def test_nosecret_a_key_one_bit_beside_is_left_to_sshd(bench, deploy, make, plac
     bench.must_be_silent(account)
 
 
+@pytest.fixture(name="weak_list")
+def fixture_weak_list():
+    """Where audit --deny-weak puts keys; nothing is there before and after."""
+    yield WEAK_LIST
+    for path in WEAK_LIST.parent.glob("*weak.dat*"):
+        path.unlink()
+
+
+def deny_weak(build, config):
+    """Runs audit --deny-weak, which must find something: its standard error."""
+    done = subprocess.run([build / "keyveto", "audit", "--quiet", "--deny-weak", "--config", config],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (1, ""), (done.stdout, done.stderr)
+    return done.stderr
+
+
 @pytest.mark.parametrize("deploy", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
-def test_nosecret_a_prime_modulus_is_not_seen_by_a_login(bench, deploy):
-    """To see that a modulus is a prime takes an exponentiation: docs/no-secret.md says so."""
-    account, key = bench.account(), rsa_prime_modulus(bench.folder)
-    account.authorize(key)
-    sshd = bench.server(deploy(bench.config(listed=[])))
-    bench.must_enter(bench.login(sshd, account, serve(bench, key)))
+def test_nosecret_a_prime_modulus_is_refused_after_deny_weak(bench, build, deploy, weak_list):
+    """To see that a modulus is a prime takes an exponentiation, so no login sees it before: docs/no-secret.md."""
+    account, sound, key = bench.account(), bench.key("rsa", 2048), rsa_prime_modulus(bench.folder)
+    account.authorize(key, sound.key)
+    identity, before = serve(bench, key), bench.config(listed=[])
+    bench.must_enter(bench.login(bench.server(server.vanilla()), account, identity), "sshd alone lets it in")
+    bench.must_enter(bench.login(bench.server(deploy(before)), account, identity), "no login sees a prime")
     bench.must_be_silent(account)
+    said = deny_weak(build, before)
+    assert f"{weak_list}: 1 key added\n" in said and f'add the line "Blocklist {weak_list}" to {before}' in said, said
+    sshd = bench.server(deploy(bench.config(f"Blocklist {weak_list}", listed=[])))
+    bench.must_not_enter(bench.login(sshd, account, identity), "the list has it")
+    decision = bench.decision(account, verdict="listed", action="deny", list=str(weak_list), source="rsa-prime")
+    assert (decision.part, decision.key_fp) == ("key", key.fingerprint)
+    bench.must_enter(bench.login(sshd, account, sound), "its neighbour is none of them")
