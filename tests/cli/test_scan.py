@@ -13,8 +13,10 @@ import time
 import pytest
 
 import keys
+import nosecret_keys
 from openssh import without_penalties
 from program import KEYVETO, PATIENCE, SSHD, contains, equal, keyveto, lacks, make_filter
+from samples import write
 
 # As root, sshd and port 22 of the machine are used. Another user's servers disturb nothing.
 pytestmark = [pytest.mark.throwaway] if os.geteuid() == 0 else []
@@ -476,3 +478,29 @@ def test_bad_usage_is_status_2(scratch):
     done = keyveto("scan", "--filter", scratch / "missing.pkbf", "127.0.0.1:1", status=2)
     contains(done.stderr, "missing.pkbf")
     contains(keyveto("scan", "--help", status=0).stdout, "--timeout S", "--jobs N", "Exit status")
+
+
+NO_SECRET = {
+    "RSA, exponent 1": nosecret_keys.rsa_exponent_of_1,
+    "RSA, 3 times a prime": nosecret_keys.rsa_small_factor(3),
+    "Ed25519, the neutral element": nosecret_keys.ed25519(bytes([1, *bytes(31)])),
+    "ECDSA P-256, G": nosecret_keys.ecdsa("nistp256", 1),
+    "RSA, a prime": nosecret_keys.rsa_prime_modulus,
+}
+
+
+@pytest.mark.parametrize("make", NO_SECRET.values(), ids=NO_SECRET)
+def test_a_host_key_that_needs_no_secret_is_listed(scratch, make):
+    """sshd has no private half of it either: an agent signs by formula, and libssh takes that for this host."""
+    key, sound = make(scratch), keys.generate(scratch, "ecdsa", 521)
+    source = key.source or "rsa-prime"
+    path, empty = write(scratch / "host.pub", f"{key}\n"), make_filter(scratch / "empty.pkbf")
+    with contextlib.closing(nosecret_keys.Agent(scratch, key)) as agent, \
+            sshd(scratch, [sound], f"HostKey {path}", f"HostKeyAgent {agent.path}") as (port, _):
+        done = scan("--filter", empty, "--json", name(port), status=1)
+        found = {one["type"]: one for one in map(json.loads, done.stdout.splitlines()) if one["verdict"] == "listed"}
+        equal(list(found), [key.type], done.stdout)
+        equal([found[key.type][what] for what in ("fingerprint", "lists", "source", "verdict")],
+              [key.fingerprint, ["built-in"], source, "listed"])
+        contains(done.stderr, "1 listed, 1 clean")
+        contains(scan("--filter", empty, name(port), status=1).stdout, f"{key.fingerprint} [built-in {source}]\n")
