@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import keys
+import sshkey
 from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE, machine
 from config_machine import BUILT_GUARD, GUARD
 from program import PATIENCE, contains, equal, keyveto, lacks
@@ -270,3 +271,42 @@ def test_the_mode_of_a_file_that_is_there_stays(here):
     keyveto("list", "add", LIST, here.write("bad.pub", here.world.bad), status=0, umask=0o077)
     equal((oct(LIST.stat().st_mode & 0o7777), LIST.stat().st_gid), ("0o640", 65534))
     equal(CONFIG.stat().st_mode & 0o7777, 0o644)
+
+
+NO_SECRET = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes([1, *bytes(31)])))
+
+
+@pytest.fixture(name="no_secret")
+def fixture_no_secret(here):
+    """The file of a key that needs no secret. It is root's, six accounts', an administrator's last one, and a CA."""
+    line = sshkey.key_line(NO_SECRET)
+    here.authorize_root(here.world.clean, line)
+    here.administrator().authorize(line)
+    for i in range(6):
+        here.world.account(f"user{i}").authorize(line)
+    path = here.write("none.pub", line)
+    here.world.sshd_config(f"TrustedUserCAKeys {path}")
+    return path
+
+
+@pytest.mark.parametrize("own", (True, False), ids=("that key", "another key"))
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_key_that_needs_no_secret_holds_nothing(here, command, no_secret, own):
+    """It is refused already, so no list locks anybody out by it."""
+    key = no_secret if own else here.write("bad.pub", here.world.bad)
+    before, path = {name: name.read_bytes() for name in (LIST, FILTER)}, COMMANDS[command][0]
+    done = keyveto(*words_of(here, command, key), status=0)
+    equal((done.stdout, done.stderr.count("\n"), done.stderr.startswith(f"keyveto: {path}: ")), ("", 1, True),
+          done.stderr)
+    equal([name for name, data in before.items() if name.read_bytes() != data], [path])
+
+
+def test_a_key_that_needs_no_secret_and_is_let_in_holds_as_any_other(here, no_secret):
+    """While AllowKey lets it in, a keyveto.conf without that line refuses it."""
+    fingerprint = sshkey.fingerprint(NO_SECRET)
+    here.configure(*CONFIG.read_text(encoding="ascii").splitlines(), f"AllowKey {fingerprint}")
+    contains(here.is_held("allow", "--remove", fingerprint), "would refuse a key of root",
+             "would refuse the last key of alice", "would refuse keys of 8 accounts",
+             "would refuse all certificates of 1 CA in TrustedUserCAKeys")
+    contains(keyveto("check", "--config", CONFIG, "--all", no_secret, status=0).stdout, ": allowed: ")
+    keyveto("allow", "--remove", "--yes", fingerprint, status=0)
