@@ -162,6 +162,31 @@ def sk_ed25519(encoded):
     return make
 
 
+# What both halves of a composite signature stand for (draft-ietf-lamps-pq-composite-sigs, section 3.2).
+COMPOSITE = b"CompositeAlgorithmSignatures2025" + b"COMPSIG-MLDSA44-Ed25519-SHA512" + b"\0"
+MLDSA44_PUBLIC, MLDSA44_SIGNATURE = 1312, 2420
+
+
+def composite(encoded):
+    """The ML-DSA half is a real one, for which ssh-agent signs. The Ed25519 half is of small order, and has no secret.
+
+    It takes a system whose OpenSSH makes such keys.
+    """
+    def make(folder):
+        identity = generate(folder, "mldsa44-ed25519")
+        reader = sshkey.Reader(base64.b64decode(identity.key.blob))
+        name, real = reader.name(), reader.string()
+
+        def sign(data, _):
+            with contextlib.closing(oddcerts.Agent(folder, identity)) as agent:
+                _, signature = oddcerts.split_string(agent.sign(data))
+            half = oddcerts.split_string(signature)[0][:MLDSA44_SIGNATURE]
+            message = COMPOSITE + hashlib.sha512(data).digest()
+            return string(name.encode()) + string(half + _ed25519_sign(encoded, message))
+        return Key(name, sshkey.fields_raw(real[:MLDSA44_PUBLIC] + encoded), "ed25519-order", sign)
+    return make
+
+
 def small_order_encodings():
     """The 14 encodings by names."""
     for number, point in enumerate(nosecret.small_order_points()):
