@@ -162,6 +162,8 @@ void doctor_sshd(struct doctor *d);
 void doctor_guard(struct doctor *d);
 void doctor_match(struct doctor *d);
 void doctor_user_ca(struct doctor *d);
+/* Of user-ca, too: CAs behind TrustedUserCAKeys that need no secret. */
+void doctor_ca_keys(struct doctor *d);
 void doctor_hostbased(struct doctor *d);
 void doctor_tunnel(struct doctor *d);
 

@@ -352,6 +352,7 @@ doctor_user_ca(struct doctor *d)
 		    "TrustedUserCAKeys %s: %s judges those certificates",
 		    s->user_ca,
 		    d->ways.guard[WAY_USER_CA] ? "the guard" : "the module");
+	doctor_ca_keys(d);
 }
 
 void

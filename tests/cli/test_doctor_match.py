@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import nosecret
+import sshkey
 from doctor_machine import DROP_IN, GUARD, GUARDED, SESSION, SSHD_CONFIG, STOCK_STACK, doctor, expect, expect_all_well
-from program import SSHD, contains, equal
+from program import SSHD, contains, equal, keyveto
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -196,3 +198,54 @@ def test_tunnel_a_tunnel_that_outlives_a_refused_session_is_found(machine):
                         "AuthenticationMethods publickey,keyboard-interactive:pam")
     machine.pam("auth requisite pam_keyveto.so\n" + SESSION.replace(".so", ".so disconnect=never") + STOCK_STACK)
     expect("tunnel", "warning")
+
+
+def no_secret(curve):
+    """A CA that needs none, as a line of its file."""
+    return sshkey.key_line(sshkey.build_plain(f"ecdsa-sha2-{curve}", sshkey.fields_ecdsa(
+        curve, sshkey.ec_point(curve, *nosecret.ec_multiples(curve)[0]))))
+
+
+def test_user_ca_a_ca_that_needs_no_secret_is_named(machine):
+    """Wherever a CA is trusted; keyveto audit names the same ones, in the same places."""
+    first, second, sound = (machine.folder / f"{name} ca.pub" for name in ("first", "second", "sound"))
+    first.write_text(f"# ours\n{machine.clean}\n{no_secret('nistp256')}\n", encoding="ascii")
+    second.write_text(f"{no_secret('nistp384')}\n", encoding="ascii")
+    sound.write_text(f"{machine.clean}\n", encoding="ascii")
+
+    def trusts(*paths):
+        lines = [f'TrustedUserCAKeys "{paths[0]}"']
+        for account, path in zip(("daemon", "nobody"), paths[1:]):
+            lines += [f"Match User {account}", f' TrustedUserCAKeys "{path}"']
+        machine.sshd_config(*GUARDED, *lines)
+        return [line for line in keyveto("audit").stdout.splitlines() if "[built-in" in line]
+    equal(trusts(sound), [])
+    expect_all_well()
+    for paths, number in (((first,), 1), ((sound, second), 1), ((first, second, first), 2)):
+        named = trusts(*paths)
+        equal(len(named), number, str(named))
+        found = [one for one in expect("user-ca", "warning")["user-ca"] if one["status"] != "ok"]
+        equal([one["found"].split(": anybody makes certificates of this CA, ")[0] for one in found],
+              [line.split(": listed: ")[0] for line in named])
+        for one, line in zip(found, named):
+            contains(line, one["found"].split()[-2], "[built-in ecdsa-generator]")
+            contains(one["found"], " ecdsa-sha2-nistp", " (ecdsa-generator)")
+            contains(one["remedy"], "take that line out")
+    # Who is let in by it is let in.
+    machine.config("OnHit warn")
+    expect("user-ca", "broken", f"{first}:3: anybody makes certificates", others=["policy"])
+    machine.config("OnHit deny")
+    machine.pam(STOCK_STACK)
+    expect("user-ca", "broken", f"{first}:3: anybody makes certificates")
+    machine.pam(SESSION + STOCK_STACK)
+    machine.config(*(f"AllowKey {word}" for line in named for word in line.split() if word.startswith("SHA256:")))
+    expect_all_well()
+
+
+def test_user_ca_a_file_that_cannot_be_read_ends_nothing(machine):
+    """sshd refuses it, too, and has nothing of it."""
+    fifo = machine.folder / "fifo"
+    os.mkfifo(fifo)
+    for path in (fifo, machine.folder / "none", machine.folder):
+        machine.sshd_config(*GUARDED, f"TrustedUserCAKeys {path}")
+        expect_all_well()

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+/* CAs that sshd trusts, and that need no secret: whoever wants makes a user. */
+#include "doctor/doctor.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "host/root_file.h"
+#include "keys/input.h"
+#include "kv_fingerprint.h"
+#include "sshd_config/overview.h"
+#include "sshd_config/words.h"
+
+#define REMEDY \
+	"take that line out of the file, and look for who put it there: " \
+	"docs/no-secret.md"
+
+/* Whether a login with a certificate by a listed CA is refused. */
+static bool
+is_refused(const struct doctor *d, const struct kv_decision *decision)
+{
+	return decision->action == KV_ACTION_DENY &&
+	    (d->ways.guard[WAY_USER_CA] ||
+		(d->settings->use_pam && d->module.judges));
+}
+
+static void
+check_key(const struct input_key *key, void *arg)
+{
+	struct doctor *d = arg;
+	char fingerprint[KV_FINGERPRINT_BYTES] = "";
+	uint8_t digest[KV_SHA256_BYTES];
+	struct kv_decision decision;
+
+	input_judge(&d->judge, key, d->now, &decision);
+	if (decision.verdict != KV_VERDICT_LISTED ||
+	    decision.list != &kv_built_in)
+		return;
+	if (key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, fingerprint);
+	}
+	doctor_add(d, is_refused(d, &decision) ? DOCTOR_WARNING : DOCTOR_BROKEN,
+	    REMEDY,
+	    "%s:%" PRIu64 ": anybody makes certificates of this CA, %s %s (%s)",
+	    key->path, key->line, key->type, fingerprint, decision.source);
+}
+
+/* keyveto audit tells what cannot be read. */
+static void
+ignore_problem(const struct input_problem *problem, void *arg)
+{
+	(void)problem;
+	(void)arg;
+}
+
+static void
+check_file(struct doctor *d, const char *path)
+{
+	const struct input_sink sink = {
+		.key = check_key,
+		.problem = ignore_problem,
+		.arg = d,
+		.plain = true,
+	};
+	const int fd = root_open("", path, O_RDONLY);
+
+	if (fd == -1)
+		return;
+	input_read_fd(fd, path, &sink);
+	close(fd);
+}
+
+/* The file that a line names; the caller frees it. NULL if it names none. */
+static char *
+file_of(const struct sshd_line *line)
+{
+	char *value, *rest, *word, *path = NULL;
+
+	if (strcasecmp(line->keyword, "TrustedUserCAKeys") != 0 ||
+	    sshd_words_none(line->value) ||
+	    (rest = value = strdup(line->value)) == NULL)
+		return NULL;
+	if ((word = sshd_words_next(&rest)) != NULL)
+		path = strdup(word);
+	free(value);
+	return path;
+}
+
+/* Whether one of the first n paths is path. */
+static bool
+has_path(char *const *v, size_t n, const char *path)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] != NULL && strcmp(v[i], path) == 0)
+			return true;
+	return false;
+}
+
+void
+doctor_ca_keys(struct doctor *d)
+{
+	const char *global = d->settings->user_ca;
+	struct sshd_overview o;
+	char **path;
+
+	if (!sshd_words_none(global))
+		check_file(d, global);
+	sshd_overview(&d->o->sshd, &o);
+	path = calloc(o.tree.n_lines + 1, sizeof(*path));
+	d->out_of_memory |= path == NULL;
+	for (size_t i = 0; path != NULL && i < o.tree.n_lines; i++) {
+		path[i] = file_of(&o.tree.line[i]);
+		/* sshd has told which line outside of blocks counts. */
+		if (path[i] != NULL && o.tree.line[i].match != 0 &&
+		    strcmp(path[i], global) != 0 && !has_path(path, i, path[i]))
+			check_file(d, path[i]);
+	}
+	for (size_t i = 0; path != NULL && i < o.tree.n_lines; i++)
+		free(path[i]);
+	free(path);
+	sshd_overview_free(&o);
+}
