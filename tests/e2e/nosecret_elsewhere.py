@@ -5,7 +5,7 @@
 
 A folder is a system as tests/differential/roots makes them. Its sshd runs in a throw-away root. Prints a line for each
 key. The exit status is 1 if a key got in with keyveto, or was refused without it or for another reason, or if a sound
-key was refused.
+key was refused, or if keyveto told of a key one bit beside, for which the signature does not fit.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -32,6 +33,7 @@ from clients import Clients         # noqa: E402
 from logbook import Logbook         # noqa: E402
 from machine import Machine         # noqa: E402
 
+# How a key is tried. A source "out" stands for a key that sshd itself refuses.
 FORMS = "a key", "the key in a certificate", "a CA", "a CA of TrustedUserCAKeys"
 # sshd 10.6 takes no composite CA unless it is told to.
 TAKE_COMPOSITE = f"CASignatureAlgorithms +{sshkey.MLDSA}"
@@ -114,6 +116,8 @@ def run(build, all_keys, empty_filter):
     of_here = composites(scratch)
     tried = [(f"{title}, as {form}", form, key) for form in FORMS for title, key in {**all_keys, **of_here}.items()
              if key.source is not None or form == FORMS[0]]
+    tried += [(f"{title}, one bit beside", FORMS[0], replace(key.beside(*test_nosecret.BESIDE[start]), source="out"))
+              for title, key in all_keys.items() for start in test_nosecret.BESIDE if title.startswith(start)]
     sound = ["ed25519", "ecdsa", "rsa", *["mldsa44-ed25519"] * bool(of_here)]
     with contextlib.closing(Logbook()) as log:
         product.install(machine, build, scratch)
@@ -124,7 +128,8 @@ def run(build, all_keys, empty_filter):
                 found = dict(outcomes(bench, build, empty_filter, form, key) if form else
                              sound_outcomes(bench, empty_filter, key))
             wanted = (key.source or "rsa-prime") if form else "in"
-            done.append(found == {name: "in" if name == "sshd" else wanted for name in found})
+            bare = "out" if wanted == "out" else "in"
+            done.append(found == {name: bare if name == "sshd" else wanted for name in found})
             print(f"{'ok' if done[-1] else 'BAD'}      {title}: {found}", flush=True)
     print(f"{sum(done)} passed, {len(done) - sum(done)} failed", flush=True)
     return not all(done)
