@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "list/consulted.h"
 #include "list/names.h"
 
 static struct list_writer writer;

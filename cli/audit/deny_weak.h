@@ -7,9 +7,10 @@
 #define CLI_AUDIT_DENY_WEAK_H
 
 #include "list/batch.h"
+#include "list/consulted.h"
 #include "output/report.h"
 
-#define DENY_WEAK_PATH KV_STATEDIR "/weak.dat"
+#define DENY_WEAK_PATH LIST_WEAK_PATH
 
 /* All zeroes: no key yet. Freed by deny_weak_free. */
 struct deny_weak {

@@ -9,6 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "list/consulted.h"
+
+static const char add_line[] = "add the line \"Blocklist " LIST_WEAK_PATH
+			       "\" to keyveto.conf, with keyveto config edit";
+static const char add_lines[] =
+    "add the line \"Blocklist " LIST_WEAK_PATH
+    "\", and \"Filter " KV_CONFIG_FILTER_PATH
+    "\" if there is no Filter line, to keyveto.conf, with keyveto config edit";
+
 bool
 doctor_learn_lists(struct doctor *d)
 {
@@ -49,6 +58,25 @@ check_names(struct doctor *d, const struct kv_list *l)
 		    "%s", why);
 }
 
+/* Warns of keys that audit --deny-weak found, and that no login refuses. */
+static void
+check_weak_list(struct doctor *d)
+{
+	const struct kv_config *config = &d->judge.config;
+	const char *remedy = add_line;
+
+	/* Options stand for lines of the configuration. */
+	if (d->o->judge.n_filters + d->o->judge.n_blocklists > 0 ||
+	    access(LIST_WEAK_PATH, F_OK) == -1 ||
+	    list_is_consulted(config, LIST_WEAK_PATH))
+		return;
+	if (list_replaces_default(config))
+		remedy = add_lines;
+	doctor_add(d, DOCTOR_WARNING, remedy,
+	    LIST_WEAK_PATH ": no login consults it, so keys that anybody "
+			   "factors are let in");
+}
+
 void
 doctor_list(struct doctor *d)
 {
@@ -78,6 +106,8 @@ doctor_list(struct doctor *d)
 		doctor_not_looked_at(d);
 	else if (d->judge.n_lists == 0)
 		doctor_add(d, DOCTOR_OK, NULL, "there is no exact list");
+	if (d->judge.broken[0] == '\0')
+		check_weak_list(d);
 }
 
 /* Adds a finding about the date of a list that was read whole. */

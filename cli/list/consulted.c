@@ -38,15 +38,20 @@ list_is_consulted(const struct kv_config *config, const char *path)
 	return false;
 }
 
-/* A Blocklist line without a Filter line takes the default filter away. */
+bool
+list_replaces_default(const struct kv_config *config)
+{
+	return config->n_blocklists == 0 && config->n_filters == 1 &&
+	    strcmp(config->filter[0], KV_CONFIG_FILTER_PATH) == 0;
+}
+
 void
 list_advise_line(const struct kv_config *config, const char *config_path,
     const char *path)
 {
 	const char *to = config_path != NULL ? config_path : KV_CONFIG_PATH;
 
-	if (config->n_blocklists == 0 && config->n_filters == 1 &&
-	    strcmp(config->filter[0], KV_CONFIG_FILTER_PATH) == 0)
+	if (list_replaces_default(config))
 		cli_error("note: no login consults %s yet: add the line "
 			  "\"Blocklist %s\", and \"Filter "
 			  "%s\" if there is no Filter line, to %s, with "

@@ -5,8 +5,17 @@
 
 #include "kv_config.h"
 
+/* The list of audit --deny-weak. */
+#define LIST_WEAK_PATH KV_STATEDIR "/weak.dat"
+
 /* Whether a Blocklist line of the configuration names the list at path. */
 bool list_is_consulted(const struct kv_config *config, const char *path);
+
+/*
+ * Whether a Blocklist line would take away the default filter, which logins use
+ * because no line names a filter or a list.
+ */
+bool list_replaces_default(const struct kv_config *config);
 
 /*
  * Prints which line to add to the keyveto.conf at config_path, NULL for the
