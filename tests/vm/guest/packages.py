@@ -9,7 +9,8 @@ from pathlib import Path
 from steps import call, check, difference, snapshot
 from world import FILTER, GUARD, Journal, World, reloaded, unit
 
-TIMER = "keyveto-update.timer"
+UNITS = "keyveto-update", "keyveto-weak"
+TIMERS = [f"{name}.timer" for name in UNITS]
 
 
 def removes(*packages, purge=False):
@@ -37,10 +38,12 @@ def packages(part):
     check(unit("ssh.service", "MainPID", "ExecMainStartTimestampMonotonic") == started, "sshd was started anew")
     check("Setting up libpam-keyveto" in said, said)
     part.ok("apt installs both packages, with what they depend on; sshd, PAM and /etc stay as they are")
-    check(unit(TIMER, "UnitFileState", "ActiveState") == {"UnitFileState": "disabled", "ActiveState": "inactive"},
-          "the timer is on by itself")
-    check(unit("keyveto-update.service", "ActiveState")["ActiveState"] == "inactive", "the update runs by itself")
-    part.ok("the timer is there, disabled and inactive")
+    for name in UNITS:
+        check(unit(f"{name}.timer", "UnitFileState", "ActiveState") ==
+              {"UnitFileState": "disabled", "ActiveState": "inactive"}, f"{name}.timer is on by itself")
+        check(unit(f"{name}.service", "LoadState", "ActiveState") ==
+              {"LoadState": "loaded", "ActiveState": "inactive"}, f"{name}.service runs by itself, or is not there")
+    part.ok("the timers are there, disabled and inactive")
     world.expect("installed, not active", mallory=True)
     by_the_readme(world)
     in_an_emergency(world)
@@ -101,11 +104,12 @@ def way_back(world, before):
     world.follow("back")
     world.follow("reload")
     world.expect("the way back", mallory=True)
-    call("systemctl", "enable", "--now", TIMER)
+    call("systemctl", "enable", "--now", *TIMERS)
     done = removes("keyveto", "libpam-keyveto")
     check(done.returncode == 0 and not GUARD.exists(), f"{done}")
-    check(unit(TIMER, "ActiveState")["ActiveState"] == "inactive", "the timer outlives the package")
-    world.ok("then it does, and stops the timer")
+    for timer in TIMERS:
+        check(unit(timer, "ActiveState")["ActiveState"] == "inactive", f"{timer} outlives the package")
+    world.ok("then it does, and stops the timers")
     world.expect("removed", mallory=True)
     done = removes("keyveto", "libpam-keyveto", purge=True)
     check(done.returncode == 0, f"{done}")
@@ -123,11 +127,12 @@ def removal(part):
     check(done.returncode != 0 and GUARD.exists(), f"apt removes what logins need: {done}")
     with reloaded():
         call("keyveto", "sshd", "disable", "--reload")
-    call("systemctl", "enable", "--now", TIMER)
+    call("systemctl", "enable", "--now", *TIMERS)
     done = removes("keyveto", "libpam-keyveto", purge=True)
     check(done.returncode == 0, f"{done}")
-    check(unit(TIMER, "LoadState", "ActiveState") == {"LoadState": "not-found", "ActiveState": "inactive"},
-          f"{TIMER} is left: {unit(TIMER, 'LoadState', 'ActiveState')}")
+    for timer in TIMERS:
+        check(unit(timer, "LoadState", "ActiveState") == {"LoadState": "not-found", "ActiveState": "inactive"},
+              f"{timer} is left: {unit(timer, 'LoadState', 'ActiveState')}")
     failed = json.loads(call("systemctl", "list-units", "--failed", "--output=json"))
     check(not failed, f"units that failed: {failed}")
-    world.expect("purged with the timer on", mallory=True)
+    world.expect("purged with the timers on", mallory=True)
