@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sshd/block.h"
+#include "sshd/foreign_lines.h"
 #include "sshd/plan.h"
 #include "sshd/rehearse.h"
 #include "sshd/same_keys.h"
@@ -334,7 +335,8 @@ enable_all(struct enabling *e)
 	bool reloaded;
 	int status;
 
-	if (!read_setup(e) || !plan_lines(e) || !sshd_started_allows(o, e->p))
+	if (!read_setup(e) || !plan_lines(e) || !sshd_started_allows(o, e->p) ||
+	    (o->warn && !sshd_foreign_lines_allow_warn(o, e->p)))
 		return CLI_UNCHECKED;
 	e->told.planned = true;
 	e->told.refused = &e->refused;

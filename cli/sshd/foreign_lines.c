@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/foreign_lines.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,40 +13,84 @@
 #include "sshd_config/arguments.h"
 #include "sshd_config/guard_command.h"
 
+/* The advice of enable --warn names this file. keyveto reads it nowhere. */
+#define OWN_CONFIG KV_SYSCONFDIR "/keyveto/by-hand.conf"
+
+/* A line for the guard or the module that is not one of keyveto's. */
+struct foreign_line {
+	char *path;	 /* as sshd or PAM names the file */
+	size_t number;	 /* in that file */
+	size_t outside;	 /* the number that it has without keyveto's lines */
+	bool module;	 /* false: it is for the guard */
+	bool reads_conf; /* it goes by KV_CONFIG_PATH */
+};
+
 struct foreign {
 	const struct sshd_options *o;
 	const struct sshd_setup *p;
-	bool names;   /* print a message for each foreign line */
-	bool allowed; /* disable can remove keyveto's lines */
-	/* keyveto.conf has lines of keyveto's; they let in listed keys. */
-	bool conf_lines, conf_lenient;
-	bool module, guard; /* a foreign one reads that keyveto.conf */
-	char *named;	    /* "FILE:LINE\n" for each message so far */
+	struct foreign_line *line; /* each line once */
+	size_t n;
+	bool failed; /* without memory */
 };
 
-/* Sets r->conf_lines and r->conf_lenient. */
-static void
-read_conf_lines(struct foreign *r)
-{
-	static const char *const lenient[] = {
-		"OnHit warn",
-		"OnProbable warn",
-		"OnError allow",
-		"OnUnsupported allow",
-	};
-	const struct sshd_file *f = sshd_files_find(&r->p->files,
-	    KV_CONFIG_PATH);
-	char *lines, why[SSHD_WHY_BYTES];
-	size_t len, n;
+/* How one text of keyveto.conf differs from another for who goes by it. */
+struct conf_change {
+	bool looser;	  /* lets in what the other refuses */
+	bool stricter;	  /* refuses what the other lets in */
+	bool other_files; /* names other files with keys */
+};
 
-	if (f == NULL ||
-	    (lines = sshd_block_lines(f->now, f->now_len, &len, &n, why,
-		 sizeof(why))) == NULL)
-		return;
-	r->conf_lines = len > 0;
-	for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]); i++)
-		r->conf_lenient |= strstr(lines, lenient[i]) != NULL;
-	free(lines);
+static bool
+is_looser(const struct kv_config *from, const struct kv_config *to)
+{
+	const enum kv_action action[][2] = {
+		{ from->on_hit, to->on_hit },
+		{ from->on_probable, to->on_probable },
+		{ from->on_error, to->on_error },
+		{ from->on_unsupported, to->on_unsupported },
+	};
+	bool looser = false;
+
+	for (size_t i = 0; i < sizeof(action) / sizeof(action[0]); i++)
+		looser |= action[i][0] == KV_ACTION_DENY &&
+		    action[i][1] != KV_ACTION_DENY;
+	return looser;
+}
+
+static bool
+has_other_files(const struct kv_config *from, const struct kv_config *to)
+{
+	bool other = from->n_patterns != to->n_patterns;
+
+	for (size_t i = 0; !other && i < from->n_patterns; i++)
+		other = strcmp(from->pattern[i], to->pattern[i]) != 0;
+	return other;
+}
+
+/*
+ * Compares what a login makes of the keyveto.conf that is there with what it
+ * makes of text. False after a message.
+ */
+static bool
+compare_conf(const struct sshd_file *f, const char *text, size_t len,
+    struct conf_change *change)
+{
+	char why[KV_CONFIG_WHY_BYTES];
+	struct kv_config from, to;
+	enum kv_err a, b;
+
+	/* Of a file with a mistake, the other lines hold. */
+	a = kv_config_parse(f->now, f->now_len, f->path, &from, why);
+	b = kv_config_parse(text, len, f->path, &to, why);
+	change->looser = is_looser(&from, &to);
+	change->stricter = is_looser(&to, &from);
+	change->other_files = has_other_files(&from, &to);
+	kv_config_free(&from);
+	kv_config_free(&to);
+	if (a != KV_ERR_MEMORY && b != KV_ERR_MEMORY)
+		return true;
+	cli_error("%s", why);
+	return false;
 }
 
 /* Whether two paths are of one file, links resolved. */
@@ -72,49 +117,45 @@ find_file(const struct foreign *r, const char *path)
 	return f;
 }
 
-/*
- * Whether no message has named the line so far; notes it in r->named. Several
- * services may include one line.
- */
+/* Whether the line is in r already: several services may include it. */
 static bool
-is_first_message(struct foreign *r, const char *path, size_t line)
+is_known(const struct foreign *r, const char *path, size_t number)
 {
-	const char *old = r->named != NULL ? r->named : "\n";
-	char *place, *longer;
-	bool new;
-
-	if (asprintf(&place, "\n%s:%zu\n", path, line) == -1)
-		return true;
-	new = strstr(old, place) == NULL;
-	if (new &&asprintf(&longer, "%s%s", old, place + 1) != -1) {
-		free(r->named);
-		r->named = longer;
-	}
-	free(place);
-	return new;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->line[i].number == number &&
+		    is_same_file(r, r->line[i].path, path))
+			return true;
+	return false;
 }
 
 /*
- * Whether a line is not one of keyveto's. If r->names is true, prints a message
- * about a foreign one. If disable goes on, the message has the number that the
- * line will have without keyveto's lines.
+ * Adds the line to r unless it is one of keyveto's. config is the file by which
+ * its guard or module goes.
  */
-static bool
-is_foreign(struct foreign *r, const char *path, size_t line, const char *what)
+static void
+add_foreign(struct foreign *r, const char *path, size_t number, bool module,
+    const char *config)
 {
 	const struct sshd_file *f = find_file(r, path);
 	const size_t outside = f != NULL ?
-	    sshd_block_line_outside(f->now, f->now_len, line) :
-	    line;
+	    sshd_block_line_outside(f->now, f->now_len, number) :
+	    number;
+	struct foreign_line *longer;
 
-	if (f != NULL && outside == 0)
-		return false;
-	if (r->names && is_first_message(r, f != NULL ? f->path : path, line))
-		cli_error(
-		    "%s%s%s:%zu: %s stays: this line is not one of keyveto's",
-		    r->allowed ? "note: " : "", r->o->root, path,
-		    r->allowed ? outside : line, what);
-	return true;
+	if ((f != NULL && outside == 0) || is_known(r, path, number))
+		return;
+	longer = reallocarray(r->line, r->n + 1, sizeof(*longer));
+	if (longer != NULL)
+		r->line = longer;
+	if (longer == NULL || (longer[r->n].path = strdup(path)) == NULL) {
+		r->failed = true;
+		return;
+	}
+	r->line[r->n].number = number;
+	r->line[r->n].outside = outside;
+	r->line[r->n].module = module;
+	r->line[r->n].reads_conf = is_same_file(r, config, KV_CONFIG_PATH);
+	r->n++;
 }
 
 /* Finds foreign lines of the module in one PAM service. */
@@ -129,11 +170,10 @@ find_modules_in(struct foreign *r, const char *service)
 	for (size_t i = 0; i < stack.n; i++) {
 		const struct pam_line *l = &stack.line[i];
 
-		if (strcmp(pam_line_module(l), SSHD_MODULE) != 0 ||
-		    !is_foreign(r, l->file, l->line, SSHD_MODULE))
+		if (strcmp(pam_line_module(l), SSHD_MODULE) != 0)
 			continue;
 		pam_stack_config(l, config, sizeof(config));
-		r->module |= is_same_file(r, config, KV_CONFIG_PATH);
+		add_foreign(r, l->file, l->line, true, config);
 	}
 	pam_stack_free(&stack);
 }
@@ -173,12 +213,11 @@ find_guards_in(struct foreign *r, const struct sshd_tree *t)
 		if ((strcasecmp(l->keyword, "AuthorizedKeysCommand") != 0 &&
 			strcasecmp(l->keyword, "AuthorizedPrincipalsCommand") !=
 			    0) ||
-		    !guard_command(l->value, &args) ||
-		    !is_foreign(r, t->file[l->file].path, l->number,
-			"the guard"))
+		    !guard_command(l->value, &args))
 			continue;
-		r->guard |= !guard_config(args, config, sizeof(config)) ||
-		    is_same_file(r, config, KV_CONFIG_PATH);
+		if (!guard_config(args, config, sizeof(config)))
+			snprintf(config, sizeof(config), "%s", KV_CONFIG_PATH);
+		add_foreign(r, t->file[l->file].path, l->number, false, config);
 	}
 }
 
@@ -220,34 +259,144 @@ find_guards(struct foreign *r)
 		(void)sshd_arguments_find(&other);
 }
 
+/*
+ * Finds all foreign lines. False after a message. Always call free_foreign.
+ */
+static bool
+find_foreign(struct foreign *r, const struct sshd_options *o,
+    const struct sshd_setup *p)
+{
+	*r = (struct foreign){ .o = o, .p = p };
+	find_modules(r);
+	find_guards(r);
+	if (r->failed)
+		cli_error("%s", strerror(ENOMEM));
+	return !r->failed;
+}
+
+static void
+free_foreign(struct foreign *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->line[i].path);
+	free(r->line);
+}
+
+/* Whether a foreign guard, or else a foreign module, goes by KV_CONFIG_PATH. */
+static bool
+any_reads_conf(const struct foreign *r, bool module)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->line[i].reads_conf && r->line[i].module == module)
+			return true;
+	return false;
+}
+
+/* Names each line; if disable goes on, by the number that it will have. */
+static void
+report_staying(const struct foreign *r, bool goes_on)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct foreign_line *l = &r->line[i];
+
+		cli_error(
+		    "%s%s%s:%zu: %s stays: this line is not one of keyveto's",
+		    goes_on ? "note: " : "", r->o->root, l->path,
+		    goes_on ? l->outside : l->number,
+		    l->module ? SSHD_MODULE : "the guard");
+	}
+}
+
 bool
 sshd_foreign_lines_allow(const struct sshd_options *o,
     const struct sshd_setup *p)
 {
-	struct foreign r = { .o = o, .p = p };
+	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	struct conf_change change;
+	struct foreign r;
+	bool ok = false, guard, module;
 
-	read_conf_lines(&r);
-	find_modules(&r);
-	find_guards(&r);
-	r.allowed = !(r.module && r.conf_lenient) && !(r.guard && r.conf_lines);
-	r.names = true;
-	find_modules(&r);
-	find_guards(&r);
-	free(r.named);
-	if (r.allowed)
-		return true;
-	cli_error(
-	    "%s" KV_CONFIG_PATH ": without keyveto's lines there, what "
-	    "stays would %s; nothing was changed. To keep it as it is, delete "
-	    "the two marks around keyveto's lines in that file (# BEGIN "
-	    "keyveto, # END keyveto) and run this again: the lines then stay "
-	    "there%s",
-	    o->root,
-	    r.conf_lenient ? "refuse the keys that are "
-			     "only logged now" :
-			     "hand out other keys",
-	    r.guard ?
-		"" :
-		". To be rid of it, delete the line of " SSHD_MODULE " first");
-	return false;
+	if (!find_foreign(&r, o, p) ||
+	    !compare_conf(f, f->base, f->base_len, &change))
+		goto out;
+	guard = any_reads_conf(&r, false);
+	module = any_reads_conf(&r, true);
+	ok = !((guard || module) && change.stricter) &&
+	    !(guard && change.other_files);
+	report_staying(&r, ok);
+	if (!ok)
+		cli_error(
+		    "%s" KV_CONFIG_PATH ": without keyveto's lines there, what "
+		    "stays would %s; nothing was changed. To keep it as it is, "
+		    "delete the two marks around keyveto's lines in that file "
+		    "(# BEGIN keyveto, # END keyveto) and run this again: the "
+		    "lines then stay there%s",
+		    o->root,
+		    change.stricter ? "refuse the keys that are only logged "
+				      "now" :
+				      "hand out other keys",
+		    guard ? "" :
+			    ". To be rid of it, delete the line of " SSHD_MODULE
+			    " first");
+out:
+	free_foreign(&r);
+	return ok;
+}
+
+/* Names each line that goes by KV_CONFIG_PATH. */
+static void
+report_loosened(const struct foreign *r)
+{
+	const char *root = r->o->root;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct foreign_line *l = &r->line[i];
+
+		if (!l->reads_conf)
+			continue;
+		if (l->module)
+			cli_error("%s%s:%zu: this line is not one of "
+				  "keyveto's, and its " SSHD_MODULE
+				  " goes by %s" KV_CONFIG_PATH
+				  ": with --warn, it would let in keys that it "
+				  "refuses now",
+			    root, l->path, l->number, root);
+		else
+			cli_error("%s%s:%zu: this line is not one of "
+				  "keyveto's, and its guard goes by "
+				  "%s" KV_CONFIG_PATH
+				  ": with --warn, it would let in keys that it "
+				  "refuses now",
+			    root, l->path, l->number, root);
+	}
+}
+
+bool
+sshd_foreign_lines_allow_warn(const struct sshd_options *o,
+    const struct sshd_setup *p)
+{
+	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	struct conf_change change;
+	struct foreign r;
+	bool ok = false;
+
+	if (!find_foreign(&r, o, p) ||
+	    !compare_conf(f, f->next, f->next_len, &change))
+		goto out;
+	ok = !change.looser ||
+	    (!any_reads_conf(&r, false) && !any_reads_conf(&r, true));
+	if (ok)
+		goto out;
+	report_loosened(&r);
+	cli_error("nothing was changed. Leave out --warn: keyveto sshd enable "
+		  "names who would be refused, and stops then. Or give these "
+		  "lines a file of their own, which goes on refusing: cp -pi "
+		  "%s" KV_CONFIG_PATH " %s" OWN_CONFIG
+		  "; write --config " OWN_CONFIG " behind " GUARD_NAME
+		  ", or config=" OWN_CONFIG " behind " SSHD_MODULE
+		  "; reload sshd, and run this again",
+	    o->root, o->root);
+out:
+	free_foreign(&r);
+	return ok;
 }

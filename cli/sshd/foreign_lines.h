@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * sshd/foreign_lines: lines for the guard or the module that somebody else
- * wrote into sshd's or PAM's files. "keyveto sshd disable" leaves them there.
+ * wrote into sshd's or PAM's files. "keyveto sshd disable" leaves them there,
+ * and "keyveto sshd enable --warn" must not change what they refuse.
  */
 #ifndef CLI_SSHD_FOREIGN_LINES_H
 #define CLI_SSHD_FOREIGN_LINES_H
@@ -15,6 +16,15 @@
  * names each foreign line; if disable can go on, it is a note.
  */
 bool sshd_foreign_lines_allow(const struct sshd_options *o,
+    const struct sshd_setup *p);
+
+/*
+ * Whether enable can write the planned keyveto.conf of --warn. False, after a
+ * message for each such line, if a foreign guard or module goes by that file
+ * and would let in what it refuses now. A file that lets it in already, as
+ * after an earlier --warn, is no reason for false.
+ */
+bool sshd_foreign_lines_allow_warn(const struct sshd_options *o,
     const struct sshd_setup *p);
 
 #endif

@@ -282,11 +282,12 @@ def test_disable_sees_the_module_in_other_services_too(scratch):
     image.run("enable", "--pam", "--warn", status=0)
     equal(image.run("disable", status=0).stderr, "")
     restored(snapshot, image.snapshot())
-    image.write("/etc/pam.d/shared", "session required pam_permit.so\nsession requisite pam_keyveto.so\n")
+    image.write("/etc/pam.d/shared", "session required pam_permit.so\n")
     for service in ("sshd2", "sshd3"):
         image.write(f"/etc/pam.d/{service}", "session include shared\n")
     for options, status in (("--warn",), 2), ((), 0):
         image.run("enable", "--pam", *options, status=0)
+        image.write("/etc/pam.d/shared", "session required pam_permit.so\nsession requisite pam_keyveto.so\n")
         snapshot = image.snapshot()
         said = image.run("disable", status=status).stderr
         equal(said.count("/etc/pam.d/shared:2: pam_keyveto.so stays"), 1, said)
@@ -328,3 +329,16 @@ def test_disable_refuses_if_a_guard_would_refuse_what_was_only_logged(scratch):
     image.write("/etc/keyveto/keyveto.conf", conf)
     contains(image.run("disable", status=0).stderr, f"{DROP_IN}:2: the guard stays")
     equal(image.read("/etc/keyveto/keyveto.conf"), conf)
+
+
+def test_disable_refuses_if_a_guard_would_print_other_files(scratch):
+    """The first builds wrote AuthorizedKeysFile into keyveto.conf."""
+    image = Image(scratch)
+    image.run("enable", "--guard", "--warn", status=0)
+    image.write(DROP_IN, without_marks(image.read(DROP_IN)))
+    conf = image.read("/etc/keyveto/keyveto.conf").replace("# END keyveto", "AuthorizedKeysFile .ssh/k\n# END keyveto")
+    image.write("/etc/keyveto/keyveto.conf", conf + "OnHit warn\nOnError allow\n")
+    contains(image.run("disable", status=2).stderr, f"{DROP_IN}:2: the guard stays", "would hand out other keys")
+    image.write("/etc/keyveto/keyveto.conf",
+                conf.replace("AuthorizedKeysFile .ssh/k", "OnHit warn") + "OnHit warn\nOnError allow\n")
+    image.run("disable", status=0)

@@ -166,6 +166,105 @@ def test_warn_goes_on_although_an_account_has_a_listed_key(scratch):
     lacks(image.run("enable", status=1).stderr, "still let in")
 
 
+CONF = "/etc/keyveto/keyveto.conf"
+BY_HAND = f"AuthorizedKeysFile none\nAuthorizedKeysCommand {GUARD}{{}} --user %u --home %h --type %t --key %k\n" \
+          "AuthorizedKeysCommandUser root\n"
+BEFORE_PRINCIPALS = f"AuthorizedPrincipalsCommand {GUARD} --user %u --type %t --key %k -- /usr/bin/printf %u\n" \
+                    "AuthorizedPrincipalsCommandUser nobody\n"
+OF_OTHER = "session required pam_permit.so\naccount required pam_keyveto.so{}\n"
+DROPPED_IN = "/etc/ssh/sshd_config.d/50-site.conf"
+# Guards and modules that somebody wrote by hand and that read keyveto.conf: the lines of each file, and the place that
+# enable --warn names.
+STRICT_BY_HAND = {
+    "guard": ({TOP: INCLUDE + BY_HAND.format("")}, f"{TOP}:4"),
+    "guard-that-names-the-file": ({TOP: INCLUDE + BY_HAND.format(f" --config {CONF}")}, f"{TOP}:4"),
+    "guard-that-names-a-link": ({TOP: INCLUDE + BY_HAND.format(" --config /etc/keyveto/link.conf")}, f"{TOP}:4"),
+    "guard-in-a-drop-in": ({DROPPED_IN: BY_HAND.format("")}, f"{DROPPED_IN}:2"),
+    "guard-in-a-match-block": ({TOP: INCLUDE + "Match User bob\n" + BY_HAND.format("")}, f"{TOP}:5"),
+    "guard-before-principals": ({TOP: INCLUDE + BEFORE_PRINCIPALS}, f"{TOP}:3"),
+    "module": ({"/etc/pam.d/sshd": f"{MODULE_LINE}\n{STOCK_STACK}"}, "/etc/pam.d/sshd:1"),
+    "module-of-another-service": ({"/etc/pam.d/sshd2": OF_OTHER.format("")}, "/etc/pam.d/sshd2:2"),
+}
+REFUSE = ("", "OnHit warn\n", "OnHit warn\nOnProbable deny\nOnError allow\n", "OnProbable warn\n",
+          "OnHit warn\nOnError allow\nOnUnsupported deny\n")
+LET_IN = "OnHit warn\nOnError allow\n"
+
+
+def image_by_hand(scratch, files):
+    image = Image(scratch, files=files, config=files.get(TOP, INCLUDE))
+    image.path("/etc/keyveto/link.conf").symlink_to("keyveto.conf")
+    return image
+
+
+@pytest.mark.parametrize("how", STRICT_BY_HAND)
+def test_warn_refuses_where_what_was_put_in_by_hand_would_let_in_more(scratch, how):
+    """Nothing changes. A keyveto.conf that refuses nobody already is no reason."""
+    files, place = STRICT_BY_HAND[how]
+    image = image_by_hand(scratch, files)
+    shipped = image.read(CONF)
+    for lines in REFUSE:
+        image.write(CONF, shipped + lines)
+        for options in ((), ("--dry-run",), ("--yes",)):
+            done = must_refuse(image, "--warn", *options, says=(
+                f"{image.root}{place}: this line is not one of keyveto's, and its ",
+                f" goes by {image.root}{CONF}: with --warn, it would let in keys that it refuses now",
+                "nothing was changed. Leave out --warn: "))
+            equal(done.stderr.count("it would let in keys that it refuses now"), 1, done.stderr)
+    image.write(CONF, shipped + LET_IN)
+    snapshot = image.snapshot()
+    image.run("enable", "--warn", status=0)
+    lacks(image.run("enable", "--warn", status=0).stderr, "this line is not one of keyveto's, and")
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
+def test_warn_goes_on_where_what_was_put_in_by_hand_reads_another_file(scratch):
+    """So do enable and enable --warn over keyveto's own lines, in either order."""
+    with this_machine(scratch, config=INCLUDE, files={
+            "/etc/keyveto/mine.conf": (ROOT / "etc/keyveto.conf").read_text(encoding="utf-8"),
+            "/etc/pam.d/sshd2": OF_OTHER.format(" config=/etc/keyveto/mine.conf")}) as machine:
+        for by_hand in (BY_HAND.format(" --config /etc/keyveto/mine.conf"), ""):
+            machine.write(TOP, INCLUDE + by_hand)
+            snapshot = machine.snapshot()
+            for options in (("--warn",), ("--warn",), (), ("--warn",)):
+                machine.run("enable", *options, status=0)
+                equal("\nOnHit warn\nOnProbable warn\n" in machine.read(CONF), bool(options))
+            machine.run("disable", status=0)
+            restored(snapshot, machine.snapshot())
+
+
+def test_warn_goes_on_where_its_lines_are_in_keyveto_conf_already(scratch):
+    """The guard by hand came later. It goes by the lines of --warn from the beginning."""
+    image = image_by_hand(scratch, {})
+    image.run("enable", "--warn", status=0)
+    image.write(DROPPED_IN, "Match User bob\n" + BY_HAND.format(""))
+    image.run("enable", "--warn", status=0)
+    # Lines of --warn as they were before they named OnProbable.
+    image.write(CONF, image.read(CONF).replace("OnProbable warn\n", "") + "OnProbable deny\n")
+    must_refuse(image, "--warn", says=(f"{DROPPED_IN}:3: this line is not one of keyveto's",))
+
+
+@pytest.mark.parametrize("how", ["guard", "guard-before-principals", "module", "module-of-another-service"])
+def test_the_advice_of_warn_keeps_what_was_put_in_by_hand(scratch, how):
+    """The words of the message, typed as they stand, give the line a keyveto.conf of its own."""
+    files, _ = STRICT_BY_HAND[how]
+    image = image_by_hand(scratch, files)
+    advice = must_refuse(image, "--warn").stderr
+    copy = re.search(r": (cp -pi \S+ \S+); write (--config \S+) behind (\S+), or (config=\S+) behind (\S+);", advice)
+    subprocess.run(copy[1].split(), check=True, stdin=subprocess.DEVNULL)
+    for path in files:
+        image.write(path, re.sub("(keyveto-authorized-keys|pam_keyveto.so)", lambda found: f"{found[0]} " + {
+            copy[3]: copy[2], copy[5]: copy[4]}[found[0]], image.read(path)))
+    own = copy[2].split()[1]
+    equal(image.read(own), image.read(CONF))
+    image.must_start()
+    snapshot = image.snapshot()
+    image.run("enable", "--warn", status=0)
+    lacks(image.read(own), "\nOnHit warn\n")
+    image.run("disable", status=0)
+    restored(snapshot, image.snapshot())
+
+
 def test_the_rehearsal_reads_the_files_that_sshd_would(scratch):
     """A key that AllowKey names is not refused."""
     image = Image(scratch, INCLUDE + "AuthorizedKeysFile /etc/ssh/keys/%u\n")

@@ -191,6 +191,65 @@ def test_a_rehearsal_refuses_nobody_whatever_keyveto_conf_says(w):
     alice.authorize()
 
 
+BY_HAND = (f"AuthorizedKeysFile none\nAuthorizedKeysCommand {GUARD} --user %u --home %h --type %t --key %k\n"
+           "AuthorizedKeysCommandUser root\n")
+
+
+def test_a_rehearsal_lets_in_nobody_whom_a_guard_by_hand_refuses(w):
+    """enable --warn refuses there. Each of its two advices lets in who got in before, and nobody else."""
+    alice, mallory = w.machine.add_account(), w.machine.add_account()
+    alice.authorize(w.clean.key)
+    mallory.authorize(w.leaked.key)
+    w.configure(STOCK_HEAD + BY_HAND)
+    before = snapshot(*WATCHED)
+
+    def same_logins(when):
+        w.expect(f"{when}, a clean key", alice, w.clean, True)
+        w.expect(f"{when}, a leaked key", mallory, w.leaked, False)
+
+    same_logins("by hand")
+    said = w.run("enable", "--warn", "--reload", status=2)
+    assert f"{CONFIG}:5: this line is not one of keyveto's, and its guard goes by {CONF}: " in said, said
+    assert snapshot(*WATCHED) == before, "a refusal changed something"
+    same_logins("after the refusal")
+    # First: without --warn.
+    assert f": {mallory.name}\n" in w.run("enable", "--reload", status=1), "nobody is named"
+    mallory.authorize()
+    w.run("enable", "--reload")
+    mallory.authorize(w.leaked.key)
+    same_logins("enforced")
+    w.run("disable", "--reload")
+    assert snapshot(*WATCHED) == before, "disable does not restore the files"
+    # Then: a keyveto.conf of its own for the guard.
+    copy, words, place = re.search(r": (cp -pi \S+ \S+); write (--config \S+) behind (\S+),", said).groups()
+    subprocess.run(copy.split(), stdin=subprocess.DEVNULL, check=True)
+    w.configure(CONFIG.read_text(encoding="utf-8").replace(place, f"{place} {words}"))
+    before = snapshot(*WATCHED)
+    same_logins("with its own keyveto.conf")
+    w.run("enable", "--warn", "--reload")
+    same_logins("--warn")
+    w.run("disable", "--reload")
+    same_logins("disabled")
+    assert snapshot(*WATCHED) == before, "disable does not restore the files"
+    Path(words.split()[1]).unlink()
+
+
+def test_a_rehearsal_goes_on_where_a_guard_by_hand_refuses_nobody(w):
+    """The way back is open, too."""
+    conf = CONF.read_text(encoding="utf-8")
+    mallory = w.machine.add_account()
+    mallory.authorize(w.leaked.key)
+    CONF.write_text(conf + "OnHit warn\nOnError allow\n", encoding="utf-8")
+    w.configure(STOCK_HEAD + BY_HAND)
+    before = snapshot(*WATCHED)
+    w.expect("by hand, a leaked key", mallory, w.leaked, True)
+    for words in (("enable", "--warn"), ("enable", "--warn"), ("disable",)):
+        w.run(*words, "--reload")
+        w.expect(f"{' '.join(words)}, a leaked key", mallory, w.leaked, True)
+    assert snapshot(*WATCHED) == before, "disable does not restore the files"
+    CONF.write_text(conf, encoding="utf-8")
+
+
 def guard_prints(account, key, key_type=None):
     """Whether the guard, as sshd -T shows it, prints the account's file for the key."""
     dump = subprocess.run([SSHD, "-T", "-C", f"user={account.name},host=a,addr=192.0.2.1,laddr=192.0.2.2,lport=22"],
