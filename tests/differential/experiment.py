@@ -21,8 +21,6 @@ from stock import StockServer
 PHASES = ("warn", "enable", "guard", "pam")
 _FLAGS = {"enable": (), "guard": ("--guard",), "pam": ("--pam",)}
 WATCHED = ("/etc", "/var/lib/keyveto")
-# A part of disable's message if a guard or module goes by the lines that it is to take out.
-STAYS = "without keyveto's lines there, what stays would"
 KEEP_IN, KEEP_OUT = 6, 1         # of the clients that got in at first, and of the others, how many are tried further
 REDUCED = 60                    # added to the number of a client for its login without the keys to refuse
 
@@ -95,13 +93,10 @@ class Experiment:
         self.server.start()
         self.record_before()
         self.etc = self.snapshots.take()
-        # The lines of --warn stay if such a guard or module goes by them: disable refuses then.
-        last = "warn" if policy.CONFIG in self.by_hand else None
-        for phase in sorted(phases, key=lambda one: one == last):
+        for phase in phases:
             self.try_phase(phase)
         self.server.reload()
-        if "disable" not in self.result.refusals:
-            self.compare("disabled", self.observe(), False, None)
+        self.compare("disabled", self.observe(), False, None)
         self.server.stop()
         return self.result
 
@@ -155,12 +150,7 @@ class Experiment:
             self.expect_etc(phase, "a refusal changed things")
             return
         self.record_enabled(phase)
-        enabled = self.snapshots.take()
         done = self.switch("disable")
-        if done.returncode == 2 and phase == "warn" and policy.CONFIG in self.by_hand and STAYS in done.stderr:
-            self.result.refusals["disable"] = reason_of(done.stderr, self.draw)
-            self.expect(enabled, phase, "a refusal changed things")
-            return
         if done.returncode != 0:
             self.add(phase, "disable fails", text=done.stderr)
         self.expect_etc(phase, "disable leaves a difference")
@@ -179,18 +169,12 @@ class Experiment:
         self.compare(phase, records, phase != "warn", claims)
 
     def expect_etc(self, phase, kind):
-        self.etc = self.expect(self.etc, phase, kind)
-
-    def expect(self, files, phase, kind):
-        """Adds a difference if the files are not these. Returns what they are."""
-        now = self.snapshots.take()
+        """Adds a difference if the files are not those before."""
+        now, files = self.snapshots.take(), self.etc
         changed = [path for path in sorted(now.keys() | files.keys()) if now.get(path) != files.get(path)]
         if changed:
             self.add(phase, kind, text="".join(f"    {path}\n" for path in changed))
-        return now
-
-    def offers_refused(self, client):
-        return any(self.rules.may_deny(policy.names_of(identity)) for identity in client["identities"])
+        self.etc = now
 
     # Differences
 
@@ -200,9 +184,6 @@ class Experiment:
     def compare(self, phase, records, enforced, claims):
         """A login that differs is made again. It counts if it differs twice."""
         for number, client in list(self.clients.items()):
-            if phase == "warn" and policy.CONFIG in self.by_hand and self.offers_refused(client):
-                continue        # the guard or module by hand goes by OnHit warn, too
-
             def wrong(record, n=number, who=client):
                 return judge(who, self.before[n], self.without.get(n), record, enforced, claims, self.rules,
                              self.by_hand)

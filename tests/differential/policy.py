@@ -227,7 +227,7 @@ class Drawer:
 
     def add_lines_by_hand(self):
         if self.maybe(0.35):
-            self.draw["modules"].append({"config": self.pick({OTHER: 4, "": 1}), "phase": self.pick({
+            self.draw["modules"].append({"config": self.pick({OTHER: 4, "": 2}), "phase": self.pick({
                 "session": 6, "account": 1}), "options": self.pick({"": 3, " disconnect=always": 1, " debug": 0.5})})
             return
         config = self.draw["config"]
@@ -243,7 +243,7 @@ class Drawer:
             config["main"] = _without_keys(config["main"]) + pair
 
     def guard(self):
-        words = [GUARD, *self.pick({(): 1, ("--config", OTHER): 5}), "--user", "%u", "--home", "%h", "--type", "%t",
+        words = [GUARD, *self.pick({(): 2, ("--config", OTHER): 5}), "--user", "%u", "--home", "%h", "--type", "%t",
                  "--key", "%k", *self.pick({(): 3, ("--uid", "%U"): 1})]
         if self.maybe(0.5):
             for pattern in grammar.keys_patterns(self.draw):

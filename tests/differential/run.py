@@ -174,9 +174,9 @@ class Report:
               f"{total('clients')} clients {total('entered')} got in before, {total('refused')} by something to refuse")
         refused = collections.Counter((phase, reason)
                                       for result in results for phase, reason in result.refusals.items())
-        for phase in (*PHASES, "disable"):
+        for phase in PHASES:
             count = sum(n for (which, _), n in refused.items() if which == phase)
-            print(f"refused{'' if phase == 'disable' else ' by enable'}, {phase}: {count} of {len(results)} draws "
+            print(f"refused by enable, {phase}: {count} of {len(results)} draws "
                   f"({100 * count / max(1, len(results)):.0f}%)")
         for (phase, reason), count in refused.most_common():
             print(f"  {count:4} {phase:7} {reason}")
