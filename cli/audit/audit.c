@@ -241,7 +241,7 @@ audit_all(struct audit *a)
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
 	    audit_policies_find(&a->policies, root ? &a->o->sshd : NULL,
-		&a->accounts, readers.policy_of, &a->report) &&
+		&a->accounts, "", readers.policy_of, &a->report) &&
 	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
 	    (a->o->n_users > 0 || audit_host_keys(a));
 	if (ok) {

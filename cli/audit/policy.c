@@ -12,6 +12,7 @@
 #include "audit/origin.h"
 #include "audit/revoked.h"
 #include "host/groups.h"
+#include "host/root_file.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/running.h"
@@ -24,6 +25,7 @@ struct finder {
 	size_t first; /* the place in p of the first one by this sshd */
 	const struct sshd *sshd;
 	const struct accounts *accounts;
+	const char *root; /* the files of guards are below it */
 	const struct audit_policy **of_account;
 	struct report *r;
 	enum kv_wildcards sshd_wildcards;
@@ -106,9 +108,10 @@ add_user_ca(struct audit_policy *policy, const char *path)
  * audit. False with errno.
  */
 static bool
-add_guarded(struct audit_policy *policy, const char *args, uint64_t ways,
-    struct report *r)
+add_guarded(const struct finder *f, struct audit_policy *policy,
+    const char *args, uint64_t ways)
 {
+	struct report *r = f->r;
 	const struct kv_config *config = &r->judge->config;
 	struct audit_pattern like = { .ways = ways };
 	char path[4096], why[KV_CONFIG_WHY_BYTES];
@@ -121,7 +124,7 @@ add_guarded(struct audit_policy *policy, const char *args, uint64_t ways,
 	kv_config_defaults(&own);
 	if (guard_config(args, path, sizeof(path))) {
 		config = &own;
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = root_open(f->root, path, O_RDONLY);
 		if (fd != -1)
 			err = kv_config_read(fd, path, &own, why);
 		if (err == KV_ERR_SYSTEM)
@@ -158,8 +161,8 @@ add_guarded(struct audit_policy *policy, const char *args, uint64_t ways,
  * with errno.
  */
 static bool
-add_command(struct audit_policy *policy, const char *command, uint64_t ways,
-    struct report *r)
+add_command(const struct finder *f, struct audit_policy *policy,
+    const char *command, uint64_t ways)
 {
 	const char *args;
 	bool guard;
@@ -168,7 +171,7 @@ add_command(struct audit_policy *policy, const char *command, uint64_t ways,
 		return true;
 	guard = guard_command(command, &args);
 	if (!guard || guard_chained(args)) {
-		if (!r->quiet || r->on_unjudged != NULL)
+		if (!f->r->quiet || f->r->on_unjudged != NULL)
 			cli_error(
 			    "note: sshd also asks AuthorizedKeysCommand %s: "
 			    "the keys it prints are not audited",
@@ -184,7 +187,7 @@ add_command(struct audit_policy *policy, const char *command, uint64_t ways,
 		    command);
 		break;
 	}
-	return add_guarded(policy, args, ways, r);
+	return add_guarded(f, policy, args, ways);
 }
 
 /* The text of a value; of a global one what sshd prints. */
@@ -281,7 +284,7 @@ add_pairs(struct finder *f, struct audit_policy *policy, const struct origin *o)
 		if (strcmp(command, s->keys_command) == 0)
 			ways |= 1;
 		if (!had)
-			ok = add_command(policy, command, ways, f->r);
+			ok = add_command(f, policy, command, ways);
 	}
 	return ok;
 }
@@ -301,12 +304,12 @@ fill_policy(struct finder *f, struct audit_policy *policy,
 		ok = add_user_ca(policy,
 		    value_text(f, o->user_ca.line[i], f->global->user_ca));
 	if (!ok || !(o->files.by_origin || o->command.by_origin))
-		return ok && add_command(policy, s->keys_command, 1, f->r);
+		return ok && add_command(f, policy, s->keys_command, 1);
 	for (size_t i = 0; i < o->command.n; i++)
 		known |= strcmp(s->keys_command,
 			     value_text(f, o->command.line[i],
 				 f->global->keys_command)) == 0;
-	return (known || add_command(policy, s->keys_command, 1, f->r)) &&
+	return (known || add_command(f, policy, s->keys_command, 1)) &&
 	    add_pairs(f, policy, o);
 }
 
@@ -518,7 +521,7 @@ find_by_sshd(struct finder *f, struct sshd_settings *s)
 	return ok;
 }
 
-/* Adds b's patterns and ways to those of a, which has room. False with errno. */
+/* Adds b's patterns and ways to a's, which has room. False with errno. */
 static bool
 add_policys_ways(struct audit_policy *a, const struct audit_policy *b)
 {
@@ -655,13 +658,14 @@ is_usual(const struct sshd *sshd)
 
 bool
 audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
-    const struct accounts *accounts, const struct audit_policy **of_account,
-    struct report *r)
+    const struct accounts *accounts, const char *root,
+    const struct audit_policy **of_account, struct report *r)
 {
 	struct finder f = {
 		.p = p,
 		.sshd = sshd,
 		.accounts = accounts,
+		.root = root,
 		.of_account = of_account,
 		.r = r,
 	};

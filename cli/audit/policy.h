@@ -57,15 +57,15 @@ struct audit_policies {
 /*
  * Sets of_account[i] to the policy of account i; of_account has room for all.
  * The policies come from sshd, or from the configuration of r's judge if sshd
- * is NULL or cannot be asked. As root, unless sshd is another one than
- * SSHD_PATH with its own file, they also come from each other sshd that runs
- * (sshd_config/running). Prints notes and warnings on standard error. What
- * sshd would not tell is a problem in r. False with errno if out of memory.
- * Always call audit_policies_free.
+ * is NULL or cannot be asked. A guard's keyveto.conf is read below root. As
+ * root, unless sshd is another one than SSHD_PATH with its own file, they also
+ * come from each other sshd that runs (sshd_config/running). Prints notes and
+ * warnings on standard error. What sshd would not tell is a problem in r. False
+ * with errno if out of memory. Always call audit_policies_free.
  */
 bool audit_policies_find(struct audit_policies *p, const struct sshd *sshd,
-    const struct accounts *accounts, const struct audit_policy **of_account,
-    struct report *r);
+    const struct accounts *accounts, const char *root,
+    const struct audit_policy **of_account, struct report *r);
 
 void audit_policies_free(struct audit_policies *p);
 

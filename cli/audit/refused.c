@@ -163,8 +163,8 @@ audit_refused_find(struct audit_refused *h, const struct sshd *sshd,
 	readers.policy_of = calloc(accounts->n + 1,
 	    sizeof(struct audit_policy *));
 	ok = readers.policy_of != NULL &&
-	    audit_policies_find(&policies, sshd, accounts, readers.policy_of,
-		r);
+	    audit_policies_find(&policies, sshd, accounts, root,
+		readers.policy_of, r);
 	h->unjudged_settings = r->unjudged > before.unjudged;
 	ok = ok && audit_accounts(r, &readers, count_account, &count);
 	if (ok) {

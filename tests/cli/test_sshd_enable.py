@@ -423,6 +423,19 @@ def test_a_module_in_a_stack_that_its_line_decides_is_reported(scratch):
     image.run("status", status=0)
 
 
+def test_the_keyveto_conf_that_a_guard_by_hand_names_is_the_images(scratch):
+    """It says in which files the accounts' keys are."""
+    own = "/etc/keyveto/by-hand.conf"
+    with this_machine(scratch / "here"):        # where that file names others
+        Path(own).write_text("AuthorizedKeysFile .ssh/elsewhere\n", encoding="ascii")
+        image = Image(scratch, INCLUDE + BY_HAND.format(f" --config {own}"))
+        image.account("mallory", leaked_key(), where=".ssh/mine")
+        image.write(own, "AuthorizedKeysFile .ssh/mine\n")
+        must_refuse(image, status=1, says=("/home/mallory/.ssh/mine:1: listed: ", ": mallory\n"))
+        image.path(own).unlink()
+        must_refuse(image, status=1, says=(f"{own}: No such file", "not everything could be judged"))
+
+
 def test_a_filter_that_the_commands_user_cannot_read_is_refused(scratch):
     """The user is that of a chained command."""
     image = Image(scratch, INCLUDE + "AuthorizedKeysFile none\n" + WITH_COMMAND)
