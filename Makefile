@@ -247,9 +247,9 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/keys/store.c cli/keys/owner.c cli/keys/json_scan.c \
 	cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
 	cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \
-	cli/host/child.c cli/net/http_header.c cli/update/settings.c \
+	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/update/settings.c \
 	cli/update/manifest.c cli/update/sources.c cli/update/unxz.c \
-	cli/update/records.c cli/publish/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/host/io.c \
+	cli/update/records.c cli/publish/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
 	cli/list/reader.c cli/why/lookup.c cli/confirm/log.c cli/host/log_lines.c \
 	cli/audit/accepted.c cli/audit/syslog_line.c cli/audit/journal_line.c \
 	cli/delta/delta.c cli/delta/filter.c cli/delta/golomb.c cli/delta/list.c \

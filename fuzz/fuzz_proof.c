@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "keys/unpack.h"
 #include "proof/reader.h"
 

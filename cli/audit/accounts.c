@@ -20,7 +20,7 @@
 #include "host/child.h"
 #include "host/fuse_mounts.h"
 #include "host/groups.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/mounts.h"
 #include "host/private_groups.h"
 #include "host/root_file.h"

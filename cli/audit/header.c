@@ -11,7 +11,7 @@
 
 #include "delta/sha.h"
 #include "doctor/doctor.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "list/names.h"
 #include "output/json_text.h"
 

@@ -14,7 +14,7 @@
 #include "audit/journal_line.h"
 #include "audit/outcomes.h"
 #include "audit/syslog_line.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/log_lines.h"
 #include "host/program.h"
 

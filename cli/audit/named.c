@@ -9,7 +9,7 @@
 
 #include "audit/audit.h"
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 
 #define LOG_PREFIX "key_fp="
 #define SHA256_PREFIX "SHA256:"

@@ -19,7 +19,7 @@
 #include "brake/hold.h"
 #include "brake/since_yes.h"
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/place.h"
 #include "update/settings.h"
 

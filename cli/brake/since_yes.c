@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 
 #define NAME ".refused-accounts"
 #define NAME_NEW NAME ".keyveto-new"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 
 static const struct cli_command *const commands[] = {
 	&config_check,

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 
 /* Opens the directory, and sets the names in it. False after a message. */
 static bool

@@ -18,7 +18,7 @@
 #include "config/editor.h"
 #include "config/findings.h"
 #include "host/change.h"
-#include "host/io.h"
+#include "base/io.h"
 
 struct edit {
 	const char *path;

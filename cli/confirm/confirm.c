@@ -21,7 +21,7 @@
 #include "confirm/log.h"
 #include "confirm/output.h"
 #include "host/change.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "list/consulted.h"
 #include "output/progress.h"
 #include "update/source.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/replace.h"
 #include "list/names.h"
 

@@ -11,7 +11,7 @@
 
 #include "command.h"
 #include "delta/parts.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "kv_blocklist.h"
 
 #define MAGIC_BYTES 6

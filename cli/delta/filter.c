@@ -14,7 +14,7 @@
 
 #include "command.h"
 #include "delta/parts.h"
-#include "host/io.h"
+#include "base/io.h"
 
 #define WORD_BYTES 8
 /* So a header is whole words, and blocks are at whole pages of the file. */

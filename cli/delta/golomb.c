@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 
 /* ln 2 and its half plus one half, times 2^16: see golomb_guess. */
 #define LN2 45426U

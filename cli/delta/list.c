@@ -11,7 +11,7 @@
 
 #include "command.h"
 #include "delta/parts.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "list/reader.h"
 
 /* Of a record, so many bits are in Golomb code, and the others as they are. */

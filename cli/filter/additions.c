@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "output/progress.h"
 
 /* The bits of so many keys are fetched in parallel. */

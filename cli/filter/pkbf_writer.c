@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "filter/filter.h"
-#include "host/io.h"
+#include "base/io.h"
 
 bool
 pkbf_writer_open(struct pkbf_writer *w, const char *path, int yes)

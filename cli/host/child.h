@@ -1,59 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * host/child: runs work that may hang, or that parses untrusted data, in a
- * child process. Its results come back over a pipe as records: u32 length, one
- * byte of tag, then numbers (u64) and strings as SSH encodes them.
+ * child process. Its results come back over a pipe, as records (base/record.h).
  */
 #ifndef CLI_HOST_CHILD_H
 #define CLI_HOST_CHILD_H
 
 #include <sys/types.h>
 
-#include "kv_bytes.h"
-
-/*
- * The longest record. The longest is a key with its line's comment and the path
- * of its file.
- */
-#define RECORD_MAX_BYTES (512 * 1024)
-
-/* The child's side. If a write fails, the child ends with _exit(1). */
-struct record_out {
-	int fd;
-	size_t start, len; /* of the unfinished record; of all */
-	uint8_t buf[RECORD_MAX_BYTES];
-};
-
-void record_begin(struct record_out *o, uint8_t tag);
-void record_add_number(struct record_out *o, uint64_t n);
-void record_add_bytes(struct record_out *o, const void *p, size_t len);
-void record_add_text(struct record_out *o, const char *text);
-void record_end(struct record_out *o);
-/* Writes the finished records. record_end only buffers them. */
-void record_flush(struct record_out *o);
-
-/* The parent's side. All zeroes: empty. Freed by record_in_free. */
-struct record_in {
-	uint8_t *buf;
-	size_t start, end, cap;
-};
-
-/*
- * Reads once from fd, and returns how many bytes. 0 at the end, -1 with errno:
- * EMSGSIZE if RECORD_MAX_BYTES are waiting for record_next.
- */
-ssize_t record_fill(struct record_in *in, int fd);
-/*
- * Takes the next whole record. The payload is valid until the next record_fill.
- * False if there is none yet; *badp is set if the length is invalid, so no
- * record can follow.
- */
-bool record_next(struct record_in *in, uint8_t *tagp, struct kv_bytes *payload,
-    bool *badp);
-void record_in_free(struct record_in *in);
-
-/* Reads a number that record_add_number wrote. */
-KV_MUST_CHECK enum kv_err record_get_number(struct kv_bytes *b, uint64_t *np);
+#include "base/record.h"
 
 struct child {
 	pid_t pid; /* -1: none */

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "host/program.h"
 #include "keys/unpack.h"
 

@@ -8,11 +8,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/become.h"
 #include "host/child.h"
-#include "host/io.h"
+#include "base/io.h"
 
 void
 program_fds(struct program *p, int in, int out, int err)
@@ -113,8 +114,9 @@ program_start(const struct program *p, struct program_process *process)
 	return true;
 }
 
-int
-program_wait(struct program_process *process, int *statusp)
+/* The errno of what failed before or in exec, or 0. */
+static int
+read_failure(const struct program_process *process)
 {
 	int error = 0;
 	ssize_t n;
@@ -122,8 +124,25 @@ program_wait(struct program_process *process, int *statusp)
 	while ((n = read(process->failure, &error, sizeof(error))) == -1 &&
 	    errno == EINTR)
 		;
-	if (n != (ssize_t)sizeof(error))
-		error = 0;
+	return n == (ssize_t)sizeof(error) ? error : 0;
+}
+
+int
+program_started(struct program_process *process)
+{
+	const int error = read_failure(process);
+	int status;
+
+	if (error != 0)
+		(void)program_wait(process, &status);
+	return error;
+}
+
+int
+program_wait(struct program_process *process, int *statusp)
+{
+	int error = read_failure(process);
+
 	close(process->failure);
 	*statusp = SIGKILL;
 	while (waitpid(process->pid, statusp, 0) == -1)
@@ -133,6 +152,27 @@ program_wait(struct program_process *process, int *statusp)
 		}
 	*process = (struct program_process){ .pid = -1, .failure = -1 };
 	return error;
+}
+
+bool
+program_ends(const struct program_process *process, unsigned int seconds)
+{
+	const int64_t deadline = io_deadline(seconds);
+	struct timespec pause = { .tv_nsec = 100 * 1000 };
+	siginfo_t info;
+
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)process->pid, &info,
+			WEXITED | WNOHANG | WNOWAIT) == -1 ||
+		    info.si_pid != 0)
+			return true;
+		if (io_deadline(0) >= deadline)
+			return false;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 10 * 1000 * 1000)
+			pause.tv_nsec *= 2;
+	}
 }
 
 void

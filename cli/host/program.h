@@ -52,10 +52,19 @@ struct program_process {
 bool program_start(const struct program *p, struct program_process *process);
 
 /*
+ * Waits until the program was executed. Returns 0, or the errno of what failed
+ * before or in exec: then the process has ended.
+ */
+int program_started(struct program_process *process);
+
+/*
  * Waits for the end of the program. Returns 0 and sets *statusp as waitpid(2)
  * does, or returns the errno of what failed before or in exec, or of waitpid.
  */
 int program_wait(struct program_process *process, int *statusp);
+
+/* Tells if the program ends within so many seconds. program_wait is still due. */
+bool program_ends(const struct program_process *process, unsigned int seconds);
 
 /* Kills the program. Waits for its end as child_kill does. */
 void program_kill(struct program_process *process);

@@ -14,7 +14,7 @@
 
 #include "command.h"
 #include "host/place.h"
-#include "host/io.h"
+#include "base/io.h"
 
 /* What replace_abandon removes: each name only while its flag is set. */
 static struct {

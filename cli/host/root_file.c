@@ -18,7 +18,7 @@
 
 #include "host/become.h"
 #include "host/child.h"
-#include "host/io.h"
+#include "base/io.h"
 
 #define REASON_BYTES 1024
 /*

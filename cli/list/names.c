@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/replace.h"
 
 #define DATE_LINE "# date "

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 
 bool
 list_writer_open(struct list_writer *w, const char *path, int yes)

@@ -3,14 +3,12 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "kv_spki.h"
-#include "output/json_text.h"
+#include "output/finding.h"
 #include "weak/parallel.h"
 
 bool
@@ -55,149 +53,6 @@ report_init(struct report *r, const struct kv_judge *judge,
 	};
 }
 
-static void
-print_json(struct report *r, json_t *object)
-{
-	if (r->account != NULL)
-		json_object_set_new(object, "account", json_text(r->account));
-	if (json_dumpf(object, r->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
-		putc('\n', r->out);
-	json_decref(object);
-}
-
-/* What names the owner: its own name, and the dn if that is another. */
-static void
-add_owner(json_t *object, const struct owner *owner)
-{
-	if (owner->name.len > 0)
-		json_object_set_new(object, "owner",
-		    json_bytes(owner->name.p, owner->name.len));
-	if (owner->dn.len > 0)
-		json_object_set_new(object, "dn",
-		    json_bytes(owner->dn.p, owner->dn.len));
-}
-
-static void
-print_owner(FILE *out, const struct owner *owner)
-{
-	if (owner->name.len == 0)
-		return;
-	fputs(" (owner: ", out);
-	cli_print_safe(out, owner->name.p, owner->name.len);
-	if (owner->dn.len > 0 && !kv_span_equal(owner->name, owner->dn)) {
-		fputs(", ", out);
-		cli_print_safe(out, owner->dn.p, owner->dn.len);
-	}
-	putc(')', out);
-}
-
-static void
-print_key_json(struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
-{
-	uint8_t buf[KV_SPKI_MAX_BYTES], digest[KV_SHA256_BYTES];
-	char hex[2 * KV_SHA256_BYTES + 1], source[KV_SOURCE_NAME_BYTES];
-	struct kv_span spki = key->spki;
-	json_t *filters = json_array(), *lists = json_array();
-	json_t *sources = json_array(), *object;
-
-	/* The SPKI that is looked up for a key: its first. */
-	if (key->key.type != KV_KEY_NONE) {
-		spki.p = buf;
-		if (kv_spki_encode(&key->key, 0, buf, sizeof(buf), &spki.len) !=
-		    KV_OK)
-			spki.len = 0;
-	}
-	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	for (size_t i = 0; i < r->judge->n_filters; i++) {
-		if (d->hits >> i & 1)
-			json_array_append_new(filters,
-			    json_text(r->judge->filter[i].path));
-	}
-	if (d->list == &kv_built_in) {
-		json_array_append_new(lists, json_string(d->list->path));
-		json_array_append_new(sources, json_string(d->source));
-	}
-	for (size_t i = 0; i < r->judge->n_lists; i++) {
-		if ((d->list_hits >> i & 1) == 0)
-			continue;
-		json_array_append_new(lists, json_text(r->judge->list[i].path));
-		kv_sources_name(r->judge->list[i].sources, d->source_id[i],
-		    source);
-		json_array_append_new(sources, json_string(source));
-	}
-	object = json_pack("{so sI ss so sI ss ss ss so so so so so so}",
-	    "file", json_text(key->path), "line", (json_int_t)key->line,
-	    "verdict", kv_verdict_name(d->verdict), "type",
-	    json_text(key->type), "bits", (json_int_t)key->bits, "fingerprint",
-	    d->fingerprint, "spki_sha256", hex, "part", kv_part_name(key->part),
-	    "comment", json_bytes(key->comment.p, key->comment.len), "filters",
-	    filters, "lists", lists, "source",
-	    d->list != NULL ? json_string(d->source) : json_null(), "sources",
-	    sources, "reason", json_text(d->reason));
-	add_owner(object, &key->owner);
-	print_json(r, object);
-}
-
-/* Prints "PATH:LINE: ", or "PATH: " if line is 0. */
-static void
-print_place(FILE *out, const char *path, uint64_t line)
-{
-	cli_print_safe(out, path, strlen(path));
-	if (line > 0)
-		fprintf(out, ":%" PRIu64, line);
-	fputs(": ", out);
-}
-
-static void
-print_key_text(struct report *r, const struct input_key *key,
-    const struct kv_decision *d)
-{
-	FILE *out = r->out;
-	char source[KV_SOURCE_NAME_BYTES];
-
-	print_place(out, key->path, key->line);
-	fprintf(out, "%s: ", kv_verdict_name(d->verdict));
-	cli_print_safe(out, key->type, strlen(key->type));
-	fprintf(out, " %u %s", key->bits,
-	    d->fingerprint[0] != '\0' ? d->fingerprint : "-");
-	if (key->comment.len > 0) {
-		putc(' ', out);
-		cli_print_safe(out, key->comment.p, key->comment.len);
-	}
-	if (key->part == KV_PART_CA)
-		fputs(" (CA)", out);
-	print_owner(out, &key->owner);
-	for (size_t i = 0; i < r->judge->n_filters; i++) {
-		if ((d->hits >> i & 1) == 0)
-			continue;
-		fputs(" [", out);
-		cli_print_safe(out, r->judge->filter[i].path,
-		    strlen(r->judge->filter[i].path));
-		putc(']', out);
-	}
-	if (d->list == &kv_built_in)
-		fprintf(out, " [%s %s]", d->list->path, d->source);
-	for (size_t i = 0; i < r->judge->n_lists; i++) {
-		if ((d->list_hits >> i & 1) == 0)
-			continue;
-		kv_sources_name(r->judge->list[i].sources, d->source_id[i],
-		    source);
-		fputs(" [", out);
-		cli_print_safe(out, r->judge->list[i].path,
-		    strlen(r->judge->list[i].path));
-		fprintf(out, " %s]", source);
-	}
-	if (d->reason[0] != '\0') {
-		fputs(" (", out);
-		cli_print_safe(out, d->reason, strlen(d->reason));
-		putc(')', out);
-	}
-	putc('\n', out);
-}
-
 /* Whether r->known says as much of the key as d does, or more. */
 static bool
 is_known(const struct report *r, const struct input_key *key,
@@ -212,6 +67,15 @@ is_known(const struct report *r, const struct input_key *key,
 	    (known.action == KV_ACTION_DENY ||
 		(d->verdict == KV_VERDICT_LISTED &&
 		    d->action != KV_ACTION_DENY));
+}
+
+static void
+print_note(const struct report *r, const struct input_problem *note)
+{
+	if (r->found_note != NULL)
+		r->found_note(r, note);
+	else
+		finding_print_note(r->err, note);
 }
 
 /* Counts a problem with a key of which no verdict was reached. */
@@ -229,10 +93,12 @@ count_unjudged(struct report *r, const struct input_key *key,
 		});
 		return;
 	}
-	fputs("keyveto: ", r->err);
-	print_place(r->err, key->path, key->line);
-	cli_print_safe(r->err, d->reason, strlen(d->reason));
-	putc('\n', r->err);
+	print_note(r,
+	    &(struct input_problem){
+		.path = key->path,
+		.line = key->line,
+		.reason = d->reason,
+	    });
 }
 
 /* Whether r->known refuses the key already, whatever its verdict but error. */
@@ -276,19 +142,28 @@ count_by_action(struct report *r, const struct input_key *key,
 }
 
 static void
-print_key(struct report *r, const struct input_key *key, struct kv_decision *d)
+print_key(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
 {
-	uint8_t digest[KV_SHA256_BYTES];
+	struct finding f;
 
-	/* The judge computes no fingerprint of a clean key. */
-	if (d->fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, d->fingerprint);
-	}
-	if (r->json)
-		print_key_json(r, key, d);
+	finding_describe(&f, r->judge, key, d, r->json);
+	if (r->found != NULL)
+		r->found(r, &f);
+	else if (r->json)
+		finding_print_json(r->out, r->judge, r->account, &f);
 	else
-		print_key_text(r, key, d);
+		finding_print_text(r->out, r->judge, &f);
+}
+
+static void
+print_problem(struct report *r, const struct input_problem *problem)
+{
+	if (r->found_problem != NULL)
+		r->found_problem(r, problem);
+	else
+		finding_print_problem(r->out, r->err, r->json && !r->quiet,
+		    r->account, problem);
 }
 
 /* Turns the decision about a key into that about a listed or allowed one. */
@@ -401,7 +276,8 @@ report_key(struct report *r, const struct input_key *key)
 	print_key(r, key, &d);
 }
 
-struct finding {
+/* Of report_weak. */
+struct last_tests {
 	struct report *r;
 	void (*moved)(const struct weak_found *f, enum kv_verdict verdict,
 	    void *arg);
@@ -429,8 +305,8 @@ report_move(struct report *r, const struct weak_found *f,
 static void
 report_found(const struct weak_found *f, void *arg)
 {
-	const struct finding *finding = arg;
-	struct report *r = finding->r;
+	const struct last_tests *last = arg;
+	struct report *r = last->r;
 	const char *account = r->account;
 	struct kv_decision d;
 
@@ -439,8 +315,8 @@ report_found(const struct weak_found *f, void *arg)
 	if (f->class != WEAK_NONE) {
 		decide_weak(r, f->key, f->class, f->reason, &d);
 		report_move(r, f, d.verdict);
-		if (finding->moved != NULL)
-			finding->moved(f, d.verdict, finding->arg);
+		if (last->moved != NULL)
+			last->moved(f, d.verdict, last->arg);
 		if (r->judged != NULL)
 			r->judged(r, f->key, &d);
 	}
@@ -461,7 +337,7 @@ report_weak(struct report *r, size_t threads, bool progress,
 	*moved)(const struct weak_found *f, enum kv_verdict verdict, void *arg),
     void *arg)
 {
-	struct finding f = { .r = r, .moved = moved, .arg = arg };
+	struct last_tests last = { .r = r, .moved = moved, .arg = arg };
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	bool ok;
 
@@ -470,7 +346,7 @@ report_weak(struct report *r, size_t threads, bool progress,
 	if (threads > PARALLEL_THREADS_MAX)
 		threads = PARALLEL_THREADS_MAX;
 	weak_each_limited(r->weak, report_limit, r);
-	ok = weak_finish(r->weak, threads, progress, report_found, &f);
+	ok = weak_finish(r->weak, threads, progress, report_found, &last);
 	weak_free(r->weak);
 	r->weak = NULL;
 	return ok;
@@ -496,7 +372,6 @@ refuses_unknown(const struct report *r)
 void
 report_problem(struct report *r, const struct input_problem *problem)
 {
-	const char *type = problem->unknown_type ? problem->type : "";
 	const bool refused = problem->unknown_type && r->by_action &&
 	    refuses_unknown(r);
 
@@ -514,36 +389,14 @@ report_problem(struct report *r, const struct input_problem *problem)
 		r->on_unjudged(problem);
 	if (r->take != NULL || r->on_unjudged != NULL)
 		return;
-	fputs("keyveto: ", r->err);
-	print_place(r->err, problem->path, problem->line);
-	cli_print_safe(r->err, problem->reason, strlen(problem->reason));
-	if (problem->unknown_type) {
-		putc(' ', r->err);
-		cli_print_safe(r->err, type, strlen(type));
-	}
-	putc('\n', r->err);
-	if (!r->json || r->quiet)
-		return;
-	print_json(r,
-	    json_pack("{so sI ss so sn sn sn sn sn s[] s[] sn s[] so}", "file",
-		json_text(problem->path), "line", (json_int_t)problem->line,
-		"verdict",
-		kv_verdict_name(problem->unknown_type ? KV_VERDICT_UNSUPPORTED :
-							KV_VERDICT_ERROR),
-		"type", *type != '\0' ? json_text(type) : json_null(), "bits",
-		"fingerprint", "spki_sha256", "part", "comment", "filters",
-		"lists", "source", "sources", "reason",
-		json_text(problem->reason)));
+	print_problem(r, problem);
 }
 
 void
 report_note(const struct report *r, const struct input_problem *note)
 {
-	if (r->quiet)
-		return;
-	fputs("keyveto: ", r->err);
-	print_place(r->err, note->path, note->line);
-	fprintf(r->err, "%s\n", note->reason);
+	if (!r->quiet)
+		print_note(r, note);
 }
 
 void

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "keys/input.h"
+#include "output/finding.h"
 #include "weak/weak.h"
 
 /* Options of commands that print findings, and their getopt_long entries. */
@@ -82,6 +83,16 @@ struct report {
 	void (*judged)(const struct report *r, const struct input_key *key,
 	    const struct kv_decision *d);
 	void *judged_arg;
+	/*
+	 * Are given what would be printed on out and err. Set all or none.
+	 * NULL: it is printed.
+	 */
+	void (*found)(const struct report *r, const struct finding *f);
+	void (*found_problem)(const struct report *r,
+	    const struct input_problem *problem);
+	void (*found_note)(const struct report *r,
+	    const struct input_problem *note);
+	struct record_out *records; /* of these functions */
 	int64_t now;
 	/*
 	 * If not NULL, it gets each key, which is not judged; problems are
@@ -94,8 +105,8 @@ struct report {
 	uint64_t refused; /* of those that are listed: OnHit, OnProbable deny */
 	/*
 	 * Of the problems: keys without a verdict, and whatever is no single
-	 * line, such as a file that cannot be read. A line that is no key is not
-	 * counted here, because sshd ignores it, too.
+	 * line, such as a file that cannot be read. A line that is no key is
+	 * not counted here, because sshd ignores it, too.
 	 */
 	uint64_t unjudged;
 	/*
@@ -134,9 +145,9 @@ void report_note(const struct report *r, const struct input_problem *note);
 /*
  * Has r->weak test the keys that no list has, by so many threads (0: as many as
  * there are processors), and frees it. What is found is printed and counted as
- * listed. With r->all, clean keys, which were not printed yet, are printed, too.
- * moved is told of each key that is found, unless it is NULL. progress: is shown
- * on a terminal. False after a message.
+ * listed. With r->all, clean keys, which were not printed yet, are printed,
+ * too. moved is told of each key that is found, unless it is NULL. progress: is
+ * shown on a terminal. False after a message.
  */
 bool report_weak(struct report *r, size_t threads, bool progress,
     void (

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/program.h"
 #include "keys/input.h"
 #include "keys/pem_forms.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "keys/der_element.h"
 #include "kv_base64.h"
 #include "kv_spki.h"

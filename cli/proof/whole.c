@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "keys/input.h"
 #include "keys/unpack.h"
 #include "kv_err.h"

@@ -13,7 +13,7 @@
 
 #include "filter/facts.h"
 #include "filter/filter.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "list/facts.h"
 #include "list/names.h"
 #include "publish/pack.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "output/progress.h"
 #include "update/unxz.h"
 

@@ -18,7 +18,7 @@
 
 #include "command.h"
 #include "filter/filter.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/replace.h"
 #include "publish/chain.h"
 #include "publish/folder.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/program.h"
 #include "publish/index.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/replace.h"
 #include "host/root_file.h"
 #include "kv_config.h"

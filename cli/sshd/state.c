@@ -15,7 +15,7 @@
 
 #include "command.h"
 #include "host/root_file.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "kv_config.h"
 
 #define NAME "sshd-state"

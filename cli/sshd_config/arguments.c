@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "host/sshd_process.h"
 #include "sshd_config/sshd_config.h"
 #include "sshd_config/words.h"

@@ -15,7 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "host/program.h"
 #include "sshd_config/sshd_config.h"
 

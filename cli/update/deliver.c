@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "delta/delta.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "update/chain.h"
 #include "update/follow.h"
 #include "update/resume.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "update/update.h"
 
 #define SECONDS_A_DAY 86400

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "kv_sources.h"
 #include "update/unxz.h"
 #include "update/update.h"

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 
 #define NOTES_MAX_BYTES (64 * 1024)
 #define NOTES_NAME ".%.230s.keyveto-update"

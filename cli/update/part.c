@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 
 /* As often, the file is made or opened again. */
 #define TRIES_MAX 100

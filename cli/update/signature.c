@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "host/program.h"
-#include "host/io.h"
+#include "base/io.h"
 
 #define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
 #define SIGNATURE_MAX_BYTES (64 * 1024)

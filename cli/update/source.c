@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/io.h"
+#include "base/io.h"
 #include "kv_trusted.h"
 #include "update/never_listed.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/io.h"
+#include "base/io.h"
 #include "host/replace.h"
 #include "kv_sources.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "host/io.h"
+#include "base/io.h"
 
 #include <sys/stat.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * host/io: read(2), write(2) and pwrite(2), repeated until all is done, and
+ * base/io: read(2), write(2) and pwrite(2), repeated until all is done, and
  * other small functions of descriptors.
  */
-#ifndef CLI_HOST_IO_H
-#define CLI_HOST_IO_H
+#ifndef CLI_BASE_IO_H
+#define CLI_BASE_IO_H
 
 #include <sys/types.h>
 

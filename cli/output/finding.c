@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: ISC */
+#include "output/finding.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "command.h"
+#include "kv_spki.h"
+#include "output/json_text.h"
+
+static struct kv_span
+span_of(const char *text)
+{
+	return (struct kv_span){ (const uint8_t *)text, strlen(text) };
+}
+
+/* The digest of the SPKI that is looked up for a key: its first. */
+static void
+digest_spki(const struct input_key *key, uint8_t digest[static KV_SHA256_BYTES])
+{
+	uint8_t buf[KV_SPKI_MAX_BYTES];
+	struct kv_span spki = key->spki;
+
+	if (key->key.type != KV_KEY_NONE) {
+		spki.p = buf;
+		if (kv_spki_encode(&key->key, 0, buf, sizeof(buf), &spki.len) !=
+		    KV_OK)
+			spki.len = 0;
+	}
+	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
+}
+
+void
+finding_describe(struct finding *f, const struct kv_judge *judge,
+    const struct input_key *key, const struct kv_decision *d, bool json)
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	*f = (struct finding){
+		.path = span_of(key->path),
+		.line = key->line,
+		.verdict = d->verdict,
+		.part = key->part,
+		.type = span_of(key->type),
+		.bits = key->bits,
+		.comment = key->comment,
+		.owner = key->owner,
+		.filters = d->hits,
+		.lists = d->list_hits,
+		.built_in = d->list == &kv_built_in,
+		.reason = span_of(d->reason),
+	};
+	memcpy(f->fingerprint, d->fingerprint, sizeof(f->fingerprint));
+	/* The judge computes no fingerprint of a clean key. */
+	if (d->fingerprint[0] == '\0' && key->key.type != KV_KEY_NONE) {
+		kv_fingerprint_digest(&key->key, digest);
+		kv_fingerprint_format(digest, f->fingerprint);
+	}
+	if (d->list != NULL)
+		memcpy(f->source, d->source, sizeof(f->source));
+	for (size_t i = 0; i < judge->n_lists; i++)
+		if (d->list_hits >> i & 1)
+			kv_sources_name(judge->list[i].sources, d->source_id[i],
+			    f->sources[i]);
+	if (json)
+		digest_spki(key, f->spki_sha256);
+}
+
+/* Prints "PATH:LINE: ", or "PATH: " if line is 0. */
+static void
+print_place(FILE *out, struct kv_span path, uint64_t line)
+{
+	cli_print_safe(out, path.p, path.len);
+	if (line > 0)
+		fprintf(out, ":%" PRIu64, line);
+	fputs(": ", out);
+}
+
+static void
+print_owner(FILE *out, const struct owner *owner)
+{
+	if (owner->name.len == 0)
+		return;
+	fputs(" (owner: ", out);
+	cli_print_safe(out, owner->name.p, owner->name.len);
+	if (owner->dn.len > 0 && !kv_span_equal(owner->name, owner->dn)) {
+		fputs(", ", out);
+		cli_print_safe(out, owner->dn.p, owner->dn.len);
+	}
+	putc(')', out);
+}
+
+static void
+print_safe(FILE *out, const char *text)
+{
+	cli_print_safe(out, text, strlen(text));
+}
+
+static void
+print_lists(FILE *out, const struct kv_judge *judge, const struct finding *f)
+{
+	for (size_t i = 0; i < judge->n_filters; i++) {
+		if ((f->filters >> i & 1) == 0)
+			continue;
+		fputs(" [", out);
+		print_safe(out, judge->filter[i].path);
+		putc(']', out);
+	}
+	if (f->built_in) {
+		fprintf(out, " [%s ", kv_built_in.path);
+		print_safe(out, f->source);
+		putc(']', out);
+	}
+	for (size_t i = 0; i < judge->n_lists; i++) {
+		if ((f->lists >> i & 1) == 0)
+			continue;
+		fputs(" [", out);
+		print_safe(out, judge->list[i].path);
+		putc(' ', out);
+		print_safe(out, f->sources[i]);
+		putc(']', out);
+	}
+}
+
+void
+finding_print_text(FILE *out, const struct kv_judge *judge,
+    const struct finding *f)
+{
+	print_place(out, f->path, f->line);
+	fprintf(out, "%s: ", kv_verdict_name(f->verdict));
+	cli_print_safe(out, f->type.p, f->type.len);
+	fprintf(out, " %u %s", f->bits,
+	    f->fingerprint[0] != '\0' ? f->fingerprint : "-");
+	if (f->comment.len > 0) {
+		putc(' ', out);
+		cli_print_safe(out, f->comment.p, f->comment.len);
+	}
+	if (f->part == KV_PART_CA)
+		fputs(" (CA)", out);
+	print_owner(out, &f->owner);
+	print_lists(out, judge, f);
+	if (f->reason.len > 0) {
+		fputs(" (", out);
+		cli_print_safe(out, f->reason.p, f->reason.len);
+		putc(')', out);
+	}
+	putc('\n', out);
+}
+
+static json_t *
+json_span(struct kv_span s)
+{
+	return json_bytes(s.p, s.len);
+}
+
+/* Prints an object, on a line of its own, and frees it. */
+static void
+print_object(FILE *out, const char *account, json_t *object)
+{
+	if (account != NULL)
+		json_object_set_new(object, "account", json_text(account));
+	if (json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
+		putc('\n', out);
+	json_decref(object);
+}
+
+static void
+add_lists(const struct kv_judge *judge, const struct finding *f, json_t *lists,
+    json_t *sources)
+{
+	if (f->built_in) {
+		json_array_append_new(lists, json_string(kv_built_in.path));
+		json_array_append_new(sources, json_text(f->source));
+	}
+	for (size_t i = 0; i < judge->n_lists; i++) {
+		if ((f->lists >> i & 1) == 0)
+			continue;
+		json_array_append_new(lists, json_text(judge->list[i].path));
+		json_array_append_new(sources, json_text(f->sources[i]));
+	}
+}
+
+/* What names the owner: its own name, and the dn if that is another. */
+static void
+add_owner(json_t *object, const struct owner *owner)
+{
+	if (owner->name.len > 0)
+		json_object_set_new(object, "owner", json_span(owner->name));
+	if (owner->dn.len > 0)
+		json_object_set_new(object, "dn", json_span(owner->dn));
+}
+
+void
+finding_print_json(FILE *out, const struct kv_judge *judge, const char *account,
+    const struct finding *f)
+{
+	char hex[2 * KV_SHA256_BYTES + 1];
+	json_t *filters = json_array(), *lists = json_array();
+	json_t *sources = json_array(), *object;
+
+	for (size_t i = 0; i < KV_SHA256_BYTES; i++)
+		snprintf(hex + 2 * i, 3, "%02x", f->spki_sha256[i]);
+	for (size_t i = 0; i < judge->n_filters; i++)
+		if (f->filters >> i & 1)
+			json_array_append_new(filters,
+			    json_text(judge->filter[i].path));
+	add_lists(judge, f, lists, sources);
+	object = json_pack("{so sI ss so sI ss ss ss so so so so so so}",
+	    "file", json_span(f->path), "line", (json_int_t)f->line, "verdict",
+	    kv_verdict_name(f->verdict), "type", json_span(f->type), "bits",
+	    (json_int_t)f->bits, "fingerprint", f->fingerprint, "spki_sha256",
+	    hex, "part", kv_part_name(f->part), "comment",
+	    json_span(f->comment), "filters", filters, "lists", lists, "source",
+	    f->source[0] != '\0' ? json_text(f->source) : json_null(),
+	    "sources", sources, "reason", json_span(f->reason));
+	add_owner(object, &f->owner);
+	print_object(out, account, object);
+}
+
+void
+finding_print_note(FILE *err, const struct input_problem *note)
+{
+	fputs("keyveto: ", err);
+	print_place(err, span_of(note->path), note->line);
+	print_safe(err, note->reason);
+	putc('\n', err);
+}
+
+void
+finding_print_problem(FILE *out, FILE *err, bool json, const char *account,
+    const struct input_problem *p)
+{
+	const char *type = p->unknown_type ? p->type : "";
+
+	fputs("keyveto: ", err);
+	print_place(err, span_of(p->path), p->line);
+	print_safe(err, p->reason);
+	if (p->unknown_type) {
+		putc(' ', err);
+		print_safe(err, type);
+	}
+	putc('\n', err);
+	if (!json)
+		return;
+	print_object(out, account,
+	    json_pack("{so sI ss so sn sn sn sn sn s[] s[] sn s[] so}", "file",
+		json_text(p->path), "line", (json_int_t)p->line, "verdict",
+		kv_verdict_name(p->unknown_type ? KV_VERDICT_UNSUPPORTED :
+						  KV_VERDICT_ERROR),
+		"type", *type != '\0' ? json_text(type) : json_null(), "bits",
+		"fingerprint", "spki_sha256", "part", "comment", "filters",
+		"lists", "source", "sources", "reason", json_text(p->reason)));
+}
+
+static void
+add_span(struct record_out *o, struct kv_span s)
+{
+	record_add_bytes(o, s.p, s.len);
+}
+
+/* The fields, in this order; finding_receive reads them. */
+void
+finding_send(struct record_out *o, uint8_t tag, const struct finding *f)
+{
+	record_begin(o, tag);
+	add_span(o, f->path);
+	record_add_number(o, f->line);
+	record_add_number(o, f->verdict);
+	record_add_number(o, f->part);
+	add_span(o, f->type);
+	record_add_number(o, f->bits);
+	record_add_text(o, f->fingerprint);
+	record_add_bytes(o, f->spki_sha256, sizeof(f->spki_sha256));
+	add_span(o, f->comment);
+	add_span(o, f->owner.name);
+	add_span(o, f->owner.dn);
+	record_add_number(o, f->filters);
+	record_add_number(o, f->lists);
+	record_add_number(o, f->built_in);
+	record_add_text(o, f->source);
+	for (size_t i = 0; i < KV_CONFIG_MAX_BLOCKLISTS; i++)
+		if (f->lists >> i & 1)
+			record_add_text(o, f->sources[i]);
+	add_span(o, f->reason);
+	record_end(o);
+}
+
+void
+finding_send_problem(struct record_out *o, uint8_t tag,
+    const struct input_problem *p)
+{
+	record_begin(o, tag);
+	record_add_text(o, p->path);
+	record_add_number(o, p->line);
+	record_add_number(o, p->unknown_type);
+	record_add_text(o, p->unknown_type ? p->type : "");
+	record_add_text(o, p->reason);
+	record_end(o);
+}
+
+static bool
+get_number(struct kv_bytes *b, uint64_t max, uint64_t *np)
+{
+	return record_get_number(b, np) == KV_OK && *np <= max;
+}
+
+static bool
+get_span(struct kv_bytes *b, struct kv_span *s)
+{
+	return kv_bytes_get_string(b, s) == KV_OK;
+}
+
+/* Reads a string of printable ASCII, for an array of cap bytes. */
+static bool
+get_name(struct kv_bytes *b, char *name, size_t cap)
+{
+	struct kv_span s;
+
+	if (!get_span(b, &s) || s.len >= cap)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+		if (s.p[i] <= 0x20 || s.p[i] >= 0x7f)
+			return false;
+	if (s.len > 0)
+		memcpy(name, s.p, s.len);
+	name[s.len] = '\0';
+	return true;
+}
+
+static bool
+get_fingerprint(struct kv_bytes *b, char text[static KV_FINGERPRINT_BYTES])
+{
+	uint8_t digest[KV_SHA256_BYTES];
+
+	return get_name(b, text, KV_FINGERPRINT_BYTES) &&
+	    (text[0] == '\0' ||
+		kv_fingerprint_parse(span_of(text), digest) == KV_OK);
+}
+
+static uint64_t
+lowest_bits(size_t n)
+{
+	_Static_assert(KV_CONFIG_MAX_FILTERS <= 64 &&
+		KV_CONFIG_MAX_BLOCKLISTS <= 64,
+	    "each has a bit");
+
+	return n == 0 ? 0 : UINT64_MAX >> (64 - n);
+}
+
+static bool
+get_lists(struct kv_bytes *b, size_t n_filters, size_t n_lists,
+    struct finding *f)
+{
+	uint64_t built_in;
+
+	if (!get_number(b, lowest_bits(n_filters), &f->filters) ||
+	    !get_number(b, lowest_bits(n_lists), &f->lists) ||
+	    !get_number(b, 1, &built_in) ||
+	    !get_name(b, f->source, sizeof(f->source)))
+		return false;
+	f->built_in = built_in == 1;
+	for (size_t i = 0; i < n_lists; i++)
+		if ((f->lists >> i & 1) != 0 &&
+		    !get_name(b, f->sources[i], sizeof(f->sources[i])))
+			return false;
+	return true;
+}
+
+bool
+finding_receive(struct kv_bytes b, size_t n_filters, size_t n_lists,
+    struct finding *f)
+{
+	struct kv_span digest;
+	uint64_t verdict, part, bits;
+
+	*f = (struct finding){ 0 };
+	if (!get_span(&b, &f->path) || !get_number(&b, UINT64_MAX, &f->line) ||
+	    !get_number(&b, KV_VERDICT_CLEAN, &verdict) ||
+	    !get_number(&b, KV_PART_CA, &part) || !get_span(&b, &f->type) ||
+	    !get_number(&b, UINT32_MAX, &bits) ||
+	    !get_fingerprint(&b, f->fingerprint) || !get_span(&b, &digest) ||
+	    digest.len != sizeof(f->spki_sha256) ||
+	    !get_span(&b, &f->comment) || !get_span(&b, &f->owner.name) ||
+	    !get_span(&b, &f->owner.dn) ||
+	    !get_lists(&b, n_filters, n_lists, f) ||
+	    !get_span(&b, &f->reason) || b.left != 0)
+		return false;
+	f->verdict = (enum kv_verdict)verdict;
+	f->part = (enum kv_part)part;
+	f->bits = (unsigned int)bits;
+	memcpy(f->spki_sha256, digest.p, digest.len);
+	return true;
+}
+
+/* Copies a string that is cut where it does not fit, or at a NUL. */
+static bool
+get_text(struct kv_bytes *b, char **text, size_t *capp, const char **copy)
+{
+	struct kv_span s;
+	size_t len;
+
+	if (!get_span(b, &s) || *capp == 0)
+		return false;
+	len = s.len < *capp ? s.len : *capp - 1;
+	if (len > 0)
+		memcpy(*text, s.p, len);
+	(*text)[len] = '\0';
+	*copy = *text;
+	*text += len + 1;
+	*capp -= len + 1;
+	return true;
+}
+
+bool
+finding_receive_problem(struct kv_bytes b, char *text, size_t cap,
+    struct input_problem *p)
+{
+	uint64_t unknown_type;
+
+	*p = (struct input_problem){ 0 };
+	if (!get_text(&b, &text, &cap, &p->path) ||
+	    !get_number(&b, UINT64_MAX, &p->line) ||
+	    !get_number(&b, 1, &unknown_type) ||
+	    !get_text(&b, &text, &cap, &p->type) ||
+	    !get_text(&b, &text, &cap, &p->reason) || b.left != 0)
+		return false;
+	p->unknown_type = unknown_type == 1;
+	return true;
+}
