@@ -46,6 +46,7 @@ LIB_SRC = $(wildcard lib/*.c)
 GUARD_SRC = $(wildcard sshd-helper/*.c)
 PAM_SRC = $(wildcard pam/*.c)
 CLI_SRC = $(wildcard cli/*.c cli/*/*.c)
+READER_SRC = $(wildcard reader/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -53,13 +54,14 @@ GUARD_OBJ = $(GUARD_SRC:%.c=$(BUILD)/%.o)
 # The module needs objects that are position independent and hide their symbols.
 PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
+READER_OBJ = $(READER_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 # The page of keyveto report. A byte array of it is part of the command.
 PAGE = cli/report/page
 CLI_OBJ += $(BUILD)/report/page.o
 
-BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
+BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-reader $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
 # $(call put,MODE,FILE,FOLDER) installs by renaming, so that a login meets either
 # the old file or the new one.
@@ -113,13 +115,25 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Only the command may use libraries other than libc, libmd and libpam.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp libmd) -lpam
-$(CLI_OBJ): KV_CPPFLAGS += -Icli \
+$(CLI_OBJ) $(READER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
 $(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(CLI_OBJ) \
 		$(BUILD)/libkeyveto.a $(CLI_LIBS) -lpthread -lm
+
+# The reader has those objects of the command that it calls, and their libraries.
+$(BUILD)/libcommand.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) qcs $@ $^
+
+READER_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto liblzma zlib gmp libseccomp libmd jansson)
+$(BUILD)/keyveto-reader: $(READER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(READER_LIBS) \
+		-lpthread -lm
 
 $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
 	$(call say,LD,$@)
@@ -257,6 +271,7 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \
 	cli/report/html.c cli/report/intake.c cli/report/json_out.c \
 	cli/report/sarif.c cli/report/text.c \
+	cli/output/finding.c cli/output/json_text.c \
 	cli/host/program.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
@@ -328,7 +343,7 @@ $(BUILD)/bench/dynamic: bench/static.c
 UNITS = $(notdir $(wildcard packaging/systemd/*.*))
 
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR)/keyveto \
 		$(DESTDIR)$(PAMDIR) $(DESTDIR)$(SYSCONFDIR)/keyveto \
 		$(DESTDIR)$(STATEDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8
@@ -336,6 +351,8 @@ install: all
 	# Only root may read it, so nobody else who runs it can trace it.
 	$(call put,711,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
 	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
+	# The command starts it, by this path.
+	$(call put,755,$(BUILD)/keyveto-reader,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
@@ -373,7 +390,7 @@ uninstall:
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
 	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%))
-	rm -rf $(DESTDIR)$(DATADIR)
+	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(LIBEXECDIR)/keyveto
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard man/*.1))
@@ -415,5 +432,5 @@ clean:
 .PHONY: all bench campaign check check-fleet check-neighbours check-packages check-vm clean \
 	coverage deb demo deps format fuzz install lint mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
--include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)

@@ -305,9 +305,9 @@ cli_warn_if_distrusted(const char *path)
  */
 static enum kv_err
 open_with_warning(const char *path, int *fdp,
-    char why[static KV_TRUSTED_WHY_BYTES], void *arg)
+    char why[static KV_TRUSTED_WHY_BYTES])
 {
-	if (cli_open_as_login(path, fdp, why, arg) == KV_OK)
+	if (cli_open_as_login(path, fdp, why, NULL) == KV_OK)
 		return KV_OK;
 	*fdp = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*fdp == -1) {
@@ -317,6 +317,27 @@ open_with_warning(const char *path, int *fdp,
 	}
 	cli_error("warning: %s: a login would not trust this file", why);
 	return KV_OK;
+}
+
+/* Is a kv_open_fn; arg is a struct cli_judge_options. */
+static enum kv_err
+open_and_tell(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
+{
+	const struct cli_judge_options *o = arg;
+	const enum kv_err err = open_with_warning(path, fdp, why);
+
+	if (o->opened != NULL)
+		o->opened(path, err, *fdp, err != KV_OK ? why : "",
+		    o->opened_arg);
+	return err;
+}
+
+void
+cli_judge_choose_config(struct cli_judge_options *o)
+{
+	if (o->config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
+		o->config = KV_CONFIG_PATH;
 }
 
 /* Prints why keys cannot be judged. False if there is a reason. */
@@ -348,14 +369,13 @@ bool
 cli_judge_open_partly(struct kv_judge *j, const struct cli_judge_options *o,
     bool *partlyp)
 {
-	const char *config = o->config;
 	const bool named = o->n_filters + o->n_blocklists > 0;
+	struct cli_judge_options chosen = *o;
 	struct kv_paths paths;
 
-	if (config == NULL && access(KV_CONFIG_PATH, F_OK) == 0)
-		config = KV_CONFIG_PATH;
-	kv_judge_open_with(j, config, cli_judge_paths(o, &paths),
-	    open_with_warning, NULL);
+	cli_judge_choose_config(&chosen);
+	kv_judge_open_with(j, chosen.config, cli_judge_paths(o, &paths),
+	    open_and_tell, &chosen);
 	*partlyp = !report_unread(j);
 	if (!*partlyp)
 		return true;

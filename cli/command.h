@@ -32,7 +32,17 @@ struct cli_judge_options {
 	size_t n_filters;
 	const char *blocklist[KV_CONFIG_MAX_BLOCKLISTS];
 	size_t n_blocklists;
+	/*
+	 * Is told what opening each file gave, in order: what kv_judge_open_with
+	 * asked for. NULL: nobody is.
+	 */
+	void (*opened)(const char *path, enum kv_err err, int fd,
+	    const char *why, void *arg);
+	void *opened_arg;
 };
+
+/* Sets the configuration to the default, if none is named and it exists. */
+void cli_judge_choose_config(struct cli_judge_options *o);
 
 /* getopt_long entries for these options, and their values. */
 #define CLI_OPT_CONFIG 1000

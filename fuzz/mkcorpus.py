@@ -130,6 +130,26 @@ def make_inside():
     seed("inside", "mark-1", b"\1\0\4\xfe\xff\0\0\nmore texts\n")
 
 
+def make_findings():
+    """Payloads of records of keyveto-reader, and a stream of two."""
+    def text(value):
+        return len(value).to_bytes(4, "big") + value
+
+    def numbers(*values):
+        return b"".join(value.to_bytes(8, "big") for value in values)
+
+    def finding(filters, lists, built_in, sources):
+        return (text(b"/a b/c") + numbers(3, 1, 1) + text(b"ssh-rsa") + numbers(2048)
+                + text(b"SHA256:" + b"A" * 43) + text(bytes(32)) + text(b"comment\x1b") + text(b"owner") + text(b"dn=x")
+                + numbers(filters, lists, built_in) + b"".join(map(text, sources)) + text(b"reason"))
+    listed, built_in = finding(3, 2, 0, (b"git", b"git")), finding(0, 0, 1, (b"rsa-factor",))
+    problem = text(b"/a") + numbers(7, 1) + text(b"ssh-odd") + text(b"unknown type")
+    seed("finding", "listed", listed)
+    seed("finding", "built-in", built_in)
+    seed("finding", "problem", problem)
+    seed("finding", "stream", text(b"\2" + listed) + text(b"\3" + problem))
+
+
 def make_owners():
     """JSON (0) or LDIF (1), where the parts meet, and the text, in which what has a K is a key."""
     texts = {"github": '[{"id": 1, "key": "K1", "title": "x"}, {"key": "K2", "added_by": "oct\\u006fcat"}][]',
@@ -212,6 +232,7 @@ def main():
     make_lists()
     make_inside()
     make_owners()
+    make_findings()
     make_deltas()
     make_proofs()
     make_audits()

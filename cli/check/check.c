@@ -4,8 +4,11 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "check/pool.h"
 #include "command.h"
+#include "reading/reading.h"
+
+/* Threads wait for the disk: there may be more than processors. */
+#define JOBS_MAX 256
 
 static int
 run_check(const struct cli_command *cmd, int argc, char **argv)
@@ -19,6 +22,7 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 	};
 	static char *standard_input[] = { "-", NULL };
 	struct report_options o = { 0 };
+	struct opened_files *files;
 	struct kv_judge judge;
 	struct report r;
 	struct progress progress;
@@ -33,31 +37,43 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 		} else if (opt != JOBS) {
 			if (!report_option(cmd, opt, &o, &status))
 				return status;
-		} else if (!cli_option_number("--jobs", POOL_JOBS_MAX, &jobs)) {
+		} else if (!cli_option_number("--jobs", JOBS_MAX, &jobs)) {
 			return CLI_UNCHECKED;
 		}
 	}
-	if (!cli_judge_open_partly(&judge, &o.judge, &partly))
+	if ((files = opened_files_new()) == NULL) {
+		cli_error("%s", strerror(ENOMEM));
 		return CLI_UNCHECKED;
+	}
+	o.judge.opened = opened_files_add;
+	o.judge.opened_arg = files;
+	cli_judge_choose_config(&o.judge);
+	if (!cli_judge_open_partly(&judge, &o.judge, &partly)) {
+		opened_files_free(files);
+		return CLI_UNCHECKED;
+	}
 	paths = optind < argc ? argv + optind : standard_input;
 	report_init(&r, &judge, &o);
 	r.partly = partly;
-	if (weak && (r.weak = weak_new()) == NULL) {
-		cli_error("%s", strerror(ENOMEM));
-		kv_judge_close(&judge);
-		return CLI_UNCHECKED;
-	}
 	for (char **path = paths; *path != NULL; path++)
 		total += input_size(*path);
 	progress_start(&progress, "checking", total);
 	/* --quiet prints nothing but errors. */
 	if (o.quiet)
 		progress.shown = false;
-	pool_check(&r, &judge, paths, (size_t)jobs, &progress);
+	ok = reading_run(&r,
+	    &(struct reading_options){
+		.judge = &o.judge,
+		.files = files,
+		.weak = weak,
+		.threads = (size_t)jobs,
+	    },
+	    paths, &progress);
 	progress_clear(&progress);
-	ok = !weak || report_weak(&r, (size_t)jobs, !o.quiet, NULL, NULL);
-	if (!o.quiet)
+	/* Without the reader's last words the totals are none. */
+	if (ok && !o.quiet)
 		report_summary(&r);
+	opened_files_free(files);
 	kv_judge_close(&judge);
 	if (!cli_stdout_ok() || !ok)
 		return CLI_UNCHECKED;

@@ -1563,35 +1563,30 @@ read_again_raw(const struct reader *r)
 		read_all(&again);
 }
 
-/* st is what fstat said of fd, or NULL. */
-static void
-read_fd(int fd, const char *path, const struct stat *st, bool walked,
-    const struct input_sink *sink)
+void
+input_read_file(const struct input_file *file, const struct input_sink *sink)
 {
 	struct input_room own = { 0 };
 	struct reader r = {
 		.sink = sink,
 		.room = choose_room(sink, &own),
-		.path = path,
-		.walked = walked,
+		.path = file->path,
+		.walked = file->walked,
 		.plain = sink->plain,
 		.kind = sink->plain ? KIND_LINES : KIND_UNKNOWN,
-		.fd = fd,
+		.fd = file->fd,
+		.regular = file->regular,
+		.fifo = file->fifo,
+		.size = file->size,
 	};
 
-	if (st != NULL) {
-		r.regular = S_ISREG(st->st_mode);
-		r.size = (uint64_t)st->st_size;
-		r.fifo = S_ISFIFO(st->st_mode) &&
-		    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
-	}
 	r.buf = get_room(&r.room->buf, BUFFER_BYTES);
 	r.blob = get_room(&r.room->blob, KV_BLOB_MAX_BYTES);
 	if (r.buf == NULL || r.blob == NULL) {
 		give_problem(&r, 0, strerror(errno));
 	} else {
 		if (sink->file != NULL)
-			sink->file(path, sink->arg);
+			sink->file(file->path, sink->arg);
 		read_all(&r);
 		if (r.unpack.n > 0 && r.regular)
 			read_again_raw(&r);
@@ -1602,11 +1597,37 @@ read_fd(int fd, const char *path, const struct stat *st, bool walked,
 }
 
 static void
-read_named(int fd, const char *path, bool walked, const struct input_sink *sink)
+describe(struct input_file *file, int fd, const struct stat *st)
+{
+	file->fd = fd;
+	file->regular = S_ISREG(st->st_mode);
+	file->size = (uint64_t)st->st_size;
+	file->fifo = S_ISFIFO(st->st_mode) &&
+	    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
+void
+input_describe_file(struct input_file *file, int fd, const char *path,
+    bool walked)
 {
 	struct stat st;
 
-	read_fd(fd, path, fstat(fd, &st) == 0 ? &st : NULL, walked, sink);
+	*file = (struct input_file){
+		.fd = fd,
+		.path = path,
+		.walked = walked,
+	};
+	if (fstat(fd, &st) == 0)
+		describe(file, fd, &st);
+}
+
+static void
+read_named(int fd, const char *path, bool walked, const struct input_sink *sink)
+{
+	struct input_file file;
+
+	input_describe_file(&file, fd, path, walked);
+	input_read_file(&file, sink);
 }
 
 void
@@ -1616,14 +1637,16 @@ input_read_fd(int fd, const char *path, const struct input_sink *sink)
 }
 
 void
-input_read_found(const struct walk_file *file, const struct input_sink *sink)
+input_read_found(const struct walk_file *found, const struct input_sink *sink)
 {
-	struct input_problem p = { .path = file->path };
+	struct input_problem p = { .path = found->path };
+	struct input_file file = { .path = found->path, .walked = true };
 	struct stat st;
-	int fd = walk_open(file, &st, &p.reason);
+	int fd = walk_open(found, &st, &p.reason);
 
 	if (fd != -1) {
-		read_fd(fd, file->path, &st, true, sink);
+		describe(&file, fd, &st);
+		input_read_file(&file, sink);
 		close(fd);
 	} else if (p.reason != NULL) {
 		sink->problem(&p, sink->arg);

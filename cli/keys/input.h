@@ -149,6 +149,24 @@ void input_walk(const char *path, const struct input_walk *w);
 /* As input_read, for an open descriptor. The caller closes it. */
 void input_read_fd(int fd, const char *path, const struct input_sink *sink);
 
+/* An open file, and what is known of it. */
+struct input_file {
+	int fd;
+	const char *path;
+	bool walked; /* found in a directory */
+	bool regular;
+	bool fifo; /* opened without waiting for a writer */
+	uint64_t size;
+};
+
+/* Describes an open file. */
+void input_describe_file(struct input_file *file, int fd, const char *path,
+    bool walked);
+
+/* As input_read_fd, for a file that another process opened and described. */
+void input_read_file(const struct input_file *file,
+    const struct input_sink *sink);
+
 /* Reads a block that the sink's block function was given. */
 void input_read_block(const struct input_block *block,
     const struct input_sink *sink);

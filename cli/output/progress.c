@@ -6,6 +6,16 @@
 
 #define MIB (1024.0 * 1024.0)
 
+static void (
+    *listener)(const char *what, bool things, uint64_t done, uint64_t total);
+
+void
+progress_tell(
+    void (*show)(const char *what, bool things, uint64_t done, uint64_t total))
+{
+	listener = show;
+}
+
 static double
 seconds_between(const struct timespec *a, const struct timespec *b)
 {
@@ -17,7 +27,7 @@ void
 progress_start(struct progress *p, const char *what, uint64_t total)
 {
 	*p = (struct progress){ .what = what, .total = total };
-	p->shown = isatty(STDERR_FILENO) == 1;
+	p->shown = listener != NULL || isatty(STDERR_FILENO) == 1;
 	if (p->shown)
 		clock_gettime(CLOCK_MONOTONIC, &p->start);
 	p->last = p->start;
@@ -47,6 +57,10 @@ progress_add(struct progress *p, uint64_t done)
 		return;
 	p->last = now;
 	p->drawn = true;
+	if (listener != NULL) {
+		listener(p->what, p->things, p->done, p->total);
+		return;
+	}
 	elapsed = seconds_between(&p->start, &now);
 	rate = elapsed > 0 ? (double)p->done / elapsed : 0;
 	fprintf(stderr, "\r\033[K%s %.*f%s", p->what, digits,
@@ -71,7 +85,7 @@ progress_add(struct progress *p, uint64_t done)
 void
 progress_clear(struct progress *p)
 {
-	if (p->drawn) {
+	if (p->drawn && listener == NULL) {
 		fputs("\r\033[K", stderr);
 		fflush(stderr);
 	}

@@ -25,6 +25,12 @@ void progress_start_things(struct progress *p, const char *what,
     uint64_t total);
 /* Adds to what is done. Redraws the line at most ten times a second. */
 void progress_add(struct progress *p, uint64_t done);
+/*
+ * From now on, progress is told to show instead of being drawn, as often, also
+ * without a terminal: for a process that another one prints for.
+ */
+void progress_tell(
+    void (*show)(const char *what, bool things, uint64_t done, uint64_t total));
 /* Erases the line: at the end, or so that a message can be printed. */
 void progress_clear(struct progress *p);
 

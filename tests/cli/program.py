@@ -20,6 +20,8 @@ from patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
+# The program that reads files for it, from the same folder.
+READER = KEYVETO.parent / "keyveto-reader"
 # Built with AddressSanitizer: it needs more memory and time, and its shadow memory more than any limit.
 ADDRESS_SANITIZER = b"__asan_init" in KEYVETO.read_bytes()
 SSHD = "/usr/sbin/sshd"

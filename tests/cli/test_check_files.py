@@ -12,7 +12,7 @@ import threading
 
 import sshkey
 from check_runs import check, check_all, objects, only
-from program import KEYVETO, PATIENCE, contains, equal, mount_namespace
+from program import KEYVETO, PATIENCE, READER, contains, equal, mount_namespace
 from runs import as_nobody, findings, problems
 from samples import empty_filter, listing, made, write
 
@@ -107,6 +107,7 @@ def for_anybody(tmp):
     """A copy of the program that every account can run."""
     program = tmp / "keyveto"
     shutil.copy(KEYVETO, program)
+    shutil.copy(READER, program.parent)
     program.chmod(0o755)
     return program
 

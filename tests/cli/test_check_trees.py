@@ -215,9 +215,9 @@ def calls(*words):
 
 
 def test_a_small_file_takes_few_system_calls(scratch):
-    """Open, fstat, read and close; and one fstat of the filter. A key of known_hosts takes one more."""
+    """Two fstat, open and close here; read and close in the reader. A key of known_hosts takes one more there."""
     rnd = random.Random(3)
-    kinds = ((ed25519_line(rnd.randbytes(32)), 5), (f"host {ed25519_line(rnd.randbytes(32))}", 6))
+    kinds = ((ed25519_line(rnd.randbytes(32)), 6), (f"host {ed25519_line(rnd.randbytes(32))}", 7))
     for number, (line, most) in enumerate(kinds):
         counts = []
         for files in (10, 110):
@@ -228,7 +228,8 @@ def test_a_small_file_takes_few_system_calls(scratch):
         more = counts[1] - counts[0]
         for name in ("brk", "mmap", "munmap", "futex"):     # of the allocator, and its build
             del more[name]
-        assert more.total() <= 100 * most + 10, f"{more}"
+        # 16 files are handed over at a time.
+        assert more.total() <= 100 * most + 20, f"{more}"
         # AddressSanitizer reads /proc, not each time as often.
         assert abs(more["read"] - 100) <= 10 and more["pread64"] <= 10, f"{more}"
 

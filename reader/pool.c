@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "check/pool.h"
+#include "pool.h"
 
 #include <sys/resource.h>
 
@@ -8,45 +8,40 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "wire/reading.h"
 
-/* How many files a worker takes at a time, of how many directories. */
+/* How many files a worker takes at a time. */
 #define FILES_MAX 16
-#define DIRS_MAX 4
-/* Limits memory use: what a unit found is printed when it has so many bytes. */
+/* Limits memory use: what a unit found is sent when it has so many bytes. */
 #define OUTPUT_MAX (64 * 1024)
-/* Descriptors of the process besides those of directories and the judge. */
-#define OTHERS_MAX 16
-
-struct found_file {
-	struct walk_dir *dir; /* NULL: the path of a block */
-	char *path;
-	size_t name_at; /* in path: the name in dir */
-};
+/* Descriptors of the process besides those of files and the judge. */
+#define OTHERS_MAX (16 + READING_PACKET_FDS)
 
 /*
- * A block of a large file, or some files of directories, for one worker; and
- * what the worker found.
+ * A block of a large file, or some small files, for one worker; and what the
+ * worker found.
  */
 struct unit {
 	struct pool *pool;
 	bool done;
-	bool full; /* its worker waits until this thread has printed it */
+	bool full; /* its worker waits until this thread has sent it */
 	struct input_block block; /* its buffer is NULL: only files */
-	struct found_file file[FILES_MAX];
-	size_t n_files, n_dirs;
+	/* Descriptors and paths are the unit's. A block has only a path. */
+	struct input_file file[FILES_MAX];
+	size_t n_files;
 	uint64_t bytes;	      /* that were read */
 	struct quick *quick;  /* NULL: judge every key by kv_verdict */
-	struct report report; /* prints to out and err */
-	char *out, *err;
-	size_t out_len, err_len;
+	struct report report; /* its findings become records */
+	struct record_out records;
 };
 
 /*
- * A ring of units: the reading thread fills them at the tail and prints them at
- * the head; workers take the queued ones in order. The reading thread walks
- * directories, and reads what is named. A worker that has much to print waits
+ * A ring of units: the reading thread fills them at the tail and sends them at
+ * the head; workers take the queued ones in order. The reading thread reads
+ * what was named itself. A worker that has found much waits
  * until its unit is at the head; the one at the head never waits for long, so
  * all get there.
  */
@@ -61,20 +56,22 @@ struct pool {
 	pthread_t *thread;
 	size_t n_threads;
 	struct report *total;
+	struct record_out *out; /* to the front */
 	struct progress *progress;
 	struct input_room room; /* of the reading thread */
 	struct unit here;	/* what the reading thread itself found */
 	struct unit *filling;	/* at the tail, not queued yet; NULL: none */
+	struct quick quick;
+	bool is_open, is_quick; /* of quick: it is open, and is used */
 };
 
 /* model is a report whose totals are zero. */
-static bool
-open_buffers(struct unit *u, const struct report *model)
+static void
+prepare_unit(struct unit *u, const struct report *model)
 {
 	u->report = *model;
-	u->report.out = open_memstream(&u->out, &u->out_len);
-	u->report.err = open_memstream(&u->err, &u->err_len);
-	return u->report.out != NULL && u->report.err != NULL;
+	u->records.fd = -1;
+	u->report.records = &u->records;
 }
 
 static void
@@ -84,24 +81,18 @@ exit_out_of_memory(void)
 	exit(CLI_UNCHECKED);
 }
 
-/* Prints and counts what a unit found, and empties it. */
+/* Sends and counts what a unit found, and empties it. */
 static void
-print_unit(struct pool *p, struct unit *u)
+send_unit(struct pool *p, struct unit *u)
 {
-	if (fflush(u->report.out) != 0 || fflush(u->report.err) != 0)
-		exit_out_of_memory();
-	if (u->out_len + u->err_len > 0)
-		progress_clear(p->progress);
-	if (u->err_len > 0)
-		fwrite(u->err, 1, u->err_len, p->total->err);
-	if (u->out_len > 0) {
-		fwrite(u->out, 1, u->out_len, p->total->out);
-		fflush(p->total->out);
+	if (u->records.len > 0) {
+		record_append(p->out, &u->records);
+		record_flush(p->out);
+		record_clear(&u->records);
 	}
-	rewind(u->report.out);
-	rewind(u->report.err);
 	report_add(p->total, &u->report);
 	u->report.files = u->report.keys = u->report.listed = 0;
+	u->report.refused = u->report.usable = 0;
 	u->report.allowed = u->report.clean = 0;
 	u->report.unsupported = u->report.problems = u->report.unjudged = 0;
 	if (u->bytes > 0)
@@ -109,14 +100,14 @@ print_unit(struct pool *p, struct unit *u)
 	u->bytes = 0;
 }
 
-/* Whether a unit found so much that it must be printed now. */
+/* Tells if a unit found so much that it must be sent now. */
 static bool
 is_much(const struct unit *u)
 {
-	return ftello(u->report.out) + ftello(u->report.err) >= OUTPUT_MAX;
+	return u->records.len >= OUTPUT_MAX;
 }
 
-/* If a worker has much to print, it waits until that is printed. */
+/* If a worker has found much, it waits until that is sent. */
 static void
 wait_if_much(struct unit *u)
 {
@@ -208,16 +199,8 @@ work_on(struct unit *u, struct input_room *room)
 		u->block.buffer = NULL;
 		return;
 	}
-	for (size_t i = 0; i < u->n_files; i++) {
-		const struct found_file *f = &u->file[i];
-		const struct walk_file file = {
-			.dir = f->dir,
-			.name = f->path + f->name_at,
-			.path = f->path,
-		};
-
-		input_read_found(&file, &sink);
-	}
+	for (size_t i = 0; i < u->n_files; i++)
+		input_read_file(&u->file[i], &sink);
 }
 
 static void *
@@ -250,20 +233,20 @@ static void
 empty_unit(struct unit *u)
 {
 	for (size_t i = 0; i < u->n_files; i++) {
-		free(u->file[i].path);
-		if (u->file[i].dir != NULL)
-			walk_release(u->file[i].dir);
+		free((char *)u->file[i].path);
+		if (u->file[i].fd != -1)
+			close(u->file[i].fd);
 	}
-	u->n_files = u->n_dirs = 0;
+	u->n_files = 0;
 	u->done = false;
 }
 
 /*
- * Prints units until at most keep are left, and those behind them that are done.
- * The caller holds the lock.
+ * Prints units until at most keep are left, and those behind them that are
+ * done. The caller holds the lock.
  */
 static void
-print_done(struct pool *p, size_t keep)
+send_done(struct pool *p, size_t keep)
 {
 	/* Wait for the last one, instead of waking up for each. */
 	if (p->tail - p->head > keep) {
@@ -280,7 +263,7 @@ print_done(struct pool *p, size_t keep)
 		while (!u->done && !u->full)
 			pthread_cond_wait(&p->done, &p->lock);
 		pthread_mutex_unlock(&p->lock);
-		print_unit(p, u);
+		send_unit(p, u);
 		pthread_mutex_lock(&p->lock);
 		if (u->full) {
 			u->full = false;
@@ -309,14 +292,14 @@ queue_unit(struct pool *p)
 
 /* Prints all units: they come before what this thread finds next. */
 static void
-print_queued(struct pool *p)
+send_queued(struct pool *p)
 {
 	queue_unit(p);
 	/* Only this thread changes them. */
 	if (p->head == p->tail)
 		return;
 	pthread_mutex_lock(&p->lock);
-	print_done(p, 0);
+	send_done(p, 0);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -325,10 +308,10 @@ here_key(const struct input_key *key, void *arg)
 {
 	struct pool *p = arg;
 
-	print_queued(p);
+	send_queued(p);
 	report_key(&p->here.report, key);
 	if (is_much(&p->here))
-		print_unit(p, &p->here);
+		send_unit(p, &p->here);
 }
 
 static void
@@ -336,10 +319,10 @@ here_problem(const struct input_problem *problem, void *arg)
 {
 	struct pool *p = arg;
 
-	print_queued(p);
+	send_queued(p);
 	report_problem(&p->here.report, problem);
 	if (is_much(&p->here))
-		print_unit(p, &p->here);
+		send_unit(p, &p->here);
 }
 
 static void
@@ -347,7 +330,7 @@ here_note(const struct input_problem *note, void *arg)
 {
 	struct pool *p = arg;
 
-	print_queued(p);
+	send_queued(p);
 	report_note(&p->here.report, note);
 }
 
@@ -375,9 +358,15 @@ here_progress(uint64_t bytes, void *arg)
 	struct pool *p = arg;
 
 	if (bytes == 0)
-		print_queued(p);
-	print_unit(p, &p->here);
-	progress_add(p->progress, bytes);
+		send_queued(p);
+	send_unit(p, &p->here);
+	if (bytes > 0) {
+		progress_add(p->progress, bytes);
+		return;
+	}
+	record_begin(p->out, READING_WAITING);
+	record_end(p->out);
+	record_flush(p->out);
 }
 
 /* Starts to fill the unit at the tail, when there is room. */
@@ -387,27 +376,22 @@ start_unit(struct pool *p)
 	const size_t n = p->n_units;
 
 	queue_unit(p);
-	print_unit(p, &p->here);
+	send_unit(p, &p->here);
 	pthread_mutex_lock(&p->lock);
 	/* If there is no room, make much. */
-	print_done(p, p->tail - p->head < n ? n - 1 : n / 2);
+	send_done(p, p->tail - p->head < n ? n - 1 : n / 2);
 	pthread_mutex_unlock(&p->lock);
 	return p->filling = &p->unit[p->tail % n];
 }
 
 static void
-add_file(struct unit *u, const char *path, const struct walk_file *file)
+add_file(struct unit *u, const struct input_file *file)
 {
-	struct found_file *f = &u->file[u->n_files++];
+	struct input_file *f = &u->file[u->n_files++];
 
-	*f = (struct found_file){ .path = strdup(path) };
-	if (f->path == NULL)
+	*f = *file;
+	if ((f->path = strdup(file->path)) == NULL)
 		exit_out_of_memory();
-	if (file == NULL)
-		return;
-	f->name_at = strlen(path) - strlen(file->name);
-	f->dir = file->dir;
-	walk_hold(f->dir);
 }
 
 /* Queues a block for the workers. */
@@ -417,27 +401,10 @@ here_block(const struct input_block *block, void *arg)
 	struct pool *p = arg;
 	struct unit *u = start_unit(p);
 
-	add_file(u, block->path, NULL);
+	add_file(u, &(struct input_file){ .fd = -1, .path = block->path });
 	u->block = *block;
 	u->block.path = u->file[0].path;
 	queue_unit(p);
-}
-
-/* Adds a file to those for the workers. */
-static void
-here_found(const struct walk_file *file, void *arg)
-{
-	struct pool *p = arg;
-	struct unit *u = p->filling != NULL ? p->filling : start_unit(p);
-
-	if (u->n_files == 0 || u->file[u->n_files - 1].dir != file->dir) {
-		if (u->n_dirs == DIRS_MAX)
-			u = start_unit(p);
-		u->n_dirs++;
-	}
-	add_file(u, file->path, file);
-	if (u->n_files == FILES_MAX)
-		queue_unit(p);
 }
 
 /*
@@ -447,8 +414,7 @@ here_found(const struct walk_file *file, void *arg)
 static size_t
 count_spare_descriptors(const struct kv_judge *j)
 {
-	const size_t used = WALK_DEPTH_MAX + 1 + OTHERS_MAX + j->n_filters +
-	    2 * j->n_lists;
+	const size_t used = OTHERS_MAX + j->n_filters + 2 * j->n_lists;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
@@ -463,8 +429,7 @@ open_units(struct pool *p, size_t n, struct quick *quick)
 	if ((p->unit = calloc(n, sizeof(*p->unit))) == NULL)
 		exit_out_of_memory();
 	for (size_t i = 0; i < n; i++) {
-		if (!open_buffers(&p->unit[i], p->total))
-			exit_out_of_memory();
+		prepare_unit(&p->unit[i], p->total);
 		p->unit[i].pool = p;
 		p->unit[i].quick = quick;
 	}
@@ -482,14 +447,14 @@ start_workers(struct pool *p, size_t jobs, struct quick *quick)
 {
 	const size_t half = count_spare_descriptors(p->total->judge) / 2;
 
-	jobs = smaller(jobs, half / DIRS_MAX);
+	jobs = smaller(jobs, half / FILES_MAX);
 	if (jobs < 2)
 		return;
 	/* Freed buffers are kept: new ones would cost page faults. */
 	(void)mallopt(M_MMAP_THRESHOLD, 4 * 1024 * 1024);
 	(void)mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
 	/* How far the reader can be ahead of the slowest worker. */
-	open_units(p, smaller(8 * jobs, half / DIRS_MAX), quick);
+	open_units(p, smaller(8 * jobs, half / FILES_MAX), quick);
 	if ((p->thread = calloc(jobs, sizeof(*p->thread))) == NULL)
 		exit_out_of_memory();
 	for (; p->n_threads < jobs; p->n_threads++) {
@@ -507,19 +472,10 @@ start_workers(struct pool *p, size_t jobs, struct quick *quick)
 }
 
 static void
-close_buffers(struct unit *u)
-{
-	fclose(u->report.out);
-	fclose(u->report.err);
-	free(u->out);
-	free(u->err);
-}
-
-static void
 end_workers(struct pool *p)
 {
-	print_queued(p);
-	print_unit(p, &p->here);
+	send_queued(p);
+	send_unit(p, &p->here);
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
 	pthread_cond_broadcast(&p->work);
@@ -527,51 +483,79 @@ end_workers(struct pool *p)
 	for (size_t i = 0; i < p->n_threads; i++)
 		pthread_join(p->thread[i], NULL);
 	for (size_t i = 0; i < p->n_units; i++)
-		close_buffers(&p->unit[i]);
-	close_buffers(&p->here);
+		record_out_free(&p->unit[i].records);
+	record_out_free(&p->here.records);
 	input_room_free(&p->room);
 	free(p->unit);
 	free(p->thread);
 }
 
-void
-pool_check(struct report *r, struct kv_judge *judge, char **paths, size_t jobs,
+struct pool *
+pool_start(struct report *r, struct kv_judge *judge, size_t jobs,
     struct progress *progress)
 {
-	struct pool p = {
+	static const struct pool initial = {
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.work = PTHREAD_COND_INITIALIZER,
 		.done = PTHREAD_COND_INITIALIZER,
 		.printed = PTHREAD_COND_INITIALIZER,
-		.total = r,
-		.progress = progress,
 	};
-	struct quick quick;
-	bool is_open = quick_open(&quick, judge);
+	struct pool *p = malloc(sizeof(*p));
+
+	if (p == NULL)
+		exit_out_of_memory();
+	*p = initial;
+	p->total = r;
+	p->out = r->records;
+	p->progress = progress;
+	p->is_open = quick_open(&p->quick, judge);
 	/* --all prints every key, --weak tests it: quick_judge skips none. */
-	bool is_quick = is_open && !r->all && r->weak == NULL;
-	struct input_sink sink = {
+	p->is_quick = p->is_open && !r->all && r->weak == NULL;
+	prepare_unit(&p->here, r);
+	p->here.quick = &p->quick;
+	start_workers(p, jobs, p->is_quick ? &p->quick : NULL);
+	return p;
+}
+
+void
+pool_read(struct pool *p, const struct input_file *file)
+{
+	const bool shared = p->n_threads > 0;
+	const struct input_sink sink = {
 		.key = here_key,
 		.problem = here_problem,
 		.note = here_note,
 		.file = here_file,
 		.progress = here_progress,
-		.quick = is_quick ? here_quick : NULL,
-		.arg = &p,
-		.room = &p.room,
+		.quick = p->is_quick ? here_quick : NULL,
+		.block = shared ? here_block : NULL,
+		.arg = p,
+		.room = &p->room,
 	};
+	struct unit *u;
 
-	if (!open_buffers(&p.here, r))
-		exit_out_of_memory();
-	p.here.quick = &quick;
-	start_workers(&p, jobs, is_quick ? &quick : NULL);
-	if (p.n_threads > 0) {
-		sink.block = here_block;
-		sink.found = here_found;
+	if (shared && file->walked) {
+		u = p->filling != NULL ? p->filling : start_unit(p);
+		add_file(u, file);
+		if (u->n_files == FILES_MAX)
+			queue_unit(p);
+		return;
 	}
-	for (; *paths != NULL; paths++)
-		input_read(*paths, &sink);
-	end_workers(&p);
-	if (is_open)
-		quick_close(&quick);
+	input_read_file(file, &sink);
+	close(file->fd);
+}
+
+void
+pool_problem(struct pool *p, const struct input_problem *problem)
+{
+	here_problem(problem, p);
+}
+
+void
+pool_end(struct pool *p)
+{
+	end_workers(p);
+	if (p->is_open)
+		quick_close(&p->quick);
+	free(p);
 }

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+/* Starts a program that reads what others wrote. */
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wall/wall.h"
+
+/* The Makefile sets KV_LIBEXECDIR. */
+#ifndef KV_LIBEXECDIR
+#define KV_LIBEXECDIR "/usr/libexec"
+#endif
+
+/* How long a program that has nothing more to do may take to end. */
+#define END_SECONDS 10
+
+/*
+ * The file of this process lies in a folder of the administrator's, or in a
+ * build: the environment has no say in which program is started.
+ */
+static bool
+find_beside(const char *name, char path[static PATH_MAX])
+{
+	char own[PATH_MAX];
+	const ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	int len;
+
+	if (n <= 0)
+		return false;
+	own[n] = '\0';
+	len = snprintf(path, PATH_MAX, "%s/%s", dirname(own), name);
+	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
+}
+
+/* Returns 0 once the program runs, or the errno of what failed. */
+static int
+start_program(struct wall_process *w, const char *path, int orders, int answers)
+{
+	static char *const nothing[] = { NULL };
+	const char *const argv[] = { path, NULL };
+	struct program p = {
+		.argv = argv,
+		.env = nothing,
+		.dies_with_us = true,
+		.no_new_privs = true,
+	};
+
+	program_fds(&p, orders, answers, PROGRAM_NULL);
+#ifdef __SANITIZE_ADDRESS__
+	p.fd[STDERR_FILENO] = STDERR_FILENO;
+#endif
+	return program_start(&p, &w->process) ?
+	    program_started(&w->process) :
+	    errno;
+}
+
+static void
+close_if_open(int fd)
+{
+	if (fd != -1)
+		close(fd);
+}
+
+bool
+wall_start(struct wall_process *w, const char *name,
+    char why[static WALL_WHY_BYTES])
+{
+	char path[PATH_MAX];
+	int orders[2] = { -1, -1 }, answers[2] = { -1, -1 }, error;
+
+	if (!find_beside(name, path))
+		snprintf(path, sizeof(path), "%s/keyveto/%s", KV_LIBEXECDIR,
+		    name);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, orders) ==
+		-1 ||
+	    pipe2(answers, O_CLOEXEC) == -1)
+		error = errno;
+	else
+		error = start_program(w, path, orders[1], answers[1]);
+	close_if_open(orders[1]);
+	close_if_open(answers[1]);
+	w->orders = orders[0];
+	w->answers = answers[0];
+	if (error == 0)
+		return true;
+	snprintf(why, WALL_WHY_BYTES, "cannot start %.300s: %s", path,
+	    strerror(error));
+	close_if_open(orders[0]);
+	close_if_open(answers[0]);
+	return false;
+}
+
+static void
+close_both(struct wall_process *w)
+{
+	close_if_open(w->orders);
+	close_if_open(w->answers);
+	w->orders = w->answers = -1;
+}
+
+bool
+wall_wait(struct wall_process *w, int *statusp)
+{
+	close_both(w);
+	if (!program_ends(&w->process, END_SECONDS)) {
+		program_kill(&w->process);
+		return false;
+	}
+	(void)program_wait(&w->process, statusp);
+	return true;
+}
+
+void
+wall_kill(struct wall_process *w)
+{
+	close_both(w);
+	program_kill(&w->process);
+}
+
+const char *
+wall_name(enum wall wall)
+{
+	switch (wall) {
+	case WALL_ACCOUNT:
+		return "account";
+	case WALL_PRIVILEGES:
+		return "privileges";
+	case WALL_SECCOMP:
+		return "seccomp";
+	case WALL_LANDLOCK:
+		break;
+	}
+	return "landlock";
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * wire/reading: what a command (the front) and keyveto-reader say to each
+ * other.
+ *
+ * The front sends packets over a SOCK_SEQPACKET socket, which is descriptor 0
+ * of the reader. Each packet is some whole records, and the descriptors that
+ * they hand over, in their order. The reader answers with a stream of records
+ * over a pipe, its descriptor 1, in the order of the input. The reader may be
+ * in somebody else's hands: the front checks each answer as hostile.
+ */
+#ifndef CLI_WIRE_READING_H
+#define CLI_WIRE_READING_H
+
+/* It changes with the records. The two programs are of one build. */
+#define READING_VERSION 1
+
+/* The most bytes and descriptors of a packet. */
+#define READING_PACKET_BYTES (64 * 1024)
+#define READING_PACKET_FDS 16
+
+/* What the front sends, first to last. */
+enum reading_order {
+	/*
+	 * version, threads, flags, total (bytes, for progress), the path of the
+	 * configuration or ""
+	 */
+	READING_SETUP = 1,
+	READING_FILTER,	   /* the path of a filter that an option names */
+	READING_BLOCKLIST, /* the same of an exact list */
+	/*
+	 * path, an enum kv_err, why: what opening a file of the administrator's
+	 * gave, in the order in which kv_judge_open_with asks. One descriptor
+	 * if it was opened.
+	 */
+	READING_OPENED,
+	READING_JUDGE, /* all these files were sent */
+	/* path, flags, size in bytes; one descriptor: a file to read */
+	READING_FILE,
+	/* path, reason: what could not be opened, at this place of the input */
+	READING_PROBLEM,
+	READING_END,
+};
+
+/* Of READING_SETUP. */
+enum reading_flags {
+	READING_JSON = 1,
+	READING_ALL = 2,    /* clean keys are findings, too */
+	READING_QUIET = 4,  /* keys are only counted */
+	READING_WEAK = 8,   /* RSA keys that anybody factors are looked for */
+	READING_PARTLY = 16 /* as partly of struct report */
+};
+
+/* Of READING_FILE. */
+enum reading_file_flags {
+	READING_WALKED = 1,
+	READING_REGULAR = 2,
+	READING_FIFO = 4,
+};
+
+/* What the reader answers. */
+enum reading_answer {
+	READING_HELLO = 1, /* version, the walls that stand (wall/wall.h) */
+	READING_FOUND,	   /* finding_send */
+	READING_FOUND_PROBLEM,
+	READING_NOTE,
+	READING_PROGRESS, /* what, things (0, 1), done, total */
+	READING_WAITING,  /* nothing comes before more is written to a stream */
+	/* the totals of struct report in order, whether all was tested */
+	READING_TOTALS,
+};
+
+/* The numbers in READING_TOTALS, besides whether all was tested. */
+#define READING_TOTALS_N 10
+
+#endif

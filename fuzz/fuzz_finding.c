@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A record of keyveto-reader, as the command reads it. What is taken for a finding
+ * is sent again with the same bytes, and printed without a control character.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "output/finding.h"
+
+static void
+check_printed(const struct kv_judge *judge, const struct finding *f, bool json)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	FUZZ_CHECK(out != NULL);
+	if (json)
+		finding_print_json(out, judge, NULL, f);
+	else
+		finding_print_text(out, judge, f);
+	FUZZ_CHECK(fclose(out) == 0 && len > 0 && text[len - 1] == '\n');
+	for (size_t i = 0; i + 1 < len; i++)
+		FUZZ_CHECK(text[i] >= 0x20 && text[i] < 0x7f);
+	free(text);
+}
+
+static void
+check_finding(const uint8_t *data, size_t size)
+{
+	struct kv_filter filter[2] = { { .path = "a" }, { .path = "b" } };
+	struct kv_list list[2] = { { .path = "c" }, { .path = "d" } };
+	const struct kv_judge judge = {
+		.filter = filter,
+		.n_filters = 2,
+		.list = list,
+		.n_lists = 2,
+	};
+	struct record_out again = { .fd = -1 };
+	struct kv_bytes b = { data, size };
+	struct finding f;
+
+	if (!finding_receive(b, 2, 2, &f))
+		return;
+	check_printed(&judge, &f, false);
+	check_printed(&judge, &f, true);
+	finding_send(&again, 1, &f);
+	FUZZ_CHECK(
+	    again.len == size + 5 && memcmp(again.buf + 5, data, size) == 0);
+	record_out_free(&again);
+}
+
+static void
+check_problem(const uint8_t *data, size_t size)
+{
+	const struct kv_bytes b = { data, size };
+	struct input_problem problem;
+	char text[256];
+
+	if (!finding_receive_problem(b, text, sizeof(text), &problem))
+		return;
+	FUZZ_CHECK(strlen(problem.path) + strlen(problem.type) +
+		strlen(problem.reason) + 3 <=
+	    sizeof(text));
+}
+
+/* The same bytes as a stream of records: each is whole, and none is read twice. */
+static void
+check_stream(const uint8_t *data, size_t size)
+{
+	struct kv_bytes rest = { data, size }, payload;
+	size_t left = size;
+	uint8_t tag;
+	bool bad;
+
+	while (record_cut(&rest, &tag, &payload, &bad)) {
+		FUZZ_CHECK(!bad && rest.left < left);
+		FUZZ_CHECK(payload.left + 5 == left - rest.left);
+		left = rest.left;
+		check_finding(payload.p, payload.left);
+		check_problem(payload.p, payload.left);
+	}
+	FUZZ_CHECK(rest.left == left);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	check_finding(data, size);
+	check_problem(data, size);
+	check_stream(data, size);
+	return 0;
+}

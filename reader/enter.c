@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: ISC */
+#include "enter.h"
+
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <unistd.h>
+
+#include "host/become.h"
+#include "host/child.h"
+
+static bool
+leave_root(void)
+{
+	const struct passwd *pw = getpwnam(WALL_ACCOUNT_NAME);
+	uid_t uid = WALL_NOBODY;
+	gid_t gid = WALL_NOBODY;
+
+	if (pw == NULL || pw->pw_uid == 0 || pw->pw_gid == 0)
+		pw = getpwnam("nobody");
+	if (pw != NULL && pw->pw_uid != 0 && pw->pw_gid != 0) {
+		uid = pw->pw_uid;
+		gid = pw->pw_gid;
+	}
+	/* In some containers root can be nobody else. */
+	return become_account(NULL, uid, gid);
+}
+
+static bool
+drop_privileges(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {
+		{ 0 },
+	};
+
+	/* No other process of this account may trace it. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return syscall(SYS_capset, &header, none) == 0 &&
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+static void
+limit(int resource, rlim_t most)
+{
+	struct rlimit l;
+
+	if (getrlimit((__rlimit_resource_t)resource, &l) == -1)
+		return;
+	if (most < l.rlim_max)
+		l.rlim_max = most;
+	if (l.rlim_cur > l.rlim_max)
+		l.rlim_cur = l.rlim_max;
+	(void)setrlimit((__rlimit_resource_t)resource, &l);
+}
+
+/* The rights of Landlock by its ABI: the Linux headers may be older. */
+#define LANDLOCK_NET_RIGHTS 3
+
+static bool
+enter_landlock(void)
+{
+	/* The number of rights to files and folders that each ABI adds. */
+	static const int added[] = { 0, 13, 1, 1, 0, 1 };
+	enum { VERSION_FLAG = 1, SYS_CREATE = 444, SYS_RESTRICT = 446 };
+	struct {
+		uint64_t fs, net;
+	} handled = { 0 };
+	const long abi = syscall(SYS_CREATE, NULL, 0, VERSION_FLAG);
+	int rights = 0, ruleset;
+	bool ok;
+
+	if (abi < 1)
+		return false;
+	for (int i = 1; i <= abi && i < (int)(sizeof(added) / sizeof(*added));
+	     i++)
+		rights += added[i];
+	handled.fs = ((uint64_t)1 << rights) - 1;
+	handled.net = abi >= 4 ? LANDLOCK_NET_RIGHTS : 0;
+	ruleset = (int)syscall(SYS_CREATE, &handled,
+	    abi >= 4 ? sizeof(handled) : sizeof(handled.fs), 0);
+	if (ruleset == -1)
+		return false;
+	ok = syscall(SYS_RESTRICT, ruleset, 0) == 0;
+	close(ruleset);
+	return ok;
+}
+
+/* The calls that are allowed with any argument. */
+static const int allowed[] = {
+	SCMP_SYS(brk),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_gettime64),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(clock_nanosleep_time64),
+	SCMP_SYS(close),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fstat64),
+	SCMP_SYS(futex),
+	SCMP_SYS(futex_time64),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(gettid),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(_llseek),
+	SCMP_SYS(lseek),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mremap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(ppoll_time64),
+	SCMP_SYS(pread64),
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(rseq),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(sigreturn),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(time),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+};
+
+/* clone(2) has its flags in another argument there. */
+#ifdef __s390__
+#define CLONE_FLAGS_ARG 1
+#else
+#define CLONE_FLAGS_ARG 0
+#endif
+
+static bool
+allow(scmp_filter_ctx ctx, int call, unsigned int n,
+    const struct scmp_arg_cmp *arg)
+{
+	return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, call, n, arg) == 0;
+}
+
+/* The calls that are allowed with some arguments. */
+static bool
+allow_some(scmp_filter_ctx ctx)
+{
+	const struct scmp_arg_cmp thread = SCMP_CMP(CLONE_FLAGS_ARG,
+	    SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
+	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
+	    PROT_EXEC, 0);
+	const struct scmp_arg_cmp flags = SCMP_CMP(1, SCMP_CMP_EQ, F_GETFL);
+	const struct scmp_arg_cmp by_fd = SCMP_CMP(3, SCMP_CMP_EQ,
+	    AT_EMPTY_PATH);
+	const struct scmp_arg_cmp by_fd_x = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
+	    AT_EMPTY_PATH, AT_EMPTY_PATH);
+	const struct scmp_arg_cmp only_asks = SCMP_CMP(2, SCMP_CMP_EQ, 0);
+
+	return allow(ctx, SCMP_SYS(clone), 1, &thread) &&
+	    allow(ctx, SCMP_SYS(mmap), 1, &no_code) &&
+	    allow(ctx, SCMP_SYS(mmap2), 1, &no_code) &&
+	    allow(ctx, SCMP_SYS(mprotect), 1, &no_code) &&
+	    allow(ctx, SCMP_SYS(fcntl), 1, &flags) &&
+	    allow(ctx, SCMP_SYS(fcntl64), 1, &flags) &&
+	    allow(ctx, SCMP_SYS(newfstatat), 1, &by_fd) &&
+	    allow(ctx, SCMP_SYS(fstatat64), 1, &by_fd) &&
+	    allow(ctx, SCMP_SYS(statx), 1, &by_fd_x) &&
+	    allow(ctx, SCMP_SYS(prlimit64), 1, &only_asks);
+}
+
+/*
+ * Any other call is answered as by a kernel that does not have it: a newer libc
+ * then does without, where to be killed would be an error of ours.
+ */
+static bool
+enter_seccomp(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	bool ok = ctx != NULL;
+
+	for (size_t i = 0; ok && i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		ok = allow(ctx, allowed[i], 0, NULL);
+	ok = ok && allow_some(ctx) && seccomp_load(ctx) == 0;
+	if (ctx != NULL)
+		seccomp_release(ctx);
+	return ok;
+}
+
+unsigned int
+wall_enter(uint64_t memory)
+{
+	unsigned int walls = 0;
+
+	if (geteuid() != 0 || leave_root())
+		walls |= WALL_ACCOUNT;
+	/* A change of account takes it away. */
+	child_die_with_parent();
+	if (drop_privileges())
+		walls |= WALL_PRIVILEGES;
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_FSIZE, 0);
+	if (enter_landlock())
+		walls |= WALL_LANDLOCK;
+		/* ASan has more memory than any limit. Its search for leaks forks. */
+#ifndef __SANITIZE_ADDRESS__
+	limit(RLIMIT_DATA, memory);
+	if (enter_seccomp())
+		walls |= WALL_SECCOMP;
+#else
+	(void)memory;
+#endif
+	return walls;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: ISC */
+#include "handed.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A configuration, and for each list a file with its sources. */
+#define FILES_MAX (1 + KV_CONFIG_MAX_FILTERS + 2 * KV_CONFIG_MAX_BLOCKLISTS)
+
+struct handed_file {
+	char path[PATH_MAX];
+	char why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err err;
+	int fd; /* -1: it could not be opened */
+};
+
+struct handed_files {
+	struct handed_file *v;
+	size_t n, next;
+};
+
+/* Is a kv_open_fn. */
+static enum kv_err
+open_handed(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
+    void *arg)
+{
+	struct handed_files *files = arg;
+	struct handed_file *f;
+
+	*fdp = -1;
+	snprintf(why, KV_TRUSTED_WHY_BYTES, "%.400s: was not handed over",
+	    path);
+	if (files->next == files->n)
+		return KV_ERR_SYSTEM;
+	f = &files->v[files->next++];
+	if (strcmp(f->path, path) != 0)
+		return KV_ERR_SYSTEM;
+	memcpy(why, f->why, sizeof(f->why));
+	/* The front may have read it. */
+	if (f->fd != -1)
+		(void)lseek(f->fd, 0, SEEK_SET);
+	*fdp = f->fd;
+	f->fd = -1;
+	return f->err;
+}
+
+static bool
+take_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
+{
+	struct handed_file *f = &files->v[files->n];
+	uint64_t err;
+
+	if (files->n == FILES_MAX ||
+	    !orders_get_text(&b, f->path, sizeof(f->path)) ||
+	    record_get_number(&b, &err) != KV_OK ||
+	    !orders_get_text(&b, f->why, sizeof(f->why)))
+		return false;
+	f->err = (enum kv_err)err;
+	f->fd = err == KV_OK ? orders_take_descriptor(o) : -1;
+	files->n++;
+	return (f->fd != -1) == (err == KV_OK);
+}
+
+/* Copies a string, for the life of the process. NULL if it is none. */
+static const char *
+copy_text(struct kv_bytes *b)
+{
+	char text[PATH_MAX];
+
+	return orders_get_text(b, text, sizeof(text)) ? strdup(text) : NULL;
+}
+
+static bool
+take_path(struct kv_bytes b, const char **path, size_t *np, size_t max)
+{
+	return *np < max && (path[(*np)++] = copy_text(&b)) != NULL;
+}
+
+static bool
+take_setup(struct kv_bytes b, struct setup *s)
+{
+	uint64_t version;
+
+	if (record_get_number(&b, &version) != KV_OK ||
+	    version != READING_VERSION ||
+	    record_get_number(&b, &s->threads) != KV_OK ||
+	    record_get_number(&b, &s->flags) != KV_OK ||
+	    record_get_number(&b, &s->total) != KV_OK ||
+	    (s->config = copy_text(&b)) == NULL)
+		return false;
+	if (s->config[0] == '\0')
+		s->config = NULL;
+	return true;
+}
+
+bool
+handed_setup(struct orders *o, struct setup *setup)
+{
+	struct kv_bytes b;
+	uint8_t tag;
+
+	*setup = (struct setup){ 0 };
+	return orders_next(o, &tag, &b) && tag == READING_SETUP &&
+	    take_setup(b, setup);
+}
+
+/* Takes one of the orders between READING_SETUP and READING_JUDGE. */
+static bool
+take_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct setup *s,
+    struct handed_files *files)
+{
+	switch (tag) {
+	case READING_FILTER:
+		return take_path(b, s->filter, &s->paths.n_filters,
+		    KV_CONFIG_MAX_FILTERS);
+	case READING_BLOCKLIST:
+		return take_path(b, s->blocklist, &s->paths.n_blocklists,
+		    KV_CONFIG_MAX_BLOCKLISTS);
+	case READING_OPENED:
+		return take_file(o, b, files);
+	default:
+		return false;
+	}
+}
+
+bool
+handed_judge(struct orders *o, struct setup *s, struct kv_judge *j)
+{
+	struct handed_files files = { 0 };
+	struct kv_bytes b;
+	uint8_t tag;
+	bool ok, named;
+
+	if ((files.v = calloc(FILES_MAX, sizeof(*files.v))) == NULL)
+		return false;
+	s->paths = (struct kv_paths){
+		.filter = s->filter,
+		.blocklist = s->blocklist,
+	};
+	while ((ok = orders_next(o, &tag, &b)) && tag != READING_JUDGE)
+		if (!(ok = take_order(o, tag, b, s, &files)))
+			break;
+	named = s->paths.n_filters + s->paths.n_blocklists > 0;
+	if (ok)
+		kv_judge_open_with(j, s->config, named ? &s->paths : NULL,
+		    open_handed, &files);
+	free(files.v);
+	return ok;
+}

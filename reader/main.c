@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto-reader: reads what others wrote, for the keyveto command, which
+ * starts it. It is handed open files, and answers with what it found
+ * (wire/reading.h). Before it reads the first of them, it gives up all else
+ * (wall/wall.h).
+ */
+#include <sys/socket.h>
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "enter.h"
+#include "handed.h"
+#include "pool.h"
+
+/* Memory for one thread, and what a text is unpacked with. */
+#define BASE_BYTES ((uint64_t)768 * 1024 * 1024)
+#define THREAD_BYTES ((uint64_t)24 * 1024 * 1024)
+
+static struct record_out out = { .fd = STDOUT_FILENO };
+
+static void
+send_found(const struct report *r, const struct finding *f)
+{
+	finding_send(r->records, READING_FOUND, f);
+}
+
+static void
+send_problem(const struct report *r, const struct input_problem *problem)
+{
+	finding_send_problem(r->records, READING_FOUND_PROBLEM, problem);
+}
+
+static void
+send_note(const struct report *r, const struct input_problem *note)
+{
+	finding_send_problem(r->records, READING_NOTE, note);
+}
+
+/* Is told at most ten times a second, by one thread at a time. */
+static void
+send_progress(const char *what, bool things, uint64_t done, uint64_t total)
+{
+	record_begin(&out, READING_PROGRESS);
+	record_add_text(&out, what);
+	record_add_number(&out, things);
+	record_add_number(&out, done);
+	record_add_number(&out, total);
+	record_end(&out);
+	record_flush(&out);
+}
+
+static void
+send_hello(unsigned int walls)
+{
+	record_begin(&out, READING_HELLO);
+	record_add_number(&out, READING_VERSION);
+	record_add_number(&out, walls);
+	record_end(&out);
+	record_flush(&out);
+}
+
+static void
+send_totals(const struct report *r, bool all_tested)
+{
+	const uint64_t total[READING_TOTALS_N] = { r->files, r->keys, r->listed,
+		r->refused, r->allowed, r->clean, r->unsupported, r->problems,
+		r->unjudged, r->usable };
+
+	record_begin(&out, READING_TOTALS);
+	for (size_t i = 0; i < READING_TOTALS_N; i++)
+		record_add_number(&out, total[i]);
+	record_add_number(&out, all_tested);
+	record_end(&out);
+	record_flush(&out);
+}
+
+static bool
+take_file(struct orders *o, struct kv_bytes b, struct pool *pool)
+{
+	static char path[READING_PACKET_BYTES];
+	struct input_file file = { .path = path };
+	uint64_t flags;
+
+	if (!orders_get_text(&b, path, sizeof(path)) ||
+	    record_get_number(&b, &flags) != KV_OK ||
+	    record_get_number(&b, &file.size) != KV_OK ||
+	    (file.fd = orders_take_descriptor(o)) == -1)
+		return false;
+	file.walked = (flags & READING_WALKED) != 0;
+	file.regular = (flags & READING_REGULAR) != 0;
+	file.fifo = (flags & READING_FIFO) != 0;
+	pool_read(pool, &file);
+	return true;
+}
+
+static bool
+take_problem(struct kv_bytes b, struct pool *pool)
+{
+	static char path[READING_PACKET_BYTES];
+	char reason[1024];
+
+	if (!orders_get_text(&b, path, sizeof(path)) ||
+	    !orders_get_text(&b, reason, sizeof(reason)))
+		return false;
+	pool_problem(pool,
+	    &(struct input_problem){ .path = path, .reason = reason });
+	return true;
+}
+
+/* Reads all files. False if an order is not as the front sends them. */
+static bool
+read_files(struct orders *o, struct pool *pool)
+{
+	struct kv_bytes b;
+	uint8_t tag;
+	bool ok = true;
+
+	while (ok && (ok = orders_next(o, &tag, &b)) && tag != READING_END)
+		ok = (tag == READING_FILE && take_file(o, b, pool)) ||
+		    (tag == READING_PROBLEM && take_problem(b, pool));
+	return ok;
+}
+
+/* A run with --weak keeps each modulus: it may have most of the memory. */
+static uint64_t
+find_memory(const struct setup *setup)
+{
+	const uint64_t most = BASE_BYTES + setup->threads * THREAD_BYTES;
+	const long pages = sysconf(_SC_PHYS_PAGES);
+	const uint64_t half = pages > 0 ?
+	    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / 2 :
+	    0;
+
+	return (setup->flags & READING_WEAK) != 0 && half > most ? half : most;
+}
+
+int
+main(void)
+{
+	static struct orders orders = { .socket = STDIN_FILENO };
+	struct setup setup;
+	struct kv_judge judge;
+	struct progress progress;
+	struct report r;
+	struct pool *pool;
+	bool all_tested = true;
+
+	if (!handed_setup(&orders, &setup))
+		return CLI_UNCHECKED;
+	/* Its configuration may name code to load. */
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	send_hello(wall_enter(find_memory(&setup)));
+	if (!handed_judge(&orders, &setup, &judge))
+		return CLI_UNCHECKED;
+	report_init(&r, &judge,
+	    &(struct report_options){
+		.json = (setup.flags & READING_JSON) != 0,
+		.all = (setup.flags & READING_ALL) != 0,
+		.quiet = (setup.flags & READING_QUIET) != 0,
+	    });
+	r.partly = (setup.flags & READING_PARTLY) != 0;
+	r.found = send_found;
+	r.found_problem = send_problem;
+	r.found_note = send_note;
+	r.records = &out;
+	if ((setup.flags & READING_WEAK) != 0 && (r.weak = weak_new()) == NULL)
+		return CLI_UNCHECKED;
+	progress_tell(send_progress);
+	progress_start(&progress, "checking", setup.total);
+	pool = pool_start(&r, &judge, (size_t)setup.threads, &progress);
+	if (!read_files(&orders, pool))
+		return CLI_UNCHECKED;
+	pool_end(pool);
+	if (r.weak != NULL)
+		all_tested = report_weak(&r, (size_t)setup.threads, true, NULL,
+		    NULL);
+	send_totals(&r, all_tested);
+	return 0;
+}

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: ISC
+"""What others wrote is read by a process that has nothing.
+
+A parser that an attacker has taken over is played by exploit.c, which is loaded into keyveto and into the programs that
+it starts. It tries what the process could do as soon as the process has read a marked byte.
+"""
+
+import gzip
+import lzma
+import os
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, READER, ROOT, keyveto
+from runs import as_nobody
+from samples import empty_filter, listing, made, write
+
+MARK = b"\xa5marked by somebody else\xa5"
+POWERS = {1: "reads a file", 2: "writes a file", 4: "runs a program", 8: "opens a socket", 16: "is root",
+          32: "attacks the front", 64: "maps code"}
+ENTRY = struct.Struct("32sII")
+
+# The commands by what reads for them what others wrote. A new command belongs into one of these.
+WALLED = {"check"}
+OPEN = {"allow", "audit", "config", "confirm", "doctor", "filter", "list", "proof", "publish", "report", "scan", "spki",
+        "sshd", "update", "why"}
+
+no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
+
+
+def test_each_command_is_in_the_table():
+    listed = re.findall(r"^  (\w+) ", keyveto("--help", status=0).stdout, re.MULTILINE)
+    assert WALLED | OPEN == set(listed) - {"help", "version"}
+
+
+class Exploit:
+    """A folder with the programs, and what they do when a parser of theirs is taken over."""
+
+    def __init__(self, folder):
+        self.folder, self.results = folder, folder / "results"
+        self.secret = write(folder / "secret", "secret\n")
+        self.library = folder / "exploit.so"
+        write(folder / "open" / "old", "old\n")
+        (folder / "open").chmod(0o777)
+        (folder / "open/old").chmod(0o666)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", f'-DRESULTS="{self.results}"',
+                        f'-DSECRET="{self.secret}"', f'-DFOLDER="{folder}/open"', "-o", self.library,
+                        ROOT / "tests/cli/exploit.c", "-ldl"], check=True)
+        self.program = folder / "keyveto"
+        shutil.copy(KEYVETO, self.program)
+        (folder / "real").mkdir()
+        shutil.copy(READER, folder / "real/keyveto-reader")
+        # keyveto gives no variable to the programs that it starts.
+        write(folder / "keyveto-reader", f"#!/bin/sh\nLD_PRELOAD={shlex.quote(str(self.library))} "
+                                         f"exec {shlex.quote(str(folder))}/real/keyveto-reader\n").chmod(0o755)
+        folder.chmod(0o755)
+
+    def run(self, *words, user=False, data=None):
+        """What each program could do that read the mark: {(name, power)}, and the names."""
+        self.results.write_bytes(bytes(4 + 64 * ENTRY.size))
+        self.results.chmod(0o666)
+        self.secret.chmod(0o600)
+        os.chown(self.secret, 65534 if user else 0, -1)
+        words = [str(word) for word in (self.program, *words)]
+        if user:
+            words = as_nobody(*words)
+        done = subprocess.run(["env", f"LD_PRELOAD={self.library}", *words], input=data or b"", capture_output=True,
+                              check=False, timeout=PATIENCE)
+        found = self.results.read_bytes()
+        count = struct.unpack_from("I", found)[0]
+        entries = [ENTRY.unpack_from(found, 4 + i * ENTRY.size) for i in range(count + 1)]
+        names = {name.rstrip(b"\0").decode() for name, tried, _ in entries if tried}
+        could = {(name.rstrip(b"\0").decode(), text) for name, _, powers in entries for bit, text in POWERS.items()
+                 if powers & bit}
+        return could, names, done
+
+
+@pytest.fixture(scope="module", name="exploit")
+def fixture_exploit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exploit")
+    for parent in [folder, *folder.parents]:
+        if parent.stat().st_uid == os.getuid() and len(parent.parts) > 2:
+            parent.chmod(0o755)
+    return Exploit(folder)
+
+
+def marked(folder):
+    """Files in forms that check reads, each with the mark or with a compressed body: {name: path}."""
+    line = made()["ed25519"].line.encode() + b"\n"
+    text = b"# " + MARK + b"\n" + line
+    forms = {
+        "lines": text,
+        "gzip": gzip.compress(text),
+        "xz": lzma.compress(text),
+        "json": b'{"title": "' + MARK + b'", "key": "' + line.strip() + b'"}',
+        "utf16": b"\xff\xfe" + line.decode().encode("utf-16-le") + MARK,
+        "pem": b"-----BEGIN PUBLIC KEY-----\n" + MARK + b"\n-----END PUBLIC KEY-----\n",
+        "binary": b"\0" * 5000 + MARK + b"\n" + line,
+        "long": text + 20000 * line,
+    }
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    for name, data in forms.items():
+        (folder / name).write_bytes(data)
+        (folder / name).chmod(0o644)
+    return {name: folder / name for name in forms}
+
+
+FORMS = ("lines", "gzip", "xz", "json", "utf16", "pem", "binary", "long")
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@pytest.mark.parametrize("form", FORMS)
+def test_a_parser_of_check_that_is_taken_over_has_no_power(exploit, form, user):
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root, who has most to lose")
+    path = marked(exploit.folder / "marked")[form]
+    filters = exploit.folder / "empty.pkbf"
+    shutil.copy(empty_filter(), filters)
+    filters.chmod(0o644)
+    base = ("check", "--all", "--filter", filters)
+    for words, data in (((path,), None), ((path.parent,), None), (("--jobs", "3", path), None),
+                        (("--jobs", "2", path.parent), None), (("-",), path.read_bytes()), (("--weak", path), None)):
+        could, names, done = exploit.run(*base, *words, user=user, data=data)
+        assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
+        assert could == set(), f"{words}"
+
+
+@no_asan
+def test_without_the_wall_the_exploit_has_each_power(exploit):
+    """The attack is one: a process that reads for itself has all of it."""
+    path = marked(exploit.folder / "marked")["lines"]
+    could, names, _ = exploit.run("spki", path)
+    assert names == {"keyveto"}
+    assert {text for _, text in could} >= {"reads a file", "writes a file", "runs a program", "opens a socket", "is root",
+                                           "maps code"}
+
+
+# What a program in the reader's place says: lines of Python, after these.
+HOSTILE = """#!{python}
+import os, signal, socket, struct, sys
+orders = socket.socket(fileno=0)
+def text(s): s = s if isinstance(s, bytes) else s.encode(); return struct.pack(">I", len(s)) + s
+def number(n): return struct.pack(">Q", n)
+def record(tag, *fields): body = bytes([tag]) + b"".join(fields); say(struct.pack(">I", len(body)) + body)
+def say(data):
+    while data: data = data[os.write(1, data):]
+def hello(version=1, walls=15): record(1, number(version), number(walls))
+def found(path=b"p", line=1, verdict=1, part=0, type=b"ssh-ed25519", bits=256, fingerprint=b"", digest=32 * b"d",
+          comment=b"", owner=b"", dn=b"", filters=0, lists=0, built_in=0, source=b"", reason=b"", more=b"", tag=2):
+    record(tag, text(path), number(line), number(verdict), number(part), text(type), number(bits), text(fingerprint),
+           text(digest), text(comment), text(owner), text(dn), number(filters), number(lists), number(built_in),
+           text(source), text(reason), more)
+def problem(path=b"p", line=1, unknown=0, type=b"", reason=b"r", tag=3):
+    record(tag, text(path), number(line), number(unknown), text(type), text(reason))
+def totals(*n, tested=1): record(7, *map(number, (list(n) + 10 * [0])[:10]), number(tested))
+def drain():
+    while orders.recv(1 << 17): pass
+"""
+
+REFUSED = {
+    "says nothing": "",
+    "ends with a status": "hello(); drain; totals(); sys.exit(3)",
+    "is killed": "hello(); os.kill(os.getpid(), signal.SIGSEGV)",
+    "ends after its greeting": "hello()",
+    "ends before the totals": "hello(); found()",
+    "ends within a record": 'hello(); say(struct.pack(">IB", 100, 2) + b"x")',
+    "closes its pipe and stays": "os.close(1); drain()",
+    "greets with another version": "hello(version=2); drain(); totals()",
+    "greets with walls that are none": "hello(walls=16); drain(); totals()",
+    "greets twice": "hello(); hello(); drain(); totals()",
+    "does not greet": "found(); totals(1, 1, 1)",
+    "sends an empty record": 'hello(); say(struct.pack(">I", 0)); drain(); totals()',
+    "sends a huge record": 'hello(); say(struct.pack(">I", 1 << 31)); drain(); totals()',
+    "sends more than a record may have": 'hello(); say(struct.pack(">I", 2 << 20)); say(b"x" * (2 << 20)); totals()',
+    "sends noise": "say(os.urandom(100000)); drain()",
+    "sends an unknown record": "hello(); record(99); drain(); totals()",
+    "sends an order": "hello(); record(0); drain(); totals()",
+    "sends an empty finding": "hello(); record(2); drain(); totals()",
+    "sends an unknown verdict": "hello(); found(verdict=5); drain(); totals(1, 1, 1)",
+    "sends an unknown part": "hello(); found(part=2); drain(); totals(1, 1, 1)",
+    "sends too many bits": "hello(); found(bits=1 << 32); drain(); totals(1, 1, 1)",
+    "sends no true fingerprint": 'hello(); found(fingerprint=b"SHA256:" + 42 * b"A" + b"\\n"); totals(1, 1, 1)',
+    "sends a long fingerprint": 'hello(); found(fingerprint=b"SHA256:" + 4000 * b"A"); totals(1, 1, 1)',
+    "sends a short digest": 'hello(); found(digest=b"d"); totals(1, 1, 1)',
+    "names a filter that is none": "hello(); found(filters=2); totals(1, 1, 1)",
+    "names a list that is none": "hello(); found(lists=1); totals(1, 1, 1)",
+    "sends a source with a control": 'hello(); found(built_in=1, source=b"\\x1b[2J"); totals(1, 1, 1)',
+    "sends a long source": 'hello(); found(built_in=1, source=64 * b"a"); totals(1, 1, 1)',
+    "sends more than a finding": 'hello(); found(more=b"x"); totals(1, 1, 1)',
+    "sends half a problem": 'hello(); record(3, text("p"), number(1)); totals()',
+    "waits for a stream that is none": "hello(); drain(); record(6); totals()",
+    "draws with its progress": 'hello(); record(5, text(b"\\x1b[2J"), number(0), number(1), number(2)); totals()',
+    "says a progress of its own": 'hello(); record(5, text(40 * "a"), number(0), number(1), number(2)); totals()',
+    "denies what it found": "hello(); found(); drain(); totals(1, 1, 0)",
+    "goes on after the totals": "hello(); drain(); totals(); found()",
+    "sends half of the totals": "hello(); drain(); record(7, number(1)); ",
+    "stays": "hello(); drain(); totals(); signal.pause()",
+    "could not compare": "hello(); drain(); totals(tested=0)",
+}
+
+
+class Hostile:
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copy(KEYVETO, folder / "keyveto")
+        self.key = write(folder / "key.pub", made()["ed25519"].line)
+
+    def run(self, says, *words):
+        write(self.folder / "keyveto-reader", HOSTILE.format(python=sys.executable) + says + "\n").chmod(0o755)
+        return subprocess.run([self.folder / "keyveto", "check", "--filter", empty_filter(), *words, self.key],
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE)
+
+
+@pytest.fixture(name="hostile")
+def fixture_hostile(scratch):
+    return Hostile(scratch)
+
+
+def is_printable(text):
+    return all(0x20 <= byte <= 0x7e or byte == 0x0a for byte in text)
+
+
+@pytest.mark.parametrize("says", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("words", ((), ("--json", "--all"), ("--quiet",)), ids=("text", "json", "quiet"))
+def test_a_reader_that_is_none_of_ours_is_an_error(hostile, says, words):
+    done = hostile.run(says, *words)
+    assert done.returncode == 2, done
+    assert re.search(rb"^keyveto: the (reader of files|moduli) ", done.stderr, re.MULTILINE), done
+    assert b" listed, " not in done.stderr, "there are totals of a check that failed"
+    assert is_printable(done.stdout) and is_printable(done.stderr), done
+
+
+def test_what_a_reader_says_is_printed_without_its_controls(hostile):
+    evil = rb'b"\x1b[2J\n\x7f\xff\x00" * 3'
+    says = f"""evil = {evil.decode()}
+hello(); drain()
+found(path=evil, type=evil, comment=evil, owner=evil, dn=evil + b"x", reason=evil)
+problem(path=evil, unknown=1, type=evil, reason=evil); problem(path=evil, reason=evil, tag=4)
+totals(1, 1, 1)"""
+    for words in ((), ("--json", "--all")):
+        done = hostile.run(says, *words)
+        assert done.returncode == 1, done
+        assert is_printable(done.stdout) and is_printable(done.stderr), done
+        assert b"1 listed" in done.stderr
+
+
+def test_a_long_comment_of_a_reader_is_printed_whole(hostile):
+    done = hostile.run('hello(); drain(); found(comment=1000000 * b"c"); totals(1, 1, 1)')
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count(b"c") >= 1000000
+
+
+def test_a_reader_that_misses_is_named_with_its_path(hostile):
+    (hostile.folder / "real").mkdir()
+    shutil.move(hostile.folder / "keyveto", hostile.folder / "real/keyveto")
+    if os.path.exists("/usr/libexec/keyveto/keyveto-reader"):
+        pytest.fail("keyveto is installed here: this test cannot see what its lack does")
+    done = subprocess.run([hostile.folder / "real/keyveto", "check", "--filter", empty_filter(), hostile.key],
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 2
+    assert b"cannot start /usr/libexec/keyveto/keyveto-reader: No such file or directory" in done.stderr
+
+
+# Shortens each wait of poll(2), so that ten minutes pass at once.
+SHORT_WAITS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+int poll(struct pollfd *p, nfds_t n, int ms)
+{
+    int (*real)(struct pollfd *, nfds_t, int) = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
+    return real(p, n, ms > 1000 ? 1000 : ms);
+}
+"""
+
+
+@no_asan
+def test_a_reader_that_says_nothing_is_ended(hostile):
+    source = write(hostile.folder / "short.c", SHORT_WAITS)
+    library = hostile.folder / "short.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    write(hostile.folder / "keyveto-reader", HOSTILE.format(python=sys.executable) +
+          'hello(); open("/proc/self/comm", "w").write("kvhanging"); drain(); signal.pause()\n').chmod(0o755)
+    done = subprocess.run([hostile.folder / "keyveto", "check", "--filter", empty_filter(), hostile.key],
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE,
+                          env={**os.environ, "LD_PRELOAD": str(library)})
+    assert done.returncode == 2
+    assert b"the reader of files said nothing for ten minutes: not everything was checked" in done.stderr
+    assert subprocess.run(["pgrep", "kvhanging"], capture_output=True, check=False).stdout == b""
+
+
+# What the kernel, or the filter of a container, may refuse, and the wall that is missing then.
+REFUSALS = (("seccomp", "seccomp"), ("setresuid", "account"), ("capset", "privileges"),
+            ("landlock_create_ruleset", None), ("landlock_restrict_self", None))
+
+
+@no_asan
+@pytest.mark.parametrize("call, wall", REFUSALS)
+@pytest.mark.parametrize("error", ("ENOSYS", "EPERM"))
+def test_a_wall_that_cannot_stand_stops_nothing(scratch, call, wall, error):
+    bad = listing(scratch / "bad.pkbf", made()["rsa"])
+    inject = ["-e", f"inject={call}:error={error}"]
+    if call == "seccomp":
+        # libseccomp falls back to prctl(2): that is refused, too, where it asks for a filter (22).
+        inject += ["-e", f"inject=prctl:error={error}:when=5+"]
+    done = subprocess.run(["strace", "-f", "-qq", "-o", scratch / "trace", *inject, KEYVETO, "check", "--filter", bad,
+                           write(scratch / "rsa.pub", made()["rsa"].line)], capture_output=True, check=False,
+                          timeout=PATIENCE, text=True)
+    assert done.returncode == 1, done.stderr
+    assert ": listed: " in done.stdout
+    warnings = re.findall(r"runs without the wall (\w+), which this system refuses", done.stderr)
+    # Where prctl(2) is refused, privileges are kept, too.
+    assert set(warnings) - ({"privileges"} if call == "seccomp" else set()) == ({wall} if wall else set()), done.stderr
