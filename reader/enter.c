@@ -205,6 +205,16 @@ enter_seccomp(void)
 	return ok;
 }
 
+/*
+ * ASan has more memory than any limit, and its search for leaks forks and traces.
+ * Such a build is for tests alone, which expect no warning.
+ */
+#ifdef __SANITIZE_ADDRESS__
+static const bool is_sanitized = true;
+#else
+static const bool is_sanitized = false;
+#endif
+
 unsigned int
 wall_enter(uint64_t memory)
 {
@@ -220,13 +230,9 @@ wall_enter(uint64_t memory)
 	limit(RLIMIT_FSIZE, 0);
 	if (enter_landlock())
 		walls |= WALL_LANDLOCK;
-		/* ASan has more memory than any limit. Its search for leaks forks. */
-#ifndef __SANITIZE_ADDRESS__
-	limit(RLIMIT_DATA, memory);
-	if (enter_seccomp())
+	if (!is_sanitized)
+		limit(RLIMIT_DATA, memory);
+	if (is_sanitized || enter_seccomp())
 		walls |= WALL_SECCOMP;
-#else
-	(void)memory;
-#endif
 	return walls;
 }
