@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/findings.h"
 #include "keys/input.h"
+#include "reading/keys.h"
 #include "sshd/block.h"
 
 #define DAY_SECONDS 86400
@@ -79,7 +80,7 @@ set_key(struct request *q, const char *key)
 			return false;
 		}
 	} else {
-		input_read(key, &sink);
+		reading_keys(key, &sink);
 		if (f.failed || f.n != 1) {
 			if (!f.failed)
 				cli_error(

@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "keys/input.h"
+#include "reading/keys.h"
 #include "kv_spki.h"
 
 enum form { FORM_PEM, FORM_DER, FORM_SHA256, FORM_XXH64 };
@@ -110,7 +111,7 @@ run_spki(const struct cli_command *cmd, int argc, char **argv)
 	if (argc - optind > 1)
 		return cli_usage_error(cmd);
 	path = optind < argc ? argv[optind] : "-";
-	input_read(path, &sink);
+	reading_keys(path, &sink);
 	if (p.keys == 0 && !p.failed) {
 		cli_error("%s: no key in it", path);
 		p.failed = true;

@@ -9,6 +9,7 @@
 
 #include "fuzz.h"
 #include "output/finding.h"
+#include "reading/keys.h"
 
 static void
 check_printed(const struct kv_judge *judge, const struct finding *f, bool json)
@@ -67,6 +68,44 @@ check_problem(const uint8_t *data, size_t size)
 	    sizeof(text));
 }
 
+static void
+check_key_again(const struct input_key *key, void *arg)
+{
+	struct record_out *again = arg;
+
+	FUZZ_CHECK(key->key.type != KV_KEY_NONE || key->spki.len > 0);
+	FUZZ_CHECK(strlen(key->type) > 0 || key->key.type == KV_KEY_NONE);
+	reading_send_key(again, key);
+}
+
+static void
+keep_key(const struct input_key *key, void *arg)
+{
+	reading_send_key(arg, key);
+}
+
+/* A key that was taken, and sent again, is taken again, and is the same. */
+static void
+check_key(const uint8_t *data, size_t size)
+{
+	struct record_out first = { .fd = -1 }, second = { .fd = -1 };
+	const struct input_sink sink = {
+		.key = check_key_again,
+		.arg = &first,
+	};
+	const struct input_sink same = { .key = keep_key, .arg = &second };
+	struct kv_bytes b = { data, size };
+
+	if (!reading_receive_key(b, &sink))
+		return;
+	b = (struct kv_bytes){ first.buf + 5, first.len - 5 };
+	FUZZ_CHECK(reading_receive_key(b, &same));
+	FUZZ_CHECK(first.len == second.len &&
+	    memcmp(first.buf, second.buf, first.len) == 0);
+	record_out_free(&first);
+	record_out_free(&second);
+}
+
 /* The same bytes as a stream of records: each is whole, and none is read twice. */
 static void
 check_stream(const uint8_t *data, size_t size)
@@ -82,6 +121,7 @@ check_stream(const uint8_t *data, size_t size)
 		left = rest.left;
 		check_finding(payload.p, payload.left);
 		check_problem(payload.p, payload.left);
+		check_key(payload.p, payload.left);
 	}
 	FUZZ_CHECK(rest.left == left);
 }
@@ -91,6 +131,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	check_finding(data, size);
 	check_problem(data, size);
+	check_key(data, size);
 	check_stream(data, size);
 	return 0;
 }

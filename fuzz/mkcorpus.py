@@ -144,6 +144,10 @@ def make_findings():
                 + numbers(filters, lists, built_in) + b"".join(map(text, sources)) + text(b"reason"))
     listed, built_in = finding(3, 2, 0, (b"git", b"git")), finding(0, 0, 1, (b"rsa-factor",))
     problem = text(b"/a") + numbers(7, 1) + text(b"ssh-odd") + text(b"unknown type")
+    blob = sshkey.build_plain("ssh-ed25519", sshkey.fields_raw(bytes(range(32))))
+    for name, parts in (("key", (blob, b"", b"")), ("spki", (b"", b"\x30\0", bytes(16)))):
+        seed("finding", name, text(b"/a") + numbers(1, 0) + b"".join(map(text, parts)) + text(b"x448") + numbers(448)
+             + text(b"comment") + text(b"owner") + text(b""))
     seed("finding", "listed", listed)
     seed("finding", "built-in", built_in)
     seed("finding", "problem", problem)

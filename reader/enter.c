@@ -206,8 +206,8 @@ enter_seccomp(void)
 }
 
 /*
- * ASan has more memory than any limit, and its search for leaks forks and traces.
- * Such a build is for tests alone, which expect no warning.
+ * ASan has more memory than any limit, and its search for leaks forks and
+ * traces. Such a build is for tests alone, which expect no warning.
  */
 #ifdef __SANITIZE_ADDRESS__
 static const bool is_sanitized = true;

@@ -16,6 +16,7 @@
 #include "enter.h"
 #include "handed.h"
 #include "pool.h"
+#include "reading/keys.h"
 
 /* Memory for one thread, and what a text is unpacked with. */
 #define BASE_BYTES ((uint64_t)768 * 1024 * 1024)
@@ -79,36 +80,50 @@ send_totals(const struct report *r, bool all_tested)
 	record_flush(&out);
 }
 
+/* Takes READING_FILE. The path is valid until the next call. */
 static bool
-take_file(struct orders *o, struct kv_bytes b, struct pool *pool)
+get_file(struct orders *o, struct kv_bytes b, struct input_file *file)
 {
 	static char path[READING_PACKET_BYTES];
-	struct input_file file = { .path = path };
 	uint64_t flags;
 
+	*file = (struct input_file){ .path = path };
 	if (!orders_get_text(&b, path, sizeof(path)) ||
 	    record_get_number(&b, &flags) != KV_OK ||
-	    record_get_number(&b, &file.size) != KV_OK ||
-	    (file.fd = orders_take_descriptor(o)) == -1)
+	    record_get_number(&b, &file->size) != KV_OK ||
+	    (file->fd = orders_take_descriptor(o)) == -1)
 		return false;
-	file.walked = (flags & READING_WALKED) != 0;
-	file.regular = (flags & READING_REGULAR) != 0;
-	file.fifo = (flags & READING_FIFO) != 0;
-	pool_read(pool, &file);
+	file->walked = (flags & READING_WALKED) != 0;
+	file->regular = (flags & READING_REGULAR) != 0;
+	file->fifo = (flags & READING_FIFO) != 0;
 	return true;
 }
 
+/* Takes READING_PROBLEM. The same. */
 static bool
-take_problem(struct kv_bytes b, struct pool *pool)
+get_problem(struct kv_bytes b, struct input_problem *problem)
 {
 	static char path[READING_PACKET_BYTES];
-	char reason[1024];
+	static char reason[1024];
 
-	if (!orders_get_text(&b, path, sizeof(path)) ||
-	    !orders_get_text(&b, reason, sizeof(reason)))
+	*problem = (struct input_problem){ .path = path, .reason = reason };
+	return orders_get_text(&b, path, sizeof(path)) &&
+	    orders_get_text(&b, reason, sizeof(reason));
+}
+
+static bool
+take_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct pool *pool)
+{
+	struct input_file file;
+	struct input_problem problem;
+
+	if (tag == READING_FILE && get_file(o, b, &file)) {
+		pool_read(pool, &file);
+		return true;
+	}
+	if (tag != READING_PROBLEM || !get_problem(b, &problem))
 		return false;
-	pool_problem(pool,
-	    &(struct input_problem){ .path = path, .reason = reason });
+	pool_problem(pool, &problem);
 	return true;
 }
 
@@ -121,8 +136,7 @@ read_files(struct orders *o, struct pool *pool)
 	bool ok = true;
 
 	while (ok && (ok = orders_next(o, &tag, &b)) && tag != READING_END)
-		ok = (tag == READING_FILE && take_file(o, b, pool)) ||
-		    (tag == READING_PROBLEM && take_problem(b, pool));
+		ok = take_order(o, tag, b, pool);
 	return ok;
 }
 
@@ -139,46 +153,147 @@ find_memory(const struct setup *setup)
 	return (setup->flags & READING_WEAK) != 0 && half > most ? half : most;
 }
 
-int
-main(void)
+static void
+send_key(const struct input_key *key, void *arg)
 {
-	static struct orders orders = { .socket = STDIN_FILENO };
-	struct setup setup;
+	(void)arg;
+	reading_send_key(&out, key);
+}
+
+static void
+send_key_problem(const struct input_problem *problem, void *arg)
+{
+	(void)arg;
+	finding_send_problem(&out, READING_FOUND_PROBLEM, problem);
+}
+
+static void
+send_key_note(const struct input_problem *note, void *arg)
+{
+	(void)arg;
+	finding_send_problem(&out, READING_NOTE, note);
+}
+
+static void
+send_key_file(const char *path, void *arg)
+{
+	(void)arg;
+	record_begin(&out, READING_OPENED_FILE);
+	record_add_text(&out, path);
+	record_end(&out);
+}
+
+static void
+send_key_progress(uint64_t bytes, void *arg)
+{
+	(void)arg;
+	record_begin(&out, bytes == 0 ? READING_WAITING : READING_READ);
+	record_end(&out);
+	record_flush(&out);
+}
+
+static bool
+take_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
+    const struct input_sink *sink)
+{
+	struct input_file file;
+	struct input_problem problem = { 0 };
+
+	if (tag == READING_FILE && get_file(o, b, &file)) {
+		input_read_file(&file, sink);
+		close(file.fd);
+		return true;
+	}
+	if (tag != READING_PROBLEM || !get_problem(b, &problem))
+		return false;
+	send_key_problem(&problem, NULL);
+	return true;
+}
+
+/* Sends the keys of all files, for a front that does more than judge them. */
+static int
+read_keys(struct orders *o, const struct setup *setup)
+{
+	struct input_room room = { 0 };
+	const struct input_sink sink = {
+		.key = send_key,
+		.problem = send_key_problem,
+		.note = send_key_note,
+		.file = send_key_file,
+		.progress = send_key_progress,
+		.room = &room,
+		.plain = (setup->flags & READING_PLAIN) != 0,
+		.wary = (setup->flags & READING_WARY) != 0,
+	};
+	struct kv_bytes b;
+	uint8_t tag;
+
+	for (;;) {
+		if (!orders_next(o, &tag, &b))
+			return CLI_UNCHECKED;
+		if (tag == READING_END)
+			break;
+		if (!take_key_order(o, tag, b, &sink))
+			return CLI_UNCHECKED;
+	}
+	input_room_free(&room);
+	record_begin(&out, READING_KEYS_END);
+	record_end(&out);
+	record_flush(&out);
+	return 0;
+}
+
+/* Sends what the judge says of the keys of all files. */
+static int
+read_report(struct orders *o, struct setup *setup)
+{
 	struct kv_judge judge;
 	struct progress progress;
 	struct report r;
 	struct pool *pool;
 	bool all_tested = true;
 
+	if (!handed_judge(o, setup, &judge))
+		return CLI_UNCHECKED;
+	report_init(&r, &judge,
+	    &(struct report_options){
+		.json = (setup->flags & READING_JSON) != 0,
+		.all = (setup->flags & READING_ALL) != 0,
+		.quiet = (setup->flags & READING_QUIET) != 0,
+	    });
+	r.partly = (setup->flags & READING_PARTLY) != 0;
+	r.found = send_found;
+	r.found_problem = send_problem;
+	r.found_note = send_note;
+	r.records = &out;
+	if ((setup->flags & READING_WEAK) != 0 && (r.weak = weak_new()) == NULL)
+		return CLI_UNCHECKED;
+	progress_tell(send_progress);
+	progress_start(&progress, "checking", setup->total);
+	pool = pool_start(&r, &judge, (size_t)setup->threads, &progress);
+	if (!read_files(o, pool))
+		return CLI_UNCHECKED;
+	pool_end(pool);
+	if (r.weak != NULL)
+		all_tested = report_weak(&r, (size_t)setup->threads, true, NULL,
+		    NULL);
+	kv_judge_close(&judge);
+	send_totals(&r, all_tested);
+	return 0;
+}
+
+int
+main(void)
+{
+	static struct orders orders = { .socket = STDIN_FILENO };
+	struct setup setup;
+
 	if (!handed_setup(&orders, &setup))
 		return CLI_UNCHECKED;
 	/* Its configuration may name code to load. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	send_hello(wall_enter(find_memory(&setup)));
-	if (!handed_judge(&orders, &setup, &judge))
-		return CLI_UNCHECKED;
-	report_init(&r, &judge,
-	    &(struct report_options){
-		.json = (setup.flags & READING_JSON) != 0,
-		.all = (setup.flags & READING_ALL) != 0,
-		.quiet = (setup.flags & READING_QUIET) != 0,
-	    });
-	r.partly = (setup.flags & READING_PARTLY) != 0;
-	r.found = send_found;
-	r.found_problem = send_problem;
-	r.found_note = send_note;
-	r.records = &out;
-	if ((setup.flags & READING_WEAK) != 0 && (r.weak = weak_new()) == NULL)
-		return CLI_UNCHECKED;
-	progress_tell(send_progress);
-	progress_start(&progress, "checking", setup.total);
-	pool = pool_start(&r, &judge, (size_t)setup.threads, &progress);
-	if (!read_files(&orders, pool))
-		return CLI_UNCHECKED;
-	pool_end(pool);
-	if (r.weak != NULL)
-		all_tested = report_weak(&r, (size_t)setup.threads, true, NULL,
-		    NULL);
-	send_totals(&r, all_tested);
-	return 0;
+	return (setup.flags & READING_KEYS) != 0 ?
+	    read_keys(&orders, &setup) :
+	    read_report(&orders, &setup);
 }

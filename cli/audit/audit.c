@@ -16,6 +16,7 @@
 #include "audit/login_logs.h"
 #include "audit/table.h"
 #include "command.h"
+#include "reading/keys.h"
 #include "output/report.h"
 
 #define TIMEOUT_DEFAULT 30
@@ -112,10 +113,10 @@ audit_host_key(struct report *r, const char *path)
 	if (asprintf(&public_half, "%s.pub", path) == -1)
 		public_half = NULL;
 	if (access(path, F_OK) == 0)
-		input_read(path, &sink);
+		reading_keys(path, &sink);
 	if (h.keys == 0 && public_half != NULL &&
 	    access(public_half, F_OK) == 0)
-		input_read(public_half, &sink);
+		reading_keys(public_half, &sink);
 	if (h.keys == 0 && h.problem != NULL) {
 		p.line = h.line;
 		p.reason = h.problem;
@@ -150,7 +151,7 @@ audit_host_keys(struct audit *a)
 		for (size_t i = 0; i < s->n_host_keys; i++)
 			audit_host_key(&a->report, s->host_key[i]);
 		for (size_t i = 0; i < s->n_host_certificates; i++)
-			input_read(s->host_certificate[i], &sink);
+			reading_keys(s->host_certificate[i], &sink);
 	}
 	return audit_table_add(&a->table, "host keys", NULL, &before,
 	    &a->report);

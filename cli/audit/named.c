@@ -10,6 +10,7 @@
 #include "audit/audit.h"
 #include "command.h"
 #include "base/io.h"
+#include "reading/keys.h"
 
 #define LOG_PREFIX "key_fp="
 #define SHA256_PREFIX "SHA256:"
@@ -89,7 +90,7 @@ read_text(const struct input_sink *sink, char **words)
 		    io_write(fd, " ", 1);
 	ok = ok && io_write(fd, "\n", 1) && lseek(fd, 0, SEEK_SET) == 0;
 	if (ok)
-		input_read_fd(fd, "the key", sink);
+		reading_keys_fd(fd, "the key", sink);
 	else
 		cli_failed("the key", "cannot be read");
 	if (fd != -1)
@@ -182,9 +183,9 @@ named_keys_read(struct named_keys *n, char **words)
 	for (; *words != NULL; words++) {
 		if (access(*words, F_OK) == -1 &&
 		    split_line_number(*words, file, sizeof(file), &n->line))
-			input_read(file, &sink);
+			reading_keys(file, &sink);
 		else
-			input_read(*words, &sink);
+			reading_keys(*words, &sink);
 		n->line = 0;
 	}
 	return true;

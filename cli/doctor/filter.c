@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "keys/input.h"
+#include "reading/keys.h"
 
 #define CANARIES_SHOWN 3
 #define NO_FILTER "there is no filter; exact lists decide"
@@ -214,7 +215,7 @@ doctor_canaries(struct doctor *d)
 		    "%s: not a regular file", path);
 		return;
 	}
-	input_read(path, &sink);
+	reading_keys(path, &sink);
 	if (c.missing > CANARIES_SHOWN)
 		doctor_add(d, DOCTOR_BROKEN, NULL,
 		    "%s: %" PRIu64 " more %s not listed", path,

@@ -11,6 +11,7 @@
 
 #include "host/root_file.h"
 #include "keys/input.h"
+#include "reading/keys.h"
 #include "kv_fingerprint.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
@@ -71,7 +72,7 @@ check_file(struct doctor *d, const char *path)
 
 	if (fd == -1)
 		return;
-	input_read_fd(fd, path, &sink);
+	reading_keys_fd(fd, path, &sink);
 	close(fd);
 }
 

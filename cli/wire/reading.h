@@ -45,10 +45,14 @@ enum reading_order {
 /* Of READING_SETUP. */
 enum reading_flags {
 	READING_JSON = 1,
-	READING_ALL = 2,    /* clean keys are findings, too */
-	READING_QUIET = 4,  /* keys are only counted */
-	READING_WEAK = 8,   /* RSA keys that anybody factors are looked for */
-	READING_PARTLY = 16 /* as partly of struct report */
+	READING_ALL = 2,     /* clean keys are findings, too */
+	READING_QUIET = 4,   /* keys are only counted */
+	READING_WEAK = 8,    /* RSA keys that anybody factors are looked for */
+	READING_PARTLY = 16, /* as partly of struct report */
+	/* There is no judge: READING_KEY comes for each key, not READING_FOUND. */
+	READING_KEYS = 32,
+	READING_PLAIN = 64, /* as plain of struct input_sink */
+	READING_WARY = 128, /* the same of wary */
 };
 
 /* Of READING_FILE. */
@@ -68,6 +72,10 @@ enum reading_answer {
 	READING_WAITING,  /* nothing comes before more is written to a stream */
 	/* the totals of struct report in order, whether all was tested */
 	READING_TOTALS,
+	READING_KEY,	     /* reading_send_key */
+	READING_OPENED_FILE, /* path: its keys follow */
+	READING_READ,	     /* a part of it was read */
+	READING_KEYS_END,    /* with READING_KEYS instead of READING_TOTALS */
 };
 
 /* The numbers in READING_TOTALS, besides whether all was tested. */

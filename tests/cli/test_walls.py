@@ -27,16 +27,17 @@ POWERS = {1: "reads a file", 2: "writes a file", 4: "runs a program", 8: "opens 
 ENTRY = struct.Struct("32sII")
 
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
-WALLED = {"check"}
-OPEN = {"allow", "audit", "config", "confirm", "doctor", "filter", "list", "proof", "publish", "report", "scan", "spki",
-        "sshd", "update", "why"}
+WALLED = {"check", "spki"}
+# These have keys of files that are named read behind the wall, and read the rest themselves.
+PARTLY = {"allow", "audit", "confirm", "doctor", "why"}
+OPEN = {"config", "filter", "list", "proof", "publish", "report", "scan", "sshd", "update"}
 
 no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
 
 
 def test_each_command_is_in_the_table():
     listed = re.findall(r"^  (\w+) ", keyveto("--help", status=0).stdout, re.MULTILINE)
-    assert WALLED | OPEN == set(listed) - {"help", "version"}
+    assert WALLED | PARTLY | OPEN == set(listed) - {"help", "version"}
 
 
 class Exploit:
@@ -134,20 +135,37 @@ def test_a_parser_of_check_that_is_taken_over_has_no_power(exploit, form, user):
 
 
 @no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@pytest.mark.parametrize("form", FORMS)
+def test_a_parser_of_other_commands_that_is_taken_over_has_no_power(exploit, form, user):
+    path = marked(exploit.folder / "marked")[form]
+    filters = exploit.folder / "empty.pkbf"
+    shutil.copy(empty_filter(), filters)
+    filters.chmod(0o644)
+    for words, data in ((("spki", path), None), (("spki",), path.read_bytes()),
+                        (("why", "--filter", filters, path), None), (("allow", path, "--remove"), None)):
+        could, names, done = exploit.run(*words, user=user, data=data)
+        assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
+        assert could == set(), f"{words}"
+
+
+@no_asan
 def test_without_the_wall_the_exploit_has_each_power(exploit):
     """The attack is one: a process that reads for itself has all of it."""
     path = marked(exploit.folder / "marked")["lines"]
-    could, names, _ = exploit.run("spki", path)
+    filters = exploit.folder / "filter.pkbf"
+    shutil.copy(empty_filter(), filters)
+    could, names, _ = exploit.run("filter", "explain", filters, path)
     assert names == {"keyveto"}
-    assert {text for _, text in could} >= {"reads a file", "writes a file", "runs a program", "opens a socket", "is root",
-                                           "maps code"}
+    assert {text for _, text in could} >= set(POWERS.values()) - {"attacks the front"}
 
 
 # What a program in the reader's place says: lines of Python, after these.
 HOSTILE = """#!{python}
 import os, signal, socket, struct, sys
 orders = socket.socket(fileno=0)
-def text(s): s = s if isinstance(s, bytes) else s.encode(); return struct.pack(">I", len(s)) + s
+def raw(s): return s if isinstance(s, bytes) else s.encode()
+def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
 def number(n): return struct.pack(">Q", n)
 def record(tag, *fields): body = bytes([tag]) + b"".join(fields); say(struct.pack(">I", len(body)) + body)
 def say(data):
@@ -250,6 +268,37 @@ totals(1, 1, 1)"""
         assert done.returncode == 1, done
         assert is_printable(done.stdout) and is_printable(done.stderr), done
         assert b"1 listed" in done.stderr
+
+
+# As REFUSED, where the keys themselves are asked for.
+REFUSED_KEYS = {
+    "ends after its greeting": "hello()",
+    "sends a report": "hello(); drain(); found(); totals(1, 1, 1)",
+    "sends a blob that is none": 'hello(); drain(); key(blob=b"\\0\\0\\0\\7ssh-rsa"); record(11)',
+    "sends a blob and an SPKI": "hello(); drain(); key(blob=BLOB, spki=b'x'); record(11)",
+    "sends neither": "hello(); drain(); key(); record(11)",
+    "sends a part of a hash": "hello(); drain(); key(spki=b'x', hash=b'x'); record(11)",
+    "sends a path with a NUL": "hello(); drain(); key(blob=BLOB, path=b'a\\0b'); record(11)",
+    "sends a long type": "hello(); drain(); key(blob=BLOB, type=100 * b'a'); record(11)",
+    "names a file with a NUL": "hello(); drain(); record(9, text(b'a\\0b')); record(11)",
+    "goes on after the end": "hello(); drain(); record(11); key(blob=BLOB)",
+}
+KEYS = """
+def key(path=b"p", line=1, part=0, blob=b"", spki=b"", hash=b"", type=b"", bits=0, comment=b"", owner=b"", dn=b""):
+    record(8, text(path), number(line), number(part), text(blob), text(spki), text(hash), text(type), number(bits),
+           text(comment), text(owner), text(dn))
+BLOB = text("ssh-ed25519") + text(32 * b"k")
+"""
+
+
+@pytest.mark.parametrize("says", REFUSED_KEYS.values(), ids=REFUSED_KEYS)
+def test_keys_of_a_reader_that_is_none_of_ours_are_an_error(hostile, says):
+    write(hostile.folder / "keyveto-reader", HOSTILE.format(python=sys.executable) + KEYS + says + "\n").chmod(0o755)
+    done = subprocess.run([hostile.folder / "keyveto", "spki", hostile.key], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 2, done
+    assert re.fullmatch(rb"keyveto: [^\n]*key.pub: the reader of files [^\n]*\n", done.stderr), done
+    assert is_printable(done.stdout), done
 
 
 def test_a_long_comment_of_a_reader_is_printed_whole(hostile):

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: ISC */
+#include "reading/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "kv_fingerprint.h"
+#include "output/finding.h"
+#include "reading/talk.h"
+
+#define PATH_BYTES READING_PACKET_BYTES
+#define TYPE_BYTES 64
+#define TEXT_BYTES (2 * READING_PACKET_BYTES)
+
+/* Of one call. */
+struct keys_read {
+	struct talk talk;
+	const struct input_sink *sink;
+};
+
+struct blob {
+	uint8_t byte[KV_BLOB_MAX_BYTES];
+	size_t len;
+};
+
+static void
+add_to_blob(const void *p, size_t len, void *arg)
+{
+	struct blob *b = arg;
+
+	if (len > 0 && len <= sizeof(b->byte) - b->len) {
+		memcpy(b->byte + b->len, p, len);
+		b->len += len;
+	}
+}
+
+/* The fields, in this order; reading_receive_key reads them. */
+void
+reading_send_key(struct record_out *o, const struct input_key *key)
+{
+	struct blob blob = { .len = 0 };
+
+	if (key->key.type != KV_KEY_NONE)
+		kv_fingerprint_put(&key->key, add_to_blob, &blob);
+	record_begin(o, READING_KEY);
+	record_add_text(o, key->path);
+	record_add_number(o, key->line);
+	record_add_number(o, key->part);
+	record_add_bytes(o, blob.byte, blob.len);
+	record_add_bytes(o, key->spki.p, key->spki.len);
+	record_add_bytes(o, key->hash != NULL ? key->hash->byte : NULL,
+	    key->hash != NULL ? sizeof(key->hash->byte) : 0);
+	record_add_text(o, key->type);
+	record_add_number(o, key->bits);
+	record_add_bytes(o, key->comment.p, key->comment.len);
+	record_add_bytes(o, key->owner.name.p, key->owner.name.len);
+	record_add_bytes(o, key->owner.dn.p, key->owner.dn.len);
+	record_end(o);
+}
+
+/* Copies a string without a NUL. */
+static bool
+get_text(struct kv_bytes *b, char *text, size_t cap)
+{
+	struct kv_span s;
+
+	if (kv_bytes_get_string(b, &s) != KV_OK || s.len >= cap ||
+	    (s.len > 0 && memchr(s.p, '\0', s.len) != NULL))
+		return false;
+	if (s.len > 0)
+		memcpy(text, s.p, s.len);
+	text[s.len] = '\0';
+	return true;
+}
+
+/* Sets the key of a blob, or what is known of a key without one. */
+static bool
+set_key(struct input_key *key, struct kv_span blob, struct kv_span hash,
+    struct kv_blocklist_hash *room)
+{
+	struct kv_sshkey parsed;
+
+	if (blob.len == 0) {
+		if (hash.len != 0 && hash.len != sizeof(room->byte))
+			return false;
+		if (hash.len > 0) {
+			memcpy(room->byte, hash.p, hash.len);
+			key->hash = room;
+		}
+		return key->spki.len > 0;
+	}
+	if (key->spki.len != 0 || hash.len != 0 ||
+	    kv_sshkey_parse(blob.p, blob.len, &parsed) != KV_OK ||
+	    parsed.is_cert)
+		return false;
+	key->key = parsed.key;
+	key->type = kv_keytype_name(key->key.type);
+	key->bits = kv_pubkey_bits(&key->key);
+	return true;
+}
+
+bool
+reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
+{
+	static char path[PATH_BYTES];
+	char type[TYPE_BYTES];
+	struct kv_blocklist_hash room;
+	struct input_key key = { .path = path, .type = type };
+	struct kv_span blob, hash;
+	uint64_t part, bits;
+
+	if (!get_text(&b, path, sizeof(path)) ||
+	    record_get_number(&b, &key.line) != KV_OK ||
+	    record_get_number(&b, &part) != KV_OK || part > KV_PART_CA ||
+	    kv_bytes_get_string(&b, &blob) != KV_OK ||
+	    kv_bytes_get_string(&b, &key.spki) != KV_OK ||
+	    kv_bytes_get_string(&b, &hash) != KV_OK ||
+	    !get_text(&b, type, sizeof(type)) ||
+	    record_get_number(&b, &bits) != KV_OK || bits > UINT32_MAX ||
+	    kv_bytes_get_string(&b, &key.comment) != KV_OK ||
+	    kv_bytes_get_string(&b, &key.owner.name) != KV_OK ||
+	    kv_bytes_get_string(&b, &key.owner.dn) != KV_OK || b.left != 0)
+		return false;
+	key.part = (enum kv_part)part;
+	key.bits = (unsigned int)bits;
+	if (!set_key(&key, blob, hash, &room))
+		return false;
+	sink->key(&key, sink->arg);
+	return true;
+}
+
+static bool
+receive_problem(const struct input_sink *sink, struct kv_bytes b, bool is_note)
+{
+	static char text[TEXT_BYTES];
+	struct input_problem problem;
+
+	if (!finding_receive_problem(b, text, sizeof(text), &problem))
+		return false;
+	if (!is_note)
+		sink->problem(&problem, sink->arg);
+	else if (sink->note != NULL)
+		sink->note(&problem, sink->arg);
+	return true;
+}
+
+static bool
+receive_file(const struct input_sink *sink, struct kv_bytes b)
+{
+	static char path[PATH_BYTES];
+
+	if (!get_text(&b, path, sizeof(path)) || b.left != 0)
+		return false;
+	if (sink->file != NULL)
+		sink->file(path, sink->arg);
+	return true;
+}
+
+static bool
+receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
+{
+	const struct keys_read *r = t->arg;
+
+	switch (tag) {
+	case READING_KEY:
+		return reading_receive_key(b, r->sink);
+	case READING_FOUND_PROBLEM:
+		return receive_problem(r->sink, b, false);
+	case READING_NOTE:
+		return receive_problem(r->sink, b, true);
+	case READING_OPENED_FILE:
+		return receive_file(r->sink, b);
+	case READING_READ:
+		return b.left == 0;
+	case READING_KEYS_END:
+		t->ended = true;
+		return b.left == 0;
+	default:
+		return false;
+	}
+}
+
+static void
+start(struct keys_read *r, const struct input_sink *sink)
+{
+	struct talk *t = &r->talk;
+
+	r->sink = sink;
+	*t = (struct talk){ .answer = receive_answer, .arg = r };
+	talk_start(t);
+	talk_begin(t, READING_SETUP, 0, -1);
+	record_add_number(&t->packet, READING_VERSION);
+	record_add_number(&t->packet, 1);
+	record_add_number(&t->packet,
+	    READING_KEYS | (sink->plain ? READING_PLAIN : 0u) |
+		(sink->wary ? READING_WARY : 0u));
+	record_add_number(&t->packet, 0);
+	record_add_text(&t->packet, "");
+	record_end(&t->packet);
+}
+
+static void
+end(struct keys_read *r, const char *path)
+{
+	const struct input_problem problem = {
+		.path = path,
+		.reason = r->talk.why,
+	};
+
+	if (!talk_end(&r->talk))
+		r->sink->problem(&problem, r->sink->arg);
+}
+
+void
+reading_keys(const char *path, const struct input_sink *sink)
+{
+	struct keys_read r;
+
+	start(&r, sink);
+	talk_send_path(&r.talk, path);
+	end(&r, path);
+}
+
+void
+reading_keys_fd(int fd, const char *path, const struct input_sink *sink)
+{
+	struct keys_read r;
+	struct input_file file;
+	struct input_problem problem = { .path = path };
+
+	start(&r, sink);
+	input_describe_file(&file, fd, path, false);
+	if ((file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) != -1) {
+		talk_send_file(&r.talk, &file);
+	} else {
+		problem.reason = strerror(errno);
+		sink->problem(&problem, sink->arg);
+	}
+	end(&r, path);
+}

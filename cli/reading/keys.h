@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * reading/keys: input_read and input_read_fd, by keyveto-reader: this process
+ * does not read the file. Of a key its canonical blob comes back, which the
+ * functions of the login path take apart.
+ */
+#ifndef CLI_READING_KEYS_H
+#define CLI_READING_KEYS_H
+
+#include "base/record.h"
+#include "keys/input.h"
+
+/*
+ * As input_read. Of the sink key, problem, note and file count, and plain and
+ * wary. If the reader cannot be started, or does not end as it should, that is
+ * a problem of path.
+ */
+void reading_keys(const char *path, const struct input_sink *sink);
+
+/* The same for an open descriptor, which stays the caller's. */
+void reading_keys_fd(int fd, const char *path, const struct input_sink *sink);
+
+/* The reader's side: sends a key. */
+void reading_send_key(struct record_out *o, const struct input_key *key);
+
+/*
+ * Gives sink->key what is in the payload of such a record. False if
+ * reading_send_key writes no such payload.
+ */
+KV_MUST_CHECK bool reading_receive_key(struct kv_bytes payload,
+    const struct input_sink *sink);
+
+#endif

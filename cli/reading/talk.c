@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: ISC */
+#include "reading/talk.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * How long the reader may say nothing while it has files that end. It tells its
+ * progress at least for each block that it reads.
+ */
+#define SILENCE_MAX_MS (10 * 60 * 1000)
+/* The same, once it has said all. */
+#define LAST_WORD_MS (10 * 1000)
+/* Leaves room in a packet for the longest record but a path's. */
+#define PATH_BYTES_MAX (READING_PACKET_BYTES - 2048)
+
+static void
+fail(struct talk *t, const char *reason)
+{
+	if (t->why[0] == '\0')
+		snprintf(t->why, sizeof(t->why), "the reader of files %s",
+		    reason);
+}
+
+static bool
+has_failed(const struct talk *t)
+{
+	return t->why[0] != '\0';
+}
+
+static bool
+receive_hello(struct talk *t, struct kv_bytes b)
+{
+	uint64_t version, walls;
+
+	if (record_get_number(&b, &version) != KV_OK ||
+	    version != READING_VERSION ||
+	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
+	    b.left != 0)
+		return false;
+	t->greeted = true;
+	if (t->walls != NULL)
+		t->walls(t, WALL_ALL & ~(unsigned int)walls);
+	return true;
+}
+
+static bool
+receive_record(struct talk *t, uint8_t tag, struct kv_bytes b)
+{
+	/* The greeting comes first, and the last answer last. */
+	if (t->ended || t->greeted == (tag == READING_HELLO))
+		return false;
+	t->waits = false;
+	if (tag == READING_HELLO)
+		return receive_hello(t, b);
+	if (tag != READING_WAITING)
+		return t->answer(t, tag, b);
+	t->waits = t->has_stream;
+	if (t->waits_for_input != NULL)
+		t->waits_for_input(t);
+	return t->has_stream && b.left == 0;
+}
+
+/* Reads what the reader says. False at its end, or once it has failed. */
+static bool
+receive(struct talk *t)
+{
+	const ssize_t n = record_fill(&t->in, t->wall.answers);
+	struct kv_bytes b;
+	uint8_t tag;
+	bool bad = false, ok = true;
+
+	if (n == -1) {
+		fail(t,
+		    errno == ENOMEM ? strerror(errno) :
+				      "sent what it never sends");
+		return false;
+	}
+	while (ok && record_next(&t->in, &tag, &b, &bad))
+		ok = receive_record(t, tag, b);
+	if (bad || !ok)
+		fail(t, "sent what it never sends");
+	return n > 0 && !has_failed(t);
+}
+
+/*
+ * Waits until the socket can be written, if so is asked, and receives what
+ * comes meanwhile. False after a message, or when the reader has ended.
+ */
+static bool
+wait_for_reader(struct talk *t, bool to_send)
+{
+	struct pollfd p[] = {
+		{ .fd = t->wall.answers, .events = POLLIN },
+		{ .fd = to_send ? t->wall.orders : -1, .events = POLLOUT },
+	};
+	int n;
+
+	do
+		n = poll(p, 2,
+		    t->waits	 ? -1 :
+			t->ended ? LAST_WORD_MS :
+				   SILENCE_MAX_MS);
+	while (n == -1 && errno == EINTR);
+	if (n == 0 && t->ended)
+		return false;
+	if (n == 0) {
+		fail(t, "said nothing for ten minutes");
+		return false;
+	}
+	return p[0].revents == 0 || receive(t);
+}
+
+/* Sends a packet, and waits while the reader has enough of them. */
+static void
+send_packet(struct talk *t)
+{
+	union {
+		struct cmsghdr header;
+		char buf[CMSG_SPACE(READING_PACKET_FDS * sizeof(int))];
+	} control = { 0 };
+	struct iovec v = { .iov_base = t->packet.buf,
+		.iov_len = t->packet.len };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	const size_t bytes = t->n_fds * sizeof(int);
+
+	if (t->n_fds > 0) {
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_SPACE(bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(&control.header), t->fd, bytes);
+	}
+	while (!has_failed(t) && !t->ended && v.iov_len > 0) {
+		if (sendmsg(t->wall.orders, &m, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+		    -1)
+			break;
+		/* Too many descriptors are under way: the reader takes them. */
+		if (errno == ETOOMANYREFS)
+			usleep(1000);
+		else if (errno == EAGAIN) {
+			if (!wait_for_reader(t, true))
+				break;
+		} else if (errno != EINTR) {
+			/* It has ended: its last words tell more. */
+			break;
+		}
+	}
+	for (size_t i = 0; i < t->n_fds; i++)
+		close(t->fd[i]);
+	t->n_fds = 0;
+	record_clear(&t->packet);
+}
+
+void
+talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd)
+{
+	if (t->packet.len + bytes + 256 > READING_PACKET_BYTES ||
+	    t->n_fds == t->fds_max)
+		send_packet(t);
+	if (fd != -1)
+		t->fd[t->n_fds++] = fd;
+	record_begin(&t->packet, (uint8_t)tag);
+}
+
+static void
+send_problem(const struct input_problem *p, void *arg)
+{
+	struct talk *t = arg;
+	const size_t len = strlen(p->path);
+
+	talk_begin(t, READING_PROBLEM, len + strlen(p->reason), -1);
+	record_add_bytes(&t->packet, p->path,
+	    len < PATH_BYTES_MAX ? len : PATH_BYTES_MAX);
+	record_add_text(&t->packet, p->reason);
+	record_end(&t->packet);
+}
+
+void
+talk_send_file(struct talk *t, const struct input_file *file)
+{
+	const struct input_problem too_long = {
+		.path = file->path,
+		.reason = "its path is too long",
+	};
+
+	if (strlen(file->path) > PATH_BYTES_MAX) {
+		send_problem(&too_long, t);
+		close(file->fd);
+		return;
+	}
+	t->has_stream |= !file->regular;
+	talk_begin(t, READING_FILE, strlen(file->path), file->fd);
+	record_add_text(&t->packet, file->path);
+	record_add_number(&t->packet,
+	    (file->walked ? READING_WALKED : 0u) |
+		(file->regular ? READING_REGULAR : 0u) |
+		(file->fifo ? READING_FIFO : 0u));
+	record_add_number(&t->packet, file->size);
+	record_end(&t->packet);
+}
+
+static void
+on_named(int fd, const char *path, bool walked, void *arg)
+{
+	struct talk *t = arg;
+	struct input_file file;
+	struct input_problem problem = { .path = path };
+
+	input_describe_file(&file, fd, path, walked);
+	if ((file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 3)) == -1) {
+		problem.reason = strerror(errno);
+		send_problem(&problem, t);
+		return;
+	}
+	talk_send_file(t, &file);
+}
+
+static void
+on_found(const struct walk_file *found, void *arg)
+{
+	struct talk *t = arg;
+	struct input_problem problem = { .path = found->path };
+	struct input_file file = {
+		.path = found->path,
+		.walked = true,
+		.regular = true,
+	};
+	struct stat st;
+
+	file.fd = walk_open(found, &st, &problem.reason);
+	if (file.fd == -1 && t->n_fds > 0) {
+		/* Perhaps too many files are open. */
+		send_packet(t);
+		file.fd = walk_open(found, &st, &problem.reason);
+	}
+	if (file.fd != -1) {
+		file.size = (uint64_t)st.st_size;
+		talk_send_file(t, &file);
+	} else if (problem.reason != NULL) {
+		send_problem(&problem, t);
+	}
+}
+
+/* No folder may be left unread because files wait to be handed over. */
+static size_t
+count_spare_descriptors(void)
+{
+	const rlim_t used = WALK_DEPTH_MAX + 16;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1 ||
+	    limit.rlim_cur <= used + 1)
+		return 1;
+	return limit.rlim_cur - used < READING_PACKET_FDS ?
+	    (size_t)(limit.rlim_cur - used) :
+	    READING_PACKET_FDS;
+}
+
+void
+talk_start(struct talk *t)
+{
+	t->packet.fd = -1;
+	t->fds_max = count_spare_descriptors();
+	t->started = wall_start(&t->wall, "keyveto-reader", t->why);
+}
+
+void
+talk_send_path(struct talk *t, const char *path)
+{
+	const struct input_walk walk = {
+		.file = on_named,
+		.found = on_found,
+		.problem = send_problem,
+		.arg = t,
+	};
+
+	if (!has_failed(t))
+		input_walk(path, &walk);
+}
+
+static void
+receive_rest(struct talk *t)
+{
+	talk_begin(t, READING_END, 0, -1);
+	record_end(&t->packet);
+	send_packet(t);
+	(void)shutdown(t->wall.orders, SHUT_WR);
+	while (!has_failed(t) && wait_for_reader(t, false))
+		;
+}
+
+/* Waits for the reader's end, and notes why that was not as it should be. */
+static void
+end_reader(struct talk *t)
+{
+	char reason[64];
+	int status;
+
+	if (has_failed(t)) {
+		wall_kill(&t->wall);
+	} else if (!wall_wait(&t->wall, &status)) {
+		fail(t, "did not end");
+	} else if (WIFSIGNALED(status)) {
+		snprintf(reason, sizeof(reason), "was ended by signal %d (%s)",
+		    WTERMSIG(status), strsignal(WTERMSIG(status)));
+		fail(t, reason);
+	} else if (!t->ended || status != 0) {
+		fail(t, "ended too early");
+	}
+}
+
+bool
+talk_end(struct talk *t)
+{
+	if (t->started) {
+		receive_rest(t);
+		end_reader(t);
+	}
+	record_in_free(&t->in);
+	record_out_free(&t->packet);
+	return !has_failed(t);
+}

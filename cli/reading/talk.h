@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * reading/talk: the front's side of wire/reading.h: starts keyveto-reader,
+ * hands files over, and passes on its answers, which may be anything.
+ */
+#ifndef CLI_READING_TALK_H
+#define CLI_READING_TALK_H
+
+#include "base/record.h"
+#include "keys/input.h"
+#include "wall/wall.h"
+#include "wire/reading.h"
+
+struct talk {
+	/*
+	 * Takes an answer besides READING_HELLO and READING_WAITING, and sets
+	 * ended at the last one. False: the reader never says such a thing.
+	 */
+	bool (*answer)(struct talk *t, uint8_t tag, struct kv_bytes payload);
+	/* Is told which walls do not stand, at first. NULL: nobody is. */
+	void (*walls)(struct talk *t, unsigned int missing);
+	/* Before the reader is waited for. NULL: nothing is due. */
+	void (*waits_for_input)(struct talk *t);
+	void *arg;
+	bool ended;
+	/* Why the reader is of no more use; "" while it is. */
+	char why[WALL_WHY_BYTES];
+	/* Of talk.c. */
+	struct wall_process wall;
+	struct record_out packet; /* to be sent, with these descriptors */
+	int fd[READING_PACKET_FDS];
+	size_t n_fds, fds_max;
+	struct record_in in;
+	bool has_stream; /* the reader may have to wait for one */
+	bool waits;	 /* it said that it does */
+	bool started, greeted;
+};
+
+/*
+ * Starts the reader. The caller has set answer and what follows it, and zeroes
+ * else. If that fails, why says so, and the other functions do nothing. Always
+ * call talk_end.
+ */
+void talk_start(struct talk *t);
+
+/*
+ * Starts an order: a record of at most so many bytes in t->packet, with a
+ * descriptor unless fd is -1, which is closed when it is sent. Finish it with
+ * record_end.
+ */
+void talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd);
+
+/* Hands over a file, and closes it. */
+void talk_send_file(struct talk *t, const struct input_file *file);
+
+/* Hands over the files of a path, as input_walk finds them. */
+void talk_send_path(struct talk *t, const char *path);
+
+/*
+ * Sends what is left and READING_END, passes on the answers to the last one,
+ * and ends the reader. False if why says something now.
+ */
+bool talk_end(struct talk *t);
+
+#endif
