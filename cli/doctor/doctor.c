@@ -46,6 +46,7 @@ static const struct {
 	{ "pam-order", doctor_pam_order, NOTHING },
 	{ "pam-module", doctor_pam_module, NOTHING },
 	{ "syslog", doctor_syslog, NOTHING },
+	{ "walls", doctor_walls, NOTHING },
 };
 
 void

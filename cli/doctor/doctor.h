@@ -177,5 +177,6 @@ void doctor_pam_module(struct doctor *d);
 
 void doctor_service(struct doctor *d);
 void doctor_syslog(struct doctor *d);
+void doctor_walls(struct doctor *d);
 
 #endif

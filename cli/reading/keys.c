@@ -189,15 +189,9 @@ start(struct keys_read *r, const struct input_sink *sink)
 	r->sink = sink;
 	*t = (struct talk){ .answer = receive_answer, .arg = r };
 	talk_start(t);
-	talk_begin(t, READING_SETUP, 0, -1);
-	record_add_number(&t->packet, READING_VERSION);
-	record_add_number(&t->packet, 1);
-	record_add_number(&t->packet,
+	talk_send_setup(t,
 	    READING_KEYS | (sink->plain ? READING_PLAIN : 0u) |
 		(sink->wary ? READING_WARY : 0u));
-	record_add_number(&t->packet, 0);
-	record_add_text(&t->packet, "");
-	record_end(&t->packet);
 }
 
 static void

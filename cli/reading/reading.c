@@ -282,7 +282,7 @@ reading_run(struct report *r, const struct reading_options *o, char **paths,
 	x->talk = (struct talk){
 		.answer = receive_answer,
 		.walls = warn_of_walls,
-		.waits_for_input = flush_findings,
+		.took_answers = flush_findings,
 		.arg = x,
 	};
 	talk_start(&x->talk);

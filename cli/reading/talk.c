@@ -63,8 +63,6 @@ receive_record(struct talk *t, uint8_t tag, struct kv_bytes b)
 	if (tag != READING_WAITING)
 		return t->answer(t, tag, b);
 	t->waits = t->has_stream;
-	if (t->waits_for_input != NULL)
-		t->waits_for_input(t);
 	return t->has_stream && b.left == 0;
 }
 
@@ -85,6 +83,8 @@ receive(struct talk *t)
 	}
 	while (ok && record_next(&t->in, &tag, &b, &bad))
 		ok = receive_record(t, tag, b);
+	if (t->took_answers != NULL)
+		t->took_answers(t);
 	if (bad || !ok)
 		fail(t, "sent what it never sends");
 	return n > 0 && !has_failed(t);
@@ -271,6 +271,18 @@ talk_start(struct talk *t)
 	t->packet.fd = -1;
 	t->fds_max = count_spare_descriptors();
 	t->started = wall_start(&t->wall, "keyveto-reader", t->why);
+}
+
+void
+talk_send_setup(struct talk *t, unsigned int flags)
+{
+	talk_begin(t, READING_SETUP, 0, -1);
+	record_add_number(&t->packet, READING_VERSION);
+	record_add_number(&t->packet, 1);
+	record_add_number(&t->packet, flags);
+	record_add_number(&t->packet, 0);
+	record_add_text(&t->packet, "");
+	record_end(&t->packet);
 }
 
 void

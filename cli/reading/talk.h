@@ -19,8 +19,8 @@ struct talk {
 	bool (*answer)(struct talk *t, uint8_t tag, struct kv_bytes payload);
 	/* Is told which walls do not stand, at first. NULL: nobody is. */
 	void (*walls)(struct talk *t, unsigned int missing);
-	/* Before the reader is waited for. NULL: nothing is due. */
-	void (*waits_for_input)(struct talk *t);
+	/* Is called when all answers so far were passed on. NULL: nobody is. */
+	void (*took_answers)(struct talk *t);
 	void *arg;
 	bool ended;
 	/* Why the reader is of no more use; "" while it is. */
@@ -42,6 +42,9 @@ struct talk {
  * call talk_end.
  */
 void talk_start(struct talk *t);
+
+/* Sends READING_SETUP with these flags, for a reader without a judge. */
+void talk_send_setup(struct talk *t, unsigned int flags);
 
 /*
  * Starts an order: a record of at most so many bytes in t->packet, with a

@@ -49,7 +49,7 @@ enum reading_flags {
 	READING_QUIET = 4,   /* keys are only counted */
 	READING_WEAK = 8,    /* RSA keys that anybody factors are looked for */
 	READING_PARTLY = 16, /* as partly of struct report */
-	/* There is no judge: READING_KEY comes for each key, not READING_FOUND. */
+	/* There is no judge: each key is a READING_KEY, not a READING_FOUND. */
 	READING_KEYS = 32,
 	READING_PLAIN = 64, /* as plain of struct input_sink */
 	READING_WARY = 128, /* the same of wary */

@@ -36,7 +36,7 @@ SESSION = "session requisite pam_keyveto.so\n"
 CHECKS = ["config", "policy", "exceptions", "filter", "filter-age", "filter-rate", "list", "list-age", "update",
           "canaries", "sshd", "service",
           "guard", "guard-path", "guard-user", "match", "user-ca", "hostbased", "tunnel", "pam", "pam-control",
-          "pam-order", "pam-module", "syslog"]
+          "pam-order", "pam-module", "syslog", "walls"]
 RANK = {"ok": 0, "warning": 1, "broken": 2}
 DAY = 86400
 

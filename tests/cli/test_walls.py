@@ -6,6 +6,7 @@ it starts. It tries what the process could do as soon as the process has read a 
 """
 
 import gzip
+import json
 import lzma
 import os
 import re
@@ -344,6 +345,22 @@ def test_a_reader_that_says_nothing_is_ended(hostile):
     assert done.returncode == 2
     assert b"the reader of files said nothing for ten minutes: not everything was checked" in done.stderr
     assert subprocess.run(["pgrep", "kvhanging"], capture_output=True, check=False).stdout == b""
+
+
+def doctors_walls(*before):
+    done = subprocess.run([*before, KEYVETO, "doctor", "--json"], capture_output=True, check=False, timeout=PATIENCE)
+    return [(one["status"], one["found"]) for one in json.loads(done.stdout)["checks"] if one["check"] == "walls"]
+
+
+@no_asan
+def test_doctor_names_the_walls(scratch):
+    assert doctors_walls() == [("ok", "files of others are read behind account, privileges, seccomp, landlock")]
+    refused = doctors_walls("strace", "-f", "-qq", "-o", scratch / "trace", "-e", "inject=capset:error=EPERM")
+    assert refused == [("warning", "files of others are read without privileges, which this system refuses")]
+    refused = doctors_walls("strace", "-f", "-qq", "-o", scratch / "trace", "-e",
+                            "inject=landlock_restrict_self:error=ENOSYS")
+    assert refused == [("ok", "files of others are read behind account, privileges, seccomp; "
+                              "this kernel has no landlock")]
 
 
 # What the kernel, or the filter of a container, may refuse, and the wall that is missing then.
