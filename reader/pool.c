@@ -461,11 +461,7 @@ start_workers(struct pool *p, size_t jobs, struct quick *quick)
 		int error = pthread_create(&p->thread[p->n_threads], NULL,
 		    run_worker, p);
 
-		/* One worker is enough. */
-		if (error != 0 && p->n_threads == 0) {
-			cli_error("cannot start a thread: %s", strerror(error));
-			exit(CLI_UNCHECKED);
-		}
+		/* One worker is enough. Without any, this thread reads all. */
 		if (error != 0)
 			break;
 	}
