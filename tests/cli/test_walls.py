@@ -347,6 +347,18 @@ def test_a_reader_that_says_nothing_is_ended(hostile):
     assert subprocess.run(["pgrep", "kvhanging"], capture_output=True, check=False).stdout == b""
 
 
+@no_asan
+def test_where_no_thread_can_be_started_one_reads_all(scratch):
+    bad = listing(scratch / "bad.pkbf", made()["rsa"])
+    for number in range(40):
+        write(scratch / "tree" / f"{number}" / "key.pub", made()["rsa"].line)
+    for limits in (("--nproc=1:1",), ("--nofile=1024",)):
+        done = subprocess.run(["prlimit", *limits, KEYVETO, "check", "--jobs", "4", "--filter", bad, scratch / "tree"],
+                              capture_output=True, check=False, timeout=PATIENCE, text=True)
+        assert done.returncode == 1, done.stderr
+        assert "40 keys in 40 files: 40 listed" in done.stderr
+
+
 def doctors_walls(*before):
     done = subprocess.run([*before, KEYVETO, "doctor", "--json"], capture_output=True, check=False, timeout=PATIENCE)
     return [(one["status"], one["found"]) for one in json.loads(done.stdout)["checks"] if one["check"] == "walls"]
