@@ -17,7 +17,7 @@
 
 /* The most bytes and descriptors of a packet. */
 #define READING_PACKET_BYTES (64 * 1024)
-#define READING_PACKET_FDS 16
+#define READING_PACKET_FDS 64
 
 /* What the front sends, first to last. */
 enum reading_order {
