@@ -16,7 +16,7 @@ import blocklist
 import keys
 import weak_keys
 from audit_machine import Account, row_of
-from config_machine import BUILT_GUARD
+from config_machine import BUILT_GUARD, MODULE
 from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto, lacks
 from samples import write
 from test_scan import name, scan, sshd
@@ -194,7 +194,7 @@ def test_the_units_are_installed_on_demand_and_no_timer_is_enabled(scratch):
     there = scratch / "units"
 
     def make(target):
-        subprocess.run(["make", "-s", "-C", ROOT, "-o", "all", f"BUILD={KEYVETO.parent}", target,
+        subprocess.run(["make", "-s", "-C", ROOT, "-o", "all", f"BUILD={MODULE.parent}", target,
                         f"DESTDIR={scratch}", "PREFIX=/opt/kv", "SYSTEMDUNITDIR=/units"], check=True,
                        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     make("install")

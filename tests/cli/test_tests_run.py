@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from program import KEYVETO, ROOT, contains, equal, lacks
+from program import KEYVETO, READER, ROOT, contains, equal, lacks
 
 
 @pytest.fixture(name="build")
@@ -14,6 +14,7 @@ def fixture_build(tmp_path):
     """A folder that looks like a finished build, with one test that passes."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "keyveto").symlink_to(KEYVETO)
+    (tmp_path / "keyveto-reader").symlink_to(READER)
     test = tmp_path / "tests/test_nothing"
     test.write_text("#!/bin/sh\necho well\n", encoding="ascii")
     test.chmod(0o755)

@@ -236,3 +236,5 @@ def test_nosecret_a_prime_modulus_is_refused_after_deny_weak(bench, build, deplo
     decision = bench.decision(account, verdict="listed", action="deny", list=str(weak_list), source="rsa-prime")
     assert (decision.part, decision.key_fp) == ("key", key.fingerprint)
     bench.must_enter(bench.login(sshd, account, sound), "its neighbour is none of them")
+    # The next audit must not find it.
+    account.authorize()

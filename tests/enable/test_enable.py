@@ -232,6 +232,8 @@ def test_a_rehearsal_lets_in_nobody_whom_a_guard_by_hand_refuses(w):
     same_logins("disabled")
     assert snapshot(*WATCHED) == before, "disable does not restore the files"
     Path(words.split()[1]).unlink()
+    alice.authorize()
+    mallory.authorize()
 
 
 def test_a_rehearsal_goes_on_where_a_guard_by_hand_refuses_nobody(w):
@@ -248,6 +250,7 @@ def test_a_rehearsal_goes_on_where_a_guard_by_hand_refuses_nobody(w):
         w.expect(f"{' '.join(words)}, a leaked key", mallory, w.leaked, True)
     assert snapshot(*WATCHED) == before, "disable does not restore the files"
     CONF.write_text(conf, encoding="utf-8")
+    mallory.authorize()
 
 
 def guard_prints(account, key, key_type=None):
