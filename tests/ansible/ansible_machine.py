@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import keys
-from program import KEYVETO, PATIENCE, ROOT, equal
+from program import KEYVETO, PATIENCE, READER, ROOT, equal
 from sshd_machine import leaked_filter, prepare_machine
 from stock import StockServer
 
@@ -139,6 +139,8 @@ def machine(scratch):
     """Makes it. The root has to be a throw-away one."""
     prepare_machine()
     shutil.copy(KEYVETO, "/usr/bin/keyveto")
+    Path("/usr/libexec/keyveto").mkdir(exist_ok=True)
+    shutil.copy(READER, "/usr/libexec/keyveto")
     Path("/etc/ssh/sshd_config").write_text("Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
                                             "Subsystem sftp /usr/lib/openssh/sftp-server\n", encoding="ascii")
     for path in Path("/var/lib/keyveto").glob("*"):
