@@ -47,7 +47,7 @@ open_handed(const char *path, int *fdp, char why[static KV_TRUSTED_WHY_BYTES],
 }
 
 static bool
-take_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
+add_opened_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
 {
 	struct handed_file *f = &files->v[files->n];
 	uint64_t err;
@@ -58,7 +58,7 @@ take_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
 	    !orders_get_text(&b, f->why, sizeof(f->why)))
 		return false;
 	f->err = (enum kv_err)err;
-	f->fd = err == KV_OK ? orders_take_descriptor(o) : -1;
+	f->fd = err == KV_OK ? orders_next_descriptor(o) : -1;
 	files->n++;
 	return (f->fd != -1) == (err == KV_OK);
 }
@@ -73,13 +73,13 @@ copy_text(struct kv_bytes *b)
 }
 
 static bool
-take_path(struct kv_bytes b, const char **path, size_t *np, size_t max)
+add_path(struct kv_bytes b, const char **path, size_t *np, size_t max)
 {
 	return *np < max && (path[(*np)++] = copy_text(&b)) != NULL;
 }
 
 static bool
-take_setup(struct kv_bytes b, struct setup *s)
+read_setup(struct kv_bytes b, struct setup *s)
 {
 	uint64_t version;
 
@@ -103,23 +103,23 @@ handed_setup(struct orders *o, struct setup *setup)
 
 	*setup = (struct setup){ 0 };
 	return orders_next(o, &tag, &b) && tag == READING_SETUP &&
-	    take_setup(b, setup);
+	    read_setup(b, setup);
 }
 
 /* Takes one of the orders between READING_SETUP and READING_JUDGE. */
 static bool
-take_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct setup *s,
+obey_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct setup *s,
     struct handed_files *files)
 {
 	switch (tag) {
 	case READING_FILTER:
-		return take_path(b, s->filter, &s->paths.n_filters,
+		return add_path(b, s->filter, &s->paths.n_filters,
 		    KV_CONFIG_MAX_FILTERS);
 	case READING_BLOCKLIST:
-		return take_path(b, s->blocklist, &s->paths.n_blocklists,
+		return add_path(b, s->blocklist, &s->paths.n_blocklists,
 		    KV_CONFIG_MAX_BLOCKLISTS);
 	case READING_OPENED:
-		return take_file(o, b, files);
+		return add_opened_file(o, b, files);
 	default:
 		return false;
 	}
@@ -140,7 +140,7 @@ handed_judge(struct orders *o, struct setup *s, struct kv_judge *j)
 		.blocklist = s->blocklist,
 	};
 	while ((ok = orders_next(o, &tag, &b)) && tag != READING_JUDGE)
-		if (!(ok = take_order(o, tag, b, s, &files)))
+		if (!(ok = obey_order(o, tag, b, s, &files)))
 			break;
 	named = s->paths.n_filters + s->paths.n_blocklists > 0;
 	if (ok)

@@ -91,7 +91,7 @@ get_file(struct orders *o, struct kv_bytes b, struct input_file *file)
 	if (!orders_get_text(&b, path, sizeof(path)) ||
 	    record_get_number(&b, &flags) != KV_OK ||
 	    record_get_number(&b, &file->size) != KV_OK ||
-	    (file->fd = orders_take_descriptor(o)) == -1)
+	    (file->fd = orders_next_descriptor(o)) == -1)
 		return false;
 	file->walked = (flags & READING_WALKED) != 0;
 	file->regular = (flags & READING_REGULAR) != 0;
@@ -112,7 +112,7 @@ get_problem(struct kv_bytes b, struct input_problem *problem)
 }
 
 static bool
-take_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct pool *pool)
+obey_order(struct orders *o, uint8_t tag, struct kv_bytes b, struct pool *pool)
 {
 	struct input_file file;
 	struct input_problem problem;
@@ -136,7 +136,7 @@ read_files(struct orders *o, struct pool *pool)
 	bool ok = true;
 
 	while (ok && (ok = orders_next(o, &tag, &b)) && tag != READING_END)
-		ok = take_order(o, tag, b, pool);
+		ok = obey_order(o, tag, b, pool);
 	return ok;
 }
 
@@ -193,7 +193,7 @@ send_key_progress(uint64_t bytes, void *arg)
 }
 
 static bool
-take_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
+obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
     const struct input_sink *sink)
 {
 	struct input_file file;
@@ -233,7 +233,7 @@ read_keys(struct orders *o, const struct setup *setup)
 			return CLI_UNCHECKED;
 		if (tag == READING_END)
 			break;
-		if (!take_key_order(o, tag, b, &sink))
+		if (!obey_key_order(o, tag, b, &sink))
 			return CLI_UNCHECKED;
 	}
 	input_room_free(&room);

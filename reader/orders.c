@@ -63,7 +63,7 @@ orders_next(struct orders *o, uint8_t *tagp, struct kv_bytes *payload)
 }
 
 int
-orders_take_descriptor(struct orders *o)
+orders_next_descriptor(struct orders *o)
 {
 	return o->next_fd < o->n_fds ? o->fd[o->next_fd++] : -1;
 }
