@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Which walls stand around the process that reads what others wrote? */
-#include <string.h>
+#include <stdio.h>
 
 #include "doctor/doctor.h"
 #include "reading/walls.h"
@@ -11,14 +11,14 @@
 static void
 write_names(unsigned int walls, char names[static NAMES_BYTES])
 {
+	size_t n = 0;
+
 	names[0] = '\0';
-	for (unsigned int w = WALL_ACCOUNT; w <= WALL_LANDLOCK; w *= 2) {
-		if ((walls & w) == 0)
-			continue;
-		if (names[0] != '\0')
-			strcat(names, ", ");
-		strcat(names, wall_name((enum wall)w));
-	}
+	for (unsigned int w = WALL_ACCOUNT; w <= WALL_LANDLOCK; w *= 2)
+		if ((walls & w) != 0 && n < NAMES_BYTES)
+			n += (size_t)snprintf(names + n, NAMES_BYTES - n,
+			    "%s%s", n > 0 ? ", " : "",
+			    wall_name((enum wall)w));
 }
 
 void
