@@ -188,17 +188,17 @@ allow_some(scmp_filter_ctx ctx)
 	    SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
 	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
 	    PROT_EXEC, 0);
-	const struct scmp_arg_cmp flags = SCMP_CMP(1, SCMP_CMP_EQ, F_GETFL);
+	const struct scmp_arg_cmp flags = SCMP_CMP(1, SCMP_CMP_EQ, F_GETFL, 0);
 	const struct scmp_arg_cmp by_fd = SCMP_CMP(3, SCMP_CMP_EQ,
-	    AT_EMPTY_PATH);
+	    AT_EMPTY_PATH, 0);
 	const struct scmp_arg_cmp by_fd_x = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
 	    AT_EMPTY_PATH, AT_EMPTY_PATH);
-	const struct scmp_arg_cmp only_asks = SCMP_CMP(2, SCMP_CMP_EQ, 0);
+	const struct scmp_arg_cmp only_asks = SCMP_CMP(2, SCMP_CMP_EQ, 0, 0);
 	/* A terminal that was handed over could be written, too. */
 	const struct scmp_arg_cmp answers = SCMP_CMP(0, SCMP_CMP_EQ,
-	    STDOUT_FILENO);
+	    STDOUT_FILENO, 0);
 	const struct scmp_arg_cmp others = SCMP_CMP(0, SCMP_CMP_GT,
-	    STDERR_FILENO);
+	    STDERR_FILENO, 0);
 
 	return allow(ctx, SCMP_SYS(write), 1, &answers) &&
 	    allow(ctx, SCMP_SYS(writev), 1, &answers) &&

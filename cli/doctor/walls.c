@@ -17,8 +17,7 @@ write_names(unsigned int walls, char names[static NAMES_BYTES])
 	for (unsigned int w = WALL_ACCOUNT; w <= WALL_LANDLOCK; w *= 2)
 		if ((walls & w) != 0 && n < NAMES_BYTES)
 			n += (size_t)snprintf(names + n, NAMES_BYTES - n,
-			    "%s%s", n > 0 ? ", " : "",
-			    wall_name((enum wall)w));
+			    "%s%s", n > 0 ? ", " : "", wall_name((enum wall)w));
 }
 
 void
