@@ -18,6 +18,9 @@
 #define SILENCE_MAX_MS (10 * 60 * 1000)
 /* The same, once it has said all. */
 #define LAST_WORD_MS (10 * 1000)
+/* One wait for the reader; and one when it must take descriptors first. */
+#define WAIT_MS 1000
+#define TOO_MANY_MS 1
 /* Leaves room in a packet for the longest record but a path's. */
 #define PATH_BYTES_MAX (READING_PACKET_BYTES - 2048)
 
@@ -90,31 +93,39 @@ receive(struct talk *t)
 	return n > 0 && !has_failed(t);
 }
 
+/* Notes that the reader said nothing for so long. False if that is too long. */
+static bool
+note_silence(struct talk *t, int ms)
+{
+	t->silent_ms += ms;
+	if (t->waits ||
+	    t->silent_ms < (t->ended ? LAST_WORD_MS : SILENCE_MAX_MS))
+		return true;
+	if (!t->ended)
+		fail(t, "said nothing for ten minutes");
+	return false;
+}
+
 /*
- * Waits until the socket can be written, if so is asked, and receives what
- * comes meanwhile. False after a message, or when the reader has ended.
+ * Waits for at most so long until the socket can be written, if so is asked,
+ * and receives what comes meanwhile. False after a message, or when the reader
+ * has ended. Time in which this process was stopped is no silence of the
+ * reader's: it counts as one wait.
  */
 static bool
-wait_for_reader(struct talk *t, bool to_send)
+wait_for_reader(struct talk *t, bool to_send, int ms)
 {
 	struct pollfd p[] = {
 		{ .fd = t->wall.answers, .events = POLLIN },
 		{ .fd = to_send ? t->wall.orders : -1, .events = POLLOUT },
 	};
-	int n;
+	const int n = poll(p, 2, ms);
 
-	do
-		n = poll(p, 2,
-		    t->waits	 ? -1 :
-			t->ended ? LAST_WORD_MS :
-				   SILENCE_MAX_MS);
-	while (n == -1 && errno == EINTR);
-	if (n == 0 && t->ended)
-		return false;
-	if (n == 0) {
-		fail(t, "said nothing for ten minutes");
-		return false;
-	}
+	if (n == -1)
+		return errno == EINTR || note_silence(t, ms);
+	if (n == 0)
+		return note_silence(t, ms);
+	t->silent_ms = 0;
 	return p[0].revents == 0 || receive(t);
 }
 
@@ -143,11 +154,15 @@ send_packet(struct talk *t)
 		if (sendmsg(t->wall.orders, &m, MSG_DONTWAIT | MSG_NOSIGNAL) !=
 		    -1)
 			break;
-		/* Too many descriptors are under way: the reader takes them. */
-		if (errno == ETOOMANYREFS)
-			usleep(1000);
-		else if (errno == EAGAIN) {
-			if (!wait_for_reader(t, true))
+		/*
+		 * Too many descriptors of this user's are under way. The reader
+		 * takes them, once its answers were taken.
+		 */
+		if (errno == ETOOMANYREFS) {
+			if (!wait_for_reader(t, false, TOO_MANY_MS))
+				break;
+		} else if (errno == EAGAIN) {
+			if (!wait_for_reader(t, true, WAIT_MS))
 				break;
 		} else if (errno != EINTR) {
 			/* It has ended: its last words tell more. */
@@ -306,7 +321,7 @@ receive_rest(struct talk *t)
 	record_end(&t->packet);
 	send_packet(t);
 	(void)shutdown(t->wall.orders, SHUT_WR);
-	while (!has_failed(t) && wait_for_reader(t, false))
+	while (!has_failed(t) && wait_for_reader(t, false, WAIT_MS))
 		;
 }
 

@@ -31,6 +31,7 @@ struct talk {
 	int fd[READING_PACKET_FDS];
 	size_t n_fds, fds_max;
 	struct record_in in;
+	int silent_ms;	 /* since the reader said or took something */
 	bool has_stream; /* the reader may have to wait for one */
 	bool waits;	 /* it said that it does */
 	bool started, greeted;

@@ -327,24 +327,68 @@ SHORT_WAITS = """
 int poll(struct pollfd *p, nfds_t n, int ms)
 {
     int (*real)(struct pollfd *, nfds_t, int) = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
-    return real(p, n, ms > 1000 ? 1000 : ms);
+    return real(p, n, ms >= 1000 ? ms / 1000 : ms);
+}
+"""
+# The first wait has passed in vain when it begins, as in a process that was stopped for so long.
+STOPPED = """
+#include <poll.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+#include <time.h>
+int poll(struct pollfd *p, nfds_t n, int ms)
+{
+    static int once;
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+    if (ms >= 1000 && !once++)
+        return 0;
+    return (int)syscall(SYS_ppoll, p, n, ms < 0 ? NULL : &t, NULL, 0);
 }
 """
 
 
+def preload(folder, source):
+    """The environment with which the front has the functions of this C source."""
+    library = folder / "preload.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, write(folder / "preload.c", source), "-ldl"], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
+
+
 @no_asan
 def test_a_reader_that_says_nothing_is_ended(hostile):
-    source = write(hostile.folder / "short.c", SHORT_WAITS)
-    library = hostile.folder / "short.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     write(hostile.folder / "keyveto-reader", HOSTILE.format(python=sys.executable) +
           'hello(); open("/proc/self/comm", "w").write("kvhanging"); drain(); signal.pause()\n').chmod(0o755)
     done = subprocess.run([hostile.folder / "keyveto", "check", "--filter", empty_filter(), hostile.key],
                           stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE,
-                          env={**os.environ, "LD_PRELOAD": str(library)})
+                          env=preload(hostile.folder, SHORT_WAITS))
     assert done.returncode == 2
     assert b"the reader of files said nothing for ten minutes: not everything was checked" in done.stderr
     assert subprocess.run(["pgrep", "kvhanging"], capture_output=True, check=False).stdout == b""
+
+
+@no_asan
+def test_a_check_that_was_stopped_goes_on(scratch):
+    """^Z stops both processes, for hours perhaps: that is no silence of the reader."""
+    keys = listing(scratch / "bad.pkbf", made()["rsa"])
+    done = subprocess.run([KEYVETO, "check", "--filter", keys, write(scratch / "rsa.pub", made()["rsa"].line)],
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE, text=True,
+                          env=preload(scratch, STOPPED))
+    assert done.returncode == 1, done.stderr
+    assert "1 listed" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", (1, 4))
+def test_descriptors_under_way_do_not_hold_up_the_answers(scratch, jobs):
+    """The kernel refuses a user's descriptors when many are under way; the reader waits for its answers to be read."""
+    bad = listing(scratch / "bad.pkbf", made()["rsa"])
+    line = f"{made()['rsa'].line}\n"
+    for number in range(400):
+        write(scratch / "tree" / f"{number}", 12 * line)
+    done = subprocess.run(as_nobody("prlimit", "--nofile=128:128", KEYVETO, "check", "--jobs", str(jobs), "--filter",
+                                    bad, scratch / "tree"), capture_output=True, check=False, timeout=PATIENCE,
+                          text=True)
+    assert done.returncode == 1, done.stderr
+    assert "4800 keys in 400 files: 4800 listed" in done.stderr
 
 
 @no_asan
