@@ -259,7 +259,8 @@ wall_enter(uint64_t memory)
 	if (enter_landlock())
 		walls |= WALL_LANDLOCK;
 	if (!is_sanitized)
-		limit(RLIMIT_DATA, memory);
+		limit(RLIMIT_DATA,
+		    memory < RLIM_INFINITY ? (rlim_t)memory : RLIM_INFINITY);
 	if (is_sanitized || enter_seccomp())
 		walls |= WALL_SECCOMP;
 	return walls;

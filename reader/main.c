@@ -15,12 +15,14 @@
 #include "command.h"
 #include "enter.h"
 #include "handed.h"
+#include "keys/unpack.h"
 #include "pool.h"
 #include "reading/keys.h"
 
-/* Memory for one thread, and what a text is unpacked with. */
+/* Memory for the process, and for each thread, which may unpack a file. */
 #define BASE_BYTES ((uint64_t)768 * 1024 * 1024)
-#define THREAD_BYTES ((uint64_t)24 * 1024 * 1024)
+#define THREAD_BYTES \
+	((uint64_t)24 * 1024 * 1024 + UNPACK_PACKED_MAX * UNPACK_XZ_BYTES)
 
 static struct record_out out = { .fd = STDOUT_FILENO };
 

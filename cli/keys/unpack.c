@@ -11,8 +11,6 @@
 
 /* As much as keys/input may have read when it asks for a form. */
 #define IN_BYTES (256 * 1024)
-/* xz -9 needs 65 MiB to unpack. A file may ask for 4 GiB. */
-#define XZ_MEMORY_MAX (128 * 1024 * 1024)
 /* inflateInit2: a window of 32 KiB, and a gzip header. */
 #define GZIP_WINDOW (15 + 16)
 /* Where a tar header says that it is one (POSIX ustar). */
@@ -149,8 +147,8 @@ start_layer(struct unpack *u, struct unpack_layer *layer)
 	    inflateInit2(&layer->gzip, GZIP_WINDOW) != Z_OK)
 		u->why = "out of memory";
 	if (layer->form == UNPACK_XZ &&
-	    lzma_stream_decoder(&layer->xz, XZ_MEMORY_MAX, LZMA_CONCATENATED) !=
-		LZMA_OK)
+	    lzma_stream_decoder(&layer->xz, UNPACK_XZ_BYTES,
+		LZMA_CONCATENATED) != LZMA_OK)
 		u->why = "out of memory";
 	return u->why == NULL;
 }

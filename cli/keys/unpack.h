@@ -32,6 +32,8 @@ const char *unpack_foreign(struct kv_span start);
 #define UNPACK_LAYERS 3
 /* How many of these may be gzip or xz. */
 #define UNPACK_PACKED_MAX 2
+/* Memory for one. xz -9 needs 65 MiB to unpack. A file may ask for 4 GiB. */
+#define UNPACK_XZ_BYTES (128 * 1024 * 1024)
 /* A small file can unpack to any size. */
 #define UNPACK_MAX_BYTES (1024u * 1024 * 1024)
 /*

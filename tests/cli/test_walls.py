@@ -392,6 +392,21 @@ def test_descriptors_under_way_do_not_hold_up_the_answers(scratch, jobs):
 
 
 @no_asan
+def test_each_thread_may_unpack_what_one_may(scratch):
+    """Files of eight threads need 96 MiB twice each. Sixteen files, in the order of their names, are one thread's."""
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 96 << 20}]
+    packed = lzma.compress(40_000_000 // 100 * (99 * b"#" + b"\n"), filters=filters)
+    twice = lzma.compress(packed, filters=filters)
+    for number in range(8 * 16):
+        (scratch / "tree").mkdir(exist_ok=True)
+        (scratch / f"tree/{number:03}").write_bytes(b"" if number % 16 else twice)
+    done = subprocess.run([KEYVETO, "check", "--jobs", "8", "--filter", empty_filter(), scratch / "tree"],
+                          capture_output=True, check=False, timeout=PATIENCE, text=True)
+    assert done.stderr == "keyveto: 0 keys in 128 files: 0 listed, 0 clean\n"
+    assert done.returncode == 0
+
+
+@no_asan
 def test_where_no_thread_can_be_started_one_reads_all(scratch):
     bad = listing(scratch / "bad.pkbf", made()["rsa"])
     for number in range(40):
