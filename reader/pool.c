@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -32,7 +34,6 @@ struct unit {
 	/* Descriptors and paths are the unit's. A block has only a path. */
 	struct input_file file[FILES_MAX];
 	size_t n_files;
-	uint64_t bytes;	      /* that were read */
 	struct quick *quick;  /* NULL: judge every key by kv_verdict */
 	struct report report; /* its findings become records */
 	struct record_out records;
@@ -51,6 +52,7 @@ struct pool {
 	struct unit *unit;
 	size_t n_units, head, tail, next; /* only grow; modulo n_units */
 	size_t n_full;
+	_Atomic uint64_t bytes; /* that workers read, and nobody was told of */
 	const struct unit *wanted; /* the reading thread waits for it */
 	bool stop;
 	pthread_t *thread;
@@ -81,6 +83,28 @@ exit_out_of_memory(void)
 	exit(CLI_UNCHECKED);
 }
 
+/* The front must hear of a worker that reads a large file for minutes. */
+static void
+send_workers_progress(struct pool *p)
+{
+	const uint64_t bytes = atomic_exchange(&p->bytes, 0);
+
+	if (bytes > 0)
+		progress_add(p->progress, bytes);
+}
+
+/* Waits until a worker is done or full, or for a second. Holds the lock. */
+static void
+wait_for_worker(struct pool *p)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	(void)pthread_cond_timedwait(&p->done, &p->lock, &until);
+	send_workers_progress(p);
+}
+
 /* Sends and counts what a unit found, and empties it. */
 static void
 send_unit(struct pool *p, struct unit *u)
@@ -95,9 +119,7 @@ send_unit(struct pool *p, struct unit *u)
 	u->report.refused = u->report.usable = 0;
 	u->report.allowed = u->report.clean = 0;
 	u->report.unsupported = u->report.problems = u->report.unjudged = 0;
-	if (u->bytes > 0)
-		progress_add(p->progress, u->bytes);
-	u->bytes = 0;
+	send_workers_progress(p);
 }
 
 /* Tells if a unit found so much that it must be sent now. */
@@ -176,7 +198,7 @@ unit_progress(uint64_t bytes, void *arg)
 {
 	struct unit *u = arg;
 
-	u->bytes += bytes;
+	atomic_fetch_add(&u->pool->bytes, bytes);
 }
 
 static void
@@ -252,7 +274,7 @@ send_done(struct pool *p, size_t keep)
 	if (p->tail - p->head > keep) {
 		p->wanted = &p->unit[(p->tail - keep - 1) % p->n_units];
 		while (!p->wanted->done && p->n_full == 0)
-			pthread_cond_wait(&p->done, &p->lock);
+			wait_for_worker(p);
 	}
 	while (p->head != p->tail) {
 		struct unit *u = &p->unit[p->head % p->n_units];
@@ -261,7 +283,7 @@ send_done(struct pool *p, size_t keep)
 			break;
 		p->wanted = u;
 		while (!u->done && !u->full)
-			pthread_cond_wait(&p->done, &p->lock);
+			wait_for_worker(p);
 		pthread_mutex_unlock(&p->lock);
 		send_unit(p, u);
 		pthread_mutex_lock(&p->lock);

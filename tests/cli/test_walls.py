@@ -392,6 +392,21 @@ def test_descriptors_under_way_do_not_hold_up_the_answers(scratch, jobs):
 
 
 @no_asan
+def test_large_files_are_no_silence(scratch):
+    """Ten minutes pass in 2 seconds. One thread gets all files, which need more."""
+    (scratch / "tree").mkdir()
+    with gzip.open(scratch / "tree/0", "wb", compresslevel=1) as file:
+        for _ in range(80):
+            file.write(40000 * (250 * b"#" + b"\n"))
+    for number in range(1, 8):
+        os.link(scratch / "tree/0", scratch / f"tree/{number}")
+    done = subprocess.run([KEYVETO, "check", "--jobs", "2", "--filter", empty_filter(), scratch / "tree"],
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE, text=True,
+                          env=preload(scratch, SHORT_WAITS.replace("ms / 1000", "ms / 300")))
+    assert done.stderr == "keyveto: 0 keys in 8 files: 0 listed, 0 clean\n"
+
+
+@no_asan
 def test_each_thread_may_unpack_what_one_may(scratch):
     """Files of eight threads need 96 MiB twice each. Sixteen files, in the order of their names, are one thread's."""
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 96 << 20}]
