@@ -25,6 +25,15 @@ program_fds(struct program *p, int in, int out, int err)
 		p->fd[i] = PROGRAM_NULL;
 }
 
+/* In a root without /dev/null, reads and writes fail instead. */
+static int
+open_null(void)
+{
+	const int fd = open("/dev/null", O_RDWR);
+
+	return fd == -1 && errno == ENOENT ? open("/", O_PATH) : fd;
+}
+
 /*
  * Gives the descriptors of p, and the pipe *failurep, their numbers in the
  * program. Each is first copied to a high number, since the originals may have
@@ -33,7 +42,7 @@ program_fds(struct program *p, int in, int out, int err)
 static bool
 place_descriptors(const struct program *p, int *failurep)
 {
-	int high[PROGRAM_FDS], null = open("/dev/null", O_RDWR);
+	int high[PROGRAM_FDS], null = open_null();
 
 	if (null == -1)
 		return false;

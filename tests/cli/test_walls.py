@@ -18,7 +18,7 @@ import sys
 
 import pytest
 
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, READER, ROOT, keyveto
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, READER, ROOT, keyveto, mount_namespace
 from runs import as_nobody
 from samples import empty_filter, listing, made, write
 
@@ -389,6 +389,17 @@ def test_descriptors_under_way_do_not_hold_up_the_answers(scratch, jobs):
                           text=True)
     assert done.returncode == 1, done.stderr
     assert "4800 keys in 400 files: 4800 listed" in done.stderr
+
+
+def test_files_are_read_where_dev_is_empty(scratch):
+    """In a chroot of a rescue system, say."""
+    bad = listing(scratch / "bad.pkbf", made()["rsa"])
+    key = write(scratch / "rsa.pub", made()["rsa"].line)
+    done = subprocess.run([*mount_namespace(), "sh", "-c", 'mount -t tmpfs none /dev && exec "$@"', "sh", KEYVETO,
+                           "check", "--filter", bad, key], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          timeout=PATIENCE, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "1 listed" in done.stderr
 
 
 @no_asan
