@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "reading/reading.h"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,10 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "reading/talk.h"
 
 /* The longest strings of a problem that are printed. */
 #define PROBLEM_BYTES (READING_PACKET_BYTES + 4096)
+/* More than any configuration may have. */
+#define PIPE_MAX_BYTES (16 * 1024 * 1024)
+
 struct opened_file {
 	char *path, *why;
 	enum kv_err err;
@@ -56,6 +63,35 @@ opened_files_free(struct opened_files *files)
 	free(files);
 }
 
+/*
+ * A pipe, such as a shell's <(...), can be read only once, but this process and
+ * the reader both read the configuration: fd becomes a copy in memory.
+ */
+static bool
+copy_pipe(int fd)
+{
+	char buf[4096];
+	struct stat st;
+	ssize_t n;
+	size_t total = 0;
+	int copy;
+	bool ok;
+
+	if (fstat(fd, &st) == -1 || !S_ISFIFO(st.st_mode))
+		return true;
+	if ((copy = memfd_create("keyveto", MFD_CLOEXEC)) == -1)
+		return false;
+	while ((n = read(fd, buf, sizeof(buf))) > 0 && total < PIPE_MAX_BYTES) {
+		total += (size_t)n;
+		if (!io_write(copy, buf, (size_t)n))
+			break;
+	}
+	ok = n == 0 && lseek(copy, 0, SEEK_SET) == 0 &&
+	    dup3(copy, fd, O_CLOEXEC) != -1;
+	close(copy);
+	return ok;
+}
+
 void
 opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
     void *arg)
@@ -63,7 +99,8 @@ opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
 	struct opened_files *files = arg;
 	struct opened_file *f = &files->v[files->n];
 
-	if (files->n == sizeof(files->v) / sizeof(files->v[0])) {
+	if (files->n == sizeof(files->v) / sizeof(files->v[0]) ||
+	    (err == KV_OK && !copy_pipe(fd))) {
 		files->incomplete = true;
 		return;
 	}

@@ -391,6 +391,15 @@ def test_descriptors_under_way_do_not_hold_up_the_answers(scratch, jobs):
     assert "4800 keys in 400 files: 4800 listed" in done.stderr
 
 
+def test_a_configuration_may_be_a_pipe(scratch):
+    bad = listing(scratch / "bad.pkbf", made()["rsa"])
+    key = write(scratch / "rsa.pub", made()["rsa"].line)
+    done = subprocess.run([KEYVETO, "check", "--config", "/dev/stdin", key], input=f"Filter {bad}\n",
+                          capture_output=True, check=False, timeout=PATIENCE, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "1 listed" in done.stderr
+
+
 def test_files_are_read_where_dev_is_empty(scratch):
     """In a chroot of a rescue system, say."""
     bad = listing(scratch / "bad.pkbf", made()["rsa"])
