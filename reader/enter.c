@@ -189,10 +189,6 @@ allow_some(scmp_filter_ctx ctx)
 	const struct scmp_arg_cmp no_code = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
 	    PROT_EXEC, 0);
 	const struct scmp_arg_cmp flags = SCMP_CMP(1, SCMP_CMP_EQ, F_GETFL, 0);
-	const struct scmp_arg_cmp by_fd = SCMP_CMP(3, SCMP_CMP_EQ,
-	    AT_EMPTY_PATH, 0);
-	const struct scmp_arg_cmp by_fd_x = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
-	    AT_EMPTY_PATH, AT_EMPTY_PATH);
 	const struct scmp_arg_cmp only_asks = SCMP_CMP(2, SCMP_CMP_EQ, 0, 0);
 	/* A terminal that was handed over could be written, too. */
 	const struct scmp_arg_cmp answers = SCMP_CMP(0, SCMP_CMP_EQ,
@@ -209,9 +205,6 @@ allow_some(scmp_filter_ctx ctx)
 	    allow(ctx, SCMP_SYS(mprotect), 1, &no_code) &&
 	    allow(ctx, SCMP_SYS(fcntl), 1, &flags) &&
 	    allow(ctx, SCMP_SYS(fcntl64), 1, &flags) &&
-	    allow(ctx, SCMP_SYS(newfstatat), 1, &by_fd) &&
-	    allow(ctx, SCMP_SYS(fstatat64), 1, &by_fd) &&
-	    allow(ctx, SCMP_SYS(statx), 1, &by_fd_x) &&
 	    allow(ctx, SCMP_SYS(prlimit64), 1, &only_asks);
 }
 
@@ -261,7 +254,11 @@ wall_enter(uint64_t memory)
 	if (!is_sanitized)
 		limit(RLIMIT_DATA,
 		    memory < RLIM_INFINITY ? (rlim_t)memory : RLIM_INFINITY);
-	if (is_sanitized || enter_seccomp())
-		walls |= WALL_SECCOMP;
 	return walls;
+}
+
+unsigned int
+wall_refuse_calls(void)
+{
+	return is_sanitized || enter_seccomp() ? WALL_SECCOMP : 0;
 }

@@ -8,10 +8,17 @@
 /*
  * Gives up all that a reader does not need. A process of root's becomes
  * WALL_ACCOUNT_NAME, or nobody, if the system lets it. memory is how many bytes
- * of it the process may have, besides mapped files. From now on it reads and
- * writes the descriptors that it has, and takes others from its socket. It may
- * start threads, if it has had only one so far. Returns the walls that stand.
+ * of it the process may have, besides mapped files. Returns the walls that stand.
  */
 unsigned int wall_enter(uint64_t memory);
+
+/*
+ * Has seccomp refuse every call that reading does not need. From now on the
+ * process reads the descriptors that it has, takes others from its socket, writes
+ * its answers, and starts threads, if it has had only one so far. It cannot ask
+ * for any path: not even fstat(2) works, which in some libcs is a call that can.
+ * Returns WALL_SECCOMP, or 0 if it does not stand.
+ */
+unsigned int wall_refuse_calls(void);
 
 #endif

@@ -247,17 +247,14 @@ read_keys(struct orders *o, const struct setup *setup)
 
 /* Sends what the judge says of the keys of all files. */
 static int
-read_report(struct orders *o, struct setup *setup)
+read_report(struct orders *o, const struct setup *setup, struct kv_judge *judge)
 {
-	struct kv_judge judge;
 	struct progress progress;
 	struct report r;
 	struct pool *pool;
 	bool all_tested = true;
 
-	if (!handed_judge(o, setup, &judge))
-		return CLI_UNCHECKED;
-	report_init(&r, &judge,
+	report_init(&r, judge,
 	    &(struct report_options){
 		.json = (setup->flags & READING_JSON) != 0,
 		.all = (setup->flags & READING_ALL) != 0,
@@ -272,14 +269,13 @@ read_report(struct orders *o, struct setup *setup)
 		return CLI_UNCHECKED;
 	progress_tell(send_progress);
 	progress_start(&progress, "checking", setup->total);
-	pool = pool_start(&r, &judge, (size_t)setup->threads, &progress);
+	pool = pool_start(&r, judge, (size_t)setup->threads, &progress);
 	if (!read_files(o, pool))
 		return CLI_UNCHECKED;
 	pool_end(pool);
 	if (r.weak != NULL)
 		all_tested = report_weak(&r, (size_t)setup->threads, true, NULL,
 		    NULL);
-	kv_judge_close(&judge);
 	send_totals(&r, all_tested);
 	return 0;
 }
@@ -289,13 +285,25 @@ main(void)
 {
 	static struct orders orders = { .socket = STDIN_FILENO };
 	struct setup setup;
+	struct kv_judge judge;
+	unsigned int walls;
+	int status;
+	bool keys;
 
 	if (!handed_setup(&orders, &setup))
 		return CLI_UNCHECKED;
+	keys = (setup.flags & READING_KEYS) != 0;
 	/* Its configuration may name code to load. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-	send_hello(wall_enter(find_memory(&setup)));
-	return (setup.flags & READING_KEYS) != 0 ?
-	    read_keys(&orders, &setup) :
-	    read_report(&orders, &setup);
+	walls = wall_enter(find_memory(&setup));
+	/* The sizes of filters and lists are asked for. */
+	if (!keys && !handed_judge(&orders, &setup, &judge))
+		return CLI_UNCHECKED;
+	walls |= wall_refuse_calls();
+	send_hello(walls);
+	if (keys)
+		return read_keys(&orders, &setup);
+	status = read_report(&orders, &setup, &judge);
+	kv_judge_close(&judge);
+	return status;
 }

@@ -24,7 +24,7 @@ from samples import empty_filter, listing, made, write
 
 MARK = b"\xa5marked by somebody else\xa5"
 POWERS = {1: "reads a file", 2: "writes a file", 4: "runs a program", 8: "opens a socket", 16: "is root",
-          32: "attacks the front", 64: "maps code", 128: "writes elsewhere"}
+          32: "attacks the front", 64: "maps code", 128: "writes elsewhere", 256: "asks for paths"}
 ENTRY = struct.Struct("32sII")
 
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
