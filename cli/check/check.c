@@ -41,13 +41,13 @@ run_check(const struct cli_command *cmd, int argc, char **argv)
 			return CLI_UNCHECKED;
 		}
 	}
-	if ((files = opened_files_new()) == NULL) {
+	cli_judge_choose_config(&o.judge);
+	if ((files = opened_files_new(o.judge.config)) == NULL) {
 		cli_error("%s", strerror(ENOMEM));
 		return CLI_UNCHECKED;
 	}
 	o.judge.opened = opened_files_add;
 	o.judge.opened_arg = files;
-	cli_judge_choose_config(&o.judge);
 	if (!cli_judge_open_partly(&judge, &o.judge, &partly)) {
 		opened_files_free(files);
 		return CLI_UNCHECKED;

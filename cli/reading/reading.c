@@ -26,6 +26,7 @@ struct opened_file {
 };
 
 struct opened_files {
+	const char *config; /* NULL: none is opened */
 	struct opened_file
 	    v[1 + KV_CONFIG_MAX_FILTERS + 2 * KV_CONFIG_MAX_BLOCKLISTS];
 	size_t n;
@@ -44,9 +45,13 @@ struct reading {
 };
 
 struct opened_files *
-opened_files_new(void)
+opened_files_new(const char *config)
 {
-	return calloc(1, sizeof(struct opened_files));
+	struct opened_files *files = calloc(1, sizeof(*files));
+
+	if (files != NULL)
+		files->config = config;
+	return files;
 }
 
 void
@@ -98,9 +103,11 @@ opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
 {
 	struct opened_files *files = arg;
 	struct opened_file *f = &files->v[files->n];
+	/* It is opened first. A filter or a list cannot be a pipe. */
+	const bool is_config = files->n == 0 && files->config != NULL;
 
 	if (files->n == sizeof(files->v) / sizeof(files->v[0]) ||
-	    (err == KV_OK && !copy_pipe(fd))) {
+	    (err == KV_OK && is_config && !copy_pipe(fd))) {
 		files->incomplete = true;
 		return;
 	}

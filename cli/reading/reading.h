@@ -12,8 +12,11 @@
 /* What opening the files of a judge gave: see cli_judge_options. */
 struct opened_files;
 
-/* NULL without memory. */
-struct opened_files *opened_files_new(void);
+/*
+ * config is the path of the configuration, or NULL if none is opened: it must live
+ * as long. NULL without memory.
+ */
+struct opened_files *opened_files_new(const char *config);
 void opened_files_free(struct opened_files *files);
 
 /*
