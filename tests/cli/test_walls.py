@@ -329,6 +329,12 @@ int poll(struct pollfd *p, nfds_t n, int ms)
     int (*real)(struct pollfd *, nfds_t, int) = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
     return real(p, n, ms >= 1000 ? ms / 1000 : ms);
 }
+/* What is called with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, unsigned long bytes)
+{
+    (void)bytes;
+    return poll(p, n, ms);
+}
 """
 # The first wait has passed in vain when it begins, as in a process that was stopped for so long.
 STOPPED = """
@@ -343,6 +349,12 @@ int poll(struct pollfd *p, nfds_t n, int ms)
     if (ms >= 1000 && !once++)
         return 0;
     return (int)syscall(SYS_ppoll, p, n, ms < 0 ? NULL : &t, NULL, 0);
+}
+/* What is called with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *p, nfds_t n, int ms, unsigned long bytes)
+{
+    (void)bytes;
+    return poll(p, n, ms);
 }
 """
 
