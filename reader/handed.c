@@ -53,9 +53,9 @@ add_opened_file(struct orders *o, struct kv_bytes b, struct handed_files *files)
 	uint64_t err;
 
 	if (files->n == FILES_MAX ||
-	    !orders_get_text(&b, f->path, sizeof(f->path)) ||
+	    !record_get_text(&b, f->path, sizeof(f->path)) ||
 	    record_get_number(&b, &err) != KV_OK ||
-	    !orders_get_text(&b, f->why, sizeof(f->why)))
+	    !record_get_text(&b, f->why, sizeof(f->why)))
 		return false;
 	f->err = (enum kv_err)err;
 	f->fd = err == KV_OK ? orders_next_descriptor(o) : -1;
@@ -69,7 +69,7 @@ copy_text(struct kv_bytes *b)
 {
 	char text[PATH_MAX];
 
-	return orders_get_text(b, text, sizeof(text)) ? strdup(text) : NULL;
+	return record_get_text(b, text, sizeof(text)) ? strdup(text) : NULL;
 }
 
 static bool

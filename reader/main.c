@@ -90,7 +90,7 @@ get_file(struct orders *o, struct kv_bytes b, struct input_file *file)
 	uint64_t flags;
 
 	*file = (struct input_file){ .path = path };
-	if (!orders_get_text(&b, path, sizeof(path)) ||
+	if (!record_get_text(&b, path, sizeof(path)) ||
 	    record_get_number(&b, &flags) != KV_OK ||
 	    record_get_number(&b, &file->size) != KV_OK ||
 	    (file->fd = orders_next_descriptor(o)) == -1)
@@ -109,8 +109,8 @@ get_problem(struct kv_bytes b, struct input_problem *problem)
 	static char reason[1024];
 
 	*problem = (struct input_problem){ .path = path, .reason = reason };
-	return orders_get_text(&b, path, sizeof(path)) &&
-	    orders_get_text(&b, reason, sizeof(reason));
+	return record_get_text(&b, path, sizeof(path)) &&
+	    record_get_text(&b, reason, sizeof(reason));
 }
 
 static bool

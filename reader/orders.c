@@ -67,17 +67,3 @@ orders_next_descriptor(struct orders *o)
 {
 	return o->next_fd < o->n_fds ? o->fd[o->next_fd++] : -1;
 }
-
-bool
-orders_get_text(struct kv_bytes *b, char *text, size_t cap)
-{
-	struct kv_span s;
-
-	if (kv_bytes_get_string(b, &s) != KV_OK || s.len >= cap ||
-	    (s.len > 0 && memchr(s.p, '\0', s.len) != NULL))
-		return false;
-	if (s.len > 0)
-		memcpy(text, s.p, s.len);
-	text[s.len] = '\0';
-	return true;
-}

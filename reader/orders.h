@@ -23,7 +23,4 @@ bool orders_next(struct orders *o, uint8_t *tagp, struct kv_bytes *payload);
 /* The next descriptor of this packet, now the caller's; -1 if there is none. */
 int orders_next_descriptor(struct orders *o);
 
-/* Reads a string without a NUL, of less than cap bytes. */
-bool orders_get_text(struct kv_bytes *b, char *text, size_t cap);
-
 #endif

@@ -264,7 +264,7 @@ empty_unit(struct unit *u)
 }
 
 /*
- * Prints units until at most keep are left, and those behind them that are
+ * Sends units until at most keep are left, and those behind them that are
  * done. The caller holds the lock.
  */
 static void
@@ -312,7 +312,7 @@ queue_unit(struct pool *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Prints all units: they come before what this thread finds next. */
+/* Sends all units: they come before what this thread finds next. */
 static void
 send_queued(struct pool *p)
 {

@@ -196,6 +196,20 @@ record_in_free(struct record_in *in)
 	*in = (struct record_in){ 0 };
 }
 
+bool
+record_get_text(struct kv_bytes *b, char *text, size_t cap)
+{
+	struct kv_span s;
+
+	if (kv_bytes_get_string(b, &s) != KV_OK || s.len >= cap ||
+	    (s.len > 0 && memchr(s.p, '\0', s.len) != NULL))
+		return false;
+	if (s.len > 0)
+		memcpy(text, s.p, s.len);
+	text[s.len] = '\0';
+	return true;
+}
+
 enum kv_err
 record_get_number(struct kv_bytes *b, uint64_t *np)
 {

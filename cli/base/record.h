@@ -69,6 +69,12 @@ void record_in_free(struct record_in *in);
 bool record_cut(struct kv_bytes *b, uint8_t *tagp, struct kv_bytes *payload,
     bool *badp);
 
+/*
+ * Reads a string of less than cap bytes without a NUL, and copies it to text. False
+ * for any other.
+ */
+KV_MUST_CHECK bool record_get_text(struct kv_bytes *b, char *text, size_t cap);
+
 /* Reads a number that record_add_number wrote. */
 KV_MUST_CHECK enum kv_err record_get_number(struct kv_bytes *b, uint64_t *np);
 

@@ -59,21 +59,6 @@ reading_send_key(struct record_out *o, const struct input_key *key)
 	record_end(o);
 }
 
-/* Copies a string without a NUL. */
-static bool
-get_text(struct kv_bytes *b, char *text, size_t cap)
-{
-	struct kv_span s;
-
-	if (kv_bytes_get_string(b, &s) != KV_OK || s.len >= cap ||
-	    (s.len > 0 && memchr(s.p, '\0', s.len) != NULL))
-		return false;
-	if (s.len > 0)
-		memcpy(text, s.p, s.len);
-	text[s.len] = '\0';
-	return true;
-}
-
 /* Sets the key of a blob, or what is known of a key without one. */
 static bool
 set_key(struct input_key *key, struct kv_span blob, struct kv_span hash,
@@ -110,13 +95,13 @@ reading_receive_key(struct kv_bytes b, const struct input_sink *sink)
 	struct kv_span blob, hash;
 	uint64_t part, bits;
 
-	if (!get_text(&b, path, sizeof(path)) ||
+	if (!record_get_text(&b, path, sizeof(path)) ||
 	    record_get_number(&b, &key.line) != KV_OK ||
 	    record_get_number(&b, &part) != KV_OK || part > KV_PART_CA ||
 	    kv_bytes_get_string(&b, &blob) != KV_OK ||
 	    kv_bytes_get_string(&b, &key.spki) != KV_OK ||
 	    kv_bytes_get_string(&b, &hash) != KV_OK ||
-	    !get_text(&b, type, sizeof(type)) ||
+	    !record_get_text(&b, type, sizeof(type)) ||
 	    record_get_number(&b, &bits) != KV_OK || bits > UINT32_MAX ||
 	    kv_bytes_get_string(&b, &key.comment) != KV_OK ||
 	    kv_bytes_get_string(&b, &key.owner.name) != KV_OK ||
@@ -150,7 +135,7 @@ receive_file(const struct input_sink *sink, struct kv_bytes b)
 {
 	static char path[PATH_BYTES];
 
-	if (!get_text(&b, path, sizeof(path)) || b.left != 0)
+	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0)
 		return false;
 	if (sink->file != NULL)
 		sink->file(path, sink->arg);

@@ -30,7 +30,7 @@ struct opened_files {
 	struct opened_file
 	    v[1 + KV_CONFIG_MAX_FILTERS + 2 * KV_CONFIG_MAX_BLOCKLISTS];
 	size_t n;
-	bool incomplete;
+	int error; /* an errno: not all is noted; 0 if it is */
 };
 
 /* Of a report. */
@@ -86,9 +86,10 @@ copy_pipe(int fd)
 		return true;
 	if ((copy = memfd_create("keyveto", MFD_CLOEXEC)) == -1)
 		return false;
-	while ((n = read(fd, buf, sizeof(buf))) > 0 && total < PIPE_MAX_BYTES) {
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
 		total += (size_t)n;
-		if (!io_write(copy, buf, (size_t)n))
+		errno = EFBIG;
+		if (total > PIPE_MAX_BYTES || !io_write(copy, buf, (size_t)n))
 			break;
 	}
 	ok = n == 0 && lseek(copy, 0, SEEK_SET) == 0 &&
@@ -106,9 +107,10 @@ opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
 	/* It is opened first. A filter or a list cannot be a pipe. */
 	const bool is_config = files->n == 0 && files->config != NULL;
 
+	errno = E2BIG;
 	if (files->n == sizeof(files->v) / sizeof(files->v[0]) ||
 	    (err == KV_OK && is_config && !copy_pipe(fd))) {
-		files->incomplete = true;
+		files->error = errno;
 		return;
 	}
 	*f = (struct opened_file){
@@ -119,7 +121,7 @@ opened_files_add(const char *path, enum kv_err err, int fd, const char *why,
 	};
 	files->n++;
 	if (f->path == NULL || f->why == NULL || (err == KV_OK && f->fd == -1))
-		files->incomplete = true;
+		files->error = errno;
 }
 
 static bool
@@ -315,8 +317,10 @@ reading_run(struct report *r, const struct reading_options *o, char **paths,
 	struct reading *x = calloc(1, sizeof(*x));
 	bool ok;
 
-	if (x == NULL || o->files->incomplete) {
-		cli_error("%s", strerror(ENOMEM));
+	if (x == NULL || o->files->error != 0) {
+		cli_error("the files of the configuration cannot be handed "
+			  "over: %s",
+		    strerror(x == NULL ? ENOMEM : o->files->error));
 		free(x);
 		return false;
 	}

@@ -80,7 +80,7 @@ receive(struct talk *t)
 
 	if (n == -1) {
 		fail(t,
-		    errno == ENOMEM ? strerror(errno) :
+		    errno == ENOMEM ? "sent more than fits into memory" :
 				      "sent what it never sends");
 		return false;
 	}
