@@ -118,12 +118,12 @@ CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma
 $(CLI_OBJ) $(READER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
-$(BUILD)/keyveto: $(CLI_OBJ) $(BUILD)/libkeyveto.a
+# Each program has those objects that it calls, and their libraries.
+$(BUILD)/keyveto: $(BUILD)/cli/main.o $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(CLI_OBJ) \
-		$(BUILD)/libkeyveto.a $(CLI_LIBS) -lpthread -lm
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(CLI_LIBS) \
+		-lpthread -lm
 
-# The reader has those objects of the command that it calls, and their libraries.
 $(BUILD)/libcommand.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
 	$(call say,AR,$@)
 	$(Q)rm -f $@

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "enter.h"
 #include "handed.h"
 #include "keys/unpack.h"
 #include "pool.h"
 #include "reading/keys.h"
+#include "wall/enter.h"
 
 /* Memory for the process, and for each thread, which may unpack a file. */
 #define BASE_BYTES ((uint64_t)768 * 1024 * 1024)
@@ -286,6 +286,7 @@ main(void)
 	static struct orders orders = { .socket = STDIN_FILENO };
 	struct setup setup;
 	struct kv_judge judge;
+	struct wall_kept kept = { 0 };
 	unsigned int walls;
 	int status;
 	bool keys;
@@ -295,11 +296,12 @@ main(void)
 	keys = (setup.flags & READING_KEYS) != 0;
 	/* Its configuration may name code to load. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-	walls = wall_enter(find_memory(&setup));
+	kept.memory = find_memory(&setup);
+	walls = wall_enter(&kept);
 	/* The sizes of filters and lists are asked for. */
 	if (!keys && !handed_judge(&orders, &setup, &judge))
 		return CLI_UNCHECKED;
-	walls |= wall_refuse_calls();
+	walls |= wall_refuse_calls(&kept);
 	send_hello(walls);
 	if (keys)
 		return read_keys(&orders, &setup);

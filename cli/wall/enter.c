@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-#include "enter.h"
+/* Builds the walls around the process that calls it. */
+#include "wall/enter.h"
 
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -180,6 +181,16 @@ allow(scmp_filter_ctx ctx, int call, unsigned int n,
 	return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, call, n, arg) == 0;
 }
 
+static bool
+allow_all(scmp_filter_ctx ctx, const int *call, size_t n)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < n; i++)
+		ok = allow(ctx, call[i], 0, NULL);
+	return ok;
+}
+
 /* The calls that are allowed with some arguments. */
 static bool
 allow_some(scmp_filter_ctx ctx)
@@ -213,14 +224,14 @@ allow_some(scmp_filter_ctx ctx)
  * then does without, where to be killed would be an error of ours.
  */
 static bool
-enter_seccomp(void)
+enter_seccomp(const struct wall_kept *kept)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	bool ok = ctx != NULL;
+	bool ok = ctx != NULL &&
+	    allow_all(ctx, allowed, sizeof(allowed) / sizeof(allowed[0])) &&
+	    allow_all(ctx, kept->call, kept->n_calls) && allow_some(ctx) &&
+	    seccomp_load(ctx) == 0;
 
-	for (size_t i = 0; ok && i < sizeof(allowed) / sizeof(allowed[0]); i++)
-		ok = allow(ctx, allowed[i], 0, NULL);
-	ok = ok && allow_some(ctx) && seccomp_load(ctx) == 0;
 	if (ctx != NULL)
 		seccomp_release(ctx);
 	return ok;
@@ -237,7 +248,7 @@ static const bool is_sanitized = false;
 #endif
 
 unsigned int
-wall_enter(uint64_t memory)
+wall_enter(const struct wall_kept *kept)
 {
 	unsigned int walls = 0;
 
@@ -248,17 +259,19 @@ wall_enter(uint64_t memory)
 	if (drop_privileges())
 		walls |= WALL_PRIVILEGES;
 	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_FSIZE, 0);
+	if (!kept->writes)
+		limit(RLIMIT_FSIZE, 0);
 	if (enter_landlock())
 		walls |= WALL_LANDLOCK;
 	if (!is_sanitized)
 		limit(RLIMIT_DATA,
-		    memory < RLIM_INFINITY ? (rlim_t)memory : RLIM_INFINITY);
+		    kept->memory < RLIM_INFINITY ? (rlim_t)kept->memory :
+						   RLIM_INFINITY);
 	return walls;
 }
 
 unsigned int
-wall_refuse_calls(void)
+wall_refuse_calls(const struct wall_kept *kept)
 {
-	return is_sanitized || enter_seccomp() ? WALL_SECCOMP : 0;
+	return is_sanitized || enter_seccomp(kept) ? WALL_SECCOMP : 0;
 }

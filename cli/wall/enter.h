@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * wall/enter: a program that keyveto starts gives up its powers (wall/wall.h),
+ * before it reads what others wrote.
+ */
+#ifndef CLI_WALL_ENTER_H
+#define CLI_WALL_ENTER_H
+
+#include "wall/wall.h"
+
+/* What a program keeps, besides what each of them needs. All zeroes: nothing. */
+struct wall_kept {
+	/* How many bytes of memory it may have, besides mapped files. */
+	uint64_t memory;
+	bool writes; /* it writes files that are handed over */
+	/*
+	 * Calls that seccomp allows with any arguments, besides reading what is
+	 * open, taking more from its socket, writing to descriptor 1, and
+	 * starting threads.
+	 */
+	const int *call;
+	size_t n_calls;
+};
+
+/*
+ * Gives up all else but system calls. A process of root's becomes
+ * WALL_ACCOUNT_NAME, or nobody, if the system lets it. Returns the walls that
+ * stand.
+ */
+unsigned int wall_enter(const struct wall_kept *kept);
+
+/*
+ * Has seccomp refuse the other calls. The process must have had only one thread
+ * so far. It cannot ask for any path: not even fstat(2) works, which in some
+ * libcs is a call that can. Returns WALL_SECCOMP, or 0 if it does not stand.
+ */
+unsigned int wall_refuse_calls(const struct wall_kept *kept);
+
+#endif
