@@ -47,6 +47,7 @@ GUARD_SRC = $(wildcard sshd-helper/*.c)
 PAM_SRC = $(wildcard pam/*.c)
 CLI_SRC = $(wildcard cli/*.c cli/*/*.c)
 READER_SRC = $(wildcard reader/*.c)
+WORKER_SRC = $(wildcard worker/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -55,13 +56,15 @@ GUARD_OBJ = $(GUARD_SRC:%.c=$(BUILD)/%.o)
 PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 READER_OBJ = $(READER_SRC:%.c=$(BUILD)/%.o)
+WORKER_OBJ = $(WORKER_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 # The page of keyveto report. A byte array of it is part of the command.
 PAGE = cli/report/page
 CLI_OBJ += $(BUILD)/report/page.o
 
-BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-reader $(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
+BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-reader $(BUILD)/keyveto-worker \
+	$(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
 # $(call put,MODE,FILE,FOLDER) installs by renaming, so that a login meets either
 # the old file or the new one.
@@ -115,7 +118,7 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Only the command may use libraries other than libc, libmd and libpam.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp libmd) -lpam
-$(CLI_OBJ) $(READER_OBJ): KV_CPPFLAGS += -Icli \
+$(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
 # Each program has those objects that it calls, and their libraries.
@@ -133,6 +136,13 @@ READER_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto liblzma zlib gmp libseccomp
 $(BUILD)/keyveto-reader: $(READER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(READER_LIBS) \
+		-lpthread -lm
+
+# Its files.o and replace.o stand for those of the archive.
+WORKER_LIBS = $(READER_LIBS) $(shell $(PKG_CONFIG) --libs sqlite3)
+$(BUILD)/keyveto-worker: $(WORKER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(WORKER_LIBS) \
 		-lpthread -lm
 
 $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
@@ -355,8 +365,9 @@ install: all
 	# Only root may read it, so nobody else who runs it can trace it.
 	$(call put,711,$(BUILD)/keyveto-authorized-keys,$(DESTDIR)$(LIBEXECDIR))
 	$(call put,644,$(BUILD)/pam_keyveto.so,$(DESTDIR)$(PAMDIR))
-	# The command starts it, by this path.
+	# The command starts them, by these paths.
 	$(call put,755,$(BUILD)/keyveto-reader,$(DESTDIR)$(LIBEXECDIR)/keyveto)
+	$(call put,755,$(BUILD)/keyveto-worker,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/

@@ -25,6 +25,9 @@ extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_confirm, cli_doctor, cli_filter, cli_list, cli_proof, cli_publish,
     cli_report, cli_scan, cli_spki, cli_sshd, cli_update, cli_why;
 
+/* What the list of commands says of those that run in keyveto-worker. */
+#define CLI_REPORT_HELP "Join the audits of many hosts"
+
 /* Options of all commands that judge keys: --config, --filter, --blocklist. */
 struct cli_judge_options {
 	const char *config; /* NULL: the default, if it exists */

@@ -9,12 +9,27 @@
 
 #include "brake/brake.h"
 #include "command.h"
+#include "working/working.h"
+
+/* The commands that read what others wrote run in keyveto-worker. */
+static int
+run_worker(const struct cli_command *cmd, int argc, char **argv)
+{
+	(void)cmd;
+	return working_run(argc, argv);
+}
+
+static const struct cli_command report = {
+	.name = "report",
+	.help = CLI_REPORT_HELP,
+	.run = run_worker,
+};
 
 static const struct cli_command *const commands[] = {
 	&cli_check,
 	&cli_audit,
 	&cli_scan,
-	&cli_report,
+	&report,
 	&cli_why,
 	&cli_confirm,
 	&cli_spki,

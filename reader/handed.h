@@ -7,7 +7,7 @@
 #define READER_HANDED_H
 
 #include "kv_verdict.h"
-#include "orders.h"
+#include "wall/orders.h"
 
 /* What READING_SETUP says. */
 struct setup {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "host/replace.h"
 
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/xattr.h>
 
 #include <errno.h>
@@ -367,6 +369,53 @@ replace_adopt(struct replace *r, int fd, const char *name)
 	r->fd = fd;
 	r->named = true;
 	return true;
+}
+
+/* Copies the data of a file with holes. False with errno. */
+static bool
+copy_data(int from, int to)
+{
+	static uint8_t buf[256 * 1024];
+	off_t at = 0, end;
+	ssize_t n;
+
+	if (ioctl(to, FICLONE, from) == 0)
+		return true;
+	while ((at = lseek(from, at, SEEK_DATA)) != -1) {
+		if ((end = lseek(from, at, SEEK_HOLE)) == -1)
+			return false;
+		for (; at < end; at += n) {
+			const size_t left = (size_t)(end - at);
+
+			n = pread(from, buf,
+			    left < sizeof(buf) ? left : sizeof(buf), at);
+			if (n == -1)
+				return false;
+			/* It was cut off meanwhile. */
+			if (n == 0)
+				break;
+			if (!io_write_at(to, buf, (size_t)n, at))
+				return false;
+		}
+		at = end;
+	}
+	end = lseek(from, 0, SEEK_END);
+	return end != -1 && ftruncate(to, end) == 0;
+}
+
+bool
+replace_detach(struct replace *r)
+{
+	const int shared = r->fd;
+	bool ok;
+
+	if (r->named && unlinkat(r->dir, r->new_name, 0) == -1)
+		return report_failure(r, "cannot be written");
+	ok = replace_begin(r) &&
+	    (copy_data(shared, r->fd) ||
+		report_failure(r, "cannot be written"));
+	close(shared);
+	return ok;
 }
 
 /*

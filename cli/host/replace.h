@@ -113,6 +113,12 @@ bool replace_write_text(const struct replace *r, const char *text, size_t len);
 bool replace_adopt(struct replace *r, int fd, const char *name);
 
 /*
+ * After replace_begin, if another process has the new file open: makes r->fd a
+ * new file of the same bytes, which no other process can write.
+ */
+bool replace_detach(struct replace *r);
+
+/*
  * Replaces the old file by the new one. The new one gets the owner, group and
  * mode of the old one; without an old one it has mode 0644 less the umask, and
  * 0644 with readable.

@@ -140,13 +140,8 @@ warn_of_walls(struct talk *t, unsigned int missing)
 {
 	const struct reading *x = t->arg;
 
-	/* Seccomp prevents all that Landlock does. */
-	for (unsigned int w = WALL_ACCOUNT; w <= WALL_SECCOMP; w *= 2)
-		if ((missing & w) != 0 && !x->r->quiet)
-			cli_error("warning: the reader of files runs without "
-				  "the wall %s, which this system refuses: "
-				  "see keyveto(1)",
-			    wall_name((enum wall)w));
+	if (!x->r->quiet)
+		wall_warn(missing);
 }
 
 static bool

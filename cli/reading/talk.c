@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wall/packet.h"
+
 /*
  * How long the reader may say nothing while it has files that end. It tells its
  * progress at least for each block that it reads.
@@ -133,26 +135,9 @@ wait_for_reader(struct talk *t, bool to_send, int ms)
 static void
 send_packet(struct talk *t)
 {
-	union {
-		struct cmsghdr header;
-		char buf[CMSG_SPACE(READING_PACKET_FDS * sizeof(int))];
-	} control = { 0 };
-	struct iovec v = { .iov_base = t->packet.buf,
-		.iov_len = t->packet.len };
-	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
-	const size_t bytes = t->n_fds * sizeof(int);
-
-	if (t->n_fds > 0) {
-		m.msg_control = &control;
-		m.msg_controllen = CMSG_SPACE(bytes);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(bytes);
-		memcpy(CMSG_DATA(&control.header), t->fd, bytes);
-	}
-	while (!has_failed(t) && !t->ended && v.iov_len > 0) {
-		if (sendmsg(t->wall.orders, &m, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-		    -1)
+	while (!has_failed(t) && !t->ended && t->packet.len > 0) {
+		if (packet_send(t->wall.orders, t->packet.buf, t->packet.len,
+			t->fd, t->n_fds, MSG_DONTWAIT))
 			break;
 		/*
 		 * Too many descriptors of this user's are under way. The reader
@@ -164,7 +149,7 @@ send_packet(struct talk *t)
 		} else if (errno == EAGAIN) {
 			if (!wait_for_reader(t, true, WAIT_MS))
 				break;
-		} else if (errno != EINTR) {
+		} else {
 			/* It has ended: its last words tell more. */
 			break;
 		}
@@ -285,7 +270,7 @@ talk_start(struct talk *t)
 {
 	t->packet.fd = -1;
 	t->fds_max = count_spare_descriptors();
-	t->started = wall_start(&t->wall, "keyveto-reader", t->why);
+	t->started = wall_start(&t->wall, "keyveto-reader", false, t->why);
 }
 
 void

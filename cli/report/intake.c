@@ -13,6 +13,7 @@
 
 #include "audit/header.h"
 #include "command.h"
+#include "host/files.h"
 #include "kv_lines.h"
 #include "report/clean.h"
 
@@ -699,13 +700,12 @@ intake_audit(struct fleet *f, const char *path)
 {
 	struct intake in = { .f = f, .path = path };
 	uint8_t *buf = malloc(INTAKE_LINE_BYTES);
-	const bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? STDIN_FILENO : -1;
+	int fd = -1;
 
 	if (buf == NULL)
 		cli_error("%s", strerror(errno));
-	if (!standard && buf != NULL)
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	else
+		fd = files_open(path, 0);
 	if (buf != NULL && fd == -1)
 		refuse(&in, strerror(errno));
 	else if (buf != NULL)
@@ -716,7 +716,7 @@ intake_audit(struct fleet *f, const char *path)
 		cli_error("%s: %" PRIu64 " more lines cannot be used", path,
 		    in.messages - MESSAGES_MAX);
 	end_host(&in);
-	if (!standard && fd != -1)
+	if (fd != -1)
 		close(fd);
 	in.failed |= buf == NULL;
 	free(buf);
@@ -731,7 +731,7 @@ intake_hosts(struct fleet *f, const char *path)
 	struct kv_lines lines;
 	struct kv_span line;
 	bool more = true, ok = true;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int fd = files_open(path, 0);
 
 	if (fd == -1)
 		return cli_failed(path, "cannot be read");

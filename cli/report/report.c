@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "doctor/doctor.h"
+#include "host/files.h"
 #include "host/replace.h"
 #include "report/forms.h"
 #include "report/intake.h"
@@ -116,8 +117,13 @@ report_audits(const struct options *o, char **path, int n)
 	};
 	struct fleet_totals totals = { 0 };
 	int status = CLI_UNCHECKED;
-	bool ok = fleet_open(&f) &&
-	    (o->hosts == NULL || intake_hosts(&f, o->hosts));
+	bool ok;
+
+	if (o->html != NULL)
+		files_promise(o->html);
+	if (o->sarif != NULL)
+		files_promise(o->sarif);
+	ok = fleet_open(&f) && (o->hosts == NULL || intake_hosts(&f, o->hosts));
 
 	for (int i = 0; ok && i < n; i++)
 		ok = intake_audit(&f, path[i]);
@@ -181,9 +187,9 @@ run_report(const struct cli_command *cmd, int argc, char **argv)
 
 const struct cli_command cli_report = {
 	.name = "report",
+	.help = CLI_REPORT_HELP,
 	.synopsis = "[--html FILE] [--csv] [--sarif FILE] [--all] "
 		    "[--hosts FILE] [--max-age DAYS] AUDIT...",
-	.help = "Join the audits of many hosts",
 	.details =
 	    "An AUDIT is a file of what 'keyveto audit' printed on a host as "
 	    "JSON; - is\nstandard input. Without --html, --csv and --sarif the "

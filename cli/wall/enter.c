@@ -219,6 +219,20 @@ allow_some(scmp_filter_ctx ctx)
 	    allow(ctx, SCMP_SYS(prlimit64), 1, &only_asks);
 }
 
+/* What fstat(2) is in some libcs. */
+static bool
+allow_fstat(scmp_filter_ctx ctx)
+{
+	const struct scmp_arg_cmp no_path = SCMP_CMP(3, SCMP_CMP_EQ,
+	    AT_EMPTY_PATH, 0);
+	const struct scmp_arg_cmp no_path_of_statx = SCMP_CMP(2,
+	    SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH);
+
+	return allow(ctx, SCMP_SYS(newfstatat), 1, &no_path) &&
+	    allow(ctx, SCMP_SYS(fstatat64), 1, &no_path) &&
+	    allow(ctx, SCMP_SYS(statx), 1, &no_path_of_statx);
+}
+
 /*
  * Any other call is answered as by a kernel that does not have it: a newer libc
  * then does without, where to be killed would be an error of ours.
@@ -230,7 +244,7 @@ enter_seccomp(const struct wall_kept *kept)
 	bool ok = ctx != NULL &&
 	    allow_all(ctx, allowed, sizeof(allowed) / sizeof(allowed[0])) &&
 	    allow_all(ctx, kept->call, kept->n_calls) && allow_some(ctx) &&
-	    seccomp_load(ctx) == 0;
+	    (!kept->writes || allow_fstat(ctx)) && seccomp_load(ctx) == 0;
 
 	if (ctx != NULL)
 		seccomp_release(ctx);

@@ -12,7 +12,8 @@
 struct wall_kept {
 	/* How many bytes of memory it may have, besides mapped files. */
 	uint64_t memory;
-	bool writes; /* it writes files that are handed over */
+	/* It writes files that are handed over. fstat(2) works. */
+	bool writes;
 	/*
 	 * Calls that seccomp allows with any arguments, besides reading what is
 	 * open, taking more from its socket, writing to descriptor 1, and
@@ -32,7 +33,7 @@ unsigned int wall_enter(const struct wall_kept *kept);
 /*
  * Has seccomp refuse the other calls. The process must have had only one thread
  * so far. It cannot ask for any path: not even fstat(2) works, which in some
- * libcs is a call that can. Returns WALL_SECCOMP, or 0 if it does not stand.
+ * libcs is a call that can ask for the kind and size of one. Returns WALL_SECCOMP, or 0 if it does not stand.
  */
 unsigned int wall_refuse_calls(const struct wall_kept *kept);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "wall/wall.h"
 
 /* The Makefile sets KV_LIBEXECDIR. */
@@ -40,7 +41,8 @@ find_beside(const char *name, char path[static PATH_MAX])
 
 /* Returns 0 once the program runs, or the errno of what failed. */
 static int
-start_program(struct wall_process *w, const char *path, int orders, int answers)
+start_program(struct wall_process *w, const char *path, int orders, int answers,
+    int errors)
 {
 	static char *const nothing[] = { NULL };
 	const char *const argv[] = { path, NULL };
@@ -51,9 +53,10 @@ start_program(struct wall_process *w, const char *path, int orders, int answers)
 		.no_new_privs = true,
 	};
 
-	program_fds(&p, orders, answers, PROGRAM_NULL);
+	program_fds(&p, orders, answers, errors);
 #ifdef __SANITIZE_ADDRESS__
-	p.fd[STDERR_FILENO] = STDERR_FILENO;
+	if (errors == -1)
+		p.fd[STDERR_FILENO] = STDERR_FILENO;
 #endif
 	return program_start(&p, &w->process) ?
 	    program_started(&w->process) :
@@ -67,47 +70,52 @@ close_if_open(int fd)
 		close(fd);
 }
 
+static void
+close_all(struct wall_process *w)
+{
+	close_if_open(w->orders);
+	close_if_open(w->answers);
+	close_if_open(w->errors);
+	w->orders = w->answers = w->errors = -1;
+}
+
 bool
-wall_start(struct wall_process *w, const char *name,
+wall_start(struct wall_process *w, const char *name, bool prints,
     char why[static WALL_WHY_BYTES])
 {
 	char path[PATH_MAX];
-	int orders[2] = { -1, -1 }, answers[2] = { -1, -1 }, error;
+	int orders[2] = { -1, -1 }, answers[2] = { -1, -1 };
+	int errors[2] = { -1, -1 }, error;
 
 	if (!find_beside(name, path))
 		snprintf(path, sizeof(path), "%s/keyveto/%s", KV_LIBEXECDIR,
 		    name);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, orders) ==
 		-1 ||
-	    pipe2(answers, O_CLOEXEC) == -1)
+	    pipe2(answers, O_CLOEXEC) == -1 ||
+	    (prints && pipe2(errors, O_CLOEXEC) == -1))
 		error = errno;
 	else
-		error = start_program(w, path, orders[1], answers[1]);
+		error = start_program(w, path, orders[1], answers[1],
+		    errors[1]);
 	close_if_open(orders[1]);
 	close_if_open(answers[1]);
+	close_if_open(errors[1]);
 	w->orders = orders[0];
 	w->answers = answers[0];
+	w->errors = errors[0];
 	if (error == 0)
 		return true;
 	snprintf(why, WALL_WHY_BYTES, "cannot start %.300s: %s", path,
 	    strerror(error));
-	close_if_open(orders[0]);
-	close_if_open(answers[0]);
+	close_all(w);
 	return false;
-}
-
-static void
-close_both(struct wall_process *w)
-{
-	close_if_open(w->orders);
-	close_if_open(w->answers);
-	w->orders = w->answers = -1;
 }
 
 bool
 wall_wait(struct wall_process *w, int *statusp)
 {
-	close_both(w);
+	close_all(w);
 	if (!program_ends(&w->process, END_SECONDS)) {
 		program_kill(&w->process);
 		return false;
@@ -119,7 +127,7 @@ wall_wait(struct wall_process *w, int *statusp)
 void
 wall_kill(struct wall_process *w)
 {
-	close_both(w);
+	close_all(w);
 	program_kill(&w->process);
 }
 
@@ -137,4 +145,16 @@ wall_name(enum wall wall)
 		break;
 	}
 	return "landlock";
+}
+
+void
+wall_warn(unsigned int missing)
+{
+	/* Seccomp prevents all that Landlock does. */
+	for (unsigned int w = WALL_ACCOUNT; w <= WALL_SECCOMP; w *= 2)
+		if ((missing & w) != 0)
+			cli_error("warning: the reader of files runs without "
+				  "the wall %s, which this system refuses: "
+				  "see keyveto(1)",
+			    wall_name((enum wall)w));
 }

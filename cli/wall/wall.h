@@ -30,20 +30,25 @@ enum wall {
 /* The name of one wall, for messages. */
 const char *wall_name(enum wall wall);
 
+/* Prints a warning for each of the walls that are missing. */
+void wall_warn(unsigned int missing);
+
 struct wall_process {
 	struct program_process process;
 	int orders;  /* a SOCK_SEQPACKET socket, its descriptor 0 */
 	int answers; /* the pipe behind its descriptor 1 */
+	int errors;  /* the pipe behind its descriptor 2; -1: it is /dev/null */
 };
 
 #define WALL_WHY_BYTES 512
 
 /*
  * Starts the program called name that lies beside this one's file, or else in
- * libexec/keyveto. It has those two descriptors, /dev/null, and no variable of
- * the environment. It ends with this process. False with a sentence.
+ * libexec/keyveto. It has those descriptors, and no variable of the
+ * environment. With prints there is a pipe for errors. It ends with this
+ * process. False with a sentence.
  */
-bool wall_start(struct wall_process *w, const char *name,
+bool wall_start(struct wall_process *w, const char *name, bool prints,
     char why[static WALL_WHY_BYTES]);
 
 /*

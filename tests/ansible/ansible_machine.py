@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import keys
-from program import KEYVETO, PATIENCE, READER, ROOT, equal
+from program import KEYVETO, PATIENCE, ROOT, STARTED, equal
 from sshd_machine import leaked_filter, prepare_machine
 from stock import StockServer
 
@@ -140,7 +140,8 @@ def machine(scratch):
     prepare_machine()
     shutil.copy(KEYVETO, "/usr/bin/keyveto")
     Path("/usr/libexec/keyveto").mkdir(exist_ok=True)
-    shutil.copy(READER, "/usr/libexec/keyveto")
+    for started in STARTED:
+        shutil.copy(started, "/usr/libexec/keyveto")
     Path("/etc/ssh/sshd_config").write_text("Include /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n"
                                             "Subsystem sftp /usr/lib/openssh/sftp-server\n", encoding="ascii")
     for path in Path("/var/lib/keyveto").glob("*"):

@@ -6,6 +6,7 @@ KEYVETO names the program (default build/keyveto).
 
 import fcntl
 import os
+import shutil
 import resource
 import struct
 import subprocess
@@ -22,9 +23,20 @@ ROOT = Path(__file__).resolve().parents[2]
 KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
 # The program that reads files for it, from the same folder.
 READER = KEYVETO.parent / "keyveto-reader"
+# All that it starts: programs behind the wall.
+STARTED = (READER, KEYVETO.parent / "keyveto-worker")
 # Built with AddressSanitizer: it needs more memory and time, and its shadow memory more than any limit.
 ADDRESS_SANITIZER = b"__asan_init" in KEYVETO.read_bytes()
 SSHD = "/usr/sbin/sshd"
+
+
+def copy_programs(folder):
+    """A copy of keyveto there that every account can run."""
+    program = Path(shutil.copy(KEYVETO, folder))
+    for started in STARTED:
+        shutil.copy(started, folder)
+    program.chmod(0o755)
+    return program
 
 
 def keyveto(*arguments, status=None, **options):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from audit_machine import places
-from program import KEYVETO, READER, SSHD, equal
+from program import KEYVETO, SSHD, STARTED, equal
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -203,9 +203,9 @@ def test_groups_of_a_service_decide_which_files_are_read(scratch, world, service
 
 
 def opened_by_each(world, path):
-    """How many of keyveto's own processes open the file how often; its reader, which reads the host keys, aside."""
+    """How many of keyveto's own processes open the file how often; what reads for it aside."""
     return Counter(sum(f'"{path}"' in call for call in calls) for calls in traced(world, "openat,execve")
-                   if not any(f'"{SSHD}"' in call or f'"{READER}"' in call for call in calls))
+                   if not any(f'"{SSHD}"' in call or any(f'"{started}"' in call for started in STARTED) for call in calls))
 
 
 @pytest.mark.parametrize("match", [False, True], ids=["plain", "match-group"])

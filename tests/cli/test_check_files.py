@@ -12,7 +12,7 @@ import threading
 
 import sshkey
 from check_runs import check, check_all, objects, only
-from program import KEYVETO, PATIENCE, READER, contains, equal, mount_namespace
+from program import KEYVETO, PATIENCE, contains, copy_programs, equal, mount_namespace
 from runs import as_nobody, findings, problems
 from samples import empty_filter, listing, made, write
 
@@ -105,11 +105,7 @@ def test_directories_too_deep_or_files_gone_do_not_end_the_walk(scratch):
 
 def for_anybody(tmp):
     """A copy of the program that every account can run."""
-    program = tmp / "keyveto"
-    shutil.copy(KEYVETO, program)
-    shutil.copy(READER, program.parent)
-    program.chmod(0o755)
-    return program
+    return copy_programs(tmp)
 
 
 def check_as_nobody(program, *words):

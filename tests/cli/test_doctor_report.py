@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from doctor_machine import CHECKS, CONFIG, DAY, DROP_IN, FILTER, RANK, SSHD_CONFIG, STACK, doctor, expect_all_well
-from program import KEYVETO, READER, contains, equal, keyveto, lacks
+from program import KEYVETO, contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -64,8 +64,7 @@ def test_nothing_raw_comes_out_of_hostile_names(scratch, machine):
 @pytest.mark.usefixtures("machine")
 def test_somebody_who_is_not_root_is_told_so_and_sees_the_rest(scratch):
     # Other accounts can reach the program there.
-    mine = shutil.copy(KEYVETO, scratch)
-    shutil.copy(READER, scratch)
+    mine = copy_programs(scratch)
     found, report = doctor(executable=mine, preexec_fn=lambda: os.setuid(65534))
     equal(report["status"], "warning", str(found))
     contains(found["sshd"][0]["found"], "only root")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from program import KEYVETO, READER, ROOT, contains, equal, lacks
+from program import KEYVETO, ROOT, STARTED, contains, equal, lacks
 
 
 @pytest.fixture(name="build")
@@ -14,7 +14,8 @@ def fixture_build(tmp_path):
     """A folder that looks like a finished build, with one test that passes."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "keyveto").symlink_to(KEYVETO)
-    (tmp_path / "keyveto-reader").symlink_to(READER)
+    for started in STARTED:
+        (tmp_path / started.name).symlink_to(started)
     test = tmp_path / "tests/test_nothing"
     test.write_text("#!/bin/sh\necho well\n", encoding="ascii")
     test.chmod(0o755)

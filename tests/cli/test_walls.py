@@ -18,7 +18,7 @@ import sys
 
 import pytest
 
-from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, READER, ROOT, keyveto, mount_namespace
+from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT, STARTED, keyveto, mount_namespace
 from runs import as_nobody
 from samples import empty_filter, listing, made, write
 
@@ -28,10 +28,10 @@ POWERS = {1: "reads a file", 2: "writes a file", 4: "runs a program", 8: "opens 
 ENTRY = struct.Struct("32sII")
 
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
-WALLED = {"check", "spki"}
+WALLED = {"check", "report", "spki"}
 # These have keys of files that are named read behind the wall, and read the rest themselves.
 PARTLY = {"allow", "audit", "confirm", "doctor", "why"}
-OPEN = {"config", "filter", "list", "proof", "publish", "report", "scan", "sshd", "update"}
+OPEN = {"config", "filter", "list", "proof", "publish", "scan", "sshd", "update"}
 
 no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
 
@@ -57,10 +57,11 @@ class Exploit:
         self.program = folder / "keyveto"
         shutil.copy(KEYVETO, self.program)
         (folder / "real").mkdir()
-        shutil.copy(READER, folder / "real/keyveto-reader")
-        # keyveto gives no variable to the programs that it starts.
-        write(folder / "keyveto-reader", f"#!/bin/sh\nLD_PRELOAD={shlex.quote(str(self.library))} "
-                                         f"exec {shlex.quote(str(folder))}/real/keyveto-reader\n").chmod(0o755)
+        for started in STARTED:
+            shutil.copy(started, folder / "real")
+            # keyveto gives no variable to the programs that it starts.
+            write(folder / started.name, f"#!/bin/sh\nLD_PRELOAD={shlex.quote(str(self.library))} "
+                                         f"exec {shlex.quote(str(folder))}/real/{started.name}\n").chmod(0o755)
         folder.chmod(0o755)
 
     def run(self, *words, user=False, data=None):
@@ -148,6 +149,23 @@ def test_a_parser_of_other_commands_that_is_taken_over_has_no_power(exploit, for
         could, names, done = exploit.run(*words, user=user, data=data)
         assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
         assert could == set(), f"{words}"
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+def test_a_command_that_is_taken_over_has_no_power(exploit, user):
+    """A worker writes into what it is handed: of that, only what it promised is kept."""
+    folder = exploit.folder / "work"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o777)
+    audit = write(folder / "audit.json", b'{"host": "' + MARK + b'"}\n')
+    for words, data in ((("report", audit), None), (("report", "-"), audit.read_bytes()),
+                        (("report", "--html", folder / "page.html", audit), None),
+                        (("report", "--hosts", audit, audit), None)):
+        could, names, done = exploit.run(*words, user=user, data=data)
+        assert names == {"keyveto-worker"}, f"{words}: the exploit ran in {names}: {done}"
+        # Where its descriptor 5 leads, and an unnamed file, the front has no more of it than of any.
+        assert could <= {("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}, f"{words}"
 
 
 @no_asan

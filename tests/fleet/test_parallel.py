@@ -124,7 +124,8 @@ def installed(build):
     """Where a login without /usr/local/bin in its PATH finds it, too. The root is thrown away."""
     shutil.copy(build / "keyveto", "/usr/bin/keyveto")
     Path("/usr/libexec/keyveto").mkdir(exist_ok=True)
-    shutil.copy(build / "keyveto-reader", "/usr/libexec/keyveto")
+    for name in ("keyveto-reader", "keyveto-worker"):
+        shutil.copy(build / name, "/usr/libexec/keyveto")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "orders.h"
+#include "wall/orders.h"
 
 #include <sys/socket.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* orders: takes the records and descriptors that the front hands over. */
-#ifndef READER_ORDERS_H
-#define READER_ORDERS_H
+/* wall/orders: takes the records and descriptors that the front hands over. */
+#ifndef CLI_WALL_ORDERS_H
+#define CLI_WALL_ORDERS_H
 
 #include "wire/reading.h"
 #include "base/record.h"

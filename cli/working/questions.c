@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: ISC */
+/* Opens and replaces the files that a worker may ask for. */
+#include "working/questions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "host/files.h"
+#include "keys/input.h"
+#include "wall/packet.h"
+#include "wire/working.h"
+
+/* Whether path is word with its last extension changed, or with one more. */
+static bool
+is_beside(const char *path, const char *word)
+{
+	const char *slash = strrchr(word, '/');
+	const char *name = slash != NULL ? slash + 1 : word;
+	const char *dot = strrchr(name, '.');
+	const size_t whole = strlen(word);
+	const size_t stem = dot != NULL ? (size_t)(dot - word) : whole;
+
+	/* A stem of dots alone would be another folder, or any hidden file. */
+	if (strspn(name, ".") == strlen(name) || dot == name)
+		return false;
+	for (size_t len = stem; len <= whole; len += whole - stem) {
+		if (strncmp(path, word, len) == 0 && path[len] == '.' &&
+		    strchr(path + len, '/') == NULL)
+			return true;
+		if (stem == whole)
+			break;
+	}
+	return false;
+}
+
+/* Whether the path is below the folder that a word names. */
+static bool
+is_below(const char *path, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return len > 0 && strncmp(path, word, len) == 0 &&
+	    (word[len - 1] == '/' || path[len] == '/');
+}
+
+enum naming {
+	NOT_NAMED,
+	NAMED, /* by a word of the command line, or beside such a file */
+	BELOW, /* a folder that is named; *wordp says which */
+};
+
+static enum naming
+find_naming(const struct questions *q, const char *path, const char **wordp)
+{
+	enum naming naming = NOT_NAMED;
+
+	for (int i = 1; i < q->argc; i++) {
+		const char *word = q->argv[i];
+		const char *value = strncmp(word, "--", 2) == 0 ?
+		    strchr(word, '=') :
+		    NULL;
+
+		if (value != NULL)
+			word = value + 1;
+		if (strcmp(path, word) == 0 || is_beside(path, word))
+			return NAMED;
+		if (is_below(path, word)) {
+			naming = BELOW;
+			*wordp = word;
+		}
+	}
+	return naming;
+}
+
+/*
+ * Opens a file below a folder, which may be anybody's: a link there could lead
+ * the worker to any file.
+ */
+static int
+open_below(const char *folder, const char *path, int flags)
+{
+	const unsigned int how_to_open = O_RDONLY | O_CLOEXEC | O_NOCTTY |
+	    (unsigned int)flags;
+	const struct open_how how = {
+		.flags = how_to_open,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+	};
+	const int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd, error;
+
+	if (dir == -1)
+		return -1;
+	path += strlen(folder);
+	path += strspn(path, "/");
+	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	error = errno;
+	close(dir);
+	errno = error;
+	return fd;
+}
+
+/* A terminal or a file that is open for writing, too, is opened again. */
+static int
+open_standard_input(void)
+{
+	const int flags = fcntl(STDIN_FILENO, F_GETFL);
+	int fd = -1;
+
+	if (flags != -1 && (flags & O_ACCMODE) == O_RDWR)
+		fd = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd != -1 ? fd : files_open("-", 0);
+}
+
+static void
+note_stream(struct questions *q, int fd)
+{
+	struct stat st;
+
+	if (fd != -1 && (fstat(fd, &st) == -1 || !S_ISREG(st.st_mode)))
+		q->has_stream = true;
+}
+
+/* Starts an answer; send it with send_answer. */
+static void
+begin_answer(struct questions *q, int error)
+{
+	q->answer.fd = -1;
+	record_clear(&q->answer);
+	record_begin(&q->answer, WORKING_ANSWER);
+	record_add_number(&q->answer, (uint64_t)error);
+}
+
+/* False if the worker does not take it. */
+static bool
+send_answer(struct questions *q, int fd)
+{
+	record_end(&q->answer);
+	return packet_send(q->socket, q->answer.buf, q->answer.len, &fd,
+	    fd != -1 ? 1 : 0, 0);
+}
+
+static bool
+answer_promise(struct questions *q, struct kv_bytes b)
+{
+	char path[WORKING_TEXT_BYTES];
+
+	if (q->has_read || q->n_promises == QUESTIONS_PROMISES_MAX ||
+	    !record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	    (q->promise[q->n_promises] = strdup(path)) == NULL)
+		return false;
+	q->n_promises++;
+	begin_answer(q, 0);
+	return send_answer(q, -1);
+}
+
+static bool
+answer_open(struct questions *q, struct kv_bytes b)
+{
+	char path[WORKING_TEXT_BYTES];
+	const char *folder = NULL;
+	enum naming naming;
+	uint64_t no_wait;
+	int fd, flags;
+	bool ok;
+
+	if (!record_get_text(&b, path, sizeof(path)) ||
+	    record_get_number(&b, &no_wait) != KV_OK || b.left != 0)
+		return false;
+	flags = no_wait != 0 ? O_NONBLOCK : 0;
+	naming = find_naming(q, path, &folder);
+	q->has_read = true;
+	if (files_is_standard_input(path))
+		fd = open_standard_input();
+	else if (naming == NAMED)
+		fd = files_open(path, flags);
+	else if (naming == BELOW)
+		fd = open_below(folder, path, flags);
+	else
+		return false;
+	note_stream(q, fd);
+	begin_answer(q, fd != -1 ? 0 : errno);
+	ok = send_answer(q, fd);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
+static bool
+answer_stat(struct questions *q, struct kv_bytes b)
+{
+	char path[WORKING_TEXT_BYTES];
+	struct stat st = { 0 };
+	const char *folder;
+	int error = 0;
+
+	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	    (!files_is_standard_input(path) &&
+		find_naming(q, path, &folder) == NOT_NAMED))
+		return false;
+	if (!files_stat(path, &st))
+		error = errno;
+	begin_answer(q, error);
+	record_add_bytes(&q->answer, &st, sizeof(st));
+	return send_answer(q, -1);
+}
+
+static bool
+answer_scratch(struct questions *q)
+{
+	int fd;
+	bool ok;
+
+	if (q->n_scratch++ == QUESTIONS_SCRATCH_MAX)
+		return false;
+	fd = files_scratch();
+	begin_answer(q, fd != -1 ? 0 : errno);
+	ok = send_answer(q, fd);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
+/* Of one WORKING_WALK. */
+struct walk {
+	struct questions *q;
+	bool ok;
+};
+
+/* Answers until the worker wants the next file. */
+static bool
+wait_for_next(struct walk *w)
+{
+	struct kv_bytes b;
+	uint8_t tag;
+
+	while (w->ok && (w->ok = w->q->next(w->q->arg, &tag, &b))) {
+		if (tag == WORKING_NEXT && b.left == 0)
+			return true;
+		w->ok = tag != WORKING_WALK && questions_answer(w->q, tag, b);
+	}
+	return false;
+}
+
+/* Sends path, and what more was begun by the caller. */
+static void
+send_found(struct walk *w, enum working_order tag, const char *path,
+    uint64_t flags, const char *reason, int fd)
+{
+	struct record_out *o = &w->q->answer;
+	const size_t len = strlen(path);
+
+	if (!wait_for_next(w))
+		return;
+	o->fd = -1;
+	record_clear(o);
+	record_begin(o, (uint8_t)tag);
+	record_add_bytes(o, path,
+	    len < WORKING_TEXT_BYTES ? len : WORKING_TEXT_BYTES - 1);
+	if (reason != NULL)
+		record_add_text(o, reason);
+	else
+		record_add_number(o, flags);
+	record_end(o);
+	w->ok = packet_send(w->q->socket, o->buf, o->len, &fd, fd != -1 ? 1 : 0,
+	    0);
+}
+
+static void
+on_found(int fd, const char *path, bool walked, void *arg)
+{
+	struct walk *w = arg;
+	int own = -1;
+
+	if (!walked && files_is_standard_input(path))
+		fd = own = open_standard_input();
+	note_stream(w->q, fd);
+	send_found(w, WORKING_FOUND, path, walked ? WORKING_WALKED : 0, NULL,
+	    fd);
+	if (own != -1)
+		close(own);
+}
+
+static void
+on_problem(const struct input_problem *p, void *arg)
+{
+	send_found(arg, WORKING_FOUND_PROBLEM, p->path, 0, p->reason, -1);
+}
+
+static bool
+answer_walk(struct questions *q, struct kv_bytes b)
+{
+	char path[WORKING_TEXT_BYTES];
+	struct walk w = { .q = q, .ok = true };
+	const struct input_walk walk = {
+		.file = on_found,
+		.problem = on_problem,
+		.arg = &w,
+	};
+	const char *folder;
+
+	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	    (!files_is_standard_input(path) &&
+		find_naming(q, path, &folder) != NAMED))
+		return false;
+	q->has_read = true;
+	input_walk(path, &walk);
+	if (w.ok)
+		send_found(&w, WORKING_FOUND_END, "", 0, NULL, -1);
+	return w.ok;
+}
+
+/* The path must be one that was promised. Returns it, or NULL. */
+static const char *
+find_promise(const struct questions *q, const char *path)
+{
+	for (size_t i = 0; i < q->n_promises; i++)
+		if (strcmp(q->promise[i], path) == 0)
+			return q->promise[i];
+	return NULL;
+}
+
+static bool
+answer_replace(struct questions *q, struct kv_bytes b)
+{
+	char path[WORKING_TEXT_BYTES];
+	const char *promise;
+	bool ok;
+
+	if (q->is_replacing || !record_get_text(&b, path, sizeof(path)) ||
+	    b.left != 0 || (promise = find_promise(q, path)) == NULL)
+		return false;
+	q->has_read = true;
+	q->is_replacing = true;
+	ok = replace_open(&q->replace, promise);
+	begin_answer(q, ok ? 0 : EACCES);
+	record_add_number(&q->answer, q->replace.old != -1);
+	record_add_bytes(&q->answer, &q->replace.old_st,
+	    sizeof(q->replace.old_st));
+	return send_answer(q, q->replace.old);
+}
+
+static bool
+answer_begin(struct questions *q)
+{
+	begin_answer(q, replace_begin(&q->replace) ? 0 : EACCES);
+	return send_answer(q, q->replace.fd);
+}
+
+static bool
+answer_spill(struct questions *q)
+{
+	int fd = -1;
+	bool ok;
+
+	begin_answer(q, replace_make_scratch(&q->replace, &fd) ? 0 : EACCES);
+	ok = send_answer(q, fd);
+	if (fd != -1)
+		close(fd);
+	return ok;
+}
+
+static bool
+answer_commit(struct questions *q, struct kv_bytes b)
+{
+	struct replace *r = &q->replace;
+	char via[64];
+	uint64_t flags, change;
+	bool ok;
+
+	if (record_get_number(&b, &flags) != KV_OK ||
+	    record_get_number(&b, &change) != KV_OK || change > CHANGE_CONFIG ||
+	    !record_get_text(&b, via, sizeof(via)) || b.left != 0 ||
+	    r->fd == -1)
+		return false;
+	r->keep_old = (flags & WORKING_KEEP_OLD) != 0;
+	r->keep_beside = (flags & WORKING_KEEP_BESIDE) != 0;
+	r->root_only = (flags & WORKING_ROOT_ONLY) != 0;
+	r->owner_only = (flags & WORKING_OWNER_ONLY) != 0;
+	r->readable = (flags & WORKING_READABLE) != 0;
+	r->yes = (flags & WORKING_YES) != 0;
+	r->change = (enum change_kind)change;
+	r->via = via[0] != '\0' ? via : NULL;
+	ok = replace_detach(r) && replace_commit(r);
+	r->via = NULL;
+	begin_answer(q, ok ? 0 : EACCES);
+	record_add_text(&q->answer, r->kept_name);
+	return send_answer(q, -1);
+}
+
+static bool
+answer_about_replacement(struct questions *q, uint8_t tag, struct kv_bytes b)
+{
+	if (!q->is_replacing)
+		return false;
+	switch (tag) {
+	case WORKING_REPLACE_BEGIN:
+		return q->replace.fd == -1 && answer_begin(q);
+	case WORKING_REPLACE_SCRATCH:
+		return q->replace.fd == -1 && answer_spill(q);
+	case WORKING_REPLACE_AS_TEXT:
+		if (q->replace.fd == -1)
+			return false;
+		begin_answer(q,
+		    replace_write_text(&q->replace, "", 0) ? 0 : EACCES);
+		return send_answer(q, -1);
+	case WORKING_REPLACE_COMMIT:
+		return answer_commit(q, b);
+	case WORKING_REPLACE_CLOSE:
+		replace_close(&q->replace);
+		q->is_replacing = false;
+		begin_answer(q, 0);
+		return send_answer(q, -1);
+	default:
+		return false;
+	}
+}
+
+bool
+questions_answer(struct questions *q, uint8_t tag, struct kv_bytes b)
+{
+	switch (tag) {
+	case WORKING_PROMISE:
+		return answer_promise(q, b);
+	case WORKING_OPEN:
+		return answer_open(q, b);
+	case WORKING_STAT:
+		return answer_stat(q, b);
+	case WORKING_WALK:
+		return answer_walk(q, b);
+	case WORKING_SCRATCH:
+		return b.left == 0 && answer_scratch(q);
+	case WORKING_REPLACE:
+		return answer_replace(q, b);
+	default:
+		return answer_about_replacement(q, tag, b);
+	}
+}
+
+void
+questions_end(struct questions *q)
+{
+	if (q->is_replacing)
+		replace_close(&q->replace);
+	q->is_replacing = false;
+	for (size_t i = 0; i < q->n_promises; i++)
+		free(q->promise[i]);
+	q->n_promises = 0;
+	record_out_free(&q->answer);
+}

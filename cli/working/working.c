@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: ISC */
+/* Runs a command in keyveto-worker: starts it, prints for it, ends it. */
+#include "working/working.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "output/progress.h"
+#include "wall/packet.h"
+#include "wall/wall.h"
+#include "wire/working.h"
+#include "working/questions.h"
+#include "working/relay.h"
+
+/*
+ * How long a worker may neither print nor ask while it has files that end. A
+ * large filter takes minutes to compare.
+ */
+#define SILENCE_MAX_MS (60 * 60 * 1000)
+#define WAIT_MS 1000
+#define PACKET_BYTES (64 * 1024)
+
+/* The variables that commands look at. */
+static const char *const variables[] = { "SOURCE_DATE_EPOCH", "TZ" };
+
+enum { SOCKET, OUT, ERR, CHANNELS };
+
+struct working {
+	struct wall_process wall;
+	struct questions questions;
+	struct relay out, err;
+	struct progress progress;
+	char what[64]; /* of the progress shown last */
+	bool is_open[CHANNELS];
+	bool greeted;
+	int silent_ms;
+	char why[WALL_WHY_BYTES];
+	uint8_t packet[PACKET_BYTES];
+};
+
+static void
+fail(struct working *w, const char *reason)
+{
+	if (w->why[0] == '\0')
+		snprintf(w->why, sizeof(w->why), "the worker %s", reason);
+}
+
+static bool
+has_failed(const struct working *w)
+{
+	return w->why[0] != '\0';
+}
+
+/* Passes on what one of its outputs has. */
+static void
+relay_output(struct working *w, int channel)
+{
+	struct relay *r = channel == OUT ? &w->out : &w->err;
+	const int fd = channel == OUT ? w->wall.answers : w->wall.errors;
+	uint8_t buf[16384];
+	const ssize_t n = read(fd, buf, sizeof(buf));
+
+	progress_clear(&w->progress);
+	if (n > 0) {
+		relay_print(r, buf, (size_t)n);
+	} else if (n == 0 || errno != EINTR) {
+		relay_end(r);
+		w->is_open[channel] = false;
+	}
+	if (fflush(r->out) != 0 && channel == OUT)
+		fail(w, "cannot print");
+}
+
+static bool
+has_input(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* What was printed before a question comes before what its answer prints. */
+static void
+relay_outputs(struct working *w)
+{
+	while (w->is_open[OUT] && has_input(w->wall.answers))
+		relay_output(w, OUT);
+	while (w->is_open[ERR] && has_input(w->wall.errors))
+		relay_output(w, ERR);
+}
+
+static bool
+receive_hello(struct working *w, struct kv_bytes b)
+{
+	uint64_t version, walls;
+
+	if (record_get_number(&b, &version) != KV_OK ||
+	    version != WORKING_VERSION ||
+	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
+	    b.left != 0)
+		return false;
+	w->greeted = true;
+	wall_warn(WALL_ALL & ~(unsigned int)walls);
+	return true;
+}
+
+static bool
+receive_progress(struct working *w, struct kv_bytes b)
+{
+	char what[sizeof(w->what)];
+	uint64_t things, done, total;
+
+	if (!record_get_text(&b, what, sizeof(what)) ||
+	    record_get_number(&b, &things) != KV_OK || things > 1 ||
+	    record_get_number(&b, &done) != KV_OK ||
+	    record_get_number(&b, &total) != KV_OK || b.left != 0)
+		return false;
+	for (const char *p = what; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~')
+			return false;
+	if (strcmp(what, w->what) != 0 || done < w->progress.done) {
+		progress_clear(&w->progress);
+		memcpy(w->what, what, sizeof(what));
+		progress_start(&w->progress, w->what, total);
+		w->progress.things = things != 0;
+	}
+	progress_add(&w->progress, done - w->progress.done);
+	return true;
+}
+
+/* Takes a packet, which is one question. False at the end, or for another. */
+static bool
+receive_question(struct working *w, uint8_t *tagp, struct kv_bytes *b)
+{
+	const ssize_t n = recv(w->wall.orders, w->packet, sizeof(w->packet),
+	    MSG_TRUNC);
+	struct kv_bytes packet = { w->packet, n > 0 ? (size_t)n : 0 };
+	bool bad = false;
+
+	if (n <= 0) {
+		/* An empty packet ends it, too: it gets no more answers. */
+		(void)shutdown(w->wall.orders, SHUT_RDWR);
+		w->is_open[SOCKET] = false;
+		return false;
+	}
+	if ((size_t)n <= sizeof(w->packet) &&
+	    record_cut(&packet, tagp, b, &bad) && packet.left == 0)
+		return true;
+	fail(w, "asked what it never asks");
+	return false;
+}
+
+/* Waits once, and passes on what it prints. True if there is a question. */
+static bool
+wait_for_worker(struct working *w)
+{
+	struct pollfd p[CHANNELS] = {
+		{ w->is_open[SOCKET] ? w->wall.orders : -1, POLLIN, 0 },
+		{ w->is_open[OUT] ? w->wall.answers : -1, POLLIN, 0 },
+		{ w->is_open[ERR] ? w->wall.errors : -1, POLLIN, 0 },
+	};
+
+	if (poll(p, CHANNELS, WAIT_MS) <= 0) {
+		w->silent_ms += WAIT_MS;
+		if (w->silent_ms > SILENCE_MAX_MS && !w->questions.has_stream)
+			fail(w, "said nothing for an hour");
+		return false;
+	}
+	w->silent_ms = 0;
+	for (int i = OUT; i < CHANNELS; i++)
+		if (p[i].revents != 0)
+			relay_output(w, i);
+	return p[SOCKET].revents != 0;
+}
+
+/* Handles what needs no answer. False if it is a question. */
+static bool
+receive_news(struct working *w, uint8_t tag, struct kv_bytes b)
+{
+	bool ok = true;
+
+	if (!w->greeted)
+		ok = tag == WORKING_HELLO && receive_hello(w, b);
+	else if (tag == WORKING_PROGRESS)
+		ok = receive_progress(w, b);
+	else
+		return false;
+	if (!ok)
+		fail(w, "says what it never says");
+	return true;
+}
+
+/* Is next of struct questions. */
+static bool
+next_question(void *arg, uint8_t *tagp, struct kv_bytes *b)
+{
+	struct working *w = arg;
+
+	while (!has_failed(w) && w->is_open[SOCKET]) {
+		if (!wait_for_worker(w) || !receive_question(w, tagp, b) ||
+		    receive_news(w, *tagp, *b))
+			continue;
+		relay_outputs(w);
+		progress_clear(&w->progress);
+		return true;
+	}
+	return false;
+}
+
+static void
+serve(struct working *w)
+{
+	struct kv_bytes b;
+	uint8_t tag;
+
+	while (next_question(w, &tag, &b))
+		if (!questions_answer(&w->questions, tag, b))
+			fail(w, "asked for what it may not have");
+	while (!has_failed(w) && (w->is_open[OUT] || w->is_open[ERR]))
+		(void)wait_for_worker(w);
+}
+
+/* Sends a variable or a word. */
+static bool
+send_text(struct working *w, enum working_order tag, const char *text)
+{
+	struct record_out o = { .fd = -1 };
+	bool ok = strlen(text) < WORKING_TEXT_BYTES;
+
+	if (!ok)
+		fail(w, "takes no word as long as one of these");
+	record_begin(&o, (uint8_t)tag);
+	if (ok)
+		record_add_text(&o, text);
+	record_end(&o);
+	ok = ok && packet_send(w->wall.orders, o.buf, o.len, NULL, 0, 0);
+	record_out_free(&o);
+	return ok;
+}
+
+static void
+send_start(struct working *w, int argc, char **argv)
+{
+	struct record_out o = { .fd = -1 };
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < sizeof(variables) / sizeof(*variables);
+	     i++) {
+		const char *value = getenv(variables[i]);
+		char text[256];
+
+		if (value == NULL)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s=%s", variables[i],
+		    value);
+		ok = send_text(w, WORKING_VARIABLE, text);
+	}
+	for (int i = 0; ok && i < argc; i++)
+		ok = send_text(w, WORKING_WORD, argv[i]);
+	record_begin(&o, WORKING_START);
+	record_add_number(&o, WORKING_VERSION);
+	record_add_number(&o, isatty(STDERR_FILENO) == 1);
+	record_add_number(&o, isatty(STDOUT_FILENO) == 1);
+	record_end(&o);
+	if (ok)
+		(void)packet_send(w->wall.orders, o.buf, o.len, NULL, 0, 0);
+	record_out_free(&o);
+}
+
+/* Ends the worker, and returns its status. */
+static int
+end_worker(struct working *w)
+{
+	char reason[64];
+	int status = 0;
+
+	if (has_failed(w)) {
+		wall_kill(&w->wall);
+	} else if (!wall_wait(&w->wall, &status)) {
+		fail(w, "did not end");
+	} else if (WIFSIGNALED(status)) {
+		snprintf(reason, sizeof(reason), "was ended by signal %d (%s)",
+		    WTERMSIG(status), strsignal(WTERMSIG(status)));
+		fail(w, reason);
+	} else if (!w->greeted || WEXITSTATUS(status) > CLI_UNCHECKED) {
+		fail(w, "ended too early");
+	}
+	if (!has_failed(w))
+		return WEXITSTATUS(status);
+	progress_clear(&w->progress);
+	if (ferror(stdout) == 0)
+		cli_error("%s", w->why);
+	return CLI_UNCHECKED;
+}
+
+int
+working_run(int argc, char **argv)
+{
+	static struct working w = {
+		.is_open = { true, true, true },
+	};
+	/* A worker that takes nothing is none of ours. */
+	const struct timeval patience = { .tv_sec = 60 };
+	int status;
+
+	w.out.out = stdout;
+	w.err.out = stderr;
+	if (!wall_start(&w.wall, "keyveto-worker", true, w.why)) {
+		cli_error("%s", w.why);
+		return CLI_UNCHECKED;
+	}
+	w.questions = (struct questions){
+		.socket = w.wall.orders,
+		.argc = argc,
+		.argv = argv,
+		.next = next_question,
+		.arg = &w,
+	};
+	(void)setsockopt(w.wall.orders, SOL_SOCKET, SO_SNDTIMEO, &patience,
+	    sizeof(patience));
+	send_start(&w, argc, argv);
+	serve(&w);
+	questions_end(&w.questions);
+	status = end_worker(&w);
+	return cli_stdout_ok() ? status : CLI_UNCHECKED;
+}

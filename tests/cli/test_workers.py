@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: ISC
+"""Programs in the place of keyveto-worker, which are none of ours: what they ask for and print may be anything.
+
+tests/cli/test_walls.py has the worker itself, taken over.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from program import KEYVETO, PATIENCE, copy_programs, keyveto
+from samples import write
+
+# What such a program says: lines of Python, after these.
+HOSTILE = """#!{python}
+import array, os, signal, socket, struct, sys
+front = socket.socket(fileno=0)
+def raw(s): return s if isinstance(s, bytes) else s.encode()
+def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
+def number(n): return struct.pack(">Q", n)
+def tell(tag, *fields):
+    body = bytes([tag]) + b"".join(fields)
+    front.send(struct.pack(">I", len(body)) + body)
+def answer():
+    data, fds, _, _ = socket.recv_fds(front, 1 << 17, 64)
+    return data[5:], fds
+def ask(tag, *fields):
+    tell(tag, *fields)
+    return answer()
+words = []
+while True:
+    data, _, _, _ = socket.recv_fds(front, 1 << 17, 64)
+    if data[4] == 2: words.append(data[9:].decode())
+    if data[4] == 3: break
+def hello(version=1, walls=15): tell(1, number(version), number(walls))
+def promise(path): return ask(2, text(path))
+def opened(path): return ask(3, text(path), number(0))
+def stat(path): return ask(4, text(path))
+def replace(path): return ask(8, text(path))
+def begin(): return ask(9)
+def commit(flags=0, change=0, via=""): return ask(12, number(flags), number(change), text(via))
+def close(): return ask(13)
+"""
+
+REFUSED = {
+    "says nothing": "",
+    "ends with a status": "hello(); sys.exit(3)",
+    "is killed": "hello(); os.kill(os.getpid(), signal.SIGSEGV)",
+    "greets with another version": "hello(version=2); answer()",
+    "greets with walls that are none": "hello(walls=16); answer()",
+    "greets twice": "hello(); hello(); answer()",
+    "does not greet": "opened(words[-1])",
+    "sends a piece of a record": "hello(); front.send(bytes(3)); answer()",
+    "sends a huge record": "hello(); front.send(struct.pack('>I', 1 << 31) + b'x'); answer()",
+    "sends two records": "hello(); front.send(2 * (struct.pack('>I', 1) + b'\\7')); answer()",
+    "asks what it never asks": "hello(); ask(99)",
+    "opens another file": "hello(); opened(secret)",
+    "opens a file beside by way of a folder": "hello(); opened(words[-1] + '.x/../secret')",
+    "opens a hidden file": "hello(); opened('.netrc')",
+    "opens without a path": "hello(); ask(3)",
+    "opens a path with a NUL": "hello(); ask(3, text(words[-1] + chr(0)), number(0))",
+    "opens with more than is asked": "hello(); ask(3, text(words[-1]), number(0), b'x')",
+    "asks for the size of another file": "hello(); stat(secret)",
+    "walks another folder": "hello(); ask(6, text('/etc'))",
+    "wants the next of no walk": "hello(); ask(7)",
+    "walks within a walk": "hello(); tell(6, text(words[-1])); ask(6, text(words[-1]))",
+    "promises after it has read": "hello(); opened(words[-1]); promise(secret)",
+    "promises during a walk": "hello(); tell(6, text(words[-1])); promise(secret)",
+    "promises a hundred files": "hello(); [promise(secret) for _ in range(100)]",
+    "replaces what it did not promise": "hello(); replace(secret)",
+    "replaces a file that it may read": "hello(); replace(words[-1])",
+    "begins without a replacement": "hello(); begin()",
+    "commits without a file": "hello(); promise(new); replace(new); commit()",
+    "commits with a change that is none": "hello(); promise(new); replace(new); begin(); commit(change=9)",
+    "replaces two at once": "hello(); promise(new); replace(new); replace(new)",
+    "begins twice": "hello(); promise(new); replace(new); begin(); begin()",
+    "makes a thousand files": "hello(); [os.close(fd) for _ in range(1000) for fd in ask(5)[1]]",
+    "shows progress with controls": "hello(); tell(14, text(b'a\\x1bc'), number(0), number(1), number(2)); answer()",
+}
+
+
+@pytest.fixture(name="hostile")
+def fixture_hostile(scratch):
+    copy_programs(scratch)
+    write(scratch / "secret", "secret\n")
+    audit = write(scratch / "audit.json", '{"host": "a"}\n')
+
+    def run(says):
+        lines = f"secret, new = {str(scratch / 'secret')!r}, {str(scratch / 'new')!r}\n{says}\n"
+        write(scratch / "keyveto-worker", HOSTILE.format(python=sys.executable) + lines).chmod(0o755)
+        before = {path.name: path.read_bytes() for path in scratch.iterdir() if path.is_file()}
+        done = subprocess.run([scratch / "keyveto", "report", audit], stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False, timeout=PATIENCE, cwd=scratch)
+        after = {path.name: path.read_bytes() for path in scratch.iterdir() if path.is_file()}
+        return done, before, after
+    return run
+
+
+@pytest.mark.parametrize("says", REFUSED.values(), ids=REFUSED)
+def test_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
+    done, before, after = hostile(says)
+    assert done.returncode == 2, done
+    assert re.fullmatch(rb"keyveto: the worker [^\n]*\n", done.stderr) or b"Traceback" in done.stderr, done
+    assert b"keyveto: the worker " in done.stderr, done
+    assert before == after, "a file was written"
+
+
+def test_a_worker_that_hangs_up_gets_no_more_answers(hostile):
+    done, _, _ = hostile("hello(); front.send(b''); print(answer())")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"(b'', [])\n", b"")
+
+
+def test_a_worker_writes_what_it_promised(hostile):
+    done, before, after = hostile("hello(); promise(new); opened(words[-1]); replace(new); fd = begin()[1][0]; "
+                                  "os.write(fd, b'kept'); commit(); close(); print('done'); sys.exit(1)")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"done\n", b"")
+    assert after == {**before, "new": b"kept"}
+
+
+def test_a_file_is_not_written_once_it_is_in_place(hostile):
+    """Who may see the file before it takes effect saw all of it."""
+    done, before, after = hostile("hello(); promise(new); replace(new); fd = begin()[1][0]; os.write(fd, b'kept'); "
+                                  "commit(); os.pwrite(fd, b'evil', 0); close()")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert after == {**before, "new": b"kept"}
+
+
+def test_what_a_worker_prints_has_no_controls(hostile):
+    said = b"a\tb\r\nc\x1b[2Jd\x00\x7f\xc2\x9b\xff\xe2\x82\xac\xe2\x82x\rover\xf0\x9f\x98\x80\xed\xa0\x80\xc3"
+    shown = rb"\x1b[2Jd\x00\x7f\xc2\x9b\xff" + "€".encode() + rb"\xe2\x82x\x0dover" + "😀".encode() + rb"\xed\xa0\x80\xc3"
+    for stream in ("1", "2"):
+        done, _, _ = hostile(f"hello()\nfor i in range(len({said!r})): os.write({stream}, {said!r}[i:i+1])")
+        assert done.returncode == 0
+        assert (done.stdout + done.stderr) == b"a\tb\r\nc" + shown, stream
+
+
+def test_what_is_below_a_folder_is_opened_without_links(scratch):
+    """A walked folder may be an attacker's: a link in it leads nowhere."""
+    copy_programs(scratch)
+    folder = scratch / "folder"
+    write(folder / "below/plain", "plain\n")
+    write(scratch / "secret", "secret\n")
+    (folder / "link").symlink_to("../secret")
+    (folder / "up").symlink_to("..")
+    says = """
+hello()
+for name in ("below/plain", "link", "up/secret", "../secret", "below/../../secret", "/etc/passwd"):
+    data, fds = opened(words[-1] + "/" + name)
+    print(name, [os.read(fd, 100) for fd in fds])
+"""
+    write(scratch / "keyveto-worker", HOSTILE.format(python=sys.executable) + says).chmod(0o755)
+    done = subprocess.run([scratch / "keyveto", "report", folder], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False, timeout=PATIENCE, text=True)
+    assert done.stdout.splitlines() == ["below/plain [b'plain\\n']", "link []", "up/secret []", "../secret []",
+                                        "below/../../secret []", "/etc/passwd []"], done
+
+
+def test_the_output_comes_in_its_order(hostile):
+    """What the front says of a replacement comes after what was printed before it."""
+    done, _, _ = hostile("hello(); promise(secret + '/no/such'); print('first', file=sys.stderr, flush=True); "
+                         "replace(secret + '/no/such'); print('last', file=sys.stderr)")
+    lines = done.stderr.decode().splitlines()
+    assert lines[0] == "first" and lines[-1] == "last" and len(lines) == 3, lines
+
+
+def test_a_closed_output_is_an_error(scratch):
+    audit = scratch / "audit.json"
+    audit.write_text(json.dumps({"host": "a"}) + "\n", encoding="ascii")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([KEYVETO, "report", "--csv", audit], stdin=subprocess.DEVNULL, stdout=full,
+                              stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
+    assert done.returncode == 2
+    assert b"standard output" in done.stderr, done
+    assert "usage: keyveto report" in keyveto("report", "--help", status=0).stdout
+    assert not os.path.exists(scratch / "page.html")

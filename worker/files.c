@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+/* Opens files by asking the front: the functions of host/files.h. */
+#include "host/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "keys/input.h"
+
+void
+files_promise(const char *path)
+{
+	struct kv_bytes b;
+
+	record_add_text(ask_begin(WORKING_PROMISE), path);
+	(void)ask(&b, NULL);
+}
+
+bool
+files_is_standard_input(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+int
+files_open(const char *path, int flags)
+{
+	struct record_out *o = ask_begin(WORKING_OPEN);
+	struct kv_bytes b;
+	int fd;
+
+	record_add_text(o, path);
+	record_add_number(o, (flags & O_NONBLOCK) != 0);
+	errno = ask(&b, &fd);
+	return fd;
+}
+
+bool
+files_stat(const char *path, struct stat *st)
+{
+	struct kv_bytes b;
+	struct kv_span bytes;
+
+	record_add_text(ask_begin(WORKING_STAT), path);
+	errno = ask(&b, NULL);
+	if (errno != 0)
+		return false;
+	if (kv_bytes_get_string(&b, &bytes) != KV_OK ||
+	    bytes.len != sizeof(*st))
+		ask_failed();
+	memcpy(st, bytes.p, sizeof(*st));
+	return true;
+}
+
+int
+files_scratch(void)
+{
+	struct kv_bytes b;
+	int fd;
+
+	ask_begin(WORKING_SCRATCH);
+	errno = ask(&b, &fd);
+	return fd;
+}
+
+/* The front walks, and hands over each file. */
+void
+input_walk(const char *path, const struct input_walk *w)
+{
+	static char found[WORKING_TEXT_BYTES], reason[1024];
+	struct input_problem problem = { .path = found, .reason = reason };
+	struct kv_bytes b;
+	uint64_t flags;
+	uint8_t tag;
+	int fd;
+
+	record_add_text(ask_begin(WORKING_WALK), path);
+	ask_tell();
+	for (;;) {
+		ask_begin(WORKING_NEXT);
+		tag = ask_for_any(&b, &fd);
+		if (!record_get_text(&b, found, sizeof(found)))
+			ask_failed();
+		if (tag == WORKING_FOUND_END)
+			return;
+		if (tag == WORKING_FOUND_PROBLEM &&
+		    record_get_text(&b, reason, sizeof(reason))) {
+			w->problem(&problem, w->arg);
+			continue;
+		}
+		if (tag != WORKING_FOUND || fd == -1 ||
+		    record_get_number(&b, &flags) != KV_OK)
+			ask_failed();
+		w->file(fd, found, (flags & WORKING_WALKED) != 0, w->arg);
+		close(fd);
+	}
+}
+
+uint64_t
+input_size(const char *path)
+{
+	struct stat st;
+
+	return files_stat(path, &st) && S_ISREG(st.st_mode) ?
+	    (uint64_t)st.st_size :
+	    0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto-worker: runs a command that reads what others wrote, for the keyveto
+ * command, which starts it. It prints into pipes, and asks keyveto for each
+ * file (wire/working.h). Before it asks for the first, it gives up all else.
+ */
+#include <openssl/crypto.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "command.h"
+#include "output/progress.h"
+#include "scratch.h"
+#include "wall/enter.h"
+
+/* It may have half of the memory, and this much in any case. */
+#define MEMORY_BYTES ((uint64_t)1024 * 1024 * 1024)
+
+static const struct cli_command *const commands[] = {
+	&cli_report,
+};
+
+#define COUNT (sizeof(commands) / sizeof(commands[0]))
+
+/* What reading alone does not need: it writes, and asks. */
+static const int calls[] = {
+	SCMP_SYS(fallocate),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(ftruncate64),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(dup),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fcntl64),
+};
+
+/* What the front sent first. */
+struct start {
+	char **argv;
+	int argc;
+	bool terminal, out_terminal;
+};
+
+static void
+add_word(struct start *s, const char *text)
+{
+	const size_t n = (size_t)s->argc;
+	char **v = realloc(s->argv, (n + 2) * sizeof(*v));
+
+	if (v == NULL || (v[n] = strdup(text)) == NULL)
+		ask_failed();
+	v[n + 1] = NULL;
+	s->argv = v;
+	s->argc++;
+}
+
+static bool
+receive_start_record(struct start *s, uint8_t tag, struct kv_bytes b)
+{
+	static char text[WORKING_TEXT_BYTES];
+	uint64_t version, err, out;
+
+	if (tag == WORKING_START) {
+		if (record_get_number(&b, &version) != KV_OK ||
+		    version != WORKING_VERSION ||
+		    record_get_number(&b, &err) != KV_OK ||
+		    record_get_number(&b, &out) != KV_OK)
+			ask_failed();
+		s->terminal = err != 0;
+		s->out_terminal = out != 0;
+		return false;
+	}
+	if (!record_get_text(&b, text, sizeof(text)))
+		ask_failed();
+	if (tag == WORKING_WORD)
+		add_word(s, text);
+	else if (tag != WORKING_VARIABLE || putenv(strdup(text)) != 0)
+		ask_failed();
+	return true;
+}
+
+static void
+receive_start(struct start *s)
+{
+	struct kv_bytes b;
+	uint8_t tag;
+
+	do
+		tag = ask_receive(&b, NULL);
+	while (receive_start_record(s, tag, b));
+}
+
+static void
+send_progress(const char *what, bool things, uint64_t done, uint64_t total)
+{
+	struct record_out *o = ask_begin(WORKING_PROGRESS);
+
+	record_add_text(o, what);
+	record_add_number(o, things);
+	record_add_number(o, done);
+	record_add_number(o, total);
+	ask_tell();
+}
+
+static void
+send_hello(unsigned int walls)
+{
+	struct record_out *o = ask_begin(WORKING_HELLO);
+
+	record_add_number(o, WORKING_VERSION);
+	record_add_number(o, walls);
+	ask_tell();
+}
+
+static uint64_t
+find_memory(void)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES);
+	const uint64_t half = pages > 0 ?
+	    (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / 2 :
+	    0;
+
+	return half > MEMORY_BYTES ? half : MEMORY_BYTES;
+}
+
+int
+main(void)
+{
+	struct start s = { 0 };
+	const struct wall_kept kept = {
+		.memory = find_memory(),
+		.writes = true,
+		.call = calls,
+		.n_calls = sizeof(calls) / sizeof(calls[0]),
+	};
+	unsigned int walls;
+
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+	receive_start(&s);
+	if (s.out_terminal)
+		setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	tzset();
+	/* Its configuration may name code to load. */
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	walls = wall_enter(&kept);
+	walls |= wall_refuse_calls(&kept);
+	send_hello(walls);
+	scratch_for_sqlite();
+	if (s.terminal)
+		progress_tell(send_progress);
+	for (size_t i = 0; s.argc > 0 && i < COUNT; i++)
+		if (strcmp(commands[i]->name, s.argv[0]) == 0)
+			return commands[i]->run(commands[i], s.argc, s.argv);
+	return CLI_UNCHECKED;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: ISC */
+/* Replaces files by asking the front: the functions of host/replace.h. */
+#include "host/replace.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "base/io.h"
+#include "command.h"
+
+bool
+replace_open(struct replace *r, const char *path)
+{
+	struct kv_bytes b;
+	struct kv_span old;
+	uint64_t has_old;
+	int error;
+
+	*r = (struct replace){ .path = path,
+		.dir = -1,
+		.lock = -1,
+		.old = -1,
+		.fd = -1 };
+	record_add_text(ask_begin(WORKING_REPLACE), path);
+	error = ask(&b, &r->old);
+	if (record_get_number(&b, &has_old) != KV_OK ||
+	    kv_bytes_get_string(&b, &old) != KV_OK ||
+	    old.len != sizeof(r->old_st) || (has_old != 0) != (r->old != -1))
+		ask_failed();
+	memcpy(&r->old_st, old.p, sizeof(r->old_st));
+	/* The front has it open, also after a failure. */
+	r->lock = STDIN_FILENO;
+	return error == 0;
+}
+
+bool
+replace_begin(struct replace *r)
+{
+	struct kv_bytes b;
+
+	ask_begin(WORKING_REPLACE_BEGIN);
+	return ask(&b, &r->fd) == 0 && r->fd != -1;
+}
+
+bool
+replace_make_scratch(struct replace *r, int *fdp)
+{
+	struct kv_bytes b;
+
+	(void)r;
+	ask_begin(WORKING_REPLACE_SCRATCH);
+	return ask(&b, fdp) == 0 && *fdp != -1;
+}
+
+bool
+replace_write_text(const struct replace *r, const char *text, size_t len)
+{
+	struct kv_bytes b;
+
+	if (!io_write(r->fd, text, len)) {
+		cli_error("%s: cannot be written, and is as it was: %s",
+		    r->path, strerror(errno));
+		return false;
+	}
+	ask_begin(WORKING_REPLACE_AS_TEXT);
+	return ask(&b, NULL) == 0;
+}
+
+bool
+replace_commit(struct replace *r)
+{
+	struct record_out *o = ask_begin(WORKING_REPLACE_COMMIT);
+	struct kv_bytes b;
+	int error;
+
+	record_add_number(o,
+	    (r->keep_old ? WORKING_KEEP_OLD : 0u) |
+		(r->keep_beside ? WORKING_KEEP_BESIDE : 0u) |
+		(r->root_only ? WORKING_ROOT_ONLY : 0u) |
+		(r->owner_only ? WORKING_OWNER_ONLY : 0u) |
+		(r->readable ? WORKING_READABLE : 0u) |
+		(r->yes != 0 ? WORKING_YES : 0u));
+	record_add_number(o, r->change);
+	record_add_text(o, r->via != NULL ? r->via : "");
+	error = ask(&b, NULL);
+	if (!record_get_text(&b, r->kept_name, sizeof(r->kept_name)))
+		ask_failed();
+	return error == 0;
+}
+
+void
+replace_close(struct replace *r)
+{
+	struct kv_bytes b;
+
+	if (r->lock != -1) {
+		ask_begin(WORKING_REPLACE_CLOSE);
+		(void)ask(&b, NULL);
+	}
+	if (r->fd != -1)
+		close(r->fd);
+	if (r->old != -1)
+		close(r->old);
+	r->fd = r->old = r->lock = -1;
+}
