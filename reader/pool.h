@@ -6,7 +6,7 @@
 #ifndef READER_POOL_H
 #define READER_POOL_H
 
-#include "output/progress.h"
+#include "base/progress.h"
 #include "output/report.h"
 
 struct pool;

@@ -13,7 +13,7 @@
 #include "doctor/doctor.h"
 #include "base/io.h"
 #include "list/names.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define OS_RELEASE_BYTES 16384

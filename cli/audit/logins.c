@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 static int
 compare_digests(const void *a, const void *b)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 #define NAME_COLUMNS_MIN 20
 

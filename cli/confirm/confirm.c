@@ -23,7 +23,7 @@
 #include "host/change.h"
 #include "base/io.h"
 #include "list/consulted.h"
-#include "output/progress.h"
+#include "base/progress.h"
 #include "update/source.h"
 
 #define RATE_DEFAULT 10

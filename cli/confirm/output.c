@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "command.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 #define DATE_BYTES 16
 #define SECONDS_A_DAY 86400

@@ -10,7 +10,7 @@
 #include "command.h"
 #include "filter/facts.h"
 #include "list/facts.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 #include "sshd_config/sshd_config.h"
 #include "update/notes.h"
 #include "ways/pam_stack.h"

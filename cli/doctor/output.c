@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 #define COLUMN (8 + 1 + 12 + 1) /* where the sentences start */
 

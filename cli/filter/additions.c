@@ -9,7 +9,7 @@
 
 #include "command.h"
 #include "base/io.h"
-#include "output/progress.h"
+#include "base/progress.h"
 
 /* The bits of so many keys are fetched in parallel. */
 #define GROUP_KEYS 64

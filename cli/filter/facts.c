@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "filter/filter.h"
-#include "output/progress.h"
+#include "base/progress.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 

@@ -9,7 +9,7 @@
 
 #include "filter/facts.h"
 #include "filter/filter.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 static void
 print_facts(const struct filter_facts *f)

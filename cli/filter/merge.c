@@ -10,7 +10,7 @@
 
 #include "filter/filter.h"
 #include "filter/pkbf_writer.h"
-#include "output/progress.h"
+#include "base/progress.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 

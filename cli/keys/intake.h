@@ -7,7 +7,7 @@
 #define CLI_KEYS_INTAKE_H
 
 #include "keys/input.h"
-#include "output/progress.h"
+#include "base/progress.h"
 
 struct intake {
 	/* input_read, or a function like it. */

@@ -14,7 +14,7 @@
 #include "list/list.h"
 #include "list/names.h"
 #include "list/reader.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 #define IDS 256
 

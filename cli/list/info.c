@@ -13,7 +13,7 @@
 #include "list/facts.h"
 #include "list/list.h"
 #include "list/names.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 /* A list that was read whole. */
 struct described {

@@ -13,7 +13,7 @@
 #include "list/list.h"
 #include "list/names.h"
 #include "list/writer.h"
-#include "output/progress.h"
+#include "base/progress.h"
 
 #define PROGRESS_RECORDS 65536
 

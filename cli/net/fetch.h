@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "output/progress.h"
+#include "base/progress.h"
 #include "net/http_header.h"
 #include "net/https.h"
 

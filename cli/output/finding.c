@@ -7,7 +7,7 @@
 
 #include "command.h"
 #include "kv_spki.h"
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 static struct kv_span
 span_of(const char *text)

@@ -12,7 +12,7 @@
 
 #include "command.h"
 #include "base/io.h"
-#include "output/progress.h"
+#include "base/progress.h"
 #include "update/unxz.h"
 
 #define BUFFER_BYTES (256 * 1024)

@@ -6,7 +6,7 @@
 #ifndef CLI_READING_READING_H
 #define CLI_READING_READING_H
 
-#include "output/progress.h"
+#include "base/progress.h"
 #include "output/report.h"
 
 /* What opening the files of a judge gave: see cli_judge_options. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 #include "sshd/plan.h"
 #include "sshd/started.h"
 #include "sshd/usable.h"

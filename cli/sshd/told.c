@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 /* A file's text, or null if the file is not there. */
 static json_t *

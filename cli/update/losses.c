@@ -6,7 +6,7 @@
 #include "command.h"
 #include "filter/filter.h"
 #include "list/reader.h"
-#include "output/progress.h"
+#include "base/progress.h"
 
 #define BLOCK_BYTES (256 * 1024)
 

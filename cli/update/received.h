@@ -8,7 +8,7 @@
 #define CLI_UPDATE_RECEIVED_H
 
 #include "kv_pkbf.h"
-#include "output/progress.h"
+#include "base/progress.h"
 #include "update/part.h"
 
 struct update_received {

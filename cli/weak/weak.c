@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "output/progress.h"
+#include "base/progress.h"
 #include "weak/common.h"
 #include "weak/moduli.h"
 #include "weak/parallel.h"

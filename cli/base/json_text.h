@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* output/json_text: JSON strings of untrusted bytes. */
-#ifndef CLI_OUTPUT_JSON_TEXT_H
-#define CLI_OUTPUT_JSON_TEXT_H
+/* base/json_text: JSON strings of untrusted bytes. */
+#ifndef CLI_BASE_JSON_TEXT_H
+#define CLI_BASE_JSON_TEXT_H
 
 #include <jansson.h>
 

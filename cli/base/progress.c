@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "output/progress.h"
+#include "base/progress.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * output/progress: a progress line with bytes or things done, rate and time
+ * base/progress: a progress line with bytes or things done, rate and time
  * left, if standard error is a terminal. Otherwise nothing is printed.
  */
-#ifndef CLI_OUTPUT_PROGRESS_H
-#define CLI_OUTPUT_PROGRESS_H
+#ifndef CLI_BASE_PROGRESS_H
+#define CLI_BASE_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "output/json_text.h"
+#include "base/json_text.h"
 
 #include <stdint.h>
 #include <stdio.h>
