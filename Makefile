@@ -284,7 +284,7 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \
 	cli/report/html.c cli/report/intake.c cli/report/json_out.c \
 	cli/report/sarif.c cli/report/text.c \
-	cli/output/finding.c cli/base/json_text.c \
+	cli/reading/finding.c cli/base/json_text.c \
 	cli/reading/keys.c cli/reading/talk.c cli/wall/start.c \
 	cli/host/program.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \

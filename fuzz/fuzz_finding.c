@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "output/finding.h"
+#include "reading/finding.h"
 #include "reading/keys.h"
 
 static void

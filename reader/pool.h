@@ -7,7 +7,7 @@
 #define READER_POOL_H
 
 #include "base/progress.h"
-#include "output/report.h"
+#include "reading/report.h"
 
 struct pool;
 

@@ -17,7 +17,7 @@
 #include "audit/table.h"
 #include "command.h"
 #include "reading/keys.h"
-#include "output/report.h"
+#include "reading/report.h"
 
 #define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600

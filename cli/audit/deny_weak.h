@@ -8,7 +8,7 @@
 
 #include "list/batch.h"
 #include "list/consulted.h"
-#include "output/report.h"
+#include "reading/report.h"
 
 #define DENY_WEAK_PATH LIST_WEAK_PATH
 

@@ -7,7 +7,7 @@
 #ifndef CLI_AUDIT_HEADER_H
 #define CLI_AUDIT_HEADER_H
 
-#include "output/report.h"
+#include "reading/report.h"
 #include "sshd_config/sshd_config.h"
 
 /* Of the lines. keyveto report refuses any other. */

@@ -9,7 +9,7 @@
 #define CLI_AUDIT_LOGINS_H
 
 #include "audit/accepted.h"
-#include "output/report.h"
+#include "reading/report.h"
 
 #define LOGINS_OTHERS_MAX 1024
 /* How many keys of former audits are kept. */

@@ -10,7 +10,7 @@
 
 #include "host/accounts.h"
 #include "kv_config.h"
-#include "output/report.h"
+#include "reading/report.h"
 #include "sshd_config/sshd_config.h"
 
 /* One bit each. */

@@ -3,7 +3,7 @@
 #ifndef CLI_AUDIT_TABLE_H
 #define CLI_AUDIT_TABLE_H
 
-#include "output/report.h"
+#include "reading/report.h"
 
 struct audit_row {
 	const char *what;    /* "account", "host keys", "user CA keys" */

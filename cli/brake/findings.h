@@ -6,7 +6,7 @@
 #ifndef CLI_BRAKE_FINDINGS_H
 #define CLI_BRAKE_FINDINGS_H
 
-#include "output/report.h"
+#include "reading/report.h"
 
 /* Begins. via is the command, for the log; NULL: only counts. */
 void brake_findings_start(const char *via);

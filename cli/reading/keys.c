@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kv_fingerprint.h"
-#include "output/finding.h"
+#include "reading/finding.h"
 #include "reading/talk.h"
 
 #define PATH_BYTES READING_PACKET_BYTES

@@ -7,7 +7,7 @@
 #define CLI_READING_READING_H
 
 #include "base/progress.h"
-#include "output/report.h"
+#include "reading/report.h"
 
 /* What opening the files of a judge gave: see cli_judge_options. */
 struct opened_files;

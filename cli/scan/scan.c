@@ -13,7 +13,7 @@
 #include "command.h"
 #include "kv_base64.h"
 #include "kv_lines.h"
-#include "output/report.h"
+#include "reading/report.h"
 #include "scan/host.h"
 
 #define JOBS_DEFAULT 16

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "output/finding.h"
+#include "reading/finding.h"
 
 #include <inttypes.h>
 #include <jansson.h>

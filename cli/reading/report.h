@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* output/report: prints findings as text or as JSON, and counts them. */
-#ifndef CLI_OUTPUT_REPORT_H
-#define CLI_OUTPUT_REPORT_H
+/* reading/report: prints findings as text or as JSON, and counts them. */
+#ifndef CLI_READING_REPORT_H
+#define CLI_READING_REPORT_H
 
 #include "command.h"
 #include "keys/input.h"
-#include "output/finding.h"
+#include "reading/finding.h"
 #include "weak/weak.h"
 
 /* Options of commands that print findings, and their getopt_long entries. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * output/finding: a key that is reported, with all that is printed of it; and a
- * problem, or a note, about a file or a line. Each is printed as text or as
+ * reading/finding: a key that is reported, with all that is printed of it; and
+ * a problem, or a note, about a file or a line. Each is printed as text or as
  * JSON, or travels as a record from the process that found it to the one that
  * prints.
  */
-#ifndef CLI_OUTPUT_FINDING_H
-#define CLI_OUTPUT_FINDING_H
+#ifndef CLI_READING_FINDING_H
+#define CLI_READING_FINDING_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "output/report.h"
+#include "reading/report.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "output/finding.h"
+#include "reading/finding.h"
 #include "weak/parallel.h"
 
 bool
