@@ -277,10 +277,10 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/update/settings.c \
 	cli/update/manifest.c cli/update/sources.c cli/update/unxz.c \
 	cli/update/records.c cli/publish/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
-	cli/list/reader.c cli/why/lookup.c cli/confirm/log.c cli/host/log_lines.c \
+	cli/sets/list_reader.c cli/why/lookup.c cli/confirm/log.c cli/host/log_lines.c \
 	cli/audit/accepted.c cli/audit/syslog_line.c cli/audit/journal_line.c \
-	cli/delta/delta.c cli/delta/filter.c cli/delta/golomb.c cli/delta/list.c \
-	cli/delta/sha.c \
+	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
+	cli/base/sha256.c \
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \
 	cli/report/html.c cli/report/intake.c cli/report/json_out.c \
 	cli/report/sarif.c cli/report/text.c \

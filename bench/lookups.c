@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "filter/pkbf_map.h"
+#include "sets/pkbf_map.h"
 #include "random.h"
 #include "timing.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "delta/delta.h"
-#include "delta/parts.h"
+#include "sets/delta.h"
+#include "sets/delta_parts.h"
 #include "fuzz.h"
 
 #define FILE_BYTES 8192

@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "kv_blocklist.h"
 #include "kv_sources.h"
-#include "list/reader.h"
+#include "sets/list_reader.h"
 #include "why/lookup.h"
 
 struct input {

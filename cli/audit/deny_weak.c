@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "list/names.h"
+#include "sets/list_names.h"
 
 static struct list_writer writer;
 

@@ -6,8 +6,8 @@
 #ifndef CLI_AUDIT_DENY_WEAK_H
 #define CLI_AUDIT_DENY_WEAK_H
 
-#include "list/batch.h"
-#include "list/consulted.h"
+#include "sets/list_batch.h"
+#include "sets/list_consulted.h"
 #include "reading/report.h"
 
 #define DENY_WEAK_PATH LIST_WEAK_PATH

@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "delta/sha.h"
+#include "base/sha256.h"
 #include "doctor/doctor.h"
 #include "base/io.h"
-#include "list/names.h"
+#include "sets/list_names.h"
 #include "base/json_text.h"
 
 #define BLOCK_BYTES (1024 * 1024)

@@ -22,7 +22,7 @@
 #include "confirm/output.h"
 #include "host/change.h"
 #include "base/io.h"
-#include "list/consulted.h"
+#include "sets/list_consulted.h"
 #include "base/progress.h"
 #include "update/source.h"
 

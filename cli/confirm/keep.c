@@ -15,7 +15,7 @@
 #include "command.h"
 #include "base/io.h"
 #include "host/replace.h"
-#include "list/names.h"
+#include "sets/list_names.h"
 
 #define ID_CHARS (PROOF_ID_BYTES - 1)
 #define LINE_BYTES 4096

@@ -8,8 +8,8 @@
 #define CLI_DOCTOR_DOCTOR_H
 
 #include "command.h"
-#include "filter/facts.h"
-#include "list/facts.h"
+#include "sets/filter_facts.h"
+#include "sets/list_facts.h"
 #include "base/json_text.h"
 #include "sshd_config/sshd_config.h"
 #include "update/notes.h"

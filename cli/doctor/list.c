@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "list/consulted.h"
+#include "sets/list_consulted.h"
 
 static const char add_line[] = "add the line \"Blocklist " LIST_WEAK_PATH
 			       "\" to keyveto.conf, with keyveto config edit";

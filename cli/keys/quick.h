@@ -9,16 +9,16 @@
  * that may be listed to kv_verdict: they decide.
  * tests/unit/test_quick.c proves that both ways agree.
  *
- * Without it and its look-ups of many keys at a time (filter/pkbf_map.h),
+ * Without it and its look-ups of many keys at a time (sets/pkbf_map.h),
  * keyveto check takes 7 times as long for a million lines: 2.0 instead of
  * 0.27 s of processor time for 225 MB and a filter of 256 MiB.
  */
 #ifndef CLI_KEYS_QUICK_H
 #define CLI_KEYS_QUICK_H
 
-#include "filter/pkbf_map.h"
+#include "sets/pkbf_map.h"
 #include "kv_bytes.h"
-#include "list/index.h"
+#include "sets/list_index.h"
 #include "kv_verdict.h"
 
 /* How many lines are read in one call. */

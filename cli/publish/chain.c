@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "delta/delta.h"
+#include "sets/delta.h"
 #include "publish/pack.h"
 
 __attribute__((format(printf, 2, 3))) static void

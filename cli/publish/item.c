@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "filter/facts.h"
-#include "filter/filter.h"
 #include "base/io.h"
-#include "list/facts.h"
-#include "list/names.h"
+#include "command.h"
 #include "publish/pack.h"
+#include "sets/filter_facts.h"
+#include "sets/filter_file.h"
+#include "sets/list_facts.h"
+#include "sets/list_names.h"
 #include "update/manifest.h"
 #include "update/records.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "filter/filter.h"
+#include "sets/filter_file.h"
 #include "base/io.h"
 #include "host/replace.h"
 #include "publish/chain.h"

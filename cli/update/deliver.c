@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "delta/delta.h"
+#include "sets/delta.h"
 #include "base/io.h"
 #include "update/chain.h"
 #include "update/follow.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "filter/filter.h"
-#include "filter/probe.h"
+#include "sets/filter_file.h"
+#include "sets/filter_probe.h"
 #include "update/resume.h"
 #include "update/update.h"
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "filter/filter.h"
 
 bool
 update_installed_open(struct update_installed *t, const char *path)

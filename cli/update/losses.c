@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "filter/filter.h"
-#include "list/reader.h"
+#include "sets/filter_file.h"
+#include "sets/list_reader.h"
 #include "base/progress.h"
 
 #define BLOCK_BYTES (256 * 1024)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "filter/filter.h"
+#include "keys/spki.h"
 #include "keys/input.h"
 #include "kv_fingerprint.h"
 #include "update/update.h"
@@ -87,7 +87,7 @@ look_up(const struct input_key *key, void *arg)
 
 	l->keys++;
 	if (l->filter != NULL)
-		listed = !filter_each_spki(key, false, has_spki, l);
+		listed = !spki_each(key, false, has_spki, l);
 	else if (l->list != NULL)
 		listed = has_hash(l, key);
 	if (!listed)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "filter/filter.h"
 
 static bool
 report_no_room(struct update_received *p)

@@ -15,8 +15,6 @@
 
 #include <curl/curl.h>
 
-#include "filter/filter.h"
-
 #define SECONDS_A_DAY 86400
 
 static volatile sig_atomic_t signal_caught;

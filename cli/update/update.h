@@ -7,7 +7,7 @@
 #ifndef CLI_UPDATE_UPDATE_H
 #define CLI_UPDATE_UPDATE_H
 
-#include "filter/facts.h"
+#include "sets/filter_facts.h"
 #include "update/follow.h"
 #include "update/installed.h"
 #include "update/manifest.h"

@@ -12,9 +12,9 @@
 
 #include "audit/named.h"
 #include "command.h"
-#include "filter/facts.h"
+#include "sets/filter_facts.h"
 #include "keys/input.h"
-#include "list/names.h"
+#include "sets/list_names.h"
 #include "why/leaks.h"
 #include "weak/weak.h"
 #include "why/lookup.h"

@@ -47,7 +47,7 @@ ADD = [title for title in TITLES if title.startswith("filter add")]
 
 INPUTS = ("second.pkbf", "third.pkbf", "keys.pub", "many.pub")
 # More keys than a batch, and a filter larger than a window of 64 MiB: the keys are kept in a file beside it
-# (cli/filter/additions.h).
+# (cli/sets/additions.h).
 MANY, LARGE_SIZE = 17_000, ["--hashes", "1", "--length", "30"]
 
 TIME = {**ENVIRONMENT, "SOURCE_DATE_EPOCH": "1700000000"}

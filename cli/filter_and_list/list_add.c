@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto list create and add: an exact list of the keys of any input. */
+#include <getopt.h>
+#include <inttypes.h>
+
+#include "keys/intake.h"
+#include "sets/list_batch.h"
+#include "filter_and_list/list.h"
+#include "sets/list_names.h"
+#include "sets/list_writer.h"
+#include "proof/reader.h"
+
+/* One run of create or add. */
+struct adding {
+	struct intake in;
+	struct list_batch batch; /* of the keys of all inputs */
+	uint64_t id;
+	const char *name;	    /* of the source; NULL: not given */
+	int ca, proofs, force, yes; /* options */
+};
+
+static struct list_writer writer;
+
+static bool
+append(struct adding *a, const struct kv_blocklist_hash *h)
+{
+	return list_batch_add(&a->batch, h, (uint8_t)a->id);
+}
+
+static bool
+add_key(const struct input_key *key, void *arg)
+{
+	struct adding *a = arg;
+	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
+	struct input_problem problem = { .path = key->path, .line = key->line };
+	char reason[KV_KEYTYPE_NAME_BYTES + 64];
+	size_t n = input_hashes(key, hash);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!append(a, &hash[i]))
+			return false;
+	}
+	if (n == 0) {
+		snprintf(reason, sizeof(reason),
+		    "exact lists have no keys of type %s", key->type);
+		problem.reason = reason;
+		intake_refuse(&a->in, &problem);
+	}
+	return true;
+}
+
+static size_t
+add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    bool *failedp, void *arg)
+{
+	struct adding *a = arg;
+	struct kv_blocklist_hash hash[QUICK_LINES];
+	struct quick_hashes h = { .number = hash };
+	size_t n = quick_hash(text, QUICK_ECDSA, line, &h);
+
+	for (size_t i = 0; i < h.n && !*failedp; i++)
+		*failedp = !append(a, &hash[i]);
+	return n;
+}
+
+/* False after a message. */
+static bool
+read_inputs(struct adding *a, char **inputs)
+{
+	a->in = (struct intake){
+		.read = input_read,
+		.key = add_key,
+		.quick = add_lines,
+		.arg = a,
+		.ca = a->ca,
+	};
+	if (a->proofs) {
+		a->in.read = NULL;
+		a->in.read_all = proof_read_keys;
+	}
+	return intake_read(&a->in, inputs);
+}
+
+/* Ends the work on the list, and names the source. False after a message. */
+static bool
+name_source(const struct adding *a, const char *path)
+{
+	/* Only one file at a time can be replaced. */
+	list_writer_close(&writer);
+	return a->name == NULL || !writer.has_id[a->id] ||
+	    list_names_set(path, (uint8_t)a->id, a->name, writer.file.readable);
+}
+
+/* Replaces the file, and names the source. False after a message. */
+static bool
+commit(const struct adding *a, const char *path)
+{
+	return list_writer_commit(&writer) && name_source(a, path);
+}
+
+static void
+print_counts(const struct adding *a, const char *path)
+{
+	cli_error("%s: %" PRIu64 " added, %" PRIu64
+		  " there already; now %" PRIu64 " %s",
+	    path, a->batch.added, a->batch.known, writer.records,
+	    cli_plural(writer.records, "record", "records"));
+}
+
+/* False after a message, or if one was printed about an input. */
+static bool
+create_list(struct adding *a, const char *path, char **inputs)
+{
+	if (!list_writer_may_replace(&writer, a->force,
+		"exists; 'keyveto list add' adds to it, and --force replaces "
+		"it") ||
+	    (*inputs != NULL && !read_inputs(a, inputs)))
+		return false;
+	/* A login refuses an empty list, and by OnError every key. */
+	if (a->batch.n == 0 && (*inputs != NULL || writer.file.old != -1)) {
+		cli_error("%s: no key to put into it, and logins refuse an "
+			  "empty list; nothing was written",
+		    path);
+		return false;
+	}
+	if (!list_batch_write(&a->batch, &writer, NULL) || !commit(a, path))
+		return false;
+	if (a->batch.n == 0)
+		cli_error("%s: an empty list; logins refuse it before 'keyveto "
+			  "list add' puts keys into it",
+		    path);
+	else
+		print_counts(a, path);
+	return a->in.problems == 0;
+}
+
+/* As create_list. */
+static bool
+add_to_list(struct adding *a, const char *path, char **inputs)
+{
+	if (writer.file.old == -1) {
+		cli_error("%s: no such file; 'keyveto list create' makes one",
+		    path);
+		return false;
+	}
+	list_reader_adopt(&writer.old, path, writer.file.old);
+	if (!list_reader_is_good(&writer.old) || !read_inputs(a, inputs) ||
+	    !list_batch_write(&a->batch, &writer, &writer.old))
+		return false;
+	if (a->batch.added > 0) {
+		if (!commit(a, path))
+			return false;
+		print_counts(a, path);
+	} else {
+		cli_error("%s: nothing added, %" PRIu64 " there already; left "
+			  "as it was",
+		    path, a->batch.known);
+		/* A run before may have ended before it wrote the name. */
+		if (!name_source(a, path))
+			return false;
+	}
+	return a->in.problems == 0;
+}
+
+static bool
+read_id(struct adding *a)
+{
+	if (cli_read_number(optarg, 0, UINT8_MAX, &a->id))
+		return true;
+	cli_error("--id takes a number from 0 to %d, not %s", UINT8_MAX,
+	    optarg);
+	return false;
+}
+
+static bool
+read_name(struct adding *a)
+{
+	a->name = optarg;
+	if (list_names_is_valid(optarg))
+		return true;
+	cli_error("--name takes at most %d letters, digits, dots, hyphens and "
+		  "underscores, not %s",
+	    KV_SOURCE_NAME_BYTES - 1, optarg);
+	return false;
+}
+
+static int
+run(const struct cli_command *cmd, int argc, char **argv, bool create)
+{
+	enum { ID = 1, NAME };
+	struct adding a = { .id = 0 };
+	const struct option options[] = {
+		{ "force", no_argument, &a.force, true },
+		{ "id", required_argument, NULL, ID },
+		{ "name", required_argument, NULL, NAME },
+		{ "ca", no_argument, &a.ca, true },
+		{ "proofs", no_argument, &a.proofs, true },
+		{ "yes", no_argument, &a.yes, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *path;
+	bool ok = true;
+	int opt;
+
+	/* Only create takes --force. */
+	while (ok &&
+	    (opt = cli_getopt(cmd, argc, argv,
+		 create ? options : options + 1)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == ID)
+			ok = read_id(&a);
+		else if (opt == NAME)
+			ok = read_name(&a);
+		else
+			ok = opt == 0;
+	}
+	if (!ok)
+		return CLI_UNCHECKED;
+	if (optind == argc) {
+		cli_error("give the list that keys are to be put into");
+		return cli_usage_error(cmd);
+	}
+	path = argv[optind];
+	ok = list_writer_open(&writer, path, a.yes) &&
+	    (a.name == NULL ||
+		list_names_may_set(path, (uint8_t)a.id, a.name)) &&
+	    (create ? create_list : add_to_list)(&a, path, argv + optind + 1);
+	list_writer_close(&writer);
+	list_batch_free(&a.batch);
+	return ok ? 0 : CLI_UNCHECKED;
+}
+
+static int
+run_create(const struct cli_command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, true);
+}
+
+static int
+run_add(const struct cli_command *cmd, int argc, char **argv)
+{
+	return run(cmd, argc, argv, false);
+}
+
+#define SHARED_HELP \
+	"  --id N       the number of the source that the keys come from, 0 " \
+	"to 255\n" \
+	"               (default 0)\n" \
+	"  --name NAME  what logs call that source; written to FILE.sources\n" \
+	"  --ca         of a certificate, add the key of its CA too\n" \
+	"  --proofs     inputs are proofs of compromise " \
+	"(keyveto-proof(5)); add the\n" \
+	"               keys that they prove, and no others. Whoever can use " \
+	"a key can\n" \
+	"               make one, also through a forwarded agent or a token\n" \
+	"  --yes        although it may lock out root or an administrator\n"
+
+const struct cli_command list_create = {
+	.name = "list create",
+	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
+		    "[--force] [--yes] "
+		    "[INPUT|DIRECTORY|-]...",
+	.help = "Make an exact list of the keys of the inputs",
+	.details = SHARED_HELP
+	"  --force      replace a list that exists; keep any other file beside "
+	"it\n"
+	"\n"
+	"Reads whatever 'keyveto check' reads. Without an INPUT the list is "
+	"empty; logins\n"
+	"refuse such a list until keys are added.\n",
+	.run = run_create,
+};
+
+const struct cli_command list_add = {
+	.name = "list add",
+	.synopsis = "FILE [--id N] [--name NAME] [--ca] [--proofs] "
+		    "[--yes] "
+		    "[INPUT|DIRECTORY|-]...",
+	.help = "Add keys to an exact list",
+	.details =
+	    "Reads whatever 'keyveto check' reads; standard input without an "
+	    "INPUT.\n"
+	    "\n" SHARED_HELP "\n"
+	    "A key that the list has from any source is left as it is. What "
+	    "cannot be read\n"
+	    "is reported, the rest is added, and the exit status is 2. The "
+	    "list is replaced\n"
+	    "in one step when all is read. Others that write it wait; the file "
+	    ".NAME.lock\n"
+	    "beside it goes away at the end.\n",
+	.run = run_add,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sets/list_reader: reads all records of an exact list, and checks their order.
+ * A list without records is read too: a login refuses it, but keys can be added.
+ */
+#ifndef CLI_SETS_LIST_READER_H
+#define CLI_SETS_LIST_READER_H
+
+#include "kv_blocklist.h"
+
+#define LIST_WHY_BYTES 256
+#define LIST_BUFFER_RECORDS 4096
+
+typedef uint8_t list_record[KV_BLOCKLIST_RECORD_BYTES];
+
+struct list_reader {
+	const char *path; /* the caller's */
+	int fd;
+	bool owns_fd;
+	uint64_t records, read; /* in the file; read from it */
+	uint64_t next;		/* the number of the next one, from 0 */
+	list_record last;	/* of those that were in buffer before */
+	size_t start, end;	/* of what is left in buffer, and in order */
+	bool disorder;		/* the record at end is wrong */
+	list_record buffer[LIST_BUFFER_RECORDS];
+	char why[LIST_WHY_BYTES]; /* what is wrong with the file, or "" */
+};
+
+/* Opens a list. False with the reason in r->why. Closed by list_reader_close. */
+bool list_reader_open(struct list_reader *r, const char *path);
+
+/* The same for an open file, which stays the caller's. */
+bool list_reader_adopt(struct list_reader *r, const char *path, int fd);
+
+/*
+ * Returns the next record, which is valid until the next call. NULL at the end,
+ * or with a reason in r->why if a record is below the one before it, is a hole
+ * with it (kv_blocklist_is_hole) or cannot be read.
+ */
+const uint8_t *list_reader_next(struct list_reader *r);
+
+/*
+ * The same for several records at a time: those that are in the buffer, *np of
+ * them, but all of the list in the end.
+ */
+list_record *list_reader_next_run(struct list_reader *r, size_t *np);
+
+/* Prints r->why, if there is one. Returns whether there is none. */
+bool list_reader_is_good(const struct list_reader *r);
+
+void list_reader_close(struct list_reader *r);
+
+/* Whether both records have the same hash. */
+bool list_same_hash(const uint8_t *a, const uint8_t *b);
+
+#endif

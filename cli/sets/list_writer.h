@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * sets/list_writer: makes exact lists, by host/replace. So readers see the old
+ * list or the new one, and only one process writes at a time.
+ */
+#ifndef CLI_SETS_LIST_WRITER_H
+#define CLI_SETS_LIST_WRITER_H
+
+#include "host/replace.h"
+#include "sets/list_reader.h"
+
+struct list_writer {
+	struct replace file;
+	struct list_reader old; /* the list that is replaced, if there is one */
+	uint64_t records;	/* put so far */
+	bool has_id[UINT8_MAX + 1]; /* the sources of those records */
+	size_t used;
+	list_record buffer[LIST_BUFFER_RECORDS];
+};
+
+/*
+ * Waits until no other keyveto writes the file, and opens the old file, if
+ * there is one, as w->file.old and w->old. yes: what is committed may refuse
+ * keys that root or an administrator needs. Always call list_writer_close, even
+ * after a failure. These functions print a message before they return false.
+ */
+bool list_writer_open(struct list_writer *w, const char *path, int yes);
+
+/*
+ * Call before list_writer_put. Whether the old file may be replaced: a list
+ * may, unless why says why not. With force, any file may; one that is not a
+ * list is kept beside the new one.
+ */
+bool list_writer_may_replace(struct list_writer *w, bool force,
+    const char *why);
+
+/* Begins a new list, without records. */
+bool list_writer_start(struct list_writer *w);
+
+/* Appends a record. The caller keeps the order. */
+bool list_writer_put(struct list_writer *w, const uint8_t *record);
+
+/*
+ * Replaces the old file. As root, warns if a login would not trust the list
+ * there.
+ */
+bool list_writer_commit(struct list_writer *w);
+
+void list_writer_close(struct list_writer *w);
+
+#endif
