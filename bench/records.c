@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "keys/quick.h"
+#include "sets/list_index.h"
 #include "kv_pread.h"
 #include "random.h"
 #include "timing.h"

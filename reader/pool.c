@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "sets/quick_judge.h"
 #include "wire/reading.h"
 
 /* How many files a worker takes at a time. */

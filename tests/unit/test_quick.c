@@ -2,9 +2,9 @@
 /*
  * Compares the fast reader of many lines with the slow one. If quick says that
  * a line is done, kv_line and kv_spki must find one key with the same hashes.
- * pkbf_map must find what kv_pkbf finds, and list/index what kv_blocklist finds.
+ * pkbf_map must find what kv_pkbf finds, and list_index what kv_blocklist finds.
  */
-#include "keys/quick.h"
+#include "sets/quick_judge.h"
 
 #include "testlib.h"
 
