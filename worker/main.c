@@ -13,7 +13,7 @@
 
 #include "ask.h"
 #include "command.h"
-#include "output/progress.h"
+#include "base/progress.h"
 #include "scratch.h"
 #include "wall/enter.h"
 

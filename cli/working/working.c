@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "output/progress.h"
+#include "base/progress.h"
 #include "wall/packet.h"
 #include "wall/wall.h"
 #include "wire/working.h"
