@@ -109,6 +109,7 @@ struct reader {
 	bool pem_too_long;
 	bool pem_inside; /* its BEGIN line stands inside another text */
 	bool pem_new;	 /* only its BEGIN line was read */
+	bool in_block;	 /* keys are looked for between its BEGIN and END */
 	bool regular, fifo;
 	bool eof;
 };
@@ -260,6 +261,7 @@ look_inside_block(struct reader *r)
 	struct kv_span rest = { r->pem, r->pem_len };
 	const uint64_t last = r->line;
 
+	r->in_block = true;
 	for (r->line = r->pem_line; r->line <= last; r->line++) {
 		const uint8_t *nl = rest.len > 0 ?
 		    memchr(rest.p, '\n', rest.len) :
@@ -273,6 +275,7 @@ look_inside_block(struct reader *r)
 		rest.len -= len;
 	}
 	r->line = last;
+	r->in_block = false;
 }
 
 static void
@@ -288,7 +291,7 @@ read_pem(struct reader *r, struct kv_span block, uint64_t line)
 		pem_key_free(&key);
 	} else if (!key.keyless) {
 		give_problem(r, line, why);
-	} else if (r->pem != NULL && !r->plain) {
+	} else if (r->pem != NULL && !r->in_block && !r->plain) {
 		look_inside_block(r);
 	}
 }
@@ -500,6 +503,9 @@ on_inside_begin(struct kv_span line, void *arg)
 {
 	struct reader *r = arg;
 
+	/* All of the block that it stands in was collected already. */
+	if (r->in_block)
+		return;
 	collect_pem(r, line);
 	r->pem_inside = r->pem_new = r->pem != NULL;
 }

@@ -329,6 +329,17 @@ def test_pem_blocks_of_other_programs_are_no_problems(scratch):
         equal(fingerprints(check("--all", hidden, status=0)), [ed.fingerprint], label)
 
 
+def test_keys_behind_other_blocks_in_a_block_of_another_program_are_found_once(scratch):
+    """A BEGIN line and whole blocks inside the block hide nothing, and nothing is found again for each of them."""
+    keys = made()["ed25519"], made()["rsa"]
+    inner = "x -----BEGIN CMS-----AAAA-----END CMS-----\n"
+    for between in ('a: "-----BEGIN PUBLIC KEY-----"\n', inner, inner * 3):
+        rows = [json.dumps({"k": key.line}) + "\n" for key in keys]
+        path = write(scratch / "file", "-----BEGIN PGP MESSAGE-----\n", rows[0], between, rows[1], between,
+                     "-----END PGP MESSAGE-----\n")
+        assert fingerprints(check("--all", path, status=0)) == [key.fingerprint for key in keys], between
+
+
 def test_a_signature_of_ssh_keygen_is_no_problem(scratch):
     key = scratch / "key"
     key.write_bytes(made()["ed25519"].path.read_bytes())
@@ -582,5 +593,7 @@ def test_hostile_texts_take_no_time(scratch):
     for text in (start * 40_000, (start + "/") * 40_000, "-----BEGIN PUBLIC KEY-----" * 40_000,
                  "-----BEGIN PGP MESSAGE-----" * 40_000, "\\u0041" * 200_000, "A" * 1_000_000,
                  ("-----BEGIN X-----" + start) * 30_000, "PuTTY-User-Key-File-2: x\\nPrivate-MAC: " * 30_000,
-                 "dn: x\n" + " AAAA\n" * 100_000, ("A" * 60 + "\n") * 20_000, (packed + " ") * 4):
+                 "dn: x\n" + " AAAA\n" * 100_000, ("A" * 60 + "\n") * 20_000, (packed + " ") * 4,
+                 "-----BEGIN PGP MESSAGE-----\n" + "x -----BEGIN CMS-----AAAA-----END CMS-----\n" * 40 +
+                 "-----END PGP MESSAGE-----"):
         check("--all", write(scratch / "d" / "file", text + "\n").parent)
