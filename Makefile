@@ -270,7 +270,7 @@ SECONDS = 60
 FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c) \
-	cli/keys/input.c cli/keys/inside.c cli/keys/unpack.c cli/keys/walk.c \
+	cli/keys/found.c cli/keys/input.c cli/keys/inside.c cli/keys/unpack.c cli/keys/walk.c \
 	cli/keys/store.c cli/keys/owner.c cli/keys/json_scan.c \
 	cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
 	cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \

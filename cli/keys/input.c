@@ -5,14 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "keys/found.h"
 #include "keys/inside.h"
 #include "keys/owner.h"
 #include "keys/pem.h"
@@ -70,11 +69,8 @@ struct joined {
 
 /* The state of reading one text. */
 struct reader {
-	const struct input_sink *sink;
+	struct found found;
 	struct input_room *room;
-	const char *path;
-	uint64_t line;	/* number of the line being read */
-	uint64_t given; /* how many keys and problems were found */
 	/*
 	 * Lines that hold nothing like a key: problems, if the kind turns out
 	 * to be KIND_LINES.
@@ -84,7 +80,6 @@ struct reader {
 	struct joined joined;
 	/* What JSON and LDIF hold until it is known whose it is; NULL: none. */
 	struct owners *owners;
-	struct owner owner; /* of what is being read */
 	/* The PEM block being collected, in room; NULL if there is none. */
 	uint8_t *pem;
 	size_t pem_len;
@@ -114,19 +109,6 @@ struct reader {
 	bool eof;
 };
 
-static void
-give_problem(struct reader *r, uint64_t line, const char *reason)
-{
-	const struct input_problem p = {
-		.path = r->path,
-		.line = line,
-		.reason = reason,
-	};
-
-	r->given++;
-	r->sink->problem(&p, r->sink->arg);
-}
-
 /* Decides what kind of text this is, if it is not known yet. */
 static void
 decide(struct reader *r, enum kind kind)
@@ -135,7 +117,7 @@ decide(struct reader *r, enum kind kind)
 		return;
 	r->kind = kind;
 	for (size_t i = 0; kind == KIND_LINES && i < r->n_empty; i++)
-		give_problem(r, r->empty[i].line,
+		found_problem(&r->found, r->empty[i].line,
 		    kv_strerror(r->empty[i].reason));
 	if (kind == KIND_LINES)
 		r->n_empty = 0;
@@ -151,63 +133,9 @@ note_empty(struct reader *r, enum kv_err reason)
 		decide(r, KIND_TEXT);
 		return;
 	}
-	r->empty[r->n_empty++] = (struct empty_line){ r->line, reason };
+	r->empty[r->n_empty++] = (struct empty_line){ r->found.line, reason };
 	if (r->pem_read)
 		decide(r, KIND_TEXT);
-}
-
-/* Passes on a key, and the CA's key if it is a certificate. */
-static void
-give_sshkey(struct reader *r, uint64_t line, const struct kv_sshkey *key,
-    struct kv_span comment)
-{
-	const struct kv_pubkey *part[] = {
-		[KV_PART_KEY] = &key->key,
-		[KV_PART_CA] = &key->ca,
-	};
-
-	r->given++;
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-		const struct input_key k = {
-			.path = r->path,
-			.line = line,
-			.part = (enum kv_part)i,
-			.key = *part[i],
-			.type = kv_keytype_name(part[i]->type),
-			.bits = kv_pubkey_bits(part[i]),
-			.comment = comment,
-			.owner = r->owner,
-		};
-
-		if (part[i]->type != KV_KEY_NONE)
-			r->sink->key(&k, r->sink->arg);
-	}
-}
-
-static void
-give_pem_key(struct reader *r, uint64_t line, const struct pem_key *key)
-{
-	const struct kv_span comment = {
-		(const uint8_t *)key->comment,
-		strlen(key->comment),
-	};
-	const struct input_key k = {
-		.path = r->path,
-		.line = line,
-		.spki = { key->spki, key->spki_len },
-		.hash = key->has_hash ? &key->hash : NULL,
-		.type = key->type,
-		.bits = key->bits,
-		.comment = comment,
-		.owner = r->owner,
-	};
-
-	if (key->ssh.key.type != KV_KEY_NONE) {
-		give_sshkey(r, line, &key->ssh, comment);
-		return;
-	}
-	r->given++;
-	r->sink->key(&k, r->sink->arg);
 }
 
 /* What *p points to, which is allocated if it is NULL. NULL with errno. */
@@ -248,7 +176,7 @@ end_pem(struct reader *r)
 	nl = memchr(r->pem, '\n', r->pem_len);
 	if (nl == NULL ||
 	    !pem_is_keyless((struct kv_span){ r->pem, (size_t)(nl - r->pem) }))
-		give_problem(r, r->pem_line, "PEM block has no end");
+		found_problem(&r->found, r->pem_line, "PEM block has no end");
 	drop_pem(r);
 }
 
@@ -259,22 +187,24 @@ static void
 look_inside_block(struct reader *r)
 {
 	struct kv_span rest = { r->pem, r->pem_len };
-	const uint64_t last = r->line;
+	const uint64_t last = r->found.line;
 
 	r->in_block = true;
-	for (r->line = r->pem_line; r->line <= last; r->line++) {
+	for (r->found.line = r->pem_line; r->found.line <= last;
+	     r->found.line++) {
 		const uint8_t *nl = rest.len > 0 ?
 		    memchr(rest.p, '\n', rest.len) :
 		    NULL;
 		size_t len = nl != NULL ? (size_t)(nl - rest.p) : rest.len;
 
-		if (r->line != r->pem_line && r->line != last && len > 0)
+		if (r->found.line != r->pem_line && r->found.line != last &&
+		    len > 0)
 			(void)look_inside(r, (struct kv_span){ rest.p, len });
 		len += nl != NULL;
 		rest.p += len;
 		rest.len -= len;
 	}
-	r->line = last;
+	r->found.line = last;
 	r->in_block = false;
 }
 
@@ -284,13 +214,13 @@ read_pem(struct reader *r, struct kv_span block, uint64_t line)
 	struct pem_key key;
 	char why[256];
 
-	if (r->sink->pem != NULL)
-		r->sink->pem(block, r->sink->arg);
+	if (r->found.sink->pem != NULL)
+		r->found.sink->pem(block, r->found.sink->arg);
 	if (pem_read(block, &key, why, sizeof(why))) {
-		give_pem_key(r, line, &key);
+		found_pem_key(&r->found, line, &key);
 		pem_key_free(&key);
 	} else if (!key.keyless) {
-		give_problem(r, line, why);
+		found_problem(&r->found, line, why);
 	} else if (r->pem != NULL && !r->in_block && !r->plain) {
 		look_inside_block(r);
 	}
@@ -308,11 +238,12 @@ collect_pem(struct reader *r, struct kv_span text)
 	if (r->pem == NULL) {
 		r->pem = get_room(&r->room->pem, PEM_MAX_BYTES);
 		if (r->pem == NULL) {
-			give_problem(r, r->line, strerror(errno));
+			found_problem(&r->found, r->found.line,
+			    strerror(errno));
 			return;
 		}
 		r->pem_len = 0;
-		r->pem_line = r->line;
+		r->pem_line = r->found.line;
 		r->pem_too_long = false;
 		r->pem_inside = false;
 		r->pem_read = true;
@@ -330,7 +261,7 @@ collect_pem(struct reader *r, struct kv_span text)
 	if (!pem_is_end(text))
 		return;
 	if (r->pem_too_long)
-		give_problem(r, r->pem_line, "PEM block is too long");
+		found_problem(&r->found, r->pem_line, "PEM block is too long");
 	else
 		read_pem(r, (struct kv_span){ r->pem, r->pem_len },
 		    r->pem_line);
@@ -487,7 +418,7 @@ on_inside_key(const struct kv_sshkey *key, struct kv_span comment, void *arg)
 {
 	struct reader *r = arg;
 
-	give_sshkey(r, r->line, key, comment);
+	found_key(&r->found, r->found.line, key, comment);
 }
 
 static void
@@ -495,7 +426,7 @@ on_inside_pem(struct kv_span block, void *arg)
 {
 	struct reader *r = arg;
 
-	read_pem(r, block, r->line);
+	read_pem(r, block, r->found.line);
 }
 
 static void
@@ -516,25 +447,7 @@ on_inside_problem(const char *reason, void *arg)
 	struct reader *r = arg;
 
 	if (!r->silent)
-		give_problem(r, r->line, reason);
-}
-
-static void
-give_unknown_type(struct reader *r, struct kv_span type)
-{
-	char name[KV_KEYTYPE_NAME_BYTES] = "";
-	const struct input_problem unknown = {
-		.path = r->path,
-		.line = r->line,
-		.unknown_type = true,
-		.type = name,
-		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
-	};
-
-	memcpy(name, type.p,
-	    type.len < sizeof(name) ? type.len : sizeof(name) - 1);
-	r->given++;
-	r->sink->problem(&unknown, r->sink->arg);
+		found_problem(&r->found, r->found.line, reason);
 }
 
 static void
@@ -543,7 +456,7 @@ on_inside_unknown(struct kv_span type, void *arg)
 	struct reader *r = arg;
 
 	if (!r->silent)
-		give_unknown_type(r, type);
+		found_unknown_type(&r->found, type);
 }
 
 /* Passes on the keys inside a text. Returns how much looks like keys. */
@@ -603,7 +516,7 @@ take_line(struct reader *r, const struct kv_line *line)
 	bool other = is_other_text(line->options);
 
 	decide(r, other ? KIND_TEXT : KIND_LINES);
-	give_sshkey(r, r->line, &line->key, line->comment);
+	found_key(&r->found, r->found.line, &line->key, line->comment);
 	/* To sshd, a key in a comment is none. */
 	if (!r->plain && (other || r->kind == KIND_TEXT))
 		(void)look_inside(r, line->comment);
@@ -661,7 +574,7 @@ take_other_line(struct reader *r, struct kv_span text, enum kv_err err,
 	if (found > 0 || is_opening(text))
 		decide(r, KIND_TEXT);
 	if ((r->kind == KIND_LINES && !r->walked) || (found == 0 && !nothing))
-		give_problem(r, r->line, kv_strerror(err));
+		found_problem(&r->found, r->found.line, kv_strerror(err));
 	else if (found == 0 && !r->walked)
 		note_empty(r, err);
 }
@@ -686,10 +599,10 @@ read_one_line(struct reader *r, struct kv_span text)
 	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
 	    kv_keyname_find(line.type) == NULL) {
 		decide(r, KIND_LINES);
-		give_unknown_type(r, line.type);
+		found_unknown_type(&r->found, line.type);
 	} else if (has_key_after_bom(r, text)) {
 		decide(r, KIND_LINES);
-		give_problem(r, r->line,
+		found_problem(&r->found, r->found.line,
 		    "byte order mark before the key: "
 		    "sshd does not read this line");
 	} else {
@@ -740,10 +653,10 @@ static void
 take_owned(const struct owner_text *t, void *arg)
 {
 	struct reader *r = arg;
-	const uint64_t line = r->line;
+	const uint64_t line = r->found.line;
 
-	r->line = t->line;
-	r->owner = t->owner;
+	r->found.line = t->line;
+	r->found.owner = t->owner;
 	if (t->is_line) {
 		read_one_line(r, t->text);
 	} else {
@@ -751,22 +664,16 @@ take_owned(const struct owner_text *t, void *arg)
 		/* A block of PEM cannot go on behind a string. */
 		drop_pem(r);
 	}
-	r->owner = (struct owner){ 0 };
-	r->line = line;
+	r->found.owner = (struct owner){ 0 };
+	r->found.line = line;
 }
 
 static void
-give_note(uint64_t line, const char *text, void *arg)
+on_owner_note(uint64_t line, const char *text, void *arg)
 {
 	struct reader *r = arg;
-	const struct input_problem note = {
-		.path = r->path,
-		.line = line,
-		.reason = text,
-	};
 
-	if (r->sink->note != NULL)
-		r->sink->note(&note, r->sink->arg);
+	found_note(&r->found, line, text);
 }
 
 /* False if there is no memory for it: then keys have no owner. */
@@ -776,7 +683,7 @@ start_owners(struct reader *r)
 	const struct owner_sink sink = {
 		.has_key = string_has_key,
 		.text = take_owned,
-		.note = give_note,
+		.note = on_owner_note,
 		.arg = r,
 	};
 
@@ -790,7 +697,7 @@ static void
 end_owned(struct reader *r, bool entry)
 {
 	if (r->owners != NULL)
-		owners_flush(r->owners, entry, r->line);
+		owners_flush(r->owners, entry, r->found.line);
 }
 
 static void end_joined(struct reader *r);
@@ -820,7 +727,7 @@ take_json(struct reader *r, struct kv_span text, bool more, size_t *usedp)
 {
 	size_t bom = 0;
 
-	if (r->line == 1 && text.len > 3 &&
+	if (r->found.line == 1 && text.len > 3 &&
 	    memcmp(text.p, "\xef\xbb\xbf", 3) == 0)
 		bom = 3;
 	text.p += bom;
@@ -830,7 +737,7 @@ take_json(struct reader *r, struct kv_span text, bool more, size_t *usedp)
 	end_joined(r);
 	if (r->ldif && !owners_in_json(r->owners))
 		end_owned(r, true);
-	if (!owners_json(r->owners, text, more, r->line, usedp))
+	if (!owners_json(r->owners, text, more, r->found.line, usedp))
 		return false;
 	decide(r, KIND_TEXT);
 	/* The line breaks off, or goes on as another text. */
@@ -849,7 +756,7 @@ note_json_line(struct reader *r)
 {
 	r->keyless_lines++;
 	/* An answer without a key, [], is no file without a key. */
-	if (r->given == 0 && !r->walked && owners_json_has_values(r->owners))
+	if (r->found.n == 0 && !r->walked && owners_json_has_values(r->owners))
 		note_empty(r, KV_ERR_LINE_NO_KEY);
 }
 
@@ -870,18 +777,18 @@ static void
 end_joined(struct reader *r)
 {
 	struct joined j = r->joined;
-	const uint64_t line = r->line;
+	const uint64_t line = r->found.line;
 
 	if (j.text == NULL)
 		return;
 	r->joined = (struct joined){ 0 };
-	r->line = j.line;
+	r->found.line = j.line;
 	if (j.ldif && start_owners(r))
 		owners_ldif(r->owners, (struct kv_span){ j.text, j.len },
 		    j.line);
 	else
 		read_one_line(r, (struct kv_span){ j.text, j.len });
-	r->line = line;
+	r->found.line = line;
 	explicit_bzero(j.text, j.cap);
 	free(j.text);
 }
@@ -981,7 +888,7 @@ join_line(struct reader *r, struct kv_span text)
 	    !(is_base64 && word.len >= BASE64_LINE_MIN))
 		return false;
 	r->joined.ldif = r->ldif;
-	r->joined.line = r->line;
+	r->joined.line = r->found.line;
 	return add_joined(r, r->ldif ? text : word);
 }
 
@@ -1003,7 +910,8 @@ read_line(struct reader *r, struct kv_span text)
 		if (kv_line_parse(text, r->blob, KV_BLOB_MAX_BYTES, &line) ==
 			KV_OK &&
 		    !line.is_blank)
-			give_sshkey(r, r->line, &line.key, line.comment);
+			found_key(&r->found, r->found.line, &line.key,
+			    line.comment);
 		return;
 	}
 	if (take_json_line(r, text) ||
@@ -1018,7 +926,7 @@ take_quick_line(struct reader *r, struct kv_span text)
 {
 	const uint8_t *p;
 
-	r->given++;
+	r->found.n++;
 	decide(r, KIND_LINES);
 	for (int i = 0; r->kind == KIND_TEXT && !r->plain && i < 2; i++) {
 		if ((p = memchr(text.p, ' ', text.len)) == NULL)
@@ -1034,7 +942,7 @@ take_quick_line(struct reader *r, struct kv_span text)
 static void
 read_lines(struct reader *r, struct kv_span text)
 {
-	const struct input_sink *sink = r->sink;
+	const struct input_sink *sink = r->found.sink;
 	struct quick_line line[QUICK_LINES];
 
 	while (text.len > 0) {
@@ -1055,7 +963,7 @@ read_lines(struct reader *r, struct kv_span text)
 			const struct kv_span one = { text.p,
 				len - (text.p[len - 1] == '\n') };
 
-			r->line++;
+			r->found.line++;
 			if (line[i].done)
 				take_quick_line(r, one);
 			else
@@ -1078,17 +986,19 @@ input_read_block(const struct input_block *block, const struct input_sink *sink)
 {
 	struct input_room own = { 0 };
 	struct reader r = {
-		.sink = sink,
+		.found = {
+			.sink = sink,
+			.path = block->path,
+			.line = block->first_line - 1,
+		},
 		.room = choose_room(sink, &own),
-		.path = block->path,
 		.walked = block->walked,
 		.plain = sink->plain,
 		.kind = KIND_LINES,
-		.line = block->first_line - 1,
 	};
 
 	if ((r.blob = get_room(&r.room->blob, KV_BLOB_MAX_BYTES)) == NULL)
-		give_problem(&r, 0, strerror(errno));
+		found_problem(&r.found, 0, strerror(errno));
 	else
 		read_lines(&r, block->text);
 	drop_pem(&r);
@@ -1103,8 +1013,8 @@ static bool
 is_endless(struct reader *r, size_t n)
 {
 	r->total += n;
-	if (r->given != r->seen) {
-		r->seen = r->given;
+	if (r->found.n != r->seen) {
+		r->seen = r->found.n;
 		r->keyless_lines = 0;
 		r->keyless = 0;
 	}
@@ -1156,7 +1066,7 @@ is_last(const struct reader *r, size_t n, size_t cap)
 static size_t
 read_step(const struct reader *r)
 {
-	return r->sink->block != NULL ? SHARED_BYTES : READ_BYTES;
+	return r->found.sink->block != NULL ? SHARED_BYTES : READ_BYTES;
 }
 
 /* Whether r->buf has no room for more. */
@@ -1175,7 +1085,7 @@ is_full(const struct reader *r)
 static bool
 fill_buffer(struct reader *r)
 {
-	const struct input_sink *sink = r->sink;
+	const struct input_sink *sink = r->found.sink;
 	const size_t enough = read_step(r);
 	bool got = false;
 
@@ -1227,8 +1137,8 @@ static bool
 share_lines(struct reader *r, size_t use)
 {
 	struct input_block block = {
-		.path = r->path,
-		.first_line = r->line + 1,
+		.path = r->found.path,
+		.first_line = r->found.line + 1,
 		.walked = r->walked,
 		.text = { r->buf, 0 },
 		.buffer = r->buf,
@@ -1254,8 +1164,8 @@ share_lines(struct reader *r, size_t use)
 	memcpy(next, r->buf + len, r->len - len);
 	r->room->buf = next;
 	block.text.len = len;
-	r->sink->block(&block, r->sink->arg);
-	r->line += lines;
+	r->found.sink->block(&block, r->found.sink->arg);
+	r->found.line += lines;
 	r->buf = next;
 	r->len -= len;
 	return true;
@@ -1281,7 +1191,7 @@ take_long_line(struct reader *r, struct kv_span start)
 		return false;
 	if (line.is_blank)
 		return !is_more_than_blank(start);
-	give_sshkey(r, r->line, &line.key, no_comment);
+	found_key(&r->found, r->found.line, &line.key, no_comment);
 	return r->kind != KIND_TEXT;
 }
 
@@ -1335,8 +1245,8 @@ skip_hole(struct reader *r)
 		return lseek(r->fd, at, SEEK_SET) == at;
 	n = (uint64_t)(((data - at) / step - 1) * step);
 	r->total += n;
-	if (n > 0 && r->sink->progress != NULL)
-		r->sink->progress(n, r->sink->arg);
+	if (n > 0 && r->found.sink->progress != NULL)
+		r->found.sink->progress(n, r->found.sink->arg);
 	return lseek(r->fd, at + (off_t)n, SEEK_SET) != -1;
 }
 
@@ -1348,14 +1258,14 @@ skip_hole(struct reader *r)
 static bool
 read_long_line(struct reader *r)
 {
-	const uint64_t given = r->given;
+	const uint64_t given = r->found.n;
 	const struct kv_span start = { r->buf, r->len };
 	const bool binary = memchr(start.p, '\0', BINARY_BYTES) != NULL;
 	const uint8_t *nl = NULL;
 	bool taken, json, ends_in_nul, first = true;
 	size_t used;
 
-	r->line++;
+	r->found.line++;
 	json = take_json(r, start, !r->eof, &used);
 	taken = !json && take_long_line(r, start);
 	do {
@@ -1386,9 +1296,10 @@ read_long_line(struct reader *r)
 	} while (true);
 	if (json)
 		note_json_line(r);
-	else if (r->given == given && !taken && (!r->walked || !binary))
-		give_problem(r, r->line, kv_strerror(KV_ERR_LINE_TOO_LONG));
-	else if (r->given > given && !taken)
+	else if (r->found.n == given && !taken && (!r->walked || !binary))
+		found_problem(&r->found, r->found.line,
+		    kv_strerror(KV_ERR_LINE_TOO_LONG));
+	else if (r->found.n > given && !taken)
 		decide(r, KIND_TEXT);
 	return true;
 }
@@ -1400,10 +1311,10 @@ read_der(struct reader *r, struct kv_span data)
 	char why[256];
 
 	if (pem_read_der(data, &key, why, sizeof(why))) {
-		give_pem_key(r, 1, &key);
+		found_pem_key(&r->found, 1, &key);
 		pem_key_free(&key);
 	} else if (!r->walked)
-		give_problem(r, 1, why);
+		found_problem(&r->found, 1, why);
 	/*
 	 * sshd reads any file as text: keys on lines in it count, too. Other
 	 * lines get no message.
@@ -1425,7 +1336,7 @@ read_store(struct reader *r, const char *name)
 		      ": keyveto does not look into it: export its "
 		      "certificates as PEM");
 	if (!keyless || !r->walked)
-		give_problem(r, 0, reason);
+		found_problem(&r->found, 0, reason);
 	/* sshd reads any file as text: keys on lines in it count, too. */
 	r->walked = true;
 }
@@ -1452,7 +1363,7 @@ enter_form(struct reader *r)
 			break;
 		r->unpack.fd = r->fd;
 		r->unpack.regular = r->regular;
-		r->unpack.wary = r->sink->wary;
+		r->unpack.wary = r->found.sink->wary;
 		if (!unpack_add(&r->unpack, form, start)) {
 			r->why = r->unpack.why;
 			return false;
@@ -1465,7 +1376,7 @@ enter_form(struct reader *r)
 	} else if ((name = unpack_foreign(start)) != NULL) {
 		snprintf(reason, sizeof(reason),
 		    "%s: keyveto does not look into it: unpack it first", name);
-		give_problem(r, 0, reason);
+		found_problem(&r->found, 0, reason);
 		r->walked = true;
 	}
 	return true;
@@ -1489,7 +1400,7 @@ read_stream(struct reader *r)
 			return true;
 		}
 		/* A short text is not worth another thread. */
-		shares |= r->sink->block != NULL && r->len >= READ_BYTES;
+		shares |= r->found.sink->block != NULL && r->len >= READ_BYTES;
 		if (is_full(r) && memchr(r->buf, '\n', r->len) == NULL &&
 		    !read_long_line(r))
 			return false;
@@ -1514,11 +1425,11 @@ read_stream(struct reader *r)
 static void
 give_emptiness(struct reader *r)
 {
-	if (r->n_empty == 1 && r->given == 0)
-		give_problem(r, r->empty[0].line,
+	if (r->n_empty == 1 && r->found.n == 0)
+		found_problem(&r->found, r->empty[0].line,
 		    kv_strerror(r->empty[0].reason));
-	else if (r->n_empty > 0 && r->given == 0)
-		give_problem(r, 0, "no key in this file");
+	else if (r->n_empty > 0 && r->found.n == 0)
+		found_problem(&r->found, 0, "no key in this file");
 	free(r->empty);
 }
 
@@ -1527,12 +1438,13 @@ static void
 read_all(struct reader *r)
 {
 	if (!read_stream(r))
-		give_problem(r, 0, r->why != NULL ? r->why : strerror(errno));
+		found_problem(&r->found, 0,
+		    r->why != NULL ? r->why : strerror(errno));
 	end_joined(r);
 	end_owned(r, true);
 	end_pem(r);
 	/* Something like a key is there: each line without one is a problem. */
-	if (r->given > 0)
+	if (r->found.n > 0)
 		decide(r, KIND_LINES);
 	give_emptiness(r);
 }
@@ -1546,11 +1458,10 @@ static void
 read_again_raw(const struct reader *r)
 {
 	const enum unpack_form form = unpack_form(&r->unpack);
-	struct input_sink sink = *r->sink;
+	struct input_sink sink = *r->found.sink;
 	struct reader again = {
-		.sink = &sink,
+		.found = { .sink = &sink, .path = r->found.path },
 		.room = r->room,
-		.path = r->path,
 		.walked = true,
 		.plain = form == UNPACK_GZIP || form == UNPACK_XZ,
 		.raw = true,
@@ -1573,9 +1484,8 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 {
 	struct input_room own = { 0 };
 	struct reader r = {
-		.sink = sink,
+		.found = { .sink = sink, .path = file->path },
 		.room = choose_room(sink, &own),
-		.path = file->path,
 		.walked = file->walked,
 		.plain = sink->plain,
 		.kind = sink->plain ? KIND_LINES : KIND_UNKNOWN,
@@ -1588,7 +1498,7 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 	r.buf = get_room(&r.room->buf, BUFFER_BYTES);
 	r.blob = get_room(&r.room->blob, KV_BLOB_MAX_BYTES);
 	if (r.buf == NULL || r.blob == NULL) {
-		give_problem(&r, 0, strerror(errno));
+		found_problem(&r.found, 0, strerror(errno));
 	} else {
 		if (sink->file != NULL)
 			sink->file(file->path, sink->arg);
@@ -1698,50 +1608,4 @@ input_read(const char *path, const struct input_sink *sink)
 	roomy.room = choose_room(sink, &own);
 	input_walk(path, &w);
 	input_room_free(&own);
-}
-
-void
-input_judge(const struct kv_judge *j, const struct input_key *key, int64_t now,
-    struct kv_decision *d)
-{
-	if (key->key.type != KV_KEY_NONE)
-		kv_judge_pubkey(j, &key->key, now, d);
-	else
-		kv_judge_spki(j, key->spki.p, key->spki.len, key->hash, d);
-}
-
-void
-input_print_key(FILE *out, const struct input_key *key)
-{
-	uint8_t digest[KV_SHA256_BYTES];
-	char fingerprint[KV_FINGERPRINT_BYTES];
-
-	cli_print_safe(out, key->path, strlen(key->path));
-	fprintf(out, ":%" PRIu64 ": ", key->line);
-	cli_print_safe(out, key->type, strlen(key->type));
-	if (key->bits > 0)
-		fprintf(out, " %u", key->bits);
-	if (key->key.type != KV_KEY_NONE) {
-		kv_fingerprint_digest(&key->key, digest);
-		kv_fingerprint_format(digest, fingerprint);
-		fprintf(out, " %s", fingerprint);
-	}
-	fprintf(out, "%s\n",
-	    key->part == KV_PART_CA ? " (the certificate's CA)" : "");
-}
-
-size_t
-input_hashes(const struct input_key *key,
-    struct kv_blocklist_hash hash[static INPUT_HASHES_MAX])
-{
-	size_t n = kv_blocklist_hash_count(&key->key);
-
-	if (key->key.type == KV_KEY_NONE) {
-		if (key->hash != NULL)
-			hash[n++] = *key->hash;
-		return n;
-	}
-	for (size_t i = 0; i < n; i++)
-		kv_blocklist_hash_key(&key->key, i, &hash[i]);
-	return n;
 }
