@@ -26,6 +26,7 @@ extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
     cli_report, cli_scan, cli_spki, cli_sshd, cli_update, cli_why;
 
 /* What the list of commands says of those that run in keyveto-worker. */
+#define CLI_PROOF_HELP "Verify and make proofs that a key is compromised"
 #define CLI_REPORT_HELP "Join the audits of many hosts"
 
 /* Options of all commands that judge keys: --config, --filter, --blocklist. */

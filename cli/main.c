@@ -25,6 +25,21 @@ static const struct cli_command report = {
 	.run = run_worker,
 };
 
+/* The key of a proof that is made is one's own. */
+static int
+run_proof(const struct cli_command *cmd, int argc, char **argv)
+{
+	return argc > 1 && strcmp(argv[1], "make") == 0 ?
+	    cli_proof.run(cmd, argc, argv) :
+	    run_worker(cmd, argc, argv);
+}
+
+static const struct cli_command proof = {
+	.name = "proof",
+	.help = CLI_PROOF_HELP,
+	.run = run_proof,
+};
+
 static const struct cli_command *const commands[] = {
 	&cli_check,
 	&cli_audit,
@@ -35,7 +50,7 @@ static const struct cli_command *const commands[] = {
 	&cli_spki,
 	&cli_filter,
 	&cli_list,
-	&cli_proof,
+	&proof,
 	&cli_update,
 	&cli_publish,
 	&cli_sshd,

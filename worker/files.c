@@ -94,7 +94,11 @@ input_walk(const char *path, const struct input_walk *w)
 		if (tag != WORKING_FOUND || fd == -1 ||
 		    record_get_number(&b, &flags) != KV_OK)
 			ask_failed();
-		w->file(fd, found, (flags & WORKING_WALKED) != 0, w->arg);
+		/* Whoever named the file may keep its name. */
+		if ((flags & WORKING_WALKED) != 0)
+			w->file(fd, found, true, w->arg);
+		else
+			w->file(fd, path, false, w->arg);
 		close(fd);
 	}
 }

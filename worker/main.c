@@ -21,6 +21,7 @@
 #define MEMORY_BYTES ((uint64_t)1024 * 1024 * 1024)
 
 static const struct cli_command *const commands[] = {
+	&cli_proof,
 	&cli_report,
 };
 
@@ -31,6 +32,7 @@ static const int calls[] = {
 	SCMP_SYS(fallocate),
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(ftruncate64),
+	SCMP_SYS(memfd_create),
 	SCMP_SYS(pwrite64),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(write),

@@ -18,7 +18,7 @@ run_proof(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_proof = {
 	.name = "proof",
 	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
-	.help = "Verify and make proofs that a key is compromised",
+	.help = CLI_PROOF_HELP,
 	.details = "",
 	.run = run_proof,
 };

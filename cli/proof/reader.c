@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "host/files.h"
 #include "keys/der_element.h"
 #include "kv_base64.h"
 #include "kv_spki.h"
@@ -640,6 +642,21 @@ read_proofs(struct reader *r, const char *input)
 		input_walk(input, &w);
 }
 
+/* Matches all keys of a file with the proofs that wait. */
+static void
+read_keys_of(struct reader *r, int fd, const char *path)
+{
+	const struct input_sink sink = {
+		.key = match_key,
+		.problem = ignore_problem,
+		.arg = r,
+		.wary = true,
+	};
+
+	r->used = 0;
+	input_read_fd(fd, path, &sink);
+}
+
 /* Matches all keys of an input with the proofs that wait. */
 static void
 read_keys(struct reader *r, const char *input)
@@ -710,13 +727,17 @@ read_neighbour(struct reader *r, const struct waiting *w)
 {
 	size_t len = strlen(w->path);
 	char *name;
+	int fd;
 
 	if (w->done || len < 5 || strcmp(w->path + len - 5, ".json") != 0 ||
 	    (name = strdup(w->path)) == NULL)
 		return;
 	snprintf(name + len - 5, 6, ".pem");
-	if (access(name, R_OK) == 0)
-		read_keys(r, name);
+	fd = files_open(name, O_NONBLOCK);
+	if (fd != -1) {
+		read_keys_of(r, fd, name);
+		close(fd);
+	}
 	free(name);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "host/files.h"
 
 bool
 filter_adopt(const char *path, int fd, struct kv_pkbf *f)
@@ -44,7 +45,7 @@ bool
 filter_open(const char *path, struct kv_pkbf *f)
 {
 	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = files_open(path, O_NONBLOCK);
 
 	*f = (struct kv_pkbf){ .fd = -1 };
 	if (fd == -1) {

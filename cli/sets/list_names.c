@@ -14,6 +14,7 @@
 #include "command.h"
 #include "base/io.h"
 #include "host/replace.h"
+#include "host/files.h"
 
 #define DATE_LINE "# date "
 #define DATE_LEN 10
@@ -34,7 +35,7 @@ list_names_open(const char *path)
 	char name[PATH_MAX];
 
 	return name_file(path, name) ?
-	    open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) :
+	    files_open(name, O_NONBLOCK) :
 	    -1;
 }
 
@@ -146,7 +147,7 @@ list_names_set(const char *path, uint8_t id, const char *name, bool readable)
 	if (ok) {
 		r.root_only = true;
 		r.readable = readable ||
-		    (stat(path, &list) == 0 && (list.st_mode & 044) == 044);
+		    (files_stat(path, &list) && (list.st_mode & 044) == 044);
 		/* Another run may have named it since. */
 		ok = may_be_called(path, r.old, id, name, &has) &&
 		    (has || write_names(&r, id, name));

@@ -12,6 +12,7 @@
 
 #include "command.h"
 #include "kv_pread.h"
+#include "host/files.h"
 
 bool
 list_reader_adopt(struct list_reader *r, const char *path, int fd)
@@ -49,7 +50,7 @@ bool
 list_reader_open(struct list_reader *r, const char *path)
 {
 	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = files_open(path, O_NONBLOCK);
 
 	if (fd == -1) {
 		*r = (struct list_reader){ .path = path, .fd = -1 };

@@ -30,8 +30,8 @@ ENTRY = struct.Struct("32sII")
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
 WALLED = {"check", "report", "spki"}
 # These have keys of files that are named read behind the wall, and read the rest themselves.
-PARTLY = {"allow", "audit", "confirm", "doctor", "why"}
-OPEN = {"config", "filter", "list", "proof", "publish", "scan", "sshd", "update"}
+PARTLY = {"allow", "audit", "confirm", "doctor", "proof", "why"}
+OPEN = {"config", "filter", "list", "publish", "scan", "sshd", "update"}
 
 no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
 
@@ -161,7 +161,9 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
     audit = write(folder / "audit.json", b'{"host": "' + MARK + b'"}\n')
     for words, data in ((("report", audit), None), (("report", "-"), audit.read_bytes()),
                         (("report", "--html", folder / "page.html", audit), None),
-                        (("report", "--hosts", audit, audit), None)):
+                        (("report", "--hosts", audit, audit), None),
+                        (("proof", "verify", audit), None), (("proof", "verify", folder), None),
+                        (("proof", "verify", "-"), audit.read_bytes())):
         could, names, done = exploit.run(*words, user=user, data=data)
         assert names == {"keyveto-worker"}, f"{words}: the exploit ran in {names}: {done}"
         # Where its descriptor 5 leads, and an unnamed file, the front has no more of it than of any.
