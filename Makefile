@@ -277,8 +277,8 @@ FUZZ_CLI_SRC = cli/keys/der.c cli/keys/der_element.c $(wildcard cli/keys/pem*.c)
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/update/settings.c \
 	cli/update/manifest.c cli/update/sources.c cli/update/unxz.c \
 	cli/update/records.c cli/publish/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
-	cli/sets/list_reader.c cli/why/lookup.c cli/confirm/log.c cli/host/log_lines.c \
-	cli/audit/accepted.c cli/audit/syslog_line.c cli/audit/journal_line.c \
+	cli/sets/list_reader.c cli/why/lookup.c cli/confirm/log.c cli/logs/log_lines.c \
+	cli/logs/accepted.c cli/logs/syslog_line.c cli/logs/journal_line.c \
 	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
 	cli/base/sha256.c \
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \

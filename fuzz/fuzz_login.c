@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/accepted.h"
-#include "audit/journal_line.h"
-#include "audit/syslog_line.h"
+#include "logs/accepted.h"
+#include "logs/journal_line.h"
+#include "logs/syslog_line.h"
 #include "fuzz.h"
 
 #define NOW 1795440000

@@ -8,13 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/accounts.h"
+#include "accounts/files.h"
 #include "audit/audit.h"
 #include "audit/deny_weak.h"
 #include "audit/former.h"
 #include "audit/header.h"
-#include "audit/login_logs.h"
-#include "audit/table.h"
+#include "logs/login_logs.h"
+#include "accounts/table.h"
 #include "command.h"
 #include "reading/keys.h"
 #include "reading/report.h"

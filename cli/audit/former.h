@@ -8,7 +8,7 @@
 #ifndef CLI_AUDIT_FORMER_H
 #define CLI_AUDIT_FORMER_H
 
-#include "audit/logins.h"
+#include "logs/logins.h"
 
 /*
  * A longer line is a problem. The longest comment of a key has 256 KiB, of which

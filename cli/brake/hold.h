@@ -6,7 +6,7 @@
 #ifndef CLI_BRAKE_HOLD_H
 #define CLI_BRAKE_HOLD_H
 
-#include "audit/refused.h"
+#include "accounts/refused.h"
 #include "host/change.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/log_lines.h"
+#include "logs/log_lines.h"
 
 static int
 compare(const void *a, const void *b)

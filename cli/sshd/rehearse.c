@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "audit/login_logs.h"
+#include "logs/login_logs.h"
 #include "sshd/usable.h"
 
 /* The journal may take this long. Its newest entries are read first. */

@@ -3,7 +3,7 @@
 #ifndef CLI_SSHD_REHEARSE_H
 #define CLI_SSHD_REHEARSE_H
 
-#include "audit/refused.h"
+#include "accounts/refused.h"
 #include "sshd/setup.h"
 
 /*

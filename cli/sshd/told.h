@@ -6,7 +6,7 @@
 #ifndef CLI_SSHD_TOLD_H
 #define CLI_SSHD_TOLD_H
 
-#include "audit/refused.h"
+#include "accounts/refused.h"
 #include "sshd/setup.h"
 
 struct sshd_told {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/login_logs.h"
+#include "logs/login_logs.h"
 
 #include <sys/stat.h>
 
@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/journal_line.h"
-#include "audit/outcomes.h"
-#include "audit/syslog_line.h"
+#include "logs/journal_line.h"
+#include "logs/outcomes.h"
+#include "logs/syslog_line.h"
 #include "base/io.h"
-#include "host/log_lines.h"
+#include "logs/log_lines.h"
 #include "host/program.h"
 
 #define JOURNAL "journal"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/logins: the keys of an audit, and when each of them last came in, from
+ * logs/logins: the keys of an audit, and when each of them last came in, from
  * where and as whom. Memory grows with the keys and their accounts, and not with
  * the log: at most LOGINS_OTHERS_MAX accounts more are kept, those that came in
  * with such a key, and whose files do not have it.
  */
-#ifndef CLI_AUDIT_LOGINS_H
-#define CLI_AUDIT_LOGINS_H
+#ifndef CLI_LOGS_LOGINS_H
+#define CLI_LOGS_LOGINS_H
 
-#include "audit/accepted.h"
+#include "logs/accepted.h"
 #include "reading/report.h"
 
 #define LOGINS_OTHERS_MAX 1024

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/outcomes.h"
+#include "logs/outcomes.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/policy.h"
+#include "accounts/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "audit/origin.h"
-#include "audit/revoked.h"
+#include "accounts/origin.h"
+#include "accounts/revoked.h"
 #include "host/groups.h"
 #include "host/root_file.h"
 #include "sshd_config/guard_command.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/policy: which files hold the keys that sshd accepts for an account, by
- * each way in, and which keys the audit cannot see.
+ * accounts/policy: which files hold the keys that sshd accepts for an account,
+ * by each way in, and which keys the audit cannot see.
  */
-#ifndef CLI_AUDIT_POLICY_H
-#define CLI_AUDIT_POLICY_H
+#ifndef CLI_ACCOUNTS_POLICY_H
+#define CLI_ACCOUNTS_POLICY_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* audit/login_logs: finds and reads the logs in which sshd tells of logins. */
-#ifndef CLI_AUDIT_LOGIN_LOGS_H
-#define CLI_AUDIT_LOGIN_LOGS_H
+/* logs/login_logs: finds and reads the logs in which sshd tells of logins. */
+#ifndef CLI_LOGS_LOGIN_LOGS_H
+#define CLI_LOGS_LOGIN_LOGS_H
 
-#include "audit/logins.h"
+#include "logs/logins.h"
 
 /* All zeroes: none. */
 struct login_logs {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/outcomes: whether a login that sshd accepted came in. PAM's session is
+ * logs/outcomes: whether a login that sshd accepted came in. PAM's session is
  * opened after the message "Accepted": when PAM refuses it, the same process of
  * sshd says so in a later one. OpenSSH writes in auth-pam.c and auth2.c:
  *   error: PAM: pam_open_session(): Permission denied
@@ -9,10 +9,10 @@
  * and pam_keyveto, where it ends the connection itself:
  *   pam_keyveto(sshd:session): verdict=... action=deny ... disconnected=yes
  */
-#ifndef CLI_AUDIT_OUTCOMES_H
-#define CLI_AUDIT_OUTCOMES_H
+#ifndef CLI_LOGS_OUTCOMES_H
+#define CLI_LOGS_OUTCOMES_H
 
-#include "audit/logins.h"
+#include "logs/logins.h"
 
 /* So many logins wait at a time for what becomes of them. */
 #define OUTCOMES_MAX 256

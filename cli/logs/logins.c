@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/logins.h"
+#include "logs/logins.h"
 
 #include <inttypes.h>
 #include <search.h>

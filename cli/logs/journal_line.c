@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/journal_line.h"
+#include "logs/journal_line.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/origin.h"
+#include "accounts/origin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/accepted.h"
+#include "logs/accepted.h"
 
 #include <stdio.h>
 #include <string.h>

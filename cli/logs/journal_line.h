@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/journal_line: an entry of the journal, as journalctl --output=json
+ * logs/journal_line: an entry of the journal, as journalctl --output=json
  * prints it (systemd.journal-fields(7)).
  */
-#ifndef CLI_AUDIT_JOURNAL_LINE_H
-#define CLI_AUDIT_JOURNAL_LINE_H
+#ifndef CLI_LOGS_JOURNAL_LINE_H
+#define CLI_LOGS_JOURNAL_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * host/log_lines: reads a log line by line: a file, which may be gzip or xz, or
+ * logs/log_lines: reads a log line by line: a file, which may be gzip or xz, or
  * what journalctl prints. Memory does not grow with the log.
  */
-#ifndef CLI_HOST_LOG_LINES_H
-#define CLI_HOST_LOG_LINES_H
+#ifndef CLI_LOGS_LOG_LINES_H
+#define CLI_LOGS_LOG_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

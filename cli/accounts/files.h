@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/accounts: judges the keys of accounts, and the CAs that sshd trusts to
+ * accounts/files: judges the keys of accounts, and the CAs that sshd trusts to
  * sign their certificates. Child processes read each account's files as that
  * account. So no link leads to a file that the account may not read, and a FIFO
  * or a dead file server does not hold up the audit.
  */
-#ifndef CLI_AUDIT_ACCOUNTS_H
-#define CLI_AUDIT_ACCOUNTS_H
+#ifndef CLI_ACCOUNTS_FILES_H
+#define CLI_ACCOUNTS_FILES_H
 
-#include "audit/policy.h"
+#include "accounts/policy.h"
 
 struct audit_readers {
 	const struct accounts *accounts;

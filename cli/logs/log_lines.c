@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "host/log_lines.h"
+#include "logs/log_lines.h"
 
 #include <sys/wait.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/syslog_line.h"
+#include "logs/syslog_line.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/origin: what sshd's lines say of an account if Match blocks look at more
- * than the account, such as the client's address. sshd -T answers for one client
- * only.
+ * accounts/origin: what sshd's lines say of an account if Match blocks look at
+ * more than the account, such as the client's address. sshd -T answers for one
+ * client only.
  */
-#ifndef CLI_AUDIT_ORIGIN_H
-#define CLI_AUDIT_ORIGIN_H
+#ifndef CLI_ACCOUNTS_ORIGIN_H
+#define CLI_ACCOUNTS_ORIGIN_H
 
 #include "host/accounts.h"
 #include "host/groups.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/accounts.h"
+#include "accounts/files.h"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/revoked.h"
-#include "audit/way_in.h"
+#include "accounts/revoked.h"
+#include "accounts/way_in.h"
 #include "host/become.h"
 #include "host/child.h"
 #include "host/fuse_mounts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* audit/table: the totals, a row for each account. */
-#ifndef CLI_AUDIT_TABLE_H
-#define CLI_AUDIT_TABLE_H
+/* accounts/table: the totals, a row for each account. */
+#ifndef CLI_ACCOUNTS_TABLE_H
+#define CLI_ACCOUNTS_TABLE_H
 
 #include "reading/report.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/revoked.h"
+#include "accounts/revoked.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/refused.h"
+#include "accounts/refused.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/accounts.h"
-#include "audit/policy.h"
-#include "audit/revoked.h"
-#include "audit/way_in.h"
+#include "accounts/files.h"
+#include "accounts/policy.h"
+#include "accounts/revoked.h"
+#include "accounts/way_in.h"
 
 /* False without memory. */
 static bool

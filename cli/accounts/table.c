@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/table.h"
+#include "accounts/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

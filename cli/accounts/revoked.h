@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* audit/revoked: whether sshd refuses a key by its RevokedKeys. */
-#ifndef CLI_AUDIT_REVOKED_H
-#define CLI_AUDIT_REVOKED_H
+/* accounts/revoked: whether sshd refuses a key by its RevokedKeys. */
+#ifndef CLI_ACCOUNTS_REVOKED_H
+#define CLI_ACCOUNTS_REVOKED_H
 
 #include "kv_sshkey.h"
 #include "sshd_config/sshd_config.h"

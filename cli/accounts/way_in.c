@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/way_in.h"
+#include "accounts/way_in.h"
 
 #include <sys/stat.h>
 

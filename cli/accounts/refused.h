@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/refused: audits all accounts and TrustedUserCAKeys, and tells which
+ * accounts/refused: audits all accounts and TrustedUserCAKeys, and tells which
  * accounts have listed keys, and which of them have no other key.
  */
-#ifndef CLI_AUDIT_REFUSED_H
-#define CLI_AUDIT_REFUSED_H
+#ifndef CLI_ACCOUNTS_REFUSED_H
+#define CLI_ACCOUNTS_REFUSED_H
 
-#include "audit/table.h"
+#include "accounts/table.h"
 #include "host/accounts.h"
 #include "sshd_config/sshd_config.h"
 
@@ -21,7 +21,7 @@ struct audit_refused_account {
 	bool refused;
 	/*
 	 * No other key is sure to let it in, by one of the ways on which it has
-	 * a refused key: see audit/way_in.
+	 * a refused key: see accounts/way_in.
 	 */
 	bool locked_out;
 };

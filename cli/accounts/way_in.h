@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/way_in: whether a key is sure to let its account in, to a shell and
+ * accounts/way_in: whether a key is sure to let its account in, to a shell and
  * from everywhere, so that nobody is locked out as long as it stays. A doubt is
  * a no.
  */
-#ifndef CLI_AUDIT_WAY_IN_H
-#define CLI_AUDIT_WAY_IN_H
+#ifndef CLI_ACCOUNTS_WAY_IN_H
+#define CLI_ACCOUNTS_WAY_IN_H
 
 #include <stdint.h>
 
