@@ -3,8 +3,10 @@
 """Makes the seeds in fuzz/corpus: one small input of each kind, valid or nearly valid."""
 
 import base64
+import gzip
 import hashlib
 import json
+import lzma
 import random
 import subprocess
 import sys
@@ -130,6 +132,19 @@ def make_inside():
     seed("inside", "mark-1", b"\1\0\4\xfe\xff\0\0\nmore texts\n")
 
 
+def make_sources():
+    """Which form it is, how much is read at a time, and the bytes."""
+    key = sshkey.key_line(dict(plain_blobs())["ed25519"]).encode() + b"\n"
+    wide = key.decode().encode("utf-16")
+    forms = {"plain": (5, key), "pack": (6, key), "gzip": (1, gzip.compress(key, mtime=0)),
+             "gzip-utf16": (1, gzip.compress(wide, mtime=0)), "xz": (2, lzma.compress(key)),
+             "members": (1, gzip.compress(key[:9], mtime=0) + gzip.compress(key[9:], mtime=0) + bytes(9)),
+             "utf16": (3, wide), "ends-in-ascii": (3, wide + key)}
+    for name, (form, data) in forms.items():
+        for cap in (0, 15):
+            seed("source", f"{name}-{cap}", bytes((form, cap, 0)) + data)
+
+
 def make_findings():
     """Payloads of records of keyveto-reader, and a stream of two."""
     def text(value):
@@ -235,6 +250,7 @@ def main():
     make_pem()
     make_lists()
     make_inside()
+    make_sources()
     make_owners()
     make_findings()
     make_deltas()

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +14,8 @@
 #include "keys/inside.h"
 #include "keys/owner.h"
 #include "keys/pem.h"
+#include "keys/source.h"
 #include "keys/store.h"
-#include "keys/unpack.h"
 #include "keys/walk.h"
 
 /* Also the longest line: room for the longest key of sshd, with options. */
@@ -30,11 +29,6 @@
 #define SHARED_BYTES (2 * READ_BYTES)
 /* A NUL in this many first bytes means that the file is not text. */
 #define BINARY_BYTES 4096
-/* A stream may be endless. It is, if so much of it holds no key. */
-#define KEYLESS_MAX_BYTES (2048ull * 1024 * 1024)
-#define KEYLESS_MAX_LINES 8000000
-/* How much longer than at first a file may get while it is read. */
-#define GROWTH_MAX_BYTES (1024u * 1024 * 1024)
 /* Shorter lines of base64 are words of prose. */
 #define BASE64_LINE_MIN 40
 
@@ -85,15 +79,10 @@ struct reader {
 	size_t pem_len;
 	uint64_t pem_line;
 	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys; of room */
-	struct unpack unpack;
-	uint64_t size;		/* of a regular file, at first */
-	uint64_t total;		/* bytes read */
-	uint64_t keyless, seen; /* bytes since given was seen */
-	uint64_t keyless_lines; /* the same; blank lines do not count */
-	const char *why;	/* of an error in reading; NULL: errno */
+	struct source source;
+	uint64_t keyless_lines; /* blank lines do not count */
 	uint8_t *buf;		/* BUFFER_BYTES, len are unread; of room */
 	size_t len;
-	int fd;
 	enum kind kind;
 	bool walked;
 	bool plain;    /* only what sshd and ssh read: keys on lines, PEM */
@@ -105,8 +94,6 @@ struct reader {
 	bool pem_inside; /* its BEGIN line stands inside another text */
 	bool pem_new;	 /* only its BEGIN line was read */
 	bool in_block;	 /* keys are looked for between its BEGIN and END */
-	bool regular, fifo;
-	bool eof;
 };
 
 /* Decides what kind of text this is, if it is not known yet. */
@@ -1005,43 +992,6 @@ input_read_block(const struct input_block *block, const struct input_sink *sink)
 	input_room_free(&own);
 }
 
-/*
- * Whether too much was read without an end. Counts the n bytes that were read
- * now.
- */
-static bool
-is_endless(struct reader *r, size_t n)
-{
-	r->total += n;
-	if (r->found.n != r->seen) {
-		r->seen = r->found.n;
-		r->keyless_lines = 0;
-		r->keyless = 0;
-	}
-	r->keyless += n;
-	if (r->regular && r->total > r->size + GROWTH_MAX_BYTES)
-		r->why = "gets longer while it is read; the rest was not read";
-	else if (!r->regular && r->keyless > KEYLESS_MAX_BYTES)
-		r->why = "no key in 2 GiB of it; the rest was not read";
-	else if (!r->regular && r->keyless_lines > KEYLESS_MAX_LINES)
-		r->why = "no key in 8 million lines of it; the rest was not "
-			 "read";
-	return r->why != NULL;
-}
-
-/* Reads once, as read(2) does. -1 with r->why, or errno. */
-static ssize_t
-read_some(struct reader *r, uint8_t *buf, size_t cap)
-{
-	ssize_t n;
-
-	if (r->unpack.n == 0)
-		return read(r->fd, buf, cap);
-	if ((n = unpack_read(&r->unpack, buf, cap)) == -1)
-		r->why = r->unpack.why;
-	return n;
-}
-
 /* Whether the data in r->buf is read only as a whole. */
 static bool
 is_read_whole(const struct reader *r)
@@ -1052,16 +1002,6 @@ is_read_whole(const struct reader *r)
 	    (!r->plain && store_name(data) != NULL);
 }
 
-/*
- * Whether the end of a regular file was read, by the n bytes of the last read:
- * fewer than were asked for, up to its size. It saves the read that gives 0.
- */
-static bool
-is_last(const struct reader *r, size_t n, size_t cap)
-{
-	return r->regular && r->unpack.n == 0 && n < cap && r->total == r->size;
-}
-
 /* How much of a file fill_buffer reads into an empty r->buf. */
 static size_t
 read_step(const struct reader *r)
@@ -1069,61 +1009,38 @@ read_step(const struct reader *r)
 	return r->found.sink->block != NULL ? SHARED_BYTES : READ_BYTES;
 }
 
-/* Whether r->buf has no room for more. */
+/* Tells if r->buf has no room for more. */
 static bool
 is_full(const struct reader *r)
 {
-	return BUFFER_BYTES - r->len < (r->unpack.n > 0 ? UNPACK_CAP_MIN : 1);
+	return BUFFER_BYTES - r->len < source_room(&r->source);
 }
 
 /*
- * Reads into r->buf, behind the text that is there; sets r->eof at the end.
- * Stops when it has enough, or when a pipe has nothing more for now, so
- * that a slow writer's keys are judged as they come. DER and key stores are read
- * on, up to BUFFER_BYTES. False with r->why, or errno.
+ * Reads into r->buf, behind the text that is there. Stops when it has enough,
+ * or when a pipe has nothing more for now, so that a slow writer's keys are
+ * judged as they come. DER and key stores are read on, up to BUFFER_BYTES.
+ * False with r->source.why, or errno.
  */
 static bool
 fill_buffer(struct reader *r)
 {
-	const struct input_sink *sink = r->found.sink;
 	const size_t enough = read_step(r);
-	bool got = false;
+	const struct source_yield yield = { r->found.n, r->keyless_lines };
+	struct source *s = &r->source;
+	size_t had = r->len, cap, n;
 
-	while (!is_full(r) && !r->eof) {
-		struct pollfd p = { .fd = r->fd, .events = POLLIN };
-		/* A file with a size can always be read. */
-		bool ready = (r->regular && r->size > 0) || poll(&p, 1, 0) == 1;
-		size_t cap = BUFFER_BYTES - r->len;
-		ssize_t n;
-
-		if (got && (!ready || r->len >= enough) && !is_read_whole(r))
+	while (!is_full(r) && !s->eof) {
+		source_poll(s);
+		if (r->len > had && (!s->ready || r->len >= enough) &&
+		    !is_read_whole(r))
 			break;
-		/* Show what was found before waiting for more. */
-		if (!ready && sink->progress != NULL)
-			sink->progress(0, sink->arg);
-		if (!ready && r->fifo)
-			(void)poll(&p, 1, INPUT_FIFO_WAIT_MS);
+		cap = BUFFER_BYTES - r->len;
 		if (cap > READ_BYTES)
 			cap = READ_BYTES;
-		n = read_some(r, r->buf + r->len, cap);
-		/* Somebody has the FIFO open for writing. */
-		if (n == -1 &&
-		    (errno == EINTR || (errno == EAGAIN && r->fifo)) &&
-		    r->why == NULL)
-			continue;
-		if (n == 0 && r->fifo && r->total == 0 &&
-		    (p.revents & POLLHUP) == 0)
-			r->why = "nobody writes to this FIFO";
-		else if (n == -1 && errno == EAGAIN && r->why == NULL)
-			r->why = "nothing to read now, but it has no end";
-		if (n == -1 || r->why != NULL ||
-		    is_endless(r, n > 0 ? (size_t)n : 0))
+		if (!source_read(s, &yield, r->buf + r->len, cap, &n))
 			return false;
-		got = true;
-		r->eof = n == 0 || is_last(r, (size_t)n, cap);
-		if (n > 0 && sink->progress != NULL)
-			sink->progress((uint64_t)n, sink->arg);
-		r->len += (size_t)n;
+		r->len += n;
 	}
 	return true;
 }
@@ -1211,46 +1128,6 @@ cut_long_line(struct kv_span text)
 }
 
 /*
- * Where the data behind the hole at this offset of a file begins, or the file
- * ends; the offset itself if it is in no hole, or the file system does not say.
- */
-static off_t
-find_data(int fd, off_t at)
-{
-	off_t data = lseek(fd, at, SEEK_DATA);
-
-	if (data == -1 && errno == ENXIO)
-		data = lseek(fd, 0, SEEK_END);
-	return data > at ? data : at;
-}
-
-/*
- * Steps over a hole in a file, within a long line of which r->buf holds nothing
- * any more. The NULs of a hole end no line and are in no key, so reading them
- * changes nothing: all but the last step of them are passed over. What follows
- * is then cut into the same parts as if they had been read. False with errno.
- */
-static bool
-skip_hole(struct reader *r)
-{
-	const off_t step = (off_t)read_step(r);
-	off_t at, data;
-	uint64_t n;
-
-	if (!r->regular || r->unpack.n > 0 || r->len > 0 || r->eof ||
-	    (at = lseek(r->fd, 0, SEEK_CUR)) == -1)
-		return true;
-	data = find_data(r->fd, at);
-	if (data - at <= step)
-		return lseek(r->fd, at, SEEK_SET) == at;
-	n = (uint64_t)(((data - at) / step - 1) * step);
-	r->total += n;
-	if (n > 0 && r->found.sink->progress != NULL)
-		r->found.sink->progress(n, r->found.sink->arg);
-	return lseek(r->fd, at + (off_t)n, SEEK_SET) != -1;
-}
-
-/*
  * Reads a line that fills the buffer, without its end. A key behind its start,
  * as sshd reads it, cannot be read: that is a problem to report. False as
  * fill_buffer.
@@ -1266,10 +1143,10 @@ read_long_line(struct reader *r)
 	size_t used;
 
 	r->found.line++;
-	json = take_json(r, start, !r->eof, &used);
+	json = take_json(r, start, !r->source.eof, &used);
 	taken = !json && take_long_line(r, start);
 	do {
-		const bool more = nl == NULL && !r->eof;
+		const bool more = nl == NULL && !r->source.eof;
 		const struct kv_span part = { r->buf,
 			nl != NULL ? (size_t)(nl - r->buf) : r->len };
 
@@ -1286,9 +1163,14 @@ read_long_line(struct reader *r)
 		used += nl != NULL;
 		r->len -= used;
 		memmove(r->buf, r->buf + used, r->len);
-		if (nl != NULL || (r->eof && r->len == 0))
+		if (nl != NULL || (r->source.eof && r->len == 0))
 			break;
-		if (!json && ends_in_nul && !skip_hole(r))
+		/*
+		 * The NULs of a hole end no line and are in no key. What
+		 * follows is cut into the same parts as if they were read.
+		 */
+		if (!json && ends_in_nul && r->len == 0 &&
+		    !source_skip_hole(&r->source, read_step(r)))
 			return false;
 		if (!fill_buffer(r))
 			return false;
@@ -1328,7 +1210,7 @@ static void
 read_store(struct reader *r, const char *name)
 {
 	const struct kv_span data = { r->buf, r->len };
-	const bool keyless = r->eof && store_is_keyless(data);
+	const bool keyless = r->source.eof && store_is_keyless(data);
 	char reason[128];
 
 	snprintf(reason, sizeof(reason), "%s%s", name,
@@ -1357,19 +1239,13 @@ enter_form(struct reader *r)
 		if (r->plain || r->raw)
 			return true;
 		form = unpack_recognise(start);
-		if (form == UNPACK_SHORT && !r->eof)
+		if (form == UNPACK_SHORT && !r->source.eof)
 			continue;
 		if (form == UNPACK_NONE || form == UNPACK_SHORT)
 			break;
-		r->unpack.fd = r->fd;
-		r->unpack.regular = r->regular;
-		r->unpack.wary = r->found.sink->wary;
-		if (!unpack_add(&r->unpack, form, start)) {
-			r->why = r->unpack.why;
+		if (!source_unpack(&r->source, form, start))
 			return false;
-		}
 		r->len = 0;
-		r->eof = false;
 	}
 	if ((name = store_name(start)) != NULL) {
 		read_store(r, name);
@@ -1382,19 +1258,19 @@ enter_form(struct reader *r)
 	return true;
 }
 
-/* Reads r->fd to its end. False with r->why, or errno. */
+/* Reads r->source.fd to its end. False with r->source.why, or errno. */
 static bool
 read_stream(struct reader *r)
 {
 	bool first = true, shares = false;
 
-	for (; !r->eof || first; first = false) {
+	for (; !r->source.eof || first; first = false) {
 		const uint8_t *nl;
 		size_t use, before;
 
 		if (first ? !enter_form(r) : !fill_buffer(r))
 			return false;
-		if (first && r->eof &&
+		if (first && r->source.eof &&
 		    pem_looks_like_der((struct kv_span){ r->buf, r->len })) {
 			read_der(r, (struct kv_span){ r->buf, r->len });
 			return true;
@@ -1406,7 +1282,7 @@ read_stream(struct reader *r)
 			return false;
 		nl = memrchr(r->buf, '\n', r->len);
 		use = nl != NULL ? (size_t)(nl - r->buf) + 1 : 0;
-		if (r->eof)
+		if (r->source.eof)
 			use = r->len;
 		before = r->len;
 		/* In another text, a line may belong to the one before. */
@@ -1439,7 +1315,7 @@ read_all(struct reader *r)
 {
 	if (!read_stream(r))
 		found_problem(&r->found, 0,
-		    r->why != NULL ? r->why : strerror(errno));
+		    r->source.why != NULL ? r->source.why : strerror(errno));
 	end_joined(r);
 	end_owned(r, true);
 	end_pem(r);
@@ -1457,7 +1333,7 @@ read_all(struct reader *r)
 static void
 read_again_raw(const struct reader *r)
 {
-	const enum unpack_form form = unpack_form(&r->unpack);
+	const enum unpack_form form = unpack_form(&r->source.unpack);
 	struct input_sink sink = *r->found.sink;
 	struct reader again = {
 		.found = { .sink = &sink, .path = r->found.path },
@@ -1466,16 +1342,17 @@ read_again_raw(const struct reader *r)
 		.plain = form == UNPACK_GZIP || form == UNPACK_XZ,
 		.raw = true,
 		.kind = KIND_LINES,
-		.fd = r->fd,
-		.regular = true,
-		.size = r->size,
+		.source = {
+			.fd = r->source.fd,
+			.regular = true,
+			.size = r->source.size,
+		},
 		.blob = r->blob,
 		.buf = r->buf,
 	};
 
-	sink.progress = NULL;
 	sink.block = NULL;
-	if (lseek(r->fd, 0, SEEK_SET) == 0)
+	if (lseek(r->source.fd, 0, SEEK_SET) == 0)
 		read_all(&again);
 }
 
@@ -1489,10 +1366,15 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 		.walked = file->walked,
 		.plain = sink->plain,
 		.kind = sink->plain ? KIND_LINES : KIND_UNKNOWN,
-		.fd = file->fd,
-		.regular = file->regular,
-		.fifo = file->fifo,
-		.size = file->size,
+		.source = {
+			.fd = file->fd,
+			.regular = file->regular,
+			.fifo = file->fifo,
+			.wary = sink->wary,
+			.size = file->size,
+			.progress = sink->progress,
+			.arg = sink->arg,
+		},
 	};
 
 	r.buf = get_room(&r.room->buf, BUFFER_BYTES);
@@ -1503,11 +1385,11 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 		if (sink->file != NULL)
 			sink->file(file->path, sink->arg);
 		read_all(&r);
-		if (r.unpack.n > 0 && r.regular)
+		if (r.source.unpack.n > 0 && r.source.regular)
 			read_again_raw(&r);
 	}
 	owners_free(r.owners);
-	unpack_free(&r.unpack);
+	source_free(&r.source);
 	input_room_free(&own);
 }
 
