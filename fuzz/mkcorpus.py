@@ -145,6 +145,15 @@ def make_sources():
             seed("source", f"{name}-{cap}", bytes((form, cap, 0)) + data)
 
 
+def make_utf16():
+    """The order of bytes, how many are converted at a time, and the bytes."""
+    text = "ssh-rsa \u00e9\u20ac\U0001f600 key"
+    for big, code in enumerate(("utf-16-le", "utf-16-be")):
+        for name, data in (("text", text.encode(code)), ("mark", "\ufeffa\ufeffb".encode(code)),
+                           ("alone", "\ud83da".encode(code, "surrogatepass")), ("half", text.encode(code)[:-1])):
+            seed("utf16", f"{name}-{big}", bytes((big, 2)) + data)
+
+
 def make_findings():
     """Payloads of records of keyveto-reader, and a stream of two."""
     def text(value):
@@ -251,6 +260,7 @@ def main():
     make_lists()
     make_inside()
     make_sources()
+    make_utf16()
     make_owners()
     make_findings()
     make_deltas()

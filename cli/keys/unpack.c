@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Tells packed forms by their first bytes, and reads gzip, xz and UTF-16. */
 #include "keys/unpack.h"
 
 #include <errno.h>
@@ -15,14 +16,6 @@
 #define GZIP_WINDOW (15 + 16)
 /* Where a tar header says that it is one (POSIX ustar). */
 #define TAR_MAGIC_AT 257
-/* UTF-16 without a byte order mark: so many letters of ASCII at the start. */
-#define UTF16_LETTERS 4
-/*
- * So many units in a row whose bytes are both ASCII are no UTF-16: a key is
- * longer. A unit that repeats the one before does not count: it may be a line
- * that is drawn with U+2550.
- */
-#define UTF16_ASCII_MAX 24
 
 struct unpack_layer {
 	enum unpack_form form;
@@ -31,9 +24,8 @@ struct unpack_layer {
 	uint64_t total; /* bytes given so far */
 	bool ended;	/* the form's own end was seen */
 	bool below_ended;
-	size_t ascii;	 /* of UTF-16: units in a row whose bytes are ASCII */
-	uint8_t last[2]; /* of UTF-16: the unit before */
-	size_t at, len;	 /* what is left in in */
+	struct utf16 utf16;
+	size_t at, len; /* what is left in in */
 	uint8_t in[IN_BYTES];
 };
 
@@ -87,29 +79,11 @@ static const struct {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static bool
-is_text_byte(uint8_t c)
-{
-	return (c >= ' ' && c <= '~') || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Whether the letters at odd (1) or even (0) places are ASCII, others zero. */
-static bool
-is_utf16(struct kv_span start, size_t letter)
-{
-	if (start.len < (size_t)2 * UTF16_LETTERS)
-		return false;
-	for (size_t i = 0; i < (size_t)2 * UTF16_LETTERS; i++) {
-		if (i % 2 == letter ? !is_text_byte(start.p[i]) :
-				      start.p[i] != 0)
-			return false;
-	}
-	return true;
-}
-
 enum unpack_form
 unpack_recognise(struct kv_span start)
 {
+	bool big;
+
 	if (start.len >= 4 && memcmp(start.p, "\xff\xfe\0\0", 4) == 0)
 		return UNPACK_NONE;
 	for (size_t i = 0; i < COUNT(forms); i++) {
@@ -122,9 +96,9 @@ unpack_recognise(struct kv_span start)
 			memcmp(start.p, forms[i].bytes, start.len) == 0))
 			return UNPACK_SHORT;
 	}
-	if (is_utf16(start, 0))
-		return UNPACK_UTF16LE;
-	return is_utf16(start, 1) ? UNPACK_UTF16BE : UNPACK_NONE;
+	if (!utf16_is_start(start, &big))
+		return UNPACK_NONE;
+	return big ? UNPACK_UTF16BE : UNPACK_UTF16LE;
 }
 
 const char *
@@ -186,6 +160,7 @@ unpack_add(struct unpack *u, enum unpack_form form, struct kv_span start)
 	if (u->n == 0)
 		u->read = start.len;
 	layer->form = form;
+	layer->utf16.big = form == UNPACK_UTF16BE;
 	layer->len = start.len;
 	if (start.len > 0)
 		memcpy(layer->in, start.p, start.len);
@@ -312,55 +287,21 @@ read_xz(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 	return (ssize_t)(cap - l->xz.avail_out);
 }
 
-/* The next unit of UTF-16, or -1 if there is none. */
-static int32_t
-next_unit(struct unpack_layer *l)
-{
-	const uint8_t *p = l->in + l->at;
-
-	if (l->len - l->at < 2)
-		return -1;
-	l->at += 2;
-	if (!is_text_byte(p[0]) || !is_text_byte(p[1]))
-		l->ascii = 0;
-	else if (memcmp(l->last, p, sizeof(l->last)) != 0)
-		l->ascii++;
-	memcpy(l->last, p, sizeof(l->last));
-	return l->form == UNPACK_UTF16LE ? p[1] << 8 | p[0] : p[0] << 8 | p[1];
-}
-
-static size_t
-store_utf8(uint32_t c, uint8_t *p)
-{
-	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-	static const uint8_t first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-
-	for (size_t i = n; i-- > 1; c >>= 6)
-		p[i] = (uint8_t)(0x80 | (c & 0x3f));
-	p[0] = (uint8_t)(first[n] | c);
-	return n;
-}
-
-/*
- * Whether layer n goes on as 8-bit text. The caller reads a regular file again
- * as it is, and finds the keys in that text then.
- */
-static bool
-ends_in_ascii(const struct unpack *u, size_t n)
-{
-	return u->layer[n - 1]->ascii >= UTF16_ASCII_MAX &&
-	    (n > 1 || !u->regular);
-}
-
 static ssize_t
 read_utf16(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 {
+	/*
+	 * It may go on as 8-bit text. The caller reads a regular file again as
+	 * it is, and finds the keys in that text then. Elsewhere, they would
+	 * be read as other letters, and missed.
+	 */
+	const bool stop = n > 1 || !u->regular;
 	struct unpack_layer *l = u->layer[n - 1];
-	size_t out = 0;
+	struct kv_span rest;
+	size_t out;
 
 	do {
-		/* Else its keys would be read as other letters, and missed. */
-		if (ends_in_ascii(u, n)) {
+		if (stop && utf16_is_ascii(&l->utf16)) {
 			u->why = "begins as UTF-16, but goes on as 8-bit text: "
 				 "remove its first two bytes";
 			return -1;
@@ -368,26 +309,11 @@ read_utf16(struct unpack *u, size_t n, uint8_t *buf, size_t cap)
 		/* Four bytes: a pair of surrogates. */
 		if (!refill(u, n, 4))
 			return -1;
-		while (cap - out >= 4 && !ends_in_ascii(u, n) &&
-		    (l->len - l->at >= 4 || l->below_ended)) {
-			int32_t c = next_unit(l), low;
-
-			if (c == -1)
-				break;
-			if (c >= 0xd800 && c < 0xdc00 &&
-			    (low = next_unit(l)) != -1) {
-				if (low >= 0xdc00 && low < 0xe000)
-					c = 0x10000 + ((c - 0xd800) << 10) +
-					    (low - 0xdc00);
-				else
-					l->at -= 2;
-			}
-			/* The byte order mark. */
-			if (c == 0xfeff && l->total + out == 0)
-				continue;
-			out += store_utf8((uint32_t)c, buf + out);
-		}
-	} while (out == 0 && (l->len - l->at >= 2 || !l->below_ended));
+		rest = (struct kv_span){ l->in + l->at, l->len - l->at };
+		out = utf16_convert(&l->utf16, &rest, !l->below_ended, stop,
+		    buf, cap);
+		l->at = l->len - rest.len;
+	} while (out == 0 && (rest.len >= 2 || !l->below_ended));
 	return (ssize_t)out;
 }
 

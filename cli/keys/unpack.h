@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "kv_bytes.h"
+#include "keys/utf16.h"
 
 enum unpack_form {
 	UNPACK_NONE,
@@ -62,8 +62,8 @@ struct unpack {
  */
 bool unpack_add(struct unpack *u, enum unpack_form form, struct kv_span start);
 
-/* The room that unpack_read needs: a character of UTF-8. */
-#define UNPACK_CAP_MIN 4
+/* The room that unpack_read needs. */
+#define UNPACK_CAP_MIN UTF16_ROOM
 
 /* As read: 0 is the end. -1 with u->why, or errno. cap: UNPACK_CAP_MIN. */
 ssize_t unpack_read(struct unpack *u, uint8_t *buf, size_t cap);
