@@ -87,16 +87,16 @@ check_applied(const struct delta_file *a, const struct delta_file *out,
     const uint8_t *data, size_t size)
 {
 	static uint8_t delta[FILE_BYTES] = "pkbfd1";
-	struct delta_sha sha;
+	struct sha256 sha;
 	struct delta_file d;
 	struct stat st;
 	char why[DELTA_WHY_BYTES];
 
 	delta[6] = old.len >= 6 && memcmp(old.bytes, "pkbfv1", 6) == 0 ? 1 : 2;
-	FUZZ_CHECK(delta_sha_begin(&sha, false));
-	FUZZ_CHECK(delta_sha_add(&sha, old.bytes, old.len));
-	FUZZ_CHECK(delta_sha_end(&sha, delta + 7));
-	delta_sha_free(&sha);
+	FUZZ_CHECK(sha256_begin(&sha));
+	FUZZ_CHECK(sha256_add(&sha, old.bytes, old.len));
+	FUZZ_CHECK(sha256_end(&sha, delta + 7));
+	sha256_free(&sha);
 	if (size > sizeof(delta) - 71)
 		size = sizeof(delta) - 71;
 	memcpy(delta + 71, data, size);

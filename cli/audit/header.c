@@ -23,26 +23,24 @@
 static json_t *
 hash_file(const char *path, int fd)
 {
-	static uint8_t block[2][BLOCK_BYTES];
-	char hex[2 * DELTA_SHA256_BYTES + 1];
-	uint8_t digest[DELTA_SHA256_BYTES];
-	struct delta_sha sha;
-	bool ok = delta_sha_begin(&sha, true);
-	size_t which = 0;
+	static uint8_t block[BLOCK_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+	uint8_t digest[SHA256_BYTES];
+	struct sha256 sha;
+	bool ok = sha256_begin(&sha);
 	ssize_t n;
 
-	/* One block is read while the other is hashed. */
-	for (off_t at = 0; ok; at += n, which ^= 1) {
+	for (off_t at = 0; ok; at += n) {
 		do
-			n = pread(fd, block[which], BLOCK_BYTES, at);
+			n = pread(fd, block, sizeof(block), at);
 		while (n == -1 && errno == EINTR);
 		if (n == 0)
 			break;
-		ok = n > 0 ? delta_sha_add(&sha, block[which], (size_t)n) :
+		ok = n > 0 ? sha256_add(&sha, block, (size_t)n) :
 			     cli_failed(path, "cannot be read");
 	}
-	ok = ok && delta_sha_end(&sha, digest);
-	delta_sha_free(&sha);
+	ok = ok && sha256_end(&sha, digest);
+	sha256_free(&sha);
 	if (!ok)
 		return json_null();
 	for (size_t i = 0; i < sizeof(digest); i++)

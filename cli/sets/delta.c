@@ -17,8 +17,8 @@
 #define MAGIC_BYTES 6
 #define KIND_AT MAGIC_BYTES
 #define OLD_SHA256_AT (KIND_AT + 1)
-#define NEW_SHA256_AT (OLD_SHA256_AT + DELTA_SHA256_BYTES)
-#define REST_AT (NEW_SHA256_AT + DELTA_SHA256_BYTES)
+#define NEW_SHA256_AT (OLD_SHA256_AT + SHA256_BYTES)
+#define REST_AT (NEW_SHA256_AT + SHA256_BYTES)
 
 static const uint8_t magic[MAGIC_BYTES] = { 'p', 'k', 'b', 'f', 'd', '1' };
 
@@ -162,8 +162,8 @@ delta_decode_header(const struct delta_file *delta, struct delta_full_header *x,
 		return delta_refuse(why,
 		    "a delta of kind %u, which this keyveto does not know",
 		    raw[KIND_AT]);
-	memcpy(h->old_sha256, raw + OLD_SHA256_AT, DELTA_SHA256_BYTES);
-	memcpy(h->new_sha256, raw + NEW_SHA256_AT, DELTA_SHA256_BYTES);
+	memcpy(h->old_sha256, raw + OLD_SHA256_AT, SHA256_BYTES);
+	memcpy(h->new_sha256, raw + NEW_SHA256_AT, SHA256_BYTES);
 	if (h->size < (h->kind == DELTA_FILTER ? DELTA_FILTER_BYTES :
 						 DELTA_LIST_BYTES) ||
 	    !(h->kind == DELTA_FILTER ? decode_filters(raw + REST_AT, x) :
@@ -209,8 +209,8 @@ delta_write_header(const struct delta_file *out,
 
 	memcpy(raw, magic, MAGIC_BYTES);
 	raw[KIND_AT] = (uint8_t)h->kind;
-	memcpy(raw + OLD_SHA256_AT, h->old_sha256, DELTA_SHA256_BYTES);
-	memcpy(raw + NEW_SHA256_AT, h->new_sha256, DELTA_SHA256_BYTES);
+	memcpy(raw + OLD_SHA256_AT, h->old_sha256, SHA256_BYTES);
+	memcpy(raw + NEW_SHA256_AT, h->new_sha256, SHA256_BYTES);
 	if (h->kind == DELTA_FILTER) {
 		memcpy(p, x->old_raw, sizeof(x->old_raw));
 		p += sizeof(x->old_raw);
@@ -232,15 +232,14 @@ delta_write_header(const struct delta_file *out,
 
 enum delta_end
 delta_judge_hashes(const struct delta_header *h,
-    const uint8_t old[static DELTA_SHA256_BYTES],
-    const uint8_t fresh[static DELTA_SHA256_BYTES],
-    char why[static DELTA_WHY_BYTES])
+    const uint8_t old[static SHA256_BYTES],
+    const uint8_t fresh[static SHA256_BYTES], char why[static DELTA_WHY_BYTES])
 {
-	if (memcmp(old, h->old_sha256, DELTA_SHA256_BYTES) != 0)
+	if (memcmp(old, h->old_sha256, SHA256_BYTES) != 0)
 		return delta_refuse(why,
 		    "it applies to a file with another SHA-256, and not to "
 		    "this one");
-	if (memcmp(fresh, h->new_sha256, DELTA_SHA256_BYTES) != 0)
+	if (memcmp(fresh, h->new_sha256, SHA256_BYTES) != 0)
 		return delta_refuse(why,
 		    "a damaged delta: what it makes of this file has another "
 		    "SHA-256 than it says; get it again");

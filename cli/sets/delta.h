@@ -37,7 +37,7 @@ struct delta_file {
 
 struct delta_header {
 	enum delta_kind kind;
-	uint8_t old_sha256[DELTA_SHA256_BYTES], new_sha256[DELTA_SHA256_BYTES];
+	uint8_t old_sha256[SHA256_BYTES], new_sha256[SHA256_BYTES];
 	uint64_t old_size, new_size;		      /* bytes */
 	struct kv_pkbf_header old_header, new_header; /* of a filter */
 	uint64_t gone; /* records that went; of a filter 0 */

@@ -89,17 +89,9 @@ fill_last_word(uint8_t *block, size_t len)
 	return len + more;
 }
 
-/* While one block is hashed, another is read. */
-#define BUFFERS 3
-static uint8_t old_block[BUFFERS][DELTA_BLOCK_BYTES + WORD_BYTES];
-static uint8_t new_block[BUFFERS][DELTA_BLOCK_BYTES + WORD_BYTES];
-
-/* Which of them is that of the block at offset at. */
-static size_t
-buffer_number(uint64_t at)
-{
-	return at / DELTA_BLOCK_BYTES % BUFFERS;
-}
+/* A block of each filter. */
+static uint8_t old_block[DELTA_BLOCK_BYTES + WORD_BYTES];
+static uint8_t new_block[DELTA_BLOCK_BYTES + WORD_BYTES];
 
 /* --- making --------------------------------------------------------------- */
 
@@ -115,7 +107,7 @@ static uint64_t kept_gap[KEPT_GAPS];
 struct making {
 	const struct delta_file *old, *fresh, *out;
 	struct delta_full_header x;
-	struct delta_sha old_sha, new_sha;
+	struct sha256 old_sha, new_sha;
 	enum pass pass;
 	uint64_t zeros, set; /* bits so far: zero in old, set in fresh only */
 	uint64_t cleared;    /* bits of old that are not set in fresh */
@@ -123,7 +115,6 @@ struct making {
 	struct golomb_choice choice;
 	struct golomb code;
 	struct bit_writer writer;
-	const uint8_t *a, *b; /* a block of each */
 };
 
 static bool
@@ -144,8 +135,8 @@ INLINED bool
 find_gaps(struct making *m, size_t from, size_t end)
 {
 	for (size_t at = from; at < end; at += WORD_BYTES) {
-		uint64_t b = load_word(m->b + at);
-		uint64_t zeros = ~load_word(m->a + at), set = b & zeros;
+		uint64_t b = load_word(new_block + at);
+		uint64_t zeros = ~load_word(old_block + at), set = b & zeros;
 
 		m->cleared |= ~(b | zeros);
 		m->zeros += ones(zeros);
@@ -188,22 +179,18 @@ scan_all(struct making *m, enum pass pass)
 	for (uint64_t at = 0; at < size && m->cleared == 0;
 	     at += DELTA_BLOCK_BYTES) {
 		size_t len = block_bytes(size, at);
-		uint8_t *a = old_block[buffer_number(at)];
-		uint8_t *b = new_block[buffer_number(at)];
 
-		if (!cli_read_at(m->old->shown, m->old->fd, a, len,
+		if (!cli_read_at(m->old->shown, m->old->fd, old_block, len,
 			(off_t)at) ||
-		    !cli_read_at(m->fresh->shown, m->fresh->fd, b, len,
+		    !cli_read_at(m->fresh->shown, m->fresh->fd, new_block, len,
 			(off_t)at))
 			return false;
 		if (pass == FIND &&
-		    (!delta_sha_add(&m->old_sha, a, len) ||
-			!delta_sha_add(&m->new_sha, b, len)))
+		    (!sha256_add(&m->old_sha, old_block, len) ||
+			!sha256_add(&m->new_sha, new_block, len)))
 			return false;
-		m->a = a;
-		m->b = b;
-		fill_last_word(a, len);
-		if (!scan(m, header_bytes(at), fill_last_word(b, len)))
+		fill_last_word(old_block, len);
+		if (!scan(m, header_bytes(at), fill_last_word(new_block, len)))
 			return false;
 	}
 	return true;
@@ -247,15 +234,15 @@ compare_filters(struct making *m, char why[static DELTA_WHY_BYTES])
 	struct delta_header *h = &m->x.h;
 	uint64_t bits;
 
-	if (!delta_sha_begin(&m->old_sha, true) ||
-	    !delta_sha_begin(&m->new_sha, true) || !scan_all(m, FIND))
+	if (!sha256_begin(&m->old_sha) || !sha256_begin(&m->new_sha) ||
+	    !scan_all(m, FIND))
 		return DELTA_FAILED;
 	if (m->cleared != 0)
 		return delta_refuse(why,
 		    "bits of the old filter are not set in the new one");
 	h->came = m->set;
-	if (!delta_sha_end(&m->old_sha, h->old_sha256) ||
-	    !delta_sha_end(&m->new_sha, h->new_sha256))
+	if (!sha256_end(&m->old_sha, h->old_sha256) ||
+	    !sha256_end(&m->new_sha, h->new_sha256))
 		return DELTA_FAILED;
 	golomb_choice_begin(&m->choice,
 	    golomb_guess(m->set, m->zeros - m->set));
@@ -313,8 +300,8 @@ delta_make_filter(const struct delta_file *old, const struct delta_file *fresh,
 	end = compare_headers(m, why);
 	if (end == DELTA_DONE)
 		end = compare_filters(m, why);
-	delta_sha_free(&m->old_sha);
-	delta_sha_free(&m->new_sha);
+	sha256_free(&m->old_sha);
+	sha256_free(&m->new_sha);
 	free(m);
 	return end;
 }
@@ -324,14 +311,12 @@ delta_make_filter(const struct delta_file *old, const struct delta_file *fresh,
 struct applying {
 	const struct delta_file *old, *out;
 	const struct delta_full_header *x;
-	struct delta_sha old_sha, new_sha;
+	struct sha256 old_sha, new_sha;
 	struct golomb code;
 	struct bit_reader reader;
-	uint8_t old_sha256[DELTA_SHA256_BYTES];
-	uint64_t left;	/* bits to set */
-	uint64_t skip;	/* zeros of old before the next of them */
-	uint64_t room;	/* zeros that there may still be from there on */
-	uint8_t *block; /* that is made new */
+	uint64_t left; /* bits to set */
+	uint64_t skip; /* zeros of old before the next of them */
+	uint64_t room; /* zeros that there may still be from there on */
 };
 
 /* Reads the gap before the next bit. False if there is none in the delta. */
@@ -373,11 +358,11 @@ INLINED bool
 set_words(struct applying *a, size_t from, size_t end)
 {
 	for (size_t at = from; at < end && a->left > 0; at += WORD_BYTES) {
-		unsigned int zeros = ones(~load_word(a->block + at));
+		unsigned int zeros = ones(~load_word(new_block + at));
 
 		if (a->skip >= zeros)
 			a->skip -= zeros;
-		else if (!set_bits(a, a->block + at))
+		else if (!set_bits(a, new_block + at))
 			return false;
 	}
 	return true;
@@ -409,7 +394,7 @@ report_misfit(const struct applying *a, char why[static DELTA_WHY_BYTES])
 static bool
 write_block(const struct applying *a, size_t len, uint64_t at)
 {
-	if (!io_write_sparse_at(a->out->fd, a->block, len, (off_t)at))
+	if (!io_write_sparse_at(a->out->fd, new_block, len, (off_t)at))
 		return cli_failed(a->out->shown, "cannot be written");
 	/* The disk writes while the next blocks are made. A hint, no more. */
 	(void)sync_file_range(a->out->fd, (off_t)at, (off_t)len,
@@ -417,67 +402,52 @@ write_block(const struct applying *a, size_t len, uint64_t at)
 	return true;
 }
 
-/* Makes the new block at offset at of the old one, and writes it. */
+/* Makes the new block of the old one, at offset at, and writes it. */
 static enum delta_end
 make_block(struct applying *a, uint64_t at, char why[static DELTA_WHY_BYTES])
 {
 	const struct delta_full_header *x = a->x;
 	size_t len = block_bytes(x->h.old_size, at);
 
-	a->block = old_block[buffer_number(at)];
+	if (!cli_read_at(a->old->shown, a->old->fd, new_block, len,
+		(off_t)at) ||
+	    !sha256_add(&a->old_sha, new_block, len))
+		return DELTA_FAILED;
 	if (at == 0) {
-		if (memcmp(a->block, x->old_raw, sizeof(x->old_raw)) != 0)
+		if (memcmp(new_block, x->old_raw, sizeof(x->old_raw)) != 0)
 			return delta_refuse(why,
 			    "it applies to revision %" PRIu32
 			    ", made at %" PRIu64 ", and not to this one",
 			    x->h.old_header.revision, x->h.old_header.time);
-		memcpy(a->block, x->new_raw, sizeof(x->new_raw));
+		memcpy(new_block, x->new_raw, sizeof(x->new_raw));
 	}
-	if (!set_block(a, header_bytes(at), fill_last_word(a->block, len)))
+	if (!set_block(a, header_bytes(at), fill_last_word(new_block, len)))
 		return report_misfit(a, why);
-	return delta_sha_add(&a->new_sha, a->block, len) &&
+	return sha256_add(&a->new_sha, new_block, len) &&
 		write_block(a, len, at) ?
 	    DELTA_DONE :
 	    DELTA_FAILED;
 }
 
-/*
- * Once a block is being hashed, the one before it is hashed, and may be made
- * new. Once that is being hashed as new, the one before it is free.
- */
 static enum delta_end
 make_blocks(struct applying *a, char why[static DELTA_WHY_BYTES])
 {
-	const uint64_t size = a->x->h.old_size;
 	enum delta_end end = DELTA_DONE;
-	uint64_t last = 0;
 
-	for (uint64_t at = 0; end == DELTA_DONE && at < size;
-	     at += DELTA_BLOCK_BYTES) {
-		size_t len = block_bytes(size, at);
-		uint8_t *block = old_block[buffer_number(at)];
-
-		last = at;
-		if (!cli_read_at(a->old->shown, a->old->fd, block, len,
-			(off_t)at) ||
-		    !delta_sha_add(&a->old_sha, block, len))
-			end = DELTA_FAILED;
-		else if (at > 0)
-			end = make_block(a, at - DELTA_BLOCK_BYTES, why);
-	}
-	if (end == DELTA_DONE && !delta_sha_end(&a->old_sha, a->old_sha256))
-		end = DELTA_FAILED;
-	return end == DELTA_DONE ? make_block(a, last, why) : end;
+	for (uint64_t at = 0; end == DELTA_DONE && at < a->x->h.old_size;
+	     at += DELTA_BLOCK_BYTES)
+		end = make_block(a, at, why);
+	return end;
 }
 
 /* Whether the old file and the new one are those of the header. */
 static enum delta_end
 compare_hashes(struct applying *a, char why[static DELTA_WHY_BYTES])
 {
-	uint8_t fresh[DELTA_SHA256_BYTES];
+	uint8_t old[SHA256_BYTES], fresh[SHA256_BYTES];
 
-	return delta_sha_end(&a->new_sha, fresh) ?
-	    delta_judge_hashes(&a->x->h, a->old_sha256, fresh, why) :
+	return sha256_end(&a->old_sha, old) && sha256_end(&a->new_sha, fresh) ?
+	    delta_judge_hashes(&a->x->h, old, fresh, why) :
 	    DELTA_FAILED;
 }
 
@@ -486,8 +456,7 @@ apply_to_filter(struct applying *a, char why[static DELTA_WHY_BYTES])
 {
 	enum delta_end end;
 
-	if (!delta_sha_begin(&a->old_sha, true) ||
-	    !delta_sha_begin(&a->new_sha, true))
+	if (!sha256_begin(&a->old_sha) || !sha256_begin(&a->new_sha))
 		return DELTA_FAILED;
 	if (ftruncate(a->out->fd, (off_t)a->x->h.new_size) == -1) {
 		cli_failed(a->out->shown, "cannot be made that large");
@@ -522,8 +491,8 @@ delta_apply_filter(const struct delta_file *old, const struct delta_file *delta,
 	a->code = golomb_code(x->m);
 	bit_reader_begin(&a->reader, delta, DELTA_FILTER_BYTES, x->h.size);
 	end = apply_to_filter(a, why);
-	delta_sha_free(&a->old_sha);
-	delta_sha_free(&a->new_sha);
+	sha256_free(&a->old_sha);
+	sha256_free(&a->new_sha);
 	free(a);
 	return end;
 }

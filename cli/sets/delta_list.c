@@ -27,10 +27,10 @@ rest_of(const uint8_t *record)
 /* Adds size bytes of f, all of it, to a SHA-256. False after a message. */
 static bool
 hash_file(const struct delta_file *f, uint64_t size, uint8_t *block,
-    uint8_t digest[DELTA_SHA256_BYTES])
+    uint8_t digest[SHA256_BYTES])
 {
-	struct delta_sha sha;
-	bool ok = delta_sha_begin(&sha, false);
+	struct sha256 sha;
+	bool ok = sha256_begin(&sha);
 
 	for (uint64_t at = 0; ok && at < size; at += DELTA_BLOCK_BYTES) {
 		size_t len = size - at < DELTA_BLOCK_BYTES ?
@@ -38,10 +38,10 @@ hash_file(const struct delta_file *f, uint64_t size, uint8_t *block,
 		    DELTA_BLOCK_BYTES;
 
 		ok = cli_read_at(f->shown, f->fd, block, len, (off_t)at) &&
-		    delta_sha_add(&sha, block, len);
+		    sha256_add(&sha, block, len);
 	}
-	ok = ok && delta_sha_end(&sha, digest);
-	delta_sha_free(&sha);
+	ok = ok && sha256_end(&sha, digest);
+	sha256_free(&sha);
 	return ok;
 }
 
@@ -224,7 +224,7 @@ struct applying {
 	bool has_gone, has_came;       /* a next one was read */
 	uint64_t number;	       /* of the next record that went */
 	list_record record;	       /* the next one that came */
-	struct delta_sha sha;
+	struct sha256 sha;
 	uint64_t written;
 	size_t used;
 	uint8_t block[DELTA_BLOCK_BYTES];
@@ -281,7 +281,7 @@ write_block(struct applying *a)
 
 	a->used = 0;
 	a->written += len;
-	if (!delta_sha_add(&a->sha, a->block, len))
+	if (!sha256_add(&a->sha, a->block, len))
 		return false;
 	return io_write_at(a->out->fd, a->block, len,
 		   (off_t)(a->written - len)) ||
@@ -348,7 +348,7 @@ static enum delta_end
 apply_to_list(struct applying *a, char why[static DELTA_WHY_BYTES])
 {
 	const struct delta_header *h = &a->x->h;
-	uint8_t old[DELTA_SHA256_BYTES], fresh[DELTA_SHA256_BYTES];
+	uint8_t old[SHA256_BYTES], fresh[SHA256_BYTES];
 	enum delta_end end;
 	bool fits;
 
@@ -360,11 +360,11 @@ apply_to_list(struct applying *a, char why[static DELTA_WHY_BYTES])
 		return end;
 	if (!list_reader_adopt(&a->reader, a->old->shown, a->old->fd))
 		return report_misfit(a, why);
-	if (!delta_sha_begin(&a->sha, false) || !merge_records(a, &fits))
+	if (!sha256_begin(&a->sha) || !merge_records(a, &fits))
 		return DELTA_FAILED;
 	if (!fits)
 		return report_misfit(a, why);
-	return write_block(a) && delta_sha_end(&a->sha, fresh) ?
+	return write_block(a) && sha256_end(&a->sha, fresh) ?
 	    delta_judge_hashes(h, old, fresh, why) :
 	    DELTA_FAILED;
 }
@@ -392,7 +392,7 @@ delta_apply_list(const struct delta_file *old, const struct delta_file *delta,
 	bit_reader_begin(&a->gone, delta, DELTA_LIST_BYTES, came_at);
 	bit_reader_begin(&a->came, delta, came_at, x->h.size);
 	end = apply_to_list(a, why);
-	delta_sha_free(&a->sha);
+	sha256_free(&a->sha);
 	free(a);
 	return end;
 }

@@ -44,9 +44,8 @@ bool delta_write_header(const struct delta_file *out,
  * DELTA_NO_SUCCESSOR.
  */
 enum delta_end delta_judge_hashes(const struct delta_header *h,
-    const uint8_t old[static DELTA_SHA256_BYTES],
-    const uint8_t fresh[static DELTA_SHA256_BYTES],
-    char why[static DELTA_WHY_BYTES]);
+    const uint8_t old[static SHA256_BYTES],
+    const uint8_t fresh[static SHA256_BYTES], char why[static DELTA_WHY_BYTES]);
 
 /* sets/delta_filter.c: as delta_make and delta_apply. */
 enum delta_end delta_make_filter(const struct delta_file *old,
