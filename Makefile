@@ -272,10 +272,10 @@ FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c %/intake.c,$(wildcard cli/keys/*.c)) \
 	cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
 	cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \
-	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/update/settings.c \
-	cli/update/manifest.c cli/update/sources.c cli/update/unxz.c \
-	cli/update/records.c cli/publish/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
-	cli/sets/list_reader.c cli/why/lookup.c cli/confirm/log.c cli/logs/log_lines.c \
+	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
+	cli/published/manifest.c cli/update/sources.c cli/published/unxz.c \
+	cli/published/records.c cli/published/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
+	cli/sets/list_reader.c cli/published/lookup.c cli/confirm/log.c cli/logs/log_lines.c \
 	cli/logs/accepted.c cli/logs/syslog_line.c cli/logs/journal_line.c \
 	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
 	cli/base/sha256.c \

@@ -12,7 +12,7 @@
 #include "config/findings.h"
 #include "keys/input.h"
 #include "reading/keys.h"
-#include "sshd/block.h"
+#include "sshd_config/block.h"
 
 #define DAY_SECONDS 86400
 #define REASON_MAX 512

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The index of a published folder: what is taken must be within the bounds of
- * publish/index.h, and be taken again, with the same bytes, when it is written.
+ * published/index.h, and be taken again, with the same bytes, when it is
+ * written.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
-#include "publish/index.h"
+#include "published/index.h"
 
 static void
 check_file(const struct index *x, const struct index_file *f)

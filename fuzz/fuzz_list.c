@@ -11,8 +11,8 @@
 #include "fuzz.h"
 #include "kv_blocklist.h"
 #include "kv_sources.h"
+#include "published/lookup.h"
 #include "sets/list_reader.h"
-#include "why/lookup.h"
 
 struct input {
 	const uint8_t *data;

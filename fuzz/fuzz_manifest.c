@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "update/records.h"
+#include "published/records.h"
+#include "published/unxz.h"
 #include "update/sources.h"
-#include "update/unxz.h"
 
 #define UNPACKED_MAX (1 << 20)
 

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 #include "net/http_header.h"
-#include "update/settings.h"
+#include "upkeep/settings.h"
 
 static void
 check_header(const char *line, size_t len)

@@ -21,7 +21,7 @@
 #include "command.h"
 #include "base/io.h"
 #include "host/place.h"
-#include "update/settings.h"
+#include "upkeep/settings.h"
 
 /* For each account. */
 #define SECONDS 30

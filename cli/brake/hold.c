@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "update/administrators.h"
+#include "upkeep/administrators.h"
 
 bool
 brake_hold_add_members(const struct change_hold *hold,

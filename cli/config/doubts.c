@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "sshd/block.h"
+#include "sshd_config/block.h"
 
 static bool
 refuses_all(const struct config_findings *f)

@@ -12,7 +12,7 @@
 #include "sets/list_facts.h"
 #include "base/json_text.h"
 #include "sshd_config/sshd_config.h"
-#include "update/notes.h"
+#include "upkeep/notes.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 

@@ -17,8 +17,8 @@
 #include "host/program.h"
 #include "host/replace.h"
 #include "host/root_file.h"
-#include "publish/index.h"
-#include "update/settings.h"
+#include "published/index.h"
+#include "upkeep/settings.h"
 
 #define FAILED_SECONDS ((int64_t)2 * 86400)
 #define SYSTEMD "/run/systemd/system" /* sd_booted(3) */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "publish/index.h"
+#include "published/index.h"
 
 enum folder_part { FOLDER_FILES, FOLDER_DELTAS, FOLDER_PARTS };
 

@@ -14,12 +14,12 @@
 #include "base/io.h"
 #include "command.h"
 #include "publish/pack.h"
+#include "published/manifest.h"
+#include "published/records.h"
 #include "sets/filter_facts.h"
 #include "sets/filter_file.h"
 #include "sets/list_facts.h"
 #include "sets/list_names.h"
-#include "update/manifest.h"
-#include "update/records.h"
 
 #define MAGIC "pkbfv1"
 #define LIST_MAX_BYTES (KV_BLOCKLIST_RECORDS_MAX * KV_BLOCKLIST_RECORD_BYTES)

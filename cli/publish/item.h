@@ -7,7 +7,7 @@
 #define CLI_PUBLISH_ITEM_H
 
 #include "publish/folder.h"
-#include "publish/index.h"
+#include "published/index.h"
 
 struct item {
 	const char *given; /* on the command line */

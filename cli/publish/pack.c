@@ -13,7 +13,7 @@
 #include "command.h"
 #include "base/io.h"
 #include "base/progress.h"
-#include "update/unxz.h"
+#include "published/unxz.h"
 
 #define BUFFER_BYTES (256 * 1024)
 /* Each thread packs blocks of this size, so the bytes depend on it. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "publish/index.h"
+#include "published/index.h"
 
 /* What a file holds, packed or not. */
 struct pack_sum {

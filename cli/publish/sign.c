@@ -13,7 +13,7 @@
 #include "command.h"
 #include "base/io.h"
 #include "host/program.h"
-#include "publish/index.h"
+#include "published/index.h"
 
 #define KEYGEN "/usr/bin/ssh-keygen"
 /* A person may have to find a token, or remember a passphrase. */

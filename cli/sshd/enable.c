@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sshd/block.h"
 #include "sshd/foreign_lines.h"
 #include "sshd/plan.h"
 #include "sshd/rehearse.h"
@@ -15,6 +14,7 @@
 #include "sshd/started.h"
 #include "sshd/told.h"
 #include "sshd/usable.h"
+#include "sshd_config/block.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 

@@ -13,7 +13,7 @@
 #include "host/replace.h"
 #include "host/root_file.h"
 #include "kv_config.h"
-#include "sshd/block.h"
+#include "sshd_config/block.h"
 
 struct sshd_file *
 sshd_files_find(const struct sshd_files *fs, const char *path)

@@ -9,8 +9,8 @@
 #include <strings.h>
 
 #include "host/root_file.h"
-#include "sshd/block.h"
 #include "sshd_config/arguments.h"
+#include "sshd_config/block.h"
 #include "sshd_config/guard_command.h"
 
 /* The advice of enable --warn names this file. keyveto reads it nowhere. */

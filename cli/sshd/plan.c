@@ -9,7 +9,7 @@
 
 #include "kv_userfile.h"
 #include "host/root_file.h"
-#include "sshd/block.h"
+#include "sshd_config/block.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"

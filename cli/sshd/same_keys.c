@@ -19,7 +19,7 @@
 #include "sshd_config/guard_command.h"
 #include "sshd_config/overview.h"
 #include "sshd_config/words.h"
-#include "update/administrators.h"
+#include "upkeep/administrators.h"
 
 /* sshd's settings for accounts that Match blocks cannot tell apart. */
 struct kind {

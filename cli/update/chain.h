@@ -2,12 +2,12 @@
 /*
  * update/chain: the cheapest way from one file to the newest, by the deltas of an
  * index. It takes time in proportion to the square of their number, which
- * publish/index bounds.
+ * published/index bounds.
  */
 #ifndef CLI_UPDATE_CHAIN_H
 #define CLI_UPDATE_CHAIN_H
 
-#include "publish/index.h"
+#include "published/index.h"
 
 struct update_chain {
 	const struct index_delta *step[INDEX_DELTAS]; /* the index's */

@@ -19,7 +19,7 @@
 #include "update/chain.h"
 #include "update/follow.h"
 #include "update/resume.h"
-#include "update/unxz.h"
+#include "published/unxz.h"
 #include "update/update.h"
 
 #define READ_BYTES (256 * 1024)

@@ -8,8 +8,8 @@
 #define CLI_UPDATE_FOLLOW_H
 
 #include "net/fetch.h"
-#include "publish/index.h"
-#include "update/notes.h"
+#include "published/index.h"
+#include "upkeep/notes.h"
 
 struct update;
 

@@ -16,9 +16,9 @@
 
 #include "base/io.h"
 #include "kv_sources.h"
-#include "update/unxz.h"
+#include "published/lookup.h"
+#include "published/unxz.h"
 #include "update/update.h"
-#include "why/lookup.h"
 
 #define NAMESPACE "keyveto-list"
 #define SECONDS_A_DAY 86400

@@ -8,8 +8,8 @@
 
 #include "command.h"
 #include "net/fetch.h"
-#include "update/notes.h"
-#include "update/settings.h"
+#include "upkeep/notes.h"
+#include "upkeep/settings.h"
 
 /* The options of keyveto update. */
 struct update_options {

@@ -12,7 +12,7 @@
 #ifndef CLI_UPDATE_SOURCES_H
 #define CLI_UPDATE_SOURCES_H
 
-#include "update/manifest.h"
+#include "published/manifest.h"
 
 #define UPDATE_DATE_BYTES 32
 

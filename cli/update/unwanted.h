@@ -7,7 +7,7 @@
 #ifndef CLI_UPDATE_UNWANTED_H
 #define CLI_UPDATE_UNWANTED_H
 
-#include "update/notes.h"
+#include "upkeep/notes.h"
 
 /* Adds a file to the notes. Of many, the one that was added first is dropped. */
 void update_unwanted_add(struct update_notes *s, const char *sha256);

@@ -7,19 +7,19 @@
 #ifndef CLI_UPDATE_UPDATE_H
 #define CLI_UPDATE_UPDATE_H
 
+#include "published/manifest.h"
+#include "published/records.h"
 #include "sets/filter_facts.h"
 #include "update/follow.h"
 #include "update/installed.h"
-#include "update/manifest.h"
 #include "update/never_listed.h"
-#include "update/notes.h"
 #include "update/part.h"
 #include "update/received.h"
-#include "update/records.h"
 #include "update/seen.h"
 #include "update/source.h"
 #include "update/sources.h"
 #include "update/unwanted.h"
+#include "upkeep/notes.h"
 
 /* The result. The zero value is failure. */
 enum update_outcome {

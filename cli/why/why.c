@@ -17,7 +17,7 @@
 #include "sets/list_names.h"
 #include "why/leaks.h"
 #include "weak/weak.h"
-#include "why/lookup.h"
+#include "published/lookup.h"
 
 #define WORDS_BYTES 1024
 #define DATE_BYTES 64

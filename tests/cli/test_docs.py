@@ -214,7 +214,7 @@ def known_keywords():
 
 
 def update_keywords():
-    source = read(ROOT / "cli/update/settings.c")
+    source = read(ROOT / "cli/upkeep/settings.c")
     return {"Source", "Confirm", *re.findall(r'^\t\{ "(\w+)", [A-Z]+,', source, re.MULTILINE)}
 
 
@@ -259,7 +259,7 @@ def test_the_sample_update_conf_is_valid(scratch):
         config.write_text(text.replace("/etc/keyveto/never_listed", str(keys)), encoding="utf-8")
         contains(keyveto(*arguments, status=2).stderr, "there is no previous one")
     unit = {"G": 1 << 30, "": 1}
-    source = re.sub(r"\s+", " ", read(ROOT / "cli/update/settings.c"))
+    source = re.sub(r"\s+", " ", read(ROOT / "cli/upkeep/settings.c"))
     defaults = dict(re.findall(r"\.(\w+) = ([^,;]+),", re.search(r"\.source = \{ \{(.*?)\.hold", source)[1]))
     defaults["max_bytes"] = re.search(r"UPDATE_FORMAT_PKBF \? ([^:]+) :", source)[1]
     for keyword, member in (("Identity", "identity"), ("MaxSize", "max_bytes"), ("Timeout", "timeout"),

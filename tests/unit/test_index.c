@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "publish/index.h"
+#include "published/index.h"
 
 #include "testlib.h"
 

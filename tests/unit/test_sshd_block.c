@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/block.h"
+#include "sshd_config/block.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/settings.h"
+#include "upkeep/settings.h"
 
 #include "testlib.h"
 

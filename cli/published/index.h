@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * publish/index: the index of a published folder, keyveto-index(5): one JSON
+ * published/index: the index of a published folder, keyveto-index(5): one JSON
  * text, behind which its signature stands in the same file.
  */
-#ifndef CLI_PUBLISH_INDEX_H
-#define CLI_PUBLISH_INDEX_H
+#ifndef CLI_PUBLISHED_INDEX_H
+#define CLI_PUBLISHED_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>

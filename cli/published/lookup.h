@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * why/lookup: finds in LIST.lookup where the private half of a key lies. The
- * file has hundreds of megabytes; it is searched by positioned reads.
+ * published/lookup: finds in LIST.lookup where the private half of a key lies.
+ * The file has hundreds of megabytes; it is searched by positioned reads.
  *
  * A line is 16 lower-case hexadecimal digits, the first 8 bytes of a hash in
  * the list, then a semicolon and a path. Lines are in ascending order.
  */
-#ifndef CLI_WHY_LOOKUP_H
-#define CLI_WHY_LOOKUP_H
+#ifndef CLI_PUBLISHED_LOOKUP_H
+#define CLI_PUBLISHED_LOOKUP_H
 
 #include "kv_blocklist.h"
 

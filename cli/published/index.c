@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "publish/index.h"
+#include "published/index.h"
 
 #include <jansson.h>
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "update/manifest.h"
+#include "published/manifest.h"
 
 #define FORMAT_KNOWN "keyveto-index-1"
 #define SIGNATURE_BEGINS "-----BEGIN SSH SIGNATURE-----"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/notes.h"
+#include "upkeep/notes.h"
 
 #include <sys/types.h> /* sha2.h of libmd needs u_int types */
 

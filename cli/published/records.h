@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/records: checks an exact list (kv_blocklist) while its bytes arrive:
- * whole records in ascending order, and none twice.
+ * published/records: checks an exact list (kv_blocklist) while its bytes
+ * arrive: whole records in ascending order, and none twice.
  */
-#ifndef CLI_UPDATE_RECORDS_H
-#define CLI_UPDATE_RECORDS_H
+#ifndef CLI_PUBLISHED_RECORDS_H
+#define CLI_PUBLISHED_RECORDS_H
 
 #include <sys/types.h> /* sha2.h of libmd needs u_int types */
 

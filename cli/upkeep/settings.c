@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/settings.h"
+#include "upkeep/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "command.h"
 #include "kv_words.h"
-#include "publish/index.h"
+#include "published/index.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define TIMEOUT_MAX (7 * 86400)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/administrators.h"
+#include "upkeep/administrators.h"
 
 #include <grp.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* update/manifest: parses badkeysdata.json, the manifest of an exact list. */
-#ifndef CLI_UPDATE_MANIFEST_H
-#define CLI_UPDATE_MANIFEST_H
+/* published/manifest: parses badkeysdata.json, the manifest of an exact list. */
+#ifndef CLI_PUBLISHED_MANIFEST_H
+#define CLI_PUBLISHED_MANIFEST_H
 
 #include <jansson.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/unxz: unpacks xz while it arrives. What does not begin like xz is
+ * published/unxz: unpacks xz while it arrives. What does not begin like xz is
  * passed on as it is. Memory does not grow with the file; the size of what is
  * unpacked is left to the data callback.
  */
-#ifndef CLI_UPDATE_UNXZ_H
-#define CLI_UPDATE_UNXZ_H
+#ifndef CLI_PUBLISHED_UNXZ_H
+#define CLI_PUBLISHED_UNXZ_H
 
 #include <lzma.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/records.h"
+#include "published/records.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/notes: what keyveto update remembers of a filter, in the file
+ * upkeep/notes: what keyveto update remembers of a filter, in the file
  * .NAME.keyveto-update beside it. A file that is missing, damaged or out of
  * date is ignored: then all is fetched again, and a file that was rolled back
  * may return. But a part must never be noted under the ETag of another
  * file, whose bytes would then be appended to it: see update_resume_note.
  */
-#ifndef CLI_UPDATE_NOTES_H
-#define CLI_UPDATE_NOTES_H
+#ifndef CLI_UPKEEP_NOTES_H
+#define CLI_UPKEEP_NOTES_H
 
 #include <sys/stat.h>
 

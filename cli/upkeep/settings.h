@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/settings: parses keyveto-update.conf(5). A Source line begins a section
+ * upkeep/settings: parses keyveto-update.conf(5). A Source line begins a section
  * for a source of that name. The lines before the first section are about the
  * source without a name, and most of them hold in each section, too.
  */
-#ifndef CLI_UPDATE_SETTINGS_H
-#define CLI_UPDATE_SETTINGS_H
+#ifndef CLI_UPKEEP_SETTINGS_H
+#define CLI_UPKEEP_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

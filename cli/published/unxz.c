@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/unxz.h"
+#include "published/unxz.h"
 
 #include <stddef.h>
 #include <string.h>

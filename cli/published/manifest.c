@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/manifest.h"
+#include "published/manifest.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* update/administrators: who may not be locked out, by HoldIfRefused. */
-#ifndef CLI_UPDATE_ADMINISTRATORS_H
-#define CLI_UPDATE_ADMINISTRATORS_H
+/* upkeep/administrators: who may not be locked out, by HoldIfRefused. */
+#ifndef CLI_UPKEEP_ADMINISTRATORS_H
+#define CLI_UPKEEP_ADMINISTRATORS_H
 
 #include "host/accounts.h"
 #include "host/change.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "why/lookup.h"
+#include "published/lookup.h"
 
 #include <sys/stat.h>
 

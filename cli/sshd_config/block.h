@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * sshd/block: keyveto's lines in a configuration file. They stand between two
- * marks, so that "keyveto sshd disable" can remove them and nothing else.
+ * sshd_config/block: keyveto's lines in a configuration file. They stand between
+ * two marks, so that "keyveto sshd disable" can remove them and nothing else.
  */
-#ifndef CLI_SSHD_BLOCK_H
-#define CLI_SSHD_BLOCK_H
+#ifndef CLI_SSHD_CONFIG_BLOCK_H
+#define CLI_SSHD_CONFIG_BLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>

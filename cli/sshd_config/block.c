@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/block.h"
+#include "sshd_config/block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
