@@ -24,7 +24,7 @@
 #include "base/io.h"
 #include "sets/list_consulted.h"
 #include "base/progress.h"
-#include "update/source.h"
+#include "upkeep/settings.h"
 
 #define RATE_DEFAULT 10
 #define RATE_MAX 1000
@@ -35,7 +35,7 @@
 
 struct options {
 	struct cli_judge_options judge;
-	struct update_options update; /* its settings_path */
+	const char *settings; /* the path of update.conf; NULL: the default */
 	const char *url, *state;
 	uint64_t rate, timeout;
 	int log, accounts, json, quiet, dry_run, again, yes;
@@ -486,11 +486,11 @@ open_api(struct confirm *c, const struct update_conf *conf)
 		cli_error("nobody to ask: add a line such as \"Confirm "
 			  "https://v1.pwnedkeys.com\" to %s, or give --url; "
 			  "whoever is asked learns the fingerprint of each key",
-		    update_source_conf_path(&c->o->update));
+		    update_conf_path(c->o->settings));
 		return false;
 	}
 	if (s->ca_file != NULL) {
-		if ((ca = update_source_open_trusted(s->ca_file)) == -1)
+		if ((ca = update_open_trusted(s->ca_file)) == -1)
 			return false;
 		close(ca);
 	}
@@ -603,7 +603,7 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 		if (opt == URL)
 			o.url = optarg;
 		else if (opt == SETTINGS)
-			o.update.settings_path = optarg;
+			o.settings = optarg;
 		else if (opt == STATE)
 			o.state = optarg;
 		else if (opt == RATE)
@@ -631,7 +631,7 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("libcurl cannot be started");
 		return CLI_UNCHECKED;
 	}
-	if (update_source_read_conf(&o.update, &conf))
+	if (update_conf_read(o.settings, &conf))
 		status = run(&o, &conf, argv + optind);
 	update_conf_free(&conf);
 	curl_global_cleanup();

@@ -25,7 +25,6 @@
 #include "publish/item.h"
 #include "publish/pack.h"
 #include "publish/sign.h"
-#include "update/seen.h"
 
 #define KEEP_DEFAULT 7
 #define DAYS_DEFAULT 30
@@ -276,11 +275,12 @@ is_believable(const struct publish *p, const struct index_file *before,
 		return false;
 	}
 	if (f->type == INDEX_PKBF && before != NULL &&
-	    f->revision > (uint64_t)before->revision + UPDATE_SEEN_JUMP_MAX) {
+	    f->revision >
+		(uint64_t)before->revision + INDEX_REVISION_JUMP_MAX) {
 		cli_error("%s: is revision %" PRIu32 ", more than %d above the "
 			  "published revision %" PRIu32 "; those who follow "
 			  "would refuse it. If it is right, use --force",
-		    it->shown, f->revision, UPDATE_SEEN_JUMP_MAX,
+		    it->shown, f->revision, INDEX_REVISION_JUMP_MAX,
 		    before->revision);
 		return false;
 	}

@@ -25,6 +25,13 @@
 #define INDEX_NAME_MAX 128
 #define INDEX_SERIAL_MAX (UINT64_C(1) << 53)
 
+/*
+ * A revision that is more than this above the highest one so far is a mistake,
+ * or is meant to leave no room for later ones. A publisher may count seconds:
+ * this is three years of them.
+ */
+#define INDEX_REVISION_JUMP_MAX 100000000
+
 #define INDEX_WHY_BYTES 512
 #define INDEX_SHA256_BYTES (2 * KV_SHA256_BYTES + 1) /* hex digits, NUL */
 #define INDEX_TIME_BYTES sizeof("9999-12-31T23:59:59Z")

@@ -131,7 +131,7 @@ update_never_listed_open(const char *path, int *fdp)
 	*fdp = -1;
 	if (path == NULL)
 		return true;
-	*fdp = update_source_open_trusted(path);
+	*fdp = update_open_trusted(path);
 	return *fdp != -1 && read_keys(path, *fdp, &l);
 }
 

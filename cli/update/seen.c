@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "published/index.h"
 #include "update/losses.h"
 #include "update/unwanted.h"
 #include "update/update.h"
@@ -65,12 +66,12 @@ update_seen_allows_header(const struct update *u,
 		return true;
 	if (!is_new_enough(u, h))
 		return false;
-	if (highest >= 0 && h->revision > highest + UPDATE_SEEN_JUMP_MAX)
+	if (highest >= 0 && h->revision > highest + INDEX_REVISION_JUMP_MAX)
 		cli_error("%s: is revision %" PRIu32
 			  ", more than %d above the latest so far, %" PRId64
 			  ": a mistake, or meant to let no later one follow. "
 			  "If it is right, use --force",
-		    shown, h->revision, UPDATE_SEEN_JUMP_MAX, highest);
+		    shown, h->revision, INDEX_REVISION_JUMP_MAX, highest);
 	else if (h->time > now && h->time - now > SECONDS_A_DAY)
 		cli_error("%s: its header's time is in the future; compare the "
 			  "clock of this machine with its publisher's. If it "

@@ -11,12 +11,6 @@
 
 struct update;
 
-/*
- * A revision that is more than this above the highest one so far is a mistake,
- * or is meant to leave no room for later ones. A publisher may count seconds:
- * this is three years of them.
- */
-#define UPDATE_SEEN_JUMP_MAX 100000000
 /* The bits of a filter that may be lost in all: 1/100, or those of 10 keys. */
 #define UPDATE_SEEN_BITS_SHARE 100
 #define UPDATE_SEEN_KEYS 10

@@ -13,70 +13,14 @@
 #include "kv_trusted.h"
 #include "update/never_listed.h"
 
-int
-update_source_open_trusted(const char *path)
-{
-	char absolute[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
-	enum kv_err r;
-	int fd = -1;
-
-	if (realpath(path, absolute) == NULL)
-		cli_error("%s: %s", path, strerror(errno));
-	else if ((r = kv_trusted_open(absolute, geteuid(), &fd, why)) != KV_OK)
-		cli_error("%s%s", why,
-		    r == KV_ERR_SYSTEM ?
-			"" :
-			"; correct owner and mode, since it decides what is "
-			"installed");
-	return fd;
-}
-
-/* Returns given; without it, the default path, or NULL if that is missing. */
-static const char *
-choose_path(const char *given, const char *path)
-{
-	if (given != NULL)
-		return given;
-	return access(path, F_OK) == 0 || errno != ENOENT ? path : NULL;
-}
-
-const char *
-update_source_conf_path(const struct update_options *o)
-{
-	return o->settings_path != NULL ?
-	    o->settings_path :
-	    UPDATE_SETTINGS_PATH;
-}
-
 const char *
 update_source_config_path(const struct update_options *o)
 {
-	return choose_path(o->judge.config, KV_CONFIG_PATH);
-}
-
-bool
-update_source_read_conf(const struct update_options *o, struct update_conf *c)
-{
-	static char text[UPDATE_SETTINGS_MAX_BYTES + 1];
-	const char *path = choose_path(o->settings_path, UPDATE_SETTINGS_PATH);
-	char why[UPDATE_SETTINGS_WHY_BYTES];
-	ssize_t len;
-	int fd;
-
-	update_conf_defaults(c);
-	if (path == NULL)
-		return true;
-	if ((fd = update_source_open_trusted(path)) == -1)
-		return false;
-	len = io_read(fd, text, sizeof(text));
-	close(fd);
-	if (len == -1)
-		cli_error("%s: %s", path, strerror(errno));
-	else if (!update_conf_parse(text, (size_t)len, path, c, why))
-		cli_error("%s", why);
-	else
-		return true;
-	return false;
+	if (o->judge.config != NULL)
+		return o->judge.config;
+	return access(KV_CONFIG_PATH, F_OK) == 0 || errno != ENOENT ?
+	    KV_CONFIG_PATH :
+	    NULL;
 }
 
 /*
@@ -97,7 +41,7 @@ find_filter(struct update_source *s, const struct update_options *o)
 		return s->settings.target;
 	if (path == NULL)
 		return KV_CONFIG_FILTER_PATH;
-	if ((fd = update_source_open_trusted(path)) == -1)
+	if ((fd = update_open_trusted(path)) == -1)
 		return NULL;
 	r = kv_config_read(fd, path, &s->config, why);
 	close(fd);
@@ -130,7 +74,7 @@ find_target(struct update_source *s, const struct update_options *o)
 		return find_filter(s, o);
 	else if (target == NULL && o->judge.n_filters == 0)
 		cli_error("Source %s in %s needs a Target: the file to replace",
-		    s->settings.name, update_source_conf_path(o));
+		    s->settings.name, update_conf_path(o->settings_path));
 	else
 		return o->judge.n_filters > 0 ? o->judge.filter[0] : target;
 	return NULL;
@@ -167,12 +111,13 @@ find_from(struct update_source *s, const struct update_options *o)
 	if (text == NULL) {
 		if (s->settings.name[0] != '\0')
 			cli_error("Source %s in %s needs a URL or an Index",
-			    s->settings.name, update_source_conf_path(o));
+			    s->settings.name,
+			    update_conf_path(o->settings_path));
 		else
 			cli_error("no URL to fetch a filter from: give one, or "
 				  "set URL in %s, or fetch the free list with "
 				  "--source " UPDATE_BADKEYS_NAME,
-			    update_source_conf_path(o));
+			    update_conf_path(o->settings_path));
 		return false;
 	}
 	if (!fetch_place_parse(text, "", &s->from))
@@ -200,8 +145,7 @@ find_places(struct update_source *s, const struct update_options *o)
 	int ca;
 
 	if (s->settings.ca_file != NULL) {
-		if ((ca = update_source_open_trusted(s->settings.ca_file)) ==
-		    -1)
+		if ((ca = update_open_trusted(s->settings.ca_file)) == -1)
 			return false;
 		close(ca);
 	}
@@ -211,12 +155,12 @@ find_places(struct update_source *s, const struct update_options *o)
 	if (signers == NULL && s->follows) {
 		cli_error("%s: a published folder needs AllowedSigners in %s: "
 			  "the file of its publisher's signing keys",
-		    s->from.shown, update_source_conf_path(o));
+		    s->from.shown, update_conf_path(o->settings_path));
 		return false;
 	}
 	if (signers == NULL)
 		return true;
-	if ((s->signers = update_source_open_trusted(signers)) == -1)
+	if ((s->signers = update_open_trusted(signers)) == -1)
 		return false;
 	if (!update_notes_signers(s->signers, s->settings.identity,
 		s->signers_name)) {

@@ -33,10 +33,6 @@ struct update_source {
 	char signers_name[UPDATE_DIGEST_CHARS]; /* in the notes; "" if none */
 };
 
-/* Reads the settings. False after a message. */
-bool update_source_read_conf(const struct update_options *o,
-    struct update_conf *c);
-
 /*
  * Sets s to what the settings of one source and the options ask for. *pathp is
  * the file to replace, valid until s is closed, while o and the settings live.
@@ -46,15 +42,6 @@ bool update_source_open(struct update_source *s,
     const struct update_settings *settings, const struct update_options *o,
     bool (*stopped)(void), const char **pathp);
 void update_source_close(struct update_source *s);
-
-/*
- * Opens a file that decides what is installed: only this user or root may be
- * able to write it. -1 after a message.
- */
-int update_source_open_trusted(const char *path);
-
-/* The path of the settings, for messages. */
-const char *update_source_conf_path(const struct update_options *o);
 
 /*
  * Returns the path of the keyveto.conf that o names, or of the default one;

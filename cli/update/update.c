@@ -331,7 +331,7 @@ update_sources(const struct update_conf *c, const struct update_options *o,
 
 		if (!update_conf_find(c, name, &s)) {
 			cli_error("%s has no Source %s",
-			    update_source_conf_path(o), name);
+			    update_conf_path(o->settings_path), name);
 			worst = UPDATE_FAILED;
 			continue;
 		}
@@ -410,7 +410,7 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("libcurl cannot be started");
 		return CLI_UNCHECKED;
 	}
-	if (update_source_read_conf(o, &conf))
+	if (update_conf_read(o->settings_path, &conf))
 		outcome = update_sources(&conf, o, &told);
 	update_conf_free(&conf);
 	curl_global_cleanup();

@@ -4,7 +4,7 @@
 #include <grp.h>
 #include <unistd.h>
 
-#include "update/source.h"
+#include "upkeep/settings.h"
 
 #define GROUPS_MAX 1024
 
@@ -31,14 +31,13 @@ administrators_has(const struct change_hold *hold,
 bool
 administrators_has_any(const struct account *account)
 {
-	const struct update_options o = { .settings_path = NULL };
 	struct update_conf c;
 	bool found;
 
 	update_conf_defaults(&c);
 	found = account->uid == 0 ||
 	    administrators_has(&c.source[0].hold, account) ||
-	    !update_source_read_conf(&o, &c);
+	    !update_conf_read(NULL, &c);
 	for (size_t i = 0; !found && i < c.n; i++)
 		found = administrators_has(&c.source[i].hold, account);
 	update_conf_free(&c);

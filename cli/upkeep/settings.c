@@ -3,13 +3,17 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
+#include "kv_trusted.h"
 #include "kv_words.h"
 #include "published/index.h"
 
@@ -466,4 +470,56 @@ update_conf_find(const struct update_conf *c, const char *name,
 	if (s->max_bytes == 0)
 		s->max_bytes = s->format == UPDATE_FORMAT_PKBF ? 4 * GIB : GIB;
 	return found;
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+int
+update_open_trusted(const char *path)
+{
+	char absolute[PATH_MAX], why[KV_TRUSTED_WHY_BYTES];
+	enum kv_err r;
+	int fd = -1;
+
+	if (realpath(path, absolute) == NULL)
+		cli_error("%s: %s", path, strerror(errno));
+	else if ((r = kv_trusted_open(absolute, geteuid(), &fd, why)) != KV_OK)
+		cli_error("%s%s", why,
+		    r == KV_ERR_SYSTEM ?
+			"" :
+			"; correct owner and mode, since it decides what is "
+			"installed");
+	return fd;
+}
+
+const char *
+update_conf_path(const char *path)
+{
+	return path != NULL ? path : UPDATE_SETTINGS_PATH;
+}
+
+bool
+update_conf_read(const char *path, struct update_conf *c)
+{
+	static char text[UPDATE_SETTINGS_MAX_BYTES + 1];
+	char why[UPDATE_SETTINGS_WHY_BYTES];
+	ssize_t len;
+	int fd;
+
+	update_conf_defaults(c);
+	if (path == NULL && access(UPDATE_SETTINGS_PATH, F_OK) == -1 &&
+	    errno == ENOENT)
+		return true;
+	path = update_conf_path(path);
+	if ((fd = update_open_trusted(path)) == -1)
+		return false;
+	len = io_read(fd, text, sizeof(text));
+	close(fd);
+	if (len == -1)
+		cli_error("%s: %s", path, strerror(errno));
+	else if (!update_conf_parse(text, (size_t)len, path, c, why))
+		cli_error("%s", why);
+	else
+		return true;
+	return false;
 }

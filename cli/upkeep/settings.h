@@ -78,7 +78,23 @@ void update_conf_defaults(struct update_conf *c);
 bool update_conf_parse(const char *text, size_t len, const char *path,
     struct update_conf *c, char why[static UPDATE_SETTINGS_WHY_BYTES]);
 
+/*
+ * Reads the file at path, or without a path the default one, which may be
+ * missing. Only this user or root may be able to write it. False after a message.
+ * Always call update_conf_free, even after a failure.
+ */
+bool update_conf_read(const char *path, struct update_conf *c);
+
 void update_conf_free(struct update_conf *c);
+
+/* The path of the settings, for messages: path, or the default. */
+const char *update_conf_path(const char *path);
+
+/*
+ * Opens a file that decides what is installed: only this user or root may be
+ * able to write it. -1 after a message.
+ */
+int update_open_trusted(const char *path);
 
 /*
  * Sets s to the source called name ("": the one without a name). The source
