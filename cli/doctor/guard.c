@@ -11,23 +11,23 @@
 #include "host/become.h"
 #include "host/child.h"
 #include "host/root_file.h"
-#include "sshd/usable.h"
+#include "sshd_config/runnable.h"
 
 static void
 check_path(struct doctor *d, const char *command, const char *args)
 {
 	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES + PATH_MAX];
-	enum sshd_usable found;
+	enum runnable found;
 
 	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
-	found = sshd_usable_path(path, why, sizeof(why));
-	if (found == SSHD_USABLE)
+	found = runnable_path(path, why, sizeof(why));
+	if (found == RUNNABLE)
 		doctor_add(d, DOCTOR_OK, NULL,
 		    "%s and all above it are root's alone", path);
 	else
 		doctor_add(d,
-		    found == SSHD_DOUBTFUL ? DOCTOR_WARNING : DOCTOR_BROKEN,
-		    found == SSHD_MISSING ?
+		    found == RUNNABLE_DOUBTFUL ? DOCTOR_WARNING : DOCTOR_BROKEN,
+		    found == RUNNABLE_MISSING ?
 			"install the guard there: until then sshd refuses the "
 			"keys and certificates that it asks the guard about" :
 			"chown root and chmod go-w it, and each folder above "

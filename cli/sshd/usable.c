@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sshd/usable.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/root_file.h"
+#include "sshd_config/runnable.h"
 
 #define NOBODY 65534U
 
@@ -19,57 +18,6 @@ struct needed_file {
 	int mode;      /* for access(2) */
 	bool is_guard; /* sshd itself runs it */
 };
-
-/* How sshd judges one place. what becomes the end of a sentence about it. */
-static enum sshd_usable
-judge_place(const struct stat *st, const char **whatp)
-{
-	if (st->st_uid != 0) {
-		*whatp = "is not owned by root: sshd does not run the guard";
-		return SSHD_UNSAFE;
-	}
-	if ((st->st_mode & 022) == 0)
-		return SSHD_USABLE;
-	if ((st->st_mode & 022) == 020 && st->st_gid == 0) {
-		*whatp = "is writable by root's group: sshd may not run the "
-			 "guard";
-		return SSHD_DOUBTFUL;
-	}
-	*whatp = "is writable by group or others: sshd does not run the guard";
-	return SSHD_UNSAFE;
-}
-
-enum sshd_usable
-sshd_usable_path(const char *path, char *why, size_t cap)
-{
-	enum sshd_usable worst = SSHD_USABLE, found;
-	char place[PATH_MAX], *slash;
-	const char *what = "";
-	struct stat st;
-	bool there;
-
-	there = realpath(path, place) != NULL && stat(place, &st) == 0;
-	if (!there || !S_ISREG(st.st_mode)) {
-		snprintf(why, cap, "%s: %s", path,
-		    there ? "not a regular file" : strerror(errno));
-		return SSHD_MISSING;
-	}
-	for (;;) {
-		found = judge_place(&st, &what);
-		if (found > worst) {
-			snprintf(why, cap, "%s %s", place, what);
-			worst = found;
-		}
-		if (found == SSHD_UNSAFE || strcmp(place, "/") == 0)
-			return worst;
-		slash = strrchr(place, '/');
-		slash[slash == place] = '\0';
-		if (stat(place, &st) == -1) {
-			snprintf(why, cap, "%s: %s", place, strerror(errno));
-			return SSHD_UNSAFE;
-		}
-	}
-}
 
 /*
  * Whether a file can be accessed, and only root can have written it. root_ask
@@ -87,7 +35,7 @@ is_trusted(void *arg, char *why, size_t cap)
 		snprintf(why, cap, "%s", reason);
 	else
 		return !p->is_guard ||
-		    sshd_usable_path(p->path, why, cap) == SSHD_USABLE;
+		    runnable_path(p->path, why, cap) == RUNNABLE;
 	return false;
 }
 

@@ -9,23 +9,9 @@
 #include "sshd/sshd.h"
 
 /*
- * Whether sshd would run the program at path of this process's root directory,
- * by the owner and mode of the file and of each directory above it (OpenSSH's
- * misc.c:safe_path). sshd makes no exception for sticky directories. why is set
- * unless the answer is SSHD_USABLE; it then has a sentence about the first
- * place with that answer.
- */
-enum sshd_usable {
-	SSHD_USABLE,
-	SSHD_DOUBTFUL, /* root's group may write: Debian's sshd allows that */
-	SSHD_UNSAFE,
-	SSHD_MISSING, /* there is no such file */
-};
-enum sshd_usable sshd_usable_path(const char *path, char *why, size_t cap);
-
-/*
- * The same for the guard at path; SSHD_DOUBTFUL is false, and so is a path that
- * kv_trusted_check refuses. False after a message.
+ * Whether sshd would run the guard at path (runnable_path); RUNNABLE_DOUBTFUL
+ * is false, and so is a path that kv_trusted_check refuses. False after a
+ * message.
  */
 bool sshd_usable_guard(const struct sshd_options *o, const char *path);
 /*
