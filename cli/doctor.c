@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto doctor: checks everything that keeps listed keys out. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "doctor/doctor.h"
+
+#define MAX_AGE_MAX 36500
+
+static int
+run_checks(const struct doctor_options *o,
+    bool (*print)(const struct doctor *d))
+{
+	struct doctor d;
+	int status = DOCTOR_BROKEN;
+
+	if (!doctor_run(&d, o))
+		cli_error("%s", strerror(ENOMEM));
+	else if (print(&d))
+		status = (int)doctor_status(&d, NULL);
+	doctor_free(&d);
+	return status;
+}
+
+enum { JSON = 1, PROMETHEUS, CANARY, MAX_AGE, SSHD, SSHD_CONFIG };
+
+static int
+run_doctor(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, JSON },
+		{ "prometheus", no_argument, NULL, PROMETHEUS },
+		{ "canary", required_argument, NULL, CANARY },
+		{ "max-age", required_argument, NULL, MAX_AGE },
+		{ "sshd", required_argument, NULL, SSHD },
+		{ "sshd-config", required_argument, NULL, SSHD_CONFIG },
+		CLI_JUDGE_LONGOPTS,
+		{ NULL, 0, NULL, 0 },
+	};
+	struct doctor_options o = {
+		.sshd = { .path = SSHD_PATH },
+		.max_age = DOCTOR_MAX_AGE_DEFAULT,
+		.list_max_age = DOCTOR_LIST_MAX_AGE_DEFAULT,
+	};
+	bool json = false, prometheus = false, ok = true;
+	int opt;
+
+	while (ok && (opt = cli_getopt(cmd, argc, argv, options)) != -1) {
+		if (opt == CLI_OPT_HELP)
+			return cli_help(cmd);
+		if (opt == JSON)
+			json = true;
+		else if (opt == PROMETHEUS)
+			prometheus = true;
+		else if (opt == CANARY)
+			o.canary = optarg;
+		else if (opt == SSHD)
+			ok = cli_option_path("--sshd", &o.sshd.path);
+		else if (opt == SSHD_CONFIG)
+			o.sshd.config = optarg;
+		else if (opt != MAX_AGE)
+			ok = opt != '?' &&
+			    cli_judge_option(&o.judge, opt, optarg);
+		else if ((ok = cli_read_number(optarg, 0, MAX_AGE_MAX,
+			      &o.max_age)))
+			o.list_max_age = o.max_age;
+		else
+			cli_error("--max-age takes a number of days from 0 to "
+				  "%d, not %s",
+			    MAX_AGE_MAX, optarg);
+	}
+	if (!ok)
+		return CLI_UNCHECKED;
+	if (optind != argc)
+		cli_error("doctor takes no argument %s", argv[optind]);
+	else if (json && prometheus)
+		cli_error("give one of --json and --prometheus");
+	else
+		return run_checks(&o,
+		    json	   ? doctor_print_json :
+			prometheus ? doctor_print_prometheus :
+				     doctor_print_text);
+	return cli_usage_error(cmd);
+}
+
+const struct cli_command cli_doctor = {
+	.name = "doctor",
+	.synopsis = "[--json] [--prometheus] [--canary FILE] "
+		    "[--max-age DAYS] [--sshd PATH] [--sshd-config FILE] "
+		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
+	.help = "Tell whether all is in place that keeps listed keys out",
+	.details =
+	    "As root. Checks keyveto.conf, filters, the guard, PAM and sshd, "
+	    "and the ways in\nthat bypass them. Changes nothing.\n\n"
+	    "  --json           one JSON object: status, checks, filters, "
+	    "lists\n"
+	    "  --prometheus     metrics for node_exporter's textfile "
+	    "collector\n"
+	    "  --canary FILE    keys that filters or lists must have\n"
+	    "                   (default " DOCTOR_CANARY_PATH
+	    ", if there is one)\n"
+	    "  --max-age DAYS   warn of a filter or a list that is older "
+	    "(default 30 for\n"
+	    "                   filters, 120 for lists; 0: never)\n"
+	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
+	    "  --sshd-config FILE\n"
+	    "                   the file that sshd is started with (-f)\n" CLI_JUDGE_HELP
+	    "\nExit status: 0 all is well, 1 a warning, 2 something is "
+	    "broken, or bad usage.\n",
+	.run = run_doctor,
+};
