@@ -48,6 +48,7 @@ PAM_SRC = $(wildcard pam/*.c)
 CLI_SRC = $(wildcard cli/*.c cli/*/*.c)
 READER_SRC = $(wildcard reader/*.c)
 WORKER_SRC = $(wildcard worker/*.c)
+PUBLISHER_SRC = $(wildcard publisher/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -57,6 +58,7 @@ PAM_OBJ = $(PAM_SRC:%.c=$(BUILD)/pic/%.o) $(LIB_SRC:%.c=$(BUILD)/pic/%.o)
 CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 READER_OBJ = $(READER_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ = $(WORKER_SRC:%.c=$(BUILD)/%.o)
+PUBLISHER_OBJ = $(PUBLISHER_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 # The page of keyveto report. A byte array of it is part of the command.
@@ -64,6 +66,7 @@ PAGE = cli/report/page
 CLI_OBJ += $(BUILD)/report/page.o
 
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-reader $(BUILD)/keyveto-worker \
+	$(BUILD)/keyveto-publish \
 	$(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
 # $(call put,MODE,FILE,FOLDER) installs by renaming, so that a login meets either
@@ -118,7 +121,7 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Only the command may use libraries other than libc, libmd and libpam.
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp libmd) -lpam
-$(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ): KV_CPPFLAGS += -Icli \
+$(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(PUBLISHER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
 # Each program has those objects that it calls, and their libraries.
@@ -136,6 +139,12 @@ READER_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto liblzma zlib gmp libseccomp
 $(BUILD)/keyveto-reader: $(READER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(READER_LIBS) \
+		-lpthread -lm
+
+PUBLISHER_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto jansson liblzma zlib libmd)
+$(BUILD)/keyveto-publish: $(PUBLISHER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(PUBLISHER_LIBS) \
 		-lpthread -lm
 
 # Its files.o and replace.o stand for those of the archive.
@@ -374,6 +383,7 @@ install: all
 	# The command starts them, by these paths.
 	$(call put,755,$(BUILD)/keyveto-reader,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	$(call put,755,$(BUILD)/keyveto-worker,$(DESTDIR)$(LIBEXECDIR)/keyveto)
+	$(call put,755,$(BUILD)/keyveto-publish,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/

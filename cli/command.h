@@ -27,6 +27,8 @@ extern const struct cli_command cli_allow, cli_audit, cli_check, cli_config,
 
 /* What the list of commands says of those that run in keyveto-worker. */
 #define CLI_PROOF_HELP "Verify and make proofs that a key is compromised"
+#define CLI_PUBLISH_HELP \
+	"Make a folder from which others update filters and lists"
 #define CLI_REPORT_HELP "Join the audits of many hosts"
 
 /* Options of all commands that judge keys: --config, --filter, --blocklist. */

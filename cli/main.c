@@ -2,6 +2,7 @@
 /* keyveto: runs the subcommand that the command line names. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "brake/brake.h"
 #include "command.h"
+#include "wall/wall.h"
 #include "working/working.h"
 
 /* The commands that read what others wrote run in keyveto-worker. */
@@ -25,12 +27,34 @@ static const struct cli_command report = {
 	.run = run_worker,
 };
 
+/* What only a publisher needs is a program and a package of its own. */
+static int
+run_publisher(const struct cli_command *cmd, int argc, char **argv)
+{
+	char path[PATH_MAX];
+
+	(void)cmd;
+	(void)argc;
+	wall_find("keyveto-publish", path);
+	/* argv[-1] is the name of this program. */
+	execv(path, argv - 1);
+	cli_error("cannot run %s: %s%s", path, strerror(errno),
+	    errno == ENOENT ? ": install the package keyveto-publish" : "");
+	return CLI_UNCHECKED;
+}
+
+static const struct cli_command publish = {
+	.name = "publish",
+	.help = CLI_PUBLISH_HELP,
+	.run = run_publisher,
+};
+
 /* The key of a proof that is made is one's own. */
 static int
 run_proof(const struct cli_command *cmd, int argc, char **argv)
 {
 	return argc > 1 && strcmp(argv[1], "make") == 0 ?
-	    cli_proof.run(cmd, argc, argv) :
+	    run_publisher(cmd, argc, argv) :
 	    run_worker(cmd, argc, argv);
 }
 
@@ -52,7 +76,7 @@ static const struct cli_command *const commands[] = {
 	&cli_list,
 	&proof,
 	&cli_update,
-	&cli_publish,
+	&publish,
 	&cli_sshd,
 	&cli_config,
 	&cli_allow,

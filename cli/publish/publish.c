@@ -856,7 +856,7 @@ const struct cli_command cli_publish = {
 		    "[--remove NAME]... "
 		    "[--serial N] [--force] [--dry-run] [--quiet] DIR "
 		    "[FILE...]",
-	.help = "Make a folder from which others update filters and lists",
+	.help = CLI_PUBLISH_HELP,
 	.details =
 	    "FILE is a filter, an exact list, or badkeysdata.json with the "
 	    "list beside it.\n"

@@ -39,6 +39,13 @@ find_beside(const char *name, char path[static PATH_MAX])
 	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }
 
+void
+wall_find(const char *name, char path[static PATH_MAX])
+{
+	if (!find_beside(name, path))
+		snprintf(path, PATH_MAX, "%s/keyveto/%s", KV_LIBEXECDIR, name);
+}
+
 /* Returns 0 once the program runs, or the errno of what failed. */
 static int
 start_program(struct wall_process *w, const char *path, int orders, int answers,
@@ -87,9 +94,7 @@ wall_start(struct wall_process *w, const char *name, bool prints,
 	int orders[2] = { -1, -1 }, answers[2] = { -1, -1 };
 	int errors[2] = { -1, -1 }, error;
 
-	if (!find_beside(name, path))
-		snprintf(path, sizeof(path), "%s/keyveto/%s", KV_LIBEXECDIR,
-		    name);
+	wall_find(name, path);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, orders) ==
 		-1 ||
 	    pipe2(answers, O_CLOEXEC) == -1 ||

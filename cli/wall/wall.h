@@ -7,6 +7,7 @@
 #ifndef CLI_WALL_WALL_H
 #define CLI_WALL_WALL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,8 +44,13 @@ struct wall_process {
 #define WALL_WHY_BYTES 512
 
 /*
- * Starts the program called name that lies beside this one's file, or else in
- * libexec/keyveto. It has those descriptors, and no variable of the
+ * Finds a program of ours: beside this one's file, or else in libexec/keyveto.
+ * The environment has no say in it.
+ */
+void wall_find(const char *name, char path[static PATH_MAX]);
+
+/*
+ * Starts the program that wall_find finds. It has those descriptors, and no variable of the
  * environment. With prints there is a pipe for errors. It ends with this
  * process. False with a sentence.
  */

@@ -24,7 +24,7 @@ KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
 # The program that reads files for it, from the same folder.
 READER = KEYVETO.parent / "keyveto-reader"
 # All that it starts: programs behind the wall.
-STARTED = (READER, KEYVETO.parent / "keyveto-worker")
+STARTED = tuple(KEYVETO.parent / f"keyveto-{name}" for name in ("reader", "worker", "publish"))
 # Built with AddressSanitizer: it needs more memory and time, and its shadow memory more than any limit.
 ADDRESS_SANITIZER = b"__asan_init" in KEYVETO.read_bytes()
 SSHD = "/usr/sbin/sshd"

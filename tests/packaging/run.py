@@ -53,9 +53,9 @@ def builds(part, folder):
     one = copy_tree(folder / "one")
     call("make", "deb", cwd=one, env=clean_environment())
     made = digests(one / "build/deb")
-    wanted = {f"{name}_{version()}_" for name in ("keyveto", "libpam-keyveto")}
+    wanted = {f"{name}_{version()}_" for name in ("keyveto", "keyveto-publish", "libpam-keyveto")}
     check(all(any(name.startswith(stem) for name in made) for stem in wanted), f"only {sorted(made)} was built")
-    part.ok("make deb: keyveto and libpam-keyveto, whose unit tests pass")
+    part.ok("make deb: keyveto, keyveto-publish and libpam-keyveto, whose unit tests pass")
 
     (folder / "elsewhere").mkdir()
     two = copy_tree(folder / "elsewhere/a-path-of-another-length")

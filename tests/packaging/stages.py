@@ -50,7 +50,9 @@ class Host(reader.Reader):
         call("install", "-m", "0644", DEMO_FILTER, "/var/lib/keyveto/filter.pkbf")
 
     def debs(self, of="one/build/deb"):
-        return sorted(path for path in (self.folder / of).glob("*.deb") if "dbgsym" not in path.name)
+        """What a server has."""
+        return sorted(path for path in (self.folder / of).glob("*.deb")
+                      if "dbgsym" not in path.name and not path.name.startswith("keyveto-publish"))
 
     def install(self, of="one/build/deb"):
         call("dpkg", "--force-confold", "-i", *self.debs(of))
@@ -105,6 +107,18 @@ def check_drop_in(host):
     check("\n".join(lines) in host.steps["guard"], f"docs/by-hand.md does not have {lines}")
 
 
+def check_publisher(host):
+    """What only a publisher needs comes with a package of its own, and goes with it."""
+    before = snapshot()
+    said = call("keyveto", "publish", "--help", status="failure")
+    check("install the package keyveto-publish" in said, said)
+    call("dpkg", "-i", *(host.folder / "one/build/deb").glob("keyveto-publish_*.deb"))
+    check("Make a folder from which" in call("keyveto", "publish", "--help"), "keyveto publish does not run")
+    call("dpkg", "--purge", "keyveto-publish")
+    same(before, snapshot(), "keyveto-publish leaves something, or took too much")
+    host.part.ok("keyveto publish runs with keyveto-publish, and says so without it")
+
+
 def packages(part, folder):
     """The packages are installed, used by the steps by hand, upgraded, removed and purged."""
     host = Host(part, folder)
@@ -116,6 +130,7 @@ def packages(part, folder):
     added = [line for line in difference(before_active, active()) if not line.startswith("+ /etc/keyveto")]
     check(not added, f"the installation has changed {added}")
     host.expect("installed, and not active", listed_enter=True)
+    check_publisher(host)
     if (ROOT / "packaging/systemd").exists():
         # An administrator enables the timers. Upgrade and purge must handle that.
         call("systemctl", "enable", "keyveto-update.timer", "keyveto-weak.timer")
@@ -368,7 +383,7 @@ def rpm(part, folder):
     STACK.write_text(stack + "session requisite pam_keyveto.so\n", encoding="utf-8")
     rpm_stays(host, "pam_keyveto", "/etc/pam.d/sshd:")
     STACK.write_text(stack, encoding="utf-8")
-    call("rpm", "-e", "pam_keyveto")
+    call("rpm", "-e", "pam_keyveto", "keyveto-publish")
     rpm_stays(host, "keyveto", "00-keyveto.conf:")
     # Nor after openssh-server was removed: the next one would read the drop-in again.
     for path in ("/usr/sbin/sshd", "/etc/ssh/sshd_config"):
