@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "sets/filter_facts.h"
-#include "filter_and_list/filter.h"
+#include "filter_and_list/commands.h"
 #include "sets/pkbf_writer.h"
+#include "sets/set.h"
 
 /* The options; 0: not given. */
 struct wish {
@@ -60,7 +61,7 @@ create_filter(const char *path, const struct wish *wish)
 		return false;
 	}
 	if (!pkbf_writer_open(&w, path, wish->yes) ||
-	    !pkbf_writer_may_replace(&w, wish->force,
+	    !set_may_replace(&w.file, &set_filter, wish->force,
 		"exists; --force replaces it by an empty filter") ||
 	    !pkbf_writer_start(&w, &h) || !pkbf_writer_commit(&w))
 		goto out;
@@ -68,7 +69,7 @@ create_filter(const char *path, const struct wish *wish)
 	    h.length, (intmax_t)kv_pkbf_file_bytes(h.length));
 	ok = true;
 out:
-	pkbf_writer_close(&w);
+	replace_close(&w.file);
 	return ok;
 }
 

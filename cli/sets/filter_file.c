@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "host/files.h"
+#include "sets/set.h"
 
 bool
 filter_adopt(const char *path, int fd, struct kv_pkbf *f)
@@ -44,16 +43,11 @@ filter_adopt(const char *path, int fd, struct kv_pkbf *f)
 bool
 filter_open(const char *path, struct kv_pkbf *f)
 {
-	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = files_open(path, O_NONBLOCK);
+	int fd = set_open(path);
 
 	*f = (struct kv_pkbf){ .fd = -1 };
-	if (fd == -1) {
-		cli_error("%s: %s", path, strerror(errno));
-		return false;
-	}
-	if (filter_adopt(path, fd, f))
-		return true;
+	if (fd == -1 || filter_adopt(path, fd, f))
+		return fd != -1;
 	close(fd);
 	return false;
 }

@@ -69,7 +69,7 @@ list_batch_write(struct list_batch *b, struct list_writer *w,
 {
 	const uint8_t *record;
 	size_t i = 0;
-	bool ok = list_writer_start(w);
+	bool ok = replace_begin(&w->file);
 
 	list_batch_sort(b);
 	record = next_record(old);

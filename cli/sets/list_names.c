@@ -13,8 +13,8 @@
 
 #include "command.h"
 #include "base/io.h"
-#include "host/replace.h"
 #include "host/files.h"
+#include "host/replace.h"
 
 #define DATE_LINE "# date "
 #define DATE_LEN 10
@@ -34,9 +34,7 @@ list_names_open(const char *path)
 {
 	char name[PATH_MAX];
 
-	return name_file(path, name) ?
-	    files_open(name, O_NONBLOCK) :
-	    -1;
+	return name_file(path, name) ? files_open(name, O_NONBLOCK) : -1;
 }
 
 bool
@@ -147,7 +145,7 @@ list_names_set(const char *path, uint8_t id, const char *name, bool readable)
 	if (ok) {
 		r.root_only = true;
 		r.readable = readable ||
-		    (files_stat(path, &list) && (list.st_mode & 044) == 044);
+		    (stat(path, &list) == 0 && (list.st_mode & 044) == 044);
 		/* Another run may have named it since. */
 		ok = may_be_called(path, r.old, id, name, &has) &&
 		    (has || write_names(&r, id, name));

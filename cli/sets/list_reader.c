@@ -4,15 +4,12 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "kv_pread.h"
-#include "host/files.h"
 
 bool
 list_reader_adopt(struct list_reader *r, const char *path, int fd)
@@ -21,7 +18,6 @@ list_reader_adopt(struct list_reader *r, const char *path, int fd)
 
 	r->path = path;
 	r->fd = fd;
-	r->owns_fd = false;
 	r->records = r->read = r->next = 0;
 	r->start = r->end = 0;
 	r->disorder = false;
@@ -43,22 +39,6 @@ list_reader_adopt(struct list_reader *r, const char *path, int fd)
 		    "has %" PRIu64 " records; the most that a login takes is "
 		    "%" PRIu64,
 		    r->records, KV_BLOCKLIST_RECORDS_MAX);
-	return r->why[0] == '\0';
-}
-
-bool
-list_reader_open(struct list_reader *r, const char *path)
-{
-	/* O_NONBLOCK: a FIFO or a device is refused without waiting. */
-	int fd = files_open(path, O_NONBLOCK);
-
-	if (fd == -1) {
-		*r = (struct list_reader){ .path = path, .fd = -1 };
-		snprintf(r->why, sizeof(r->why), "%s", strerror(errno));
-		return false;
-	}
-	list_reader_adopt(r, path, fd);
-	r->owns_fd = true;
 	return r->why[0] == '\0';
 }
 
@@ -167,14 +147,6 @@ list_reader_is_good(const struct list_reader *r)
 	if (r->why[0] != '\0')
 		cli_error("%s: %s", r->path, r->why);
 	return r->why[0] == '\0';
-}
-
-void
-list_reader_close(struct list_reader *r)
-{
-	if (r->owns_fd && r->fd != -1)
-		close(r->fd);
-	r->fd = -1;
 }
 
 bool

@@ -14,9 +14,8 @@
 typedef uint8_t list_record[KV_BLOCKLIST_RECORD_BYTES];
 
 struct list_reader {
-	const char *path; /* the caller's */
-	int fd;
-	bool owns_fd;
+	const char *path;	/* the caller's */
+	int fd;			/* the caller's */
 	uint64_t records, read; /* in the file; read from it */
 	uint64_t next;		/* the number of the next one, from 0 */
 	list_record last;	/* of those that were in buffer before */
@@ -26,10 +25,7 @@ struct list_reader {
 	char why[LIST_WHY_BYTES]; /* what is wrong with the file, or "" */
 };
 
-/* Opens a list. False with the reason in r->why. Closed by list_reader_close. */
-bool list_reader_open(struct list_reader *r, const char *path);
-
-/* The same for an open file, which stays the caller's. */
+/* Begins to read an open file. False with the reason in r->why. */
 bool list_reader_adopt(struct list_reader *r, const char *path, int fd);
 
 /*
@@ -47,8 +43,6 @@ list_record *list_reader_next_run(struct list_reader *r, size_t *np);
 
 /* Prints r->why, if there is one. Returns whether there is none. */
 bool list_reader_is_good(const struct list_reader *r);
-
-void list_reader_close(struct list_reader *r);
 
 /* Whether both records have the same hash. */
 bool list_same_hash(const uint8_t *a, const uint8_t *b);

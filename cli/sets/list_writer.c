@@ -4,59 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "command.h"
 #include "base/io.h"
+#include "command.h"
+#include "sets/set.h"
 
 bool
 list_writer_open(struct list_writer *w, const char *path, int yes)
 {
 	w->records = w->used = 0;
 	memset(w->has_id, 0, sizeof(w->has_id));
-	if (!replace_open(&w->file, path))
-		return false;
-	w->file.root_only = true;
-	w->file.change = CHANGE_LIST;
-	w->file.via = "list";
-	w->file.yes = yes;
-	return true;
-}
-
-/* Reads all of the old file. Sets why to what makes it no list; "" if it is. */
-static void
-find_fault_in_old(struct list_writer *w, char why[static LIST_WHY_BYTES])
-{
-	list_reader_adopt(&w->old, w->file.path, w->file.old);
-	while (list_reader_next(&w->old) != NULL)
-		;
-	memcpy(why, w->old.why, LIST_WHY_BYTES);
-	list_reader_adopt(&w->old, w->file.path, w->file.old);
-}
-
-bool
-list_writer_may_replace(struct list_writer *w, bool force, const char *why)
-{
-	char fault[LIST_WHY_BYTES];
-
-	if (w->file.old == -1)
-		return true;
-	find_fault_in_old(w, fault);
-	if (!force && fault[0] != '\0')
-		cli_error("%s: is not an exact list (%s); --force keeps it "
-			  "beside under another name, and makes a list here",
-		    w->file.path, fault);
-	else if (!force && why != NULL)
-		cli_error("%s: %s", w->file.path, why);
-	else {
-		w->file.keep_beside = fault[0] != '\0';
-		return true;
-	}
-	return false;
-}
-
-bool
-list_writer_start(struct list_writer *w)
-{
-	return replace_begin(&w->file);
+	return set_replace(&w->file, &set_list, path, yes);
 }
 
 static bool
@@ -90,10 +47,7 @@ list_writer_put(struct list_writer *w, const uint8_t *record)
 bool
 list_writer_commit(struct list_writer *w)
 {
-	if (!write_buffer(w) || !replace_commit(&w->file))
-		return false;
-	cli_warn_if_distrusted(w->file.path);
-	return true;
+	return write_buffer(w) && set_commit(&w->file);
 }
 
 void

@@ -19,31 +19,16 @@ struct list_writer {
 };
 
 /*
- * Waits until no other keyveto writes the file, and opens the old file, if
- * there is one, as w->file.old and w->old. yes: what is committed may refuse
- * keys that root or an administrator needs. Always call list_writer_close, even
- * after a failure. These functions print a message before they return false.
+ * Opens the file, as set_replace. w->old is for the old list, which the caller
+ * opens. Always call list_writer_close, even after a failure. These functions
+ * print a message before they return false.
  */
 bool list_writer_open(struct list_writer *w, const char *path, int yes);
 
-/*
- * Call before list_writer_put. Whether the old file may be replaced: a list
- * may, unless why says why not. With force, any file may; one that is not a
- * list is kept beside the new one.
- */
-bool list_writer_may_replace(struct list_writer *w, bool force,
-    const char *why);
-
-/* Begins a new list, without records. */
-bool list_writer_start(struct list_writer *w);
-
-/* Appends a record. The caller keeps the order. */
+/* Appends a record, after replace_begin. The caller keeps the order. */
 bool list_writer_put(struct list_writer *w, const uint8_t *record);
 
-/*
- * Replaces the old file. As root, warns if a login would not trust the list
- * there.
- */
+/* Replaces the old file, as set_commit. */
 bool list_writer_commit(struct list_writer *w);
 
 void list_writer_close(struct list_writer *w);

@@ -16,20 +16,10 @@ struct pkbf_writer {
 };
 
 /*
- * Waits until no other keyveto writes the file, and opens the old file, if
- * there is one, as w->file.old. yes: what is committed may refuse keys that root
- * or an administrator needs. Always call pkbf_writer_close, even after a
- * failure. These functions print a message before they return false.
+ * Opens the file, as set_replace. Always call replace_close for w->file, even
+ * after a failure. These functions print a message before they return false.
  */
 bool pkbf_writer_open(struct pkbf_writer *w, const char *path, int yes);
-
-/*
- * Call before pkbf_writer_start. Whether the old file may be replaced: a filter
- * may, unless why says why not. With force, any file may; one that is not a
- * filter is kept beside the new one.
- */
-bool pkbf_writer_may_replace(struct pkbf_writer *w, bool force,
-    const char *why);
 
 /* Loads the header of the old filter. Fails if there is none. */
 bool pkbf_writer_load(struct pkbf_writer *w);
@@ -49,7 +39,5 @@ bool pkbf_writer_put(struct pkbf_writer *w, const uint8_t *bits, size_t len,
  * not trust the filter there. Does nothing if nothing was started or added.
  */
 bool pkbf_writer_commit(struct pkbf_writer *w);
-
-void pkbf_writer_close(struct pkbf_writer *w);
 
 #endif

@@ -66,7 +66,6 @@ update_losses_of_records(const struct update_side *old,
 {
 	static struct list_reader a, b;
 	const uint8_t *x, *y = NULL;
-	bool ok = true;
 
 	*lostp = 0;
 	(void)list_reader_adopt(&a, old->shown, old->fd);
@@ -81,8 +80,5 @@ update_losses_of_records(const struct update_side *old,
 	/* To its end, since a hole in it is a loss, too. */
 	while (y != NULL)
 		y = list_reader_next(&b);
-	ok = list_reader_is_good(&b);
-	list_reader_close(&a);
-	list_reader_close(&b);
-	return ok;
+	return list_reader_is_good(&b);
 }

@@ -1,25 +1,181 @@
 /* SPDX-License-Identifier: ISC */
-/* keyveto list create and add: an exact list of the keys of any input. */
-#include <getopt.h>
+/*
+ * keyveto filter add, list create and list add: put the keys of any input into
+ * a filter or an exact list. keyveto filter create is in filter_create.c.
+ */
 #include <inttypes.h>
+#include <limits.h>
 
+#include "filter_and_list/commands.h"
 #include "keys/intake.h"
+#include "keys/spki.h"
+#include "proof/reader.h"
+#include "sets/additions.h"
+#include "sets/filter_file.h"
 #include "sets/list_batch.h"
-#include "filter_and_list/list.h"
 #include "sets/list_names.h"
 #include "sets/list_writer.h"
-#include "proof/reader.h"
+#include "sets/set.h"
 
-/* One run of create or add. */
+/* One run. */
 struct adding {
 	struct intake in;
+	int ca, proofs, yes; /* options of all */
+	/* Of a filter. */
+	struct pkbf_writer filter;
+	struct additions additions;
+	int once, raw; /* options */
+	uint64_t n;    /* keys that were given */
+	/* Of a list. */
 	struct list_batch batch; /* of the keys of all inputs */
+	int force;		 /* an option */
 	uint64_t id;
-	const char *name;	    /* of the source; NULL: not given */
-	int ca, proofs, force, yes; /* options */
+	const char *name; /* of the source; NULL: not given */
 };
 
 static struct list_writer writer;
+
+/* False after a message. */
+static bool
+read_inputs(struct adding *a, char **inputs,
+    void (*read)(const char *path, const struct input_sink *sink),
+    bool (*key)(const struct input_key *key, void *arg),
+    size_t (*quick)(struct kv_span text,
+	struct quick_line line[static QUICK_LINES], bool *failedp, void *arg))
+{
+	a->in = (struct intake){
+		.read = a->proofs ? NULL : read,
+		.read_all = a->proofs ? proof_read_keys : NULL,
+		.key = key,
+		.quick = quick,
+		.arg = a,
+		.ca = a->ca,
+	};
+	return intake_read(&a->in, inputs);
+}
+
+static void
+print_unchanged(const char *path, uint64_t known)
+{
+	cli_error("%s: nothing added, %" PRIu64 " there already; left as it "
+		  "was",
+	    path, known);
+}
+
+/* --- a filter ------------------------------------------------------------- */
+
+static bool
+add_hash(struct adding *a, const struct kv_pkbf_hash *h)
+{
+	a->n++;
+	return additions_put(&a->additions, h);
+}
+
+static bool
+add_spki(struct kv_span spki, void *arg)
+{
+	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
+
+	return add_hash(arg, &h);
+}
+
+/*
+ * ECDSA keys also have an SPKI with a compressed point; if that is wanted, they
+ * are left to add_spkis.
+ */
+static size_t
+add_spki_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+    bool *failedp, void *arg)
+{
+	struct adding *a = arg;
+	struct kv_pkbf_hash hash[QUICK_LINES];
+	struct quick_hashes h = { .spki = hash };
+	size_t n;
+
+	/* In order: of two keys with the same bits, only the first is new. */
+	n = quick_hash(text, QUICK_IN_ORDER | (a->once ? QUICK_ECDSA : 0), line,
+	    &h);
+	for (size_t i = 0; i < h.n && !*failedp; i++)
+		*failedp = !add_hash(a, &hash[i]);
+	return n;
+}
+
+static bool
+add_spkis(const struct input_key *key, void *arg)
+{
+	struct adding *a = arg;
+
+	return spki_each(key, !a->once, add_spki, a);
+}
+
+/* False after a message, or if one was printed about an input. */
+static bool
+add_to_filter(struct adding *a, const char *path, char **inputs)
+{
+	struct kv_pkbf_header *h = &a->filter.header;
+	uint64_t now, added;
+
+	if (!pkbf_writer_open(&a->filter, path, a->yes) ||
+	    !pkbf_writer_load(&a->filter) || !filter_now(&now))
+		return false;
+	if (h->revision == UINT32_MAX) {
+		cli_error("%s: revision %" PRIu32 " is the last one; merge it "
+			  "into a new filter",
+		    path, UINT32_MAX);
+		return false;
+	}
+	if (!additions_open(&a->additions, &a->filter) ||
+	    !read_inputs(a, inputs, a->raw ? spki_read : input_read, add_spkis,
+		a->raw ? NULL : add_spki_lines) ||
+	    !additions_apply(&a->additions, &added))
+		return false;
+	if (added == 0) {
+		print_unchanged(path, a->n);
+		return a->in.problems == 0;
+	}
+	/* One revision for a run, however much it added. */
+	h->revision++;
+	h->time = now;
+	if (!pkbf_writer_commit(&a->filter))
+		return false;
+	cli_error("%s: %" PRIu64 " added, %" PRIu64 " there already; now "
+		  "revision %" PRIu32 " with %" PRIu32 " %s",
+	    path, added, a->n - added, h->revision, h->entries,
+	    cli_plural(h->entries, "entry", "entries"));
+	return a->in.problems == 0;
+}
+
+static int
+run_filter_add(const struct cli_command *cmd, int argc, char **argv)
+{
+	struct adding a = { .additions = { .spill = -1 } };
+	const struct option options[] = {
+		{ "no-compressed", no_argument, &a.once, true },
+		{ "ca", no_argument, &a.ca, true },
+		{ "spki", no_argument, &a.raw, true },
+		{ "proofs", no_argument, &a.proofs, true },
+		{ "yes", no_argument, &a.yes, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	int status = cli_read_arguments(cmd, argc, argv, options, 1, INT_MAX,
+	    "give the filter that keys are to be added to");
+	bool ok;
+
+	if (status != -1)
+		return status;
+	if (a.raw && a.proofs) {
+		cli_error("--spki and --proofs are two kinds of inputs: give "
+			  "one of them");
+		return cli_usage_error(cmd);
+	}
+	ok = add_to_filter(&a, argv[optind], argv + optind + 1);
+	additions_close(&a.additions);
+	replace_close(&a.filter.file);
+	return ok ? 0 : CLI_UNCHECKED;
+}
+
+/* --- an exact list -------------------------------------------------------- */
 
 static bool
 append(struct adding *a, const struct kv_blocklist_hash *h)
@@ -28,7 +184,7 @@ append(struct adding *a, const struct kv_blocklist_hash *h)
 }
 
 static bool
-add_key(const struct input_key *key, void *arg)
+add_numbers(const struct input_key *key, void *arg)
 {
 	struct adding *a = arg;
 	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
@@ -50,8 +206,8 @@ add_key(const struct input_key *key, void *arg)
 }
 
 static size_t
-add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
-    bool *failedp, void *arg)
+add_numbered_lines(struct kv_span text,
+    struct quick_line line[static QUICK_LINES], bool *failedp, void *arg)
 {
 	struct adding *a = arg;
 	struct kv_blocklist_hash hash[QUICK_LINES];
@@ -61,24 +217,6 @@ add_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
 	for (size_t i = 0; i < h.n && !*failedp; i++)
 		*failedp = !append(a, &hash[i]);
 	return n;
-}
-
-/* False after a message. */
-static bool
-read_inputs(struct adding *a, char **inputs)
-{
-	a->in = (struct intake){
-		.read = input_read,
-		.key = add_key,
-		.quick = add_lines,
-		.arg = a,
-		.ca = a->ca,
-	};
-	if (a->proofs) {
-		a->in.read = NULL;
-		a->in.read_all = proof_read_keys;
-	}
-	return intake_read(&a->in, inputs);
 }
 
 /* Ends the work on the list, and names the source. False after a message. */
@@ -111,10 +249,12 @@ print_counts(const struct adding *a, const char *path)
 static bool
 create_list(struct adding *a, const char *path, char **inputs)
 {
-	if (!list_writer_may_replace(&writer, a->force,
+	if (!set_may_replace(&writer.file, &set_list, a->force,
 		"exists; 'keyveto list add' adds to it, and --force replaces "
 		"it") ||
-	    (*inputs != NULL && !read_inputs(a, inputs)))
+	    (*inputs != NULL &&
+		!read_inputs(a, inputs, input_read, add_numbers,
+		    add_numbered_lines)))
 		return false;
 	/* A login refuses an empty list, and by OnError every key. */
 	if (a->batch.n == 0 && (*inputs != NULL || writer.file.old != -1)) {
@@ -144,7 +284,9 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 		return false;
 	}
 	list_reader_adopt(&writer.old, path, writer.file.old);
-	if (!list_reader_is_good(&writer.old) || !read_inputs(a, inputs) ||
+	if (!list_reader_is_good(&writer.old) ||
+	    !read_inputs(a, inputs, input_read, add_numbers,
+		add_numbered_lines) ||
 	    !list_batch_write(&a->batch, &writer, &writer.old))
 		return false;
 	if (a->batch.added > 0) {
@@ -152,9 +294,7 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 			return false;
 		print_counts(a, path);
 	} else {
-		cli_error("%s: nothing added, %" PRIu64 " there already; left "
-			  "as it was",
-		    path, a->batch.known);
+		print_unchanged(path, a->batch.known);
 		/* A run before may have ended before it wrote the name. */
 		if (!name_source(a, path))
 			return false;
@@ -162,6 +302,7 @@ add_to_list(struct adding *a, const char *path, char **inputs)
 	return a->in.problems == 0;
 }
 
+/* False after a message. */
 static bool
 read_id(struct adding *a)
 {
@@ -185,7 +326,7 @@ read_name(struct adding *a)
 }
 
 static int
-run(const struct cli_command *cmd, int argc, char **argv, bool create)
+run_list(const struct cli_command *cmd, int argc, char **argv, bool create)
 {
 	enum { ID = 1, NAME };
 	struct adding a = { .id = 0 };
@@ -233,16 +374,50 @@ run(const struct cli_command *cmd, int argc, char **argv, bool create)
 }
 
 static int
-run_create(const struct cli_command *cmd, int argc, char **argv)
+run_list_create(const struct cli_command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, true);
+	return run_list(cmd, argc, argv, true);
 }
 
 static int
-run_add(const struct cli_command *cmd, int argc, char **argv)
+run_list_add(const struct cli_command *cmd, int argc, char **argv)
 {
-	return run(cmd, argc, argv, false);
+	return run_list(cmd, argc, argv, false);
 }
+
+const struct cli_command filter_add = {
+	.name = "filter add",
+	.synopsis = "FILE [--no-compressed] [--ca] [--spki|--proofs] [--yes] "
+		    "[INPUT|DIRECTORY|-]...",
+	.help = "Add keys to a filter",
+	.details =
+	    "Reads whatever 'keyveto check' reads; standard input without an "
+	    "INPUT.\n"
+	    "\n"
+	    "  --no-compressed  add elliptic curve keys once, not also with "
+	    "their point\n"
+	    "                   in compressed form\n"
+	    "  --ca             of a certificate, add the key of its CA too\n"
+	    "  --spki           inputs are SubjectPublicKeyInfo in DER, which "
+	    "are added as\n"
+	    "                   they are\n"
+	    "  --proofs         inputs are proofs of compromise, "
+	    "keyveto-proof(5); add the\n"
+	    "                   keys that they prove, and no others. Whoever "
+	    "can use a key\n"
+	    "                   can make one, also through a forwarded agent "
+	    "or a token\n"
+	    "  --yes            although it may lock out root or "
+	    "an administrator\n"
+	    "\n"
+	    "What cannot be read is reported, the rest is added, and the exit "
+	    "status is 2.\n"
+	    "The filter is replaced in one step when all is read. Others that "
+	    "write it wait;\n"
+	    "the file .NAME.lock beside it goes away at the end.\n"
+	    "SOURCE_DATE_EPOCH in the environment stands for the time.\n",
+	.run = run_filter_add,
+};
 
 #define SHARED_HELP \
 	"  --id N       the number of the source that the keys come from, 0 " \
@@ -270,7 +445,7 @@ const struct cli_command list_create = {
 	"Reads whatever 'keyveto check' reads. Without an INPUT the list is "
 	"empty; logins\n"
 	"refuse such a list until keys are added.\n",
-	.run = run_create,
+	.run = run_list_create,
 };
 
 const struct cli_command list_add = {
@@ -290,5 +465,5 @@ const struct cli_command list_add = {
 	    "in one step when all is read. Others that write it wait; the file "
 	    ".NAME.lock\n"
 	    "beside it goes away at the end.\n",
-	.run = run_add,
+	.run = run_list_add,
 };

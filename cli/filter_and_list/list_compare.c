@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keyveto list diff: which records came and went between two exact lists; or a
- * delta of them.
+ * keyveto list diff: which records came and went between two exact lists. With
+ * a DELTA, delta.c writes it.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "filter_and_list/delta_run.h"
-#include "filter_and_list/list.h"
+#include "base/json_text.h"
+#include "filter_and_list/commands.h"
 #include "sets/list_names.h"
 #include "sets/list_reader.h"
-#include "base/json_text.h"
+#include "sets/set.h"
 
 #define IDS 256
 
@@ -22,9 +21,9 @@
 struct side {
 	struct list_reader reader;
 	const uint8_t *record; /* its next one; NULL: none is left */
-	int sources;
-	uint64_t
-	    only[IDS]; /* records that the other does not have, by source */
+	int fd, sources;
+	/* Records that the other does not have, by source. */
+	uint64_t only[IDS];
 };
 
 struct diffing {
@@ -155,35 +154,19 @@ static bool
 open_side(struct side *s, const char *path)
 {
 	s->sources = list_names_open(path);
-	return list_reader_open(&s->reader, path) ||
-	    list_reader_is_good(&s->reader);
+	s->fd = set_open(path);
+	return s->fd != -1 &&
+	    (list_reader_adopt(&s->reader, path, s->fd) ||
+		list_reader_is_good(&s->reader));
 }
 
 static void
 close_side(struct side *s)
 {
-	list_reader_close(&s->reader);
+	if (s->fd != -1)
+		close(s->fd);
 	if (s->sources != -1)
 		close(s->sources);
-}
-
-/* False after a message. */
-static bool
-make_delta(char **path, bool force)
-{
-	struct delta_file old = { path[0], -1 }, fresh = { path[1], -1 };
-	struct kv_pkbf f;
-	bool ok = delta_open(&old, path[0]) && delta_open(&fresh, path[1]);
-
-	if (ok && kv_pkbf_open_fd(old.fd, &f) == KV_OK) {
-		cli_error("%s: is a filter; type 'keyveto filter diff'",
-		    path[0]);
-		ok = false;
-	}
-	ok = ok && delta_run_diff(&old, &fresh, path[2], force);
-	delta_close(&old);
-	delta_close(&fresh);
-	return ok;
 }
 
 static int
@@ -210,7 +193,9 @@ run_list_diff(const struct cli_command *cmd, int argc, char **argv)
 		return cli_usage_error(cmd);
 	}
 	if (argc - optind == 3)
-		return make_delta(argv + optind, force) ? 0 : CLI_UNCHECKED;
+		return delta_between(&set_list, argv + optind, force) ?
+		    0 :
+		    CLI_UNCHECKED;
 	if ((d = calloc(1, sizeof(*d))) == NULL) {
 		cli_error("%s", strerror(errno));
 		return CLI_UNCHECKED;

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto filter explain and list explain: show each bit of a filter, or the
+ * records of an exact list, that a key is looked up by.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "filter_and_list/commands.h"
+#include "keys/spki.h"
+#include "kv_fingerprint.h"
+#include "sets/filter_file.h"
+#include "sets/list_names.h"
+#include "sets/list_reader.h"
+#include "sets/set.h"
+
+struct explaining {
+	const char *path; /* of the set */
+	int fd;
+	/* Prints how a key is looked up. False after a message. */
+	bool (*explain)(struct explaining *e, const struct input_key *key);
+	struct kv_pkbf filter;
+	struct list_reader reader;
+	int sources; /* of a list; -1: none */
+	bool listed; /* this key, by any of its hashes */
+	uint64_t keys, problems;
+	bool failed;
+};
+
+/* --- a filter ------------------------------------------------------------- */
+
+/* Prints a table of the hashes of an SPKI. False after a message. */
+static bool
+explain_spki(struct kv_span spki, void *arg)
+{
+	struct explaining *e = arg;
+	const struct kv_pkbf_header *header = &e->filter.header;
+	struct kv_pkbf_hash h = kv_pkbf_hash(spki.p, spki.len);
+	uint8_t digest[KV_SHA256_BYTES], byte;
+	bool all = true;
+
+	kv_fingerprint_digest_blob(spki.p, spki.len, digest);
+	fputs("spki sha256 ", stdout);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		printf("%02x", digest[i]);
+	printf("\nh1 %016" PRIx64 " h2 %016" PRIx64 "\n", h.h1, h.h2);
+	printf("%4s %13s %12s %4s %s\n", "hash", "position", "byte", "mask",
+	    "set");
+	for (unsigned int i = 0; i < header->hashes; i++) {
+		uint64_t bit = kv_pkbf_position(&h, i, header->length);
+		off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
+		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
+
+		if (!cli_read_at(e->path, e->filter.fd, &byte, 1, at))
+			return false;
+		printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit,
+		    (intmax_t)at, mask, (byte & mask) != 0 ? "yes" : "no");
+		all = all && (byte & mask) != 0;
+	}
+	e->listed = e->listed || all;
+	return true;
+}
+
+static bool
+explain_by_filter(struct explaining *e, const struct input_key *key)
+{
+	/* A login never looks up a compressed point. */
+	return spki_each(key, false, explain_spki, e);
+}
+
+/* --- an exact list -------------------------------------------------------- */
+
+static void
+print_record(const struct explaining *e, const char *where, uint64_t number,
+    const uint8_t *record)
+{
+	char name[KV_SOURCE_NAME_BYTES];
+
+	kv_sources_name(e->sources, record[KV_BLOCKLIST_HASH_BYTES], name);
+	printf("%s %10" PRIu64 " %12" PRIu64 " ", where, number,
+	    number * KV_BLOCKLIST_RECORD_BYTES);
+	for (size_t i = 0; i < KV_BLOCKLIST_HASH_BYTES; i++)
+		printf("%02x", record[i]);
+	printf(" %s\n", name);
+}
+
+/*
+ * Prints the records with this hash, or those before and after the place where
+ * it would be. Reads the whole list: no search could go astray. Sets *foundp to
+ * how many have the hash. False after a message.
+ */
+static bool
+print_neighbours(struct explaining *e, const struct kv_blocklist_hash *h,
+    uint64_t *foundp)
+{
+	struct list_reader *r = &e->reader;
+	list_record before = { 0 }, after = { 0 };
+	uint64_t below = 0, above = 0;
+	const uint8_t *record;
+
+	*foundp = 0;
+	if (!list_reader_adopt(r, e->path, e->fd))
+		return list_reader_is_good(r);
+	printf("%-6s %10s %12s %-30s %s\n", "", "record", "byte", "hash",
+	    "source");
+	while ((record = list_reader_next(r)) != NULL) {
+		int order = memcmp(record, h->byte, sizeof(h->byte));
+
+		if (order < 0) {
+			memcpy(before, record, sizeof(before));
+			below++;
+		} else if (order == 0) {
+			print_record(e, "equal ", r->next - 1, record);
+			++*foundp;
+		} else if (above++ == 0)
+			memcpy(after, record, sizeof(after));
+	}
+	if (*foundp == 0 && below > 0)
+		print_record(e, "before", below - 1, before);
+	if (*foundp == 0 && above > 0)
+		print_record(e, "after ", below, after);
+	return list_reader_is_good(r);
+}
+
+/* Looks a hash up as a login does, and compares. False after a message. */
+static bool
+check_lookup(const struct explaining *e, const struct kv_blocklist_hash *h,
+    bool expected)
+{
+	struct kv_blocklist list;
+	enum kv_err err = kv_blocklist_open_fd(e->fd, &list);
+	bool listed;
+	uint8_t id;
+
+	if (err == KV_OK)
+		err = kv_blocklist_lookup(&list, h, &listed, &id);
+	if (err != KV_OK) {
+		cli_error("%s: %s", e->path, kv_strerror(err));
+		return false;
+	}
+	if (listed == expected)
+		return true;
+	cli_error("%s: a login finds this key %s; see keyveto list verify",
+	    e->path, listed ? "listed" : "not listed");
+	return false;
+}
+
+static bool
+explain_by_list(struct explaining *e, const struct input_key *key)
+{
+	struct kv_blocklist_hash hash[INPUT_HASHES_MAX];
+	size_t n = input_hashes(key, hash);
+	uint64_t found;
+
+	if (n == 0)
+		puts("exact lists have no keys of this type");
+	for (size_t i = 0; i < n; i++) {
+		fputs("hash ", stdout);
+		for (size_t k = 0; k < sizeof(hash[i].byte); k++)
+			printf("%02x", hash[i].byte[k]);
+		putchar('\n');
+		if (!print_neighbours(e, &hash[i], &found) ||
+		    !check_lookup(e, &hash[i], found > 0))
+			return false;
+		e->listed = e->listed || found > 0;
+	}
+	return true;
+}
+
+/* --- both ----------------------------------------------------------------- */
+
+static void
+explain_key(const struct input_key *key, void *arg)
+{
+	struct explaining *e = arg;
+
+	if (e->failed)
+		return;
+	if (e->keys++ > 0)
+		putchar('\n');
+	input_print_key(stdout, key);
+	e->listed = false;
+	e->failed = !e->explain(e, key);
+	if (!e->failed)
+		puts(e->listed ? "listed" : "not listed");
+}
+
+static void
+count_problem(const struct input_problem *problem, void *arg)
+{
+	struct explaining *e = arg;
+
+	e->problems++;
+	cli_error_at(problem->path, problem->line, problem->reason);
+}
+
+/* Explains the keys of an input, by a set that is open. */
+static int
+explain_input(struct explaining *e, const char *input,
+    void (*read)(const char *path, const struct input_sink *sink))
+{
+	const struct input_sink sink = { .key = explain_key,
+		.problem = count_problem,
+		.arg = e };
+
+	read(input, &sink);
+	if (e->keys == 0 && e->problems == 0) {
+		cli_error("%s: no key in it", input);
+		e->problems++;
+	}
+	return cli_stdout_ok() && !e->failed && e->problems == 0 ?
+	    0 :
+	    CLI_UNCHECKED;
+}
+
+static int
+run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
+{
+	int raw = false;
+	const struct option options[] = {
+		{ "spki", no_argument, &raw, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct explaining e;
+	int status = cli_read_arguments(cmd, argc, argv, options, 2, 2,
+	    "give a filter, and a file with a key or -");
+
+	if (status != -1)
+		return status;
+	e.explain = explain_by_filter;
+	e.path = argv[optind];
+	if (!filter_open(e.path, &e.filter))
+		return CLI_UNCHECKED;
+	status = explain_input(&e, argv[optind + 1],
+	    raw ? spki_read : input_read);
+	kv_pkbf_close(&e.filter);
+	return status;
+}
+
+static int
+run_list_explain(const struct cli_command *cmd, int argc, char **argv)
+{
+	static const struct option options[] = {
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct explaining e;
+	int status = cli_read_arguments(cmd, argc, argv, options, 2, 2,
+	    "give a list, and a file with a key or -");
+
+	if (status != -1)
+		return status;
+	e.explain = explain_by_list;
+	e.path = argv[optind];
+	if ((e.fd = set_open(e.path)) == -1)
+		return CLI_UNCHECKED;
+	e.sources = list_names_open(e.path);
+	status = list_reader_adopt(&e.reader, e.path, e.fd) ||
+		list_reader_is_good(&e.reader) ?
+	    explain_input(&e, argv[optind + 1], input_read) :
+	    CLI_UNCHECKED;
+	close(e.fd);
+	if (e.sources != -1)
+		close(e.sources);
+	return status;
+}
+
+const struct cli_command filter_explain = {
+	.name = "filter explain",
+	.synopsis = "[--spki] FILE KEY",
+	.help = "Show each bit that a key is looked up by",
+	.details =
+	    "KEY is a file with anything that 'keyveto check' reads, or - for "
+	    "standard input.\n"
+	    "\n"
+	    "  --spki   KEY is a SubjectPublicKeyInfo in DER, as it is\n"
+	    "\n"
+	    "A table for each SubjectPublicKeyInfo of a key: the number of "
+	    "the hash, the\n"
+	    "position among the bits, the byte of the file, the mask in it, "
+	    "and whether the\n"
+	    "bit is set; at the end of each key 'listed' or 'not listed'.\n",
+	.run = run_filter_explain,
+};
+
+const struct cli_command list_explain = {
+	.name = "list explain",
+	.synopsis = "FILE KEY",
+	.help = "Show the records that a key is looked up by",
+	.details =
+	    "KEY is a file with anything that 'keyveto check' reads, or - for "
+	    "standard input.\n"
+	    "\n"
+	    "For each hash of a key: the records of the list that have it, or "
+	    "those between\n"
+	    "which it would be, with number, byte of the file, hash and "
+	    "source; at the end\n"
+	    "of each key 'listed' or 'not listed'. Fails if a login would not "
+	    "find the same.\n",
+	.run = run_list_explain,
+};

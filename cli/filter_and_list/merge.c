@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: ISC */
+/* keyveto filter merge and list merge: make one set of several. */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "filter_and_list/commands.h"
+#include "sets/filter_file.h"
+#include "sets/list_names.h"
+#include "sets/list_writer.h"
+#include "sets/pkbf_writer.h"
+#include "sets/set.h"
+
+#define BLOCK_BYTES (1024 * 1024)
+#define PROGRESS_RECORDS 65536
+
+struct source {
+	const char *path;
+	int fd;
+	struct stat st;
+	struct kv_pkbf pkbf; /* of a filter; the others are of a list */
+	struct list_reader reader;
+	const uint8_t *record;	 /* its next one; NULL: none is left */
+	bool has[UINT8_MAX + 1]; /* records of these ids */
+};
+
+struct merging {
+	struct source *source; /* n of them, each another file */
+	size_t n;
+	int fold, force, yes; /* the options */
+	struct progress progress;
+};
+
+/* How sets of a kind are merged. These are false after a message. */
+struct merger {
+	const struct set_kind *kind;
+	const char *wanted;	 /* the arguments */
+	const char *is_no_input; /* why a file is not replaced */
+	struct replace *file;
+	bool (*open_result)(const char *path, int yes);
+	bool (*open_source)(struct source *s);
+	/* Writes the result, replaces the file, and prints what it is. */
+	bool (*merge)(struct merging *m, const char *path);
+};
+
+/* --- filters -------------------------------------------------------------- */
+
+static struct pkbf_writer filter_writer;
+
+/* One block of the result, and of an input. */
+static uint8_t merged[BLOCK_BYTES], block[BLOCK_BYTES];
+
+static off_t
+bit_bytes(uint8_t length)
+{
+	return kv_pkbf_file_bytes(length) - KV_PKBF_HEADER_BYTES;
+}
+
+static bool
+open_filter(const char *path, int yes)
+{
+	return pkbf_writer_open(&filter_writer, path, yes);
+}
+
+static bool
+open_source_filter(struct source *s)
+{
+	return filter_adopt(s->path, s->fd, &s->pkbf);
+}
+
+/*
+ * Sets the header of the result: the shortest length, and a revision above all
+ * of theirs. The number of entries is the sum, an upper bound: nobody knows
+ * which keys are in several inputs. False after a message.
+ */
+static bool
+combine_headers(const struct merging *m, struct kv_pkbf_header *h)
+{
+	const struct source *first = &m->source[0];
+	uint64_t entries = 0, revision = 0;
+
+	*h = first->pkbf.header;
+	for (size_t i = 0; i < m->n; i++) {
+		const struct source *s = &m->source[i];
+		const struct kv_pkbf_header *from = &s->pkbf.header;
+
+		if (from->hashes != h->hashes) {
+			cli_error(
+			    "%s has k %u and %s k %u: such filters "
+			    "cannot be merged, add the keys to one instead",
+			    first->path, h->hashes, s->path, from->hashes);
+			return false;
+		}
+		if (from->length != first->pkbf.header.length && !m->fold) {
+			cli_error("%s has p %u and %s p %u: --fold makes all "
+				  "as short as the shortest, with more false "
+				  "positives",
+			    first->path, first->pkbf.header.length, s->path,
+			    from->length);
+			return false;
+		}
+		if (from->length < h->length)
+			h->length = from->length;
+		if (from->revision > revision)
+			revision = from->revision;
+		entries += from->entries;
+	}
+	h->entries = entries < UINT32_MAX ? (uint32_t)entries : UINT32_MAX;
+	h->revision = revision < UINT32_MAX ?
+	    (uint32_t)revision + 1 :
+	    UINT32_MAX;
+	return filter_now(&h->time);
+}
+
+/*
+ * Ors the bits of source s for one block of the result, len bytes at byte
+ * offset at, into merged. Clears it first, unless *usedp is set already. In a
+ * filter of 2^q bits, a key's positions are its positions in a filter of 2^p
+ * bits modulo 2^q. So folding ors each stretch of 2^q bits (stretch bytes) over
+ * the first. If the result is shorter than a block, many stretches are read at
+ * once. False after a message.
+ */
+static bool
+or_source(struct merging *m, const struct source *s, size_t len, off_t at,
+    off_t stretch, bool *usedp)
+{
+	off_t end = bit_bytes(s->pkbf.header.length);
+	size_t want = len;
+
+	if (len < BLOCK_BYTES) {
+		want = end < BLOCK_BYTES ? (size_t)end : BLOCK_BYTES;
+		stretch = (off_t)want;
+	}
+	for (; at < end; at += stretch) {
+		off_t from = KV_PKBF_HEADER_BYTES + at;
+
+		progress_add(&m->progress, want);
+		if (filter_is_hole(s->fd, from, want))
+			continue;
+		if (!cli_read_at(s->path, s->fd, block, want, from))
+			return false;
+		if (!*usedp)
+			memset(merged, 0, len);
+		*usedp = true;
+		for (size_t done = 0; done < want; done += len) {
+			for (size_t i = 0; i < len; i++)
+				merged[i] |= block[done + i];
+		}
+	}
+	return true;
+}
+
+static bool
+merge_bits(struct merging *m, uint8_t length)
+{
+	off_t bytes = bit_bytes(length);
+	size_t len = bytes < BLOCK_BYTES ? (size_t)bytes : BLOCK_BYTES;
+	uint64_t total = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i < m->n; i++)
+		total += (uint64_t)bit_bytes(m->source[i].pkbf.header.length);
+	progress_start(&m->progress, "merging", total);
+	for (off_t at = 0; ok && at < bytes; at += (off_t)len) {
+		bool used = false;
+
+		for (size_t i = 0; ok && i < m->n; i++)
+			ok = or_source(m, &m->source[i], len, at, bytes, &used);
+		if (ok && used)
+			ok = pkbf_writer_put(&filter_writer, merged, len, at);
+	}
+	progress_clear(&m->progress);
+	return ok;
+}
+
+static bool
+merge_filters(struct merging *m, const char *path)
+{
+	struct kv_pkbf_header h;
+
+	if (!combine_headers(m, &h) || !pkbf_writer_start(&filter_writer, &h) ||
+	    !merge_bits(m, h.length) || !pkbf_writer_commit(&filter_writer))
+		return false;
+	cli_error("%s: merged: k %u, p %u, revision %" PRIu32
+		  ", at most %" PRIu32 " %s",
+	    path, h.hashes, h.length, h.revision, h.entries,
+	    cli_plural(h.entries, "entry", "entries"));
+	return true;
+}
+
+static const struct merger of_filters = {
+	.kind = &set_filter,
+	.wanted = "give the resulting filter and those to merge",
+	.is_no_input = "exists, and is not among the filters to merge; name it "
+		       "again to keep what it lists, or give --force",
+	.file = &filter_writer.file,
+	.open_result = open_filter,
+	.open_source = open_source_filter,
+	.merge = merge_filters,
+};
+
+/* --- exact lists ---------------------------------------------------------- */
+
+static struct list_writer list_writer;
+
+static bool
+open_list(const char *path, int yes)
+{
+	return list_writer_open(&list_writer, path, yes);
+}
+
+static bool
+open_source_list(struct source *s)
+{
+	return list_reader_adopt(&s->reader, s->path, s->fd) ||
+	    list_reader_is_good(&s->reader);
+}
+
+/* The source with the lowest next record; NULL if none is left. */
+static struct source *
+find_lowest(const struct merging *m)
+{
+	struct source *lowest = NULL;
+
+	for (size_t i = 0; i < m->n; i++) {
+		struct source *s = &m->source[i];
+
+		if (s->record != NULL &&
+		    (lowest == NULL ||
+			memcmp(s->record, lowest->record, sizeof(list_record)) <
+			    0))
+			lowest = s;
+	}
+	return lowest;
+}
+
+/* Writes each record that any source has, once. False after a message. */
+static bool
+merge_records(struct merging *m)
+{
+	list_record last = { 0 };
+	struct source *s;
+	uint64_t total = 0, done = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i < m->n; i++) {
+		m->source[i].record = list_reader_next(&m->source[i].reader);
+		total += m->source[i].reader.records;
+	}
+	progress_start(&m->progress, "merging", total * sizeof(list_record));
+	while (ok && (s = find_lowest(m)) != NULL) {
+		if (list_writer.records == 0 ||
+		    memcmp(last, s->record, sizeof(last)) != 0) {
+			memcpy(last, s->record, sizeof(last));
+			ok = list_writer_put(&list_writer, last);
+		}
+		s->has[s->record[KV_BLOCKLIST_HASH_BYTES]] = true;
+		s->record = list_reader_next(&s->reader);
+		if (++done % PROGRESS_RECORDS == 0)
+			progress_add(&m->progress,
+			    PROGRESS_RECORDS * sizeof(list_record));
+	}
+	progress_clear(&m->progress);
+	for (size_t i = 0; ok && i < m->n; i++)
+		ok = list_reader_is_good(&m->source[i].reader);
+	return ok;
+}
+
+/*
+ * Prints which sources of s have another name beside the list at path: a login
+ * calls them by that.
+ */
+static void
+compare_names(const struct source *s, const char *path)
+{
+	char name[KV_SOURCE_NAME_BYTES], number[KV_SOURCE_NAME_BYTES];
+	char result[KV_SOURCE_NAME_BYTES];
+	int in = list_names_open(s->path), out = list_names_open(path);
+
+	for (unsigned int id = 0; id <= UINT8_MAX; id++) {
+		if (!s->has[id])
+			continue;
+		kv_sources_name(-1, (uint8_t)id, number);
+		kv_sources_name(in, (uint8_t)id, name);
+		kv_sources_name(out, (uint8_t)id, result);
+		if (strcmp(name, result) != 0 && strcmp(result, number) != 0)
+			cli_error("note: source %u is %s in %s; in %s it is "
+				  "called %s",
+			    id, name, s->path, path, result);
+	}
+	if (in != -1)
+		close(in);
+	if (out != -1)
+		close(out);
+}
+
+static bool
+merge_lists(struct merging *m, const char *path)
+{
+	if (!replace_begin(&list_writer.file) || !merge_records(m))
+		return false;
+	if (list_writer.records == 0) {
+		cli_error("%s: no record to put into it, and logins refuse an "
+			  "empty list; nothing was written",
+		    path);
+		return false;
+	}
+	if (!list_writer_commit(&list_writer))
+		return false;
+	cli_error("%s: merged: %" PRIu64 " %s", path, list_writer.records,
+	    cli_plural(list_writer.records, "record", "records"));
+	for (size_t i = 0; i < m->n; i++)
+		compare_names(&m->source[i], path);
+	return true;
+}
+
+static const struct merger of_lists = {
+	.kind = &set_list,
+	.wanted = "give the resulting list and those to merge",
+	.is_no_input = "exists, and is not among the lists to merge; name it "
+		       "again to keep what it lists, or give --force",
+	.file = &list_writer.file,
+	.open_result = open_list,
+	.open_source = open_source_list,
+	.merge = merge_lists,
+};
+
+/* --- both ----------------------------------------------------------------- */
+
+/* Whether this file is one of the inputs. */
+static bool
+is_input(const struct merging *m, const struct stat *st)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (st->st_dev == m->source[i].st.st_dev &&
+		    st->st_ino == m->source[i].st.st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* Opens all inputs. A file that is given twice is used once. */
+static bool
+open_sources(struct merging *m, const struct merger *of, char **paths)
+{
+	for (; *paths != NULL; paths++) {
+		struct source *s = &m->source[m->n];
+
+		s->path = *paths;
+		if ((s->fd = set_open(s->path)) == -1)
+			return false;
+		if (!of->open_source(s) || fstat(s->fd, &s->st) == -1) {
+			close(s->fd);
+			return false;
+		}
+		if (is_input(m, &s->st))
+			close(s->fd);
+		else
+			m->n++;
+	}
+	return true;
+}
+
+static bool
+merge_sets(struct merging *m, const struct merger *of, const char *path,
+    char **inputs)
+{
+	/* Lock first: the result is often one of the inputs. */
+	return of->open_result(path, m->yes) && open_sources(m, of, inputs) &&
+	    set_may_replace(of->file, of->kind, m->force,
+		is_input(m, &of->file->old_st) ? NULL : of->is_no_input) &&
+	    of->merge(m, path);
+}
+
+/* Only filters take --fold, the first of options. */
+static int
+run_merge(const struct cli_command *cmd, int argc, char **argv,
+    const struct merger *of)
+{
+	struct merging m = { .n = 0 };
+	const struct option options[] = {
+		{ "fold", no_argument, &m.fold, true },
+		{ "force", no_argument, &m.force, true },
+		{ "yes", no_argument, &m.yes, true },
+		CLI_HELP_LONGOPT,
+		{ NULL, 0, NULL, 0 },
+	};
+	int status = cli_read_arguments(cmd, argc, argv,
+	    of == &of_filters ? options : options + 1, 2, INT_MAX, of->wanted);
+	bool ok;
+
+	if (status != -1)
+		return status;
+	m.source = calloc((size_t)(argc - optind), sizeof(*m.source));
+	if (m.source == NULL) {
+		cli_error("%s", strerror(errno));
+		return CLI_UNCHECKED;
+	}
+	ok = merge_sets(&m, of, argv[optind], argv + optind + 1);
+	for (size_t i = 0; i < m.n; i++)
+		close(m.source[i].fd);
+	replace_close(of->file);
+	free(m.source);
+	return ok ? 0 : CLI_UNCHECKED;
+}
+
+static int
+run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
+{
+	return run_merge(cmd, argc, argv, &of_filters);
+}
+
+static int
+run_list_merge(const struct cli_command *cmd, int argc, char **argv)
+{
+	return run_merge(cmd, argc, argv, &of_lists);
+}
+
+const struct cli_command filter_merge = {
+	.name = "filter merge",
+	.synopsis = "OUT IN... [--fold] [--force] [--yes]",
+	.help = "Make one filter of several",
+	.details =
+	    "OUT may be one of the filters to merge, or new. All must have "
+	    "the same k.\n"
+	    "\n"
+	    "  --fold    if p differs, make all as short as the shortest\n"
+	    "  --force   replace an OUT that is not among them; one that is "
+	    "no filter is\n"
+	    "            kept beside it\n"
+	    "  --yes     although it may lock out root or an administrator\n"
+	    "\n"
+	    "The number of entries becomes the sum, an upper bound: keys that "
+	    "several filters\n"
+	    "list cannot be told apart.\n",
+	.run = run_filter_merge,
+};
+
+const struct cli_command list_merge = {
+	.name = "list merge",
+	.synopsis = "OUT IN... [--force] [--yes]",
+	.help = "Make one exact list of several",
+	.details =
+	    "OUT may be one of the lists to merge, or new. It gets each record "
+	    "that any of\n"
+	    "them has, once; a key that two sources list keeps both.\n"
+	    "\n"
+	    "  --force   replace an OUT that is not among them; one that is "
+	    "no list is\n"
+	    "            kept beside it\n"
+	    "  --yes     although it may lock out root or an administrator\n"
+	    "\n"
+	    "The names of sources in IN.sources are not merged. A source that "
+	    "OUT.sources\n"
+	    "calls by another name is reported.\n",
+	.run = run_list_merge,
+};
