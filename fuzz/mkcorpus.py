@@ -125,6 +125,16 @@ def make_inside():
              "lines": f"{key}\n\n{key}\n",
              "pem": "a: -----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\nb: \n",
              "binary": f"SQLite\0\1{key}\0\0\n\0x"}
+    block = texts["pem"].replace(": -", ': "\n-').replace("-----\n", '-----\\n"\n')
+    for name, text in {**texts, "block": block}.items():
+        seed("block", name, text)
+        for flags in range(6):
+            seed("lines", f"{name}-{flags}", bytes((flags, 1)) + text.encode())
+        for ldif in range(2):
+            seed("fold", f"{name}-{ldif}", bytes((ldif,)) + text.encode())
+    for name, text in (("options", f'from="a b" {key}'), ("host", f"@revoked a,b {key}"), ("text", f"- {key} x"),
+                       ("mark", "\ufeff" + key), ("macro", "#define K x"), ("new", "sk-new@x AAAACHNrLW5ld0B4")):
+        seed("shape", name, text)
     for name, text in texts.items():
         for storage in range(3):
             seed("inside", f"{name}-{storage}", bytes((storage, 0, min(len(text), 20))) + text.encode())

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: ISC */
+/* Collects PEM blocks, and finds their lines inside other texts. */
+#include "keys/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys/inside.h"
+#include "keys/pem.h"
+
+bool
+block_open(struct block *b, uint64_t line)
+{
+	if (*b->room == NULL && (*b->room = malloc(PEM_MAX_BYTES)) == NULL)
+		return false;
+	*b = (struct block){ .room = b->room, .is_open = true, .line = line };
+	return true;
+}
+
+bool
+block_add(struct block *b, struct kv_span line)
+{
+	uint8_t *p = *b->room + b->len;
+
+	if (line.len + 1 > PEM_MAX_BYTES - b->len) {
+		b->too_long = true;
+	} else {
+		if (line.len > 0)
+			memcpy(p, line.p, line.len);
+		p[line.len] = '\n';
+		b->len += line.len + 1;
+	}
+	return pem_is_end(line);
+}
+
+struct kv_span
+block_text(const struct block *b)
+{
+	return (struct kv_span){ *b->room, b->len };
+}
+
+static bool
+is_quote(uint8_t c)
+{
+	return c == '"' || c == '\'';
+}
+
+/* Returns what is left of a line inside a quoted text: "MIIE...\n" + */
+static struct kv_span
+strip_quotes(struct kv_span s)
+{
+	while (s.len > 0 && (s.p[0] <= ' ' || is_quote(s.p[0]))) {
+		s.p++;
+		s.len--;
+	}
+	for (size_t i = s.len; i > 0; i--) {
+		if (is_quote(s.p[i - 1]))
+			s.len = i - 1;
+	}
+	for (;;) {
+		uint8_t last = s.len > 0 ? s.p[s.len - 1] : 0;
+
+		if (s.len > 1 && s.p[s.len - 2] == '\\' &&
+		    (last == 'n' || last == 'r'))
+			s.len -= 2;
+		else if (s.len > 0 &&
+		    (last <= ' ' || last == '\\' || last == ',' || last == ';'))
+			s.len--;
+		else
+			return s;
+	}
+}
+
+/* Tells if a line may be the first in a PEM block: base64 or a header. */
+static bool
+may_follow_begin(struct kv_span s)
+{
+	return s.len == 0 || pem_is_end(s) ||
+	    (s.len >= 16 && inside_is_base64(s)) ||
+	    (s.len > 8 && memchr(s.p, ':', s.len) != NULL &&
+		memchr(s.p, '(', s.len) == NULL);
+}
+
+size_t
+block_split(const struct block *b, struct kv_span text,
+    struct kv_span part[static 2], struct kv_span *restp)
+{
+	struct kv_span line = strip_quotes(text);
+	const uint8_t *end = line.len > 0 ?
+	    memmem(line.p, line.len, "-----END ", 9) :
+	    NULL;
+	size_t n = 0;
+
+	if (b->is_new && !may_follow_begin(line))
+		return 0;
+	if (end != NULL && end > line.p) {
+		part[n++] = strip_quotes(
+		    (struct kv_span){ line.p, (size_t)(end - line.p) });
+		line.len -= (size_t)(end - line.p);
+		line.p = end;
+	}
+	for (size_t i = 9; end != NULL && i + 5 <= line.len; i++) {
+		if (memcmp(line.p + i, "-----", 5) == 0)
+			line.len = i + 5;
+	}
+	part[n++] = line;
+	restp->p = line.p + line.len;
+	restp->len = (size_t)(text.p + text.len - restp->p);
+	return n;
+}
+
+void
+block_close(struct block *b)
+{
+	if (b->is_open)
+		explicit_bzero(*b->room, b->len);
+	b->is_open = false;
+}

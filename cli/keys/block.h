@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keys/block: collects the lines of a PEM block, which may stand inside another
+ * text: in quotes, or behind words.
+ */
+#ifndef CLI_KEYS_BLOCK_H
+#define CLI_KEYS_BLOCK_H
+
+#include "kv_bytes.h"
+
+/* The caller sets room, and the rest to zero. */
+struct block {
+	uint8_t **room; /* PEM_MAX_BYTES; allocated when the first begins */
+	bool is_open;
+	bool too_long; /* a part of it is missing */
+	bool inside;   /* its BEGIN line stands inside another text */
+	bool is_new;   /* only its BEGIN line was added */
+	size_t len;    /* in room */
+	uint64_t line; /* of its BEGIN line */
+};
+
+/* Begins a block at this line of the text. False with errno. */
+bool block_open(struct block *b, uint64_t line);
+
+/* Adds a line to the open block. Returns true if it is the END line. */
+bool block_add(struct block *b, struct kv_span line);
+
+/* What was added so far. Valid until the block is closed. */
+struct kv_span block_text(const struct block *b);
+
+/*
+ * Splits a line of a block that began inside another text. Sets part to the
+ * lines of the block that stand in it, without quotes around them, and *restp
+ * to what follows the END line. Returns how many there are: 0 if the line
+ * cannot be the block's.
+ */
+size_t block_split(const struct block *b, struct kv_span text,
+    struct kv_span part[static 2], struct kv_span *restp);
+
+/* Erases the block: it may be a private key. */
+void block_close(struct block *b);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: ISC */
+/* Joins the lines that LDIF and base64 were folded to. */
+#include "keys/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys/inside.h"
+
+/* Shorter lines of base64 are words of prose. */
+#define BASE64_LINE_MIN 40
+
+bool
+fold_is_dn(struct kv_span text)
+{
+	return text.len > 3 && (text.p[0] | 0x20) == 'd' &&
+	    (text.p[1] | 0x20) == 'n' && text.p[2] == ':';
+}
+
+static bool
+is_name_char(uint8_t c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	    (c >= '0' && c <= '9') || c == '-' || c == ';' || c == '.';
+}
+
+/* A line may end in the name of an attribute. */
+bool
+fold_is_attribute(struct kv_span text)
+{
+	size_t n = 0;
+
+	if (text.len == 0 || text.p[0] <= ' ')
+		return false;
+	while (n < text.len && is_name_char(text.p[n]))
+		n++;
+	return n == text.len || text.p[0] == '#' ||
+	    memchr(text.p, ':', text.len) != NULL;
+}
+
+static struct kv_span
+trim(struct kv_span s)
+{
+	while (s.len > 0 && s.p[s.len - 1] <= ' ')
+		s.len--;
+	while (s.len > 0 && s.p[0] <= ' ') {
+		s.p++;
+		s.len--;
+	}
+	return s;
+}
+
+bool
+fold_is_blank(struct kv_span text)
+{
+	return trim(text).len == 0;
+}
+
+/* False if there is no memory, or the line would get too long. */
+static bool
+append(struct fold *f, struct kv_span text)
+{
+	size_t cap = 2 * (f->len + text.len) + 1024;
+	uint8_t *more;
+
+	if (f->len + text.len > FOLD_MAX_BYTES)
+		return false;
+	if (f->text == NULL || f->cap < f->len + text.len) {
+		if ((more = malloc(cap)) == NULL)
+			return false;
+		if (f->text != NULL) {
+			memcpy(more, f->text, f->len);
+			explicit_bzero(f->text, f->cap);
+			free(f->text);
+		}
+		f->text = more;
+		f->cap = cap;
+	}
+	if (text.len > 0)
+		memcpy(f->text + f->len, text.p, text.len);
+	f->len += text.len;
+	return true;
+}
+
+bool
+fold_start(struct fold *f, struct kv_span text, bool ldif, uint64_t line)
+{
+	struct kv_span word = trim(text);
+
+	if (!(ldif && fold_is_attribute(text)) &&
+	    !(inside_is_base64(word) && word.len >= BASE64_LINE_MIN))
+		return false;
+	f->ldif = ldif;
+	f->line = line;
+	return append(f, ldif ? text : word);
+}
+
+bool
+fold_add(struct fold *f, struct kv_span text)
+{
+	struct kv_span word = trim(text);
+
+	if (f->ldif)
+		return text.len > 0 && text.p[0] == ' ' &&
+		    append(f, (struct kv_span){ text.p + 1, text.len - 1 });
+	return inside_is_base64(word) && append(f, word);
+}
+
+void
+fold_free(struct fold *f)
+{
+	if (f->text != NULL)
+		explicit_bzero(f->text, f->cap);
+	free(f->text);
+	*f = (struct fold){ 0 };
+}

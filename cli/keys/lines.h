@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keys/lines: the last stage behind keys/input: lines of a text become keys. It
+ * routes each line to a PEM block, to JSON, to folded lines, or to sshd's
+ * reader of a line, and looks for keys inside the others.
+ */
+#ifndef CLI_KEYS_LINES_H
+#define CLI_KEYS_LINES_H
+
+#include "keys/block.h"
+#include "keys/fold.h"
+#include "keys/kind.h"
+#include "keys/owner.h"
+
+/* The caller sets the first members, and the rest to zero. */
+struct lines {
+	struct found found;
+	struct kind kind;
+	struct block block;
+	uint8_t *blob; /* KV_BLOB_MAX_BYTES, for decoded keys */
+	bool plain;    /* as in struct input_sink */
+	/*
+	 * Lines that do not look like a key are no problem: the file was found
+	 * in a directory, or is no text.
+	 */
+	bool walked;
+
+	struct fold fold;
+	/* What JSON and LDIF hold until it is known whose it is; NULL: none. */
+	struct owners *owners;
+	uint64_t keyless; /* lines without a key; blank lines do not count */
+	bool ldif;	  /* a line dn: was read */
+	bool silent;	  /* nothing inside a line is a problem */
+	bool in_block;	  /* keys are looked for between its BEGIN and END */
+};
+
+/* Reads whole lines. The last may lack its line end. */
+void lines_read(struct lines *l, struct kv_span text);
+
+/* Tells if each line stands for itself from here on: other threads may read. */
+bool lines_are_separate(const struct lines *l);
+
+/* A line that is read in parts. It starts as zeros. */
+struct long_line {
+	uint64_t found; /* before it */
+	bool started;
+	bool json;   /* it is JSON so far */
+	bool done;   /* nothing behind its start counts */
+	bool binary; /* its start is no text */
+};
+
+/*
+ * Reads a part of a line. more: it goes on. Returns how much was read; the rest
+ * begins the next part. sshd reads lines of any length, so a key before a long
+ * comment counts. A key behind the start of the line cannot be read as sshd
+ * does: that is a problem to report.
+ */
+size_t lines_read_part(struct lines *l, struct long_line *line,
+    struct kv_span part, bool more);
+void lines_finish_part(struct lines *l, const struct long_line *line);
+
+/* Reads what waits for more lines, and says if nothing looked like a key. */
+void lines_finish(struct lines *l);
+
+/* Erases what is left, and frees it. room and blob are the caller's. */
+void lines_free(struct lines *l);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: ISC */
+#include "keys/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys/pem.h"
+#include "testlib.h"
+
+#define BEGIN "-----BEGIN X-----"
+#define END "-----END X-----"
+#define BASE64 "MIIEpAIBAAKCAQEA"
+
+static uint8_t *room;
+
+static struct block
+open_block(void)
+{
+	struct block b = { .room = &room };
+
+	assert_true(block_open(&b, 7));
+	return b;
+}
+
+static int
+free_room(void **state)
+{
+	(void)state;
+	free(room);
+	room = NULL;
+	return 0;
+}
+
+static void
+lines_are_collected_up_to_the_end_line(void **state)
+{
+	struct block b = open_block();
+
+	(void)state;
+	assert_false(block_add(&b, span_of(BEGIN)));
+	assert_false(block_add(&b, span_of("")));
+	assert_false(block_add(&b, span_of(BASE64)));
+	assert_true(block_add(&b, span_of(END)));
+	assert_span_is(block_text(&b), BEGIN "\n\n" BASE64 "\n" END "\n");
+	assert_int_equal(b.line, 7);
+	assert_false(b.too_long);
+	block_close(&b);
+	assert_false(b.is_open);
+	for (size_t i = 0; i < b.len; i++)
+		assert_int_equal(room[i], 0);
+}
+
+static void
+a_block_takes_its_longest_text_and_no_more(void **state)
+{
+	const size_t len = PEM_MAX_BYTES - strlen(END) - 2;
+	uint8_t *line = test_alloc(len + 1);
+	struct block b = open_block();
+
+	(void)state;
+	memset(line, 'A', len + 1);
+	assert_false(block_add(&b, (struct kv_span){ line, len }));
+	assert_true(block_add(&b, span_of(END)));
+	assert_false(b.too_long);
+	assert_int_equal(block_text(&b).len, PEM_MAX_BYTES);
+	b = open_block();
+	assert_false(block_add(&b, (struct kv_span){ line, len + 1 }));
+	assert_true(block_add(&b, span_of(END)));
+	assert_true(b.too_long);
+}
+
+/* Each line of a text in C, YAML or a shell, and what it is in the block. */
+static void
+quotes_around_lines_are_left_out(void **state)
+{
+	static const char *const rows[][4] = {
+		{ "  \"" BASE64 "\\n\"", BASE64, NULL, "" },
+		{ "\t'" BASE64 "\\r\\n' +", BASE64, NULL, "" },
+		{ BASE64 "\\n\\", BASE64, NULL, "" },
+		{ "    " BASE64, BASE64, NULL, "" },
+		{ "\"" END "\\n\"; x", END, NULL, "" },
+		{ BASE64 END "; rest", BASE64, END, "; rest" },
+	};
+	struct block b = open_block();
+	struct kv_span part[2], rest;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		size_t n = block_split(&b, span_of(rows[i][0]), part, &rest);
+
+		assert_int_equal(n, rows[i][2] == NULL ? 1 : 2);
+		assert_span_is(part[0], rows[i][1]);
+		if (n == 2)
+			assert_span_is(part[1], rows[i][2]);
+		if (rows[i][3][0] != '\0')
+			assert_span_is(rest, rows[i][3]);
+	}
+}
+
+static void
+only_base64_or_a_header_follows_a_begin_line(void **state)
+{
+	static const char *const good[] = { BASE64, "",
+		"Proc-Type: 4,ENCRYPTED", END };
+	static const char *const bad[] = { "return;", "print(a, x: y)",
+		"the next words" };
+	struct block b = open_block();
+	struct kv_span part[2], rest;
+
+	(void)state;
+	b.is_new = true;
+	for (size_t i = 0; i < COUNT(good); i++)
+		assert_true(block_split(&b, span_of(good[i]), part, &rest) > 0);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(block_split(&b, span_of(bad[i]), part, &rest),
+		    0);
+	b.is_new = false;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(block_split(&b, span_of(bad[i]), part, &rest),
+		    1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(lines_are_collected_up_to_the_end_line),
+		TEST(a_block_takes_its_longest_text_and_no_more),
+		TEST(quotes_around_lines_are_left_out),
+		TEST(only_base64_or_a_header_follows_a_begin_line),
+	};
+
+	return cmocka_run_group_tests(tests, test_begin, free_room);
+}
