@@ -415,16 +415,6 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 	input_room_free(&own);
 }
 
-static void
-describe(struct input_file *file, int fd, const struct stat *st)
-{
-	file->fd = fd;
-	file->regular = S_ISREG(st->st_mode);
-	file->size = (uint64_t)st->st_size;
-	file->fifo = S_ISFIFO(st->st_mode) &&
-	    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
-}
-
 void
 input_describe_file(struct input_file *file, int fd, const char *path,
     bool walked)
@@ -436,8 +426,12 @@ input_describe_file(struct input_file *file, int fd, const char *path,
 		.path = path,
 		.walked = walked,
 	};
-	if (fstat(fd, &st) == 0)
-		describe(file, fd, &st);
+	if (fstat(fd, &st) == -1)
+		return;
+	file->regular = S_ISREG(st.st_mode);
+	file->size = (uint64_t)st.st_size;
+	file->fifo = S_ISFIFO(st.st_mode) &&
+	    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
 static void
@@ -455,38 +449,10 @@ input_read_fd(int fd, const char *path, const struct input_sink *sink)
 	read_named(fd, path, false, sink);
 }
 
-void
-input_read_found(const struct walk_file *found, const struct input_sink *sink)
-{
-	struct input_problem p = { .path = found->path };
-	struct input_file file = { .path = found->path, .walked = true };
-	struct stat st;
-	int fd = walk_open(found, &st, &p.reason);
-
-	if (fd != -1) {
-		describe(&file, fd, &st);
-		input_read_file(&file, sink);
-		close(fd);
-	} else if (p.reason != NULL) {
-		sink->problem(&p, sink->arg);
-	}
-}
-
 static void
 read_found(int fd, const char *path, bool walked, void *arg)
 {
 	read_named(fd, path, walked, arg);
-}
-
-static void
-read_walked(const struct walk_file *file, void *arg)
-{
-	const struct input_sink *sink = arg;
-
-	if (sink->found != NULL)
-		sink->found(file, sink->arg);
-	else
-		input_read_found(file, sink);
 }
 
 static void
@@ -504,7 +470,6 @@ input_read(const char *path, const struct input_sink *sink)
 	struct input_sink roomy = *sink;
 	const struct input_walk w = {
 		.file = read_found,
-		.found = read_walked,
 		.problem = pass_problem,
 		.arg = &roomy,
 	};

@@ -91,11 +91,6 @@ struct input_sink {
 	 */
 	void (*block)(const struct input_block *block, void *arg);
 	/*
-	 * Is given each file of a directory, before it is opened. It must have
-	 * it read with input_read_found later, on any thread. May be NULL.
-	 */
-	void (*found)(const struct walk_file *file, void *arg);
-	/*
 	 * Handles the next lines that are one plain key each (keys/quick.h).
 	 * Lines that it sets to done are not read again. May be NULL.
 	 */
@@ -138,10 +133,6 @@ struct input_walk {
 	void (*problem)(const struct input_problem *problem, void *arg);
 	void *arg;
 };
-
-/* Reads a file that was found in a directory. */
-void input_read_found(const struct walk_file *file,
-    const struct input_sink *sink);
 
 /* Passes on the files that input_read would read, in the same order. */
 void input_walk(const char *path, const struct input_walk *w);

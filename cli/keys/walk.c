@@ -76,7 +76,7 @@ struct walk {
 
 /* A directory being walked. */
 struct level {
-	struct walk_dir *dir;
+	int dir;
 	dev_t dev;
 	size_t path_len; /* of its name in walk->path */
 	int depth;	 /* 0 for the first directory */
@@ -102,21 +102,6 @@ walk_kernel_name(int fd)
 			return kernel_filesystems[i].name;
 	}
 	return NULL;
-}
-
-void
-walk_hold(struct walk_dir *dir)
-{
-	atomic_fetch_add(&dir->holders, 1);
-}
-
-void
-walk_release(struct walk_dir *dir)
-{
-	if (atomic_fetch_sub(&dir->holders, 1) > 1)
-		return;
-	close(dir->fd);
-	free(dir);
 }
 
 /* False with errno. */
@@ -207,7 +192,7 @@ open_file(int dir, const char *name)
 int
 walk_open(const struct walk_file *file, struct stat *st, const char **whyp)
 {
-	int fd = open_file(file->dir->fd, file->name);
+	int fd = open_file(file->dir, file->name);
 
 	*whyp = NULL;
 	if (fd == -1 || fstat(fd, st) == -1) {
@@ -233,7 +218,7 @@ visit_directory(struct walk *w, const char *name, const struct level *above)
 		.depth = above->depth + 1,
 	};
 	struct stat st;
-	int fd = openat(above->dir->fd, name,
+	int fd = openat(above->dir, name,
 	    O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd == -1 || fstat(fd, &st) == -1) {
@@ -275,7 +260,7 @@ visit(struct walk *w, const char *entry, const struct level *level)
 
 	/* On anything but a link, a file may be mounted. */
 	if (type != DT_REG && type != DT_DIR && type != DT_LNK)
-		type = find_type(level->dir->fd, file.name);
+		type = find_type(level->dir, file.name);
 	if (type == DT_REG)
 		w->sink->file(&file, w->sink->arg);
 	else if (type == DT_DIR)
@@ -314,25 +299,20 @@ walk_level(struct walk *w, int fd, const struct level *here)
 	struct stat st;
 	bool good = false;
 
-	if ((level.dir = malloc(sizeof(*level.dir))) != NULL) {
-		*level.dir = (struct walk_dir){ fd, 1 };
-		if (level.depth > WALK_DEPTH_MAX)
-			errno = ELOOP;
-		else
-			/* One that cannot be searched is a single problem. */
-			good = fstatat(fd, ".", &st, 0) == 0 &&
-			    read_names(w, fd, &names);
-	}
+	level.dir = fd;
+	if (level.depth > WALK_DEPTH_MAX)
+		errno = ELOOP;
+	else
+		/* One that cannot be searched is a single problem. */
+		good = fstatat(fd, ".", &st, 0) == 0 &&
+		    read_names(w, fd, &names);
 	if (!good)
 		w->sink->problem(w->path, strerror(errno), w->sink->arg);
 	else
 		visit_all(w, &names, &level);
 	free(names.text);
 	free(names.entry);
-	if (level.dir != NULL)
-		walk_release(level.dir);
-	else
-		close(fd);
+	close(fd);
 }
 
 void

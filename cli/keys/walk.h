@@ -5,32 +5,18 @@
 
 #include <sys/stat.h>
 
-#include <stdatomic.h>
-
 /* How deep a walk goes; so many directories are open then, and the first. */
 #define WALK_DEPTH_MAX 64
 
-/* An open directory, which is closed when nobody holds it any more. */
-struct walk_dir {
-	int fd;
-	atomic_uint holders;
-};
-
-void walk_hold(struct walk_dir *dir);
-void walk_release(struct walk_dir *dir);
-
 /* A file that was found, and is not open. */
 struct walk_file {
-	struct walk_dir *dir;
+	int dir;	  /* open until the walk leaves it */
 	const char *name; /* in dir */
 	const char *path; /* for messages; name is its end */
 };
 
 struct walk_sink {
-	/*
-	 * Gets each regular file. Whoever opens it after this call must hold
-	 * dir, and copy the names.
-	 */
+	/* Gets each regular file, whose names and dir end with this call. */
 	void (*file)(const struct walk_file *file, void *arg);
 	/* Gets what could not be opened or read, and why. */
 	void (*problem)(const char *path, const char *reason, void *arg);
@@ -49,7 +35,7 @@ void walk_directory(int fd, const char *path, const struct walk_sink *sink);
 
 /*
  * Opens a file, non-blocking, and sets *st. -1 with *whyp, which is NULL if
- * there is no regular file of this name any more. On any thread.
+ * there is no regular file of this name any more.
  */
 int walk_open(const struct walk_file *file, struct stat *st, const char **whyp);
 
