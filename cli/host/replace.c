@@ -18,15 +18,19 @@
 #include "host/place.h"
 #include "base/io.h"
 
-/* What replace_abandon removes: each name only while its flag is set. */
+/* What abandon removes: each name only while its flag is set. */
 static struct {
 	int dir;
 	char lock_name[NAME_MAX + 1], new_name[NAME_MAX + 1];
 	volatile sig_atomic_t locked, named;
 } leftover;
 
-void
-replace_abandon(void)
+/*
+ * Removes .NAME.keyveto-new and the lock file of the open struct replace. For a
+ * signal handler that ends the process.
+ */
+static void
+abandon(void)
 {
 	if (leftover.named)
 		(void)unlinkat(leftover.dir, leftover.new_name, 0);
@@ -37,7 +41,7 @@ replace_abandon(void)
 static void
 abandon_and_raise(int sig)
 {
-	replace_abandon();
+	abandon();
 	/* The handler was reset, so this ends the process. */
 	raise(sig);
 }

@@ -135,10 +135,4 @@ bool replace_commit(struct replace *r);
  */
 void replace_close(struct replace *r);
 
-/*
- * Removes .NAME.keyveto-new and the lock file of the open struct replace. For a
- * signal handler that ends the process.
- */
-void replace_abandon(void);
-
 #endif

@@ -31,9 +31,3 @@ json_out_text(const char *text)
 {
 	return text != NULL ? json_string(text) : json_null();
 }
-
-json_t *
-json_out_number(int64_t n)
-{
-	return n >= 0 ? json_integer(n) : json_null();
-}

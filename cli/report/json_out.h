@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -15,8 +14,7 @@
  */
 bool json_out(FILE *out, json_t *value);
 
-/* A string, or null; a number, or null if it is negative. */
+/* A string, or null. */
 json_t *json_out_text(const char *text);
-json_t *json_out_number(int64_t n);
 
 #endif

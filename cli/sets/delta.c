@@ -134,8 +134,9 @@ has_possible_size(const struct delta_full_header *x)
 	    can_take(left - x->gone_bytes, h->came, x->came_m, UINT64_MAX, 64);
 }
 
-enum delta_end
-delta_decode_header(const struct delta_file *delta, struct delta_full_header *x,
+/* As delta_find_header. */
+static enum delta_end
+decode_header(const struct delta_file *delta, struct delta_full_header *x,
     char why[static DELTA_WHY_BYTES])
 {
 	uint8_t raw[DELTA_HEADER_MAX] = { 0 };
@@ -180,7 +181,7 @@ delta_find_header(const struct delta_file *delta, struct delta_header *h,
     char why[static DELTA_WHY_BYTES])
 {
 	struct delta_full_header x;
-	enum delta_end end = delta_decode_header(delta, &x, why);
+	enum delta_end end = decode_header(delta, &x, why);
 
 	*h = x.h;
 	return end;
@@ -287,7 +288,7 @@ delta_apply(const struct delta_file *old, const struct delta_file *delta,
     const struct delta_file *out, char why[static DELTA_WHY_BYTES])
 {
 	struct delta_full_header x;
-	enum delta_end end = delta_decode_header(delta, &x, why);
+	enum delta_end end = decode_header(delta, &x, why);
 	struct stat st;
 
 	if (end != DELTA_DONE)

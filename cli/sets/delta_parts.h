@@ -32,9 +32,6 @@ struct delta_full_header {
 enum delta_end delta_refuse(char why[static DELTA_WHY_BYTES], const char *fmt,
     ...) __attribute__((format(printf, 2, 3)));
 
-/* As delta_find_header. */
-enum delta_end delta_decode_header(const struct delta_file *delta,
-    struct delta_full_header *x, char why[static DELTA_WHY_BYTES]);
 /* Writes the header at the beginning of out. False after a message. */
 bool delta_write_header(const struct delta_file *out,
     const struct delta_full_header *x);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Whether a file has a good signature, by ssh-keygen and AllowedSigners. */
 #include "update/update.h"
 
 #include <sys/mman.h>
