@@ -217,13 +217,16 @@ format:
 # that do over and over, for minutes, what the tests beside them do once, and those
 # that measure memory or an hour's work, which ASan changes. README's and enable's
 # logins are those of make check with the command, whose tests ASan watches: make campaign
-# runs them with UBSan, too.
+# runs them with UBSan, too. It also runs what kills the command at every system call with
+# ASan: what these tests see is a file's state, not the command's memory.
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not ten_thousand_accounts and not unpacks_to_more_than_a_gibibyte and \
 	not real_logins_that_pam_refuses and not passed_over_once and \
 	not test_update_sight and not test_sshd_round_trips and \
-	not memory_does_not_grow_with_the_hosts and not test_1_gb_of_keys
+	not memory_does_not_grow_with_the_hosts and not test_1_gb_of_keys \
+	$(SANITIZE_KILLED)
+SANITIZE_KILLED = and not test_killed and not killed_anywhere
 UBSAN_GROUPS = e2e
 sanitize:
 	@mkdir -p build/asan
@@ -337,7 +340,7 @@ campaign: all $(FUZZ)
 	@FUZZ_SECONDS=$(CAMPAIGN_SECONDS) \
 		DIFFERENTIAL_ROOTS='$(CAMPAIGN_SUITES:%=$(CURDIR)/$(BUILD)/roots/%)' \
 		tests/run $(BUILD) long
-	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins
+	@$(MAKE) --no-print-directory sanitize UBSAN_GROUPS=logins SANITIZE_KILLED=
 	@$(MAKE) --no-print-directory coverage
 
 # Proves the login path with CBMC: see prove/README.md.

@@ -262,16 +262,20 @@ def round_trip(machine, shape):
     equal(leftovers(), [])
 
 
-EVERY_SHAPE = pytest.mark.parametrize("shape", [pytest.param(shape, id=re.sub(r"\W+", "-", shape.title.lower()))
-                                                for shape in SHAPES])
+def every_shape(first):
+    """Every second shape, from the one of this number, and with --long the others, too."""
+    return pytest.mark.parametrize("shape", [
+        pytest.param(shape, id=re.sub(r"\W+", "-", shape.title.lower()),
+                     marks=[] if number % 2 == first else [pytest.mark.long])
+        for number, shape in enumerate(SHAPES)])
 
 
-@EVERY_SHAPE
+@every_shape(1)
 def test_an_image_is_what_it_was_after_enable_and_disable(scratch, shape):
     round_trip(Machine(scratch, scratch / "image", shape.config, shape.files), shape)
 
 
-@EVERY_SHAPE
+@every_shape(0)
 def test_this_machine_is_what_it_was_after_enable_and_disable(scratch, shape):
     with this_machine(scratch, config=shape.config, files=shape.files) as machine:
         round_trip(machine, shape)
