@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "userfiles.h"
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,67 +17,46 @@
 #define LINE_BYTES (2 * 1024 * 1024)
 
 /*
- * Called for each open file. Returns false to stop the walk. *errorp is set to
- * the errno of a failed read. A failed read ends the file, as in sshd.
+ * Called for each file. file->fd is the callee's to close, unless it is -1.
+ * Returns false to stop the walk.
  */
-typedef bool (*visit_fn)(int fd, void *arg, int *errorp);
+typedef bool (*found_fn)(const struct userfile *file, void *arg);
 
 struct walk {
 	const struct userfiles *files;
 	const struct kv_account *account;
-	userfiles_refused refused;
-	void *refused_arg;
-	visit_fn visit;
-	void *visit_arg;
-	bool *incompletep; /* set if something could not be read */
+	found_fn found;
+	void *arg;
 };
 
-/* Reports that a file or folder could not be read, or not to its end. */
-static void
-report_error(const struct walk *w, const char *path, const char *what,
-    int error)
+/* Finds a file or folder that cannot be read, for the errno in error. */
+static bool
+find_unread(const struct walk *w, const char *path, const char *what, int error)
 {
-	char why[KV_USERFILE_WHY_BYTES];
+	struct userfile f;
 
-	snprintf(why, sizeof(why), "%.300s: %s%.100s", path, what,
+	f.fd = -1;
+	f.error = error;
+	snprintf(f.text, sizeof(f.text), "%.300s: %s%.100s", path, what,
 	    strerror(error));
-	if (w->refused != NULL)
-		w->refused(why, w->refused_arg);
-	if (w->incompletep != NULL)
-		*w->incompletep = true;
+	return w->found(&f, w->arg);
 }
 
 static bool
 walk_file(const char *path, void *arg)
 {
 	const struct walk *w = arg;
-	char why[KV_USERFILE_WHY_BYTES];
+	struct userfile f;
 	enum kv_err err;
-	int fd, saved, error = 0;
-	bool go_on;
 
-	err = kv_userfile_open(path, w->account, w->files->strictmodes, &fd,
-	    why);
-	if (err != KV_OK) {
-		if (err == KV_ERR_SYSTEM && errno == ENOENT)
-			return true;
-		/*
-		 * sshd reads no key from a file that it refuses for its modes.
-		 */
-		if (err == KV_ERR_SYSTEM && errno != ENOTDIR &&
-		    w->incompletep != NULL)
-			*w->incompletep = true;
-		if (w->refused != NULL)
-			w->refused(why, w->refused_arg);
+	err = kv_userfile_open(path, w->account, w->files->strictmodes, &f.fd,
+	    f.text);
+	f.error = err == KV_ERR_SYSTEM ? errno : 0;
+	if (f.error == ENOENT)
 		return true;
-	}
-	go_on = w->visit(fd, w->visit_arg, &error);
-	saved = errno;
-	close(fd);
-	if (error != 0)
-		report_error(w, path, "cannot be read to its end: ", error);
-	errno = saved;
-	return go_on;
+	if (err == KV_OK)
+		snprintf(f.text, sizeof(f.text), "%.300s", path);
+	return w->found(&f, w->arg);
 }
 
 /* The state of a walk through the files that match a pattern. */
@@ -117,8 +94,9 @@ walk_pattern(struct walk *w, const char *pattern)
 	}
 	if (r != KV_OK)
 		error = ENAMETOOLONG;
-	if (error != 0)
-		report_error(w, pattern, "cannot be searched: ", error);
+	if (error != 0 &&
+	    !find_unread(w, pattern, "cannot be searched: ", error))
+		return false;
 	errno = m.error;
 	return m.go_on;
 }
@@ -138,10 +116,14 @@ walk_all(struct walk *w)
 					   path, sizeof(path)) :
 				       kv_userfile_expand(pattern, w->account,
 					   path, sizeof(path))) != KV_OK) {
-			if (w->refused != NULL)
-				w->refused("path of authorized keys file is "
-					   "too long",
-				    w->refused_arg);
+			static const struct userfile too_long = {
+				.fd = -1,
+				.text = "path of authorized keys file is too "
+					"long",
+			};
+
+			if (!w->found(&too_long, w->arg))
+				return false;
 			continue;
 		}
 		if (kv_wildcards_apply(files->wildcards, pattern))
@@ -149,6 +131,127 @@ walk_all(struct walk *w)
 		else
 			r = walk_file(path, w);
 		if (!r)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Opens nothing more once it is false, so that another walk can open the files
+ * one by one.
+ */
+static bool
+keep_file(const struct userfile *file, void *arg)
+{
+	struct userfiles *files = arg;
+
+	if (files->n_open == USERFILES_OPEN_MAX || file->error == EMFILE ||
+	    file->error == ENFILE) {
+		if (file->fd != -1)
+			close(file->fd);
+		return false;
+	}
+	files->open[files->n_open++] = *file;
+	return true;
+}
+
+bool
+userfiles_open(struct userfiles *files, const struct kv_account *account)
+{
+	struct walk w = {
+		.files = files,
+		.account = account,
+		.found = keep_file,
+		.arg = files,
+	};
+
+	if (walk_all(&w))
+		return files->are_open = true;
+	while (files->n_open > 0)
+		if (files->open[--files->n_open].fd != -1)
+			close(files->open[files->n_open].fd);
+	return false;
+}
+
+/*
+ * Called for each open file. Returns false to stop. *errorp is set to the errno
+ * of a failed read. A failed read ends the file, as in sshd.
+ */
+typedef bool (*visit_fn)(int fd, void *arg, int *errorp);
+
+struct reading {
+	visit_fn visit;
+	void *arg;
+	userfiles_refused refused; /* may be NULL */
+	void *refused_arg;
+	bool incomplete; /* something could not be read */
+};
+
+static void
+refuse_file(struct reading *r, const char *why, bool incomplete)
+{
+	if (r->refused != NULL)
+		r->refused(why, r->refused_arg);
+	r->incomplete |= incomplete;
+}
+
+static bool
+read_file(const struct userfile *file, struct reading *r)
+{
+	char why[KV_USERFILE_WHY_BYTES];
+	int saved, error = 0;
+	bool go_on;
+
+	if (file->fd == -1) {
+		/* sshd reads no key from a file that it refuses for its modes. */
+		refuse_file(r, file->text,
+		    file->error != 0 && file->error != ENOTDIR);
+		return true;
+	}
+	go_on = r->visit(file->fd, r->arg, &error);
+	saved = errno;
+	if (error != 0) {
+		snprintf(why, sizeof(why),
+		    "%.300s: cannot be read to its end: %.100s", file->text,
+		    strerror(error));
+		refuse_file(r, why, true);
+	}
+	errno = saved;
+	return go_on;
+}
+
+static bool
+read_and_close(const struct userfile *file, void *arg)
+{
+	const bool go_on = read_file(file, arg);
+	const int saved = errno;
+
+	if (file->fd != -1)
+		close(file->fd);
+	errno = saved;
+	return go_on;
+}
+
+static bool
+read_all(const struct userfiles *files, const struct kv_account *account,
+    struct reading *r)
+{
+	struct walk w = {
+		.files = files,
+		.account = account,
+		.found = read_and_close,
+		.arg = r,
+	};
+
+	if (!files->are_open)
+		return walk_all(&w);
+	for (size_t i = 0; i < files->n_open; i++) {
+		const struct userfile *file = &files->open[i];
+
+		/* The search for a key may have read a part of it. */
+		if (file->fd != -1 && lseek(file->fd, 0, SEEK_SET) == -1)
+			return false;
+		if (!read_file(file, r))
 			return false;
 	}
 	return true;
@@ -204,12 +307,13 @@ copy_file(int fd, void *arg, int *errorp)
 void
 userfiles_of_config(const struct kv_config *config, struct userfiles *files)
 {
-	*files = (struct userfiles){
-		.pattern = config->pattern,
-		.n = config->n_patterns,
-		.strictmodes = config->strictmodes,
-		.wildcards = config->wildcards,
-	};
+	files->pattern = config->pattern;
+	files->n = config->n_patterns;
+	files->expanded = false;
+	files->strictmodes = config->strictmodes;
+	files->wildcards = config->wildcards;
+	files->are_open = false;
+	files->n_open = 0;
 }
 
 bool
@@ -217,16 +321,14 @@ userfiles_print(const struct userfiles *files, const struct kv_account *account,
     int out, userfiles_refused refused, void *arg)
 {
 	struct output o = { .fd = out };
-	struct walk w = {
-		.files = files,
-		.account = account,
+	struct reading r = {
+		.visit = copy_file,
+		.arg = &o,
 		.refused = refused,
 		.refused_arg = arg,
-		.visit = copy_file,
-		.visit_arg = &o,
 	};
 
-	return walk_all(&w);
+	return read_all(files, account, &r);
 }
 
 struct search {
@@ -253,13 +355,14 @@ search_file(int fd, void *arg, int *errorp)
 	static uint8_t buf[LINE_BYTES], blob[KV_BLOB_MAX_BYTES];
 	struct search *s = arg;
 	struct kv_lines lines;
-	struct stat st;
+	off_t size;
 	struct kv_line line;
 	struct kv_span text;
 	bool more = true;
 
 	/* The log line is not worth the search of such a large file. */
-	if (fstat(fd, &st) == -1 || st.st_size > SEARCH_MAX_BYTES) {
+	if ((size = lseek(fd, 0, SEEK_END)) == -1 || size > SEARCH_MAX_BYTES ||
+	    lseek(fd, 0, SEEK_SET) == -1) {
 		s->unread = true;
 		return true;
 	}
@@ -287,16 +390,10 @@ userfiles_list_key(const struct userfiles *files,
     const struct kv_account *account, const struct kv_sshkey *offered)
 {
 	struct search s = { .offered = offered };
-	struct walk w = {
-		.files = files,
-		.account = account,
-		.visit = search_file,
-		.visit_arg = &s,
-		.incompletep = &s.unread,
-	};
+	struct reading r = { .visit = search_file, .arg = &s };
 
 	/* It also stops where the key is found. */
-	if (!walk_all(&w))
+	if (!read_all(files, account, &r) || r.incomplete)
 		s.unread = true;
 	if (s.found)
 		return KV_AUTHORIZED_YES;

@@ -5,6 +5,18 @@
 
 #include "kv_log.h"
 
+#include "kv_userfile.h"
+
+/* So many files are opened ahead. */
+#define USERFILES_OPEN_MAX 32
+
+/* A file that is open, or why it is left out. */
+struct userfile {
+	int fd;				  /* -1 if it is left out */
+	int error;			  /* errno, if a system call failed */
+	char text[KV_USERFILE_WHY_BYTES]; /* the path, or why */
+};
+
 /* Which files an account has, and how they are read. */
 struct userfiles {
 	const char *const *pattern; /* as in AuthorizedKeysFile */
@@ -12,11 +24,21 @@ struct userfiles {
 	bool expanded; /* sshd has expanded their tokens */
 	enum kv_strictmodes strictmodes;
 	enum kv_wildcards wildcards;
+	/* What userfiles_open has opened. */
+	bool are_open;
+	size_t n_open;
+	struct userfile open[USERFILES_OPEN_MAX];
 };
 
 /* Sets files to those that keyveto.conf names. config owns the patterns. */
 void userfiles_of_config(const struct kv_config *config,
     struct userfiles *files);
+
+/*
+ * Opens all files, so that what follows opens nothing. False if they are too
+ * many: then they will be opened one by one.
+ */
+bool userfiles_open(struct userfiles *files, const struct kv_account *account);
 
 /* Called for a file that sshd would refuse. why is a sentence. */
 typedef void (*userfiles_refused)(const char *why, void *arg);

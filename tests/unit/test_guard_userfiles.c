@@ -66,9 +66,28 @@ home_file(const char *name, const char *text)
 	return tmp_text(format("home/%s", name), text);
 }
 
-/* The guard must print exactly this. */
+/* The files that config names now, opened unless they are too many. */
+static const struct userfiles *
+open_files(void)
+{
+	static struct userfiles named;
+
+	userfiles_of_config(&config, &named);
+	if (!userfiles_open(&named, &account))
+		assert_false(named.are_open);
+	return &named;
+}
+
 static void
-prints(const void *want, size_t len)
+close_files(const struct userfiles *files)
+{
+	for (size_t i = 0; i < files->n_open; i++)
+		if (files->open[i].fd != -1)
+			assert_return_code(close(files->open[i].fd), errno);
+}
+
+static void
+prints_of(const struct userfiles *files, const void *want, size_t len)
 {
 	const char *path = tmp_path("out");
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -77,11 +96,25 @@ prints(const void *want, size_t len)
 
 	told[0] = '\0';
 	alarm(PATIENCE);
-	assert_true(userfiles_print(files(), &account, fd, add_refused, told));
+	assert_true(userfiles_print(files, &account, fd, add_refused, told));
 	alarm(0);
 	close(fd);
 	got = read_whole(path, &got_len);
 	assert_bytes(got, got_len, want, len);
+}
+
+/* The guard must print exactly this, by files that are open, too. */
+static void
+prints(const void *want, size_t len)
+{
+	const struct userfiles *ahead = open_files();
+	char said[sizeof(told)];
+
+	prints_of(ahead, want, len);
+	close_files(ahead);
+	memcpy(said, told, sizeof(told));
+	prints_of(files(), want, len);
+	assert_string_equal(said, told);
 }
 
 static void
@@ -866,14 +899,93 @@ larger_files_are_not_searched(void **state)
 	assert_return_code(truncate(tmp_path("home/one"), most), errno);
 	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_YES);
-	/* The second look at a file is at its size. */
-	fail_call("fstat", 2, EIO);
-	assert_int_equal(userfiles_list_key(files(), &account, &offered),
-	    KV_AUTHORIZED_UNKNOWN);
-	assert_true(call_has_failed());
+	for (int n = 1; n <= 2; n++) {
+		fail_call("lseek", n, EIO);
+		assert_int_equal(userfiles_list_key(files(), &account,
+				     &offered),
+		    KV_AUTHORIZED_UNKNOWN);
+		assert_true(call_has_failed());
+	}
 	assert_return_code(truncate(tmp_path("home/one"), most + 1), errno);
 	assert_int_equal(userfiles_list_key(files(), &account, &offered),
 	    KV_AUTHORIZED_UNKNOWN);
+}
+
+/* A file that was searched is printed from its begin. */
+static void
+open_files_are_read_twice(void **state)
+{
+	const struct userfiles *ahead;
+	struct kv_sshkey offered;
+	const char *text;
+	int fd = open("/dev/null", O_WRONLY);
+
+	(void)state;
+	set_up("one", "two");
+	testkey_new(&k, KV_KEY_ED25519);
+	assert_err(kv_sshkey_parse(k.blob.p, k.blob.len, &offered), KV_OK);
+	text = home_file("one", format("%s\n# more\n", testkey_line(&k)));
+	home_file("two", "2\n");
+	ahead = open_files();
+	assert_int_equal(ahead->n_open, 2);
+	/* Nothing is opened any more. */
+	assert_return_code(rename(text, tmp_path("moved")), errno);
+	assert_int_equal(userfiles_list_key(ahead, &account, &offered),
+	    KV_AUTHORIZED_YES);
+	text = format("%s\n# more\n2\n", testkey_line(&k));
+	prints_of(ahead, text, strlen(text));
+	assert_int_equal(userfiles_list_key(ahead, &account, &offered),
+	    KV_AUTHORIZED_YES);
+	/* A file that cannot be read from its begin is not read at all. */
+	fail_call("lseek", 2, EIO);
+	assert_false(userfiles_print(ahead, &account, fd, add_refused, told));
+	assert_int_equal(errno, EIO);
+	fail_call("lseek", 1, EIO);
+	assert_int_equal(userfiles_list_key(ahead, &account, &offered),
+	    KV_AUTHORIZED_UNKNOWN);
+	close_files(ahead);
+	close(fd);
+}
+
+static bool
+opens_ahead(struct userfiles *named)
+{
+	userfiles_of_config(&config, named);
+	return userfiles_open(named, &account);
+}
+
+/* These are opened one by one, as they were always. */
+static void
+too_many_files_are_not_kept_open(void **state)
+{
+	static struct userfiles named;
+	int before = dup(0), after;
+
+	(void)state;
+	set_up("file*", "two");
+	for (int i = 0; i < USERFILES_OPEN_MAX; i++)
+		home_file(format("file%02d", i), "x\n");
+	assert_true(opens_ahead(&named));
+	assert_int_equal(named.n_open, USERFILES_OPEN_MAX);
+	close_files(&named);
+	home_file("two", "2\n");
+	assert_false(opens_ahead(&named));
+	assert_false(named.are_open);
+	assert_int_equal(named.n_open, 0);
+	/* A limit of descriptors is ours, and not that of the file. */
+	config.n_patterns = 1;
+	fail_call("open", 3, EMFILE);
+	assert_false(opens_ahead(&named));
+	fail_call("open", 3, ENFILE);
+	assert_false(opens_ahead(&named));
+	fail_call("open", 3, EIO);
+	assert_true(opens_ahead(&named));
+	assert_true(call_has_failed());
+	close_files(&named);
+	/* All are closed again. */
+	close(before);
+	assert_int_equal(after = dup(0), before);
+	close(after);
 }
 
 /* Lines of two MiB are told apart from keys; the rest is searched. */
@@ -963,6 +1075,8 @@ main(void)
 		TEST(refused_file_lists_nothing),
 		TEST(key_is_found_before_other_lines),
 		TEST(larger_files_are_not_searched),
+		TEST(open_files_are_read_twice),
+		TEST(too_many_files_are_not_kept_open),
 		TEST(key_is_found_after_a_line_that_is_too_long),
 		TEST(nothing_lists_a_key_that_could_not_be_parsed),
 	};

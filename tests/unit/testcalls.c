@@ -98,6 +98,12 @@ pread(int fd, void *p, size_t len, off_t offset)
 	    syscall(SYS_pread64, fd, p, len, offset);
 }
 
+WEAK off_t
+lseek(int fd, off_t offset, int whence)
+{
+	return fails("lseek") ? -1 : syscall(SYS_lseek, fd, offset, whence);
+}
+
 static int
 open_at(const char *name, int dir, const char *path, int flags, mode_t mode)
 {
