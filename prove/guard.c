@@ -25,7 +25,8 @@
 
 static char *command[] = { "/command", NULL };
 static struct guard_options given;
-static bool usable, opened, became, judged, checked, wrote_usage;
+static bool usable, opened, became, opened_files, connected, refusing;
+static bool judged, checked, wrote_usage;
 static bool printed, print_failed, executed;
 static struct kv_decision decision;
 
@@ -45,6 +46,7 @@ guard_options_read(int argc, char **argv, struct guard_options *o, char *why,
 	given.n_files = any_size_up_to(1);
 	given.help = nondet_bool();
 	given.version = nondet_bool();
+	given.walls = nondet_bool();
 	given.have_strictmodes = nondet_bool();
 	given.have_wildcards = nondet_bool();
 	*o = given;
@@ -97,6 +99,7 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 	PROVE(opened, "by the configuration");
 	PROVE(became || given.command != NULL, "as the account");
 	PROVE(!judged, "once");
+	PROVE(refusing == opened_files, "no call is left that opens more");
 	PROVE(text.p == (const uint8_t *)given.key && given.key[text.len] == 0,
 	    "the key of --key, to its end");
 	PROVE(type.p == (const uint8_t *)given.type &&
@@ -112,6 +115,31 @@ kv_judge_offered(const struct kv_judge *j, struct kv_span type,
 void
 userfiles_of_config(const struct kv_config *config, struct userfiles *files)
 {
+}
+
+bool
+userfiles_open(struct userfiles *files, const struct kv_account *account)
+{
+	PROVE(became, "files are read as the account");
+	opened_files = nondet_bool();
+	return opened_files;
+}
+
+void
+guard_log_connect(int facility)
+{
+	connected = true;
+}
+
+bool
+guard_refuse_calls(void)
+{
+	PROVE(given.command == NULL || given.walls,
+	    "a command would inherit it");
+	PROVE((opened_files && connected) || (given.walls && !opened),
+	    "what is needed is open");
+	refusing = true;
+	return nondet_bool();
 }
 
 enum kv_authorized
@@ -181,14 +209,13 @@ kv_log_priority(const struct kv_log_context *ctx, const struct kv_decision *d)
 /* --- the system --- */
 
 void
-openlog(const char *ident, int option, int facility)
+guard_log_init(int facility)
 {
 }
 
 void
-syslog(int priority, const char *format, ...)
+guard_log(int priority, const char *line)
 {
-	PROVE(format[0] == '%' && format[1] == 's', "no text as a format");
 }
 
 time_t
@@ -223,8 +250,8 @@ write_stream(FILE *to)
 {
 	if (to != stdout)
 		return;
-	PROVE(usable && (given.help || given.version) && !opened,
-	    "only --help and --version write to standard output");
+	PROVE(usable && (given.help || given.version || given.walls) && !opened,
+	    "only --help, --version and --walls write to standard output");
 	wrote_usage = true;
 }
 

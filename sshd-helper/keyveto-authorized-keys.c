@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "kv_line.h"
 #include "kv_log.h"
+#include "logger.h"
 #include "options.h"
 #include "privilege.h"
 #include "userfiles.h"
-
-#define IDENT "keyveto-authorized-keys"
 
 enum exit_status {
 	EXIT_DECIDED = 0, /* let in or refused, by what was printed */
@@ -54,9 +54,9 @@ log_decision(const struct guard *g, const struct kv_decision *d)
 	char line[KV_LOG_LINE_BYTES];
 
 	kv_log_format(&g->context, d, line);
-	syslog(g->judge.config.syslog_facility |
+	guard_log(g->judge.config.syslog_facility |
 		kv_log_priority(&g->context, d),
-	    "%s", line);
+	    line);
 }
 
 /* Logs why a file is left out. This is no verdict on the key. */
@@ -78,9 +78,9 @@ usage_error(const char *why)
 
 	snprintf(d.reason, sizeof(d.reason), "bad usage: %s", why);
 	kv_log_format(&context, &d, line);
-	openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
-	syslog(LOG_AUTHPRIV | LOG_ERR, "%s", line);
-	fprintf(stderr, "%s: ", IDENT);
+	guard_log_init(LOG_AUTHPRIV);
+	guard_log(LOG_AUTHPRIV | LOG_ERR, line);
+	fprintf(stderr, "%s: ", GUARD_IDENT);
 	/* why holds words of the command line, and may go to a terminal. */
 	for (; *why != '\0'; why++)
 		putc(*why >= 0x20 && *why < 0x7f ? *why : '?', stderr);
@@ -207,6 +207,28 @@ print_files(struct guard *g)
 	return EXIT_DECIDED;
 }
 
+/*
+ * Before it looks at the key, which anybody may have sent, the guard opens what
+ * it will need, and gives up the calls that would open or start anything else.
+ * If that cannot be, it goes on as it is.
+ */
+static void
+give_up_powers(struct guard *g)
+{
+	if (!userfiles_open(&g->files, &g->account))
+		return;
+	guard_log_connect(g->judge.config.syslog_facility);
+	(void)guard_refuse_calls();
+}
+
+/* For keyveto doctor. */
+static int
+print_walls(void)
+{
+	puts(guard_refuse_calls() ? "seccomp" : "none");
+	return EXIT_DECIDED;
+}
+
 static int
 answer_sshd(struct guard *g)
 {
@@ -215,12 +237,15 @@ answer_sshd(struct guard *g)
 
 	/* As root read root's files; then as the account the account's. */
 	kv_judge_open(&g->judge, g->options.config, 0);
-	openlog(IDENT, LOG_PID, g->judge.config.syslog_facility);
+	guard_log_init(g->judge.config.syslog_facility);
 	choose_files(g);
 	if (g->options.command == NULL &&
 	    !guard_become_user(&g->options, g->parent, &g->account, why,
 		sizeof(why)))
 		return log_no_verdict(g, why);
+	/* What the command executes would inherit the refusal. */
+	if (g->options.command == NULL)
+		give_up_powers(g);
 	if (!judge_key(g, &d))
 		return d.verdict == KV_VERDICT_ERROR ?
 		    EXIT_NO_VERDICT :
@@ -244,11 +269,11 @@ main(int argc, char **argv)
 	set_context(&g);
 	if (!guard_harden()) {
 		snprintf(what, sizeof(what), "/dev/null: %s", strerror(errno));
-		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
+		guard_log_init(LOG_AUTHPRIV);
 		return log_no_verdict(&g, what);
 	}
 	if (!guard_die_with_parent(g.parent)) {
-		openlog(IDENT, LOG_PID, LOG_AUTHPRIV);
+		guard_log_init(LOG_AUTHPRIV);
 		return log_no_verdict(&g, "sshd has ended");
 	}
 	if (!usable)
@@ -258,8 +283,10 @@ main(int argc, char **argv)
 		return EXIT_DECIDED;
 	}
 	if (g.options.version) {
-		puts(IDENT " " KEYVETO_VERSION);
+		puts(GUARD_IDENT " " KEYVETO_VERSION);
 		return EXIT_DECIDED;
 	}
+	if (g.options.walls)
+		return print_walls();
 	return answer_sshd(&g);
 }

@@ -115,6 +115,8 @@ guard_options_read(int argc, char **argv, struct guard_options *o, char *why,
 			return o->help = true;
 		if (strcmp(argv[i], "--version") == 0)
 			return o->version = true;
+		if (strcmp(argv[i], "--walls") == 0)
+			return o->walls = true;
 		while (t < sizeof(table) / sizeof(table[0]) &&
 		    strcmp(argv[i], table[t].name) != 0)
 			t++;

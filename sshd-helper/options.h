@@ -29,11 +29,11 @@ struct guard_options {
 	enum kv_wildcards wildcards;
 	bool have_strictmodes, have_wildcards; /* else keyveto.conf's */
 	char **command;			       /* NULL without -- COMMAND */
-	bool help, version;
+	bool help, version, walls;
 };
 
 /*
- * Reads the command line, up to --help or --version. On an error returns false,
+ * Reads the command line, up to --help, --version or --walls. On an error returns false,
  * and why (cap bytes) says whether an option is unknown, repeated, missing,
  * incomplete or has a bad value. --file may be repeated. --user and --home are
  * optional before -- COMMAND.

@@ -32,7 +32,7 @@ HARMLESS = [tracer.kill_by(name) for name in ("SIGCHLD", "SIGWINCH", "SIGCONT")]
 KINDS = ("clean key", "listed key", "certificate by a listed CA")
 STARTS = ("root", "account")
 ON_ERROR = ("deny", "allow")
-# keyveto.conf for an account's file that its own group may write. Only calls after pread64 are tried with these.
+# keyveto.conf for an account's file that its own group may write. Only calls after setresuid are tried with these.
 OTHER_FILES = {
     "a file that the account's own group may write": ("StrictModes private-group",),
     "a pattern with a wildcard": ("AuthorizedKeysFile .ssh/authorized_key[s]", "StrictModes no"),
@@ -144,7 +144,7 @@ def _of_other_files(stage, shared, public, content, listed):
     """The calls for the account's file, apart from opening it."""
     argv = [stage.guard, "--user", shared.name, "--home", shared.home, "--type", public.type, "--key", public.blob]
     return [Scenario(title, [*argv, "--config", stage.config(*lines, listed=[listed])],
-                     listed=False, allow=False, files=[content], behind="pread64")
+                     listed=False, allow=False, files=[content], behind="setresuid")
             for title, lines in zip(OF_OTHER_FILES, OTHER_FILES.values())]
 
 

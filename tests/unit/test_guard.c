@@ -9,8 +9,10 @@
 #include "testlib.h"
 
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -42,6 +44,8 @@ static struct {
 	bool root_comes_back_by_setuid, root_comes_back_by_seteuid;
 	bool no_dev_null, closed, full;
 	uid_t account_uid, start_uid;
+	const char *syslogd;
+	int connect_errno;
 } plan;
 
 /* How the child ended. */
@@ -123,6 +127,23 @@ openlog(const char *ident, int option, int facility)
 	note(line);
 }
 
+/* syslogd is the socket of plan.syslogd, if there is one. */
+int
+connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t len)
+{
+	struct sockaddr_un ours = { .sun_family = AF_UNIX };
+	const struct sockaddr_un *asked = (const void *)to.__sockaddr__;
+
+	if (strcmp(asked->sun_path, "/dev/log") != 0 || len != sizeof(ours))
+		abort();
+	note("connects\n");
+	errno = plan.connect_errno != 0 ? plan.connect_errno : ENOENT;
+	if (plan.syslogd == NULL)
+		return -1;
+	snprintf(ours.sun_path, sizeof(ours.sun_path), "%s", plan.syslogd);
+	return (int)syscall(SYS_connect, fd, &ours, sizeof(ours));
+}
+
 struct passwd *
 getpwnam(const char *name)
 {
@@ -158,6 +179,11 @@ prctl(int what, ...)
 	for (size_t i = 0; i < COUNT(arg); i++)
 		arg[i] = va_arg(ap, unsigned long);
 	va_end(ap);
+	/* Only noted: this program could not look at what comes of it. */
+	if (what == PR_SET_SECCOMP) {
+		note("refuses calls\n");
+		return fails("seccomp") ? -1 : 0;
+	}
 	/* These calls have one argument. The others are for later kernels. */
 	if ((arg[1] | arg[2] | arg[3]) != 0)
 		note("prctl with more than one argument\n");
@@ -458,6 +484,8 @@ a_clean_key_gets_the_files_of_the_account(void **state)
 	assert_string_equal(seen.err, "");
 	assert_string_equal(seen.log,
 	    "openlog " IDENT " 1 10\n"
+	    "connects\n"
+	    "refuses calls\n"
 	    "uid 4242 4242 4242 gid 4343 4343 4343 groups 4343 4344 "
 	    "dumpable 0 dies by 9\n");
 }
@@ -509,7 +537,8 @@ facility_is_the_configured_one(void **state)
 	(void)state;
 	configure("SyslogFacility LOCAL3\n");
 	offer(rsa_line, none);
-	assert_contains(seen.log, "openlog " IDENT " 1 19\n<19.5> verdict");
+	assert_contains(seen.log, "openlog " IDENT " 1 19\n");
+	assert_contains(seen.log, "\n<19.5> verdict");
 }
 
 static void
@@ -783,8 +812,76 @@ whoever_is_not_root_stays_who_it_is(void **state)
 	offer(ec_line, none);
 	assert_int_equal(seen.status, 0);
 	assert_string_equal(seen.out, LINES);
-	assert_contains(seen.log, "uid 4242 4242 4242 gid 0 0 0 ");
+	assert_contains(seen.log,
+	    "refuses calls\nuid 4242 4242 4242 gid 0 0 0 ");
 	assert_contains(seen.log, " dumpable 0 dies by 9\n");
+}
+
+/* The key is looked at only afterwards. */
+static void
+calls_are_refused_before_a_key_is_judged(void **state)
+{
+	(void)state;
+	offer(rsa_line, none);
+	assert_contains(seen.log,
+	    "openlog " IDENT " 1 10\nconnects\nrefuses calls\n<10.5> ");
+	/* If the kernel does not do it, all is as it would be without. */
+	plan.fails = "seccomp";
+	offer(ec_line, none);
+	assert_int_equal(seen.status, 0);
+	assert_string_equal(seen.out, LINES);
+	/* The command would inherit it. */
+	offer(ec_line, WITH("--", "/bin/true"));
+	assert_null(strstr(seen.log, "refuses calls"));
+	/* Nor can files be opened one by one. */
+	configure("AuthorizedKeysFile .ssh/many*\n");
+	for (int i = 0; i < 100; i++)
+		write_keys(format("home/.ssh/many%02d", i), "x\n");
+	offer(ec_line, none);
+	assert_int_equal(strlen(seen.out), 200);
+	assert_null(strstr(seen.log, "refuses calls"));
+}
+
+static void
+lines_go_to_the_socket_that_was_connected_before(void **state)
+{
+	struct sockaddr_un ours = { .sun_family = AF_UNIX };
+	char datagram[16 * 1024];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	ssize_t n;
+
+	(void)state;
+	assert_true(snprintf(ours.sun_path, sizeof(ours.sun_path), "%s",
+			tmp_path("log")) < (int)sizeof(ours.sun_path));
+	assert_return_code(bind(fd, (const struct sockaddr *)&ours,
+			       sizeof(ours)),
+	    errno);
+	assert_return_code(chmod(ours.sun_path, 0666), errno);
+	configure("SyslogFacility LOCAL3\n");
+	plan.syslogd = ours.sun_path;
+	offer(rsa_line, none);
+	assert_null(strstr(seen.log, "verdict="));
+	n = recv(fd, datagram, sizeof(datagram) - 1, MSG_DONTWAIT);
+	assert_return_code(n, errno);
+	datagram[n] = '\0';
+	/* LOG_LOCAL3 | LOG_NOTICE */
+	assert_memory_equal(datagram, "<157>" IDENT "[", 29);
+	assert_int_equal(strspn(datagram + 29, "0123456789"),
+	    strcspn(datagram + 29, "]"));
+	assert_memory_equal(strchr(datagram, ']'), "]: verdict=listed ", 18);
+	assert_int_equal(recv(fd, datagram, 1, MSG_DONTWAIT), -1);
+	close(fd);
+}
+
+/* libc knows how to write to a stream; it is connected ahead, too. */
+static void
+a_syslogd_that_has_a_stream_gets_the_lines_by_libc(void **state)
+{
+	(void)state;
+	plan.connect_errno = EPROTOTYPE;
+	offer(rsa_line, none);
+	assert_contains(seen.log,
+	    "connects\nopenlog " IDENT " 0 10\nrefuses calls\n<10.5> ");
 }
 
 static void
@@ -859,6 +956,9 @@ main(void)
 		TEST(who_can_become_root_again_is_no_account),
 		TEST(the_account_may_be_root),
 		TEST(whoever_is_not_root_stays_who_it_is),
+		TEST(calls_are_refused_before_a_key_is_judged),
+		TEST(lines_go_to_the_socket_that_was_connected_before),
+		TEST(a_syslogd_that_has_a_stream_gets_the_lines_by_libc),
 		TEST(command_gets_the_place_of_the_guard),
 		TEST(command_is_not_run_for_a_listed_key),
 		TEST(command_that_others_may_write_is_not_run),

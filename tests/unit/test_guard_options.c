@@ -63,6 +63,7 @@ good_command_line_is_read(void **state)
 	assert_null(o.command);
 	assert_false(o.help);
 	assert_false(o.version);
+	assert_false(o.walls);
 }
 
 static void
@@ -247,6 +248,8 @@ help_and_version_need_nothing_else(void **state)
 	assert_true(o.help);
 	accepts("--version");
 	assert_true(o.version);
+	accepts("--walls");
+	assert_true(o.walls);
 	accepts("--user", "u", "--help", "--bogus");
 	assert_true(o.help);
 	/* Words behind -- belong to the command. */
