@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: ISC */
-/* Which walls stand around the process that reads what others wrote? */
-#include <stdio.h>
-
+/* Which walls stand around the processes that read what others wrote? */
 #include "doctor/doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/program.h"
 #include "reading/walls.h"
+#include "sshd/usable.h"
+#include "sshd_config/guard_command.h"
+
+#define GUARD_SECONDS 10
 
 #define NAMES_BYTES 64
 
@@ -20,8 +31,79 @@ write_names(unsigned int walls, char names[static NAMES_BYTES])
 			    "%s%s", n > 0 ? ", " : "", wall_name((enum wall)w));
 }
 
-void
-doctor_walls(struct doctor *d)
+struct answer {
+	char text[32];
+	size_t len;
+};
+
+static int
+append_text(const void *p, size_t len, void *arg)
+{
+	struct answer *a = arg;
+
+	if (len >= sizeof(a->text) - a->len)
+		return EMSGSIZE;
+	memcpy(a->text + a->len, p, len);
+	a->len += len;
+	return 0;
+}
+
+/* Asks the guard, which only root can have written. False without an answer. */
+static bool
+ask_guard(const char *path, struct answer *a)
+{
+	const char *const argv[] = { path, "--walls", NULL };
+	struct program program = { .argv = argv, .dies_with_us = true };
+	struct program_process process;
+	int ends[2], status = -1;
+	bool started;
+
+	*a = (struct answer){ .len = 0 };
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return false;
+	program_fds(&program, PROGRAM_NULL, ends[1], PROGRAM_NULL);
+	started = program_start(&program, &process);
+	close(ends[1]);
+	if (started &&
+	    program_read(ends[0], GUARD_SECONDS, append_text, a) != 0)
+		program_kill(&process);
+	else if (started && program_wait(&process, &status) != 0)
+		status = -1;
+	close(ends[0]);
+	return status == 0;
+}
+
+/* Adds what stands around the guard of one command. */
+static void
+check_guard(struct doctor *d, const char *command, const char *args)
+{
+	char path[PATH_MAX], why[KV_TRUSTED_WHY_BYTES + PATH_MAX];
+	struct answer a;
+
+	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
+	/* The check guard-path tells why. */
+	if (sshd_usable_path(path, why, sizeof(why)) != SSHD_USABLE)
+		return;
+	if (guard_chained(args))
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "the guard judges keys without seccomp, which the command "
+		    "behind -- would inherit");
+	else if (!ask_guard(path, &a))
+		doctor_add(d, DOCTOR_WARNING, "install the guard again",
+		    "%s does not say whether it judges keys behind seccomp",
+		    path);
+	else if (strcmp(a.text, "seccomp\n") == 0)
+		doctor_add(d, DOCTOR_OK, NULL,
+		    "the guard judges keys behind seccomp");
+	else
+		doctor_add(d, DOCTOR_WARNING,
+		    "let the container or the service that runs sshd allow it",
+		    "the guard judges keys without seccomp, which this system "
+		    "refuses");
+}
+
+static void
+check_reader(struct doctor *d)
 {
 	char why[WALL_WHY_BYTES], standing[NAMES_BYTES], missing[NAMES_BYTES];
 	unsigned int walls;
@@ -49,4 +131,15 @@ doctor_walls(struct doctor *d)
 		    "files of others are read without %s, which this system "
 		    "refuses",
 		    missing);
+}
+
+void
+doctor_walls(struct doctor *d)
+{
+	check_reader(d);
+	if (d->keys_guard != NULL)
+		check_guard(d, d->settings->keys_command, d->keys_guard);
+	if (d->principals_guard != NULL)
+		check_guard(d, d->settings->principals_command,
+		    d->principals_guard);
 }

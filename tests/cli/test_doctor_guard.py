@@ -191,3 +191,23 @@ def test_what_guard_guard_path_and_guard_user_call_broken(scratch, machine):
     compare("guard", "broken")
     machine.sshd_config(*GUARDED)
     compare("guard", "ok")
+
+
+def test_walls_of_the_guard_are_what_it_says(machine):
+    expect("walls", "ok", "the guard judges keys behind seccomp")
+    for says, found in (("echo none", "without seccomp, which this system refuses"),
+                        ("exit 2", f"{GUARD} does not say whether it judges keys behind seccomp"),
+                        ("echo seccomp; exit 1", "does not say"),
+                        ("yes seccomp", "does not say"),
+                        ("echo seccomp and more", "without seccomp")):
+        GUARD.write_text(f'#!/bin/sh\n[ "$*" = --walls ] && {says}\n', encoding="utf-8")
+        expect("walls", "warning", found)
+    # A program that somebody else can write is not run.
+    GUARD.chmod(0o777)
+    lacks(str(expect("guard-path", "broken", "writable")["walls"]), "the guard")
+
+
+def test_walls_a_command_behind_the_guard_would_inherit_them(machine):
+    machine.sshd_config(*(f"{line} -- /bin/true" if line.startswith("AuthorizedKeysCommand ") else line
+                          for line in GUARDED))
+    contains(str(doctor()[0]["walls"]), "without seccomp, which the command behind -- would inherit")
