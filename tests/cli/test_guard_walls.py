@@ -2,10 +2,15 @@
 """What a guard can do that an attacker has taken over, by a key or by a file of the account; and that whatever is
 refused to it changes nothing of what it answers."""
 
+import errno
 import os
+import platform
+import re
 import shutil
+import signal
 import struct
 import subprocess
+import sys
 
 import pytest
 from program import KEYVETO, PATIENCE, ROOT
@@ -116,6 +121,104 @@ def test_walls_are_told(guard):
     refused = subprocess.run(["env", f"LD_PRELOAD={guard.library('-DNO_SECCOMP')}", guard.program, "--walls"],
                              capture_output=True, check=True)
     assert refused.stdout == b"none\n"
+
+
+# The calls below FIRST_REFUSED that a guard keeps, on x86-64: it has what is open, memory, time, and itself.
+KEPT = """
+_sysctl afs_syscall alarm arch_prctl brk capget clock_getres clock_gettime clock_nanosleep close copy_file_range
+create_module dup dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_wait epoll_wait_old
+eventfd eventfd2 exit exit_group fadvise64 fallocate fdatasync fgetxattr flistxattr fstat fstatfs fsync futex
+get_kernel_syms get_mempolicy get_robust_list get_thread_area getcpu getcwd getdents getdents64 getegid geteuid getgid
+getgroups getitimer getpeername getpgid getpgrp getpid getpmsg getppid getpriority getrandom getresgid getresuid
+getrlimit getrusage getsid getsockname getsockopt gettid gettimeofday getuid inotify_rm_watch io_cancel io_destroy
+io_getevents io_pgetevents io_setup io_submit ioprio_get lookup_dcookie lseek madvise mbind membarrier mincore mlock
+mlock2 mlockall mmap mprotect mq_getsetattr mq_notify mq_timedreceive mq_timedsend mremap msync munlock munlockall
+munmap nanosleep nfsservctl pause pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll pread64 preadv preadv2
+pselect6 putpmsg pwrite64 pwritev pwritev2 query_module read readahead readv recvfrom recvmmsg recvmsg
+remap_file_pages restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend
+rt_sigtimedwait sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam
+sched_getscheduler sched_rr_get_interval sched_yield seccomp security select sendfile sendto set_mempolicy
+set_robust_list set_thread_area set_tid_address setitimer setrlimit setsockopt shmdt shutdown sigaltstack signalfd
+signalfd4 splice sync sync_file_range syncfs sysfs sysinfo tee time timer_create timer_delete timer_getoverrun
+timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times tuxcall umask uname uretprobe ustat
+vmsplice vserver wait4 waitid write writev""".split()
+FIRST_REFUSED = 424
+# Makes each call of these numbers with arguments that none can use, and prints the errno.
+CALLS = """
+import ctypes, sys
+walls = ctypes.CDLL(sys.argv[1], use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
+if sys.argv[2] == "refuse" and not walls.guard_refuse_calls():
+    sys.exit("no seccomp")
+bad = [ctypes.c_long(-1)] * 6
+for number in map(int, sys.argv[3:]):
+    ctypes.set_errno(0)
+    libc.syscall(ctypes.c_long(number), *bad)
+    print(number, ctypes.get_errno(), flush=True)
+"""
+# These end, stop or change the process that tries them, or take no argument that is bad.
+NOT_TRIED = {"exit", "exit_group", "pause", "rt_sigreturn", "restart_syscall", "sync", "set_tid_address", "alarm",
+             "brk", "uretprobe", "uprobe", "munmap", "futex", "umask"}
+
+
+def errnos_of_calls(library, how, numbers):
+    done = subprocess.run([sys.executable, "-c", CALLS, library, how, *map(str, numbers)], capture_output=True,
+                          text=True, check=True, timeout=PATIENCE)
+    return {int(number): int(error) for number, error in (line.split() for line in done.stdout.splitlines())}
+
+
+# A datagram goes where the socket is connected to, and nowhere else; and the calls of i386 are no way around.
+SENDS = """
+import ctypes, errno, socket, sys
+walls = ctypes.CDLL(sys.argv[1])
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+other.bind("\\0" + sys.argv[1])
+assert walls.guard_refuse_calls()
+ours.send(b"line")
+assert theirs.recv(9) == b"line"
+for send in (lambda: ours.sendto(b"line", "\\0" + sys.argv[1]), lambda: ours.sendmsg([b"line"])):
+    try:
+        sys.exit(f"sent {send()} bytes")
+    except OSError as why:
+        assert why.errno == errno.ENOSYS
+print("other", walls.getpid_by_i386(), flush=True)
+"""
+I386 = "int getpid_by_i386(void) { int r = 20; __asm__ volatile(\"int $0x80\" : \"+a\"(r) : : \"memory\"); return r; }"
+
+
+@no_asan
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the calls of i386 are made by x86-64")
+def test_a_guard_sends_to_syslogd_alone(scratch):
+    library = scratch / "calls.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, ROOT / "sshd-helper/calls.c",
+                    write(scratch / "i386.c", I386)], check=True)
+    done = subprocess.run([sys.executable, "-c", SENDS, library], capture_output=True, text=True, check=False,
+                          timeout=PATIENCE)
+    # A kernel without them kills the process.
+    assert (done.returncode, done.stdout) in ((0, f"other -{errno.ENOSYS}\n"), (-signal.SIGSEGV, "")), done
+
+
+@no_asan
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the table of calls is that of x86-64")
+def test_each_call_that_there_is_is_kept_or_refused(scratch):
+    """The kernel's header has the calls. A filter that forgets one, or takes one more, fails."""
+    library = scratch / "calls.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, ROOT / "sshd-helper/calls.c"],
+                   check=True)
+    header = subprocess.run(["cc", "-E", "-dM", "-include", "sys/syscall.h", "-xc", "/dev/null"], capture_output=True,
+                            text=True, check=True).stdout
+    calls = {name: int(number) for name, number in re.findall(r"^#define __NR_(\w+) (\d+)$", header, re.MULTILINE)}
+    assert len(calls) > 300
+    kept = {name: number for name, number in calls.items() if name in KEPT}
+    refused = {name: number for name, number in calls.items() if name not in KEPT}
+    found = errnos_of_calls(library, "refuse", refused.values())
+    assert {name for name, number in refused.items() if found[number] != errno.ENOSYS} == set()
+    # What a kernel of tomorrow has, and those of x32.
+    later = [FIRST_REFUSED, 500, 600, 0x3fffffff, 0x40000000, 0x40000002, 0x7fffffff]
+    assert set(errnos_of_calls(library, "refuse", later).values()) == {errno.ENOSYS}
+    tried = [number for name, number in kept.items() if name not in NOT_TRIED | {"sendto"}]
+    assert errnos_of_calls(library, "refuse", tried) == errnos_of_calls(library, "keep", tried)
 
 
 def test_a_command_gets_no_wall_of_the_guard(guard):
