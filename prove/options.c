@@ -82,7 +82,7 @@ options(void)
 	PROVE(usable || why[0] != '\0', "a mistake is named");
 	/* CBMC does not see a write behind an array, but inside its struct. */
 	PROVE(o.n_files <= KV_CONFIG_MAX_PATTERNS, "no more files");
-	if (!usable || o.help || o.version)
+	if (!usable || o.help || o.version || o.walls)
 		return;
 	PROVE(is_argument(o.key) && o.key[0] != '\0', "a key");
 	PROVE(is_argument(o.type) && o.type[0] != '\0', "a type");

@@ -203,7 +203,7 @@ read_file(const struct userfile *file, struct reading *r)
 	bool go_on;
 
 	if (file->fd == -1) {
-		/* sshd reads no key from a file that it refuses for its modes. */
+		/* A file that sshd refuses for its modes has no key. */
 		refuse_file(r, file->text,
 		    file->error != 0 && file->error != ENOTDIR);
 		return true;
