@@ -11,7 +11,7 @@
 
 #include "host/program.h"
 #include "reading/walls.h"
-#include "sshd/usable.h"
+#include "sshd_config/runnable.h"
 #include "sshd_config/guard_command.h"
 
 #define GUARD_SECONDS 10
@@ -82,7 +82,7 @@ check_guard(struct doctor *d, const char *command, const char *args)
 
 	snprintf(path, sizeof(path), "%.*s", (int)(args - command), command);
 	/* The check guard-path tells why. */
-	if (sshd_usable_path(path, why, sizeof(why)) != SSHD_USABLE)
+	if (runnable_path(path, why, sizeof(why)) != RUNNABLE)
 		return;
 	if (guard_chained(args))
 		doctor_add(d, DOCTOR_OK, NULL,
