@@ -286,19 +286,6 @@ cli_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
 		close(fd);
 }
 
-void
-cli_warn_if_distrusted(const char *path)
-{
-	char why[KV_TRUSTED_WHY_BYTES];
-
-	if (geteuid() != 0)
-		return;
-	cli_find_distrust(path, why);
-	if (why[0] != '\0')
-		cli_error("warning: %s: a login would not trust this file",
-		    why);
-}
-
 /*
  * As cli_open_as_login, but only warns of an insecure file: users may check
  * files of their own.

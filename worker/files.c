@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Opens files by asking the front: the functions of host/files.h. */
+/* Opens files by asking the front: the functions of host/files.h, and some more. */
 #include "host/files.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ask.h"
+#include "command.h"
 #include "keys/input.h"
 
 void
@@ -64,6 +65,15 @@ files_scratch(void)
 	ask_begin(WORKING_SCRATCH);
 	errno = ask(&b, &fd);
 	return fd;
+}
+
+void
+cli_warn_if_distrusted(const char *path)
+{
+	struct kv_bytes b;
+
+	record_add_text(ask_begin(WORKING_WARN), path);
+	(void)ask(&b, NULL);
 }
 
 /* The front walks, and hands over each file. */

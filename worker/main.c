@@ -21,6 +21,8 @@
 #define MEMORY_BYTES ((uint64_t)1024 * 1024 * 1024)
 
 static const struct cli_command *const commands[] = {
+	&cli_filter,
+	&cli_list,
 	&cli_proof,
 	&cli_report,
 };
@@ -35,6 +37,8 @@ static const int calls[] = {
 	SCMP_SYS(memfd_create),
 	SCMP_SYS(pwrite64),
 	SCMP_SYS(sendmsg),
+	SCMP_SYS(sync_file_range),
+	SCMP_SYS(sync_file_range2),
 	SCMP_SYS(write),
 	SCMP_SYS(writev),
 	SCMP_SYS(dup),

@@ -73,6 +73,7 @@ replace_commit(struct replace *r)
 {
 	struct record_out *o = ask_begin(WORKING_REPLACE_COMMIT);
 	struct kv_bytes b;
+	uint64_t readable;
 	int error;
 
 	record_add_number(o,
@@ -85,8 +86,10 @@ replace_commit(struct replace *r)
 	record_add_number(o, r->change);
 	record_add_text(o, r->via != NULL ? r->via : "");
 	error = ask(&b, NULL);
-	if (!record_get_text(&b, r->kept_name, sizeof(r->kept_name)))
+	if (record_get_number(&b, &readable) != KV_OK ||
+	    !record_get_text(&b, r->kept_name, sizeof(r->kept_name)))
 		ask_failed();
+	r->readable = readable != 0;
 	return error == 0;
 }
 

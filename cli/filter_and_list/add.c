@@ -364,6 +364,8 @@ run_list(const struct cli_command *cmd, int argc, char **argv, bool create)
 		return cli_usage_error(cmd);
 	}
 	path = argv[optind];
+	if (a.name != NULL)
+		list_names_promise(path);
 	ok = list_writer_open(&writer, path, a.yes) &&
 	    (a.name == NULL ||
 		list_names_may_set(path, (uint8_t)a.id, a.name)) &&

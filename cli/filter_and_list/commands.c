@@ -43,7 +43,7 @@ run_list(const struct cli_command *cmd, int argc, char **argv)
 const struct cli_command cli_filter = {
 	.name = "filter",
 	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
-	.help = "Make, change and inspect filters",
+	.help = CLI_FILTER_HELP,
 	.details = "",
 	.run = run_filter,
 };
@@ -51,7 +51,7 @@ const struct cli_command cli_filter = {
 const struct cli_command cli_list = {
 	.name = "list",
 	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
-	.help = "Make, change and inspect exact lists",
+	.help = CLI_LIST_HELP,
 	.details = "",
 	.run = run_list,
 };

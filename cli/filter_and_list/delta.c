@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "filter_and_list/commands.h"
+#include "host/files.h"
 #include "kv_blocklist.h"
 #include "sets/delta.h"
 #include "sets/filter_file.h"
@@ -149,7 +150,10 @@ delta_between(const struct set_kind *kind, char **path, bool force)
 {
 	struct delta_file old = { path[0], -1 }, fresh = { path[1], -1 };
 	struct replace r = { .old = -1 };
-	bool ok = open_file(&old, path[0]) && may_compare(kind, &old) &&
+	bool ok;
+
+	files_promise(path[2]);
+	ok = open_file(&old, path[0]) && may_compare(kind, &old) &&
 	    open_file(&fresh, path[1]) &&
 	    (kind->delta == DELTA_LIST || may_compare(kind, &fresh));
 

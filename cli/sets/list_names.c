@@ -37,6 +37,15 @@ list_names_open(const char *path)
 	return name_file(path, name) ? files_open(name, O_NONBLOCK) : -1;
 }
 
+void
+list_names_promise(const char *path)
+{
+	char name[PATH_MAX];
+
+	if (name_file(path, name))
+		files_promise(name);
+}
+
 bool
 list_names_read_date(int fd, int64_t *secondsp)
 {

@@ -23,6 +23,9 @@ bool list_names_read_date(int fd, int64_t *secondsp);
 /* Whether name is a name that a login takes for a source. */
 bool list_names_is_valid(const char *name);
 
+/* Says that list_names_set will be called for this list (host/files.h). */
+void list_names_promise(const char *path);
+
 /*
  * Whether source id of the list at path may be called name: it has that name,
  * or none. False after a message.

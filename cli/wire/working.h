@@ -53,10 +53,10 @@ enum working_question {
 	 * question that gives the worker what others wrote.
 	 */
 	WORKING_PROMISE,
-	WORKING_OPEN, /* path, whether without waiting; a descriptor */
-	WORKING_STAT, /* path; the bytes of struct stat */
+	WORKING_OPEN,	 /* path, whether without waiting; a descriptor */
+	WORKING_STAT,	 /* path; the bytes of struct stat */
 	WORKING_SCRATCH, /* the descriptor of a file without a name */
-	WORKING_WALK, /* path. WORKING_FOUND..., for each WORKING_NEXT */
+	WORKING_WALK,	 /* path. WORKING_FOUND..., for each WORKING_NEXT */
 	WORKING_NEXT,
 	/*
 	 * path. Whether there is an old file, the bytes of its struct stat;
@@ -66,9 +66,11 @@ enum working_question {
 	WORKING_REPLACE_BEGIN,	 /* the new file's descriptor */
 	WORKING_REPLACE_SCRATCH, /* the scratch file's descriptor */
 	WORKING_REPLACE_AS_TEXT, /* the old file's attributes are copied */
-	/* options of struct replace: flags, change, via; the kept name */
+	/* options of struct replace: flags, change, via; whether the new file is
+	 * readable for all, the kept name */
 	WORKING_REPLACE_COMMIT,
 	WORKING_REPLACE_CLOSE,
+	WORKING_WARN,	  /* path: if a login would not trust it */
 	WORKING_PROGRESS, /* what, things (0, 1), done, total; no answer */
 };
 

@@ -146,15 +146,23 @@ send_answer(struct questions *q, int fd)
 }
 
 static bool
+add_promise(struct questions *q, const char *path)
+{
+	if (q->n_promises == QUESTIONS_PROMISES_MAX ||
+	    (q->promise[q->n_promises] = strdup(path)) == NULL)
+		return false;
+	q->n_promises++;
+	return true;
+}
+
+static bool
 answer_promise(struct questions *q, struct kv_bytes b)
 {
 	char path[WORKING_TEXT_BYTES];
 
-	if (q->has_read || q->n_promises == QUESTIONS_PROMISES_MAX ||
-	    !record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
-	    (q->promise[q->n_promises] = strdup(path)) == NULL)
+	if (q->has_read || !record_get_text(&b, path, sizeof(path)) ||
+	    b.left != 0 || !add_promise(q, path))
 		return false;
-	q->n_promises++;
 	begin_answer(q, 0);
 	return send_answer(q, -1);
 }
@@ -333,7 +341,8 @@ answer_replace(struct questions *q, struct kv_bytes b)
 	bool ok;
 
 	if (q->is_replacing || !record_get_text(&b, path, sizeof(path)) ||
-	    b.left != 0 || (promise = find_promise(q, path)) == NULL)
+	    b.left != 0 || (!q->has_read && !add_promise(q, path)) ||
+	    (promise = find_promise(q, path)) == NULL)
 		return false;
 	q->has_read = true;
 	q->is_replacing = true;
@@ -389,7 +398,21 @@ answer_commit(struct questions *q, struct kv_bytes b)
 	ok = replace_detach(r) && replace_commit(r);
 	r->via = NULL;
 	begin_answer(q, ok ? 0 : EACCES);
+	record_add_number(&q->answer, r->readable);
 	record_add_text(&q->answer, r->kept_name);
+	return send_answer(q, -1);
+}
+
+static bool
+answer_warn(struct questions *q, struct kv_bytes b)
+{
+	char path[WORKING_TEXT_BYTES];
+
+	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
+	    find_promise(q, path) == NULL)
+		return false;
+	cli_warn_if_distrusted(path);
+	begin_answer(q, 0);
 	return send_answer(q, -1);
 }
 
@@ -435,6 +458,8 @@ questions_answer(struct questions *q, uint8_t tag, struct kv_bytes b)
 		return answer_walk(q, b);
 	case WORKING_SCRATCH:
 		return b.left == 0 && answer_scratch(q);
+	case WORKING_WARN:
+		return answer_warn(q, b);
 	case WORKING_REPLACE:
 		return answer_replace(q, b);
 	default:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * working/questions: answers what a worker asks of the front about files. Words
- * of the command line are what it may read; what it may replace, it has to say
- * before it reads any.
+ * of the command line are what it may read; what it may replace, it has to say,
+ * or begin, before it reads any.
  */
 #ifndef CLI_WORKING_QUESTIONS_H
 #define CLI_WORKING_QUESTIONS_H
