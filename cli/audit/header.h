@@ -10,9 +10,6 @@
 #include "reading/report.h"
 #include "sshd_config/sshd_config.h"
 
-/* Of the lines. keyveto report refuses any other. */
-#define AUDIT_FORMAT 1
-
 struct audit_header {
 	const struct cli_judge_options *options;
 	const struct kv_judge *judge; /* NULL: there is none */

@@ -8,6 +8,9 @@
 #include "reading/finding.h"
 #include "weak/weak.h"
 
+/* Of the lines of audit --json. keyveto report refuses any other. */
+#define AUDIT_FORMAT 1
+
 /* Options of commands that print findings, and their getopt_long entries. */
 struct report_options {
 	struct cli_judge_options judge;

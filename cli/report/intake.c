@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/header.h"
 #include "command.h"
 #include "host/files.h"
 #include "kv_lines.h"
 #include "report/clean.h"
+#include "reading/report.h"
 
 /* A line with more values would need too much memory. No audit has so many. */
 #define VALUES_MAX 65536
