@@ -301,7 +301,7 @@ has_mistakes(const struct request *q, const struct config_text *t, bool silent)
  * False after a message.
  */
 static bool
-is_as_asked(const struct request *q, const struct config_text *t)
+check_result(const struct request *q, const struct config_text *t)
 {
 	char why[KV_CONFIG_WHY_BYTES];
 	const struct kv_allowed_key *key;
@@ -389,7 +389,7 @@ change_config(const struct request *q, struct config_swap *s)
 		s->r.change = q->remove ? CHANGE_CONFIG : CHANGE_NONE;
 		s->r.via = "allow";
 		s->r.yes = q->yes;
-		ok = is_as_asked(q, &c.now) &&
+		ok = check_result(q, &c.now) &&
 		    config_swap_commit(s, c.now.text, c.now.len);
 		if (ok)
 			print_done(q, &c);

@@ -37,7 +37,7 @@ api_verdict_name(enum api_verdict verdict)
 
 /* Whether the URL is one that an id can be added to. False after a message. */
 static bool
-is_usable(const char *url)
+check_url(const char *url)
 {
 	CURLU *u = curl_url();
 	const bool is_url = u != NULL &&
@@ -70,7 +70,7 @@ api_open(struct api *a, const char *url, const struct https_limits *limits,
 		.limits = *limits,
 		.interval = (int64_t)(NANO / rate),
 	};
-	if (!is_usable(url) || !fetch_place_parse(url, "", &place)) {
+	if (!check_url(url) || !fetch_place_parse(url, "", &place)) {
 		fetch_place_free(&place);
 		return false;
 	}

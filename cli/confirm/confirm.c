@@ -304,7 +304,7 @@ find_end(const struct confirm *c)
 
 /* A program gets an object for each key; people get the number of these. */
 static void
-pass_over(struct confirm *c, struct hit *hit)
+skip(struct confirm *c, struct hit *hit)
 {
 	char why[128];
 
@@ -340,7 +340,7 @@ ask_about_all(struct confirm *c)
 		    hit->why == NULL;
 
 		if (ask && find_end(c) != NULL) {
-			pass_over(c, hit);
+			skip(c, hit);
 			continue;
 		}
 		if (ask)

@@ -491,7 +491,7 @@ report_disturbance(const struct replace *r)
  * from a program that ignores the lock: it must not be overwritten.
  */
 static bool
-is_undisturbed(const struct replace *r)
+check_undisturbed(const struct replace *r)
 {
 	struct stat old, named;
 
@@ -645,7 +645,7 @@ replace_commit(struct replace *r)
 		return false;
 	if (fsync(r->fd) == -1)
 		return report_failure(r, "cannot be written");
-	if (!is_undisturbed(r) ||
+	if (!check_undisturbed(r) ||
 	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)) ||
 	    !flush_directory(r))
 		return false;

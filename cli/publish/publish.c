@@ -259,7 +259,7 @@ same_companion(const struct index_companion *a, const struct index_companion *b)
  * they do not believe, no later file of a true date or revision can follow.
  */
 static bool
-is_believable(const struct publish *p, const struct index_file *before,
+check_believable(const struct publish *p, const struct index_file *before,
     const struct item *it)
 {
 	const struct index_file *f = &it->file;
@@ -365,7 +365,7 @@ read_given(struct publish *p, struct given *g, const char *path)
 		}
 	f = index_find(&p->fresh, it->file.name);
 	if (f == NULL)
-		return is_believable(p, NULL, it);
+		return check_believable(p, NULL, it);
 	g->before = *f;
 	if (strcmp(f->sha256, it->file.sha256) != 0)
 		g->change = GIVEN_BYTES;
@@ -375,7 +375,7 @@ read_given(struct publish *p, struct given *g, const char *path)
 	else
 		g->change = GIVEN_NONE;
 	return g->change == GIVEN_NONE ||
-	    (may_replace(p, f, it) && is_believable(p, f, it));
+	    (may_replace(p, f, it) && check_believable(p, f, it));
 }
 
 /* What is not given again must still be there. */
@@ -774,7 +774,7 @@ close_publish(struct publish *p)
 #define OPT_REMOVE 5
 
 static bool
-take_option(struct options *o, int opt)
+read_option(struct options *o, int opt)
 {
 	switch (opt) {
 	case OPT_SIGN:
@@ -828,7 +828,7 @@ run_publish(const struct cli_command *cmd, int argc, char **argv)
 			return cli_help(cmd);
 		if (opt == '?')
 			return CLI_UNCHECKED;
-		if (opt != 0 && !take_option(o, opt))
+		if (opt != 0 && !read_option(o, opt))
 			return cli_usage_error(cmd);
 	}
 	if (optind == argc) {

@@ -57,7 +57,7 @@ refuse_line(const struct search *s, uint64_t at)
  * False with a reason.
  */
 static bool
-take_line(const struct search *s, size_t from, struct kv_span *linep)
+find_line(const struct search *s, size_t from, struct kv_span *linep)
 {
 	const uint8_t *p = s->window + from, *end;
 
@@ -100,7 +100,7 @@ find_start(struct search *s, uint64_t *startp)
 			high = middle;
 			continue;
 		}
-		if (!take_line(s, next, &line))
+		if (!find_line(s, next, &line))
 			return false;
 		if (memcmp(line.p, s->digits, DIGITS) < 0)
 			low = s->at + next;
@@ -113,7 +113,7 @@ find_start(struct search *s, uint64_t *startp)
 
 /* Gives the paths of the lines from start on that have the hash. */
 static bool
-give_paths(struct search *s, uint64_t start,
+send_paths(struct search *s, uint64_t start,
     void (*give)(struct kv_span path, void *arg), void *arg)
 {
 	char last[DIGITS] = { 0 };
@@ -128,7 +128,7 @@ give_paths(struct search *s, uint64_t start,
 			if (!read_window(s, start))
 				return false;
 		}
-		if (!take_line(s, (size_t)(start - s->at), &line))
+		if (!find_line(s, (size_t)(start - s->at), &line))
 			return false;
 		if (memcmp(last, line.p, DIGITS) > 0) {
 			snprintf(s->why, LOOKUP_WHY_BYTES,
@@ -170,5 +170,5 @@ lookup_find(int fd, const struct kv_blocklist_hash *h,
 	s.size = (uint64_t)st.st_size;
 	for (size_t i = 0; i < DIGITS / 2; i++)
 		snprintf(s.digits + 2 * i, 3, "%02x", h->byte[i]);
-	return find_start(&s, &start) && give_paths(&s, start, give, arg);
+	return find_start(&s, &start) && send_paths(&s, start, give, arg);
 }

@@ -131,7 +131,7 @@ sshd_files_changes(const struct sshd_files *fs, bool next, size_t *np)
 }
 
 static bool
-is_as_read(const struct replace *r, const struct sshd_file *f)
+check_unchanged(const struct replace *r, const struct sshd_file *f)
 {
 	char *text = malloc(f->now_len + 1);
 	ssize_t n = text != NULL && r->old != -1 ?
@@ -170,7 +170,7 @@ sshd_file_write(const struct sshd_files *fs, struct sshd_file *f,
 		free(now);
 		return false;
 	}
-	ok = replace_open_at(&r, shown, dir, name) && is_as_read(&r, f);
+	ok = replace_open_at(&r, shown, dir, name) && check_unchanged(&r, f);
 	changed = false;
 	if (ok && gone) {
 		changed = unlinkat(r.dir, r.name, 0) == 0 || errno == ENOENT;

@@ -452,7 +452,7 @@ receive_packed(struct packed *k)
 
 /* Whether MaxSize allows the file. False after a message. */
 static bool
-is_small_enough(const struct update *u)
+check_size(const struct update *u)
 {
 	const struct index_file *file = u->follow.file;
 	const uint64_t max = update_follow_max_bytes(u);
@@ -477,7 +477,7 @@ update_deliver(struct update *u)
 	bool ok;
 
 	u->keep_part = u->part.len > 0;
-	if (!is_small_enough(u))
+	if (!check_size(u))
 		return false;
 	/* HoldIfRefused kept it away, or it was refused, and is here still. */
 	if (u->part.len > 0 && is_wanted(u, u->part.fd))

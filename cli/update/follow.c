@@ -99,7 +99,7 @@ knows_index(const struct update *u)
  * False after a message.
  */
 static bool
-is_not_replayed(const struct update *u, const char *sha256)
+check_serial(const struct update *u, const char *sha256)
 {
 	const struct update_notes *s = &u->notes;
 	const uint64_t serial = u->follow.index.serial;
@@ -126,7 +126,7 @@ is_not_replayed(const struct update *u, const char *sha256)
 
 /* Whether an index of this time is not expired. False after a message. */
 static bool
-is_valid_still(const struct update *u, int64_t expires)
+check_expiry(const struct update *u, int64_t expires)
 {
 	char date[INDEX_TIME_BYTES];
 
@@ -197,7 +197,7 @@ read_index(struct update *u, const struct fetch_memory *m)
 		return false;
 	}
 	(void)SHA256Data((const uint8_t *)m->bytes, len, sha256);
-	if (!is_not_replayed(u, sha256))
+	if (!check_serial(u, sha256))
 		return false;
 	if (x->date > (int64_t)time(NULL) + SECONDS_A_DAY) {
 		cli_error("%s: its date is in the future; compare the clock of "
@@ -206,7 +206,7 @@ read_index(struct update *u, const struct fetch_memory *m)
 		return false;
 	}
 	/* Also an expired one shows that older ones are replayed. */
-	return note_index(u, sha256) && is_valid_still(u, x->expires);
+	return note_index(u, sha256) && check_expiry(u, x->expires);
 }
 
 /* --- the file ----------------------------------------------------------- */
@@ -306,7 +306,7 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 			end = UPDATE_FOLLOW_NEWER;
 		break;
 	case FETCH_NOT_MODIFIED:
-		if (is_valid_still(u, u->notes.index_expires))
+		if (check_expiry(u, u->notes.index_expires))
 			end = UPDATE_FOLLOW_SAME;
 		break;
 	default:

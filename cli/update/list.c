@@ -358,7 +358,7 @@ struct receiving {
 };
 
 static bool
-is_too_large(struct receiving *r, uint64_t bytes, const char *what)
+refuse_too_large(struct receiving *r, uint64_t bytes, const char *what)
 {
 	const uint64_t max = r->u->source.settings.max_bytes;
 
@@ -377,7 +377,7 @@ add_unpacked(const void *p, size_t len, void *arg)
 {
 	struct receiving *r = arg;
 
-	if (is_too_large(r, (uint64_t)r->part->len + len, " when unpacked"))
+	if (refuse_too_large(r, (uint64_t)r->part->len + len, " when unpacked"))
 		return false;
 	if (r->u->source.limits.stopped()) {
 		progress_clear(&r->u->progress);
@@ -419,7 +419,7 @@ add_packed(const void *p, size_t len, void *arg)
 
 	r->packed += len;
 	progress_add(&r->u->progress, len);
-	return !is_too_large(r, r->packed, "") &&
+	return !refuse_too_large(r, r->packed, "") &&
 	    report_unpack(r, unxz_add(&r->xz, p, len));
 }
 

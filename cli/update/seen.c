@@ -26,7 +26,7 @@ has_highest(const struct update *u)
 }
 
 static bool
-is_new_enough(const struct update *u, const struct kv_pkbf_header *h)
+check_revision(const struct update *u, const struct kv_pkbf_header *h)
 {
 	const char *shown = u->source.from.shown;
 
@@ -64,7 +64,7 @@ update_seen_allows_header(const struct update *u,
 	    (has_highest(u) && h->revision == old->revision &&
 		h->time == old->time))
 		return true;
-	if (!is_new_enough(u, h))
+	if (!check_revision(u, h))
 		return false;
 	if (highest >= 0 && h->revision > highest + INDEX_REVISION_JUMP_MAX)
 		cli_error("%s: is revision %" PRIu32

@@ -128,7 +128,7 @@ report_outcome(const struct update *u, enum update_outcome outcome)
  * old ones in their order. False after a message.
  */
 static bool
-is_recent(const struct update *u, enum update_outcome outcome)
+check_age(const struct update *u, enum update_outcome outcome)
 {
 	const struct update_settings *s = &u->source.settings;
 	uint64_t now = (uint64_t)time(NULL), when, days;
@@ -257,7 +257,7 @@ update_file(struct update *u, const char *path)
 		note_failure(u);
 	update_part_close(&u->part, u->keep_part);
 	report_outcome(u, outcome);
-	recent = outcome == UPDATE_FAILED || is_recent(u, outcome);
+	recent = outcome == UPDATE_FAILED || check_age(u, outcome);
 	if (u->replaced)
 		cli_warn_if_distrusted(t->path);
 	if (u->replaced && !u->options->quiet && u->kind == &update_list_kind)
