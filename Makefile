@@ -286,7 +286,7 @@ FUZZ_SRC = $(wildcard fuzz/fuzz_*.c)
 FUZZ = $(FUZZ_SRC:fuzz/%.c=$(BUILD)/fuzz/%)
 FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c %/intake.c,$(wildcard cli/keys/*.c)) \
 	cli/proof/key.c cli/proof/jws.c cli/proof/attestation.c cli/proof/reader.c \
-	cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/become.c \
+	cli/proof/whole.c cli/proof/work.c cli/ways/pam_stack.c cli/host/root_file.c cli/host/files.c cli/host/become.c \
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
 	cli/published/manifest.c cli/update/sources.c cli/published/unxz.c \
 	cli/published/records.c cli/published/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
@@ -298,7 +298,7 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c %/intake.c,$(wildcard cl
 	cli/report/html.c cli/report/intake.c cli/report/json_out.c \
 	cli/report/sarif.c cli/report/text.c \
 	cli/reading/finding.c cli/base/json_text.c \
-	cli/reading/keys.c cli/reading/talk.c cli/wall/start.c \
+	cli/reading/keys.c cli/reading/talk.c cli/wall/packet.c cli/wall/start.c \
 	cli/host/program.c cli/command.c
 FUZZ_CFLAGS = -std=c11 -g -O1 -fno-omit-frame-pointer -Ilib -Ipam -Icli -Ifuzz \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
