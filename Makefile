@@ -49,6 +49,7 @@ CLI_SRC = $(wildcard cli/*.c cli/*/*.c)
 READER_SRC = $(wildcard reader/*.c)
 WORKER_SRC = $(wildcard worker/*.c)
 PUBLISHER_SRC = $(wildcard publisher/*.c)
+NETWORK_SRC = $(wildcard network/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ = $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -59,6 +60,7 @@ CLI_OBJ = $(CLI_SRC:%.c=$(BUILD)/%.o)
 READER_OBJ = $(READER_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ = $(WORKER_SRC:%.c=$(BUILD)/%.o)
 PUBLISHER_OBJ = $(PUBLISHER_SRC:%.c=$(BUILD)/%.o)
+NETWORK_OBJ = $(NETWORK_SRC:%.c=$(BUILD)/%.o)
 TESTS = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 
 # The page of keyveto report. A byte array of it is part of the command.
@@ -66,7 +68,7 @@ PAGE = cli/report/page
 CLI_OBJ += $(BUILD)/report/page.o
 
 BINARIES = $(BUILD)/keyveto $(BUILD)/keyveto-reader $(BUILD)/keyveto-worker \
-	$(BUILD)/keyveto-publish \
+	$(BUILD)/keyveto-publish $(BUILD)/keyveto-network \
 	$(BUILD)/keyveto-authorized-keys $(BUILD)/pam_keyveto.so
 
 # $(call put,MODE,FILE,FOLDER) installs by renaming, so that a login meets either
@@ -120,8 +122,8 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 		$(BUILD)/libkeyveto.a $(GUARD_LIBMD)
 
 # Only the command may use libraries other than libc, libmd and libpam.
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp libmd) -lpam
-$(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(PUBLISHER_OBJ): KV_CPPFLAGS += -Icli \
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson liblzma zlib sqlite3 gmp libmd) -lpam
+$(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(NETWORK_OBJ) $(PUBLISHER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
 # Each program has those objects that it calls, and their libraries.
@@ -154,6 +156,11 @@ $(BUILD)/keyveto-worker: $(WORKER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(WORKER_LIBS) \
 		-lpthread -lm
 
+NETWORK_LIBS = $(shell $(PKG_CONFIG) --libs libcurl libseccomp libmd)
+$(BUILD)/keyveto-network: $(NETWORK_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(NETWORK_LIBS) -ldl
+
 $(BUILD)/pam_keyveto.so: $(PAM_OBJ) pam/pam_keyveto.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -fPIC -shared $(KV_LDFLAGS) -Wl,-z,defs \
@@ -174,7 +181,7 @@ check: deps
 TEST_HELP_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TEST_SRC),\
 	$(wildcard tests/unit/*.c)))
 TEST_OBJ = $(TEST_SRC:%.c=$(BUILD)/%.o) $(TEST_HELP_OBJ)
-$(TEST_OBJ): KV_CPPFLAGS += -Isshd-helper -Ipam -Icli
+$(TEST_OBJ): KV_CPPFLAGS += -I. -Isshd-helper -Ipam -Icli
 # test_guard calls the guard's main, under another name.
 $(BUILD)/tests/guard.o: sshd-helper/keyveto-authorized-keys.c Makefile
 	$(call say,CC,$< (test))
@@ -185,6 +192,7 @@ $(BUILD)/tests/guard.o: sshd-helper/keyveto-authorized-keys.c Makefile
 # A unit test links what it calls from this archive. ar q, not r, keeps two files
 # of the same name from different folders.
 $(BUILD)/libtested.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ)) \
+		$(filter-out %/main.o,$(NETWORK_OBJ)) \
 		$(filter-out %/keyveto-authorized-keys.o,$(GUARD_OBJ)) \
 		$(BUILD)/tests/guard.o $(BUILD)/pam/auth_info.o
 	$(call say,AR,$@)
@@ -196,7 +204,7 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/unit/test_%.o \
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ -lcmocka \
-		$(CLI_LIBS) -lpthread -lm -ldl
+		$(CLI_LIBS) $(NETWORK_LIBS) -lpthread -lm -ldl
 
 # The module finds this test's syslog.
 $(BUILD)/tests/test_pam_retval: KV_LDFLAGS += -rdynamic
@@ -387,6 +395,7 @@ install: all
 	$(call put,755,$(BUILD)/keyveto-reader,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	$(call put,755,$(BUILD)/keyveto-worker,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	$(call put,755,$(BUILD)/keyveto-publish,$(DESTDIR)$(LIBEXECDIR)/keyveto)
+	$(call put,755,$(BUILD)/keyveto-network,$(DESTDIR)$(LIBEXECDIR)/keyveto)
 	install -m 644 man/*.1 $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 man/*.5 $(DESTDIR)$(MANDIR)/man5/
 	install -m 644 man/*.8 $(DESTDIR)$(MANDIR)/man8/
@@ -467,4 +476,5 @@ clean:
 	coverage deb demo deps format fuzz fuzz-targets install lint mutants prove rpm run-tests sanitize uninstall unit-tests valgrind
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(GUARD_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(READER_OBJ:.o=.d) \
+	$(NETWORK_OBJ:.o=.d) \
 	$(PAM_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)

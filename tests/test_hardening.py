@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-GUARD, MODULE, COMMAND, READER, WORKER, PUBLISHER = BINARIES = (
-    "keyveto-authorized-keys", "pam_keyveto.so", "keyveto", "keyveto-reader", "keyveto-worker",
+GUARD, MODULE, COMMAND, READER, WORKER, NETWORK, PUBLISHER = BINARIES = (
+    "keyveto-authorized-keys", "pam_keyveto.so", "keyveto", "keyveto-reader", "keyveto-worker", "keyveto-network",
     "keyveto-publish")
 
 # The programs of the login path link only these.
@@ -16,7 +16,7 @@ NEEDED = {
     MODULE: {"libpam.so.0", "libmd.so.0", "libc.so.6"},
     # libpam, because keyveto sshd enable makes PAM load the module.
     COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4",
-              "libcurl.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6", "libgmp.so.10"},
+              "liblzma.so.5", "libz.so.1", "libm.so.6", "libgmp.so.10"},
     # What reads files of others for the command.
     READER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1",
              "libgmp.so.10", "libseccomp.so.2"},
@@ -25,6 +25,8 @@ NEEDED = {
              "libsqlite3.so.0", "libseccomp.so.2"},
     # What a publisher runs.
     PUBLISHER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6"},
+    # What speaks to servers.
+    NETWORK: {"libc.so.6", "libcurl.so.4", "libseccomp.so.2"},
 }
 ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
                 "pam_sm_close_session", "pam_sm_chauthtok"}
@@ -96,7 +98,7 @@ def test_the_module_keeps_no_state_between_calls(build, section):
 
 # If an account could read the guard, it could trace the guard before guard_harden prevents that.
 @pytest.mark.parametrize("name, mode", ((GUARD, 0o711), (MODULE, 0o644), (COMMAND, 0o755), (READER, 0o755), (WORKER, 0o755),
-                                        (PUBLISHER, 0o755)))
+                                        (NETWORK, 0o755), (PUBLISHER, 0o755)))
 def test_is_installed_with_its_mode(build, scratch, pytestconfig, name, mode):
     read("make", "-s", "-C", pytestconfig.rootpath, "-o", "all", f"BUILD={build}", "install", f"DESTDIR={scratch}")
     found = [path.stat().st_mode & 0o7777 for path in scratch.rglob(name)

@@ -39,18 +39,13 @@ api_verdict_name(enum api_verdict verdict)
 static bool
 check_url(const char *url)
 {
-	CURLU *u = curl_url();
-	const bool is_url = u != NULL &&
-	    curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK;
-
-	curl_url_cleanup(u);
 	if (strncasecmp(url, "https://", 8) != 0)
 		cli_error("keys are asked about over https only: give "
 			  "https://HOST, such as https://v1.pwnedkeys.com");
 	else if (strpbrk(url, "?#") != NULL)
 		cli_error("the URL to ask has a query or a fragment; the name "
 			  "of each key is added to its path");
-	else if (!is_url)
+	else if (!fetch_url_is_one(url))
 		/* It may hold a password. */
 		cli_error("what is given as URL to ask is not one: give "
 			  "https://HOST, such as https://v1.pwnedkeys.com");

@@ -24,6 +24,7 @@
 #include "base/io.h"
 #include "sets/list_consulted.h"
 #include "base/progress.h"
+#include "net/network.h"
 #include "upkeep/settings.h"
 
 #define RATE_DEFAULT 10
@@ -627,14 +628,10 @@ run_confirm(const struct cli_command *cmd, int argc, char **argv)
 	 * the list from being written.
 	 */
 	signal(SIGPIPE, SIG_IGN);
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-		cli_error("libcurl cannot be started");
-		return CLI_UNCHECKED;
-	}
 	if (update_conf_read(o.settings, &conf))
 		status = run(&o, &conf, argv + optind);
 	update_conf_free(&conf);
-	curl_global_cleanup();
+	network_stop();
 	if (signal_caught != 0) {
 		signal(signal_caught, SIG_DFL);
 		raise(signal_caught);

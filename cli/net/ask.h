@@ -23,12 +23,9 @@ struct ask {
 	size_t len;
 	char why[ASK_WHY_BYTES]; /* why there is none */
 	/* Internal. */
-	CURL *curl;
-	struct curl_slist *headers;
 	const struct https_limits *limits;
-	size_t max, header_bytes;
-	bool in_body, too_long;
-	char error[CURL_ERROR_SIZE];
+	size_t max;
+	char accept[HTTP_VALUE_BYTES];
 };
 
 /*

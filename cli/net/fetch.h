@@ -48,6 +48,9 @@ bool fetch_place_resolve(const struct fetch_place *base, const char *text,
 bool fetch_place_beside(const struct fetch_place *base, const char *name,
     struct fetch_place *p);
 
+/* Tells if text is a URL, of any scheme. */
+bool fetch_url_is_one(const char *text);
+
 void fetch_place_free(struct fetch_place *p);
 
 struct fetch {

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "kv_trusted.h"
+#include "net/network.h"
 #include "update/never_listed.h"
 
 const char *
@@ -201,6 +202,7 @@ update_source_open(struct update_source *s,
 void
 update_source_close(struct update_source *s)
 {
+	network_stop();
 	kv_config_free(&s->config);
 	fetch_place_free(&s->from);
 	fetch_place_free(&s->signature);

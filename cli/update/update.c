@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
 
 #define SECONDS_A_DAY 86400
 
@@ -406,14 +405,9 @@ run_update(const struct cli_command *cmd, int argc, char **argv)
 		return cli_usage_error(cmd);
 	}
 	(void)umask(022);
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-		cli_error("libcurl cannot be started");
-		return CLI_UNCHECKED;
-	}
 	if (update_conf_read(o->settings_path, &conf))
 		outcome = update_sources(&conf, o, &told);
 	update_conf_free(&conf);
-	curl_global_cleanup();
 	if (signal_caught != 0 && outcome == UPDATE_FAILED)
 		raise(signal_caught);
 	if (!cli_stdout_ok() || outcome == UPDATE_FAILED)

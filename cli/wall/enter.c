@@ -3,10 +3,12 @@
 #include "wall/enter.h"
 
 #include <linux/capability.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -90,19 +92,50 @@ limit(int resource, rlim_t most)
 	(void)setrlimit((__rlimit_resource_t)resource, &l);
 }
 
-/* The rights of Landlock by its ABI: the Linux headers may be older. */
-#define LANDLOCK_NET_RIGHTS 3
+/* Landlock, by its ABI: the Linux headers may be older. */
+enum {
+	LANDLOCK_CREATE = 444,
+	LANDLOCK_ADD = 445,
+	LANDLOCK_RESTRICT = 446,
+	LANDLOCK_VERSION_FLAG = 1,
+	LANDLOCK_PATH_RULE = 1,
+	LANDLOCK_READ_FILE = 4,
+	LANDLOCK_READ_DIR = 8,
+	LANDLOCK_BIND = 1,
+	LANDLOCK_CONNECT = 2,
+};
+
+/* Lets the process read a file, or what is in a folder. */
+static bool
+allow_path(int ruleset, const char *path)
+{
+	struct {
+		uint64_t rights;
+		int32_t fd;
+	} __attribute__((packed)) rule = { .rights = LANDLOCK_READ_FILE };
+	struct stat st;
+	bool ok;
+
+	/* A file that is not there cannot be read. */
+	if ((rule.fd = open(path, O_PATH | O_CLOEXEC)) == -1)
+		return true;
+	if (fstat(rule.fd, &st) == 0 && S_ISDIR(st.st_mode))
+		rule.rights |= LANDLOCK_READ_DIR;
+	ok = syscall(LANDLOCK_ADD, ruleset, LANDLOCK_PATH_RULE, &rule, 0) == 0;
+	close(rule.fd);
+	return ok;
+}
 
 static bool
-enter_landlock(void)
+enter_landlock(const struct wall_kept *kept)
 {
 	/* The number of rights to files and folders that each ABI adds. */
 	static const int added[] = { 0, 13, 1, 1, 0, 1 };
-	enum { VERSION_FLAG = 1, SYS_CREATE = 444, SYS_RESTRICT = 446 };
 	struct {
 		uint64_t fs, net;
 	} handled = { 0 };
-	const long abi = syscall(SYS_CREATE, NULL, 0, VERSION_FLAG);
+	const long abi = syscall(LANDLOCK_CREATE, NULL, 0,
+	    LANDLOCK_VERSION_FLAG);
 	int rights = 0, ruleset;
 	bool ok;
 
@@ -112,12 +145,17 @@ enter_landlock(void)
 	     i++)
 		rights += added[i];
 	handled.fs = ((uint64_t)1 << rights) - 1;
-	handled.net = abi >= 4 ? LANDLOCK_NET_RIGHTS : 0;
-	ruleset = (int)syscall(SYS_CREATE, &handled,
+	if (abi >= 4)
+		handled.net = LANDLOCK_BIND |
+		    (kept->connects ? 0u : (unsigned int)LANDLOCK_CONNECT);
+	ruleset = (int)syscall(LANDLOCK_CREATE, &handled,
 	    abi >= 4 ? sizeof(handled) : sizeof(handled.fs), 0);
 	if (ruleset == -1)
 		return false;
-	ok = syscall(SYS_RESTRICT, ruleset, 0) == 0;
+	ok = true;
+	for (size_t i = 0; ok && i < kept->n_paths; i++)
+		ok = allow_path(ruleset, kept->path[i]);
+	ok = ok && syscall(LANDLOCK_RESTRICT, ruleset, 0) == 0;
 	close(ruleset);
 	return ok;
 }
@@ -233,6 +271,32 @@ allow_fstat(scmp_filter_ctx ctx)
 	    allow(ctx, SCMP_SYS(statx), 1, &no_path_of_statx);
 }
 
+/* Sockets, and files to read; not what injects input into a terminal. */
+static bool
+allow_network(scmp_filter_ctx ctx)
+{
+	static const unsigned int families[] = { AF_UNIX, AF_INET, AF_INET6,
+		AF_NETLINK };
+	static const unsigned int requests[] = { FIONREAD, FIONBIO };
+	const scmp_datum_t writing = O_ACCMODE | O_CREAT | O_TRUNC;
+	const struct scmp_arg_cmp reads = SCMP_CMP(1, SCMP_CMP_MASKED_EQ,
+	    writing, O_RDONLY);
+	const struct scmp_arg_cmp reads_at = SCMP_CMP(2, SCMP_CMP_MASKED_EQ,
+	    writing, O_RDONLY);
+	bool ok = allow(ctx, SCMP_SYS(open), 1, &reads) &&
+	    allow(ctx, SCMP_SYS(openat), 1, &reads_at);
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		ok = ok &&
+		    allow(ctx, SCMP_SYS(socket), 1,
+			&SCMP_CMP(0, SCMP_CMP_EQ, families[i]));
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		ok = ok &&
+		    allow(ctx, SCMP_SYS(ioctl), 1,
+			&SCMP_CMP(1, SCMP_CMP_EQ, requests[i]));
+	return ok;
+}
+
 /*
  * Any other call is answered as by a kernel that does not have it: a newer libc
  * then does without, where to be killed would be an error of ours.
@@ -244,7 +308,8 @@ enter_seccomp(const struct wall_kept *kept)
 	bool ok = ctx != NULL &&
 	    allow_all(ctx, allowed, sizeof(allowed) / sizeof(allowed[0])) &&
 	    allow_all(ctx, kept->call, kept->n_calls) && allow_some(ctx) &&
-	    (!kept->writes || allow_fstat(ctx)) && seccomp_load(ctx) == 0;
+	    (!kept->writes || allow_fstat(ctx)) &&
+	    (!kept->connects || allow_network(ctx)) && seccomp_load(ctx) == 0;
 
 	if (ctx != NULL)
 		seccomp_release(ctx);
@@ -275,7 +340,7 @@ wall_enter(const struct wall_kept *kept)
 	limit(RLIMIT_CORE, 0);
 	if (!kept->writes)
 		limit(RLIMIT_FSIZE, 0);
-	if (enter_landlock())
+	if (enter_landlock(kept))
 		walls |= WALL_LANDLOCK;
 	if (!is_sanitized)
 		limit(RLIMIT_DATA,

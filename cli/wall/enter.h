@@ -15,6 +15,13 @@ struct wall_kept {
 	/* It writes files that are handed over. fstat(2) works. */
 	bool writes;
 	/*
+	 * It opens sockets of the internet and of this machine, and reads these
+	 * files and folders. call has what it does with them.
+	 */
+	bool connects;
+	const char *const *path;
+	size_t n_paths;
+	/*
 	 * Calls that seccomp allows with any arguments, besides reading what is
 	 * open, taking more from its socket, writing to descriptor 1, and
 	 * starting threads.

@@ -23,8 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
 # The program that reads files for it, from the same folder.
 READER = KEYVETO.parent / "keyveto-reader"
+# The program that speaks to servers for it.
+NETWORK = KEYVETO.parent / "keyveto-network"
 # All that it starts: programs behind the wall.
-STARTED = tuple(KEYVETO.parent / f"keyveto-{name}" for name in ("reader", "worker", "publish"))
+STARTED = tuple(KEYVETO.parent / f"keyveto-{name}" for name in ("reader", "worker", "network", "publish"))
 # Built with AddressSanitizer: it needs more memory and time, and its shadow memory more than any limit.
 ADDRESS_SANITIZER = b"__asan_init" in KEYVETO.read_bytes()
 SSHD = "/usr/sbin/sshd"

@@ -176,8 +176,11 @@ def test_an_identity_that_looks_like_an_option_is_a_name(place):
 def test_a_killed_ssh_keygen_is_not_called_a_bad_signature(place):
     signer = Signer(place.settings.parent, "publisher")
     with_signers(place, f"keyveto {signer.public}")
-    place.site.pages["/filter.pkbf.sig"] = Page(signer.sign(a_filter()))
-    # Only the child that becomes ssh-keygen makes this call.
+    source = place.settings.parent / "source.pkbf"
+    source.write_bytes(a_filter())
+    source.with_name("source.pkbf.sig").write_bytes(signer.sign(a_filter()))
+    place.lines["URL"] = source
+    # Only the child that becomes ssh-keygen makes this call: a file of this machine needs no keyveto-network.
     status, messages = traced(place, ["-f", "-e", "trace=close_range", "-e", "inject=close_range:signal=KILL"])
     equal(status, 2, messages)
     contains(messages, "/usr/bin/ssh-keygen was ended by signal 9; run this again", "there is still no filter")

@@ -124,7 +124,7 @@ def installed(build):
     """Where a login without /usr/local/bin in its PATH finds it, too. The root is thrown away."""
     shutil.copy(build / "keyveto", "/usr/bin/keyveto")
     Path("/usr/libexec/keyveto").mkdir(exist_ok=True)
-    for name in ("keyveto-reader", "keyveto-worker", "keyveto-publish"):
+    for name in ("keyveto-reader", "keyveto-worker", "keyveto-network", "keyveto-publish"):
         shutil.copy(build / name, "/usr/libexec/keyveto")
 
 

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 #include "net/fetch.h"
+#include "network/url.h"
 
 #include "testlib.h"
 
 #include <string.h>
+
+/* In the place of net/network: keyveto-network answers so. */
+bool
+network_find_place(const char *base, const char *text, const char *suffix,
+    bool other_hosts, struct network_place *place)
+{
+	if (base[0] == '\0')
+		url_parse(text, suffix, place);
+	else
+		url_resolve(base, text, other_hosts, place);
+	return true;
+}
 
 /* Where text in the file at base leads; "" if it leads nowhere. */
 static void
@@ -112,6 +125,64 @@ a_file_of_a_folder_is_below_its_index(void **state)
 	beside("index", "files/ab.xz");
 }
 
+/* Text is the path, with a suffix, or "" if it is none. */
+static void
+path_of(const char *text, const char *suffix, const char *want)
+{
+	struct fetch_place p;
+
+	if (fetch_place_parse(text, suffix, &p)) {
+		assert_false(p.is_url);
+		assert_string_equal(p.where, want);
+		assert_string_equal(p.shown, want);
+	} else {
+		assert_string_equal("", want);
+	}
+	fetch_place_free(&p);
+}
+
+/* curl -o /dev/null file:... was asked for each of them. */
+static void
+a_file_url_is_a_path(void **state)
+{
+	(void)state;
+	path_of("file:///mnt/usb/index", ".sig", "/mnt/usb/index.sig");
+	path_of("FILE:///a%20b%2fc", "", "/a b/c");
+	path_of("file:/a", "", "/a");
+	path_of("file://localhost/a", "", "/a");
+	path_of("file://127.0.0.1/a", "", "/a");
+	path_of("file:///a?b#c", "", "/a");
+	path_of("file:///a%3fb%", "", "/a?b%");
+	path_of("file://host/a", "", "");
+	path_of("file:a", "", "");
+	path_of("file:", "", "");
+	path_of("file:///a%0ab", "", "");
+	path_of("file:///a%00b", "", "");
+	path_of("a b", ".sig", "a b.sig");
+}
+
+static void
+other_schemes_are_no_places(void **state)
+{
+	static const char *const none[] = { "http://a.example/f",
+		"ftp://a.example/f", "x://y", "https://", "https://a b/f",
+		"https://a.example:99999/f" };
+	struct fetch_place p;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(none); i++) {
+		assert_false(fetch_place_parse(none[i], "", &p));
+		fetch_place_free(&p);
+	}
+	assert_true(fetch_url_is_one("https://a.example/f"));
+	assert_true(fetch_url_is_one("ftp://a.example/f"));
+	assert_false(fetch_url_is_one("https://"));
+	assert_true(fetch_place_parse("https://u:p@a.example/f?t", ".sig", &p));
+	assert_string_equal(p.where, "https://u:p@a.example/f.sig?t");
+	assert_string_equal(p.shown, "https://a.example/f.sig");
+	fetch_place_free(&p);
+}
+
 int
 main(void)
 {
@@ -121,6 +192,8 @@ main(void)
 		TEST(other_hosts_are_followed_over_https_only),
 		TEST(a_folder_leads_nowhere_else),
 		TEST(a_file_of_a_folder_is_below_its_index),
+		TEST(a_file_url_is_a_path),
+		TEST(other_schemes_are_no_places),
 	};
 
 	return cmocka_run_group_tests(tests, test_begin, NULL);

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: ISC */
+#include "net/network.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "wall/packet.h"
+
+/* One wait for the program. */
+#define WAIT_MS 1000
+/* How much longer than a request may take the program may say nothing of it. */
+#define GRACE_SECONDS 30
+
+/* The program; there is one at a time. */
+static struct {
+	struct wall_process wall;
+	struct record_in in;
+	char *ca_file; /* that it has; NULL: the system's */
+	bool runs, greeted;
+} network;
+
+/* An answer that is waited for. */
+struct wait {
+	/* Takes an answer, and sets ended at the last. False: it is none. */
+	bool (*answer)(struct wait *w, uint8_t tag, struct kv_bytes b);
+	bool (*stopped)(void); /* NULL: nothing stops it */
+	int64_t left_ms;
+	bool ended;
+	enum network_cause cause;
+	char *why; /* of NETWORK_WHY_BYTES */
+	void *arg;
+};
+
+/* What libcurl and the resolver of names ask the environment for. */
+static const char *const variables[] = { "https_proxy", "HTTPS_PROXY",
+	"all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "RES_OPTIONS",
+	"LOCALDOMAIN", "OPENSSL_CONF" };
+
+static void
+set_why(struct wait *w, enum network_cause cause, const char *reason)
+{
+	w->cause = cause;
+	w->ended = true;
+	snprintf(w->why, NETWORK_WHY_BYTES, "%s", reason);
+}
+
+static void
+forget_program(void)
+{
+	record_in_free(&network.in);
+	free(network.ca_file);
+	network.ca_file = NULL;
+	network.runs = network.greeted = false;
+}
+
+void
+network_stop(void)
+{
+	int status;
+
+	if (network.runs)
+		(void)wall_wait(&network.wall, &status);
+	forget_program();
+}
+
+static void
+kill_program(void)
+{
+	if (network.runs)
+		wall_kill(&network.wall);
+	forget_program();
+}
+
+bool
+network_send(const struct wall_process *program, struct record_out *o, int fd)
+{
+	bool ok;
+
+	record_end(o);
+	errno = EMSGSIZE;
+	ok = o->len <= READING_PACKET_BYTES &&
+	    packet_send(program->orders, o->buf, o->len, &fd, fd != -1,
+		MSG_DONTWAIT);
+	record_out_free(o);
+	return ok;
+}
+
+static bool
+send_variables(const struct wall_process *program)
+{
+	struct record_out o;
+	const char *value;
+
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		if ((value = getenv(variables[i])) == NULL)
+			continue;
+		o = (struct record_out){ .fd = -1 };
+		record_begin(&o, NETWORK_VARIABLE);
+		record_add_text(&o, variables[i]);
+		record_add_text(&o, value);
+		if (!network_send(program, &o, -1))
+			return false;
+	}
+	return true;
+}
+
+bool
+network_start(struct wall_process *program, char why[static WALL_WHY_BYTES])
+{
+	struct record_out o = { .fd = -1 };
+
+	if (!wall_start(program, "keyveto-network", false, why))
+		return false;
+	record_begin(&o, NETWORK_START);
+	record_add_number(&o, NETWORK_VERSION);
+	/* If it ended already, its end tells more. */
+	if ((send_variables(program) && network_send(program, &o, -1)) ||
+	    errno != EMSGSIZE)
+		return true;
+	snprintf(why, WALL_WHY_BYTES,
+	    "a variable of the environment is too long for keyveto-network");
+	wall_kill(program);
+	return false;
+}
+
+static bool
+start(struct wait *w)
+{
+	char why[WALL_WHY_BYTES];
+
+	if (!network.runs && !network_start(&network.wall, why)) {
+		set_why(w, NETWORK_BROKEN, why);
+		return false;
+	}
+	network.runs = true;
+	return true;
+}
+
+bool
+network_receive_hello(struct kv_bytes b, bool quiet)
+{
+	static unsigned int warned;
+	uint64_t version, walls;
+	unsigned int missing;
+
+	if (record_get_number(&b, &version) != KV_OK ||
+	    version != NETWORK_VERSION ||
+	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
+	    b.left != 0)
+		return false;
+	missing = quiet ? 0 : WALL_ALL & ~(unsigned int)walls & ~warned;
+	for (unsigned int wall = WALL_ACCOUNT; wall <= WALL_SECCOMP; wall *= 2)
+		if ((missing & wall) != 0)
+			cli_error("warning: keyveto-network runs without the "
+				  "wall %s, which this system refuses: see "
+				  "keyveto(1)",
+			    wall_name((enum wall)wall));
+	/* Once a run is enough. */
+	warned |= missing;
+	return true;
+}
+
+static bool
+receive_record(struct wait *w, uint8_t tag, struct kv_bytes b)
+{
+	if (network.greeted == (tag == NETWORK_HELLO))
+		return false;
+	if (tag != NETWORK_HELLO)
+		return w->answer(w, tag, b);
+	network.greeted = true;
+	return network_receive_hello(b, false);
+}
+
+static void
+note_end(struct wait *w)
+{
+	char reason[128];
+	int status;
+
+	if (wall_wait(&network.wall, &status) && WIFSIGNALED(status))
+		snprintf(reason, sizeof(reason),
+		    "keyveto-network was ended by signal %d (%s)",
+		    WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(reason, sizeof(reason),
+		    "keyveto-network ended too early");
+	network.runs = false;
+	set_why(w, NETWORK_BROKEN, reason);
+}
+
+static void
+receive(struct wait *w)
+{
+	const ssize_t n = record_fill(&network.in, network.wall.answers);
+	struct kv_bytes b;
+	uint8_t tag;
+	bool bad = false, ok = n != -1;
+
+	if (n == 0) {
+		note_end(w);
+		return;
+	}
+	while (ok && !w->ended && record_next(&network.in, &tag, &b, &bad))
+		ok = receive_record(w, tag, b);
+	/* Nothing follows the last answer to an order. */
+	if (bad || !ok ||
+	    (w->ended && w->cause != NETWORK_STOPPED &&
+		network.in.start != network.in.end))
+		set_why(w, NETWORK_BROKEN,
+		    "keyveto-network sent what it never sends");
+}
+
+static int64_t
+find_time_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/*
+ * Waits until the answer has ended. Time in which this process was stopped
+ * counts as one wait. After any failure the program is ended, too.
+ */
+static void
+wait_for_answer(struct wait *w)
+{
+	struct pollfd p = { .events = POLLIN };
+	int64_t before, waited;
+	int n;
+
+	while (!w->ended) {
+		if (w->stopped != NULL && w->stopped()) {
+			set_why(w, NETWORK_STOPPED, "interrupted");
+			break;
+		}
+		if (w->left_ms < 0) {
+			set_why(w, NETWORK_BROKEN,
+			    "keyveto-network did not end in time");
+			break;
+		}
+		before = find_time_ms();
+		p.fd = network.wall.answers;
+		waited = WAIT_MS;
+		if ((n = poll(&p, 1, WAIT_MS)) > 0)
+			receive(w);
+		if (n != 0)
+			waited = find_time_ms() - before;
+		w->left_ms -= waited < WAIT_MS ? waited : WAIT_MS;
+	}
+	if (w->cause == NETWORK_STOPPED || w->cause == NETWORK_BROKEN)
+		kill_program();
+}
+
+/* If the program has ended, that end tells more. */
+static void
+note_unsent(struct wait *w)
+{
+	if (errno == EMSGSIZE)
+		set_why(w, NETWORK_BROKEN, "the URL is too long");
+}
+
+/* --- requests ----------------------------------------------------------- */
+
+/* Hands over the CAs that a request wants. False with w->why. */
+static bool
+send_ca(struct wait *w, const char *path)
+{
+	struct record_out o = { .fd = -1 };
+	char reason[NETWORK_WHY_BYTES];
+	int fd = -1;
+
+	if (path == NULL ?
+		network.ca_file == NULL :
+		network.ca_file != NULL && strcmp(path, network.ca_file) == 0)
+		return true;
+	if (path != NULL &&
+	    (fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) == -1) {
+		snprintf(reason, sizeof(reason), "%.400s: %s", path,
+		    strerror(errno));
+		set_why(w, NETWORK_UNPROVEN, reason);
+		return false;
+	}
+	record_begin(&o, NETWORK_CA);
+	(void)network_send(&network.wall, &o, fd);
+	if (fd != -1)
+		close(fd);
+	free(network.ca_file);
+	network.ca_file = path != NULL ? strdup(path) : NULL;
+	return true;
+}
+
+static bool
+get_value(struct kv_bytes *b, char value[static HTTP_VALUE_BYTES])
+{
+	return record_get_text(b, value, HTTP_VALUE_BYTES) &&
+	    http_value_is_safe(value);
+}
+
+struct get {
+	const struct network_request *r;
+	bool has_head;
+};
+
+static bool
+receive_head(struct get *g, struct kv_bytes b)
+{
+	struct network_head h;
+	uint64_t status;
+
+	if (g->has_head || record_get_number(&b, &status) != KV_OK ||
+	    status > 999 || record_get_number(&b, &h.retry_after) != KV_OK ||
+	    !get_value(&b, h.etag) || !get_value(&b, h.last_modified) ||
+	    !get_value(&b, h.range) || !get_value(&b, h.encoding) ||
+	    !get_value(&b, h.type) || b.left != 0)
+		return false;
+	g->has_head = true;
+	h.status = (long)status;
+	g->r->head(&h, g->r->arg);
+	return true;
+}
+
+static bool
+receive_data(struct wait *w, struct kv_bytes b)
+{
+	const struct get *g = w->arg;
+	struct kv_span part;
+
+	if (!g->has_head || kv_bytes_get_string(&b, &part) != KV_OK ||
+	    part.len == 0 || b.left != 0)
+		return false;
+	if (!g->r->data(part.p, part.len, g->r->arg))
+		set_why(w, NETWORK_STOPPED, "");
+	return true;
+}
+
+/* libcurl may repeat what a server said. */
+static void
+make_printable(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text < 0x20 || *text > 0x7e)
+			*text = '?';
+}
+
+static bool
+receive_end(struct wait *w, struct kv_bytes b)
+{
+	const struct get *g = w->arg;
+	char reason[NETWORK_WHY_BYTES];
+	uint64_t cause;
+
+	if (record_get_number(&b, &cause) != KV_OK ||
+	    cause > NETWORK_TRANSFER ||
+	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
+	    (cause == NETWORK_DONE && !g->has_head))
+		return false;
+	make_printable(reason);
+	set_why(w, (enum network_cause)cause, reason);
+	return true;
+}
+
+static bool
+receive_of_get(struct wait *w, uint8_t tag, struct kv_bytes b)
+{
+	switch (tag) {
+	case NETWORK_HEAD:
+		return receive_head(w->arg, b);
+	case NETWORK_DATA:
+		return receive_data(w, b);
+	case NETWORK_END:
+		return receive_end(w, b);
+	default:
+		return false;
+	}
+}
+
+static bool
+send_get(const struct network_request *r)
+{
+	const struct https_limits *l = r->limits;
+	struct record_out o = { .fd = -1 };
+
+	record_begin(&o, NETWORK_GET);
+	record_add_text(&o, r->url);
+	record_add_number(&o, l->timeout);
+	record_add_number(&o, l->stall_timeout);
+	record_add_number(&o, r->redirects);
+	record_add_number(&o, r->keep);
+	record_add_number(&o, l->proxy != NULL);
+	record_add_text(&o, l->proxy != NULL ? l->proxy : "");
+	for (size_t i = 0; i < r->n_headers; i++)
+		record_add_text(&o, r->header[i]);
+	return network_send(&network.wall, &o, -1);
+}
+
+enum network_cause
+network_get(const struct network_request *r, char why[static NETWORK_WHY_BYTES])
+{
+	struct get get = { .r = r };
+	struct wait w = {
+		.answer = receive_of_get,
+		.stopped = r->limits->stopped,
+		.left_ms = ((int64_t)r->limits->timeout + GRACE_SECONDS) * 1000,
+		.why = why,
+		.arg = &get,
+	};
+
+	why[0] = '\0';
+	/* If an order cannot be sent, the end of the program tells why. */
+	if (start(&w) && send_ca(&w, r->limits->ca_file)) {
+		if (!send_get(r))
+			note_unsent(&w);
+		wait_for_answer(&w);
+	}
+	return w.cause;
+}
+
+/* --- places ------------------------------------------------------------- */
+
+/* Copies a string without controls, to be freed. NULL for any other. */
+static char *
+get_text(struct kv_bytes *b)
+{
+	struct kv_span s;
+
+	if (kv_bytes_get_string(b, &s) != KV_OK)
+		return NULL;
+	for (size_t i = 0; i < s.len; i++)
+		if (s.p[i] < 0x20 || s.p[i] == 0x7f)
+			return NULL;
+	return s.len > 0 ? strndup((const char *)s.p, s.len) : strdup("");
+}
+
+static bool
+receive_place(struct wait *w, uint8_t tag, struct kv_bytes b)
+{
+	struct network_place *place = w->arg;
+	uint64_t kind;
+
+	if (tag != NETWORK_PLACE_FOUND ||
+	    record_get_number(&b, &kind) != KV_OK ||
+	    kind > NETWORK_OTHER_SCHEME ||
+	    (place->where = get_text(&b)) == NULL ||
+	    (place->shown = get_text(&b)) == NULL ||
+	    (place->scheme = get_text(&b)) == NULL || b.left != 0 ||
+	    (kind == NETWORK_HTTPS &&
+		strncmp(place->where, "https://", 8) != 0))
+		return false;
+	place->kind = (enum network_place_kind)kind;
+	set_why(w, NETWORK_DONE, "");
+	return true;
+}
+
+bool
+network_find_place(const char *base, const char *text, const char *suffix,
+    bool other_hosts, struct network_place *place)
+{
+	struct record_out o = { .fd = -1 };
+	char why[NETWORK_WHY_BYTES];
+	struct wait w = {
+		.answer = receive_place,
+		.left_ms = GRACE_SECONDS * 1000,
+		.why = why,
+		.arg = place,
+	};
+
+	*place = (struct network_place){ .kind = NETWORK_NO_PLACE };
+	if (start(&w)) {
+		record_begin(&o, NETWORK_PLACE);
+		record_add_text(&o, base);
+		record_add_text(&o, text);
+		record_add_text(&o, suffix);
+		record_add_number(&o, other_hosts);
+		if (!network_send(&network.wall, &o, -1))
+			note_unsent(&w);
+		wait_for_answer(&w);
+	}
+	if (w.cause == NETWORK_DONE)
+		return true;
+	cli_error("%s", why);
+	return false;
+}

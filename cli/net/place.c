@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: ISC */
+/* Where is a file? URLs are read by keyveto-network, paths here. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "command.h"
+#include "net/fetch.h"
+#include "net/network.h"
+
+static bool
+report_no_memory(void)
+{
+	cli_error("out of memory");
+	return false;
+}
+
+/* The value of a hexadecimal digit; -1 for another character. */
+static int
+read_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	const char *p = c != '\0' ? strchr(digits, c) : NULL;
+
+	return p != NULL ? (int)(p - digits) % 16 : -1;
+}
+
+/* Copies the path of a file URL, to be freed. NULL if it has none. */
+static char *
+read_file_url(const char *text)
+{
+	char *path, *out;
+	int high, low;
+
+	text += strlen("file:");
+	if (strncmp(text, "//", 2) == 0) {
+		text += 2;
+		if (strncasecmp(text, "localhost/", 10) == 0)
+			text += 9;
+		else if (strncmp(text, "127.0.0.1/", 10) == 0)
+			text += 9;
+	}
+	if (*text != '/' || (path = strndup(text, strcspn(text, "?#"))) == NULL)
+		return NULL;
+	out = path;
+	for (const char *in = path; *in != '\0'; in++) {
+		if (*in == '%' && (high = read_digit(in[1])) != -1 &&
+		    (low = read_digit(in[2])) != -1) {
+			*out = (char)(16 * high + low);
+			in += 2;
+		} else {
+			*out = *in;
+		}
+		if ((unsigned char)*out < 0x20 || *out == 0x7f) {
+			free(path);
+			return NULL;
+		}
+		out++;
+	}
+	*out = '\0';
+	return path;
+}
+
+static void
+report_no_url(void)
+{
+	/* Do not print the text: it may hold a password. */
+	cli_error("what is given as URL is not one; write "
+		  "https://HOST/PATH, or the path of a file");
+}
+
+static bool
+parse_url(const char *text, const char *suffix, struct fetch_place *p)
+{
+	struct network_place found;
+	bool ok = network_find_place("", text, suffix, true, &found);
+
+	if (ok && found.kind == NETWORK_NO_PLACE)
+		report_no_url();
+	else if (ok && found.kind == NETWORK_OTHER_SCHEME)
+		cli_error("files are fetched over https, not over %s; write "
+			  "https://HOST/PATH, or the path of a file",
+		    found.scheme);
+	*p = (struct fetch_place){ found.where, true, found.shown };
+	ok = ok && found.kind == NETWORK_HTTPS;
+	free(found.scheme);
+	return ok;
+}
+
+/* The file of this machine with that name and suffix. */
+static bool
+set_path(const char *path, const char *suffix, struct fetch_place *p)
+{
+	*p = (struct fetch_place){ .is_url = false };
+	if (asprintf(&p->where, "%s%s", path, suffix) == -1)
+		p->where = NULL;
+	else
+		p->shown = strdup(p->where);
+	return p->shown != NULL || report_no_memory();
+}
+
+bool
+fetch_place_parse(const char *text, const char *suffix, struct fetch_place *p)
+{
+	char *path;
+	bool ok;
+
+	*p = (struct fetch_place){ .is_url = false };
+	if (strncasecmp(text, "file:", 5) == 0) {
+		if ((path = read_file_url(text)) == NULL) {
+			report_no_url();
+			return false;
+		}
+		ok = set_path(path, suffix, p);
+		free(path);
+		return ok;
+	}
+	return strstr(text, "://") != NULL ?
+	    parse_url(text, suffix, p) :
+	    set_path(text, suffix, p);
+}
+
+bool
+fetch_url_is_one(const char *text)
+{
+	struct network_place found;
+	const bool ok = network_find_place("", text, "", true, &found);
+
+	free(found.where);
+	free(found.shown);
+	free(found.scheme);
+	return ok && found.kind != NETWORK_NO_PLACE;
+}
+
+/* The name after the last slash of a URL or path, without query or fragment. */
+static bool
+last_name(const char *text, char name[static NAME_MAX + 1])
+{
+	size_t len = strcspn(text, "?#");
+	const char *end = text + len, *start = end;
+
+	while (start > text && start[-1] != '/')
+		start--;
+	len = (size_t)(end - start);
+	if (len == 0 || len > NAME_MAX || *start == '.' ||
+	    strspn(start,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789._+-") < len)
+		return false;
+	memcpy(name, start, len);
+	name[len] = '\0';
+	return true;
+}
+
+/*
+ * Sets *p to what text leads to in a file at base, a URL. False if it leads
+ * nowhere; *failedp is set after a message.
+ */
+static bool
+follow_url(const struct fetch_place *base, const char *text, bool other_hosts,
+    struct fetch_place *p, bool *failedp)
+{
+	struct network_place found;
+
+	*failedp = !network_find_place(base->where, text, "", other_hosts,
+	    &found);
+	*p = (struct fetch_place){ found.where, true, found.shown };
+	free(found.scheme);
+	if (!*failedp && found.kind == NETWORK_HTTPS)
+		return true;
+	fetch_place_free(p);
+	return false;
+}
+
+bool
+fetch_place_beside(const struct fetch_place *base, const char *name,
+    struct fetch_place *p)
+{
+	const char *slash = strrchr(base->where, '/');
+	bool failed;
+
+	if (base->is_url)
+		return follow_url(base, name, false, p, &failed) ||
+		    (!failed && report_no_memory());
+	*p = (struct fetch_place){ .is_url = false };
+	if (asprintf(&p->where, "%.*s%s",
+		slash != NULL ? (int)(slash + 1 - base->where) : 0, base->where,
+		name) == -1)
+		p->where = NULL;
+	p->shown = p->where != NULL ? strdup(p->where) : NULL;
+	return p->shown != NULL || report_no_memory();
+}
+
+bool
+fetch_place_resolve(const struct fetch_place *base, const char *text,
+    bool other_hosts, struct fetch_place *p)
+{
+	char name[NAME_MAX + 1];
+	bool failed;
+
+	*p = (struct fetch_place){ .is_url = false };
+	if (base->is_url) {
+		if (follow_url(base, text, other_hosts, p, &failed))
+			return true;
+		if (failed)
+			return false;
+	}
+	if (last_name(text, name))
+		return fetch_place_beside(base, name, p);
+	cli_error("%s: names a file that cannot be beside it: %s; ask its "
+		  "publisher",
+	    base->shown, text);
+	return false;
+}
+
+void
+fetch_place_free(struct fetch_place *p)
+{
+	free(p->where);
+	free(p->shown);
+	*p = (struct fetch_place){ 0 };
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: ISC */
+#include "get.h"
+
+#include <sys/mman.h>
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "net/network.h"
+
+#define CONNECT_SECONDS 30L
+/* A server that is slower, for the stall timeout, counts as silent. */
+#define STALL_BYTES_A_SECOND 1000L
+#define HEADERS_MAX_BYTES (64 * 1024)
+#define CA_MAX_BYTES (16 * 1024 * 1024)
+/* Never a number of bytes: ends a transfer from within a callback. */
+#define STOP ((size_t)-1)
+
+/* One request. The strings are valid as long as the order. */
+struct get {
+	struct record_out *out;
+	char *url, *proxy; /* proxy is NULL for the environment's */
+	struct curl_slist *headers;
+	uint64_t timeout, stall_timeout, redirects, keep;
+	struct network_head head;
+	size_t header_bytes;
+	bool too_long;
+	bool in_body; /* later headers are trailers */
+	char error[CURL_ERROR_SIZE];
+};
+
+static CURL *curl;
+static struct curl_blob ca;
+
+bool
+get_start(void)
+{
+	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+	    (curl = curl_easy_init()) != NULL;
+}
+
+void
+get_set_ca(int fd)
+{
+	ssize_t len;
+
+	free(ca.data);
+	ca = (struct curl_blob){ .flags = CURL_BLOB_NOCOPY };
+	if (fd == -1)
+		return;
+	/* An empty one has no CA: no server is trusted then. */
+	ca.data = malloc(CA_MAX_BYTES);
+	if (ca.data != NULL && (len = io_read(fd, ca.data, CA_MAX_BYTES)) > 0)
+		ca.len = (size_t)len;
+	close(fd);
+}
+
+static size_t
+on_header(char *line, size_t size, size_t n, void *arg)
+{
+	struct get *g = arg;
+	struct network_head *h = &g->head;
+	const size_t len = size * n;
+
+	g->header_bytes += len;
+	if (g->header_bytes > HEADERS_MAX_BYTES) {
+		g->too_long = true;
+		return STOP;
+	}
+	if (g->in_body)
+		return len;
+	/* Each answer, such as a redirect or 103, has its own headers. */
+	if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
+		*h = (struct network_head){ 0 };
+	http_header_keep(line, len, "ETag", h->etag);
+	http_header_keep(line, len, "Last-Modified", h->last_modified);
+	http_header_keep(line, len, "Content-Range", h->range);
+	http_header_keep(line, len, "Content-Encoding", h->encoding);
+	http_header_keep(line, len, "Content-Type", h->type);
+	return len;
+}
+
+static void
+send_head(struct get *g)
+{
+	const struct network_head *h = &g->head;
+	curl_off_t wait = 0;
+	long status = 0;
+
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &wait) != CURLE_OK ||
+	    wait < 0)
+		wait = 0;
+	record_begin(g->out, NETWORK_HEAD);
+	record_add_number(g->out, (uint64_t)status);
+	record_add_number(g->out, (uint64_t)wait);
+	record_add_text(g->out, h->etag);
+	record_add_text(g->out, h->last_modified);
+	record_add_text(g->out, h->range);
+	record_add_text(g->out, h->encoding);
+	record_add_text(g->out, h->type);
+	record_end(g->out);
+	g->in_body = true;
+}
+
+static size_t
+on_body(char *p, size_t size, size_t n, void *arg)
+{
+	struct get *g = arg;
+	const size_t len = size * n;
+
+	if (!g->in_body)
+		send_head(g);
+	if (len == 0)
+		return 0;
+	record_begin(g->out, NETWORK_DATA);
+	record_add_bytes(g->out, p, len);
+	record_end(g->out);
+	record_flush(g->out);
+	return len;
+}
+
+/* False if libcurl does not know an option: none may be skipped. */
+static bool
+set_options(struct get *g)
+{
+	int bad = 0;
+
+#define SET(option, value) (bad |= (int)curl_easy_setopt(curl, option, value))
+	SET(CURLOPT_URL, g->url);
+	SET(CURLOPT_HTTPHEADER, g->headers);
+	SET(CURLOPT_HEADERFUNCTION, on_header);
+	SET(CURLOPT_HEADERDATA, g);
+	SET(CURLOPT_WRITEFUNCTION, on_body);
+	SET(CURLOPT_WRITEDATA, g);
+	SET(CURLOPT_BUFFERSIZE, (long)NETWORK_DATA_BYTES);
+#if LIBCURL_VERSION_NUM >= 0x075500
+	SET(CURLOPT_PROTOCOLS_STR, "https");
+	SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
+#else
+	SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTPS);
+	SET(CURLOPT_REDIR_PROTOCOLS, (long)CURLPROTO_HTTPS);
+#endif
+	SET(CURLOPT_FOLLOWLOCATION, g->redirects > 0 ? 1L : 0L);
+	SET(CURLOPT_MAXREDIRS, (long)g->redirects);
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	if (ca.data != NULL) {
+		SET(CURLOPT_CAINFO_BLOB, &ca);
+		SET(CURLOPT_CAPATH, NULL);
+	}
+	SET(CURLOPT_FRESH_CONNECT, g->keep ? 0L : 1L);
+	SET(CURLOPT_FORBID_REUSE, g->keep ? 0L : 1L);
+	if (g->proxy != NULL)
+		SET(CURLOPT_PROXY, g->proxy);
+	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+	SET(CURLOPT_TIMEOUT, (long)g->timeout);
+	SET(CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_A_SECOND);
+	SET(CURLOPT_LOW_SPEED_TIME, (long)g->stall_timeout);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	/* The same of all: a server learns no version to attack. */
+	SET(CURLOPT_USERAGENT, "keyveto");
+	SET(CURLOPT_ERRORBUFFER, g->error);
+#undef SET
+	return bad == 0;
+}
+
+static enum network_cause
+find_cause(CURLcode code)
+{
+	switch (code) {
+	case CURLE_OK:
+		return NETWORK_DONE;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_COULDNT_CONNECT:
+		return NETWORK_UNREACHABLE;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+		return NETWORK_UNPROVEN;
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		return NETWORK_NOT_HTTPS;
+	case CURLE_TOO_MANY_REDIRECTS:
+		return NETWORK_REDIRECTS;
+	default:
+		return NETWORK_TRANSFER;
+	}
+}
+
+static void
+send_end(struct get *g, enum network_cause cause, const char *why)
+{
+	char text[NETWORK_WHY_BYTES];
+
+	snprintf(text, sizeof(text), "%s", why);
+	record_begin(g->out, NETWORK_END);
+	record_add_number(g->out, cause);
+	record_add_text(g->out, text);
+	record_end(g->out);
+	record_flush(g->out);
+}
+
+/*
+ * For a proxy that it cannot parse, libcurl's message repeats the whole URL,
+ * which may hold a password.
+ */
+static const char *
+find_reason(const struct get *g, CURLcode code)
+{
+	return g->error[0] == '\0' || strchr(g->error, '@') != NULL ?
+	    curl_easy_strerror(code) :
+	    g->error;
+}
+
+static void
+run(struct get *g)
+{
+	char why[128];
+	CURLcode code;
+
+	/* Connections are kept. */
+	curl_easy_reset(curl);
+	if (!set_options(g)) {
+		snprintf(why, sizeof(why),
+		    "this libcurl cannot do what is needed (%.60s)",
+		    curl_version());
+		send_end(g, NETWORK_UNABLE, why);
+		return;
+	}
+	code = curl_easy_perform(curl);
+	if (code == CURLE_OK && !g->in_body)
+		send_head(g);
+	if (g->too_long)
+		send_end(g, NETWORK_TOO_LONG,
+		    "the headers of the answer are too long");
+	else
+		send_end(g, find_cause(code),
+		    code == CURLE_OK ? "" : find_reason(g, code));
+}
+
+/* Copies a string, to be freed. NULL if it is none. */
+static char *
+get_text(struct kv_bytes *b)
+{
+	struct kv_span s;
+
+	if (kv_bytes_get_string(b, &s) != KV_OK)
+		return NULL;
+	return s.len > 0 ? strndup((const char *)s.p, s.len) : strdup("");
+}
+
+/* Takes the lines of headers. */
+static bool
+read_headers(struct get *g, struct kv_bytes *b)
+{
+	struct curl_slist *longer;
+	char *line;
+
+	while (b->left > 0) {
+		if ((line = get_text(b)) == NULL)
+			return false;
+		longer = curl_slist_append(g->headers, line);
+		free(line);
+		if (longer == NULL)
+			return false;
+		g->headers = longer;
+	}
+	return true;
+}
+
+static bool
+read_order(struct get *g, struct kv_bytes *b)
+{
+	uint64_t has_proxy;
+
+	if ((g->url = get_text(b)) == NULL ||
+	    record_get_number(b, &g->timeout) != KV_OK ||
+	    record_get_number(b, &g->stall_timeout) != KV_OK ||
+	    record_get_number(b, &g->redirects) != KV_OK ||
+	    record_get_number(b, &g->keep) != KV_OK ||
+	    record_get_number(b, &has_proxy) != KV_OK ||
+	    (g->proxy = get_text(b)) == NULL)
+		return false;
+	if (!has_proxy) {
+		free(g->proxy);
+		g->proxy = NULL;
+	}
+	return read_headers(g, b);
+}
+
+bool
+get_obey(struct kv_bytes b, struct record_out *out)
+{
+	struct get g = { .out = out };
+	const bool ok = read_order(&g, &b);
+
+	if (ok)
+		run(&g);
+	/* The options point to what is freed here. */
+	curl_easy_reset(curl);
+	curl_slist_free_all(g.headers);
+	free(g.url);
+	free(g.proxy);
+	return ok;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * keyveto-network: speaks to servers, for the keyveto command, which starts it
+ * (wire/network.h). Before it does, it gives up all else (wall/wall.h), but for
+ * what finding the addresses of hosts needs.
+ */
+#include <seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "get.h"
+#include "names.h"
+#include "url.h"
+#include "wall/enter.h"
+#include "wall/orders.h"
+#include "wire/network.h"
+
+#define MEMORY_BYTES ((uint64_t)512 * 1024 * 1024)
+
+/* What reading alone does not need. wall/enter adds sockets and files. */
+static const int calls[] = {
+	SCMP_SYS(access),
+	SCMP_SYS(alarm),
+	SCMP_SYS(close),
+	SCMP_SYS(connect),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fcntl64),
+	SCMP_SYS(fstatat64),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(getegid),
+	SCMP_SYS(getegid32),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(geteuid32),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getgid32),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(getuid),
+	SCMP_SYS(getuid32),
+	SCMP_SYS(lstat),
+	SCMP_SYS(lstat64),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(pipe),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(pselect6_time64),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmmsg),
+	SCMP_SYS(recvmmsg_time64),
+	SCMP_SYS(select),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(stat),
+	SCMP_SYS(stat64),
+	SCMP_SYS(statx),
+	SCMP_SYS(uname),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+};
+
+static struct record_out out = { .fd = STDOUT_FILENO };
+
+static void
+send_hello(unsigned int walls)
+{
+	record_begin(&out, NETWORK_HELLO);
+	record_add_number(&out, NETWORK_VERSION);
+	record_add_number(&out, walls);
+	record_end(&out);
+	record_flush(&out);
+}
+
+static bool
+set_variable(struct kv_bytes b)
+{
+	static char name[64], value[READING_PACKET_BYTES];
+
+	return record_get_text(&b, name, sizeof(name)) &&
+	    record_get_text(&b, value, sizeof(value)) &&
+	    setenv(name, value, 1) == 0;
+}
+
+/* Takes the orders before the wall. */
+static bool
+receive_start(struct orders *o)
+{
+	struct kv_bytes b;
+	uint64_t version;
+	uint8_t tag;
+
+	for (;;) {
+		if (!orders_next(o, &tag, &b))
+			return false;
+		if (tag == NETWORK_START)
+			break;
+		if (tag != NETWORK_VARIABLE || !set_variable(b))
+			return false;
+	}
+	return record_get_number(&b, &version) == KV_OK &&
+	    version == NETWORK_VERSION;
+}
+
+static bool
+find_place(struct kv_bytes b)
+{
+	static char base[READING_PACKET_BYTES], text[READING_PACKET_BYTES],
+	    suffix[READING_PACKET_BYTES];
+	struct network_place place;
+	uint64_t other_hosts;
+
+	if (!record_get_text(&b, base, sizeof(base)) ||
+	    !record_get_text(&b, text, sizeof(text)) ||
+	    !record_get_text(&b, suffix, sizeof(suffix)) ||
+	    record_get_number(&b, &other_hosts) != KV_OK)
+		return false;
+	if (base[0] == '\0')
+		url_parse(text, suffix, &place);
+	else
+		url_resolve(base, text, other_hosts != 0, &place);
+	record_begin(&out, NETWORK_PLACE_FOUND);
+	record_add_number(&out, place.kind);
+	record_add_text(&out, place.where != NULL ? place.where : "");
+	record_add_text(&out, place.shown != NULL ? place.shown : "");
+	record_add_text(&out, place.scheme != NULL ? place.scheme : "");
+	record_end(&out);
+	record_flush(&out);
+	url_free(&place);
+	return true;
+}
+
+static bool
+obey_order(struct orders *o, uint8_t tag, struct kv_bytes b)
+{
+	switch (tag) {
+	case NETWORK_CA:
+		get_set_ca(orders_next_descriptor(o));
+		return true;
+	case NETWORK_PLACE:
+		return find_place(b);
+	case NETWORK_GET:
+		return get_obey(b, &out);
+	default:
+		return false;
+	}
+}
+
+/* The front is told by such signals, too, and ends this program. */
+static void
+ignore_signals(void)
+{
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
+		SIGTERM };
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+}
+
+int
+main(void)
+{
+	static struct orders orders = { .socket = STDIN_FILENO };
+	struct wall_kept kept = {
+		.memory = MEMORY_BYTES,
+		.connects = true,
+		.call = calls,
+		.n_calls = sizeof(calls) / sizeof(calls[0]),
+	};
+	struct kv_bytes b;
+	unsigned int walls;
+	uint8_t tag;
+
+	ignore_signals();
+	if (!receive_start(&orders) || !get_start())
+		return CLI_UNCHECKED;
+	names_load();
+	kept.path = names_paths(&kept.n_paths);
+	walls = wall_enter(&kept);
+	walls |= wall_refuse_calls(&kept);
+	send_hello(walls);
+	while (orders_next(&orders, &tag, &b))
+		if (!obey_order(&orders, tag, b))
+			return CLI_UNCHECKED;
+	return 0;
+}
