@@ -122,7 +122,7 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 		$(BUILD)/libkeyveto.a $(GUARD_LIBMD)
 
 # Only the command may use libraries other than libc, libmd and libpam.
-CLI_LIBS = $(shell $(PKG_CONFIG) --libs libssh libcrypto jansson liblzma zlib sqlite3 gmp libmd) -lpam
+CLI_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto jansson liblzma zlib sqlite3 gmp libmd) -lpam
 $(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(NETWORK_OBJ) $(PUBLISHER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
 
@@ -156,7 +156,7 @@ $(BUILD)/keyveto-worker: $(WORKER_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(WORKER_LIBS) \
 		-lpthread -lm
 
-NETWORK_LIBS = $(shell $(PKG_CONFIG) --libs libcurl libseccomp libmd)
+NETWORK_LIBS = $(shell $(PKG_CONFIG) --libs libcurl libssh libseccomp libmd)
 $(BUILD)/keyveto-network: $(NETWORK_OBJ) $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(NETWORK_LIBS) -ldl
@@ -329,7 +329,8 @@ $(BUILD)/fuzz/libpage.a: $(BUILD)/report/page.o
 $(BUILD)/fuzz/%: fuzz/%.c fuzz/fuzz.h $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a $(CLI_LIBS)
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_OBJ) $(BUILD)/fuzz/libpage.a $(CLI_LIBS) \
+		$(NETWORK_LIBS)
 
 fuzz-targets: $(FUZZ)
 

@@ -12,6 +12,7 @@
 #include "command.h"
 #include "get.h"
 #include "names.h"
+#include "scan.h"
 #include "url.h"
 #include "wall/enter.h"
 #include "wall/orders.h"
@@ -156,6 +157,8 @@ obey_order(struct orders *o, uint8_t tag, struct kv_bytes b)
 		return find_place(b);
 	case NETWORK_GET:
 		return get_obey(b, &out);
+	case NETWORK_SCAN:
+		return scan_obey(b, &out);
 	default:
 		return false;
 	}
@@ -187,6 +190,7 @@ main(void)
 	uint8_t tag;
 
 	ignore_signals();
+	/* libcurl readies libcrypto for libssh, too. */
 	if (!receive_start(&orders) || !get_start())
 		return CLI_UNCHECKED;
 	names_load();

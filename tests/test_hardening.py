@@ -15,7 +15,7 @@ NEEDED = {
     GUARD: {"libmd.so.0", "libc.so.6"},
     MODULE: {"libpam.so.0", "libmd.so.0", "libc.so.6"},
     # libpam, because keyveto sshd enable makes PAM load the module.
-    COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libssh.so.4", "libcrypto.so.3", "libjansson.so.4",
+    COMMAND: {"libmd.so.0", "libpam.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4",
               "liblzma.so.5", "libz.so.1", "libm.so.6", "libgmp.so.10"},
     # What reads files of others for the command.
     READER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1",
@@ -26,7 +26,7 @@ NEEDED = {
     # What a publisher runs.
     PUBLISHER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6"},
     # What speaks to servers.
-    NETWORK: {"libc.so.6", "libcurl.so.4", "libseccomp.so.2"},
+    NETWORK: {"libc.so.6", "libcurl.so.4", "libssh.so.4", "libseccomp.so.2"},
 }
 ENTRY_POINTS = {"pam_sm_authenticate", "pam_sm_setcred", "pam_sm_acct_mgmt", "pam_sm_open_session",
                 "pam_sm_close_session", "pam_sm_chauthtok"}

@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
-#include "kv_base64.h"
 #include "kv_lines.h"
+#include "net/network.h"
 #include "reading/report.h"
-#include "scan/host.h"
 
 #define JOBS_DEFAULT 16
 #define JOBS_MAX 512
@@ -22,11 +22,28 @@
 #define TIMEOUT_MAX 3600
 #define LINE_BYTES 4096
 #define PORT_DEFAULT "22"
+/*
+ * A scan has a phase for each address and each type of key. It says at the start
+ * of each what it is. If it says nothing for longer than a phase may take, or
+ * goes on for so many phases, it is ended.
+ */
+#define PHASES_MAX 64
+#define GRACE_SECONDS 10
+#define WAIT_MS 1000
+
+struct target {
+	char host[NETWORK_HOST_BYTES];
+	char port[6];
+	/* HOST:PORT or [ADDRESS]:PORT, as printed */
+	char name[NETWORK_HOST_BYTES + sizeof("[]:65535")];
+};
 
 /* A server that is being asked. */
 struct slot {
-	struct scan_job job;
-	struct child child;
+	struct target target;
+	struct wall_process program;
+	bool runs;
+	time_t start, spoke; /* when it was started, and said something */
 	struct record_in in;
 };
 
@@ -50,83 +67,134 @@ report_reason(struct scan *s, const char *name, const char *reason)
 	report_problem(&s->report, &p);
 }
 
-/* Reports one record of a child; not SCAN_PHASE. */
-static void
-report_record(struct scan *s, const char *name, uint8_t tag,
-    struct kv_span text)
+static time_t
+find_time(void)
 {
-	static uint8_t blob[KV_BLOB_MAX_BYTES];
-	char copy[4096];
-	struct input_problem problem = { .path = name, .reason = copy };
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+static void
+report_key_blob(struct scan *s, const char *name, struct kv_span blob)
+{
 	struct input_key key = { .path = name };
 	struct kv_sshkey parsed;
-	size_t len;
-	enum kv_err r;
+	const enum kv_err r = kv_sshkey_parse(blob.p, blob.len, &parsed);
 
-	snprintf(copy, sizeof(copy), "%.*s", (int)text.len,
-	    (const char *)text.p);
-	if (tag == SCAN_UNKNOWN) {
-		problem.unknown_type = true;
-		problem.type = copy;
-		problem.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN);
-	} else if (tag == SCAN_KEY) {
-		r = kv_base64_decode((const char *)text.p, text.len, blob,
-		    sizeof(blob), &len);
-		if (r == KV_OK)
-			r = kv_sshkey_parse(blob, len, &parsed);
-		if (r == KV_OK) {
-			key.key = parsed.key;
-			key.type = kv_keytype_name(parsed.key.type);
-			key.bits = kv_pubkey_bits(&parsed.key);
-			report_key(&s->report, &key);
-			return;
-		}
-		problem.reason = kv_strerror(r);
+	if (r != KV_OK) {
+		report_reason(s, name, kv_strerror(r));
+		return;
 	}
+	key.key = parsed.key;
+	key.type = kv_keytype_name(parsed.key.type);
+	key.bits = kv_pubkey_bits(&parsed.key);
+	report_key(&s->report, &key);
+}
+
+static void
+report_unknown_type(struct scan *s, const char *name, const char *type)
+{
+	const struct input_problem problem = {
+		.path = name,
+		.unknown_type = true,
+		.type = type,
+		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
+	};
+
 	report_problem(&s->report, &problem);
 }
 
-/* Reports all records of a child, after its end. */
-static void
-finish_slot(struct scan *s, struct slot *slot, bool too_much)
+/* What a program said so far of a server. */
+struct said {
+	const char *name; /* of the server */
+	char phase[256];
+	bool greeted, scanned;
+};
+
+/* Takes one record of a program. False if it never sends such a thing. */
+static bool
+receive_record(struct scan *s, struct said *said, uint8_t tag,
+    struct kv_bytes b)
 {
-	const char *name = slot->job.target.name;
-	struct kv_span text, phase = { (const uint8_t *)"starting", 8 };
-	struct kv_bytes payload;
+	struct kv_span blob;
+	char text[4096];
+
+	if (said->scanned || said->greeted == (tag == NETWORK_HELLO))
+		return false;
+	if (tag == NETWORK_HELLO) {
+		said->greeted = true;
+		return network_receive_hello(b, s->report.quiet);
+	}
+	if (tag == NETWORK_SCANNED) {
+		said->scanned = true;
+		return b.left == 0;
+	}
+	if (tag == NETWORK_KEY) {
+		if (kv_bytes_get_string(&b, &blob) != KV_OK || b.left != 0)
+			return false;
+		report_key_blob(s, said->name, blob);
+		return true;
+	}
+	if (!record_get_text(&b, text, sizeof(text)) || b.left != 0)
+		return false;
+	switch (tag) {
+	case NETWORK_PHASE:
+		snprintf(said->phase, sizeof(said->phase), "%.255s", text);
+		return true;
+	case NETWORK_PROBLEM:
+		report_reason(s, said->name, text);
+		return true;
+	case NETWORK_UNKNOWN:
+		report_unknown_type(s, said->name, text);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Reports how a program ended that did not say that it had scanned. */
+static void
+report_end(struct scan *s, const struct said *said, int status)
+{
 	char why[512];
+
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		snprintf(why, sizeof(why),
+		    "no answer within %u second%s, while %s (--timeout)",
+		    s->timeout, cli_plural(s->timeout, "", "s"), said->phase);
+	else
+		snprintf(why, sizeof(why), "the scan of it ended while %s",
+		    said->phase);
+	report_reason(s, said->name, why);
+}
+
+/* Ends a program, and reports all that it said. why is what is wrong, or NULL. */
+static void
+finish_slot(struct scan *s, struct slot *slot, const char *why)
+{
+	struct said said = { .name = slot->target.name, .phase = "starting" };
+	struct kv_bytes b;
 	uint8_t tag;
-	bool bad;
+	bool bad = false, ok = true;
 	int status = 0;
 
-	if (too_much)
-		child_kill(&slot->child);
+	if (why != NULL)
+		wall_kill(&slot->program);
 	else
-		status = child_wait(&slot->child);
+		(void)wall_wait(&slot->program, &status);
+	slot->runs = false;
 	s->n_busy--;
 	s->report.files++;
-	while (record_next(&slot->in, &tag, &payload, &bad)) {
-		if (kv_bytes_get_string(&payload, &text) != KV_OK)
-			continue;
-		if (tag == SCAN_PHASE)
-			phase = text;
-		else
-			report_record(s, name, tag, text);
-	}
-	if (too_much)
-		report_reason(s, name, "the server sent too much");
-	else if (status != 0) {
-		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-			snprintf(why, sizeof(why),
-			    "no answer within %u second%s, "
-			    "while %.*s (--timeout)",
-			    s->timeout, cli_plural(s->timeout, "", "s"),
-			    (int)phase.len, (const char *)phase.p);
-		else
-			snprintf(why, sizeof(why),
-			    "the scan of it ended while %.*s", (int)phase.len,
-			    (const char *)phase.p);
-		report_reason(s, name, why);
-	}
+	while (ok && record_next(&slot->in, &tag, &b, &bad))
+		ok = receive_record(s, &said, tag, b);
+	if (why == NULL && (bad || !ok))
+		why = "keyveto-network sent what it never sends";
+	if (why != NULL)
+		report_reason(s, said.name, why);
+	else if (!said.scanned)
+		report_end(s, &said, status);
 	record_in_free(&slot->in);
 	fflush(stdout);
 }
@@ -136,7 +204,7 @@ finish_slot(struct scan *s, struct slot *slot, bool too_much)
  * colons and no brackets is an IPv6 address. Returns NULL, or what is wrong.
  */
 static const char *
-parse_target(const char *text, struct scan_target *t)
+parse_target(const char *text, struct target *t)
 {
 	const char *host = text, *port = PORT_DEFAULT, *end;
 	size_t len = strlen(text);
@@ -180,19 +248,32 @@ static void
 start_host(struct scan *s, const char *text)
 {
 	struct slot *slot = s->slot;
-	const char *why;
+	struct target *t;
+	struct record_out o = { .fd = -1 };
+	const char *mistake;
+	char why[WALL_WHY_BYTES];
 
-	while (slot->child.pid != -1)
+	while (slot->runs)
 		slot++;
-	if ((why = parse_target(text, &slot->job.target)) != NULL) {
-		report_reason(s, text, why);
+	t = &slot->target;
+	if ((mistake = parse_target(text, t)) != NULL) {
+		report_reason(s, text, mistake);
 		return;
 	}
-	slot->job.timeout = s->timeout;
-	if (!child_start(&slot->child, scan_host, &slot->job)) {
-		report_reason(s, slot->job.target.name, strerror(errno));
+	if (!network_start(&slot->program, why)) {
+		report_reason(s, t->name, why);
 		return;
 	}
+	record_begin(&o, NETWORK_SCAN);
+	record_add_text(&o, t->host);
+	record_add_text(&o, t->port);
+	record_add_number(&o, s->timeout);
+	(void)network_send(&slot->program, &o, -1);
+	/* There is no other order, and descriptors may be few. */
+	close(slot->program.orders);
+	slot->program.orders = -1;
+	slot->start = slot->spoke = find_time();
+	slot->runs = true;
 	s->n_busy++;
 }
 
@@ -222,34 +303,62 @@ start_line(struct scan *s)
 		start_host(s, host + text.len);
 }
 
+/* Ends programs that had more time than any server could cost them. */
+static void
+end_late_slots(struct scan *s)
+{
+	const time_t now = find_time();
+	const time_t most = (time_t)s->timeout + GRACE_SECONDS;
+
+	for (size_t i = 0; i < s->n_slots; i++) {
+		struct slot *slot = &s->slot[i];
+
+		if (slot->runs &&
+		    (now - slot->spoke > most ||
+			now - slot->start > PHASES_MAX * most))
+			finish_slot(s, slot,
+			    "keyveto-network did not end in time");
+	}
+}
+
+static void
+receive(struct scan *s, struct slot *slot)
+{
+	const ssize_t n = record_fill(&slot->in, slot->program.answers);
+
+	slot->spoke = find_time();
+	if (n == -1)
+		finish_slot(s, slot, "the server sent too much");
+	else if (n == 0)
+		finish_slot(s, slot, NULL);
+}
+
 /*
- * Waits until a child sent something or ended, or, with want_line, until
+ * Waits until a program said something or ended, or, with want_line, until
  * standard input can be read. Returns true for the latter.
  */
 static bool
 wait_for_input(struct scan *s, struct pollfd *p, bool want_line)
 {
+	int n;
+
 	for (size_t i = 0; i < s->n_slots; i++)
 		p[i] = (struct pollfd){
-			.fd = s->slot[i].child.fd,
+			.fd = s->slot[i].runs ? s->slot[i].program.answers : -1,
 			.events = POLLIN,
 		};
 	p[s->n_slots] = (struct pollfd){
 		.fd = want_line ? STDIN_FILENO : -1,
 		.events = POLLIN,
 	};
-	while (poll(p, s->n_slots + 1, -1) == -1 && errno == EINTR)
-		;
-	for (size_t i = 0; i < s->n_slots; i++) {
-		struct slot *slot = &s->slot[i];
-		ssize_t n;
-
-		if (p[i].fd == -1 || p[i].revents == 0)
-			continue;
-		if ((n = record_fill(&slot->in, slot->child.fd)) <= 0)
-			finish_slot(s, slot, n == -1);
-	}
-	return want_line && p[s->n_slots].revents != 0;
+	do
+		n = poll(p, s->n_slots + 1, s->n_busy > 0 ? WAIT_MS : -1);
+	while (n == -1 && errno == EINTR);
+	for (size_t i = 0; n > 0 && i < s->n_slots; i++)
+		if (p[i].fd != -1 && p[i].revents != 0)
+			receive(s, &s->slot[i]);
+	end_late_slots(s);
+	return want_line && n > 0 && p[s->n_slots].revents != 0;
 }
 
 static void
@@ -326,8 +435,6 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 		cli_error("%s", strerror(errno));
 		goto out;
 	}
-	for (size_t i = 0; i < s.n_slots; i++)
-		s.slot[i].child = (struct child){ .pid = -1, .fd = -1 };
 	kv_lines_init(&s.lines, STDIN_FILENO, s.line, sizeof(s.line));
 	scan_all(&s, p);
 	ok = report_weak(&s.report, 0, !o.quiet, NULL, NULL);

@@ -18,6 +18,8 @@
 /* The longest part of a file in one NETWORK_DATA. */
 #define NETWORK_DATA_BYTES (256 * 1024)
 
+#define NETWORK_HOST_BYTES 256 /* DNS allows 253 */
+
 /* What the front sends. NETWORK_START is before the other orders. */
 enum network_order {
 	NETWORK_VARIABLE = 1, /* name, value: of the environment */
@@ -36,6 +38,12 @@ enum network_order {
 	 * answer of a server.
 	 */
 	NETWORK_GET,
+	/*
+	 * host, port, timeout of each connection. Answered by NETWORK_PHASE,
+	 * NETWORK_KEY, NETWORK_PROBLEM and NETWORK_UNKNOWN, then
+	 * NETWORK_SCANNED.
+	 */
+	NETWORK_SCAN,
 };
 
 /* What the program answers. */
@@ -48,8 +56,13 @@ enum network_answer {
 	 * Content-Encoding, Content-Type
 	 */
 	NETWORK_HEAD,
-	NETWORK_DATA, /* bytes */
-	NETWORK_END,  /* enum network_cause, why */
+	NETWORK_DATA,	 /* bytes */
+	NETWORK_END,	 /* enum network_cause, why */
+	NETWORK_PHASE,	 /* what it does next */
+	NETWORK_KEY,	 /* the blob of a key that the server proved to own */
+	NETWORK_PROBLEM, /* what failed, and why */
+	NETWORK_UNKNOWN, /* an unknown algorithm */
+	NETWORK_SCANNED,
 };
 
 enum network_place_kind {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "scan/host.h"
+#include "scan.h"
 
 #include <sys/socket.h>
 
@@ -15,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kv_base64.h"
 #include "kv_keytype.h"
+#include "kv_line.h"
+#include "wire/network.h"
 
 #define WHY_BYTES 2048	 /* libssh's messages have at most 1023 */
 #define UNKNOWN_MAX 32	 /* unknown offers that are reported */
@@ -60,7 +63,8 @@ static const char *const questions[] = {
 
 struct host {
 	struct record_out *out;
-	const struct scan_job *job;
+	char name[NETWORK_HOST_BYTES], port[6];
+	unsigned int timeout; /* seconds for each connection */
 	struct sockaddr_storage address;
 	socklen_t address_len;
 	int fd; /* connected, for the first question; or -1 */
@@ -73,7 +77,7 @@ struct host {
 };
 
 static void
-send_text(const struct host *h, enum scan_tag tag, const char *text)
+send_text(const struct host *h, enum network_answer tag, const char *text)
 {
 	record_begin(h->out, (uint8_t)tag);
 	record_add_text(h->out, text);
@@ -86,16 +90,16 @@ send_problem(const struct host *h, const char *what, const char *why)
 	char text[WHY_BYTES + 256];
 
 	snprintf(text, sizeof(text), "%s: %s", what, why);
-	send_text(h, SCAN_PROBLEM, text);
+	send_text(h, NETWORK_PROBLEM, text);
 }
 
 /* Sends the phase, and starts its timeout, which alarm(0) ends. */
 static void
 start_phase(const struct host *h, const char *what)
 {
-	send_text(h, SCAN_PHASE, what);
+	send_text(h, NETWORK_PHASE, what);
 	record_flush(h->out);
-	alarm(h->job->timeout);
+	alarm(h->timeout);
 }
 
 /* Connects to the address within the timeout. -1 with errno. */
@@ -113,7 +117,7 @@ connect_to(const struct host *h)
 		return -1;
 	done = connect(p.fd, address, h->address_len) == 0;
 	if (!done && errno == EINPROGRESS) {
-		if (poll(&p, 1, (int)h->job->timeout * 1000) == 1)
+		if (poll(&p, 1, (int)h->timeout * 1000) == 1)
 			done = getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error,
 				   &size) == 0;
 		else
@@ -130,7 +134,7 @@ connect_to(const struct host *h)
 
 /*
  * Looks up the name, and connects to the first address that answers: h->fd.
- * False after SCAN_PROBLEM.
+ * False after NETWORK_PROBLEM.
  */
 static bool
 find_address(struct host *h)
@@ -139,12 +143,11 @@ find_address(struct host *h)
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICSERV,
 	};
-	const struct scan_target *t = &h->job->target;
 	struct addrinfo *found;
 	int error;
 
 	start_phase(h, "looking up the name");
-	error = getaddrinfo(t->host, t->port, &hints, &found);
+	error = getaddrinfo(h->name, h->port, &hints, &found);
 	alarm(0);
 	if (error != 0) {
 		send_problem(h, "cannot look up the name",
@@ -159,6 +162,8 @@ find_address(struct host *h)
 			continue;
 		memcpy(&h->address, a->ai_addr, a->ai_addrlen);
 		h->address_len = a->ai_addrlen;
+		send_text(h, NETWORK_PHASE, "connecting");
+		record_flush(h->out);
 		h->fd = connect_to(h);
 	}
 	if (h->fd == -1)
@@ -171,7 +176,7 @@ find_address(struct host *h)
 static ssh_session
 new_session(const struct host *h)
 {
-	const long timeout = (long)h->job->timeout + 60;
+	const long timeout = (long)h->timeout + 60;
 	const int no = 0, rsa_min = RSA_MIN_BITS;
 	/* Without those that are not needed, fewer servers can be asked. */
 	const struct {
@@ -184,7 +189,7 @@ new_session(const struct host *h)
 		{ SSH_OPTIONS_KNOWNHOSTS, true, "/dev/null" },
 		{ SSH_OPTIONS_GLOBAL_KNOWNHOSTS, true, "/dev/null" },
 		{ SSH_OPTIONS_USER, true, "keyveto" },
-		{ SSH_OPTIONS_HOST, true, h->job->target.host },
+		{ SSH_OPTIONS_HOST, true, h->name },
 		{ SSH_OPTIONS_TIMEOUT, true, &timeout },
 		{ SSH_OPTIONS_KEY_EXCHANGE, false, KEX },
 		{ SSH_OPTIONS_CIPHERS_C_S, false, CIPHERS },
@@ -210,14 +215,21 @@ new_session(const struct host *h)
 static bool
 send_server_key(const struct host *h, ssh_session s)
 {
+	static uint8_t blob[KV_BLOB_MAX_BYTES];
 	ssh_key key = NULL;
 	char *text = NULL;
+	size_t len;
 	bool ok;
 
 	ok = ssh_get_server_publickey(s, &key) == SSH_OK &&
-	    ssh_pki_export_pubkey_base64(key, &text) == SSH_OK;
-	if (ok)
-		send_text(h, SCAN_KEY, text);
+	    ssh_pki_export_pubkey_base64(key, &text) == SSH_OK &&
+	    kv_base64_decode(text, strlen(text), blob, sizeof(blob), &len) ==
+		KV_OK;
+	if (ok) {
+		record_begin(h->out, NETWORK_KEY);
+		record_add_bytes(h->out, blob, len);
+		record_end(h->out);
+	}
 	ssh_string_free_char(text);
 	ssh_key_free(key);
 	return ok;
@@ -283,7 +295,7 @@ read_offers(struct host *h)
 	if (end == NULL) {
 		/* libssh truncates a long message: drop the last name. */
 		end = strrchr(list, ',') != NULL ? strrchr(list, ',') : list;
-		send_text(h, SCAN_PROBLEM,
+		send_text(h, NETWORK_PROBLEM,
 		    "the server offers more algorithms "
 		    "than can be read: use ssh-keyscan and check");
 	}
@@ -372,7 +384,7 @@ ask_all(struct host *h)
 		if (h->offers_known && !h->offered[i])
 			continue;
 		if ((s = new_session(h)) == NULL) {
-			send_text(h, SCAN_PROBLEM,
+			send_text(h, NETWORK_PROBLEM,
 			    "libssh cannot make a session");
 			return false;
 		}
@@ -405,20 +417,43 @@ send_unasked(const struct host *h, const char *name, size_t len)
 		    "the server offers such a key, but this "
 		    "libssh cannot ask for it: use ssh-keyscan and check");
 	else
-		send_text(h, SCAN_UNKNOWN, text);
+		send_text(h, NETWORK_UNKNOWN, text);
 	return true;
 }
 
-void
-scan_host(struct record_out *out, void *job)
+/* Asks the server, and reports what it offers. */
+static void
+scan(struct host *h)
 {
-	static struct host h = { .fd = -1 };
-	sigset_t alarm_only;
 	size_t len;
 	int n = 0;
 
+	if (!find_address(h) || !ask_all(h))
+		return;
+	for (const char *p = h->offers; *p != '\0' && n < UNKNOWN_MAX;
+	     p += len + (p[len] == ',')) {
+		len = strcspn(p, ",");
+		n += send_unasked(h, p, len);
+	}
+	if (h->offers_known && h->offers[0] == '\0')
+		send_text(h, NETWORK_PROBLEM, "the server offers no host key");
+	if (h->unlisted)
+		send_problem(h, "asking which keys it has", h->not_offers);
+}
+
+bool
+scan_obey(struct kv_bytes b, struct record_out *out)
+{
+	static struct host h = { .fd = -1 };
+	sigset_t alarm_only;
+	uint64_t timeout;
+
+	if (!record_get_text(&b, h.name, sizeof(h.name)) ||
+	    !record_get_text(&b, h.port, sizeof(h.port)) ||
+	    record_get_number(&b, &timeout) != KV_OK)
+		return false;
 	h.out = out;
-	h.job = job;
+	h.timeout = (unsigned int)timeout;
 	sigemptyset(&alarm_only);
 	sigaddset(&alarm_only, SIGALRM);
 	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
@@ -427,15 +462,9 @@ scan_host(struct record_out *out, void *job)
 	ssh_set_log_userdata(&h);
 	/* Later versions of libssh log errors only on this level. */
 	ssh_set_log_level(SSH_LOG_TRACE);
-	if (!find_address(&h) || !ask_all(&h))
-		return;
-	for (const char *p = h.offers; *p != '\0' && n < UNKNOWN_MAX;
-	     p += len + (p[len] == ',')) {
-		len = strcspn(p, ",");
-		n += send_unasked(&h, p, len);
-	}
-	if (h.offers_known && h.offers[0] == '\0')
-		send_text(&h, SCAN_PROBLEM, "the server offers no host key");
-	if (h.unlisted)
-		send_problem(&h, "asking which keys it has", h.not_offers);
+	scan(&h);
+	record_begin(out, NETWORK_SCANNED);
+	record_end(out);
+	record_flush(out);
+	return true;
 }
