@@ -16,7 +16,7 @@
 /* A server that is slower, for the stall timeout, counts as silent. */
 #define STALL_BYTES_A_SECOND 1000L
 #define HEADERS_MAX_BYTES (64 * 1024)
-#define CA_MAX_BYTES (16 * 1024 * 1024)
+#define CA_MAX_BYTES (4 * 1024 * 1024)
 /* Never a number of bytes: ends a transfer from within a callback. */
 #define STOP ((size_t)-1)
 
@@ -34,12 +34,22 @@ struct get {
 };
 
 static CURL *curl;
-static struct curl_blob ca;
+/* The CAs of later requests, in ca_room; NULL: the system's. */
+static char *ca, *ca_room;
+static size_t ca_len;
+/* The file in memory that is mapped at ca_room. */
+static int ca_fd;
 
 bool
 get_start(void)
 {
-	return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
+	ca_fd = memfd_create("keyveto", MFD_CLOEXEC);
+	if (ca_fd == -1 || ftruncate(ca_fd, CA_MAX_BYTES) == -1)
+		return false;
+	ca_room = mmap(NULL, CA_MAX_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    ca_fd, 0);
+	return ca_room != MAP_FAILED &&
+	    curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
 	    (curl = curl_easy_init()) != NULL;
 }
 
@@ -48,14 +58,15 @@ get_set_ca(int fd)
 {
 	ssize_t len;
 
-	free(ca.data);
-	ca = (struct curl_blob){ .flags = CURL_BLOB_NOCOPY };
+	ca = NULL;
+	ca_len = 0;
 	if (fd == -1)
 		return;
+	ca = ca_room;
+	memset(ca, 0, CA_MAX_BYTES);
 	/* An empty one has no CA: no server is trusted then. */
-	ca.data = malloc(CA_MAX_BYTES);
-	if (ca.data != NULL && (len = io_read(fd, ca.data, CA_MAX_BYTES)) > 0)
-		ca.len = (size_t)len;
+	if ((len = io_read(fd, ca, CA_MAX_BYTES)) > 0)
+		ca_len = (size_t)len;
 	close(fd);
 }
 
@@ -124,6 +135,31 @@ on_body(char *p, size_t size, size_t n, void *arg)
 	return len;
 }
 
+/* Has libcurl trust the CAs in ca alone. Returns 0, or an error. */
+static int
+set_ca(void)
+{
+#if LIBCURL_VERSION_NUM >= 0x074d00
+	struct curl_blob blob = {
+		.data = ca,
+		.len = ca_len,
+		.flags = CURL_BLOB_NOCOPY,
+	};
+	const int bad = (int)curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &blob);
+#else
+	/*
+	 * An older one reads a file: one in memory, which was made before the
+	 * walls. What follows the last certificate is passed over.
+	 */
+	char path[64];
+	int bad;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ca_fd);
+	bad = (int)curl_easy_setopt(curl, CURLOPT_CAINFO, path);
+#endif
+	return bad | (int)curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+}
+
 /* False if libcurl does not know an option: none may be skipped. */
 static bool
 set_options(struct get *g)
@@ -150,10 +186,8 @@ set_options(struct get *g)
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(CURLOPT_SSL_VERIFYPEER, 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, 2L);
-	if (ca.data != NULL) {
-		SET(CURLOPT_CAINFO_BLOB, &ca);
-		SET(CURLOPT_CAPATH, NULL);
-	}
+	if (ca != NULL)
+		bad |= set_ca();
 	SET(CURLOPT_FRESH_CONNECT, g->keep ? 0L : 1L);
 	SET(CURLOPT_FORBID_REUSE, g->keep ? 0L : 1L);
 	if (g->proxy != NULL)

@@ -345,15 +345,6 @@ receive_data(struct wait *w, struct kv_bytes b)
 	return true;
 }
 
-/* libcurl may repeat what a server said. */
-static void
-make_printable(char *text)
-{
-	for (; *text != '\0'; text++)
-		if (*text < 0x20 || *text > 0x7e)
-			*text = '?';
-}
-
 static bool
 receive_end(struct wait *w, struct kv_bytes b)
 {
@@ -366,7 +357,6 @@ receive_end(struct wait *w, struct kv_bytes b)
 	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
 	    (cause == NETWORK_DONE && !g->has_head))
 		return false;
-	make_printable(reason);
 	set_why(w, (enum network_cause)cause, reason);
 	return true;
 }

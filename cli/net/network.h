@@ -66,7 +66,7 @@ struct network_request {
 
 /*
  * Asks a server. NETWORK_DONE after its whole answer, whatever its status.
- * Otherwise why says in printable characters what went wrong.
+ * Otherwise why says what went wrong, perhaps in a server's words.
  */
 enum network_cause network_get(const struct network_request *r,
     char why[static NETWORK_WHY_BYTES]);
