@@ -260,7 +260,7 @@ keep_refusal(int priority, const char *function, const char *line, void *arg)
 	}
 }
 
-/* The number of the question that names an algorithm; QUESTIONS if none does. */
+/* The number of the question with an algorithm; QUESTIONS if none has it. */
 static size_t
 find_question(const char *name, size_t len)
 {

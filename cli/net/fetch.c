@@ -171,9 +171,9 @@ fetch_url(struct fetch *f)
 /* --- from this machine -------------------------------------------------- */
 
 /*
- * Opens a regular file for reading; -1 with the reason in *whyp. Nothing else is
- * ever opened, not even for a moment: a link in a folder of somebody else's may
- * lead to a device.
+ * Opens a regular file for reading; -1 with the reason in *whyp. Nothing else
+ * is ever opened, not even for a moment: a link in a folder of somebody else's
+ * may lead to a device.
  */
 static int
 open_regular(const char *path, const char **whyp)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * net/https: the rules of every connection that keyveto makes over HTTPS, which
- * keyveto-network keeps. Only HTTPS is spoken, also after a redirect, by TLS 1.2
- * or later, and the server's certificate must be valid. The total time and the
- * server's silence are limited.
+ * keyveto-network keeps. Only HTTPS is spoken, also after a redirect, by TLS
+ * 1.2 or later, and the server's certificate must be valid. The total time and
+ * the server's silence are limited.
  */
 #ifndef CLI_NET_HTTPS_H
 #define CLI_NET_HTTPS_H

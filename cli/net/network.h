@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * net/network: the front's side of wire/network.h: starts keyveto-network when
- * it is needed first, and has it speak to servers. What it says may be anything.
+ * it is needed first, and has it speak to servers. It may say anything.
  */
 #ifndef CLI_NET_NETWORK_H
 #define CLI_NET_NETWORK_H

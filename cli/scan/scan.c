@@ -23,9 +23,9 @@
 #define LINE_BYTES 4096
 #define PORT_DEFAULT "22"
 /*
- * A scan has a phase for each address and each type of key. It says at the start
- * of each what it is. If it says nothing for longer than a phase may take, or
- * goes on for so many phases, it is ended.
+ * A scan has a phase for each address and each type of key. It says at the
+ * start of each what it is. If it says nothing for longer than a phase may
+ * take, or goes on for so many phases, it is ended.
  */
 #define PHASES_MAX 64
 #define GRACE_SECONDS 10
@@ -170,7 +170,7 @@ report_end(struct scan *s, const struct said *said, int status)
 	report_reason(s, said->name, why);
 }
 
-/* Ends a program, and reports all that it said. why is what is wrong, or NULL. */
+/* Ends a program, and reports what it said. why is what is wrong, or NULL. */
 static void
 finish_slot(struct scan *s, struct slot *slot, const char *why)
 {

@@ -3,8 +3,8 @@
  * wire/network: what a command (the front) and keyveto-network say to each
  * other.
  *
- * The front sends records over a SOCK_SEQPACKET socket, which is descriptor 0 of
- * the program. The program answers with a stream of records over a pipe, its
+ * The front sends records over a SOCK_SEQPACKET socket, which is descriptor 0
+ * of the program. The program answers with a stream of records over a pipe, its
  * descriptor 1: first NETWORK_HELLO, then what belongs to each order. It speaks
  * to servers, so it may be in somebody else's hands: the front checks each
  * answer as hostile.
@@ -33,9 +33,9 @@ enum network_order {
 	NETWORK_PLACE,
 	/*
 	 * URL, timeout, stall timeout (seconds), redirects, whether the
-	 * connection is kept, whether a proxy is named, proxy, then lines of headers. Answered by NETWORK_HEAD,
-	 * NETWORK_DATA... and NETWORK_END; by NETWORK_END alone if there is no
-	 * answer of a server.
+	 * connection is kept, whether a proxy is named, proxy, then lines of
+	 * headers. Answered by NETWORK_HEAD, NETWORK_DATA... and NETWORK_END;
+	 * by NETWORK_END alone if there is no answer of a server.
 	 */
 	NETWORK_GET,
 	/*
