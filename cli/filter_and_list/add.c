@@ -326,8 +326,9 @@ read_name(struct adding *a)
 }
 
 static int
-run_list(const struct cli_command *cmd, int argc, char **argv, bool create)
+run_list(const struct cli_command *cmd, int argc, char **argv)
 {
+	const bool create = cmd == &list_create;
 	enum { ID = 1, NAME };
 	struct adding a = { .id = 0 };
 	const struct option options[] = {
@@ -373,18 +374,6 @@ run_list(const struct cli_command *cmd, int argc, char **argv, bool create)
 	list_writer_close(&writer);
 	list_batch_free(&a.batch);
 	return ok ? 0 : CLI_UNCHECKED;
-}
-
-static int
-run_list_create(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_list(cmd, argc, argv, true);
-}
-
-static int
-run_list_add(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_list(cmd, argc, argv, false);
 }
 
 const struct cli_command filter_add = {
@@ -447,7 +436,7 @@ const struct cli_command list_create = {
 	"Reads whatever 'keyveto check' reads. Without an INPUT the list is "
 	"empty; logins\n"
 	"refuse such a list until keys are added.\n",
-	.run = run_list_create,
+	.run = run_list,
 };
 
 const struct cli_command list_add = {
@@ -467,5 +456,5 @@ const struct cli_command list_add = {
 	    "in one step when all is read. Others that write it wait; the file "
 	    ".NAME.lock\n"
 	    "beside it goes away at the end.\n",
-	.run = run_list_add,
+	.run = run_list,
 };

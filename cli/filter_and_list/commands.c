@@ -2,7 +2,15 @@
 /* keyveto filter and keyveto list: which subcommands they have. */
 #include "filter_and_list/commands.h"
 
+#include <string.h>
+
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+bool
+is_of_filter(const struct cli_command *cmd)
+{
+	return strncmp(cmd->name, "filter ", strlen("filter ")) == 0;
+}
 
 static int
 run_filter(const struct cli_command *cmd, int argc, char **argv)

@@ -13,6 +13,9 @@ extern const struct cli_command filter_create, filter_add, filter_merge,
 extern const struct cli_command list_create, list_add, list_merge, list_diff,
     list_patch, list_info, list_verify, list_explain;
 
+/* Whether cmd is a subcommand of keyveto filter, and not of keyveto list. */
+bool is_of_filter(const struct cli_command *cmd);
+
 /*
  * filter_and_list/delta.c: writes the delta between the first two of three
  * files to the third one. False after a message.

@@ -268,9 +268,9 @@ patch_set(const struct set_kind *kind, char **path, bool force, int yes)
 }
 
 static int
-run_patch(const struct cli_command *cmd, int argc, char **argv,
-    const struct set_kind *kind, const char *wanted)
+run_patch(const struct cli_command *cmd, int argc, char **argv)
 {
+	const bool is_filter = is_of_filter(cmd);
 	int force = false, yes = false;
 	const struct option options[] = {
 		{ "force", no_argument, &force, true },
@@ -278,27 +278,18 @@ run_patch(const struct cli_command *cmd, int argc, char **argv,
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
-	int status = cli_read_arguments(cmd, argc, argv, options, 2, 3, wanted);
+	int status = cli_read_arguments(cmd, argc, argv, options, 2, 3,
+	    is_filter ? "give the old filter, the delta, and the new filter if "
+			"it gets another name" :
+			"give the old list, the delta, and the new list if it "
+			"gets another name");
 
 	if (status != -1)
 		return status;
-	return patch_set(kind, argv + optind, force, yes) ? 0 : CLI_UNCHECKED;
-}
-
-static int
-run_filter_patch(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_patch(cmd, argc, argv, &set_filter,
-	    "give the old filter, the delta, and the new filter if it gets "
-	    "another name");
-}
-
-static int
-run_list_patch(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_patch(cmd, argc, argv, &set_list,
-	    "give the old list, the delta, and the new list if it gets another "
-	    "name");
+	return patch_set(is_filter ? &set_filter : &set_list, argv + optind,
+		   force, yes) ?
+	    0 :
+	    CLI_UNCHECKED;
 }
 
 const struct cli_command filter_diff = {
@@ -329,7 +320,7 @@ const struct cli_command filter_patch = {
 	    "  --force   replace a NEW that exists; one that is no filter is "
 	    "kept beside it\n"
 	    "  --yes     although it may lock out root or an administrator\n",
-	.run = run_filter_patch,
+	.run = run_patch,
 };
 
 const struct cli_command list_patch = {
@@ -347,5 +338,5 @@ const struct cli_command list_patch = {
 	    "  --force   replace a NEW that exists; one that is no list is "
 	    "kept beside it\n"
 	    "  --yes     although it may lock out root or an administrator\n",
-	.run = run_list_patch,
+	.run = run_patch,
 };

@@ -52,7 +52,7 @@ explain_spki(struct kv_span spki, void *arg)
 		off_t at = KV_PKBF_HEADER_BYTES + (off_t)(bit / 8);
 		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
 
-		if (!cli_read_at(e->path, e->filter.fd, &byte, 1, at))
+		if (!cli_read_at(e->path, e->fd, &byte, 1, at))
 			return false;
 		printf("%4u %13" PRIu64 " %12jd 0x%02x %s\n", i, bit,
 		    (intmax_t)at, mask, (byte & mask) != 0 ? "yes" : "no");
@@ -195,76 +195,68 @@ count_problem(const struct input_problem *problem, void *arg)
 	cli_error_at(problem->path, problem->line, problem->reason);
 }
 
-/* Explains the keys of an input, by a set that is open. */
-static int
-explain_input(struct explaining *e, const char *input,
-    void (*read)(const char *path, const struct input_sink *sink))
+/* Opens the set. False after a message. */
+static bool
+open_set(struct explaining *e, bool is_filter)
+{
+	e->explain = is_filter ? explain_by_filter : explain_by_list;
+	e->fd = set_open(e->path);
+	if (e->fd == -1 || is_filter)
+		return e->fd != -1 && filter_adopt(e->path, e->fd, &e->filter);
+	e->sources = list_names_open(e->path);
+	return list_reader_adopt(&e->reader, e->path, e->fd) ||
+	    list_reader_is_good(&e->reader);
+}
+
+static void
+close_set(const struct explaining *e)
+{
+	if (e->fd != -1)
+		close(e->fd);
+	if (e->sources != -1)
+		close(e->sources);
+}
+
+/* Explains the keys of an input. False after a message. */
+static bool
+explain_input(struct explaining *e, const char *input, bool raw)
 {
 	const struct input_sink sink = { .key = explain_key,
 		.problem = count_problem,
 		.arg = e };
 
-	read(input, &sink);
-	if (e->keys == 0 && e->problems == 0) {
-		cli_error("%s: no key in it", input);
-		e->problems++;
-	}
-	return cli_stdout_ok() && !e->failed && e->problems == 0 ?
-	    0 :
-	    CLI_UNCHECKED;
+	(raw ? spki_read : input_read)(input, &sink);
+	if (e->keys > 0 || e->problems > 0)
+		return !e->failed && e->problems == 0;
+	cli_error("%s: no key in it", input);
+	return false;
 }
 
 static int
-run_filter_explain(const struct cli_command *cmd, int argc, char **argv)
+run_explain(const struct cli_command *cmd, int argc, char **argv)
 {
+	const bool is_filter = is_of_filter(cmd);
 	int raw = false;
 	const struct option options[] = {
 		{ "spki", no_argument, &raw, true },
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
 	};
-	static struct explaining e;
-	int status = cli_read_arguments(cmd, argc, argv, options, 2, 2,
-	    "give a filter, and a file with a key or -");
+	static struct explaining e = { .sources = -1 };
+	/* Only filters take --spki. */
+	int status = cli_read_arguments(cmd, argc, argv,
+	    is_filter ? options : options + 1, 2, 2,
+	    is_filter ? "give a filter, and a file with a key or -" :
+			"give a list, and a file with a key or -");
+	bool ok;
 
 	if (status != -1)
 		return status;
-	e.explain = explain_by_filter;
 	e.path = argv[optind];
-	if (!filter_open(e.path, &e.filter))
-		return CLI_UNCHECKED;
-	status = explain_input(&e, argv[optind + 1],
-	    raw ? spki_read : input_read);
-	kv_pkbf_close(&e.filter);
-	return status;
-}
-
-static int
-run_list_explain(const struct cli_command *cmd, int argc, char **argv)
-{
-	static const struct option options[] = {
-		CLI_HELP_LONGOPT,
-		{ NULL, 0, NULL, 0 },
-	};
-	static struct explaining e;
-	int status = cli_read_arguments(cmd, argc, argv, options, 2, 2,
-	    "give a list, and a file with a key or -");
-
-	if (status != -1)
-		return status;
-	e.explain = explain_by_list;
-	e.path = argv[optind];
-	if ((e.fd = set_open(e.path)) == -1)
-		return CLI_UNCHECKED;
-	e.sources = list_names_open(e.path);
-	status = list_reader_adopt(&e.reader, e.path, e.fd) ||
-		list_reader_is_good(&e.reader) ?
-	    explain_input(&e, argv[optind + 1], input_read) :
-	    CLI_UNCHECKED;
-	close(e.fd);
-	if (e.sources != -1)
-		close(e.sources);
-	return status;
+	ok = open_set(&e, is_filter) &&
+	    explain_input(&e, argv[optind + 1], raw);
+	close_set(&e);
+	return cli_stdout_ok() && ok ? 0 : CLI_UNCHECKED;
 }
 
 const struct cli_command filter_explain = {
@@ -282,7 +274,7 @@ const struct cli_command filter_explain = {
 	    "position among the bits, the byte of the file, the mask in it, "
 	    "and whether the\n"
 	    "bit is set; at the end of each key 'listed' or 'not listed'.\n",
-	.run = run_filter_explain,
+	.run = run_explain,
 };
 
 const struct cli_command list_explain = {
@@ -299,5 +291,5 @@ const struct cli_command list_explain = {
 	    "source; at the end\n"
 	    "of each key 'listed' or 'not listed'. Fails if a login would not "
 	    "find the same.\n",
-	.run = run_list_explain,
+	.run = run_explain,
 };

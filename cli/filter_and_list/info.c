@@ -207,6 +207,12 @@ static const struct inspector of_lists = {
 
 /* --- both ----------------------------------------------------------------- */
 
+static const struct inspector *
+inspector_of(const struct cli_command *cmd)
+{
+	return is_of_filter(cmd) ? &of_filters : &of_lists;
+}
+
 /* Reads the set at path, and closes it. False after a message. */
 static bool
 read_set(const struct inspector *of, const char *path, struct facts *f)
@@ -220,9 +226,9 @@ read_set(const struct inspector *of, const char *path, struct facts *f)
 }
 
 static int
-run_info(const struct cli_command *cmd, int argc, char **argv,
-    const struct inspector *of)
+run_info(const struct cli_command *cmd, int argc, char **argv)
 {
+	const struct inspector *of = inspector_of(cmd);
 	int json = false;
 	const struct option options[] = {
 		{ "json", no_argument, &json, true },
@@ -249,9 +255,9 @@ run_info(const struct cli_command *cmd, int argc, char **argv,
 }
 
 static int
-run_verify(const struct cli_command *cmd, int argc, char **argv,
-    const struct inspector *of)
+run_verify(const struct cli_command *cmd, int argc, char **argv)
 {
+	const struct inspector *of = inspector_of(cmd);
 	static const struct option options[] = {
 		CLI_HELP_LONGOPT,
 		{ NULL, 0, NULL, 0 },
@@ -282,30 +288,6 @@ run_verify(const struct cli_command *cmd, int argc, char **argv,
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
-static int
-run_filter_info(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_info(cmd, argc, argv, &of_filters);
-}
-
-static int
-run_filter_verify(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_verify(cmd, argc, argv, &of_filters);
-}
-
-static int
-run_list_info(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_info(cmd, argc, argv, &of_lists);
-}
-
-static int
-run_list_verify(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_verify(cmd, argc, argv, &of_lists);
-}
-
 const struct cli_command filter_info = {
 	.name = "filter info",
 	.synopsis = "[--json] FILE",
@@ -316,7 +298,7 @@ const struct cli_command filter_info = {
 	    "           length bits size set_bits fill fpr_by_header "
 	    "fpr_by_bits\n"
 	    "           entries_by_bits\n",
-	.run = run_filter_info,
+	.run = run_info,
 };
 
 const struct cli_command filter_verify = {
@@ -324,7 +306,7 @@ const struct cli_command filter_verify = {
 	.synopsis = "FILE",
 	.help = "Say in one line whether a filter is good, or what is wrong",
 	.details = "The exit status is 0 for a good filter, 2 for any other.\n",
-	.run = run_filter_verify,
+	.run = run_verify,
 };
 
 const struct cli_command list_info = {
@@ -334,7 +316,7 @@ const struct cli_command list_info = {
 	.details = "  --json   one JSON object: file date records hashes size "
 		   "sources (id source\n"
 		   "           records)\n",
-	.run = run_list_info,
+	.run = run_info,
 };
 
 const struct cli_command list_verify = {
@@ -344,5 +326,5 @@ const struct cli_command list_verify = {
 		"wrong",
 	.details = "Reads the whole file. The exit status is 0 for a good "
 		   "list, 2 for any other.\n",
-	.run = run_list_verify,
+	.run = run_verify,
 };

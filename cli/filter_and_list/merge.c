@@ -380,9 +380,9 @@ merge_sets(struct merging *m, const struct merger *of, const char *path,
 
 /* Only filters take --fold, the first of options. */
 static int
-run_merge(const struct cli_command *cmd, int argc, char **argv,
-    const struct merger *of)
+run_merge(const struct cli_command *cmd, int argc, char **argv)
 {
+	const struct merger *of = is_of_filter(cmd) ? &of_filters : &of_lists;
 	struct merging m = { .n = 0 };
 	const struct option options[] = {
 		{ "fold", no_argument, &m.fold, true },
@@ -392,7 +392,7 @@ run_merge(const struct cli_command *cmd, int argc, char **argv,
 		{ NULL, 0, NULL, 0 },
 	};
 	int status = cli_read_arguments(cmd, argc, argv,
-	    of == &of_filters ? options : options + 1, 2, INT_MAX, of->wanted);
+	    is_of_filter(cmd) ? options : options + 1, 2, INT_MAX, of->wanted);
 	bool ok;
 
 	if (status != -1)
@@ -408,18 +408,6 @@ run_merge(const struct cli_command *cmd, int argc, char **argv,
 	replace_close(of->file);
 	free(m.source);
 	return ok ? 0 : CLI_UNCHECKED;
-}
-
-static int
-run_filter_merge(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_merge(cmd, argc, argv, &of_filters);
-}
-
-static int
-run_list_merge(const struct cli_command *cmd, int argc, char **argv)
-{
-	return run_merge(cmd, argc, argv, &of_lists);
 }
 
 const struct cli_command filter_merge = {
@@ -439,7 +427,7 @@ const struct cli_command filter_merge = {
 	    "The number of entries becomes the sum, an upper bound: keys that "
 	    "several filters\n"
 	    "list cannot be told apart.\n",
-	.run = run_filter_merge,
+	.run = run_merge,
 };
 
 const struct cli_command list_merge = {
@@ -459,5 +447,5 @@ const struct cli_command list_merge = {
 	    "The names of sources in IN.sources are not merged. A source that "
 	    "OUT.sources\n"
 	    "calls by another name is reported.\n",
-	.run = run_list_merge,
+	.run = run_merge,
 };
