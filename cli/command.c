@@ -276,16 +276,6 @@ cli_open_as_login(const char *path, int *fdp,
 	return err;
 }
 
-void
-cli_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
-{
-	int fd = -1;
-
-	why[0] = '\0';
-	if (cli_open_as_login(path, &fd, why, NULL) == KV_OK)
-		close(fd);
-}
-
 /*
  * As cli_open_as_login, but only warns of an insecure file: users may check
  * files of their own.

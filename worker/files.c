@@ -67,13 +67,35 @@ files_scratch(void)
 	return fd;
 }
 
+/* Returns whether the front is root's. */
+static bool
+find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
+{
+	struct kv_bytes b;
+	uint64_t root;
+
+	record_add_text(ask_begin(WORKING_DISTRUST), path);
+	(void)ask(&b, NULL);
+	if (record_get_number(&b, &root) != KV_OK ||
+	    !record_get_text(&b, why, KV_TRUSTED_WHY_BYTES))
+		ask_failed();
+	return root != 0;
+}
+
+void
+cli_find_distrust(const char *path, char why[static KV_TRUSTED_WHY_BYTES])
+{
+	(void)find_distrust(path, why);
+}
+
 void
 cli_warn_if_distrusted(const char *path)
 {
-	struct kv_bytes b;
+	char why[KV_TRUSTED_WHY_BYTES];
 
-	record_add_text(ask_begin(WORKING_WARN), path);
-	(void)ask(&b, NULL);
+	if (find_distrust(path, why) && why[0] != '\0')
+		cli_error("warning: %s: a login would not trust this file",
+		    why);
 }
 
 /* The front walks, and hands over each file. */

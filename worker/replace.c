@@ -85,6 +85,9 @@ replace_commit(struct replace *r)
 		(r->yes != 0 ? WORKING_YES : 0u));
 	record_add_number(o, r->change);
 	record_add_text(o, r->via != NULL ? r->via : "");
+	/* The front sees that nobody can write it any more, or makes a copy. */
+	close(r->fd);
+	r->fd = -1;
 	error = ask(&b, NULL);
 	if (record_get_number(&b, &readable) != KV_OK ||
 	    !record_get_text(&b, r->kept_name, sizeof(r->kept_name)))

@@ -407,18 +407,51 @@ copy_data(int from, int to)
 	return end != -1 && ftruncate(to, end) == 0;
 }
 
+/* Opens the new file for reading. -1 with errno. */
+static int
+reopen_new(const struct replace *r)
+{
+	char path[64];
+
+	if (r->named)
+		return openat(r->dir, r->new_name,
+		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* A lease is given only if no process can write the file. */
+static bool
+has_no_writer(int fd)
+{
+	return fcntl(fd, F_SETLEASE, F_RDLCK) == 0 &&
+	    fcntl(fd, F_SETLEASE, F_UNLCK) == 0;
+}
+
+/* Makes r->fd a new file with the bytes of another. */
+static bool
+replace_by_copy(struct replace *r, int from)
+{
+	if (r->named && unlinkat(r->dir, r->new_name, 0) == -1)
+		return report_failure(r, "cannot be written");
+	return replace_begin(r) &&
+	    (copy_data(from, r->fd) || report_failure(r, "cannot be written"));
+}
+
 bool
 replace_detach(struct replace *r)
 {
-	const int shared = r->fd;
+	const int fd = reopen_new(r);
 	bool ok;
 
-	if (r->named && unlinkat(r->dir, r->new_name, 0) == -1)
-		return report_failure(r, "cannot be written");
-	ok = replace_begin(r) &&
-	    (copy_data(shared, r->fd) ||
-		report_failure(r, "cannot be written"));
-	close(shared);
+	if (fd == -1)
+		return report_failure(r, "cannot be read");
+	close(r->fd);
+	r->fd = fd;
+	if (has_no_writer(fd))
+		return true;
+	ok = replace_by_copy(r, fd);
+	close(fd);
 	return ok;
 }
 

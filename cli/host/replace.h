@@ -113,8 +113,8 @@ bool replace_write_text(const struct replace *r, const char *text, size_t len);
 bool replace_adopt(struct replace *r, int fd, const char *name);
 
 /*
- * After replace_begin, if another process has the new file open: makes r->fd a
- * new file of the same bytes, which no other process can write.
+ * After replace_begin, if another process had the new file: sees to it that no
+ * process can write it from now on, this one neither. r->fd may be a copy then.
  */
 bool replace_detach(struct replace *r);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "host/files.h"
 #include "keys/der_element.h"
 #include "keys/pem.h"
 #include "kv_spki.h"
@@ -65,9 +66,9 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 void
 spki_read(const char *path, const struct input_sink *sink)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
 	struct input_key key = { .path = path, .line = 1, .type = "SPKI" };
-	FILE *in = is_stdin ? stdin : fopen(path, "re");
+	const int fd = files_open(path, 0);
+	FILE *in = fd != -1 ? fdopen(fd, "r") : NULL;
 	uint8_t *buf = malloc(PEM_MAX_BYTES);
 	struct input_problem problem = { .path = path };
 	size_t len = 0;
@@ -88,7 +89,7 @@ out:
 	if (problem.reason != NULL)
 		sink->problem(&problem, sink->arg);
 	free(buf);
-	if (in != NULL && !is_stdin)
+	if (in != NULL)
 		fclose(in);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Starts a program that reads what others wrote. */
+#include <sys/auxv.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,9 +34,11 @@ find_beside(const char *name, char path[static PATH_MAX])
 	const ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 	int len;
 
-	if (n <= 0)
+	if (n > 0)
+		own[n] = '\0';
+	/* Without /proc, the path that was given to execve(2). */
+	else if (realpath((const char *)getauxval(AT_EXECFN), own) == NULL)
 		return false;
-	own[n] = '\0';
 	len = snprintf(path, PATH_MAX, "%s/%s", dirname(own), name);
 	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;
 }

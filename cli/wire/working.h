@@ -70,7 +70,8 @@ enum working_question {
 	 * readable for all, the kept name */
 	WORKING_REPLACE_COMMIT,
 	WORKING_REPLACE_CLOSE,
-	WORKING_WARN,	  /* path: if a login would not trust it */
+	/* path. Whether the front is root's; why a login does not trust it */
+	WORKING_DISTRUST,
 	WORKING_PROGRESS, /* what, things (0, 1), done, total; no answer */
 };
 

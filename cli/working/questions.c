@@ -404,15 +404,19 @@ answer_commit(struct questions *q, struct kv_bytes b)
 }
 
 static bool
-answer_warn(struct questions *q, struct kv_bytes b)
+answer_distrust(struct questions *q, struct kv_bytes b)
 {
-	char path[WORKING_TEXT_BYTES];
+	char path[WORKING_TEXT_BYTES], why[KV_TRUSTED_WHY_BYTES];
+	const char *folder;
 
 	if (!record_get_text(&b, path, sizeof(path)) || b.left != 0 ||
-	    find_promise(q, path) == NULL)
+	    (find_promise(q, path) == NULL &&
+		find_naming(q, path, &folder) != NAMED))
 		return false;
-	cli_warn_if_distrusted(path);
+	cli_find_distrust(path, why);
 	begin_answer(q, 0);
+	record_add_number(&q->answer, geteuid() == 0);
+	record_add_text(&q->answer, why);
 	return send_answer(q, -1);
 }
 
@@ -458,8 +462,8 @@ questions_answer(struct questions *q, uint8_t tag, struct kv_bytes b)
 		return answer_walk(q, b);
 	case WORKING_SCRATCH:
 		return b.left == 0 && answer_scratch(q);
-	case WORKING_WARN:
-		return answer_warn(q, b);
+	case WORKING_DISTRUST:
+		return answer_distrust(q, b);
 	case WORKING_REPLACE:
 		return answer_replace(q, b);
 	default:
