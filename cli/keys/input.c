@@ -435,28 +435,22 @@ input_describe_file(struct input_file *file, int fd, const char *path,
 }
 
 static void
-read_named(int fd, const char *path, bool walked, const struct input_sink *sink)
+read_walked(int fd, const char *path, bool walked, void *arg)
 {
 	struct input_file file;
 
 	input_describe_file(&file, fd, path, walked);
-	input_read_file(&file, sink);
+	input_read_file(&file, arg);
 }
 
 void
 input_read_fd(int fd, const char *path, const struct input_sink *sink)
 {
-	read_named(fd, path, false, sink);
+	read_walked(fd, path, false, (void *)sink);
 }
 
 static void
-read_found(int fd, const char *path, bool walked, void *arg)
-{
-	read_named(fd, path, walked, arg);
-}
-
-static void
-pass_problem(const struct input_problem *problem, void *arg)
+on_walk_problem(const struct input_problem *problem, void *arg)
 {
 	const struct input_sink *sink = arg;
 
@@ -469,8 +463,8 @@ input_read(const char *path, const struct input_sink *sink)
 	struct input_room own = { 0 };
 	struct input_sink roomy = *sink;
 	const struct input_walk w = {
-		.file = read_found,
-		.problem = pass_problem,
+		.file = read_walked,
+		.problem = on_walk_problem,
 		.arg = &roomy,
 	};
 

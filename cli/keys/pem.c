@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * Takes PEM blocks apart, and reads the public half of private keys of OpenSSH
+ * and PuTTY, which is not encrypted. No library replaces that: OpenSSL 3 knows
+ * neither form. libssh 0.10 does not know PuTTY's. Of OpenSSH's it gives the
+ * public half without a passphrase only for a file that it opens itself, and
+ * for no Ed448 and ML-DSA key.
+ */
 #include "keys/pem.h"
 
 #include <stdarg.h>

@@ -10,13 +10,13 @@
 
 /* A file that was found, and is not open. */
 struct walk_file {
-	int dir;	  /* open until the walk leaves it */
+	int dir;	  /* an open directory */
 	const char *name; /* in dir */
 	const char *path; /* for messages; name is its end */
 };
 
 struct walk_sink {
-	/* Gets each regular file, whose names and dir end with this call. */
+	/* Gets each regular file, which is valid during this call. */
 	void (*file)(const struct walk_file *file, void *arg);
 	/* Gets what could not be opened or read, and why. */
 	void (*problem)(const char *path, const char *reason, void *arg);
