@@ -112,9 +112,9 @@ read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 }
 
 /*
- * Whether info is the signed part of a request, not of a certificate. A request
+ * Tells if info is the signed part of a request, not of a certificate. The one
  * has an INTEGER, then a name: a SEQUENCE that is empty or starts with a SET. A
- * certificate has [0]; in version 1, an INTEGER and then an algorithm: a
+ * other has [0]; in version 1, an INTEGER and then an algorithm: a
  * SEQUENCE that starts with an OID.
  */
 static bool

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Reads elements of DER in their only form. */
 #include "keys/der_element.h"
 
 bool

@@ -94,7 +94,7 @@ input_read_block(const struct input_block *block, const struct input_sink *sink)
 	input_room_free(&own);
 }
 
-/* Whether the data in r->buf is read only as a whole. */
+/* Tells if the data in r->buf is read only as a whole. */
 static bool
 is_read_whole(const struct reader *r)
 {

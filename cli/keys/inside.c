@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Finds keys inside other texts, in base64 once more, and in binary data. */
 #include "keys/inside.h"
 
 #include <stdlib.h>
@@ -200,7 +201,7 @@ comment_at(struct kv_span text, size_t at)
 	return comment;
 }
 
-/* Whether the line in which at stands, if it is not the first, is a comment. */
+/* Tells if the line of at is a comment, and not the first line. */
 static bool
 is_in_comment(struct kv_span text, size_t at)
 {
@@ -217,14 +218,14 @@ is_in_comment(struct kv_span text, size_t at)
 }
 
 static void
-give_problem(struct finder *f, enum kv_err err)
+report_problem(struct finder *f, enum kv_err err)
 {
 	f->given++;
 	f->sink->problem(kv_strerror(err), f->sink->arg);
 }
 
 static void
-give_key(struct finder *f, const struct kv_sshkey *key, size_t end)
+report_key(struct finder *f, const struct kv_sshkey *key, size_t end)
 {
 	const struct kv_span none = { 0 };
 	bool blank = end < f->text.len &&
@@ -313,7 +314,7 @@ read_whole(struct finder *f, struct kv_span base64, struct kv_span word,
  * where to look on.
  */
 static size_t
-take_base64(struct finder *f, size_t at, size_t end, size_t padding,
+read_base64(struct finder *f, size_t at, size_t end, size_t padding,
     bool middle)
 {
 	const struct kv_span base64 = { f->text.p + at, end - at };
@@ -338,26 +339,26 @@ take_base64(struct finder *f, size_t at, size_t end, size_t padding,
 		    (struct kv_span){ base64.p, base64.len + padding }, word,
 		    &len, &key);
 		if (err == KV_OK) {
-			give_key(f, &key, end + padding);
+			report_key(f, &key, end + padding);
 			return end;
 		}
 		if (err == KV_ERR_TYPE_MISMATCH) {
-			give_problem(f, err);
+			report_problem(f, err);
 			return end;
 		}
 	}
 	if (read_start(f, base64, &key, &used)) {
-		give_key(f, &key, at + used);
+		report_key(f, &key, at + used);
 		return at + used;
 	}
 	if (!middle && (len >= BLOB_MIN_BYTES || f->nested > 0))
-		give_problem(f, err);
+		report_problem(f, err);
 	return at + 1;
 }
 
 static void find_all(struct finder *f);
 
-/* Whether data may hold keys as text. */
+/* Tells if data may hold keys as text. */
 static bool
 is_worth_reading(struct kv_span data)
 {
@@ -417,7 +418,7 @@ find_packed(struct finder *f, struct kv_span gzip)
 		return;
 	}
 	if ((buf = malloc(UNPACKED_MAX)) == NULL) {
-		give_problem(f, KV_ERR_MEMORY);
+		report_problem(f, KV_ERR_MEMORY);
 		return;
 	}
 	len = unpack_memory(gzip, buf, UNPACKED_MAX);
@@ -443,7 +444,7 @@ find_nested(struct finder *f, struct kv_span base64, size_t padding)
 	enum unpack_form form;
 
 	if (buf == NULL) {
-		give_problem(f, KV_ERR_MEMORY);
+		report_problem(f, KV_ERR_MEMORY);
 		return;
 	}
 	data.p = buf;
@@ -494,7 +495,7 @@ find_words(struct finder *f, size_t at, size_t stop)
 			if (found == NULL)
 				break;
 			i = (size_t)(found - p);
-			i = take_base64(f, i, at, padding, i > start);
+			i = read_base64(f, i, at, padding, i > start);
 		}
 		if (f->given == given && f->nested < NESTED_MAX &&
 		    at - start >= NESTED_MIN)
@@ -505,14 +506,14 @@ find_words(struct finder *f, size_t at, size_t stop)
 
 /* Gives a block with its BEGIN and END on lines of their own. */
 static void
-give_block(struct finder *f, const struct pem_place *place)
+report_block(struct finder *f, const struct pem_place *place)
 {
 	const size_t cap = place->begin.len + place->body.len + place->end.len +
 	    3;
 	uint8_t *block = malloc(cap), *p = block;
 
 	if (block == NULL) {
-		give_problem(f, KV_ERR_MEMORY);
+		report_problem(f, KV_ERR_MEMORY);
 		return;
 	}
 	p = mempcpy(p, place->begin.p, place->begin.len);
@@ -529,7 +530,7 @@ give_block(struct finder *f, const struct pem_place *place)
 	free(block);
 }
 
-/* Whether nothing but quotes, commas and blanks follows. */
+/* Tells if nothing but quotes, commas and blanks follows. */
 static bool
 is_rest_empty(struct kv_span rest)
 {
@@ -541,7 +542,7 @@ is_rest_empty(struct kv_span rest)
 	return true;
 }
 
-/* Whether a line of base64 follows, and not code about PEM. */
+/* Tells if a line of base64 follows, and not code about PEM. */
 static bool
 begins_base64(struct kv_span rest)
 {
@@ -575,7 +576,7 @@ find_all(struct finder *f)
 			break;
 		}
 		if (place.end.len > 0) {
-			give_block(f, &place);
+			report_block(f, &place);
 			end = (size_t)(place.end.p - f->text.p) + place.end.len;
 		} else if (place.keyless) {
 			/* Its text may hold keys. */
@@ -615,7 +616,7 @@ inside_find(struct kv_span text, uint8_t *blob, const struct inside_sink *sink)
 		return 0;
 	if (has_escape(text)) {
 		if ((copy = malloc(text.len)) == NULL) {
-			give_problem(&f, KV_ERR_MEMORY);
+			report_problem(&f, KV_ERR_MEMORY);
 			return f.given;
 		}
 		memcpy(copy, text.p, text.len);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
+/* Reads inputs whose keys go into a filter or a list, with progress. */
 #include "keys/intake.h"
 
 #include "command.h"
 
 static void
-take_key(const struct input_key *key, void *arg)
+on_key(const struct input_key *key, void *arg)
 {
 	struct intake *in = arg;
 
@@ -13,7 +14,7 @@ take_key(const struct input_key *key, void *arg)
 }
 
 static size_t
-take_lines(struct kv_span text, struct quick_line line[static QUICK_LINES],
+on_quick(struct kv_span text, struct quick_line line[static QUICK_LINES],
     void *arg)
 {
 	struct intake *in = arg;
@@ -66,10 +67,10 @@ intake_read(struct intake *in, char **inputs)
 	static char dash[] = "-";
 	static char *standard_input[] = { dash, NULL };
 	const struct input_sink sink = {
-		.key = take_key,
+		.key = on_key,
 		.problem = refuse,
 		.progress = show_progress,
-		.quick = in->quick != NULL ? take_lines : NULL,
+		.quick = in->quick != NULL ? on_quick : NULL,
 		.arg = in,
 	};
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Takes JSON apart into tokens, as it comes. */
 #include "keys/json_scan.h"
 
 #include <string.h>
@@ -72,7 +73,7 @@ count_digits(struct kv_span s, size_t at)
 	return n;
 }
 
-/* Whether word is a number, all of it. */
+/* Tells if word is a number, all of it. */
 static bool
 is_number(struct kv_span word)
 {
@@ -130,7 +131,7 @@ open_container(struct json_scan *s, bool object)
 
 /* What may follow a value. */
 static void
-end_value(struct json_scan *s)
+expect_after_value(struct json_scan *s)
 {
 	s->expect = s->depth > 0 ? JSON_SCAN_COMMA_OR_END : JSON_SCAN_TOP;
 }
@@ -141,7 +142,7 @@ close_container(struct json_scan *s, bool object)
 	if (s->object[s->depth - 1] != object)
 		return JSON_TOKEN_BAD;
 	s->depth--;
-	end_value(s);
+	expect_after_value(s);
 	return JSON_TOKEN_CLOSE;
 }
 
@@ -193,7 +194,7 @@ read_quoted(struct json_scan *s, struct kv_span text, bool more,
 	if (t != JSON_TOKEN_STRING)
 		return more ? t : JSON_TOKEN_BAD;
 	if (value) {
-		end_value(s);
+		expect_after_value(s);
 		return t;
 	}
 	s->expect = JSON_SCAN_COLON;
@@ -228,7 +229,7 @@ json_scan_next(struct json_scan *s, struct kv_span *text, bool more,
 	} else {
 		t = read_word(*text, more, tokenp);
 		if (t == JSON_TOKEN_OTHER)
-			end_value(s);
+			expect_after_value(s);
 	}
 	if (t == JSON_TOKEN_BAD || t == JSON_TOKEN_CUT)
 		return t;

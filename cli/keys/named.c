@@ -12,7 +12,7 @@
 #include "keys/walk.h"
 
 static void
-give_walk_problem(const char *path, const char *reason, void *arg)
+report_walk_problem(const char *path, const char *reason, void *arg)
 {
 	const struct input_walk *w = arg;
 	const struct input_problem p = { .path = path, .reason = reason };
@@ -21,7 +21,7 @@ give_walk_problem(const char *path, const char *reason, void *arg)
 }
 
 static void
-pass_walked(const struct walk_file *file, void *arg)
+on_walked(const struct walk_file *file, void *arg)
 {
 	const struct input_walk *w = arg;
 	const char *why;
@@ -36,11 +36,11 @@ pass_walked(const struct walk_file *file, void *arg)
 		w->file(fd, file->path, true, w->arg);
 		close(fd);
 	} else if (why != NULL) {
-		give_walk_problem(file->path, why, arg);
+		report_walk_problem(file->path, why, arg);
 	}
 }
 
-/* Whether reading a device ends: a terminal's does, and that of /dev/null. */
+/* Tells if reading a device ends: a terminal's does, and that of /dev/null. */
 static bool
 is_quiet_device(dev_t device)
 {
@@ -71,11 +71,11 @@ refuse_kind(int fd, const char *path)
 
 /* Passes on what was named: a file, or those of a directory. Closes fd. */
 static void
-pass_named(int fd, const char *path, const struct input_walk *w)
+open_named(int fd, const char *path, const struct input_walk *w)
 {
 	const struct walk_sink walk = {
-		.file = pass_walked,
-		.problem = give_walk_problem,
+		.file = on_walked,
+		.problem = report_walk_problem,
 		.arg = (void *)w,
 	};
 	const char *kernel = walk_kernel_name(fd);
@@ -83,11 +83,11 @@ pass_named(int fd, const char *path, const struct input_walk *w)
 	struct stat st;
 
 	if (fstat(fd, &st) == -1) {
-		give_walk_problem(path, strerror(errno), (void *)w);
+		report_walk_problem(path, strerror(errno), (void *)w);
 	} else if (S_ISDIR(st.st_mode) && kernel != NULL) {
 		snprintf(reason, sizeof(reason),
 		    "a file system of the kernel (%s): not searched", kernel);
-		give_walk_problem(path, reason, (void *)w);
+		report_walk_problem(path, reason, (void *)w);
 	} else if (S_ISDIR(st.st_mode)) {
 		walk_directory(fd, path, &walk);
 		return;
@@ -109,14 +109,14 @@ input_walk(const char *path, const struct input_walk *w)
 	int fd = -1;
 
 	if (refused != NULL)
-		give_walk_problem(path, refused, (void *)w);
+		report_walk_problem(path, refused, (void *)w);
 	else if (is_stdin)
 		w->file(STDIN_FILENO, path, false, w->arg);
 	else if ((fd = open(path,
 		      O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) != -1)
-		pass_named(fd, path, w);
+		open_named(fd, path, w);
 	else
-		give_walk_problem(path, strerror(errno), (void *)w);
+		report_walk_problem(path, strerror(errno), (void *)w);
 }
 
 uint64_t

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Tells whose a key in JSON or LDIF is, by what stands around it. */
 #include "keys/owner.h"
 
 #include <jansson.h>
@@ -234,7 +235,7 @@ give(struct owners *o, const struct held *h)
 
 /* Gives what is held up to the first text that waits for an owner. */
 static void
-give_named(struct owners *o)
+release_named(struct owners *o)
 {
 	size_t n = 0;
 
@@ -292,11 +293,11 @@ name_now(struct owners *o, struct held *h)
 
 /* Gives all that is held, to whomever it belongs by what was read so far. */
 static void
-give_all(struct owners *o)
+release_all(struct owners *o)
 {
 	for (size_t i = 0; i < o->n_held; i++)
 		name_now(o, &o->held[i]);
-	give_named(o);
+	release_named(o);
 }
 
 static void
@@ -334,7 +335,7 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
 		.is_line = is_line };
 
 	if (o->bytes + sizeof(h) + text.len > OWNER_HELD_MAX) {
-		give_all(o);
+		release_all(o);
 		if (!is_line)
 			note(o, line,
 			    "the object that may name the owners of keys "
@@ -344,7 +345,7 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
 	if (make_room(o) && text.len < OWNER_HELD_MAX)
 		h.text = text_copy(text.p, text.len);
 	if (h.text.p == NULL) {
-		give_all(o);
+		release_all(o);
 		give(o, &bare);
 		return;
 	}
@@ -353,7 +354,7 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
 	o->held[o->n_held++] = h;
 	if (level >= 0 && o->level[level].given)
 		name_now(o, &o->held[o->n_held - 1]);
-	give_named(o);
+	release_named(o);
 }
 
 /* --- JSON --- */
@@ -439,11 +440,11 @@ close_level(struct owners *o)
 		l->name.p = NULL;
 	}
 	level_free(l);
-	give_named(o);
+	release_named(o);
 }
 
 static void
-take_string(struct owners *o, struct kv_span string, uint64_t line)
+add_string(struct owners *o, struct kv_span string, uint64_t line)
 {
 	const int n = (int)o->scan.depth;
 	struct level *l = &o->level[n - 1];
@@ -462,7 +463,7 @@ take_string(struct owners *o, struct kv_span string, uint64_t line)
 }
 
 static void
-take_token(struct owners *o, enum json_token t, struct kv_span token,
+add_token(struct owners *o, enum json_token t, struct kv_span token,
     uint64_t line)
 {
 	switch (t) {
@@ -483,7 +484,7 @@ take_token(struct owners *o, enum json_token t, struct kv_span token,
 		break;
 	case JSON_TOKEN_STRING:
 		o->values = true;
-		take_string(o, token, line);
+		add_string(o, token, line);
 		break;
 	default:
 		o->values = true;
@@ -491,7 +492,7 @@ take_token(struct owners *o, enum json_token t, struct kv_span token,
 	}
 }
 
-/* Whether JSON up to the end of text has a key in a string. */
+/* Tells if JSON up to the end of text has a key in a string. */
 static bool
 has_keys(const struct owners *o, struct kv_span text)
 {
@@ -529,7 +530,7 @@ owners_json(struct owners *o, struct kv_span text, bool more, uint64_t line,
 	}
 	while ((t = json_scan_next(&o->scan, &rest, false, &token)) !=
 	    JSON_TOKEN_END)
-		take_token(o, t, token, line);
+		add_token(o, t, token, line);
 	return true;
 }
 
@@ -577,7 +578,7 @@ ldif_value(struct kv_span text)
 }
 
 static void
-end_entry(struct owners *o)
+finish_entry(struct owners *o)
 {
 	text_free(&o->dn);
 	text_free(&o->uid);
@@ -585,7 +586,7 @@ end_entry(struct owners *o)
 }
 
 static void
-take_attribute(struct owners *o, struct kv_span name, struct kv_span value)
+add_attribute(struct owners *o, struct kv_span name, struct kv_span value)
 {
 	enum rank rank = RANK_NONE;
 
@@ -620,7 +621,7 @@ owners_ldif(struct owners *o, struct kv_span text, uint64_t line)
 		value.p = colon + 1;
 		value.len = text.len - name.len - 1;
 		if (name.len > 0)
-			take_attribute(o, name, value);
+			add_attribute(o, name, value);
 	}
 	hold(o, text, line, 0, true);
 }
@@ -632,14 +633,14 @@ owners_flush(struct owners *o, bool entry, uint64_t line)
 {
 	const bool cut = o->scan.depth > 0 && o->keyed;
 
-	give_all(o);
+	release_all(o);
 	if (cut && entry)
 		note(o, line,
 		    "the JSON is damaged or ends here: owners of keys may be "
 		    "missing");
 	reset_json(o);
 	if (entry)
-		end_entry(o);
+		finish_entry(o);
 }
 
 struct owners *
@@ -660,7 +661,7 @@ owners_free(struct owners *o)
 	for (size_t i = 0; i < o->n_held; i++)
 		held_free(o, &o->held[i]);
 	reset_json(o);
-	end_entry(o);
+	finish_entry(o);
 	free(o->held);
 	free(o);
 }

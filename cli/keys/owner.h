@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * keys/owner: whose key is it? Exports of Git forges are JSON, those of
- * directories LDIF. What names the owner may stand behind the key. So texts that
+ * directories LDIF. The owner's name may stand behind the key. So texts that
  * hold keys are kept until their owner is known: until an object of JSON that
  * has a name for it, or an entry of LDIF, ends.
  *

@@ -239,7 +239,7 @@ read_openssh(struct kv_span data, const struct pem_out *o)
 	return pem_copy_blob(blob, o);
 }
 
-/* Whether line is the first of a PuTTY key file. */
+/* Tells if line is the first of a PuTTY key file. */
 static bool
 is_ppk(struct kv_span line)
 {
@@ -545,7 +545,7 @@ find_string(struct kv_span text, const char *s)
 }
 
 /*
- * Whether text starts with the line that begins (or ends) a block of this
+ * Tells if text starts with the line that begins (or ends) a block of this
  * armour: before, a label, and its tail. Sets *linep and *labelp.
  */
 static bool

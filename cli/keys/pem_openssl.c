@@ -363,7 +363,7 @@ convert_unknown(X509_PUBKEY *spki, const ASN1_OBJECT *algorithm,
 }
 
 /*
- * Whether the algorithm is ML-DSA (FIPS 204) or ML-KEM (FIPS 203). Of these,
+ * Tells if the algorithm is ML-DSA (FIPS 204) or ML-KEM (FIPS 203). Of these,
  * exact lists have the public key as it is.
  */
 static bool

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Recognises key stores, and those with certificates only. */
 #include "keys/store.h"
 
 #include <string.h>
@@ -109,7 +110,7 @@ get_data(struct kv_span info, struct kv_span *safep)
 	    get_element(&content, TAG_OCTET_STRING, safep);
 }
 
-/* Whether safe, the SafeContents, has bags of certificates only. */
+/* Tells if safe, the SafeContents, has bags of certificates only. */
 static bool
 has_no_key_bag(struct kv_span safe)
 {

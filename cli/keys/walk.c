@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Finds the regular files in a directory and below it. */
 #include "keys/walk.h"
 
 #include <linux/magic.h>
