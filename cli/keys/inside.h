@@ -31,8 +31,8 @@ struct inside_sink {
  * or several joined ones. Escapes of JSON, C, HTML (&#43;) and URLs (%2B) are
  * read; lines behind an escaped line end that start with # are passed over. A
  * long word of base64 is decoded, unpacked if it is gzip, and searched, too,
- * twice at most. blob has KV_BLOB_MAX_BYTES, for decoded keys. Returns how often
- * it called a function of the sink.
+ * twice at most. blob has KV_BLOB_MAX_BYTES, for decoded keys. Returns how
+ * often it called a function of the sink.
  */
 size_t inside_find(struct kv_span text, uint8_t *blob,
     const struct inside_sink *sink);
