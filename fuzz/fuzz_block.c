@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A block is the lines that were added to it, up to its END line. The parts of a
+ * A block is the lines that were added to it, up to its END line. Parts of a
  * line inside another text stand in that line, one behind the other, and what
  * follows the last is its rest.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The lines of a text give the same keys and problems whether they come at once
- * or one by one; each names a line that is there. A text that comes as the parts
- * of one line is read to its end. The first two bytes say which, whether the
- * file was found in a directory, and how long the parts are.
+ * Lines of a text give the same keys and problems whether they come at once
+ * or one by one; each names a line that is there. A text that comes as parts
+ * of one line is read to its end. The first two bytes say which, if the file
+ * was found in a directory, and how long the parts are.
  */
 #include <string.h>
 
