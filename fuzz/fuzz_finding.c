@@ -10,6 +10,8 @@
 #include "fuzz.h"
 #include "reading/finding.h"
 #include "reading/keys.h"
+#include "reading/lines.h"
+#include "wire/reading.h"
 
 static void
 check_printed(const struct kv_judge *judge, const struct finding *f, bool json)
@@ -106,6 +108,30 @@ check_key(const uint8_t *data, size_t size)
 	record_out_free(&second);
 }
 
+/* A line that is taken has what report and audit ask for. */
+static void
+check_line(const uint8_t *data, size_t size)
+{
+	static const uint8_t tags[] = { READING_LINE_KEY, READING_LINE_UNKNOWN,
+		READING_LINE_PROBLEM };
+	static struct reading_line line;
+	struct record_out again = { .fd = -1 };
+
+	for (size_t i = 0; i < sizeof(tags); i++) {
+		if (!reading_receive_line(tags[i],
+			(struct kv_bytes){ data, size }, &line))
+			continue;
+		FUZZ_CHECK((line.key.type != KV_KEY_NONE) ==
+		    (tags[i] == READING_LINE_KEY));
+		FUZZ_CHECK(line.ca.type == KV_KEY_NONE || !line.is_free);
+		FUZZ_CHECK(
+		    (line.reason != NULL) == (tags[i] == READING_LINE_PROBLEM));
+		FUZZ_CHECK(strlen(line.type) < sizeof(line.type));
+		reading_add_blob(&again, &line.key);
+	}
+	record_out_free(&again);
+}
+
 /* The same bytes as a stream of records: each is whole, and none is read twice. */
 static void
 check_stream(const uint8_t *data, size_t size)
@@ -122,6 +148,7 @@ check_stream(const uint8_t *data, size_t size)
 		check_finding(payload.p, payload.left);
 		check_problem(payload.p, payload.left);
 		check_key(payload.p, payload.left);
+		check_line(payload.p, payload.left);
 	}
 	FUZZ_CHECK(rest.left == left);
 }
@@ -132,6 +159,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_finding(data, size);
 	check_problem(data, size);
 	check_key(data, size);
+	check_line(data, size);
 	check_stream(data, size);
 	return 0;
 }

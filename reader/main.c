@@ -15,6 +15,7 @@
 #include "command.h"
 #include "handed.h"
 #include "keys/unpack.h"
+#include "lines.h"
 #include "pool.h"
 #include "reading/keys.h"
 #include "wall/enter.h"
@@ -200,10 +201,16 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 {
 	struct input_file file;
 	struct input_problem problem = { 0 };
+	int fd;
 
 	if (tag == READING_FILE && get_file(o, b, &file)) {
 		input_read_file(&file, sink);
 		close(file.fd);
+		return true;
+	}
+	if (tag == READING_LINES && (fd = orders_next_descriptor(o)) != -1) {
+		lines_read(&out, fd);
+		close(fd);
 		return true;
 	}
 	if (tag != READING_PROBLEM || !get_problem(b, &problem))

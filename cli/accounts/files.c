@@ -1,430 +1,93 @@
 /* SPDX-License-Identifier: ISC */
 #include "accounts/files.h"
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "accounts/openers.h"
 #include "accounts/revoked.h"
 #include "accounts/way_in.h"
-#include "host/become.h"
-#include "host/child.h"
-#include "host/fuse_mounts.h"
-#include "host/groups.h"
 #include "base/io.h"
-#include "host/mounts.h"
+#include "host/fuse_mounts.h"
 #include "host/private_groups.h"
 #include "host/root_file.h"
-#include "kv_lines.h"
-#include "kv_wildcards.h"
+#include "reading/keys.h"
+#include "reading/lines.h"
+#include "reading/talk.h"
+#include "wall/orders.h"
 
-#define READERS_MAX 16
-/* sshd is never offered a key as long as this. */
-#define LINE_BYTES (256 * 1024)
+#define OPENERS_MAX 16
+/* How many files are under way to the reader, and what may wait for them. */
+#define FILES_MAX (2 * READING_PACKET_FDS)
+#define STEPS_MAX 4096
+/* Descriptors of the process besides those. */
+#define OTHERS_MAX 96
 
 /* How often one account's keys are looked up in RevokedKeys. */
 #define REVOKED_MAX 64
 
-#define INVALID_DATA "the process that read its files sent invalid data"
+#define INVALID_DATA "the process that opened its files sent invalid data"
 #define TOO_LONG "reading its files took too long (--timeout)"
 
-enum tag {
-	TAG_FILE = 1, /* path */
-	TAG_KEY,      /* path, line, part, blob, comment, ways, sure, expired */
-	TAG_PROBLEM,  /* path, line, reason */
-	TAG_UNKNOWN_TYPE, /* path, line, name, ways, sure */
-	TAG_NOTE,	  /* text */
-	TAG_END,	  /* "": no more of this account */
-};
-
-/* What all readers know. */
-struct reading {
-	const struct audit_readers *a;
-	struct groups groups;
-	const uint8_t *private_group; /* of each account; may be NULL */
-	size_t readers;
-};
-
 /*
- * A process that reads the files of one account after the other. With n readers
- * it takes every nth account, from first on.
+ * A step of the audit, which is made when all before it are made. Openers run
+ * ahead of the reader, and the reader of this process.
  */
-struct reader {
-	const struct reading *all;
-	size_t first; /* account */
-	struct record_in in;
-	struct child child;
-	int error; /* errno, if there is no child */
-	/* Only in the child. */
-	bool for_good; /* the process has become the account for good */
-	bool insecure; /* sshd does not use the file that is read */
-	struct record_out *out;
-	size_t place;			     /* of the account */
-	const struct audit_pattern *pattern; /* that is read */
-	struct mounts mounts;
-	const char *mount; /* that is missing, and was reported */
-	int64_t now;
-	struct kv_account kv;
-};
-
-static void
-begin_record(const struct reader *r, enum tag tag, const char *path)
-{
-	record_begin(r->out, (uint8_t)tag);
-	record_add_text(r->out, path);
-}
-
-static void
-send_problem(const struct reader *r, const char *path, uint64_t line,
-    const char *reason)
-{
-	begin_record(r, TAG_PROBLEM, path);
-	record_add_number(r->out, line);
-	record_add_text(r->out, reason);
-	record_end(r->out);
-}
-
-/* Adds the ways in by a key, and those that are sure. */
-static void
-add_ways_to_record(const struct reader *r, const struct kv_line *line)
-{
-	const uint64_t ways = r->pattern->ways;
-	/* sshd compares no certificate with the key that a client has. */
-	const bool sure = !r->insecure && !line->key.is_cert &&
-	    way_in_options(line->options, r->now);
-
-	record_add_number(r->out, ways);
-	record_add_number(r->out, sure ? ways : 0);
-}
-
-static void
-read_line(const struct reader *r, const char *path, uint64_t number,
-    struct kv_span text)
-{
-	static uint8_t blob[KV_BLOB_MAX_BYTES];
-	struct kv_line line;
-	enum kv_err err = kv_line_parse(text, blob, sizeof(blob), &line);
-
-	if (err == KV_OK && line.is_blank)
-		return;
-	if (err == KV_OK) {
-		begin_record(r, TAG_KEY, path);
-		record_add_number(r->out, number);
-		record_add_number(r->out,
-		    kv_line_has_option(line.options, "cert-authority") ?
-			KV_PART_CA :
-			KV_PART_KEY);
-		record_add_bytes(r->out, line.blob.p, line.blob.len);
-		record_add_bytes(r->out, line.comment.p, line.comment.len);
-		add_ways_to_record(r, &line);
-		record_add_number(r->out,
-		    way_in_has_expired(line.options, r->now));
-		record_end(r->out);
-	} else if (err == KV_ERR_TYPE_UNKNOWN && line.type.len > 0 &&
-	    kv_keyname_find(line.type) == NULL) {
-		begin_record(r, TAG_UNKNOWN_TYPE, path);
-		record_add_number(r->out, number);
-		record_add_bytes(r->out, line.type.p, line.type.len);
-		add_ways_to_record(r, &line);
-		record_end(r->out);
-	} else
-		send_problem(r, path, number, kv_strerror(err));
-}
-
-/* Reads line by line as sshd does, whatever form the file seems to have. */
-static void
-read_lines(const struct reader *r, int fd, const char *path)
-{
-	static uint8_t buf[LINE_BYTES];
-	struct kv_lines lines;
-	struct kv_span text;
-	bool more = true;
-
-	kv_lines_init(&lines, fd, buf, sizeof(buf));
-	while (more) {
-		enum kv_err err = kv_lines_next(&lines, &text, &more);
-
-		if (err == KV_ERR_SYSTEM) {
-			send_problem(r, path, 0, strerror(errno));
-			return;
-		}
-		if (err != KV_OK)
-			send_problem(r, path, lines.number, kv_strerror(err));
-		else if (more)
-			read_line(r, path, lines.number, text);
-	}
-}
-
-/*
- * After a change of the effective uid, the kernel forgets both. The core dump
- * has what the account's files have.
- */
-static void
-stay_private(void)
-{
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	child_die_with_parent();
-}
-
-/*
- * Calls read(r, path) in a process that becomes the account for good, as the
- * guard does. This is for files that read(r, path) could not open here: FUSE
- * lets a process in only if its real uid and gid, too, are the account's. False
- * if there can be no such process.
- */
-static bool
-read_for_good(const struct reader *r,
-    void (*read)(const struct reader *r, const char *path), const char *path)
-{
-	const struct account *a = &r->all->a->accounts->v[r->place];
-	struct reader own = *r;
-	int status = 0;
-	pid_t pid;
-
-	if (r->for_good || getuid() != 0 || a->uid == 0)
-		return false;
-	record_flush(r->out);
-	if ((pid = fork()) == -1)
-		return false;
-	if (pid == 0) {
-		own.for_good = true;
-		if (!become_root_again() ||
-		    !groups_set(&r->all->groups, r->place, a) ||
-		    !become_ids(a->uid, a->gid))
-			_exit(1);
-		stay_private();
-		read(&own, path);
-		record_flush(r->out);
-		_exit(0);
-	}
-	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
-		;
-	if (status != 0)
-		send_problem(r, path, 0, "the process that read it was killed");
-	return true;
-}
-
-/* Reports that autofs did not mount the file system of a missing file. */
-static void
-report_awaited_mount(const struct reader *r, const char *path)
-{
-	if (mounts_awaits(&r->mounts, path))
-		send_problem(r, path, 0,
-		    "autofs has mounted no file system for it");
-}
-
-/*
- * Reads files that sshd refuses for their mode or owner, too: a listed key in
- * them would be let in as soon as somebody corrects the mode.
- */
-static void
-read_file(const struct reader *r, const char *path)
-{
-	struct reader its = *r;
-	char why[KV_USERFILE_WHY_BYTES];
-	struct stat st;
-	enum kv_err err;
+struct step {
+	enum opener_tag tag;
+	size_t account; /* its place */
+	char *path;
+	char *reason; /* OPENER_PROBLEM */
+	/* OPENER_FILE. It is open here until it is read: the reader may end. */
 	int fd;
-
-	err = kv_userfile_open(path, &r->kv, r->pattern->strictmodes, &fd, why);
-	its.insecure = err == KV_ERR_INSECURE;
-	if (its.insecure) {
-		begin_record(r, TAG_NOTE, why);
-		record_end(r->out);
-		err = kv_userfile_open(path, &r->kv, KV_STRICTMODES_NO, &fd,
-		    why);
-	}
-	/* A file that does not exist has no keys. */
-	if (err == KV_ERR_SYSTEM && (errno == ENOENT || errno == ENOTDIR)) {
-		/* Somebody meant a link to be a file. */
-		if (lstat(path, &st) == 0)
-			send_problem(r, path, 0, "symbolic link to nothing");
-		else
-			report_awaited_mount(r, path);
-	} else if (err == KV_ERR_SYSTEM) {
-		const int error = errno;
-
-		if (error != EACCES || !read_for_good(r, read_file, path))
-			send_problem(r, path, 0, strerror(error));
-	} else if (err != KV_OK)
-		send_problem(r, path, 0, kv_strerror(err));
-	else {
-		begin_record(r, TAG_FILE, path);
-		record_end(r->out);
-		read_lines(&its, fd, path);
-		close(fd);
-	}
-}
-
-struct found_files {
-	const struct reader *r;
-	size_t n;
+	uint64_t ways;
+	bool insecure; /* sshd does not use it */
+	bool sent;
+	struct step *next;
 };
 
-static bool
-read_found_file(const char *path, void *arg)
-{
-	struct found_files *found = arg;
+/* A process that opens files. */
+struct source {
+	struct child child;
+	struct orders in;
+	int error; /* errno, if there is no child */
+};
 
-	found->n++;
-	read_file(found->r, path);
-	return true;
-}
+struct run {
+	const struct audit_readers *a;
+	struct report *r;
+	bool (*done)(const struct audit_found *found, void *arg);
+	void *arg;
+	bool ok; /* done never returned false, and there is memory */
+	struct step *head, **tail;
+	size_t n_steps, n_files, files_max;
+	/* Of the head's account. */
+	bool begun;
+	struct audit_found found;
+	int64_t deadline; /* 0: nobody waits for its files */
+	struct talk talk;
+	bool talks;
+	char *broken; /* why there is no reader at all; NULL */
+};
 
-/* Since 10.0 sshd expands wildcards in a pattern. */
-static void
-read_found_files(const struct reader *r, const char *path)
-{
-	struct found_files found = { .r = r };
-	int error = 0;
-	enum kv_err err;
-
-	err = kv_wildcards_find(path, read_found_file, &found, &error);
-	if (err != KV_OK)
-		send_problem(r, path, 0, kv_strerror(err));
-	else if (error != 0 &&
-	    (error != EACCES || found.n > 0 ||
-		!read_for_good(r, read_found_files, path)))
-		send_problem(r, path, 0, strerror(error));
-	else if (error == 0 && found.n == 0)
-		report_awaited_mount(r, path);
-}
-
-/* Reports that the file system of a file is not mounted, once for each. */
-static void
-report_missing_mount(struct reader *r, const char *path)
-{
-	const char *mount = mounts_missing(&r->mounts, path);
-	char reason[PATH_MAX + 64];
-
-	if (mount == NULL || mount == r->mount)
-		return;
-	r->mount = mount;
-	snprintf(reason, sizeof(reason),
-	    "%s is in /etc/fstab, and is not mounted", mount);
-	send_problem(r, path, 0, reason);
-}
-
-static void
-read_pattern(struct reader *r)
-{
-	const char *pattern = r->pattern->text;
-	char path[PATH_MAX];
-	enum kv_err err;
-
-	err = kv_userfile_expand(pattern, &r->kv, path, sizeof(path));
-	if (err != KV_OK)
-		send_problem(r, pattern, 0,
-		    err == KV_ERR_CONFIG ?
-			"AuthorizedKeysFile has a token unknown to keyveto" :
-			"path of the authorized keys file is too long");
-	else {
-		report_missing_mount(r, path);
-		if (kv_wildcards_apply(r->pattern->wildcards, pattern))
-			read_found_files(r, path);
-		else
-			read_file(r, path);
-	}
-}
-
-static void
-read_patterns(struct reader *r, const struct audit_policy *policy)
-{
-	for (size_t i = 0; i < policy->n_patterns; i++) {
-		r->pattern = &policy->pattern[i];
-		read_pattern(r);
-	}
-}
-
-static void
-read_account(struct reader *r, size_t place)
-{
-	const struct reading *all = r->all;
-	const struct account *a = &all->a->accounts->v[place];
-	const bool root = geteuid() == 0;
-
-	r->place = place;
-	r->mount = NULL;
-	r->now = time(NULL);
-	r->kv = (struct kv_account){
-		.name = a->name,
-		.uid = a->uid,
-		.home = a->home,
-		.gid = a->gid,
-	};
-	if (all->private_group != NULL)
-		r->kv.private_group = all->private_group[place];
-	if (root &&
-	    !(groups_set(&all->groups, place, a) &&
-		become_ids_for_now(a->uid, a->gid)))
-		send_problem(r, a->name, 0, "cannot become this account");
-	else {
-		stay_private();
-		read_patterns(r, all->a->policy_of[place]);
-	}
-	if (root && !become_root_again())
-		_exit(1);
-	stay_private();
-}
-
-static void
-read_accounts(struct record_out *out, void *arg)
-{
-	const struct rlimit none = { 0, 0 };
-	struct reader *r = arg;
-	const struct audit_readers *a = r->all->a;
-	/* Links and groups are then those of that machine, too. */
-	const bool entered = *a->root == '\0' || root_enter(a->root);
-
-	r->out = out;
-	(void)setrlimit(RLIMIT_CORE, &none);
-	if (*a->root == '\0')
-		mounts_read(&r->mounts);
-	for (size_t i = r->first; i < a->accounts->n; i += r->all->readers) {
-		if (entered)
-			read_account(r, i);
-		else
-			send_problem(r, a->root, 0,
-			    "cannot become the root directory");
-		begin_record(r, TAG_END, "");
-		record_end(out);
-		record_flush(out);
-	}
-	mounts_free(&r->mounts);
-}
-
-/* Copies a string, up to a NUL or cap - 1 bytes, as a C string. */
 static enum kv_err
-get_text(struct kv_bytes *b, char *text, size_t cap)
+get_text(struct kv_bytes *b, char **textp)
 {
 	struct kv_span s;
-	enum kv_err r;
 
-	if ((r = kv_bytes_get_string(b, &s)) != KV_OK)
-		return r;
-	snprintf(text, cap, "%.*s", (int)s.len, (const char *)s.p);
-	return KV_OK;
+	if (kv_bytes_get_string(b, &s) != KV_OK)
+		return KV_ERR_TRUNCATED;
+	*textp = strndup(s.len > 0 ? (const char *)s.p : "", s.len);
+	return *textp != NULL ? KV_OK : KV_ERR_MEMORY;
 }
 
-/* Reads the ways in of a key, and those that are sure. */
-static enum kv_err
-get_ways(struct kv_bytes *b, uint64_t *ways, uint64_t *sure)
-{
-	enum kv_err r;
-
-	if ((r = record_get_number(b, ways)) == KV_OK)
-		r = record_get_number(b, sure);
-	return r;
-}
+/* --- what a key means for its account ------------------------------------- */
 
 /* Keeps a key that may be revoked. Without memory it is left out. */
 static void
@@ -494,169 +157,222 @@ add_lost(struct audit_found *found, uint64_t ways, struct kv_span blob)
 	}
 }
 
-static enum kv_err
-parse_key(struct kv_bytes *b, const char *path, struct report *report,
-    struct audit_found *found)
+/* Reports a key of a file; ca is that of a certificate. */
+static void
+report_line_key(struct run *run, const struct step *file,
+    const struct reading_line *line)
 {
-	const struct report before = *report;
-	struct input_key key = { .path = path };
-	struct kv_sshkey parsed;
-	struct kv_span blob;
-	uint64_t part, ways, sure, expired;
-	enum kv_err r;
+	struct report *r = run->r;
+	struct audit_found *found = &run->found;
+	const struct report before = *r;
+	struct input_key key = {
+		.path = file->path,
+		.line = line->number,
+		.part = line->is_ca ? KV_PART_CA : KV_PART_KEY,
+		.comment = line->comment,
+		.key = line->key,
+		.type = kv_keytype_name(line->key.type),
+		.bits = kv_pubkey_bits(&line->key),
+	};
 
-	if ((r = record_get_number(b, &key.line)) != KV_OK ||
-	    (r = record_get_number(b, &part)) != KV_OK ||
-	    (r = kv_bytes_get_string(b, &blob)) != KV_OK ||
-	    (r = kv_bytes_get_string(b, &key.comment)) != KV_OK ||
-	    (r = get_ways(b, &ways, &sure)) != KV_OK ||
-	    (r = record_get_number(b, &expired)) != KV_OK ||
-	    (r = kv_sshkey_parse(blob.p, blob.len, &parsed)) != KV_OK)
-		return r;
-	key.part = part == KV_PART_CA ? KV_PART_CA : KV_PART_KEY;
-	key.key = parsed.key;
-	key.type = kv_keytype_name(parsed.key.type);
-	key.bits = kv_pubkey_bits(&parsed.key);
-	report_key(report, &key);
-	if (parsed.is_cert) {
+	report_key(r, &key);
+	if (line->ca.type != KV_KEY_NONE) {
 		key.part = KV_PART_CA;
-		key.key = parsed.ca;
-		key.type = kv_keytype_name(parsed.ca.type);
-		key.bits = kv_pubkey_bits(&parsed.ca);
-		report_key(report, &key);
+		key.key = line->ca;
+		key.type = kv_keytype_name(line->ca.type);
+		key.bits = kv_pubkey_bits(&line->ca);
+		report_key(r, &key);
 		/* One of its keys alone lets nobody in. */
-		report->usable = before.usable +
-		    (report->usable - before.usable == 2);
+		r->usable = before.usable + (r->usable - before.usable == 2);
 	}
-	if (report->refused > before.refused)
-		found->refused |= ways;
-	if (report->usable > before.usable)
-		add_sure_ways(found, sure, key.type, key.bits, blob);
-	if (report->refused > before.refused && expired == 0)
-		add_lost(found, ways, blob);
-	return KV_OK;
+	if (r->refused > before.refused)
+		found->refused |= file->ways;
+	if (r->usable > before.usable && line->is_free && !file->insecure)
+		add_sure_ways(found, file->ways, key.type, key.bits,
+		    line->blob);
+	if (r->refused > before.refused && !line->has_expired)
+		add_lost(found, file->ways, line->blob);
 }
 
-static enum kv_err
-parse_problem(struct kv_bytes *b, const char *path, struct report *report)
+static void
+report_unknown_type(struct run *run, const struct step *file,
+    const struct reading_line *line)
 {
-	char text[1024];
-	struct input_problem p = { .path = path, .reason = text };
-	enum kv_err r;
-
-	if ((r = record_get_number(b, &p.line)) != KV_OK ||
-	    (r = get_text(b, text, sizeof(text))) != KV_OK)
-		return r;
-	report_problem(report, &p);
-	return KV_OK;
-}
-
-static enum kv_err
-parse_unknown_type(struct kv_bytes *b, const char *path, struct report *report,
-    struct audit_found *found)
-{
-	char type[1024];
-	struct input_problem p = {
-		.path = path,
+	struct report *r = run->r;
+	const struct input_problem p = {
+		.path = file->path,
+		.line = line->number,
 		.unknown_type = true,
-		.type = type,
+		.type = line->type,
 		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
 	};
-	const uint64_t refused = report->refused;
-	uint64_t ways, sure;
-	enum kv_err r;
+	const uint64_t refused = r->refused;
 
-	if ((r = record_get_number(b, &p.line)) != KV_OK ||
-	    (r = get_text(b, type, sizeof(type))) != KV_OK ||
-	    (r = get_ways(b, &ways, &sure)) != KV_OK)
-		return r;
-	report_problem(report, &p);
+	report_problem(r, &p);
 	/* Such a key has no blob to look for in RevokedKeys. */
-	if (report->refused > refused) {
-		found->refused |= ways;
-		found->lost |= ways;
+	if (r->refused > refused) {
+		run->found.refused |= file->ways;
+		run->found.lost |= file->ways;
 	}
-	if (report->judge->config.on_unsupported != KV_ACTION_DENY)
-		add_sure_ways(found, sure, type, 0, (struct kv_span){ 0 });
-	return KV_OK;
+	if (r->judge->config.on_unsupported != KV_ACTION_DENY &&
+	    line->is_free && !file->insecure)
+		add_sure_ways(&run->found, file->ways, line->type, 0,
+		    (struct kv_span){ 0 });
 }
 
-/* Reports what a record of a reader says. */
-static enum kv_err
-parse_record(uint8_t tag, struct kv_bytes *b, struct report *report,
-    struct audit_found *found)
-{
-	char path[PATH_MAX];
-	enum kv_err r;
+/* --- the steps ------------------------------------------------------------ */
 
-	if ((r = get_text(b, path, sizeof(path))) != KV_OK)
-		return r;
-	switch (tag) {
-	case TAG_FILE:
-		report->files++;
-		return KV_OK;
-	case TAG_KEY:
-		return parse_key(b, path, report, found);
-	case TAG_PROBLEM:
-		return parse_problem(b, path, report);
-	case TAG_UNKNOWN_TYPE:
-		return parse_unknown_type(b, path, report, found);
-	case TAG_NOTE:
-		if (!report->quiet)
+static void
+remove_head(struct run *run)
+{
+	struct step *s = run->head;
+
+	run->head = s->next;
+	if (run->head == NULL)
+		run->tail = &run->head;
+	run->n_steps--;
+	if (s->tag == OPENER_FILE) {
+		run->n_files--;
+		close(s->fd);
+	}
+	free(s->path);
+	free(s->reason);
+	free(s);
+}
+
+static void
+begin_account(struct run *run)
+{
+	const struct audit_readers *a = run->a;
+	const size_t place = run->head->account;
+
+	run->found = (struct audit_found){
+		.account = &a->accounts->v[place],
+		.policy = a->policy_of[place],
+		.root = a->root,
+		.before = *run->r,
+	};
+	run->r->account = run->found.account->name;
+	run->begun = true;
+	run->deadline = 0;
+}
+
+static void
+end_account(struct run *run)
+{
+	struct audit_found *found = &run->found;
+
+	run->r->account = NULL;
+	found->after = *run->r;
+	run->ok = run->ok && run->done(found, run->arg);
+	for (size_t i = 0; i < found->n_candidates; i++)
+		free(found->candidate[i].blob);
+	run->begun = false;
+}
+
+/* Makes all steps up to the next file. */
+static void
+make_steps(struct run *run)
+{
+	while (run->ok && run->head != NULL) {
+		const struct step *s = run->head;
+
+		if (!run->begun)
+			begin_account(run);
+		if (s->tag == OPENER_FILE)
+			break;
+		if (s->tag == OPENER_PROBLEM)
+			report_problem(run->r,
+			    &(struct input_problem){
+				.path = s->path,
+				.reason = s->reason,
+			    });
+		else if (s->tag == OPENER_NOTE && !run->r->quiet)
 			cli_error("note: %s: sshd does not use this file; its "
 				  "keys are audited all the same",
-			    path);
-		return KV_OK;
-	}
-	return KV_ERR_INTERNAL;
-}
-
-/*
- * Reports all records about one account. Returns NULL at their end, else what
- * went wrong.
- */
-static const char *
-parse_records(struct reader *reader, int64_t deadline, struct report *report,
-    struct audit_found *found)
-{
-	struct kv_bytes payload;
-	uint8_t tag;
-	bool bad;
-	ssize_t n;
-
-	for (;;) {
-		while (record_next(&reader->in, &tag, &payload, &bad)) {
-			if (tag == TAG_END)
-				return NULL;
-			if (parse_record(tag, &payload, report, found) != KV_OK)
-				return INVALID_DATA;
-		}
-		if (bad)
-			return INVALID_DATA;
-		if (!io_wait(reader->child.fd, deadline))
-			return TOO_LONG;
-		if ((n = record_fill(&reader->in, reader->child.fd)) == -1)
-			return strerror(errno);
-		if (n == 0)
-			return "the process that read its files was killed";
+			    s->path);
+		else if (s->tag == OPENER_END)
+			end_account(run);
+		remove_head(run);
 	}
 }
 
-/* The reader's first account is at this place. */
-static void
-start_reader(struct reader *reader, const struct reading *all, size_t place)
+/* --- the conversation with the reader ------------------------------------- */
+
+/* Is talk's answer. */
+static bool
+receive_answer(struct talk *t, uint8_t tag, struct kv_bytes b)
 {
-	*reader = (struct reader){ .all = all, .first = place };
-	if (!child_start(&reader->child, read_accounts, reader))
-		reader->error = errno;
+	static struct reading_line line;
+	struct run *run = t->arg;
+	const struct step *s = run->head;
+
+	if (tag == READING_KEYS_END) {
+		t->ended = true;
+		return run->n_files == 0 && b.left == 0;
+	}
+	if (s == NULL || s->tag != OPENER_FILE || !s->sent || !run->ok)
+		return false;
+	if (tag == READING_LINES_END) {
+		run->r->files++;
+		remove_head(run);
+		make_steps(run);
+		return b.left == 0;
+	}
+	if (!reading_receive_line(tag, b, &line))
+		return false;
+	if (tag == READING_LINE_KEY)
+		report_line_key(run, s, &line);
+	else if (tag == READING_LINE_UNKNOWN)
+		report_unknown_type(run, s, &line);
+	else
+		report_problem(run->r,
+		    &(struct input_problem){
+			.path = s->path,
+			.line = line.number,
+			.reason = line.reason,
+		    });
+	return true;
 }
 
 static void
-kill_reader(struct reader *reader)
+warn_of_walls(struct talk *t, unsigned int missing)
 {
-	if (reader->child.pid != -1)
-		child_kill(&reader->child);
-	record_in_free(&reader->in);
+	const struct run *run = t->arg;
+
+	if (!run->r->quiet)
+		wall_warn(missing);
+}
+
+static void
+send_file(struct run *run, struct step *s)
+{
+	const int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+
+	s->sent = false;
+	if (fd == -1)
+		return;
+	talk_begin(&run->talk, READING_LINES, 0, fd);
+	record_end(&run->talk.packet);
+	/* No answer before this one is about it. */
+	s->sent = true;
+}
+
+/* Starts a reader, and hands it the files that none has read. */
+static void
+start_reader(struct run *run)
+{
+	run->talk = (struct talk){
+		.answer = receive_answer,
+		.walls = warn_of_walls,
+		.arg = run,
+	};
+	run->talks = true;
+	talk_start(&run->talk);
+	talk_send_setup(&run->talk, READING_KEYS);
+	for (struct step *s = run->head; s != NULL; s = s->next)
+		if (s->tag == OPENER_FILE)
+			send_file(run, s);
 }
 
 /* Adds to TOO_LONG how to take away a file system that gives no answer. */
@@ -677,33 +393,225 @@ add_remedy(const struct account *account, const char *root)
 	return reason;
 }
 
-/* Reports what a reader found of an account. */
+/* The head's file was not read, nor will those of its account be. */
 static void
-report_account(struct reader *reader, struct report *report,
-    struct audit_found *found)
+give_up_account(struct run *run, const char *reason)
 {
-	const struct audit_readers *a = reader->all->a;
-	struct input_problem p = { .path = found->account->name };
+	const size_t account = run->head->account;
 
-	p.reason = reader->child.pid == -1 ?
-	    strerror(reader->error) :
-	    parse_records(reader, io_deadline(a->timeout), report, found);
-	if (p.reason == NULL)
-		return;
-	if (strcmp(p.reason, TOO_LONG) == 0)
-		p.reason = add_remedy(found->account, a->root);
-	/* Another one goes on with the next account. */
-	kill_reader(reader);
-	report_problem(report, &p);
+	report_problem(run->r,
+	    &(struct input_problem){
+		.path = run->found.account->name,
+		.reason = reason,
+	    });
+	run->r->files++;
+	while (run->head != NULL && run->head->account == account) {
+		if (run->head->tag == OPENER_END)
+			break;
+		remove_head(run);
+	}
+	make_steps(run);
 }
 
-/* How many readers run at a time. */
+/* The reader failed when it had read all files. */
+static void
+report_reader(struct run *run, const char *why)
+{
+	report_problem(run->r,
+	    &(struct input_problem){
+		.path = "the files of accounts",
+		.reason = why,
+	    });
+}
+
+/*
+ * The reader has ended, or does not answer in time. It says what it has read of
+ * a file before it reads the next one: so it was reading the head's.
+ */
+static void
+replace_reader(struct run *run)
+{
+	const bool late = run->talk.why[0] == '\0';
+	const bool greeted = run->talk.greeted;
+	char why[WALL_WHY_BYTES];
+
+	if (late)
+		snprintf(run->talk.why, sizeof(run->talk.why),
+		    "the reader of files did not answer");
+	(void)talk_end(&run->talk);
+	run->talks = false;
+	snprintf(why, sizeof(why), "%s", run->talk.why);
+	if (!greeted && (run->broken = strdup(why)) == NULL)
+		run->ok = false;
+	if (!run->ok || !greeted)
+		return;
+	if (run->n_files == 0)
+		report_reader(run, why);
+	else
+		give_up_account(run,
+		    late ? add_remedy(run->found.account, run->a->root) : why);
+	if (run->ok && run->n_files > 0)
+		start_reader(run);
+}
+
+/* Has files read until at most so many are left. */
+static void
+read_files(struct run *run, size_t most)
+{
+	while (run->ok && run->n_files > most) {
+		if (run->broken != NULL) {
+			give_up_account(run, run->broken);
+			continue;
+		}
+		if (run->deadline == 0)
+			run->deadline = io_deadline(run->a->timeout);
+		if (!run->head->sent)
+			give_up_account(run, strerror(EMFILE));
+		else if (!talk_wait(&run->talk, run->deadline))
+			replace_reader(run);
+	}
+	/* Until the next call, nobody waits. */
+	run->deadline = 0;
+}
+
+/* Adds a step, whose strings and descriptor it then has. */
+static void
+add_step(struct run *run, const struct step *model)
+{
+	struct step *s = malloc(sizeof(*s));
+
+	if (s == NULL) {
+		run->ok = false;
+		free(model->path);
+		free(model->reason);
+		if (model->tag == OPENER_FILE)
+			close(model->fd);
+		return;
+	}
+	*s = *model;
+	*run->tail = s;
+	run->tail = &s->next;
+	run->n_steps++;
+	if (s->tag == OPENER_FILE) {
+		run->n_files++;
+		if (!run->talks && run->broken == NULL)
+			start_reader(run);
+		else if (run->broken == NULL)
+			send_file(run, s);
+	}
+	make_steps(run);
+	if (run->n_files >= run->files_max || run->n_steps >= STEPS_MAX)
+		read_files(run, run->files_max / 2);
+}
+
+/* --- what the openers say ------------------------------------------------- */
+
+static enum kv_err
+parse_file(struct kv_bytes *b, struct orders *in, struct step *s)
+{
+	uint64_t insecure;
+
+	if (record_get_number(b, &s->ways) != KV_OK ||
+	    record_get_number(b, &insecure) != KV_OK ||
+	    (s->fd = orders_next_descriptor(in)) == -1)
+		return KV_ERR_TRUNCATED;
+	s->insecure = insecure != 0;
+	return KV_OK;
+}
+
+static bool
+parse_record(struct run *run, uint8_t tag, struct kv_bytes *b,
+    struct orders *in, size_t account)
+{
+	struct step s = { .tag = (enum opener_tag)tag, .account = account };
+	enum kv_err err = get_text(b, &s.path);
+
+	if (err == KV_OK && tag == OPENER_FILE)
+		err = parse_file(b, in, &s);
+	else if (err == KV_OK && tag == OPENER_PROBLEM)
+		err = get_text(b, &s.reason);
+	else if (err == KV_OK && tag != OPENER_NOTE && tag != OPENER_END)
+		err = KV_ERR_INTERNAL;
+	if (err == KV_OK)
+		add_step(run, &s);
+	else {
+		free(s.path);
+		free(s.reason);
+	}
+	return err == KV_OK;
+}
+
+/*
+ * Takes what an opener says of an account. Returns NULL at its end, else what
+ * went wrong.
+ */
+static const char *
+take_account(struct run *run, struct source *source, size_t account)
+{
+	const int64_t deadline = io_deadline(run->a->timeout);
+	struct kv_bytes b;
+	uint8_t tag;
+
+	do {
+		if (source->in.rest.left == 0 &&
+		    !io_wait(source->child.fd, deadline))
+			return add_remedy(&run->a->accounts->v[account],
+			    run->a->root);
+		if (!orders_next(&source->in, &tag, &b))
+			return "the process that read its files was killed";
+		if (!parse_record(run, tag, &b, &source->in, account))
+			return INVALID_DATA;
+	} while (run->ok && tag != OPENER_END);
+	return NULL;
+}
+
+static void
+kill_source(struct source *source)
+{
+	int fd;
+
+	while ((fd = orders_next_descriptor(&source->in)) != -1)
+		close(fd);
+	if (source->child.pid != -1)
+		child_kill(&source->child);
+}
+
+static void
+start_source(struct source *source, struct openers *all, size_t place)
+{
+	source->error = openers_start(all, &source->child, place) ? 0 : errno;
+	source->in.socket = source->child.fd;
+	source->in.rest.left = 0;
+}
+
+/* Adds the steps of an account. */
+static void
+add_account(struct run *run, struct source *source, size_t account)
+{
+	const char *reason = source->child.pid == -1 ?
+	    strerror(source->error) :
+	    take_account(run, source, account);
+	struct step problem = { .tag = OPENER_PROBLEM, .account = account };
+	const struct step end = { .tag = OPENER_END, .account = account };
+
+	if (reason == NULL)
+		return;
+	/* Another one goes on with the next account. */
+	kill_source(source);
+	problem.path = strdup(run->a->accounts->v[account].name);
+	problem.reason = strdup(reason);
+	run->ok = run->ok && problem.path != NULL && problem.reason != NULL;
+	add_step(run, &problem);
+	add_step(run, &end);
+}
+
+/* How many openers run at a time. */
 static size_t
-count_readers(void)
+count_openers(void)
 {
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return processors >= READERS_MAX ? READERS_MAX :
+	return processors >= OPENERS_MAX ? OPENERS_MAX :
 	    processors > 2		 ? (size_t)processors + 1 :
 					   3;
 }
@@ -725,57 +633,93 @@ find_private_groups(const struct audit_readers *a)
 	return NULL;
 }
 
+/* Each file under way needs a descriptor here, and one in its packet. */
+static size_t
+count_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1 ||
+	    limit.rlim_cur < OTHERS_MAX + 4)
+		return 1;
+	return limit.rlim_cur - OTHERS_MAX >= (rlim_t)2 * FILES_MAX ?
+	    FILES_MAX :
+	    (size_t)(limit.rlim_cur - OTHERS_MAX) / 2;
+}
+
+/* Ends the reader, which has read all files if run->ok. */
+static void
+end_reader(struct run *run)
+{
+	if (!run->talks)
+		return;
+	if (!run->ok)
+		snprintf(run->talk.why, sizeof(run->talk.why), "stopped");
+	if (!talk_end(&run->talk) && run->ok)
+		report_reader(run, run->talk.why);
+}
+
+static void
+free_run(struct run *run)
+{
+	while (run->head != NULL)
+		remove_head(run);
+	if (run->begun)
+		for (size_t i = 0; i < run->found.n_candidates; i++)
+			free(run->found.candidate[i].blob);
+	run->r->account = NULL;
+	free(run->broken);
+}
+
 /*
- * Several readers run at a time; each blocks when its pipe is full. So findings
- * come in the order of the accounts, and are not stored.
+ * Several openers run at a time; each blocks when its socket is full. So
+ * findings come in the order of the accounts, and are not stored.
  */
 bool
 audit_accounts(struct report *r, const struct audit_readers *a,
     bool (*done)(const struct audit_found *found, void *arg), void *arg)
 {
-	const size_t n = a->accounts->n, readers = count_readers();
+	const size_t n = a->accounts->n, openers = count_openers();
 	uint8_t *private = find_private_groups(a);
-	struct reading all = {
+	struct openers all = {
 		.a = a,
 		.private_group = private,
-		.readers = readers,
+		.openers = openers,
 	};
-	struct reader reader[READERS_MAX];
-	bool ok = true;
+	struct source *source = calloc(openers, sizeof(*source));
+	struct run run = {
+		.a = a,
+		.r = r,
+		.done = done,
+		.arg = arg,
+		.ok = source != NULL,
+		.files_max = count_files(),
+	};
 
-	for (size_t i = 0; i < readers; i++)
-		reader[i] = (struct reader){ .child = { .pid = -1 } };
+	run.tail = &run.head;
+	for (size_t i = 0; run.ok && i < openers; i++)
+		source[i].child.pid = -1;
 	groups_read(&all.groups, a->root, a->accounts, false);
-	for (size_t i = 0; ok && i < n; i++) {
-		struct audit_found found = {
-			.account = &a->accounts->v[i],
-			.policy = a->policy_of[i],
-			.root = a->root,
-			.before = *r,
-		};
-
-		for (size_t j = i; j < n && j - i < readers; j++)
-			if (reader[j % readers].child.pid == -1)
-				start_reader(&reader[j % readers], &all, j);
-		r->account = found.account->name;
-		report_account(&reader[i % readers], r, &found);
-		r->account = NULL;
-		found.after = *r;
-		ok = done(&found, arg);
-		for (size_t k = 0; k < found.n_candidates; k++)
-			free(found.candidate[k].blob);
+	for (size_t i = 0; run.ok && i < n; i++) {
+		for (size_t j = i; j < n && j - i < openers; j++)
+			if (source[j % openers].child.pid == -1)
+				start_source(&source[j % openers], &all, j);
+		add_account(&run, &source[i % openers], i);
 	}
+	read_files(&run, 0);
+	end_reader(&run);
 	/* Those that have no more accounts end. */
-	for (size_t i = 0; i < readers; i++) {
-		if (ok && reader[i].child.pid != -1)
-			(void)child_wait(&reader[i].child);
+	for (size_t i = 0; source != NULL && i < openers; i++) {
+		if (run.ok && source[i].child.pid != -1)
+			(void)child_wait(&source[i].child);
 		else
-			kill_reader(&reader[i]);
-		record_in_free(&reader[i].in);
+			kill_source(&source[i]);
 	}
+	free_run(&run);
+	free(source);
 	free(private);
 	groups_free(&all.groups);
-	return ok;
+	return run.ok;
 }
 
 static void
@@ -847,7 +791,7 @@ audit_user_ca(struct report *r, const char *path, const char *root,
 
 	sink.key = on_ca_key;
 	if ((fd = root_open(root, path, O_RDONLY)) != -1) {
-		input_read_fd(fd, path, &sink);
+		reading_keys_fd(fd, path, &sink);
 		close(fd);
 	} else if (errno != ENOENT || absent_is_problem) {
 		problem.reason = strerror(errno);

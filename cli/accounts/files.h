@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * accounts/files: judges the keys of accounts, and the CAs that sshd trusts to
- * sign their certificates. Child processes read each account's files as that
- * account. So no link leads to a file that the account may not read, and a FIFO
- * or a dead file server does not hold up the audit.
+ * sign their certificates. accounts/openers open each account's files, and
+ * keyveto-reader reads them: this process parses nothing that an account wrote.
  */
 #ifndef CLI_ACCOUNTS_FILES_H
 #define CLI_ACCOUNTS_FILES_H
@@ -14,7 +13,10 @@ struct audit_readers {
 	const struct accounts *accounts;
 	const struct audit_policy **policy_of; /* of each account */
 	const char *root; /* all files are below it; "" for this machine */
-	/* Seconds for each account. A child that takes longer is killed. */
+	/*
+	 * Seconds for opening the files of an account, and for reading them. A
+	 * process that takes longer is killed.
+	 */
 	unsigned int timeout;
 };
 
@@ -44,7 +46,7 @@ struct audit_found {
 };
 
 /*
- * Reports on each account, in order. A child that fails is a problem. After
+ * Reports on each account, in order. A process that fails is a problem. After
  * each, calls done, until done returns false. Returns whether done never did.
  */
 bool audit_accounts(struct report *r, const struct audit_readers *a,

@@ -10,13 +10,7 @@
 #include <stdint.h>
 
 #include "host/accounts.h"
-#include "kv_line.h"
 #include "sshd_config/sshd_config.h"
-
-/* Whether the options of a line take nothing from its key, at time now. */
-bool way_in_options(struct kv_span options, int64_t now);
-/* Whether expiry-time= is over at time now. Here a doubt is a no, too. */
-bool way_in_has_expired(struct kv_span options, int64_t now);
 
 /*
  * Whether sshd takes keys of this type and size. type is the name in the line.

@@ -2,6 +2,7 @@
 #include "host/child.h"
 
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -78,16 +79,13 @@ run_child(int fd, void (*work)(struct record_out *, void *), void *arg)
 	_exit(0);
 }
 
-bool
-child_start(struct child *c, void (*work)(struct record_out *, void *),
-    void *arg)
+/* ends[0] is this process's. */
+static bool
+start(struct child *c, void (*work)(struct record_out *, void *), void *arg,
+    const int ends[2])
 {
-	int ends[2];
 	int saved;
 
-	*c = (struct child){ .pid = -1, .fd = -1 };
-	if (pipe2(ends, O_CLOEXEC) == -1)
-		return false;
 	if ((c->pid = fork()) == 0)
 		run_child(ends[1], work, arg);
 	saved = errno;
@@ -99,6 +97,28 @@ child_start(struct child *c, void (*work)(struct record_out *, void *),
 	}
 	c->fd = ends[0];
 	return true;
+}
+
+bool
+child_start(struct child *c, void (*work)(struct record_out *, void *),
+    void *arg)
+{
+	int ends[2];
+
+	*c = (struct child){ .pid = -1, .fd = -1 };
+	return pipe2(ends, O_CLOEXEC) == 0 && start(c, work, arg, ends);
+}
+
+bool
+child_start_socket(struct child *c, void (*work)(struct record_out *, void *),
+    void *arg)
+{
+	int ends[2];
+
+	*c = (struct child){ .pid = -1, .fd = -1 };
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) ==
+	    0 &&
+	    start(c, work, arg, ends);
 }
 
 int

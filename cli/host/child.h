@@ -25,6 +25,13 @@ bool child_start(struct child *c, void (*work)(struct record_out *, void *),
     void *arg);
 
 /*
+ * The same with a SOCK_SEQPACKET socket in place of the pipe: work sends
+ * packets of its own, which may hand over descriptors (wall/packet.h).
+ */
+bool child_start_socket(struct child *c,
+    void (*work)(struct record_out *, void *), void *arg);
+
+/*
  * Makes fd available to all later children. fd is closed; returns the number
  * that it has from now on, here and in children; -1 with errno. One descriptor
  * a process.

@@ -35,19 +35,38 @@ add_to_blob(const void *p, size_t len, void *arg)
 	}
 }
 
+void
+reading_add_blob(struct record_out *o, const struct kv_pubkey *key)
+{
+	static struct blob blob;
+
+	blob.len = 0;
+	if (key->type != KV_KEY_NONE)
+		kv_fingerprint_put(key, add_to_blob, &blob);
+	record_add_bytes(o, blob.byte, blob.len);
+}
+
+bool
+reading_parse_blob(struct kv_span blob, struct kv_pubkey *key)
+{
+	struct kv_sshkey parsed;
+
+	if (kv_sshkey_parse(blob.p, blob.len, &parsed) != KV_OK ||
+	    parsed.is_cert)
+		return false;
+	*key = parsed.key;
+	return true;
+}
+
 /* The fields, in this order; reading_receive_key reads them. */
 void
 reading_send_key(struct record_out *o, const struct input_key *key)
 {
-	struct blob blob = { .len = 0 };
-
-	if (key->key.type != KV_KEY_NONE)
-		kv_fingerprint_put(&key->key, add_to_blob, &blob);
 	record_begin(o, READING_KEY);
 	record_add_text(o, key->path);
 	record_add_number(o, key->line);
 	record_add_number(o, key->part);
-	record_add_bytes(o, blob.byte, blob.len);
+	reading_add_blob(o, &key->key);
 	record_add_bytes(o, key->spki.p, key->spki.len);
 	record_add_bytes(o, key->hash != NULL ? key->hash->byte : NULL,
 	    key->hash != NULL ? sizeof(key->hash->byte) : 0);
@@ -64,8 +83,6 @@ static bool
 set_key(struct input_key *key, struct kv_span blob, struct kv_span hash,
     struct kv_blocklist_hash *room)
 {
-	struct kv_sshkey parsed;
-
 	if (blob.len == 0) {
 		if (hash.len != 0 && hash.len != sizeof(room->byte))
 			return false;
@@ -76,10 +93,8 @@ set_key(struct input_key *key, struct kv_span blob, struct kv_span hash,
 		return key->spki.len > 0;
 	}
 	if (key->spki.len != 0 || hash.len != 0 ||
-	    kv_sshkey_parse(blob.p, blob.len, &parsed) != KV_OK ||
-	    parsed.is_cert)
+	    !reading_parse_blob(blob, &key->key))
 		return false;
-	key->key = parsed.key;
 	key->type = kv_keytype_name(key->key.type);
 	key->bits = kv_pubkey_bits(&key->key);
 	return true;

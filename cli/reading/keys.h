@@ -30,4 +30,11 @@ void reading_send_key(struct record_out *o, const struct input_key *key);
 KV_MUST_CHECK bool reading_receive_key(struct kv_bytes payload,
     const struct input_sink *sink);
 
+/* Adds the canonical blob of a plain key to a record; an empty one for none. */
+void reading_add_blob(struct record_out *o, const struct kv_pubkey *key);
+
+/* Takes such a blob apart. False if it is none of a plain key. */
+KV_MUST_CHECK bool reading_parse_blob(struct kv_span blob,
+    struct kv_pubkey *key);
+
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "wall/packet.h"
 
 /*
@@ -328,6 +329,20 @@ end_reader(struct talk *t)
 	} else if (!t->ended || status != 0) {
 		fail(t, "ended too early");
 	}
+}
+
+bool
+talk_wait(struct talk *t, int64_t deadline)
+{
+	send_packet(t);
+	t->silent_ms = 0;
+	if (has_failed(t) || !io_wait(t->wall.answers, deadline))
+		return false;
+	if (receive(t))
+		return true;
+	end_reader(t);
+	t->started = false;
+	return false;
 }
 
 bool

@@ -61,6 +61,12 @@ void talk_send_file(struct talk *t, const struct input_file *file);
 void talk_send_path(struct talk *t, const char *path);
 
 /*
+ * Sends what is left, waits for answers, and passes on those that come
+ * together. False at the deadline (of io_deadline), or if why says something.
+ */
+bool talk_wait(struct talk *t, int64_t deadline);
+
+/*
  * Sends what is left and READING_END, passes on the answers to the last one,
  * and ends the reader. False if why says something now.
  */

@@ -31,7 +31,7 @@ enum wall {
 /* The name of one wall, for messages. */
 const char *wall_name(enum wall wall);
 
-/* Prints a warning for each of the walls that are missing. */
+/* Prints a warning for each of the walls that are missing, once a process. */
 void wall_warn(unsigned int missing);
 
 struct wall_process {

@@ -40,6 +40,11 @@ enum reading_order {
 	/* path, reason: what could not be opened, at this place of the input */
 	READING_PROBLEM,
 	READING_END,
+	/*
+	 * Nothing; one descriptor: a file of authorized_keys, of which each line
+	 * is read as sshd reads it. Only with READING_KEYS.
+	 */
+	READING_LINES,
 };
 
 /* Of READING_SETUP. */
@@ -76,6 +81,11 @@ enum reading_answer {
 	READING_OPENED_FILE, /* path: its keys follow */
 	READING_READ,	     /* a part of it was read */
 	READING_KEYS_END,    /* with READING_KEYS instead of READING_TOTALS */
+	/* The lines of the oldest READING_LINES without its end (reading/lines). */
+	READING_LINE_KEY,
+	READING_LINE_UNKNOWN, /* a key of a type that keyveto does not know */
+	READING_LINE_PROBLEM,
+	READING_LINES_END, /* no more of this file */
 };
 
 /* The numbers in READING_TOTALS, besides whether all was tested. */

@@ -171,6 +171,23 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
 
 
 @no_asan
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+def test_a_parser_of_accounts_files_that_is_taken_over_has_no_power(exploit, world, user):
+    world.folder.chmod(0o755)
+    alice = world.account("alice", **({"uid": 65534, "gid": 65534} if user else {}))
+    (world.folder / "home").chmod(0o755)
+    alice.authorize(b"# " + MARK + b"\n", world.clean, b"restrict,command=\"" + MARK + b"\" ", world.clean)
+    base = ("audit", "--filter", world.filter)
+    for words in ((*base, "--user", "alice"), (*base, "--json", "--all", "--user", "alice"),
+                  *(() if user else (base, ("why", "SHA256:" + 43 * "A")))):
+        could, names, done = exploit.run(*words, user=user)
+        assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
+        assert could == set(), f"{words}"
+
+
+@no_asan
 def test_without_the_wall_the_exploit_has_each_power(exploit):
     """The attack is one: a process that reads for itself has all of it."""
     path = marked(exploit.folder / "marked")["lines"]
@@ -320,6 +337,95 @@ def test_keys_of_a_reader_that_is_none_of_ours_are_an_error(hostile, says):
     assert done.returncode == 2, done
     assert re.fullmatch(rb"keyveto: [^\n]*key.pub: the reader of files [^\n]*\n", done.stderr), done
     assert is_printable(done.stdout), done
+
+
+# As REFUSED, where lines of accounts are asked for.
+REFUSED_LINES = {
+    "says nothing": "",
+    "ends after its greeting": "hello()",
+    "is killed": "hello(); orders.recv(1 << 17); os.kill(os.getpid(), signal.SIGSEGV)",
+    "ends before the end of the file": "hello(); orders.recv(1 << 17); line()",
+    "ends the run at once": "hello(); record(11)",
+    "ends one file more": "hello(); orders.recv(1 << 17); record(15); record(15)",
+    "goes on after the end": "hello(); orders.recv(1 << 17); record(15); drain(); record(11); line()",
+    "sends keys of another kind": "hello(); record(8); record(15)",
+    "sends a blob that is none": "hello(); line(blob=b'x'); record(15)",
+    "sends a certificate that is free": "hello(); line(ca=BLOB); record(15)",
+    "sends a CA that is none": "hello(); line(flags=0, ca=b'x'); record(15)",
+    "sends unknown flags": "hello(); line(flags=8); record(15)",
+    "sends more than a line": "hello(); line(more=b'x'); record(15)",
+    "sends an unknown type without a name": "hello(); record(13, number(1), number(0), text('')); record(15)",
+    "sends an unknown error": "hello(); record(14, number(1), number(99), number(0)); record(15)",
+    "sends no error": "hello(); record(14, number(1), number(0), number(0)); record(15)",
+    "sends an errno that is none": "hello(); record(14, number(0), number(3), number(1 << 40)); record(15)",
+    "sends an empty end": "hello(); record(15, b'x')",
+}
+LINES = KEYS + """
+def line(n=1, flags=1, blob=BLOB, ca=b"", comment=b"", more=b""):
+    record(12, number(n), number(flags), text(blob), text(ca), text(comment), more)
+"""
+
+
+def audit_with(hostile, world, says, *words):
+    """What keyveto audit says with this program in the reader's place."""
+    write(hostile.folder / "keyveto-reader", HOSTILE.format(python=sys.executable) + LINES + says + "\n").chmod(0o755)
+    return subprocess.run([hostile.folder / "keyveto", "audit", "--filter", world.filter, *words],
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE)
+
+
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+@pytest.mark.parametrize("says", REFUSED_LINES.values(), ids=REFUSED_LINES)
+def test_lines_of_a_reader_that_is_none_of_ours_are_an_error(hostile, world, says):
+    world.account("alice").authorize(world.bad)
+    done = audit_with(hostile, world, says, "--user", "alice")
+    assert done.returncode == 2, done
+    assert re.search(rb"^keyveto: (alice|the files of accounts): the reader of files ", done.stderr, re.MULTILINE), done
+    assert b", 1 problem\n" in done.stderr, done
+    assert is_printable(done.stdout) and is_printable(done.stderr), done
+
+
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+def test_what_a_reader_says_of_lines_is_printed_without_its_controls(hostile, world):
+    world.account("alice").authorize(world.clean)
+    done = audit_with(hostile, world, r"""evil = b"\x1b[2J\n\x7f\xff" * 3
+hello(); orders.recv(1 << 17); line(comment=evil); record(13, number(1 << 63), number(1), text(evil)); record(15)
+drain(); record(11)""", "--all", "--user", "alice")
+    assert is_printable(done.stdout) and is_printable(done.stderr), done
+    assert b"1 clean, 1 of a type unknown here" in done.stderr, done
+
+
+# Ends, or waits for ever, at the file of one account.
+CHOOSY = """
+hello(); fds = [1]
+while fds:
+    _, fds, _, _ = socket.recv_fds(orders, 1 << 17, 64)
+    for fd in fds:
+        if b"poison" in os.read(fd, 1 << 17):
+            {does}
+        line(); record(15)
+record(11)"""
+
+
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+@pytest.mark.parametrize(("does", "why"), (
+    ("os.kill(os.getpid(), signal.SIGSEGV)", rb"the reader of files was ended by signal 11 \(Segmentation fault\)"),
+    ("signal.pause()", rb"reading its files took too long \(--timeout\)"),
+    ("record(99)", rb"the reader of files sent what it never sends"),
+), ids=("ends", "hangs", "lies"))
+def test_a_reader_that_fails_at_a_file_spoils_only_its_account(hostile, world, does, why):
+    names = [f"a{number:03}" for number in range(200)]
+    for name in names:
+        world.account(name).authorize(*(["# poison"] if name in ("a000", "a100") else []), world.clean)
+    done = audit_with(hostile, world, CHOOSY.format(does=does), "--timeout", "5",
+                      *[word for name in names for word in ("--user", name)])
+    assert done.returncode == 2, done.stderr
+    problems = re.findall(rb"^keyveto: (a\d+): ([^\n]*)$", done.stderr, re.MULTILINE)
+    assert [name for name, _ in problems] == [b"a000", b"a100"], done.stderr
+    assert all(re.fullmatch(why, reason) for _, reason in problems), done.stderr
+    assert b"198 clean" in done.stderr
 
 
 def test_a_long_comment_of_a_reader_is_printed_whole(hostile):

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * reading/lines: what keyveto-reader says of a line of authorized_keys. Keys
+ * are canonical blobs, which the functions of the login path take apart.
+ */
+#ifndef CLI_READING_LINES_H
+#define CLI_READING_LINES_H
+
+#include "base/record.h"
+#include "kv_line.h"
+
+#define READING_TYPE_BYTES 1024
+
+/* A line that was received. Spans and keys last as long as the record. */
+struct reading_line {
+	uint64_t number;
+	/* READING_LINE_KEY */
+	struct kv_span blob;	  /* of key */
+	struct kv_pubkey key, ca; /* ca: KV_KEY_NONE unless a certificate */
+	struct kv_span comment;
+	bool is_ca; /* the options have cert-authority */
+	bool has_expired;
+	/* READING_LINE_KEY, READING_LINE_UNKNOWN: nothing stands against it */
+	bool is_free;
+	char
+	    type[READING_TYPE_BYTES]; /* READING_LINE_UNKNOWN; may be cut off */
+	/* READING_LINE_PROBLEM: number is 0 if it is about the whole file */
+	const char *reason;
+};
+
+/* Sends a line that kv_line_parse has read. now is the time. */
+void reading_send_line(struct record_out *o, uint64_t number,
+    const struct kv_line *line, int64_t now);
+
+/* Sends a line of an unknown type. */
+void reading_send_unknown_line(struct record_out *o, uint64_t number,
+    const struct kv_line *line, int64_t now);
+
+/* Sends an error; error is an errno, for KV_ERR_SYSTEM. */
+void reading_send_line_problem(struct record_out *o, uint64_t number,
+    enum kv_err err, int error);
+
+/*
+ * Sets *line to what is in the payload of a record with this tag. False if
+ * these functions send no such record.
+ */
+KV_MUST_CHECK bool reading_receive_line(uint8_t tag, struct kv_bytes payload,
+    struct reading_line *line);
+
+#endif

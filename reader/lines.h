@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: ISC */
+/* lines: reads authorized_keys of accounts line by line, as sshd does. */
+#ifndef READER_LINES_H
+#define READER_LINES_H
+
+#include "base/record.h"
+
+/*
+ * Sends what is in the file behind fd, whatever form it seems to have, and
+ * READING_LINES_END. All of it is sent when this returns: if the next file ends
+ * this process, nobody thinks that it was this one.
+ */
+void lines_read(struct record_out *out, int fd);
+
+#endif
