@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "sets/list_names.h"
 #include "base/json_text.h"
+#include "reading/walls.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define OS_RELEASE_BYTES 16384
@@ -108,6 +109,26 @@ os_to_json(void)
 		return json_bytes(line, strcspn(line, "\"'"));
 	}
 	return json_null();
+}
+
+/* The walls that do not stand around the reader; JSON's null if none starts. */
+static json_t *
+missing_walls_to_json(void)
+{
+	char why[WALL_WHY_BYTES];
+	unsigned int standing;
+	json_t *missing;
+
+	if (!reading_find_walls(&standing, why)) {
+		cli_error("%s", why);
+		return json_null();
+	}
+	missing = json_array();
+	for (unsigned int w = WALL_ACCOUNT; w <= WALL_LANDLOCK; w *= 2)
+		if ((standing & w) == 0)
+			json_array_append_new(missing,
+			    json_string(wall_name((enum wall)w)));
+	return missing;
 }
 
 static json_t *
@@ -219,11 +240,11 @@ audit_header_print(const struct audit_header *h)
 	host[HOST_NAME_MAX] = '\0';
 	if (gmtime_r(&now, &tm) != NULL)
 		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:b, s:o, s:o}", "header",
-	    1, "format", AUDIT_FORMAT, "host", json_text(host), "time", when,
-	    "time_seconds", (json_int_t)h->now, "whole", h->whole, "all",
-	    h->all, "versions", versions_to_json(h->sshd), "lists",
-	    lists_to_json(h->judge));
+	o = json_pack("{s:b, s:i, s:o, s:s, s:I, s:b, s:b, s:o, s:o, s:o}",
+	    "header", 1, "format", AUDIT_FORMAT, "host", json_text(host),
+	    "time", when, "time_seconds", (json_int_t)h->now, "whole", h->whole,
+	    "all", h->all, "versions", versions_to_json(h->sshd), "lists",
+	    lists_to_json(h->judge), "walls_missing", missing_walls_to_json());
 	if (o != NULL && !add_doctor(h, o)) {
 		json_decref(o);
 		o = NULL;

@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import re
 import socket
 import subprocess
 import time
@@ -69,6 +70,14 @@ def test_a_long_filter_is_hashed_to_its_end(scratch, world):
     equal([one["sha256"] for one in header["lists"]], [hashlib.sha256(path.read_bytes()).hexdigest()])
     assert path.stat().st_size % 2**20 != 0
     assert world.filter.exists()
+
+
+def test_the_first_line_names_the_walls_that_do_not_stand(world):
+    """As doctor finds them."""
+    header, _ = ends(world.audit("--json", status=0))
+    found = next(one["found"] for one in header["doctor"]["checks"] if one["check"] == "walls")
+    equal(header["walls_missing"], [name for name in ("account", "privileges", "seccomp", "landlock")
+                                    if re.search(rf"(without|has no) [^;]*{name}", found)], found)
 
 
 def test_the_last_line_has_the_totals_and_the_status(world):
