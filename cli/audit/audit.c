@@ -8,18 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "accounts/files.h"
-#include "audit/audit.h"
+#include "accounts/machine.h"
 #include "audit/deny_weak.h"
 #include "audit/former.h"
 #include "audit/header.h"
 #include "logs/login_logs.h"
-#include "accounts/table.h"
 #include "command.h"
-#include "reading/keys.h"
 #include "reading/report.h"
 
-#define TIMEOUT_DEFAULT 30
 #define TIMEOUT_MAX 3600
 
 struct options {
@@ -40,153 +36,12 @@ struct options {
 struct audit {
 	const struct options *o;
 	struct report report;
-	struct accounts accounts;
-	struct audit_policies policies;
+	struct machine machine;
 	struct audit_table table;
 	struct logins logins;
 	struct login_logs logs;
 	struct deny_weak deny;
 };
-
-static bool
-add_account(const struct audit_found *found, void *arg)
-{
-	return audit_table_add(arg, "account", found->account->name,
-	    &found->before, &found->after);
-}
-
-/* The first problem of a host key file: counts only if it has no key. */
-struct host_file {
-	struct report *r;
-	uint64_t keys, line;
-	char *problem;
-};
-
-static void
-on_host_key(const struct input_key *key, void *arg)
-{
-	struct host_file *h = arg;
-
-	h->keys++;
-	report_key(h->r, key);
-}
-
-static void
-on_host_problem(const struct input_problem *problem, void *arg)
-{
-	struct host_file *h = arg;
-
-	if (h->problem != NULL)
-		return;
-	h->line = problem->line;
-	h->problem = strdup(problem->reason);
-}
-
-static void
-on_host_file(const char *path, void *arg)
-{
-	struct host_file *h = arg;
-
-	(void)path;
-	h->r->files++;
-}
-
-/*
- * Judges the public half of a host key, from the file that sshd reads, or else
- * from the .pub file beside it. sshd ignores a missing file, so it is no
- * problem.
- */
-static void
-audit_host_key(struct report *r, const char *path)
-{
-	struct host_file h = { .r = r };
-	const struct input_sink sink = {
-		.key = on_host_key,
-		.problem = on_host_problem,
-		.file = on_host_file,
-		.arg = &h,
-		.plain = true,
-	};
-	struct input_problem p = { .path = path };
-	char *public_half = NULL;
-
-	if (asprintf(&public_half, "%s.pub", path) == -1)
-		public_half = NULL;
-	if (access(path, F_OK) == 0)
-		reading_keys(path, &sink);
-	if (h.keys == 0 && public_half != NULL &&
-	    access(public_half, F_OK) == 0)
-		reading_keys(public_half, &sink);
-	if (h.keys == 0 && h.problem != NULL) {
-		p.line = h.line;
-		p.reason = h.problem;
-		report_problem(r, &p);
-	}
-	free(h.problem);
-	free(public_half);
-}
-
-static bool
-audit_host_keys(struct audit *a)
-{
-	static const char *const defaults[] = {
-		"/etc/ssh/ssh_host_rsa_key",
-		"/etc/ssh/ssh_host_ecdsa_key",
-		"/etc/ssh/ssh_host_ed25519_key",
-		"/etc/ssh/ssh_host_dsa_key",
-		"/etc/ssh/ssh_host_mldsa44_ed25519_key",
-	};
-	const struct sshd_settings *s = NULL;
-	const struct report before = a->report;
-	const struct input_sink sink = audit_sink(&a->report);
-
-	/* sshd's host keys do not depend on the account. */
-	for (size_t i = 0; s == NULL && i < a->policies.n; i++)
-		s = a->policies.v[i]->settings;
-	if (s == NULL) {
-		for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults);
-		     i++)
-			audit_host_key(&a->report, defaults[i]);
-	} else {
-		for (size_t i = 0; i < s->n_host_keys; i++)
-			audit_host_key(&a->report, s->host_key[i]);
-		for (size_t i = 0; i < s->n_host_certificates; i++)
-			reading_keys(s->host_certificate[i], &sink);
-	}
-	return audit_table_add(&a->table, "host keys", NULL, &before,
-	    &a->report);
-}
-
-/* Sets a->accounts to the accounts to audit. False after a message. */
-static bool
-find_accounts(struct audit *a)
-{
-	const struct options *o = a->o;
-	const uid_t uid = geteuid();
-	bool all_mine = o->n_users > 0;
-
-	for (size_t i = 0; i < o->n_users; i++) {
-		if (!accounts_add(&a->accounts, o->user[i])) {
-			cli_error("account %s: %s", o->user[i],
-			    errno == ENOENT ? "there is none of that name" :
-					      strerror(errno));
-			return false;
-		}
-		all_mine &= a->accounts.v[i].uid == uid;
-	}
-	if (uid != 0 && !all_mine) {
-		cli_error("only root can audit the accounts of others: run it "
-			  "as root, or with --user and your own name");
-		return false;
-	}
-	if (o->n_users == 0 && !accounts_add_all(&a->accounts)) {
-		cli_error("the list of accounts: %s", strerror(errno));
-		return false;
-	}
-	if (a->accounts.n == 0)
-		cli_error("the system lists no account");
-	return a->accounts.n > 0;
-}
 
 /* Prints the first line of --json, if that was asked for. False after a message. */
 static bool
@@ -216,45 +71,6 @@ begin_logins(struct audit *a)
 	a->report.judged_arg = &a->logins;
 	for (size_t i = 0; i < o->n_former; i++)
 		former_read(&a->logins, &a->report, o->former[i]);
-}
-
-/* Audits accounts, host keys and CAs. False after a message. */
-static bool
-audit_all(struct audit *a)
-{
-	const bool root = geteuid() == 0;
-	struct audit_readers readers = {
-		.accounts = &a->accounts,
-		.root = "",
-		.timeout = (unsigned int)a->o->timeout,
-	};
-	struct report before;
-	bool ok;
-
-	if (!find_accounts(a) ||
-	    !print_header(a->o, a->report.judge, a->report.now))
-		return false;
-	begin_logins(a);
-	if (!root)
-		cli_error("note: only root can ask sshd for its settings: your "
-			  "files are taken from keyveto.conf");
-	readers.policy_of = calloc(a->accounts.n,
-	    sizeof(struct audit_policy *));
-	ok = readers.policy_of != NULL &&
-	    audit_policies_find(&a->policies, root ? &a->o->sshd : NULL,
-		&a->accounts, "", readers.policy_of, &a->report) &&
-	    audit_accounts(&a->report, &readers, add_account, &a->table) &&
-	    (a->o->n_users > 0 || audit_host_keys(a));
-	if (ok) {
-		before = a->report;
-		audit_user_cas(&a->report, &a->policies, "", true);
-		ok = audit_table_add(&a->table, "user CA keys", NULL, &before,
-		    &a->report);
-	}
-	if (!ok)
-		cli_error("%s", strerror(errno));
-	free(readers.policy_of);
-	return ok;
 }
 
 static void
@@ -288,6 +104,18 @@ tell_logins(struct audit *a)
 	return true;
 }
 
+/* Is begin of struct machine. */
+static bool
+begin_audit(void *arg)
+{
+	struct audit *a = arg;
+
+	if (!print_header(a->o, a->report.judge, a->report.now))
+		return false;
+	begin_logins(a);
+	return true;
+}
+
 static int
 run_audit(const struct options *o, const struct kv_judge *judge)
 {
@@ -300,6 +128,16 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 			.row = &a.table.n,
 		},
 		.logins = { .all = o->all },
+		.machine = {
+			.sshd = &o->sshd,
+			.user = o->user,
+			.n_users = o->n_users,
+			.timeout = (unsigned int)o->timeout,
+			.report = &a.report,
+			.table = &a.table,
+			.begin = begin_audit,
+			.arg = &a,
+		},
 	};
 	int status = CLI_UNCHECKED;
 
@@ -309,12 +147,13 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	}
 	if (a.report.weak == NULL)
 		cli_error("%s", strerror(ENOMEM));
-	else if (audit_all(&a) && find_weak(&a) && tell_logins(&a)) {
+	else if (machine_audit(&a.machine) && find_weak(&a) &&
+	    tell_logins(&a)) {
 		status = report_status(&a.report);
 		if (o->json && !o->quiet) {
 			audit_table_print_json(&a.table);
-			(void)audit_end_print(&a.report, a.accounts.n, status,
-			    NULL);
+			(void)audit_end_print(&a.report, a.machine.accounts.n,
+			    status, NULL);
 		} else if (!o->quiet)
 			audit_table_print(&a.table);
 		if (!cli_stdout_ok())
@@ -331,38 +170,8 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 	logins_free(&a.logins);
 	login_logs_free(&a.logs);
 	audit_table_free(&a.table);
-	audit_policies_free(&a.policies);
-	accounts_free(&a.accounts);
+	machine_free(&a.machine);
 	return status;
-}
-
-bool
-audit_each_key(const struct kv_judge *judge,
-    void (*key)(const struct input_key *key, void *arg), void *arg,
-    uint64_t *problemsp)
-{
-	const struct options o = {
-		.sshd = { .path = SSHD_PATH },
-		.timeout = TIMEOUT_DEFAULT,
-		.quiet = true,
-	};
-	struct audit a = {
-		.o = &o,
-		.report = { .judge = judge,
-		    .quiet = true,
-		    .out = stdout,
-		    .err = stderr,
-		    .now = time(NULL),
-		    .take = key,
-		    .take_arg = arg },
-	};
-	bool ok = audit_all(&a);
-
-	*problemsp += a.report.problems;
-	audit_table_free(&a.table);
-	audit_policies_free(&a.policies);
-	accounts_free(&a.accounts);
-	return ok;
 }
 
 /* Returns 0, or -1 if the process is to exit with *statusp. */
@@ -474,7 +283,7 @@ run_command(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct options o = {
 		.sshd = { .path = SSHD_PATH },
-		.timeout = TIMEOUT_DEFAULT,
+		.timeout = MACHINE_TIMEOUT_DEFAULT,
 	};
 	struct kv_judge judge;
 	int status = CLI_UNCHECKED;

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/audit.h"
-#include "audit/named.h"
+#include "accounts/machine.h"
+#include "accounts/named.h"
 #include "command.h"
 #include "confirm/keep.h"
 #include "confirm/log.h"
@@ -161,7 +161,7 @@ find_logged_keys(struct confirm *c, char **paths)
 				  "list");
 		return ok;
 	}
-	ok = audit_each_key(&c->judge, judge_logged_key, c, &problems);
+	ok = machine_each_key(&c->judge, judge_logged_key, c, &problems);
 	if (problems > 0)
 		cli_error("note: not all files of this machine could be read: "
 			  "see keyveto audit");
@@ -187,7 +187,7 @@ find_keys(struct confirm *c, char **words)
 	if (c->o->log)
 		ok = find_logged_keys(c, words);
 	else if (c->o->accounts) {
-		ok = audit_each_key(&c->judge, judge_key, c, &problems);
+		ok = machine_each_key(&c->judge, judge_key, c, &problems);
 		if (problems > 0)
 			cli_error("not all files of this machine could be "
 				  "read: see keyveto audit");

@@ -8,7 +8,7 @@
 #include "reading/finding.h"
 #include "weak/weak.h"
 
-/* Of the lines of audit --json. keyveto report refuses any other. */
+/* Of what keyveto audit --json prints. keyveto report refuses any other. */
 #define AUDIT_FORMAT 1
 
 /* Options of commands that print findings, and their getopt_long entries. */

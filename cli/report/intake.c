@@ -14,6 +14,7 @@
 #include "command.h"
 #include "host/files.h"
 #include "kv_lines.h"
+#include "reading/report.h"
 #include "report/clean.h"
 #include "reading/report.h"
 

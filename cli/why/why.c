@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/named.h"
+#include "accounts/named.h"
 #include "command.h"
 #include "sets/filter_facts.h"
 #include "keys/input.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * audit/named: the keys that the words of a command line name. They are the
+ * accounts/named: the keys that the words of a command line name. They are the
  * text of a key, files, FILE:LINE as keyveto check prints it, or a fingerprint:
  * of a key in the files behind it, or else of a key of this machine.
  */
-#ifndef CLI_AUDIT_NAMED_H
-#define CLI_AUDIT_NAMED_H
+#ifndef CLI_ACCOUNTS_NAMED_H
+#define CLI_ACCOUNTS_NAMED_H
 
 #include "keys/input.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "audit/named.h"
+#include "accounts/named.h"
 
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/audit.h"
+#include "accounts/machine.h"
 #include "command.h"
 #include "base/io.h"
 #include "reading/keys.h"
@@ -176,7 +176,7 @@ named_keys_read(struct named_keys *n, char **words)
 			return false;
 		}
 		if (*words == NULL)
-			return audit_each_key(n->judge, on_key, n,
+			return machine_each_key(n->judge, on_key, n,
 			    &n->problems);
 	} else if (is_key_text(words))
 		return read_text(&sink, words);
