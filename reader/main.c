@@ -15,7 +15,7 @@
 #include "command.h"
 #include "handed.h"
 #include "keys/unpack.h"
-#include "lines.h"
+#include "account_lines.h"
 #include "pool.h"
 #include "reading/keys.h"
 #include "wall/enter.h"
@@ -209,7 +209,7 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 		return true;
 	}
 	if (tag == READING_LINES && (fd = orders_next_descriptor(o)) != -1) {
-		lines_read(&out, fd);
+		account_lines_read(&out, fd);
 		close(fd);
 		return true;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "lines.h"
+#include "account_lines.h"
 
 #include <errno.h>
 #include <time.h>
@@ -35,7 +35,7 @@ read_line(struct record_out *out, uint64_t number, struct kv_span text,
 }
 
 void
-lines_read(struct record_out *out, int fd)
+account_lines_read(struct record_out *out, int fd)
 {
 	static uint8_t buf[LINE_BYTES];
 	const int64_t now = time(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* lines: reads authorized_keys of accounts line by line, as sshd does. */
-#ifndef READER_LINES_H
-#define READER_LINES_H
+/* account_lines: reads authorized_keys of accounts line by line, as sshd does. */
+#ifndef READER_ACCOUNT_LINES_H
+#define READER_ACCOUNT_LINES_H
 
 #include "base/record.h"
 
@@ -10,6 +10,6 @@
  * READING_LINES_END. All of it is sent when this returns: if the next file ends
  * this process, nobody thinks that it was this one.
  */
-void lines_read(struct record_out *out, int fd);
+void account_lines_read(struct record_out *out, int fd);
 
 #endif
