@@ -22,7 +22,7 @@ NEEDED = {
              "libgmp.so.10", "libseccomp.so.2"},
     # What runs whole commands that read files of others.
     WORKER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1", "libgmp.so.10",
-             "libsqlite3.so.0", "libseccomp.so.2"},
+             "libsqlite3.so.0", "libseccomp.so.2", "libm.so.6"},
     # What a publisher runs.
     PUBLISHER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6"},
     # What speaks to servers.

@@ -139,8 +139,8 @@ receive_progress(struct working *w, struct kv_bytes b)
 static bool
 receive_question(struct working *w, uint8_t *tagp, struct kv_bytes *b)
 {
-	const ssize_t n = recv(w->wall.orders, w->packet, sizeof(w->packet),
-	    MSG_TRUNC);
+	/* What does not fit is cut off, and is no whole record then. */
+	const ssize_t n = read(w->wall.orders, w->packet, sizeof(w->packet));
 	struct kv_bytes packet = { w->packet, n > 0 ? (size_t)n : 0 };
 	bool bad = false;
 
@@ -150,8 +150,7 @@ receive_question(struct working *w, uint8_t *tagp, struct kv_bytes *b)
 		w->is_open[SOCKET] = false;
 		return false;
 	}
-	if ((size_t)n <= sizeof(w->packet) &&
-	    record_cut(&packet, tagp, b, &bad) && packet.left == 0)
+	if (record_cut(&packet, tagp, b, &bad) && packet.left == 0)
 		return true;
 	fail(w, "asked what it never asks");
 	return false;

@@ -439,7 +439,8 @@ def test_no_delta_is_made_of_a_file_that_changes(scratch, changed):
         with open(scratch / changed, "r+b") as file:
             file.seek(100)
             file.write(b"\xff")
-        os.kill(int(trace.read_bytes().split()[0]), signal.SIGCONT)
+        stopped, = re.findall(rb"^(\d+) .*stopped by SIGSTOP", trace.read_bytes(), re.MULTILINE)
+        os.kill(int(stopped), signal.SIGCONT)
         message = process.communicate(timeout=PATIENCE)[1].decode()
         equal((process.returncode, message),
               (2, f"keyveto: {scratch / changed}: was changed while it was read; try again\n"))
