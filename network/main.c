@@ -164,12 +164,15 @@ obey_order(struct orders *o, uint8_t tag, struct kv_bytes b)
 	}
 }
 
-/* The front is told by such signals, too, and ends this program. */
+/*
+ * The front is told by such signals, too, and ends this program. Beyond the
+ * limit of a file, write(2) shall fail with EFBIG.
+ */
 static void
 ignore_signals(void)
 {
 	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE,
-		SIGTERM };
+		SIGTERM, SIGXFSZ };
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);

@@ -23,6 +23,8 @@ from patience import PATIENCE
 
 HERE = Path(__file__).resolve().parent
 DEFAULT_FILTER = "/var/lib/keyveto/filter.pkbf"
+# What keyveto starts.
+STARTED = ("keyveto-reader", "keyveto-worker")
 PROGRAMS = ("keyveto", "keyveto-authorized-keys", "pam_keyveto.so")
 LIBRARIES = ("failalloc.c", "shortio.c")
 SHORT_COUNT = 60
@@ -139,6 +141,8 @@ class Stage:
         binaries = folder / "bin"
         binaries.mkdir(mode=0o755)
         for program in PROGRAMS:
+            shutil.copy(build / program, binaries / program)
+        for program in STARTED:
             shutil.copy(build / program, binaries / program)
         self.keyveto, self.guard, self.module = (binaries / program for program in PROGRAMS)
         # With xdist several tests run at a time.

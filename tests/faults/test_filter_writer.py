@@ -179,6 +179,24 @@ class Baseline:
                 (call.name != "pwrite64" or call.index not in again or call.index % 1000 == 0)]
 
 
+def attempts(stage, function, plan):
+    """function(one) for each of the plan: why its outcome is not allowed.
+
+    The command and keyveto-worker speak to each other, and wait more or less often each time: some calls are made in
+    one run, and not in the next. Most have to be hit.
+    """
+    def one(item):
+        try:
+            return function(item)
+        except tracer.NeverHit:
+            return None
+
+    results = stage.each(one, plan)
+    missed = results.count(None)
+    assert missed * 3 <= len(plan), f"{missed} of {len(plan)} calls were not hit"
+    return [whys for whys in results if whys is not None]
+
+
 def attempt(baseline, call, fault):
     """One run with a fault: (the folder afterwards, how the run ended)."""
     folder = baseline.fresh_folder()
@@ -260,20 +278,20 @@ def test_killed_at_any_call_it_leaves_the_old_filter_or_the_new_one(stage, basel
     share = baseline.share(2 if baseline.scenario.arguments[1] == "add" else 4)
     early = baseline.plan()[:baseline.lock - 1]
     plan = stage.some(baseline.plan(baseline.lock), share) + stage.some(early, 15 * share)
-    check_runs(stage.each(lambda call: try_signal(baseline, call, KILL), plan))
+    check_runs(attempts(stage, lambda call: try_signal(baseline, call, KILL), plan))
 
 
 @pytest.mark.parametrize("title", TITLES)
 def test_ended_by_a_signal_at_any_call_it_leaves_nothing_behind(stage, baseline, check_runs):
     plan = [(call, fault) for call in baseline.plan(baseline.lock) for fault in ENDING]
-    check_runs(stage.each(lambda one: try_signal(baseline, *one), stage.some(plan, baseline.share(8))))
+    check_runs(attempts(stage, lambda one: try_signal(baseline, *one), stage.some(plan, baseline.share(8))))
 
 
 @pytest.mark.parametrize("title", TITLES)
 def test_if_any_call_fails_it_keeps_the_old_filter_and_says_why(stage, baseline, check_runs):
     plan = [(call, fault) for call in baseline.plan(0 if stage.long else baseline.main) for fault in ERRORS
             if tracer.applies(fault, call) and call not in baseline.taking[1:]]
-    check_runs(stage.each(lambda one: try_error(baseline, *one), stage.some(plan, baseline.share(12))))
+    check_runs(attempts(stage, lambda one: try_error(baseline, *one), stage.some(plan, baseline.share(12))))
 
 
 @pytest.mark.parametrize("title", ADD)
@@ -281,4 +299,4 @@ def test_a_lock_file_that_cannot_be_locked_is_removed(stage, baseline, check_run
     """As on a file system without locks."""
     plan = [(call, fault) for call in baseline.taking[1:] for fault in (*ERRORS, tracer.error("ENOLCK"))
             if tracer.applies(fault, call) and call.name != "newfstatat" or fault is ERRORS[0]]
-    check_runs(stage.each(lambda one: try_error(baseline, *one), plan))
+    check_runs(attempts(stage, lambda one: try_error(baseline, *one), plan))

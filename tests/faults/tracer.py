@@ -57,6 +57,10 @@ class Fault:
         return self.action.startswith("signal=")
 
 
+class NeverHit(AssertionError):
+    """The run did not make that call so often."""
+
+
 def error(name):
     return Fault(name, f"error={name}")
 
@@ -113,8 +117,8 @@ def inject(path, argv, call, fault, onwards=False, also=(), **options):
     else:
         hit = "(INJECTED)" in text or "(DELAYED)" in text
     if not hit:
-        raise AssertionError(f"{fault} at {call}: never hit: {done}")
+        raise NeverHit(f"{fault} at {call}: never hit: {done}")
     return done, text
 
 
-__all__ = ["Call", "Done", "Fault", "applies", "error", "inject", "kill_by", "list_calls", "parse", "result", "trace"]
+__all__ = ["Call", "Done", "Fault", "NeverHit", "applies", "error", "inject", "kill_by", "list_calls", "parse", "result", "trace"]
