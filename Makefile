@@ -298,8 +298,8 @@ FUZZ_CLI_SRC = $(filter-out %/quick.c %/base64_vector.c %/intake.c,$(wildcard cl
 	cli/host/child.c cli/base/record.c cli/net/http_header.c cli/upkeep/settings.c \
 	cli/published/manifest.c cli/update/sources.c cli/published/unxz.c \
 	cli/published/records.c cli/published/index.c cli/host/replace.c cli/host/change.c cli/host/place.c cli/base/io.c \
-	cli/sets/list_reader.c cli/published/lookup.c cli/confirm/log.c cli/logs/log_lines.c \
-	cli/logs/accepted.c cli/logs/syslog_line.c cli/logs/journal_line.c \
+	cli/sets/list_reader.c cli/published/lookup.c cli/log_lines/decision.c \
+	cli/log_lines/accepted.c cli/log_lines/syslog_line.c cli/log_lines/journal_line.c \
 	cli/sets/delta.c cli/sets/delta_filter.c cli/sets/golomb.c cli/sets/delta_list.c \
 	cli/base/sha256.c \
 	cli/report/clean.c cli/report/csv.c cli/report/fleet.c cli/report/forms.c \

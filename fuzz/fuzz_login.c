@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "logs/accepted.h"
-#include "logs/journal_line.h"
-#include "logs/syslog_line.h"
+#include "log_lines/accepted.h"
+#include "log_lines/journal_line.h"
+#include "log_lines/syslog_line.h"
 #include "fuzz.h"
 
 #define NOW 1795440000

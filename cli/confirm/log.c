@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "logs/log_lines.h"
+#include "log_lines/decision.h"
+#include "logs/journalctl.h"
 
 static int
 compare(const void *a, const void *b)
@@ -64,91 +65,14 @@ add_key(struct log_keys *k, const uint8_t digest[static KV_SHA256_BYTES],
 	k->failed = false;
 }
 
-/*
- * Takes the next pair off *textp: its name and its value, without quotes. False
- * at the end, or at what is no pair. kv_log writes no quote into a value. In
- * JSON a backslash stands before each quote.
- */
-static bool
-next_pair(const char **textp, struct kv_span *name, struct kv_span *value)
-{
-	const char *p = *textp + strspn(*textp, " ");
-	size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz_");
-
-	if (n == 0 || p[n] != '=')
-		return false;
-	*name = (struct kv_span){ (const uint8_t *)p, n };
-	p += n + 1;
-	if (p[0] == '\\' && p[1] == '"')
-		p++;
-	if (*p == '"') {
-		n = strcspn(++p, "\"");
-		if (p[n] != '"')
-			return false;
-		*textp = p + n + 1;
-	} else {
-		n = strcspn(p, " ");
-		*textp = p + n;
-	}
-	*value = (struct kv_span){ (const uint8_t *)p, n };
-	return true;
-}
-
-static bool
-is(struct kv_span span, const char *word)
-{
-	return span.len == strlen(word) && memcmp(span.p, word, span.len) == 0;
-}
-
-/*
- * Takes the pairs of a decision off *textp. False if they are about no key of a
- * filter.
- */
-static bool
-read_pairs(struct log_keys *k, const char **textp)
-{
-	bool filter = false, list = false, accepted = true, key = false;
-	uint8_t digest[KV_SHA256_BYTES] = { 0 };
-	struct kv_span name, value;
-
-	while (next_pair(textp, &name, &value)) {
-		filter |= is(name, "filter");
-		list |= is(name, "list");
-		if (is(name, "authorized") && is(value, "no"))
-			accepted = false;
-		if (is(name, "key_fp"))
-			key = kv_fingerprint_parse(value, digest) == KV_OK;
-	}
-	if (!key || !filter || list)
-		return false;
-	add_key(k, digest, accepted);
-	return true;
-}
-
-/*
- * What stands before keyveto's text depends on who wrote the log: a blank,
- * MESSAGE= or a quote of JSON. Another program's text may come first.
- */
-void
-log_keys_read_line(struct log_keys *k, const char *line)
-{
-	static const char start[] = "verdict=listed ";
-	const char *text = line;
-	bool found = false;
-
-	while (!found && (text = strstr(text, start)) != NULL) {
-		if (text == line || strchr(" =\"", text[-1]) != NULL)
-			found = read_pairs(k, &text);
-		else
-			text += strlen(start);
-	}
-}
-
 static void
 on_line(char *line, size_t len, void *keys)
 {
+	struct log_decision d;
+
 	(void)len;
-	log_keys_read_line(keys, line);
+	if (log_decision_parse(line, &d))
+		add_key(keys, d.digest, d.accepted);
 }
 
 bool
@@ -178,8 +102,7 @@ read_journal(struct log_keys *k)
 		"--output=cat", "--grep=verdict=listed", NULL };
 	const struct log_lines lines = { .line = on_line, .arg = k };
 	char why[LOG_WHY_BYTES];
-	bool ok = log_lines_read_journal(&lines, argv, STDERR_FILENO, true,
-	    why);
+	bool ok = journalctl_read(&lines, argv, STDERR_FILENO, true, why);
 
 	if (!ok)
 		cli_error("the journal: %s", why);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * confirm/log: the fingerprints of the keys that only filters list, by the lines
- * that guard and module logged (kv_log). Any program can write to the log: the
- * fingerprints say which keys of this machine to judge, and nothing else.
+ * that guard and module logged (log_lines/decision). Any program can write to
+ * the log: the fingerprints say which keys of this machine to judge, and nothing
+ * else.
  */
 #ifndef CLI_CONFIRM_LOG_H
 #define CLI_CONFIRM_LOG_H
@@ -25,9 +26,6 @@ struct log_keys {
 	bool full;	 /* there are more than LOG_KEYS_MAX */
 	bool failed;	 /* out of memory */
 };
-
-/* Reads a line of a log, without its line end. */
-void log_keys_read_line(struct log_keys *k, const char *line);
 
 /*
  * Reads a log, "-" for standard input. It may be gzip or xz, and in any of

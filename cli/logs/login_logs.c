@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "logs/journal_line.h"
+#include "log_lines/journal_line.h"
 #include "logs/outcomes.h"
-#include "logs/syslog_line.h"
+#include "log_lines/syslog_line.h"
 #include "base/io.h"
-#include "logs/log_lines.h"
+#include "logs/journalctl.h"
 #include "host/program.h"
 
 #define JOURNAL "journal"
@@ -49,7 +49,7 @@ note_time(struct reading *r, int64_t seconds)
 static bool
 may_be_login(const char *entry)
 {
-	return strstr(entry, "Partial ") != NULL || outcomes_may_tell(entry);
+	return strstr(entry, "Partial ") != NULL || outcome_may_be(entry);
 }
 
 /* Reads a message of sshd's: a login, or what became of one. */
@@ -59,7 +59,7 @@ read_message(struct reading *r, const char *message, uint64_t process,
 {
 	struct accepted a;
 
-	outcomes_read(r->outcomes, process, seconds, message);
+	outcomes_note(r->outcomes, process, seconds, outcome_parse(message));
 	if (!accepted_parse(message, &a))
 		return;
 	r->l->md5 += a.md5;
@@ -191,7 +191,7 @@ read_journal(struct reading *r, const char *where, bool newest_first,
 
 	if (newest_first)
 		argv[where != NULL ? n - 2 : n - 3] = "--reverse";
-	return log_lines_read_journal(&lines, argv,
+	return journalctl_read(&lines, argv,
 	    deadline != 0 ? PROGRAM_NULL : STDERR_FILENO, false, why);
 }
 

@@ -8,7 +8,7 @@
 #ifndef CLI_LOGS_LOGINS_H
 #define CLI_LOGS_LOGINS_H
 
-#include "logs/accepted.h"
+#include "log_lines/accepted.h"
 #include "reading/report.h"
 
 #define LOGINS_OTHERS_MAX 1024

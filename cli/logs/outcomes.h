@@ -2,16 +2,12 @@
 /*
  * logs/outcomes: whether a login that sshd accepted came in. PAM's session is
  * opened after the message "Accepted": when PAM refuses it, the same process of
- * sshd says so in a later one. OpenSSH writes in auth-pam.c and auth2.c:
- *   error: PAM: pam_open_session(): Permission denied
- *   error: PAM: Authentication failure for USER from ADDRESS
- *   fatal: Access denied for user USER by PAM account configuration
- * and pam_keyveto, where it ends the connection itself:
- *   pam_keyveto(sshd:session): verdict=... action=deny ... disconnected=yes
+ * sshd says so in a later one (log_lines/outcome).
  */
 #ifndef CLI_LOGS_OUTCOMES_H
 #define CLI_LOGS_OUTCOMES_H
 
+#include "log_lines/outcome.h"
 #include "logs/logins.h"
 
 /* So many logins wait at a time for what becomes of them. */
@@ -39,12 +35,9 @@ struct outcomes {
 void outcomes_add(struct outcomes *o, uint64_t process, int64_t seconds,
     const struct accepted *a);
 
-/* Reads another message of the process. "Accepted" decides about "Partial". */
-void outcomes_read(struct outcomes *o, uint64_t process, int64_t seconds,
-    const char *message);
-
-/* Whether outcomes_read would make something of a message with this in it. */
-bool outcomes_may_tell(const char *text);
+/* Takes another message of the process. "Accepted" decides about "Partial". */
+void outcomes_note(struct outcomes *o, uint64_t process, int64_t seconds,
+    enum outcome_says says);
 
 /* Counts all that wait. */
 void outcomes_end(struct outcomes *o);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * logs/journal_line: an entry of the journal, as journalctl --output=json
+ * log_lines/journal_line: an entry of the journal, as journalctl --output=json
  * prints it (systemd.journal-fields(7)).
  */
-#ifndef CLI_LOGS_JOURNAL_LINE_H
-#define CLI_LOGS_JOURNAL_LINE_H
+#ifndef CLI_LOG_LINES_JOURNAL_LINE_H
+#define CLI_LOG_LINES_JOURNAL_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * logs/accepted: what sshd's message about a login by key says. OpenSSH writes
+ * log_lines/accepted: what sshd's message about a login by key says. OpenSSH writes
  * it in auth.c:auth_log, and escapes it in log.c:do_log, by strnvis(3):
  *   Accepted publickey for USER from ADDRESS port N ssh2: ED25519 SHA256:...
  *   ... ssh2: ED25519-CERT SHA256:... ID TEXT (serial N) CA RSA SHA256:...
  *   ... ssh2: RSA-CERT ID TEXT (serial N) CA RSA SHA256:...        (up to 7.5)
  *   Accepted hostbased for ... SHA256:..., client user "U", client host "H"
  */
-#ifndef CLI_LOGS_ACCEPTED_H
-#define CLI_LOGS_ACCEPTED_H
+#ifndef CLI_LOG_LINES_ACCEPTED_H
+#define CLI_LOG_LINES_ACCEPTED_H
 
 #include <stdbool.h>
 

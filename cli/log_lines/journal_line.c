@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "logs/journal_line.h"
+#include "log_lines/journal_line.h"
 
 #include <jansson.h>
 #include <string.h>

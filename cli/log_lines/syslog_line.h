@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * logs/syslog_line: takes the line of a text log apart, and finds the year of
+ * log_lines/syslog_line: takes the line of a text log apart, and finds the year of
  * lines that have none. Two forms of time are read:
  *   Nov 23 13:20:00 host sshd[123]: message             local time, no year
  *   2026-11-23T13:20:00.123456+00:00 host sshd[123]: message       (RFC 3339)
  */
-#ifndef CLI_LOGS_SYSLOG_LINE_H
-#define CLI_LOGS_SYSLOG_LINE_H
+#ifndef CLI_LOG_LINES_SYSLOG_LINE_H
+#define CLI_LOG_LINES_SYSLOG_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "logs/syslog_line.h"
+#include "log_lines/syslog_line.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "logs/accepted.h"
+#include "log_lines/accepted.h"
 
 #include <stdio.h>
 #include <string.h>
