@@ -11,6 +11,7 @@
 #include "reading/finding.h"
 #include "reading/keys.h"
 #include "reading/lines.h"
+#include "reading/log_records.h"
 #include "wire/reading.h"
 
 static void
@@ -132,6 +133,33 @@ check_line(const uint8_t *data, size_t size)
 	record_out_free(&again);
 }
 
+/* What is said of a log: as a finding, but for the texts that are printed. */
+static void
+check_log(const uint8_t *data, size_t size)
+{
+	const struct kv_bytes b = { data, size };
+	struct record_out again = { .fd = -1 };
+	struct reading_log_end end;
+	struct reading_login login;
+	struct log_decision decision;
+
+	if (reading_receive_login(b, &login)) {
+		FUZZ_CHECK(login.seconds >= 0 && *login.a.from > ' ');
+		reading_send_login(&again, &login);
+	} else if (reading_receive_outcome(b, &login)) {
+		reading_send_outcome(&again, &login);
+	} else if (reading_receive_log_key(b, &decision)) {
+		reading_send_log_key(&again, &decision);
+	} else if (reading_receive_log_end(b, &end)) {
+		reading_send_log_end(&again, &end);
+	} else {
+		return;
+	}
+	FUZZ_CHECK(
+	    again.len == size + 5 && memcmp(again.buf + 5, data, size) == 0);
+	record_out_free(&again);
+}
+
 /* The same bytes as a stream of records: each is whole, and none is read twice. */
 static void
 check_stream(const uint8_t *data, size_t size)
@@ -149,6 +177,7 @@ check_stream(const uint8_t *data, size_t size)
 		check_problem(payload.p, payload.left);
 		check_key(payload.p, payload.left);
 		check_line(payload.p, payload.left);
+		check_log(payload.p, payload.left);
 	}
 	FUZZ_CHECK(rest.left == left);
 }
@@ -160,6 +189,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_problem(data, size);
 	check_key(data, size);
 	check_line(data, size);
+	check_log(data, size);
 	check_stream(data, size);
 	return 0;
 }

@@ -10,12 +10,14 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "handed.h"
 #include "keys/unpack.h"
 #include "account_lines.h"
+#include "log_file.h"
 #include "pool.h"
 #include "reading/keys.h"
 #include "wall/enter.h"
@@ -201,6 +203,7 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 {
 	struct input_file file;
 	struct input_problem problem = { 0 };
+	bool ok;
 	int fd;
 
 	if (tag == READING_FILE && get_file(o, b, &file)) {
@@ -212,6 +215,11 @@ obey_key_order(struct orders *o, uint8_t tag, struct kv_bytes b,
 		account_lines_read(&out, fd);
 		close(fd);
 		return true;
+	}
+	if (tag == READING_LOG && (fd = orders_next_descriptor(o)) != -1) {
+		ok = log_file_read(&out, b, fd);
+		close(fd);
+		return ok;
 	}
 	if (tag != READING_PROBLEM || !get_problem(b, &problem))
 		return false;
@@ -301,6 +309,11 @@ main(void)
 	if (!handed_setup(&orders, &setup))
 		return CLI_UNCHECKED;
 	keys = (setup.flags & READING_KEYS) != 0;
+	/* The file of the time zone is read while that is possible. */
+	if ((setup.flags & READING_LOGS) != 0) {
+		(void)setenv("TZ", setup.config != NULL ? setup.config : "", 1);
+		tzset();
+	}
 	/* Its configuration may name code to load. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	kept.memory = find_memory(&setup);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "log_lines/decision.h"
 #include "logs/journalctl.h"
 
 static int
@@ -65,20 +64,22 @@ add_key(struct log_keys *k, const uint8_t digest[static KV_SHA256_BYTES],
 	k->failed = false;
 }
 
-static void
-on_line(char *line, size_t len, void *keys)
+/* Is log_reading's record. */
+static bool
+receive_record(uint8_t tag, struct kv_bytes b, void *keys)
 {
 	struct log_decision d;
 
-	(void)len;
-	if (log_decision_parse(line, &d))
-		add_key(keys, d.digest, d.accepted);
+	if (tag != READING_LOG_KEY || !reading_receive_log_key(b, &d))
+		return false;
+	add_key(keys, d.digest, d.accepted);
+	return true;
 }
 
 bool
 log_keys_read(struct log_keys *k, const char *path)
 {
-	const struct log_lines lines = { .line = on_line, .arg = k };
+	struct log_reading log = { .record = receive_record, .arg = k };
 	const bool standard = strcmp(path, "-") == 0;
 	int fd = standard ? STDIN_FILENO :
 			    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -87,7 +88,8 @@ log_keys_read(struct log_keys *k, const char *path)
 
 	if (fd == -1)
 		return cli_failed(path, "cannot be read");
-	ok = log_lines_read(&lines, fd, why);
+	ok = log_reading_read(&log, READING_LOG_KEYS, fd, why);
+	ok = log_reading_end(&log, why) && ok;
 	if (!ok)
 		cli_error("%s: %s", path, why);
 	if (!standard)
@@ -100,10 +102,12 @@ read_journal(struct log_keys *k)
 {
 	static const char *const argv[] = { JOURNALCTL, "--quiet", "--no-pager",
 		"--output=cat", "--grep=verdict=listed", NULL };
-	const struct log_lines lines = { .line = on_line, .arg = k };
+	struct log_reading log = { .record = receive_record, .arg = k };
 	char why[LOG_WHY_BYTES];
-	bool ok = journalctl_read(&lines, argv, STDERR_FILENO, true, why);
+	bool ok = journalctl_read(&log, READING_LOG_KEYS, argv, STDERR_FILENO,
+	    true, why);
 
+	ok = log_reading_end(&log, why) && ok;
 	if (!ok)
 		cli_error("the journal: %s", why);
 	return ok;

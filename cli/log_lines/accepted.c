@@ -10,8 +10,6 @@
 #define MD5_CHARS 51 /* "MD5:" and 16 bytes in hexadecimal */
 #define DIGITS "0123456789"
 #define TYPE_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZ-" DIGITS
-#define ADDRESS_CHARS \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.:%_-" DIGITS
 #define SERIAL " (serial "
 
 /* Moves *pp past word. False if it is not there. */
@@ -178,7 +176,7 @@ parse_origin(struct accepted *a, const char *p, bool cut)
 	if (!skip_word(&p, " from "))
 		return false;
 	from = p;
-	if (!skip_chars(&p, ADDRESS_CHARS, sizeof(a->from) - 1))
+	if (!skip_chars(&p, ACCEPTED_FROM_CHARS, sizeof(a->from) - 1))
 		return false;
 	n = (size_t)(p - from);
 	memcpy(a->from, from, n);

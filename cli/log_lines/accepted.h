@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * log_lines/accepted: what sshd's message about a login by key says. OpenSSH writes
- * it in auth.c:auth_log, and escapes it in log.c:do_log, by strnvis(3):
+ * log_lines/accepted: what sshd's message about a login by key says. OpenSSH
+ * writes it in auth.c:auth_log, and escapes it in log.c:do_log, by strnvis(3):
  *   Accepted publickey for USER from ADDRESS port N ssh2: ED25519 SHA256:...
  *   ... ssh2: ED25519-CERT SHA256:... ID TEXT (serial N) CA RSA SHA256:...
  *   ... ssh2: RSA-CERT ID TEXT (serial N) CA RSA SHA256:...        (up to 7.5)
@@ -18,6 +18,8 @@
 #define ACCEPTED_USER_BYTES 101
 /* A numeric address, with its scope, or "UNKNOWN". */
 #define ACCEPTED_FROM_BYTES 64
+#define ACCEPTED_FROM_CHARS \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.:%_-0123456789"
 
 struct accepted {
 	char user[ACCEPTED_USER_BYTES];

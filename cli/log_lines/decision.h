@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * log_lines/decision: what a line that guard or module logged (kv_log) says of a
- * key that only filters list.
+ * log_lines/decision: what a line that guard or module logged (kv_log) says of
+ * a key that only filters list.
  */
 #ifndef CLI_LOG_LINES_DECISION_H
 #define CLI_LOG_LINES_DECISION_H

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "keys/unpack.h"
 
 /* A log that is read. */
@@ -25,10 +24,7 @@ read_on(struct stream *s)
 	ssize_t n;
 
 	s->unpack.why = NULL;
-	if (s->l->deadline != 0 && !io_wait(s->unpack.fd, s->l->deadline)) {
-		s->unpack.why = "took too long; the rest was not read";
-		return false;
-	}
+	s->l->more(s->unpack.fd, s->l->arg);
 	n = unpack_read(&s->unpack, s->buf + s->len,
 	    sizeof(s->buf) - 1 - s->len);
 	if (n == -1)

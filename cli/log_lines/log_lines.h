@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * log_lines/log_lines: reads a log line by line: a file, which may be gzip or xz, or
- * what journalctl prints. Memory does not grow with the log.
+ * log_lines/log_lines: reads a log line by line: a file, which may be gzip or
+ * xz, or what journalctl prints. Memory does not grow with the log.
  */
 #ifndef CLI_LOG_LINES_LOG_LINES_H
 #define CLI_LOG_LINES_LOG_LINES_H
@@ -21,8 +21,9 @@ struct log_lines {
 	 * before a line.
 	 */
 	void (*line)(char *line, size_t len, void *arg);
+	/* Is called before each time that more of fd is read. */
+	void (*more)(int fd, void *arg);
 	void *arg;
-	int64_t deadline; /* of io_deadline, for the whole; 0: none */
 };
 
 /*

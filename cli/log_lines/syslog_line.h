@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * log_lines/syslog_line: takes the line of a text log apart, and finds the year of
- * lines that have none. Two forms of time are read:
+ * log_lines/syslog_line: takes the line of a text log apart, and finds the year
+ * of lines that have none. Two forms of time are read:
  *   Nov 23 13:20:00 host sshd[123]: message             local time, no year
  *   2026-11-23T13:20:00.123456+00:00 host sshd[123]: message       (RFC 3339)
  */

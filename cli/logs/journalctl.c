@@ -50,8 +50,9 @@ end_journalctl(struct program_process *process, bool none_is_1,
 }
 
 bool
-journalctl_read(const struct log_lines *l, const char *const *argv, int err,
-    bool none_is_1, char why[static LOG_WHY_BYTES])
+journalctl_read(struct log_reading *l, enum reading_log what,
+    const char *const *argv, int err, bool none_is_1,
+    char why[static LOG_WHY_BYTES])
 {
 	struct program p = { .argv = argv, .dies_with_us = true };
 	struct program_process process;
@@ -70,7 +71,7 @@ journalctl_read(const struct log_lines *l, const char *const *argv, int err,
 		    JOURNALCTL, strerror(errno));
 		return false;
 	}
-	ok = log_lines_read(l, out[0], why);
+	ok = log_reading_read(l, what, out[0], why);
 	close(out[0]);
 	if (ok && !ends_in_time(process.pid, l->deadline)) {
 		snprintf(why, LOG_WHY_BYTES, "%s does not end", JOURNALCTL);

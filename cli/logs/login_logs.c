@@ -13,7 +13,6 @@
 
 #include "log_lines/journal_line.h"
 #include "logs/outcomes.h"
-#include "log_lines/syslog_line.h"
 #include "base/io.h"
 #include "logs/journalctl.h"
 #include "host/program.h"
@@ -28,122 +27,44 @@
 struct reading {
 	struct logins *l;
 	const char *name;
-	bool again; /* for the years of lines that have none */
-	int64_t modified;
-	struct syslog_years years;
-	struct syslog_line first; /* the first line without a year */
-	uint64_t undated;	  /* logins without a year that count */
-	uint64_t from_stderr;	  /* entries of sshd -e that do not count */
-	uint64_t from_unknown;	  /* entries of some program of root's */
+	uint64_t undated; /* logins without a year that count */
 	struct outcomes *outcomes;
+	struct log_reading log;
 };
 
-static void
-note_time(struct reading *r, int64_t seconds)
-{
-	if (r->l->since == 0 || seconds < r->l->since)
-		r->l->since = seconds;
-}
-
-/* Whether it is worth the time to parse the entry. */
+/* Is log_reading's record. */
 static bool
-may_be_login(const char *entry)
-{
-	return strstr(entry, "Partial ") != NULL || outcome_may_be(entry);
-}
-
-/* Reads a message of sshd's: a login, or what became of one. */
-static void
-read_message(struct reading *r, const char *message, uint64_t process,
-    int64_t seconds)
-{
-	struct accepted a;
-
-	outcomes_note(r->outcomes, process, seconds, outcome_parse(message));
-	if (!accepted_parse(message, &a))
-		return;
-	r->l->md5 += a.md5;
-	outcomes_add(r->outcomes, process, seconds, &a);
-}
-
-static void
-read_entry(struct reading *r, const char *line, size_t len)
-{
-	char message[JOURNAL_MESSAGE_BYTES];
-	enum journal_origin origin;
-	struct accepted a;
-	int64_t seconds;
-	uint64_t process;
-
-	if (journal_line_time(line, &seconds))
-		note_time(r, seconds);
-	if (!may_be_login(line))
-		return;
-	origin = journal_line_parse(line, len, message, &seconds, &process);
-	if (origin == JOURNAL_SSHD)
-		read_message(r, message, process, seconds);
-	else if (origin == JOURNAL_STDERR && accepted_parse(message, &a))
-		r->from_stderr++;
-	else if (origin == JOURNAL_UNKNOWN && accepted_parse(message, &a))
-		r->from_unknown++;
-}
-
-/* The first time, logins without a year are only counted. */
-static void
-read_text(struct reading *r, const struct syslog_line *l)
-{
-	struct accepted a;
-	int64_t seconds;
-	bool known;
-
-	if (r->again)
-		known = syslog_years_find(&r->years, l, r->modified, &seconds);
-	else {
-		syslog_years_add(&r->years, l);
-		known = l->has_year && syslog_line_seconds(l, 0, &seconds);
-		if (known)
-			note_time(r, seconds);
-		else if (r->first.month == 0)
-			r->first = *l;
-	}
-	if ((r->again && (l->has_year || !known)) || !syslog_line_is_sshds(l))
-		return;
-	if (known)
-		read_message(r, l->message, l->process, seconds);
-	else if (accepted_parse(l->message, &a) &&
-	    (logins_has(r->l, &a) || a.md5))
-		r->undated++;
-}
-
-static void
-on_line(char *line, size_t len, void *arg)
+receive_record(uint8_t tag, struct kv_bytes b, void *arg)
 {
 	struct reading *r = arg;
-	struct syslog_line l;
+	struct reading_login l;
 
-	if (*line == '{') {
-		if (!r->again)
-			read_entry(r, line, len);
-	} else if (syslog_line_parse(line, &l))
-		read_text(r, &l);
+	if (tag == READING_LOGIN_OUTCOME) {
+		if (!reading_receive_outcome(b, &l))
+			return false;
+		outcomes_note(r->outcomes, l.process, l.seconds, l.says);
+		return true;
+	}
+	if (tag != READING_LOGIN || !reading_receive_login(b, &l))
+		return false;
+	if (l.undated) {
+		r->undated += logins_has(r->l, &l.a) || l.a.md5;
+		return true;
+	}
+	r->l->md5 += l.a.md5;
+	outcomes_add(r->outcomes, l.process, l.seconds, &l.a);
+	return true;
 }
 
 /*
- * Reads the file a second time, now that the years of its lines are known. False
- * with why.
+ * Has the file read, and once more if logins count whose lines have no year: the
+ * reader then knows it. False with why.
  */
 static bool
-read_again(struct reading *r, const struct log_lines *lines, int fd,
-    char why[static LOG_WHY_BYTES])
+read_text_log(struct reading *r, int fd, char why[static LOG_WHY_BYTES])
 {
-	int64_t seconds;
-
-	if (r->first.month == 0)
-		return true;
-	syslog_years_end(&r->years, r->modified);
-	syslog_years_begin(&r->years);
-	if (syslog_years_find(&r->years, &r->first, r->modified, &seconds))
-		note_time(r, seconds);
+	if (!log_reading_read(&r->log, READING_LOG_LOGINS, fd, why))
+		return false;
 	if (r->undated == 0)
 		return true;
 	if (lseek(fd, 0, SEEK_SET) == -1) {
@@ -152,22 +73,8 @@ read_again(struct reading *r, const struct log_lines *lines, int fd,
 		    "file itself");
 		return false;
 	}
-	syslog_years_begin(&r->years);
 	outcomes_end(r->outcomes);
-	r->again = true;
-	return log_lines_read(lines, fd, why);
-}
-
-static bool
-read_text_log(struct reading *r, int fd, char why[static LOG_WHY_BYTES])
-{
-	const struct log_lines lines = { .line = on_line, .arg = r };
-	struct stat st;
-
-	if (fstat(fd, &st) == 0)
-		r->modified = st.st_mtim.tv_sec;
-	return log_lines_read(&lines, fd, why) &&
-	    read_again(r, &lines, fd, why);
+	return log_reading_read(&r->log, READING_LOG_AGAIN, fd, why);
 }
 
 /*
@@ -176,13 +83,8 @@ read_text_log(struct reading *r, int fd, char why[static LOG_WHY_BYTES])
  */
 static bool
 read_journal(struct reading *r, const char *where, bool newest_first,
-    int64_t deadline, char why[static LOG_WHY_BYTES])
+    char why[static LOG_WHY_BYTES])
 {
-	const struct log_lines lines = {
-		.line = on_line,
-		.arg = r,
-		.deadline = deadline,
-	};
 	const char *argv[] = { JOURNALCTL, "--quiet", "--no-pager",
 		"--output=json", JOURNAL_FIELDS_OPTION, "_UID=0",
 		"SYSLOG_IDENTIFIER=sshd", "SYSLOG_IDENTIFIER=sshd-session",
@@ -191,8 +93,8 @@ read_journal(struct reading *r, const char *where, bool newest_first,
 
 	if (newest_first)
 		argv[where != NULL ? n - 2 : n - 3] = "--reverse";
-	return journalctl_read(&lines, argv,
-	    deadline != 0 ? PROGRAM_NULL : STDERR_FILENO, false, why);
+	return journalctl_read(&r->log, READING_LOG_LOGINS, argv,
+	    r->log.deadline != 0 ? PROGRAM_NULL : STDERR_FILENO, false, why);
 }
 
 /* Journal files, or a directory of them: option is journalctl's. */
@@ -206,7 +108,7 @@ read_journal_at(struct reading *r, const char *option, const char *path,
 	if (asprintf(&where, "%s=%s", option, path) == -1)
 		snprintf(why, LOG_WHY_BYTES, "%s", strerror(errno));
 	else {
-		ok = read_journal(r, where, false, 0, why);
+		ok = read_journal(r, where, false, why);
 		free(where);
 	}
 	return ok;
@@ -252,7 +154,7 @@ read_named(struct login_logs *logs, struct reading *r,
 	int fd;
 
 	if (strcmp(r->name, JOURNAL) == 0)
-		return read_journal(r, NULL, false, 0, why);
+		return read_journal(r, NULL, false, why);
 	fd = standard ? STDIN_FILENO :
 			open(r->name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &st) == -1) {
@@ -358,32 +260,56 @@ report_log(struct report *r, const char *name, const char *why)
 }
 
 static void
-read_log(struct login_logs *logs, struct logins *l, struct report *r,
-    const char *name)
+begin_log(struct reading *r, struct logins *l, const char *name)
 {
 	static struct outcomes outcomes;
-	struct reading reading = {
+
+	outcomes = (struct outcomes){ .l = l, .log = name };
+	*r = (struct reading){
 		.l = l,
 		.name = name,
 		.outcomes = &outcomes,
+		.log = { .record = receive_record, .arg = r },
 	};
+}
+
+/* Counts what was read. False with why if the reader failed in the end. */
+static bool
+end_log(struct reading *r, char why[static LOG_WHY_BYTES])
+{
+	const bool ok = log_reading_end(&r->log, why);
+	const int64_t since = r->log.since;
+
+	outcomes_end(r->outcomes);
+	if (since > 0 && (r->l->since == 0 || since < r->l->since))
+		r->l->since = since;
+	return ok;
+}
+
+static void
+read_log(struct login_logs *logs, struct logins *l, struct report *r,
+    const char *name)
+{
+	static struct reading reading;
+	const struct reading_log_end *end = &reading.log.end;
 	char why[LOG_WHY_BYTES];
 
-	outcomes = (struct outcomes){ .l = l, .log = name };
+	begin_log(&reading, l, name);
 	if (!read_named(logs, &reading, why))
 		report_log(r, name, why);
-	outcomes_end(&outcomes);
-	if (reading.from_unknown > 0 && !r->quiet)
+	if (!end_log(&reading, why))
+		report_log(r, name, why);
+	if (end->from_unknown > 0 && !r->quiet)
 		cli_error("note: %s: %" PRIu64 " login%s by root, of which the "
 			  "journal does not tell the program; not counted",
-		    name, reading.from_unknown,
-		    cli_plural(reading.from_unknown, "", "s"));
-	if (reading.from_stderr > 0 && !r->quiet)
+		    name, end->from_unknown,
+		    cli_plural(end->from_unknown, "", "s"));
+	if (end->from_stderr > 0 && !r->quiet)
 		cli_error("note: %s: %" PRIu64 " login%s from the standard "
 			  "error of sshd -e, where the ID of a certificate can "
 			  "hold such a line; not counted",
-		    name, reading.from_stderr,
-		    cli_plural(reading.from_stderr, "", "s"));
+		    name, end->from_stderr,
+		    cli_plural(end->from_stderr, "", "s"));
 }
 
 /* What the reader has to know to believe the lines. */
@@ -446,22 +372,17 @@ login_logs_read(struct login_logs *logs, struct logins *l, struct report *r,
 bool
 login_logs_read_newest(struct logins *l, unsigned int seconds)
 {
-	static struct outcomes outcomes;
-	struct reading reading = {
-		.l = l,
-		.name = JOURNAL,
-		.outcomes = &outcomes,
-	};
+	static struct reading reading;
 	char why[LOG_WHY_BYTES];
 	bool ok;
 
-	outcomes = (struct outcomes){ .l = l, .log = JOURNAL };
+	begin_log(&reading, l, JOURNAL);
+	reading.log.deadline = io_deadline(seconds);
 	ok = access(JOURNALCTL, X_OK) == 0 &&
 	    (access(JOURNAL_ON_DISK, F_OK) == 0 ||
 		access(JOURNAL_IN_MEMORY, F_OK) == 0) &&
-	    read_journal(&reading, NULL, true, io_deadline(seconds), why);
-	outcomes_end(&outcomes);
-	return ok && !l->failed;
+	    read_journal(&reading, NULL, true, why);
+	return end_log(&reading, why) && ok && !l->failed;
 }
 
 void

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -209,6 +211,17 @@ talk_send_file(struct talk *t, const struct input_file *file)
 	record_end(&t->packet);
 }
 
+void
+talk_send_log(struct talk *t, enum reading_log what, int fd, bool regular,
+    int64_t modified)
+{
+	t->has_stream |= !regular;
+	talk_begin(t, READING_LOG, 0, fd);
+	record_add_number(&t->packet, what);
+	record_add_number(&t->packet, (uint64_t)modified);
+	record_end(&t->packet);
+}
+
 static void
 on_named(int fd, const char *path, bool walked, void *arg)
 {
@@ -274,15 +287,27 @@ talk_start(struct talk *t)
 	t->started = wall_start(&t->wall, "keyveto-reader", false, t->why);
 }
 
+/* The reader has no environment. Without TZ, tzset(3) reads this file. */
+static const char *
+find_zone(void)
+{
+	const char *zone = getenv("TZ");
+
+	return zone != NULL && strlen(zone) < PATH_MAX ?
+	    zone :
+	    ":/etc/localtime";
+}
+
 void
 talk_send_setup(struct talk *t, unsigned int flags)
 {
-	talk_begin(t, READING_SETUP, 0, -1);
+	talk_begin(t, READING_SETUP, PATH_MAX, -1);
 	record_add_number(&t->packet, READING_VERSION);
 	record_add_number(&t->packet, 1);
 	record_add_number(&t->packet, flags);
 	record_add_number(&t->packet, 0);
-	record_add_text(&t->packet, "");
+	record_add_text(&t->packet,
+	    (flags & READING_LOGS) != 0 ? find_zone() : "");
 	record_end(&t->packet);
 }
 
@@ -343,6 +368,28 @@ talk_wait(struct talk *t, int64_t deadline)
 	end_reader(t);
 	t->started = false;
 	return false;
+}
+
+bool
+talk_wait_until(struct talk *t, const bool *done, int64_t deadline)
+{
+	int64_t left = WAIT_MS;
+
+	send_packet(t);
+	t->silent_ms = 0;
+	while (!*done && !has_failed(t)) {
+		if (deadline != 0)
+			left = deadline - io_deadline(0);
+		if (left <= 0)
+			fail(t, "took too long");
+		else if (!wait_for_reader(t, false,
+			     left < WAIT_MS ? (int)left : WAIT_MS)) {
+			end_reader(t);
+			t->started = false;
+			fail(t, "ended too early");
+		}
+	}
+	return !has_failed(t);
 }
 
 bool

@@ -57,6 +57,13 @@ void talk_begin(struct talk *t, enum reading_order tag, size_t bytes, int fd);
 /* Hands over a file, and closes it. */
 void talk_send_file(struct talk *t, const struct input_file *file);
 
+/*
+ * Hands over a log, and closes it. modified is when it was, in seconds. Only
+ * after talk_send_setup with READING_LOGS.
+ */
+void talk_send_log(struct talk *t, enum reading_log what, int fd, bool regular,
+    int64_t modified);
+
 /* Hands over the files of a path, as input_walk finds them. */
 void talk_send_path(struct talk *t, const char *path);
 
@@ -65,6 +72,12 @@ void talk_send_path(struct talk *t, const char *path);
  * together. False at the deadline (of io_deadline), or if why says something.
  */
 bool talk_wait(struct talk *t, int64_t deadline);
+
+/*
+ * Sends what is left, and passes on answers until one of them has set *done.
+ * deadline is one of io_deadline; 0: none. False if why says something.
+ */
+bool talk_wait_until(struct talk *t, const bool *done, int64_t deadline);
 
 /*
  * Sends what is left and READING_END, passes on the answers to the last one,

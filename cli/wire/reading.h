@@ -45,6 +45,11 @@ enum reading_order {
 	 * is read as sshd reads it. Only with READING_KEYS.
 	 */
 	READING_LINES,
+	/*
+	 * an enum reading_log, when the log was modified (seconds); one
+	 * descriptor: the log. Only with READING_LOGS.
+	 */
+	READING_LOG,
 };
 
 /* Of READING_SETUP. */
@@ -58,6 +63,19 @@ enum reading_flags {
 	READING_KEYS = 32,
 	READING_PLAIN = 64, /* as plain of struct input_sink */
 	READING_WARY = 128, /* the same of wary */
+	/*
+	 * Besides READING_KEYS: times without a zone are local ones of the TZ
+	 * (tzset(3)) that stands in the place of the configuration.
+	 */
+	READING_LOGS = 256,
+};
+
+/* Of READING_LOG. */
+enum reading_log {
+	READING_LOG_LOGINS = 1,
+	/* The last log once more: the years of its lines are known now. */
+	READING_LOG_AGAIN,
+	READING_LOG_KEYS, /* that guard and module logged */
 };
 
 /* Of READING_FILE. */
@@ -86,6 +104,12 @@ enum reading_answer {
 	READING_LINE_UNKNOWN, /* a key of a type that keyveto does not know */
 	READING_LINE_PROBLEM,
 	READING_LINES_END, /* no more of this file */
+	/* What is in the log (reading/log_records). */
+	READING_LOGIN,
+	READING_LOGIN_OUTCOME,
+	READING_LOG_KEY,
+	READING_LOG_SINCE,
+	READING_LOG_END, /* no more of this log */
 };
 
 /* The numbers in READING_TOTALS, besides whether all was tested. */

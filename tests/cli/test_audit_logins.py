@@ -408,6 +408,24 @@ def test_local_time_and_offsets(world, monkeypatch):
            "2026-11-20T11:00:00Z", "2026-07-01T12:00:00Z"])
 
 
+def test_local_time_is_that_of_the_machine_without_tz(world, monkeypatch):
+    """The process that reads logs cannot open /etc/localtime any more, and has no TZ of its own."""
+    monkeypatch.delenv("TZ")
+    former = known(world.folder, fingerprint(1))
+    log = write_log(world.folder / "log", f"Jul  1 12:00:00 host sshd[1]: {accepted('alice', fingerprint(1))}", at=NOW)
+    local = Path("/etc/localtime")
+    kept = local.readlink() if local.is_symlink() else None
+    local.unlink(missing_ok=True)
+    local.symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    try:
+        rows, _ = told(world, "--logins", log, "--known", former, status=0)
+    finally:
+        local.unlink()
+        if kept is not None:
+            local.symlink_to(kept)
+    equal([one["last"] for one in rows], ["2026-07-01T10:00:00Z"])
+
+
 def test_lines_without_a_year_from_a_pipe_are_a_problem(world):
     """But only if one is about a key that is looked for."""
     former = known(world.folder, fingerprint(1))

@@ -5,7 +5,9 @@ A parser that an attacker has taken over is played by exploit.c, which is loaded
 it starts. It tries what the process could do as soon as the process has read a marked byte.
 """
 
+import base64
 import gzip
+import hashlib
 import json
 import lzma
 import os
@@ -204,6 +206,38 @@ def test_a_parser_of_accounts_files_that_is_taken_over_has_no_power(exploit, wor
         could, names, done = exploit.run(*words, user=user)
         assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
         assert could == set(), f"{words}"
+
+
+LOG_FORMS = {"plain": bytes, "gzip": gzip.compress, "xz": lzma.compress}
+
+
+@no_asan
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@pytest.mark.parametrize("form", LOG_FORMS)
+def test_a_parser_of_logs_that_is_taken_over_has_no_power(exploit, world, form, user):
+    """And the login in the log comes back."""
+    world.folder.chmod(0o755)
+    alice = world.account("alice", **({"uid": 65534, "gid": 65534} if user else {}))
+    (world.folder / "home").chmod(0o755)
+    alice.authorize(world.bad)
+    log = world.folder / "log"
+    message = f"publickey for alice from 192.0.2.7 port 22 ssh2: ED25519 {world.bad.fingerprint}\n"
+    log.write_bytes(LOG_FORMS[form](b"2026-11-23T10:00:00Z host x: " + MARK + b"\n"
+                                    b"2026-11-23T11:00:00Z host sshd[1]: Accepted " + message.encode() +
+                                    b"2026-11-23T11:00:00Z host sshd[1]: verdict=listed key_fp=" + MARK + b"\n"))
+    log.chmod(0o644)
+    audit = ("audit", "--filter", world.filter, "--user", "alice", "--logins")
+    rows = [((*audit, log), None), ((*audit, "-"), log.read_bytes())]
+    if not user:
+        words = ("confirm", "--filter", world.filter, "--url", "https://[::1]:1", "--dry-run", "--log", log)
+        rows.append((words, None))
+    for words, data in rows:
+        could, names, done = exploit.run(*words, user=user, data=data)
+        assert names == {"keyveto-reader"}, f"{words}: the exploit ran in {names}: {done}"
+        assert could == set(), f"{words}"
+        assert words[0] != "audit" or b": 1 login, the last 2026-11-23T11:00:00Z from 192.0.2.7" in done.stdout, done
 
 
 @no_asan
@@ -443,6 +477,105 @@ def test_a_reader_that_fails_at_a_file_spoils_only_its_account(hostile, world, d
     assert [name for name, _ in problems] == [b"a000", b"a100"], done.stderr
     assert all(re.fullmatch(why, reason) for _, reason in problems), done.stderr
     assert b"198 clean" in done.stderr
+
+
+# As REFUSED, where a log is asked for.
+REFUSED_LOGS = {
+    "says nothing": "",
+    "ends after its greeting": "hello()",
+    "is killed": "hello(); orders.recv(1 << 17); os.kill(os.getpid(), signal.SIGSEGV)",
+    "ends before the end of the log": "hello(); orders.recv(1 << 17); login()",
+    "ends the run at once": "hello(); record(11)",
+    "ends the log twice": "hello(); orders.recv(1 << 17); log_end(); log_end(); record(11)",
+    "goes on after the log": "hello(); orders.recv(1 << 17); log_end(); login(); record(11)",
+    "goes on after the end": "hello(); orders.recv(1 << 17); log_end(); drain(); record(11); login()",
+    "sends an unknown record": "hello(); record(99); log_end()",
+    "sends keys of another kind": "hello(); record(8); log_end()",
+    "sends an empty login": "hello(); record(16); log_end()",
+    "sends more than a login": "hello(); login(more=b'x'); log_end()",
+    "sends unknown flags": "hello(); login(flags=16); log_end()",
+    "sends no user": "hello(); login(user=b''); log_end()",
+    "sends a long user": "hello(); login(user=101 * b'u'); log_end()",
+    "sends a user with a NUL": "hello(); login(user=b'a\\0b'); log_end()",
+    "sends no address": "hello(); login(addr=b''); log_end()",
+    "sends a long address": "hello(); login(addr=64 * b'1'); log_end()",
+    "sends an address with a control": "hello(); login(addr=b'1\\x1b[2J'); log_end()",
+    "sends a short digest": "hello(); login(key=b'd'); log_end()",
+    "sends a login without a key": "hello(); login(key=b''); log_end()",
+    "sends a time before all": "hello(); login(seconds=(1 << 64) - 1); log_end()",
+    "sends a time that no clock has": "hello(); login(seconds=1 << 62); log_end()",
+    "sends no outcome": "hello(); record(17, number(1), number(1), number(0)); log_end()",
+    "sends an unknown outcome": "hello(); record(17, number(1), number(1), number(4)); log_end()",
+    "sends a first line before all": "hello(); record(19, number(1 << 63)); log_end()",
+    "sends a reason with a control": "hello(); log_end(why=b'\\x1b[2J')",
+    "sends a long reason": "hello(); log_end(why=256 * b'w')",
+    "sends half an end": "hello(); record(20, number(0))",
+    "waits for a stream that is none": "hello(); record(6); log_end()",
+}
+LOGS = LINES + """
+# READING_SETUP has READING_LOGS.
+if not struct.unpack(">Q", orders.recv(1 << 17, socket.MSG_PEEK)[21:29])[0] & 256: os.execv("READER", ["READER"])
+def login(process=1, seconds=1, flags=0, user=b"alice", addr=b"::1", key=32 * b"d", ca=b"", more=b""):
+    record(16, number(process), number(seconds), number(flags), text(user), text(addr), text(key), text(ca), more)
+def log_end(stderr=0, unknown=0, why=b""):
+    record(20, number(stderr), number(unknown), text(why))
+"""
+
+
+class HostileLog:
+    """Where no log is read, ours is in the reader's place."""
+
+    def __init__(self, hostile, world):
+        self.folder, self.world = hostile.folder, world
+        self.log = write(world.folder / "log", "")
+
+    def audit(self, says, *words):
+        write(self.folder / "keyveto-reader",
+              HOSTILE.format(python=sys.executable) + LOGS.replace("READER", str(STARTED[0])) + says +
+              "\n").chmod(0o755)
+        return subprocess.run([self.folder / "keyveto", "audit", "--filter", self.world.filter, "--user", "alice",
+                               "--logins", self.log, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False, timeout=PATIENCE)
+
+
+@pytest.fixture(name="hostile_log")
+def fixture_hostile_log(hostile, world):
+    world.account("alice").authorize(world.clean)
+    return HostileLog(hostile, world)
+
+
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+@pytest.mark.parametrize("says", REFUSED_LOGS.values(), ids=REFUSED_LOGS)
+def test_a_log_of_a_reader_that_is_none_of_ours_is_an_error(hostile_log, says):
+    done = hostile_log.audit(says)
+    assert done.returncode == 2, done
+    assert re.search(rb"^keyveto: [^\n]*/log: cannot be read: the reader of files ", done.stderr, re.MULTILINE), done
+    assert is_printable(done.stdout) and is_printable(done.stderr), done
+
+
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+def test_what_a_reader_says_of_logs_is_printed_without_its_controls(hostile_log):
+    digest = hashlib.sha256(base64.b64decode(hostile_log.world.clean.blob)).digest()
+    says = f"""evil = b"\\x1b[2J\\n\\x7f\\xff"
+hello(); orders.recv(1 << 17); record(19, number(1)); login(user=evil, key={digest!r}); log_end(1 << 63, 1 << 63)
+drain(); record(11)"""
+    done = hostile_log.audit(says, "--all")
+    assert is_printable(done.stdout) and is_printable(done.stderr), done
+    assert b": 1 login, the last 1970-01-01T00:00:01Z from ::1" in done.stdout, done
+    assert done.returncode == 0, done
+
+
+def test_a_log_that_is_not_read_is_none_without_keys_for_confirm(hostile):
+    log = write(hostile.folder / "log", "")
+    write(hostile.folder / "keyveto-reader", HOSTILE.format(python=sys.executable) + "hello()\n").chmod(0o755)
+    os.symlink(KEYVETO.parent / "keyveto-network", hostile.folder / "keyveto-network")
+    done = subprocess.run([hostile.folder / "keyveto", "confirm", "--filter", empty_filter(), "--dry-run", "--log",
+                           "--url", "https://[::1]:1", log], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          timeout=PATIENCE, text=True)
+    assert done.returncode == 2, done
+    assert f"keyveto: {log}: cannot be read: the reader of files ended too early\n" in done.stderr, done
 
 
 def test_a_long_comment_of_a_reader_is_printed_whole(hostile):
