@@ -43,11 +43,14 @@ static int ca_fd;
 bool
 get_start(void)
 {
+	bool is_file;
+
 	ca_fd = memfd_create("keyveto", MFD_CLOEXEC);
-	if (ca_fd == -1 || ftruncate(ca_fd, CA_MAX_BYTES) == -1)
-		return false;
-	ca_room = mmap(NULL, CA_MAX_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    ca_fd, 0);
+	/* A limit on the size of files may forbid it. */
+	is_file = ca_fd != -1 && ftruncate(ca_fd, CA_MAX_BYTES) == 0;
+	ca_room = mmap(NULL, CA_MAX_BYTES, PROT_READ | PROT_WRITE,
+	    is_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+	    is_file ? ca_fd : -1, 0);
 	return ca_room != MAP_FAILED &&
 	    curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK &&
 	    (curl = curl_easy_init()) != NULL;

@@ -21,10 +21,12 @@ NEEDED = {
     READER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1",
              "libgmp.so.10", "libseccomp.so.2"},
     # What runs whole commands that read files of others.
-    WORKER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1", "libgmp.so.10",
+    WORKER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1",
+             "libgmp.so.10",
              "libsqlite3.so.0", "libseccomp.so.2", "libm.so.6"},
     # What a publisher runs.
-    PUBLISHER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1", "libm.so.6"},
+    PUBLISHER: {"libmd.so.0", "libc.so.6", "libcrypto.so.3", "libjansson.so.4", "liblzma.so.5", "libz.so.1",
+                "libm.so.6"},
     # What speaks to servers.
     NETWORK: {"libc.so.6", "libcurl.so.4", "libssh.so.4", "libseccomp.so.2"},
 }
@@ -97,8 +99,8 @@ def test_the_module_keeps_no_state_between_calls(build, section):
 
 
 # If an account could read the guard, it could trace the guard before guard_harden prevents that.
-@pytest.mark.parametrize("name, mode", ((GUARD, 0o711), (MODULE, 0o644), (COMMAND, 0o755), (READER, 0o755), (WORKER, 0o755),
-                                        (NETWORK, 0o755), (PUBLISHER, 0o755)))
+@pytest.mark.parametrize("name, mode", ((GUARD, 0o711), (MODULE, 0o644), (COMMAND, 0o755), (READER, 0o755),
+                                        (WORKER, 0o755), (NETWORK, 0o755), (PUBLISHER, 0o755)))
 def test_is_installed_with_its_mode(build, scratch, pytestconfig, name, mode):
     read("make", "-s", "-C", pytestconfig.rootpath, "-o", "all", f"BUILD={build}", "install", f"DESTDIR={scratch}")
     found = [path.stat().st_mode & 0o7777 for path in scratch.rglob(name)

@@ -37,9 +37,8 @@ read_file_url(const char *text)
 	text += strlen("file:");
 	if (strncmp(text, "//", 2) == 0) {
 		text += 2;
-		if (strncasecmp(text, "localhost/", 10) == 0)
-			text += 9;
-		else if (strncmp(text, "127.0.0.1/", 10) == 0)
+		if (strncasecmp(text, "localhost/", 10) == 0 ||
+		    strncmp(text, "127.0.0.1/", 10) == 0)
 			text += 9;
 	}
 	if (*text != '/' || (path = strndup(text, strcspn(text, "?#"))) == NULL)
@@ -162,7 +161,7 @@ static bool
 follow_url(const struct fetch_place *base, const char *text, bool other_hosts,
     struct fetch_place *p, bool *failedp)
 {
-	struct network_place found;
+	struct network_place found = { 0 };
 
 	*failedp = !network_find_place(base->where, text, "", other_hosts,
 	    &found);
@@ -170,7 +169,9 @@ follow_url(const struct fetch_place *base, const char *text, bool other_hosts,
 	free(found.scheme);
 	if (!*failedp && found.kind == NETWORK_HTTPS)
 		return true;
-	fetch_place_free(p);
+	free(found.where);
+	free(found.shown);
+	*p = (struct fetch_place){ 0 };
 	return false;
 }
 

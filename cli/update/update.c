@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 #define SECONDS_A_DAY 86400
 
 static volatile sig_atomic_t signal_caught;

@@ -289,11 +289,11 @@ allow_network(scmp_filter_ctx ctx)
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		ok = ok &&
 		    allow(ctx, SCMP_SYS(socket), 1,
-			&SCMP_CMP(0, SCMP_CMP_EQ, families[i]));
+			&SCMP_CMP(0, SCMP_CMP_EQ, families[i], 0));
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		ok = ok &&
 		    allow(ctx, SCMP_SYS(ioctl), 1,
-			&SCMP_CMP(1, SCMP_CMP_EQ, requests[i]));
+			&SCMP_CMP(1, SCMP_CMP_EQ, requests[i], 0));
 	return ok;
 }
 

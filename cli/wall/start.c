@@ -23,6 +23,14 @@
 /* How long a program that has nothing more to do may take to end. */
 #define END_SECONDS 10
 
+/* The path that was given to execve(2). */
+static const char *
+name_of_execve(void)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): getauxval(3) is made so. */
+	return (const char *)getauxval(AT_EXECFN);
+}
+
 /*
  * The file of this process lies in a folder of the administrator's, or in a
  * build: the environment has no say in which program is started.
@@ -36,8 +44,8 @@ find_beside(const char *name, char path[static PATH_MAX])
 
 	if (n > 0)
 		own[n] = '\0';
-	/* Without /proc, the path that was given to execve(2). */
-	else if (realpath((const char *)getauxval(AT_EXECFN), own) == NULL)
+	/* Without /proc. */
+	else if (realpath(name_of_execve(), own) == NULL)
 		return false;
 	len = snprintf(path, PATH_MAX, "%s/%s", dirname(own), name);
 	return len > 0 && len < PATH_MAX && access(path, X_OK) == 0;

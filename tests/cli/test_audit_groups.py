@@ -204,8 +204,9 @@ def test_groups_of_a_service_decide_which_files_are_read(scratch, world, service
 
 def opened_by_each(world, path):
     """How many of keyveto's own processes open the file how often; what reads for it aside."""
+    programs = (SSHD, *STARTED)
     return Counter(sum(f'"{path}"' in call for call in calls) for calls in traced(world, "openat,execve")
-                   if not any(f'"{SSHD}"' in call or any(f'"{started}"' in call for started in STARTED) for call in calls))
+                   if not any(f'"{program}"' in call for call in calls for program in programs))
 
 
 @pytest.mark.parametrize("match", [False, True], ids=["plain", "match-group"])

@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from doctor_machine import CHECKS, CONFIG, DAY, DROP_IN, FILTER, RANK, SSHD_CONFIG, STACK, doctor, expect_all_well
-from program import KEYVETO, contains, copy_programs, equal, keyveto, lacks
+from program import contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -30,7 +29,9 @@ def test_the_screen_has_a_line_for_each_check(machine):
     done = keyveto("doctor", status=0)
     equal([line.split()[:2] for line in done.stdout.splitlines() if line[0] != " "],
           [["ok", name] for name in CHECKS if name != "policy" for _ in range(1)][:1]
-          + [["ok", "policy"]] * 2 + [["ok", name] for name in CHECKS[2:]])
+          + [["ok", "policy"]] * 2 + [["ok", name] for name in CHECKS[2:]]
+          # The reader's, and the guard's.
+          + [["ok", "walls"]])
     lacks(done.stdout, "->")
     machine.config("OnHit warn")
     done = keyveto("doctor", status=1)

@@ -176,13 +176,14 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
     folder = exploit.folder / "work"
     folder.mkdir(exist_ok=True)
     folder.chmod(0o777)
+    keys = marked(exploit.folder / "marked")["lines"]
     audit = write(folder / "audit.json", b'{"host": "' + MARK + b'"}\n')
     for words, data in ((("report", audit), None), (("report", "-"), audit.read_bytes()),
                         (("report", "--html", folder / "page.html", audit), None),
                         (("report", "--hosts", audit, audit), None),
                         (("proof", "verify", audit), None), (("proof", "verify", folder), None),
                         (("proof", "verify", "-"), audit.read_bytes()),
-                        *((words, None) for words in of_sets(folder, audit, marked(exploit.folder / "marked")["lines"]))):
+                        *((words, None) for words in of_sets(folder, audit, keys))):
         could, names, done = exploit.run(*words, user=user, data=data)
         # Some of these map a file, which the exploit does not see.
         seen = set() if set(words) & {"info", "verify", "merge", "diff", "patch"} else {"keyveto-worker"}

@@ -131,7 +131,8 @@ def test_a_file_is_not_written_once_it_is_in_place(hostile):
 
 def test_what_a_worker_prints_has_no_controls(hostile):
     said = b"a\tb\r\nc\x1b[2Jd\x00\x7f\xc2\x9b\xff\xe2\x82\xac\xe2\x82x\rover\xf0\x9f\x98\x80\xed\xa0\x80\xc3"
-    shown = rb"\x1b[2Jd\x00\x7f\xc2\x9b\xff" + "€".encode() + rb"\xe2\x82x\x0dover" + "😀".encode() + rb"\xed\xa0\x80\xc3"
+    shown = rb"\x1b[2Jd\x00\x7f\xc2\x9b\xff" + "€".encode() + rb"\xe2\x82x\x0dover"
+    shown += "😀".encode() + rb"\xed\xa0\x80\xc3"
     for stream in ("1", "2"):
         done, _, _ = hostile(f"hello()\nfor i in range(len({said!r})): os.write({stream}, {said!r}[i:i+1])")
         assert done.returncode == 0

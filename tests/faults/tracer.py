@@ -121,4 +121,5 @@ def inject(path, argv, call, fault, onwards=False, also=(), **options):
     return done, text
 
 
-__all__ = ["Call", "Done", "Fault", "NeverHit", "applies", "error", "inject", "kill_by", "list_calls", "parse", "result", "trace"]
+__all__ = ["Call", "Done", "Fault", "NeverHit", "applies", "error", "inject", "kill_by", "list_calls", "parse",
+           "result", "trace"]
