@@ -350,6 +350,8 @@ send_file(struct run *run, struct step *s)
 	const int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
 
 	s->sent = false;
+	/* A reader before this one may have read it. */
+	(void)lseek(s->fd, 0, SEEK_SET);
 	if (fd == -1)
 		return;
 	talk_begin(&run->talk, READING_LINES, 0, fd);

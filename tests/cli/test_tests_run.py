@@ -14,7 +14,7 @@ def fixture_build(tmp_path):
     """A folder that looks like a finished build, with one test that passes."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "keyveto").symlink_to(KEYVETO)
-    for started in STARTED:
+    for started in (*STARTED, KEYVETO.parent / "keyveto-authorized-keys"):
         (tmp_path / started.name).symlink_to(started)
     test = tmp_path / "tests/test_nothing"
     test.write_text("#!/bin/sh\necho well\n", encoding="ascii")
