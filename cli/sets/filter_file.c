@@ -41,18 +41,6 @@ filter_adopt(const char *path, int fd, struct kv_pkbf *f)
 }
 
 bool
-filter_open(const char *path, struct kv_pkbf *f)
-{
-	int fd = set_open(path);
-
-	*f = (struct kv_pkbf){ .fd = -1 };
-	if (fd == -1 || filter_adopt(path, fd, f))
-		return fd != -1;
-	close(fd);
-	return false;
-}
-
-bool
 filter_is_hole(int fd, off_t at, size_t len)
 {
 	off_t data = lseek(fd, at, SEEK_DATA);

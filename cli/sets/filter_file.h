@@ -11,11 +11,9 @@
 #define FILTER_TIME_MAX 253402300799U
 
 /*
- * Opens a filter file and checks its header and size. False after a message.
- * Closed by kv_pkbf_close.
+ * Makes a filter of an open file, and checks its header and size. Closed by
+ * kv_pkbf_close. False after a message: the caller closes fd.
  */
-bool filter_open(const char *path, struct kv_pkbf *f);
-/* As filter_open, for an open fd. After false, the caller closes it. */
 bool filter_adopt(const char *path, int fd, struct kv_pkbf *f);
 
 /*
