@@ -341,7 +341,7 @@ warn_of_walls(struct talk *t, unsigned int missing)
 	const struct run *run = t->arg;
 
 	if (!run->r->quiet)
-		wall_warn(missing);
+		wall_warn("the reader of files", missing);
 }
 
 static void

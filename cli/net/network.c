@@ -149,24 +149,15 @@ start(struct wait *w)
 bool
 network_receive_hello(struct kv_bytes b, bool quiet)
 {
-	static unsigned int warned;
 	uint64_t version, walls;
-	unsigned int missing;
 
 	if (record_get_number(&b, &version) != KV_OK ||
 	    version != NETWORK_VERSION ||
 	    record_get_number(&b, &walls) != KV_OK || walls > WALL_ALL ||
 	    b.left != 0)
 		return false;
-	missing = quiet ? 0 : WALL_ALL & ~(unsigned int)walls & ~warned;
-	for (unsigned int wall = WALL_ACCOUNT; wall <= WALL_SECCOMP; wall *= 2)
-		if ((missing & wall) != 0)
-			cli_error("warning: keyveto-network runs without the "
-				  "wall %s, which this system refuses: see "
-				  "keyveto(1)",
-			    wall_name((enum wall)wall));
-	/* Once a run is enough. */
-	warned |= missing;
+	if (!quiet)
+		wall_warn("keyveto-network", WALL_ALL & ~(unsigned int)walls);
 	return true;
 }
 
@@ -273,13 +264,16 @@ note_unsent(struct wait *w)
 
 /* --- requests ----------------------------------------------------------- */
 
-/* Hands over the CAs that a request wants. False with w->why. */
+/*
+ * Hands over the CAs that a request wants. False with w->why: without them, the
+ * program would trust the system's.
+ */
 static bool
 send_ca(struct wait *w, const char *path)
 {
 	struct record_out o = { .fd = -1 };
 	char reason[NETWORK_WHY_BYTES];
-	int fd = -1;
+	int fd = -1, error;
 
 	if (path == NULL ?
 		network.ca_file == NULL :
@@ -293,9 +287,17 @@ send_ca(struct wait *w, const char *path)
 		return false;
 	}
 	record_begin(&o, NETWORK_CA);
-	(void)network_send(&network.wall, &o, fd);
+	error = network_send(&network.wall, &o, fd) ? 0 : errno;
 	if (fd != -1)
 		close(fd);
+	/* If the program has ended, that end tells more. */
+	if (error != 0 && error != EPIPE && error != ECONNRESET) {
+		snprintf(reason, sizeof(reason),
+		    "%.400s: cannot be handed to keyveto-network: %s",
+		    path != NULL ? path : "the system's CAs", strerror(error));
+		set_why(w, NETWORK_BROKEN, reason);
+		return false;
+	}
 	free(network.ca_file);
 	network.ca_file = path != NULL ? strdup(path) : NULL;
 	return true;

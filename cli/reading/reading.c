@@ -141,7 +141,7 @@ warn_of_walls(struct talk *t, unsigned int missing)
 	const struct reading *x = t->arg;
 
 	if (!x->r->quiet)
-		wall_warn(missing);
+		wall_warn("the reader of files", missing);
 }
 
 static bool

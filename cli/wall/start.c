@@ -165,16 +165,15 @@ wall_name(enum wall wall)
 }
 
 void
-wall_warn(unsigned int missing)
+wall_warn(const char *program, unsigned int missing)
 {
 	static unsigned int warned;
 
 	/* Seccomp prevents all that Landlock does. */
 	for (unsigned int w = WALL_ACCOUNT; w <= WALL_SECCOMP; w *= 2)
 		if ((missing & ~warned & w) != 0)
-			cli_error("warning: the reader of files runs without "
-				  "the wall %s, which this system refuses: "
-				  "see keyveto(1)",
-			    wall_name((enum wall)w));
+			cli_error("warning: %s runs without the wall %s, which "
+				  "this system refuses: see keyveto(1)",
+			    program, wall_name((enum wall)w));
 	warned |= missing;
 }

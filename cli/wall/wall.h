@@ -31,8 +31,11 @@ enum wall {
 /* The name of one wall, for messages. */
 const char *wall_name(enum wall wall);
 
-/* Prints a warning for each of the walls that are missing, once a process. */
-void wall_warn(unsigned int missing);
+/*
+ * Prints a warning for each of the walls that program runs without, once a
+ * process.
+ */
+void wall_warn(const char *program, unsigned int missing);
 
 struct wall_process {
 	struct program_process process;
@@ -50,8 +53,8 @@ struct wall_process {
 void wall_find(const char *name, char path[static PATH_MAX]);
 
 /*
- * Starts the program that wall_find finds. It has those descriptors, and no variable of the
- * environment. With prints there is a pipe for errors. It ends with this
+ * Starts the program that wall_find finds. It has those descriptors, and no
+ * variable of the environment. With prints there is a pipe for errors. It ends with this
  * process. False with a sentence.
  */
 bool wall_start(struct wall_process *w, const char *name, bool prints,

@@ -107,7 +107,7 @@ receive_hello(struct working *w, struct kv_bytes b)
 	    b.left != 0)
 		return false;
 	w->greeted = true;
-	wall_warn(WALL_ALL & ~(unsigned int)walls);
+	wall_warn("keyveto-worker", WALL_ALL & ~(unsigned int)walls);
 	return true;
 }
 
@@ -144,6 +144,8 @@ receive_question(struct working *w, uint8_t *tagp, struct kv_bytes *b)
 	struct kv_bytes packet = { w->packet, n > 0 ? (size_t)n : 0 };
 	bool bad = false;
 
+	if (n == -1 && errno == EINTR)
+		return false;
 	if (n <= 0) {
 		/* An empty packet ends it, too: it gets no more answers. */
 		(void)shutdown(w->wall.orders, SHUT_RDWR);

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import pkbf
-from program import PATIENCE, ROOT, contains, equal, lacks, wait_until
+from program import ADDRESS_SANITIZER, PATIENCE, ROOT, contains, equal, lacks, wait_until
 from runs import run
 from update_place import a_filter, all_ones, authority, large, redirect_to, revision_of, traced
 from website import Authority, Page, Proxy, Site
@@ -287,6 +287,18 @@ def test_a_server_with_a_bad_certificate_is_refused(place):
     place.lines["CAFile"] = place.state / "missing"
     contains(place.refuse(early=True), "missing: No such file or directory")
     equal(place.site.requests, [])
+
+
+@pytest.mark.skipif(ADDRESS_SANITIZER, reason="its leak check does not run under strace")
+def test_a_ca_file_that_cannot_be_handed_over_is_an_error(place):
+    """Without it, the system's CAs would be trusted instead."""
+    _, messages = traced(place, ["-e", "trace=sendmsg"])
+    sent = place.settings.with_name("trace").read_text(encoding="ascii").splitlines()
+    nth, = (n for n, line in enumerate(sent, 1) if "SCM_RIGHTS" in line)
+    status, messages = traced(place, ["-e", "trace=sendmsg", "-e", f"inject=sendmsg:error=ETOOMANYREFS:when={nth}"],
+                              "--force")
+    equal(status, 2, messages)
+    contains(messages, f"{place.lines['CAFile']}: cannot be handed to keyveto-network: Too many references")
 
 
 def test_a_secret_in_a_url_is_sent_and_never_printed(place):
