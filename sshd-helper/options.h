@@ -33,8 +33,8 @@ struct guard_options {
 };
 
 /*
- * Reads the command line, up to --help, --version or --walls. On an error returns false,
- * and why (cap bytes) says whether an option is unknown, repeated, missing,
+ * Reads the command line, up to --help, --version or --walls. On an error
+ * returns false, and why (cap bytes) says whether an option is unknown, repeated, missing,
  * incomplete or has a bad value. --file may be repeated. --user and --home are
  * optional before -- COMMAND.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Opens files by asking the front: the functions of host/files.h, and some more. */
+/* Opens files by asking the front: host/files.h, and some more. */
 #include "host/files.h"
 
 #include <errno.h>

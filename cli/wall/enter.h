@@ -40,7 +40,8 @@ unsigned int wall_enter(const struct wall_kept *kept);
 /*
  * Has seccomp refuse the other calls. The process must have had only one thread
  * so far. It cannot ask for any path: not even fstat(2) works, which in some
- * libcs is a call that can ask for the kind and size of one. Returns WALL_SECCOMP, or 0 if it does not stand.
+ * libcs is a call that can ask for the kind and size of one. Returns
+ * WALL_SECCOMP, or 0 if it does not stand.
  */
 unsigned int wall_refuse_calls(const struct wall_kept *kept);
 

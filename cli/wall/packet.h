@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* wall/packet: sends records and descriptors over the socket between two programs. */
+/* wall/packet: sends records and descriptors from one program to another. */
 #ifndef CLI_WALL_PACKET_H
 #define CLI_WALL_PACKET_H
 

@@ -16,27 +16,15 @@
 #include "wall/packet.h"
 #include "wire/working.h"
 
-/* Whether path is word with its last extension changed, or with one more. */
+/* Whether path is the key of a proof: NAME.pem beside NAME.json. */
 static bool
 is_beside(const char *path, const char *word)
 {
-	const char *slash = strrchr(word, '/');
-	const char *name = slash != NULL ? slash + 1 : word;
-	const char *dot = strrchr(name, '.');
-	const size_t whole = strlen(word);
-	const size_t stem = dot != NULL ? (size_t)(dot - word) : whole;
+	static const char proof[] = ".json", key[] = ".pem";
+	const size_t len = strlen(word), stem = len - strlen(proof);
 
-	/* A stem of dots alone would be another folder, or any hidden file. */
-	if (strspn(name, ".") == strlen(name) || dot == name)
-		return false;
-	for (size_t len = stem; len <= whole; len += whole - stem) {
-		if (strncmp(path, word, len) == 0 && path[len] == '.' &&
-		    strchr(path + len, '/') == NULL)
-			return true;
-		if (stem == whole)
-			break;
-	}
-	return false;
+	return len > strlen(proof) && strcmp(word + stem, proof) == 0 &&
+	    strncmp(path, word, stem) == 0 && strcmp(path + stem, key) == 0;
 }
 
 /* Whether the path is below the folder that a word names. */
@@ -255,7 +243,7 @@ wait_for_next(struct walk *w)
 	return false;
 }
 
-/* Sends path, and what more was begun by the caller. */
+/* Sends what a walk found: flags, or the reason of a problem. */
 static void
 send_found(struct walk *w, enum working_order tag, const char *path,
     uint64_t flags, const char *reason, int fd)

@@ -60,6 +60,8 @@ REFUSED = {
     "asks what it never asks": "hello(); ask(99)",
     "opens another file": "hello(); opened(secret)",
     "opens a file beside by way of a folder": "hello(); opened(words[-1] + '.x/../secret')",
+    "opens a file beside an audit": "hello(); opened(words[-1] + '.key')",
+    "opens one with another ending": "hello(); opened(words[-1][:-5] + '.key')",
     "opens a hidden file": "hello(); opened('.netrc')",
     "opens without a path": "hello(); ask(3)",
     "opens a path with a NUL": "hello(); ask(3, text(words[-1] + chr(0)), number(0))",
