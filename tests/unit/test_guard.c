@@ -474,6 +474,13 @@ set_up(void **state)
 	return 0;
 }
 
+/* A build with ASan has no wall: see sshd-helper/calls.c. */
+#ifdef __SANITIZE_ADDRESS__
+#define REFUSES_CALLS ""
+#else
+#define REFUSES_CALLS "refuses calls\n"
+#endif
+
 static void
 a_clean_key_gets_the_files_of_the_account(void **state)
 {
@@ -484,8 +491,7 @@ a_clean_key_gets_the_files_of_the_account(void **state)
 	assert_string_equal(seen.err, "");
 	assert_string_equal(seen.log,
 	    "openlog " IDENT " 1 10\n"
-	    "connects\n"
-	    "refuses calls\n"
+	    "connects\n" REFUSES_CALLS
 	    "uid 4242 4242 4242 gid 4343 4343 4343 groups 4343 4344 "
 	    "dumpable 0 dies by 9\n");
 }
@@ -813,7 +819,7 @@ whoever_is_not_root_stays_who_it_is(void **state)
 	assert_int_equal(seen.status, 0);
 	assert_string_equal(seen.out, LINES);
 	assert_contains(seen.log,
-	    "refuses calls\nuid 4242 4242 4242 gid 0 0 0 ");
+	    REFUSES_CALLS "uid 4242 4242 4242 gid 0 0 0 ");
 	assert_contains(seen.log, " dumpable 0 dies by 9\n");
 }
 
@@ -824,7 +830,7 @@ calls_are_refused_before_a_key_is_judged(void **state)
 	(void)state;
 	offer(rsa_line, none);
 	assert_contains(seen.log,
-	    "openlog " IDENT " 1 10\nconnects\nrefuses calls\n<10.5> ");
+	    "openlog " IDENT " 1 10\nconnects\n" REFUSES_CALLS "<10.5> ");
 	/* If the kernel does not do it, all is as it would be without. */
 	plan.fails = "seccomp";
 	offer(ec_line, none);
@@ -881,7 +887,7 @@ a_syslogd_that_has_a_stream_gets_the_lines_by_libc(void **state)
 	plan.connect_errno = EPROTOTYPE;
 	offer(rsa_line, none);
 	assert_contains(seen.log,
-	    "connects\nopenlog " IDENT " 0 10\nrefuses calls\n<10.5> ");
+	    "connects\nopenlog " IDENT " 0 10\n" REFUSES_CALLS "<10.5> ");
 }
 
 static void
