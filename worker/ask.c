@@ -54,6 +54,12 @@ ask_receive(struct kv_bytes *b, int *fdp)
 	return tag;
 }
 
+int
+ask_next_descriptor(void)
+{
+	return orders_next_descriptor(&answers);
+}
+
 uint8_t
 ask_for_any(struct kv_bytes *b, int *fdp)
 {

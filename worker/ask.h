@@ -28,4 +28,7 @@ _Noreturn void ask_failed(void);
 /* Takes the next packet of the front's. */
 uint8_t ask_receive(struct kv_bytes *b, int *fdp);
 
+/* The next descriptor of the packet that was taken last; -1: none is left. */
+int ask_next_descriptor(void);
+
 #endif

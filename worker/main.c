@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * keyveto-worker: runs a command that reads what others wrote, for the keyveto
- * command, which starts it. It prints into pipes, and asks keyveto for each
- * file (wire/working.h). Before it asks for the first, it gives up all else.
+ * keyveto-worker: runs a command that reads what others wrote, or does a task
+ * with such files, for the keyveto command, which starts it. It prints into
+ * pipes, and asks keyveto for each file (wire/working.h). Before it asks for the
+ * first, or does the task, it gives up all else.
  */
 #include <openssl/crypto.h>
 #include <seccomp.h>
@@ -16,6 +17,7 @@
 #include "command.h"
 #include "base/progress.h"
 #include "scratch.h"
+#include "tasks.h"
 #include "wall/enter.h"
 
 /* It may have half of the memory, and this much in any case. */
@@ -47,6 +49,7 @@ static const int calls[] = {
 
 /* What the front sent first. */
 struct start {
+	struct task_work task;
 	char **argv;
 	int argc;
 	bool terminal, out_terminal;
@@ -65,6 +68,23 @@ add_word(struct start *s, const char *text)
 	s->argc++;
 }
 
+static void
+keep_task(struct start *s, struct kv_bytes b)
+{
+	static char name[64];
+	uint8_t *args;
+
+	if (!record_get_text(&b, name, sizeof(name)) ||
+	    (args = malloc(b.left + 1)) == NULL)
+		ask_failed();
+	memcpy(args, b.p, b.left);
+	s->task.name = name;
+	s->task.args = (struct kv_bytes){ args, b.left };
+	while (s->task.n_fds < WORKING_TASK_FDS &&
+	    (s->task.fd[s->task.n_fds] = ask_next_descriptor()) != -1)
+		s->task.n_fds++;
+}
+
 static bool
 receive_start_record(struct start *s, uint8_t tag, struct kv_bytes b)
 {
@@ -80,6 +100,10 @@ receive_start_record(struct start *s, uint8_t tag, struct kv_bytes b)
 		s->terminal = err != 0;
 		s->out_terminal = out != 0;
 		return false;
+	}
+	if (tag == WORKING_TASK) {
+		keep_task(s, b);
+		return true;
 	}
 	if (!record_get_text(&b, text, sizeof(text)))
 		ask_failed();
@@ -161,6 +185,8 @@ main(void)
 	scratch_for_sqlite();
 	if (s.terminal)
 		progress_tell(send_progress);
+	if (s.task.name != NULL)
+		return task_do(&s.task) ? 0 : CLI_UNCHECKED;
 	for (size_t i = 0; s.argc > 0 && i < COUNT; i++)
 		if (strcmp(commands[i]->name, s.argv[0]) == 0)
 			return commands[i]->run(commands[i], s.argc, s.argv);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/unwanted.h"
 
-#include <sys/types.h> /* sha2.h of libmd needs u_int types */
-
 #include <errno.h>
-#include <sha2.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
-
-#define READ_BYTES (256 * 1024)
+#include "published/index.h"
+#include "working/working.h"
 
 /* The notes have them with a blank between two. */
 
@@ -68,24 +64,45 @@ update_unwanted_add(struct update_notes *s, const char *sha256)
 	    "%s%s", next > text ? " " : "", sha256);
 }
 
+/* What the task "hash" answers. */
+struct hashed {
+	bool done;
+	uint64_t error;
+	char sha256[UPDATE_DIGEST_CHARS];
+};
+
+static bool
+receive_hash(struct kv_bytes b, void *arg)
+{
+	struct hashed *h = arg;
+
+	h->done = !h->done && record_get_number(&b, &h->error) == KV_OK &&
+	    record_get_text(&b, h->sha256, sizeof(h->sha256)) &&
+	    index_is_sha256(h->sha256) && b.left == 0;
+	return h->done;
+}
+
 bool
 update_unwanted_hash(const char *shown, int fd,
     char sha256[static UPDATE_DIGEST_CHARS])
 {
-	static uint8_t buf[READ_BYTES];
-	SHA2_CTX ctx;
-	ssize_t n = 1;
+	struct hashed h = { .done = false };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_hash,
+		.arg = &h,
+	};
+	char why[WALL_WHY_BYTES];
 
 	sha256[0] = '\0';
-	SHA256Init(&ctx);
-	for (off_t at = 0; n != 0; at += n) {
-		do
-			n = pread(fd, buf, sizeof(buf), at);
-		while (n == -1 && errno == EINTR);
-		if (n == -1)
-			return cli_failed(shown, "cannot be read");
-		SHA256Update(&ctx, buf, (size_t)n);
+	working_task_begin(&t, "hash");
+	if (!working_do(&t, why) || !h.done) {
+		cli_error("%s: cannot be read: %s", shown, why);
+		return false;
 	}
-	(void)SHA256End(&ctx, sha256);
+	if ((errno = (int)h.error) != 0)
+		return cli_failed(shown, "cannot be read");
+	memcpy(sha256, h.sha256, sizeof(h.sha256));
 	return true;
 }

@@ -2,9 +2,10 @@
 /*
  * wire/working: what keyveto (the front) and keyveto-worker say to each other.
  *
- * The worker runs a whole command, and asks the front for each file. Both send
+ * The worker runs a whole command, and asks the front for each file; or it does
+ * one task with files that the front hands over, and asks for nothing. Both send
  * packets over a SOCK_SEQPACKET socket, which is descriptor 0 of the worker. A
- * packet of the front's may have a descriptor. The worker prints into pipes,
+ * packet of the front's may have descriptors. The worker prints into pipes,
  * its descriptors 1 and 2, which the front passes on. The worker may be in
  * somebody else's hands: the front checks what it asks for.
  */
@@ -12,10 +13,12 @@
 #define CLI_WIRE_WORKING_H
 
 /* It changes with the records. The two programs are of one build. */
-#define WORKING_VERSION 1
+#define WORKING_VERSION 2
 
 /* The longest path or text of a record. */
 #define WORKING_TEXT_BYTES 32768
+
+#define WORKING_TASK_FDS 4 /* the most descriptors of a task */
 
 /* What the front sends. */
 enum working_order {
@@ -35,6 +38,11 @@ enum working_order {
 	WORKING_FOUND,
 	WORKING_FOUND_PROBLEM,
 	WORKING_FOUND_END,
+	/*
+	 * The name of a task, and what it takes; with its descriptors. In place
+	 * of words.
+	 */
+	WORKING_TASK,
 };
 
 /* Of WORKING_FOUND. */
@@ -73,6 +81,7 @@ enum working_question {
 	/* path. Whether the front is root's; why a login does not trust it */
 	WORKING_DISTRUST,
 	WORKING_PROGRESS, /* what, things (0, 1), done, total; no answer */
+	WORKING_RESULT,	  /* of a task, or a part of it; no answer */
 };
 
 /* Of WORKING_REPLACE_COMMIT. */

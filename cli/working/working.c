@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Runs a command in keyveto-worker: starts it, prints for it, ends it. */
+/* Starts keyveto-worker for a command or a task, prints for it, ends it. */
 #include "working/working.h"
 
 #include <sys/socket.h>
@@ -35,6 +35,7 @@ enum { SOCKET, OUT, ERR, CHANNELS };
 struct working {
 	struct wall_process wall;
 	struct questions questions;
+	const struct working_task *task; /* NULL: it runs a command */
 	struct relay out, err;
 	struct progress progress;
 	char what[64]; /* of the progress shown last */
@@ -168,6 +169,10 @@ wait_for_worker(struct working *w)
 		{ w->is_open[ERR] ? w->wall.errors : -1, POLLIN, 0 },
 	};
 
+	if (w->task != NULL && w->task->stopped != NULL && w->task->stopped()) {
+		fail(w, "was interrupted");
+		return false;
+	}
 	if (poll(p, CHANNELS, WAIT_MS) <= 0) {
 		w->silent_ms += WAIT_MS;
 		if (w->silent_ms > SILENCE_MAX_MS && !w->questions.has_stream)
@@ -191,6 +196,8 @@ receive_news(struct working *w, uint8_t tag, struct kv_bytes b)
 		ok = tag == WORKING_HELLO && receive_hello(w, b);
 	else if (tag == WORKING_PROGRESS)
 		ok = receive_progress(w, b);
+	else if (w->task != NULL)
+		ok = tag == WORKING_RESULT && w->task->result(b, w->task->arg);
 	else
 		return false;
 	if (!ok)
@@ -246,10 +253,9 @@ send_text(struct working *w, enum working_order tag, const char *text)
 	return ok;
 }
 
-static void
-send_start(struct working *w, int argc, char **argv)
+static bool
+send_variables(struct working *w)
 {
-	struct record_out o = { .fd = -1 };
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < sizeof(variables) / sizeof(*variables);
@@ -263,21 +269,44 @@ send_start(struct working *w, int argc, char **argv)
 		    value);
 		ok = send_text(w, WORKING_VARIABLE, text);
 	}
+	return ok;
+}
+
+static bool
+send_words(struct working *w, int argc, char **argv)
+{
+	bool ok = true;
+
 	for (int i = 0; ok && i < argc; i++)
 		ok = send_text(w, WORKING_WORD, argv[i]);
+	return ok;
+}
+
+static bool
+send_task(struct working *w, struct working_task *t)
+{
+	record_end(&t->args);
+	return packet_send(w->wall.orders, t->args.buf, t->args.len, t->fd,
+	    t->n_fds, 0);
+}
+
+static void
+send_start(struct working *w)
+{
+	struct record_out o = { .fd = -1 };
+
 	record_begin(&o, WORKING_START);
 	record_add_number(&o, WORKING_VERSION);
 	record_add_number(&o, isatty(STDERR_FILENO) == 1);
 	record_add_number(&o, isatty(STDOUT_FILENO) == 1);
 	record_end(&o);
-	if (ok)
-		(void)packet_send(w->wall.orders, o.buf, o.len, NULL, 0, 0);
+	(void)packet_send(w->wall.orders, o.buf, o.len, NULL, 0, 0);
 	record_out_free(&o);
 }
 
-/* Ends the worker, and returns its status. */
-static int
-end_worker(struct working *w)
+/* Ends the worker. False with w->why. */
+static bool
+end_worker(struct working *w, int *statusp)
 {
 	char reason[64];
 	int status = 0;
@@ -293,27 +322,35 @@ end_worker(struct working *w)
 	} else if (!w->greeted || WEXITSTATUS(status) > CLI_UNCHECKED) {
 		fail(w, "ended too early");
 	}
-	if (!has_failed(w))
-		return WEXITSTATUS(status);
+	*statusp = WEXITSTATUS(status);
 	progress_clear(&w->progress);
-	if (ferror(stdout) == 0)
-		cli_error("%s", w->why);
-	return CLI_UNCHECKED;
+	return !has_failed(w);
+}
+
+static bool
+start_worker(struct working *w)
+{
+	/* A worker that takes nothing is none of ours. */
+	const struct timeval patience = { .tv_sec = 60 };
+
+	w->out.out = stdout;
+	w->err.out = stderr;
+	for (int i = 0; i < CHANNELS; i++)
+		w->is_open[i] = true;
+	if (!wall_start(&w->wall, "keyveto-worker", true, w->why))
+		return false;
+	(void)setsockopt(w->wall.orders, SOL_SOCKET, SO_SNDTIMEO, &patience,
+	    sizeof(patience));
+	return true;
 }
 
 int
 working_run(int argc, char **argv)
 {
-	static struct working w = {
-		.is_open = { true, true, true },
-	};
-	/* A worker that takes nothing is none of ours. */
-	const struct timeval patience = { .tv_sec = 60 };
+	static struct working w;
 	int status;
 
-	w.out.out = stdout;
-	w.err.out = stderr;
-	if (!wall_start(&w.wall, "keyveto-worker", true, w.why)) {
+	if (!start_worker(&w)) {
 		cli_error("%s", w.why);
 		return CLI_UNCHECKED;
 	}
@@ -324,11 +361,49 @@ working_run(int argc, char **argv)
 		.next = next_question,
 		.arg = &w,
 	};
-	(void)setsockopt(w.wall.orders, SOL_SOCKET, SO_SNDTIMEO, &patience,
-	    sizeof(patience));
-	send_start(&w, argc, argv);
+	if (send_variables(&w) && send_words(&w, argc, argv))
+		send_start(&w);
 	serve(&w);
 	questions_end(&w.questions);
-	status = end_worker(&w);
+	if (!end_worker(&w, &status)) {
+		if (ferror(stdout) == 0)
+			cli_error("%s", w.why);
+		status = CLI_UNCHECKED;
+	}
 	return cli_stdout_ok() ? status : CLI_UNCHECKED;
+}
+
+void
+working_task_begin(struct working_task *t, const char *name)
+{
+	t->name = name;
+	t->args = (struct record_out){ .fd = -1 };
+	record_begin(&t->args, WORKING_TASK);
+	record_add_text(&t->args, name);
+}
+
+bool
+working_do(struct working_task *t, char why[static WALL_WHY_BYTES])
+{
+	struct working *w = calloc(1, sizeof(*w));
+	int status = CLI_UNCHECKED;
+	bool ok = false;
+
+	why[0] = '\0';
+	if (w != NULL && start_worker(w)) {
+		w->task = t;
+		if (send_variables(w) && send_task(w, t))
+			send_start(w);
+		serve(w);
+		ok = end_worker(w, &status);
+		if (ok && status != 0) {
+			fail(w, "could not do it");
+			ok = false;
+		}
+	}
+	snprintf(why, WALL_WHY_BYTES, "%s",
+	    w != NULL ? w->why : "out of memory");
+	record_out_free(&t->args);
+	free(w);
+	return ok;
 }

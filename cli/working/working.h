@@ -1,12 +1,52 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * working: runs a command behind the wall, in keyveto-worker, and does for it
- * what it may not (wire/working.h).
+ * working: has keyveto-worker, behind the wall, run a command or do a task
+ * (wire/working.h).
  */
 #ifndef CLI_WORKING_WORKING_H
 #define CLI_WORKING_WORKING_H
 
-/* Runs the command of these words, and returns its exit status. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/record.h"
+#include "wall/wall.h"
+#include "wire/working.h"
+
+/*
+ * Runs the command of these words, and does for it what it may not. Returns its
+ * exit status.
+ */
 int working_run(int argc, char **argv);
+
+/*
+ * One task, which a worker of its own does with the descriptors that it gets.
+ * All zeroes but for name and what the task takes.
+ */
+struct working_task {
+	const char *name; /* of worker/tasks.c */
+	/* Numbers and texts: from working_task_begin. */
+	struct record_out args;
+	/* The caller's. What is open for writing, the worker writes. */
+	int fd[WORKING_TASK_FDS];
+	size_t n_fds;
+	/*
+	 * Takes each part of the result. False: it is none that the task has.
+	 * It ends the task.
+	 */
+	bool (*result)(struct kv_bytes b, void *arg);
+	void *arg;
+	bool (*stopped)(void); /* NULL: nothing stops it */
+};
+
+/* Starts args. */
+void working_task_begin(struct working_task *t, const char *name);
+
+/*
+ * Does the task, and frees args. The worker has ended then: nobody writes the
+ * files any more. False with a sentence about the worker, which may be in
+ * somebody else's hands; what the task finds out of the files is a result.
+ */
+bool working_do(struct working_task *t, char why[static WALL_WHY_BYTES]);
 
 #endif

@@ -36,7 +36,7 @@ while True:
     data, _, _, _ = socket.recv_fds(front, 1 << 17, 64)
     if data[4] == 2: words.append(data[9:].decode())
     if data[4] == 3: break
-def hello(version=1, walls=15): tell(1, number(version), number(walls))
+def hello(version=2, walls=15): tell(1, number(version), number(walls))
 def promise(path): return ask(2, text(path))
 def opened(path): return ask(3, text(path), number(0))
 def stat(path): return ask(4, text(path))
@@ -50,7 +50,7 @@ REFUSED = {
     "says nothing": "",
     "ends with a status": "hello(); sys.exit(3)",
     "is killed": "hello(); os.kill(os.getpid(), signal.SIGSEGV)",
-    "greets with another version": "hello(version=2); answer()",
+    "greets with another version": "hello(version=1); answer()",
     "greets with walls that are none": "hello(walls=16); answer()",
     "greets twice": "hello(); hello(); answer()",
     "does not greet": "opened(words[-1])",
