@@ -12,8 +12,10 @@ COMPLETIONDIR = $(PREFIX)/share/bash-completion/completions
 DATADIR = $(PREFIX)/share/keyveto
 SYSCONFDIR = /etc
 STATEDIR = /var/lib/keyveto
-# Set this (/lib/systemd/system) to install the units of keyveto update too.
+# Set SYSTEMDUNITDIR (/lib/systemd/system) to install the units, and the account of the
+# programs that read what others wrote, which systemd-sysusers makes.
 SYSTEMDUNITDIR =
+SYSUSERSDIR = $(PREFIX)/lib/sysusers.d
 PKG_CONFIG = pkg-config
 # The folder of this system's PAM modules.
 PAMDIR = $(or $(shell $(PKG_CONFIG) --variable=libdir pam 2>/dev/null),/usr/lib)/security
@@ -77,7 +79,7 @@ put = install -m $(1) $(2) $(3)/.$(notdir $(2)).new && \
 	mv -f $(3)/.$(notdir $(2)).new $(3)/$(notdir $(2))
 
 # Sample configuration for other programs. Installing it activates none of it.
-SAMPLES = $(filter-out ansible debian rpm systemd,$(notdir \
+SAMPLES = $(filter-out ansible debian rpm systemd sysusers,$(notdir \
 	$(patsubst %/,%,$(wildcard packaging/*/))))
 
 Q = $(if $(V),,@)
@@ -413,7 +415,8 @@ install: all
 	test -e $(DESTDIR)$(SYSCONFDIR)/keyveto/update.conf || \
 		install -m 644 etc/update.conf $(DESTDIR)$(SYSCONFDIR)/keyveto/
 ifneq ($(SYSTEMDUNITDIR),)
-	install -d $(DESTDIR)$(SYSTEMDUNITDIR)
+	install -d $(DESTDIR)$(SYSTEMDUNITDIR) $(DESTDIR)$(SYSUSERSDIR)
+	install -m 644 packaging/sysusers/keyveto.conf $(DESTDIR)$(SYSUSERSDIR)/
 	for unit in $(UNITS); do \
 		sed -e 's|/usr/bin/keyveto|$(BINDIR)/keyveto|' \
 			-e 's|/etc/keyveto|$(SYSCONFDIR)/keyveto|' \
@@ -433,7 +436,8 @@ uninstall:
 		$(DESTDIR)$(LIBEXECDIR)/keyveto-authorized-keys \
 		$(DESTDIR)$(PAMDIR)/pam_keyveto.so \
 		$(DESTDIR)$(COMPLETIONDIR)/keyveto
-	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%))
+	$(if $(SYSTEMDUNITDIR),rm -f $(UNITS:%=$(DESTDIR)$(SYSTEMDUNITDIR)/%) \
+		$(DESTDIR)$(SYSUSERSDIR)/keyveto.conf)
 	rm -rf $(DESTDIR)$(DATADIR) $(DESTDIR)$(LIBEXECDIR)/keyveto
 	rm -f $(patsubst man/%,$(DESTDIR)$(MANDIR)/man5/%,$(wildcard man/*.5)) \
 		$(patsubst man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard man/*.8)) \

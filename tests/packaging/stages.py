@@ -7,6 +7,7 @@
 
 import itertools
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -94,10 +95,39 @@ def check_installed(host):
     check(Path(GUARD).stat().st_mode & 0o777 == 0o711, f"{GUARD} may be read by those who run it")
     for path in (ROOT / "packaging").glob("*/*"):
         target = Path("/usr/share/keyveto") / path.parent.name / path.name
-        check(path.parent.name in ("ansible", "debian", "rpm", "systemd") or target.read_bytes() == path.read_bytes(),
-              f"{target} is not {path}")
+        check(path.parent.name in ("ansible", "debian", "rpm", "systemd", "sysusers") or
+              target.read_bytes() == path.read_bytes(), f"{target} is not {path}")
     version = call("keyveto", "--version").split()
     check(version[0] == "keyveto" and version[1] in call("dpkg-query", "-W", "keyveto"), f"it calls itself {version}")
+
+
+ACCOUNT_FILES = ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow")
+
+
+def accounts():
+    """The lines of the files of accounts, but for that of the programs behind the walls."""
+    return {path: [line for line in Path(path).read_text(encoding="utf-8").splitlines()
+                   if not line.startswith("_keyveto:")] for path in ACCOUNT_FILES}
+
+
+def but_accounts(found):
+    """As Debian's policy wants it, an account stays: its number could become somebody else's."""
+    passed = {*ACCOUNT_FILES, *(f"{path}-" for path in ACCOUNT_FILES), "/etc/.pwd.lock"}
+    return {path: what for path, what in found.items() if path not in passed}
+
+
+def check_account(host, before):
+    """The packages make the account of the programs that read what others wrote, and these are its."""
+    account = pwd.getpwnam("_keyveto")
+    check(account.pw_uid != 0 and account.pw_gid != 0 and account.pw_shell == "/usr/sbin/nologin", f"{account}")
+    check(call("passwd", "--status", "_keyveto").split()[1] == "L", "_keyveto has a password")
+    check(accounts() == before, "the installation has changed another account")
+    trace = Path(host.scratch) / "trace"
+    call("strace", "-f", "-qq", "-e", "trace=setresuid", "-o", trace, "keyveto", "check", "--filter", DEMO_FILTER,
+         "/etc/hosts")
+    check(f"setresuid({account.pw_uid}, {account.pw_uid}, {account.pw_uid})" in trace.read_text(encoding="utf-8"),
+          "keyveto-reader does not become _keyveto")
+    host.part.ok("the account _keyveto is locked, and keyveto-reader is its")
 
 
 def check_drop_in(host):
@@ -122,7 +152,7 @@ def check_publisher(host):
 def packages(part, folder):
     """The packages are installed, used by the steps by hand, upgraded, removed and purged."""
     host = Host(part, folder)
-    before, before_active = snapshot(), active()
+    before, before_active, before_accounts = snapshot(), active(), accounts()
     host.expect("before keyveto", listed_enter=True)
     host.install()
     check_installed(host)
@@ -131,6 +161,7 @@ def packages(part, folder):
     check(not added, f"the installation has changed {added}")
     host.expect("installed, and not active", listed_enter=True)
     check_publisher(host)
+    check_account(host, before_accounts)
     if (ROOT / "packaging/systemd").exists():
         # An administrator enables the timers. Upgrade and purge must handle that.
         call("systemctl", "enable", "keyveto-update.timer", "keyveto-weak.timer")
@@ -152,8 +183,9 @@ def packages(part, folder):
     Path("/etc/keyveto/canaries").write_text("left by somebody\n", encoding="ascii")
     call("dpkg", "--purge", "keyveto", "libpam-keyveto")
     host.expect("purged", listed_enter=True)
-    same(before, snapshot(), "the purge leaves something, or took too much")
-    part.ok("the purge leaves nothing")
+    same(but_accounts(before), but_accounts(snapshot()), "the purge leaves something, or took too much")
+    check(accounts() == before_accounts, "the purge has changed another account")
+    part.ok("the purge leaves nothing but the account _keyveto, which owns nothing")
     host.close()
 
 
@@ -358,7 +390,7 @@ def profile(part, folder):
     host.expect("removed with the profile on", listed_enter=True)
     call("dpkg", "--purge", "libpam-keyveto", "keyveto")
     (host.mallory.home / ".pam_environment").unlink()
-    same(before, snapshot(), "the purge leaves something, or took too much")
+    same(but_accounts(before), but_accounts(snapshot()), "the purge leaves something, or took too much")
     part.ok("the profile goes with the package, and the purge leaves nothing")
     host.close()
 
@@ -396,8 +428,8 @@ def rpm(part, folder):
     host.follow("reload")
     call("rpm", "-e", "keyveto")
     host.expect("removed", listed_enter=True)
-    left = [line for line in difference(before, snapshot()) if "/var/lib/keyveto" not in line
-            and "/etc/keyveto" not in line and "/rpm" not in line]
+    left = [line for line in difference(but_accounts(before), but_accounts(snapshot()))
+            if "/var/lib/keyveto" not in line and "/etc/keyveto" not in line and "/rpm" not in line]
     check(not left, f"left behind: {left}")
     part.ok("the RPMs leave the filters and a changed keyveto.conf, and nothing else")
     host.close()
