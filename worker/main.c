@@ -18,7 +18,6 @@
 #include "base/progress.h"
 #include "scratch.h"
 #include "tasks.h"
-#include "wall/enter.h"
 
 /* It may have half of the memory, and this much in any case. */
 #define MEMORY_BYTES ((uint64_t)1024 * 1024 * 1024)
@@ -168,7 +167,6 @@ main(void)
 		.call = calls,
 		.n_calls = sizeof(calls) / sizeof(calls[0]),
 	};
-	unsigned int walls;
 
 	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	/* Beyond the limit, write(2) shall fail with EFBIG. */
@@ -179,9 +177,7 @@ main(void)
 	tzset();
 	/* Its configuration may name code to load. */
 	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-	walls = wall_enter(&kept);
-	walls |= wall_refuse_calls(&kept);
-	send_hello(walls);
+	send_hello(task_enter(&s.task, &kept));
 	scratch_for_sqlite();
 	if (s.terminal)
 		progress_tell(send_progress);

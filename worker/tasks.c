@@ -48,19 +48,41 @@ hash(struct task_work *t)
 	return true;
 }
 
-static const struct {
+static const struct task {
 	const char *name;
 	size_t n_fds;
 	bool (*run)(struct task_work *t);
 } tasks[] = {
 	{ "hash", 1, hash },
+	{ "keygen", 3, task_keygen },
 };
+
+/* The task of this name, if it has its descriptors; or NULL. */
+static const struct task *
+find_task(const struct task_work *t)
+{
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+		if (t->name != NULL && strcmp(tasks[i].name, t->name) == 0)
+			return t->n_fds == tasks[i].n_fds ? &tasks[i] : NULL;
+	return NULL;
+}
+
+unsigned int
+task_enter(struct task_work *t, const struct wall_kept *kept)
+{
+	const struct task *task = find_task(t);
+	unsigned int walls;
+
+	if (task != NULL && task->run == task_keygen)
+		return task_keygen_enter(t, kept->memory);
+	walls = wall_enter(kept);
+	return walls | wall_refuse_calls(kept);
+}
 
 bool
 task_do(struct task_work *t)
 {
-	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
-		if (strcmp(tasks[i].name, t->name) == 0)
-			return t->n_fds == tasks[i].n_fds && tasks[i].run(t);
-	return false;
+	const struct task *task = find_task(t);
+
+	return task != NULL && task->run(t);
 }

@@ -6,6 +6,7 @@
 #ifndef WORKER_TASKS_H
 #define WORKER_TASKS_H
 
+#include "wall/enter.h"
 #include "wire/working.h"
 #include "ask.h"
 
@@ -17,10 +18,20 @@ struct task_work {
 };
 
 /*
+ * Gives up what the task does not need; kept is what commands and most tasks
+ * keep. Returns the walls that stand.
+ */
+unsigned int task_enter(struct task_work *t, const struct wall_kept *kept);
+
+/*
  * Does it, and tells the results. False if the front asked for what no task
  * takes, or after a message.
  */
 bool task_do(struct task_work *t);
+
+/* worker/task_NAME.c: one task each. */
+bool task_keygen(struct task_work *t);
+unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
 
 /* Starts a part of the result; ask_tell sends it. */
 struct record_out *task_result(void);

@@ -94,8 +94,11 @@ become_program(const struct program *p, int failure)
 		if (p->dies_with_us)
 			child_die_with_parent();
 		if (!p->no_new_privs ||
-		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
+			if (p->before_exec != NULL)
+				p->before_exec(p->argv[0]);
 			execute_program(p);
+		}
 	}
 	error = errno;
 	(void)!write(failure, &error, sizeof(error));

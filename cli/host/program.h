@@ -34,6 +34,8 @@ struct program {
 	int fd[PROGRAM_FDS];	  /* our descriptors for its 0 to 4 */
 	bool dies_with_us;	  /* killed when this thread ends */
 	bool no_new_privs;	  /* PR_SET_NO_NEW_PRIVS of prctl(2) */
+	/* Called with argv[0] in its process before exec. NULL: nothing is. */
+	void (*before_exec)(const char *path);
 };
 
 /* Sets all of p->fd: the three standard descriptors, and nothing else. */

@@ -7,19 +7,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "host/program.h"
 #include "base/io.h"
+#include "working/working.h"
 
 #define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
 #define SIGNATURE_MAX_BYTES (64 * 1024)
 /* The most of ssh-keygen's output that is kept. */
 #define ANSWER_BYTES 512
-#define SECONDS 600
 
 /* Opens the same file again, with an offset of its own. */
 static int
@@ -31,59 +31,49 @@ reopen_at_start(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Keeps the start of ssh-keygen's output, and drops the rest. */
-static int
-keep_start(const void *p, size_t len, void *arg)
-{
-	char *answer = arg;
-	size_t have = strlen(answer);
-	const size_t room = ANSWER_BYTES - 1 - have;
+/* What the task "keygen" answers. */
+struct verified {
+	bool done;
+	uint64_t error;	 /* errno, if ssh-keygen did not run */
+	uint64_t status; /* its status of waitpid(2) */
+	char answer[ANSWER_BYTES];
+};
 
-	memcpy(answer + have, p, len < room ? len : room);
-	answer[have + (len < room ? len : room)] = '\0';
-	return 0;
+static bool
+receive_verified(struct kv_bytes b, void *arg)
+{
+	struct verified *v = arg;
+
+	v->done = !v->done && record_get_number(&b, &v->error) == KV_OK &&
+	    v->error <= INT_MAX && record_get_number(&b, &v->status) == KV_OK &&
+	    v->status <= UINT16_MAX &&
+	    record_get_text(&b, v->answer, sizeof(v->answer)) && b.left == 0;
+	return v->done;
 }
 
-/* Returns 0, with ssh-keygen's status of waitpid(2), or an errno. */
-static int
-run_keygen(int data, int signature, int allowed, const char *identity,
-    const char *namespace, char answer[static ANSWER_BYTES], int *statusp)
+/* Has the worker run ssh-keygen. False with a sentence. */
+static bool
+run_keygen(const struct update_source *s, int fd, const char *namespace,
+    int signature, struct verified *v, char why[static WALL_WHY_BYTES])
 {
-	const char *const argv[] = { SIGNATURE_KEYGEN_PATH, "-Y", "verify",
-		"-f", "/proc/self/fd/4", "-I", identity, "-n", namespace, "-s",
-		"/proc/self/fd/3", NULL };
-	struct program keygen = {
-		.argv = argv,
-		.dies_with_us = true,
-		.no_new_privs = true,
+	struct working_task t = {
+		.fd = { reopen_at_start(fd), signature, s->signers },
+		.n_fds = 3,
+		.result = receive_verified,
+		.arg = v,
 	};
-	struct program_process process;
-	int ends[2], error;
+	bool ok;
 
-	if (pipe2(ends, O_CLOEXEC) == -1)
-		return errno;
-	program_fds(&keygen, reopen_at_start(data), ends[1], ends[1]);
-	keygen.fd[3] = reopen_at_start(signature);
-	keygen.fd[4] = reopen_at_start(allowed);
-	error = keygen.fd[0] == -1 || keygen.fd[3] == -1 ||
-		keygen.fd[4] == -1 || !program_start(&keygen, &process) ?
-	    errno :
-	    0;
-	close(ends[1]);
-	if (error == 0) {
-		error = program_read(ends[0], SECONDS, keep_start, answer);
-		if (error != 0)
-			program_kill(&process);
-		else
-			error = program_wait(&process, statusp);
-		/* The first line says most. */
-		answer[strcspn(answer, "\r\n")] = '\0';
+	if (t.fd[0] == -1) {
+		v->error = (uint64_t)errno;
+		return true;
 	}
-	close(ends[0]);
-	close(keygen.fd[0]);
-	close(keygen.fd[3]);
-	close(keygen.fd[4]);
-	return error;
+	working_task_begin(&t, "keygen");
+	record_add_text(&t.args, s->settings.identity);
+	record_add_text(&t.args, namespace);
+	ok = working_do(&t, why) && v->done;
+	close(t.fd[0]);
+	return ok;
 }
 
 bool
@@ -91,23 +81,28 @@ update_signature_verify(const struct update_source *s, int fd,
     const char *namespace, const char *what, const char *shown,
     const struct fetch_memory *signature)
 {
-	const char *identity = s->settings.identity;
-	char answer[ANSWER_BYTES] = "";
-	int file = memfd_create("signature", MFD_CLOEXEC), status = 0, error;
+	struct verified v = { .done = false };
+	const int file = memfd_create("signature", MFD_CLOEXEC);
+	char why[WALL_WHY_BYTES] = "";
+	bool ok = true;
+	int status;
 
-	error = file == -1 ||
-		!io_write(file, signature->bytes, signature->len) ?
-	    errno :
-	    run_keygen(fd, file, s->signers, identity, namespace, answer,
-		&status);
+	if (file == -1 || !io_write(file, signature->bytes, signature->len))
+		v.error = (uint64_t)errno;
+	else
+		ok = run_keygen(s, fd, namespace, file, &v, why);
 	if (file != -1)
 		close(file);
-	if (error == ENOENT)
+	status = (int)v.status;
+	if (!ok)
+		cli_error("%s: its signature cannot be verified: %s", shown,
+		    why);
+	else if (v.error == ENOENT)
 		cli_error("%s: %s cannot be run; install openssh-client", shown,
 		    SIGNATURE_KEYGEN_PATH);
-	else if (error != 0)
+	else if (v.error != 0)
 		cli_error("%s: %s cannot be run: %s", shown,
-		    SIGNATURE_KEYGEN_PATH, strerror(error));
+		    SIGNATURE_KEYGEN_PATH, strerror((int)v.error));
 	else if (WIFSIGNALED(status))
 		cli_error("%s: %s was ended by signal %d; run this again",
 		    shown, SIGNATURE_KEYGEN_PATH, WTERMSIG(status));
@@ -116,8 +111,8 @@ update_signature_verify(const struct update_source *s, int fd,
 		    "%s: no good signature by %s for this %s "
 		    "(ssh-keygen: %s); if the publisher has a new key, put it "
 		    "into AllowedSigners",
-		    shown, identity, what, answer);
-	return error == 0 && status == 0;
+		    shown, s->settings.identity, what, v.answer);
+	return ok && v.error == 0 && status == 0;
 }
 
 bool

@@ -25,14 +25,15 @@
 
 /*
  * Finds the account of programs behind the wall. Only /etc/passwd is asked: a
- * directory server that does not answer would hold up everything.
+ * directory server that does not answer would hold up everything. False if the
+ * ids are those of no account.
  */
-static void
+static bool
 find_account(uid_t *uidp, gid_t *gidp)
 {
 	FILE *f = fopen("/etc/passwd", "re");
 	const struct passwd *pw;
-	bool ours;
+	bool ours, found = false;
 
 	*uidp = WALL_NOBODY;
 	*gidp = WALL_NOBODY;
@@ -43,22 +44,24 @@ find_account(uid_t *uidp, gid_t *gidp)
 			continue;
 		*uidp = pw->pw_uid;
 		*gidp = pw->pw_gid;
+		found = true;
 		if (ours)
 			break;
 	}
 	if (f != NULL)
 		fclose(f);
+	return found;
 }
 
 static bool
-leave_root(void)
+leave_root(const struct wall_kept *kept)
 {
 	uid_t uid;
 	gid_t gid;
 
-	find_account(&uid, &gid);
 	/* In some containers root can be nobody else. */
-	return become_account(NULL, uid, gid);
+	return (find_account(&uid, &gid) || !kept->executes) &&
+	    become_account(NULL, uid, gid);
 }
 
 static bool
@@ -99,15 +102,20 @@ enum {
 	LANDLOCK_RESTRICT = 446,
 	LANDLOCK_VERSION_FLAG = 1,
 	LANDLOCK_PATH_RULE = 1,
+	LANDLOCK_EXECUTE = 1,
+	LANDLOCK_WRITE_FILE = 2,
 	LANDLOCK_READ_FILE = 4,
 	LANDLOCK_READ_DIR = 8,
 	LANDLOCK_BIND = 1,
 	LANDLOCK_CONNECT = 2,
 };
 
-/* Lets the process read a file, or what is in a folder. */
+/*
+ * Lets the process read a file, or what is in a folder; and, if it executes
+ * programs, execute that, and write to /dev/null.
+ */
 static bool
-allow_path(int ruleset, const char *path)
+allow_path(int ruleset, const char *path, bool executes)
 {
 	struct {
 		uint64_t rights;
@@ -121,6 +129,10 @@ allow_path(int ruleset, const char *path)
 		return true;
 	if (fstat(rule.fd, &st) == 0 && S_ISDIR(st.st_mode))
 		rule.rights |= LANDLOCK_READ_DIR;
+	if (executes)
+		rule.rights |= strcmp(path, "/dev/null") == 0 ?
+		    LANDLOCK_WRITE_FILE :
+		    LANDLOCK_EXECUTE;
 	ok = syscall(LANDLOCK_ADD, ruleset, LANDLOCK_PATH_RULE, &rule, 0) == 0;
 	close(rule.fd);
 	return ok;
@@ -154,7 +166,7 @@ enter_landlock(const struct wall_kept *kept)
 		return false;
 	ok = true;
 	for (size_t i = 0; ok && i < kept->n_paths; i++)
-		ok = allow_path(ruleset, kept->path[i]);
+		ok = allow_path(ruleset, kept->path[i], kept->executes);
 	ok = ok && syscall(LANDLOCK_RESTRICT, ruleset, 0) == 0;
 	close(ruleset);
 	return ok;
@@ -331,7 +343,7 @@ wall_enter(const struct wall_kept *kept)
 {
 	unsigned int walls = 0;
 
-	if (geteuid() != 0 || leave_root())
+	if (geteuid() != 0 || leave_root(kept))
 		walls |= WALL_ACCOUNT;
 	/* A change of account takes it away. */
 	child_die_with_parent();

@@ -22,6 +22,11 @@ struct wall_kept {
 	const char *const *path;
 	size_t n_paths;
 	/*
+	 * It starts a program of the system's, which path has, with what that
+	 * needs. The account is one that /etc/passwd has: programs ask for it.
+	 */
+	bool executes;
+	/*
 	 * Calls that seccomp allows with any arguments, besides reading what is
 	 * open, taking more from its socket, writing to descriptor 1, and
 	 * starting threads.
@@ -44,5 +49,19 @@ unsigned int wall_enter(const struct wall_kept *kept);
  * WALL_SECCOMP, or 0 if it does not stand.
  */
 unsigned int wall_refuse_calls(const struct wall_kept *kept);
+
+/*
+ * For a program that is not ours: has seccomp refuse sockets (if it connects to
+ * nothing), what changes files, other processes' memory, and what only
+ * administrators need. Any other call works, so that no libc ever lacks one.
+ * Returns WALL_SECCOMP, or 0.
+ */
+unsigned int wall_deny_calls(const struct wall_kept *kept);
+
+/*
+ * The same, in the process that becomes the program, for other processes: it can
+ * make none, send none a signal, and execute nothing but path, by this pointer.
+ */
+void wall_deny_processes(const char *path);
 
 #endif
