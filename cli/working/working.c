@@ -159,6 +159,16 @@ receive_question(struct working *w, uint8_t *tagp, struct kv_bytes *b)
 	return false;
 }
 
+/* One that has ended says no more, even if its ends are still open here. */
+static void
+note_end(struct working *w, struct pollfd p[static CHANNELS])
+{
+	if (!program_ends(&w->wall.process, 0) || poll(p, CHANNELS, 0) != 0)
+		return;
+	for (int i = 0; i < CHANNELS; i++)
+		w->is_open[i] = false;
+}
+
 /* Waits once, and passes on what it prints. True if there is a question. */
 static bool
 wait_for_worker(struct working *w)
@@ -174,6 +184,7 @@ wait_for_worker(struct working *w)
 		return false;
 	}
 	if (poll(p, CHANNELS, WAIT_MS) <= 0) {
+		note_end(w, p);
 		w->silent_ms += WAIT_MS;
 		if (w->silent_ms > SILENCE_MAX_MS && !w->questions.has_stream)
 			fail(w, "said nothing for an hour");
