@@ -164,14 +164,16 @@ def make_utf16():
             seed("utf16", f"{name}-{big}", bytes((big, 2)) + data)
 
 
+def text(value):
+    return len(value).to_bytes(4, "big") + value
+
+
+def numbers(*values):
+    return b"".join(value.to_bytes(8, "big") for value in values)
+
+
 def make_findings():
     """Payloads of records of keyveto-reader, and a stream of two."""
-    def text(value):
-        return len(value).to_bytes(4, "big") + value
-
-    def numbers(*values):
-        return b"".join(value.to_bytes(8, "big") for value in values)
-
     def finding(filters, lists, built_in, sources):
         return (text(b"/a b/c") + numbers(3, 1, 1) + text(b"ssh-rsa") + numbers(2048)
                 + text(b"SHA256:" + b"A" * 43) + text(bytes(32)) + text(b"comment\x1b") + text(b"owner") + text(b"dn=x")
@@ -186,6 +188,18 @@ def make_findings():
     seed("finding", "built-in", built_in)
     seed("finding", "problem", problem)
     seed("finding", "stream", text(b"\2" + listed) + text(b"\3" + problem))
+
+
+def make_index_records():
+    """The head of an index, then a filter with two deltas and a list with its companions."""
+    a, b, c = (text(64 * digit) for digit in (b"a", b"b", b"c"))
+    head = numbers(12, 1763866800, 1766458800, 2)
+    one = (text(b"filter.pkbf") + numbers(0, 33554456) + c + numbers(1234, 7, 1, 1763866800)
+           + 2 * (text(b"") + numbers(0)) + numbers(2) + a + b + numbers(99) + b + c + numbers(98))
+    other = (text(b"blocklist.dat") + numbers(1, 160) + a + numbers(200, 0, 0, 0) + b + numbers(10) + c + numbers(11)
+             + numbers(0))
+    seed("index_records", "two", b"".join(map(text, (head, one, other))))
+    seed("index_records", "empty", text(numbers(1, 0, 0, 0)))
 
 
 def make_owners():
@@ -273,6 +287,7 @@ def main():
     make_utf16()
     make_owners()
     make_findings()
+    make_index_records()
     make_deltas()
     make_proofs()
     make_audits()

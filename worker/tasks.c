@@ -55,6 +55,8 @@ static const struct task {
 } tasks[] = {
 	{ "hash", 1, hash },
 	{ "keygen", 3, task_keygen },
+	{ "split", 1, task_split },
+	{ "index", 1, task_index },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/io.h"
 
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include <dirent.h>
@@ -81,6 +82,23 @@ io_write_sparse_at(int fd, const void *p, size_t len, off_t at)
 		done = from + n;
 	}
 	return io_write_at(fd, bytes + done, len - done, at + (off_t)done);
+}
+
+bool
+io_copy(int from, off_t at, size_t len, int to)
+{
+	while (len > 0) {
+		const ssize_t n = sendfile(to, from, &at, len);
+
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == 0)
+			errno = EIO;
+		if (n <= 0)
+			return false;
+		len -= (size_t)n;
+	}
+	return true;
 }
 
 bool

@@ -30,6 +30,12 @@ bool io_write_at(int fd, const void *p, size_t len, off_t at);
  */
 bool io_write_sparse_at(int fd, const void *p, size_t len, off_t at);
 
+/*
+ * Copies len bytes from offset at of a regular file to the current offset of to,
+ * without reading them. False with errno: EIO, if it has fewer.
+ */
+bool io_copy(int from, off_t at, size_t len, int to);
+
 /* Whether name, below the directory dir, stands for the file behind fd. */
 bool io_is_named(int fd, int dir, const char *name);
 

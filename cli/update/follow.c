@@ -2,6 +2,7 @@
 #include "update/follow.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "update/folder.h"
 #include "update/update.h"
 
 #define SECONDS_A_DAY 86400
@@ -29,8 +31,9 @@ file_set(const struct update *u)
 	return name != NULL ? name : "";
 }
 
+/* Fetches the index into the empty file fd. */
 static enum fetch_end
-fetch_index(struct update *u, bool conditional, struct fetch_memory *m)
+fetch_index(struct update *u, bool conditional, int fd)
 {
 	struct update_follow *w = &u->follow;
 	const struct update_notes *s = &u->notes;
@@ -51,33 +54,87 @@ fetch_index(struct update *u, bool conditional, struct fetch_memory *m)
 		.progress = &u->progress,
 		.if_missing = "; correct Index",
 	};
+	struct fetch_memory m;
 	enum fetch_end end = fetch_run_to_memory(&f, INDEX_MAX_BYTES,
 	    "longer than 1 MiB: not the index of a published folder; correct "
 	    "Index",
-	    m);
+	    &m);
 
 	memcpy(w->etag, f.etag, sizeof(w->etag));
 	memcpy(w->last_modified, f.last_modified, sizeof(w->last_modified));
-	w->received += m->len;
+	w->received += m.len;
+	if (end == FETCH_DONE && !io_write(fd, m.bytes, m.len)) {
+		cli_error("%s: %s", u->source.from.shown, strerror(errno));
+		end = FETCH_FAILED;
+	}
+	free(m.bytes);
 	return end;
+}
+
+/* --- its text and its signature ----------------------------------------- */
+
+/* Copies a part of the index into a file of its own. -1 after a message. */
+static int
+copy_part(const struct update *u, int fd, size_t at, size_t len)
+{
+	const int part = memfd_create("index", MFD_CLOEXEC);
+
+	if (part != -1 && io_copy(fd, (off_t)at, len, part))
+		return part;
+	cli_error("%s: %s", u->source.from.shown, strerror(errno));
+	if (part != -1)
+		close(part);
+	return -1;
+}
+
+/*
+ * Makes files of the text of the index fd, and of its signature. False after a
+ * message.
+ */
+static bool
+split_index(const struct update *u, int fd, int *textp, int *signaturep)
+{
+	const char *shown = u->source.from.shown;
+	struct stat st;
+	size_t len;
+
+	*textp = *signaturep = -1;
+	if (fstat(fd, &st) == -1) {
+		cli_error("%s: %s", shown, strerror(errno));
+		return false;
+	}
+	if (!update_folder_split(shown, fd, &len))
+		return false;
+	if (len >= (size_t)st.st_size) {
+		cli_error("%s: has no signature at its end: cut short, or not "
+			  "the index of a published folder; correct Index",
+		    shown);
+		return false;
+	}
+	*textp = copy_part(u, fd, 0, len);
+	if (*textp != -1)
+		*signaturep = copy_part(u, fd, len, (size_t)st.st_size - len);
+	return *signaturep != -1;
 }
 
 /* Whether the text has this good signature. False after a message. */
 static bool
-verify_index(const struct update *u, const char *text, size_t len,
-    const struct fetch_memory *signature)
+verify_index(const struct update *u, int text, int signature)
 {
 	const char *shown = u->source.from.shown;
-	int fd = memfd_create("index", MFD_CLOEXEC);
-	bool ok = false;
+	struct fetch_memory m = { NULL, 0 };
+	struct stat st;
+	bool ok = fstat(signature, &st) == 0 &&
+	    (m.bytes = malloc((size_t)st.st_size)) != NULL &&
+	    pread(signature, m.bytes, (size_t)st.st_size, 0) == st.st_size;
 
-	if (fd == -1 || !io_write(fd, text, len))
+	m.len = ok ? (size_t)st.st_size : 0;
+	if (!ok)
 		cli_error("%s: %s", shown, strerror(errno));
-	else
-		ok = update_signature_verify(&u->source, fd, INDEX_NAMESPACE,
-		    "index", shown, signature);
-	if (fd != -1)
-		close(fd);
+	ok = ok &&
+	    update_signature_verify(&u->source, text, INDEX_NAMESPACE, "index",
+		shown, &m);
+	free(m.bytes);
 	return ok;
 }
 
@@ -173,30 +230,34 @@ note_index(struct update *u, const char *sha256)
 	return false;
 }
 
-/* Verifies and parses the index in m. False after a message. */
+/* Verifies and parses the index fd. False after a message. */
 static bool
-read_index(struct update *u, const struct fetch_memory *m)
+parse_index(struct update *u, int fd, char sha256[static UPDATE_DIGEST_CHARS])
 {
-	struct index *x = &u->follow.index;
-	const char *shown = u->source.from.shown;
-	char sha256[UPDATE_DIGEST_CHARS], why[INDEX_WHY_BYTES];
-	struct fetch_memory signature;
-	size_t len;
+	int text, signature;
+	/* Nothing is parsed before its signature is known to be good. */
+	const bool ok = split_index(u, fd, &text, &signature) &&
+	    verify_index(u, text, signature) &&
+	    update_folder_index(u->source.from.shown, text, &u->follow.index,
+		sha256);
 
-	if (m->len == 0 || !index_split(m->bytes, m->len, &len)) {
-		cli_error("%s: has no signature at its end: cut short, or not "
-			  "the index of a published folder; correct Index",
-		    shown);
+	if (text != -1)
+		close(text);
+	if (signature != -1)
+		close(signature);
+	return ok;
+}
+
+/* Parses the index fd, and judges it. False after a message. */
+static bool
+read_index(struct update *u, int fd)
+{
+	const struct index *x = &u->follow.index;
+	const char *shown = u->source.from.shown;
+	char sha256[UPDATE_DIGEST_CHARS];
+
+	if (!parse_index(u, fd, sha256))
 		return false;
-	}
-	signature = (struct fetch_memory){ m->bytes + len, m->len - len };
-	if (!verify_index(u, m->bytes, len, &signature))
-		return false;
-	if (!index_parse(m->bytes, len, x, why)) {
-		cli_error("%s: %s; ask its publisher", shown, why);
-		return false;
-	}
-	(void)SHA256Data((const uint8_t *)m->bytes, len, sha256);
 	if (!check_serial(u, sha256))
 		return false;
 	if (x->date > (int64_t)time(NULL) + SECONDS_A_DAY) {
@@ -296,12 +357,16 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 {
 	struct update_follow *w = &u->follow;
 	enum update_follow_end end = UPDATE_FOLLOW_FAILED;
-	struct fetch_memory m;
+	const int fd = memfd_create("index", MFD_CLOEXEC);
 	const char *wanted;
 
-	switch (fetch_index(u, conditional, &m)) {
+	if (fd == -1) {
+		cli_error("%s: %s", u->source.from.shown, strerror(errno));
+		return UPDATE_FOLLOW_FAILED;
+	}
+	switch (fetch_index(u, conditional, fd)) {
 	case FETCH_DONE:
-		if (read_index(u, &m) && (w->file = find_file(u)) != NULL &&
+		if (read_index(u, fd) && (w->file = find_file(u)) != NULL &&
 		    find_installed(u, sha256))
 			end = UPDATE_FOLLOW_NEWER;
 		break;
@@ -312,7 +377,7 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 	default:
 		break;
 	}
-	free(m.bytes);
+	close(fd);
 	if (end != UPDATE_FOLLOW_NEWER)
 		return end;
 	wanted = w->file->sha256;

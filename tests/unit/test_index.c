@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "published/index.h"
+#include "published/index_records.h"
 
 #include "testlib.h"
 
@@ -24,6 +24,44 @@
 static struct index x;
 static char why[INDEX_WHY_BYTES];
 
+/* Ends a part, and returns it. */
+static struct kv_bytes
+part_of(struct record_out *o)
+{
+	record_end(o);
+	/* Behind the length and the tag. */
+	return (struct kv_bytes){ o->buf + 5, o->len - 5 };
+}
+
+/* What is parsed comes over as records. */
+static void
+check_records(void)
+{
+	struct record_out o = { .fd = -1 };
+	struct index got;
+	size_t n, len, got_len;
+	char *text = index_format(&x, &len), *got_text;
+
+	record_begin(&o, 1);
+	index_add_head(&o, &x);
+	assert_true(index_get_head(part_of(&o), &got, &n));
+	assert_int_equal(n, x.n);
+	for (size_t i = 0; i < n; i++) {
+		record_clear(&o);
+		record_begin(&o, 1);
+		index_add_file(&o, &x.file[i]);
+		assert_true(index_get_file(part_of(&o), &got, n));
+	}
+	assert_false(n > 0 && index_get_file(part_of(&o), &got, n));
+	got_text = index_format(&got, &got_len);
+	assert_int_equal(got_len, len);
+	assert_memory_equal(got_text, text, len);
+	index_free(&got);
+	record_out_free(&o);
+	free(got_text);
+	free(text);
+}
+
 static bool
 parse(const void *text, size_t len)
 {
@@ -34,6 +72,8 @@ parse(const void *text, size_t len)
 	ok = index_parse(text, len, &x, why);
 	assert_int_equal(ok, why[0] == '\0');
 	assert_non_null(memchr(why, '\0', sizeof(why)));
+	if (ok)
+		check_records();
 	return ok;
 }
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+/* Has a worker do tasks of worker/task_folder.c, and checks what it says. */
+#include "update/folder.h"
+
+#include "command.h"
+#include "published/index_records.h"
+#include "working/working.h"
+
+static bool
+report_worker(const char *shown, const char *why)
+{
+	cli_error("%s: cannot be read: %s", shown, why);
+	return false;
+}
+
+/* Does a task. False after a message about the worker. */
+static bool
+run_task(struct working_task *t, const char *shown)
+{
+	char why[WALL_WHY_BYTES];
+
+	return working_do(t, why) || report_worker(shown, why);
+}
+
+static bool
+report_silence(const char *shown)
+{
+	return report_worker(shown, "the worker did not say all");
+}
+
+/* --- the index ---------------------------------------------------------- */
+
+struct split {
+	bool done;
+	uint64_t len;
+};
+
+static bool
+receive_split(struct kv_bytes b, void *arg)
+{
+	struct split *s = arg;
+
+	s->done = !s->done && record_get_number(&b, &s->len) == KV_OK &&
+	    s->len <= INDEX_MAX_BYTES && b.left == 0;
+	return s->done;
+}
+
+bool
+update_folder_split(const char *shown, int fd, size_t *lenp)
+{
+	struct split s = { .done = false };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_split,
+		.arg = &s,
+	};
+
+	*lenp = 0;
+	working_task_begin(&t, "split");
+	if (!run_task(&t, shown))
+		return false;
+	*lenp = (size_t)s.len;
+	return s.done || report_silence(shown);
+}
+
+/* The parts of an index: the mistake or "", and the SHA-256; head; files. */
+enum parsed_part { PARSED_WHY, PARSED_HEAD, PARSED_FILES };
+
+struct parsed {
+	enum parsed_part next;
+	struct index *x;
+	size_t n; /* of its files */
+	char *sha256;
+	char why[INDEX_WHY_BYTES];
+};
+
+static bool
+receive_index(struct kv_bytes b, void *arg)
+{
+	struct parsed *p = arg;
+
+	switch (p->next) {
+	case PARSED_WHY:
+		p->next = PARSED_HEAD;
+		return record_get_text(&b, p->why, sizeof(p->why)) &&
+		    record_get_text(&b, p->sha256, INDEX_SHA256_BYTES) &&
+		    index_is_sha256(p->sha256) && b.left == 0;
+	case PARSED_HEAD:
+		p->next = PARSED_FILES;
+		return p->why[0] == '\0' && index_get_head(b, p->x, &p->n);
+	default:
+		return index_get_file(b, p->x, p->n);
+	}
+}
+
+bool
+update_folder_index(const char *shown, int fd, struct index *x,
+    char sha256[static INDEX_SHA256_BYTES])
+{
+	struct parsed p = { .next = PARSED_WHY, .x = x, .sha256 = sha256 };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_index,
+		.arg = &p,
+	};
+
+	*x = (struct index){ .serial = 0 };
+	sha256[0] = '\0';
+	working_task_begin(&t, "index");
+	if (!run_task(&t, shown))
+		return false;
+	if (p.why[0] != '\0') {
+		cli_error("%s: %s; ask its publisher", shown, p.why);
+		return false;
+	}
+	return (p.next == PARSED_FILES && x->n == p.n) || report_silence(shown);
+}

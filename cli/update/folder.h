@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * update/folder: has keyveto-worker, behind the wall, read what a published
+ * folder has. What a worker says may be a lie of who wrote the file: all but
+ * its form is the caller's to check.
+ */
+#ifndef CLI_UPDATE_FOLDER_H
+#define CLI_UPDATE_FOLDER_H
+
+#include "published/index.h"
+
+/*
+ * Sets *lenp to the length of the text before the signature of the index that
+ * fd holds; without a signature, to that of all of it. shown is for messages.
+ * False after a message.
+ */
+bool update_folder_split(const char *shown, int fd, size_t *lenp);
+
+/*
+ * Parses the text of an index, whose SHA-256 it sets. False after a message.
+ * Always call index_free.
+ */
+bool update_folder_index(const char *shown, int fd, struct index *x,
+    char sha256[static INDEX_SHA256_BYTES]);
+
+#endif
