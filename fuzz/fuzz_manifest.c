@@ -9,8 +9,8 @@
 
 #include "fuzz.h"
 #include "published/records.h"
+#include "published/sources.h"
 #include "published/unxz.h"
-#include "update/sources.h"
 
 #define UNPACKED_MAX (1 << 20)
 
@@ -29,28 +29,89 @@ add_records(const void *p, size_t len, void *arg)
 	    update_records_add(&u->records, p, len);
 }
 
+/* Adds all parts, and has them taken if receive is not NULL. */
+static void
+add_parts(struct record_out *o, const struct manifest_found *f,
+    struct manifest_found *receive)
+{
+	for (size_t id = 0, at; id <= MANIFEST_SOURCES; id++) {
+		at = o->len;
+		record_begin(o, 1);
+		if (!manifest_add_part(o, f, id)) {
+			o->len = at;
+			continue;
+		}
+		record_end(o);
+		FUZZ_CHECK(receive == NULL ||
+		    manifest_get_part((struct kv_bytes){ o->buf + at + 5,
+					  o->len - at - 5 },
+			receive));
+	}
+}
+
+/* The parts of what was found are taken, and are the same manifest. */
+static void
+check_parts(const struct manifest_found *found)
+{
+	static struct manifest again;
+	struct manifest_found received = { .manifest = &again };
+	struct record_out o = { .fd = -1 }, same = { .fd = -1 };
+
+	memset(&again, 0, sizeof(again));
+	add_parts(&o, found, &received);
+	FUZZ_CHECK(received.complete);
+	add_parts(&same, &received, NULL);
+	FUZZ_CHECK(o.len == same.len && memcmp(o.buf, same.buf, o.len) == 0);
+	record_out_free(&o);
+	record_out_free(&same);
+}
+
+static void
+check_sources(const struct manifest *m)
+{
+	struct update_sources s;
+	char *text = update_sources_text(m);
+
+	FUZZ_CHECK(text != NULL);
+	for (const char *p = text; *p != '\0'; p++)
+		FUZZ_CHECK(*p == '\n' || (*p >= ' ' && *p <= '~'));
+	update_sources_parse(text, &s);
+	FUZZ_CHECK(strcmp(s.sha256, m->blocklist_sha256) == 0);
+	FUZZ_CHECK(s.time == m->time);
+	free(text);
+}
+
 static void
 check_manifest(const uint8_t *data, size_t size)
 {
-	char why[MANIFEST_WHY_BYTES];
-	struct update_sources s;
-	struct manifest m;
-	char *text;
-	bool ok = manifest_parse((const char *)data, size, &m, why);
+	static struct manifest m;
+	static struct manifest_found found = { .manifest = &m };
 
-	FUZZ_CHECK(ok == (why[0] == '\0'));
-	if (ok) {
-		FUZZ_CHECK(m.blocklist_url != NULL);
-		text = update_sources_text(&m);
-		FUZZ_CHECK(text != NULL);
-		for (const char *p = text; *p != '\0'; p++)
-			FUZZ_CHECK(*p == '\n' || (*p >= ' ' && *p <= '~'));
-		update_sources_parse(text, &s);
-		FUZZ_CHECK(strcmp(s.sha256, m.blocklist_sha256) == 0);
-		FUZZ_CHECK(s.time == m.time);
-		free(text);
+	found.ok = manifest_parse((const char *)data, size, &m, found.why);
+	FUZZ_CHECK(found.ok == (found.why[0] == '\0'));
+	check_parts(&found);
+	if (found.ok)
+		check_sources(&m);
+}
+
+/* Records of a worker's, which may be anything. */
+static void
+check_worker(const uint8_t *data, size_t size)
+{
+	static struct manifest m;
+	struct manifest_found found = { .manifest = &m };
+	struct kv_bytes rest = { data, size }, b;
+	uint8_t tag;
+	bool bad;
+
+	memset(&m, 0, sizeof(m));
+	while (!found.complete && record_cut(&rest, &tag, &b, &bad) &&
+	    manifest_get_part(b, &found))
+		continue;
+	if (found.complete && found.ok) {
+		check_parts(&found);
+		check_sources(&m);
 	}
-	manifest_free(&m);
 }
 
 static void
@@ -76,6 +137,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	check_manifest(data, size);
+	check_worker(data, size);
 	check_list(data, size);
 	return 0;
 }

@@ -57,6 +57,8 @@ static const struct task {
 	{ "keygen", 3, task_keygen },
 	{ "split", 1, task_split },
 	{ "index", 1, task_index },
+	{ "manifest", 1, task_manifest },
+	{ "sources", 1, task_sources },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */

@@ -32,9 +32,11 @@ bool task_do(struct task_work *t);
 /* worker/task_NAME.c: one task each. */
 bool task_keygen(struct task_work *t);
 unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
-/* Tasks of their own files: where the front wants one, is what it takes. */
 bool task_split(struct task_work *t);
 bool task_index(struct task_work *t);
+/* task_list.c */
+bool task_manifest(struct task_work *t);
+bool task_sources(struct task_work *t);
 
 /* Starts a part of the result; ask_tell sends it. */
 struct record_out *task_result(void);

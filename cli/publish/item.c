@@ -306,8 +306,8 @@ find_list(struct item *it, const char *sha256, const struct folder *folder)
 static bool
 read_manifest(struct item *it, const struct folder *folder)
 {
+	static struct manifest m;
 	char why[MANIFEST_WHY_BYTES];
-	struct manifest m = { .time = 0 };
 	size_t len;
 	bool ok;
 
@@ -330,7 +330,6 @@ read_manifest(struct item *it, const struct folder *folder)
 		set_companion(&it->file.manifest, it->companion, len);
 		set_date(it, m.time);
 	}
-	manifest_free(&m);
 	return ok;
 }
 

@@ -2,27 +2,15 @@
 #include "published/manifest.h"
 
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
-#include "kv_sources.h"
+#include "published/index.h"
 
-#define FORMAT_KNOWN 0
-#define TEXT_MAX 1024
-
-__attribute__((format(printf, 2, 3))) static bool
-mistake(char why[static MANIFEST_WHY_BYTES], const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, MANIFEST_WHY_BYTES, fmt, ap);
-	va_end(ap);
-	return false;
-}
+#define NAME_CHARACTERS \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+/* No second that manifest_parse_date finds is as late: 9999, at -23:59. */
+#define TIME_MAX (INT64_C(253402300800) + 86400)
 
 /* --- dates -------------------------------------------------------------- */
 
@@ -109,139 +97,128 @@ manifest_parse_date(const char *text, int64_t *timep)
 
 /* --- members ------------------------------------------------------------ */
 
-/* Whether text is not empty, not long, and printable ASCII without blanks. */
-static bool
-is_plain(const char *text)
+bool
+manifest_is_plain(const char *text)
 {
-	size_t len = strlen(text);
+	const size_t len = strlen(text);
 
 	for (size_t i = 0; i < len; i++)
-		if (!isgraph((unsigned char)text[i]) ||
-		    (unsigned char)text[i] > 0x7e)
+		if (text[i] <= ' ' || text[i] > '~')
 			return false;
-	return len > 0 && len <= TEXT_MAX;
-}
-
-/* The member key of object, if it is plain text; else NULL. */
-static const char *
-plain_member(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL && is_plain(text) ? text : NULL;
-}
-
-static bool
-read_sha256(const json_t *root, const char *key,
-    char sha256[static 2 * KV_SHA256_BYTES + 1])
-{
-	const char *text = json_string_value(json_object_get(root, key));
-
-	if (text == NULL || strlen(text) != 2 * KV_SHA256_BYTES ||
-	    text[strspn(text, "0123456789abcdefABCDEF")] != '\0')
-		return false;
-	for (size_t i = 0; i <= 2 * KV_SHA256_BYTES; i++)
-		sha256[i] = (char)tolower((unsigned char)text[i]);
-	return true;
-}
-
-/* Whether kv_sources takes it for a name. */
-static bool
-is_source_name(const char *text)
-{
-	return is_plain(text) && strlen(text) < KV_SOURCE_NAME_BYTES &&
-	    text[strspn(text,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"abcdefghijklmnopqrstuvwxyz0123456789._-")] == '\0';
-}
-
-static void
-read_sources(const json_t *root, struct manifest *m)
-{
-	const json_t *lists = json_object_get(root, "blocklists");
-
-	for (size_t i = 0; i < json_array_size(lists); i++) {
-		const json_t *list = json_array_get(lists, i);
-		const json_t *id = json_object_get(list, "id");
-		const char *name = plain_member(list, "name");
-		json_int_t n = json_is_integer(id) ?
-		    json_integer_value(id) :
-		    -1;
-		struct manifest_source *s;
-
-		if (n < 0 || n >= MANIFEST_SOURCES || name == NULL ||
-		    !is_source_name(name)) {
-			m->left_out++;
-			continue;
-		}
-		s = &m->source[n];
-		/* As in kv_sources, the first of an id counts. */
-		if (s->name != NULL)
-			continue;
-		s->name = name;
-		s->repo = plain_member(list, "repo");
-		s->path = plain_member(list, "path");
-	}
-}
-
-static bool
-read_members(struct manifest *m, char why[static MANIFEST_WHY_BYTES])
-{
-	const json_t *format = json_object_get(m->root, "bkformat");
-	const json_t *deprecated = json_object_get(m->root, "deprecated");
-	const json_t *url = json_object_get(m->root, "blocklist_url");
-	const char *date;
-
-	m->deprecated = deprecated != NULL && !json_is_false(deprecated) &&
-	    !json_is_null(deprecated);
-	m->deprecated_text = json_string_value(deprecated);
-	if (!json_is_integer(format))
-		return mistake(why,
-		    "has no bkformat: not a manifest of badkeys; "
-		    "correct URL");
-	if (json_integer_value(format) != FORMAT_KNOWN)
-		return mistake(why,
-		    "is in format %lld, and this keyveto knows format 0 only; "
-		    "install a newer keyveto",
-		    (long long)json_integer_value(format));
-	if (url == NULL || json_is_null(url))
-		return mistake(why,
-		    "names no list: the publisher no longer "
-		    "serves this format; install a newer "
-		    "keyveto");
-	m->blocklist_url = plain_member(m->root, "blocklist_url");
-	if (m->blocklist_url == NULL)
-		return mistake(why, "blocklist_url is not a URL");
-	if (!read_sha256(m->root, "blocklist_sha256", m->blocklist_sha256))
-		return mistake(why, "blocklist_sha256 is not a SHA-256");
-	date = json_string_value(json_object_get(m->root, "date"));
-	if (date == NULL || !manifest_parse_date(date, &m->time))
-		return mistake(why, "date is not a date of ISO 8601");
-	if ((m->lookup_url = plain_member(m->root, "lookup_url")) != NULL &&
-	    !read_sha256(m->root, "lookup_sha256", m->lookup_sha256))
-		return mistake(why, "lookup_sha256 is not a SHA-256");
-	read_sources(m->root, m);
-	return true;
+	return len > 0;
 }
 
 bool
-manifest_parse(const char *text, size_t len, struct manifest *m,
-    char why[static MANIFEST_WHY_BYTES])
+manifest_is_source_name(const char *text)
 {
-	json_error_t error;
-
-	*m = (struct manifest){ .time = 0 };
-	why[0] = '\0';
-	m->root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
-	if (m->root == NULL)
-		return mistake(why, "not JSON: line %d: %s; correct URL",
-		    error.line, error.text);
-	return read_members(m, why);
+	return text[0] != '\0' && strlen(text) < KV_SOURCE_NAME_BYTES &&
+	    text[strspn(text, NAME_CHARACTERS)] == '\0';
 }
 
-void
-manifest_free(struct manifest *m)
+/* --- records ------------------------------------------------------------ */
+
+static void
+add_rest(struct record_out *o, const struct manifest_found *f)
 {
-	json_decref(m->root);
-	*m = (struct manifest){ .time = 0 };
+	const struct manifest *m = f->manifest;
+
+	record_add_number(o, f->ok);
+	record_add_text(o, f->why);
+	record_add_text(o, m->blocklist_url);
+	record_add_text(o, m->blocklist_sha256);
+	record_add_text(o, m->lookup_url);
+	record_add_text(o, m->lookup_sha256);
+	record_add_number(o, (uint64_t)m->time);
+	record_add_number(o, m->deprecated);
+	record_add_text(o, m->deprecated_text);
+	record_add_number(o, m->left_out);
+}
+
+/* A part begins with the id of its source, or with MANIFEST_SOURCES. */
+bool
+manifest_add_part(struct record_out *o, const struct manifest_found *f,
+    size_t id)
+{
+	const struct manifest_source *s;
+
+	record_add_number(o, id);
+	if (id == MANIFEST_SOURCES) {
+		add_rest(o, f);
+		return true;
+	}
+	s = &f->manifest->source[id];
+	record_add_text(o, s->name);
+	record_add_text(o, s->repo);
+	record_add_text(o, s->path);
+	return s->name[0] != '\0';
+}
+
+static bool
+is_empty_or_plain(const char *text)
+{
+	return text[0] == '\0' || manifest_is_plain(text);
+}
+
+static bool
+get_source(struct kv_bytes b, struct manifest_source *s)
+{
+	return s->name[0] == '\0' &&
+	    record_get_text(&b, s->name, sizeof(s->name)) &&
+	    manifest_is_source_name(s->name) &&
+	    record_get_text(&b, s->repo, sizeof(s->repo)) &&
+	    is_empty_or_plain(s->repo) &&
+	    record_get_text(&b, s->path, sizeof(s->path)) &&
+	    is_empty_or_plain(s->path) && b.left == 0;
+}
+
+/* Whether the list, and the lookup file if any, has a place and a hash. */
+static bool
+is_whole(const struct manifest *m)
+{
+	return manifest_is_plain(m->blocklist_url) &&
+	    index_is_sha256(m->blocklist_sha256) &&
+	    is_empty_or_plain(m->lookup_url) &&
+	    (m->lookup_url[0] == '\0' || index_is_sha256(m->lookup_sha256)) &&
+	    m->time > -TIME_MAX && m->time < TIME_MAX;
+}
+
+static bool
+get_rest(struct kv_bytes b, struct manifest_found *f)
+{
+	struct manifest *m = f->manifest;
+	uint64_t ok, time, deprecated, left_out;
+
+	if (record_get_number(&b, &ok) != KV_OK || ok > 1 ||
+	    !record_get_text(&b, f->why, sizeof(f->why)) ||
+	    !record_get_text(&b, m->blocklist_url, sizeof(m->blocklist_url)) ||
+	    !record_get_text(&b, m->blocklist_sha256,
+		sizeof(m->blocklist_sha256)) ||
+	    !record_get_text(&b, m->lookup_url, sizeof(m->lookup_url)) ||
+	    !record_get_text(&b, m->lookup_sha256, sizeof(m->lookup_sha256)) ||
+	    record_get_number(&b, &time) != KV_OK ||
+	    record_get_number(&b, &deprecated) != KV_OK || deprecated > 1 ||
+	    !record_get_text(&b, m->deprecated_text,
+		sizeof(m->deprecated_text)) ||
+	    record_get_number(&b, &left_out) != KV_OK ||
+	    left_out > MANIFEST_MAX_BYTES || b.left != 0)
+		return false;
+	m->time = (int64_t)time;
+	m->deprecated = deprecated != 0;
+	m->left_out = (size_t)left_out;
+	f->ok = ok != 0;
+	f->complete = true;
+	return (f->why[0] == '\0') == f->ok && (!f->ok || is_whole(m));
+}
+
+bool
+manifest_get_part(struct kv_bytes b, struct manifest_found *f)
+{
+	uint64_t id;
+
+	if (f->complete || record_get_number(&b, &id) != KV_OK ||
+	    id > MANIFEST_SOURCES)
+		return false;
+	return id == MANIFEST_SOURCES ?
+	    get_rest(b, f) :
+	    get_source(b, &f->manifest->source[id]);
 }

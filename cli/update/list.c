@@ -18,6 +18,7 @@
 #include "kv_sources.h"
 #include "published/lookup.h"
 #include "published/unxz.h"
+#include "update/list_tasks.h"
 #include "update/update.h"
 
 #define NAMESPACE "keyveto-list"
@@ -97,24 +98,23 @@ find_time(const struct update *u, bool fresh, uint64_t *timep)
 
 /* --- the manifest ------------------------------------------------------- */
 
-/* Whether the manifest has a good signature, or none is needed. */
+/*
+ * Moves a text that was fetched into a file without a name, which is
+ * u->list.text. False after a message.
+ */
 static bool
-check_signature(struct update *u)
+keep_text(struct update *u, const struct fetch_memory *text)
 {
-	const struct fetch_memory *text = &u->list.text;
-	bool ok = u->source.signers == -1;
-	int fd;
+	int fd = memfd_create("text", MFD_CLOEXEC);
 
-	if (ok)
+	if (fd != -1 && io_write(fd, text->bytes, text->len)) {
+		u->list.text = fd;
 		return true;
-	fd = memfd_create("manifest", MFD_CLOEXEC);
-	if (fd == -1 || !io_write(fd, text->bytes, text->len))
-		cli_error("%s: %s", u->source.from.shown, strerror(errno));
-	else
-		ok = update_signature_check(u, fd, NAMESPACE);
+	}
+	cli_error("%s: %s", u->source.from.shown, strerror(errno));
 	if (fd != -1)
 		close(fd);
-	return ok;
+	return false;
 }
 
 /* Prints what the publisher says of the format, and what was left out. */
@@ -127,9 +127,9 @@ report_manifest(const struct update *u)
 	if (m->deprecated)
 		cli_error(
 		    "warning: %s: its publisher will no longer serve this "
-		    "format%s%.500s; install a newer keyveto",
-		    shown, m->deprecated_text != NULL ? ": " : "",
-		    m->deprecated_text != NULL ? m->deprecated_text : "");
+		    "format%s%s; install a newer keyveto",
+		    shown, m->deprecated_text[0] != '\0' ? ": " : "",
+		    m->deprecated_text);
 	if (m->left_out > 0)
 		cli_error("warning: %s: %zu of its sources %s no id from 0 to "
 			  "255, or no name that can be used; they are shown by "
@@ -162,8 +162,9 @@ parse_manifest(struct update *u)
 	char why[MANIFEST_WHY_BYTES];
 	bool ok;
 
-	ok = manifest_parse(u->list.text.bytes, u->list.text.len,
-	    &u->list.manifest, why);
+	if (!update_task_manifest(u->source.from.shown, u->list.text,
+		&u->list.manifest, &ok, why))
+		return false;
 	report_manifest(u);
 	if (!ok)
 		cli_error("%s: %s", u->source.from.shown, why);
@@ -174,14 +175,34 @@ parse_manifest(struct update *u)
 static bool
 fetch_manifest(struct update *u)
 {
-	return fetch_to_memory(&u->source.from, &u->source.limits, &u->progress,
-		   MANIFEST_MAX_BYTES,
-		   "longer than 1 MiB: not a manifest of badkeys; correct URL",
-		   &u->list.text) &&
-	    check_signature(u) && parse_manifest(u);
+	struct fetch_memory text = { NULL, 0 };
+	bool ok;
+
+	ok = fetch_to_memory(&u->source.from, &u->source.limits, &u->progress,
+		 MANIFEST_MAX_BYTES,
+		 "longer than 1 MiB: not a manifest of badkeys; correct URL",
+		 &text) &&
+	    keep_text(u, &text);
+	free(text.bytes);
+	return ok &&
+	    (u->source.signers == -1 ||
+		update_signature_check(u, u->list.text, NAMESPACE)) &&
+	    parse_manifest(u);
 }
 
 /* --- a published folder ------------------------------------------------- */
+
+/* Fetches a companion into u->list.text. False after a message. */
+static bool
+deliver_text(struct update *u, const struct index_companion *c, size_t max)
+{
+	struct fetch_memory text = { NULL, 0 };
+	const bool ok = update_deliver_companion(u, c, max, &text) &&
+	    keep_text(u, &text);
+
+	free(text.bytes);
+	return ok;
+}
 
 /*
  * Reads the manifest that the folder has of its list, as badkeys served it.
@@ -194,10 +215,8 @@ read_mirrored_manifest(struct update *u)
 	const char *shown = u->source.from.shown;
 	struct manifest *m = &u->list.manifest;
 
-	if (!update_deliver_companion(u, &file->manifest, MANIFEST_MAX_BYTES,
-		&u->list.text))
-		return false;
-	if (!parse_manifest(u))
+	if (!deliver_text(u, &file->manifest, MANIFEST_MAX_BYTES) ||
+	    !parse_manifest(u))
 		return false;
 	if (strcmp(m->blocklist_sha256, file->sha256) != 0) {
 		cli_error("%s: the manifest of %s is of another list; ask its "
@@ -206,7 +225,7 @@ read_mirrored_manifest(struct update *u)
 		return false;
 	}
 	/* The folder has no such file. */
-	m->lookup_url = NULL;
+	m->lookup_url[0] = '\0';
 	return true;
 }
 
@@ -225,18 +244,11 @@ read_index_entry(struct update *u)
 	memcpy(l->manifest.blocklist_sha256, file->sha256,
 	    sizeof(l->manifest.blocklist_sha256));
 	l->manifest.time = file->dated ? file->date : u->follow.index.date;
-	if (!has_come(u))
-		return false;
-	if (file->sources.sha256[0] == '\0')
-		return true;
+	l->has_lines = file->sources.sha256[0] != '\0';
 	/* All that an index may name: what logins do not read is left out. */
-	if (!update_deliver_companion(u, &file->sources,
-		INDEX_COMPANION_MAX_BYTES, &l->text))
-		return false;
-	/* There is room for it. */
-	if (l->text.len > 0)
-		l->text.bytes[l->text.len] = '\0';
-	return true;
+	return has_come(u) &&
+	    (!l->has_lines ||
+		deliver_text(u, &file->sources, INDEX_COMPANION_MAX_BYTES));
 }
 
 /*
@@ -555,6 +567,30 @@ receive_list(struct update *u)
 	    update_seen_allows_list(u);
 }
 
+/* The text of LIST.sources, which the caller frees. NULL after a message. */
+static char *
+make_sources(const struct update *u)
+{
+	/* A list that has no manifest has no sources there. */
+	char *text = update_sources_text(&u->list.manifest), *lines, *both;
+	const size_t len = text != NULL ? strlen(text) : 0;
+
+	if (text == NULL || !u->list.has_lines)
+		return text;
+	lines = update_task_sources(u->source.from.shown, u->list.text,
+	    KV_SOURCES_MAX_BYTES - len);
+	both = lines != NULL ? realloc(text, len + strlen(lines) + 1) : NULL;
+	if (both != NULL)
+		strcpy(both + len, lines);
+	else {
+		if (lines != NULL)
+			cli_error("out of memory");
+		free(text);
+	}
+	free(lines);
+	return both;
+}
+
 static enum update_outcome
 install_list(struct update *u)
 {
@@ -577,10 +613,7 @@ install_list(struct update *u)
 	if (outcome == UPDATE_FAILED)
 		return outcome;
 	memcpy(u->fresh_sha256, m->blocklist_sha256, sizeof(u->fresh_sha256));
-	sources = m->root != NULL ?
-	    update_sources_text(m) :
-	    update_sources_text_of(m->time, m->blocklist_sha256, l->text.bytes);
-	if (sources == NULL)
+	if ((sources = make_sources(u)) == NULL)
 		return UPDATE_FAILED;
 	l->fresh_time = m->time;
 	if (outcome == UPDATE_CURRENT) {
@@ -630,7 +663,7 @@ replace_lookup(struct update *u, struct update_installed *t)
 	bool ok = false, replaced = false;
 	int fd;
 
-	if (m->lookup_url == NULL) {
+	if (m->lookup_url[0] == '\0') {
 		cli_error("%s: names no lookup file", u->source.from.shown);
 		return false;
 	}

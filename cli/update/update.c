@@ -286,14 +286,15 @@ update_one(const struct update_settings *settings,
 	u->options = o;
 	u->installed.fd = u->installed.place.dir = u->installed.place.lock = -1;
 	u->installed.place.old = u->installed.place.fd = -1;
+	u->list.text = -1;
 	if (update_source_open(&u->source, settings, o, was_signalled, &path))
 		outcome = update_file(u, path);
 	*toldp |= u->told;
 	update_installed_close(&u->installed);
 	update_source_close(&u->source);
 	update_follow_free(&u->follow);
-	manifest_free(&u->list.manifest);
-	free(u->list.text.bytes);
+	if (u->list.text != -1)
+		close(u->list.text);
 	free(u);
 	return outcome;
 }

@@ -81,7 +81,8 @@ struct update_filter {
 struct update_list {
 	struct update_records old;   /* the installed one */
 	struct update_sources known; /* what is known of that one */
-	struct fetch_memory text;    /* of the manifest */
+	int text;		     /* the manifest, or the sources; -1 */
+	bool has_lines;		     /* text has the sources */
 	struct manifest manifest;
 	struct update_records fresh; /* the new one, if UPDATE_REPLACED */
 	uint64_t lost;		     /* records of the old one, not in fresh */

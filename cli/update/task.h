@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: ISC */
+/* update/task: a task of keyveto-worker's, about what others wrote. */
+#ifndef CLI_UPDATE_TASK_H
+#define CLI_UPDATE_TASK_H
+
+#include "working/working.h"
+
+/*
+ * Does the task, and frees its arguments. *donep is set by t->result when it
+ * has all of the result. False after a message about shown, which the task
+ * reads.
+ */
+bool update_task_do(struct working_task *t, const char *shown,
+    const bool *donep);
+
+#endif

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: ISC
+"""What keyveto update reads of lists is read by a process that has nothing.
+
+test_walls.py tells how a parser that an attacker has taken over is played.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from program import PATIENCE, ROOT, STARTED, contains, copy_programs
+from publisher import ListPlace
+from samples import write
+from test_walls import MARK, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
+from update_place import authority
+
+
+@pytest.fixture(name="place")
+def fixture_place(scratch):
+    made = ListPlace(scratch)
+    scratch.chmod(0o755)
+    authority().certificate.parent.chmod(0o755)
+    yield made
+    made.close()
+
+
+def powers(exploit, place, user, *words):
+    """What could be done where the mark was read, beside the network's program, which test_walls_network.py has."""
+    if user:
+        os.chown(place.state, 65534, 65534)
+    could, names, done = exploit.run(*place.arguments(*words), user=user)
+    assert names - {"keyveto-network"} == {"keyveto-worker"}, f"the exploit ran in {names}: {done}"
+    # It has the result's socket, and the files that it was handed.
+    return {one for one in could if one[0] != "keyveto-network"} - {
+        ("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}, done
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+def test_a_parser_of_manifests_that_is_taken_over_has_no_power(exploit, place, user):
+    if os.geteuid() != 0:
+        pytest.fail("this test needs root, who has most to lose")
+    page = place.publisher.site.pages["/v0/badkeysdata.json"]
+    page.body = page.body.replace(b'"new"', b'"' + MARK + b'"')
+    could, done = powers(exploit, place, user)
+    assert could == set()
+    assert done.returncode == 2, done
+
+
+WIRE = (ROOT / "cli/wire/working.h").read_text(encoding="ascii")
+
+
+def tag(enum, name):
+    """The number of a record."""
+    names = re.findall(r"\bWORKING_\w+(?=,| = 1,)", WIRE[WIRE.index(f"enum {enum} {{"):].partition("};")[0])
+    return 1 + names.index(name)
+
+
+# What a program in the worker's place says about one task: lines of Python, after these. Ours does the others.
+HOSTILE = """#!{python}
+import os, signal, socket, struct, sys
+front = socket.socket(fileno=0)
+def raw(s): return s if isinstance(s, bytes) else s.encode()
+def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
+def number(n): return struct.pack(">Q", n)
+def tell(tag, *fields):
+    body = bytes([tag]) + b"".join(fields)
+    front.send(struct.pack(">I", len(body)) + body)
+def result(*fields): tell({result}, *fields)
+name = struct.pack(">I", len({task!r})) + {task!r}
+if not front.recv(1 << 17, socket.MSG_PEEK)[5:].startswith(name): os.execv({worker!r}, [{worker!r}])
+def start():
+    global fds
+    while True:
+        data, got, _, _ = socket.recv_fds(front, 1 << 17, 64)
+        fds = got or fds
+        if data[4] == {start}: break
+fds = []
+start()
+tell(1, number({version}), number(15))
+"""
+
+
+class Hostile:
+    def __init__(self, place, scratch):
+        self.place = place
+        (scratch / "programs").mkdir()
+        self.program = copy_programs(scratch / "programs")
+        self.worker = scratch / "programs/keyveto-worker"
+        self.worker.unlink()
+
+    def run(self, task, says, *words):
+        real = str([path for path in STARTED if path.name == "keyveto-worker"][0])
+        start = HOSTILE.format(python=sys.executable, task=task.encode(), worker=real,
+                               result=tag("working_question", "WORKING_RESULT"),
+                               start=tag("working_order", "WORKING_START"),
+                               version=re.search(r"WORKING_VERSION (\d+)", WIRE)[1])
+        write(self.worker, f"{start}{says}\n").chmod(0o755)
+        environment = {name: value for name, value in os.environ.items() if name not in ("TZ", "SOURCE_DATE_EPOCH")}
+        done = subprocess.run([self.program, *map(str, self.place.arguments(*words))], stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False, timeout=PATIENCE, env=environment)
+        assert is_printable(done.stdout) and is_printable(done.stderr), done
+        return done
+
+
+@pytest.fixture(name="hostile")
+def fixture_hostile(place, scratch):
+    return Hostile(place, scratch)
+
+
+def refused(hostile, task, says):
+    """It is an error of the worker, and nothing is installed."""
+    before = hostile.place.snapshot()
+    done = hostile.run(task, says)
+    assert done.returncode == 2, done
+    assert b": cannot be read: the worker " in done.stderr, done
+    assert hostile.place.snapshot() == before
+
+
+# Tasks that say what none says, whatever the task is.
+ANY = {
+    "says nothing": "",
+    "ends with a status": "sys.exit(3)",
+    "is killed": "os.kill(os.getpid(), signal.SIGSEGV)",
+    "asks for a file": "tell(3, text('/etc/shadow'), number(0))",
+    "sends an empty part": "result()",
+    "sends noise": "result(os.urandom(1000))",
+    "sends a huge part": "result(text(60000 * b'x'))",
+}
+
+MANIFEST = """
+def source(id=1, name="n", repo="r", path="p", more=b""): result(number(id), text(name), text(repo), text(path), more)
+def rest(ok=1, why="", url="https://x/y", sha=64 * "a", lookup="", lookup_sha="", time=1, deprecated=0, words="",
+         left_out=0, more=b""):
+    result(number(256), number(ok), text(why), text(url), text(sha), text(lookup), text(lookup_sha), number(time),
+           number(deprecated), text(words), number(left_out), more)
+"""
+REFUSED_MANIFESTS = ANY | {
+    "sends a source of no id": "source(id=257); rest()",
+    "sends a source twice": "source(); source(); rest()",
+    "sends a name with a control": "source(name='a\\x1b[2J'); rest()",
+    "sends no name": "source(name=''); rest()",
+    "sends a long name": "source(name=64 * 'n'); rest()",
+    "sends a path with a line end": "source(path='p\\n2 evil'); rest()",
+    "sends a long path": "source(path=81 * 'p'); rest()",
+    "sends more than a source": "source(more=b'x'); rest()",
+    "sends sources for ever": "while True: source()",
+    "sends no end": "source()",
+    "sends its end twice": "rest(); rest()",
+    "sends a source behind the end": "rest(); source()",
+    "is good for a reason": "rest(why='a reason')",
+    "is bad for none": "rest(ok=0)",
+    "is half good": "rest(ok=2, why='a reason')",
+    "sends no URL": "rest(url='')",
+    "sends a URL with a control": "rest(url='https://x/\\x1b[2J')",
+    "sends a long URL": "rest(url=1025 * 'u')",
+    "sends a short hash": "rest(sha=63 * 'a')",
+    "sends a lookup file without a hash": "rest(lookup='https://x/y')",
+    "sends a time that no clock has": "rest(time=1 << 60)",
+    "sends a time before all": "rest(time=1 << 63)",
+    "is deprecated twice": "rest(deprecated=2)",
+    "sends a long reason": "rest(deprecated=1, words=501 * 'w')",
+    "leaves more out than there is": "rest(left_out=1 << 40)",
+    "sends more than the rest": "rest(more=b'x')",
+}
+
+
+@pytest.mark.parametrize("says", REFUSED_MANIFESTS.values(), ids=REFUSED_MANIFESTS)
+def test_a_manifest_of_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
+    refused(hostile, "manifest", MANIFEST + says)
+
+
+def test_what_a_worker_says_of_a_manifest_is_printed_without_its_controls(hostile):
+    evil = r"'\x1b[2J\n\x7f'"
+    done = hostile.run("manifest", f"{MANIFEST}rest(ok=0, why={evil}, deprecated=1, words={evil})")
+    contains(done.stderr.decode(), r"no longer serve this format: \x1b[2J\x0a\x7f; install a newer keyveto",
+             r"badkeysdata.json: \x1b[2J\x0a\x7f")
+
+
+def test_a_worker_cannot_have_another_list_installed(hostile):
+    """A lie about the hash is one about which list is wanted, and what is installed has it."""
+    done = hostile.run("manifest", f"{MANIFEST}rest(url='{hostile.place.publisher.manifest['blocklist_url']}')")
+    contains(done.stderr.decode(), "its SHA-256 is not the one in the manifest")
+    assert hostile.place.snapshot() == {}
