@@ -15,7 +15,8 @@
 #define UNPACKED_MAX (1 << 20)
 
 struct unpacked {
-	struct update_records records;
+	struct update_records_check records;
+	struct update_records found;
 	size_t len;
 };
 
@@ -123,13 +124,13 @@ check_list(const uint8_t *data, size_t size)
 	bool ok;
 
 	u.len = 0;
-	update_records_begin(&u.records);
+	update_records_begin(&u.records, &u.found);
 	unxz_begin(&xz, add_records, &u);
 	ok = unxz_add(&xz, data, half) &&
 	    unxz_add(&xz, data + half, size - half) && unxz_end(&xz);
 	FUZZ_CHECK(!ok || xz.why == NULL);
 	if (update_records_end(&u.records) && ok)
-		FUZZ_CHECK(u.len == u.records.n * 16 && u.len > 0);
+		FUZZ_CHECK(u.len == u.found.n * 16 && u.len > 0);
 	unxz_free(&xz);
 }
 

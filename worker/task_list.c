@@ -6,7 +6,10 @@
 #include "base/io.h"
 #include "published/index.h"
 #include "published/manifest.h"
+#include "published/records.h"
 #include "published/sources.h"
+#include "published/unpack.h"
+#include "sets/losses.h"
 #include "tasks.h"
 
 /* --- texts -------------------------------------------------------------- */
@@ -60,6 +63,52 @@ task_sources(struct task_work *t)
 		return false;
 	update_sources_keep_lines(text, (size_t)max);
 	record_add_text(task_result(), text);
+	ask_tell();
+	return true;
+}
+
+/* --- records ------------------------------------------------------------ */
+
+bool
+task_records(struct task_work *t)
+{
+	struct update_records r;
+
+	(void)update_records_read(&r, t->fd[0]);
+	update_records_put(task_result(), &r);
+	ask_tell();
+	return true;
+}
+
+/* The most bytes, and whether it is a list. */
+bool
+task_unpack_list(struct task_work *t)
+{
+	uint64_t max, is_list;
+	struct unpacked u;
+
+	if (record_get_number(&t->args, &max) != KV_OK ||
+	    record_get_number(&t->args, &is_list) != KV_OK)
+		return false;
+	unpack_file(t->fd[0], t->fd[1], max, is_list != 0, &u);
+	unpack_put(task_result(), &u);
+	ask_tell();
+	return true;
+}
+
+/* The names of the old list and the new one. */
+bool
+task_lost_records(struct task_work *t)
+{
+	static char old[WORKING_TEXT_BYTES], new[WORKING_TEXT_BYTES];
+	const struct losses_side a = { old, t->fd[0] }, b = { new, t->fd[1] };
+	uint64_t lost;
+
+	if (!record_get_text(&t->args, old, sizeof(old)) ||
+	    !record_get_text(&t->args, new, sizeof(new)) ||
+	    !losses_of_records(&a, &b, &lost))
+		return false;
+	record_add_number(task_result(), lost);
 	ask_tell();
 	return true;
 }

@@ -57,8 +57,11 @@ static const struct task {
 	{ "keygen", 3, task_keygen },
 	{ "split", 1, task_split },
 	{ "index", 1, task_index },
+	{ "lost-records", 2, task_lost_records },
 	{ "manifest", 1, task_manifest },
+	{ "records", 1, task_records },
 	{ "sources", 1, task_sources },
+	{ "unpack-list", 2, task_unpack_list },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */

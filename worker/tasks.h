@@ -37,6 +37,9 @@ bool task_index(struct task_work *t);
 /* task_list.c */
 bool task_manifest(struct task_work *t);
 bool task_sources(struct task_work *t);
+bool task_records(struct task_work *t);
+bool task_unpack_list(struct task_work *t);
+bool task_lost_records(struct task_work *t);
 
 /* Starts a part of the result; ask_tell sends it. */
 struct record_out *task_result(void);

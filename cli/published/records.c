@@ -7,21 +7,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "published/index.h"
+
 #define RECORD KV_BLOCKLIST_RECORD_BYTES
 #define READ_BYTES (256 * 1024)
 
 void
-update_records_begin(struct update_records *r)
+update_records_begin(struct update_records_check *c,
+    struct update_records *found)
 {
-	*r = (struct update_records){ .n = 0 };
-	SHA256Init(&r->sha);
+	*found = (struct update_records){ .n = 0 };
+	*c = (struct update_records_check){ .found = found };
+	SHA256Init(&c->sha);
 }
 
-/* Takes the next record. False with r->why. */
+/* Takes the next record. False with a reason. */
 static bool
-add_record(struct update_records *r, const uint8_t *record)
+add_record(struct update_records_check *c, const uint8_t *record)
 {
-	int order = r->n == 0 ? 1 : memcmp(record, r->last, RECORD);
+	struct update_records *r = c->found;
+	const int order = r->n == 0 ? 1 : memcmp(record, c->last, RECORD);
 
 	if (order <= 0)
 		snprintf(r->why, sizeof(r->why),
@@ -32,7 +37,7 @@ add_record(struct update_records *r, const uint8_t *record)
 		snprintf(r->why, sizeof(r->why), "%s",
 		    kv_strerror(KV_ERR_LIST_TOO_LARGE));
 	else {
-		memcpy(r->last, record, RECORD);
+		memcpy(c->last, record, RECORD);
 		r->n++;
 		return true;
 	}
@@ -40,39 +45,42 @@ add_record(struct update_records *r, const uint8_t *record)
 }
 
 bool
-update_records_add(struct update_records *r, const void *p, size_t len)
+update_records_add(struct update_records_check *c, const void *p, size_t len)
 {
 	const uint8_t *bytes = p;
 	size_t head;
 
-	SHA256Update(&r->sha, bytes, len);
-	if (r->why[0] != '\0')
+	if (!c->only_order)
+		SHA256Update(&c->sha, bytes, len);
+	if (c->found->why[0] != '\0')
 		return false;
-	if (r->part_len > 0) {
-		head = RECORD - r->part_len < len ? RECORD - r->part_len : len;
-		memcpy(r->part + r->part_len, bytes, head);
-		r->part_len += head;
+	if (c->part_len > 0) {
+		head = RECORD - c->part_len < len ? RECORD - c->part_len : len;
+		memcpy(c->part + c->part_len, bytes, head);
+		c->part_len += head;
 		bytes += head;
 		len -= head;
-		if (r->part_len < RECORD)
+		if (c->part_len < RECORD)
 			return true;
-		r->part_len = 0;
-		if (!add_record(r, r->part))
+		c->part_len = 0;
+		if (!add_record(c, c->part))
 			return false;
 	}
 	for (; len >= RECORD; bytes += RECORD, len -= RECORD)
-		if (!add_record(r, bytes))
+		if (!add_record(c, bytes))
 			return false;
-	memcpy(r->part, bytes, len);
-	r->part_len = len;
+	memcpy(c->part, bytes, len);
+	c->part_len = len;
 	return true;
 }
 
 bool
-update_records_end(struct update_records *r)
+update_records_end(struct update_records_check *c)
 {
-	(void)SHA256End(&r->sha, r->sha256);
-	if (r->why[0] == '\0' && (r->part_len > 0 || r->n == 0))
+	struct update_records *r = c->found;
+
+	(void)SHA256End(&c->sha, r->sha256);
+	if (r->why[0] == '\0' && (c->part_len > 0 || r->n == 0))
 		snprintf(r->why, sizeof(r->why), "%s",
 		    kv_strerror(KV_ERR_LIST_SIZE));
 	return r->why[0] == '\0';
@@ -82,10 +90,11 @@ bool
 update_records_read(struct update_records *r, int fd)
 {
 	static uint8_t buf[READ_BYTES];
+	struct update_records_check c;
 	off_t at = 0;
 	ssize_t n = 1;
 
-	update_records_begin(r);
+	update_records_begin(&c, r);
 	while (n != 0) {
 		n = pread(fd, buf, sizeof(buf), at);
 		if (n == -1 && errno == EINTR)
@@ -95,7 +104,27 @@ update_records_read(struct update_records *r, int fd)
 			return false;
 		}
 		at += n;
-		(void)update_records_add(r, buf, (size_t)n);
+		(void)update_records_add(&c, buf, (size_t)n);
 	}
-	return update_records_end(r);
+	return update_records_end(&c);
+}
+
+void
+update_records_put(struct record_out *o, const struct update_records *r)
+{
+	record_add_number(o, r->n);
+	record_add_text(o, r->why);
+	record_add_text(o, r->sha256);
+}
+
+bool
+update_records_get(struct kv_bytes *b, struct update_records *r)
+{
+	return record_get_number(b, &r->n) == KV_OK &&
+	    r->n <= KV_BLOCKLIST_RECORDS_MAX &&
+	    record_get_text(b, r->why, sizeof(r->why)) &&
+	    record_get_text(b, r->sha256, sizeof(r->sha256)) &&
+	    (index_is_sha256(r->sha256) ||
+		(r->sha256[0] == '\0' && r->why[0] != '\0')) &&
+	    (r->n > 0 || r->why[0] != '\0');
 }

@@ -90,21 +90,8 @@ add_bounded(const void *p, size_t len, void *arg)
 static int
 make_nameless(const struct update *u)
 {
-	const int dir = u->installed.place.dir;
-	char name[NAME_MAX + 1];
-	int fd = openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-	if (fd != -1)
-		return fd;
-	/* This file system has no O_TMPFILE. */
-	snprintf(name, sizeof(name), ".%.230s.keyveto-delta",
+	return update_part_nameless(u->installed.place.dir,
 	    u->installed.place.name);
-	(void)unlinkat(dir, name, 0);
-	fd = openat(dir, name,
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd != -1)
-		(void)unlinkat(dir, name, 0);
-	return fd;
 }
 
 /* Fetches a delta into fd. False, without a message, if it is not to be had. */

@@ -17,7 +17,6 @@
 #include "base/io.h"
 #include "kv_sources.h"
 #include "published/lookup.h"
-#include "published/unxz.h"
 #include "update/list_tasks.h"
 #include "update/update.h"
 
@@ -40,7 +39,9 @@ read_installed(struct update *u)
 	l->fresh_time = -1;
 	if (t->fd == -1)
 		return true;
-	t->is_good = update_records_read(&l->old, t->fd);
+	if (!update_task_records(t->path, t->fd, &l->old))
+		return false;
+	t->is_good = l->old.why[0] == '\0';
 	if (!t->is_good && l->old.sha256[0] == '\0') {
 		cli_error("%s: cannot be read: %s", t->path, l->old.why);
 		return false;
@@ -357,87 +358,136 @@ judge_manifest(struct update *u)
 
 /* --- receiving ---------------------------------------------------------- */
 
-/* A file that is unpacked into a part while it is fetched. */
+/* A packed file that is fetched. */
 struct receiving {
 	struct update *u;
 	struct fetch_place from;
-	struct unxz xz;
-	struct update_part *part;
-	/* Checks the records, or only the hash. */
-	struct update_records *records;
-	SHA2_CTX sha;
-	uint64_t packed;
+	const char *beside; /* the file that it is for */
+	int fd;
+	uint64_t len;
 };
 
 static bool
-refuse_too_large(struct receiving *r, uint64_t bytes, const char *what)
+report_too_large(const struct receiving *r, const char *what)
 {
-	const uint64_t max = r->u->source.settings.max_bytes;
-
-	if (bytes <= max)
-		return false;
-	progress_clear(&r->u->progress);
 	cli_error("%s: has more than %" PRIu64 " bytes%s, which is more than "
 		  "MaxSize allows; if that is right, raise MaxSize",
-	    r->from.shown, max, what);
-	return true;
-}
-
-/* Takes what is unpacked. */
-static bool
-add_unpacked(const void *p, size_t len, void *arg)
-{
-	struct receiving *r = arg;
-
-	if (refuse_too_large(r, (uint64_t)r->part->len + len, " when unpacked"))
-		return false;
-	if (r->u->source.limits.stopped()) {
-		progress_clear(&r->u->progress);
-		cli_error("%s: interrupted", r->from.shown);
-		return false;
-	}
-	if (r->records == NULL)
-		SHA256Update(&r->sha, p, len);
-	else if (!update_records_add(r->records, p, len)) {
-		progress_clear(&r->u->progress);
-		cli_error("%s: %s: damaged, or not an exact list; ask its "
-			  "publisher",
-		    r->from.shown, r->records->why);
-		return false;
-	}
-	if (update_part_append(r->part, p, len))
-		return true;
-	progress_clear(&r->u->progress);
-	cli_error("%s: cannot be written beside %s: %s", r->from.shown,
-	    r->part->path, strerror(errno));
+	    r->from.shown, r->u->source.settings.max_bytes, what);
 	return false;
 }
 
-/* Prints why it cannot be unpacked, unless add_unpacked printed why. */
 static bool
-report_unpack(const struct receiving *r, bool ok)
+report_not_written(const struct receiving *r, int error)
 {
-	if (!ok && r->xz.why != NULL) {
-		progress_clear(&r->u->progress);
-		cli_error("%s: %s", r->from.shown, r->xz.why);
-	}
-	return ok;
+	cli_error("%s: cannot be written beside %s: %s", r->from.shown,
+	    r->beside, strerror(error));
+	return false;
 }
 
 static bool
 add_packed(const void *p, size_t len, void *arg)
 {
 	struct receiving *r = arg;
+	int error;
 
-	r->packed += len;
 	progress_add(&r->u->progress, len);
-	return !refuse_too_large(r, r->packed, "") &&
-	    report_unpack(r, unxz_add(&r->xz, p, len));
+	if (len > r->u->source.settings.max_bytes - r->len) {
+		progress_clear(&r->u->progress);
+		return report_too_large(r, "");
+	}
+	if (!io_write_at(r->fd, p, len, (off_t)r->len)) {
+		error = errno;
+		progress_clear(&r->u->progress);
+		return report_not_written(r, error);
+	}
+	r->len += len;
+	return true;
+}
+
+static bool
+fetch_packed(struct receiving *r)
+{
+	struct update *u = r->u;
+	struct fetch f = {
+		.place = &r->from,
+		.limits = &u->source.limits,
+		.if_none_match = "",
+		.if_modified_since = "",
+		.if_range = "",
+		.data = add_packed,
+		.arg = r,
+		.progress = &u->progress,
+	};
+	bool ok;
+
+	progress_start(&u->progress, "fetching", 0);
+	ok = fetch_run(&f) == FETCH_DONE;
+	progress_clear(&u->progress);
+	return ok;
+}
+
+static bool
+report_no_list(const char *shown, const char *why)
+{
+	cli_error("%s: %s: damaged, or not an exact list; ask its publisher",
+	    shown, why);
+	return false;
+}
+
+/* Whether all of it was unpacked. False after a message. */
+static bool
+was_unpacked(const struct receiving *r, const struct unpacked *x)
+{
+	switch (x->end) {
+	case UNPACK_DONE:
+		return true;
+	case UNPACK_TOO_LARGE:
+		return report_too_large(r, " when unpacked");
+	case UNPACK_NO_LIST:
+		return report_no_list(r->from.shown, x->why);
+	case UNPACK_NOT_READ:
+	case UNPACK_NOT_WRITTEN:
+		return report_not_written(r, x->error);
+	case UNPACK_DAMAGED:
+		break;
+	}
+	cli_error("%s: %s", r->from.shown, x->why);
+	return false;
+}
+
+/*
+ * Whether the part is the file with the SHA-256 sha256, and a list, unless
+ * records is NULL. Other processes than the one that unpacked it read it. False
+ * after a message.
+ */
+static bool
+is_wanted(const char *shown, int part, const char *sha256,
+    struct update_records *records)
+{
+	char digest[UPDATE_DIGEST_CHARS];
+
+	if (records == NULL) {
+		if (!update_unwanted_hash(shown, part, digest))
+			return false;
+	} else {
+		if (!update_task_records(shown, part, records))
+			return false;
+		if (records->why[0] != '\0')
+			return report_no_list(shown, records->why);
+		memcpy(digest, records->sha256, sizeof(digest));
+	}
+	if (strcmp(digest, sha256) == 0)
+		return true;
+	cli_error("%s: its SHA-256 is not the one in the manifest: damaged or "
+		  "changed on its way; try again later",
+	    shown);
+	return false;
 }
 
 /*
  * Fetches what url of the manifest names, and unpacks it into the part. records
- * may be NULL. False after a message, also if its SHA-256 is another.
+ * is NULL if it is no list. False after a message, also if its SHA-256 is
+ * another.
  */
 static bool
 receive(struct update *u, const char *url, const char *sha256,
@@ -446,44 +496,23 @@ receive(struct update *u, const char *url, const char *sha256,
 	/* Only badkeys' own manifest leads to other hosts. */
 	const bool other_hosts = strcmp(u->source.from.where,
 				     UPDATE_BADKEYS_URL) == 0;
-	struct receiving r = { .u = u, .part = part, .records = records };
-	char digest[2 * KV_SHA256_BYTES + 1];
-	struct fetch f = {
-		.place = &r.from,
-		.limits = &u->source.limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
-		.data = add_packed,
-		.arg = &r,
-		.progress = &u->progress,
-	};
+	const struct replace *place = &u->installed.place;
+	struct receiving r = { .u = u, .beside = part->path, .fd = -1 };
+	struct unpacked x;
 	bool ok;
 
-	if (records != NULL)
-		update_records_begin(records);
-	SHA256Init(&r.sha);
-	unxz_begin(&r.xz, add_unpacked, &r);
 	ok = fetch_place_resolve(&u->source.from, url, other_hosts, &r.from) &&
 	    update_part_cut(part, 0);
-	progress_start(&u->progress, "fetching", 0);
-	ok = ok && fetch_run(&f) == FETCH_DONE &&
-	    report_unpack(&r, unxz_end(&r.xz));
-	progress_clear(&u->progress);
-	(void)SHA256End(&r.sha, digest);
-	if (ok && records != NULL && !update_records_end(records)) {
-		cli_error("%s: %s: damaged, or not an exact list; ask its "
-			  "publisher",
-		    r.from.shown, records->why);
-		ok = false;
-	} else if (ok &&
-	    strcmp(records != NULL ? records->sha256 : digest, sha256) != 0) {
-		cli_error("%s: its SHA-256 is not the one in the manifest: "
-			  "damaged or changed on its way; try again later",
-		    r.from.shown);
-		ok = false;
-	}
-	unxz_free(&r.xz);
+	if (ok && (r.fd = update_part_nameless(place->dir, place->name)) == -1)
+		ok = report_not_written(&r, errno);
+	ok = ok && fetch_packed(&r) &&
+	    update_task_unpack(r.from.shown, r.fd, part,
+		u->source.settings.max_bytes, records != NULL,
+		u->source.limits.stopped, &x) &&
+	    was_unpacked(&r, &x) &&
+	    is_wanted(r.from.shown, part->fd, sha256, records);
+	if (r.fd != -1)
+		close(r.fd);
 	fetch_place_free(&r.from);
 	return ok;
 }
@@ -527,7 +556,9 @@ was_received(struct update *u)
 {
 	struct update_list *l = &u->list;
 
-	return u->part.len > 0 && update_records_read(&l->fresh, u->part.fd) &&
+	return u->part.len > 0 &&
+	    update_task_records(u->source.from.shown, u->part.fd, &l->fresh) &&
+	    l->fresh.why[0] == '\0' &&
 	    strcmp(l->fresh.sha256, l->manifest.blocklist_sha256) == 0;
 }
 
@@ -537,9 +568,10 @@ deliver_list(struct update *u)
 {
 	struct update_list *l = &u->list;
 
-	if (!update_deliver(u))
+	if (!update_deliver(u) ||
+	    !update_task_records(u->source.from.shown, u->part.fd, &l->fresh))
 		return false;
-	if (update_records_read(&l->fresh, u->part.fd))
+	if (l->fresh.why[0] == '\0')
 		return update_seen_allows_list(u);
 	cli_error("%s: %s: not an exact list; ask its publisher",
 	    u->source.from.shown, l->fresh.why);
@@ -645,21 +677,12 @@ install_list(struct update *u)
 
 /* --- where the private halves lie --------------------------------------- */
 
-/* Whether the file behind fd has this SHA-256. */
-static bool
-has_sha256(int fd, const char *sha256)
-{
-	struct update_records r;
-
-	(void)update_records_read(&r, fd);
-	return strcmp(r.sha256, sha256) == 0;
-}
-
 static bool
 replace_lookup(struct update *u, struct update_installed *t)
 {
 	const struct manifest *m = &u->list.manifest;
 	struct update_part part = { .fd = -1 };
+	char sha256[UPDATE_DIGEST_CHARS];
 	bool ok = false, replaced = false;
 	int fd;
 
@@ -667,7 +690,8 @@ replace_lookup(struct update *u, struct update_installed *t)
 		cli_error("%s: names no lookup file", u->source.from.shown);
 		return false;
 	}
-	if (t->fd != -1 && has_sha256(t->fd, m->lookup_sha256))
+	if (t->fd != -1 && update_unwanted_hash(t->path, t->fd, sha256) &&
+	    strcmp(sha256, m->lookup_sha256) == 0)
 		return true;
 	ok = update_part_open(&part, t->place.dir, t->place.name, t->path) &&
 	    receive(u, m->lookup_url, m->lookup_sha256, NULL, &part);
@@ -716,7 +740,10 @@ read_previous(struct update *u, int fd)
 	struct update_list *l = &u->list;
 	struct update_sources about;
 
-	if (update_records_read(&l->fresh, fd)) {
+	if (!update_task_records(u->installed.place.previous_name, fd,
+		&l->fresh))
+		return false;
+	if (l->fresh.why[0] == '\0') {
 		update_sources_read_previous(u->installed.path, &about);
 		if (strcmp(about.sha256, l->fresh.sha256) == 0)
 			l->fresh_time = about.time;

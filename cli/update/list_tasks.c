@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/list_tasks.h"
 
+#include <sys/stat.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,4 +77,130 @@ update_task_sources(const char *shown, int fd, size_t max)
 		return l.text;
 	free(l.text);
 	return NULL;
+}
+
+/* --- records ------------------------------------------------------------ */
+
+static bool
+has_size(int fd, uint64_t size)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size == size;
+}
+
+struct records {
+	bool done;
+	int fd;
+	struct update_records *r;
+};
+
+static bool
+receive_records(struct kv_bytes b, void *arg)
+{
+	struct records *x = arg;
+
+	x->done = !x->done && update_records_get(&b, x->r) && b.left == 0 &&
+	    (x->r->why[0] != '\0' ||
+		has_size(x->fd, x->r->n * KV_BLOCKLIST_RECORD_BYTES));
+	return x->done;
+}
+
+bool
+update_task_records(const char *shown, int fd, struct update_records *r)
+{
+	struct records x = { .fd = fd, .r = r };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_records,
+		.arg = &x,
+	};
+
+	working_task_begin(&t, "records");
+	if (update_task_do(&t, shown, &x.done))
+		return true;
+	*r = (struct update_records){ .n = 0 };
+	return false;
+}
+
+/* --- unpacking ---------------------------------------------------------- */
+
+struct unpacking {
+	bool done;
+	struct unpacked *x;
+};
+
+static bool
+receive_unpacked(struct kv_bytes b, void *arg)
+{
+	struct unpacking *k = arg;
+
+	k->done = !k->done && unpack_get(b, k->x);
+	return k->done;
+}
+
+bool
+update_task_unpack(const char *shown, int packed, struct update_part *part,
+    uint64_t max, bool is_list, bool (*stopped)(void), struct unpacked *x)
+{
+	struct unpacking k = { .x = x };
+	struct working_task t = {
+		.fd = { packed, part->fd },
+		.n_fds = 2,
+		.result = receive_unpacked,
+		.arg = &k,
+		.stopped = stopped,
+	};
+	struct stat st;
+
+	working_task_begin(&t, "unpack-list");
+	record_add_number(&t.args, max);
+	record_add_number(&t.args, is_list);
+	if (!update_task_do(&t, shown, &k.done) || fstat(part->fd, &st) == -1)
+		return false;
+	part->len = st.st_size;
+	/* One that is not ours may write more than it says. */
+	if ((uint64_t)st.st_size > max)
+		x->end = UNPACK_TOO_LARGE;
+	return true;
+}
+
+/* --- losses ------------------------------------------------------------- */
+
+struct lost {
+	bool done;
+	uint64_t n, max;
+};
+
+static bool
+receive_lost(struct kv_bytes b, void *arg)
+{
+	struct lost *l = arg;
+
+	l->done = !l->done && record_get_number(&b, &l->n) == KV_OK &&
+	    l->n <= l->max && b.left == 0;
+	return l->done;
+}
+
+bool
+update_task_lost_records(const char *old_shown, int old, uint64_t n,
+    const char *new_shown, int new, uint64_t *lostp)
+{
+	struct lost l = { .max = n };
+	struct working_task t = {
+		.fd = { old, new },
+		.n_fds = 2,
+		.result = receive_lost,
+		.arg = &l,
+	};
+
+	working_task_begin(&t, "lost-records");
+	record_add_text(&t.args, old_shown);
+	record_add_text(&t.args, new_shown);
+	*lostp = 0;
+	if (!update_task_do(&t, new_shown, &l.done))
+		return false;
+	*lostp = l.n;
+	return true;
 }

@@ -8,6 +8,9 @@
 #define CLI_UPDATE_LIST_TASKS_H
 
 #include "published/manifest.h"
+#include "published/records.h"
+#include "published/unpack.h"
+#include "update/part.h"
 
 /*
  * Parses the manifest that fd holds. False after a message about shown.
@@ -21,5 +24,23 @@ bool update_task_manifest(const char *shown, int fd, struct manifest *m,
  * them, into a text that the caller frees. NULL after a message about shown.
  */
 char *update_task_sources(const char *shown, int fd, size_t max);
+
+/* Checks the list that fd holds. False after a message about shown. */
+bool update_task_records(const char *shown, int fd, struct update_records *r);
+
+/*
+ * Unpacks the file that packed holds into part, which is empty, at most max
+ * bytes, perhaps an exact list. False after a message about shown. Whoever wrote the packed file may
+ * have written anything into the part.
+ */
+bool update_task_unpack(const char *shown, int packed, struct update_part *part,
+    uint64_t max, bool is_list, bool (*stopped)(void), struct unpacked *x);
+
+/*
+ * Sets *lostp to the number of the n records of the list old whose hashes the
+ * list new does not have (sets/losses). False after a message.
+ */
+bool update_task_lost_records(const char *old_shown, int old, uint64_t n,
+    const char *new_shown, int new, uint64_t *lostp);
 
 #endif

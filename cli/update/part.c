@@ -93,6 +93,24 @@ update_part_open(struct update_part *p, int dir, const char *name,
 	return false;
 }
 
+int
+update_part_nameless(int dir, const char *name)
+{
+	char hidden[NAME_MAX + 1];
+	int fd = openat(dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd != -1)
+		return fd;
+	/* This file system has no O_TMPFILE. */
+	snprintf(hidden, sizeof(hidden), ".%.230s.keyveto-delta", name);
+	(void)unlinkat(dir, hidden, 0);
+	fd = openat(dir, hidden,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd != -1)
+		(void)unlinkat(dir, hidden, 0);
+	return fd;
+}
+
 void
 update_part_unname(struct update_part *p)
 {

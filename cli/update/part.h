@@ -46,6 +46,12 @@ bool update_part_reserve(const struct update_part *p, off_t size);
 /* Appends len bytes. False with errno, without a message. */
 bool update_part_append(struct update_part *p, const void *data, size_t len);
 
+/*
+ * Makes a file without a name in dir, beside the file called name, so that it
+ * ends with this process. -1 with errno if it cannot be made.
+ */
+int update_part_nameless(int dir, const char *name);
+
 /* Removes its name, so that it ends with this process. */
 void update_part_unname(struct update_part *p);
 

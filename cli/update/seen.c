@@ -7,7 +7,8 @@
 #include <time.h>
 
 #include "published/index.h"
-#include "update/losses.h"
+#include "sets/losses.h"
+#include "update/list_tasks.h"
 #include "update/unwanted.h"
 #include "update/update.h"
 
@@ -194,8 +195,8 @@ compare_filters(const struct update *u, struct kept *k)
 	const struct update_installed *t = &u->installed;
 	const struct kv_pkbf_header *h = &u->filter.header;
 	const struct kv_pkbf_header *new = &u->filter.fresh.header;
-	const struct update_side old = { t->path, t->fd };
-	const struct update_side fresh = { u->source.from.shown, u->part.fd };
+	const struct losses_side old = { t->path, t->fd };
+	const struct losses_side fresh = { u->source.from.shown, u->part.fd };
 	const struct kv_pkbf f = { .fd = t->fd, .header = *h };
 	struct filter_facts facts;
 
@@ -207,7 +208,7 @@ compare_filters(const struct update *u, struct kept *k)
 		k->entries = facts.entries;
 		return true;
 	}
-	if (!update_losses_of_bits(&old, &fresh, h->length, &k->set, &k->lost))
+	if (!losses_of_bits(&old, &fresh, h->length, &k->set, &k->lost))
 		return false;
 	k->entries = filter_facts_entries(h, k->set);
 	return true;
@@ -269,9 +270,7 @@ update_seen_allows_list(struct update *u)
 {
 	const struct update_list *l = &u->list;
 	const struct update_installed *t = &u->installed;
-	const struct update_side old = { t->path, t->fd };
-	const struct update_side fresh = { u->source.from.shown, u->part.fd };
-	const char *shown = fresh.shown;
+	const char *shown = u->source.from.shown;
 	uint64_t lost = 0;
 
 	u->seen = (struct update_seen){ .highest = l->manifest.time };
@@ -279,7 +278,9 @@ update_seen_allows_list(struct update *u)
 		u->seen.most = (int64_t)l->fresh.n;
 		return true;
 	}
-	if (t->is_good && !update_losses_of_records(&old, &fresh, &lost))
+	if (t->is_good &&
+	    !update_task_lost_records(t->path, t->fd, l->old.n, shown,
+		u->part.fd, &lost))
 		return false;
 	u->list.lost = lost;
 	add_losses(u, lost, l->old.n);

@@ -4,6 +4,7 @@
 test_walls.py tells how a parser that an attacker has taken over is played.
 """
 
+import lzma
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import pytest
 
 from program import PATIENCE, ROOT, STARTED, contains, copy_programs
-from publisher import ListPlace
+from publisher import ListPlace, records
 from samples import write
 from test_walls import MARK, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
 from update_place import authority
@@ -48,6 +49,22 @@ def test_a_parser_of_manifests_that_is_taken_over_has_no_power(exploit, place, u
     could, done = powers(exploit, place, user)
     assert could == set()
     assert done.returncode == 2, done
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+@pytest.mark.parametrize("form", (bytes, lzma.compress), ids=("plain", "xz"))
+def test_a_parser_of_lists_that_is_taken_over_has_no_power(exploit, place, form, user):
+    """One that is received, and the installed one, which others wrote once."""
+    data = records()[:-16] + MARK[:16]
+    place.publisher.serve(data + MARK[16:].ljust(16, b"\xff"), "2026-11-20T10:00:00+00:00")
+    place.publisher.list.body = form(lzma.decompress(place.publisher.list.body))
+    could, done = powers(exploit, place, user)
+    assert could == set()
+    if form is bytes:
+        place.target.write_bytes(lzma.decompress(lzma.compress(data + MARK[16:].ljust(16, b"\xff"))))
+        could, done = powers(exploit, place, user)
+        assert could == set(), done
 
 
 WIRE = (ROOT / "cli/wire/working.h").read_text(encoding="ascii")
@@ -185,3 +202,67 @@ def test_a_worker_cannot_have_another_list_installed(hostile):
     done = hostile.run("manifest", f"{MANIFEST}rest(url='{hostile.place.publisher.manifest['blocklist_url']}')")
     contains(done.stderr.decode(), "its SHA-256 is not the one in the manifest")
     assert hostile.place.snapshot() == {}
+
+
+FOUND = """
+def records(n=1000, why="", sha=64 * "a", more=b""): result(number(n), text(why), text(sha), more)
+"""
+REFUSED_RECORDS = ANY | {
+    "has more records than bytes": "records(n=1001)",
+    "has more records than a list": "records(n=1 << 40)",
+    "has no records": "records(n=0)",
+    "sends no hash": "records(sha='')",
+    "sends a short hash": "records(sha=63 * 'a')",
+    "sends a hash with a control": "records(sha=63 * 'a' + chr(27))",
+    "sends a long reason": "records(why=128 * 'w')",
+    "tells it twice": "records(); records()",
+    "sends more": "records(more=b'x')",
+}
+
+
+@pytest.mark.parametrize("says", REFUSED_RECORDS.values(), ids=REFUSED_RECORDS)
+def test_a_list_of_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
+    hostile.place.update()
+    hostile.place.publisher.serve(records(1000, seed=1), "2026-11-20T10:00:00+00:00")
+    refused(hostile, "records", FOUND + says)
+
+
+UNPACKED = """
+def unpacked(end=1, error=0, why="", more=b""): result(number(end), number(error), text(why), more)
+"""
+REFUSED_UNPACKED = ANY | {
+    "ends as none does": "unpacked(end=6)",
+    "is damaged for no reason": "unpacked(end=0)",
+    "is done for a reason": "unpacked(why='a reason')",
+    "has no such error": "unpacked(end=5, error=1 << 20)",
+    "sends a long reason": "unpacked(end=0, why=128 * 'w')",
+    "ends twice": "unpacked(); unpacked()",
+    "sends more": "unpacked(more=b'x')",
+}
+
+
+@pytest.mark.parametrize("says", REFUSED_UNPACKED.values(), ids=REFUSED_UNPACKED)
+def test_what_unpacks_and_is_none_of_ours_is_an_error(hostile, says):
+    refused(hostile, "unpack-list", UNPACKED + says)
+
+
+LIES = {
+    "an empty file": ("", "damaged, or not an exact list"),
+    "another list": ("os.pwrite(fds[1], bytes(range(16)), 0)", "its SHA-256 is not the one in the manifest"),
+    "a file that is too large": ("os.ftruncate(fds[1], 1 << 40)", "bytes when unpacked, which is more than"),
+}
+
+
+@pytest.mark.parametrize("says, message", LIES.values(), ids=LIES)
+def test_what_was_unpacked_is_known_by_what_another_process_reads(hostile, says, message):
+    done = hostile.run("unpack-list", f"{UNPACKED}{says}\nunpacked()")
+    contains(done.stderr.decode(), message)
+    assert hostile.place.snapshot() == {}
+
+
+@pytest.mark.parametrize("says", [*ANY.values(), "result(number(1001))", "result(number(1), b'x')",
+                                  "result(number(1)); result(number(1))"])
+def test_losses_of_a_worker_that_is_none_of_ours_are_an_error(hostile, says):
+    hostile.place.update()
+    hostile.place.publisher.serve(records(1000, seed=1), "2026-11-20T10:00:00+00:00")
+    refused(hostile, "lost-records", says)

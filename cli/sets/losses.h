@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * update/losses: what of an installed file is no longer in the one that is to
+ * sets/losses: what of an installed file is no longer in the one that is to
  * replace it. Both are read side by side, in constant memory. Counts say little:
  * a file with as many entries may have other ones.
  */
-#ifndef CLI_UPDATE_LOSSES_H
-#define CLI_UPDATE_LOSSES_H
+#ifndef CLI_SETS_LOSSES_H
+#define CLI_SETS_LOSSES_H
 
 #include "kv_pkbf.h"
 
 /* A file, open as fd; shown is its name in messages. */
-struct update_side {
+struct losses_side {
 	const char *shown;
 	int fd;
 };
@@ -20,8 +20,8 @@ struct update_side {
  * with 2^length bits, and *lostp to how many of these the new one has not.
  * False after a message.
  */
-bool update_losses_of_bits(const struct update_side *old,
-    const struct update_side *fresh, uint8_t length, uint64_t *setp,
+bool losses_of_bits(const struct losses_side *old,
+    const struct losses_side *fresh, uint8_t length, uint64_t *setp,
     uint64_t *lostp);
 
 /*
@@ -29,7 +29,7 @@ bool update_losses_of_bits(const struct update_side *old,
  * has not. A source that is called otherwise is no loss. False after a message
  * if the new one is no list; of an old one only the part before a hole counts.
  */
-bool update_losses_of_records(const struct update_side *old,
-    const struct update_side *fresh, uint64_t *lostp);
+bool losses_of_records(const struct losses_side *old,
+    const struct losses_side *fresh, uint64_t *lostp);
 
 #endif

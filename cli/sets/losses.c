@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "update/losses.h"
+#include "sets/losses.h"
 
 #include <string.h>
 
@@ -31,9 +31,8 @@ count_block(const uint8_t *a, const uint8_t *b, size_t len, uint64_t *setp,
 }
 
 bool
-update_losses_of_bits(const struct update_side *old,
-    const struct update_side *fresh, uint8_t length, uint64_t *setp,
-    uint64_t *lostp)
+losses_of_bits(const struct losses_side *old, const struct losses_side *fresh,
+    uint8_t length, uint64_t *setp, uint64_t *lostp)
 {
 	static uint8_t a[BLOCK_BYTES], b[BLOCK_BYTES];
 	const off_t end = kv_pkbf_file_bytes(length);
@@ -61,8 +60,8 @@ update_losses_of_bits(const struct update_side *old,
 }
 
 bool
-update_losses_of_records(const struct update_side *old,
-    const struct update_side *fresh, uint64_t *lostp)
+losses_of_records(const struct losses_side *old,
+    const struct losses_side *fresh, uint64_t *lostp)
 {
 	static struct list_reader a, b;
 	const uint8_t *x, *y = NULL;
