@@ -58,6 +58,7 @@ static const struct task {
 	{ "split", 1, task_split },
 	{ "index", 1, task_index },
 	{ "lost-records", 2, task_lost_records },
+	{ "unpack", 2, task_unpack },
 	{ "manifest", 1, task_manifest },
 	{ "records", 1, task_records },
 	{ "sources", 1, task_sources },

@@ -17,12 +17,11 @@
 #include "sets/delta.h"
 #include "base/io.h"
 #include "update/chain.h"
+#include "update/folder.h"
 #include "update/follow.h"
 #include "update/resume.h"
-#include "published/unxz.h"
 #include "update/update.h"
 
-#define READ_BYTES (256 * 1024)
 /* The part of a packed file is called .NAME.xz.keyveto-part. */
 #define PACKED_SUFFIX ".xz"
 
@@ -202,9 +201,6 @@ struct packed {
 	struct update_part part;
 	char source[UPDATE_DIGEST_CHARS]; /* in the notes */
 	bool keep;
-	/* Of what is unpacked. */
-	struct unxz xz;
-	SHA2_CTX sha;
 };
 
 static bool
@@ -285,63 +281,31 @@ fetch_packed(struct packed *k)
 	return false;
 }
 
-static bool
-add_unpacked(const void *p, size_t len, void *arg)
-{
-	struct packed *k = arg;
-	struct update *u = k->u;
-	const uint64_t size = u->follow.file->size;
-
-	if (was_interrupted(u))
-		return false;
-	if (len > size - (uint64_t)u->part.len) {
-		progress_clear(&u->progress);
-		cli_error("%s: has more than the %" PRIu64
-			  " bytes that the index says, when unpacked: damaged, "
-			  "or changed on its way; try again later",
-		    k->from.shown, size);
-		return false;
-	}
-	SHA256Update(&k->sha, p, len);
-	return update_part_append(&u->part, p, len) ||
-	    report_no_room(u, k->from.shown, size);
-}
-
 /* Unpacks the file into u->part. False after a message. */
 static bool
 unpack(struct packed *k)
 {
-	static uint8_t buf[READ_BYTES];
 	struct update *u = k->u;
-	char sha256[UPDATE_DIGEST_CHARS];
-	bool ok = true;
+	const uint64_t size = u->follow.file->size;
+	const int error = update_folder_unpack(k->from.shown, k->part.fd,
+	    u->part.fd, size, u->source.limits.stopped);
 
-	SHA256Init(&k->sha);
-	unxz_begin(&k->xz, add_unpacked, k);
-	for (off_t at = 0; ok && at < k->part.len;) {
-		const off_t left = k->part.len - at;
-		const size_t len = left < READ_BYTES ?
-		    (size_t)left :
-		    READ_BYTES;
-
-		if (!(ok = cli_read_at(k->from.shown, k->part.fd, buf, len,
-			  at)))
-			break;
-		ok = unxz_add(&k->xz, buf, len);
-		at += (off_t)len;
+	if (was_interrupted(u) || error == -1)
+		return false;
+	if (error != 0) {
+		errno = error;
+		return report_no_room(u, k->from.shown, size);
 	}
-	ok = ok && unxz_end(&k->xz);
-	if (k->xz.why != NULL)
-		cli_error("%s: %s", k->from.shown, k->xz.why);
-	unxz_free(&k->xz);
-	(void)SHA256End(&k->sha, sha256);
-	if (ok && strcmp(sha256, u->follow.file->sha256) != 0) {
+	/* Who unpacked it does not say what it is. */
+	if (is_wanted(u, u->part.fd)) {
+		u->part.len = (off_t)size;
+		return true;
+	}
+	if (!was_interrupted(u))
 		cli_error("%s: its SHA-256 is not the one in the index: "
 			  "damaged or changed on its way; try again later",
 		    k->from.shown);
-		ok = false;
-	}
-	return ok;
+	return false;
 }
 
 /* The name whose part is the packed file. */

@@ -2,9 +2,13 @@
 /* Has a worker do tasks of worker/task_folder.c, and checks what it says. */
 #include "update/folder.h"
 
+#include <limits.h>
+
 #include "command.h"
 #include "published/index_records.h"
 #include "working/working.h"
+
+#define WHY_BYTES 256
 
 static bool
 report_worker(const char *shown, const char *why)
@@ -13,13 +17,17 @@ report_worker(const char *shown, const char *why)
 	return false;
 }
 
-/* Does a task. False after a message about the worker. */
+/* Does a task. False after a message, or without if it was stopped. */
 static bool
 run_task(struct working_task *t, const char *shown)
 {
 	char why[WALL_WHY_BYTES];
 
-	return working_do(t, why) || report_worker(shown, why);
+	if (working_do(t, why))
+		return true;
+	return t->stopped != NULL && t->stopped() ?
+	    false :
+	    report_worker(shown, why);
 }
 
 static bool
@@ -116,4 +124,49 @@ update_folder_index(const char *shown, int fd, struct index *x,
 		return false;
 	}
 	return (p.next == PARSED_FILES && x->n == p.n) || report_silence(shown);
+}
+
+/* --- a packed file ------------------------------------------------------ */
+
+struct unpacked {
+	bool done;
+	uint64_t error; /* errno */
+	char why[WHY_BYTES];
+};
+
+static bool
+receive_unpacked(struct kv_bytes b, void *arg)
+{
+	struct unpacked *u = arg;
+
+	u->done = !u->done && record_get_number(&b, &u->error) == KV_OK &&
+	    u->error <= INT_MAX &&
+	    record_get_text(&b, u->why, sizeof(u->why)) && b.left == 0;
+	return u->done;
+}
+
+int
+update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
+    bool (*stopped)(void))
+{
+	struct unpacked u = { .done = false };
+	struct working_task t = {
+		.fd = { packed, out },
+		.n_fds = 2,
+		.result = receive_unpacked,
+		.arg = &u,
+		.stopped = stopped,
+	};
+
+	working_task_begin(&t, "unpack");
+	record_add_number(&t.args, size);
+	if (!run_task(&t, shown))
+		return -1;
+	if (u.done && u.why[0] == '\0')
+		return (int)u.error;
+	if (u.done)
+		cli_error("%s: %s", shown, u.why);
+	else
+		(void)report_silence(shown);
+	return -1;
 }

@@ -23,4 +23,13 @@ bool update_folder_split(const char *shown, int fd, size_t *lenp);
 bool update_folder_index(const char *shown, int fd, struct index *x,
     char sha256[static INDEX_SHA256_BYTES]);
 
+/*
+ * Unpacks the file packed into out, which is empty, up to size bytes. Returns 0;
+ * the errno of what kept out from being written; or -1 after a message, but
+ * without one if it was stopped. What is in out then, the worker says: it is
+ * known by its SHA-256 alone.
+ */
+int update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
+    bool (*stopped)(void));
+
 #endif
