@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "published/index_records.h"
 #include "published/unxz.h"
+#include "sets/delta.h"
 #include "tasks.h"
 
 #define READ_BYTES (256 * 1024)
@@ -152,6 +153,57 @@ task_unpack(struct task_work *t)
 	o = task_result();
 	record_add_number(o, (uint64_t)u.error);
 	record_add_text(o, why);
+	ask_tell();
+	return true;
+}
+
+/* --- a delta ------------------------------------------------------------ */
+
+/* What the index promises of a delta. */
+struct promise {
+	char from[INDEX_SHA256_BYTES], to[INDEX_SHA256_BYTES];
+	uint64_t type, min, max;
+};
+
+static bool
+is_promised(const struct promise *p, const struct delta_file *delta)
+{
+	char why[DELTA_WHY_BYTES], from[INDEX_SHA256_BYTES],
+	    to[INDEX_SHA256_BYTES];
+	struct delta_header h;
+
+	if (delta_find_header(delta, &h, why) != DELTA_DONE)
+		return false;
+	index_format_sha256(h.old_sha256, from);
+	index_format_sha256(h.new_sha256, to);
+	return strcmp(from, p->from) == 0 && strcmp(to, p->to) == 0 &&
+	    h.kind == (p->type == INDEX_PKBF ? DELTA_FILTER : DELTA_LIST) &&
+	    h.new_size >= p->min && h.new_size <= p->max;
+}
+
+bool
+task_patch(struct task_work *t)
+{
+	static char shown[WORKING_TEXT_BYTES], path[WORKING_TEXT_BYTES];
+	const struct delta_file old = { path, t->fd[0] };
+	const struct delta_file delta = { shown, t->fd[1] };
+	const struct delta_file out = { path, t->fd[2] };
+	struct kv_bytes *b = &t->args;
+	char why[DELTA_WHY_BYTES];
+	struct promise p;
+	bool fits;
+
+	if (!record_get_text(b, shown, sizeof(shown)) ||
+	    !record_get_text(b, path, sizeof(path)) ||
+	    !record_get_text(b, p.from, sizeof(p.from)) ||
+	    !record_get_text(b, p.to, sizeof(p.to)) ||
+	    record_get_number(b, &p.type) != KV_OK ||
+	    record_get_number(b, &p.min) != KV_OK ||
+	    record_get_number(b, &p.max) != KV_OK)
+		return false;
+	fits = is_promised(&p, &delta) &&
+	    delta_apply(&old, &delta, &out, why) == DELTA_DONE;
+	record_add_number(task_result(), fits);
 	ask_tell();
 	return true;
 }

@@ -59,6 +59,7 @@ static const struct task {
 	{ "index", 1, task_index },
 	{ "lost-records", 2, task_lost_records },
 	{ "unpack", 2, task_unpack },
+	{ "patch", 3, task_patch },
 	{ "manifest", 1, task_manifest },
 	{ "records", 1, task_records },
 	{ "sources", 1, task_sources },

@@ -35,6 +35,7 @@ unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
 bool task_split(struct task_work *t);
 bool task_index(struct task_work *t);
 bool task_unpack(struct task_work *t);
+bool task_patch(struct task_work *t);
 /* task_list.c */
 bool task_manifest(struct task_work *t);
 bool task_sources(struct task_work *t);

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sets/delta.h"
 #include "base/io.h"
 #include "update/chain.h"
 #include "update/folder.h"
@@ -120,45 +119,30 @@ fetch_delta(struct update *u, const struct index_delta *d, int fd)
 	return ok;
 }
 
-/*
- * Whether a delta that was fetched is the one that the index promised, and makes
- * no larger file than it may.
- */
-static bool
-is_promised(const struct update *u, const struct index_delta *d, int fd)
-{
-	const struct index_file *file = u->follow.file;
-	const struct delta_file delta = { "delta", fd };
-	char why[DELTA_WHY_BYTES], from[INDEX_SHA256_BYTES],
-	    to[INDEX_SHA256_BYTES];
-	struct delta_header h;
-
-	if (delta_find_header(&delta, &h, why) != DELTA_DONE)
-		return false;
-	index_format_sha256(h.old_sha256, from);
-	index_format_sha256(h.new_sha256, to);
-	return strcmp(from, d->from) == 0 && strcmp(to, d->to) == 0 &&
-	    h.kind == (file->type == INDEX_PKBF ? DELTA_FILTER : DELTA_LIST) &&
-	    (strcmp(to, file->sha256) == 0 ?
-		    h.new_size == file->size :
-		    h.new_size <= update_follow_max_bytes(u));
-}
-
-/* Makes out of old with one delta. False without a message. */
+/* Makes out of old with one delta. False if it does not fit. */
 static bool
 apply_step(struct update *u, const struct index_delta *d, int old, int out)
 {
-	const struct delta_file before = { u->installed.path, old };
-	const struct delta_file after = { u->installed.path, out };
-	struct delta_file delta = { u->source.from.shown, make_nameless(u) };
-	char why[DELTA_WHY_BYTES];
-	bool ok;
+	const struct index_file *file = u->follow.file;
+	const bool last = strcmp(d->to, file->sha256) == 0;
+	const struct folder_patch p = {
+		.shown = u->source.from.shown,
+		.path = u->installed.path,
+		.delta = d,
+		.type = file->type,
+		.min = last ? file->size : 0,
+		.max = last ? file->size : update_follow_max_bytes(u),
+		.old = old,
+		.patch = make_nameless(u),
+		.out = out,
+		.stopped = u->source.limits.stopped,
+	};
+	bool ok = p.patch != -1 && out != -1 && fetch_delta(u, d, p.patch);
 
-	ok = delta.fd != -1 && out != -1 && fetch_delta(u, d, delta.fd) &&
-	    is_promised(u, d, delta.fd) &&
-	    delta_apply(&before, &delta, &after, why) == DELTA_DONE;
-	if (delta.fd != -1)
-		close(delta.fd);
+	progress_clear(&u->progress);
+	ok = ok && update_folder_patch(&p);
+	if (p.patch != -1)
+		close(p.patch);
 	return ok;
 }
 

@@ -9,6 +9,7 @@
 #include "working/working.h"
 
 #define WHY_BYTES 256
+#define SILENCE "the worker did not say all"
 
 static bool
 report_worker(const char *shown, const char *why)
@@ -33,7 +34,7 @@ run_task(struct working_task *t, const char *shown)
 static bool
 report_silence(const char *shown)
 {
-	return report_worker(shown, "the worker did not say all");
+	return report_worker(shown, SILENCE);
 }
 
 /* --- the index ---------------------------------------------------------- */
@@ -169,4 +170,50 @@ update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
 	else
 		(void)report_silence(shown);
 	return -1;
+}
+
+/* --- a delta ------------------------------------------------------------ */
+
+struct patched {
+	bool done;
+	uint64_t fits;
+};
+
+static bool
+receive_patched(struct kv_bytes b, void *arg)
+{
+	struct patched *p = arg;
+
+	p->done = !p->done && record_get_number(&b, &p->fits) == KV_OK &&
+	    p->fits <= 1 && b.left == 0;
+	return p->done;
+}
+
+bool
+update_folder_patch(const struct folder_patch *p)
+{
+	struct patched r = { .done = false };
+	struct working_task t = {
+		.fd = { p->old, p->patch, p->out },
+		.n_fds = 3,
+		.result = receive_patched,
+		.arg = &r,
+		.stopped = p->stopped,
+	};
+	char why[WALL_WHY_BYTES];
+
+	working_task_begin(&t, "patch");
+	record_add_text(&t.args, p->shown);
+	record_add_text(&t.args, p->path);
+	record_add_text(&t.args, p->delta->from);
+	record_add_text(&t.args, p->delta->to);
+	record_add_number(&t.args, p->type);
+	record_add_number(&t.args, p->min);
+	record_add_number(&t.args, p->max);
+	if (working_do(&t, why) && r.done)
+		return r.fits != 0;
+	if (!p->stopped())
+		cli_error("warning: %s: a delta is not used: %s", p->shown,
+		    why[0] != '\0' ? why : SILENCE);
+	return false;
 }

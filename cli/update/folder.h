@@ -32,4 +32,20 @@ bool update_folder_index(const char *shown, int fd, struct index *x,
 int update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
     bool (*stopped)(void));
 
+/* One step from an older file to a newer one. */
+struct folder_patch {
+	const char *shown, *path; /* of the folder and the file, for messages */
+	const struct index_delta *delta;
+	enum index_type type;
+	uint64_t min, max;   /* how large the new file may be */
+	int old, patch, out; /* patch: the delta's file; out is empty */
+	bool (*stopped)(void);
+};
+
+/*
+ * Applies a delta. False if it does not fit, or is not the one of the index:
+ * that is no matter for a message. What is in out, the worker says, as above.
+ */
+bool update_folder_patch(const struct folder_patch *p);
+
 #endif

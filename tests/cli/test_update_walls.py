@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from follow_publisher import FollowPlace, digest, packed_name
+from follow_publisher import BASE, FollowPlace, delta_name, digest, packed_name
 from program import KEYVETO, PATIENCE, ROOT, STARTED
 from samples import write
 from test_update_follow import grown
@@ -200,6 +200,16 @@ UNPACK = {
     "writes the packed file": "hello(); os.pwrite(fds[0], b'x', 0); os.sendfile(fds[1], fds[0], 0, SIZE); "
                               "result(number(0), text(''))",
 }
+PATCH = {
+    "says more": "hello(); result(number(1), b'x')",
+    "says two": "hello(); result(number(2))",
+    "says it twice": "hello(); result(number(1)); result(number(1))",
+    "writes nothing": "hello(); result(number(1))",
+    "writes another file": "hello(); os.write(fds[2], bytes(SIZE)); result(number(1))",
+    "writes a long file": "hello(); os.pwrite(fds[2], b'x', 1 << 30); result(number(1))",
+    "writes what is installed": "hello()\ntry: os.pwrite(fds[0], b'x', 0)\n"
+                                "except OSError: result(number(0))\nelse: result(number(1))",
+}
 CASES = {
     **{f"split {name}": ("split", says) for name, says in {**DIES, **SPLIT}.items()},
     **{f"index {name}": ("index", says) for name, says in {**DIES, **INDEX}.items()},
@@ -249,6 +259,43 @@ def test_a_worker_that_is_none_of_ours_has_nothing_installed(hostile, case):
     assert hostile.place.snapshot() == (before, None)
     names = [name for name in hostile.place.names() if "part" in name]
     assert names == [], "the next run goes on with it"
+
+
+def patched(place):
+    """Whether the delta was asked for, and the whole file: then it was not used."""
+    asked = place.asked()
+    return delta_name(grown(), grown(2)) in asked, packed_name(grown(2)) in asked
+
+
+# It says what ours says of another delta.
+PLAUSIBLE = {"writes nothing", "writes another file", "writes a long file", "writes what is installed"}
+
+
+@pytest.mark.parametrize("case", {**DIES, **PATCH})
+def test_a_worker_that_is_none_of_ours_applies_no_delta(hostile, case):
+    done = hostile.run("patch", {**DIES, **PATCH}[case])
+    assert done.returncode == 0, done
+    assert is_printable(done.stderr) and done.stdout.endswith(b"\n"), done
+    warning = f"keyveto: warning: {hostile.place.site.url('/kv/')}index: a delta is not used: the worker ".encode()
+    assert (warning in done.stderr) == (case not in PLAUSIBLE), done
+    hostile.place.holds(grown(2))
+    assert hostile.place.previous.read_bytes() == grown()
+    assert patched(hostile.place) == (True, True)
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+def test_a_parser_of_a_delta_that_is_taken_over_has_no_power(exploit, place, user):
+    place.put(grown())
+    place.put_by_hand(grown())
+    place.put(grown(2))
+    page = place.page_of(delta_name(grown(), grown(2)))
+    page.body = page.body[:7] + MARK + page.body[7 + len(MARK):]
+    del place.site.pages[BASE + packed_name(grown(2))]
+    could, done = run_exploit(exploit, place, user)
+    assert could <= {"writes elsewhere", "asks for paths"}
+    assert b": a delta is not used: the worker " in done.stderr, done
+    place.holds(grown())
 
 
 def test_an_obedient_worker_in_its_place_is_believed(hostile):
