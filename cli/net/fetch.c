@@ -280,20 +280,3 @@ fetch_run_to_memory(struct fetch *f, size_t max, const char *too_long,
 	f->arg = NULL;
 	return end;
 }
-
-bool
-fetch_to_memory(const struct fetch_place *place,
-    const struct https_limits *limits, struct progress *progress, size_t max,
-    const char *too_long, struct fetch_memory *m)
-{
-	struct fetch f = {
-		.place = place,
-		.limits = limits,
-		.if_none_match = "",
-		.if_modified_since = "",
-		.if_range = "",
-		.progress = progress,
-	};
-
-	return fetch_run_to_memory(&f, max, too_long, m) == FETCH_DONE;
-}

@@ -101,12 +101,4 @@ struct fetch_memory {
 enum fetch_end fetch_run_to_memory(struct fetch *f, size_t max,
     const char *too_long, struct fetch_memory *m);
 
-/*
- * Fetches all of a file, of at most max bytes. False after a message; too_long
- * is its text about a longer file. The caller frees m->bytes, also after false.
- */
-bool fetch_to_memory(const struct fetch_place *place,
-    const struct https_limits *limits, struct progress *progress, size_t max,
-    const char *too_long, struct fetch_memory *m);
-
 #endif

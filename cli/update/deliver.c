@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "update/folder.h"
 #include "update/follow.h"
 #include "update/resume.h"
+#include "update/text.h"
 #include "update/update.h"
 
 /* The part of a packed file is called .NAME.xz.keyveto-part. */
@@ -437,9 +437,9 @@ update_deliver(struct update *u)
 	return ok;
 }
 
-bool
+int
 update_deliver_companion(struct update *u, const struct index_companion *c,
-    size_t max, struct fetch_memory *m)
+    size_t max)
 {
 	char path[INDEX_PATH_BYTES], sha256[UPDATE_DIGEST_CHARS];
 	struct fetch_place from;
@@ -452,24 +452,28 @@ update_deliver_companion(struct update *u, const struct index_companion *c,
 		.progress = &u->progress,
 		.if_missing = UPDATE_FOLLOW_IF_MISSING,
 	};
-	bool ok;
+	uint64_t len = 0;
+	bool ok = false;
+	int fd = -1;
 
-	*m = (struct fetch_memory){ NULL, 0 };
 	index_companion_path(c->sha256, path);
-	ok = fetch_place_beside(&u->source.from, path, &from) &&
-	    fetch_run_to_memory(&f, max,
-		"longer than it may be; ask its publisher", m) == FETCH_DONE;
-	u->follow.received += m->len;
-	if (ok) {
-		(void)SHA256Data((const uint8_t *)m->bytes, m->len, sha256);
-		if (strcmp(sha256, c->sha256) != 0) {
+	if (fetch_place_beside(&u->source.from, path, &from) &&
+	    update_text_fetch(&f, max,
+		"longer than it may be; ask its publisher", &fd,
+		&len) == FETCH_DONE &&
+	    update_unwanted_hash(from.shown, fd, sha256)) {
+		ok = strcmp(sha256, c->sha256) == 0;
+		if (!ok)
 			cli_error("%s: its SHA-256 is not the one in the "
 				  "index: damaged or changed on its way; try "
 				  "again later",
 			    from.shown);
-			ok = false;
-		}
 	}
+	u->follow.received += len;
 	fetch_place_free(&from);
-	return ok;
+	if (!ok && fd != -1) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }

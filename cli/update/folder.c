@@ -6,36 +6,10 @@
 
 #include "command.h"
 #include "published/index_records.h"
-#include "working/working.h"
+#include "update/task.h"
 
 #define WHY_BYTES 256
-#define SILENCE "the worker did not say all"
-
-static bool
-report_worker(const char *shown, const char *why)
-{
-	cli_error("%s: cannot be read: %s", shown, why);
-	return false;
-}
-
-/* Does a task. False after a message, or without if it was stopped. */
-static bool
-run_task(struct working_task *t, const char *shown)
-{
-	char why[WALL_WHY_BYTES];
-
-	if (working_do(t, why))
-		return true;
-	return t->stopped != NULL && t->stopped() ?
-	    false :
-	    report_worker(shown, why);
-}
-
-static bool
-report_silence(const char *shown)
-{
-	return report_worker(shown, SILENCE);
-}
+#define SILENCE "the worker told nothing"
 
 /* --- the index ---------------------------------------------------------- */
 
@@ -67,16 +41,17 @@ update_folder_split(const char *shown, int fd, size_t *lenp)
 
 	*lenp = 0;
 	working_task_begin(&t, "split");
-	if (!run_task(&t, shown))
+	if (!update_task_do(&t, shown, &s.done))
 		return false;
 	*lenp = (size_t)s.len;
-	return s.done || report_silence(shown);
+	return true;
 }
 
 /* The parts of an index: the mistake or "", and the SHA-256; head; files. */
 enum parsed_part { PARSED_WHY, PARSED_HEAD, PARSED_FILES };
 
 struct parsed {
+	bool done;
 	enum parsed_part next;
 	struct index *x;
 	size_t n; /* of its files */
@@ -88,19 +63,26 @@ static bool
 receive_index(struct kv_bytes b, void *arg)
 {
 	struct parsed *p = arg;
+	bool ok;
 
 	switch (p->next) {
 	case PARSED_WHY:
-		p->next = PARSED_HEAD;
-		return record_get_text(&b, p->why, sizeof(p->why)) &&
+		ok = record_get_text(&b, p->why, sizeof(p->why)) &&
 		    record_get_text(&b, p->sha256, INDEX_SHA256_BYTES) &&
 		    index_is_sha256(p->sha256) && b.left == 0;
+		p->next = PARSED_HEAD;
+		p->done = p->why[0] != '\0';
+		return ok;
 	case PARSED_HEAD:
+		ok = !p->done && index_get_head(b, p->x, &p->n);
 		p->next = PARSED_FILES;
-		return p->why[0] == '\0' && index_get_head(b, p->x, &p->n);
+		break;
 	default:
-		return index_get_file(b, p->x, p->n);
+		ok = index_get_file(b, p->x, p->n);
+		break;
 	}
+	p->done = p->x->n == p->n;
+	return ok;
 }
 
 bool
@@ -118,13 +100,11 @@ update_folder_index(const char *shown, int fd, struct index *x,
 	*x = (struct index){ .serial = 0 };
 	sha256[0] = '\0';
 	working_task_begin(&t, "index");
-	if (!run_task(&t, shown))
+	if (!update_task_do(&t, shown, &p.done))
 		return false;
-	if (p.why[0] != '\0') {
+	if (p.why[0] != '\0')
 		cli_error("%s: %s; ask its publisher", shown, p.why);
-		return false;
-	}
-	return (p.next == PARSED_FILES && x->n == p.n) || report_silence(shown);
+	return p.why[0] == '\0';
 }
 
 /* --- a packed file ------------------------------------------------------ */
@@ -158,17 +138,19 @@ update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
 		.arg = &u,
 		.stopped = stopped,
 	};
+	char why[WALL_WHY_BYTES];
 
 	working_task_begin(&t, "unpack");
 	record_add_number(&t.args, size);
-	if (!run_task(&t, shown))
+	if (!working_do(&t, why) || !u.done) {
+		if (!stopped())
+			cli_error("%s: cannot be unpacked: %s", shown,
+			    why[0] != '\0' ? why : SILENCE);
 		return -1;
-	if (u.done && u.why[0] == '\0')
+	}
+	if (u.why[0] == '\0')
 		return (int)u.error;
-	if (u.done)
-		cli_error("%s: %s", shown, u.why);
-	else
-		(void)report_silence(shown);
+	cli_error("%s: %s", shown, u.why);
 	return -1;
 }
 

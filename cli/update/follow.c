@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/follow.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "update/folder.h"
+#include "update/text.h"
 #include "update/update.h"
 
 #define SECONDS_A_DAY 86400
@@ -31,9 +30,9 @@ file_set(const struct update *u)
 	return name != NULL ? name : "";
 }
 
-/* Fetches the index into the empty file fd. */
+/* Fetches the index into *fdp; -1: it was not fetched. */
 static enum fetch_end
-fetch_index(struct update *u, bool conditional, int fd)
+fetch_index(struct update *u, bool conditional, int *fdp)
 {
 	struct update_follow *w = &u->follow;
 	const struct update_notes *s = &u->notes;
@@ -54,20 +53,15 @@ fetch_index(struct update *u, bool conditional, int fd)
 		.progress = &u->progress,
 		.if_missing = "; correct Index",
 	};
-	struct fetch_memory m;
-	enum fetch_end end = fetch_run_to_memory(&f, INDEX_MAX_BYTES,
+	uint64_t len;
+	const enum fetch_end end = update_text_fetch(&f, INDEX_MAX_BYTES,
 	    "longer than 1 MiB: not the index of a published folder; correct "
 	    "Index",
-	    &m);
+	    fdp, &len);
 
 	memcpy(w->etag, f.etag, sizeof(w->etag));
 	memcpy(w->last_modified, f.last_modified, sizeof(w->last_modified));
-	w->received += m.len;
-	if (end == FETCH_DONE && !io_write(fd, m.bytes, m.len)) {
-		cli_error("%s: %s", u->source.from.shown, strerror(errno));
-		end = FETCH_FAILED;
-	}
-	free(m.bytes);
+	w->received += len;
 	return end;
 }
 
@@ -77,13 +71,13 @@ fetch_index(struct update *u, bool conditional, int fd)
 static int
 copy_part(const struct update *u, int fd, size_t at, size_t len)
 {
-	const int part = memfd_create("index", MFD_CLOEXEC);
+	const char *shown = u->source.from.shown;
+	const int part = update_text_make(shown);
 
-	if (part != -1 && io_copy(fd, (off_t)at, len, part))
+	if (part == -1 || io_copy(fd, (off_t)at, len, part))
 		return part;
-	cli_error("%s: %s", u->source.from.shown, strerror(errno));
-	if (part != -1)
-		close(part);
+	cli_error("%s: %s", shown, strerror(errno));
+	close(part);
 	return -1;
 }
 
@@ -115,27 +109,6 @@ split_index(const struct update *u, int fd, int *textp, int *signaturep)
 	if (*textp != -1)
 		*signaturep = copy_part(u, fd, len, (size_t)st.st_size - len);
 	return *signaturep != -1;
-}
-
-/* Whether the text has this good signature. False after a message. */
-static bool
-verify_index(const struct update *u, int text, int signature)
-{
-	const char *shown = u->source.from.shown;
-	struct fetch_memory m = { NULL, 0 };
-	struct stat st;
-	bool ok = fstat(signature, &st) == 0 &&
-	    (m.bytes = malloc((size_t)st.st_size)) != NULL &&
-	    pread(signature, m.bytes, (size_t)st.st_size, 0) == st.st_size;
-
-	m.len = ok ? (size_t)st.st_size : 0;
-	if (!ok)
-		cli_error("%s: %s", shown, strerror(errno));
-	ok = ok &&
-	    update_signature_verify(&u->source, text, INDEX_NAMESPACE, "index",
-		shown, &m);
-	free(m.bytes);
-	return ok;
 }
 
 /* --- what may be believed ----------------------------------------------- */
@@ -234,12 +207,13 @@ note_index(struct update *u, const char *sha256)
 static bool
 parse_index(struct update *u, int fd, char sha256[static UPDATE_DIGEST_CHARS])
 {
+	const char *shown = u->source.from.shown;
 	int text, signature;
 	/* Nothing is parsed before its signature is known to be good. */
 	const bool ok = split_index(u, fd, &text, &signature) &&
-	    verify_index(u, text, signature) &&
-	    update_folder_index(u->source.from.shown, text, &u->follow.index,
-		sha256);
+	    update_signature_verify(&u->source, text, INDEX_NAMESPACE, "index",
+		shown, signature) &&
+	    update_folder_index(shown, text, &u->follow.index, sha256);
 
 	if (text != -1)
 		close(text);
@@ -357,14 +331,10 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 {
 	struct update_follow *w = &u->follow;
 	enum update_follow_end end = UPDATE_FOLLOW_FAILED;
-	const int fd = memfd_create("index", MFD_CLOEXEC);
 	const char *wanted;
+	int fd;
 
-	if (fd == -1) {
-		cli_error("%s: %s", u->source.from.shown, strerror(errno));
-		return UPDATE_FOLLOW_FAILED;
-	}
-	switch (fetch_index(u, conditional, fd)) {
+	switch (fetch_index(u, conditional, &fd)) {
 	case FETCH_DONE:
 		if (read_index(u, fd) && (w->file = find_file(u)) != NULL &&
 		    find_installed(u, sha256))
@@ -377,7 +347,8 @@ update_follow_find(struct update *u, const char *sha256, bool conditional)
 	default:
 		break;
 	}
-	close(fd);
+	if (fd != -1)
+		close(fd);
 	if (end != UPDATE_FOLLOW_NEWER)
 		return end;
 	wanted = w->file->sha256;

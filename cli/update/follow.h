@@ -71,10 +71,10 @@ bool update_deliver(struct update *u);
 void update_deliver_clean(const struct update *u);
 
 /*
- * Fetches a companion of the index's file, of at most max bytes. False after a
- * message. The caller frees m->bytes in any case.
+ * Fetches a companion of the index's file, of at most max bytes, into a file
+ * that the caller closes. -1 after a message.
  */
-bool update_deliver_companion(struct update *u, const struct index_companion *c,
-    size_t max, struct fetch_memory *m);
+int update_deliver_companion(struct update *u, const struct index_companion *c,
+    size_t max);
 
 #endif

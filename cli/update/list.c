@@ -3,7 +3,6 @@
  * update/list: fetches an exact list that a manifest of badkeys names, verifies
  * it, and installs it.
  */
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include "kv_sources.h"
 #include "published/lookup.h"
 #include "update/list_tasks.h"
+#include "update/text.h"
 #include "update/update.h"
 
 #define NAMESPACE "keyveto-list"
@@ -99,25 +99,6 @@ find_time(const struct update *u, bool fresh, uint64_t *timep)
 
 /* --- the manifest ------------------------------------------------------- */
 
-/*
- * Moves a text that was fetched into a file without a name, which is
- * u->list.text. False after a message.
- */
-static bool
-keep_text(struct update *u, const struct fetch_memory *text)
-{
-	int fd = memfd_create("text", MFD_CLOEXEC);
-
-	if (fd != -1 && io_write(fd, text->bytes, text->len)) {
-		u->list.text = fd;
-		return true;
-	}
-	cli_error("%s: %s", u->source.from.shown, strerror(errno));
-	if (fd != -1)
-		close(fd);
-	return false;
-}
-
 /* Prints what the publisher says of the format, and what was left out. */
 static void
 report_manifest(const struct update *u)
@@ -176,16 +157,10 @@ parse_manifest(struct update *u)
 static bool
 fetch_manifest(struct update *u)
 {
-	struct fetch_memory text = { NULL, 0 };
-	bool ok;
-
-	ok = fetch_to_memory(&u->source.from, &u->source.limits, &u->progress,
-		 MANIFEST_MAX_BYTES,
-		 "longer than 1 MiB: not a manifest of badkeys; correct URL",
-		 &text) &&
-	    keep_text(u, &text);
-	free(text.bytes);
-	return ok &&
+	u->list.text = update_text_get(&u->source.from, &u->source.limits,
+	    &u->progress, MANIFEST_MAX_BYTES,
+	    "longer than 1 MiB: not a manifest of badkeys; correct URL");
+	return u->list.text != -1 &&
 	    (u->source.signers == -1 ||
 		update_signature_check(u, u->list.text, NAMESPACE)) &&
 	    parse_manifest(u);
@@ -197,12 +172,8 @@ fetch_manifest(struct update *u)
 static bool
 deliver_text(struct update *u, const struct index_companion *c, size_t max)
 {
-	struct fetch_memory text = { NULL, 0 };
-	const bool ok = update_deliver_companion(u, c, max, &text) &&
-	    keep_text(u, &text);
-
-	free(text.bytes);
-	return ok;
+	u->list.text = update_deliver_companion(u, c, max);
+	return u->list.text != -1;
 }
 
 /*

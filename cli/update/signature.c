@@ -2,18 +2,16 @@
 /* Whether a file has a good signature, by ssh-keygen and AllowedSigners. */
 #include "update/update.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
+#include "update/text.h"
 #include "working/working.h"
 
 #define SIGNATURE_KEYGEN_PATH "/usr/bin/ssh-keygen"
@@ -78,22 +76,13 @@ run_keygen(const struct update_source *s, int fd, const char *namespace,
 
 bool
 update_signature_verify(const struct update_source *s, int fd,
-    const char *namespace, const char *what, const char *shown,
-    const struct fetch_memory *signature)
+    const char *namespace, const char *what, const char *shown, int signature)
 {
 	struct verified v = { .done = false };
-	const int file = memfd_create("signature", MFD_CLOEXEC);
 	char why[WALL_WHY_BYTES] = "";
-	bool ok = true;
-	int status;
+	const bool ok = run_keygen(s, fd, namespace, signature, &v, why);
+	const int status = (int)v.status;
 
-	if (file == -1 || !io_write(file, signature->bytes, signature->len))
-		v.error = (uint64_t)errno;
-	else
-		ok = run_keygen(s, fd, namespace, file, &v, why);
-	if (file != -1)
-		close(file);
-	status = (int)v.status;
 	if (!ok)
 		cli_error("%s: its signature cannot be verified: %s", shown,
 		    why);
@@ -118,14 +107,15 @@ update_signature_verify(const struct update_source *s, int fd,
 bool
 update_signature_check(struct update *u, int fd, const char *namespace)
 {
-	struct fetch_memory signature = { NULL, 0 };
+	int signature;
 	bool ok;
 
 	if (u->source.signers == -1)
 		return true;
-	if (!fetch_to_memory(&u->source.signature, &u->source.limits,
-		&u->progress, SIGNATURE_MAX_BYTES,
-		"too long for a signature; correct SignatureURL", &signature)) {
+	signature = update_text_get(&u->source.signature, &u->source.limits,
+	    &u->progress, SIGNATURE_MAX_BYTES,
+	    "too long for a signature; correct SignatureURL");
+	if (signature == -1) {
 		cli_error("%s: has no signature that could be checked, and "
 			  "AllowedSigners asks for one",
 		    u->source.from.shown);
@@ -134,8 +124,8 @@ update_signature_check(struct update *u, int fd, const char *namespace)
 		/* If the signature is bad, the part must not be resumed. */
 		u->keep_part = false;
 		ok = update_signature_verify(&u->source, fd, namespace,
-		    u->kind->what, u->source.signature.shown, &signature);
+		    u->kind->what, u->source.signature.shown, signature);
+		close(signature);
 	}
-	free(signature.bytes);
 	return ok;
 }

@@ -133,7 +133,6 @@ bool update_signature_check(struct update *u, int fd, const char *namespace);
  * lists. what ("filter") and shown, where it is from, are for messages.
  */
 bool update_signature_verify(const struct update_source *s, int fd,
-    const char *namespace, const char *what, const char *shown,
-    const struct fetch_memory *signature);
+    const char *namespace, const char *what, const char *shown, int signature);
 
 #endif

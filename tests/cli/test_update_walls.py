@@ -77,7 +77,7 @@ def test_a_parser_of_a_folder_that_is_taken_over_has_no_power(exploit, place, wh
     # It writes into the files that it got.
     assert could <= {"writes elsewhere", "asks for paths"}
     where = f"/kv/{packed_name(grown()) if what == 'packed' else 'index'}"
-    assert f"{where}: cannot be read: the worker ".encode() in done.stderr, done
+    assert f"{where}: cannot be {'unpacked' if what == 'packed' else 'read'}: the worker ".encode() in done.stderr, done
     assert not place.target.exists()
 
 
