@@ -2,21 +2,14 @@
 /* The tasks about what a published folder has, for cli/update/folder.h. */
 #include <sys/types.h> /* sha2.h of libmd needs u_int types */
 
-#include <errno.h>
-#include <inttypes.h>
 #include <sha2.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "published/index_records.h"
-#include "published/unxz.h"
 #include "sets/delta.h"
 #include "tasks.h"
-
-#define READ_BYTES (256 * 1024)
-#define WHY_BYTES 256
 
 /* --- the index ---------------------------------------------------------- */
 
@@ -74,86 +67,6 @@ task_index(struct task_work *t)
 		ask_tell();
 	}
 	index_free(&x);
-	return true;
-}
-
-/* --- a packed file ------------------------------------------------------ */
-
-struct unpacking {
-	int out;
-	uint64_t len, max;
-	bool too_long;
-	int error; /* errno of writing */
-};
-
-static bool
-add_unpacked(const void *p, size_t len, void *arg)
-{
-	struct unpacking *u = arg;
-
-	u->too_long = len > u->max - u->len;
-	if (u->too_long)
-		return false;
-	if (!io_write_at(u->out, p, len, (off_t)u->len)) {
-		u->error = errno;
-		return false;
-	}
-	u->len += len;
-	return true;
-}
-
-/* Passes all of it on. False with *errorp, if it cannot be read, or without. */
-static bool
-unpack_file(struct unxz *xz, int fd, int *errorp)
-{
-	static uint8_t buf[READ_BYTES];
-	off_t at = 0;
-	ssize_t n;
-
-	for (;;) {
-		n = pread(fd, buf, sizeof(buf), at);
-		if (n == 0)
-			return unxz_end(xz);
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1) {
-			*errorp = errno;
-			return false;
-		}
-		if (!unxz_add(xz, buf, (size_t)n))
-			return false;
-		at += n;
-	}
-}
-
-bool
-task_unpack(struct task_work *t)
-{
-	struct unpacking u = { .out = t->fd[1] };
-	char why[WHY_BYTES] = "";
-	struct record_out *o;
-	struct unxz xz;
-	int error = 0;
-
-	if (record_get_number(&t->args, &u.max) != KV_OK)
-		return false;
-	unxz_begin(&xz, add_unpacked, &u);
-	(void)unpack_file(&xz, t->fd[0], &error);
-	if (xz.why != NULL)
-		snprintf(why, sizeof(why), "%s", xz.why);
-	else if (error != 0)
-		snprintf(why, sizeof(why), "%s", strerror(error));
-	else if (u.too_long)
-		snprintf(why, sizeof(why),
-		    "has more than the %" PRIu64
-		    " bytes that the index says, when unpacked: damaged, or "
-		    "changed on its way; try again later",
-		    u.max);
-	unxz_free(&xz);
-	o = task_result();
-	record_add_number(o, (uint64_t)u.error);
-	record_add_text(o, why);
-	ask_tell();
 	return true;
 }
 

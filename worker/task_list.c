@@ -82,7 +82,7 @@ task_records(struct task_work *t)
 
 /* The most bytes, and whether it is a list. */
 bool
-task_unpack_list(struct task_work *t)
+task_unpack(struct task_work *t)
 {
 	uint64_t max, is_list;
 	struct unpacked u;

@@ -58,12 +58,11 @@ static const struct task {
 	{ "split", 1, task_split },
 	{ "index", 1, task_index },
 	{ "lost-records", 2, task_lost_records },
-	{ "unpack", 2, task_unpack },
 	{ "patch", 3, task_patch },
 	{ "manifest", 1, task_manifest },
 	{ "records", 1, task_records },
 	{ "sources", 1, task_sources },
-	{ "unpack-list", 2, task_unpack_list },
+	{ "unpack", 2, task_unpack },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */

@@ -34,13 +34,12 @@ bool task_keygen(struct task_work *t);
 unsigned int task_keygen_enter(struct task_work *t, uint64_t memory);
 bool task_split(struct task_work *t);
 bool task_index(struct task_work *t);
-bool task_unpack(struct task_work *t);
 bool task_patch(struct task_work *t);
 /* task_list.c */
 bool task_manifest(struct task_work *t);
 bool task_sources(struct task_work *t);
 bool task_records(struct task_work *t);
-bool task_unpack_list(struct task_work *t);
+bool task_unpack(struct task_work *t);
 bool task_lost_records(struct task_work *t);
 
 /* Starts a part of the result; ask_tell sends it. */

@@ -17,6 +17,7 @@
 #include "update/chain.h"
 #include "update/folder.h"
 #include "update/follow.h"
+#include "update/list_tasks.h"
 #include "update/resume.h"
 #include "update/text.h"
 #include "update/update.h"
@@ -265,26 +266,44 @@ fetch_packed(struct packed *k)
 	return false;
 }
 
+/* Prints why it was not unpacked. */
+static bool
+report_packed(struct packed *k, const struct unpacked *x)
+{
+	const uint64_t size = k->u->follow.file->size;
+
+	switch (x->end) {
+	case UNPACK_TOO_LARGE:
+		cli_error("%s: has more than the %" PRIu64
+			  " bytes that the index says, when unpacked: damaged, "
+			  "or changed on its way; try again later",
+		    k->from.shown, size);
+		return false;
+	case UNPACK_NOT_WRITTEN:
+		errno = x->error;
+		return report_no_room(k->u, k->from.shown, size);
+	default:
+		cli_error("%s: %s", k->from.shown,
+		    x->end == UNPACK_NOT_READ ? strerror(x->error) : x->why);
+		return false;
+	}
+}
+
 /* Unpacks the file into u->part. False after a message. */
 static bool
 unpack(struct packed *k)
 {
 	struct update *u = k->u;
-	const uint64_t size = u->follow.file->size;
-	const int error = update_folder_unpack(k->from.shown, k->part.fd,
-	    u->part.fd, size, u->source.limits.stopped);
+	struct unpacked x;
 
-	if (was_interrupted(u) || error == -1)
+	if (!update_task_unpack(k->from.shown, k->part.fd, &u->part,
+		u->follow.file->size, false, u->source.limits.stopped, &x))
 		return false;
-	if (error != 0) {
-		errno = error;
-		return report_no_room(u, k->from.shown, size);
-	}
+	if (x.end != UNPACK_DONE)
+		return report_packed(k, &x);
 	/* Who unpacked it does not say what it is. */
-	if (is_wanted(u, u->part.fd)) {
-		u->part.len = (off_t)size;
+	if (is_wanted(u, u->part.fd))
 		return true;
-	}
 	if (!was_interrupted(u))
 		cli_error("%s: its SHA-256 is not the one in the index: "
 			  "damaged or changed on its way; try again later",

@@ -2,14 +2,9 @@
 /* Has a worker do tasks of worker/task_folder.c, and checks what it says. */
 #include "update/folder.h"
 
-#include <limits.h>
-
 #include "command.h"
 #include "published/index_records.h"
 #include "update/task.h"
-
-#define WHY_BYTES 256
-#define SILENCE "the worker told nothing"
 
 /* --- the index ---------------------------------------------------------- */
 
@@ -107,53 +102,6 @@ update_folder_index(const char *shown, int fd, struct index *x,
 	return p.why[0] == '\0';
 }
 
-/* --- a packed file ------------------------------------------------------ */
-
-struct unpacked {
-	bool done;
-	uint64_t error; /* errno */
-	char why[WHY_BYTES];
-};
-
-static bool
-receive_unpacked(struct kv_bytes b, void *arg)
-{
-	struct unpacked *u = arg;
-
-	u->done = !u->done && record_get_number(&b, &u->error) == KV_OK &&
-	    u->error <= INT_MAX &&
-	    record_get_text(&b, u->why, sizeof(u->why)) && b.left == 0;
-	return u->done;
-}
-
-int
-update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
-    bool (*stopped)(void))
-{
-	struct unpacked u = { .done = false };
-	struct working_task t = {
-		.fd = { packed, out },
-		.n_fds = 2,
-		.result = receive_unpacked,
-		.arg = &u,
-		.stopped = stopped,
-	};
-	char why[WALL_WHY_BYTES];
-
-	working_task_begin(&t, "unpack");
-	record_add_number(&t.args, size);
-	if (!working_do(&t, why) || !u.done) {
-		if (!stopped())
-			cli_error("%s: cannot be unpacked: %s", shown,
-			    why[0] != '\0' ? why : SILENCE);
-		return -1;
-	}
-	if (u.why[0] == '\0')
-		return (int)u.error;
-	cli_error("%s: %s", shown, u.why);
-	return -1;
-}
-
 /* --- a delta ------------------------------------------------------------ */
 
 struct patched {
@@ -196,6 +144,6 @@ update_folder_patch(const struct folder_patch *p)
 		return r.fits != 0;
 	if (!p->stopped())
 		cli_error("warning: %s: a delta is not used: %s", p->shown,
-		    why[0] != '\0' ? why : SILENCE);
+		    why[0] != '\0' ? why : "the worker told nothing");
 	return false;
 }

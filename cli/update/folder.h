@@ -23,15 +23,6 @@ bool update_folder_split(const char *shown, int fd, size_t *lenp);
 bool update_folder_index(const char *shown, int fd, struct index *x,
     char sha256[static INDEX_SHA256_BYTES]);
 
-/*
- * Unpacks the file packed into out, which is empty, up to size bytes. Returns 0;
- * the errno of what kept out from being written; or -1 after a message, but
- * without one if it was stopped. What is in out then, the worker says: it is
- * known by its SHA-256 alone.
- */
-int update_folder_unpack(const char *shown, int packed, int out, uint64_t size,
-    bool (*stopped)(void));
-
 /* One step from an older file to a newer one. */
 struct folder_patch {
 	const char *shown, *path; /* of the folder and the file, for messages */
@@ -44,7 +35,8 @@ struct folder_patch {
 
 /*
  * Applies a delta. False if it does not fit, or is not the one of the index:
- * that is no matter for a message. What is in out, the worker says, as above.
+ * that is no matter for a message. Who wrote the delta may have written anything
+ * into out.
  */
 bool update_folder_patch(const struct folder_patch *p);
 

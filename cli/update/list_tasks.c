@@ -154,7 +154,7 @@ update_task_unpack(const char *shown, int packed, struct update_part *part,
 	};
 	struct stat st;
 
-	working_task_begin(&t, "unpack-list");
+	working_task_begin(&t, "unpack");
 	record_add_number(&t.args, max);
 	record_add_number(&t.args, is_list);
 	if (!update_task_do(&t, shown, &k.done) || fstat(part->fd, &st) == -1)

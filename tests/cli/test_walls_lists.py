@@ -243,7 +243,7 @@ REFUSED_UNPACKED = ANY | {
 
 @pytest.mark.parametrize("says", REFUSED_UNPACKED.values(), ids=REFUSED_UNPACKED)
 def test_what_unpacks_and_is_none_of_ours_is_an_error(hostile, says):
-    refused(hostile, "unpack-list", UNPACKED + says)
+    refused(hostile, "unpack", UNPACKED + says)
 
 
 LIES = {
@@ -255,7 +255,7 @@ LIES = {
 
 @pytest.mark.parametrize("says, message", LIES.values(), ids=LIES)
 def test_what_was_unpacked_is_known_by_what_another_process_reads(hostile, says, message):
-    done = hostile.run("unpack-list", f"{UNPACKED}{says}\nunpacked()")
+    done = hostile.run("unpack", f"{UNPACKED}{says}\nunpacked()")
     contains(done.stderr.decode(), message)
     assert hostile.place.snapshot() == {}
 
