@@ -12,7 +12,6 @@
 #include "published/unxz.h"
 
 #define READ_BYTES (256 * 1024)
-#define ERROR_MAX 4095 /* no errno is higher */
 
 struct unpacking {
 	struct unpacked *u;
@@ -90,27 +89,4 @@ unpack_file(int packed, int out, uint64_t max, bool is_list, struct unpacked *u)
 	else if (xz.why != NULL)
 		snprintf(u->why, sizeof(u->why), "%s", xz.why);
 	unxz_free(&xz);
-}
-
-void
-unpack_put(struct record_out *o, const struct unpacked *u)
-{
-	record_add_number(o, (uint64_t)u->end);
-	record_add_number(o, (uint64_t)u->error);
-	record_add_text(o, u->why);
-}
-
-bool
-unpack_get(struct kv_bytes b, struct unpacked *u)
-{
-	uint64_t end, error;
-
-	if (record_get_number(&b, &end) != KV_OK || end > UNPACK_END_MAX ||
-	    record_get_number(&b, &error) != KV_OK || error > ERROR_MAX ||
-	    !record_get_text(&b, u->why, sizeof(u->why)) || b.left != 0)
-		return false;
-	u->end = (enum unpack_end)end;
-	u->error = (int)error;
-	return (u->end == UNPACK_DAMAGED || u->end == UNPACK_NO_LIST) ==
-	    (u->why[0] != '\0');
 }
