@@ -156,7 +156,7 @@ obey_order(struct orders *o, uint8_t tag, struct kv_bytes b)
 	case NETWORK_PLACE:
 		return find_place(b);
 	case NETWORK_GET:
-		return get_obey(b, &out);
+		return get_obey(b, orders_next_descriptor(o), &out);
 	case NETWORK_SCAN:
 		return scan_obey(b, &out);
 	default:

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "command.h"
 #include "wall/packet.h"
 
@@ -34,7 +35,7 @@ struct wait {
 	/* Takes an answer, and sets ended at the last. False: it is none. */
 	bool (*answer)(struct wait *w, uint8_t tag, struct kv_bytes b);
 	bool (*stopped)(void); /* NULL: nothing stops it */
-	int64_t left_ms;
+	int64_t left_ms, last_ms;
 	bool ended;
 	enum network_cause cause;
 	char *why; /* of NETWORK_WHY_BYTES */
@@ -220,36 +221,47 @@ find_time_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/*
- * Waits until the answer has ended. Time in which this process was stopped
- * counts as one wait. After any failure the program is ended, too.
- */
+/* Counts the time since the last call, or a wait that was in vain. */
+static void
+count_time(struct wait *w, bool in_vain)
+{
+	const int64_t now = find_time_ms();
+	const int64_t since = w->last_ms != 0 ? now - w->last_ms : 0;
+
+	/* Time in which this process was stopped counts as one wait. */
+	w->left_ms -= in_vain || since > WAIT_MS ? WAIT_MS : since;
+	w->last_ms = now;
+}
+
+/* Waits once for input. False if there is none yet, or at the end. */
+static bool
+wait_for_input(struct wait *w, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
+
+	count_time(w, false);
+	if (w->stopped != NULL && w->stopped()) {
+		set_why(w, NETWORK_STOPPED, "interrupted");
+		return false;
+	}
+	if (w->left_ms < 0) {
+		set_why(w, NETWORK_BROKEN,
+		    "keyveto-network did not end in time");
+		return false;
+	}
+	if ((n = poll(&p, 1, WAIT_MS)) == 0)
+		count_time(w, true);
+	return n > 0;
+}
+
+/* Waits until the answer has ended. After any failure the program is, too. */
 static void
 wait_for_answer(struct wait *w)
 {
-	struct pollfd p = { .events = POLLIN };
-	int64_t before, waited;
-	int n;
-
-	while (!w->ended) {
-		if (w->stopped != NULL && w->stopped()) {
-			set_why(w, NETWORK_STOPPED, "interrupted");
-			break;
-		}
-		if (w->left_ms < 0) {
-			set_why(w, NETWORK_BROKEN,
-			    "keyveto-network did not end in time");
-			break;
-		}
-		before = find_time_ms();
-		p.fd = network.wall.answers;
-		waited = WAIT_MS;
-		if ((n = poll(&p, 1, WAIT_MS)) > 0)
+	while (!w->ended)
+		if (wait_for_input(w, network.wall.answers))
 			receive(w);
-		if (n != 0)
-			waited = find_time_ms() - before;
-		w->left_ms -= waited < WAIT_MS ? waited : WAIT_MS;
-	}
 	if (w->cause == NETWORK_STOPPED || w->cause == NETWORK_BROKEN)
 		kill_program();
 }
@@ -313,6 +325,8 @@ get_value(struct kv_bytes *b, char value[static HTTP_VALUE_BYTES])
 struct get {
 	const struct network_request *r;
 	bool has_head;
+	int body[2]; /* the pipe; -1: r->data gets it */
+	bool is_short;
 };
 
 static bool
@@ -339,11 +353,65 @@ receive_data(struct wait *w, struct kv_bytes b)
 	const struct get *g = w->arg;
 	struct kv_span part;
 
-	if (!g->has_head || kv_bytes_get_string(&b, &part) != KV_OK ||
-	    part.len == 0 || b.left != 0)
+	if (!g->has_head || g->body[0] != -1 ||
+	    kv_bytes_get_string(&b, &part) != KV_OK || part.len == 0 ||
+	    b.left != 0)
 		return false;
 	if (!g->r->data(part.p, part.len, g->r->arg))
 		set_why(w, NETWORK_STOPPED, "");
+	return true;
+}
+
+/*
+ * Moves up to len bytes from the pipe to the file. Where the file system has no
+ * splice(2), they pass through a buffer. Returns as read(2) does.
+ */
+static ssize_t
+move(int from, int to, size_t len)
+{
+	uint8_t buf[16 * 1024];
+	ssize_t n = splice(from, NULL, to, NULL, len,
+	    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (n != -1 || errno != EINVAL)
+		return n;
+	n = read(from, buf, len < sizeof(buf) ? len : sizeof(buf));
+	return n <= 0 || io_write(to, buf, (size_t)n) ? n : -1;
+}
+
+static void
+note_unwritten(struct wait *w)
+{
+	char reason[NETWORK_WHY_BYTES];
+
+	snprintf(reason, sizeof(reason), "what it sends cannot be kept: %s",
+	    strerror(errno));
+	set_why(w, NETWORK_STOPPED, reason);
+}
+
+/* The program may announce what it never sends. */
+static bool
+receive_arrived(struct wait *w, struct kv_bytes b)
+{
+	struct get *g = w->arg;
+	uint64_t len;
+	ssize_t n;
+
+	if (!g->has_head || g->body[0] == -1 || g->is_short ||
+	    record_get_number(&b, &len) != KV_OK || len == 0 ||
+	    len > NETWORK_DATA_BYTES || b.left != 0)
+		return false;
+	if (!g->r->expect((size_t)len, g->r->arg))
+		set_why(w, NETWORK_STOPPED, "");
+	while (len > 0 && !w->ended && !g->is_short) {
+		if (!wait_for_input(w, g->body[0]))
+			continue;
+		n = move(g->body[0], g->r->into, (size_t)len);
+		if (n == -1 && errno != EINTR && errno != EAGAIN)
+			note_unwritten(w);
+		g->is_short = n == 0;
+		len -= n > 0 ? (uint64_t)n : 0;
+	}
 	return true;
 }
 
@@ -357,7 +425,7 @@ receive_end(struct wait *w, struct kv_bytes b)
 	if (record_get_number(&b, &cause) != KV_OK ||
 	    cause > NETWORK_TRANSFER ||
 	    !record_get_text(&b, reason, sizeof(reason)) || b.left != 0 ||
-	    (cause == NETWORK_DONE && !g->has_head))
+	    (cause == NETWORK_DONE && (!g->has_head || g->is_short)))
 		return false;
 	set_why(w, (enum network_cause)cause, reason);
 	return true;
@@ -371,6 +439,8 @@ receive_of_get(struct wait *w, uint8_t tag, struct kv_bytes b)
 		return receive_head(w->arg, b);
 	case NETWORK_DATA:
 		return receive_data(w, b);
+	case NETWORK_ARRIVED:
+		return receive_arrived(w, b);
 	case NETWORK_END:
 		return receive_end(w, b);
 	default:
@@ -379,7 +449,7 @@ receive_of_get(struct wait *w, uint8_t tag, struct kv_bytes b)
 }
 
 static bool
-send_get(const struct network_request *r)
+send_get(const struct network_request *r, int body)
 {
 	const struct https_limits *l = r->limits;
 	struct record_out o = { .fd = -1 };
@@ -394,13 +464,21 @@ send_get(const struct network_request *r)
 	record_add_text(&o, l->proxy != NULL ? l->proxy : "");
 	for (size_t i = 0; i < r->n_headers; i++)
 		record_add_text(&o, r->header[i]);
-	return network_send(&network.wall, &o, -1);
+	return network_send(&network.wall, &o, body);
+}
+
+static void
+close_end(int *end)
+{
+	if (*end != -1)
+		close(*end);
+	*end = -1;
 }
 
 enum network_cause
 network_get(const struct network_request *r, char why[static NETWORK_WHY_BYTES])
 {
-	struct get get = { .r = r };
+	struct get get = { .r = r, .body = { -1, -1 } };
 	struct wait w = {
 		.answer = receive_of_get,
 		.stopped = r->limits->stopped,
@@ -411,11 +489,16 @@ network_get(const struct network_request *r, char why[static NETWORK_WHY_BYTES])
 
 	why[0] = '\0';
 	/* If an order cannot be sent, the end of the program tells why. */
-	if (start(&w) && send_ca(&w, r->limits->ca_file)) {
-		if (!send_get(r))
+	if (r->data == NULL && pipe2(get.body, O_CLOEXEC) == -1) {
+		note_unwritten(&w);
+	} else if (start(&w) && send_ca(&w, r->limits->ca_file)) {
+		if (!send_get(r, get.body[1]))
 			note_unsent(&w);
+		close_end(&get.body[1]);
 		wait_for_answer(&w);
 	}
+	close_end(&get.body[0]);
+	close_end(&get.body[1]);
 	return w.cause;
 }
 

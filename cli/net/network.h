@@ -61,6 +61,13 @@ struct network_request {
 	 */
 	void (*head)(const struct network_head *head, void *arg);
 	bool (*data)(const void *p, size_t len, void *arg);
+	/*
+	 * Without data, the body is written at the offset of into, and this
+	 * process does not read it. expect is called before each len bytes of
+	 * it; false ends the request, with NETWORK_STOPPED.
+	 */
+	bool (*expect)(size_t len, void *arg);
+	int into;
 	void *arg;
 };
 

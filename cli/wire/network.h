@@ -13,7 +13,7 @@
 #define CLI_WIRE_NETWORK_H
 
 /* It changes with the records. The two programs are of one build. */
-#define NETWORK_VERSION 1
+#define NETWORK_VERSION 2
 
 /* The longest part of a file in one NETWORK_DATA. */
 #define NETWORK_DATA_BYTES (256 * 1024)
@@ -35,7 +35,9 @@ enum network_order {
 	 * URL, timeout, stall timeout (seconds), redirects, whether the
 	 * connection is kept, whether a proxy is named, proxy, then lines of
 	 * headers. Answered by NETWORK_HEAD, NETWORK_DATA... and NETWORK_END;
-	 * by NETWORK_END alone if there is no answer of a server.
+	 * by NETWORK_END alone if there is no answer of a server. With a
+	 * descriptor, the body goes into that pipe: NETWORK_ARRIVED comes in
+	 * place of NETWORK_DATA.
 	 */
 	NETWORK_GET,
 	/*
@@ -63,6 +65,7 @@ enum network_answer {
 	NETWORK_PROBLEM, /* what failed, and why */
 	NETWORK_UNKNOWN, /* an unknown algorithm */
 	NETWORK_SCANNED,
+	NETWORK_ARRIVED, /* how many bytes follow in the pipe of the body */
 };
 
 enum network_place_kind {

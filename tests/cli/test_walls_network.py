@@ -111,7 +111,7 @@ def say(data):
     while data: data = data[os.write(1, data):]
 def packed(tag, *fields): body = bytes([tag]) + b"".join(fields); return struct.pack(">I", len(body)) + body
 def record(tag, *fields): say(packed(tag, *fields))
-def hello(version=1, walls=15): record(1, number(version), number(walls))
+def hello(version=2, walls=15): record(1, number(version), number(walls))
 def place(kind=1, where="https://localhost/f", shown="https://localhost/f", scheme=""):
     record(2, number(kind), text(where), text(shown), text(scheme))
 def head(status=200, wait=0, etag="", modified="", range="", encoding="", type="", more=b""):
@@ -168,7 +168,7 @@ REFUSED = {
 REFUSED_FIRST = {
     "says nothing and ends": "",
     "does not greet": "order(); place()",
-    "greets with another version": "hello(version=2); order(); place()",
+    "greets with another version": "hello(version=1); order(); place()",
     "greets with walls that are none": "hello(walls=16); order(); place()",
     "finds a path": "hello(); order(); place(where='/etc/shadow')",
     "finds another protocol": "hello(); order(); place(where='http://localhost/f')",
