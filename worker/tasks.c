@@ -63,6 +63,7 @@ static const struct task {
 	{ "records", 1, task_records },
 	{ "sources", 1, task_sources },
 	{ "unpack", 2, task_unpack },
+	{ "proof", 1, task_proof },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */

@@ -9,7 +9,9 @@
 #include <strings.h>
 
 #include "command.h"
+#include "confirm/verify.h"
 #include "net/fetch.h"
+#include "proof/jws.h"
 
 #define NANO 1000000000
 /* So many failures in a row, and the server is left alone. */
@@ -153,56 +155,68 @@ is_json(const char *type)
 	    (len > n && strncasecmp(type + len - n, suffix, n) == 0);
 }
 
-/* Whether a page of HTML or XML is called something else. */
-static bool
-is_markup(struct kv_span body)
-{
-	const size_t blanks = strspn((const char *)body.p,
-	    " \t\r\n\xef\xbb\xbf");
-
-	return blanks < body.len && body.p[blanks] == '<';
-}
-
 /*
  * Whether the API itself answers. A server that has nothing to say about a key
  * may send a 404 without a body; portals and proxies send a page.
  */
 static bool
-is_from_api(const struct api *a, struct kv_span body)
+is_from_api(const struct api *a)
 {
-	if (a->ask.status == 404 && body.len == 0 && a->ask.type[0] == '\0')
-		return true;
-	return is_json(a->ask.type) &&
-	    (a->ask.status != 404 || !is_markup(body));
+	return is_json(a->ask.type) ||
+	    (a->ask.status == 404 && a->ask.len == 0 && a->ask.type[0] == '\0');
 }
 
 static enum api_verdict
-read_answer(struct api *a, struct kv_span spki, struct kv_span *proofp)
+refuse_page(struct api *a)
 {
-	const struct kv_span body = { (const uint8_t *)a->ask.body,
-		a->ask.len };
-	const long status = a->ask.status;
-	char why[PROOF_WHY_BYTES];
+	const bool json = is_json(a->ask.type);
 
-	if ((status == 200 || status == 404) && !is_from_api(a, body))
-		return no_answer(a,
-		    "HTTP status %ld, but the answer is %s%s and not "
-		    "application/json: this is not the API, or something "
-		    "stands in front of it",
-		    status,
-		    is_json(a->ask.type)       ? "a page of HTML or XML" :
-			a->ask.type[0] != '\0' ? "of type " :
-						 "of no type",
-		    is_json(a->ask.type) ? "" : a->ask.type);
-	if (status == 404)
-		return API_NOT_CONFIRMED;
-	if (status == 200 && jws_verify(body, spki, why)) {
-		*proofp = body;
+	return no_answer(a,
+	    "HTTP status %ld, but the answer is %s%s and not application/json: "
+	    "this is not the API, or something stands in front of it",
+	    a->ask.status,
+	    json		       ? "a page of HTML or XML" :
+		a->ask.type[0] != '\0' ? "of type " :
+					 "of no type",
+	    json ? "" : a->ask.type);
+}
+
+/* Reads the body of the API's answer. spki is empty if it is no proof. */
+static enum api_verdict
+read_body(struct api *a, struct kv_span spki)
+{
+	struct answer answer;
+
+	verify_answer(a->ask.body, spki, &answer);
+	switch (answer.kind) {
+	case ANSWER_PROOF:
 		return API_CONFIRMED;
+	case ANSWER_PAGE:
+		return refuse_page(a);
+	case ANSWER_OTHER:
+		break;
+	case ANSWER_UNREAD:
+		return no_answer(a, "its answer cannot be read: %s",
+		    answer.why);
 	}
+	return spki.len == 0 ?
+	    API_NOT_CONFIRMED :
+	    no_answer(a, "it says yes, but its proof is none: %s", answer.why);
+}
+
+static enum api_verdict
+read_answer(struct api *a, struct kv_span spki)
+{
+	const struct kv_span nothing = { NULL, 0 };
+	const long status = a->ask.status;
+
+	if ((status == 200 || status == 404) && !is_from_api(a))
+		return refuse_page(a);
+	if (status == 404)
+		return a->ask.len == 0 ? API_NOT_CONFIRMED :
+					 read_body(a, nothing);
 	if (status == 200)
-		return no_answer(a, "it says yes, but its proof is none: %s",
-		    why);
+		return read_body(a, spki);
 	if (status >= 300 && status < 400)
 		return no_answer(a,
 		    "HTTP status %ld: it redirects, and no other server is "
@@ -254,8 +268,7 @@ wait_as_asked(struct api *a, uint64_t seconds)
 }
 
 static enum api_verdict
-ask_until_answered(struct api *a, const char *url, struct kv_span spki,
-    struct kv_span *proofp)
+ask_until_answered(struct api *a, const char *url, struct kv_span spki)
 {
 	uint64_t seconds;
 
@@ -265,7 +278,7 @@ ask_until_answered(struct api *a, const char *url, struct kv_span spki,
 		if (!ask_get(&a->ask, url))
 			return no_answer(a, "%s", a->ask.why);
 		if (!must_wait(a, &seconds))
-			return read_answer(a, spki, proofp);
+			return read_answer(a, spki);
 		if (tries + 1 < TRIES_MAX && !wait_as_asked(a, seconds))
 			return API_NO_ANSWER;
 	}
@@ -277,16 +290,14 @@ ask_until_answered(struct api *a, const char *url, struct kv_span spki,
 }
 
 enum api_verdict
-api_ask(struct api *a, const char *id, struct kv_span spki,
-    struct kv_span *proofp)
+api_ask(struct api *a, const char *id, struct kv_span spki)
 {
 	enum api_verdict verdict = API_NO_ANSWER;
 	char *url;
 
-	*proofp = (struct kv_span){ NULL, 0 };
 	if (asprintf(&url, "%s/%s", a->url, id) == -1)
 		return no_answer(a, "out of memory");
-	verdict = ask_until_answered(a, url, spki, proofp);
+	verdict = ask_until_answered(a, url, spki);
 	free(url);
 	a->failures = verdict == API_NO_ANSWER ? a->failures + 1 : 0;
 	a->given_up = a->given_up || a->failures >= FAILURES_MAX;

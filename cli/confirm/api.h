@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "net/ask.h"
-#include "proof/jws.h"
+#include "proof/answer.h"
 
 #define API_WHY_BYTES 1024
 
@@ -53,12 +53,10 @@ bool api_open(struct api *a, const char *url, const struct https_limits *limits,
 
 /*
  * Asks about the key with this SPKI and id. If the server says 429, or 503 with
- * Retry-After, waits and asks again; prints that. Of a confirmed key *proofp is
- * the text of the proof, verified, until the next call. Sets a->why for
- * API_NO_ANSWER.
+ * Retry-After, waits and asks again; prints that. Of a confirmed key a->ask has
+ * the proof, verified, until the next call. Sets a->why for API_NO_ANSWER.
  */
-enum api_verdict api_ask(struct api *a, const char *id, struct kv_span spki,
-    struct kv_span *proofp);
+enum api_verdict api_ask(struct api *a, const char *id, struct kv_span spki);
 
 void api_close(struct api *a);
 

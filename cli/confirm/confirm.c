@@ -233,16 +233,15 @@ static void
 ask_about(struct confirm *c, struct hit *hit)
 {
 	const struct kv_span spki = { hit->spki, hit->spki_len };
-	struct kv_span proof;
 
-	hit->verdict = api_ask(&c->api, hit->id, spki, &proof);
+	hit->verdict = api_ask(&c->api, hit->id, spki);
 	if (hit->verdict == API_NO_ANSWER) {
 		set_reason(hit, c->api.why);
 		return;
 	}
 	if (hit->verdict == API_NOT_CONFIRMED)
 		c->failed |= !keep_absent(&c->keep, hit, c->api.shown, c->now);
-	else if (keep_proof(&c->keep, hit, proof))
+	else if (keep_proof(&c->keep, hit, c->api.ask.body, c->api.ask.len))
 		hit->has_proof = c->keep.folder != NULL;
 	else
 		c->failed = true;

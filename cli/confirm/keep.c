@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "base/io.h"
+#include "confirm/verify.h"
 #include "host/replace.h"
 #include "sets/list_names.h"
 
@@ -158,26 +159,27 @@ bool
 keep_has_proof(const struct keep *k, const struct hit *hit)
 {
 	const struct kv_span spki = { hit->spki, hit->spki_len };
-	char text[JWS_MAX_BYTES + 1], why[PROOF_WHY_BYTES], *path;
+	struct answer answer = { .kind = ANSWER_OTHER };
+	char *path;
 	struct stat st;
-	ssize_t len = -1;
-	int fd = -1;
+	int fd;
 
 	if (k->folder == NULL || (path = keep_proof_path(k, hit)) == NULL)
 		return false;
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	free(path);
-	if (fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		len = io_read(fd, text, sizeof(text));
+	if (fd != -1 && spki.len > 0 && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode))
+		verify_answer(fd, spki, &answer);
+	if (answer.kind == ANSWER_UNREAD)
+		cli_error("%s: cannot be read: %s", path, answer.why);
 	if (fd != -1)
 		close(fd);
-	return len > 0 && len <= JWS_MAX_BYTES &&
-	    jws_verify((struct kv_span){ (uint8_t *)text, (size_t)len }, spki,
-		why);
+	free(path);
+	return answer.kind == ANSWER_PROOF;
 }
 
 bool
-keep_proof(const struct keep *k, const struct hit *hit, struct kv_span proof)
+keep_proof(const struct keep *k, const struct hit *hit, int proof, size_t len)
 {
 	struct replace r;
 	char *path;
@@ -190,8 +192,7 @@ keep_proof(const struct keep *k, const struct hit *hit, struct kv_span proof)
 	ok = replace_open(&r, path);
 	if (ok) {
 		r.root_only = true;
-		ok = replace_begin(&r) &&
-		    replace_write_text(&r, (const char *)proof.p, proof.len) &&
+		ok = replace_begin(&r) && replace_write_file(&r, proof, len) &&
 		    replace_commit(&r);
 	}
 	replace_close(&r);

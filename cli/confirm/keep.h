@@ -47,8 +47,8 @@ bool keep_was_absent(const struct keep *k, const struct hit *hit);
 
 /* Keep a proof, or that the publisher does not have the key. False after a
  * message. */
-bool keep_proof(const struct keep *k, const struct hit *hit,
-    struct kv_span proof);
+bool keep_proof(const struct keep *k, const struct hit *hit, int proof,
+    size_t len);
 bool keep_absent(const struct keep *k, const struct hit *hit, const char *url,
     int64_t now);
 

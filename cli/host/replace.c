@@ -341,13 +341,17 @@ replace_make_scratch(struct replace *r, int *fdp)
 	return true;
 }
 
-bool
-replace_write_text(const struct replace *r, const char *text, size_t len)
+/*
+ * Copies the extended attributes of the old file. False after a message, if not
+ * all was written.
+ */
+static bool
+finish_write(const struct replace *r, bool ok)
 {
 	char names[4096], value[4096];
 	ssize_t names_len = 0, n;
 
-	if (!io_write(r->fd, text, len)) {
+	if (!ok) {
 		cli_error("%s: cannot be written, and is as it was: %s",
 		    r->path, strerror(errno));
 		return false;
@@ -360,6 +364,18 @@ replace_write_text(const struct replace *r, const char *text, size_t len)
 		if ((n = fgetxattr(r->old, name, value, sizeof(value))) >= 0)
 			(void)fsetxattr(r->fd, name, value, (size_t)n, 0);
 	return true;
+}
+
+bool
+replace_write_text(const struct replace *r, const char *text, size_t len)
+{
+	return finish_write(r, io_write(r->fd, text, len));
+}
+
+bool
+replace_write_file(const struct replace *r, int fd, size_t len)
+{
+	return finish_write(r, io_copy(fd, 0, len, r->fd));
 }
 
 bool

@@ -105,6 +105,9 @@ bool replace_make_scratch(struct replace *r, int *fdp);
  */
 bool replace_write_text(const struct replace *r, const char *text, size_t len);
 
+/* The same with the first len bytes of a file, which it does not read. */
+bool replace_write_file(const struct replace *r, int fd, size_t len);
+
 /*
  * Instead of replace_begin: makes the file called name in the same directory,
  * which is open as fd, the new file. It is renamed to new_name. After success

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "net/ask.h"
 
+#include <sys/mman.h>
+
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "net/network.h"
@@ -19,15 +22,13 @@ on_head(const struct network_head *head, void *arg)
 }
 
 static bool
-on_body(const void *p, size_t len, void *arg)
+expect(size_t len, void *arg)
 {
 	struct ask *a = arg;
 
 	if (len > a->max - a->len)
 		return false;
-	memcpy(a->body + a->len, p, len);
 	a->len += len;
-	a->body[a->len] = '\0';
 	return true;
 }
 
@@ -37,9 +38,9 @@ ask_open(struct ask *a, const struct https_limits *limits, const char *accept,
 {
 	*a = (struct ask){ .limits = limits, .max = max };
 	snprintf(a->accept, sizeof(a->accept), "Accept: %s", accept);
-	if ((a->body = malloc(max + 1)) != NULL)
+	if ((a->body = memfd_create("answer", MFD_CLOEXEC)) != -1)
 		return true;
-	cli_error("out of memory");
+	cli_error("%s", strerror(errno));
 	return false;
 }
 
@@ -54,7 +55,8 @@ ask_get(struct ask *a, const char *url)
 		.n_headers = 1,
 		.keep = true,
 		.head = on_head,
-		.data = on_body,
+		.expect = expect,
+		.into = a->body,
 		.arg = a,
 	};
 	char why[NETWORK_WHY_BYTES];
@@ -62,7 +64,11 @@ ask_get(struct ask *a, const char *url)
 
 	a->status = 0;
 	a->retry_after = a->len = 0;
-	a->type[0] = a->body[0] = '\0';
+	a->type[0] = '\0';
+	if (ftruncate(a->body, 0) == -1 || lseek(a->body, 0, SEEK_SET) == -1) {
+		snprintf(a->why, sizeof(a->why), "%s", strerror(errno));
+		return false;
+	}
 	if ((cause = network_get(&r, why)) == NETWORK_DONE)
 		return true;
 	if (cause == NETWORK_TOO_LONG ||
@@ -79,6 +85,8 @@ ask_get(struct ask *a, const char *url)
 void
 ask_close(struct ask *a)
 {
-	free(a->body);
-	*a = (struct ask){ .body = NULL };
+	/* One that was never opened is all zeroes. */
+	if (a->max > 0 && a->body != -1)
+		close(a->body);
+	*a = (struct ask){ .body = -1 };
 }

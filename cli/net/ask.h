@@ -19,7 +19,7 @@ struct ask {
 	long status;
 	char type[HTTP_VALUE_BYTES]; /* Content-Type, "" without one */
 	uint64_t retry_after; /* seconds, of Retry-After; 0 without one */
-	char *body;	      /* NUL-terminated; may hold other NULs */
+	int body;	      /* a file in memory, for others to read */
 	size_t len;
 	char why[ASK_WHY_BYTES]; /* why there is none */
 	/* Internal. */

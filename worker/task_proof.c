@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+/* The task "proof": whether a file is a proof by the key with an SPKI. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proof/answer.h"
+#include "proof/jws.h"
+#include "tasks.h"
+
+/* Whether it is a page of HTML or XML. */
+static bool
+is_page(const char *text, size_t len)
+{
+	const size_t blanks = strspn(text, " \t\r\n\xef\xbb\xbf");
+
+	return blanks < len && text[blanks] == '<';
+}
+
+static void
+judge(const char *text, size_t len, struct kv_span spki, struct answer *a)
+{
+	const struct kv_span all = { (const uint8_t *)text, len };
+
+	if (spki.len == 0)
+		a->kind = is_page(text, len) ? ANSWER_PAGE : ANSWER_OTHER;
+	else if (jws_verify(all, spki, a->why))
+		a->kind = ANSWER_PROOF;
+}
+
+/* Takes the SPKI. */
+bool
+task_proof(struct task_work *t)
+{
+	/* A byte more than a proof has, and a NUL. */
+	static char text[JWS_MAX_BYTES + 2];
+	struct answer a = { .kind = ANSWER_OTHER };
+	struct kv_span spki;
+	size_t len = 0;
+	ssize_t n = 1;
+
+	if (kv_bytes_get_string(&t->args, &spki) != KV_OK || t->args.left != 0)
+		return false;
+	while (n > 0 && len < sizeof(text) - 1)
+		if ((n = pread(t->fd[0], text + len, sizeof(text) - 1 - len,
+			 (off_t)len)) > 0)
+			len += (size_t)n;
+		else if (n == -1 && errno == EINTR)
+			n = 1;
+	if (n == -1)
+		snprintf(a.why, sizeof(a.why), "%s", strerror(errno));
+	else if (len > JWS_MAX_BYTES)
+		snprintf(a.why, sizeof(a.why), "longer than any proof");
+	else
+		judge(text, len, spki, &a);
+	answer_send(task_result(), &a);
+	ask_tell();
+	return true;
+}
