@@ -2,14 +2,12 @@
 /* Does the tasks that a command of keyveto's hands over. */
 #include "tasks.h"
 
-#include <sys/types.h> /* sha2.h of libmd needs u_int types */
-
 #include <errno.h>
-#include <sha2.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "kv_fingerprint.h"
+#include "base/sha256.h"
 
 #define READ_BYTES (256 * 1024)
 
@@ -24,26 +22,32 @@ static bool
 hash(struct task_work *t)
 {
 	static uint8_t buf[READ_BYTES];
-	char sha256[2 * KV_SHA256_BYTES + 1];
+	uint8_t digest[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
 	struct record_out *o;
-	SHA2_CTX ctx;
+	struct sha256 sha;
 	ssize_t n = 1;
 	int error = 0;
+	bool ok = sha256_begin(&sha);
 
-	SHA256Init(&ctx);
-	for (off_t at = 0; n > 0; at += n > 0 ? n : 0) {
+	for (off_t at = 0; ok && n > 0; at += n > 0 ? n : 0) {
 		do
 			n = pread(t->fd[0], buf, sizeof(buf), at);
 		while (n == -1 && errno == EINTR);
 		if (n == -1)
 			error = errno;
 		else
-			SHA256Update(&ctx, buf, (size_t)n);
+			ok = sha256_add(&sha, buf, (size_t)n);
 	}
-	(void)SHA256End(&ctx, sha256);
+	ok = ok && sha256_end(&sha, digest);
+	sha256_free(&sha);
+	if (!ok)
+		return false;
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 	o = task_result();
 	record_add_number(o, (uint64_t)error);
-	record_add_text(o, sha256);
+	record_add_text(o, hex);
 	ask_tell();
 	return true;
 }

@@ -9,14 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
 #include "doctor/doctor.h"
 #include "base/io.h"
 #include "sets/list_names.h"
 #include "base/json_text.h"
 #include "reading/walls.h"
+#include "working/hash.h"
 
-#define BLOCK_BYTES (1024 * 1024)
 #define OS_RELEASE_BYTES 16384
 #define VERSION_BYTES 256
 
@@ -24,29 +23,11 @@
 static json_t *
 hash_file(const char *path, int fd)
 {
-	static uint8_t block[BLOCK_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
-	uint8_t digest[SHA256_BYTES];
-	struct sha256 sha;
-	bool ok = sha256_begin(&sha);
-	ssize_t n;
+	char sha256[WORKING_HASH_CHARS];
 
-	for (off_t at = 0; ok; at += n) {
-		do
-			n = pread(fd, block, sizeof(block), at);
-		while (n == -1 && errno == EINTR);
-		if (n == 0)
-			break;
-		ok = n > 0 ? sha256_add(&sha, block, (size_t)n) :
-			     cli_failed(path, "cannot be read");
-	}
-	ok = ok && sha256_end(&sha, digest);
-	sha256_free(&sha);
-	if (!ok)
-		return json_null();
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	return json_string(hex);
+	return working_hash(fd, path, sha256) ?
+	    json_string(sha256) :
+	    json_null();
 }
 
 static json_t *

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "update/unwanted.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
-#include "published/index.h"
-#include "working/working.h"
+#include "working/hash.h"
 
 /* The notes have them with a blank between two. */
 
@@ -64,45 +62,9 @@ update_unwanted_add(struct update_notes *s, const char *sha256)
 	    "%s%s", next > text ? " " : "", sha256);
 }
 
-/* What the task "hash" answers. */
-struct hashed {
-	bool done;
-	uint64_t error;
-	char sha256[UPDATE_DIGEST_CHARS];
-};
-
-static bool
-receive_hash(struct kv_bytes b, void *arg)
-{
-	struct hashed *h = arg;
-
-	h->done = !h->done && record_get_number(&b, &h->error) == KV_OK &&
-	    record_get_text(&b, h->sha256, sizeof(h->sha256)) &&
-	    index_is_sha256(h->sha256) && b.left == 0;
-	return h->done;
-}
-
 bool
 update_unwanted_hash(const char *shown, int fd,
     char sha256[static UPDATE_DIGEST_CHARS])
 {
-	struct hashed h = { .done = false };
-	struct working_task t = {
-		.fd = { fd },
-		.n_fds = 1,
-		.result = receive_hash,
-		.arg = &h,
-	};
-	char why[WALL_WHY_BYTES];
-
-	sha256[0] = '\0';
-	working_task_begin(&t, "hash");
-	if (!working_do(&t, why) || !h.done) {
-		cli_error("%s: cannot be read: %s", shown, why);
-		return false;
-	}
-	if ((errno = (int)h.error) != 0)
-		return cli_failed(shown, "cannot be read");
-	memcpy(sha256, h.sha256, sizeof(h.sha256));
-	return true;
+	return working_hash(fd, shown, sha256);
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: ISC */
+/* Starts the task "hash" of keyveto-worker. */
+#include "working/hash.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "command.h"
+#include "working/working.h"
+
+/* What the task "hash" answers. */
+struct hashed {
+	bool done;
+	uint64_t error;
+	char sha256[WORKING_HASH_CHARS];
+};
+
+static bool
+receive_hash(struct kv_bytes b, void *arg)
+{
+	struct hashed *h = arg;
+
+	h->done = !h->done && record_get_number(&b, &h->error) == KV_OK &&
+	    record_get_text(&b, h->sha256, sizeof(h->sha256)) &&
+	    strlen(h->sha256) == WORKING_HASH_CHARS - 1 &&
+	    strspn(h->sha256, "0123456789abcdef") == WORKING_HASH_CHARS - 1 &&
+	    b.left == 0;
+	return h->done;
+}
+
+bool
+working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
+{
+	struct hashed h = { .done = false };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_hash,
+		.arg = &h,
+	};
+	char why[WALL_WHY_BYTES];
+
+	sha256[0] = '\0';
+	working_task_begin(&t, "hash");
+	if (!working_do(&t, why) || !h.done) {
+		cli_error("%s: cannot be read: %s", shown, why);
+		return false;
+	}
+	if ((errno = (int)h.error) != 0)
+		return cli_failed(shown, "cannot be read");
+	memcpy(sha256, h.sha256, sizeof(h.sha256));
+	return true;
+}
