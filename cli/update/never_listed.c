@@ -7,6 +7,7 @@
 
 #include "keys/spki.h"
 #include "keys/input.h"
+#include "reading/keys.h"
 #include "kv_fingerprint.h"
 #include "update/update.h"
 
@@ -111,7 +112,7 @@ read_keys(const char *path, int fd, struct looking *l)
 	l->keys = l->problems = l->listed = 0;
 	if (lseek(fd, 0, SEEK_SET) == -1)
 		return cli_failed(path, "cannot be read");
-	input_read_fd(fd, path, &sink);
+	reading_keys_fd(fd, path, &sink);
 	if (l->problems > 0)
 		cli_error("%s: not all of it could be read, so that nothing is "
 			  "installed; correct it, since NeverListed names it",
