@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <openssl/pem.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -12,7 +11,10 @@
 #include "command.h"
 #include "keys/input.h"
 #include "reading/keys.h"
+#include "kv_base64.h"
 #include "kv_spki.h"
+
+#define PEM_LINE_BYTES 48
 
 enum form { FORM_PEM, FORM_DER, FORM_SHA256, FORM_XXH64 };
 
@@ -21,6 +23,22 @@ struct printer {
 	bool failed;
 	uint64_t keys;
 };
+
+/* RFC 7468: lines of 64 characters. */
+static void
+print_pem(const uint8_t *spki, size_t len)
+{
+	static const char *const padding[] = { "", "==", "=" };
+	char line[64 + 1];
+
+	puts("-----BEGIN PUBLIC KEY-----");
+	for (size_t n; len > 0; spki += n, len -= n) {
+		n = len < PEM_LINE_BYTES ? len : PEM_LINE_BYTES;
+		kv_base64_encode_unpadded(spki, n, line);
+		printf("%s%s\n", line, padding[n % 3]);
+	}
+	puts("-----END PUBLIC KEY-----");
+}
 
 static void
 print_spki(struct printer *p, const uint8_t *spki, size_t len)
@@ -33,8 +51,7 @@ print_spki(struct printer *p, const uint8_t *spki, size_t len)
 	}
 	switch (p->form) {
 	case FORM_PEM:
-		if (PEM_write(stdout, "PUBLIC KEY", "", spki, (long)len) <= 0)
-			p->failed = true;
+		print_pem(spki, len);
 		return;
 	case FORM_DER:
 		fwrite(spki, 1, len, stdout);

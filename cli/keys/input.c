@@ -415,25 +415,6 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 	input_room_free(&own);
 }
 
-void
-input_describe_file(struct input_file *file, int fd, const char *path,
-    bool walked)
-{
-	struct stat st;
-
-	*file = (struct input_file){
-		.fd = fd,
-		.path = path,
-		.walked = walked,
-	};
-	if (fstat(fd, &st) == -1)
-		return;
-	file->regular = S_ISREG(st.st_mode);
-	file->size = (uint64_t)st.st_size;
-	file->fifo = S_ISFIFO(st.st_mode) &&
-	    ((unsigned int)fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
-}
-
 static void
 read_walked(int fd, const char *path, bool walked, void *arg)
 {
