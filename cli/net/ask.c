@@ -22,14 +22,12 @@ on_head(const struct network_head *head, void *arg)
 }
 
 static bool
-expect(size_t len, void *arg)
+on_arrived(size_t len, void *arg)
 {
 	struct ask *a = arg;
 
-	if (len > a->max - a->len)
-		return false;
 	a->len += len;
-	return true;
+	return a->len <= a->max;
 }
 
 bool
@@ -55,7 +53,7 @@ ask_get(struct ask *a, const char *url)
 		.n_headers = 1,
 		.keep = true,
 		.head = on_head,
-		.expect = expect,
+		.arrived = on_arrived,
 		.into = a->body,
 		.arg = a,
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "net/fetch.h"
 
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -38,6 +39,18 @@ on_head(const struct network_head *head, void *arg)
 	    sizeof(t->f->last_modified));
 }
 
+/* False after a message. */
+static bool
+begin_at(const struct fetch *f, off_t at)
+{
+	if (f->begin != NULL && !f->begin(f, at, f->arg))
+		return false;
+	if (f->data != NULL || lseek(f->into, at, SEEK_SET) != -1)
+		return true;
+	(void)f->arrived(0, f->arg);
+	return false;
+}
+
 /* Before the first byte. False if the answer is not the file asked for. */
 static bool
 begin_file(struct transfer *t)
@@ -58,7 +71,7 @@ begin_file(struct transfer *t)
 	    strcasecmp(t->head.encoding, "identity") != 0)
 		return false;
 	t->begun = true;
-	t->refused = f->begin != NULL && !f->begin(f, at, f->arg);
+	t->refused = !begin_at(f, at);
 	return !t->refused;
 }
 
@@ -73,6 +86,21 @@ on_body(const void *p, size_t len, void *arg)
 		return true;
 	t->refused = true;
 	return false;
+}
+
+static bool
+on_begin(void *arg)
+{
+	return begin_file(arg);
+}
+
+static bool
+on_arrived(size_t len, void *arg)
+{
+	struct transfer *t = arg;
+
+	t->refused = !t->f->arrived(len, t->f->arg) || len == 0;
+	return !t->refused;
 }
 
 static enum fetch_end
@@ -142,7 +170,10 @@ fetch_url(struct fetch *f)
 		.redirects = REDIRECTS_MAX,
 		.header = header,
 		.head = on_head,
-		.data = on_body,
+		.data = f->data != NULL ? on_body : NULL,
+		.begin = on_begin,
+		.arrived = on_arrived,
+		.into = f->into,
 		.arg = &t,
 	};
 	const bool asked = f->if_none_match[0] != '\0' ||
@@ -197,26 +228,50 @@ open_regular(const char *path, const char **whyp)
 	return fd;
 }
 
+/* Whether a copy failed for want of room where it goes. */
+static bool
+is_no_room(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+/*
+ * Reads or copies on. Returns how many bytes; 0 at the end; -1 with the reason
+ * in *whyp, or after a message.
+ */
+static ssize_t
+copy_some(const struct fetch *f, int fd, const char **whyp)
+{
+	static char buf[FILE_BLOCK_BYTES];
+	ssize_t n;
+
+	do
+		n = f->data != NULL ? read(fd, buf, sizeof(buf)) :
+				      sendfile(f->into, fd, NULL, sizeof(buf));
+	while (n == -1 && errno == EINTR);
+	if (n == -1 && f->data == NULL && is_no_room(errno))
+		(void)f->arrived(0, f->arg);
+	else if (n == -1)
+		*whyp = strerror(errno);
+	else if (f->limits->stopped())
+		*whyp = "interrupted";
+	else if (n == 0 ||
+	    (f->data != NULL ? f->data(buf, (size_t)n, f->arg) :
+			       f->arrived((size_t)n, f->arg)))
+		return n;
+	return -1;
+}
+
 static enum fetch_end
 fetch_file(const struct fetch *f)
 {
-	static char buf[FILE_BLOCK_BYTES];
 	const char *why;
 	int fd = open_regular(f->place->where, &why);
 	const bool missing = fd == -1 && errno == ENOENT;
-	ssize_t n = -1;
-	bool ok = false;
+	ssize_t n = fd != -1 && begin_at(f, 0) ? 1 : -1;
 
-	if (fd != -1)
-		ok = f->begin == NULL || f->begin(f, 0, f->arg);
-	while (ok && n != 0) {
-		n = read(fd, buf, sizeof(buf));
-		if (n == -1 && errno != EINTR)
-			why = strerror(errno);
-		else if (f->limits->stopped())
-			why = "interrupted";
-		ok = why == NULL && (n <= 0 || f->data(buf, (size_t)n, f->arg));
-	}
+	while (n > 0)
+		n = copy_some(f, fd, &why);
 	if (why != NULL && !f->quiet) {
 		progress_clear(f->progress);
 		cli_error("%s: %s%s", f->place->shown, why,
@@ -224,7 +279,7 @@ fetch_file(const struct fetch *f)
 	}
 	if (fd != -1)
 		close(fd);
-	return ok ? FETCH_DONE : FETCH_FAILED;
+	return n == 0 ? FETCH_DONE : FETCH_FAILED;
 }
 
 enum fetch_end
@@ -232,51 +287,4 @@ fetch_run(struct fetch *f)
 {
 	f->etag[0] = f->last_modified[0] = '\0';
 	return f->place->is_url ? fetch_url(f) : fetch_file(f);
-}
-
-/* --- into memory -------------------------------------------------------- */
-
-struct filling {
-	struct fetch_memory *m;
-	size_t max;
-	const char *shown, *too_long;
-	struct progress *progress;
-};
-
-static bool
-fill(const void *p, size_t len, void *arg)
-{
-	struct filling *f = arg;
-	struct fetch_memory *m = f->m;
-	char *longer;
-
-	if (len > f->max - m->len) {
-		progress_clear(f->progress);
-		cli_error("%s: %s", f->shown, f->too_long);
-		return false;
-	}
-	if ((longer = realloc(m->bytes, m->len + len + 1)) == NULL) {
-		cli_error("out of memory");
-		return false;
-	}
-	m->bytes = longer;
-	memcpy(m->bytes + m->len, p, len);
-	m->len += len;
-	return true;
-}
-
-enum fetch_end
-fetch_run_to_memory(struct fetch *f, size_t max, const char *too_long,
-    struct fetch_memory *m)
-{
-	struct filling filling = { m, max, f->place->shown, too_long,
-		f->progress };
-	enum fetch_end end;
-
-	*m = (struct fetch_memory){ NULL, 0 };
-	f->data = fill;
-	f->arg = &filling;
-	end = fetch_run(f);
-	f->arg = NULL;
-	return end;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * net/fetch: fetches a file by the rules of net/https, or reads it from this
- * machine, piece by piece. The size is not limited: that is left to the data
- * callback.
+ * net/fetch: fetches a file by the rules of net/https, or copies one of this
+ * machine, piece by piece. The size is not limited: that is left to the
+ * callbacks.
  */
 #ifndef CLI_NET_FETCH_H
 #define CLI_NET_FETCH_H
@@ -69,6 +69,13 @@ struct fetch {
 	 */
 	bool (*begin)(const struct fetch *f, off_t at, void *arg);
 	bool (*data)(const void *p, size_t len, void *arg);
+	/*
+	 * Without data, the file is written into this one, from the same offset
+	 * on, and this process does not read it. arrived is called when len more
+	 * bytes are in it; with 0 and errno if they cannot be.
+	 */
+	int into;
+	bool (*arrived)(size_t len, void *arg);
 	void *arg;
 	struct progress *progress; /* erased before a message */
 	bool quiet; /* a file that cannot be had is no matter for a message */
@@ -86,19 +93,5 @@ enum fetch_end {
 };
 
 enum fetch_end fetch_run(struct fetch *f);
-
-/* A small file, in memory. All zeroes: empty. */
-struct fetch_memory {
-	char *bytes; /* len bytes, and room for a NUL; NULL: none. free it */
-	size_t len;
-};
-
-/*
- * As fetch_run, all of a file of at most max bytes into m, which it empties
- * first. f->data and f->arg are its own; too_long is the message about a longer
- * file. The caller frees m->bytes in any case.
- */
-enum fetch_end fetch_run_to_memory(struct fetch *f, size_t max,
-    const char *too_long, struct fetch_memory *m);
 
 #endif

@@ -326,7 +326,7 @@ struct get {
 	const struct network_request *r;
 	bool has_head;
 	int body[2]; /* the pipe; -1: r->data gets it */
-	bool is_short;
+	bool has_begun, is_short;
 };
 
 static bool
@@ -389,29 +389,40 @@ note_unwritten(struct wait *w)
 	set_why(w, NETWORK_STOPPED, reason);
 }
 
+/* Moves what the pipe has of len bytes. Returns how many. */
+static size_t
+move_some(struct wait *w, size_t len)
+{
+	struct get *g = w->arg;
+	const ssize_t n = move(g->body[0], g->r->into, len);
+
+	g->is_short = n == 0;
+	if (n == -1 && errno != EINTR && errno != EAGAIN) {
+		note_unwritten(w);
+		(void)g->r->arrived(0, g->r->arg);
+	} else if (n > 0 && !g->r->arrived((size_t)n, g->r->arg)) {
+		set_why(w, NETWORK_STOPPED, "");
+	}
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* The program may announce what it never sends. */
 static bool
 receive_arrived(struct wait *w, struct kv_bytes b)
 {
 	struct get *g = w->arg;
 	uint64_t len;
-	ssize_t n;
 
 	if (!g->has_head || g->body[0] == -1 || g->is_short ||
 	    record_get_number(&b, &len) != KV_OK || len == 0 ||
 	    len > NETWORK_DATA_BYTES || b.left != 0)
 		return false;
-	if (!g->r->expect((size_t)len, g->r->arg))
+	if (!g->has_begun && g->r->begin != NULL && !g->r->begin(g->r->arg))
 		set_why(w, NETWORK_STOPPED, "");
-	while (len > 0 && !w->ended && !g->is_short) {
-		if (!wait_for_input(w, g->body[0]))
-			continue;
-		n = move(g->body[0], g->r->into, (size_t)len);
-		if (n == -1 && errno != EINTR && errno != EAGAIN)
-			note_unwritten(w);
-		g->is_short = n == 0;
-		len -= n > 0 ? (uint64_t)n : 0;
-	}
+	g->has_begun = true;
+	while (len > 0 && !w->ended && !g->is_short)
+		if (wait_for_input(w, g->body[0]))
+			len -= move_some(w, (size_t)len);
 	return true;
 }
 

@@ -63,10 +63,12 @@ struct network_request {
 	bool (*data)(const void *p, size_t len, void *arg);
 	/*
 	 * Without data, the body is written at the offset of into, and this
-	 * process does not read it. expect is called before each len bytes of
-	 * it; false ends the request, with NETWORK_STOPPED.
+	 * process does not read it. begin is called before that, unless it is
+	 * NULL, and arrived when len more bytes are in it; with 0 and errno if
+	 * they cannot be. False of either ends the request, as of data.
 	 */
-	bool (*expect)(size_t len, void *arg);
+	bool (*begin)(void *arg);
+	bool (*arrived)(size_t len, void *arg);
 	int into;
 	void *arg;
 };

@@ -4,11 +4,9 @@
 #include <sys/mman.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
 #include "command.h"
 
 int
@@ -21,25 +19,46 @@ update_text_make(const char *shown)
 	return fd;
 }
 
+struct text {
+	const struct fetch *f;
+	const char *too_long;
+	uint64_t len, max;
+};
+
+static bool
+add(size_t len, void *arg)
+{
+	struct text *t = arg;
+	const int error = errno;
+
+	t->len += len;
+	if (len > 0 && t->len <= t->max)
+		return true;
+	progress_clear(t->f->progress);
+	cli_error("%s: %s", t->f->place->shown,
+	    len > 0 ? t->too_long : strerror(error));
+	return false;
+}
+
 enum fetch_end
 update_text_fetch(struct fetch *f, size_t max, const char *too_long, int *fdp,
     uint64_t *lenp)
 {
-	struct fetch_memory m;
-	enum fetch_end end = fetch_run_to_memory(f, max, too_long, &m);
+	struct text t = { .f = f, .too_long = too_long, .max = max };
+	enum fetch_end end = FETCH_FAILED;
 
-	*fdp = -1;
-	*lenp = m.len;
-	if (end == FETCH_DONE &&
-	    (*fdp = update_text_make(f->place->shown)) == -1)
-		end = FETCH_FAILED;
-	if (end == FETCH_DONE && !io_write(*fdp, m.bytes, m.len)) {
-		cli_error("%s: %s", f->place->shown, strerror(errno));
+	if ((*fdp = update_text_make(f->place->shown)) != -1) {
+		f->into = *fdp;
+		f->arrived = add;
+		f->arg = &t;
+		end = fetch_run(f);
+		f->arg = NULL;
+	}
+	if (*fdp != -1 && end != FETCH_DONE) {
 		close(*fdp);
 		*fdp = -1;
-		end = FETCH_FAILED;
 	}
-	free(m.bytes);
+	*lenp = t.len;
 	return end;
 }
 

@@ -9,9 +9,10 @@
 int update_text_make(const char *shown);
 
 /*
- * As fetch_run, all of a file of at most max bytes. f->data and f->arg are its
- * own; too_long is the message about a longer one. *fdp is the caller's to
- * close, and -1 but for FETCH_DONE; *lenp is how much was received in any case.
+ * As fetch_run, all of a file of at most max bytes, which this process does not
+ * read. f->into, arrived and arg are its own; too_long is the message about a
+ * longer one. *fdp is the caller's to close, and -1 but for FETCH_DONE. *lenp
+ * is how much was received in any case.
  */
 enum fetch_end update_text_fetch(struct fetch *f, size_t max,
     const char *too_long, int *fdp, uint64_t *lenp);
