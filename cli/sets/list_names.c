@@ -154,7 +154,7 @@ list_names_set(const char *path, uint8_t id, const char *name, bool readable)
 	if (ok) {
 		r.root_only = true;
 		r.readable = readable ||
-		    (stat(path, &list) == 0 && (list.st_mode & 044) == 044);
+		    (files_stat(path, &list) && (list.st_mode & 044) == 044);
 		/* Another run may have named it since. */
 		ok = may_be_called(path, r.old, id, name, &has) &&
 		    (has || write_names(&r, id, name));
