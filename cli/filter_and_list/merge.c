@@ -355,7 +355,9 @@ open_sources(struct merging *m, const struct merger *of, char **paths)
 		s->path = *paths;
 		if ((s->fd = set_open(s->path)) == -1)
 			return false;
-		if (!of->open_source(s) || fstat(s->fd, &s->st) == -1) {
+		if (!of->open_source(s) ||
+		    (fstat(s->fd, &s->st) == -1 &&
+			!cli_failed(s->path, "cannot be read"))) {
 			close(s->fd);
 			return false;
 		}
