@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "wall/orders.h"
 #include "wall/packet.h"
 
@@ -15,7 +14,7 @@ static struct orders answers = { .socket = STDIN_FILENO };
 void
 ask_failed(void)
 {
-	_exit(CLI_UNCHECKED);
+	_exit(WORKING_BROKEN);
 }
 
 struct record_out *

@@ -186,5 +186,5 @@ main(void)
 	for (size_t i = 0; s.argc > 0 && i < COUNT; i++)
 		if (strcmp(commands[i]->name, s.argv[0]) == 0)
 			return commands[i]->run(commands[i], s.argc, s.argv);
-	return CLI_UNCHECKED;
+	ask_failed();
 }

@@ -81,10 +81,7 @@ replace_commit(struct replace *r)
 		(r->keep_beside ? WORKING_KEEP_BESIDE : 0u) |
 		(r->root_only ? WORKING_ROOT_ONLY : 0u) |
 		(r->owner_only ? WORKING_OWNER_ONLY : 0u) |
-		(r->readable ? WORKING_READABLE : 0u) |
-		(r->yes != 0 ? WORKING_YES : 0u));
-	record_add_number(o, r->change);
-	record_add_text(o, r->via != NULL ? r->via : "");
+		(r->readable ? WORKING_READABLE : 0u));
 	/* The front sees that nobody can write it any more, or makes a copy. */
 	close(r->fd);
 	r->fd = -1;

@@ -695,8 +695,10 @@ replace_commit(struct replace *r)
 	if (fsync(r->fd) == -1)
 		return report_failure(r, "cannot be written");
 	if (!check_undisturbed(r) ||
-	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)) ||
-	    !flush_directory(r))
+	    !(r->old == -1 ? publish_new(r) : publish_over_old(r)))
+		return false;
+	r->is_done = true;
+	if (!flush_directory(r))
 		return false;
 	if (r->old == -1)
 		return true;

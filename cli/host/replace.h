@@ -46,8 +46,9 @@ struct replace {
 	int lock;
 	int old; /* the old file, read-only; -1: none */
 	struct stat old_st;
-	int fd;	    /* the new file; -1 before replace_begin */
-	bool named; /* it has the name new_name */
+	int fd;	      /* the new file; -1 before replace_begin */
+	bool named;   /* it has the name new_name */
+	bool is_done; /* the new file is in place, whatever failed after that */
 	/* Options of replace_commit. Set them after replace_open. */
 	bool keep_old;	  /* as previous_name */
 	bool keep_beside; /* as kept_name, with a message */

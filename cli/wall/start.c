@@ -137,8 +137,7 @@ wall_wait(struct wall_process *w, int *statusp)
 		program_kill(&w->process);
 		return false;
 	}
-	(void)program_wait(&w->process, statusp);
-	return true;
+	return program_wait(&w->process, statusp) == 0;
 }
 
 void

@@ -62,7 +62,7 @@ bool wall_start(struct wall_process *w, const char *name, bool prints,
 
 /*
  * Closes what is open, and waits some seconds for its end. Sets *statusp as
- * waitpid(2) does. False if it had to be killed.
+ * waitpid(2) does. False if it had to be killed, or if that is not known.
  */
 bool wall_wait(struct wall_process *w, int *statusp);
 /* Closes what is open, and kills it. */

@@ -20,6 +20,12 @@
 
 #define WORKING_TASK_FDS 4 /* the most descriptors of a task */
 
+/*
+ * The exit status of a worker whose conversation with the front broke. It has
+ * printed nothing: the front prints why.
+ */
+#define WORKING_BROKEN 3
+
 /* What the front sends. */
 enum working_order {
 	WORKING_VARIABLE = 1, /* NAME=VALUE, of the environment */
@@ -74,8 +80,10 @@ enum working_question {
 	WORKING_REPLACE_BEGIN,	 /* the new file's descriptor */
 	WORKING_REPLACE_SCRATCH, /* the scratch file's descriptor */
 	WORKING_REPLACE_AS_TEXT, /* the old file's attributes are copied */
-	/* options of struct replace: flags, change, via; whether the new file is
-	 * readable for all, the kept name */
+	/*
+	 * options of struct replace: flags; whether the new file is readable
+	 * for all, the kept name
+	 */
 	WORKING_REPLACE_COMMIT,
 	WORKING_REPLACE_CLOSE,
 	/* path. Whether the front is root's; why a login does not trust it */
@@ -91,7 +99,6 @@ enum working_commit_flags {
 	WORKING_ROOT_ONLY = 4,
 	WORKING_OWNER_ONLY = 8,
 	WORKING_READABLE = 16,
-	WORKING_YES = 32,
 };
 
 #endif

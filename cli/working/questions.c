@@ -13,18 +13,38 @@
 #include "command.h"
 #include "host/files.h"
 #include "keys/input.h"
+#include "kv_sources.h"
 #include "wall/packet.h"
 #include "wire/working.h"
 
 /* Whether path is the key of a proof: NAME.pem beside NAME.json. */
 static bool
-is_beside(const char *path, const char *word)
+is_key_of_proof(const char *path, const char *word)
 {
 	static const char proof[] = ".json", key[] = ".pem";
 	const size_t len = strlen(word), stem = len - strlen(proof);
 
 	return len > strlen(proof) && strcmp(word + stem, proof) == 0 &&
 	    strncmp(path, word, stem) == 0 && strcmp(path + stem, key) == 0;
+}
+
+/* Whether path has the names of a list's sources: LIST.sources. */
+static bool
+is_names_of_list(const char *path, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return len > 0 && strncmp(path, word, len) == 0 &&
+	    strcmp(path + len, KV_SOURCES_SUFFIX) == 0;
+}
+
+/* Whether the command opens path besides the file that a word names. */
+static bool
+is_beside(const struct questions *q, const char *path, const char *word)
+{
+	if (strcmp(q->argv[0], "proof") == 0)
+		return is_key_of_proof(path, word);
+	return strcmp(q->argv[0], "list") == 0 && is_names_of_list(path, word);
 }
 
 /* Whether the path is below the folder that a word names. */
@@ -56,7 +76,7 @@ find_naming(const struct questions *q, const char *path, const char **wordp)
 
 		if (value != NULL)
 			word = value + 1;
-		if (strcmp(path, word) == 0 || is_beside(path, word))
+		if (strcmp(path, word) == 0 || is_beside(q, path, word))
 			return NAMED;
 		if (is_below(path, word)) {
 			naming = BELOW;
@@ -129,8 +149,11 @@ static bool
 send_answer(struct questions *q, int fd)
 {
 	record_end(&q->answer);
-	return packet_send(q->socket, q->answer.buf, q->answer.len, &fd,
-	    fd != -1 ? 1 : 0, 0);
+	if (packet_send(q->socket, q->answer.buf, q->answer.len, &fd,
+		fd != -1 ? 1 : 0, 0))
+		return true;
+	q->send_error = errno;
+	return false;
 }
 
 static bool
@@ -262,9 +285,7 @@ send_found(struct walk *w, enum working_order tag, const char *path,
 		record_add_text(o, reason);
 	else
 		record_add_number(o, flags);
-	record_end(o);
-	w->ok = packet_send(w->q->socket, o->buf, o->len, &fd, fd != -1 ? 1 : 0,
-	    0);
+	w->ok = send_answer(w->q, fd);
 }
 
 static void
@@ -362,17 +383,48 @@ answer_spill(struct questions *q)
 	return ok;
 }
 
+/*
+ * What the command says that it puts in place. The worker has no say: logins
+ * may consult it, and who is locked out then is asked before.
+ */
+static enum change_kind
+find_change(const struct questions *q, const char *path)
+{
+	const bool is_filter = strcmp(q->argv[0], "filter") == 0;
+
+	if (!is_filter && strcmp(q->argv[0], "list") != 0)
+		return CHANGE_NONE;
+	/* A delta. */
+	if (q->argc > 1 && strcmp(q->argv[1], "diff") == 0)
+		return CHANGE_NONE;
+	for (int i = 1; i < q->argc; i++)
+		if (strcmp(path, q->argv[i]) == 0)
+			return is_filter ? CHANGE_FILTER : CHANGE_LIST;
+	/* The names of sources. */
+	return CHANGE_NONE;
+}
+
+/* Whether --yes is given, which may be abbreviated. */
+static bool
+has_yes(const struct questions *q)
+{
+	static const char yes[] = "--yes";
+
+	for (int i = 1; i < q->argc; i++)
+		if (strlen(q->argv[i]) > strlen("--") &&
+		    strncmp(yes, q->argv[i], strlen(q->argv[i])) == 0)
+			return true;
+	return false;
+}
+
 static bool
 answer_commit(struct questions *q, struct kv_bytes b)
 {
 	struct replace *r = &q->replace;
-	char via[64];
-	uint64_t flags, change;
+	uint64_t flags;
 	bool ok;
 
-	if (record_get_number(&b, &flags) != KV_OK ||
-	    record_get_number(&b, &change) != KV_OK || change > CHANGE_CONFIG ||
-	    !record_get_text(&b, via, sizeof(via)) || b.left != 0 ||
+	if (record_get_number(&b, &flags) != KV_OK || b.left != 0 ||
 	    r->fd == -1)
 		return false;
 	r->keep_old = (flags & WORKING_KEEP_OLD) != 0;
@@ -380,11 +432,12 @@ answer_commit(struct questions *q, struct kv_bytes b)
 	r->root_only = (flags & WORKING_ROOT_ONLY) != 0;
 	r->owner_only = (flags & WORKING_OWNER_ONLY) != 0;
 	r->readable = (flags & WORKING_READABLE) != 0;
-	r->yes = (flags & WORKING_YES) != 0;
-	r->change = (enum change_kind)change;
-	r->via = via[0] != '\0' ? via : NULL;
+	r->change = find_change(q, r->path);
+	r->via = q->argv[0];
+	r->yes = has_yes(q);
 	ok = replace_detach(r) && replace_commit(r);
-	r->via = NULL;
+	if (r->is_done)
+		q->replaced = r->path;
 	begin_answer(q, ok ? 0 : EACCES);
 	record_add_number(&q->answer, r->readable);
 	record_add_text(&q->answer, r->kept_name);

@@ -25,10 +25,12 @@ struct questions {
 	bool has_read;	 /* no promise counts any more */
 	char *promise[QUESTIONS_PROMISES_MAX];
 	size_t n_promises;
+	const char *replaced; /* of them, the last one that was replaced */
 	size_t n_scratch;
 	bool is_replacing;
 	struct replace replace;
 	struct record_out answer;
+	int send_error; /* the errno of why the worker did not get it, or 0 */
 };
 
 /*

@@ -53,6 +53,24 @@ fail(struct working *w, const char *reason)
 		snprintf(w->why, sizeof(w->why), "the worker %s", reason);
 }
 
+static void
+fail_by_errno(struct working *w, const char *what)
+{
+	char reason[256];
+
+	snprintf(reason, sizeof(reason), "%s: %s", what, strerror(errno));
+	fail(w, reason);
+}
+
+/* Says that a packet could not be sent. */
+static void
+fail_to_send(struct working *w)
+{
+	/* If it has ended, its status says more. */
+	if (errno != EPIPE && errno != ECONNRESET)
+		fail_by_errno(w, "cannot be answered");
+}
+
 static bool
 has_failed(const struct working *w)
 {
@@ -69,12 +87,12 @@ relay_output(struct working *w, int channel)
 	const ssize_t n = read(fd, buf, sizeof(buf));
 
 	progress_clear(&w->progress);
-	if (n > 0) {
+	if (n > 0)
 		relay_print(r, buf, (size_t)n);
-	} else if (n == 0 || errno != EINTR) {
-		relay_end(r);
+	else if (n == 0)
 		w->is_open[channel] = false;
-	}
+	else if (errno != EINTR)
+		fail_by_errno(w, "cannot be read");
 	if (fflush(r->out) != 0 && channel == OUT)
 		fail(w, "cannot print");
 }
@@ -145,8 +163,11 @@ receive_question(struct working *w, uint8_t *tagp, struct kv_bytes *b)
 	struct kv_bytes packet = { w->packet, n > 0 ? (size_t)n : 0 };
 	bool bad = false;
 
-	if (n == -1 && errno == EINTR)
+	if (n == -1 && errno != ECONNRESET) {
+		if (errno != EINTR)
+			fail_by_errno(w, "cannot be read");
 		return false;
+	}
 	if (n <= 0) {
 		/* An empty packet ends it, too: it gets no more answers. */
 		(void)shutdown(w->wall.orders, SHUT_RDWR);
@@ -178,18 +199,23 @@ wait_for_worker(struct working *w)
 		{ w->is_open[OUT] ? w->wall.answers : -1, POLLIN, 0 },
 		{ w->is_open[ERR] ? w->wall.errors : -1, POLLIN, 0 },
 	};
+	int n;
 
 	if (w->task != NULL && w->task->stopped != NULL && w->task->stopped()) {
 		fail(w, "was interrupted");
 		return false;
 	}
-	if (poll(p, CHANNELS, WAIT_MS) <= 0) {
+	n = poll(p, CHANNELS, WAIT_MS);
+	if (n == -1 && errno != EINTR)
+		fail_by_errno(w, "cannot be waited for");
+	if (n == 0) {
 		note_end(w, p);
 		w->silent_ms += WAIT_MS;
 		if (w->silent_ms > SILENCE_MAX_MS && !w->questions.has_stream)
 			fail(w, "said nothing for an hour");
-		return false;
 	}
+	if (n <= 0)
+		return false;
 	w->silent_ms = 0;
 	for (int i = OUT; i < CHANNELS; i++)
 		if (p[i].revents != 0)
@@ -239,11 +265,33 @@ serve(struct working *w)
 	struct kv_bytes b;
 	uint8_t tag;
 
-	while (next_question(w, &tag, &b))
-		if (!questions_answer(&w->questions, tag, b))
+	while (next_question(w, &tag, &b)) {
+		if (questions_answer(&w->questions, tag, b))
+			continue;
+		errno = w->questions.send_error;
+		if (errno != 0)
+			fail_to_send(w);
+		else
 			fail(w, "asked for what it may not have");
+	}
 	while (!has_failed(w) && (w->is_open[OUT] || w->is_open[ERR]))
 		(void)wait_for_worker(w);
+	relay_end(&w->out);
+	relay_end(&w->err);
+}
+
+/* Sends a record. False if the worker does not get it. */
+static bool
+send_order(struct working *w, struct record_out *o)
+{
+	bool ok;
+
+	record_end(o);
+	ok = packet_send(w->wall.orders, o->buf, o->len, NULL, 0, 0);
+	if (!ok)
+		fail_to_send(w);
+	record_out_free(o);
+	return ok;
 }
 
 /* Sends a variable or a word. */
@@ -251,17 +299,14 @@ static bool
 send_text(struct working *w, enum working_order tag, const char *text)
 {
 	struct record_out o = { .fd = -1 };
-	bool ok = strlen(text) < WORKING_TEXT_BYTES;
 
-	if (!ok)
+	if (strlen(text) >= WORKING_TEXT_BYTES) {
 		fail(w, "takes no word as long as one of these");
+		return false;
+	}
 	record_begin(&o, (uint8_t)tag);
-	if (ok)
-		record_add_text(&o, text);
-	record_end(&o);
-	ok = ok && packet_send(w->wall.orders, o.buf, o.len, NULL, 0, 0);
-	record_out_free(&o);
-	return ok;
+	record_add_text(&o, text);
+	return send_order(w, &o);
 }
 
 static bool
@@ -297,8 +342,11 @@ static bool
 send_task(struct working *w, struct working_task *t)
 {
 	record_end(&t->args);
-	return packet_send(w->wall.orders, t->args.buf, t->args.len, t->fd,
-	    t->n_fds, 0);
+	if (packet_send(w->wall.orders, t->args.buf, t->args.len, t->fd,
+		t->n_fds, 0))
+		return true;
+	fail_to_send(w);
+	return false;
 }
 
 static void
@@ -310,9 +358,25 @@ send_start(struct working *w)
 	record_add_number(&o, WORKING_VERSION);
 	record_add_number(&o, isatty(STDERR_FILENO) == 1);
 	record_add_number(&o, isatty(STDOUT_FILENO) == 1);
-	record_end(&o);
-	(void)packet_send(w->wall.orders, o.buf, o.len, NULL, 0, 0);
-	record_out_free(&o);
+	(void)send_order(w, &o);
+}
+
+/* Prints why it failed, and what that means for the file that it writes. */
+static void
+print_failure(const struct working *w)
+{
+	const struct questions *q = &w->questions;
+
+	/* The caller says so. */
+	if (ferror(stdout) != 0)
+		return;
+	if (q->replaced != NULL)
+		cli_error("%s: the new one is in place, but %s", q->replaced,
+		    w->why);
+	else if (q->n_promises > 0)
+		cli_error("%s: is as it was: %s", q->promise[0], w->why);
+	else
+		cli_error("%s", w->why);
 }
 
 /* Ends the worker. False with w->why. */
@@ -375,12 +439,11 @@ working_run(int argc, char **argv)
 	if (send_variables(&w) && send_words(&w, argc, argv))
 		send_start(&w);
 	serve(&w);
-	questions_end(&w.questions);
 	if (!end_worker(&w, &status)) {
-		if (ferror(stdout) == 0)
-			cli_error("%s", w.why);
+		print_failure(&w);
 		status = CLI_UNCHECKED;
 	}
+	questions_end(&w.questions);
 	return cli_stdout_ok() ? status : CLI_UNCHECKED;
 }
 

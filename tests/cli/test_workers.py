@@ -8,43 +8,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
+from hostile_worker import put_worker
 from program import KEYVETO, PATIENCE, copy_programs, keyveto
 from samples import write
-
-# What such a program says: lines of Python, after these.
-HOSTILE = """#!{python}
-import array, os, signal, socket, struct, sys
-front = socket.socket(fileno=0)
-def raw(s): return s if isinstance(s, bytes) else s.encode()
-def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
-def number(n): return struct.pack(">Q", n)
-def tell(tag, *fields):
-    body = bytes([tag]) + b"".join(fields)
-    front.send(struct.pack(">I", len(body)) + body)
-def answer():
-    data, fds, _, _ = socket.recv_fds(front, 1 << 17, 64)
-    return data[5:], fds
-def ask(tag, *fields):
-    tell(tag, *fields)
-    return answer()
-words = []
-while True:
-    data, _, _, _ = socket.recv_fds(front, 1 << 17, 64)
-    if data[4] == 2: words.append(data[9:].decode())
-    if data[4] == 3: break
-def hello(version=2, walls=15): tell(1, number(version), number(walls))
-def promise(path): return ask(2, text(path))
-def opened(path): return ask(3, text(path), number(0))
-def stat(path): return ask(4, text(path))
-def replace(path): return ask(8, text(path))
-def begin(): return ask(9)
-def commit(flags=0, change=0, via=""): return ask(12, number(flags), number(change), text(via))
-def close(): return ask(13)
-"""
 
 REFUSED = {
     "says nothing": "",
@@ -61,6 +30,7 @@ REFUSED = {
     "opens another file": "hello(); opened(secret)",
     "opens a file beside by way of a folder": "hello(); opened(words[-1] + '.x/../secret')",
     "opens a file beside an audit": "hello(); opened(words[-1] + '.key')",
+    "opens the names of no list": "hello(); opened(words[-1] + '.sources')",
     "opens one with another ending": "hello(); opened(words[-1][:-5] + '.key')",
     "opens a hidden file": "hello(); opened('.netrc')",
     "opens without a path": "hello(); ask(3)",
@@ -77,7 +47,7 @@ REFUSED = {
     "replaces a file that it may read": "hello(); opened(words[-1]); replace(words[-1])",
     "begins without a replacement": "hello(); begin()",
     "commits without a file": "hello(); promise(new); replace(new); commit()",
-    "commits with a change that is none": "hello(); promise(new); replace(new); begin(); commit(change=9)",
+    "commits with more than it may say": "hello(); promise(new); replace(new); begin(); commit(0, number(1))",
     "replaces two at once": "hello(); promise(new); replace(new); replace(new)",
     "begins twice": "hello(); promise(new); replace(new); begin(); begin()",
     "makes a thousand files": "hello(); [os.close(fd) for _ in range(1000) for fd in ask(5)[1]]",
@@ -91,12 +61,12 @@ def fixture_hostile(scratch):
     write(scratch / "secret", "secret\n")
     audit = write(scratch / "audit.json", '{"host": "a"}\n')
 
-    def run(says):
+    def run(says, *command):
         lines = f"secret, new = {str(scratch / 'secret')!r}, {str(scratch / 'new')!r}\n{says}\n"
-        write(scratch / "keyveto-worker", HOSTILE.format(python=sys.executable) + lines).chmod(0o755)
+        put_worker(scratch / "keyveto-worker", lines)
         before = {path.name: path.read_bytes() for path in scratch.iterdir() if path.is_file()}
-        done = subprocess.run([scratch / "keyveto", "report", audit], stdin=subprocess.DEVNULL, capture_output=True,
-                              check=False, timeout=PATIENCE, cwd=scratch)
+        done = subprocess.run([scratch / "keyveto", *(command or ("report", audit))], stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False, timeout=PATIENCE, cwd=scratch)
         after = {path.name: path.read_bytes() for path in scratch.iterdir() if path.is_file()}
         return done, before, after
     return run
@@ -106,8 +76,8 @@ def fixture_hostile(scratch):
 def test_a_worker_that_is_none_of_ours_is_an_error(hostile, says):
     done, before, after = hostile(says)
     assert done.returncode == 2, done
-    assert re.fullmatch(rb"keyveto: the worker [^\n]*\n", done.stderr) or b"Traceback" in done.stderr, done
-    assert b"keyveto: the worker " in done.stderr, done
+    message = re.search(rb"^keyveto: (?:/.*: is as it was: )?the worker .*\n\Z", done.stderr, re.MULTILINE)
+    assert message and (message.start() == 0 or b"Traceback" in done.stderr), done
     assert before == after, "a file was written"
 
 
@@ -121,6 +91,27 @@ def test_a_worker_writes_what_it_promised(hostile):
                                   "os.write(fd, b'kept'); commit(); close(); print('done'); sys.exit(1)")
     assert (done.returncode, done.stdout, done.stderr) == (1, b"done\n", b"")
     assert after == {**before, "new": b"kept"}
+
+
+@pytest.mark.parametrize("ends, why", (("os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9 (Killed)"),
+                                       ("sys.exit(3)", "ended too early"),
+                                       ("ask(99)", "asked for what it may not have")), ids=("killed", "ends", "lies"))
+def test_a_worker_that_breaks_off_does_not_hide_what_was_written(hostile, scratch, ends, why):
+    """The message says what the file is now."""
+    begins = "hello(); promise(new); replace(new); fd = begin()[1][0]; os.write(fd, b'kept'); "
+    done, before, after = hostile(begins + ends)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"keyveto: {scratch}/new: is as it was: the worker {why}\n"
+    assert before == after
+    done, before, after = hostile(begins + "commit(); " + ends)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"keyveto: {scratch}/new: the new one is in place, but the worker {why}\n"
+    assert after == {**before, "new": b"kept"}
+
+
+def test_a_worker_that_leaves_its_pipes_to_another_is_not_waited_for(hostile):
+    done, _, _ = hostile("hello(); os.fork() or (front.recv(1), os._exit(0))")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_a_file_is_not_written_once_it_is_in_place(hostile):
@@ -155,7 +146,7 @@ for name in ("below/plain", "link", "up/secret", "../secret", "below/../../secre
     data, fds = opened(words[-1] + "/" + name)
     print(name, [os.read(fd, 100) for fd in fds])
 """
-    write(scratch / "keyveto-worker", HOSTILE.format(python=sys.executable) + says).chmod(0o755)
+    put_worker(scratch / "keyveto-worker", says)
     done = subprocess.run([scratch / "keyveto", "report", folder], stdin=subprocess.DEVNULL, capture_output=True,
                           check=False, timeout=PATIENCE, text=True)
     assert done.stdout.splitlines() == ["below/plain [b'plain\\n']", "link []", "up/secret []", "../secret []",

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: ISC
+"""A program in the place of keyveto-worker, which is none of ours."""
+
+import sys
+
+from samples import write
+
+# What it says is lines of Python, after these.
+HOSTILE = """#!{python}
+import array, os, signal, socket, struct, sys
+front = socket.socket(fileno=0)
+def raw(s): return s if isinstance(s, bytes) else s.encode()
+def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
+def number(n): return struct.pack(">Q", n)
+def tell(tag, *fields):
+    body = bytes([tag]) + b"".join(fields)
+    front.send(struct.pack(">I", len(body)) + body)
+def answer():
+    data, fds, _, _ = socket.recv_fds(front, 1 << 17, 64)
+    return data[5:], fds
+def ask(tag, *fields):
+    tell(tag, *fields)
+    return answer()
+words = []
+while True:
+    data, _, _, _ = socket.recv_fds(front, 1 << 17, 64)
+    if data[4] == 2: words.append(data[9:].decode())
+    if data[4] == 3: break
+def hello(version=2, walls=15): tell(1, number(version), number(walls))
+def promise(path): return ask(2, text(path))
+def opened(path): return ask(3, text(path), number(0))
+def stat(path): return ask(4, text(path))
+def replace(path): return ask(8, text(path))
+def begin(): return ask(9)
+def commit(flags=0, *more): return ask(12, number(flags), *more)
+def close(): return ask(13)
+"""
+
+
+def put_worker(path, says):
+    """Writes a worker that does what the lines say."""
+    write(path, HOSTILE.format(python=sys.executable) + says + "\n").chmod(0o755)
