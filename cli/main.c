@@ -21,6 +21,18 @@ run_worker(const struct cli_command *cmd, int argc, char **argv)
 	return working_run(argc, argv);
 }
 
+static const struct cli_command filter = {
+	.name = "filter",
+	.help = CLI_FILTER_HELP,
+	.run = run_worker,
+};
+
+static const struct cli_command list = {
+	.name = "list",
+	.help = CLI_LIST_HELP,
+	.run = run_worker,
+};
+
 static const struct cli_command report = {
 	.name = "report",
 	.help = CLI_REPORT_HELP,
@@ -72,8 +84,8 @@ static const struct cli_command *const commands[] = {
 	&cli_why,
 	&cli_confirm,
 	&cli_spki,
-	&cli_filter,
-	&cli_list,
+	&filter,
+	&list,
 	&proof,
 	&cli_update,
 	&publish,

@@ -23,6 +23,8 @@
 #define MEMORY_BYTES ((uint64_t)1024 * 1024 * 1024)
 
 static const struct cli_command *const commands[] = {
+	&cli_filter,
+	&cli_list,
 	&cli_proof,
 	&cli_report,
 };

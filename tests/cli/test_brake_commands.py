@@ -11,7 +11,8 @@ import keys
 import sshkey
 from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE, machine
 from config_machine import BUILT_GUARD, GUARD
-from program import PATIENCE, contains, equal, keyveto, lacks
+from hostile_worker import put_worker
+from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]
 
@@ -113,6 +114,28 @@ def test_what_refuses_nobody_passes_without_a_word(here, command):
     done = keyveto(*words, status=0)
     equal((done.stdout, done.stderr.count("\n"), done.stderr.startswith(f"keyveto: {path}: ")), ("", 1, True),
           done.stderr)
+
+
+@pytest.mark.parametrize("command", ("list add", "list create", "list patch", "filter add", "filter merge"))
+def test_a_worker_that_is_taken_over_is_held(here, command):
+    """It has no say in whether the file is one that logins consult, nor in whether --yes was given."""
+    key, messages = refuse_root(here)
+    words, path = words_of(here, command, key), COMMANDS[command][0]
+    bad, before = other(here, path, key).read_bytes(), path.read_bytes()
+    programs = here.scratch / "programs"
+    programs.mkdir()
+    copy_programs(programs)
+    put_worker(programs / "keyveto-worker",
+               f"hello(); promise({str(path)!r}); replace({str(path)!r}); os.write(begin()[1][0], {bad!r})\n"
+               "commit(0xff); commit(); close()")
+    argv = [str(word) for word in (programs / "keyveto", *words)]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=PATIENCE)
+    contains(done.stderr, *messages, f"{path}: the old one stays in use")
+    equal(path.read_bytes(), before)
+    done = subprocess.run([*argv, "--ye"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          timeout=PATIENCE)
+    equal((done.returncode, path.read_bytes()), (0, bad), done)
 
 
 def test_the_key_of_another_account_is_named_and_refused(here):

@@ -8,6 +8,7 @@ it starts. It tries what the process could do as soon as the process has read a 
 import base64
 import gzip
 import hashlib
+import itertools
 import json
 import lzma
 import os
@@ -30,10 +31,10 @@ POWERS = {1: "reads a file", 2: "writes a file", 4: "runs a program", 8: "opens 
 ENTRY = struct.Struct("32sII")
 
 # The commands by what reads for them what others wrote. A new command belongs into one of these.
-WALLED = {"check", "report", "scan", "spki"}
+WALLED = {"check", "filter", "list", "report", "scan", "spki"}
 # These have keys of files that are named read behind the wall, and read the rest themselves.
 PARTLY = {"allow", "audit", "confirm", "doctor", "proof", "why"}
-OPEN = {"config", "filter", "list", "publish", "sshd", "update"}
+OPEN = {"config", "publish", "sshd", "update"}
 
 no_asan = pytest.mark.skipif(ADDRESS_SANITIZER, reason="built with AddressSanitizer, which needs what the wall takes")
 
@@ -153,6 +154,53 @@ def test_a_parser_of_other_commands_that_is_taken_over_has_no_power(exploit, for
         assert could == set(), f"{words}"
 
 
+def of_sets(folder, marked_keys):
+    """Each command of filters and lists with each file of its own that may have the mark: words, whether it sees it."""
+    key = write(folder / "key.pub", made()["ed25519"].line + "\n")
+    empty = empty_filter().read_bytes()
+    # Filters have a header of 24 bytes, and lists records of 16.
+    plain = {"filter": empty, "list": bytes(16)}
+    mark = {"filter": empty[:24] + MARK + empty[24 + len(MARK):], "list": MARK.ljust(32, b"\xff")}
+
+    def file(name, content):
+        write(folder / name, content).chmod(0o666)
+        return folder / name
+
+    for kind, size in (("filter", ("--hashes", 2, "--length", 10)), ("list", (key,))):
+        def has_mark(name="marked", kind=kind):
+            return file(name, mark[kind])
+
+        def has_none(kind=kind):
+            return file("plain", plain[kind])
+
+        # A filter that is replaced has its header read, and one that explains a few bits.
+        yield (kind, "create", has_mark(), "--force", *size), kind == "list"
+        yield (kind, "explain", has_mark(), key), kind == "list"
+        yield (kind, "explain", has_none(), marked_keys), True
+        yield (kind, "add", has_mark(), key), True
+        yield (kind, "add", has_none(), marked_keys), True
+        yield (kind, "info", has_mark()), True
+        yield (kind, "verify", has_mark()), True
+        yield (kind, "merge", folder / "new", has_none(), has_mark()), True
+        yield (kind, "merge", has_mark(), has_mark(), has_none()), True
+        yield (kind, "diff", has_none(), has_mark(), folder / "made"), True
+        yield (kind, "diff", has_none(), has_mark("other"), file("delta", MARK), "--force"), True
+        yield (kind, "patch", has_none(), file("delta", MARK)), True
+    yield ("list", "create", folder / "new", marked_keys), True
+    file("plain.sources", MARK)
+    yield ("list", "explain", file("plain", plain["list"]), key), True
+    yield ("list", "add", folder / "plain", "--name", "badkeys", key), True
+    for kind in ("filter", "list"):
+        yield (kind, "add", file("plain", plain[kind]), "--proofs", file("proof.json", MARK)), True
+
+
+def test_each_command_of_sets_is_played(scratch):
+    played = {words[:2] for words, _ in of_sets(scratch, scratch / "keys")}
+    for kind in ("filter", "list"):
+        listed = re.findall(r"^  (\w+) ", keyveto(kind, "--help", status=0).stdout, re.MULTILINE)
+        assert {words[1] for words in played if words[0] == kind} == set(listed), kind
+
+
 @no_asan
 @pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
 def test_a_command_that_is_taken_over_has_no_power(exploit, user):
@@ -160,14 +208,18 @@ def test_a_command_that_is_taken_over_has_no_power(exploit, user):
     folder = exploit.folder / "work"
     folder.mkdir(exist_ok=True)
     folder.chmod(0o777)
+    keys = marked(exploit.folder / "marked")["lines"]
     audit = write(folder / "audit.json", b'{"host": "' + MARK + b'"}\n')
-    for words, data in ((("report", audit), None), (("report", "-"), audit.read_bytes()),
-                        (("report", "--html", folder / "page.html", audit), None),
-                        (("report", "--hosts", audit, audit), None),
-                        (("proof", "verify", audit), None), (("proof", "verify", folder), None),
-                        (("proof", "verify", "-"), audit.read_bytes())):
+    files = ((("report", audit), None), (("report", "-"), audit.read_bytes()),
+             (("report", "--html", folder / "page.html", audit), None),
+             (("report", "--hosts", audit, audit), None),
+             (("proof", "verify", audit), None), (("proof", "verify", folder), None),
+             (("proof", "verify", "-"), audit.read_bytes()))
+    # Each writes its files when it is asked for.
+    for words, data, seen in itertools.chain(((words, data, True) for words, data in files),
+                                             ((words, None, seen) for words, seen in of_sets(folder, keys))):
         could, names, done = exploit.run(*words, user=user, data=data)
-        assert names == {"keyveto-worker"}, f"{words}: the exploit ran in {names}: {done}"
+        assert names == ({"keyveto-worker"} if seen else set()), f"{words}: the exploit ran in {names}: {done}"
         # Where its descriptor 5 leads, and an unnamed file, the front has no more of it than of any.
         assert could <= {("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}, f"{words}"
 

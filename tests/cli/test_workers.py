@@ -114,6 +114,31 @@ def test_a_worker_that_leaves_its_pipes_to_another_is_not_waited_for(hostile):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_a_file_beside_is_opened_for_the_command_that_has_such_files(hostile, scratch):
+    """NAME.sources for lists, NAME.pem for proofs: opened, or not there. Any other is refused."""
+    write(scratch / "l.sources", "names\n")
+    write(scratch / "audit.pem", "key\n")
+    opens = "hello(); print([os.read(fd, 9) for fd in opened({!r})[1]])"
+    names, key = str(scratch / "l.sources"), str(scratch / "audit.pem")
+    for command, path, expected in ((("list", "info", scratch / "l"), names, b"[b'names\\n']\n"),
+                                    (("list", "info", scratch / "no"), str(scratch / "no.sources"), b"[]\n"),
+                                    (("list", "info", scratch / "audit.json"), key, None),
+                                    (("list", "info", scratch / "l"), names + ".more", None),
+                                    (("list", "info", scratch / "l"), str(scratch / "l.source"), None),
+                                    (("filter", "info", scratch / "l"), names, None),
+                                    (("filter", "info", scratch / "audit.json"), key, None),
+                                    (("report", scratch / "l"), names, None),
+                                    (("report", scratch / "audit.json"), key, None),
+                                    (("proof", "verify", scratch / "audit.json"), key, b"[b'key\\n']\n"),
+                                    (("proof", "verify", scratch / "l"), names, None)):
+        done, _, _ = hostile(opens.format(path), *command)
+        if expected is None:
+            assert (done.returncode, done.stdout) == (2, b""), command
+            assert done.stderr.startswith(b"keyveto: the worker asked for what it may not have\n"), (command, done)
+        else:
+            assert (done.returncode, done.stdout, done.stderr) == (0, expected, b""), command
+
+
 def test_a_file_is_not_written_once_it_is_in_place(hostile):
     """Who may see the file before it takes effect saw all of it."""
     done, before, after = hostile("hello(); promise(new); replace(new); fd = begin()[1][0]; os.write(fd, b'kept'); "

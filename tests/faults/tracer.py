@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stage import PATIENCE, Done, run
 
-_CALL = re.compile(r"^\d+ +([a-z_0-9]+)\((.*)$")
+_CALL = re.compile(r"^(?:\d+ +)?([a-z_0-9]+)\((.*)$")
 _RESUMED = re.compile(r"^\d+ +<\.\.\. ")
 
 # The kernel never returns an error from these (from futex: when it wakes others).
@@ -88,9 +88,12 @@ def expression(call, fault, onwards=False):
     return f"inject={call.name}:{action}:when={nth}{'+' if onwards else ''}"
 
 
-def trace(path, argv, *more, user=None, seconds=PATIENCE, **options):
-    """Runs argv under strace: (how it ended, the trace). Removes the file of the trace."""
-    command = ["strace", "-f", "-s", "512", "-o", path, *more]
+def trace(path, argv, *more, user=None, follow=True, seconds=PATIENCE, **options):
+    """Runs argv under strace, with its children if follow: (how it ended, the trace). Removes the file of the trace.
+
+    strace counts the calls of each process on its own: with follow, a fault is for the program and each child.
+    """
+    command = ["strace", *["-f"] * follow, "-s", "512", "-o", path, *more]
     if user:
         command += ["-u", user]
     done = run([*command, "--", *argv], seconds, **options)
@@ -121,5 +124,5 @@ def inject(path, argv, call, fault, onwards=False, also=(), **options):
     return done, text
 
 
-__all__ = ["Call", "Done", "Fault", "NeverHit", "applies", "error", "inject", "kill_by", "list_calls", "parse",
-           "result", "trace"]
+__all__ = ["Call", "Done", "Fault", "NeverHit", "applies", "error", "expression", "inject", "kill_by", "list_calls",
+           "parse", "result", "trace"]
