@@ -11,7 +11,7 @@ import pytest
 import sshkey
 from filter_runs import any_line, key_lines, names
 from list_runs import check, hashes, keyveto_list, random_records, write_list
-from program import KEYVETO, PATIENCE, ROOT, contains, equal
+from program import KEYVETO, PATIENCE, ROOT, contains, equal, keyveto
 from runs import tool
 from samples import made
 
@@ -84,6 +84,19 @@ def test_a_run_that_adds_nothing_still_writes_the_name(scratch):
     keyveto_list("add", path, "--id", 8, "--name", "none-of-its-keys", keys)
     equal(path.with_name("l.sources").read_text(encoding="ascii"), "7 incident\n", "names")
     equal((path.stat().st_ino, names(scratch)), (before, ["keys", "l", "l.sources"]), "files")
+
+
+def test_the_names_are_readable_as_their_list_is(scratch):
+    """Logins read both as accounts, whatever the umask of a later run."""
+    path = scratch / "l"
+    keys = write_lines(scratch / "keys", [made()["ed25519"].line + "\n"])
+    keyveto("list", "create", path, "--id", 7, keys, status=0)
+    for mode in (0o644, 0o600):
+        path.chmod(mode)
+        keyveto("list", "add", path, "--id", 7, "--name", "incident", keys, status=0, umask=0o077)
+        sources = path.with_name("l.sources")
+        equal(oct(sources.stat().st_mode & 0o777), oct(mode))
+        sources.unlink()
 
 
 def test_an_empty_list_takes_keys_but_no_login_takes_it(scratch):
