@@ -61,6 +61,8 @@ static const struct task {
 	{ "keygen", 3, task_keygen },
 	{ "split", 1, task_split },
 	{ "index", 1, task_index },
+	{ "filter-head", 1, task_filter_head },
+	{ "judge-filter", 2, task_judge_filter },
 	{ "lost-records", 2, task_lost_records },
 	{ "patch", 3, task_patch },
 	{ "manifest", 1, task_manifest },

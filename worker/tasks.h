@@ -43,6 +43,10 @@ bool task_records(struct task_work *t);
 bool task_unpack(struct task_work *t);
 bool task_lost_records(struct task_work *t);
 
+/* task_filter.c */
+bool task_filter_head(struct task_work *t);
+bool task_judge_filter(struct task_work *t);
+
 /* Starts a part of the result; ask_tell sends it. */
 struct record_out *task_result(void);
 

@@ -96,6 +96,23 @@ filter_facts_entries(const struct kv_pkbf_header *h, uint64_t set)
 	    (h->hashes * log_missed(h->length));
 }
 
+void
+filter_facts_set(const char *path, const struct kv_pkbf_header *h, uint64_t set,
+    struct filter_facts *facts)
+{
+	*facts = (struct filter_facts){ .path = path,
+		.header = *h,
+		.bits = (uint64_t)1 << h->length,
+		.set = set };
+	facts->share = (double)facts->set / (double)facts->bits;
+	facts->entries = filter_facts_entries(h, facts->set);
+	facts->rate_by_header = fmax(rate_of_bits(h->hashes, h->length,
+					 h->entries),
+	    rate_of_patterns(h->length, h->entries));
+	facts->rate_by_bits = fmax(pow(facts->share, h->hashes),
+	    rate_of_patterns(h->length, facts->entries));
+}
+
 bool
 filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts)
@@ -104,11 +121,9 @@ filter_facts_read(const char *path, const struct kv_pkbf *f,
 	const struct kv_pkbf_header *h = &f->header;
 	off_t end = kv_pkbf_file_bytes(h->length);
 	struct progress progress;
+	uint64_t set = 0;
 	bool ok = true;
 
-	*facts = (struct filter_facts){ .path = path,
-		.header = *h,
-		.bits = (uint64_t)1 << h->length };
 	progress_start(&progress, "reading", (uint64_t)end);
 	for (off_t at = KV_PKBF_HEADER_BYTES; ok && at < end;
 	     at += BLOCK_BYTES) {
@@ -121,16 +136,10 @@ filter_facts_read(const char *path, const struct kv_pkbf *f,
 			continue;
 		ok = cli_read_at(path, f->fd, buf, len, at);
 		if (ok)
-			facts->set += count_ones(buf, len);
+			set += count_ones(buf, len);
 	}
 	progress_clear(&progress);
-	facts->share = (double)facts->set / (double)facts->bits;
-	facts->entries = filter_facts_entries(h, facts->set);
-	facts->rate_by_header = fmax(rate_of_bits(h->hashes, h->length,
-					 h->entries),
-	    rate_of_patterns(h->length, h->entries));
-	facts->rate_by_bits = fmax(pow(facts->share, h->hashes),
-	    rate_of_patterns(h->length, facts->entries));
+	filter_facts_set(path, h, set, facts);
 	return ok;
 }
 

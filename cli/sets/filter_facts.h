@@ -27,6 +27,10 @@ struct filter_facts {
 bool filter_facts_read(const char *path, const struct kv_pkbf *f,
     struct filter_facts *facts);
 
+/* Sets facts to what follows from a header and the number of set bits. */
+void filter_facts_set(const char *path, const struct kv_pkbf_header *h,
+    uint64_t set, struct filter_facts *facts);
+
 /* How many entries would set so many bits; infinite if all are set. */
 double filter_facts_entries(const struct kv_pkbf_header *h, uint64_t set);
 

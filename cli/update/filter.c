@@ -8,12 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sets/filter_file.h"
-#include "sets/filter_probe.h"
+#include "update/filter_tasks.h"
 #include "update/resume.h"
 #include "update/update.h"
 
-#define COMPARE_BYTES (256 * 1024)
 #define NAMESPACE "keyveto-filter"
 
 /* --- what is known ------------------------------------------------------ */
@@ -130,81 +128,53 @@ receive_filter(struct update *u, struct fetch *f)
 
 /* --- judging it --------------------------------------------------------- */
 
-/*
- * Whether the filter lists no more than max_rate of all keys: by its bits, and
- * by what it says of random keys. False after a message.
- */
+/* Judges the received filter, and compares it. False after a message. */
 static bool
-has_rate(const char *shown, const struct kv_pkbf *f,
-    const struct filter_facts *facts, double max_rate)
+judge_received(struct update *u)
 {
-	struct filter_probe p;
+	const struct update_installed *t = &u->installed;
+	const struct kv_pkbf old = {
+		.fd = t->is_good ? t->fd : -1,
+		.header = u->filter.header,
+	};
 
-	if (facts->rate_by_bits > max_rate)
-		cli_error("%s: would refuse %.3g of all keys by chance, which "
-			  "is more than MaxFalsePositives allows (%.3g); ask "
-			  "its publisher for a larger one",
-		    shown, facts->rate_by_bits, max_rate);
-	else if (!filter_probe_run(shown, f, &p))
-		return false;
-	else if (filter_probe_exceeds(&p, max_rate))
-		cli_error("%s: lists %" PRIu64 " of %" PRIu64
-			  " random keys, which is more than MaxFalsePositives "
-			  "allows (%.3g), although its bits look like %.3g; "
-			  "ask its publisher",
-		    shown, p.listed, p.keys, max_rate, facts->rate_by_bits);
-	else
-		return true;
-	return false;
+	return update_task_judge_filter(u->source.from.shown, u->part.fd,
+	    u->source.settings.max_rate, t->path, &old,
+	    u->source.limits.stopped, &u->filter.judged);
+}
+
+/* Whether the installed filter is the received one, bit for bit. */
+static bool
+is_same(const struct update *u)
+{
+	const struct kv_pkbf_header *a = &u->filter.header;
+	const struct filter_judged *j = &u->filter.judged;
+	const struct kv_pkbf_header *b = &j->facts.header;
+
+	return u->installed.is_good && a->revision == b->revision &&
+	    a->time == b->time && a->entries == b->entries &&
+	    a->hashes == b->hashes && a->length == b->length && j->lost == 0 &&
+	    j->old_set == j->facts.set;
 }
 
 /*
- * Reads all of the filter that is open as fd. False after a message that says
- * why it must not be used; shown is its name in messages.
+ * Whether the installed file is the received one, which is not judged yet.
+ * sha256 is the received one's, or "". False also after a message.
  */
 static bool
-judge_filter(const char *shown, int fd, double max_rate,
-    struct filter_facts *facts)
+is_same_file(const struct update *u, const char *sha256)
 {
-	struct kv_pkbf f;
-	char why[256];
+	const struct update_installed *t = &u->installed;
+	char installed[UPDATE_DIGEST_CHARS], received[UPDATE_DIGEST_CHARS];
 
-	if (!filter_adopt(shown, fd, &f) ||
-	    !filter_facts_read(shown, &f, facts))
+	if (!t->is_good || t->st.st_size != u->part.len ||
+	    !update_unwanted_hash(t->path, t->fd, installed))
 		return false;
-	if (!filter_facts_are_consistent(facts, why, sizeof(why)))
-		cli_error("%s: %s", shown, why);
-	else if (facts->set == 0)
-		cli_error("%s: no bit is set, so that no key would be listed; "
-			  "ask its publisher",
-		    shown);
-	else
-		return has_rate(shown, &f, facts, max_rate);
-	return false;
-}
-
-/* Whether installed and received are equal: 1, 0, -1 after a message. */
-static int
-compare_files(const struct update *u)
-{
-	static char a[COMPARE_BYTES], b[COMPARE_BYTES];
-	off_t size = u->part.len;
-
-	if (u->installed.st.st_size != size)
-		return 0;
-	for (off_t at = 0; at < size; at += COMPARE_BYTES) {
-		size_t len = size - at < COMPARE_BYTES ?
-		    (size_t)(size - at) :
-		    COMPARE_BYTES;
-
-		if (!cli_read_at(u->installed.path, u->installed.fd, a, len,
-			at) ||
-		    !cli_read_at(u->source.from.shown, u->part.fd, b, len, at))
-			return -1;
-		if (memcmp(a, b, len) != 0)
-			return 0;
-	}
-	return 1;
+	if (sha256[0] != '\0')
+		return strcmp(installed, sha256) == 0;
+	return update_unwanted_hash(u->source.from.shown, u->part.fd,
+		   received) &&
+	    strcmp(installed, received) == 0;
 }
 
 /*
@@ -214,24 +184,19 @@ compare_files(const struct update *u)
 static enum update_outcome
 judge_by_installed(struct update *u)
 {
-	const char *shown = u->source.from.shown;
-	int same;
-
-	if (u->installed.is_good &&
-	    u->filter.header.revision == u->filter.fresh.header.revision) {
-		if ((same = compare_files(u)) != 0)
-			return same == 1 ? UPDATE_CURRENT : UPDATE_FAILED;
-		if (!u->options->force) {
-			cli_error("%s: is revision %" PRIu32
-				  ", as the one that is installed, but differs "
-				  "from it. Either keys were added to that one "
-				  "here, which would be lost (keep them in a "
-				  "filter of their own), or somebody changed "
-				  "it without a new revision. If it is right, "
-				  "use --force",
-			    shown, u->filter.header.revision);
-			return UPDATE_FAILED;
-		}
+	if (is_same(u))
+		return UPDATE_CURRENT;
+	if (u->installed.is_good && !u->options->force &&
+	    u->filter.header.revision ==
+		u->filter.judged.facts.header.revision) {
+		cli_error("%s: is revision %" PRIu32
+			  ", as the one that is installed, but differs from "
+			  "it. Either keys were added to that one here, which "
+			  "would be lost (keep them in a filter of their own), "
+			  "or somebody changed it without a new revision. If "
+			  "it is right, use --force",
+		    u->source.from.shown, u->filter.header.revision);
+		return UPDATE_FAILED;
 	}
 	return update_seen_allows_filter(u) ? UPDATE_REPLACED : UPDATE_FAILED;
 }
@@ -252,7 +217,7 @@ is_unwanted(struct update *u, const struct fetch *f)
 	/* A rollback that was killed left the installed file where it is. */
 	if (u->options->force ||
 	    !update_unwanted_has(&u->notes, u->fresh_sha256) ||
-	    (u->installed.is_good && compare_files(u) == 1))
+	    is_same_file(u, u->fresh_sha256))
 		return false;
 	report_unwanted(u);
 	u->notes.rolled_back = 1;
@@ -280,7 +245,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 	/* Of a published folder the index is signed, which has its SHA-256. */
 	if (!u->source.follows && !update_signature_check(u, fd, NAMESPACE)) {
 		/* If a signature was good before, this one is only missing. */
-		if (!is_vouched_for(u) && t->is_good && compare_files(u) == 1)
+		if (!is_vouched_for(u) && is_same_file(u, ""))
 			cli_error("%s: the installed filter is this same file: "
 				  "no good signature of it is known either; "
 				  "ask its publisher",
@@ -288,9 +253,7 @@ verify_and_install(struct update *u, const struct fetch *f)
 		return UPDATE_FAILED;
 	}
 	u->keep_part &= u->source.follows;
-	if (is_unwanted(u, f) ||
-	    !judge_filter(shown, fd, u->source.settings.max_rate,
-		&u->filter.fresh))
+	if (is_unwanted(u, f) || !judge_received(u))
 		return UPDATE_FAILED;
 	outcome = judge_by_installed(u);
 	if (outcome == UPDATE_CURRENT && !u->options->dry_run)
@@ -405,22 +368,19 @@ install_filter(struct update *u)
 /* --- what is installed -------------------------------------------------- */
 
 /*
- * Whether a file that is not a valid filter, for the reason r, may be replaced.
+ * Whether a file that is not a valid filter may be replaced.
  * A damaged filter, which begins like one, is replaced without --force. Any
  * other file was probably named by mistake. False after a message.
  */
 static bool
-may_replace_damaged(struct update_installed *t, enum kv_err r, bool force)
+may_replace_damaged(struct update_installed *t, const struct filter_head *head,
+    bool force)
 {
-	uint8_t raw[KV_PKBF_HEADER_BYTES] = { 0 };
-	struct kv_pkbf_header h;
-
-	t->is_other = pread(t->fd, raw, sizeof(raw), 0) <= 0 ||
-	    kv_pkbf_header_decode(raw, &h) == KV_ERR_FILTER_MARKER;
+	t->is_other = head->header_err == KV_ERR_FILTER_MARKER;
 	if (!t->is_other || force) {
 		cli_error("warning: %s: what is installed is no good filter: "
 			  "%s",
-		    t->path, kv_strerror(r));
+		    t->path, kv_strerror(head->whole));
 		return true;
 	}
 	cli_error(
@@ -434,17 +394,19 @@ static bool
 read_installed(struct update *u)
 {
 	struct update_installed *t = &u->installed;
-	struct kv_pkbf f;
-	enum kv_err r;
+	struct filter_head head;
 
 	if (t->fd == -1)
 		return true;
-	if ((r = kv_pkbf_open_fd(t->fd, &f)) == KV_ERR_SYSTEM)
+	if (!update_task_filter_head(t->path, t->fd, &head))
+		return false;
+	errno = head.error;
+	if (head.whole == KV_ERR_SYSTEM)
 		return cli_failed(t->path, "cannot be read");
-	if (r != KV_OK)
-		return may_replace_damaged(t, r, u->options->force);
+	if (head.whole != KV_OK)
+		return may_replace_damaged(t, &head, u->options->force);
 	t->is_good = true;
-	u->filter.header = f.header;
+	u->filter.header = head.header;
 	return true;
 }
 
@@ -457,7 +419,8 @@ describe_installed(const struct update *u, char *text, size_t cap)
 static bool
 find_time(const struct update *u, bool fresh, uint64_t *timep)
 {
-	*timep = fresh ? u->filter.fresh.header.time : u->filter.header.time;
+	*timep = fresh ? u->filter.judged.facts.header.time :
+			 u->filter.header.time;
 	return true;
 }
 
@@ -466,8 +429,11 @@ find_time(const struct update *u, bool fresh, uint64_t *timep)
 static bool
 read_previous(struct update *u, int fd)
 {
-	return judge_filter(u->installed.place.previous_name, fd,
-	    u->source.settings.max_rate, &u->filter.fresh);
+	const struct kv_pkbf none = { .fd = -1 };
+
+	return update_task_judge_filter(u->installed.place.previous_name, fd,
+	    u->source.settings.max_rate, "", &none, u->source.limits.stopped,
+	    &u->filter.judged);
 }
 
 /*
@@ -479,7 +445,7 @@ static void
 note_rollback(struct update *u)
 {
 	if (!u->installed.is_good ||
-	    u->filter.header.revision <= u->filter.fresh.header.revision)
+	    u->filter.header.revision <= u->filter.judged.facts.header.revision)
 		update_notes_forget_installed(&u->notes);
 }
 
@@ -488,7 +454,7 @@ note_rollback(struct update *u)
 static void
 print_outcome(const struct update *u, enum update_outcome outcome)
 {
-	const struct filter_facts *f = &u->filter.fresh;
+	const struct filter_facts *f = &u->filter.judged.facts;
 	uint32_t revision = u->filter.header.revision;
 	char cost[UPDATE_FOLLOW_COST_BYTES];
 	const char *verb;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "update/filter_tasks.h"
 
 static bool
 report_no_room(struct update_received *p)
@@ -25,21 +26,25 @@ report_no_room(struct update_received *p)
 static bool
 judge_header(struct update_received *p)
 {
-	uint8_t raw[KV_PKBF_HEADER_BYTES];
-	struct kv_pkbf_header h;
-	enum kv_err r;
+	const struct kv_pkbf_header *h;
+	struct filter_head head;
 
 	if (p->expected != 0 || p->part->len < KV_PKBF_HEADER_BYTES)
 		return true;
-	if (!cli_read_at(p->shown, p->part->fd, raw, sizeof(raw), 0))
-		return false;
 	progress_clear(p->progress);
-	if ((r = kv_pkbf_header_decode(raw, &h)) != KV_OK) {
-		cli_error("%s: %s: not a filter; %s", p->shown, kv_strerror(r),
-		    p->if_other);
+	if (!update_task_filter_head(p->shown, p->part->fd, &head))
+		return false;
+	if (head.whole == KV_ERR_SYSTEM) {
+		cli_error("%s: %s", p->shown, strerror(head.error));
 		return false;
 	}
-	p->expected = kv_pkbf_file_bytes(h.length);
+	if (head.header_err != KV_OK) {
+		cli_error("%s: %s: not a filter; %s", p->shown,
+		    kv_strerror(head.header_err), p->if_other);
+		return false;
+	}
+	h = &head.header;
+	p->expected = kv_pkbf_file_bytes(h->length);
 	if ((uint64_t)(p->expected - KV_PKBF_HEADER_BYTES) > p->max_bytes) {
 		cli_error("%s: would have %jd bytes, which is more than "
 			  "MaxSize allows (%" PRIu64
@@ -48,7 +53,7 @@ judge_header(struct update_received *p)
 		    p->shown, (intmax_t)p->expected, p->max_bytes);
 		return false;
 	}
-	if (!p->judge(&h, p->arg))
+	if (!p->judge(h, p->arg))
 		return false;
 	progress_clear(p->progress);
 	progress_start(p->progress, "fetching", (uint64_t)p->expected);

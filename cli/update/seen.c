@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "published/index.h"
-#include "sets/losses.h"
 #include "update/list_tasks.h"
 #include "update/unwanted.h"
 #include "update/update.h"
@@ -137,7 +136,7 @@ most_of(int64_t most, double entries)
 static bool
 has_entries(const struct update *u, double old)
 {
-	const double fresh = u->filter.fresh.entries;
+	const double fresh = u->filter.judged.facts.entries;
 	const double most = (double)u->notes.seen.most;
 	const char *shown = u->source.from.shown;
 
@@ -166,7 +165,7 @@ static void
 warn_of_other_size(struct update *u)
 {
 	const struct kv_pkbf_header *old = &u->filter.header;
-	const struct kv_pkbf_header *h = &u->filter.fresh.header;
+	const struct kv_pkbf_header *h = &u->filter.judged.facts.header;
 	const struct update_seen *before = &u->notes.seen;
 
 	cli_error("warning: %s: has k %u and p %u, the installed one k %u and "
@@ -176,52 +175,31 @@ warn_of_other_size(struct update *u)
 	    old->length);
 	if (before->lost > 0 && before->lost_of > 0) {
 		u->seen.lost = (int64_t)((double)before->lost /
-		    (double)before->lost_of * (double)u->filter.fresh.set);
-		u->seen.lost_of = (int64_t)u->filter.fresh.set;
+		    (double)before->lost_of *
+		    (double)u->filter.judged.facts.set);
+		u->seen.lost_of = (int64_t)u->filter.judged.facts.set;
 	}
 }
 
-/* What of the installed filter is in the new one. */
-struct kept {
-	bool same_size;	    /* k and p are the same; else only entries is set */
-	double entries;	    /* of the installed one, as filter_facts has it */
-	uint64_t set, lost; /* bits of the installed one */
-};
-
-/* Compares both filters. False after a message. */
+/* Whether k and p of both are the same. */
 static bool
-compare_filters(const struct update *u, struct kept *k)
+has_same_size(const struct update *u)
 {
-	const struct update_installed *t = &u->installed;
-	const struct kv_pkbf_header *h = &u->filter.header;
-	const struct kv_pkbf_header *new = &u->filter.fresh.header;
-	const struct losses_side old = { t->path, t->fd };
-	const struct losses_side fresh = { u->source.from.shown, u->part.fd };
-	const struct kv_pkbf f = { .fd = t->fd, .header = *h };
-	struct filter_facts facts;
+	const struct kv_pkbf_header *old = &u->filter.header;
+	const struct kv_pkbf_header *h = &u->filter.judged.facts.header;
 
-	*k = (struct kept){ .same_size = h->hashes == new->hashes &&
-		    h->length == new->length };
-	if (!k->same_size) {
-		if (!filter_facts_read(t->path, &f, &facts))
-			return false;
-		k->entries = facts.entries;
-		return true;
-	}
-	if (!losses_of_bits(&old, &fresh, h->length, &k->set, &k->lost))
-		return false;
-	k->entries = filter_facts_entries(h, k->set);
-	return true;
+	return old->hashes == h->hashes && old->length == h->length;
 }
 
 /* Whether almost all bits of the installed filter are set in the new one. */
 static bool
-has_bits(struct update *u, const struct kept *k)
+has_bits(struct update *u)
 {
+	const struct filter_judged *k = &u->filter.judged;
 	uint64_t bound = (uint64_t)UPDATE_SEEN_KEYS * u->filter.header.hashes;
 	uint64_t share;
 
-	add_losses(u, k->lost, k->set);
+	add_losses(u, k->lost, k->old_set);
 	share = (uint64_t)u->seen.lost_of / UPDATE_SEEN_BITS_SHARE;
 	bound = share > bound ? share : bound;
 	if (k->lost == 0)
@@ -232,7 +210,7 @@ has_bits(struct update *u, const struct kept *k)
 			  " bits of the installed one are no longer set: some "
 			  "keys may be accepted again; ask its publisher which "
 			  "and why",
-		    u->source.from.shown, k->lost, k->set);
+		    u->source.from.shown, k->lost, k->old_set);
 		return true;
 	}
 	cli_error("%s: %" PRIu64 " of the %" PRIu64
@@ -240,7 +218,7 @@ has_bits(struct update *u, const struct kept *k)
 		  "accepted again. All updates together may take %" PRIu64
 		  " away, and this one would make it %" PRId64
 		  ". If it is right, use --force",
-	    u->source.from.shown, k->lost, k->set, bound, u->seen.lost);
+	    u->source.from.shown, k->lost, k->old_set, bound, u->seen.lost);
 	return false;
 }
 
@@ -248,20 +226,21 @@ bool
 update_seen_allows_filter(struct update *u)
 {
 	const bool good = u->installed.is_good, force = u->options->force;
-	struct kept k = { .entries = 0 };
+	const bool same_size = good && has_same_size(u);
+	const double old = good ?
+	    filter_facts_entries(&u->filter.header, u->filter.judged.old_set) :
+	    0;
 
 	u->seen = u->notes.seen;
-	u->seen.highest = u->filter.fresh.header.revision;
+	u->seen.highest = u->filter.judged.facts.header.revision;
 	if (force)
 		u->seen.most = u->seen.lost = u->seen.lost_of = 0;
-	else if ((good && !compare_filters(u, &k)) ||
-	    !has_entries(u, k.entries) ||
-	    (good && k.same_size && !has_bits(u, &k)))
+	else if (!has_entries(u, old) || (same_size && !has_bits(u)))
 		return false;
-	else if (good && !k.same_size)
+	else if (good && !same_size)
 		warn_of_other_size(u);
 	u->seen.most = most_of(u->seen.most,
-	    fmax(u->filter.fresh.entries, finite_or_0(k.entries)));
+	    fmax(u->filter.judged.facts.entries, force ? 0 : finite_or_0(old)));
 	return true;
 }
 
@@ -357,7 +336,7 @@ update_seen_roll_back(struct update *u, int previous)
 	const int64_t old = is_list ? u->list.known.time :
 				      u->filter.header.revision;
 	const int64_t back = is_list ? u->list.fresh_time :
-				       u->filter.fresh.header.revision;
+				       u->filter.judged.facts.header.revision;
 	struct update_notes *s = &u->notes;
 	char sha256[UPDATE_DIGEST_CHARS] = "";
 
@@ -374,6 +353,6 @@ update_seen_roll_back(struct update *u, int previous)
 	s->seen = (struct update_seen){ .highest = back };
 	s->seen.most = most_of(0,
 	    is_list ? (double)u->list.fresh.n :
-		      finite_or_0(u->filter.fresh.entries));
+		      finite_or_0(u->filter.judged.facts.entries));
 	return true;
 }

@@ -26,7 +26,7 @@ bool update_seen_allows_header(const struct update *u,
 bool update_seen_allows_time(const struct update *u, int64_t time);
 
 /*
- * Whether the filter u->filter.fresh, or the list u->list.fresh, which is open
+ * Whether the filter u->filter.judged, or the list u->list.fresh, which is open
  * as u->part, still has almost all of what was installed. Sets u->seen, for
  * update_seen_keep. False after a message.
  */

@@ -9,7 +9,7 @@
 
 #include "published/manifest.h"
 #include "published/records.h"
-#include "sets/filter_facts.h"
+#include "sets/filter_judge.h"
 #include "update/follow.h"
 #include "update/installed.h"
 #include "update/never_listed.h"
@@ -74,7 +74,7 @@ extern const struct update_kind update_filter_kind, update_list_kind;
 struct update_filter {
 	struct kv_pkbf_header header; /* of the installed one */
 	struct update_received received;
-	struct filter_facts fresh; /* the new one */
+	struct filter_judged judged; /* the new one */
 };
 
 /* An exact list. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What keyveto update reads of lists is read by a process that has nothing.
+"""What keyveto update reads of lists and filters is read by a process that has nothing.
 
 test_walls.py tells how a parser that an attacker has taken over is played.
 """
@@ -16,12 +16,21 @@ from program import PATIENCE, ROOT, STARTED, contains, copy_programs
 from publisher import ListPlace, records
 from samples import write
 from test_walls import MARK, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
-from update_place import authority
+from update_place import Place, a_filter, authority
 
 
 @pytest.fixture(name="place")
 def fixture_place(scratch):
     made = ListPlace(scratch)
+    scratch.chmod(0o755)
+    authority().certificate.parent.chmod(0o755)
+    yield made
+    made.close()
+
+
+@pytest.fixture(name="filter_place")
+def fixture_filter_place(scratch):
+    made = Place(scratch)
     scratch.chmod(0o755)
     authority().certificate.parent.chmod(0o755)
     yield made
@@ -65,6 +74,24 @@ def test_a_parser_of_lists_that_is_taken_over_has_no_power(exploit, place, form,
         place.target.write_bytes(lzma.decompress(lzma.compress(data + MARK[16:].ljust(16, b"\xff"))))
         could, done = powers(exploit, place, user)
         assert could == set(), done
+
+
+def marked_filter(revision):
+    bits = a_filter(revision)
+    return bits[:1000] + MARK + bits[1000 + len(MARK):]
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+def test_a_parser_of_filters_that_is_taken_over_has_no_power(exploit, filter_place, user):
+    """One that is received, and the installed one, which others wrote once."""
+    filter_place.page.body = marked_filter(2)
+    could, done = powers(exploit, filter_place, user)
+    assert could == set(), done
+    filter_place.put(marked_filter(2))
+    filter_place.page.body = a_filter(3)
+    could, done = powers(exploit, filter_place, user)
+    assert could == set(), done
 
 
 WIRE = (ROOT / "cli/wire/working.h").read_text(encoding="ascii")
@@ -266,3 +293,64 @@ def test_losses_of_a_worker_that_is_none_of_ours_are_an_error(hostile, says):
     hostile.place.update()
     hostile.place.publisher.serve(records(1000, seed=1), "2026-11-20T10:00:00+00:00")
     refused(hostile, "lost-records", says)
+
+
+HEAD = """
+def head(whole=0, error=0, err=0, revision=1, hashes=10, length=16, more=b""):
+    raw = b"pkbfv1" + struct.pack(">IQIBB", revision, 1700000000, 200, hashes, length)
+    result(number(whole), number(error), number(err), *([text(raw)] if err == 0 else []), more)
+"""
+REFUSED_HEADS = ANY | {
+    "has no such error": "head(whole=99)",
+    "has no such errno": "head(whole=3, error=1 << 20)",
+    "has no such error of a header": "head(whole=1, err=99)",
+    "is good without a header": "head(err=1)",
+    "has no hash function": "head(hashes=0)",
+    "has more bits than any": "head(length=41)",
+    "has fewer bits than a byte": "head(length=2)",
+    "has more bits than its file": "head(length=17)",
+    "sends half a header": "result(number(0), number(0), number(0), text(b'pkbfv1'))",
+    "sends no header": "result(number(0), number(0), number(0))",
+    "sends it twice": "head(); head()",
+    "sends more": "head(more=b'x')",
+}
+
+
+@pytest.mark.parametrize("says", REFUSED_HEADS.values(), ids=REFUSED_HEADS)
+def test_a_header_of_a_worker_that_is_none_of_ours_is_an_error(filter_place, scratch, says):
+    filter_place.put(a_filter())
+    refused(Hostile(filter_place, scratch), "filter-head", HEAD + says)
+
+
+JUDGED = """
+def judged(ok=1, hashes=10, length=16, set=1000, old=1000, lost=0, more=b""):
+    raw = b"pkbfv1" + struct.pack(">IQIBB", 2, 1700000000, 200, hashes, length)
+    result(number(ok), text(raw), number(set), number(old), number(lost), more)
+"""
+REFUSED_JUDGED = ANY | {
+    "is half good": "judged(ok=2)",
+    "is no good, and has facts": "judged(ok=0)",
+    "has no hash function": "judged(hashes=0)",
+    "has another size": "judged(length=17)",
+    "has no bits": "judged(set=0)",
+    "has more bits set than there are": "judged(set=65537)",
+    "has more bits of the old one than there are": "judged(old=65537)",
+    "lost more than there was": "judged(lost=1001)",
+    "tells it twice": "judged(); judged()",
+    "sends more": "judged(more=b'x')",
+}
+
+
+@pytest.mark.parametrize("says", REFUSED_JUDGED.values(), ids=REFUSED_JUDGED)
+def test_a_filter_of_a_worker_that_is_none_of_ours_is_an_error(filter_place, scratch, says):
+    filter_place.put(a_filter())
+    filter_place.page.body = a_filter(2)
+    refused(Hostile(filter_place, scratch), "judge-filter", JUDGED + says)
+
+
+def test_a_worker_that_says_no_more_than_no_installs_nothing(filter_place, scratch):
+    filter_place.put(a_filter())
+    filter_place.page.body = a_filter(2)
+    done = Hostile(filter_place, scratch).run("judge-filter", "result(number(0))")
+    assert done.returncode == 2, done
+    assert filter_place.target.read_bytes() == a_filter()

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+#include "update/filter_tasks.h"
+
+#include <sys/stat.h>
+
+#include <string.h>
+
+#include "update/task.h"
+
+/* Whether a filter with this header would be the whole file. */
+static bool
+is_whole(int fd, const struct kv_pkbf_header *h)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	    st.st_size == kv_pkbf_file_bytes(h->length);
+}
+
+struct head {
+	bool done;
+	int fd;
+	struct filter_head *f;
+};
+
+static bool
+receive_head(struct kv_bytes b, void *arg)
+{
+	struct head *h = arg;
+
+	h->done = !h->done && filter_head_get(b, h->f) &&
+	    (h->f->whole != KV_OK || is_whole(h->fd, &h->f->header));
+	return h->done;
+}
+
+bool
+update_task_filter_head(const char *shown, int fd, struct filter_head *f)
+{
+	struct head h = { .fd = fd, .f = f };
+	struct working_task t = {
+		.fd = { fd },
+		.n_fds = 1,
+		.result = receive_head,
+		.arg = &h,
+	};
+
+	working_task_begin(&t, "filter-head");
+	return update_task_do(&t, shown, &h.done);
+}
+
+struct judged {
+	bool done;
+	int fd;
+	const char *shown;
+	uint64_t old_bits;
+	struct filter_judged *j;
+};
+
+static bool
+receive_judged(struct kv_bytes b, void *arg)
+{
+	struct judged *x = arg;
+
+	x->done = !x->done &&
+	    filter_judged_get(b, x->shown, x->old_bits, x->j) &&
+	    (!x->j->ok || is_whole(x->fd, &x->j->facts.header));
+	return x->done;
+}
+
+bool
+update_task_judge_filter(const char *shown, int fd, double max_rate,
+    const char *old_shown, const struct kv_pkbf *old, bool (*stopped)(void),
+    struct filter_judged *j)
+{
+	struct judged x = { .fd = fd, .shown = shown, .j = j };
+	struct working_task t = {
+		.fd = { fd, old->fd != -1 ? old->fd : fd },
+		.n_fds = 2,
+		.result = receive_judged,
+		.arg = &x,
+		.stopped = stopped,
+	};
+	uint64_t bits;
+
+	if (old->fd != -1)
+		x.old_bits = (uint64_t)1 << old->header.length;
+	memcpy(&bits, &max_rate, sizeof(bits));
+	working_task_begin(&t, "judge-filter");
+	record_add_text(&t.args, shown);
+	record_add_number(&t.args, bits);
+	record_add_number(&t.args, old->fd != -1);
+	record_add_text(&t.args, old_shown);
+	*j = (struct filter_judged){ .ok = false };
+	return update_task_do(&t, shown, &x.done) && j->ok;
+}
