@@ -123,7 +123,9 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $(GUARD_OBJ) \
 		$(BUILD)/libkeyveto.a $(GUARD_LIBMD)
 
-# Only the command may use libraries other than libc, libmd and libpam.
+# Only the command may use libraries other than libc, libmd and libpam. What parses for it
+# what others wrote is behind the walls: the program that is root's links none of that.
+FRONT_LIBS = $(shell $(PKG_CONFIG) --libs jansson gmp libmd) -lpam
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto jansson liblzma zlib sqlite3 gmp libmd) -lpam
 $(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(NETWORK_OBJ) $(PUBLISHER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)
@@ -131,7 +133,7 @@ $(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(NETWORK_OBJ) $(PUBLISHER_OBJ): KV_CPPFL
 # Each program has those objects that it calls, and their libraries.
 $(BUILD)/keyveto: $(BUILD)/cli/main.o $(BUILD)/libcommand.a $(BUILD)/libkeyveto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(CLI_LIBS) \
+	$(Q)$(CC) $(KV_CFLAGS) -pie $(KV_LDFLAGS) -o $@ $^ $(FRONT_LIBS) \
 		-lpthread -lm
 
 $(BUILD)/libcommand.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
