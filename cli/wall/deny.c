@@ -226,7 +226,7 @@ deny_signals(scmp_filter_ctx ctx)
 	static const int calls[] = { SCMP_SYS(kill), SCMP_SYS(tkill),
 		SCMP_SYS(tgkill) };
 	const struct scmp_arg_cmp others = SCMP_CMP(0, SCMP_CMP_NE,
-	    (scmp_datum_t)getpid());
+	    (scmp_datum_t)getpid(), 0);
 	bool ok = true;
 
 	for (size_t i = 0; ok && i < sizeof(calls) / sizeof(calls[0]); i++)
@@ -239,10 +239,11 @@ wall_deny_processes(const char *path)
 {
 	/* Once it runs, it does not have this address any more. */
 	const struct scmp_arg_cmp others = SCMP_CMP(0, SCMP_CMP_NE,
-	    (scmp_datum_t)(uintptr_t)path);
+	    (scmp_datum_t)(uintptr_t)path, 0);
 	const struct scmp_arg_cmp no_thread = SCMP_CMP(CLONE_FLAGS_ARG,
 	    SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
-	const struct scmp_arg_cmp other_process = SCMP_CMP(0, SCMP_CMP_NE, 0);
+	const struct scmp_arg_cmp other_process = SCMP_CMP(0, SCMP_CMP_NE, 0,
+	    0);
 	scmp_filter_ctx ctx = begin_filter();
 
 	if (ctx != NULL)
