@@ -236,7 +236,8 @@ SANITIZE_CLI = not this_machine_is_what_it_was and \
 	not ten_thousand_accounts and not unpacks_to_more_than_a_gibibyte and \
 	not real_logins_that_pam_refuses and not passed_over_once and \
 	not test_update_sight and not test_sshd_round_trips and \
-	not memory_does_not_grow_with_the_hosts and not test_1_gb_of_keys \
+	not memory_does_not_grow_with_the_hosts and not test_1_gb_of_keys and \
+	not link_exchanged_during_the_run \
 	$(SANITIZE_KILLED)
 SANITIZE_KILLED = and not test_killed and not killed_anywhere
 UBSAN_GROUPS = e2e

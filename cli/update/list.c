@@ -584,7 +584,7 @@ make_sources(const struct update *u)
 	    KV_SOURCES_MAX_BYTES - len);
 	both = lines != NULL ? realloc(text, len + strlen(lines) + 1) : NULL;
 	if (both != NULL)
-		strcpy(both + len, lines);
+		memcpy(both + len, lines, strlen(lines) + 1);
 	else {
 		if (lines != NULL)
 			cli_error("out of memory");

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEYVETO = Path(os.environ.get("KEYVETO", ROOT / "build/keyveto")).resolve()
 # The program that reads files for it, from the same folder.
 READER = KEYVETO.parent / "keyveto-reader"
+WORKER = KEYVETO.parent / "keyveto-worker"
 # The program that speaks to servers for it.
 NETWORK = KEYVETO.parent / "keyveto-network"
 # All that it starts: programs behind the wall.

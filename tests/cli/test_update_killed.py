@@ -103,6 +103,9 @@ def at_each_call(place, injected, judge):
     turns = 0
     for call, numbers in numbers_of_calls(place, source).items():
         for number in numbers:
+            # strace would leave the descriptor open, which Linux never does: whoever waits for its end waits forever.
+            if call == "close" and injected.startswith("error"):
+                continue
             reset()
             status, messages = traced(place, ["-e", f"trace={call}", "-e", f"inject={call}:{injected}:when={number}"],
                                       "--force", source)

@@ -13,13 +13,13 @@ import sys
 
 import pytest
 
+from hostile_worker import HOSTILE as WORKER_HOSTILE
 from program import PATIENCE, copy_programs, equal
 from pwned_api import Api, Key, page, small_filter
 from samples import write
 from test_walls import MARK, SHORT_WAITS, is_printable, no_asan, preload
 from test_walls_network import HOSTILE as NETWORK_HOSTILE
 from test_walls_network import ITS_JOB, NetworkExploit
-from test_workers import HOSTILE as WORKER_HOSTILE
 from update_place import authority
 
 

@@ -15,7 +15,7 @@ import sys
 import pytest
 
 import test_scan
-from program import KEYVETO, NETWORK, PATIENCE, READER
+from program import KEYVETO, NETWORK, PATIENCE, READER, WORKER
 from samples import empty_filter, write
 from test_scan import keys_and_filter, name, sshd
 from test_walls import SHORT_WAITS, Exploit, is_printable, no_asan, preload
@@ -190,6 +190,7 @@ class Hostile:
         self.folder = folder
         shutil.copy(KEYVETO, folder / "keyveto")
         shutil.copy(READER, folder / "keyveto-reader")
+        shutil.copy(WORKER, folder / "keyveto-worker")
         self.good = folder / "good.pkbf"
         self.good.write_bytes(a_filter())
         self.place = Place(folder)

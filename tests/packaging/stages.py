@@ -124,7 +124,7 @@ def check_account(host, before):
     check(accounts() == before, "the installation has changed another account")
     trace = Path(host.scratch) / "trace"
     call("strace", "-f", "-qq", "-e", "trace=setresuid", "-o", trace, "keyveto", "check", "--filter", DEMO_FILTER,
-         "/etc/hosts")
+         *Path("/etc/ssh").glob("ssh_host_*_key.pub"))
     check(f"setresuid({account.pw_uid}, {account.pw_uid}, {account.pw_uid})" in trace.read_text(encoding="utf-8"),
           "keyveto-reader does not become _keyveto")
     host.part.ok("the account _keyveto is locked, and keyveto-reader is its")
