@@ -23,7 +23,7 @@
 /* One request. The strings are valid as long as the order. */
 struct get {
 	struct record_out *out;
-	int body;	   /* the pipe that gets it; -1: out does */
+	int body;	   /* the pipe that gets it */
 	char *url, *proxy; /* proxy is NULL for the environment's */
 	struct curl_slist *headers;
 	uint64_t timeout, stall_timeout, redirects, keep;
@@ -132,14 +132,11 @@ on_body(char *p, size_t size, size_t n, void *arg)
 		send_head(g);
 	if (len == 0)
 		return 0;
-	record_begin(g->out, g->body != -1 ? NETWORK_ARRIVED : NETWORK_DATA);
-	if (g->body != -1)
-		record_add_number(g->out, len);
-	else
-		record_add_bytes(g->out, p, len);
+	record_begin(g->out, NETWORK_ARRIVED);
+	record_add_number(g->out, len);
 	record_end(g->out);
 	record_flush(g->out);
-	return g->body == -1 || io_write(g->body, p, len) ? len : STOP;
+	return io_write(g->body, p, len) ? len : STOP;
 }
 
 /* Has libcurl trust the CAs in ca alone. Returns 0, or an error. */
@@ -339,7 +336,7 @@ bool
 get_obey(struct kv_bytes b, int body, struct record_out *out)
 {
 	struct get g = { .out = out, .body = body };
-	const bool ok = read_order(&g, &b);
+	const bool ok = body != -1 && read_order(&g, &b);
 
 	if (ok)
 		run(&g);

@@ -22,7 +22,7 @@
 struct transfer {
 	struct fetch *f;
 	bool begun;
-	bool refused; /* begin or data printed a message */
+	bool refused; /* begin or arrived printed a message */
 	struct network_head head;
 };
 
@@ -45,7 +45,7 @@ begin_at(const struct fetch *f, off_t at)
 {
 	if (f->begin != NULL && !f->begin(f, at, f->arg))
 		return false;
-	if (f->data != NULL || lseek(f->into, at, SEEK_SET) != -1)
+	if (lseek(f->into, at, SEEK_SET) != -1)
 		return true;
 	(void)f->arrived(0, f->arg);
 	return false;
@@ -73,19 +73,6 @@ begin_file(struct transfer *t)
 	t->begun = true;
 	t->refused = !begin_at(f, at);
 	return !t->refused;
-}
-
-static bool
-on_body(const void *p, size_t len, void *arg)
-{
-	struct transfer *t = arg;
-
-	if (!t->begun && !begin_file(t))
-		return false;
-	if (t->f->data(p, len, t->f->arg))
-		return true;
-	t->refused = true;
-	return false;
 }
 
 static bool
@@ -170,7 +157,6 @@ fetch_url(struct fetch *f)
 		.redirects = REDIRECTS_MAX,
 		.header = header,
 		.head = on_head,
-		.data = f->data != NULL ? on_body : NULL,
 		.begin = on_begin,
 		.arrived = on_arrived,
 		.into = f->into,
@@ -193,7 +179,7 @@ fetch_url(struct fetch *f)
 		return fail_by_cause(&t, cause, why);
 	if (t.head.status == 304 && asked)
 		return FETCH_NOT_MODIFIED;
-	/* An answer without a body did not call on_body. */
+	/* An answer without a body did not call on_begin. */
 	if (t.begun || begin_file(&t))
 		return FETCH_DONE;
 	return t.refused ? FETCH_FAILED : fail_by_status(&t);
@@ -236,28 +222,24 @@ is_no_room(int error)
 }
 
 /*
- * Reads or copies on. Returns how many bytes; 0 at the end; -1 with the reason
- * in *whyp, or after a message.
+ * Copies on. Returns how many bytes; 0 at the end; -1 with the reason in *whyp,
+ * or after a message.
  */
 static ssize_t
 copy_some(const struct fetch *f, int fd, const char **whyp)
 {
-	static char buf[FILE_BLOCK_BYTES];
 	ssize_t n;
 
 	do
-		n = f->data != NULL ? read(fd, buf, sizeof(buf)) :
-				      sendfile(f->into, fd, NULL, sizeof(buf));
+		n = sendfile(f->into, fd, NULL, FILE_BLOCK_BYTES);
 	while (n == -1 && errno == EINTR);
-	if (n == -1 && f->data == NULL && is_no_room(errno))
+	if (n == -1 && is_no_room(errno))
 		(void)f->arrived(0, f->arg);
 	else if (n == -1)
 		*whyp = strerror(errno);
 	else if (f->limits->stopped())
 		*whyp = "interrupted";
-	else if (n == 0 ||
-	    (f->data != NULL ? f->data(buf, (size_t)n, f->arg) :
-			       f->arrived((size_t)n, f->arg)))
+	else if (n == 0 || f->arrived((size_t)n, f->arg))
 		return n;
 	return -1;
 }

@@ -63,18 +63,14 @@ struct fetch {
 	const char *if_range;
 	off_t from;
 	/*
+	 * The file is written into this one, and this process does not read it.
 	 * begin is called once, before any data, with the offset of the data: 0
-	 * or from; it may be NULL. If either returns false, after a message of
-	 * its own, the fetch ends.
-	 */
-	bool (*begin)(const struct fetch *f, off_t at, void *arg);
-	bool (*data)(const void *p, size_t len, void *arg);
-	/*
-	 * Without data, the file is written into this one, from the same offset
-	 * on, and this process does not read it. arrived is called when len more
-	 * bytes are in it; with 0 and errno if they cannot be.
+	 * or from; it may be NULL. arrived is called when len more bytes are in
+	 * it; with 0 and errno if they cannot be. If either returns false, after
+	 * a message of its own, the fetch ends.
 	 */
 	int into;
+	bool (*begin)(const struct fetch *f, off_t at, void *arg);
 	bool (*arrived)(size_t len, void *arg);
 	void *arg;
 	struct progress *progress; /* erased before a message */

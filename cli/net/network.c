@@ -325,7 +325,7 @@ get_value(struct kv_bytes *b, char value[static HTTP_VALUE_BYTES])
 struct get {
 	const struct network_request *r;
 	bool has_head;
-	int body[2]; /* the pipe; -1: r->data gets it */
+	int body[2]; /* the pipe; -1: its end is closed */
 	bool has_begun, is_short;
 };
 
@@ -344,21 +344,6 @@ receive_head(struct get *g, struct kv_bytes b)
 	g->has_head = true;
 	h.status = (long)status;
 	g->r->head(&h, g->r->arg);
-	return true;
-}
-
-static bool
-receive_data(struct wait *w, struct kv_bytes b)
-{
-	const struct get *g = w->arg;
-	struct kv_span part;
-
-	if (!g->has_head || g->body[0] != -1 ||
-	    kv_bytes_get_string(&b, &part) != KV_OK || part.len == 0 ||
-	    b.left != 0)
-		return false;
-	if (!g->r->data(part.p, part.len, g->r->arg))
-		set_why(w, NETWORK_STOPPED, "");
 	return true;
 }
 
@@ -413,7 +398,7 @@ receive_arrived(struct wait *w, struct kv_bytes b)
 	struct get *g = w->arg;
 	uint64_t len;
 
-	if (!g->has_head || g->body[0] == -1 || g->is_short ||
+	if (!g->has_head || g->is_short ||
 	    record_get_number(&b, &len) != KV_OK || len == 0 ||
 	    len > NETWORK_DATA_BYTES || b.left != 0)
 		return false;
@@ -448,8 +433,6 @@ receive_of_get(struct wait *w, uint8_t tag, struct kv_bytes b)
 	switch (tag) {
 	case NETWORK_HEAD:
 		return receive_head(w->arg, b);
-	case NETWORK_DATA:
-		return receive_data(w, b);
 	case NETWORK_ARRIVED:
 		return receive_arrived(w, b);
 	case NETWORK_END:
@@ -500,7 +483,7 @@ network_get(const struct network_request *r, char why[static NETWORK_WHY_BYTES])
 
 	why[0] = '\0';
 	/* If an order cannot be sent, the end of the program tells why. */
-	if (r->data == NULL && pipe2(get.body, O_CLOEXEC) == -1) {
+	if (pipe2(get.body, O_CLOEXEC) == -1) {
 		note_unwritten(&w);
 	} else if (start(&w) && send_ca(&w, r->limits->ca_file)) {
 		if (!send_get(r, get.body[1]))

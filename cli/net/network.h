@@ -56,17 +56,13 @@ struct network_request {
 	const char *const *header;
 	size_t n_headers;
 	/*
-	 * head is called once, before any data. If data returns false, the
-	 * request ends with NETWORK_STOPPED.
+	 * head is called once, before the body. That is written at the offset of
+	 * into, and this process does not read it. begin is called before that,
+	 * unless it is NULL, and arrived when len more bytes are in it; with 0
+	 * and errno if they cannot be. False of either ends the request with
+	 * NETWORK_STOPPED.
 	 */
 	void (*head)(const struct network_head *head, void *arg);
-	bool (*data)(const void *p, size_t len, void *arg);
-	/*
-	 * Without data, the body is written at the offset of into, and this
-	 * process does not read it. begin is called before that, unless it is
-	 * NULL, and arrived when len more bytes are in it; with 0 and errno if
-	 * they cannot be. False of either ends the request, as of data.
-	 */
 	bool (*begin)(void *arg);
 	bool (*arrived)(size_t len, void *arg);
 	int into;

@@ -65,21 +65,18 @@ is_wanted(const struct update *u, int fd)
 /* A file that is bounded, and fetched without a message. */
 struct bounded {
 	struct update *u;
-	int fd;
 	uint64_t len, max;
 };
 
 static bool
-add_bounded(const void *p, size_t len, void *arg)
+count_bounded(size_t len, void *arg)
 {
 	struct bounded *b = arg;
 
 	b->u->follow.received += len;
 	progress_add(&b->u->progress, len);
-	if (len > b->max - b->len || !io_write_at(b->fd, p, len, (off_t)b->len))
-		return false;
 	b->len += len;
-	return true;
+	return len > 0 && b->len <= b->max;
 }
 
 /*
@@ -97,7 +94,7 @@ make_nameless(const struct update *u)
 static bool
 fetch_delta(struct update *u, const struct index_delta *d, int fd)
 {
-	struct bounded b = { .u = u, .fd = fd, .max = d->size };
+	struct bounded b = { .u = u, .max = d->size };
 	struct fetch_place from;
 	struct fetch f = {
 		.place = &from,
@@ -105,7 +102,8 @@ fetch_delta(struct update *u, const struct index_delta *d, int fd)
 		.if_none_match = "",
 		.if_modified_since = "",
 		.if_range = "",
-		.data = add_bounded,
+		.into = fd,
+		.arrived = count_bounded,
 		.arg = &b,
 		.progress = &u->progress,
 		.quiet = true,
@@ -208,29 +206,28 @@ begin_packed(const struct fetch *f, off_t at, void *arg)
 }
 
 static bool
-add_packed(const void *p, size_t len, void *arg)
+count_packed(size_t len, void *arg)
 {
 	struct packed *k = arg;
 	struct update *u = k->u;
 	const uint64_t size = u->follow.file->packed_size;
 
 	u->follow.received += len;
-	progress_add(&u->progress, len);
-	if ((uint64_t)k->part.len > size ||
-	    len > size - (uint64_t)k->part.len) {
-		/* The same bytes would be refused again. */
-		k->keep = false;
-		progress_clear(&u->progress);
-		cli_error("%s: is longer than the %" PRIu64
-			  " bytes that the index says: damaged, or changed on "
-			  "its way; try again later",
-		    k->from.shown, size);
-		return false;
-	}
-	if (update_part_append(&k->part, p, len))
+	k->part.len += (off_t)len;
+	if (len > 0 && (uint64_t)k->part.len <= size) {
+		progress_add(&u->progress, len);
 		return true;
+	}
+	/* The same bytes would be refused again. */
 	k->keep = false;
-	return report_no_room(u, k->from.shown, size);
+	if (len == 0)
+		return report_no_room(u, k->from.shown, size);
+	progress_clear(&u->progress);
+	cli_error("%s: is longer than the %" PRIu64
+		  " bytes that the index says: damaged, or changed on its way; "
+		  "try again later",
+	    k->from.shown, size);
+	return false;
 }
 
 /* Fetches the packed file. False after a message. */
@@ -245,7 +242,8 @@ fetch_packed(struct packed *k)
 		.if_none_match = "",
 		.if_modified_since = "",
 		.begin = begin_packed,
-		.data = add_packed,
+		.into = k->part.fd,
+		.arrived = count_packed,
 		.arg = k,
 		.progress = &u->progress,
 		.if_missing = UPDATE_FOLLOW_IF_MISSING,

@@ -97,11 +97,11 @@ begin_part(const struct fetch *f, off_t at, void *arg)
 }
 
 static bool
-add_data(const void *p, size_t len, void *arg)
+count_data(size_t len, void *arg)
 {
 	struct update *u = arg;
 
-	if (update_received_add(&u->filter.received, p, len))
+	if (update_received_count(&u->filter.received, len))
 		return true;
 	/* The same bytes would be refused again. */
 	u->keep_part = false;
@@ -118,7 +118,8 @@ receive_filter(struct update *u, struct fetch *f)
 		.if_none_match = s->etag,
 		.if_modified_since = s->etag[0] != '\0' ? "" : s->last_modified,
 		.begin = begin_part,
-		.data = add_data,
+		.into = u->part.fd,
+		.arrived = count_data,
 		.arg = u,
 		.progress = &u->progress };
 	if (update_resume_known(u, &u->part, u->source.name) > 0)

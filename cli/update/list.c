@@ -356,23 +356,18 @@ report_not_written(const struct receiving *r, int error)
 }
 
 static bool
-add_packed(const void *p, size_t len, void *arg)
+count_packed(size_t len, void *arg)
 {
 	struct receiving *r = arg;
-	int error;
+	const int error = errno;
 
-	progress_add(&r->u->progress, len);
-	if (len > r->u->source.settings.max_bytes - r->len) {
-		progress_clear(&r->u->progress);
-		return report_too_large(r, "");
-	}
-	if (!io_write_at(r->fd, p, len, (off_t)r->len)) {
-		error = errno;
-		progress_clear(&r->u->progress);
-		return report_not_written(r, error);
-	}
 	r->len += len;
-	return true;
+	if (len > 0 && r->len <= r->u->source.settings.max_bytes) {
+		progress_add(&r->u->progress, len);
+		return true;
+	}
+	progress_clear(&r->u->progress);
+	return len > 0 ? report_too_large(r, "") : report_not_written(r, error);
 }
 
 static bool
@@ -385,7 +380,8 @@ fetch_packed(struct receiving *r)
 		.if_none_match = "",
 		.if_modified_since = "",
 		.if_range = "",
-		.data = add_packed,
+		.into = r->fd,
+		.arrived = count_packed,
 		.arg = r,
 		.progress = &u->progress,
 	};

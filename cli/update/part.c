@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "base/io.h"
 
 /* As often, the file is made or opened again. */
 #define TRIES_MAX 100
@@ -134,15 +133,6 @@ update_part_reserve(const struct update_part *p, off_t size)
 	return size == 0 ||
 	    fallocate(p->fd, FALLOC_FL_KEEP_SIZE, 0, size) == 0 ||
 	    errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR;
-}
-
-bool
-update_part_append(struct update_part *p, const void *data, size_t len)
-{
-	if (!io_write_at(p->fd, data, len, p->len))
-		return false;
-	p->len += (off_t)len;
-	return true;
 }
 
 void

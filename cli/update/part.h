@@ -43,9 +43,6 @@ bool update_part_cut(struct update_part *p, off_t at);
  */
 bool update_part_reserve(const struct update_part *p, off_t size);
 
-/* Appends len bytes. False with errno, without a message. */
-bool update_part_append(struct update_part *p, const void *data, size_t len);
-
 /*
  * Makes a file without a name in dir, beside the file called name, so that it
  * ends with this process. -1 with errno if it cannot be made.

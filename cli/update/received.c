@@ -71,35 +71,23 @@ update_received_begin(struct update_received *p, off_t at)
 	return judge_header(p);
 }
 
-static bool
-append_bytes(struct update_received *p, const uint8_t *data, size_t len)
-{
-	return update_part_append(p->part, data, len) || report_no_room(p);
-}
-
 bool
-update_received_add(struct update_received *p, const void *data, size_t len)
+update_received_count(struct update_received *p, size_t len)
 {
-	const uint8_t *bytes = data;
-	size_t head = 0;
-
-	/* Bytes behind the header are written only after it was judged. */
-	if (p->part->len < KV_PKBF_HEADER_BYTES) {
-		head = KV_PKBF_HEADER_BYTES - (size_t)p->part->len;
-		head = head < len ? head : len;
-	}
-	if (!append_bytes(p, bytes, head) || !judge_header(p))
+	if (len == 0)
+		return report_no_room(p);
+	p->part->len += (off_t)len;
+	if (p->expected != 0)
+		progress_add(p->progress, len);
+	else if (!judge_header(p))
 		return false;
-	if (len - head > (uint64_t)(p->expected - p->part->len) &&
-	    p->expected != 0) {
-		progress_clear(p->progress);
-		cli_error("%s: is longer than the %jd bytes that its header "
-			  "says: damaged, or not a filter",
-		    p->shown, (intmax_t)p->expected);
-		return false;
-	}
-	progress_add(p->progress, len);
-	return append_bytes(p, bytes + head, len - head);
+	if (p->expected == 0 || p->part->len <= p->expected)
+		return true;
+	progress_clear(p->progress);
+	cli_error("%s: is longer than the %jd bytes that its header says: "
+		  "damaged, or not a filter",
+	    p->shown, (intmax_t)p->expected);
+	return false;
 }
 
 bool

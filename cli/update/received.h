@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * update/received: a filter while it is received, in its update/part. Its
- * header is judged before the rest is received, and no more bytes are accepted
- * than the header says.
+ * header is judged as soon as it is there, and no more bytes are accepted than
+ * it says.
  */
 #ifndef CLI_UPDATE_RECEIVED_H
 #define CLI_UPDATE_RECEIVED_H
@@ -28,9 +28,8 @@ struct update_received {
  * False after a message, as the two functions below.
  */
 bool update_received_begin(struct update_received *p, off_t at);
-/* Appends len bytes. */
-bool update_received_add(struct update_received *p, const void *data,
-    size_t len);
+/* Counts len bytes more in the file; 0: with errno, they could not be written. */
+bool update_received_count(struct update_received *p, size_t len);
 /* Call after the last byte. Whether the file is complete. */
 bool update_received_end(struct update_received *p);
 

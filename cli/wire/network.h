@@ -13,9 +13,9 @@
 #define CLI_WIRE_NETWORK_H
 
 /* It changes with the records. The two programs are of one build. */
-#define NETWORK_VERSION 2
+#define NETWORK_VERSION 3
 
-/* The longest part of a file in one NETWORK_DATA. */
+/* The most bytes of one NETWORK_ARRIVED. */
 #define NETWORK_DATA_BYTES (256 * 1024)
 
 #define NETWORK_HOST_BYTES 256 /* DNS allows 253 */
@@ -34,10 +34,9 @@ enum network_order {
 	/*
 	 * URL, timeout, stall timeout (seconds), redirects, whether the
 	 * connection is kept, whether a proxy is named, proxy, then lines of
-	 * headers. Answered by NETWORK_HEAD, NETWORK_DATA... and NETWORK_END;
-	 * by NETWORK_END alone if there is no answer of a server. With a
-	 * descriptor, the body goes into that pipe: NETWORK_ARRIVED comes in
-	 * place of NETWORK_DATA.
+	 * headers. A descriptor: the pipe that the body goes into. Answered by
+	 * NETWORK_HEAD, NETWORK_ARRIVED... and NETWORK_END; by NETWORK_END alone
+	 * if there is no answer of a server.
 	 */
 	NETWORK_GET,
 	/*
@@ -58,14 +57,13 @@ enum network_answer {
 	 * Content-Encoding, Content-Type
 	 */
 	NETWORK_HEAD,
-	NETWORK_DATA,	 /* bytes */
+	NETWORK_ARRIVED, /* how many bytes follow in the pipe */
 	NETWORK_END,	 /* enum network_cause, why */
 	NETWORK_PHASE,	 /* what it does next */
 	NETWORK_KEY,	 /* the blob of a key that the server proved to own */
 	NETWORK_PROBLEM, /* what failed, and why */
 	NETWORK_UNKNOWN, /* an unknown algorithm */
 	NETWORK_SCANNED,
-	NETWORK_ARRIVED, /* how many bytes follow in the pipe of the body */
 };
 
 enum network_place_kind {

@@ -94,23 +94,11 @@ def test_what_reads_an_answer_or_a_proof_has_no_power_when_it_is_taken_over(plac
 
 # --- in the place of keyveto-network -------------------------------------------
 
-BODY = """
-def asked():
-    while True:
-        packet, fds, _, _ = socket.recv_fds(orders, 1 << 17, 4)
-        if packet[4] == 4: place()
-        if packet[4] == 5: return fds[0]
-def arrived(n, more=b""): record(11, number(n), more)
-def body(fd, data): arrived(len(data)); os.write(fd, data)
-fd = asked()
-"""
-
 REFUSED = {
     "announces nothing": "head(type='application/json'); arrived(0); end()",
     "announces more than one part has": "head(type='application/json'); arrived((1 << 18) + 1); end()",
     "announces before a head": "arrived(1); os.write(fd, b'x'); head(); end()",
     "announces with more": "head(); arrived(1, b'x'); os.write(fd, b'x'); end()",
-    "sends data": "head(type='application/json'); data(b'x'); end()",
     "sends less": "head(type='application/json'); arrived(100); os.write(fd, b'x'); os.close(fd); end()",
     "goes on after less": "head(); arrived(9); os.write(fd, b'x'); os.close(fd); arrived(1); end()",
 }
@@ -121,7 +109,7 @@ def fixture_hostile_network(place):
     copy_programs(place.folder)
 
     def run(says, **options):
-        text = NETWORK_HOSTILE.format(python=sys.executable, good=str(place.filter)) + BODY + says + "\n"
+        text = NETWORK_HOSTILE.format(python=sys.executable, good=str(place.filter)) + "asked()\n" + says + "\n"
         write(place.folder / "keyveto-network", text).chmod(0o755)
         return subprocess.run([place.folder / "keyveto", *place.words("https://localhost")],
                               stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE, **options)
@@ -134,8 +122,8 @@ def test_an_obedient_network_is_believed(place, hostile_network):
     shutil.rmtree(place.state)
     place.state.mkdir()
     proof = place.key.proof()
-    done = hostile_network(f"proof = {proof!r}; head(type='application/json'); body(fd, proof[:9]); "
-                           "body(fd, proof[9:]); end()")
+    done = hostile_network(f"proof = {proof!r}; head(type='application/json'); data(proof[:9]); "
+                           "data(proof[9:]); end()")
     equal(verdict(done), ("confirmed", None), done)
     equal(place.kept.read_bytes(), proof, done)
 
@@ -148,7 +136,7 @@ def test_a_body_that_is_none_is_no_answer(hostile_network, says):
 
 
 @pytest.mark.parametrize("says, reason", (
-    ("head(type='application/json')\nwhile True: body(fd, 9999 * b'x')", "the answer is longer than 16384 bytes"),
+    ("head(type='application/json')\nwhile True: data(9999 * b'x')", "the answer is longer than 16384 bytes"),
     ("head(); arrived(9); os.write(fd, b'x'); os.kill(os.getpid(), signal.SIGSEGV)",
      "keyveto-network was ended by signal 11 (Segmentation fault)")), ids=("without end", "ended"))
 def test_a_body_that_is_not_whole_is_no_answer(hostile_network, says, reason):

@@ -111,17 +111,23 @@ def say(data):
     while data: data = data[os.write(1, data):]
 def packed(tag, *fields): body = bytes([tag]) + b"".join(fields); return struct.pack(">I", len(body)) + body
 def record(tag, *fields): say(packed(tag, *fields))
-def hello(version=2, walls=15): record(1, number(version), number(walls))
+def hello(version=3, walls=15): record(1, number(version), number(walls))
 def place(kind=1, where="https://localhost/f", shown="https://localhost/f", scheme=""):
     record(2, number(kind), text(where), text(shown), text(scheme))
 def head(status=200, wait=0, etag="", modified="", range="", encoding="", type="", more=b""):
     record(3, number(status), number(wait), *map(text, (etag, modified, range, encoding, type)), more)
-def data(b): record(4, text(b))
+def arrived(n, more=b""): record(4, number(n), more)
+def data(b):
+    arrived(len(b))
+    while b: b = b[os.write(fd, b):]
 def end(cause=0, why="", more=b""): record(5, number(cause), text(why), more)
+fd = os.open("/dev/null", os.O_WRONLY)
 def order():
+    global fd
     while True:
-        packet = orders.recv(1 << 17)
+        packet, fds, _, _ = socket.recv_fds(orders, 1 << 17, 4)
         if not packet: sys.exit(0)
+        if packet[4] == 5: fd = fds[0]
         if packet[4] > 3: return packet[4]
 GOOD = open({good!r}, "rb").read()
 def asked():
