@@ -49,8 +49,8 @@ task_proof(struct task_work *t)
 		else if (n == -1 && errno == EINTR)
 			n = 1;
 	if (n == -1)
-		snprintf(a.why, sizeof(a.why), "%s", strerror(errno));
-	else if (len > JWS_MAX_BYTES)
+		return false;
+	if (len > JWS_MAX_BYTES)
 		snprintf(a.why, sizeof(a.why), "longer than any proof");
 	else
 		judge(text, len, spki, &a);

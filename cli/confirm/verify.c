@@ -30,15 +30,15 @@ verify_answer(int fd, struct kv_span spki, struct answer *answer)
 		.n_fds = 1,
 		.result = receive,
 		.arg = &v,
+		.done = &v.done,
 	};
 	char why[WALL_WHY_BYTES];
 
 	*answer = (struct answer){ .kind = ANSWER_UNREAD };
 	working_task_begin(&t, "proof");
 	record_add_bytes(&t.args, spki.p, spki.len);
-	if (working_do(&t, why) && v.done)
+	if (working_do(&t, why))
 		return;
 	answer->kind = ANSWER_UNREAD;
-	snprintf(answer->why, sizeof(answer->why), "%.200s",
-	    why[0] != '\0' ? why : "the worker said nothing of it");
+	snprintf(answer->why, sizeof(answer->why), "%.200s", why);
 }

@@ -42,10 +42,11 @@ update_task_filter_head(const char *shown, int fd, struct filter_head *f)
 		.n_fds = 1,
 		.result = receive_head,
 		.arg = &h,
+		.done = &h.done,
 	};
 
 	working_task_begin(&t, "filter-head");
-	return update_task_do(&t, shown, &h.done);
+	return update_task_do(&t, shown);
 }
 
 struct judged {
@@ -78,6 +79,7 @@ update_task_judge_filter(const char *shown, int fd, double max_rate,
 		.n_fds = 2,
 		.result = receive_judged,
 		.arg = &x,
+		.done = &x.done,
 		.stopped = stopped,
 	};
 	uint64_t bits;
@@ -91,5 +93,5 @@ update_task_judge_filter(const char *shown, int fd, double max_rate,
 	record_add_number(&t.args, old->fd != -1);
 	record_add_text(&t.args, old_shown);
 	*j = (struct filter_judged){ .ok = false };
-	return update_task_do(&t, shown, &x.done) && j->ok;
+	return update_task_do(&t, shown) && j->ok;
 }

@@ -32,11 +32,12 @@ update_folder_split(const char *shown, int fd, size_t *lenp)
 		.n_fds = 1,
 		.result = receive_split,
 		.arg = &s,
+		.done = &s.done,
 	};
 
 	*lenp = 0;
 	working_task_begin(&t, "split");
-	if (!update_task_do(&t, shown, &s.done))
+	if (!update_task_do(&t, shown))
 		return false;
 	*lenp = (size_t)s.len;
 	return true;
@@ -90,12 +91,13 @@ update_folder_index(const char *shown, int fd, struct index *x,
 		.n_fds = 1,
 		.result = receive_index,
 		.arg = &p,
+		.done = &p.done,
 	};
 
 	*x = (struct index){ .serial = 0 };
 	sha256[0] = '\0';
 	working_task_begin(&t, "index");
-	if (!update_task_do(&t, shown, &p.done))
+	if (!update_task_do(&t, shown))
 		return false;
 	if (p.why[0] != '\0')
 		cli_error("%s: %s; ask its publisher", shown, p.why);
@@ -128,6 +130,7 @@ update_folder_patch(const struct folder_patch *p)
 		.n_fds = 3,
 		.result = receive_patched,
 		.arg = &r,
+		.done = &r.done,
 		.stopped = p->stopped,
 	};
 	char why[WALL_WHY_BYTES];
@@ -140,10 +143,10 @@ update_folder_patch(const struct folder_patch *p)
 	record_add_number(&t.args, p->type);
 	record_add_number(&t.args, p->min);
 	record_add_number(&t.args, p->max);
-	if (working_do(&t, why) && r.done)
+	if (working_do(&t, why))
 		return r.fits != 0;
 	if (!p->stopped())
 		cli_error("warning: %s: a delta is not used: %s", p->shown,
-		    why[0] != '\0' ? why : "the worker told nothing");
+		    why);
 	return false;
 }

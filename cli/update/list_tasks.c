@@ -27,11 +27,12 @@ update_task_manifest(const char *shown, int fd, struct manifest *m,
 		.n_fds = 1,
 		.result = receive_manifest,
 		.arg = &found,
+		.done = &found.complete,
 	};
 
 	*m = (struct manifest){ .time = 0 };
 	working_task_begin(&t, "manifest");
-	if (!update_task_do(&t, shown, &found.complete))
+	if (!update_task_do(&t, shown))
 		return false;
 	*parsedp = found.ok;
 	memcpy(why, found.why, sizeof(found.why));
@@ -65,6 +66,7 @@ update_task_sources(const char *shown, int fd, size_t max)
 		.n_fds = 1,
 		.result = receive_lines,
 		.arg = &l,
+		.done = &l.done,
 	};
 
 	if (l.text == NULL) {
@@ -73,7 +75,7 @@ update_task_sources(const char *shown, int fd, size_t max)
 	}
 	working_task_begin(&t, "sources");
 	record_add_number(&t.args, max);
-	if (update_task_do(&t, shown, &l.done))
+	if (update_task_do(&t, shown))
 		return l.text;
 	free(l.text);
 	return NULL;
@@ -115,10 +117,11 @@ update_task_records(const char *shown, int fd, struct update_records *r)
 		.n_fds = 1,
 		.result = receive_records,
 		.arg = &x,
+		.done = &x.done,
 	};
 
 	working_task_begin(&t, "records");
-	if (update_task_do(&t, shown, &x.done))
+	if (update_task_do(&t, shown))
 		return true;
 	*r = (struct update_records){ .n = 0 };
 	return false;
@@ -150,6 +153,7 @@ update_task_unpack(const char *shown, int packed, struct update_part *part,
 		.n_fds = 2,
 		.result = receive_unpacked,
 		.arg = &k,
+		.done = &k.done,
 		.stopped = stopped,
 	};
 	struct stat st;
@@ -157,7 +161,7 @@ update_task_unpack(const char *shown, int packed, struct update_part *part,
 	working_task_begin(&t, "unpack");
 	record_add_number(&t.args, max);
 	record_add_number(&t.args, is_list);
-	if (!update_task_do(&t, shown, &k.done) || fstat(part->fd, &st) == -1)
+	if (!update_task_do(&t, shown) || fstat(part->fd, &st) == -1)
 		return false;
 	part->len = st.st_size;
 	/* One that is not ours may write more than it says. */
@@ -193,13 +197,14 @@ update_task_lost_records(const char *old_shown, int old, uint64_t n,
 		.n_fds = 2,
 		.result = receive_lost,
 		.arg = &l,
+		.done = &l.done,
 	};
 
 	working_task_begin(&t, "lost-records");
 	record_add_text(&t.args, old_shown);
 	record_add_text(&t.args, new_shown);
 	*lostp = 0;
-	if (!update_task_do(&t, new_shown, &l.done))
+	if (!update_task_do(&t, new_shown))
 		return false;
 	*lostp = l.n;
 	return true;

@@ -59,6 +59,7 @@ run_keygen(const struct update_source *s, int fd, const char *namespace,
 		.n_fds = 3,
 		.result = receive_verified,
 		.arg = v,
+		.done = &v->done,
 	};
 	bool ok;
 
@@ -69,7 +70,7 @@ run_keygen(const struct update_source *s, int fd, const char *namespace,
 	working_task_begin(&t, "keygen");
 	record_add_text(&t.args, s->settings.identity);
 	record_add_text(&t.args, namespace);
-	ok = working_do(&t, why) && v->done;
+	ok = working_do(&t, why);
 	close(t.fd[0]);
 	return ok;
 }

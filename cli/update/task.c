@@ -4,17 +4,15 @@
 #include "command.h"
 
 bool
-update_task_do(struct working_task *t, const char *shown, const bool *donep)
+update_task_do(struct working_task *t, const char *shown)
 {
 	char why[WALL_WHY_BYTES];
-	const bool ok = working_do(t, why);
 
-	if (ok && *donep)
+	if (working_do(t, why))
 		return true;
 	if (t->stopped != NULL && t->stopped())
 		cli_error("%s: interrupted", shown);
 	else
-		cli_error("%s: cannot be read: %s", shown,
-		    ok ? "the worker told nothing" : why);
+		cli_error("%s: cannot be read: %s", shown, why);
 	return false;
 }

@@ -6,11 +6,9 @@
 #include "working/working.h"
 
 /*
- * Does the task, and frees its arguments. *donep is set by t->result when it
- * has all of the result. False after a message about shown, which the task
- * reads.
+ * Does the task, and frees its arguments. False after a message about shown,
+ * which the task reads.
  */
-bool update_task_do(struct working_task *t, const char *shown,
-    const bool *donep);
+bool update_task_do(struct working_task *t, const char *shown);
 
 #endif

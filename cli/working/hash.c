@@ -37,12 +37,13 @@ working_hash(int fd, const char *shown, char sha256[static WORKING_HASH_CHARS])
 		.n_fds = 1,
 		.result = receive_hash,
 		.arg = &h,
+		.done = &h.done,
 	};
 	char why[WALL_WHY_BYTES];
 
 	sha256[0] = '\0';
 	working_task_begin(&t, "hash");
-	if (!working_do(&t, why) || !h.done) {
+	if (!working_do(&t, why)) {
 		cli_error("%s: cannot be read: %s", shown, why);
 		return false;
 	}

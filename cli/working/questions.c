@@ -397,11 +397,15 @@ find_change(const struct questions *q, const char *path)
 	/* A delta. */
 	if (q->argc > 1 && strcmp(q->argv[1], "diff") == 0)
 		return CHANGE_NONE;
+	if (is_filter)
+		return CHANGE_FILTER;
 	for (int i = 1; i < q->argc; i++)
 		if (strcmp(path, q->argv[i]) == 0)
-			return is_filter ? CHANGE_FILTER : CHANGE_LIST;
-	/* The names of sources. */
-	return CHANGE_NONE;
+			return CHANGE_LIST;
+	for (int i = 1; i < q->argc; i++)
+		if (is_names_of_list(path, q->argv[i]))
+			return CHANGE_NONE;
+	return CHANGE_LIST;
 }
 
 /* Whether --yes is given, which may be abbreviated. */

@@ -469,11 +469,11 @@ working_do(struct working_task *t, char why[static WALL_WHY_BYTES])
 		if (send_variables(w) && send_task(w, t))
 			send_start(w);
 		serve(w);
-		ok = end_worker(w, &status);
-		if (ok && status != 0) {
+		if (end_worker(w, &status) && status != 0)
 			fail(w, "could not do it");
-			ok = false;
-		}
+		else if (!*t->done)
+			fail(w, "told nothing");
+		ok = !has_failed(w);
 	}
 	snprintf(why, WALL_WHY_BYTES, "%s",
 	    w != NULL ? w->why : "out of memory");

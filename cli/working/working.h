@@ -31,10 +31,11 @@ struct working_task {
 	int fd[WORKING_TASK_FDS];
 	size_t n_fds;
 	/*
-	 * Takes each part of the result. False: it is none that the task has.
-	 * It ends the task.
+	 * Takes each part of the result, and sets *done when it has all of it.
+	 * False: it is none that the task has. It ends the task.
 	 */
 	bool (*result)(struct kv_bytes b, void *arg);
+	const bool *done;
 	void *arg;
 	bool (*stopped)(void); /* NULL: nothing stops it */
 };
@@ -44,8 +45,9 @@ void working_task_begin(struct working_task *t, const char *name);
 
 /*
  * Does the task, and frees args. The worker has ended then: nobody writes the
- * files any more. False with a sentence about the worker, which may be in
- * somebody else's hands; what the task finds out of the files is a result.
+ * files any more. False, also without a whole result, with a sentence about the
+ * worker, which may be in somebody else's hands; what the task finds out of the
+ * files is a result.
  */
 bool working_do(struct working_task *t, char why[static WALL_WHY_BYTES]);
 
