@@ -296,8 +296,8 @@ def test_a_ca_file_that_cannot_be_handed_over_is_an_error(place):
     traced(place, ["-e", "trace=sendmsg"], "--force")
     trace = place.settings.with_name("trace").read_text(encoding="ascii")
     sent = [line for line in trace.splitlines() if line.startswith("sendmsg")]
-    # The others are of tasks, which have a name.
-    nth, = (n for n, line in enumerate(sent, 1) if "SCM_RIGHTS" in line and "filter" not in line)
+    # Those of tasks have a name. The next one is the request.
+    nth, _ = (n for n, line in enumerate(sent, 1) if "SCM_RIGHTS" in line and "filter" not in line)
     status, messages = traced(place, ["-e", "trace=sendmsg", "-e", f"inject=sendmsg:error=ETOOMANYREFS:when={nth}"],
                               "--force")
     equal(status, 2, messages)
