@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "command.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -276,6 +278,16 @@ cli_open_as_login(const char *path, int *fdp,
 	return err;
 }
 
+/* What writes a pipe, as --config <(COMMAND), may be slower than this. */
+static void
+wait_for_pipe(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		(void)fcntl(fd, F_SETFL, 0);
+}
+
 /*
  * As cli_open_as_login, but only warns of an insecure file: users may check
  * files of their own.
@@ -292,6 +304,7 @@ open_with_warning(const char *path, int *fdp,
 		    strerror(errno));
 		return KV_ERR_SYSTEM;
 	}
+	wait_for_pipe(*fdp);
 	cli_error("warning: %s: a login would not trust this file", why);
 	return KV_OK;
 }

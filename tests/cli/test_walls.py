@@ -715,8 +715,8 @@ def test_descriptors_under_way_do_not_hold_up_the_answers(scratch, jobs):
 def test_a_configuration_may_be_a_pipe(scratch):
     bad = listing(scratch / "bad.pkbf", made()["rsa"])
     key = write(scratch / "rsa.pub", made()["rsa"].line)
-    done = subprocess.run([KEYVETO, "check", "--config", "/dev/stdin", key], input=f"Filter {bad}\n",
-                          capture_output=True, check=False, timeout=PATIENCE, text=True)
+    command = f"(sleep 0.2; echo Filter {bad}) | '{KEYVETO}' check --config /dev/stdin {key}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=False, timeout=PATIENCE, text=True)
     assert done.returncode == 1, done.stderr
     assert "1 listed" in done.stderr
 
