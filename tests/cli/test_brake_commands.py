@@ -11,7 +11,7 @@ import keys
 import sshkey
 from brake_machine import CONFIG, FILTER, LIST, OURS, SETTINGS, STATE, machine
 from config_machine import BUILT_GUARD, GUARD
-from hostile_worker import put_worker
+from hostile import put_worker
 from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
 
 pytestmark = [pytest.mark.throwaway, pytest.mark.usefixtures("host_keys")]

@@ -16,6 +16,7 @@ import time
 import pytest
 
 from follow_publisher import BASE, FollowPlace, delta_name, digest, packed_name
+from hostile import WORKER
 from program import KEYVETO, PATIENCE, ROOT, STARTED
 from samples import write
 from test_update_follow import grown
@@ -91,15 +92,7 @@ def number_of(name):
 
 
 # What it says: lines of Python, after these. It does one task; ours does the others.
-HOSTILE = """#!{python}
-import os, signal, socket, struct, sys, time
-front = socket.socket(fileno=0)
-def raw(s): return s if isinstance(s, bytes) else s.encode()
-def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
-def number(n): return struct.pack(">Q", n)
-def tell(tag, *fields):
-    body = bytes([tag]) + b"".join(fields)
-    front.send(struct.pack(">I", len(body)) + body)
+HOSTILE = WORKER + """
 def result(*fields): tell({result}, *fields)
 data = front.recv(1 << 17, socket.MSG_PEEK)
 if data[9:].split(b"\\0")[0] != b"TASK": os.execv("{worker}", ["keyveto-worker"])

@@ -21,6 +21,7 @@ import sys
 
 import pytest
 
+from hostile import PRELUDE
 from program import ADDRESS_SANITIZER, KEYVETO, PATIENCE, ROOT, STARTED, keyveto, mount_namespace
 from runs import as_nobody
 from samples import empty_filter, listing, made, write
@@ -283,15 +284,8 @@ def test_without_the_wall_the_exploit_has_each_power(exploit):
 
 
 # What a program in the reader's place says: lines of Python, after these.
-HOSTILE = """#!{python}
-import os, signal, socket, struct, sys
+HOSTILE = PRELUDE + """
 orders = socket.socket(fileno=0)
-def raw(s): return s if isinstance(s, bytes) else s.encode()
-def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
-def number(n): return struct.pack(">Q", n)
-def record(tag, *fields): body = bytes([tag]) + b"".join(fields); say(struct.pack(">I", len(body)) + body)
-def say(data):
-    while data: data = data[os.write(1, data):]
 def hello(version=1, walls=15): record(1, number(version), number(walls))
 def found(path=b"p", line=1, verdict=1, part=0, type=b"ssh-ed25519", bits=256, fingerprint=b"", digest=32 * b"d",
           comment=b"", owner=b"", dn=b"", filters=0, lists=0, built_in=0, source=b"", reason=b"", more=b"", tag=2):

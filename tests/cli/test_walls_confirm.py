@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from hostile_worker import HOSTILE as WORKER_HOSTILE
+from hostile import HOSTILE as WORKER_HOSTILE
 from program import PATIENCE, copy_programs, equal
 from pwned_api import Api, Key, page, small_filter
 from samples import write

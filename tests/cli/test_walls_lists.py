@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from hostile import WORKER
 from program import PATIENCE, ROOT, STARTED, contains, copy_programs
 from publisher import ListPlace, records
 from samples import write
@@ -104,15 +105,7 @@ def tag(enum, name):
 
 
 # What a program in the worker's place says about one task: lines of Python, after these. Ours does the others.
-HOSTILE = """#!{python}
-import os, signal, socket, struct, sys
-front = socket.socket(fileno=0)
-def raw(s): return s if isinstance(s, bytes) else s.encode()
-def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
-def number(n): return struct.pack(">Q", n)
-def tell(tag, *fields):
-    body = bytes([tag]) + b"".join(fields)
-    front.send(struct.pack(">I", len(body)) + body)
+HOSTILE = WORKER + """
 def result(*fields): tell({result}, *fields)
 name = struct.pack(">I", len({task!r})) + {task!r}
 if not front.recv(1 << 17, socket.MSG_PEEK)[5:].startswith(name): os.execv({worker!r}, [{worker!r}])

@@ -15,6 +15,7 @@ import sys
 import pytest
 
 import test_scan
+from hostile import PRELUDE
 from program import KEYVETO, NETWORK, PATIENCE, READER, WORKER
 from samples import empty_filter, write
 from test_scan import keys_and_filter, name, sshd
@@ -101,16 +102,8 @@ def test_without_the_wall_a_fetch_that_is_taken_over_has_each_power(exploit, pla
 
 
 # What a program in the place of keyveto-network says: lines of Python, after these.
-HOSTILE = """#!{python}
-import os, signal, socket, struct, sys, time
+HOSTILE = PRELUDE + """
 orders = socket.socket(fileno=0)
-def raw(s): return s if isinstance(s, bytes) else s.encode()
-def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
-def number(n): return struct.pack(">Q", n)
-def say(data):
-    while data: data = data[os.write(1, data):]
-def packed(tag, *fields): body = bytes([tag]) + b"".join(fields); return struct.pack(">I", len(body)) + body
-def record(tag, *fields): say(packed(tag, *fields))
 def hello(version=3, walls=15): record(1, number(version), number(walls))
 def place(kind=1, where="https://localhost/f", shown="https://localhost/f", scheme=""):
     record(2, number(kind), text(where), text(shown), text(scheme))

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from hostile_worker import put_worker
+from hostile import put_worker
 from program import KEYVETO, PATIENCE, copy_programs, keyveto
 from samples import write
 

@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: ISC
-"""A program in the place of keyveto-worker, which is none of ours."""
+"""Programs in the places of ours behind the walls, which are none of ours."""
 
 import sys
 
 from samples import write
 
-# What it says is lines of Python, after these.
-HOSTILE = """#!{python}
-import array, os, signal, socket, struct, sys
-front = socket.socket(fileno=0)
+# What one says is lines of Python, after these.
+PRELUDE = """#!{python}
+import array, os, signal, socket, struct, sys, time
 def raw(s): return s if isinstance(s, bytes) else s.encode()
 def text(s): return struct.pack(">I", len(raw(s))) + raw(s)
 def number(n): return struct.pack(">Q", n)
-def tell(tag, *fields):
-    body = bytes([tag]) + b"".join(fields)
-    front.send(struct.pack(">I", len(body)) + body)
+def packed(tag, *fields): body = bytes([tag]) + b"".join(fields); return struct.pack(">I", len(body)) + body
+def record(tag, *fields): say(packed(tag, *fields))
+def say(data):
+    while data: data = data[os.write(1, data):]
+"""
+# The same of a worker.
+WORKER = PRELUDE + """
+front = socket.socket(fileno=0)
+def tell(tag, *fields): front.send(packed(tag, *fields))
+"""
+# Of one that runs a command.
+HOSTILE = WORKER + """
 def answer():
     data, fds, _, _ = socket.recv_fds(front, 1 << 17, 64)
     return data[5:], fds
