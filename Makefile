@@ -125,7 +125,7 @@ $(BUILD)/keyveto-authorized-keys: $(GUARD_OBJ) $(BUILD)/libkeyveto.a
 
 # Only the command may use libraries other than libc, libmd and libpam. What parses for it
 # what others wrote is behind the walls: the program that is root's links none of that.
-FRONT_LIBS = $(shell $(PKG_CONFIG) --libs jansson gmp libmd) -lpam
+FRONT_LIBS = $(shell $(PKG_CONFIG) --libs jansson libmd) -lpam
 CLI_LIBS = $(shell $(PKG_CONFIG) --libs libcrypto jansson liblzma zlib sqlite3 gmp libmd) -lpam
 $(CLI_OBJ) $(READER_OBJ) $(WORKER_OBJ) $(NETWORK_OBJ) $(PUBLISHER_OBJ): KV_CPPFLAGS += -Icli \
 	$(shell $(PKG_CONFIG) --cflags libssh libcrypto jansson libcurl liblzma zlib sqlite3 gmp)

@@ -280,7 +280,8 @@ read_report(struct orders *o, const struct setup *setup, struct kv_judge *judge)
 	r.found_problem = send_problem;
 	r.found_note = send_note;
 	r.records = &out;
-	if ((setup->flags & READING_WEAK) != 0 && (r.weak = weak_new()) == NULL)
+	if ((setup->flags & READING_WEAK) != 0 &&
+	    (r.weak = weak_new(weak_tests_run)) == NULL)
 		return CLI_UNCHECKED;
 	progress_tell(send_progress);
 	progress_start(&progress, "checking", setup->total);

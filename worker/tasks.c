@@ -70,6 +70,7 @@ static const struct task {
 	{ "sources", 1, task_sources },
 	{ "unpack", 2, task_unpack },
 	{ "proof", 1, task_proof },
+	{ "weak", 1, task_weak },
 };
 
 /* The task of this name, if it has its descriptors; or NULL. */

@@ -15,6 +15,7 @@
 #include "logs/login_logs.h"
 #include "command.h"
 #include "reading/report.h"
+#include "working/weak.h"
 
 #define TIMEOUT_MAX 3600
 
@@ -124,7 +125,8 @@ run_audit(const struct options *o, const struct kv_judge *judge)
 		.report = {
 			.judge = judge, .json = o->json, .all = o->all,
 			.quiet = o->quiet, .out = stdout, .err = stderr,
-			.now = time(NULL), .weak = weak_new(),
+			.now = time(NULL), 
+			.weak = weak_new(working_weak),
 			.row = &a.table.n,
 		},
 		.logins = { .all = o->all },

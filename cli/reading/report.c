@@ -190,29 +190,23 @@ decide_weak(const struct report *r, const struct input_key *key,
 }
 
 /*
- * Tests a key that no list has, or that could not be looked up. Returns whether
- * report_weak prints it.
+ * Keeps a key for report_weak. Returns whether that prints it: no list has it.
  */
 static bool
-test_weak_key(struct report *r, const struct input_key *key,
-    struct kv_decision *d)
+keep_for_tests(struct report *r, const struct input_key *key,
+    const struct kv_decision *d)
 {
 	const struct weak_place place = {
 		.account = r->account,
 		.row = r->row != NULL ? *r->row : 0,
 		.judged = d->verdict == KV_VERDICT_CLEAN,
 	};
-	enum weak_class class;
-	bool kept;
 
 	if (d->verdict != KV_VERDICT_CLEAN && d->verdict != KV_VERDICT_ERROR) {
 		weak_note(r->weak, key, &place);
 		return false;
 	}
-	class = weak_test(r->weak, key, &place, &kept);
-	if (class != WEAK_NONE)
-		decide_weak(r, key, class, "", d);
-	return kept && place.judged;
+	return weak_add(r->weak, key, &place) && place.judged;
 }
 
 void
@@ -226,7 +220,7 @@ report_key(struct report *r, const struct input_key *key)
 		return;
 	}
 	input_judge(r->judge, key, r->now, &d);
-	if (r->weak != NULL && test_weak_key(r, key, &d))
+	if (r->weak != NULL && keep_for_tests(r, key, &d))
 		wanted = false;
 	r->keys++;
 	if (r->judged != NULL)

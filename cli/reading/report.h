@@ -62,8 +62,8 @@ struct report {
 	 */
 	bool by_action;
 	/*
-	 * Also finds RSA keys that anybody factors, some of them only in
-	 * report_weak. NULL: it does not.
+	 * Keeps the RSA keys of which report_weak finds those that anybody
+	 * factors. NULL: it does not.
 	 */
 	struct weak *weak;
 	/* Is told of each key that these tests find. NULL: none. */
@@ -146,7 +146,7 @@ void report_problem(struct report *r, const struct input_problem *problem);
 void report_note(const struct report *r, const struct input_problem *note);
 
 /*
- * Has r->weak test the keys that no list has, by so many threads (0: as many as
+ * Has r->weak test the keys that it kept, by so many threads (0: as many as
  * there are processors), and frees it. What is found is printed and counted as
  * listed. With r->all, clean keys, which were not printed yet, are printed,
  * too. moved is told of each key that is found, unless it is NULL. progress: is

@@ -15,6 +15,7 @@
 #include "kv_lines.h"
 #include "net/network.h"
 #include "reading/report.h"
+#include "working/weak.h"
 
 #define JOBS_DEFAULT 16
 #define JOBS_MAX 512
@@ -425,7 +426,7 @@ run_scan(const struct cli_command *cmd, int argc, char **argv)
 	report_init(&s.report, &judge, &o);
 	s.report.partly = partly;
 	s.report.servers = true;
-	s.report.weak = weak_new();
+	s.report.weak = weak_new(working_weak);
 	s.timeout = (unsigned int)timeout;
 	s.argument = argv + optind;
 	s.n_slots = (size_t)jobs;

@@ -3,16 +3,20 @@
 #ifndef CLI_WEAK_MODULI_H
 #define CLI_WEAK_MODULI_H
 
-#include "weak/rsa.h"
+#include <stdbool.h>
+
+#include "kv_bytes.h"
+#include "weak/class.h"
 
 struct modulus {
 	uint8_t *bytes;
 	struct kv_span n; /* in bytes; big endian, without leading zeros */
 	const char *path; /* the caller's */
 	uint64_t line;
+	bool is_open; /* to be tested for being prime */
+	/* What the tests find (weak/tests). */
 	enum weak_class class; /* of this modulus under any exponent */
-	bool tested;	       /* weak_rsa_find says so */
-	bool is_open;	       /* to be tested for being prime */
+	size_t other;	       /* with a shared prime: as in weak/common */
 };
 
 /* All zeroes: none. */

@@ -19,22 +19,6 @@
 /* A composite number ends the test in the first one. */
 #define PRIME_ROUNDS 32
 
-const char *weak_class_name(enum weak_class class)
-{
-	static const char *const name[WEAK_CLASSES] = {
-		[WEAK_NONE] = "",
-		[WEAK_FACTOR] = "rsa-factor",
-		[WEAK_PRIME] = "rsa-prime",
-		[WEAK_SQUARE] = "rsa-square",
-		[WEAK_FERMAT] = "rsa-fermat",
-		[WEAK_ROCA] = "rsa-roca",
-		[WEAK_SMALL_D] = "rsa-small-d",
-		[WEAK_SHARED_PRIME] = "rsa-shared-prime",
-	};
-
-	return name[class];
-}
-
 /*
  * Looks for a from the square root of m on, so that a^2 - m is a square, in
  * steps. Each a costs an addition: (a + 1)^2 - m is 2a + 1 more.

@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "base/progress.h"
 #include "weak/common.h"
 #include "weak/moduli.h"
-#include "weak/parallel.h"
 
 /*
  * For one account: the cost of a test for being prime grows with the third power
@@ -22,8 +20,6 @@
 #define KEPT_MAX ((size_t)8 * 1024 * 1024)
 /* kv_nosecret or nothing at all makes use of a smaller one. */
 #define MODULUS_BYTES_MIN 3
-/* An exponent of more bytes may have a private half of its own. */
-#define EXPONENT_BYTES 4
 
 #define REASON_BYTES 4400
 
@@ -47,6 +43,7 @@ struct limit {
 };
 
 struct weak {
+	bool (*test)(struct weak_tests *t);
 	pthread_mutex_t lock;
 	struct moduli moduli;
 	struct kept *kept;
@@ -62,13 +59,6 @@ struct weak {
 	size_t n_limits;
 };
 
-/* Steps of weak_finish. */
-struct finish {
-	struct weak *w;
-	struct progress progress;
-	pthread_mutex_t lock; /* of progress */
-};
-
 static void *
 checked(void *p)
 {
@@ -80,12 +70,14 @@ checked(void *p)
 }
 
 struct weak *
-weak_new(void)
+weak_new(bool (*test)(struct weak_tests *t))
 {
 	struct weak *w = calloc(1, sizeof(*w));
 
-	if (w != NULL)
-		pthread_mutex_init(&w->lock, NULL);
+	if (w == NULL)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	w->test = test;
 	return w;
 }
 
@@ -245,79 +237,58 @@ weak_note(struct weak *w, const struct input_key *key,
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Notes what weak_rsa_find said of a key. Returns whether the key is kept. */
-static bool
-note_class(struct weak *w, const struct input_key *key,
-    const struct weak_place *place, size_t i, enum weak_class class)
+bool
+weak_add(struct weak *w, const struct input_key *key,
+    const struct weak_place *place)
 {
-	struct modulus *m = &w->moduli.v[i];
-
-	if (class == WEAK_NONE && !m->is_open)
-		m->is_open = may_spend(w, key);
-	if (key->key.field[0].len <= EXPONENT_BYTES) {
-		m->class = class;
-		m->tested = true;
-	}
-	if (class == WEAK_NONE)
-		keep(w, key, place, i);
-	return class == WEAK_NONE;
-}
-
-enum weak_class
-weak_test(struct weak *w, const struct input_key *key,
-    const struct weak_place *place, bool *keptp)
-{
-	const struct kv_span e = key->key.field[0];
-	enum weak_class class = WEAK_NONE;
-	bool known;
+	struct modulus *m;
 	size_t i;
 
-	*keptp = false;
 	if (key->key.type != KV_KEY_RSA)
-		return WEAK_NONE;
+		return false;
 	pthread_mutex_lock(&w->lock);
 	set_place(w, key, place->account);
 	i = note_modulus(w, key);
-	known = i != SIZE_MAX && w->moduli.v[i].tested &&
-	    e.len <= EXPONENT_BYTES;
-	if (known)
-		class = w->moduli.v[i].class;
+	if (i != SIZE_MAX) {
+		m = &w->moduli.v[i];
+		if (!m->is_open)
+			m->is_open = may_spend(w, key);
+		keep(w, key, place, i);
+	}
 	pthread_mutex_unlock(&w->lock);
-	if (!known)
-		class = weak_rsa_find(key->key.field[1], e);
-	if (i == SIZE_MAX)
-		return class;
-	pthread_mutex_lock(&w->lock);
-	set_place(w, key, place->account);
-	*keptp = note_class(w, key, place, i, class);
-	pthread_mutex_unlock(&w->lock);
-	return class;
+	return i != SIZE_MAX;
 }
 
-static void
-ignore_steps(size_t steps, void *arg)
+static bool
+has_long_exponent(struct kv_span e)
 {
-	(void)steps;
-	(void)arg;
+	return e.len > WEAK_EXPONENT_BYTES;
 }
 
-enum weak_class
-weak_find_alone(const struct input_key *key)
+bool
+weak_test_alone(const struct input_key *key, bool (*test)(struct weak_tests *t),
+    enum weak_class *classp, char why[static WEAK_WHY_BYTES])
 {
-	const struct kv_span n = key->key.field[1];
-	struct weak_common common;
-	enum weak_class class;
+	const struct kv_span n = key->key.field[1], e = key->key.field[0];
+	struct modulus modulus = { .n = n, .is_open = true };
+	struct weak_exponent exponent = { .e = e };
+	struct weak_tests t = {
+		.modulus = &modulus,
+		.n = 1,
+		.exponent = &exponent,
+		.n_exponents = has_long_exponent(e) ? 1 : 0,
+		.threads = 1,
+	};
 
+	*classp = WEAK_NONE;
 	if (key->key.type != KV_KEY_RSA || n.len < MODULUS_BYTES_MIN)
-		return WEAK_NONE;
-	class = weak_rsa_find(n, key->key.field[0]);
-	if (class == WEAK_NONE && weak_is_prime(n))
-		class = WEAK_PRIME;
-	if (class != WEAK_NONE)
-		return class;
-	if (!weak_common_find(&n, 1, 1, &common, ignore_steps, NULL))
-		(void)checked(NULL);
-	return common.class;
+		return true;
+	if (!test(&t)) {
+		memcpy(why, t.why, WEAK_WHY_BYTES);
+		return false;
+	}
+	*classp = exponent.class != WEAK_NONE ? exponent.class : modulus.class;
+	return true;
 }
 
 static int
@@ -333,85 +304,31 @@ compare_kept(const void *a, const void *b)
 	return (int)x->part - (int)y->part;
 }
 
+/* Names the key that has one of the primes of m. */
 static void
-add_progress(size_t steps, void *arg)
-{
-	struct finish *f = arg;
-
-	pthread_mutex_lock(&f->lock);
-	progress_add(&f->progress, steps);
-	pthread_mutex_unlock(&f->lock);
-}
-
-static void
-test_prime(size_t i, void *arg)
-{
-	const struct finish *f = arg;
-	struct modulus *m = &f->w->moduli.v[i];
-
-	if (m->is_open && weak_is_prime(m->n))
-		m->class = WEAK_PRIME;
-	add_progress(1, arg);
-}
-
-static void
-begin_progress(struct finish *f, const char *what, size_t steps, bool show)
-{
-	progress_start_things(&f->progress, what, steps);
-	f->progress.shown &= show;
-}
-
-/* Sets common for each modulus. False without memory. */
-static bool
-test_all(struct finish *f, size_t threads, bool progress,
-    struct weak_common *common)
-{
-	const struct moduli *m = &f->w->moduli;
-	struct kv_span *span = calloc(m->n + 1, sizeof(*span));
-	bool ok = span != NULL;
-
-	begin_progress(f, "testing moduli", m->n, progress);
-	parallel_run(threads, m->n, test_prime, f);
-	progress_clear(&f->progress);
-	for (size_t i = 0; ok && i < m->n; i++)
-		span[i] = m->v[i].n;
-	begin_progress(f, "comparing moduli", weak_common_steps(m->n),
-	    progress);
-	ok = ok &&
-	    weak_common_find(span, m->n, threads, common, add_progress, f);
-	progress_clear(&f->progress);
-	free(span);
-	return ok;
-}
-
-/* Names the key that has one of the primes. */
-static void
-describe(const struct weak *w, const struct weak_common *common,
+describe(const struct weak *w, const struct modulus *m,
     char reason[static REASON_BYTES])
 {
-	const struct modulus *m;
-
 	reason[0] = '\0';
-	if (common->class != WEAK_SHARED_PRIME)
+	if (m->class != WEAK_SHARED_PRIME)
 		return;
-	if (common->other == WEAK_COMMON_UNKNOWN) {
+	if (m->other == WEAK_COMMON_UNKNOWN) {
 		snprintf(reason, REASON_BYTES,
 		    "other keys of this run have its primes");
 		return;
 	}
-	m = &w->moduli.v[common->other];
+	m = &w->moduli.v[m->other];
 	snprintf(reason, REASON_BYTES, "%.4095s:%" PRIu64 " has the same prime",
 	    m->path, m->line);
 }
 
-/* Gives found one of the keys that were kept. */
+/* Gives found one of the keys that were kept; alone: what it has of its own. */
 static void
-tell_found(const struct weak *w, const struct kept *k,
-    const struct weak_common *common,
+tell_found(const struct weak *w, const struct kept *k, enum weak_class alone,
     void (*found)(const struct weak_found *f, void *arg), void *arg)
 {
 	const struct modulus *m = &w->moduli.v[k->modulus];
-	char reason[REASON_BYTES];
+	char reason[REASON_BYTES] = "";
 	const struct input_key key = {
 		.path = k->path,
 		.line = k->line,
@@ -425,34 +342,66 @@ tell_found(const struct weak *w, const struct kept *k,
 	const struct weak_found f = {
 		.key = &key,
 		.place = k->place,
-		.class = m->class != WEAK_NONE ? m->class : common->class,
+		.class = alone != WEAK_NONE ? alone : m->class,
 		.reason = reason,
 	};
 
-	describe(w, common, reason);
+	if (alone == WEAK_NONE)
+		describe(w, m, reason);
 	found(&f, arg);
+}
+
+/* Lists the long exponents, in the order of the keys. */
+static void
+list_exponents(const struct weak *w, struct weak_tests *t)
+{
+	t->exponent = checked(calloc(w->n + 1, sizeof(*t->exponent)));
+	for (size_t i = 0; i < w->n; i++)
+		if (has_long_exponent(w->kept[i].exponent))
+			t->exponent[t->n_exponents++] = (struct weak_exponent){
+				.modulus = w->kept[i].modulus,
+				.e = w->kept[i].exponent,
+			};
+}
+
+static void
+tell_all(const struct weak *w, const struct weak_tests *t,
+    void (*found)(const struct weak_found *f, void *arg), void *arg)
+{
+	size_t x = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct kept *k = &w->kept[i];
+
+		tell_found(w, k,
+		    has_long_exponent(k->exponent) ? t->exponent[x++].class :
+						     WEAK_NONE,
+		    found, arg);
+	}
 }
 
 bool
 weak_finish(struct weak *w, size_t threads, bool progress,
     void (*found)(const struct weak_found *f, void *arg), void *arg)
 {
-	struct weak_common *common = calloc(w->moduli.n + 1, sizeof(*common));
-	struct finish f = { .w = w };
+	struct weak_tests t = {
+		.modulus = w->moduli.v,
+		.n = w->moduli.n,
+		.threads = threads,
+		.progress = progress,
+	};
 	bool ok;
 
-	pthread_mutex_init(&f.lock, NULL);
-	ok = common != NULL && test_all(&f, threads, progress, common);
-	if (!ok)
-		cli_error("the moduli cannot be compared: %s",
-		    strerror(ENOMEM));
-	if (w->n > 0)
-		qsort(w->kept, w->n, sizeof(*w->kept), compare_kept);
-	for (size_t i = 0; ok && i < w->n; i++)
-		tell_found(w, &w->kept[i], &common[w->kept[i].modulus], found,
-		    arg);
-	pthread_mutex_destroy(&f.lock);
-	free(common);
+	if (w->n == 0)
+		return true;
+	qsort(w->kept, w->n, sizeof(*w->kept), compare_kept);
+	list_exponents(w, &t);
+	ok = w->test(&t);
+	if (ok)
+		tell_all(w, &t, found, arg);
+	else
+		cli_error("the moduli cannot be compared: %s", t.why);
+	free(t.exponent);
 	return ok;
 }
 

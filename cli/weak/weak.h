@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * weak/weak: the RSA keys of one run of check, audit or scan: tests each alone,
- * and in the end all of them for primes that they share.
+ * weak/weak: keeps the RSA keys of one run of check, audit or scan, which are
+ * tested at its end, each alone and all of them for primes that they share.
  */
 #ifndef CLI_WEAK_WEAK_H
 #define CLI_WEAK_WEAK_H
 
 #include "keys/input.h"
-#include "weak/rsa.h"
+#include "weak/tests.h"
 
-/* A run. Several threads may test keys of it at the same time. */
+/* A run. Several threads may add keys to it at the same time. */
 struct weak;
 
-/* NULL without memory. */
-struct weak *weak_new(void);
+/*
+ * test is weak_tests_run, or has another process run it. NULL without memory.
+ */
+struct weak *weak_new(bool (*test)(struct weak_tests *t));
 void weak_free(struct weak *w);
 
 /* Where a key stands, besides its path and line. */
@@ -25,25 +27,28 @@ struct weak_place {
 };
 
 /*
- * Tests a key that no list has. WEAK_NONE is no answer yet: then *keptp tells
- * whether weak_finish will have one. A key that is not RSA is never kept. Of one
- * account only so many keys are kept that they take some seconds: else whoever
- * writes a file could hold up an audit. Ends the process if memory runs out.
+ * Keeps a key that no list has, for weak_finish. False if it will not be
+ * tested: it is no RSA key, or tiny, or its account has had its share. Of one
+ * account only so many keys are tested that they take some seconds: else
+ * whoever writes a file could hold up an audit. Ends the process if memory runs
+ * out.
  */
-enum weak_class weak_test(struct weak *w, const struct input_key *key,
-    const struct weak_place *place, bool *keptp);
+bool weak_add(struct weak *w, const struct input_key *key,
+    const struct weak_place *place);
 
 /*
- * Tests one key in each way but for shared primes, which takes milliseconds.
- * Ends the process if memory runs out.
+ * Has test try one key in each way but for shared primes. False with why of
+ * test.
  */
-enum weak_class weak_find_alone(const struct input_key *key);
+bool weak_test_alone(const struct input_key *key,
+    bool (*test)(struct weak_tests *t), enum weak_class *classp,
+    char why[static WEAK_WHY_BYTES]);
 
 /* Notes a key of which all is known already: others may share its primes. */
 void weak_note(struct weak *w, const struct input_key *key,
     const struct weak_place *place);
 
-/* A key that weak_test kept. The pointers are valid during the call. */
+/* A key that was added. The pointers are valid during the call. */
 struct weak_found {
 	const struct input_key *key;
 	struct weak_place place;
@@ -52,10 +57,9 @@ struct weak_found {
 };
 
 /*
- * Tests all moduli for being prime, for shared primes and small factors, by so
- * many threads. Gives found each key that was kept, in the order of their paths
- * and lines. progress: shows it on a terminal. False without memory, after a
- * message.
+ * Tests all keys, by so many threads. Gives found each key that was added, in
+ * the order of their paths and lines. progress: shows it on a terminal. False
+ * after a message.
  */
 bool weak_finish(struct weak *w, size_t threads, bool progress,
     void (*found)(const struct weak_found *f, void *arg), void *arg);

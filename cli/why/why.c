@@ -17,6 +17,7 @@
 #include "sets/list_names.h"
 #include "why/leaks.h"
 #include "weak/weak.h"
+#include "working/weak.h"
 #include "published/lookup.h"
 
 #define WORDS_BYTES 1024
@@ -338,6 +339,7 @@ explain_key(const struct input_key *key, void *arg)
 	struct asking *a = arg;
 	struct kv_decision d;
 	enum weak_class class;
+	char why[WEAK_WHY_BYTES];
 
 	if (a->named.by_fingerprint) {
 		note_spot(a, key);
@@ -352,7 +354,12 @@ explain_key(const struct input_key *key, void *arg)
 		a->unjudged++;
 	}
 	if (d.verdict == KV_VERDICT_CLEAN &&
-	    (class = weak_find_alone(key)) != WEAK_NONE) {
+	    !weak_test_alone(key, working_weak, &class, why)) {
+		cli_error_at(key->path, key->line, why);
+		a->unjudged++;
+		return;
+	}
+	if (d.verdict == KV_VERDICT_CLEAN && class != WEAK_NONE) {
 		if (a->keys - a->clean > 1)
 			putchar('\n');
 		explain_weak(key, class);

@@ -2,12 +2,11 @@
 """keyveto scan: what a hostile server can cost it, and how many connections it makes."""
 
 import shlex
-import shutil
 import struct
 import subprocess
 
 import test_scan
-from program import KEYVETO, NETWORK, PATIENCE, contains, equal, keyveto, lacks, wait_until
+from program import NETWORK, PATIENCE, contains, copy_programs, equal, keyveto, lacks, wait_until
 from samples import write
 from test_scan import FOUR_TYPES, Server, fingerprints, keys_and_filter, name, offer, packet, sshd, string
 
@@ -57,7 +56,7 @@ def test_without_libsshs_list_every_type_is_asked_for(scratch):
     (scratch / "reworded.c").write_text(REWORDED)
     library = scratch / "reworded.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, scratch / "reworded.c"], check=True)
-    program = shutil.copy(KEYVETO, scratch)
+    program = copy_programs(scratch)
     # keyveto gives no such variable to the programs that it starts.
     write(scratch / "keyveto-network", f"#!/bin/sh\nexport LD_PRELOAD={shlex.quote(str(library))} "
                                        "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0\n"

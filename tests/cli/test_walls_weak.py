@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: ISC
+"""RSA keys of others are tested by a process that has nothing: of why, audit and scan by keyveto-worker.
+
+test_walls.py tells how a process that an attacker has taken over is played. Hostile programs are in the place of
+keyveto-worker, too.
+"""
+
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import weak_keys
+from hostile_worker import put_worker
+from program import PATIENCE, contains, copy_programs, equal, keyveto, lacks
+from samples import empty_filter, write
+from test_audit_weak import STATE
+from test_walls import MARK, fixture_exploit, is_printable, no_asan  # noqa: F401 (the fixture)
+
+
+# It has a file in memory that nobody reads again.
+HARMLESS = {("keyveto-worker", "writes elsewhere"), ("keyveto-worker", "asks for paths")}
+
+
+def marked_key():
+    """A key whose modulus has the mark and no factor below 1000."""
+    rnd = random.Random(1)
+    while True:
+        n = int.from_bytes(MARK + rnd.randbytes(256 - len(MARK)), "big") | 1
+        if all(n % small for small in range(2, 1000)):
+            return weak_keys.key("marked", n)
+
+
+@no_asan
+@pytest.mark.parametrize("user", (False, True), ids=("root", "user"))
+def test_tests_of_moduli_that_are_taken_over_have_no_power(exploit, user):
+    filters = exploit.folder / "empty.pkbf"
+    shutil.copy(empty_filter(), filters)
+    filters.chmod(0o644)
+    key = write(exploit.folder / "key.pub", f"{marked_key().line}\n")
+    could, names, done = exploit.run("why", "--filter", filters, key, user=user)
+    equal(names, {"keyveto-worker"}, done)
+    assert could <= HARMLESS, done
+
+
+@no_asan
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+def test_tests_of_moduli_of_an_audit_have_no_power(exploit, world):
+    world.folder.chmod(0o755)
+    alice = world.account("alice")
+    (world.folder / "home").chmod(0o755)
+    alice.authorize(marked_key().line, weak_keys.weak()[0][1].line)
+    could, names, done = exploit.run("audit", "--filter", world.filter, "--user", "alice")
+    equal(names, {"keyveto-worker"}, done)
+    assert could <= HARMLESS, done
+
+
+def test_why_names_what_is_wrong_with_a_key(scratch):
+    for source, key in weak_keys.weak():
+        done = keyveto("why", "--filter", empty_filter(), write(scratch / "key.pub", f"{key.line}\n"), status=0)
+        contains(done.stdout, "Anybody computes its private half", f"{source}\n")
+        equal(done.stderr, "")
+    done = keyveto("why", "--filter", empty_filter(), write(scratch / "key.pub", f"{weak_keys.sound()[2].line}\n"),
+                   status=0)
+    contains(done.stdout, "No filter and no list has this key")
+
+
+# The file has one modulus, 0, and one exponent, 1 among what is tested.
+FOUND = "def found(i, kind, other=0, *more): tell(16, number(i), number(kind), number(other), *more)\n"
+FACTOR, PRIME, SQUARE, FERMAT, ROCA, SMALL_D, SHARED = range(1, 8)
+UNKNOWN = (1 << 64) - 1
+REFUSED = {
+    "says nothing": "",
+    "ends with a status": "hello(); sys.exit(2)",
+    "is killed": "hello(); os.kill(os.getpid(), signal.SIGKILL)",
+    "is killed behind an answer": f"hello(); found(0, {PRIME}); os.kill(os.getpid(), signal.SIGKILL)",
+    "opens a file": "hello(); opened(b'/etc/passwd')",
+    "sends half an answer": "hello(); tell(16, number(0)); answer()",
+    "sends more than an answer": f"hello(); found(0, {PRIME}, 0, b'x'); answer()",
+    "finds nothing": "hello(); found(0, 0); answer()",
+    "finds an unknown class": "hello(); found(0, 8); answer()",
+    "finds a huge class": f"hello(); found(0, {(1 << 32) + PRIME}); answer()",
+    "finds a private exponent of a modulus": f"hello(); found(0, {SMALL_D}); answer()",
+    "finds a prime of an exponent": f"hello(); found(1, {PRIME}); answer()",
+    "finds a shared prime of an exponent": f"hello(); found(1, {SHARED}, 0); answer()",
+    "finds more than was asked": f"hello(); found(2, {PRIME}); answer()",
+    "finds one twice": f"hello(); found(0, {PRIME}); found(0, {SQUARE}); answer()",
+    "finds them in disorder": f"hello(); found(1, {SMALL_D}); found(0, {PRIME}); answer()",
+    "shares a prime with itself": f"hello(); found(0, {SHARED}, 0); answer()",
+    "shares a prime with none": f"hello(); found(0, {SHARED}, 1); answer()",
+    "shares a prime far away": f"hello(); found(0, {SHARED}, 1 << 60); answer()",
+}
+
+
+@pytest.fixture(name="hostile")
+def fixture_hostile(scratch):
+    """Runs why on a key with a long exponent."""
+    program = copy_programs(scratch)
+    path = write(scratch / "file", f"{weak_keys.sound()[2].line}\n")
+
+    def run(says):
+        put_worker(scratch / "keyveto-worker", f"{FOUND}{says}\n")
+        return subprocess.run([program, "why", "--filter", empty_filter(), path], stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False, timeout=PATIENCE)
+    return run
+
+
+@pytest.mark.parametrize("says", REFUSED.values(), ids=REFUSED)
+def test_answers_that_no_test_gives_are_an_error(hostile, says):
+    done = hostile(says)
+    equal(done.returncode, 2, done)
+    assert re.search(rb"^keyveto: [^\n]*/file:1: the worker [^\n]*\n\Z", done.stderr, re.MULTILINE), done
+    equal(done.stdout, b"")
+
+
+@pytest.mark.parametrize("says, source", ((f"found(0, {PRIME})", "rsa-prime"), (f"found(1, {SMALL_D})", "rsa-small-d"),
+                                          (f"found(0, {PRIME}); found(1, {ROCA})", "rsa-roca"),
+                                          (f"found(0, {SHARED}, {UNKNOWN})", "rsa-shared-prime")))
+def test_what_it_finds_is_told(hostile, says, source):
+    """It may lie about the keys that it tests, and about nothing else."""
+    done = hostile(f"hello(); {says}")
+    equal(done.returncode, 0, done)
+    contains(done.stdout.decode(), f"{source}\n", "Anybody computes its private half")
+    assert is_printable(done.stdout) and is_printable(done.stderr), done
+
+
+@pytest.mark.throwaway
+@pytest.mark.usefixtures("host_keys")
+def test_an_audit_whose_tests_fail_denies_nothing(world, scratch):
+    program = copy_programs(scratch)
+    put_worker(scratch / "keyveto-worker", f"{FOUND}hello(); found(0, {PRIME}); sys.exit(2)\n")
+    world.account("alice").authorize(weak_keys.weak()[0][1].line)
+    config = write(scratch / "keyveto.conf", f"Filter {world.filter}\n")
+    done = subprocess.run([program, "audit", "--deny-weak", "--yes", "--config", config], stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, timeout=PATIENCE, text=True)
+    equal(done.returncode, 2, done)
+    contains(done.stderr, "keyveto: the moduli cannot be compared: the worker could not do it\n")
+    lacks(done.stdout, "listed")
+    equal(list(STATE.glob("*weak*")), [])
