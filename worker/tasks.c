@@ -58,6 +58,7 @@ static const struct task {
 	bool (*run)(struct task_work *t);
 } tasks[] = {
 	{ "hash", 1, hash },
+	{ "journal", 1, task_journal },
 	{ "keygen", 3, task_keygen },
 	{ "split", 1, task_split },
 	{ "index", 1, task_index },
@@ -91,6 +92,8 @@ task_enter(struct task_work *t, const struct wall_kept *kept)
 
 	if (task != NULL && task->run == task_keygen)
 		return task_keygen_enter(t, kept->memory);
+	if (task != NULL && task->run == task_journal)
+		return task_journal_enter(t, kept->memory);
 	walls = wall_enter(kept);
 	return walls | wall_refuse_calls(kept);
 }

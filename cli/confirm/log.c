@@ -104,8 +104,12 @@ read_journal(struct log_keys *k)
 		"--output=cat", "--grep=verdict=listed", NULL };
 	struct log_reading log = { .record = receive_record, .arg = k };
 	char why[LOG_WHY_BYTES];
-	bool ok = journalctl_read(&log, READING_LOG_KEYS, argv, STDERR_FILENO,
-	    true, why);
+	const struct journalctl j = {
+		.argv = argv,
+		.prints = true,
+		.none_is_1 = true,
+	};
+	bool ok = journalctl_read(&log, READING_LOG_KEYS, &j, why);
 
 	ok = log_reading_end(&log, why) && ok;
 	if (!ok)

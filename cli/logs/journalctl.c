@@ -5,80 +5,95 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "host/program.h"
+#include "working/working.h"
 
-/* Whether the process ends before the deadline; 0: there is none. */
+/* How journalctl ended. */
+struct ended {
+	bool done;
+	uint64_t error, status; /* an errno or 0; waitpid(2)'s */
+};
+
 static bool
-ends_in_time(pid_t pid, int64_t deadline)
+receive_end(struct kv_bytes b, void *arg)
 {
-	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
-	siginfo_t info = { .si_pid = 0 };
+	struct ended *e = arg;
 
-	while (deadline != 0 && info.si_pid == 0) {
-		if (waitid(P_PID, (id_t)pid, &info,
-			WEXITED | WNOWAIT | WNOHANG) == -1)
-			break;
-		if (info.si_pid == 0 && io_deadline(0) >= deadline)
-			return false;
-		if (info.si_pid == 0)
-			(void)nanosleep(&pause, NULL);
-	}
-	return true;
+	e->done = !e->done && record_get_number(&b, &e->error) == KV_OK &&
+	    record_get_number(&b, &e->status) == KV_OK && b.left == 0;
+	return e->done;
 }
 
-/* Ends journalctl. False with why if it failed by itself. */
+/* Has journalctl print into fd, which is closed. NULL with why. */
+static struct working *
+start_journalctl(struct working_task *t, const struct journalctl *j, int fd,
+    char why[static WALL_WHY_BYTES])
+{
+	struct working *w;
+
+	t->fd[0] = fd;
+	t->n_fds = 1;
+	working_task_begin(t, "journal");
+	record_add_number(&t->args, j->prints);
+	record_add_text(&t->args, j->path != NULL ? j->path : "");
+	for (const char *const *word = j->argv; *word != NULL; word++)
+		record_add_text(&t->args, *word);
+	w = working_begin(t, why);
+	close(fd);
+	return w;
+}
+
+/* False with why if journalctl failed by itself. */
 static bool
-end_journalctl(struct program_process *process, bool none_is_1,
+has_succeeded(const struct ended *e, bool none_is_1,
     char why[static LOG_WHY_BYTES])
 {
-	int status = 0, error = program_wait(process, &status);
+	const int status = (int)e->status;
 
-	if (error == 0 && WIFEXITED(status) &&
+	if (e->error == 0 && WIFEXITED(status) &&
 	    WEXITSTATUS(status) <= (none_is_1 ? 1 : 0))
 		return true;
 	snprintf(why, LOG_WHY_BYTES, "%s fails%s%s; name the file of the log",
-	    JOURNALCTL, error != 0 ? ": " : "",
-	    error != 0 ? strerror(error) : "");
+	    JOURNALCTL, e->error != 0 ? ": " : "",
+	    e->error != 0 ? strerror((int)e->error) : "");
 	return false;
 }
 
 bool
 journalctl_read(struct log_reading *l, enum reading_log what,
-    const char *const *argv, int err, bool none_is_1,
-    char why[static LOG_WHY_BYTES])
+    const struct journalctl *j, char why[static LOG_WHY_BYTES])
 {
-	struct program p = { .argv = argv, .dies_with_us = true };
-	struct program_process process;
-	bool ok, started = false;
+	struct ended ended = { .done = false };
+	struct working_task t = {
+		.result = receive_end,
+		.arg = &ended,
+		.done = &ended.done,
+		.deadline = l->deadline,
+	};
+	struct working *w;
+	char reason[WALL_WHY_BYTES];
 	int out[2];
+	bool ok;
 
-	if (pipe2(out, O_CLOEXEC) == 0) {
-		program_fds(&p, PROGRAM_NULL, out[1], err);
-		started = program_start(&p, &process);
-		close(out[1]);
-		if (!started)
-			close(out[0]);
-	}
-	if (!started) {
+	if (pipe2(out, O_CLOEXEC) == -1) {
 		snprintf(why, LOG_WHY_BYTES, "%s cannot be started: %s",
 		    JOURNALCTL, strerror(errno));
 		return false;
 	}
+	if ((w = start_journalctl(&t, j, out[1], reason)) == NULL) {
+		snprintf(why, LOG_WHY_BYTES, "%.200s", reason);
+		close(out[0]);
+		return false;
+	}
 	ok = log_reading_read(l, what, out[0], why);
 	close(out[0]);
-	if (ok && !ends_in_time(process.pid, l->deadline)) {
-		snprintf(why, LOG_WHY_BYTES, "%s does not end", JOURNALCTL);
-		ok = false;
-	}
+	if (working_end(w, !ok, reason))
+		return has_succeeded(&ended, j->none_is_1, why);
 	if (ok)
-		return end_journalctl(&process, none_is_1, why);
-	program_kill(&process);
+		snprintf(why, LOG_WHY_BYTES, "%s fails: %.200s", JOURNALCTL,
+		    reason);
 	return false;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* logs/journalctl: has what journalctl prints read. */
+/*
+ * logs/journalctl: has what journalctl prints read. keyveto-worker starts it:
+ * it parses what others wrote, and may do nothing but that.
+ */
 #ifndef CLI_LOGS_JOURNALCTL_H
 #define CLI_LOGS_JOURNALCTL_H
 
@@ -7,14 +10,16 @@
 
 #define JOURNALCTL "/usr/bin/journalctl"
 
-/*
- * Runs JOURNALCTL with these arguments, the first being JOURNALCTL itself, and
- * has what it prints read. err is the descriptor of its standard error, or
- * PROGRAM_NULL. Exit status 1 is no error with none_is_1: journalctl --grep ends
- * with it if no entry matches. False with why.
- */
+struct journalctl {
+	const char *const *argv; /* JOURNALCTL, then its arguments */
+	const char *path;	 /* a file or folder among them; NULL: none */
+	bool prints;		 /* its messages are printed */
+	/* 1 is no error: journalctl --grep ends with it if nothing matches. */
+	bool none_is_1;
+};
+
+/* Runs JOURNALCTL, and has what it prints read. False with why. */
 bool journalctl_read(struct log_reading *l, enum reading_log what,
-    const char *const *argv, int err, bool none_is_1,
-    char why[static LOG_WHY_BYTES]);
+    const struct journalctl *j, char why[static LOG_WHY_BYTES]);
 
 #endif

@@ -15,7 +15,6 @@
 #include "logs/outcomes.h"
 #include "base/io.h"
 #include "logs/journalctl.h"
-#include "host/program.h"
 
 #define JOURNAL "journal"
 #define JOURNAL_ON_DISK "/var/log/journal"
@@ -78,23 +77,27 @@ read_text_log(struct reading *r, int fd, char why[static LOG_WHY_BYTES])
 }
 
 /*
- * where is an argument of journalctl that names files, or NULL for this
- * machine's journal. journald's index finds sshd's entries.
+ * where is an argument of journalctl that names path, or NULL for this machine's
+ * journal. journald's index finds sshd's entries.
  */
 static bool
-read_journal(struct reading *r, const char *where, bool newest_first,
-    char why[static LOG_WHY_BYTES])
+read_journal(struct reading *r, const char *where, const char *path,
+    bool newest_first, char why[static LOG_WHY_BYTES])
 {
 	const char *argv[] = { JOURNALCTL, "--quiet", "--no-pager",
 		"--output=json", JOURNAL_FIELDS_OPTION, "_UID=0",
 		"SYSLOG_IDENTIFIER=sshd", "SYSLOG_IDENTIFIER=sshd-session",
 		where, NULL, NULL };
 	const size_t n = sizeof(argv) / sizeof(argv[0]);
+	const struct journalctl j = {
+		.argv = argv,
+		.path = path,
+		.prints = r->log.deadline == 0,
+	};
 
 	if (newest_first)
 		argv[where != NULL ? n - 2 : n - 3] = "--reverse";
-	return journalctl_read(&r->log, READING_LOG_LOGINS, argv,
-	    r->log.deadline != 0 ? PROGRAM_NULL : STDERR_FILENO, false, why);
+	return journalctl_read(&r->log, READING_LOG_LOGINS, &j, why);
 }
 
 /* Journal files, or a directory of them: option is journalctl's. */
@@ -108,7 +111,7 @@ read_journal_at(struct reading *r, const char *option, const char *path,
 	if (asprintf(&where, "%s=%s", option, path) == -1)
 		snprintf(why, LOG_WHY_BYTES, "%s", strerror(errno));
 	else {
-		ok = read_journal(r, where, false, why);
+		ok = read_journal(r, where, path, false, why);
 		free(where);
 	}
 	return ok;
@@ -154,7 +157,7 @@ read_named(struct login_logs *logs, struct reading *r,
 	int fd;
 
 	if (strcmp(r->name, JOURNAL) == 0)
-		return read_journal(r, NULL, false, why);
+		return read_journal(r, NULL, NULL, false, why);
 	fd = standard ? STDIN_FILENO :
 			open(r->name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1 || fstat(fd, &st) == -1) {
@@ -381,7 +384,7 @@ login_logs_read_newest(struct logins *l, unsigned int seconds)
 	ok = access(JOURNALCTL, X_OK) == 0 &&
 	    (access(JOURNAL_ON_DISK, F_OK) == 0 ||
 		access(JOURNAL_IN_MEMORY, F_OK) == 0) &&
-	    read_journal(&reading, NULL, true, why);
+	    read_journal(&reading, NULL, NULL, true, why);
 	return end_log(&reading, why) && ok && !l->failed;
 }
 

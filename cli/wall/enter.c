@@ -64,20 +64,36 @@ leave_root(const struct wall_kept *kept)
 	    become_account(NULL, uid, gid);
 }
 
+/* The capability by which this process reads any file, as a bit; or 0. */
+static uint32_t
+find_reading(const struct __user_cap_data_struct *has)
+{
+	const uint32_t reads = 1u << CAP_DAC_READ_SEARCH;
+	const uint32_t reads_and_writes = 1u << CAP_DAC_OVERRIDE;
+
+	return (has->permitted & reads) != 0 ?
+	    reads :
+	    has->permitted & reads_and_writes;
+}
+
 static bool
-drop_privileges(void)
+drop_privileges(const struct wall_kept *kept)
 {
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct __user_cap_data_struct keeps[_LINUX_CAPABILITY_U32S_3] = {
 		{ 0 },
 	};
+
+	if (kept->reads_as_root && syscall(SYS_capget, &header, has) == 0)
+		keeps[0].permitted = keeps[0].effective = find_reading(has);
 
 	/* No other process of this account may trace it. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &header, none) == 0 &&
+	return syscall(SYS_capset, &header, keeps) == 0 &&
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
@@ -343,11 +359,11 @@ wall_enter(const struct wall_kept *kept)
 {
 	unsigned int walls = 0;
 
-	if (geteuid() != 0 || leave_root(kept))
+	if (geteuid() != 0 || kept->reads_as_root || leave_root(kept))
 		walls |= WALL_ACCOUNT;
 	/* A change of account takes it away. */
 	child_die_with_parent();
-	if (drop_privileges())
+	if (drop_privileges(kept))
 		walls |= WALL_PRIVILEGES;
 	limit(RLIMIT_CORE, 0);
 	if (!kept->writes)

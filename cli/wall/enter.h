@@ -27,6 +27,11 @@ struct wall_kept {
 	 */
 	bool executes;
 	/*
+	 * A process of root's stays root's, and may read any file that it can
+	 * ask for. It has no other capability.
+	 */
+	bool reads_as_root;
+	/*
 	 * Calls that seccomp allows with any arguments, besides reading what is
 	 * open, taking more from its socket, writing to descriptor 1, and
 	 * starting threads.

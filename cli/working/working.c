@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "base/io.h"
 #include "base/progress.h"
 #include "wall/packet.h"
 #include "wall/wall.h"
@@ -190,6 +191,14 @@ note_end(struct working *w, struct pollfd p[static CHANNELS])
 		w->is_open[i] = false;
 }
 
+static bool
+is_stopped(const struct working_task *t)
+{
+	return t != NULL &&
+	    ((t->stopped != NULL && t->stopped()) ||
+		(t->deadline != 0 && io_deadline(0) >= t->deadline));
+}
+
 /* Waits once, and passes on what it prints. True if there is a question. */
 static bool
 wait_for_worker(struct working *w)
@@ -201,7 +210,7 @@ wait_for_worker(struct working *w)
 	};
 	int n;
 
-	if (w->task != NULL && w->task->stopped != NULL && w->task->stopped()) {
+	if (is_stopped(w->task)) {
 		fail(w, "was interrupted");
 		return false;
 	}
@@ -456,28 +465,49 @@ working_task_begin(struct working_task *t, const char *name)
 	record_add_text(&t->args, name);
 }
 
-bool
-working_do(struct working_task *t, char why[static WALL_WHY_BYTES])
+struct working *
+working_begin(struct working_task *t, char why[static WALL_WHY_BYTES])
 {
 	struct working *w = calloc(1, sizeof(*w));
-	int status = CLI_UNCHECKED;
-	bool ok = false;
+	const bool started = w != NULL && start_worker(w);
 
-	why[0] = '\0';
-	if (w != NULL && start_worker(w)) {
+	if (started) {
 		w->task = t;
 		if (send_variables(w) && send_task(w, t))
 			send_start(w);
-		serve(w);
-		if (end_worker(w, &status) && status != 0)
-			fail(w, "could not do it");
-		else if (!*t->done)
-			fail(w, "told nothing");
-		ok = !has_failed(w);
+	} else {
+		snprintf(why, WALL_WHY_BYTES, "%s",
+		    w != NULL ? w->why : "out of memory");
+		free(w);
 	}
-	snprintf(why, WALL_WHY_BYTES, "%s",
-	    w != NULL ? w->why : "out of memory");
 	record_out_free(&t->args);
+	return started ? w : NULL;
+}
+
+bool
+working_end(struct working *w, bool stop, char why[static WALL_WHY_BYTES])
+{
+	int status;
+	bool ok;
+
+	if (stop)
+		fail(w, "was interrupted");
+	else
+		serve(w);
+	if (end_worker(w, &status) && status != 0)
+		fail(w, "could not do it");
+	else if (w->task->done != NULL && !*w->task->done)
+		fail(w, "told nothing");
+	ok = !has_failed(w);
+	snprintf(why, WALL_WHY_BYTES, "%s", w->why);
 	free(w);
 	return ok;
+}
+
+bool
+working_do(struct working_task *t, char why[static WALL_WHY_BYTES])
+{
+	struct working *w = working_begin(t, why);
+
+	return w != NULL && working_end(w, false, why);
 }

@@ -35,9 +35,10 @@ struct working_task {
 	 * False: it is none that the task has. It ends the task.
 	 */
 	bool (*result)(struct kv_bytes b, void *arg);
-	const bool *done;
+	const bool *done; /* NULL: it may have none */
 	void *arg;
 	bool (*stopped)(void); /* NULL: nothing stops it */
+	int64_t deadline;      /* of io_deadline; 0: none */
 };
 
 /* Starts args. */
@@ -50,5 +51,15 @@ void working_task_begin(struct working_task *t, const char *name);
  * files is a result.
  */
 bool working_do(struct working_task *t, char why[static WALL_WHY_BYTES]);
+
+/*
+ * The same in two steps, for a task that does something while its results are
+ * not waited for: it must not print or say more than a pipe holds. Always call
+ * working_end, which ends the worker without waiting if stop says so. NULL with
+ * a sentence.
+ */
+struct working *working_begin(struct working_task *t,
+    char why[static WALL_WHY_BYTES]);
+bool working_end(struct working *w, bool stop, char why[static WALL_WHY_BYTES]);
 
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * system: starts a program of the system's that reads what others wrote, with
+ * less power than it would have.
+ */
+#ifndef WORKER_SYSTEM_H
+#define WORKER_SYSTEM_H
+
+#include "host/program.h"
+#include "wall/enter.h"
+
+/* In fd[] of struct program: the pipe of system_run. */
+#define SYSTEM_PIPE (-2)
+
+struct system {
+	const char *program;
+	/* It asks for more files than path has, and for sockets. */
+	bool has_more;
+	bool reads_as_root; /* as of struct wall_kept */
+	/* What it reads, besides what any program does. */
+	const char *const *path;
+	size_t n_paths;
+	uint64_t memory;
+};
+
+/*
+ * Builds the walls. A script, which could start anything, has more. Returns the
+ * walls that stand.
+ */
+unsigned int system_enter(const struct system *s);
+
+/*
+ * Runs a program with its words and descriptors, which are closed here. Of what
+ * comes out of the pipe, the first cap - 1 bytes are kept in text, which a NUL
+ * follows. Returns 0, with its status of waitpid(2), or an errno: ETIMEDOUT
+ * after so many seconds.
+ */
+int system_run(struct program *p, unsigned int seconds, char *text, size_t cap,
+    int *statusp);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: ISC */
+/* The task "journal": journalctl prints into a pipe, for cli/logs/journalctl.h. */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "system.h"
+#include "tasks.h"
+
+#define WORDS_MAX 32
+#define PATHS_MAX 128
+/* The most of journalctl's messages that is kept. */
+#define MESSAGES_BYTES 8192
+/* A journal may be large: the front knows how long it waits. */
+#define SECONDS INT_MAX
+
+/* What journalctl reads of this machine. */
+static const char *const files[] = {
+	"/etc/machine-id",
+	"/proc/cmdline",
+	"/proc/sys/kernel",
+};
+static const char *const folders[] = {
+	"/run/log/journal",
+	"/var/log/journal",
+};
+
+/* What the front asks for: journalctl's words, and the path among them. */
+static struct {
+	const char *word[WORDS_MAX + 1];
+	const char *path; /* "": this machine's journal */
+	uint64_t prints;  /* whether its messages are printed */
+	bool ok;
+} asked;
+
+static const char *paths[PATHS_MAX];
+static size_t n_paths;
+
+static void
+add_path(const char *path)
+{
+	if (path != NULL && n_paths < PATHS_MAX)
+		paths[n_paths++] = path;
+}
+
+static int
+may_be_link(const struct dirent *d)
+{
+	return d->d_type == DT_LNK || d->d_type == DT_UNKNOWN;
+}
+
+/* A journal may have links to folders or files that are elsewhere. */
+static void
+add_folder(const char *folder)
+{
+	struct dirent **link = NULL;
+	const int n = scandir(folder, &link, may_be_link, NULL);
+	char *path;
+
+	add_path(folder);
+	for (int i = 0; i < n; i++) {
+		if (asprintf(&path, "%s/%s", folder, link[i]->d_name) != -1)
+			add_path(path);
+		free(link[i]);
+	}
+	free(link);
+}
+
+/* Copies a text. NULL if there is none. */
+static const char *
+copy_text(struct kv_bytes *b)
+{
+	static char text[WORKING_TEXT_BYTES];
+
+	return record_get_text(b, text, sizeof(text)) ? strdup(text) : NULL;
+}
+
+/* Whether to print, the path, and the words up to the end. */
+static bool
+get_asked(struct kv_bytes *b)
+{
+	size_t n = 0;
+
+	if (record_get_number(b, &asked.prints) != KV_OK ||
+	    (asked.path = copy_text(b)) == NULL)
+		return false;
+	while (b->left > 0 && n < WORDS_MAX)
+		if ((asked.word[n++] = copy_text(b)) == NULL)
+			return false;
+	return n > 0 && b->left == 0;
+}
+
+unsigned int
+task_journal_enter(struct task_work *t, uint64_t memory)
+{
+	asked.ok = get_asked(&t->args);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		add_path(files[i]);
+	if (asked.ok && asked.path[0] != '\0')
+		add_folder(asked.path);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		add_folder(folders[i]);
+	return system_enter(&(struct system){
+	    .program = asked.ok ? asked.word[0] : "",
+	    .reads_as_root = true,
+	    .path = paths,
+	    .n_paths = n_paths,
+	    .memory = memory,
+	});
+}
+
+bool
+task_journal(struct task_work *t)
+{
+	struct program journalctl = { .argv = asked.word };
+	char messages[MESSAGES_BYTES];
+	struct record_out *o;
+	int error, status = 0;
+
+	if (!asked.ok)
+		return false;
+	program_fds(&journalctl, PROGRAM_NULL, t->fd[0], SYSTEM_PIPE);
+	error = system_run(&journalctl, SECONDS, messages, sizeof(messages),
+	    &status);
+	if (asked.prints != 0)
+		fputs(messages, stderr);
+	o = task_result();
+	record_add_number(o, (uint64_t)error);
+	record_add_number(o, (uint64_t)status);
+	ask_tell();
+	return true;
+}
