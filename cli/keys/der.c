@@ -1,56 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Recognises the form of bare DER by its outermost elements. */
+#include "keys/der_element.h"
 #include "keys/pem_forms.h"
-
-#define TAG_INTEGER 0x02
-#define TAG_BIT_STRING 0x03
-#define TAG_OCTET_STRING 0x04
-#define TAG_OID 0x06
-#define TAG_SEQUENCE 0x30
-#define TAG_SET 0x31
-#define TAG_CONTEXT_0 0xa0
-
-enum header { HEADER_BAD, HEADER_SHORT, HEADER_WHOLE };
-
-/* Removes the tag and length of an element (X.690 section 8.1) from data. */
-static enum header
-get_header(struct kv_span *data, uint8_t *tagp, size_t *lenp)
-{
-	size_t n = 0, len;
-
-	if (data->len < 2)
-		return HEADER_SHORT;
-	len = data->p[1];
-	if (len >= 0x80) {
-		n = len - 0x80;
-		if (n == 0 || n > 4)
-			return HEADER_BAD;
-		if (data->len - 2 < n)
-			return HEADER_SHORT;
-		len = 0;
-		for (size_t i = 0; i < n; i++)
-			len = len << 8 | data->p[2 + i];
-	}
-	*tagp = data->p[0];
-	*lenp = len;
-	data->p += 2 + n;
-	data->len -= 2 + n;
-	return HEADER_WHOLE;
-}
-
-/* Removes a whole element from data. False if it is not whole. */
-static bool
-get_element(struct kv_span *data, uint8_t *tagp, struct kv_span *contentp)
-{
-	size_t len;
-
-	if (get_header(data, tagp, &len) != HEADER_WHOLE || len > data->len)
-		return false;
-	*contentp = (struct kv_span){ data->p, len };
-	data->p += len;
-	data->len -= len;
-	return true;
-}
 
 /*
  * A SEQUENCE that ends at the end of the data (but for line ends) or beyond it.
@@ -63,28 +14,30 @@ bool
 pem_looks_like_der(struct kv_span data)
 {
 	size_t outer = 0, len;
-	enum header header;
+	enum der_header header;
 	uint8_t tag;
 
-	if (data.len == 0 || data.p[0] != TAG_SEQUENCE)
+	if (data.len == 0 || data.p[0] != DER_SEQUENCE)
 		return false;
-	if ((header = get_header(&data, &tag, &outer)) != HEADER_WHOLE)
-		return header == HEADER_SHORT;
+	if ((header = der_get_header(&data, &tag, &outer)) != DER_WHOLE)
+		return header == DER_SHORT;
 	if (outer == 0 || outer > PEM_MAX_BYTES)
 		return false;
 	for (size_t i = outer; i < data.len; i++) {
 		if (data.p[i] != '\r' && data.p[i] != '\n')
 			return false;
 	}
-	if (data.len == 0 || data.p[0] == TAG_INTEGER)
+	if (data.len == 0 || data.p[0] == DER_INTEGER)
 		return true;
-	if (data.p[0] != TAG_SEQUENCE)
+	if (data.p[0] != DER_SEQUENCE)
 		return false;
-	if ((header = get_header(&data, &tag, &len)) != HEADER_WHOLE)
-		return header == HEADER_SHORT;
-	return data.len == 0 || data.p[0] == TAG_OID ||
+	if ((header = der_get_header(&data, &tag, &len)) != DER_WHOLE)
+		return header == DER_SHORT;
+	if (len == SIZE_MAX)
+		return false;
+	return data.len == 0 || data.p[0] == DER_OID ||
 	    (outer >= 0x80 &&
-		(data.p[0] == TAG_CONTEXT_0 || data.p[0] == TAG_INTEGER));
+		(data.p[0] == DER_CONTEXT_0 || data.p[0] == DER_INTEGER));
 }
 
 /* Reads a SEQUENCE that starts with an INTEGER: private or PKCS#1. */
@@ -95,11 +48,11 @@ read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 	size_t numbers = 1;
 	uint8_t tag = 0;
 
-	while (get_element(&rest, &tag, &content) && tag == TAG_INTEGER)
+	while (der_get_element(&rest, &tag, &content) && tag == DER_INTEGER)
 		numbers++;
-	if (numbers == 1 && tag == TAG_SEQUENCE)
+	if (numbers == 1 && tag == DER_SEQUENCE)
 		return pem_read_pkcs8(der, o);
-	if (numbers == 1 && tag == TAG_OCTET_STRING)
+	if (numbers == 1 && tag == DER_OCTET_STRING)
 		return pem_read_ec_private(der, o);
 	if (numbers == 2)
 		return pem_read_pkcs1(der, o);
@@ -123,9 +76,9 @@ is_request(struct kv_span info)
 	struct kv_span content;
 	uint8_t tag;
 
-	return get_element(&info, &tag, &content) && tag == TAG_INTEGER &&
-	    get_element(&info, &tag, &content) && tag == TAG_SEQUENCE &&
-	    (content.len == 0 || content.p[0] == TAG_SET);
+	return der_get_element(&info, &tag, &content) && tag == DER_INTEGER &&
+	    der_get_element(&info, &tag, &content) && tag == DER_SEQUENCE &&
+	    (content.len == 0 || content.p[0] == DER_SET);
 }
 
 static bool
@@ -134,16 +87,16 @@ read_whole_der(struct kv_span der, const struct pem_out *o)
 	struct kv_span data = der, content, first, second;
 	uint8_t tag, next;
 
-	if (!get_element(&data, &tag, &content) ||
-	    !get_element(&content, &tag, &first))
+	if (!der_get_element(&data, &tag, &content) ||
+	    !der_get_element(&content, &tag, &first))
 		return pem_refuse(o, "DER is cut short");
-	if (tag == TAG_INTEGER)
+	if (tag == DER_INTEGER)
 		return read_numbered(der, content, o);
-	if (!get_element(&content, &next, &second))
+	if (!der_get_element(&content, &next, &second))
 		return pem_refuse(o, "DER is cut short");
-	if (next == TAG_BIT_STRING)
+	if (next == DER_BIT_STRING)
 		return pem_read_spki(der, o);
-	if (next == TAG_OCTET_STRING)
+	if (next == DER_OCTET_STRING)
 		return pem_refuse_encrypted(o);
 	return is_request(first) ? pem_read_request(der, o) :
 				   pem_read_certificate(der, o);

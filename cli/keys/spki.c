@@ -33,7 +33,9 @@ is_spki(const uint8_t *p, size_t len)
 static const char *
 next_element(FILE *in, uint8_t *buf, size_t *lenp)
 {
-	size_t have = 0, header, len;
+	struct kv_span rest = { buf, 0 };
+	size_t have = 0, len;
+	uint8_t tag;
 
 	*lenp = 0;
 	/* Byte by byte: a short element must not be overrun. */
@@ -47,6 +49,7 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 		    have >= 2 + (size_t)(buf[1] < 0x80 ? 0 : buf[1] & 0x7f))
 			break;
 	}
+	rest.len = have;
 	if (ferror(in))
 		return strerror(errno);
 	if (have == 0)
@@ -54,13 +57,14 @@ next_element(FILE *in, uint8_t *buf, size_t *lenp)
 	if (buf[0] == '-')
 		return "not raw DER but PEM, perhaps, which is read without "
 		       "--spki";
-	if (buf[0] != DER_SEQUENCE || !der_length(buf, have, &header, &len))
+	if (der_get_header(&rest, &tag, &len) != DER_WHOLE ||
+	    tag != DER_SEQUENCE || have != der_header_bytes(len))
 		return "not a SubjectPublicKeyInfo in DER";
-	if (len > PEM_MAX_BYTES - header)
+	if (len > PEM_MAX_BYTES - have)
 		return "longer than any key";
-	if (fread(buf + header, 1, len, in) != len)
+	if (fread(buf + have, 1, len, in) != len)
 		return ferror(in) ? strerror(errno) : "ends too early";
-	*lenp = header + len;
+	*lenp = have + len;
 	return is_spki(buf, *lenp) ? NULL : "not a SubjectPublicKeyInfo in DER";
 }
 

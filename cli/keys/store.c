@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-#define TAG_OCTET_STRING 0x04
-#define TAG_SEQUENCE 0x30
-#define TAG_CONTEXT_0 0xa0
+#include "keys/der_element.h"
 
 /* A PKCS #12 store without its first element: INTEGER 3, SEQUENCE, OID. */
 #define PKCS12_VERSION "\x02\x01\x03"
@@ -23,42 +21,13 @@
 
 #define LEN(s) (sizeof(s) - 1)
 
-/* Removes a tag and its length from data. An indefinite length is SIZE_MAX. */
-static bool
-get_header(struct kv_span *data, uint8_t tag, size_t *lenp)
-{
-	size_t n, len;
-
-	if (data->len < 2 || data->p[0] != tag)
-		return false;
-	len = data->p[1];
-	n = len > 0x80 ? len - 0x80 : 0;
-	if (n > 4 || data->len - 2 < n)
-		return false;
-	if (n > 0)
-		len = 0;
-	else if (len == 0x80)
-		len = SIZE_MAX;
-	for (size_t i = 0; i < n; i++)
-		len = len << 8 | data->p[2 + i];
-	*lenp = len;
-	data->p += 2 + n;
-	data->len -= 2 + n;
-	return true;
-}
-
-/* Removes a whole element from data, or returns false. */
+/* Removes an element with this tag from data, or returns false. */
 static bool
 get_element(struct kv_span *data, uint8_t tag, struct kv_span *contentp)
 {
-	size_t len;
+	uint8_t found;
 
-	if (!get_header(data, tag, &len) || len > data->len)
-		return false;
-	*contentp = (struct kv_span){ data->p, len };
-	data->p += len;
-	data->len -= len;
-	return true;
+	return der_get_element(data, &found, contentp) && found == tag;
 }
 
 static bool
@@ -74,12 +43,14 @@ skip_bytes(struct kv_span *data, const char *bytes, size_t len)
 static bool
 is_pkcs12(struct kv_span start)
 {
+	uint8_t tag;
 	size_t len;
 
-	return get_header(&start, TAG_SEQUENCE, &len) &&
+	return der_get_header(&start, &tag, &len) == DER_WHOLE &&
+	    tag == DER_SEQUENCE &&
 	    skip_bytes(&start, PKCS12_VERSION, LEN(PKCS12_VERSION)) &&
-	    get_header(&start, TAG_SEQUENCE, &len) &&
-	    skip_bytes(&start, OID_DATA, LEN(OID_DATA));
+	    der_get_header(&start, &tag, &len) == DER_WHOLE &&
+	    tag == DER_SEQUENCE && skip_bytes(&start, OID_DATA, LEN(OID_DATA));
 }
 
 static bool
@@ -106,8 +77,8 @@ get_data(struct kv_span info, struct kv_span *safep)
 	struct kv_span content;
 
 	return skip_bytes(&info, OID_DATA, LEN(OID_DATA)) &&
-	    get_element(&info, TAG_CONTEXT_0, &content) &&
-	    get_element(&content, TAG_OCTET_STRING, safep);
+	    get_element(&info, DER_CONTEXT_0, &content) &&
+	    get_element(&content, DER_OCTET_STRING, safep);
 }
 
 /* Tells if safe, the SafeContents, has bags of certificates only. */
@@ -116,10 +87,10 @@ has_no_key_bag(struct kv_span safe)
 {
 	struct kv_span bags, bag;
 
-	if (!get_element(&safe, TAG_SEQUENCE, &bags) || safe.len > 0)
+	if (!get_element(&safe, DER_SEQUENCE, &bags) || safe.len > 0)
 		return false;
 	while (bags.len > 0) {
-		if (!get_element(&bags, TAG_SEQUENCE, &bag) ||
+		if (!get_element(&bags, DER_SEQUENCE, &bag) ||
 		    !skip_bytes(&bag, OID_BAG, LEN(OID_BAG)) || bag.len == 0 ||
 		    (bag.p[0] != BAG_CERTIFICATE && bag.p[0] != BAG_CRL))
 			return false;
@@ -132,13 +103,13 @@ is_keyless_pkcs12(struct kv_span data)
 {
 	struct kv_span pfx, info, safe, infos;
 
-	if (!get_element(&data, TAG_SEQUENCE, &pfx) ||
+	if (!get_element(&data, DER_SEQUENCE, &pfx) ||
 	    !skip_bytes(&pfx, PKCS12_VERSION, LEN(PKCS12_VERSION)) ||
-	    !get_element(&pfx, TAG_SEQUENCE, &info) || !get_data(info, &safe) ||
-	    !get_element(&safe, TAG_SEQUENCE, &infos) || safe.len > 0)
+	    !get_element(&pfx, DER_SEQUENCE, &info) || !get_data(info, &safe) ||
+	    !get_element(&safe, DER_SEQUENCE, &infos) || safe.len > 0)
 		return false;
 	while (infos.len > 0) {
-		if (!get_element(&infos, TAG_SEQUENCE, &info) ||
+		if (!get_element(&infos, DER_SEQUENCE, &info) ||
 		    !get_data(info, &safe) || !has_no_key_bag(safe))
 			return false;
 	}
