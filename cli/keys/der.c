@@ -51,15 +51,15 @@ read_numbered(struct kv_span der, struct kv_span rest, const struct pem_out *o)
 	while (der_get_element(&rest, &tag, &content) && tag == DER_INTEGER)
 		numbers++;
 	if (numbers == 1 && tag == DER_SEQUENCE)
-		return pem_read_pkcs8(der, o);
+		return pem_read_form(PEM_PKCS8, der, o);
 	if (numbers == 1 && tag == DER_OCTET_STRING)
-		return pem_read_ec_private(der, o);
+		return pem_read_form(PEM_EC, der, o);
 	if (numbers == 2)
-		return pem_read_pkcs1(der, o);
+		return pem_read_form(PEM_RSA_PUBLIC, der, o);
 	if (numbers == 6)
-		return pem_read_dsa_private(der, o);
+		return pem_read_form(PEM_DSA, der, o);
 	if (numbers >= 9)
-		return pem_read_rsa_private(der, o);
+		return pem_read_form(PEM_RSA, der, o);
 	return pem_refuse(o,
 	    "DER in none of the forms of a key that keyveto reads");
 }
@@ -95,11 +95,11 @@ read_whole_der(struct kv_span der, const struct pem_out *o)
 	if (!der_get_element(&content, &next, &second))
 		return pem_refuse(o, "DER is cut short");
 	if (next == DER_BIT_STRING)
-		return pem_read_spki(der, o);
+		return pem_read_form(PEM_SPKI, der, o);
 	if (next == DER_OCTET_STRING)
-		return pem_refuse_encrypted(o);
-	return is_request(first) ? pem_read_request(der, o) :
-				   pem_read_certificate(der, o);
+		return pem_read_form(PEM_ENCRYPTED, der, o);
+	return pem_read_form(is_request(first) ? PEM_REQUEST : PEM_CERTIFICATE,
+	    der, o);
 }
 
 bool

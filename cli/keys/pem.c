@@ -37,31 +37,6 @@ static const struct armour armours[] = {
 	{ "---- BEGIN ", "---- END ", " ----" },
 };
 
-static bool
-refuse_ssh2_private(struct kv_span data, const struct pem_out *o)
-{
-	(void)data;
-	return pem_refuse(o,
-	    "private key of the program from ssh.com: "
-	    "give its public key (.pub) instead");
-}
-
-static bool
-refuse_encrypted(struct kv_span data, const struct pem_out *o)
-{
-	(void)data;
-	return pem_refuse_encrypted(o);
-}
-
-/* Refuses a block that may stand beside keys, but never holds one. */
-static bool
-refuse_keyless(struct kv_span data, const struct pem_out *o)
-{
-	(void)data;
-	o->key->keyless = true;
-	return pem_refuse(o, "block of a kind that holds no key");
-}
-
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 bool
@@ -73,14 +48,6 @@ pem_refuse(const struct pem_out *o, const char *fmt, ...)
 	vsnprintf(o->why, o->cap, fmt, ap);
 	va_end(ap);
 	return false;
-}
-
-bool
-pem_refuse_encrypted(const struct pem_out *o)
-{
-	return pem_refuse(o,
-	    "encrypted, its public half too: give its public "
-	    "key (.pub) instead");
 }
 
 bool
@@ -186,7 +153,8 @@ is_nocase(struct kv_span a, const char *s)
 
 /* Decodes base64 for a reader, and erases the decoded bytes afterwards. */
 static bool
-decode_and_read(struct kv_span text, pem_read_fn read, const struct pem_out *o)
+decode_and_read(struct kv_span text, enum pem_form form,
+    const struct pem_out *o)
 {
 	size_t cap = KV_BASE64_DECODED_MAX(text.len), len;
 	uint8_t *data;
@@ -197,7 +165,7 @@ decode_and_read(struct kv_span text, pem_read_fn read, const struct pem_out *o)
 		return pem_refuse(o, "%s", kv_strerror(KV_ERR_MEMORY));
 	r = kv_base64_decode((const char *)text.p, text.len, data, cap, &len);
 	if (r == KV_OK)
-		ok = read((struct kv_span){ data, len }, o);
+		ok = pem_read_form(form, (struct kv_span){ data, len }, o);
 	else
 		ok = pem_refuse(o, "damaged: %s", kv_strerror(r));
 	/* It may be a private key. */
@@ -378,7 +346,7 @@ read_headers(struct kv_span *text, const struct pem_out *o)
 			set_comment(o->key, value);
 		if (is_nocase(name, "Proc-Type") &&
 		    memmem(value.p, value.len, "ENCRYPTED", 9) != NULL)
-			return pem_refuse_encrypted(o);
+			return pem_read_form(PEM_ENCRYPTED, value, o);
 		*text = after;
 	}
 	return true;
@@ -443,92 +411,116 @@ read_ppk(struct kv_span text, const struct pem_out *o)
 		while (n-- > 0 && next_line(&text, &line))
 			;
 		body.len = (size_t)(text.p - body.p);
-		return decode_and_read(body, pem_copy_blob, o);
+		return decode_and_read(body, PEM_BLOB, o);
 	}
 	return pem_refuse(o, "PuTTY key file without Public-Lines");
 }
 
-static const struct form {
+static const struct {
 	const char *label;
-	pem_read_fn read;
-} forms[] = {
-	{ "OPENSSH PRIVATE KEY", read_openssh },
-	{ "SSH2 PUBLIC KEY", pem_copy_blob },
-	{ "SSH2 ENCRYPTED PRIVATE KEY", refuse_ssh2_private },
-	{ "PUBLIC KEY", pem_read_spki },
-	{ "RSA PUBLIC KEY", pem_read_pkcs1 },
-	{ "PRIVATE KEY", pem_read_pkcs8 },
-	{ "ENCRYPTED PRIVATE KEY", refuse_encrypted },
-	{ "RSA PRIVATE KEY", pem_read_rsa_private },
-	{ "DSA PRIVATE KEY", pem_read_dsa_private },
-	{ "EC PRIVATE KEY", pem_read_ec_private },
-	{ "CERTIFICATE", pem_read_certificate },
-	{ "X509 CERTIFICATE", pem_read_certificate },
-	{ "TRUSTED CERTIFICATE", pem_read_certificate },
-	{ "CERTIFICATE REQUEST", pem_read_request },
-	{ "NEW CERTIFICATE REQUEST", pem_read_request },
-	{ "EC PARAMETERS", refuse_keyless },
-	{ "DSA PARAMETERS", refuse_keyless },
-	{ "DH PARAMETERS", refuse_keyless },
-	{ "X9.42 DH PARAMETERS", refuse_keyless },
-	{ "X509 CRL", refuse_keyless },
-	{ "ATTRIBUTE CERTIFICATE", refuse_keyless },
-	{ "SM2 PARAMETERS", refuse_keyless },
-	{ "PARAMETERS", refuse_keyless },
-	{ "SSL SESSION PARAMETERS", refuse_keyless },
+	enum pem_form form;
+} labels[] = {
+	{ "OPENSSH PRIVATE KEY", PEM_OPENSSH },
+	{ "SSH2 PUBLIC KEY", PEM_BLOB },
+	{ "SSH2 ENCRYPTED PRIVATE KEY", PEM_SSH2_PRIVATE },
+	{ "PUBLIC KEY", PEM_SPKI },
+	{ "RSA PUBLIC KEY", PEM_RSA_PUBLIC },
+	{ "PRIVATE KEY", PEM_PKCS8 },
+	{ "ENCRYPTED PRIVATE KEY", PEM_ENCRYPTED },
+	{ "RSA PRIVATE KEY", PEM_RSA },
+	{ "DSA PRIVATE KEY", PEM_DSA },
+	{ "EC PRIVATE KEY", PEM_EC },
+	{ "CERTIFICATE", PEM_CERTIFICATE },
+	{ "X509 CERTIFICATE", PEM_CERTIFICATE },
+	{ "TRUSTED CERTIFICATE", PEM_CERTIFICATE },
+	{ "CERTIFICATE REQUEST", PEM_REQUEST },
+	{ "NEW CERTIFICATE REQUEST", PEM_REQUEST },
+	{ "EC PARAMETERS", PEM_KEYLESS },
+	{ "DSA PARAMETERS", PEM_KEYLESS },
+	{ "DH PARAMETERS", PEM_KEYLESS },
+	{ "X9.42 DH PARAMETERS", PEM_KEYLESS },
+	{ "X509 CRL", PEM_KEYLESS },
+	{ "ATTRIBUTE CERTIFICATE", PEM_KEYLESS },
+	{ "SM2 PARAMETERS", PEM_KEYLESS },
+	{ "PARAMETERS", PEM_KEYLESS },
+	{ "SSL SESSION PARAMETERS", PEM_KEYLESS },
 	/* They may hold certificates, but none that SSH uses. */
-	{ "PKCS7", refuse_keyless },
-	{ "PKCS #7 SIGNED DATA", refuse_keyless },
-	{ "CMS", refuse_keyless },
-	{ "SSH SIGNATURE", refuse_keyless },
-	{ "PGP PUBLIC KEY BLOCK", refuse_keyless },
-	{ "PGP PRIVATE KEY BLOCK", refuse_keyless },
-	{ "PGP SECRET KEY BLOCK", refuse_keyless },
-	{ "PGP SIGNATURE", refuse_keyless },
-	{ "PGP MESSAGE", refuse_keyless },
-	{ "PGP ARMORED FILE", refuse_keyless },
-	{ "AGE ENCRYPTED FILE", refuse_keyless },
-	{ "OpenVPN Static key V1", refuse_keyless },
+	{ "PKCS7", PEM_KEYLESS },
+	{ "PKCS #7 SIGNED DATA", PEM_KEYLESS },
+	{ "CMS", PEM_KEYLESS },
+	{ "SSH SIGNATURE", PEM_KEYLESS },
+	{ "PGP PUBLIC KEY BLOCK", PEM_KEYLESS },
+	{ "PGP PRIVATE KEY BLOCK", PEM_KEYLESS },
+	{ "PGP SECRET KEY BLOCK", PEM_KEYLESS },
+	{ "PGP SIGNATURE", PEM_KEYLESS },
+	{ "PGP MESSAGE", PEM_KEYLESS },
+	{ "PGP ARMORED FILE", PEM_KEYLESS },
+	{ "AGE ENCRYPTED FILE", PEM_KEYLESS },
+	{ "OpenVPN Static key V1", PEM_KEYLESS },
 };
 
-static const struct form *
-find_form(struct kv_span label)
+/* False for a label that keyveto does not know. */
+static bool
+find_form(struct kv_span label, enum pem_form *formp)
 {
-	for (size_t i = 0; i < COUNT(forms); i++) {
-		if (kv_span_is(label, forms[i].label))
-			return &forms[i];
+	for (size_t i = 0; i < COUNT(labels); i++) {
+		*formp = labels[i].form;
+		if (kv_span_is(label, labels[i].label))
+			return true;
 	}
-	return NULL;
+	return false;
+}
+
+bool
+pem_read_form(enum pem_form form, struct kv_span data, const struct pem_out *o)
+{
+	switch (form) {
+	case PEM_BLOB:
+		return pem_copy_blob(data, o);
+	case PEM_OPENSSH:
+		return read_openssh(data, o);
+	case PEM_KEYLESS:
+		o->key->keyless = true;
+		return pem_refuse(o, "block of a kind that holds no key");
+	case PEM_ENCRYPTED:
+		return pem_refuse(o,
+		    "encrypted, its public half too: give its public "
+		    "key (.pub) instead");
+	case PEM_SSH2_PRIVATE:
+		return pem_refuse(o,
+		    "private key of the program from ssh.com: "
+		    "give its public key (.pub) instead");
+	default:
+		return pem_read_openssl(form, data, o);
+	}
 }
 
 static bool
 read_armoured(struct kv_span text, const struct armour *armour,
     struct kv_span label, const struct pem_out *o)
 {
-	const struct form *form = find_form(label);
+	enum pem_form form;
 	struct kv_span body;
 
-	if (form == NULL)
+	if (!find_form(label, &form))
 		return pem_refuse(o,
 		    "%.*s: keyveto reads no key from this kind of PEM block",
 		    (int)label.len, (const char *)label.p);
 	/* The body of PGP's is not all base64. */
-	if (form->read == refuse_keyless)
-		return refuse_keyless(text, o);
+	if (form == PEM_KEYLESS)
+		return pem_read_form(form, text, o);
 	return find_body(text, armour, label, &body, o) &&
-	    read_headers(&body, o) && decode_and_read(body, form->read, o);
+	    read_headers(&body, o) && decode_and_read(body, form, o);
 }
 
 bool
 pem_is_keyless(struct kv_span line)
 {
-	const struct form *form;
 	struct kv_span label;
+	enum pem_form form;
 
-	if (find_begin(trim(skip_bom(line)), &label) == NULL)
-		return false;
-	form = find_form(label);
-	return form != NULL && form->read == refuse_keyless;
+	return find_begin(trim(skip_bom(line)), &label) != NULL &&
+	    find_form(label, &form) && form == PEM_KEYLESS;
 }
 
 /* The bytes of text from its first s on; empty if it is not there. */

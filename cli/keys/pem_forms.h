@@ -31,18 +31,27 @@ bool pem_refuse(const struct pem_out *o, const char *fmt, ...)
 /* Copies an SSH blob into o->key and parses it. False with a reason. */
 bool pem_copy_blob(struct kv_span blob, const struct pem_out *o);
 
-/* Readers, one for each form. False with a reason. */
-typedef bool (*pem_read_fn)(struct kv_span data, const struct pem_out *o);
-bool pem_read_spki(struct kv_span der, const struct pem_out *o);
-bool pem_read_pkcs1(struct kv_span der, const struct pem_out *o);
-bool pem_read_pkcs8(struct kv_span der, const struct pem_out *o);
-bool pem_read_rsa_private(struct kv_span der, const struct pem_out *o);
-bool pem_read_dsa_private(struct kv_span der, const struct pem_out *o);
-bool pem_read_ec_private(struct kv_span der, const struct pem_out *o);
-bool pem_read_certificate(struct kv_span der, const struct pem_out *o);
-bool pem_read_request(struct kv_span der, const struct pem_out *o);
+enum pem_form {
+	PEM_BLOB, /* of SSH */
+	PEM_OPENSSH,
+	PEM_KEYLESS,	  /* it may stand beside keys, but never holds one */
+	PEM_ENCRYPTED,	  /* its public half, too */
+	PEM_SSH2_PRIVATE, /* of the program from ssh.com */
+	/* OpenSSL decodes these. */
+	PEM_SPKI,
+	PEM_CERTIFICATE,
+	PEM_REQUEST,
+	PEM_PKCS8,
+	PEM_RSA_PUBLIC, /* PKCS#1 */
+	PEM_RSA,
+	PEM_DSA,
+	PEM_EC,
+};
 
-/* Refuses a form whose public half is encrypted, too. */
-bool pem_refuse_encrypted(const struct pem_out *o);
+/* Reads a key in this form. False with a reason. */
+bool pem_read_form(enum pem_form form, struct kv_span data,
+    const struct pem_out *o);
+bool pem_read_openssl(enum pem_form form, struct kv_span der,
+    const struct pem_out *o);
 
 #endif

@@ -69,33 +69,29 @@ struct blob {
 };
 
 static void
-put_u32(struct blob *b, size_t val)
-{
-	if (sizeof(b->p) - b->len < 4) {
-		b->full = true;
-		return;
-	}
-	for (int shift = 24; shift >= 0; shift -= 8)
-		b->p[b->len++] = (uint8_t)(val >> shift);
-}
-
-static void
 put_string(struct blob *b, const void *p, size_t len)
 {
-	put_u32(b, len);
-	if (b->full || len > sizeof(b->p) - b->len) {
-		b->full = true;
+	b->full |= len > sizeof(b->p) - 4 || b->len > sizeof(b->p) - 4 - len;
+	if (b->full)
 		return;
-	}
+	for (int shift = 24; shift >= 0; shift -= 8)
+		b->p[b->len++] = (uint8_t)(len >> shift);
 	if (len > 0)
 		memcpy(b->p + b->len, p, len);
 	b->len += len;
 }
 
-static void
-put_name(struct blob *b, const char *name)
+static struct blob
+start_blob(enum kv_keytype type)
 {
-	put_string(b, name, strlen(name));
+	const char *name = kv_keytype_name(type);
+	const char *curve = kv_keytype_curve(type);
+	struct blob b = { .len = 0 };
+
+	put_string(&b, name, strlen(name));
+	if (curve != NULL)
+		put_string(&b, curve, strlen(curve));
+	return b;
 }
 
 static bool
@@ -131,9 +127,8 @@ put_mpint(struct blob *b, const EVP_PKEY *pkey, const char *param)
 static bool
 convert_rsa(const EVP_PKEY *pkey, const struct pem_out *o)
 {
-	struct blob b = { .len = 0 };
+	struct blob b = start_blob(KV_KEY_RSA);
 
-	put_name(&b, kv_keytype_name(KV_KEY_RSA));
 	if (!put_mpint(&b, pkey, OSSL_PKEY_PARAM_RSA_E) ||
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_RSA_N))
 		return refuse_openssl(o);
@@ -143,9 +138,8 @@ convert_rsa(const EVP_PKEY *pkey, const struct pem_out *o)
 static bool
 convert_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
 {
-	struct blob b = { .len = 0 };
+	struct blob b = start_blob(KV_KEY_DSA);
 
-	put_name(&b, kv_keytype_name(KV_KEY_DSA));
 	/* A certificate may omit p, q and g, and inherit the issuer's. */
 	if (!put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_P) ||
 	    !put_mpint(&b, pkey, OSSL_PKEY_PARAM_FFC_Q) ||
@@ -155,18 +149,19 @@ convert_dsa(const EVP_PKEY *pkey, const struct pem_out *o)
 	return convert_built(&b, o);
 }
 
+/* Of Ed25519 and Ed448, and of an elliptic curve that is NIST's. */
 static bool
-convert_edwards(const EVP_PKEY *pkey, enum kv_keytype type,
+convert_point(const EVP_PKEY *pkey, enum kv_keytype type,
     const struct pem_out *o)
 {
-	struct blob b = { .len = 0 };
-	uint8_t raw[KV_ED448_BYTES];
-	size_t len = sizeof(raw);
+	struct blob b = start_blob(type);
+	uint8_t point[1 + 2 * 66];
+	size_t len;
 
-	if (!EVP_PKEY_get_raw_public_key(pkey, raw, &len))
-		return refuse_openssl(o);
-	put_name(&b, kv_keytype_name(type));
-	put_string(&b, raw, len);
+	if (!EVP_PKEY_get_octet_string_param(pkey, OSSL_PKEY_PARAM_PUB_KEY,
+		point, sizeof(point), &len))
+		return refuse_malformed(o, "point of this EC key");
+	put_string(&b, point, len);
 	return convert_built(&b, o);
 }
 
@@ -187,23 +182,6 @@ find_curve(const char *group)
 			return curves[i].type;
 	}
 	return KV_KEY_NONE;
-}
-
-static bool
-convert_ecdsa(const EVP_PKEY *pkey, enum kv_keytype type,
-    const struct pem_out *o)
-{
-	struct blob b = { .len = 0 };
-	uint8_t point[1 + 2 * 66];
-	size_t len;
-
-	if (!EVP_PKEY_get_octet_string_param(pkey, OSSL_PKEY_PARAM_PUB_KEY,
-		point, sizeof(point), &len))
-		return refuse_malformed(o, "point of this EC key");
-	put_name(&b, kv_keytype_name(type));
-	put_name(&b, kv_keytype_curve(type));
-	put_string(&b, point, len);
-	return convert_built(&b, o);
 }
 
 /* Copies the SPKI of a key without an SSH form into o->key. */
@@ -290,7 +268,7 @@ convert_ec(EVP_PKEY *pkey, const struct pem_out *o)
 	if (!EVP_PKEY_get_group_name(pkey, group, sizeof(group), NULL))
 		return convert_other(pkey, "explicit", o); /* not named */
 	if ((type = find_curve(group)) != KV_KEY_NONE)
-		return convert_ecdsa(pkey, type, o);
+		return convert_point(pkey, type, o);
 	if (!EVP_PKEY_set_utf8_string_param(pkey, OSSL_PKEY_PARAM_EC_ENCODING,
 		OSSL_PKEY_EC_ENCODING_GROUP))
 		return refuse_openssl(o);
@@ -314,9 +292,9 @@ convert_pkey(EVP_PKEY *pkey, const struct pem_out *o)
 	if (EVP_PKEY_is_a(pkey, "EC"))
 		return convert_ec(pkey, o);
 	if (EVP_PKEY_is_a(pkey, "ED25519"))
-		return convert_edwards(pkey, KV_KEY_ED25519, o);
+		return convert_point(pkey, KV_KEY_ED25519, o);
 	if (EVP_PKEY_is_a(pkey, "ED448"))
-		return convert_edwards(pkey, KV_KEY_ED448, o);
+		return convert_point(pkey, KV_KEY_ED448, o);
 	return convert_other(pkey, "", o);
 }
 
@@ -388,7 +366,7 @@ is_module_lattice(const char *oid)
 static bool
 convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 {
-	struct blob b = { .len = 0 };
+	struct blob b;
 	char oid[32];
 	ASN1_OBJECT *algorithm;
 	const unsigned char *p;
@@ -399,7 +377,7 @@ convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 		return refuse_openssl(o);
 	OBJ_obj2txt(oid, sizeof(oid), algorithm, 1);
 	if (strcmp(oid, OID_MLDSA44_ED25519) == 0) {
-		put_name(&b, kv_keytype_name(KV_KEY_MLDSA44_ED25519));
+		b = start_blob(KV_KEY_MLDSA44_ED25519);
 		put_string(&b, p, (size_t)len);
 		return convert_built(&b, o);
 	}
@@ -416,51 +394,42 @@ convert_x509_pubkey(X509_PUBKEY *spki, const struct pem_out *o)
 	    (struct kv_span){ p, (size_t)len }, o);
 }
 
-bool
-pem_read_spki(struct kv_span der, const struct pem_out *o)
+static bool
+read_spki(struct kv_span der, const struct pem_out *o)
 {
 	X509_PUBKEY *spki = X509_PUBKEY_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
-	bool ok;
+	bool ok = d2i_X509_PUBKEY(&spki, &p, (long)der.len) != NULL ?
+	    convert_x509_pubkey(spki, o) :
+	    refuse_malformed(o, "public key");
 
-	if (d2i_X509_PUBKEY(&spki, &p, (long)der.len) == NULL)
-		ok = refuse_malformed(o, "public key");
-	else
-		ok = convert_x509_pubkey(spki, o);
 	X509_PUBKEY_free(spki);
-	ERR_clear_error();
 	return ok;
 }
 
-bool
-pem_read_certificate(struct kv_span der, const struct pem_out *o)
+static bool
+read_certificate(struct kv_span der, const struct pem_out *o)
 {
 	X509 *cert = X509_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
-	bool ok;
+	bool ok = d2i_X509(&cert, &p, (long)der.len) != NULL ?
+	    convert_x509_pubkey(X509_get_X509_PUBKEY(cert), o) :
+	    refuse_malformed(o, "X.509 certificate");
 
-	if (d2i_X509(&cert, &p, (long)der.len) == NULL)
-		ok = refuse_malformed(o, "X.509 certificate");
-	else
-		ok = convert_x509_pubkey(X509_get_X509_PUBKEY(cert), o);
 	X509_free(cert);
-	ERR_clear_error();
 	return ok;
 }
 
-bool
-pem_read_request(struct kv_span der, const struct pem_out *o)
+static bool
+read_request(struct kv_span der, const struct pem_out *o)
 {
 	X509_REQ *req = X509_REQ_new_ex(pem_openssl_context(), NULL);
 	const unsigned char *p = der.p;
-	bool ok;
+	bool ok = d2i_X509_REQ(&req, &p, (long)der.len) != NULL ?
+	    convert_x509_pubkey(X509_REQ_get_X509_PUBKEY(req), o) :
+	    refuse_malformed(o, "certificate request");
 
-	if (d2i_X509_REQ(&req, &p, (long)der.len) == NULL)
-		ok = refuse_malformed(o, "certificate request");
-	else
-		ok = convert_x509_pubkey(X509_REQ_get_X509_PUBKEY(req), o);
 	X509_REQ_free(req);
-	ERR_clear_error();
 	return ok;
 }
 
@@ -477,59 +446,36 @@ no_passphrase(char *buf, int size, int rwflag, void *arg)
 
 /* Reads a key in the form that only its type has. */
 static bool
-read_typed(struct kv_span der, const char *type, int selection,
-    const char *what, const struct pem_out *o)
+read_typed(struct kv_span der, const char *type, bool private,
+    const struct pem_out *o)
 {
+	const char *half = private ? "private" : "public";
 	const unsigned char *p = der.p;
 	size_t left = der.len;
 	OSSL_DECODER_CTX *ctx;
 	EVP_PKEY *pkey = NULL;
 	bool ok;
 
-	if (selection == EVP_PKEY_KEYPAIR && der.len > PRIVATE_MAX_BYTES)
-		return pem_refuse(o, "%s is too long", what);
+	if (private && der.len > PRIVATE_MAX_BYTES)
+		return pem_refuse(o, "%s private key is too long", type);
 	ctx = OSSL_DECODER_CTX_new_for_pkey(&pkey, "DER", "type-specific", type,
-	    selection, pem_openssl_context(), NULL);
+	    private ? EVP_PKEY_KEYPAIR : EVP_PKEY_PUBLIC_KEY,
+	    pem_openssl_context(), NULL);
 	if (ctx == NULL ||
 	    !OSSL_DECODER_CTX_set_pem_password_cb(ctx, no_passphrase, NULL))
 		ok = refuse_openssl(o);
 	else if (!OSSL_DECODER_from_data(ctx, &p, &left))
-		ok = refuse_malformed(o, what);
+		ok = pem_refuse(o, "%s %s key is malformed", type, half);
 	else
 		ok = convert_pkey(pkey, o);
 	EVP_PKEY_free(pkey);
 	OSSL_DECODER_CTX_free(ctx);
-	ERR_clear_error();
 	return ok;
 }
 
-bool
-pem_read_pkcs1(struct kv_span der, const struct pem_out *o)
-{
-	return read_typed(der, "RSA", EVP_PKEY_PUBLIC_KEY, "RSA public key", o);
-}
-
-bool
-pem_read_rsa_private(struct kv_span der, const struct pem_out *o)
-{
-	return read_typed(der, "RSA", EVP_PKEY_KEYPAIR, "RSA private key", o);
-}
-
-bool
-pem_read_dsa_private(struct kv_span der, const struct pem_out *o)
-{
-	return read_typed(der, "DSA", EVP_PKEY_KEYPAIR, "DSA private key", o);
-}
-
-bool
-pem_read_ec_private(struct kv_span der, const struct pem_out *o)
-{
-	return read_typed(der, "EC", EVP_PKEY_KEYPAIR, "EC private key", o);
-}
-
 /* Reads known types only: OpenSSL may be slow with others, as DH. */
-bool
-pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
+static bool
+read_pkcs8(struct kv_span der, const struct pem_out *o)
 {
 	const unsigned char *p = der.p;
 	PKCS8_PRIV_KEY_INFO *info = NULL;
@@ -563,6 +509,43 @@ pem_read_pkcs8(struct kv_span der, const struct pem_out *o)
 	}
 	EVP_PKEY_free(pkey);
 	PKCS8_PRIV_KEY_INFO_free(info);
+	return ok;
+}
+
+bool
+pem_read_openssl(enum pem_form form, struct kv_span der,
+    const struct pem_out *o)
+{
+	bool ok = false;
+
+	switch (form) {
+	case PEM_SPKI:
+		ok = read_spki(der, o);
+		break;
+	case PEM_CERTIFICATE:
+		ok = read_certificate(der, o);
+		break;
+	case PEM_REQUEST:
+		ok = read_request(der, o);
+		break;
+	case PEM_PKCS8:
+		ok = read_pkcs8(der, o);
+		break;
+	case PEM_RSA_PUBLIC:
+		ok = read_typed(der, "RSA", false, o);
+		break;
+	case PEM_RSA:
+		ok = read_typed(der, "RSA", true, o);
+		break;
+	case PEM_DSA:
+		ok = read_typed(der, "DSA", true, o);
+		break;
+	case PEM_EC:
+		ok = read_typed(der, "EC", true, o);
+		break;
+	default:
+		break;
+	}
 	ERR_clear_error();
 	return ok;
 }

@@ -77,7 +77,7 @@ proof_key_read(struct kv_span spki, struct proof_key *key,
 
 	*key = (struct proof_key){ .n_ids = 0 };
 	why[0] = '\0';
-	if (!pem_read_spki(spki, &out))
+	if (!pem_read_form(PEM_SPKI, spki, &out))
 		goto fail;
 	if (kv_spki_encode(pub, 0, buf, sizeof(buf), &len) != KV_OK) {
 		(void)is_provable(key, why);
