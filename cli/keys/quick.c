@@ -3,6 +3,7 @@
 
 /* SHA256_Init and its kin: see hash_number. */
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <endian.h>
 #include <openssl/sha.h>
 #include <string.h>
 
@@ -15,40 +16,33 @@
 /* The largest blob that is read: RSA-8192, with room. */
 #define BLOB_BYTES 2048
 /* Room before a blob: the head of an SPKI may be longer than the blob's. */
-#define ROOM_BYTES 64
 #define HEAD_BYTES 64
+#define TAIL_BYTES 16
+/* The longest name of a type, and the blank behind it. */
+#define NAME_BYTES 20
+#define OWN_BYTES_MIN 32
+#define FORMS 16
 
 /*
  * All keys of one type and size have the same head, in the blob and in the
- * SPKI; the key's own bytes follow it.
+ * SPKI. Behind it are the key's own bytes: a number, or a point without the
+ * byte that says that it is not compressed. The exponent of RSA is in the head
+ * of the blob, and behind the modulus in the SPKI.
  */
 struct form {
-	const char *name;
-	size_t name_len;
 	enum kv_keytype type;
+	struct kv_span e; /* of RSA; in blob_head */
+	size_t blob_len, own_len;
+	size_t blob_head_len, spki_head_len, spki_tail_len;
 	uint8_t blob_head[HEAD_BYTES], spki_head[HEAD_BYTES];
-	size_t blob_head_len, spki_head_len, key_len;
+	uint8_t spki_tail[TAIL_BYTES];
 };
 
-/* An RSA key's SPKI: head, modulus, two bytes, exponent. */
-struct rsa_form {
-	size_t n_len, e_len; /* lengths in the blob */
-	uint8_t head[HEAD_BYTES], middle[2];
-	size_t head_len;
-};
-
-#define FORMS 4
-#define RSA_FORMS 8
-#define RSA_E_MAX 8
-#define RSA_N_MIN 128
-
-/* A thread's forms and buffer. */
+/* A thread's forms, of the keys that it read, and its buffer. */
 struct workshop {
-	bool ready;
-	struct form form[FORMS]; /* Ed25519, then NIST's curves */
-	struct rsa_form rsa[RSA_FORMS];
-	size_t n_rsa;
-	uint8_t room[ROOM_BYTES + BLOB_BYTES + BASE64_VECTOR_SLACK];
+	struct form form[FORMS];
+	size_t next; /* the form that is replaced next */
+	uint8_t room[HEAD_BYTES + BLOB_BYTES + BASE64_VECTOR_SLACK];
 };
 
 /* Where the hashes of one key go; NULL: not wanted. */
@@ -106,83 +100,6 @@ quick_digest(const struct kv_pubkey *key,
 		kv_fingerprint_digest(key, digest);
 }
 
-static uint32_t
-load_u32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	    (uint32_t)p[2] << 8 | p[3];
-}
-
-static uint8_t *
-store_string(uint8_t *p, const void *s, size_t len)
-{
-	p[0] = p[1] = p[2] = 0;
-	p[3] = (uint8_t)len;
-	if (s != NULL)
-		memcpy(p + 4, s, len);
-	return p + 4 + (s != NULL ? len : 0);
-}
-
-/* Takes the head from what kv_spki_encode makes of a key of zeros. */
-static bool
-make_form(struct form *f, enum kv_keytype type)
-{
-	static const uint8_t zeros[256];
-	const char *curve = kv_keytype_curve(type);
-	size_t point = kv_keytype_point_bytes(type);
-	size_t len = point > 0 ? point : KV_ED25519_BYTES;
-	uint8_t key[256] = { 4 }, *end;
-	struct kv_pubkey dummy = { .type = type, .field = { { zeros, len } } };
-	uint8_t spki[KV_SPKI_MAX_BYTES];
-	size_t spki_len;
-
-	f->name = kv_keytype_name(type);
-	f->name_len = strlen(f->name);
-	f->type = type;
-	end = store_string(f->blob_head, f->name, f->name_len);
-	if (curve != NULL)
-		end = store_string(end, curve, strlen(curve));
-	end = store_string(end, NULL, len);
-	/* The first byte of a point says that it is not compressed. */
-	if (point > 0) {
-		*end++ = key[0];
-		dummy.field[0].p = key;
-	}
-	f->key_len = len - (point > 0);
-	f->blob_head_len = (size_t)(end - f->blob_head);
-	if (kv_spki_encode(&dummy, 0, spki, sizeof(spki), &spki_len) != KV_OK)
-		return false;
-	f->spki_head_len = spki_len - f->key_len;
-	if (f->spki_head_len > sizeof(f->spki_head))
-		return false;
-	memcpy(f->spki_head, spki, f->spki_head_len);
-	return true;
-}
-
-static bool
-make_rsa_form(struct rsa_form *f, size_t n_len, size_t e_len)
-{
-	static const uint8_t e[RSA_E_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-	uint8_t n[BLOB_BYTES] = { 0x7f };
-	const struct kv_pubkey dummy = {
-		.type = KV_KEY_RSA,
-		.field = { { e, e_len }, { n, n_len } },
-	};
-	uint8_t spki[KV_SPKI_MAX_BYTES];
-	size_t len;
-
-	if (kv_spki_encode(&dummy, 0, spki, sizeof(spki), &len) != KV_OK)
-		return false;
-	f->n_len = n_len;
-	f->e_len = e_len;
-	f->head_len = len - n_len - sizeof(f->middle) - e_len;
-	if (f->head_len > sizeof(f->head))
-		return false;
-	memcpy(f->head, spki, f->head_len);
-	memcpy(f->middle, spki + f->head_len + n_len, sizeof(f->middle));
-	return true;
-}
-
 /*
  * Decodes canonical base64 up to the first character that is not base64. *lenp
  * is the number of bytes. Returns the number of characters; 0 if it is not
@@ -205,122 +122,111 @@ decode_blob(struct kv_span text, uint8_t *blob, size_t *lenp)
 	return used;
 }
 
+/* Tells if quick knows the type, and word is its name, also in the blob. */
 static bool
-hash_form(const struct form *f, uint8_t *blob, size_t len,
-    const struct target *t)
+is_known(enum kv_keytype type, struct kv_span word, const uint8_t *blob)
 {
-	uint8_t *key = blob + f->blob_head_len;
-	const size_t form = kv_keytype_curve(f->type) != NULL;
-	const struct kv_pubkey k = { .type = f->type,
-		.field = { { key - form, f->key_len + form } } };
+	return (type == KV_KEY_RSA || type == KV_KEY_ED25519 ||
+		   (type >= KV_KEY_ECDSA_P256 && type <= KV_KEY_ECDSA_P521)) &&
+	    kv_span_is(word, kv_keytype_name(type)) && blob[3] == word.len;
+}
 
-	if (len != f->blob_head_len + f->key_len ||
-	    memcmp(blob, f->blob_head, f->blob_head_len) != 0 ||
-	    kv_nosecret_source(&k) != NULL)
+/*
+ * Makes the form of a key from what kv_sshkey and kv_spki say of it. False if
+ * it is of another type, or a number is not in its only form.
+ */
+static bool
+learn_form(struct form *f, struct kv_span word, const uint8_t *blob, size_t len)
+{
+	uint8_t spki[KV_SPKI_MAX_BYTES];
+	struct kv_sshkey key;
+	const struct kv_span *field = key.key.field;
+	const uint8_t *own;
+	uint32_t own_len;
+	size_t n;
+	bool rsa;
+
+	if (kv_sshkey_parse(blob, len, &key) != KV_OK || key.is_cert ||
+	    !is_known(key.key.type, word, blob) ||
+	    kv_spki_encode(&key.key, 0, spki, sizeof(spki), &n) != KV_OK)
 		return false;
-	/* Of a point, x y, lists have x. */
-	if (t->number != NULL)
-		hash_number(key, f->key_len >> form, t->number);
-	if (t->spki == NULL)
-		return true;
-	memcpy(key - f->spki_head_len, f->spki_head, f->spki_head_len);
-	*t->spki = kv_pkbf_hash(key - f->spki_head_len,
-	    f->spki_head_len + f->key_len);
+	rsa = key.key.type == KV_KEY_RSA;
+	*f = (struct form){ .type = key.key.type, .blob_len = len };
+	own = rsa ? field[1].p - (field[1].p[0] >> 7) : field[0].p;
+	memcpy(&own_len, own - 4, sizeof(own_len));
+	own += kv_keytype_curve(f->type) != NULL;
+	f->blob_head_len = (size_t)(own - blob);
+	f->own_len = len - f->blob_head_len;
+	if (rsa && (be32toh(own_len) != f->own_len || field[0].len == 0))
+		return false;
+	if (rsa)
+		f->spki_tail_len = 2 + field[0].len + (field[0].p[0] >> 7);
+	f->spki_head_len = n - f->own_len - f->spki_tail_len;
+	if (f->own_len < OWN_BYTES_MIN || f->blob_head_len > HEAD_BYTES ||
+	    f->spki_head_len > HEAD_BYTES || f->spki_tail_len > TAIL_BYTES ||
+	    memcmp(spki + f->spki_head_len, own, f->own_len) != 0)
+		return false;
+	memcpy(f->blob_head, blob, f->blob_head_len);
+	memcpy(f->spki_head, spki, f->spki_head_len);
+	memcpy(f->spki_tail, spki + n - f->spki_tail_len, f->spki_tail_len);
+	if (rsa)
+		f->e = (struct kv_span){ f->blob_head + (field[0].p - blob),
+			field[0].len };
 	return true;
 }
 
-/* Whether an mpint is positive, and has no needless zero byte. */
-static bool
-is_canonical(const uint8_t *p, size_t len)
+/* The form of a key, of whose type word is the name; NULL if it has none. */
+static const struct form *
+find_form(struct workshop *w, struct kv_span word, const uint8_t *blob,
+    size_t len)
 {
-	return (p[0] & 0x80) == 0 &&
-	    (p[0] != 0 || (len > 1 && (p[1] & 0x80) != 0));
-}
+	struct form *f = w->form;
 
-/* A canonical mpint, without the zero byte before a set top bit. */
-static struct kv_span
-number_of(const uint8_t *p, size_t len)
-{
-	return (struct kv_span){ p + (p[0] == 0), len - (p[0] == 0) };
-}
-
-static bool
-needs_no_secret(struct kv_span e, struct kv_span n)
-{
-	const struct kv_pubkey k = { .type = KV_KEY_RSA, .field = { e, n } };
-
-	return kv_nosecret_source(&k) != NULL;
-}
-
-static const struct rsa_form *
-find_rsa_form(struct workshop *w, size_t n_len, size_t e_len)
-{
-	struct rsa_form *f;
-
-	for (size_t i = 0; i < w->n_rsa; i++) {
-		if (w->rsa[i].n_len == n_len && w->rsa[i].e_len == e_len)
-			return &w->rsa[i];
-	}
-	if (w->n_rsa == RSA_FORMS)
-		w->n_rsa = 0;
-	f = &w->rsa[w->n_rsa];
-	if (!make_rsa_form(f, n_len, e_len))
+	for (; f < w->form + FORMS; f++)
+		if (f->blob_len == len &&
+		    memcmp(blob, f->blob_head, f->blob_head_len) == 0 &&
+		    word.len == blob[3] &&
+		    memcmp(word.p, blob + 4, word.len) == 0)
+			return f;
+	f = &w->form[w->next];
+	if (!learn_form(f, word, blob, len)) {
+		f->blob_len = 0;
 		return NULL;
-	w->n_rsa++;
+	}
+	w->next = (w->next + 1) % FORMS;
 	return f;
 }
 
-/* string "ssh-rsa", mpint e, mpint n (RFC 4253 section 6.6) */
+/* Hashes the key in the blob, and overwrites that with its SPKI. */
 static bool
-hash_rsa(struct workshop *w, uint8_t *blob, size_t len, const struct target *t)
+hash_key(const struct form *f, uint8_t *blob, const struct target *t)
 {
-	static const uint8_t head[] = "\0\0\0\7ssh-rsa";
-	const size_t start = sizeof(head) - 1;
-	const struct rsa_form *f;
-	uint8_t e[RSA_E_MAX], *n;
-	size_t e_len, n_len;
+	const bool rsa = f->type == KV_KEY_RSA;
+	const size_t point = kv_keytype_curve(f->type) != NULL;
+	uint8_t *own = blob + f->blob_head_len;
+	struct kv_pubkey key = { .type = f->type,
+		.field = { { own - point, f->own_len + point } } };
 
-	if (len < start + 8 || memcmp(blob, head, start) != 0)
+	if (rsa) {
+		/* A zero byte stands before a set top bit only. */
+		if ((own[0] == 0 ? ~own[1] : own[0]) & 0x80)
+			return false;
+		key.field[0] = f->e;
+		key.field[1] = (struct kv_span){ own + (own[0] == 0),
+			f->own_len - (own[0] == 0) };
+	}
+	if (kv_nosecret_source(&key) != NULL)
 		return false;
-	e_len = load_u32(blob + start);
-	if (e_len < 1 || e_len > RSA_E_MAX || len < start + 8 + e_len)
-		return false;
-	n = blob + start + 8 + e_len;
-	n_len = load_u32(n - 4);
-	if (n_len < RSA_N_MIN || n_len != len - (start + 8 + e_len))
-		return false;
-	memcpy(e, blob + start + 4, e_len);
-	if (!is_canonical(e, e_len) || !is_canonical(n, n_len) ||
-	    needs_no_secret(number_of(e, e_len), number_of(n, n_len)) ||
-	    (f = find_rsa_form(w, n_len, e_len)) == NULL)
-		return false;
+	/* Of a point, x y, lists have x. */
 	if (t->number != NULL)
-		hash_number(n, n_len, t->number);
+		hash_number(own, f->own_len >> point, t->number);
 	if (t->spki == NULL)
 		return true;
-	memcpy(n - f->head_len, f->head, f->head_len);
-	memcpy(n + n_len, f->middle, sizeof(f->middle));
-	memcpy(n + n_len + sizeof(f->middle), e, e_len);
-	*t->spki = kv_pkbf_hash(n - f->head_len,
-	    f->head_len + n_len + sizeof(f->middle) + e_len);
+	memcpy(own - f->spki_head_len, f->spki_head, f->spki_head_len);
+	memcpy(own + f->own_len, f->spki_tail, f->spki_tail_len);
+	*t->spki = kv_pkbf_hash(own - f->spki_head_len,
+	    f->spki_head_len + f->own_len + f->spki_tail_len);
 	return true;
-}
-
-/* The form of RSA keys. hash_rsa finds their heads. */
-static const struct form rsa = { .name = "ssh-rsa", .name_len = 7 };
-
-/* The form of the line that text starts with; NULL if it is unknown here. */
-static const struct form *
-find_form(const struct workshop *w, struct kv_span text, bool ecdsa)
-{
-	for (size_t i = 0; i <= (ecdsa ? FORMS : 1); i++) {
-		const struct form *f = i == 0 ? &rsa : &w->form[i - 1];
-
-		if (text.len > f->name_len && text.p[f->name_len] == ' ' &&
-		    memcmp(text.p, f->name, f->name_len) == 0)
-			return f;
-	}
-	return NULL;
 }
 
 /* Whether base64 may end here: at a blank, or the end of the line. */
@@ -340,44 +246,38 @@ static bool
 read_key(struct workshop *w, struct kv_span text, bool ecdsa, size_t *usedp,
     const struct target *t)
 {
-	const struct form *f = find_form(w, text, ecdsa);
-	uint8_t *blob = w->room + ROOM_BYTES;
+	uint8_t *blob = w->room + HEAD_BYTES;
+	const uint8_t *blank = memchr(text.p, ' ',
+	    text.len < NAME_BYTES ? text.len : NAME_BYTES);
+	struct kv_span word = { text.p, 0 }, rest;
+	const struct form *f;
 	size_t used, len;
 
 	*usedp = 0;
-	if (f == NULL)
+	/* No other name begins with these letters. */
+	if (blank == NULL || (text.p[0] != 's' && text.p[0] != 'e'))
 		return false;
-	*usedp = f->name_len + 1;
-	text.p += *usedp;
-	text.len -= *usedp;
-	if ((used = decode_blob(text, blob, &len)) == 0)
+	word.len = (size_t)(blank - text.p);
+	text.p += word.len + 1;
+	text.len -= word.len + 1;
+	used = decode_blob(text, blob, &len);
+	rest = (struct kv_span){ text.p + used, text.len - used };
+	/* The word may have a line end, until a form has that name. */
+	if (used == 0 || !is_end_of_key(rest) ||
+	    (f = find_form(w, word, blob, len)) == NULL)
 		return false;
-	*usedp += used;
-	text.p += used;
-	text.len -= used;
-	if (!is_end_of_key(text))
-		return false;
-	return f == &rsa ? hash_rsa(w, blob, len, t) :
-			   hash_form(f, blob, len, t);
+	*usedp = word.len + 1 + used;
+	return (ecdsa || kv_keytype_curve(f->type) == NULL) &&
+	    hash_key(f, blob, t);
 }
 
 size_t
 quick_hash(struct kv_span text, unsigned int flags,
     struct quick_line line[static QUICK_LINES], struct quick_hashes *h)
 {
-	static const enum kv_keytype types[FORMS] = {
-		KV_KEY_ED25519,
-		KV_KEY_ECDSA_P256,
-		KV_KEY_ECDSA_P384,
-		KV_KEY_ECDSA_P521,
-	};
-	struct workshop *w = &workshop;
 	size_t n = 0;
-	bool able = true, more = true;
+	bool more = true;
 
-	for (size_t i = 0; !w->ready && able && i < FORMS; i++)
-		able = make_form(&w->form[i], types[i]);
-	w->ready = able;
 	h->n = 0;
 	for (; n < QUICK_LINES && text.len > 0 && more; n++) {
 		const struct target t = {
@@ -387,8 +287,8 @@ quick_hash(struct kv_span text, unsigned int flags,
 		const uint8_t *nl;
 		size_t used = 0;
 
-		line[n].done = able &&
-		    read_key(w, text, (flags & QUICK_ECDSA) != 0, &used, &t);
+		line[n].done = read_key(&workshop, text,
+		    (flags & QUICK_ECDSA) != 0, &used, &t);
 		h->n += line[n].done;
 		nl = memchr(text.p + used, '\n', text.len - used);
 		line[n].len = nl != NULL ? (size_t)(nl - text.p) + 1 : text.len;

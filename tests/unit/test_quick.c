@@ -283,7 +283,8 @@ lines_of_a_text(void **state)
 	(void)state;
 	for (int i = 0; i < 500; i++) {
 		if (i % 50 == 7)
-			len += (size_t)sprintf(text + len, "# comment");
+			/* A name of a type may begin in the line before. */
+			len += (size_t)sprintf(text + len, "# comment\ns");
 		else if (i == 300)
 			len += (size_t)sprintf(text + len,
 			    "-----BEGIN PUBLIC KEY-----");
@@ -297,7 +298,8 @@ lines_of_a_text(void **state)
 		    QUICK_ECDSA, line, &h);
 		for (size_t i = 0; i < n; i++) {
 			assert_int_equal(text[at + line[i].len - 1], '\n');
-			assert_int_equal(line[i].done, text[at] == 's');
+			assert_int_equal(line[i].done,
+			    text[at] == 's' && line[i].len > 2);
 			at += line[i].len;
 			lines++;
 			/* A line behind a BEGIN line may be part of a block. */
@@ -306,7 +308,7 @@ lines_of_a_text(void **state)
 		}
 		keys += h.n;
 	}
-	assert_int_equal(lines, 500);
+	assert_int_equal(lines, 510);
 	assert_int_equal(keys, 489);
 }
 
