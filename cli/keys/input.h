@@ -134,7 +134,14 @@ struct input_walk {
 	void *arg;
 };
 
-/* Passes on the files that input_read would read, in the same order. */
+/*
+ * Passes on the files that input_read would read, in the same order. The
+ * entries of a directory come in the order of their names, byte by byte.
+ * Symbolic links and what is neither file nor directory are passed over, and
+ * never opened: opening a device can do something. So are the file systems of
+ * the kernel below a directory. Memory holds the names of one path of
+ * directories.
+ */
 void input_walk(const char *path, const struct input_walk *w);
 
 /* As input_read, for an open descriptor. The caller closes it. */

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: ISC */
-/* Finds the regular files in a directory and below it. */
+/*
+ * Opens what a command line names: a file, standard input, or the regular files
+ * in a directory and below it.
+ */
 #include "keys/walk.h"
 
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "keys/input.h"
 
 /* From the kernel's sources; linux/magic.h lacks them. */
 #define CONFIGFS_MAGIC 0x62656570
@@ -65,14 +69,10 @@ static const struct kernel_filesystem {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* As much of a directory as is read at a time. */
-#define READ_BYTES (32 * 1024)
-
 /* What the levels of a walk share. */
 struct walk {
-	const struct walk_sink *sink;
+	const struct input_walk *to;
 	char path[PATH_MAX]; /* of the entry being visited */
-	_Alignas(struct dirent64) char buf[READ_BYTES];
 };
 
 /* A directory being walked. */
@@ -83,16 +83,12 @@ struct level {
 	int depth;	 /* 0 for the first directory */
 };
 
-/* The entries of a directory: for each a byte, its d_type, and its name. */
-struct names {
-	char *text;
-	size_t len, cap;
-	const char **entry; /* in text, sorted */
-	size_t n;
-};
-
-const char *
-walk_kernel_name(int fd)
+/*
+ * The name ("proc") of the file system of fd, if the kernel makes its contents
+ * up, such as /proc and /sys; else NULL.
+ */
+static const char *
+find_kernel_name(int fd)
 {
 	struct statfs fs;
 
@@ -105,62 +101,12 @@ walk_kernel_name(int fd)
 	return NULL;
 }
 
-/* False with errno. */
-static bool
-add_name(struct names *names, const struct dirent64 *d)
+static void
+report(const struct input_walk *to, const char *path, const char *reason)
 {
-	const size_t len = strlen(d->d_name) + 2;
-	char *more;
+	const struct input_problem p = { .path = path, .reason = reason };
 
-	if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-		return true;
-	if (names->cap - names->len < len) {
-		names->cap = 2 * (names->cap + len) + 1024;
-		if ((more = realloc(names->text, names->cap)) == NULL)
-			return false;
-		names->text = more;
-	}
-	names->text[names->len] = (char)d->d_type;
-	memcpy(names->text + names->len + 1, d->d_name, len - 1);
-	names->len += len;
-	names->n++;
-	return true;
-}
-
-/* A locale would sort otherwise. */
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a + 1, *(const char *const *)b + 1);
-}
-
-/* Reads the entries of fd, in order. False with errno. Free text and entry. */
-static bool
-read_names(struct walk *w, int fd, struct names *names)
-{
-	const char *name;
-	ssize_t len;
-
-	while ((len = getdents64(fd, w->buf, sizeof(w->buf))) > 0) {
-		for (ssize_t at = 0; at < len;) {
-			const struct dirent64 *d = (const void *)(w->buf + at);
-
-			if (!add_name(names, d))
-				return false;
-			at += d->d_reclen;
-		}
-	}
-	/* A directory that was just removed is empty. */
-	if ((len == -1 && errno != ENOENT) ||
-	    (names->entry = calloc(names->n + 1, sizeof(char *))) == NULL)
-		return false;
-	name = names->text;
-	for (size_t i = 0; i < names->n; i++) {
-		names->entry[i] = name;
-		name += strlen(name + 1) + 2;
-	}
-	qsort(names->entry, names->n, sizeof(char *), compare_names);
-	return true;
+	to->problem(&p, to->arg);
 }
 
 /*
@@ -208,32 +154,49 @@ walk_open(const struct walk_file *file, struct stat *st, const char **whyp)
 	return -1;
 }
 
-static void walk_level(struct walk *w, int fd, const struct level *level);
+static void
+visit_file(struct walk *w, const struct walk_file *file)
+{
+	const char *why;
+	struct stat st;
+	int fd;
+
+	if (w->to->found != NULL) {
+		w->to->found(file, w->to->arg);
+	} else if ((fd = walk_open(file, &st, &why)) != -1) {
+		w->to->file(fd, file->path, true, w->to->arg);
+		close(fd);
+	} else if (why != NULL) {
+		report(w->to, file->path, why);
+	}
+}
+
+static void walk_level(struct walk *w, const struct level *level);
 
 /* Walks the directory w->path, which is name in the one above. */
 static void
 visit_directory(struct walk *w, const char *name, const struct level *above)
 {
 	struct level level = {
+		.dir = openat(above->dir, name,
+		    O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_NONBLOCK |
+			O_CLOEXEC),
 		.path_len = strlen(w->path),
 		.depth = above->depth + 1,
 	};
 	struct stat st;
-	int fd = openat(above->dir, name,
-	    O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd == -1 || fstat(fd, &st) == -1) {
+	if (level.dir == -1 || fstat(level.dir, &st) == -1) {
 		/* It is something else by now, or was just removed. */
 		if (errno != ELOOP && errno != ENOTDIR && errno != ENOENT)
-			w->sink->problem(w->path, strerror(errno),
-			    w->sink->arg);
-	} else if (st.st_dev == above->dev || walk_kernel_name(fd) == NULL) {
+			report(w->to, w->path, strerror(errno));
+	} else if (st.st_dev == above->dev ||
+	    find_kernel_name(level.dir) == NULL) {
 		level.dev = st.st_dev;
-		walk_level(w, fd, &level);
-		return;
+		walk_level(w, &level);
 	}
-	if (fd != -1)
-		close(fd);
+	if (level.dir != -1)
+		close(level.dir);
 }
 
 /* The type of an entry, if the directory does not say it for certain. */
@@ -248,90 +211,174 @@ find_type(int dir, const char *name)
 	return (unsigned char)IFTODT(st.st_mode);
 }
 
-/* Gives or walks an entry. */
+/* Gives or walks an entry of level, whose name is at the start of w->path. */
 static void
-visit(struct walk *w, const char *entry, const struct level *level)
+visit(struct walk *w, const struct dirent64 *entry, const struct level *level)
 {
 	const struct walk_file file = {
 		.dir = level->dir,
-		.name = entry + 1,
+		.name = entry->d_name,
 		.path = w->path,
 	};
-	unsigned char type = (unsigned char)entry[0];
+	const bool has_slash = w->path[level->path_len - 1] == '/';
+	const size_t start = level->path_len + !has_slash;
+	const size_t len = strlen(entry->d_name) + 1;
+	unsigned char type = entry->d_type;
 
+	if (start + len > sizeof(w->path)) {
+		w->path[level->path_len] = '\0';
+		report(w->to, w->path, strerror(ENAMETOOLONG));
+		return;
+	}
+	w->path[start - 1] = '/';
+	memcpy(w->path + start, entry->d_name, len);
 	/* On anything but a link, a file may be mounted. */
 	if (type != DT_REG && type != DT_DIR && type != DT_LNK)
 		type = find_type(level->dir, file.name);
 	if (type == DT_REG)
-		w->sink->file(&file, w->sink->arg);
+		visit_file(w, &file);
 	else if (type == DT_DIR)
 		visit_directory(w, file.name, level);
 }
 
-/* Visits the entries of level, whose name is at the start of w->path. */
-static void
-visit_all(struct walk *w, const struct names *names, const struct level *level)
+static int
+is_entry(const struct dirent64 *d)
 {
-	const bool has_slash = w->path[level->path_len - 1] == '/';
-	const size_t start = level->path_len + !has_slash;
-
-	for (size_t i = 0; i < names->n; i++) {
-		const char *name = names->entry[i] + 1;
-		const size_t len = strlen(name) + 1;
-
-		if (start + len > sizeof(w->path)) {
-			w->path[level->path_len] = '\0';
-			w->sink->problem(w->path, strerror(ENAMETOOLONG),
-			    w->sink->arg);
-			continue;
-		}
-		w->path[start - 1] = '/';
-		memcpy(w->path + start, name, len);
-		visit(w, names->entry[i], level);
-	}
+	return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
 }
 
-/* Walks the directory w->path. Closes fd. */
-static void
-walk_level(struct walk *w, int fd, const struct level *here)
+/* A locale would sort otherwise. */
+static int
+compare_names(const struct dirent64 **a, const struct dirent64 **b)
 {
-	struct level level = *here;
-	struct names names = { 0 };
-	struct stat st;
-	bool good = false;
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
 
-	level.dir = fd;
-	if (level.depth > WALK_DEPTH_MAX)
+/* Walks the directory w->path. */
+static void
+walk_level(struct walk *w, const struct level *level)
+{
+	struct dirent64 **entry = NULL;
+	int n = -1;
+
+	if (level->depth > WALK_DEPTH_MAX)
 		errno = ELOOP;
 	else
-		/* One that cannot be searched is a single problem. */
-		good = fstatat(fd, ".", &st, 0) == 0 &&
-		    read_names(w, fd, &names);
-	if (!good)
-		w->sink->problem(w->path, strerror(errno), w->sink->arg);
-	else
-		visit_all(w, &names, &level);
-	free(names.text);
-	free(names.entry);
-	close(fd);
+		n = scandirat64(level->dir, ".", &entry, is_entry,
+		    compare_names);
+	/* A directory that was just removed is empty. */
+	if (n == -1 && errno != ENOENT)
+		report(w->to, w->path, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		visit(w, entry[i], level);
+		free(entry[i]);
+	}
+	free(entry);
+}
+
+static void
+walk_directory(int fd, const char *path, dev_t dev, const struct input_walk *to)
+{
+	const struct level level = {
+		.dir = fd,
+		.dev = dev,
+		.path_len = strlen(path),
+	};
+	struct walk *w = malloc(sizeof(*w));
+
+	if (w == NULL) {
+		report(to, path, strerror(errno));
+		return;
+	}
+	/* The kernel opened it, so it fits. */
+	w->to = to;
+	memcpy(w->path, path, level.path_len + 1);
+	walk_level(w, &level);
+	free(w);
+}
+
+/* Tells if reading a device ends: a terminal's does, and that of /dev/null. */
+static bool
+is_quiet_device(dev_t device)
+{
+	const unsigned int n = major(device);
+
+	return (n == 1 && minor(device) == 3) || n == 4 || n == 5 ||
+	    (n >= 136 && n <= 143);
+}
+
+/*
+ * The reason why what path or fd is cannot be read to its end, or NULL. fd is
+ * -1 for path, which is not opened: opening a device can do something.
+ */
+static const char *
+refuse_kind(int fd, const char *path)
+{
+	struct stat st;
+
+	if ((fd == -1 ? stat(path, &st) : fstat(fd, &st)) == -1)
+		return NULL;
+	if (S_ISSOCK(st.st_mode) && fd == -1)
+		return "a socket, not a file";
+	if (S_ISBLK(st.st_mode) ||
+	    (S_ISCHR(st.st_mode) && !is_quiet_device(st.st_rdev)))
+		return "a device, not a file";
+	return NULL;
+}
+
+/* Passes on what was named: a file, or those of a directory. */
+static void
+open_named(int fd, const char *path, const struct input_walk *w)
+{
+	const char *kernel = find_kernel_name(fd);
+	char reason[128];
+	struct stat st;
+
+	if (fstat(fd, &st) == -1) {
+		report(w, path, strerror(errno));
+	} else if (S_ISDIR(st.st_mode) && kernel != NULL) {
+		snprintf(reason, sizeof(reason),
+		    "a file system of the kernel (%s): not searched", kernel);
+		report(w, path, reason);
+	} else if (S_ISDIR(st.st_mode)) {
+		walk_directory(fd, path, st.st_dev, w);
+	} else {
+		/* A FIFO may have no writer, a file of the kernel no end. */
+		if (!(S_ISFIFO(st.st_mode) && kernel == NULL) &&
+		    !(S_ISREG(st.st_mode) && kernel != NULL))
+			(void)fcntl(fd, F_SETFL, 0);
+		w->file(fd, path, false, w->arg);
+	}
 }
 
 void
-walk_directory(int fd, const char *path, const struct walk_sink *sink)
+input_walk(const char *path, const struct input_walk *w)
 {
-	struct level level = { .path_len = strlen(path) };
-	struct walk *w = malloc(sizeof(*w));
-	struct stat st;
+	const bool is_stdin = strcmp(path, "-") == 0;
+	const char *refused = refuse_kind(is_stdin ? STDIN_FILENO : -1, path);
+	int fd;
 
-	if (w == NULL || fstat(fd, &st) == -1) {
-		sink->problem(path, strerror(errno), sink->arg);
+	if (refused != NULL) {
+		report(w, path, refused);
+	} else if (is_stdin) {
+		w->file(STDIN_FILENO, path, false, w->arg);
+	} else if ((fd = open(path,
+			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) != -1) {
+		open_named(fd, path, w);
 		close(fd);
 	} else {
-		/* The kernel opened it, so it fits. */
-		w->sink = sink;
-		memcpy(w->path, path, level.path_len + 1);
-		level.dev = st.st_dev;
-		walk_level(w, fd, &level);
+		report(w, path, strerror(errno));
 	}
-	free(w);
+}
+
+uint64_t
+input_size(const char *path)
+{
+	struct stat st;
+
+	/* The size of a directory's files would need a second walk. */
+	if (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) == -1 :
+				     stat(path, &st) == -1)
+		return 0;
+	return S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
