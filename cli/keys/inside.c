@@ -37,7 +37,8 @@
 #define LINE_BACK_MAX 65536
 
 struct finder {
-	const struct inside_sink *sink;
+	inside_fn found; /* NULL: only given counts */
+	void *arg;
 	uint8_t *blob;
 	struct kv_span text;
 	int nested;	  /* how often text was base64 inside another text */
@@ -218,10 +219,17 @@ is_in_comment(struct kv_span text, size_t at)
 }
 
 static void
-report_problem(struct finder *f, enum kv_err err)
+report(struct finder *f, struct inside_found found)
 {
 	f->given++;
-	f->sink->problem(kv_strerror(err), f->sink->arg);
+	if (f->found != NULL)
+		f->found(&found, f->arg);
+}
+
+static void
+report_problem(struct finder *f, const char *reason)
+{
+	report(f, (struct inside_found){ INSIDE_PROBLEM, .reason = reason });
 }
 
 static void
@@ -231,9 +239,9 @@ report_key(struct finder *f, const struct kv_sshkey *key, size_t end)
 	bool blank = end < f->text.len &&
 	    (f->text.p[end] == ' ' || f->text.p[end] == '\t');
 
-	f->given++;
-	f->sink->key(key, blank ? comment_at(f->text, end) : none,
-	    f->sink->arg);
+	report(f,
+	    (struct inside_found){ INSIDE_KEY, .key = key,
+		.text = blank ? comment_at(f->text, end) : none });
 }
 
 /* Reads the name in the base64 at p. False if no name is there. */
@@ -330,8 +338,8 @@ read_base64(struct finder *f, size_t at, size_t end, size_t padding,
 	if (kv_keyname_find_in_blob(name, &any_curve) == NULL) {
 		if (middle || word.len == 0 || !kv_span_equal(name, word))
 			return at + 1;
-		f->given++;
-		f->sink->unknown(word, f->sink->arg);
+		report(f,
+		    (struct inside_found){ INSIDE_UNKNOWN, .text = word });
 		return end;
 	}
 	if (!middle) {
@@ -343,7 +351,7 @@ read_base64(struct finder *f, size_t at, size_t end, size_t padding,
 			return end;
 		}
 		if (err == KV_ERR_TYPE_MISMATCH) {
-			report_problem(f, err);
+			report_problem(f, kv_strerror(err));
 			return end;
 		}
 	}
@@ -352,7 +360,7 @@ read_base64(struct finder *f, size_t at, size_t end, size_t padding,
 		return at + used;
 	}
 	if (!middle && (len >= BLOB_MIN_BYTES || f->nested > 0))
-		report_problem(f, err);
+		report_problem(f, kv_strerror(err));
 	return at + 1;
 }
 
@@ -386,10 +394,9 @@ find_inside_data(struct finder *f, struct kv_span data)
 	struct finder inner = *f;
 
 	if (store_name(data) != NULL && !store_is_keyless(data)) {
-		f->given++;
-		f->sink->problem("a key store in base64: keyveto does not look "
-				 "into it",
-		    f->sink->arg);
+		report_problem(f,
+		    "a key store in base64: keyveto does not look "
+		    "into it");
 	} else if (is_worth_reading(data)) {
 		inner.text = data;
 		inner.nested++;
@@ -409,26 +416,24 @@ find_packed(struct finder *f, struct kv_span gzip)
 	if (*f->unpacked >= UNPACKED_ALL_MAX) {
 		/* Once is enough. */
 		if (*f->unpacked != SIZE_MAX) {
-			f->given++;
-			f->sink->problem("gzip in base64 unpacks to more than "
-					 "16 MiB; the rest was not read",
-			    f->sink->arg);
+			report_problem(f,
+			    "gzip in base64 unpacks to more than "
+			    "16 MiB; the rest was not read");
 		}
 		*f->unpacked = SIZE_MAX;
 		return;
 	}
 	if ((buf = malloc(UNPACKED_MAX)) == NULL) {
-		report_problem(f, KV_ERR_MEMORY);
+		report_problem(f, kv_strerror(KV_ERR_MEMORY));
 		return;
 	}
 	len = unpack_memory(gzip, buf, UNPACKED_MAX);
 	*f->unpacked += len;
 	find_inside_data(f, (struct kv_span){ buf, len });
 	if (len == UNPACKED_MAX) {
-		f->given++;
-		f->sink->problem("gzip in base64 unpacks to more than 1 MiB; "
-				 "the rest was not read",
-		    f->sink->arg);
+		report_problem(f,
+		    "gzip in base64 unpacks to more than 1 MiB; "
+		    "the rest was not read");
 	}
 	explicit_bzero(buf, len);
 	free(buf);
@@ -444,7 +449,7 @@ find_nested(struct finder *f, struct kv_span base64, size_t padding)
 	enum unpack_form form;
 
 	if (buf == NULL) {
-		report_problem(f, KV_ERR_MEMORY);
+		report_problem(f, kv_strerror(KV_ERR_MEMORY));
 		return;
 	}
 	data.p = buf;
@@ -459,10 +464,9 @@ find_nested(struct finder *f, struct kv_span base64, size_t padding)
 	if (form == UNPACK_GZIP) {
 		find_packed(f, data);
 	} else if (form == UNPACK_XZ) {
-		f->given++;
-		f->sink->problem("xz in base64: keyveto does not look into it: "
-				 "unpack it first",
-		    f->sink->arg);
+		report_problem(f,
+		    "xz in base64: keyveto does not look into it: "
+		    "unpack it first");
 	} else {
 		find_inside_data(f, data);
 	}
@@ -513,7 +517,7 @@ report_block(struct finder *f, const struct pem_place *place)
 	uint8_t *block = malloc(cap), *p = block;
 
 	if (block == NULL) {
-		report_problem(f, KV_ERR_MEMORY);
+		report_problem(f, kv_strerror(KV_ERR_MEMORY));
 		return;
 	}
 	p = mempcpy(p, place->begin.p, place->begin.len);
@@ -523,9 +527,9 @@ report_block(struct finder *f, const struct pem_place *place)
 	*p++ = '\n';
 	p = mempcpy(p, place->end.p, place->end.len);
 	*p++ = '\n';
-	f->given++;
-	f->sink->pem((struct kv_span){ block, (size_t)(p - block) },
-	    f->sink->arg);
+	report(f,
+	    (struct inside_found){ INSIDE_BLOCK,
+		.text = { block, (size_t)(p - block) } });
 	explicit_bzero(block, cap);
 	free(block);
 }
@@ -570,9 +574,7 @@ find_all(struct finder *f)
 		find_words(f, at, start);
 		at = start;
 		if (++blocks > BLOCKS_MAX) {
-			f->given++;
-			f->sink->problem("too many PEM blocks on one line",
-			    f->sink->arg);
+			report_problem(f, "too many PEM blocks on one line");
 			break;
 		}
 		if (place.end.len > 0) {
@@ -581,11 +583,11 @@ find_all(struct finder *f)
 		} else if (place.keyless) {
 			/* Its text may hold keys. */
 		} else if (f->nested == 0 && is_rest_empty(place.body)) {
-			f->given++;
-			f->sink->begin(place.begin, f->sink->arg);
+			report(f,
+			    (struct inside_found){ INSIDE_BEGIN,
+				.text = place.begin });
 		} else if (begins_base64(place.body)) {
-			f->given++;
-			f->sink->problem("PEM block has no end", f->sink->arg);
+			report_problem(f, "PEM block has no end");
 		}
 		at = end;
 	}
@@ -601,11 +603,12 @@ has_escape(struct kv_span text)
 }
 
 size_t
-inside_find(struct kv_span text, uint8_t *blob, const struct inside_sink *sink)
+inside_find(struct kv_span text, uint8_t *blob, inside_fn found, void *arg)
 {
 	size_t unpacked = 0;
 	struct finder f = {
-		.sink = sink,
+		.found = found,
+		.arg = arg,
 		.blob = blob,
 		.text = text,
 		.unpacked = &unpacked,
@@ -616,7 +619,7 @@ inside_find(struct kv_span text, uint8_t *blob, const struct inside_sink *sink)
 		return 0;
 	if (has_escape(text)) {
 		if ((copy = malloc(text.len)) == NULL) {
-			report_problem(&f, KV_ERR_MEMORY);
+			report_problem(&f, kv_strerror(KV_ERR_MEMORY));
 			return f.given;
 		}
 		memcpy(copy, text.p, text.len);

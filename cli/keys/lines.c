@@ -126,65 +126,40 @@ add_inside_block(struct lines *l, struct kv_span text)
 }
 
 static void
-on_inside_key(const struct kv_sshkey *key, struct kv_span comment, void *arg)
+on_inside(const struct inside_found *found, void *arg)
 {
 	struct lines *l = arg;
 
-	found_key(&l->found, l->found.line, key, comment);
-}
-
-static void
-on_inside_pem(struct kv_span block, void *arg)
-{
-	struct lines *l = arg;
-
-	read_pem(l, block, l->found.line);
-}
-
-static void
-on_inside_begin(struct kv_span line, void *arg)
-{
-	struct lines *l = arg;
-
-	/* All of the block that it stands in was collected already. */
-	if (l->in_block)
-		return;
-	add_to_block(l, line);
-	l->block.inside = l->block.is_new = l->block.is_open;
-}
-
-static void
-on_inside_problem(const char *reason, void *arg)
-{
-	struct lines *l = arg;
-
-	if (!l->silent)
-		found_problem(&l->found, l->found.line, reason);
-}
-
-static void
-on_inside_unknown(struct kv_span type, void *arg)
-{
-	struct lines *l = arg;
-
-	if (!l->silent)
-		found_unknown_type(&l->found, type);
+	switch (found->is) {
+	case INSIDE_KEY:
+		found_key(&l->found, l->found.line, found->key, found->text);
+		break;
+	case INSIDE_BLOCK:
+		read_pem(l, found->text, l->found.line);
+		break;
+	case INSIDE_BEGIN:
+		/* All of the block that it stands in was collected already. */
+		if (l->in_block)
+			break;
+		add_to_block(l, found->text);
+		l->block.inside = l->block.is_new = l->block.is_open;
+		break;
+	case INSIDE_UNKNOWN:
+		if (!l->silent)
+			found_unknown_type(&l->found, found->text);
+		break;
+	case INSIDE_PROBLEM:
+		if (!l->silent)
+			found_problem(&l->found, l->found.line, found->reason);
+		break;
+	}
 }
 
 /* Reports the keys inside a text. Returns how much looks like keys. */
 static size_t
 look_inside(struct lines *l, struct kv_span text)
 {
-	const struct inside_sink sink = {
-		.key = on_inside_key,
-		.pem = on_inside_pem,
-		.begin = on_inside_begin,
-		.problem = on_inside_problem,
-		.unknown = on_inside_unknown,
-		.arg = l,
-	};
-
-	return inside_find(text, l->blob, &sink);
+	return inside_find(text, l->blob, on_inside, l);
 }
 
 /* Reads a line with a key, as sshd reads it. */
@@ -263,42 +238,13 @@ read_one_line(struct lines *l, struct kv_span text)
 	}
 }
 
-static void
-ignore_key(const struct kv_sshkey *key, struct kv_span comment, void *arg)
-{
-	(void)key;
-	(void)comment;
-	(void)arg;
-}
-
-static void
-ignore_text(struct kv_span text, void *arg)
-{
-	(void)text;
-	(void)arg;
-}
-
-static void
-ignore_problem(const char *reason, void *arg)
-{
-	(void)reason;
-	(void)arg;
-}
-
 /* Tells if a string of JSON holds what look_inside would find. */
 static bool
 string_has_key(struct kv_span text, void *arg)
 {
 	const struct lines *l = arg;
-	const struct inside_sink sink = {
-		.key = ignore_key,
-		.pem = ignore_text,
-		.begin = ignore_text,
-		.problem = ignore_problem,
-		.unknown = ignore_text,
-	};
 
-	return inside_find(text, l->blob, &sink) > 0;
+	return inside_find(text, l->blob, NULL, NULL) > 0;
 }
 
 /* Reads what was held, now that its owner is known. */
