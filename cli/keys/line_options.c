@@ -65,17 +65,6 @@ option_value(char *text, const char *name)
 	return value;
 }
 
-/* The number in the first n characters, all digits, of text. */
-static int
-read_number(const char *text, size_t n)
-{
-	int number = 0;
-
-	while (n-- > 0)
-		number = 10 * number + (*text++ - '0');
-	return number;
-}
-
 /*
  * Reads the value of expiry-time=: YYYYMMDD[HHMM[SS]][Z], as
  * misc.c:parse_absolute_time does. *whenp may be wrong by a time zone.
@@ -84,20 +73,16 @@ static bool
 read_expiry(const char *value, int64_t *whenp)
 {
 	const size_t digits = strspn(value, "0123456789");
+	const char *end = NULL;
 	struct tm tm = { 0 };
 
-	if ((digits != 8 && digits != 12 && digits != 14) ||
-	    (value[digits] != '\0' && strcmp(value + digits, "Z") != 0))
-		return false;
-	tm.tm_year = read_number(value, 4) - 1900;
-	tm.tm_mon = read_number(value + 4, 2) - 1;
-	tm.tm_mday = read_number(value + 6, 2);
-	if (digits > 8) {
-		tm.tm_hour = read_number(value + 8, 2);
-		tm.tm_min = read_number(value + 10, 2);
-	}
-	if (tm.tm_mon < 0 || tm.tm_mon > 11 || tm.tm_mday < 1 ||
-	    tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59)
+	if (digits == 8)
+		end = strptime(value, "%Y%m%d", &tm);
+	else if (digits == 12)
+		end = strptime(value, "%Y%m%d%H%M", &tm);
+	else if (digits == 14)
+		end = strptime(value, "%Y%m%d%H%M%S", &tm);
+	if (end != value + digits || (*end != '\0' && strcmp(end, "Z") != 0))
 		return false;
 	*whenp = timegm(&tm);
 	return true;
