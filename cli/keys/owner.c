@@ -73,12 +73,6 @@ static const struct member members[] = {
 	{ "keyname", RANK_KEY_NAME, 0 },
 };
 
-/* Bytes of their own; p is NULL if there are none. */
-struct text {
-	uint8_t *p;
-	size_t len;
-};
-
 /* An array or object that is open. */
 struct level {
 	bool object;
@@ -87,12 +81,12 @@ struct level {
 	enum rank as;	   /* what its name is to the object around it */
 	struct member now; /* the member whose value comes */
 	enum rank rank, title_rank;
-	struct text name, title;
+	struct kv_span name, title;
 };
 
 /* A text that waits for its owner. */
 struct held {
-	struct text text, owner, title;
+	struct kv_span text, owner, title;
 	uint64_t line;
 	int level;   /* of the object that may name it next; -1: none */
 	bool direct; /* it is a member of that object */
@@ -108,65 +102,55 @@ struct owners {
 	size_t n_given; /* that were held before those */
 	bool keyed, values, noted;
 	/* Of the entry of LDIF. */
-	struct text dn, uid;
+	struct kv_span dn, uid;
 	enum rank uid_rank;
 };
 
+/* Of a text with memory of its own; p is NULL if it has none. */
 static void
-text_free(struct text *t)
+text_free(struct kv_span *t)
 {
-	if (t->p != NULL)
-		explicit_bzero(t->p, t->len);
-	free(t->p);
-	*t = (struct text){ NULL, 0 };
+	uint8_t *p = (uint8_t *)t->p;
+
+	if (p != NULL)
+		explicit_bzero(p, t->len);
+	free(p);
+	*t = (struct kv_span){ NULL, 0 };
 }
 
 /* A copy, or nothing if there is no memory. */
-static struct text
+static struct kv_span
 text_copy(const void *p, size_t len)
 {
-	struct text t = { malloc(len + 1), len };
+	uint8_t *copy = malloc(len + 1);
 
-	if (t.p == NULL)
-		t.len = 0;
-	else if (len > 0)
-		memcpy(t.p, p, len);
-	return t;
-}
-
-static struct kv_span
-text_span(const struct text *t)
-{
-	return (struct kv_span){ t->p, t->len };
+	if (copy != NULL && len > 0)
+		memcpy(copy, p, len);
+	return (struct kv_span){ copy, copy != NULL ? len : 0 };
 }
 
 /* A copy of a name, which is cut if it is long, between its letters. */
-static struct text
+static struct kv_span
 name_copy(const void *name, size_t len)
 {
 	static const char cut[] = "...";
-	const uint8_t *p = name;
-	size_t n = len;
-	struct text t;
+	char text[OWNER_MAX_BYTES];
+	size_t n = OWNER_MAX_BYTES - strlen(cut);
 
-	if (len > OWNER_MAX_BYTES) {
-		n = OWNER_MAX_BYTES - strlen(cut);
-		for (int i = 0; i < 3 && (p[n] & 0xc0) == 0x80; i++)
-			n--;
-	}
-	t = text_copy(p, n < len ? OWNER_MAX_BYTES : n);
-	if (t.p != NULL && n < len) {
-		memcpy(t.p + n, cut, strlen(cut));
-		t.len = n + strlen(cut);
-	}
-	return t;
+	if (len <= OWNER_MAX_BYTES)
+		return text_copy(name, len);
+	memcpy(text, name, sizeof(text));
+	for (int i = 0; i < 3 && (text[n] & 0xc0) == 0x80; i++)
+		n--;
+	memcpy(text + n, cut, strlen(cut));
+	return text_copy(text, n + strlen(cut));
 }
 
 /* The name that a string of JSON is, without its escapes. */
-static struct text
+static struct kv_span
 json_name(struct kv_span string)
 {
-	struct text quoted = text_copy(string.p - 1, string.len + 2), name;
+	struct kv_span quoted = text_copy(string.p - 1, string.len + 2), name;
 	json_t *value = NULL;
 
 	if (memchr(string.p, '\\', string.len) != NULL && quoted.p != NULL)
@@ -221,15 +205,14 @@ give(struct owners *o, const struct held *h)
 {
 	const bool ldif = h->is_line;
 	struct owner_text t = {
-		.text = text_span(&h->text),
+		.text = h->text,
 		.line = h->line,
 		.is_line = ldif,
-		.owner = { text_span(ldif ? &o->uid : &h->owner),
-		    text_span(&o->dn) },
+		.owner = { ldif ? o->uid : h->owner, o->dn },
 	};
 
 	if (t.owner.name.len == 0)
-		t.owner.name = text_span(ldif ? &o->dn : &h->title);
+		t.owner.name = ldif ? o->dn : h->title;
 	o->sink.text(&t, o->sink.arg);
 }
 
@@ -254,7 +237,7 @@ release_named(struct owners *o)
 static void
 name_held(struct held *h, const struct level *l)
 {
-	const struct text *title = &l->title;
+	const struct kv_span *title = &l->title;
 
 	h->level = -1;
 	if (l->rank != RANK_NONE && !(h->direct && l->rank >= RANK_PATH)) {
@@ -329,10 +312,6 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
     bool is_line)
 {
 	struct held h = { .line = line, .level = level, .is_line = is_line };
-	const struct held bare = { .text = { (uint8_t *)text.p, text.len },
-		.line = line,
-		.level = level,
-		.is_line = is_line };
 
 	if (o->bytes + sizeof(h) + text.len > OWNER_HELD_MAX) {
 		release_all(o);
@@ -345,8 +324,9 @@ hold(struct owners *o, struct kv_span text, uint64_t line, int level,
 	if (make_room(o) && text.len < OWNER_HELD_MAX)
 		h.text = text_copy(text.p, text.len);
 	if (h.text.p == NULL) {
+		h.text = text;
 		release_all(o);
-		give(o, &bare);
+		give(o, &h);
 		return;
 	}
 	h.direct = level >= 0 && (unsigned int)level + 1 == o->scan.depth;
@@ -378,10 +358,10 @@ reset_json(struct owners *o)
 
 /* Notes a name in an object, if none that counts more is known. */
 static void
-set_name(struct level *l, enum rank rank, struct text name)
+set_name(struct level *l, enum rank rank, struct kv_span name)
 {
 	const bool is_title = rank >= RANK_TITLE;
-	struct text *to = is_title ? &l->title : &l->name;
+	struct kv_span *to = is_title ? &l->title : &l->name;
 	enum rank *old = is_title ? &l->title_rank : &l->rank;
 
 	/* GitHub makes a title of the start of the key. */
@@ -549,7 +529,7 @@ owners_json_has_values(const struct owners *o)
 /* --- LDIF --- */
 
 /* The value of an attribute, "name: value" or "name:: base64". */
-static struct text
+static struct kv_span
 ldif_value(struct kv_span text)
 {
 	uint8_t data[4 * OWNER_MAX_BYTES];
