@@ -15,8 +15,10 @@ struct block {
 	bool too_long; /* a part of it is missing */
 	bool inside;   /* its BEGIN line stands inside another text */
 	bool is_new;   /* only its BEGIN line was added */
-	size_t len;    /* in room */
-	uint64_t line; /* of its BEGIN line */
+	bool
+	    is_keyless; /* as pem_is_keyless of its BEGIN line, for the owner */
+	size_t len;	/* in room */
+	uint64_t line;	/* of its BEGIN line */
 };
 
 /* Begins a block at this line of the text. False with errno. */

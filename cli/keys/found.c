@@ -10,11 +10,7 @@
 void
 found_problem(struct found *f, uint64_t line, const char *reason)
 {
-	const struct input_problem p = {
-		.path = f->path,
-		.line = line,
-		.reason = reason,
-	};
+	const struct input_problem p = { f->path, line, .reason = reason };
 
 	f->n++;
 	f->sink->problem(&p, f->sink->arg);
@@ -23,11 +19,7 @@ found_problem(struct found *f, uint64_t line, const char *reason)
 void
 found_note(struct found *f, uint64_t line, const char *text)
 {
-	const struct input_problem note = {
-		.path = f->path,
-		.line = line,
-		.reason = text,
-	};
+	const struct input_problem note = { f->path, line, .reason = text };
 
 	if (f->sink->note != NULL)
 		f->sink->note(&note, f->sink->arg);
@@ -36,17 +28,12 @@ found_note(struct found *f, uint64_t line, const char *text)
 void
 found_unknown_type(struct found *f, struct kv_span type)
 {
-	char name[KV_KEYTYPE_NAME_BYTES] = "";
-	const struct input_problem unknown = {
-		.path = f->path,
-		.line = f->line,
-		.unknown_type = true,
-		.type = name,
-		.reason = kv_strerror(KV_ERR_TYPE_UNKNOWN),
-	};
+	char name[KV_KEYTYPE_NAME_BYTES];
+	const struct input_problem unknown = { f->path, f->line, true, name,
+		kv_strerror(KV_ERR_TYPE_UNKNOWN) };
 
-	memcpy(name, type.p,
-	    type.len < sizeof(name) ? type.len : sizeof(name) - 1);
+	snprintf(name, sizeof(name), "%.*s", (int)type.len,
+	    (const char *)type.p);
 	f->n++;
 	f->sink->problem(&unknown, f->sink->arg);
 }

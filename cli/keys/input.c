@@ -341,50 +341,14 @@ read_stream(struct reader *r)
 	return true;
 }
 
-/* Reads a file, from where it stands, to its end. */
-static void
-read_all(struct reader *r)
-{
-	if (!read_stream(r))
-		found_problem(&r->lines.found, 0,
-		    r->source.why != NULL ? r->source.why : strerror(errno));
-	lines_finish(&r->lines);
-}
-
 /*
- * sshd reads any file as text, also one that is gzip or UTF-16: keys on lines
- * in it count, too. A file that begins in UTF-16 may go on in ASCII, if another
- * program appended to it.
+ * Reads a file, from where it stands, to its end. Returns the form that it was
+ * unpacked from.
  */
-static void
-read_again_raw(const struct reader *r)
+static enum unpack_form
+read_to_end(const struct input_file *file, const struct input_sink *sink,
+    struct input_room *room, bool raw)
 {
-	const enum unpack_form form = unpack_form(&r->source.unpack);
-	struct input_sink sink = *r->lines.found.sink;
-	struct reader again = {
-		.source = {
-			.fd = r->source.fd,
-			.regular = true,
-			.size = r->source.size,
-		},
-		.room = r->room,
-		.buf = r->buf,
-		.raw = true,
-	};
-
-	sink.block = NULL;
-	sink.plain = form == UNPACK_GZIP || form == UNPACK_XZ;
-	again.lines = start_lines(&sink, r->lines.found.path, true, r->room);
-	again.lines.kind.is = KIND_LINES;
-	if (lseek(r->source.fd, 0, SEEK_SET) == 0)
-		read_all(&again);
-	lines_free(&again.lines);
-}
-
-void
-input_read_file(const struct input_file *file, const struct input_sink *sink)
-{
-	struct input_room own = { 0 };
 	struct reader r = {
 		.source = {
 			.fd = file->fd,
@@ -395,23 +359,49 @@ input_read_file(const struct input_file *file, const struct input_sink *sink)
 			.progress = sink->progress,
 			.arg = sink->arg,
 		},
-		.room = choose_room(sink, &own),
-		.raw = sink->plain,
+		.lines = start_lines(sink, file->path, file->walked, room),
+		.room = room,
+		.buf = get_room(&room->buf, BUFFER_BYTES),
+		.raw = raw || sink->plain,
 	};
+	enum unpack_form form;
 
-	r.buf = get_room(&r.room->buf, BUFFER_BYTES);
-	r.lines = start_lines(sink, file->path, file->walked, r.room);
-	if (r.buf == NULL || r.lines.blob == NULL) {
-		found_problem(&r.lines.found, 0, strerror(errno));
-	} else {
-		if (sink->file != NULL)
-			sink->file(file->path, sink->arg);
-		read_all(&r);
-		if (r.source.unpack.n > 0 && r.source.regular)
-			read_again_raw(&r);
-	}
+	if (raw)
+		r.lines.kind.is = KIND_LINES;
+	if (r.buf == NULL || r.lines.blob == NULL || !read_stream(&r))
+		found_problem(&r.lines.found, 0,
+		    r.source.why != NULL ? r.source.why : strerror(errno));
+	lines_finish(&r.lines);
+	form = unpack_form(&r.source.unpack);
 	lines_free(&r.lines);
 	source_free(&r.source);
+	return form;
+}
+
+void
+input_read_file(const struct input_file *file, const struct input_sink *sink)
+{
+	struct input_room own = { 0 }, *room = choose_room(sink, &own);
+	struct input_file walked = *file;
+	struct input_sink raw = *sink;
+	enum unpack_form form;
+
+	if (sink->file != NULL)
+		sink->file(file->path, sink->arg);
+	form = read_to_end(file, sink, room, false);
+	/*
+	 * sshd reads any file as text, also one that is gzip or UTF-16: keys on
+	 * lines in it count, too. A file that begins in UTF-16 may go on in
+	 * ASCII, if another program appended to it.
+	 */
+	if (form != UNPACK_NONE && file->regular &&
+	    lseek(file->fd, 0, SEEK_SET) == 0) {
+		walked.walked = true;
+		raw.block = NULL;
+		raw.progress = NULL;
+		raw.plain = form == UNPACK_GZIP || form == UNPACK_XZ;
+		(void)read_to_end(&walked, &raw, room, true);
+	}
 	input_room_free(&own);
 }
 

@@ -19,6 +19,8 @@
 #define NESTED_MIN 60
 /* The shortest key has 51 bytes. Far shorter ones are examples in prose. */
 #define BLOB_MIN_BYTES 36
+/* Base64 that holds the name of any type. */
+#define NAME_MAX_CHARS 96
 /* The longest plain key is RSA with 16384 bits, or DSA: base64, with room. */
 #define PLAIN_MAX_CHARS 12288
 /* The most strings in a plain key, with its name. */
@@ -244,16 +246,24 @@ report_key(struct finder *f, const struct kv_sshkey *key, size_t end)
 		.text = blank ? comment_at(f->text, end) : none });
 }
 
+/* Decodes at most max characters of base64, up to another character. */
+static struct kv_bytes
+decode_start(struct finder *f, struct kv_span base64, size_t max)
+{
+	const size_t len = base64.len < max ? base64.len : max;
+
+	return (struct kv_bytes){ f->blob,
+		kv_base64_decode_groups(base64.p, len, f->blob,
+		    KV_BLOB_MAX_BYTES) /
+		    4 * 3 };
+}
+
 /* Reads the name in the base64 at p. False if no name is there. */
 static bool
 read_name(struct finder *f, struct kv_span base64, struct kv_span *namep)
 {
-	struct kv_bytes b = { f->blob, 0 };
-	size_t len = base64.len < 96 ? base64.len : 96;
+	struct kv_bytes b = decode_start(f, base64, NAME_MAX_CHARS);
 
-	b.left = kv_base64_decode_groups(base64.p, len, f->blob,
-		     KV_BLOB_MAX_BYTES) /
-	    4 * 3;
 	if (kv_bytes_get_name(&b, namep) != KV_OK || namep->len == 0)
 		return false;
 	for (size_t i = 0; i < namep->len; i++) {
@@ -271,15 +281,9 @@ static bool
 read_start(struct finder *f, struct kv_span base64, struct kv_sshkey *key,
     size_t *usedp)
 {
-	struct kv_bytes b = { f->blob, 0 };
-	size_t len = base64.len < PLAIN_MAX_CHARS ?
-	    base64.len :
-	    PLAIN_MAX_CHARS;
+	struct kv_bytes b = decode_start(f, base64, PLAIN_MAX_CHARS);
 	struct kv_span string;
 
-	b.left = kv_base64_decode_groups(base64.p, len, f->blob,
-		     KV_BLOB_MAX_BYTES) /
-	    4 * 3;
 	for (int i = 0;
 	     i < PLAIN_MAX_STRINGS && kv_bytes_get_string(&b, &string) == KV_OK;
 	     i++) {

@@ -17,16 +17,7 @@ static size_t look_inside(struct lines *l, struct kv_span text);
 static void
 cut_block(struct lines *l)
 {
-	struct kv_span text, begin;
-	const uint8_t *nl;
-
-	if (!l->block.is_open)
-		return;
-	text = block_text(&l->block);
-	nl = memchr(text.p, '\n', text.len);
-	begin = (struct kv_span){ text.p,
-		nl != NULL ? (size_t)(nl - text.p) : 0 };
-	if (nl == NULL || !pem_is_keyless(begin))
+	if (l->block.is_open && !l->block.is_keyless)
 		found_problem(&l->found, l->block.line, "PEM block has no end");
 	block_close(&l->block);
 }
@@ -92,6 +83,7 @@ add_to_block(struct lines *l, struct kv_span text)
 			    strerror(errno));
 			return;
 		}
+		b->is_keyless = pem_is_keyless(text);
 		kind_add_block(&l->kind, &l->found);
 	}
 	if (!block_add(b, text))

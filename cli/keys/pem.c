@@ -78,13 +78,8 @@ pem_copy_blob(struct kv_span blob, const struct pem_out *o)
 static void
 set_comment(struct pem_key *key, struct kv_span text)
 {
-	size_t len = text.len < sizeof(key->comment) - 1 ?
-	    text.len :
-	    sizeof(key->comment) - 1;
-
-	if (len > 0)
-		memcpy(key->comment, text.p, len);
-	key->comment[len] = '\0';
+	snprintf(key->comment, sizeof(key->comment), "%.*s", (int)text.len,
+	    text.len > 0 ? (const char *)text.p : "");
 }
 
 static bool
