@@ -4,16 +4,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sshd/base.h"
 #include "sshd/foreign_lines.h"
-#include "sshd/setup.h"
-#include "sshd/told.h"
+#include "sshd/result.h"
+#include "sshd/state.h"
 #include "sshd_config/arguments.h"
 
 /* Whether the program that would be asked is missing. */
 static bool
-lacks_sshd(const struct sshd_setup *p)
+lacks_sshd(const struct sshd_options *o)
 {
-	return access(p->o->sshd, F_OK) == -1;
+	return access(o->sshd, F_OK) == -1;
+}
+
+static bool
+lacks_top(const struct sshd_files *files)
+{
+	return !sshd_files_find(files, SSHD_TREE_TOP)->was_there;
 }
 
 /*
@@ -21,24 +28,21 @@ lacks_sshd(const struct sshd_setup *p)
  * True, after a warning, if sshd would not start with them either.
  */
 static bool
-sshd_would_start(struct sshd_setup *p)
+sshd_would_start(const struct sshd_options *o, struct sshd_copy *now,
+    struct sshd_copy *base)
 {
-	const struct sshd_options *o = p->o;
 	const bool foreign = *o->root != '\0';
 	char why[SSHD_WHY_BYTES], before[SSHD_WHY_BYTES];
 
-	if (!sshd_setup_ask(p, why, sizeof(why)))
-		return false;
-	if (lacks_sshd(p)) {
+	if (lacks_sshd(o)) {
 		cli_error("note: %s: not there: sshd cannot be asked whether "
 			  "it would start without keyveto's lines",
 		    o->sshd);
 		return true;
 	}
-	if (sshd_copy_is_valid(o->sshd, &p->base, foreign, why, sizeof(why)))
+	if (sshd_copy_is_valid(o->sshd, base, foreign, why, sizeof(why)))
 		return true;
-	if (sshd_copy_is_valid(o->sshd, &p->now, foreign, before,
-		sizeof(before))) {
+	if (sshd_copy_is_valid(o->sshd, now, foreign, before, sizeof(before))) {
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
@@ -50,7 +54,7 @@ sshd_would_start(struct sshd_setup *p)
 
 /* Notes where a file has changed since enable kept it as k. */
 static void
-note_change(const struct sshd_setup *p, const struct sshd_file *f,
+note_change(const char *root, const struct sshd_file *f,
     const struct sshd_kept *k)
 {
 	const char *change;
@@ -68,7 +72,7 @@ note_change(const struct sshd_setup *p, const struct sshd_file *f,
 		change = "is not there any more: keyveto does not put it back";
 	else
 		return;
-	cli_error("note: %s%s: %s", p->files.root, f->path, change);
+	cli_error("note: %s%s: %s", root, f->path, change);
 }
 
 /*
@@ -76,10 +80,8 @@ note_change(const struct sshd_setup *p, const struct sshd_file *f,
  * False after a message.
  */
 static bool
-remove_lines(struct sshd_setup *p, enum sshd_file_owner whose, size_t *np)
+remove_lines(struct sshd_files *fs, enum sshd_file_owner whose, size_t *np)
 {
-	struct sshd_files *fs = &p->files;
-
 	for (size_t i = 0; i < fs->n; i++) {
 		struct sshd_file *f = fs->v[i];
 
@@ -128,15 +130,16 @@ any_listens(void)
  * sshd that still listens, and nobody could log in.
  */
 static bool
-reload(const struct sshd_setup *p)
+reload(const struct sshd_options *o, const struct sshd_files *files,
+    const char *dump)
 {
-	const char *missing = p->lacks_top ? SSHD_TREE_TOP : p->o->sshd;
+	const char *missing = lacks_top(files) ? SSHD_TREE_TOP : o->sshd;
 
-	if (!p->lacks_top && !lacks_sshd(p)) {
-		if (p->dump != NULL && sshd_reload(p->dump))
+	if (!lacks_top(files) && !lacks_sshd(o)) {
+		if (dump != NULL && sshd_reload(dump))
 			return true;
-		cli_error(sshd_setup_has_lines(p, SSHD_FILE_PAMS) ||
-			    sshd_setup_has_lines(p, SSHD_FILE_KEYVETOS) ?
+		cli_error(sshd_files_have_lines(files, SSHD_FILE_PAMS) ||
+			    sshd_files_have_lines(files, SSHD_FILE_KEYVETOS) ?
 			"PAM's lines and those in "
 			"keyveto.conf stay for now: reload sshd, then run this "
 			"again without --reload" :
@@ -160,13 +163,11 @@ reload(const struct sshd_setup *p)
 
 /* Prints the files that have keyveto's lines. */
 static void
-print_files(const struct sshd_setup *p)
+print_files(const struct sshd_files *fs)
 {
-	for (size_t i = 0; i < p->files.n; i++)
-		if (p->files.v[i]->blocks > 0) {
-			fputs(p->files.root, stdout);
-			puts(p->files.v[i]->path);
-		}
+	for (size_t i = 0; i < fs->n; i++)
+		if (fs->v[i]->blocks > 0)
+			printf("%s%s\n", fs->root, fs->v[i]->path);
 }
 
 /*
@@ -174,13 +175,13 @@ print_files(const struct sshd_setup *p)
  * still run the guard.
  */
 static void
-print_result(const struct sshd_setup *p, bool guard, bool reloaded)
+print_result(const struct sshd_files *fs, bool guard, bool reloaded)
 {
-	const char *root = p->files.root;
+	const char *root = fs->root;
 	bool any = false;
 
-	for (size_t i = 0; i < p->files.n; i++) {
-		const struct sshd_file *f = p->files.v[i];
+	for (size_t i = 0; i < fs->n; i++) {
+		const struct sshd_file *f = fs->v[i];
 
 		if (f->found == NULL)
 			continue;
@@ -203,67 +204,76 @@ print_result(const struct sshd_setup *p, bool guard, bool reloaded)
 }
 
 static int
-disable_all(struct sshd_setup *p, struct sshd_told *told)
+remove_all(const struct sshd_options *o, struct sshd_copy *now,
+    struct sshd_files *files, const struct sshd_state *kept,
+    struct sshd_base *base, struct sshd_result *result)
 {
-	const struct sshd_options *o = p->o;
-	const bool gone = p->lacks_top || lacks_sshd(p);
+	const bool gone = lacks_top(files) || lacks_sshd(o);
+	char why[SSHD_WHY_BYTES];
 	size_t removed = 0;
 	bool guard = false;
 
-	if (!sshd_would_start(p) || !sshd_setup_keeps_keys(p) ||
-	    !sshd_foreign_lines_allow(o, p))
+	if (!sshd_base_read(base, o, files, why, sizeof(why)) ||
+	    !sshd_would_start(o, now, &base->copy) ||
+	    !sshd_base_keeps_keys(base, o, now) ||
+	    !sshd_foreign_lines_allow(files, &now->tree,
+		sshd_service(base->settings)))
 		return CLI_UNCHECKED;
-	for (size_t i = 0; i < p->files.n; i++) {
-		const struct sshd_file *f = p->files.v[i];
-		const struct sshd_kept *k = sshd_state_find(&p->state, f->path);
+	for (size_t i = 0; i < files->n; i++) {
+		const struct sshd_file *f = files->v[i];
+		const struct sshd_kept *k = sshd_state_find(kept, f->path);
 
 		if (k == NULL)
 			continue;
-		note_change(p, f, k);
+		note_change(files->root, f, k);
 		guard |= f->whose == SSHD_FILE_SSHDS;
 	}
-	told->planned = true;
+	result->planned = true;
 	if (o->dry_run) {
 		if (!o->json)
-			print_files(p);
+			print_files(files);
 		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 	}
 	/*
 	 * keyveto.conf comes last. After --warn, its lines keep a guard and a
 	 * module that still run from refusing keys.
 	 */
-	if (!remove_lines(p, SSHD_FILE_SSHDS, &removed))
+	if (!remove_lines(files, SSHD_FILE_SSHDS, &removed))
 		return CLI_UNCHECKED;
 	guard |= removed > 0;
 	/* An earlier run may have removed sshd's lines without a reload. */
-	if (o->reload && !reload(p))
+	if (o->reload && !reload(o, files, base->dump))
 		return CLI_UNCHECKED;
-	told->reloaded = o->reload;
-	if (!remove_lines(p, SSHD_FILE_PAMS, &removed) ||
-	    !remove_lines(p, SSHD_FILE_KEYVETOS, &removed) ||
+	result->reloaded = o->reload;
+	if (!remove_lines(files, SSHD_FILE_PAMS, &removed) ||
+	    !remove_lines(files, SSHD_FILE_KEYVETOS, &removed) ||
 	    !sshd_state_remove(o->root))
 		return CLI_UNCHECKED;
 	if (o->json)
 		return 0;
-	print_result(p, guard && !gone, o->reload && !gone);
+	print_result(files, guard && !gone, o->reload && !gone);
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 
 static int
-disable(struct sshd_setup *p)
+disable(const struct sshd_options *o, struct sshd_copy *now,
+    struct sshd_files *files, const struct sshd_state *kept)
 {
-	struct sshd_told told = { .what = "disable" };
-	int status = disable_all(p, &told);
+	struct sshd_result result = { .what = "disable",
+		.dry_run = o->dry_run };
+	struct sshd_base base = { 0 };
+	int status = remove_all(o, now, files, kept, &base, &result);
 
-	if (p->o->json && !sshd_told_print(p, &told, status))
+	if (o->json && !sshd_result_print(&result, files, status))
 		status = CLI_UNCHECKED;
+	sshd_base_close(&base);
 	return status;
 }
 
 static int
 run_disable(const struct cli_command *cmd, int argc, char **argv)
 {
-	return sshd_setup_change(cmd, argc, argv, false, disable);
+	return sshd_change(cmd, argc, argv, false, disable);
 }
 
 const struct cli_command sshd_disable = {

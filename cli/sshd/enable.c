@@ -8,124 +8,120 @@
 #include <string.h>
 
 #include "sshd/foreign_lines.h"
+#include "sshd/matches.h"
 #include "sshd/plan.h"
 #include "sshd/rehearse.h"
 #include "sshd/same_keys.h"
 #include "sshd/started.h"
-#include "sshd/told.h"
+#include "sshd/result.h"
+#include "sshd/state.h"
 #include "sshd/usable.h"
 #include "sshd_config/block.h"
 #include "ways/pam_stack.h"
 #include "ways/ways.h"
 
-struct enabling {
-	struct sshd_setup *p;
-	struct sshd_copy next; /* the configuration with keyveto's lines */
-	struct accounts accounts;
-	struct sshd_plan plan;
-	struct audit_refused refused; /* names those accounts */
-	struct sshd_told told;
-	bool pam; /* the module will be on, by whoever's line */
-};
-
 /*
- * Asks sshd about its settings without keyveto's lines, and reads the list of
- * accounts. Sets plan.guard and plan.pam: both without --guard and --pam. A
- * part that is on stays on. sshd_plan_make may leave out one of them. False
- * after a message.
+ * Asks sshd about its settings without keyveto's lines. False after a message.
  */
 static bool
-read_setup(struct enabling *e)
+ask_sshd(const struct sshd_options *o, struct sshd_copy *now,
+    struct sshd_files *files, struct sshd_base *base)
 {
-	struct sshd_setup *p = e->p;
-	const struct sshd_options *o = p->o;
 	char why[SSHD_WHY_BYTES];
 
-	if (!sshd_faithful_copy(o, &p->now) ||
-	    !sshd_setup_ask(p, why, sizeof(why)))
+	if (!sshd_faithful_copy(o, now) ||
+	    !sshd_base_read(base, o, files, why, sizeof(why)))
 		return false;
-	if (p->dump == NULL) {
+	if (base->dump == NULL) {
 		cli_error("%s", why);
 		return false;
 	}
-	if (!sshd_setup_keeps_keys(p))
-		return false;
-	(void)sshd_plan_tell_groups(o, &p->base.tree);
-	if (!sshd_find_accounts(o, &e->accounts))
-		return false;
-	e->plan.guard = o->guard || !o->pam ||
-	    sshd_setup_has_lines(p, SSHD_FILE_SSHDS);
-	e->pam = o->pam || !o->guard || sshd_setup_has_lines(p, SSHD_FILE_PAMS);
-	if (e->pam && !o->pam && !p->settings->use_pam) {
-		cli_error("note: UsePAM is no: sshd asks no PAM module, so "
-			  "that only the guard is put in");
-		e->pam = false;
-	}
-	e->plan.pam = e->pam;
-	return true;
+	return sshd_base_keeps_keys(base, o, now);
 }
 
 /*
- * Notes what will let in listed keys: ways in that neither the guard nor the
- * module judges by sshd's next settings, lines in Match blocks, and an OnHit
- * line that is not keyveto's own.
+ * Sets plan->guard and plan->pam: both without --guard and --pam. A part that
+ * is on stays on. sshd_plan_make may leave out one of them.
  */
 static void
-note_weaknesses(const struct enabling *e, const struct sshd_settings *next)
+choose_parts(const struct sshd_options *o, const struct sshd_files *files,
+    bool use_pam, struct sshd_plan *plan)
 {
-	const struct ways_context context = { .pam = e->pam };
-	const struct sshd_options *o = e->p->o;
-	const struct sshd_file *f = sshd_files_find(&e->p->files,
-	    KV_CONFIG_PATH);
-	const bool may_add = *e->plan.pam_unfit == '\0' && next->use_pam;
+	plan->guard = o->guard || !o->pam ||
+	    sshd_files_have_lines(files, SSHD_FILE_SSHDS);
+	plan->pam = o->pam || !o->guard ||
+	    sshd_files_have_lines(files, SSHD_FILE_PAMS);
+	if (plan->pam && !o->pam && !use_pam) {
+		cli_error("note: UsePAM is no: sshd asks no PAM module, so "
+			  "that only the guard is put in");
+		plan->pam = false;
+	}
+}
+
+/*
+ * Notes an OnHit or OnProbable line that is not keyveto's own, by which listed
+ * keys will be let in.
+ */
+static void
+note_warn_lines(const char *root, const struct sshd_file *f)
+{
 	char why[KV_CONFIG_WHY_BYTES];
 	struct kv_config config;
+
+	if (kv_config_parse(f->base, f->base_len, f->path, &config, why) ==
+	    KV_OK) {
+		if (config.on_hit != KV_ACTION_DENY)
+			cli_error("note: %s%s says OnHit warn: listed keys are "
+				  "let in, and logged; keyveto config edit "
+				  "changes it",
+			    root, f->path);
+		else if (config.on_probable != KV_ACTION_DENY)
+			cli_error("note: %s%s says OnProbable warn: probably "
+				  "listed keys are let in, and logged; keyveto "
+				  "config edit changes it",
+			    root, f->path);
+	}
+	kv_config_free(&config);
+}
+
+/*
+ * Notes the ways in that neither the guard nor the module judges by sshd's
+ * next settings.
+ */
+static void
+note_unguarded(const struct sshd_plan *plan, const struct sshd_settings *next)
+{
+	const struct ways_context context = { .pam = plan->module };
+	const bool may_add = *plan->pam_unfit == '\0' && next->use_pam;
 	struct ways w;
 
 	ways_read(next, &context, &w);
 	for (enum way way = 0; way < WAYS; way++)
 		if (!ways_is_guarded(&w, way))
-			cli_error("note: %s: neither the guard nor the module "
-				  "will judge the keys on this way in%s",
-			    ways_name(way), may_add ? "; add --pam" : "");
-	if (!o->warn) {
-		if (kv_config_parse(f->base, f->base_len, f->path, &config,
-			why) == KV_OK &&
-		    (config.on_hit != KV_ACTION_DENY ||
-			config.on_probable != KV_ACTION_DENY))
-			cli_error("note: %s%s says %s warn: %slisted keys are "
-				  "let in, and logged; keyveto config edit "
-				  "changes it",
-			    o->root, f->path,
-			    config.on_hit != KV_ACTION_DENY ? "OnHit" :
-							      "OnProbable",
-			    config.on_hit != KV_ACTION_DENY ? "" : "probably ");
-		kv_config_free(&config);
-	}
-	if (e->plan.guard)
-		sshd_plan_tell_matches(o->root, &e->next.tree);
+			cli_error(may_add ?
+				"note: %s: neither the guard nor the module "
+				"will judge the keys on this way in; add "
+				"--pam" :
+				"note: %s: neither the guard nor the module "
+				"will judge the keys on this way in",
+			    ways_name(way));
 }
 
-/* Plans keyveto's lines, and has sshd check a copy with them. */
+/* Has sshd check the planned lines. Notes what will let in listed keys. */
 static bool
-plan_lines(struct enabling *e)
+check_plan(const struct sshd_options *o, const struct sshd_files *files,
+    const struct sshd_settings *base, struct sshd_plan *plan)
 {
-	const struct sshd_options *o = e->p->o;
 	struct sshd_settings *next;
 	char why[SSHD_WHY_BYTES], *dump;
 	bool holds;
 
-	if (!sshd_plan_make(e->p, &e->accounts, &e->plan) ||
-	    !sshd_open_copy(o, &e->next, &e->p->files, true))
-		return false;
-	if (*e->plan.pam_unfit != '\0')
-		e->pam = false;
-	if (!sshd_copy_is_valid(o->sshd, &e->next, *o->root != '\0', why,
+	if (!sshd_copy_is_valid(o->sshd, &plan->next, *o->root != '\0', why,
 		sizeof(why))) {
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
-	if ((dump = sshd_ask_copy(o, &e->next, NULL)) == NULL)
+	if ((dump = sshd_ask_copy(o, &plan->next, NULL)) == NULL)
 		return false;
 	next = sshd_settings_parse(dump);
 	free(dump);
@@ -133,9 +129,15 @@ plan_lines(struct enabling *e)
 		cli_error("%s", strerror(errno));
 		return false;
 	}
-	holds = sshd_plan_holds(&e->plan, &e->next.tree, e->p->settings, next);
-	if (holds)
-		note_weaknesses(e, next);
+	holds = sshd_plan_holds(plan, base, next);
+	if (holds) {
+		note_unguarded(plan, next);
+		if (!o->warn)
+			note_warn_lines(o->root,
+			    sshd_files_find(files, KV_CONFIG_PATH));
+		if (plan->guard)
+			sshd_matches_note_bypasses(o->root, &plan->next.tree);
+	}
 	sshd_settings_free(next);
 	return holds;
 }
@@ -146,17 +148,17 @@ plan_lines(struct enabling *e)
  * programs belong to another machine. False after a message.
  */
 static bool
-try_programs(struct enabling *e)
+try_programs(const struct sshd_options *o, const struct sshd_files *files,
+    struct sshd_copy *base, struct sshd_plan *plan,
+    const struct accounts *accounts)
 {
-	const struct sshd_options *o = e->p->o;
-	const struct sshd_file *f = sshd_files_find(&e->p->files,
-	    KV_CONFIG_PATH);
+	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 	struct sshd_tryout t;
 	struct sshd_same_keys same = {
 		.o = o,
-		.base = &e->p->base,
-		.next = &e->next,
-		.accounts = &e->accounts,
+		.base = base,
+		.next = &plan->next,
+		.accounts = accounts,
 		.tryout = &t,
 	};
 	bool ok;
@@ -165,17 +167,15 @@ try_programs(struct enabling *e)
 		return true;
 	ok = sshd_tryout_open(&t, o, f->next != NULL ? f->next : f->base,
 		 f->next != NULL ? f->next_len : f->base_len) &&
-	    (!e->plan.pam || sshd_tryout_module(&t)) &&
-	    (!e->plan.guard || sshd_same_keys(&same));
+	    (!plan->pam || sshd_tryout_module(&t)) &&
+	    (!plan->guard || sshd_same_keys(&same));
 	sshd_tryout_close(&t);
 	return ok;
 }
 
 static void
-print_plan(const struct enabling *e)
+print_plan(const struct sshd_files *fs)
 {
-	const struct sshd_files *fs = &e->p->files;
-
 	for (size_t i = 0; i < fs->n; i++) {
 		const struct sshd_file *f = fs->v[i];
 		const char *line = f->next;
@@ -208,9 +208,8 @@ print_plan(const struct enabling *e)
  * which removes the lines of an earlier run.
  */
 static bool
-write_files(struct enabling *e)
+write_files(struct sshd_files *fs)
 {
-	struct sshd_files *fs = &e->p->files;
 	bool ok = true;
 
 	for (int whose = SSHD_FILE_KEYVETOS; whose <= SSHD_FILE_SSHDS; whose++)
@@ -226,15 +225,13 @@ write_files(struct enabling *e)
 	return ok;
 }
 
-/* Checks the files that write_files has written. False after a message. */
+/* Checks sshd's files as they are now. False after a message. */
 static bool
-check_files(struct enabling *e)
+check_sshds_files(const struct sshd_options *o, const struct sshd_tree *next)
 {
-	const struct sshd_options *o = e->p->o;
-	struct pam_stack stack = { 0 };
 	char why[SSHD_WHY_BYTES];
 	struct sshd_copy c;
-	bool ok, first = false;
+	bool ok;
 
 	ok = sshd_open_copy(o, &c, NULL, false) && sshd_faithful_copy(o, &c);
 	if (ok &&
@@ -244,30 +241,35 @@ check_files(struct enabling *e)
 		ok = false;
 	}
 	/* Another program may have changed a file that enable only reads. */
-	if (ok && !sshd_tree_equals(&c.tree, &e->next.tree)) {
+	if (ok && !sshd_tree_equals(&c.tree, next)) {
 		cli_error("%s" SSHD_TREE_TOP ", or a file that it includes, "
 			  "was changed meanwhile; run this again",
 		    o->root);
 		ok = false;
 	}
 	sshd_copy_close(&c);
-	ok = ok && sshd_usable_filters(o, KV_CONFIG_PATH, "", &e->accounts);
-	if (!ok || !e->pam)
-		return ok;
-	if (!pam_stack_read(o->root, e->p->service, &stack, why, sizeof(why))) {
+	return ok;
+}
+
+/* Checks that the module is first in PAM's stack. False after a message. */
+static bool
+check_pams_files(const char *root, const char *service)
+{
+	char why[SSHD_WHY_BYTES];
+	struct pam_stack stack;
+	bool first = false;
+
+	if (!pam_stack_read(root, service, &stack, why, sizeof(why)))
 		cli_error("%s", why);
-		ok = false;
-	}
-	if (ok)
+	else {
 		(void)ways_find_module(&stack, &first);
-	if (ok && !first) {
-		cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not its "
-			  "first session line",
-		    o->root, e->p->service);
-		ok = false;
+		if (!first)
+			cli_error("%s" SSHD_PAM_DIR "%s: pam_keyveto.so is not "
+				  "its first session line",
+			    root, service);
 	}
 	pam_stack_free(&stack);
-	return ok;
+	return first;
 }
 
 /*
@@ -275,10 +277,8 @@ check_files(struct enabling *e)
  * then the others, which the guard and PAM read.
  */
 static void
-restore_files(struct enabling *e)
+restore_files(struct sshd_files *fs, const struct sshd_state *kept)
 {
-	struct sshd_files *fs = &e->p->files;
-	const char *root = e->p->o->root;
 	bool ok = true;
 
 	for (int turn = 0; turn < 2; turn++)
@@ -291,27 +291,45 @@ restore_files(struct enabling *e)
 				    f->found_len);
 		}
 	if (ok)
-		ok = e->p->state.found ? sshd_state_save(fs, true) :
-					 sshd_state_remove(root);
+		ok = kept->found ? sshd_state_save(fs, true) :
+				   sshd_state_remove(fs->root);
 	cli_error(ok ?
 		"everything was put back as it was" :
 		"not everything could be put back: keep this session open, and "
 		"copy the files from %s" SSHD_STATE_DIR " by hand",
-	    root);
+	    fs->root);
+}
+
+/*
+ * Saves the files, writes them, and checks the result. Restores them if it is
+ * not good. False after a message.
+ */
+static bool
+change_files(const struct sshd_options *o, struct sshd_files *files,
+    const struct sshd_state *kept, const struct sshd_plan *plan,
+    const char *service, const struct accounts *accounts)
+{
+	if (!sshd_state_save(files, false))
+		return false;
+	if (write_files(files) && check_sshds_files(o, &plan->next.tree) &&
+	    sshd_usable_filters(o, KV_CONFIG_PATH, "", accounts) &&
+	    (!plan->module || check_pams_files(o->root, service)))
+		return true;
+	restore_files(files, kept);
+	return false;
 }
 
 static void
-print_result(const struct enabling *e, bool reloaded)
+print_result(const struct sshd_options *o, const struct sshd_plan *plan,
+    const char *service, bool reloaded)
 {
-	const struct sshd_options *o = e->p->o;
-
-	if (e->plan.guard)
-		printf("guard: lines put into %s%s\n", o->root, e->plan.place);
-	if (e->plan.pam)
+	if (plan->guard)
+		printf("guard: lines put into %s%s\n", o->root, plan->place);
+	if (plan->pam)
 		printf("PAM: a line put into %s/etc/pam.d/%s; it counts from "
 		       "the next login on\n",
-		    o->root, e->p->service);
-	if (e->plan.pam_alone)
+		    o->root, service);
+	if (plan->pam_alone)
 		puts(
 		    "the PAM module does the work alone: sshd accepts a listed "
 		    "key, then the module ends the connection before anything "
@@ -322,67 +340,72 @@ print_result(const struct enabling *e, bool reloaded)
 	if (reloaded)
 		puts("sshd uses these lines now; keep this session open, and "
 		     "log in a second time to see that it works");
-	else if (e->plan.guard && *o->root == '\0')
+	else if (plan->guard && *o->root == '\0')
 		puts("sshd uses these lines once it is reloaded (systemctl "
 		     "reload ssh); keep this session open until a second "
 		     "login has worked");
 }
 
 static int
-enable_all(struct enabling *e)
+enable(const struct sshd_options *o, struct sshd_copy *now,
+    struct sshd_files *files, const struct sshd_state *kept)
 {
-	const struct sshd_options *o = e->p->o;
-	bool reloaded;
-	int status;
+	struct sshd_result result = { .what = "enable", .dry_run = o->dry_run };
+	struct audit_refused refused = { 0 };
+	struct accounts accounts = { 0 };
+	struct sshd_plan plan = { 0 };
+	struct sshd_base base = { 0 };
+	const char *service;
+	int status = CLI_UNCHECKED;
 
-	if (!read_setup(e) || !plan_lines(e) || !sshd_started_allows(o, e->p) ||
-	    (o->warn && !sshd_foreign_lines_allow_warn(o, e->p)))
-		return CLI_UNCHECKED;
-	e->told.planned = true;
-	e->told.refused = &e->refused;
-	status = sshd_rehearse(e->p, &e->accounts, &e->refused, &e->told.stops);
+	if (!ask_sshd(o, now, files, &base))
+		goto out;
+	(void)sshd_matches_report_groups(o->root, &base.copy.tree);
+	if (!sshd_find_accounts(o, &accounts))
+		goto out;
+	service = sshd_service(base.settings);
+	choose_parts(o, files, base.settings->use_pam, &plan);
+	if (!sshd_plan_make(&plan, o, &base, files, &accounts) ||
+	    !check_plan(o, files, base.settings, &plan) ||
+	    !sshd_started_allows(files, base.dump, base.settings) ||
+	    (o->warn &&
+		!sshd_foreign_lines_allow_warn(files, &now->tree, service)))
+		goto out;
+	result.planned = true;
+	result.refused = &refused;
+	status = sshd_rehearse(o, &base.copy, files, &accounts, &refused,
+	    &result.stops);
 	if (status != 0)
-		return status;
-	if (!try_programs(e))
-		return CLI_UNCHECKED;
-	if (o->dry_run) {
-		if (!o->json)
-			print_plan(e);
-		return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
-	}
-	if (!sshd_state_save(&e->p->files, false))
-		return CLI_UNCHECKED;
-	if (!write_files(e) || !check_files(e)) {
-		restore_files(e);
-		return CLI_UNCHECKED;
-	}
-	reloaded = o->reload && sshd_reload(e->p->dump);
-	e->told.reloaded = reloaded;
-	if (!o->json)
-		print_result(e, reloaded);
-	return cli_stdout_ok() && reloaded == o->reload ? 0 : CLI_UNCHECKED;
-}
-
-static int
-enable(struct sshd_setup *p)
-{
-	struct enabling e = { .p = p, .told.what = "enable" };
-	int status = enable_all(&e);
-
-	e.told.guard = e.plan.guard;
-	e.told.pam = e.plan.pam;
-	if (p->o->json && !sshd_told_print(p, &e.told, status))
+		goto out;
+	status = CLI_UNCHECKED;
+	if (!try_programs(o, files, &base.copy, &plan, &accounts) ||
+	    (!o->dry_run &&
+		!change_files(o, files, kept, &plan, service, &accounts)))
+		goto out;
+	if (!o->dry_run && o->reload)
+		result.reloaded = sshd_reload(base.dump);
+	if (o->dry_run && !o->json)
+		print_plan(files);
+	else if (!o->json)
+		print_result(o, &plan, service, result.reloaded);
+	if (cli_stdout_ok() && (o->dry_run || result.reloaded == o->reload))
+		status = 0;
+out:
+	result.guard = plan.guard;
+	result.pam = plan.pam;
+	if (o->json && !sshd_result_print(&result, files, status))
 		status = CLI_UNCHECKED;
-	audit_refused_free(&e.refused);
-	accounts_free(&e.accounts);
-	sshd_copy_close(&e.next);
+	audit_refused_free(&refused);
+	accounts_free(&accounts);
+	sshd_copy_close(&plan.next);
+	sshd_base_close(&base);
 	return status;
 }
 
 static int
 run_enable(const struct cli_command *cmd, int argc, char **argv)
 {
-	return sshd_setup_change(cmd, argc, argv, true, enable);
+	return sshd_change(cmd, argc, argv, true, enable);
 }
 
 const struct cli_command sshd_enable = {

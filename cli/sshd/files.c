@@ -109,24 +109,35 @@ sshd_file_insert(struct sshd_file *f, size_t line, const char *lines)
 	return true;
 }
 
+bool
+sshd_files_have_lines(const struct sshd_files *fs, enum sshd_file_owner whose)
+{
+	for (size_t i = 0; i < fs->n; i++)
+		if (fs->v[i]->blocks > 0 && fs->v[i]->whose == whose)
+			return true;
+	return false;
+}
+
 struct sshd_change *
 sshd_files_changes(const struct sshd_files *fs, bool next, size_t *np)
 {
+	static const char top[] = "Include " SSHD_TREE_DROP_INS "/*.conf\n";
 	struct sshd_change *c = calloc(fs->n + 1, sizeof(*c));
-	size_t n = 0;
 
 	for (size_t i = 0; c != NULL && i < fs->n; i++) {
 		const struct sshd_file *f = fs->v[i];
-		bool by_next = next && f->next != NULL;
+		const bool by_next = next && f->next != NULL;
 
-		c[n].path = f->path;
-		c[n].text = by_next ? f->next : f->base;
-		c[n].len = by_next ? f->next_len : f->base_len;
-		if (f->made && c[n].len == 0)
-			c[n].text = NULL;
-		n++;
+		c[i].path = f->path;
+		c[i].text = by_next ? f->next : f->base;
+		c[i].len = by_next ? f->next_len : f->base_len;
+		if (!f->was_there && strcmp(f->path, SSHD_TREE_TOP) == 0) {
+			c[i].text = top;
+			c[i].len = sizeof(top) - 1;
+		} else if (f->made && c[i].len == 0)
+			c[i].text = NULL;
 	}
-	*np = n;
+	*np = fs->n;
 	return c;
 }
 

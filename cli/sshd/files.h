@@ -51,10 +51,15 @@ struct sshd_file *sshd_files_find(const struct sshd_files *fs,
  */
 bool sshd_file_insert(struct sshd_file *f, size_t line, const char *lines);
 
+/* Whether keyveto's lines are in one of these files. */
+bool sshd_files_have_lines(const struct sshd_files *fs,
+    enum sshd_file_owner whose);
+
 /*
  * The changes that give each file its base, or with next true its next where
- * there is one. The caller frees the array; its strings belong to fs. NULL
- * without memory.
+ * there is one. In the place of a missing SSHD_TREE_TOP they have one that
+ * includes SSHD_TREE_DROP_INS, as the next one that a package installs. The
+ * caller frees the array; its strings belong to fs. NULL without memory.
  */
 struct sshd_change *sshd_files_changes(const struct sshd_files *fs, bool next,
     size_t *np);

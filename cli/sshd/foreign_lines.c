@@ -26,8 +26,7 @@ struct foreign_line {
 };
 
 struct foreign {
-	const struct sshd_options *o;
-	const struct sshd_setup *p;
+	const struct sshd_files *files;
 	struct foreign_line *line; /* each line once */
 	size_t n;
 	bool failed; /* without memory */
@@ -100,15 +99,15 @@ is_same_file(const struct foreign *r, const char *a, const char *b)
 	char x[PATH_MAX], y[PATH_MAX];
 
 	return strcmp(a, b) == 0 ||
-	    (root_resolve(r->o->root, a, x) && root_resolve(r->o->root, b, y) &&
-		strcmp(x, y) == 0);
+	    (root_resolve(r->files->root, a, x) &&
+		root_resolve(r->files->root, b, y) && strcmp(x, y) == 0);
 }
 
-/* The file of r->p->files that path names; NULL for none. */
+/* The file of r->files that path names; NULL for none. */
 static const struct sshd_file *
 find_file(const struct foreign *r, const char *path)
 {
-	const struct sshd_files *fs = &r->p->files;
+	const struct sshd_files *fs = r->files;
 	const struct sshd_file *f = sshd_files_find(fs, path);
 
 	for (size_t i = 0; f == NULL && i < fs->n; i++)
@@ -166,7 +165,7 @@ find_modules_in(struct foreign *r, const char *service)
 	struct pam_stack stack;
 
 	/* PAM does not run lines that it cannot read. */
-	(void)pam_stack_read(r->o->root, service, &stack, why, sizeof(why));
+	(void)pam_stack_read(r->files->root, service, &stack, why, sizeof(why));
 	for (size_t i = 0; i < stack.n; i++) {
 		const struct pam_line *l = &stack.line[i];
 
@@ -180,20 +179,19 @@ find_modules_in(struct foreign *r, const char *service)
 
 /*
  * Finds foreign lines of the module in all services: a second sshd, or a Match
- * block, may use another service than dump names.
+ * block, may use another service than sshd_service.
  */
 static void
-find_modules(struct foreign *r)
+find_modules(struct foreign *r, const char *sshd_service)
 {
 	static const char *const dirs[] = { SSHD_PAM_DIR, "/usr/lib/pam.d/" };
-	char service[SSHD_VALUE_BYTES], pattern[64];
+	char pattern[64];
 	glob_t found;
 
-	sshd_pam_service(r->p->dump != NULL ? r->p->dump : "", service);
-	find_modules_in(r, service);
+	find_modules_in(r, sshd_service);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		snprintf(pattern, sizeof(pattern), "%s*", dirs[i]);
-		if (root_glob(r->o->root, pattern, &found) != 0)
+		if (root_glob(r->files->root, pattern, &found) != 0)
 			continue;
 		for (size_t k = 0; k < found.gl_pathc; k++)
 			find_modules_in(r, found.gl_pathv[k] + strlen(dirs[i]));
@@ -246,7 +244,7 @@ ignore_unseen(void *arg, const char *place, const char *why)
 }
 
 static void
-find_guards(struct foreign *r)
+find_guards(struct foreign *r, const struct sshd_tree *now)
 {
 	const struct sshd_arguments other = {
 		.arg = r,
@@ -254,8 +252,8 @@ find_guards(struct foreign *r)
 		.unseen = ignore_unseen,
 	};
 
-	find_guards_in(r, &r->p->now.tree);
-	if (*r->o->root == '\0')
+	find_guards_in(r, now);
+	if (*r->files->root == '\0')
 		(void)sshd_arguments_find(&other);
 }
 
@@ -263,12 +261,12 @@ find_guards(struct foreign *r)
  * Finds all foreign lines. False after a message. Always call free_foreign.
  */
 static bool
-find_foreign(struct foreign *r, const struct sshd_options *o,
-    const struct sshd_setup *p)
+find_foreign(struct foreign *r, const struct sshd_files *files,
+    const struct sshd_tree *now, const char *service)
 {
-	*r = (struct foreign){ .o = o, .p = p };
-	find_modules(r);
-	find_guards(r);
+	*r = (struct foreign){ .files = files };
+	find_modules(r, service);
+	find_guards(r, now);
 	if (r->failed)
 		cli_error("%s", strerror(ENOMEM));
 	return !r->failed;
@@ -301,22 +299,22 @@ report_staying(const struct foreign *r, bool goes_on)
 
 		cli_error(
 		    "%s%s%s:%zu: %s stays: this line is not one of keyveto's",
-		    goes_on ? "note: " : "", r->o->root, l->path,
+		    goes_on ? "note: " : "", r->files->root, l->path,
 		    goes_on ? l->outside : l->number,
 		    l->module ? SSHD_MODULE : "the guard");
 	}
 }
 
 bool
-sshd_foreign_lines_allow(const struct sshd_options *o,
-    const struct sshd_setup *p)
+sshd_foreign_lines_allow(const struct sshd_files *files,
+    const struct sshd_tree *now, const char *service)
 {
-	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 	struct conf_change change;
 	struct foreign r;
 	bool ok = false, guard, module;
 
-	if (!find_foreign(&r, o, p) ||
+	if (!find_foreign(&r, files, now, service) ||
 	    !compare_conf(f, f->base, f->base_len, &change))
 		goto out;
 	guard = any_reads_conf(&r, false);
@@ -331,7 +329,7 @@ sshd_foreign_lines_allow(const struct sshd_options *o,
 		    "delete the two marks around keyveto's lines in that file "
 		    "(# BEGIN keyveto, # END keyveto) and run this again: the "
 		    "lines then stay there%s",
-		    o->root,
+		    files->root,
 		    change.stricter ? "refuse the keys that are only logged "
 				      "now" :
 				      "hand out other keys",
@@ -347,7 +345,7 @@ out:
 static void
 report_loosened(const struct foreign *r)
 {
-	const char *root = r->o->root;
+	const char *root = r->files->root;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct foreign_line *l = &r->line[i];
@@ -372,15 +370,15 @@ report_loosened(const struct foreign *r)
 }
 
 bool
-sshd_foreign_lines_allow_warn(const struct sshd_options *o,
-    const struct sshd_setup *p)
+sshd_foreign_lines_allow_warn(const struct sshd_files *files,
+    const struct sshd_tree *now, const char *service)
 {
-	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 	struct conf_change change;
 	struct foreign r;
 	bool ok = false;
 
-	if (!find_foreign(&r, o, p) ||
+	if (!find_foreign(&r, files, now, service) ||
 	    !compare_conf(f, f->next, f->next_len, &change))
 		goto out;
 	ok = !change.looser ||
@@ -395,7 +393,7 @@ sshd_foreign_lines_allow_warn(const struct sshd_options *o,
 		  "; write --config " OWN_CONFIG " behind " GUARD_NAME
 		  ", or config=" OWN_CONFIG " behind " SSHD_MODULE
 		  "; reload sshd, and run this again",
-	    o->root, o->root);
+	    files->root, files->root);
 out:
 	free_foreign(&r);
 	return ok;

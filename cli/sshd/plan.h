@@ -6,10 +6,11 @@
 #ifndef CLI_SSHD_PLAN_H
 #define CLI_SSHD_PLAN_H
 
-#include "sshd/setup.h"
+#include "sshd/base.h"
 
 struct sshd_plan {
 	bool guard, pam;    /* write lines for the guard, for the module */
+	bool module;	    /* the module will be on, by whoever's line */
 	bool pam_alone;	    /* the module works without a guard */
 	bool foreign_guard; /* a line that is not keyveto's sets the guard */
 	bool connection;    /* this sshd has the token %C */
@@ -21,35 +22,26 @@ struct sshd_plan {
 	bool takes_files; /* the guard prints the accounts' files */
 	/* The users that the guard runs as; "" if keyveto sets none. */
 	const char *command_user, *principals_user;
-	const char *place; /* the path of the file that has sshd's lines */
+	const char *place;     /* the path of the file that has sshd's lines */
+	struct sshd_copy next; /* the configuration with these lines */
 };
 
 /*
- * Fills in next of the files in p, by sshd's settings without keyveto's lines
- * (p->settings). The caller sets plan->guard and plan->pam to what is wanted;
- * they become false, after a note, if no line is needed or possible. False
- * after a message.
+ * Fills in next of the files and of the plan, by sshd's settings without
+ * keyveto's lines. The caller sets plan->guard and plan->pam to what is wanted,
+ * and the rest to zeroes; they become false, after a note, if no line is needed
+ * or possible. False after a message. Always call sshd_copy_close for
+ * plan->next.
  */
-bool sshd_plan_make(struct sshd_setup *p, const struct accounts *accounts,
-    struct sshd_plan *plan);
+bool sshd_plan_make(struct sshd_plan *plan, const struct sshd_options *o,
+    const struct sshd_base *base, struct sshd_files *files,
+    const struct accounts *accounts);
 
 /*
  * Whether the planned lines take effect in sshd. base and next are sshd's
- * settings without and with them, t is the tree with them. False after a
- * message.
+ * settings without and with them. False after a message.
  */
-bool sshd_plan_holds(const struct sshd_plan *plan, const struct sshd_tree *t,
+bool sshd_plan_holds(const struct sshd_plan *plan,
     const struct sshd_settings *base, const struct sshd_settings *next);
-
-/* Prints a note for each line in a Match block that bypasses the guard. */
-void sshd_plan_tell_matches(const char *root, const struct sshd_tree *t);
-
-/*
- * Below another root, prints a message for each Match block for groups that
- * sets where keys come from: sshd looks the groups up on this machine, which is
- * wrong. Returns the number of messages.
- */
-size_t sshd_plan_tell_groups(const struct sshd_options *o,
-    const struct sshd_tree *t);
 
 #endif

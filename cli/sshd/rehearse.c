@@ -35,14 +35,15 @@ print_logins(const struct sshd_options *o, struct logins *l)
  * earlier --warn refuse nobody. False after a message.
  */
 static bool
-open_judge(const struct sshd_setup *p, struct kv_judge *judge)
+open_judge(const struct sshd_options *o, const struct sshd_files *files,
+    struct kv_judge *judge)
 {
-	const struct sshd_file *f = sshd_files_find(&p->files, KV_CONFIG_PATH);
+	const struct sshd_file *f = sshd_files_find(files, KV_CONFIG_PATH);
 	char why[KV_CONFIG_WHY_BYTES];
 	struct kv_config base;
 	bool ok;
 
-	if (!sshd_usable_open(p->o, KV_CONFIG_PATH, judge))
+	if (!sshd_usable_open(o, KV_CONFIG_PATH, judge))
 		return false;
 	ok = kv_config_parse(f->base, f->base_len, f->path, &base, why) ==
 	    KV_OK;
@@ -52,7 +53,7 @@ open_judge(const struct sshd_setup *p, struct kv_judge *judge)
 		judge->config.on_error = base.on_error;
 		judge->config.on_unsupported = base.on_unsupported;
 	} else {
-		cli_error("%s%s", p->o->root, why);
+		cli_error("%s%s", o->root, why);
 		kv_judge_close(judge);
 	}
 	kv_config_free(&base);
@@ -87,14 +88,14 @@ print_counts(const struct audit_refused *h)
 }
 
 int
-sshd_rehearse(const struct sshd_setup *p, const struct accounts *accounts,
+sshd_rehearse(const struct sshd_options *o, const struct sshd_copy *copy,
+    const struct sshd_files *files, const struct accounts *accounts,
     struct audit_refused *h, bool *stopsp)
 {
-	const struct sshd_options *o = p->o;
 	const struct sshd sshd = {
 		.path = o->sshd,
-		.config = p->base.top,
-		.host_key = p->base.host_key,
+		.config = copy->top,
+		.host_key = copy->host_key,
 	};
 	struct logins logins = { .all = false };
 	struct kv_judge judge;
@@ -109,7 +110,7 @@ sshd_rehearse(const struct sshd_setup *p, const struct accounts *accounts,
 	};
 	bool ok;
 
-	if (!open_judge(p, &judge))
+	if (!open_judge(o, files, &judge))
 		return CLI_UNCHECKED;
 	ok = audit_refused_find(h, &sshd, accounts, o->root,
 	    (unsigned int)o->timeout, &r);
@@ -133,7 +134,7 @@ sshd_rehearse(const struct sshd_setup *p, const struct accounts *accounts,
 	if (!*stopsp || o->warn || o->yes || o->dry_run)
 		return 0;
 	/* keyveto.conf has lines of keyveto's after --warn alone. */
-	if (sshd_setup_has_lines(p, SSHD_FILE_KEYVETOS))
+	if (sshd_files_have_lines(files, SSHD_FILE_KEYVETOS))
 		cli_error("nothing was changed, and listed keys are still let "
 			  "in (OnHit warn): have those keys replaced first, or "
 			  "go on with --yes");

@@ -171,12 +171,11 @@ sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
 	return dump;
 }
 
-void
-sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES])
+const char *
+sshd_service(const struct sshd_settings *s)
 {
 	/* Debian 12's sshd has no PAMServiceName. */
-	if (!sshd_text_value(dump, "pamservicename", name, SSHD_VALUE_BYTES))
-		snprintf(name, SSHD_VALUE_BYTES, "sshd");
+	return s != NULL && *s->service != '\0' ? s->service : "sshd";
 }
 
 bool

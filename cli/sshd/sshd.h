@@ -41,6 +41,23 @@ int sshd_read_options(const struct cli_command *cmd, int argc, char **argv,
     struct sshd_options *o, int *statusp);
 
 /*
+ * What enable or disable does with its options, with sshd's configuration as it
+ * is, with the files that it may change, and with what enable kept of them.
+ * Returns the exit status of the process.
+ */
+struct sshd_state;
+typedef int sshd_change_fn(const struct sshd_options *o, struct sshd_copy *now,
+    struct sshd_files *files, const struct sshd_state *kept);
+
+/*
+ * Reads cmd's options, locks the state against another keyveto sshd, reads the
+ * files, and calls change. Returns the exit status of the process. Without
+ * SSHD_TREE_TOP it fails if needs_top is true.
+ */
+int sshd_change(const struct cli_command *cmd, int argc, char **argv,
+    bool needs_top, sshd_change_fn *change);
+
+/*
  * Copies sshd's configuration below o->root: as it is if fs is NULL, else with
  * fs in place of its files, without keyveto's lines, or as enable plans them if
  * next is true. False after a message. Always call sshd_copy_close, even after
@@ -69,8 +86,8 @@ bool sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c);
  */
 bool sshd_reload(const char *dump);
 
-/* Sets name to the PAM service that dump, the output of "sshd -T", names. */
-void sshd_pam_service(const char *dump, char name[static SSHD_VALUE_BYTES]);
+/* The PAM service that sshd uses by its settings; NULL: they are not known. */
+const char *sshd_service(const struct sshd_settings *s);
 
 /*
  * Adds the accounts of the machine at o->root to a. False after a message. A

@@ -22,11 +22,10 @@
 #include "sshd_config/words.h"
 
 struct started {
-	const struct sshd_options *o;
-	const char *dump;     /* "sshd -T" about the files */
-	struct sshd_setup *p; /* what enable writes; NULL for status */
-	char service[SSHD_VALUE_BYTES]; /* the PAM service in dump */
-	bool option;			/* an -o option overrides the files */
+	const char *dump;		/* "sshd -T" about the files */
+	const struct sshd_files *files; /* enable writes them; NULL: status */
+	const struct sshd_settings *settings; /* the same, parsed */
+	bool option; /* an -o option overrides the files */
 	/* sshd that listen with SSHD_TREE_TOP, and with another file. */
 	size_t usual, other;
 	bool bad; /* the answer is no */
@@ -128,7 +127,7 @@ static bool
 tree_is_unaffected(const struct started *s, const struct sshd_start *start,
     const char *path, const struct sshd_tree *t)
 {
-	const struct sshd_files *fs = &s->p->files;
+	const struct sshd_files *fs = s->files;
 	char config[PATH_MAX];
 	const char *args;
 
@@ -144,7 +143,7 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		    "keyveto's lines for another sshd go; nothing was changed: "
 		    "%suse --pam alone, which writes no file of sshd's",
 		    start->place, path, f->path,
-		    sshd_setup_has_lines(s->p, SSHD_FILE_SSHDS) ?
+		    sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
 			"run 'keyveto sshd disable --reload', then " :
 			"");
 		return false;
@@ -189,7 +188,7 @@ file_is_unaffected(const struct started *s, const struct sshd_start *start,
 		    start->place, path);
 		return false;
 	}
-	if ((change = sshd_files_changes(&s->p->files, true, &n)) == NULL) {
+	if ((change = sshd_files_changes(s->files, true, &n)) == NULL) {
 		cli_error("%s", strerror(errno));
 		return false;
 	}
@@ -213,7 +212,7 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 	if (is_usual_file(path) ||
 	    (start->file != NULL && strcmp(path, start->file) != 0))
 		return;
-	if (s->p == NULL) {
+	if (s->files == NULL) {
 		cli_error("%s%s: its configuration is %s, and not looked at: "
 			  "ask keyveto doctor --sshd-config %s",
 		    start->listens ? "note: " : "", start->place, path, path);
@@ -224,26 +223,26 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 		cli_error("note: %s: its configuration is %s, where no line of "
 			  "keyveto's goes: the guard does not judge its keys; "
 			  "the module does, if its PAM service is %s",
-		    start->place, path, s->service);
+		    start->place, path, sshd_service(s->settings));
 }
 
 static void
 check_name(void *arg, const struct sshd_start *start, const char *name)
 {
 	struct started *s = arg;
-	char set[SSHD_VALUE_BYTES];
 
 	if (start->file == NULL || is_usual_file(start->file))
 		s->usual++;
 	else
 		s->other++;
-	if (strcmp(name, s->service) == 0 ||
-	    sshd_text_value(s->dump, "pamservicename", set, sizeof(set)))
+	if (*s->settings->service != '\0' ||
+	    strcmp(name, sshd_service(s->settings)) == 0)
 		return;
 	cli_error("%s%s: its PAM service is %s, by the name that it was "
 		  "started by: PAM does not ask the module in %s for it",
-	    s->p != NULL ? "note: " : "", start->place, name, s->service);
-	s->bad |= s->p == NULL;
+	    s->files != NULL ? "note: " : "", start->place, name,
+	    sshd_service(s->settings));
+	s->bad |= s->files == NULL;
 }
 
 static void
@@ -265,21 +264,23 @@ check_arguments(struct started *s)
 		.unseen = note_unseen,
 	};
 
-	sshd_pam_service(s->dump, s->service);
 	(void)sshd_arguments_find(&found);
 }
 
 bool
-sshd_started_allows(const struct sshd_options *o, struct sshd_setup *p)
+sshd_started_allows(const struct sshd_files *files, const char *dump,
+    const struct sshd_settings *settings)
 {
-	struct started s = { .o = o, .p = p, .dump = p->dump };
+	struct started s = { .files = files,
+		.dump = dump,
+		.settings = settings };
 
-	if (*o->root != '\0')
+	if (*files->root != '\0')
 		return true;
 	check_arguments(&s);
 	if (s.option &&
-	    (sshd_setup_has_lines(p, SSHD_FILE_SSHDS) ||
-		sshd_setup_has_lines(p, SSHD_FILE_PAMS)))
+	    (sshd_files_have_lines(files, SSHD_FILE_SSHDS) ||
+		sshd_files_have_lines(files, SSHD_FILE_PAMS)))
 		cli_error("nothing was changed: " SSHD_ARGUMENTS_REMEDY);
 	else if (s.option)
 		cli_error(
@@ -291,11 +292,12 @@ sshd_started_allows(const struct sshd_options *o, struct sshd_setup *p)
 }
 
 bool
-sshd_started_goes_by(const struct sshd_options *o, const char *dump)
+sshd_started_goes_by(const char *root, const char *dump,
+    const struct sshd_settings *settings)
 {
-	struct started s = { .o = o, .dump = dump };
+	struct started s = { .dump = dump, .settings = settings };
 
-	if (*o->root != '\0')
+	if (*root != '\0')
 		return true;
 	check_arguments(&s);
 	/* If an sshd reads SSHD_TREE_TOP, the answer is about that one. */

@@ -7,19 +7,22 @@
 #ifndef CLI_SSHD_STARTED_H
 #define CLI_SSHD_STARTED_H
 
-#include "sshd/setup.h"
+#include "sshd/sshd.h"
 
 /*
  * Whether each sshd of this machine either uses the files that enable is to
- * write, which are in p, or reads none of them. False after messages. A note
- * names what cannot be seen.
+ * write, or reads none of them. dump is what "sshd -T" prints without keyveto's
+ * lines, and settings the same, parsed. False after messages. A note names what
+ * cannot be seen.
  */
-bool sshd_started_allows(const struct sshd_options *o, struct sshd_setup *p);
+bool sshd_started_allows(const struct sshd_files *files, const char *dump,
+    const struct sshd_settings *settings);
 
 /*
- * Whether each sshd of this machine uses the settings in dump, the output of
- * "sshd -T". False after messages.
+ * Whether each sshd of this machine uses the settings, which "sshd -T" printed
+ * as dump. False after messages.
  */
-bool sshd_started_goes_by(const struct sshd_options *o, const char *dump);
+bool sshd_started_goes_by(const char *root, const char *dump,
+    const struct sshd_settings *settings);
 
 #endif

@@ -7,7 +7,8 @@
 #include <strings.h>
 
 #include "base/json_text.h"
-#include "sshd/plan.h"
+#include "sshd/matches.h"
+#include "sshd/sshd.h"
 #include "sshd/started.h"
 #include "sshd/usable.h"
 #include "sshd_config/guard_command.h"
@@ -178,10 +179,7 @@ check_parts(struct status *s)
 static bool
 module_judges(struct status *s, const struct sshd_settings *settings)
 {
-	/* Debian 12's sshd has no PAMServiceName. */
-	return settings->use_pam &&
-	    service_judges(s,
-		*settings->service != '\0' ? settings->service : "sshd");
+	return settings->use_pam && service_judges(s, sshd_service(settings));
 }
 
 /*
@@ -410,13 +408,13 @@ read_status(struct status *s)
 		return false;
 	}
 	s->pam = module_judges(s, settings);
+	s->unknown |= !sshd_started_goes_by(s->o->root, dump, settings);
 	sshd_settings_free(settings);
-	s->unknown |= !sshd_started_goes_by(s->o, dump);
 	free(dump);
 	read_match_settings(s);
 	sshd.config = s->copy.top;
 	sshd_overview(&sshd, &overview);
-	s->unknown |= sshd_plan_tell_groups(s->o, &s->copy.tree) > 0;
+	s->unknown |= sshd_matches_report_groups(s->o->root, &s->copy.tree) > 0;
 	ok = group_accounts(s, &overview.match);
 	sshd_overview_free(&overview);
 	if (!ok)

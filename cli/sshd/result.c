@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sshd/told.h"
+#include "sshd/result.h"
 
 #include <string.h>
 
@@ -92,17 +92,15 @@ refused_to_json(const struct audit_refused *h, bool stops)
 }
 
 bool
-sshd_told_print(const struct sshd_setup *p, const struct sshd_told *told,
+sshd_result_print(const struct sshd_result *r, const struct sshd_files *files,
     int status)
 {
-	const bool planned = told->planned && p->o->dry_run;
-	json_t *files = files_to_json(&p->files, planned);
-	bool changed = json_array_size(files) > 0;
+	json_t *list = files_to_json(files, r->planned && r->dry_run);
+	const bool changed = json_array_size(list) > 0;
 
 	return json_print(json_pack("{s:s, s:i, s:b, s:b, s:b, s:b, s:b, s:o, "
 				    "s:o}",
-	    "sshd", told->what, "status", status, "dry_run", p->o->dry_run,
-	    "changed", changed, "guard", told->guard, "pam", told->pam,
-	    "reloaded", told->reloaded, "files", files, "refused",
-	    refused_to_json(told->refused, told->stops)));
+	    "sshd", r->what, "status", status, "dry_run", r->dry_run, "changed",
+	    changed, "guard", r->guard, "pam", r->pam, "reloaded", r->reloaded,
+	    "files", list, "refused", refused_to_json(r->refused, r->stops)));
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: ISC */
+#include "sshd/base.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sshd_config/words.h"
+
+bool
+sshd_base_read(struct sshd_base *b, const struct sshd_options *o,
+    struct sshd_files *files, char *why, size_t cap)
+{
+	char path[SSHD_VALUE_BYTES + 16];
+
+	if (!sshd_open_copy(o, &b->copy, files, false))
+		return false;
+	b->dump = sshd_copy_ask(o->sshd, &b->copy, *o->root != '\0', NULL, why,
+	    cap);
+	if (b->dump != NULL &&
+	    (b->settings = sshd_settings_parse(b->dump)) == NULL) {
+		cli_error("%s", strerror(errno));
+		return false;
+	}
+	snprintf(path, sizeof(path), SSHD_PAM_DIR "%s",
+	    sshd_service(b->settings));
+	b->pam = sshd_files_add(files, path);
+	return b->pam != NULL;
+}
+
+void
+sshd_base_close(struct sshd_base *b)
+{
+	sshd_settings_free(b->settings);
+	free(b->dump);
+	sshd_copy_close(&b->copy);
+}
+
+/* Whether sshd takes keys from no file and no command. */
+static bool
+takes_no_keys(const struct sshd_settings *s)
+{
+	return sshd_words_none(s->keys_files) &&
+	    sshd_words_none(s->keys_command);
+}
+
+/* The first line outside Match blocks that sets the keyword, or NULL. */
+static const struct sshd_line *
+find_line(const struct sshd_tree *t, const char *keyword)
+{
+	for (size_t i = 0; i < t->n_lines; i++)
+		if (t->line[i].match == 0 &&
+		    strcasecmp(t->line[i].keyword, keyword) == 0)
+			return &t->line[i];
+	return NULL;
+}
+
+/*
+ * As takes_no_keys, by the lines outside Match blocks. Without
+ * AuthorizedKeysFile sshd reads files.
+ */
+static bool
+lines_take_no_keys(const struct sshd_tree *t)
+{
+	const struct sshd_line *files = find_line(t, "AuthorizedKeysFile");
+	const struct sshd_line *command = find_line(t, "AuthorizedKeysCommand");
+
+	return files != NULL && *files->value != '\0' &&
+	    sshd_words_none(files->value) &&
+	    (command == NULL || sshd_words_none(command->value));
+}
+
+/* As sshd_base_keeps_keys, without a message. */
+static bool
+keeps_keys(const struct sshd_base *b, const struct sshd_options *o,
+    struct sshd_copy *now)
+{
+	struct sshd_settings *settings;
+	char *dump, why[SSHD_WHY_BYTES];
+	bool keeps;
+
+	if (b->dump == NULL)
+		return !lines_take_no_keys(&b->copy.tree) ||
+		    lines_take_no_keys(&now->tree);
+	if (!takes_no_keys(b->settings))
+		return true;
+	dump = sshd_copy_ask(o->sshd, now, *o->root != '\0', NULL, why,
+	    sizeof(why));
+	settings = dump != NULL ? sshd_settings_parse(dump) : NULL;
+	/* Without memory for the settings, the answer is no. */
+	keeps = dump == NULL || (settings != NULL && takes_no_keys(settings));
+	sshd_settings_free(settings);
+	free(dump);
+	return keeps;
+}
+
+bool
+sshd_base_keeps_keys(const struct sshd_base *b, const struct sshd_options *o,
+    struct sshd_copy *now)
+{
+	const struct sshd_tree *t = &b->copy.tree;
+	const struct sshd_line *l = find_line(t, "AuthorizedKeysFile");
+
+	if (keeps_keys(b, o, now))
+		return true;
+	cli_error("%s%s: AuthorizedKeysFile is none here, outside keyveto's "
+		  "marks: without keyveto's lines nobody would get in by key; "
+		  "nothing was changed: delete that line, and run this again",
+	    o->root, l != NULL ? t->file[l->file].path : SSHD_TREE_TOP);
+	return false;
+}
