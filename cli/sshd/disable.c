@@ -94,12 +94,6 @@ remove_lines(struct sshd_files *fs, enum sshd_file_owner whose, size_t *np)
 	return true;
 }
 
-static void
-ignore_file(void *arg, const struct sshd_start *start, const char *path)
-{
-	(void)arg, (void)start, (void)path;
-}
-
 /* Notes that a process cannot be seen. Units and defaults do not count. */
 static void
 note_unseen(void *arg, const char *place, const char *why)
@@ -117,7 +111,6 @@ any_listens(void)
 	bool unseen = false;
 	const struct sshd_arguments found = {
 		.arg = &unseen,
-		.file = ignore_file,
 		.unseen = note_unseen,
 	};
 

@@ -3,8 +3,6 @@
  * keyveto sshd enable: rehearses, saves the files, writes keyveto's lines, has
  * sshd check the result, and restores the files if sshd refuses it.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sshd/foreign_lines.h"
@@ -113,7 +111,7 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
     const struct sshd_settings *base, struct sshd_plan *plan)
 {
 	struct sshd_settings *next;
-	char why[SSHD_WHY_BYTES], *dump;
+	char why[SSHD_WHY_BYTES];
 	bool holds;
 
 	if (!sshd_copy_is_valid(o->sshd, &plan->next, *o->root != '\0', why,
@@ -121,14 +119,8 @@ check_plan(const struct sshd_options *o, const struct sshd_files *files,
 		cli_error("%s; nothing was changed", why);
 		return false;
 	}
-	if ((dump = sshd_ask_copy(o, &plan->next, NULL)) == NULL)
+	if ((next = sshd_ask_settings(o, &plan->next, NULL)) == NULL)
 		return false;
-	next = sshd_settings_parse(dump);
-	free(dump);
-	if (next == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
 	holds = sshd_plan_holds(plan, base, next);
 	if (holds) {
 		note_unguarded(plan, next);

@@ -10,26 +10,35 @@
 #include <strings.h>
 
 #include "sshd/sshd.h"
+#include "sshd_config/words.h"
 
-/* Compares two dumps without HostKey lines: the copy's host key is its own. */
-static bool
-same_settings(const char *a, const char *b)
+/* Skips the lines of "sshd -T" that do not count for sshd_find_change. */
+static const char *
+skip_lines(const char *text, unsigned int spared)
+{
+	while ((sshd_keyword(text) & spared) ||
+	    strncasecmp(text, "hostkey ", 8) == 0) {
+		text += strcspn(text, "\n");
+		text += *text != '\0';
+	}
+	return text;
+}
+
+const char *
+sshd_find_change(const char *from, const char *to, unsigned int spared)
 {
 	for (;;) {
-		size_t n, m;
+		size_t n;
 
-		while (strncasecmp(a, "hostkey ", 8) == 0)
-			a += strcspn(a, "\n") + (strchr(a, '\n') != NULL);
-		while (strncasecmp(b, "hostkey ", 8) == 0)
-			b += strcspn(b, "\n") + (strchr(b, '\n') != NULL);
-		n = strcspn(a, "\n");
-		m = strcspn(b, "\n");
-		if (n != m || memcmp(a, b, n) != 0)
-			return false;
-		if (a[n] == '\0' || b[n] == '\0')
-			return a[n] == b[n];
-		a += n + 1;
-		b += n + 1;
+		from = skip_lines(from, spared);
+		to = skip_lines(to, spared);
+		n = strcspn(from, "\n");
+		if (n != strcspn(to, "\n") || memcmp(from, to, n) != 0)
+			return from;
+		if (*from == '\0')
+			return NULL;
+		from += n + (from[n] != '\0');
+		to += n + (to[n] != '\0');
 	}
 }
 
@@ -82,7 +91,7 @@ sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c)
 	/* Without -f, so that sshd reads its own file. */
 	sshd_ask(&sshd, NULL, &q);
 	real = sshd_answer_text(&q, why, sizeof(why));
-	same = real != NULL && same_settings(real, copy);
+	same = real != NULL && sshd_find_change(real, copy, 0) == NULL;
 	if (real == NULL)
 		cli_error("%s", why);
 	else if (!same)

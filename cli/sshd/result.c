@@ -56,16 +56,14 @@ files_to_json(const struct sshd_files *fs, bool planned)
 static json_t *
 refused_to_json(const struct audit_refused *h, bool stops)
 {
-	json_t *accounts = json_array(), *unjudged = json_array();
-	json_t *unchanged = json_array();
+	json_t *accounts, *unjudged, *unchanged;
 	bool ok = true;
 
-	if (h == NULL) {
-		json_decref(accounts);
-		json_decref(unjudged);
-		json_decref(unchanged);
+	if (h == NULL)
 		return json_null();
-	}
+	accounts = json_array();
+	unjudged = json_array();
+	unchanged = json_array();
 	for (size_t i = 0; ok && i < h->n; i++) {
 		const struct audit_refused_account *a = &h->v[i];
 		json_t *name = json_text(a->account->name);
@@ -75,10 +73,9 @@ refused_to_json(const struct audit_refused *h, bool stops)
 					   "locked_out", a->locked_out)) :
 				   json_array_append_new(unchanged, name)) == 0;
 	}
-	for (size_t i = 0; i < h->n_unjudged; i++)
-		ok = ok &&
-		    json_array_append_new(unjudged,
-			json_text(h->unjudged[i]->name)) == 0;
+	for (size_t i = 0; ok && i < h->n_unjudged; i++)
+		ok = json_array_append_new(unjudged,
+			 json_text(h->unjudged[i]->name)) == 0;
 	if (!ok) {
 		json_decref(accounts);
 		json_decref(unjudged);

@@ -26,40 +26,6 @@ struct kind {
 	struct sshd_settings *base, *next; /* without and with our lines */
 };
 
-/* Skips the lines of "sshd -T" that keyveto may change. */
-static const char *
-skip_guards_lines(const char *text)
-{
-	while ((sshd_keyword(text) & SSHD_KEYWORD_GUARD) ||
-	    strncasecmp(text, "hostkey ", 8) == 0) {
-		text += strcspn(text, "\n");
-		text += *text != '\0';
-	}
-	return text;
-}
-
-/*
- * The first line of base that differs in next, except those that keyveto may
- * change. NULL if there is none.
- */
-static const char *
-find_other_change(const char *base, const char *next)
-{
-	for (;;) {
-		size_t n;
-
-		base = skip_guards_lines(base);
-		next = skip_guards_lines(next);
-		n = strcspn(base, "\n");
-		if (n != strcspn(next, "\n") || memcmp(base, next, n) != 0)
-			return base;
-		if (*base == '\0')
-			return NULL;
-		base += n + (base[n] != '\0');
-		next += n + (next[n] != '\0');
-	}
-}
-
 struct reading {
 	const struct account *account;
 	struct kv_account kv; /* the same account */
@@ -330,7 +296,8 @@ ask_settings(const struct sshd_same_keys *s, const char *name, struct kind *k)
 	char *next = base != NULL ? sshd_ask_copy(s->o, s->next, name) : NULL;
 	const char *change = NULL;
 
-	if (next != NULL && (change = find_other_change(base, next)) != NULL)
+	if (next != NULL &&
+	    (change = sshd_find_change(base, next, SSHD_KEYWORD_GUARD)) != NULL)
 		cli_error("%s: sshd would go by another setting for this "
 			  "account: %.*s; nothing was changed",
 		    name, (int)strcspn(change, "\n"), change);

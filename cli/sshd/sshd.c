@@ -171,6 +171,21 @@ sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
 	return dump;
 }
 
+struct sshd_settings *
+sshd_ask_settings(const struct sshd_options *o, struct sshd_copy *c,
+    const char *user)
+{
+	char *dump = sshd_ask_copy(o, c, user);
+	struct sshd_settings *s = dump != NULL ?
+	    sshd_settings_parse(dump) :
+	    NULL;
+
+	if (dump != NULL && s == NULL)
+		cli_error("%s", strerror(errno));
+	free(dump);
+	return s;
+}
+
 const char *
 sshd_service(const struct sshd_settings *s)
 {

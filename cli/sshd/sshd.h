@@ -71,6 +71,9 @@ bool sshd_open_copy(const struct sshd_options *o, struct sshd_copy *c,
  */
 char *sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
     const char *user);
+/* The same, parsed; the caller calls sshd_settings_free. */
+struct sshd_settings *sshd_ask_settings(const struct sshd_options *o,
+    struct sshd_copy *c, const char *user);
 
 /*
  * Whether "sshd -T" prints the same settings about c, a copy of the unchanged
@@ -79,6 +82,14 @@ char *sshd_ask_copy(const struct sshd_options *o, struct sshd_copy *c,
  * those files.
  */
 bool sshd_faithful_copy(const struct sshd_options *o, struct sshd_copy *c);
+
+/*
+ * The first line of from, the output of "sshd -T", that differs in to, except
+ * HostKey lines, since a copy's host key is its own, and those of the keywords
+ * that spared has bits for (sshd_keyword). NULL if there is none.
+ */
+const char *sshd_find_change(const char *from, const char *to,
+    unsigned int spared);
 
 /*
  * Reloads the sshd of this machine: by systemd, or by the PidFile that dump,

@@ -189,20 +189,14 @@ module_judges(struct status *s, const struct sshd_settings *settings)
 static bool
 find_group_of(struct status *s, const char *user, size_t *groupp)
 {
-	char *dump = sshd_ask_copy(s->o, &s->copy, user);
+	struct sshd_settings *settings = sshd_ask_settings(s->o, &s->copy,
+	    user);
 	struct ways_context context = { .keys_elsewhere = s->keys_by_origin };
-	struct sshd_settings *settings;
 	struct group *v = NULL;
 	struct ways w;
 
-	if (dump == NULL)
+	if (settings == NULL)
 		return false;
-	settings = sshd_settings_parse(dump);
-	free(dump);
-	if (settings == NULL) {
-		cli_error("%s", strerror(errno));
-		return false;
-	}
 	context.pam = module_judges(s, settings);
 	ways_read(settings, &context, &w);
 	add_guard(s, settings->keys_command, settings->keys_user);
