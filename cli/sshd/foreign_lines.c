@@ -16,6 +16,12 @@
 /* The advice of enable --warn names this file. keyveto reads it nowhere. */
 #define OWN_CONFIG KV_SYSCONFDIR "/keyveto/by-hand.conf"
 
+/* What disable says if it cannot go on. */
+#define KEEP_LINES \
+	"nothing was changed. To keep it as it is, delete the two marks " \
+	"around keyveto's lines in that file (# BEGIN keyveto, # END " \
+	"keyveto) and run this again: the lines then stay there"
+
 /* A line for the guard or the module that is not one of keyveto's. */
 struct foreign_line {
 	char *path;	 /* as sshd or PAM names the file */
@@ -297,11 +303,16 @@ report_staying(const struct foreign *r, bool goes_on)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct foreign_line *l = &r->line[i];
 
-		cli_error(
-		    "%s%s%s:%zu: %s stays: this line is not one of keyveto's",
-		    goes_on ? "note: " : "", r->files->root, l->path,
-		    goes_on ? l->outside : l->number,
-		    l->module ? SSHD_MODULE : "the guard");
+		if (goes_on)
+			cli_error("note: %s%s:%zu: %s stays: this line is not "
+				  "one of keyveto's",
+			    r->files->root, l->path, l->outside,
+			    l->module ? SSHD_MODULE : "the guard");
+		else
+			cli_error("%s%s:%zu: %s stays: this line is not one of "
+				  "keyveto's",
+			    r->files->root, l->path, l->number,
+			    l->module ? SSHD_MODULE : "the guard");
 	}
 }
 
@@ -322,20 +333,22 @@ sshd_foreign_lines_allow(const struct sshd_files *files,
 	ok = !((guard || module) && change.stricter) &&
 	    !(guard && change.other_files);
 	report_staying(&r, ok);
-	if (!ok)
+	if (!ok && !change.stricter)
 		cli_error(
-		    "%s" KV_CONFIG_PATH ": without keyveto's lines there, what "
-		    "stays would %s; nothing was changed. To keep it as it is, "
-		    "delete the two marks around keyveto's lines in that file "
-		    "(# BEGIN keyveto, # END keyveto) and run this again: the "
-		    "lines then stay there%s",
-		    files->root,
-		    change.stricter ? "refuse the keys that are only logged "
-				      "now" :
-				      "hand out other keys",
-		    guard ? "" :
-			    ". To be rid of it, delete the line of " SSHD_MODULE
-			    " first");
+		    "%s" KV_CONFIG_PATH ": without keyveto's lines "
+		    "there, what stays would hand out other keys; " KEEP_LINES,
+		    files->root);
+	else if (!ok && guard)
+		cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines "
+			  "there, what stays would refuse the keys that are "
+			  "only logged now; " KEEP_LINES,
+		    files->root);
+	else if (!ok)
+		cli_error("%s" KV_CONFIG_PATH ": without keyveto's lines "
+			  "there, what stays would refuse the keys that are "
+			  "only logged now; " KEEP_LINES ". To be rid of it, "
+			  "delete the line of " SSHD_MODULE " first",
+		    files->root);
 out:
 	free_foreign(&r);
 	return ok;

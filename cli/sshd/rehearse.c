@@ -26,8 +26,10 @@ print_logins(const struct sshd_options *o, struct logins *l)
 		return;
 	(void)logins_print(l, o->json);
 	logins_format_time(l->since, since);
-	cli_error("logins: by the journal since %s%s", since,
-	    whole ? "" : "; not all of it could be read in time");
+	cli_error(whole ? "logins: by the journal since %s" :
+			  "logins: by the journal since %s; not all of it "
+			  "could be read in time",
+	    since);
 }
 
 /*
@@ -68,23 +70,24 @@ print_counts(const struct audit_refused *h)
 	const size_t let_in_cas = h->listed_cas - h->refused_cas;
 
 	if (h->n_refused > 0)
-		cli_error("%zu account%s with a listed key, %zu of them "
-			  "without another",
-		    h->n_refused, h->n_refused == 1 ? "" : "s",
+		cli_error("%zu %s with a listed key, %zu of them without "
+			  "another",
+		    h->n_refused,
+		    cli_plural(h->n_refused, "account", "accounts"),
 		    h->n_locked_out);
 	if (unchanged > 0)
-		cli_error("note: %zu account%s with a listed key for which "
+		cli_error("note: %zu %s with a listed key for which "
 			  "nothing changes: keyveto.conf lets the key in, or "
 			  "sshd refuses it already",
-		    unchanged, unchanged == 1 ? "" : "s");
+		    unchanged, cli_plural(unchanged, "account", "accounts"));
 	if (h->refused_cas > 0)
-		cli_error("%zu listed CA%s in TrustedUserCAKeys: whoever comes "
+		cli_error("%zu listed %s in TrustedUserCAKeys: whoever comes "
 			  "with such a certificate would be refused",
-		    h->refused_cas, h->refused_cas == 1 ? "" : "s");
+		    h->refused_cas, cli_plural(h->refused_cas, "CA", "CAs"));
 	if (let_in_cas > 0)
-		cli_error("note: %zu listed CA%s in TrustedUserCAKeys that "
+		cli_error("note: %zu listed %s in TrustedUserCAKeys that "
 			  "OnHit or OnProbable lets in",
-		    let_in_cas, let_in_cas == 1 ? "" : "s");
+		    let_in_cas, cli_plural(let_in_cas, "CA", "CAs"));
 }
 
 int

@@ -184,8 +184,8 @@ leave_out(const struct sshd_same_keys *s, const struct account *account,
 		    advice);
 		return true;
 	}
-	snprintf(why + n, cap - n, "%s%s", advice,
-	    spared ? "" : "; --yes goes on without this account");
+	snprintf(why + n, cap - n,
+	    spared ? "%s" : "%s; --yes goes on without this account", advice);
 	return false;
 }
 

@@ -138,14 +138,16 @@ tree_is_unaffected(const struct started *s, const struct sshd_start *start,
 		if (f->whose != SSHD_FILE_SSHDS ||
 		    (f->next == NULL && f->blocks == 0) || !tree_includes(t, f))
 			continue;
-		cli_error(
-		    "%s: its configuration is %s, which includes %s, where "
-		    "keyveto's lines for another sshd go; nothing was changed: "
-		    "%suse --pam alone, which writes no file of sshd's",
-		    start->place, path, f->path,
-		    sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
-			"run 'keyveto sshd disable --reload', then " :
-			"");
+		cli_error(sshd_files_have_lines(fs, SSHD_FILE_SSHDS) ?
+			"%s: its configuration is %s, which includes %s, where "
+			"keyveto's lines for another sshd go; nothing was "
+			"changed: run 'keyveto sshd disable --reload', then "
+			"use --pam alone, which writes no file of sshd's" :
+			"%s: its configuration is %s, which includes %s, where "
+			"keyveto's lines for another sshd go; nothing was "
+			"changed: use --pam alone, which writes no file of "
+			"sshd's",
+		    start->place, path, f->path);
 		return false;
 	}
 	for (size_t i = 0; i < t->n_lines; i++) {
@@ -213,9 +215,12 @@ check_file(void *arg, const struct sshd_start *start, const char *path)
 	    (start->file != NULL && strcmp(path, start->file) != 0))
 		return;
 	if (s->files == NULL) {
-		cli_error("%s%s: its configuration is %s, and not looked at: "
-			  "ask keyveto doctor --sshd-config %s",
-		    start->listens ? "note: " : "", start->place, path, path);
+		cli_error(start->listens ?
+			"note: %s: its configuration is %s, and not looked at: "
+			"ask keyveto doctor --sshd-config %s" :
+			"%s: its configuration is %s, and not looked at: "
+			"ask keyveto doctor --sshd-config %s",
+		    start->place, path, path);
 		s->bad |= !start->listens;
 	} else if (!file_is_unaffected(s, start, path))
 		s->bad = true;
@@ -238,10 +243,12 @@ check_name(void *arg, const struct sshd_start *start, const char *name)
 	if (*s->settings->service != '\0' ||
 	    strcmp(name, sshd_service(s->settings)) == 0)
 		return;
-	cli_error("%s%s: its PAM service is %s, by the name that it was "
-		  "started by: PAM does not ask the module in %s for it",
-	    s->files != NULL ? "note: " : "", start->place, name,
-	    sshd_service(s->settings));
+	cli_error(s->files != NULL ?
+		"note: %s: its PAM service is %s, by the name that it was "
+		"started by: PAM does not ask the module in %s for it" :
+		"%s: its PAM service is %s, by the name that it was "
+		"started by: PAM does not ask the module in %s for it",
+	    start->place, name, sshd_service(s->settings));
 	s->bad |= s->files == NULL;
 }
 

@@ -125,13 +125,14 @@ service_judges(struct status *s, const char *service)
 			    root, l->file, l->line);
 		pam_stack_config(l, config, sizeof(config));
 		(void)add_part(s, CONFIG, config, "", &other);
-	} else if (l != NULL)
-		cli_error("note: %s%s:%u: pam_keyveto.so is not %s", root,
-		    l->file, l->line,
-		    strcmp(l->control, "requisite") != 0 ?
-			"requisite" :
-			"the first session line; what comes before it may "
-			"hide the key from it");
+	} else if (l != NULL && strcmp(l->control, "requisite") != 0)
+		cli_error("note: %s%s:%u: pam_keyveto.so is not requisite",
+		    root, l->file, l->line);
+	else if (l != NULL)
+		cli_error("note: %s%s:%u: pam_keyveto.so is not the first "
+			  "session line; what comes before it may hide the key "
+			  "from it",
+		    root, l->file, l->line);
 	s->part[at].judges = judges;
 	pam_stack_free(&stack);
 	return judges;
@@ -310,11 +311,11 @@ print_match_lines(struct status *s)
 		    !ways_line_opens(l->keyword, l->value, user_ca) ||
 		    (!origin && is_unguarded(s, ways_of_keyword(l->keyword))))
 			continue;
-		cli_error("%s%s:%zu: %s: Match %s sets %s", s->o->root,
-		    t->file[l->file].path, l->number,
-		    origin ? "not guarded" :
-			     "not guarded, for accounts that no name service "
-			     "lists",
+		cli_error(origin ?
+			"%s%s:%zu: not guarded: Match %s sets %s" :
+			"%s%s:%zu: not guarded, for accounts that no name "
+			"service lists: Match %s sets %s",
+		    s->o->root, t->file[l->file].path, l->number,
 		    t->line[l->match - 1].value, l->keyword);
 		if (origin)
 			s->unguarded = true;

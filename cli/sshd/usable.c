@@ -149,9 +149,11 @@ sshd_usable_filters(const struct sshd_options *o, const char *config,
 	if (root_ask(o->root, uid, gid, judge_can_open, (char *)config, why,
 		sizeof(why)))
 		return true;
-	cli_error("%s%s%s%s%s; no login would get a verdict", o->root, why,
-	    uid != 0 ? " (read as " : "", uid != 0 ? user : "",
-	    uid != 0 ? ")" : "");
+	if (uid == 0)
+		cli_error("%s%s; no login would get a verdict", o->root, why);
+	else
+		cli_error("%s%s (read as %s); no login would get a verdict",
+		    o->root, why, user);
 	return false;
 }
 
