@@ -470,16 +470,12 @@ const struct cli_command cli_allow = {
 		    "[--config FILE] "
 		    "KEY [REASON...]",
 	.help = "Let a key in although it is listed, until a date",
-	.details =
-	    "Writes an AllowKey line into keyveto.conf, checks the whole "
-	    "file, and puts it in\nplace in one step. KEY is a fingerprint "
-	    "(SHA256:...), a file with one key, or -.\n\n"
-	    "  --until DATE     through that day, YYYY-MM-DD (UTC)\n"
-	    "  --forever        without an end\n"
-	    "  --remove         take the line of KEY out again\n"
-	    "  --yes            although it may lock out root or "
-	    "an administrator\n"
-	    "  --config FILE    change FILE (default " KV_CONFIG_PATH ")\n"
-	    "\nExit status: 0 done, 2 not done.\n",
+	.details = "  --until DATE     through that day, YYYY-MM-DD (UTC)\n"
+		   "  --forever        without an end\n"
+		   "  --remove         take the line of KEY out again\n"
+		   "  --yes            although it may lock out root or an "
+		   "administrator\n"
+		   "  --config FILE    change FILE (default " KV_CONFIG_PATH
+		   ")\n",
 	.run = run_allow,
 };

@@ -98,8 +98,9 @@ cli_plural(uint64_t n, const char *one, const char *many)
 int
 cli_help(const struct cli_command *cmd)
 {
-	printf("usage: keyveto %s %s\n\n%s.\n\n%s", cmd->name, cmd->synopsis,
-	    cmd->help, cmd->details);
+	printf("usage: keyveto %s %s\n\n%s.\n\n%s%skeyveto(1) tells more.\n",
+	    cmd->name, cmd->synopsis, cmd->help, cmd->details,
+	    *cmd->details != '\0' ? "\n" : "");
 	return cli_stdout_ok() ? 0 : CLI_UNCHECKED;
 }
 

@@ -17,7 +17,7 @@ struct cli_command {
 	const char *name;
 	const char *synopsis; /* the arguments in the usage */
 	const char *help;     /* its line in the list of commands */
-	const char *details;  /* the rest of --help: a line for each option */
+	const char *details;  /* of --help: a line for each option */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 };
 
@@ -68,10 +68,14 @@ void cli_judge_choose_config(struct cli_judge_options *o);
 	}
 #define CLI_JUDGE_HELP \
 	"  --config FILE    configuration (default " KV_CONFIG_PATH ")\n" \
-	"  --filter FILE    consult FILE, not the configuration's filters " \
-	"and lists;\n" \
-	"                   may repeat\n" \
+	"  --filter FILE    consult FILE, not the configuration's; may " \
+	"repeat\n" \
 	"  --blocklist FILE the same with an exact list\n"
+
+/* What --help of each command that makes or takes proofs says of them. */
+#define CLI_PROOFS_HELP \
+	"Whoever can use a key can make a proof, also by a forwarded agent " \
+	"or a token.\n"
 
 /*
  * Stores value for opt, which is CLI_OPT_CONFIG, CLI_OPT_FILTER or
@@ -135,7 +139,10 @@ int cli_getopt(const struct cli_command *cmd, int argc, char **argv,
 int cli_read_arguments(const struct cli_command *cmd, int argc, char **argv,
     const struct option *options, int min, int max, const char *wanted);
 
-/* Prints usage and help of a command on stdout. Returns the exit status. */
+/*
+ * Prints the usage, the options and the manual page of a command on stdout.
+ * Returns the exit status.
+ */
 int cli_help(const struct cli_command *cmd);
 /* Prints the usage on stderr. Call it after cli_error. Returns 2. */
 int cli_usage_error(const struct cli_command *cmd);

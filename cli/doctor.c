@@ -93,22 +93,16 @@ const struct cli_command cli_doctor = {
 		    "[--config FILE] [--filter FILE]... [--blocklist FILE]...",
 	.help = "Tell whether all is in place that keeps listed keys out",
 	.details =
-	    "As root. Checks keyveto.conf, filters, the guard, PAM and sshd, "
-	    "and the ways in\nthat bypass them. Changes nothing.\n\n"
 	    "  --json           one JSON object: status, checks, filters, "
 	    "lists\n"
 	    "  --prometheus     metrics for node_exporter's textfile "
 	    "collector\n"
-	    "  --canary FILE    keys that filters or lists must have\n"
-	    "                   (default " DOCTOR_CANARY_PATH
-	    ", if there is one)\n"
-	    "  --max-age DAYS   warn of a filter or a list that is older "
-	    "(default 30 for\n"
-	    "                   filters, 120 for lists; 0: never)\n"
+	    "  --canary FILE    keys that must be listed (default "
+	    "" DOCTOR_CANARY_PATH ")\n"
+	    "  --max-age DAYS   warn of older ones (default: filters 30, lists "
+	    "120; 0: never)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
-	    "  --sshd-config FILE\n"
-	    "                   the file that sshd is started with (-f)\n" CLI_JUDGE_HELP
-	    "\nExit status: 0 all is well, 1 a warning, 2 something is "
-	    "broken, or bad usage.\n",
+	    "  --sshd-config FILE the file that sshd is started with "
+	    "(-f)\n" CLI_JUDGE_HELP,
 	.run = run_doctor,
 };

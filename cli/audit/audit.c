@@ -318,41 +318,20 @@ const struct cli_command cli_audit = {
 	.help =
 	    "Tell which keys of this machine, accepted or its own, are listed",
 	.details =
-	    "As root: the authorized keys of every account, read as that "
-	    "account, then the\nhost keys and the trusted user CA keys, from "
-	    "the files that sshd uses. Anybody\nmay audit their own account "
-	    "with --user.\n\n"
 	    "  --user NAME      only this account, and no host keys; may "
-	    "repeat\n"
-	    "  --json           one JSON object a line: first of the host, its "
-	    "lists, sshd,\n"
-	    "                   doctor; at the end, one for each account, and "
-	    "the totals\n"
-	    "  --all            every key with its verdict, not only listed "
-	    "ones\n"
-	    "  --quiet          print nothing but errors; the exit status "
-	    "tells\n"
-	    "  --logins [FILE | journal]...\n"
-	    "                   tell when each listed key last came in, by "
-	    "this log of\n"
-	    "                   sshd's (default: the journal, or "
-	    "/var/log/auth.log)\n"
-	    "  --known FILE     of keys, too, that FILE calls listed and no "
-	    "file has any\n"
-	    "                   more; FILE is what audit --json printed; may "
-	    "repeat\n"
-	    "  --deny-weak      put RSA keys that anybody factors into the "
-	    "list\n"
-	    "                   " DENY_WEAK_PATH
-	    ", so that logins refuse them\n"
+	    "repeat\n" REPORT_HELP
+	    "  --logins [FILE | journal]... tell when each listed key last "
+	    "came in\n"
+	    "  --known FILE     also keys that FILE, an older audit, calls "
+	    "listed; may repeat\n"
+	    "  --deny-weak      have logins refuse RSA keys that anybody "
+	    "factors\n"
 	    "  --yes            although that may lock out root or an "
 	    "administrator\n"
 	    "  --timeout S      seconds that an account's files may take "
 	    "(default 30)\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
-	    "  --sshd-config FILE\n"
-	    "                   with this configuration (default: its own)\n" CLI_JUDGE_HELP
-	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
-	    "listed but\nsomething could not be checked, or bad usage.\n",
+	    "  --sshd-config FILE with this configuration (default: its "
+	    "own)\n" CLI_JUDGE_HELP REPORT_STATUS_HELP,
 	.run = run_command,
 };

@@ -90,7 +90,6 @@ const struct cli_command cli_check = {
 	.details = REPORT_HELP
 	"  --weak           RSA keys that anybody factors, too\n"
 	"  --jobs N         check with N threads (default 1)\n" CLI_JUDGE_HELP
-	"\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
-	"listed but\nsomething could not be checked, or bad usage.\n",
+	    REPORT_STATUS_HELP,
 	.run = run_check,
 };

@@ -334,13 +334,8 @@ const struct cli_command config_edit = {
 	.synopsis = "[--yes] [--config FILE]",
 	.help = "Edit keyveto.conf; a mistake is never installed",
 	.details =
-	    "Runs $VISUAL or $EDITOR on a copy, checks the copy as config "
-	    "check does, and\nputs it in the place of the file in one step. "
-	    "A copy with a mistake never gets\nthere. On a terminal it asks "
-	    "what to do then.\n\n"
 	    "  --yes            save what has no mistake, although people may "
 	    "be locked out\n"
-	    "  --config FILE    edit FILE (default " KV_CONFIG_PATH ")\n"
-	    "\nExit status: 0 saved, or unchanged; 2 not saved.\n",
+	    "  --config FILE    edit FILE (default " KV_CONFIG_PATH ")\n",
 	.run = run_config_edit,
 };

@@ -77,12 +77,7 @@ const struct cli_command config_check = {
 	.name = "config check",
 	.synopsis = "[--config FILE] [FILE]",
 	.help = "Say each mistake in keyveto.conf, and what a login does now",
-	.details =
-	    "Reads FILE (default " KV_CONFIG_PATH ") and its filters and\n"
-	    "lists as the guard and the PAM module do at a login. It changes "
-	    "nothing.\n\n"
-	    "  --config FILE    the same as FILE\n"
-	    "\nExit status: 0 all is well; 1 it works, but something deserves "
-	    "a look;\n2 a login by key has no verdict, or bad usage.\n",
+	.details = "  --config FILE    check FILE (default " KV_CONFIG_PATH
+		   ")\n",
 	.run = run_config_check,
 };

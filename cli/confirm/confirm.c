@@ -648,34 +648,22 @@ const struct cli_command cli_confirm = {
 		    "--accounts)",
 	.help = "Ask a publisher whether probably listed keys are compromised",
 	.details =
-	    "Asks about the keys that filters list and no exact list does. "
-	    "KEY, FILE and\n"
-	    "FINGERPRINT are as for 'keyveto why'. A key is confirmed by a "
-	    "signature that it\n"
-	    "made itself. Whoever can use a key can make one, also through a "
-	    "forwarded agent\n"
-	    "or a hardware token: keyveto-proof(5).\n\n"
-	    "  --log            the keys in log lines with verdict=listed: of "
-	    "the FILEs, else\n"
-	    "                   of this machine's log (root)\n"
+	    "  --log            keys that the FILEs, or this machine's log, "
+	    "call listed\n"
 	    "  --accounts       all keys of this machine (root)\n"
-	    "  --url URL        ask URL, https://...; default: Confirm in the "
-	    "settings\n"
+	    "  --url URL        ask URL, https://... (default: Confirm in the "
+	    "settings)\n"
 	    "  --rate N         at most N questions a second (default 10)\n"
 	    "  --timeout S      seconds that an answer may take (default 30)\n"
 	    "  --json           one JSON object a line\n"
 	    "  --quiet          print only errors\n"
 	    "  --dry-run        keep nothing\n"
-	    "  --again          ask again about keys that the publisher did "
-	    "not have a short\n"
-	    "                   while ago\n"
+	    "  --again          also keys that the publisher did not have a "
+	    "short while ago\n"
 	    "  --yes            refuse confirmed keys of administrators, too\n"
-	    "  --state DIRECTORY\n"
-	    "                   keep proofs and the list there\n"
-	    "                   (default " KV_STATEDIR ")\n"
-	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
-	    ")\n" CLI_JUDGE_HELP
-	    "\nExit status: 1 a key is compromised for certain, 2 none is, "
-	    "but something got\nno answer, 0 otherwise.\n",
+	    "  --state DIRECTORY keep proofs and the list there (default "
+	    "" KV_STATEDIR ")\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default "
+	    "" UPDATE_SETTINGS_PATH ")\n" CLI_JUDGE_HELP "\n" CLI_PROOFS_HELP,
 	.run = run_confirm,
 };

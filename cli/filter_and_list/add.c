@@ -382,46 +382,29 @@ const struct cli_command filter_add = {
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to a filter",
 	.details =
-	    "Reads whatever 'keyveto check' reads; standard input without an "
-	    "INPUT.\n"
-	    "\n"
-	    "  --no-compressed  add elliptic curve keys once, not also with "
-	    "their point\n"
-	    "                   in compressed form\n"
+	    "  --no-compressed  add elliptic curve keys once, not also in "
+	    "compressed form\n"
 	    "  --ca             of a certificate, add the key of its CA too\n"
-	    "  --spki           inputs are SubjectPublicKeyInfo in DER, which "
-	    "are added as\n"
-	    "                   they are\n"
-	    "  --proofs         inputs are proofs of compromise, "
-	    "keyveto-proof(5); add the\n"
-	    "                   keys that they prove, and no others. Whoever "
-	    "can use a key\n"
-	    "                   can make one, also through a forwarded agent "
-	    "or a token\n"
-	    "  --yes            although it may lock out root or "
-	    "an administrator\n"
-	    "\n"
-	    "What cannot be read is reported, the rest is added, and the exit "
-	    "status is 2.\n"
-	    "The filter is replaced in one step when all is read. Others that "
-	    "write it wait;\n"
-	    "the file .NAME.lock beside it goes away at the end.\n"
-	    "SOURCE_DATE_EPOCH in the environment stands for the time.\n",
+	    "  --spki           inputs are SubjectPublicKeyInfo in DER, added "
+	    "as they are\n"
+	    "  --proofs         inputs are proofs; add the keys that they "
+	    "prove, no others\n"
+	    "  --yes            although it may lock out root or an "
+	    "administrator\n"
+	    "\n" CLI_PROOFS_HELP,
 	.run = run_filter_add,
 };
 
 #define SHARED_HELP \
-	"  --id N       the number of the source that the keys come from, 0 " \
-	"to 255\n" \
-	"               (default 0)\n" \
-	"  --name NAME  what logs call that source; written to FILE.sources\n" \
-	"  --ca         of a certificate, add the key of its CA too\n" \
-	"  --proofs     inputs are proofs of compromise " \
-	"(keyveto-proof(5)); add the\n" \
-	"               keys that they prove, and no others. Whoever can use " \
-	"a key can\n" \
-	"               make one, also through a forwarded agent or a token\n" \
-	"  --yes        although it may lock out root or an administrator\n"
+	"  --id N           the number of the keys' source, 0 to 255 " \
+	"(default 0)\n" \
+	"  --name NAME      what logs call that source; written to " \
+	"FILE.sources\n" \
+	"  --ca             of a certificate, add the key of its CA too\n" \
+	"  --proofs         inputs are proofs; add the keys that they prove, no " \
+	"others\n" \
+	"  --yes            although it may lock out root or an " \
+	"administrator\n"
 
 const struct cli_command list_create = {
 	.name = "list create",
@@ -430,12 +413,9 @@ const struct cli_command list_create = {
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Make an exact list of the keys of the inputs",
 	.details = SHARED_HELP
-	"  --force      replace a list that exists; keep any other file beside "
-	"it\n"
-	"\n"
-	"Reads whatever 'keyveto check' reads. Without an INPUT the list is "
-	"empty; logins\n"
-	"refuse such a list until keys are added.\n",
+	"  --force          replace a list that exists; keep any other file "
+	"beside it\n"
+	"\n" CLI_PROOFS_HELP,
 	.run = run_list,
 };
 
@@ -445,16 +425,6 @@ const struct cli_command list_add = {
 		    "[--yes] "
 		    "[INPUT|DIRECTORY|-]...",
 	.help = "Add keys to an exact list",
-	.details =
-	    "Reads whatever 'keyveto check' reads; standard input without an "
-	    "INPUT.\n"
-	    "\n" SHARED_HELP "\n"
-	    "A key that the list has from any source is left as it is. What "
-	    "cannot be read\n"
-	    "is reported, the rest is added, and the exit status is 2. The "
-	    "list is replaced\n"
-	    "in one step when all is read. Others that write it wait; the file "
-	    ".NAME.lock\n"
-	    "beside it goes away at the end.\n",
+	.details = SHARED_HELP "\n" CLI_PROOFS_HELP,
 	.run = run_list,
 };

@@ -297,12 +297,8 @@ const struct cli_command filter_diff = {
 	.synopsis = "OLD NEW DELTA [--force]",
 	.help = "Write what NEW has more than OLD into a small file",
 	.details =
-	    "NEW must have k, p and all bits of OLD, as a later revision does. "
-	    "'keyveto filter\n"
-	    "patch OLD DELTA' then makes NEW of OLD.\n"
-	    "\n"
-	    "  --force   replace a DELTA that exists; keep any other file "
-	    "beside it\n",
+	    "  --force          replace a DELTA that exists; keep any other "
+	    "file beside it\n",
 	.run = run_filter_diff,
 };
 
@@ -311,15 +307,10 @@ const struct cli_command filter_patch = {
 	.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
 	.help = "Make the later filter of an old one and a delta",
 	.details =
-	    "DELTA is of 'keyveto filter diff', and applies to exactly one "
-	    "OLD. Without NEW, OLD\n"
-	    "is replaced. Either the result has the SHA-256 that DELTA says, "
-	    "or nothing is\n"
-	    "written.\n"
-	    "\n"
-	    "  --force   replace a NEW that exists; one that is no filter is "
-	    "kept beside it\n"
-	    "  --yes     although it may lock out root or an administrator\n",
+	    "  --force          replace a NEW that exists; keep what is no "
+	    "filter beside it\n"
+	    "  --yes            although it may lock out root or an "
+	    "administrator\n",
 	.run = run_patch,
 };
 
@@ -328,15 +319,9 @@ const struct cli_command list_patch = {
 	.synopsis = "OLD DELTA [NEW] [--force] [--yes]",
 	.help = "Make the later list of an old one and a delta",
 	.details =
-	    "DELTA is of 'keyveto list diff OLD NEW DELTA', and applies to "
-	    "exactly one OLD.\n"
-	    "Without NEW, OLD is replaced. Either the result has the SHA-256 "
-	    "that DELTA says,\n"
-	    "or nothing is written. The names of sources (LIST.sources) are "
-	    "not in a delta.\n"
-	    "\n"
-	    "  --force   replace a NEW that exists; one that is no list is "
-	    "kept beside it\n"
-	    "  --yes     although it may lock out root or an administrator\n",
+	    "  --force          replace a NEW that exists; keep what is no "
+	    "list beside it\n"
+	    "  --yes            although it may lock out root or an "
+	    "administrator\n",
 	.run = run_patch,
 };

@@ -264,16 +264,8 @@ const struct cli_command filter_explain = {
 	.synopsis = "[--spki] FILE KEY",
 	.help = "Show each bit that a key is looked up by",
 	.details =
-	    "KEY is a file with anything that 'keyveto check' reads, or - for "
-	    "standard input.\n"
-	    "\n"
-	    "  --spki   KEY is a SubjectPublicKeyInfo in DER, as it is\n"
-	    "\n"
-	    "A table for each SubjectPublicKeyInfo of a key: the number of "
-	    "the hash, the\n"
-	    "position among the bits, the byte of the file, the mask in it, "
-	    "and whether the\n"
-	    "bit is set; at the end of each key 'listed' or 'not listed'.\n",
+	    "  --spki           KEY is a SubjectPublicKeyInfo in DER, as it "
+	    "is\n",
 	.run = run_explain,
 };
 
@@ -281,15 +273,6 @@ const struct cli_command list_explain = {
 	.name = "list explain",
 	.synopsis = "FILE KEY",
 	.help = "Show the records that a key is looked up by",
-	.details =
-	    "KEY is a file with anything that 'keyveto check' reads, or - for "
-	    "standard input.\n"
-	    "\n"
-	    "For each hash of a key: the records of the list that have it, or "
-	    "those between\n"
-	    "which it would be, with number, byte of the file, hash and "
-	    "source; at the end\n"
-	    "of each key 'listed' or 'not listed'. Fails if a login would not "
-	    "find the same.\n",
+	.details = "",
 	.run = run_explain,
 };

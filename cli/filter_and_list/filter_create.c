@@ -125,17 +125,14 @@ const struct cli_command filter_create = {
 		    "[--force] [--yes]",
 	.help = "Make an empty filter",
 	.details =
-	    "  --entries N   make room for N keys\n"
-	    "  --fpr P       and call less than this share of other keys "
+	    "  --entries N      make room for N keys\n"
+	    "  --fpr P          and call less than this share of other keys "
 	    "listed (0.001)\n"
-	    "  --hashes K    or: set K bits for each key, 1 to 255,\n"
-	    "  --length P    of 2^P bits in all, 3 to 40\n"
-	    "  --force       replace a filter that exists; keep any other file "
-	    "beside it\n"
-	    "  --yes         although it may lock out root or "
-	    "an administrator\n"
-	    "\n"
-	    "Elliptic curve keys take two entries each (see 'keyveto filter "
-	    "add --help').\n",
+	    "  --hashes K       or: set K bits for each key, 1 to 255,\n"
+	    "  --length P       of 2^P bits in all, 3 to 40\n"
+	    "  --force          replace a filter that exists; keep any other "
+	    "file beside it\n"
+	    "  --yes            although it may lock out root or an "
+	    "administrator\n",
 	.run = run_filter_create,
 };

@@ -292,12 +292,7 @@ const struct cli_command filter_info = {
 	.name = "filter info",
 	.synopsis = "[--json] FILE",
 	.help = "Show header, size, fill and rate of false positives",
-	.details =
-	    "  --json   one JSON object: file revision time time_seconds "
-	    "entries hashes\n"
-	    "           length bits size set_bits fill fpr_by_header "
-	    "fpr_by_bits\n"
-	    "           entries_by_bits\n",
+	.details = "  --json           one JSON object\n",
 	.run = run_info,
 };
 
@@ -305,7 +300,7 @@ const struct cli_command filter_verify = {
 	.name = "filter verify",
 	.synopsis = "FILE",
 	.help = "Say in one line whether a filter is good, or what is wrong",
-	.details = "The exit status is 0 for a good filter, 2 for any other.\n",
+	.details = "",
 	.run = run_verify,
 };
 
@@ -313,9 +308,7 @@ const struct cli_command list_info = {
 	.name = "list info",
 	.synopsis = "[--json] FILE",
 	.help = "Show date, size and sources of an exact list",
-	.details = "  --json   one JSON object: file date records hashes size "
-		   "sources (id source\n"
-		   "           records)\n",
+	.details = "  --json           one JSON object\n",
 	.run = run_info,
 };
 
@@ -324,7 +317,6 @@ const struct cli_command list_verify = {
 	.synopsis = "FILE",
 	.help = "Say in one line whether an exact list is good, or what is "
 		"wrong",
-	.details = "Reads the whole file. The exit status is 0 for a good "
-		   "list, 2 for any other.\n",
+	.details = "",
 	.run = run_verify,
 };

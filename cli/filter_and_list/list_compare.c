@@ -220,18 +220,11 @@ const struct cli_command list_diff = {
 	.name = "list diff",
 	.synopsis = "[--all | --json] OLD NEW [DELTA [--force]]",
 	.help = "Tell what came and went between two lists, or write it",
-	.details = "Prints how many records of each source are gone, and how "
-		   "many are new. With\n"
-		   "DELTA, writes a small file of it: 'keyveto list patch OLD "
-		   "DELTA' makes NEW of\n"
-		   "OLD.\n"
-		   "\n"
-		   "  --all    print each of them, too: - or +, its hash and "
-		   "its source\n"
-		   "  --json   one JSON object: old new gone added "
-		   "gone_by_source added_by_source\n"
-		   "           (id source records)\n"
-		   "  --force  replace a DELTA that exists; keep any other "
-		   "file beside it\n",
+	.details =
+	    "  --all            print each of them, too: - or +, its hash and "
+	    "its source\n"
+	    "  --json           one JSON object\n"
+	    "  --force          replace a DELTA that exists; keep any other "
+	    "file beside it\n",
 	.run = run_list_diff,
 };

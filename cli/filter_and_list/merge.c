@@ -416,19 +416,11 @@ const struct cli_command filter_merge = {
 	.name = "filter merge",
 	.synopsis = "OUT IN... [--fold] [--force] [--yes]",
 	.help = "Make one filter of several",
-	.details =
-	    "OUT may be one of the filters to merge, or new. All must have "
-	    "the same k.\n"
-	    "\n"
-	    "  --fold    if p differs, make all as short as the shortest\n"
-	    "  --force   replace an OUT that is not among them; one that is "
-	    "no filter is\n"
-	    "            kept beside it\n"
-	    "  --yes     although it may lock out root or an administrator\n"
-	    "\n"
-	    "The number of entries becomes the sum, an upper bound: keys that "
-	    "several filters\n"
-	    "list cannot be told apart.\n",
+	.details = "  --fold           if p differs, make all as short as the "
+		   "shortest\n"
+		   "  --force          replace an OUT that is not among them\n"
+		   "  --yes            although it may lock out root or an "
+		   "administrator\n",
 	.run = run_merge,
 };
 
@@ -436,18 +428,8 @@ const struct cli_command list_merge = {
 	.name = "list merge",
 	.synopsis = "OUT IN... [--force] [--yes]",
 	.help = "Make one exact list of several",
-	.details =
-	    "OUT may be one of the lists to merge, or new. It gets each record "
-	    "that any of\n"
-	    "them has, once; a key that two sources list keeps both.\n"
-	    "\n"
-	    "  --force   replace an OUT that is not among them; one that is "
-	    "no list is\n"
-	    "            kept beside it\n"
-	    "  --yes     although it may lock out root or an administrator\n"
-	    "\n"
-	    "The names of sources in IN.sources are not merged. A source that "
-	    "OUT.sources\n"
-	    "calls by another name is reported.\n",
+	.details = "  --force          replace an OUT that is not among them\n"
+		   "  --yes            although it may lock out root or an "
+		   "administrator\n",
 	.run = run_merge,
 };

@@ -285,16 +285,7 @@ const struct cli_command proof_make = {
 	.name = "proof make",
 	.synopsis = "[--output NAME] [--force] PRIVATE-KEY|-",
 	.help = "Make proofs that a key is compromised",
-	.details =
-	    "Signs with the private key that it is compromised, and writes the "
-	    "proof in two\n"
-	    "forms: PRIVATE-KEY.proof.json, a JWS, and PRIVATE-KEY.proof.pem, "
-	    "a PKCS#10\n"
-	    "request. Their names are printed. Ed25519 keys have only the "
-	    "second form. If the\n"
-	    "key is encrypted, its passphrase is asked for on the terminal.\n"
-	    "\n"
-	    "  --output NAME  write NAME.json and NAME.pem instead\n"
-	    "  --force        replace files that exist\n",
+	.details = "  --output NAME    write NAME.json and NAME.pem instead\n"
+		   "  --force          replace files that exist\n",
 	.run = run_make,
 };

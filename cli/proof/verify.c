@@ -88,23 +88,6 @@ const struct cli_command proof_verify = {
 	.name = "proof verify",
 	.synopsis = "FILE|DIRECTORY|-... [KEY]",
 	.help = "Verify proofs that a key is compromised",
-	.details =
-	    "Each proof is a JWS, as of pwnedkeys.com, or a PKCS#10 request. "
-	    "KEY is a file\n"
-	    "with anything that 'keyveto check' reads; a proof must be of one "
-	    "of its keys.\n"
-	    "Without KEY, the keys are those that the proofs name; that of a "
-	    "JWS must be in one\n"
-	    "of the files. Nothing is asked over the network.\n"
-	    "\n"
-	    "Whoever can use a key can make a proof, also through a forwarded "
-	    "agent or a\n"
-	    "hardware token: keyveto-proof(5) says whom it convinces of "
-	    "what.\n"
-	    "\n"
-	    "Exit status: 0 all are proved compromised, 1 something that looks "
-	    "like a proof\n"
-	    "proves nothing, 2 something could not be read or not be "
-	    "verified.\n",
+	.details = CLI_PROOFS_HELP,
 	.run = run_verify,
 };

@@ -858,20 +858,15 @@ const struct cli_command cli_publish = {
 		    "[FILE...]",
 	.help = CLI_PUBLISH_HELP,
 	.details =
-	    "FILE is a filter, an exact list, or badkeysdata.json with the "
-	    "list beside it.\n"
-	    "What DIR has and is not given stays. DIR is for a web server, or "
-	    "for rsync.\n\n"
-	    "  --sign KEY      sign with ssh-keygen: a private key, or a "
-	    "public one whose\n"
-	    "                  private half the agent has\n"
-	    "  --keep N        deltas from the last N revisions (default 7)\n"
-	    "  --expires DAYS  how long the index counts (default 30)\n"
-	    "  --remove NAME   take a file out; may repeat\n"
-	    "  --serial N      the number of the index, if it is not the next "
+	    "  --sign KEY       sign with ssh-keygen; KEY is private, or in "
+	    "the agent\n"
+	    "  --keep N         deltas from the last N revisions (default 7)\n"
+	    "  --expires DAYS   how long the index counts (default 30)\n"
+	    "  --remove NAME    take a file out; may repeat\n"
+	    "  --serial N       the number of the index, if it is not the next "
 	    "one\n"
-	    "  --force         publish what those who follow may refuse\n"
-	    "  --dry-run       say what would be done\n"
-	    "  --quiet         only warnings and errors\n",
+	    "  --force          publish what those who follow may refuse\n"
+	    "  --dry-run        say what would be done\n"
+	    "  --quiet          only warnings and errors\n",
 	.run = run_publish,
 };

@@ -31,6 +31,9 @@ struct report_options {
 	"ones\n" \
 	"  --quiet          print nothing but errors; the exit status " \
 	"tells\n"
+#define REPORT_STATUS_HELP \
+	"\nExit status: 0 nothing listed, 1 something listed, 2 something " \
+	"not checked.\n"
 
 /*
  * Stores one of these options, as getopt_long returned it. False if the process

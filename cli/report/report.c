@@ -191,9 +191,6 @@ const struct cli_command cli_report = {
 	.synopsis = "[--html FILE] [--csv] [--sarif FILE] [--all] "
 		    "[--hosts FILE] [--max-age DAYS] AUDIT...",
 	.details =
-	    "An AUDIT is a file of what 'keyveto audit' printed on a host as "
-	    "JSON; - is\nstandard input. Without --html, --csv and --sarif the "
-	    "report is text on standard\noutput.\n\n"
 	    "  --html FILE      write a page that needs no network\n"
 	    "  --csv            print a row for each finding instead of text\n"
 	    "  --sarif FILE     write SARIF 2.1.0\n"
@@ -201,11 +198,7 @@ const struct cli_command cli_report = {
 	    "account has\n"
 	    "  --hosts FILE     names, one a line, of the hosts that should "
 	    "have an audit\n"
-	    "  --max-age DAYS   tell of a list or an audit that is older "
-	    "(default 30, and\n"
-	    "                   120 for exact lists; 0: never)\n"
-	    "\nExit status: 0 nothing listed, 1 something listed, 2 nothing "
-	    "listed but\nsomething is missing or could not be read, or bad "
-	    "usage.\n",
+	    "  --max-age DAYS   tell of older ones (default: audits 30, lists "
+	    "120; 0: never)\n",
 	.run = run_report,
 };

@@ -457,17 +457,10 @@ const struct cli_command cli_scan = {
 	    "[--json] [--all] [--quiet] [--timeout S] [--jobs N] "
 	    "[--config FILE] [--filter FILE]... [--blocklist FILE]... HOST[:PORT]...",
 	.help = "Tell which host keys of live servers are listed",
-	.details =
-	    "HOST is a name or an address; an IPv6 address with a port is "
-	    "written [::1]:22.\n"
-	    "For HOST - hosts are read from standard input, one a line, # "
-	    "starts a comment.\n\n" REPORT_HELP
-	    "  --timeout S      seconds that each connection may take "
-	    "(default 10)\n"
-	    "  --jobs N         ask N servers at a time (default 16)\n" CLI_JUDGE_HELP
-	    "\nEach key type a server offers takes a connection, which ends "
-	    "before anybody\nlogs in. Exit status: 0 nothing listed, 1 "
-	    "something listed, 2 nothing listed but\nsomething could not be "
-	    "checked, or bad usage.\n",
+	.details = REPORT_HELP
+	"  --timeout S      seconds that each connection may take (default "
+	"10)\n"
+	"  --jobs N         ask N servers at a time (default "
+	"16)\n" CLI_JUDGE_HELP REPORT_STATUS_HELP,
 	.run = run_scan,
 };

@@ -275,17 +275,12 @@ const struct cli_command sshd_disable = {
 		    "[--sshd PATH]",
 	.help = "Take keyveto out of sshd and PAM again",
 	.details =
-	    "As root. Removes the lines between keyveto's marks, and the files "
-	    "that keyveto\nmade. Every file is then as it was before, to the "
-	    "byte, except for what others\nhave changed since. It works "
-	    "without sshd and sshd_config, too.\n\n"
 	    "  --dry-run        print the files with keyveto's lines, and "
 	    "change nothing\n"
 	    "  --json           print what changes as a JSON object\n"
 	    "  --reload         reload sshd in the end\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
 	    "not this one\n"
-	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
-	    "\nExit status: 0 done, 2 not done.\n",
+	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n",
 	.run = run_disable,
 };

@@ -406,15 +406,6 @@ const struct cli_command sshd_enable = {
 		    "[--reload] [--root DIR] [--sshd PATH] [--timeout S]",
 	.help = "Rehearse, then put keyveto into sshd and PAM",
 	.details =
-	    "As root. Audits every account first, and changes nothing if "
-	    "somebody would be\nrefused, or could not be judged. Runs the "
-	    "guard and the module before it writes a\nfile, and compares the "
-	    "keys that sshd gets for each account. keyveto's lines stand\n"
-	    "between marks. If sshd -t refuses them, all files are put back. "
-	    "'keyveto sshd\ndisable' removes the lines.\n\n"
-	    "Without --guard and --pam: both, if the guard changes nothing "
-	    "but who is refused;\notherwise the module alone, which then ends "
-	    "the connection of a listed key.\n\n"
 	    "  --guard          the guard, as AuthorizedKeysCommand\n"
 	    "  --pam            the PAM module, as the first session line\n"
 	    "  --warn           only log for now: refuse no key\n"
@@ -427,8 +418,6 @@ const struct cli_command sshd_enable = {
 	    "not this one\n"
 	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
 	    "  --timeout S      seconds that an account's files may take "
-	    "(default 30)\n"
-	    "\nExit status: 0 done, 1 not done because somebody would, or "
-	    "may, be refused,\n2 not done.\n",
+	    "(default 30)\n",
 	.run = run_enable,
 };

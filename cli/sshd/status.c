@@ -470,13 +470,9 @@ const struct cli_command sshd_status = {
 	.synopsis = "[--json] [--root DIR] [--sshd PATH]",
 	.help = "Tell which ways in are guarded",
 	.details =
-	    "As root. Asks sshd about every account that Match blocks may tell "
-	    "from the\nothers, and reads PAM's lines.\n\n"
 	    "  --json           one JSON object a line, for each way in\n"
 	    "  --root DIR       the machine whose file system is below DIR, "
 	    "not this one\n"
-	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n"
-	    "\nExit status: 0 every open way in is guarded, 1 one is not, 2 it "
-	    "could not be\ntold.\n",
+	    "  --sshd PATH      ask this sshd (default " SSHD_PATH ")\n",
 	.run = run_status,
 };

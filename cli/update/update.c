@@ -422,31 +422,20 @@ const struct cli_command cli_update = {
 		    "[--filter FILE | --blocklist FILE] [URL | --rollback]",
 	.help = "Fetch newer filters and exact lists, verify and install them",
 	.details =
-	    "Without --source, all sources of the settings. The source " UPDATE_BADKEYS_NAME
-	    " is the free\nlist of the project badkeys, and needs no "
-	    "settings. URL is https://..., or the path\nof a file. The default "
-	    "is URL of the settings.\n\n"
 	    "  --source NAME    only this source; may repeat\n"
-	    "  --lookup         of an exact list, fetch the file that says "
-	    "where the private\n"
-	    "                   halves lie, too\n"
-	    "  --force          accept an older one, one that was rolled "
-	    "back, or one that lacks\n"
-	    "                   keys; replace a file that is not a filter "
-	    "or list\n"
+	    "  --lookup         fetch the file that says where the private "
+	    "halves lie, too\n"
+	    "  --force          accept what is older, was rolled back, or "
+	    "lacks keys\n"
 	    "  --dry-run        fetch and verify, but change nothing\n"
 	    "  --quiet          print only errors\n"
 	    "  --yes            install it although it refuses keys that are "
 	    "in use here\n"
-	    "  --settings FILE  keyveto-update.conf(5) (default " UPDATE_SETTINGS_PATH
-	    ")\n"
+	    "  --settings FILE  keyveto-update.conf(5) (default "
+	    "" UPDATE_SETTINGS_PATH ")\n"
 	    "  --config FILE    update the first filter that FILE names\n"
-	    "                   (default " KV_CONFIG_PATH ")\n"
 	    "  --filter FILE    update FILE instead\n"
 	    "  --blocklist FILE the same for an exact list, with --source\n"
-	    "  --rollback       exchange the file and the one before it\n\n"
-	    "Exit status: 0 if all files were replaced or are current, 1 if a "
-	    "new one lists\nkeys that are in use here, else 2. After a failure "
-	    "the installed file is\nunchanged.\n",
+	    "  --rollback       exchange the file and the one before it\n",
 	.run = run_update,
 };

@@ -455,19 +455,6 @@ const struct cli_command cli_why = {
 	.synopsis = "[--config FILE] [--filter FILE]... [--blocklist FILE]... "
 		    "KEY | FILE[:LINE]... | FINGERPRINT [FILE|DIRECTORY]...",
 	.help = "Say in words why a key is refused",
-	.details =
-	    "KEY is the text of a key, as in authorized_keys; FILE has "
-	    "anything that\n"
-	    "'keyveto check' reads; FILE:LINE is what check prints. "
-	    "FINGERPRINT is\n"
-	    "'SHA256:...' as in the log; the key is looked for in the files, "
-	    "or as root\n"
-	    "among the keys of this machine, and all places are printed.\n"
-	    "\n" CLI_JUDGE_HELP "\n"
-	    "For a listed key: which list or filter, when it was made, what "
-	    "kind of leak,\n"
-	    "and where the private half lies, if LIST.lookup is there. For a "
-	    "key that needs\n"
-	    "no secret: why.\n",
+	.details = CLI_JUDGE_HELP,
 	.run = run_why,
 };
